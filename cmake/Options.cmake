@@ -1,0 +1,20 @@
+# Compiler flags for all C and C++ of this project. Floating point is never contracted or reassociated: bits are the product.
+add_library(weft_options INTERFACE)
+target_compile_options(weft_options INTERFACE -Wall -Wextra -ffp-contract=off)
+if(WEFT_WERROR)
+  target_compile_options(weft_options INTERFACE -Werror)
+endif()
+if(WEFT_SANITIZE)
+  target_compile_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+if(WEFT_COVERAGE)
+  target_compile_options(weft_options INTERFACE --coverage)
+  target_link_options(weft_options INTERFACE --coverage)
+endif()
+
+# For code whose speed is the simulator's: vector instructions of the machine that builds.
+set(WEFT_FAST_FLAGS -O3 -march=${WEFT_MARCH})
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND WEFT_FAST_FLAGS -mprefer-vector-width=512)
+endif()

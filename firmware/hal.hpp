@@ -1,0 +1,69 @@
+/// The firmware's only way out: a link-time seam. Three implementations: the simulator's manager (model/chip), the CMocka
+/// mock (firmware/tests), bare RISC-V (firmware/bare). Every call charges manager cycles as spec/core.toml says.
+/// No call allocates. All run on the one firmware thread.
+#pragma once
+#include <stdint.h>
+
+#include "weft/spec/spec.h"
+
+namespace weft::fw::hal {
+
+/// Core registers (spec/core_csr.toml), 64-bit. Cost: mmio_read, mmio_write.
+uint64_t csr_read(uint32_t offset);
+void csr_write(uint32_t offset, uint64_t value);
+
+/// Pushes one 64-byte command into a core queue (0 to 4) as a burst. False: the queue is full, nothing happened.
+bool push_command(uint32_t queue, const uint8_t command[64]);
+
+/// Function registers that the firmware owns (spec/host_interface.toml: BOOT_STAGE, DEVICE_STATE, HEARTBEAT, PROGRESS,
+/// BOOT_ERROR, BOOT_ANSWER_NONCE, FIRST_ERROR, PENDING_ERRORS). `offset` is the BAR0 offset. Cost: mmio_write.
+void function_write(uint32_t offset, uint64_t value);
+uint64_t function_read(uint32_t offset);
+
+/// Manager DMA between SRAM and HBM or host memory; returns when done. False: bus error. `bytes` up to 4096.
+/// The last 8 bytes of a host write of 32 bytes or less are written last, by one release store.
+bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes);
+bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes);
+
+/// Starts a copy or a fill of any size between HBM and host memory; one at a time. False: one is under way.
+/// `source_space` none: fill with the 32-bit pattern in `source`.
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                uint64_t destination, uint64_t bytes);
+/// 0: none or still running; 1: done; 2: bus error. Reading a result clears it.
+uint32_t copy_result();
+
+/// Doorbells. `submission`: tail written by the host for ring `queue` (0: admin); `completion`: head. The last value written counts.
+uint32_t doorbell_submission(uint32_t queue);
+uint32_t doorbell_completion(uint32_t queue);
+/// Bit q: the submission doorbell of ring q was written since the last call. Reading clears.
+uint32_t doorbell_pending();
+/// Device cycle at which ring `queue`'s submission doorbell was last written.
+uint64_t doorbell_cycle(uint32_t queue);
+
+/// True once after the host wrote BOOT_CONTROL; `parameter_page` receives its IOVA.
+bool boot_requested(uint64_t* parameter_page);
+
+/// Raises MSI-X vector `vector`.
+void raise_interrupt(uint32_t vector);
+
+/// CRC-32C (Castagnoli) by the CRC unit. Cost: crc_per_64_bytes for each started 64 bytes.
+uint32_t crc32c(const void* data, uint32_t bytes);
+
+/// Device cycle (core clock).
+uint64_t now();
+
+/// Charges `manager_cycles`.
+void charge(uint32_t manager_cycles);
+
+/// Sleeps until an event: doorbell, core interrupt, copy done, boot request, reset. Returns at once if one is pending
+/// since the last return. `deadline_cycle` (device cycles): also an event; UINT64_MAX: none.
+void wait_for_event(uint64_t deadline_cycle);
+
+/// False: the simulation ends; the main loop returns.
+bool running();
+
+/// The preset's fingerprint and HBM size, fixed at reset.
+uint64_t chip_fingerprint();
+uint64_t hbm_bytes();
+
+}  // namespace weft::fw::hal

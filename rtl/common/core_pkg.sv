@@ -1,0 +1,19 @@
+`default_nettype none
+// Types that the blocks of the tensor core share and that follow from no file of spec/.
+package core_pkg;
+  // One entry of the segment table: relocation, limit and permission in one look-up.
+  typedef struct packed {
+    logic        writable;
+    logic        readable;
+    logic [1:0]  space;    // spec: address_space; 0: not mapped
+    logic [63:0] limit;    // bytes; the first byte outside is base + limit
+    logic [63:0] base;     // address in that space
+  } segment_t;
+
+  // spec: address_space
+  localparam logic [1:0] SpaceNone = 2'd0;
+  localparam logic [1:0] SpaceVmem = 2'd1;
+  localparam logic [1:0] SpaceHbm = 2'd2;
+  localparam logic [1:0] SpaceHost = 2'd3;
+endpackage
+`default_nettype wire

@@ -1,0 +1,125 @@
+"""Reads spec/*.toml and checks it: overlaps, gaps, duplicate values. Standard library only."""
+import tomllib
+from pathlib import Path
+
+TYPE_BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+
+
+class SpecError(Exception):
+    """A defect of the specification; the message names file, object and values."""
+
+
+class Spec:
+    """The whole specification as plain dictionaries, checked."""
+
+    def __init__(self, root):
+        root = Path(root)
+        load = lambda name: tomllib.loads((root / name).read_text())
+        self.commands = load("commands.toml")
+        self.faults = load("faults.toml")
+        self.counters = load("counters.toml")
+        self.errors = load("errors.toml")
+        self.host = load("host_interface.toml")
+        self.csr = load("core_csr.toml")
+        self.core = load("core.toml")
+        self.executable = load("executable.toml")
+        self.chips = [
+            derive_chip(tomllib.loads(path.read_text()), self) for path in sorted((root / "chips").glob("*.toml"))
+        ]
+        self.counter_list = expand_counters(self)
+        check(self)
+
+    def enum(self, name):
+        return next(e for e in self.commands["enum"] if e["name"] == name)
+
+    def body(self, name):
+        return next(b for b in self.commands["body"] if b["name"] == name)
+
+
+def derive_chip(chip, spec):
+    """Adds what follows from a preset's parameters, so that no figure is written twice."""
+    n, clock = chip["n"], chip["clock_hz"]
+    if n & (n - 1) or not 8 <= n <= 256:
+        raise SpecError(f"chips/{chip['name']}.toml: n = {n} is no power of two from 8 to 256")
+    if chip["acc_bank_rows"] < 4 * n or chip["acc_bank_rows"] & (chip["acc_bank_rows"] - 1):
+        raise SpecError(f"chips/{chip['name']}.toml: acc_bank_rows = {chip['acc_bank_rows']}, needs a power of two >= {4 * n}")
+    chip["word_bytes"] = 2 * n
+    chip["vmem_words"] = chip["vmem_bytes"] // chip["word_bytes"]
+    chip["peak_macs_per_cycle"] = n * n * chip["num_mxu"]
+    chip["hbm_read_latency_cycles"] = -(-chip["hbm_read_latency_ns"] * clock // 10**9)
+    chip["hbm_write_latency_cycles"] = -(-chip["hbm_write_latency_ns"] * clock // 10**9)
+    chip["pcie_latency_cycles"] = -(-chip["pcie_latency_ns"] * clock // 10**9)
+    matter = ("n", "num_mxu", "vmem_bytes", "vmem_banks", "acc_bank_rows", "dma_words")
+    text = f"isa={spec.host['isa_version']};" + "".join(f"{key}={chip[key]};" for key in matter)
+    chip["fingerprint"] = fnv1a64(text.encode())
+    chip["identifier"] = chip["name"].replace("-", "_")
+    return chip
+
+
+def fnv1a64(data):
+    """FNV-1a, 64 bits (Fowler, Noll, Vo)."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def expand_counters(spec):
+    """A list of (index, name, unit, doc); groups `per = "queue"` come once for each queue."""
+    result = []
+    for group in spec.counters["group"]:
+        owners = [q["name"] for q in spec.commands["queue"]] if group.get("per") == "queue" else [group["name"]]
+        for owner in owners:
+            for counter in group["counters"]:
+                result.append((len(result), f"{owner}_{counter['name']}" if group.get("per") != "queue"
+                               else f"queue_{owner}_{counter['name']}", counter["unit"], counter["doc"]))
+    return result
+
+
+def check_fields(where, fields, total, width):
+    """Fields must not overlap or leave the object."""
+    owner = {}
+    for field in fields:
+        for byte in range(field["offset"], field["offset"] + width(field)):
+            if byte >= total:
+                raise SpecError(f"{where}.{field['name']}: byte {byte} is outside of {total} bytes")
+            if byte in owner:
+                raise SpecError(f"{where}: {owner[byte]} and {field['name']} overlap at byte {byte}")
+            owner[byte] = field["name"]
+
+
+def struct_bytes(field):
+    return TYPE_BYTES[field["type"]] * field.get("count", 1)
+
+
+def check_unique(where, rows, key):
+    seen = {}
+    for row in rows:
+        if row[key] in seen:
+            raise SpecError(f"{where}: {seen[row[key]]} and {row['name']} share {key} = {row[key]}")
+        seen[row[key]] = row["name"]
+
+
+def check(spec):
+    header = spec.commands["header"]["fields"]
+    for body in spec.commands["body"]:
+        check_fields(f"commands.{body['name']}", header + body["fields"], spec.commands["size_bytes"], lambda f: f["bytes"])
+    check_unique("commands.opcode", spec.commands["opcode"], "value")
+    check_unique("faults", spec.faults["fault"], "code")
+    check_unique("errors", spec.errors["error"], "value")
+    for struct in spec.host["struct"] + spec.executable["struct"]:
+        check_fields(struct["name"], struct["fields"], struct["bytes"], struct_bytes)
+        for field in struct["fields"]:
+            if field["offset"] % TYPE_BYTES[field["type"]]:
+                raise SpecError(f"{struct['name']}.{field['name']}: offset {field['offset']} is not aligned to its type")
+    check_fields("host_interface.register", spec.host["register"], spec.host["pci"]["bar0_bytes"], lambda f: f["bytes"])
+    names = {e["name"] for e in spec.errors["error"]}
+    for fault in spec.faults["fault"]:
+        if fault["error"] not in names:
+            raise SpecError(f"faults.{fault['name']}: error {fault['error']} does not exist")
+    if len(spec.counter_list) > 512:
+        raise SpecError(f"counters: {len(spec.counter_list)} do not fit the COUNTER block of 512")
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.replace("-", "_").split("_"))
