@@ -1,0 +1,31 @@
+/// From placed steps to an executable.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/result.hpp"
+#include "host/compiler/step.hpp"
+
+namespace weft::compiler {
+
+using Step = std::variant<DenseStep, VectorStep>;
+
+/// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
+struct Program {
+  std::string name;
+  std::vector<Argument> arguments;
+  std::vector<Step> steps;
+  std::vector<std::byte> constants;  ///< segment 1
+  uint64_t scratch_bytes = 0;        ///< segment 2
+};
+
+/// Schedules all steps into one kernel. NO_DEVICE_MEMORY, UNSUPPORTED, INVALID_ARGUMENT; the message names the step.
+[[nodiscard]] Result<Kernel> compile(const spec::Chip& chip, const Program& program);
+
+/// The program of one product C = A B with all three as arguments, named A, B, C: bf16 x bf16 -> f32 or int8 x int8 -> i32.
+/// A: rows; B: weight_tiles; C: rows. INVALID_ARGUMENT if a dimension is 0 or a buffer exceeds 2^40 bytes.
+[[nodiscard]] Result<Program> gemm_program(const spec::Chip& chip, weft_mxu_dtype dtype, uint64_t m, uint64_t k, uint64_t n);
+
+}  // namespace weft::compiler

@@ -1,0 +1,131 @@
+// Writes the .weft file: header, section table, sections KERNELS, COMMANDS, CONSTANTS, DEBUG.
+#include "host/compiler/executable_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace weft::compiler {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+template <typename T>
+void append(Bytes& bytes, const T& value) {
+  const auto* first = reinterpret_cast<const std::byte*>(&value);
+  bytes.insert(bytes.end(), first, first + sizeof(T));
+}
+
+Bytes kernels_section(const Kernel& kernel) {
+  weft_kernel_record record{};
+  std::memcpy(record.name, kernel.name.data(), kernel.name.size());
+  uint32_t first = 0;
+  for (unsigned q = 0; q < 5; q++) {
+    record.queue_first[q] = first;
+    record.queue_count[q] = static_cast<uint32_t>(kernel.queues[q].size());
+    first += record.queue_count[q];
+  }
+  record.argument_count = static_cast<uint32_t>(kernel.arguments.size());
+  record.vmem_bytes = static_cast<uint32_t>(kernel.vmem_bytes);
+  record.scratch_bytes = kernel.scratch_bytes;
+  record.semaphores = kernel.semaphores;
+  record.cycle_estimate = kernel.cycle_estimate;
+  record.macs = kernel.macs;
+  Bytes section;
+  append(section, record);
+  for (const auto& argument : kernel.arguments) {
+    weft_argument_record a{};
+    std::memcpy(a.name, argument.name.data(), argument.name.size());
+    a.dtype = argument.dtype;
+    a.layout = argument.layout;
+    a.direction = argument.direction;
+    a.rank = 2;
+    a.shape[0] = argument.rows;
+    a.shape[1] = argument.columns;
+    a.pitch_bytes = argument.pitch_bytes;
+    a.size_bytes = argument.size_bytes;
+    append(section, a);
+  }
+  return section;
+}
+
+/// Number of tags, then for each: tag u16, length u16, text.
+Bytes debug_section(const Kernel& kernel) {
+  Bytes section;
+  append(section, static_cast<uint32_t>(kernel.tags.size()));
+  for (const auto& [tag, text] : kernel.tags) {
+    append(section, tag);
+    append(section, static_cast<uint16_t>(text.size()));
+    const auto* first = reinterpret_cast<const std::byte*>(text.data());
+    section.insert(section.end(), first, first + text.size());
+  }
+  return section;
+}
+
+}  // namespace
+
+uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
+  static constexpr auto kTable = [] {
+    std::array<uint32_t, 256> table{};
+    for (uint32_t i = 0; i < 256; i++) {
+      uint32_t value = i;
+      for (int bit = 0; bit < 8; bit++) value = (value >> 1) ^ ((value & 1) ? 0x82f63b78u : 0u);
+      table[i] = value;
+    }
+    return table;
+  }();
+  crc = ~crc;
+  const auto* p = static_cast<const uint8_t*>(data);
+  for (size_t i = 0; i < bytes; i++) crc = (crc >> 8) ^ kTable[(crc ^ p[i]) & 0xff];
+  return ~crc;
+}
+
+Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
+  constexpr size_t kNameBytes = sizeof(weft_kernel_record::name) - 1;
+  if (kernel.name.size() > kNameBytes)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("kernel name '{}' is longer than {} bytes", kernel.name, kNameBytes)};
+  if (kernel.arguments.size() > WEFT_LIMIT_ARGUMENTS)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} arguments, a kernel may have {}", kernel.arguments.size(), WEFT_LIMIT_ARGUMENTS)};
+  for (const auto& argument : kernel.arguments)
+    if (argument.name.size() > kNameBytes)
+      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("argument name '{}' is longer than {} bytes", argument.name, kNameBytes)};
+
+  Bytes commands;
+  for (const auto& queue : kernel.queues)
+    for (const auto& command : queue) append(commands, command.bytes);
+  const std::array<std::pair<weft_section_kind, Bytes>, 4> sections{{{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
+                                                                     {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
+                                                                     {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
+                                                                     {WEFT_SECTION_KIND_DEBUG, debug_section(kernel)}}};
+  Bytes file(sizeof(weft_executable_header) + sections.size() * sizeof(weft_section_entry));
+  for (size_t i = 0; i < sections.size(); i++) {
+    file.resize((file.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT - 1) / WEFT_EXECUTABLE_SECTION_ALIGNMENT * WEFT_EXECUTABLE_SECTION_ALIGNMENT);
+    weft_section_entry entry{};
+    entry.kind = sections[i].first;
+    entry.crc32c = crc32c(sections[i].second.data(), sections[i].second.size());
+    entry.offset = file.size();
+    entry.size_bytes = sections[i].second.size();
+    entry.alignment = WEFT_EXECUTABLE_SECTION_ALIGNMENT;
+    std::memcpy(&file[sizeof(weft_executable_header) + i * sizeof entry], &entry, sizeof entry);
+    file.insert(file.end(), sections[i].second.begin(), sections[i].second.end());
+  }
+  weft_executable_header header{};
+  header.magic = WEFT_EXECUTABLE_MAGIC;
+  header.format_version = WEFT_EXECUTABLE_FORMAT_VERSION;
+  header.isa_version = WEFT_ISA_VERSION;
+  header.chip_fingerprint = chip.fingerprint;
+  header.file_bytes = file.size();
+  header.section_count = static_cast<uint32_t>(sections.size());
+  std::memcpy(header.chip_name, chip.name.data(), chip.name.size());
+  header.chip_n = chip.n;
+  header.chip_num_mxu = chip.num_mxu;
+  header.chip_vmem_bytes = chip.vmem_bytes;
+  header.chip_acc_bank_rows = chip.acc_bank_rows;
+  header.chip_vmem_banks = chip.vmem_banks;
+  std::memcpy(file.data(), &header, sizeof header);
+  header.file_crc32c = crc32c(file.data(), file.size());
+  std::memcpy(file.data(), &header, sizeof header);
+  return file;
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,89 @@
+// Chooses the largest K chunk, and resident weights if they fit.
+#include "host/compiler/gemm_tiling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/compiler/layout.hpp"
+#include "host/compiler/program_builder.hpp"
+
+namespace weft::compiler {
+namespace {
+
+/// The smallest stride >= tiles that is banks - 1 modulo banks: rows of x then walk the banks downwards like the weights do.
+uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks) { return tiles / banks * banks + banks - 1; }
+
+std::vector<Span> cut(uint64_t total, uint64_t size) {
+  std::vector<Span> spans;
+  for (uint64_t first = 0; first < total; first += size) spans.push_back({first, std::min(size, total - first)});
+  return spans;
+}
+
+/// Places x, weights, bias and output behind each other. Words used.
+uint64_t place(GemmTiling& plan) {
+  uint64_t next = 0;
+  const auto take = [&next](uint64_t words) {
+    const uint64_t base = next;
+    next += (words + 1) / 2 * 2;  // two-word rows need even addresses
+    return base;
+  };
+  plan.output_base = take(plan.output_slots * plan.output_slot_words);
+  plan.bias_base = take(plan.bias_slots * 2);
+  plan.x_base = take(plan.x_slots * plan.x_slot_words);
+  plan.weight_base = take(plan.weight_slots * plan.weight_slot_words);
+  return plan.words_used = next;
+}
+
+}  // namespace
+
+std::vector<Span> cut_rows(uint64_t total, uint64_t edge) {
+  if (total < 2 * edge) return {{0, total}};
+  std::vector<Span> chunks{{0, edge}};
+  uint64_t first = edge;
+  while (total - first >= 2 * edge) {
+    const uint64_t count = std::min(2 * edge, total - first - edge);
+    chunks.push_back({first, count});
+    first += count;
+  }
+  chunks.push_back({first, total - first});
+  return chunks;
+}
+
+Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
+  GemmTiling plan;
+  plan.tile_k = tile_k(chip, step.dtype);
+  plan.tiles = (step.k + plan.tile_k - 1) / plan.tile_k;
+  plan.column_blocks = (step.n + chip.n - 1) / chip.n;
+  plan.row_chunks = cut_rows(step.m, chip.n);
+  uint64_t rows = 0;
+  for (const auto& chunk : plan.row_chunks) rows = std::max(rows, chunk.count);
+  plan.output_row_words = step.y_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
+  plan.output_slots = kOutputSlots;
+  plan.output_slot_words = (rows * plan.output_row_words + 1) / 2 * 2;
+  if (step.bias) {
+    plan.bias_resident = plan.column_blocks * 2 <= chip.vmem_words / 16;
+    plan.bias_slots = plan.bias_resident ? plan.column_blocks : 8;
+  }
+  for (uint64_t chunk_tiles = plan.tiles;; chunk_tiles = (chunk_tiles + 1) / 2) {
+    plan.k_chunks = cut(plan.tiles, chunk_tiles);
+    plan.x_row_stride = conflict_free_stride(chunk_tiles, chip.vmem_banks);
+    plan.x_slot_words = rows * plan.x_row_stride;
+    if (chunk_tiles == plan.tiles) {
+      plan.weights_resident = true;
+      plan.weight_slots = plan.column_blocks;
+      plan.weight_slot_words = plan.tiles * chip.n;
+      if (place(plan) <= chip.vmem_words) return plan;
+    }
+    plan.weights_resident = false;
+    plan.weight_slot_words = chunk_tiles * chip.n;
+    for (plan.weight_slots = 4; plan.weight_slots >= 2; plan.weight_slots--)
+      if (place(plan) <= chip.vmem_words) return plan;
+    if (chunk_tiles == 1) break;
+  }
+  return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
+               fmt::format("{}: the smallest tiling of {} x {} x {} needs {} bytes of VMEM, chip {} has {}", step.name, step.m, step.k,
+                           step.n, plan.words_used * chip.word_bytes, chip.name, chip.vmem_bytes)};
+}
+
+}  // namespace weft::compiler

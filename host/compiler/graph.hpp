@@ -1,0 +1,48 @@
+/// A network as the compiler sees it: matrices, and the few operations that they go through.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "weft/spec/spec.h"
+
+namespace weft::compiler {
+
+/// A value of the graph. Every tensor is a matrix: the first dimension is the rows, the others together are the columns.
+struct Tensor {
+  std::string name;
+  std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in
+  uint64_t rows = 0, columns = 0;
+};
+
+/// y = activation(x W + bias); W is k x n, row-major, fp32 (alpha folded in); bias has n elements (beta folded in).
+struct DenseNode {
+  std::string name;
+  size_t x = 0, y = 0;  ///< indices into Graph::tensors
+  uint64_t k = 0, n = 0;
+  std::vector<float> weights;
+  std::optional<std::vector<float>> bias;
+  bool relu = false;
+};
+
+/// y = a op b, where b is a tensor, a constant row, or a constant.
+struct VectorNode {
+  std::string name;
+  weft_vpu_op op = WEFT_VPU_OP_ADD;
+  size_t a = 0, y = 0;
+  std::variant<size_t, std::vector<float>, float> b;
+};
+
+using Node = std::variant<DenseNode, VectorNode>;
+
+/// Nodes in an order in which every input is computed before it is read.
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;
+  std::vector<size_t> inputs, outputs;  ///< indices into tensors
+};
+
+}  // namespace weft::compiler

@@ -1,0 +1,65 @@
+/// Collects the commands of the five queues, with their semaphores and the text of each tag.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weft/spec/chips.hpp"
+#include "weft/spec/commands.hpp"
+
+namespace weft::compiler {
+
+/// The semaphores of a compiled program. Each is posted and waited for by in-order queues, so counts never mix up:
+/// MXU and VPU retire in order; loads and stores, which two channels may finish out of order, have one semaphore a slot.
+enum Semaphore : uint8_t {
+  kOperandsReady = 0,    ///< .. + 23, ring: the loads that MATMUL or vector command i was the first to need
+  kOperandRing = 24,     ///< length of that ring
+  kConsumed = 24,        ///< posted by MATMUL (vector step: the last VPU command of a chunk) when it has retired, taken by loads
+  kAccFull = 25,         ///< a block's sums are complete, taken by EPILOGUE
+  kAccFree = 26,         ///< EPILOGUE has read a bank, taken by the block after the next
+  kOutputReady = 27,     ///< a VMEM output slot holds a result, taken by the store
+  kOutputFree = 28,      ///< .. + 3: the store has read its slot, taken by the next writer of the slot
+  kOutputSlots = 4,
+  kStepDone = 32,        ///< posted by every store of a step, taken by the first load of the next
+};
+
+/// The commands of one kernel, queue by queue.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(const spec::Chip& chip) : chip_(chip) {}
+
+  [[nodiscard]] const spec::Chip& chip() const { return chip_; }
+
+  /// Adds a wait or a post to a header; both slots taken is a defect (asserted). A count of 0 adds nothing.
+  static void wait(spec::CommandHeader& header, unsigned semaphore, uint64_t count);
+  static void post(spec::CommandHeader& header, unsigned semaphore, uint64_t count);
+
+  /// Appends a command to a queue.
+  void push(weft_queue_index queue, const spec::Command& command);
+
+  /// A tag whose text is `text`; the same text gives the same tag. Tags wrap after 65535, the first text is kept.
+  uint16_t tag(const std::string& text);
+
+  void note_vmem_words(uint64_t words) { vmem_words_ = std::max(vmem_words_, words); }
+  void note_macs(uint64_t macs) { macs_ += macs; }
+  void note_hbm_bytes(uint64_t bytes) { hbm_bytes_ += bytes; }
+
+  [[nodiscard]] const std::vector<spec::Command>& commands(weft_queue_index queue) const { return queues_[queue]; }
+  [[nodiscard]] const std::map<uint16_t, std::string>& tags() const { return tags_; }
+  [[nodiscard]] uint64_t vmem_bytes() const { return vmem_words_ * chip_.word_bytes; }
+  [[nodiscard]] uint64_t macs() const { return macs_; }
+  [[nodiscard]] uint64_t semaphores() const { return semaphores_; }
+  /// The larger of MXU cycles and HBM cycles: no schedule is faster.
+  [[nodiscard]] uint64_t cycle_estimate() const;
+
+ private:
+  const spec::Chip& chip_;
+  std::array<std::vector<spec::Command>, 5> queues_;
+  std::map<uint16_t, std::string> tags_;
+  std::map<std::string, uint16_t> tag_of_;
+  uint64_t vmem_words_ = 0, macs_ = 0, hbm_bytes_ = 0, semaphores_ = 0;
+};
+
+}  // namespace weft::compiler

@@ -1,0 +1,276 @@
+/// docs/command_checks.md, step by step.
+#include "model/golden/check.hpp"
+
+#include <algorithm>
+
+#include "model/golden/dma_runs.hpp"
+
+namespace weft::golden {
+namespace {
+
+using spec::Body;
+using spec::Chip;
+using spec::Command;
+
+/// The first field that is bad; fields are added in order of offset.
+class FieldCheck {
+ public:
+  explicit FieldCheck(weft_fault code) : code_(code) {}
+  void require(bool ok, unsigned offset) {
+    if (!ok && !fault_) fault_ = Fault{code_, offset};
+  }
+  [[nodiscard]] const std::optional<Fault>& fault() const { return fault_; }
+
+ private:
+  weft_fault code_;
+  std::optional<Fault> fault_;
+};
+
+std::optional<unsigned> first_reserved_byte(const Command& command, Body body) {
+  std::array<bool, WEFT_COMMAND_BYTES> covered{};
+  const auto cover = [&](const spec::FieldInfo& f) { std::fill_n(covered.begin() + f.offset, f.bytes, true); };
+  std::ranges::for_each(spec::kHeaderFields, cover);
+  std::ranges::for_each(spec::body_fields(body), cover);
+  if ((command.bytes[1] & ~spec::kFlagsBuilt) != 0) return 1;
+  for (unsigned i = 0; i < WEFT_COMMAND_BYTES; i++)
+    if (!covered[i] && command.bytes[i] != 0) return i;
+  return std::nullopt;
+}
+
+bool semaphore_legal(uint8_t semaphore, uint16_t count) {
+  return semaphore == WEFT_NO_SEMAPHORE ? count == 0 : semaphore < WEFT_SEMAPHORES && count >= 1;
+}
+bool differ_unless_none(uint8_t a, uint8_t b) { return a != b || a == WEFT_NO_SEMAPHORE; }
+
+std::optional<Fault> check_semaphores(const spec::CommandHeader& h) {
+  const bool posts_allowed = h.opcode != WEFT_OPCODE_WAIT;
+  FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
+  check.require(semaphore_legal(h.wait_sem0, h.wait_count0), 4);
+  check.require(semaphore_legal(h.wait_sem1, h.wait_count1) && differ_unless_none(h.wait_sem0, h.wait_sem1), 5);
+  check.require(semaphore_legal(h.post_sem0, h.post_count0) && (posts_allowed || h.post_sem0 == WEFT_NO_SEMAPHORE), 6);
+  check.require(semaphore_legal(h.post_sem1, h.post_count1) && differ_unless_none(h.post_sem0, h.post_sem1) &&
+                    (posts_allowed || h.post_sem1 == WEFT_NO_SEMAPHORE),
+                7);
+  return check.fault();
+}
+
+// DMA
+
+std::optional<Fault> check_dma_fields(const spec::DmaCommand& c, unsigned queue) {
+  const bool fill = c.header.opcode == WEFT_OPCODE_FILL;
+  const bool in = queue == WEFT_QUEUE_DMA_IN;
+  FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
+  const bool source_ok = fill ? c.src_seg == 0 : in ? c.src_seg != 0 : c.src_seg == 0;
+  check.require(c.src_seg < WEFT_SEGMENTS && source_ok, 16);
+  check.require(c.dst_seg < WEFT_SEGMENTS && (c.dst_seg == 0) == in, 17);
+  check.require(c.remote_chip == 0, 18);
+  check.require(!fill || c.src_off <= UINT32_MAX, 20);
+  check.require(c.size0 != 0, 30);
+  check.require(c.size1 != 0, 34);
+  check.require(c.size2 != 0, 36);
+  check.require(c.size3 != 0, 38);
+  check.require(!fill || c.src_stride1 == 0, 40);
+  check.require(!fill || c.src_stride2 == 0, 44);
+  check.require(!fill || c.src_stride3 == 0, 48);
+  return check.fault();
+}
+
+std::optional<Fault> check_dma_alignment(const spec::DmaCommand& c, const Chip& chip) {
+  const bool fill = c.header.opcode == WEFT_OPCODE_FILL;
+  const auto granule = [&](uint8_t segment) {
+    return segment == 0 ? static_cast<int64_t>(chip.word_bytes) : int64_t{WEFT_CORE_DMA_GRANULE_BYTES};
+  };
+  const int64_t source = granule(c.src_seg);
+  const int64_t destination = granule(c.dst_seg);
+  FieldCheck check(WEFT_FAULT_ALIGNMENT);
+  check.require(fill || static_cast<int64_t>(c.src_off) % source == 0, 20);
+  check.require(static_cast<int64_t>(c.dst_off) % destination == 0, 25);
+  check.require(c.size0 % WEFT_CORE_DMA_GRANULE_BYTES == 0, 30);
+  check.require(c.src_stride1 % source == 0, 40);
+  check.require(c.src_stride2 % source == 0, 44);
+  check.require(c.src_stride3 % source == 0, 48);
+  check.require(c.dst_stride1 % destination == 0, 52);
+  check.require(c.dst_stride2 % destination == 0, 56);
+  check.require(c.dst_stride3 % destination == 0, 60);
+  return check.fault();
+}
+
+std::optional<Fault> check_dma_side(const DmaSide& side, const spec::DmaCommand& c, uint64_t limit) {
+  const DmaExtent extent = dma_extent(side, c);
+  if (extent.first < 0) return Fault{WEFT_FAULT_RANGE, static_cast<uint64_t>(extent.first)};
+  if (static_cast<uint64_t>(extent.end) > limit) return Fault{WEFT_FAULT_RANGE, limit};
+  return std::nullopt;
+}
+
+std::optional<Fault> check_dma(const Command& command, unsigned queue, const Chip& chip, const SegmentTable& segments) {
+  const auto c = spec::decode_dma(command);
+  const bool copy = c.header.opcode == WEFT_OPCODE_COPY;
+  if (auto fault = check_dma_fields(c, queue)) return fault;
+  if (auto fault = check_dma_alignment(c, chip)) return fault;
+  const auto mapped = [&](uint8_t s) { return segments[s].space != WEFT_ADDRESS_SPACE_NONE; };
+  if (copy && c.src_seg != 0 && !(mapped(c.src_seg) && segments[c.src_seg].readable))
+    return Fault{WEFT_FAULT_SEGMENT, c.src_seg};
+  if (c.dst_seg != 0 && !(mapped(c.dst_seg) && segments[c.dst_seg].writable))
+    return Fault{WEFT_FAULT_SEGMENT, c.dst_seg};
+  const auto limit = [&](uint8_t s) { return s == 0 ? chip.vmem_bytes : segments[s].limit; };
+  if (copy)
+    if (auto fault = check_dma_side(dma_source(c), c, limit(c.src_seg))) return fault;
+  return check_dma_side(dma_destination(c), c, limit(c.dst_seg));
+}
+
+// MXU
+
+std::optional<Fault> check_mxu(const Command& command, const Chip& chip) {
+  const auto c = spec::decode_mxu(command);
+  FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
+  check.require(c.k != 0, 36);
+  check.require(c.m != 0, 40);
+  check.require(c.cols != 0 && c.cols <= chip.n, 42);
+  check.require(c.seed == WEFT_MXU_SEED_ZERO || c.seed == WEFT_MXU_SEED_KEEP, 46);
+  check.require(c.dtype == WEFT_MXU_DTYPE_BF16 || c.dtype == WEFT_MXU_DTYPE_INT8, 47);
+  check.require(c.mxu < chip.num_mxu, 48);
+  if (check.fault()) return check.fault();
+
+  const unsigned bank = chip.acc_bank_rows;
+  if (c.acc_row >= 2 * bank || c.acc_row % bank + c.m > bank) return Fault{WEFT_FAULT_ACC_RANGE, c.acc_row};
+
+  const MatmulTiles tiles = matmul_tiles(c, chip);
+  const uint64_t last_x =
+      c.x_addr + uint64_t{c.m - 1u} * c.x_row_stride + (tiles.count - 1) * c.x_tile_stride;
+  uint64_t last_w = c.w_addr + (tiles.count - 1) * c.w_tile_stride + tiles.last_words - 1;
+  if (tiles.count > 1) last_w = std::max(last_w, c.w_addr + (tiles.count - 2) * c.w_tile_stride + chip.n - 1);
+  if (last_x >= chip.vmem_words || last_w >= chip.vmem_words) return Fault{WEFT_FAULT_RANGE, chip.vmem_bytes};
+  return std::nullopt;
+}
+
+// VPU
+
+/// A set of enum values as bits.
+constexpr unsigned bit(unsigned value) { return 1u << value; }
+constexpr bool in_set(unsigned value, unsigned set) { return value < 32 && (set >> value & 1) != 0; }
+
+/// A row of the table in docs/command_checks.md. Destination types are given for each source type.
+struct VpuRule {
+  uint8_t opcode;
+  unsigned ops, spaces;
+  unsigned from_f32, from_bf16, from_i32;
+  unsigned b_modes, activations;
+};
+constexpr unsigned kF32 = bit(WEFT_VPU_DTYPE_F32), kBf16 = bit(WEFT_VPU_DTYPE_BF16), kI32 = bit(WEFT_VPU_DTYPE_I32);
+constexpr unsigned kVmemOnly = bit(WEFT_VPU_SPACE_VMEM), kAccOnly = bit(WEFT_VPU_SPACE_ACC);
+constexpr unsigned kNoB = bit(WEFT_VPU_B_MODE_NONE), kRowB = bit(WEFT_VPU_B_MODE_ROW);
+constexpr unsigned kAnyB = bit(WEFT_VPU_B_MODE_TENSOR) | kRowB | bit(WEFT_VPU_B_MODE_SCALAR);
+constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_VPU_ACTIVATION_RELU);
+constexpr unsigned kBinary = bit(WEFT_VPU_OP_ADD) | bit(WEFT_VPU_OP_SUB) | bit(WEFT_VPU_OP_MUL) |
+                             bit(WEFT_VPU_OP_MIN) | bit(WEFT_VPU_OP_MAX);
+constexpr unsigned kReductions = bit(WEFT_VPU_OP_SUM) | bit(WEFT_VPU_OP_RMAX), kNoOp = bit(WEFT_VPU_OP_NONE);
+constexpr VpuRule kVpuRules[] = {
+    {WEFT_OPCODE_ELEMENTWISE, kBinary, kVmemOnly, kF32, kBf16, kI32, kAnyB, kIdentity},
+    {WEFT_OPCODE_REDUCE, kReductions, kVmemOnly, kF32, 0, kI32, kNoB, kIdentity},
+    {WEFT_OPCODE_EPILOGUE, kNoOp, kAccOnly, kF32 | kBf16, 0, kI32, kNoB | kRowB, kIdentity | kRelu},
+    {WEFT_OPCODE_CAST, kNoOp, kVmemOnly, kBf16 | kI32, kF32, kF32, kNoB, kIdentity},
+};
+
+const VpuRule& vpu_rule(uint8_t opcode) {
+  return *std::ranges::find_if(kVpuRules, [&](const VpuRule& r) { return r.opcode == opcode; });
+}
+
+unsigned destinations(const VpuRule& rule, uint8_t src_dtype) {
+  switch (src_dtype) {
+    case WEFT_VPU_DTYPE_F32: return rule.from_f32;
+    case WEFT_VPU_DTYPE_BF16: return rule.from_bf16;
+    case WEFT_VPU_DTYPE_I32: return rule.from_i32;
+    default: return 0;
+  }
+}
+
+std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chip) {
+  const VpuRule& rule = vpu_rule(c.header.opcode);
+  const unsigned dst = destinations(rule, c.src_dtype);
+  FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
+  check.require(in_set(c.op, rule.ops), 16);
+  check.require(in_set(c.src_space, rule.spaces), 17);
+  check.require(dst != 0, 18);
+  check.require(in_set(c.dst_dtype, dst), 19);
+  check.require(c.rows != 0, 20);
+  check.require(c.cols != 0 && c.cols <= chip.n, 22);
+  check.require(c.b_addr == 0 || (c.b_mode != WEFT_VPU_B_MODE_NONE && c.b_mode != WEFT_VPU_B_MODE_SCALAR), 32);
+  check.require(c.b_stride == 0 || c.b_mode == WEFT_VPU_B_MODE_TENSOR, 36);
+  check.require(c.scalar == 0 || c.b_mode == WEFT_VPU_B_MODE_SCALAR, 48);
+  check.require(in_set(c.b_mode, rule.b_modes), 52);
+  check.require(in_set(c.activation, rule.activations), 53);
+  return check.fault();
+}
+
+std::optional<Fault> check_vpu_alignment(const spec::VpuCommand& c) {
+  const bool source_pairs = words_per_row(c.src_dtype) == 2;
+  const bool a_pairs = source_pairs && c.src_space == WEFT_VPU_SPACE_VMEM;
+  const bool d_pairs = words_per_row(c.dst_dtype) == 2;
+  FieldCheck check(WEFT_FAULT_ALIGNMENT);
+  check.require(!a_pairs || c.a_addr % 2 == 0, 24);
+  check.require(!a_pairs || c.a_stride % 2 == 0, 28);
+  check.require(!source_pairs || c.b_addr % 2 == 0, 32);
+  check.require(!source_pairs || c.b_stride % 2 == 0, 36);
+  check.require(!d_pairs || c.d_addr % 2 == 0, 40);
+  check.require(!d_pairs || c.d_stride % 2 == 0, 44);
+  return check.fault();
+}
+
+std::optional<Fault> check_vpu(const Command& command, const Chip& chip) {
+  const auto c = spec::decode_vpu(command);
+  if (auto fault = check_vpu_fields(c, chip)) return fault;
+  if (auto fault = check_vpu_alignment(c)) return fault;
+  const auto last_of = [](uint64_t first, uint64_t rows, uint64_t stride) { return first + (rows - 1) * stride; };
+  if (c.src_space == WEFT_VPU_SPACE_ACC && last_of(c.a_addr, c.rows, c.a_stride) >= 2 * chip.acc_bank_rows)
+    return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
+
+  const unsigned src_words = words_per_row(c.src_dtype);
+  const auto outside = [&](uint64_t first, uint64_t rows, uint64_t stride, unsigned words) {
+    return last_of(first, rows, stride) + words - 1 >= chip.vmem_words;
+  };
+  const bool has_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW;
+  const uint64_t b_rows = c.b_mode == WEFT_VPU_B_MODE_TENSOR ? c.rows : 1;
+  if ((c.src_space == WEFT_VPU_SPACE_VMEM && outside(c.a_addr, c.rows, c.a_stride, src_words)) ||
+      (has_b && outside(c.b_addr, b_rows, c.b_stride, src_words)) ||
+      outside(c.d_addr, c.rows, c.d_stride, words_per_row(c.dst_dtype)))
+    return Fault{WEFT_FAULT_RANGE, chip.vmem_bytes};
+  return std::nullopt;
+}
+
+}  // namespace
+
+MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip) {
+  const uint64_t per_word = command.dtype == WEFT_MXU_DTYPE_INT8 ? 2 : 1;
+  const uint64_t per_tile = chip.n * per_word;
+  const uint64_t count = (command.k + per_tile - 1) / per_tile;
+  const uint64_t rest = command.k - (count - 1) * per_tile;
+  return {per_tile, count, (rest + per_word - 1) / per_word};
+}
+
+std::optional<Fault> check_header(const Command& command, unsigned queue) {
+  const auto header = spec::decode_header(command);
+  const spec::OpcodeInfo* opcode = spec::find_opcode(header.opcode);
+  if (opcode == nullptr || !opcode->built || (opcode->queue_mask >> queue & 1) == 0)
+    return Fault{WEFT_FAULT_ILLEGAL_OPCODE, header.opcode};
+  if (const auto offset = first_reserved_byte(command, opcode->body)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, *offset};
+  return check_semaphores(header);
+}
+
+std::optional<Fault> check_unit(const Command& command, unsigned queue, const Chip& chip,
+                                const SegmentTable& segments) {
+  switch (spec::find_opcode(command.bytes[0])->body) {
+    case Body::kDma: return check_dma(command, queue, chip, segments);
+    case Body::kMxu: return check_mxu(command, chip);
+    case Body::kVpu: return check_vpu(command, chip);
+    case Body::kNone: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Fault> check_command(const Command& command, unsigned queue, const Chip& chip,
+                                   const SegmentTable& segments) {
+  if (auto fault = check_header(command, queue)) return fault;
+  return check_unit(command, queue, chip, segments);
+}
+
+}  // namespace weft::golden

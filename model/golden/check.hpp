@@ -1,0 +1,53 @@
+/// What makes a command legal: docs/command_checks.md as functions. Pure; nothing is written.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "weft/spec/chips.hpp"
+#include "weft/spec/commands.hpp"
+
+namespace weft::golden {
+
+/// A refusal: the code, and the fault's address field.
+struct Fault {
+  weft_fault code = WEFT_FAULT_NONE;
+  uint64_t address = 0;
+  bool operator==(const Fault&) const = default;
+};
+
+/// One entry of the segment table: relocation, limit and permission.
+struct Segment {
+  uint64_t base = 0;   ///< address in `space`, a multiple of 16
+  uint64_t limit = 0;  ///< bytes
+  weft_address_space space = WEFT_ADDRESS_SPACE_NONE;  ///< none: not mapped
+  bool readable = false;
+  bool writable = false;
+  bool operator==(const Segment&) const = default;
+};
+/// Entry 0 is VMEM whatever it holds.
+using SegmentTable = std::array<Segment, WEFT_SEGMENTS>;
+
+/// Checks of a command that reaches the head of queue `queue` (0 to 4): opcode, reserved bits, semaphores.
+[[nodiscard]] std::optional<Fault> check_header(const spec::Command& command, unsigned queue);
+
+/// Checks of the unit that takes the command, after its waits. The header has passed.
+[[nodiscard]] std::optional<Fault> check_unit(const spec::Command& command, unsigned queue, const spec::Chip& chip,
+                                              const SegmentTable& segments);
+
+/// Both, in this order.
+[[nodiscard]] std::optional<Fault> check_command(const spec::Command& command, unsigned queue, const spec::Chip& chip,
+                                                 const SegmentTable& segments);
+
+/// Tiles along K of a MATMUL, and the words of weights that its last tile reads.
+struct MatmulTiles {
+  uint64_t k_per_tile;  ///< N, int8: 2 N
+  uint64_t count;       ///< T
+  uint64_t last_words;  ///< R
+};
+[[nodiscard]] MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip);
+
+/// VMEM words of a row of `dtype` (vpu_dtype): 1 for bf16, else 2.
+[[nodiscard]] constexpr unsigned words_per_row(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2; }
+
+}  // namespace weft::golden

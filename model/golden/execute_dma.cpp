@@ -1,0 +1,87 @@
+/// COPY and FILL, run by run; beat by beat where the memory reports an error, to name the beat.
+#include <cstring>
+
+#include "model/golden/dma_runs.hpp"
+#include "model/golden/execute.hpp"
+
+namespace weft::golden {
+namespace {
+
+/// Does `transfer(bus_address, offset_in_run, bytes)` for a whole run, or for its beats until the one that fails.
+template <class Transfer>
+std::optional<Fault> move_run(const spec::Chip& chip, uint64_t bus_address, uint64_t bytes, Transfer&& transfer) {
+  if (transfer(bus_address, uint64_t{0}, bytes)) return std::nullopt;
+  const uint64_t beat = uint64_t{chip.dma_words} * chip.word_bytes;
+  for (uint64_t done = 0; done < bytes; done += beat) {
+    const uint64_t size = std::min(beat, bytes - done);
+    if (!transfer(bus_address + done, done, size)) return Fault{WEFT_FAULT_DMA_BUS, bus_address + done};
+  }
+  return std::nullopt;
+}
+
+/// Runs of a copy; transfer(segment, bus_address, VMEM bytes) moves one piece.
+template <class Transfer>
+std::optional<Fault> copy(CoreState& core, const spec::DmaCommand& c, bool in, Transfer&& transfer) {
+  const Segment& segment = core.segments()[in ? c.src_seg : c.dst_seg];
+  std::optional<Fault> fault;
+  for_each_run(c, [&](int64_t source, int64_t destination) {
+    const auto vmem = static_cast<uint64_t>(in ? destination : source);
+    const uint64_t bus = segment.base + static_cast<uint64_t>(in ? source : destination);
+    fault = move_run(core.chip(), bus, c.size0, [&](uint64_t address, uint64_t done, uint64_t bytes) {
+      return transfer(segment.space, address, core.vmem().subspan(vmem + done, bytes));
+    });
+    return !fault;
+  });
+  return fault;
+}
+
+/// `bytes` of the pattern, which starts anew with every run.
+std::vector<std::byte> pattern_bytes(const spec::DmaCommand& c) {
+  const auto pattern = static_cast<uint32_t>(c.src_off);
+  std::vector<std::byte> run(c.size0);
+  for (size_t i = 0; i < run.size(); i++) run[i] = static_cast<std::byte>(pattern >> (8 * (i % sizeof pattern)));
+  return run;
+}
+
+}  // namespace
+
+std::optional<Fault> execute_copy_in(CoreState& core, const spec::Command& command, MemoryAccess& memory) {
+  return copy(core, spec::decode_dma(command), true,
+              [&](weft_address_space space, uint64_t address, std::span<std::byte> vmem) {
+                return memory.read(space, address, vmem);
+              });
+}
+
+std::optional<Fault> execute_copy_out(CoreState& core, const spec::Command& command, MemoryAccess& memory) {
+  return copy(core, spec::decode_dma(command), false,
+              [&](weft_address_space space, uint64_t address, std::span<std::byte> vmem) {
+                return memory.write(space, address, vmem);
+              });
+}
+
+std::optional<Fault> execute_fill_in(CoreState& core, const spec::Command& command, MemoryAccess&) {
+  const auto c = spec::decode_dma(command);
+  const auto run = pattern_bytes(c);
+  for_each_run(c, [&](int64_t, int64_t destination) {
+    std::memcpy(core.vmem().data() + destination, run.data(), run.size());
+    return true;
+  });
+  return std::nullopt;
+}
+
+std::optional<Fault> execute_fill_out(CoreState& core, const spec::Command& command, MemoryAccess& memory) {
+  const auto c = spec::decode_dma(command);
+  const auto run = pattern_bytes(c);
+  const Segment& segment = core.segments()[c.dst_seg];
+  std::optional<Fault> fault;
+  for_each_run(c, [&](int64_t, int64_t destination) {
+    const uint64_t bus = segment.base + static_cast<uint64_t>(destination);
+    fault = move_run(core.chip(), bus, c.size0, [&](uint64_t address, uint64_t done, uint64_t bytes) {
+      return memory.write(segment.space, address, std::span<const std::byte>(run).subspan(done, bytes));
+    });
+    return !fault;
+  });
+  return fault;
+}
+
+}  // namespace weft::golden

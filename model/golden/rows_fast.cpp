@@ -1,0 +1,57 @@
+/// fp32 additions, subtractions and products by the host's vector unit. Compiled with WEFT_FAST_FLAGS.
+#include "model/golden/rows_fast.hpp"
+
+#include <string.h>
+
+#include "model/golden/flush_to_zero.hpp"
+
+namespace weft::golden::fast {
+
+#if !WEFT_HAS_FLUSH_TO_ZERO
+
+bool elementwise_f32(weft_vpu_op, const float*, const float*, float*, size_t) { return false; }
+
+#else
+namespace {
+
+struct Add {
+  static float apply(float a, float b) { return a + b; }
+};
+struct Subtract {
+  static float apply(float a, float b) { return a - b; }
+};
+struct Multiply {
+  static float apply(float a, float b) { return a * b; }
+};
+
+template <class Operation>
+[[gnu::noinline]] void run(const float* a, const float* b, float* d, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const float value = Operation::apply(a[i], b[i]);
+    unsigned bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits;
+    memcpy(d + i, &bits, sizeof bits);
+  }
+}
+
+}  // namespace
+
+bool elementwise_f32(weft_vpu_op op, const float* a, const float* b, float* d, size_t count) {
+  const FlushToZero environment;
+  switch (op) {
+    case WEFT_VPU_OP_ADD: run<Add>(a, b, d, count); return true;
+    case WEFT_VPU_OP_SUB: run<Subtract>(a, b, d, count); return true;
+    case WEFT_VPU_OP_MUL: run<Multiply>(a, b, d, count); return true;
+    case WEFT_VPU_OP_MIN:
+    case WEFT_VPU_OP_MAX:
+    case WEFT_VPU_OP_NONE:
+    case WEFT_VPU_OP_SUM:
+    case WEFT_VPU_OP_RMAX: return false;
+  }
+  return false;
+}
+
+#endif
+
+}  // namespace weft::golden::fast

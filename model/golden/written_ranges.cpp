@@ -1,0 +1,55 @@
+/// What a command writes, as ranges.
+#include "model/golden/core_state.hpp"
+#include "model/golden/dma_runs.hpp"
+
+namespace weft::golden {
+namespace {
+
+template <class Range>
+void append(std::vector<Range>& ranges, const Range& next) {
+  if (!ranges.empty() && ranges.back().address + ranges.back().bytes == next.address) {
+    ranges.back().bytes += next.bytes;
+  } else {
+    ranges.push_back(next);
+  }
+}
+
+void add_dma(WrittenRanges& out, const spec::DmaCommand& c, const SegmentTable& segments) {
+  const Segment& segment = segments[c.dst_seg];
+  for_each_run(c, [&](int64_t, int64_t destination) {
+    const auto at = static_cast<uint64_t>(destination);
+    if (c.dst_seg == 0) {
+      append(out.vmem, WrittenRanges::Vmem{at, c.size0});
+    } else {
+      append(out.memory, WrittenRanges::Memory{segment.space, segment.base + at, c.size0});
+    }
+    return true;
+  });
+}
+
+void add_vpu(WrittenRanges& out, const spec::VpuCommand& c, const spec::Chip& chip) {
+  const uint64_t row_bytes = uint64_t{words_per_row(c.dst_dtype)} * chip.word_bytes;
+  for (uint64_t r = 0; r < c.rows; r++)
+    append(out.vmem, WrittenRanges::Vmem{(c.d_addr + r * c.d_stride) * chip.word_bytes, row_bytes});
+}
+
+}  // namespace
+
+WrittenRanges written_ranges(const spec::Command& command, const spec::Chip& chip, const SegmentTable& segments) {
+  WrittenRanges out;
+  const spec::OpcodeInfo* opcode = spec::find_opcode(command.bytes[0]);
+  if (opcode == nullptr) return out;
+  switch (opcode->body) {
+    case spec::Body::kDma: add_dma(out, spec::decode_dma(command), segments); break;
+    case spec::Body::kMxu: {
+      const auto c = spec::decode_mxu(command);
+      out.acc.push_back({c.acc_row, c.m});
+      break;
+    }
+    case spec::Body::kVpu: add_vpu(out, spec::decode_vpu(command), chip); break;
+    case spec::Body::kNone: break;
+  }
+  return out;
+}
+
+}  // namespace weft::golden
