@@ -54,6 +54,7 @@ def weft_pkg(spec):
     param("DmaOutstandingBeats", core["dma_outstanding_beats"])
     param("DmaOutstandingWrites", core["dma_outstanding_writes"])
     param("WatchdogDefaultCycles", core["watchdog_default_cycles"])
+    param("CoreResetCycles", core["core_reset_cycles"])
     out.append(f"  localparam logic [7:0] NoSemaphore = 8'd{cmd['no_semaphore']};\n\n")
     out.append(enum_block("queue", [{"name": q["name"], "value": q["index"]} for q in cmd["queue"]], 3))
     out.append(enum_block("unit", [{"name": u["name"], "value": u["index"]} for u in cmd["unit"]], 3))
