@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Checks who includes whom against the table of docs/architecture.md. Exit 1 names file, line and rule.
+
+CMake's views already make a forbidden include fail to compile where the target does not link the component; this test also sees
+files that no target compiles, and a link that should not have been made."""
+import re
+import sys
+from pathlib import Path
+
+# folder -> folders of the repository that its sources may include (weft/spec/ is open to all)
+ALLOWED = {
+    "firmware": {"firmware"},
+    "model/golden": {"model/golden"},
+    "model/core": {"model/core", "model/golden"},
+    "model/chip": {"model/chip", "model/core", "model/golden", "firmware"},
+    "model/server": {"model/server", "model/chip", "model/core"},
+    "driver": {"driver"},
+    "host/compiler": {"host/compiler"},
+    "host/runtime": {"host/runtime", "host/compiler"},
+    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "driver/executable_loader.hpp"},
+    "host/examples": {"host/examples", "host/tools", "host/runtime", "host/compiler", "model/golden"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:firmware|model|driver|host|testbench|rtl)/[^">]+)[">]')
+
+
+def main():
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    wrong, seen = [], 0
+    for folder, allowed in ALLOWED.items():
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".hpp", ".h", ".c"):
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                seen += 1
+                if not any(match.group(1) == a or match.group(1).startswith(a + "/") for a in allowed):
+                    wrong.append(f"{path.relative_to(root)}:{number}: {folder} may not include {match.group(1)}")
+    print("\n".join(wrong))
+    if not seen:
+        print("no include was found: the check looks in the wrong place")
+    return 1 if wrong or not seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
