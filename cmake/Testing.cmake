@@ -22,7 +22,8 @@ function(weft_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
   else()
-    catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
+    list(JOIN T_LABELS "\\;" labels)  # a list inside a property of a discovered test
+    catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES LABELS "${labels}" TIMEOUT ${T_TIMEOUT})
   endif()
 endfunction()
 

@@ -10,7 +10,7 @@ execute_process(COMMAND ${VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE VER
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 add_library(weft_verilated STATIC ${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_fst_c.cpp
-                                  ${VERILATOR_ROOT}/include/verilated_cov.cpp)
+                                  ${VERILATOR_ROOT}/include/verilated_cov.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp)
 target_include_directories(weft_verilated SYSTEM PUBLIC ${VERILATOR_ROOT}/include ${VERILATOR_ROOT}/include/vltstd)
 target_compile_options(weft_verilated PRIVATE -w)
 target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=0 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)

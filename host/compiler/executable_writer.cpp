@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "host/compiler/debug_section.hpp"
+
 namespace weft::compiler {
 namespace {
 
@@ -49,19 +51,6 @@ Bytes kernels_section(const Kernel& kernel) {
   return section;
 }
 
-/// Number of tags, then for each: tag u16, length u16, text.
-Bytes debug_section(const Kernel& kernel) {
-  Bytes section;
-  append(section, static_cast<uint32_t>(kernel.tags.size()));
-  for (const auto& [tag, text] : kernel.tags) {
-    append(section, tag);
-    append(section, static_cast<uint16_t>(text.size()));
-    const auto* first = reinterpret_cast<const std::byte*>(text.data());
-    section.insert(section.end(), first, first + text.size());
-  }
-  return section;
-}
-
 }  // namespace
 
 uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
@@ -96,7 +85,7 @@ Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   const std::array<std::pair<weft_section_kind, Bytes>, 4> sections{{{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
                                                                      {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
                                                                      {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
-                                                                     {WEFT_SECTION_KIND_DEBUG, debug_section(kernel)}}};
+                                                                     {WEFT_SECTION_KIND_DEBUG, write_tags(kernel.tags)}}};
   Bytes file(sizeof(weft_executable_header) + sections.size() * sizeof(weft_section_entry));
   for (size_t i = 0; i < sections.size(); i++) {
     file.resize((file.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT - 1) / WEFT_EXECUTABLE_SECTION_ALIGNMENT * WEFT_EXECUTABLE_SECTION_ALIGNMENT);

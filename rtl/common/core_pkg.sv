@@ -1,3 +1,4 @@
+// verilator lint_off UNUSEDPARAM
 `default_nettype none
 // Types that the blocks of the tensor core share and that follow from no file of spec/.
 package core_pkg;
@@ -17,3 +18,4 @@ package core_pkg;
   localparam logic [1:0] SpaceHost = 2'd3;
 endpackage
 `default_nettype wire
+// verilator lint_on UNUSEDPARAM

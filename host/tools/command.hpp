@@ -1,0 +1,20 @@
+/// The subcommands of weft. Each registers itself with its options; its result is the exit code of the program.
+#pragma once
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace weft::tools {
+
+/// A subcommand sets `action`; main() runs it after parsing.
+using Action = std::function<int()>;
+
+void register_gemm(CLI::App& app, Action& action);
+void register_compile(CLI::App& app, Action& action);
+void register_run(CLI::App& app, Action& action);
+void register_disasm(CLI::App& app, Action& action);
+void register_info(CLI::App& app, Action& action);
+
+}  // namespace weft::tools

@@ -1,0 +1,35 @@
+/// The operands of one product, what the device gets of them, and what their product should be.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/compiler/result.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::tools {
+
+/// A (m x k) and B (k x n), row-major: fp32 for bf16, int8 for int8.
+struct GemmInput {
+  weft_mxu_dtype dtype = WEFT_MXU_DTYPE_BF16;
+  uint64_t m = 0, k = 0, n = 0;
+  std::vector<float> a, b;
+  std::vector<int8_t> a8, b8;
+
+  [[nodiscard]] std::vector<std::byte> packed_a() const;
+  [[nodiscard]] std::vector<std::byte> packed_b(const spec::Chip& chip) const;
+
+  /// Elements of c (m x n of 4 bytes) whose bits are not those of the golden model.
+  [[nodiscard]] uint64_t differing_from_golden(const std::vector<std::byte>& c) const;
+
+  /// Largest |c - exact| of an element divided by the largest |exact| of its row. exact is computed in fp64 from the unrounded inputs.
+  /// Elements that are not finite in either are left out; `differing` sees them.
+  [[nodiscard]] double max_relative_error(const std::vector<std::byte>& c) const;
+};
+
+/// From two .npy files or, if `shape` is not empty, from a seed: uniform in [-1, 1) (bf16) or all of int8.
+/// INVALID_ARGUMENT: files and shape together, shapes that do not fit, a wrong dtype, an unknown precision.
+[[nodiscard]] Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape, uint64_t seed, const std::string& precision);
+
+}  // namespace weft::tools

@@ -1,0 +1,44 @@
+// Shared options and their checks.
+#include "host/tools/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "host/tools/files.hpp"
+
+namespace weft::tools {
+
+void add_target_options(CLI::App& app, runtime::Target& target) {
+  app.add_option("--chip", target.chip, "chip preset")->capture_default_str();
+  app.add_option("--core", target.core, "rtl, fast or lockstep")->capture_default_str();
+  app.add_option("--socket", target.socket, "attach to a weft-sim that listens here, whatever --chip and --core say");
+  app.add_option("--wave", target.wave, "write waves of the RTL to this FST file");
+  app.add_option("--wave-from", target.wave_from, "first device cycle in the waves")->capture_default_str();
+  app.add_option("--wave-to", target.wave_to, "last device cycle in the waves")->default_str("the end");
+  app.add_option("--trace", target.trace, "write a Chrome trace (opens in Perfetto) to this JSON file");
+}
+
+Result<const spec::Chip*> chip_by_name(const std::string& name) {
+  if (const auto* chip = spec::find_chip(name)) return chip;
+  std::vector<std::string_view> names;
+  for (const auto& chip : spec::kChips) names.push_back(chip.name);
+  return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("there is no chip '{}'; presets: {}", name, fmt::join(names, ", "))};
+}
+
+Status check_target(const runtime::Target& target) {
+  if (const auto chip = chip_by_name(target.chip); !chip.ok()) return chip.error();
+  if (target.core != "rtl" && target.core != "fast" && target.core != "lockstep")
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("there is no core '{}'; cores: rtl, fast, lockstep", target.core)};
+  if (!target.wave.empty() && target.core == "fast")
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, "--wave needs --core rtl or lockstep: the fast core has no signals"};
+  if (target.wave_from > target.wave_to)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("--wave-from {} is after --wave-to {}", target.wave_from, target.wave_to)};
+  for (const auto& path : {target.wave, target.trace})
+    if (!path.empty())
+      if (auto status = check_writable(path); !status.ok()) return status;
+  return Ok{};
+}
+
+}  // namespace weft::tools

@@ -1,0 +1,123 @@
+`default_nettype none
+// The VPU's commands: takes them, has them checked, starts them, follows their rows through the
+// pipeline to the last write, and retires them in order.
+//
+// Two commands are held: one executes, the next stands checked in the slot and starts in the cycle
+// after the last write, so it reads what the one before wrote. A refused command faults when the
+// one before has retired; then nothing is taken until reset.
+//
+// Latency: command taken to start_o 2 cycles; last write granted to done_o 1 cycle.
+module vpu_control
+  import weft_pkg::*;
+(
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  // unit contract
+  input  logic         cmd_valid_i,
+  output logic         cmd_ready_o,
+  input  vpu_cmd_t     cmd_i,
+  output logic         done_o,
+  output logic         fault_valid_o,
+  output logic         active_o,
+  // check of the command in the slot
+  output logic         check_o,
+  output vpu_cmd_t     slot_o,
+  input  logic         verdict_valid_i,
+  input  logic         legal_i,
+  // the slot's command starts: operands and lanes load it
+  output logic         start_o,
+  output logic         run_o,           // a command executes
+  output vpu_cmd_t     run_cmd_o,
+  // a row moves through the pipeline
+  input  logic         operands_valid_i,
+  output logic         execute_o,       // takes the operands' heads
+  output logic         reduce_step_o,
+  output logic         finish_o,
+  // result
+  output logic         vw_req_o,
+  output logic [31:0]  vw_addr_o,
+  input  logic         vw_gnt_i
+);
+  localparam int unsigned Levels = $clog2(chip_pkg::N);
+
+  logic        slot_valid_q, check_q, checked_q, dead_q, fault_q;
+  vpu_cmd_t    slot_q;
+  logic        run_q, done_q;
+  vpu_cmd_t    run_cmd_q;
+  logic [15:0] unwritten_q;
+  logic [31:0] write_addr_q;
+  logic        result_valid_q, out_valid_q;
+  logic [Levels-1:0] tree_valid_q;
+  logic        accept, checked, refuse, last_write, go, reduce, tree_enter, result_ready;
+
+  assign cmd_ready_o = ~slot_valid_q & ~dead_q;
+  assign accept = cmd_valid_i & cmd_ready_o;
+  assign checked = slot_valid_q & (checked_q | verdict_valid_i);
+  assign last_write = vw_req_o & vw_gnt_i & (unwritten_q == 16'd1);
+  assign start_o = checked & legal_i & (~run_q | last_write);
+  assign refuse = checked & ~legal_i & ~run_q & ~dead_q;
+
+  // The pipeline moves as a whole, unless a row at its end is refused.
+  assign reduce = run_cmd_q.opcode == OpcodeReduce;
+  assign tree_enter = reduce & result_valid_q;
+  assign go = ~out_valid_q | vw_gnt_i;
+  assign result_ready = reduce ? tree_valid_q[Levels-1] : result_valid_q;
+  assign execute_o = go & operands_valid_i;
+  assign reduce_step_o = go & reduce & (result_valid_q | (|tree_valid_q));
+  assign finish_o = go & result_ready;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      slot_valid_q <= 1'b0;
+      check_q <= 1'b0;
+      checked_q <= 1'b0;
+      dead_q <= 1'b0;
+      fault_q <= 1'b0;
+      run_q <= 1'b0;
+      done_q <= 1'b0;
+      result_valid_q <= 1'b0;
+      tree_valid_q <= '0;
+      out_valid_q <= 1'b0;
+    end else begin
+      slot_valid_q <= accept | (slot_valid_q & ~start_o);
+      check_q <= accept;
+      checked_q <= checked & ~start_o;
+      dead_q <= dead_q | refuse;
+      fault_q <= refuse;
+      run_q <= start_o | (run_q & ~last_write);
+      done_q <= last_write;
+      if (go) begin
+        result_valid_q <= execute_o;
+        tree_valid_q <= (tree_valid_q << 1) | Levels'(tree_enter);
+        out_valid_q <= finish_o;
+      end
+    end
+    if (accept) slot_q <= cmd_i;
+    if (start_o) begin
+      run_cmd_q <= slot_q;
+      unwritten_q <= slot_q.rows;
+      write_addr_q <= slot_q.d_addr;
+    end else if (vw_req_o & vw_gnt_i) begin
+      unwritten_q <= unwritten_q - 16'd1;
+      write_addr_q <= write_addr_q + run_cmd_q.d_stride;
+    end
+  end
+
+  assign done_o = done_q;
+  assign fault_valid_o = fault_q;
+  assign active_o = slot_valid_q | run_q;
+  assign check_o = check_q;
+  assign slot_o = slot_q;
+  assign run_o = run_q;
+  assign run_cmd_o = run_cmd_q;
+  assign vw_req_o = out_valid_q;
+  assign vw_addr_o = write_addr_q;
+
+`ifndef SYNTHESIS
+  WriteHasCommand_A : assert property (@(posedge clk_i)
+    !rst_ni || !vw_req_o || (run_q && unwritten_q != 0));
+  DrainedAtStart_A : assert property (@(posedge clk_i)
+    !rst_ni || !start_o || !(result_valid_q || (|tree_valid_q)));
+`endif
+endmodule
+`default_nettype wire

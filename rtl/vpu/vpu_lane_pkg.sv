@@ -1,0 +1,186 @@
+`default_nettype none
+// Arithmetic of one VPU lane: f32 add, mul, min, max, relu, casts between f32, bf16 and i32.
+//
+// The trick: every function is branch-free on 32-bit values (selects, signs kept in bit 31), so
+// that a loop over lanes becomes vector instructions once Verilator has turned it into C++.
+//
+// Semantics (docs/numerics.md): subnormal inputs are read as zero of the same sign, one rounding
+// to nearest even as if the exponent were unbounded, results below 2^-126 become zero of the same
+// sign, every NaN that comes out is 0x7fc00000.
+package vpu_lane_pkg;
+  // a user of the package need not use all of them
+  // verilator lint_off UNUSEDPARAM
+  localparam logic [31:0] SignMask = 32'h8000_0000;
+  localparam logic [31:0] MagMask = 32'h7fff_ffff;
+  localparam logic [31:0] FracMask = 32'h007f_ffff;
+  localparam logic [31:0] MinNormal = 32'h0080_0000;  // also the hidden one
+  localparam logic [31:0] Inf = 32'h7f80_0000;
+  localparam logic [31:0] QuietNan = 32'h7fc0_0000;
+  localparam logic [31:0] Bf16Inf = 32'h0000_7f80;
+  localparam logic [31:0] Bf16QuietNan = 32'h0000_7fc0;
+  // verilator lint_on UNUSEDPARAM
+
+  // What a f32 input is worth: subnormals are zeros, there is one NaN.
+  function automatic logic [31:0] f32_canonical(input logic [31:0] a);
+    logic [31:0] mag, flushed;
+    mag = a & MagMask;
+    flushed = mag < MinNormal ? a & SignMask : a;
+    return mag > Inf ? QuietNan : flushed;
+  endfunction
+
+  // a + b. The bigger magnitude leads; the smaller is shifted under it, with guard, round, sticky.
+  function automatic logic [31:0] f32_add(input logic [31:0] a, input logic [31:0] b);
+    logic [31:0] mag_a, mag_b, hi, lo, hi_mag, lo_mag, man_hi, man_lo;
+    logic [31:0] exponent, shift, aligned, sum, k, mag, sign;
+    logic swap, differ, is_nan;
+    mag_a = a & MagMask;
+    mag_b = b & MagMask;
+    swap = mag_b > mag_a;
+    hi = swap ? b : a;
+    lo = swap ? a : b;
+    hi_mag = hi & MagMask;
+    lo_mag = lo & MagMask;
+    differ = ((hi ^ lo) & SignMask) != 32'd0;
+    man_hi = hi_mag < MinNormal ? 32'd0 : ((hi_mag & FracMask) | MinNormal) << 3;
+    man_lo = lo_mag < MinNormal ? 32'd0 : ((lo_mag & FracMask) | MinNormal) << 3;
+    shift = (hi_mag >> 23) - (lo_mag >> 23);
+    shift = shift > 32'd27 ? 32'd27 : shift;
+    aligned = man_lo >> shift;
+    aligned = aligned | ((aligned << shift) != man_lo ? 32'd1 : 32'd0);
+    sum = differ ? man_hi - aligned : man_hi + aligned;
+    // Leading one to bit 27; the exponent is biased by 256 more than f32's: it stays positive.
+    sign = sum == 32'd0 ? a & b & SignMask : hi & SignMask;
+    exponent = (hi_mag >> 23) + 32'd257;
+    mag = sum;
+    k = mag < 32'h000_1000 ? 32'd16 : 32'd0;  mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h010_0000 ? 32'd8 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h100_0000 ? 32'd4 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h400_0000 ? 32'd2 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h800_0000 ? 32'd1 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    // Round at bit 4. A sum below 2^-126 is exact, so the carry never decides about zero.
+    k = (mag & 32'h17) != 32'd0 ? (mag >> 3) & 32'd1 : 32'd0;
+    mag = ((mag >> 4) & FracMask) + ((exponent - 32'd256) << 23) + k;
+    mag = mag > Inf ? Inf : mag;
+    mag = (exponent < 32'd257) | (sum == 32'd0) ? 32'd0 : mag;
+    mag = hi_mag == Inf ? Inf : mag;
+    is_nan = (hi_mag > Inf) | ((lo_mag == Inf) & differ);
+    return is_nan ? QuietNan : sign | mag;
+  endfunction
+
+  // a * b. The significands' 48-bit product is built from 12-bit halves: 28 bits and a sticky bit.
+  function automatic logic [31:0] f32_mul(input logic [31:0] a, input logic [31:0] b);
+    logic [31:0] mag_a, mag_b, man_a, man_b, low, middle, top, exponent, k, mag, sign;
+    logic zero, infinite, is_nan;
+    mag_a = a & MagMask;
+    mag_b = b & MagMask;
+    sign = (a ^ b) & SignMask;
+    zero = (mag_a < MinNormal) | (mag_b < MinNormal);
+    infinite = (mag_a == Inf) | (mag_b == Inf);
+    is_nan = (mag_a > Inf) | (mag_b > Inf) | (zero & infinite);
+    man_a = (mag_a & FracMask) | MinNormal;
+    man_b = (mag_b & FracMask) | MinNormal;
+    low = (man_a & 32'hfff) * (man_b & 32'hfff);
+    middle = (man_a >> 12) * (man_b & 32'hfff) + (man_a & 32'hfff) * (man_b >> 12)
+           + (low >> 12);
+    top = (man_a >> 12) * (man_b >> 12) + (middle >> 12);
+    // Leading one to bit 27; the exponent is biased by 256 more than f32's.
+    mag = (top << 4) | ((middle >> 8) & 32'hf);
+    k = (mag >> 27) ^ 32'd1;
+    exponent = (mag_a >> 23) + (mag_b >> 23) + 32'd130 - k;
+    mag = mag << k;
+    mag = mag | (((middle & 32'hff) | (low & 32'hfff)) != 32'd0 ? 32'd1 : 32'd0);
+    // Round at bit 4, then look at the exponent: the carry counts (FTZ after rounding).
+    k = (mag & 32'h17) != 32'd0 ? (mag >> 3) & 32'd1 : 32'd0;
+    mag = ((mag >> 4) & FracMask) + k;
+    exponent = exponent + (mag >> 23);
+    mag = (mag & FracMask) | ((exponent - 32'd256) << 23);
+    mag = exponent > 32'd510 ? Inf : mag;
+    mag = (exponent < 32'd257) | zero ? 32'd0 : mag;
+    mag = infinite ? Inf : mag;
+    return is_nan ? QuietNan : sign | mag;
+  endfunction
+
+  // Unsigned keys in the order of the numbers, -0 below +0.
+  function automatic logic [31:0] f32_order(input logic [31:0] a);
+    return (a & SignMask) != 32'd0 ? ~a : a | SignMask;
+  endfunction
+
+  function automatic logic [31:0] f32_min(input logic [31:0] a, input logic [31:0] b);
+    logic [31:0] x, y, least;
+    x = f32_canonical(a);
+    y = f32_canonical(b);
+    least = f32_order(x) < f32_order(y) ? x : y;
+    return (x == QuietNan) | (y == QuietNan) ? QuietNan : least;
+  endfunction
+
+  function automatic logic [31:0] f32_max(input logic [31:0] a, input logic [31:0] b);
+    logic [31:0] x, y, most;
+    x = f32_canonical(a);
+    y = f32_canonical(b);
+    most = f32_order(x) < f32_order(y) ? y : x;
+    return (x == QuietNan) | (y == QuietNan) ? QuietNan : most;
+  endfunction
+
+  function automatic logic [31:0] i32_min(input logic [31:0] a, input logic [31:0] b);
+    return (a ^ SignMask) < (b ^ SignMask) ? a : b;
+  endfunction
+
+  function automatic logic [31:0] i32_max(input logic [31:0] a, input logic [31:0] b);
+    return (a ^ SignMask) < (b ^ SignMask) ? b : a;
+  endfunction
+
+  // x > 0 ? x : +0, for i32 and for canonical f32, whose NaN counts as positive and so stays.
+  function automatic logic [31:0] relu(input logic [31:0] a);
+    return (a & SignMask) != 32'd0 ? 32'd0 : a;
+  endfunction
+
+  // f32 to bf16 in the low half.
+  function automatic logic [31:0] f32_to_bf16(input logic [31:0] a);
+    logic [31:0] x, rounded;
+    x = f32_canonical(a);
+    rounded = (x + 32'h7fff + ((x >> 16) & 32'd1)) >> 16;
+    return x == QuietNan ? Bf16QuietNan : rounded;
+  endfunction
+
+  // bf16 in the low half to f32: exact but for subnormals and NaN.
+  function automatic logic [31:0] bf16_to_f32(input logic [31:0] a);
+    return f32_canonical(a << 16);
+  endfunction
+
+  function automatic logic [31:0] i32_to_f32(input logic [31:0] a);
+    logic [31:0] mag, exponent, k;
+    mag = (a & SignMask) != 32'd0 ? 32'd0 - a : a;
+    // Leading one to bit 31, round at bit 8.
+    exponent = 32'd158;
+    k = mag < 32'h0001_0000 ? 32'd16 : 32'd0;  mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h0100_0000 ? 32'd8 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h1000_0000 ? 32'd4 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h4000_0000 ? 32'd2 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = mag < 32'h8000_0000 ? 32'd1 : 32'd0;   mag = mag << k;  exponent = exponent - k;
+    k = (mag & 32'h17f) != 32'd0 ? (mag >> 7) & 32'd1 : 32'd0;
+    mag = ((mag >> 8) & FracMask) + (exponent << 23) + k;
+    return a == 32'd0 ? 32'd0 : (a & SignMask) | mag;
+  endfunction
+
+  // Nearest even, saturating; NaN gives 0.
+  function automatic logic [31:0] f32_to_i32(input logic [31:0] a);
+    logic [31:0] mag, exponent, man, right, left, rest, half, k, value;
+    mag = a & MagMask;
+    exponent = mag >> 23;
+    man = mag < MinNormal ? 32'd0 : (mag & FracMask) | MinNormal;
+    right = exponent < 32'd150 ? 32'd150 - exponent : 32'd0;
+    right = right > 32'd25 ? 32'd25 : right;
+    left = exponent < 32'd150 ? 32'd0 : (exponent - 32'd150) & 32'd7;
+    value = man >> right;
+    rest = man - (value << right);
+    half = (32'd1 << right) >> 1;
+    k = rest == half ? (half != 32'd0 ? value & 32'd1 : 32'd0) : 32'd0;
+    k = rest > half ? 32'd1 : k;
+    value = (value << left) + k;
+    value = (a & SignMask) != 32'd0 ? 32'd0 - value : value;
+    k = (a & SignMask) != 32'd0 ? SignMask : MagMask;  // what saturates
+    value = exponent > 32'd157 ? k : value;
+    return mag > Inf ? 32'd0 : value;
+  endfunction
+endpackage
+`default_nettype wire

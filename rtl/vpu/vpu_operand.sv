@@ -1,0 +1,93 @@
+`default_nettype none
+// One operand stream: walks the rows of a tensor, requests them, and hands them to the lanes.
+//
+// A row arrives the cycle after its grant and may be used in that same cycle. While the lanes stand
+// still, up to two rows wait here, so a request never depends on a grant of the same cycle, and
+// one row a cycle flows when nothing is refused. With keep_i the first row stays for all pops.
+//
+//   req ──► [memory] ──rvalid, rdata──┬──────────────►┐
+//                                     └─► two rows ──►┴─ row_o, valid_o ──► pop_i
+//
+// Latency: start_i to the first request 1 cycle, grant to valid_o 1 cycle.
+module vpu_operand
+  import chip_pkg::*;
+(
+  input  logic               clk_i,
+  input  logic               rst_ni,
+  // the tensor; start_i drops whatever is left of the one before
+  input  logic               start_i,
+  input  logic [15:0]        rows_i,    // 0: nothing is read
+  input  logic [31:0]        addr_i,
+  input  logic [31:0]        stride_i,
+  input  logic               keep_i,
+  // memory
+  output logic               req_o,
+  output logic [31:0]        addr_o,
+  input  logic               gnt_i,
+  input  logic               rvalid_i,
+  input  logic [32*N-1:0]    rdata_i,
+  // lanes
+  output logic               valid_o,
+  output logic [32*N-1:0]    row_o,
+  input  logic               pop_i,
+  // rows are still to be requested
+  output logic               left_o
+);
+  logic [15:0]     rows_q;
+  logic [31:0]     addr_q, stride_q;
+  logic            keep_q;
+  logic [1:0]      level_q, level_d;
+  logic [32*N-1:0] head_q, next_q;
+  logic            granted, drop, store_head, store_next, shift;
+
+  assign left_o = rows_q != 0;
+  assign req_o = left_o & (level_q + 2'(rvalid_i) < 2'd2);
+  assign granted = req_o & gnt_i;
+  assign addr_o = addr_q;
+  assign valid_o = rvalid_i | (level_q != 0);
+  assign row_o = level_q == 0 ? rdata_i : head_q;
+
+  // A pop takes the head, or the arriving row when nothing waits.
+  always_comb begin
+    drop = pop_i & ~keep_q;
+    level_d = level_q + 2'(rvalid_i) - 2'(drop);
+    shift = drop & (level_q == 2'd2);
+    store_head = rvalid_i & (level_d == 2'd1) & ~(drop & (level_q == 0));
+    store_next = rvalid_i & (level_d == 2'd2);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      rows_q <= '0;
+      level_q <= '0;
+    end else if (start_i) begin
+      rows_q <= rows_i;
+      level_q <= '0;
+    end else begin
+      rows_q <= rows_q - 16'(granted);
+      level_q <= level_d;
+    end
+    if (start_i) begin
+      addr_q <= addr_i;
+      stride_q <= stride_i;
+      keep_q <= keep_i;
+    end else if (granted) addr_q <= addr_q + stride_q;
+    if (store_head) head_q <= rdata_i;
+    else if (shift) head_q <= next_q;
+    if (store_next) next_q <= rdata_i;
+  end
+
+`ifndef SYNTHESIS
+  logic granted_q;
+  always_ff @(posedge clk_i) granted_q <= rst_ni & granted;
+
+  // Data follow their grant by one cycle, and what is granted always finds a place.
+  DataFollowGrant_A : assert property (@(posedge clk_i) !rst_ni || rvalid_i == granted_q);
+  NoOverflow_A : assert property (@(posedge clk_i) !rst_ni || level_q + 2'(rvalid_i) <= 2'd2);
+  PopHasRow_A : assert property (@(posedge clk_i) !rst_ni || !pop_i || valid_o);
+  TwoRowsWait_C : cover property (@(posedge clk_i) level_q == 2'd2 && !pop_i);
+  TwoRowsLeave_C : cover property (@(posedge clk_i) level_q == 2'd2 && pop_i);
+  ArrivesAndLeaves_C : cover property (@(posedge clk_i) rvalid_i && pop_i && level_q == 0);
+`endif
+endmodule
+`default_nettype wire

@@ -1,0 +1,267 @@
+// Every check of docs/command_checks.md section 4: its code, its address, its tag, and that nothing is written.
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include <functional>
+
+#include "testbench/rtl/vpu/vpu_harness.hpp"
+
+namespace {
+using namespace weft;
+using namespace weft::vpu_test;
+using Change = std::function<void(spec::VpuCommand&)>;
+
+constexpr uint64_t kVmemBytes = static_cast<uint64_t>(kVmemWords) * kWordBytes;
+
+/// A legal command of each opcode.
+spec::VpuCommand legal(uint8_t opcode) {
+  spec::VpuCommand c;
+  c.header.opcode = opcode;
+  c.header.tag = 0x1234;
+  c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_F32;
+  c.rows = 4;
+  c.cols = kN;
+  c.a_addr = 10;
+  c.a_stride = 2;
+  c.d_addr = 200;
+  c.d_stride = 2;
+  if (opcode == WEFT_OPCODE_ELEMENTWISE) {
+    c.op = WEFT_VPU_OP_ADD;
+    c.b_mode = WEFT_VPU_B_MODE_TENSOR;
+    c.b_addr = 100;
+    c.b_stride = 2;
+  }
+  if (opcode == WEFT_OPCODE_REDUCE) c.op = WEFT_VPU_OP_SUM;
+  if (opcode == WEFT_OPCODE_EPILOGUE) c.src_space = WEFT_VPU_SPACE_ACC;
+  if (opcode == WEFT_OPCODE_CAST) c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+  return c;
+}
+
+/// Runs one command on a fresh unit; the reference's verdict must be the RTL's.
+std::optional<Fault> verdict(const spec::VpuCommand& c) {
+  VpuHarness bench(7, 0);
+  const Vmem before = bench.vmem;
+  bench.push(c);
+  REQUIRE(bench.run());
+  for (int i = 0; i < 10; i++) bench.cycle();
+  CHECK(bench.violation() == "");
+  if (!bench.fault()) return std::nullopt;
+  CHECK(bench.fault()->tag == c.header.tag);
+  CHECK(bench.fault()->cycle - bench.times()[0].accepted == 3);
+  CHECK(bench.faults_reported() == 1);
+  CHECK(bench.vmem == before);
+  CHECK(bench.counters().rows == 0);
+  CHECK(bench.counters().busy == 0);
+  CHECK_FALSE(bench.ready());
+  CHECK(bench.active());
+  return bench.fault()->fault;
+}
+
+void expect(uint8_t opcode, const char* what, weft_fault code, uint64_t address, const Change& change) {
+  spec::VpuCommand c = legal(opcode);
+  change(c);
+  INFO(fmt::format("opcode {:#x}, {}", opcode, what));
+  const Fault want{code, address};
+  const auto rtl = verdict(c);
+  REQUIRE(rtl);
+  CHECK(rtl->code == want.code);
+  CHECK(rtl->address == want.address);
+  CHECK(check(c) == want);
+}
+
+constexpr uint8_t kElementwise = WEFT_OPCODE_ELEMENTWISE, kReduce = WEFT_OPCODE_REDUCE, kEpilogue = WEFT_OPCODE_EPILOGUE,
+                  kCast = WEFT_OPCODE_CAST;
+
+}  // namespace
+
+TEST_CASE("a legal command of each opcode is not refused") {
+  for (uint8_t opcode : {kElementwise, kReduce, kEpilogue, kCast}) {
+    CAPTURE(static_cast<int>(opcode));
+    CHECK_FALSE(verdict(legal(opcode)));
+    CHECK_FALSE(check(legal(opcode)));
+  }
+}
+
+TEST_CASE("an opcode that the VPU does not execute is ILLEGAL_OPCODE with the opcode as address") {
+  for (uint8_t opcode : {0x00, 0x10, 0x20, 0x2f, 0x32, 0x35, 0x40, 0xff})
+    expect(kCast, "opcode", WEFT_FAULT_ILLEGAL_OPCODE, opcode, [=](auto& c) { c.header.opcode = opcode; });
+}
+
+TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
+  const auto bad = [](uint8_t opcode, const char* what, uint64_t offset, const Change& change) {
+    expect(opcode, what, WEFT_FAULT_ILLEGAL_FIELD, offset, change);
+  };
+  for (uint8_t op : {0, 6, 7, 8, 255}) bad(kElementwise, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {0, 1, 5, 8}) bad(kReduce, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {1, 7}) bad(kEpilogue, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {1, 7}) bad(kCast, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t opcode : {kElementwise, kReduce, kCast})
+    for (uint8_t space : {1, 2}) bad(opcode, "src_space", 17, [=](auto& c) { c.src_space = space; });
+  for (uint8_t space : {0, 2}) bad(kEpilogue, "src_space", 17, [=](auto& c) { c.src_space = space; });
+  for (uint8_t opcode : {kElementwise, kReduce, kEpilogue, kCast})
+    for (uint8_t dtype : {0, 4}) bad(opcode, "src_dtype", 18, [=](auto& c) { c.src_dtype = c.dst_dtype = dtype; });
+  bad(kReduce, "src_dtype bf16", 18, [](auto& c) { c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16; });
+  bad(kEpilogue, "src_dtype bf16", 18, [](auto& c) { c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16; });
+  for (uint8_t opcode : {kElementwise, kReduce})
+    for (uint8_t dtype : {0, 2, 3, 4}) bad(opcode, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });
+  for (uint8_t dtype : {0, 3, 4}) bad(kEpilogue, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });
+  bad(kEpilogue, "dst_dtype i32 to f32", 19, [](auto& c) { c.src_dtype = WEFT_VPU_DTYPE_I32; });
+  for (uint8_t dtype : {0, 1, 4}) bad(kCast, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });
+  for (uint8_t dtype : {2, 3}) {
+    bad(kCast, "dst_dtype of bf16", 19, [=](auto& c) { c.src_dtype = WEFT_VPU_DTYPE_BF16, c.dst_dtype = dtype; });
+    bad(kCast, "dst_dtype of i32", 19, [=](auto& c) { c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = dtype; });
+  }
+  for (uint8_t opcode : {kElementwise, kReduce, kEpilogue, kCast}) {
+    bad(opcode, "rows", 20, [](auto& c) { c.rows = 0; });
+    bad(opcode, "cols", 22, [](auto& c) { c.cols = 0; });
+    bad(opcode, "cols", 22, [](auto& c) { c.cols = kN + 1; });
+    bad(opcode, "b_mode", 52, [](auto& c) { c.b_mode = 4, c.b_addr = c.b_stride = 0; });
+  }
+  for (uint8_t opcode : {kReduce, kEpilogue, kCast}) {
+    bad(opcode, "b_addr with none", 32, [](auto& c) { c.b_addr = 2; });
+    bad(opcode, "b_stride with none", 36, [](auto& c) { c.b_stride = 2; });
+    bad(opcode, "scalar with none", 48, [](auto& c) { c.scalar = 1; });
+    bad(opcode, "b_mode tensor", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
+    bad(opcode, "b_mode scalar", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR; });
+  }
+  for (uint8_t opcode : {kReduce, kCast}) bad(opcode, "b_mode row", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; });
+  bad(kElementwise, "b_addr with scalar", 32, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_stride = 0; });
+  bad(kElementwise, "b_stride with scalar", 36, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_addr = 0; });
+  bad(kElementwise, "b_stride with row", 36, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; });
+  bad(kElementwise, "scalar with tensor", 48, [](auto& c) { c.scalar = 1; });
+  bad(kElementwise, "b_mode none", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_NONE, c.b_addr = c.b_stride = 0; });
+  for (uint8_t opcode : {kElementwise, kReduce, kCast}) bad(opcode, "activation", 53, [](auto& c) { c.activation = 1; });
+  bad(kEpilogue, "activation", 53, [](auto& c) { c.activation = 2; });
+}
+
+TEST_CASE("each odd address or stride of a two-word type is ALIGNMENT with its byte offset") {
+  const auto odd = [](uint8_t opcode, const char* what, uint64_t offset, const Change& change) {
+    expect(opcode, what, WEFT_FAULT_ALIGNMENT, offset, change);
+  };
+  for (uint8_t opcode : {kElementwise, kReduce, kCast}) {
+    odd(opcode, "a_addr", 24, [](auto& c) { c.a_addr++; });
+    odd(opcode, "a_stride", 28, [](auto& c) { c.a_stride++; });
+  }
+  odd(kElementwise, "b_addr", 32, [](auto& c) { c.b_addr++; });
+  odd(kElementwise, "b_stride", 36, [](auto& c) { c.b_stride++; });
+  odd(kEpilogue, "b_addr", 32, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = 101; });
+  for (uint8_t opcode : {kElementwise, kReduce, kEpilogue}) {
+    odd(opcode, "d_addr", 40, [](auto& c) { c.d_addr++; });
+    odd(opcode, "d_stride", 44, [](auto& c) { c.d_stride++; });
+  }
+  const auto passes = [](uint8_t opcode, const Change& change) {
+    spec::VpuCommand c = legal(opcode);
+    change(c);
+    CHECK_FALSE(verdict(c));
+    CHECK_FALSE(check(c));
+  };
+  passes(kCast, [](auto& c) { c.d_addr++, c.d_stride++; });      // bf16 result
+  passes(kEpilogue, [](auto& c) { c.a_addr++, c.a_stride++; });  // ACC rows
+  passes(kElementwise, [](auto& c) {
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+    c.a_addr++, c.a_stride++, c.b_addr++, c.b_stride++, c.d_addr++, c.d_stride++;
+  });
+}
+
+TEST_CASE("ACC rows outside are ACC_RANGE with the first row as address") {
+  const auto outside = [](uint32_t addr, uint32_t stride, uint16_t rows) {
+    expect(kEpilogue, "acc", WEFT_FAULT_ACC_RANGE, addr, [=](auto& c) { c.a_addr = addr, c.a_stride = stride, c.rows = rows; });
+  };
+  outside(kAccRows, 0, 1);
+  outside(kAccRows - 3, 1, 4);
+  outside(0, 43, 4);
+  outside(0xffffffff, 1, 1);
+  outside(1, 0xffffffff, 65535);
+  spec::VpuCommand c = legal(kEpilogue);
+  c.a_addr = kAccRows - 4, c.a_stride = 1;
+  CHECK_FALSE(verdict(c));
+  c.a_addr = 0, c.a_stride = (kAccRows - 1) / 3;
+  CHECK_FALSE(verdict(c));
+}
+
+TEST_CASE("the first row outside of VMEM is RANGE with VMEM's bytes as address, and the last row inside is not") {
+  struct Field {
+    const char* name;
+    uint32_t spec::VpuCommand::*addr;
+    uint32_t spec::VpuCommand::*stride;
+  };
+  const Field a{"a", &spec::VpuCommand::a_addr, &spec::VpuCommand::a_stride};
+  const Field b{"b", &spec::VpuCommand::b_addr, &spec::VpuCommand::b_stride};
+  const Field d{"d", &spec::VpuCommand::d_addr, &spec::VpuCommand::d_stride};
+  for (const Field& field : {a, b, d}) {
+    const auto place = [&](uint32_t addr, uint32_t stride) {
+      return [=](spec::VpuCommand& c) { c.*field.addr = addr, c.*field.stride = stride; };
+    };
+    const auto outside = [&](uint32_t addr, uint32_t stride) {
+      expect(kElementwise, field.name, WEFT_FAULT_RANGE, kVmemBytes, place(addr, stride));
+    };
+    outside(kVmemWords, 0);
+    outside(kVmemWords - 6, 2);
+    outside(0x80000000, 0);
+    outside(0, 0x80000000);
+    outside(0xfffffffe, 0xfffffffe);
+    spec::VpuCommand c = legal(kElementwise);
+    place(kVmemWords - 8, 2)(c);
+    CHECK_FALSE(verdict(c));
+    CHECK_FALSE(check(c));
+    // One-word rows reach the last word exactly.
+    const auto narrow = [&](uint32_t addr) {
+      return [=](spec::VpuCommand& n) { n.src_dtype = n.dst_dtype = WEFT_VPU_DTYPE_BF16, place(addr, 1)(n); };
+    };
+    expect(kElementwise, field.name, WEFT_FAULT_RANGE, kVmemBytes, narrow(kVmemWords - 3));
+    c = legal(kElementwise);
+    narrow(kVmemWords - 4)(c);
+    CHECK_FALSE(verdict(c));
+    CHECK_FALSE(check(c));
+  }
+  expect(kEpilogue, "bias", WEFT_FAULT_RANGE, kVmemBytes, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = kVmemWords; });
+  expect(kCast, "bf16 result", WEFT_FAULT_RANGE, kVmemBytes, [](auto& c) { c.d_addr = kVmemWords - 3, c.d_stride = 1; });
+}
+
+TEST_CASE("random commands get the reference's verdict") {
+  std::mt19937_64 random(88);
+  INFO("seed 88");
+  const auto below = [&](uint64_t n) { return random() % n; };
+  unsigned refused = 0;
+  for (int i = 0; i < 20000; i++) {
+    constexpr std::array kOpcodes{kElementwise, kReduce, kEpilogue, kCast};
+    spec::VpuCommand c = legal(kOpcodes[below(4)]);
+    spec::Command bytes = spec::encode(c);
+    for (uint64_t n = below(4); n > 0; n--) {  // disturb a few bytes of the body, mostly by small values
+      const auto offset = static_cast<unsigned>(16 + below(38));
+      bytes.bytes[offset] = static_cast<uint8_t>(below(4) == 0 ? random() : below(5));
+    }
+    c = spec::decode_vpu(bytes);
+    c.rows = static_cast<uint16_t>(c.rows % 512);
+    VpuHarness bench(static_cast<uint64_t>(i), 0);
+    bench.push(c);
+    REQUIRE(bench.run());
+    const auto want = check(c);
+    CAPTURE(i);
+    REQUIRE(bench.fault().has_value() == want.has_value());
+    if (want) REQUIRE(bench.fault()->fault == *want);
+    refused += want.has_value();
+  }
+  CHECK(refused > 5000);
+  CHECK(refused < 19000);
+}
+
+TEST_CASE("a refused command faults after the one before it has retired, and nothing follows") {
+  VpuHarness bench(9, 25);
+  spec::VpuCommand bad = legal(kCast);
+  bad.header.tag = 0x4321;
+  bad.cols = 0;
+  bench.push(legal(kElementwise));
+  bench.push(bad);
+  bench.push(legal(kElementwise));
+  REQUIRE(bench.run());
+  for (int i = 0; i < 200; i++) bench.cycle();
+  REQUIRE(bench.fault());
+  CHECK(bench.fault()->tag == 0x4321);
+  CHECK(bench.times()[0].done >= 0);
+  CHECK(bench.fault()->cycle > bench.times()[0].done);
+  CHECK(bench.times()[1].done < 0);
+  CHECK(bench.times()[2].accepted < 0);
+  CHECK(bench.counters().rows == legal(kElementwise).rows);
+  CHECK(bench.violation() == "");
+}

@@ -1,0 +1,40 @@
+/// What a VPU command does to VMEM, element by element, and whether it is legal: docs/command_checks.md section 4 in plain code.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/spec/commands.hpp"
+
+namespace weft::vpu_test {
+
+inline constexpr unsigned kN = 8;  ///< lanes of preset nano, which the bench simulates
+inline constexpr unsigned kWordBytes = 2 * kN;
+inline constexpr unsigned kVmemWords = 16384;
+inline constexpr unsigned kAccRows = 2 * 64;
+
+using Vmem = std::vector<uint8_t>;  ///< kVmemWords * kWordBytes bytes
+using Acc = std::vector<uint32_t>;  ///< kAccRows * kN values
+
+/// A refused command: what the unit must report.
+struct Fault {
+  weft_fault code;
+  uint64_t address;
+  bool operator==(const Fault&) const = default;
+};
+
+/// Elements written by EPILOGUE that are NaN or infinite.
+struct StatusCounts {
+  uint64_t nans = 0;
+  uint64_t infinities = 0;
+};
+
+/// nullopt: legal.
+[[nodiscard]] std::optional<Fault> check(const spec::VpuCommand& c);
+
+/// Executes a legal command row by row (all of a row is read before it is written).
+StatusCounts execute(const spec::VpuCommand& c, Vmem& vmem, const Acc& acc);
+
+}  // namespace weft::vpu_test

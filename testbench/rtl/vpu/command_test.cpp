@@ -1,0 +1,228 @@
+// Random VPU commands against the reference: every command, type, mode and size, with memories that refuse.
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include <array>
+
+#include "testbench/rtl/vpu/lane_vectors.hpp"
+#include "testbench/rtl/vpu/vpu_harness.hpp"
+
+namespace {
+using namespace weft;
+using namespace weft::vpu_test;
+
+/// Draws legal commands and memory contents.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed) {}
+
+  void fill(VpuHarness& bench) {
+    for (size_t i = 0; i < bench.vmem.size(); i += 4) {
+      const uint32_t value = element();
+      for (unsigned b = 0; b < 4; b++) bench.vmem[i + b] = static_cast<uint8_t>(value >> (8 * b));
+    }
+    for (auto& v : bench.acc) v = element();
+  }
+
+  spec::VpuCommand command() {
+    spec::VpuCommand c;
+    c.header.tag = static_cast<uint16_t>(random_());
+    constexpr std::array kOpcodes{WEFT_OPCODE_ELEMENTWISE, WEFT_OPCODE_REDUCE, WEFT_OPCODE_EPILOGUE, WEFT_OPCODE_CAST};
+    c.header.opcode = kOpcodes[below(4)];
+    c.rows = row_count();
+    c.cols = static_cast<uint16_t>(below(3) == 0 ? kN : 1 + below(kN));
+    switch (c.header.opcode) {
+      case WEFT_OPCODE_ELEMENTWISE:
+        c.op = static_cast<uint8_t>(WEFT_VPU_OP_ADD + below(5));
+        c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(3));
+        c.b_mode = static_cast<uint8_t>(1 + below(3));
+        break;
+      case WEFT_OPCODE_REDUCE:
+        c.op = static_cast<uint8_t>(WEFT_VPU_OP_SUM + below(2));
+        c.src_dtype = c.dst_dtype = below(2) ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_I32;
+        break;
+      case WEFT_OPCODE_EPILOGUE:
+        c.src_space = WEFT_VPU_SPACE_ACC;
+        c.src_dtype = below(3) ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_I32;
+        c.dst_dtype = c.src_dtype == WEFT_VPU_DTYPE_I32 ? WEFT_VPU_DTYPE_I32 : static_cast<uint8_t>(1 + below(2));
+        c.b_mode = below(2) ? WEFT_VPU_B_MODE_ROW : WEFT_VPU_B_MODE_NONE;
+        c.activation = static_cast<uint8_t>(below(2));
+        break;
+      default:
+        c.src_dtype = static_cast<uint8_t>(1 + below(3));
+        c.dst_dtype = WEFT_VPU_DTYPE_F32;
+        if (c.src_dtype == WEFT_VPU_DTYPE_F32) c.dst_dtype = below(2) ? WEFT_VPU_DTYPE_BF16 : WEFT_VPU_DTYPE_I32;
+    }
+    place(c);
+    return c;
+  }
+
+  uint64_t below(uint64_t n) { return random_() % n; }
+
+ private:
+  uint32_t element() {
+    const auto& v = special_values();
+    switch (below(5)) {
+      case 0: return v[below(v.size())];
+      case 1: return static_cast<uint32_t>(v[below(v.size())] >> 16 | v[below(v.size())] << 16);
+      case 2: return static_cast<uint32_t>(random_());
+      default: return draw(VectorClass::kTies, random_).first % 0x20000000 + 0x30000000;  // ordinary sizes
+    }
+  }
+
+  uint16_t row_count() {
+    constexpr std::array<uint16_t, 8> kEdges{1, 2, 3, kN - 1, kN, kN + 1, 2 * kN, 61};
+    return below(2) ? kEdges[below(kEdges.size())] : static_cast<uint16_t>(1 + below(40));
+  }
+
+  /// A region for each operand, so that nothing but a deliberate in-place result overlaps: a at 0, b at 5000, d at 10000.
+  void place(spec::VpuCommand& c) {
+    const uint32_t source = c.src_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2, result = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
+    const auto stride = [&](uint32_t unit) { return static_cast<uint32_t>(unit * (1 + (below(2) ? 0 : below(30)))); };
+    const auto address = [&](uint32_t base, uint32_t unit) { return base + static_cast<uint32_t>(unit * below(100)); };
+    if (c.src_space == WEFT_VPU_SPACE_ACC) {
+      c.a_stride = static_cast<uint32_t>(below(3));
+      c.a_addr = static_cast<uint32_t>(below(kAccRows - (c.rows - 1u) * std::min<uint32_t>(c.a_stride, 2)));
+    } else {
+      c.a_addr = address(0, source);
+      c.a_stride = below(8) == 0 ? 0 : stride(source);
+    }
+    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW) c.b_addr = address(5000, source);
+    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = below(8) == 0 ? 0 : stride(source);
+    if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) c.scalar = source == 1 ? element() >> 16 : element();
+    c.d_addr = address(10000, result);
+    c.d_stride = stride(result);
+    // In place, row onto itself: over a, or over b.
+    if (source == result && c.src_space == WEFT_VPU_SPACE_VMEM && c.a_stride != 0 && below(4) == 0)
+      c.d_addr = c.a_addr, c.d_stride = c.a_stride;
+    else if (c.b_mode == WEFT_VPU_B_MODE_TENSOR && c.b_stride != 0 && below(4) == 0)
+      c.d_addr = c.b_addr, c.d_stride = c.b_stride;
+  }
+
+  std::mt19937_64 random_;
+};
+
+std::string describe(const spec::VpuCommand& c) {
+  return fmt::format("opcode {:#x} op {} src {} dst {} rows {} cols {} a {}+{} b {}+{} d {}+{} scalar {:08x} mode {} act {}",
+                     c.header.opcode, c.op, c.src_dtype, c.dst_dtype, c.rows, c.cols, c.a_addr, c.a_stride, c.b_addr, c.b_stride,
+                     c.d_addr, c.d_stride, c.scalar, c.b_mode, c.activation);
+}
+
+/// The first byte that differs, with its command, row and lane where the address tells them.
+std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vector<spec::VpuCommand>& commands) {
+  for (size_t i = 0; i < want.size(); i++) {
+    if (rtl[i] == want[i]) continue;
+    const size_t word = i / kWordBytes;
+    std::string text = fmt::format("VMEM word {} byte {}: rtl {:02x}, reference {:02x}", word, i % kWordBytes, rtl[i], want[i]);
+    for (size_t k = commands.size(); k-- > 0;) {
+      const auto& c = commands[k];
+      const size_t words = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
+      for (size_t r = 0; r < c.rows; r++) {
+        const size_t first = c.d_addr + r * c.d_stride;
+        if (word < first || word >= first + words) continue;
+        const size_t lane = (i - first * kWordBytes) / (2 * words);
+        return text + fmt::format("\n  command {} row {} lane {}: {}", k, r, lane, describe(c));
+      }
+    }
+    return text + "\n  outside of every destination";
+  }
+  return {};
+}
+
+/// Runs batches of back-to-back commands, comparing all of VMEM after each batch and the counters at the end.
+void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
+  INFO("seed " << seed << ", " << refused_percent << " % refused");
+  Generator generator(seed);
+  VpuHarness bench(seed + 1, refused_percent);
+  StatusCounts status;
+  uint64_t rows = 0, b_rows = 0;
+  generator.fill(bench);
+  for (unsigned batch = 0; batch < batches; batch++) {
+    if (batch % 16 == 0) generator.fill(bench);
+    Vmem want = bench.vmem;
+    std::vector<spec::VpuCommand> commands;
+    for (uint64_t k = 1 + generator.below(4); k > 0; k--) {
+      commands.push_back(generator.command());
+      REQUIRE_FALSE(check(commands.back()));
+      bench.push(commands.back());
+      const StatusCounts counts = execute(commands.back(), want, bench.acc);
+      status.nans += counts.nans;
+      status.infinities += counts.infinities;
+      rows += commands.back().rows;
+      if (commands.back().b_mode == WEFT_VPU_B_MODE_TENSOR) b_rows += commands.back().rows;
+      if (commands.back().b_mode == WEFT_VPU_B_MODE_ROW) b_rows++;
+    }
+    INFO("batch " << batch << ", first command: " << describe(commands.front()));
+    REQUIRE(bench.run());
+    REQUIRE(bench.violation() == "");
+    REQUIRE_FALSE(bench.fault());
+    const std::string difference = first_difference(bench.vmem, want, commands);
+    if (!difference.empty()) FAIL(difference);
+    for (uint64_t idle = generator.below(5); idle > 0; idle--) bench.cycle();
+  }
+  const Counters& c = bench.counters();
+  CHECK(c.busy + c.stalled + c.idle == static_cast<uint64_t>(bench.now()));
+  CHECK(c.busy == rows);
+  CHECK(c.rows == rows);
+  CHECK(c.b_granted == b_rows);
+  CHECK(c.nans == status.nans);
+  CHECK(c.infinities == status.infinities);
+  CHECK(status.nans > 0);
+  CHECK(status.infinities > 0);
+  if (refused_percent == 0) CHECK(c.stalled == 0);
+}
+
+}  // namespace
+
+TEST_CASE("random commands equal the reference when nothing is refused") { run_random(0, 3000, 101); }
+TEST_CASE("random commands equal the reference when a quarter is refused") { run_random(25, 3000, 202); }
+TEST_CASE("random commands equal the reference when three quarters are refused") { run_random(75, 1500, 303); }
+
+TEST_CASE("every cols of every command gives zeros beyond cols and a tree without the absent lanes") {
+  Generator generator(404);
+  VpuHarness bench(405, 0);
+  generator.fill(bench);
+  for (uint16_t cols = 1; cols <= kN; cols++)
+    for (uint8_t op : {WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMAX})
+      for (uint8_t dtype : {WEFT_VPU_DTYPE_F32, WEFT_VPU_DTYPE_I32}) {
+        spec::VpuCommand c;
+        c.header.opcode = WEFT_OPCODE_REDUCE;
+        c.op = op;
+        c.src_dtype = c.dst_dtype = dtype;
+        c.rows = 1000;
+        c.cols = cols;
+        c.a_stride = c.d_stride = 2;
+        c.d_addr = 8000;
+        Vmem want = bench.vmem;
+        (void)execute(c, want, bench.acc);
+        bench.push(c);
+        REQUIRE(bench.run());
+        const std::string difference = first_difference(bench.vmem, want, {c});
+        if (!difference.empty()) FAIL(difference);
+      }
+}
+
+TEST_CASE("a command sees what the one before it wrote") {
+  VpuHarness bench(505, 25);
+  Generator generator(506);
+  generator.fill(bench);
+  Vmem want = bench.vmem;
+  std::vector<spec::VpuCommand> commands;
+  for (int k = 0; k < 64; k++) {  // x = x + x, in place, row count from one up: the shortest distance from write to read
+    spec::VpuCommand c;
+    c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+    c.op = WEFT_VPU_OP_ADD;
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+    c.rows = static_cast<uint16_t>(1 + k % 5);
+    c.cols = kN;
+    c.b_mode = WEFT_VPU_B_MODE_TENSOR;
+    c.a_stride = c.b_stride = c.d_stride = 2;
+    commands.push_back(c);
+    bench.push(c);
+    (void)execute(c, want, bench.acc);
+  }
+  REQUIRE(bench.run());
+  CHECK(bench.violation() == "");
+  const std::string difference = first_difference(bench.vmem, want, commands);
+  if (!difference.empty()) FAIL(difference);
+}

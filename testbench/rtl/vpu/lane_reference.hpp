@@ -1,0 +1,25 @@
+/// The VPU lane's arithmetic as plain host code, independent of the RTL's method: fp32 sums and products in double, where the
+/// product is exact and a second rounding is innocuous (53 >= 2 * 24 + 2 bits); integers elsewhere. All functions are pure.
+#pragma once
+#include <cstdint>
+
+namespace weft::vpu_test {
+
+inline constexpr uint32_t kNan = 0x7fc00000;
+inline constexpr uint32_t kInfinity = 0x7f800000;
+inline constexpr uint32_t kSign = 0x80000000;
+
+[[nodiscard]] uint32_t canonical(uint32_t a);
+[[nodiscard]] uint32_t add(uint32_t a, uint32_t b);
+[[nodiscard]] uint32_t mul(uint32_t a, uint32_t b);
+[[nodiscard]] uint32_t smaller(uint32_t a, uint32_t b);
+[[nodiscard]] uint32_t larger(uint32_t a, uint32_t b);
+[[nodiscard]] uint32_t relu_f32(uint32_t a);
+[[nodiscard]] uint32_t f32_to_bf16(uint32_t a);
+[[nodiscard]] uint32_t bf16_to_f32(uint32_t a);
+[[nodiscard]] uint32_t i32_to_f32(uint32_t a);
+[[nodiscard]] uint32_t f32_to_i32(uint32_t a);
+[[nodiscard]] uint32_t smaller_i32(uint32_t a, uint32_t b);
+[[nodiscard]] uint32_t larger_i32(uint32_t a, uint32_t b);
+
+}  // namespace weft::vpu_test
