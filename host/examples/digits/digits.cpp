@@ -1,0 +1,155 @@
+// The digits demo: a network trained on two thirds of a data set runs on the tensor core for the third it has never seen.
+//
+// The steps are those of any program that uses Weft: import a model, compile it for a chip, open a device, load, run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "host/compiler/layout.hpp"
+#include "host/runtime/session.hpp"
+#include "host/tools/failure.hpp"
+#include "host/tools/files.hpp"
+#include "host/tools/graph_reference.hpp"
+#include "host/tools/mismatch.hpp"
+#include "host/tools/model_program.hpp"
+#include "host/tools/options.hpp"
+#include "host/tools/progress.hpp"
+#include "host/tools/run_report.hpp"
+
+namespace {
+
+using weft::Error;
+using weft::Result;
+
+constexpr size_t kPixels = 64, kClasses = 10;
+
+/// The held-out digits: every row whose index modulo 3 is 2 (train.py never sees them).
+struct HeldOut {
+  std::vector<float> pixels;  ///< [count, 64], 0 to 1
+  std::vector<int> labels;
+};
+
+Result<HeldOut> read_held_out(const std::string& path) {
+  const auto file = weft::tools::read_file(path);
+  if (!file.ok()) return file.error();
+  const std::string text(reinterpret_cast<const char*>(file.value().data()), file.value().size());
+  HeldOut data;
+  size_t line = 0, at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::array<int, kPixels + 1> row{};
+    const char* p = text.data() + at;
+    for (size_t i = 0; i <= kPixels; i++) {
+      const auto [next, error] = std::from_chars(p, text.data() + end, row[i]);
+      const bool separator = i == kPixels || (next < text.data() + end && *next == ',');
+      if (error != std::errc() || !separator || row[i] < 0 || row[i] > 16)
+        return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}, line {}: column {} is not a number of 0 to 16 (64 pixels and a label are needed)", path, line + 1, i + 1)};
+      p = next + 1;
+    }
+    if (row[kPixels] >= static_cast<int>(kClasses)) return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}, line {}: label {}", path, line + 1, row[kPixels])};
+    if (line++ % 3 == 2) {
+      for (size_t i = 0; i < kPixels; i++) data.pixels.push_back(static_cast<float>(row[i]) / 16.0f);
+      data.labels.push_back(row[kPixels]);
+    }
+    at = end + 1;
+  }
+  return data;
+}
+
+/// How often a digit (row) was taken for another (column).
+using Confusion = std::array<std::array<int, kClasses>, kClasses>;
+
+void print_confusion(const Confusion& confusion) {
+  fmt::print("\n  digit  taken for\n       ");
+  for (size_t c = 0; c < kClasses; c++) fmt::print("{:5}", c);
+  fmt::print("\n");
+  for (size_t r = 0; r < kClasses; r++) {
+    fmt::print("  {:5}", r);
+    for (const int n : confusion[r]) fmt::print("{:>5}", n == 0 ? "." : std::to_string(n));
+    fmt::print("\n");
+  }
+}
+
+int run(const std::string& folder, const weft::runtime::Target& wanted, bool json) {
+  using namespace weft::tools;
+  if (auto status = check_target(wanted); !status.ok()) return fail(status.error());
+  const auto data = read_held_out(folder + "/optdigits.csv");
+  if (!data.ok()) return fail(data.error());
+  const size_t count = data.value().labels.size();
+
+  // Import and compile.
+  const auto file = read_file(folder + "/digits.onnx");
+  if (!file.ok()) return fail(file.error());
+  const weft::spec::Chip& chip = *weft::spec::find_chip(wanted.chip);
+  const auto program = compile_model(folder + "/digits.onnx", file.value(), chip, count);
+  if (!program.ok()) return fail(program.error());
+
+  // Open, load, run.
+  const MismatchReport mismatch(wanted);
+  auto session = weft::runtime::Session::open(mismatch.target());
+  if (!session.ok()) return fail(session.error());
+  if (auto status = session.value().load(program.value().executable); !status.ok()) return fail(status.error());
+  std::vector<uint16_t> pixels;
+  for (const float v : data.value().pixels) pixels.push_back(weft::compiler::bf16_from_f32(v));
+  RunReport report;
+  ProgressLine progress;
+  auto outputs = session.value().run({weft::compiler::pack_rows(std::as_bytes(std::span(pixels)), count, kPixels, 2), {}}, report.launch, progress.callback(program.value().cycle_estimate));
+  if (!outputs.ok()) return fail(mismatch.explain(outputs.error()));
+  const auto scores = weft::compiler::unpack_rows(outputs.value()[1], count, kClasses, 4);
+  if (auto status = session.value().close(); !status.ok()) return fail(status.error());
+
+  // Compare with the golden model, and with the labels.
+  const auto golden = evaluate_golden(program.value().graph, {data.value().pixels})[0];
+  uint64_t differing = 0;
+  for (size_t i = 0; i < golden.size(); i++) differing += std::memcmp(&scores[4 * i], &golden[i], 4) != 0;
+  Confusion confusion{};
+  size_t right = 0;
+  for (size_t i = 0; i < count; i++) {
+    std::array<float, kClasses> row;
+    std::memcpy(row.data(), &scores[4 * kClasses * i], sizeof row);
+    const auto guess = static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+    const auto truth = static_cast<size_t>(data.value().labels[i]);
+    confusion[truth][guess]++;
+    right += guess == truth;
+  }
+  const double accuracy = static_cast<double>(right) / static_cast<double>(count);
+  report.what = fmt::format("digits: {} held-out digits through 64-128-10", count);
+  report.chip = chip.name;
+  report.core = wanted.core;
+  report.macs = program.value().macs;
+  report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
+  report.clock_hz = chip.clock_hz;
+  report.elements = golden.size();
+  report.differing = differing;
+  if (json) {
+    auto object = nlohmann::ordered_json::parse(report_json(report));
+    object["accuracy"] = accuracy;
+    object["digits"] = count;
+    object["confusion"] = confusion;
+    fmt::print("{}\n", object.dump(2));
+  } else {
+    fmt::print("{}  accuracy            {:.2f} % ({} of {})\n", report_text(report), 100 * accuracy, right, count);
+    print_confusion(confusion);
+  }
+  if (differing != 0) return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} elements differ from the golden model", differing, golden.size())});
+  return accuracy >= 0.95 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs the digits network on the held-out third of the data and compares every score with the golden model.\n"
+               "Exit code 1: accuracy below 95 %; otherwise as `weft`."};
+  std::string folder = WEFT_DIGITS_DIR;
+  bool json = false;
+  weft::runtime::Target target;
+  app.add_option("--data", folder, "folder of digits.onnx and optdigits.csv")->capture_default_str();
+  app.add_flag("--json", json, "print JSON");
+  weft::tools::add_target_options(app, target);
+  CLI11_PARSE(app, argc, argv);
+  return run(folder, target, json);
+}
