@@ -1,5 +1,5 @@
 /// The firmware's only way out: a link-time seam. Three implementations: the simulator's manager (model/chip), the CMocka
-/// mock (firmware/tests), bare RISC-V (firmware/bare). Every call charges manager cycles as spec/core.toml says.
+/// mock (testbench/unit/firmware), bare RISC-V (firmware/bare). Every call charges manager cycles as spec/core.toml says.
 /// No call allocates. All run on the one firmware thread.
 #pragma once
 #include <stdint.h>

@@ -1,0 +1,107 @@
+// The HAL on a bare RV32: registers instead of a simulator.
+#include "firmware/hal.hpp"
+
+#include "firmware/bare/registers.hpp"
+
+namespace weft::fw::hal {
+namespace {
+
+using namespace weft::fw::bare;
+
+/// Reads of a status register before a DMA counts as lost.
+constexpr uint32_t kDmaTries = 1'000'000;
+
+volatile uint32_t& word(uintptr_t address) { return *reinterpret_cast<volatile uint32_t*>(address); }
+
+uint64_t read64(uintptr_t address) {
+  const uint32_t low = word(address);
+  return low | uint64_t{word(address + 4)} << 32;
+}
+
+void write64(uintptr_t address, uint64_t value) {
+  word(address) = static_cast<uint32_t>(value);
+  word(address + 4) = static_cast<uint32_t>(value >> 32);
+}
+
+bool dma(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes, uint32_t write) {
+  write64(kManager + kDmaAddress, address);
+  word(kManager + kDmaSram) = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sram));
+  word(kManager + kDmaControl) = bytes | static_cast<uint32_t>(space) << 16 | write << 18;
+  for (uint32_t i = 0; i < kDmaTries; i++) {
+    const uint32_t status = word(kManager + kDmaStatus);
+    if (status != 0) {
+      __asm__ volatile("" ::: "memory");  // the unit has written SRAM
+      return status == 1;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+uint64_t csr_read(uint32_t offset) { return read64(kCore + offset); }
+void csr_write(uint32_t offset, uint64_t value) { write64(kCore + offset, value); }
+
+bool push_command(uint32_t queue, const uint8_t command[64]) {
+  const uintptr_t window = kPush + queue * WEFT_COMMAND_BYTES;
+  for (uint32_t i = 0; i < WEFT_COMMAND_BYTES; i += 4) {
+    uint32_t value;
+    __builtin_memcpy(&value, command + i, sizeof value);
+    word(window + i) = value;
+  }
+  return word(window) == 1;
+}
+
+void function_write(uint32_t offset, uint64_t value) { write64(kFunction + offset, value); }
+uint64_t function_read(uint32_t offset) { return read64(kFunction + offset); }
+
+bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) { return dma(space, address, sram, bytes, 0); }
+bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
+  __asm__ volatile("" ::: "memory");  // what the unit is to read is in SRAM
+  return dma(space, address, sram, bytes, 1);
+}
+
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination, uint64_t bytes) {
+  constexpr uint32_t kBusy = 1u << 31;
+  if ((word(kManager + kCopyStatus) & kBusy) != 0) return false;
+  write64(kManager + kCopySource, source);
+  write64(kManager + kCopyDestination, destination);
+  write64(kManager + kCopyBytes, bytes);
+  word(kManager + kCopyControl) = static_cast<uint32_t>(source_space) | static_cast<uint32_t>(destination_space) << 2;
+  return true;
+}
+uint32_t copy_result() { return word(kManager + kCopyStatus) & 3; }
+
+uint32_t doorbell_submission(uint32_t queue) { return word(kDoorbell + 16 * queue); }
+uint32_t doorbell_completion(uint32_t queue) { return word(kDoorbell + 16 * queue + 4); }
+uint64_t doorbell_cycle(uint32_t queue) { return read64(kDoorbell + 16 * queue + 8); }
+uint32_t doorbell_pending() { return word(kManager + kDoorbellPending); }
+
+bool boot_requested(uint64_t* parameter_page) {
+  if (word(kManager + kBootRequested) == 0) return false;
+  *parameter_page = read64(kManager + kParameterPage);
+  return true;
+}
+
+void raise_interrupt(uint32_t vector) { word(kManager + kRaise) = vector; }
+
+uint32_t crc32c(const void* data, uint32_t bytes) {
+  const auto* p = static_cast<const uint8_t*>(data);
+  word(kManager + kCrcControl) = 1;
+  for (uint32_t i = 0; i < bytes; i++) word(kManager + kCrcData) = p[i];
+  return word(kManager + kCrcResult);
+}
+
+uint64_t now() { return read64(kManager + kCycle); }
+void charge(uint32_t) {}  // here time passes by itself
+
+void wait_for_event(uint64_t deadline_cycle) {
+  write64(kManager + kAlarm, deadline_cycle);
+  __asm__ volatile("wfi" ::: "memory");
+}
+
+bool running() { return word(kManager + kRunning) != 0; }
+uint64_t chip_fingerprint() { return read64(kManager + kFingerprint); }
+uint64_t hbm_bytes() { return read64(kManager + kHbmBytes); }
+
+}  // namespace weft::fw::hal

@@ -1,0 +1,29 @@
+/// Small steps on the tensor core's registers.
+#pragma once
+#include <stdint.h>
+
+#include "weft/spec/spec.h"
+
+namespace weft::fw::core {
+
+// Bits of core registers, as spec/core_csr.toml names them in their texts.
+inline constexpr uint64_t kStatusBusy = 1;
+inline constexpr uint64_t kStatusFaulted = 2;
+inline constexpr uint64_t kControlReset = 1;
+inline constexpr uint64_t kInterruptFault = 1;
+inline constexpr uint64_t kInterruptIdle = 2;
+inline constexpr uint64_t kInterruptLow = 4;
+inline constexpr uint64_t kInterruptAll = 7;
+inline constexpr uint64_t kSegmentReadable = 4;
+inline constexpr uint64_t kSegmentWritable = 8;
+
+/// Resets queues, units, semaphores and the fault. False: the core is still busy after the limit.
+bool reset();
+
+/// Reads and clears the interrupt bits that are set.
+uint64_t take_interrupts();
+
+void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint64_t bytes, uint64_t permissions);
+void unmap_segment(uint32_t segment);
+
+}  // namespace weft::fw::core

@@ -1,0 +1,27 @@
+// The firmware's own end: everything that can still be told is told, then nothing more is done.
+#include "firmware/panic.hpp"
+
+#include "firmware/faults.hpp"
+#include "firmware/hal.hpp"
+#include "firmware/log.hpp"
+#include "firmware/state.hpp"
+
+namespace weft::fw {
+
+void panic(State& state, uint64_t value) {
+  if (state.panicked) return;
+  state.panicked = true;
+  const uint64_t waypoint = static_cast<uint64_t>(state.waypoint);
+  weft_fault_record record{};
+  record.error = WEFT_ERROR_FIRMWARE_PANIC;
+  record.fault_cycle = hal::now();
+  record.detail0 = waypoint;
+  record.detail1 = value;
+  write_fault_record(state, record);
+  log_event(state, LogLevel::kError, WEFT_LOG_EVENT_PANIC, waypoint, value);
+  note_error(WEFT_ERROR_FIRMWARE_PANIC);
+  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
+  hal::raise_interrupt(completion_vector(kAdminQueue));
+}
+
+}  // namespace weft::fw

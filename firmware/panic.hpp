@@ -1,0 +1,30 @@
+/// Waypoints (where the firmware is) and the panic: the firmware stops itself and says where and why.
+#pragma once
+#include <stdint.h>
+
+namespace weft::fw {
+
+struct State;
+
+/// The step that the firmware entered last; a panic record and a hang report name it.
+enum class Waypoint : uint32_t {
+  kReset = 0,
+  kBoot = 1,
+  kIdle = 2,
+  kDoorbell = 3,
+  kFetch = 4,
+  kCheck = 5,
+  kAdmin = 6,
+  kLaunchPrepare = 7,
+  kLaunchStream = 8,
+  kLaunchEnd = 9,
+  kCoreReset = 10,
+  kCopy = 11,
+  kCompletion = 12,
+};
+
+/// Device state FAILED, FIRST_ERROR = FIRMWARE_PANIC, a fault record {waypoint, value}, a log record, vector 0. The main
+/// loop then takes no more commands until reset.
+void panic(State& state, uint64_t value);
+
+}  // namespace weft::fw

@@ -1,0 +1,127 @@
+// The scripted core.
+#include "mock_core.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mock {
+namespace {
+constexpr uint64_t kNever = UINT64_MAX;
+}
+
+bool Core::busy() const {
+  return std::any_of(units_.begin(), units_.end(), [](const Unit& u) { return u.active || !u.queue.empty(); });
+}
+
+void Core::reset() {
+  for (Unit& u : units_) u = Unit{};
+  interrupt_ = first_accept_ = last_retire_ = fault_word_ = fault_address_ = fault_cycle_ = 0;
+  stopped_ = false;
+  resets++;
+}
+
+void Core::fault(uint32_t code, uint32_t queue, uint16_t tag, uint64_t address, uint64_t cycle) {
+  stopped_ = true;
+  interrupt_ |= 1;
+  fault_word_ = code | (4u << 8) | (queue << 16) | (uint64_t{tag} << 32);
+  fault_address_ = address;
+  fault_cycle_ = cycle;
+}
+
+void Core::start(uint32_t queue, uint64_t cycle) {
+  Unit& u = units_[queue];
+  if (stopped_ || u.active || u.queue.empty()) return;
+  const size_t before = u.queue.size();
+  const Command command = u.queue.front();
+  u.tag = static_cast<uint16_t>(command[2] | command[3] << 8);
+  if (fault_code != 0 && queue == fault_queue && u.started == fault_command) return fault(fault_code, queue, u.tag, fault_address, cycle);
+  u.queue.pop_front();
+  const uint64_t low = registers_[WEFT_CSR_QUEUE_LOW];
+  if (before > low && u.queue.size() <= low) interrupt_ |= 4;
+  u.active = true;
+  u.done_cycle = (static_cast<int>(queue) == hang_queue && u.started == hang_command) ? kNever : cycle + service_cycles[queue];
+  if (u.started != 0) starved_cycles[queue] += cycle - u.idle_since;
+  u.started++;
+}
+
+bool Core::push(uint32_t queue, const uint8_t* command, uint64_t now) {
+  advance(now);
+  Unit& u = units_[queue];
+  if (u.queue.size() == WEFT_CORE_QUEUE_DEPTH) {
+    refused_pushes++;
+    return false;
+  }
+  Command copy;
+  std::memcpy(copy.data(), command, copy.size());
+  accepted[queue].push_back(copy);
+  accepted_cycle[queue].push_back(now);
+  if (first_accept_ == 0) first_accept_ = progress_cycle_ = now;
+  u.queue.push_back(copy);
+  start(queue, now);
+  return true;
+}
+
+uint64_t Core::next_event() const {
+  if (stopped_) return kNever;
+  uint64_t next = kNever;
+  for (const Unit& u : units_) {
+    if (u.active) next = std::min(next, u.done_cycle);
+  }
+  const auto limit = registers_.find(WEFT_CSR_WATCHDOG_LIMIT);
+  if (!watchdog_dead && busy() && limit != registers_.end() && limit->second != 0) next = std::min(next, progress_cycle_ + limit->second);
+  return next;
+}
+
+void Core::advance(uint64_t now) {
+  for (;;) {
+    const uint64_t cycle = next_event();
+    if (cycle > now) return;
+    bool retired = false;
+    for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+      Unit& u = units_[q];
+      if (!u.active || u.done_cycle != cycle) continue;
+      u.active = false;
+      u.idle_since = cycle;
+      u.retired++;
+      last_retire_ = progress_cycle_ = cycle;
+      retired = true;
+      start(q, cycle);
+    }
+    if (!retired) return fault(WEFT_FAULT_WATCHDOG, 0, 0, 0, cycle);
+    if (!busy()) interrupt_ |= 2;
+  }
+}
+
+uint64_t Core::read(uint32_t offset, uint64_t now) {
+  advance(now);
+  const uint32_t queue = (offset & 0x3f) / 8;
+  if (offset >= WEFT_CSR_QUEUE_LEVEL && offset < WEFT_CSR_QUEUE_LEVEL + 40) {
+    level_reads++;
+    return units_[queue].queue.size();
+  }
+  if (offset >= WEFT_CSR_QUEUE_RETIRED && offset < WEFT_CSR_QUEUE_RETIRED + 40) return units_[queue].retired;
+  if (offset >= WEFT_CSR_QUEUE_HEAD_TAG && offset < WEFT_CSR_QUEUE_HEAD_TAG + 40) {
+    return units_[queue].queue.empty() ? 0 : (uint64_t{1} << 16 | units_[queue].queue.front()[2] | units_[queue].queue.front()[3] << 8);
+  }
+  if (offset >= WEFT_CSR_SEMAPHORE && offset < WEFT_CSR_SEMAPHORE + 8 * WEFT_SEMAPHORES) return leftover[(offset - WEFT_CSR_SEMAPHORE) / 8];
+  switch (offset) {
+    case WEFT_CSR_STATUS: return (reset_stuck || busy() ? 1u : 0u) | (stopped_ ? 6u : 0u);
+    case WEFT_CSR_CYCLE: return now;
+    case WEFT_CSR_INTERRUPT: return deaf ? 0 : interrupt_;
+    case WEFT_CSR_FIRST_ACCEPT_CYCLE: return first_accept_;
+    case WEFT_CSR_LAST_RETIRE_CYCLE: return last_retire_;
+    case WEFT_CSR_FAULT_CODE: return fault_word_;
+    case WEFT_CSR_FAULT_ADDRESS: return fault_address_;
+    case WEFT_CSR_FAULT_CYCLE: return fault_cycle_;
+    default: return registers_[offset];
+  }
+}
+
+void Core::write(uint32_t offset, uint64_t value, uint64_t now) {
+  advance(now);
+  if (offset == WEFT_CSR_CONTROL && (value & 1) != 0) reset();
+  else if (offset == WEFT_CSR_INTERRUPT) interrupt_ &= ~value;
+  else registers_[offset] = value;
+}
+
+}  // namespace mock

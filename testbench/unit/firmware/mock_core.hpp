@@ -1,0 +1,80 @@
+/// A scripted tensor core for firmware tests: five queues whose commands take given times, faults and hangs on order.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "weft/spec/spec.h"
+
+namespace mock {
+
+using Command = std::array<uint8_t, WEFT_COMMAND_BYTES>;
+
+/// Queues run independently. A command leaves its queue when its unit starts it, and retires `service_cycles` later.
+class Core {
+ public:
+  std::array<uint64_t, WEFT_CORE_QUEUES> service_cycles{100, 100, 100, 100, 100};
+  /// Fault `code` when command number `fault_command` of `fault_queue` starts; 0: none.
+  uint32_t fault_code = 0;
+  uint32_t fault_queue = 0;
+  uint64_t fault_command = 0;
+  uint64_t fault_address = 0;
+  /// Command number `hang_command` of `hang_queue` never retires; -1: none.
+  int hang_queue = -1;
+  uint64_t hang_command = 0;
+  bool deaf = false;            ///< interrupts are lost
+  bool reset_stuck = false;     ///< busy for ever after a reset
+  bool watchdog_dead = false;   ///< the watchdog never fires
+  std::array<uint64_t, WEFT_SEMAPHORES> leftover{};  ///< what the semaphores hold when the core is idle
+
+  // What was seen.
+  std::array<std::vector<Command>, WEFT_CORE_QUEUES> accepted;
+  std::array<std::vector<uint64_t>, WEFT_CORE_QUEUES> accepted_cycle;
+  std::array<uint64_t, WEFT_CORE_QUEUES> starved_cycles{};  ///< unit idle and queue empty between its first and last command
+  uint64_t refused_pushes = 0;
+  uint64_t resets = 0;
+  uint64_t level_reads = 0;
+
+  bool push(uint32_t queue, const uint8_t* command, uint64_t now);
+  uint64_t read(uint32_t offset, uint64_t now);
+  void write(uint32_t offset, uint64_t value, uint64_t now);
+  /// Lets time pass.
+  void advance(uint64_t now);
+  /// Cycle of the next thing that will happen; UINT64_MAX: nothing.
+  uint64_t next_event() const;
+  bool interrupt() const { return interrupt_ != 0 && !deaf; }
+  bool busy() const;
+  uint64_t attributes(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE]; }
+  uint64_t base(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE]; }
+  uint64_t limit(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_LIMIT + segment * WEFT_CSR_SEGMENT_LIMIT_STRIDE]; }
+  uint64_t raw(uint32_t offset) { return registers_[offset]; }
+
+ private:
+  struct Unit {
+    std::deque<Command> queue;
+    bool active = false;
+    uint64_t done_cycle = 0;
+    uint64_t idle_since = 0;
+    uint64_t started = 0;
+    uint64_t retired = 0;
+    uint16_t tag = 0;
+  };
+  void start(uint32_t queue, uint64_t cycle);
+  void fault(uint32_t code, uint32_t queue, uint16_t tag, uint64_t address, uint64_t cycle);
+  void reset();
+
+  std::array<Unit, WEFT_CORE_QUEUES> units_;
+  std::map<uint32_t, uint64_t> registers_;
+  uint64_t interrupt_ = 0;
+  uint64_t first_accept_ = 0;
+  uint64_t last_retire_ = 0;
+  uint64_t progress_cycle_ = 0;
+  uint64_t fault_word_ = 0;
+  uint64_t fault_address_ = 0;
+  uint64_t fault_cycle_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace mock

@@ -1,0 +1,215 @@
+// The mock behind firmware/hal.hpp.
+#include "mock_hal.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace mock {
+namespace {
+
+std::unique_ptr<Machine> the_machine;
+constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
+constexpr uint64_t kActivityLimit = 4'000'000;
+
+bool allowed(const Machine& m, weft_address_space space, uint64_t address, uint64_t bytes) {
+  if (m.writable.empty()) return true;
+  return std::any_of(m.writable.begin(), m.writable.end(), [&](const Range& r) {
+    return r.space == space && address >= r.address && address + bytes <= r.address + r.bytes;
+  });
+}
+
+bool dma_fails(Machine& m) {
+  if (m.fail_dma_after < 0) return false;
+  return m.fail_dma_after-- == 0;
+}
+
+void finish_copy(Machine& m) {
+  m.copy_running = false;
+  m.copy_outcome = m.copy_answer;
+  m.event = true;
+  const Copy& c = m.copies.back();
+  uint8_t* to = m.find(c.destination_space, c.destination, c.bytes);
+  if (to == nullptr || m.copy_answer != 1) {
+    m.copy_outcome = 2;
+  } else if (c.source_space == WEFT_ADDRESS_SPACE_NONE) {
+    for (uint64_t i = 0; i < c.bytes; i++) to[i] = static_cast<uint8_t>(c.source >> (8 * (i & 3)));
+  } else if (const uint8_t* from = m.find(c.source_space, c.source, c.bytes)) {
+    std::memmove(to, from, c.bytes);
+  } else {
+    m.copy_outcome = 2;
+  }
+}
+
+}  // namespace
+
+Machine& machine() { return *the_machine; }
+void reset() { the_machine = std::make_unique<Machine>(); }
+
+uint8_t* Machine::find(weft_address_space space, uint64_t address, uint64_t bytes) {
+  const bool is_hbm = space == WEFT_ADDRESS_SPACE_HBM;
+  if (!is_hbm && space != WEFT_ADDRESS_SPACE_HOST) return nullptr;
+  const uint64_t base = is_hbm ? 0 : kHostBase;
+  std::vector<uint8_t>& memory = is_hbm ? hbm : host;
+  if (address < base || address - base > memory.size() || bytes > memory.size() - (address - base)) return nullptr;
+  return memory.data() + (address - base);
+}
+
+void Machine::ring(uint32_t queue, uint32_t tail) {
+  submission_doorbell[queue] = tail;
+  doorbell_cycle[queue] = now;
+  doorbell_pending |= 1u << queue;
+  event = true;
+}
+
+void Machine::spend(uint64_t core_cycles) {
+  const uint64_t until = now + core_cycles;
+  const bool before = core.interrupt();
+  core.advance(until);
+  if (!before && core.interrupt()) event = true;
+  now = until;
+  if (copy_running && !copy_never_ends && copy_done_cycle <= now) finish_copy(*this);
+  while (!at_cycle.empty() && at_cycle.begin()->first <= now) {
+    const auto act = at_cycle.begin()->second;
+    at_cycle.erase(at_cycle.begin());
+    act();
+  }
+}
+
+uint32_t crc32c(const void* data, size_t bytes) {
+  const auto* p = static_cast<const uint8_t*>(data);
+  uint32_t crc = ~0u;
+  for (size_t i = 0; i < bytes; i++) {
+    crc ^= p[i];
+    for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0x82f63b78u & (0u - (crc & 1)));
+  }
+  return ~crc;
+}
+
+}  // namespace mock
+
+namespace weft::fw::hal {
+using mock::machine;
+
+uint64_t csr_read(uint32_t offset) {
+  machine().csr_reads++;
+  machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  return machine().core.read(offset, machine().now);
+}
+void csr_write(uint32_t offset, uint64_t value) {
+  machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  machine().core.write(offset, value, machine().now);
+}
+bool push_command(uint32_t queue, const uint8_t command[64]) {
+  machine().spend(WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES);
+  return machine().core.push(queue, command, machine().now);
+}
+void function_write(uint32_t offset, uint64_t value) {
+  machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  machine().registers[offset] = value;
+}
+uint64_t function_read(uint32_t offset) {
+  machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  return machine().registers[offset];
+}
+bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
+  auto& m = machine();
+  m.dma_reads++;
+  const bool hbm = space == WEFT_ADDRESS_SPACE_HBM;
+  m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider +
+          (hbm ? mock::kHbmReadCycles + bytes / mock::kHbmBytesPerCycle : 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle));
+  const uint8_t* from = m.find(space, address, bytes);
+  if (from == nullptr || bytes > 4096 || mock::dma_fails(m)) return false;
+  std::memcpy(sram, from, bytes);
+  return true;
+}
+bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
+  auto& m = machine();
+  m.dma_writes++;
+  const bool hbm = space == WEFT_ADDRESS_SPACE_HBM;
+  m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider +
+          (hbm ? mock::kHbmWriteCycles : mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle));
+  uint8_t* to = m.find(space, address, bytes);
+  if (to == nullptr || bytes > 4096 || mock::dma_fails(m)) return false;
+  if (!mock::allowed(m, space, address, bytes)) m.stray_writes++;
+  std::memcpy(to, sram, bytes);
+  return true;
+}
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination, uint64_t bytes) {
+  auto& m = machine();
+  m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider);
+  if (m.copy_running) return false;
+  m.copies.push_back({source_space, destination_space, source, destination, bytes});
+  m.copy_running = true;
+  m.copy_outcome = 0;
+  m.copy_done_cycle = m.now + 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle;
+  if (!mock::allowed(m, destination_space, destination, bytes)) m.stray_writes++;
+  return true;
+}
+uint32_t copy_result() {
+  machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  return std::exchange(machine().copy_outcome, 0);
+}
+uint32_t doorbell_submission(uint32_t queue) {
+  machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  return machine().submission_doorbell.at(queue);
+}
+uint32_t doorbell_completion(uint32_t queue) {
+  machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  return machine().completion_doorbell.at(queue);
+}
+uint32_t doorbell_pending() {
+  auto& m = machine();
+  m.spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  if (++m.passes_without_sleep > mock::kActivityLimit) {
+    m.hung = true;
+    m.running = false;
+  }
+  return std::exchange(m.doorbell_pending, 0);
+}
+uint64_t doorbell_cycle(uint32_t queue) {
+  machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
+  return machine().doorbell_cycle.at(queue);
+}
+bool boot_requested(uint64_t* parameter_page) {
+  if (!machine().boot_pending) return false;
+  machine().boot_pending = false;
+  *parameter_page = machine().parameter_page;
+  return true;
+}
+void raise_interrupt(uint32_t vector) {
+  machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  machine().interrupts.push_back(vector);
+}
+uint32_t crc32c(const void* data, uint32_t bytes) {
+  machine().spend(WEFT_MANAGER_CRC_PER_64_BYTES * ((bytes + 63) / 64) * mock::kDivider);
+  return mock::crc32c(data, bytes);
+}
+uint64_t now() { return machine().now; }
+void charge(uint32_t manager_cycles) { machine().spend(manager_cycles * mock::kDivider); }
+
+void wait_for_event(uint64_t deadline_cycle) {
+  auto& m = machine();
+  m.waits++;
+  m.passes_without_sleep = 0;
+  while (!m.event && m.running) {
+    uint64_t next = std::min(deadline_cycle, m.core.next_event());
+    if (m.copy_running && !m.copy_never_ends) next = std::min(next, m.copy_done_cycle);
+    if (!m.at_cycle.empty()) next = std::min(next, m.at_cycle.begin()->first);
+    if (next == UINT64_MAX) {  // nothing is pending: the host's turn
+      if (m.script_next == m.script.size()) m.running = false;
+      else m.script[m.script_next++]();
+      continue;
+    }
+    if (next > m.now) m.spend(next - m.now);
+    else m.spend(0);
+    if (m.now >= deadline_cycle) break;
+  }
+  m.event = false;
+}
+bool running() { return machine().running; }
+uint64_t chip_fingerprint() { return mock::kFingerprint; }
+uint64_t hbm_bytes() { return mock::kHbmBytes; }
+
+}  // namespace weft::fw::hal
