@@ -38,6 +38,7 @@ function(weft_verilate target)
   set(library ${dir}/${prefix}__ALL.a)
   add_custom_command(
     OUTPUT ${library}
+    BYPRODUCTS ${dir}/${prefix}.h ${dir}/${prefix}___024root.h
     COMMAND ${VERILATOR} ${flags} ${sources}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a CXX=${CMAKE_CXX_COMPILER}
             "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC"

@@ -1,10 +1,12 @@
 `default_nettype none
-// First in, first out: Depth entries of Width bits. The head is visible in the cycle after it was pushed into an empty FIFO.
+// First in, first out: Depth entries of Width bits. The head is visible in the cycle after it was
+// pushed into an empty FIFO.
 //
-//   push_valid ─►┌──┬──┬──┬──┐─► pop_valid     A push and a pop may fall in one cycle at any level but full;
-//   push_ready ◄─└──┴──┴──┴──┘◄─ pop_ready     push_ready does not depend on pop_ready.
+//   push_valid ─►┌──┬──┬──┬──┐─► pop_valid
+//   push_ready ◄─└──┴──┴──┴──┘◄─ pop_ready
 //
-// Depth is any number from 1. Only the pointers are reset. Readable by Yosys 0.23.
+// One push and one pop a cycle; a full FIFO takes no push, also beside a pop: push_ready does not
+// depend on pop_ready. Depth is any number from 1. Only the pointers are reset. Yosys 0.23 reads it.
 module fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 4,

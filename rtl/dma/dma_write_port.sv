@@ -1,0 +1,160 @@
+`default_nettype none
+// VMEM to memory for the two channels of dma_out: their beats share one VMEM port and one memory
+// port.
+//
+//   front[1:0] ─► round robin ─► VMEM dr ─► (read, a cycle) ─► skid: 2 beats ─► mwr register ─► mwr
+//                     └─ FILL: no dr ────────────┘ pattern
+//   mack ─► back of its channel
+//
+// A beat a cycle: a read starts only if the skid has room for all that are under way, so a refused
+// mwr loses nothing, and no beat is lost after it. Front valid and granted in cycle 0: mwr valid in
+// 2. Acknowledged in cycle 0: retired in 0.
+module dma_write_port
+  import chip_pkg::*;
+#(
+  localparam int unsigned AddrBits = $clog2(VmemWords),
+  localparam int unsigned CountBits = $clog2(DmaWords + 1),
+  localparam int unsigned BeatBytes = DmaWords * WordBytes
+) (
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
+  // channels: front
+  input  logic [1:0]             front_valid_i,
+  output logic [1:0]             front_ready_o,
+  input  logic [1:0]             front_fill_i,
+  input  logic [31:0]       front_pattern_i[2],
+  input  logic [1:0]        front_space_i[2],
+  input  logic [63:0]       front_mem_i[2],
+  input  logic [63:0]       front_vmem_i[2],
+  input  logic [15:0]       front_bytes_i[2],
+  // channels: back
+  input  logic [1:0]             back_valid_i,
+  output logic [1:0]             back_take_o,
+  output logic                   back_error_o,
+  input  logic [1:0]             back_last_i,
+  output logic [1:0]             retire_o,
+  // VMEM
+  output logic                   dr_req_o,
+  output logic [AddrBits-1:0]    dr_addr_o,
+  output logic [CountBits-1:0]   dr_words_o,
+  input  logic                   dr_gnt_i,
+  input  logic                   dr_rvalid_i,
+  input  logic [BeatBytes*8-1:0] dr_rdata_i,
+  // memory: writes
+  output logic                   mwr_valid_o,
+  input  logic                   mwr_ready_i,
+  output logic [1:0]             mwr_space_o,
+  output logic [63:0]            mwr_addr_o,
+  output logic [15:0]            mwr_bytes_o,
+  output logic [1:0]             mwr_channel_o,
+  output logic [BeatBytes*8-1:0] mwr_data_o,
+  // memory: acknowledgements
+  input  logic                   mack_valid_i,
+  input  logic [1:0]             mack_channel_i,
+  input  logic                   mack_error_i
+);
+  localparam int unsigned WordShift = $clog2(WordBytes);
+
+  typedef struct packed {
+    logic        channel;
+    logic        fill;
+    logic [31:0] pattern;
+    logic [1:0]  space;
+    logic [63:0] address;
+    logic [15:0] bytes;
+  } beat_t;
+
+  // the beat being read, and two behind a refused write
+  logic read_valid_q;
+  beat_t read_q;
+  logic [1:0] skid_level_q;
+  logic skid_head_q;
+  beat_t skid_q[2];
+  logic [BeatBytes*8-1:0] skid_data_q[2];
+
+  // read
+  logic last_q;  // channel of the last beat: the other one goes first
+  wire pick = front_valid_i == 2'b11 ? !last_q : front_valid_i[1];
+  wire room = skid_level_q + 2'(read_valid_q) < 2'd2;
+  wire start = room && front_valid_i[pick];
+  assign dr_req_o   = start && !front_fill_i[pick];
+  assign dr_addr_o  = front_vmem_i[pick][WordShift+:AddrBits];
+  assign dr_words_o = CountBits'((front_bytes_i[pick] + 16'(WordBytes - 1)) >> WordShift);
+  wire go = start && (front_fill_i[pick] || dr_gnt_i);
+  assign front_ready_o = {go && pick, go && !pick};
+
+  always_ff @(posedge clk_i) begin
+    if (go)
+      read_q <= '{
+          channel: pick,
+          fill: front_fill_i[pick],
+          pattern: front_pattern_i[pick],
+          space: front_space_i[pick],
+          address: front_mem_i[pick],
+          bytes: front_bytes_i[pick]
+      };
+    if (!rst_ni) begin
+      read_valid_q <= 1'b0;
+      last_q       <= 1'b1;
+    end else begin
+      read_valid_q <= go;
+      if (go) last_q <= pick;
+    end
+  end
+
+  // write: from the skid if it holds anything, else straight from the read
+  wire free = !mwr_valid_o || mwr_ready_i;
+  wire skid_out = free && skid_level_q != 2'd0;
+  wire straight = free && skid_level_q == 2'd0 && read_valid_q;
+  wire skid_in = read_valid_q && !straight;
+  wire skid_tail = skid_head_q ^ skid_level_q[0];
+
+  always_ff @(posedge clk_i) begin
+    if (skid_in) begin
+      skid_q[skid_tail] <= read_q;
+      if (read_q.fill) skid_data_q[skid_tail] <= {BeatBytes / 4{read_q.pattern}};
+      else skid_data_q[skid_tail] <= dr_rdata_i;
+    end
+    if (skid_out) begin
+      mwr_space_o   <= skid_q[skid_head_q].space;
+      mwr_addr_o    <= skid_q[skid_head_q].address;
+      mwr_bytes_o   <= skid_q[skid_head_q].bytes;
+      mwr_channel_o <= {1'b1, skid_q[skid_head_q].channel};
+      mwr_data_o    <= skid_data_q[skid_head_q];
+    end else if (straight) begin
+      mwr_space_o   <= read_q.space;
+      mwr_addr_o    <= read_q.address;
+      mwr_bytes_o   <= read_q.bytes;
+      mwr_channel_o <= {1'b1, read_q.channel};
+      if (read_q.fill) mwr_data_o <= {BeatBytes / 4{read_q.pattern}};
+      else mwr_data_o <= dr_rdata_i;
+    end
+    if (!rst_ni) begin
+      mwr_valid_o  <= 1'b0;
+      skid_level_q <= 2'd0;
+      skid_head_q  <= 1'b0;
+    end else begin
+      if (free) mwr_valid_o <= skid_out || straight;
+      if (skid_out) skid_head_q <= !skid_head_q;
+      if (skid_in && !skid_out) skid_level_q <= skid_level_q + 2'd1;
+      if (skid_out && !skid_in) skid_level_q <= skid_level_q - 2'd1;
+    end
+  end
+
+  // acknowledgements; those of a dead channel fall on the floor
+  wire answer = mack_channel_i[0];
+  wire take = mack_valid_i && back_valid_i[answer];
+  assign back_take_o  = {take && answer, take && !answer};
+  assign back_error_o = mack_error_i;
+  wire retire = take && !mack_error_i && back_last_i[answer];
+  assign retire_o = {retire && answer, retire && !answer};
+
+  MwrStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      mwr_valid_o && !mwr_ready_i |=>
+      mwr_valid_o && $stable({mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o}));
+  MackChannel_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      mack_valid_i |-> mack_channel_i[1]);
+  ReadAnswered_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      dr_rvalid_i == (read_valid_q && !read_q.fill));
+endmodule
+`default_nettype wire

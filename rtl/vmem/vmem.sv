@@ -1,0 +1,129 @@
+`default_nettype none
+// The scratchpad: VmemWords words of WordBytes bytes in VmemBanks banks; word a lies in bank a %
+// VmemBanks, row a / VmemBanks.
+//
+//   x w va vb dr ──► vmem_arbiter ──gnt──► vmem_storage ──► rdata, one cycle after gnt
+//          vw dw ──►                 ──gnt──►
+//
+// gnt answers req in the same cycle; a refused request is repeated by its owner. Every bank is read
+// once and written once a cycle, so all seven ports can move in every cycle whose banks differ. A
+// read beside a write of the same word sees the old one.
+module vmem
+  import chip_pkg::*;
+#(
+  localparam int unsigned AddrBits = $clog2(VmemWords),
+  localparam int unsigned CountBits = $clog2(DmaWords + 1),
+  localparam int unsigned WordBits = WordBytes * 8,
+  localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes
+) (
+  input  logic                         clk_i,
+  input  logic                         rst_ni,
+  // MXU: rows of x
+  input  logic                         x_req_i,
+  input  logic [AddrBits-1:0]          x_addr_i,
+  output logic                         x_gnt_o,
+  output logic                         x_rvalid_o,
+  output logic [WordBits-1:0]          x_rdata_o,
+  // MXU: weights
+  input  logic                         w_req_i,
+  input  logic [AddrBits-1:0]          w_addr_i,
+  output logic                         w_gnt_o,
+  output logic                         w_rvalid_o,
+  output logic [WordBits-1:0]          w_rdata_o,
+  // VPU: operand a, one word or the pair from an even address
+  input  logic                         va_req_i,
+  input  logic                         va_pair_i,
+  input  logic [AddrBits-1:0]          va_addr_i,
+  output logic                         va_gnt_o,
+  output logic                         va_rvalid_o,
+  output logic [2*WordBits-1:0]        va_rdata_o,
+  // VPU: operand b
+  input  logic                         vb_req_i,
+  input  logic                         vb_pair_i,
+  input  logic [AddrBits-1:0]          vb_addr_i,
+  output logic                         vb_gnt_o,
+  output logic                         vb_rvalid_o,
+  output logic [2*WordBits-1:0]        vb_rdata_o,
+  // VPU: result
+  input  logic                         vw_req_i,
+  input  logic                         vw_pair_i,
+  input  logic [AddrBits-1:0]          vw_addr_i,
+  input  logic [2*WordBits-1:0]        vw_wdata_i,
+  output logic                         vw_gnt_o,
+  // DMA out: 1 to DmaWords consecutive words
+  input  logic                         dr_req_i,
+  input  logic [AddrBits-1:0]          dr_addr_i,
+  input  logic [CountBits-1:0]         dr_words_i,
+  output logic                         dr_gnt_o,
+  output logic                         dr_rvalid_o,
+  output logic [DmaWords*WordBits-1:0] dr_rdata_o,
+  // DMA in: 1 to DmaWords consecutive words, a strobe for each 16 bytes
+  input  logic                         dw_req_i,
+  input  logic [AddrBits-1:0]          dw_addr_i,
+  input  logic [CountBits-1:0]         dw_words_i,
+  input  logic [BeatChunks-1:0]        dw_strb_i,
+  input  logic [DmaWords*WordBits-1:0] dw_wdata_i,
+  output logic                         dw_gnt_o,
+  // counters, this cycle: x, w, vpu read (a or b), vpu write, dma read, dma write
+  output logic [5:0]                   cnt_grant_o,
+  output logic [5:0]                   cnt_conflict_o
+);
+  localparam int unsigned BankBits = $clog2(VmemBanks);
+  if (VmemBanks != 1 << BankBits) $error("VmemBanks is %0d, not a power of two", VmemBanks);
+  if (VmemWords % VmemBanks != 0)
+    $error("VmemWords %0d is no multiple of VmemBanks %0d", VmemWords, VmemBanks);
+  if (DmaWords > VmemBanks) $error("DmaWords %0d exceeds VmemBanks %0d", DmaWords, VmemBanks);
+  if (WordBytes % weft_pkg::DmaGranuleBytes != 0)
+    $error("WordBytes %0d is no multiple of the DMA's granule", WordBytes);
+
+  vmem_arbiter #(
+    .Banks(VmemBanks), .DmaWords(DmaWords)
+  ) u_arbiter (
+    .clk_i, .rst_ni,
+    .x_req_i, .x_bank_i(x_addr_i[BankBits-1:0]), .x_gnt_o,
+    .w_req_i, .w_bank_i(w_addr_i[BankBits-1:0]), .w_gnt_o,
+    .va_req_i, .va_pair_i, .va_bank_i(va_addr_i[BankBits-1:0]), .va_gnt_o,
+    .vb_req_i, .vb_pair_i, .vb_bank_i(vb_addr_i[BankBits-1:0]), .vb_gnt_o,
+    .dr_req_i, .dr_words_i, .dr_bank_i(dr_addr_i[BankBits-1:0]), .dr_gnt_o,
+    .vw_req_i, .vw_pair_i, .vw_bank_i(vw_addr_i[BankBits-1:0]), .vw_gnt_o,
+    .dw_req_i, .dw_words_i, .dw_bank_i(dw_addr_i[BankBits-1:0]), .dw_gnt_o
+  );
+
+  vmem_storage u_storage (
+    .clk_i,
+    .x_en_i(x_gnt_o), .x_addr_i, .x_rdata_o,
+    .w_en_i(w_gnt_o), .w_addr_i, .w_rdata_o,
+    .va_en_i(va_gnt_o), .va_pair_i, .va_addr_i, .va_rdata_o,
+    .vb_en_i(vb_gnt_o), .vb_pair_i, .vb_addr_i, .vb_rdata_o,
+    .dr_en_i(dr_gnt_o), .dr_words_i, .dr_addr_i, .dr_rdata_o,
+    .vw_en_i(vw_gnt_o), .vw_pair_i, .vw_addr_i, .vw_wdata_i,
+    .dw_en_i(dw_gnt_o), .dw_words_i, .dw_addr_i, .dw_strb_i, .dw_wdata_i
+  );
+
+  always_ff @(posedge clk_i) begin
+    x_rvalid_o  <= rst_ni && x_gnt_o;
+    w_rvalid_o  <= rst_ni && w_gnt_o;
+    va_rvalid_o <= rst_ni && va_gnt_o;
+    vb_rvalid_o <= rst_ni && vb_gnt_o;
+    dr_rvalid_o <= rst_ni && dr_gnt_o;
+  end
+
+  assign cnt_grant_o = {dw_gnt_o, dr_gnt_o, vw_gnt_o, va_gnt_o || vb_gnt_o, w_gnt_o, x_gnt_o};
+  assign cnt_conflict_o = {
+    dw_req_i && !dw_gnt_o, dr_req_i && !dr_gnt_o, vw_req_i && !vw_gnt_o,
+    (va_req_i && !va_gnt_o) || (vb_req_i && !vb_gnt_o), w_req_i && !w_gnt_o, x_req_i && !x_gnt_o
+  };
+
+  // A pair starts at an even address, a DMA access has at least one word.
+  VaEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                             va_req_i && va_pair_i |-> !va_addr_i[0]);
+  VbEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                             vb_req_i && vb_pair_i |-> !vb_addr_i[0]);
+  VwEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                             vw_req_i && vw_pair_i |-> !vw_addr_i[0]);
+  DrWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                              dr_req_i |-> dr_words_i != '0 && dr_words_i <= CountBits'(DmaWords));
+  DwWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                              dw_req_i |-> dw_words_i != '0 && dw_words_i <= CountBits'(DmaWords));
+endmodule
+`default_nettype wire

@@ -1,0 +1,99 @@
+`default_nettype none
+// Who may touch which bank in this cycle: a mask of banks for each request, granted in the order of
+// the deadlines.
+//
+// Reads:  x > w > va > vb > dr.  Writes: vw > dw.  Reads and writes never meet: a bank has a port
+// for each. An access is granted whole or not at all. A DMA request that was refused StarveLimit
+// times in a row goes first, once. Combinational from request to grant; the two refusal counts are
+// the only state.
+module vmem_arbiter #(
+  parameter int unsigned Banks = 16,
+  parameter int unsigned DmaWords = 4,
+  parameter int unsigned StarveLimit = 15,
+  localparam int unsigned BankBits = $clog2(Banks),
+  localparam int unsigned CountBits = $clog2(DmaWords + 1)
+) (
+  input  logic                 clk_i,
+  input  logic                 rst_ni,
+  // reads
+  input  logic                 x_req_i,
+  input  logic [BankBits-1:0]  x_bank_i,
+  output logic                 x_gnt_o,
+  input  logic                 w_req_i,
+  input  logic [BankBits-1:0]  w_bank_i,
+  output logic                 w_gnt_o,
+  input  logic                 va_req_i,
+  input  logic                 va_pair_i,
+  input  logic [BankBits-1:0]  va_bank_i,
+  output logic                 va_gnt_o,
+  input  logic                 vb_req_i,
+  input  logic                 vb_pair_i,
+  input  logic [BankBits-1:0]  vb_bank_i,
+  output logic                 vb_gnt_o,
+  input  logic                 dr_req_i,
+  input  logic [CountBits-1:0] dr_words_i,
+  input  logic [BankBits-1:0]  dr_bank_i,
+  output logic                 dr_gnt_o,
+  // writes
+  input  logic                 vw_req_i,
+  input  logic                 vw_pair_i,
+  input  logic [BankBits-1:0]  vw_bank_i,
+  output logic                 vw_gnt_o,
+  input  logic                 dw_req_i,
+  input  logic [CountBits-1:0] dw_words_i,
+  input  logic [BankBits-1:0]  dw_bank_i,
+  output logic                 dw_gnt_o
+);
+  localparam int unsigned StarveBits = $clog2(StarveLimit + 1);
+
+  logic [StarveBits-1:0] dr_refused_q, dw_refused_q;
+  wire dr_first = dr_req_i && dr_refused_q == StarveBits'(StarveLimit);
+  wire dw_first = dw_req_i && dw_refused_q == StarveBits'(StarveLimit);
+
+  // The banks of `words` consecutive words: ones rotated left by the first bank.
+  function automatic logic [Banks-1:0] banks(input logic [BankBits-1:0] first,
+                                             input logic [CountBits-1:0] words);
+    logic [2*Banks-1:0] ones;
+    ones  = (({{(2 * Banks - 1) {1'b0}}, 1'b1} << words) - 1'b1) << first;
+    banks = ones[Banks-1:0] | ones[2*Banks-1:Banks];
+  endfunction
+
+  wire [Banks-1:0] x_mask = banks(x_bank_i, CountBits'(1));
+  wire [Banks-1:0] w_mask = banks(w_bank_i, CountBits'(1));
+  wire [Banks-1:0] va_mask = banks(va_bank_i, va_pair_i ? CountBits'(2) : CountBits'(1));
+  wire [Banks-1:0] vb_mask = banks(vb_bank_i, vb_pair_i ? CountBits'(2) : CountBits'(1));
+  wire [Banks-1:0] vw_mask = banks(vw_bank_i, vw_pair_i ? CountBits'(2) : CountBits'(1));
+  wire [Banks-1:0] dr_mask = banks(dr_bank_i, dr_words_i);
+  wire [Banks-1:0] dw_mask = banks(dw_bank_i, dw_words_i);
+
+  logic [Banks-1:0] taken;  // read ports that a higher priority has
+  always_comb begin
+    taken    = dr_first ? dr_mask : '0;
+    x_gnt_o  = x_req_i && (taken & x_mask) == '0;
+    taken    = x_gnt_o ? taken | x_mask : taken;
+    w_gnt_o  = w_req_i && (taken & w_mask) == '0;
+    taken    = w_gnt_o ? taken | w_mask : taken;
+    va_gnt_o = va_req_i && (taken & va_mask) == '0;
+    taken    = va_gnt_o ? taken | va_mask : taken;
+    vb_gnt_o = vb_req_i && (taken & vb_mask) == '0;
+    taken    = vb_gnt_o ? taken | vb_mask : taken;
+    dr_gnt_o = dr_first || (dr_req_i && (taken & dr_mask) == '0);
+  end
+
+  wire write_clash = vw_req_i && dw_req_i && (vw_mask & dw_mask) != '0;
+  assign vw_gnt_o = vw_req_i && !(write_clash && dw_first);
+  assign dw_gnt_o = dw_req_i && !(write_clash && !dw_first);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      dr_refused_q <= '0;
+      dw_refused_q <= '0;
+    end else begin
+      if (!dr_req_i || dr_gnt_o) dr_refused_q <= '0;
+      else dr_refused_q <= dr_refused_q + 1'b1;
+      if (!dw_req_i || dw_gnt_o) dw_refused_q <= '0;
+      else dw_refused_q <= dw_refused_q + 1'b1;
+    end
+  end
+endmodule
+`default_nettype wire

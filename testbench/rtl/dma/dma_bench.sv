@@ -1,0 +1,113 @@
+`default_nettype none
+// The DMA engine with its VMEM and a segment table, for benches: core and memory are played by C++.
+module dma_bench
+  import weft_pkg::*, chip_pkg::*, core_pkg::*;
+#(
+  localparam int unsigned AddrBits = $clog2(VmemWords),
+  localparam int unsigned CountBits = $clog2(DmaWords + 1),
+  localparam int unsigned BeatBytes = DmaWords * WordBytes
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  // core
+  input  logic [3:0]          cmd_valid_i,
+  output logic [3:0]          cmd_ready_o,
+  input  dma_cmd_t            cmd_in_i,
+  input  dma_cmd_t            cmd_out_i,
+  output logic [3:0]          done_o,
+  output logic [3:0]          active_o,
+  output logic [3:0]          fault_valid_o,
+  output logic [3:0][7:0]     fault_code_o,
+  output logic [3:0][15:0]    fault_tag_o,
+  output logic [3:0][63:0]    fault_address_o,
+  input  logic                segment_write_i,
+  input  logic [4:0]          segment_index_i,
+  input  logic [63:0]         segment_base_i,
+  input  logic [63:0]         segment_limit_i,
+  input  logic [3:0]          segment_attributes_i,  // writable, readable, space
+  // other requesters of VMEM: what stands in the way
+  input  logic                x_req_i,
+  input  logic [AddrBits-1:0] x_addr_i,
+  input  logic                va_req_i,
+  input  logic [AddrBits-1:0] va_addr_i,
+  input  logic                vw_req_i,
+  input  logic [AddrBits-1:0] vw_addr_i,
+  output logic [5:0]          vmem_grant_o,
+  output logic [5:0]          vmem_conflict_o,
+  // memory port
+  output logic                mrd_valid_o,
+  input  logic                mrd_ready_i,
+  output logic [1:0]          mrd_space_o,
+  output logic [63:0]         mrd_addr_o,
+  output logic [15:0]         mrd_bytes_o,
+  output logic [1:0]          mrd_channel_o,
+  input  logic                mrsp_valid_i,
+  output logic                mrsp_ready_o,
+  input  logic [1:0]          mrsp_channel_i,
+  input  logic                mrsp_error_i,
+  input  logic [BeatBytes*8-1:0] mrsp_data_i,
+  output logic                mwr_valid_o,
+  input  logic                mwr_ready_i,
+  output logic [1:0]          mwr_space_o,
+  output logic [63:0]         mwr_addr_o,
+  output logic [15:0]         mwr_bytes_o,
+  output logic [1:0]          mwr_channel_o,
+  output logic [BeatBytes*8-1:0] mwr_data_o,
+  input  logic                mack_valid_i,
+  input  logic [1:0]          mack_channel_i,
+  input  logic                mack_error_i,
+  // counters
+  output logic [15:0]         read_bytes_o,
+  output logic [15:0]         write_bytes_o,
+  output logic                read_beat_o,
+  output logic                write_beat_o,
+  output logic                read_stall_o,
+  output logic                write_stall_o
+);
+  segment_t segments_q[NumSegments];
+  logic [3:0][4:0] seg_index;
+  segment_t [3:0] segment;
+  always_comb for (int unsigned c = 0; c < 4; c++) segment[c] = segments_q[seg_index[c]];
+  always_ff @(posedge clk_i)
+    if (segment_write_i)
+      segments_q[segment_index_i] <= {segment_attributes_i, segment_limit_i, segment_base_i};
+
+  logic dr_req, dr_gnt, dr_rvalid, dw_req, dw_gnt;
+  logic [AddrBits-1:0] dr_addr, dw_addr;
+  logic [CountBits-1:0] dr_words, dw_words;
+  logic [BeatBytes*8-1:0] dr_rdata, dw_wdata;
+  logic [BeatBytes/DmaGranuleBytes-1:0] dw_strb;
+
+  dma u_dma (
+    .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_in_i, .cmd_out_i, .done_o, .active_o,
+    .fault_valid_o, .fault_code_o, .fault_tag_o, .fault_address_o, .seg_index_o(seg_index),
+    .segment_i(segment),
+    .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt),
+    .dr_rvalid_i(dr_rvalid), .dr_rdata_i(dr_rdata),
+    .dw_req_o(dw_req), .dw_addr_o(dw_addr), .dw_words_o(dw_words), .dw_strb_o(dw_strb),
+    .dw_wdata_o(dw_wdata), .dw_gnt_i(dw_gnt),
+    .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
+    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
+    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
+    .mwr_data_o,
+    .mack_valid_i, .mack_channel_i, .mack_error_i,
+    .read_bytes_o, .write_bytes_o, .read_beat_o, .write_beat_o, .read_stall_o, .write_stall_o
+  );
+
+  // verilator lint_off PINCONNECTEMPTY
+  vmem u_vmem (
+    .clk_i, .rst_ni,
+    .x_req_i, .x_addr_i, .x_gnt_o(), .x_rvalid_o(), .x_rdata_o(),
+    .w_req_i(1'b0), .w_addr_i('0), .w_gnt_o(), .w_rvalid_o(), .w_rdata_o(),
+    .va_req_i, .va_pair_i(1'b0), .va_addr_i, .va_gnt_o(), .va_rvalid_o(), .va_rdata_o(),
+    .vb_req_i(1'b0), .vb_pair_i(1'b0), .vb_addr_i('0), .vb_gnt_o(), .vb_rvalid_o(), .vb_rdata_o(),
+    .vw_req_i, .vw_pair_i(1'b0), .vw_addr_i, .vw_wdata_i('0), .vw_gnt_o(),
+    .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt),
+    .dr_rvalid_o(dr_rvalid), .dr_rdata_o(dr_rdata),
+    .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb),
+    .dw_wdata_i(dw_wdata), .dw_gnt_o(dw_gnt),
+    .cnt_grant_o(vmem_grant_o), .cnt_conflict_o(vmem_conflict_o)
+  );
+  // verilator lint_on PINCONNECTEMPTY
+endmodule
+`default_nettype wire

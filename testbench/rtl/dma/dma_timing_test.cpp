@@ -1,0 +1,151 @@
+// Cycles: from command to request to done, beats a cycle, bandwidth of streams, latency hidden.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include "testbench/rtl/dma/dma_reference.hpp"
+
+namespace weft::bench {
+namespace {
+
+constexpr uint64_t kHbmBytes = 1 << 22;
+constexpr unsigned kSegment = 3;
+
+void prepare(DmaBench& bench) {
+  bench.memory.space(WEFT_ADDRESS_SPACE_HBM) = {.base = 0, .bytes = std::vector<uint8_t>(kHbmBytes, 0x33)};
+  bench.set_segment(kSegment, {.base = 0, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true});
+}
+
+spec::DmaCommand command(bool out, uint8_t opcode, uint32_t bytes) {
+  spec::DmaCommand c;
+  c.header.opcode = opcode;
+  c.src_seg = out || opcode == WEFT_OPCODE_FILL ? 0 : kSegment;
+  c.dst_seg = out ? kSegment : 0;
+  c.size0 = bytes;
+  return c;
+}
+
+/// The preset's HBM, at the core's clock.
+double hbm_bytes_per_cycle() { return static_cast<double>(kChip.hbm_bytes_per_second) / static_cast<double>(kChip.clock_hz); }
+
+}  // namespace
+
+TEST_CASE("one command's cycles are those of the formulas in rtl/dma/README.md") {
+  for (unsigned beats : {1u, 2u, 7u, 40u})
+    for (unsigned latency : {0u, 1u, 10u, 600u}) {
+      INFO("beats " << beats << " latency " << latency);
+      const uint64_t answer = latency ? latency : 1;  // an answer cannot come in the cycle of its request
+      {
+        DmaBench bench({.latency_cycles = latency});
+        prepare(bench);
+        bench.issue_in(command(false, WEFT_OPCODE_COPY, beats * kBeatBytes));
+        REQUIRE(bench.run(10000));
+        const uint64_t taken = bench.retired.at(0).taken;
+        CHECK(*bench.first_mrd == taken + 6);
+        CHECK(*bench.last_answer == taken + 6 + beats - 1 + answer);
+        CHECK(bench.retired.at(0).done == *bench.last_answer + 2);
+      }
+      {
+        DmaBench bench({.latency_cycles = latency});
+        prepare(bench);
+        bench.issue_in(command(false, WEFT_OPCODE_FILL, beats * kBeatBytes));
+        REQUIRE(bench.run(10000));
+        CHECK(bench.retired.at(0).done == bench.retired.at(0).taken + 8 + beats - 1);
+      }
+      for (uint8_t opcode : {WEFT_OPCODE_COPY, WEFT_OPCODE_FILL}) {
+        DmaBench bench({.latency_cycles = latency});
+        prepare(bench);
+        bench.issue_out(command(true, opcode, beats * kBeatBytes));
+        REQUIRE(bench.run(10000));
+        const uint64_t taken = bench.retired.at(0).taken;
+        CHECK(*bench.first_mwr == taken + 7);
+        CHECK(*bench.last_ack == taken + 7 + beats - 1 + answer);
+        CHECK(bench.retired.at(0).done == *bench.last_ack + 1);
+      }
+    }
+}
+
+TEST_CASE("short runs move one run a cycle, each way and both ways at once") {
+  constexpr unsigned kRuns = 1000;
+  const auto short_runs = [](bool out) {
+    spec::DmaCommand c = command(out, WEFT_OPCODE_COPY, 16);
+    c.size1 = kRuns;
+    (out ? c.src_stride1 : c.dst_stride1) = static_cast<int32_t>(kWordBytes);
+    (out ? c.dst_stride1 : c.src_stride1) = 48;
+    c.src_off = out ? 0 : 4096, c.dst_off = out ? 4096 : kRuns * kWordBytes;
+    return c;
+  };
+  DmaBench bench({.latency_cycles = 100});
+  prepare(bench);
+  bench.issue_in(short_runs(false));
+  bench.issue_out(short_runs(true));
+  REQUIRE(bench.run(10000));
+  for (const auto& life : bench.retired) {
+    fmt::print("{} runs of 16 bytes, channel {}: {} cycles\n", kRuns, life.channel, life.done - life.taken);
+    CHECK(life.done - life.taken <= kRuns + 100 + 9);
+  }
+}
+
+TEST_CASE("a long stream hides 600 cycles of latency and moves a beat a cycle") {
+  DmaBench bench({.latency_cycles = 600});
+  prepare(bench);
+  const unsigned beats = static_cast<unsigned>(std::min<uint64_t>(kChip.vmem_bytes, kHbmBytes) / kBeatBytes);
+  // Two commands, one a channel: 2 x 512 beats may be outstanding.
+  bench.issue_in(command(false, WEFT_OPCODE_COPY, beats / 2 * kBeatBytes));
+  bench.issue_in(command(false, WEFT_OPCODE_COPY, beats / 2 * kBeatBytes));
+  REQUIRE(bench.run(100000));
+  const uint64_t cycles = bench.retired.back().done - bench.retired.front().taken;
+  fmt::print("{} beats in {} cycles\n", beats, cycles);
+  CHECK(cycles <= beats + 600 + 9);
+}
+
+TEST_CASE("one channel keeps as many beats outstanding as core.toml says") {
+  DmaBench bench({.latency_cycles = 600});
+  prepare(bench);
+  bench.issue_in(command(false, WEFT_OPCODE_COPY, 2048 * kBeatBytes));
+  bench.issue_out(command(true, WEFT_OPCODE_COPY, 2048 * kBeatBytes));
+  for (unsigned i = 0; i < 600; i++) bench.tick();
+  CHECK(bench.counted_read_beats == WEFT_CORE_DMA_OUTSTANDING_BEATS);
+  CHECK(bench.counted_write_beats == WEFT_CORE_DMA_OUTSTANDING_WRITES);
+}
+
+TEST_CASE("a stream of 32 KiB commands keeps at least 97 percent of the memory's bandwidth") {
+  struct Case {
+    unsigned latency_cycles;
+    unsigned held;  // commands a channel
+  };
+  // With 600 cycles of latency a preset of 540 bytes a cycle needs ten such commands under way, so channels hold several.
+  const auto [latency, held] = GENERATE(Case{20, 1}, Case{20, 8}, Case{600, 8});
+  const bool out = GENERATE(false, true);
+  constexpr unsigned kCommands = 200;
+  constexpr uint32_t kBytes = 32768;
+  DmaBench bench({.latency_cycles = latency, .bytes_per_cycle = hbm_bytes_per_cycle()});
+  prepare(bench);
+  bench.limit_held(held);
+  for (unsigned i = 0; i < kCommands; i++) {
+    spec::DmaCommand c = command(out, WEFT_OPCODE_COPY, kBytes);
+    (out ? c.src_off : c.dst_off) = static_cast<uint64_t>(i) * kBytes % (kChip.vmem_bytes / 2);
+    (out ? c.dst_off : c.src_off) = static_cast<uint64_t>(i) * kBytes % kHbmBytes;
+    out ? bench.issue_out(c) : bench.issue_in(c);
+  }
+  REQUIRE(bench.run(1'000'000));
+  // What the first request and the last answer take once is not the stream's.
+  const double cycles = static_cast<double>(bench.retired.back().done - bench.retired.front().taken - latency - 8);
+  const double rate = kCommands * static_cast<double>(kBytes) / cycles;
+  fmt::print("{}: {} x 32 KiB {}, latency {}, {} held a channel: {:.1f} of {:.1f} bytes a cycle, {:.2f} %\n", kChip.name, kCommands,
+             out ? "out" : "in", latency, held, rate, hbm_bytes_per_cycle(), 100 * rate / hbm_bytes_per_cycle());
+  CHECK(rate >= 0.97 * hbm_bytes_per_cycle());
+}
+
+TEST_CASE("commands of one beat follow each other on two channels") {
+  constexpr unsigned kCommands = 200;
+  DmaBench bench({.latency_cycles = 1});
+  prepare(bench);
+  for (unsigned i = 0; i < kCommands; i++) bench.issue_in(command(false, WEFT_OPCODE_COPY, kBeatBytes));
+  REQUIRE(bench.run(10000));
+  const double each = static_cast<double>(bench.retired.back().done - bench.retired.front().taken) / kCommands;
+  fmt::print("commands of one beat: {:.2f} cycles each\n", each);
+  CHECK(each <= 2.2);
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,257 @@
+// VMEM against a C++ array: random traffic on all ports, the bank rule, priorities, the starvation bound, counters, peeking.
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/spec/chips.hpp"
+
+// The target names the model and its preset.
+#include WEFT_MODEL_HEADER
+#include WEFT_MODEL_ROOT_HEADER
+
+namespace {
+
+consteval unsigned chip_index(std::string_view name) {
+  unsigned i = 0;
+  while (weft::spec::kChips[i].name != name) i++;
+  return i;
+}
+constexpr const weft::spec::Chip& kChip = weft::spec::kChips[chip_index(WEFT_PRESET)];
+constexpr unsigned kWordBytes = kChip.word_bytes;
+constexpr unsigned kStarveLimit = 15;
+using Word = std::array<uint32_t, kWordBytes / 4>;
+
+enum Port { kX, kW, kVa, kVb, kDr, kVw, kDw, kPorts };
+
+struct Request {
+  bool valid = false;
+  unsigned addr = 0;
+  unsigned words = 1;
+  unsigned strobes = 0;  // kDw, one each 16 bytes
+  std::array<Word, 4> data{};
+};
+
+/// What the RTL must do, said again: grants by a list of owned banks, memory as an array.
+class Reference {
+ public:
+  std::vector<Word> words = std::vector<Word>(kChip.vmem_words);
+  unsigned dr_refused = 0, dw_refused = 0;
+
+  /// Who is granted this cycle. Updates the refusal counts.
+  std::array<bool, kPorts> arbitrate(const std::array<Request, kPorts>& r) {
+    std::array<bool, kPorts> granted{};
+    std::vector<Port> reads{kX, kW, kVa, kVb, kDr}, writes{kVw, kDw};
+    if (dr_refused == kStarveLimit) reads = {kDr, kX, kW, kVa, kVb};
+    if (dw_refused == kStarveLimit) writes = {kDw, kVw};
+    for (const auto& order : {reads, writes}) {
+      std::vector<bool> owned(kChip.vmem_banks);
+      for (Port p : order) {
+        if (!r[p].valid) continue;
+        bool free = true;
+        for (unsigned i = 0; i < r[p].words; i++) free = free && !owned[(r[p].addr + i) % kChip.vmem_banks];
+        granted[p] = free;
+        for (unsigned i = 0; free && i < r[p].words; i++) owned[(r[p].addr + i) % kChip.vmem_banks] = true;
+      }
+    }
+    dr_refused = r[kDr].valid && !granted[kDr] ? dr_refused + 1 : 0;
+    dw_refused = r[kDw].valid && !granted[kDw] ? dw_refused + 1 : 0;
+    return granted;
+  }
+};
+
+class Bench {
+ public:
+  Bench() : context_(std::make_unique<VerilatedContext>()), model(std::make_unique<WEFT_MODEL>(context_.get())) {
+    model->rst_ni = 0;
+    tick();
+    model->rst_ni = 1;
+  }
+  void settle() {
+    model->clk_i = 0;
+    model->eval();
+  }
+  void tick() {
+    settle();
+    model->clk_i = 1;
+    model->eval();
+  }
+  void drive(const std::array<Request, kPorts>& r) {
+    auto& m = *model;
+    m.x_req_i = r[kX].valid, m.x_addr_i = r[kX].addr;
+    m.w_req_i = r[kW].valid, m.w_addr_i = r[kW].addr;
+    m.va_req_i = r[kVa].valid, m.va_addr_i = r[kVa].addr, m.va_pair_i = r[kVa].words == 2;
+    m.vb_req_i = r[kVb].valid, m.vb_addr_i = r[kVb].addr, m.vb_pair_i = r[kVb].words == 2;
+    m.dr_req_i = r[kDr].valid, m.dr_addr_i = r[kDr].addr, m.dr_words_i = r[kDr].words;
+    m.vw_req_i = r[kVw].valid, m.vw_addr_i = r[kVw].addr, m.vw_pair_i = r[kVw].words == 2;
+    m.dw_req_i = r[kDw].valid, m.dw_addr_i = r[kDw].addr, m.dw_words_i = r[kDw].words, m.dw_strb_i = r[kDw].strobes;
+    std::memcpy(m.vw_wdata_i.data(), r[kVw].data.data(), 2 * kWordBytes);
+    std::memcpy(m.dw_wdata_i.data(), r[kDw].data.data(), 4 * kWordBytes);
+  }
+  std::array<bool, kPorts> grants() const {
+    const auto& m = *model;
+    return {!!m.x_gnt_o, !!m.w_gnt_o, !!m.va_gnt_o, !!m.vb_gnt_o, !!m.dr_gnt_o, !!m.vw_gnt_o, !!m.dw_gnt_o};
+  }
+  std::array<bool, kDr + 1> valids() const {
+    const auto& m = *model;
+    return {!!m.x_rvalid_o, !!m.w_rvalid_o, !!m.va_rvalid_o, !!m.vb_rvalid_o, !!m.dr_rvalid_o};
+  }
+  const void* data(int port) const {
+    const auto& m = *model;
+    const std::array<const void*, kDr + 1> ports{m.x_rdata_o.data(), m.w_rdata_o.data(), m.va_rdata_o.data(),
+                                                 m.vb_rdata_o.data(), m.dr_rdata_o.data()};
+    return ports[static_cast<size_t>(port)];
+  }
+  /// The public array: element a is word a.
+  const void* peek(unsigned word) const { return model->rootp->vmem__DOT__u_storage__DOT__words[word].data(); }
+
+ private:
+  std::unique_ptr<VerilatedContext> context_;
+
+ public:
+  std::unique_ptr<WEFT_MODEL> model;
+};
+
+Request random_request(std::mt19937& random, Port port, unsigned span) {
+  Request r;
+  r.valid = true;
+  r.addr = random() % span;
+  if (port == kVa || port == kVb || port == kVw) {
+    r.words = 1 + random() % 2;
+    if (r.words == 2) r.addr &= ~1u;
+  }
+  if (port == kDr || port == kDw) {
+    r.words = 1 + random() % kChip.dma_words;
+    r.addr = std::min(r.addr, kChip.vmem_words - r.words);
+  }
+  if (port == kDw) {
+    const unsigned all = (1u << (r.words * kWordBytes / 16)) - 1;
+    r.strobes = random() % 4 ? all : static_cast<unsigned>(random()) & all;
+  }
+  if (port == kVw || port == kDw)
+    for (auto& word : r.data)
+      for (auto& lane : word) lane = static_cast<uint32_t>(random());
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("random traffic on all ports reads and writes what an array does") {
+  // In percent: how often an idle port asks. A narrow span makes reads meet writes and banks clash.
+  struct Mix {
+    unsigned ask, span, cycles;
+  };
+  const auto mix = GENERATE(Mix{100, 64, 20000}, Mix{60, 16384, 20000}, Mix{25, 24, 20000});
+  const unsigned seed = 2024;
+  fmt::print("seed {}, ask {} %, span {} words\n", seed, mix.ask, mix.span);
+  std::mt19937 random(seed + mix.ask);
+  Bench bench;
+  Reference reference;
+  std::array<Request, kPorts> request{};
+  std::array<uint64_t, kPorts> refused{};
+  unsigned both_sides = 0;
+  for (unsigned cycle = 0; cycle < mix.cycles; cycle++) {
+    for (int p = 0; p < kPorts; p++)
+      if (!request[static_cast<size_t>(p)].valid && random() % 100 < mix.ask)
+        request[static_cast<size_t>(p)] = random_request(random, static_cast<Port>(p), mix.span);
+    bench.drive(request);
+    bench.settle();
+    const auto want = reference.arbitrate(request);
+    const auto got = bench.grants();
+    for (size_t p = 0; p < kPorts; p++) {
+      INFO("cycle " << cycle << " port " << p);
+      REQUIRE(got[p] == want[p]);
+      refused[p] += request[p].valid && !want[p];
+    }
+    const auto refusal = [&](Port p) { return request[p].valid && !want[p]; };
+    const unsigned grant_pulses = want[kX] | want[kW] << 1 | (want[kVa] || want[kVb]) << 2 | want[kVw] << 3 | want[kDr] << 4 | want[kDw] << 5;
+    const unsigned conflict_pulses = refusal(kX) | refusal(kW) << 1 | (refusal(kVa) || refusal(kVb)) << 2 | refusal(kVw) << 3 |
+                                     refusal(kDr) << 4 | refusal(kDw) << 5;
+    REQUIRE(bench.model->cnt_grant_o == grant_pulses);
+    REQUIRE(bench.model->cnt_conflict_o == conflict_pulses);
+
+    // What the reads must show: the words before this cycle's writes.
+    std::array<std::array<Word, 4>, kDr + 1> expected{};
+    for (size_t p = 0; p <= kDr; p++)
+      for (unsigned i = 0; want[p] && i < request[p].words; i++) expected[p][i] = reference.words[request[p].addr + i];
+    for (Port p : {kVw, kDw})
+      for (unsigned i = 0; want[p] && i < request[p].words; i++)
+        for (unsigned b = 0; b < kWordBytes / 16; b++)
+          if (p == kVw || request[p].strobes >> (i * kWordBytes / 16 + b) & 1) {
+            for (size_t read = 0; read <= kDr; read++)
+              both_sides += want[read] && request[p].addr + i - request[read].addr < request[read].words;
+            std::copy_n(&request[p].data[i][4 * b], 4, &reference.words[request[p].addr + i][4 * b]);
+          }
+    const auto asked = request;
+    for (size_t p = 0; p < kPorts; p++)
+      if (want[p]) request[p] = {};
+    bench.tick();
+    const auto valid = bench.valids();
+    for (size_t p = 0; p <= kDr; p++) {
+      INFO("cycle " << cycle << " port " << p << " word " << asked[p].addr);
+      REQUIRE(valid[p] == want[p]);
+      if (want[p]) REQUIRE(std::memcmp(bench.data(static_cast<int>(p)), expected[p].data(), asked[p].words * kWordBytes) == 0);
+    }
+  }
+  for (unsigned word = 0; word < kChip.vmem_words; word++) {
+    INFO("word " << word);
+    REQUIRE(std::memcmp(bench.peek(word), reference.words[word].data(), kWordBytes) == 0);
+  }
+  fmt::print("refused: x {} w {} va {} vb {} dr {} vw {} dw {}; words read and written in one cycle: {}\n", refused[kX], refused[kW],
+             refused[kVa], refused[kVb], refused[kDr], refused[kVw], refused[kDw], both_sides);
+  CHECK(refused[kDr] > 0);
+  if (mix.span < 100) CHECK(both_sides > 0);
+}
+
+TEST_CASE("a DMA read that MXU reads keep away is granted after fifteen refusals, once") {
+  Bench bench;
+  std::array<Request, kPorts> request{};
+  request[kX] = {.valid = true, .addr = 5};
+  request[kDr] = {.valid = true, .addr = 4, .words = 4};
+  for (unsigned cycle = 0; cycle < 64; cycle++) {
+    bench.drive(request);
+    bench.settle();
+    const bool turn = cycle % 16 == 15;
+    INFO("cycle " << cycle);
+    CHECK(!!bench.model->dr_gnt_o == turn);
+    CHECK(!!bench.model->x_gnt_o == !turn);
+    bench.tick();
+  }
+}
+
+TEST_CASE("a DMA write that VPU writes keep away is granted after fifteen refusals, once") {
+  Bench bench;
+  std::array<Request, kPorts> request{};
+  request[kVw] = {.valid = true, .addr = 18, .words = 2};
+  request[kDw] = {.valid = true, .addr = 31, .words = 4};  // banks 15, 0, 1, 2
+  for (unsigned cycle = 0; cycle < 64; cycle++) {
+    bench.drive(request);
+    bench.settle();
+    const bool turn = cycle % 16 == 15;
+    INFO("cycle " << cycle);
+    CHECK(!!bench.model->dw_gnt_o == turn);
+    CHECK(!!bench.model->vw_gnt_o == !turn);
+    bench.tick();
+  }
+}
+
+TEST_CASE("all seven ports move in one cycle when their banks differ") {
+  Bench bench;
+  std::array<Request, kPorts> request{};
+  request[kX] = {.valid = true, .addr = 0};
+  request[kW] = {.valid = true, .addr = 16 + 1};
+  request[kVa] = {.valid = true, .addr = 32 + 2, .words = 2};
+  request[kVb] = {.valid = true, .addr = 4, .words = 2};
+  request[kDr] = {.valid = true, .addr = 6, .words = 4};
+  request[kVw] = {.valid = true, .addr = 0, .words = 2};
+  request[kDw] = {.valid = true, .addr = 2, .words = 4, .strobes = (1u << (4 * kWordBytes / 16)) - 1};
+  bench.drive(request);
+  bench.settle();
+  for (bool granted : bench.grants()) CHECK(granted);
+  CHECK(bench.model->cnt_grant_o == 0x3f);
+  CHECK(bench.model->cnt_conflict_o == 0);
+}
