@@ -1,8 +1,10 @@
-/// Scalar arithmetic of the tensor core, bit for bit, in integers only: the reference that everything else is held against.
+/// Scalar arithmetic of the tensor core, bit for bit, in integers only: the reference that everything else is held
+/// against.
 ///
-/// Values are bit patterns: uint16_t is bf16, uint32_t is fp32 (or int32 where the name says so). Rules (docs/numerics.md):
-/// subnormal inputs are zeros of the same sign, one rounding to nearest even as if the exponent were unbounded, then a
-/// result below 2^-126 is a zero of the same sign; every NaN that comes out is kCanonicalNan. All functions are pure.
+/// Values are bit patterns: uint16_t is bf16, uint32_t is fp32 (or int32 where the name says so). Rules
+/// (docs/numerics.md): subnormal inputs are zeros of the same sign, one rounding to nearest even as if the exponent
+/// were unbounded, then a result below 2^-126 is a zero of the same sign; every NaN that comes out is kCanonicalNan.
+/// All functions are pure.
 #pragma once
 #include <cstdint>
 

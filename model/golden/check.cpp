@@ -132,11 +132,10 @@ std::optional<Fault> check_mxu(const Command& command, const Chip& chip) {
   if (check.fault()) return check.fault();
 
   const unsigned bank = chip.acc_bank_rows;
-  if (c.acc_row >= 2 * bank || c.acc_row % bank + c.m > bank) return Fault{WEFT_FAULT_ACC_RANGE, c.acc_row};
+  if (c.acc_row >= 2 * bank || c.acc_row % bank + c.m >= bank) return Fault{WEFT_FAULT_ACC_RANGE, c.acc_row};
 
   const MatmulTiles tiles = matmul_tiles(c, chip);
-  const uint64_t last_x =
-      c.x_addr + uint64_t{c.m - 1u} * c.x_row_stride + (tiles.count - 1) * c.x_tile_stride;
+  const uint64_t last_x = c.x_addr + uint64_t{c.m - 1u} * c.x_row_stride + (tiles.count - 1) * c.x_tile_stride;
   uint64_t last_w = c.w_addr + (tiles.count - 1) * c.w_tile_stride + tiles.last_words - 1;
   if (tiles.count > 1) last_w = std::max(last_w, c.w_addr + (tiles.count - 2) * c.w_tile_stride + chip.n - 1);
   if (last_x >= chip.vmem_words || last_w >= chip.vmem_words) return Fault{WEFT_FAULT_RANGE, chip.vmem_bytes};
@@ -161,8 +160,8 @@ constexpr unsigned kVmemOnly = bit(WEFT_VPU_SPACE_VMEM), kAccOnly = bit(WEFT_VPU
 constexpr unsigned kNoB = bit(WEFT_VPU_B_MODE_NONE), kRowB = bit(WEFT_VPU_B_MODE_ROW);
 constexpr unsigned kAnyB = bit(WEFT_VPU_B_MODE_TENSOR) | kRowB | bit(WEFT_VPU_B_MODE_SCALAR);
 constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_VPU_ACTIVATION_RELU);
-constexpr unsigned kBinary = bit(WEFT_VPU_OP_ADD) | bit(WEFT_VPU_OP_SUB) | bit(WEFT_VPU_OP_MUL) |
-                             bit(WEFT_VPU_OP_MIN) | bit(WEFT_VPU_OP_MAX);
+constexpr unsigned kBinary =
+    bit(WEFT_VPU_OP_ADD) | bit(WEFT_VPU_OP_SUB) | bit(WEFT_VPU_OP_MUL) | bit(WEFT_VPU_OP_MIN) | bit(WEFT_VPU_OP_MAX);
 constexpr unsigned kReductions = bit(WEFT_VPU_OP_SUM) | bit(WEFT_VPU_OP_RMAX), kNoOp = bit(WEFT_VPU_OP_NONE);
 constexpr VpuRule kVpuRules[] = {
     {WEFT_OPCODE_ELEMENTWISE, kBinary, kVmemOnly, kF32, kBf16, kI32, kAnyB, kIdentity},
@@ -177,10 +176,14 @@ const VpuRule& vpu_rule(uint8_t opcode) {
 
 unsigned destinations(const VpuRule& rule, uint8_t src_dtype) {
   switch (src_dtype) {
-    case WEFT_VPU_DTYPE_F32: return rule.from_f32;
-    case WEFT_VPU_DTYPE_BF16: return rule.from_bf16;
-    case WEFT_VPU_DTYPE_I32: return rule.from_i32;
-    default: return 0;
+    case WEFT_VPU_DTYPE_F32:
+      return rule.from_f32;
+    case WEFT_VPU_DTYPE_BF16:
+      return rule.from_bf16;
+    case WEFT_VPU_DTYPE_I32:
+      return rule.from_i32;
+    default:
+      return 0;
   }
 }
 
@@ -259,10 +262,14 @@ std::optional<Fault> check_header(const Command& command, unsigned queue) {
 std::optional<Fault> check_unit(const Command& command, unsigned queue, const Chip& chip,
                                 const SegmentTable& segments) {
   switch (spec::find_opcode(command.bytes[0])->body) {
-    case Body::kDma: return check_dma(command, queue, chip, segments);
-    case Body::kMxu: return check_mxu(command, chip);
-    case Body::kVpu: return check_vpu(command, chip);
-    case Body::kNone: return std::nullopt;
+    case Body::kDma:
+      return check_dma(command, queue, chip, segments);
+    case Body::kMxu:
+      return check_mxu(command, chip);
+    case Body::kVpu:
+      return check_vpu(command, chip);
+    case Body::kNone:
+      return std::nullopt;
   }
   return std::nullopt;
 }

@@ -18,8 +18,8 @@ struct Fault {
 
 /// One entry of the segment table: relocation, limit and permission.
 struct Segment {
-  uint64_t base = 0;   ///< address in `space`, a multiple of 16
-  uint64_t limit = 0;  ///< bytes
+  uint64_t base = 0;                                   ///< address in `space`, a multiple of 16
+  uint64_t limit = 0;                                  ///< bytes
   weft_address_space space = WEFT_ADDRESS_SPACE_NONE;  ///< none: not mapped
   bool readable = false;
   bool writable = false;

@@ -51,7 +51,8 @@ struct Status {
   uint64_t vpu_rows = 0;
 };
 
-/// VMEM, ACC and the segment table of one core. One owner, one thread. VMEM costs host memory only where it was touched.
+/// VMEM, ACC and the segment table of one core. One owner, one thread. VMEM costs host memory only where it was
+/// touched.
 class CoreState {
  public:
   explicit CoreState(const spec::Chip& chip, Path path = Path::kAutomatic);
@@ -76,8 +77,8 @@ class CoreState {
   [[nodiscard]] uint32_t acc_rows() const { return 2 * chip_.acc_bank_rows; }
 
   /// Checks the command and does what it does to VMEM, ACC and memory; waits and posts are not looked at. A refused
-  /// command writes nothing. DMA_BUS: the beats before the failing one have been written. Rows and runs are done one after
-  /// the other in ascending order, each read before it is written.
+  /// command writes nothing. DMA_BUS: the beats before the failing one have been written. Rows and runs are done one
+  /// after the other in ascending order, each read before it is written.
   std::optional<Fault> execute(const spec::Command& command, unsigned queue, MemoryAccess& memory);
 
   /// execute() without the checks, for a command that has passed them. Only DMA_BUS can come back.

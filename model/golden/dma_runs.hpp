@@ -10,8 +10,8 @@ namespace weft::golden {
 /// One side of a DMA command: a segment, and where in it the runs lie.
 struct DmaSide {
   uint8_t segment;
-  int64_t offset;                        ///< bytes
-  int64_t stride1, stride2, stride3;     ///< bytes
+  int64_t offset;                     ///< bytes
+  int64_t stride1, stride2, stride3;  ///< bytes
 };
 [[nodiscard]] inline DmaSide dma_source(const spec::DmaCommand& c) {
   return {c.src_seg, static_cast<int64_t>(c.src_off), c.src_stride1, c.src_stride2, c.src_stride3};
@@ -34,9 +34,7 @@ struct DmaExtent {
   return extent;
 }
 
-[[nodiscard]] inline uint64_t dma_run_count(const spec::DmaCommand& c) {
-  return uint64_t{c.size1} * c.size2 * c.size3;
-}
+[[nodiscard]] inline uint64_t dma_run_count(const spec::DmaCommand& c) { return uint64_t{c.size1} * c.size2 * c.size3; }
 
 /// Calls visit(source_offset, destination_offset) for every run until it returns false. True if all were visited.
 template <class Visit>

@@ -22,17 +22,26 @@ class Row {
   /// Fills the storage of `dtype` from `count` elements at `bytes`.
   void load(uint8_t dtype, const void* bytes, size_t count) {
     switch (dtype) {
-      case WEFT_VPU_DTYPE_BF16: std::memcpy(bf16_.data(), bytes, count * sizeof(uint16_t)); return;
-      case WEFT_VPU_DTYPE_I32: std::memcpy(i32_.data(), bytes, count * sizeof(int32_t)); return;
-      default: std::memcpy(f32_.data(), bytes, count * sizeof(float)); return;
+      case WEFT_VPU_DTYPE_BF16:
+        std::memcpy(bf16_.data(), bytes, count * sizeof(uint16_t));
+        return;
+      case WEFT_VPU_DTYPE_I32:
+        std::memcpy(i32_.data(), bytes, count * sizeof(int32_t));
+        return;
+      default:
+        std::memcpy(f32_.data(), bytes, count * sizeof(float));
+        return;
     }
   }
   /// Writes `count` elements and zeros up to `lanes`.
   void store(uint8_t dtype, std::byte* bytes, size_t count, size_t lanes) const {
     switch (dtype) {
-      case WEFT_VPU_DTYPE_BF16: return put(bf16_.data(), bytes, count, lanes);
-      case WEFT_VPU_DTYPE_I32: return put(i32_.data(), bytes, count, lanes);
-      default: return put(f32_.data(), bytes, count, lanes);
+      case WEFT_VPU_DTYPE_BF16:
+        return put(bf16_.data(), bytes, count, lanes);
+      case WEFT_VPU_DTYPE_I32:
+        return put(i32_.data(), bytes, count, lanes);
+      default:
+        return put(f32_.data(), bytes, count, lanes);
     }
   }
 
@@ -99,9 +108,15 @@ std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& c
   const auto op = static_cast<weft_vpu_op>(c.op);
   for_each_row(core, c, [&](Row& a, Row& b, Row& d) {
     switch (c.src_dtype) {
-      case WEFT_VPU_DTYPE_BF16: elementwise_bf16(op, a.bf16(n), b.bf16(n), d.bf16(n)); return;
-      case WEFT_VPU_DTYPE_I32: elementwise_i32(op, a.i32(n), b.i32(n), d.i32(n)); return;
-      default: elementwise_f32(op, a.f32(n), b.f32(n), d.f32(n)); return;
+      case WEFT_VPU_DTYPE_BF16:
+        elementwise_bf16(op, a.bf16(n), b.bf16(n), d.bf16(n));
+        return;
+      case WEFT_VPU_DTYPE_I32:
+        elementwise_i32(op, a.i32(n), b.i32(n), d.i32(n));
+        return;
+      default:
+        elementwise_f32(op, a.f32(n), b.f32(n), d.f32(n));
+        return;
     }
   });
   return std::nullopt;
@@ -147,8 +162,12 @@ std::optional<Fault> execute_cast(CoreState& core, const spec::Command& command,
   const size_t n = c.cols;
   for_each_row(core, c, [&](Row& a, Row&, Row& d) {
     switch (c.src_dtype) {
-      case WEFT_VPU_DTYPE_BF16: cast_bf16_to_f32(a.bf16(n), d.f32(n)); return;
-      case WEFT_VPU_DTYPE_I32: cast_i32_to_f32(a.i32(n), d.f32(n)); return;
+      case WEFT_VPU_DTYPE_BF16:
+        cast_bf16_to_f32(a.bf16(n), d.f32(n));
+        return;
+      case WEFT_VPU_DTYPE_I32:
+        cast_i32_to_f32(a.i32(n), d.f32(n));
+        return;
       default:
         if (c.dst_dtype == WEFT_VPU_DTYPE_BF16) {
           cast_f32_to_bf16(a.f32(n), d.bf16(n));

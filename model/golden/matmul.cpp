@@ -47,8 +47,8 @@ bool multiply_reference(const PanelInt8& p) {
   return overflow;
 }
 
-/// The host has the instructions that matmul_fast.cpp was compiled for. AVX-512's doubleword and quadword, byte and word
-/// and vector-length parts are asked for because the compiler may use all of them there.
+/// The host has the instructions that matmul_fast.cpp was compiled for. AVX-512's doubleword and quadword, byte and
+/// word and vector-length parts are asked for because the compiler may use all of them there.
 bool host_has_instructions() {
   const std::string_view isa = fast::kIsa;
 #if defined(__x86_64__)
@@ -69,7 +69,8 @@ bool probe_host_fma() {
     uint32_t c;
   };
   static constexpr Case kCases[] = {
-      {0x1980, 0x9980, 0x00800000},  // 2^-126 - 2^-152 rounds up to 2^-126: zero where tininess is found before rounding
+      {0x1980, 0x9980,
+       0x00800000},  // 2^-126 - 2^-152 rounds up to 2^-126: zero where tininess is found before rounding
       {0x1980, 0x9a00, 0x00800000},  // 2^-126 - 2^-151: a tie below, to even
       {0x1980, 0x1980, 0x00000000},  // a tiny product: zero by FTZ
       {0x1980, 0x9980, 0x00000000},  // the same, negative

@@ -1,8 +1,8 @@
 /// Matrix products with the tensor core's bits: each element is one chain of fused multiply-adds in ascending k.
 ///
-/// Two paths give the same bits: the reference (integers only, arith.hpp) and the fast path (host FMA under flush-to-zero,
-/// see host_fma_is_exact). Functions are pure and reentrant; MXCSR is restored on return. Nothing is read beyond what the
-/// shapes say, and x and w may be unaligned to more than their element.
+/// Two paths give the same bits: the reference (integers only, arith.hpp) and the fast path (host FMA under
+/// flush-to-zero, see host_fma_is_exact). Functions are pure and reentrant; MXCSR is restored on return. Nothing is
+/// read beyond what the shapes say, and x and w may be unaligned to more than their element.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,9 @@ enum class Path : uint8_t { kAutomatic, kReference, kFast };
 /// What the first k adds to. kKeep: what the result array holds.
 enum class Seed : uint8_t { kZero, kKeep };
 
-/// True if this build and this host have vector FMA whose results under MXCSR FTZ and DAZ are those of docs/numerics.md.
-/// Probed once by a handful of products that tell after-rounding from before-rounding detection of tininess, and DAZ and
-/// FTZ from their absence. Where false, Path::kFast is the reference too.
+/// True if this build and this host have vector FMA whose results under MXCSR FTZ and DAZ are those of
+/// docs/numerics.md. Probed once by a handful of products that tell after-rounding from before-rounding detection of
+/// tininess, and DAZ and FTZ from their absence. Where false, Path::kFast is the reference too.
 [[nodiscard]] bool host_fma_is_exact();
 
 /// Name of the vector instructions that the fast path was built for: "avx512", "avx2" or "none".

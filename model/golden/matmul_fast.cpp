@@ -202,18 +202,27 @@ struct Int8 {
 template <class Product>
 bool run_kernel(size_t rows, size_t depth, const uint32_t* x, const uint32_t* w, uint32_t* acc, size_t stride) {
   switch (rows) {
-    case 8: return Product::template kernel<8>(depth, x, w, acc, stride);
-    case 7: return Product::template kernel<7>(depth, x, w, acc, stride);
-    case 6: return Product::template kernel<6>(depth, x, w, acc, stride);
-    case 5: return Product::template kernel<5>(depth, x, w, acc, stride);
-    case 4: return Product::template kernel<4>(depth, x, w, acc, stride);
-    case 3: return Product::template kernel<3>(depth, x, w, acc, stride);
-    case 2: return Product::template kernel<2>(depth, x, w, acc, stride);
-    default: return Product::template kernel<1>(depth, x, w, acc, stride);
+    case 8:
+      return Product::template kernel<8>(depth, x, w, acc, stride);
+    case 7:
+      return Product::template kernel<7>(depth, x, w, acc, stride);
+    case 6:
+      return Product::template kernel<6>(depth, x, w, acc, stride);
+    case 5:
+      return Product::template kernel<5>(depth, x, w, acc, stride);
+    case 4:
+      return Product::template kernel<4>(depth, x, w, acc, stride);
+    case 3:
+      return Product::template kernel<3>(depth, x, w, acc, stride);
+    case 2:
+      return Product::template kernel<2>(depth, x, w, acc, stride);
+    default:
+      return Product::template kernel<1>(depth, x, w, acc, stride);
   }
 }
 
-/// A group of fewer lanes than the registers hold: by way of a padded copy of the accumulators. Padded weights are zero.
+/// A group of fewer lanes than the registers hold: by way of a padded copy of the accumulators. Padded weights are
+/// zero.
 template <class Product>
 bool run_partial(size_t rows, size_t depth, size_t lanes, const uint32_t* w, uint32_t* acc, size_t stride,
                  Workspace& space) {
@@ -243,9 +252,8 @@ template <class Product>
         for (size_t j = 0; j < lanes; j += kGroup) {
           uint32_t* acc = p.acc + row * p.acc_stride + lane + j;
           const size_t group = smaller(kGroup, lanes - j);
-          overflow |= group == kGroup
-                          ? run_kernel<Product>(rows, depth, space.x, space.w + j, acc, p.acc_stride)
-                          : run_partial<Product>(rows, depth, group, space.w + j, acc, p.acc_stride, space);
+          overflow |= group == kGroup ? run_kernel<Product>(rows, depth, space.x, space.w + j, acc, p.acc_stride)
+                                      : run_partial<Product>(rows, depth, group, space.w + j, acc, p.acc_stride, space);
         }
       }
     }

@@ -1,4 +1,5 @@
-/// The part of the matrix products that is compiled for the building machine's vector instructions. For matmul.cpp only.
+/// The part of the matrix products that is compiled for the building machine's vector instructions. For matmul.cpp
+/// only.
 #pragma once
 #include "model/golden/matmul.hpp"
 

@@ -29,14 +29,20 @@ using Binary = uint32_t (*)(uint32_t, uint32_t);
 /// nullptr for an operation of one operand.
 Binary f32_function(weft_vpu_op op) {
   switch (op) {
-    case WEFT_VPU_OP_ADD: return add_f32;
-    case WEFT_VPU_OP_SUB: return sub_f32;
-    case WEFT_VPU_OP_MUL: return mul_f32;
-    case WEFT_VPU_OP_MIN: return min_f32;
-    case WEFT_VPU_OP_MAX: return max_f32;
+    case WEFT_VPU_OP_ADD:
+      return add_f32;
+    case WEFT_VPU_OP_SUB:
+      return sub_f32;
+    case WEFT_VPU_OP_MUL:
+      return mul_f32;
+    case WEFT_VPU_OP_MIN:
+      return min_f32;
+    case WEFT_VPU_OP_MAX:
+      return max_f32;
     case WEFT_VPU_OP_NONE:
     case WEFT_VPU_OP_SUM:
-    case WEFT_VPU_OP_RMAX: return nullptr;
+    case WEFT_VPU_OP_RMAX:
+      return nullptr;
   }
   return nullptr;
 }
@@ -49,14 +55,20 @@ uint32_t larger_i32(uint32_t a, uint32_t b) { return max_i32(a, b); }
 
 Binary i32_function(weft_vpu_op op) {
   switch (op) {
-    case WEFT_VPU_OP_ADD: return add_i32;
-    case WEFT_VPU_OP_SUB: return sub_i32;
-    case WEFT_VPU_OP_MUL: return mul_i32;
-    case WEFT_VPU_OP_MIN: return smaller_i32;
-    case WEFT_VPU_OP_MAX: return larger_i32;
+    case WEFT_VPU_OP_ADD:
+      return add_i32;
+    case WEFT_VPU_OP_SUB:
+      return sub_i32;
+    case WEFT_VPU_OP_MUL:
+      return mul_i32;
+    case WEFT_VPU_OP_MIN:
+      return smaller_i32;
+    case WEFT_VPU_OP_MAX:
+      return larger_i32;
     case WEFT_VPU_OP_NONE:
     case WEFT_VPU_OP_SUM:
-    case WEFT_VPU_OP_RMAX: return nullptr;
+    case WEFT_VPU_OP_RMAX:
+      return nullptr;
   }
   return nullptr;
 }
@@ -98,8 +110,7 @@ bool elementwise_i32(weft_vpu_op op, std::span<const int32_t> a, std::span<const
   return true;
 }
 
-bool elementwise_bf16(weft_vpu_op op, std::span<const uint16_t> a, std::span<const uint16_t> b,
-                      std::span<uint16_t> d) {
+bool elementwise_bf16(weft_vpu_op op, std::span<const uint16_t> a, std::span<const uint16_t> b, std::span<uint16_t> d) {
   assert(a.size() == b.size() && a.size() == d.size());
   const Binary function = f32_function(op);
   if (function == nullptr) return false;

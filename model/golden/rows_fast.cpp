@@ -40,14 +40,21 @@ template <class Operation>
 bool elementwise_f32(weft_vpu_op op, const float* a, const float* b, float* d, size_t count) {
   const FlushToZero environment;
   switch (op) {
-    case WEFT_VPU_OP_ADD: run<Add>(a, b, d, count); return true;
-    case WEFT_VPU_OP_SUB: run<Subtract>(a, b, d, count); return true;
-    case WEFT_VPU_OP_MUL: run<Multiply>(a, b, d, count); return true;
+    case WEFT_VPU_OP_ADD:
+      run<Add>(a, b, d, count);
+      return true;
+    case WEFT_VPU_OP_SUB:
+      run<Subtract>(a, b, d, count);
+      return true;
+    case WEFT_VPU_OP_MUL:
+      run<Multiply>(a, b, d, count);
+      return true;
     case WEFT_VPU_OP_MIN:
     case WEFT_VPU_OP_MAX:
     case WEFT_VPU_OP_NONE:
     case WEFT_VPU_OP_SUM:
-    case WEFT_VPU_OP_RMAX: return false;
+    case WEFT_VPU_OP_RMAX:
+      return false;
   }
   return false;
 }

@@ -40,14 +40,19 @@ WrittenRanges written_ranges(const spec::Command& command, const spec::Chip& chi
   const spec::OpcodeInfo* opcode = spec::find_opcode(command.bytes[0]);
   if (opcode == nullptr) return out;
   switch (opcode->body) {
-    case spec::Body::kDma: add_dma(out, spec::decode_dma(command), segments); break;
+    case spec::Body::kDma:
+      add_dma(out, spec::decode_dma(command), segments);
+      break;
     case spec::Body::kMxu: {
       const auto c = spec::decode_mxu(command);
       out.acc.push_back({c.acc_row, c.m});
       break;
     }
-    case spec::Body::kVpu: add_vpu(out, spec::decode_vpu(command), chip); break;
-    case spec::Body::kNone: break;
+    case spec::Body::kVpu:
+      add_vpu(out, spec::decode_vpu(command), chip);
+      break;
+    case spec::Body::kNone:
+      break;
   }
   return out;
 }

@@ -1,0 +1,140 @@
+// A device: its life, its queues, its completions.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "driver/boot.hpp"
+#include "driver/buffer.hpp"
+#include "driver/dispatcher.hpp"
+#include "driver/interrupts.hpp"
+#include "driver/queue.hpp"
+#include "driver/waits.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::driver {
+
+class Program;
+
+/// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table > queue.
+/// Events end, callbacks fall due and resources go under no lock.
+class Device final : public CompletionSource, public std::enable_shared_from_this<Device> {
+ public:
+  static constexpr uint32_t kMaxQueueEntries = WEFT_LIMIT_RING_ENTRIES_MAX;
+  static constexpr uint32_t kUserQueues = WEFT_LIMIT_IO_QUEUES - 1;  ///< one is left for loading programs
+
+  /// Boots the device behind `transport`.
+  static Result<std::shared_ptr<Device>> open(std::unique_ptr<Transport> transport, const BootLimits& limits = {});
+  ~Device() { (void)close(0).ok(); }
+
+  /// Drains for up to `drain_ms`, then ends everything. INVALID_STATE from a callback; otherwise OK.
+  Status close(uint32_t drain_ms);
+  /// See weft_device_reset.
+  Status reset();
+  /// OK while commands may be submitted; otherwise why not.
+  Status check() const;
+
+  const DeviceIdentity& identity() const { return identity_; }
+  const spec::Chip& chip() const { return chip_; }
+  uint32_t generation() const { return generation_.load(); }
+  const std::shared_ptr<HbmSpace>& hbm() const { return hbm_; }
+  Transport& transport() { return *transport_; }
+  Result<uint64_t> cycle();
+  Result<weft_device_state> state();
+  Status counters(std::span<uint64_t> values);
+  uint32_t read_log(std::span<weft_log_record> records, uint64_t* lost);
+
+  struct Statistics {
+    CompletionCounts counts;
+    uint64_t interrupts;
+    uint64_t lost_interrupts;
+  };
+  Statistics statistics() const;
+
+  Result<std::shared_ptr<Buffer>> create_buffer(bool on_host, uint64_t bytes);
+
+  Result<std::shared_ptr<Queue>> create_queue(uint32_t entries, uint32_t completion_entries);
+  /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more.
+  Status delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits = {});
+
+  /// Submits; `event` is fresh and holds the command's resources.
+  Status submit(Queue& queue, const std::shared_ptr<Event>& event, const Command& command);
+  /// Submits to the admin queue and waits. Returns how it ended, which may be with an error.
+  Result<Ending> admin(const Command& command);
+  /// OK: the event is done. TIMEOUT_WAIT.
+  Status wait(const Event& event, const WaitLimits& limits);
+  /// Looks for completions without waiting.
+  void poll() { drain(); }
+  /// INVALID_STATE: the event has a callback.
+  Status set_callback(const std::shared_ptr<Event>& event, Event::Callback callback);
+
+  /// A program's place on the device, to be unloaded and freed by the next collect(): programs may die while completions
+  /// are drained, where no admin command can wait.
+  struct Remains {
+    uint64_t program_id;
+    uint32_t generation;
+    HbmRange image;
+    HbmRange scratch;
+  };
+  void bury(Remains remains);
+  void collect();
+
+  size_t drain() override;
+  void lost(const Status& why) override;
+
+ private:
+  /// Memory that the firmware writes besides rings; fresh for every boot.
+  struct Control {
+    explicit Control(std::unique_ptr<HostMemory> m) : memory(std::move(m)), faults(memory->data() + ControlMemory::kFaultOffset) {}
+    std::unique_ptr<HostMemory> memory;
+    FaultLog faults;
+    uint32_t log_read = 0;  ///< sequence of the last log record returned
+  };
+  enum class State { kOpening, kReady, kResetting, kFailed, kLost, kClosed };
+
+  Device(std::unique_ptr<Transport> transport, const BootLimits& limits);
+  Status start();
+  Status bring_up();
+  void set_state(State state, Status reason);
+  void finish(std::vector<Finished>& finished);
+  void fail_all(const Status& why);
+  void check_faults(std::vector<Finished>& finished);
+  void drain_before_close(uint32_t drain_ms);
+  Result<uint32_t> reserve_queue_id();
+  void remove_queue(uint32_t id);
+
+  std::shared_ptr<Transport> transport_;
+  const BootLimits limits_;
+  std::shared_ptr<IovaSpace> iova_space_ = std::make_shared<IovaSpace>();
+  DeviceIdentity identity_{};
+  spec::Chip chip_{};
+  std::shared_ptr<HbmSpace> hbm_;
+  std::atomic<uint32_t> generation_{0};
+  Interrupts interrupts_;
+  Waits waits_;
+  Dispatcher dispatcher_;
+
+  std::mutex lifecycle_mutex_;
+  std::mutex admin_mutex_;
+  std::mutex fault_mutex_;
+  std::mutex log_mutex_;
+  std::mutex counter_mutex_;
+
+  mutable std::mutex state_mutex_;
+  State state_ = State::kOpening;
+  Status reason_;  ///< why check() is not OK
+
+  mutable std::shared_mutex queues_mutex_;
+  std::array<std::shared_ptr<Queue>, WEFT_LIMIT_IO_QUEUES + 1> queues_;  ///< by id; 0: admin
+  std::array<bool, WEFT_LIMIT_IO_QUEUES + 1> queue_id_used_{};
+  CompletionCounts retired_;  ///< of queues that are gone
+  std::shared_ptr<Control> control_;
+
+  std::mutex remains_mutex_;
+  std::vector<Remains> remains_;
+};
+
+}  // namespace weft::driver

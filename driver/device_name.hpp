@@ -1,0 +1,27 @@
+// The name that weft_open takes: "sim:<preset>?key=value&...", "vfio-user:<socket>", "mock[:<preset>]".
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "driver/status.hpp"
+
+namespace weft::driver {
+
+enum class DeviceKind { kSimulator, kVfioUser, kMock };
+
+/// A parsed device name. Empty text: not given.
+struct DeviceName {
+  DeviceKind kind;
+  std::string target;  ///< preset or socket path
+  std::string core = "rtl";
+  std::string wave_file;
+  std::string wave_from_cycle;
+  std::string wave_to_cycle;
+  std::string trace_file;
+  std::string mismatch_report_file;
+};
+
+/// INVALID_ARGUMENT: says what is wrong and what is possible. Values are taken as they are, without decoding.
+Result<DeviceName> parse_device_name(std::string_view text);
+
+}  // namespace weft::driver

@@ -1,0 +1,74 @@
+// An event: how one command ended, exactly once.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "driver/status.hpp"
+
+namespace weft::driver {
+
+/// How a command ended. Cycles are device cycles.
+struct Ending {
+  Status status;
+  uint64_t start_cycle = 0;
+  uint64_t end_cycle = 0;
+};
+
+/// Thread-safe. Owner: the queue's slot while the command is in flight, and whoever asked for it.
+class Event {
+ public:
+  using Callback = std::function<void(const Status&)>;
+
+  Event(uint32_t queue, uint32_t tag, uint8_t opcode) : queue_(queue), tag_(tag), opcode_(opcode) {}
+
+  uint32_t queue() const { return queue_; }
+  uint32_t tag() const { return tag_; }
+  uint8_t opcode() const { return opcode_; }
+  uint16_t command_id() const { return command_id_; }
+  /// By the queue, under its mutex, before the command is visible to the device.
+  void set_command_id(uint16_t id) { command_id_ = id; }
+  /// Keeps what the command uses alive until it has ended. By the submitter, before submission.
+  void hold(std::shared_ptr<const void> resource) { resources_.push_back(std::move(resource)); }
+
+  /// Acquire: pairs with the release in complete(), so that ending() may be read.
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  /// Only once done.
+  const Ending& ending() const { return ending_; }
+  /// Only once done; nothing if the command was not profiled.
+  const std::optional<weft_launch_profile>& profile() const { return profile_; }
+  /// By the queue, before complete().
+  void set_profile(const weft_launch_profile& profile) { profile_ = profile; }
+
+  /// Ends the command; called once. Gives up the resources. Returns the callback that is due, if one is registered.
+  std::optional<Callback> complete(Ending ending);
+
+  enum class CallbackResult { kRegistered, kDue, kTaken };
+  /// kRegistered: complete() will hand it out. kDue: the command has ended, the caller runs it. kTaken: there is one already.
+  CallbackResult set_callback(const Callback& callback);
+
+ private:
+  const uint32_t queue_;
+  const uint32_t tag_;
+  const uint8_t opcode_;
+  uint16_t command_id_ = 0;
+  std::atomic<bool> done_{false};
+  Ending ending_;
+  std::optional<weft_launch_profile> profile_;
+  std::vector<std::shared_ptr<const void>> resources_;
+  std::mutex mutex_;  ///< callback against completion
+  std::optional<Callback> callback_;
+  bool has_callback_ = false;
+};
+
+/// An event and its ending, between the queue's lock and complete().
+struct Finished {
+  std::shared_ptr<Event> event;
+  Ending ending;
+};
+
+}  // namespace weft::driver

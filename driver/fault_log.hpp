@@ -1,0 +1,36 @@
+// The ring of fault records in host memory, and what a failed completion means in words.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+#include "driver/status.hpp"
+
+namespace weft::driver {
+
+/// Reader of the fault ring. Any thread may call find(); next() belongs to one thread at a time.
+class FaultLog {
+ public:
+  /// `memory`: WEFT_LIMIT_FAULT_ENTRIES zeroed records, device-visible, outlives the log.
+  explicit FaultLog(const std::byte* memory) : memory_(memory) {}
+
+  /// The newest record of this command.
+  std::optional<weft_fault_record> find(uint16_t queue, uint16_t command_id) const;
+
+  /// The next record that next() has not returned; skips what the device has overwritten.
+  std::optional<weft_fault_record> next();
+
+ private:
+  std::optional<weft_fault_record> read(uint32_t place) const;
+
+  const std::byte* memory_;
+  uint64_t read_ = 0;  ///< number of the last record returned by next()
+};
+
+/// Status of a failed completion: code, and all that the record knows. `opcode` names the command.
+Status describe_failure(const weft_completion_entry& completion, uint8_t opcode, const std::optional<weft_fault_record>& record);
+
+/// One sentence about a record.
+std::string describe_record(const weft_fault_record& record);
+
+}  // namespace weft::driver

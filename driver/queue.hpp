@@ -1,0 +1,103 @@
+// One queue: submission ring, completion ring, command ids, and the argument lists of its launches.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "driver/command_ids.hpp"
+#include "driver/event.hpp"
+#include "driver/fault_log.hpp"
+#include "driver/host_memory.hpp"
+#include "driver/ring.hpp"
+
+namespace weft::driver {
+
+/// What to submit; becomes a submission entry.
+struct Command {
+  uint8_t opcode = 0;
+  uint8_t flags = 0;  ///< weft_submission_flag; `interrupt` is added
+  uint32_t tag = 0;
+  uint32_t budget_kcycles = 0;
+  uint64_t arg0 = 0;
+  uint64_t arg1 = 0;  ///< LAUNCH: set by the queue
+  uint64_t size = 0;
+  std::span<const weft_launch_argument> arguments;  ///< LAUNCH
+};
+
+/// Counted by a queue's completions.
+struct CompletionCounts {
+  uint64_t submitted = 0;
+  uint64_t completed = 0;
+  uint64_t duplicate = 0;
+  uint64_t late = 0;
+  uint64_t unknown = 0;
+  uint64_t bad = 0;
+
+  CompletionCounts& operator+=(const CompletionCounts& other);
+};
+
+/// Thread-safe; every call takes the queue's mutex for a short time and calls nobody back. In flight are at most `entries`
+/// commands, so neither ring can ever overflow: the head of the completion ring is written back before it matters.
+class Queue {
+ public:
+  /// Rings in fresh, zeroed memory. `with_lists`: room for the argument list of a launch in each slot.
+  static Result<std::shared_ptr<Queue>> create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space,
+                                               std::shared_ptr<const FaultLog> faults, uint32_t id, uint32_t entries,
+                                               uint32_t completion_entries, bool with_lists);
+
+  uint32_t id() const { return id_; }
+  uint32_t entries() const { return submission_.entries(); }
+  uint32_t completion_entries() const { return completion_.entries(); }
+  uint64_t submission_iova() const { return memory_->iova(); }
+  uint64_t completion_iova() const { return memory_->iova() + completion_offset_; }
+
+  /// Writes the entry and rings the doorbell. `event` must be fresh. QUEUE_FULL (head, tail, size); the status given to
+  /// stop(); DEVICE_LOST: the event is in flight, and ends when the device is declared lost.
+  Status submit(const std::shared_ptr<Event>& event, const Command& command);
+
+  /// Takes what the device has completed off the ring. Returns how many commands ended.
+  size_t drain(std::vector<Finished>& finished);
+
+  /// Refuses submissions with `why` from now on. Commands in flight stay in flight.
+  void stop(const Status& why);
+
+  /// Ends everything in flight with `why`; their completions, should they come, are late.
+  void fail(const Status& why, std::vector<Finished>& finished);
+
+  /// Some command in flight; null: none.
+  std::shared_ptr<Event> any_in_flight() const;
+
+  struct Snapshot {
+    uint32_t head;
+    uint32_t tail;
+    uint32_t in_flight;
+    CompletionCounts counts;
+  };
+  Snapshot snapshot() const;
+
+ private:
+  Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults, std::unique_ptr<HostMemory> memory, uint32_t id,
+        uint32_t entries, uint32_t completion_entries, uint64_t completion_offset, uint64_t lists_offset);
+  void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
+  uint64_t write_list(uint32_t slot, const Command& command);
+  std::optional<weft_launch_profile> read_profile(uint32_t slot) const;
+
+  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<const FaultLog> faults_;
+  std::unique_ptr<HostMemory> memory_;
+  const uint32_t id_;
+  const uint64_t completion_offset_;
+  const uint64_t lists_offset_;
+  const uint32_t acknowledge_limit_;  ///< completions consumed before the device is told
+
+  mutable std::mutex mutex_;
+  SubmissionRing submission_;
+  CompletionRing completion_;
+  CommandIds<std::shared_ptr<Event>> ids_;
+  std::vector<uint64_t> profile_offset_;  ///< by slot: of the launch's profile in memory_, 0: none
+  CompletionCounts counts_;
+  Status stopped_;
+};
+
+}  // namespace weft::driver

@@ -1,0 +1,60 @@
+/// One chip: HBM, manager, tensor core, PCIe function, and what joins them.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <systemc>
+
+#include "model/chip/chip_bus.hpp"
+#include "model/chip/chip_options.hpp"
+#include "model/chip/copy_engine.hpp"
+#include "model/chip/core_host.hpp"
+#include "model/chip/function.hpp"
+#include "model/chip/manager.hpp"
+#include "model/chip/time_base.hpp"
+#include "model/chip/trace.hpp"
+
+namespace weft::chip {
+
+/// Owns all of it. Made before simulated time starts; one thread.
+class Chip final : public sc_core::sc_module, private FunctionEvents, private CoreHostEvents {
+ public:
+  /// nullptr and a message in `error` if HBM, the core or the trace file cannot be had.
+  static std::unique_ptr<Chip> make(const char* name, const ChipOptions& options, std::string& error);
+
+  [[nodiscard]] const TimeBase& time() const { return time_; }
+  [[nodiscard]] Function& function() { return function_; }
+  [[nodiscard]] ChipBus& bus() { return bus_; }
+  [[nodiscard]] CoreHost& core() { return *core_; }
+  [[nodiscard]] Manager& manager() { return *manager_; }
+  [[nodiscard]] uint64_t cycle() const { return core_->cycle(); }
+
+  /// The client has gone: power-up state, HBM included.
+  void disconnect();
+
+ private:
+  Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique_ptr<SparseMemory> hbm);
+  [[nodiscard]] bool attach_core(const ChipOptions& options, std::string& error);
+
+  // FunctionEvents
+  [[nodiscard]] uint64_t device_cycle() const override { return cycle(); }
+  void wake_manager() override { manager_->wake(); }
+  void device_reset() override;
+  void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { core_->snapshot(counters); }
+  // CoreHostEvents
+  void core_interrupt() override { manager_->wake(); }
+  void core_mismatch(const core::Mismatch& mismatch) override;
+
+  const spec::Chip preset_;
+  const TimeBase time_;
+  std::unique_ptr<SparseMemory> hbm_;
+  Function function_;
+  ChipBus bus_;
+  std::function<void(const std::string&)> report_mismatch_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<CoreHost> core_;
+  std::unique_ptr<CopyEngine> copy_;
+  std::unique_ptr<Manager> manager_;
+};
+
+}  // namespace weft::chip

@@ -1,0 +1,60 @@
+/// The memory that the tensor core and the manager share: HBM, and host memory behind PCIe.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/chip/data_path.hpp"
+#include "model/chip/host_memory.hpp"
+#include "model/chip/sparse_memory.hpp"
+#include "model/core/memory_bus.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::chip {
+
+/// Bytes booked since power-up.
+struct BusTraffic {
+  uint64_t hbm_read_bytes = 0;
+  uint64_t hbm_written_bytes = 0;
+  uint64_t host_read_bytes = 0;
+  uint64_t host_written_bytes = 0;
+};
+
+/// HBM: one data path for reads and writes, and a latency for each. Host memory: PCIe has a path each way; a write crosses
+/// once, a read's request and data cross once each. One owner, one thread. All cycles are core cycles.
+class ChipBus final : public core::MemoryBus {
+ public:
+  /// Cycles of transfer booked ahead beyond which a space is congested.
+  static constexpr uint64_t kCongestedCycles = 64;
+
+  ChipBus(const spec::Chip& chip, SparseMemory& hbm, HostMemory& host);
+
+  [[nodiscard]] bool read(weft_address_space space, uint64_t address, std::span<std::byte> out) override;
+  [[nodiscard]] bool write(weft_address_space space, uint64_t address, std::span<const std::byte> data) override;
+  /// Never decreases from one read of a space to the next.
+  uint64_t schedule_read(weft_address_space space, uint64_t bytes, uint64_t cycle) override;
+  /// Never decreases from one write to a space to the next.
+  uint64_t schedule_write(weft_address_space space, uint64_t bytes, uint64_t cycle) override;
+  [[nodiscard]] bool congested(weft_address_space space, uint64_t cycle) const override;
+
+  /// Cycles from a request to its data, and from a write to its visibility, beyond the transfer itself.
+  [[nodiscard]] uint64_t read_latency_cycles(weft_address_space space) const;
+  [[nodiscard]] uint64_t write_latency_cycles(weft_address_space space) const;
+
+  [[nodiscard]] const BusTraffic& traffic() const { return traffic_; }
+  [[nodiscard]] SparseMemory& hbm() { return hbm_; }
+  [[nodiscard]] HostMemory& host() { return host_; }
+
+ private:
+  SparseMemory& hbm_;
+  HostMemory& host_;
+  uint64_t hbm_read_latency_cycles_;
+  uint64_t hbm_write_latency_cycles_;
+  uint64_t pcie_latency_cycles_;
+  DataPath hbm_path_;
+  DataPath to_device_;
+  DataPath to_host_;
+  BusTraffic traffic_;
+};
+
+}  // namespace weft::chip

@@ -1,0 +1,25 @@
+/// What a chip is made from. No SystemC here.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "model/core/tensor_core.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::chip {
+
+/// The core comes from a function, so that this component needs no core's code and tests bring their own.
+struct ChipOptions {
+  const spec::Chip* preset = nullptr;
+  core::CoreKind kind = core::CoreKind::kFast;  ///< what CAPABILITIES tells
+  /// Makes the core; nullptr and a message in `error` if it cannot.
+  std::function<std::unique_ptr<core::TensorCore>(core::MemoryBus& bus, std::string& error)> make_core;
+  /// Lockstep only: looks for a difference. Empty: nobody looks.
+  std::function<core::Mismatch(const core::TensorCore&)> find_mismatch;
+  /// Called once with the report of the first difference.
+  std::function<void(const std::string& report)> report_mismatch;
+  std::string trace_path;  ///< Chrome trace; empty: none
+};
+
+}  // namespace weft::chip

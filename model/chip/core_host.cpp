@@ -1,0 +1,141 @@
+// Running ahead, catching up, and the stop after a lockstep mismatch.
+#include "model/chip/core_host.hpp"
+
+#include <algorithm>
+
+namespace weft::chip {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kFirstStrideCycles = 64;
+constexpr uint64_t kMinStrideCycles = 8;
+constexpr uint64_t kMaxStrideCycles = uint64_t{1} << 20;
+constexpr std::chrono::microseconds kStrideTarget{100};
+constexpr uint64_t kStatusFaultedStopped = 6;
+constexpr uint64_t kInterruptFault = 1;
+constexpr uint64_t kControlReset = 1;
+constexpr uint64_t kSnapshotCycles = 2;  // the write, and the cycle in which it has taken effect
+constexpr uint64_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES + 4;
+
+}  // namespace
+
+CoreHost::CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core, FindMismatch find_mismatch,
+                   CoreHostEvents& events)
+    : sc_module(name), time_(time), core_(std::move(core)), find_mismatch_(std::move(find_mismatch)), events_(events), stride_cycles_(kFirstStrideCycles) {
+  SC_HAS_PROCESS(CoreHost);
+  SC_METHOD(run);
+  sensitive << kick_;
+  dont_initialize();
+}
+
+sc_core::sc_time CoreHost::until(uint64_t cycle) const {
+  return sc_core::sc_time::from_value(time_.edge_fs(cycle)) - sc_core::sc_time_stamp();
+}
+
+void CoreHost::run() {
+  const uint64_t cycle = now();
+  look_at_core();
+  if (core_->cycle() > cycle) {
+    next_trigger(until(core_->cycle()), kick_);
+    return;
+  }
+  catch_up();
+  if (!core_->busy()) return;
+  if (sc_core::sc_pending_activity_at_current_time()) {  // somebody may still act on the core in this cycle
+    next_trigger(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  if (Clock::now() >= deadline_) {
+    sc_core::sc_pause();
+    next_trigger(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  const sc_core::sc_time next_event = sc_core::sc_time_stamp() + sc_core::sc_time_to_pending_activity();
+  const uint64_t limit = std::min(time_.cycle_at(next_event.value()), horizon_);
+  run_ahead(std::max(limit, cycle + 1));
+  next_trigger(until(std::max(core_->cycle(), cycle + 1)), kick_);
+}
+
+void CoreHost::run_ahead(uint64_t limit) {
+  const uint64_t from = core_->cycle();
+  const auto begin = Clock::now();
+  core_->advance(std::min(limit, from + stride_cycles_));
+  const auto taken = Clock::now() - begin;
+  if (taken > 2 * kStrideTarget) stride_cycles_ = std::max(stride_cycles_ / 2, kMinStrideCycles);
+  if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_) stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
+}
+
+void CoreHost::begin_slice(uint64_t horizon_cycle, Clock::time_point deadline) {
+  horizon_ = horizon_cycle;
+  deadline_ = deadline;
+}
+
+void CoreHost::advance_to(uint64_t cycle) {
+  while (core_->cycle() < cycle) {
+    const uint64_t before = core_->cycle();
+    core_->advance(cycle);
+    if (core_->cycle() == before) break;
+  }
+  look_at_core();
+}
+
+void CoreHost::look_at_core() {
+  if (find_mismatch_ && !mismatch_reported_) {
+    const core::Mismatch mismatch = find_mismatch_(*core_);
+    if (mismatch.differs) {
+      mismatch_reported_ = stopped_by_mismatch_ = true;
+      events_.core_mismatch(mismatch);
+    }
+  }
+  const bool level = stopped_by_mismatch_ || core_->interrupt();
+  if (level && !interrupt_seen_) events_.core_interrupt();
+  interrupt_seen_ = level;
+}
+
+uint64_t CoreHost::read_csr(uint32_t offset) {
+  catch_up();
+  const uint64_t value = core_->read_csr(offset);
+  if (!stopped_by_mismatch_) return value;
+  if (offset == WEFT_CSR_STATUS) return value | kStatusFaultedStopped;
+  if (offset == WEFT_CSR_INTERRUPT) return value | kInterruptFault;
+  if (offset == WEFT_CSR_FAULT_CODE && (value & 0xff) == 0) return kMismatchFault;
+  return value;
+}
+
+void CoreHost::write_csr(uint32_t offset, uint64_t value) {
+  catch_up();
+  if (offset == WEFT_CSR_CONTROL && (value & kControlReset) != 0) stopped_by_mismatch_ = false;
+  core_->write_csr(offset, value);
+  wake();
+}
+
+bool CoreHost::push(unsigned queue, const spec::Command& command) {
+  catch_up();
+  const bool taken = core_->push(queue, command);
+  if (taken) wake();
+  return taken;
+}
+
+bool CoreHost::interrupt() {
+  catch_up();
+  return stopped_by_mismatch_ || core_->interrupt();
+}
+
+void CoreHost::snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
+  catch_up();
+  core_->write_csr(WEFT_CSR_COUNTER_SNAPSHOT, 1);
+  advance_to(core_->cycle() + kSnapshotCycles);
+  for (uint32_t i = 0; i < WEFT_COUNTERS; i++) counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
+  wake();
+}
+
+void CoreHost::reset() {
+  catch_up();
+  stopped_by_mismatch_ = false;
+  core_->write_csr(WEFT_CSR_CONTROL, kControlReset);
+  advance_to(core_->cycle() + kResetCycles);
+  wake();
+}
+
+}  // namespace weft::chip

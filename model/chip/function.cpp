@@ -1,0 +1,144 @@
+// Bounds and sizes of host accesses, doorbells, reset.
+#include "model/chip/function.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace weft::chip {
+namespace {
+
+constexpr unsigned kWordBytes = 4;
+constexpr unsigned kWideBytes = 8;
+
+uint64_t load(std::span<const std::byte> data) {
+  uint64_t value = 0;
+  std::memcpy(&value, data.data(), data.size());
+  return value;
+}
+
+}  // namespace
+
+uint64_t region_bytes(Region region) {
+  switch (region) {
+    case Region::kRegisters: return WEFT_PCI_BAR0_BYTES;
+    case Region::kDoorbells: return WEFT_PCI_BAR2_BYTES;
+    case Region::kMsix: return WEFT_PCI_BAR4_BYTES;
+    case Region::kConfig: return PciConfig::kBytes;
+  }
+  return 0;
+}
+
+Function::Function(const spec::Chip& chip, core::CoreKind kind, FunctionEvents& events)
+    : events_(events), config_(*this), registers_(chip, kind, *this) {}
+
+int Function::read(Region region, uint64_t offset, std::span<std::byte> out) {
+  if (out.empty() || offset > region_bytes(region) || out.size() > region_bytes(region) - offset) return EINVAL;
+  if (region == Region::kConfig) {
+    config_.read(offset, out);
+    return 0;
+  }
+  if (offset % kWordBytes != 0 || out.size() % kWordBytes != 0) return EINVAL;
+  for (size_t i = 0; i < out.size(); i += kWordBytes) {
+    const uint32_t word = read_word(region, offset + i);
+    std::memcpy(&out[i], &word, kWordBytes);
+  }
+  return 0;
+}
+
+uint32_t Function::read_word(Region region, uint64_t offset) {
+  switch (region) {
+    case Region::kRegisters: return registers_.read(offset);
+    case Region::kMsix: return msix_.read(offset);
+    case Region::kDoorbells: {
+      const uint64_t queue = offset / kWideBytes;
+      if (queue >= kQueues) return 0;
+      return offset % kWideBytes == 0 ? submission_tail_[queue] : completion_head_[queue];
+    }
+    case Region::kConfig: break;
+  }
+  return 0;
+}
+
+int Function::write(Region region, uint64_t offset, std::span<const std::byte> data) {
+  if (data.empty() || offset > region_bytes(region) || data.size() > region_bytes(region) - offset) return EINVAL;
+  if (region == Region::kConfig) {
+    config_.write(offset, data);
+    return 0;
+  }
+  const bool wide = data.size() == kWideBytes && region != Region::kDoorbells;
+  if ((data.size() != kWordBytes && !wide) || offset % data.size() != 0) return EINVAL;
+  const uint64_t value = load(data);
+  if (wide && region == Region::kRegisters) {
+    registers_.write_wide(offset, value);
+    return 0;
+  }
+  write_word(region, offset, static_cast<uint32_t>(value));
+  if (wide) write_word(region, offset + kWordBytes, static_cast<uint32_t>(value >> 32));
+  return 0;
+}
+
+void Function::write_word(Region region, uint64_t offset, uint32_t value) {
+  switch (region) {
+    case Region::kRegisters: return registers_.write(offset, value);
+    case Region::kMsix: return msix_.write(offset, value);
+    case Region::kDoorbells: return write_doorbell(offset, value);
+    case Region::kConfig: return;
+  }
+}
+
+void Function::write_doorbell(uint64_t offset, uint32_t value) {
+  const uint64_t queue = offset / kWideBytes;
+  if (queue >= kQueues) return;  // nothing decodes it, as on a bus
+  if (offset % kWideBytes != 0) {
+    completion_head_[queue] = value;
+  } else {
+    submission_tail_[queue] = value;
+    doorbell_cycle_[queue] = events_.device_cycle();
+    pending_doorbells_ |= 1u << queue;
+  }
+  events_.wake_manager();
+}
+
+uint32_t Function::take_pending_doorbells() {
+  const uint32_t pending = pending_doorbells_;
+  pending_doorbells_ = 0;
+  return pending;
+}
+
+void Function::boot_requested(uint64_t parameter_page) {
+  boot_requested_ = true;
+  parameter_page_ = parameter_page;
+  events_.wake_manager();
+}
+
+bool Function::take_boot_request(uint64_t& parameter_page) {
+  if (!boot_requested_) return false;
+  boot_requested_ = false;
+  parameter_page = parameter_page_;
+  return true;
+}
+
+void Function::clear_requests() {
+  submission_tail_.fill(0);
+  completion_head_.fill(0);
+  doorbell_cycle_.fill(0);
+  pending_doorbells_ = 0;
+  boot_requested_ = false;
+  msix_.clear_pending();
+}
+
+void Function::reset() {
+  clear_requests();
+  registers_.device_reset();
+  events_.device_reset();
+}
+
+void Function::disconnect() {
+  msix_.set_sink(nullptr);
+  host_memory_.clear();
+  config_.reset();
+  reset();
+  msix_.reset();
+}
+
+}  // namespace weft::chip

@@ -1,0 +1,92 @@
+/// One PCIe function as the host sees it: configuration space, registers, doorbells, MSI-X, and its view of host memory.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/chip/host_memory.hpp"
+#include "model/chip/msix.hpp"
+#include "model/chip/pci_config.hpp"
+#include "model/chip/registers.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::chip {
+
+/// What the function asks of its chip; called at once, from within an access of the host.
+class FunctionEvents {
+ public:
+  virtual ~FunctionEvents() = default;
+  [[nodiscard]] virtual uint64_t device_cycle() const = 0;
+  /// A doorbell or a boot request: the manager has something to do.
+  virtual void wake_manager() = 0;
+  /// Restarts manager and core. The function has reset itself already.
+  virtual void device_reset() = 0;
+  virtual void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) = 0;
+};
+
+/// Regions of the function.
+enum class Region : uint8_t { kRegisters, kDoorbells, kMsix, kConfig };
+
+/// Bytes of a region.
+[[nodiscard]] uint64_t region_bytes(Region region);
+
+/// Owner: the chip. Called between slices of simulated time by the server, and by the manager; one thread. No access takes simulated time.
+class Function final : private RegisterEvents, private PciConfigEvents {
+ public:
+  static constexpr unsigned kQueues = WEFT_LIMIT_IO_QUEUES + 1;  ///< the admin queue is 0
+
+  Function(const spec::Chip& chip, core::CoreKind kind, FunctionEvents& events);
+
+  /// Host accesses. 0 or EINVAL: outside of the region, or of a size or alignment that the region does not take. Registers and MSI-X take multiples of
+  /// 4 bytes at multiples of 4; writes at most 8 and aligned to their size. Doorbells take 4 aligned bytes. Configuration space takes any.
+  [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
+  [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
+
+  /// Reset of the device by the host: RESET_CONTROL, function-level reset, or the transport's. The MSI-X set-up and the maps stay.
+  void reset();
+  /// The client is gone: power-up state, nothing of it remains but the reset generation.
+  void disconnect();
+
+  [[nodiscard]] HostMemory& host_memory() { return host_memory_; }
+  [[nodiscard]] Msix& msix() { return msix_; }
+  [[nodiscard]] PciConfig& config() { return config_; }
+  [[nodiscard]] Registers& registers() { return registers_; }
+
+  /// The manager's side of the doorbells and of BOOT_CONTROL (firmware/hal.hpp).
+  [[nodiscard]] uint32_t submission_tail(unsigned queue) const { return queue < kQueues ? submission_tail_[queue] : 0; }
+  [[nodiscard]] uint32_t completion_head(unsigned queue) const { return queue < kQueues ? completion_head_[queue] : 0; }
+  [[nodiscard]] uint64_t doorbell_cycle(unsigned queue) const { return queue < kQueues ? doorbell_cycle_[queue] : 0; }
+  [[nodiscard]] uint32_t take_pending_doorbells();
+  [[nodiscard]] bool take_boot_request(uint64_t& parameter_page);
+
+ private:
+  // RegisterEvents
+  [[nodiscard]] uint64_t device_cycle() const override { return events_.device_cycle(); }
+  void boot_requested(uint64_t parameter_page) override;
+  void reset_requested() override { reset(); }
+  void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { events_.snapshot(counters); }
+  void interrupt(unsigned vector) override { msix_.raise(vector); }
+  // PciConfigEvents
+  void msix_control_changed(bool enabled, bool function_masked) override { msix_.set_control(enabled, function_masked); }
+  void function_level_reset() override { reset(); }
+
+  [[nodiscard]] uint32_t read_word(Region region, uint64_t offset);
+  void write_word(Region region, uint64_t offset, uint32_t value);
+  void write_doorbell(uint64_t offset, uint32_t value);
+  void clear_requests();
+
+  FunctionEvents& events_;
+  HostMemory host_memory_;
+  Msix msix_;
+  PciConfig config_;
+  Registers registers_;
+  std::array<uint32_t, kQueues> submission_tail_{};
+  std::array<uint32_t, kQueues> completion_head_{};
+  std::array<uint64_t, kQueues> doorbell_cycle_{};
+  uint32_t pending_doorbells_ = 0;
+  bool boot_requested_ = false;
+  uint64_t parameter_page_ = 0;
+};
+
+}  // namespace weft::chip

@@ -1,0 +1,60 @@
+// firmware/hal.hpp for the simulator: finds the manager whose firmware is running, and asks it.
+#include "firmware/hal.hpp"
+
+#include <cstddef>
+#include <span>
+
+#include "model/chip/manager.hpp"
+
+namespace weft::chip {
+namespace {
+
+Manager* running_manager = nullptr;  // see set_running_manager()
+
+}  // namespace
+
+void set_running_manager(Manager* manager) { running_manager = manager; }
+
+}  // namespace weft::chip
+
+namespace weft::fw::hal {
+
+using chip::running_manager;
+
+uint64_t csr_read(uint32_t offset) { return running_manager->csr_read(offset); }
+void csr_write(uint32_t offset, uint64_t value) { running_manager->csr_write(offset, value); }
+bool push_command(uint32_t queue, const uint8_t command[64]) { return running_manager->push_command(queue, command); }
+
+void function_write(uint32_t offset, uint64_t value) { running_manager->function_write(offset, value); }
+uint64_t function_read(uint32_t offset) { return running_manager->function_read(offset); }
+
+bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
+  return running_manager->dma_read(space, address, {static_cast<std::byte*>(sram), bytes});
+}
+bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
+  return running_manager->dma_write(space, address, {static_cast<const std::byte*>(sram), bytes});
+}
+
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination, uint64_t bytes) {
+  return running_manager->copy_start(source_space, source, destination_space, destination, bytes);
+}
+uint32_t copy_result() { return running_manager->copy_result(); }
+
+uint32_t doorbell_submission(uint32_t queue) { return running_manager->doorbell_submission(queue); }
+uint32_t doorbell_completion(uint32_t queue) { return running_manager->doorbell_completion(queue); }
+uint32_t doorbell_pending() { return running_manager->doorbell_pending(); }
+uint64_t doorbell_cycle(uint32_t queue) { return running_manager->doorbell_cycle(queue); }
+
+bool boot_requested(uint64_t* parameter_page) { return running_manager->boot_requested(parameter_page); }
+void raise_interrupt(uint32_t vector) { running_manager->raise_interrupt(vector); }
+uint32_t crc32c(const void* data, uint32_t bytes) { return running_manager->crc32c({static_cast<const std::byte*>(data), bytes}); }
+
+uint64_t now() { return running_manager->now(); }
+void charge(uint32_t manager_cycles) { running_manager->charge(manager_cycles); }
+void wait_for_event(uint64_t deadline_cycle) { running_manager->wait_for_event(deadline_cycle); }
+bool running() { return running_manager->running(); }
+
+uint64_t chip_fingerprint() { return running_manager->chip().fingerprint; }
+uint64_t hbm_bytes() { return running_manager->chip().hbm_bytes; }
+
+}  // namespace weft::fw::hal

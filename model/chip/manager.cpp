@@ -1,0 +1,191 @@
+// The firmware's thread, and what its calls cost.
+#include "model/chip/manager.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "firmware/main_loop.hpp"
+#include "model/chip/crc32c.hpp"
+#include "model/chip/trace.hpp"
+
+namespace weft::chip {
+namespace {
+
+constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
+constexpr uint64_t kMaxDebtCycles = 4096;  // so that a loop of pure costs lets time pass
+constexpr uint64_t kCrcBlockBytes = 64;
+constexpr size_t kOrderedWriteBytes = 32;
+constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
+
+}  // namespace
+
+Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus, CopyEngine& copy,
+                 Function& function)
+    : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), function_(function) {
+  SC_HAS_PROCESS(Manager);
+  SC_THREAD(thread);
+  set_stack_size(kStackBytes);
+}
+
+void Manager::thread() {
+  for (;;) {
+    reset_pending_ = event_pending_ = interrupts_cleared_ = false;
+    debt_cycles_ = 0;
+    awake_since_ = cycle();
+    function_.registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
+    try {
+      set_running_manager(this);
+      fw::main_loop();
+    } catch (const DeviceReset&) {
+    }
+    set_running_manager(nullptr);
+    if (!reset_pending_) wait(restart_);
+  }
+}
+
+void Manager::wake() {
+  event_pending_ = true;
+  wake_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void Manager::reset() {
+  reset_pending_ = true;
+  wake_.notify(sc_core::SC_ZERO_TIME);
+  restart_.notify(sc_core::SC_ZERO_TIME);
+}
+
+template <typename... Arguments>
+void Manager::suspend(const Arguments&... arguments) {
+  if (reset_pending_) throw DeviceReset{};
+  set_running_manager(nullptr);
+  wait(arguments...);
+  set_running_manager(this);
+  if (reset_pending_) throw DeviceReset{};
+}
+
+void Manager::wait_until(uint64_t target) {
+  if (target > cycle()) suspend(sc_core::sc_time::from_value(time_.edge_fs(target)) - sc_core::sc_time_stamp());
+}
+
+void Manager::spend(uint64_t manager_cycles) {
+  debt_cycles_ += manager_cycles * kDivider;
+  const uint64_t target = cycle() + debt_cycles_;
+  debt_cycles_ = 0;
+  wait_until(target);
+}
+
+void Manager::charge(uint32_t manager_cycles) {
+  debt_cycles_ += manager_cycles * kDivider;
+  if (debt_cycles_ > kMaxDebtCycles) spend(0);
+}
+
+uint64_t Manager::csr_read(uint32_t offset) {
+  spend(WEFT_MANAGER_MMIO_READ);
+  return core_.read_csr(offset);
+}
+
+void Manager::csr_write(uint32_t offset, uint64_t value) {
+  spend(WEFT_MANAGER_MMIO_WRITE);
+  if (offset == WEFT_CSR_INTERRUPT) interrupts_cleared_ = true;
+  core_.write_csr(offset, value);
+}
+
+bool Manager::push_command(uint32_t queue, const uint8_t* command) {
+  debt_cycles_ += WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES;
+  spend(0);
+  spec::Command copy;
+  std::memcpy(copy.bytes.data(), command, copy.bytes.size());
+  return core_.push(queue, copy);
+}
+
+void Manager::function_write(uint32_t offset, uint64_t value) {
+  spend(WEFT_MANAGER_MMIO_WRITE);
+  function_.registers().firmware_write(offset, value);
+}
+
+uint64_t Manager::function_read(uint32_t offset) {
+  spend(WEFT_MANAGER_MMIO_WRITE);
+  return function_.registers().firmware_read(offset);
+}
+
+bool Manager::dma_read(weft_address_space space, uint64_t address, std::span<std::byte> sram) {
+  spend(WEFT_MANAGER_DMA_KICK);
+  wait_until(bus_.schedule_read(space, sram.size(), cycle()));
+  return bus_.read(space, address, sram);
+}
+
+bool Manager::dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram) {
+  spend(WEFT_MANAGER_DMA_KICK);
+  wait_until(bus_.schedule_write(space, sram.size(), cycle()));
+  if (space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes) return bus_.host().write_last_word_after(address, sram);
+  return bus_.write(space, address, sram);
+}
+
+bool Manager::copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination,
+                         uint64_t bytes) {
+  spend(WEFT_MANAGER_DMA_KICK);
+  return copy_.start(source_space, source, destination_space, destination, bytes);
+}
+
+uint32_t Manager::copy_result() {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  return copy_.take_result();
+}
+
+uint32_t Manager::doorbell_submission(uint32_t queue) {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  return function_.submission_tail(queue);
+}
+
+uint32_t Manager::doorbell_completion(uint32_t queue) {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  return function_.completion_head(queue);
+}
+
+uint32_t Manager::doorbell_pending() {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  return function_.take_pending_doorbells();
+}
+
+uint64_t Manager::doorbell_cycle(uint32_t queue) {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  return function_.doorbell_cycle(queue);
+}
+
+bool Manager::boot_requested(uint64_t* parameter_page) {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  uint64_t page = 0;
+  if (!function_.take_boot_request(page)) return false;
+  *parameter_page = page;
+  return true;
+}
+
+void Manager::raise_interrupt(uint32_t vector) {
+  spend(WEFT_MANAGER_MMIO_WRITE);
+  function_.registers().raise(vector);
+}
+
+uint32_t Manager::crc32c(std::span<const std::byte> data) {
+  charge(static_cast<uint32_t>((data.size() + kCrcBlockBytes - 1) / kCrcBlockBytes * WEFT_MANAGER_CRC_PER_64_BYTES));
+  return chip::crc32c(data);
+}
+
+void Manager::wait_for_event(uint64_t deadline_cycle) {
+  spend(0);
+  if (reset_pending_) throw DeviceReset{};
+  // Rising edges set event_pending_. A bit that was set while others were being cleared makes no edge, so the level counts then;
+  // it does not count for firmware that leaves the line alone: that one would never sleep.
+  const bool interrupt_left = interrupts_cleared_ && core_.interrupt();
+  if (!event_pending_ && !interrupt_left && deadline_cycle > cycle()) {
+    if (trace_ != nullptr) trace_->manager_awake(awake_since_, cycle());
+    if (deadline_cycle > time_.last_cycle()) {
+      suspend(wake_);
+    } else {
+      suspend(sc_core::sc_time::from_value(time_.edge_fs(deadline_cycle)) - sc_core::sc_time_stamp(), wake_);
+    }
+    awake_since_ = cycle();
+  }
+  event_pending_ = interrupts_cleared_ = false;
+}
+
+}  // namespace weft::chip

@@ -1,0 +1,91 @@
+/// The manager: a small processor that runs the firmware and pays for what it does in cycles.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <systemc>
+
+#include "model/chip/chip_bus.hpp"
+#include "model/chip/copy_engine.hpp"
+#include "model/chip/core_host.hpp"
+#include "model/chip/function.hpp"
+#include "model/chip/time_base.hpp"
+
+namespace weft::chip {
+
+class TraceWriter;
+
+/// Runs weft::fw::main_loop() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here). Each call first lets the
+/// time pass that it costs, in the order of the calls, and then takes effect. Pure costs (charge, CRC) are summed up and
+/// paid with the next call that touches something.
+///
+/// A device reset unwinds the firmware from whichever call it sleeps in (the one exception that crosses it) and starts it anew. Firmware that
+/// loops without a HAL call that costs time would hold up the simulator; every loop of the firmware has one.
+class Manager final : public sc_core::sc_module {
+ public:
+  Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus, CopyEngine& copy,
+          Function& function);
+
+  /// Something happened that ends wait_for_event().
+  void wake();
+  /// Restarts the firmware.
+  void reset();
+  /// nullptr: no trace.
+  void set_trace(TraceWriter* trace) { trace_ = trace; }
+
+  // firmware/hal.hpp, called on the firmware's thread only.
+  [[nodiscard]] uint64_t csr_read(uint32_t offset);
+  void csr_write(uint32_t offset, uint64_t value);
+  [[nodiscard]] bool push_command(uint32_t queue, const uint8_t* command);
+  void function_write(uint32_t offset, uint64_t value);
+  [[nodiscard]] uint64_t function_read(uint32_t offset);
+  [[nodiscard]] bool dma_read(weft_address_space space, uint64_t address, std::span<std::byte> sram);
+  [[nodiscard]] bool dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram);
+  [[nodiscard]] bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination,
+                                uint64_t bytes);
+  [[nodiscard]] uint32_t copy_result();
+  [[nodiscard]] uint32_t doorbell_submission(uint32_t queue);
+  [[nodiscard]] uint32_t doorbell_completion(uint32_t queue);
+  [[nodiscard]] uint32_t doorbell_pending();
+  [[nodiscard]] uint64_t doorbell_cycle(uint32_t queue);
+  [[nodiscard]] bool boot_requested(uint64_t* parameter_page);
+  void raise_interrupt(uint32_t vector);
+  [[nodiscard]] uint32_t crc32c(std::span<const std::byte> data);
+  [[nodiscard]] uint64_t now() const { return cycle() + debt_cycles_; }
+  void charge(uint32_t manager_cycles);
+  void wait_for_event(uint64_t deadline_cycle);
+  [[nodiscard]] bool running() const { return !reset_pending_; }
+  [[nodiscard]] const spec::Chip& chip() const { return chip_; }
+
+ private:
+  struct DeviceReset {};  ///< thrown through the firmware to unwind it
+
+  void thread();
+  [[nodiscard]] uint64_t cycle() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
+  /// Lets `manager_cycles` and what is owed pass.
+  void spend(uint64_t manager_cycles);
+  void wait_until(uint64_t cycle);
+  template <typename... Arguments>
+  void suspend(const Arguments&... arguments);
+
+  const TimeBase& time_;
+  const spec::Chip& chip_;
+  CoreHost& core_;
+  ChipBus& bus_;
+  CopyEngine& copy_;
+  Function& function_;
+  TraceWriter* trace_ = nullptr;
+  sc_core::sc_event wake_;
+  sc_core::sc_event restart_;
+  uint64_t debt_cycles_ = 0;  // core cycles owed
+  uint64_t awake_since_ = 0;
+  bool event_pending_ = false;
+  bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept
+  bool reset_pending_ = false;
+};
+
+/// The manager whose firmware runs at this moment. The HAL's free functions have no argument that says which chip calls, so each manager sets
+/// this around the time that its thread runs: the only such state of the simulator, defined in hal.cpp.
+void set_running_manager(Manager* manager);
+
+}  // namespace weft::chip

@@ -1,0 +1,175 @@
+// The register file: plain words, and what some of them do.
+#include "model/chip/registers.hpp"
+
+#include <bit>
+
+namespace weft::chip {
+
+Registers::Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events) : chip_(chip), kind_(kind), events_(events) {
+  power_up();
+}
+
+void Registers::set_wide(uint32_t offset, uint64_t value) {
+  dword(offset) = static_cast<uint32_t>(value);
+  dword(offset + 4) = static_cast<uint32_t>(value >> 32);
+}
+
+void Registers::set_constants() {
+  constexpr uint32_t kLargestRing = std::bit_width(WEFT_LIMIT_RING_ENTRIES_MAX) - 1;
+  dword(WEFT_REG_MAGIC) = WEFT_MAGIC;
+  dword(WEFT_REG_ABI_VERSION) = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR;
+  set_wide(WEFT_REG_CHIP_FINGERPRINT, chip_.fingerprint);
+  dword(WEFT_REG_CAPABILITIES) = WEFT_LIMIT_IO_QUEUES | kLargestRing << 8 | static_cast<uint32_t>(kind_) << 16;
+  set_wide(WEFT_REG_HBM_BYTES, chip_.hbm_bytes);
+  set_wide(WEFT_REG_HBM_RESERVED_BYTES, WEFT_MANAGER_HBM_RESERVED_BYTES);
+  set_wide(WEFT_REG_CLOCK_HZ, chip_.clock_hz);
+}
+
+void Registers::power_up() {
+  plain_.fill(0);
+  counters_.fill(0);
+  held_vectors_ = 0;
+  set_constants();
+  dword(WEFT_REG_DEVICE_STATE) = WEFT_DEVICE_STATE_PRESENT;
+}
+
+void Registers::device_reset() {
+  const uint32_t generation = dword(WEFT_REG_RESET_GENERATION);
+  const uint32_t trace = dword(WEFT_REG_TRACE_CONTROL);
+  power_up();
+  dword(WEFT_REG_RESET_GENERATION) = generation + 1;
+  dword(WEFT_REG_TRACE_CONTROL) = trace;
+  dword(WEFT_REG_DEVICE_STATE) = WEFT_DEVICE_STATE_RESETTING;
+}
+
+uint32_t Registers::read(uint64_t offset) {
+  if (offset == WEFT_REG_CYCLES || offset == WEFT_REG_CYCLES + 4) {
+    const uint64_t cycle = events_.device_cycle();
+    return static_cast<uint32_t>(offset == WEFT_REG_CYCLES ? cycle : cycle >> 32);
+  }
+  if (offset >= WEFT_REG_COUNTERS && offset < WEFT_REG_COUNTERS + 8 * WEFT_COUNTERS) {
+    const uint64_t counter = counters_[(offset - WEFT_REG_COUNTERS) / 8];
+    return static_cast<uint32_t>(offset % 8 == 0 ? counter : counter >> 32);
+  }
+  return offset < kPlainBytes ? dword(static_cast<uint32_t>(offset)) : 0;
+}
+
+void Registers::write(uint64_t offset, uint32_t value) {
+  switch (offset) {
+    case WEFT_REG_RESET_CONTROL:
+      if (value == WEFT_RESET_KEY) events_.reset_requested();
+      return;
+    case WEFT_REG_FIRST_ERROR:
+      dword(WEFT_REG_FIRST_ERROR) &= ~value;
+      if (dword(WEFT_REG_FIRST_ERROR) == 0) dword(WEFT_REG_PENDING_ERRORS) = 0;
+      return;
+    case WEFT_REG_INTERRUPT_STATUS:
+      dword(WEFT_REG_INTERRUPT_STATUS) &= ~value;
+      return;
+    case WEFT_REG_INTERRUPT_MASK:
+      return set_interrupt_mask(value);
+    case WEFT_REG_BOOT_CONTROL:
+      if (value == 1) events_.boot_requested(wide(WEFT_REG_PARAMETER_PAGE));
+      return;
+    case WEFT_REG_COUNTER_SNAPSHOT:
+      if (value == 1) events_.snapshot(counters_);
+      return;
+    case WEFT_REG_WAIT_ALARM + 4:
+      return arm_wait(uint64_t{value} << 32 | dword(WEFT_REG_WAIT_ALARM));
+    case WEFT_REG_WAIT_ALARM:
+    case WEFT_REG_PARAMETER_PAGE:
+    case WEFT_REG_PARAMETER_PAGE + 4:
+      dword(static_cast<uint32_t>(offset)) = value;
+      return;
+    case WEFT_REG_TRACE_CONTROL:
+      dword(WEFT_REG_TRACE_CONTROL) = value & 1;
+      return;
+    default:
+      return;
+  }
+}
+
+void Registers::write_wide(uint64_t offset, uint64_t value) {
+  write(offset, static_cast<uint32_t>(value));
+  write(offset + 4, static_cast<uint32_t>(value >> 32));
+}
+
+void Registers::firmware_write(uint32_t offset, uint64_t value) {
+  switch (offset) {
+    case WEFT_REG_HEARTBEAT:
+    case WEFT_REG_PROGRESS:
+    case WEFT_REG_BOOT_ANSWER_NONCE:
+      return set_wide(offset, value);
+    case WEFT_REG_DEVICE_STATE:
+    case WEFT_REG_BOOT_STAGE:
+    case WEFT_REG_BOOT_ERROR:
+    case WEFT_REG_FIRST_ERROR:
+    case WEFT_REG_PENDING_ERRORS:
+      dword(offset) = static_cast<uint32_t>(value);
+      return;
+    default:
+      return;
+  }
+}
+
+uint64_t Registers::firmware_read(uint32_t offset) {
+  if (offset % 4 != 0 || offset + 8 > kPlainBytes) return 0;
+  switch (offset) {
+    case WEFT_REG_CHIP_FINGERPRINT:
+    case WEFT_REG_HEARTBEAT:
+    case WEFT_REG_PROGRESS:
+    case WEFT_REG_CYCLES:
+    case WEFT_REG_PARAMETER_PAGE:
+    case WEFT_REG_BOOT_ANSWER_NONCE:
+    case WEFT_REG_HBM_BYTES:
+    case WEFT_REG_HBM_RESERVED_BYTES:
+    case WEFT_REG_WAIT_ALARM:
+    case WEFT_REG_CLOCK_HZ:
+      return read(offset) | uint64_t{read(offset + 4)} << 32;
+    default:
+      return read(offset);
+  }
+}
+
+void Registers::note_error(weft_error error) {
+  if (dword(WEFT_REG_FIRST_ERROR) == 0) dword(WEFT_REG_FIRST_ERROR) = error;
+  dword(WEFT_REG_PENDING_ERRORS)++;
+}
+
+void Registers::raise(unsigned vector) {
+  if (vector >= WEFT_PCI_MSIX_VECTORS) return;
+  const uint32_t bit = 1u << vector;
+  dword(WEFT_REG_INTERRUPT_STATUS) |= bit;
+  if ((dword(WEFT_REG_INTERRUPT_MASK) & bit) != 0) {
+    held_vectors_ |= bit;
+  } else {
+    events_.interrupt(vector);
+  }
+}
+
+void Registers::set_interrupt_mask(uint32_t mask) {
+  dword(WEFT_REG_INTERRUPT_MASK) = mask & ((1u << WEFT_PCI_MSIX_VECTORS) - 1);
+  for (uint64_t left = held_vectors_ & ~uint64_t{mask}; left != 0; left &= left - 1) {
+    const unsigned vector = static_cast<unsigned>(std::countr_zero(left));
+    held_vectors_ &= ~(uint64_t{1} << vector);
+    events_.interrupt(vector);
+  }
+}
+
+void Registers::arm_wait(uint64_t alarm_cycle) {
+  set_wide(WEFT_REG_WAIT_ALARM, alarm_cycle);
+  if (alarm_cycle != 0) {
+    dword(WEFT_REG_WAIT_STATUS) = WEFT_WAIT_STATUS_ARMED;
+  } else if (dword(WEFT_REG_WAIT_STATUS) == WEFT_WAIT_STATUS_ARMED) {
+    dword(WEFT_REG_WAIT_STATUS) = WEFT_WAIT_STATUS_NONE;
+  }
+}
+
+void Registers::end_wait(weft_wait_status status) {
+  if (alarm_cycle() == 0) return;
+  set_wide(WEFT_REG_WAIT_ALARM, 0);
+  dword(WEFT_REG_WAIT_STATUS) = status;
+  raise(0);
+}
+
+}  // namespace weft::chip

@@ -1,0 +1,56 @@
+/// Simulated time in slices: what the simulator's loop sees of SystemC.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/chip/chip_options.hpp"
+#include "model/chip/function.hpp"
+
+namespace weft::chip {
+
+class Chip;
+
+/// The SystemC kernel with one chip. A process can have one in its life (SystemC elaborates once). Single-threaded: whoever calls run_slice()
+/// may look at the function between two calls, never from another thread.
+class Simulation {
+ public:
+  /// A slice aims at this much wall-clock time, so that sockets are looked at in between.
+  static constexpr std::chrono::microseconds kSliceTarget{300};
+
+  /// Elaborates and lets the firmware run until it sleeps. nullptr and a message in `error` on failure.
+  static std::unique_ptr<Simulation> make(const ChipOptions& options, std::string& error);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  [[nodiscard]] Function& function();
+  [[nodiscard]] Chip& chip() { return *chip_; }
+  [[nodiscard]] uint64_t cycle() const;
+
+  /// True if anything is going to happen by itself.
+  [[nodiscard]] bool pending() const;
+
+  /// Lets time go on for a slice, or until nothing is pending, or to the armed wait's alarm, which then ends. At least one event happens if
+  /// one is pending. Where slices begin and end changes no cycle of the device.
+  void run_slice();
+
+  /// Nothing is pending and no message of the host is left: an armed wait ends as idle_with_outstanding.
+  void end_idle_wait();
+
+  /// run_slice() until nothing is pending.
+  void run_until_idle();
+
+  /// The client has gone: the device is as new once the firmware has restarted. Time goes on from where it is.
+  void disconnect();
+
+ private:
+  explicit Simulation(std::unique_ptr<Chip> chip);
+  void adapt(std::chrono::nanoseconds taken);
+
+  std::unique_ptr<Chip> chip_;
+  uint64_t slice_cycles_;
+};
+
+}  // namespace weft::chip

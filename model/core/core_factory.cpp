@@ -1,0 +1,36 @@
+// Which core stands behind the interface.
+#include "model/core/fast_core.hpp"
+#include "model/core/lockstep_core.hpp"
+#include "model/core/rtl_core.hpp"
+#include "model/core/tensor_core.hpp"
+
+namespace weft::core {
+
+std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error) {
+  switch (kind) {
+    case CoreKind::kRtl: return make_rtl_core(chip, bus, options, error);
+    case CoreKind::kFast: return std::make_unique<FastCore>(chip, bus);
+    case CoreKind::kLockstep: {
+      auto rtl = make_rtl_core(chip, bus, options, error);
+      if (!rtl) return nullptr;
+      return std::make_unique<LockstepCore>(std::move(rtl));
+    }
+  }
+  error = "no such kind of core";
+  return nullptr;
+}
+
+Mismatch find_mismatch(const TensorCore& core) {
+  const auto* lockstep = dynamic_cast<const LockstepCore*>(&core);
+  return lockstep == nullptr ? Mismatch{} : lockstep->mismatch();
+}
+
+bool parse_core_kind(std::string_view text, CoreKind& kind) {
+  if (text == "rtl") kind = CoreKind::kRtl;
+  else if (text == "fast") kind = CoreKind::kFast;
+  else if (text == "lockstep") kind = CoreKind::kLockstep;
+  else return false;
+  return true;
+}
+
+}  // namespace weft::core

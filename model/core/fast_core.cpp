@@ -1,0 +1,407 @@
+/// The control of the fast core: one cycle of the RTL's control at a time, and jumps over cycles in which nothing
+/// moves.
+#include "model/core/fast_core.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+namespace weft::core {
+namespace {
+
+constexpr uint64_t kIrqFault = 1, kIrqIdle = 2, kIrqLow = 4;
+
+constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueueOfUnit{WEFT_QUEUE_DMA_IN,  WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT,
+                                                             WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,    WEFT_QUEUE_VPU,
+                                                             WEFT_QUEUE_SYNC};
+/// The first unit of a queue: whom a fault of its header names.
+constexpr std::array<unsigned, WEFT_CORE_QUEUES> kUnitOfQueue{WEFT_UNIT_DMA0, WEFT_UNIT_MXU, WEFT_UNIT_VPU,
+                                                              WEFT_UNIT_DMA2, WEFT_UNIT_SYNC};
+
+bool waits(const spec::CommandHeader& h) {
+  return h.wait_sem0 != WEFT_NO_SEMAPHORE || h.wait_sem1 != WEFT_NO_SEMAPHORE;
+}
+bool has_bit(uint32_t mask, unsigned bit) { return (mask >> bit & 1) != 0; }
+
+}  // namespace
+
+FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing)
+    : timing_(timing),
+      state_(chip),
+      mxu_(state_, timing_, counters_),
+      vpu_(state_, timing_, counters_),
+      vmem_(mxu_, vpu_, state_.chip()),
+      dma_in_(state_, bus, vmem_, timing_, counters_, WEFT_QUEUE_DMA_IN),
+      dma_out_(state_, bus, vmem_, timing_, counters_, WEFT_QUEUE_DMA_OUT) {}
+
+bool FastCore::push(unsigned queue, const spec::Command& command) {
+  if (queue >= WEFT_CORE_QUEUES || reset_pending_ || in_reset()) return false;
+  if (queues_[queue].commands.size() + pending_pushes_[queue] >= WEFT_CORE_QUEUE_DEPTH) return false;
+  pending_.push_back({true, queue, 0, 0, command});
+  pending_pushes_[queue]++;
+  return true;
+}
+
+// ---------------------------------------------------------------- time
+
+uint64_t FastCore::advance(uint64_t until) {
+  while (cycle_ < until) {
+    if (!busy()) {
+      settle_queue_states();
+      count_queues(until - cycle_);
+      cycle_ = until;
+      break;
+    }
+    const bool before = interrupt();
+    step();
+    if (!before && interrupt()) break;
+    if (moved_ || cycle_ >= until) continue;
+    const uint64_t next = std::clamp(next_event(), cycle_, until);
+    count_queues(next - cycle_);
+    cycle_ = next;
+  }
+  return cycle_;
+}
+
+void FastCore::step() {
+  moved_ = false;
+  waits_granted_ = queues_taken_ = 0;
+  interrupt_set_ = interrupt_clear_ = 0;
+  look();
+  if (!in_reset()) {
+    grant_waits();
+    retire();
+    step_units();
+    for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) issue(queue);
+  }
+  watch();
+  apply_pending();
+  capture_faults();
+  if (!clear_counters_) count_queues(1);
+  clear_counters_ = false;
+
+  if (worked_ && !now_.any_working) interrupt_set_ |= kIrqIdle;
+  if (worked_ != now_.any_working) moved_ = true;
+  worked_ = now_.any_working;
+  interrupt_ = (interrupt_ & ~interrupt_clear_) | interrupt_set_;
+  cycle_++;
+  if (reset_now_) core_reset();
+}
+
+void FastCore::look() {
+  now_ = {};
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) {
+    const Lane& lane = lanes_[unit];
+    const size_t depth = unit < WEFT_CORE_DMA_CHANNELS ? timing_.dma_held : timing_.lane_depth;
+    now_.working[unit] = unit_working(unit);
+    now_.finished |= lane.done != 0 ? 1u << unit : 0;
+    now_.full |= lane.held.size() >= depth ? 1u << unit : 0;
+  }
+  now_.any_working = working();
+  now_.mxu_ready = mxu_.ready();
+  now_.sync_ready = !sync_.active;
+}
+
+/// Cycles behind the current one are known to change nothing before the one returned.
+uint64_t FastCore::next_event() const {
+  uint64_t next = std::min({dma_in_.next_event(cycle_ - 1), dma_out_.next_event(cycle_ - 1), mxu_.next_event(),
+                            vpu_.next_event(cycle_ - 1)});
+  if (in_reset()) next = std::min(next, reset_until_);
+  if (working() && !stop_) next = std::min(next, watchdog_cycle());
+  return next;
+}
+
+// ---------------------------------------------------------------- semaphores and retirement
+
+/// Both counts of one queue's command are taken, if they are there; one queue a cycle.
+void FastCore::grant_waits() {
+  uint32_t ready = 0;
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES && !stop_; queue++) {
+    const Queue& q = queues_[queue];
+    if (q.issue == IssueState::kWait && semaphores_.can_take(spec::decode_header(q.commands.front())))
+      ready |= 1u << queue;
+  }
+  waits_granted_ = wait_turn_.grant(ready);
+  if (waits_granted_ != 0)
+    semaphores_.take(
+        spec::decode_header(queues_[static_cast<size_t>(std::countr_zero(waits_granted_))].commands.front()));
+}
+
+/// One finished command posts and is counted; one a cycle in the whole core.
+void FastCore::retire() {
+  const uint32_t granted = retire_turn_.grant(now_.finished);
+  if (granted == 0) return;
+  const auto unit = static_cast<unsigned>(std::countr_zero(granted));
+  Lane& lane = lanes_[unit];
+  const spec::Command command = lane.held.front();
+  const auto header = spec::decode_header(command);
+  lane.held.pop_front();
+  lane.done--;
+  moved_ = true;
+  if (const auto semaphore = semaphores_.post(header)) {
+    raise(unit, header.tag, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore});
+    return;
+  }
+  const unsigned queue = kQueueOfUnit[unit];
+  queues_[queue].retired++;
+  counters_[queue * kQueueCounters + kQueueStates]++;
+  last_retire_ = cycle_;
+  last_progress_ = cycle_;
+  if (observer_ != nullptr) observer_->command_retired(static_cast<weft_unit_index>(unit), command, cycle_);
+}
+
+// ---------------------------------------------------------------- units
+
+void FastCore::step_units() {
+  const auto note = [&](unsigned unit, const fast::UnitOutcome& out) {
+    if (out.done) lanes_[unit].done++;
+    if (out.fault.valid) {
+      raise(unit, out.fault.tag, out.fault.fault);
+      lanes_[unit].faulted = true;
+    }
+    if (out.done || out.fault.valid) moved_ = true;
+  };
+  dma_in_.look(cycle_);
+  dma_out_.look(cycle_);
+  const auto in = dma_in_.step(cycle_);
+  const auto out = dma_out_.step(cycle_);
+  note(WEFT_UNIT_DMA0, in[0]);
+  note(WEFT_UNIT_DMA1, in[1]);
+  note(WEFT_UNIT_DMA2, out[0]);
+  note(WEFT_UNIT_DMA3, out[1]);
+  note(WEFT_UNIT_MXU, mxu_.step(cycle_));
+  note(WEFT_UNIT_VPU, vpu_.step(cycle_));
+  if (dma_in_.moved() || dma_out_.moved()) moved_ = true;
+  if (dma_in_.progressed() || dma_out_.progressed()) last_progress_ = cycle_;
+
+  const bool others = std::any_of(now_.working.begin(), now_.working.begin() + WEFT_UNIT_SYNC, std::identity{});
+  if (sync_.active && !(sync_.fence && others)) {
+    sync_.active = false;
+    note(WEFT_UNIT_SYNC, {.done = true, .fault = {}});
+  }
+}
+
+bool FastCore::unit_active(unsigned unit) const {
+  switch (static_cast<weft_unit_index>(unit)) {
+    case WEFT_UNIT_DMA0:
+    case WEFT_UNIT_DMA1:
+      return dma_in_.active(unit - WEFT_UNIT_DMA0);
+    case WEFT_UNIT_DMA2:
+    case WEFT_UNIT_DMA3:
+      return dma_out_.active(unit - WEFT_UNIT_DMA2);
+    case WEFT_UNIT_MXU:
+      return mxu_.active();
+    case WEFT_UNIT_VPU:
+      return vpu_.active();
+    case WEFT_UNIT_SYNC:
+      return sync_.active;
+  }
+  return false;
+}
+
+bool FastCore::queue_active(unsigned queue) const {
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
+    if (kQueueOfUnit[unit] == queue && now_.working[unit]) return true;
+  return false;
+}
+
+bool FastCore::working() const {
+  for (const Queue& q : queues_)
+    if (!q.commands.empty()) return true;
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
+    if (unit_working(unit)) return true;
+  return false;
+}
+
+bool FastCore::busy() const {
+  if (in_reset() || !pending_.empty() || worked_ != working()) return true;
+  for (const Queue& q : queues_)
+    if (!q.commands.empty() && !stop_) return true;
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
+    if (unit_working(unit)) return true;
+  return false;
+}
+
+// ---------------------------------------------------------------- issue
+
+/// One step of one queue: check, wait, or hand over to a unit.
+void FastCore::issue(unsigned queue) {
+  Queue& q = queues_[queue];
+  switch (q.issue) {
+    case IssueState::kCheck: {
+      const bool head = !q.commands.empty();
+      q.state = head ? (stop_ ? QueueState::kBlocked : QueueState::kBusy)
+                     : (queue_active(queue) ? QueueState::kBusy : QueueState::kEmpty);
+      if (!head || stop_) return;
+      const auto header = spec::decode_header(q.commands.front());
+      if (const auto fault = golden::check_header(q.commands.front(), queue)) {
+        raise(kUnitOfQueue[queue], header.tag, *fault, true);
+        q.issue = IssueState::kRefused;
+      } else {
+        q.issue = waits(header) ? IssueState::kWait : IssueState::kIssue;
+      }
+      moved_ = true;
+      return;
+    }
+    case IssueState::kWait:
+      q.state = has_bit(waits_granted_, queue) ? QueueState::kBusy : QueueState::kWaiting;
+      if (!has_bit(waits_granted_, queue)) return;
+      q.issue = IssueState::kIssue;
+      moved_ = true;
+      return;
+    case IssueState::kIssue:
+      if (!stop_) take(queue);
+      q.state = has_bit(queues_taken_, queue) ? QueueState::kBusy : QueueState::kBlocked;
+      return;
+    case IssueState::kRefused:
+      q.state = QueueState::kBlocked;
+      return;
+  }
+}
+
+/// Hands the head of `queue` to a unit that has room for it and for its posts.
+void FastCore::take(unsigned queue) {
+  const auto start_if = [&](bool ready, unsigned unit) {
+    if (ready && !has_bit(now_.full, unit)) start(unit);
+  };
+  switch (static_cast<weft_queue_index>(queue)) {
+    case WEFT_QUEUE_DMA_IN:
+      return start_if(dma_in_.ready() >= 0, WEFT_UNIT_DMA0 + static_cast<unsigned>(std::max(dma_in_.ready(), 0)));
+    case WEFT_QUEUE_DMA_OUT:
+      return start_if(dma_out_.ready() >= 0, WEFT_UNIT_DMA2 + static_cast<unsigned>(std::max(dma_out_.ready(), 0)));
+    case WEFT_QUEUE_MXU:
+      return start_if(now_.mxu_ready, WEFT_UNIT_MXU);
+    case WEFT_QUEUE_VPU:
+      return start_if(vpu_.ready(cycle_), WEFT_UNIT_VPU);
+    case WEFT_QUEUE_SYNC:
+      return start_if(now_.sync_ready, WEFT_UNIT_SYNC);
+  }
+}
+
+void FastCore::start(unsigned unit) {
+  Queue& q = queues_[kQueueOfUnit[unit]];
+  const spec::Command command = q.commands.front();
+  q.commands.pop_front();
+  q.issue = IssueState::kCheck;
+  queues_taken_ |= 1u << kQueueOfUnit[unit];
+  lanes_[unit].held.push_back(command);
+  moved_ = true;
+  last_progress_ = cycle_;
+  switch (static_cast<weft_unit_index>(unit)) {
+    case WEFT_UNIT_DMA0:
+    case WEFT_UNIT_DMA1:
+      dma_in_.take(unit - WEFT_UNIT_DMA0, command, cycle_);
+      break;
+    case WEFT_UNIT_DMA2:
+    case WEFT_UNIT_DMA3:
+      dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_);
+      break;
+    case WEFT_UNIT_MXU:
+      mxu_.take(command, cycle_);
+      break;
+    case WEFT_UNIT_VPU:
+      vpu_.take(command, cycle_);
+      break;
+    case WEFT_UNIT_SYNC:
+      sync_ = {true, command.bytes[0] == WEFT_OPCODE_FENCE};
+      break;
+  }
+  if (observer_ != nullptr) observer_->command_started(static_cast<weft_unit_index>(unit), command, cycle_);
+}
+
+/// The manager's next register write and the push behind it: they take effect in the next cycle.
+void FastCore::apply_pending() {
+  if (!pending_.empty() && !pending_.front().is_push) {
+    apply_write(pending_.front().offset, pending_.front().value);
+    pending_.pop_front();
+    moved_ = true;
+  }
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) {
+    const bool next = !pending_.empty() && pending_.front().is_push && pending_.front().queue == queue;
+    if (has_bit(queues_taken_, queue) && !next && queues_[queue].commands.size() <= queue_low_)
+      interrupt_set_ |= kIrqLow;
+  }
+  if (!pending_.empty() && pending_.front().is_push) {
+    const Pending& push = pending_.front();
+    queues_[push.queue].commands.push_back(push.command);
+    pending_pushes_[push.queue]--;
+    pending_.pop_front();
+    if (!first_accept_) first_accept_ = cycle_;
+    last_progress_ = cycle_;
+    moved_ = true;
+  }
+}
+
+// ---------------------------------------------------------------- faults
+
+void FastCore::raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header) {
+  raised_.push_back({fault, unit, kQueueOfUnit[unit], tag, cycle_, of_header});
+}
+
+/// The first cycle in which the watchdog has counted its limit, if nothing progresses until then.
+uint64_t FastCore::watchdog_cycle() const {
+  if (watchdog_limit_ == 0) return fast::kNever;
+  const uint64_t last = std::max({last_progress_, mxu_.last_progress(), vpu_.last_progress()});
+  return last + 1 > fast::kNever - watchdog_limit_ ? fast::kNever : last + 1 + watchdog_limit_;
+}
+
+void FastCore::watch() {
+  if (!now_.any_working || stop_) {
+    last_progress_ = cycle_;
+  } else if (cycle_ >= watchdog_cycle()) {
+    raise_hang();
+  }
+}
+
+/// Names the first unit at work with its oldest command, else the first queue that is not empty with its head.
+void FastCore::raise_hang() {
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
+    if (!lanes_[unit].held.empty())
+      return raise(unit, spec::decode_header(lanes_[unit].held.front()).tag, {WEFT_FAULT_WATCHDOG, 0});
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
+    if (!queues_[queue].commands.empty())
+      return raise(kUnitOfQueue[queue], spec::decode_header(queues_[queue].commands.front()).tag,
+                   {WEFT_FAULT_WATCHDOG, 0});
+}
+
+/// Of the faults of one cycle the first source counts: units, retirement, queues, watchdog; they are raised out of
+/// order.
+void FastCore::capture_faults() {
+  if (clear_fault_count_) fault_count_ = 0;
+  clear_fault_count_ = false;
+  if (raised_.empty()) return;
+  const auto source = [](const CapturedFault& f) {
+    if (f.fault.code == WEFT_FAULT_WATCHDOG) return 3;
+    if (f.fault.code == WEFT_FAULT_SEMAPHORE_OVERFLOW) return 1;
+    return f.of_header ? 2 : 0;
+  };
+  std::ranges::stable_sort(raised_, [&](const auto& a, const auto& b) {
+    return std::pair(source(a), a.unit) < std::pair(source(b), b.unit);
+  });
+  if (!fault_) fault_ = raised_.front();
+  fault_count_ += raised_.size();
+  raised_.clear();
+  stop_ = true;
+  interrupt_set_ |= kIrqFault;
+  moved_ = true;
+}
+
+// ---------------------------------------------------------------- counters of the queues
+
+void FastCore::count_queues(uint64_t cycles) {
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
+    counters_[queue * kQueueCounters + static_cast<size_t>(queues_[queue].state)] += cycles;
+}
+
+/// The states of cycles that are not stepped because nothing is to be done.
+void FastCore::settle_queue_states() {
+  for (Queue& q : queues_) {
+    if (q.issue == IssueState::kWait) {
+      q.state = QueueState::kWaiting;
+    } else {
+      q.state = q.issue == IssueState::kCheck && q.commands.empty() ? QueueState::kEmpty : QueueState::kBlocked;
+    }
+  }
+}
+
+}  // namespace weft::core

@@ -1,0 +1,157 @@
+/// The tensor core as the golden model's arithmetic with an event-driven timing model. See FAST_CORE.md.
+#pragma once
+#include <array>
+#include <deque>
+#include <optional>
+
+#include "model/core/fast_core_dma.hpp"
+#include "model/core/fast_core_mxu.hpp"
+#include "model/core/fast_core_semaphores.hpp"
+#include "model/core/fast_core_timing.hpp"
+#include "model/core/fast_core_vpu.hpp"
+#include "model/core/tensor_core.hpp"
+
+namespace weft::core {
+
+/// Runs commands at host speed: the control (queues, checks, waits, retirement, registers) is stepped as the RTL's is,
+/// in the cycles in which something moves; MXU and VPU commands are one event each; DMA goes beat by beat. Cycles in
+/// which nothing can move are jumped over. Deterministic: no state but its own, no host time. One owner, one thread;
+/// `bus` outlives it.
+class FastCore final : public TensorCore {
+ public:
+  FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing = {});
+
+  [[nodiscard]] uint64_t read_csr(uint32_t offset) override;
+  /// Writes and pushes take effect in the order of the calls, one write and one push a cycle, from the current cycle
+  /// on.
+  void write_csr(uint32_t offset, uint64_t value) override;
+  [[nodiscard]] bool push(unsigned queue, const spec::Command& command) override;
+  [[nodiscard]] bool busy() const override;
+  [[nodiscard]] bool interrupt() const override { return interrupt_ != 0; }
+  [[nodiscard]] uint64_t cycle() const override { return cycle_; }
+  uint64_t advance(uint64_t until) override;
+  [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override;
+  [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override;
+  void set_observer(CoreObserver* observer) override { observer_ = observer; }
+
+  [[nodiscard]] const golden::CoreState& state() const { return state_; }
+
+ private:
+  enum class IssueState : uint8_t { kCheck, kWait, kIssue, kRefused };
+  enum class QueueState : uint8_t { kBusy, kWaiting, kBlocked, kEmpty };  // order of the counters
+  struct Queue {
+    std::deque<spec::Command> commands;
+    IssueState issue = IssueState::kCheck;
+    QueueState state = QueueState::kEmpty;
+    uint64_t retired = 0;
+  };
+  /// What remains of a unit's commands until they have posted.
+  struct Lane {
+    std::deque<spec::Command> held;
+    size_t done = 0;  // of those, finished and not retired
+    bool faulted = false;
+  };
+  struct SyncUnit {
+    bool active = false, fence = false;
+  };
+  struct Pending {
+    bool is_push;
+    unsigned queue;
+    uint32_t offset;
+    uint64_t value;
+    spec::Command command;
+  };
+  struct CapturedFault {
+    golden::Fault fault;
+    unsigned unit, queue;
+    uint16_t tag;
+    uint64_t cycle;
+    bool of_header;  // found by a queue's header check
+  };
+  // Counters of a queue: one a state, then the commands retired.
+  static constexpr size_t kQueueStates = 4, kQueueCounters = 5;
+
+  /// What the registers say at the start of a cycle; the steps below change them.
+  struct CycleView {
+    std::array<bool, WEFT_CORE_UNITS> working{};
+    uint32_t finished = 0;  // bit per unit: a command may retire
+    uint32_t full = 0;      // bit per unit: no room for another command's posts
+    bool any_working = false, mxu_ready = false, sync_ready = false;
+  };
+
+  // One cycle; the parts in the order of their calls. moved_: registers changed, so the next cycle is looked at too.
+  void step();
+  void look();
+  void grant_waits();
+  void retire();
+  void step_units();
+  void issue(unsigned queue);
+  void take(unsigned queue);
+  void start(unsigned unit);
+  void apply_pending();
+  void watch();
+  void capture_faults();
+
+  void raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header = false);
+  void raise_hang();
+  void count_queues(uint64_t cycles);
+  void settle_queue_states();
+  [[nodiscard]] uint64_t next_event() const;
+  [[nodiscard]] uint64_t watchdog_cycle() const;
+  [[nodiscard]] bool unit_active(unsigned unit) const;
+  [[nodiscard]] bool unit_working(unsigned unit) const {
+    return (unit_active(unit) || !lanes_[unit].held.empty()) && !lanes_[unit].faulted;
+  }
+  [[nodiscard]] bool queue_active(unsigned queue) const;
+  [[nodiscard]] bool working() const;
+  [[nodiscard]] bool in_reset() const { return cycle_ < reset_until_; }
+
+  // Registers (fast_core_registers.cpp)
+  void apply_write(uint32_t offset, uint64_t value);
+  void write_segment(uint32_t offset, uint64_t value);
+  [[nodiscard]] uint64_t read_segment(uint32_t offset) const;
+  [[nodiscard]] uint64_t read_control(uint32_t offset) const;
+  void settle_counters(uint64_t cycle);
+  void core_reset();
+
+  const FastTiming timing_;
+  golden::CoreState state_;
+  fast::Counters counters_{}, snapshot_{};
+  fast::MxuUnit mxu_;
+  fast::VpuUnit vpu_;
+  fast::VmemTraffic vmem_;
+  fast::DmaDirection dma_in_, dma_out_;
+  SyncUnit sync_;
+  std::array<Queue, WEFT_CORE_QUEUES> queues_;
+  std::array<Lane, WEFT_CORE_UNITS> lanes_;
+  std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{};
+  fast::Semaphores semaphores_;
+  fast::RoundRobin wait_turn_, retire_turn_;
+  std::deque<Pending> pending_;
+  CoreObserver* observer_ = nullptr;
+
+  uint64_t cycle_ = 0;
+  uint64_t reset_until_ = 0;
+  bool reset_pending_ = false;  // CONTROL bit 0 waits for its cycle
+  bool stop_ = false;           // a fault was captured
+  bool worked_ = false;         // a cycle ago: the idle interrupt
+  uint64_t last_progress_ = 0;
+
+  // Of the cycle being stepped.
+  CycleView now_;
+  bool moved_ = false;
+  bool reset_now_ = false, clear_counters_ = false, clear_fault_count_ = false;
+  uint32_t waits_granted_ = 0, queues_taken_ = 0;  // a bit per queue
+  std::deque<CapturedFault> raised_;
+  uint64_t interrupt_set_ = 0, interrupt_clear_ = 0;
+
+  uint64_t interrupt_ = 0;
+  uint64_t queue_low_ = 0;
+  uint64_t watchdog_limit_ = WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
+  std::optional<uint64_t> first_accept_;
+  uint64_t last_retire_ = 0;
+  std::optional<CapturedFault> fault_;
+  uint64_t fault_count_ = 0;
+};
+
+}  // namespace weft::core

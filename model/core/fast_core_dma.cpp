@@ -1,0 +1,335 @@
+/// The DMA channels of the fast core: the stages of rtl/dma, last one first, so that each sees the registers of its
+/// cycle.
+#include "model/core/fast_core_dma.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weft::core::fast {
+
+BeatWalk::BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes)
+    : command_(command),
+      bus_(out ? golden::dma_destination(command) : golden::dma_source(command)),
+      vmem_(out ? golden::dma_source(command) : golden::dma_destination(command)),
+      base_(segment.base),
+      space_(segment.space),
+      beat_bytes_(beat_bytes),
+      valid_(true) {}
+
+BeatWalk::Beat BeatWalk::beat() const {
+  const auto at = [&](const golden::DmaSide& s) {
+    return static_cast<uint64_t>(s.offset + i1_ * s.stride1 + i2_ * s.stride2 + i3_ * s.stride3 + in_run_);
+  };
+  const uint32_t bytes = std::min(beat_bytes_, command_.size0 - in_run_);
+  const bool last = in_run_ + bytes == command_.size0 && i1_ + 1 == command_.size1 && i2_ + 1 == command_.size2 &&
+                    i3_ + 1 == command_.size3;
+  return {base_ + at(bus_), at(vmem_), bytes, last};
+}
+
+void BeatWalk::advance() {
+  in_run_ += std::min(beat_bytes_, command_.size0 - in_run_);
+  if (in_run_ < command_.size0) return;
+  in_run_ = 0;
+  if (++i1_ < command_.size1) return;
+  i1_ = 0;
+  if (++i2_ < command_.size2) return;
+  i2_ = 0;
+  if (++i3_ < command_.size3) return;
+  valid_ = false;
+}
+
+void DmaDirection::take(unsigned channel, const spec::Command& command, uint64_t cycle) {
+  DmaChannel& ch = channels_[channel];
+  ch.checking = command;
+  ch.verdict_cycle = cycle + timing_.dma_check;
+  ch.verdict = golden::check_unit(command, queue_, state_.chip(), state_.segments());
+  ch.held++;
+  moved_ = true;
+}
+
+std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
+  std::array<UnitOutcome, 2> now;
+  std::array<uint32_t, 2> held{};
+  std::array<bool, 2> able{};
+  moved_ = progressed_ = false;
+  for (unsigned i = 0; i < 2; i++) {
+    DmaChannel& ch = channels_[i];
+    now[i] = ch.next;
+    ch.next = {};
+    held[i] = ch.held;
+    able[i] = !ch.dead && ch.held < timing_.dma_held && !ch.refused(cycle);
+    if (now[i].done || now[i].fault.valid) moved_ = true;
+    if (ch.refused(cycle) && ch.held == 1 && !ch.dead) {
+      ch.next.fault = {true, *ch.verdict, spec::decode_header(*ch.checking).tag};
+      ch.dead = true;
+      moved_ = true;
+    }
+  }
+  if (held[0] + held[1] != 0 || request_.valid || write_.valid || reading_.valid) {
+    if (out()) {
+      step_out(cycle);
+    } else {
+      step_in(cycle);
+    }
+    load_jobs(cycle);
+  }
+  for (unsigned i = 0; i < 2; i++) able[i] = able[i] && !channels_[i].checking;
+  ready_ = able[0] && (!able[1] || held[0] <= held[1]) ? 0 : able[1] ? 1 : -1;
+  return now;
+}
+
+int DmaDirection::pick_front(const std::array<bool, 2>& valid, unsigned last) const {
+  if (valid[0] && valid[1]) return last == 0 ? 1 : 0;
+  return valid[0] ? 0 : valid[1] ? 1 : -1;
+}
+
+int DmaDirection::earliest_answer(uint64_t cycle) const {
+  int best = -1;
+  for (int i = 0; i < 2; i++) {
+    const auto& answers = channels_[static_cast<size_t>(i)].answers;
+    if (answers.empty() || answers.front().cycle > cycle) continue;
+    if (best >= 0) {
+      const auto& other = channels_[static_cast<size_t>(best)].answers.front();
+      if (std::pair(answers.front().cycle, answers.front().sequence) > std::pair(other.cycle, other.sequence)) continue;
+    }
+    best = i;
+  }
+  return best;
+}
+
+void DmaDirection::retire(unsigned channel) {
+  channels_[channel].held--;
+  channels_[channel].next.done = true;
+  moved_ = true;
+}
+
+/// The back goes on by one beat; an error kills the channel. `asked`: the beat was outstanding.
+void DmaDirection::answer_taken(unsigned channel, bool error, bool asked) {
+  DmaChannel& ch = channels_[channel];
+  if (asked) ch.outstanding--;
+  if (error) {
+    ch.next.fault = {true, {WEFT_FAULT_DMA_BUS, ch.back.beat().bus}, ch.back.command().header.tag};
+    ch.dead = true;
+  }
+  ch.back.advance();
+  moved_ = true;
+}
+
+void DmaDirection::write_vmem(const VmemWrite& write) {
+  std::byte* to = state_.vmem().data() + write.beat.vmem;
+  if (write.fill) {
+    for (uint32_t i = 0; i < write.beat.bytes; i += sizeof write.pattern)
+      std::memcpy(to + i, &write.pattern, sizeof write.pattern);
+  } else {
+    std::memcpy(to, slots_.data() + write.slot * beat_bytes(), write.beat.bytes);
+  }
+}
+
+/// VMEM serves the others first, but not for ever. A refused access is repeated in the next cycle.
+bool DmaDirection::vmem_granted(const BeatWalk::Beat& beat, uint32_t taken, weft_counter granted,
+                                weft_counter refused) {
+  const uint32_t word = state_.chip().word_bytes;
+  moved_ = true;
+  if ((vmem_.banks(beat.vmem / word, (beat.bytes + word - 1) / word) & taken) != 0 &&
+      refused_ < timing_.vmem_starve_limit) {
+    refused_++;
+    counters_[refused]++;
+    return false;
+  }
+  refused_ = 0;
+  counters_[granted]++;
+  progressed_ = true;
+  return true;
+}
+
+void DmaDirection::accept_read(uint64_t cycle) {
+  const size_t slots = 2 * (size_t{outstanding_limit()} + 2);
+  if (slots_.empty()) slots_.resize(slots * beat_bytes());
+  const size_t slot = next_slot_;
+  next_slot_ = (next_slot_ + 1) % slots;
+  const BeatWalk::Beat& beat = request_.beat;
+  const bool ok = bus_.read(request_.space, beat.bus, std::span(slots_).subspan(slot * beat_bytes(), beat.bytes));
+  const uint64_t there = std::max(bus_.schedule_read(request_.space, beat.bytes, cycle), cycle + 1);
+  channels_[request_.channel].answers.push_back({there, sequence_++, !ok, slot});
+  counters_[WEFT_COUNTER_DMA_READ_BYTES] += beat.bytes;
+  counters_[WEFT_COUNTER_DMA_READ_BEATS]++;
+}
+
+void DmaDirection::step_in(uint64_t cycle) {
+  // VMEM takes the beat of its register.
+  if (write_.valid && vmem_granted(write_.beat, vmem_.write_banks(cycle), WEFT_COUNTER_VMEM_GRANTS_DMA_WRITE,
+                                   WEFT_COUNTER_VMEM_CONFLICTS_DMA_WRITE)) {
+    write_vmem(write_);
+    write_.valid = false;
+    if (write_.beat.last) retire(write_.channel);
+  }
+  // Answers of memory and patterns of fills share the register.
+  const std::array<bool, 2> asking = {
+      channels_[0].front.valid() && !channels_[0].dead && channels_[0].outstanding < outstanding_limit(),
+      channels_[1].front.valid() && !channels_[1].dead && channels_[1].outstanding < outstanding_limit()};
+  if (offered_ < 0) offered_ = earliest_answer(cycle);
+  const bool drop = offered_ >= 0 && channels_[static_cast<size_t>(offered_)].dead;
+  std::array<bool, 2> offer{};
+  for (unsigned i = 0; i < 2; i++) {
+    const DmaChannel& ch = channels_[i];
+    offer[i] = ch.back.valid() && !ch.dead && (ch.back.fill() || offered_ == static_cast<int>(i));
+  }
+  const int pick = write_.valid ? -1 : pick_front(offer, wrote_last_);
+  if (pick >= 0) {
+    const auto i = static_cast<unsigned>(pick);
+    DmaChannel& ch = channels_[i];
+    const bool fill = ch.back.fill();
+    const DmaChannel::Answer answer = fill ? DmaChannel::Answer{} : ch.answers.front();
+    if (!answer.error)
+      write_ = {true, i, ch.back.beat(), fill, static_cast<uint32_t>(ch.back.command().src_off), answer.slot};
+    answer_taken(i, answer.error, !fill);
+    wrote_last_ = i;
+    progressed_ = true;
+    if (!fill) {
+      ch.answers.pop_front();
+      offered_ = -1;
+    }
+  }
+  if (drop && offered_ >= 0) {
+    channels_[static_cast<size_t>(offered_)].answers.pop_front();
+    offered_ = -1;
+    moved_ = true;
+  }
+  // Memory takes the request of its register, and the fronts fill it again.
+  if (request_.valid) {
+    if (!memory_ready_) {
+      counters_[WEFT_COUNTER_DMA_READ_STALLS]++;
+    } else {
+      accept_read(cycle);
+      request_.valid = false;
+      progressed_ = true;
+    }
+    moved_ = true;
+  }
+  const int ask = request_.valid ? -1 : pick_front(asking, asked_last_);
+  if (ask >= 0) {
+    const auto i = static_cast<unsigned>(ask);
+    DmaChannel& ch = channels_[i];
+    request_ = {true, i, ch.front.beat(), ch.front.space(), false, 0};
+    ch.front.advance();
+    ch.outstanding++;
+    asked_last_ = i;
+    moved_ = true;
+  }
+}
+
+void DmaDirection::accept_write(uint64_t cycle) {
+  const BeatWalk::Beat& beat = request_.beat;
+  bool ok;
+  if (request_.fill) {
+    std::vector<std::byte> data(beat.bytes);
+    for (uint32_t i = 0; i < beat.bytes; i += sizeof request_.pattern)
+      std::memcpy(data.data() + i, &request_.pattern, sizeof request_.pattern);
+    ok = bus_.write(request_.space, beat.bus, data);
+  } else {
+    ok = bus_.write(request_.space, beat.bus, state_.vmem().subspan(beat.vmem, beat.bytes));
+  }
+  const uint64_t visible = std::max(bus_.schedule_write(request_.space, beat.bytes, cycle), cycle + 1);
+  channels_[request_.channel].answers.push_back({visible, sequence_++, !ok, 0});
+  counters_[WEFT_COUNTER_DMA_WRITE_BYTES] += beat.bytes;
+  counters_[WEFT_COUNTER_DMA_WRITE_BEATS]++;
+}
+
+void DmaDirection::step_out(uint64_t cycle) {
+  const std::array<bool, 2> asking = {
+      channels_[0].front.valid() && !channels_[0].dead && channels_[0].outstanding < outstanding_limit(),
+      channels_[1].front.valid() && !channels_[1].dead && channels_[1].outstanding < outstanding_limit()};
+  // One acknowledgement a cycle; those of a dead channel fall on the floor.
+  if (const int acknowledged = earliest_answer(cycle); acknowledged >= 0) {
+    const auto i = static_cast<unsigned>(acknowledged);
+    DmaChannel& ch = channels_[i];
+    const bool error = ch.answers.front().error;
+    ch.answers.pop_front();
+    moved_ = progressed_ = true;
+    if (!ch.dead && ch.back.valid()) {
+      const bool last = ch.back.beat().last;
+      answer_taken(i, error, true);
+      if (last && !error) retire(i);
+    }
+  }
+  // Memory takes the write of its register.
+  const bool room = skid_.size() + (reading_.valid ? 1 : 0) < 2;
+  if (request_.valid) {
+    if (!memory_ready_) {
+      counters_[WEFT_COUNTER_DMA_WRITE_STALLS]++;
+    } else {
+      accept_write(cycle);
+      request_.valid = false;
+      progressed_ = true;
+    }
+    moved_ = true;
+  }
+  // The register is filled from the skid, else straight from the read.
+  if (reading_.valid) {
+    skid_.push_back(reading_);
+    reading_.valid = false;
+    moved_ = true;
+  }
+  if (!request_.valid && !skid_.empty()) {
+    request_ = skid_.front();
+    skid_.pop_front();
+  }
+  // A beat is read from VMEM.
+  const int ask = room ? pick_front(asking, asked_last_) : -1;
+  if (ask >= 0) {
+    const auto i = static_cast<unsigned>(ask);
+    DmaChannel& ch = channels_[i];
+    const bool fill = ch.front.fill();
+    if (!fill && !vmem_granted(ch.front.beat(), vmem_.read_banks(cycle), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
+                               WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ))
+      return;
+    reading_ = {true, i, ch.front.beat(), ch.front.space(), fill, static_cast<uint32_t>(ch.front.command().src_off)};
+    ch.front.advance();
+    ch.outstanding++;
+    asked_last_ = i;
+    moved_ = progressed_ = true;
+  }
+}
+
+/// Backs take the next job, and checked commands become jobs.
+void DmaDirection::load_jobs(uint64_t cycle) {
+  for (DmaChannel& ch : channels_) {
+    if (!ch.back.valid() && !ch.jobs.empty()) {
+      ch.back = ch.jobs.front();
+      ch.jobs.pop_front();
+      moved_ = true;
+    }
+    if (!ch.checking || cycle < ch.verdict_cycle || ch.verdict || ch.dead) continue;
+    const auto command = spec::decode_dma(*ch.checking);
+    const bool skips_front = !out() && command.header.opcode == WEFT_OPCODE_FILL;
+    if (!skips_front && ch.front.valid()) continue;
+    const BeatWalk walk(command, out(), state_.segments()[out() ? command.dst_seg : command.src_seg], beat_bytes());
+    if (!skips_front) ch.front = walk;
+    ch.jobs.push_back(walk);
+    ch.checking.reset();
+    moved_ = true;
+  }
+}
+
+uint64_t DmaDirection::next_event(uint64_t cycle) const {
+  uint64_t next = kNever;
+  for (const DmaChannel& ch : channels_) {
+    if (!ch.answers.empty()) next = std::min(next, std::max(ch.answers.front().cycle, cycle + 1));
+    if (ch.checking && ch.verdict_cycle > cycle) next = std::min(next, ch.verdict_cycle);
+  }
+  return next;
+}
+
+void DmaDirection::reset() {
+  for (DmaChannel& ch : channels_) ch = {};
+  request_ = {};
+  reading_ = {};
+  write_ = {};
+  skid_.clear();
+  refused_ = 0;
+  offered_ = -1;
+  asked_last_ = wrote_last_ = 1;
+  ready_ = -1;
+}
+
+}  // namespace weft::core::fast

@@ -1,0 +1,144 @@
+/// The four DMA channels, beat by beat, with the registers of rtl/dma between their stages.
+#pragma once
+#include <array>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "model/core/fast_core_timing.hpp"
+#include "model/core/fast_core_unit.hpp"
+#include "model/core/fast_core_vmem.hpp"
+#include "model/golden/dma_runs.hpp"
+
+namespace weft::core::fast {
+
+/// A command that has passed its checks, seen as beats: walks its runs, each cut into beats of up to one port's width.
+class BeatWalk {
+ public:
+  struct Beat {
+    uint64_t bus;   ///< address in the memory's space
+    uint64_t vmem;  ///< byte address
+    uint32_t bytes;
+    bool last;  ///< of the command
+  };
+  BeatWalk() = default;
+  BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes);
+
+  [[nodiscard]] bool valid() const { return valid_; }
+  [[nodiscard]] Beat beat() const;
+  void advance();
+  void clear() { valid_ = false; }
+  [[nodiscard]] bool fill() const { return command_.header.opcode == WEFT_OPCODE_FILL; }
+  [[nodiscard]] weft_address_space space() const { return space_; }
+  [[nodiscard]] const spec::DmaCommand& command() const { return command_; }
+
+ private:
+  spec::DmaCommand command_;
+  golden::DmaSide bus_{}, vmem_{};
+  uint64_t base_ = 0;
+  weft_address_space space_ = WEFT_ADDRESS_SPACE_NONE;
+  uint32_t beat_bytes_ = 0, in_run_ = 0;
+  int64_t i1_ = 0, i2_ = 0, i3_ = 0;
+  bool valid_ = false;
+};
+
+/// What both directions share: taking, checking and retiring the commands of one channel.
+struct DmaChannel {
+  std::optional<spec::Command> checking;
+  uint64_t verdict_cycle = 0;
+  std::optional<golden::Fault> verdict;
+  BeatWalk front, back;
+  std::deque<BeatWalk> jobs;  // checked, the back has not begun
+  struct Answer {
+    uint64_t cycle, sequence;
+    bool error;
+    size_t slot;
+  };
+  std::deque<Answer> answers;  // of memory, in request order
+  uint32_t held = 0, outstanding = 0;
+  bool dead = false;
+  UnitOutcome next;  // outputs of the next cycle
+
+  [[nodiscard]] bool refused(uint64_t cycle) const { return checking && verdict && cycle >= verdict_cycle; }
+};
+
+/// Two channels of one direction and the ports that they share. step() does one cycle; nothing else moves time.
+class DmaDirection {
+ public:
+  DmaDirection(golden::CoreState& state, MemoryBus& bus, VmemTraffic& vmem, const FastTiming& timing,
+               Counters& counters, unsigned queue)
+      : state_(state), bus_(bus), vmem_(vmem), timing_(timing), counters_(counters), queue_(queue) {}
+
+  /// Asks memory whether it would take this cycle's request: for both directions, before either of them steps.
+  void look(uint64_t cycle) { memory_ready_ = request_.valid && !bus_.congested(request_.space, cycle); }
+  /// One cycle of both channels, after look() and before ready().
+  std::array<UnitOutcome, 2> step(uint64_t cycle);
+  /// The channel that would take a command in the cycle just stepped, or -1.
+  [[nodiscard]] int ready() const { return ready_; }
+  void take(unsigned channel, const spec::Command& command, uint64_t cycle);
+  [[nodiscard]] bool active(unsigned channel) const { return channels_[channel].held != 0; }
+  /// Something moved in the last step, so the next cycle is of interest.
+  [[nodiscard]] bool moved() const { return moved_; }
+  /// A request, an answer, a beat: what the watchdog takes for progress.
+  [[nodiscard]] bool progressed() const { return progressed_; }
+  [[nodiscard]] uint64_t next_event(uint64_t cycle) const;
+  void reset();
+
+ private:
+  struct Request {
+    bool valid = false;
+    unsigned channel = 0;
+    BeatWalk::Beat beat{};
+    weft_address_space space = WEFT_ADDRESS_SPACE_NONE;
+    bool fill = false;
+    uint32_t pattern = 0;
+  };
+  struct VmemWrite {
+    bool valid = false;
+    unsigned channel = 0;
+    BeatWalk::Beat beat{};
+    bool fill = false;
+    uint32_t pattern = 0;
+    size_t slot = 0;
+  };
+
+  [[nodiscard]] bool out() const { return queue_ == WEFT_QUEUE_DMA_OUT; }
+  [[nodiscard]] uint32_t beat_bytes() const { return state_.chip().dma_words * state_.chip().word_bytes; }
+  [[nodiscard]] uint32_t outstanding_limit() const {
+    return out() ? WEFT_CORE_DMA_OUTSTANDING_WRITES : WEFT_CORE_DMA_OUTSTANDING_BEATS;
+  }
+  [[nodiscard]] int earliest_answer(uint64_t cycle) const;
+  void step_in(uint64_t cycle);
+  void step_out(uint64_t cycle);
+  void load_jobs(uint64_t cycle);
+  bool vmem_granted(const BeatWalk::Beat& beat, uint32_t taken, weft_counter granted, weft_counter refused);
+  void write_vmem(const VmemWrite& write);
+  void answer_taken(unsigned channel, bool error, bool asked);
+  void retire(unsigned channel);
+  void accept_read(uint64_t cycle);
+  void accept_write(uint64_t cycle);
+  int pick_front(const std::array<bool, 2>& valid, unsigned last) const;
+
+  golden::CoreState& state_;
+  MemoryBus& bus_;
+  VmemTraffic& vmem_;
+  const FastTiming& timing_;
+  Counters& counters_;
+  const unsigned queue_;
+  std::array<DmaChannel, 2> channels_;
+  uint64_t sequence_ = 0;
+  unsigned asked_last_ = 1, wrote_last_ = 1;
+  Request request_;  // the register towards memory
+  bool memory_ready_ = false;
+  std::deque<Request> skid_;  // dma_out: beats read behind a refused write
+  Request reading_;           // dma_out: the beat whose VMEM data come next cycle
+  VmemWrite write_;           // dma_in: the register towards VMEM
+  uint32_t refused_ = 0;      // VMEM's refusals in a row
+  int offered_ = -1;
+  std::vector<std::byte> slots_;  // data of answers, a ring
+  size_t next_slot_ = 0;
+  int ready_ = -1;
+  bool moved_ = false, progressed_ = false;
+};
+
+}  // namespace weft::core::fast

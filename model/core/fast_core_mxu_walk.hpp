@@ -1,0 +1,73 @@
+/// The MXU's fetch and issue, cycle by cycle: which words it reads, which rows enter, and why not.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "model/core/fast_core_timing.hpp"
+#include "model/golden/check.hpp"
+
+namespace weft::core::fast {
+
+/// Reasons in the order of the MXU's counters, which are one of each in a cycle.
+enum class MxuState : uint8_t { kBusy, kWeightWait, kAccWait, kVmemWait, kDrain, kIdle };
+
+/// rtl/mxu without data: two walks over the words of x and of weights, a FIFO of four words behind each, and the rules
+/// of issue. Copies are independent: a copy runs ahead to find out when a command will be done. Nothing but VMEM's
+/// choice between x and weights (x first) delays a walk here; other readers come after both.
+class MxuWalk {
+ public:
+  MxuWalk(const spec::Chip& chip, const FastTiming& timing);
+
+  /// What one cycle was.
+  struct Cycle {
+    MxuState state = MxuState::kIdle;
+    uint32_t banks = 0;  ///< of VMEM, a bit each, that x and weights read
+    bool x_read = false, w_read = false, w_refused = false;
+    bool command_done = false;  ///< the last row of the oldest command entered
+  };
+
+  void add(const spec::MxuCommand& command, uint64_t taken);
+  /// Simulates the next cycle.
+  Cycle step();
+  /// The next cycle to be simulated.
+  [[nodiscard]] uint64_t cycle() const { return cycle_; }
+  /// No rows are left: until the next command every cycle is drain or idle, and skip_to() may be used.
+  [[nodiscard]] bool exhausted() const { return jobs_.empty(); }
+  void skip_to(uint64_t cycle) { cycle_ = cycle; }
+
+ private:
+  struct Job {
+    spec::MxuCommand command;
+    golden::MatmulTiles tiles;
+    uint64_t taken;
+  };
+  /// A place in the sequence of jobs, tiles, and rows or words. Jobs are counted from power-up.
+  struct Place {
+    uint64_t job = 0, tile = 0;
+    uint32_t index = 0;
+  };
+  [[nodiscard]] const Job& job(const Place& p) const { return jobs_[p.job - first_job_]; }
+  [[nodiscard]] bool exists(const Place& p) const { return p.job < first_job_ + jobs_.size(); }
+  [[nodiscard]] bool visible(const Place& p) const;
+  [[nodiscard]] uint32_t words(const Place& p) const;
+  void next_row(Place& p) const;
+  void next_word(Place& p) const;
+  [[nodiscard]] uint32_t x_bank() const;
+  [[nodiscard]] uint32_t w_bank() const;
+  void fetch(bool row_taken, bool word_taken, Cycle& out);
+
+  spec::Chip chip_;
+  uint32_t request_delay_;  // command taken to its first words asked for
+  std::deque<Job> jobs_;    // their rows have not all entered
+  uint64_t first_job_ = 0;
+  Place x_next_, w_next_;               // to be read
+  Place x_head_, w_head_;               // to enter
+  uint32_t x_count_ = 0, w_count_ = 0;  // words in the FIFOs
+  bool x_pending_ = false, w_pending_ = false;
+  bool shadow_busy_ = false, shadow_ready_ = false, tile_start_ = true, int8_ = false;
+  uint64_t last_row_ = 0;             // cycle after the last row entered; 0: none
+  std::vector<uint64_t> last_write_;  // by ACC row: cycle after the row that writes it entered
+  uint64_t cycle_ = 0;
+};
+
+}  // namespace weft::core::fast

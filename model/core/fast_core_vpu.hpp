@@ -1,0 +1,51 @@
+/// The VPU's timeline: one command executes, the next stands checked; one row a cycle.
+#pragma once
+#include <deque>
+
+#include "model/core/fast_core_timing.hpp"
+#include "model/core/fast_core_unit.hpp"
+
+namespace weft::core::fast {
+
+/// A command's times are known when it is taken: nothing that happens later changes them. Data move when it is done.
+class VpuUnit {
+ public:
+  VpuUnit(golden::CoreState& state, const FastTiming& timing, Counters& counters)
+      : state_(state), timing_(timing), counters_(counters) {}
+
+  /// Another command may be taken in `cycle`.
+  [[nodiscard]] bool ready(uint64_t cycle) const { return !refusing_ && cycle >= slot_free_; }
+  void take(const spec::Command& command, uint64_t cycle);
+  UnitOutcome step(uint64_t cycle);
+  [[nodiscard]] bool active() const { return !running_.empty() || refusing_; }
+  /// First cycle from which step() has something to say, or ready() changes; kNever: none.
+  [[nodiscard]] uint64_t next_event(uint64_t cycle) const;
+  /// Last cycle in which a row was or will be moved.
+  [[nodiscard]] uint64_t last_progress() const { return last_write_; }
+  /// Banks of VMEM that operands are read from, results are written to, in `cycle`.
+  [[nodiscard]] uint32_t read_banks(uint64_t cycle) const;
+  [[nodiscard]] uint32_t write_banks(uint64_t cycle) const;
+  /// Counts the states of cycles from the last call's to `cycle`, exclusive.
+  void account(uint64_t cycle);
+  void reset(uint64_t cycle);
+
+ private:
+  struct Running {
+    spec::Command command;
+    spec::VpuCommand body;
+    uint64_t start, rows, last_write;
+  };
+  golden::CoreState& state_;
+  const FastTiming& timing_;
+  Counters& counters_;
+  std::deque<Running> running_;  // taken and not done
+  std::deque<Running> counted_;  // their rows are not all counted
+  uint64_t slot_free_ = 0;       // first cycle in which the slot takes a command
+  uint64_t last_write_ = 0;
+  bool refusing_ = false;
+  uint64_t refuse_cycle_ = kNever;
+  UnitFault refusal_;
+  uint64_t accounted_ = 0;
+};
+
+}  // namespace weft::core::fast

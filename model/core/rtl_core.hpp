@@ -1,0 +1,87 @@
+/// The tensor core as its Verilated RTL.
+#pragma once
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "model/core/rtl_memory.hpp"
+#include "model/core/tensor_core.hpp"
+
+namespace weft::core {
+
+/// The queue that feeds a unit (spec/commands.toml).
+[[nodiscard]] constexpr unsigned queue_of_unit(unsigned unit) {
+  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_DMA_OUT,
+                                                          WEFT_QUEUE_MXU, WEFT_QUEUE_VPU, WEFT_QUEUE_SYNC};
+  return kQueues[unit];
+}
+
+/// What follows an RtlCore more closely than a CoreObserver can: the lockstep core.
+class RtlTap : public MemoryTap {
+ public:
+  /// A register write, other than that of a core reset, is clocked into the core.
+  virtual void csr_written(uint32_t offset, uint64_t value) = 0;
+  /// From this cycle on the core is held in reset; nothing that was started will retire.
+  virtual void core_reset() = 0;
+};
+
+/// Drives a Verilated weft_core clock by clock; this class holds all that does not depend on the preset.
+///
+/// One owner, one thread; nothing blocks but the computation. Register writes and pushes are clocked in one a cycle in the
+/// order of the calls: the first one takes effect in the next cycle, as TensorCore says. Data of a memory access
+/// move when the core's request is accepted. Answers still outstanding at a core reset are dropped.
+class RtlCore : public TensorCore {
+ public:
+  RtlCore(const spec::Chip& chip, MemoryBus& bus) : chip_(chip), memory_(bus) {}
+
+  [[nodiscard]] bool push(unsigned queue, const spec::Command& command) override;
+  void write_csr(uint32_t offset, uint64_t value) override;
+  [[nodiscard]] uint64_t cycle() const override { return cycle_; }
+  void set_observer(CoreObserver* observer) override { observer_ = observer; }
+
+  [[nodiscard]] const spec::Chip& chip() const { return chip_; }
+  /// At most one; nullptr removes it.
+  void set_tap(RtlTap* tap) {
+    tap_ = tap;
+    memory_.set_tap(tap);
+  }
+  /// Commands that a unit has taken and not retired, oldest first.
+  [[nodiscard]] const std::deque<spec::Command>& started(unsigned unit) const { return started_[unit]; }
+
+ protected:
+  /// A register write or a push that waits for its clock edge.
+  struct Pending {
+    bool is_push;
+    unsigned queue;
+    uint32_t offset;
+    uint64_t value;
+    spec::Command command;
+  };
+  void command_accepted(const Pending& push);
+  void csr_clocked(const Pending& write);
+  /// After the edge that took the write of CONTROL.
+  void core_was_reset();
+  void command_events(uint32_t start, uint32_t retire);
+
+  const spec::Chip chip_;
+  RtlMemory memory_;
+  uint64_t cycle_ = 0;
+  uint64_t idle_credit_ = 0;   // cycles skipped since the last edge
+  std::deque<Pending> pending_;
+  CoreObserver* observer_ = nullptr;
+  RtlTap* tap_ = nullptr;
+  bool reset_clocked_ = false;   // by this cycle's edge
+
+ private:
+  std::array<std::deque<spec::Command>, WEFT_CORE_QUEUES> queued_;
+  std::array<std::deque<spec::Command>, WEFT_CORE_UNITS> started_;
+  std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{};
+  uint64_t reset_until_ = 0;   // the core is held in reset before this cycle
+  bool reset_pending_ = false;
+};
+
+/// Makes the Verilated core of a preset. nullptr and a message in `error` if the preset was not built or the wave file does not open.
+[[nodiscard]] std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error);
+
+}  // namespace weft::core

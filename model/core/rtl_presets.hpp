@@ -1,0 +1,15 @@
+/// One maker for each preset whose RTL is Verilated; private to model/core. rtl_core_<preset>.cpp holds it.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "model/core/rtl_core.hpp"
+
+namespace weft::core {
+
+using RtlCoreMaker = std::unique_ptr<RtlCore>(const spec::Chip&, MemoryBus&, const CoreOptions&, std::string& error);
+RtlCoreMaker make_rtl_core_nano;
+RtlCoreMaker make_rtl_core_small;
+RtlCoreMaker make_rtl_core_v5e_1mxu;
+
+}  // namespace weft::core

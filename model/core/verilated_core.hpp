@@ -1,0 +1,193 @@
+/// RtlCore over one Verilated class; included only by rtl_core_<preset>.cpp.
+#pragma once
+#include <verilated.h>
+#include <verilated_fst_c.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "model/core/rtl_core.hpp"
+
+namespace weft::core {
+
+/// `Model` is V<target> of rtl/CMakeLists.txt. The file that instantiates it includes the header of the model's root too, for the memories.
+/// A cycle is two evaluations: the inputs of the cycle settle with the clock low, then the clock rises.
+template <typename Model>
+class VerilatedCore final : public RtlCore {
+ public:
+  VerilatedCore(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options)
+      : RtlCore(chip, bus), options_(options), model_(std::make_unique<Model>(&context_, "weft_core")) {
+    power_up();
+  }
+  ~VerilatedCore() override {
+    if (wave_) wave_->close();
+    model_->final();
+  }
+
+  /// Opens the wave file. False: it does not open.
+  [[nodiscard]] bool open_wave() {
+    if (options_.wave_path.empty()) return true;
+    context_.traceEverOn(true);
+    wave_ = std::make_unique<VerilatedFstC>();
+    model_->trace(wave_.get(), 99);
+    wave_->open(options_.wave_path.c_str());
+    return wave_->isOpen();
+  }
+
+  [[nodiscard]] uint64_t read_csr(uint32_t offset) override {
+    if (offset >= WEFT_CSR_COUNTER + WEFT_CSR_COUNTER_STRIDE * 512) return 0;
+    model_->csr_valid_i = 1;
+    model_->csr_write_i = 0;
+    model_->csr_addr_i = static_cast<uint16_t>(offset);
+    model_->idle_credit_i = idle_credit_;
+    model_->eval();
+    model_->csr_valid_i = 0;
+    return model_->csr_rdata_o;
+  }
+  [[nodiscard]] bool busy() const override { return model_->busy_o != 0 || !pending_.empty(); }
+  [[nodiscard]] bool interrupt() const override { return model_->irq_o != 0; }
+
+  uint64_t advance(uint64_t until) override {
+    while (cycle_ < until) {
+      if (!busy()) {
+        idle_credit_ += until - cycle_;
+        cycle_ = until;
+        break;
+      }
+      const bool before = interrupt();
+      clock();
+      if (!before && interrupt()) break;
+    }
+    return cycle_;
+  }
+
+  [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override {
+    if (out.size() > chip_.vmem_bytes || byte_address > chip_.vmem_bytes - out.size()) return false;
+    // Words lie one after the other, the lowest byte first: the array is byte-linear, as VMEM is.
+    const auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
+    static_assert(sizeof(words) % sizeof(words[0]) == 0);
+    std::memcpy(out.data(), reinterpret_cast<const std::byte*>(&words[0]) + byte_address, out.size());
+    return true;
+  }
+  [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override {
+    if (row >= 2 * chip_.acc_bank_rows || out.size() != size_t{chip_.n} * 4) return false;
+    // Row r, lane j is element r N + j.
+    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
+    std::memcpy(out.data(), &accumulators[size_t{row} * chip_.n], out.size());
+    return true;
+  }
+
+ private:
+  void power_up() {
+    model_->clk_i = 0;
+    model_->rst_ni = 0;
+    for (unsigned i = 0; i < WEFT_CORE_CORE_RESET_CYCLES; i++) {
+      model_->eval();
+      model_->clk_i = 1;
+      model_->eval();
+      model_->clk_i = 0;
+    }
+    model_->rst_ni = 1;
+    model_->eval();
+  }
+
+  void drive_pending() {
+    model_->csr_valid_i = 0;
+    model_->cmd_valid_i = 0;
+    if (pending_.empty()) return;
+    // In order; a register write may go beside the push that follows it.
+    if (!pending_.front().is_push) {
+      const Pending& write = pending_.front();
+      model_->csr_valid_i = 1;
+      model_->csr_write_i = 1;
+      model_->csr_addr_i = static_cast<uint16_t>(write.offset);
+      model_->csr_wdata_i = write.value;
+      csr_clocked(write);
+      pending_.pop_front();
+    }
+    if (!pending_.empty() && pending_.front().is_push) {
+      const Pending& push = pending_.front();
+      model_->cmd_valid_i = 1;
+      model_->cmd_queue_i = static_cast<uint8_t>(push.queue);
+      std::memcpy(model_->cmd_i.data(), push.command.bytes.data(), WEFT_COMMAND_BYTES);
+      command_accepted(push);
+      pending_.pop_front();
+    }
+  }
+
+  void drive_memory() {
+    // The request was settled by the last edge; readiness looks at its space.
+    model_->mrd_ready_i = model_->mrd_valid_o && !memory_.congested(static_cast<weft_address_space>(model_->mrd_space_o), cycle_);
+    model_->mwr_ready_i = model_->mwr_valid_o && !memory_.congested(static_cast<weft_address_space>(model_->mwr_space_o), cycle_);
+    const int channel = memory_.answer_due(cycle_);
+    model_->mrsp_valid_i = channel >= 0;
+    if (channel >= 0) {
+      const auto& answer = memory_.answer(channel);
+      model_->mrsp_channel_i = static_cast<uint8_t>(channel);
+      model_->mrsp_error_i = answer.error;
+      std::memcpy(model_->mrsp_data_i.data(), answer.data.data(), answer.data.size());
+    }
+    bool error = false;
+    const int acknowledged = memory_.take_acknowledgement(cycle_, error);
+    model_->mack_valid_i = acknowledged >= 0;
+    if (acknowledged >= 0) {
+      model_->mack_channel_i = static_cast<uint8_t>(acknowledged);
+      model_->mack_error_i = error;
+    }
+    offered_ = channel;
+  }
+
+  void take_memory() {
+    if (offered_ >= 0 && model_->mrsp_ready_o) memory_.take_answer(offered_);
+    if (model_->mrd_valid_o && model_->mrd_ready_i) {
+      memory_.read(model_->mrd_channel_o, static_cast<weft_address_space>(model_->mrd_space_o), model_->mrd_addr_o,
+                   model_->mrd_bytes_o, cycle_);
+    }
+    if (model_->mwr_valid_o && model_->mwr_ready_i) {
+      const auto* data = reinterpret_cast<const std::byte*>(model_->mwr_data_o.data());
+      memory_.write(model_->mwr_channel_o, static_cast<weft_address_space>(model_->mwr_space_o), model_->mwr_addr_o,
+                    {data, model_->mwr_bytes_o}, cycle_);
+    }
+  }
+
+  void clock() {
+    drive_pending();
+    drive_memory();
+    model_->idle_credit_i = idle_credit_;
+    model_->clk_i = 0;
+    model_->eval();
+    dump(0);
+    take_memory();
+    if ((model_->start_o | model_->retire_o) != 0) command_events(model_->start_o, model_->retire_o);
+    model_->clk_i = 1;
+    model_->eval();
+    dump(1);
+    idle_credit_ = 0;
+    cycle_++;
+    if (reset_clocked_) core_was_reset();
+  }
+
+  void dump(unsigned phase) {
+    if (wave_ && cycle_ >= options_.wave_from_cycle && cycle_ <= options_.wave_to_cycle) wave_->dump(2 * cycle_ + phase);
+  }
+
+  const CoreOptions options_;
+  VerilatedContext context_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<VerilatedFstC> wave_;
+  int offered_ = -1;
+};
+
+template <typename Model>
+std::unique_ptr<RtlCore> make_verilated_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error) {
+  auto core = std::make_unique<VerilatedCore<Model>>(chip, bus, options);
+  if (!core->open_wave()) {
+    error = "cannot write the wave file '" + options.wave_path + "'";
+    return nullptr;
+  }
+  return core;
+}
+
+}  // namespace weft::core

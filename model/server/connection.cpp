@@ -1,0 +1,127 @@
+// Framing on a stream socket, with SCM_RIGHTS.
+#include "model/server/connection.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace weft::server {
+
+Connection::Received Connection::receive(Message& message) {
+  if (broken_) return Received::kClosed;
+  const auto result = [&](Fill fill) {
+    if (fill == Fill::kClosed) broken_ = true;
+    return fill == Fill::kClosed ? Received::kClosed : Received::kNothing;
+  };
+  if (header_got_ < sizeof header_) {
+    const Fill got = fill(std::as_writable_bytes(std::span(&header_, 1)), header_got_);
+    if (got != Fill::kFull) return result(got);
+    start_payload();
+  }
+  if (const Fill got = skip(); got != Fill::kFull) return result(got);
+  if (const Fill got = fill(payload_, payload_got_); got != Fill::kFull) return result(got);
+  message.header = header_;
+  message.payload = std::move(payload_);
+  message.fds = std::move(fds_);
+  message.error = error_;
+  payload_.clear();
+  fds_.clear();
+  header_got_ = payload_got_ = 0;
+  error_ = 0;
+  return Received::kMessage;
+}
+
+void Connection::start_payload() {
+  payload_got_ = 0;
+  payload_.clear();
+  if (header_.size < sizeof header_) {
+    error_ = EINVAL;
+  } else if (header_.size > kMaxMessageBytes) {
+    error_ = EMSGSIZE;
+    skip_bytes_ = header_.size - sizeof header_;
+  } else {
+    payload_.resize(header_.size - sizeof header_);
+  }
+}
+
+Connection::Fill Connection::skip() {
+  std::array<std::byte, 4096> discarded;
+  while (skip_bytes_ != 0) {
+    size_t got = 0;
+    const Fill result = fill(std::span(discarded).first(std::min<uint64_t>(skip_bytes_, discarded.size())), got);
+    skip_bytes_ -= got;
+    if (result != Fill::kFull) return result;
+  }
+  return Fill::kFull;
+}
+
+Connection::Fill Connection::fill(std::span<std::byte> place, size_t& got) {
+  while (got < place.size()) {
+    iovec piece{&place[got], place.size() - got};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxMessageFds * sizeof(int))> control;
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t bytes = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Fill::kNothing;
+    if (bytes <= 0) return Fill::kClosed;
+    take_fds(message);
+    got += static_cast<size_t>(bytes);
+  }
+  return Fill::kFull;
+}
+
+void Connection::take_fds(msghdr& message) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
+      FileDescriptor owned(fd);
+      if (fds_.size() < kMaxMessageFds) {
+        fds_.push_back(std::move(owned));
+      } else {
+        error_ = EMFILE;
+      }
+    }
+  }
+  if ((message.msg_flags & MSG_CTRUNC) != 0) error_ = EMFILE;
+}
+
+void Connection::reply(const Header& request, int error, std::span<const std::byte> payload) {
+  if ((request.flags & kFlagNoReply) != 0) return;
+  if (error != 0) payload = {};
+  const Header header{.message_id = request.message_id,
+                      .command = request.command,
+                      .size = static_cast<uint32_t>(sizeof(Header) + payload.size()),
+                      .flags = kTypeReply | (error != 0 ? kFlagError : 0),
+                      .error = static_cast<uint32_t>(error)};
+  if (!has_output()) {
+    output_.clear();
+    sent_ = 0;
+  }
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  output_.insert(output_.end(), bytes.begin(), bytes.end());
+  output_.insert(output_.end(), payload.begin(), payload.end());
+  if (!flush()) broken_ = true;
+}
+
+bool Connection::flush() {
+  while (has_output()) {
+    const ssize_t sent = ::send(socket_.get(), &output_[sent_], output_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    sent_ += static_cast<size_t>(sent);
+  }
+  output_.clear();
+  sent_ = 0;
+  return true;
+}
+
+}  // namespace weft::server

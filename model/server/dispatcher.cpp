@@ -1,0 +1,242 @@
+// Commands of the protocol.
+#include "model/server/dispatcher.hpp"
+
+#include <linux/vfio.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft::server {
+namespace {
+
+constexpr size_t kMaxVersionTextBytes = 4096;
+
+Reply fail(int error) { return Reply{error, {}}; }
+
+template <typename Body>
+Reply answer(const Body& body, std::span<const std::byte> data = {}) {
+  Reply reply;
+  const auto bytes = std::as_bytes(std::span(&body, 1));
+  reply.payload.assign(bytes.begin(), bytes.end());
+  reply.payload.insert(reply.payload.end(), data.begin(), data.end());
+  return reply;
+}
+
+/// The fixed part of a payload; empty if the payload is shorter.
+template <typename Body>
+std::optional<Body> body_of(const Message& message) {
+  Body body;
+  if (message.payload.size() < sizeof body) return std::nullopt;
+  std::memcpy(&body, message.payload.data(), sizeof body);
+  return body;
+}
+
+/// The whole payload, which must have exactly this size and come without descriptors.
+template <typename Body>
+std::optional<Body> sole_body_of(const Message& message) {
+  if (message.payload.size() != sizeof(Body) || !message.fds.empty()) return std::nullopt;
+  return body_of<Body>(message);
+}
+
+std::optional<chip::Region> find_region(uint32_t index) {
+  switch (index) {
+    case VFIO_PCI_BAR0_REGION_INDEX: return chip::Region::kRegisters;
+    case VFIO_PCI_BAR2_REGION_INDEX: return chip::Region::kDoorbells;
+    case VFIO_PCI_BAR4_REGION_INDEX: return chip::Region::kMsix;
+    case VFIO_PCI_CONFIG_REGION_INDEX: return chip::Region::kConfig;
+    default: return std::nullopt;
+  }
+}
+
+/// The JSON text of a VERSION message, without its final zero; nullopt if it is not text of a sensible size.
+std::optional<std::string_view> version_text(const Message& message) {
+  const size_t bytes = message.payload.size() - sizeof(VersionBody);
+  if (bytes == 0) return std::string_view();
+  if (bytes > kMaxVersionTextBytes || message.payload.back() != std::byte{0}) return std::nullopt;
+  return std::string_view(reinterpret_cast<const char*>(message.payload.data()) + sizeof(VersionBody), bytes - 1);
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(chip::Simulation& simulation) : simulation_(simulation) { simulation_.function().msix().set_sink(&interrupts_); }
+
+Dispatcher::~Dispatcher() { simulation_.disconnect(); }
+
+Reply Dispatcher::handle(Message& message) {
+  if (message.error != 0) {
+    if (message.error == EINVAL) hopeless_ = true;
+    return fail(message.error);
+  }
+  if ((message.header.flags & kTypeMask) != kTypeCommand) return fail(EINVAL);
+  const bool is_version = message.header.command == static_cast<uint16_t>(Command::kVersion);
+  if (is_version == negotiated_) return fail(EINVAL);
+  return execute(message);
+}
+
+Reply Dispatcher::execute(Message& message) {
+  switch (static_cast<Command>(message.header.command)) {
+    case Command::kVersion: return version(message);
+    case Command::kDmaMap: return dma_map(message);
+    case Command::kDmaUnmap: return dma_unmap(message);
+    case Command::kDeviceGetInfo: return device_info(message);
+    case Command::kDeviceGetRegionInfo: return region_info(message);
+    case Command::kDeviceGetIrqInfo: return irq_info(message);
+    case Command::kDeviceSetIrqs: return set_irqs(message);
+    case Command::kRegionRead: return region_read(message);
+    case Command::kRegionWrite: return region_write(message);
+    case Command::kDeviceReset:
+      if (!message.payload.empty() || !message.fds.empty()) return fail(EINVAL);
+      simulation_.function().reset();
+      return {};
+    case Command::kDeviceGetRegionIoFds:
+    case Command::kDmaRead:
+    case Command::kDmaWrite: break;
+  }
+  return fail(ENOTSUP);
+}
+
+Reply Dispatcher::version(const Message& message) {
+  const auto body = body_of<VersionBody>(message);
+  if (!body || !message.fds.empty()) return fail(EINVAL);
+  if (body->major != kProtocolMajor) {
+    hopeless_ = true;
+    return fail(EPROTONOSUPPORT);
+  }
+  const auto text = version_text(message);
+  if (!text) return fail(EINVAL);
+  if (!text->empty() && !nlohmann::json::parse(*text, nullptr, false).is_object()) return fail(EINVAL);
+  const nlohmann::json ours = {{"capabilities",
+                                {{"max_msg_fds", kMaxMessageFds},
+                                 {"max_data_xfer_size", kMaxTransferBytes},
+                                 {"max_dma_maps", kMaxDmaMaps},
+                                 {"pgsizes", chip::HostMemory::kPageBytes}}}};
+  const std::string reply = ours.dump();
+  negotiated_ = true;
+  return answer(VersionBody{kProtocolMajor, std::min(body->minor, kProtocolMinor)}, std::as_bytes(std::span(reply.c_str(), reply.size() + 1)));
+}
+
+Reply Dispatcher::dma_map(const Message& message) {
+  static_assert(kMaxDmaMaps == chip::HostMemory::kMaxMaps);
+  const auto body = body_of<DmaMapBody>(message);
+  if (!body || message.payload.size() != sizeof *body || body->argument_bytes < sizeof *body) return fail(EINVAL);
+  if (body->flags == 0 || (body->flags & ~(kDmaReadable | kDmaWritable)) != 0) return fail(EINVAL);
+  if (message.fds.empty()) return fail(ENOTSUP);  // memory that would have to be read by messages
+  if (message.fds.size() != 1) return fail(EINVAL);
+  return fail(simulation_.function().host_memory().map(message.fds.front().get(), body->offset, body->address, body->bytes,
+                                                       static_cast<chip::Access>(body->flags)));
+}
+
+Reply Dispatcher::dma_unmap(const Message& message) {
+  const auto body = sole_body_of<DmaUnmapBody>(message);
+  if (!body || body->argument_bytes < sizeof *body || body->flags != 0) return fail(EINVAL);
+  if (const int error = simulation_.function().host_memory().unmap(body->address, body->bytes); error != 0) return fail(error);
+  return answer(*body);
+}
+
+Reply Dispatcher::device_info(const Message& message) const {
+  const auto body = sole_body_of<DeviceInfoBody>(message);
+  if (!body || body->argument_bytes < sizeof *body) return fail(EINVAL);
+  return answer(DeviceInfoBody{sizeof(DeviceInfoBody), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI, VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS});
+}
+
+Reply Dispatcher::region_info(const Message& message) const {
+  const auto body = sole_body_of<RegionInfoBody>(message);
+  if (!body || body->argument_bytes < sizeof *body || body->index >= VFIO_PCI_NUM_REGIONS) return fail(EINVAL);
+  RegionInfoBody info{sizeof(RegionInfoBody), 0, body->index, 0, 0, 0};
+  if (const auto region = find_region(body->index)) {
+    info.flags = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+    info.bytes = region_bytes(*region);
+  }
+  return answer(info);
+}
+
+Reply Dispatcher::irq_info(const Message& message) const {
+  const auto body = sole_body_of<IrqInfoBody>(message);
+  if (!body || body->argument_bytes < sizeof *body || body->index >= VFIO_PCI_NUM_IRQS) return fail(EINVAL);
+  IrqInfoBody info{sizeof(IrqInfoBody), 0, body->index, 0};
+  if (body->index == VFIO_PCI_MSIX_IRQ_INDEX) {
+    info.flags = VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_MASKABLE;
+    info.count = chip::Msix::kVectors;
+  }
+  return answer(info);
+}
+
+Reply Dispatcher::set_irqs(Message& message) {
+  const auto body = body_of<IrqSetBody>(message);
+  if (!body || body->argument_bytes < sizeof *body || body->argument_bytes > message.payload.size()) return fail(EINVAL);
+  const uint32_t data = body->flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
+  const uint32_t action = body->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+  if (body->flags != (data | action) || !std::has_single_bit(data) || !std::has_single_bit(action)) return fail(EINVAL);
+  const uint32_t vectors = body->index == VFIO_PCI_MSIX_IRQ_INDEX ? chip::Msix::kVectors : 0;
+  if (body->index >= VFIO_PCI_NUM_IRQS || body->start > vectors || body->count > vectors - body->start) return fail(EINVAL);
+  const size_t booleans = data == VFIO_IRQ_SET_DATA_BOOL ? body->count : 0;
+  if (message.payload.size() != sizeof *body + booleans) return fail(EINVAL);
+  if (data != VFIO_IRQ_SET_DATA_EVENTFD && !message.fds.empty()) return fail(EINVAL);
+
+  chip::Function& function = simulation_.function();
+  if (body->count == 0) {
+    if (data != VFIO_IRQ_SET_DATA_NONE || action != VFIO_IRQ_SET_ACTION_TRIGGER || body->start != 0) return fail(EINVAL);
+    if (vectors == 0) return {};
+    interrupts_.clear();
+    function.config().enable_msix(false);
+    return {};
+  }
+  if (data == VFIO_IRQ_SET_DATA_EVENTFD) {
+    if (action != VFIO_IRQ_SET_ACTION_TRIGGER) return fail(ENOTSUP);
+    return fail(assign_eventfds(message, body->start, body->count));
+  }
+  for (uint32_t i = 0; i < body->count; i++) {
+    if (data == VFIO_IRQ_SET_DATA_BOOL && message.payload[sizeof *body + i] == std::byte{0}) continue;
+    if (action == VFIO_IRQ_SET_ACTION_TRIGGER) {
+      function.msix().raise(body->start + i);
+    } else {
+      function.msix().set_vector_mask(body->start + i, action == VFIO_IRQ_SET_ACTION_MASK);
+    }
+  }
+  return {};
+}
+
+int Dispatcher::assign_eventfds(Message& message, unsigned start, unsigned count) {
+  if (!message.fds.empty() && message.fds.size() != count) return EINVAL;
+  for (const FileDescriptor& fd : message.fds) {
+    if (!is_eventfd(fd.get())) return EINVAL;
+  }
+  chip::Function& function = simulation_.function();
+  const bool take = !message.fds.empty();
+  for (unsigned i = 0; i < count; i++) {
+    if (!interrupts_.assign(start + i, take ? std::move(message.fds[i]) : FileDescriptor())) return EINVAL;
+    function.msix().set_vector_mask(start + i, !take);
+  }
+  // As Linux VFIO does: whoever asks for eventfds wants MSI-X on and these vectors unmasked.
+  if (take) function.config().enable_msix(true);
+  function.msix().deliver();
+  return 0;
+}
+
+Reply Dispatcher::region_read(const Message& message) {
+  const auto body = sole_body_of<RegionAccessBody>(message);
+  if (!body || body->count > kMaxTransferBytes) return fail(EINVAL);
+  const auto region = find_region(body->region);
+  if (!region) return fail(EINVAL);
+  std::vector<std::byte> data(body->count);
+  if (const int error = simulation_.function().read(*region, body->offset, data); error != 0) return fail(error);
+  return answer(*body, data);
+}
+
+Reply Dispatcher::region_write(const Message& message) {
+  const auto body = body_of<RegionAccessBody>(message);
+  if (!body || !message.fds.empty() || message.payload.size() - sizeof *body != body->count) return fail(EINVAL);
+  const auto region = find_region(body->region);
+  if (!region) return fail(EINVAL);
+  const auto data = std::span(message.payload).subspan(sizeof *body);
+  if (const int error = simulation_.function().write(*region, body->offset, data); error != 0) return fail(error);
+  return answer(*body);
+}
+
+}  // namespace weft::server

@@ -1,0 +1,53 @@
+/// What each vfio-user command does to the function; every length, offset and count of a message is checked here.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "model/chip/simulation.hpp"
+#include "model/server/connection.hpp"
+#include "model/server/irq.hpp"
+
+namespace weft::server {
+
+/// 0 and a payload, or an errno.
+struct Reply {
+  int error = 0;
+  std::vector<std::byte> payload;
+};
+
+/// The protocol's state of one client. Made when the client comes; its destructor takes away all that the client left: maps, eventfds, queues,
+/// contents of HBM. Not thread-safe.
+class Dispatcher {
+ public:
+  explicit Dispatcher(chip::Simulation& simulation);
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  /// Executes a message. Errors: the message's own frame error; EINVAL: not a command, VERSION is due or was due once, or a wrong size or field;
+  /// ENOTSUP: unknown or not built; else what the command says.
+  [[nodiscard]] Reply handle(Message& message);
+
+  /// The client cannot be served any more (its protocol version, its framing): end the connection after the reply.
+  [[nodiscard]] bool hopeless() const { return hopeless_; }
+
+ private:
+  [[nodiscard]] Reply execute(Message& message);
+  [[nodiscard]] Reply version(const Message& message);
+  [[nodiscard]] Reply dma_map(const Message& message);
+  [[nodiscard]] Reply dma_unmap(const Message& message);
+  [[nodiscard]] Reply device_info(const Message& message) const;
+  [[nodiscard]] Reply region_info(const Message& message) const;
+  [[nodiscard]] Reply irq_info(const Message& message) const;
+  [[nodiscard]] Reply set_irqs(Message& message);
+  [[nodiscard]] int assign_eventfds(Message& message, unsigned start, unsigned count);
+  [[nodiscard]] Reply region_read(const Message& message);
+  [[nodiscard]] Reply region_write(const Message& message);
+
+  chip::Simulation& simulation_;
+  EventfdInterrupts interrupts_;
+  bool negotiated_ = false;
+  bool hopeless_ = false;
+};
+
+}  // namespace weft::server

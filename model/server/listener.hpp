@@ -1,0 +1,30 @@
+/// A listening UNIX socket with a path.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "model/server/file_descriptor.hpp"
+
+namespace weft::server {
+
+/// Binds the path and removes it at the end. A path left over by a server that died is taken over; one that is served is not.
+class Listener {
+ public:
+  /// nullptr and a message in `error`.
+  static std::unique_ptr<Listener> make(const std::string& path, std::string& error);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  /// Invalid if nobody waits.
+  [[nodiscard]] FileDescriptor accept();
+  [[nodiscard]] int fd() const { return socket_.get(); }
+
+ private:
+  Listener(FileDescriptor socket, std::string path) : socket_(std::move(socket)), path_(std::move(path)) {}
+
+  FileDescriptor socket_;
+  std::string path_;
+};
+
+}  // namespace weft::server

@@ -1,0 +1,157 @@
+`default_nettype none
+// The units that compute and move data, around the scratchpad: DMA, MXU, VPU, VMEM. Only connections.
+//
+//   dma ══ dr dw ══╗
+//   mxu ══ x w ════╬══ vmem          Unit i of the ports is weft_pkg::unit_e: dma0 to dma3, mxu, vpu.
+//    └ acc ► vpu ══╝ va vb vw
+module units
+  import weft_pkg::*, chip_pkg::*;
+#(
+  localparam int unsigned Units = 32'(UnitSync),   // all but the sync engine
+  localparam int unsigned WordBits = 8 * WordBytes,
+  localparam int unsigned BeatBits = DmaWords * WordBits,
+  localparam int unsigned AddrBits = $clog2(VmemWords),
+  localparam int unsigned CountBits = $clog2(DmaWords + 1),
+  localparam int unsigned BeatChunks = DmaWords * WordBytes / DmaGranuleBytes
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  // commands
+  input  logic [CmdBits-1:0]    dma_in_cmd_i,
+  input  logic [CmdBits-1:0]    dma_out_cmd_i,
+  input  logic [CmdBits-1:0]    mxu_cmd_i,
+  input  logic [CmdBits-1:0]    vpu_cmd_i,
+  input  logic [Units-1:0]      cmd_valid_i,
+  output logic [Units-1:0]      cmd_ready_o,
+  output logic [Units-1:0]      done_o,
+  output logic [Units-1:0]      active_o,
+  output control_pkg::fault_t   fault_o [Units],
+  // segment table
+  output logic [DmaChannels-1:0][4:0] seg_index_o,
+  input  core_pkg::segment_t [DmaChannels-1:0] segment_i,
+  // memory port
+  output logic                  mrd_valid_o,
+  input  logic                  mrd_ready_i,
+  output logic [1:0]            mrd_space_o,
+  output logic [63:0]           mrd_addr_o,
+  output logic [15:0]           mrd_bytes_o,
+  output logic [1:0]            mrd_channel_o,
+  input  logic                  mrsp_valid_i,
+  output logic                  mrsp_ready_o,
+  input  logic [1:0]            mrsp_channel_i,
+  input  logic                  mrsp_error_i,
+  input  logic [BeatBits-1:0]   mrsp_data_i,
+  output logic                  mwr_valid_o,
+  input  logic                  mwr_ready_i,
+  output logic [1:0]            mwr_space_o,
+  output logic [63:0]           mwr_addr_o,
+  output logic [15:0]           mwr_bytes_o,
+  output logic [1:0]            mwr_channel_o,
+  output logic [BeatBits-1:0]   mwr_data_o,
+  input  logic                  mack_valid_i,
+  input  logic [1:0]            mack_channel_i,
+  input  logic                  mack_error_i,
+  // what is counted in this cycle
+  output control_pkg::unit_events_t events_o
+);
+  // ---------------------------------------------------------------- faults, one shape for all units
+  logic [Units-1:0] fault_valid;
+  logic [Units-1:0][7:0] fault_code;
+  logic [Units-1:0][15:0] fault_tag;
+  logic [Units-1:0][63:0] fault_address;
+
+  for (genvar i = 0; i < Units; i++) begin : gen_fault
+    always_comb begin
+      fault_o[i] = '0;
+      if (fault_valid[i]) begin
+        fault_o[i] = '{valid: 1'b1, code: fault_code[i], unit_id: 3'(i),
+                       queue_id: control_pkg::queue_of_unit(3'(i)), tag: fault_tag[i], address: fault_address[i]};
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- VMEM
+  logic x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
+  logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req, vw_pair, vw_gnt;
+  logic dr_req, dr_gnt, dr_rvalid, dw_req, dw_gnt;
+  logic [AddrBits-1:0] x_addr, w_addr, dr_addr, dw_addr;
+  logic [CountBits-1:0] dr_words, dw_words;
+  logic [BeatChunks-1:0] dw_strb;
+  logic [WordBits-1:0] x_rdata, w_rdata;
+  logic [2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
+  logic [BeatBits-1:0] dr_rdata, dw_wdata;
+  // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not connected.
+  // verilator lint_off UNUSEDSIGNAL
+  logic [31:0] va_addr, vb_addr, vw_addr;
+  // verilator lint_on UNUSEDSIGNAL
+
+  vmem u_vmem (
+    .clk_i, .rst_ni,
+    .x_req_i(x_req), .x_addr_i(x_addr), .x_gnt_o(x_gnt), .x_rvalid_o(x_rvalid), .x_rdata_o(x_rdata),
+    .w_req_i(w_req), .w_addr_i(w_addr), .w_gnt_o(w_gnt), .w_rvalid_o(w_rvalid), .w_rdata_o(w_rdata),
+    .va_req_i(va_req), .va_pair_i(va_pair), .va_addr_i(va_addr[AddrBits-1:0]), .va_gnt_o(va_gnt),
+    .va_rvalid_o(va_rvalid), .va_rdata_o(va_rdata),
+    .vb_req_i(vb_req), .vb_pair_i(vb_pair), .vb_addr_i(vb_addr[AddrBits-1:0]), .vb_gnt_o(vb_gnt),
+    .vb_rvalid_o(vb_rvalid), .vb_rdata_o(vb_rdata),
+    .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_addr[AddrBits-1:0]), .vw_wdata_i(vw_wdata),
+    .vw_gnt_o(vw_gnt),
+    .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid),
+    .dr_rdata_o(dr_rdata),
+    .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb), .dw_wdata_i(dw_wdata),
+    .dw_gnt_o(dw_gnt),
+    .cnt_grant_o(events_o.vmem_grant), .cnt_conflict_o(events_o.vmem_conflict));
+
+  // ---------------------------------------------------------------- DMA
+  dma u_dma (
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[DmaChannels-1:0]), .cmd_ready_o(cmd_ready_o[DmaChannels-1:0]),
+    .cmd_in_i(dma_in_cmd_i), .cmd_out_i(dma_out_cmd_i), .done_o(done_o[DmaChannels-1:0]),
+    .active_o(active_o[DmaChannels-1:0]), .fault_valid_o(fault_valid[DmaChannels-1:0]),
+    .fault_code_o(fault_code[DmaChannels-1:0]), .fault_tag_o(fault_tag[DmaChannels-1:0]),
+    .fault_address_o(fault_address[DmaChannels-1:0]),
+    .seg_index_o, .segment_i,
+    .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt), .dr_rvalid_i(dr_rvalid),
+    .dr_rdata_i(dr_rdata),
+    .dw_req_o(dw_req), .dw_addr_o(dw_addr), .dw_words_o(dw_words), .dw_strb_o(dw_strb), .dw_wdata_o(dw_wdata),
+    .dw_gnt_i(dw_gnt),
+    .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
+    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
+    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o, .mwr_data_o,
+    .mack_valid_i, .mack_channel_i, .mack_error_i,
+    .read_bytes_o(events_o.dma_read_bytes), .write_bytes_o(events_o.dma_write_bytes),
+    .read_beat_o(events_o.dma_read_beat), .write_beat_o(events_o.dma_write_beat),
+    .read_stall_o(events_o.dma_read_stall), .write_stall_o(events_o.dma_write_stall));
+
+  // ---------------------------------------------------------------- MXU and its accumulators
+  logic acc_req, acc_gnt, acc_rvalid;
+  logic [15:0] acc_row;
+  logic [32*N-1:0] acc_rdata;
+
+  mxu u_mxu (
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitMxu]), .cmd_ready_o(cmd_ready_o[UnitMxu]), .cmd_i(mxu_cmd_i),
+    .done_o(done_o[UnitMxu]), .fault_valid_o(fault_valid[UnitMxu]), .fault_code_o(fault_code[UnitMxu]),
+    .fault_tag_o(fault_tag[UnitMxu]), .fault_address_o(fault_address[UnitMxu]), .active_o(active_o[UnitMxu]),
+    .x_req_o(x_req), .x_addr_o(x_addr), .x_gnt_i(x_gnt), .x_rvalid_i(x_rvalid), .x_rdata_i(x_rdata),
+    .w_req_o(w_req), .w_addr_o(w_addr), .w_gnt_i(w_gnt), .w_rvalid_i(w_rvalid), .w_rdata_i(w_rdata),
+    .acc_req_i(acc_req), .acc_row_i(acc_row), .acc_gnt_o(acc_gnt), .acc_rvalid_o(acc_rvalid),
+    .acc_rdata_o(acc_rdata),
+    .cnt_busy_o(events_o.mxu_state[0]), .cnt_weight_wait_o(events_o.mxu_state[1]),
+    .cnt_acc_wait_o(events_o.mxu_state[2]), .cnt_vmem_wait_o(events_o.mxu_state[3]),
+    .cnt_drain_o(events_o.mxu_state[4]), .cnt_idle_o(events_o.mxu_state[5]), .cnt_macs_o(events_o.mxu_macs),
+    .int_overflow_o(events_o.int_overflow));
+
+  // ---------------------------------------------------------------- VPU
+  vpu u_vpu (
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitVpu]), .cmd_ready_o(cmd_ready_o[UnitVpu]), .cmd_i(vpu_cmd_i),
+    .done_o(done_o[UnitVpu]), .fault_valid_o(fault_valid[UnitVpu]), .fault_code_o(fault_code[UnitVpu]),
+    .fault_tag_o(fault_tag[UnitVpu]), .fault_address_o(fault_address[UnitVpu]), .active_o(active_o[UnitVpu]),
+    .va_req_o(va_req), .va_addr_o(va_addr), .va_pair_o(va_pair), .va_gnt_i(va_gnt), .va_rvalid_i(va_rvalid),
+    .va_rdata_i(va_rdata),
+    .vb_req_o(vb_req), .vb_addr_o(vb_addr), .vb_pair_o(vb_pair), .vb_gnt_i(vb_gnt), .vb_rvalid_i(vb_rvalid),
+    .vb_rdata_i(vb_rdata),
+    .vw_req_o(vw_req), .vw_addr_o(vw_addr), .vw_pair_o(vw_pair), .vw_data_o(vw_wdata), .vw_gnt_i(vw_gnt),
+    .acc_req_o(acc_req), .acc_row_o(acc_row), .acc_gnt_i(acc_gnt), .acc_rvalid_i(acc_rvalid),
+    .acc_rdata_i(acc_rdata),
+    .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]), .cnt_idle_o(events_o.vpu_state[2]),
+    .cnt_row_o(events_o.vpu_row), .nan_results_o(events_o.nan_results), .inf_results_o(events_o.inf_results));
+endmodule
+`default_nettype wire

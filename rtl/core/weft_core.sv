@@ -1,0 +1,289 @@
+`default_nettype none
+// weft_core: a tensor core without its memory. Queues, issue, units, retirement, registers.
+//
+//   push ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire ─► semaphores
+//                                                 └─ vmem ─┘
+//
+// This file only connects; the latencies stand in core/README.md. busy_o is 0 when a clock edge would change
+// nothing but counts of cycles: then the edges may be left out and credited later by idle_credit_i.
+module weft_core (
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  // registers (spec/core_csr.toml)
+  input  logic         csr_valid_i,
+  input  logic         csr_write_i,
+  input  logic [15:0]  csr_addr_i,
+  input  logic [63:0]  csr_wdata_i,
+  output logic [63:0]  csr_rdata_o,
+  // commands
+  input  logic         cmd_valid_i,
+  input  logic [2:0]   cmd_queue_i,
+  input  logic [weft_pkg::CmdBits-1:0] cmd_i,
+  output logic [weft_pkg::NumQueues-1:0] queue_full_o,
+  // memory; mem_reset_o: the core is in reset, answers to what it asked before are dropped
+  output logic         mem_reset_o,
+  output logic         mrd_valid_o,
+  input  logic         mrd_ready_i,
+  output logic [1:0]   mrd_space_o,
+  output logic [63:0]  mrd_addr_o,
+  output logic [15:0]  mrd_bytes_o,
+  output logic [1:0]   mrd_channel_o,
+  input  logic         mrsp_valid_i,
+  output logic         mrsp_ready_o,
+  input  logic [1:0]   mrsp_channel_i,
+  input  logic         mrsp_error_i,
+  input  logic [8*chip_pkg::DmaWords*chip_pkg::WordBytes-1:0] mrsp_data_i,
+  output logic         mwr_valid_o,
+  input  logic         mwr_ready_i,
+  output logic [1:0]   mwr_space_o,
+  output logic [63:0]  mwr_addr_o,
+  output logic [15:0]  mwr_bytes_o,
+  output logic [1:0]   mwr_channel_o,
+  output logic [8*chip_pkg::DmaWords*chip_pkg::WordBytes-1:0] mwr_data_o,
+  input  logic         mack_valid_i,
+  input  logic [1:0]   mack_channel_i,
+  input  logic         mack_error_i,
+  // status
+  output logic         irq_o,
+  output logic         busy_o,
+  output logic [weft_pkg::NumUnits-1:0] start_o,    // the unit takes a command in this cycle
+  output logic [weft_pkg::NumUnits-1:0] retire_o,   // a command of the unit retires in this cycle
+  // cycles that were not clocked since the last edge; counted at this one
+  input  logic [63:0]  idle_credit_i
+);
+  import weft_pkg::*;
+  localparam int unsigned Sync = 32'(UnitSync);   // the units below it compute and move data: units.sv
+
+  // ---------------------------------------------------------------- reset
+  logic core_rst_n, core_reset, in_reset;
+  logic [4:0] reset_q;
+  assign in_reset = reset_q != 0;
+  assign core_rst_n = rst_ni && !in_reset;
+  assign mem_reset_o = !core_rst_n;
+
+  always_ff @(posedge clk_i) begin
+    if (core_reset) reset_q <= 5'(CoreResetCycles);
+    else if (in_reset) reset_q <= reset_q - 5'd1;
+    if (!rst_ni) reset_q <= '0;
+  end
+
+  // ---------------------------------------------------------------- queues and issue
+  logic stop, watchdog_expired;
+  logic [NumQueues-1:0] push, full, head_valid, pop, wait_valid, wait_grant, lane_valid, lane_taken, queue_active;
+  logic [CmdBits-1:0] head [NumQueues];
+  logic [CmdBits-1:0] lane_cmd [NumQueues];
+  logic [15:0] head_tag [NumQueues];
+  logic [4:0] level [NumQueues];
+  control_pkg::queue_state_e queue_state [NumQueues];
+  control_pkg::fault_t queue_fault [NumQueues];
+  none_cmd_t lane_header [NumQueues];
+
+  for (genvar i = 0; i < NumQueues; i++) begin : gen_queue
+    assign push[i] = cmd_valid_i && cmd_queue_i == 3'(i) && !queue_full_o[i];
+    assign queue_full_o[i] = full[i] || in_reset;
+
+    command_queue u_queue (
+      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i, .full_o(full[i]), .head_valid_o(head_valid[i]),
+      .head_o(head[i]), .head_tag_o(head_tag[i]), .pop_i(pop[i]), .level_o(level[i]));
+
+    issue #(.Queue(3'(i))) u_issue (
+      .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .head_valid_i(head_valid[i]), .head_i(head[i]), .pop_o(pop[i]),
+      .wait_valid_o(wait_valid[i]), .wait_grant_i(wait_grant[i]), .cmd_valid_o(lane_valid[i]),
+      .cmd_o(lane_cmd[i]), .cmd_taken_i(lane_taken[i]), .unit_active_i(queue_active[i]),
+      .state_o(queue_state[i]), .fault_o(queue_fault[i]));
+
+    assign lane_header[i] = lane_cmd[i];
+  end
+
+  // ---------------------------------------------------------------- units: valid, taken, retired
+  logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q, unit_working;
+  logic [NumUnits-1:0] retire_full, held, retired;
+  logic [15:0] oldest_tag [NumUnits];
+  control_pkg::post_t lane_post [NumUnits];
+  // Waived: the tag stays in retire.sv, for its fault.
+  // verilator lint_off UNUSEDSIGNAL
+  control_pkg::post_t post;
+  // verilator lint_on UNUSEDSIGNAL
+  logic post_valid, post_overflow;
+  logic [7:0] post_overflow_sem;
+  control_pkg::fault_t retire_fault;
+
+  for (genvar i = 0; i < NumUnits; i++) begin : gen_unit
+    localparam logic [2:0] Lane = control_pkg::queue_of_unit(3'(i));
+    assign unit_valid[i] = lane_valid[Lane] && !retire_full[i];
+    assign lane_post[i] = '{tag: lane_header[Lane].tag, sem0: lane_header[Lane].post_sem0,
+      sem1: lane_header[Lane].post_sem1, count0: lane_header[Lane].post_count0,
+      count1: lane_header[Lane].post_count1};
+  end
+
+  assign start_o = unit_valid & unit_ready;
+  assign retire_o = in_reset ? '0 : retired;
+  assign unit_working = (unit_active | held) & ~unit_faulted_q;
+
+  always_comb begin
+    lane_taken = '0;
+    queue_active = '0;
+    lane_taken[QueueDmaIn] = start_o[UnitDma0] || start_o[UnitDma1];
+    lane_taken[QueueMxu] = start_o[UnitMxu];
+    lane_taken[QueueVpu] = start_o[UnitVpu];
+    lane_taken[QueueDmaOut] = start_o[UnitDma2] || start_o[UnitDma3];
+    lane_taken[QueueSync] = start_o[UnitSync];
+    queue_active[QueueDmaIn] = unit_working[UnitDma0] || unit_working[UnitDma1];
+    queue_active[QueueMxu] = unit_working[UnitMxu];
+    queue_active[QueueVpu] = unit_working[UnitVpu];
+    queue_active[QueueDmaOut] = unit_working[UnitDma2] || unit_working[UnitDma3];
+    queue_active[QueueSync] = unit_working[UnitSync];
+  end
+
+  always_ff @(posedge clk_i) begin
+    unit_faulted_q <= unit_faulted_q | unit_fault;
+    if (!core_rst_n) unit_faulted_q <= '0;
+  end
+
+  retire u_retire (
+    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post), .done_i(unit_done), .full_o(retire_full),
+    .held_o(held), .oldest_tag_o(oldest_tag), .post_valid_o(post_valid), .post_o(post),
+    .post_overflow_i(post_overflow), .post_overflow_sem_i(post_overflow_sem), .retire_o(retired),
+    .fault_o(retire_fault));
+
+  // ---------------------------------------------------------------- semaphores and the sync engine
+  logic sem_write;
+  logic [15:0] sem_rdata;
+  logic [8*NumQueues-1:0] wait_sem0, wait_sem1;
+  logic [16*NumQueues-1:0] wait_count0, wait_count1;
+
+  for (genvar i = 0; i < NumQueues; i++) begin : gen_wait
+    assign wait_sem0[8*i+:8] = lane_header[i].wait_sem0;
+    assign wait_sem1[8*i+:8] = lane_header[i].wait_sem1;
+    assign wait_count0[16*i+:16] = lane_header[i].wait_count0;
+    assign wait_count1[16*i+:16] = lane_header[i].wait_count1;
+  end
+
+  semaphores u_semaphores (
+    .clk_i, .rst_ni(core_rst_n), .wait_valid_i(wait_valid), .wait_sem0_i(wait_sem0), .wait_sem1_i(wait_sem1),
+    .wait_count0_i(wait_count0), .wait_count1_i(wait_count1), .wait_grant_o(wait_grant),
+    .post_valid_i(post_valid), .post_sem0_i(post.sem0), .post_sem1_i(post.sem1), .post_count0_i(post.count0),
+    .post_count1_i(post.count1), .overflow_o(post_overflow), .overflow_sem_o(post_overflow_sem),
+    .csr_write_i(sem_write), .csr_index_i(csr_addr_i[8:3]), .csr_wdata_i(csr_wdata_i[15:0]),
+    .csr_rdata_o(sem_rdata));
+
+  sync_engine u_sync_engine (
+    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[UnitSync]), .cmd_ready_o(unit_ready[UnitSync]),
+    .opcode_i(lane_header[QueueSync].opcode), .others_active_i(unit_working[Sync-1:0] != 0),
+    .done_o(unit_done[UnitSync]), .active_o(unit_active[UnitSync]));
+
+  // ---------------------------------------------------------------- the units that compute and move data
+  logic [DmaChannels-1:0][4:0] seg_index;
+  core_pkg::segment_t [DmaChannels-1:0] segment;
+  control_pkg::unit_events_t events;
+  control_pkg::fault_t unit_faults [Sync];
+  logic mrd_valid, mwr_valid;
+
+  // In the first cycle of a reset the units still show what they had.
+  assign mrd_valid_o = mrd_valid && core_rst_n;
+  assign mwr_valid_o = mwr_valid && core_rst_n;
+
+  units u_units (
+    .clk_i, .rst_ni(core_rst_n),
+    .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]), .mxu_cmd_i(lane_cmd[QueueMxu]),
+    .vpu_cmd_i(lane_cmd[QueueVpu]), .cmd_valid_i(unit_valid[Sync-1:0]), .cmd_ready_o(unit_ready[Sync-1:0]),
+    .done_o(unit_done[Sync-1:0]), .active_o(unit_active[Sync-1:0]), .fault_o(unit_faults),
+    .seg_index_o(seg_index), .segment_i(segment),
+    .mrd_valid_o(mrd_valid), .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
+    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
+    .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o, .mwr_data_o,
+    .mack_valid_i, .mack_channel_i, .mack_error_i, .events_o(events));
+
+  // ---------------------------------------------------------------- faults and the watchdog
+  localparam int unsigned FaultSources = NumUnits + NumQueues + 1;   // units but sync, retirement, queues, watchdog
+  control_pkg::fault_t faults [FaultSources];
+  control_pkg::fault_t first_fault, hang;
+  logic [63:0] cycle, first_fault_cycle, fault_count, watchdog_limit;
+  logic fault_raised, clear_fault_count, working, progress;
+
+  for (genvar i = 0; i < Sync; i++) begin : gen_unit_fault
+    assign faults[i] = unit_faults[i];
+    assign unit_fault[i] = unit_faults[i].valid;
+  end
+  assign unit_fault[UnitSync] = 1'b0;
+  assign faults[Sync] = retire_fault;
+  for (genvar i = 0; i < NumQueues; i++) begin : gen_queue_fault
+    assign faults[NumUnits+i] = queue_fault[i];
+  end
+  assign faults[FaultSources-1] = hang;
+
+  fault_capture #(.Sources(FaultSources)) u_fault_capture (
+    .clk_i, .rst_ni(core_rst_n), .cycle_i(cycle), .fault_i(faults), .clear_count_i(clear_fault_count),
+    .first_o(first_fault), .first_cycle_o(first_fault_cycle), .count_o(fault_count), .raised_o(fault_raised),
+    .stop_o(stop));
+
+  assign progress = push != 0 || start_o != 0 || retired != 0 || events.vmem_grant != 0 ||
+                    events.mxu_state[control_pkg::MxuBusy] || (mrd_valid_o && mrd_ready_i) ||
+                    (mrsp_valid_i && mrsp_ready_o) || (mwr_valid_o && mwr_ready_i) || mack_valid_i;
+
+  watchdog u_watchdog (
+    .clk_i, .rst_ni(core_rst_n), .busy_i(working), .progress_i(progress), .stopped_i(stop),
+    .limit_i(watchdog_limit), .expired_o(watchdog_expired));
+
+  // Who hangs: the first unit at work with its oldest command, else the first queue that is not empty with its head.
+  always_comb begin
+    hang = '0;
+    if (watchdog_expired) begin
+      hang.valid = 1'b1;
+      hang.code = FaultWatchdog;
+      for (int unsigned i = NumQueues; i > 0; i--) begin
+        if (head_valid[i-1]) begin
+          hang.queue_id = 3'(i) - 3'd1;
+          hang.unit_id = control_pkg::unit_of_queue(hang.queue_id);
+          hang.tag = head_tag[i-1];
+        end
+      end
+      for (int unsigned i = NumUnits; i > 0; i--) begin
+        if (held[i-1]) begin
+          hang.unit_id = 3'(i) - 3'd1;
+          hang.queue_id = control_pkg::queue_of_unit(hang.unit_id);
+          hang.tag = oldest_tag[i-1];
+        end
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- registers and counters
+  logic [63:0] counter_rdata;
+  logic [NumQueues-1:0] queue_retired;
+  logic segment_write, snapshot, clear_counters, idle_event;
+  core_pkg::segment_t csr_segment;
+
+  // Work: a command in a queue or in a unit. Stopped queues keep theirs, but no edge moves them.
+  assign working = head_valid != 0 || unit_working != 0;
+  assign busy_o = (head_valid != 0 && !stop) || unit_working != 0 || in_reset || idle_event;
+
+  always_comb begin
+    queue_retired = '0;
+    queue_retired[QueueDmaIn] = retired[UnitDma0] || retired[UnitDma1];
+    queue_retired[QueueMxu] = retired[UnitMxu];
+    queue_retired[QueueVpu] = retired[UnitVpu];
+    queue_retired[QueueDmaOut] = retired[UnitDma2] || retired[UnitDma3];
+    queue_retired[QueueSync] = retired[UnitSync];
+  end
+
+  csr u_csr (
+    .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .csr_valid_i, .csr_write_i, .csr_addr_i, .csr_wdata_i, .csr_rdata_o,
+    .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0), .fell_i(pop & ~push),
+    .retire_i(queue_retired), .level_i(level), .head_tag_i(head_tag), .fault_raised_i(fault_raised),
+    .fault_i(first_fault), .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
+    .clear_fault_count_o(clear_fault_count), .sem_write_o(sem_write), .sem_rdata_i(sem_rdata),
+    .segment_write_o(segment_write), .segment_i(csr_segment), .snapshot_o(snapshot),
+    .clear_counters_o(clear_counters), .counter_rdata_i(counter_rdata), .cycle_o(cycle),
+    .watchdog_limit_o(watchdog_limit), .core_reset_o(core_reset), .idle_event_o(idle_event), .irq_o);
+
+  segment_table u_segment_table (
+    .clk_i, .rst_ni, .csr_write_i(segment_write), .csr_index_i(csr_addr_i[9:5]), .csr_field_i(csr_addr_i[4:3]),
+    .csr_wdata_i, .csr_segment_o(csr_segment), .seg_index_i(seg_index), .segment_o(segment));
+
+  counters u_counters (
+    .clk_i, .rst_ni, .clear_i(clear_counters), .snapshot_i(snapshot), .idle_credit_i, .queue_state_i(queue_state),
+    .queue_retired_i(queue_retired), .events_i(events), .csr_index_i(csr_addr_i[11:3]),
+    .csr_rdata_o(counter_rdata));
+endmodule
+`default_nettype wire

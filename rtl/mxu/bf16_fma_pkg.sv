@@ -1,0 +1,122 @@
+`default_nettype none
+// bf16 x bf16 + fp32 -> fp32 with one rounding (nearest even), subnormals read and written as zero (docs/numerics.md).
+//
+// The trick: a sum is held unpacked, as a signed significand and an exponent, so that a chain of multiply-adds needs
+// one addition, one normalisation and one rounding a link and packs only at its ends. Everything is 32 bits wide and
+// every choice a select, so a loop over lanes becomes vector instructions.
+//
+// Unpacked sum (m, e): value = m 2^-27 2^(e - ExpOne + 1 - 127), |m| in [2^27, 2^28] with its low four bits 0; zero is (0, 0).
+// A sum whose exponent leaves [ExpOne, ExpOne + 252] is still exact in (m, e) but needs fma() to be packed rightly.
+// A function that asks for the class of a number does not look at all of its bits:
+// verilator lint_off UNUSEDSIGNAL
+package bf16_fma_pkg;
+  localparam logic [31:0] ExpOne = 32'd4096;            // e of the smallest normal number, 2^-126
+  localparam logic [31:0] ExpMax = ExpOne + 32'd253;    // e of the largest binade, 2^127
+  localparam logic [31:0] ExpOperand = 32'd1984;        // (ExpOne - 128) / 2: added to an operand's biased exponent
+  localparam logic [31:0] ExpLegal = ExpOne | 32'hff;   // the bits that a sum in range may have set in e | (e + 3)
+  localparam logic [31:0] Infinity = 32'h7f800000;
+  localparam logic [31:0] Nan = 32'h7fc00000;
+  localparam logic [31:0] SignBit = 32'h80000000;
+
+  // Signed significand of an operand, +-128 to 255; 0 for zero and subnormal.
+  function automatic logic [31:0] significand(input logic [15:0] a);
+    logic [31:0] m;
+    m = {24'd0, 1'b1, a[6:0]};
+    m = a[15] ? -m : m;
+    return a[14:7] == 8'd0 ? 32'd0 : m;
+  endfunction
+
+  // Exponent code of an operand; two codes add up to the code of the product. Zero has a code far below all others.
+  function automatic logic [31:0] exponent(input logic [15:0] a);
+    return a[14:7] == 8'd0 ? 32'd0 : {24'd0, a[14:7]} + ExpOperand;
+  endfunction
+
+  // 1: infinity or NaN, which the unpacked form does not know.
+  function automatic logic special(input logic [15:0] a);
+    return a[14:7] == 8'hff;
+  endfunction
+
+  // fp32 -> unpacked. Infinities and NaN give a finite number: see sum_special().
+  function automatic logic [31:0] sum_significand(input logic [31:0] c);
+    logic [31:0] m;
+    m = {4'd0, 1'b1, c[22:0], 4'd0};
+    m = c[31] ? -m : m;
+    return c[30:23] == 8'd0 ? 32'd0 : m;
+  endfunction
+
+  function automatic logic [31:0] sum_exponent(input logic [31:0] c);
+    return c[30:23] == 8'd0 ? 32'd0 : {24'd0, c[30:23]} + (ExpOne - 32'd1);
+  endfunction
+
+  // 1: infinity, NaN or -0, which the unpacked form does not know.
+  function automatic logic sum_special(input logic [31:0] c);
+    return (c[30:23] == 8'hff) | (c[31] & (c[30:23] == 8'd0));
+  endfunction
+
+  // Unpacked -> fp32 for a sum in range.
+  function automatic logic [31:0] pack(input logic [31:0] m, input logic [31:0] e);
+    logic [31:0] mag;
+    mag = m[31] ? -m : m;
+    return m == 32'd0 ? 32'd0 : (m & SignBit) | (((e - ExpOne) << 23) + (mag >> 4));
+  endfunction
+
+  // One link of the chain: (m, e) + product (pm, pe), rounded to 24 bits with an unbounded exponent.
+  // pm = significand(a) * significand(b) << 13, |pm| < 2^29 and not normalised; pe = exponent(a) + exponent(b).
+  function automatic void add_product(input logic [31:0] m, input logic [31:0] e, input logic [31:0] pm,
+                                      input logic [31:0] pe, output logic [31:0] m_o, output logic [31:0] e_o);
+    logic [31:0] big, small_, hi, lo, d, aligned, sum, mag, k, n, v;
+    logic sum_first;
+    // align the one with the lower exponent, keeping what falls out as a sticky bit
+    sum_first = e > pe;
+    big = sum_first ? m : pm;
+    small_ = sum_first ? pm : m;
+    hi = sum_first ? e : pe;
+    lo = sum_first ? pe : e;
+    d = hi - lo;
+    d = d > 32'd31 ? 32'd31 : d;
+    aligned = $unsigned($signed(small_) >>> d[4:0]);
+    aligned = aligned | ((aligned << d[4:0]) != small_ ? 32'd1 : 32'd0);
+    sum = big + aligned;                                  // |sum| < 2^30
+    // leading one to bit 29
+    mag = sum[31] ? -sum : sum;
+    k = mag < 32'h00004000 ? 32'd16 : 32'd0;  n = k;      mag = mag << k[4:0];
+    k = mag < 32'h00400000 ? 32'd8 : 32'd0;   n = n | k;  mag = mag << k[4:0];
+    k = mag < 32'h04000000 ? 32'd4 : 32'd0;   n = n | k;  mag = mag << k[4:0];
+    k = mag < 32'h10000000 ? 32'd2 : 32'd0;   n = n | k;  mag = mag << k[4:0];
+    k = mag < 32'h20000000 ? 32'd1 : 32'd0;   n = n | k;
+    v = sum << n[4:0];
+    // nearest even at bit 6, of a two's complement number: the same rule for both signs
+    v = v + 32'd31 + ((v >> 6) & 32'd1);
+    v = v & ~32'h3f;
+    m_o = $unsigned($signed(v) >>> 2);
+    e_o = sum == 32'd0 ? 32'd0 : hi + 32'd2 - n;
+  endfunction
+
+  // The multiply-add of a PE, for all operands.
+  function automatic logic [31:0] fma(input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
+    logic [31:0] m, e, mag, top, r, sign_p, sign_c;
+    logic inf_p, inf_c, zero_p, is_nan;
+    sign_p = {a[15] ^ b[15], 31'd0};
+    sign_c = c & SignBit;
+    add_product(sum_significand(c), sum_exponent(c), (significand(a) << 13) * significand(b),
+                exponent(a) + exponent(b), m, e);
+    // rounding may have carried to 2^28: one binade up. Too small after rounding: zero of the same sign
+    mag = m[31] ? -m : m;
+    top = e + {31'd0, mag[28]};
+    r = ((e - ExpOne) << 23) + (mag >> 4);
+    r = top < ExpOne ? 32'd0 : r;
+    r = top > ExpMax ? Infinity : r;
+    r = m == 32'd0 ? (sign_p & sign_c) : (m & SignBit) | r;
+    // infinities and NaN
+    zero_p = (a[14:7] == 8'd0) | (b[14:7] == 8'd0);
+    inf_p = special(a) | special(b);
+    inf_c = c[30:23] == 8'hff;
+    is_nan = (special(a) & (a[6:0] != 7'd0)) | (special(b) & (b[6:0] != 7'd0)) | (inf_c & (c[22:0] != 23'd0))
+           | (inf_p & zero_p) | (inf_p & inf_c & (sign_p != sign_c));
+    r = inf_p ? sign_p | Infinity : r;
+    r = inf_c ? sign_c | Infinity : r;
+    return is_nan ? Nan : r;
+  endfunction
+endpackage
+// verilator lint_on UNUSEDSIGNAL
+`default_nettype wire

@@ -1,0 +1,127 @@
+`default_nettype none
+// The matrix unit: commands in, rows of x and weights from VMEM, results in ACC, which the VPU reads.
+//
+//   cmd ─► control ─┬─► x walk ─► fetch ─┐            ┌──── VMEM x port
+//                   └─► w walk ─► fetch ─┤  issue     ├──── VMEM w port
+//                                        ▼            │
+//                                  N x N array ◄─seed─┤
+//                                        └────sum────►ACC ─► VPU
+//
+// A word granted in cycle c is at the array's door in c + 2, and enters in c + 3. See README.md for the latencies.
+module mxu
+  import mxu_pkg::*;
+#(
+  parameter bit Structural = 1'b0       // 1: the array as N x N instances of a PE; the same cycles, simulated slowly
+) (
+  input  wire logic                clk_i,
+  input  wire logic                rst_ni,
+  // commands
+  input  wire logic                cmd_valid_i,
+  output logic                     cmd_ready_o,
+  input  wire weft_pkg::mxu_cmd_t  cmd_i,
+  output logic                     done_o,
+  output logic                     fault_valid_o,
+  output logic [7:0]               fault_code_o,
+  output logic [15:0]              fault_tag_o,
+  output logic [63:0]              fault_address_o,
+  output logic                     active_o,
+  // VMEM, rows of x
+  output logic                     x_req_o,
+  output addr_t                    x_addr_o,
+  input  wire logic                x_gnt_i,
+  input  wire logic                x_rvalid_i,
+  input  wire word_t               x_rdata_i,
+  // VMEM, weights
+  output logic                     w_req_o,
+  output addr_t                    w_addr_o,
+  input  wire logic                w_gnt_i,
+  input  wire logic                w_rvalid_i,
+  input  wire word_t               w_rdata_i,
+  // ACC, read by the VPU
+  input  wire logic                acc_req_i,
+  input  wire logic [15:0]         acc_row_i,
+  output logic                     acc_gnt_o,
+  output logic                     acc_rvalid_o,
+  output lanes_t                   acc_rdata_o,
+  // counters
+  output logic                     cnt_busy_o,
+  output logic                     cnt_weight_wait_o,
+  output logic                     cnt_acc_wait_o,
+  output logic                     cnt_vmem_wait_o,
+  output logic                     cnt_drain_o,
+  output logic                     cnt_idle_o,
+  output logic [31:0]              cnt_macs_o,
+  output logic                     int_overflow_o
+);
+  job_t         x_job, w_job;
+  logic         x_job_valid, x_job_done, w_job_valid, w_job_done;
+  logic         x_want, x_taken, w_want, w_taken;
+  addr_t        x_addr, w_addr;
+  row_ctl_t     x_ctl, row;
+  weight_ctl_t  w_ctl, weight;
+  word_t        row_data, row_masked, weight_data;
+  logic         row_valid, row_issue, weight_valid, weight_issue;
+  logic         arriving, rows_left, hazard, flight, step;
+  seed_e        seed_select;
+  count_t       forward_cols;
+  lanes_t       seed, sum;
+  logic [N-1:0] overflow;
+
+  initial begin
+    if (2 ** LaneBits != N || N < 8 || N > 256) $fatal(1, "mxu: N = %0d is not a power of two from 8 to 256", N);
+  end
+
+  mxu_control u_control (
+      .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_i, .fault_valid_o, .fault_code_o, .fault_tag_o, .fault_address_o,
+      .active_o, .arriving_o(arriving), .x_valid_o(x_job_valid), .x_job_o(x_job), .x_done_i(x_job_done),
+      .w_valid_o(w_job_valid), .w_job_o(w_job), .w_done_i(w_job_done), .rows_left_o(rows_left),
+      .issued_i(row_issue & row.command_last), .retire_i(done_o));
+
+  mxu_x_walk u_x_walk (
+      .clk_i, .rst_ni, .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done), .want_o(x_want),
+      .addr_o(x_addr), .ctl_o(x_ctl), .taken_i(x_taken));
+  mxu_fetch #(.ctl_t(row_ctl_t)) u_x_fetch (
+      .clk_i, .rst_ni, .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken), .req_o(x_req_o),
+      .addr_o(x_addr_o), .gnt_i(x_gnt_i), .rvalid_i(x_rvalid_i), .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row),
+      .data_o(row_data), .pop_i(row_issue));
+
+  mxu_w_walk u_w_walk (
+      .clk_i, .rst_ni, .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done), .want_o(w_want),
+      .addr_o(w_addr), .ctl_o(w_ctl), .taken_i(w_taken));
+  mxu_fetch #(.ctl_t(weight_ctl_t)) u_w_fetch (
+      .clk_i, .rst_ni, .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken), .req_o(w_req_o),
+      .addr_o(w_addr_o), .gnt_i(w_gnt_i), .rvalid_i(w_rvalid_i), .rdata_i(w_rdata_i), .valid_o(weight_valid),
+      .ctl_o(weight), .data_o(weight_data), .pop_i(weight_issue));
+
+  mxu_issue u_issue (
+      .clk_i, .rst_ni, .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left), .retire_o(done_o),
+      .row_valid_i(row_valid), .row_i(row), .hazard_i(hazard), .weight_valid_i(weight_valid), .weight_i(weight),
+      .row_issue_o(row_issue), .weight_issue_o(weight_issue), .flight_o(flight), .cnt_busy_o, .cnt_weight_wait_o,
+      .cnt_acc_wait_o, .cnt_vmem_wait_o, .cnt_drain_o, .cnt_idle_o, .cnt_macs_o);
+
+  assign step = row_issue | flight;
+
+  // odd K: the packer leaves the high byte 0, the hardware does not rely on it
+  always_comb begin
+    row_masked = row_data;
+    if (row.odd) row_masked[16*(32'(row.rows)-32'd1)+8+:8] = 8'd0;
+  end
+
+  if (Structural) begin : gen_structural
+    mxu_array_structural u_array (
+        .clk_i, .rst_ni, .step_i(step), .row_valid_i(row_issue), .row_i(row), .seed_select_i(seed_select),
+        .forward_cols_i(forward_cols), .x_i(row_masked), .weight_valid_i(weight_issue), .weight_i(weight),
+        .w_i(weight_data), .seed_i(seed), .sum_o(sum), .overflow_o(overflow));
+  end else begin : gen_loops
+    mxu_array u_array (
+        .clk_i, .rst_ni, .step_i(step), .row_valid_i(row_issue), .row_i(row), .seed_select_i(seed_select),
+        .forward_cols_i(forward_cols), .x_i(row_masked), .weight_valid_i(weight_issue), .weight_i(weight),
+        .w_i(weight_data), .seed_i(seed), .sum_o(sum), .overflow_o(overflow));
+  end
+
+  mxu_acc u_acc (
+      .clk_i, .rst_ni, .step_i(step), .row_i(row), .hazard_o(hazard), .seed_select_o(seed_select),
+      .forward_cols_o(forward_cols), .row_issue_i(row_issue), .seed_o(seed), .sum_i(sum), .overflow_i(overflow),
+      .int_overflow_o, .acc_req_i, .acc_row_i, .acc_gnt_o, .acc_rvalid_o, .acc_rdata_o);
+endmodule
+`default_nettype wire

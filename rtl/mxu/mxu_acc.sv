@@ -1,0 +1,145 @@
+`default_nettype none
+// Accumulators: two banks of N columns of 32 bits, each column with one read and one write port, accessed skewed.
+//
+//   row issued in cycle c ──► column 0 reads its seed in c, column j in c + j      (one cycle before PE (0, j) needs it)
+//                             column 0 writes its result in c + 1 + N, column j in c + 1 + N + j
+//
+// A column writes before it reads in a cycle. A result that is written one cycle after the read, N cycles after its own
+// row, is forwarded from the bottom of the column to the top (SeedForward): so M = N needs no bubble.
+// The VPU reads whole rows of a bank whose read ports no seed uses in that cycle; data follow in the next cycle.
+// Memories are written and read by one always_ff in a stated order, hence blocking assignments:
+// verilator lint_off BLKSEQ
+module mxu_acc
+  import mxu_pkg::*;
+(
+  input  wire logic          clk_i,
+  input  wire logic          rst_ni,
+  input  wire logic          step_i,           // a row is issued, or rows are in flight
+  // oldest row of x
+  input  wire row_ctl_t      row_i,
+  output logic               hazard_o,         // its ACC row is still to be written by a row in the array
+  output seed_e              seed_select_o,
+  output count_t             forward_cols_o,   // SeedForward: lanes from here on count as 0, as they are in ACC
+  input  wire logic          row_issue_i,
+  // array
+  output lanes_t             seed_o,           // lane j: for the row that entered j cycles ago
+  input  wire lanes_t        sum_i,            // lane j: of the row that entered N + j cycles ago
+  input  wire logic [N-1:0]  overflow_i,
+  output logic               int_overflow_o,
+  // VPU
+  input  wire logic          acc_req_i,
+  input  wire logic [15:0]   acc_row_i,
+  output logic               acc_gnt_o,
+  output logic               acc_rvalid_o,
+  output lanes_t             acc_rdata_o
+);
+  localparam int unsigned RowBits = $bits(acc_row_t);
+
+  logic [31:0]       mem_q[AccRows*N] /* verilator public_flat_rd */;   // row r, column j at r N + j
+  // the last 2N rows by the cycle of their issue, in a ring
+  logic [15:0]       ring_row[2*N];            // ACC row, bit 15: valid
+  logic [15:0]       ring_cols[2*N];
+  logic [2*N-1:0]    ring_read;                // its seed comes from the read port
+  logic [LaneBits:0] now_q;                    // place of the row issued in this cycle
+  logic [LaneBits:0] bank_reads_q[2];          // cycles for which seeds still use the bank's read ports
+  logic [1:0]        bank_busy;
+  logic              seed_read;
+
+  initial begin
+    if (chip_pkg::AccBankRows < 4 * N || 2 ** RowBits != AccRows || AccRows > 2 ** 15)
+      $fatal(1, "mxu_acc: acc_bank_rows %0d must be a power of two from %0d to 16384", chip_pkg::AccBankRows, 4 * N);
+  end
+
+  // Does a row in the array, issued 1 to N - 1 cycles ago, still have to write ACC row `row`?
+  function automatic logic in_flight(input logic [15:0] row);
+    logic [31:0] hits;
+    hits = 32'd0;
+    for (int unsigned a = 1; a < N; a++) hits = hits | (ring_row[now_q-(LaneBits+1)'(a)] == row ? 32'd1 : 32'd0);
+    return hits[0];
+  endfunction
+
+  logic [15:0] tagged_row;
+  assign tagged_row = 16'h8000 | 16'(row_i.acc_row);
+
+  always_comb begin
+    hazard_o = row_i.from_acc && in_flight(tagged_row);
+    forward_cols_o = count_t'(ring_cols[now_q-(LaneBits+1)'(N)]);
+    seed_select_o = !row_i.from_acc ? SeedZero : ring_row[now_q-(LaneBits+1)'(N)] == tagged_row ? SeedForward : SeedAcc;
+  end
+
+  assign seed_read = row_issue_i & (seed_select_o == SeedAcc);
+  always_comb begin
+    for (int unsigned b = 0; b < 2; b++) begin
+      bank_busy[b] = (seed_read & (row_i.acc_row[RowBits-1] == b[0])) | (bank_reads_q[b] != '0);
+    end
+  end
+  assign acc_gnt_o = acc_req_i & !bank_busy[acc_row_i[RowBits-1]];
+
+  // Results of this cycle into their columns.
+  task automatic write_results();
+    for (int unsigned j = 0; j < N; j++) begin
+      logic [LaneBits:0] place;
+      place = now_q - (LaneBits + 1)'(N + 1 + j);
+      if (ring_row[place][15]) begin
+        mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] = 16'(j) < ring_cols[place] ? sum_i[32*j+:32] : 32'd0;
+      end
+    end
+  endtask
+
+  // Seeds for the next cycle.
+  function automatic lanes_t read_seeds();
+    read_seeds = '0;
+    for (int unsigned j = 0; j < N; j++) begin
+      logic [LaneBits:0] place;
+      place = now_q - (LaneBits + 1)'(j);
+      if (ring_read[place]) read_seeds[32*j+:32] = mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}];
+    end
+  endfunction
+
+  function automatic lanes_t read_row(input acc_row_t row);
+    for (int unsigned j = 0; j < N; j++) read_row[32*j+:32] = mem_q[{row, LaneBits'(j)}];
+  endfunction
+
+  function automatic logic any_overflow();
+    any_overflow = 1'b0;
+    for (int unsigned j = 0; j < N; j++) begin
+      logic [LaneBits:0] place;
+      place = now_q - (LaneBits + 1)'(N + 1 + j);
+      any_overflow = any_overflow | (overflow_i[j] & ring_row[place][15] & (16'(j) < ring_cols[place]));
+    end
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    logic issue, read;                           // before the ring changes: they follow from it
+    issue = row_issue_i;
+    read = seed_read;
+    int_overflow_o <= step_i && rst_ni && overflow_i != '0 && any_overflow();
+    if (step_i) begin
+      write_results();
+      ring_row[now_q] = {issue, 15'(row_i.acc_row)};
+      ring_cols[now_q] = 16'(row_i.cols);
+      ring_read[now_q] = read;
+      if (bank_busy != 2'b00) seed_o <= read_seeds();
+      now_q <= now_q + (LaneBits + 1)'(1);
+    end
+    if (acc_gnt_o) acc_rdata_o <= read_row(acc_row_i[RowBits-1:0]);
+    acc_rvalid_o <= acc_gnt_o & rst_ni;
+    for (int unsigned b = 0; b < 2; b++) begin
+      if (seed_read && row_i.acc_row[RowBits-1] == b[0]) bank_reads_q[b] <= (LaneBits + 1)'(N - 1);
+      else if (bank_reads_q[b] != '0) bank_reads_q[b] <= bank_reads_q[b] - (LaneBits + 1)'(1);
+    end
+    if (!rst_ni) begin
+      for (int unsigned k = 0; k < 2 * N; k++) ring_row[k] = 16'd0;
+      ring_read = '0;
+      now_q <= '0;
+      bank_reads_q[0] <= '0;
+      bank_reads_q[1] <= '0;
+    end
+  end
+
+  logic unused_bits;
+  assign unused_bits = &{1'b0, acc_row_i[15:RowBits], row_i.swap, row_i.tile_last, row_i.command_last, row_i.rows,
+                         row_i.odd, row_i.int8};
+endmodule
+// verilator lint_on BLKSEQ
+`default_nettype wire

@@ -1,0 +1,95 @@
+`default_nettype none
+// Decides in each cycle whether a row of x and a word of weights go to the array, and says why not.
+//
+// A row issued in cycle c enters the array in c + 1 = t; its last result is written, and readable, in t + 2N - 1.
+// - The first word of a tile may go with the first row of the tile before it: the shadow plane is free behind the swap.
+// - The first row of a tile goes one cycle after the tile's last word, or later.
+// - A row whose sums start from ACC goes N cycles after the row that last wrote its ACC row, or later (hazard_i).
+// - A row of the other type waits until the array is empty.
+module mxu_issue
+  import mxu_pkg::*;
+(
+  input  wire logic         clk_i,
+  input  wire logic         rst_ni,
+  // commands
+  input  wire logic         arriving_i,
+  input  wire logic         active_i,
+  input  wire logic         rows_left_i,      // rows of taken commands are still to be issued
+  output logic              retire_o,
+  // oldest row of x, oldest word of weights
+  input  wire logic         row_valid_i,
+  input  wire row_ctl_t     row_i,
+  input  wire logic         hazard_i,
+  input  wire logic         weight_valid_i,
+  input  wire weight_ctl_t  weight_i,
+  output logic              row_issue_o,
+  output logic              weight_issue_o,
+  output logic              flight_o,         // rows in the array, results not all written
+  // counters
+  output logic              cnt_busy_o,
+  output logic              cnt_weight_wait_o,
+  output logic              cnt_acc_wait_o,
+  output logic              cnt_vmem_wait_o,
+  output logic              cnt_drain_o,
+  output logic              cnt_idle_o,
+  output logic [31:0]       cnt_macs_o
+);
+  logic             shadow_busy_q, shadow_ready_q;   // a tile is being loaded or ready; it is ready
+  logic             tile_start_q;                    // the next row is the first of its tile
+  logic             int8_q;                          // type of the rows in flight
+  logic [2*N-1:0]   flight_q;                        // bit k: a row was issued k + 1 cycles ago
+  logic [2*N-1:0]   last_q;                          // bit k: the last row of a command was issued k + 1 cycles ago
+  logic             other_type, no_weights, swap;
+  logic [LaneBits+1:0] k_elements;
+
+  assign flight_o = |flight_q;
+  assign other_type = row_valid_i & (row_i.int8 != int8_q) & flight_o;
+  assign no_weights = tile_start_q & !shadow_ready_q;
+  assign row_issue_o = row_valid_i & !other_type & !hazard_i & !no_weights;
+  assign swap = row_issue_o & row_i.swap;
+  assign weight_issue_o = weight_valid_i & (!weight_i.first | !shadow_busy_q | swap);
+  assign retire_o = last_q[2*N-1];
+
+  always_comb begin
+    cnt_busy_o = 1'b0;
+    cnt_weight_wait_o = 1'b0;
+    cnt_acc_wait_o = 1'b0;
+    cnt_vmem_wait_o = 1'b0;
+    cnt_drain_o = 1'b0;
+    cnt_idle_o = 1'b0;
+    if (row_issue_o) cnt_busy_o = 1'b1;
+    else if (!rows_left_i & !arriving_i) begin
+      cnt_drain_o = active_i;
+      cnt_idle_o = !active_i;
+    end else if (other_type) cnt_drain_o = 1'b1;
+    else if (row_valid_i & hazard_i) cnt_acc_wait_o = 1'b1;
+    else if (no_weights) cnt_weight_wait_o = 1'b1;
+    else cnt_vmem_wait_o = 1'b1;
+    k_elements = row_i.int8 ? {row_i.rows, 1'b0} - (LaneBits + 2)'(row_i.odd) : {1'b0, row_i.rows};
+    cnt_macs_o = row_issue_o ? 32'(k_elements) * 32'(row_i.cols) : 32'd0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      shadow_busy_q <= 1'b0;
+      shadow_ready_q <= 1'b0;
+      tile_start_q <= 1'b1;
+      int8_q <= 1'b0;
+      flight_q <= '0;
+      last_q <= '0;
+    end else begin
+      shadow_busy_q <= (shadow_busy_q & !swap) | weight_issue_o;
+      shadow_ready_q <= (shadow_ready_q & !swap) | (weight_issue_o & weight_i.last);
+      if (row_issue_o) begin
+        tile_start_q <= row_i.tile_last;
+        int8_q <= row_i.int8;
+      end
+      flight_q <= {flight_q[2*N-2:0], row_issue_o};
+      last_q <= {last_q[2*N-2:0], row_issue_o & row_i.command_last};
+    end
+  end
+
+  logic unused_ctl;
+  assign unused_ctl = &{1'b0, row_i.from_acc, row_i.acc_row, weight_i.index, weight_i.row, weight_i.cols, weight_i.int8};
+endmodule
+`default_nettype wire

@@ -1,0 +1,62 @@
+`default_nettype none
+// Types and sizes that the parts of the MXU share.
+package mxu_pkg;
+  localparam int unsigned N = chip_pkg::N;
+  localparam int unsigned Commands = 4;                            // taken and not yet retired
+  localparam int unsigned AccRows = 2 * chip_pkg::AccBankRows;
+  localparam int unsigned LaneBits = $clog2(N);
+
+  typedef logic [$clog2(chip_pkg::VmemWords)-1:0] addr_t;
+  typedef logic [$clog2(AccRows)-1:0] acc_row_t;
+  typedef logic [LaneBits:0] count_t;                              // 0 to N
+  typedef logic [16*N-1:0] word_t;                                 // a VMEM word: N lanes of 16 bits
+  typedef logic [32*N-1:0] lanes_t;                                // an ACC row: N lanes of 32 bits
+
+  // A checked MATMUL. A "PE row" holds one k (bf16) or two (int8).
+  typedef struct packed {
+    addr_t       x_addr;
+    addr_t       x_row_stride;
+    addr_t       x_tile_stride;
+    addr_t       w_addr;
+    addr_t       w_tile_stride;
+    logic [31:0] tiles;
+    count_t      last_rows;      // PE rows of the last tile, 1 to N; all others have N
+    logic        odd;            // int8, K odd: the high byte of the last PE row does not count
+    logic [15:0] m;
+    acc_row_t    acc_row;
+    count_t      cols;
+    logic        keep;
+    logic        int8;
+  } job_t;
+
+  // Where a row of sums starts.
+  typedef enum logic [1:0] {
+    SeedZero = 2'd0,
+    SeedAcc = 2'd1,              // ACC's read port
+    SeedForward = 2'd2           // the column's own result in this cycle: the same ACC row, N cycles earlier
+  } seed_e;
+
+  // What travels with a row of x.
+  typedef struct packed {
+    logic     swap;              // first row of its tile: the shadow weights become active
+    logic     tile_last;
+    logic     command_last;
+    logic     from_acc;
+    acc_row_t acc_row;
+    count_t   rows;              // PE rows that count; those below are bypassed
+    logic     odd;               // int8: the high byte of PE row rows - 1 does not count
+    count_t   cols;
+    logic     int8;
+  } row_ctl_t;
+
+  // What travels with a word of weights. The bottom row of a tile comes first.
+  typedef struct packed {
+    logic   first;
+    logic   last;
+    count_t index;               // 0 for the first word: PE rows 0 to index shift
+    count_t row;                 // the PE row in which the word ends
+    count_t cols;
+    logic   int8;
+  } weight_ctl_t;
+endpackage
+`default_nettype wire

@@ -1,0 +1,132 @@
+// Drives two Verilated models of the MXU with the same inputs.
+#include "testbench/rtl/mxu/mxu_harness.hpp"
+
+#include <cstring>
+#include <tuple>
+
+#include "Vmxu_nano.h"
+#include "Vmxu_nano_structural.h"
+
+namespace weft::mxu_bench {
+namespace {
+
+template <class Top>
+auto outputs(const Top& t) {
+  return std::tuple(t.cmd_ready_o, t.done_o, t.active_o, t.fault_valid_o, t.x_req_o, t.x_req_o ? t.x_addr_o : 0,
+                    t.w_req_o, t.w_req_o ? t.w_addr_o : 0, t.acc_gnt_o, t.acc_rvalid_o, t.cnt_busy_o,
+                    t.cnt_weight_wait_o, t.cnt_acc_wait_o, t.cnt_vmem_wait_o, t.cnt_drain_o, t.cnt_idle_o, t.cnt_macs_o,
+                    t.int_overflow_o);
+}
+
+}  // namespace
+
+Harness::Harness(uint64_t seed)
+    : vmem(size_t{kVmemWords} * kN),
+      random(seed),
+      loops_(std::make_unique<Vmxu_nano>()),
+      pes_(std::make_unique<Vmxu_nano_structural>()) {
+  reset();
+}
+
+Harness::~Harness() = default;
+
+void Harness::reset() {
+  waiting_.clear();
+  reset_ = true;
+  step();
+  reset_ = false;
+  step();
+  counters = {};
+  cycle = 0;
+  accepted.clear();
+  done.clear();
+  faults.clear();
+}
+
+template <class Top>
+void Harness::drive(Top& top) const {
+  top.rst_ni = !reset_;
+  top.cmd_valid_i = offering_;
+  std::memcpy(top.cmd_i.data(), offered_.bytes.data(), sizeof offered_.bytes);
+  top.x_gnt_i = x_grant_;
+  top.x_rvalid_i = x_pending_;
+  if (x_pending_) std::memcpy(top.x_rdata_i.data(), &vmem[size_t{x_word_} * kN], 2 * kN);
+  top.w_gnt_i = w_grant_;
+  top.w_rvalid_i = w_pending_;
+  if (w_pending_) std::memcpy(top.w_rdata_i.data(), &vmem[size_t{w_word_} * kN], 2 * kN);
+  top.acc_req_i = acc_request_ >= 0;
+  top.acc_row_i = acc_request_ >= 0 ? static_cast<uint16_t>(acc_request_) : 0;
+  top.clk_i = 0;
+  top.eval();
+}
+
+bool Harness::outputs_agree() const {
+  if (outputs(*loops_) != outputs(*pes_)) return false;
+  return !loops_->acc_rvalid_o || std::memcmp(loops_->acc_rdata_o.data(), pes_->acc_rdata_o.data(), 4 * kN) == 0;
+}
+
+void Harness::step() {
+  const auto percent = [this](unsigned p) { return p != 0 && random() % 100 < p; };
+  offering_ = !reset_ && !waiting_.empty() && !percent(command_pauses);
+  if (offering_) offered_ = spec::encode(waiting_.front());
+  x_grant_ = loops_->x_req_o && !percent(x_refusals);
+  w_grant_ = loops_->w_req_o && !percent(w_refusals);
+  drive(*loops_);
+  drive(*pes_);
+
+  Vmxu_nano& t = *loops_;
+  if (!reset_) {
+    if (!outputs_agree()) differing_cycles++;
+    ready = t.cmd_ready_o;
+    active = t.active_o;
+    if (offering_ && ready) {
+      waiting_.pop_front();
+      accepted.push_back(cycle);
+    }
+    if (t.done_o) done.push_back(cycle);
+    if (t.fault_valid_o) faults.push_back({cycle, t.fault_code_o, t.fault_tag_o, t.fault_address_o});
+    const int states =
+        t.cnt_busy_o + t.cnt_weight_wait_o + t.cnt_acc_wait_o + t.cnt_vmem_wait_o + t.cnt_drain_o + t.cnt_idle_o;
+    if (states != 1) differing_cycles++;
+    counters.busy += t.cnt_busy_o;
+    counters.weight_wait += t.cnt_weight_wait_o;
+    counters.acc_wait += t.cnt_acc_wait_o;
+    counters.vmem_wait += t.cnt_vmem_wait_o;
+    counters.drain += t.cnt_drain_o;
+    counters.idle += t.cnt_idle_o;
+    counters.macs += t.cnt_macs_o;
+    counters.overflow |= t.int_overflow_o != 0;
+    acc_granted = t.acc_gnt_o;
+    acc_data.clear();
+    if (t.acc_rvalid_o) acc_data.assign(t.acc_rdata_o.data(), t.acc_rdata_o.data() + kN);
+  }
+  x_pending_ = x_grant_;
+  w_pending_ = w_grant_;
+  x_word_ = t.x_addr_o;
+  w_word_ = t.w_addr_o;
+  acc_request_ = -1;
+  loops_->clk_i = 1;
+  loops_->eval();
+  pes_->clk_i = 1;
+  pes_->eval();
+  cycle++;
+}
+
+bool Harness::run(uint64_t limit) {
+  for (uint64_t i = 0; i < limit; i++) {
+    step();
+    if (waiting_.empty() && !active && !loops_->active_o) return true;
+  }
+  return false;
+}
+
+std::vector<uint32_t> Harness::read_row(unsigned row) {
+  do {
+    request_row(row);
+    step();
+  } while (!acc_granted);
+  step();
+  return acc_data;
+}
+
+}  // namespace weft::mxu_bench

@@ -1,0 +1,87 @@
+/// Drives the Verilated MXU: commands with or without pauses, a VMEM that may refuse, the VPU's read port, counters.
+/// Two models of the same unit (the array as loops, and as PE instances) run side by side and are compared in each
+/// cycle.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "testbench/rtl/mxu/mxu_reference.hpp"
+#include "weft/spec/chips.hpp"
+
+class Vmxu_nano;
+class Vmxu_nano_structural;
+
+namespace weft::mxu_bench {
+
+/// Cycles in each state, and sums over all cycles.
+struct Counters {
+  uint64_t busy = 0, weight_wait = 0, acc_wait = 0, vmem_wait = 0, drain = 0, idle = 0, macs = 0;
+  bool overflow = false;
+};
+
+struct Fault {
+  uint64_t cycle = 0;
+  uint8_t code = 0;
+  uint16_t tag = 0;
+  uint64_t address = 0;
+};
+
+class Harness {
+ public:
+  static constexpr unsigned kN = 8;
+  static constexpr unsigned kVmemWords = 16384;
+  static constexpr unsigned kBankRows = 64;
+
+  explicit Harness(uint64_t seed);
+  ~Harness();
+
+  /// Both units into reset for a cycle; a refused or unfinished command is forgotten. VMEM and ACC stay.
+  void reset();
+
+  /// Appends a command; it is offered as soon as those before it are taken.
+  void push(const spec::MxuCommand& command) { waiting_.push_back(command); }
+  /// One cycle.
+  void step();
+  /// Steps until nothing is waiting and the unit is not active; false after `limit` cycles.
+  [[nodiscard]] bool run(uint64_t limit = 1000000);
+
+  /// Reads an ACC row through the VPU's port, stepping until it is granted.
+  std::vector<uint32_t> read_row(unsigned row);
+  /// Asks for `row` in the next step, once.
+  void request_row(unsigned row) { acc_request_ = static_cast<int>(row); }
+
+  std::vector<uint16_t> vmem;  ///< kVmemWords words of kN lanes
+  unsigned x_refusals = 0;     ///< percent of requests
+  unsigned w_refusals = 0;
+  unsigned command_pauses = 0;  ///< percent of cycles in which no command is offered
+  std::mt19937_64 random;
+
+  // What happened so far.
+  Counters counters;
+  uint64_t cycle = 0;
+  std::vector<uint64_t> accepted, done;  ///< cycles
+  std::vector<Fault> faults;
+  bool ready = false, active = false;  ///< in the last step
+  bool acc_granted = false;            ///< in the last step
+  std::vector<uint32_t> acc_data;      ///< of the request granted one step earlier, else empty
+  uint64_t differing_cycles = 0;       ///< in which the two models did not agree on every output
+
+ private:
+  template <class Top>
+  void drive(Top& top) const;
+  [[nodiscard]] bool outputs_agree() const;
+
+  std::unique_ptr<Vmxu_nano> loops_;
+  std::unique_ptr<Vmxu_nano_structural> pes_;
+  std::deque<spec::MxuCommand> waiting_;
+  spec::Command offered_{};
+  bool offering_ = false, reset_ = false;
+  bool x_grant_ = false, w_grant_ = false, x_pending_ = false, w_pending_ = false;
+  unsigned x_word_ = 0, w_word_ = 0;
+  int acc_request_ = -1;
+};
+
+}  // namespace weft::mxu_bench

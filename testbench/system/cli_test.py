@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+"""The subcommands of weft as a user types them: results, JSON, waves, traces, and attaching to a weft-sim that runs."""
+import json
+import signal
+import subprocess
+import unittest
+
+import numpy as np
+
+from weft_command import DIGITS, WEFT_SIM, WeftTest, wait_for
+
+REPORT_KEYS = {"device_cycles", "mxu_utilization", "macs", "bytes_hbm", "wall_seconds", "simulated_macs_per_second", "launch_latency"}
+LATENCY_KEYS = {"doorbell_to_fetched", "fetched_to_validated", "validated_to_first_command", "first_command_to_last_write",
+                "last_write_to_completion", "doorbell_to_completion"}
+CHECK_KEYS = {"differing", "max_relative_error"}
+NANO = ["--chip", "nano", "--core", "rtl"]
+
+
+class Gemm(WeftTest):
+    def check_report(self, report, macs, peak):
+        self.assertLessEqual(REPORT_KEYS, set(report))
+        self.assertEqual(set(report["launch_latency"]), LATENCY_KEYS)
+        self.assertEqual(report["macs"], macs)
+        self.assertGreater(report["device_cycles"], macs / peak)
+        self.assertAlmostEqual(report["mxu_utilization"], macs / peak / report["device_cycles"], places=9)
+        self.assertAlmostEqual(report["simulated_macs_per_second"] * report["wall_seconds"], macs, delta=1e-6 * macs)
+        latency = report["launch_latency"]
+        self.assertEqual(latency["doorbell_to_completion"], sum(v for k, v in latency.items() if k != "doorbell_to_completion"))
+        self.assertTrue(all(v >= 0 for v in latency.values()), latency)
+        self.assertEqual(latency["first_command_to_last_write"], report["device_cycles"])
+
+    def test_bf16_files(self):
+        random = np.random.default_rng(1)
+        a, b = random.uniform(-1, 1, (37, 50)).astype(np.float32), random.uniform(-1, 1, (50, 21)).astype(np.float32)
+        np.save(self.path("A.npy"), a)
+        np.save(self.path("B.npy"), b)
+        report = self.weft_json("gemm", "A.npy", "B.npy", "-o", "C.npy", *NANO, "--verify")
+        c = np.load(self.path("C.npy"))
+        self.assertEqual((c.dtype, c.shape), (np.float32, (37, 21)))
+        self.assertLess(np.abs(c - a.astype(np.float64) @ b).max(), 0.05)
+        self.check_report(report, 37 * 50 * 21, 64)
+        self.assertLessEqual(CHECK_KEYS, set(report))
+        self.assertEqual(report["differing"], 0)
+        self.assertLess(report["max_relative_error"], 0.05)
+        self.assertEqual(self.files(), ["A.npy", "B.npy", "C.npy"])
+
+    def test_int8_files(self):
+        random = np.random.default_rng(2)
+        a, b = random.integers(-128, 128, (19, 133), dtype=np.int8), random.integers(-128, 128, (133, 26), dtype=np.int8)
+        np.save(self.path("A.npy"), a)
+        np.save(self.path("B.npy"), b)
+        report = self.weft_json("gemm", "A.npy", "B.npy", "-o", "C.npy", "--precision", "int8", *NANO, "--verify")
+        c = np.load(self.path("C.npy"))
+        self.assertEqual(c.dtype, np.int32)
+        np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
+        self.check_report(report, 19 * 133 * 26, 128)
+        self.assertEqual((report["differing"], report["max_relative_error"]), (0, 0))
+
+    def test_shape_on_each_core(self):
+        reports = {core: self.weft_json("gemm", "--shape", "40x30x20", "--seed", 7, "--chip", "nano", "--core", core, "-o", f"{core}.npy")
+                   for core in ("rtl", "fast", "lockstep")}
+        for core, report in reports.items():
+            self.assertEqual((report["core"], report["chip"]), (core, "nano"))
+            self.check_report(report, 40 * 30 * 20, 64)
+            self.assertEqual(CHECK_KEYS <= set(report), core == "lockstep")
+        self.assertEqual(reports["lockstep"]["differing"], 0)
+        bits = {(self.folder / f"{core}.npy").read_bytes() for core in reports}
+        self.assertEqual(len(bits), 1, "the cores' results differ")
+
+    def test_text_report(self):
+        text = self.weft("gemm", "--shape", "8x8x8", *NANO, "--verify")
+        for words in ("device cycles", "MXU utilization", "MACs", "HBM bytes", "launch latency", "wall time", "differing           0 of 64"):
+            self.assertIn(words, text)
+
+    def test_seed_decides_the_inputs(self):
+        results = []
+        for i, seed in enumerate((1, 1, 2)):
+            self.weft("gemm", "--shape", "9x9x9", "--seed", seed, "--chip", "nano", "--core", "fast", "-o", f"{i}.npy")
+            results.append((self.folder / f"{i}.npy").read_bytes())
+        self.assertEqual(results[0], results[1])
+        self.assertNotEqual(results[0], results[2])
+
+    def test_wave(self):
+        self.weft("gemm", "--shape", "16x16x16", *NANO, "--wave", "all.fst")
+        self.weft("gemm", "--shape", "16x16x16", *NANO, "--wave", "some.fst", "--wave-from", 100, "--wave-to", 200)
+        whole, part = (self.folder / "all.fst").stat().st_size, (self.folder / "some.fst").stat().st_size
+        self.assertGreater(part, 0)
+        self.assertGreater(whole, part)
+
+
+class Model(WeftTest):
+    """ONNX models and executables; the model is that of the digits demo."""
+
+    def compile_digits(self, batch):
+        """Makes d.weft for nano and zeros-free input x.npy; returns the executable as disasm tells it, and options for run."""
+        self.weft("compile", DIGITS, "-o", "d.weft", "--chip", "nano", "--batch", batch)
+        kernel = json.loads(self.weft("disasm", "d.weft", "--json"))["kernels"][0]
+        name = {a["direction"]: a["name"] for a in kernel["arguments"]}
+        np.save(self.path("x.npy"), np.random.default_rng(3).uniform(0, 1, (batch, 64)).astype(np.float32))
+        return kernel, ["--input", f"{name['input']}=x.npy", "--output", f"{name['output']}=y.npy"]
+
+    def test_compile_reports_what_it_made(self):
+        report = self.weft_json("compile", DIGITS, "-o", "d.weft", "--chip", "nano", "--batch", 5)
+        self.assertEqual(report["bytes"], (self.folder / "d.weft").stat().st_size)
+        self.assertEqual((report["chip"], report["output"]), ("nano", "d.weft"))
+        self.assertEqual(report["macs"], 5 * (64 * 128 + 128 * 10))
+        self.assertGreater(report["cycle_estimate"], 0)
+        self.assertIn("d.weft", self.weft("compile", DIGITS, "-o", "d.weft", "--chip", "nano"))
+
+    def test_model_and_executable_give_the_same_bits(self):
+        _, files = self.compile_digits(5)
+        report = self.weft_json("run", DIGITS, *files, *NANO, "--verify")
+        self.assertLessEqual(REPORT_KEYS | CHECK_KEYS, set(report))
+        self.assertEqual(report["differing"], 0)
+        self.assertLess(report["max_relative_error"], 0.05)
+        of_model = (self.folder / "y.npy").read_bytes()
+        self.assertEqual(np.load(self.path("y.npy")).shape, (5, 10))
+        (self.folder / "y.npy").unlink()
+        for core in ("rtl", "fast", "lockstep"):
+            report = self.weft_json("run", "d.weft", *files, "--chip", "nano", "--core", core)
+            self.assertLessEqual(REPORT_KEYS, set(report))
+            self.assertEqual((self.folder / "y.npy").read_bytes(), of_model, core)
+
+    def test_disasm_lists_every_command(self):
+        kernel, _ = self.compile_digits(5)
+        text = self.weft("disasm", "d.weft")
+        for queue, commands in kernel["queues"].items():
+            self.assertIn(f"queue {queue}  ; {len(commands)} commands", text)
+            self.assertTrue(all("opcode" in c for c in commands))
+        self.assertIn("MATMUL", text.upper())
+
+    def test_trace_has_a_track_an_engine_and_spans_named_by_their_tags(self):
+        kernel, files = self.compile_digits(16)
+        texts = {c["text"] for queue in kernel["queues"].values() for c in queue if "text" in c}
+        commands = sum(len(queue) for queue in kernel["queues"].values())
+        for core in ("rtl", "fast"):
+            with self.subTest(core=core):
+                self.weft("run", "d.weft", *files, "--chip", "nano", "--core", core, "--trace", "t.json")
+                events = json.loads((self.folder / "t.json").read_text())
+                events = events["traceEvents"] if isinstance(events, dict) else events
+                tracks = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+                spans = [e for e in events if e["ph"] == "X"]
+                used = {tracks[e["tid"]].lower() for e in spans}
+                for engine in ("mxu", "vpu", "dma", "manager"):
+                    self.assertTrue(any(engine in track for track in used), f"no span of {engine} among {sorted(used)}")
+                of_core = [e for e in spans if tracks[e["tid"]].lower() != "manager"]
+                self.assertEqual(len(of_core), commands)
+                self.assertTrue(all(e["dur"] >= 0 for e in spans))
+                names = {e["name"] for e in of_core}
+                self.assertLessEqual(texts, names, "no span has these tags' names")
+
+
+class Info(WeftTest):
+    def test_info_names_the_presets(self):
+        info = self.weft_json("info")
+        self.assertEqual([c["name"] for c in info["chips"]], ["nano", "small", "v5e-1mxu"])
+        self.assertEqual(info["cores"], ["rtl", "fast", "lockstep"])
+        text = self.weft("info")
+        for chip in info["chips"]:
+            self.assertIn(chip["name"], text)
+
+    def test_help_shows_every_default(self):
+        self.assertIn("Exit codes", self.weft("--help"))
+        for command in ("gemm", "compile", "run", "disasm", "info"):
+            text = self.weft(command, "--help")
+            self.assertIn("--json", text)
+            if command in ("gemm", "compile", "run"):
+                self.assertIn("v5e-1mxu", text)
+        self.assertIn("weft ", self.weft("--version") + " ")
+
+
+class Attach(WeftTest):
+    """A weft-sim that stands by itself."""
+
+    def start_simulator(self):
+        simulator = subprocess.Popen([WEFT_SIM, "--chip", "nano", "--core", "rtl", "--socket", self.path("s.sock")], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(simulator.stdout.close)
+        self.addCleanup(simulator.wait)
+        self.addCleanup(simulator.kill)
+        wait_for(lambda: "s.sock" in self.files(), "socket")
+        return simulator
+
+    def test_clients_one_after_the_other(self):
+        simulator = self.start_simulator()
+        cycles = []
+        for seed in (1, 2, 3):
+            report = self.weft_json("gemm", "--shape", "30x30x30", "--seed", seed, "--socket", "s.sock", "--verify")
+            self.assertEqual((report["differing"], report["chip"], report["core"]), (0, "nano", "attached"))
+            cycles.append(report["device_cycles"])
+        self.assertEqual(len(set(cycles)), 1, cycles)
+        self.assertIsNone(simulator.poll(), "the simulator has ended with its client")
+        simulator.send_signal(signal.SIGTERM)
+        self.assertEqual(simulator.wait(timeout=10), 0)
+        self.assertEqual(simulator.stdout.read(), "")
+        self.assertNotIn("s.sock", self.files())
+
+    def test_a_second_client_at_the_same_time_is_told_busy(self):
+        self.start_simulator()
+        first = self.start("gemm", "--shape", "512x512x512", "--socket", "s.sock", "--json")
+        self.addCleanup(first.wait)
+        self.addCleanup(first.kill)
+        # The first client has made its inputs and connected when the simulator works.
+        code = 0
+        for _ in range(200):
+            code, _, err = self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock")
+            if code != 0 or first.poll() is not None:
+                break
+        self.assertEqual(code, 3, err)
+        self.assertIn("BUSY", err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        out, err = first.communicate(timeout=120)
+        self.assertEqual((first.returncode, err), (0, ""))
+        self.assertEqual(json.loads(out)["macs"], 512 ** 3)
+        self.weft("gemm", "--shape", "8x8x8", "--socket", "s.sock", "--verify")
+
+    def test_a_client_that_is_killed_leaves_the_simulator_ready(self):
+        self.start_simulator()
+        first = self.start("gemm", "--shape", "512x512x512", "--socket", "s.sock")
+        self.addCleanup(first.stdout.close)
+        self.addCleanup(first.stderr.close)
+        wait_for(lambda: self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock")[0] == 3, "client that is served")
+        first.kill()
+        first.wait()
+        wait_for(lambda: self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock", "--verify")[0] == 0, "simulator that is free again")
+
+
+if __name__ == "__main__":
+    unittest.main()

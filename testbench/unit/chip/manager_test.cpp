@@ -1,0 +1,206 @@
+// The HAL of the simulator: what its calls do and what they cost.
+#include "model/chip/manager.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "testbench/unit/chip/stand_in_firmware.hpp"
+
+using namespace weft;
+namespace hal = fw::hal;
+
+namespace {
+
+constexpr auto kHbm = WEFT_ADDRESS_SPACE_HBM;
+constexpr auto kHost = WEFT_ADDRESS_SPACE_HOST;
+
+std::unique_ptr<chip::Simulation> simulate(std::function<void()> firmware) {
+  test::firmware = std::move(firmware);
+  std::string error;
+  return chip::Simulation::make(test::chip_options(), error);
+}
+
+void sleep_forever() {
+  while (hal::running()) hal::wait_for_event(UINT64_MAX);
+}
+
+template <typename Call>
+uint64_t cost(Call call) {
+  const uint64_t begin = hal::now();
+  call();
+  return hal::now() - begin;
+}
+
+}  // namespace
+
+TEST_CASE("each call costs what the specification says, in core cycles") {
+  std::vector<std::pair<uint64_t, uint64_t>> costs;  // measured, expected
+  const auto simulation = simulate([&] {
+    constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
+    std::array<std::byte, 340> sram{};
+    const auto expect = [&](uint64_t measured, uint64_t expected) { costs.emplace_back(measured, expected); };
+    expect(cost([] { (void)hal::csr_read(0); }), kDivider * WEFT_MANAGER_MMIO_READ);
+    expect(cost([] { hal::csr_write(0x20, 0); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
+    expect(cost([] { hal::function_write(WEFT_REG_HEARTBEAT, 1); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
+    expect(cost([] { (void)hal::push_command(0, test::command_of(1).bytes.data()); }), WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES);
+    expect(cost([] { hal::charge(123); }), kDivider * 123);
+    expect(cost([&] { (void)hal::crc32c(sram.data(), 64); }), kDivider * WEFT_MANAGER_CRC_PER_64_BYTES);
+    expect(cost([&] { (void)hal::crc32c(sram.data(), 65); }), kDivider * 2 * WEFT_MANAGER_CRC_PER_64_BYTES);
+    expect(cost([&] { (void)hal::dma_read(kHbm, 0, sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 400);
+    expect(cost([&] { (void)hal::dma_write(kHbm, 0, sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 200);
+    expect(cost([&] { (void)hal::dma_read(kHost, 0, sram.data(), 64); }), kDivider * WEFT_MANAGER_DMA_KICK + 4 + 700);
+    sleep_forever();
+  });
+  REQUIRE(costs.size() == 10);
+  for (const auto& [measured, expected] : costs) CHECK(measured == expected);
+}
+
+TEST_CASE("the CRC is Castagnoli's") {
+  uint32_t crc = 0, none = 1;
+  const auto simulation = simulate([&] {
+    crc = hal::crc32c("123456789", 9);
+    none = hal::crc32c("", 0);
+    sleep_forever();
+  });
+  CHECK(crc == 0xe3069283);
+  CHECK(none == 0);
+}
+
+TEST_CASE("manager DMA moves data, and an unmapped address is a bus error") {
+  test::SharedMemory shared(4096);
+  bool mapped = false, unmapped = true, outside = true;
+  uint64_t word = 0;
+  const auto simulation = simulate([&] {
+    hal::wait_for_event(UINT64_MAX);
+    const uint64_t value = 0x0123456789abcdef;
+    mapped = hal::dma_write(kHost, 0x8008, &value, 8) && hal::dma_read(kHost, 0x8008, &word, 8);
+    unmapped = hal::dma_read(kHost, 0x9000, &word, 8);
+    outside = hal::dma_write(kHbm, hal::hbm_bytes() - 4, &value, 8);
+    sleep_forever();
+  });
+  REQUIRE(simulation->function().host_memory().map(shared.fd(), 0, 0x8000, 4096, chip::Access::kReadWrite) == 0);
+  test::ring_doorbell(simulation->function(), 0, 1);
+  simulation->run_until_idle();
+  CHECK(mapped);
+  CHECK(word == 0x0123456789abcdef);
+  CHECK(*shared.at<uint64_t>(8) == 0x0123456789abcdef);
+  CHECK_FALSE(unmapped);
+  CHECK_FALSE(outside);
+}
+
+TEST_CASE("doorbells keep their last value, their ring and their cycle, and reading the pending ones clears them") {
+  uint32_t pending = 0, again = 1, tail = 0, head = 0;
+  uint64_t cycle = 0;
+  const auto simulation = simulate([&] {
+    hal::wait_for_event(5000);
+    hal::wait_for_event(UINT64_MAX);
+    pending = hal::doorbell_pending();
+    again = hal::doorbell_pending();
+    tail = hal::doorbell_submission(3);
+    head = hal::doorbell_completion(3);
+    cycle = hal::doorbell_cycle(3);
+    (void)hal::doorbell_submission(1000);
+    sleep_forever();
+  });
+  test::ring_doorbell(simulation->function(), 16, 1);
+  test::ring_doorbell(simulation->function(), 3, 7);
+  test::ring_doorbell(simulation->function(), 3, 9);
+  const uint32_t value = 5;
+  REQUIRE(simulation->function().write(chip::Region::kDoorbells, 8 * 3 + 4, std::as_bytes(std::span(&value, 1))) == 0);
+  simulation->run_until_idle();
+  CHECK(pending == (1u << 16 | 1u << 3));
+  CHECK(again == 0);
+  CHECK(tail == 9);
+  CHECK(head == 5);
+  CHECK(cycle == 5000);
+}
+
+TEST_CASE("a wait ends at its deadline, and one in the past returns at once") {
+  uint64_t first = 0, second = 0;
+  const auto simulation = simulate([&] {
+    hal::wait_for_event(777);
+    first = hal::now();
+    hal::wait_for_event(700);
+    second = hal::now();
+    sleep_forever();
+  });
+  CHECK(first == 777);
+  CHECK(second == 777);
+}
+
+TEST_CASE("an event that came while the firmware worked ends its next wait") {
+  int turns = 0;
+  const auto simulation = simulate([&] {
+    hal::wait_for_event(UINT64_MAX);
+    while (hal::now() < 100'000) hal::charge(1000);
+    hal::wait_for_event(UINT64_MAX);
+    turns++;
+    hal::wait_for_event(UINT64_MAX);
+    turns++;
+    sleep_forever();
+  });
+  test::ring_doorbell(simulation->function(), 0, 1);
+  simulation->run_slice();
+  test::ring_doorbell(simulation->function(), 0, 2);
+  simulation->run_until_idle();
+  CHECK(turns == 1);
+}
+
+namespace {
+
+enum class Stuck : uint8_t { kAsleep, kWorking, kInDma };
+
+/// Firmware that never looks at running() is reset all the same.
+void reset_stuck_firmware(Stuck stuck) {
+  int starts = 0;
+  const auto simulation = simulate([&] {
+    if (++starts > 1) return sleep_forever();
+    hal::wait_for_event(UINT64_MAX);
+    std::byte sram[4096];
+    for (;;) {
+      switch (stuck) {
+        case Stuck::kAsleep: hal::wait_for_event(UINT64_MAX); break;
+        case Stuck::kWorking: hal::charge(10); break;
+        case Stuck::kInDma: (void)hal::dma_read(kHbm, 0, sram, sizeof sram); break;
+      }
+    }
+  });
+  test::ring_doorbell(simulation->function(), 0, 1);
+  for (int i = 0; i < 5 && simulation->pending(); i++) simulation->run_slice();
+  test::write_register(simulation->function(), WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+  CHECK(test::read_register(simulation->function(), WEFT_REG_DEVICE_STATE) == WEFT_DEVICE_STATE_RESETTING);
+  simulation->run_until_idle();
+  CHECK(starts == 2);
+  CHECK(test::read_register(simulation->function(), WEFT_REG_DEVICE_STATE) == WEFT_DEVICE_STATE_PRESENT);
+  CHECK(test::read_register(simulation->function(), WEFT_REG_RESET_GENERATION) == 1);
+}
+
+}  // namespace
+
+TEST_CASE("a device reset restarts firmware that sleeps") { reset_stuck_firmware(Stuck::kAsleep); }
+TEST_CASE("a device reset restarts firmware that works for ever") { reset_stuck_firmware(Stuck::kWorking); }
+TEST_CASE("a device reset restarts firmware that waits for DMA") { reset_stuck_firmware(Stuck::kInDma); }
+
+TEST_CASE("a boot request that follows a reset at once reaches the new firmware, doorbells from before do not") {
+  std::vector<uint64_t> pages;
+  uint32_t pending = 1;
+  const auto simulation = simulate([&] {
+    for (;;) {
+      uint64_t page = 0;
+      if (hal::boot_requested(&page)) {
+        pages.push_back(page);
+        pending = hal::doorbell_pending();
+      }
+      hal::wait_for_event(UINT64_MAX);
+    }
+  });
+  chip::Function& function = simulation->function();
+  test::ring_doorbell(function, 2, 1);
+  test::write_register(function, WEFT_REG_PARAMETER_PAGE, 0x1000, 8);
+  test::write_register(function, WEFT_REG_BOOT_CONTROL, 1);
+  test::write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+  test::write_register(function, WEFT_REG_PARAMETER_PAGE, 0x2000, 8);
+  test::write_register(function, WEFT_REG_BOOT_CONTROL, 1);
+  simulation->run_until_idle();
+  CHECK(pages == std::vector<uint64_t>{0x2000});
+  CHECK(pending == 0);
+}

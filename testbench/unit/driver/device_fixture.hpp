@@ -1,0 +1,75 @@
+// A device on a mock, with its handles as the C ABI gives them out.
+#pragma once
+#include <catch2/catch.hpp>
+
+#include "driver/abi.hpp"
+#include "driver/transport_mock.hpp"
+#include "testbench/unit/driver/test_executable.hpp"
+
+namespace weft::driver::test {
+
+#define REQUIRE_OK(call)                    \
+  do {                                      \
+    const weft_status status_ = (call);     \
+    INFO(last_message());                   \
+    REQUIRE(status_ == WEFT_ERROR_OK);      \
+  } while (false)
+
+inline std::string last_message() {
+  weft_error_info info = WEFT_INIT(weft_error_info);
+  return weft_last_error(&info) == WEFT_ERROR_OK ? info.message : "";
+}
+
+/// Closes what a test leaves open.
+class MockDevice {
+ public:
+  explicit MockDevice(MockFaults faults = {}) {
+    auto transport = std::make_unique<MockTransport>(nano(), faults);
+    mock_ = transport.get();
+    auto opened = Device::open(std::move(transport));
+    INFO((opened.ok() ? std::string() : opened.status().message()));
+    REQUIRE(opened.ok());
+    driver_ = opened.value();
+    handle_ = new weft_device{driver_};
+  }
+  ~MockDevice() {
+    if (handle_ != nullptr) (void)!weft_close(handle_, nullptr);
+  }
+  weft_device* handle() { return handle_; }
+  MockTransport& mock() { return *mock_; }
+  void close() {
+    REQUIRE_OK(weft_close(handle_, nullptr));
+    handle_ = nullptr;
+  }
+  weft_queue* queue(uint32_t entries = 64) {
+    weft_queue_options options = WEFT_INIT(weft_queue_options);
+    options.entries = entries;
+    weft_queue* queue = nullptr;
+    REQUIRE_OK(weft_queue_create(handle_, &options, &queue));
+    return queue;
+  }
+  weft_device_statistics statistics() {
+    weft_device_statistics s = WEFT_INIT(weft_device_statistics);
+    REQUIRE_OK(weft_device_get_statistics(handle_, &s));
+    return s;
+  }
+
+ private:
+  MockTransport* mock_ = nullptr;
+  std::shared_ptr<Device> driver_;  ///< keeps the mock alive for looks after a close
+  weft_device* handle_ = nullptr;
+};
+
+inline weft_event* nop(weft_queue* queue) {
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_nop(queue, nullptr, &event));
+  return event;
+}
+
+inline weft_event_info query(weft_event* event) {
+  weft_event_info info = WEFT_INIT(weft_event_info);
+  REQUIRE_OK(weft_event_query(event, &info));
+  return info;
+}
+
+}  // namespace weft::driver::test

@@ -1,0 +1,264 @@
+// The rules of docs/command_checks.md, sections 3 and 4: a legal command, one change, and the code and address that it
+// must give.
+#include "check_commands.hpp"
+
+using namespace weft;
+using namespace weft::test;
+
+TEST_CASE("MATMUL fields, ACC rows and ranges") {
+  expect<Mxu>(
+      matmul(), kMxu,
+      [](auto& c) {
+        c.k = 0;
+        c.m = 0;
+      },
+      kField, 36);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.m = 0; }, kField, 40);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.cols = 0; }, kField, 42);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.cols = 33; }, kField, 42);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.seed = 2; }, kField, 46);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.dtype = 0; }, kField, 47);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.dtype = 3; }, kField, 47);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.mxu = 1; }, kField, 48);
+
+  constexpr auto kAcc = WEFT_FAULT_ACC_RANGE;
+  expect_legal<Mxu>(matmul(), kMxu, [](auto& c) { c.acc_row = 128 - 16; });
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.acc_row = 128 - 15; }, kAcc, 113);
+  expect_legal<Mxu>(matmul(), kMxu, [](auto& c) { c.acc_row = 256 - 16; });
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.acc_row = 256 - 15; }, kAcc, 241);
+  expect<Mxu>(
+      matmul(), kMxu,
+      [](auto& c) {
+        c.acc_row = 256;
+        c.m = 1;
+      },
+      kAcc, 256);
+  expect<Mxu>(
+      matmul(), kMxu, [](auto& c) { c.m = 129; }, kAcc, 0);
+
+  const uint64_t words = chip().vmem_words;
+  constexpr auto kRange = WEFT_FAULT_RANGE;
+  expect_legal<Mxu>(matmul(), kMxu, [&](auto& c) { c.x_addr = static_cast<uint32_t>(words - 15 * 3 - 2 - 1); });
+  expect<Mxu>(
+      matmul(), kMxu, [&](auto& c) { c.x_addr = static_cast<uint32_t>(words - 15 * 3 - 2); }, kRange,
+      chip().vmem_bytes);
+  expect_legal<Mxu>(matmul(), kMxu, [&](auto& c) { c.w_addr = static_cast<uint32_t>(words - 2 * 32 - 6); });
+  expect<Mxu>(
+      matmul(), kMxu, [&](auto& c) { c.w_addr = static_cast<uint32_t>(words - 2 * 32 - 5); }, kRange,
+      chip().vmem_bytes);
+  // The tile before the last one reads N words: it reaches further when tiles overlap.
+  expect<Mxu>(
+      matmul(), kMxu,
+      [&](auto& c) {
+        c.w_tile_stride = 1;
+        c.w_addr = static_cast<uint32_t>(words - 32);
+      },
+      kRange, chip().vmem_bytes);
+  expect_legal<Mxu>(matmul(), kMxu, [&](auto& c) {
+    c.w_tile_stride = 1;
+    c.w_addr = static_cast<uint32_t>(words - 33);
+  });
+  expect_legal<Mxu>(matmul(), kMxu, [&](auto& c) {
+    c.k = 6;
+    c.w_addr = static_cast<uint32_t>(words - 6);
+  });
+  // int8: 70 = 64 + 6 k-values, two tiles, three words in the last.
+  expect_legal<Mxu>(matmul(), kMxu, [&](auto& c) {
+    c.dtype = WEFT_MXU_DTYPE_INT8;
+    c.w_addr = static_cast<uint32_t>(words - 32 - 3);
+  });
+  expect<Mxu>(
+      matmul(), kMxu,
+      [&](auto& c) {
+        c.dtype = WEFT_MXU_DTYPE_INT8;
+        c.k = 71;
+        c.w_addr = static_cast<uint32_t>(words - 32 - 3);
+      },
+      kRange, chip().vmem_bytes);
+  expect<Mxu>(
+      matmul(), kMxu,
+      [](auto& c) {
+        c.k = 0xffffffff;
+        c.x_tile_stride = c.x_row_stride = c.w_tile_stride = c.x_addr = c.w_addr = 0xffffffff;
+      },
+      kRange, chip().vmem_bytes);
+}
+
+TEST_CASE("VPU fields follow the table") {
+  struct Base {
+    Vpu command;
+    std::vector<unsigned> ops, spaces, b_modes, activations;
+    std::vector<std::pair<unsigned, unsigned>> types;
+  };
+  const Base bases[] = {
+      {elementwise(), {1, 2, 3, 4, 5}, {0}, {1, 2, 3}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
+      {reduce(), {6, 7}, {0}, {0}, {0}, {{1, 1}, {3, 3}}},
+      {epilogue(), {0}, {1}, {0, 2}, {0, 1}, {{1, 1}, {1, 2}, {3, 3}}},
+      {cast(), {0}, {0}, {0}, {0}, {{1, 2}, {1, 3}, {2, 1}, {3, 1}}},
+  };
+  const auto contains = [](const auto& set, const auto& v) {
+    return std::find(set.begin(), set.end(), v) != set.end();
+  };
+  for (const Base& base : bases) {
+    CAPTURE(static_cast<unsigned>(base.command.header.opcode));
+    for (unsigned v = 0; v < 256; v++) {
+      const auto with = [&](uint8_t Vpu::*field) {
+        Vpu c = base.command;
+        c.*field = static_cast<uint8_t>(v);
+        if (field == &Vpu::b_mode) c.b_addr = c.b_stride = 0;
+        return check(c, kVpu);
+      };
+      CHECK(with(&Vpu::op) == (contains(base.ops, v) ? std::nullopt : std::optional(Fault{kField, 16})));
+      CHECK(with(&Vpu::src_space) == (contains(base.spaces, v) ? std::nullopt : std::optional(Fault{kField, 17})));
+      CHECK(with(&Vpu::b_mode) == (contains(base.b_modes, v) ? std::nullopt : std::optional(Fault{kField, 52})));
+      CHECK(with(&Vpu::activation) ==
+            (contains(base.activations, v) ? std::nullopt : std::optional(Fault{kField, 53})));
+    }
+    for (unsigned s = 0; s < 6; s++) {
+      for (unsigned d = 0; d < 6; d++) {
+        Vpu c = base.command;
+        c.src_dtype = static_cast<uint8_t>(s);
+        c.dst_dtype = static_cast<uint8_t>(d);
+        const bool source_known =
+            std::any_of(base.types.begin(), base.types.end(), [&](auto& t) { return t.first == s; });
+        const auto expected = contains(base.types, std::pair{s, d})
+                                  ? std::nullopt
+                                  : std::optional(Fault{kField, source_known ? 19u : 18u});
+        CHECK(check(c, kVpu) == expected);
+      }
+    }
+  }
+  expect<Vpu>(
+      reduce(), kVpu, [](auto& c) { c.rows = 0; }, kField, 20);
+  expect<Vpu>(
+      reduce(), kVpu, [](auto& c) { c.cols = 0; }, kField, 22);
+  expect<Vpu>(
+      reduce(), kVpu, [](auto& c) { c.cols = 33; }, kField, 22);
+  expect<Vpu>(
+      reduce(), kVpu, [](auto& c) { c.b_addr = 2; }, kField, 32);
+  expect<Vpu>(
+      reduce(), kVpu, [](auto& c) { c.b_stride = 2; }, kField, 36);
+  expect<Vpu>(
+      reduce(), kVpu, [](auto& c) { c.scalar = 2; }, kField, 48);
+  expect<Vpu>(
+      elementwise(), kVpu,
+      [](auto& c) {
+        c.b_mode = WEFT_VPU_B_MODE_SCALAR;
+        c.b_stride = 0;
+      },
+      kField, 32);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; }, kField, 36);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.scalar = 1; }, kField, 48);
+  expect_legal<Vpu>(elementwise(), kVpu, [](auto& c) {
+    c.b_mode = WEFT_VPU_B_MODE_SCALAR;
+    c.b_addr = c.b_stride = 0;
+    c.scalar = 1;
+  });
+}
+
+TEST_CASE("VPU alignment: even words for types of two words, rows of ACC excepted") {
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.a_addr = 1; }, kAlignment, 24);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.a_stride = 1; }, kAlignment, 28);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.b_addr = 1; }, kAlignment, 32);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.b_stride = 1; }, kAlignment, 36);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.d_addr = 1; }, kAlignment, 40);
+  expect<Vpu>(
+      elementwise(), kVpu, [](auto& c) { c.d_stride = 1; }, kAlignment, 44);
+  expect_legal<Vpu>(elementwise(), kVpu, [](auto& c) {
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+    c.a_addr = c.b_addr = c.d_addr = c.a_stride = c.b_stride = c.d_stride = 1;
+  });
+  expect_legal<Vpu>(epilogue(), kVpu, [](auto& c) {
+    c.a_addr = 1;
+    c.a_stride = 3;
+  });
+  expect<Vpu>(
+      epilogue(), kVpu,
+      [](auto& c) {
+        c.b_mode = WEFT_VPU_B_MODE_ROW;
+        c.b_addr = 3;
+      },
+      kAlignment, 32);
+  expect_legal<Vpu>(epilogue(), kVpu, [](auto& c) {
+    c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+    c.d_addr = 3;
+    c.d_stride = 1;
+  });
+  expect_legal<Vpu>(cast(), kVpu, [](auto& c) {
+    c.d_addr = 3;
+    c.d_stride = 1;
+  });
+  expect<Vpu>(
+      cast(), kVpu,
+      [](auto& c) {
+        c.src_dtype = WEFT_VPU_DTYPE_BF16;
+        c.dst_dtype = WEFT_VPU_DTYPE_F32;
+        c.d_addr = 3;
+        c.a_addr = 1;
+      },
+      kAlignment, 40);
+}
+
+TEST_CASE("VPU rows of ACC and words of VMEM") {
+  expect_legal<Vpu>(epilogue(), kVpu, [](auto& c) { c.a_addr = 248; });
+  expect<Vpu>(
+      epilogue(), kVpu, [](auto& c) { c.a_addr = 249; }, WEFT_FAULT_ACC_RANGE, 249);
+  expect<Vpu>(
+      epilogue(), kVpu, [](auto& c) { c.a_stride = 0xffffffff; }, WEFT_FAULT_ACC_RANGE, 0);
+  const auto words = chip().vmem_words;
+  constexpr auto kRange = WEFT_FAULT_RANGE;
+  for (uint32_t Vpu::*field : {&Vpu::a_addr, &Vpu::b_addr, &Vpu::d_addr}) {
+    expect_legal<Vpu>(elementwise(), kVpu, [&](auto& c) { c.*field = words - 16; });
+    expect<Vpu>(
+        elementwise(), kVpu, [&](auto& c) { c.*field = words - 14; }, kRange, chip().vmem_bytes);
+  }
+  const auto bf16 = [](Vpu& c) {
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+    c.a_stride = c.b_stride = c.d_stride = 1;
+  };
+  expect_legal<Vpu>(elementwise(), kVpu, [&](auto& c) {
+    bf16(c);
+    c.d_addr = words - 8;
+  });
+  expect<Vpu>(
+      elementwise(), kVpu,
+      [&](auto& c) {
+        bf16(c);
+        c.d_addr = words - 7;
+      },
+      kRange, chip().vmem_bytes);
+  expect_legal<Vpu>(epilogue(), kVpu, [&](auto& c) {
+    c.b_mode = WEFT_VPU_B_MODE_ROW;
+    c.b_addr = words - 2;
+  });
+  expect<Vpu>(
+      epilogue(), kVpu,
+      [&](auto& c) {
+        c.b_mode = WEFT_VPU_B_MODE_ROW;
+        c.b_addr = words;
+      },
+      kRange, chip().vmem_bytes);
+  expect<Vpu>(
+      elementwise(), kVpu,
+      [](auto& c) {
+        c.rows = 0xffff;
+        c.d_stride = 0xfffffffe;
+      },
+      kRange, chip().vmem_bytes);
+}
