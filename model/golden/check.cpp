@@ -132,7 +132,7 @@ std::optional<Fault> check_mxu(const Command& command, const Chip& chip) {
   if (check.fault()) return check.fault();
 
   const unsigned bank = chip.acc_bank_rows;
-  if (c.acc_row >= 2 * bank || c.acc_row % bank + c.m >= bank) return Fault{WEFT_FAULT_ACC_RANGE, c.acc_row};
+  if (c.acc_row >= 2 * bank || c.acc_row % bank + c.m > bank) return Fault{WEFT_FAULT_ACC_RANGE, c.acc_row};
 
   const MatmulTiles tiles = matmul_tiles(c, chip);
   const uint64_t last_x = c.x_addr + uint64_t{c.m - 1u} * c.x_row_stride + (tiles.count - 1) * c.x_tile_stride;
