@@ -18,6 +18,7 @@
 #include "host/tools/options.hpp"
 #include "host/tools/progress.hpp"
 #include "host/tools/run_report.hpp"
+#include "host/tools/trace_names.hpp"
 
 namespace weft::tools {
 namespace {
@@ -56,6 +57,8 @@ int run(const GemmOptions& options) {
   if (!outputs.ok()) return fail(mismatch.explain(outputs.error()));
   const auto c = compiler::unpack_rows(outputs.value()[2], in.m, in.n, 4);
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
+  if (!options.target.trace.empty())
+    if (auto status = name_trace(options.target.trace, executable.value()); !status.ok()) return fail(status.error());
 
   report.what = fmt::format("gemm {}x{}x{} {}", in.m, in.k, in.n, options.precision);
   report.chip = chip.name;

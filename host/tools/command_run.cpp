@@ -19,6 +19,7 @@
 #include "host/tools/options.hpp"
 #include "host/tools/progress.hpp"
 #include "host/tools/run_report.hpp"
+#include "host/tools/trace_names.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {
@@ -157,6 +158,8 @@ int run(const RunOptions& options) {
   if (!results.ok()) return fail(mismatch.explain(results.error()));
   const std::vector<runtime::ArgumentInfo> layout = infos;
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
+  if (!options.target.trace.empty())
+    if (auto status = name_trace(options.target.trace, compiled ? file.value() : program.executable); !status.ok()) return fail(status.error());
 
   report.what = options.model;
   report.chip = chip.name;

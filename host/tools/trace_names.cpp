@@ -1,0 +1,37 @@
+// The simulator knows tags by number only; their text is in the executable.
+#include "host/tools/trace_names.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "host/compiler/debug_section.hpp"
+#include "host/tools/files.hpp"
+
+namespace weft::tools {
+
+Status name_trace(const std::string& path, std::span<const std::byte> executable) {
+  const auto file = read_file(path);
+  if (!file.ok()) return file.error();
+  const auto* text = reinterpret_cast<const char*>(file.value().data());
+  auto events = nlohmann::ordered_json::parse(text, text + file.value().size(), nullptr, /*allow_exceptions=*/false);
+  if (!events.is_array()) return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: not a Chrome trace", path)};
+  const auto tags = compiler::read_tags(executable);
+  std::string out = "[\n";
+  for (auto& event : events) {
+    const auto args = event.find("args");
+    if (args != event.end() && args->contains("tag")) {
+      const auto tag = tags.find((*args)["tag"].get<uint16_t>());
+      if (tag != tags.end()) {
+        (*args)["opcode"] = event["name"];
+        event["name"] = tag->second;
+      }
+    }
+    out += event.dump() + (&event == &events.back() ? "\n" : ",\n");
+  }
+  out += "]\n";
+  const auto* first = reinterpret_cast<const std::byte*>(out.data());
+  return write_file(path, {first, first + out.size()});
+}
+
+}  // namespace weft::tools
