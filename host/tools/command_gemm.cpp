@@ -43,7 +43,7 @@ int run(const GemmOptions& options) {
   auto session = runtime::Session::open(mismatch.target());
   if (!session.ok()) return fail(session.error());
   const spec::Chip& chip = session.value().chip();
-  const auto program = compiler::gemm_program(chip, in.dtype, in.m, in.k, in.n);
+  const auto program = compiler::gemm_program(chip, in.dtype, in.m, in.device_k(), in.n);
   if (!program.ok()) return fail(program.error());
   const auto kernel = compiler::compile(chip, program.value());
   if (!kernel.ok()) return fail(kernel.error());
@@ -63,7 +63,7 @@ int run(const GemmOptions& options) {
   report.what = fmt::format("gemm {}x{}x{} {}", in.m, in.k, in.n, options.precision);
   report.chip = chip.name;
   report.core = options.target.socket.empty() ? options.target.core : "attached";
-  report.macs = in.m * in.k * in.n;
+  report.macs = in.m * in.device_k() * in.n;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle * (int8 ? 2 : 1);
   report.clock_hz = chip.clock_hz;
   report.elements = in.m * in.n;
@@ -84,14 +84,14 @@ int run(const GemmOptions& options) {
 }  // namespace
 
 void register_gemm(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("gemm", "C = A B on the device: bf16 (fp32 files, fp32 result) or int8 (int8 files, int32 result)");
+  auto* command = app.add_subcommand("gemm", "C = A B on the device: bf16, bf16x3, bf16x6 (fp32 files, fp32 result) or int8 (int8 files, int32 result)");
   auto options = std::make_shared<GemmOptions>();
   command->add_option("A", options->a, "A.npy, M x K");
   command->add_option("B", options->b, "B.npy, K x N");
   command->add_option("-o,--output", options->output, "write C to this .npy file");
   command->add_option("--shape", options->shape, "MxKxN: make A and B instead of reading files");
   command->add_option("--seed", options->seed, "seed of --shape")->capture_default_str();
-  command->add_option("--precision", options->precision, "bf16 or int8")->capture_default_str();
+  command->add_option("--precision", options->precision, "bf16, bf16x3, bf16x6 (fp32 in passes) or int8")->capture_default_str();
   command->add_flag("--verify", options->verify, "compare with the golden model, bit for bit, and with fp64");
   command->add_flag("--json", options->json, "print JSON");
   add_target_options(*command, options->target);

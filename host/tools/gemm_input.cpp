@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -19,11 +20,19 @@ namespace {
 
 Error invalid(std::string text) { return {WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; }
 
-std::vector<uint16_t> rounded(const std::vector<float>& values) {
-  std::vector<uint16_t> bits(values.size());
-  std::transform(values.begin(), values.end(), bits.begin(), compiler::bf16_from_f32);
-  return bits;
+/// Part `index` of an fp32 value: 0 is the value rounded to bf16, 1 the rest rounded to bf16, 2 the rest of that. A value that is not finite
+/// is all in part 0.
+uint16_t part(float value, unsigned index) {
+  for (unsigned i = 0;; i++) {
+    const uint16_t bits = compiler::bf16_from_f32(value);
+    if (i == index) return bits;
+    const float rounded = compiler::f32_from_bf16(bits);
+    value = std::isfinite(rounded) ? value - rounded : 0.0f;
+  }
 }
+
+/// Parts of A and of B that each pass multiplies, largest products first. This order is part of the result (docs/numerics.md).
+constexpr std::array<std::pair<unsigned, unsigned>, 6> kPasses{{{0, 0}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 1}}};
 
 Status parse_shape(const std::string& text, GemmInput& in) {
   unsigned long long m = 0, k = 0, n = 0;
@@ -43,7 +52,7 @@ Status read_operand(const std::string& path, const GemmInput& in, std::vector<ui
   const auto& a = array.value();
   const NpyType wanted = in.dtype == WEFT_MXU_DTYPE_INT8 ? NpyType::kI8 : NpyType::kF32;
   if (a.type != wanted)
-    return invalid(fmt::format("{}: the elements are {}, --precision {} needs {}", path, type_name(a.type), in.dtype == WEFT_MXU_DTYPE_INT8 ? "int8" : "bf16", type_name(wanted)));
+    return invalid(fmt::format("{}: the elements are {}, --precision {} needs {}", path, type_name(a.type), in.dtype == WEFT_MXU_DTYPE_INT8 ? "int8" : in.passes == 3 ? "bf16x3" : in.passes == 6 ? "bf16x6" : "bf16", type_name(wanted)));
   if (a.shape.size() != 2 || a.count() == 0) return invalid(fmt::format("{}: the shape is ({}), a matrix with elements is needed", path, fmt::join(a.shape, ", ")));
   shape = a.shape;
   if (wanted == NpyType::kI8) i8.assign(a.as<int8_t>(), a.as<int8_t>() + a.count());
@@ -55,12 +64,27 @@ Status read_operand(const std::string& path, const GemmInput& in, std::vector<ui
 
 std::vector<std::byte> GemmInput::packed_a() const {
   if (dtype == WEFT_MXU_DTYPE_INT8) return compiler::pack_rows(std::as_bytes(std::span(a8)), m, k, 1);
-  return compiler::pack_rows(std::as_bytes(std::span<const uint16_t>(rounded(a))), m, k, 2);
+  return compiler::pack_rows(std::as_bytes(std::span<const uint16_t>(device_a())), m, device_k(), 2);
+}
+
+std::vector<uint16_t> GemmInput::device_a() const {
+  std::vector<uint16_t> bits(m * device_k());
+  for (uint64_t row = 0; row < m; row++)
+    for (uint64_t pass = 0; pass < passes; pass++)
+      for (uint64_t i = 0; i < k; i++) bits[row * device_k() + pass * k + i] = part(a[row * k + i], kPasses[pass].first);
+  return bits;
+}
+
+std::vector<uint16_t> GemmInput::device_b() const {
+  std::vector<uint16_t> bits(device_k() * n);
+  for (uint64_t pass = 0; pass < passes; pass++)
+    for (uint64_t i = 0; i < k * n; i++) bits[pass * k * n + i] = part(b[i], kPasses[pass].second);
+  return bits;
 }
 
 std::vector<std::byte> GemmInput::packed_b(const spec::Chip& chip) const {
   if (dtype == WEFT_MXU_DTYPE_INT8) return compiler::pack_weights_int8(chip, b8, k, n);
-  return compiler::pack_weights_bf16(chip, rounded(b), k, n);
+  return compiler::pack_weights_bf16(chip, device_b(), device_k(), n);
 }
 
 uint64_t GemmInput::differing_from_golden(const std::vector<std::byte>& c) const {
@@ -68,8 +92,8 @@ uint64_t GemmInput::differing_from_golden(const std::vector<std::byte>& c) const
   if (dtype == WEFT_MXU_DTYPE_INT8) {
     (void)golden::gemm_int8(m, k, n, a8.data(), k, b8.data(), n, reinterpret_cast<int32_t*>(expected.data()), n);
   } else {
-    const auto ra = rounded(a), rb = rounded(b);
-    golden::gemm_bf16(m, k, n, ra.data(), k, rb.data(), n, reinterpret_cast<float*>(expected.data()), n);
+    const auto ra = device_a(), rb = device_b();
+    golden::gemm_bf16(m, device_k(), n, ra.data(), device_k(), rb.data(), n, reinterpret_cast<float*>(expected.data()), n);
   }
   uint64_t differing = 0;
   for (size_t i = 0; i < expected.size(); i++) differing += std::memcmp(&c[4 * i], &expected[i], 4) != 0;
@@ -110,8 +134,9 @@ double GemmInput::max_relative_error(const std::vector<std::byte>& c) const {
 Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape, uint64_t seed, const std::string& precision) {
   GemmInput in;
   if (precision == "int8") in.dtype = WEFT_MXU_DTYPE_INT8;
-  else if (precision == "bf16x3" || precision == "bf16x6") return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("--precision {} is not built; supported: bf16, int8", precision)};
-  else if (precision != "bf16") return invalid(fmt::format("there is no precision '{}'; supported: bf16, int8", precision));
+  else if (precision == "bf16x3") in.passes = 3;
+  else if (precision == "bf16x6") in.passes = 6;
+  else if (precision != "bf16") return invalid(fmt::format("there is no precision '{}'; supported: bf16, bf16x3, bf16x6, int8", precision));
   if (shape.empty() == (path_a.empty() && path_b.empty())) return invalid("give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
   if (!shape.empty()) {
     if (auto status = parse_shape(shape, in); !status.ok()) return status.error();

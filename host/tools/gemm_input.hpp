@@ -10,18 +10,29 @@
 
 namespace weft::tools {
 
-/// A (m x k) and B (k x n), row-major: fp32 for bf16, int8 for int8.
+/// A (m x k) and B (k x n), row-major: fp32 for bf16, bf16x3 and bf16x6, int8 for int8.
+///
+/// bf16x3 and bf16x6 split each fp32 value into a sum of bf16 parts and add up the products of parts, pass by pass over the whole of K, into
+/// the same accumulators (docs/numerics.md). To the device that is one product whose K is the passes one behind the other.
 struct GemmInput {
   weft_mxu_dtype dtype = WEFT_MXU_DTYPE_BF16;
+  uint64_t passes = 1;  ///< 1, 3 (bf16x3) or 6 (bf16x6)
   uint64_t m = 0, k = 0, n = 0;
   std::vector<float> a, b;
   std::vector<int8_t> a8, b8;
+
+  /// K of the product that the device computes.
+  [[nodiscard]] uint64_t device_k() const { return passes * k; }
 
   [[nodiscard]] std::vector<std::byte> packed_a() const;
   [[nodiscard]] std::vector<std::byte> packed_b(const spec::Chip& chip) const;
 
   /// Elements of c (m x n of 4 bytes) whose bits are not those of the golden model.
   [[nodiscard]] uint64_t differing_from_golden(const std::vector<std::byte>& c) const;
+
+  /// Bits of A (m x device_k) and B (device_k x n) as the device gets them.
+  [[nodiscard]] std::vector<uint16_t> device_a() const;
+  [[nodiscard]] std::vector<uint16_t> device_b() const;
 
   /// Largest |c - exact| of an element divided by the largest |exact| of its row. exact is computed in fp64 from the unrounded inputs.
   /// Elements that are not finite in either are left out; `differing` sees them.

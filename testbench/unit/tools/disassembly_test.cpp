@@ -1,0 +1,69 @@
+// Executables as text, and the names of a trace's spans.
+#include "host/tools/disassembly.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <random>
+
+#include "host/compiler/compile.hpp"
+#include "host/tools/files.hpp"
+#include "host/tools/trace_names.hpp"
+
+using namespace weft;
+
+namespace {
+
+std::vector<std::byte> executable() {
+  const auto& chip = *spec::find_chip("nano");
+  const auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_BF16, 20, 30, 10);
+  REQUIRE(program.ok());
+  const auto kernel = compiler::compile(chip, program.value());
+  REQUIRE(kernel.ok());
+  auto file = compiler::write_executable(chip, kernel.value());
+  REQUIRE(file.ok());
+  return file.value();
+}
+
+}  // namespace
+
+TEST_CASE("every queue, command and argument of an executable is in its text, with the meaning of the tags") {
+  const auto text = tools::disassemble(executable());
+  REQUIRE(text.ok());
+  for (const char* part : {"; executable for nano", "kernel gemm", "argument 0 (segment 3): input A [20, 30] bf16 rows", "queue dma_in", "queue dma_out", "MATMUL", "EPILOGUE",
+                           "wait(s0 >= 2)", "; gemm matmul rows 0.. columns 8..", "dtype=bf16"})
+    CHECK(text.value().find(part) != std::string::npos);
+  CHECK(tools::disassemble_json(executable()).ok());
+}
+
+TEST_CASE("an executable with any byte changed or cut off is refused, not printed") {
+  const auto good = executable();
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 300; i++) {
+    auto bad = good;
+    bad[random() % bad.size()] ^= static_cast<std::byte>(1 + random() % 255);
+    const auto text = tools::disassemble(bad);
+    REQUIRE(!text.ok());
+    CHECK(text.error().code == WEFT_ERROR_EXECUTABLE_INVALID);
+    CHECK(!tools::disassemble({good.begin(), good.begin() + static_cast<ptrdiff_t>(random() % good.size())}).ok());
+  }
+}
+
+TEST_CASE("a span takes the name of its tag; a file that is no trace is left as it was") {
+  const std::string path = "trace_names_test.json";
+  const auto bytes = [](const std::string& text) {
+    const auto* p = reinterpret_cast<const std::byte*>(text.data());
+    return std::vector<std::byte>(p, p + text.size());
+  };
+  REQUIRE(tools::write_file(path, bytes(R"([{"ph":"X","name":"COPY","args":{"tag":0}},{"ph":"X","name":"MATMUL","args":{"tag":60000}}])")).ok());
+  REQUIRE(tools::name_trace(path, executable()).ok());
+  const auto named = tools::read_file(path);
+  REQUIRE(named.ok());
+  const std::string text(reinterpret_cast<const char*>(named.value().data()), named.value().size());
+  CHECK(text.find(R"("opcode":"COPY")") != std::string::npos);
+  CHECK(text.find("gemm ") != std::string::npos);
+  CHECK(text.find(R"("name":"MATMUL")") != std::string::npos);
+  REQUIRE(tools::write_file(path, bytes("no trace")).ok());
+  CHECK(!tools::name_trace(path, executable()).ok());
+  CHECK(tools::read_file(path).value() == bytes("no trace"));
+  std::remove(path.c_str());
+}
