@@ -38,7 +38,8 @@ package control_pkg;
 
   // What the units count in a cycle.
   typedef struct packed {
-    logic [MxuStates-1:0] mxu_state;      // one hot: busy, weight_wait, acc_wait, vmem_wait, drain, idle
+    // one hot: busy, weight_wait, acc_wait, vmem_wait, drain, idle
+    logic [MxuStates-1:0] mxu_state;
     logic [31:0]          mxu_macs;
     logic                 int_overflow;
     logic [VpuStates-1:0] vpu_state;      // one hot: busy, stalled, idle

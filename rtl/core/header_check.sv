@@ -1,8 +1,10 @@
 `default_nettype none
-// Section 1 of docs/command_checks.md: is the header of a command legal on its queue? Combinational, no state.
+// Section 1 of docs/command_checks.md: is the header of a command legal on its queue?
+// Combinational, no state.
 //
-// Three steps in order: opcode, reserved bits and flags, semaphores; within a step the field with the lowest
-// offset is reported. All outputs are 0 while valid_i is 0, so an idle queue costs nothing to simulate.
+// Three steps in order: opcode, reserved bits and flags, semaphores; within a step the field with
+// the lowest offset is reported. All outputs are 0 while valid_i is 0, so an idle queue costs
+// nothing to simulate.
 module header_check #(
   parameter logic [2:0] Queue = 3'd0
 ) (
@@ -14,7 +16,8 @@ module header_check #(
 );
   localparam int unsigned CmdBytes = weft_pkg::CmdBits / 8;
   // Byte offsets of the semaphore fields: spec/commands.toml, [header].
-  localparam logic [5:0] Wait0Offset = 6'd4, Wait1Offset = 6'd5, Post0Offset = 6'd6, Post1Offset = 6'd7;
+  localparam logic [5:0] Wait0Offset = 6'd4, Wait1Offset = 6'd5;
+  localparam logic [5:0] Post0Offset = 6'd6, Post1Offset = 6'd7;
 
   // A semaphore field and its count: none with 0, or a semaphore that exists with at least 1.
   function automatic logic pair_bad(input logic [7:0] sem, input logic [15:0] count);
@@ -57,12 +60,14 @@ module header_check #(
           end
         end else if (pair_bad(cmd.wait_sem0, cmd.wait_count0)) begin
           address_o = 64'(Wait0Offset);
-        end else if (pair_bad(cmd.wait_sem1, cmd.wait_count1) || same(cmd.wait_sem0, cmd.wait_sem1)) begin
+        end else if (pair_bad(cmd.wait_sem1, cmd.wait_count1) ||
+                     same(cmd.wait_sem0, cmd.wait_sem1)) begin
           address_o = 64'(Wait1Offset);
         end else if (pair_bad(cmd.post_sem0, cmd.post_count0) ||
                      (waits_only && cmd.post_sem0 != weft_pkg::NoSemaphore)) begin
           address_o = 64'(Post0Offset);
-        end else if (pair_bad(cmd.post_sem1, cmd.post_count1) || same(cmd.post_sem0, cmd.post_sem1) ||
+        end else if (pair_bad(cmd.post_sem1, cmd.post_count1) ||
+                     same(cmd.post_sem0, cmd.post_sem1) ||
                      (waits_only && cmd.post_sem1 != weft_pkg::NoSemaphore)) begin
           address_o = 64'(Post1Offset);
         end else begin

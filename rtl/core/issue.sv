@@ -1,11 +1,12 @@
 `default_nettype none
 // Takes one queue's commands to its unit, in order: check, wait, issue.
 //
-//   head of queue ─► check (1 cycle) ─► wait (until both semaphores are granted) ─► issue (until taken) ─► unit
+//   head of queue ─► check ─► wait (until both are granted) ─► issue (until taken) ─► unit
 //
-// The command is copied when checked and leaves the queue when the unit takes it. A command that waits for
-// nothing skips the wait. Latency: at the head in cycle t, offered to the unit in t + 1 (no wait) or t + 2.
-// A refused command stays at the head for ever (until reset); stop_i holds every step.
+// The command is copied when checked and leaves the queue when the unit takes it. A command that
+// waits for nothing skips the wait. Latency: at the head in cycle t, offered to the unit in t + 1
+// (no wait) or t + 2. A refused command stays at the head for ever (until reset); stop_i holds
+// every step.
 module issue #(
   parameter logic [2:0] Queue = 3'd0
 ) (

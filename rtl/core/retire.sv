@@ -1,9 +1,10 @@
 `default_nettype none
 // Retires commands: one a cycle in the whole core posts its semaphores and is counted.
 //
-// Each unit has a lane that keeps what its commands post; a round robin chooses among the units that have
-// finished one. A post that would overflow is a fault: neither semaphore is posted and the command does not
-// count as retired. Latency: done in cycle t, posted in t + 1 (later if other units retire), visible in t + 2.
+// Each unit has a lane that keeps what its commands post; a round robin chooses among the units
+// that have finished one. A post that would overflow is a fault: neither semaphore is posted and
+// the command does not count as retired. Latency: done in cycle t, posted in t + 1 (later if other
+// units retire), visible in t + 2.
 module retire (
   input  logic                                clk_i,
   input  logic                                rst_ni,
@@ -32,7 +33,8 @@ module retire (
 
   for (genvar i = 0; i < weft_pkg::NumUnits; i++) begin : gen_lane
     retire_lane #(.Depth(i < weft_pkg::DmaChannels ? DmaDepth : UnitDepth)) u_lane (
-      .clk_i, .rst_ni, .start_i(start_i[i]), .post_i(post_i[i]), .full_o(full_o[i]), .done_i(done_i[i]),
+      .clk_i, .rst_ni, .start_i(start_i[i]), .post_i(post_i[i]), .full_o(full_o[i]),
+      .done_i(done_i[i]),
       .pending_o(pending[i]), .post_o(lane_post[i]), .held_o(held_o[i]), .retire_i(grant[i]));
     assign oldest_tag_o[i] = lane_post[i].tag;
   end

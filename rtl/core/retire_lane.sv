@@ -1,5 +1,6 @@
 `default_nettype none
-// The post fields of one unit's commands, from the cycle the unit takes a command until it has posted.
+// The post fields of one unit's commands, from the cycle the unit takes a command until it has
+// posted.
 //
 //   start ─► [ in flight ... | done, not posted ... ] ─► retire.sv, one command a cycle
 //

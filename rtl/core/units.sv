@@ -1,8 +1,9 @@
 `default_nettype none
-// The units that compute and move data, around the scratchpad: DMA, MXU, VPU, VMEM. Only connections.
+// The units that compute and move data, around the scratchpad: DMA, MXU, VPU, VMEM. Only
+// connections.
 //
 //   dma ══ dr dw ══╗
-//   mxu ══ x w ════╬══ vmem          Unit i of the ports is weft_pkg::unit_e: dma0 to dma3, mxu, vpu.
+//   mxu ══ x w ════╬══ vmem     Unit i of the ports: weft_pkg::unit_e, dma0 to dma3, mxu, vpu.
 //    └ acc ► vpu ══╝ va vb vw
 module units
   import weft_pkg::*, chip_pkg::*;
@@ -54,7 +55,7 @@ module units
   // what is counted in this cycle
   output control_pkg::unit_events_t events_o
 );
-  // ---------------------------------------------------------------- faults, one shape for all units
+  // ---------------------------------------------------------------- faults, one shape for all
   logic [Units-1:0] fault_valid;
   logic [Units-1:0][7:0] fault_code;
   logic [Units-1:0][15:0] fault_tag;
@@ -65,14 +66,16 @@ module units
       fault_o[i] = '0;
       if (fault_valid[i]) begin
         fault_o[i] = '{valid: 1'b1, code: fault_code[i], unit_id: 3'(i),
-                       queue_id: control_pkg::queue_of_unit(3'(i)), tag: fault_tag[i], address: fault_address[i]};
+                       queue_id: control_pkg::queue_of_unit(3'(i)), tag: fault_tag[i],
+                           address: fault_address[i]};
       end
     end
   end
 
   // ---------------------------------------------------------------- VMEM
   logic x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
-  logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req, vw_pair, vw_gnt;
+  logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req, vw_pair,
+      vw_gnt;
   logic dr_req, dr_gnt, dr_rvalid, dw_req, dw_gnt;
   logic [AddrBits-1:0] x_addr, w_addr, dr_addr, dw_addr;
   logic [CountBits-1:0] dr_words, dw_words;
@@ -80,7 +83,8 @@ module units
   logic [WordBits-1:0] x_rdata, w_rdata;
   logic [2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
   logic [BeatBits-1:0] dr_rdata, dw_wdata;
-  // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not connected.
+  // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
+  // connected.
   // verilator lint_off UNUSEDSIGNAL
   logic [31:0] va_addr, vb_addr, vw_addr;
   // verilator lint_on UNUSEDSIGNAL
@@ -93,29 +97,36 @@ module units
     .va_rvalid_o(va_rvalid), .va_rdata_o(va_rdata),
     .vb_req_i(vb_req), .vb_pair_i(vb_pair), .vb_addr_i(vb_addr[AddrBits-1:0]), .vb_gnt_o(vb_gnt),
     .vb_rvalid_o(vb_rvalid), .vb_rdata_o(vb_rdata),
-    .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_addr[AddrBits-1:0]), .vw_wdata_i(vw_wdata),
+    .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_addr[AddrBits-1:0]),
+    .vw_wdata_i(vw_wdata),
     .vw_gnt_o(vw_gnt),
-    .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid),
+    .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt),
+    .dr_rvalid_o(dr_rvalid),
     .dr_rdata_o(dr_rdata),
-    .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb), .dw_wdata_i(dw_wdata),
+    .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb),
+    .dw_wdata_i(dw_wdata),
     .dw_gnt_o(dw_gnt),
     .cnt_grant_o(events_o.vmem_grant), .cnt_conflict_o(events_o.vmem_conflict));
 
   // ---------------------------------------------------------------- DMA
   dma u_dma (
-    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[DmaChannels-1:0]), .cmd_ready_o(cmd_ready_o[DmaChannels-1:0]),
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[DmaChannels-1:0]),
+    .cmd_ready_o(cmd_ready_o[DmaChannels-1:0]),
     .cmd_in_i(dma_in_cmd_i), .cmd_out_i(dma_out_cmd_i), .done_o(done_o[DmaChannels-1:0]),
     .active_o(active_o[DmaChannels-1:0]), .fault_valid_o(fault_valid[DmaChannels-1:0]),
     .fault_code_o(fault_code[DmaChannels-1:0]), .fault_tag_o(fault_tag[DmaChannels-1:0]),
     .fault_address_o(fault_address[DmaChannels-1:0]),
     .seg_index_o, .segment_i,
-    .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt), .dr_rvalid_i(dr_rvalid),
+    .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt),
+    .dr_rvalid_i(dr_rvalid),
     .dr_rdata_i(dr_rdata),
-    .dw_req_o(dw_req), .dw_addr_o(dw_addr), .dw_words_o(dw_words), .dw_strb_o(dw_strb), .dw_wdata_o(dw_wdata),
+    .dw_req_o(dw_req), .dw_addr_o(dw_addr), .dw_words_o(dw_words), .dw_strb_o(dw_strb),
+    .dw_wdata_o(dw_wdata),
     .dw_gnt_i(dw_gnt),
     .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
     .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
-    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o, .mwr_data_o,
+    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
+    .mwr_data_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i,
     .read_bytes_o(events_o.dma_read_bytes), .write_bytes_o(events_o.dma_write_bytes),
     .read_beat_o(events_o.dma_read_beat), .write_beat_o(events_o.dma_write_beat),
@@ -127,31 +138,43 @@ module units
   logic [32*N-1:0] acc_rdata;
 
   mxu u_mxu (
-    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitMxu]), .cmd_ready_o(cmd_ready_o[UnitMxu]), .cmd_i(mxu_cmd_i),
-    .done_o(done_o[UnitMxu]), .fault_valid_o(fault_valid[UnitMxu]), .fault_code_o(fault_code[UnitMxu]),
-    .fault_tag_o(fault_tag[UnitMxu]), .fault_address_o(fault_address[UnitMxu]), .active_o(active_o[UnitMxu]),
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitMxu]), .cmd_ready_o(cmd_ready_o[UnitMxu]),
+    .cmd_i(mxu_cmd_i),
+    .done_o(done_o[UnitMxu]), .fault_valid_o(fault_valid[UnitMxu]),
+    .fault_code_o(fault_code[UnitMxu]),
+    .fault_tag_o(fault_tag[UnitMxu]), .fault_address_o(fault_address[UnitMxu]),
+    .active_o(active_o[UnitMxu]),
     .x_req_o(x_req), .x_addr_o(x_addr), .x_gnt_i(x_gnt), .x_rvalid_i(x_rvalid), .x_rdata_i(x_rdata),
     .w_req_o(w_req), .w_addr_o(w_addr), .w_gnt_i(w_gnt), .w_rvalid_i(w_rvalid), .w_rdata_i(w_rdata),
     .acc_req_i(acc_req), .acc_row_i(acc_row), .acc_gnt_o(acc_gnt), .acc_rvalid_o(acc_rvalid),
     .acc_rdata_o(acc_rdata),
     .cnt_busy_o(events_o.mxu_state[0]), .cnt_weight_wait_o(events_o.mxu_state[1]),
     .cnt_acc_wait_o(events_o.mxu_state[2]), .cnt_vmem_wait_o(events_o.mxu_state[3]),
-    .cnt_drain_o(events_o.mxu_state[4]), .cnt_idle_o(events_o.mxu_state[5]), .cnt_macs_o(events_o.mxu_macs),
+    .cnt_drain_o(events_o.mxu_state[4]), .cnt_idle_o(events_o.mxu_state[5]),
+    .cnt_macs_o(events_o.mxu_macs),
     .int_overflow_o(events_o.int_overflow));
 
   // ---------------------------------------------------------------- VPU
   vpu u_vpu (
-    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitVpu]), .cmd_ready_o(cmd_ready_o[UnitVpu]), .cmd_i(vpu_cmd_i),
-    .done_o(done_o[UnitVpu]), .fault_valid_o(fault_valid[UnitVpu]), .fault_code_o(fault_code[UnitVpu]),
-    .fault_tag_o(fault_tag[UnitVpu]), .fault_address_o(fault_address[UnitVpu]), .active_o(active_o[UnitVpu]),
-    .va_req_o(va_req), .va_addr_o(va_addr), .va_pair_o(va_pair), .va_gnt_i(va_gnt), .va_rvalid_i(va_rvalid),
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitVpu]), .cmd_ready_o(cmd_ready_o[UnitVpu]),
+    .cmd_i(vpu_cmd_i),
+    .done_o(done_o[UnitVpu]), .fault_valid_o(fault_valid[UnitVpu]),
+    .fault_code_o(fault_code[UnitVpu]),
+    .fault_tag_o(fault_tag[UnitVpu]), .fault_address_o(fault_address[UnitVpu]),
+    .active_o(active_o[UnitVpu]),
+    .va_req_o(va_req), .va_addr_o(va_addr), .va_pair_o(va_pair), .va_gnt_i(va_gnt),
+    .va_rvalid_i(va_rvalid),
     .va_rdata_i(va_rdata),
-    .vb_req_o(vb_req), .vb_addr_o(vb_addr), .vb_pair_o(vb_pair), .vb_gnt_i(vb_gnt), .vb_rvalid_i(vb_rvalid),
+    .vb_req_o(vb_req), .vb_addr_o(vb_addr), .vb_pair_o(vb_pair), .vb_gnt_i(vb_gnt),
+    .vb_rvalid_i(vb_rvalid),
     .vb_rdata_i(vb_rdata),
-    .vw_req_o(vw_req), .vw_addr_o(vw_addr), .vw_pair_o(vw_pair), .vw_data_o(vw_wdata), .vw_gnt_i(vw_gnt),
+    .vw_req_o(vw_req), .vw_addr_o(vw_addr), .vw_pair_o(vw_pair), .vw_data_o(vw_wdata),
+    .vw_gnt_i(vw_gnt),
     .acc_req_o(acc_req), .acc_row_o(acc_row), .acc_gnt_i(acc_gnt), .acc_rvalid_i(acc_rvalid),
     .acc_rdata_i(acc_rdata),
-    .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]), .cnt_idle_o(events_o.vpu_state[2]),
-    .cnt_row_o(events_o.vpu_row), .nan_results_o(events_o.nan_results), .inf_results_o(events_o.inf_results));
+    .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]),
+    .cnt_idle_o(events_o.vpu_state[2]),
+    .cnt_row_o(events_o.vpu_row), .nan_results_o(events_o.nan_results),
+    .inf_results_o(events_o.inf_results));
 endmodule
 `default_nettype wire

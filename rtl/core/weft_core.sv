@@ -4,8 +4,9 @@
 //   push ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire ─► semaphores
 //                                                 └─ vmem ─┘
 //
-// This file only connects; the latencies stand in core/README.md. busy_o is 0 when a clock edge would change
-// nothing but counts of cycles: then the edges may be left out and credited later by idle_credit_i.
+// This file only connects; the latencies stand in core/README.md. busy_o is 0 when a clock edge
+// would change nothing but counts of cycles: then the edges may be left out and credited later by
+// idle_credit_i.
 module weft_core (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -52,7 +53,8 @@ module weft_core (
   input  logic [63:0]  idle_credit_i
 );
   import weft_pkg::*;
-  localparam int unsigned Sync = 32'(UnitSync);   // the units below it compute and move data: units.sv
+  // the units below it compute and move data: units.sv
+  localparam int unsigned Sync = 32'(UnitSync);
 
   // ---------------------------------------------------------------- reset
   logic core_rst_n, core_reset, in_reset;
@@ -69,7 +71,8 @@ module weft_core (
 
   // ---------------------------------------------------------------- queues and issue
   logic stop, watchdog_expired;
-  logic [NumQueues-1:0] push, full, head_valid, pop, wait_valid, wait_grant, lane_valid, lane_taken, queue_active;
+  logic [NumQueues-1:0] push, full, head_valid, pop, wait_valid, wait_grant, lane_valid,
+      lane_taken, queue_active;
   logic [CmdBits-1:0] head [NumQueues];
   logic [CmdBits-1:0] lane_cmd [NumQueues];
   logic [15:0] head_tag [NumQueues];
@@ -83,11 +86,13 @@ module weft_core (
     assign queue_full_o[i] = full[i] || in_reset;
 
     command_queue u_queue (
-      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i, .full_o(full[i]), .head_valid_o(head_valid[i]),
+      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i, .full_o(full[i]),
+      .head_valid_o(head_valid[i]),
       .head_o(head[i]), .head_tag_o(head_tag[i]), .pop_i(pop[i]), .level_o(level[i]));
 
     issue #(.Queue(3'(i))) u_issue (
-      .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .head_valid_i(head_valid[i]), .head_i(head[i]), .pop_o(pop[i]),
+      .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .head_valid_i(head_valid[i]),
+      .head_i(head[i]), .pop_o(pop[i]),
       .wait_valid_o(wait_valid[i]), .wait_grant_i(wait_grant[i]), .cmd_valid_o(lane_valid[i]),
       .cmd_o(lane_cmd[i]), .cmd_taken_i(lane_taken[i]), .unit_active_i(queue_active[i]),
       .state_o(queue_state[i]), .fault_o(queue_fault[i]));
@@ -96,7 +101,8 @@ module weft_core (
   end
 
   // ---------------------------------------------------------------- units: valid, taken, retired
-  logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q, unit_working;
+  logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q,
+      unit_working;
   logic [NumUnits-1:0] retire_full, held, retired;
   logic [15:0] oldest_tag [NumUnits];
   control_pkg::post_t lane_post [NumUnits];
@@ -141,7 +147,8 @@ module weft_core (
   end
 
   retire u_retire (
-    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post), .done_i(unit_done), .full_o(retire_full),
+    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post), .done_i(unit_done),
+    .full_o(retire_full),
     .held_o(held), .oldest_tag_o(oldest_tag), .post_valid_o(post_valid), .post_o(post),
     .post_overflow_i(post_overflow), .post_overflow_sem_i(post_overflow_sem), .retire_o(retired),
     .fault_o(retire_fault));
@@ -160,19 +167,22 @@ module weft_core (
   end
 
   semaphores u_semaphores (
-    .clk_i, .rst_ni(core_rst_n), .wait_valid_i(wait_valid), .wait_sem0_i(wait_sem0), .wait_sem1_i(wait_sem1),
+    .clk_i, .rst_ni(core_rst_n), .wait_valid_i(wait_valid), .wait_sem0_i(wait_sem0),
+    .wait_sem1_i(wait_sem1),
     .wait_count0_i(wait_count0), .wait_count1_i(wait_count1), .wait_grant_o(wait_grant),
-    .post_valid_i(post_valid), .post_sem0_i(post.sem0), .post_sem1_i(post.sem1), .post_count0_i(post.count0),
+    .post_valid_i(post_valid), .post_sem0_i(post.sem0), .post_sem1_i(post.sem1),
+    .post_count0_i(post.count0),
     .post_count1_i(post.count1), .overflow_o(post_overflow), .overflow_sem_o(post_overflow_sem),
     .csr_write_i(sem_write), .csr_index_i(csr_addr_i[8:3]), .csr_wdata_i(csr_wdata_i[15:0]),
     .csr_rdata_o(sem_rdata));
 
   sync_engine u_sync_engine (
-    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[UnitSync]), .cmd_ready_o(unit_ready[UnitSync]),
+    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[UnitSync]),
+    .cmd_ready_o(unit_ready[UnitSync]),
     .opcode_i(lane_header[QueueSync].opcode), .others_active_i(unit_working[Sync-1:0] != 0),
     .done_o(unit_done[UnitSync]), .active_o(unit_active[UnitSync]));
 
-  // ---------------------------------------------------------------- the units that compute and move data
+  // ---------------------------------------------------------------- units.sv
   logic [DmaChannels-1:0][4:0] seg_index;
   core_pkg::segment_t [DmaChannels-1:0] segment;
   control_pkg::unit_events_t events;
@@ -185,17 +195,21 @@ module weft_core (
 
   units u_units (
     .clk_i, .rst_ni(core_rst_n),
-    .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]), .mxu_cmd_i(lane_cmd[QueueMxu]),
-    .vpu_cmd_i(lane_cmd[QueueVpu]), .cmd_valid_i(unit_valid[Sync-1:0]), .cmd_ready_o(unit_ready[Sync-1:0]),
+    .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]),
+    .mxu_cmd_i(lane_cmd[QueueMxu]),
+    .vpu_cmd_i(lane_cmd[QueueVpu]), .cmd_valid_i(unit_valid[Sync-1:0]),
+    .cmd_ready_o(unit_ready[Sync-1:0]),
     .done_o(unit_done[Sync-1:0]), .active_o(unit_active[Sync-1:0]), .fault_o(unit_faults),
     .seg_index_o(seg_index), .segment_i(segment),
     .mrd_valid_o(mrd_valid), .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
     .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
-    .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o, .mwr_data_o,
+    .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o,
+    .mwr_channel_o, .mwr_data_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i, .events_o(events));
 
   // ---------------------------------------------------------------- faults and the watchdog
-  localparam int unsigned FaultSources = NumUnits + NumQueues + 1;   // units but sync, retirement, queues, watchdog
+  // units but sync, retirement, queues, watchdog
+  localparam int unsigned FaultSources = NumUnits + NumQueues + 1;
   control_pkg::fault_t faults [FaultSources];
   control_pkg::fault_t first_fault, hang;
   logic [63:0] cycle, first_fault_cycle, fault_count, watchdog_limit;
@@ -213,8 +227,10 @@ module weft_core (
   assign faults[FaultSources-1] = hang;
 
   fault_capture #(.Sources(FaultSources)) u_fault_capture (
-    .clk_i, .rst_ni(core_rst_n), .cycle_i(cycle), .fault_i(faults), .clear_count_i(clear_fault_count),
-    .first_o(first_fault), .first_cycle_o(first_fault_cycle), .count_o(fault_count), .raised_o(fault_raised),
+    .clk_i, .rst_ni(core_rst_n), .cycle_i(cycle), .fault_i(faults),
+    .clear_count_i(clear_fault_count),
+    .first_o(first_fault), .first_cycle_o(first_fault_cycle), .count_o(fault_count),
+    .raised_o(fault_raised),
     .stop_o(stop));
 
   assign progress = push != 0 || start_o != 0 || retired != 0 || events.vmem_grant != 0 ||
@@ -225,7 +241,8 @@ module weft_core (
     .clk_i, .rst_ni(core_rst_n), .busy_i(working), .progress_i(progress), .stopped_i(stop),
     .limit_i(watchdog_limit), .expired_o(watchdog_expired));
 
-  // Who hangs: the first unit at work with its oldest command, else the first queue that is not empty with its head.
+  // Who hangs: the first unit at work with its oldest command, else the first queue that is not
+  // empty with its head.
   always_comb begin
     hang = '0;
     if (watchdog_expired) begin
@@ -268,21 +285,25 @@ module weft_core (
   end
 
   csr u_csr (
-    .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .csr_valid_i, .csr_write_i, .csr_addr_i, .csr_wdata_i, .csr_rdata_o,
+    .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .csr_valid_i, .csr_write_i, .csr_addr_i,
+    .csr_wdata_i, .csr_rdata_o,
     .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0), .fell_i(pop & ~push),
     .retire_i(queue_retired), .level_i(level), .head_tag_i(head_tag), .fault_raised_i(fault_raised),
     .fault_i(first_fault), .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
     .clear_fault_count_o(clear_fault_count), .sem_write_o(sem_write), .sem_rdata_i(sem_rdata),
     .segment_write_o(segment_write), .segment_i(csr_segment), .snapshot_o(snapshot),
     .clear_counters_o(clear_counters), .counter_rdata_i(counter_rdata), .cycle_o(cycle),
-    .watchdog_limit_o(watchdog_limit), .core_reset_o(core_reset), .idle_event_o(idle_event), .irq_o);
+    .watchdog_limit_o(watchdog_limit), .core_reset_o(core_reset), .idle_event_o(idle_event),
+    .irq_o);
 
   segment_table u_segment_table (
-    .clk_i, .rst_ni, .csr_write_i(segment_write), .csr_index_i(csr_addr_i[9:5]), .csr_field_i(csr_addr_i[4:3]),
+    .clk_i, .rst_ni, .csr_write_i(segment_write), .csr_index_i(csr_addr_i[9:5]),
+    .csr_field_i(csr_addr_i[4:3]),
     .csr_wdata_i, .csr_segment_o(csr_segment), .seg_index_i(seg_index), .segment_o(segment));
 
   counters u_counters (
-    .clk_i, .rst_ni, .clear_i(clear_counters), .snapshot_i(snapshot), .idle_credit_i, .queue_state_i(queue_state),
+    .clk_i, .rst_ni, .clear_i(clear_counters), .snapshot_i(snapshot), .idle_credit_i,
+    .queue_state_i(queue_state),
     .queue_retired_i(queue_retired), .events_i(events), .csr_index_i(csr_addr_i[11:3]),
     .csr_rdata_o(counter_rdata));
 endmodule

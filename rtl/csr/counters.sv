@@ -1,9 +1,10 @@
 `default_nettype none
 // The counters of spec/counters.toml: 64 bits each, running; one write copies them all for reading.
 //
-// In every cycle each queue, the MXU and the VPU count in exactly one of their states. idle_credit_i adds the
-// cycles that were not clocked to the states of this cycle, because nothing changed in them.
-// A snapshot holds the values before its own cycle; clear and count in one cycle: clear wins.
+// In every cycle each queue, the MXU and the VPU count in exactly one of their states.
+// idle_credit_i adds the cycles that were not clocked to the states of this cycle, because nothing
+// changed in them. A snapshot holds the values before its own cycle; clear and count in one cycle:
+// clear wins.
 module counters (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -26,7 +27,8 @@ module counters (
 
   assign csr_rdata_o = csr_index_i < 9'(weft_pkg::NumCounters) ? snapshot_q[csr_index_i[5:0]] : '0;
 
-  // Waived: loops over arrays that only the process below writes; snapshot_q is also read combinationally.
+  // Waived: loops over arrays that only the process below writes; snapshot_q is also read
+  // combinationally.
   // verilator lint_off BLKSEQ
   task automatic clear();
     for (int unsigned i = 0; i < weft_pkg::NumCounters; i++) run_q[i] = '0;
@@ -37,7 +39,9 @@ module counters (
   endtask
 
   task automatic count_states(input logic [63:0] cycles);
-    for (int unsigned i = 0; i < weft_pkg::NumQueues; i++) run_q[i*QueueCounters+32'(queue_state_i[i])] += cycles;
+    for (int unsigned i = 0; i < weft_pkg::NumQueues; i++) begin
+      run_q[i*QueueCounters+32'(queue_state_i[i])] += cycles;
+    end
     for (int unsigned i = 0; i < control_pkg::MxuStates; i++) begin
       if (events_i.mxu_state[i]) run_q[weft_pkg::CounterMxuBusy+i] += cycles;
     end

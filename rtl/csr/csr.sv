@@ -1,10 +1,10 @@
 `default_nettype none
-// The registers of spec/core_csr.toml. A write takes effect in the next cycle; a read is combinational and
-// returns 0 for an offset that does not exist.
+// The registers of spec/core_csr.toml. A write takes effect in the next cycle; a read is
+// combinational and returns 0 for an offset that does not exist.
 //
-//   csr bus ──► decode ──► own registers: interrupt, queue_low, watchdog limit, first and last cycle
+//   csr bus ──► decode ──► own: interrupt, queue_low, watchdog limit, first and last cycle
 //                  │
-//                  └─────► semaphores · segment table · counters · fault capture (beside this block)
+//                  └─────► beside: semaphores · segment table · counters · fault capture
 module csr (
   input  logic                              clk_i,
   input  logic                              rst_ni,          // power-up
@@ -44,12 +44,14 @@ module csr (
   output logic [63:0]                       cycle_o,
   output logic [63:0]                       watchdog_limit_o,
   output logic                              core_reset_o,    // pulse
-  output logic                              idle_event_o,    // busy fell: the next edge sets the interrupt
+  // busy fell: the next edge sets the interrupt
+  output logic                              idle_event_o,
   output logic                              irq_o
 );
   localparam int unsigned IrqFault = 0, IrqIdle = 1, IrqLow = 2;
   localparam logic [15:0] QueueBytes = 16'(8 * weft_pkg::NumQueues);
   localparam logic [15:0] CounterBytes = 16'(weft_pkg::CsrAddressBytes - weft_pkg::CsrCounter);
+  localparam logic [15:0] SemaphoreBytes = 16'(8 * weft_pkg::NumSemaphores);
   localparam logic [15:0] SegmentBytes = 16'(32 * weft_pkg::NumSegments);
 
   logic [63:0] cycle_q, first_accept_q, last_retire_q, watchdog_limit_q;
@@ -69,7 +71,7 @@ module csr (
   assign clear_fault_count_o = write && csr_addr_i == 16'(weft_pkg::CsrControl) && csr_wdata_i[1];
   assign snapshot_o = write && csr_addr_i == 16'(weft_pkg::CsrCounterSnapshot);
   assign clear_counters_o = write && csr_addr_i == 16'(weft_pkg::CsrCounterClear);
-  assign sem_write_o = write && in_block(16'(weft_pkg::CsrSemaphore), 16'(8 * weft_pkg::NumSemaphores));
+  assign sem_write_o = write && in_block(16'(weft_pkg::CsrSemaphore), SemaphoreBytes);
   assign segment_write_o = write && in_block(16'(weft_pkg::CsrSegmentBase), SegmentBytes);
 
   assign cycle_o = cycle_q + idle_credit_i;
@@ -146,7 +148,8 @@ module csr (
           weft_pkg::CsrFirstAcceptCycle: csr_rdata_o = first_accept_q;
           weft_pkg::CsrLastRetireCycle: csr_rdata_o = last_retire_q;
           weft_pkg::CsrFaultCode:
-            csr_rdata_o = {16'd0, fault_i.tag, 8'd0, 5'd0, fault_i.queue_id, 5'd0, fault_i.unit_id, fault_i.code};
+            csr_rdata_o = {16'd0, fault_i.tag, 8'd0, 5'd0, fault_i.queue_id, 5'd0,
+                fault_i.unit_id, fault_i.code};
           weft_pkg::CsrFaultAddress: csr_rdata_o = fault_i.address;
           weft_pkg::CsrFaultCycle: csr_rdata_o = fault_cycle_i;
           weft_pkg::CsrFaultCount: csr_rdata_o = fault_count_i;
@@ -158,7 +161,7 @@ module csr (
         csr_rdata_o = retired_q[queue];
       end else if (in_block(16'(weft_pkg::CsrQueueHeadTag), QueueBytes)) begin
         csr_rdata_o = level_i[queue] == 0 ? '0 : {47'd0, 1'b1, head_tag_i[queue]};
-      end else if (in_block(16'(weft_pkg::CsrSemaphore), 16'(8 * weft_pkg::NumSemaphores))) begin
+      end else if (in_block(16'(weft_pkg::CsrSemaphore), SemaphoreBytes)) begin
         csr_rdata_o = 64'(sem_rdata_i);
       end else if (in_block(16'(weft_pkg::CsrSegmentBase), SegmentBytes)) begin
         unique case (csr_addr_i[4:3])

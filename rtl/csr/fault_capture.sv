@@ -1,9 +1,10 @@
 `default_nettype none
 // Keeps the first fault since reset, counts all, and stops the core.
 //
-// Sources of the same cycle: the one with the lowest index is the first, all are counted. The core stops in the
-// cycle after the fault; units that did not fault finish what they have. Every fault that arises here stops the
-// core (spec/faults.toml; the one that only counts, SEMAPHORE_LEAK, is raised by firmware).
+// Sources of the same cycle: the one with the lowest index is the first, all are counted. The core
+// stops in the cycle after the fault; units that did not fault finish what they have. Every fault
+// that arises here stops the core (spec/faults.toml; the one that only counts, SEMAPHORE_LEAK, is
+// raised by firmware).
 module fault_capture #(
   parameter int unsigned Sources = 1
 ) (

@@ -1,8 +1,8 @@
 `default_nettype none
 // 32 segments: base, limit, permission. Entry 0 is VMEM always; a write to it is ignored.
 //
-// One look-up port a DMA channel and one for the registers, all combinational. Core reset keeps the table;
-// power-up unmaps all entries.
+// One look-up port a DMA channel and one for the registers, all combinational. Core reset keeps the
+// table; power-up unmaps all entries.
 module segment_table (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -21,7 +21,8 @@ module segment_table (
     writable: 1'b1, readable: 1'b1, space: core_pkg::SpaceVmem,
     limit: 64'(chip_pkg::VmemWords) * 64'(chip_pkg::WordBytes), base: 64'd0};
 
-  // Power-up clears one bit a field instead of the memories: what was not written since then reads 0.
+  // Power-up clears one bit a field instead of the memories: what was not
+  // written since then reads 0.
   logic [63:0] base_q [weft_pkg::NumSegments];
   logic [63:0] limit_q [weft_pkg::NumSegments];
   logic [3:0]  attributes_q [weft_pkg::NumSegments];   // writable, readable, space
@@ -32,7 +33,8 @@ module segment_table (
     if (index != 0) begin
       lookup.base = base_live_q[index] ? base_q[index] : '0;
       lookup.limit = limit_live_q[index] ? limit_q[index] : '0;
-      {lookup.writable, lookup.readable, lookup.space} = attributes_live_q[index] ? attributes_q[index] : '0;
+      {lookup.writable, lookup.readable, lookup.space} =
+          attributes_live_q[index] ? attributes_q[index] : '0;
     end
   endfunction
 

@@ -1,7 +1,8 @@
 `default_nettype none
 // Counts cycles without progress while the core is busy; at the limit it raises a fault, once.
 //
-// Progress is anything that moves: a command, a VMEM grant, a memory beat, a row of the MXU. Slow work lives.
+// Progress is anything that moves: a command, a VMEM grant, a memory beat, a row of the MXU. Slow
+// work lives.
 module watchdog (
   input  logic        clk_i,
   input  logic        rst_ni,      // core reset

@@ -1,8 +1,9 @@
 `default_nettype none
 // Grants one of several requests a cycle, in turn; the one served last comes last.
 //
-// With no request the turn goes back to request 0: a drained core is always in the same state, and the same
-// launch takes the same cycles. Combinational from request to grant. Readable by Yosys 0.23.
+// With no request the turn goes back to request 0: a drained core is always in the same state, and
+// the same launch takes the same cycles. Combinational from request to grant. Readable by Yosys
+// 0.23.
 module round_robin #(
   parameter int unsigned Width = 5
 ) (

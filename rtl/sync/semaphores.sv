@@ -1,10 +1,11 @@
 `default_nettype none
 // 64 counters of 16 bits: queues wait on pairs of them, retirements post to pairs of them.
 //
-// A wait tests both semaphores and subtracts both counts in one cycle, or does nothing; at most one queue is
-// served a cycle, in turn, so no count is taken twice. A post adds to both or, if one would exceed 65535, to
-// neither. Within a cycle the wait subtracts first, then the post adds. A value posted in cycle t can be
-// waited for in t + 1. Grants and overflow are combinational. Readable by Yosys 0.23.
+// A wait tests both semaphores and subtracts both counts in one cycle, or does nothing; at most one
+// queue is served a cycle, in turn, so no count is taken twice. A post adds to both or, if one
+// would exceed 65535, to neither. Within a cycle the wait subtracts first, then the post adds. A
+// value posted in cycle t can be waited for in t + 1. Grants and overflow are combinational.
+// Readable by Yosys 0.23.
 module semaphores #(
   parameter int unsigned Queues = weft_pkg::NumQueues
 ) (
@@ -33,7 +34,8 @@ module semaphores #(
 );
   localparam logic [7:0] None = weft_pkg::NoSemaphore;
 
-  // Reset clears one bit a semaphore instead of the memory: what was not written since then reads 0.
+  // Reset clears one bit a semaphore instead of the memory: what was not written since then reads
+  // 0.
   logic [15:0] count_q [0:weft_pkg::NumSemaphores-1];
   logic [weft_pkg::NumSemaphores-1:0] live_q;
 
@@ -50,8 +52,10 @@ module semaphores #(
     if (wait_valid_i != 0) begin   // nothing waits: nothing to simulate
       for (q = 0; q < Queues; q = q + 1) begin
         ready[q] = wait_valid_i[q] &&
-                   (wait_sem0_i[8*q+:8] == None || value(wait_sem0_i[8*q+:6]) >= wait_count0_i[16*q+:16]) &&
-                   (wait_sem1_i[8*q+:8] == None || value(wait_sem1_i[8*q+:6]) >= wait_count1_i[16*q+:16]);
+                   (wait_sem0_i[8*q+:8] == None ||
+                       value(wait_sem0_i[8*q+:6]) >= wait_count0_i[16*q+:16]) &&
+                   (wait_sem1_i[8*q+:8] == None ||
+                       value(wait_sem1_i[8*q+:6]) >= wait_count1_i[16*q+:16]);
       end
     end
   end

@@ -1,8 +1,10 @@
 `default_nettype none
-// The sync queue's unit: SIGNAL, WAIT and FENCE. Waits and posts are made by core/; what is left is when to be done.
+// The sync queue's unit: SIGNAL, WAIT and FENCE. Waits and posts are made by core/; what is left is
+// when to be done.
 //
-// SIGNAL and WAIT are done one cycle after they were taken. FENCE is done when no other unit executes a command
-// and all that was executed has posted. One command at a time. It refuses nothing: core/ checks the header.
+// SIGNAL and WAIT are done one cycle after they were taken. FENCE is done when no other unit
+// executes a command and all that was executed has posted. One command at a time. It refuses
+// nothing: core/ checks the header.
 module sync_engine (
   input  logic       clk_i,
   input  logic       rst_ni,

@@ -202,7 +202,6 @@ TEST_CASE("a semaphore that is never posted ends in a WATCHDOG fault after the l
 
 TEST_CASE("the first of several faults is kept and all are counted") {
   CoreBench bench("nano");
-  // Three refusals that are ready in the same cycle: the headers were checked, one semaphore lets all go.
   REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_BARRIER, 60)));
   REQUIRE(bench.core->push(WEFT_QUEUE_DMA_OUT, spec::Command{}));
   REQUIRE(bench.run());
