@@ -108,12 +108,17 @@ Result<Ending> Device::admin(const Command& command) {
 Status Device::wait(const Event& event, const WaitLimits& limits) { return waits_.wait(event, limits); }
 
 Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {
+  {
+    const std::lock_guard lock(state_mutex_);
+    if (state_ == State::kClosed) return reason_;  // nobody is left to run it
+  }
   dispatcher_.expect();
   switch (event->set_callback(callback)) {
     case Event::CallbackResult::kRegistered:
       return {};
     case Event::CallbackResult::kDue:
       dispatcher_.run([callback = std::move(callback), event] { callback(event->ending().status); }, true);
+      waits_.events_ended();  // the dispatcher may sleep behind a waiter
       return {};
     case Event::CallbackResult::kTaken:
       break;

@@ -33,8 +33,9 @@ void MockTransport::doorbell(uint32_t queue, uint32_t tail) {
 }
 
 /// Admin commands always run, the others unless paused.
-void MockTransport::run_pending(uint32_t limit) {
+void MockTransport::run_pending(uint32_t limit, uint32_t queue) {
   for (uint32_t id = 0; id < queues_.size(); id++) {
+    if (queue != kAllQueues && id != queue) continue;
     MockQueue& q = queues_[id];
     for (uint32_t done = 0; q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
       if (id != 0 && (done >= limit || (faults_.paused && limit == ~0u))) break;
@@ -45,7 +46,7 @@ void MockTransport::run_pending(uint32_t limit) {
       if (crc32c(&entry, offsetof(E, crc32c)) != entry.crc32c) {
         outcome = {WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), entry.crc32c, 0};
       } else if (id != 0 && faults_.fail_next != 0) {
-        outcome = {static_cast<weft_error>(std::exchange(faults_.fail_next, 0)), 0, 0, 0};
+        outcome = {std::exchange(faults_.fail_next, 0), 0, 0, 0};
       } else {
         const Outcome executed = id == 0 ? execute_admin(entry) : execute(entry);
         if (executed.error != WEFT_ERROR_OK || executed.start != 0) outcome = executed;

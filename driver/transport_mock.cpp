@@ -208,6 +208,10 @@ void MockTransport::write_register(uint64_t offset, uint64_t value) {
       alarm_ = value;
       wait_status_ = value == 0 ? WEFT_WAIT_STATUS_NONE : WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING;
       if (value == 0) return;
+      if (faults_.complete_on_alarm) {
+        wait_status_ = WEFT_WAIT_STATUS_ARMED;
+        return run_pending(WEFT_LIMIT_RING_ENTRIES_MAX);
+      }
       if (value != kAllOnes64) {  // nothing happens before the alarm, so time jumps to it
         cycle_ = std::max(cycle_, value);
         wait_status_ = WEFT_WAIT_STATUS_DEADLINE;
@@ -273,9 +277,9 @@ void MockTransport::configure(const std::function<void(MockFaults&)>& change) {
   if (!faults_.paused) run_pending(~0u);
 }
 
-void MockTransport::run(uint32_t count) {
+void MockTransport::run(uint32_t count, uint32_t queue) {
   const std::lock_guard lock(mutex_);
-  run_pending(count);
+  run_pending(count, queue);
 }
 
 void MockTransport::inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head) {

@@ -19,6 +19,7 @@ namespace weft::driver {
 struct MockFaults {
   bool lose_interrupts = false;
   bool paused = false;                ///< takes entries and leaves them in flight
+  bool complete_on_alarm = false;     ///< although paused, runs what is in flight when a wait arms the alarm
   bool wrong_phase = false;           ///< writes completions that are not visible
   bool duplicate_completions = false; ///< each twice
   bool all_ones = false;              ///< registers and configuration space read as all ones
@@ -34,6 +35,8 @@ struct MockFaults {
 /// Does its work inside the doorbell write, so tests are deterministic. Thread-safe.
 class MockTransport : public Transport {
  public:
+  static constexpr uint32_t kAllQueues = ~0u;
+
   explicit MockTransport(const spec::Chip& chip, MockFaults faults = {});
   ~MockTransport() override;
 
@@ -52,8 +55,8 @@ class MockTransport : public Transport {
   void configure(const std::function<void(MockFaults&)>& change);
   /// The device dies: calls fail, the connection hangs up.
   void die();
-  /// Runs up to `count` entries although paused.
-  void run(uint32_t count);
+  /// Runs up to `count` entries of each queue, or of one, although paused.
+  void run(uint32_t count, uint32_t queue = kAllQueues);
   /// A completion out of nowhere.
   void inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head);
   /// Halts a queue with a fault record, as BAD_DOORBELL does.
@@ -83,7 +86,7 @@ class MockTransport : public Transport {
     std::deque<weft_submission_entry> pending;
   };
   struct Outcome {
-    weft_error error = WEFT_ERROR_OK;
+    uint32_t error = WEFT_ERROR_OK;  ///< a knob may ask for a code that does not exist
     uint64_t detail0 = 0;
     uint64_t detail1 = 0;
     uint64_t start = 0;
@@ -97,7 +100,7 @@ class MockTransport : public Transport {
   uint64_t read_register(uint64_t offset) const;
   void write_register(uint64_t offset, uint64_t value);
   void doorbell(uint32_t queue, uint32_t tail);
-  void run_pending(uint32_t limit);
+  void run_pending(uint32_t limit, uint32_t queue = kAllQueues);
   Outcome execute(const weft_submission_entry& entry);
   Outcome execute_admin(const weft_submission_entry& entry);
   Outcome execute_launch(const weft_submission_entry& entry);

@@ -65,8 +65,11 @@ def fast_cycles(tools):
 
 
 def determinism(tools):
-    ((repetitions, equal),), passed = tools.test_line("gemm_exact_test", "determinism", r"determinism: (\d+) repetitions, (\d+) with equal cycles")
-    return [row("determinism", int(repetitions - equal), f"of {int(repetitions)} repetitions took other cycles", "0", passed and equal == repetitions)]
+    rows = []
+    for test, line, what in (("determinism", "determinism", "device cycles"), ("steps", "launch_steps", "launch steps")):
+        ((repetitions, equal),), passed = tools.test_line("gemm_exact_test", test, line + r": (\d+) repetitions, (\d+) equal")
+        rows.append(row(f"determinism, {what}", int(repetitions - equal), f"of {int(repetitions)} repetitions differ", "0", passed and equal == repetitions))
+    return rows
 
 
 def host_overhead(tools):

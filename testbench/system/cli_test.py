@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from weft_command import DIGITS, WEFT_SIM, WeftTest, wait_for
+from weft_command import DIGITS, WEFT_SIM, WeftTest, cpu_seconds, wait_for
 
 REPORT_KEYS = {"device_cycles", "mxu_utilization", "macs", "bytes_hbm", "wall_seconds", "simulated_macs_per_second", "launch_latency"}
 LATENCY_KEYS = {"doorbell_to_fetched", "fetched_to_validated", "validated_to_first_command", "first_command_to_last_write",
@@ -92,7 +92,7 @@ class Model(WeftTest):
     """ONNX models and executables; the model is that of the digits demo."""
 
     def compile_digits(self, batch):
-        """Makes d.weft for nano and zeros-free input x.npy; returns the executable as disasm tells it, and options for run."""
+        """Makes d.weft for nano and its input x.npy; returns the executable as disasm tells it, and options for run."""
         self.weft("compile", DIGITS, "-o", "d.weft", "--chip", "nano", "--batch", batch)
         kernel = json.loads(self.weft("disasm", "d.weft", "--json"))["kernels"][0]
         name = {a["direction"]: a["name"] for a in kernel["arguments"]}
@@ -166,7 +166,7 @@ class Info(WeftTest):
             self.assertIn("--json", text)
             if command in ("gemm", "compile", "run"):
                 self.assertIn("v5e-1mxu", text)
-        self.assertIn("weft ", self.weft("--version") + " ")
+        self.assertEqual(self.weft("--version").strip(), self.weft_json("info")["version"])
 
 
 class Attach(WeftTest):
@@ -195,31 +195,30 @@ class Attach(WeftTest):
         self.assertEqual(simulator.stdout.read(), "")
         self.assertNotIn("s.sock", self.files())
 
+    def start_long_client(self, simulator):
+        """A client with seconds of work. It is served, not merely started, once the simulator computes: only then may others come."""
+        before = cpu_seconds(simulator.pid)
+        client = self.start("gemm", "--shape", "768x768x768", "--socket", "s.sock", "--json")
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        wait_for(lambda: client.poll() is not None or cpu_seconds(simulator.pid) > before + 0.3, "work of the first client")
+        self.assertIsNone(client.poll(), "the long client has ended already")
+        return client
+
     def test_a_second_client_at_the_same_time_is_told_busy(self):
-        self.start_simulator()
-        first = self.start("gemm", "--shape", "512x512x512", "--socket", "s.sock", "--json")
-        self.addCleanup(first.wait)
-        self.addCleanup(first.kill)
-        # The first client has made its inputs and connected when the simulator works.
-        code = 0
-        for _ in range(200):
-            code, _, err = self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock")
-            if code != 0 or first.poll() is not None:
-                break
+        first = self.start_long_client(self.start_simulator())
+        code, _, err = self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock")
+        self.assertIsNone(first.poll(), "the first client has ended before the second was answered")
         self.assertEqual(code, 3, err)
         self.assertIn("BUSY", err)
         self.assertEqual(len(err.splitlines()), 1, err)
-        out, err = first.communicate(timeout=120)
-        self.assertEqual((first.returncode, err), (0, ""))
-        self.assertEqual(json.loads(out)["macs"], 512 ** 3)
+        out, err = first.stdout.read(), first.stderr.read()
+        self.assertEqual((first.wait(), err), (0, ""))
+        self.assertEqual(json.loads(out)["macs"], 768 ** 3)
         self.weft("gemm", "--shape", "8x8x8", "--socket", "s.sock", "--verify")
 
     def test_a_client_that_is_killed_leaves_the_simulator_ready(self):
-        self.start_simulator()
-        first = self.start("gemm", "--shape", "512x512x512", "--socket", "s.sock")
-        self.addCleanup(first.stdout.close)
-        self.addCleanup(first.stderr.close)
-        wait_for(lambda: self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock")[0] == 3, "client that is served")
+        first = self.start_long_client(self.start_simulator())
         first.kill()
         first.wait()
         wait_for(lambda: self.run_weft("gemm", "--shape", "8x8x8", "--socket", "s.sock", "--verify")[0] == 0, "simulator that is free again")

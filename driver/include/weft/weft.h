@@ -102,7 +102,8 @@ typedef struct weft_close_options {
 } weft_close_options;
 
 /** Takes no more work, waits for the work in flight, completes what is left with CANCELLED, ends the simulator, and gives
- *  back the handle: also when it fails. Its callbacks have all returned. INVALID_STATE (and nothing happens) from a callback. */
+ *  back the handle. Its callbacks have all returned. INVALID_STATE from a callback and INVALID_ARGUMENT for wrong options:
+ *  nothing happens and the handle stays. */
 WEFT_MUST_USE weft_status weft_close(weft_device* device, const weft_close_options* options);
 
 typedef enum weft_core_kind {
@@ -334,7 +335,7 @@ WEFT_MUST_USE weft_status weft_event_wait(weft_event* event, const weft_wait_opt
  *  close or reset the device. It must not throw. */
 typedef void (*weft_event_callback)(weft_event* event, weft_status status, void* user);
 
-/** Calls back once, also if the command has ended before. INVALID_STATE: the event has a callback. Releasing the event
+/** Calls back once, also if the command has ended before. INVALID_STATE: the event has a callback, or the device is closed. Releasing the event
  *  does not take the callback back; the handle is valid inside it. */
 WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_callback callback, void* user);
 

@@ -150,6 +150,9 @@ TEST_CASE("closing with work in flight cancels it once, and old handles say that
   CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_CANCELLED);
   CHECK(weft_nop(queue, nullptr, nullptr) == WEFT_ERROR_INVALID_STATE);
   CHECK_THAT(last_message(), Contains("closed"));
+  weft_event* none = nullptr;
+  CHECK(weft_launch(queue, nullptr, nullptr, 0, nullptr, &none) == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK(weft_event_set_callback(event, count_call, counts) == WEFT_ERROR_INVALID_STATE);
   weft_event_release(event);
   REQUIRE_OK(weft_queue_release(queue));
   weft_buffer_release(buffer);

@@ -7,12 +7,12 @@ using namespace weft::driver;
 using Catch::Contains;
 
 TEST_CASE("a simulator's name carries preset and options") {
-  const auto name = parse_device_name("sim:nano?core=fast&wave=/tmp/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt");
+  const auto name = parse_device_name("sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt");
   REQUIRE(name.ok());
   CHECK(name.value().kind == DeviceKind::kSimulator);
   CHECK(name.value().target == "nano");
   CHECK(name.value().core == "fast");
-  CHECK(name.value().wave_file == "/tmp/a.fst");
+  CHECK(name.value().wave_file == "out/a.fst");
   CHECK(name.value().wave_from_cycle == "10");
   CHECK(name.value().wave_to_cycle == "20");
   CHECK(name.value().trace_file == "t.json");

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "driver/abi.hpp"
@@ -19,9 +20,8 @@ namespace {
 class FakeSimulator {
  public:
   explicit FakeSimulator(const std::string& script) {
-    char folder[] = "/tmp/weft-sim-test-XXXXXX";
-    REQUIRE(::mkdtemp(folder) != nullptr);
-    folder_ = folder;
+    folder_ = (std::filesystem::temp_directory_path() / "weft-sim-test-XXXXXX").string();
+    REQUIRE(::mkdtemp(folder_.data()) != nullptr);
     path_ = folder_ + "/weft-sim";
     std::ofstream(path_) << "#!/bin/sh\n" << script;
     ::chmod(path_.c_str(), 0755);
