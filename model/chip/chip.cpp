@@ -25,11 +25,13 @@ bool Chip::attach_core(const ChipOptions& options, std::string& error) {
   if (core == nullptr) return false;
   CoreHostEvents& core_events = *this;
   const std::string prefix = name();
-  core_ = std::make_unique<CoreHost>((prefix + "_core").c_str(), time_, std::move(core), options.find_mismatch, core_events);
+  core_ = std::make_unique<CoreHost>((prefix + "_core").c_str(), time_, std::move(core), options.find_mismatch,
+                                     core_events);
   copy_ = std::make_unique<CopyEngine>((prefix + "_copy").c_str(), time_, bus_, [this] { manager_->wake(); });
   manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, function_);
   if (options.trace_path.empty()) return true;
-  trace_ = TraceWriter::make(options.trace_path, preset_.clock_hz, [this] { return function_.registers().trace_enabled(); }, error);
+  trace_ = TraceWriter::make(
+      options.trace_path, preset_.clock_hz, [this] { return function_.registers().trace_enabled(); }, error);
   if (trace_ == nullptr) return false;
   function_.registers().enable_trace();
   core_->core().set_observer(trace_.get());

@@ -66,7 +66,8 @@ uint64_t ChipBus::schedule_write(weft_address_space space, uint64_t bytes, uint6
 bool ChipBus::congested(weft_address_space space, uint64_t cycle) const {
   if (space == WEFT_ADDRESS_SPACE_HBM) return hbm_path_.booked_ahead(cycle) > kCongestedCycles;
   if (space == WEFT_ADDRESS_SPACE_HOST) {
-    return std::max(to_device_.booked_ahead(cycle + pcie_latency_cycles_), to_host_.booked_ahead(cycle)) > kCongestedCycles;
+    return std::max(to_device_.booked_ahead(cycle + pcie_latency_cycles_), to_host_.booked_ahead(cycle)) >
+           kCongestedCycles;
   }
   return false;
 }

@@ -20,8 +20,8 @@ struct BusTraffic {
   uint64_t host_written_bytes = 0;
 };
 
-/// HBM: one data path for reads and writes, and a latency for each. Host memory: PCIe has a path each way; a write crosses
-/// once, a read's request and data cross once each. One owner, one thread. All cycles are core cycles.
+/// HBM: one data path for reads and writes, and a latency for each. Host memory: PCIe has a path each way; a write
+/// crosses once, a read's request and data cross once each. One owner, one thread. All cycles are core cycles.
 class ChipBus final : public core::MemoryBus {
  public:
   /// Cycles of transfer booked ahead beyond which a space is congested.

@@ -19,8 +19,8 @@ CopyEngine::CopyEngine(sc_core::sc_module_name name, const TimeBase& time, ChipB
   dont_initialize();
 }
 
-bool CopyEngine::start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination,
-                       uint64_t bytes) {
+bool CopyEngine::start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                       uint64_t destination, uint64_t bytes) {
   const bool source_valid = source_space == WEFT_ADDRESS_SPACE_NONE || is_memory(source_space);
   if (running_ || bytes == 0 || !source_valid || !is_memory(destination_space)) return false;
   running_ = true;
@@ -61,11 +61,13 @@ void CopyEngine::run() {
   if (!running_) return;
   request_reads(cycle);
   book_writes(cycle);
-  wake_.notify(sc_core::sc_time::from_value(time_.edge_fs(std::max(next_cycle(), cycle + 1))) - sc_core::sc_time_stamp());
+  wake_.notify(sc_core::sc_time::from_value(time_.edge_fs(std::max(next_cycle(), cycle + 1))) -
+               sc_core::sc_time_stamp());
 }
 
 void CopyEngine::request_reads(uint64_t cycle) {
-  while (requested_ < bytes_ && arrivals_.size() + visible_.size() < kMaxChunksInFlight && cycle >= read_path_free_cycle_) {
+  while (requested_ < bytes_ && arrivals_.size() + visible_.size() < kMaxChunksInFlight &&
+         cycle >= read_path_free_cycle_) {
     const uint64_t bytes = chunk_bytes(requested_);
     requested_ += bytes;
     if (fill()) {
@@ -110,7 +112,8 @@ uint64_t CopyEngine::next_cycle() const {
   uint64_t next = kNever;
   if (!visible_.empty()) next = std::min(next, visible_.front());
   if (!arrivals_.empty()) next = std::min(next, std::max(arrivals_.front(), write_path_free_cycle_));
-  if (requested_ < bytes_ && arrivals_.size() + visible_.size() < kMaxChunksInFlight) next = std::min(next, read_path_free_cycle_);
+  if (requested_ < bytes_ && arrivals_.size() + visible_.size() < kMaxChunksInFlight)
+    next = std::min(next, read_path_free_cycle_);
   return next;
 }
 

@@ -12,9 +12,10 @@
 
 namespace weft::chip {
 
-/// One copy or fill at a time, in chunks that pass through three stages: request the read, book the write when the data has come, move
-/// the bytes when the write is visible. Each stage follows its own path's pace, so reads and writes overlap and nobody else waits for
-/// more than a chunk. A chunk that cannot be read or written ends the job with a bus error; earlier ones stay done.
+/// One copy or fill at a time, in chunks that pass through three stages: request the read, book the write when the data
+/// has come, move the bytes when the write is visible. Each stage follows its own path's pace, so reads and writes
+/// overlap and nobody else waits for more than a chunk. A chunk that cannot be read or written ends the job with a bus
+/// error; earlier ones stay done.
 class CopyEngine final : public sc_core::sc_module {
  public:
   static constexpr uint64_t kChunkBytes = 4096;
@@ -24,8 +25,8 @@ class CopyEngine final : public sc_core::sc_module {
   CopyEngine(sc_core::sc_module_name name, const TimeBase& time, ChipBus& bus, std::function<void()> finished);
 
   /// As hal::copy_start().
-  [[nodiscard]] bool start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination,
-                           uint64_t bytes);
+  [[nodiscard]] bool start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                           uint64_t destination, uint64_t bytes);
   /// As hal::copy_result().
   [[nodiscard]] uint32_t take_result();
   /// Ends the job at once; no byte moves afterwards, and no result is left.

@@ -20,9 +20,14 @@ constexpr uint64_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES + 4;
 
 }  // namespace
 
-CoreHost::CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core, FindMismatch find_mismatch,
-                   CoreHostEvents& events)
-    : sc_module(name), time_(time), core_(std::move(core)), find_mismatch_(std::move(find_mismatch)), events_(events), stride_cycles_(kFirstStrideCycles) {
+CoreHost::CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core,
+                   FindMismatch find_mismatch, CoreHostEvents& events)
+    : sc_module(name),
+      time_(time),
+      core_(std::move(core)),
+      find_mismatch_(std::move(find_mismatch)),
+      events_(events),
+      stride_cycles_(kFirstStrideCycles) {
   SC_HAS_PROCESS(CoreHost);
   SC_METHOD(run);
   sensitive << kick_;
@@ -63,7 +68,8 @@ void CoreHost::run_ahead(uint64_t limit) {
   core_->advance(std::min(limit, from + stride_cycles_));
   const auto taken = Clock::now() - begin;
   if (taken > 2 * kStrideTarget) stride_cycles_ = std::max(stride_cycles_ / 2, kMinStrideCycles);
-  if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_) stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
+  if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_)
+    stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
 }
 
 void CoreHost::begin_slice(uint64_t horizon_cycle, Clock::time_point deadline) {
@@ -126,8 +132,12 @@ void CoreHost::snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
   catch_up();
   core_->write_csr(WEFT_CSR_COUNTER_SNAPSHOT, 1);
   advance_to(core_->cycle() + kSnapshotCycles);
-  for (uint32_t i = 0; i < WEFT_COUNTERS; i++) counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
+  for (uint32_t i = 0; i < WEFT_COUNTERS; i++)
+    counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
   wake();
+  // The core is ahead by the snapshot's cycles. The host's next message must not find it so: what it starts would then cost
+  // those cycles more or less, as the wall clock has it.
+  if (sc_core::sc_get_status() == sc_core::SC_PAUSED) sc_core::sc_start(until(core_->cycle()));
 }
 
 void CoreHost::reset() {

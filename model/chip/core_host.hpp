@@ -25,8 +25,9 @@ class CoreHostEvents {
 
 using FindMismatch = std::function<core::Mismatch(const core::TensorCore&)>;
 
-/// Clocks the core while it is busy. Nobody else acts between now and the next pending event, so the core runs ahead to that event at once, and the host then
-/// waits until simulated time has come there. An interrupt ends the run. An idle core is not clocked: it jumps when somebody looks at it.
+/// Clocks the core while it is busy. Nobody else acts between now and the next pending event, so the core runs ahead to
+/// that event at once, and the host then waits until simulated time has come there. An interrupt ends the run. An idle
+/// core is not clocked: it jumps when somebody looks at it.
 ///
 /// After a lockstep mismatch the core reads as stopped by a fault until its next reset, so that the firmware fails the
 /// launch: STATUS faulted and stopped, INTERRUPT fault, FAULT_CODE kMismatchFault.
@@ -35,8 +36,8 @@ class CoreHost final : public sc_core::sc_module {
   /// Not a code of spec/faults.toml, so the firmware reports INTERNAL; FIRST_ERROR says GOLDEN_MISMATCH.
   static constexpr uint64_t kMismatchFault = 0xff;
 
-  CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core, FindMismatch find_mismatch,
-           CoreHostEvents& events);
+  CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core,
+           FindMismatch find_mismatch, CoreHostEvents& events);
 
   /// Register accesses and pushes of the manager, at the current simulated time.
   [[nodiscard]] uint64_t read_csr(uint32_t offset);
@@ -51,8 +52,9 @@ class CoreHost final : public sc_core::sc_module {
   /// Core reset, held until it is over: the core may then be some cycles ahead of simulated time, which follows.
   void reset();
 
-  /// Bounds of a slice of simulated time: the core never runs beyond `horizon_cycle`, and once `deadline` has passed the slice is ended early
-  /// (a busy RTL core may need a millisecond for twenty cycles). Neither changes a cycle of the device.
+  /// Bounds of a slice of simulated time: the core never runs beyond `horizon_cycle`, and once `deadline` has passed
+  /// the slice is ended early (a busy RTL core may need a millisecond for twenty cycles). Neither changes a cycle of
+  /// the device.
   void begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline);
 
   /// Cycle of simulated time, or of the core if it is ahead.

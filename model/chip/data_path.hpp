@@ -4,8 +4,9 @@
 
 namespace weft::chip {
 
-/// Keeps the time at which it becomes free as an exact rational of cycles, so no rate is ever rounded. Once it has been free
-/// for a moment it keeps nothing of the past: bookings after that do not depend on those before. A value, not thread-safe.
+/// Keeps the time at which it becomes free as an exact rational of cycles, so no rate is ever rounded. Once it has been
+/// free for a moment it keeps nothing of the past: bookings after that do not depend on those before. A value, not
+/// thread-safe.
 class DataPath {
  public:
   DataPath(uint64_t bytes_per_second, uint64_t clock_hz);
@@ -23,9 +24,9 @@ class DataPath {
   void reset() { free_cycle_ = free_fraction_ = 0; }
 
  private:
-  uint64_t cost_per_byte_;     // in fractions of a cycle
-  uint64_t fractions_;         // a cycle has so many
-  uint64_t free_cycle_ = 0;    // free at free_cycle_ + free_fraction_ / fractions_
+  uint64_t cost_per_byte_;   // in fractions of a cycle
+  uint64_t fractions_;       // a cycle has so many
+  uint64_t free_cycle_ = 0;  // free at free_cycle_ + free_fraction_ / fractions_
   uint64_t free_fraction_ = 0;
 };
 

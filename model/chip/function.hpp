@@ -1,4 +1,5 @@
-/// One PCIe function as the host sees it: configuration space, registers, doorbells, MSI-X, and its view of host memory.
+/// One PCIe function as the host sees it: configuration space, registers, doorbells, MSI-X, and its view of host
+/// memory.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -31,19 +32,22 @@ enum class Region : uint8_t { kRegisters, kDoorbells, kMsix, kConfig };
 /// Bytes of a region.
 [[nodiscard]] uint64_t region_bytes(Region region);
 
-/// Owner: the chip. Called between slices of simulated time by the server, and by the manager; one thread. No access takes simulated time.
+/// Owner: the chip. Called between slices of simulated time by the server, and by the manager; one thread. No access
+/// takes simulated time.
 class Function final : private RegisterEvents, private PciConfigEvents {
  public:
   static constexpr unsigned kQueues = WEFT_LIMIT_IO_QUEUES + 1;  ///< the admin queue is 0
 
   Function(const spec::Chip& chip, core::CoreKind kind, FunctionEvents& events);
 
-  /// Host accesses. 0 or EINVAL: outside of the region, or of a size or alignment that the region does not take. Registers and MSI-X take multiples of
-  /// 4 bytes at multiples of 4; writes at most 8 and aligned to their size. Doorbells take 4 aligned bytes. Configuration space takes any.
+  /// Host accesses. 0 or EINVAL: outside of the region, or of a size or alignment that the region does not take.
+  /// Registers and MSI-X take multiples of 4 bytes at multiples of 4; writes at most 8 and aligned to their size.
+  /// Doorbells take 4 aligned bytes. Configuration space takes any.
   [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
 
-  /// Reset of the device by the host: RESET_CONTROL, function-level reset, or the transport's. The MSI-X set-up and the maps stay.
+  /// Reset of the device by the host: RESET_CONTROL, function-level reset, or the transport's. The MSI-X set-up and the
+  /// maps stay.
   void reset();
   /// The client is gone: power-up state, nothing of it remains but the reset generation.
   void disconnect();
@@ -68,7 +72,9 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { events_.snapshot(counters); }
   void interrupt(unsigned vector) override { msix_.raise(vector); }
   // PciConfigEvents
-  void msix_control_changed(bool enabled, bool function_masked) override { msix_.set_control(enabled, function_masked); }
+  void msix_control_changed(bool enabled, bool function_masked) override {
+    msix_.set_control(enabled, function_masked);
+  }
   void function_level_reset() override { reset(); }
 
   [[nodiscard]] uint32_t read_word(Region region, uint64_t offset);

@@ -35,7 +35,8 @@ bool dma_write(weft_address_space space, uint64_t address, const void* sram, uin
   return running_manager->dma_write(space, address, {static_cast<const std::byte*>(sram), bytes});
 }
 
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination, uint64_t bytes) {
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                uint64_t destination, uint64_t bytes) {
   return running_manager->copy_start(source_space, source, destination_space, destination, bytes);
 }
 uint32_t copy_result() { return running_manager->copy_result(); }
@@ -47,7 +48,9 @@ uint64_t doorbell_cycle(uint32_t queue) { return running_manager->doorbell_cycle
 
 bool boot_requested(uint64_t* parameter_page) { return running_manager->boot_requested(parameter_page); }
 void raise_interrupt(uint32_t vector) { running_manager->raise_interrupt(vector); }
-uint32_t crc32c(const void* data, uint32_t bytes) { return running_manager->crc32c({static_cast<const std::byte*>(data), bytes}); }
+uint32_t crc32c(const void* data, uint32_t bytes) {
+  return running_manager->crc32c({static_cast<const std::byte*>(data), bytes});
+}
 
 uint64_t now() { return running_manager->now(); }
 void charge(uint32_t manager_cycles) { running_manager->charge(manager_cycles); }

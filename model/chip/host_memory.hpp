@@ -21,9 +21,10 @@ class HostMemory {
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
-  /// Maps `bytes` of `fd` from `offset` at `iova`; all multiples of kPageBytes. The descriptor stays the caller's. 0 or an errno:
-  /// EINVAL (zero, unaligned, wrapping, reaching the HBM flag of addresses, or the file is too small), EPERM (not sealed against shrinking),
-  /// EEXIST (overlaps), ENOSPC (kMaxMaps), or what the system says. Nothing changes on an error.
+  /// Maps `bytes` of `fd` from `offset` at `iova`; all multiples of kPageBytes. The descriptor stays the caller's. 0 or
+  /// an errno: EINVAL (zero, unaligned, wrapping, reaching the HBM flag of addresses, or the file is too small), EPERM
+  /// (not sealed against shrinking), EEXIST (overlaps), ENOSPC (kMaxMaps), or what the system says. Nothing changes on
+  /// an error.
   [[nodiscard]] int map(int fd, uint64_t offset, uint64_t iova, uint64_t bytes, Access access);
 
   /// Removes a range that was mapped by one map(). 0, or ENOENT if none has exactly this address and size.
@@ -36,8 +37,8 @@ class HostMemory {
   [[nodiscard]] bool read(uint64_t iova, std::span<std::byte> out) const;
   [[nodiscard]] bool write(uint64_t iova, std::span<const std::byte> data);
 
-  /// write() of which the last 8 bytes land after all others, by one release store; pairs with the host's acquire load of a
-  /// completion's phase. Their address must be a multiple of 8, else (or below 8 bytes) it is a plain write().
+  /// write() of which the last 8 bytes land after all others, by one release store; pairs with the host's acquire load
+  /// of a completion's phase. Their address must be a multiple of 8, else (or below 8 bytes) it is a plain write().
   [[nodiscard]] bool write_last_word_after(uint64_t iova, std::span<const std::byte> data);
 
  private:

@@ -19,8 +19,8 @@ constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
 
 }  // namespace
 
-Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus, CopyEngine& copy,
-                 Function& function)
+Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core,
+                 ChipBus& bus, CopyEngine& copy, Function& function)
     : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), function_(function) {
   SC_HAS_PROCESS(Manager);
   SC_THREAD(thread);
@@ -117,12 +117,13 @@ bool Manager::dma_read(weft_address_space space, uint64_t address, std::span<std
 bool Manager::dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram) {
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_write(space, sram.size(), cycle()));
-  if (space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes) return bus_.host().write_last_word_after(address, sram);
+  if (space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes)
+    return bus_.host().write_last_word_after(address, sram);
   return bus_.write(space, address, sram);
 }
 
-bool Manager::copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination,
-                         uint64_t bytes) {
+bool Manager::copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                         uint64_t destination, uint64_t bytes) {
   spend(WEFT_MANAGER_DMA_KICK);
   return copy_.start(source_space, source, destination_space, destination, bytes);
 }
@@ -173,16 +174,18 @@ uint32_t Manager::crc32c(std::span<const std::byte> data) {
 void Manager::wait_for_event(uint64_t deadline_cycle) {
   spend(0);
   if (reset_pending_) throw DeviceReset{};
-  // Rising edges set event_pending_. A bit that was set while others were being cleared makes no edge, so the level counts then;
-  // it does not count for firmware that leaves the line alone: that one would never sleep.
+  // Rising edges set event_pending_. A bit that was set while others were being cleared makes no edge, so the level
+  // counts then; it does not count for firmware that leaves the line alone: that one would never sleep.
   const bool interrupt_left = interrupts_cleared_ && core_.interrupt();
   if (!event_pending_ && !interrupt_left && deadline_cycle > cycle()) {
     if (trace_ != nullptr) trace_->manager_awake(awake_since_, cycle());
+    awake_ = false;
     if (deadline_cycle > time_.last_cycle()) {
       suspend(wake_);
     } else {
       suspend(sc_core::sc_time::from_value(time_.edge_fs(deadline_cycle)) - sc_core::sc_time_stamp(), wake_);
     }
+    awake_ = true;
     awake_since_ = cycle();
   }
   event_pending_ = interrupts_cleared_ = false;

@@ -15,16 +15,17 @@ namespace weft::chip {
 
 class TraceWriter;
 
-/// Runs weft::fw::main_loop() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here). Each call first lets the
-/// time pass that it costs, in the order of the calls, and then takes effect. Pure costs (charge, CRC) are summed up and
-/// paid with the next call that touches something.
+/// Runs weft::fw::main_loop() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here).
+/// Each call first lets the time pass that it costs, in the order of the calls, and then takes effect. Pure costs
+/// (charge, CRC) are summed up and paid with the next call that touches something.
 ///
-/// A device reset unwinds the firmware from whichever call it sleeps in (the one exception that crosses it) and starts it anew. Firmware that
-/// loops without a HAL call that costs time would hold up the simulator; every loop of the firmware has one.
+/// A device reset unwinds the firmware from whichever call it sleeps in (the one exception that crosses it) and starts
+/// it anew. Firmware that loops without a HAL call that costs time would hold up the simulator; every loop of the
+/// firmware has one.
 class Manager final : public sc_core::sc_module {
  public:
-  Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus, CopyEngine& copy,
-          Function& function);
+  Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus,
+          CopyEngine& copy, Function& function);
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -41,8 +42,8 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] uint64_t function_read(uint32_t offset);
   [[nodiscard]] bool dma_read(weft_address_space space, uint64_t address, std::span<std::byte> sram);
   [[nodiscard]] bool dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram);
-  [[nodiscard]] bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination,
-                                uint64_t bytes);
+  [[nodiscard]] bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                                uint64_t destination, uint64_t bytes);
   [[nodiscard]] uint32_t copy_result();
   [[nodiscard]] uint32_t doorbell_submission(uint32_t queue);
   [[nodiscard]] uint32_t doorbell_completion(uint32_t queue);
@@ -55,6 +56,8 @@ class Manager final : public sc_core::sc_module {
   void charge(uint32_t manager_cycles);
   void wait_for_event(uint64_t deadline_cycle);
   [[nodiscard]] bool running() const { return !reset_pending_; }
+  /// The firmware is not in wait_for_event().
+  [[nodiscard]] bool awake() const { return awake_; }
   [[nodiscard]] const spec::Chip& chip() const { return chip_; }
 
  private:
@@ -82,10 +85,12 @@ class Manager final : public sc_core::sc_module {
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept
   bool reset_pending_ = false;
+  bool awake_ = true;
 };
 
-/// The manager whose firmware runs at this moment. The HAL's free functions have no argument that says which chip calls, so each manager sets
-/// this around the time that its thread runs: the only such state of the simulator, defined in hal.cpp.
+/// The manager whose firmware runs at this moment. The HAL's free functions have no argument that says which chip
+/// calls, so each manager sets this around the time that its thread runs: the only such state of the simulator, defined
+/// in hal.cpp.
 void set_running_manager(Manager* manager);
 
 }  // namespace weft::chip

@@ -6,7 +6,8 @@
 namespace weft::chip {
 
 static_assert(Msix::kVectors <= 64, "pending bits are one word");
-static_assert(Msix::kVectors * Msix::kEntryBytes <= Msix::kPendingOffset && Msix::kPendingOffset + 8 <= WEFT_PCI_BAR4_BYTES);
+static_assert(Msix::kVectors * Msix::kEntryBytes <= Msix::kPendingOffset &&
+              Msix::kPendingOffset + 8 <= WEFT_PCI_BAR4_BYTES);
 
 void Msix::reset() {
   for (auto& entry : table_) entry = {0, 0, 0, kMaskBit};

@@ -17,9 +17,9 @@ class InterruptSink {
   virtual bool signal(unsigned vector) = 0;
 };
 
-/// BAR4: table entries {address low, address high, data, control} from 0, pending bits at kPendingOffset. A vector that may not be
-/// delivered (MSI-X off, function or vector masked, no listener) is kept as a pending bit and delivered when it may. Address
-/// and data are stored only: delivery is by the sink. Owner: Function; not thread-safe.
+/// BAR4: table entries {address low, address high, data, control} from 0, pending bits at kPendingOffset. A vector that
+/// may not be delivered (MSI-X off, function or vector masked, no listener) is kept as a pending bit and delivered when
+/// it may. Address and data are stored only: delivery is by the sink. Owner: Function; not thread-safe.
 class Msix {
  public:
   static constexpr unsigned kVectors = WEFT_PCI_MSIX_VECTORS;

@@ -34,7 +34,8 @@ void PciConfig::reset() {
   writable_.fill(0);
   put(PCI_VENDOR_ID, 2, WEFT_PCI_VENDOR_ID, 0);
   put(PCI_DEVICE_ID, 2, WEFT_PCI_DEVICE_ID, 0);
-  put(PCI_COMMAND, 2, 0, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
+  put(PCI_COMMAND, 2, 0,
+      PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
   put(PCI_STATUS, 2, PCI_STATUS_CAP_LIST, 0);
   put(PCI_REVISION_ID, 1, WEFT_PCI_REVISION, 0);
   put(PCI_CLASS_PROG, 3, WEFT_PCI_CLASS_CODE, 0);
@@ -62,7 +63,8 @@ void PciConfig::reset() {
 }
 
 void PciConfig::read(uint64_t offset, std::span<std::byte> out) const {
-  std::transform(value_.begin() + static_cast<ptrdiff_t>(offset), value_.begin() + static_cast<ptrdiff_t>(offset + out.size()), out.begin(),
+  std::transform(value_.begin() + static_cast<ptrdiff_t>(offset),
+                 value_.begin() + static_cast<ptrdiff_t>(offset + out.size()), out.begin(),
                  [](uint8_t v) { return std::byte{v}; });
 }
 
@@ -87,6 +89,8 @@ void PciConfig::enable_msix(bool enabled) {
   write(kMsixControl, data);
 }
 
-uint16_t PciConfig::msix_control() const { return static_cast<uint16_t>(value_[kMsixControl] | value_[kMsixControl + 1] << 8); }
+uint16_t PciConfig::msix_control() const {
+  return static_cast<uint16_t>(value_[kMsixControl] | value_[kMsixControl + 1] << 8);
+}
 
 }  // namespace weft::chip

@@ -26,8 +26,8 @@ class RegisterEvents {
   virtual void interrupt(unsigned vector) = 0;
 };
 
-/// Semantics of spec/host_interface.toml. Registers of 8 bytes may be accessed in halves: reads of a moving one may tear, a write acts with
-/// its upper half. Owner: Function; not thread-safe.
+/// Semantics of spec/host_interface.toml. Registers of 8 bytes may be accessed in halves: reads of a moving one may
+/// tear, a write acts with its upper half. Owner: Function; not thread-safe.
 class Registers {
  public:
   Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events);

@@ -16,11 +16,14 @@ namespace {
 constexpr uint64_t kFirstSliceCycles = 256;
 constexpr uint64_t kMinSliceCycles = 64;
 constexpr uint64_t kMaxSliceCycles = uint64_t{1} << 18;
+constexpr uint64_t kAwakeStepCycles = 64;
+constexpr uint64_t kMaxAwakeCycles = 8192;
 
 }  // namespace
 
 std::unique_ptr<Simulation> Simulation::make(const ChipOptions& options, std::string& error) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
   auto chip = Chip::make("chip", options, error);
   if (chip == nullptr) return nullptr;
@@ -53,7 +56,26 @@ void Simulation::run_slice() {
   chip_->core().begin_slice(end, begin + kSliceTarget);
   sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end) - now_fs), sc_core::SC_EXIT_ON_STARVATION);
   adapt(std::chrono::steady_clock::now() - begin);
+  const bool gap = sc_core::sc_pending_activity_at_future_time() && !sc_core::sc_pending_activity_at_current_time();
+  if (armed && end == alarm && gap && cycle() < end) {  // SystemC stops at the last event before the end
+    sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end)) - sc_core::sc_time_stamp());
+  }
   if (armed && cycle() >= alarm) chip_->function().registers().end_wait(WEFT_WAIT_STATUS_DEADLINE);
+  let_firmware_sleep();
+}
+
+void Simulation::let_firmware_sleep() {
+  const TimeBase& time = chip_->time();
+  const uint64_t limit = std::min(cycle() + kMaxAwakeCycles, time.last_cycle());
+  while (chip_->manager().awake() && pending() && cycle() < limit) {
+    const uint64_t now_fs = sc_core::sc_time_stamp().value();
+    uint64_t end = cycle() + kAwakeStepCycles;
+    if (!sc_core::sc_pending_activity_at_current_time())  // at least one event happens, or nothing would ever end
+      end = std::max(end, time.cycle_at(now_fs + sc_core::sc_time_to_pending_activity().value()) + 1);
+    if (end >= limit) return;
+    chip_->core().begin_slice(end, std::chrono::steady_clock::time_point::max());
+    sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end) - now_fs), sc_core::SC_EXIT_ON_STARVATION);
+  }
 }
 
 void Simulation::adapt(std::chrono::nanoseconds taken) {

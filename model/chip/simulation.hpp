@@ -12,8 +12,8 @@ namespace weft::chip {
 
 class Chip;
 
-/// The SystemC kernel with one chip. A process can have one in its life (SystemC elaborates once). Single-threaded: whoever calls run_slice()
-/// may look at the function between two calls, never from another thread.
+/// The SystemC kernel with one chip. A process can have one in its life (SystemC elaborates once). Single-threaded:
+/// whoever calls run_slice() may look at the function between two calls, never from another thread.
 class Simulation {
  public:
   /// A slice aims at this much wall-clock time, so that sockets are looked at in between.
@@ -32,8 +32,8 @@ class Simulation {
   /// True if anything is going to happen by itself.
   [[nodiscard]] bool pending() const;
 
-  /// Lets time go on for a slice, or until nothing is pending, or to the armed wait's alarm, which then ends. At least one event happens if
-  /// one is pending. Where slices begin and end changes no cycle of the device.
+  /// Lets time go on for a slice, or until nothing is pending, or to the armed wait's alarm, which then ends. At least
+  /// one event happens if one is pending. Where slices begin and end changes no cycle of the device.
   void run_slice();
 
   /// Nothing is pending and no message of the host is left: an armed wait ends as idle_with_outstanding.
@@ -46,6 +46,10 @@ class Simulation {
   void disconnect();
 
  private:
+  /// The host's messages are taken between slices, and a slice does not end while the firmware works (up to a bound): so what a launch
+  /// costs does not depend on the moment at which the wall clock lets its doorbell in.
+  void let_firmware_sleep();
+
   explicit Simulation(std::unique_ptr<Chip> chip);
   void adapt(std::chrono::nanoseconds taken);
 

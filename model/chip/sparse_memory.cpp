@@ -13,10 +13,12 @@
 namespace weft::chip {
 
 std::unique_ptr<SparseMemory> SparseMemory::make(uint64_t bytes, std::string& error) {
-  void* data = bytes == 0 ? MAP_FAILED
-                          : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* data = bytes == 0
+                   ? MAP_FAILED
+                   : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
-    error = fmt::format("no address space for {} bytes of HBM: {}", bytes, bytes == 0 ? "zero size" : std::strerror(errno));
+    error =
+        fmt::format("no address space for {} bytes of HBM: {}", bytes, bytes == 0 ? "zero size" : std::strerror(errno));
     return nullptr;
   }
   return std::unique_ptr<SparseMemory>(new SparseMemory(static_cast<std::byte*>(data), bytes));
@@ -51,7 +53,8 @@ uint64_t SparseMemory::resident_bytes() const {
   for (uint64_t at = 0; at < bytes_; at += kPagesAtOnce * page) {
     const uint64_t length = std::min(bytes_ - at, kPagesAtOnce * page);
     if (::mincore(data_ + at, length, resident.data()) != 0) return 0;
-    pages += static_cast<uint64_t>(std::count_if(resident.begin(), resident.begin() + static_cast<ptrdiff_t>((length + page - 1) / page),
+    pages += static_cast<uint64_t>(std::count_if(resident.begin(),
+                                                 resident.begin() + static_cast<ptrdiff_t>((length + page - 1) / page),
                                                  [](unsigned char c) { return (c & 1) != 0; }));
   }
   return pages * page;

@@ -34,7 +34,9 @@ class SparseMemory {
 
  private:
   SparseMemory(std::byte* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
-  [[nodiscard]] bool inside(uint64_t address, uint64_t bytes) const { return address <= bytes_ && bytes <= bytes_ - address; }
+  [[nodiscard]] bool inside(uint64_t address, uint64_t bytes) const {
+    return address <= bytes_ && bytes <= bytes_ - address;
+  }
 
   std::byte* data_;
   uint64_t bytes_;

@@ -16,7 +16,8 @@ constexpr unsigned kFirstUnitTrack = 1;
 
 }  // namespace
 
-std::unique_ptr<TraceWriter> TraceWriter::make(const std::string& path, uint64_t clock_hz, std::function<bool()> enabled, std::string& error) {
+std::unique_ptr<TraceWriter> TraceWriter::make(const std::string& path, uint64_t clock_hz,
+                                               std::function<bool()> enabled, std::string& error) {
   std::FILE* file = std::fopen(path.c_str(), "we");
   if (file == nullptr) {
     error = fmt::format("trace file '{}': {}", path, std::strerror(errno));
@@ -62,15 +63,17 @@ void TraceWriter::command_retired(weft_unit_index unit, const spec::Command& com
   started.pop_front();
   const uint8_t opcode = command.bytes[0];
   const std::string_view name = spec::core_opcode_name(opcode);
-  event(fmt::format(R"({{"ph":"X","pid":0,"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"tag":{},"cycle_start":{},"cycle_end":{}}}}})",
-                    kFirstUnitTrack + unit, name.empty() ? fmt::format("opcode {}", opcode) : std::string(name), microseconds(from),
-                    microseconds(cycle - from), spec::decode_header(command).tag, from, cycle));
+  event(fmt::format(
+      R"({{"ph":"X","pid":0,"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"tag":{},"cycle_start":{},"cycle_end":{}}}}})",
+      kFirstUnitTrack + unit, name.empty() ? fmt::format("opcode {}", opcode) : std::string(name), microseconds(from),
+      microseconds(cycle - from), spec::decode_header(command).tag, from, cycle));
 }
 
 void TraceWriter::manager_awake(uint64_t from_cycle, uint64_t to_cycle) {
   if (!enabled_() || to_cycle <= from_cycle) return;
-  event(fmt::format(R"({{"ph":"X","pid":0,"tid":{},"name":"firmware","ts":{:.4f},"dur":{:.4f},"args":{{"cycle_start":{},"cycle_end":{}}}}})",
-                    kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle, to_cycle));
+  event(fmt::format(
+      R"({{"ph":"X","pid":0,"tid":{},"name":"firmware","ts":{:.4f},"dur":{:.4f},"args":{{"cycle_start":{},"cycle_end":{}}}}})",
+      kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle, to_cycle));
 }
 
 }  // namespace weft::chip

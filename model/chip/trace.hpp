@@ -12,12 +12,13 @@
 
 namespace weft::chip {
 
-/// Writes JSON events as they happen, in the array form, which viewers also read when its end is missing. Timestamps are microseconds of
-/// device time; exact cycles are in args. One owner, one thread.
+/// Writes JSON events as they happen, in the array form, which viewers also read when its end is missing. Timestamps
+/// are microseconds of device time; exact cycles are in args. One owner, one thread.
 class TraceWriter final : public core::CoreObserver {
  public:
   /// `enabled` is asked at each event. nullptr and a message in `error` if the file does not open.
-  static std::unique_ptr<TraceWriter> make(const std::string& path, uint64_t clock_hz, std::function<bool()> enabled, std::string& error);
+  static std::unique_ptr<TraceWriter> make(const std::string& path, uint64_t clock_hz, std::function<bool()> enabled,
+                                           std::string& error);
   ~TraceWriter() override;
 
   void command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
