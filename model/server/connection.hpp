@@ -18,7 +18,8 @@ struct Message {
   Header header{};
   std::vector<std::byte> payload;
   std::vector<FileDescriptor> fds;
-  int error = 0;  ///< EINVAL: shorter than a header; EMSGSIZE: longer than kMaxMessageBytes; EMFILE: more than kMaxMessageFds descriptors
+  int error = 0;  ///< EINVAL: shorter than a header; EMSGSIZE: longer than kMaxMessageBytes; EMFILE: more than
+                  ///< kMaxMessageFds descriptors
 };
 
 /// Never blocks, whatever the descriptor's own flags say. Not thread-safe.
@@ -33,10 +34,12 @@ class Connection {
 
   explicit Connection(FileDescriptor socket) : socket_(std::move(socket)) {}
 
-  /// The next whole message, if it is there. After a message with EINVAL the stream has lost its frame: the caller ends the connection.
+  /// The next whole message, if it is there. After a message with EINVAL the stream has lost its frame: the caller ends
+  /// the connection.
   [[nodiscard]] Received receive(Message& message);
 
-  /// Answers `request` with `payload`, or with an error (payload is then ignored). Nothing if the request asked for no reply.
+  /// Answers `request` with `payload`, or with an error (payload is then ignored). Nothing if the request asked for no
+  /// reply.
   void reply(const Header& request, int error, std::span<const std::byte> payload);
 
   /// Sends what is left. False: the client is gone.

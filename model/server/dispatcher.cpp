@@ -64,7 +64,9 @@ std::optional<std::string_view> version_text(const Message& message) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(chip::Simulation& simulation) : simulation_(simulation) { simulation_.function().msix().set_sink(&interrupts_); }
+Dispatcher::Dispatcher(chip::Simulation& simulation) : simulation_(simulation) {
+  simulation_.function().msix().set_sink(&interrupts_);
+}
 
 Dispatcher::~Dispatcher() { simulation_.disconnect(); }
 
@@ -118,7 +120,8 @@ Reply Dispatcher::version(const Message& message) {
                                  {"pgsizes", chip::HostMemory::kPageBytes}}}};
   const std::string reply = ours.dump();
   negotiated_ = true;
-  return answer(VersionBody{kProtocolMajor, std::min(body->minor, kProtocolMinor)}, std::as_bytes(std::span(reply.c_str(), reply.size() + 1)));
+  return answer(VersionBody{kProtocolMajor, std::min(body->minor, kProtocolMinor)},
+                std::as_bytes(std::span(reply.c_str(), reply.size() + 1)));
 }
 
 Reply Dispatcher::dma_map(const Message& message) {
@@ -128,21 +131,23 @@ Reply Dispatcher::dma_map(const Message& message) {
   if (body->flags == 0 || (body->flags & ~(kDmaReadable | kDmaWritable)) != 0) return fail(EINVAL);
   if (message.fds.empty()) return fail(ENOTSUP);  // memory that would have to be read by messages
   if (message.fds.size() != 1) return fail(EINVAL);
-  return fail(simulation_.function().host_memory().map(message.fds.front().get(), body->offset, body->address, body->bytes,
-                                                       static_cast<chip::Access>(body->flags)));
+  return fail(simulation_.function().host_memory().map(message.fds.front().get(), body->offset, body->address,
+                                                       body->bytes, static_cast<chip::Access>(body->flags)));
 }
 
 Reply Dispatcher::dma_unmap(const Message& message) {
   const auto body = sole_body_of<DmaUnmapBody>(message);
   if (!body || body->argument_bytes < sizeof *body || body->flags != 0) return fail(EINVAL);
-  if (const int error = simulation_.function().host_memory().unmap(body->address, body->bytes); error != 0) return fail(error);
+  if (const int error = simulation_.function().host_memory().unmap(body->address, body->bytes); error != 0)
+    return fail(error);
   return answer(*body);
 }
 
 Reply Dispatcher::device_info(const Message& message) const {
   const auto body = sole_body_of<DeviceInfoBody>(message);
   if (!body || body->argument_bytes < sizeof *body) return fail(EINVAL);
-  return answer(DeviceInfoBody{sizeof(DeviceInfoBody), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI, VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS});
+  return answer(DeviceInfoBody{sizeof(DeviceInfoBody), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
+                               VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS});
 }
 
 Reply Dispatcher::region_info(const Message& message) const {
@@ -169,19 +174,22 @@ Reply Dispatcher::irq_info(const Message& message) const {
 
 Reply Dispatcher::set_irqs(Message& message) {
   const auto body = body_of<IrqSetBody>(message);
-  if (!body || body->argument_bytes < sizeof *body || body->argument_bytes > message.payload.size()) return fail(EINVAL);
+  if (!body || body->argument_bytes < sizeof *body || body->argument_bytes > message.payload.size())
+    return fail(EINVAL);
   const uint32_t data = body->flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
   const uint32_t action = body->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
   if (body->flags != (data | action) || !std::has_single_bit(data) || !std::has_single_bit(action)) return fail(EINVAL);
   const uint32_t vectors = body->index == VFIO_PCI_MSIX_IRQ_INDEX ? chip::Msix::kVectors : 0;
-  if (body->index >= VFIO_PCI_NUM_IRQS || body->start > vectors || body->count > vectors - body->start) return fail(EINVAL);
+  if (body->index >= VFIO_PCI_NUM_IRQS || body->start > vectors || body->count > vectors - body->start)
+    return fail(EINVAL);
   const size_t booleans = data == VFIO_IRQ_SET_DATA_BOOL ? body->count : 0;
   if (message.payload.size() != sizeof *body + booleans) return fail(EINVAL);
   if (data != VFIO_IRQ_SET_DATA_EVENTFD && !message.fds.empty()) return fail(EINVAL);
 
   chip::Function& function = simulation_.function();
   if (body->count == 0) {
-    if (data != VFIO_IRQ_SET_DATA_NONE || action != VFIO_IRQ_SET_ACTION_TRIGGER || body->start != 0) return fail(EINVAL);
+    if (data != VFIO_IRQ_SET_DATA_NONE || action != VFIO_IRQ_SET_ACTION_TRIGGER || body->start != 0)
+      return fail(EINVAL);
     if (vectors == 0) return {};
     interrupts_.clear();
     function.config().enable_msix(false);

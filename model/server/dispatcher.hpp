@@ -15,8 +15,8 @@ struct Reply {
   std::vector<std::byte> payload;
 };
 
-/// The protocol's state of one client. Made when the client comes; its destructor takes away all that the client left: maps, eventfds, queues,
-/// contents of HBM. Not thread-safe.
+/// The protocol's state of one client. Made when the client comes; its destructor takes away all that the client left:
+/// maps, eventfds, queues, contents of HBM. Not thread-safe.
 class Dispatcher {
  public:
   explicit Dispatcher(chip::Simulation& simulation);
@@ -24,8 +24,8 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// Executes a message. Errors: the message's own frame error; EINVAL: not a command, VERSION is due or was due once, or a wrong size or field;
-  /// ENOTSUP: unknown or not built; else what the command says.
+  /// Executes a message. Errors: the message's own frame error; EINVAL: not a command, VERSION is due or was due once,
+  /// or a wrong size or field; ENOTSUP: unknown or not built; else what the command says.
   [[nodiscard]] Reply handle(Message& message);
 
   /// The client cannot be served any more (its protocol version, its framing): end the connection after the reply.

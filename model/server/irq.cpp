@@ -29,7 +29,8 @@ void EventfdInterrupts::clear() {
 bool EventfdInterrupts::signal(unsigned vector) {
   const FileDescriptor& fd = fds_[vector];
   if (!fd.valid()) return false;
-  pollfd p{fd.get(), POLLOUT, 0};  // O_NONBLOCK would be the client's as well: the flag belongs to the shared description
+  pollfd p{fd.get(), POLLOUT,
+           0};  // O_NONBLOCK would be the client's as well: the flag belongs to the shared description
   if (::poll(&p, 1, 0) != 1 || (p.revents & POLLOUT) == 0) return true;
   const uint64_t one = 1;
   return ::write(fd.get(), &one, sizeof one) == sizeof one;

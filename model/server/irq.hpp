@@ -11,7 +11,8 @@ namespace weft::server {
 /// Owner: the dispatcher. Signalling never blocks: an eventfd whose count is full has been signalled already.
 class EventfdInterrupts final : public chip::InterruptSink {
  public:
-  /// Takes `fd` for `vector`; an invalid one takes the vector's listener away. False: it is not an eventfd; nothing changes.
+  /// Takes `fd` for `vector`; an invalid one takes the vector's listener away. False: it is not an eventfd; nothing
+  /// changes.
   [[nodiscard]] bool assign(unsigned vector, FileDescriptor fd);
   void clear();
   [[nodiscard]] bool assigned(unsigned vector) const { return fds_[vector].valid(); }

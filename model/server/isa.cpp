@@ -25,7 +25,8 @@ std::string missing_instructions() {
   need(kBuiltIsa.avx512bf16, __builtin_cpu_supports("avx512bf16"), "AVX512BF16");
 #endif
   if (missing.empty()) return missing;
-  return "this build needs " + missing + ", which this machine does not have: configure with -DWEFT_MARCH= for the machine that runs it";
+  return "this build needs " + missing +
+         ", which this machine does not have: configure with -DWEFT_MARCH= for the machine that runs it";
 }
 
 }  // namespace weft::server

@@ -4,7 +4,8 @@
 
 namespace weft::server {
 
-/// Empty if the machine can run this build; else one line that names what it lacks. Uses no instruction beyond the base ISA.
+/// Empty if the machine can run this build; else one line that names what it lacks. Uses no instruction beyond the base
+/// ISA.
 [[nodiscard]] std::string missing_instructions();
 
 }  // namespace weft::server

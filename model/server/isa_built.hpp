@@ -3,7 +3,8 @@
 
 namespace weft::server {
 
-/// One flag for each instruction set that the fast path may contain. Constant data: reading it runs no code of that file.
+/// One flag for each instruction set that the fast path may contain. Constant data: reading it runs no code of that
+/// file.
 struct BuiltIsa {
   bool sse42;
   bool avx;

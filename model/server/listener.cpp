@@ -14,7 +14,8 @@ std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& e
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    error = fmt::format("socket path '{}' has {} characters: 1 to {} are possible", path, path.size(), sizeof address.sun_path - 1);
+    error = fmt::format("socket path '{}' has {} characters: 1 to {} are possible", path, path.size(),
+                        sizeof address.sun_path - 1);
     return nullptr;
   }
   std::memcpy(address.sun_path, path.data(), path.size());
@@ -39,6 +40,8 @@ std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& e
 
 Listener::~Listener() { ::unlink(path_.c_str()); }
 
-FileDescriptor Listener::accept() { return FileDescriptor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+FileDescriptor Listener::accept() {
+  return FileDescriptor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
 
 }  // namespace weft::server

@@ -1,4 +1,5 @@
-/// Layout of the vfio-user messages that the server speaks (docs/interop/vfio-user.rst of QEMU, protocol 0.1). Little-endian.
+/// Layout of the vfio-user messages that the server speaks (docs/interop/vfio-user.rst of QEMU, protocol 0.1).
+/// Little-endian.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,8 @@ struct Header {
   uint32_t flags;
   uint32_t error;  ///< errno of an error reply
 };
-static_assert(sizeof(Header) == 16 && offsetof(Header, size) == 4 && offsetof(Header, flags) == 8 && offsetof(Header, error) == 12);
+static_assert(sizeof(Header) == 16 && offsetof(Header, size) == 4 && offsetof(Header, flags) == 8 &&
+              offsetof(Header, error) == 12);
 
 inline constexpr uint32_t kTypeMask = 0xf;
 inline constexpr uint32_t kTypeCommand = 0;

@@ -12,8 +12,8 @@
 
 namespace weft::server {
 
-/// Serves one function to one client at a time. While something is pending on the device it alternates between a slice of simulated time and a
-/// look at the sockets; else it sleeps until a socket has something, and time stands still.
+/// Serves one function to one client at a time. While something is pending on the device it alternates between a slice
+/// of simulated time and a look at the sockets; else it sleeps until a socket has something, and time stands still.
 class Server {
  public:
   /// Messages served in a row before simulated time goes on.
@@ -30,12 +30,14 @@ class Server {
   /// run() ends when `fd` becomes readable (a signalfd); not owned.
   void stop_on(int fd) { stop_fd_ = fd; }
 
-  /// Until the attached client leaves or a stop is asked for. The client's traces are gone from the device when it returns.
+  /// Until the attached client leaves or a stop is asked for. The client's traces are gone from the device when it
+  /// returns.
   void run();
 
  private:
   struct Client {
-    Client(FileDescriptor socket, chip::Simulation& simulation) : connection(std::move(socket)), dispatcher(simulation) {}
+    Client(FileDescriptor socket, chip::Simulation& simulation)
+        : connection(std::move(socket)), dispatcher(simulation) {}
     Connection connection;
     Dispatcher dispatcher;
   };

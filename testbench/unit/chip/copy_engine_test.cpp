@@ -30,7 +30,8 @@ struct Fixture {
     };
     std::string error;
     simulation = chip::Simulation::make(test::chip_options(), error);
-    if (simulation->function().host_memory().map(shared.fd(), 0, kIova, kBytes, chip::Access::kReadWrite) != 0) std::abort();
+    if (simulation->function().host_memory().map(shared.fd(), 0, kIova, kBytes, chip::Access::kReadWrite) != 0)
+      std::abort();
   }
   void run() {
     test::ring_doorbell(simulation->function(), 0, 1);

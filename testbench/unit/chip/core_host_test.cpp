@@ -10,7 +10,8 @@ namespace hal = fw::hal;
 
 namespace {
 
-std::unique_ptr<chip::Simulation> simulate(std::function<void()> firmware, chip::ChipOptions options = test::chip_options()) {
+std::unique_ptr<chip::Simulation> simulate(std::function<void()> firmware,
+                                           chip::ChipOptions options = test::chip_options()) {
   test::firmware = [firmware = std::move(firmware)] {
     firmware();
     while (hal::running()) hal::wait_for_event(UINT64_MAX);

@@ -41,7 +41,9 @@ struct Fixture {
     std::vector<std::byte> data(bytes);
     return function.read(region, offset, data);
   }
-  int write(Region region, uint64_t offset, size_t bytes) { return function.write(region, offset, std::vector<std::byte>(bytes)); }
+  int write(Region region, uint64_t offset, size_t bytes) {
+    return function.write(region, offset, std::vector<std::byte>(bytes));
+  }
 
   Events events;
   Sink sink;
@@ -90,7 +92,8 @@ TEST_CASE_METHOD(Fixture, "accesses outside of a region, or of a size it does no
 }
 
 TEST_CASE_METHOD(Fixture, "the host cannot write the firmware's registers, nor the firmware the host's") {
-  for (const uint32_t offset : {WEFT_REG_DEVICE_STATE, WEFT_REG_BOOT_STAGE, WEFT_REG_HEARTBEAT, WEFT_REG_PENDING_ERRORS, WEFT_REG_RESET_GENERATION}) {
+  for (const uint32_t offset : {WEFT_REG_DEVICE_STATE, WEFT_REG_BOOT_STAGE, WEFT_REG_HEARTBEAT, WEFT_REG_PENDING_ERRORS,
+                                WEFT_REG_RESET_GENERATION}) {
     const uint64_t before = read_register(function, offset);
     write_register(function, offset, 0x55);
     CHECK(read_register(function, offset) == before);
@@ -112,7 +115,8 @@ TEST_CASE_METHOD(Fixture, "the first error sticks until it is cleared, and error
   CHECK(read_register(function, WEFT_REG_PENDING_ERRORS) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "INTERRUPT_MASK holds a vector back until it is unmasked, and INTERRUPT_STATUS is cleared by ones") {
+TEST_CASE_METHOD(Fixture,
+                 "INTERRUPT_MASK holds a vector back until it is unmasked, and INTERRUPT_STATUS is cleared by ones") {
   write_register(function, WEFT_REG_INTERRUPT_MASK, 1 << 4);
   function.registers().raise(4);
   function.registers().raise(5);
@@ -141,7 +145,8 @@ TEST_CASE_METHOD(Fixture, "a wait is armed by its alarm, disarmed by zero, and e
   CHECK(read_register(function, WEFT_REG_WAIT_ALARM, 8) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "only the key resets, and a reset clears what host and firmware wrote and counts the generation") {
+TEST_CASE_METHOD(Fixture,
+                 "only the key resets, and a reset clears what host and firmware wrote and counts the generation") {
   write_register(function, WEFT_REG_RESET_CONTROL, 1);
   CHECK(events.resets == 0);
   write_register(function, WEFT_REG_INTERRUPT_MASK, 0xff);

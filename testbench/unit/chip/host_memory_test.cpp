@@ -68,7 +68,9 @@ TEST_CASE("an access may cross from one map into its neighbour") {
 TEST_CASE("maps that could hurt the server are refused") {
   SharedMemory sealed(4 * kPage), unsealed(4 * kPage, 0);
   HostMemory memory;
-  const auto map = [&](int fd, uint64_t offset, uint64_t iova, uint64_t bytes) { return memory.map(fd, offset, iova, bytes, Access::kReadWrite); };
+  const auto map = [&](int fd, uint64_t offset, uint64_t iova, uint64_t bytes) {
+    return memory.map(fd, offset, iova, bytes, Access::kReadWrite);
+  };
   CHECK(map(unsealed.fd(), 0, 0, kPage) == EPERM);
   CHECK(map(sealed.fd(), 0, 0, 0) == EINVAL);
   CHECK(map(sealed.fd(), 0, 0, 5 * kPage) == EINVAL);
@@ -93,7 +95,9 @@ TEST_CASE("a map that overlaps another one on any side is refused") {
   SharedMemory shared(8 * kPage);
   HostMemory memory;
   REQUIRE(memory.map(shared.fd(), 0, 4 * kPage, 2 * kPage, Access::kReadWrite) == 0);
-  const auto map = [&](uint64_t page, uint64_t pages) { return memory.map(shared.fd(), 0, page * kPage, pages * kPage, Access::kReadWrite); };
+  const auto map = [&](uint64_t page, uint64_t pages) {
+    return memory.map(shared.fd(), 0, page * kPage, pages * kPage, Access::kReadWrite);
+  };
   CHECK(map(4, 2) == EEXIST);
   CHECK(map(3, 2) == EEXIST);
   CHECK(map(5, 2) == EEXIST);

@@ -41,7 +41,8 @@ TEST_CASE("each call costs what the specification says, in core cycles") {
     expect(cost([] { (void)hal::csr_read(0); }), kDivider * WEFT_MANAGER_MMIO_READ);
     expect(cost([] { hal::csr_write(0x20, 0); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
     expect(cost([] { hal::function_write(WEFT_REG_HEARTBEAT, 1); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
-    expect(cost([] { (void)hal::push_command(0, test::command_of(1).bytes.data()); }), WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES);
+    expect(cost([] { (void)hal::push_command(0, test::command_of(1).bytes.data()); }),
+           WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES);
     expect(cost([] { hal::charge(123); }), kDivider * 123);
     expect(cost([&] { (void)hal::crc32c(sram.data(), 64); }), kDivider * WEFT_MANAGER_CRC_PER_64_BYTES);
     expect(cost([&] { (void)hal::crc32c(sram.data(), 65); }), kDivider * 2 * WEFT_MANAGER_CRC_PER_64_BYTES);

@@ -23,7 +23,9 @@ struct Fixture : weft::chip::PciConfigEvents {
     config.read(offset, std::as_writable_bytes(std::span(&value, 1)).first(bytes));
     return value;
   }
-  void write(unsigned offset, uint32_t value, unsigned bytes) { config.write(offset, std::as_bytes(std::span(&value, 1)).first(bytes)); }
+  void write(unsigned offset, uint32_t value, unsigned bytes) {
+    config.write(offset, std::as_bytes(std::span(&value, 1)).first(bytes));
+  }
 
   /// Offset of a capability, 0 if there is none; fails on a list that does not end.
   unsigned find_capability(uint8_t id) const {
@@ -76,7 +78,8 @@ TEST_CASE_METHOD(Fixture, "each BAR is a 64-bit memory BAR whose size is found b
 
 TEST_CASE_METHOD(Fixture, "the command register takes the bits that a PCIe endpoint has") {
   write(PCI_COMMAND, 0xffff, 2);
-  CHECK(read(PCI_COMMAND, 2) == (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE));
+  CHECK(read(PCI_COMMAND, 2) ==
+        (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE));
   write(PCI_COMMAND + 1, 0, 1);
   CHECK(read(PCI_COMMAND, 2) == (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY));
 }

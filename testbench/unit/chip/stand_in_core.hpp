@@ -8,8 +8,9 @@
 
 namespace weft::test {
 
-/// INTERRUPT bit 1 is set when the last command retires; STATUS bit 0 is busy. A command whose opcode is COPY books a read of
-/// 64 bytes of HBM when it starts. Keeps the cycles in which it was called, to see when the manager's actions came.
+/// INTERRUPT bit 1 is set when the last command retires; STATUS bit 0 is busy. A command whose opcode is COPY books a
+/// read of 64 bytes of HBM when it starts. Keeps the cycles in which it was called, to see when the manager's actions
+/// came.
 class StandInCore final : public core::TensorCore {
  public:
   explicit StandInCore(core::MemoryBus& bus) : bus_(bus) {}
@@ -67,7 +68,8 @@ class StandInCore final : public core::TensorCore {
   void start() {
     const auto header = spec::decode_header(queue_.front());
     done_ = cycle_ + std::max<uint64_t>(header.tag, 1);
-    if (header.opcode == WEFT_OPCODE_COPY) done_ = std::max(done_, bus_.schedule_read(WEFT_ADDRESS_SPACE_HBM, 64, cycle_));
+    if (header.opcode == WEFT_OPCODE_COPY)
+      done_ = std::max(done_, bus_.schedule_read(WEFT_ADDRESS_SPACE_HBM, 64, cycle_));
     if (observer_ != nullptr) observer_->command_started(WEFT_UNIT_SYNC, queue_.front(), cycle_);
   }
   void step(uint64_t until) {
@@ -83,8 +85,10 @@ class StandInCore final : public core::TensorCore {
     if (observer_ != nullptr) observer_->command_retired(WEFT_UNIT_SYNC, queue_.front(), cycle_);
     queue_.pop_front();
     retired_++;
-    if (queue_.empty()) interrupt_ |= 2;
-    else start();
+    if (queue_.empty())
+      interrupt_ |= 2;
+    else
+      start();
   }
   void apply(const Write& write) {
     if (write.offset == WEFT_CSR_INTERRUPT) interrupt_ &= ~write.value;

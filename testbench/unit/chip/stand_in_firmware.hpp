@@ -41,7 +41,8 @@ inline spec::Command command_of(uint16_t cycles, uint8_t opcode = WEFT_OPCODE_SI
 /// A memfd sealed against shrinking.
 class SharedMemory {
  public:
-  explicit SharedMemory(size_t bytes, unsigned seals = F_SEAL_SHRINK) : bytes_(bytes), fd_(::memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC)) {
+  explicit SharedMemory(size_t bytes, unsigned seals = F_SEAL_SHRINK)
+      : bytes_(bytes), fd_(::memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC)) {
     if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) std::abort();
     if (seals != 0) ::fcntl(fd_, F_ADD_SEALS, seals);
     data_ = static_cast<std::byte*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
@@ -69,11 +70,13 @@ class SharedMemory {
 /// Register accesses of a host, for tests that need no transport.
 inline uint64_t read_register(chip::Function& function, uint64_t offset, unsigned bytes = 4) {
   uint64_t value = 0;
-  if (function.read(chip::Region::kRegisters, offset, std::as_writable_bytes(std::span(&value, 1)).first(bytes)) != 0) std::abort();
+  if (function.read(chip::Region::kRegisters, offset, std::as_writable_bytes(std::span(&value, 1)).first(bytes)) != 0)
+    std::abort();
   return value;
 }
 inline void write_register(chip::Function& function, uint64_t offset, uint64_t value, unsigned bytes = 4) {
-  if (function.write(chip::Region::kRegisters, offset, std::as_bytes(std::span(&value, 1)).first(bytes)) != 0) std::abort();
+  if (function.write(chip::Region::kRegisters, offset, std::as_bytes(std::span(&value, 1)).first(bytes)) != 0)
+    std::abort();
 }
 inline void ring_doorbell(chip::Function& function, unsigned queue, uint32_t tail) {
   if (function.write(chip::Region::kDoorbells, 8 * queue, std::as_bytes(std::span(&tail, 1))) != 0) std::abort();

@@ -54,6 +54,7 @@ TEST_CASE("the trace is JSON with a span a command, in device time, and TRACE_CO
 
 TEST_CASE("a trace file that does not open is an error with its name") {
   std::string error;
-  CHECK(chip::TraceWriter::make("/nowhere/trace.json", 1, [] { return true; }, error) == nullptr);
+  CHECK(chip::TraceWriter::make(
+            "/nowhere/trace.json", 1, [] { return true; }, error) == nullptr);
   CHECK(error.find("/nowhere/trace.json") != std::string::npos);
 }
