@@ -1,19 +1,23 @@
 `default_nettype none
-// bf16 x bf16 + fp32 -> fp32 with one rounding (nearest even), subnormals read and written as zero (docs/numerics.md).
+// bf16 x bf16 + fp32 -> fp32 with one rounding (nearest even), subnormals read and written as zero
+// (docs/numerics.md).
 //
-// The trick: a sum is held unpacked, as a signed significand and an exponent, so that a chain of multiply-adds needs
-// one addition, one normalisation and one rounding a link and packs only at its ends. Everything is 32 bits wide and
-// every choice a select, so a loop over lanes becomes vector instructions.
+// The trick: a sum is held unpacked, as a signed significand and an exponent, so that a chain of
+// multiply-adds needs one addition, one normalisation and one rounding a link and packs only at its
+// ends. Everything is 32 bits wide and every choice a select, so a loop over lanes becomes vector
+// instructions.
 //
-// Unpacked sum (m, e): value = m 2^-27 2^(e - ExpOne + 1 - 127), |m| in [2^27, 2^28] with its low four bits 0; zero is (0, 0).
-// A sum whose exponent leaves [ExpOne, ExpOne + 252] is still exact in (m, e) but needs fma() to be packed rightly.
+// Unpacked sum (m, e): value = m 2^-27 2^(e - ExpOne + 1 - 127), |m| in [2^27, 2^28] with its low
+// four bits 0; zero is (0, 0). A sum whose exponent leaves [ExpOne, ExpOne + 252] is still exact in
+// (m, e) but needs fma() to be packed rightly.
+
 // A function that asks for the class of a number does not look at all of its bits:
 // verilator lint_off UNUSEDSIGNAL
 package bf16_fma_pkg;
   localparam logic [31:0] ExpOne = 32'd4096;            // e of the smallest normal number, 2^-126
   localparam logic [31:0] ExpMax = ExpOne + 32'd253;    // e of the largest binade, 2^127
-  localparam logic [31:0] ExpOperand = 32'd1984;        // (ExpOne - 128) / 2: added to an operand's biased exponent
-  localparam logic [31:0] ExpLegal = ExpOne | 32'hff;   // the bits that a sum in range may have set in e | (e + 3)
+  localparam logic [31:0] ExpOperand = 32'd1984;        // (ExpOne - 128) / 2, added to an operand's
+  localparam logic [31:0] ExpLegal = ExpOne | 32'hff;   // bits of e | (e + 3) of a sum in range
   localparam logic [31:0] Infinity = 32'h7f800000;
   localparam logic [31:0] Nan = 32'h7fc00000;
   localparam logic [31:0] SignBit = 32'h80000000;
@@ -26,7 +30,8 @@ package bf16_fma_pkg;
     return a[14:7] == 8'd0 ? 32'd0 : m;
   endfunction
 
-  // Exponent code of an operand; two codes add up to the code of the product. Zero has a code far below all others.
+  // Exponent code of an operand; two codes add up to the code of the product. Zero has a code far
+  // below all others.
   function automatic logic [31:0] exponent(input logic [15:0] a);
     return a[14:7] == 8'd0 ? 32'd0 : {24'd0, a[14:7]} + ExpOperand;
   endfunction
@@ -60,10 +65,12 @@ package bf16_fma_pkg;
     return m == 32'd0 ? 32'd0 : (m & SignBit) | (((e - ExpOne) << 23) + (mag >> 4));
   endfunction
 
-  // One link of the chain: (m, e) + product (pm, pe), rounded to 24 bits with an unbounded exponent.
-  // pm = significand(a) * significand(b) << 13, |pm| < 2^29 and not normalised; pe = exponent(a) + exponent(b).
-  function automatic void add_product(input logic [31:0] m, input logic [31:0] e, input logic [31:0] pm,
-                                      input logic [31:0] pe, output logic [31:0] m_o, output logic [31:0] e_o);
+  // One link of the chain: (m, e) + product (pm, pe), rounded to 24 bits with an unbounded
+  // exponent. pm = significand(a) * significand(b) << 13, |pm| < 2^29 and not normalised; pe =
+  // exponent(a) + exponent(b).
+  function automatic void add_product(
+      input logic [31:0] m, input logic [31:0] e, input logic [31:0] pm, input logic [31:0] pe,
+      output logic [31:0] m_o, output logic [31:0] e_o);
     logic [31:0] big, small_, hi, lo, d, aligned, sum, mag, k, n, v;
     logic sum_first;
     // align the one with the lower exponent, keeping what falls out as a sticky bit
@@ -93,14 +100,15 @@ package bf16_fma_pkg;
   endfunction
 
   // The multiply-add of a PE, for all operands.
-  function automatic logic [31:0] fma(input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
+  function automatic logic [31:0] fma(
+      input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
     logic [31:0] m, e, mag, top, r, sign_p, sign_c;
     logic inf_p, inf_c, zero_p, is_nan;
     sign_p = {a[15] ^ b[15], 31'd0};
     sign_c = c & SignBit;
     add_product(sum_significand(c), sum_exponent(c), (significand(a) << 13) * significand(b),
                 exponent(a) + exponent(b), m, e);
-    // rounding may have carried to 2^28: one binade up. Too small after rounding: zero of the same sign
+    // rounding may have carried to 2^28: one binade up. Too small then: zero of the same sign
     mag = m[31] ? -m : m;
     top = e + {31'd0, mag[28]};
     r = ((e - ExpOne) << 23) + (mag >> 4);
@@ -111,8 +119,8 @@ package bf16_fma_pkg;
     zero_p = (a[14:7] == 8'd0) | (b[14:7] == 8'd0);
     inf_p = special(a) | special(b);
     inf_c = c[30:23] == 8'hff;
-    is_nan = (special(a) & (a[6:0] != 7'd0)) | (special(b) & (b[6:0] != 7'd0)) | (inf_c & (c[22:0] != 23'd0))
-           | (inf_p & zero_p) | (inf_p & inf_c & (sign_p != sign_c));
+    is_nan = (special(a) & (a[6:0] != 7'd0)) | (special(b) & (b[6:0] != 7'd0))
+           | (inf_c & (c[22:0] != 23'd0)) | (inf_p & zero_p) | (inf_p & inf_c & (sign_p != sign_c));
     r = inf_p ? sign_p | Infinity : r;
     r = inf_c ? sign_c | Infinity : r;
     return is_nan ? Nan : r;

@@ -1,5 +1,6 @@
 `default_nettype none
-// The matrix unit: commands in, rows of x and weights from VMEM, results in ACC, which the VPU reads.
+// The matrix unit: commands in, rows of x and weights from VMEM, results in ACC, which the VPU
+// reads.
 //
 //   cmd ─► control ─┬─► x walk ─► fetch ─┐            ┌──── VMEM x port
 //                   └─► w walk ─► fetch ─┤  issue     ├──── VMEM w port
@@ -7,11 +8,12 @@
 //                                  N x N array ◄─seed─┤
 //                                        └────sum────►ACC ─► VPU
 //
-// A word granted in cycle c is at the array's door in c + 2, and enters in c + 3. See README.md for the latencies.
+// A word granted in cycle c is at the array's door in c + 2, and enters in c + 3. See README.md for
+// the latencies.
 module mxu
   import mxu_pkg::*;
 #(
-  parameter bit Structural = 1'b0       // 1: the array as N x N instances of a PE; the same cycles, simulated slowly
+  parameter bit Structural = 1'b0       // 1: N x N instances of a PE; the same cycles, slowly
 ) (
   input  wire logic                clk_i,
   input  wire logic                rst_ni,
@@ -68,35 +70,39 @@ module mxu
   logic [N-1:0] overflow;
 
   initial begin
-    if (2 ** LaneBits != N || N < 8 || N > 256) $fatal(1, "mxu: N = %0d is not a power of two from 8 to 256", N);
+    if (2 ** LaneBits != N || N < 8 || N > 256)
+      $fatal(1, "mxu: N = %0d is not a power of two from 8 to 256", N);
   end
 
   mxu_control u_control (
-      .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_i, .fault_valid_o, .fault_code_o, .fault_tag_o, .fault_address_o,
-      .active_o, .arriving_o(arriving), .x_valid_o(x_job_valid), .x_job_o(x_job), .x_done_i(x_job_done),
-      .w_valid_o(w_job_valid), .w_job_o(w_job), .w_done_i(w_job_done), .rows_left_o(rows_left),
-      .issued_i(row_issue & row.command_last), .retire_i(done_o));
+      .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_i, .fault_valid_o, .fault_code_o,
+      .fault_tag_o, .fault_address_o, .active_o, .arriving_o(arriving), .x_valid_o(x_job_valid),
+      .x_job_o(x_job), .x_done_i(x_job_done), .w_valid_o(w_job_valid), .w_job_o(w_job),
+      .w_done_i(w_job_done), .rows_left_o(rows_left), .issued_i(row_issue & row.command_last),
+      .retire_i(done_o));
 
   mxu_x_walk u_x_walk (
-      .clk_i, .rst_ni, .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done), .want_o(x_want),
-      .addr_o(x_addr), .ctl_o(x_ctl), .taken_i(x_taken));
+      .clk_i, .rst_ni, .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done),
+      .want_o(x_want), .addr_o(x_addr), .ctl_o(x_ctl), .taken_i(x_taken));
   mxu_fetch #(.ctl_t(row_ctl_t)) u_x_fetch (
-      .clk_i, .rst_ni, .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken), .req_o(x_req_o),
-      .addr_o(x_addr_o), .gnt_i(x_gnt_i), .rvalid_i(x_rvalid_i), .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row),
-      .data_o(row_data), .pop_i(row_issue));
+      .clk_i, .rst_ni, .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken),
+      .req_o(x_req_o), .addr_o(x_addr_o), .gnt_i(x_gnt_i), .rvalid_i(x_rvalid_i),
+      .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row), .data_o(row_data), .pop_i(row_issue));
 
   mxu_w_walk u_w_walk (
-      .clk_i, .rst_ni, .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done), .want_o(w_want),
-      .addr_o(w_addr), .ctl_o(w_ctl), .taken_i(w_taken));
+      .clk_i, .rst_ni, .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done),
+      .want_o(w_want), .addr_o(w_addr), .ctl_o(w_ctl), .taken_i(w_taken));
   mxu_fetch #(.ctl_t(weight_ctl_t)) u_w_fetch (
-      .clk_i, .rst_ni, .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken), .req_o(w_req_o),
-      .addr_o(w_addr_o), .gnt_i(w_gnt_i), .rvalid_i(w_rvalid_i), .rdata_i(w_rdata_i), .valid_o(weight_valid),
-      .ctl_o(weight), .data_o(weight_data), .pop_i(weight_issue));
+      .clk_i, .rst_ni, .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken),
+      .req_o(w_req_o), .addr_o(w_addr_o), .gnt_i(w_gnt_i), .rvalid_i(w_rvalid_i),
+      .rdata_i(w_rdata_i), .valid_o(weight_valid), .ctl_o(weight), .data_o(weight_data),
+      .pop_i(weight_issue));
 
   mxu_issue u_issue (
-      .clk_i, .rst_ni, .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left), .retire_o(done_o),
-      .row_valid_i(row_valid), .row_i(row), .hazard_i(hazard), .weight_valid_i(weight_valid), .weight_i(weight),
-      .row_issue_o(row_issue), .weight_issue_o(weight_issue), .flight_o(flight), .cnt_busy_o, .cnt_weight_wait_o,
+      .clk_i, .rst_ni, .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left),
+      .retire_o(done_o), .row_valid_i(row_valid), .row_i(row), .hazard_i(hazard),
+      .weight_valid_i(weight_valid), .weight_i(weight), .row_issue_o(row_issue),
+      .weight_issue_o(weight_issue), .flight_o(flight), .cnt_busy_o, .cnt_weight_wait_o,
       .cnt_acc_wait_o, .cnt_vmem_wait_o, .cnt_drain_o, .cnt_idle_o, .cnt_macs_o);
 
   assign step = row_issue | flight;
@@ -109,19 +115,22 @@ module mxu
 
   if (Structural) begin : gen_structural
     mxu_array_structural u_array (
-        .clk_i, .rst_ni, .step_i(step), .row_valid_i(row_issue), .row_i(row), .seed_select_i(seed_select),
-        .forward_cols_i(forward_cols), .x_i(row_masked), .weight_valid_i(weight_issue), .weight_i(weight),
-        .w_i(weight_data), .seed_i(seed), .sum_o(sum), .overflow_o(overflow));
+        .clk_i, .rst_ni, .step_i(step), .row_valid_i(row_issue), .row_i(row),
+        .seed_select_i(seed_select), .forward_cols_i(forward_cols), .x_i(row_masked),
+        .weight_valid_i(weight_issue), .weight_i(weight), .w_i(weight_data), .seed_i(seed),
+        .sum_o(sum), .overflow_o(overflow));
   end else begin : gen_loops
     mxu_array u_array (
-        .clk_i, .rst_ni, .step_i(step), .row_valid_i(row_issue), .row_i(row), .seed_select_i(seed_select),
-        .forward_cols_i(forward_cols), .x_i(row_masked), .weight_valid_i(weight_issue), .weight_i(weight),
-        .w_i(weight_data), .seed_i(seed), .sum_o(sum), .overflow_o(overflow));
+        .clk_i, .rst_ni, .step_i(step), .row_valid_i(row_issue), .row_i(row),
+        .seed_select_i(seed_select), .forward_cols_i(forward_cols), .x_i(row_masked),
+        .weight_valid_i(weight_issue), .weight_i(weight), .w_i(weight_data), .seed_i(seed),
+        .sum_o(sum), .overflow_o(overflow));
   end
 
   mxu_acc u_acc (
       .clk_i, .rst_ni, .step_i(step), .row_i(row), .hazard_o(hazard), .seed_select_o(seed_select),
-      .forward_cols_o(forward_cols), .row_issue_i(row_issue), .seed_o(seed), .sum_i(sum), .overflow_i(overflow),
-      .int_overflow_o, .acc_req_i, .acc_row_i, .acc_gnt_o, .acc_rvalid_o, .acc_rdata_o);
+      .forward_cols_o(forward_cols), .row_issue_i(row_issue), .seed_o(seed), .sum_i(sum),
+      .overflow_i(overflow), .int_overflow_o, .acc_req_i, .acc_row_i, .acc_gnt_o, .acc_rvalid_o,
+      .acc_rdata_o);
 endmodule
 `default_nettype wire

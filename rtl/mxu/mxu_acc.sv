@@ -1,12 +1,15 @@
 `default_nettype none
-// Accumulators: two banks of N columns of 32 bits, each column with one read and one write port, accessed skewed.
+// Accumulators: two banks of N columns of 32 bits, each column with one read and one write port,
+// accessed skewed.
 //
-//   row issued in cycle c ──► column 0 reads its seed in c, column j in c + j      (one cycle before PE (0, j) needs it)
-//                             column 0 writes its result in c + 1 + N, column j in c + 1 + N + j
+//   row issued in cycle c ──► column j reads its seed in c + j, a cycle before PE (0, j) needs it
+//                             column j writes its result in c + 1 + N + j
 //
-// A column writes before it reads in a cycle. A result that is written one cycle after the read, N cycles after its own
-// row, is forwarded from the bottom of the column to the top (SeedForward): so M = N needs no bubble.
-// The VPU reads whole rows of a bank whose read ports no seed uses in that cycle; data follow in the next cycle.
+// A column writes before it reads in a cycle. A result that is written one cycle after the read, N
+// cycles after its own row, is forwarded from the bottom of the column to the top (SeedForward): so
+// M = N needs no bubble. The VPU reads whole rows of a bank whose read ports no seed uses in that
+// cycle; data follow in the next cycle.
+
 // Memories are written and read by one always_ff in a stated order, hence blocking assignments:
 // verilator lint_off BLKSEQ
 module mxu_acc
@@ -17,9 +20,9 @@ module mxu_acc
   input  wire logic          step_i,           // a row is issued, or rows are in flight
   // oldest row of x
   input  wire row_ctl_t      row_i,
-  output logic               hazard_o,         // its ACC row is still to be written by a row in the array
+  output logic               hazard_o,         // a row in the array has yet to write its ACC row
   output seed_e              seed_select_o,
-  output count_t             forward_cols_o,   // SeedForward: lanes from here on count as 0, as they are in ACC
+  output count_t             forward_cols_o,   // SeedForward: lanes from here on count as 0
   input  wire logic          row_issue_i,
   // array
   output lanes_t             seed_o,           // lane j: for the row that entered j cycles ago
@@ -35,26 +38,29 @@ module mxu_acc
 );
   localparam int unsigned RowBits = $bits(acc_row_t);
 
-  logic [31:0]       mem_q[AccRows*N] /* verilator public_flat_rd */;   // row r, column j at r N + j
+  logic [31:0]       mem_q[AccRows*N] /* verilator public_flat_rd */;  // row r, column j at r N + j
   // the last 2N rows by the cycle of their issue, in a ring
   logic [15:0]       ring_row[2*N];            // ACC row, bit 15: valid
   logic [15:0]       ring_cols[2*N];
   logic [2*N-1:0]    ring_read;                // its seed comes from the read port
   logic [LaneBits:0] now_q;                    // place of the row issued in this cycle
-  logic [LaneBits:0] bank_reads_q[2];          // cycles for which seeds still use the bank's read ports
+  logic [LaneBits:0] bank_reads_q[2];          // cycles in which seeds still use the bank
   logic [1:0]        bank_busy;
   logic              seed_read;
 
   initial begin
     if (chip_pkg::AccBankRows < 4 * N || 2 ** RowBits != AccRows || AccRows > 2 ** 15)
-      $fatal(1, "mxu_acc: acc_bank_rows %0d must be a power of two from %0d to 16384", chip_pkg::AccBankRows, 4 * N);
+      $fatal(1, "mxu_acc: acc_bank_rows %0d must be a power of two from %0d to 16384",
+             chip_pkg::AccBankRows, 4 * N);
   end
 
   // Does a row in the array, issued 1 to N - 1 cycles ago, still have to write ACC row `row`?
   function automatic logic in_flight(input logic [15:0] row);
     logic [31:0] hits;
     hits = 32'd0;
-    for (int unsigned a = 1; a < N; a++) hits = hits | (ring_row[now_q-(LaneBits+1)'(a)] == row ? 32'd1 : 32'd0);
+    for (int unsigned a = 1; a < N; a++) begin
+      hits = hits | (ring_row[now_q-(LaneBits+1)'(a)] == row ? 32'd1 : 32'd0);
+    end
     return hits[0];
   endfunction
 
@@ -64,7 +70,8 @@ module mxu_acc
   always_comb begin
     hazard_o = row_i.from_acc && in_flight(tagged_row);
     forward_cols_o = count_t'(ring_cols[now_q-(LaneBits+1)'(N)]);
-    seed_select_o = !row_i.from_acc ? SeedZero : ring_row[now_q-(LaneBits+1)'(N)] == tagged_row ? SeedForward : SeedAcc;
+    seed_select_o = !row_i.from_acc ? SeedZero
+                  : ring_row[now_q-(LaneBits+1)'(N)] == tagged_row ? SeedForward : SeedAcc;
   end
 
   assign seed_read = row_issue_i & (seed_select_o == SeedAcc);
@@ -81,7 +88,8 @@ module mxu_acc
       logic [LaneBits:0] place;
       place = now_q - (LaneBits + 1)'(N + 1 + j);
       if (ring_row[place][15]) begin
-        mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] = 16'(j) < ring_cols[place] ? sum_i[32*j+:32] : 32'd0;
+        mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] =
+            16'(j) < ring_cols[place] ? sum_i[32*j+:32] : 32'd0;
       end
     end
   endtask
@@ -92,7 +100,9 @@ module mxu_acc
     for (int unsigned j = 0; j < N; j++) begin
       logic [LaneBits:0] place;
       place = now_q - (LaneBits + 1)'(j);
-      if (ring_read[place]) read_seeds[32*j+:32] = mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}];
+      if (ring_read[place]) begin
+        read_seeds[32*j+:32] = mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}];
+      end
     end
   endfunction
 
@@ -105,7 +115,8 @@ module mxu_acc
     for (int unsigned j = 0; j < N; j++) begin
       logic [LaneBits:0] place;
       place = now_q - (LaneBits + 1)'(N + 1 + j);
-      any_overflow = any_overflow | (overflow_i[j] & ring_row[place][15] & (16'(j) < ring_cols[place]));
+      any_overflow = any_overflow
+                   | (overflow_i[j] & ring_row[place][15] & (16'(j) < ring_cols[place]));
     end
   endfunction
 
@@ -138,8 +149,8 @@ module mxu_acc
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, acc_row_i[15:RowBits], row_i.swap, row_i.tile_last, row_i.command_last, row_i.rows,
-                         row_i.odd, row_i.int8};
+  assign unused_bits = &{1'b0, acc_row_i[15:RowBits], row_i.swap, row_i.tile_last,
+                         row_i.command_last, row_i.rows, row_i.odd, row_i.int8};
 endmodule
 // verilator lint_on BLKSEQ
 `default_nettype wire

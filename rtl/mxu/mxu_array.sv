@@ -1,12 +1,16 @@
 `default_nettype none
-// The N x N array as a simulator sees it fastest: cycle for cycle what mxu_array_structural gives, without its planes.
+// The N x N array as a simulator sees it fastest: cycle for cycle what mxu_array_structural gives,
+// without its planes.
 //
-// The trick: a PE's sum is seen by nobody but the PE below. So the N x N multiply-adds that row r meets on its way are
-// done together, in the cycle in which its first column reaches the bottom; by then its last seed has arrived, and every
-// weight it meets is known. Seeds come in and results leave skewed, as they do in the array. A row costs its own work
-// and nothing else: bypassed PE rows, zeros of x and bubbles cost nothing.
+// The trick: a PE's sum is seen by nobody but the PE below. So the N x N multiply-adds that row r
+// meets on its way are done together, in the cycle in which its first column reaches the bottom; by
+// then its last seed has arrived, and every weight it meets is known. Seeds come in and results
+// leave skewed, as they do in the array. A row costs its own work and nothing else: bypassed PE
+// rows, zeros of x and bubbles cost nothing.
 //
-// Row issued in cycle c: PE (i, j) works on it in c + 1 + i + j, lane j of sum_o holds its result in c + 1 + N + j.
+// Row issued in cycle c: PE (i, j) works on it in c + 1 + i + j, lane j of sum_o holds its result
+// in c + 1 + N + j.
+
 // Memories are written and read by one always_ff in a stated order, hence blocking assignments:
 // verilator lint_off BLKSEQ
 module mxu_array
@@ -31,11 +35,13 @@ module mxu_array
   output logic [N-1:0]       overflow_o         // int8: its running sum has left int32
 );
   import bf16_fma_pkg::*;
-  localparam int unsigned Tiles = 4;            // being loaded, or still met by rows in flight: one a command at most
+  localparam int unsigned Tiles = 4;            // being loaded, or still met by rows in flight
   localparam int unsigned TileBits = $clog2(Tiles);
+  localparam int unsigned TileAddr = 2 * LaneBits + TileBits;
 
-  // Rows of the last N cycles by the cycle of their issue, in a ring. Sums wait in place for their lane's turn, and a
-  // row's place is the one of the row N cycles earlier: a forwarded seed is there already.
+  // Rows of the last N cycles by the cycle of their issue, in a ring. Sums wait in place for their
+  // lane's turn, and a row's place is the one of the row N cycles earlier: a forwarded seed is
+  // there already.
   logic [LaneBits-1:0] now_q;                   // place of the row issued in this cycle
   word_t               ring_x[N];
   logic [31:0]         ring_sum[N*N];
@@ -45,7 +51,8 @@ module mxu_array
   logic [TileBits-1:0] ring_tile[N];
   logic [N-1:0]        ring_valid, ring_acc, ring_int8, ring_overflow;
 
-  // Tiles of weights: bf16 significand and exponent, or the low and the high byte of int8, and the word as it came.
+  // Tiles of weights: bf16 significand and exponent, or the low and the high byte of int8, and the
+  // word as it came.
   logic [31:0]         w_a[Tiles*N*N], w_b[Tiles*N*N];
   logic [15:0]         w_raw[Tiles*N*N];
   logic [Tiles-1:0]    w_special;               // infinities or NaN among them
@@ -64,7 +71,8 @@ module mxu_array
     end
   endtask
 
-  // bf16: the chain in unpacked form. Returns 1, with the sums untouched, if it met what that form does not know.
+  // bf16: the chain in unpacked form. Returns 1, with the sums untouched, if it met what that form
+  // does not know.
   task automatic multiply_unpacked(output logic failed);
     logic [31:0] seen, base;
     seen = 32'd0;
@@ -92,8 +100,7 @@ module mxu_array
         b = x_b[i];
         for (int unsigned j = 0; j < N; j++) begin
           logic [31:0] m_d, e_d;
-          add_product(m[j], e[j], a * w_a[(2*LaneBits+TileBits)'(base+j)], b + w_b[(2*LaneBits+TileBits)'(base+j)],
-                      m_d, e_d);
+          add_product(m[j], e[j], a * w_a[TileAddr'(base+j)], b + w_b[TileAddr'(base+j)], m_d, e_d);
           m[j] = m_d;
           e[j] = e_d;
           seen = seen | e_d | (e_d + 32'd3);
@@ -115,7 +122,7 @@ module mxu_array
       lane = ring_x[now_q][16*i+:16];
       base = {(32 - 2 * LaneBits - TileBits)'(0), ring_tile[now_q], (2 * LaneBits)'(i * N)};
       for (int unsigned j = 0; j < N; j++) m[j] = ring_sum[(2*LaneBits)'(place+j)];
-      for (int unsigned j = 0; j < N; j++) m[j] = fma(lane, w_raw[(2*LaneBits+TileBits)'(base+j)], m[j]);
+      for (int unsigned j = 0; j < N; j++) m[j] = fma(lane, w_raw[TileAddr'(base+j)], m[j]);
       for (int unsigned j = 0; j < N; j++) ring_sum[(2*LaneBits)'(place+j)] = m[j];
     end
   endtask
@@ -134,7 +141,7 @@ module mxu_array
       base = {(32 - 2 * LaneBits - TileBits)'(0), ring_tile[now_q], (2 * LaneBits)'(i * N)};
       for (int unsigned j = 0; j < N; j++) begin
         logic [31:0] p, s;
-        p = a * w_a[(2*LaneBits+TileBits)'(base+j)] + b * w_b[(2*LaneBits+TileBits)'(base+j)];
+        p = a * w_a[TileAddr'(base+j)] + b * w_b[TileAddr'(base+j)];
         s = m[j] + p;
         left[j] = left[j] | ((s ^ m[j]) & (s ^ p));
         m[j] = s;
@@ -168,7 +175,8 @@ module mxu_array
       if (row_i.swap) active_q = active_q + TileBits'(1);
       ring_tile[now_q] = active_q;
       ring_rows[now_q] = 32'(row_i.rows);
-      ring_zero[now_q] = seed_select_i == SeedZero ? 32'd0 : seed_select_i == SeedForward ? 32'(forward_cols_i) : 32'(N);
+      ring_zero[now_q] = seed_select_i == SeedZero ? 32'd0
+                       : seed_select_i == SeedForward ? 32'(forward_cols_i) : 32'(N);
       ring_x[now_q] = x_i;
     end
   endtask
@@ -203,9 +211,11 @@ module mxu_array
       logic [15:0] lane;
       lane = w_i[16*j+:16];
       lane = j < 32'(weight_i.cols) ? lane : 16'd0;
-      w_raw[(2*LaneBits+TileBits)'(base+j)] = lane;
-      w_a[(2*LaneBits+TileBits)'(base+j)] = weight_i.int8 ? {{24{lane[7]}}, lane[7:0]} : significand(lane);
-      w_b[(2*LaneBits+TileBits)'(base+j)] = weight_i.int8 ? {{24{lane[15]}}, lane[15:8]} : exponent(lane);
+      w_raw[TileAddr'(base+j)] = lane;
+      w_a[TileAddr'(base+j)] = weight_i.int8 ? {{24{lane[7]}}, lane[7:0]}
+                                                : significand(lane);
+      w_b[TileAddr'(base+j)] = weight_i.int8 ? {{24{lane[15]}}, lane[15:8]}
+                                                : exponent(lane);
       any_special = any_special | special(lane);
     end
     if (any_special) w_special[load_q] = 1'b1;
@@ -233,8 +243,8 @@ module mxu_array
   end
 
   logic unused_ctl;
-  assign unused_ctl = &{1'b0, row_i.tile_last, row_i.command_last, row_i.from_acc, row_i.acc_row, row_i.odd, row_i.cols,
-                        weight_i.last, weight_i.index};
+  assign unused_ctl = &{1'b0, row_i.tile_last, row_i.command_last, row_i.from_acc, row_i.acc_row,
+                        row_i.odd, row_i.cols, weight_i.last, weight_i.index};
 endmodule
 // verilator lint_on BLKSEQ
 `default_nettype wire

@@ -7,8 +7,8 @@
 //   delayed by i ─► PE(1,0) ─► PE(1,1) ─► ...
 //                    │                                 └─► sum_o, column j
 //
-// Row issued in cycle c: PE (i, j) works on it in c + 1 + i + j, lane j of sum_o holds its result in c + 1 + N + j.
-// Same ports as mxu_array, which is proven equal to it by the bench.
+// Row issued in cycle c: PE (i, j) works on it in c + 1 + i + j, lane j of sum_o holds its result
+// in c + 1 + N + j. Same ports as mxu_array, which is proven equal to it by the bench.
 module mxu_array_structural
   import mxu_pkg::*;
 (
@@ -42,7 +42,7 @@ module mxu_array_structural
   logic [15:0] x_in[N][N+1];
   logic        swap_in[N][N+1], bypass_in[N][N+1], int8_in[N][N+1], shift_in[N][N+1];
   logic [15:0] shadow_in[N+1][N];
-  logic [31:0] sum_in[N+1][N] /* verilator split_var */;   // one PE row feeds the next, nothing loops
+  logic [31:0] sum_in[N+1][N] /* verilator split_var */;   // one PE row feeds the next: no loop
   logic        left_in[N+1][N];
 
   always_ff @(posedge clk_i) begin
@@ -93,16 +93,18 @@ module mxu_array_structural
 
     for (genvar j = 0; j < N; j++) begin : gen_pe
       mxu_pe u_pe (
-          .clk_i, .swap_i(swap_in[i][j]), .bypass_i(bypass_in[i][j]), .int8_i(int8_in[i][j]), .shift_i(shift_in[i][j]),
-          .swap_o(swap_in[i][j+1]), .bypass_o(bypass_in[i][j+1]), .int8_o(int8_in[i][j+1]),
-          .shift_o(shift_in[i][j+1]), .x_i(x_in[i][j]), .x_o(x_in[i][j+1]), .shadow_i(shadow_in[i][j]),
-          .shadow_o(shadow_in[i+1][j]), .sum_i(sum_in[i][j]), .sum_o(sum_in[i+1][j]), .left_i(left_in[i][j]),
+          .clk_i, .swap_i(swap_in[i][j]), .bypass_i(bypass_in[i][j]), .int8_i(int8_in[i][j]),
+          .shift_i(shift_in[i][j]), .swap_o(swap_in[i][j+1]), .bypass_o(bypass_in[i][j+1]),
+          .int8_o(int8_in[i][j+1]), .shift_o(shift_in[i][j+1]), .x_i(x_in[i][j]),
+          .x_o(x_in[i][j+1]), .shadow_i(shadow_in[i][j]), .shadow_o(shadow_in[i+1][j]),
+          .sum_i(sum_in[i][j]), .sum_o(sum_in[i+1][j]), .left_i(left_in[i][j]),
           .left_o(left_in[i+1][j]));
     end
   end
 
   logic unused_ctl;
-  assign unused_ctl = &{1'b0, step_i, row_i.tile_last, row_i.command_last, row_i.from_acc, row_i.acc_row, row_i.odd,
-                        row_i.cols, weight_i.first, weight_i.last, weight_i.row, weight_i.cols, weight_i.int8};
+  assign unused_ctl = &{1'b0, step_i, row_i.tile_last, row_i.command_last, row_i.from_acc,
+                        row_i.acc_row, row_i.odd, row_i.cols, weight_i.first, weight_i.last,
+                        weight_i.row, weight_i.cols, weight_i.int8};
 endmodule
 `default_nettype wire

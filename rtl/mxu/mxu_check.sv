@@ -41,9 +41,13 @@ module mxu_check (
     // no sum below exceeds 62 bits
     x_last = 64'(cmd_i.x_addr) + (64'(cmd_i.m) - 64'd1) * 64'(cmd_i.x_row_stride)
            + (64'(tiles) - 64'd1) * 64'(cmd_i.x_tile_stride);
-    w_last = 64'(cmd_i.w_addr) + (64'(tiles) - 64'd1) * 64'(cmd_i.w_tile_stride) + 64'(last_rows) - 64'd1;
-    w_last_full = tiles > 32'd1 ? 64'(cmd_i.w_addr) + (64'(tiles) - 64'd2) * 64'(cmd_i.w_tile_stride) + 64'(N) - 64'd1
-                                : 64'd0;
+    w_last = 64'(cmd_i.w_addr) + (64'(tiles) - 64'd1) * 64'(cmd_i.w_tile_stride)
+           + 64'(last_rows) - 64'd1;
+    w_last_full = 64'd0;
+    if (tiles > 32'd1) begin
+      w_last_full = 64'(cmd_i.w_addr) + (64'(tiles) - 64'd2) * 64'(cmd_i.w_tile_stride)
+                  + 64'(N) - 64'd1;
+    end
     bank_end = (17'(cmd_i.acc_row) & (BankRows - 17'd1)) + 17'(cmd_i.m);
   end
 
@@ -95,8 +99,9 @@ module mxu_check (
 
   // opcode, flags, semaphores and reserved bytes are core/'s to check
   logic unused_header;
-  assign unused_header = &{1'b0, cmd_i.opcode, cmd_i.flags, cmd_i.tag, cmd_i.wait_sem0, cmd_i.wait_sem1, cmd_i.post_sem0,
-                           cmd_i.post_sem1, cmd_i.wait_count0, cmd_i.wait_count1, cmd_i.post_count0, cmd_i.post_count1,
+  assign unused_header = &{1'b0, cmd_i.opcode, cmd_i.flags, cmd_i.tag, cmd_i.wait_sem0,
+                           cmd_i.wait_sem1, cmd_i.post_sem0, cmd_i.post_sem1, cmd_i.wait_count0,
+                           cmd_i.wait_count1, cmd_i.post_count0, cmd_i.post_count1,
                            cmd_i.reserved0};
 endmodule
 `default_nettype wire

@@ -1,8 +1,9 @@
 `default_nettype none
-// Commands of the MXU: takes them, checks them one cycle later, keeps up to four, retires them in order.
+// Commands of the MXU: takes them, checks them one cycle later, keeps up to four, retires them in
+// order.
 //
 //   cmd ──► stage ──check──► jobs (ring of 4) ──► x walk, w walk      retire ◄── last row readable
-//                  └─fault──► waits until all older commands have retired, then reports and halts until reset
+//                  └─fault──► once all older ones have retired: reports, halts until reset
 //
 // Taken in cycle c, a command can have its first words requested in cycle c + 2.
 module mxu_control
@@ -38,7 +39,7 @@ module mxu_control
   logic                 stage_q;
   logic                 fault_q, halted_q;
   job_t                 jobs_q[Commands];
-  logic [IndexBits:0]   tail_q, x_q, w_q, issue_q, head_q;   // one bit more than an index: equal means empty
+  logic [IndexBits:0]   tail_q, x_q, w_q, issue_q, head_q;   // one bit more: equal means empty
   logic [7:0]           code;
   logic [63:0]          address;
   job_t                 job;
@@ -47,7 +48,8 @@ module mxu_control
   mxu_check u_check (.cmd_i(stage_cmd_q), .code_o(code), .address_o(address), .job_o(job));
 
   assign empty = head_q == tail_q;
-  assign cmd_ready_o = !stage_q & !fault_q & !halted_q & (tail_q - head_q != (IndexBits + 1)'(Commands));
+  assign cmd_ready_o = !stage_q & !fault_q & !halted_q
+                     & (tail_q - head_q != (IndexBits + 1)'(Commands));
   assign arriving_o = stage_q;
   assign active_o = stage_q | fault_q | !empty;
   assign push = stage_q & (code == weft_pkg::FaultNone);

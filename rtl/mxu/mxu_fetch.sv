@@ -1,10 +1,10 @@
 `default_nettype none
 // Reads a stream of VMEM words ahead: four words between the memory's grants and the array.
 //
-//   walker ──want, addr, ctl──► request ──gnt──► pending ──rvalid──► FIFO of 4 ──valid, ctl, data──► array
+//   walker ──want, addr──► request ──gnt──► pending ──rvalid──► FIFO of 4 ──valid, data──► array
 //
-// A word granted in cycle c can be popped in cycle c + 2; one word a cycle as long as nothing is refused. The request
-// comes from registers only.
+// A word granted in cycle c can be popped in cycle c + 2; one word a cycle as long as nothing is
+// refused. The request comes from registers only.
 module mxu_fetch #(
   parameter type ctl_t = logic
 ) (
@@ -40,7 +40,7 @@ module mxu_fetch #(
   assign req_o = want_i & (count_q + 3'(pending_q) < 3'(Depth));
   assign addr_o = addr_i;
   assign taken_o = req_o & gnt_i;
-  assign push = rvalid_i & pending_q;           // an answer to a request from before a reset is nobody's
+  assign push = rvalid_i & pending_q;           // an answer from before a reset is nobody's
   assign valid_o = count_q != 3'd0;
   assign ctl_o = ctl_q[rd_q];
   assign data_o = data_q[rd_q];

@@ -1,10 +1,11 @@
 `default_nettype none
 // Decides in each cycle whether a row of x and a word of weights go to the array, and says why not.
 //
-// A row issued in cycle c enters the array in c + 1 = t; its last result is written, and readable, in t + 2N - 1.
-// - The first word of a tile may go with the first row of the tile before it: the shadow plane is free behind the swap.
+// A row issued in cycle c enters the array in c + 1; its last result is written in c + 2N.
+// - The first word of a tile may go with the first row of the tile before it, no earlier: the
+//   shadow plane is free behind the swap.
 // - The first row of a tile goes one cycle after the tile's last word, or later.
-// - A row whose sums start from ACC goes N cycles after the row that last wrote its ACC row, or later (hazard_i).
+// - A row that seeds from ACC goes N cycles after the row that last wrote its ACC row, or later.
 // - A row of the other type waits until the array is empty.
 module mxu_issue
   import mxu_pkg::*;
@@ -38,7 +39,7 @@ module mxu_issue
   logic             tile_start_q;                    // the next row is the first of its tile
   logic             int8_q;                          // type of the rows in flight
   logic [2*N-1:0]   flight_q;                        // bit k: a row was issued k + 1 cycles ago
-  logic [2*N-1:0]   last_q;                          // bit k: the last row of a command was issued k + 1 cycles ago
+  logic [2*N-1:0]   last_q;                          // the same, a command's last row
   logic             other_type, no_weights, swap;
   logic [LaneBits+1:0] k_elements;
 
@@ -90,6 +91,7 @@ module mxu_issue
   end
 
   logic unused_ctl;
-  assign unused_ctl = &{1'b0, row_i.from_acc, row_i.acc_row, weight_i.index, weight_i.row, weight_i.cols, weight_i.int8};
+  assign unused_ctl = &{1'b0, row_i.from_acc, row_i.acc_row, weight_i.index, weight_i.row,
+                        weight_i.cols, weight_i.int8};
 endmodule
 `default_nettype wire

@@ -1,6 +1,6 @@
 `default_nettype none
-// One processing element: x and its control go east, sums south, shadow weights south while they are shifted.
-// One multiply-add a cycle; outputs are registers.
+// One processing element: x and its control go east, sums south, shadow weights south while they
+// are shifted. One multiply-add a cycle; outputs are registers.
 module mxu_pe (
   input  wire logic         clk_i,
   // control, from the west
@@ -40,7 +40,8 @@ module mxu_pe (
     if (shift_i) shadow_o <= shadow_i;
     if (bypass_i) sum_o <= sum_i;
     else sum_o <= int8_i ? int_sum : bf16_fma_pkg::fma(x_i, weight, sum_i);
-    left_o <= left_i | (int8_i & !bypass_i & (int_sum[31] != sum_i[31]) & (int_sum[31] != pair[31]));
+    left_o <= left_i | (int8_i & !bypass_i
+                        & (int_sum[31] != sum_i[31]) & (int_sum[31] != pair[31]));
   end
 endmodule
 `default_nettype wire

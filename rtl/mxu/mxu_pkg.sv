@@ -9,7 +9,7 @@ package mxu_pkg;
   typedef logic [$clog2(chip_pkg::VmemWords)-1:0] addr_t;
   typedef logic [$clog2(AccRows)-1:0] acc_row_t;
   typedef logic [LaneBits:0] count_t;                              // 0 to N
-  typedef logic [16*N-1:0] word_t;                                 // a VMEM word: N lanes of 16 bits
+  typedef logic [16*N-1:0] word_t;                                 // a VMEM word: N x 16 bits
   typedef logic [32*N-1:0] lanes_t;                                // an ACC row: N lanes of 32 bits
 
   // A checked MATMUL. A "PE row" holds one k (bf16) or two (int8).
@@ -33,7 +33,7 @@ package mxu_pkg;
   typedef enum logic [1:0] {
     SeedZero = 2'd0,
     SeedAcc = 2'd1,              // ACC's read port
-    SeedForward = 2'd2           // the column's own result in this cycle: the same ACC row, N cycles earlier
+    SeedForward = 2'd2           // the column's own result, of the row N cycles earlier
   } seed_e;
 
   // What travels with a row of x.

@@ -1,5 +1,6 @@
 `default_nettype none
-// Walks the weights of a job, tile by tile, the bottom row of a tile first: that word has the longest way down.
+// Walks the weights of a job, tile by tile, the bottom row of a tile first: that word has the
+// longest way down.
 module mxu_w_walk
   import mxu_pkg::*;
 (
@@ -70,7 +71,7 @@ module mxu_w_walk
   end
 
   logic unused_job;
-  assign unused_job = &{1'b0, job_i.x_addr, job_i.x_row_stride, job_i.x_tile_stride, job_i.odd, job_i.m, job_i.acc_row,
-                        job_i.keep};
+  assign unused_job = &{1'b0, job_i.x_addr, job_i.x_row_stride, job_i.x_tile_stride, job_i.odd,
+                        job_i.m, job_i.acc_row, job_i.keep};
 endmodule
 `default_nettype wire

@@ -1,5 +1,6 @@
 `default_nettype none
-// Walks the rows of x of a job, tile by tile: an address and what travels with the row, one a cycle.
+// Walks the rows of x of a job, tile by tile: an address and what travels with the row, one a
+// cycle.
 module mxu_x_walk
   import mxu_pkg::*;
 (

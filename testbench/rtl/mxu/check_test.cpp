@@ -147,7 +147,7 @@ TEST_CASE("four commands are taken while none has retired, the fifth waits") {
   auto command = legal();
   command.m = 64;
   for (int i = 0; i < 6; i++) bench.push(command);
-  while (bench.done.empty()) bench.step();
+  REQUIRE(bench.step_until([&] { return !bench.done.empty(); }));
   CHECK(bench.accepted.size() == 4);
   REQUIRE(bench.run());
   CHECK(bench.accepted[4] == bench.done[0] + 1);

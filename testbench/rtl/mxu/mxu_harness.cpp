@@ -121,10 +121,11 @@ bool Harness::run(uint64_t limit) {
 }
 
 std::vector<uint32_t> Harness::read_row(unsigned row) {
-  do {
+  acc_granted = false;
+  for (unsigned limit = 100000; !acc_granted && limit != 0; limit--) {
     request_row(row);
     step();
-  } while (!acc_granted);
+  }
   step();
   return acc_data;
 }

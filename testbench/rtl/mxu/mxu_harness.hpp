@@ -48,7 +48,14 @@ class Harness {
   /// Steps until nothing is waiting and the unit is not active; false after `limit` cycles.
   [[nodiscard]] bool run(uint64_t limit = 1000000);
 
-  /// Reads an ACC row through the VPU's port, stepping until it is granted.
+  /// Steps until `reached()`; false after `limit` cycles.
+  template <class Condition>
+  [[nodiscard]] bool step_until(Condition reached, uint64_t limit = 100000) {
+    for (; limit != 0 && !reached(); limit--) step();
+    return reached();
+  }
+
+  /// Reads an ACC row through the VPU's port, stepping until it is granted; empty if it never is.
   std::vector<uint32_t> read_row(unsigned row);
   /// Asks for `row` in the next step, once.
   void request_row(unsigned row) { acc_request_ = static_cast<int>(row); }

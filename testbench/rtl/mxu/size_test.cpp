@@ -84,11 +84,11 @@ void run_dense(const char* name, unsigned m) {
   c.w_tile_stride = chip.n;
   for (int i = 0; i < 3; i++) driver.push(c);
   uint64_t first = 0;
-  while (driver.busy() == 0) driver.step(), first++;
-  while (driver.busy() < 12u * m) driver.step();
+  for (; driver.busy() == 0 && first < 10000; first++) driver.step();
+  for (unsigned limit = 100000; driver.busy() < 12u * m && limit != 0; limit--) driver.step();
   CHECK(first == chip.n + 5);                     // accepted in cycle 0, first row in cycle N + 4
   CHECK(driver.cycles() == first + 12u * m - 1);  // no bubble
-  while (driver.done() < 3) driver.step();
+  for (unsigned limit = 100000; driver.done() < 3 && limit != 0; limit--) driver.step();
   CHECK(driver.cycles() == first + 12u * m - 1 + 2 * chip.n);
 }
 }  // namespace

@@ -65,7 +65,7 @@ TEST_CASE("the last row is readable in the cycle of done, and not yet in the cyc
     REQUIRE(bench.run());
     bench.reset();
     bench.push(command);
-    while (bench.cycle < cycle) bench.step();
+    REQUIRE(bench.step_until([&] { return bench.cycle >= cycle; }));
     bench.request_row(7);
     bench.step();
     REQUIRE(bench.acc_granted);
@@ -154,7 +154,7 @@ TEST_CASE("a bank whose read ports seeds use refuses the VPU, the other one does
   Harness bench(7);
   bench.push(make(16, 4 * kN));
   unsigned refused = 0, other_refused = 0;
-  while (bench.done.empty()) {
+  for (unsigned limit = 1000; bench.done.empty() && limit != 0; limit--) {
     const bool other = bench.cycle % 2 != 0;
     bench.request_row(other ? 70 : 5);
     bench.step();
@@ -167,7 +167,7 @@ TEST_CASE("a bank whose read ports seeds use refuses the VPU, the other one does
 TEST_CASE("an x word that is refused costs one cycle of vmem_wait once the words ahead are used up") {
   Harness bench(8);
   bench.push(make(60, kN));
-  while (bench.counters.busy < 30) bench.step();
+  REQUIRE(bench.step_until([&] { return bench.counters.busy >= 30; }));
   bench.x_refusals = 100;
   for (int i = 0; i < 10; i++) bench.step();
   bench.x_refusals = 0;
