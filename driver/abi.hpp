@@ -53,7 +53,8 @@ bool in_forked_child();
 template <typename Function>
 weft_status guard(Function&& function) noexcept {
   try {
-    if (in_forked_child()) return remember(WEFT_ERROR_INVALID_STATE, "a forked child cannot use the driver of its parent");
+    if (in_forked_child())
+      return remember(WEFT_ERROR_INVALID_STATE, "a forked child cannot use the driver of its parent");
     return remember(static_cast<const Status&>(function()));
   } catch (const std::bad_alloc&) {
     return remember(WEFT_ERROR_NO_HOST_MEMORY, "the heap is exhausted");
@@ -73,7 +74,9 @@ inline Status null_argument(const char* name) { return failure(WEFT_ERROR_INVALI
 template <typename T>
 Status check_size(const T* value, const char* name) {
   if (value == nullptr) return null_argument(name);
-  if (value->size != sizeof(T)) return failure(WEFT_ERROR_INVALID_ARGUMENT, "'{}'.size is {}, not {}: set it with WEFT_INIT", name, value->size, sizeof(T));
+  if (value->size != sizeof(T))
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "'{}'.size is {}, not {}: set it with WEFT_INIT", name, value->size,
+                   sizeof(T));
   return {};
 }
 

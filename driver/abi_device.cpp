@@ -67,7 +67,9 @@ weft_status weft_close(weft_device* device, const weft_close_options* options) {
     const auto chosen = options_or_default(options);
     if (!chosen.ok()) return chosen.status();
     constexpr uint32_t kDefaultDrainMs = 1000;
-    if (Status s = device->device->close(chosen.value().drain_ms != 0 ? chosen.value().drain_ms : kDefaultDrainMs); !s.ok()) return s;
+    if (Status s = device->device->close(chosen.value().drain_ms != 0 ? chosen.value().drain_ms : kDefaultDrainMs);
+        !s.ok())
+      return s;
     delete device;
     return {};
   });
@@ -115,7 +117,8 @@ weft_status weft_device_counters(weft_device* device, uint64_t* values, uint32_t
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
     WEFT_REQUIRE(values);
-    if (count == 0 || count > WEFT_COUNTERS) return failure(WEFT_ERROR_INVALID_ARGUMENT, "{} counters: 1 to {} are possible", count, WEFT_COUNTERS);
+    if (count == 0 || count > WEFT_COUNTERS)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "{} counters: 1 to {} are possible", count, WEFT_COUNTERS);
     std::vector<uint64_t> snapshot(count);
     if (Status s = device->device->counters(snapshot); !s.ok()) return s;
     std::copy(snapshot.begin(), snapshot.end(), values);
@@ -128,12 +131,14 @@ weft_status weft_device_get_statistics(weft_device* device, weft_device_statisti
     WEFT_REQUIRE(device);
     if (Status s = check_size(statistics, "statistics"); !s.ok()) return s;
     const auto s = device->device->statistics();
-    *statistics = {sizeof *statistics, s.counts.submitted, s.counts.completed, s.interrupts, s.lost_interrupts, s.counts.duplicate, s.counts.late, s.counts.unknown, s.counts.bad};
+    *statistics = {sizeof *statistics, s.counts.submitted, s.counts.completed, s.interrupts, s.lost_interrupts,
+                   s.counts.duplicate, s.counts.late,      s.counts.unknown,   s.counts.bad};
     return {};
   });
 }
 
-weft_status weft_device_read_log(weft_device* device, weft_log_record* records, uint32_t capacity, uint32_t* count, uint64_t* lost) {
+weft_status weft_device_read_log(weft_device* device, weft_log_record* records, uint32_t capacity, uint32_t* count,
+                                 uint64_t* lost) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
     WEFT_REQUIRE(records);
@@ -160,7 +165,8 @@ weft_status weft_device_set_log_level(weft_device* device, uint32_t level) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
     constexpr uint32_t kDebug = 3;
-    if (level > kDebug) return failure(WEFT_ERROR_INVALID_ARGUMENT, "log level {}: 0 to {} are possible", level, kDebug);
+    if (level > kDebug)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "log level {}: 0 to {} are possible", level, kDebug);
     return run_admin(*device->device, WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, level);
   });
 }
@@ -184,7 +190,8 @@ weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t
     WEFT_REQUIRE(buffer);
     *buffer = nullptr;
     WEFT_REQUIRE(device);
-    if (memory != WEFT_MEMORY_HBM && memory != WEFT_MEMORY_HOST) return failure(WEFT_ERROR_INVALID_ARGUMENT, "memory {} is neither HBM nor HOST", static_cast<int>(memory));
+    if (memory != WEFT_MEMORY_HBM && memory != WEFT_MEMORY_HOST)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "memory {} is neither HBM nor HOST", static_cast<int>(memory));
     auto created = device->device->create_buffer(memory == WEFT_MEMORY_HOST, size);
     if (!created.ok()) return created.status();
     *buffer = new weft_buffer{device->device, std::move(created.value())};
@@ -201,7 +208,8 @@ weft_status weft_buffer_map(weft_buffer* buffer, void** pointer) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(buffer);
     WEFT_REQUIRE(pointer);
-    if (!buffer->buffer->on_host()) return failure(WEFT_ERROR_INVALID_ARGUMENT, "a buffer in HBM cannot be mapped: copy it to or from a HOST buffer");
+    if (!buffer->buffer->on_host())
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "a buffer in HBM cannot be mapped: copy it to or from a HOST buffer");
     *pointer = buffer->buffer->data();
     return {};
   });

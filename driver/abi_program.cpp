@@ -32,7 +32,8 @@ weft_status weft_program_load(weft_device* device, const void* bytes, size_t siz
     auto handle = std::make_unique<weft_program>();
     handle->device = device->device;
     handle->program = std::move(loaded.value());
-    for (uint32_t i = 0; i < handle->program->kernels().size(); i++) handle->kernels.push_back({handle->device, handle->program, i});
+    for (uint32_t i = 0; i < handle->program->kernels().size(); i++)
+      handle->kernels.push_back({handle->device, handle->program, i});
     *program = handle.release();
     return {};
   });
@@ -110,7 +111,9 @@ weft_status weft_kernel_get_argument(weft_kernel* kernel, uint32_t index, weft_a
     const auto program = program_of(*kernel);
     if (!program.ok()) return program.status();
     const ExecutableKernel& k = program.value()->kernels()[kernel->index];
-    if (index >= k.arguments.size()) return failure(WEFT_ERROR_INVALID_ARGUMENT, "kernel '{}' has {} arguments, there is no argument {}", k.name, k.arguments.size(), index);
+    if (index >= k.arguments.size())
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "kernel '{}' has {} arguments, there is no argument {}", k.name,
+                     k.arguments.size(), index);
     const ExecutableArgument& a = k.arguments[index];
     weft_argument_info out = WEFT_INIT(weft_argument_info);
     put_text(out.name, a.name);

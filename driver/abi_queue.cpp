@@ -12,15 +12,19 @@ namespace {
 constexpr uint64_t kArgumentAlignment = WEFT_CORE_DMA_GRANULE_BYTES;
 
 /// Bytes of a buffer that a command may touch: an odd end is padded by its allocation.
-uint64_t usable_bytes(const Buffer& buffer) { return (buffer.bytes() + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment; }
+uint64_t usable_bytes(const Buffer& buffer) {
+  return (buffer.bytes() + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment;
+}
 
 Status check_range(const char* name, const Buffer& buffer, uint64_t offset, uint64_t bytes) {
   if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return {};
-  return failure(WEFT_ERROR_INVALID_ARGUMENT, "{}: {} bytes at offset {} exceed the buffer of {} bytes", name, bytes, offset, buffer.bytes());
+  return failure(WEFT_ERROR_INVALID_ARGUMENT, "{}: {} bytes at offset {} exceed the buffer of {} bytes", name, bytes,
+                 offset, buffer.bytes());
 }
 
 /// Submits `command` with the caller's options and makes the event's handle.
-Status submit(weft_queue& queue, Command command, const weft_command_options* options, std::vector<std::shared_ptr<const void>> resources, weft_event** out) {
+Status submit(weft_queue& queue, Command command, const weft_command_options* options,
+              std::vector<std::shared_ptr<const void>> resources, weft_event** out) {
   if (out != nullptr) *out = nullptr;
   const auto chosen = options_or_default(options);
   if (!chosen.ok()) return chosen.status();
@@ -29,7 +33,8 @@ Status submit(weft_queue& queue, Command command, const weft_command_options* op
   command.budget_kcycles = o.budget_kcycles;
   if (o.fence_before != 0) command.flags |= WEFT_SUBMISSION_FLAG_FENCE_BEFORE;
   if (o.profile != 0) {
-    if (command.opcode != WEFT_QUEUE_OPCODE_LAUNCH) return Status(WEFT_ERROR_INVALID_ARGUMENT, "option 'profile' is for launches");
+    if (command.opcode != WEFT_QUEUE_OPCODE_LAUNCH)
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "option 'profile' is for launches");
     command.flags |= WEFT_SUBMISSION_FLAG_PROFILE;
   }
   const auto event = std::make_shared<Event>(queue.queue->id(), command.tag, command.opcode);
@@ -58,27 +63,35 @@ struct LaunchList {
   std::vector<std::shared_ptr<const void>> resources;
 };
 
-Result<LaunchList> launch_list(const weft_queue& queue, const Program& program, const ExecutableKernel& kernel, const weft_argument* arguments, uint32_t count) {
+Result<LaunchList> launch_list(const weft_queue& queue, const Program& program, const ExecutableKernel& kernel,
+                               const weft_argument* arguments, uint32_t count) {
   if (count != kernel.arguments.size()) {
-    return failure(WEFT_ERROR_INVALID_ARGUMENT, "kernel '{}' has {} arguments, {} were given", kernel.name, kernel.arguments.size(), count);
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "kernel '{}' has {} arguments, {} were given", kernel.name,
+                   kernel.arguments.size(), count);
   }
   LaunchList list;
   list.arguments.reserve(count + 1);
   for (uint32_t i = 0; i < count; i++) {
     const ExecutableArgument& wanted = kernel.arguments[i];
     const weft_argument& given = arguments[i];
-    if (given.buffer == nullptr) return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') has no buffer", i, wanted.name);
-    if (given.buffer->device != queue.device) return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') belongs to another device", i, wanted.name);
+    if (given.buffer == nullptr)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') has no buffer", i, wanted.name);
+    if (given.buffer->device != queue.device)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') belongs to another device", i, wanted.name);
     const Buffer& buffer = *given.buffer->buffer;
     const uint64_t usable = usable_bytes(buffer);
     if (given.offset % kArgumentAlignment != 0 || given.offset > usable || wanted.size_bytes > usable - given.offset) {
-      return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') needs {} bytes at an offset that is a multiple of {}: offset {}, buffer of {} bytes", i,
-                     wanted.name, wanted.size_bytes, kArgumentAlignment, given.offset, buffer.bytes());
+      return failure(
+          WEFT_ERROR_INVALID_ARGUMENT,
+          "argument {} ('{}') needs {} bytes at an offset that is a multiple of {}: offset {}, buffer of {} bytes", i,
+          wanted.name, wanted.size_bytes, kArgumentAlignment, given.offset, buffer.bytes());
     }
-    list.arguments.push_back({buffer.address() + given.offset, wanted.size_bytes, static_cast<uint32_t>(buffer.space()), 0});
+    list.arguments.push_back(
+        {buffer.address() + given.offset, wanted.size_bytes, static_cast<uint32_t>(buffer.space()), 0});
     list.resources.push_back(given.buffer->buffer);
   }
-  if (kernel.scratch_bytes != 0) list.arguments.push_back({program.scratch_address(), kernel.scratch_bytes, WEFT_ADDRESS_SPACE_HBM, 0});
+  if (kernel.scratch_bytes != 0)
+    list.arguments.push_back({program.scratch_address(), kernel.scratch_bytes, WEFT_ADDRESS_SPACE_HBM, 0});
   return list;
 }
 
@@ -93,8 +106,10 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
     if (!chosen.ok()) return chosen.status();
     constexpr uint32_t kDefaultEntries = 1024;
     const uint32_t entries = chosen.value().entries != 0 ? chosen.value().entries : kDefaultEntries;
-    const uint32_t twice = std::min<uint32_t>(WEFT_LIMIT_RING_ENTRIES_MAX, std::min<uint32_t>(entries, WEFT_LIMIT_RING_ENTRIES_MAX) * 2);
-    auto created = device->device->create_queue(entries, chosen.value().completion_entries != 0 ? chosen.value().completion_entries : twice);
+    const uint32_t twice =
+        std::min<uint32_t>(WEFT_LIMIT_RING_ENTRIES_MAX, std::min<uint32_t>(entries, WEFT_LIMIT_RING_ENTRIES_MAX) * 2);
+    auto created = device->device->create_queue(
+        entries, chosen.value().completion_entries != 0 ? chosen.value().completion_entries : twice);
     if (!created.ok()) return created.status();
     *queue = new weft_queue{device->device, std::move(created.value())};
     return {};
@@ -114,7 +129,8 @@ weft_status weft_queue_get_info(weft_queue* queue, weft_queue_info* info) {
     WEFT_REQUIRE(queue);
     if (Status s = check_size(info, "info"); !s.ok()) return s;
     const auto snapshot = queue->queue->snapshot();
-    *info = {sizeof *info, queue->queue->id(), queue->queue->entries(), snapshot.head, snapshot.tail, snapshot.in_flight};
+    *info = {sizeof *info,  queue->queue->id(), queue->queue->entries(),
+             snapshot.head, snapshot.tail,      snapshot.in_flight};
     return {};
   });
 }
@@ -125,11 +141,14 @@ weft_status weft_launch(weft_queue* queue, weft_kernel* kernel, const weft_argum
     WEFT_REQUIRE(queue);
     WEFT_REQUIRE(kernel);
     if (argument_count != 0) WEFT_REQUIRE(arguments);
-    if (kernel->device != queue->device) return Status(WEFT_ERROR_INVALID_ARGUMENT, "the kernel belongs to another device");
+    if (kernel->device != queue->device)
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "the kernel belongs to another device");
     const auto program = kernel->program.lock();
     if (program == nullptr) return Status(WEFT_ERROR_INVALID_STATE, "the kernel's program is released");
     if (program->generation() != queue->device->generation()) {
-      return failure(WEFT_ERROR_INVALID_STATE, "the program was loaded in generation {}, the device is in {}: load it again", program->generation(), queue->device->generation());
+      return failure(WEFT_ERROR_INVALID_STATE,
+                     "the program was loaded in generation {}, the device is in {}: load it again",
+                     program->generation(), queue->device->generation());
     }
     auto list = launch_list(*queue, *program, program->kernels()[kernel->index], arguments, argument_count);
     if (!list.ok()) return list.status();
@@ -143,13 +162,14 @@ weft_status weft_launch(weft_queue* queue, weft_kernel* kernel, const weft_argum
   });
 }
 
-weft_status weft_copy(weft_queue* queue, weft_buffer* destination, uint64_t destination_offset, weft_buffer* source, uint64_t source_offset, uint64_t bytes,
-                      const weft_command_options* options, weft_event** event) {
+weft_status weft_copy(weft_queue* queue, weft_buffer* destination, uint64_t destination_offset, weft_buffer* source,
+                      uint64_t source_offset, uint64_t bytes, const weft_command_options* options, weft_event** event) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(queue);
     WEFT_REQUIRE(destination);
     WEFT_REQUIRE(source);
-    if (destination->device != queue->device || source->device != queue->device) return Status(WEFT_ERROR_INVALID_ARGUMENT, "a buffer belongs to another device");
+    if (destination->device != queue->device || source->device != queue->device)
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "a buffer belongs to another device");
     const Buffer& to = *destination->buffer;
     const Buffer& from = *source->buffer;
     if (bytes == 0) return Status(WEFT_ERROR_INVALID_ARGUMENT, "a copy of 0 bytes");
@@ -168,14 +188,17 @@ weft_status weft_copy(weft_queue* queue, weft_buffer* destination, uint64_t dest
   });
 }
 
-weft_status weft_fill(weft_queue* queue, weft_buffer* destination, uint64_t offset, uint64_t bytes, uint32_t pattern, const weft_command_options* options,
-                      weft_event** event) {
+weft_status weft_fill(weft_queue* queue, weft_buffer* destination, uint64_t offset, uint64_t bytes, uint32_t pattern,
+                      const weft_command_options* options, weft_event** event) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(queue);
     WEFT_REQUIRE(destination);
-    if (destination->device != queue->device) return Status(WEFT_ERROR_INVALID_ARGUMENT, "the buffer belongs to another device");
+    if (destination->device != queue->device)
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "the buffer belongs to another device");
     if (bytes == 0 || bytes % sizeof pattern != 0 || offset % sizeof pattern != 0) {
-      return failure(WEFT_ERROR_INVALID_ARGUMENT, "a fill of {} bytes at offset {}: both are multiples of 4, and there is something to fill", bytes, offset);
+      return failure(WEFT_ERROR_INVALID_ARGUMENT,
+                     "a fill of {} bytes at offset {}: both are multiples of 4, and there is something to fill", bytes,
+                     offset);
     }
     if (Status s = check_range("destination", *destination->buffer, offset, bytes); !s.ok()) return s;
     Command command;
@@ -227,7 +250,8 @@ weft_status weft_event_wait(weft_event* event, const weft_wait_options* options)
     if (!chosen.ok()) return chosen.status();
     Event& e = *event->event;
     if (!e.done()) {
-      const WaitLimits limits{chosen.value().deadline_cycles, chosen.value().guard_ms != 0 ? chosen.value().guard_ms : WaitLimits::kDefaultGuardMs, 0};
+      const WaitLimits limits{chosen.value().deadline_cycles,
+                              chosen.value().guard_ms != 0 ? chosen.value().guard_ms : WaitLimits::kDefaultGuardMs, 0};
       if (Status s = event->device->wait(e, limits); !s.ok()) return s;
     }
     return e.ending().status;
@@ -253,7 +277,8 @@ weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profi
     WEFT_REQUIRE(event);
     WEFT_REQUIRE(profile);
     if (!event->event->done()) return Status(WEFT_ERROR_INVALID_STATE, "the command has not ended");
-    if (!event->event->profile()) return Status(WEFT_ERROR_INVALID_STATE, "the command has no profile: launch it with option 'profile'");
+    if (!event->event->profile())
+      return Status(WEFT_ERROR_INVALID_STATE, "the command has no profile: launch it with option 'profile'");
     *profile = *event->event->profile();
     return {};
   });

@@ -62,10 +62,12 @@ Status boot_error(Transport& transport, const weft_parameter_page& page, uint32_
   const auto error = read32(transport, WEFT_REG_BOOT_ERROR);
   if (!error.ok()) return error.status();
   if (error.value() == WEFT_ERROR_ABI_MISMATCH) {
-    return failure(WEFT_ERROR_ABI_MISMATCH, "the firmware has ABI {}, this driver {}", version_text(page.answer_version), version_text(kOurVersion));
+    return failure(WEFT_ERROR_ABI_MISMATCH, "the firmware has ABI {}, this driver {}",
+                   version_text(page.answer_version), version_text(kOurVersion));
   }
   const std::string_view name = spec::error_name(error.value());
-  return failure(WEFT_ERROR_BOOT_FAILED, "boot failed with {} after stage {}", name.empty() ? std::to_string(error.value()) : std::string(name), stage_text(stage));
+  return failure(WEFT_ERROR_BOOT_FAILED, "boot failed with {} after stage {}",
+                 name.empty() ? std::to_string(error.value()) : std::string(name), stage_text(stage));
 }
 
 /// READY was seen: is it the answer to this boot?
@@ -74,10 +76,12 @@ Status check_answer(Transport& transport, const weft_parameter_page& page) {
   if (!nonce.ok()) return nonce.status();
   std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the firmware: answer fields, then READY
   if (nonce.value() != page.nonce || page.answer_nonce != page.nonce) {
-    return failure(WEFT_ERROR_BOOT_FAILED, "stale READY: it answers nonce {:#x} (page {:#x}), this boot has {:#x}", nonce.value(), page.answer_nonce, page.nonce);
+    return failure(WEFT_ERROR_BOOT_FAILED, "stale READY: it answers nonce {:#x} (page {:#x}), this boot has {:#x}",
+                   nonce.value(), page.answer_nonce, page.nonce);
   }
   if (page.answer_version >> 16 != WEFT_ABI_MAJOR) {
-    return failure(WEFT_ERROR_ABI_MISMATCH, "the firmware has ABI {}, this driver {}", version_text(page.answer_version), version_text(kOurVersion));
+    return failure(WEFT_ERROR_ABI_MISMATCH, "the firmware has ABI {}, this driver {}",
+                   version_text(page.answer_version), version_text(kOurVersion));
   }
   return {};
 }
@@ -88,22 +92,28 @@ Result<DeviceIdentity> identify(Transport& transport) {
   const auto magic = read32(transport, WEFT_REG_MAGIC);
   if (!magic.ok()) return magic.status();
   if (magic.value() == kAllOnes) return failure(WEFT_ERROR_DEVICE_LOST, "the device answers with all ones");
-  if (magic.value() != WEFT_MAGIC) return failure(WEFT_ERROR_UNSUPPORTED, "not a Weft device: magic {:#010x} instead of {:#010x}", magic.value(), WEFT_MAGIC);
+  if (magic.value() != WEFT_MAGIC)
+    return failure(WEFT_ERROR_UNSUPPORTED, "not a Weft device: magic {:#010x} instead of {:#010x}", magic.value(),
+                   WEFT_MAGIC);
   const auto version = read32(transport, WEFT_REG_ABI_VERSION);
   if (!version.ok()) return version.status();
   if (version.value() >> 16 != WEFT_ABI_MAJOR) {
-    return failure(WEFT_ERROR_ABI_MISMATCH, "the device has ABI {}, this driver {}", version_text(version.value()), version_text(kOurVersion));
+    return failure(WEFT_ERROR_ABI_MISMATCH, "the device has ABI {}, this driver {}", version_text(version.value()),
+                   version_text(kOurVersion));
   }
   const auto fingerprint = read64(transport, WEFT_REG_CHIP_FINGERPRINT);
   const auto clock = read64(transport, WEFT_REG_CLOCK_HZ);
   const auto hbm = read64(transport, WEFT_REG_HBM_BYTES);
   const auto reserved = read64(transport, WEFT_REG_HBM_RESERVED_BYTES);
   const auto capabilities = read32(transport, WEFT_REG_CAPABILITIES);
-  for (const Status& status : {fingerprint.status(), clock.status(), hbm.status(), reserved.status(), capabilities.status()}) {
+  for (const Status& status :
+       {fingerprint.status(), clock.status(), hbm.status(), reserved.status(), capabilities.status()}) {
     if (!status.ok()) return status;
   }
-  if (reserved.value() > hbm.value()) return failure(WEFT_ERROR_BOOT_FAILED, "{} bytes of HBM with {} reserved", hbm.value(), reserved.value());
-  return DeviceIdentity{fingerprint.value(), clock.value(), hbm.value(), reserved.value(), version.value(), capabilities.value()};
+  if (reserved.value() > hbm.value())
+    return failure(WEFT_ERROR_BOOT_FAILED, "{} bytes of HBM with {} reserved", hbm.value(), reserved.value());
+  return DeviceIdentity{fingerprint.value(), clock.value(),   hbm.value(),
+                        reserved.value(),    version.value(), capabilities.value()};
 }
 
 Result<bool> waits_for_boot(Transport& transport) {
@@ -138,7 +148,8 @@ Status boot_device(Transport& transport, const HostMemory& control, const Queue&
       stage = now_stage;
       stage_start = Clock::now();
     } else if (Clock::now() > stage_start + limits.stage) {
-      return failure(WEFT_ERROR_BOOT_FAILED, "boot is stuck after stage {} for {} ms", stage_text(stage), limits.stage.count());
+      return failure(WEFT_ERROR_BOOT_FAILED, "boot is stuck after stage {} for {} ms", stage_text(stage),
+                     limits.stage.count());
     }
   }
 }
@@ -155,7 +166,8 @@ Result<uint32_t> reset_device(Transport& transport, const BootLimits& limits) {
     if (!ready.ok()) return ready.status();
     if (generation.value() != before.value() && ready.value()) return generation.value();
     if (Clock::now() > start + limits.reset) {
-      return failure(WEFT_ERROR_BOOT_FAILED, "the reset has not ended after {} ms: generation {} (before {})", limits.reset.count(), generation.value(), before.value());
+      return failure(WEFT_ERROR_BOOT_FAILED, "the reset has not ended after {} ms: generation {} (before {})",
+                     limits.reset.count(), generation.value(), before.value());
     }
   }
 }

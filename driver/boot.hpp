@@ -37,8 +37,8 @@ Result<DeviceIdentity> identify(Transport& transport);
 /// True if the device waits for BOOT_CONTROL; a former user may have left it running.
 Result<bool> waits_for_boot(Transport& transport);
 
-/// Writes the parameter page into `control` (zeroed, ControlMemory::kBytes), starts the firmware and waits for READY with our
-/// nonce. BOOT_FAILED names the stage and why.
+/// Writes the parameter page into `control` (zeroed, ControlMemory::kBytes), starts the firmware and waits for READY
+/// with our nonce. BOOT_FAILED names the stage and why.
 Status boot_device(Transport& transport, const HostMemory& control, const Queue& admin, const BootLimits& limits);
 
 /// Resets through RESET_CONTROL and waits until the device can boot. Returns the new generation. Also reads it when the

@@ -11,8 +11,8 @@ Result<uint64_t> HbmSpace::allocate(uint64_t bytes, uint64_t alignment) {
   const std::lock_guard lock(mutex_);
   const auto address = allocator_.allocate(bytes, alignment);
   if (!address) {
-    return failure(WEFT_ERROR_NO_DEVICE_MEMORY, "{} bytes of HBM: {} of {} are free, the largest piece has {}", bytes, allocator_.free_bytes(),
-                   allocator_.total_bytes(), allocator_.largest_bytes());
+    return failure(WEFT_ERROR_NO_DEVICE_MEMORY, "{} bytes of HBM: {} of {} are free, the largest piece has {}", bytes,
+                   allocator_.free_bytes(), allocator_.total_bytes(), allocator_.largest_bytes());
   }
   return *address;
 }
@@ -28,7 +28,8 @@ HbmSpace::Usage HbmSpace::usage() const {
 }
 
 Result<HbmRange> HbmRange::allocate(std::shared_ptr<HbmSpace> space, uint64_t bytes) {
-  const uint64_t alignment = std::min(kLargestAlignment, std::bit_ceil(std::min(std::max<uint64_t>(bytes, 1), kLargestAlignment)));
+  const uint64_t alignment =
+      std::min(kLargestAlignment, std::bit_ceil(std::min(std::max<uint64_t>(bytes, 1), kLargestAlignment)));
   const auto address = space->allocate(bytes, alignment);
   if (!address.ok()) return address.status();
   HbmRange range;

@@ -1,4 +1,5 @@
-// Command ids: a 12-bit slot with a 4-bit generation, so that a late completion cannot hit a slot that has been given away again.
+// Command ids: a 12-bit slot with a 4-bit generation, so that a late completion cannot hit a slot that has been given
+// away again.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,12 +17,14 @@ enum class IdMatch {
 };
 
 /// Slots of one queue with a payload each. Freed slots are reused in the order they were freed, which keeps an old id
-/// recognisable for longest: a slot comes back only after all others, and its id repeats after 15 turns. Not thread-safe.
+/// recognisable for longest: a slot comes back only after all others, and its id repeats after 15 turns. Not
+/// thread-safe.
 template <typename Payload>
 class CommandIds {
  public:
   static constexpr uint32_t kSlotBits = 12;
-  static constexpr uint32_t kGenerations = 15;  ///< 1 to 15: so that no id is 0, which a fault record uses for "no command"
+  static constexpr uint32_t kGenerations =
+      15;  ///< 1 to 15: so that no id is 0, which a fault record uses for "no command"
 
   explicit CommandIds(uint32_t slots) : slots_(slots), free_(slots) {
     for (uint32_t i = 0; i < slots; i++) free_[i] = static_cast<uint16_t>(i);

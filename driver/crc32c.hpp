@@ -5,7 +5,8 @@
 
 namespace weft::driver {
 
-/// CRC of `bytes` at `data`; `crc` is the CRC of what came before (0: nothing). Uses the processor's instruction where there is one.
+/// CRC of `bytes` at `data`; `crc` is the CRC of what came before (0: nothing). Uses the processor's instruction where
+/// there is one.
 uint32_t crc32c(const void* data, size_t bytes, uint32_t crc = 0);
 
 /// The same by a table; for processors without the instruction, and to test the other.

@@ -36,7 +36,8 @@ Result<std::shared_ptr<Device>> Device::open(std::unique_ptr<Transport> transpor
   if (status.ok()) return device;
   if (status.code() == WEFT_ERROR_DEVICE_LOST) {
     const std::string words = device->transport_->last_words();
-    if (!words.empty() && status.message().find(words) == std::string::npos) status = failure(WEFT_ERROR_DEVICE_LOST, "{}; {}", status.message(), words);
+    if (!words.empty() && status.message().find(words) == std::string::npos)
+      status = failure(WEFT_ERROR_DEVICE_LOST, "{}; {}", status.message(), words);
   }
   (void)device->close(0).ok();
   return status;
@@ -67,8 +68,8 @@ Status Device::bring_up() {
   auto memory = HostMemory::create(transport_, iova_space_, ControlMemory::kBytes);
   if (!memory.ok()) return memory.status();
   auto control = std::make_shared<Control>(std::move(memory.value()));
-  auto admin = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control, &control->faults), 0, WEFT_LIMIT_ADMIN_RING_ENTRIES,
-                             WEFT_LIMIT_ADMIN_RING_ENTRIES, false);
+  auto admin = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control, &control->faults), 0,
+                             WEFT_LIMIT_ADMIN_RING_ENTRIES, WEFT_LIMIT_ADMIN_RING_ENTRIES, false);
   if (!admin.ok()) return admin.status();
   {
     const std::scoped_lock lock(fault_mutex_, log_mutex_, queues_mutex_);
@@ -177,7 +178,9 @@ Status Device::reset() {
   {
     const std::shared_lock lock(queues_mutex_);
     for (const auto& queue : queues_) {
-      if (queue != nullptr) queue->stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} went with the reset of generation {}", queue->id(), generation_.load()));
+      if (queue != nullptr)
+        queue->stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} went with the reset of generation {}", queue->id(),
+                            generation_.load()));
     }
   }
   auto generation = reset_device(*transport_, limits_);
@@ -240,7 +243,9 @@ void Device::check_faults(std::vector<Finished>& finished) {
       Detail detail;
       detail.queue = record->queue_id;
       detail.cycle = record->fault_cycle;
-      const auto code = record->error > WEFT_ERROR_OK && record->error <= WEFT_ERROR_INTERNAL ? static_cast<weft_error>(record->error) : WEFT_ERROR_INTERNAL;
+      const auto code = record->error > WEFT_ERROR_OK && record->error <= WEFT_ERROR_INTERNAL
+                            ? static_cast<weft_error>(record->error)
+                            : WEFT_ERROR_INTERNAL;
       if (code == WEFT_ERROR_FIRMWARE_PANIC) {
         detail.message = describe_record(*record);
         panic = Status(code, std::move(detail));
@@ -248,7 +253,8 @@ void Device::check_faults(std::vector<Finished>& finished) {
       }
       detail.message = fmt::format("queue {} is halted: {}", record->queue_id, describe_record(*record));
       const std::shared_lock queues(queues_mutex_);
-      if (record->queue_id < queues_.size() && queues_[record->queue_id] != nullptr) queues_[record->queue_id]->fail(Status(code, std::move(detail)), finished);
+      if (record->queue_id < queues_.size() && queues_[record->queue_id] != nullptr)
+        queues_[record->queue_id]->fail(Status(code, std::move(detail)), finished);
     }
   }
   if (panic.ok()) return;

@@ -19,8 +19,8 @@ namespace weft::driver {
 
 class Program;
 
-/// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table > queue.
-/// Events end, callbacks fall due and resources go under no lock.
+/// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table >
+/// queue. Events end, callbacks fall due and resources go under no lock.
 class Device final : public CompletionSource, public std::enable_shared_from_this<Device> {
  public:
   static constexpr uint32_t kMaxQueueEntries = WEFT_LIMIT_RING_ENTRIES_MAX;
@@ -71,8 +71,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   /// INVALID_STATE: the event has a callback.
   Status set_callback(const std::shared_ptr<Event>& event, Event::Callback callback);
 
-  /// A program's place on the device, to be unloaded and freed by the next collect(): programs may die while completions
-  /// are drained, where no admin command can wait.
+  /// A program's place on the device, to be unloaded and freed by the next collect(): programs may die while
+  /// completions are drained, where no admin command can wait.
   struct Remains {
     uint64_t program_id;
     uint32_t generation;
@@ -88,7 +88,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
  private:
   /// Memory that the firmware writes besides rings; fresh for every boot.
   struct Control {
-    explicit Control(std::unique_ptr<HostMemory> m) : memory(std::move(m)), faults(memory->data() + ControlMemory::kFaultOffset) {}
+    explicit Control(std::unique_ptr<HostMemory> m)
+        : memory(std::move(m)), faults(memory->data() + ControlMemory::kFaultOffset) {}
     std::unique_ptr<HostMemory> memory;
     FaultLog faults;
     uint32_t log_read = 0;  ///< sequence of the last log record returned

@@ -39,8 +39,8 @@ Result<std::shared_ptr<Queue>> Device::create_queue(uint32_t entries, uint32_t c
     remove_queue(id.value());
     return why;
   };
-  auto queue = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control_, &control_->faults), id.value(), entries,
-                             completion_entries, true);
+  auto queue = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control_, &control_->faults),
+                             id.value(), entries, completion_entries, true);
   if (!queue.ok()) return give_up(queue.status());
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_CREATE_QUEUE;
@@ -131,7 +131,8 @@ Result<uint64_t> Device::cycle() {
   if (Status s = check(); !s.ok()) return s;
   auto value = read64(*transport_, WEFT_REG_CYCLES);
   Status why = value.status();
-  if (value.ok() && value.value() == kAllOnes64) why = Status(WEFT_ERROR_DEVICE_LOST, "the device answers with all ones");
+  if (value.ok() && value.value() == kAllOnes64)
+    why = Status(WEFT_ERROR_DEVICE_LOST, "the device answers with all ones");
   if (why.ok()) return value;
   if (why.code() == WEFT_ERROR_DEVICE_LOST) lost(why);
   return why;
@@ -145,14 +146,17 @@ Result<weft_device_state> Device::state() {
   }
   const auto value = read32(*transport_, WEFT_REG_DEVICE_STATE);
   if (!value.ok()) return value.status();
-  return value.value() <= WEFT_DEVICE_STATE_FAILED ? static_cast<weft_device_state>(value.value()) : WEFT_DEVICE_STATE_ABSENT;
+  return value.value() <= WEFT_DEVICE_STATE_FAILED ? static_cast<weft_device_state>(value.value())
+                                                   : WEFT_DEVICE_STATE_ABSENT;
 }
 
 Status Device::counters(std::span<uint64_t> values) {
   if (Status s = check(); !s.ok()) return s;
   const std::lock_guard lock(counter_mutex_);
   Status status = write32(*transport_, WEFT_REG_COUNTER_SNAPSHOT, 1);
-  if (status.ok()) status = transport_->read(Region::kRegisters, WEFT_REG_COUNTERS, values.data(), static_cast<uint32_t>(values.size_bytes()));
+  if (status.ok())
+    status = transport_->read(Region::kRegisters, WEFT_REG_COUNTERS, values.data(),
+                              static_cast<uint32_t>(values.size_bytes()));
   if (status.code() == WEFT_ERROR_DEVICE_LOST) lost(status);
   return status;
 }

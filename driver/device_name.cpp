@@ -25,7 +25,8 @@ bool is_number(std::string_view text) {
 Status set_option(DeviceName& name, std::string_view text, std::string_view key, std::string_view value) {
   if (value.empty()) return invalid(text, fmt::format("option '{}' has no value", key));
   if (key == "core") {
-    if (value != "rtl" && value != "fast" && value != "lockstep") return invalid(text, fmt::format("core '{}': rtl, fast and lockstep are possible", value));
+    if (value != "rtl" && value != "fast" && value != "lockstep")
+      return invalid(text, fmt::format("core '{}': rtl, fast and lockstep are possible", value));
     name.core = value;
   } else if (key == "wave") {
     name.wave_file = value;
@@ -37,7 +38,8 @@ Status set_option(DeviceName& name, std::string_view text, std::string_view key,
   } else if (key == "mismatch-report") {
     name.mismatch_report_file = value;
   } else {
-    return invalid(text, fmt::format("option '{}': core, wave, wave-from, wave-to, trace and mismatch-report are possible", key));
+    return invalid(
+        text, fmt::format("option '{}': core, wave, wave-from, wave-to, trace and mismatch-report are possible", key));
   }
   return {};
 }
@@ -64,7 +66,8 @@ Result<DeviceName> parse_device_name(std::string_view text) {
     if (!options.empty()) return invalid(text, "mock takes no options");
     if (colon == std::string_view::npos) name.target = spec::kChips.front().name;
   }
-  if (spec::find_chip(name.target) == nullptr) return invalid(text, fmt::format("there is no preset '{}': {} are possible", name.target, preset_names()));
+  if (spec::find_chip(name.target) == nullptr)
+    return invalid(text, fmt::format("there is no preset '{}': {} are possible", name.target, preset_names()));
   while (!options.empty()) {
     const size_t end = options.find('&');
     const std::string_view option = options.substr(0, end);

@@ -11,11 +11,13 @@
 
 namespace weft::driver {
 
-/// Sleeps on the connection's hang-up; listens for interrupts only while a callback is due from a command in flight, so that
-/// without callbacks a completion wakes nobody but its waiter. Callbacks run one at a time, in the order they fell due.
+/// Sleeps on the connection's hang-up; listens for interrupts only while a callback is due from a command in flight, so
+/// that without callbacks a completion wakes nobody but its waiter. Callbacks run one at a time, in the order they fell
+/// due.
 class Dispatcher {
  public:
-  Dispatcher(Waits& waits, CompletionSource& source, int liveness_fd) : waits_(waits), source_(source), liveness_fd_(liveness_fd) {}
+  Dispatcher(Waits& waits, CompletionSource& source, int liveness_fd)
+      : waits_(waits), source_(source), liveness_fd_(liveness_fd) {}
   ~Dispatcher() { stop(); }
 
   Status start();

@@ -48,7 +48,8 @@ class Event {
   std::optional<Callback> complete(Ending ending);
 
   enum class CallbackResult { kRegistered, kDue, kTaken };
-  /// kRegistered: complete() will hand it out. kDue: the command has ended, the caller runs it. kTaken: there is one already.
+  /// kRegistered: complete() will hand it out. kDue: the command has ended, the caller runs it. kTaken: there is one
+  /// already.
   CallbackResult set_callback(const Callback& callback);
 
  private:

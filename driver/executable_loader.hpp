@@ -41,8 +41,8 @@ struct Executable {
   std::span<const std::byte> constants;
 };
 
-/// Checks every length, offset, enumeration, checksum and reserved byte before it is used, for any input. EXECUTABLE_INVALID:
-/// "section <name>, offset <n>: <reason>", or the parameters in which its chip differs from `chip`.
+/// Checks every length, offset, enumeration, checksum and reserved byte before it is used, for any input.
+/// EXECUTABLE_INVALID: "section <name>, offset <n>: <reason>", or the parameters in which its chip differs from `chip`.
 Result<Executable> load_executable(std::span<const std::byte> bytes, const spec::Chip& chip);
 
 }  // namespace weft::driver

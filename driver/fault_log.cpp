@@ -8,7 +8,9 @@
 namespace weft::driver {
 namespace {
 
-std::string name_or_number(std::string_view name, uint64_t value) { return name.empty() ? std::to_string(value) : std::string(name); }
+std::string name_or_number(std::string_view name, uint64_t value) {
+  return name.empty() ? std::to_string(value) : std::string(name);
+}
 
 std::string_view opcode_name(uint8_t opcode) {
   const std::string_view name = spec::queue_opcode_name(opcode);
@@ -19,7 +21,8 @@ std::string progress_text(const weft_fault_record& r) {
   std::string text;
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
     if (r.queue_total[q] == 0) continue;
-    text += fmt::format("{}{} {} of {}", text.empty() ? "; commands issued: " : ", ", spec::queue_name(q), r.queue_pushed[q], r.queue_total[q]);
+    text += fmt::format("{}{} {} of {}", text.empty() ? "; commands issued: " : ", ", spec::queue_name(q),
+                        r.queue_pushed[q], r.queue_total[q]);
   }
   return text;
 }
@@ -56,9 +59,11 @@ std::optional<weft_fault_record> FaultLog::next() {
 
 std::string describe_record(const weft_fault_record& r) {
   if (r.fault_code != WEFT_FAULT_NONE) {
-    return fmt::format("core fault {} in unit {}, queue {}, command tag {}, address {:#x}, at cycle {}{}", name_or_number(spec::fault_name(r.fault_code), r.fault_code),
-                       name_or_number(spec::unit_name(r.fault_unit), r.fault_unit), name_or_number(spec::queue_name(r.fault_queue), r.fault_queue), r.fault_tag,
-                       r.fault_address, r.fault_cycle, progress_text(r));
+    return fmt::format("core fault {} in unit {}, queue {}, command tag {}, address {:#x}, at cycle {}{}",
+                       name_or_number(spec::fault_name(r.fault_code), r.fault_code),
+                       name_or_number(spec::unit_name(r.fault_unit), r.fault_unit),
+                       name_or_number(spec::queue_name(r.fault_queue), r.fault_queue), r.fault_tag, r.fault_address,
+                       r.fault_cycle, progress_text(r));
   }
   switch (r.error) {
     case WEFT_ERROR_BAD_DESCRIPTOR:
@@ -69,13 +74,16 @@ std::string describe_record(const weft_fault_record& r) {
     case WEFT_ERROR_BAD_DOORBELL:
       return fmt::format("the doorbell was {}, the ring's head is {}", r.detail0, r.detail1);
     case WEFT_ERROR_FIRMWARE_PANIC:
-      return fmt::format("the firmware stopped itself at waypoint {} with value {:#x}, cycle {}", r.detail0, r.detail1, r.fault_cycle);
+      return fmt::format("the firmware stopped itself at waypoint {} with value {:#x}, cycle {}", r.detail0, r.detail1,
+                         r.fault_cycle);
     default:
-      return fmt::format("address {:#x}, details {:#x} and {:#x}, at cycle {}{}", r.fault_address, r.detail0, r.detail1, r.fault_cycle, progress_text(r));
+      return fmt::format("address {:#x}, details {:#x} and {:#x}, at cycle {}{}", r.fault_address, r.detail0, r.detail1,
+                         r.fault_cycle, progress_text(r));
   }
 }
 
-Status describe_failure(const weft_completion_entry& completion, uint8_t opcode, const std::optional<weft_fault_record>& record) {
+Status describe_failure(const weft_completion_entry& completion, uint8_t opcode,
+                        const std::optional<weft_fault_record>& record) {
   const uint32_t code = WEFT_STATUS_CODE(completion.status);
   const bool known = code != WEFT_ERROR_OK && spec::find_error(code) != nullptr;
   Detail detail;
@@ -91,9 +99,12 @@ Status describe_failure(const weft_completion_entry& completion, uint8_t opcode,
     detail.fault_tag = record->fault_tag;
     detail.fault_address = record->fault_address;
   }
-  const std::string what = known ? std::string(spec::error_name(code)) : fmt::format("the unknown status {:#010x}", completion.status);
-  detail.message = fmt::format("{} on queue {} (command {:#x}, tag {}) ended with {}{}{}", name_or_number(opcode_name(opcode), opcode), completion.queue_id,
-                               completion.command_id, completion.tag, what, record ? ": " : "", record ? describe_record(*record) : std::string());
+  const std::string what =
+      known ? std::string(spec::error_name(code)) : fmt::format("the unknown status {:#010x}", completion.status);
+  detail.message =
+      fmt::format("{} on queue {} (command {:#x}, tag {}) ended with {}{}{}",
+                  name_or_number(opcode_name(opcode), opcode), completion.queue_id, completion.command_id,
+                  completion.tag, what, record ? ": " : "", record ? describe_record(*record) : std::string());
   return Status(known ? static_cast<weft_error>(code) : WEFT_ERROR_INTERNAL, std::move(detail));
 }
 

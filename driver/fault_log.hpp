@@ -28,7 +28,8 @@ class FaultLog {
 };
 
 /// Status of a failed completion: code, and all that the record knows. `opcode` names the command.
-Status describe_failure(const weft_completion_entry& completion, uint8_t opcode, const std::optional<weft_fault_record>& record);
+Status describe_failure(const weft_completion_entry& completion, uint8_t opcode,
+                        const std::optional<weft_fault_record>& record);
 
 /// One sentence about a record.
 std::string describe_record(const weft_fault_record& record);

@@ -24,19 +24,22 @@ void IovaSpace::release(uint64_t iova) {
   allocator_.release(iova);
 }
 
-Result<std::unique_ptr<HostMemory>> HostMemory::create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space,
-                                                       uint64_t bytes) {
+Result<std::unique_ptr<HostMemory>> HostMemory::create(std::shared_ptr<Transport> transport,
+                                                       std::shared_ptr<IovaSpace> space, uint64_t bytes) {
   constexpr uint64_t kLargest = uint64_t{1} << 46;
-  if (bytes == 0 || bytes > kLargest) return failure(WEFT_ERROR_INVALID_ARGUMENT, "host memory of {} bytes: 1 to 2^46 are possible", bytes);
+  if (bytes == 0 || bytes > kLargest)
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "host memory of {} bytes: 1 to 2^46 are possible", bytes);
   std::unique_ptr<HostMemory> memory(new HostMemory);
   memory->bytes_ = (bytes + kPageBytes - 1) & ~(kPageBytes - 1);
   memory->fd_ = FileDescriptor(::memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto no_memory = [&](const char* step) {
-    return failure(WEFT_ERROR_NO_HOST_MEMORY, "host memory of {} bytes: {}: {}", memory->bytes_, step, std::strerror(errno));
+    return failure(WEFT_ERROR_NO_HOST_MEMORY, "host memory of {} bytes: {}: {}", memory->bytes_, step,
+                   std::strerror(errno));
   };
   if (!memory->fd_.valid()) return no_memory("memfd_create");
   if (::ftruncate(memory->fd_.get(), static_cast<off_t>(memory->bytes_)) != 0) return no_memory("ftruncate");
-  if (::fcntl(memory->fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return no_memory("sealing");
+  if (::fcntl(memory->fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return no_memory("sealing");
   void* data = ::mmap(nullptr, memory->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd_.get(), 0);
   if (data == MAP_FAILED) return no_memory("mmap");
   memory->data_ = static_cast<std::byte*>(data);

@@ -32,8 +32,8 @@ class IovaSpace {
 /// answer is lost, and the transport cuts it off.
 class HostMemory {
  public:
-  static Result<std::unique_ptr<HostMemory>> create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space,
-                                                    uint64_t bytes);
+  static Result<std::unique_ptr<HostMemory>> create(std::shared_ptr<Transport> transport,
+                                                    std::shared_ptr<IovaSpace> space, uint64_t bytes);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;

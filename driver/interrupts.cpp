@@ -24,7 +24,8 @@ bool consume(int fd) {
 Status Interrupts::connect(Transport& transport) {
   async_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   completions_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!async_.valid() || !completions_.valid()) return failure(WEFT_ERROR_NO_HOST_MEMORY, "eventfd: {}", std::strerror(errno));
+  if (!async_.valid() || !completions_.valid())
+    return failure(WEFT_ERROR_NO_HOST_MEMORY, "eventfd: {}", std::strerror(errno));
   liveness_fd_ = transport.liveness_fd();
   std::array<int, WEFT_PCI_MSIX_VECTORS> vectors;
   vectors.fill(completions_.get());
@@ -34,7 +35,10 @@ Status Interrupts::connect(Transport& transport) {
 
 Wake Interrupts::wait(int timeout_ms, int control_fd) {
   // poll ignores negative descriptors.
-  std::array<pollfd, 4> fds{{{completions_.get(), POLLIN, 0}, {async_.get(), POLLIN, 0}, {liveness_fd_, POLLRDHUP, 0}, {control_fd, POLLIN, 0}}};
+  std::array<pollfd, 4> fds{{{completions_.get(), POLLIN, 0},
+                             {async_.get(), POLLIN, 0},
+                             {liveness_fd_, POLLRDHUP, 0},
+                             {control_fd, POLLIN, 0}}};
   Wake wake;
   const int ready = ::poll(fds.data(), fds.size(), timeout_ms);
   if (ready <= 0) {

@@ -10,10 +10,10 @@ namespace weft::driver {
 
 /// What ended a wait.
 struct Wake {
-  bool interrupt = false;   ///< any vector
-  bool async = false;       ///< vector 0
-  bool hung_up = false;     ///< the device is gone
-  bool control = false;     ///< the descriptor that the caller added
+  bool interrupt = false;  ///< any vector
+  bool async = false;      ///< vector 0
+  bool hung_up = false;    ///< the device is gone
+  bool control = false;    ///< the descriptor that the caller added
   bool timed_out = false;
 };
 

@@ -33,7 +33,8 @@ const char* hint_of(weft_error code) {
     case WEFT_ERROR_COMPUTE_FAULT:
     case WEFT_ERROR_DMA_FAULT:
     case WEFT_ERROR_SEMAPHORE_FAULT:
-      return "the fault's tag names the command in the executable's debug section; docs/command_checks.md explains the address";
+      return "the fault's tag names the command in the executable's debug section; docs/command_checks.md explains the "
+             "address";
     case WEFT_ERROR_EXECUTABLE_INVALID:
       return "compile it for this chip, with tools of this version";
     case WEFT_ERROR_ABI_MISMATCH:
@@ -67,7 +68,9 @@ void set_code(weft_error code) {
   last = weft_error_info{};
   last.code = code;
   if (const auto* info = spec::find_error(code); info != nullptr) {
-    last.scope = info->scope == "device" ? WEFT_ERROR_SCOPE_DEVICE : info->scope == "queue" ? WEFT_ERROR_SCOPE_QUEUE : WEFT_ERROR_SCOPE_COMMAND;
+    last.scope = info->scope == "device"  ? WEFT_ERROR_SCOPE_DEVICE
+                 : info->scope == "queue" ? WEFT_ERROR_SCOPE_QUEUE
+                                          : WEFT_ERROR_SCOPE_COMMAND;
     last.retryable = info->retryable ? 1 : 0;
     last.origin = origin_of(info->origin);
   }

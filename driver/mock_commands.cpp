@@ -37,7 +37,8 @@ void MockTransport::run_pending(uint32_t limit, uint32_t queue) {
   for (uint32_t id = 0; id < queues_.size(); id++) {
     if (queue != kAllQueues && id != queue) continue;
     MockQueue& q = queues_[id];
-    for (uint32_t done = 0; q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
+    for (uint32_t done = 0;
+         q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
       if (id != 0 && (done >= limit || (faults_.paused && limit == ~0u))) break;
       const E entry = q.pending.front();
       q.pending.pop_front();
@@ -101,8 +102,10 @@ MockTransport::Outcome MockTransport::execute_launch(const E& entry) {
   for (uint32_t i = 0; i < count; i++) {
     weft_launch_argument a;
     std::memcpy(&a, list + sizeof header + i * sizeof a, sizeof a);
-    const std::byte* memory = a.space == WEFT_ADDRESS_SPACE_HBM ? hbm(a.address, a.size_bytes) : host(a.address, a.size_bytes);
-    if (memory == nullptr || a.address % 16 != 0 || a.size_bytes % 16 != 0) return {WEFT_ERROR_INVALID_ARGUMENT, sizeof header + i * sizeof a, a.address, 0};
+    const std::byte* memory =
+        a.space == WEFT_ADDRESS_SPACE_HBM ? hbm(a.address, a.size_bytes) : host(a.address, a.size_bytes);
+    if (memory == nullptr || a.address % 16 != 0 || a.size_bytes % 16 != 0)
+      return {WEFT_ERROR_INVALID_ARGUMENT, sizeof header + i * sizeof a, a.address, 0};
   }
   if ((entry.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0) {
     std::byte* place = host(entry.arg1 + bytes, sizeof(weft_launch_profile));
@@ -118,8 +121,10 @@ MockTransport::Outcome MockTransport::load_program(const E& entry) {
   if (image == nullptr) return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0, 0};
   weft_program_header header;
   std::memcpy(&header, image, sizeof header);
-  if (header.magic != WEFT_MAGIC || header.image_bytes != entry.size) return {WEFT_ERROR_EXECUTABLE_INVALID, 0, header.magic, 0};
-  if (header.chip_fingerprint != chip_.fingerprint) return {WEFT_ERROR_EXECUTABLE_INVALID, offsetof(weft_program_header, chip_fingerprint), header.chip_fingerprint, 0};
+  if (header.magic != WEFT_MAGIC || header.image_bytes != entry.size)
+    return {WEFT_ERROR_EXECUTABLE_INVALID, 0, header.magic, 0};
+  if (header.chip_fingerprint != chip_.fingerprint)
+    return {WEFT_ERROR_EXECUTABLE_INVALID, offsetof(weft_program_header, chip_fingerprint), header.chip_fingerprint, 0};
   std::vector<weft_program_kernel> kernels(header.kernel_count);
   std::memcpy(kernels.data(), image + sizeof header, kernels.size() * sizeof kernels[0]);
   const uint64_t id = next_program_++;
@@ -131,8 +136,17 @@ MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
   switch (entry.opcode) {
     case WEFT_ADMIN_OPCODE_CREATE_QUEUE: {
       const auto id = static_cast<uint32_t>(entry.size >> 32);
-      if (id == 0 || id >= queues_.size() || queues_[id].active) return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size, 0};
-      queues_[id] = {true, entry.arg0, entry.arg1, static_cast<uint32_t>(entry.size & 0xffff), static_cast<uint32_t>(entry.size >> 16 & 0xffff), 0, 0, 0, {}};
+      if (id == 0 || id >= queues_.size() || queues_[id].active)
+        return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size, 0};
+      queues_[id] = {true,
+                     entry.arg0,
+                     entry.arg1,
+                     static_cast<uint32_t>(entry.size & 0xffff),
+                     static_cast<uint32_t>(entry.size >> 16 & 0xffff),
+                     0,
+                     0,
+                     0,
+                     {}};
       return {};
     }
     case WEFT_ADMIN_OPCODE_DELETE_QUEUE:
@@ -161,7 +175,8 @@ void MockTransport::complete(uint32_t queue, uint16_t command_id, uint32_t tag, 
   entry.command_id = command_id;
   entry.queue_id = static_cast<uint16_t>(queue);
   const bool more = outcome.error != WEFT_ERROR_OK && write_fault(queue, command_id, outcome);
-  entry.status = WEFT_STATUS(0, outcome.error == WEFT_ERROR_OK ? WEFT_ERROR_CLASS_OK : WEFT_ERROR_CLASS_FIRMWARE, outcome.error, 0, more);
+  entry.status = WEFT_STATUS(0, outcome.error == WEFT_ERROR_OK ? WEFT_ERROR_CLASS_OK : WEFT_ERROR_CLASS_FIRMWARE,
+                             outcome.error, 0, more);
   write_completion(queue, entry);
   progress_++;
 }
@@ -171,7 +186,8 @@ void MockTransport::write_completion(uint32_t queue, weft_completion_entry entry
   const uint32_t index = q.completion_tail++;
   const uint32_t phase = (index & q.completion_entries) == 0 ? 1 : 0;
   entry.status = (entry.status & ~1u) | (faults_.wrong_phase ? 1 - phase : phase);
-  std::byte* place = host(q.completion_iova + uint64_t{index & (q.completion_entries - 1)} * sizeof entry, sizeof entry);
+  std::byte* place =
+      host(q.completion_iova + uint64_t{index & (q.completion_entries - 1)} * sizeof entry, sizeof entry);
   if (place == nullptr) return;
   constexpr size_t kLastWord = offsetof(weft_completion_entry, command_id);
   std::memcpy(place, &entry, kLastWord);
@@ -182,7 +198,8 @@ void MockTransport::write_completion(uint32_t queue, weft_completion_entry entry
 }
 
 bool MockTransport::write_fault(uint32_t queue, uint16_t command_id, const Outcome& outcome) {
-  std::byte* place = host(fault_iova_ + fault_records_ % WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record), sizeof(weft_fault_record));
+  std::byte* place = host(fault_iova_ + fault_records_ % WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record),
+                          sizeof(weft_fault_record));
   if (place == nullptr) return false;
   weft_fault_record record{};
   record.command_id = command_id;
@@ -198,14 +215,16 @@ bool MockTransport::write_fault(uint32_t queue, uint16_t command_id, const Outco
     record.fault_tag = 7;
     record.fault_address = 36;
   }
-  std::memcpy(place + sizeof(uint64_t), reinterpret_cast<const char*>(&record) + sizeof(uint64_t), sizeof record - sizeof(uint64_t));
+  std::memcpy(place + sizeof(uint64_t), reinterpret_cast<const char*>(&record) + sizeof(uint64_t),
+              sizeof record - sizeof(uint64_t));
   // Release: pairs with the acquire load in FaultLog.
   __atomic_store_n(reinterpret_cast<uint64_t*>(place), ++fault_records_, __ATOMIC_RELEASE);
   return true;
 }
 
 void MockTransport::log(weft_log_event event, uint64_t arg0, uint64_t arg1) {
-  std::byte* place = host(log_iova_ + log_records_ % WEFT_LIMIT_LOG_ENTRIES * sizeof(weft_log_record), sizeof(weft_log_record));
+  std::byte* place =
+      host(log_iova_ + log_records_ % WEFT_LIMIT_LOG_ENTRIES * sizeof(weft_log_record), sizeof(weft_log_record));
   if (place == nullptr) return;
   const weft_log_record record{cycle_, static_cast<uint16_t>(event), 2, ++log_records_, arg0, arg1};
   std::memcpy(place, &record, sizeof record);

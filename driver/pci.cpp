@@ -46,7 +46,8 @@ Status prepare_pci(Transport& transport) {
   const uint32_t vendor = identity.value() & 0xffff;
   const uint32_t device = identity.value() >> 16;
   if (vendor != WEFT_PCI_VENDOR_ID || device != WEFT_PCI_DEVICE_ID) {
-    return failure(WEFT_ERROR_UNSUPPORTED, "PCI device {:04x}:{:04x} is not a Weft chip ({:04x}:{:04x})", vendor, device, WEFT_PCI_VENDOR_ID, WEFT_PCI_DEVICE_ID);
+    return failure(WEFT_ERROR_UNSUPPORTED, "PCI device {:04x}:{:04x} is not a Weft chip ({:04x}:{:04x})", vendor,
+                   device, WEFT_PCI_VENDOR_ID, WEFT_PCI_DEVICE_ID);
   }
   const auto command = read_config<uint16_t>(transport, kCommand);
   if (!command.ok()) return command.status();
@@ -57,7 +58,10 @@ Status prepare_pci(Transport& transport) {
   if (msix.value() == 0) return failure(WEFT_ERROR_UNSUPPORTED, "the device has no MSI-X capability");
   constexpr uint32_t kUnmasked = 0;
   for (uint32_t vector = 0; vector < WEFT_PCI_MSIX_VECTORS; vector++) {
-    if (Status s = transport.write(Region::kMsix, kMsixEntryBytes * vector + kMsixVectorControl, &kUnmasked, sizeof kUnmasked); !s.ok()) return s;
+    if (Status s =
+            transport.write(Region::kMsix, kMsixEntryBytes * vector + kMsixVectorControl, &kUnmasked, sizeof kUnmasked);
+        !s.ok())
+      return s;
   }
   const auto control = read_config<uint16_t>(transport, msix.value() + 2u);
   if (!control.ok()) return control.status();

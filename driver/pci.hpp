@@ -4,7 +4,8 @@
 
 namespace weft::driver {
 
-/// Checks that it is a Weft device, lets it access memory, enables MSI-X and unmasks its vectors. After open and after reset.
+/// Checks that it is a Weft device, lets it access memory, enables MSI-X and unmasks its vectors. After open and after
+/// reset.
 Status prepare_pci(Transport& transport);
 
 }  // namespace weft::driver

@@ -61,7 +61,8 @@ Status upload(Device& device, const ProgramImage& image, uint64_t address) {
 
 }  // namespace
 
-Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& device, std::span<const std::byte> bytes) {
+Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& device,
+                                               std::span<const std::byte> bytes) {
   if (Status s = device->check(); !s.ok()) return s;
   device->collect();
   auto executable = load_executable(bytes, device->chip());
@@ -74,7 +75,8 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
   if (!image_range.ok()) return image_range.status();
   program->image_ = std::move(image_range.value());
   uint64_t scratch_bytes = 0;
-  for (const ExecutableKernel& kernel : executable.value().kernels) scratch_bytes = std::max(scratch_bytes, kernel.scratch_bytes);
+  for (const ExecutableKernel& kernel : executable.value().kernels)
+    scratch_bytes = std::max(scratch_bytes, kernel.scratch_bytes);
   if (scratch_bytes != 0) {
     auto scratch = HbmRange::allocate(device->hbm(), scratch_bytes);
     if (!scratch.ok()) return scratch.status();

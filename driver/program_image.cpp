@@ -7,7 +7,9 @@
 namespace weft::driver {
 namespace {
 
-constexpr uint64_t align(uint64_t value) { return (value + WEFT_COMMAND_BYTES - 1) / WEFT_COMMAND_BYTES * WEFT_COMMAND_BYTES; }
+constexpr uint64_t align(uint64_t value) {
+  return (value + WEFT_COMMAND_BYTES - 1) / WEFT_COMMAND_BYTES * WEFT_COMMAND_BYTES;
+}
 
 weft_program_kernel kernel_entry(const ExecutableKernel& kernel) {
   weft_program_kernel entry{};
@@ -43,7 +45,8 @@ ProgramImage::ProgramImage(const Executable& executable, const spec::Chip& chip)
     const weft_program_kernel entry = kernel_entry(executable.kernels[i]);
     std::memcpy(head_.data() + sizeof header + i * sizeof entry, &entry, sizeof entry);
   }
-  pieces_ = {{{0, head_}, {header.commands_offset, executable.commands}, {header.constants_offset, executable.constants}}};
+  pieces_ = {
+      {{0, head_}, {header.commands_offset, executable.commands}, {header.constants_offset, executable.constants}}};
 }
 
 void ProgramImage::read(uint64_t offset, std::byte* out, uint64_t count) const {

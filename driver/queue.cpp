@@ -11,9 +11,13 @@ namespace {
 
 /// Header, every argument and the scratch, profile; a slot's list is as large as the largest.
 constexpr uint64_t kListBytes = 1024;
-static_assert(sizeof(weft_launch_list) + (WEFT_LIMIT_ARGUMENTS + 1) * sizeof(weft_launch_argument) + sizeof(weft_launch_profile) <= kListBytes);
+static_assert(sizeof(weft_launch_list) + (WEFT_LIMIT_ARGUMENTS + 1) * sizeof(weft_launch_argument) +
+                  sizeof(weft_launch_profile) <=
+              kListBytes);
 
-constexpr uint64_t list_bytes(size_t arguments) { return sizeof(weft_launch_list) + arguments * sizeof(weft_launch_argument); }
+constexpr uint64_t list_bytes(size_t arguments) {
+  return sizeof(weft_launch_list) + arguments * sizeof(weft_launch_argument);
+}
 
 }  // namespace
 
@@ -27,22 +31,25 @@ CompletionCounts& CompletionCounts::operator+=(const CompletionCounts& other) {
   return *this;
 }
 
-Result<std::shared_ptr<Queue>> Queue::create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space, std::shared_ptr<const FaultLog> faults,
-                                             uint32_t id, uint32_t entries, uint32_t completion_entries, bool with_lists) {
+Result<std::shared_ptr<Queue>> Queue::create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space,
+                                             std::shared_ptr<const FaultLog> faults, uint32_t id, uint32_t entries,
+                                             uint32_t completion_entries, bool with_lists) {
   if (!ring_size_valid(entries) || !ring_size_valid(completion_entries) || completion_entries < entries) {
-    return failure(WEFT_ERROR_INVALID_ARGUMENT, "rings of {} and {} entries: powers of two from {} to {}, the second at least the first", entries,
+    return failure(WEFT_ERROR_INVALID_ARGUMENT,
+                   "rings of {} and {} entries: powers of two from {} to {}, the second at least the first", entries,
                    completion_entries, WEFT_LIMIT_RING_ENTRIES_MIN, WEFT_LIMIT_RING_ENTRIES_MAX);
   }
   const uint64_t completion_offset = uint64_t{entries} * sizeof(weft_submission_entry);
   const uint64_t lists_offset = completion_offset + uint64_t{completion_entries} * sizeof(weft_completion_entry);
   auto memory = HostMemory::create(transport, std::move(space), lists_offset + (with_lists ? entries * kListBytes : 0));
   if (!memory.ok()) return memory.status();
-  return std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id, entries, completion_entries,
-                                          completion_offset, lists_offset));
+  return std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
+                                          entries, completion_entries, completion_offset, lists_offset));
 }
 
-Queue::Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults, std::unique_ptr<HostMemory> memory, uint32_t id,
-             uint32_t entries, uint32_t completion_entries, uint64_t completion_offset, uint64_t lists_offset)
+Queue::Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
+             std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
+             uint64_t completion_offset, uint64_t lists_offset)
     : transport_(std::move(transport)),
       faults_(std::move(faults)),
       memory_(std::move(memory)),
@@ -60,7 +67,8 @@ uint64_t Queue::write_list(uint32_t slot, const Command& command) {
   std::byte* list = memory_->data() + lists_offset_ + slot * kListBytes;
   const weft_launch_list header{static_cast<uint32_t>(command.arguments.size()), 0, 0};
   std::memcpy(list, &header, sizeof header);
-  if (!command.arguments.empty()) std::memcpy(list + sizeof header, command.arguments.data(), command.arguments.size_bytes());
+  if (!command.arguments.empty())
+    std::memcpy(list + sizeof header, command.arguments.data(), command.arguments.size_bytes());
   profile_offset_[slot] = 0;
   if ((command.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0) {
     profile_offset_[slot] = lists_offset_ + slot * kListBytes + list_bytes(command.arguments.size());
@@ -90,8 +98,8 @@ Status Queue::submit(const std::shared_ptr<Event>& event, const Command& command
   if (!stopped_.ok()) return stopped_;
   const auto id = submission_.full() ? std::nullopt : ids_.acquire(event);
   if (!id) {
-    return failure(WEFT_ERROR_QUEUE_FULL, "queue {} is full: head {}, tail {}, size {}, {} commands in flight", id_, submission_.head(), submission_.tail(),
-                   submission_.entries(), ids_.in_use());
+    return failure(WEFT_ERROR_QUEUE_FULL, "queue {} is full: head {}, tail {}, size {}, {} commands in flight", id_,
+                   submission_.head(), submission_.tail(), submission_.entries(), ids_.in_use());
   }
   const uint32_t slot = ids_.slot_of(*id);
   profile_offset_[slot] = 0;
@@ -124,7 +132,9 @@ void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& fini
   counts_.completed++;
   Ending ending{{}, entry.start_cycle, entry.end_cycle};
   if (WEFT_STATUS_CODE(entry.status) != WEFT_ERROR_OK || WEFT_STATUS_CLASS(entry.status) != WEFT_ERROR_CLASS_OK) {
-    const auto record = WEFT_STATUS_MORE(entry.status) != 0 ? faults_->find(static_cast<uint16_t>(id_), entry.command_id) : std::nullopt;
+    const auto record = WEFT_STATUS_MORE(entry.status) != 0
+                            ? faults_->find(static_cast<uint16_t>(id_), entry.command_id)
+                            : std::nullopt;
     ending.status = describe_failure(entry, event->opcode(), record);
   }
   finished.push_back({std::move(event), std::move(ending)});
@@ -141,7 +151,8 @@ size_t Queue::drain(std::vector<Finished>& finished) {
   }
   if (completion_.unacknowledged() >= acknowledge_limit_) {
     completion_.acknowledge();
-    (void)ring_completion_doorbell(*transport_, id_, completion_.head()).ok();  // a lost device is noticed by its hang-up
+    (void)ring_completion_doorbell(*transport_, id_, completion_.head())
+        .ok();  // a lost device is noticed by its hang-up
   }
   return finished.size() - before;
 }

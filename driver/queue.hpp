@@ -37,8 +37,9 @@ struct CompletionCounts {
   CompletionCounts& operator+=(const CompletionCounts& other);
 };
 
-/// Thread-safe; every call takes the queue's mutex for a short time and calls nobody back. In flight are at most `entries`
-/// commands, so neither ring can ever overflow: the head of the completion ring is written back before it matters.
+/// Thread-safe; every call takes the queue's mutex for a short time and calls nobody back. In flight are at most
+/// `entries` commands, so neither ring can ever overflow: the head of the completion ring is written back before it
+/// matters.
 class Queue {
  public:
   /// Rings in fresh, zeroed memory. `with_lists`: room for the argument list of a launch in each slot.
@@ -77,8 +78,9 @@ class Queue {
   Snapshot snapshot() const;
 
  private:
-  Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults, std::unique_ptr<HostMemory> memory, uint32_t id,
-        uint32_t entries, uint32_t completion_entries, uint64_t completion_offset, uint64_t lists_offset);
+  Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
+        std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
+        uint64_t completion_offset, uint64_t lists_offset);
   void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
   uint64_t write_list(uint32_t slot, const Command& command);
   std::optional<weft_launch_profile> read_profile(uint32_t slot) const;

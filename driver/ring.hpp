@@ -1,9 +1,11 @@
-// The two rings of a queue in host memory. Indices run freely through 2^32; sizes are powers of two; full capacity is usable.
+// The two rings of a queue in host memory. Indices run freely through 2^32; sizes are powers of two; full capacity is
+// usable.
 //
 // Orderings, each with its pair:
-//   submission: entry (plain stores) -> release fence -> doorbell          pairs with the device's read of the doorbell, then entry
-//   completion: device stores bytes 0 to 23, then one release store of the last 8 (with the phase)
-//                                                                          pairs with the acquire load in CompletionRing::peek
+//   submission: entry (plain stores) -> release fence -> doorbell          pairs with the device's read of the
+//   doorbell, then entry completion: device stores bytes 0 to 23, then one release store of the last 8 (with the phase)
+//                                                                          pairs with the acquire load in
+//                                                                          CompletionRing::peek
 #pragma once
 #include <atomic>
 #include <cstring>
@@ -14,7 +16,8 @@
 namespace weft::driver {
 
 constexpr bool ring_size_valid(uint32_t entries) {
-  return entries >= WEFT_LIMIT_RING_ENTRIES_MIN && entries <= WEFT_LIMIT_RING_ENTRIES_MAX && (entries & (entries - 1)) == 0;
+  return entries >= WEFT_LIMIT_RING_ENTRIES_MIN && entries <= WEFT_LIMIT_RING_ENTRIES_MAX &&
+         (entries & (entries - 1)) == 0;
 }
 
 /// Phase bit of the completion with this free-running index: 1 in the first lap, then alternating.
@@ -25,7 +28,10 @@ class SubmissionRing {
  public:
   /// `memory`: `entries` entries, device-visible, outlives the ring. `first_index` is 0 except in tests of the wrap.
   SubmissionRing(void* memory, uint32_t entries, uint32_t first_index = 0)
-      : memory_(static_cast<weft_submission_entry*>(memory)), entries_(entries), head_(first_index), tail_(first_index) {}
+      : memory_(static_cast<weft_submission_entry*>(memory)),
+        entries_(entries),
+        head_(first_index),
+        tail_(first_index) {}
 
   uint32_t head() const { return head_; }
   uint32_t tail() const { return tail_; }
@@ -60,7 +66,10 @@ class CompletionRing {
  public:
   /// `memory`: `entries` zeroed entries, device-visible, outlives the ring.
   CompletionRing(const void* memory, uint32_t entries, uint32_t first_index = 0)
-      : memory_(static_cast<const unsigned char*>(memory)), entries_(entries), head_(first_index), acknowledged_(first_index) {}
+      : memory_(static_cast<const unsigned char*>(memory)),
+        entries_(entries),
+        head_(first_index),
+        acknowledged_(first_index) {}
 
   uint32_t head() const { return head_; }
   uint32_t entries() const { return entries_; }

@@ -52,7 +52,8 @@ bool is_program(const std::string& path) {
 }
 
 std::vector<std::string> arguments_of(const DeviceName& name, const std::string& program) {
-  std::vector<std::string> arguments{program, "--chip", name.target, "--core", name.core, "--fd", std::to_string(kChildSocket)};
+  std::vector<std::string> arguments{
+      program, "--chip", name.target, "--core", name.core, "--fd", std::to_string(kChildSocket)};
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;
     arguments.emplace_back(option);
@@ -67,7 +68,9 @@ std::vector<std::string> arguments_of(const DeviceName& name, const std::string&
 }
 
 /// The same file under a number that the child's own descriptors do not use (an application may have closed 0 to 2).
-FileDescriptor above_standard(FileDescriptor fd) { return FileDescriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kChildSocket + 1)); }
+FileDescriptor above_standard(FileDescriptor fd) {
+  return FileDescriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kChildSocket + 1));
+}
 
 /// spawn() with the socket at kChildSocket, the output in `errors`, and every other descriptor closed.
 int spawn(pid_t* pid, std::vector<std::string>& arguments, int socket, int errors) {
@@ -129,7 +132,8 @@ Result<SimProcess::Started> SimProcess::start(const DeviceName& name) {
   auto program = find_simulator();
   if (!program.ok()) return program.status();
   std::array<int, 2> pair{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+    return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
   FileDescriptor ours(pair[0]);
   FileDescriptor theirs = above_standard(FileDescriptor(pair[1]));
   if (!theirs.valid()) return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
@@ -141,7 +145,8 @@ Result<SimProcess::Started> SimProcess::start(const DeviceName& name) {
   }
   std::vector<std::string> arguments = arguments_of(name, program.value());
   const int error = spawn(&process->pid_, arguments, theirs.get(), process->errors_.get());
-  if (error != 0) return failure(WEFT_ERROR_INVALID_STATE, "{} does not start: {}", program.value(), std::strerror(error));
+  if (error != 0)
+    return failure(WEFT_ERROR_INVALID_STATE, "{} does not start: {}", program.value(), std::strerror(error));
   process->reaped_ = false;
   process->process_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process->pid_, 0)));
   return Started{std::move(process), std::move(ours)};
@@ -164,7 +169,8 @@ bool SimProcess::reap(int wait_ms) {
   if (got < 0) {
     ending_ = "the simulator ended";  // the application has reaped it or ignores SIGCHLD
   } else if (WIFSIGNALED(status)) {
-    ending_ = fmt::format("the simulator (process {}) was ended by signal {} ({})", pid_, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    ending_ = fmt::format("the simulator (process {}) was ended by signal {} ({})", pid_, WTERMSIG(status),
+                          strsignal(WTERMSIG(status)));
   } else {
     ending_ = fmt::format("the simulator (process {}) ended with exit code {}", pid_, WEXITSTATUS(status));
   }
@@ -195,7 +201,8 @@ std::string SimProcess::last_words() {
   while (!tail.empty() && tail.back() == '\n') tail.pop_back();
   constexpr size_t kLines = 4;
   size_t first = tail.size();
-  for (size_t line = 0; line < kLines && first != std::string::npos && first != 0; line++) first = tail.rfind('\n', first - 1);
+  for (size_t line = 0; line < kLines && first != std::string::npos && first != 0; line++)
+    first = tail.rfind('\n', first - 1);
   if (first != std::string::npos && first != 0 && first < tail.size()) tail = tail.substr(first + 1);
   return tail.empty() ? words : words + "; its last output: " + tail;
 }

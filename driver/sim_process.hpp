@@ -12,8 +12,8 @@
 
 namespace weft::driver {
 
-/// One weft-sim. It is only ever signalled and reaped by its own process descriptor, so neither the application's SIGCHLD
-/// handling nor a reused process id matters. Thread-safe.
+/// One weft-sim. It is only ever signalled and reaped by its own process descriptor, so neither the application's
+/// SIGCHLD handling nor a reused process id matters. Thread-safe.
 class SimProcess {
  public:
   static constexpr int kExitWaitMs = 30000;  ///< after its socket closed: it may still write waves
@@ -23,7 +23,8 @@ class SimProcess {
     FileDescriptor socket;
   };
 
-  /// Finds weft-sim and starts it with one end of a socket pair. INVALID_STATE if it is not found: says where it looked.
+  /// Finds weft-sim and starts it with one end of a socket pair. INVALID_STATE if it is not found: says where it
+  /// looked.
   static Result<Started> start(const DeviceName& name);
 
   ~SimProcess() { stop(); }
@@ -50,7 +51,8 @@ class SimProcess {
   std::string ending_;
 };
 
-/// Where weft-sim is: $WEFT_SIM, beside the running program, beside this library, in PATH. INVALID_STATE names all places.
+/// Where weft-sim is: $WEFT_SIM, beside the running program, beside this library, in PATH. INVALID_STATE names all
+/// places.
 Result<std::string> find_simulator();
 
 }  // namespace weft::driver

@@ -24,7 +24,8 @@ MockTransport::MockTransport(const spec::Chip& chip, MockFaults faults) : chip_(
     alive_read_ = FileDescriptor(pipe[0]);
     alive_write_ = FileDescriptor(pipe[1]);
   }
-  void* memory = ::mmap(nullptr, chip.hbm_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      ::mmap(nullptr, chip.hbm_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory != MAP_FAILED) hbm_ = static_cast<std::byte*>(memory);
   const auto put16 = [this](size_t at, uint16_t value) { std::memcpy(&config_[at], &value, sizeof value); };
   put16(0x00, WEFT_PCI_VENDOR_ID);
@@ -90,12 +91,15 @@ Status MockTransport::write(Region region, uint64_t offset, const void* data, ui
   return {};
 }
 
-Status MockTransport::post(Region region, uint64_t offset, const void* data, uint32_t bytes) { return write(region, offset, data, bytes); }
+Status MockTransport::post(Region region, uint64_t offset, const void* data, uint32_t bytes) {
+  return write(region, offset, data, bytes);
+}
 
 Status MockTransport::dma_map(int fd, uint64_t fd_offset, uint64_t iova, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (Status s = check(); !s.ok()) return s;
-  if ((::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) return Status(WEFT_ERROR_INVALID_ARGUMENT, "the memory is not sealed against shrinking");
+  if ((::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+    return Status(WEFT_ERROR_INVALID_ARGUMENT, "the memory is not sealed against shrinking");
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(fd_offset));
   if (data == MAP_FAILED) return Status(WEFT_ERROR_NO_HOST_MEMORY, "mmap failed");
   mappings_[iova] = {bytes, static_cast<std::byte*>(data)};
@@ -105,7 +109,8 @@ Status MockTransport::dma_map(int fd, uint64_t fd_offset, uint64_t iova, uint64_
 Status MockTransport::dma_unmap(uint64_t iova, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto mapping = mappings_.find(iova);
-  if (mapping == mappings_.end() || mapping->second.bytes != bytes) return Status(WEFT_ERROR_INVALID_ARGUMENT, "not mapped");
+  if (mapping == mappings_.end() || mapping->second.bytes != bytes)
+    return Status(WEFT_ERROR_INVALID_ARGUMENT, "not mapped");
   ::munmap(mapping->second.data, bytes);
   mappings_.erase(mapping);
   return check();
@@ -147,7 +152,8 @@ std::byte* MockTransport::host(uint64_t iova, uint64_t bytes) {
 }
 
 std::byte* MockTransport::hbm(uint64_t address, uint64_t bytes) {
-  if (address < WEFT_MANAGER_HBM_RESERVED_BYTES || address > chip_.hbm_bytes || bytes > chip_.hbm_bytes - address) return nullptr;
+  if (address < WEFT_MANAGER_HBM_RESERVED_BYTES || address > chip_.hbm_bytes || bytes > chip_.hbm_bytes - address)
+    return nullptr;
   return hbm_ + address;
 }
 
@@ -226,7 +232,8 @@ void MockTransport::write_register(uint64_t offset, uint64_t value) {
 void MockTransport::raise(uint32_t vector) {
   constexpr uint32_t kControl = kMsixAt + 2;
   const bool enabled = (config_[kControl + 1] & (kMsixEnable >> 8)) != 0;
-  if (faults_.lose_interrupts || !enabled || vector >= eventfds_.size() || (vector_control_[vector] & kMasked) != 0) return;
+  if (faults_.lose_interrupts || !enabled || vector >= eventfds_.size() || (vector_control_[vector] & kMasked) != 0)
+    return;
   const uint64_t one = 1;
   (void)!::write(eventfds_[vector].get(), &one, sizeof one);
 }
@@ -263,7 +270,15 @@ void MockTransport::boot() {
   fault_iova_ = page.fault_iova;
   log_iova_ = page.log_iova;
   if (!reach(WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED)) return;
-  queues_[0] = {true, page.admin_submission_iova, page.admin_completion_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES, WEFT_LIMIT_ADMIN_RING_ENTRIES, 0, 0, 0, {}};
+  queues_[0] = {true,
+                page.admin_submission_iova,
+                page.admin_completion_iova,
+                WEFT_LIMIT_ADMIN_RING_ENTRIES,
+                WEFT_LIMIT_ADMIN_RING_ENTRIES,
+                0,
+                0,
+                0,
+                {}};
   if (!reach(WEFT_BOOT_STAGE_RINGS_UP)) return;
   nonce_ = faults_.stale_ready ? page.nonce + 1 : page.nonce;
   if (!reach(WEFT_BOOT_STAGE_READY)) return;

@@ -18,18 +18,18 @@ namespace weft::driver {
 /// What the mock does wrong. Set through MockTransport::configure.
 struct MockFaults {
   bool lose_interrupts = false;
-  bool paused = false;                ///< takes entries and leaves them in flight
-  bool complete_on_alarm = false;     ///< although paused, runs what is in flight when a wait arms the alarm
-  bool wrong_phase = false;           ///< writes completions that are not visible
-  bool duplicate_completions = false; ///< each twice
-  bool all_ones = false;              ///< registers and configuration space read as all ones
-  bool stale_ready = false;           ///< READY of another boot
+  bool paused = false;                 ///< takes entries and leaves them in flight
+  bool complete_on_alarm = false;      ///< although paused, runs what is in flight when a wait arms the alarm
+  bool wrong_phase = false;            ///< writes completions that are not visible
+  bool duplicate_completions = false;  ///< each twice
+  bool all_ones = false;               ///< registers and configuration space read as all ones
+  bool stale_ready = false;            ///< READY of another boot
   bool ignore_reset = false;
-  uint32_t stuck_after_stage = ~0u;   ///< boot goes no further
-  uint32_t boot_error = 0;            ///< boot fails after stage 2
+  uint32_t stuck_after_stage = ~0u;  ///< boot goes no further
+  uint32_t boot_error = 0;           ///< boot fails after stage 2
   uint32_t abi_version = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR;
   uint32_t magic = WEFT_MAGIC;
-  uint32_t fail_next = 0;             ///< error of the next command, once
+  uint32_t fail_next = 0;  ///< error of the next command, once
 };
 
 /// Does its work inside the doorbell write, so tests are deterministic. Thread-safe.

@@ -21,8 +21,8 @@ Result<T> exchange(VfioUserSocket& socket, Command command, const T& message) {
   auto reply = socket.request(command, {&payload, 1});
   if (!reply.ok()) return reply.status();
   if (reply.value().size() < sizeof(T)) {
-    const std::string why = fmt::format("the reply to vfio-user command {} has {} bytes, at least {} are due", static_cast<int>(command),
-                                        reply.value().size(), sizeof(T));
+    const std::string why = fmt::format("the reply to vfio-user command {} has {} bytes, at least {} are due",
+                                        static_cast<int>(command), reply.value().size(), sizeof(T));
     socket.shutdown(why);
     return failure(WEFT_ERROR_DEVICE_LOST, "{}", why);
   }
@@ -33,9 +33,11 @@ Result<T> exchange(VfioUserSocket& socket, Command command, const T& message) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> VfioUserTransport::connect(FileDescriptor socket, std::unique_ptr<SimProcess> simulator,
+Result<std::unique_ptr<Transport>> VfioUserTransport::connect(FileDescriptor socket,
+                                                              std::unique_ptr<SimProcess> simulator,
                                                               int reply_timeout_ms) {
-  std::unique_ptr<VfioUserTransport> transport(new VfioUserTransport(std::move(socket), std::move(simulator), reply_timeout_ms));
+  std::unique_ptr<VfioUserTransport> transport(
+      new VfioUserTransport(std::move(socket), std::move(simulator), reply_timeout_ms));
   if (Status s = transport->negotiate(); !s.ok()) return transport->with_last_words(std::move(s));
   if (Status s = transport->check_device(); !s.ok()) return transport->with_last_words(std::move(s));
   return std::unique_ptr<Transport>(std::move(transport));
@@ -45,7 +47,8 @@ Result<std::unique_ptr<Transport>> VfioUserTransport::connect_path(const std::st
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a socket path of {} characters: 1 to {} are possible", path.size(), sizeof address.sun_path - 1);
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a socket path of {} characters: 1 to {} are possible", path.size(),
+                   sizeof address.sun_path - 1);
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   FileDescriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -58,7 +61,9 @@ Result<std::unique_ptr<Transport>> VfioUserTransport::connect_path(const std::st
 VfioUserTransport::~VfioUserTransport() { shutdown(); }
 
 Status VfioUserTransport::negotiate() {
-  const nlohmann::json ours = {{"capabilities", {{"max_msg_fds", VfioUserSocket::kMaxDescriptors}, {"max_data_xfer_size", VfioUserSocket::kMaxDataBytes}}}};
+  const nlohmann::json ours = {
+      {"capabilities",
+       {{"max_msg_fds", VfioUserSocket::kMaxDescriptors}, {"max_data_xfer_size", VfioUserSocket::kMaxDataBytes}}}};
   const std::string text = ours.dump();
   const Version version{kMajor, kMinor};
   const std::array<VfioUserSocket::Bytes, 2> payload{{{&version, sizeof version}, {text.c_str(), text.size() + 1}}};
@@ -69,19 +74,23 @@ Status VfioUserTransport::negotiate() {
   if (bytes.size() < sizeof theirs) return failure(WEFT_ERROR_DEVICE_LOST, "a VERSION reply of {} bytes", bytes.size());
   std::memcpy(&theirs, bytes.data(), sizeof theirs);
   if (theirs.major != kMajor || theirs.minor > kMinor) {
-    return failure(WEFT_ERROR_ABI_MISMATCH, "the server speaks vfio-user {}.{}, this driver {}.{}", theirs.major, theirs.minor, kMajor, kMinor);
+    return failure(WEFT_ERROR_ABI_MISMATCH, "the server speaks vfio-user {}.{}, this driver {}.{}", theirs.major,
+                   theirs.minor, kMajor, kMinor);
   }
   if (bytes.size() == sizeof theirs) return {};  // no JSON: the protocol's defaults
   const auto* first = reinterpret_cast<const char*>(bytes.data()) + sizeof theirs;
   const std::string_view json(first, strnlen(first, bytes.size() - sizeof theirs));
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
-  if (!parsed.is_object()) return failure(WEFT_ERROR_DEVICE_LOST, "the VERSION reply carries no JSON object: '{}'", json);
+  if (!parsed.is_object())
+    return failure(WEFT_ERROR_DEVICE_LOST, "the VERSION reply carries no JSON object: '{}'", json);
   constexpr uint64_t kNeeded = WEFT_PCI_MSIX_VECTORS;
   const auto capabilities = parsed.find("capabilities");
   if (capabilities != parsed.end() && capabilities->is_object()) {
     const auto fds = capabilities->find("max_msg_fds");
-    if (fds != capabilities->end() && (!fds->is_number_integer() || fds->get<int64_t>() < static_cast<int64_t>(kNeeded))) {
-      return failure(WEFT_ERROR_UNSUPPORTED, "the server takes {} descriptors a message, {} are needed", fds->dump(), kNeeded);
+    if (fds != capabilities->end() &&
+        (!fds->is_number_integer() || fds->get<int64_t>() < static_cast<int64_t>(kNeeded))) {
+      return failure(WEFT_ERROR_UNSUPPORTED, "the server takes {} descriptors a message, {} are needed", fds->dump(),
+                     kNeeded);
     }
   }
   return {};
@@ -91,17 +100,20 @@ Status VfioUserTransport::check_device() {
   const auto info = exchange(socket_, Command::kDeviceGetInfo, DeviceInfo{sizeof(DeviceInfo), 0, 0, 0});
   if (!info.ok()) return info.status();
   if (info.value().regions <= static_cast<uint32_t>(Region::kConfig) || info.value().irqs <= kIrqMsix) {
-    return failure(WEFT_ERROR_UNSUPPORTED, "not a PCI device: {} regions, {} interrupt kinds", info.value().regions, info.value().irqs);
+    return failure(WEFT_ERROR_UNSUPPORTED, "not a PCI device: {} regions, {} interrupt kinds", info.value().regions,
+                   info.value().irqs);
   }
   constexpr std::array<std::pair<Region, uint64_t>, 4> kRegions{{{Region::kRegisters, WEFT_PCI_BAR0_BYTES},
                                                                  {Region::kDoorbells, WEFT_PCI_BAR2_BYTES},
                                                                  {Region::kMsix, WEFT_PCI_BAR4_BYTES},
                                                                  {Region::kConfig, 256}}};
   for (const auto& [region, bytes] : kRegions) {
-    const auto reply = exchange(socket_, Command::kDeviceGetRegionInfo, RegionInfo{sizeof(RegionInfo), 0, static_cast<uint32_t>(region), 0, 0, 0});
+    const auto reply = exchange(socket_, Command::kDeviceGetRegionInfo,
+                                RegionInfo{sizeof(RegionInfo), 0, static_cast<uint32_t>(region), 0, 0, 0});
     if (!reply.ok()) return reply.status();
     if (reply.value().bytes < bytes) {
-      return failure(WEFT_ERROR_UNSUPPORTED, "region {} has {} bytes, {} are needed", static_cast<uint32_t>(region), reply.value().bytes, bytes);
+      return failure(WEFT_ERROR_UNSUPPORTED, "region {} has {} bytes, {} are needed", static_cast<uint32_t>(region),
+                     reply.value().bytes, bytes);
     }
   }
   const auto irq = exchange(socket_, Command::kDeviceGetIrqInfo, IrqInfo{sizeof(IrqInfo), 0, kIrqMsix, 0});
@@ -128,8 +140,10 @@ Status VfioUserTransport::read(Region region, uint64_t offset, void* data, uint3
   if (whole) std::memcpy(&answer, reply.value().data(), sizeof answer);
   if (!whole || answer.offset != offset || answer.region != access.region || answer.bytes != bytes) {
     socket_.shutdown("a REGION_READ reply that does not fit its request");
-    return failure(WEFT_ERROR_DEVICE_LOST, "reading {} bytes at {:#x} of region {}: the reply has {} bytes and is for {} bytes at {:#x} of region {}",
-                   bytes, offset, access.region, reply.value().size(), answer.bytes, answer.offset, answer.region);
+    return failure(
+        WEFT_ERROR_DEVICE_LOST,
+        "reading {} bytes at {:#x} of region {}: the reply has {} bytes and is for {} bytes at {:#x} of region {}",
+        bytes, offset, access.region, reply.value().size(), answer.bytes, answer.offset, answer.region);
   }
   std::memcpy(data, reply.value().data() + sizeof answer, bytes);
   return {};
@@ -158,7 +172,8 @@ Status VfioUserTransport::dma_unmap(uint64_t iova, uint64_t bytes) {
 }
 
 Status VfioUserTransport::set_irqs(std::span<const int> eventfds) {
-  const IrqSet set{sizeof(IrqSet), kIrqDataEventfd | kIrqActionTrigger, kIrqMsix, 0, static_cast<uint32_t>(eventfds.size())};
+  const IrqSet set{sizeof(IrqSet), kIrqDataEventfd | kIrqActionTrigger, kIrqMsix, 0,
+                   static_cast<uint32_t>(eventfds.size())};
   const VfioUserSocket::Bytes payload{&set, sizeof set};
   return socket_.request(Command::kDeviceSetIrqs, {&payload, 1}, eventfds).status();
 }

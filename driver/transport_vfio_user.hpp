@@ -12,8 +12,8 @@ class VfioUserTransport : public Transport {
  public:
   static constexpr int kReplyTimeoutMs = 30000;
 
-  /// Negotiates the version and checks that the device has the regions and vectors of the specification. `simulator` (may
-  /// be null) is the process behind the socket: it ends with the transport.
+  /// Negotiates the version and checks that the device has the regions and vectors of the specification. `simulator`
+  /// (may be null) is the process behind the socket: it ends with the transport.
   static Result<std::unique_ptr<Transport>> connect(FileDescriptor socket, std::unique_ptr<SimProcess> simulator,
                                                     int reply_timeout_ms = kReplyTimeoutMs);
   /// Connects to the socket at `path`.

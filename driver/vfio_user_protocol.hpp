@@ -1,4 +1,5 @@
-// Messages of the vfio-user protocol (docs/interop/vfio-user.rst of QEMU), as far as this client speaks it. Little-endian.
+// Messages of the vfio-user protocol (docs/interop/vfio-user.rst of QEMU), as far as this client speaks it.
+// Little-endian.
 #pragma once
 #include <cstdint>
 

@@ -121,8 +121,10 @@ Status VfioUserSocket::post(Command command, std::span<const Bytes> payload) {
   return send(next_id_++, command, vfio_user::kFlagNoReply, payload, {});
 }
 
-Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std::span<const Bytes> payload, std::span<const int> descriptors) {
-  if (descriptors.size() > kMaxDescriptors) return failure(WEFT_ERROR_INTERNAL, "{} descriptors in one message", descriptors.size());
+Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std::span<const Bytes> payload,
+                                                           std::span<const int> descriptors) {
+  if (descriptors.size() > kMaxDescriptors)
+    return failure(WEFT_ERROR_INTERNAL, "{} descriptors in one message", descriptors.size());
   const std::lock_guard request_lock(request_mutex_);
   uint16_t id = 0;
   {
@@ -137,8 +139,8 @@ Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std:
     return broken(fmt::format("a message of type {} instead of a reply", header.flags & vfio_user::kTypeMask));
   }
   if (header.message_id != id || header.command != static_cast<uint16_t>(command)) {
-    return broken(fmt::format("reply to message {} command {}, expected message {} command {}", header.message_id, header.command, id,
-                              static_cast<uint16_t>(command)));
+    return broken(fmt::format("reply to message {} command {}, expected message {} command {}", header.message_id,
+                              header.command, id, static_cast<uint16_t>(command)));
   }
   constexpr uint32_t kMaxReplyBytes = kMaxDataBytes + 4096;
   if (header.message_bytes < sizeof header || header.message_bytes > kMaxReplyBytes) {

@@ -12,15 +12,17 @@
 
 namespace weft::driver {
 
-/// Thread-safe: one request at a time waits for its reply, posts go out between. Whatever breaks the protocol (wrong id,
-/// wrong size, a command from the server, half a message) ends the connection: after that the stream cannot be trusted.
+/// Thread-safe: one request at a time waits for its reply, posts go out between. Whatever breaks the protocol (wrong
+/// id, wrong size, a command from the server, half a message) ends the connection: after that the stream cannot be
+/// trusted.
 class VfioUserSocket {
  public:
   static constexpr uint32_t kMaxDataBytes = 1u << 20;
   static constexpr size_t kMaxDescriptors = 32;
 
   /// `reply_timeout_ms`: wall-clock bound of one reply.
-  VfioUserSocket(FileDescriptor socket, int reply_timeout_ms) : socket_(std::move(socket)), reply_timeout_ms_(reply_timeout_ms) {}
+  VfioUserSocket(FileDescriptor socket, int reply_timeout_ms)
+      : socket_(std::move(socket)), reply_timeout_ms_(reply_timeout_ms) {}
 
   /// A piece of a message.
   struct Bytes {
@@ -28,9 +30,10 @@ class VfioUserSocket {
     size_t bytes;
   };
 
-  /// Sends a command and waits for its reply, whose payload it returns. An error reply fails with the code for its errno
-  /// and leaves the connection up; anything else that fails is DEVICE_LOST and ends it.
-  Result<std::vector<unsigned char>> request(vfio_user::Command command, std::span<const Bytes> payload, std::span<const int> descriptors = {});
+  /// Sends a command and waits for its reply, whose payload it returns. An error reply fails with the code for its
+  /// errno and leaves the connection up; anything else that fails is DEVICE_LOST and ends it.
+  Result<std::vector<unsigned char>> request(vfio_user::Command command, std::span<const Bytes> payload,
+                                             std::span<const int> descriptors = {});
 
   /// Sends a command that asks for no reply.
   Status post(vfio_user::Command command, std::span<const Bytes> payload);
@@ -41,7 +44,8 @@ class VfioUserSocket {
   int fd() const { return socket_.get(); }
 
  private:
-  Status send(uint16_t id, vfio_user::Command command, uint32_t flags, std::span<const Bytes> payload, std::span<const int> descriptors);
+  Status send(uint16_t id, vfio_user::Command command, uint32_t flags, std::span<const Bytes> payload,
+              std::span<const int> descriptors);
   Status receive(void* data, size_t bytes, const char* what);
   Status broken(std::string why);
   Status closed();

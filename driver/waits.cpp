@@ -26,7 +26,8 @@ Status Waits::wait(const Event& event, const WaitLimits& limits) {
       source_.lost(now.status());
       return {};
     }
-    self.deadline_cycle = limits.deadline_cycles < kNoDeadline - 1 - now.value() ? now.value() + limits.deadline_cycles : kNoDeadline - 1;
+    self.deadline_cycle =
+        limits.deadline_cycles < kNoDeadline - 1 - now.value() ? now.value() + limits.deadline_cycles : kNoDeadline - 1;
   }
   std::unique_lock lock(mutex_);
   waits_.push_back(&self);
@@ -72,7 +73,8 @@ void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) {
   lock.unlock();
   const Wake wake = interrupts_.wait(timeout_ms, control_fd);
   const size_t ended = source_.drain();
-  if (wake.timed_out && ended != 0 && !interrupts_.pending()) lost_interrupts_.fetch_add(ended, std::memory_order_relaxed);
+  if (wake.timed_out && ended != 0 && !interrupts_.pending())
+    lost_interrupts_.fetch_add(ended, std::memory_order_relaxed);
   if (wake.hung_up) source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
   if (alarm_check_due(wake)) check_alarm();
   if (!wake.interrupt) check_progress();
@@ -92,7 +94,8 @@ int Waits::poll_timeout_ms() const {
   return timeout_ms;
 }
 
-/// Writes the earliest deadline of those who wait; no deadline if none has one; 0 if nobody needs the alarm. The lock is held.
+/// Writes the earliest deadline of those who wait; no deadline if none has one; 0 if nobody needs the alarm. The lock
+/// is held.
 void Waits::program_alarm() {
   const auto now = Clock::now();
   uint64_t alarm = 0;
@@ -109,7 +112,8 @@ void Waits::program_alarm() {
   if (alarm == 0) return;
   epoch_++;
   for (Wait* wait : waits_) {
-    if (wait->epoch == 0 && (wait->deadline_cycle != 0 || now >= wait->start + milliseconds(kGraceMs))) wait->epoch = epoch_;
+    if (wait->epoch == 0 && (wait->deadline_cycle != 0 || now >= wait->start + milliseconds(kGraceMs)))
+      wait->epoch = epoch_;
   }
 }
 
@@ -156,7 +160,8 @@ void Waits::check_progress() {
   int period_ms = kProgressCheckMs;
   {
     const std::lock_guard lock(mutex_);
-    for (const Wait* wait : waits_) period_ms = std::min(period_ms, std::max<int>(1, static_cast<int>(wait->limits.guard_ms / 4)));
+    for (const Wait* wait : waits_)
+      period_ms = std::min(period_ms, std::max<int>(1, static_cast<int>(wait->limits.guard_ms / 4)));
     if (waits_.empty() || now < progress_checked_ + milliseconds(period_ms)) return;
     progress_checked_ = now;
   }
@@ -175,21 +180,25 @@ void Waits::check_progress() {
     progress_time_ = now;
   }
   for (Wait* wait : waits_) {
-    if (now > std::max(wait->start, progress_time_) + milliseconds(wait->limits.guard_ms)) wait->verdict = Verdict::kGuard;
+    if (now > std::max(wait->start, progress_time_) + milliseconds(wait->limits.guard_ms))
+      wait->verdict = Verdict::kGuard;
   }
 }
 
 void Waits::check_wall() {
   const auto now = Clock::now();
   for (Wait* wait : waits_) {
-    if (wait->limits.wall_ms != 0 && now > wait->start + milliseconds(wait->limits.wall_ms)) wait->verdict = Verdict::kWall;
+    if (wait->limits.wall_ms != 0 && now > wait->start + milliseconds(wait->limits.wall_ms))
+      wait->verdict = Verdict::kWall;
   }
 }
 
 Status Waits::timed_out(const Wait& wait) {
   const auto cycle = read64(transport_, WEFT_REG_CYCLES);
   const auto progress = read64(transport_, WEFT_REG_PROGRESS);
-  const auto text = [](const Result<uint64_t>& value) { return value.ok() ? std::to_string(value.value()) : std::string("?"); };
+  const auto text = [](const Result<uint64_t>& value) {
+    return value.ok() ? std::to_string(value.value()) : std::string("?");
+  };
   std::string why;
   switch (wait.verdict) {
     case Verdict::kDeadline:
@@ -211,8 +220,9 @@ Status Waits::timed_out(const Wait& wait) {
   detail.command_id = wait.event->command_id();
   detail.tag = wait.event->tag();
   detail.cycle = cycle.ok() ? cycle.value() : 0;
-  detail.message = fmt::format("command {:#x} (tag {}) of queue {} has not ended: {}; device cycle {}, {} commands completed", detail.command_id,
-                               detail.tag, detail.queue, why, text(cycle), text(progress));
+  detail.message =
+      fmt::format("command {:#x} (tag {}) of queue {} has not ended: {}; device cycle {}, {} commands completed",
+                  detail.command_id, detail.tag, detail.queue, why, text(cycle), text(progress));
   return Status(WEFT_ERROR_TIMEOUT_WAIT, std::move(detail));
 }
 

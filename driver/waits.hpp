@@ -31,18 +31,19 @@ class CompletionSource {
   ~CompletionSource() = default;
 };
 
-/// One thread at a time leads: it sleeps on the interrupts, drains, and tells the others. So a lone waiter is woken by the
-/// device and by nobody else. Behind the interrupts runs a slow poll: a lost interrupt costs latency and a count.
+/// One thread at a time leads: it sleeps on the interrupts, drains, and tells the others. So a lone waiter is woken by
+/// the device and by nobody else. Behind the interrupts runs a slow poll: a lost interrupt costs latency and a count.
 ///
-/// The device's wait alarm: it is written when a wait has a deadline, or has lasted longer than a grace period, so that short
-/// waits cost no message. Written after the doorbells of its waiters, it makes the device say IDLE_WITH_OUTSTANDING once
-/// nothing is pending; an epoch tells which waits such a verdict covers.
+/// The device's wait alarm: it is written when a wait has a deadline, or has lasted longer than a grace period, so that
+/// short waits cost no message. Written after the doorbells of its waiters, it makes the device say
+/// IDLE_WITH_OUTSTANDING once nothing is pending; an epoch tells which waits such a verdict covers.
 class Waits {
  public:
   static constexpr int kSlowPollMs = 20;
   static constexpr int kGraceMs = 2;
 
-  Waits(Transport& transport, Interrupts& interrupts, CompletionSource& source) : transport_(transport), interrupts_(interrupts), source_(source) {}
+  Waits(Transport& transport, Interrupts& interrupts, CompletionSource& source)
+      : transport_(transport), interrupts_(interrupts), source_(source) {}
 
   /// OK: the event is done. TIMEOUT_WAIT: says why the wait ended without it. Any thread, under no lock.
   Status wait(const Event& event, const WaitLimits& limits);

@@ -14,7 +14,9 @@ using E = weft_submission_entry;
 
 constexpr uint64_t kRingAlignment = 64;
 
-constexpr Status invalid(uint64_t offset, uint64_t value) { return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value); }
+constexpr Status invalid(uint64_t offset, uint64_t value) {
+  return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value);
+}
 
 Status create_queue(State& state, const E& e) {
   const uint32_t entries = static_cast<uint32_t>(e.size) & 0xffff;
@@ -25,7 +27,8 @@ Status create_queue(State& state, const E& e) {
     return invalid(offsetof(E, size), e.size);
   }
   if (!ring_memory_valid(e.arg0, entries, sizeof(E))) return invalid(offsetof(E, arg0), e.arg0);
-  if (!ring_memory_valid(e.arg1, completion_entries, sizeof(weft_completion_entry))) return invalid(offsetof(E, arg1), e.arg1);
+  if (!ring_memory_valid(e.arg1, completion_entries, sizeof(weft_completion_entry)))
+    return invalid(offsetof(E, arg1), e.arg1);
   if (state.queues[id].state != QueueState::kFree) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
   open_queue(state, id, e.arg0, entries, e.arg1, completion_entries);
   log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_CREATED, id, entries);

@@ -12,7 +12,9 @@ using A = weft_launch_argument;
 
 constexpr uint64_t kGranuleMask = WEFT_CORE_DMA_GRANULE_BYTES - 1;
 
-constexpr Status invalid(uint64_t offset, uint64_t value) { return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value); }
+constexpr Status invalid(uint64_t offset, uint64_t value) {
+  return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value);
+}
 
 A argument(const uint8_t* list, uint32_t index) {
   A a;
@@ -34,7 +36,8 @@ Status check_header(const uint8_t* list, uint32_t entries) {
 Status check_argument(const A& a, uint32_t at) {
   if ((a.address & kGranuleMask) != 0) return invalid(at + offsetof(A, address), a.address);
   if ((a.size_bytes & kGranuleMask) != 0) return invalid(at + offsetof(A, size_bytes), a.size_bytes);
-  if (a.space != WEFT_ADDRESS_SPACE_HBM && a.space != WEFT_ADDRESS_SPACE_HOST) return invalid(at + offsetof(A, space), a.space);
+  if (a.space != WEFT_ADDRESS_SPACE_HBM && a.space != WEFT_ADDRESS_SPACE_HOST)
+    return invalid(at + offsetof(A, space), a.space);
   if (a.reserved != 0) return invalid(at + offsetof(A, reserved), a.reserved);
   const Location where{static_cast<weft_address_space>(a.space), a.address};
   if (!range_valid(where, 0)) return invalid(at + offsetof(A, address), a.address);
@@ -49,7 +52,8 @@ Status read_arguments(uint64_t iova, const weft_program_kernel& kernel, uint8_t*
   const uint32_t bytes = list_bytes(entries);
   if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, iova, list, bytes)) {
     // A list that is too short may end at the edge of a mapping: its header then says so better than a bus error does.
-    if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, iova, list, sizeof(weft_launch_list))) return Status{WEFT_ERROR_DMA_FAULT, iova, bytes};
+    if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, iova, list, sizeof(weft_launch_list)))
+      return Status{WEFT_ERROR_DMA_FAULT, iova, bytes};
     const Status header = check_header(list, entries);
     return header.ok() ? Status{WEFT_ERROR_DMA_FAULT, iova, bytes} : header;
   }
@@ -58,7 +62,8 @@ Status read_arguments(uint64_t iova, const weft_program_kernel& kernel, uint8_t*
     const A a = argument(list, i);
     status = check_argument(a, list_bytes(i));
     const bool scratch = i == kernel.argument_count;
-    if (status.ok() && scratch && a.space != WEFT_ADDRESS_SPACE_HBM) status = invalid(list_bytes(i) + offsetof(A, space), a.space);
+    if (status.ok() && scratch && a.space != WEFT_ADDRESS_SPACE_HBM)
+      status = invalid(list_bytes(i) + offsetof(A, space), a.space);
     if (status.ok() && scratch && a.size_bytes < kernel.scratch_bytes) {
       status = invalid(list_bytes(i) + offsetof(A, size_bytes), a.size_bytes);
     }

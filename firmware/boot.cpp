@@ -77,7 +77,8 @@ bool answer(uint64_t page, Parameters& p) {
   p.answer_features = 0;
   p.answer_nonce = p.nonce;
   constexpr uint32_t kAnswerBytes = kPageBytes - offsetof(Parameters, answer_version);
-  return hal::dma_write(WEFT_ADDRESS_SPACE_HOST, page + offsetof(Parameters, answer_version), &p.answer_version, kAnswerBytes);
+  return hal::dma_write(WEFT_ADDRESS_SPACE_HOST, page + offsetof(Parameters, answer_version), &p.answer_version,
+                        kAnswerBytes);
 }
 
 bool rings_valid(const Parameters& p) {

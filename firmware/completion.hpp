@@ -19,7 +19,8 @@ struct Completion {
 /// True if one more completion fits. Asks the doorbell only when the ring looks full, or at `refresh_completion_head`.
 bool completion_room(State& state, Queue& queue);
 
-/// Takes over the head that the host wrote. A head that went backwards or past the tail halts the queue with BAD_DOORBELL.
+/// Takes over the head that the host wrote. A head that went backwards or past the tail halts the queue with
+/// BAD_DOORBELL.
 void refresh_completion_head(State& state, Queue& queue);
 
 /// Writes the entry (last 8 bytes last, so the phase lands last), counts progress, raises the vector if the entry asks.

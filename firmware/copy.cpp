@@ -20,8 +20,8 @@ constexpr uint64_t kPatternBytes = 4;
 bool start_piece(CopyJob& job) {
   job.piece_bytes = job.remaining_bytes < kCopyPieceBytes ? job.remaining_bytes : kCopyPieceBytes;
   job.piece_cycle = hal::now() + kCopyPieceCycles;
-  return hal::copy_start(job.fill ? WEFT_ADDRESS_SPACE_NONE : job.source.space, job.source.address, job.destination.space,
-                         job.destination.address, job.piece_bytes);
+  return hal::copy_start(job.fill ? WEFT_ADDRESS_SPACE_NONE : job.source.space, job.source.address,
+                         job.destination.space, job.destination.address, job.piece_bytes);
 }
 
 void advance(CopyJob& job) {
@@ -61,7 +61,8 @@ Status check_ranges(const E& entry, const CopyJob& job) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
   }
   if (!range_valid(job.destination, 0)) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
-  if (entry.size == 0 || !range_valid(job.destination, entry.size) || (!job.fill && !range_valid(job.source, entry.size))) {
+  if (entry.size == 0 || !range_valid(job.destination, entry.size) ||
+      (!job.fill && !range_valid(job.source, entry.size))) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
   }
   if (!job.fill && job.source.space == WEFT_ADDRESS_SPACE_HOST && job.destination.space == WEFT_ADDRESS_SPACE_HOST) {

@@ -25,8 +25,10 @@ void describe(const Fault& fault, weft_fault_record& record) {
   record.fault_address = fault.address;
   record.fault_cycle = fault.cycle;
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
-    record.queue_level[i] = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + i * WEFT_CSR_QUEUE_LEVEL_STRIDE));
-    record.queue_tag[i] = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + i * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE)) & 0xffff;
+    record.queue_level[i] =
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + i * WEFT_CSR_QUEUE_LEVEL_STRIDE));
+    record.queue_tag[i] =
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + i * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE)) & 0xffff;
   }
   for (uint32_t i = 0; i < WEFT_SEMAPHORES; i++) {
     record.semaphore[i] = static_cast<uint8_t>(hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE));

@@ -1,4 +1,5 @@
-/// What spec/errors.toml and spec/faults.toml say of a code: who caused it, how far it reaches, whether a retry may help.
+/// What spec/errors.toml and spec/faults.toml say of a code: who caused it, how far it reaches, whether a retry may
+/// help.
 #pragma once
 #include <stdint.h>
 

@@ -45,7 +45,8 @@ void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry
   record.detail0 = status.detail0;
   record.detail1 = status.detail1;
   const bool more = write_fault_record(state, record);
-  if (error_beyond_command(status.error) || error_class(status.error) == WEFT_ERROR_CLASS_UNIT) note_error(status.error);
+  if (error_beyond_command(status.error) || error_class(status.error) == WEFT_ERROR_CLASS_UNIT)
+    note_error(status.error);
   log_event(state, LogLevel::kWarning, WEFT_LOG_EVENT_ENTRY_REFUSED, queue.id, status.error);
   complete(state, queue, entry, Completion{status.error, more, record.fault_cycle, record.fault_cycle});
 }

@@ -11,8 +11,8 @@ struct State;
 
 /// The ring of fault records in host memory. All zero: none.
 struct FaultLog {
-  uint64_t iova;    ///< 0: none
-  uint64_t written; ///< records so far
+  uint64_t iova;     ///< 0: none
+  uint64_t written;  ///< records so far
 };
 
 /// Numbers the record and writes it, number last. False: no ring, or a bus error (which switches the ring off).
@@ -24,8 +24,8 @@ void note_error(weft_error error);
 /// Completes an entry that was not started, with its fault record.
 void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry, Status status);
 
-/// Takes nothing more from the queue until DELETE_QUEUE; record, FIRST_ERROR, its vector and vector 0. An entry in flight
-/// still completes; entries behind it do not.
+/// Takes nothing more from the queue until DELETE_QUEUE; record, FIRST_ERROR, its vector and vector 0. An entry in
+/// flight still completes; entries behind it do not.
 void halt_queue(State& state, Queue& queue, Status why);
 
 }  // namespace weft::fw

@@ -1,6 +1,6 @@
-/// The firmware's only way out: a link-time seam. Three implementations: the simulator's manager (model/chip), the CMocka
-/// mock (testbench/unit/firmware), bare RISC-V (firmware/bare). Every call charges manager cycles as spec/core.toml says.
-/// No call allocates. All run on the one firmware thread.
+/// The firmware's only way out: a link-time seam. Three implementations: the simulator's manager (model/chip), the
+/// CMocka mock (testbench/unit/firmware), bare RISC-V (firmware/bare). Every call charges manager cycles as
+/// spec/core.toml says. No call allocates. All run on the one firmware thread.
 #pragma once
 #include <stdint.h>
 
@@ -32,7 +32,8 @@ bool copy_start(weft_address_space source_space, uint64_t source, weft_address_s
 /// 0: none or still running; 1: done; 2: bus error. Reading a result clears it.
 uint32_t copy_result();
 
-/// Doorbells. `submission`: tail written by the host for ring `queue` (0: admin); `completion`: head. The last value written counts.
+/// Doorbells. `submission`: tail written by the host for ring `queue` (0: admin); `completion`: head. The last value
+/// written counts.
 uint32_t doorbell_submission(uint32_t queue);
 uint32_t doorbell_completion(uint32_t queue);
 /// Bit q: the submission doorbell of ring q was written since the last call. Reading clears.

@@ -1,5 +1,5 @@
-// The life of a launch. The core is drained, and no segment is mapped, whenever no launch is active: so a launch's cycles do
-// not depend on what ran before it.
+// The life of a launch. The core is drained, and no segment is mapped, whenever no launch is active: so a launch's
+// cycles do not depend on what ran before it.
 #include "firmware/launch.hpp"
 
 #include "firmware/arguments.hpp"
@@ -91,7 +91,8 @@ void fail_by_core(State& state) {
 
 /// All commands have retired.
 void finish(State& state) {
-  Completion completion{WEFT_ERROR_OK, false, hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE), hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE)};
+  Completion completion{WEFT_ERROR_OK, false, hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE),
+                        hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE)};
   const uint32_t leak = core::find_leak(state.stream.posted);
   if (leak < WEFT_SEMAPHORES) {
     core::Fault fault{};
@@ -155,7 +156,8 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   launch.entry = entry;
   launch.program_id = static_cast<uint32_t>(entry.arg0);
   launch.kernel_index = kernel_index;
-  launch.profile_iova = (entry.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0 ? entry.arg1 + list_bytes(list_entries(kernel)) : 0;
+  launch.profile_iova =
+      (entry.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0 ? entry.arg1 + list_bytes(list_entries(kernel)) : 0;
   launch.profile = weft_launch_profile{};
   launch.profile.doorbell = queue.doorbell_cycle;
   launch.profile.fetched = queue.fetched_cycle;
@@ -197,8 +199,8 @@ void launch_service(State& state) {
   if ((interrupts & core::kInterruptFault) != 0) return fail_by_core(state);
   const uint64_t now = hal::now();
   if (now >= launch.deadline_cycle) {
-    return fail_launch(state, WEFT_ERROR_BUDGET_EXCEEDED, core::Fault{}, launch.entry.budget_kcycles * kCyclesPerBudgetUnit,
-                       now - launch.deadline_cycle);
+    return fail_launch(state, WEFT_ERROR_BUDGET_EXCEEDED, core::Fault{},
+                       launch.entry.budget_kcycles * kCyclesPerBudgetUnit, now - launch.deadline_cycle);
   }
   const bool poll = now >= launch.poll_cycle;
   if (poll) launch.poll_cycle = now + kPollCycles;

@@ -26,11 +26,13 @@ struct Launch {
 
 /// Cycles between two looks at the core without an interrupt: a lost interrupt costs this much.
 inline constexpr uint64_t kPollCycles = 50000;
-/// The core's own watchdog counts no progress. If the core neither retires nor faults for so long, its watchdog is dead.
+/// The core's own watchdog counts no progress. If the core neither retires nor faults for so long, its watchdog is
+/// dead.
 inline constexpr uint64_t kBackstopCycles = UINT64_C(256) * WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
 
-/// Checks the entry, its program and its arguments, maps segments, reads the first commands and starts the core. A kernel
-/// without commands completes within the call. Not ok: nothing runs and nothing is mapped; the caller refuses the entry.
+/// Checks the entry, its program and its arguments, maps segments, reads the first commands and starts the core. A
+/// kernel without commands completes within the call. Not ok: nothing runs and nothing is mapped; the caller refuses
+/// the entry.
 Status launch_begin(State& state, Queue& queue, const weft_submission_entry& entry);
 
 /// Serves the core: faults, budget, refill, end. The launch may be over afterwards.

@@ -12,8 +12,8 @@ enum class LogLevel : uint32_t { kError = 0, kWarning = 1, kInfo = 2, kDebug = 3
 
 /// All zero: no log. The ring overwrites its oldest record; `sequence` lets the host see a gap.
 struct Log {
-  uint64_t iova;  ///< 0: none
-  LogLevel level; ///< records above it are dropped
+  uint64_t iova;   ///< 0: none
+  LogLevel level;  ///< records above it are dropped
   uint32_t sequence;
 };
 

@@ -1,4 +1,5 @@
-// Bounded passes: look at what happened, serve the core first, then copies, then the queues; sleep when nothing is left.
+// Bounded passes: look at what happened, serve the core first, then copies, then the queues; sleep when nothing is
+// left.
 #include "firmware/main_loop.hpp"
 
 #include "firmware/boot.hpp"

@@ -9,8 +9,8 @@ struct State;
 /// What a thread needs that runs main_loop() in the simulator: the firmware's state lies on its stack.
 inline constexpr size_t kMainLoopStackBytes = 256 * 1024;
 
-/// Boots and serves the host until hal::running() is false. Keeps nothing between two calls: a device reset ends the call and
-/// makes a new one.
+/// Boots and serves the host until hal::running() is false. Keeps nothing between two calls: a device reset ends the
+/// call and makes a new one.
 void main_loop();
 
 /// The same with the state where the caller has it; `state` is all zero.

@@ -31,7 +31,8 @@ constexpr bool host_range_valid(uint64_t address, uint64_t bytes) {
 }
 
 inline bool range_valid(Location where, uint64_t bytes) {
-  return where.space == WEFT_ADDRESS_SPACE_HBM ? hbm_range_valid(where.address, bytes) : host_range_valid(where.address, bytes);
+  return where.space == WEFT_ADDRESS_SPACE_HBM ? hbm_range_valid(where.address, bytes)
+                                               : host_range_valid(where.address, bytes);
 }
 
 }  // namespace weft::fw

@@ -23,8 +23,8 @@ enum class Waypoint : uint32_t {
   kCompletion = 12,
 };
 
-/// Device state FAILED, FIRST_ERROR = FIRMWARE_PANIC, a fault record {waypoint, value}, a log record, vector 0. The main
-/// loop then takes no more commands until reset.
+/// Device state FAILED, FIRST_ERROR = FIRMWARE_PANIC, a fault record {waypoint, value}, a log record, vector 0. The
+/// main loop then takes no more commands until reset.
 void panic(State& state, uint64_t value);
 
 }  // namespace weft::fw

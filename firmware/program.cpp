@@ -18,7 +18,9 @@ constexpr bool inside(uint64_t offset, uint64_t bytes, uint64_t first, uint64_t 
   return offset >= first && offset <= end && bytes <= end - offset;
 }
 
-constexpr Status invalid(uint64_t offset, uint64_t value) { return refused(WEFT_ERROR_EXECUTABLE_INVALID, offset, value); }
+constexpr Status invalid(uint64_t offset, uint64_t value) {
+  return refused(WEFT_ERROR_EXECUTABLE_INVALID, offset, value);
+}
 
 uint32_t make_id(uint32_t slot, uint32_t generation) { return (generation << kSlotBits) | slot; }
 
@@ -29,22 +31,26 @@ Status check_program_header(const weft_program_header& h, uint64_t image_bytes, 
   if (h.magic != WEFT_MAGIC) return invalid(offsetof(H, magic), h.magic);
   if (h.isa_version != WEFT_ISA_VERSION) return invalid(offsetof(H, isa_version), h.isa_version);
   if (h.chip_fingerprint != fingerprint) return invalid(offsetof(H, chip_fingerprint), h.chip_fingerprint);
-  if (h.image_bytes != image_bytes || h.image_bytes % kAlignment != 0) return invalid(offsetof(H, image_bytes), h.image_bytes);
-  if (h.kernel_count == 0 || h.kernel_count > WEFT_LIMIT_KERNELS_PER_PROGRAM) return invalid(offsetof(H, kernel_count), h.kernel_count);
+  if (h.image_bytes != image_bytes || h.image_bytes % kAlignment != 0)
+    return invalid(offsetof(H, image_bytes), h.image_bytes);
+  if (h.kernel_count == 0 || h.kernel_count > WEFT_LIMIT_KERNELS_PER_PROGRAM)
+    return invalid(offsetof(H, kernel_count), h.kernel_count);
   const uint64_t table_end = kernel_offset(h.kernel_count);
   if (table_end > image_bytes) return invalid(offsetof(H, kernel_count), h.kernel_count);
   if (h.reserved != 0) return invalid(offsetof(H, reserved), h.reserved);
   if (h.commands_offset % kAlignment != 0 || !inside(h.commands_offset, 0, table_end, image_bytes)) {
     return invalid(offsetof(H, commands_offset), h.commands_offset);
   }
-  if (h.commands_bytes % WEFT_COMMAND_BYTES != 0 || !inside(h.commands_offset, h.commands_bytes, table_end, image_bytes)) {
+  if (h.commands_bytes % WEFT_COMMAND_BYTES != 0 ||
+      !inside(h.commands_offset, h.commands_bytes, table_end, image_bytes)) {
     return invalid(offsetof(H, commands_bytes), h.commands_bytes);
   }
   const uint64_t constants_first = h.constants_bytes == 0 ? 0 : table_end;
   if (h.constants_offset % kAlignment != 0 || !inside(h.constants_offset, 0, constants_first, image_bytes)) {
     return invalid(offsetof(H, constants_offset), h.constants_offset);
   }
-  if (h.constants_bytes % kGranule != 0 || !inside(h.constants_offset, h.constants_bytes, constants_first, image_bytes)) {
+  if (h.constants_bytes % kGranule != 0 ||
+      !inside(h.constants_offset, h.constants_bytes, constants_first, image_bytes)) {
     return invalid(offsetof(H, constants_bytes), h.constants_bytes);
   }
   return kOk;
@@ -57,7 +63,8 @@ Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint64
     if (k.queue_first[q] > commands) return invalid(at + offsetof(K, queue_first) + 4 * q, k.queue_first[q]);
   }
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
-    if (k.queue_count[q] > commands - k.queue_first[q]) return invalid(at + offsetof(K, queue_count) + 4 * q, k.queue_count[q]);
+    if (k.queue_count[q] > commands - k.queue_first[q])
+      return invalid(at + offsetof(K, queue_count) + 4 * q, k.queue_count[q]);
   }
   if (k.argument_count > WEFT_LIMIT_ARGUMENTS) return invalid(at + offsetof(K, argument_count), k.argument_count);
   const uint32_t known = (1u << k.argument_count) - 1;
@@ -76,19 +83,22 @@ Status load_program(State& state, uint64_t address, uint64_t bytes, uint32_t* id
   if (address % kAlignment != 0 || !hbm_range_valid(address, 0)) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), address);
   }
-  if (bytes < kernel_offset(1) || !hbm_range_valid(address, bytes)) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), bytes);
+  if (bytes < kernel_offset(1) || !hbm_range_valid(address, bytes))
+    return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), bytes);
   uint32_t slot = 0;
   while (slot < WEFT_LIMIT_PROGRAMS && state.programs[slot].loaded) slot++;
   if (slot == WEFT_LIMIT_PROGRAMS) return Status{WEFT_ERROR_NO_DEVICE_MEMORY, WEFT_LIMIT_PROGRAMS, 0};
 
   weft_program_header header;
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, address, &header, sizeof header)) return Status{WEFT_ERROR_DMA_FAULT, address, sizeof header};
+  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, address, &header, sizeof header))
+    return Status{WEFT_ERROR_DMA_FAULT, address, sizeof header};
   Status status = check_program_header(header, bytes, hal::chip_fingerprint());
   if (!status.ok()) return status;
 
   const uint32_t table_bytes = header.kernel_count * static_cast<uint32_t>(sizeof(weft_program_kernel));
   const uint64_t table = address + kernel_offset(0);
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, table, state.scratch, table_bytes)) return Status{WEFT_ERROR_DMA_FAULT, table, table_bytes};
+  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, table, state.scratch, table_bytes))
+    return Status{WEFT_ERROR_DMA_FAULT, table, table_bytes};
   const uint64_t commands = header.commands_bytes / WEFT_COMMAND_BYTES;
   for (uint32_t i = 0; i < header.kernel_count; i++) {
     weft_program_kernel kernel;
@@ -123,7 +133,8 @@ Program* find_program(State& state, uint64_t id) {
 Status unload_program(State& state, uint64_t id) {
   Program* program = find_program(state, id);
   if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
-  if (state.launch.active && state.launch.program_id == id) return Status{WEFT_ERROR_BUSY, offsetof(weft_submission_entry, arg0), id};
+  if (state.launch.active && state.launch.program_id == id)
+    return Status{WEFT_ERROR_BUSY, offsetof(weft_submission_entry, arg0), id};
   program->loaded = false;
   log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_UNLOADED, id);
   return kOk;

@@ -20,8 +20,8 @@ struct Program {
   uint64_t constants_bytes;
 };
 
-/// Checks a header against the image's size and this chip, without overflow for any input. EXECUTABLE_INVALID {byte offset
-/// in the image, value found}.
+/// Checks a header against the image's size and this chip, without overflow for any input. EXECUTABLE_INVALID {byte
+/// offset in the image, value found}.
 Status check_program_header(const weft_program_header& header, uint64_t image_bytes, uint64_t fingerprint);
 
 /// Checks kernel `index` of a program with `commands` commands. EXECUTABLE_INVALID as above.

@@ -15,9 +15,9 @@ enum class QueueState : uint8_t { kFree = 0, kActive, kHalted };
 /// All zero: no queue. Indices run freely. `completion_head` is what the host is known to have consumed.
 struct Queue {
   QueueState state;
-  bool in_flight;      ///< a launch or a copy of this queue runs: later entries wait for it
-  bool head_checked;   ///< batch[batch_next] has passed its checks and waits for an engine
-  bool stale_doorbell; ///< the completion doorbell still holds what a former queue of this id left
+  bool in_flight;       ///< a launch or a copy of this queue runs: later entries wait for it
+  bool head_checked;    ///< batch[batch_next] has passed its checks and waits for an engine
+  bool stale_doorbell;  ///< the completion doorbell still holds what a former queue of this id left
   uint32_t id;
   uint32_t entries;
   uint32_t completion_entries;
@@ -30,7 +30,7 @@ struct Queue {
   uint32_t stale_completion_head;
   uint64_t doorbell_cycle;  ///< of the batch
   uint64_t fetched_cycle;   ///< of the batch
-  uint32_t ticket;  ///< since when batch[batch_next] waits for an engine, in order of tickets; 0: it does not
+  uint32_t ticket;          ///< since when batch[batch_next] waits for an engine, in order of tickets; 0: it does not
   uint32_t batch_next;
   uint32_t batch_count;
   weft_submission_entry batch[kBatchEntries];

@@ -1,4 +1,5 @@
-/// Index arithmetic of rings: pure functions. Indices run freely through 2^32; sizes are powers of two; full capacity is usable.
+/// Index arithmetic of rings: pure functions. Indices run freely through 2^32; sizes are powers of two; full capacity
+/// is usable.
 #pragma once
 #include <stdint.h>
 
@@ -7,7 +8,8 @@
 namespace weft::fw::ring {
 
 constexpr bool size_valid(uint32_t entries) {
-  return entries >= WEFT_LIMIT_RING_ENTRIES_MIN && entries <= WEFT_LIMIT_RING_ENTRIES_MAX && (entries & (entries - 1)) == 0;
+  return entries >= WEFT_LIMIT_RING_ENTRIES_MIN && entries <= WEFT_LIMIT_RING_ENTRIES_MAX &&
+         (entries & (entries - 1)) == 0;
 }
 
 /// Place of a free-running index in the ring.

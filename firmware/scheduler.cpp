@@ -19,7 +19,9 @@ enum class Step : uint8_t {
 };
 
 constexpr bool needs_core(const E& entry) { return entry.opcode == WEFT_QUEUE_OPCODE_LAUNCH; }
-constexpr bool needs_copy(const E& entry) { return entry.opcode == WEFT_QUEUE_OPCODE_COPY || entry.opcode == WEFT_QUEUE_OPCODE_FILL; }
+constexpr bool needs_copy(const E& entry) {
+  return entry.opcode == WEFT_QUEUE_OPCODE_COPY || entry.opcode == WEFT_QUEUE_OPCODE_FILL;
+}
 
 /// Another queue has waited longer for the same engine.
 bool must_let_pass(const State& state, const Queue& queue, const E& entry) {
@@ -31,7 +33,8 @@ bool must_let_pass(const State& state, const Queue& queue, const E& entry) {
   return false;
 }
 
-/// The entry waits for its engine: the core for a launch, the copy engine for a copy. The longest waiting queue gets it first.
+/// The entry waits for its engine: the core for a launch, the copy engine for a copy. The longest waiting queue gets it
+/// first.
 bool engine_busy(State& state, Queue& queue, const E& entry) {
   if (!needs_core(entry) && !needs_copy(entry)) return false;
   const bool taken = needs_core(entry) ? state.launch.active : !copy_free(state);

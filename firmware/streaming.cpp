@@ -8,7 +8,8 @@ namespace weft::fw {
 namespace {
 
 constexpr uint32_t kRounds = 8;  ///< rounds over the queues a call
-/// Pushes into a queue a round. The first two feed the MXU; a bound on the others keeps a round shorter than their queues last.
+/// Pushes into a queue a round. The first two feed the MXU; a bound on the others keeps a round shorter than their
+/// queues last.
 constexpr uint32_t kVisit[WEFT_CORE_QUEUES] = {WEFT_CORE_QUEUE_DEPTH, WEFT_CORE_QUEUE_DEPTH, 4, 4, 4};
 constexpr uint32_t kBusyRound = 8;  ///< pushes in a round after which another one is worth it
 constexpr uint32_t kNone = WEFT_CORE_QUEUES;
@@ -41,7 +42,8 @@ bool read_batch(Stream& stream, uint32_t index) {
   return true;
 }
 
-/// A kernel whose ranges together span no more than one batch: one read for all queues. kOk with `done` false: it is larger.
+/// A kernel whose ranges together span no more than one batch: one read for all queues. kOk with `done` false: it is
+/// larger.
 bool read_small_kernel(Stream& stream, const weft_program_kernel& kernel, uint64_t commands_address, bool* done) {
   uint32_t first = UINT32_MAX;
   uint32_t end = 0;

@@ -1,8 +1,8 @@
 /// Brings a kernel's commands from HBM into the core's queues, each queue on its own.
 ///
 /// Every queue has a buffer of two batches in SRAM: while one batch is pushed, the other is there or being read, so the
-/// core does not see HBM's latency. One read brings up to 64 commands, because its cost is latency (about 700 core cycles)
-/// and not bytes; a full queue of 16 lasts longer than a read as long as commands take 45 cycles or more.
+/// core does not see HBM's latency. One read brings up to 64 commands, because its cost is latency (about 700 core
+/// cycles) and not bytes; a full queue of 16 lasts longer than a read as long as commands take 45 cycles or more.
 #pragma once
 #include <stdint.h>
 
@@ -10,9 +10,9 @@
 
 namespace weft::fw {
 
-inline constexpr uint32_t kBatchCommands = 64;                       ///< commands of one read: 4096 bytes
-inline constexpr uint32_t kBufferCommands = 2 * kBatchCommands;      ///< a queue's buffer in SRAM
-inline constexpr uint32_t kQueueLow = WEFT_CORE_QUEUE_DEPTH / 2;     ///< level at which the core asks for more
+inline constexpr uint32_t kBatchCommands = 64;                    ///< commands of one read: 4096 bytes
+inline constexpr uint32_t kBufferCommands = 2 * kBatchCommands;   ///< a queue's buffer in SRAM
+inline constexpr uint32_t kQueueLow = WEFT_CORE_QUEUE_DEPTH / 2;  ///< level at which the core asks for more
 
 /// One core queue's way from HBM. Buffer indices run freely.
 struct QueueStream {

@@ -87,7 +87,8 @@ bool fetch_entry(State& state, Queue& queue) {
   queue.head += count;
   queue.batch_next = 0;
   queue.batch_count = count;
-  refresh_completion_head(state, queue);  // once a batch and always, so that cycles do not depend on how full the ring is
+  refresh_completion_head(state,
+                          queue);  // once a batch and always, so that cycles do not depend on how full the ring is
   return queue.state == QueueState::kActive;
 }
 

@@ -55,13 +55,16 @@ bool push_command(uint32_t queue, const uint8_t command[64]) {
 void function_write(uint32_t offset, uint64_t value) { write64(kFunction + offset, value); }
 uint64_t function_read(uint32_t offset) { return read64(kFunction + offset); }
 
-bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) { return dma(space, address, sram, bytes, 0); }
+bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
+  return dma(space, address, sram, bytes, 0);
+}
 bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
   __asm__ volatile("" ::: "memory");  // what the unit is to read is in SRAM
   return dma(space, address, sram, bytes, 1);
 }
 
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination, uint64_t bytes) {
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                uint64_t destination, uint64_t bytes) {
   constexpr uint32_t kBusy = 1u << 31;
   if ((word(kManager + kCopyStatus) & kBusy) != 0) return false;
   write64(kManager + kCopySource, source);

@@ -7,9 +7,11 @@ namespace weft::fw::bare {
 
 inline constexpr uintptr_t kCore = 0x4000'0000;      ///< core registers, offsets of spec/core_csr.toml
 inline constexpr uintptr_t kFunction = 0x4001'0000;  ///< function registers, offsets of BAR0
-inline constexpr uintptr_t kPush = 0x4002'0000;      ///< 64-byte window a queue; reading a window's first word: 1 if the last push was taken
-inline constexpr uintptr_t kDoorbell = 0x4003'0000;  ///< 16 bytes a queue: submission tail, completion head, cycle of the doorbell (64 bits)
-inline constexpr uintptr_t kManager = 0x4004'0000;   ///< the registers below
+inline constexpr uintptr_t kPush =
+    0x4002'0000;  ///< 64-byte window a queue; reading a window's first word: 1 if the last push was taken
+inline constexpr uintptr_t kDoorbell =
+    0x4003'0000;  ///< 16 bytes a queue: submission tail, completion head, cycle of the doorbell (64 bits)
+inline constexpr uintptr_t kManager = 0x4004'0000;  ///< the registers below
 
 // Offsets from kManager.
 inline constexpr uintptr_t kDoorbellPending = 0x00;  ///< reading clears
@@ -17,24 +19,25 @@ inline constexpr uintptr_t kBootRequested = 0x04;    ///< reading clears
 inline constexpr uintptr_t kParameterPage = 0x08;    ///< 64 bits
 inline constexpr uintptr_t kRaise = 0x10;            ///< write a vector
 inline constexpr uintptr_t kRunning = 0x14;
-inline constexpr uintptr_t kCycle = 0x18;            ///< 64 bits; reading the low word holds the high word
-inline constexpr uintptr_t kAlarm = 0x20;            ///< 64 bits: wakes the processor at this cycle
-inline constexpr uintptr_t kFingerprint = 0x28;      ///< 64 bits
-inline constexpr uintptr_t kHbmBytes = 0x30;         ///< 64 bits
+inline constexpr uintptr_t kCycle = 0x18;        ///< 64 bits; reading the low word holds the high word
+inline constexpr uintptr_t kAlarm = 0x20;        ///< 64 bits: wakes the processor at this cycle
+inline constexpr uintptr_t kFingerprint = 0x28;  ///< 64 bits
+inline constexpr uintptr_t kHbmBytes = 0x30;     ///< 64 bits
 
-inline constexpr uintptr_t kDmaAddress = 0x40;       ///< 64 bits
+inline constexpr uintptr_t kDmaAddress = 0x40;  ///< 64 bits
 inline constexpr uintptr_t kDmaSram = 0x48;
-inline constexpr uintptr_t kDmaControl = 0x4c;       ///< bytes in 15:0, space in 17:16, write in 18; writing starts
-inline constexpr uintptr_t kDmaStatus = 0x50;        ///< 0 running, 1 done, 2 bus error
+inline constexpr uintptr_t kDmaControl = 0x4c;  ///< bytes in 15:0, space in 17:16, write in 18; writing starts
+inline constexpr uintptr_t kDmaStatus = 0x50;   ///< 0 running, 1 done, 2 bus error
 
 inline constexpr uintptr_t kCopySource = 0x60;       ///< 64 bits
 inline constexpr uintptr_t kCopyDestination = 0x68;  ///< 64 bits
 inline constexpr uintptr_t kCopyBytes = 0x70;        ///< 64 bits
 inline constexpr uintptr_t kCopyControl = 0x78;      ///< source space in 1:0, destination space in 3:2; writing starts
-inline constexpr uintptr_t kCopyStatus = 0x7c;       ///< 0 none or running, 1 done, 2 bus error, reading clears; bit 31: running
+inline constexpr uintptr_t kCopyStatus =
+    0x7c;  ///< 0 none or running, 1 done, 2 bus error, reading clears; bit 31: running
 
-inline constexpr uintptr_t kCrcControl = 0x80;       ///< write 1: restart
-inline constexpr uintptr_t kCrcData = 0x84;          ///< write a byte
+inline constexpr uintptr_t kCrcControl = 0x80;  ///< write 1: restart
+inline constexpr uintptr_t kCrcData = 0x84;     ///< write a byte
 inline constexpr uintptr_t kCrcResult = 0x88;
 
 }  // namespace weft::fw::bare

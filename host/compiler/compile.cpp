@@ -28,8 +28,10 @@ Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
     const StepChain chain{stores_before, i + 1 < program.steps.size()};
     const auto stores = std::visit(
         [&](const auto& step) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(step)>, DenseStep>) return schedule_gemm(builder, step, chain);
-          else return schedule_vector(builder, step, chain);
+          if constexpr (std::is_same_v<std::decay_t<decltype(step)>, DenseStep>)
+            return schedule_gemm(builder, step, chain);
+          else
+            return schedule_vector(builder, step, chain);
         },
         program.steps[i]);
     if (!stores.ok()) return stores.error();
@@ -51,23 +53,29 @@ Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
 
 Result<Program> gemm_program(const spec::Chip& chip, weft_mxu_dtype dtype, uint64_t m, uint64_t k, uint64_t n) {
   if (m == 0 || k == 0 || n == 0)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("a product of {} x {} x {}: every dimension must be at least 1", m, k, n)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("a product of {} x {} x {}: every dimension must be at least 1", m, k, n)};
   const bool int8 = dtype == WEFT_MXU_DTYPE_INT8;
   if (m >= 1u << 31 || k >= 1u << 31 || n >= 1u << 29)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("a product of {} x {} x {}: M and K must be below 2^31, N below 2^29", m, k, n)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("a product of {} x {} x {}: M and K must be below 2^31, N below 2^29", m, k, n)};
   const uint64_t a_pitch = row_pitch_bytes(k, int8 ? 1 : 2);
   const uint64_t c_pitch = row_pitch_bytes(n, 4);
   Program program;
   program.name = "gemm";
   program.arguments = {
-      {"A", int8 ? WEFT_ARGUMENT_DTYPE_I8 : WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_LAYOUT_ROWS, WEFT_ARGUMENT_DIRECTION_INPUT, m, k, a_pitch, m * a_pitch},
-      {"B", int8 ? WEFT_ARGUMENT_DTYPE_I8 : WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_LAYOUT_WEIGHT_TILES, WEFT_ARGUMENT_DIRECTION_INPUT, k, n, 0,
-       packed_weight_bytes(chip, dtype, k, n)},
-      {"C", int8 ? WEFT_ARGUMENT_DTYPE_I32 : WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_LAYOUT_ROWS, WEFT_ARGUMENT_DIRECTION_OUTPUT, m, n, c_pitch, m * c_pitch},
+      {"A", int8 ? WEFT_ARGUMENT_DTYPE_I8 : WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_LAYOUT_ROWS,
+       WEFT_ARGUMENT_DIRECTION_INPUT, m, k, a_pitch, m * a_pitch},
+      {"B", int8 ? WEFT_ARGUMENT_DTYPE_I8 : WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_LAYOUT_WEIGHT_TILES,
+       WEFT_ARGUMENT_DIRECTION_INPUT, k, n, 0, packed_weight_bytes(chip, dtype, k, n)},
+      {"C", int8 ? WEFT_ARGUMENT_DTYPE_I32 : WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_LAYOUT_ROWS,
+       WEFT_ARGUMENT_DIRECTION_OUTPUT, m, n, c_pitch, m * c_pitch},
   };
   for (const auto& argument : program.arguments)
     if (argument.size_bytes >= kMaxOffset)
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("matrix {} of {} bytes exceeds what a command can address ({} bytes)", argument.name, argument.size_bytes, kMaxOffset)};
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   fmt::format("matrix {} of {} bytes exceeds what a command can address ({} bytes)", argument.name,
+                               argument.size_bytes, kMaxOffset)};
   DenseStep step;
   step.name = "gemm";
   step.m = m, step.k = k, step.n = n;

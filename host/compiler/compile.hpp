@@ -24,8 +24,9 @@ struct Program {
 /// Schedules all steps into one kernel. NO_DEVICE_MEMORY, UNSUPPORTED, INVALID_ARGUMENT; the message names the step.
 [[nodiscard]] Result<Kernel> compile(const spec::Chip& chip, const Program& program);
 
-/// The program of one product C = A B with all three as arguments, named A, B, C: bf16 x bf16 -> f32 or int8 x int8 -> i32.
-/// A: rows; B: weight_tiles; C: rows. INVALID_ARGUMENT if a dimension is 0 or a buffer exceeds 2^40 bytes.
-[[nodiscard]] Result<Program> gemm_program(const spec::Chip& chip, weft_mxu_dtype dtype, uint64_t m, uint64_t k, uint64_t n);
+/// The program of one product C = A B with all three as arguments, named A, B, C: bf16 x bf16 -> f32 or int8 x int8 ->
+/// i32. A: rows; B: weight_tiles; C: rows. INVALID_ARGUMENT if a dimension is 0 or a buffer exceeds 2^40 bytes.
+[[nodiscard]] Result<Program> gemm_program(const spec::Chip& chip, weft_mxu_dtype dtype, uint64_t m, uint64_t k,
+                                           uint64_t n);
 
 }  // namespace weft::compiler

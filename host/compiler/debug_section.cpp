@@ -44,7 +44,9 @@ std::map<uint16_t, std::string> read_tags(std::span<const std::byte> executable)
   for (uint32_t i = 0; i < header.section_count && i < WEFT_EXECUTABLE_MAX_SECTIONS; i++) {
     weft_section_entry entry{};
     if (!take(executable, offset, entry)) return tags;
-    if (entry.kind != WEFT_SECTION_KIND_DEBUG || entry.offset > executable.size() || entry.size_bytes > executable.size() - entry.offset) continue;
+    if (entry.kind != WEFT_SECTION_KIND_DEBUG || entry.offset > executable.size() ||
+        entry.size_bytes > executable.size() - entry.offset)
+      continue;
     const auto section = executable.subspan(entry.offset, entry.size_bytes);
     size_t at = 0;
     uint32_t count = 0;

@@ -72,23 +72,28 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
 Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   constexpr size_t kNameBytes = sizeof(weft_kernel_record::name) - 1;
   if (kernel.name.size() > kNameBytes)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("kernel name '{}' is longer than {} bytes", kernel.name, kNameBytes)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("kernel name '{}' is longer than {} bytes", kernel.name, kNameBytes)};
   if (kernel.arguments.size() > WEFT_LIMIT_ARGUMENTS)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} arguments, a kernel may have {}", kernel.arguments.size(), WEFT_LIMIT_ARGUMENTS)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("{} arguments, a kernel may have {}", kernel.arguments.size(), WEFT_LIMIT_ARGUMENTS)};
   for (const auto& argument : kernel.arguments)
     if (argument.name.size() > kNameBytes)
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("argument name '{}' is longer than {} bytes", argument.name, kNameBytes)};
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   fmt::format("argument name '{}' is longer than {} bytes", argument.name, kNameBytes)};
 
   Bytes commands;
   for (const auto& queue : kernel.queues)
     for (const auto& command : queue) append(commands, command.bytes);
-  const std::array<std::pair<weft_section_kind, Bytes>, 4> sections{{{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
-                                                                     {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
-                                                                     {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
-                                                                     {WEFT_SECTION_KIND_DEBUG, write_tags(kernel.tags)}}};
+  const std::array<std::pair<weft_section_kind, Bytes>, 4> sections{
+      {{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
+       {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
+       {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
+       {WEFT_SECTION_KIND_DEBUG, write_tags(kernel.tags)}}};
   Bytes file(sizeof(weft_executable_header) + sections.size() * sizeof(weft_section_entry));
   for (size_t i = 0; i < sections.size(); i++) {
-    file.resize((file.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT - 1) / WEFT_EXECUTABLE_SECTION_ALIGNMENT * WEFT_EXECUTABLE_SECTION_ALIGNMENT);
+    file.resize((file.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT - 1) / WEFT_EXECUTABLE_SECTION_ALIGNMENT *
+                WEFT_EXECUTABLE_SECTION_ALIGNMENT);
     weft_section_entry entry{};
     entry.kind = sections[i].first;
     entry.crc32c = crc32c(sections[i].second.data(), sections[i].second.size());

@@ -2,8 +2,8 @@
 //
 //   dma_in   | W0 x0 | W1 x1 | ...  loads in the order in which the MXU needs them, as far ahead as slots allow
 //   mxu          | MATMUL 0 | MATMUL 1 | ...
-//   vpu                      | EPILOGUE 0 |      as soon as a block's sums are complete; the other ACC bank fills meanwhile
-//   dma_out                               | store 0 |
+//   vpu                      | EPILOGUE 0 |      as soon as a block's sums are complete; the other ACC bank fills
+//   meanwhile dma_out                               | store 0 |
 //
 // Loads and MATMULs are planned first as lists, then emitted: what a load must wait for is known only when it is known
 // which MATMULs used its slot before.
@@ -26,13 +26,13 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 /// A load of dma_in and the MATMUL that needs it first.
 struct Load {
   spec::DmaCommand command;
-  uint64_t needed_by = 0;    ///< index of the MATMUL
-  uint64_t after = 0;        ///< number of MATMULs that must have retired before
+  uint64_t needed_by = 0;  ///< index of the MATMUL
+  uint64_t after = 0;      ///< number of MATMULs that must have retired before
 };
 
 struct Product {
   spec::MxuCommand command;
-  uint64_t loads = 0;        ///< loads that it is the first to need
+  uint64_t loads = 0;  ///< loads that it is the first to need
   bool last_of_block = false;
 };
 
@@ -56,7 +56,8 @@ class GemmScheduler {
   uint64_t output_element() const { return step_.y_dtype == WEFT_VPU_DTYPE_BF16 ? 2 : 4; }
   uint64_t columns(uint64_t block) const { return std::min<uint64_t>(chip_.n, step_.n - block * chip_.n); }
   uint16_t tag(const char* what, uint64_t row, uint64_t column) {
-    return program_.tag(fmt::format("{} {} rows {}.. columns {}..", step_.name, what, plan_.row_chunks[row].first, column * chip_.n));
+    return program_.tag(
+        fmt::format("{} {} rows {}.. columns {}..", step_.name, what, plan_.row_chunks[row].first, column * chip_.n));
   }
 
   /// The K groups of a block: whole K chunks, but small groups in the very first block, each with loads of its own.
@@ -64,7 +65,8 @@ class GemmScheduler {
     if (block != 0) return plan_.k_chunks;
     std::vector<Span> result;
     for (const auto& chunk : plan_.k_chunks)
-      for (uint64_t t = 0; t < chunk.count; t += kFirstGroupTiles) result.push_back({chunk.first + t, std::min(kFirstGroupTiles, chunk.count - t)});
+      for (uint64_t t = 0; t < chunk.count; t += kFirstGroupTiles)
+        result.push_back({chunk.first + t, std::min(kFirstGroupTiles, chunk.count - t)});
     return result;
   }
 
@@ -108,13 +110,16 @@ class GemmScheduler {
 
   /// A region of VMEM that loads of one kind go through, slot by slot.
   struct Slots {
-    std::map<std::pair<uint64_t, uint64_t>, uint64_t> held;  ///< (a, b) of a chunk -> its number, for chunks that are in VMEM
-    std::vector<std::pair<uint64_t, uint64_t>> owner;        ///< of each number
-    std::vector<uint64_t> last_user;                         ///< of each number: MATMULs up to this index may use it
+    std::map<std::pair<uint64_t, uint64_t>, uint64_t>
+        held;                                          ///< (a, b) of a chunk -> its number, for chunks that are in VMEM
+    std::vector<std::pair<uint64_t, uint64_t>> owner;  ///< of each number
+    std::vector<uint64_t> last_user;                   ///< of each number: MATMULs up to this index may use it
   };
 
-  /// The number of chunk `key`; a new one takes the slot of the oldest, and `after` gets what must have retired before it is loaded.
-  uint64_t acquire(Slots& slots, std::pair<uint64_t, uint64_t> key, uint64_t slot_count, uint64_t product, bool& fresh, uint64_t& after) {
+  /// The number of chunk `key`; a new one takes the slot of the oldest, and `after` gets what must have retired before
+  /// it is loaded.
+  uint64_t acquire(Slots& slots, std::pair<uint64_t, uint64_t> key, uint64_t slot_count, uint64_t product, bool& fresh,
+                   uint64_t& after) {
     const auto found = slots.held.find(key);
     fresh = found == slots.held.end();
     if (!fresh) {
@@ -159,7 +164,8 @@ class GemmScheduler {
     bool fresh = false;
     uint64_t after = 0;
     const uint64_t number = acquire(x_, {row, chunk}, plan_.x_slots, product, fresh, after);
-    const uint64_t word = plan_.x_base + number % plan_.x_slots * plan_.x_slot_words + (group.first - plan_.k_chunks[chunk].first);
+    const uint64_t word =
+        plan_.x_base + number % plan_.x_slots * plan_.x_slot_words + (group.first - plan_.k_chunks[chunk].first);
     if (fresh || blocks_ == 0) {
       const Span rows = plan_.row_chunks[row];
       const uint64_t first_k = group.first * plan_.tile_k;
@@ -190,8 +196,10 @@ class GemmScheduler {
     load.src_off = step_.bias->offset_bytes + (plan_.bias_resident ? 0 : column * row_bytes);
     load.dst_off = bias_word(blocks_, column) * chip_.word_bytes;
     load.size0 = static_cast<uint32_t>(plan_.bias_resident ? plan_.column_blocks * row_bytes : row_bytes);
-    // The slot's last reader is the EPILOGUE of 8 blocks ago; a MATMUL of 6 blocks ago has waited for that one's ACC bank.
-    const uint64_t after = blocks_ >= plan_.bias_slots && !plan_.bias_resident ? first_product_[blocks_ - plan_.bias_slots + 2] + 1 : 0;
+    // The slot's last reader is the EPILOGUE of 8 blocks ago; a MATMUL of 6 blocks ago has waited for that one's ACC
+    // bank.
+    const uint64_t after =
+        blocks_ >= plan_.bias_slots && !plan_.bias_resident ? first_product_[blocks_ - plan_.bias_slots + 2] + 1 : 0;
     add_load(load, product, after);
   }
 
@@ -262,7 +270,8 @@ class GemmScheduler {
         epilogue.b_addr = step_.bias ? static_cast<uint32_t>(bias_word(block, column)) : 0;
         epilogue.activation = static_cast<uint8_t>(step_.activation);
         ProgramBuilder::wait(epilogue.header, kAccFull, 1);
-        ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot), block >= plan_.output_slots ? 1 : 0);
+        ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot),
+                             block >= plan_.output_slots ? 1 : 0);
         ProgramBuilder::post(epilogue.header, kAccFree, block + 2 < blocks_ ? 1 : 0);
         ProgramBuilder::post(epilogue.header, kOutputReady, 1);
         program_.push(WEFT_QUEUE_VPU, spec::encode(epilogue));
@@ -278,7 +287,8 @@ class GemmScheduler {
         store.src_stride1 = static_cast<int32_t>(plan_.output_row_words * chip_.word_bytes);
         store.dst_stride1 = static_cast<int32_t>(step_.y.pitch_bytes);
         ProgramBuilder::wait(store.header, kOutputReady, 1);
-        ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(slot), block + plan_.output_slots < blocks_ ? 1 : 0);
+        ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(slot),
+                             block + plan_.output_slots < blocks_ ? 1 : 0);
         ProgramBuilder::post(store.header, kStepDone, chain_.announce ? 1 : 0);
         program_.note_hbm_bytes(static_cast<uint64_t>(store.size0) * store.size1);
         program_.push(WEFT_QUEUE_DMA_OUT, spec::encode(store));
@@ -306,7 +316,8 @@ Result<uint64_t> schedule_gemm(ProgramBuilder& program, const DenseStep& step, c
   if (!plan.ok()) return plan.error();
   const uint64_t stores = plan.value().row_chunks.size() * plan.value().column_blocks;
   if (chain.announce && stores > 65535)
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {} stores, and a step that others follow may have 65535", step.name, stores)};
+    return Error{WEFT_ERROR_UNSUPPORTED,
+                 fmt::format("{}: {} stores, and a step that others follow may have 65535", step.name, stores)};
   return GemmScheduler(program, step, plan.value(), chain).run();
 }
 

@@ -11,7 +11,8 @@
 namespace weft::compiler {
 namespace {
 
-/// The smallest stride >= tiles that is banks - 1 modulo banks: rows of x then walk the banks downwards like the weights do.
+/// The smallest stride >= tiles that is banks - 1 modulo banks: rows of x then walk the banks downwards like the
+/// weights do.
 uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks) { return tiles / banks * banks + banks - 1; }
 
 std::vector<Span> cut(uint64_t total, uint64_t size) {
@@ -82,8 +83,8 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
     if (chunk_tiles == 1) break;
   }
   return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
-               fmt::format("{}: the smallest tiling of {} x {} x {} needs {} bytes of VMEM, chip {} has {}", step.name, step.m, step.k,
-                           step.n, plan.words_used * chip.word_bytes, chip.name, chip.vmem_bytes)};
+               fmt::format("{}: the smallest tiling of {} x {} x {} needs {} bytes of VMEM, chip {} has {}", step.name,
+                           step.m, step.k, step.n, plan.words_used * chip.word_bytes, chip.name, chip.vmem_bytes)};
 }
 
 }  // namespace weft::compiler

@@ -18,19 +18,20 @@ struct Span {
 /// The plan of one DenseStep. All addresses and sizes in VMEM words unless the name says otherwise.
 ///
 /// Output blocks are (row chunk, column block), rows outermost; a block's sums stay in one ACC bank while K streams
-/// by. The first row chunk has N rows and the last about N, so that neither the first load nor the last store stands alone
-/// for long; those between have up to 2 N, so that the weights of the next tile have twice the time they need.
+/// by. The first row chunk has N rows and the last about N, so that neither the first load nor the last store stands
+/// alone for long; those between have up to 2 N, so that the weights of the next tile have twice the time they need.
 struct GemmTiling {
   uint64_t tile_k = 0;         ///< k values of a weight tile
   uint64_t tiles = 0;          ///< K tiles
   uint64_t column_blocks = 0;  ///< blocks of N columns
   std::vector<Span> row_chunks;
-  std::vector<Span> k_chunks;      ///< in tiles; one if all of K fits
-  uint64_t x_row_stride = 0;       ///< of a chunk of x in VMEM: banks - 1 (mod banks), so that x and weights never meet in a bank twice
+  std::vector<Span> k_chunks;  ///< in tiles; one if all of K fits
+  uint64_t x_row_stride =
+      0;  ///< of a chunk of x in VMEM: banks - 1 (mod banks), so that x and weights never meet in a bank twice
   uint64_t x_slots = 2, x_slot_words = 0, x_base = 0;
-  bool weights_resident = false;   ///< all of W stays in VMEM; otherwise chunks stream through slots
+  bool weights_resident = false;  ///< all of W stays in VMEM; otherwise chunks stream through slots
   uint64_t weight_slots = 0, weight_slot_words = 0, weight_base = 0;
-  bool bias_resident = false;      ///< all bias rows loaded at once; otherwise a slot a block
+  bool bias_resident = false;  ///< all bias rows loaded at once; otherwise a slot a block
   uint64_t bias_slots = 0, bias_base = 0;
   uint64_t output_row_words = 1, output_slots = 0, output_slot_words = 0, output_base = 0;
   uint64_t words_used = 0;

@@ -10,7 +10,8 @@
 
 namespace weft::compiler {
 
-/// A value of the graph. Every tensor is a matrix: the first dimension is the rows, the others together are the columns.
+/// A value of the graph. Every tensor is a matrix: the first dimension is the rows, the others together are the
+/// columns.
 struct Tensor {
   std::string name;
   std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in

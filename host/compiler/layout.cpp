@@ -22,18 +22,21 @@ uint64_t packed_weight_bytes(const spec::Chip& chip, weft_mxu_dtype dtype, uint6
   return tiles * blocks * chip.n * chip.word_bytes;
 }
 
-std::vector<std::byte> pack_weights_bf16(const spec::Chip& chip, std::span<const uint16_t> weights, uint64_t k, uint64_t n) {
+std::vector<std::byte> pack_weights_bf16(const spec::Chip& chip, std::span<const uint16_t> weights, uint64_t k,
+                                         uint64_t n) {
   std::vector<std::byte> packed(packed_weight_bytes(chip, WEFT_MXU_DTYPE_BF16, k, n));
   const uint64_t rows = (k + chip.n - 1) / chip.n * chip.n;  // words of one column block
   for (uint64_t n0 = 0; n0 < n; n0 += chip.n) {
     const uint64_t lanes = std::min<uint64_t>(chip.n, n - n0);
     std::byte* block = packed.data() + n0 / chip.n * rows * chip.word_bytes;
-    for (uint64_t row = 0; row < k; row++) std::memcpy(block + row * chip.word_bytes, &weights[row * n + n0], lanes * 2);
+    for (uint64_t row = 0; row < k; row++)
+      std::memcpy(block + row * chip.word_bytes, &weights[row * n + n0], lanes * 2);
   }
   return packed;
 }
 
-std::vector<std::byte> pack_weights_int8(const spec::Chip& chip, std::span<const int8_t> weights, uint64_t k, uint64_t n) {
+std::vector<std::byte> pack_weights_int8(const spec::Chip& chip, std::span<const int8_t> weights, uint64_t k,
+                                         uint64_t n) {
   std::vector<std::byte> packed(packed_weight_bytes(chip, WEFT_MXU_DTYPE_INT8, k, n));
   const uint64_t words = (k + 2ull * chip.n - 1) / (2ull * chip.n) * chip.n;
   for (uint64_t n0 = 0; n0 < n; n0 += chip.n) {
@@ -49,14 +52,17 @@ std::vector<std::byte> pack_weights_int8(const spec::Chip& chip, std::span<const
 std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows, uint64_t columns, uint64_t bytes) {
   const uint64_t pitch = row_pitch_bytes(columns, bytes);
   std::vector<std::byte> pitched(rows * pitch);
-  for (uint64_t row = 0; row < rows; row++) std::memcpy(&pitched[row * pitch], &dense[row * columns * bytes], columns * bytes);
+  for (uint64_t row = 0; row < rows; row++)
+    std::memcpy(&pitched[row * pitch], &dense[row * columns * bytes], columns * bytes);
   return pitched;
 }
 
-std::vector<std::byte> unpack_rows(std::span<const std::byte> pitched, uint64_t rows, uint64_t columns, uint64_t bytes) {
+std::vector<std::byte> unpack_rows(std::span<const std::byte> pitched, uint64_t rows, uint64_t columns,
+                                   uint64_t bytes) {
   const uint64_t pitch = row_pitch_bytes(columns, bytes);
   std::vector<std::byte> dense(rows * columns * bytes);
-  for (uint64_t row = 0; row < rows; row++) std::memcpy(&dense[row * columns * bytes], &pitched[row * pitch], columns * bytes);
+  for (uint64_t row = 0; row < rows; row++)
+    std::memcpy(&dense[row * columns * bytes], &pitched[row * pitch], columns * bytes);
   return dense;
 }
 

@@ -17,10 +17,14 @@ namespace weft::compiler {
 
 [[nodiscard]] constexpr uint64_t element_bytes(weft_argument_dtype dtype) {
   switch (dtype) {
-    case WEFT_ARGUMENT_DTYPE_F32: return 4;
-    case WEFT_ARGUMENT_DTYPE_I32: return 4;
-    case WEFT_ARGUMENT_DTYPE_BF16: return 2;
-    case WEFT_ARGUMENT_DTYPE_I8: return 1;
+    case WEFT_ARGUMENT_DTYPE_F32:
+      return 4;
+    case WEFT_ARGUMENT_DTYPE_I32:
+      return 4;
+    case WEFT_ARGUMENT_DTYPE_BF16:
+      return 2;
+    case WEFT_ARGUMENT_DTYPE_I8:
+      return 1;
   }
   return 0;
 }
@@ -38,15 +42,20 @@ namespace weft::compiler {
 [[nodiscard]] uint64_t packed_weight_bytes(const spec::Chip& chip, weft_mxu_dtype dtype, uint64_t k, uint64_t n);
 
 /// Packs row-major weights[k][n] (bf16 bits). Rows and lanes beyond K and N are zero.
-[[nodiscard]] std::vector<std::byte> pack_weights_bf16(const spec::Chip& chip, std::span<const uint16_t> weights, uint64_t k, uint64_t n);
+[[nodiscard]] std::vector<std::byte> pack_weights_bf16(const spec::Chip& chip, std::span<const uint16_t> weights,
+                                                       uint64_t k, uint64_t n);
 
-/// Packs row-major weights[k][n] of int8: word i, lane j of a tile holds {W[2i+1, j], W[2i, j]}; the missing half of an odd K is zero.
-[[nodiscard]] std::vector<std::byte> pack_weights_int8(const spec::Chip& chip, std::span<const int8_t> weights, uint64_t k, uint64_t n);
+/// Packs row-major weights[k][n] of int8: word i, lane j of a tile holds {W[2i+1, j], W[2i, j]}; the missing half of an
+/// odd K is zero.
+[[nodiscard]] std::vector<std::byte> pack_weights_int8(const spec::Chip& chip, std::span<const int8_t> weights,
+                                                       uint64_t k, uint64_t n);
 
 /// Copies rows of `columns` elements into rows of row_pitch_bytes; the padding is zero.
-[[nodiscard]] std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows, uint64_t columns, uint64_t element_bytes);
+[[nodiscard]] std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows, uint64_t columns,
+                                               uint64_t element_bytes);
 
 /// The reverse of pack_rows.
-[[nodiscard]] std::vector<std::byte> unpack_rows(std::span<const std::byte> pitched, uint64_t rows, uint64_t columns, uint64_t element_bytes);
+[[nodiscard]] std::vector<std::byte> unpack_rows(std::span<const std::byte> pitched, uint64_t rows, uint64_t columns,
+                                                 uint64_t element_bytes);
 
 }  // namespace weft::compiler

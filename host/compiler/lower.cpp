@@ -13,12 +13,15 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const spec::Chip& chip, const Graph& graph) : chip_(chip), graph_(graph), places_(graph.tensors.size()), output_(graph.tensors.size()) {}
+  Lowering(const spec::Chip& chip, const Graph& graph)
+      : chip_(chip), graph_(graph), places_(graph.tensors.size()), output_(graph.tensors.size()) {}
 
   Result<Program> run() {
     program_.name = graph_.name;
     if (graph_.inputs.size() + graph_.outputs.size() >= WEFT_LIMIT_ARGUMENTS)
-      return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{} inputs and {} outputs; a kernel has room for {}", graph_.inputs.size(), graph_.outputs.size(), WEFT_LIMIT_ARGUMENTS - 1)};
+      return Error{WEFT_ERROR_UNSUPPORTED,
+                   fmt::format("{} inputs and {} outputs; a kernel has room for {}", graph_.inputs.size(),
+                               graph_.outputs.size(), WEFT_LIMIT_ARGUMENTS - 1)};
     for (const size_t t : graph_.inputs) add_argument(t, WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_DIRECTION_INPUT);
     for (const size_t t : graph_.outputs) {
       output_[t] = true;
@@ -33,7 +36,8 @@ class Lowering {
     const Tensor& tensor = graph_.tensors[t];
     const uint64_t pitch = row_pitch_bytes(tensor.columns, element_bytes(dtype));
     places_[t] = {static_cast<uint8_t>(3 + program_.arguments.size()), 0, pitch};
-    program_.arguments.push_back({tensor.name, dtype, WEFT_ARGUMENT_LAYOUT_ROWS, direction, tensor.rows, tensor.columns, pitch, tensor.rows * pitch});
+    program_.arguments.push_back({tensor.name, dtype, WEFT_ARGUMENT_LAYOUT_ROWS, direction, tensor.rows, tensor.columns,
+                                  pitch, tensor.rows * pitch});
   }
 
   /// Where a node writes tensor `t`: an output's argument, or a new place in scratch.

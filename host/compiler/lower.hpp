@@ -5,8 +5,8 @@
 
 namespace weft::compiler {
 
-/// Inputs become arguments of bf16 rows, outputs arguments of f32 rows, in the model's order; tensors between them lie in scratch as
-/// bf16 rows; weights and biases become constants. UNSUPPORTED if there are more arguments than segments.
+/// Inputs become arguments of bf16 rows, outputs arguments of f32 rows, in the model's order; tensors between them lie
+/// in scratch as bf16 rows; weights and biases become constants. UNSUPPORTED if there are more arguments than segments.
 [[nodiscard]] Result<Program> lower(const spec::Chip& chip, const Graph& graph);
 
 }  // namespace weft::compiler

@@ -1,5 +1,5 @@
-// Walks the nodes of an ONNX graph. Constants are folded as they are met; Add and Relu join the product before them where that
-// changes no bit.
+// Walks the nodes of an ONNX graph. Constants are folded as they are met; Add and Relu join the product before them
+// where that changes no bit.
 #include "host/compiler/onnx_import.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +50,8 @@ class Importer {
     }
     for (const auto& output : proto_.output()) {
       const auto found = values_.find(output.name());
-      if (found == values_.end()) return invalid(fmt::format("output '{}' is computed by no node from an input", output.name()));
+      if (found == values_.end())
+        return invalid(fmt::format("output '{}' is computed by no node from an input", output.name()));
       graph_.outputs.push_back(found->second.tensor);
     }
     if (graph_.outputs.empty()) return invalid("the model has no output");
@@ -59,8 +60,12 @@ class Importer {
   }
 
  private:
-  Error invalid(const std::string& text) const { return {WEFT_ERROR_INVALID_ARGUMENT, where_.empty() ? text : where_ + ": " + text}; }
-  Error unsupported(const std::string& text) const { return {WEFT_ERROR_UNSUPPORTED, where_.empty() ? text : where_ + ": " + text}; }
+  Error invalid(const std::string& text) const {
+    return {WEFT_ERROR_INVALID_ARGUMENT, where_.empty() ? text : where_ + ": " + text};
+  }
+  Error unsupported(const std::string& text) const {
+    return {WEFT_ERROR_UNSUPPORTED, where_.empty() ? text : where_ + ": " + text};
+  }
 
   size_t new_tensor(const std::string& name, std::vector<int64_t> dims) {
     uint64_t rows = dims.empty() ? 1 : static_cast<uint64_t>(dims[0]), columns = 1;
@@ -93,7 +98,8 @@ class Importer {
     if (dims.empty()) return unsupported("a scalar input");
     uint64_t count = 1;
     for (const int64_t d : dims) {
-      if (static_cast<uint64_t>(d) > (1ull << 33) / count) return invalid(fmt::format("the shape {} is too large", dims_text(dims)));
+      if (static_cast<uint64_t>(d) > (1ull << 33) / count)
+        return invalid(fmt::format("the shape {} is too large", dims_text(dims)));
       count *= static_cast<uint64_t>(d);
     }
     graph_.inputs.push_back(new_tensor(input.name(), dims));
@@ -102,7 +108,8 @@ class Importer {
   }
 
   Status add_node(const onnx::NodeProto& node) {
-    if (!node.domain().empty() && node.domain() != "ai.onnx") return unsupported(fmt::format("domain '{}'; supported: {}", node.domain(), kSupported));
+    if (!node.domain().empty() && node.domain() != "ai.onnx")
+      return unsupported(fmt::format("domain '{}'; supported: {}", node.domain(), kSupported));
     if (node.output_size() < 1) return invalid("the node has no output");
     const std::string& op = node.op_type();
     if (op == "Gemm") return add_gemm(node);
@@ -118,7 +125,8 @@ class Importer {
   Status only(const onnx::NodeProto& node, const std::set<std::string>& known) const {
     for (const auto& attribute : node.attribute())
       if (!known.count(attribute.name()))
-        return unsupported(fmt::format("attribute '{}'; supported: {}", attribute.name(), known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+        return unsupported(fmt::format("attribute '{}'; supported: {}", attribute.name(),
+                                       known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
     return Ok{};
   }
 
@@ -132,7 +140,8 @@ class Importer {
     if (i >= node.input_size() || node.input(i).empty()) return invalid(fmt::format("input {} is missing", i));
     const auto found = values_.find(node.input(i));
     if (found != values_.end()) return found->second;
-    if (constants_.count(node.input(i))) return unsupported(fmt::format("input {} '{}' is a constant, a computed tensor is needed", i, node.input(i)));
+    if (constants_.count(node.input(i)))
+      return unsupported(fmt::format("input {} '{}' is a constant, a computed tensor is needed", i, node.input(i)));
     return invalid(fmt::format("input {} '{}' is not defined before the node", i, node.input(i)));
   }
 
@@ -156,7 +165,8 @@ class Importer {
     const float alpha = a_alpha ? a_alpha->f() : 1.0f;
     const float beta = a_beta ? a_beta->f() : 1.0f;
     DenseNode dense;
-    if (auto status = fill_weights(dense, x.value(), *w, trans_b && trans_b->i() != 0, alpha); !status.ok()) return status;
+    if (auto status = fill_weights(dense, x.value(), *w, trans_b && trans_b->i() != 0, alpha); !status.ok())
+      return status;
     if (node.input_size() > 2 && !node.input(2).empty()) {
       const auto* c = constant_input(node, 2);
       if (!c) return unsupported("input 2 (bias) must be a constant");
@@ -165,7 +175,8 @@ class Importer {
       for (float& value : row.value()) value *= beta;
       dense.bias = std::move(row.value());
     }
-    return finish_dense(node, std::move(dense), {static_cast<int64_t>(graph_.tensors[x.value().tensor].rows), static_cast<int64_t>(dense.n)});
+    return finish_dense(node, std::move(dense),
+                        {static_cast<int64_t>(graph_.tensors[x.value().tensor].rows), static_cast<int64_t>(dense.n)});
   }
 
   Status add_matmul(const onnx::NodeProto& node) {
@@ -174,25 +185,30 @@ class Importer {
     if (!x.ok()) return x.error();
     const auto* w = constant_input(node, 1);
     if (!w) return unsupported("input 1 must be a constant (weights)");
-    if (x.value().dims.size() != 2) return unsupported(fmt::format("input 0 has shape {}; supported: matrices", dims_text(x.value().dims)));
+    if (x.value().dims.size() != 2)
+      return unsupported(fmt::format("input 0 has shape {}; supported: matrices", dims_text(x.value().dims)));
     DenseNode dense;
     if (auto status = fill_weights(dense, x.value(), *w, false, 1.0f); !status.ok()) return status;
-    return finish_dense(node, std::move(dense), {static_cast<int64_t>(graph_.tensors[x.value().tensor].rows), static_cast<int64_t>(dense.n)});
+    return finish_dense(node, std::move(dense),
+                        {static_cast<int64_t>(graph_.tensors[x.value().tensor].rows), static_cast<int64_t>(dense.n)});
   }
 
   Status fill_weights(DenseNode& dense, const Value& x, const ConstantTensor& w, bool transposed, float alpha) const {
     if (w.is_integer || w.dims.size() != 2 || w.count() == 0)
-      return unsupported(fmt::format("weights of shape {}{}; supported: float matrices", dims_text(w.dims), w.is_integer ? " of integers" : ""));
+      return unsupported(fmt::format("weights of shape {}{}; supported: float matrices", dims_text(w.dims),
+                                     w.is_integer ? " of integers" : ""));
     dense.name = where_;
     dense.x = x.tensor;
     dense.k = static_cast<uint64_t>(w.dims[transposed ? 1 : 0]);
     dense.n = static_cast<uint64_t>(w.dims[transposed ? 0 : 1]);
     if (dense.k != graph_.tensors[x.tensor].columns)
-      return invalid(fmt::format("input 0 has {} columns (shape {}), the weights have {} rows (shape {}{})", graph_.tensors[x.tensor].columns,
-                                 dims_text(x.dims), dense.k, dims_text(w.dims), transposed ? ", transposed" : ""));
+      return invalid(fmt::format("input 0 has {} columns (shape {}), the weights have {} rows (shape {}{})",
+                                 graph_.tensors[x.tensor].columns, dims_text(x.dims), dense.k, dims_text(w.dims),
+                                 transposed ? ", transposed" : ""));
     dense.weights.resize(w.values.size());
     for (uint64_t k = 0; k < dense.k; k++)
-      for (uint64_t n = 0; n < dense.n; n++) dense.weights[k * dense.n + n] = alpha * w.values[transposed ? n * dense.k + k : k * dense.n + n];
+      for (uint64_t n = 0; n < dense.n; n++)
+        dense.weights[k * dense.n + n] = alpha * w.values[transposed ? n * dense.k + k : k * dense.n + n];
     return Ok{};
   }
 
@@ -209,7 +225,9 @@ class Importer {
     if (c.is_integer) return unsupported("an integer constant; supported: float");
     if (c.count() == 1) return std::vector<float>(n, c.values[0]);
     const bool row = c.count() == n && static_cast<uint64_t>(c.dims.back()) == n;
-    if (!row) return unsupported(fmt::format("a constant of shape {} added to rows of {}; supported: one value, [{}], [1, {}]", dims_text(c.dims), n, n, n));
+    if (!row)
+      return unsupported(fmt::format("a constant of shape {} added to rows of {}; supported: one value, [{}], [1, {}]",
+                                     dims_text(c.dims), n, n, n));
     return c.values;
   }
 
@@ -250,7 +268,8 @@ class Importer {
     const auto b = tensor_input(node, 1);
     if (!b.ok()) return b.error();
     if (a.value().dims != b.value().dims)
-      return unsupported(fmt::format("shapes {} and {} of two computed tensors; supported: equal shapes", dims_text(a.value().dims), dims_text(b.value().dims)));
+      return unsupported(fmt::format("shapes {} and {} of two computed tensors; supported: equal shapes",
+                                     dims_text(a.value().dims), dims_text(b.value().dims)));
     return finish_vector(node, {node.name(), WEFT_VPU_OP_ADD, a.value().tensor, 0, b.value().tensor}, a.value().dims);
   }
 
@@ -304,7 +323,8 @@ class Importer {
     return Ok{};
   }
 
-  Status reshape(const onnx::NodeProto& node, const Tensor& tensor, const std::vector<int64_t>& from, std::vector<int64_t>& dims) const {
+  Status reshape(const onnx::NodeProto& node, const Tensor& tensor, const std::vector<int64_t>& from,
+                 std::vector<int64_t>& dims) const {
     const auto* shape = constant_input(node, 1);
     if (!shape || !shape->is_integer) return unsupported("the shape (input 1) must be a constant of integers");
     dims.clear();
@@ -313,9 +333,12 @@ class Importer {
     for (size_t i = 0; i < shape->integers.size(); i++) {
       int64_t d = shape->integers[i];
       if (d == 0 && i < from.size()) d = from[i];
-      if (d == -1 && unknown < 0) unknown = static_cast<int>(i);
-      else if (d <= 0) return invalid(fmt::format("the shape {} is impossible", dims_text(shape->integers)));
-      else known *= d;
+      if (d == -1 && unknown < 0)
+        unknown = static_cast<int>(i);
+      else if (d <= 0)
+        return invalid(fmt::format("the shape {} is impossible", dims_text(shape->integers)));
+      else
+        known *= d;
       dims.push_back(d);
     }
     const auto total = static_cast<int64_t>(tensor.rows * tensor.columns);
@@ -324,12 +347,14 @@ class Importer {
       return invalid(fmt::format("shape {} cannot become {}", dims_text(from), dims_text(shape->integers)));
     const uint64_t rows = dims.size() == 1 ? 1 : static_cast<uint64_t>(dims[0]);
     if (rows != tensor.rows)
-      return unsupported(fmt::format("from {} to {} changes the first dimension; supported: shapes that keep it", dims_text(from), dims_text(dims)));
+      return unsupported(fmt::format("from {} to {} changes the first dimension; supported: shapes that keep it",
+                                     dims_text(from), dims_text(dims)));
     return Ok{};
   }
 
   Status add_constant(const onnx::NodeProto& node) {
-    if (auto status = only(node, {"value", "value_float", "value_floats", "value_int", "value_ints"}); !status.ok()) return status;
+    if (auto status = only(node, {"value", "value_float", "value_floats", "value_int", "value_ints"}); !status.ok())
+      return status;
     ConstantTensor tensor;
     if (const auto* value = attribute(node, "value")) {
       auto read = read_constant(value->t(), where_);
@@ -385,8 +410,8 @@ class Importer {
   std::string where_;
   std::map<std::string, ConstantTensor> constants_;
   std::map<std::string, Value> values_;
-  std::map<std::string, int> uses_;      ///< of each name of the model, graph outputs included
-  std::map<size_t, int> readers_;        ///< nodes and graph outputs that read a tensor and are not folded away
+  std::map<std::string, int> uses_;    ///< of each name of the model, graph outputs included
+  std::map<size_t, int> readers_;      ///< nodes and graph outputs that read a tensor and are not folded away
   std::map<size_t, size_t> producer_;  ///< tensor -> node, products only
 };
 
@@ -395,12 +420,15 @@ class Importer {
 Result<Graph> import_onnx(std::span<const std::byte> file, uint64_t batch) {
   google::protobuf::SetLogHandler(nullptr);  // its complaints about garbage go into our own message
   onnx::ModelProto model;
-  google::protobuf::io::ArrayInputStream stream(file.data(), static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)));
+  google::protobuf::io::ArrayInputStream stream(file.data(),
+                                                static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)));
   google::protobuf::io::CodedInputStream coded(&stream);
-  if (file.empty() || file.size() > INT32_MAX || !model.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage() || !model.has_graph())
+  if (file.empty() || file.size() > INT32_MAX || !model.ParseFromCodedStream(&coded) ||
+      !coded.ConsumedEntireMessage() || !model.has_graph())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("not an ONNX model ({} bytes)", file.size())};
   if (model.graph().node_size() == 0 && model.graph().output_size() == 0)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("not an ONNX model: it has no node and no output ({} bytes)", file.size())};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("not an ONNX model: it has no node and no output ({} bytes)", file.size())};
   return Importer(model.graph(), batch).run();
 }
 

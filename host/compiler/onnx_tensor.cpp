@@ -35,29 +35,46 @@ Result<ConstantTensor> read_constant(const onnx::TensorProto& proto, const std::
   uint64_t count = 1;
   for (const int64_t d : proto.dims()) {
     if (d < 0 || (d > 0 && count > (1ull << 33) / static_cast<uint64_t>(d)))
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: tensor '{}' has an impossible dimension {}", where, proto.name(), d)};
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   fmt::format("{}: tensor '{}' has an impossible dimension {}", where, proto.name(), d)};
     tensor.dims.push_back(d);
     count *= static_cast<uint64_t>(d);
   }
   if (proto.data_location() == onnx::TensorProto::EXTERNAL)
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: tensor '{}' keeps its data in another file; store it in the model", where, proto.name())};
+    return Error{
+        WEFT_ERROR_UNSUPPORTED,
+        fmt::format("{}: tensor '{}' keeps its data in another file; store it in the model", where, proto.name())};
   const std::string& raw = proto.raw_data();
   const auto too_short = [&](uint64_t have) {
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: tensor '{}' holds {} elements, its shape needs {}", where, proto.name(), have, count)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: tensor '{}' holds {} elements, its shape needs {}",
+                                                          where, proto.name(), have, count)};
   };
   // Bytes of an element in raw_data, and the number of elements in the typed field.
   size_t width = 0;
   uint64_t typed = 0;
   switch (proto.data_type()) {
-    case onnx::TensorProto::FLOAT: width = 4, typed = static_cast<uint64_t>(proto.float_data_size()); break;
-    case onnx::TensorProto::DOUBLE: width = 8, typed = static_cast<uint64_t>(proto.double_data_size()); break;
+    case onnx::TensorProto::FLOAT:
+      width = 4, typed = static_cast<uint64_t>(proto.float_data_size());
+      break;
+    case onnx::TensorProto::DOUBLE:
+      width = 8, typed = static_cast<uint64_t>(proto.double_data_size());
+      break;
     case onnx::TensorProto::FLOAT16:
-    case onnx::TensorProto::BFLOAT16: width = 2, typed = static_cast<uint64_t>(proto.int32_data_size()); break;
-    case onnx::TensorProto::INT32: width = 4, typed = static_cast<uint64_t>(proto.int32_data_size()); break;
-    case onnx::TensorProto::INT64: width = 8, typed = static_cast<uint64_t>(proto.int64_data_size()); break;
+    case onnx::TensorProto::BFLOAT16:
+      width = 2, typed = static_cast<uint64_t>(proto.int32_data_size());
+      break;
+    case onnx::TensorProto::INT32:
+      width = 4, typed = static_cast<uint64_t>(proto.int32_data_size());
+      break;
+    case onnx::TensorProto::INT64:
+      width = 8, typed = static_cast<uint64_t>(proto.int64_data_size());
+      break;
     default:
-      return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: tensor '{}' has element type {}; supported: float, double, float16, bfloat16, int32, int64", where,
-                                                       proto.name(), onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(proto.data_type())))};
+      return Error{
+          WEFT_ERROR_UNSUPPORTED,
+          fmt::format("{}: tensor '{}' has element type {}; supported: float, double, float16, bfloat16, int32, int64",
+                      where, proto.name(),
+                      onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(proto.data_type())))};
   }
   const bool is_raw = !raw.empty();
   const uint64_t have = is_raw ? raw.size() / width : typed;
@@ -66,17 +83,29 @@ Result<ConstantTensor> read_constant(const onnx::TensorProto& proto, const std::
   for (uint64_t i = 0; i < count; i++) {
     const int at = static_cast<int>(i);
     switch (proto.data_type()) {
-      case onnx::TensorProto::FLOAT: tensor.values.push_back(is_raw ? raw_element<float>(raw, i) : proto.float_data(at)); break;
-      case onnx::TensorProto::DOUBLE: tensor.values.push_back(static_cast<float>(is_raw ? raw_element<double>(raw, i) : proto.double_data(at))); break;
+      case onnx::TensorProto::FLOAT:
+        tensor.values.push_back(is_raw ? raw_element<float>(raw, i) : proto.float_data(at));
+        break;
+      case onnx::TensorProto::DOUBLE:
+        tensor.values.push_back(static_cast<float>(is_raw ? raw_element<double>(raw, i) : proto.double_data(at)));
+        break;
       case onnx::TensorProto::FLOAT16:
-        tensor.values.push_back(f32_from_f16(is_raw ? raw_element<uint16_t>(raw, i) : static_cast<uint16_t>(proto.int32_data(at))));
+        tensor.values.push_back(
+            f32_from_f16(is_raw ? raw_element<uint16_t>(raw, i) : static_cast<uint16_t>(proto.int32_data(at))));
         break;
       case onnx::TensorProto::BFLOAT16:
-        tensor.values.push_back(std::bit_cast<float>(static_cast<uint32_t>(is_raw ? raw_element<uint16_t>(raw, i) : static_cast<uint16_t>(proto.int32_data(at))) << 16));
+        tensor.values.push_back(std::bit_cast<float>(
+            static_cast<uint32_t>(is_raw ? raw_element<uint16_t>(raw, i) : static_cast<uint16_t>(proto.int32_data(at)))
+            << 16));
         break;
-      case onnx::TensorProto::INT32: tensor.integers.push_back(is_raw ? raw_element<int32_t>(raw, i) : proto.int32_data(at)); break;
-      case onnx::TensorProto::INT64: tensor.integers.push_back(is_raw ? raw_element<int64_t>(raw, i) : proto.int64_data(at)); break;
-      default: break;
+      case onnx::TensorProto::INT32:
+        tensor.integers.push_back(is_raw ? raw_element<int32_t>(raw, i) : proto.int32_data(at));
+        break;
+      case onnx::TensorProto::INT64:
+        tensor.integers.push_back(is_raw ? raw_element<int64_t>(raw, i) : proto.int64_data(at));
+        break;
+      default:
+        break;
     }
   }
   return tensor;

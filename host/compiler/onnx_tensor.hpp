@@ -14,7 +14,7 @@ namespace weft::compiler {
 
 struct ConstantTensor {
   std::vector<int64_t> dims;
-  std::vector<float> values;    ///< of a floating-point tensor
+  std::vector<float> values;      ///< of a floating-point tensor
   std::vector<int64_t> integers;  ///< of an integer tensor
   bool is_integer = false;
 
@@ -25,8 +25,8 @@ struct ConstantTensor {
   }
 };
 
-/// float, double, float16 and bfloat16 become fp32; int32 and int64 become int64. External data and other types: UNSUPPORTED.
-/// INVALID_ARGUMENT if the data is shorter than its shape.
+/// float, double, float16 and bfloat16 become fp32; int32 and int64 become int64. External data and other types:
+/// UNSUPPORTED. INVALID_ARGUMENT if the data is shorter than its shape.
 [[nodiscard]] Result<ConstantTensor> read_constant(const onnx::TensorProto& proto, const std::string& where);
 
 }  // namespace weft::compiler

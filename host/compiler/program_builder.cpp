@@ -40,7 +40,8 @@ uint16_t ProgramBuilder::tag(const std::string& text) {
 
 uint64_t ProgramBuilder::cycle_estimate() const {
   const uint64_t mxu_cycles = macs_ / chip_.peak_macs_per_cycle;
-  const auto hbm_cycles = static_cast<uint64_t>(static_cast<unsigned __int128>(hbm_bytes_) * chip_.clock_hz / chip_.hbm_bytes_per_second);
+  const auto hbm_cycles =
+      static_cast<uint64_t>(static_cast<unsigned __int128>(hbm_bytes_) * chip_.clock_hz / chip_.hbm_bytes_per_second);
   return std::max(mxu_cycles, hbm_cycles);
 }
 

@@ -33,8 +33,8 @@ struct VectorStep {
   uint64_t rows = 0, cols = 0;
   weft_vpu_op op = WEFT_VPU_OP_ADD;
   weft_vpu_b_mode b_mode = WEFT_VPU_B_MODE_TENSOR;
-  TensorPlace a, b, y;      ///< b: tensor, or one row (b_mode row); unused for scalar
-  uint16_t scalar = 0;      ///< bf16 bits, b_mode scalar
+  TensorPlace a, b, y;                           ///< b: tensor, or one row (b_mode row); unused for scalar
+  uint16_t scalar = 0;                           ///< bf16 bits, b_mode scalar
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
 };
 

@@ -1,5 +1,5 @@
-// The schedule of an elementwise step. A slot of VMEM holds a chunk of rows of a and b, and of the result; it is free for the
-// next load when its store has read it.
+// The schedule of an elementwise step. A slot of VMEM holds a chunk of rows of a and b, and of the result; it is free
+// for the next load when its store has read it.
 #include "host/compiler/vector_schedule.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,10 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 class VectorScheduler {
  public:
   VectorScheduler(ProgramBuilder& program, const VectorStep& step, const StepChain& chain)
-      : program_(program), step_(step), chain_(chain), chip_(program.chip()),
+      : program_(program),
+        step_(step),
+        chain_(chain),
+        chip_(program.chip()),
         words_((step.cols + chip_.n - 1) / chip_.n),
         cast_(step.y_dtype == WEFT_VPU_DTYPE_F32),
         tensor_b_(step.b_mode == WEFT_VPU_B_MODE_TENSOR),
@@ -31,7 +34,8 @@ class VectorScheduler {
     chunk_rows_ = std::max<uint64_t>(chunk_rows_, 1);
     b_offset_ = round_up(chunk_rows_ * words_, 2);
     y_offset_ = cast_ ? b_offset_ + (tensor_b_ ? round_up(chunk_rows_ * words_, 2) : 0) : 0;
-    slot_words_ = cast_ ? y_offset_ + 2 * chunk_rows_ * words_ : b_offset_ + (tensor_b_ ? round_up(chunk_rows_ * words_, 2) : 0);
+    slot_words_ =
+        cast_ ? y_offset_ + 2 * chunk_rows_ * words_ : b_offset_ + (tensor_b_ ? round_up(chunk_rows_ * words_, 2) : 0);
     chunks_ = (step_.rows + chunk_rows_ - 1) / chunk_rows_;
     return row_b_words_ + kSlots * slot_words_ <= chip_.vmem_words;
   }
@@ -55,7 +59,8 @@ class VectorScheduler {
     return program_.tag(fmt::format("{} {} rows {}..", step_.name, what, chunk * chunk_rows_));
   }
 
-  spec::DmaCommand load(const TensorPlace& from, uint64_t chunk, uint64_t first_row, uint64_t rows, uint64_t word, const char* what) {
+  spec::DmaCommand load(const TensorPlace& from, uint64_t chunk, uint64_t first_row, uint64_t rows, uint64_t word,
+                        const char* what) {
     spec::DmaCommand command;
     command.header.opcode = WEFT_OPCODE_COPY;
     command.header.tag = tag(what, chunk);
@@ -77,7 +82,8 @@ class VectorScheduler {
     if (chunk >= kSlots) ProgramBuilder::wait(a.header, kOutputFree + static_cast<unsigned>(chunk % kSlots), 1);
     program_.push(WEFT_QUEUE_DMA_IN, spec::encode(a));
     if (tensor_b_) {
-      program_.push(WEFT_QUEUE_DMA_IN, spec::encode(load(step_.b, chunk, chunk * chunk_rows_, rows, base + b_offset_, "b")));
+      program_.push(WEFT_QUEUE_DMA_IN,
+                    spec::encode(load(step_.b, chunk, chunk * chunk_rows_, rows, base + b_offset_, "b")));
       return 2;
     }
     if (step_.b_mode == WEFT_VPU_B_MODE_ROW && chunk == 0) {
@@ -120,7 +126,8 @@ class VectorScheduler {
         command.d_addr = static_cast<uint32_t>(base + y_offset_ + 2 * word);
         command.d_stride = static_cast<uint32_t>(2 * words_);
       }
-      if (i == 0) ProgramBuilder::wait(command.header, kOperandsReady + static_cast<unsigned>(chunk % kOperandRing), loads);
+      if (i == 0)
+        ProgramBuilder::wait(command.header, kOperandsReady + static_cast<unsigned>(chunk % kOperandRing), loads);
       if (i == last) ProgramBuilder::post(command.header, kOutputReady, 1);
       program_.push(WEFT_QUEUE_VPU, spec::encode(command));
     }
@@ -138,7 +145,8 @@ class VectorScheduler {
     store.src_stride1 = static_cast<int32_t>(words_ * (cast_ ? 2 : 1) * chip_.word_bytes);
     store.dst_stride1 = static_cast<int32_t>(step_.y.pitch_bytes);
     ProgramBuilder::wait(store.header, kOutputReady, 1);
-    ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(chunk % kSlots), chunk + kSlots < chunks_ ? 1 : 0);
+    ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(chunk % kSlots),
+                         chunk + kSlots < chunks_ ? 1 : 0);
     ProgramBuilder::post(store.header, kStepDone, chain_.announce ? 1 : 0);
     program_.note_hbm_bytes(static_cast<uint64_t>(store.size0) * rows);
     program_.push(WEFT_QUEUE_DMA_OUT, spec::encode(store));
@@ -160,10 +168,12 @@ class VectorScheduler {
 Result<uint64_t> schedule_vector(ProgramBuilder& program, const VectorStep& step, const StepChain& chain) {
   VectorScheduler scheduler(program, step, chain);
   if (!scheduler.plan())
-    return Error{WEFT_ERROR_NO_DEVICE_MEMORY, fmt::format("{}: a row of {} elements does not fit VMEM of {} bytes on chip {}", step.name,
-                                                          step.cols, program.chip().vmem_bytes, program.chip().name)};
+    return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
+                 fmt::format("{}: a row of {} elements does not fit VMEM of {} bytes on chip {}", step.name, step.cols,
+                             program.chip().vmem_bytes, program.chip().name)};
   if (chain.announce && scheduler.chunks() > 65535)
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {} stores, and a step that others follow may have 65535", step.name, scheduler.chunks())};
+    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {} stores, and a step that others follow may have 65535",
+                                                     step.name, scheduler.chunks())};
   scheduler.run();
   return scheduler.chunks();
 }

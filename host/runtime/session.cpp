@@ -90,14 +90,17 @@ struct Session::State {
 
   Result<BufferHandle> buffer(weft_memory memory, uint64_t bytes) const {
     weft_buffer* handle = nullptr;
-    if (const auto status = weft_buffer_create(device, memory, bytes, &handle); status != WEFT_ERROR_OK) return last_error(status);
+    if (const auto status = weft_buffer_create(device, memory, bytes, &handle); status != WEFT_ERROR_OK)
+      return last_error(status);
     return BufferHandle(handle);
   }
 
   /// Copies and waits.
   Status copy(weft_buffer* destination, weft_buffer* source, uint64_t bytes) const {
     weft_event* event = nullptr;
-    if (const auto status = weft_copy(queue, destination, 0, source, 0, bytes, nullptr, &event); status != WEFT_ERROR_OK) return last_error(status);
+    if (const auto status = weft_copy(queue, destination, 0, source, 0, bytes, nullptr, &event);
+        status != WEFT_ERROR_OK)
+      return last_error(status);
     const EventHandle handle(event);
     if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return last_error(status);
     return Ok{};
@@ -121,67 +124,86 @@ const std::vector<ArgumentInfo>& Session::arguments() const { return state_->arg
 
 Result<Session> Session::open(const Target& target) {
   auto state = std::make_unique<State>();
-  if (const auto status = weft_open(device_name(target).c_str(), &state->device); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_open(device_name(target).c_str(), &state->device); status != WEFT_ERROR_OK)
+    return last_error(status);
   weft_device_info info = WEFT_INIT(weft_device_info);
-  if (const auto status = weft_device_get_info(state->device, &info); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_device_get_info(state->device, &info); status != WEFT_ERROR_OK)
+    return last_error(status);
   state->chip = spec::find_chip(info.preset);
   if (!state->chip)
-    return Error{WEFT_ERROR_ABI_MISMATCH, fmt::format("the device's chip (fingerprint {:#018x}) is none of this build's presets", info.fingerprint)};
-  if (const auto status = weft_queue_create(state->device, nullptr, &state->queue); status != WEFT_ERROR_OK) return last_error(status);
+    return Error{
+        WEFT_ERROR_ABI_MISMATCH,
+        fmt::format("the device's chip (fingerprint {:#018x}) is none of this build's presets", info.fingerprint)};
+  if (const auto status = weft_queue_create(state->device, nullptr, &state->queue); status != WEFT_ERROR_OK)
+    return last_error(status);
   return Session(std::move(state));
 }
 
 Status Session::load(std::span<const std::byte> executable) {
   weft_program* program = nullptr;
-  if (const auto status = weft_program_load(state_->device, executable.data(), executable.size(), &program); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_program_load(state_->device, executable.data(), executable.size(), &program);
+      status != WEFT_ERROR_OK)
+    return last_error(status);
   state_->program.reset(program);
   state_->arguments.clear();
-  if (const auto status = weft_program_get_kernel(program, 0, &state_->kernel); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_program_get_kernel(program, 0, &state_->kernel); status != WEFT_ERROR_OK)
+    return last_error(status);
   weft_kernel_info kernel = WEFT_INIT(weft_kernel_info);
-  if (const auto status = weft_kernel_get_info(state_->kernel, &kernel); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_kernel_get_info(state_->kernel, &kernel); status != WEFT_ERROR_OK)
+    return last_error(status);
   for (uint32_t i = 0; i < kernel.argument_count; i++) {
     weft_argument_info a = WEFT_INIT(weft_argument_info);
-    if (const auto status = weft_kernel_get_argument(state_->kernel, i, &a); status != WEFT_ERROR_OK) return last_error(status);
-    state_->arguments.push_back({a.name, a.dtype, a.layout, a.direction, a.shape[0], a.shape[1], a.pitch_bytes, a.size_bytes});
+    if (const auto status = weft_kernel_get_argument(state_->kernel, i, &a); status != WEFT_ERROR_OK)
+      return last_error(status);
+    state_->arguments.push_back(
+        {a.name, a.dtype, a.layout, a.direction, a.shape[0], a.shape[1], a.pitch_bytes, a.size_bytes});
   }
   return Ok{};
 }
 
-Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::vector<std::byte>>& arguments, LaunchResult& result, const Progress& progress) {
+Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::vector<std::byte>>& arguments,
+                                                         LaunchResult& result, const Progress& progress) {
   State& s = *state_;
   if (!s.program) return Error{WEFT_ERROR_INVALID_STATE, "no program is loaded"};
   if (arguments.size() != s.arguments.size())
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} arguments, the kernel has {}", arguments.size(), s.arguments.size())};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("{} arguments, the kernel has {}", arguments.size(), s.arguments.size())};
   std::vector<BufferHandle> buffers;
   std::vector<weft_argument> launch_arguments;
   for (size_t i = 0; i < arguments.size(); i++) {
     const ArgumentInfo& info = s.arguments[i];
     const bool input = info.direction == WEFT_ARGUMENT_DIRECTION_INPUT;
     if (input && arguments[i].size() != info.size_bytes)
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("argument '{}' has {} bytes, the kernel needs {}", info.name, arguments[i].size(), info.size_bytes)};
+      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("argument '{}' has {} bytes, the kernel needs {}",
+                                                            info.name, arguments[i].size(), info.size_bytes)};
     auto buffer = s.buffer(WEFT_MEMORY_HBM, info.size_bytes);
     if (!buffer.ok()) return buffer.error();
     if (input) {
       auto staging = s.buffer(WEFT_MEMORY_HOST, info.size_bytes);
       if (!staging.ok()) return staging.error();
       void* pointer = nullptr;
-      if (const auto status = weft_buffer_map(staging.value().get(), &pointer); status != WEFT_ERROR_OK) return last_error(status);
+      if (const auto status = weft_buffer_map(staging.value().get(), &pointer); status != WEFT_ERROR_OK)
+        return last_error(status);
       std::memcpy(pointer, arguments[i].data(), arguments[i].size());
-      if (auto status = s.copy(buffer.value().get(), staging.value().get(), info.size_bytes); !status.ok()) return status.error();
+      if (auto status = s.copy(buffer.value().get(), staging.value().get(), info.size_bytes); !status.ok())
+        return status.error();
     }
     launch_arguments.push_back({buffer.value().get(), 0});
     buffers.push_back(std::move(buffer.value()));
   }
 
   std::vector<uint64_t> before(WEFT_COUNTERS), after(WEFT_COUNTERS);
-  if (const auto status = weft_device_counters(s.device, before.data(), WEFT_COUNTERS); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_device_counters(s.device, before.data(), WEFT_COUNTERS); status != WEFT_ERROR_OK)
+    return last_error(status);
   uint64_t first_cycle = 0;
   if (const auto status = weft_device_cycle(s.device, &first_cycle); status != WEFT_ERROR_OK) return last_error(status);
   const auto began = std::chrono::steady_clock::now();
   weft_command_options options = WEFT_INIT(weft_command_options);
   options.profile = 1;
   weft_event* event = nullptr;
-  if (const auto status = weft_launch(s.queue, s.kernel, launch_arguments.data(), static_cast<uint32_t>(launch_arguments.size()), &options, &event); status != WEFT_ERROR_OK)
+  if (const auto status = weft_launch(s.queue, s.kernel, launch_arguments.data(),
+                                      static_cast<uint32_t>(launch_arguments.size()), &options, &event);
+      status != WEFT_ERROR_OK)
     return last_error(status);
   const EventHandle handle(event);
   {
@@ -189,7 +211,8 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
     if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return last_error(status);
   }
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  if (const auto status = weft_device_counters(s.device, after.data(), WEFT_COUNTERS); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_device_counters(s.device, after.data(), WEFT_COUNTERS); status != WEFT_ERROR_OK)
+    return last_error(status);
   result.counters.resize(WEFT_COUNTERS);
   for (size_t i = 0; i < result.counters.size(); i++) result.counters[i] = after[i] - before[i];
   weft_event_info info = WEFT_INIT(weft_event_info);
@@ -198,7 +221,8 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
   if (const auto status = weft_event_get_profile(event, &profile); status != WEFT_ERROR_OK) return last_error(status);
   result.start_cycle = info.start_cycle;
   result.end_cycle = info.end_cycle;
-  result.cycles = {profile.doorbell, profile.fetched, profile.validated, profile.first_command, profile.last_write, profile.completion};
+  result.cycles = {profile.doorbell,      profile.fetched,    profile.validated,
+                   profile.first_command, profile.last_write, profile.completion};
 
   std::vector<std::vector<std::byte>> outputs(arguments.size());
   for (size_t i = 0; i < arguments.size(); i++) {
@@ -206,9 +230,11 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
     if (argument.direction != WEFT_ARGUMENT_DIRECTION_OUTPUT) continue;
     auto staging = s.buffer(WEFT_MEMORY_HOST, argument.size_bytes);
     if (!staging.ok()) return staging.error();
-    if (auto status = s.copy(staging.value().get(), buffers[i].get(), argument.size_bytes); !status.ok()) return status.error();
+    if (auto status = s.copy(staging.value().get(), buffers[i].get(), argument.size_bytes); !status.ok())
+      return status.error();
     void* pointer = nullptr;
-    if (const auto status = weft_buffer_map(staging.value().get(), &pointer); status != WEFT_ERROR_OK) return last_error(status);
+    if (const auto status = weft_buffer_map(staging.value().get(), &pointer); status != WEFT_ERROR_OK)
+      return last_error(status);
     const auto* first = static_cast<const std::byte*>(pointer);
     outputs[i].assign(first, first + argument.size_bytes);
   }
@@ -221,7 +247,8 @@ Status Session::close() {
   weft_status status = WEFT_ERROR_OK;
   if (s.queue) status = weft_queue_release(std::exchange(s.queue, nullptr));
   if (s.device)
-    if (const auto closed = weft_close(std::exchange(s.device, nullptr), nullptr); closed != WEFT_ERROR_OK) status = closed;
+    if (const auto closed = weft_close(std::exchange(s.device, nullptr), nullptr); closed != WEFT_ERROR_OK)
+      status = closed;
   if (status != WEFT_ERROR_OK) return last_error(status);
   return Ok{};
 }

@@ -20,8 +20,8 @@ struct Target {
   std::string socket;             ///< not empty: attach to a weft-sim that listens there; chip and core are its own
   std::string wave;               ///< FST file, RTL and lockstep only
   uint64_t wave_from = 0, wave_to = UINT64_MAX;  ///< device cycles
-  std::string trace;              ///< Chrome trace JSON file
-  std::string mismatch_report;    ///< lockstep: where the first mismatch is described
+  std::string trace;                             ///< Chrome trace JSON file
+  std::string mismatch_report;                   ///< lockstep: where the first mismatch is described
 };
 
 /// An argument of a kernel as the executable tells it.
@@ -40,17 +40,18 @@ struct LaunchCycles {
 
 /// What one launch took.
 struct LaunchResult {
-  uint64_t start_cycle = 0;     ///< first command accepted by a queue
-  uint64_t end_cycle = 0;       ///< last write visible
+  uint64_t start_cycle = 0;  ///< first command accepted by a queue
+  uint64_t end_cycle = 0;    ///< last write visible
   LaunchCycles cycles;
-  double wall_seconds = 0;      ///< from launch to completion
+  double wall_seconds = 0;         ///< from launch to completion
   std::vector<uint64_t> counters;  ///< what each core counter grew by, by index
 };
 
 /// Called about five times a second during a long launch with the device cycles since it began.
 using Progress = std::function<void(uint64_t cycles)>;
 
-/// One open device with one queue and at most one loaded program. Not thread-safe. Everything it holds is released with it.
+/// One open device with one queue and at most one loaded program. Not thread-safe. Everything it holds is released with
+/// it.
 class Session {
  public:
   Session(Session&&) noexcept;
@@ -68,10 +69,11 @@ class Session {
   /// Arguments of the loaded kernel, in order.
   [[nodiscard]] const std::vector<ArgumentInfo>& arguments() const;
 
-  /// Copies `inputs` into fresh HBM buffers, launches, and copies the outputs back. inputs[i] has argument i's size_bytes for an input
-  /// and is empty for an output; the result has the bytes of each output, in order of arguments, inputs empty.
-  [[nodiscard]] Result<std::vector<std::vector<std::byte>>> run(const std::vector<std::vector<std::byte>>& arguments, LaunchResult& result,
-                                                                const Progress& progress = {});
+  /// Copies `inputs` into fresh HBM buffers, launches, and copies the outputs back. inputs[i] has argument i's
+  /// size_bytes for an input and is empty for an output; the result has the bytes of each output, in order of
+  /// arguments, inputs empty.
+  [[nodiscard]] Result<std::vector<std::vector<std::byte>>> run(const std::vector<std::vector<std::byte>>& arguments,
+                                                                LaunchResult& result, const Progress& progress = {});
 
   /// Ends the simulator and waits for its files (waves, trace).
   [[nodiscard]] Status close();

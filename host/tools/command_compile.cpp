@@ -31,11 +31,13 @@ int compile(const CompileOptions& options) {
   if (auto status = write_file(options.output, program.value().executable); !status.ok()) return fail(status.error());
   const auto& p = program.value();
   if (options.json) {
-    const nlohmann::ordered_json json = {{"output", options.output}, {"chip", options.chip}, {"bytes", p.executable.size()}, {"macs", p.macs},
+    const nlohmann::ordered_json json = {{"output", options.output},      {"chip", options.chip},
+                                         {"bytes", p.executable.size()},  {"macs", p.macs},
                                          {"steps", p.graph.nodes.size()}, {"cycle_estimate", p.cycle_estimate}};
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{}: {} bytes for {}, {} steps, {} MACs, at least {} cycles\n", options.output, p.executable.size(), options.chip, p.graph.nodes.size(), p.macs, p.cycle_estimate);
+    fmt::print("{}: {} bytes for {}, {} steps, {} MACs, at least {} cycles\n", options.output, p.executable.size(),
+               options.chip, p.graph.nodes.size(), p.macs, p.cycle_estimate);
   }
   return 0;
 }
@@ -48,7 +50,9 @@ void register_compile(CLI::App& app, Action& action) {
   command->add_option("MODEL", options->model, "ONNX file")->required();
   command->add_option("-o,--output", options->output, "the .weft file")->required();
   command->add_option("--chip", options->chip, "chip preset")->capture_default_str();
-  command->add_option("--batch", options->batch, "value of a symbolic first dimension")->capture_default_str()->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
+  command->add_option("--batch", options->batch, "value of a symbolic first dimension")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, &action] { action = [options] { return compile(*options); }; });
 }

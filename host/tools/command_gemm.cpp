@@ -53,7 +53,8 @@ int run(const GemmOptions& options) {
 
   RunReport report;
   ProgressLine progress;
-  auto outputs = session.value().run({in.packed_a(), in.packed_b(chip), {}}, report.launch, progress.callback(kernel.value().cycle_estimate));
+  auto outputs = session.value().run({in.packed_a(), in.packed_b(chip), {}}, report.launch,
+                                     progress.callback(kernel.value().cycle_estimate));
   if (!outputs.ok()) return fail(mismatch.explain(outputs.error()));
   const auto c = compiler::unpack_rows(outputs.value()[2], in.m, in.n, 4);
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
@@ -77,21 +78,25 @@ int run(const GemmOptions& options) {
   }
   fmt::print("{}", options.json ? report_json(report) : report_text(report));
   if (report.differing.value_or(0) != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} elements differ from the golden model", *report.differing, report.elements)});
+    return fail({WEFT_ERROR_GOLDEN_MISMATCH,
+                 fmt::format("{} of {} elements differ from the golden model", *report.differing, report.elements)});
   return 0;
 }
 
 }  // namespace
 
 void register_gemm(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("gemm", "C = A B on the device: bf16, bf16x3, bf16x6 (fp32 files, fp32 result) or int8 (int8 files, int32 result)");
+  auto* command = app.add_subcommand(
+      "gemm",
+      "C = A B on the device: bf16, bf16x3, bf16x6 (fp32 files, fp32 result) or int8 (int8 files, int32 result)");
   auto options = std::make_shared<GemmOptions>();
   command->add_option("A", options->a, "A.npy, M x K");
   command->add_option("B", options->b, "B.npy, K x N");
   command->add_option("-o,--output", options->output, "write C to this .npy file");
   command->add_option("--shape", options->shape, "MxKxN: make A and B instead of reading files");
   command->add_option("--seed", options->seed, "seed of --shape")->capture_default_str();
-  command->add_option("--precision", options->precision, "bf16, bf16x3, bf16x6 (fp32 in passes) or int8")->capture_default_str();
+  command->add_option("--precision", options->precision, "bf16, bf16x3, bf16x6 (fp32 in passes) or int8")
+      ->capture_default_str();
   command->add_flag("--verify", options->verify, "compare with the golden model, bit for bit, and with fp64");
   command->add_flag("--json", options->json, "print JSON");
   add_target_options(*command, options->target);

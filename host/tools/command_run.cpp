@@ -39,13 +39,16 @@ Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::st
   std::map<std::string, std::string> pairs;
   for (const auto& text : texts) {
     const size_t equal = text.rfind('=');
-    if (equal == std::string::npos || equal == 0 || equal + 1 == text.size()) return invalid(fmt::format("{} '{}' is not NAME=FILE.npy", option, text));
-    if (!pairs.emplace(text.substr(0, equal), text.substr(equal + 1)).second) return invalid(fmt::format("{} names '{}' twice", option, text.substr(0, equal)));
+    if (equal == std::string::npos || equal == 0 || equal + 1 == text.size())
+      return invalid(fmt::format("{} '{}' is not NAME=FILE.npy", option, text));
+    if (!pairs.emplace(text.substr(0, equal), text.substr(equal + 1)).second)
+      return invalid(fmt::format("{} names '{}' twice", option, text.substr(0, equal)));
   }
   return pairs;
 }
 
-std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& arguments, weft_argument_direction direction) {
+std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& arguments,
+                                  weft_argument_direction direction) {
   std::vector<std::string> names;
   for (const auto& a : arguments)
     if (a.direction == direction) names.push_back(a.name);
@@ -53,26 +56,33 @@ std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& argu
 }
 
 /// The bytes that the device gets for one input; `values` keeps the fp32 values for --verify.
-Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, const std::string& path, const NpyArray& array, std::vector<float>& values) {
+Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, const std::string& path,
+                                          const NpyArray& array, std::vector<float>& values) {
   uint64_t columns = 1;
   for (size_t i = 1; i < array.shape.size(); i++) columns *= array.shape[i];
   const uint64_t rows = array.shape.size() < 2 ? 1 : array.shape[0];
   if (array.shape.size() == 1) columns = array.shape[0];
   if (rows != info.rows || columns != info.columns)
-    return invalid(fmt::format("{}: the shape is ({}), input '{}' needs {} x {}", path, fmt::join(array.shape, ", "), info.name, info.rows, info.columns));
+    return invalid(fmt::format("{}: the shape is ({}), input '{}' needs {} x {}", path, fmt::join(array.shape, ", "),
+                               info.name, info.rows, info.columns));
   if (info.dtype == WEFT_ARGUMENT_DTYPE_BF16) {
-    if (array.type != NpyType::kF32) return invalid(fmt::format("{}: the elements are {}, input '{}' needs float32", path, type_name(array.type), info.name));
+    if (array.type != NpyType::kF32)
+      return invalid(
+          fmt::format("{}: the elements are {}, input '{}' needs float32", path, type_name(array.type), info.name));
     values.assign(array.as<float>(), array.as<float>() + array.count());
     std::vector<uint16_t> bits(values.size());
     for (size_t i = 0; i < bits.size(); i++) bits[i] = compiler::bf16_from_f32(values[i]);
-    if (info.layout == WEFT_ARGUMENT_LAYOUT_ROWS) return compiler::pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);
+    if (info.layout == WEFT_ARGUMENT_LAYOUT_ROWS)
+      return compiler::pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);
   }
-  return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("input '{}' has element type {} and layout {}; weft run takes bf16 rows", info.name,
-                                                   spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
+  return Error{WEFT_ERROR_UNSUPPORTED,
+               fmt::format("input '{}' has element type {} and layout {}; weft run takes bf16 rows", info.name,
+                           spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
 }
 
 /// Bits against golden, values against fp64.
-void compare(RunReport& report, const std::vector<float>& golden, const std::vector<double>& exact, const std::vector<std::byte>& got, uint64_t columns) {
+void compare(RunReport& report, const std::vector<float>& golden, const std::vector<double>& exact,
+             const std::vector<std::byte>& got, uint64_t columns) {
   report.elements += golden.size();
   uint64_t differing = report.differing.value_or(0);
   double worst = report.max_relative_error.value_or(0);
@@ -83,7 +93,8 @@ void compare(RunReport& report, const std::vector<float>& golden, const std::vec
       differing += std::memcmp(&golden[i], &got[4 * i], 4) != 0;
       float value;
       std::memcpy(&value, &got[4 * i], 4);
-      if (largest > 0 && std::isfinite(value)) worst = std::max(worst, std::abs(static_cast<double>(value) - exact[i]) / largest);
+      if (largest > 0 && std::isfinite(value))
+        worst = std::max(worst, std::abs(static_cast<double>(value) - exact[i]) / largest);
     }
   }
   report.differing = differing;
@@ -111,8 +122,10 @@ int run(const RunOptions& options) {
   MismatchReport mismatch(options.target);
   const bool compiled = is_executable(file.value());
   if (compiled && options.verify)
-    return fail({WEFT_ERROR_UNSUPPORTED, "--verify needs the ONNX model: an executable does not hold the network that it was made from"});
-  // A model is compiled before the device is opened, so that its mistakes are found first; an attached device tells its chip itself.
+    return fail({WEFT_ERROR_UNSUPPORTED,
+                 "--verify needs the ONNX model: an executable does not hold the network that it was made from"});
+  // A model is compiled before the device is opened, so that its mistakes are found first; an attached device tells its
+  // chip itself.
   auto session = Result<runtime::Session>(Error{});
   if (compiled || !options.target.socket.empty()) session = runtime::Session::open(mismatch.target());
   if ((compiled || !options.target.socket.empty()) && !session.ok()) return fail(session.error());
@@ -145,7 +158,9 @@ int run(const RunOptions& options) {
     arguments.emplace_back();
     if (info.direction != WEFT_ARGUMENT_DIRECTION_INPUT) continue;
     const auto found = arrays.find(info.name);
-    if (found == arrays.end()) return fail(invalid(fmt::format("input '{}' is missing: give --input {}=FILE.npy; inputs: {}", info.name, info.name, fmt::join(input_names, ", "))));
+    if (found == arrays.end())
+      return fail(invalid(fmt::format("input '{}' is missing: give --input {}=FILE.npy; inputs: {}", info.name,
+                                      info.name, fmt::join(input_names, ", "))));
     values.emplace_back();
     auto packed = pack_input(info, input_files.value().at(info.name), found->second, values.back());
     if (!packed.ok()) return fail(packed.error());
@@ -159,7 +174,8 @@ int run(const RunOptions& options) {
   const std::vector<runtime::ArgumentInfo> layout = infos;
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
   if (!options.target.trace.empty())
-    if (auto status = name_trace(options.target.trace, compiled ? file.value() : program.executable); !status.ok()) return fail(status.error());
+    if (auto status = name_trace(options.target.trace, compiled ? file.value() : program.executable); !status.ok())
+      return fail(status.error());
 
   report.what = options.model;
   report.chip = chip.name;
@@ -187,7 +203,8 @@ int run(const RunOptions& options) {
   }
   fmt::print("{}", options.json ? report_json(report) : report_text(report));
   if (report.differing.value_or(0) != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} elements differ from the golden model", *report.differing, report.elements)});
+    return fail({WEFT_ERROR_GOLDEN_MISMATCH,
+                 fmt::format("{} of {} elements differ from the golden model", *report.differing, report.elements)});
   return 0;
 }
 
@@ -199,7 +216,8 @@ void register_run(CLI::App& app, Action& action) {
   command->add_option("MODEL", options->model, "ONNX or .weft file")->required();
   command->add_option("--input", options->inputs, "NAME=FILE.npy, float32; once for each input");
   command->add_option("--output", options->outputs, "NAME=FILE.npy; once for each output to be written");
-  command->add_flag("--verify", options->verify, "compare with the golden model, bit for bit, and with fp64 (ONNX models)");
+  command->add_flag("--verify", options->verify,
+                    "compare with the golden model, bit for bit, and with fp64 (ONNX models)");
   command->add_flag("--json", options->json, "print JSON");
   add_target_options(*command, options->target);
   command->callback([options, &action] { action = [options] { return run(*options); }; });

@@ -30,7 +30,8 @@ Result<Loaded> load(const std::vector<std::byte>& file) {
   const auto* chip = spec::find_chip(name);
   // A file that is no executable is refused by the loader whatever the chip; one for an unknown chip is refused here.
   if (header.magic == WEFT_EXECUTABLE_MAGIC && !chip)
-    return Error{WEFT_ERROR_EXECUTABLE_INVALID, fmt::format("it is for chip '{}', which is no preset of this build", name)};
+    return Error{WEFT_ERROR_EXECUTABLE_INVALID,
+                 fmt::format("it is for chip '{}', which is no preset of this build", name)};
   auto executable = driver::load_executable(file, chip ? *chip : spec::kChips.front());
   if (!executable.ok()) return Error{executable.status().code(), executable.status().message()};
   return Loaded{std::move(executable.value()), name, compiler::read_tags(file)};
@@ -66,7 +67,8 @@ nlohmann::ordered_json command_json(const spec::Command& command, const std::map
   semaphore("post", header.post_sem0, header.post_count0);
   semaphore("post", header.post_sem1, header.post_count1);
   if (opcode)
-    for (const auto& field : spec::body_fields(opcode->body)) json["fields"][std::string(field.name)] = field_value(command, field);
+    for (const auto& field : spec::body_fields(opcode->body))
+      json["fields"][std::string(field.name)] = field_value(command, field);
   return json;
 }
 
@@ -75,10 +77,13 @@ std::string command_text(const spec::Command& command, const std::map<uint16_t, 
   std::string text = fmt::format("{:<12}", json["opcode"].get<std::string>());
   for (const char* kind : {"wait", "post"})
     if (json.contains(kind))
-      for (const auto& s : json[kind]) text += fmt::format(" {}(s{} {} {})", kind, s["semaphore"].get<int>(), kind[0] == 'w' ? ">=" : "+=", s["count"].get<int>());
+      for (const auto& s : json[kind])
+        text += fmt::format(" {}(s{} {} {})", kind, s["semaphore"].get<int>(),
+                            kind[0] == 'w' ? ">=" : "+=", s["count"].get<int>());
   if (json.contains("fields"))
     for (const auto& [name, value] : json["fields"].items())
-      if (value != 0 && value != "none") text += fmt::format(" {}={}", name, value.is_string() ? value.get<std::string>() : value.dump());
+      if (value != 0 && value != "none")
+        text += fmt::format(" {}={}", name, value.is_string() ? value.get<std::string>() : value.dump());
   if (json.contains("text")) text += "  ; " + json["text"].get<std::string>();
   return text;
 }
@@ -89,19 +94,22 @@ Result<std::string> disassemble(const std::vector<std::byte>& file) {
   const auto loaded = load(file);
   if (!loaded.ok()) return loaded.error();
   const auto& [executable, chip, tags] = loaded.value();
-  std::string text = fmt::format("; executable for {}: {} kernels, {} commands, {} bytes of constants\n", chip, executable.kernels.size(),
-                                 executable.commands.size() / sizeof(spec::Command), executable.constants.size());
+  std::string text = fmt::format("; executable for {}: {} kernels, {} commands, {} bytes of constants\n", chip,
+                                 executable.kernels.size(), executable.commands.size() / sizeof(spec::Command),
+                                 executable.constants.size());
   for (const auto& kernel : executable.kernels) {
-    text += fmt::format("\nkernel {}  ; {} MACs, at least {} cycles, {} bytes of VMEM, {} bytes of scratch\n", kernel.name, kernel.macs, kernel.cycle_estimate, kernel.vmem_bytes,
-                        kernel.scratch_bytes);
+    text += fmt::format("\nkernel {}  ; {} MACs, at least {} cycles, {} bytes of VMEM, {} bytes of scratch\n",
+                        kernel.name, kernel.macs, kernel.cycle_estimate, kernel.vmem_bytes, kernel.scratch_bytes);
     for (size_t i = 0; i < kernel.arguments.size(); i++) {
       const auto& a = kernel.arguments[i];
-      text += fmt::format("  argument {} (segment {}): {} {} [{}, {}] {} {}, {} bytes\n", i, i + 3, spec::argument_direction_name(a.direction), a.name, a.shape[0], a.shape[1],
+      text += fmt::format("  argument {} (segment {}): {} {} [{}, {}] {} {}, {} bytes\n", i, i + 3,
+                          spec::argument_direction_name(a.direction), a.name, a.shape[0], a.shape[1],
                           spec::argument_dtype_name(a.dtype), spec::argument_layout_name(a.layout), a.size_bytes);
     }
     for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
       text += fmt::format("\n  queue {}  ; {} commands\n", spec::queue_name(q), kernel.queue_count[q]);
-      for (uint32_t i = 0; i < kernel.queue_count[q]; i++) text += fmt::format("  {:6}  {}\n", i, command_text(command_at(executable, kernel.queue_first[q] + i), tags));
+      for (uint32_t i = 0; i < kernel.queue_count[q]; i++)
+        text += fmt::format("  {:6}  {}\n", i, command_text(command_at(executable, kernel.queue_first[q] + i), tags));
     }
   }
   return text;
@@ -114,13 +122,22 @@ Result<std::string> disassemble_json(const std::vector<std::byte>& file) {
   nlohmann::ordered_json json;
   json["chip"] = chip;
   for (const auto& kernel : executable.kernels) {
-    nlohmann::ordered_json k = {{"name", kernel.name}, {"macs", kernel.macs}, {"cycle_estimate", kernel.cycle_estimate}, {"vmem_bytes", kernel.vmem_bytes}, {"scratch_bytes", kernel.scratch_bytes}};
+    nlohmann::ordered_json k = {{"name", kernel.name},
+                                {"macs", kernel.macs},
+                                {"cycle_estimate", kernel.cycle_estimate},
+                                {"vmem_bytes", kernel.vmem_bytes},
+                                {"scratch_bytes", kernel.scratch_bytes}};
     for (const auto& a : kernel.arguments)
-      k["arguments"].push_back({{"name", a.name}, {"direction", spec::argument_direction_name(a.direction)}, {"dtype", spec::argument_dtype_name(a.dtype)},
-                                {"layout", spec::argument_layout_name(a.layout)}, {"shape", a.shape}, {"size_bytes", a.size_bytes}});
+      k["arguments"].push_back({{"name", a.name},
+                                {"direction", spec::argument_direction_name(a.direction)},
+                                {"dtype", spec::argument_dtype_name(a.dtype)},
+                                {"layout", spec::argument_layout_name(a.layout)},
+                                {"shape", a.shape},
+                                {"size_bytes", a.size_bytes}});
     for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
       auto& list = k["queues"][std::string(spec::queue_name(q))] = nlohmann::ordered_json::array();
-      for (uint32_t i = 0; i < kernel.queue_count[q]; i++) list.push_back(command_json(command_at(executable, kernel.queue_first[q] + i), tags));
+      for (uint32_t i = 0; i < kernel.queue_count[q]; i++)
+        list.push_back(command_json(command_at(executable, kernel.queue_first[q] + i), tags));
     }
     json["kernels"].push_back(std::move(k));
   }

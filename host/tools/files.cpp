@@ -40,7 +40,8 @@ Status write_file(const std::string& path, const std::vector<std::byte>& data) {
   const std::string temporary = fmt::format("{}.{}.partial", path, getpid());
   std::unique_ptr<FILE, Close> file(std::fopen(temporary.c_str(), "wbe"));
   if (!file) return failed(path, "write", errno);
-  const bool written = std::fwrite(data.data(), 1, data.size(), file.get()) == data.size() && std::fflush(file.get()) == 0;
+  const bool written =
+      std::fwrite(data.data(), 1, data.size(), file.get()) == data.size() && std::fflush(file.get()) == 0;
   int reason = errno;
   file.reset();
   if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return Ok{};

@@ -11,7 +11,8 @@ namespace weft::tools {
 /// INVALID_ARGUMENT with path and reason if it cannot be read.
 [[nodiscard]] Result<std::vector<std::byte>> read_file(const std::string& path);
 
-/// Writes beside `path` and renames: either the whole file is there, or what was there before. INVALID_ARGUMENT with path and reason.
+/// Writes beside `path` and renames: either the whole file is there, or what was there before. INVALID_ARGUMENT with
+/// path and reason.
 [[nodiscard]] Status write_file(const std::string& path, const std::vector<std::byte>& data);
 
 /// True if a file could be written at `path` (its folder exists and is writable): asked before long work begins.

@@ -20,8 +20,8 @@ namespace {
 
 Error invalid(std::string text) { return {WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; }
 
-/// Part `index` of an fp32 value: 0 is the value rounded to bf16, 1 the rest rounded to bf16, 2 the rest of that. A value that is not finite
-/// is all in part 0.
+/// Part `index` of an fp32 value: 0 is the value rounded to bf16, 1 the rest rounded to bf16, 2 the rest of that. A
+/// value that is not finite is all in part 0.
 uint16_t part(float value, unsigned index) {
   for (unsigned i = 0;; i++) {
     const uint16_t bits = compiler::bf16_from_f32(value);
@@ -31,7 +31,8 @@ uint16_t part(float value, unsigned index) {
   }
 }
 
-/// Parts of A and of B that each pass multiplies, largest products first. This order is part of the result (docs/numerics.md).
+/// Parts of A and of B that each pass multiplies, largest products first. This order is part of the result
+/// (docs/numerics.md).
 constexpr std::array<std::pair<unsigned, unsigned>, 6> kPasses{{{0, 0}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 1}}};
 
 Status parse_shape(const std::string& text, GemmInput& in) {
@@ -42,21 +43,32 @@ Status parse_shape(const std::string& text, GemmInput& in) {
   in.m = m, in.k = k, in.n = n;
   if (m == 0 || k == 0 || n == 0) return invalid(fmt::format("--shape {}: every dimension must be at least 1", text));
   const uint64_t limit = 1ull << 32;
-  if (m > limit / k || k > limit / n || m > limit / n) return invalid(fmt::format("--shape {}: a matrix would have more than 2^32 elements", text));
+  if (m > limit / k || k > limit / n || m > limit / n)
+    return invalid(fmt::format("--shape {}: a matrix would have more than 2^32 elements", text));
   return Ok{};
 }
 
-Status read_operand(const std::string& path, const GemmInput& in, std::vector<uint64_t>& shape, std::vector<float>& f32, std::vector<int8_t>& i8) {
+Status read_operand(const std::string& path, const GemmInput& in, std::vector<uint64_t>& shape, std::vector<float>& f32,
+                    std::vector<int8_t>& i8) {
   auto array = read_npy(path);
   if (!array.ok()) return array.error();
   const auto& a = array.value();
   const NpyType wanted = in.dtype == WEFT_MXU_DTYPE_INT8 ? NpyType::kI8 : NpyType::kF32;
   if (a.type != wanted)
-    return invalid(fmt::format("{}: the elements are {}, --precision {} needs {}", path, type_name(a.type), in.dtype == WEFT_MXU_DTYPE_INT8 ? "int8" : in.passes == 3 ? "bf16x3" : in.passes == 6 ? "bf16x6" : "bf16", type_name(wanted)));
-  if (a.shape.size() != 2 || a.count() == 0) return invalid(fmt::format("{}: the shape is ({}), a matrix with elements is needed", path, fmt::join(a.shape, ", ")));
+    return invalid(fmt::format("{}: the elements are {}, --precision {} needs {}", path, type_name(a.type),
+                               in.dtype == WEFT_MXU_DTYPE_INT8 ? "int8"
+                               : in.passes == 3                ? "bf16x3"
+                               : in.passes == 6                ? "bf16x6"
+                                                               : "bf16",
+                               type_name(wanted)));
+  if (a.shape.size() != 2 || a.count() == 0)
+    return invalid(
+        fmt::format("{}: the shape is ({}), a matrix with elements is needed", path, fmt::join(a.shape, ", ")));
   shape = a.shape;
-  if (wanted == NpyType::kI8) i8.assign(a.as<int8_t>(), a.as<int8_t>() + a.count());
-  else f32.assign(a.as<float>(), a.as<float>() + a.count());
+  if (wanted == NpyType::kI8)
+    i8.assign(a.as<int8_t>(), a.as<int8_t>() + a.count());
+  else
+    f32.assign(a.as<float>(), a.as<float>() + a.count());
   return Ok{};
 }
 
@@ -71,7 +83,8 @@ std::vector<uint16_t> GemmInput::device_a() const {
   std::vector<uint16_t> bits(m * device_k());
   for (uint64_t row = 0; row < m; row++)
     for (uint64_t pass = 0; pass < passes; pass++)
-      for (uint64_t i = 0; i < k; i++) bits[row * device_k() + pass * k + i] = part(a[row * k + i], kPasses[pass].first);
+      for (uint64_t i = 0; i < k; i++)
+        bits[row * device_k() + pass * k + i] = part(a[row * k + i], kPasses[pass].first);
   return bits;
 }
 
@@ -93,7 +106,8 @@ uint64_t GemmInput::differing_from_golden(const std::vector<std::byte>& c) const
     (void)golden::gemm_int8(m, k, n, a8.data(), k, b8.data(), n, reinterpret_cast<int32_t*>(expected.data()), n);
   } else {
     const auto ra = device_a(), rb = device_b();
-    golden::gemm_bf16(m, device_k(), n, ra.data(), device_k(), rb.data(), n, reinterpret_cast<float*>(expected.data()), n);
+    golden::gemm_bf16(m, device_k(), n, ra.data(), device_k(), rb.data(), n, reinterpret_cast<float*>(expected.data()),
+                      n);
   }
   uint64_t differing = 0;
   for (size_t i = 0; i < expected.size(); i++) differing += std::memcmp(&c[4 * i], &expected[i], 4) != 0;
@@ -131,17 +145,25 @@ double GemmInput::max_relative_error(const std::vector<std::byte>& c) const {
   return worst;
 }
 
-Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape, uint64_t seed, const std::string& precision) {
+Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape,
+                                  uint64_t seed, const std::string& precision) {
   GemmInput in;
-  if (precision == "int8") in.dtype = WEFT_MXU_DTYPE_INT8;
-  else if (precision == "bf16x3") in.passes = 3;
-  else if (precision == "bf16x6") in.passes = 6;
-  else if (precision != "bf16") return invalid(fmt::format("there is no precision '{}'; supported: bf16, bf16x3, bf16x6, int8", precision));
-  if (shape.empty() == (path_a.empty() && path_b.empty())) return invalid("give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
+  if (precision == "int8")
+    in.dtype = WEFT_MXU_DTYPE_INT8;
+  else if (precision == "bf16x3")
+    in.passes = 3;
+  else if (precision == "bf16x6")
+    in.passes = 6;
+  else if (precision != "bf16")
+    return invalid(fmt::format("there is no precision '{}'; supported: bf16, bf16x3, bf16x6, int8", precision));
+  if (shape.empty() == (path_a.empty() && path_b.empty()))
+    return invalid("give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
   if (!shape.empty()) {
     if (auto status = parse_shape(shape, in); !status.ok()) return status.error();
     std::mt19937_64 random(seed);
-    const auto uniform = [&random] { return static_cast<float>(static_cast<int64_t>(random() >> 40) - (1 << 23)) / static_cast<float>(1 << 23); };
+    const auto uniform = [&random] {
+      return static_cast<float>(static_cast<int64_t>(random() >> 40) - (1 << 23)) / static_cast<float>(1 << 23);
+    };
     if (in.dtype == WEFT_MXU_DTYPE_INT8) {
       in.a8.resize(in.m * in.k), in.b8.resize(in.k * in.n);
       for (auto* matrix : {&in.a8, &in.b8})
@@ -158,7 +180,8 @@ Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& 
   if (auto status = read_operand(path_a, in, shape_a, in.a, in.a8); !status.ok()) return status.error();
   if (auto status = read_operand(path_b, in, shape_b, in.b, in.b8); !status.ok()) return status.error();
   if (shape_a[1] != shape_b[0])
-    return invalid(fmt::format("{} is {} x {} and {} is {} x {}: A's columns and B's rows must be equal", path_a, shape_a[0], shape_a[1], path_b, shape_b[0], shape_b[1]));
+    return invalid(fmt::format("{} is {} x {} and {} is {} x {}: A's columns and B's rows must be equal", path_a,
+                               shape_a[0], shape_a[1], path_b, shape_b[0], shape_b[1]));
   in.m = shape_a[0], in.k = shape_a[1], in.n = shape_b[1];
   return in;
 }

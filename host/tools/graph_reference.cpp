@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/compiler/layout.hpp"
 #include "model/golden/arith.hpp"
 #include "model/golden/matmul.hpp"
 #include "model/golden/rows.hpp"
-#include "host/compiler/layout.hpp"
 
 namespace weft::tools {
 namespace {
@@ -24,7 +24,8 @@ std::vector<uint16_t> round_bf16(const std::vector<float>& values) {
 
 class GoldenEvaluation {
  public:
-  explicit GoldenEvaluation(const Graph& graph) : graph_(graph), bf16_(graph.tensors.size()), f32_(graph.tensors.size()), output_(graph.tensors.size()) {
+  explicit GoldenEvaluation(const Graph& graph)
+      : graph_(graph), bf16_(graph.tensors.size()), f32_(graph.tensors.size()), output_(graph.tensors.size()) {
     for (const size_t t : graph.outputs) output_[t] = true;
   }
 
@@ -39,8 +40,10 @@ class GoldenEvaluation {
  private:
   /// An output keeps fp32; any other tensor is rounded once, as the epilogue's cast does.
   void store(size_t t, std::vector<float> values) {
-    if (output_[t]) f32_[t] = std::move(values);
-    else bf16_[t] = round_bf16(values);
+    if (output_[t])
+      f32_[t] = std::move(values);
+    else
+      bf16_[t] = round_bf16(values);
   }
 
   void evaluate(const DenseNode& node) {
@@ -71,8 +74,10 @@ class GoldenEvaluation {
     golden::elementwise_bf16(node.op, a, b, d);
     std::vector<float> values(d.size());
     golden::cast_bf16_to_f32(d, values);
-    if (output_[node.y]) f32_[node.y] = std::move(values);
-    else bf16_[node.y] = std::move(d);
+    if (output_[node.y])
+      f32_[node.y] = std::move(values);
+    else
+      bf16_[node.y] = std::move(d);
   }
 
   const Graph& graph_;
@@ -102,7 +107,8 @@ class Fp64Evaluation {
       double* out = &y[row * node.n];
       if (node.bias) std::copy(node.bias->begin(), node.bias->end(), out);
       for (uint64_t k = 0; k < node.k; k++)
-        for (uint64_t n = 0; n < node.n; n++) out[n] += x[row * node.k + k] * static_cast<double>(node.weights[k * node.n + n]);
+        for (uint64_t n = 0; n < node.n; n++)
+          out[n] += x[row * node.k + k] * static_cast<double>(node.weights[k * node.n + n]);
       if (node.relu)
         for (uint64_t n = 0; n < node.n; n++) out[n] = std::max(out[n], 0.0);
     }

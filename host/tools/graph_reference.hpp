@@ -7,10 +7,13 @@
 namespace weft::tools {
 
 /// inputs[i]: fp32 values of graph input i, row-major. One array for each graph output, in their order.
-/// The golden evaluation rounds as the compiled program does: inputs, weights and values between nodes to bf16, sums and outputs fp32.
-[[nodiscard]] std::vector<std::vector<float>> evaluate_golden(const compiler::Graph& graph, const std::vector<std::vector<float>>& inputs);
+/// The golden evaluation rounds as the compiled program does: inputs, weights and values between nodes to bf16, sums
+/// and outputs fp32.
+[[nodiscard]] std::vector<std::vector<float>> evaluate_golden(const compiler::Graph& graph,
+                                                              const std::vector<std::vector<float>>& inputs);
 
 /// No rounding but fp64's: independent of the golden model, of layouts and of the compiler.
-[[nodiscard]] std::vector<std::vector<double>> evaluate_fp64(const compiler::Graph& graph, const std::vector<std::vector<float>>& inputs);
+[[nodiscard]] std::vector<std::vector<double>> evaluate_fp64(const compiler::Graph& graph,
+                                                             const std::vector<std::vector<float>>& inputs);
 
 }  // namespace weft::tools

@@ -10,12 +10,16 @@ constexpr int kWrongUsage = 1;
 }
 
 int main(int argc, char** argv) {
-  CLI::App app{"Weft: a TPU that anyone can run.\n"
-               "Compiles networks and matrix products, runs them on the RTL of a tensor core or on its fast model."};
+  CLI::App app{
+      "Weft: a TPU that anyone can run.\n"
+      "Compiles networks and matrix products, runs them on the RTL of a tensor core or on its fast model."};
   app.name("weft");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 ok; 1 wrong usage; 2 wrong input or not supported; 3 not enough memory or busy; 4 the device failed or is\n"
-             "gone; 5 the executable is not valid for this chip; 6 the result differs from the golden model; 7 a defect of Weft.");
+  app.footer(
+      "Exit codes: 0 ok; 1 wrong usage; 2 wrong input or not supported; 3 not enough memory or busy; 4 the device "
+      "failed or is\n"
+      "gone; 5 the executable is not valid for this chip; 6 the result differs from the golden model; 7 a defect of "
+      "Weft.");
   app.set_version_flag("--version", WEFT_VERSION);
   weft::tools::Action action;
   weft::tools::register_gemm(app, action);
@@ -26,10 +30,12 @@ int main(int argc, char** argv) {
   // A word that is no command is worth a message of its own.
   const auto known = [&app](const std::string& name) {
     const auto all = app.get_subcommands([](CLI::App*) { return true; });
-    return std::any_of(all.begin(), all.end(), [&name](const CLI::App* command) { return command->get_name() == name; });
+    return std::any_of(all.begin(), all.end(),
+                       [&name](const CLI::App* command) { return command->get_name() == name; });
   };
   if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
-    std::fprintf(stderr, "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info (weft --help)\n", argv[1]);
+    std::fprintf(stderr, "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info (weft --help)\n",
+                 argv[1]);
     return kWrongUsage;
   }
   try {

@@ -11,7 +11,8 @@
 
 namespace weft::tools {
 
-Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file, const spec::Chip& chip, uint64_t batch) {
+Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file, const spec::Chip& chip,
+                                   uint64_t batch) {
   const auto at = [&path](const Error& error) { return Error{error.code, fmt::format("{}: {}", path, error.message)}; };
   auto graph = compiler::import_onnx(file, batch);
   if (!graph.ok()) return at(graph.error());
@@ -21,7 +22,8 @@ Result<ModelProgram> compile_model(const std::string& path, const std::vector<st
   if (!kernel.ok()) return at(kernel.error());
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return at(executable.error());
-  return ModelProgram{std::move(graph.value()), std::move(executable.value()), kernel.value().macs, kernel.value().cycle_estimate};
+  return ModelProgram{std::move(graph.value()), std::move(executable.value()), kernel.value().macs,
+                      kernel.value().cycle_estimate};
 }
 
 bool is_executable(const std::vector<std::byte>& file) {

@@ -18,7 +18,8 @@ struct ModelProgram {
 };
 
 /// Imports, lowers, compiles. The message begins with the path. `batch` replaces a symbolic first dimension.
-[[nodiscard]] Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file, const spec::Chip& chip, uint64_t batch);
+[[nodiscard]] Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file,
+                                                 const spec::Chip& chip, uint64_t batch);
 
 /// True if the bytes begin like a .weft executable.
 [[nodiscard]] bool is_executable(const std::vector<std::byte>& file);

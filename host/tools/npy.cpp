@@ -20,30 +20,42 @@ Error invalid(const std::string& text) { return {WEFT_ERROR_INVALID_ARGUMENT, te
 
 size_t element_bytes(NpyType type) { return type == NpyType::kI8 ? 1 : 4; }
 
-const char* type_name(NpyType type) { return type == NpyType::kF32 ? "float32" : type == NpyType::kI8 ? "int8" : "int32"; }
+const char* type_name(NpyType type) {
+  return type == NpyType::kF32 ? "float32" : type == NpyType::kI8 ? "int8" : "int32";
+}
 
 Result<NpyArray> parse_npy(const std::vector<std::byte>& file) {
-  if (file.size() < 10 || std::memcmp(file.data(), kMagic, 6) != 0) return invalid("not a .npy file (its first bytes are not \\x93NUMPY)");
+  if (file.size() < 10 || std::memcmp(file.data(), kMagic, 6) != 0)
+    return invalid("not a .npy file (its first bytes are not \\x93NUMPY)");
   const auto byte = [&](size_t i) { return static_cast<uint64_t>(file[i]); };
   const uint64_t major = byte(6);
   if (major < 1 || major > 3) return invalid(fmt::format(".npy version {}; supported: 1 to 3", major));
   const size_t prefix = major == 1 ? 10 : 12;
   if (file.size() < prefix) return invalid("the file ends in its header");
-  const uint64_t header_bytes = major == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
-  if (header_bytes > file.size() - prefix || header_bytes > 65536) return invalid(fmt::format("a header of {} bytes in a file of {}", header_bytes, file.size()));
+  const uint64_t header_bytes =
+      major == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  if (header_bytes > file.size() - prefix || header_bytes > 65536)
+    return invalid(fmt::format("a header of {} bytes in a file of {}", header_bytes, file.size()));
   const std::string header(reinterpret_cast<const char*>(file.data()) + prefix, header_bytes);
 
   std::smatch match;
   NpyArray array;
-  if (!std::regex_search(header, match, std::regex("'descr'\\s*:\\s*'([^']*)'"))) return invalid("the header has no 'descr'");
+  if (!std::regex_search(header, match, std::regex("'descr'\\s*:\\s*'([^']*)'")))
+    return invalid("the header has no 'descr'");
   const std::string descr = match[1];
-  if (descr == "<f4") array.type = NpyType::kF32;
-  else if (descr == "|i1") array.type = NpyType::kI8;
-  else if (descr == "<i4") array.type = NpyType::kI32;
-  else return invalid(fmt::format("element type '{}'; supported: float32 ('<f4'), int8 ('|i1'), int32 ('<i4')", descr));
-  if (!std::regex_search(header, match, std::regex("'fortran_order'\\s*:\\s*(True|False)"))) return invalid("the header has no 'fortran_order'");
+  if (descr == "<f4")
+    array.type = NpyType::kF32;
+  else if (descr == "|i1")
+    array.type = NpyType::kI8;
+  else if (descr == "<i4")
+    array.type = NpyType::kI32;
+  else
+    return invalid(fmt::format("element type '{}'; supported: float32 ('<f4'), int8 ('|i1'), int32 ('<i4')", descr));
+  if (!std::regex_search(header, match, std::regex("'fortran_order'\\s*:\\s*(True|False)")))
+    return invalid("the header has no 'fortran_order'");
   if (match[1] == "True") return invalid("the array is in Fortran order; save it with numpy.ascontiguousarray");
-  if (!std::regex_search(header, match, std::regex("'shape'\\s*:\\s*\\(([0-9, ]*)\\)"))) return invalid("the header has no 'shape'");
+  if (!std::regex_search(header, match, std::regex("'shape'\\s*:\\s*\\(([0-9, ]*)\\)")))
+    return invalid("the header has no 'shape'");
   const std::string shape = match[1];
   uint64_t count = 1;
   const std::regex number("[0-9]+");
@@ -56,7 +68,8 @@ Result<NpyArray> parse_npy(const std::vector<std::byte>& file) {
   }
   const uint64_t have = file.size() - prefix - header_bytes;
   if (have != count * element_bytes(array.type))
-    return invalid(fmt::format("shape ({}) of {} needs {} bytes of data, the file has {}", shape, type_name(array.type), count * element_bytes(array.type), have));
+    return invalid(fmt::format("shape ({}) of {} needs {} bytes of data, the file has {}", shape, type_name(array.type),
+                               count * element_bytes(array.type), have));
   array.data.assign(file.begin() + static_cast<ptrdiff_t>(prefix + header_bytes), file.end());
   return array;
 }
@@ -71,7 +84,8 @@ Result<NpyArray> read_npy(const std::string& path) {
 
 std::vector<std::byte> format_npy(const NpyArray& array) {
   const char* descr = array.type == NpyType::kF32 ? "<f4" : array.type == NpyType::kI8 ? "|i1" : "<i4";
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr, fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+                                   fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
   const size_t total = (10 + header.size() + 1 + 63) / 64 * 64;
   header.resize(total - 11, ' ');
   header += '\n';

@@ -23,15 +23,17 @@ struct NpyArray {
     return n;
   }
   template <typename T>
-  [[nodiscard]] const T* as() const { return reinterpret_cast<const T*>(data.data()); }
+  [[nodiscard]] const T* as() const {
+    return reinterpret_cast<const T*>(data.data());
+  }
 };
 
 /// Bytes of an element; its name in NumPy ("float32", ...).
 [[nodiscard]] size_t element_bytes(NpyType type);
 [[nodiscard]] const char* type_name(NpyType type);
 
-/// Parses the bytes of a file. INVALID_ARGUMENT with what is wrong: not .npy, big-endian, Fortran order, a type that is not float32,
-/// int8 or int32, a length that does not fit the shape.
+/// Parses the bytes of a file. INVALID_ARGUMENT with what is wrong: not .npy, big-endian, Fortran order, a type that is
+/// not float32, int8 or int32, a length that does not fit the shape.
 [[nodiscard]] Result<NpyArray> parse_npy(const std::vector<std::byte>& file);
 
 /// Reads and parses; the message begins with the path.

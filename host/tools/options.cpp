@@ -24,17 +24,20 @@ Result<const spec::Chip*> chip_by_name(const std::string& name) {
   if (const auto* chip = spec::find_chip(name)) return chip;
   std::vector<std::string_view> names;
   for (const auto& chip : spec::kChips) names.push_back(chip.name);
-  return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("there is no chip '{}'; presets: {}", name, fmt::join(names, ", "))};
+  return Error{WEFT_ERROR_INVALID_ARGUMENT,
+               fmt::format("there is no chip '{}'; presets: {}", name, fmt::join(names, ", "))};
 }
 
 Status check_target(const runtime::Target& target) {
   if (const auto chip = chip_by_name(target.chip); !chip.ok()) return chip.error();
   if (target.core != "rtl" && target.core != "fast" && target.core != "lockstep")
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("there is no core '{}'; cores: rtl, fast, lockstep", target.core)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("there is no core '{}'; cores: rtl, fast, lockstep", target.core)};
   if (!target.wave.empty() && target.core == "fast")
     return Error{WEFT_ERROR_INVALID_ARGUMENT, "--wave needs --core rtl or lockstep: the fast core has no signals"};
   if (target.wave_from > target.wave_to)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("--wave-from {} is after --wave-to {}", target.wave_from, target.wave_to)};
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("--wave-from {} is after --wave-to {}", target.wave_from, target.wave_to)};
   for (const auto& path : {target.wave, target.trace})
     if (!path.empty())
       if (auto status = check_writable(path); !status.ok()) return status;

@@ -24,7 +24,8 @@ class ProgressLine {
     return [this, estimate_cycles](uint64_t cycles) {
       shown_ = true;
       if (estimate_cycles > 0)
-        std::fprintf(stderr, "\r\033[Krunning: cycle %llu of about %llu", static_cast<unsigned long long>(cycles), static_cast<unsigned long long>(estimate_cycles));
+        std::fprintf(stderr, "\r\033[Krunning: cycle %llu of about %llu", static_cast<unsigned long long>(cycles),
+                     static_cast<unsigned long long>(estimate_cycles));
       else
         std::fprintf(stderr, "\r\033[Krunning: cycle %llu", static_cast<unsigned long long>(cycles));
     };

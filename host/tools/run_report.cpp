@@ -12,10 +12,14 @@ uint64_t device_cycles(const RunReport& r) { return r.launch.end_cycle - r.launc
 
 double utilization(const RunReport& r) {
   const uint64_t cycles = device_cycles(r);
-  return cycles == 0 ? 0 : static_cast<double>(r.macs) / (static_cast<double>(r.peak_macs_per_cycle) * static_cast<double>(cycles));
+  return cycles == 0
+             ? 0
+             : static_cast<double>(r.macs) / (static_cast<double>(r.peak_macs_per_cycle) * static_cast<double>(cycles));
 }
 
-double macs_per_second(const RunReport& r) { return r.launch.wall_seconds > 0 ? static_cast<double>(r.macs) / r.launch.wall_seconds : 0; }
+double macs_per_second(const RunReport& r) {
+  return r.launch.wall_seconds > 0 ? static_cast<double>(r.macs) / r.launch.wall_seconds : 0;
+}
 
 uint64_t hbm_bytes(const RunReport& r) {
   if (r.launch.counters.size() <= WEFT_COUNTER_DMA_WRITE_BYTES) return 0;
@@ -28,15 +32,22 @@ std::string report_text(const RunReport& r) {
   const auto& c = r.launch.cycles;
   const uint64_t cycles = device_cycles(r);
   std::string text = fmt::format("{} on {} ({} core)\n", r.what, r.chip, r.core);
-  text += fmt::format("  device cycles       {} ({:.1f} us at {:g} GHz)\n", cycles, 1e6 * static_cast<double>(cycles) / static_cast<double>(r.clock_hz), static_cast<double>(r.clock_hz) / 1e9);
+  text += fmt::format("  device cycles       {} ({:.1f} us at {:g} GHz)\n", cycles,
+                      1e6 * static_cast<double>(cycles) / static_cast<double>(r.clock_hz),
+                      static_cast<double>(r.clock_hz) / 1e9);
   text += fmt::format("  MXU utilization     {:.2f} %\n", 100 * utilization(r));
   text += fmt::format("  MACs                {}\n", r.macs);
   text += fmt::format("  HBM bytes           {}\n", hbm_bytes(r));
-  text += fmt::format("  launch latency      {} cycles to fetch, {} to validate, {} to the first command, {} from the last write to completion\n", c.fetched - c.doorbell,
-                      c.validated - c.fetched, c.first_command - c.validated, c.completion - c.last_write);
-  text += fmt::format("  wall time           {:.3f} s ({:.1f} M simulated MAC/s)\n", r.launch.wall_seconds, macs_per_second(r) / 1e6);
-  if (r.differing) text += fmt::format("  differing           {} of {} elements from the golden model\n", *r.differing, r.elements);
-  if (r.max_relative_error) text += fmt::format("  max relative error  {:.3g} against fp64 of the unrounded inputs\n", *r.max_relative_error);
+  text += fmt::format(
+      "  launch latency      {} cycles to fetch, {} to validate, {} to the first command, {} from the last write to "
+      "completion\n",
+      c.fetched - c.doorbell, c.validated - c.fetched, c.first_command - c.validated, c.completion - c.last_write);
+  text += fmt::format("  wall time           {:.3f} s ({:.1f} M simulated MAC/s)\n", r.launch.wall_seconds,
+                      macs_per_second(r) / 1e6);
+  if (r.differing)
+    text += fmt::format("  differing           {} of {} elements from the golden model\n", *r.differing, r.elements);
+  if (r.max_relative_error)
+    text += fmt::format("  max relative error  {:.3g} against fp64 of the unrounded inputs\n", *r.max_relative_error);
   return text;
 }
 

@@ -9,15 +9,15 @@
 namespace weft::tools {
 
 struct RunReport {
-  std::string what;              ///< "gemm 1024x1024x1024 bf16", or the model
+  std::string what;  ///< "gemm 1024x1024x1024 bf16", or the model
   std::string chip, core;
-  uint64_t macs = 0;             ///< useful multiply-accumulates
+  uint64_t macs = 0;  ///< useful multiply-accumulates
   uint64_t peak_macs_per_cycle = 0;
   uint64_t clock_hz = 0;
   runtime::LaunchResult launch;
-  std::optional<uint64_t> differing;          ///< elements that differ from the golden model
-  std::optional<double> max_relative_error;   ///< against fp64 of the unrounded inputs
-  uint64_t elements = 0;                      ///< elements of the result
+  std::optional<uint64_t> differing;         ///< elements that differ from the golden model
+  std::optional<double> max_relative_error;  ///< against fp64 of the unrounded inputs
+  uint64_t elements = 0;                     ///< elements of the result
 };
 
 /// Several lines for a person; one JSON object for a program.

@@ -24,7 +24,8 @@ void append_fields(std::string& text, std::span<const spec::FieldInfo> fields, c
   for (const auto& field : fields) {
     const uint64_t value = spec::load_le(command, field.offset, field.bytes);
     const bool semaphore = field.name.find("_sem") != std::string_view::npos;
-    if (field.name == "opcode" || field.name == "tag" || value == (semaphore ? uint64_t{WEFT_NO_SEMAPHORE} : 0)) continue;
+    if (field.name == "opcode" || field.name == "tag" || value == (semaphore ? uint64_t{WEFT_NO_SEMAPHORE} : 0))
+      continue;
     text += fmt::format(", {} {}", field.name, value_text(field, value));
   }
 }
@@ -34,7 +35,9 @@ void append_fields(std::string& text, std::span<const spec::FieldInfo> fields, c
 std::string command_text(const spec::Command& command) {
   const spec::CommandHeader header = spec::decode_header(command);
   const spec::OpcodeInfo* opcode = spec::find_opcode(header.opcode);
-  std::string text = fmt::format("{} tag {}", opcode == nullptr ? fmt::format("opcode {:#04x}", header.opcode) : std::string(opcode->name), header.tag);
+  std::string text = fmt::format(
+      "{} tag {}", opcode == nullptr ? fmt::format("opcode {:#04x}", header.opcode) : std::string(opcode->name),
+      header.tag);
   append_fields(text, spec::kHeaderFields, command);
   if (opcode != nullptr) append_fields(text, spec::body_fields(opcode->body), command);
   return text;

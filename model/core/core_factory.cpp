@@ -6,10 +6,13 @@
 
 namespace weft::core {
 
-std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error) {
+std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                      std::string& error) {
   switch (kind) {
-    case CoreKind::kRtl: return make_rtl_core(chip, bus, options, error);
-    case CoreKind::kFast: return std::make_unique<FastCore>(chip, bus);
+    case CoreKind::kRtl:
+      return make_rtl_core(chip, bus, options, error);
+    case CoreKind::kFast:
+      return std::make_unique<FastCore>(chip, bus);
     case CoreKind::kLockstep: {
       auto rtl = make_rtl_core(chip, bus, options, error);
       if (!rtl) return nullptr;
@@ -26,10 +29,14 @@ Mismatch find_mismatch(const TensorCore& core) {
 }
 
 bool parse_core_kind(std::string_view text, CoreKind& kind) {
-  if (text == "rtl") kind = CoreKind::kRtl;
-  else if (text == "fast") kind = CoreKind::kFast;
-  else if (text == "lockstep") kind = CoreKind::kLockstep;
-  else return false;
+  if (text == "rtl")
+    kind = CoreKind::kRtl;
+  else if (text == "fast")
+    kind = CoreKind::kFast;
+  else if (text == "lockstep")
+    kind = CoreKind::kLockstep;
+  else
+    return false;
   return true;
 }
 

@@ -17,9 +17,12 @@ namespace {
 /// A value in hex and decimal, in the type that the command gives its results.
 std::string value_text(uint32_t bits, unsigned vpu_dtype) {
   switch (vpu_dtype) {
-    case WEFT_VPU_DTYPE_F32: return fmt::format("0x{:08x} ({})", bits, std::bit_cast<float>(bits));
-    case WEFT_VPU_DTYPE_BF16: return fmt::format("0x{:04x} ({})", bits, std::bit_cast<float>(bits << 16));
-    default: return fmt::format("0x{:08x} ({})", bits, static_cast<int32_t>(bits));
+    case WEFT_VPU_DTYPE_F32:
+      return fmt::format("0x{:08x} ({})", bits, std::bit_cast<float>(bits));
+    case WEFT_VPU_DTYPE_BF16:
+      return fmt::format("0x{:04x} ({})", bits, std::bit_cast<float>(bits << 16));
+    default:
+      return fmt::format("0x{:08x} ({})", bits, static_cast<int32_t>(bits));
   }
 }
 
@@ -73,7 +76,9 @@ void LockstepCore::command_retired(weft_unit_index unit, const spec::Command& co
     unit_ = unit;
     command_ = &flight.command;
     const auto fault = golden_.execute(command, queue_of_unit(unit), *this);
-    if (fault) differs(fmt::format("the golden model refuses it: {}, address {}", spec::fault_name(fault->code), fault->address));
+    if (fault)
+      differs(
+          fmt::format("the golden model refuses it: {}, address {}", spec::fault_name(fault->code), fault->address));
     compare(flight);
     commands_compared_++;
   }
@@ -103,7 +108,8 @@ void LockstepCore::csr_written(uint32_t offset, uint64_t value) {
   }
 }
 
-void LockstepCore::record(Ring<Beat>& beats, weft_address_space space, uint64_t address, std::span<const std::byte> data) {
+void LockstepCore::record(Ring<Beat>& beats, weft_address_space space, uint64_t address,
+                          std::span<const std::byte> data) {
   Beat& beat = beats.push();
   beat.space = space;
   beat.address = address;
@@ -111,11 +117,13 @@ void LockstepCore::record(Ring<Beat>& beats, weft_address_space space, uint64_t 
   beat.used = 0;
 }
 
-void LockstepCore::memory_read(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, bool) {
+void LockstepCore::memory_read(unsigned channel, weft_address_space space, uint64_t address,
+                               std::span<const std::byte> data, bool) {
   if (!mismatch_.differs) record(reads_[channel], space, address, data);
 }
 
-void LockstepCore::memory_written(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, bool) {
+void LockstepCore::memory_written(unsigned channel, weft_address_space space, uint64_t address,
+                                  std::span<const std::byte> data, bool) {
   if (!mismatch_.differs) record(writes_[channel], space, address, data);
 }
 
@@ -124,8 +132,10 @@ bool LockstepCore::read(weft_address_space space, uint64_t address, std::span<st
   auto& beats = reads_[unit_];
   for (size_t done = 0; done < out.size();) {
     if (beats.empty() || beats.front().space != space || beats.front().address + beats.front().used != address + done) {
-      differs(fmt::format("the golden model reads {} address 0x{:x}, the RTL {}", spec::address_space_name(space), address + done,
-                          beats.empty() ? "reads nothing more" : fmt::format("reads 0x{:x}", beats.front().address + beats.front().used)));
+      differs(fmt::format("the golden model reads {} address 0x{:x}, the RTL {}", spec::address_space_name(space),
+                          address + done,
+                          beats.empty() ? "reads nothing more"
+                                        : fmt::format("reads 0x{:x}", beats.front().address + beats.front().used)));
       return true;  // the difference is told; the golden model goes on with what there is
     }
     Beat& beat = beats.front();
@@ -143,16 +153,20 @@ bool LockstepCore::write(weft_address_space space, uint64_t address, std::span<c
   auto& beats = writes_[unit_];
   for (size_t done = 0; done < data.size();) {
     if (beats.empty() || beats.front().space != space || beats.front().address + beats.front().used != address + done) {
-      differs(fmt::format("the golden model writes {} address 0x{:x}, the RTL {}", spec::address_space_name(space), address + done,
-                          beats.empty() ? "writes nothing more" : fmt::format("writes 0x{:x}", beats.front().address + beats.front().used)));
+      differs(fmt::format("the golden model writes {} address 0x{:x}, the RTL {}", spec::address_space_name(space),
+                          address + done,
+                          beats.empty() ? "writes nothing more"
+                                        : fmt::format("writes 0x{:x}", beats.front().address + beats.front().used)));
       return true;
     }
     Beat& beat = beats.front();
     const size_t bytes = std::min(data.size() - done, beat.data.size() - beat.used);
     for (size_t i = 0; i < bytes; i++) {
       if (beat.data[beat.used + i] == data[done + i]) continue;
-      differs(fmt::format("{} address 0x{:x}: RTL wrote byte 0x{:02x} ({}), golden 0x{:02x} ({})", spec::address_space_name(space),
-                          address + done + i, std::to_integer<unsigned>(beat.data[beat.used + i]), std::to_integer<unsigned>(beat.data[beat.used + i]),
+      differs(fmt::format("{} address 0x{:x}: RTL wrote byte 0x{:02x} ({}), golden 0x{:02x} ({})",
+                          spec::address_space_name(space), address + done + i,
+                          std::to_integer<unsigned>(beat.data[beat.used + i]),
+                          std::to_integer<unsigned>(beat.data[beat.used + i]),
                           std::to_integer<unsigned>(data[done + i]), std::to_integer<unsigned>(data[done + i])));
       return true;
     }
@@ -190,7 +204,8 @@ void LockstepCore::compare_vmem(const spec::Command& command, uint64_t address, 
       std::memcpy(&theirs, &golden[i], element);
       const uint64_t word = at / rtl_->chip().word_bytes;
       differs(fmt::format("{}VMEM word {}, lane {} (byte 0x{:x}): RTL {}, golden {}", vpu_row_text(command, word), word,
-                          at % rtl_->chip().word_bytes / element, at, value_text(mine, dtype), value_text(theirs, dtype)));
+                          at % rtl_->chip().word_bytes / element, at, value_text(mine, dtype),
+                          value_text(theirs, dtype)));
       return;
     }
     done += chunk;
@@ -201,12 +216,14 @@ void LockstepCore::compare_acc(const spec::Command& command, uint32_t row) {
   if (mismatch_.differs || acc_in_flight(row)) return;
   const auto golden = golden_.acc_row(row);
   std::vector<uint32_t> rtl(golden.size());
-  if (!rtl_->peek_acc(row, std::as_writable_bytes(std::span(rtl)))) return differs(fmt::format("ACC row {} does not exist in the RTL", row));
+  if (!rtl_->peek_acc(row, std::as_writable_bytes(std::span(rtl))))
+    return differs(fmt::format("ACC row {} does not exist in the RTL", row));
   for (size_t lane = 0; lane < rtl.size(); lane++) {
     if (rtl[lane] == golden[lane]) continue;
     const unsigned dtype = result_dtype(command);
-    return differs(fmt::format("row {}, ACC row {}, lane {}: RTL {}, golden {}", row - spec::decode_mxu(command).acc_row, row, lane,
-                               value_text(rtl[lane], dtype), value_text(golden[lane], dtype)));
+    return differs(fmt::format("row {}, ACC row {}, lane {}: RTL {}, golden {}",
+                               row - spec::decode_mxu(command).acc_row, row, lane, value_text(rtl[lane], dtype),
+                               value_text(golden[lane], dtype)));
   }
 }
 
@@ -228,9 +245,11 @@ bool LockstepCore::acc_in_flight(uint32_t row) const {
 
 void LockstepCore::take_from_rtl() {
   for (const auto& ranges : cut_off_) {
-    for (const auto& range : ranges.vmem) (void)rtl_->peek_vmem(range.address, golden_.vmem().subspan(range.address, range.bytes));
+    for (const auto& range : ranges.vmem)
+      (void)rtl_->peek_vmem(range.address, golden_.vmem().subspan(range.address, range.bytes));
     for (const auto& range : ranges.acc)
-      for (uint32_t row = range.row; row < range.row + range.rows; row++) (void)rtl_->peek_acc(row, std::as_writable_bytes(golden_.acc_row(row)));
+      for (uint32_t row = range.row; row < range.row + range.rows; row++)
+        (void)rtl_->peek_acc(row, std::as_writable_bytes(golden_.acc_row(row)));
   }
   cut_off_.clear();
 }
@@ -238,7 +257,8 @@ void LockstepCore::take_from_rtl() {
 void LockstepCore::differs(const std::string& what) {
   if (mismatch_.differs) return;
   mismatch_.differs = true;
-  mismatch_.report = fmt::format("unit {}, cycle {}: {}\n  {}", spec::unit_name(unit_), rtl_->cycle(), what, command_text(*command_));
+  mismatch_.report =
+      fmt::format("unit {}, cycle {}: {}\n  {}", spec::unit_name(unit_), rtl_->cycle(), what, command_text(*command_));
 }
 
 }  // namespace weft::core

@@ -38,8 +38,12 @@ class LockstepCore final : public TensorCore, private RtlTap, private CoreObserv
   [[nodiscard]] bool interrupt() const override { return rtl_->interrupt(); }
   [[nodiscard]] uint64_t cycle() const override { return rtl_->cycle(); }
   uint64_t advance(uint64_t until) override { return rtl_->advance(until); }
-  [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override { return rtl_->peek_vmem(byte_address, out); }
-  [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override { return rtl_->peek_acc(row, out); }
+  [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override {
+    return rtl_->peek_vmem(byte_address, out);
+  }
+  [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override {
+    return rtl_->peek_acc(row, out);
+  }
   void set_observer(CoreObserver* observer) override { observer_ = observer; }
 
  private:
@@ -60,8 +64,10 @@ class LockstepCore final : public TensorCore, private RtlTap, private CoreObserv
   void command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
   void command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
   // RtlTap
-  void memory_read(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, bool ok) override;
-  void memory_written(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, bool ok) override;
+  void memory_read(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data,
+                   bool ok) override;
+  void memory_written(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data,
+                      bool ok) override;
   void csr_written(uint32_t offset, uint64_t value) override;
   void core_reset() override;
   // golden::MemoryAccess, for the command that retires
@@ -83,7 +89,7 @@ class LockstepCore final : public TensorCore, private RtlTap, private CoreObserv
   std::array<std::deque<Flight>, WEFT_CORE_UNITS> flights_;
   std::array<Ring<Beat>, WEFT_CORE_DMA_CHANNELS> reads_;
   std::array<Ring<Beat>, WEFT_CORE_DMA_CHANNELS> writes_;
-  std::vector<golden::WrittenRanges> cut_off_;   // by a core reset; taken from the RTL before the next push
+  std::vector<golden::WrittenRanges> cut_off_;  // by a core reset; taken from the RTL before the next push
   Mismatch mismatch_;
   uint64_t commands_compared_ = 0;
   // The retirement that is being compared.

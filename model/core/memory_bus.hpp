@@ -14,14 +14,16 @@ class MemoryBus {
  public:
   virtual ~MemoryBus() = default;
 
-  /// Copies `out.size()` bytes from `address`. False: bus error (outside of the space, or not mapped); out is then unspecified.
+  /// Copies `out.size()` bytes from `address`. False: bus error (outside of the space, or not mapped); out is then
+  /// unspecified.
   [[nodiscard]] virtual bool read(weft_address_space space, uint64_t address, std::span<std::byte> out) = 0;
 
   /// Copies `data` to `address`. False: bus error; nothing is written.
   [[nodiscard]] virtual bool write(weft_address_space space, uint64_t address, std::span<const std::byte> data) = 0;
 
-  /// Books a read of `bytes` requested in `cycle`, after all bookings before it. Returns the cycle in which the data is there.
-  /// Calls must not go back in time by more than the requester's own step; the result never decreases for one space.
+  /// Books a read of `bytes` requested in `cycle`, after all bookings before it. Returns the cycle in which the data is
+  /// there. Calls must not go back in time by more than the requester's own step; the result never decreases for one
+  /// space.
   virtual uint64_t schedule_read(weft_address_space space, uint64_t bytes, uint64_t cycle) = 0;
 
   /// Books a write. Returns the cycle in which it is visible.

@@ -24,8 +24,10 @@ void RtlCore::command_accepted(const Pending& push) {
 }
 
 void RtlCore::csr_clocked(const Pending& write) {
-  if (write.offset == WEFT_CSR_CONTROL && (write.value & 1) != 0) reset_clocked_ = true;
-  else if (tap_ != nullptr) tap_->csr_written(write.offset, write.value);
+  if (write.offset == WEFT_CSR_CONTROL && (write.value & 1) != 0)
+    reset_clocked_ = true;
+  else if (tap_ != nullptr)
+    tap_->csr_written(write.offset, write.value);
 }
 
 void RtlCore::core_was_reset() {
@@ -49,12 +51,14 @@ void RtlCore::command_events(uint32_t start, uint32_t retire) {
       auto& queue = queued_[queue_of_unit(unit)];
       started_[unit].push_back(queue.front());
       queue.pop_front();
-      if (observer_ != nullptr) observer_->command_started(static_cast<weft_unit_index>(unit), started_[unit].back(), cycle_);
+      if (observer_ != nullptr)
+        observer_->command_started(static_cast<weft_unit_index>(unit), started_[unit].back(), cycle_);
     }
   }
 }
 
-std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error) {
+std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                       std::string& error) {
   if (chip.name == "nano") return make_rtl_core_nano(chip, bus, options, error);
   if (chip.name == "small") return make_rtl_core_small(chip, bus, options, error);
   if (chip.name == "v5e-1mxu") return make_rtl_core_v5e_1mxu(chip, bus, options, error);

@@ -12,8 +12,9 @@ namespace weft::core {
 
 /// The queue that feeds a unit (spec/commands.toml).
 [[nodiscard]] constexpr unsigned queue_of_unit(unsigned unit) {
-  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_DMA_OUT,
-                                                          WEFT_QUEUE_MXU, WEFT_QUEUE_VPU, WEFT_QUEUE_SYNC};
+  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{WEFT_QUEUE_DMA_IN,  WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT,
+                                                          WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,    WEFT_QUEUE_VPU,
+                                                          WEFT_QUEUE_SYNC};
   return kQueues[unit];
 }
 
@@ -28,8 +29,8 @@ class RtlTap : public MemoryTap {
 
 /// Drives a Verilated weft_core clock by clock; this class holds all that does not depend on the preset.
 ///
-/// One owner, one thread; nothing blocks but the computation. Register writes and pushes are clocked in one a cycle in the
-/// order of the calls: the first one takes effect in the next cycle, as TensorCore says. Data of a memory access
+/// One owner, one thread; nothing blocks but the computation. Register writes and pushes are clocked in one a cycle in
+/// the order of the calls: the first one takes effect in the next cycle, as TensorCore says. Data of a memory access
 /// move when the core's request is accepted. Answers still outstanding at a core reset are dropped.
 class RtlCore : public TensorCore {
  public:
@@ -67,21 +68,23 @@ class RtlCore : public TensorCore {
   const spec::Chip chip_;
   RtlMemory memory_;
   uint64_t cycle_ = 0;
-  uint64_t idle_credit_ = 0;   // cycles skipped since the last edge
+  uint64_t idle_credit_ = 0;  // cycles skipped since the last edge
   std::deque<Pending> pending_;
   CoreObserver* observer_ = nullptr;
   RtlTap* tap_ = nullptr;
-  bool reset_clocked_ = false;   // by this cycle's edge
+  bool reset_clocked_ = false;  // by this cycle's edge
 
  private:
   std::array<std::deque<spec::Command>, WEFT_CORE_QUEUES> queued_;
   std::array<std::deque<spec::Command>, WEFT_CORE_UNITS> started_;
   std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{};
-  uint64_t reset_until_ = 0;   // the core is held in reset before this cycle
+  uint64_t reset_until_ = 0;  // the core is held in reset before this cycle
   bool reset_pending_ = false;
 };
 
-/// Makes the Verilated core of a preset. nullptr and a message in `error` if the preset was not built or the wave file does not open.
-[[nodiscard]] std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error);
+/// Makes the Verilated core of a preset. nullptr and a message in `error` if the preset was not built or the wave file
+/// does not open.
+[[nodiscard]] std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                                     std::string& error);
 
 }  // namespace weft::core

@@ -1,13 +1,13 @@
 // The RTL core of preset nano.
 #include "Vweft_core_nano.h"
 #include "Vweft_core_nano___024root.h"
-
 #include "model/core/rtl_presets.hpp"
 #include "model/core/verilated_core.hpp"
 
 namespace weft::core {
 
-std::unique_ptr<RtlCore> make_rtl_core_nano(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error) {
+std::unique_ptr<RtlCore> make_rtl_core_nano(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                            std::string& error) {
   return make_verilated_core<Vweft_core_nano>(chip, bus, options, error);
 }
 

@@ -14,8 +14,10 @@ namespace weft::core {
 class MemoryTap {
  public:
   virtual ~MemoryTap() = default;
-  virtual void memory_read(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, bool ok) = 0;
-  virtual void memory_written(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, bool ok) = 0;
+  virtual void memory_read(unsigned channel, weft_address_space space, uint64_t address,
+                           std::span<const std::byte> data, bool ok) = 0;
+  virtual void memory_written(unsigned channel, weft_address_space space, uint64_t address,
+                              std::span<const std::byte> data, bool ok) = 0;
 };
 
 /// First in, first out, in a ring that grows when it is full and is never given back.
@@ -67,7 +69,8 @@ class RtlMemory {
 
   [[nodiscard]] bool congested(weft_address_space space, uint64_t cycle) const { return bus_.congested(space, cycle); }
   void read(unsigned channel, weft_address_space space, uint64_t address, uint32_t bytes, uint64_t cycle);
-  void write(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data, uint64_t cycle);
+  void write(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data,
+             uint64_t cycle);
 
   /// The channel whose answer is due in `cycle`, -1: none. Stays the same until it is taken.
   [[nodiscard]] int answer_due(uint64_t cycle);

@@ -30,7 +30,8 @@ class TensorCore {
  public:
   virtual ~TensorCore() = default;
 
-  /// Register access, spec/core_csr.toml. A write takes effect in the next cycle. Unknown offsets read 0 and ignore writes.
+  /// Register access, spec/core_csr.toml. A write takes effect in the next cycle. Unknown offsets read 0 and ignore
+  /// writes.
   [[nodiscard]] virtual uint64_t read_csr(uint32_t offset) = 0;
   virtual void write_csr(uint32_t offset, uint64_t value) = 0;
 
@@ -60,8 +61,8 @@ class TensorCore {
 
 /// Which core to build, and the options that only some of them have.
 struct CoreOptions {
-  std::string wave_path;            ///< FST file; RTL and lockstep only; empty: none
-  uint64_t wave_from_cycle = 0;     ///< first cycle in the file
+  std::string wave_path;                ///< FST file; RTL and lockstep only; empty: none
+  uint64_t wave_from_cycle = 0;         ///< first cycle in the file
   uint64_t wave_to_cycle = UINT64_MAX;  ///< last cycle in the file
 };
 
@@ -73,8 +74,10 @@ struct Mismatch {
   std::string report;  ///< unit, command, first wrong element (row, lane), both values in hex and decimal, cycle
 };
 
-/// Makes a core of the given kind. `bus` outlives the core. nullptr and a message in `error` if the preset has no such core.
-std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error);
+/// Makes a core of the given kind. `bus` outlives the core. nullptr and a message in `error` if the preset has no such
+/// core.
+std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                      std::string& error);
 
 /// The mismatch that a lockstep core found first (a core of another kind never differs).
 Mismatch find_mismatch(const TensorCore& core);

@@ -12,8 +12,9 @@
 
 namespace weft::core {
 
-/// `Model` is V<target> of rtl/CMakeLists.txt. The file that instantiates it includes the header of the model's root too, for the memories.
-/// A cycle is two evaluations: the inputs of the cycle settle with the clock low, then the clock rises.
+/// `Model` is V<target> of rtl/CMakeLists.txt. The file that instantiates it includes the header of the model's root
+/// too, for the memories. A cycle is two evaluations: the inputs of the cycle settle with the clock low, then the clock
+/// rises.
 template <typename Model>
 class VerilatedCore final : public RtlCore {
  public:
@@ -119,8 +120,10 @@ class VerilatedCore final : public RtlCore {
 
   void drive_memory() {
     // The request was settled by the last edge; readiness looks at its space.
-    model_->mrd_ready_i = model_->mrd_valid_o && !memory_.congested(static_cast<weft_address_space>(model_->mrd_space_o), cycle_);
-    model_->mwr_ready_i = model_->mwr_valid_o && !memory_.congested(static_cast<weft_address_space>(model_->mwr_space_o), cycle_);
+    model_->mrd_ready_i =
+        model_->mrd_valid_o && !memory_.congested(static_cast<weft_address_space>(model_->mrd_space_o), cycle_);
+    model_->mwr_ready_i =
+        model_->mwr_valid_o && !memory_.congested(static_cast<weft_address_space>(model_->mwr_space_o), cycle_);
     const int channel = memory_.answer_due(cycle_);
     model_->mrsp_valid_i = channel >= 0;
     if (channel >= 0) {
@@ -170,7 +173,8 @@ class VerilatedCore final : public RtlCore {
   }
 
   void dump(unsigned phase) {
-    if (wave_ && cycle_ >= options_.wave_from_cycle && cycle_ <= options_.wave_to_cycle) wave_->dump(2 * cycle_ + phase);
+    if (wave_ && cycle_ >= options_.wave_from_cycle && cycle_ <= options_.wave_to_cycle)
+      wave_->dump(2 * cycle_ + phase);
   }
 
   const CoreOptions options_;
@@ -181,7 +185,8 @@ class VerilatedCore final : public RtlCore {
 };
 
 template <typename Model>
-std::unique_ptr<RtlCore> make_verilated_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options, std::string& error) {
+std::unique_ptr<RtlCore> make_verilated_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                             std::string& error) {
   auto core = std::make_unique<VerilatedCore<Model>>(chip, bus, options);
   if (!core->open_wave()) {
     error = "cannot write the wave file '" + options.wave_path + "'";

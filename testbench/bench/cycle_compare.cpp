@@ -1,4 +1,5 @@
-/// Device cycles of the RTL and of the fast core on the 20 shapes that the system test gates on, through the whole stack.
+/// Device cycles of the RTL and of the fast core on the 20 shapes that the system test gates on, through the whole
+/// stack.
 ///
 ///   cycle_compare [--json]
 #include <fmt/core.h>
@@ -44,7 +45,8 @@ int main(int argc, char** argv) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   double worst = 0;
   std::map<std::string, Cores> open;
-  if (!json) fmt::print("{:<10} {:<6} {:>14} {:>10} {:>10} {:>9}\n", "chip", "type", "shape", "RTL", "fast", "deviation");
+  if (!json)
+    fmt::print("{:<10} {:<6} {:>14} {:>10} {:>10} {:>9}\n", "chip", "type", "shape", "RTL", "fast", "deviation");
   for (const auto& [chip, shape] : test::kCycleShapes) {
     if (open.count(chip) == 0) {
       auto cores = open_cores(chip);
@@ -60,10 +62,19 @@ int main(int argc, char** argv) {
     worst = std::max(worst, deviation);
     const auto name = fmt::format("{}x{}x{}", shape.m, shape.k, shape.n);
     const char* type = shape.dtype == WEFT_MXU_DTYPE_INT8 ? "int8" : "bf16";
-    rows.push_back({{"chip", chip}, {"type", type}, {"shape", name}, {"rtl_cycles", rtl.value().cycles()}, {"fast_cycles", fast.value().cycles()}, {"deviation", deviation}});
-    if (!json) fmt::print("{:<10} {:<6} {:>14} {:>10} {:>10} {:>7.3f} %\n", chip, type, name, rtl.value().cycles(), fast.value().cycles(), 100 * deviation);
+    rows.push_back({{"chip", chip},
+                    {"type", type},
+                    {"shape", name},
+                    {"rtl_cycles", rtl.value().cycles()},
+                    {"fast_cycles", fast.value().cycles()},
+                    {"deviation", deviation}});
+    if (!json)
+      fmt::print("{:<10} {:<6} {:>14} {:>10} {:>10} {:>7.3f} %\n", chip, type, name, rtl.value().cycles(),
+                 fast.value().cycles(), 100 * deviation);
   }
-  if (json) fmt::print("{}\n", nlohmann::ordered_json{{"largest_deviation", worst}, {"shapes", rows}}.dump(2));
-  else fmt::print("largest deviation {:.3f} %\n", 100 * worst);
+  if (json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"largest_deviation", worst}, {"shapes", rows}}.dump(2));
+  else
+    fmt::print("largest deviation {:.3f} %\n", 100 * worst);
   return 0;
 }

@@ -1,5 +1,5 @@
-/// Wall-clock time of an empty launch, from its submission to its completion seen by the caller, one at a time: what driver, socket,
-/// firmware and interrupt cost the host. Fast core, nano.
+/// Wall-clock time of an empty launch, from its submission to its completion seen by the caller, one at a time: what
+/// driver, socket, firmware and interrupt cost the host. Fast core, nano.
 ///
 ///   launch_latency [--json] [--runs N]        default: 2000 runs after 200 that are not counted
 #include <fmt/core.h>
@@ -47,7 +47,9 @@ int run(weft_device* device, unsigned runs, bool json) {
   weft_program* program = nullptr;
   weft_kernel* kernel = nullptr;
   if (const auto s = weft_queue_create(device, nullptr, &queue); s != WEFT_ERROR_OK) return fail(s);
-  if (const auto s = weft_program_load(device, executable.value().data(), executable.value().size(), &program); s != WEFT_ERROR_OK) return fail(s);
+  if (const auto s = weft_program_load(device, executable.value().data(), executable.value().size(), &program);
+      s != WEFT_ERROR_OK)
+    return fail(s);
   if (const auto s = weft_program_get_kernel(program, 0, &kernel); s != WEFT_ERROR_OK) return fail(s);
   std::vector<double> times;
   if (const auto s = measure(queue, kernel, kWarmUpRuns, times); s != WEFT_ERROR_OK) return fail(s);
@@ -59,14 +61,19 @@ int run(weft_device* device, unsigned runs, bool json) {
   if (const auto s = weft_queue_release(queue); s != WEFT_ERROR_OK) return fail(s);
 
   std::sort(times.begin(), times.end());
-  const auto at = [&times](double fraction) { return times[static_cast<size_t>(fraction * static_cast<double>(times.size() - 1))]; };
+  const auto at = [&times](double fraction) {
+    return times[static_cast<size_t>(fraction * static_cast<double>(times.size() - 1))];
+  };
   if (json) {
-    const nlohmann::ordered_json out = {{"runs", runs},           {"median_us", at(0.5)},         {"p99_us", at(0.99)},
-                                        {"min_us", times.front()}, {"max_us", times.back()}, {"lost_interrupts", statistics.lost_interrupts}};
+    const nlohmann::ordered_json out = {{"runs", runs},           {"median_us", at(0.5)},
+                                        {"p99_us", at(0.99)},     {"min_us", times.front()},
+                                        {"max_us", times.back()}, {"lost_interrupts", statistics.lost_interrupts}};
     fmt::print("{}\n", out.dump(2));
   } else {
-    fmt::print("empty launch on nano, fast core, {} runs: median {:.1f} us, p99 {:.1f} us, min {:.1f} us, max {:.1f} us, lost interrupts {}\n", runs, at(0.5), at(0.99), times.front(),
-               times.back(), statistics.lost_interrupts);
+    fmt::print(
+        "empty launch on nano, fast core, {} runs: median {:.1f} us, p99 {:.1f} us, min {:.1f} us, max {:.1f} us, lost "
+        "interrupts {}\n",
+        runs, at(0.5), at(0.99), times.front(), times.back(), statistics.lost_interrupts);
   }
   return 0;
 }

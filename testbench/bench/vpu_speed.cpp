@@ -55,8 +55,8 @@ void measure(const char* chip, const char* name, const VpuCommand* command, doub
     cycles += 2000;
     elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
   }
-  fmt::print("{:9} {:28} {:9.3f} us a cycle, {:10.0f} cycles/s, {:.3f} rows a cycle\n", chip, name, 1e6 * elapsed / cycles,
-             cycles / elapsed, static_cast<double>(rows) / cycles);
+  fmt::print("{:9} {:28} {:9.3f} us a cycle, {:10.0f} cycles/s, {:.3f} rows a cycle\n", chip, name,
+             1e6 * elapsed / cycles, cycles / elapsed, static_cast<double>(rows) / cycles);
 }
 
 template <class Model>

@@ -17,13 +17,15 @@ void check_fast_against_rtl(const std::string& chip, const std::vector<test::Pro
     const auto expected = test::run_or_fail(rtl, product);
     const auto got = test::run_or_fail(fast, product);
     const auto difference = test::compare_bits(product, got.c, expected.c);
-    INFO(product.name() << " on " << chip << ": " << difference.differing << " elements of the fast core differ; first: " << difference.first);
+    INFO(product.name() << " on " << chip << ": " << difference.differing
+                        << " elements of the fast core differ; first: " << difference.first);
     CHECK(difference.differing == 0);
     differing += difference.differing;
   }
   test::close_or_fail(rtl);
   test::close_or_fail(fast);
-  std::printf("cores_agree: %zu shapes, %llu differing (%s)\n", products.size(), static_cast<unsigned long long>(differing), chip.c_str());
+  std::printf("cores_agree: %zu shapes, %llu differing (%s)\n", products.size(),
+              static_cast<unsigned long long>(differing), chip.c_str());
 }
 
 void check_lockstep(const std::string& chip, const std::vector<test::Product>& products) {
@@ -56,7 +58,8 @@ TEST_CASE("the fast core's cycles are within 5 % of the RTL's on 20 shapes", "[c
   std::map<std::string, std::pair<runtime::Session, runtime::Session>> sessions;
   double worst = 0;
   for (const auto& [chip, shape] : test::kCycleShapes) {
-    if (sessions.count(chip) == 0) sessions.emplace(chip, std::pair(test::open_session(chip, "rtl"), test::open_session(chip, "fast")));
+    if (sessions.count(chip) == 0)
+      sessions.emplace(chip, std::pair(test::open_session(chip, "rtl"), test::open_session(chip, "fast")));
     auto& [rtl, fast] = sessions.at(chip);
     const auto product = test::make_product(shape, test::Values::kFinite, seed);
     const uint64_t rtl_cycles = test::run_or_fail(rtl, product).cycles();

@@ -1,7 +1,6 @@
 /// weft.h for tests: handles that release themselves, and a check that shows the driver's message.
 #pragma once
 #include <catch2/catch.hpp>
-
 #include <memory>
 #include <string>
 
@@ -23,7 +22,8 @@ using Handle = std::unique_ptr<T, Release>;
 inline std::string driver_message(weft_status status) {
   weft_error_info info = WEFT_INIT(weft_error_info);
   std::string text = weft_status_name(status);
-  if (weft_last_error(&info) == WEFT_ERROR_OK && info.code == status) text = text + ": " + info.message + " (" + info.hint + ")";
+  if (weft_last_error(&info) == WEFT_ERROR_OK && info.code == status)
+    text = text + ": " + info.message + " (" + info.hint + ")";
   return text;
 }
 

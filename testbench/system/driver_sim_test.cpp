@@ -1,7 +1,6 @@
 // The driver against weft-sim: boot, NOPs, copies and fills in every direction, waits, faults, reset, latency.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -176,7 +175,8 @@ TEST_CASE("the path to the device and back", "[latency]") {
     us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
   }
   std::sort(us.begin(), us.end());
-  std::printf("nop latency: median %.1f us, 90%% %.1f us, 99%% %.1f us\n", us[kRounds / 2], us[kRounds * 9 / 10], us[kRounds * 99 / 100]);
+  std::printf("nop latency: median %.1f us, 90%% %.1f us, 99%% %.1f us\n", us[kRounds / 2], us[kRounds * 9 / 10],
+              us[kRounds * 99 / 100]);
   weft_device_statistics s = WEFT_INIT(weft_device_statistics);
   require_ok(weft_device_get_statistics(d.device.get(), &s));
   CHECK(s.lost_interrupts == 0);

@@ -1,4 +1,5 @@
-// Products through driver, firmware and RTL against the golden model, bit for bit; and what may not change a bit or a cycle.
+// Products through driver, firmware and RTL against the golden model, bit for bit; and what may not change a bit or a
+// cycle.
 #include <array>
 
 #include "testbench/system/session_fixture.hpp"
@@ -15,23 +16,26 @@ void check_against_golden(const std::string& chip, const std::vector<test::Produ
   for (const auto& product : products) {
     const auto run = test::run_or_fail(session, product);
     const auto difference = test::compare_bits(product, run.c, test::golden_product(product));
-    INFO(product.name() << " on " << chip << ": " << difference.differing << " elements differ; first: " << difference.first);
+    INFO(product.name() << " on " << chip << ": " << difference.differing
+                        << " elements differ; first: " << difference.first);
     CHECK(difference.differing == 0);
     elements += run.c.size();
     differing += difference.differing;
   }
   test::close_or_fail(session);
-  std::printf("gemm_exact: %zu shapes, %llu elements, %llu differing (%s)\n", products.size(), static_cast<unsigned long long>(elements),
-              static_cast<unsigned long long>(differing), chip.c_str());
+  std::printf("gemm_exact: %zu shapes, %llu elements, %llu differing (%s)\n", products.size(),
+              static_cast<unsigned long long>(elements), static_cast<unsigned long long>(differing), chip.c_str());
 }
 
 /// Cycles from the doorbell to each later step of a launch.
 std::array<uint64_t, 5> steps(const runtime::LaunchResult& launch) {
   const auto& c = launch.cycles;
-  return {c.fetched - c.doorbell, c.validated - c.doorbell, c.first_command - c.doorbell, c.last_write - c.doorbell, c.completion - c.doorbell};
+  return {c.fetched - c.doorbell, c.validated - c.doorbell, c.first_command - c.doorbell, c.last_write - c.doorbell,
+          c.completion - c.doorbell};
 }
 
-/// Runs of one product, `per_session` in each of two sessions, with other work before each: what ran before must not matter.
+/// Runs of one product, `per_session` in each of two sessions, with other work before each: what ran before must not
+/// matter.
 std::vector<test::ProductRun> repeated_runs(const char* core, const test::Product& product, int per_session) {
   const auto other = test::make_product({product.shape.dtype, 20, 30, 40}, Values::kFinite, product.seed);
   std::vector<test::ProductRun> runs;
@@ -46,7 +50,8 @@ std::vector<test::ProductRun> repeated_runs(const char* core, const test::Produc
   return runs;
 }
 
-/// Compares what `value` takes of each run with the first run's, on both cores and types, and prints the line that scripts/figures reads.
+/// Compares what `value` takes of each run with the first run's, on both cores and types, and prints the line that
+/// scripts/figures reads.
 template <typename Value>
 void check_repetitions(const char* name, int per_session, const Value& value) {
   const uint64_t seed = test::printed_seed(4);
@@ -95,13 +100,15 @@ TEST_CASE("the size of the array changes no bit", "[size]") {
         continue;
       }
       const auto difference = test::compare_bits(products[i], run.c, reference[i]);
-      INFO(products[i].name() << ": " << chip << " against nano: " << difference.differing << " elements differ; first: " << difference.first);
+      INFO(products[i].name() << ": " << chip << " against nano: " << difference.differing
+                              << " elements differ; first: " << difference.first);
       CHECK(difference.differing == 0);
       differing += difference.differing;
     }
     test::close_or_fail(session);
   }
-  std::printf("size_independence: %zu shapes on 3 presets, %llu differing\n", products.size(), static_cast<unsigned long long>(differing));
+  std::printf("size_independence: %zu shapes on 3 presets, %llu differing\n", products.size(),
+              static_cast<unsigned long long>(differing));
 }
 
 TEST_CASE("a product takes the same device cycles each time, in one session and in another", "[determinism]") {

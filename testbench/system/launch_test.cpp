@@ -88,7 +88,8 @@ pid_t simulator_pid() {
     int pid = 0, parent = 0;
     std::string command;
     char state = 0;
-    if (file >> pid >> command >> state >> parent && parent == getpid() && command == "(weft-sim)" && state != 'Z') found = pid;
+    if (file >> pid >> command >> state >> parent && parent == getpid() && command == "(weft-sim)" && state != 'Z')
+      found = pid;
   }
   closedir(folder);
   return found;
@@ -169,8 +170,8 @@ TEST_CASE("a thousand launches in flight on one queue all complete once and in o
   CHECK(after.submitted - before.submitted == kLaunches + 1);
   CHECK(after.completed - before.completed == kLaunches + 1);
   CHECK(after.duplicate_completions + after.late_completions + after.unknown_completions + after.bad_completions == 0);
-  std::printf("in_flight: %u at once, %u completed, %u wrong, %u out of order, %llu duplicate\n", queue.in_flight, count.calls.load(), wrong, out_of_order,
-              static_cast<unsigned long long>(after.duplicate_completions));
+  std::printf("in_flight: %u at once, %u completed, %u wrong, %u out of order, %llu duplicate\n", queue.in_flight,
+              count.calls.load(), wrong, out_of_order, static_cast<unsigned long long>(after.duplicate_completions));
   require_ok(weft_close(d.device.release(), nullptr));
 }
 

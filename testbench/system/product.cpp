@@ -25,8 +25,9 @@ int8_t random_int8(RandomValues& random, Values values) {
 }  // namespace
 
 std::string Product::name() const {
-  return fmt::format("{}x{}x{} {}{}, seed {}", shape.m, shape.k, shape.n, shape.dtype == WEFT_MXU_DTYPE_INT8 ? "int8" : "bf16",
-                     values == Values::kSpecial ? " special" : "", seed);
+  return fmt::format("{}x{}x{} {}{}, seed {}", shape.m, shape.k, shape.n,
+                     shape.dtype == WEFT_MXU_DTYPE_INT8 ? "int8" : "bf16", values == Values::kSpecial ? " special" : "",
+                     seed);
 }
 
 Product make_product(const Shape& shape, Values values, uint64_t seed) {
@@ -43,7 +44,8 @@ Product make_product(const Shape& shape, Values values, uint64_t seed) {
   const uint64_t one_in = std::max<uint64_t>(4, shape.k);
   product.a16.resize(a), product.b16.resize(b);
   for (auto* matrix : {&product.a16, &product.b16})
-    for (auto& v : *matrix) v = values == Values::kSpecial && random.below(one_in) == 0 ? random.bf16() : random.finite_bf16();
+    for (auto& v : *matrix)
+      v = values == Values::kSpecial && random.below(one_in) == 0 ? random.bf16() : random.finite_bf16();
   if (values == Values::kSpecial) {
     // One special value for sure, in one row of A.
     product.a16[random.below(a)] = RandomValues::kSpecial[random.below(std::size(RandomValues::kSpecial))];
@@ -55,7 +57,8 @@ std::vector<Product> random_products(size_t count, uint64_t largest, uint64_t se
   std::mt19937_64 random(seed);
   std::vector<Product> products;
   for (size_t i = 0; i < count; i++) {
-    const Shape shape{i % 2 == 0 ? WEFT_MXU_DTYPE_BF16 : WEFT_MXU_DTYPE_INT8, 1 + random() % largest, 1 + random() % largest, 1 + random() % largest};
+    const Shape shape{i % 2 == 0 ? WEFT_MXU_DTYPE_BF16 : WEFT_MXU_DTYPE_INT8, 1 + random() % largest,
+                      1 + random() % largest, 1 + random() % largest};
     products.push_back(make_product(shape, i % 3 == 0 ? Values::kSpecial : Values::kFinite, seed * 1000 + i));
   }
   return products;
@@ -107,13 +110,16 @@ std::vector<uint32_t> golden_product(const Product& product) {
   return bits;
 }
 
-Difference compare_bits(const Product& product, const std::vector<uint32_t>& got, const std::vector<uint32_t>& expected) {
-  if (got.size() != expected.size()) return {expected.size(), fmt::format("{} elements, expected {}", got.size(), expected.size())};
+Difference compare_bits(const Product& product, const std::vector<uint32_t>& got,
+                        const std::vector<uint32_t>& expected) {
+  if (got.size() != expected.size())
+    return {expected.size(), fmt::format("{} elements, expected {}", got.size(), expected.size())};
   Difference difference;
   for (size_t i = 0; i < got.size(); i++) {
     if (got[i] == expected[i]) continue;
     if (difference.differing++ == 0)
-      difference.first = fmt::format("row {}, column {}: {:#010x}, expected {:#010x}", i / product.shape.n, i % product.shape.n, got[i], expected[i]);
+      difference.first = fmt::format("row {}, column {}: {:#010x}, expected {:#010x}", i / product.shape.n,
+                                     i % product.shape.n, got[i], expected[i]);
   }
   return difference;
 }

@@ -10,8 +10,8 @@
 
 namespace weft::test {
 
-/// kFinite: numbers near 1 (int8: any). kSpecial: NaN, infinities, subnormals, zeros of both signs and the largest numbers among
-/// them (int8: mostly -128 and 127).
+/// kFinite: numbers near 1 (int8: any). kSpecial: NaN, infinities, subnormals, zeros of both signs and the largest
+/// numbers among them (int8: mostly -128 and 127).
 enum class Values : uint8_t { kFinite, kSpecial };
 
 struct Shape {
@@ -57,6 +57,7 @@ struct Difference {
 };
 
 /// Compares bit for bit. A result of the wrong length differs in all elements.
-[[nodiscard]] Difference compare_bits(const Product& product, const std::vector<uint32_t>& got, const std::vector<uint32_t>& expected);
+[[nodiscard]] Difference compare_bits(const Product& product, const std::vector<uint32_t>& got,
+                                      const std::vector<uint32_t>& expected);
 
 }  // namespace weft::test

@@ -1,7 +1,6 @@
 /// What every system test in C++ needs: a session that is open, or a test that fails with the driver's message.
 #pragma once
 #include <catch2/catch.hpp>
-
 #include <cstdio>
 #include <cstdlib>
 #include <string>

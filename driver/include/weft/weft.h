@@ -1,19 +1,20 @@
 /* weft.h: the C ABI of the Weft driver. C11 and C++.
  *
  * Conventions
- * - Every call that can fail returns a weft_status, which must be used. After a failure weft_last_error() tells the calling
- *   thread more: text, device cycle, fault, hint. A call that succeeds leaves the last error as it was.
- * - Results are written through pointers, and only on success (to a null pointer, if the call failed and the result is a handle).
- * - Options and info structures start with their size: set it to sizeof, and zero the rest (WEFT_INIT does both). A null
- *   pointer to options means: all defaults.
- * - Handles belong to the caller, who gives each back with its release call, in any order. An object that the device still
- *   uses lives on until the device is done with it. After weft_close every call on what belonged to the device answers
- *   INVALID_STATE, but for the release calls and for reading events.
- * - All calls may come from any thread, unless the call says otherwise; two threads may not release one handle, nor use it
- *   while another releases it.
+ * - Every call that can fail returns a weft_status, which must be used. After a failure weft_last_error() tells the
+ * calling thread more: text, device cycle, fault, hint. A call that succeeds leaves the last error as it was.
+ * - Results are written through pointers, and only on success (to a null pointer, if the call failed and the result is
+ * a handle).
+ * - Options and info structures start with their size: set it to sizeof, and zero the rest (WEFT_INIT does both). A
+ * null pointer to options means: all defaults.
+ * - Handles belong to the caller, who gives each back with its release call, in any order. An object that the device
+ * still uses lives on until the device is done with it. After weft_close every call on what belonged to the device
+ * answers INVALID_STATE, but for the release calls and for reading events.
+ * - All calls may come from any thread, unless the call says otherwise; two threads may not release one handle, nor use
+ * it while another releases it.
  * - A process that forks keeps its devices; the child must not touch them: calls answer INVALID_STATE there.
- * - Every call may also fail with DEVICE_LOST (the device or simulator is gone), NO_HOST_MEMORY and INTERNAL; a null pointer
- *   where none is allowed, or a wrong size, is INVALID_ARGUMENT.
+ * - Every call may also fail with DEVICE_LOST (the device or simulator is gone), NO_HOST_MEMORY and INTERNAL; a null
+ * pointer where none is allowed, or a wrong size, is INVALID_ARGUMENT.
  * - Sizes and offsets are bytes, device times are cycles of the device's clock.
  */
 #ifndef WEFT_WEFT_H
@@ -36,9 +37,15 @@ extern "C" {
 
 /** A zeroed options or info structure that knows its size: weft_event_info info = WEFT_INIT(weft_event_info); */
 #ifdef __cplusplus
-#define WEFT_INIT(type) ([] { type value{}; value.size = sizeof(type); return value; }())
+#define WEFT_INIT(type)        \
+  ([] {                        \
+    type value{};              \
+    value.size = sizeof(type); \
+    return value;              \
+  }())
 #else
-#define WEFT_INIT(type) {.size = sizeof(type)}
+#define WEFT_INIT(type) \
+  { .size = sizeof(type) }
 #endif
 
 /** Codes of spec.h: WEFT_ERROR_OK is 0. */
@@ -51,7 +58,8 @@ typedef struct weft_kernel weft_kernel;
 typedef struct weft_queue weft_queue;
 typedef struct weft_event weft_event;
 
-/* ---- Errors ---------------------------------------------------------------------------------------------------------- */
+/* ---- Errors
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /** What is lost with an error. */
 typedef enum weft_error_scope {
@@ -67,17 +75,17 @@ typedef struct weft_error_info {
   weft_error_scope scope;
   uint32_t retryable; /**< 1: the same call may succeed later */
   weft_error_class origin;
-  uint32_t queue;      /**< id of the queue */
-  uint32_t command;    /**< id of the command */
-  uint32_t tag;        /**< the caller's tag of the command */
-  uint32_t fault;      /**< weft_fault of the tensor core */
-  uint32_t fault_unit; /**< weft_unit_index */
-  uint32_t fault_queue; /**< weft_queue_index of the core */
-  uint32_t fault_tag;  /**< tag of the core's command, see the executable's debug section */
-  uint64_t cycle;      /**< device cycle */
+  uint32_t queue;         /**< id of the queue */
+  uint32_t command;       /**< id of the command */
+  uint32_t tag;           /**< the caller's tag of the command */
+  uint32_t fault;         /**< weft_fault of the tensor core */
+  uint32_t fault_unit;    /**< weft_unit_index */
+  uint32_t fault_queue;   /**< weft_queue_index of the core */
+  uint32_t fault_tag;     /**< tag of the core's command, see the executable's debug section */
+  uint64_t cycle;         /**< device cycle */
   uint64_t fault_address; /**< see the fault in docs/command_checks.md */
-  char message[512];   /**< one line, zero-terminated */
-  char hint[192];      /**< what to do, zero-terminated; may be empty */
+  char message[512];      /**< one line, zero-terminated */
+  char hint[192];         /**< what to do, zero-terminated; may be empty */
 } weft_error_info;
 
 /** Details of the calling thread's last failed call. Code OK if none failed yet. */
@@ -86,10 +94,12 @@ WEFT_MUST_USE weft_status weft_last_error(weft_error_info* info);
 /** Name of a code ("QUEUE_FULL"); "UNKNOWN" for a value that is none. Static text. */
 const char* weft_status_name(weft_status status);
 
-/* ---- Device ---------------------------------------------------------------------------------------------------------- */
+/* ---- Device
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /** Opens a device and boots it.
- *  name: "sim:<preset>[?core=rtl|fast|lockstep&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>]"
+ *  name:
+ * "sim:<preset>[?core=rtl|fast|lockstep&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>]"
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
  *  INVALID_ARGUMENT (name), INVALID_STATE (no simulator found), BUSY (another client), BOOT_FAILED (names the stage),
@@ -101,9 +111,9 @@ typedef struct weft_close_options {
   uint32_t drain_ms; /**< wall-clock time that work in flight gets to finish; 0: 1000 */
 } weft_close_options;
 
-/** Takes no more work, waits for the work in flight, completes what is left with CANCELLED, ends the simulator, and gives
- *  back the handle. Its callbacks have all returned. INVALID_STATE from a callback and INVALID_ARGUMENT for wrong options:
- *  nothing happens and the handle stays. */
+/** Takes no more work, waits for the work in flight, completes what is left with CANCELLED, ends the simulator, and
+ * gives back the handle. Its callbacks have all returned. INVALID_STATE from a callback and INVALID_ARGUMENT for wrong
+ * options: nothing happens and the handle stays. */
 WEFT_MUST_USE weft_status weft_close(weft_device* device, const weft_close_options* options);
 
 typedef enum weft_core_kind {
@@ -115,17 +125,17 @@ typedef enum weft_core_kind {
 
 typedef struct weft_device_info {
   size_t size;
-  char preset[32];          /**< name of the chip preset; empty if its fingerprint is not one that this driver knows */
-  uint64_t fingerprint;     /**< an executable for this device carries the same */
+  char preset[32];      /**< name of the chip preset; empty if its fingerprint is not one that this driver knows */
+  uint64_t fingerprint; /**< an executable for this device carries the same */
   uint64_t clock_hz;
-  uint64_t hbm_bytes;       /**< that buffers and programs may use */
+  uint64_t hbm_bytes; /**< that buffers and programs may use */
   uint64_t hbm_free_bytes;
   uint64_t hbm_largest_bytes; /**< largest free piece */
   weft_device_state state;
   weft_core_kind core;
-  uint32_t abi_version;     /**< of the device: major in bits 31:16, minor in 15:0 */
-  uint32_t generation;      /**< number of resets */
-  uint32_t max_queues;      /**< that a program may create */
+  uint32_t abi_version; /**< of the device: major in bits 31:16, minor in 15:0 */
+  uint32_t generation;  /**< number of resets */
+  uint32_t max_queues;  /**< that a program may create */
   uint32_t max_queue_entries;
 } weft_device_info;
 
@@ -152,9 +162,10 @@ typedef struct weft_device_statistics {
 
 WEFT_MUST_USE weft_status weft_device_get_statistics(weft_device* device, weft_device_statistics* statistics);
 
-/** Reads up to `capacity` firmware log records that were not read yet, oldest first. lost (may be null): records that were
- *  overwritten before. */
-WEFT_MUST_USE weft_status weft_device_read_log(weft_device* device, weft_log_record* records, uint32_t capacity, uint32_t* count, uint64_t* lost);
+/** Reads up to `capacity` firmware log records that were not read yet, oldest first. lost (may be null): records that
+ * were overwritten before. */
+WEFT_MUST_USE weft_status weft_device_read_log(weft_device* device, weft_log_record* records, uint32_t capacity,
+                                               uint32_t* count, uint64_t* lost);
 
 /** Level of the firmware's log: 0 error to 3 debug. INVALID_ARGUMENT. */
 WEFT_MUST_USE weft_status weft_device_set_log_level(weft_device* device, uint32_t level);
@@ -162,27 +173,29 @@ WEFT_MUST_USE weft_status weft_device_set_log_level(weft_device* device, uint32_
 /** Cycles without progress after which the core's watchdog ends a launch with DEVICE_HUNG; 0: the default. */
 WEFT_MUST_USE weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles);
 
-/** Resets the device and boots it again. Commands in flight complete with ABORTED_BY_RESET. Queues and programs are gone
- *  (calls on them answer INVALID_STATE); buffers stay, what is in HBM is undefined. BOOT_FAILED leaves the device failed:
- *  another reset may help. INVALID_STATE from a callback. */
+/** Resets the device and boots it again. Commands in flight complete with ABORTED_BY_RESET. Queues and programs are
+ * gone (calls on them answer INVALID_STATE); buffers stay, what is in HBM is undefined. BOOT_FAILED leaves the device
+ * failed: another reset may help. INVALID_STATE from a callback. */
 WEFT_MUST_USE weft_status weft_device_reset(weft_device* device);
 
-/* ---- Buffers --------------------------------------------------------------------------------------------------------- */
+/* ---- Buffers
+ * --------------------------------------------------------------------------------------------------------- */
 
 typedef enum weft_memory {
   WEFT_MEMORY_HBM = 1, /**< on the device; reached by commands only */
   WEFT_MEMORY_HOST = 2 /**< in this process, pinned and mapped for the device */
 } weft_memory;
 
-/** A zeroed (HOST) or undefined (HBM) buffer. `size` from 1. NO_DEVICE_MEMORY: the message says what was asked for, what is
- *  free, and the largest piece. */
-WEFT_MUST_USE weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t size, weft_buffer** buffer);
+/** A zeroed (HOST) or undefined (HBM) buffer. `size` from 1. NO_DEVICE_MEMORY: the message says what was asked for,
+ * what is free, and the largest piece. */
+WEFT_MUST_USE weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t size,
+                                             weft_buffer** buffer);
 
 /** The memory goes when no command in flight uses it. Null: nothing happens. */
 void weft_buffer_release(weft_buffer* buffer);
 
-/** Where a HOST buffer is in this process, until it is released. INVALID_ARGUMENT for HBM. What a command reads or writes
- *  must not be touched between its submission and its completion. */
+/** Where a HOST buffer is in this process, until it is released. INVALID_ARGUMENT for HBM. What a command reads or
+ * writes must not be touched between its submission and its completion. */
 WEFT_MUST_USE weft_status weft_buffer_map(weft_buffer* buffer, void** pointer);
 
 typedef struct weft_buffer_info {
@@ -194,19 +207,22 @@ typedef struct weft_buffer_info {
 
 WEFT_MUST_USE weft_status weft_buffer_get_info(weft_buffer* buffer, weft_buffer_info* info);
 
-/* ---- Programs -------------------------------------------------------------------------------------------------------- */
+/* ---- Programs
+ * -------------------------------------------------------------------------------------------------------- */
 
 /** Checks the executable (.weft) of `size` bytes at `bytes` and loads it into HBM. The bytes are not needed afterwards.
  *  EXECUTABLE_INVALID: the message names section, offset and reason, or what differs between its chip and this one.
  *  NO_DEVICE_MEMORY. Blocks; takes a queue for itself while it copies. */
-WEFT_MUST_USE weft_status weft_program_load(weft_device* device, const void* bytes, size_t size, weft_program** program);
+WEFT_MUST_USE weft_status weft_program_load(weft_device* device, const void* bytes, size_t size,
+                                            weft_program** program);
 
 /** Kernels of the program become invalid; launches in flight go on. Null: nothing happens. */
 void weft_program_release(weft_program* program);
 
 WEFT_MUST_USE weft_status weft_program_kernel_count(weft_program* program, uint32_t* count);
 
-/** Kernel by index or by name; it belongs to the program. INVALID_ARGUMENT: there is none (the message names those there are). */
+/** Kernel by index or by name; it belongs to the program. INVALID_ARGUMENT: there is none (the message names those
+ * there are). */
 WEFT_MUST_USE weft_status weft_program_get_kernel(weft_program* program, uint32_t index, weft_kernel** kernel);
 WEFT_MUST_USE weft_status weft_program_find_kernel(weft_program* program, const char* name, weft_kernel** kernel);
 
@@ -214,11 +230,11 @@ typedef struct weft_kernel_info {
   size_t size;
   char name[64];
   uint32_t argument_count;
-  uint32_t vmem_bytes;      /**< VMEM high-water mark */
-  uint64_t scratch_bytes;   /**< HBM scratch, which the driver provides */
-  uint64_t command_count;   /**< commands of all queues */
-  uint64_t cycle_estimate;  /**< lower bound */
-  uint64_t macs;            /**< useful multiply-accumulates */
+  uint32_t vmem_bytes;     /**< VMEM high-water mark */
+  uint64_t scratch_bytes;  /**< HBM scratch, which the driver provides */
+  uint64_t command_count;  /**< commands of all queues */
+  uint64_t cycle_estimate; /**< lower bound */
+  uint64_t macs;           /**< useful multiply-accumulates */
 } weft_kernel_info;
 
 WEFT_MUST_USE weft_status weft_kernel_get_info(weft_kernel* kernel, weft_kernel_info* info);
@@ -229,16 +245,17 @@ typedef struct weft_argument_info {
   weft_argument_dtype dtype;
   weft_argument_layout layout;
   weft_argument_direction direction;
-  uint32_t rank;         /**< 1 or 2 */
-  uint64_t shape[2];     /**< elements: rows, columns */
-  uint64_t pitch_bytes;  /**< from one row to the next (layout rows) */
-  uint64_t size_bytes;   /**< that its buffer must have from the argument's offset */
+  uint32_t rank;        /**< 1 or 2 */
+  uint64_t shape[2];    /**< elements: rows, columns */
+  uint64_t pitch_bytes; /**< from one row to the next (layout rows) */
+  uint64_t size_bytes;  /**< that its buffer must have from the argument's offset */
 } weft_argument_info;
 
 /** INVALID_ARGUMENT: no such argument. */
 WEFT_MUST_USE weft_status weft_kernel_get_argument(weft_kernel* kernel, uint32_t index, weft_argument_info* info);
 
-/* ---- Queues ---------------------------------------------------------------------------------------------------------- */
+/* ---- Queues
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct weft_queue_options {
   size_t size;
@@ -249,8 +266,8 @@ typedef struct weft_queue_options {
 /** Commands of a queue start in order, and one copy or launch of a queue ends before the next entry starts. */
 WEFT_MUST_USE weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue);
 
-/** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case; commands
- *  that did not end complete with CANCELLED when they do, or when the device is reset or closed. Null: OK. */
+/** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case;
+ * commands that did not end complete with CANCELLED when they do, or when the device is reset or closed. Null: OK. */
 WEFT_MUST_USE weft_status weft_queue_release(weft_queue* queue);
 
 typedef struct weft_queue_info {
@@ -264,16 +281,18 @@ typedef struct weft_queue_info {
 
 WEFT_MUST_USE weft_status weft_queue_get_info(weft_queue* queue, weft_queue_info* info);
 
-/* ---- Commands --------------------------------------------------------------------------------------------------------
- * All return at once. `event` may be null: nobody asks how the command ends. QUEUE_FULL: all entries are in flight; wait for
- * an event and try again. */
+/* ---- Commands
+ * -------------------------------------------------------------------------------------------------------- All return
+ * at once. `event` may be null: nobody asks how the command ends. QUEUE_FULL: all entries are in flight; wait for an
+ * event and try again. */
 
 typedef struct weft_command_options {
   size_t size;
-  uint32_t tag;            /**< the caller's; comes back in errors, traces and events */
-  uint32_t budget_kcycles; /**< the device ends the command with BUDGET_EXCEEDED after so many 1000 cycles; 0: no limit */
-  uint32_t fence_before;   /**< 1: starts when all earlier commands of the queue have completed */
-  uint32_t profile;        /**< 1: weft_event_get_profile works (launch only) */
+  uint32_t tag; /**< the caller's; comes back in errors, traces and events */
+  uint32_t
+      budget_kcycles;    /**< the device ends the command with BUDGET_EXCEEDED after so many 1000 cycles; 0: no limit */
+  uint32_t fence_before; /**< 1: starts when all earlier commands of the queue have completed */
+  uint32_t profile;      /**< 1: weft_event_get_profile works (launch only) */
 } weft_command_options;
 
 /** A kernel's argument: `offset` (a multiple of 16) into a buffer of either memory. */
@@ -283,17 +302,18 @@ typedef struct weft_argument {
 } weft_argument;
 
 /** Runs a kernel. INVALID_ARGUMENT: the number of arguments, or a buffer that is too small (the message names it). */
-WEFT_MUST_USE weft_status weft_launch(weft_queue* queue, weft_kernel* kernel, const weft_argument* arguments, uint32_t argument_count,
-                                      const weft_command_options* options, weft_event** event);
+WEFT_MUST_USE weft_status weft_launch(weft_queue* queue, weft_kernel* kernel, const weft_argument* arguments,
+                                      uint32_t argument_count, const weft_command_options* options, weft_event** event);
 
 /** Copies `bytes` (from 1, any alignment) between HOST and HBM or within HBM; ranges must not overlap. UNSUPPORTED from
  *  HOST to HOST. */
-WEFT_MUST_USE weft_status weft_copy(weft_queue* queue, weft_buffer* destination, uint64_t destination_offset, weft_buffer* source,
-                                    uint64_t source_offset, uint64_t bytes, const weft_command_options* options, weft_event** event);
+WEFT_MUST_USE weft_status weft_copy(weft_queue* queue, weft_buffer* destination, uint64_t destination_offset,
+                                    weft_buffer* source, uint64_t source_offset, uint64_t bytes,
+                                    const weft_command_options* options, weft_event** event);
 
 /** Fills with a 32-bit pattern; offset and bytes are multiples of 4. */
-WEFT_MUST_USE weft_status weft_fill(weft_queue* queue, weft_buffer* destination, uint64_t offset, uint64_t bytes, uint32_t pattern,
-                                    const weft_command_options* options, weft_event** event);
+WEFT_MUST_USE weft_status weft_fill(weft_queue* queue, weft_buffer* destination, uint64_t offset, uint64_t bytes,
+                                    uint32_t pattern, const weft_command_options* options, weft_event** event);
 
 /** Completes when all earlier commands of the queue have. */
 WEFT_MUST_USE weft_status weft_fence(weft_queue* queue, const weft_command_options* options, weft_event** event);
@@ -304,14 +324,15 @@ WEFT_MUST_USE weft_status weft_nop(weft_queue* queue, const weft_command_options
 /** Its event's start and end hold the device cycle. */
 WEFT_MUST_USE weft_status weft_timestamp(weft_queue* queue, const weft_command_options* options, weft_event** event);
 
-/* ---- Events ---------------------------------------------------------------------------------------------------------- */
+/* ---- Events
+ * ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct weft_event_info {
   size_t size;
-  uint32_t done;        /**< 1: the command has ended and the rest is valid */
-  weft_status status;   /**< how it ended */
-  uint32_t queue;       /**< id */
-  uint32_t command;     /**< id */
+  uint32_t done;      /**< 1: the command has ended and the rest is valid */
+  weft_status status; /**< how it ended */
+  uint32_t queue;     /**< id */
+  uint32_t command;   /**< id */
   uint32_t tag;
   uint64_t start_cycle; /**< launch: first command accepted by a queue of the core */
   uint64_t end_cycle;   /**< launch: last write visible */
@@ -326,20 +347,21 @@ typedef struct weft_wait_options {
   uint32_t guard_ms;        /**< wall-clock time without a device cycle passing; 0: 30000 */
 } weft_wait_options;
 
-/** Waits until the command has ended and returns how. TIMEOUT_WAIT: the deadline was reached, or nothing is pending on the
- *  device that could end the wait, or the wall-clock guard; the message says which, and the work goes on. Returns on the
- *  calling thread's own wake-up: no other thread lies between the device and it. */
+/** Waits until the command has ended and returns how. TIMEOUT_WAIT: the deadline was reached, or nothing is pending on
+ * the device that could end the wait, or the wall-clock guard; the message says which, and the work goes on. Returns on
+ * the calling thread's own wake-up: no other thread lies between the device and it. */
 WEFT_MUST_USE weft_status weft_event_wait(weft_event* event, const weft_wait_options* options);
 
-/** Runs on the device's dispatcher thread, one at a time, under no lock. It may submit, wait, query and release; it may not
- *  close or reset the device. It must not throw. */
+/** Runs on the device's dispatcher thread, one at a time, under no lock. It may submit, wait, query and release; it may
+ * not close or reset the device. It must not throw. */
 typedef void (*weft_event_callback)(weft_event* event, weft_status status, void* user);
 
-/** Calls back once, also if the command has ended before. INVALID_STATE: the event has a callback, or the device is closed. Releasing the event
- *  does not take the callback back; the handle is valid inside it. */
+/** Calls back once, also if the command has ended before. INVALID_STATE: the event has a callback, or the device is
+ * closed. Releasing the event does not take the callback back; the handle is valid inside it. */
 WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_callback callback, void* user);
 
-/** Device cycle of each step of a launch with option profile. INVALID_STATE before it has ended or without the option. */
+/** Device cycle of each step of a launch with option profile. INVALID_STATE before it has ended or without the option.
+ */
 WEFT_MUST_USE weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profile);
 
 /** The command goes on. Null: nothing happens. */

@@ -1,4 +1,5 @@
-// The digits demo: a network trained on two thirds of a data set runs on the tensor core for the third it has never seen.
+// The digits demo: a network trained on two thirds of a data set runs on the tensor core for the third it has never
+// seen.
 //
 // The steps are those of any program that uses Weft: import a model, compile it for a chip, open a device, load, run.
 #include <fmt/format.h>
@@ -47,10 +48,13 @@ Result<HeldOut> read_held_out(const std::string& path) {
       const auto [next, error] = std::from_chars(p, text.data() + end, row[i]);
       const bool separator = i == kPixels || (next < text.data() + end && *next == ',');
       if (error != std::errc() || !separator || row[i] < 0 || row[i] > 16)
-        return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}, line {}: column {} is not a number of 0 to 16 (64 pixels and a label are needed)", path, line + 1, i + 1)};
+        return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                     fmt::format("{}, line {}: column {} is not a number of 0 to 16 (64 pixels and a label are needed)",
+                                 path, line + 1, i + 1)};
       p = next + 1;
     }
-    if (row[kPixels] >= static_cast<int>(kClasses)) return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}, line {}: label {}", path, line + 1, row[kPixels])};
+    if (row[kPixels] >= static_cast<int>(kClasses))
+      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}, line {}: label {}", path, line + 1, row[kPixels])};
     if (line++ % 3 == 2) {
       for (size_t i = 0; i < kPixels; i++) data.pixels.push_back(static_cast<float>(row[i]) / 16.0f);
       data.labels.push_back(row[kPixels]);
@@ -97,7 +101,9 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   for (const float v : data.value().pixels) pixels.push_back(weft::compiler::bf16_from_f32(v));
   RunReport report;
   ProgressLine progress;
-  auto outputs = session.value().run({weft::compiler::pack_rows(std::as_bytes(std::span(pixels)), count, kPixels, 2), {}}, report.launch, progress.callback(program.value().cycle_estimate));
+  auto outputs =
+      session.value().run({weft::compiler::pack_rows(std::as_bytes(std::span(pixels)), count, kPixels, 2), {}},
+                          report.launch, progress.callback(program.value().cycle_estimate));
   if (!outputs.ok()) return fail(mismatch.explain(outputs.error()));
   const auto scores = weft::compiler::unpack_rows(outputs.value()[1], count, kClasses, 4);
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
@@ -135,15 +141,18 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
     fmt::print("{}  accuracy            {:.2f} % ({} of {})\n", report_text(report), 100 * accuracy, right, count);
     print_confusion(confusion);
   }
-  if (differing != 0) return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} elements differ from the golden model", differing, golden.size())});
+  if (differing != 0)
+    return fail({WEFT_ERROR_GOLDEN_MISMATCH,
+                 fmt::format("{} of {} elements differ from the golden model", differing, golden.size())});
   return accuracy >= 0.95 ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Runs the digits network on the held-out third of the data and compares every score with the golden model.\n"
-               "Exit code 1: accuracy below 95 %; otherwise as `weft`."};
+  CLI::App app{
+      "Runs the digits network on the held-out third of the data and compares every score with the golden model.\n"
+      "Exit code 1: accuracy below 95 %; otherwise as `weft`."};
   std::string folder = WEFT_DIGITS_DIR;
   bool json = false;
   weft::runtime::Target target;

@@ -48,7 +48,7 @@ TEST_CASE("commands leave in the order in which they came, at every level and po
   std::deque<weft::spec::Command> model;
   bool was_full = false;
   for (unsigned i = 0; i < 20000; i++) {
-    const unsigned phase = i / 500 % 2;   // fills, then drains
+    const unsigned phase = i / 500 % 2;  // fills, then drains
     const bool push = random() % 4 < (phase ? 1u : 3u);
     const bool pop = !model.empty() && random() % 4 < (phase ? 3u : 1u);
     const auto command = random_command(random);

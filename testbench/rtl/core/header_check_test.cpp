@@ -1,4 +1,5 @@
-// header_check.sv: every check of section 1 of docs/command_checks.md by hand, and random headers against the golden model.
+// header_check.sv: every check of section 1 of docs/command_checks.md by hand, and random headers against the golden
+// model.
 #include <Vheader_check_model.h>
 
 #include <catch2/catch.hpp>
@@ -50,8 +51,10 @@ TEST_CASE("each opcode passes exactly on its queues, and only if it is built") {
       const bool passes = info != nullptr && info->built && (info->queue_mask >> queue & 1) != 0;
       const auto fault = bench.check(encode(legal(static_cast<uint8_t>(opcode))), queue);
       INFO("opcode " << opcode << ", queue " << queue);
-      if (passes) CHECK(!fault);
-      else CHECK(fault == Fault{WEFT_FAULT_ILLEGAL_OPCODE, opcode});
+      if (passes)
+        CHECK(!fault);
+      else
+        CHECK(fault == Fault{WEFT_FAULT_ILLEGAL_OPCODE, opcode});
     }
   }
 }
@@ -135,7 +138,9 @@ TEST_CASE("random headers are judged as the golden model judges them") {
   std::mt19937 random(kSeed);
   auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
   auto semaphore = [&] { return static_cast<uint8_t>(draw(4) == 0 ? draw(256) : draw(3) == 0 ? 0xff : draw(4)); };
-  auto count = [&](uint8_t sem) { return static_cast<uint16_t>(draw(12) == 0 ? draw(3) : sem == 0xff ? 0 : 1 + draw(65535)); };
+  auto count = [&](uint8_t sem) {
+    return static_cast<uint16_t>(draw(12) == 0 ? draw(3) : sem == 0xff ? 0 : 1 + draw(65535));
+  };
   unsigned passed = 0;
   for (unsigned i = 0; i < 200000; i++) {
     const auto& info = weft::spec::kOpcodes[draw(weft::spec::kOpcodes.size())];
@@ -146,7 +151,8 @@ TEST_CASE("random headers are judged as the golden model judges them") {
     header.post_sem1 = semaphore(), header.post_count1 = count(header.post_sem1);
     Command command = encode(header);
     if (draw(10) == 0) command.bytes[draw(64)] = static_cast<uint8_t>(draw(256));
-    const unsigned queue = draw(4) == 0 ? draw(WEFT_CORE_QUEUES) : static_cast<unsigned>(__builtin_ctz(info.queue_mask));
+    const unsigned queue =
+        draw(4) == 0 ? draw(WEFT_CORE_QUEUES) : static_cast<unsigned>(__builtin_ctz(info.queue_mask));
     const auto rtl = bench.check(command, queue);
     REQUIRE(rtl == weft::golden::check_header(command, queue));
     passed += !rtl;

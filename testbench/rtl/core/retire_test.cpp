@@ -25,8 +25,9 @@ struct FaultBits {
 };
 FaultBits fault_bits(const WData* words) {
   const uint64_t high = words[2];
-  return {words[0] | uint64_t{words[1]} << 32, static_cast<uint16_t>(high), static_cast<unsigned>(high >> 16 & 7),
-          static_cast<unsigned>(high >> 19 & 7), static_cast<unsigned>(high >> 22 & 0xff), (high >> 30 & 1) != 0};
+  return {words[0] | uint64_t{words[1]} << 32,      static_cast<uint16_t>(high),
+          static_cast<unsigned>(high >> 16 & 7),    static_cast<unsigned>(high >> 19 & 7),
+          static_cast<unsigned>(high >> 22 & 0xff), (high >> 30 & 1) != 0};
 }
 
 }  // namespace

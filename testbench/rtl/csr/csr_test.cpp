@@ -51,9 +51,15 @@ TEST_CASE("registers that can be written keep their value and touch no other") {
     const uint64_t value = random_bits(random);
     const unsigned index = static_cast<unsigned>(random() % 64);
     switch (random() % 6) {
-      case 0: bench.write(WEFT_CSR_SEMAPHORE + 8 * index, value), semaphores[index] = static_cast<uint16_t>(value); break;
-      case 1: bench.write(WEFT_CSR_WATCHDOG_LIMIT, value | 1 << 20), limit = value | 1 << 20; break;
-      case 2: bench.write(WEFT_CSR_QUEUE_LOW, value % 32), low = value % 32; break;
+      case 0:
+        bench.write(WEFT_CSR_SEMAPHORE + 8 * index, value), semaphores[index] = static_cast<uint16_t>(value);
+        break;
+      case 1:
+        bench.write(WEFT_CSR_WATCHDOG_LIMIT, value | 1 << 20), limit = value | 1 << 20;
+        break;
+      case 2:
+        bench.write(WEFT_CSR_QUEUE_LOW, value % 32), low = value % 32;
+        break;
       default: {
         const unsigned segment = index % WEFT_SEGMENTS, field = static_cast<unsigned>(random() % 3);
         bench.write(WEFT_CSR_SEGMENT_BASE + 32 * segment + 8 * field, value);
@@ -71,7 +77,8 @@ TEST_CASE("registers that can be written keep their value and touch no other") {
 
 TEST_CASE("offsets that no register has read 0 and ignore writes, and so do read-only registers") {
   CoreBench bench("nano");
-  std::set<uint32_t> writable{WEFT_CSR_CONTROL, WEFT_CSR_QUEUE_LOW, WEFT_CSR_WATCHDOG_LIMIT, WEFT_CSR_COUNTER_SNAPSHOT, WEFT_CSR_COUNTER_CLEAR};
+  std::set<uint32_t> writable{WEFT_CSR_CONTROL, WEFT_CSR_QUEUE_LOW, WEFT_CSR_WATCHDOG_LIMIT, WEFT_CSR_COUNTER_SNAPSHOT,
+                              WEFT_CSR_COUNTER_CLEAR};
   for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) writable.insert(WEFT_CSR_SEMAPHORE + 8 * i);
   for (unsigned i = 0; i < WEFT_SEGMENTS; i++)
     for (unsigned field = 0; field < 3; field++) writable.insert(WEFT_CSR_SEGMENT_BASE + 32 * i + 8 * field);
@@ -112,7 +119,8 @@ TEST_CASE("a write takes effect in the next cycle, and writes of one cycle follo
 TEST_CASE("QUEUE_LEVEL, QUEUE_HEAD_TAG, QUEUE_RETIRED and the first and last cycle follow the commands") {
   CoreBench bench("nano");
   for (uint16_t i = 0; i < 3; i++)
-    REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_WAIT, static_cast<uint16_t>(200 + i), {.wait0 = 4, .wait_count0 = 1})));
+    REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_WAIT, static_cast<uint16_t>(200 + i),
+                                                                  {.wait0 = 4, .wait_count0 = 1})));
   const uint64_t pushed = bench.core->cycle();
   bench.skip(20);
   const uint32_t queue = 8 * WEFT_QUEUE_SYNC;

@@ -20,9 +20,9 @@ TEST_CASE("advance returns in the cycle in which the interrupt line rises, and o
   const uint64_t start = bench.core->cycle();
   const uint64_t risen = bench.core->advance(start + 1000);
   CHECK(risen == bench.core->cycle());
-  CHECK(risen == start + 3);   // taken two cycles after the push, told in the next
+  CHECK(risen == start + 3);  // taken two cycles after the push, told in the next
   CHECK(bench.core->interrupt());
-  CHECK(bench.core->advance(start + 1000) == start + 1000);   // it is up: no rise
+  CHECK(bench.core->advance(start + 1000) == start + 1000);  // it is up: no rise
   CHECK(bench.read(WEFT_CSR_INTERRUPT) == (kLow | kIdle));
   bench.write(WEFT_CSR_INTERRUPT, kLow);
   CHECK(bench.read(WEFT_CSR_INTERRUPT) == kIdle);
@@ -35,7 +35,8 @@ TEST_CASE("the low interrupt comes when a queue falls to QUEUE_LOW, not above") 
   CoreBench bench("nano");
   bench.write(WEFT_CSR_QUEUE_LOW, 2);
   for (unsigned i = 0; i < 5; i++)
-    REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_WAIT, 1, {.wait0 = 4, .wait_count0 = 1})));
+    REQUIRE(
+        bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_WAIT, 1, {.wait0 = 4, .wait_count0 = 1})));
   bench.skip(20);
   for (unsigned left = 5; left > 0; left--) {
     CHECK(bench.read(WEFT_CSR_INTERRUPT) == (left <= 2 ? kLow : 0));
@@ -64,7 +65,7 @@ TEST_CASE("a fault raises the interrupt, a core reset takes it down") {
   CoreBench bench("nano");
   REQUIRE(bench.core->push(WEFT_QUEUE_MXU, spec::Command{}));
   const uint64_t start = bench.core->cycle();
-  CHECK(bench.core->advance(start + 100) == start + 2);   // checked one cycle after the push, told in the next
+  CHECK(bench.core->advance(start + 100) == start + 2);  // checked one cycle after the push, told in the next
   CHECK((bench.read(WEFT_CSR_INTERRUPT) & kFault) != 0);
   CHECK(bench.read(WEFT_CSR_FAULT_CYCLE) == start + 1);
   bench.reset();

@@ -1,10 +1,10 @@
 // The address generator against nested loops: every beat, with and without pauses, boxes without a gap between them.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <memory>
 #include <random>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "Vdma_addrgen_model.h"
 
@@ -59,17 +59,28 @@ TEST_CASE("the beats of random boxes are those of nested loops, one a cycle") {
   const auto load = [&](const Box& box) {
     m.load_i = 1;
     m.size0_i = box.size0, m.size1_i = box.size1, m.size2_i = box.size2, m.size3_i = box.size3;
-    m.mem_address_i = box.a, m.mem_stride1_i = static_cast<uint32_t>(box.a1), m.mem_stride2_i = static_cast<uint32_t>(box.a2);
+    m.mem_address_i = box.a, m.mem_stride1_i = static_cast<uint32_t>(box.a1),
+    m.mem_stride2_i = static_cast<uint32_t>(box.a2);
     m.mem_stride3_i = static_cast<uint32_t>(box.a3);
-    m.vmem_address_i = box.b, m.vmem_stride1_i = static_cast<uint32_t>(box.b1), m.vmem_stride2_i = static_cast<uint32_t>(box.b2);
+    m.vmem_address_i = box.b, m.vmem_stride1_i = static_cast<uint32_t>(box.b1),
+    m.vmem_stride2_i = static_cast<uint32_t>(box.b2);
     m.vmem_stride3_i = static_cast<uint32_t>(box.b3);
   };
   const auto random_box = [&] {
     const auto size = [&] { return static_cast<uint16_t>(1 + random() % 4 % (1 + random() % 4)); };
     const auto stride = [&] { return static_cast<int32_t>(random()); };
-    return Box{.size0 = static_cast<uint32_t>(16 * (1 + random() % 20)), .size1 = size(), .size2 = size(), .size3 = size(),
-               .a = (static_cast<uint64_t>(random()) << 32) + random(), .b = (static_cast<uint64_t>(random()) << 32) + random(),
-               .a1 = stride(), .a2 = stride(), .a3 = stride(), .b1 = stride(), .b2 = stride(), .b3 = stride()};
+    return Box{.size0 = static_cast<uint32_t>(16 * (1 + random() % 20)),
+               .size1 = size(),
+               .size2 = size(),
+               .size3 = size(),
+               .a = (static_cast<uint64_t>(random()) << 32) + random(),
+               .b = (static_cast<uint64_t>(random()) << 32) + random(),
+               .a1 = stride(),
+               .a2 = stride(),
+               .a3 = stride(),
+               .b1 = stride(),
+               .b2 = stride(),
+               .b3 = stride()};
   };
   Box box = random_box();
   load(box);

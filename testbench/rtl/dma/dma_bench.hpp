@@ -223,11 +223,13 @@ inline void DmaBench::tick() {
   read_stalls += m.read_stall_o, write_stalls += m.write_stall_o;
   dr_conflicts += m.vmem_conflict_o >> 4 & 1, dw_conflicts += m.vmem_conflict_o >> 5 & 1;
   if (m.mrd_valid_o && m.mrd_ready_i)
-    memory.accept_read({.channel = m.mrd_channel_o, .space = m.mrd_space_o, .address = m.mrd_addr_o, .bytes = m.mrd_bytes_o});
+    memory.accept_read(
+        {.channel = m.mrd_channel_o, .space = m.mrd_space_o, .address = m.mrd_addr_o, .bytes = m.mrd_bytes_o});
   if (answer_taken) memory.take_read_answer();
   if (m.mwr_valid_o && m.mwr_ready_i)
-    memory.accept_write({.channel = m.mwr_channel_o, .space = m.mwr_space_o, .address = m.mwr_addr_o, .bytes = m.mwr_bytes_o},
-                        reinterpret_cast<const uint8_t*>(m.mwr_data_o.data()));
+    memory.accept_write(
+        {.channel = m.mwr_channel_o, .space = m.mwr_space_o, .address = m.mwr_addr_o, .bytes = m.mwr_bytes_o},
+        reinterpret_cast<const uint8_t*>(m.mwr_data_o.data()));
   if (ack) memory.take_write_answer();
   m.clk_i = 1;
   m.eval();

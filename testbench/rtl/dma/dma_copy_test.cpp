@@ -1,7 +1,8 @@
-// Copies and fills: exact bytes on both sides, nothing outside of the box touched, under latency, refusals and bank conflicts.
-#include <catch2/catch.hpp>
-
+// Copies and fills: exact bytes on both sides, nothing outside of the box touched, under latency, refusals and bank
+// conflicts.
 #include <fmt/format.h>
+
+#include <catch2/catch.hpp>
 
 #include "testbench/rtl/dma/dma_reference.hpp"
 
@@ -9,8 +10,8 @@ namespace weft::bench {
 namespace {
 
 constexpr uint64_t kHbmBytes = 1 << 18, kHostBytes = 1 << 16;
-constexpr uint64_t kVmemUsed = 1 << 18;           // bytes of VMEM in play
-constexpr unsigned kScratchWords = 64;            // written by the interference
+constexpr uint64_t kVmemUsed = 1 << 18;  // bytes of VMEM in play
+constexpr unsigned kScratchWords = 64;   // written by the interference
 constexpr unsigned kInSegment = 3, kHostSegment = 4, kOutSegment = 31;
 
 struct Setup {
@@ -21,13 +22,20 @@ struct Setup {
 Setup prepare(DmaBench& bench, std::mt19937& random) {
   Setup setup;
   bench.memory.space(WEFT_ADDRESS_SPACE_HBM) = {.base = 0x1'0000'0000, .bytes = std::vector<uint8_t>(kHbmBytes)};
-  bench.memory.space(WEFT_ADDRESS_SPACE_HOST) = {.base = 0xffff'8000'0000'0000, .bytes = std::vector<uint8_t>(kHostBytes)};
+  bench.memory.space(WEFT_ADDRESS_SPACE_HOST) = {.base = 0xffff'8000'0000'0000,
+                                                 .bytes = std::vector<uint8_t>(kHostBytes)};
   for (unsigned s : {WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HOST})
     for (auto& byte : bench.memory.space(s).bytes) byte = static_cast<uint8_t>(random());
   for (uint64_t i = 0; i < kVmemUsed; i++) *bench.vmem(i) = static_cast<uint8_t>(random());
-  setup.segments[kInSegment] = {.base = 0x1'0000'0000, .limit = kHbmBytes / 2, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true};
-  setup.segments[kHostSegment] = {.base = 0xffff'8000'0000'0000, .limit = kHostBytes, .space = WEFT_ADDRESS_SPACE_HOST, .readable = true, .writable = true};
-  setup.segments[kOutSegment] = {.base = 0x1'0000'0000 + kHbmBytes / 2, .limit = kHbmBytes / 2, .space = WEFT_ADDRESS_SPACE_HBM, .writable = true};
+  setup.segments[kInSegment] = {
+      .base = 0x1'0000'0000, .limit = kHbmBytes / 2, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true};
+  setup.segments[kHostSegment] = {.base = 0xffff'8000'0000'0000,
+                                  .limit = kHostBytes,
+                                  .space = WEFT_ADDRESS_SPACE_HOST,
+                                  .readable = true,
+                                  .writable = true};
+  setup.segments[kOutSegment] = {
+      .base = 0x1'0000'0000 + kHbmBytes / 2, .limit = kHbmBytes / 2, .space = WEFT_ADDRESS_SPACE_HBM, .writable = true};
   for (unsigned i = 1; i < 32; i++) bench.set_segment(i, setup.segments[i]);
   return setup;
 }
@@ -55,8 +63,11 @@ spec::DmaCommand random_in(std::mt19937& random, uint16_t tag, uint64_t begin, u
     spec::DmaCommand c = random_shape(random, tag);
     const bool host = random() % 3 == 0;
     c.src_seg = host ? kHostSegment : kInSegment;
-    if (!place(random, c, kWordBytes, begin, end, c.dst_off, {&c.dst_stride1, &c.dst_stride2, &c.dst_stride3})) continue;
-    if (!place(random, c, 16, 0, host ? kHostBytes / 2 : kHbmBytes / 2, c.src_off, {&c.src_stride1, &c.src_stride2, &c.src_stride3})) continue;
+    if (!place(random, c, kWordBytes, begin, end, c.dst_off, {&c.dst_stride1, &c.dst_stride2, &c.dst_stride3}))
+      continue;
+    if (!place(random, c, 16, 0, host ? kHostBytes / 2 : kHbmBytes / 2, c.src_off,
+               {&c.src_stride1, &c.src_stride2, &c.src_stride3}))
+      continue;
     if (c.header.opcode == WEFT_OPCODE_FILL) make_fill(random, c);
     return c;
   }
@@ -69,8 +80,11 @@ spec::DmaCommand random_out(std::mt19937& random, uint16_t tag, unsigned part, u
     const bool host = random() % 3 == 0;
     c.dst_seg = host ? kHostSegment : kOutSegment;
     const uint64_t base = host ? kHostBytes / 2 : 0, length = (host ? kHostBytes / 2 : kHbmBytes / 2) / parts / 16 * 16;
-    if (!place(random, c, kWordBytes, 0, kVmemUsed / 2, c.src_off, {&c.src_stride1, &c.src_stride2, &c.src_stride3})) continue;
-    if (!place(random, c, 16, base + length * part, base + length * (part + 1), c.dst_off, {&c.dst_stride1, &c.dst_stride2, &c.dst_stride3})) continue;
+    if (!place(random, c, kWordBytes, 0, kVmemUsed / 2, c.src_off, {&c.src_stride1, &c.src_stride2, &c.src_stride3}))
+      continue;
+    if (!place(random, c, 16, base + length * part, base + length * (part + 1), c.dst_off,
+               {&c.dst_stride1, &c.dst_stride2, &c.dst_stride3}))
+      continue;
     if (c.header.opcode == WEFT_OPCODE_FILL) make_fill(random, c);
     return c;
   }
@@ -84,7 +98,11 @@ TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes
   const unsigned seed = 7 + refuse_percent;
   fmt::print("seed {}, refusals {} %\n", seed, refuse_percent);
   std::mt19937 random(seed);
-  DmaBench bench({.latency_cycles = 30, .bytes_per_cycle = 1.0 * kBeatBytes, .refuse_percent = refuse_percent, .booked_ahead_cycles = 64}, seed);
+  DmaBench bench({.latency_cycles = 30,
+                  .bytes_per_cycle = 1.0 * kBeatBytes,
+                  .refuse_percent = refuse_percent,
+                  .booked_ahead_cycles = 64},
+                 seed);
   prepare(bench, random);
   const uint64_t writable = std::min<uint64_t>(kVmemUsed, kChip.vmem_bytes - kScratchWords * kWordBytes);
   bench.set_interference(refuse_percent, kScratchWords);
@@ -121,7 +139,8 @@ TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes
     }
     REQUIRE(bench.run(2'000'000));
     INFO("batch " << batch);
-    for (const auto& f : bench.faults) fmt::print("fault: channel {} code {} tag {} address {:#x}\n", f.channel, f.code, f.tag, f.address);
+    for (const auto& f : bench.faults)
+      fmt::print("fault: channel {} code {} tag {} address {:#x}\n", f.channel, f.code, f.tag, f.address);
     REQUIRE(bench.faults.empty());
     if (scratch_in_play) std::memcpy(vmem.data() + writable, bench.vmem(writable), kVmemUsed - writable);
     REQUIRE(std::memcmp(vmem.data(), bench.vmem(0), vmem.size()) == 0);
@@ -142,8 +161,8 @@ TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes
         last = life.done;
       }
   }
-  fmt::print("{} commands, {} cycles, {} beats in, {} out, VMEM refused: read {}, write {}\n", tag, bench.cycle(), vmem_beats, write_beats,
-             bench.dr_conflicts, bench.dw_conflicts);
+  fmt::print("{} commands, {} cycles, {} beats in, {} out, VMEM refused: read {}, write {}\n", tag, bench.cycle(),
+             vmem_beats, write_beats, bench.dr_conflicts, bench.dw_conflicts);
 }
 
 TEST_CASE("every size around 16 bytes, a word and a beat is copied to the byte, there and back") {

@@ -1,8 +1,8 @@
 // Refusals and bus errors: code, address, nothing written, nothing finished afterwards.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "testbench/rtl/dma/dma_reference.hpp"
 
@@ -16,11 +16,13 @@ constexpr unsigned kBothWays = 3, kReadOnly = 4, kWriteOnly = 5, kUnmapped = 6, 
 std::array<Segment, 32> prepare(DmaBench& bench) {
   std::array<Segment, 32> segments{};
   bench.memory.space(WEFT_ADDRESS_SPACE_HBM) = {.base = kHbmBase, .bytes = std::vector<uint8_t>(kHbmBytes, 0x5a)};
-  segments[kBothWays] = {.base = kHbmBase, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true};
+  segments[kBothWays] = {
+      .base = kHbmBase, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true};
   segments[kReadOnly] = {.base = kHbmBase, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true};
   segments[kWriteOnly] = {.base = kHbmBase, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .writable = true};
   segments[kUnmapped] = {.base = kHbmBase, .limit = kHbmBytes, .space = 0, .readable = true, .writable = true};
-  segments[kBeyond] = {.base = kHbmBase, .limit = ~0ull, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true};
+  segments[kBeyond] = {
+      .base = kHbmBase, .limit = ~0ull, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true};
   for (unsigned i = 1; i < 32; i++) bench.set_segment(i, segments[i]);
   return segments;
 }
@@ -140,28 +142,69 @@ TEST_CASE("random damage to commands is refused as the reference says") {
     const bool out = random() % 2;
     spec::DmaCommand c = legal(out, random() % 3 == 0);
     c.header.tag = static_cast<uint16_t>(random());
-    const auto wild = [&](auto& field) { field = static_cast<std::remove_reference_t<decltype(field)>>(static_cast<uint64_t>(random()) << 8 ^ random()); };
+    const auto wild = [&](auto& field) {
+      field = static_cast<std::remove_reference_t<decltype(field)>>(static_cast<uint64_t>(random()) << 8 ^ random());
+    };
     for (unsigned k = 0; k < 1 + n % 2; k++) switch (random() % 22) {
-        case 0: c.src_seg = static_cast<uint8_t>(random() % 34); break;
-        case 1: c.dst_seg = static_cast<uint8_t>(random() % 34); break;
-        case 2: c.remote_chip = static_cast<uint16_t>(random() % 2); break;
-        case 3: c.src_off = static_cast<uint64_t>(random()) << 8 & 0xff'ffff'ffff; break;
-        case 4: c.dst_off = static_cast<uint64_t>(random()) << 8 & 0xff'ffff'ffff; break;
-        case 5: c.size0 = static_cast<uint32_t>(random() % 64); break;
-        case 6: c.size1 = static_cast<uint16_t>(random() % 64); break;
-        case 7: c.size2 = static_cast<uint16_t>(random() % 16); break;
-        case 8: c.size3 = static_cast<uint16_t>(random() % 16); break;
-        case 9: wild(c.src_stride1); break;
-        case 10: wild(c.src_stride2); break;
-        case 11: wild(c.dst_stride3); break;
-        case 12: c.src_stride3 = -16 * static_cast<int32_t>(random() % 1024); break;
-        case 13: c.dst_stride1 = -16 * static_cast<int32_t>(random() % 1024); break;
-        case 14: c.dst_off = 16 * (random() % 20000); break;
-        case 15: c.src_off = 16 * (random() % 20000); break;
-        case 16: c.src_stride1 = static_cast<int32_t>(0x7fffff00), c.size1 = 0xffff; break;
-        case 17: c.dst_stride1 = INT32_MIN, c.size1 = 0xffff; break;
-        case 18: (out ? c.dst_seg : c.src_seg) = kBeyond, c.size0 = 16, c.size1 = c.size2 = c.size3 = 1; break;
-        default: break;
+        case 0:
+          c.src_seg = static_cast<uint8_t>(random() % 34);
+          break;
+        case 1:
+          c.dst_seg = static_cast<uint8_t>(random() % 34);
+          break;
+        case 2:
+          c.remote_chip = static_cast<uint16_t>(random() % 2);
+          break;
+        case 3:
+          c.src_off = static_cast<uint64_t>(random()) << 8 & 0xff'ffff'ffff;
+          break;
+        case 4:
+          c.dst_off = static_cast<uint64_t>(random()) << 8 & 0xff'ffff'ffff;
+          break;
+        case 5:
+          c.size0 = static_cast<uint32_t>(random() % 64);
+          break;
+        case 6:
+          c.size1 = static_cast<uint16_t>(random() % 64);
+          break;
+        case 7:
+          c.size2 = static_cast<uint16_t>(random() % 16);
+          break;
+        case 8:
+          c.size3 = static_cast<uint16_t>(random() % 16);
+          break;
+        case 9:
+          wild(c.src_stride1);
+          break;
+        case 10:
+          wild(c.src_stride2);
+          break;
+        case 11:
+          wild(c.dst_stride3);
+          break;
+        case 12:
+          c.src_stride3 = -16 * static_cast<int32_t>(random() % 1024);
+          break;
+        case 13:
+          c.dst_stride1 = -16 * static_cast<int32_t>(random() % 1024);
+          break;
+        case 14:
+          c.dst_off = 16 * (random() % 20000);
+          break;
+        case 15:
+          c.src_off = 16 * (random() % 20000);
+          break;
+        case 16:
+          c.src_stride1 = static_cast<int32_t>(0x7fffff00), c.size1 = 0xffff;
+          break;
+        case 17:
+          c.dst_stride1 = INT32_MIN, c.size1 = 0xffff;
+          break;
+        case 18:
+          (out ? c.dst_seg : c.src_seg) = kBeyond, c.size0 = 16, c.size1 = c.size2 = c.size3 = 1;
+          break;
+        default:
+          break;
       }
     const Refusal want = check(c, out, segments);
     if (want.code == 0 && beats(c) > 100000) continue;
@@ -185,7 +228,9 @@ TEST_CASE("random damage to commands is refused as the reference says") {
     }
   }
   for (const auto& [code, count] : seen) fmt::print("code {}: {} commands\n", code, count);
-  for (unsigned code : {WEFT_FAULT_NONE, WEFT_FAULT_ILLEGAL_FIELD, WEFT_FAULT_ALIGNMENT, WEFT_FAULT_SEGMENT, WEFT_FAULT_RANGE}) CHECK(seen[code] > 20);
+  for (unsigned code :
+       {WEFT_FAULT_NONE, WEFT_FAULT_ILLEGAL_FIELD, WEFT_FAULT_ALIGNMENT, WEFT_FAULT_SEGMENT, WEFT_FAULT_RANGE})
+    CHECK(seen[code] > 20);
 }
 
 TEST_CASE("a bus error reports the beat's address, stops its command, and lets the other channel go on") {
@@ -194,14 +239,19 @@ TEST_CASE("a bus error reports the beat's address, stops its command, and lets t
   std::mt19937 random(seed);
   for (unsigned n = 0; n < 60; n++) {
     const bool out = n % 2;
-    DmaBench bench({.latency_cycles = 10 + static_cast<unsigned>(random() % 50), .bytes_per_cycle = 32, .refuse_percent = n % 3 * 30}, seed + n);
+    DmaBench bench({.latency_cycles = 10 + static_cast<unsigned>(random() % 50),
+                    .bytes_per_cycle = 32,
+                    .refuse_percent = n % 3 * 30},
+                   seed + n);
     prepare(bench);
     spec::DmaCommand c = legal(out, false);
     c.size0 = random_size0(random), c.size1 = 4, c.size2 = 2, c.size3 = 2;
     REQUIRE(place(random, c, kWordBytes, 0, kHbmBytes / 2, out ? c.src_off : c.dst_off,
-                  out ? std::array{&c.src_stride1, &c.src_stride2, &c.src_stride3} : std::array{&c.dst_stride1, &c.dst_stride2, &c.dst_stride3}));
+                  out ? std::array{&c.src_stride1, &c.src_stride2, &c.src_stride3}
+                      : std::array{&c.dst_stride1, &c.dst_stride2, &c.dst_stride3}));
     REQUIRE(place(random, c, 16, 0, kHbmBytes / 2, out ? c.dst_off : c.src_off,
-                  out ? std::array{&c.dst_stride1, &c.dst_stride2, &c.dst_stride3} : std::array{&c.src_stride1, &c.src_stride2, &c.src_stride3}));
+                  out ? std::array{&c.dst_stride1, &c.dst_stride2, &c.dst_stride3}
+                      : std::array{&c.src_stride1, &c.src_stride2, &c.src_stride3}));
     // One byte of one run is bad; the beat that first covers it is the fault's address.
     std::vector<uint64_t> addresses;
     std::vector<unsigned> sizes;

@@ -16,7 +16,9 @@ struct Refusal {
 inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segment, 32>& segments) {
   const bool fill = c.header.opcode == WEFT_OPCODE_FILL;
   const auto illegal = [](uint64_t at) { return Refusal{WEFT_FAULT_ILLEGAL_FIELD, at}; };
-  if (c.src_seg >= 32 || (fill && c.src_seg != 0) || (!fill && !out && c.src_seg == 0) || (!fill && out && c.src_seg != 0)) return illegal(16);
+  if (c.src_seg >= 32 || (fill && c.src_seg != 0) || (!fill && !out && c.src_seg == 0) ||
+      (!fill && out && c.src_seg != 0))
+    return illegal(16);
   if (c.dst_seg >= 32 || (!out && c.dst_seg != 0) || (out && c.dst_seg == 0)) return illegal(17);
   if (c.remote_chip != 0) return illegal(18);
   if (fill && c.src_off >> 32 != 0) return illegal(20);
@@ -89,8 +91,8 @@ inline uint64_t beats(const spec::DmaCommand& c) {
 }
 
 /// Random strides of one side, so that the box lies in [begin, end); the offset follows. False: did not fit.
-inline bool place(std::mt19937& random, const spec::DmaCommand& c, unsigned granule, uint64_t begin, uint64_t end, uint64_t& off,
-                  std::array<int32_t*, 3> strides) {
+inline bool place(std::mt19937& random, const spec::DmaCommand& c, unsigned granule, uint64_t begin, uint64_t end,
+                  uint64_t& off, std::array<int32_t*, 3> strides) {
   const std::array<unsigned, 3> sizes{c.size1, c.size2, c.size3};
   const int64_t room = static_cast<int64_t>((end - begin) / granule);
   int64_t lo = 0, hi = 0;
@@ -106,7 +108,8 @@ inline bool place(std::mt19937& random, const spec::DmaCommand& c, unsigned gran
   hi += c.size0;
   const int64_t slack = static_cast<int64_t>(end - begin) - (hi - lo);
   if (slack < 0) return false;
-  off = begin + static_cast<uint64_t>(-lo + static_cast<int64_t>(random() % static_cast<uint64_t>(slack / granule + 1)) * granule);
+  off = begin + static_cast<uint64_t>(
+                    -lo + static_cast<int64_t>(random() % static_cast<uint64_t>(slack / granule + 1)) * granule);
   return true;
 }
 

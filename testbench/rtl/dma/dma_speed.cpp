@@ -1,9 +1,10 @@
-// What a cycle of DMA engine and VMEM costs to simulate: nothing to do, and a beat read and a beat written in every cycle.
+// What a cycle of DMA engine and VMEM costs to simulate: nothing to do, and a beat read and a beat written in every
+// cycle.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstring>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include WEFT_MODEL_HEADER
 #include "weft/spec/chips.hpp"

@@ -1,7 +1,7 @@
 // Cycles: from command to request to done, beats a cycle, bandwidth of streams, latency hidden.
-#include <catch2/catch.hpp>
-
 #include <fmt/format.h>
+
+#include <catch2/catch.hpp>
 
 #include "testbench/rtl/dma/dma_reference.hpp"
 
@@ -13,7 +13,8 @@ constexpr unsigned kSegment = 3;
 
 void prepare(DmaBench& bench) {
   bench.memory.space(WEFT_ADDRESS_SPACE_HBM) = {.base = 0, .bytes = std::vector<uint8_t>(kHbmBytes, 0x33)};
-  bench.set_segment(kSegment, {.base = 0, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true});
+  bench.set_segment(
+      kSegment, {.base = 0, .limit = kHbmBytes, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true, .writable = true});
 }
 
 spec::DmaCommand command(bool out, uint8_t opcode, uint32_t bytes) {
@@ -26,7 +27,9 @@ spec::DmaCommand command(bool out, uint8_t opcode, uint32_t bytes) {
 }
 
 /// The preset's HBM, at the core's clock.
-double hbm_bytes_per_cycle() { return static_cast<double>(kChip.hbm_bytes_per_second) / static_cast<double>(kChip.clock_hz); }
+double hbm_bytes_per_cycle() {
+  return static_cast<double>(kChip.hbm_bytes_per_second) / static_cast<double>(kChip.clock_hz);
+}
 
 }  // namespace
 
@@ -114,7 +117,8 @@ TEST_CASE("a stream of 32 KiB commands keeps at least 97 percent of the memory's
     unsigned latency_cycles;
     unsigned held;  // commands a channel
   };
-  // With 600 cycles of latency a preset of 540 bytes a cycle needs ten such commands under way, so channels hold several.
+  // With 600 cycles of latency a preset of 540 bytes a cycle needs ten such commands under way, so channels hold
+  // several.
   const auto [latency, held] = GENERATE(Case{20, 1}, Case{20, 8}, Case{600, 8});
   const bool out = GENERATE(false, true);
   constexpr unsigned kCommands = 200;
@@ -132,8 +136,9 @@ TEST_CASE("a stream of 32 KiB commands keeps at least 97 percent of the memory's
   // What the first request and the last answer take once is not the stream's.
   const double cycles = static_cast<double>(bench.retired.back().done - bench.retired.front().taken - latency - 8);
   const double rate = kCommands * static_cast<double>(kBytes) / cycles;
-  fmt::print("{}: {} x 32 KiB {}, latency {}, {} held a channel: {:.1f} of {:.1f} bytes a cycle, {:.2f} %\n", kChip.name, kCommands,
-             out ? "out" : "in", latency, held, rate, hbm_bytes_per_cycle(), 100 * rate / hbm_bytes_per_cycle());
+  fmt::print("{}: {} x 32 KiB {}, latency {}, {} held a channel: {:.1f} of {:.1f} bytes a cycle, {:.2f} %\n",
+             kChip.name, kCommands, out ? "out" : "in", latency, held, rate, hbm_bytes_per_cycle(),
+             100 * rate / hbm_bytes_per_cycle());
   CHECK(rate >= 0.97 * hbm_bytes_per_cycle());
 }
 

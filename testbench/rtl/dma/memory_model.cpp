@@ -42,8 +42,10 @@ void MemoryModel::accept_read(const Request& request) {
   last_read_cycle = cycle_;
   read_bytes += request.bytes;
   Answer answer{.channel = request.channel, .error = false, .ready_cycle = book(request.bytes), .data = {}};
-  if (const uint8_t* from = find(request)) answer.data.assign(from, from + request.bytes);
-  else answer.error = true;
+  if (const uint8_t* from = find(request))
+    answer.data.assign(from, from + request.bytes);
+  else
+    answer.error = true;
   reads_[request.channel].push_back(std::move(answer));
 }
 
@@ -55,8 +57,10 @@ void MemoryModel::take_read_answer() {
 void MemoryModel::accept_write(const Request& request, const uint8_t* data) {
   write_bytes += request.bytes;
   Answer answer{.channel = request.channel, .error = false, .ready_cycle = book(request.bytes), .data = {}};
-  if (uint8_t* to = find(request)) std::memcpy(to, data, request.bytes);
-  else answer.error = true;
+  if (uint8_t* to = find(request))
+    std::memcpy(to, data, request.bytes);
+  else
+    answer.error = true;
   writes_[request.channel].push_back(std::move(answer));
 }
 

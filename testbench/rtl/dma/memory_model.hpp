@@ -11,8 +11,8 @@ namespace weft::bench {
 /// How the memory behaves. All cycles are core cycles.
 struct MemoryTiming {
   unsigned latency_cycles = 20;
-  double bytes_per_cycle = 1e9;   ///< reads and writes together
-  unsigned refuse_percent = 0;    ///< a request is not accepted, an answer is late, with this chance in a cycle
+  double bytes_per_cycle = 1e9;       ///< reads and writes together
+  unsigned refuse_percent = 0;        ///< a request is not accepted, an answer is late, with this chance in a cycle
   unsigned booked_ahead_cycles = 64;  ///< a request is refused when more transfer time than this is booked
 };
 
@@ -22,7 +22,8 @@ struct Space {
   std::vector<uint8_t> bytes;
 };
 
-/// Plays the memory side of the port. Not thread safe. One tick a clock cycle; the order within a channel is kept, channels overtake.
+/// Plays the memory side of the port. Not thread safe. One tick a clock cycle; the order within a channel is kept,
+/// channels overtake.
 class MemoryModel {
  public:
   struct Request {
@@ -60,7 +61,7 @@ class MemoryModel {
   void accept_write(const Request& request, const uint8_t* data);
   void take_write_answer();
 
-  uint64_t read_bytes = 0, write_bytes = 0;       ///< accepted
+  uint64_t read_bytes = 0, write_bytes = 0;            ///< accepted
   uint64_t first_read_cycle = 0, last_read_cycle = 0;  ///< of accepted read requests
 
  private:

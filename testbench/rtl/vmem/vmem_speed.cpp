@@ -1,8 +1,8 @@
 // What a cycle of VMEM costs to simulate: nothing asked, and all seven ports granted.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include WEFT_MODEL_HEADER
 #include "weft/spec/chips.hpp"
@@ -22,7 +22,8 @@ int main() {
     const auto start = std::chrono::steady_clock::now();
     for (unsigned cycle = 0; cycle < kCycles; cycle++) {
       const unsigned row = cycle * chip.vmem_banks % chip.vmem_words;
-      model->x_req_i = model->w_req_i = model->va_req_i = model->vb_req_i = model->dr_req_i = model->vw_req_i = model->dw_req_i = busy;
+      model->x_req_i = model->w_req_i = model->va_req_i = model->vb_req_i = model->dr_req_i = model->vw_req_i =
+          model->dw_req_i = busy;
       model->va_pair_i = model->vb_pair_i = model->vw_pair_i = 1;
       model->dr_words_i = model->dw_words_i = 4;
       model->x_addr_i = row, model->w_addr_i = row + 1, model->va_addr_i = row + 2, model->vb_addr_i = row + 4;

@@ -1,12 +1,13 @@
-// VMEM against a C++ array: random traffic on all ports, the bank rule, priorities, the starvation bound, counters, peeking.
+// VMEM against a C++ array: random traffic on all ports, the bank rule, priorities, the starvation bound, counters,
+// peeking.
+#include <fmt/format.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "weft/spec/chips.hpp"
 
@@ -168,9 +169,10 @@ TEST_CASE("random traffic on all ports reads and writes what an array does") {
       refused[p] += request[p].valid && !want[p];
     }
     const auto refusal = [&](Port p) { return request[p].valid && !want[p]; };
-    const unsigned grant_pulses = want[kX] | want[kW] << 1 | (want[kVa] || want[kVb]) << 2 | want[kVw] << 3 | want[kDr] << 4 | want[kDw] << 5;
-    const unsigned conflict_pulses = refusal(kX) | refusal(kW) << 1 | (refusal(kVa) || refusal(kVb)) << 2 | refusal(kVw) << 3 |
-                                     refusal(kDr) << 4 | refusal(kDw) << 5;
+    const unsigned grant_pulses =
+        want[kX] | want[kW] << 1 | (want[kVa] || want[kVb]) << 2 | want[kVw] << 3 | want[kDr] << 4 | want[kDw] << 5;
+    const unsigned conflict_pulses = refusal(kX) | refusal(kW) << 1 | (refusal(kVa) || refusal(kVb)) << 2 |
+                                     refusal(kVw) << 3 | refusal(kDr) << 4 | refusal(kDw) << 5;
     REQUIRE(bench.model->cnt_grant_o == grant_pulses);
     REQUIRE(bench.model->cnt_conflict_o == conflict_pulses);
 
@@ -194,15 +196,16 @@ TEST_CASE("random traffic on all ports reads and writes what an array does") {
     for (size_t p = 0; p <= kDr; p++) {
       INFO("cycle " << cycle << " port " << p << " word " << asked[p].addr);
       REQUIRE(valid[p] == want[p]);
-      if (want[p]) REQUIRE(std::memcmp(bench.data(static_cast<int>(p)), expected[p].data(), asked[p].words * kWordBytes) == 0);
+      if (want[p])
+        REQUIRE(std::memcmp(bench.data(static_cast<int>(p)), expected[p].data(), asked[p].words * kWordBytes) == 0);
     }
   }
   for (unsigned word = 0; word < kChip.vmem_words; word++) {
     INFO("word " << word);
     REQUIRE(std::memcmp(bench.peek(word), reference.words[word].data(), kWordBytes) == 0);
   }
-  fmt::print("refused: x {} w {} va {} vb {} dr {} vw {} dw {}; words read and written in one cycle: {}\n", refused[kX], refused[kW],
-             refused[kVa], refused[kVb], refused[kDr], refused[kVw], refused[kDw], both_sides);
+  fmt::print("refused: x {} w {} va {} vb {} dr {} vw {} dw {}; words read and written in one cycle: {}\n", refused[kX],
+             refused[kW], refused[kVa], refused[kVb], refused[kDr], refused[kVw], refused[kDw], both_sides);
   CHECK(refused[kDr] > 0);
   if (mix.span < 100) CHECK(both_sides > 0);
 }

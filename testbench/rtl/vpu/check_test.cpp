@@ -1,7 +1,7 @@
 // Every check of docs/command_checks.md section 4: its code, its address, its tag, and that nothing is written.
-#include <catch2/catch.hpp>
 #include <fmt/core.h>
 
+#include <catch2/catch.hpp>
 #include <functional>
 
 #include "testbench/rtl/vpu/vpu_harness.hpp"
@@ -69,8 +69,8 @@ void expect(uint8_t opcode, const char* what, weft_fault code, uint64_t address,
   CHECK(check(c) == want);
 }
 
-constexpr uint8_t kElementwise = WEFT_OPCODE_ELEMENTWISE, kReduce = WEFT_OPCODE_REDUCE, kEpilogue = WEFT_OPCODE_EPILOGUE,
-                  kCast = WEFT_OPCODE_CAST;
+constexpr uint8_t kElementwise = WEFT_OPCODE_ELEMENTWISE, kReduce = WEFT_OPCODE_REDUCE,
+                  kEpilogue = WEFT_OPCODE_EPILOGUE, kCast = WEFT_OPCODE_CAST;
 
 }  // namespace
 
@@ -124,13 +124,15 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
     bad(opcode, "b_mode tensor", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
     bad(opcode, "b_mode scalar", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR; });
   }
-  for (uint8_t opcode : {kReduce, kCast}) bad(opcode, "b_mode row", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; });
+  for (uint8_t opcode : {kReduce, kCast})
+    bad(opcode, "b_mode row", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; });
   bad(kElementwise, "b_addr with scalar", 32, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_stride = 0; });
   bad(kElementwise, "b_stride with scalar", 36, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_addr = 0; });
   bad(kElementwise, "b_stride with row", 36, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; });
   bad(kElementwise, "scalar with tensor", 48, [](auto& c) { c.scalar = 1; });
   bad(kElementwise, "b_mode none", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_NONE, c.b_addr = c.b_stride = 0; });
-  for (uint8_t opcode : {kElementwise, kReduce, kCast}) bad(opcode, "activation", 53, [](auto& c) { c.activation = 1; });
+  for (uint8_t opcode : {kElementwise, kReduce, kCast})
+    bad(opcode, "activation", 53, [](auto& c) { c.activation = 1; });
   bad(kEpilogue, "activation", 53, [](auto& c) { c.activation = 2; });
 }
 
@@ -165,7 +167,8 @@ TEST_CASE("each odd address or stride of a two-word type is ALIGNMENT with its b
 
 TEST_CASE("ACC rows outside are ACC_RANGE with the first row as address") {
   const auto outside = [](uint32_t addr, uint32_t stride, uint16_t rows) {
-    expect(kEpilogue, "acc", WEFT_FAULT_ACC_RANGE, addr, [=](auto& c) { c.a_addr = addr, c.a_stride = stride, c.rows = rows; });
+    expect(kEpilogue, "acc", WEFT_FAULT_ACC_RANGE, addr,
+           [=](auto& c) { c.a_addr = addr, c.a_stride = stride, c.rows = rows; });
   };
   outside(kAccRows, 0, 1);
   outside(kAccRows - 3, 1, 4);
@@ -214,8 +217,10 @@ TEST_CASE("the first row outside of VMEM is RANGE with VMEM's bytes as address, 
     CHECK_FALSE(verdict(c));
     CHECK_FALSE(check(c));
   }
-  expect(kEpilogue, "bias", WEFT_FAULT_RANGE, kVmemBytes, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = kVmemWords; });
-  expect(kCast, "bf16 result", WEFT_FAULT_RANGE, kVmemBytes, [](auto& c) { c.d_addr = kVmemWords - 3, c.d_stride = 1; });
+  expect(kEpilogue, "bias", WEFT_FAULT_RANGE, kVmemBytes,
+         [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = kVmemWords; });
+  expect(kCast, "bf16 result", WEFT_FAULT_RANGE, kVmemBytes,
+         [](auto& c) { c.d_addr = kVmemWords - 3, c.d_stride = 1; });
 }
 
 TEST_CASE("random commands get the reference's verdict") {

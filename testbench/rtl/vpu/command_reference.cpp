@@ -26,22 +26,28 @@ Row load_row(const Vmem& vmem, uint64_t word, uint8_t dtype) {
 void store_row(Vmem& vmem, uint64_t word, uint8_t dtype, const Row& row) {
   const unsigned bytes = two_words(dtype) ? 4 : 2;
   for (unsigned i = 0; i < kN; i++)
-    for (unsigned b = 0; b < bytes; b++) vmem[word * kWordBytes + bytes * i + b] = static_cast<uint8_t>(row[i] >> (8 * b));
+    for (unsigned b = 0; b < bytes; b++)
+      vmem[word * kWordBytes + bytes * i + b] = static_cast<uint8_t>(row[i] >> (8 * b));
 }
 
 Binary operation(uint8_t op, uint8_t dtype) {
   const bool i32 = dtype == WEFT_VPU_DTYPE_I32;
   switch (static_cast<weft_vpu_op>(op)) {
     case WEFT_VPU_OP_ADD:
-    case WEFT_VPU_OP_SUM: return i32 ? Binary([](uint32_t a, uint32_t b) { return a + b; }) : Binary(add);
+    case WEFT_VPU_OP_SUM:
+      return i32 ? Binary([](uint32_t a, uint32_t b) { return a + b; }) : Binary(add);
     case WEFT_VPU_OP_SUB:
       return i32 ? Binary([](uint32_t a, uint32_t b) { return a - b; })
                  : Binary([](uint32_t a, uint32_t b) { return add(a, b ^ kSign); });
-    case WEFT_VPU_OP_MUL: return i32 ? Binary([](uint32_t a, uint32_t b) { return a * b; }) : Binary(mul);
-    case WEFT_VPU_OP_MIN: return i32 ? Binary(smaller_i32) : Binary(smaller);
+    case WEFT_VPU_OP_MUL:
+      return i32 ? Binary([](uint32_t a, uint32_t b) { return a * b; }) : Binary(mul);
+    case WEFT_VPU_OP_MIN:
+      return i32 ? Binary(smaller_i32) : Binary(smaller);
     case WEFT_VPU_OP_MAX:
-    case WEFT_VPU_OP_RMAX: return i32 ? Binary(larger_i32) : Binary(larger);
-    case WEFT_VPU_OP_NONE: break;
+    case WEFT_VPU_OP_RMAX:
+      return i32 ? Binary(larger_i32) : Binary(larger);
+    case WEFT_VPU_OP_NONE:
+      break;
   }
   return [](uint32_t a, uint32_t) { return a; };
 }
@@ -74,13 +80,14 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   const bool to_f32 = c.dst_dtype == WEFT_VPU_DTYPE_F32, to_bf16 = c.dst_dtype == WEFT_VPU_DTYPE_BF16,
              to_i32 = c.dst_dtype == WEFT_VPU_DTYPE_I32;
   const bool same = (f32 && to_f32) || (bf16 && to_bf16) || (i32 && to_i32);
-  bool op = false, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = false, dst = same, mode = c.b_mode == WEFT_VPU_B_MODE_NONE,
-       activation = c.activation == WEFT_VPU_ACTIVATION_NONE;
+  bool op = false, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = false, dst = same,
+       mode = c.b_mode == WEFT_VPU_B_MODE_NONE, activation = c.activation == WEFT_VPU_ACTIVATION_NONE;
   switch (c.header.opcode) {
     case WEFT_OPCODE_ELEMENTWISE:
       op = c.op >= WEFT_VPU_OP_ADD && c.op <= WEFT_VPU_OP_MAX;
       src = f32 || bf16 || i32;
-      mode = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW || c.b_mode == WEFT_VPU_B_MODE_SCALAR;
+      mode =
+          c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW || c.b_mode == WEFT_VPU_B_MODE_SCALAR;
       break;
     case WEFT_OPCODE_REDUCE:
       op = c.op == WEFT_VPU_OP_SUM || c.op == WEFT_VPU_OP_RMAX;
@@ -114,7 +121,8 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
 }
 
 std::optional<uint64_t> misaligned_field(const spec::VpuCommand& c) {
-  const bool source = two_words(c.src_dtype), a = source && c.src_space == WEFT_VPU_SPACE_VMEM, d = two_words(c.dst_dtype);
+  const bool source = two_words(c.src_dtype), a = source && c.src_space == WEFT_VPU_SPACE_VMEM,
+             d = two_words(c.dst_dtype);
   if (a && c.a_addr % 2 != 0) return 24;
   if (a && c.a_stride % 2 != 0) return 28;
   if (source && c.b_addr % 2 != 0) return 32;
@@ -131,8 +139,10 @@ std::optional<Fault> check(const spec::VpuCommand& c) {
     case WEFT_OPCODE_ELEMENTWISE:
     case WEFT_OPCODE_REDUCE:
     case WEFT_OPCODE_EPILOGUE:
-    case WEFT_OPCODE_CAST: break;
-    default: return Fault{WEFT_FAULT_ILLEGAL_OPCODE, c.header.opcode};
+    case WEFT_OPCODE_CAST:
+      break;
+    default:
+      return Fault{WEFT_FAULT_ILLEGAL_OPCODE, c.header.opcode};
   }
   if (const auto field = illegal_field(c)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, *field};
   if (const auto field = misaligned_field(c)) return Fault{WEFT_FAULT_ALIGNMENT, *field};
@@ -141,8 +151,9 @@ std::optional<Fault> check(const spec::VpuCommand& c) {
   if (c.src_space == WEFT_VPU_SPACE_ACC && last(c.a_addr, c.a_stride) >= kAccRows)
     return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
   const bool a_outside = c.src_space == WEFT_VPU_SPACE_VMEM && last(c.a_addr, c.a_stride) + source_extra >= kVmemWords;
-  const bool b_outside = (c.b_mode == WEFT_VPU_B_MODE_TENSOR && last(c.b_addr, c.b_stride) + source_extra >= kVmemWords) ||
-                         (c.b_mode == WEFT_VPU_B_MODE_ROW && c.b_addr + source_extra >= kVmemWords);
+  const bool b_outside =
+      (c.b_mode == WEFT_VPU_B_MODE_TENSOR && last(c.b_addr, c.b_stride) + source_extra >= kVmemWords) ||
+      (c.b_mode == WEFT_VPU_B_MODE_ROW && c.b_addr + source_extra >= kVmemWords);
   if (a_outside || b_outside || last(c.d_addr, c.d_stride) + result_extra >= kVmemWords)
     return Fault{WEFT_FAULT_RANGE, static_cast<uint64_t>(kVmemWords) * kWordBytes};
   return std::nullopt;

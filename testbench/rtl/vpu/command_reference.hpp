@@ -1,4 +1,5 @@
-/// What a VPU command does to VMEM, element by element, and whether it is legal: docs/command_checks.md section 4 in plain code.
+/// What a VPU command does to VMEM, element by element, and whether it is legal: docs/command_checks.md section 4 in
+/// plain code.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Random VPU commands against the reference: every command, type, mode and size, with memories that refuse.
-#include <catch2/catch.hpp>
 #include <fmt/core.h>
 
 #include <array>
+#include <catch2/catch.hpp>
 
 #include "testbench/rtl/vpu/lane_vectors.hpp"
 #include "testbench/rtl/vpu/vpu_harness.hpp"
@@ -63,10 +63,14 @@ class Generator {
   uint32_t element() {
     const auto& v = special_values();
     switch (below(5)) {
-      case 0: return v[below(v.size())];
-      case 1: return static_cast<uint32_t>(v[below(v.size())] >> 16 | v[below(v.size())] << 16);
-      case 2: return static_cast<uint32_t>(random_());
-      default: return draw(VectorClass::kTies, random_).first % 0x20000000 + 0x30000000;  // ordinary sizes
+      case 0:
+        return v[below(v.size())];
+      case 1:
+        return static_cast<uint32_t>(v[below(v.size())] >> 16 | v[below(v.size())] << 16);
+      case 2:
+        return static_cast<uint32_t>(random_());
+      default:
+        return draw(VectorClass::kTies, random_).first % 0x20000000 + 0x30000000;  // ordinary sizes
     }
   }
 
@@ -75,9 +79,11 @@ class Generator {
     return below(2) ? kEdges[below(kEdges.size())] : static_cast<uint16_t>(1 + below(40));
   }
 
-  /// A region for each operand, so that nothing but a deliberate in-place result overlaps: a at 0, b at 5000, d at 10000.
+  /// A region for each operand, so that nothing but a deliberate in-place result overlaps: a at 0, b at 5000, d at
+  /// 10000.
   void place(spec::VpuCommand& c) {
-    const uint32_t source = c.src_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2, result = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
+    const uint32_t source = c.src_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2,
+                   result = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
     const auto stride = [&](uint32_t unit) { return static_cast<uint32_t>(unit * (1 + (below(2) ? 0 : below(30)))); };
     const auto address = [&](uint32_t base, uint32_t unit) { return base + static_cast<uint32_t>(unit * below(100)); };
     if (c.src_space == WEFT_VPU_SPACE_ACC) {
@@ -103,9 +109,10 @@ class Generator {
 };
 
 std::string describe(const spec::VpuCommand& c) {
-  return fmt::format("opcode {:#x} op {} src {} dst {} rows {} cols {} a {}+{} b {}+{} d {}+{} scalar {:08x} mode {} act {}",
-                     c.header.opcode, c.op, c.src_dtype, c.dst_dtype, c.rows, c.cols, c.a_addr, c.a_stride, c.b_addr, c.b_stride,
-                     c.d_addr, c.d_stride, c.scalar, c.b_mode, c.activation);
+  return fmt::format(
+      "opcode {:#x} op {} src {} dst {} rows {} cols {} a {}+{} b {}+{} d {}+{} scalar {:08x} mode {} act {}",
+      c.header.opcode, c.op, c.src_dtype, c.dst_dtype, c.rows, c.cols, c.a_addr, c.a_stride, c.b_addr, c.b_stride,
+      c.d_addr, c.d_stride, c.scalar, c.b_mode, c.activation);
 }
 
 /// The first byte that differs, with its command, row and lane where the address tells them.
@@ -113,7 +120,8 @@ std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vecto
   for (size_t i = 0; i < want.size(); i++) {
     if (rtl[i] == want[i]) continue;
     const size_t word = i / kWordBytes;
-    std::string text = fmt::format("VMEM word {} byte {}: rtl {:02x}, reference {:02x}", word, i % kWordBytes, rtl[i], want[i]);
+    std::string text =
+        fmt::format("VMEM word {} byte {}: rtl {:02x}, reference {:02x}", word, i % kWordBytes, rtl[i], want[i]);
     for (size_t k = commands.size(); k-- > 0;) {
       const auto& c = commands[k];
       const size_t words = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
@@ -208,7 +216,8 @@ TEST_CASE("a command sees what the one before it wrote") {
   generator.fill(bench);
   Vmem want = bench.vmem;
   std::vector<spec::VpuCommand> commands;
-  for (int k = 0; k < 64; k++) {  // x = x + x, in place, row count from one up: the shortest distance from write to read
+  for (int k = 0; k < 64;
+       k++) {  // x = x + x, in place, row count from one up: the shortest distance from write to read
     spec::VpuCommand c;
     c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
     c.op = WEFT_VPU_OP_ADD;

@@ -1,5 +1,6 @@
-/// The VPU lane's arithmetic as plain host code, independent of the RTL's method: fp32 sums and products in double, where the
-/// product is exact and a second rounding is innocuous (53 >= 2 * 24 + 2 bits); integers elsewhere. All functions are pure.
+/// The VPU lane's arithmetic as plain host code, independent of the RTL's method: fp32 sums and products in double,
+/// where the product is exact and a second rounding is innocuous (53 >= 2 * 24 + 2 bits); integers elsewhere. All
+/// functions are pure.
 #pragma once
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // The lanes' arithmetic, bit for bit against host arithmetic, over millions of seeded vectors.
-#include <catch2/catch.hpp>
 #include <fmt/core.h>
 
 #include <array>
+#include <catch2/catch.hpp>
 #include <memory>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -37,18 +37,30 @@ class Probe {
 
 uint32_t reference(LaneFunction f, uint32_t a, uint32_t b) {
   switch (f) {
-    case LaneFunction::kAdd: return add(a, b);
-    case LaneFunction::kMul: return mul(a, b);
-    case LaneFunction::kMin: return smaller(a, b);
-    case LaneFunction::kMax: return larger(a, b);
-    case LaneFunction::kRelu: return relu_f32(a);
-    case LaneFunction::kF32ToBf16: return f32_to_bf16(a);
-    case LaneFunction::kBf16ToF32: return bf16_to_f32(a);
-    case LaneFunction::kI32ToF32: return i32_to_f32(a);
-    case LaneFunction::kF32ToI32: return f32_to_i32(a);
-    case LaneFunction::kCanonical: return canonical(a);
-    case LaneFunction::kI32Min: return smaller_i32(a, b);
-    case LaneFunction::kI32Max: return larger_i32(a, b);
+    case LaneFunction::kAdd:
+      return add(a, b);
+    case LaneFunction::kMul:
+      return mul(a, b);
+    case LaneFunction::kMin:
+      return smaller(a, b);
+    case LaneFunction::kMax:
+      return larger(a, b);
+    case LaneFunction::kRelu:
+      return relu_f32(a);
+    case LaneFunction::kF32ToBf16:
+      return f32_to_bf16(a);
+    case LaneFunction::kBf16ToF32:
+      return bf16_to_f32(a);
+    case LaneFunction::kI32ToF32:
+      return i32_to_f32(a);
+    case LaneFunction::kF32ToI32:
+      return f32_to_i32(a);
+    case LaneFunction::kCanonical:
+      return canonical(a);
+    case LaneFunction::kI32Min:
+      return smaller_i32(a, b);
+    case LaneFunction::kI32Max:
+      return larger_i32(a, b);
   }
   return 0;
 }
@@ -63,7 +75,8 @@ void compare(LaneFunction f, unsigned rows, Make make, Reference expected) {
     const Lanes y = probe.apply(f, a, b);
     for (unsigned i = 0; i < kLanes; i++) {
       const uint32_t want = expected(a[i], b[i]);
-      if (y[i] != want) FAIL(fmt::format("{}: a {:08x} b {:08x}: rtl {:08x}, reference {:08x}", name(f), a[i], b[i], y[i], want));
+      if (y[i] != want)
+        FAIL(fmt::format("{}: a {:08x} b {:08x}: rtl {:08x}, reference {:08x}", name(f), a[i], b[i], y[i], want));
     }
   }
 }
@@ -79,8 +92,9 @@ TEST_CASE("every lane function equals the reference on every class of vectors") 
       INFO("class " << name(vector_class) << ", seed " << seed);
       std::mt19937_64 random(seed);
       const auto function = static_cast<LaneFunction>(f);
-      compare(function, kRows, [&] { return draw(vector_class, random); },
-              [&](uint32_t a, uint32_t b) { return reference(function, a, b); });
+      compare(
+          function, kRows, [&] { return draw(vector_class, random); },
+          [&](uint32_t a, uint32_t b) { return reference(function, a, b); });
     }
 }
 
@@ -89,29 +103,42 @@ TEST_CASE("every lane function equals the reference on all pairs of special valu
   for (unsigned f = 0; f < kLaneFunctions; f++) {
     size_t next = 0;
     const auto function = static_cast<LaneFunction>(f);
-    compare(function, static_cast<unsigned>((v.size() * v.size() + kLanes - 1) / kLanes),
-            [&] {
-              const size_t pair = next++ % (v.size() * v.size());
-              return std::pair{v[pair / v.size()], v[pair % v.size()]};
-            },
-            [&](uint32_t a, uint32_t b) { return reference(function, a, b); });
+    compare(
+        function, static_cast<unsigned>((v.size() * v.size() + kLanes - 1) / kLanes),
+        [&] {
+          const size_t pair = next++ % (v.size() * v.size());
+          return std::pair{v[pair / v.size()], v[pair % v.size()]};
+        },
+        [&](uint32_t a, uint32_t b) { return reference(function, a, b); });
   }
 }
 
 TEST_CASE("bf16 to f32 and back is right for all 65536 values") {
   uint32_t next = 0;
-  compare(LaneFunction::kBf16ToF32, 65536 / kLanes, [&] { return std::pair{next++, 0u}; },
-          [](uint32_t a, uint32_t) { return bf16_to_f32(a); });
+  compare(
+      LaneFunction::kBf16ToF32, 65536 / kLanes,
+      [&] {
+        return std::pair{next++, 0u};
+      },
+      [](uint32_t a, uint32_t) { return bf16_to_f32(a); });
   next = 0;
-  compare(LaneFunction::kF32ToBf16, 65536 / kLanes, [&] { return std::pair{next++ << 16, 0u}; },
-          [](uint32_t a, uint32_t) { return canonical(a) >> 16; });
+  compare(
+      LaneFunction::kF32ToBf16, 65536 / kLanes,
+      [&] {
+        return std::pair{next++ << 16, 0u};
+      },
+      [](uint32_t a, uint32_t) { return canonical(a) >> 16; });
 }
 
 TEST_CASE("f32 to bf16 rounds to nearest even around every bf16 value") {
   for (uint32_t rest : {0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
     uint32_t next = 0;
-    compare(LaneFunction::kF32ToBf16, 65536 / kLanes, [&] { return std::pair{next++ << 16 | rest, 0u}; },
-            [](uint32_t a, uint32_t) { return f32_to_bf16(a); });
+    compare(
+        LaneFunction::kF32ToBf16, 65536 / kLanes,
+        [&] {
+          return std::pair{next++ << 16 | rest, 0u};
+        },
+        [](uint32_t a, uint32_t) { return f32_to_bf16(a); });
   }
 }
 
@@ -134,13 +161,14 @@ TEST_CASE("add and mul equal the host's instructions under FTZ and DAZ") {
       const uint64_t seed = kSeed + 5000 + 100 * static_cast<unsigned>(f) + c;
       INFO("class " << name(static_cast<VectorClass>(c)) << ", seed " << seed);
       std::mt19937_64 random(seed);
-      compare(f, kRows, [&] { return draw(static_cast<VectorClass>(c), random); },
-              [&](uint32_t a, uint32_t b) {
-                _mm_setcsr(saved | 0x8040);
-                const uint32_t y = on_host(f, a, b);
-                _mm_setcsr(saved);
-                return y;
-              });
+      compare(
+          f, kRows, [&] { return draw(static_cast<VectorClass>(c), random); },
+          [&](uint32_t a, uint32_t b) {
+            _mm_setcsr(saved | 0x8040);
+            const uint32_t y = on_host(f, a, b);
+            _mm_setcsr(saved);
+            return y;
+          });
     }
 }
 #endif

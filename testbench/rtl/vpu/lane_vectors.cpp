@@ -19,31 +19,50 @@ uint32_t sparse_fraction(uint64_t r) {
 
 std::string_view name(LaneFunction f) {
   switch (f) {
-    case LaneFunction::kAdd: return "f32 add";
-    case LaneFunction::kMul: return "f32 mul";
-    case LaneFunction::kMin: return "f32 min";
-    case LaneFunction::kMax: return "f32 max";
-    case LaneFunction::kRelu: return "relu";
-    case LaneFunction::kF32ToBf16: return "f32 to bf16";
-    case LaneFunction::kBf16ToF32: return "bf16 to f32";
-    case LaneFunction::kI32ToF32: return "i32 to f32";
-    case LaneFunction::kF32ToI32: return "f32 to i32";
-    case LaneFunction::kCanonical: return "f32 canonical";
-    case LaneFunction::kI32Min: return "i32 min";
-    case LaneFunction::kI32Max: return "i32 max";
+    case LaneFunction::kAdd:
+      return "f32 add";
+    case LaneFunction::kMul:
+      return "f32 mul";
+    case LaneFunction::kMin:
+      return "f32 min";
+    case LaneFunction::kMax:
+      return "f32 max";
+    case LaneFunction::kRelu:
+      return "relu";
+    case LaneFunction::kF32ToBf16:
+      return "f32 to bf16";
+    case LaneFunction::kBf16ToF32:
+      return "bf16 to f32";
+    case LaneFunction::kI32ToF32:
+      return "i32 to f32";
+    case LaneFunction::kF32ToI32:
+      return "f32 to i32";
+    case LaneFunction::kCanonical:
+      return "f32 canonical";
+    case LaneFunction::kI32Min:
+      return "i32 min";
+    case LaneFunction::kI32Max:
+      return "i32 max";
   }
   return "?";
 }
 
 std::string_view name(VectorClass c) {
   switch (c) {
-    case VectorClass::kRandomBits: return "random bits";
-    case VectorClass::kSpecials: return "specials";
-    case VectorClass::kTies: return "ties";
-    case VectorClass::kCancellation: return "cancellation";
-    case VectorClass::kUnderflow: return "underflow";
-    case VectorClass::kOverflow: return "overflow";
-    case VectorClass::kIntegers: return "integers";
+    case VectorClass::kRandomBits:
+      return "random bits";
+    case VectorClass::kSpecials:
+      return "specials";
+    case VectorClass::kTies:
+      return "ties";
+    case VectorClass::kCancellation:
+      return "cancellation";
+    case VectorClass::kUnderflow:
+      return "underflow";
+    case VectorClass::kOverflow:
+      return "overflow";
+    case VectorClass::kIntegers:
+      return "integers";
   }
   return "?";
 }
@@ -71,7 +90,8 @@ std::pair<uint32_t, uint32_t> draw(VectorClass c, std::mt19937_64& random) {
   const auto sign_a = static_cast<uint32_t>(r >> 63), sign_b = static_cast<uint32_t>(s >> 63);
   const auto low = static_cast<uint32_t>(r), high = static_cast<uint32_t>(s);
   switch (c) {
-    case VectorClass::kRandomBits: return {low, high};
+    case VectorClass::kRandomBits:
+      return {low, high};
     case VectorClass::kSpecials: {
       const auto& v = special_values();
       return {v[low % v.size()], (r >> 32) % 4 == 0 ? high : v[high % v.size()]};
@@ -91,14 +111,17 @@ std::pair<uint32_t, uint32_t> draw(VectorClass c, std::mt19937_64& random) {
       if ((s >> 32) % 4 == 0) return {compose(sign_a, exponent % 4, low), compose(sign_b, (s >> 40) % 4, high)};
       const bool sparse = (s >> 40) % 2 == 0;
       return {compose(sign_a, exponent, sparse ? sparse_fraction(r) : low),
-              compose(sign_b, 127 - exponent + static_cast<uint32_t>((s >> 42) % 4) - 1, sparse ? sparse_fraction(s) : high)};
+              compose(sign_b, 127 - exponent + static_cast<uint32_t>((s >> 42) % 4) - 1,
+                      sparse ? sparse_fraction(s) : high)};
     }
     case VectorClass::kOverflow: {  // products and sums around 2^128
       const auto exponent = static_cast<uint32_t>(127 + (r >> 32) % 128);
-      if ((s >> 32) % 4 == 0) return {compose(sign_a, 251 + (r >> 40) % 4, low), compose(sign_b, 251 + (s >> 40) % 4, high)};
+      if ((s >> 32) % 4 == 0)
+        return {compose(sign_a, 251 + (r >> 40) % 4, low), compose(sign_b, 251 + (s >> 40) % 4, high)};
       const bool sparse = (s >> 40) % 2 == 0;
       return {compose(sign_a, exponent, sparse ? sparse_fraction(r) : low),
-              compose(sign_b, 382 - exponent - 1 + static_cast<uint32_t>((s >> 42) % 3), sparse ? sparse_fraction(s) : high)};
+              compose(sign_b, 382 - exponent - 1 + static_cast<uint32_t>((s >> 42) % 3),
+                      sparse ? sparse_fraction(s) : high)};
     }
     case VectorClass::kIntegers: {  // i32 of every width; floats between 1/4 and 2^33 with ties
       if ((r >> 32) % 2 == 0) return {low >> ((r >> 33) % 32) ^ (0u - sign_a), high};

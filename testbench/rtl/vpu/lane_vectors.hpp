@@ -10,7 +10,18 @@ namespace weft::vpu_test {
 
 /// As vpu_lane_probe.sv numbers them.
 enum class LaneFunction : uint8_t {
-  kAdd, kMul, kMin, kMax, kRelu, kF32ToBf16, kBf16ToF32, kI32ToF32, kF32ToI32, kCanonical, kI32Min, kI32Max
+  kAdd,
+  kMul,
+  kMin,
+  kMax,
+  kRelu,
+  kF32ToBf16,
+  kBf16ToF32,
+  kI32ToF32,
+  kF32ToI32,
+  kCanonical,
+  kI32Min,
+  kI32Max
 };
 inline constexpr unsigned kLaneFunctions = 12;
 

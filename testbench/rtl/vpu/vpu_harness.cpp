@@ -46,11 +46,13 @@ bool VpuHarness::grant(bool req) { return req && random_() % 100 >= refused_perc
 void VpuHarness::check_port(const char* port, const Request& before, const Request& now, uint32_t limit) {
   if (before.req && !before.granted && (!now.req || now.addr != before.addr || now.pair != before.pair))
     violate(fmt::format("{}: a refused request changed", port));
-  if (now.req && now.addr + (now.pair ? 1u : 0u) >= limit) violate(fmt::format("{}: address {} outside", port, now.addr));
+  if (now.req && now.addr + (now.pair ? 1u : 0u) >= limit)
+    violate(fmt::format("{}: address {} outside", port, now.addr));
   if (now.req && now.pair && now.addr % 2 != 0) violate(fmt::format("{}: pair at odd address {}", port, now.addr));
 }
 
-/// Reads of a cycle see what stood before the writes of that cycle; their data appears in the next one, noise otherwise.
+/// Reads of a cycle see what stood before the writes of that cycle; their data appears in the next one, noise
+/// otherwise.
 void VpuHarness::access_memories() {
   const auto noise = [&](auto& row) {
     for (auto& w : row) w = static_cast<uint32_t>(random_());
@@ -65,7 +67,8 @@ void VpuHarness::access_memories() {
   load(vb_, b_data_);
   if (acc_port_.granted) std::memcpy(acc_data_.data(), &acc[size_t{acc_port_.addr} * kN], 4 * kN);
   if (vw_.granted)
-    std::memcpy(&vmem[size_t{vw_.addr} * kWordBytes], model_->vw_data_o.m_storage, vw_.pair ? 2 * kWordBytes : kWordBytes);
+    std::memcpy(&vmem[size_t{vw_.addr} * kWordBytes], model_->vw_data_o.m_storage,
+                vw_.pair ? 2 * kWordBytes : kWordBytes);
 }
 
 void VpuHarness::drive() {
@@ -113,8 +116,10 @@ void VpuHarness::answer_requests() {
 /// Retirement first: in the cycle of done_o the next command may already read.
 void VpuHarness::track() {
   if (model_->done_o) {
-    if (taken_ == retired_ || fault_) violate("done_o without a command");
-    else times_[retired_++].done = now_;
+    if (taken_ == retired_ || fault_)
+      violate("done_o without a command");
+    else
+      times_[retired_++].done = now_;
   }
   if (retired_ >= times_.size()) return;
   auto& t = times_[retired_];
@@ -126,10 +131,12 @@ void VpuHarness::track() {
 }
 
 void VpuHarness::check_outputs() {
-  if (model_->cnt_busy_o + model_->cnt_stalled_o + model_->cnt_idle_o != 1) violate("not exactly one of busy, stalled, idle");
+  if (model_->cnt_busy_o + model_->cnt_stalled_o + model_->cnt_idle_o != 1)
+    violate("not exactly one of busy, stalled, idle");
   if (model_->cnt_busy_o != (va_.granted || acc_port_.granted)) violate("busy is not a row of a read");
   if (model_->cnt_row_o != vw_.granted) violate("cnt_row_o is not a row written");
-  if (!vw_.granted && (model_->nan_results_o != 0 || model_->inf_results_o != 0)) violate("status counts without a write");
+  if (!vw_.granted && (model_->nan_results_o != 0 || model_->inf_results_o != 0))
+    violate("status counts without a write");
   if ((model_->active_o != 0) != (taken_ > retired_)) violate(fmt::format("active_o is {}", model_->active_o));
   counters_.busy += model_->cnt_busy_o;
   counters_.stalled += model_->cnt_stalled_o;
@@ -137,7 +144,8 @@ void VpuHarness::check_outputs() {
   counters_.rows += model_->cnt_row_o;
   counters_.nans += model_->nan_results_o;
   counters_.infinities += model_->inf_results_o;
-  counters_.read_refused += (va_.req && !va_.granted) || (vb_.req && !vb_.granted) || (acc_port_.req && !acc_port_.granted);
+  counters_.read_refused +=
+      (va_.req && !va_.granted) || (vb_.req && !vb_.granted) || (acc_port_.req && !acc_port_.granted);
   counters_.write_refused += vw_.req && !vw_.granted;
   counters_.a_granted += va_.granted || acc_port_.granted;
   counters_.b_granted += vb_.granted;
@@ -152,7 +160,8 @@ void VpuHarness::cycle() {
   if (model_->fault_valid_o) {
     faults_reported_++;
     if (!fault_)
-      fault_ = ReportedFault{{static_cast<weft_fault>(model_->fault_code_o), model_->fault_address_o}, model_->fault_tag_o, now_};
+      fault_ = ReportedFault{
+          {static_cast<weft_fault>(model_->fault_code_o), model_->fault_address_o}, model_->fault_tag_o, now_};
   }
   track();
   check_outputs();

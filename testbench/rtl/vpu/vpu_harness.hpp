@@ -37,7 +37,8 @@ struct ReportedFault {
   int64_t cycle;
 };
 
-/// Owns the Verilated model and both memories. Single-threaded. A broken contract is kept in violation() (the first one).
+/// Owns the Verilated model and both memories. Single-threaded. A broken contract is kept in violation() (the first
+/// one).
 class VpuHarness {
  public:
   /// Each request is refused with probability `refused_percent` / 100.

@@ -2,7 +2,6 @@
 #include "host/compiler/compile.hpp"
 
 #include <catch2/catch.hpp>
-
 #include <random>
 
 #include "host/compiler/layout.hpp"
@@ -29,10 +28,11 @@ int64_t check_bf16(const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, u
   auto kernel = compiler::compile(chip, program.value());
   if (!kernel.ok()) FAIL(kernel.error().message);
   const auto& arguments = program.value().arguments;
-  test::ProgramExecutor executor(chip, kernel.value(),
-                                 {compiler::pack_rows(bytes_of(a.data(), a.size() * 2), m, k, 2), compiler::pack_weights_bf16(chip, b, k, n),
-                                  std::vector<std::byte>(arguments[2].size_bytes, std::byte{0x77})},
-                                 seed);
+  test::ProgramExecutor executor(
+      chip, kernel.value(),
+      {compiler::pack_rows(bytes_of(a.data(), a.size() * 2), m, k, 2), compiler::pack_weights_bf16(chip, b, k, n),
+       std::vector<std::byte>(arguments[2].size_bytes, std::byte{0x77})},
+      seed);
   const std::string error = executor.run();
   INFO(error << " for " << m << " x " << k << " x " << n << " on " << chip.name << ", seed " << seed);
   REQUIRE(error.empty());
@@ -73,7 +73,8 @@ TEST_CASE("a compiled product equals golden when neither K nor the weights fit V
 
 TEST_CASE("a product on the boundaries of the array equals golden on every preset") {
   for (const auto& chip : spec::kChips)
-    for (const uint64_t m : {uint64_t{1}, uint64_t{chip.n} - 1, uint64_t{chip.n}, uint64_t{chip.n} + 1, uint64_t{2} * chip.n, uint64_t{3} * chip.n + 1})
+    for (const uint64_t m : {uint64_t{1}, uint64_t{chip.n} - 1, uint64_t{chip.n}, uint64_t{chip.n} + 1,
+                             uint64_t{2} * chip.n, uint64_t{3} * chip.n + 1})
       CHECK(check_bf16(chip, m, chip.n + 1, chip.n + 1, m) == 0);
 }
 
@@ -90,10 +91,11 @@ TEST_CASE("a compiled int8 product equals golden, odd K included") {
     auto kernel = compiler::compile(chip, program.value());
     REQUIRE(kernel.ok());
     const auto& arguments = program.value().arguments;
-    test::ProgramExecutor executor(chip, kernel.value(),
-                                   {compiler::pack_rows(bytes_of(a.data(), a.size()), m, k, 1), compiler::pack_weights_int8(chip, b, k, n),
-                                    std::vector<std::byte>(arguments[2].size_bytes)},
-                                   random());
+    test::ProgramExecutor executor(
+        chip, kernel.value(),
+        {compiler::pack_rows(bytes_of(a.data(), a.size()), m, k, 1), compiler::pack_weights_int8(chip, b, k, n),
+         std::vector<std::byte>(arguments[2].size_bytes)},
+        random());
     REQUIRE(executor.run().empty());
     const auto c = compiler::unpack_rows(executor.argument(2, arguments[2].size_bytes), m, n, 4);
     std::vector<int32_t> expected(m * n);

@@ -34,7 +34,8 @@ TEST_CASE("word i, lane j of an int8 tile holds W[2i+1, j] above W[2i, j]") {
   REQUIRE(packed.size() == 2 * 8 * 16);
   for (uint64_t row = 0; row < 32; row++)
     for (uint64_t lane = 0; lane < 8; lane++)
-      CHECK(static_cast<int8_t>(packed[row / 2 * 16 + 2 * lane + row % 2]) == (row < k && lane < n ? w[row * n + lane] : 0));
+      CHECK(static_cast<int8_t>(packed[row / 2 * 16 + 2 * lane + row % 2]) ==
+            (row < k && lane < n ? w[row * n + lane] : 0));
 }
 
 TEST_CASE("rows are padded with zeros to 64 bytes and come back unchanged") {
@@ -48,8 +49,8 @@ TEST_CASE("rows are padded with zeros to 64 bytes and come back unchanged") {
 
 TEST_CASE("fp32 rounds to bf16 to nearest even, flushes subnormals, keeps infinities and makes one NaN") {
   CHECK(compiler::bf16_from_f32(1.0f) == 0x3f80);
-  CHECK(compiler::bf16_from_f32(1.00390625f) == 0x3f80);   // tie, to even
-  CHECK(compiler::bf16_from_f32(1.01171875f) == 0x3f82);   // tie, to even
+  CHECK(compiler::bf16_from_f32(1.00390625f) == 0x3f80);  // tie, to even
+  CHECK(compiler::bf16_from_f32(1.01171875f) == 0x3f82);  // tie, to even
   CHECK(compiler::bf16_from_f32(3.4e38f) == 0x7f80);
   CHECK(compiler::bf16_from_f32(-1e-39f) == 0x8000);
   CHECK(compiler::bf16_from_f32(-INFINITY) == 0xff80);

@@ -29,8 +29,10 @@ class Model {
     tensor->set_elem_type(onnx::TensorProto::FLOAT);
     for (const int64_t d : dims) {
       auto* dim = tensor->mutable_shape()->add_dim();
-      if (d > 0) dim->set_dim_value(d);
-      else dim->set_dim_param("batch");
+      if (d > 0)
+        dim->set_dim_value(d);
+      else
+        dim->set_dim_param("batch");
     }
     return *this;
   }
@@ -56,7 +58,8 @@ class Model {
     for (const int64_t v : values) tensor->add_int64_data(v);
     return *this;
   }
-  Model& node(const char* op, std::vector<const char*> inputs, const char* output, std::vector<std::pair<const char*, double>> attributes = {}) {
+  Model& node(const char* op, std::vector<const char*> inputs, const char* output,
+              std::vector<std::pair<const char*, double>> attributes = {}) {
     auto* n = proto_.mutable_graph()->add_node();
     n->set_op_type(op);
     n->set_name(std::string(output) + "_node");
@@ -65,8 +68,11 @@ class Model {
     for (const auto& [name, value] : attributes) {
       auto* a = n->add_attribute();
       a->set_name(name);
-      if (value == static_cast<double>(static_cast<int64_t>(value)) && std::strcmp(name, "alpha") != 0 && std::strcmp(name, "beta") != 0) a->set_i(static_cast<int64_t>(value));
-      else a->set_f(static_cast<float>(value));
+      if (value == static_cast<double>(static_cast<int64_t>(value)) && std::strcmp(name, "alpha") != 0 &&
+          std::strcmp(name, "beta") != 0)
+        a->set_i(static_cast<int64_t>(value));
+      else
+        a->set_f(static_cast<float>(value));
     }
     return *this;
   }
@@ -97,18 +103,21 @@ void check_runs(const Model& model, uint64_t batch, uint64_t seed) {
     const auto& tensor = graph.value().tensors[t];
     std::vector<float> values(tensor.rows * tensor.columns);
     std::vector<uint16_t> bits;
-    for (auto& v : values) v = static_cast<float>(random() % 4001) / 1000.0f - 2.0f, bits.push_back(compiler::bf16_from_f32(v));
+    for (auto& v : values)
+      v = static_cast<float>(random() % 4001) / 1000.0f - 2.0f, bits.push_back(compiler::bf16_from_f32(v));
     arguments.push_back(compiler::pack_rows(std::as_bytes(std::span(bits)), tensor.rows, tensor.columns, 2));
     inputs.push_back(values);
   }
-  for (size_t i = inputs.size(); i < program.value().arguments.size(); i++) arguments.emplace_back(program.value().arguments[i].size_bytes, std::byte{0x33});
+  for (size_t i = inputs.size(); i < program.value().arguments.size(); i++)
+    arguments.emplace_back(program.value().arguments[i].size_bytes, std::byte{0x33});
   test::ProgramExecutor executor(chip, kernel.value(), arguments, seed);
   INFO("seed " << seed);
   REQUIRE(executor.run() == "");
   const auto expected = tools::evaluate_golden(graph.value(), inputs);
   for (size_t o = 0; o < expected.size(); o++) {
     const auto& tensor = graph.value().tensors[graph.value().outputs[o]];
-    const auto got = compiler::unpack_rows(executor.argument(inputs.size() + o, arguments[inputs.size() + o].size()), tensor.rows, tensor.columns, 4);
+    const auto got = compiler::unpack_rows(executor.argument(inputs.size() + o, arguments[inputs.size() + o].size()),
+                                           tensor.rows, tensor.columns, 4);
     REQUIRE(got.size() == expected[o].size() * 4);
     CHECK(std::memcmp(got.data(), expected[o].data(), got.size()) == 0);
   }
@@ -124,8 +133,15 @@ std::string refusal(const Model& model, uint64_t batch = 0) {
 
 TEST_CASE("Gemm with alpha, beta and transB, Relu and a second Gemm run as two fused products") {
   Model model;
-  model.input("x", {0, 13}).weights("w1", {20, 13}, 1).weights("b1", {20}, 2).weights("w2", {20, 9}, 3).weights("b2", {1, 9}, 4);
-  model.node("Gemm", {"x", "w1", "b1"}, "h", {{"alpha", 0.5}, {"beta", 2.0}, {"transB", 1}}).node("Relu", {"h"}, "r").node("Gemm", {"r", "w2", "b2"}, "y").output("y");
+  model.input("x", {0, 13})
+      .weights("w1", {20, 13}, 1)
+      .weights("b1", {20}, 2)
+      .weights("w2", {20, 9}, 3)
+      .weights("b2", {1, 9}, 4);
+  model.node("Gemm", {"x", "w1", "b1"}, "h", {{"alpha", 0.5}, {"beta", 2.0}, {"transB", 1}})
+      .node("Relu", {"h"}, "r")
+      .node("Gemm", {"r", "w2", "b2"}, "y")
+      .output("y");
   const auto graph = model.import(33);
   REQUIRE(graph.ok());
   CHECK(graph.value().nodes.size() == 2);
@@ -135,7 +151,13 @@ TEST_CASE("Gemm with alpha, beta and transB, Relu and a second Gemm run as two f
 
 TEST_CASE("MatMul, Add of a row and Relu join one product") {
   Model model;
-  model.input("x", {17, 30}).weights("w", {30, 25}, 1).weights("b", {25}, 2).node("MatMul", {"x", "w"}, "p").node("Add", {"b", "p"}, "s").node("Relu", {"s"}, "y").output("y");
+  model.input("x", {17, 30})
+      .weights("w", {30, 25}, 1)
+      .weights("b", {25}, 2)
+      .node("MatMul", {"x", "w"}, "p")
+      .node("Add", {"b", "p"}, "s")
+      .node("Relu", {"s"}, "y")
+      .output("y");
   REQUIRE(model.import().ok());
   CHECK(model.import().value().nodes.size() == 1);
   check_runs(model, 0, 12);
@@ -144,15 +166,27 @@ TEST_CASE("MatMul, Add of a row and Relu join one product") {
 TEST_CASE("a residual network with Add of two tensors, a row and a scalar runs") {
   Model model;
   model.input("x", {19, 24}).weights("w", {24, 24}, 1).weights("row", {24}, 2).weights("one", {1}, 3);
-  model.node("MatMul", {"x", "w"}, "p").node("Add", {"p", "x"}, "s").node("Add", {"s", "row"}, "t").node("Add", {"t", "one"}, "u").node("Relu", {"u"}, "y").output("y");
+  model.node("MatMul", {"x", "w"}, "p")
+      .node("Add", {"p", "x"}, "s")
+      .node("Add", {"s", "row"}, "t")
+      .node("Add", {"t", "one"}, "u")
+      .node("Relu", {"u"}, "y")
+      .output("y");
   check_runs(model, 0, 13);
 }
 
 TEST_CASE("Flatten, Reshape, Identity and Cast only rename; an output that is read again is copied") {
   Model model;
   model.input("x", {5, 3, 4}).integers("shape", {0, -1}).weights("w", {12, 7}, 1).weights("v", {7, 6}, 2);
-  model.node("Flatten", {"x"}, "f", {{"axis", 1}}).node("Reshape", {"f", "shape"}, "g").node("Identity", {"g"}, "i").node("Cast", {"i"}, "c", {{"to", 1}});
-  model.node("MatMul", {"c", "w"}, "h").node("Relu", {"h"}, "r").node("MatMul", {"r", "v"}, "y").output("y").output("r");
+  model.node("Flatten", {"x"}, "f", {{"axis", 1}})
+      .node("Reshape", {"f", "shape"}, "g")
+      .node("Identity", {"g"}, "i")
+      .node("Cast", {"i"}, "c", {{"to", 1}});
+  model.node("MatMul", {"c", "w"}, "h")
+      .node("Relu", {"h"}, "r")
+      .node("MatMul", {"r", "v"}, "y")
+      .output("y")
+      .output("r");
   check_runs(model, 0, 14);
 }
 
@@ -165,7 +199,9 @@ TEST_CASE("a wide elementwise step runs in chunks through small slots") {
 TEST_CASE("what is not built is refused with the node, the operator and what is supported") {
   Model conv;
   conv.input("x", {1, 4}).node("Conv", {"x"}, "y").output("y");
-  CHECK(refusal(conv) == "node 0 'y_node' (Conv): the operator is not built; supported: Gemm, MatMul, Add, Relu, Flatten, Reshape, Identity, Constant, Cast");
+  CHECK(refusal(conv) ==
+        "node 0 'y_node' (Conv): the operator is not built; supported: Gemm, MatMul, Add, Relu, Flatten, Reshape, "
+        "Identity, Constant, Cast");
   Model trans;
   trans.input("x", {4, 4}).weights("w", {4, 4}, 1).node("Gemm", {"x", "w"}, "y", {{"transA", 1}}).output("y");
   CHECK(refusal(trans) == "node 0 'y_node' (Gemm): attribute transA = 1 on a computed tensor; supported: 0");
@@ -177,7 +213,8 @@ TEST_CASE("what is not built is refused with the node, the operator and what is 
 TEST_CASE("shapes that do not fit are refused with both") {
   Model model;
   model.input("x", {4, 5}).weights("w", {6, 3}, 1).node("MatMul", {"x", "w"}, "y").output("y");
-  CHECK(refusal(model) == "node 0 'y_node' (MatMul): input 0 has 5 columns (shape [4, 5]), the weights have 6 rows (shape [6, 3])");
+  CHECK(refusal(model) ==
+        "node 0 'y_node' (MatMul): input 0 has 5 columns (shape [4, 5]), the weights have 6 rows (shape [6, 3])");
   Model symbolic;
   symbolic.input("x", {0, 5}).node("Relu", {"x"}, "y").output("y");
   CHECK(refusal(symbolic) == "input 'x': the first dimension 'batch' is symbolic: give the batch");
@@ -195,7 +232,14 @@ TEST_CASE("garbage is no ONNX model, and a model with any byte changed is import
   REQUIRE(!refused.ok());
   CHECK(refused.error().message == "not an ONNX model (4096 bytes)");
   Model model;
-  model.input("x", {0, 5}).weights("w", {5, 3}, 1).weights("b", {3}, 2).integers("s", {0, 3}).node("Gemm", {"x", "w", "b"}, "h").node("Reshape", {"h", "s"}, "r").node("Relu", {"r"}, "y").output("y");
+  model.input("x", {0, 5})
+      .weights("w", {5, 3}, 1)
+      .weights("b", {3}, 2)
+      .integers("s", {0, 3})
+      .node("Gemm", {"x", "w", "b"}, "h")
+      .node("Reshape", {"h", "s"}, "r")
+      .node("Relu", {"r"}, "y")
+      .output("y");
   const auto good = model.bytes();
   for (size_t i = 0; i < good.size(); i++) {
     for (int bit = 0; bit < 8; bit++) {

@@ -1,6 +1,8 @@
-/// Runs a compiled kernel on golden arithmetic with units that start and finish in random order, as far as the semaphores allow:
-/// a missing wait shows as a wrong result, a wrong count as a deadlock or a left-over.
+/// Runs a compiled kernel on golden arithmetic with units that start and finish in random order, as far as the
+/// semaphores allow: a missing wait shows as a wrong result, a wrong count as a deadlock or a left-over.
 #pragma once
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -9,8 +11,6 @@
 #include <random>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "host/compiler/executable_writer.hpp"
 #include "model/golden/core_state.hpp"
@@ -36,7 +36,8 @@ class FlatMemory : public golden::MemoryAccess {
 class ProgramExecutor {
  public:
   /// arguments[i]: initial bytes of argument i (its size), followed in memory by 64 guard bytes.
-  ProgramExecutor(const spec::Chip& chip, const compiler::Kernel& kernel, const std::vector<std::vector<std::byte>>& arguments, uint64_t seed)
+  ProgramExecutor(const spec::Chip& chip, const compiler::Kernel& kernel,
+                  const std::vector<std::vector<std::byte>>& arguments, uint64_t seed)
       : kernel_(kernel), state_(chip), random_(seed) {
     // Fresh VMEM holds NaN patterns, so that whatever a program uses without loading shows.
     std::memset(state_.vmem().data(), 0xff, state_.vmem().size());
@@ -53,14 +54,16 @@ class ProgramExecutor {
         if (can_start(q)) choices.push_back(q);
       for (unsigned q = 0; q < 5; q++)
         for (size_t i = 0; i < flying_[q].size(); i++)
-          if (q == WEFT_QUEUE_DMA_IN || q == WEFT_QUEUE_DMA_OUT || i == 0) choices.push_back(8 + q * 8 + static_cast<unsigned>(i));
+          if (q == WEFT_QUEUE_DMA_IN || q == WEFT_QUEUE_DMA_OUT || i == 0)
+            choices.push_back(8 + q * 8 + static_cast<unsigned>(i));
       if (choices.empty()) break;
       const unsigned choice = choices[random_() % choices.size()];
       const auto error = choice < 8 ? start(choice) : finish((choice - 8) / 8, (choice - 8) % 8);
       if (!error.empty()) return error;
     }
     for (unsigned q = 0; q < 5; q++)
-      if (next_[q] != kernel_.queues[q].size()) return fmt::format("deadlock: queue {} stands at command {} of {}", q, next_[q], kernel_.queues[q].size());
+      if (next_[q] != kernel_.queues[q].size())
+        return fmt::format("deadlock: queue {} stands at command {} of {}", q, next_[q], kernel_.queues[q].size());
     for (unsigned s = 0; s < 64; s++)
       if (semaphores_[s] != 0) return fmt::format("semaphore {} is left at {}", s, semaphores_[s]);
     return {};
@@ -88,7 +91,8 @@ class ProgramExecutor {
     const size_t limit = q == WEFT_QUEUE_DMA_IN || q == WEFT_QUEUE_DMA_OUT ? 2 : 1;
     if (next_[q] == kernel_.queues[q].size() || flying_[q].size() >= limit) return false;
     const auto h = spec::decode_header(kernel_.queues[q][next_[q]]);
-    return (h.wait_sem0 == 0xff || semaphores_[h.wait_sem0] >= h.wait_count0) && (h.wait_sem1 == 0xff || semaphores_[h.wait_sem1] >= h.wait_count1);
+    return (h.wait_sem0 == 0xff || semaphores_[h.wait_sem0] >= h.wait_count0) &&
+           (h.wait_sem1 == 0xff || semaphores_[h.wait_sem1] >= h.wait_count1);
   }
 
   std::string start(unsigned q) {
@@ -102,9 +106,12 @@ class ProgramExecutor {
   std::string execute(unsigned q, Flying& flying) {
     flying.executed = true;
     const auto& command = kernel_.queues[q][flying.index];
-    if (auto fault = golden::check_header(command, q)) return fmt::format("queue {} command {}: header fault {} at {}", q, flying.index, static_cast<int>(fault->code), fault->address);
+    if (auto fault = golden::check_header(command, q))
+      return fmt::format("queue {} command {}: header fault {} at {}", q, flying.index, static_cast<int>(fault->code),
+                         fault->address);
     if (auto fault = state_.execute(command, q, memory_))
-      return fmt::format("queue {} command {}: fault {} address {:#x}", q, flying.index, static_cast<int>(fault->code), fault->address);
+      return fmt::format("queue {} command {}: fault {} address {:#x}", q, flying.index, static_cast<int>(fault->code),
+                         fault->address);
     return {};
   }
 

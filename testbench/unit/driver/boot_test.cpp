@@ -18,7 +18,8 @@ Status open_status(MockFaults faults) {
 }  // namespace
 
 TEST_CASE("a boot that is stuck names its stage") {
-  const auto [stage, name] = GENERATE(table<uint32_t, std::string>({{0, "rom"}, {1, "image_verified"}, {2, "memory_initialised"}, {3, "parameters_accepted"}, {4, "rings_up"}}));
+  const auto [stage, name] = GENERATE(table<uint32_t, std::string>(
+      {{0, "rom"}, {1, "image_verified"}, {2, "memory_initialised"}, {3, "parameters_accepted"}, {4, "rings_up"}}));
   MockFaults faults;
   faults.stuck_after_stage = stage;
   const Status status = open_status(faults);

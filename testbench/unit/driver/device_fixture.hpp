@@ -8,11 +8,11 @@
 
 namespace weft::driver::test {
 
-#define REQUIRE_OK(call)                    \
-  do {                                      \
-    const weft_status status_ = (call);     \
-    INFO(last_message());                   \
-    REQUIRE(status_ == WEFT_ERROR_OK);      \
+#define REQUIRE_OK(call)                \
+  do {                                  \
+    const weft_status status_ = (call); \
+    INFO(last_message());               \
+    REQUIRE(status_ == WEFT_ERROR_OK);  \
   } while (false)
 
 inline std::string last_message() {

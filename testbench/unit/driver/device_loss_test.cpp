@@ -1,6 +1,6 @@
 // The device dies, panics, halts a queue, or is closed: every event ends once, nothing hangs.
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 

@@ -7,7 +7,8 @@ using namespace weft::driver;
 using Catch::Contains;
 
 TEST_CASE("a simulator's name carries preset and options") {
-  const auto name = parse_device_name("sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt");
+  const auto name =
+      parse_device_name("sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt");
   REQUIRE(name.ok());
   CHECK(name.value().kind == DeviceKind::kSimulator);
   CHECK(name.value().target == "nano");
@@ -27,20 +28,21 @@ TEST_CASE("the other kinds") {
 }
 
 TEST_CASE("a wrong name is refused with what is possible") {
-  const auto [text, why] = GENERATE(table<std::string, std::string>({{"", "are possible"},
-                                                                     {"pci:1", "are possible"},
-                                                                     {"sim", "no preset ''"},
-                                                                     {"sim:", "nano"},
-                                                                     {"sim:huge", "no preset 'huge': nano, small, v5e-1mxu"},
-                                                                     {"sim:nano?core=slow", "rtl, fast and lockstep"},
-                                                                     {"sim:nano?core=", "no value"},
-                                                                     {"sim:nano?core", "no value"},
-                                                                     {"sim:nano?speed=1", "option 'speed'"},
-                                                                     {"sim:nano?wave-from=1", "need wave"},
-                                                                     {"sim:nano?wave=f&wave-from=-1", "device cycle"},
-                                                                     {"vfio-user:", "path"},
-                                                                     {"mock?x=1", "are possible"},
-                                                                     {"mock:nano?x=1", "no options"}}));
+  const auto [text, why] =
+      GENERATE(table<std::string, std::string>({{"", "are possible"},
+                                                {"pci:1", "are possible"},
+                                                {"sim", "no preset ''"},
+                                                {"sim:", "nano"},
+                                                {"sim:huge", "no preset 'huge': nano, small, v5e-1mxu"},
+                                                {"sim:nano?core=slow", "rtl, fast and lockstep"},
+                                                {"sim:nano?core=", "no value"},
+                                                {"sim:nano?core", "no value"},
+                                                {"sim:nano?speed=1", "option 'speed'"},
+                                                {"sim:nano?wave-from=1", "need wave"},
+                                                {"sim:nano?wave=f&wave-from=-1", "device cycle"},
+                                                {"vfio-user:", "path"},
+                                                {"mock?x=1", "are possible"},
+                                                {"mock:nano?x=1", "no options"}}));
   CAPTURE(text);
   const auto name = parse_device_name(text);
   REQUIRE_FALSE(name.ok());

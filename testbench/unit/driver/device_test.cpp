@@ -1,6 +1,6 @@
 // Commands, events, waits and callbacks against the mock.
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
@@ -128,7 +128,8 @@ TEST_CASE("a buffer released while a command uses it stays until the command has
 TEST_CASE("HBM that is not there is refused with what is") {
   MockDevice device;
   weft_buffer* buffer = nullptr;
-  CHECK(weft_buffer_create(device.handle(), WEFT_MEMORY_HBM, uint64_t{1} << 40, &buffer) == WEFT_ERROR_NO_DEVICE_MEMORY);
+  CHECK(weft_buffer_create(device.handle(), WEFT_MEMORY_HBM, uint64_t{1} << 40, &buffer) ==
+        WEFT_ERROR_NO_DEVICE_MEMORY);
   CHECK(buffer == nullptr);
   CHECK_THAT(last_message(), Contains("1099511627776 bytes") && Contains("are free") && Contains("largest"));
   CHECK(weft_buffer_create(device.handle(), WEFT_MEMORY_HBM, 0, &buffer) == WEFT_ERROR_INVALID_ARGUMENT);
@@ -259,7 +260,9 @@ TEST_CASE("two threads submit to one queue and wait for their own events") {
       weft_status status = WEFT_ERROR_QUEUE_FULL;
       while (status == WEFT_ERROR_QUEUE_FULL) status = weft_nop(queue, &options, &event);
       weft_event_info info = WEFT_INIT(weft_event_info);
-      if (status != WEFT_ERROR_OK || weft_event_wait(event, nullptr) != WEFT_ERROR_OK || weft_event_query(event, &info) != WEFT_ERROR_OK || info.tag != base + i) bad++;
+      if (status != WEFT_ERROR_OK || weft_event_wait(event, nullptr) != WEFT_ERROR_OK ||
+          weft_event_query(event, &info) != WEFT_ERROR_OK || info.tag != base + i)
+        bad++;
       weft_event_release(event);
     }
   };
@@ -311,7 +314,9 @@ void submit_again(weft_event* event, weft_status status, void* user) {
   if (chain.thread != std::this_thread::get_id()) chain.one_thread = false;
   weft_event* next = nullptr;
   if (chain.left > 1) {
-    if (weft_nop(chain.queue, nullptr, &next) != WEFT_ERROR_OK || weft_event_set_callback(next, submit_again, user) != WEFT_ERROR_OK) chain.failed++;
+    if (weft_nop(chain.queue, nullptr, &next) != WEFT_ERROR_OK ||
+        weft_event_set_callback(next, submit_again, user) != WEFT_ERROR_OK)
+      chain.failed++;
     weft_event_release(next);
   }
   weft_event_info info = WEFT_INIT(weft_event_info);
@@ -352,7 +357,8 @@ TEST_CASE("callbacks run while another thread waits for something that does not 
         event, [](weft_event*, weft_status, void* user) { (*static_cast<std::atomic<int>*>(user))++; }, &called));
     device.mock().run(1, 1);
     weft_event_release(event);
-    for (int spin = 0; spin < 5000 && called != i + 1; spin++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int spin = 0; spin < 5000 && called != i + 1; spin++)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     REQUIRE(called == i + 1);
   }
   stop = true;

@@ -12,7 +12,9 @@ using Catch::Contains;
 
 namespace {
 
-Status load_status(const Bytes& file, const weft::spec::Chip& chip = nano()) { return load_executable(file, chip).status(); }
+Status load_status(const Bytes& file, const weft::spec::Chip& chip = nano()) {
+  return load_executable(file, chip).status();
+}
 
 template <typename T>
 void poke(Bytes& file, size_t offset, const T& value) {
@@ -110,11 +112,13 @@ TEST_CASE("random mutations never crash, with and without right checksums") {
           if (at + 8 <= bad.size()) poke(bad, at, uint64_t{random() % 3 == 0 ? ~uint64_t{0} : random()});
           break;
         case 2:
-          if (at + 4 <= bad.size()) poke(bad, at & ~size_t{3}, static_cast<uint32_t>(random() % 5 == 0 ? 0xfffffff0u : random() % 300));
+          if (at + 4 <= bad.size())
+            poke(bad, at & ~size_t{3}, static_cast<uint32_t>(random() % 5 == 0 ? 0xfffffff0u : random() % 300));
           break;
         default:
           bad.resize(std::max<size_t>(1, at));
-          if (bad.size() >= sizeof(weft_executable_header)) poke(bad, offsetof(weft_executable_header, file_bytes), uint64_t{bad.size()});
+          if (bad.size() >= sizeof(weft_executable_header))
+            poke(bad, offsetof(weft_executable_header, file_bytes), uint64_t{bad.size()});
           break;
       }
     }
@@ -124,7 +128,8 @@ TEST_CASE("random mutations never crash, with and without right checksums") {
       accepted++;
       for (const auto& kernel : loaded.value().kernels) {
         for (size_t q = 0; q < WEFT_CORE_QUEUES; q++) {
-          REQUIRE(uint64_t{kernel.queue_first[q]} + kernel.queue_count[q] <= loaded.value().commands.size() / WEFT_COMMAND_BYTES);
+          REQUIRE(uint64_t{kernel.queue_first[q]} + kernel.queue_count[q] <=
+                  loaded.value().commands.size() / WEFT_COMMAND_BYTES);
         }
       }
     } else {
@@ -137,7 +142,8 @@ TEST_CASE("random mutations never crash, with and without right checksums") {
 
 TEST_CASE("an executable for another chip names what differs") {
   const Status status = load_status(make_executable(*weft::spec::find_chip("small")));
-  CHECK_THAT(status.message(), Contains("'small'") && Contains("'nano'") && Contains("N 32 instead of 8") && Contains("VMEM bytes") && Contains("ACC bank rows"));
+  CHECK_THAT(status.message(), Contains("'small'") && Contains("'nano'") && Contains("N 32 instead of 8") &&
+                                   Contains("VMEM bytes") && Contains("ACC bank rows"));
   CHECK_THAT(status.message(), !Contains("MXUs"));
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("a simulator that is not there: the message says where it was looked f
   ::setenv("PATH", path.c_str(), 1);
   if (found.ok()) return;  // built beside this test
   CHECK(found.status().code() == WEFT_ERROR_INVALID_STATE);
-  CHECK_THAT(found.status().message(), Contains("WEFT_SIM is not set") && Contains("/nonexistent/a/weft-sim") && Contains("/nonexistent/b/weft-sim"));
+  CHECK_THAT(found.status().message(), Contains("WEFT_SIM is not set") && Contains("/nonexistent/a/weft-sim") &&
+                                           Contains("/nonexistent/b/weft-sim"));
 }
 
 TEST_CASE("WEFT_SIM that names no program is said so") {
@@ -67,9 +68,11 @@ TEST_CASE("WEFT_SIM that names no program is said so") {
 
 TEST_CASE("a simulator that dies at once: its exit code and last words are in the error") {
   const FakeSimulator fake("echo first line >&2; echo \"cannot: $*\" >&2; exit 3\n");
-  const std::string message = open_message("sim:nano?core=fast&wave=w.fst&wave-from=1&wave-to=2&trace=t&mismatch-report=m");
+  const std::string message =
+      open_message("sim:nano?core=fast&wave=w.fst&wave-from=1&wave-to=2&trace=t&mismatch-report=m");
   CHECK_THAT(message, Contains("exit code 3"));
-  CHECK_THAT(message, Contains("cannot: --chip nano --core fast --fd 3 --wave w.fst --wave-from 1 --wave-to 2 --trace t --mismatch-report m"));
+  CHECK_THAT(message, Contains("cannot: --chip nano --core fast --fd 3 --wave w.fst --wave-from 1 --wave-to 2 --trace "
+                               "t --mismatch-report m"));
 }
 
 TEST_CASE("a simulator that is killed: the signal is in the error") {
@@ -83,7 +86,8 @@ TEST_CASE("a simulator inherits its socket and nothing else") {
   const std::string message = open_message("sim:nano");
   ::close(leak);
   // 10 is the shell's own, for the script.
-  CHECK((message.find("fds: 0 1 10 2 3") != std::string::npos || message.find("fds: 0 1 2 255 3") != std::string::npos));
+  CHECK(
+      (message.find("fds: 0 1 10 2 3") != std::string::npos || message.find("fds: 0 1 2 255 3") != std::string::npos));
 }
 
 TEST_CASE("an application that ignores SIGCHLD is served as well") {

@@ -34,7 +34,8 @@ inline weft_kernel_record kernel_record(const std::string& name, uint32_t argume
   return k;
 }
 
-inline weft_argument_record argument_record(const std::string& name, uint32_t direction, uint64_t rows = 4, uint64_t columns = 16) {
+inline weft_argument_record argument_record(const std::string& name, uint32_t direction, uint64_t rows = 4,
+                                            uint64_t columns = 16) {
   weft_argument_record a{};
   std::memcpy(a.name, name.data(), name.size());
   a.dtype = WEFT_ARGUMENT_DTYPE_F32;
@@ -83,7 +84,8 @@ inline Bytes make_file(const spec::Chip& chip, const std::vector<TestSection>& s
   Bytes file(sizeof h + sections.size() * sizeof(weft_section_entry));
   for (size_t i = 0; i < sections.size(); i++) {
     file.resize((file.size() + 63) / 64 * 64);
-    const weft_section_entry s{sections[i].kind, 0, file.size(), sections[i].bytes.size(), WEFT_EXECUTABLE_SECTION_ALIGNMENT, 0};
+    const weft_section_entry s{
+        sections[i].kind, 0, file.size(), sections[i].bytes.size(), WEFT_EXECUTABLE_SECTION_ALIGNMENT, 0};
     std::memcpy(file.data() + sizeof h + i * sizeof s, &s, sizeof s);
     file.insert(file.end(), sections[i].bytes.begin(), sections[i].bytes.end());
   }
@@ -93,7 +95,8 @@ inline Bytes make_file(const spec::Chip& chip, const std::vector<TestSection>& s
   return file;
 }
 
-/// Kernels "empty" (no arguments) and "layer" (x in, y out, 4096 bytes of scratch); two commands, 96 bytes of constants, debug.
+/// Kernels "empty" (no arguments) and "layer" (x in, y out, 4096 bytes of scratch); two commands, 96 bytes of
+/// constants, debug.
 inline Bytes make_executable(const spec::Chip& chip, size_t constants_bytes = 96) {
   Bytes kernels;
   append(kernels, kernel_record("empty", 0));
@@ -104,7 +107,9 @@ inline Bytes make_executable(const spec::Chip& chip, size_t constants_bytes = 96
   append(kernels, argument_record("y", WEFT_ARGUMENT_DIRECTION_OUTPUT));
   Bytes commands(2 * WEFT_COMMAND_BYTES, std::byte{0x11});
   Bytes constants(constants_bytes, std::byte{0x22});
-  return make_file(chip, {{WEFT_SECTION_KIND_KERNELS, kernels}, {WEFT_SECTION_KIND_COMMANDS, commands}, {WEFT_SECTION_KIND_CONSTANTS, constants},
+  return make_file(chip, {{WEFT_SECTION_KIND_KERNELS, kernels},
+                          {WEFT_SECTION_KIND_COMMANDS, commands},
+                          {WEFT_SECTION_KIND_CONSTANTS, constants},
                           {WEFT_SECTION_KIND_DEBUG, Bytes(7, std::byte{0x33})}});
 }
 

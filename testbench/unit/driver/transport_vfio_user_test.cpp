@@ -91,7 +91,8 @@ class Server {
   static Payload reply_to(const Request& r) {
     switch (static_cast<Command>(r.header.command)) {
       case Command::kVersion:
-        return bytes_of(Version{0, 1}, std::string(R"({"capabilities":{"max_msg_fds":32,"max_data_xfer_size":1048576}})") + '\0');
+        return bytes_of(Version{0, 1},
+                        std::string(R"({"capabilities":{"max_msg_fds":32,"max_data_xfer_size":1048576}})") + '\0');
       case Command::kDeviceGetInfo:
         return bytes_of(DeviceInfo{sizeof(DeviceInfo), 2, 9, 5});
       case Command::kDeviceGetRegionInfo:
@@ -140,7 +141,9 @@ class Server {
   std::thread thread_;
 };
 
-Result<std::unique_ptr<Transport>> connect(Server& server) { return VfioUserTransport::connect(server.client(), nullptr, 200); }
+Result<std::unique_ptr<Transport>> connect(Server& server) {
+  return VfioUserTransport::connect(server.client(), nullptr, 200);
+}
 
 /// A script that touches only the replies to one command.
 Server::Script only(Command command, std::function<void(const Request&, Answer&)> change) {
@@ -200,18 +203,27 @@ TEST_CASE("a server that does not fit is refused with the reason") {
   const auto [name, script, expected] = GENERATE(table<std::string, Server::Script, std::string>({
       {"version", only(Command::kVersion, [](const Request&, Answer& a) { a.payload[0] = 7; }), "speaks vfio-user 7.1"},
       {"json", only(Command::kVersion, [](const Request&, Answer& a) { a.payload[4] = '['; }), "no JSON object"},
-      {"fds", only(Command::kVersion, [](const Request&, Answer& a) {
-         a.payload = bytes_of(Version{0, 1}, R"({"capabilities":{"max_msg_fds":1}})");
-         a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
-       }), "descriptors a message"},
-      {"no regions", only(Command::kDeviceGetInfo, [](const Request&, Answer& a) { a.payload[8] = 1; }), "not a PCI device"},
-      {"small region", only(Command::kDeviceGetRegionInfo, [](const Request&, Answer& a) { a.payload[18] = 0; }), "has 0 bytes"},
-      {"few vectors", only(Command::kDeviceGetIrqInfo, [](const Request&, Answer& a) { a.payload[12] = 1; }), "1 MSI-X vectors"},
-      {"busy", only(Command::kVersion, [](const Request&, Answer& a) {
-         resize(a, 0);
-         a.header.flags |= kFlagError;
-         a.header.error = EBUSY;
-       }), "errno 16"},
+      {"fds",
+       only(Command::kVersion,
+            [](const Request&, Answer& a) {
+              a.payload = bytes_of(Version{0, 1}, R"({"capabilities":{"max_msg_fds":1}})");
+              a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
+            }),
+       "descriptors a message"},
+      {"no regions", only(Command::kDeviceGetInfo, [](const Request&, Answer& a) { a.payload[8] = 1; }),
+       "not a PCI device"},
+      {"small region", only(Command::kDeviceGetRegionInfo, [](const Request&, Answer& a) { a.payload[18] = 0; }),
+       "has 0 bytes"},
+      {"few vectors", only(Command::kDeviceGetIrqInfo, [](const Request&, Answer& a) { a.payload[12] = 1; }),
+       "1 MSI-X vectors"},
+      {"busy",
+       only(Command::kVersion,
+            [](const Request&, Answer& a) {
+              resize(a, 0);
+              a.header.flags |= kFlagError;
+              a.header.error = EBUSY;
+            }),
+       "errno 16"},
   }));
   CAPTURE(name);
   Server server(script);

@@ -1,8 +1,9 @@
 // Argument lists: ranges to the byte, permissions, lists that are too short.
+#include "firmware/arguments.hpp"
+
 #include <initializer_list>
 
 #include "check.hpp"
-#include "firmware/arguments.hpp"
 #include "firmware/memory_map.hpp"
 #include "host_side.hpp"
 
@@ -22,7 +23,8 @@ struct List {
     make_list(0, list_entries(kernel));
   }
   static weft_launch_list& header() {
-    return *reinterpret_cast<weft_launch_list*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kLists, sizeof(weft_launch_list)));
+    return *reinterpret_cast<weft_launch_list*>(
+        machine().find(WEFT_ADDRESS_SPACE_HOST, kLists, sizeof(weft_launch_list)));
   }
   Status read() { return read_arguments(kLists, kernel, sram); }
 };
@@ -37,15 +39,24 @@ static void ranges_are_checked_to_the_byte(void**) {
   };
   const uint64_t reserved = WEFT_MANAGER_HBM_RESERVED_BYTES, top = UINT64_C(1) << 63;
   const Case cases[] = {
-      {reserved, 16, WEFT_ADDRESS_SPACE_HBM, -1},        {reserved - 16, 16, WEFT_ADDRESS_SPACE_HBM, 0},
-      {0, 16, WEFT_ADDRESS_SPACE_HBM, 0},                {kHbmBytes - 16, 16, WEFT_ADDRESS_SPACE_HBM, -1},
-      {kHbmBytes - 16, 32, WEFT_ADDRESS_SPACE_HBM, 8},   {kHbmBytes, 0, WEFT_ADDRESS_SPACE_HBM, -1},
-      {kHbmBytes + 16, 0, WEFT_ADDRESS_SPACE_HBM, 0},    {reserved, ~UINT64_C(15), WEFT_ADDRESS_SPACE_HBM, 8},
-      {~UINT64_C(15), 16, WEFT_ADDRESS_SPACE_HBM, 0},    {reserved + 8, 16, WEFT_ADDRESS_SPACE_HBM, 0},
-      {reserved, 24, WEFT_ADDRESS_SPACE_HBM, 8},         {0, 16, WEFT_ADDRESS_SPACE_HOST, -1},
-      {top - 16, 16, WEFT_ADDRESS_SPACE_HOST, -1},       {top - 16, 32, WEFT_ADDRESS_SPACE_HOST, 8},
-      {top, 16, WEFT_ADDRESS_SPACE_HOST, 0},             {reserved, 16, WEFT_ADDRESS_SPACE_NONE, 16},
-      {reserved, 16, WEFT_ADDRESS_SPACE_VMEM, 16},       {reserved, 16, 4, 16},
+      {reserved, 16, WEFT_ADDRESS_SPACE_HBM, -1},
+      {reserved - 16, 16, WEFT_ADDRESS_SPACE_HBM, 0},
+      {0, 16, WEFT_ADDRESS_SPACE_HBM, 0},
+      {kHbmBytes - 16, 16, WEFT_ADDRESS_SPACE_HBM, -1},
+      {kHbmBytes - 16, 32, WEFT_ADDRESS_SPACE_HBM, 8},
+      {kHbmBytes, 0, WEFT_ADDRESS_SPACE_HBM, -1},
+      {kHbmBytes + 16, 0, WEFT_ADDRESS_SPACE_HBM, 0},
+      {reserved, ~UINT64_C(15), WEFT_ADDRESS_SPACE_HBM, 8},
+      {~UINT64_C(15), 16, WEFT_ADDRESS_SPACE_HBM, 0},
+      {reserved + 8, 16, WEFT_ADDRESS_SPACE_HBM, 0},
+      {reserved, 24, WEFT_ADDRESS_SPACE_HBM, 8},
+      {0, 16, WEFT_ADDRESS_SPACE_HOST, -1},
+      {top - 16, 16, WEFT_ADDRESS_SPACE_HOST, -1},
+      {top - 16, 32, WEFT_ADDRESS_SPACE_HOST, 8},
+      {top, 16, WEFT_ADDRESS_SPACE_HOST, 0},
+      {reserved, 16, WEFT_ADDRESS_SPACE_NONE, 16},
+      {reserved, 16, WEFT_ADDRESS_SPACE_VMEM, 16},
+      {reserved, 16, 4, 16},
       {reserved, 16, UINT32_MAX, 16},
   };
   for (const Case& c : cases) {
@@ -94,7 +105,8 @@ static void scratch_is_the_last_entry_in_hbm_and_large_enough(void**) {
 static void a_list_at_the_edge_of_a_mapping_is_told_by_its_count(void**) {
   List l(29);
   const uint64_t edge = kHostBase + kHostBytes - 16;
-  *reinterpret_cast<weft_launch_list*>(machine().find(WEFT_ADDRESS_SPACE_HOST, edge, 16)) = {.count = 2, .reserved = 0, .reserved1 = 0};
+  *reinterpret_cast<weft_launch_list*>(machine().find(WEFT_ADDRESS_SPACE_HOST, edge, 16)) = {
+      .count = 2, .reserved = 0, .reserved1 = 0};
   ASSERT_REFUSED(read_arguments(edge, l.kernel, l.sram), WEFT_ERROR_INVALID_ARGUMENT, 0, 2);
   assert_int_equal(read_arguments(0x1000, l.kernel, l.sram).error, WEFT_ERROR_DMA_FAULT);
 }
@@ -110,7 +122,8 @@ static void the_largest_list_maps_every_segment_with_its_permissions(void**) {
   assert_int_equal(map_arguments(program, l.kernel, l.sram), 0xfffffffe);
   auto& core = machine().core;
   for (uint32_t i = 0; i < 29; i++) {
-    const uint64_t permissions = ((l.kernel.argument_readable >> i & 1) << 2) | ((l.kernel.argument_writable >> i & 1) << 3);
+    const uint64_t permissions =
+        ((l.kernel.argument_readable >> i & 1) << 2) | ((l.kernel.argument_writable >> i & 1) << 3);
     assert_int_equal(core.attributes(3 + i), WEFT_ADDRESS_SPACE_HBM | permissions);
     assert_int_equal(core.base(3 + i), kData + 256 * i);
     assert_int_equal(core.limit(3 + i), 256);

@@ -35,20 +35,31 @@ static void a_good_page_leads_to_ready_with_its_nonce(void**) {
 
 static void every_stage_fails_with_its_name_and_stays_failed(void**) {
   const Failure failures[] = {
-      {"core stuck in reset", [](Host&) { machine().core.reset_stuck = true; }, WEFT_BOOT_STAGE_IMAGE_VERIFIED, WEFT_ERROR_BOOT_FAILED},
-      {"HBM write", [](Host&) { machine().fail_dma_after = 0; }, WEFT_BOOT_STAGE_IMAGE_VERIFIED, WEFT_ERROR_BOOT_FAILED},
+      {"core stuck in reset", [](Host&) { machine().core.reset_stuck = true; }, WEFT_BOOT_STAGE_IMAGE_VERIFIED,
+       WEFT_ERROR_BOOT_FAILED},
+      {"HBM write", [](Host&) { machine().fail_dma_after = 0; }, WEFT_BOOT_STAGE_IMAGE_VERIFIED,
+       WEFT_ERROR_BOOT_FAILED},
       {"HBM read", [](Host&) { machine().fail_dma_after = 1; }, WEFT_BOOT_STAGE_IMAGE_VERIFIED, WEFT_ERROR_BOOT_FAILED},
-      {"page unaligned", [](Host&) { machine().parameter_page += 8; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
-      {"page beyond the IOVA space", [](Host&) { machine().parameter_page = ~UINT64_C(63); }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
-      {"page not mapped", [](Host&) { machine().parameter_page = 0x4000; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_DMA_FAULT},
+      {"page unaligned", [](Host&) { machine().parameter_page += 8; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED,
+       WEFT_ERROR_BOOT_FAILED},
+      {"page beyond the IOVA space", [](Host&) { machine().parameter_page = ~UINT64_C(63); },
+       WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
+      {"page not mapped", [](Host&) { machine().parameter_page = 0x4000; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED,
+       WEFT_ERROR_DMA_FAULT},
       {"magic", [](Host& h) { h.page().magic ^= 1; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
       {"nonce 0", [](Host& h) { h.page().nonce = 0; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
-      {"answer not writable", [](Host&) { machine().fail_dma_after = 3; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_DMA_FAULT},
-      {"ABI major", [](Host& h) { h.page().abi_version += 1 << 16; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_ABI_MISMATCH},
-      {"admin ring unaligned", [](Host& h) { h.page().admin_submission_iova += 4; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
-      {"fault ring wraps", [](Host& h) { h.page().fault_iova = ~UINT64_C(63); }, WEFT_BOOT_STAGE_MEMORY_INITIALISED, WEFT_ERROR_BOOT_FAILED},
-      {"admin ring not mapped", [](Host& h) { h.page().admin_submission_iova = 0x10000; }, WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED, WEFT_ERROR_DMA_FAULT},
-      {"end of the admin ring not mapped", [](Host& h) { h.page().admin_submission_iova = kHostBase + kHostBytes - 1024; },
+      {"answer not writable", [](Host&) { machine().fail_dma_after = 3; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED,
+       WEFT_ERROR_DMA_FAULT},
+      {"ABI major", [](Host& h) { h.page().abi_version += 1 << 16; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED,
+       WEFT_ERROR_ABI_MISMATCH},
+      {"admin ring unaligned", [](Host& h) { h.page().admin_submission_iova += 4; }, WEFT_BOOT_STAGE_MEMORY_INITIALISED,
+       WEFT_ERROR_BOOT_FAILED},
+      {"fault ring wraps", [](Host& h) { h.page().fault_iova = ~UINT64_C(63); }, WEFT_BOOT_STAGE_MEMORY_INITIALISED,
+       WEFT_ERROR_BOOT_FAILED},
+      {"admin ring not mapped", [](Host& h) { h.page().admin_submission_iova = 0x10000; },
+       WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED, WEFT_ERROR_DMA_FAULT},
+      {"end of the admin ring not mapped",
+       [](Host& h) { h.page().admin_submission_iova = kHostBase + kHostBytes - 1024; },
        WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED, WEFT_ERROR_DMA_FAULT},
   };
   for (const Failure& f : failures) {
@@ -58,7 +69,8 @@ static void every_stage_fails_with_its_name_and_stays_failed(void**) {
     run_firmware();
     auto& r = machine().registers;
     if (r[WEFT_REG_BOOT_STAGE] != f.stage || r[WEFT_REG_BOOT_ERROR] != f.error) {
-      fail_msg("%s: stage %d, error %d", f.name, static_cast<int>(r[WEFT_REG_BOOT_STAGE]), static_cast<int>(r[WEFT_REG_BOOT_ERROR]));
+      fail_msg("%s: stage %d, error %d", f.name, static_cast<int>(r[WEFT_REG_BOOT_STAGE]),
+               static_cast<int>(r[WEFT_REG_BOOT_ERROR]));
     }
     assert_int_equal(r[WEFT_REG_DEVICE_STATE], WEFT_DEVICE_STATE_FAILED);
     assert_int_equal(r[WEFT_REG_BOOT_ANSWER_NONCE], 0);
@@ -94,7 +106,8 @@ static void a_reset_boots_again_and_forgets_everything(void**) {
   machine().completion_doorbell.fill(0);
   host = Host();
   host.page().nonce = 0xbeef;
-  machine().script = {[&] { host.create(3, 8, 8); }, [&] { assert_int_equal(CODE(host.drain(0).at(0)), WEFT_ERROR_OK); }};
+  machine().script = {[&] { host.create(3, 8, 8); },
+                      [&] { assert_int_equal(CODE(host.drain(0).at(0)), WEFT_ERROR_OK); }};
   machine().script_next = 0;
   run_firmware();
   assert_int_equal(machine().registers[WEFT_REG_BOOT_ANSWER_NONCE], 0xbeef);

@@ -11,12 +11,12 @@ extern "C" {
 #include <cstdio>
 
 /// A status refused with this error, detail 0 and detail 1.
-#define ASSERT_REFUSED(status, code, offset, value)    \
-  do {                                                 \
-    const auto s_ = (status);                          \
-    assert_int_equal(s_.error, (code));                \
-    assert_int_equal(s_.detail0, (offset));            \
-    assert_int_equal(s_.detail1, (value));             \
+#define ASSERT_REFUSED(status, code, offset, value) \
+  do {                                              \
+    const auto s_ = (status);                       \
+    assert_int_equal(s_.error, (code));             \
+    assert_int_equal(s_.detail0, (offset));         \
+    assert_int_equal(s_.detail1, (value));          \
   } while (0)
 
 #define CODE(completion) WEFT_STATUS_CODE((completion).status)

@@ -1,10 +1,11 @@
 // Completions: phase around every wrap, full rings, doorbells of the host.
+#include "firmware/completion.hpp"
+
 #include <initializer_list>
 #include <memory>
 
 #include "check.hpp"
 #include "firmware/admin.hpp"
-#include "firmware/completion.hpp"
 #include "host_side.hpp"
 
 using namespace mock;
@@ -23,7 +24,8 @@ struct OneRing {
     machine().writable = {{WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, entries * sizeof(weft_completion_entry)}};
   }
   const weft_completion_entry& at(uint32_t slot) {
-    return *reinterpret_cast<weft_completion_entry*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000 + slot * 32, 32));
+    return *reinterpret_cast<weft_completion_entry*>(
+        machine().find(WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000 + slot * 32, 32));
   }
 };
 

@@ -1,10 +1,11 @@
 // COPY and FILL: addresses, pieces, budget, a lost engine, and work beside a launch.
+#include "firmware/copy.hpp"
+
 #include <cstring>
 #include <functional>
 #include <initializer_list>
 
 #include "check.hpp"
-#include "firmware/copy.hpp"
 #include "host_side.hpp"
 
 using namespace mock;
@@ -50,7 +51,9 @@ static void bytes_move_both_ways_and_patterns_fill(void**) {
   const auto put = [&] { std::memcpy(machine().find(WEFT_ADDRESS_SPACE_HOST, kBuffer, 32), text, 32); };
   assert_int_equal(run(copy(kBuffer, kHbm | kData, 32), put).code, WEFT_ERROR_OK);
   assert_memory_equal(machine().hbm.data() + kData, text, 32);
-  assert_int_equal(run(copy(kHbm | kData, kBuffer, 32), [&] { std::memcpy(machine().hbm.data() + kData, text, 32); }).code, WEFT_ERROR_OK);
+  assert_int_equal(
+      run(copy(kHbm | kData, kBuffer, 32), [&] { std::memcpy(machine().hbm.data() + kData, text, 32); }).code,
+      WEFT_ERROR_OK);
   assert_memory_equal(machine().find(WEFT_ADDRESS_SPACE_HOST, kBuffer, 32), text, 32);
   assert_int_equal(run(copy(0x01020304, kHbm | kData, 8, WEFT_QUEUE_OPCODE_FILL)).code, WEFT_ERROR_OK);
   assert_memory_equal(machine().hbm.data() + kData, "\4\3\2\1\4\3\2\1", 8);
@@ -108,7 +111,9 @@ static void a_large_copy_goes_in_pieces_that_touch_and_a_budget_ends_it_between_
                       [&] {
                         codes[0] = CODE(host.drain(1).at(0));
                         assert_int_equal(machine().copies.size(), 3);
-                        for (size_t i = 1; i < 3; i++) assert_int_equal(machine().copies[i].destination, machine().copies[i - 1].destination + machine().copies[i - 1].bytes);
+                        for (size_t i = 1; i < 3; i++)
+                          assert_int_equal(machine().copies[i].destination,
+                                           machine().copies[i - 1].destination + machine().copies[i - 1].bytes);
                         assert_int_equal(machine().copies[2].bytes, 4096);
                         machine().copies.clear();
                         fill(500);  // a piece takes about 420 000 cycles
@@ -126,11 +131,21 @@ static void an_engine_that_never_answers_is_device_hung_and_stays_refused_until_
   Host host = boot();
   machine().copy_never_ends = true;
   std::vector<uint32_t> codes;
-  const auto collect = [&] { for (const auto& c : host.drain(1)) codes.push_back(CODE(c)); };
+  const auto collect = [&] {
+    for (const auto& c : host.drain(1)) codes.push_back(CODE(c));
+  };
   machine().script = {[&] { host.create(1, 4, 4); }, [&] { host.submit(1, copy(kBuffer, kHbm | kData, 64)); },
-                      [&] { collect(); host.submit(1, copy(kBuffer, kHbm | kData, 64)); },
-                      [&] { collect(); machine().copy_never_ends = false; machine().copy_running = false; machine().copy_outcome = 1;
-                            host.submit(1, copy(kBuffer, kHbm | kData, 64)); },
+                      [&] {
+                        collect();
+                        host.submit(1, copy(kBuffer, kHbm | kData, 64));
+                      },
+                      [&] {
+                        collect();
+                        machine().copy_never_ends = false;
+                        machine().copy_running = false;
+                        machine().copy_outcome = 1;
+                        host.submit(1, copy(kBuffer, kHbm | kData, 64));
+                      },
                       [&] { collect(); }};
   run_firmware();
   assert_true((codes == std::vector<uint32_t>{WEFT_ERROR_DEVICE_HUNG, WEFT_ERROR_DEVICE_HUNG, WEFT_ERROR_OK}));
@@ -142,7 +157,12 @@ static void a_copy_runs_beside_a_launch_of_another_queue_and_a_second_copy_waits
   place_image(image);
   uint64_t program = 0;
   uint64_t launch_end = 0, first_copy = 0, second_start = 0;
-  machine().script = {[&] { host.create(1, 4, 4); host.create(2, 4, 4); host.create(3, 4, 4); host.submit(0, load_entry(image.size())); },
+  machine().script = {[&] {
+                        host.create(1, 4, 4);
+                        host.create(2, 4, 4);
+                        host.create(3, 4, 4);
+                        host.submit(0, load_entry(image.size()));
+                      },
                       [&] {
                         program = host.drain(0).at(3).start_cycle;
                         make_list(0, 0);

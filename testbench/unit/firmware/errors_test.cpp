@@ -1,8 +1,9 @@
 // The firmware's error tables against the generated ones.
+#include "firmware/errors.hpp"
+
 #include <string_view>
 
 #include "check.hpp"
-#include "firmware/errors.hpp"
 #include "weft/spec/names.hpp"
 
 using namespace weft;

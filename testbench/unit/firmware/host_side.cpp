@@ -26,7 +26,8 @@ Host::Host() {
   page().admin_completion_iova = kAdminCompletion;
   page().log_iova = kLog;
   page().fault_iova = kFaults;
-  rings[0] = HostRing{0, kAdminSubmission, kAdminCompletion, WEFT_LIMIT_ADMIN_RING_ENTRIES, WEFT_LIMIT_ADMIN_RING_ENTRIES, 0, 0};
+  rings[0] = HostRing{
+      0, kAdminSubmission, kAdminCompletion, WEFT_LIMIT_ADMIN_RING_ENTRIES, WEFT_LIMIT_ADMIN_RING_ENTRIES, 0, 0};
   request_boot();
 }
 
@@ -61,7 +62,9 @@ void Host::put(uint32_t queue, weft_submission_entry e) {
 void Host::ring(uint32_t queue) { machine().ring(queue, rings[queue].tail); }
 
 void Host::create(uint32_t queue, uint32_t entries, uint32_t completion_entries) {
-  rings[queue] = HostRing{queue, kRings + (queue - 1) * 0x20000, kRings + (queue - 1) * 0x20000 + 0x10000, entries, completion_entries, 0, 0};
+  rings[queue] = HostRing{
+      queue, kRings + (queue - 1) * 0x20000, kRings + (queue - 1) * 0x20000 + 0x10000, entries, completion_entries, 0,
+      0};
   std::memset(&at<uint8_t>(rings[queue].completion), 0, completion_entries * sizeof(weft_completion_entry));
   machine().completion_doorbell[queue] = 0;
   weft_submission_entry e = entry(WEFT_ADMIN_OPCODE_CREATE_QUEUE);
@@ -75,7 +78,8 @@ std::vector<weft_completion_entry> Host::drain(uint32_t queue) {
   HostRing& r = rings[queue];
   std::vector<weft_completion_entry> out;
   for (;;) {
-    const auto& c = at<weft_completion_entry>(r.completion + (r.completion_head & (r.completion_entries - 1)) * sizeof(weft_completion_entry));
+    const auto& c = at<weft_completion_entry>(r.completion + (r.completion_head & (r.completion_entries - 1)) *
+                                                                 sizeof(weft_completion_entry));
     const uint32_t phase = (r.completion_head & r.completion_entries) == 0 ? 1 : 0;
     if (WEFT_STATUS_PHASE(c.status) != phase) break;
     out.push_back(c);
@@ -90,7 +94,8 @@ weft_fault_record Host::fault(uint64_t number) const {
   return at<weft_fault_record>(kFaults + (number - 1) % WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record));
 }
 
-std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments, uint64_t scratch, uint64_t constants) {
+std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments,
+                                uint64_t scratch, uint64_t constants) {
   weft_program_kernel kernel{};
   uint32_t total = 0;
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
@@ -129,7 +134,9 @@ std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& co
   return image;
 }
 
-void place_image(const std::vector<uint8_t>& image) { std::memcpy(machine().hbm.data() + kImage, image.data(), image.size()); }
+void place_image(const std::vector<uint8_t>& image) {
+  std::memcpy(machine().hbm.data() + kImage, image.data(), image.size());
+}
 
 weft_submission_entry load_entry(uint64_t bytes) {
   weft_submission_entry e = entry(WEFT_ADMIN_OPCODE_LOAD_PROGRAM);
@@ -143,13 +150,15 @@ uint64_t make_list(uint32_t index, uint32_t count) {
   const uint64_t iova = kLists + index * 4096;
   at<weft_launch_list>(iova) = weft_launch_list{.count = count, .reserved = 0, .reserved1 = 0};
   for (uint32_t i = 0; i < count; i++) {
-    argument(index, i) = weft_launch_argument{.address = kData + i * 256, .size_bytes = 256, .space = WEFT_ADDRESS_SPACE_HBM, .reserved = 0};
+    argument(index, i) = weft_launch_argument{
+        .address = kData + i * 256, .size_bytes = 256, .space = WEFT_ADDRESS_SPACE_HBM, .reserved = 0};
   }
   return iova;
 }
 
 weft_launch_argument& argument(uint32_t index, uint32_t number) {
-  return at<weft_launch_argument>(kLists + index * 4096 + sizeof(weft_launch_list) + number * sizeof(weft_launch_argument));
+  return at<weft_launch_argument>(kLists + index * 4096 + sizeof(weft_launch_list) +
+                                  number * sizeof(weft_launch_argument));
 }
 
 weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id, uint32_t kernel) {

@@ -53,8 +53,8 @@ weft_submission_entry entry(uint8_t opcode, uint16_t id = 0);
 void seal(weft_submission_entry& entry);
 
 /// A program image builder: `counts` commands a queue, tags 0, 1, 2, ... within each queue, queue number in byte 20.
-std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments = 0, uint64_t scratch = 0,
-                                uint64_t constants = 0);
+std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments = 0,
+                                uint64_t scratch = 0, uint64_t constants = 0);
 void place_image(const std::vector<uint8_t>& image);
 weft_submission_entry load_entry(uint64_t bytes);
 

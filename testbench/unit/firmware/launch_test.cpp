@@ -1,10 +1,11 @@
 // Launches through the whole firmware: results, profile, faults, budget, watchdog.
+#include "firmware/launch.hpp"
+
 #include <cstring>
 
 #include "check.hpp"
 #include "firmware/arguments.hpp"
 #include "firmware/errors.hpp"
-#include "firmware/launch.hpp"
 #include "host_side.hpp"
 
 using namespace mock;
@@ -16,7 +17,8 @@ struct Fixture {
   Host host = boot();
   uint64_t program = 0;
 
-  explicit Fixture(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments = 2, uint64_t scratch = 0, uint64_t constants = 0) {
+  explicit Fixture(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments = 2, uint64_t scratch = 0,
+                   uint64_t constants = 0) {
     const auto image = make_image(counts, arguments, scratch, constants);
     place_image(image);
     machine().script = {
@@ -39,13 +41,13 @@ struct Fixture {
   }
   weft_launch_profile profile(uint32_t entries) const {
     weft_launch_profile p;
-    std::memcpy(&p, machine().find(WEFT_ADDRESS_SPACE_HOST, kLists + weft::fw::list_bytes(entries), sizeof p), sizeof p);
+    std::memcpy(&p, machine().find(WEFT_ADDRESS_SPACE_HOST, kLists + weft::fw::list_bytes(entries), sizeof p),
+                sizeof p);
     return p;
   }
 };
 
 }  // namespace
-
 
 static void a_launch_maps_its_segments_runs_and_completes_with_the_cores_cycles(void**) {
   Fixture f({200, 150, 20, 20, 3}, 2, 512, 256);
@@ -77,21 +79,24 @@ static void a_launch_maps_its_segments_runs_and_completes_with_the_cores_cycles(
     assert_true(p.first_command < p.last_write && p.last_write < p.completion);
     assert_int_equal(p.first_command, c.start_cycle);
     assert_int_equal(p.last_write, c.end_cycle);
-    std::printf("  launch of 393 commands: doorbell to fetched %llu, validated %llu, first command %llu; last write to completion %llu cycles\n",
-                (unsigned long long)(p.fetched - p.doorbell), (unsigned long long)(p.validated - p.doorbell),
-                (unsigned long long)(p.first_command - p.doorbell), (unsigned long long)(p.completion - p.last_write));
+    std::printf(
+        "  launch of 393 commands: doorbell to fetched %llu, validated %llu, first command %llu; last write to "
+        "completion %llu cycles\n",
+        (unsigned long long)(p.fetched - p.doorbell), (unsigned long long)(p.validated - p.doorbell),
+        (unsigned long long)(p.first_command - p.doorbell), (unsigned long long)(p.completion - p.last_write));
     assert_int_equal(machine().interrupts.size(), 1);
     assert_int_equal(machine().interrupts[0], 1);
   });
   run_firmware();
-  assert_int_equal(attributes[1], WEFT_ADDRESS_SPACE_HBM | 4);          // constants: read
-  assert_int_equal(attributes[2], WEFT_ADDRESS_SPACE_HBM | 4 | 8);      // scratch
-  assert_int_equal(attributes[3], WEFT_ADDRESS_SPACE_HBM | 4);          // argument 0: read
-  assert_int_equal(attributes[4], WEFT_ADDRESS_SPACE_HOST | 4 | 8);     // argument 1: read, write
+  assert_int_equal(attributes[1], WEFT_ADDRESS_SPACE_HBM | 4);       // constants: read
+  assert_int_equal(attributes[2], WEFT_ADDRESS_SPACE_HBM | 4 | 8);   // scratch
+  assert_int_equal(attributes[3], WEFT_ADDRESS_SPACE_HBM | 4);       // argument 0: read
+  assert_int_equal(attributes[4], WEFT_ADDRESS_SPACE_HOST | 4 | 8);  // argument 1: read, write
   assert_int_equal(attributes[5], 0);
   assert_int_equal(machine().core.base(4), kHostBase + 0x100);
   assert_int_equal(machine().core.limit(2), 512);
-  for (uint32_t s = 1; s < WEFT_SEGMENTS; s++) assert_int_equal(machine().core.attributes(s), 0);  // nothing is left mapped
+  for (uint32_t s = 1; s < WEFT_SEGMENTS; s++)
+    assert_int_equal(machine().core.attributes(s), 0);  // nothing is left mapped
   assert_int_equal(machine().core.accepted[0].size(), 200);
   assert_int_equal(machine().core.accepted[1].size(), 150);
   assert_false(machine().hung);
@@ -110,7 +115,8 @@ static void a_kernel_without_commands_completes_at_once(void**) {
     assert_int_equal(CODE(c), WEFT_ERROR_OK);
     assert_int_equal(c.start_cycle, c.end_cycle);
     const auto p = f.profile(0);
-    std::printf("  empty launch: doorbell to completion %llu core cycles\n", (unsigned long long)(p.completion - p.doorbell));
+    std::printf("  empty launch: doorbell to completion %llu core cycles\n",
+                (unsigned long long)(p.completion - p.doorbell));
   });
   run_firmware();
   assert_int_equal(machine().core.accepted[0].size(), 0);

@@ -20,7 +20,8 @@ void guard() {
        {WEFT_ADDRESS_SPACE_HOST, kFaults, WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record)},
        {WEFT_ADDRESS_SPACE_HOST, kLists, 0x10000},
        {WEFT_ADDRESS_SPACE_HBM, 0, WEFT_MANAGER_HBM_RESERVED_BYTES}};
-  for (uint32_t q = 0; q < 16; q++) w.push_back({WEFT_ADDRESS_SPACE_HOST, kRings + q * 0x20000 + 0x10000, 16 * sizeof(weft_completion_entry)});
+  for (uint32_t q = 0; q < 16; q++)
+    w.push_back({WEFT_ADDRESS_SPACE_HOST, kRings + q * 0x20000 + 0x10000, 16 * sizeof(weft_completion_entry)});
 }
 
 }  // namespace
@@ -35,8 +36,15 @@ static void random_entries_with_good_and_bad_crcs_complete_exactly_once_and_writ
     place_image(image);
     uint64_t program = 0;
     uint32_t sent = 0, received = 0;
-    machine().script = {[&] { host.create(1, 16, 16); host.create(2, 16, 16); host.submit(0, load_entry(image.size())); },
-                        [&] { program = host.drain(0).at(2).start_cycle; make_list(0, 2); }};
+    machine().script = {[&] {
+                          host.create(1, 16, 16);
+                          host.create(2, 16, 16);
+                          host.submit(0, load_entry(image.size()));
+                        },
+                        [&] {
+                          program = host.drain(0).at(2).start_cycle;
+                          make_list(0, 2);
+                        }};
     for (int step = 0; step < 30; step++) {
       machine().script.push_back([&] {
         for (uint32_t q = 1; q <= 2; q++) {
@@ -77,7 +85,9 @@ static void random_entries_with_good_and_bad_crcs_complete_exactly_once_and_writ
       });
     }
     for (int n = 0; n < 3; n++) {
-      machine().script.push_back([&] { for (uint32_t q = 1; q <= 2; q++) received += static_cast<uint32_t>(host.drain(q).size()); });
+      machine().script.push_back([&] {
+        for (uint32_t q = 1; q <= 2; q++) received += static_cast<uint32_t>(host.drain(q).size());
+      });
     }
     run_firmware();
     assert_false(machine().hung);
@@ -94,7 +104,9 @@ static void random_doorbells_images_and_bus_errors_never_hang_the_firmware(void*
     std::mt19937_64 random(seed * 7919);
     Host host = boot();
     guard();
-    machine().script = {[&] { for (uint32_t q = 1; q <= 6; q++) host.create(q, 16, 16); }};
+    machine().script = {[&] {
+      for (uint32_t q = 1; q <= 6; q++) host.create(q, 16, 16);
+    }};
     for (int step = 0; step < 60; step++) {
       machine().script.push_back([&] {
         auto image = make_image({20, 20, 20, 20, 20}, 2);
@@ -102,10 +114,18 @@ static void random_doorbells_images_and_bus_errors_never_hang_the_firmware(void*
         place_image(image);
         host.drain(0);
         switch (random() % 5) {
-          case 0: machine().ring(static_cast<uint32_t>(random() % 32), static_cast<uint32_t>(random())); break;
-          case 1: machine().completion_doorbell[random() % 17] = static_cast<uint32_t>(random() % 20); break;
-          case 2: machine().fail_dma_after = static_cast<int>(random() % 6); break;
-          case 3: host.submit(0, load_entry(image.size())); break;
+          case 0:
+            machine().ring(static_cast<uint32_t>(random() % 32), static_cast<uint32_t>(random()));
+            break;
+          case 1:
+            machine().completion_doorbell[random() % 17] = static_cast<uint32_t>(random() % 20);
+            break;
+          case 2:
+            machine().fail_dma_after = static_cast<int>(random() % 6);
+            break;
+          case 3:
+            host.submit(0, load_entry(image.size()));
+            break;
           default: {
             const auto q = static_cast<uint32_t>(1 + random() % 6);
             host.submit(q, launch_entry(64 + random() % 8, make_list(0, 2), 1));

@@ -34,12 +34,14 @@ void Core::start(uint32_t queue, uint64_t cycle) {
   const size_t before = u.queue.size();
   const Command command = u.queue.front();
   u.tag = static_cast<uint16_t>(command[2] | command[3] << 8);
-  if (fault_code != 0 && queue == fault_queue && u.started == fault_command) return fault(fault_code, queue, u.tag, fault_address, cycle);
+  if (fault_code != 0 && queue == fault_queue && u.started == fault_command)
+    return fault(fault_code, queue, u.tag, fault_address, cycle);
   u.queue.pop_front();
   const uint64_t low = registers_[WEFT_CSR_QUEUE_LOW];
   if (before > low && u.queue.size() <= low) interrupt_ |= 4;
   u.active = true;
-  u.done_cycle = (static_cast<int>(queue) == hang_queue && u.started == hang_command) ? kNever : cycle + service_cycles[queue];
+  u.done_cycle =
+      (static_cast<int>(queue) == hang_queue && u.started == hang_command) ? kNever : cycle + service_cycles[queue];
   if (u.started != 0) starved_cycles[queue] += cycle - u.idle_since;
   u.started++;
 }
@@ -68,7 +70,8 @@ uint64_t Core::next_event() const {
     if (u.active) next = std::min(next, u.done_cycle);
   }
   const auto limit = registers_.find(WEFT_CSR_WATCHDOG_LIMIT);
-  if (!watchdog_dead && busy() && limit != registers_.end() && limit->second != 0) next = std::min(next, progress_cycle_ + limit->second);
+  if (!watchdog_dead && busy() && limit != registers_.end() && limit->second != 0)
+    next = std::min(next, progress_cycle_ + limit->second);
   return next;
 }
 
@@ -101,27 +104,42 @@ uint64_t Core::read(uint32_t offset, uint64_t now) {
   }
   if (offset >= WEFT_CSR_QUEUE_RETIRED && offset < WEFT_CSR_QUEUE_RETIRED + 40) return units_[queue].retired;
   if (offset >= WEFT_CSR_QUEUE_HEAD_TAG && offset < WEFT_CSR_QUEUE_HEAD_TAG + 40) {
-    return units_[queue].queue.empty() ? 0 : (uint64_t{1} << 16 | units_[queue].queue.front()[2] | units_[queue].queue.front()[3] << 8);
+    return units_[queue].queue.empty()
+               ? 0
+               : (uint64_t{1} << 16 | units_[queue].queue.front()[2] | units_[queue].queue.front()[3] << 8);
   }
-  if (offset >= WEFT_CSR_SEMAPHORE && offset < WEFT_CSR_SEMAPHORE + 8 * WEFT_SEMAPHORES) return leftover[(offset - WEFT_CSR_SEMAPHORE) / 8];
+  if (offset >= WEFT_CSR_SEMAPHORE && offset < WEFT_CSR_SEMAPHORE + 8 * WEFT_SEMAPHORES)
+    return leftover[(offset - WEFT_CSR_SEMAPHORE) / 8];
   switch (offset) {
-    case WEFT_CSR_STATUS: return (reset_stuck || busy() ? 1u : 0u) | (stopped_ ? 6u : 0u);
-    case WEFT_CSR_CYCLE: return now;
-    case WEFT_CSR_INTERRUPT: return deaf ? 0 : interrupt_;
-    case WEFT_CSR_FIRST_ACCEPT_CYCLE: return first_accept_;
-    case WEFT_CSR_LAST_RETIRE_CYCLE: return last_retire_;
-    case WEFT_CSR_FAULT_CODE: return fault_word_;
-    case WEFT_CSR_FAULT_ADDRESS: return fault_address_;
-    case WEFT_CSR_FAULT_CYCLE: return fault_cycle_;
-    default: return registers_[offset];
+    case WEFT_CSR_STATUS:
+      return (reset_stuck || busy() ? 1u : 0u) | (stopped_ ? 6u : 0u);
+    case WEFT_CSR_CYCLE:
+      return now;
+    case WEFT_CSR_INTERRUPT:
+      return deaf ? 0 : interrupt_;
+    case WEFT_CSR_FIRST_ACCEPT_CYCLE:
+      return first_accept_;
+    case WEFT_CSR_LAST_RETIRE_CYCLE:
+      return last_retire_;
+    case WEFT_CSR_FAULT_CODE:
+      return fault_word_;
+    case WEFT_CSR_FAULT_ADDRESS:
+      return fault_address_;
+    case WEFT_CSR_FAULT_CYCLE:
+      return fault_cycle_;
+    default:
+      return registers_[offset];
   }
 }
 
 void Core::write(uint32_t offset, uint64_t value, uint64_t now) {
   advance(now);
-  if (offset == WEFT_CSR_CONTROL && (value & 1) != 0) reset();
-  else if (offset == WEFT_CSR_INTERRUPT) interrupt_ &= ~value;
-  else registers_[offset] = value;
+  if (offset == WEFT_CSR_CONTROL && (value & 1) != 0)
+    reset();
+  else if (offset == WEFT_CSR_INTERRUPT)
+    interrupt_ &= ~value;
+  else
+    registers_[offset] = value;
 }
 
 }  // namespace mock

@@ -24,15 +24,16 @@ class Core {
   /// Command number `hang_command` of `hang_queue` never retires; -1: none.
   int hang_queue = -1;
   uint64_t hang_command = 0;
-  bool deaf = false;            ///< interrupts are lost
-  bool reset_stuck = false;     ///< busy for ever after a reset
-  bool watchdog_dead = false;   ///< the watchdog never fires
+  bool deaf = false;                                 ///< interrupts are lost
+  bool reset_stuck = false;                          ///< busy for ever after a reset
+  bool watchdog_dead = false;                        ///< the watchdog never fires
   std::array<uint64_t, WEFT_SEMAPHORES> leftover{};  ///< what the semaphores hold when the core is idle
 
   // What was seen.
   std::array<std::vector<Command>, WEFT_CORE_QUEUES> accepted;
   std::array<std::vector<uint64_t>, WEFT_CORE_QUEUES> accepted_cycle;
-  std::array<uint64_t, WEFT_CORE_QUEUES> starved_cycles{};  ///< unit idle and queue empty between its first and last command
+  std::array<uint64_t, WEFT_CORE_QUEUES>
+      starved_cycles{};  ///< unit idle and queue empty between its first and last command
   uint64_t refused_pushes = 0;
   uint64_t resets = 0;
   uint64_t level_reads = 0;
@@ -46,9 +47,13 @@ class Core {
   uint64_t next_event() const;
   bool interrupt() const { return interrupt_ != 0 && !deaf; }
   bool busy() const;
-  uint64_t attributes(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE]; }
+  uint64_t attributes(uint32_t segment) {
+    return registers_[WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE];
+  }
   uint64_t base(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE]; }
-  uint64_t limit(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_LIMIT + segment * WEFT_CSR_SEGMENT_LIMIT_STRIDE]; }
+  uint64_t limit(uint32_t segment) {
+    return registers_[WEFT_CSR_SEGMENT_LIMIT + segment * WEFT_CSR_SEGMENT_LIMIT_STRIDE];
+  }
   uint64_t raw(uint32_t offset) { return registers_[offset]; }
 
  private:

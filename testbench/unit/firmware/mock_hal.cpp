@@ -117,8 +117,8 @@ bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t b
   auto& m = machine();
   m.dma_reads++;
   const bool hbm = space == WEFT_ADDRESS_SPACE_HBM;
-  m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider +
-          (hbm ? mock::kHbmReadCycles + bytes / mock::kHbmBytesPerCycle : 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle));
+  m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider + (hbm ? mock::kHbmReadCycles + bytes / mock::kHbmBytesPerCycle
+                                                        : 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle));
   const uint8_t* from = m.find(space, address, bytes);
   if (from == nullptr || bytes > 4096 || mock::dma_fails(m)) return false;
   std::memcpy(sram, from, bytes);
@@ -136,7 +136,8 @@ bool dma_write(weft_address_space space, uint64_t address, const void* sram, uin
   std::memcpy(to, sram, bytes);
   return true;
 }
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space, uint64_t destination, uint64_t bytes) {
+bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
+                uint64_t destination, uint64_t bytes) {
   auto& m = machine();
   m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider);
   if (m.copy_running) return false;
@@ -198,12 +199,16 @@ void wait_for_event(uint64_t deadline_cycle) {
     if (m.copy_running && !m.copy_never_ends) next = std::min(next, m.copy_done_cycle);
     if (!m.at_cycle.empty()) next = std::min(next, m.at_cycle.begin()->first);
     if (next == UINT64_MAX) {  // nothing is pending: the host's turn
-      if (m.script_next == m.script.size()) m.running = false;
-      else m.script[m.script_next++]();
+      if (m.script_next == m.script.size())
+        m.running = false;
+      else
+        m.script[m.script_next++]();
       continue;
     }
-    if (next > m.now) m.spend(next - m.now);
-    else m.spend(0);
+    if (next > m.now)
+      m.spend(next - m.now);
+    else
+      m.spend(0);
     if (m.now >= deadline_cycle) break;
   }
   m.event = false;

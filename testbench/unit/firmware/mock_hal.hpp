@@ -1,5 +1,5 @@
-/// The HAL of firmware tests: HBM and host memory as arrays with guards, a clock that runs by the cost table, a scripted
-/// core, and a host that acts whenever the firmware sleeps with nothing else to wait for.
+/// The HAL of firmware tests: HBM and host memory as arrays with guards, a clock that runs by the cost table, a
+/// scripted core, and a host that acts whenever the firmware sleeps with nothing else to wait for.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -50,21 +50,22 @@ struct Machine {
   bool boot_pending = false;
   uint64_t parameter_page = 0;
   bool running = true;
-  std::vector<std::function<void()>> script;  ///< steps of the host; each runs when the firmware sleeps with nothing pending
+  std::vector<std::function<void()>>
+      script;  ///< steps of the host; each runs when the firmware sleeps with nothing pending
   size_t script_next = 0;
   std::map<uint64_t, std::function<void()>> at_cycle;  ///< acts of the host at a cycle
-  std::vector<Range> writable;       ///< empty: everything
-  uint64_t stray_writes = 0;         ///< outside `writable`
-  int fail_dma_after = -1;           ///< the n-th DMA from now on fails
+  std::vector<Range> writable;                         ///< empty: everything
+  uint64_t stray_writes = 0;                           ///< outside `writable`
+  int fail_dma_after = -1;                             ///< the n-th DMA from now on fails
   uint64_t dma_reads = 0, dma_writes = 0, csr_reads = 0, waits = 0, passes_without_sleep = 0;
   bool event = false;
-  bool hung = false;                 ///< a bound on the firmware's activity was hit
+  bool hung = false;  ///< a bound on the firmware's activity was hit
   // copy engine
   std::vector<Copy> copies;
   bool copy_running = false;
   uint64_t copy_done_cycle = 0;
-  uint32_t copy_outcome = 0;         ///< result waiting to be read
-  uint32_t copy_answer = 1;          ///< what the next pieces end with
+  uint32_t copy_outcome = 0;  ///< result waiting to be read
+  uint32_t copy_answer = 1;   ///< what the next pieces end with
   bool copy_never_ends = false;
 
   void spend(uint64_t core_cycles);

@@ -1,11 +1,12 @@
 // Program images: truncated, wrong and random in every field.
+#include "firmware/program.hpp"
+
 #include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <random>
 
 #include "check.hpp"
-#include "firmware/program.hpp"
 #include "host_side.hpp"
 
 using namespace mock;
@@ -29,8 +30,18 @@ struct Good {
   uint64_t commands() const { return header.commands_bytes / 64; }
 };
 
-constexpr uint64_t kNasty[] = {1, 63, 64, 65, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
-                               0xffffffffffffffc0, 0xffffffffffffffff};
+constexpr uint64_t kNasty[] = {1,
+                               63,
+                               64,
+                               65,
+                               0x7fffffff,
+                               0x80000000,
+                               0xffffffff,
+                               0x100000000,
+                               0x7fffffffffffffff,
+                               0x8000000000000000,
+                               0xffffffffffffffc0,
+                               0xffffffffffffffff};
 
 }  // namespace
 
@@ -81,11 +92,13 @@ static void every_wrong_kernel_field_is_named(void**) {
       refuse(offsetof(K, queue_count) + 4 * q, [=](K& k) { k.queue_count[q] = v; });
     }
   }
-  for (uint32_t v : {30u, 31u, 32u, UINT32_MAX}) refuse(offsetof(K, argument_count), [=](K& k) { k.argument_count = v; });
+  for (uint32_t v : {30u, 31u, 32u, UINT32_MAX})
+    refuse(offsetof(K, argument_count), [=](K& k) { k.argument_count = v; });
   refuse(offsetof(K, argument_writable), [](K& k) { k.argument_writable = 8; });
   refuse(offsetof(K, argument_readable), [](K& k) { k.argument_readable = 8; });
   refuse(offsetof(K, scratch_bytes), [](K& k) { k.scratch_bytes = 8; });
-  for (uint32_t i = 0; i < 8; i++) refuse(offsetof(K, reserved) + 8 * i, [=](K& k) { k.reserved[i] = UINT64_C(1) << 63; });
+  for (uint32_t i = 0; i < 8; i++)
+    refuse(offsetof(K, reserved) + 8 * i, [=](K& k) { k.reserved[i] = UINT64_C(1) << 63; });
 }
 
 static void random_headers_and_kernels_never_pass_a_range_that_leaves_the_image(void**) {
@@ -105,11 +118,14 @@ static void random_headers_and_kernels_never_pass_a_range_that_leaves_the_image(
     }
     if (check_program_header(h, g.bytes(), kFingerprint).ok()) {
       passed++;
-      assert_true(h.commands_offset >= kernel_offset(h.kernel_count) && h.commands_offset <= g.bytes() && h.commands_bytes <= g.bytes() - h.commands_offset);
-      assert_true(h.constants_bytes == 0 || (h.constants_offset <= g.bytes() && h.constants_bytes <= g.bytes() - h.constants_offset));
+      assert_true(h.commands_offset >= kernel_offset(h.kernel_count) && h.commands_offset <= g.bytes() &&
+                  h.commands_bytes <= g.bytes() - h.commands_offset);
+      assert_true(h.constants_bytes == 0 ||
+                  (h.constants_offset <= g.bytes() && h.constants_bytes <= g.bytes() - h.constants_offset));
     }
     if (check_program_kernel(k, 0, g.commands()).ok()) {
-      for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) assert_true(uint64_t{k.queue_first[q]} + k.queue_count[q] <= g.commands());
+      for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++)
+        assert_true(uint64_t{k.queue_first[q]} + k.queue_count[q] <= g.commands());
       assert_true(k.argument_count <= WEFT_LIMIT_ARGUMENTS);
     }
   }
@@ -140,13 +156,16 @@ static void addresses_and_sizes_of_images_are_checked(void**) {
   place_image(g.image);
   uint32_t id = 0;
   for (uint64_t address : {UINT64_C(0), UINT64_C(0xffc0), kImage + 4, kHbmBytes + 64, kImage | UINT64_C(1) << 63}) {
-    ASSERT_REFUSED(load_program(*state, address, g.bytes(), &id), WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), address);
+    ASSERT_REFUSED(load_program(*state, address, g.bytes(), &id), WEFT_ERROR_INVALID_ARGUMENT,
+                   offsetof(weft_submission_entry, arg0), address);
   }
   for (uint64_t bytes : {UINT64_C(0), UINT64_C(191), kHbmBytes - kImage + 64, UINT64_MAX}) {
-    ASSERT_REFUSED(load_program(*state, kImage, bytes, &id), WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, size), bytes);
+    ASSERT_REFUSED(load_program(*state, kImage, bytes, &id), WEFT_ERROR_INVALID_ARGUMENT,
+                   offsetof(weft_submission_entry, size), bytes);
   }
   for (uint64_t bytes = 192; bytes < g.bytes(); bytes += 64) {  // truncated
-    ASSERT_REFUSED(load_program(*state, kImage, bytes, &id), WEFT_ERROR_EXECUTABLE_INVALID, offsetof(H, image_bytes), g.bytes());
+    ASSERT_REFUSED(load_program(*state, kImage, bytes, &id), WEFT_ERROR_EXECUTABLE_INVALID, offsetof(H, image_bytes),
+                   g.bytes());
   }
   for (int dma = 0; dma < 2; dma++) {
     machine().fail_dma_after = dma;

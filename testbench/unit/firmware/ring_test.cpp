@@ -1,8 +1,9 @@
 // Ring arithmetic at every offset and around 2^32.
+#include "firmware/ring.hpp"
+
 #include <initializer_list>
 
 #include "check.hpp"
-#include "firmware/ring.hpp"
 
 namespace ring = weft::fw::ring;
 

@@ -22,7 +22,8 @@ static void a_thousand_nops_in_flight_complete_in_order_without_loss(void**) {
                           assert_int_equal(done[i].command_id, i);
                           assert_int_equal(CODE(done[i]), WEFT_ERROR_OK);
                         }
-                        std::printf("  %.0f core cycles a NOP\n", static_cast<double>(done.back().end_cycle - begin) / 1000);
+                        std::printf("  %.0f core cycles a NOP\n",
+                                    static_cast<double>(done.back().end_cycle - begin) / 1000);
                       }};
   run_firmware();
   assert_int_equal(machine().script_next, 3);
@@ -40,7 +41,9 @@ static void rings_of_two_wrap_many_times(void**) {
       host.ring(5);
     });
   }
-  machine().script.push_back([&] { for (const auto& c : host.drain(5)) assert_int_equal(c.command_id, received++); });
+  machine().script.push_back([&] {
+    for (const auto& c : host.drain(5)) assert_int_equal(c.command_id, received++);
+  });
   run_firmware();
   assert_int_equal(received, 75);
   assert_int_equal(sent, 75);
@@ -48,24 +51,26 @@ static void rings_of_two_wrap_many_times(void**) {
 
 static void all_queues_get_their_turn(void**) {
   Host host = boot();
-  machine().script = {
-      [&] { for (uint32_t q = 1; q <= 16; q++) host.create(q, 64, 64); },
-      [&] {
-        for (uint32_t q = 1; q <= 16; q++) {
-          for (uint16_t i = 0; i < 64; i++) host.put(q, entry(WEFT_QUEUE_OPCODE_TIMESTAMP, i));
-          host.ring(q);
-        }
-      },
-      [&] {
-        uint64_t first_done = UINT64_MAX;
-        for (uint32_t q = 1; q <= 16; q++) {
-          const auto done = host.drain(q);
-          assert_int_equal(done.size(), 64);
-          for (size_t i = 1; i < done.size(); i++) assert_true(done[i].start_cycle > done[i - 1].start_cycle);
-          if (done.back().end_cycle < first_done) first_done = done.back().end_cycle;
-          assert_true(done.front().start_cycle < first_done);  // nobody starts after another has ended
-        }
-      }};
+  machine().script = {[&] {
+                        for (uint32_t q = 1; q <= 16; q++) host.create(q, 64, 64);
+                      },
+                      [&] {
+                        for (uint32_t q = 1; q <= 16; q++) {
+                          for (uint16_t i = 0; i < 64; i++) host.put(q, entry(WEFT_QUEUE_OPCODE_TIMESTAMP, i));
+                          host.ring(q);
+                        }
+                      },
+                      [&] {
+                        uint64_t first_done = UINT64_MAX;
+                        for (uint32_t q = 1; q <= 16; q++) {
+                          const auto done = host.drain(q);
+                          assert_int_equal(done.size(), 64);
+                          for (size_t i = 1; i < done.size(); i++)
+                            assert_true(done[i].start_cycle > done[i - 1].start_cycle);
+                          if (done.back().end_cycle < first_done) first_done = done.back().end_cycle;
+                          assert_true(done.front().start_cycle < first_done);  // nobody starts after another has ended
+                        }
+                      }};
   run_firmware();
   assert_int_equal(machine().script_next, 3);
 }
@@ -74,7 +79,11 @@ static void entries_behind_a_launch_wait_for_it_and_other_queues_do_not(void**) 
   Host host = boot();
   const auto image = make_image({500, 500, 0, 0, 0});
   place_image(image);
-  machine().script = {[&] { host.create(1, 8, 8); host.create(2, 8, 8); host.submit(0, load_entry(image.size())); },
+  machine().script = {[&] {
+                        host.create(1, 8, 8);
+                        host.create(2, 8, 8);
+                        host.submit(0, load_entry(image.size()));
+                      },
                       [&] {
                         make_list(0, 0);
                         const uint64_t program = host.drain(0).at(2).start_cycle;
@@ -110,9 +119,15 @@ static void after_idling_the_order_between_queues_is_always_the_same(void**) {
     for (uint32_t q : {3u, 7u}) host.drain(q), host.submit(q, entry(WEFT_QUEUE_OPCODE_TIMESTAMP));
   };
   const auto three_is_first = [&] { assert_true(host.drain(3).at(0).start_cycle < host.drain(7).at(0).start_cycle); };
-  machine().script = {[&] { host.create(3, 8, 8); host.create(7, 8, 8); }, both, three_is_first,
+  machine().script = {[&] {
+                        host.create(3, 8, 8);
+                        host.create(7, 8, 8);
+                      },
+                      both,
+                      three_is_first,
                       [&] { host.submit(3, entry(WEFT_QUEUE_OPCODE_NOP)); },  // now queue 3 was served last
-                      both, three_is_first};
+                      both,
+                      three_is_first};
   run_firmware();
   assert_int_equal(machine().script_next, 6);
 }
@@ -120,9 +135,19 @@ static void after_idling_the_order_between_queues_is_always_the_same(void**) {
 static void a_full_completion_ring_holds_its_queue_until_the_host_drains(void**) {
   Host host = boot();
   machine().script = {[&] { host.create(1, 2, 2); },
-                      [&] { host.put(1, entry(WEFT_QUEUE_OPCODE_NOP, 0)); host.put(1, entry(WEFT_QUEUE_OPCODE_NOP, 1)); host.ring(1); },
-                      [&] { host.put(1, entry(WEFT_QUEUE_OPCODE_NOP, 2)); host.ring(1); },  // nothing was drained
-                      [&] { assert_int_equal(machine().registers[WEFT_REG_PROGRESS], 3); assert_int_equal(host.drain(1).size(), 2); },
+                      [&] {
+                        host.put(1, entry(WEFT_QUEUE_OPCODE_NOP, 0));
+                        host.put(1, entry(WEFT_QUEUE_OPCODE_NOP, 1));
+                        host.ring(1);
+                      },
+                      [&] {
+                        host.put(1, entry(WEFT_QUEUE_OPCODE_NOP, 2));
+                        host.ring(1);
+                      },  // nothing was drained
+                      [&] {
+                        assert_int_equal(machine().registers[WEFT_REG_PROGRESS], 3);
+                        assert_int_equal(host.drain(1).size(), 2);
+                      },
                       [&] { assert_int_equal(host.drain(1).at(0).command_id, 2); }};
   run_firmware();
   assert_int_equal(machine().script_next, 5);
@@ -130,9 +155,19 @@ static void a_full_completion_ring_holds_its_queue_until_the_host_drains(void**)
 
 static void a_halted_queue_stays_silent_until_it_is_deleted_and_made_again(void**) {
   Host host = boot();
-  machine().script = {[&] { host.create(1, 4, 4); host.create(2, 4, 4); },
-                      [&] { host.drain(0); machine().ring(1, 9); },
-                      [&] { host.rings[1].tail = 0; host.submit(1, entry(WEFT_QUEUE_OPCODE_NOP)); host.submit(2, entry(WEFT_QUEUE_OPCODE_NOP)); },
+  machine().script = {[&] {
+                        host.create(1, 4, 4);
+                        host.create(2, 4, 4);
+                      },
+                      [&] {
+                        host.drain(0);
+                        machine().ring(1, 9);
+                      },
+                      [&] {
+                        host.rings[1].tail = 0;
+                        host.submit(1, entry(WEFT_QUEUE_OPCODE_NOP));
+                        host.submit(2, entry(WEFT_QUEUE_OPCODE_NOP));
+                      },
                       [&] {
                         assert_int_equal(host.drain(1).size(), 0);
                         assert_int_equal(host.drain(2).size(), 1);
@@ -141,7 +176,10 @@ static void a_halted_queue_stays_silent_until_it_is_deleted_and_made_again(void*
                         host.submit(0, e);
                         host.create(1, 4, 4);
                       },
-                      [&] { for (const auto& c : host.drain(0)) assert_int_equal(CODE(c), WEFT_ERROR_OK); host.submit(1, entry(WEFT_QUEUE_OPCODE_NOP)); },
+                      [&] {
+                        for (const auto& c : host.drain(0)) assert_int_equal(CODE(c), WEFT_ERROR_OK);
+                        host.submit(1, entry(WEFT_QUEUE_OPCODE_NOP));
+                      },
                       [&] { assert_int_equal(host.drain(1).size(), 1); }};
   run_firmware();
   assert_int_equal(machine().script_next, 6);
@@ -152,7 +190,10 @@ static void a_queue_with_work_is_not_deleted(void**) {
   Host host = boot();
   const auto image = make_image({500, 0, 0, 0, 0});
   place_image(image);
-  machine().script = {[&] { host.create(1, 8, 8); host.submit(0, load_entry(image.size())); },
+  machine().script = {[&] {
+                        host.create(1, 8, 8);
+                        host.submit(0, load_entry(image.size()));
+                      },
                       [&] {
                         make_list(0, 0);
                         host.submit(1, launch_entry(host.drain(0).at(1).start_cycle, kLists));

@@ -1,4 +1,6 @@
 // Streaming: every command exactly once, in order, in time.
+#include "firmware/streaming.hpp"
+
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -7,7 +9,6 @@
 
 #include "check.hpp"
 #include "firmware/core.hpp"
-#include "firmware/streaming.hpp"
 #include "host_side.hpp"
 
 using namespace weft::fw;
@@ -55,8 +56,9 @@ struct Run {
 }  // namespace
 
 static void commands_of_queues_of_different_lengths_arrive_once_and_in_order(void**) {
-  const Counts cases[] = {{0, 0, 0, 0, 1},     {1, 2, 3, 4, 5},      {64, 0, 0, 0, 0},  {65, 0, 0, 0, 0}, {16, 16, 16, 16, 1},
-                          {128, 1, 0, 129, 2}, {700, 63, 64, 65, 1}, {13, 14, 15, 16, 7}, {2000, 2000, 10, 300, 0}};
+  const Counts cases[] = {{0, 0, 0, 0, 1},      {1, 2, 3, 4, 5},     {64, 0, 0, 0, 0},
+                          {65, 0, 0, 0, 0},     {16, 16, 16, 16, 1}, {128, 1, 0, 129, 2},
+                          {700, 63, 64, 65, 1}, {13, 14, 15, 16, 7}, {2000, 2000, 10, 300, 0}};
   for (const Counts& counts : cases) {
     mock::reset();
     Run run;
@@ -127,10 +129,12 @@ static void the_mxu_does_not_starve_at_one_command_every_60_to_130_cycles(void**
     run.go();
     const auto& core = mock::machine().core;
     const double rate = static_cast<double>(core.accepted_cycle[1].back() - core.accepted_cycle[1][16]) / (3000 - 17);
-    std::printf("  %3llu cycles a command: dma_in starved %llu, mxu starved %llu of %llu cycles; %.1f cycles a pair; %llu passes\n",
-                static_cast<unsigned long long>(cycles), static_cast<unsigned long long>(core.starved_cycles[0]),
-                static_cast<unsigned long long>(core.starved_cycles[1]), static_cast<unsigned long long>(3000 * cycles), rate,
-                static_cast<unsigned long long>(run.passes));
+    std::printf(
+        "  %3llu cycles a command: dma_in starved %llu, mxu starved %llu of %llu cycles; %.1f cycles a pair; %llu "
+        "passes\n",
+        static_cast<unsigned long long>(cycles), static_cast<unsigned long long>(core.starved_cycles[0]),
+        static_cast<unsigned long long>(core.starved_cycles[1]), static_cast<unsigned long long>(3000 * cycles), rate,
+        static_cast<unsigned long long>(run.passes));
     // The first 64 commands, which a first block of K = 8192 has, never starve; nor does anything at 80 and more.
     if (cycles >= 80) assert_int_equal(core.starved_cycles[0] + core.starved_cycles[1], 0);
   }
@@ -160,7 +164,8 @@ static void a_refill_of_eight_pairs_stays_within_its_cost(void**) {
   assert_int_equal(core::take_interrupts() & core::kInterruptLow, core::kInterruptLow);
   assert_true(stream_refill(*run.stream) == Refill::kFull);
   const uint64_t cycles = m.now - begin;
-  std::printf("  a refill of 8 + 8 commands: %llu core cycles, of which 48 for the interrupt register\n", static_cast<unsigned long long>(cycles));
+  std::printf("  a refill of 8 + 8 commands: %llu core cycles, of which 48 for the interrupt register\n",
+              static_cast<unsigned long long>(cycles));
   assert_int_equal(m.csr_reads - reads, 1);
   assert_true(cycles <= 48 + 16 * 18 + 10 * 16);
 }

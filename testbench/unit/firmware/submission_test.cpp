@@ -1,4 +1,6 @@
 // Submission entries: every bit counts. Doorbells: every wrong one halts its queue.
+#include "firmware/submission.hpp"
+
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -6,7 +8,6 @@
 
 #include "check.hpp"
 #include "firmware/admin.hpp"
-#include "firmware/submission.hpp"
 #include "host_side.hpp"
 
 using namespace mock;
@@ -44,8 +45,9 @@ static void a_good_entry_of_every_built_opcode_passes(void**) {
                      WEFT_QUEUE_OPCODE_TIMESTAMP, WEFT_QUEUE_OPCODE_NOP}) {
     assert_true(check_entry(entry(op), false).ok());
   }
-  for (uint8_t op : {WEFT_ADMIN_OPCODE_CREATE_QUEUE, WEFT_ADMIN_OPCODE_DELETE_QUEUE, WEFT_ADMIN_OPCODE_LOAD_PROGRAM,
-                     WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM, WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, WEFT_ADMIN_OPCODE_SET_TIMEOUT}) {
+  for (uint8_t op :
+       {WEFT_ADMIN_OPCODE_CREATE_QUEUE, WEFT_ADMIN_OPCODE_DELETE_QUEUE, WEFT_ADMIN_OPCODE_LOAD_PROGRAM,
+        WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM, WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, WEFT_ADMIN_OPCODE_SET_TIMEOUT}) {
     assert_true(check_entry(entry(op), true).ok());
   }
 }
@@ -66,7 +68,7 @@ static void with_a_good_crc_every_reserved_field_that_is_not_zero_is_refused(voi
   struct Field {
     uint32_t offset, bytes;
   };
-  const Field always[] = {{offsetof(E, context), 2}, {offsetof(E, wait_id), 2}, {offsetof(E, signal_id), 2},
+  const Field always[] = {{offsetof(E, context), 2},  {offsetof(E, wait_id), 2},    {offsetof(E, signal_id), 2},
                           {offsetof(E, reserved), 2}, {offsetof(E, wait_value), 8}, {offsetof(E, signal_value), 8}};
   const Field nop[] = {{offsetof(E, arg0), 8}, {offsetof(E, arg1), 8}, {offsetof(E, size), 8}};
   const auto flip_all = [](const E& good, const Field& f) {
@@ -115,7 +117,8 @@ static void entries_are_fetched_in_order_around_every_wrap(void**) {
   for (uint32_t base : {0u, 1u, 5u, 7u, UINT32_MAX - 3, UINT32_MAX}) {
     for (uint32_t count = 1; count <= 8; count++) {
       OneQueue q(base);
-      for (uint32_t i = 0; i < count; i++) q.ring()[(base + i) & 7] = entry(WEFT_QUEUE_OPCODE_NOP, static_cast<uint16_t>(i));
+      for (uint32_t i = 0; i < count; i++)
+        q.ring()[(base + i) & 7] = entry(WEFT_QUEUE_OPCODE_NOP, static_cast<uint16_t>(i));
       q.doorbell(base + count);
       for (uint32_t i = 0; i < count; i++) {
         assert_true(fetch_entry(*q.state, q.queue));

@@ -9,7 +9,8 @@ TEST_CASE("a command's text names its opcode, its tag and every field that is se
   product.header.tag = 7;
   product.header.wait_sem0 = 0, product.header.wait_count0 = 2;
   product.k = 256, product.m = 64, product.dtype = WEFT_MXU_DTYPE_INT8;
-  CHECK(weft::core::command_text(encode(product)) == "MATMUL tag 7, wait_sem0 0, wait_count0 2, k 256, m 64, dtype int8");
+  CHECK(weft::core::command_text(encode(product)) ==
+        "MATMUL tag 7, wait_sem0 0, wait_count0 2, k 256, m 64, dtype int8");
 }
 
 TEST_CASE("negative strides and unknown opcodes are readable") {

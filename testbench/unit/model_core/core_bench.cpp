@@ -38,9 +38,15 @@ uint64_t SimpleBus::book(uint64_t bytes, uint64_t cycle) {
   free_at_bytes_ = std::max(free_at_bytes_, cycle * bytes_per_cycle_) + bytes;
   return (free_at_bytes_ + bytes_per_cycle_ - 1) / bytes_per_cycle_;
 }
-uint64_t SimpleBus::schedule_read(weft_address_space, uint64_t bytes, uint64_t cycle) { return book(bytes, cycle) + read_latency_; }
-uint64_t SimpleBus::schedule_write(weft_address_space, uint64_t bytes, uint64_t cycle) { return book(bytes, cycle) + write_latency_; }
-bool SimpleBus::congested(weft_address_space, uint64_t cycle) const { return free_at_bytes_ > (cycle + 64) * bytes_per_cycle_; }
+uint64_t SimpleBus::schedule_read(weft_address_space, uint64_t bytes, uint64_t cycle) {
+  return book(bytes, cycle) + read_latency_;
+}
+uint64_t SimpleBus::schedule_write(weft_address_space, uint64_t bytes, uint64_t cycle) {
+  return book(bytes, cycle) + write_latency_;
+}
+bool SimpleBus::congested(weft_address_space, uint64_t cycle) const {
+  return free_at_bytes_ > (cycle + 64) * bytes_per_cycle_;
+}
 
 spec::CommandHeader header(weft_opcode opcode, uint16_t tag, const Semaphores& s) {
   spec::CommandHeader h;
@@ -65,11 +71,13 @@ const spec::Chip& chip_of(std::string_view name) {
 }
 }  // namespace
 
-CoreBench::CoreBench(std::string_view name, core::CoreKind kind, const core::CoreOptions& options) : chip(chip_of(name)), bus(chip) {
+CoreBench::CoreBench(std::string_view name, core::CoreKind kind, const core::CoreOptions& options)
+    : chip(chip_of(name)), bus(chip) {
   std::string error;
   core = core::make_core(kind, chip, bus, options, error);
   if (!core) throw std::runtime_error(error);
-  const std::array<std::pair<unsigned, weft_address_space>, 2> segments{{{1, WEFT_ADDRESS_SPACE_HBM}, {3, WEFT_ADDRESS_SPACE_HOST}}};
+  const std::array<std::pair<unsigned, weft_address_space>, 2> segments{
+      {{1, WEFT_ADDRESS_SPACE_HBM}, {3, WEFT_ADDRESS_SPACE_HOST}}};
   for (const auto& [index, space] : segments) {
     const uint32_t at = index * WEFT_CSR_SEGMENT_BASE_STRIDE;
     write(WEFT_CSR_SEGMENT_BASE + at, 0);
@@ -86,7 +94,7 @@ bool CoreBench::push(unsigned queue, const spec::Command& command) {
 
 bool CoreBench::run(uint64_t limit_cycles) {
   const uint64_t end = core->cycle() + limit_cycles;
-  while (core->busy() && core->cycle() < end) core->advance(core->cycle() + 1);   // not further: an idle core would jump
+  while (core->busy() && core->cycle() < end) core->advance(core->cycle() + 1);  // not further: an idle core would jump
   return !core->busy();
 }
 
@@ -113,8 +121,9 @@ std::array<uint64_t, WEFT_COUNTERS> CoreBench::counters() {
 
 FaultInfo fault(CoreBench& bench) {
   const uint64_t code = bench.read(WEFT_CSR_FAULT_CODE);
-  return {static_cast<unsigned>(code & 0xff),       static_cast<unsigned>(code >> 8 & 0xff), static_cast<unsigned>(code >> 16 & 0xff),
-          static_cast<unsigned>(code >> 32 & 0xffff), bench.read(WEFT_CSR_FAULT_ADDRESS),      bench.read(WEFT_CSR_FAULT_CYCLE),
+  return {static_cast<unsigned>(code & 0xff),       static_cast<unsigned>(code >> 8 & 0xff),
+          static_cast<unsigned>(code >> 16 & 0xff), static_cast<unsigned>(code >> 32 & 0xffff),
+          bench.read(WEFT_CSR_FAULT_ADDRESS),       bench.read(WEFT_CSR_FAULT_CYCLE),
           bench.read(WEFT_CSR_FAULT_COUNT)};
 }
 
@@ -179,9 +188,11 @@ bool MatmulProgram::push(CoreBench& bench) const {
   product.seed = WEFT_MXU_SEED_ZERO, product.dtype = WEFT_MXU_DTYPE_BF16;
 
   spec::VpuCommand epilogue;
-  epilogue.header = header(WEFT_OPCODE_EPILOGUE, static_cast<uint16_t>(first_tag + 4),
-                           {.wait0 = kComputed, .wait_count0 = 1, .wait1 = kBias, .wait_count1 = 1, .post0 = kDone, .post_count0 = 1});
-  epilogue.src_space = WEFT_VPU_SPACE_ACC, epilogue.src_dtype = WEFT_VPU_DTYPE_F32, epilogue.dst_dtype = WEFT_VPU_DTYPE_F32;
+  epilogue.header = header(
+      WEFT_OPCODE_EPILOGUE, static_cast<uint16_t>(first_tag + 4),
+      {.wait0 = kComputed, .wait_count0 = 1, .wait1 = kBias, .wait_count1 = 1, .post0 = kDone, .post_count0 = 1});
+  epilogue.src_space = WEFT_VPU_SPACE_ACC, epilogue.src_dtype = WEFT_VPU_DTYPE_F32,
+  epilogue.dst_dtype = WEFT_VPU_DTYPE_F32;
   epilogue.rows = static_cast<uint16_t>(m), epilogue.cols = static_cast<uint16_t>(cols);
   epilogue.a_addr = 0, epilogue.a_stride = 1, epilogue.b_addr = b_word, epilogue.d_addr = y_word, epilogue.d_stride = 2;
   epilogue.b_mode = WEFT_VPU_B_MODE_ROW, epilogue.activation = WEFT_VPU_ACTIVATION_RELU;
@@ -204,7 +215,8 @@ std::vector<float> MatmulProgram::expected(CoreBench& bench) const {
     for (unsigned c = 0; c < cols; c++) {
       float sum = 0;
       for (unsigned i = 0; i < k; i++)
-        sum += f32(load<uint16_t>(hbm, x_address + 2 * (r * k + i))) * f32(load<uint16_t>(hbm, w_address + 2 * (i * n + c)));
+        sum += f32(load<uint16_t>(hbm, x_address + 2 * (r * k + i))) *
+               f32(load<uint16_t>(hbm, w_address + 2 * (i * n + c)));
       y[r * n + c] = std::max(sum + load<float>(hbm, b_address + 4 * c), 0.0f);
     }
   }

@@ -14,7 +14,8 @@
 
 namespace weft::bench {
 
-/// HBM and host memory of 4 MiB each with one latency and the chip's HBM bandwidth. Accesses that touch `bad_address` fail.
+/// HBM and host memory of 4 MiB each with one latency and the chip's HBM bandwidth. Accesses that touch `bad_address`
+/// fail.
 class SimpleBus final : public core::MemoryBus {
  public:
   static constexpr uint64_t kBytes = 4u << 20;
@@ -35,7 +36,7 @@ class SimpleBus final : public core::MemoryBus {
   const uint64_t bytes_per_cycle_;
   const uint64_t read_latency_;
   const uint64_t write_latency_;
-  uint64_t free_at_bytes_ = 0;   // the channel is free from free_at_bytes_ / bytes_per_cycle_ on
+  uint64_t free_at_bytes_ = 0;  // the channel is free from free_at_bytes_ / bytes_per_cycle_ on
   std::vector<std::byte> hbm_;
   std::vector<std::byte> host_;
 };
@@ -57,7 +58,8 @@ struct Semaphores {
 /// A core, its memory, and segment 1 = all of HBM, segment 3 = all of host memory, both readable and writable.
 class CoreBench {
  public:
-  explicit CoreBench(std::string_view chip, core::CoreKind kind = core::CoreKind::kRtl, const core::CoreOptions& options = {});
+  explicit CoreBench(std::string_view chip, core::CoreKind kind = core::CoreKind::kRtl,
+                     const core::CoreOptions& options = {});
 
   /// Pushes when there is room, advancing meanwhile. False: no room within 1 M cycles.
   bool push(unsigned queue, const spec::Command& command);
@@ -85,7 +87,7 @@ struct FaultInfo {
 /// y = relu(x w + b) of small whole numbers, exact in bf16 and f32: copies in, product, epilogue, copy out.
 struct MatmulProgram {
   unsigned m, tiles, cols;
-  uint64_t x_address = 0x0000, w_address = 0x80000, b_address = 0x180000, y_address = 0x200000;   // in HBM
+  uint64_t x_address = 0x0000, w_address = 0x80000, b_address = 0x180000, y_address = 0x200000;  // in HBM
   uint16_t first_tag = 1;
 
   void place(CoreBench& bench, unsigned seed) const;

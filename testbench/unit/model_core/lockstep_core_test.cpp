@@ -1,4 +1,5 @@
-// The lockstep core: it agrees where the RTL is right, and names the first wrong element where the golden model was disturbed.
+// The lockstep core: it agrees where the RTL is right, and names the first wrong element where the golden model was
+// disturbed.
 #include "model/core/lockstep_core.hpp"
 
 #include <catch2/catch.hpp>
@@ -14,7 +15,8 @@ using bench::MatmulProgram;
 
 core::LockstepCore& lockstep(CoreBench& bench) { return dynamic_cast<core::LockstepCore&>(*bench.core); }
 
-/// Pushes a program whose golden VMEM is disturbed at `byte` after the loads (they take more than `cycles`), and runs it.
+/// Pushes a program whose golden VMEM is disturbed at `byte` after the loads (they take more than `cycles`), and runs
+/// it.
 std::string report_of_disturbed(CoreBench& bench, uint64_t byte) {
   const MatmulProgram program{.m = 16, .tiles = 2, .cols = 8, .first_tag = 100};
   program.place(bench, 9);
@@ -65,7 +67,7 @@ TEST_CASE("products that follow each other on the same ACC rows agree") {
 
 TEST_CASE("a wrong product is named by unit, command, tag, row, lane and both values") {
   CoreBench bench("nano", core::CoreKind::kLockstep);
-  const std::string report = report_of_disturbed(bench, 5 * 16 + 1);   // x: row 5, lane 0, sign
+  const std::string report = report_of_disturbed(bench, 5 * 16 + 1);  // x: row 5, lane 0, sign
   INFO(report);
   CHECK(report.find("unit mxu") != std::string::npos);
   CHECK(report.find("row 5, ACC row 5, lane 0") != std::string::npos);

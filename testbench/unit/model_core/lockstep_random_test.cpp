@@ -17,8 +17,9 @@ struct Region {
   uint32_t first, count;
 };
 
-/// Draws commands until one is legal. Side by side, each queue has a quarter of VMEM, the MXU ACC bank 0 and the VPU bank 1, and a
-/// semaphore keeps the commands of a DMA queue apart: no two commands that run together touch the same place.
+/// Draws commands until one is legal. Side by side, each queue has a quarter of VMEM, the MXU ACC bank 0 and the VPU
+/// bank 1, and a semaphore keeps the commands of a DMA queue apart: no two commands that run together touch the same
+/// place.
 class Generator {
  public:
   Generator(CoreBench& bench, unsigned seed, bool serial) : bench_(bench), random_(seed), serial_(serial) {}
@@ -53,10 +54,14 @@ class Generator {
   }
   Drawn draw_any(uint16_t tag) {
     switch (below(5)) {
-      case 0: return dma(tag, true);
-      case 1: return dma(tag, false);
-      case 2: return {WEFT_QUEUE_MXU, product(tag)};
-      default: return {WEFT_QUEUE_VPU, vector(tag)};
+      case 0:
+        return dma(tag, true);
+      case 1:
+        return dma(tag, false);
+      case 2:
+        return {WEFT_QUEUE_MXU, product(tag)};
+      default:
+        return {WEFT_QUEUE_VPU, vector(tag)};
     }
   }
   Drawn dma(uint16_t tag, bool in) {
@@ -75,7 +80,8 @@ class Generator {
     c.src_seg = in ? outside : uint8_t{0}, c.dst_seg = in ? uint8_t{0} : outside;
     c.src_off = in ? memory : vmem, c.dst_off = in ? vmem : memory;
     c.size0 = 16 * (1 + below(below(4) == 0 ? 40 : 9));
-    c.size1 = static_cast<uint16_t>(1 + below(6)), c.size2 = static_cast<uint16_t>(1 + below(3)), c.size3 = static_cast<uint16_t>(1 + below(2));
+    c.size1 = static_cast<uint16_t>(1 + below(6)), c.size2 = static_cast<uint16_t>(1 + below(3)),
+    c.size3 = static_cast<uint16_t>(1 + below(2));
     auto stride = [&](bool is_vmem) {
       const auto granules = static_cast<int32_t>(below(60)) - (below(4) == 0 ? 30 : 0);
       return granules * static_cast<int32_t>(is_vmem ? word : 16u);
@@ -84,7 +90,8 @@ class Generator {
     c.dst_stride1 = stride(in), c.dst_stride2 = stride(in), c.dst_stride3 = stride(in);
     if (fill) c.src_seg = 0, c.src_off = random_() & 0xffffffff, c.src_stride1 = c.src_stride2 = c.src_stride3 = 0;
     // The bytes of VMEM that it touches lie in its region.
-    const auto strides = in ? std::array{c.dst_stride1, c.dst_stride2, c.dst_stride3} : std::array{c.src_stride1, c.src_stride2, c.src_stride3};
+    const auto strides = in ? std::array{c.dst_stride1, c.dst_stride2, c.dst_stride3}
+                            : std::array{c.src_stride1, c.src_stride2, c.src_stride3};
     const std::array<int64_t, 3> steps{c.size1 - 1, c.size2 - 1, c.size3 - 1};
     auto low = static_cast<int64_t>(vmem), high = low + c.size0;
     for (unsigned i = 0; i < 3; i++) (strides[i] < 0 ? low : high) += strides[i] * steps[i];
@@ -107,16 +114,22 @@ class Generator {
     return encode(c);
   }
   spec::Command vector(uint16_t tag) {
-    constexpr std::array<weft_opcode, 4> kOpcodes{WEFT_OPCODE_ELEMENTWISE, WEFT_OPCODE_REDUCE, WEFT_OPCODE_EPILOGUE, WEFT_OPCODE_CAST};
+    constexpr std::array<weft_opcode, 4> kOpcodes{WEFT_OPCODE_ELEMENTWISE, WEFT_OPCODE_REDUCE, WEFT_OPCODE_EPILOGUE,
+                                                  WEFT_OPCODE_CAST};
     const Region words = region(WEFT_QUEUE_VPU);
     const weft_opcode opcode = kOpcodes[below(4)];
     const bool acc = opcode == WEFT_OPCODE_EPILOGUE;
     spec::VpuCommand c;
     c.header = bench::header(opcode, tag, {});
-    c.op = static_cast<uint8_t>(opcode == WEFT_OPCODE_ELEMENTWISE ? 1 + below(5) : opcode == WEFT_OPCODE_REDUCE ? 6 + below(2) : 0);
-    c.src_space = acc, c.src_dtype = static_cast<uint8_t>(1 + below(3)), c.dst_dtype = static_cast<uint8_t>(1 + below(3));
-    c.rows = static_cast<uint16_t>(1 + below(20)), c.cols = static_cast<uint16_t>(below(2) == 0 ? bench_.chip.n : 1 + below(bench_.chip.n));
-    c.a_addr = acc ? below(bench_.chip.acc_bank_rows) + (serial_ && below(2) == 0 ? 0 : bench_.chip.acc_bank_rows) : address(words, 400),
+    c.op = static_cast<uint8_t>(opcode == WEFT_OPCODE_ELEMENTWISE ? 1 + below(5)
+                                : opcode == WEFT_OPCODE_REDUCE    ? 6 + below(2)
+                                                                  : 0);
+    c.src_space = acc, c.src_dtype = static_cast<uint8_t>(1 + below(3)),
+    c.dst_dtype = static_cast<uint8_t>(1 + below(3));
+    c.rows = static_cast<uint16_t>(1 + below(20)),
+    c.cols = static_cast<uint16_t>(below(2) == 0 ? bench_.chip.n : 1 + below(bench_.chip.n));
+    c.a_addr = acc ? below(bench_.chip.acc_bank_rows) + (serial_ && below(2) == 0 ? 0 : bench_.chip.acc_bank_rows)
+                   : address(words, 400),
     c.a_stride = acc ? below(3) : 2 * below(3);
     c.b_mode = static_cast<uint8_t>(below(4));
     if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW) c.b_addr = address(words, 400);
@@ -138,7 +151,7 @@ void run_random(const char* chip, unsigned seed, unsigned commands, bool serial)
   std::mt19937_64 random(seed);
   for (const auto space : {WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HOST}) {
     auto& memory = bench.bus.memory(space);
-    for (size_t i = 0; i < memory.size(); i += 2) {   // bf16 and f32 of middle exponents, now and then anything
+    for (size_t i = 0; i < memory.size(); i += 2) {  // bf16 and f32 of middle exponents, now and then anything
       const uint64_t bits = random();
       memory[i] = static_cast<std::byte>(bits);
       memory[i + 1] = static_cast<std::byte>(bits % 16 == 0 ? bits >> 8 : (bits >> 8 & 0x80) | 0x3c | (bits >> 9 & 3));

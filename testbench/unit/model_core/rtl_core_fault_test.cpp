@@ -17,7 +17,7 @@ struct FaultCase {
   const char* name;
   unsigned queue;
   spec::Command command;
-  FaultInfo expected;   // cycle and count are not compared
+  FaultInfo expected;  // cycle and count are not compared
 };
 
 spec::DmaCommand copy_in(uint16_t tag) {
@@ -55,30 +55,39 @@ std::vector<FaultCase> fault_cases(const spec::Chip& chip) {
   using Vpu = spec::VpuCommand;
   const uint64_t vmem = chip.vmem_bytes;
   std::vector<FaultCase> cases;
-  auto add = [&](const char* name, unsigned queue, const spec::Command& command, weft_fault code, unsigned unit, uint64_t address) {
+  auto add = [&](const char* name, unsigned queue, const spec::Command& command, weft_fault code, unsigned unit,
+                 uint64_t address) {
     cases.push_back({name, queue, command, {code, unit, queue, spec::decode_header(command).tag, address, 0, 0}});
   };
   add("opcode 0", WEFT_QUEUE_MXU, spec::Command{}, WEFT_FAULT_ILLEGAL_OPCODE, WEFT_UNIT_MXU, 0);
-  add("a product on the VPU's queue", WEFT_QUEUE_VPU, encode(product(3)), WEFT_FAULT_ILLEGAL_OPCODE, WEFT_UNIT_VPU, WEFT_OPCODE_MATMUL);
-  add("an opcode that is not built", WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_BARRIER, 4), WEFT_FAULT_ILLEGAL_OPCODE, WEFT_UNIT_SYNC,
-      WEFT_OPCODE_BARRIER);
-  add("a flag that is not built", WEFT_QUEUE_DMA_OUT, changed<Dma>(copy_in(5), [](Dma& c) { c.header.flags = 1; }), WEFT_FAULT_ILLEGAL_FIELD,
-      WEFT_UNIT_DMA2, 1);
-  add("size 0", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(6), [](Dma& c) { c.size2 = 0; }), WEFT_FAULT_ILLEGAL_FIELD, WEFT_UNIT_DMA0, 36);
-  add("k 0", WEFT_QUEUE_MXU, changed<Mxu>(product(7), [](Mxu& c) { c.k = 0; }), WEFT_FAULT_ILLEGAL_FIELD, WEFT_UNIT_MXU, 36);
-  add("an op in an epilogue", WEFT_QUEUE_VPU, changed<Vpu>(epilogue(8), [](Vpu& c) { c.op = WEFT_VPU_OP_ADD; }), WEFT_FAULT_ILLEGAL_FIELD,
-      WEFT_UNIT_VPU, 16);
-  add("a size of 8 bytes more", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(9), [](Dma& c) { c.size0 = 72; }), WEFT_FAULT_ALIGNMENT, WEFT_UNIT_DMA0, 30);
-  add("an odd row of f32", WEFT_QUEUE_VPU, changed<Vpu>(epilogue(10), [](Vpu& c) { c.d_addr = 1; }), WEFT_FAULT_ALIGNMENT, WEFT_UNIT_VPU, 40);
-  add("a segment that is not mapped", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(11), [](Dma& c) { c.src_seg = 9; }), WEFT_FAULT_SEGMENT,
-      WEFT_UNIT_DMA0, 9);
-  add("a byte beyond a segment", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(12), [](Dma& c) { c.src_off = bench::SimpleBus::kBytes - 48; }),
-      WEFT_FAULT_RANGE, WEFT_UNIT_DMA0, bench::SimpleBus::kBytes);
-  add("a word beyond VMEM", WEFT_QUEUE_MXU, changed<Mxu>(product(13), [&](Mxu& c) { c.x_addr = chip.vmem_words - 7; }), WEFT_FAULT_RANGE,
-      WEFT_UNIT_MXU, vmem);
-  add("a result beyond VMEM", WEFT_QUEUE_VPU, changed<Vpu>(epilogue(14), [&](Vpu& c) { c.d_addr = chip.vmem_words - 6; }), WEFT_FAULT_RANGE,
-      WEFT_UNIT_VPU, vmem);
-  add("rows across banks", WEFT_QUEUE_MXU, changed<Mxu>(product(15), [&](Mxu& c) { c.acc_row = static_cast<uint16_t>(chip.acc_bank_rows - 7); }),
+  add("a product on the VPU's queue", WEFT_QUEUE_VPU, encode(product(3)), WEFT_FAULT_ILLEGAL_OPCODE, WEFT_UNIT_VPU,
+      WEFT_OPCODE_MATMUL);
+  add("an opcode that is not built", WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_BARRIER, 4),
+      WEFT_FAULT_ILLEGAL_OPCODE, WEFT_UNIT_SYNC, WEFT_OPCODE_BARRIER);
+  add("a flag that is not built", WEFT_QUEUE_DMA_OUT, changed<Dma>(copy_in(5), [](Dma& c) { c.header.flags = 1; }),
+      WEFT_FAULT_ILLEGAL_FIELD, WEFT_UNIT_DMA2, 1);
+  add("size 0", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(6), [](Dma& c) { c.size2 = 0; }), WEFT_FAULT_ILLEGAL_FIELD,
+      WEFT_UNIT_DMA0, 36);
+  add("k 0", WEFT_QUEUE_MXU, changed<Mxu>(product(7), [](Mxu& c) { c.k = 0; }), WEFT_FAULT_ILLEGAL_FIELD, WEFT_UNIT_MXU,
+      36);
+  add("an op in an epilogue", WEFT_QUEUE_VPU, changed<Vpu>(epilogue(8), [](Vpu& c) { c.op = WEFT_VPU_OP_ADD; }),
+      WEFT_FAULT_ILLEGAL_FIELD, WEFT_UNIT_VPU, 16);
+  add("a size of 8 bytes more", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(9), [](Dma& c) { c.size0 = 72; }),
+      WEFT_FAULT_ALIGNMENT, WEFT_UNIT_DMA0, 30);
+  add("an odd row of f32", WEFT_QUEUE_VPU, changed<Vpu>(epilogue(10), [](Vpu& c) { c.d_addr = 1; }),
+      WEFT_FAULT_ALIGNMENT, WEFT_UNIT_VPU, 40);
+  add("a segment that is not mapped", WEFT_QUEUE_DMA_IN, changed<Dma>(copy_in(11), [](Dma& c) { c.src_seg = 9; }),
+      WEFT_FAULT_SEGMENT, WEFT_UNIT_DMA0, 9);
+  add("a byte beyond a segment", WEFT_QUEUE_DMA_IN,
+      changed<Dma>(copy_in(12), [](Dma& c) { c.src_off = bench::SimpleBus::kBytes - 48; }), WEFT_FAULT_RANGE,
+      WEFT_UNIT_DMA0, bench::SimpleBus::kBytes);
+  add("a word beyond VMEM", WEFT_QUEUE_MXU, changed<Mxu>(product(13), [&](Mxu& c) { c.x_addr = chip.vmem_words - 7; }),
+      WEFT_FAULT_RANGE, WEFT_UNIT_MXU, vmem);
+  add("a result beyond VMEM", WEFT_QUEUE_VPU,
+      changed<Vpu>(epilogue(14), [&](Vpu& c) { c.d_addr = chip.vmem_words - 6; }), WEFT_FAULT_RANGE, WEFT_UNIT_VPU,
+      vmem);
+  add("rows across banks", WEFT_QUEUE_MXU,
+      changed<Mxu>(product(15), [&](Mxu& c) { c.acc_row = static_cast<uint16_t>(chip.acc_bank_rows - 7); }),
       WEFT_FAULT_ACC_RANGE, WEFT_UNIT_MXU, chip.acc_bank_rows - 7);
   return cases;
 }
@@ -112,7 +121,8 @@ void check_works(CoreBench& bench) {
 
 }  // namespace
 
-TEST_CASE("each kind of refusal stops the core, is reported by code, unit, queue, tag and address, and a reset heals it") {
+TEST_CASE(
+    "each kind of refusal stops the core, is reported by code, unit, queue, tag and address, and a reset heals it") {
   CoreBench bench("nano");
   for (const FaultCase& c : fault_cases(bench.chip)) {
     INFO(c.name);
@@ -129,14 +139,15 @@ TEST_CASE("each kind of refusal stops the core, is reported by code, unit, queue
 TEST_CASE("a refused command writes nothing and no queue issues after it") {
   CoreBench bench("nano");
   auto bad = copy_in(20);
-  bad.size1 = 2, bad.src_stride1 = bench::SimpleBus::kBytes;   // the second run is outside
+  bad.size1 = 2, bad.src_stride1 = bench::SimpleBus::kBytes;  // the second run is outside
   REQUIRE(bench.push(WEFT_QUEUE_DMA_IN, encode(bad)));
   REQUIRE(bench.run());
   bench.bus.memory(WEFT_ADDRESS_SPACE_HBM)[0] = std::byte{1};
   std::vector<std::byte> vmem(64);
   REQUIRE(bench.core->peek_vmem(0, vmem));
   for (const auto byte : vmem) CHECK(byte == std::byte{0});
-  REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_SIGNAL, 21, {.post0 = 1, .post_count0 = 1})));
+  REQUIRE(
+      bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_SIGNAL, 21, {.post0 = 1, .post_count0 = 1})));
   bench.skip(1000);
   CHECK(bench.read(WEFT_CSR_SEMAPHORE + 8) == 0);
   CHECK(bench.read(WEFT_CSR_QUEUE_LEVEL + 8 * WEFT_QUEUE_SYNC) == 1);
@@ -147,8 +158,9 @@ TEST_CASE("a refused command writes nothing and no queue issues after it") {
 TEST_CASE("a post that would overflow is a fault with the command's tag, and neither semaphore is posted") {
   CoreBench bench("nano");
   bench.write(WEFT_CSR_SEMAPHORE + 8 * 6, 65535);
-  REQUIRE(bench.push(WEFT_QUEUE_SYNC,
-                     bench::sync_command(WEFT_OPCODE_SIGNAL, 30, {.post0 = 5, .post_count0 = 1, .post1 = 6, .post_count1 = 1})));
+  REQUIRE(bench.push(
+      WEFT_QUEUE_SYNC,
+      bench::sync_command(WEFT_OPCODE_SIGNAL, 30, {.post0 = 5, .post_count0 = 1, .post1 = 6, .post_count1 = 1})));
   REQUIRE(bench.run());
   check_fault(bench, {WEFT_FAULT_SEMAPHORE_OVERFLOW, WEFT_UNIT_SYNC, WEFT_QUEUE_SYNC, 30, 6, 0, 0});
   CHECK(bench.read(WEFT_CSR_SEMAPHORE + 8 * 5) == 0);
@@ -180,7 +192,8 @@ TEST_CASE("a semaphore that is never posted ends in a WATCHDOG fault after the l
   bench.write(WEFT_CSR_WATCHDOG_LIMIT, 3000);
   const MatmulProgram program{.m = 64, .tiles = 5, .cols = 8};
   program.place(bench, 1);
-  for (unsigned i = 0; i < 8; i++) REQUIRE(program.push(bench));   // far more than 3000 cycles, never 3000 without progress
+  for (unsigned i = 0; i < 8; i++)
+    REQUIRE(program.push(bench));  // far more than 3000 cycles, never 3000 without progress
   REQUIRE(bench.run());
   REQUIRE(bench.read(WEFT_CSR_FAULT_CODE) == 0);
   const uint64_t pushed = bench.core->cycle();
@@ -206,7 +219,7 @@ TEST_CASE("the first of several faults is kept and all are counted") {
   REQUIRE(bench.core->push(WEFT_QUEUE_DMA_OUT, spec::Command{}));
   REQUIRE(bench.run());
   CHECK(bench::fault(bench).tag == 60);
-  CHECK(bench::fault(bench).count == 1);   // the second was pushed a cycle later and never checked: the core had stopped
+  CHECK(bench::fault(bench).count == 1);  // the second was pushed a cycle later and never checked: the core had stopped
   bench.write(WEFT_CSR_CONTROL, 2);
   bench.skip(2);
   CHECK(bench.read(WEFT_CSR_FAULT_COUNT) == 0);

@@ -126,7 +126,7 @@ TEST_CASE("an idle core jumps, and the skipped cycles are counted") {
   CHECK(bench.core->advance(start + 1'000'000'000'000) == start + 1'000'000'000'000);
   CHECK(bench.read(WEFT_CSR_CYCLE) == bench.core->cycle());
   const auto counters = bench.counters();
-  check_states(counters, bench.core->cycle() - 1);   // the snapshot holds what was before its own cycle
+  check_states(counters, bench.core->cycle() - 1);  // the snapshot holds what was before its own cycle
   CHECK(counter(counters, "queue_mxu_empty") == bench.core->cycle() - 1);
 }
 
@@ -155,11 +155,12 @@ TEST_CASE("latencies of the control are as core/README.md says") {
   Recorder recorder;
   bench.core->set_observer(&recorder);
   const uint64_t pushed = bench.core->cycle();
-  REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_SIGNAL, 1, {.post0 = 5, .post_count0 = 1})));
+  REQUIRE(
+      bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_SIGNAL, 1, {.post0 = 5, .post_count0 = 1})));
   REQUIRE(bench.run());
   REQUIRE(recorder.events.size() == 2);
-  CHECK(recorder.events[0].cycle == pushed + 2);   // accepted in the cycle of the push, checked, issued
-  CHECK(recorder.events[1].cycle == pushed + 4);   // done one cycle after it was taken, retired in the next
+  CHECK(recorder.events[0].cycle == pushed + 2);  // accepted in the cycle of the push, checked, issued
+  CHECK(recorder.events[1].cycle == pushed + 4);  // done one cycle after it was taken, retired in the next
   recorder.events.clear();
   const uint64_t waiting = bench.core->cycle();
   REQUIRE(bench.core->push(WEFT_QUEUE_SYNC, bench::sync_command(WEFT_OPCODE_WAIT, 2, {.wait0 = 5, .wait_count0 = 1})));
@@ -181,8 +182,10 @@ TEST_CASE("a FENCE holds until every other unit has retired") {
   uint64_t fence = 0, others = 0;
   for (const Event& event : recorder.events) {
     if (event.start) continue;
-    if (event.tag == 99) fence = event.cycle;
-    else if (event.tag == 1) others = event.cycle;
+    if (event.tag == 99)
+      fence = event.cycle;
+    else if (event.tag == 1)
+      others = event.cycle;
   }
   CHECK(fence > others);
 }
@@ -216,7 +219,8 @@ TEST_CASE("a wave file is written for the cycles that were asked for") {
   const auto path = std::filesystem::temp_directory_path() / "weft_rtl_core_test.fst";
   std::filesystem::remove(path);
   {
-    CoreBench bench("nano", core::CoreKind::kRtl, {.wave_path = path.string(), .wave_from_cycle = 10, .wave_to_cycle = 200});
+    CoreBench bench("nano", core::CoreKind::kRtl,
+                    {.wave_path = path.string(), .wave_from_cycle = 10, .wave_to_cycle = 200});
     const MatmulProgram program{.m = 8, .tiles = 1, .cols = 8};
     program.place(bench, 1);
     REQUIRE(program.push(bench));
@@ -224,7 +228,8 @@ TEST_CASE("a wave file is written for the cycles that were asked for") {
   }
   CHECK(std::filesystem::file_size(path) > 1000);
   std::filesystem::remove(path);
-  CHECK_THROWS_WITH(CoreBench("nano", core::CoreKind::kRtl, {.wave_path = "/nowhere/x.fst"}), Catch::Contains("/nowhere/x.fst"));
+  CHECK_THROWS_WITH(CoreBench("nano", core::CoreKind::kRtl, {.wave_path = "/nowhere/x.fst"}),
+                    Catch::Contains("/nowhere/x.fst"));
 }
 
 TEST_CASE("kinds of cores have names") {

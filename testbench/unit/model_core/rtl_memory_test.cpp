@@ -45,7 +45,7 @@ TEST_CASE("answers keep the order of a channel and are held until taken") {
   bus.delay = 10;
   memory.read(1, WEFT_ADDRESS_SPACE_HOST, 1, 16, 0);
   bus.delay = 2;
-  memory.read(1, WEFT_ADDRESS_SPACE_HBM, 2, 16, 1);   // booked for 3, behind the one for 10
+  memory.read(1, WEFT_ADDRESS_SPACE_HBM, 2, 16, 1);  // booked for 3, behind the one for 10
   memory.read(0, WEFT_ADDRESS_SPACE_HBM, 3, 16, 2);
   CHECK(memory.answer_due(5) == 0);
   CHECK(memory.answer_due(20) == 0);
@@ -77,7 +77,8 @@ TEST_CASE("errors come back with their answer or acknowledgement") {
 TEST_CASE("a reset drops what is outstanding") {
   AddressBus bus;
   core::RtlMemory memory(bus);
-  for (unsigned channel = 0; channel < WEFT_CORE_DMA_CHANNELS; channel++) memory.read(channel, WEFT_ADDRESS_SPACE_HBM, channel, 16, 0);
+  for (unsigned channel = 0; channel < WEFT_CORE_DMA_CHANNELS; channel++)
+    memory.read(channel, WEFT_ADDRESS_SPACE_HBM, channel, 16, 0);
   CHECK(memory.answer_due(9) >= 0);
   memory.clear();
   CHECK(memory.answer_due(9) == -1);

@@ -29,8 +29,9 @@ std::vector<std::byte> executable() {
 TEST_CASE("every queue, command and argument of an executable is in its text, with the meaning of the tags") {
   const auto text = tools::disassemble(executable());
   REQUIRE(text.ok());
-  for (const char* part : {"; executable for nano", "kernel gemm", "argument 0 (segment 3): input A [20, 30] bf16 rows", "queue dma_in", "queue dma_out", "MATMUL", "EPILOGUE",
-                           "wait(s0 >= 2)", "; gemm matmul rows 0.. columns 8..", "dtype=bf16"})
+  for (const char* part :
+       {"; executable for nano", "kernel gemm", "argument 0 (segment 3): input A [20, 30] bf16 rows", "queue dma_in",
+        "queue dma_out", "MATMUL", "EPILOGUE", "wait(s0 >= 2)", "; gemm matmul rows 0.. columns 8..", "dtype=bf16"})
     CHECK(text.value().find(part) != std::string::npos);
   CHECK(tools::disassemble_json(executable()).ok());
 }
@@ -54,7 +55,10 @@ TEST_CASE("a span takes the name of its tag; a file that is no trace is left as 
     const auto* p = reinterpret_cast<const std::byte*>(text.data());
     return std::vector<std::byte>(p, p + text.size());
   };
-  REQUIRE(tools::write_file(path, bytes(R"([{"ph":"X","name":"COPY","args":{"tag":0}},{"ph":"X","name":"MATMUL","args":{"tag":60000}}])")).ok());
+  REQUIRE(
+      tools::write_file(
+          path, bytes(R"([{"ph":"X","name":"COPY","args":{"tag":0}},{"ph":"X","name":"MATMUL","args":{"tag":60000}}])"))
+          .ok());
   REQUIRE(tools::name_trace(path, executable()).ok());
   const auto named = tools::read_file(path);
   REQUIRE(named.ok());

@@ -12,7 +12,8 @@ using namespace weft;
 
 namespace {
 
-std::string refusal(const std::string& a, const std::string& b, const std::string& shape, const std::string& precision) {
+std::string refusal(const std::string& a, const std::string& b, const std::string& shape,
+                    const std::string& precision) {
   const auto input = tools::make_gemm_input(a, b, shape, 1, precision);
   REQUIRE(!input.ok());
   CHECK(input.error().code == WEFT_ERROR_INVALID_ARGUMENT);
@@ -41,7 +42,8 @@ TEST_CASE("three and six passes come closer to fp64, each by its share of the si
     CHECK(in.device_k() == in.k * in.passes);
     const auto a = in.device_a(), b = in.device_b();
     std::vector<std::byte> c(in.m * in.n * 4);
-    golden::gemm_bf16(in.m, in.device_k(), in.n, a.data(), in.device_k(), b.data(), in.n, reinterpret_cast<float*>(c.data()), in.n);
+    golden::gemm_bf16(in.m, in.device_k(), in.n, a.data(), in.device_k(), b.data(), in.n,
+                      reinterpret_cast<float*>(c.data()), in.n);
     CHECK(in.differing_from_golden(c) == 0);
     error[i++] = in.max_relative_error(c);
   }
@@ -66,10 +68,12 @@ TEST_CASE("one element changed is one element that differs") {
 
 TEST_CASE("what cannot be multiplied is refused with the values") {
   CHECK(refusal("", "", "", "bf16") == "give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
-  CHECK(refusal("a.npy", "b.npy", "1x1x1", "bf16") == "give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
+  CHECK(refusal("a.npy", "b.npy", "1x1x1", "bf16") ==
+        "give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
   CHECK(refusal("", "", "1x2", "bf16") == "--shape '1x2' is not MxKxN, for example 128x256x64");
   CHECK(refusal("", "", "-1x2x3", "bf16") == "--shape '-1x2x3' is not MxKxN, for example 128x256x64");
   CHECK(refusal("", "", "0x2x3", "bf16") == "--shape 0x2x3: every dimension must be at least 1");
-  CHECK(refusal("", "", "99999999x99999999x2", "bf16") == "--shape 99999999x99999999x2: a matrix would have more than 2^32 elements");
+  CHECK(refusal("", "", "99999999x99999999x2", "bf16") ==
+        "--shape 99999999x99999999x2: a matrix would have more than 2^32 elements");
   CHECK(refusal("", "", "1x1x1", "fp8") == "there is no precision 'fp8'; supported: bf16, bf16x3, bf16x6, int8");
 }

@@ -49,7 +49,8 @@ TEST_CASE("what a matrix cannot be is refused with the reason") {
         "the array is in Fortran order; save it with numpy.ascontiguousarray");
   CHECK(refusal(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", 15)) ==
         "shape (2, 2) of float32 needs 16 bytes of data, the file has 15");
-  CHECK(refusal(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 999999999999), }\n", 15)).find("too large") != std::string::npos);
+  CHECK(refusal(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 999999999999), }\n", 15))
+            .find("too large") != std::string::npos);
 }
 
 TEST_CASE("no byte changed or cut off in a file makes the parser crash, or accept a length that does not fit") {
@@ -61,6 +62,7 @@ TEST_CASE("no byte changed or cut off in a file makes the parser crash, or accep
     auto bad = good;
     bad[i] = static_cast<std::byte>(random());
     const auto parsed = tools::parse_npy(bad);
-    if (parsed.ok()) CHECK(parsed.value().data.size() == parsed.value().count() * tools::element_bytes(parsed.value().type));
+    if (parsed.ok())
+      CHECK(parsed.value().data.size() == parsed.value().count() * tools::element_bytes(parsed.value().type));
   }
 }
