@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -42,7 +43,7 @@ std::string chip_names() {
   return names;
 }
 
-/// Tells a lockstep mismatch to the terminal and, if asked, to a file, which then holds the last run's report and nothing else.
+/// Tells a lockstep mismatch to the terminal and, if asked, to a file, which exists only if there is one to tell.
 void report_mismatch(const std::string& path, const std::string& report) {
   fmt::print(stderr, "weft-sim: the RTL and the golden model differ\n{}\n", report);
   if (path.empty()) return;
@@ -74,7 +75,8 @@ bool is_stream_socket(int fd) {
 
 int run(const Arguments& arguments) {
   const spec::Chip* preset = spec::find_chip(arguments.chip);
-  if (preset == nullptr) return complain(kExitUsage, fmt::format("no chip '{}'; there are: {}", arguments.chip, chip_names()));
+  if (preset == nullptr)
+    return complain(kExitUsage, fmt::format("no chip '{}'; there are: {}", arguments.chip, chip_names()));
   chip::ChipOptions options;
   options.preset = preset;
   if (!core::parse_core_kind(arguments.core, options.kind)) {
@@ -84,6 +86,7 @@ int run(const Arguments& arguments) {
     return core::make_core(options.kind, *preset, bus, arguments.core_options, error);
   };
   if (options.kind == core::CoreKind::kLockstep) options.find_mismatch = core::find_mismatch;
+  if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
   options.report_mismatch = [&](const std::string& report) { report_mismatch(arguments.mismatch_report, report); };
   options.trace_path = arguments.trace;
 
@@ -113,15 +116,20 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (const std::string missing = server::missing_instructions(); !missing.empty()) return complain(kExitCannotStart, missing);
+  if (const std::string missing = server::missing_instructions(); !missing.empty())
+    return complain(kExitCannotStart, missing);
   Arguments arguments;
   CLI::App app{"Simulates one Weft chip and serves it as a PCIe function over vfio-user."};
   app.add_option("--chip", arguments.chip, "preset: " + chip_names())->required();
-  app.add_option("--core", arguments.core, "tensor core: rtl, fast, or lockstep (both compared)")->capture_default_str();
-  auto* fd = app.add_option("--fd", arguments.fd, "serve the client at this inherited socket, and end when it leaves")->check(CLI::NonNegativeNumber);
-  auto* socket = app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
+  app.add_option("--core", arguments.core, "tensor core: rtl, fast, or lockstep (both compared)")
+      ->capture_default_str();
+  auto* fd = app.add_option("--fd", arguments.fd, "serve the client at this inherited socket, and end when it leaves")
+                 ->check(CLI::NonNegativeNumber);
+  auto* socket =
+      app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
   fd->excludes(socket);
-  auto* wave = app.add_option("--wave", arguments.core_options.wave_path, "write the core's waves to this FST file (rtl, lockstep)");
+  auto* wave = app.add_option("--wave", arguments.core_options.wave_path,
+                              "write the core's waves to this FST file (rtl, lockstep)");
   app.add_option("--wave-from", arguments.core_options.wave_from_cycle, "first cycle of the waves")->needs(wave);
   app.add_option("--wave-to", arguments.core_options.wave_to_cycle, "last cycle of the waves")->needs(wave);
   app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands to this JSON file");

@@ -31,6 +31,7 @@ void Manager::thread() {
   for (;;) {
     reset_pending_ = event_pending_ = interrupts_cleared_ = false;
     debt_cycles_ = 0;
+    awake_ = true;
     awake_since_ = cycle();
     function_.registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
     try {

@@ -66,7 +66,9 @@ void Simulation::run_slice() {
 
 void Simulation::let_firmware_sleep() {
   const TimeBase& time = chip_->time();
-  const uint64_t limit = std::min(cycle() + kMaxAwakeCycles, time.last_cycle());
+  uint64_t limit = std::min(cycle() + kMaxAwakeCycles, time.last_cycle());
+  const uint64_t alarm = chip_->function().registers().alarm_cycle();
+  if (alarm != 0) limit = std::min(limit, alarm);  // the next slice ends in its very cycle
   while (chip_->manager().awake() && pending() && cycle() < limit) {
     const uint64_t now_fs = sc_core::sc_time_stamp().value();
     uint64_t end = cycle() + kAwakeStepCycles;

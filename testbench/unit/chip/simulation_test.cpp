@@ -15,9 +15,12 @@ namespace {
 struct Sink : chip::InterruptSink {
   bool signal(unsigned vector) override {
     seen.push_back(vector);
+    last_cycle = simulation->cycle();
     return true;
   }
   std::vector<unsigned> seen;
+  const chip::Simulation* simulation = nullptr;
+  uint64_t last_cycle = 0;  ///< device cycle of the last vector
 };
 
 /// At each doorbell: runs a command of 100'000 cycles, raises vector 1 when it is done.
@@ -40,6 +43,7 @@ struct Fixture {
     test::firmware = work;
     std::string error;
     simulation = chip::Simulation::make(test::chip_options(), error);
+    sink.simulation = simulation.get();
     chip::Function& f = simulation->function();
     f.msix().set_sink(&sink);
     f.config().enable_msix(true);
@@ -70,6 +74,21 @@ TEST_CASE_METHOD(Fixture, "an alarm goes off in its very cycle while the device 
   CHECK(simulation->pending());
   simulation->run_until_idle();
   CHECK(sink.seen == std::vector<unsigned>{0, 1});
+}
+
+TEST_CASE_METHOD(Fixture, "an alarm goes off in its very cycle while the firmware never sleeps") {
+  test::firmware = [] {
+    for (;;) (void)hal::csr_read(WEFT_CSR_STATUS);
+  };
+  function().reset();
+  for (int i = 0; i < 20; i++) {
+    const uint64_t alarm = simulation->cycle() + 777 + 1000 * static_cast<uint64_t>(i);
+    write_register(function(), WEFT_REG_WAIT_ALARM, alarm, 8);
+    while (sink.seen.empty()) simulation->run_slice();
+    CHECK(read_register(function(), WEFT_REG_WAIT_STATUS) == WEFT_WAIT_STATUS_DEADLINE);
+    CHECK(sink.last_cycle == alarm);
+    sink.seen.clear();
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "an alarm in the past goes off with the next slice") {

@@ -103,6 +103,9 @@ TEST_CASE_METHOD(Fixture, "region accesses are checked for region, offset, size 
   body.resize(body.size() + 2);
   CHECK(client->request(Command::kRegionWrite, std::span<const std::byte>(body)).error() == EINVAL);
   CHECK(client->request(Command::kRegionWrite, std::vector<std::byte>(15)).error() == EINVAL);
+  auto longer = client->write_body(0, WEFT_REG_INTERRUPT_MASK, 0, 4);  // four bytes that claim to be eight
+  longer[offsetof(RegionAccessBody, count)] = std::byte{8};
+  CHECK(client->request(Command::kRegionWrite, std::span<const std::byte>(longer)).error() == EINVAL);
   CHECK(client->read_register(WEFT_REG_INTERRUPT_MASK) == 0x15);
 }
 
