@@ -135,8 +135,8 @@ void CoreHost::snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
   for (uint32_t i = 0; i < WEFT_COUNTERS; i++)
     counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
   wake();
-  // The core is ahead by the snapshot's cycles. The host's next message must not find it so: what it starts would then cost
-  // those cycles more or less, as the wall clock has it.
+  // The core is ahead by the snapshot's cycles. The host's next message must not find it so: what it starts would then
+  // cost those cycles more or less, as the wall clock has it.
   if (sc_core::sc_get_status() == sc_core::SC_PAUSED) sc_core::sc_start(until(core_->cycle()));
 }
 

@@ -20,10 +20,14 @@ uint64_t load(std::span<const std::byte> data) {
 
 uint64_t region_bytes(Region region) {
   switch (region) {
-    case Region::kRegisters: return WEFT_PCI_BAR0_BYTES;
-    case Region::kDoorbells: return WEFT_PCI_BAR2_BYTES;
-    case Region::kMsix: return WEFT_PCI_BAR4_BYTES;
-    case Region::kConfig: return PciConfig::kBytes;
+    case Region::kRegisters:
+      return WEFT_PCI_BAR0_BYTES;
+    case Region::kDoorbells:
+      return WEFT_PCI_BAR2_BYTES;
+    case Region::kMsix:
+      return WEFT_PCI_BAR4_BYTES;
+    case Region::kConfig:
+      return PciConfig::kBytes;
   }
   return 0;
 }
@@ -47,14 +51,17 @@ int Function::read(Region region, uint64_t offset, std::span<std::byte> out) {
 
 uint32_t Function::read_word(Region region, uint64_t offset) {
   switch (region) {
-    case Region::kRegisters: return registers_.read(offset);
-    case Region::kMsix: return msix_.read(offset);
+    case Region::kRegisters:
+      return registers_.read(offset);
+    case Region::kMsix:
+      return msix_.read(offset);
     case Region::kDoorbells: {
       const uint64_t queue = offset / kWideBytes;
       if (queue >= kQueues) return 0;
       return offset % kWideBytes == 0 ? submission_tail_[queue] : completion_head_[queue];
     }
-    case Region::kConfig: break;
+    case Region::kConfig:
+      break;
   }
   return 0;
 }
@@ -79,10 +86,14 @@ int Function::write(Region region, uint64_t offset, std::span<const std::byte> d
 
 void Function::write_word(Region region, uint64_t offset, uint32_t value) {
   switch (region) {
-    case Region::kRegisters: return registers_.write(offset, value);
-    case Region::kMsix: return msix_.write(offset, value);
-    case Region::kDoorbells: return write_doorbell(offset, value);
-    case Region::kConfig: return;
+    case Region::kRegisters:
+      return registers_.write(offset, value);
+    case Region::kMsix:
+      return msix_.write(offset, value);
+    case Region::kDoorbells:
+      return write_doorbell(offset, value);
+    case Region::kConfig:
+      return;
   }
 }
 

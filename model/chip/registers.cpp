@@ -64,20 +64,29 @@ void Registers::write(uint64_t offset, uint32_t value) {
       dword(WEFT_REG_FIRST_ERROR) &= ~value;
       if (dword(WEFT_REG_FIRST_ERROR) == 0) dword(WEFT_REG_PENDING_ERRORS) = 0;
       return;
-    case WEFT_REG_INTERRUPT_STATUS: dword(WEFT_REG_INTERRUPT_STATUS) &= ~value; return;
-    case WEFT_REG_INTERRUPT_MASK: return set_interrupt_mask(value);
+    case WEFT_REG_INTERRUPT_STATUS:
+      dword(WEFT_REG_INTERRUPT_STATUS) &= ~value;
+      return;
+    case WEFT_REG_INTERRUPT_MASK:
+      return set_interrupt_mask(value);
     case WEFT_REG_BOOT_CONTROL:
       if (value == 1) events_.boot_requested(wide(WEFT_REG_PARAMETER_PAGE));
       return;
     case WEFT_REG_COUNTER_SNAPSHOT:
       if (value == 1) events_.snapshot(counters_);
       return;
-    case WEFT_REG_WAIT_ALARM + 4: return arm_wait(uint64_t{value} << 32 | dword(WEFT_REG_WAIT_ALARM));
+    case WEFT_REG_WAIT_ALARM + 4:
+      return arm_wait(uint64_t{value} << 32 | dword(WEFT_REG_WAIT_ALARM));
     case WEFT_REG_WAIT_ALARM:
     case WEFT_REG_PARAMETER_PAGE:
-    case WEFT_REG_PARAMETER_PAGE + 4: dword(static_cast<uint32_t>(offset)) = value; return;
-    case WEFT_REG_TRACE_CONTROL: dword(WEFT_REG_TRACE_CONTROL) = value & 1; return;
-    default: return;
+    case WEFT_REG_PARAMETER_PAGE + 4:
+      dword(static_cast<uint32_t>(offset)) = value;
+      return;
+    case WEFT_REG_TRACE_CONTROL:
+      dword(WEFT_REG_TRACE_CONTROL) = value & 1;
+      return;
+    default:
+      return;
   }
 }
 
@@ -90,13 +99,17 @@ void Registers::firmware_write(uint32_t offset, uint64_t value) {
   switch (offset) {
     case WEFT_REG_HEARTBEAT:
     case WEFT_REG_PROGRESS:
-    case WEFT_REG_BOOT_ANSWER_NONCE: return set_wide(offset, value);
+    case WEFT_REG_BOOT_ANSWER_NONCE:
+      return set_wide(offset, value);
     case WEFT_REG_DEVICE_STATE:
     case WEFT_REG_BOOT_STAGE:
     case WEFT_REG_BOOT_ERROR:
     case WEFT_REG_FIRST_ERROR:
-    case WEFT_REG_PENDING_ERRORS: dword(offset) = static_cast<uint32_t>(value); return;
-    default: return;
+    case WEFT_REG_PENDING_ERRORS:
+      dword(offset) = static_cast<uint32_t>(value);
+      return;
+    default:
+      return;
   }
 }
 
@@ -112,8 +125,10 @@ uint64_t Registers::firmware_read(uint32_t offset) {
     case WEFT_REG_HBM_BYTES:
     case WEFT_REG_HBM_RESERVED_BYTES:
     case WEFT_REG_WAIT_ALARM:
-    case WEFT_REG_CLOCK_HZ: return read(offset) | uint64_t{read(offset + 4)} << 32;
-    default: return read(offset);
+    case WEFT_REG_CLOCK_HZ:
+      return read(offset) | uint64_t{read(offset + 4)} << 32;
+    default:
+      return read(offset);
   }
 }
 

@@ -46,8 +46,8 @@ class Simulation {
   void disconnect();
 
  private:
-  /// The host's messages are taken between slices, and a slice does not end while the firmware works (up to a bound): so what a launch
-  /// costs does not depend on the moment at which the wall clock lets its doorbell in.
+  /// The host's messages are taken between slices, and a slice does not end while the firmware works (up to a bound):
+  /// so what a launch costs does not depend on the moment at which the wall clock lets its doorbell in.
   void let_firmware_sleep();
 
   explicit Simulation(std::unique_ptr<Chip> chip);

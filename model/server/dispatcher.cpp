@@ -46,11 +46,16 @@ std::optional<Body> sole_body_of(const Message& message) {
 
 std::optional<chip::Region> find_region(uint32_t index) {
   switch (index) {
-    case VFIO_PCI_BAR0_REGION_INDEX: return chip::Region::kRegisters;
-    case VFIO_PCI_BAR2_REGION_INDEX: return chip::Region::kDoorbells;
-    case VFIO_PCI_BAR4_REGION_INDEX: return chip::Region::kMsix;
-    case VFIO_PCI_CONFIG_REGION_INDEX: return chip::Region::kConfig;
-    default: return std::nullopt;
+    case VFIO_PCI_BAR0_REGION_INDEX:
+      return chip::Region::kRegisters;
+    case VFIO_PCI_BAR2_REGION_INDEX:
+      return chip::Region::kDoorbells;
+    case VFIO_PCI_BAR4_REGION_INDEX:
+      return chip::Region::kMsix;
+    case VFIO_PCI_CONFIG_REGION_INDEX:
+      return chip::Region::kConfig;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -83,22 +88,32 @@ Reply Dispatcher::handle(Message& message) {
 
 Reply Dispatcher::execute(Message& message) {
   switch (static_cast<Command>(message.header.command)) {
-    case Command::kVersion: return version(message);
-    case Command::kDmaMap: return dma_map(message);
-    case Command::kDmaUnmap: return dma_unmap(message);
-    case Command::kDeviceGetInfo: return device_info(message);
-    case Command::kDeviceGetRegionInfo: return region_info(message);
-    case Command::kDeviceGetIrqInfo: return irq_info(message);
-    case Command::kDeviceSetIrqs: return set_irqs(message);
-    case Command::kRegionRead: return region_read(message);
-    case Command::kRegionWrite: return region_write(message);
+    case Command::kVersion:
+      return version(message);
+    case Command::kDmaMap:
+      return dma_map(message);
+    case Command::kDmaUnmap:
+      return dma_unmap(message);
+    case Command::kDeviceGetInfo:
+      return device_info(message);
+    case Command::kDeviceGetRegionInfo:
+      return region_info(message);
+    case Command::kDeviceGetIrqInfo:
+      return irq_info(message);
+    case Command::kDeviceSetIrqs:
+      return set_irqs(message);
+    case Command::kRegionRead:
+      return region_read(message);
+    case Command::kRegionWrite:
+      return region_write(message);
     case Command::kDeviceReset:
       if (!message.payload.empty() || !message.fds.empty()) return fail(EINVAL);
       simulation_.function().reset();
       return {};
     case Command::kDeviceGetRegionIoFds:
     case Command::kDmaRead:
-    case Command::kDmaWrite: break;
+    case Command::kDmaWrite:
+      break;
   }
   return fail(ENOTSUP);
 }

@@ -1,12 +1,11 @@
 // Eventfds: checked when they come, written without blocking.
 #include "model/server/irq.hpp"
 
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <cstdint>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace weft::server {
 

@@ -48,9 +48,12 @@ bool Server::serve_client() {
   for (unsigned i = 0; i < kMessagesPerTurn && !connection.backlogged(); i++) {
     Message message;
     switch (connection.receive(message)) {
-      case Connection::Received::kNothing: return true;
-      case Connection::Received::kClosed: return false;
-      case Connection::Received::kMessage: break;
+      case Connection::Received::kNothing:
+        return true;
+      case Connection::Received::kClosed:
+        return false;
+      case Connection::Received::kMessage:
+        break;
     }
     const Reply reply = client_->dispatcher.handle(message);
     connection.reply(message.header, reply.error, reply.payload);

@@ -159,9 +159,15 @@ void reset_stuck_firmware(Stuck stuck) {
     std::byte sram[4096];
     for (;;) {
       switch (stuck) {
-        case Stuck::kAsleep: hal::wait_for_event(UINT64_MAX); break;
-        case Stuck::kWorking: hal::charge(10); break;
-        case Stuck::kInDma: (void)hal::dma_read(kHbm, 0, sram, sizeof sram); break;
+        case Stuck::kAsleep:
+          hal::wait_for_event(UINT64_MAX);
+          break;
+        case Stuck::kWorking:
+          hal::charge(10);
+          break;
+        case Stuck::kInDma:
+          (void)hal::dma_read(kHbm, 0, sram, sizeof sram);
+          break;
       }
     }
   });

@@ -18,12 +18,18 @@ class StandInCore final : public core::TensorCore {
   uint64_t read_csr(uint32_t offset) override {
     accesses.push_back(cycle_);
     switch (offset) {
-      case WEFT_CSR_STATUS: return busy() ? 1 : 0;
-      case WEFT_CSR_CYCLE: return cycle_;
-      case WEFT_CSR_INTERRUPT: return interrupt_;
-      case WEFT_CSR_LAST_RETIRE_CYCLE: return last_retire_;
-      case WEFT_CSR_COUNTER: return counter_snapshot_;
-      default: return 0;
+      case WEFT_CSR_STATUS:
+        return busy() ? 1 : 0;
+      case WEFT_CSR_CYCLE:
+        return cycle_;
+      case WEFT_CSR_INTERRUPT:
+        return interrupt_;
+      case WEFT_CSR_LAST_RETIRE_CYCLE:
+        return last_retire_;
+      case WEFT_CSR_COUNTER:
+        return counter_snapshot_;
+      default:
+        return 0;
     }
   }
   void write_csr(uint32_t offset, uint64_t value) override {
