@@ -100,7 +100,7 @@ class FastCore final : public TensorCore {
   [[nodiscard]] uint64_t watchdog_cycle() const;
   [[nodiscard]] bool unit_active(unsigned unit) const;
   [[nodiscard]] bool unit_working(unsigned unit) const {
-    return (unit_active(unit) || !lanes_[unit].held.empty()) && !lanes_[unit].faulted;
+    return ((unit_active(unit) || !lanes_[unit].held.empty()) && !lanes_[unit].faulted) || lanes_[unit].done != 0;
   }
   [[nodiscard]] bool queue_active(unsigned queue) const;
   [[nodiscard]] bool working() const;

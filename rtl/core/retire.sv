@@ -14,6 +14,7 @@ module retire (
   input  logic [weft_pkg::NumUnits-1:0]       done_i,
   output logic [weft_pkg::NumUnits-1:0]       full_o,
   output logic [weft_pkg::NumUnits-1:0]       held_o,
+  output logic [weft_pkg::NumUnits-1:0]       finished_o,   // done, waits for its retirement
   output logic [15:0]                         oldest_tag_o [weft_pkg::NumUnits],
   // semaphores
   output logic                                post_valid_o,
@@ -42,6 +43,7 @@ module retire (
   round_robin #(.Width(weft_pkg::NumUnits)) u_round_robin (
     .clk_i, .rst_ni, .request_i(pending), .grant_o(grant));
 
+  assign finished_o = pending;
   assign post_valid_o = grant != 0;
   assign retire_o = post_overflow_i ? '0 : grant;
 

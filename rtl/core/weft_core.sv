@@ -103,7 +103,7 @@ module weft_core (
   // ---------------------------------------------------------------- units: valid, taken, retired
   logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q,
       unit_working;
-  logic [NumUnits-1:0] retire_full, held, retired;
+  logic [NumUnits-1:0] retire_full, held, finished, retired;
   logic [15:0] oldest_tag [NumUnits];
   control_pkg::post_t lane_post [NumUnits];
   // Waived: the tag stays in retire.sv, for its fault.
@@ -124,7 +124,8 @@ module weft_core (
 
   assign start_o = unit_valid & unit_ready;
   assign retire_o = in_reset ? '0 : retired;
-  assign unit_working = (unit_active | held) & ~unit_faulted_q;
+  // A unit that has faulted is dead, but what it had finished before still retires.
+  assign unit_working = ((unit_active | held) & ~unit_faulted_q) | finished;
 
   always_comb begin
     lane_taken = '0;
@@ -148,8 +149,8 @@ module weft_core (
 
   retire u_retire (
     .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post), .done_i(unit_done),
-    .full_o(retire_full),
-    .held_o(held), .oldest_tag_o(oldest_tag), .post_valid_o(post_valid), .post_o(post),
+    .full_o(retire_full), .held_o(held), .finished_o(finished), .oldest_tag_o(oldest_tag),
+    .post_valid_o(post_valid), .post_o(post),
     .post_overflow_i(post_overflow), .post_overflow_sem_i(post_overflow_sem), .retire_o(retired),
     .fault_o(retire_fault));
 

@@ -1,0 +1,176 @@
+// Hazards: the order that semaphores and queues give, and the pairs of commands that it leaves open.
+#include "model/core/hazard_checker.hpp"
+
+#include <fmt/format.h>
+
+#include "model/core/command_text.hpp"
+#include "model/core/rtl_core.hpp"
+#include "weft/spec/names.hpp"
+
+namespace weft::core {
+namespace {
+
+bool is_dma(unsigned unit) { return unit < WEFT_CORE_DMA_CHANNELS; }
+
+/// Every segment is there and larger than any offset.
+golden::SegmentTable any_segments() {
+  golden::SegmentTable table;
+  table.fill({0, uint64_t{1} << 62, WEFT_ADDRESS_SPACE_HBM, true, true});
+  return table;
+}
+
+}  // namespace
+
+/// Empty if the unit refuses the command.
+CommandAccesses HazardChecker::accesses(unsigned queue, const spec::Command& command) const {
+  const golden::SegmentTable table = segments_ ? *segments_ : any_segments();
+  if (golden::check_unit(command, queue, chip_, table)) return {};
+  CommandAccesses out = command_accesses(command, chip_, table);
+  if (!segments_)
+    for (auto* ranges : {&out.reads, &out.writes})
+      std::erase_if(*ranges,
+                    [](const AccessRange& r) { return r.space == AccessSpace::kHbm || r.space == AccessSpace::kHost; });
+  return out;
+}
+
+void HazardChecker::command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
+  const size_t index = nodes_.size();
+  Node node{.unit = unit,
+            .command = command,
+            .header = spec::decode_header(command),
+            .accesses = accesses(queue_of_unit(unit), command),
+            .retire_event = SIZE_MAX,
+            .after = {}};
+  const spec::CommandHeader& h = node.header;
+  if (h.wait_sem0 < WEFT_SEMAPHORES) waits_[h.wait_sem0].push_back({index, h.wait_count0});
+  if (h.wait_sem1 < WEFT_SEMAPHORES) waits_[h.wait_sem1].push_back({index, h.wait_count1});
+  running_[unit].push_back(index);
+  events_.push_back({false, index});
+  nodes_.push_back(std::move(node));
+  if (next_ != nullptr) next_->command_started(unit, command, cycle);
+}
+
+void HazardChecker::command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
+  if (!running_[unit].empty()) {
+    const size_t index = running_[unit].front();
+    running_[unit].erase(running_[unit].begin());
+    nodes_[index].retire_event = events_.size();
+    events_.push_back({true, index});
+    const spec::CommandHeader& h = nodes_[index].header;
+    if (h.post_sem0 < WEFT_SEMAPHORES) posts_[h.post_sem0].push_back({index, h.post_count0});
+    if (h.post_sem1 < WEFT_SEMAPHORES) posts_[h.post_sem1].push_back({index, h.post_count1});
+  }
+  if (next_ != nullptr) next_->command_retired(unit, command, cycle);
+}
+
+/// The closure of what is known to order. The run itself is one order that obeys it, so one pass over the events
+/// suffices.
+HazardChecker::Order HazardChecker::find_order() const {
+  constexpr size_t kNone = SIZE_MAX;
+  Order order(nodes_.size());
+  std::array<size_t, WEFT_CORE_QUEUES> last_start;
+  std::array<size_t, WEFT_CORE_UNITS> last_retire;
+  last_start.fill(kNone);
+  last_retire.fill(kNone);
+  for (size_t e = 0; e < events_.size(); e++) {
+    const size_t i = events_[e].node;
+    const unsigned unit = nodes_[i].unit;
+    if (!events_[e].retires) {
+      size_t& before = last_start[queue_of_unit(unit)];
+      if (before != kNone) {
+        order.starts_before_start.merge(i, order.starts_before_start, before);
+        order.starts_before_start.set(i, before);
+        order.retires_before_start.merge(i, order.retires_before_start, before);
+      }
+      for (const size_t poster : nodes_[i].after) {
+        order.starts_before_start.merge(i, order.starts_before_retire, poster);
+        order.retires_before_start.merge(i, order.retires_before_retire, poster);
+        order.retires_before_start.set(i, poster);
+      }
+      before = i;
+      continue;
+    }
+    order.starts_before_retire.merge(i, order.starts_before_start, i);
+    order.starts_before_retire.set(i, i);
+    order.retires_before_retire.merge(i, order.retires_before_start, i);
+    if (!is_dma(unit)) {
+      size_t& before = last_retire[unit];
+      if (before != kNone) {
+        order.starts_before_retire.merge(i, order.starts_before_retire, before);
+        order.retires_before_retire.merge(i, order.retires_before_retire, before);
+        order.retires_before_retire.set(i, before);
+      }
+      before = i;
+    }
+    if (nodes_[i].header.opcode == WEFT_OPCODE_FENCE) {
+      for (size_t j = 0; j < nodes_.size(); j++) {
+        if (!order.starts_before_start.test(i, j) || nodes_[j].retire_event > e) continue;
+        order.starts_before_retire.merge(i, order.starts_before_retire, j);
+        order.retires_before_retire.merge(i, order.retires_before_retire, j);
+        order.retires_before_retire.set(i, j);
+      }
+    }
+  }
+  return order;
+}
+
+/// Adds posts without which a wait could not have held: all other tokens that can be there before it are too few. A
+/// wait needs its own count and the counts of the waits that always come before it. True if any was added.
+bool HazardChecker::find_waits(const Order& order) {
+  bool added = false;
+  for (unsigned s = 0; s < WEFT_SEMAPHORES; s++) {
+    for (const Use& wait : waits_[s]) {
+      uint64_t needed = wait.count;
+      for (const Use& other : waits_[s])
+        if (order.starts_before_start.test(wait.node, other.node)) needed += other.count;
+      for (const Use& post : posts_[s]) {
+        if (order.retires_before_start.test(wait.node, post.node) ||
+            order.starts_before_retire.test(post.node, wait.node))
+          continue;
+        uint64_t others = initial_[s];
+        for (const Use& other : posts_[s]) {
+          if (other.node == post.node || order.retires_before_retire.test(other.node, post.node)) continue;
+          if (!order.starts_before_retire.test(other.node, wait.node)) others += other.count;
+        }
+        if (others >= needed) continue;
+        nodes_[wait.node].after.push_back(post.node);
+        added = true;
+      }
+    }
+  }
+  return added;
+}
+
+/// True if a run never has both at work at once, or their unit does one after the other.
+bool HazardChecker::ordered(const Order& order, size_t a, size_t b) const {
+  if (nodes_[a].unit == nodes_[b].unit && !is_dma(nodes_[a].unit)) return true;
+  return order.retires_before_start.test(b, a) || order.retires_before_start.test(a, b);
+}
+
+std::vector<Hazard> HazardChecker::finish() {
+  Order order = find_order();
+  while (find_waits(order)) order = find_order();
+  std::vector<Hazard> hazards;
+  for (size_t b = 0; b < nodes_.size(); b++) {
+    for (size_t a = 0; a < b; a++) {
+      if (ordered(order, a, b)) continue;
+      const auto range = find_conflict(nodes_[a].accesses, nodes_[b].accesses);
+      if (!range) continue;
+      const Node& first = nodes_[a];
+      const Node& second = nodes_[b];
+      hazards.push_back({first.command, second.command, first.unit, second.unit, *range,
+                         fmt::format("nothing orders these two, and they meet at {}:\n  {}: {}\n  {}: {}",
+                                     range_text(*range), spec::unit_name(first.unit), command_text(first.command),
+                                     spec::unit_name(second.unit), command_text(second.command))});
+    }
+  }
+  nodes_.clear();
+  events_.clear();
+  for (auto& unit : running_) unit.clear();
+  for (auto& uses : waits_) uses.clear();
+  for (auto& uses : posts_) uses.clear();
+  initial_.fill(0);
+  return hazards;
+}
+
+}  // namespace weft::core

@@ -1,0 +1,45 @@
+/// A program before it has semaphores: commands in order, from which semaphores are derived.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "testbench/random/random_program.hpp"
+
+namespace weft::random {
+
+/// A command without waits and posts.
+struct Step {
+  unsigned queue = 0;
+  spec::Command command;
+  std::vector<size_t> after;  ///< earlier steps to wait for, whether or not they touch the same places
+};
+
+/// One field of one step is overwritten once its semaphores are known.
+struct Damage {
+  size_t step = 0;
+  unsigned offset = 0, bytes = 0;
+  uint64_t value = 0;
+};
+
+/// What a random program is made of. Dropping a step or changing a size leaves a plan from which a program can be made
+/// again.
+struct Plan {
+  const spec::Chip* chip = nullptr;
+  uint64_t seed = 0, data_seed = 0;
+  unsigned stall_percent = 0;
+  bool jitter = false;
+  golden::SegmentTable segments{};
+  std::vector<Step> steps;
+  std::optional<Damage> damage;
+  bool overflows = false;  ///< two SIGNALs at the end exceed what a semaphore holds
+};
+
+/// Derives the semaphores: each step waits for every earlier one that it must not meet, by at most two waits and two
+/// posts a command; SIGNALs are put in where more than two come together. Every wait names earlier commands only and
+/// every count that is posted is taken, so the program neither hangs nor leaves a semaphore behind, and no two commands
+/// that touch the same place are unordered. The expected fault of a damaged plan is what golden::check_command says.
+/// Nothing if 64 semaphores do not suffice, a step is not legal, or the damage is none. Deterministic.
+[[nodiscard]] std::optional<Program> make_program(const Plan& plan);
+
+}  // namespace weft::random

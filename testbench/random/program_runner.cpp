@@ -1,0 +1,220 @@
+// Runs a program on a core and judges what it did.
+#include "testbench/random/program_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+
+#include "model/core/command_text.hpp"
+#include "model/core/hazard_checker.hpp"
+#include "testbench/random/random_memory.hpp"
+#include "weft/spec/names.hpp"
+
+namespace weft::random {
+namespace {
+
+constexpr uint64_t kWatchdogCycles = 30'000;  // no command of a random program takes as long
+constexpr uint64_t kLimitCycles = 3'000'000;
+constexpr uint64_t kQuietCycles = 10'000;  // after a fault: then nothing more will retire
+constexpr size_t kCompareBytes = 65536;
+
+/// Which commands retired, by their tags.
+class Retired final : public core::CoreObserver {
+ public:
+  void command_started(weft_unit_index, const spec::Command&, uint64_t) override {}
+  void command_retired(weft_unit_index, const spec::Command& command, uint64_t cycle) override {
+    times_[spec::decode_header(command).tag]++;
+    last_cycle_ = cycle;
+  }
+  [[nodiscard]] unsigned times(const spec::Command& command) const {
+    const auto found = times_.find(spec::decode_header(command).tag);
+    return found == times_.end() ? 0 : found->second;
+  }
+  [[nodiscard]] uint64_t last_cycle() const { return last_cycle_; }
+
+ private:
+  std::map<uint16_t, unsigned> times_;
+  uint64_t last_cycle_ = 0;
+};
+
+class Run {
+ public:
+  Run(const Program& program, core::CoreKind kind, const core::CoreOptions& options)
+      : program_(program),
+        chip_(*program.chip),
+        contents_(chip_, program.data_seed),
+        bus_(chip_, contents_, program.jitter, program.data_seed),
+        hazards_(chip_, &retired_),
+        core_(core::make_core(kind, chip_, bus_, options, error_)) {}
+
+  Verdict judge() {
+    Verdict verdict;
+    if (core_ == nullptr) {
+      verdict.report = error_;
+      return verdict;
+    }
+    prepare();
+    feed();
+    verdict.cycles = core_->cycle();
+    for (const auto& c : program_.commands) verdict.commands += retired_.times(c.command);
+    for (const auto check : {&Run::check_lockstep, &Run::check_fault, &Run::check_retired, &Run::check_semaphores,
+                             &Run::check_hazards, &Run::check_state}) {
+      verdict.report = (this->*check)();
+      if (!verdict.report.empty()) return verdict;
+    }
+    verdict.passed = true;
+    return verdict;
+  }
+
+ private:
+  void write(uint32_t offset, uint64_t value) {
+    core_->write_csr(offset, value);
+    core_->advance(core_->cycle() + 1);
+  }
+
+  void prepare() {
+    for (uint32_t s = 0; s < program_.segments.size(); s++) {
+      const golden::Segment& segment = program_.segments[s];
+      if (segment.space == WEFT_ADDRESS_SPACE_NONE) continue;
+      const uint32_t at = s * WEFT_CSR_SEGMENT_BASE_STRIDE;
+      write(WEFT_CSR_SEGMENT_BASE + at, segment.base);
+      write(WEFT_CSR_SEGMENT_LIMIT + at, segment.limit);
+      write(WEFT_CSR_SEGMENT_ATTRIBUTES + at,
+            uint64_t{segment.space} | (segment.readable ? 4u : 0u) | (segment.writable ? 8u : 0u));
+    }
+    write(WEFT_CSR_WATCHDOG_LIMIT, kWatchdogCycles);
+    hazards_.set_segments(program_.segments);
+    core_->set_observer(&hazards_);
+  }
+
+  /// Each cycle each queue is offered its next command, but for random pauses.
+  void feed() {
+    std::array<std::vector<spec::Command>, WEFT_CORE_QUEUES> queues;
+    for (const auto& c : program_.commands) queues[c.queue].push_back(c.command);
+    std::array<size_t, WEFT_CORE_QUEUES> next{};
+    std::mt19937_64 random(program_.data_seed);
+    for (const uint64_t end = core_->cycle() + kLimitCycles; core_->cycle() < end; core_->advance(core_->cycle() + 1)) {
+      bool left = false;
+      for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
+        const bool pause = random() % 100 < program_.stall_percent;
+        if (!pause && next[q] < queues[q].size() && core_->push(q, queues[q][next[q]])) next[q]++;
+        left = left || next[q] < queues[q].size();
+      }
+      if (!left && !core_->busy()) return;
+      if (core_->interrupt() && core_->read_csr(WEFT_CSR_FAULT_CODE) != 0) {
+        const uint64_t since = std::max(retired_.last_cycle(), core_->read_csr(WEFT_CSR_FAULT_CYCLE));
+        if (!core_->busy() || core_->cycle() > since + kQuietCycles) return;
+      }
+    }
+  }
+
+  [[nodiscard]] std::string check_lockstep() { return core::find_mismatch(*core_).report; }
+
+  [[nodiscard]] std::string check_fault() {
+    const uint64_t seen = core_->read_csr(WEFT_CSR_FAULT_CODE);
+    const uint64_t address = core_->read_csr(WEFT_CSR_FAULT_ADDRESS);
+    const auto text = [](unsigned code, uint64_t at, unsigned queue, unsigned tag) {
+      if (code == 0) return std::string("no fault");
+      return fmt::format("{} address {:#x} queue {} tag {}", spec::fault_name(code), at, spec::queue_name(queue), tag);
+    };
+    const std::string is = text(seen & 0xff, address, seen >> 16 & 0xff, seen >> 32 & 0xffff);
+    const auto& f = program_.fault;
+    const std::string should = f ? text(f->code, f->address, f->queue, f->tag) : text(0, 0, 0, 0);
+    if (is != should) return fmt::format("fault: is {}, should be {}", is, should);
+    if (f && core_->read_csr(WEFT_CSR_FAULT_COUNT) != 1)
+      return fmt::format("{} faults are counted for one", core_->read_csr(WEFT_CSR_FAULT_COUNT));
+    return {};
+  }
+
+  [[nodiscard]] std::string check_retired() {
+    for (const auto& c : program_.commands) {
+      const unsigned times = retired_.times(c.command);
+      if (times > 1 || (times == 0 && !program_.fault))
+        return fmt::format("retired {} times: {}", times, core::command_text(c.command));
+      if (times != 0 && program_.fault && spec::decode_header(c.command).tag == program_.fault->tag)
+        return fmt::format("refused, and retired: {}", core::command_text(c.command));
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string check_semaphores() {
+    if (program_.fault) return {};
+    for (uint32_t s = 0; s < WEFT_SEMAPHORES; s++)
+      if (const uint64_t value = core_->read_csr(WEFT_CSR_SEMAPHORE + s * WEFT_CSR_SEMAPHORE_STRIDE); value != 0)
+        return fmt::format("semaphore {} is left at {}", s, value);
+    return {};
+  }
+
+  [[nodiscard]] std::string check_hazards() {
+    const auto hazards = hazards_.finish();
+    return hazards.empty() ? std::string() : hazards.front().text;
+  }
+
+  [[nodiscard]] std::string check_state() {
+    golden::CoreState golden(chip_);
+    golden.segments() = program_.segments;
+    Contents memory(chip_, program_.data_seed);
+    for (const auto& c : program_.commands) {
+      if (retired_.times(c.command) == 0) continue;
+      if (const auto fault = golden.execute(c.command, c.queue, memory))
+        return fmt::format("golden refuses with {} what has retired: {}", spec::fault_name(fault->code),
+                           core::command_text(c.command));
+    }
+    std::string wrong = compare_vmem(golden);
+    if (wrong.empty()) wrong = compare_acc(golden);
+    for (const auto space : {WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HOST})
+      if (wrong.empty())
+        wrong = compare(contents_.bytes(space), memory.bytes(space), 0, spec::address_space_name(space));
+    return wrong;
+  }
+  [[nodiscard]] static std::string compare(std::span<const std::byte> core, std::span<const std::byte> golden,
+                                           uint64_t first, std::string_view where) {
+    const auto [is, should] = std::ranges::mismatch(core, golden);
+    if (is == core.end()) return {};
+    return fmt::format("at the end {} byte {:#x} is 0x{:02x} ({}), golden has 0x{:02x} ({})", where,
+                       first + static_cast<uint64_t>(is - core.begin()), std::to_integer<unsigned>(*is),
+                       std::to_integer<unsigned>(*is), std::to_integer<unsigned>(*should),
+                       std::to_integer<unsigned>(*should));
+  }
+  [[nodiscard]] std::string compare_vmem(const golden::CoreState& golden) const {
+    std::vector<std::byte> piece(kCompareBytes);
+    for (uint64_t at = 0; at < chip_.vmem_bytes; at += piece.size()) {
+      piece.resize(std::min<uint64_t>(kCompareBytes, chip_.vmem_bytes - at));
+      if (!core_->peek_vmem(at, piece)) return fmt::format("VMEM byte {:#x} cannot be read", at);
+      if (auto wrong = compare(piece, golden.vmem().subspan(at, piece.size()), at, "VMEM"); !wrong.empty())
+        return wrong;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string compare_acc(const golden::CoreState& golden) const {
+    std::vector<std::byte> row(chip_.n * sizeof(uint32_t));
+    for (uint32_t r = 0; r < golden.acc_rows(); r++) {
+      if (!core_->peek_acc(r, row)) return fmt::format("ACC row {} cannot be read", r);
+      if (auto wrong = compare(row, std::as_bytes(golden.acc_row(r)), 0, fmt::format("ACC row {}", r)); !wrong.empty())
+        return wrong;
+    }
+    return {};
+  }
+
+  const Program& program_;
+  const spec::Chip& chip_;
+  Contents contents_;
+  RandomBus bus_;
+  Retired retired_;
+  core::HazardChecker hazards_;
+  std::string error_;
+  std::unique_ptr<core::TensorCore> core_;
+};
+
+}  // namespace
+
+Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options) {
+  return Run(program, kind, options).judge();
+}
+
+}  // namespace weft::random

@@ -1,0 +1,25 @@
+/// Runs a program on a core and judges what it did.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "model/core/tensor_core.hpp"
+#include "testbench/random/random_program.hpp"
+
+namespace weft::random {
+
+/// What a run showed.
+struct Verdict {
+  bool passed = false;
+  std::string report;  ///< the first thing that is wrong; empty if passed
+  uint64_t cycles = 0;
+  uint64_t commands = 0;  ///< retired
+};
+
+/// Runs `program` on a fresh core. Wrong is: a command whose effect differs from golden's (lockstep); VMEM, ACC, HBM or
+/// host memory that differ at the end from a golden execution, in program order, of the commands that retired; another
+/// fault than the expected one; a legal program that does not retire all its commands or leaves a semaphore above 0; a
+/// hazard. `options`: waves.
+[[nodiscard]] Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options = {});
+
+}  // namespace weft::random

@@ -1,0 +1,50 @@
+/// A program for one tensor core with all that its run depends on, and its form as a file.
+#pragma once
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/golden/check.hpp"
+
+namespace weft::random {
+
+/// A command and its queue.
+struct QueuedCommand {
+  unsigned queue = 0;
+  spec::Command command;
+  bool operator==(const QueuedCommand&) const = default;
+};
+
+/// The fault in which a program must end.
+struct ExpectedFault {
+  weft_fault code = WEFT_FAULT_NONE;
+  uint64_t address = 0;
+  unsigned queue = 0;
+  uint16_t tag = 0;
+  bool operator==(const ExpectedFault&) const = default;
+};
+
+/// Everything that a run depends on. Commands stand in program order: in each queue they are pushed in this order, and
+/// a golden execution in this order gives the expected state. Tags are unique.
+struct Program {
+  const spec::Chip* chip = nullptr;
+  uint64_t seed = 0;           ///< from which it was generated
+  uint64_t data_seed = 0;      ///< of HBM's and host memory's contents
+  unsigned stall_percent = 0;  ///< cycles in which a queue is not fed
+  bool jitter = false;         ///< memory latency and refusals vary
+  golden::SegmentTable segments{};
+  std::vector<QueuedCommand> commands;
+  std::optional<ExpectedFault> fault;  ///< nothing: the program is legal
+};
+
+/// Bytes of HBM, and of host memory, that a program of this chip may touch.
+[[nodiscard]] constexpr uint64_t memory_bytes(const spec::Chip& chip) { return uint64_t{8192} * chip.word_bytes; }
+
+/// Text: one line a segment, one line a command with its disassembly as a comment.
+[[nodiscard]] std::string program_text(const Program& program);
+/// Nothing and a message with the line's number in `error` if the text is no program.
+[[nodiscard]] std::optional<Program> parse_program(std::istream& text, std::string& error);
+
+}  // namespace weft::random

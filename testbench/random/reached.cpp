@@ -1,0 +1,59 @@
+// What random programs reached.
+#include "testbench/random/reached.hpp"
+
+#include <fmt/format.h>
+
+#include "weft/spec/names.hpp"
+
+namespace weft::random {
+namespace {
+
+std::string kind(const QueuedCommand& queued) {
+  const spec::Command& command = queued.command;
+  const spec::OpcodeInfo& opcode = *spec::find_opcode(command.bytes[0]);
+  switch (opcode.body) {
+    case spec::Body::kDma:
+      return fmt::format("{} on {}", opcode.name, spec::queue_name(queued.queue));
+    case spec::Body::kMxu: {
+      const auto c = spec::decode_mxu(command);
+      return fmt::format("{} {}, seed {}", opcode.name, spec::mxu_dtype_name(c.dtype), spec::mxu_seed_name(c.seed));
+    }
+    case spec::Body::kVpu: {
+      const auto c = spec::decode_vpu(command);
+      const std::string op = c.op == WEFT_VPU_OP_NONE ? "" : fmt::format(" {}", spec::vpu_op_name(c.op));
+      const std::string b =
+          c.b_mode == WEFT_VPU_B_MODE_NONE ? "" : fmt::format(", b {}", spec::vpu_b_mode_name(c.b_mode));
+      const std::string to = c.src_dtype == c.dst_dtype ? "" : fmt::format(" -> {}", spec::vpu_dtype_name(c.dst_dtype));
+      const std::string relu =
+          c.activation == WEFT_VPU_ACTIVATION_NONE ? "" : fmt::format(", {}", spec::vpu_activation_name(c.activation));
+      return fmt::format("{}{} {}{}{}{}", opcode.name, op, spec::vpu_dtype_name(c.src_dtype), to, b, relu);
+    }
+    case spec::Body::kNone:
+      break;
+  }
+  return std::string(opcode.name);
+}
+
+}  // namespace
+
+void Reached::count(const Program& program) {
+  for (const auto& c : program.commands) {
+    const auto h = spec::decode_header(c.command);
+    if (program.fault && h.tag == program.fault->tag) {
+      kinds_[fmt::format("fault {} on {}", spec::fault_name(program.fault->code), spec::queue_name(c.queue))]++;
+      continue;
+    }
+    kinds_[kind(c)]++;
+    const int waits = (h.wait_sem0 != WEFT_NO_SEMAPHORE) + (h.wait_sem1 != WEFT_NO_SEMAPHORE);
+    const int posts = (h.post_sem0 != WEFT_NO_SEMAPHORE) + (h.post_sem1 != WEFT_NO_SEMAPHORE);
+    kinds_[fmt::format("queue {}: {} waits, {} posts", spec::queue_name(c.queue), waits, posts)]++;
+  }
+}
+
+std::string Reached::text() const {
+  std::string out;
+  for (const auto& [name, count] : kinds_) out += fmt::format("{:<48}{:>8}\n", name, count);
+  return out;
+}
+
+}  // namespace weft::random
