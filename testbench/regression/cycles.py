@@ -1,0 +1,100 @@
+"""Device cycles of a set of programs against committed baselines."""
+import json
+import subprocess
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+KEYS = {"command", "chip", "cores", "shapes"}
+MEASURES = {"device": "first command accepted to last write visible", "launch": "doorbell to completion"}
+LIMIT_S = 300
+
+
+class CyclesError(Exception):
+    """The list of programs or the baselines cannot be used."""
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str  # as a user would type it
+    core: str
+    command: tuple
+
+
+def read_programs(path):
+    """The programs of cycle_programs.toml, one for each shape and core. Raises CyclesError."""
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("program", [])
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CyclesError(f"{path}: {error}") from None
+    programs = []
+    for index, entry in enumerate(entries):
+        unknown = sorted(set(entry) - KEYS)
+        if unknown or not entry.get("command") or not entry.get("chip") or not entry.get("cores"):
+            raise CyclesError(f"{path.name}: program {index + 1}: needs command, chip, cores; " + (f"unknown key {unknown[0]}" if unknown else "one is missing"))
+        for shape in entry.get("shapes", [None]):
+            words = [*entry["command"], *(["--shape", shape] if shape else []), "--chip", entry["chip"]]
+            programs += [Program(" ".join(words), core, (*words, "--core", core, "--json")) for core in entry["cores"]]
+    if len({(program.name, program.core) for program in programs}) != len(programs):
+        raise CyclesError(f"{path.name}: a program is there twice")
+    if not programs:
+        raise CyclesError(f"{path.name}: no program")
+    return programs
+
+
+def read_baselines(path):
+    """{(program, core): {measure: cycles}}; empty if there is no file. Raises CyclesError."""
+    if not path.exists():
+        return {}
+    try:
+        return {(row["program"], row["core"]): {measure: int(row[measure]) for measure in MEASURES} for row in json.loads(path.read_text(encoding="utf-8"))}
+    except (OSError, UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
+        raise CyclesError(f"{path}: not a list of baselines: {error!r}") from None
+
+
+def write_baselines(path, measured):
+    """A line for each program, so that a change of one is a change of one line."""
+    rows = [json.dumps({"program": program, "core": core, **cycles}) for (program, core), cycles in sorted(measured.items())]
+    path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+
+def measure(program, build):
+    """{measure: cycles} of one run. Raises CyclesError."""
+    command = [str(build / "bin" / program.command[0]), *program.command[1:]]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CyclesError(f"{program.name} ({program.core}): {error}") from None
+    try:
+        if done.returncode:
+            raise ValueError(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+        report = json.loads(done.stdout)
+        return {"device": int(report["device_cycles"]), "launch": int(report["launch_latency"]["doorbell_to_completion"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise CyclesError(f"{program.name} ({program.core}): {error}") from None
+
+
+def measure_all(programs, build, jobs):
+    """({(program, core): cycles}, [problem])."""
+    measured, problems = {}, []
+
+    def one(program):
+        try:
+            return program, measure(program, build), None
+        except CyclesError as error:
+            return program, None, str(error)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for program, cycles, problem in pool.map(one, programs):
+            if problem:
+                problems.append(problem)
+            else:
+                measured[program.name, program.core] = cycles
+    return measured, problems
+
+
+def compare(baselines, measured):
+    """A row for each program, core and measure: {program, core, measure, baseline, cycles}; None where one side has none."""
+    return [{"program": program, "core": core, "measure": name, "baseline": baselines.get((program, core), {}).get(name),
+             "cycles": measured.get((program, core), {}).get(name)}
+            for program, core in sorted({*baselines, *measured}) for name in MEASURES]
