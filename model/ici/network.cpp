@@ -41,8 +41,8 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       frame_error_rate_(-std::expm1(static_cast<double>(8 * kFrameBytes) * std::log1p(-options.bit_error_rate))),
       links_(size_t{topology.chips()} * kPorts),
       queues_(size_t{topology.chips()} * kInputs * kChannels),
-      flow_head_(size_t{topology.chips()} * kChannels, kNone),
-      flow_tail_(size_t{topology.chips()} * kChannels, kNone),
+      flow_head_(links_.size() * kChannels, kNone),
+      flow_tail_(links_.size() * kChannels, kNone),
       chip_alive_(topology.chips(), true) {
   // what a sender may have on its way and in the next router before the first credit is back
   const auto round_trip = 2 * options.hop_latency;
@@ -101,19 +101,21 @@ void Network::start_message(uint32_t index) {
   }
   flow.packets_left = static_cast<uint32_t>(
       std::max<uint64_t>(1, (message.bytes + spec::kIciPacketPayloadBytes - 1) / spec::kIciPacketPayloadBytes));
-  const auto channel = channel_of(message.traffic_class, message.order, false);
-  const auto list = message.from * kChannels + channel;
+  const auto first_port = dimension_order(topology_, message.from, message.to, message.order, message.other_way).port();
+  const auto queue =
+      queue_index(message.from, kPorts + first_port, channel_of(message.traffic_class, message.order, false));
+  const auto list = flow_list(queue);
   if (flow_head_[list] == kNone)
     flow_head_[list] = index;
   else
     flows_[flow_tail_[list]].next = index;
   flow_tail_[list] = index;
-  if (queues_[queue_index(message.from, kPorts, channel)].head == kNone) cut_packet(message.from, channel);
+  if (queues_[queue].head == kNone) cut_packet(queue);
 }
 
-/// The next packet of what a chip has to send on a channel, if there is any.
-void Network::cut_packet(uint32_t chip, unsigned channel) {
-  const auto list = chip * kChannels + channel;
+/// The next packet of what a chip has to send by this queue, if there is any.
+void Network::cut_packet(uint32_t queue) {
+  const auto list = flow_list(queue);
   const auto index = flow_head_[list];
   if (index == kNone) return;
   auto& flow = flows_[index];
@@ -121,11 +123,11 @@ void Network::cut_packet(uint32_t chip, unsigned channel) {
   auto& p = packets_[packet];
   p.message = index;
   p.payload_bytes = static_cast<uint32_t>(std::min<uint64_t>(flow.left_bytes, spec::kIciPacketPayloadBytes));
-  p.route = dimension_order(topology_, flow.message.from, flow.message.to, flow.message.order);
+  p.route = dimension_order(topology_, flow.message.from, flow.message.to, flow.message.order, flow.message.other_way);
   flow.left_bytes -= p.payload_bytes;
   if (flow.left_bytes == 0) flow_head_[list] = flow.next;
   in_flight_++;
-  enqueue(packet, queue_index(chip, kPorts, channel));
+  enqueue(packet, queue);
 }
 
 void Network::enqueue(uint32_t packet, uint32_t queue_number) {
@@ -170,8 +172,8 @@ void Network::request(uint32_t queue_number) {
     finish(lost, Delivery::kUnreachable, now_);
     if (queue.head != kNone)
       request(queue_number);
-    else if (queue_number / kChannels % kInputs == kPorts)
-      cut_packet(chip, queue_number % kChannels);
+    else if (is_injection(queue_number))
+      cut_packet(queue_number);
     return;
   }
   queue.waiting = true;
@@ -246,8 +248,8 @@ bool Network::transmit(uint32_t number, uint32_t queue_number) {
 
   if (queue.head != kNone)
     request(queue_number);
-  else if (queue_number / kChannels % kInputs == kPorts)
-    cut_packet(number / kPorts, queue_number % kChannels);
+  else if (is_injection(queue_number))
+    cut_packet(queue_number);
   return true;
 }
 

@@ -40,6 +40,7 @@ struct Message {
   uint64_t bytes = 0;
   uint8_t traffic_class = 0;  ///< < kClasses
   uint8_t order = 0;          ///< < kOrders: in which the axes are taken
+  bool other_way = false;     ///< of two ways that are as short, the one that wraps more
   uint64_t tag = 0;           ///< comes back with the delivery
 };
 
@@ -81,7 +82,8 @@ class Network {
  private:
   enum EventKind : uint16_t { kSend, kArrive, kRetry, kDelivered };
   static constexpr uint32_t kNone = ~uint32_t{0};
-  static constexpr unsigned kInputs = kPorts + 1;  // the last: the chip itself
+  static constexpr unsigned kInputs =
+      2 * kPorts;  // of a router: its ports, then the chip itself, once for each first port
 
   struct Packet {
     uint32_t next = kNone;  // in its queue
@@ -130,8 +132,14 @@ class Network {
   [[nodiscard]] uint32_t queue_index(uint32_t chip, unsigned input, unsigned channel) const {
     return (chip * kInputs + input) * kChannels + channel;
   }
+  static bool is_injection(uint32_t queue) { return queue / kChannels % kInputs >= kPorts; }
+  /// Where the messages stand that feed an injection queue.
+  static uint32_t flow_list(uint32_t queue) {
+    return (queue / (kInputs * kChannels) * kPorts + queue / kChannels % kInputs - kPorts) * kChannels +
+           queue % kChannels;
+  }
   void start_message(uint32_t flow);
-  void cut_packet(uint32_t chip, unsigned channel);
+  void cut_packet(uint32_t queue);
   void arrive(uint32_t packet, uint32_t chip);
   void enqueue(uint32_t packet, uint32_t queue);
   void request(uint32_t queue);
@@ -161,7 +169,7 @@ class Network {
   std::vector<Link> links_;
   std::vector<Queue> queues_;
   std::vector<uint64_t> credits_;                // bytes, for each link and channel
-  std::vector<uint32_t> flow_head_, flow_tail_;  // messages to be sent, for each chip and channel
+  std::vector<uint32_t> flow_head_, flow_tail_;  // messages to be sent, for each chip, first port and channel
   std::vector<Packet> packets_;
   std::vector<uint32_t> free_packets_, free_flows_;
   std::vector<Flow> flows_;

@@ -5,8 +5,8 @@
 
 namespace weft::ici {
 
-DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order) {
-  const auto way = topology.way(from, to);
+DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, bool other_way) {
+  const auto way = topology.way(from, to, other_way);
   DimensionOrder route;
   for (unsigned axis = 0; axis < kAxes; axis++) route.left[axis] = static_cast<int8_t>(way[axis]);
   route.order = static_cast<uint8_t>(order);

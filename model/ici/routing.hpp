@@ -39,7 +39,8 @@ struct DimensionOrder {
   void take(unsigned port) { left[axis_of(port)] = static_cast<int8_t>(left[axis_of(port)] + (is_up(port) ? -1 : 1)); }
 };
 
-DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order);
+DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order,
+                               bool other_way = false);
 
 /// Ways around dead links and chips, by up*/down* (Autonet, Schroeder et al. 1991): links point up towards a root, and
 /// no packet goes up after it went down, so channels form no cycle whatever is dead. Built anew when something dies.

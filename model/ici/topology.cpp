@@ -63,7 +63,7 @@ bool Topology::is_wrap_link(uint32_t chip, unsigned port) const {
   return neighbor(chip, port) != kNoChip && step(coordinates(chip), port).wrapped;
 }
 
-Coordinates Topology::way(uint32_t from, uint32_t to) const {
+Coordinates Topology::way(uint32_t from, uint32_t to, bool other_way) const {
   const auto a = coordinates(from), b = coordinates(to);
   const unsigned k = *std::min_element(size_.begin(), size_.end());
   Coordinates best{};
@@ -93,7 +93,8 @@ Coordinates Topology::way(uint32_t from, uint32_t to) const {
           length += std::abs(way[axis]);
           used += std::abs(sign[axis]);
         }
-        const bool better = best_length < 0 || length < best_length || (length == best_length && used < best_wraps);
+        const bool better = best_length < 0 || length < best_length ||
+                            (length == best_length && (other_way ? used > best_wraps : used < best_wraps));
         if (better) best = way, best_length = length, best_wraps = used;
       }
   return best;

@@ -45,8 +45,8 @@ class Topology {
   [[nodiscard]] bool is_wrap_link(uint32_t chip, unsigned port) const;
 
   /// Links to take along each axis, negative: down. A shortest way; of two as short, the one that wraps less, then up
-  /// first.
-  [[nodiscard]] Coordinates way(uint32_t from, uint32_t to) const;
+  /// first; other_way: the one that wraps more.
+  [[nodiscard]] Coordinates way(uint32_t from, uint32_t to, bool other_way = false) const;
   [[nodiscard]] unsigned distance(uint32_t from, uint32_t to) const;
   [[nodiscard]] unsigned links() const;  ///< one way each
 
