@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "firmware/main_loop.hpp"
-#include "model/chip/crc32c.hpp"
+#include "model/ici/crc32c.hpp"
 #include "model/chip/trace.hpp"
 
 namespace weft::chip {
@@ -169,7 +169,7 @@ void Manager::raise_interrupt(uint32_t vector) {
 
 uint32_t Manager::crc32c(std::span<const std::byte> data) {
   charge(static_cast<uint32_t>((data.size() + kCrcBlockBytes - 1) / kCrcBlockBytes * WEFT_MANAGER_CRC_PER_64_BYTES));
-  return chip::crc32c(data);
+  return ici::crc32c(data);
 }
 
 void Manager::wait_for_event(uint64_t deadline_cycle) {

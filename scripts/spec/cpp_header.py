@@ -118,6 +118,25 @@ def chips_hpp(spec):
     return "".join(out)
 
 
+def ici_hpp(spec):
+    out = [HEAD, "#include <array>\n#include <cstdint>\n#include <string_view>\n\nnamespace weft::spec {\n\n"]
+    for name, value in spec.ici["link"].items():
+        out.append(f"inline constexpr unsigned kIci{camel(name)} = {value};\n")
+    out.append("\n/// Which axes of a slice close to a ring.\nenum class WrapRule : uint8_t { kFullPod, kAxisOf16, kCubes };\n"
+               "/// The slices of a generation of chips. largest: chips along each axis, ascending for 3-D.\n"
+               "struct Generation {\n  std::string_view name;\n  unsigned dimensions;\n  WrapRule wrap;\n  std::array<unsigned, 3> largest;\n  bool twist;\n"
+               "  bool names_count_cores;\n  unsigned cores_per_chip;\n  uint64_t link_bytes_per_second;  ///< one way, usable\n};\n\n")
+    rows = []
+    for g in spec.ici["generation"]:
+        largest = ", ".join(f"{size}u" for size in g["largest"])
+        rows.append(f'    Generation{{"{g["name"]}", {g["dimensions"]}, WrapRule::k{camel(g["wrap"])}, {{{largest}}}, {str(g["twist"]).lower()}, '
+                    f'{str(g["names_count"] == "cores").lower()}, {g["cores_per_chip"]}, {g["link_bytes_per_second"]}ull}}')
+    out.append(f"inline constexpr std::array<Generation, {len(rows)}> kGenerations{{{{\n" + ",\n".join(rows) + "}};\n\n")
+    out.append("/// nullptr for a generation that does not exist.\ninline const Generation* find_generation(std::string_view name) {\n"
+               "  for (const auto& generation : kGenerations)\n    if (generation.name == name) return &generation;\n  return nullptr;\n}\n\n}  // namespace weft::spec\n")
+    return "".join(out)
+
+
 def names_hpp(spec):
     tables = [("error", [(e["name"], e["value"], e["doc"]) for e in spec.errors["error"]]),
               ("fault", [("NONE", 0, "no fault")] + [(f["name"], f["code"], f["doc"]) for f in spec.faults["fault"]]),

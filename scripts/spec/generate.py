@@ -50,6 +50,7 @@ def main():
         write(include / "commands.hpp", cpp_header.commands_hpp(spec))
         write(include / "chips.hpp", cpp_header.chips_hpp(spec))
         write(include / "names.hpp", cpp_header.names_hpp(spec))
+        write(include / "ici.hpp", cpp_header.ici_hpp(spec))
     ok = True
     if args.docs:
         for name, make in (("commands", markdown.commands_md), ("host_interface", markdown.registers_md),

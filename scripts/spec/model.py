@@ -23,6 +23,7 @@ class Spec:
         self.csr = load("core_csr.toml")
         self.core = load("core.toml")
         self.executable = load("executable.toml")
+        self.ici = load("ici.toml")
         self.chips = [
             derive_chip(tomllib.loads(path.read_text()), self) for path in sorted((root / "chips").glob("*.toml"))
         ]
@@ -117,6 +118,10 @@ def check(spec):
     for fault in spec.faults["fault"]:
         if fault["error"] not in names:
             raise SpecError(f"faults.{fault['name']}: error {fault['error']} does not exist")
+    check_unique("ici.generation", spec.ici["generation"], "name")
+    for generation in spec.ici["generation"]:
+        if generation["wrap"] not in ("full_pod", "axis_of_16", "cubes") or generation["dimensions"] not in (2, 3) or len(generation["largest"]) != 3:
+            raise SpecError(f"ici.{generation['name']}: wrap, dimensions or largest is none of the known ones")
     if len(spec.counter_list) > 512:
         raise SpecError(f"counters: {len(spec.counter_list)} do not fit the COUNTER block of 512")
 

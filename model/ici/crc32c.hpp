@@ -1,11 +1,11 @@
-/// CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), as the manager's CRC unit computes it.
+/// CRC-32C (Castagnoli, reflected polynomial 0x82f63b78): link frames, and what the manager computes in its CRC unit.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace weft::chip {
+namespace weft::ici {
 
 /// Of all bytes of `data`; 0 for none.
 constexpr uint32_t crc32c(std::span<const std::byte> data) {
@@ -24,4 +24,4 @@ constexpr uint32_t crc32c(std::span<const std::byte> data) {
   return ~crc;
 }
 
-}  // namespace weft::chip
+}  // namespace weft::ici

@@ -1,0 +1,165 @@
+#include "model/ici/routing.hpp"
+
+#include <algorithm>
+#include <deque>
+
+namespace weft::ici {
+
+DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, bool other_way) {
+  const auto way = topology.way(from, to, other_way);
+  DimensionOrder route;
+  for (unsigned axis = 0; axis < kAxes; axis++) route.left[axis] = static_cast<int8_t>(way[axis]);
+  route.order = static_cast<uint8_t>(order);
+  return route;
+}
+
+FaultTables::FaultTables(const Topology& topology, const std::vector<bool>& alive)
+    : chips_(topology.chips()), table_(size_t{chips_} * chips_ * 2, kPorts), down_(size_t{chips_} * kPorts) {
+  // levels of a breadth-first tree, one for each part that hangs together
+  std::vector<uint32_t> level(chips_, kNoChip);
+  for (uint32_t root = 0; root < chips_; root++) {
+    if (level[root] != kNoChip) continue;
+    level[root] = 0;
+    std::deque<uint32_t> next{root};
+    for (; !next.empty(); next.pop_front())
+      for (unsigned port = 0; port < kPorts; port++) {
+        const auto to = topology.neighbor(next.front(), port);
+        if (to == kNoChip || !alive[next.front() * kPorts + port] || level[to] != kNoChip) continue;
+        level[to] = level[next.front()] + 1;
+        next.push_back(to);
+      }
+  }
+  for (uint32_t chip = 0; chip < chips_; chip++)
+    for (unsigned port = 0; port < kPorts; port++)
+      if (const auto to = topology.neighbor(chip, port); to != kNoChip)
+        down_[chip * kPorts + port] = std::pair(level[to], to) > std::pair(level[chip], chip);
+  for (uint32_t to = 0; to < chips_; to++) fill(topology, alive, to);
+}
+
+/// Shortest legal ways to one chip, backwards from it over (chip, has gone down).
+void FaultTables::fill(const Topology& topology, const std::vector<bool>& alive, uint32_t to) {
+  std::vector<bool> seen(size_t{chips_} * 2);
+  std::deque<std::pair<uint32_t, bool>> next{{to, false}, {to, true}};
+  seen[to * 2] = seen[to * 2 + 1] = true;
+  for (; !next.empty(); next.pop_front()) {
+    const auto [chip, went_down] = next.front();
+    for (unsigned port = 0; port < kPorts; port++) {
+      const auto from = topology.neighbor(chip, port);
+      if (from == kNoChip || !alive[chip * kPorts + port]) continue;
+      const bool down = is_down(from, opposite(port));
+      if (down != went_down) continue;  // going down leads to "has gone down", going up to "has not"
+      for (const bool before : {false, true}) {
+        if (before && !down) continue;  // never up after down
+        if (seen[from * 2 + before]) continue;
+        seen[from * 2 + before] = true;
+        table_[(size_t{to} * chips_ + from) * 2 + before] = static_cast<uint8_t>(opposite(port));
+        next.emplace_back(from, before);
+      }
+    }
+  }
+}
+
+namespace {
+
+/// The channels of a slice and which of them waits for which.
+class Dependencies {
+ public:
+  explicit Dependencies(const Topology& topology) : waits_for_(size_t{topology.chips()} * kPorts * kChannels) {}
+
+  static uint32_t channel(uint32_t chip, unsigned port, unsigned virtual_channel) {
+    return (chip * kPorts + port) * kChannels + virtual_channel;
+  }
+  void add(uint32_t from, uint32_t to) {
+    auto& list = waits_for_[from];
+    if (std::find(list.begin(), list.end(), to) == list.end()) list.push_back(to);
+  }
+
+  [[nodiscard]] std::optional<std::string> cycle() const {
+    std::vector<uint8_t> state(waits_for_.size());  // 0 new, 1 on the way, 2 done
+    std::vector<std::pair<uint32_t, size_t>> way;
+    for (uint32_t start = 0; start < waits_for_.size(); start++) {
+      if (state[start] != 0) continue;
+      way.assign(1, {start, 0});
+      state[start] = 1;
+      while (!way.empty()) {
+        auto& [channel, index] = way.back();
+        if (index == waits_for_[channel].size()) {
+          state[channel] = 2;
+          way.pop_back();
+          continue;
+        }
+        const auto next = waits_for_[channel][index++];
+        if (state[next] == 1) return text(way, next);
+        if (state[next] == 0) {
+          state[next] = 1;
+          way.emplace_back(next, 0);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static std::string text(const std::vector<std::pair<uint32_t, size_t>>& way, uint32_t from) {
+    std::string text;
+    bool inside = false;
+    for (const auto& [channel, index] : way) {
+      inside |= channel == from;
+      if (inside)
+        text += "chip " + std::to_string(channel / (kPorts * kChannels)) + " " +
+                port_name(channel / kChannels % kPorts) + " channel " + std::to_string(channel % kChannels) + ", ";
+    }
+    return text + "and round again";
+  }
+
+  std::vector<std::vector<uint32_t>> waits_for_;
+};
+
+void follow_dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, Datelines datelines,
+                            Dependencies& dependencies) {
+  auto route = dimension_order(topology, from, to, order);
+  uint32_t last = kNoChip, at = from;
+  unsigned axis = kAxes;
+  bool past_dateline = false;
+  for (unsigned port = route.port(); port != kPorts; port = route.port()) {
+    if (axis_of(port) != axis) past_dateline = false;
+    axis = axis_of(port);
+    past_dateline |= datelines == Datelines::kKept && topology.is_wrap_link(at, port);
+    const auto channel = Dependencies::channel(at, port, channel_of(0, order, past_dateline));
+    if (last != kNoChip) dependencies.add(last, channel);
+    last = channel;
+    route.take(port);
+    at = topology.neighbor(at, port);
+  }
+}
+
+void follow_tables(const Topology& topology, const FaultTables& tables, uint32_t from, uint32_t to,
+                   Dependencies& dependencies) {
+  uint32_t last = kNoChip, at = from;
+  bool went_down = false;
+  for (unsigned port = kPorts; at != to && (port = tables.port(at, to, went_down)) != kPorts;
+       at = topology.neighbor(at, port)) {
+    const auto channel = Dependencies::channel(at, port, fault_channel_of(0));
+    if (last != kNoChip) dependencies.add(last, channel);
+    last = channel;
+    went_down |= tables.is_down(at, port);
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> dependency_cycle(const Topology& topology, const FaultTables* tables, Datelines datelines) {
+  Dependencies dependencies(topology);
+  for (uint32_t from = 0; from < topology.chips(); from++)
+    for (uint32_t to = 0; to < topology.chips(); to++) {
+      if (from == to) continue;
+      for (unsigned order = 0; order < kOrders; order++)
+        follow_dimension_order(topology, from, to, order, datelines, dependencies);
+      if (tables != nullptr) follow_tables(topology, *tables, from, to, dependencies);
+    }
+  // A packet in a channel of its order may turn into a channel of the tables at any chip, and never back: no cycle
+  // comes of that.
+  return dependencies.cycle();
+}
+
+}  // namespace weft::ici

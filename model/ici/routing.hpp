@@ -1,0 +1,75 @@
+/// Which way packets take, and proof that they cannot block each other for ever.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/ici/topology.hpp"
+
+namespace weft::ici {
+
+inline constexpr unsigned kClasses = 2;  ///< of traffic: data, control
+inline constexpr unsigned kOrders = 6;   ///< in which a packet may take its axes
+/// Virtual channels of a link: two (before and after the dateline) for each class and order, and one of each class for
+/// packets that go round a fault.
+inline constexpr unsigned kChannels = kClasses * (kOrders * 2 + 1);
+
+/// The axes of order 0 to 5: xyz, yxz, xzy, zxy, yzx, zyx.
+inline constexpr std::array<std::array<uint8_t, kAxes>, kOrders> kAxisOrders{
+    {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}}};
+
+constexpr unsigned channel_of(unsigned traffic_class, unsigned order, bool past_dateline) {
+  return (traffic_class * kOrders + order) * 2 + (past_dateline ? 1 : 0);
+}
+constexpr unsigned fault_channel_of(unsigned traffic_class) { return kClasses * kOrders * 2 + traffic_class; }
+
+/// Links that are left along each axis, taken axis by axis: a packet's way without faults.
+struct DimensionOrder {
+  std::array<int8_t, kAxes> left{};
+  uint8_t order = 0;
+
+  /// The port to leave by; kPorts when the packet has arrived.
+  [[nodiscard]] unsigned port() const {
+    for (const auto axis : kAxisOrders[order])
+      if (left[axis] != 0) return port_of(axis, left[axis] > 0);
+    return kPorts;
+  }
+  void take(unsigned port) { left[axis_of(port)] = static_cast<int8_t>(left[axis_of(port)] + (is_up(port) ? -1 : 1)); }
+};
+
+DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order,
+                               bool other_way = false);
+
+/// Ways around dead links and chips, by up*/down* (Autonet, Schroeder et al. 1991): links point up towards a root, and
+/// no packet goes up after it went down, so channels form no cycle whatever is dead. Built anew when something dies.
+class FaultTables {
+ public:
+  /// alive: one for each chip and port (chip * kPorts + port), as seen from that chip; both ends agree.
+  FaultTables(const Topology& topology, const std::vector<bool>& alive);
+
+  /// The port to leave by, kPorts if `to` cannot be reached. went_down: the packet has taken a link down before.
+  [[nodiscard]] unsigned port(uint32_t at, uint32_t to, bool went_down) const {
+    return table_[(size_t{to} * chips_ + at) * 2 + (went_down ? 1 : 0)];
+  }
+  [[nodiscard]] bool is_down(uint32_t chip, unsigned port) const { return down_[chip * kPorts + port]; }
+  [[nodiscard]] bool reaches(uint32_t from, uint32_t to) const { return from == to || port(from, to, false) != kPorts; }
+
+ private:
+  void fill(const Topology& topology, const std::vector<bool>& alive, uint32_t to);
+
+  uint32_t chips_;
+  std::vector<uint8_t> table_;
+  std::vector<bool> down_;
+};
+
+enum class Datelines : uint8_t { kKept, kIgnored };
+
+/// A circle of channels that could wait for each other, as "chip port channel" one after the other; nothing if there is
+/// none. Follows every packet from every chip to every other, in every order, and those of `tables` too if given.
+/// kIgnored: as if packets kept to their first channel, which shows that the search finds what datelines prevent.
+std::optional<std::string> dependency_cycle(const Topology& topology, const FaultTables* tables,
+                                            Datelines datelines = Datelines::kKept);
+
+}  // namespace weft::ici

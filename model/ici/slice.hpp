@@ -1,0 +1,28 @@
+/// Slices by name: `v5e-4x4`, `v5p-4x4x8`, `v5p-4x4x8_twisted`, `v3-32`.
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/ici/topology.hpp"
+#include "weft/spec/ici.hpp"
+
+namespace weft::ici {
+
+/// A slice that its generation's rules allow.
+struct Slice {
+  const spec::Generation* generation;
+  std::array<unsigned, kAxes> size;  ///< chips along x, y, z
+  bool twisted;
+
+  [[nodiscard]] std::array<bool, kAxes> wrap() const;  ///< which axes close to a ring
+  [[nodiscard]] Topology topology() const { return {size, wrap(), twisted}; }
+  [[nodiscard]] uint32_t chips() const { return size[0] * size[1] * size[2]; }
+  [[nodiscard]] std::string name() const;
+};
+
+/// The slice of that name, or a message that says which rule it breaks.
+std::variant<Slice, std::string> parse_slice(std::string_view name);
+
+}  // namespace weft::ici

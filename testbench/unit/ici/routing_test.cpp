@@ -1,0 +1,104 @@
+#include "model/ici/routing.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "model/ici/slice.hpp"
+
+using namespace weft::ici;
+
+namespace {
+
+Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
+
+std::vector<bool> all_alive(const Topology& topology) {
+  std::vector<bool> alive(size_t{topology.chips()} * kPorts);
+  for (uint32_t i = 0; i < alive.size(); i++) alive[i] = topology.neighbor(i / kPorts, i % kPorts) != kNoChip;
+  return alive;
+}
+
+void kill(std::vector<bool>& alive, const Topology& topology, uint32_t chip, unsigned port) {
+  alive[chip * kPorts + port] = false;
+  alive[topology.neighbor(chip, port) * kPorts + opposite(port)] = false;
+}
+
+/// Follows the tables; the links taken, or -1 if they lead nowhere or over a dead link.
+int walk(const Topology& topology, const FaultTables& tables, const std::vector<bool>& alive, uint32_t from,
+         uint32_t to) {
+  bool went_down = false;
+  for (int hops = 0; hops <= static_cast<int>(2 * topology.chips()); hops++) {
+    if (from == to) return hops;
+    const auto port = tables.port(from, to, went_down);
+    if (port == kPorts || !alive[from * kPorts + port]) return -1;
+    went_down |= tables.is_down(from, port);
+    from = topology.neighbor(from, port);
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("channels of no slice wait for each other in a circle") {
+  for (const auto* name :
+       {"v5e-4x4", "v5e-4x16", "v5e-8x8", "v4-4x4x4", "v4-4x4x8", "v4-4x4x8_twisted", "v4-2x2x4", "nano-2x2"}) {
+    INFO(name);
+    const auto cycle = dependency_cycle(topology(name), nullptr);
+    CHECK(cycle.value_or("none") == "none");
+  }
+}
+
+TEST_CASE("a ring without its dateline has a circle, which is named") {
+  const Topology ring({5, 1, 1}, {true, false, false}, false);
+  const auto cycle = dependency_cycle(ring, nullptr, Datelines::kIgnored);
+  REQUIRE(cycle.has_value());
+  CHECK_THAT(*cycle, Catch::Contains("chip 0 +x channel 0, ") && Catch::Contains("and round again"));
+}
+
+TEST_CASE("every single dead link leaves a way between all chips, without a circle") {
+  for (const auto* name : {"v5e-4x4", "v5e-8x8", "v4-4x4x4", "v4-4x4x8_twisted"}) {
+    const auto slice = topology(name);
+    unsigned links = 0;
+    for (uint32_t chip = 0; chip < slice.chips(); chip++)
+      for (unsigned port = 0; port < kPorts; port += 2) {
+        if (slice.neighbor(chip, port) == kNoChip) continue;
+        if (slice.chips() > 64 && ++links % 16 != 0)
+          continue;  // a sample where there are many: the whole takes minutes
+        auto alive = all_alive(slice);
+        kill(alive, slice, chip, port);
+        const FaultTables tables(slice, alive);
+        for (uint32_t from = 0; from < slice.chips(); from++)
+          for (uint32_t to = 0; to < slice.chips(); to++) {
+            const int hops = walk(slice, tables, alive, from, to);
+            if (hops < 0)
+              FAIL(name << ": chip " << chip << " " << port_name(port) << " dead: no way from " << from << " to "
+                        << to);
+          }
+        if (slice.chips() <= 64 && chip % 5 == 0) {
+          INFO(name << ": chip " << chip << " " << port_name(port));
+          CHECK(dependency_cycle(slice, &tables).value_or("none") == "none");
+        }
+      }
+  }
+}
+
+TEST_CASE("what cannot be reached is said, not looked for for ever") {
+  const auto line = Topology({4, 1, 1}, {false, false, false}, false);
+  auto alive = all_alive(line);
+  kill(alive, line, 1, port_of(0, true));
+  const FaultTables tables(line, alive);
+  CHECK(tables.reaches(0, 1));
+  CHECK(tables.reaches(3, 2));
+  CHECK_FALSE(tables.reaches(0, 2));
+  CHECK_FALSE(tables.reaches(3, 1));
+}
+
+TEST_CASE("a way in dimension order takes its axes in that order") {
+  const auto slice = topology("v4-4x4x4");
+  for (unsigned order = 0; order < kOrders; order++) {
+    auto route = dimension_order(slice, 0, slice.chip({1, 1, 1}), order);
+    for (const auto axis : kAxisOrders[order]) {
+      REQUIRE(axis_of(route.port()) == axis);
+      route.take(route.port());
+    }
+    CHECK(route.port() == kPorts);
+  }
+}
