@@ -11,9 +11,7 @@ namespace {
 constexpr uint64_t kFrameOverhead = spec::kIciFrameHeaderBytes + spec::kIciFrameCrcBytes;
 constexpr uint64_t kFrameBytes = spec::kIciFramePayloadBytes + kFrameOverhead;
 
-uint64_t frames_of(uint64_t payload_bytes) {
-  return (payload_bytes + spec::kIciPacketHeaderBytes + spec::kIciFramePayloadBytes - 1) / spec::kIciFramePayloadBytes;
-}
+uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 /// splitmix64 (Steele, Lea, Flood): a step of a 64-bit sequence.
 uint64_t next_random(uint64_t& state) {
@@ -26,7 +24,12 @@ uint64_t next_random(uint64_t& state) {
 }  // namespace
 
 uint64_t Network::wire_bytes(uint64_t payload_bytes) {
-  return payload_bytes + spec::kIciPacketHeaderBytes + frames_of(payload_bytes) * kFrameOverhead;
+  constexpr uint64_t kFull = spec::kIciPacketPayloadBytes, kHeader = spec::kIciPacketHeaderBytes,
+                     kPart = spec::kIciFramePayloadBytes;
+  const uint64_t full = payload_bytes / kFull, rest = payload_bytes % kFull;
+  uint64_t bytes = full * (kFull + kHeader + divide_up(kFull + kHeader, kPart) * kFrameOverhead);
+  if (rest != 0 || full == 0) bytes += rest + kHeader + divide_up(rest + kHeader, kPart) * kFrameOverhead;
+  return bytes;
 }
 
 /// What a packet takes of a link's time and of a buffer.
@@ -48,7 +51,7 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
   const auto round_trip = 2 * options.hop_latency;
   buffer_bytes_ = static_cast<uint64_t>(static_cast<unsigned __int128>(options.link_bytes_per_second) * round_trip /
                                         1'000'000'000'000'000ull) +
-                  2 * wire_bytes(spec::kIciPacketPayloadBytes);
+                  2 * wire_bytes(options.packet_payload_bytes);
   credits_.assign(links_.size() * kChannels, buffer_bytes_);
   for (uint32_t chip = 0; chip < topology.chips(); chip++)
     for (unsigned port = 0; port < kPorts; port++) {
@@ -99,8 +102,9 @@ void Network::start_message(uint32_t index) {
     events_.add(now_, kDelivered, index, static_cast<uint32_t>(Delivery::kDone));
     return;
   }
-  flow.packets_left = static_cast<uint32_t>(
-      std::max<uint64_t>(1, (message.bytes + spec::kIciPacketPayloadBytes - 1) / spec::kIciPacketPayloadBytes));
+  const auto largest = options_.packet_payload_bytes;
+  flow.packets_left =
+      largest == 0 ? 1 : static_cast<uint32_t>(std::max<uint64_t>(1, divide_up(message.bytes, largest)));
   const auto first_port = dimension_order(topology_, message.from, message.to, message.order, message.other_way).port();
   const auto queue =
       queue_index(message.from, kPorts + first_port, channel_of(message.traffic_class, message.order, false));
@@ -122,7 +126,8 @@ void Network::cut_packet(uint32_t queue) {
   const auto packet = new_packet();
   auto& p = packets_[packet];
   p.message = index;
-  p.payload_bytes = static_cast<uint32_t>(std::min<uint64_t>(flow.left_bytes, spec::kIciPacketPayloadBytes));
+  p.payload_bytes =
+      options_.packet_payload_bytes == 0 ? flow.left_bytes : std::min(flow.left_bytes, options_.packet_payload_bytes);
   p.route = dimension_order(topology_, flow.message.from, flow.message.to, flow.message.order, flow.message.other_way);
   flow.left_bytes -= p.payload_bytes;
   if (flow.left_bytes == 0) flow_head_[list] = flow.next;
@@ -179,7 +184,7 @@ void Network::request(uint32_t queue_number) {
   queue.waiting = true;
   const auto link = chip * kPorts + port;
   links_[link].waiting.push_back(queue_number);
-  if (links_[link].waiting.size() == 1) serve(link);
+  serve(link);
 }
 
 void Network::retry(uint32_t number, Femtoseconds at) {
@@ -189,12 +194,16 @@ void Network::retry(uint32_t number, Femtoseconds at) {
   events_.add(at, kRetry, number, 0);
 }
 
-/// Gives a free link to the queue that waits longest and has room at the other end.
+/// Gives a free link to the queue that waits longest of those that have room at the other end.
 void Network::serve(uint32_t number) {
   if (links_[number].waiting.empty()) return;
   if (now_ < links_[number].busy_until) return retry(number, links_[number].busy_until);
-  for (size_t i = 0; i < links_[number].waiting.size(); i++)
-    if (transmit(number, links_[number].waiting[i])) {
+  // what is on its way goes before what sets out: otherwise a saturated ring fills its buffers at each chip and comes
+  // to a crawl
+  for (const bool injection : {false, true})
+    for (size_t i = 0; i < links_[number].waiting.size(); i++) {
+      const auto queue = links_[number].waiting[i];
+      if (is_injection(queue) != injection || !transmit(number, queue)) continue;
       if (!links_[number].waiting.empty()) retry(number, links_[number].busy_until);
       return;
     }
@@ -254,6 +263,7 @@ bool Network::transmit(uint32_t number, uint32_t queue_number) {
 }
 
 bool Network::take_credits(Link& link, unsigned channel, uint64_t bytes) {
+  if (options_.packet_payload_bytes == 0) return true;
   const auto base = static_cast<size_t>(&link - links_.data()) * kChannels;
   size_t back = 0;
   for (; back < link.returning.size() && link.returning[back].time <= now_; back++)
@@ -266,10 +276,11 @@ bool Network::take_credits(Link& link, unsigned channel, uint64_t bytes) {
 }
 
 void Network::return_credits(uint32_t number, unsigned channel, uint64_t bytes, Femtoseconds at) {
+  if (options_.packet_payload_bytes == 0) return;
   auto& link = links_[number];
   auto place = link.returning.end();
   while (place != link.returning.begin() && (place - 1)->time > at) --place;
-  link.returning.insert(place, {at, static_cast<uint32_t>(bytes), static_cast<uint8_t>(channel)});
+  link.returning.insert(place, {at, bytes, static_cast<uint8_t>(channel)});
   if (!link.waiting.empty()) retry(number, std::max(at, link.busy_until));
 }
 

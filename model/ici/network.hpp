@@ -19,7 +19,11 @@ struct NetworkOptions {
   Femtoseconds hop_latency = spec::kIciHopLatencyNs * kNanosecond;
   double bit_error_rate = 0;  ///< of every link
   uint64_t seed = 1;          ///< each link draws from its own sequence
-  bool framing = true;        ///< false: packets take the time of their payload alone, to be compared with closed forms
+  /// Largest payload of a packet. 0: a message is one packet and buffers are boundless, which makes a flow-level model
+  /// for slices whose packets are too many: exact where messages do not meet on a link, first come first served where
+  /// they do.
+  uint64_t packet_payload_bytes = spec::kIciPacketPayloadBytes;
+  bool framing = true;  ///< false: packets take the time of their payload alone, to be compared with closed forms
 };
 
 /// What a link did. Bytes and packets are counted once, however often frames were sent again.
@@ -76,7 +80,7 @@ class Network {
   }
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
-  /// Bytes on the wire of a packet with so much payload.
+  /// Bytes on the wire of so much payload, in full packets and a rest.
   static uint64_t wire_bytes(uint64_t payload_bytes);
 
  private:
@@ -88,7 +92,7 @@ class Network {
   struct Packet {
     uint32_t next = kNone;  // in its queue
     uint32_t message = 0;
-    uint32_t payload_bytes = 0;
+    uint64_t payload_bytes = 0;
     uint32_t sent_on = kNone;  // link of its last hop
     uint32_t epoch = 0;        // of that link when it was sent
     DimensionOrder route;
@@ -104,7 +108,7 @@ class Network {
   };
   struct Credit {
     Femtoseconds time;
-    uint32_t bytes;
+    uint64_t bytes;
     uint8_t channel;
   };
   struct Link {

@@ -90,7 +90,7 @@ TEST_CASE("two ways that share no link halve the time") {
   CHECK(microseconds(one) == Approx(378.8).epsilon(0.001));
 }
 
-TEST_CASE("two messages that share a link share its bandwidth") {
+TEST_CASE("what is on its way goes before what sets out, and the link is never idle") {
   const Topology line({3, 1, 1}, {false, false, false}, false);
   Network network(line, kNoFraming);
   std::map<uint32_t, Femtoseconds> at;
@@ -98,9 +98,19 @@ TEST_CASE("two messages that share a link share its bandwidth") {
   network.send({0, 2, 4'000'000}, 0);
   network.send({1, 2, 4'000'000}, 0);
   REQUIRE(network.run_until(kNever));
-  const auto both = transfer_time(8'000'000, 45'000'000'000);
-  for (const auto& [from, time] : at)
-    CHECK(static_cast<double>(time) == Approx(static_cast<double>(both)).epsilon(0.03));
+  const auto one = microseconds(transfer_time(4'000'000, 45'000'000'000));
+  CHECK(microseconds(at[0]) == Approx(one + 2).epsilon(0.01));
+  CHECK(microseconds(at[1]) == Approx(2 * one + 1).epsilon(0.01));
+}
+
+TEST_CASE("a saturated ring stays at full rate") {
+  const Topology ring({16, 1, 1}, {true, false, false}, false);
+  Network network(ring, kNoFraming);
+  for (unsigned distance = 7; distance > 0; distance--)
+    for (uint32_t chip = 0; chip < 16; chip++) network.send({chip, (chip + distance) % 16, 131'072}, 0);
+  REQUIRE(network.run_until(kNever));
+  const auto bytes_a_link = 131'072.0 * (7 * 8 / 2);
+  CHECK(microseconds(network.now()) == Approx(bytes_a_link / 45e9 * 1e6).epsilon(0.05));
 }
 
 TEST_CASE("saturated slices deliver every message once and in order") {
