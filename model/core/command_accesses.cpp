@@ -62,14 +62,15 @@ void add_mxu_reads(std::vector<AccessRange>& out, const spec::MxuCommand& c, con
 
 void add_vpu_reads(std::vector<AccessRange>& out, const spec::VpuCommand& c, const spec::Chip& chip) {
   const unsigned words = golden::words_per_row(c.src_dtype);
+  const golden::VpuRows rows = golden::vpu_rows(c, chip);
   if (c.src_space == WEFT_VPU_SPACE_ACC) {
     for (uint64_t r = 0; r < c.rows; r++)
       out.push_back({AccessSpace::kAcc, c.a_addr + r * c.a_stride, c.a_addr + r * c.a_stride + 1});
-  } else {
-    add_words(out, chip, c.a_addr, c.rows, c.a_stride, words);
+  } else if (rows.a != 0) {
+    for (uint64_t k = 0; k < rows.window; k++)
+      add_words(out, chip, c.a_addr + k * c.b_stride, c.rows, c.a_stride, words);
   }
-  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) add_words(out, chip, c.b_addr, c.rows, c.b_stride, words);
-  if (c.b_mode == WEFT_VPU_B_MODE_ROW) add_words(out, chip, c.b_addr, 1, 0, words);
+  if (rows.b != 0) add_words(out, chip, c.b_addr, rows.b, c.b_stride, words);
 }
 
 }  // namespace

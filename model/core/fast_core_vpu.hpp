@@ -33,8 +33,13 @@ class VpuUnit {
   struct Running {
     spec::Command command;
     spec::VpuCommand body;
-    uint64_t start, rows, last_write;
+    golden::VpuRows rows;
+    uint64_t start, steps, last_write;  // steps: cycles in which a row of a is read
   };
+  [[nodiscard]] uint64_t latency(const spec::VpuCommand& c) const;
+  [[nodiscard]] uint32_t a_banks(const Running& r, uint64_t step) const;
+  [[nodiscard]] uint32_t b_banks(const Running& r, uint64_t step) const;
+
   golden::CoreState& state_;
   const FastTiming& timing_;
   Counters& counters_;

@@ -88,22 +88,22 @@ int order(uint32_t a, uint32_t b) {
 
 }  // namespace
 
-uint32_t fma_bf16(uint16_t a, uint16_t b, uint32_t c) {
-  const uint32_t x = static_cast<uint32_t>(a) << 16;
-  const uint32_t y = static_cast<uint32_t>(b) << 16;
-  if (is_nan_f32(x) || is_nan_f32(y) || is_nan_f32(c)) return kCanonicalNan;
-  const uint32_t product_sign = (x ^ y) & kSign;
-  if (is_infinite_f32(x) || is_infinite_f32(y)) {
-    if (is_zero(x) || is_zero(y)) return kCanonicalNan;
+uint32_t fma_f32(uint32_t a, uint32_t b, uint32_t c) {
+  if (is_nan_f32(a) || is_nan_f32(b) || is_nan_f32(c)) return kCanonicalNan;
+  const uint32_t product_sign = (a ^ b) & kSign;
+  if (is_infinite_f32(a) || is_infinite_f32(b)) {
+    if (is_zero(a) || is_zero(b)) return kCanonicalNan;
     if (is_infinite_f32(c) && (c & kSign) != product_sign) return kCanonicalNan;
     return product_sign | kInfinity;
   }
   if (is_infinite_f32(c)) return c;
-  const Exact p = decode(x);
-  const Exact q = decode(y);
-  // The low 16 bits of both significands are zero: dividing them out keeps the product at 16 bits.
-  const Exact product{product_sign != 0, (p.magnitude >> 16) * (q.magnitude >> 16), p.exponent + q.exponent + 32};
-  return add_exact(product, decode(c));
+  const Exact p = decode(a);
+  const Exact q = decode(b);
+  return add_exact({product_sign != 0, p.magnitude * q.magnitude, p.exponent + q.exponent}, decode(c));
+}
+
+uint32_t fma_bf16(uint16_t a, uint16_t b, uint32_t c) {
+  return fma_f32(static_cast<uint32_t>(a) << 16, static_cast<uint32_t>(b) << 16, c);
 }
 
 uint32_t add_f32(uint32_t a, uint32_t b) {
@@ -143,6 +143,21 @@ uint32_t relu_f32(uint32_t a) {
   return (a & kSign) != 0 ? 0 : a;
 }
 
+uint32_t leaky_f32(uint32_t a, uint32_t slope) {
+  a = canonical_f32(a);
+  return (a & kSign) != 0 || a == 0 ? mul_f32(a, slope) : a;
+}
+
+bool less_f32(uint32_t a, uint32_t b) {
+  if (is_nan_f32(a) || is_nan_f32(b)) return false;
+  return order(canonical_f32(a), canonical_f32(b)) < 0 && !(is_zero(a) && is_zero(b));
+}
+
+bool equal_f32(uint32_t a, uint32_t b) {
+  if (is_nan_f32(a) || is_nan_f32(b)) return false;
+  return a == b || (is_zero(a) && is_zero(b));
+}
+
 uint16_t f32_to_bf16(uint32_t a) {
   a = canonical_f32(a);
   if (is_nan_f32(a)) return kCanonicalNanBf16;
@@ -175,6 +190,11 @@ uint32_t f32_to_i32(uint32_t a) {
     if (remainder > half || (remainder == half && (magnitude & 1) != 0)) magnitude++;
   }
   return v.negative ? uint32_t{0} - static_cast<uint32_t>(magnitude) : static_cast<uint32_t>(magnitude);
+}
+
+uint32_t f32_to_i8(uint32_t a) {
+  const auto value = static_cast<int32_t>(f32_to_i32(a));
+  return static_cast<uint32_t>(value < -128 ? -128 : value > 127 ? 127 : value);
 }
 
 }  // namespace weft::golden

@@ -28,11 +28,19 @@ inline constexpr uint16_t kCanonicalNanBf16 = 0x7fc0;
 [[nodiscard]] uint32_t add_f32(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t sub_f32(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t mul_f32(uint32_t a, uint32_t b);
+/// a * b + c with one rounding; the rules of fma_bf16.
+[[nodiscard]] uint32_t fma_f32(uint32_t a, uint32_t b, uint32_t c);
 /// NaN if either is NaN; -0 is less than +0.
 [[nodiscard]] uint32_t min_f32(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t max_f32(uint32_t a, uint32_t b);
 /// a > 0 ? a : +0; NaN stays NaN.
 [[nodiscard]] uint32_t relu_f32(uint32_t a);
+/// a > 0 ? a : a * slope; NaN stays NaN.
+[[nodiscard]] uint32_t leaky_f32(uint32_t a, uint32_t slope);
+
+/// Comparisons of numbers: -0 equals +0, a NaN is neither less than nor equal to anything.
+[[nodiscard]] bool less_f32(uint32_t a, uint32_t b);
+[[nodiscard]] bool equal_f32(uint32_t a, uint32_t b);
 
 /// Nearest even; overflow gives infinity.
 [[nodiscard]] uint16_t f32_to_bf16(uint32_t a);
@@ -42,6 +50,8 @@ inline constexpr uint16_t kCanonicalNanBf16 = 0x7fc0;
 [[nodiscard]] uint32_t i32_to_f32(uint32_t a);
 /// Nearest even, saturating; NaN gives 0.
 [[nodiscard]] uint32_t f32_to_i32(uint32_t a);
+/// Nearest even, saturating to [-128, 127], as int32; NaN gives 0.
+[[nodiscard]] uint32_t f32_to_i8(uint32_t a);
 
 /// int32 arithmetic wraps modulo 2^32.
 [[nodiscard]] constexpr uint32_t min_i32(uint32_t a, uint32_t b) {

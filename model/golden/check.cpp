@@ -151,30 +151,38 @@ constexpr bool in_set(unsigned value, unsigned set) { return value < 32 && (set 
 /// A row of the table in docs/command_checks.md. Destination types are given for each source type.
 struct VpuRule {
   uint8_t opcode;
-  unsigned ops, spaces;
-  unsigned from_f32, from_bf16, from_i32;
+  unsigned ops;
+  bool same_type;  // else the destinations of each source type
+  unsigned sources, from_f32, from_bf16, from_i32, from_i8;
   unsigned b_modes, activations;
 };
-constexpr unsigned kF32 = bit(WEFT_VPU_DTYPE_F32), kBf16 = bit(WEFT_VPU_DTYPE_BF16), kI32 = bit(WEFT_VPU_DTYPE_I32);
-constexpr unsigned kVmemOnly = bit(WEFT_VPU_SPACE_VMEM), kAccOnly = bit(WEFT_VPU_SPACE_ACC);
-constexpr unsigned kNoB = bit(WEFT_VPU_B_MODE_NONE), kRowB = bit(WEFT_VPU_B_MODE_ROW);
-constexpr unsigned kAnyB = bit(WEFT_VPU_B_MODE_TENSOR) | kRowB | bit(WEFT_VPU_B_MODE_SCALAR);
-constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_VPU_ACTIVATION_RELU);
-constexpr unsigned kBinary =
-    bit(WEFT_VPU_OP_ADD) | bit(WEFT_VPU_OP_SUB) | bit(WEFT_VPU_OP_MUL) | bit(WEFT_VPU_OP_MIN) | bit(WEFT_VPU_OP_MAX);
-constexpr unsigned kReductions = bit(WEFT_VPU_OP_SUM) | bit(WEFT_VPU_OP_RMAX), kNoOp = bit(WEFT_VPU_OP_NONE);
+constexpr unsigned kF32 = bit(WEFT_VPU_DTYPE_F32), kBf16 = bit(WEFT_VPU_DTYPE_BF16), kI32 = bit(WEFT_VPU_DTYPE_I32),
+                   kI8 = bit(WEFT_VPU_DTYPE_I8);
+constexpr unsigned kAnyWide = kF32 | kBf16 | kI32;
+constexpr unsigned kNoB = bit(WEFT_VPU_B_MODE_NONE), kTensorB = bit(WEFT_VPU_B_MODE_TENSOR),
+                   kVectorB = bit(WEFT_VPU_B_MODE_ROW) | bit(WEFT_VPU_B_MODE_COLUMN),
+                   kAnyB = kTensorB | kVectorB | bit(WEFT_VPU_B_MODE_SCALAR);
+constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_VPU_ACTIVATION_RELU),
+                   kAnyActivation = kIdentity | kRelu | bit(WEFT_VPU_ACTIVATION_LEAKY) | bit(WEFT_VPU_ACTIVATION_CLAMP);
+/// Operations `first` to `last`.
+constexpr unsigned ops(weft_vpu_op first, weft_vpu_op last) { return (2u << last) - (1u << first); }
+constexpr unsigned kNoOp = bit(WEFT_VPU_OP_NONE);
 constexpr VpuRule kVpuRules[] = {
-    {WEFT_OPCODE_ELEMENTWISE, kBinary, kVmemOnly, kF32, kBf16, kI32, kAnyB, kIdentity},
-    {WEFT_OPCODE_REDUCE, kReductions, kVmemOnly, kF32, 0, kI32, kNoB, kIdentity},
-    {WEFT_OPCODE_EPILOGUE, kNoOp, kAccOnly, kF32 | kBf16, 0, kI32, kNoB | kRowB, kIdentity | kRelu},
-    {WEFT_OPCODE_CAST, kNoOp, kVmemOnly, kBf16 | kI32, kF32, kF32, kNoB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kAnyActivation},
+    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_ADD, WEFT_VPU_OP_MAX) | ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_GE), true,
+     kAnyWide, 0, 0, 0, 0, kAnyB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_EXP2, WEFT_VPU_OP_ERF), true, kF32 | kBf16, 0, 0, 0, 0, kNoB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, bit(WEFT_VPU_OP_IOTA), true, kI32, 0, 0, 0, 0, kNoB, kIdentity},
+    {WEFT_OPCODE_REDUCE, ops(WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMIN), true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
+    {WEFT_OPCODE_TRANSPOSE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
+    {WEFT_OPCODE_EPILOGUE, kNoOp, false, kF32 | kI32, kF32 | kBf16, 0, kI32 | kI8, 0, kNoB | kVectorB, kAnyActivation},
+    {WEFT_OPCODE_CAST, kNoOp, false, kAnyWide | kI8, kBf16 | kI32 | kI8, kF32, kF32 | kI8, kF32 | kI32, kNoB | kTensorB,
+     kIdentity},
+    {WEFT_OPCODE_CAST, bit(WEFT_VPU_OP_UPPER), false, kI8, 0, 0, 0, kF32 | kI32, kNoB, kIdentity},
 };
 
-const VpuRule& vpu_rule(uint8_t opcode) {
-  return *std::ranges::find_if(kVpuRules, [&](const VpuRule& r) { return r.opcode == opcode; });
-}
-
 unsigned destinations(const VpuRule& rule, uint8_t src_dtype) {
+  if (rule.same_type) return src_dtype < 32 ? bit(src_dtype) : 0;
   switch (src_dtype) {
     case WEFT_VPU_DTYPE_F32:
       return rule.from_f32;
@@ -182,26 +190,55 @@ unsigned destinations(const VpuRule& rule, uint8_t src_dtype) {
       return rule.from_bf16;
     case WEFT_VPU_DTYPE_I32:
       return rule.from_i32;
+    case WEFT_VPU_DTYPE_I8:
+      return rule.from_i8;
     default:
       return 0;
   }
 }
 
+/// What the table's b mode and activation columns leave to the types.
+unsigned b_modes(const VpuRule& rule, const spec::VpuCommand& c) {
+  return rule.opcode == WEFT_OPCODE_CAST && c.dst_dtype != WEFT_VPU_DTYPE_I8 ? rule.b_modes & ~kTensorB : rule.b_modes;
+}
+unsigned activations(const VpuRule& rule, const spec::VpuCommand& c) {
+  if (c.dst_dtype == WEFT_VPU_DTYPE_I8) return rule.activations & (kIdentity | kRelu);
+  const unsigned floats_only = bit(WEFT_VPU_ACTIVATION_LEAKY);
+  return c.src_dtype == WEFT_VPU_DTYPE_I32 ? rule.activations & ~floats_only : rule.activations;
+}
+bool uses_scalar(const spec::VpuCommand& c) {
+  return c.b_mode == WEFT_VPU_B_MODE_SCALAR || c.activation == WEFT_VPU_ACTIVATION_CLAMP || c.op == WEFT_VPU_OP_IOTA;
+}
+bool uses_scalar2(const spec::VpuCommand& c) {
+  constexpr unsigned kOps = ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_SELECT) | bit(WEFT_VPU_OP_IOTA);
+  return in_set(c.op, kOps) || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.activation == WEFT_VPU_ACTIVATION_CLAMP ||
+         c.dst_dtype == WEFT_VPU_DTYPE_I8;
+}
+
 std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chip) {
-  const VpuRule& rule = vpu_rule(c.header.opcode);
-  const unsigned dst = destinations(rule, c.src_dtype);
+  const auto* rule = std::ranges::find_if(
+      kVpuRules, [&](const VpuRule& r) { return r.opcode == c.header.opcode && in_set(c.op, r.ops); });
+  if (rule == std::end(kVpuRules)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, 16};
+  const bool acc = c.header.opcode == WEFT_OPCODE_EPILOGUE, reduce = c.header.opcode == WEFT_OPCODE_REDUCE;
+  const bool iota = c.op == WEFT_VPU_OP_IOTA, windows = c.axis == WEFT_VPU_AXIS_ROWS;
+  const bool transpose = c.header.opcode == WEFT_OPCODE_TRANSPOSE;
+  const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN;
   FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
-  check.require(in_set(c.op, rule.ops), 16);
-  check.require(in_set(c.src_space, rule.spaces), 17);
-  check.require(dst != 0, 18);
-  check.require(in_set(c.dst_dtype, dst), 19);
-  check.require(c.rows != 0, 20);
+  check.require(c.src_space == (acc ? WEFT_VPU_SPACE_ACC : WEFT_VPU_SPACE_VMEM), 17);
+  check.require(in_set(c.src_dtype, rule->sources), 18);
+  check.require(in_set(c.dst_dtype, destinations(*rule, c.src_dtype)), 19);
+  check.require(c.rows != 0 && (!transpose || c.rows <= chip.n), 20);
   check.require(c.cols != 0 && c.cols <= chip.n, 22);
+  check.require(!iota || c.a_addr == 0, 24);
+  check.require(!iota || c.a_stride == 0, 28);
   check.require(c.b_addr == 0 || (c.b_mode != WEFT_VPU_B_MODE_NONE && c.b_mode != WEFT_VPU_B_MODE_SCALAR), 32);
-  check.require(c.b_stride == 0 || c.b_mode == WEFT_VPU_B_MODE_TENSOR, 36);
-  check.require(c.scalar == 0 || c.b_mode == WEFT_VPU_B_MODE_SCALAR, 48);
-  check.require(in_set(c.b_mode, rule.b_modes), 52);
-  check.require(in_set(c.activation, rule.activations), 53);
+  check.require(c.b_stride == 0 || vector_b || windows, 36);
+  check.require(c.scalar == 0 || uses_scalar(c), 48);
+  check.require(in_set(c.b_mode, b_modes(*rule, c)), 52);
+  check.require(in_set(c.activation, activations(*rule, c)), 53);
+  check.require(c.axis == WEFT_VPU_AXIS_LANES || (reduce && windows), 54);
+  check.require(c.scalar2 == 0 || uses_scalar2(c), 56);
+  check.require((c.window != 0) == windows, 60);
   return check.fault();
 }
 
@@ -223,19 +260,17 @@ std::optional<Fault> check_vpu(const Command& command, const Chip& chip) {
   const auto c = spec::decode_vpu(command);
   if (auto fault = check_vpu_fields(c, chip)) return fault;
   if (auto fault = check_vpu_alignment(c)) return fault;
-  const auto last_of = [](uint64_t first, uint64_t rows, uint64_t stride) { return first + (rows - 1) * stride; };
-  if (c.src_space == WEFT_VPU_SPACE_ACC && last_of(c.a_addr, c.rows, c.a_stride) >= 2 * chip.acc_bank_rows)
+  const VpuRows rows = vpu_rows(c, chip);
+  const auto last_of = [](uint64_t first, uint64_t count, uint64_t stride) { return first + (count - 1) * stride; };
+  const uint64_t last_a = last_of(c.a_addr, c.rows, c.a_stride) + (rows.window - 1) * c.b_stride;
+  if (c.src_space == WEFT_VPU_SPACE_ACC && last_a >= 2 * chip.acc_bank_rows)
     return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
 
-  const unsigned src_words = words_per_row(c.src_dtype);
-  const auto outside = [&](uint64_t first, uint64_t rows, uint64_t stride, unsigned words) {
-    return last_of(first, rows, stride) + words - 1 >= chip.vmem_words;
-  };
-  const bool has_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW;
-  const uint64_t b_rows = c.b_mode == WEFT_VPU_B_MODE_TENSOR ? c.rows : 1;
-  if ((c.src_space == WEFT_VPU_SPACE_VMEM && outside(c.a_addr, c.rows, c.a_stride, src_words)) ||
-      (has_b && outside(c.b_addr, b_rows, c.b_stride, src_words)) ||
-      outside(c.d_addr, c.rows, c.d_stride, words_per_row(c.dst_dtype)))
+  const unsigned src_words = words_per_row(c.src_dtype), dst_words = words_per_row(c.dst_dtype);
+  const auto outside = [&](uint64_t last, unsigned words) { return last + words - 1 >= chip.vmem_words; };
+  if ((c.src_space == WEFT_VPU_SPACE_VMEM && outside(last_a, src_words)) ||
+      (rows.b != 0 && outside(last_of(c.b_addr, rows.b, c.b_stride), src_words)) ||
+      outside(last_of(c.d_addr, rows.d, c.d_stride), dst_words))
     return Fault{WEFT_FAULT_RANGE, chip.vmem_bytes};
   return std::nullopt;
 }
@@ -248,6 +283,17 @@ MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip
   const uint64_t count = (command.k + per_tile - 1) / per_tile;
   const uint64_t rest = command.k - (count - 1) * per_tile;
   return {per_tile, count, (rest + per_word - 1) / per_word};
+}
+
+VpuRows vpu_rows(const spec::VpuCommand& c, const spec::Chip& chip) {
+  VpuRows rows{c.rows, 1, 0, c.rows};
+  if (c.axis == WEFT_VPU_AXIS_ROWS) rows.window = c.window, rows.a = uint64_t{c.rows} * c.window;
+  if (c.op == WEFT_VPU_OP_IOTA) rows.a = 0;
+  if (c.header.opcode == WEFT_OPCODE_TRANSPOSE) rows.d = c.cols;
+  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) rows.b = c.rows;
+  if (c.b_mode == WEFT_VPU_B_MODE_ROW) rows.b = 1;
+  if (c.b_mode == WEFT_VPU_B_MODE_COLUMN) rows.b = (uint64_t{c.rows} + chip.n - 1) / chip.n;
+  return rows;
 }
 
 std::optional<Fault> check_header(const Command& command, unsigned queue) {

@@ -47,7 +47,18 @@ struct MatmulTiles {
 };
 [[nodiscard]] MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip);
 
-/// VMEM words of a row of `dtype` (vpu_dtype): 1 for bf16, else 2.
-[[nodiscard]] constexpr unsigned words_per_row(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2; }
+/// VMEM words of a row of `dtype` (vpu_dtype): 2 for f32 and i32, else 1.
+[[nodiscard]] constexpr unsigned words_per_row(uint8_t dtype) {
+  return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1;
+}
+
+/// Rows that a legal VPU command moves.
+struct VpuRows {
+  uint64_t a;       ///< read; 0: none (iota)
+  uint64_t window;  ///< rows of a for a row of d, REDUCE along rows; else 1
+  uint64_t b;       ///< read
+  uint64_t d;       ///< written
+};
+[[nodiscard]] VpuRows vpu_rows(const spec::VpuCommand& command, const spec::Chip& chip);
 
 }  // namespace weft::golden

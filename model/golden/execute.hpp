@@ -13,8 +13,7 @@ std::optional<Fault> execute_fill_out(CoreState& core, const spec::Command& comm
 std::optional<Fault> execute_matmul(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_reduce(CoreState& core, const spec::Command& command, MemoryAccess& memory);
-std::optional<Fault> execute_epilogue(CoreState& core, const spec::Command& command, MemoryAccess& memory);
-std::optional<Fault> execute_cast(CoreState& core, const spec::Command& command, MemoryAccess& memory);
+std::optional<Fault> execute_transpose(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_nothing(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 
 }  // namespace weft::golden

@@ -1,181 +1,214 @@
-/// ELEMENTWISE, REDUCE, EPILOGUE and CAST: one row after the other, each read before it is written.
+/// ELEMENTWISE, EPILOGUE, CAST, REDUCE and TRANSPOSE: one row after the other, each read before it is written.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "model/golden/arith.hpp"
 #include "model/golden/execute.hpp"
-#include "model/golden/rows.hpp"
+#include "model/golden/lane_operations.hpp"
 
 namespace weft::golden {
 namespace {
 
 constexpr size_t kMaxLanes = 256;
 
-/// One row in its own type: the same storage as float, int32 or bf16.
-class Row {
- public:
-  std::span<float> f32(size_t count) { return {f32_.data(), count}; }
-  std::span<int32_t> i32(size_t count) { return {i32_.data(), count}; }
-  std::span<uint16_t> bf16(size_t count) { return {bf16_.data(), count}; }
+/// A row in the lanes: f32 bits (bf16 widened), or int32 (i8 extended).
+using Lanes = std::array<uint32_t, kMaxLanes>;
 
-  /// Fills the storage of `dtype` from `count` elements at `bytes`.
-  void load(uint8_t dtype, const void* bytes, size_t count) {
-    switch (dtype) {
-      case WEFT_VPU_DTYPE_BF16:
-        std::memcpy(bf16_.data(), bytes, count * sizeof(uint16_t));
-        return;
-      case WEFT_VPU_DTYPE_I32:
-        std::memcpy(i32_.data(), bytes, count * sizeof(int32_t));
-        return;
-      default:
-        std::memcpy(f32_.data(), bytes, count * sizeof(float));
-        return;
-    }
+/// A command with what all rows of it need.
+class Rows {
+ public:
+  Rows(CoreState& core, const spec::VpuCommand& command)
+      : core_(core),
+        c_(command),
+        n_(core.chip().n),
+        integers_(command.src_dtype == WEFT_VPU_DTYPE_I32 || command.src_dtype == WEFT_VPU_DTYPE_I8) {
+    if (c_.b_mode == WEFT_VPU_B_MODE_SCALAR) b_.fill(value(c_.scalar));
   }
-  /// Writes `count` elements and zeros up to `lanes`.
-  void store(uint8_t dtype, std::byte* bytes, size_t count, size_t lanes) const {
-    switch (dtype) {
-      case WEFT_VPU_DTYPE_BF16:
-        return put(bf16_.data(), bytes, count, lanes);
-      case WEFT_VPU_DTYPE_I32:
-        return put(i32_.data(), bytes, count, lanes);
-      default:
-        return put(f32_.data(), bytes, count, lanes);
+
+  [[nodiscard]] size_t cols() const { return c_.cols; }
+  [[nodiscard]] bool integers() const { return integers_; }
+  /// A field's scalar as a lane holds it.
+  [[nodiscard]] uint32_t value(uint32_t field) const {
+    return c_.src_dtype == WEFT_VPU_DTYPE_BF16 ? field << 16 : field;
+  }
+
+  /// Row `at` (word of VMEM, row of ACC) in a's space and type.
+  void load_a(uint64_t at, Lanes& lanes) const {
+    const auto* source = c_.src_space == WEFT_VPU_SPACE_ACC
+                             ? reinterpret_cast<const std::byte*>(core_.acc_row(static_cast<uint32_t>(at)).data())
+                             : word(at);
+    load(source + (c_.op == WEFT_VPU_OP_UPPER ? n_ : 0), lanes);
+  }
+
+  /// The second operand of row r.
+  const Lanes& b(uint64_t r) {
+    if (c_.b_mode == WEFT_VPU_B_MODE_TENSOR || (c_.b_mode == WEFT_VPU_B_MODE_ROW && r == 0))
+      load(word(c_.b_addr + r * c_.b_stride), b_);
+    if (c_.b_mode == WEFT_VPU_B_MODE_COLUMN) {
+      if (r % n_ == 0) load(word(c_.b_addr + r / n_ * c_.b_stride), column_, n_);
+      std::fill_n(b_.begin(), c_.cols, column_[r % n_]);
+    }
+    return b_;
+  }
+
+  void activate(Lanes& d) const {
+    const auto activation = static_cast<weft_vpu_activation>(c_.activation);
+    const std::span<uint32_t> row(d.data(), c_.cols);
+    if (integers_)
+      activate_i32(activation, value(c_.scalar), value(c_.scalar2), row);
+    else
+      activate_f32(activation, value(c_.scalar), value(c_.scalar2), row);
+  }
+
+  /// Row r of d: `count` lanes converted, zeros beyond. i8: `upper` fills the word's second half.
+  void store(uint64_t r, const Lanes& d, size_t count, const Lanes* upper = nullptr) {
+    std::byte* target = core_.vmem().data() + (c_.d_addr + r * c_.d_stride) * core_.chip().word_bytes;
+    const bool counts = c_.header.opcode == WEFT_OPCODE_EPILOGUE;
+    switch (c_.dst_dtype) {
+      case WEFT_VPU_DTYPE_BF16: {
+        std::array<uint16_t, kMaxLanes> out{};
+        for (size_t i = 0; i < count; i++) out[i] = f32_to_bf16(d[i]);
+        if (counts)
+          for (size_t i = 0; i < count; i++) count_special(uint32_t{out[i]} << 16);
+        std::memcpy(target, out.data(), n_ * sizeof out[0]);
+        return;
+      }
+      case WEFT_VPU_DTYPE_I8: {
+        std::array<uint8_t, 2 * kMaxLanes> out{};
+        for (size_t i = 0; i < count; i++) out[i] = to_i8(d[i]);
+        if (upper != nullptr)
+          for (size_t i = 0; i < count; i++) out[n_ + i] = to_i8((*upper)[i]);
+        std::memcpy(target, out.data(), 2 * n_);
+        return;
+      }
+      default: {
+        Lanes out{};
+        const bool to_float = integers_ && c_.dst_dtype == WEFT_VPU_DTYPE_F32;
+        const bool to_integer = !integers_ && c_.dst_dtype == WEFT_VPU_DTYPE_I32;
+        for (size_t i = 0; i < count; i++) out[i] = to_float ? i32_to_f32(d[i]) : to_integer ? f32_to_i32(d[i]) : d[i];
+        if (counts && c_.dst_dtype == WEFT_VPU_DTYPE_F32)
+          for (size_t i = 0; i < count; i++) count_special(out[i]);
+        std::memcpy(target, out.data(), n_ * sizeof out[0]);
+      }
     }
   }
 
  private:
-  template <class T>
-  static void put(const T* data, std::byte* bytes, size_t count, size_t lanes) {
-    std::memcpy(bytes, data, count * sizeof(T));
-    std::memset(bytes + count * sizeof(T), 0, (lanes - count) * sizeof(T));
+  [[nodiscard]] const std::byte* word(uint64_t at) const { return core_.vmem().data() + at * core_.chip().word_bytes; }
+  void load(const std::byte* bytes, Lanes& lanes) const { load(bytes, lanes, c_.cols); }
+  void load(const std::byte* bytes, Lanes& lanes, size_t count) const {
+    if (c_.src_dtype == WEFT_VPU_DTYPE_BF16) {
+      std::array<uint16_t, kMaxLanes> in;
+      std::memcpy(in.data(), bytes, count * sizeof in[0]);
+      for (size_t i = 0; i < count; i++) lanes[i] = uint32_t{in[i]} << 16;
+    } else if (c_.src_dtype == WEFT_VPU_DTYPE_I8) {
+      for (size_t i = 0; i < count; i++)
+        lanes[i] = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(bytes[i])));
+    } else {
+      std::memcpy(lanes.data(), bytes, count * sizeof lanes[0]);
+    }
   }
-  alignas(64) std::array<float, kMaxLanes> f32_{};
-  alignas(64) std::array<int32_t, kMaxLanes> i32_{};
-  alignas(64) std::array<uint16_t, kMaxLanes> bf16_{};
+  [[nodiscard]] uint8_t to_i8(uint32_t v) const {
+    return static_cast<uint8_t>(f32_to_i8(mul_f32(integers_ ? i32_to_f32(v) : v, c_.scalar2)));
+  }
+  void count_special(uint32_t bits) {
+    core_.status().nan_results += is_nan_f32(bits);
+    core_.status().inf_results += is_infinite_f32(bits);
+  }
+
+  CoreState& core_;
+  const spec::VpuCommand& c_;
+  const size_t n_;
+  const bool integers_;
+  Lanes b_{}, column_{};
 };
 
-std::byte* vmem_word(CoreState& core, uint64_t word) { return core.vmem().data() + word * core.chip().word_bytes; }
-
-void load_scalar(const spec::VpuCommand& c, size_t count, Row& row) {
-  for (size_t i = 0; i < count; i++) {
-    std::memcpy(&row.f32(count)[i], &c.scalar, sizeof c.scalar);
-    std::memcpy(&row.i32(count)[i], &c.scalar, sizeof c.scalar);
-    row.bf16(count)[i] = static_cast<uint16_t>(c.scalar);
-  }
+void fill_iota(const spec::VpuCommand& c, uint64_t row, Lanes& d) {
+  for (uint32_t i = 0; i < c.cols; i++) d[i] = c.scalar + static_cast<uint32_t>(row) * c.scalar2 + i;
 }
 
-/// Runs compute(a, b, d) on every row of the command.
-template <class Compute>
-void for_each_row(CoreState& core, const spec::VpuCommand& c, Compute&& compute) {
-  Row a, b, d;
-  if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) load_scalar(c, c.cols, b);
-  for (uint64_t r = 0; r < c.rows; r++) {
-    const uint64_t at = c.a_addr + r * c.a_stride;
-    const void* source = c.src_space == WEFT_VPU_SPACE_ACC
-                             ? static_cast<const void*>(core.acc_row(static_cast<uint32_t>(at)).data())
-                             : vmem_word(core, at);
-    a.load(c.src_dtype, source, c.cols);
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || (c.b_mode == WEFT_VPU_B_MODE_ROW && r == 0))
-      b.load(c.src_dtype, vmem_word(core, c.b_addr + r * c.b_stride), c.cols);
-    compute(a, b, d);
-    d.store(c.dst_dtype, vmem_word(core, c.d_addr + r * c.d_stride), c.cols, core.chip().n);
-  }
-  core.status().vpu_rows += c.rows;
+BinaryFunction fold_function(const spec::VpuCommand& c) {
+  const auto op = static_cast<weft_vpu_op>(c.op);
+  return c.src_dtype == WEFT_VPU_DTYPE_I32 ? binary_i32(op) : binary_f32(op);
 }
 
-void count_specials(CoreState& core, std::span<const float> row) {
-  for (const float value : row) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    core.status().nan_results += is_nan_f32(bits);
-    core.status().inf_results += is_infinite_f32(bits);
+/// Folds neighbours 2i and 2i + 1 until one value is left; a value without a partner passes through.
+uint32_t fold_neighbours(Lanes& values, size_t count, BinaryFunction join) {
+  for (; count > 1; count = (count + 1) / 2) {
+    for (size_t i = 0; i < count / 2; i++) values[i] = join(values[2 * i], values[2 * i + 1]);
+    if (count % 2 != 0) values[count / 2] = values[count - 1];
   }
-}
-void count_specials(CoreState& core, std::span<const uint16_t> row) {
-  for (const uint16_t value : row) {
-    core.status().nan_results += is_nan_f32(uint32_t{value} << 16);
-    core.status().inf_results += is_infinite_f32(uint32_t{value} << 16);
-  }
+  return values[0];
 }
 
 }  // namespace
 
 std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& command, MemoryAccess&) {
   const auto c = spec::decode_vpu(command);
-  const size_t n = c.cols;
-  const auto op = static_cast<weft_vpu_op>(c.op);
-  for_each_row(core, c, [&](Row& a, Row& b, Row& d) {
-    switch (c.src_dtype) {
-      case WEFT_VPU_DTYPE_BF16:
-        elementwise_bf16(op, a.bf16(n), b.bf16(n), d.bf16(n));
-        return;
-      case WEFT_VPU_DTYPE_I32:
-        elementwise_i32(op, a.i32(n), b.i32(n), d.i32(n));
-        return;
-      default:
-        elementwise_f32(op, a.f32(n), b.f32(n), d.f32(n));
-        return;
+  Rows rows(core, c);
+  auto op = static_cast<weft_vpu_op>(c.op == WEFT_VPU_OP_UPPER ? WEFT_VPU_OP_NONE : c.op);
+  if (c.header.opcode == WEFT_OPCODE_EPILOGUE && c.b_mode != WEFT_VPU_B_MODE_NONE) op = WEFT_VPU_OP_ADD;
+  const bool packs = c.header.opcode == WEFT_OPCODE_CAST && c.b_mode == WEFT_VPU_B_MODE_TENSOR;
+  Lanes a{}, d{};
+  for (uint64_t r = 0; r < c.rows; r++) {
+    if (op == WEFT_VPU_OP_IOTA) {
+      fill_iota(c, r, d);
+      rows.store(r, d, c.cols);
+      continue;
     }
-  });
+    rows.load_a(c.a_addr + r * c.a_stride, a);
+    const Lanes& b = rows.b(r);
+    const std::span<const uint32_t> x(a.data(), c.cols), y(b.data(), c.cols);
+    if (rows.integers())
+      operate_i32(op, x, y, c.scalar2, {d.data(), c.cols});
+    else
+      operate_f32(op, x, y, rows.value(c.scalar2), {d.data(), c.cols});
+    rows.activate(d);
+    rows.store(r, d, c.cols, packs ? &b : nullptr);
+  }
+  core.status().vpu_rows += c.rows;
   return std::nullopt;
 }
 
 std::optional<Fault> execute_reduce(CoreState& core, const spec::Command& command, MemoryAccess&) {
   const auto c = spec::decode_vpu(command);
-  const size_t n = c.cols;
-  const bool sum = c.op == WEFT_VPU_OP_SUM;
-  for_each_row(core, c, [&](Row& a, Row&, Row& d) {
-    if (c.src_dtype == WEFT_VPU_DTYPE_F32) {
-      std::ranges::fill(d.f32(n), sum ? sum_row_f32(a.f32(n)) : max_row_f32(a.f32(n)));
-    } else {
-      std::ranges::fill(d.i32(n), sum ? sum_row_i32(a.i32(n)) : max_row_i32(a.i32(n)));
+  Rows rows(core, c);
+  const BinaryFunction join = fold_function(c);
+  const bool across = c.axis == WEFT_VPU_AXIS_ROWS;
+  Lanes a{}, d{};
+  for (uint64_t r = 0; r < c.rows; r++) {
+    for (uint64_t k = 0; k < (across ? c.window : 1); k++) {
+      rows.load_a(c.a_addr + r * c.a_stride + k * c.b_stride, a);
+      if (!rows.integers())
+        for (size_t i = 0; i < c.cols; i++) a[i] = canonical_f32(a[i]);
+      if (k == 0) d = a;
+      if (k != 0)
+        for (size_t i = 0; i < c.cols; i++) d[i] = join(d[i], a[i]);
     }
-  });
+    if (!across) std::fill_n(d.begin(), c.cols, fold_neighbours(a, c.cols, join));
+    rows.store(r, d, c.cols);
+  }
+  core.status().vpu_rows += c.rows;
   return std::nullopt;
 }
 
-std::optional<Fault> execute_epilogue(CoreState& core, const spec::Command& command, MemoryAccess&) {
+/// All of a is read before anything is written.
+std::optional<Fault> execute_transpose(CoreState& core, const spec::Command& command, MemoryAccess&) {
   const auto c = spec::decode_vpu(command);
-  const size_t n = c.cols;
-  const size_t bias = c.b_mode == WEFT_VPU_B_MODE_ROW ? n : 0;
-  const auto activation = static_cast<weft_vpu_activation>(c.activation);
-  for_each_row(core, c, [&](Row& a, Row& b, Row& d) {
-    if (c.src_dtype == WEFT_VPU_DTYPE_I32) {
-      epilogue_row_i32(a.i32(n), b.i32(bias), activation, d.i32(n));
-      return;
-    }
-    epilogue_row_f32(a.f32(n), b.f32(bias), activation, d.f32(n));
-    if (c.dst_dtype == WEFT_VPU_DTYPE_BF16) {
-      cast_f32_to_bf16(d.f32(n), d.bf16(n));
-      count_specials(core, d.bf16(n));
-    } else {
-      count_specials(core, d.f32(n));
-    }
-  });
-  return std::nullopt;
-}
-
-std::optional<Fault> execute_cast(CoreState& core, const spec::Command& command, MemoryAccess&) {
-  const auto c = spec::decode_vpu(command);
-  const size_t n = c.cols;
-  for_each_row(core, c, [&](Row& a, Row&, Row& d) {
-    switch (c.src_dtype) {
-      case WEFT_VPU_DTYPE_BF16:
-        cast_bf16_to_f32(a.bf16(n), d.f32(n));
-        return;
-      case WEFT_VPU_DTYPE_I32:
-        cast_i32_to_f32(a.i32(n), d.f32(n));
-        return;
-      default:
-        if (c.dst_dtype == WEFT_VPU_DTYPE_BF16) {
-          cast_f32_to_bf16(a.f32(n), d.bf16(n));
-        } else {
-          cast_f32_to_i32(a.f32(n), d.i32(n));
-        }
-    }
-  });
+  Rows rows(core, c);
+  std::vector<Lanes> a(c.rows);
+  for (uint64_t r = 0; r < c.rows; r++) {
+    rows.load_a(c.a_addr + r * c.a_stride, a[r]);
+    if (!rows.integers())
+      for (size_t i = 0; i < c.cols; i++) a[r][i] = canonical_f32(a[r][i]);
+  }
+  Lanes d{};
+  for (uint64_t r = 0; r < c.cols; r++) {
+    for (size_t i = 0; i < c.rows; i++) d[i] = a[i][r];
+    rows.store(r, d, c.rows);
+  }
+  core.status().vpu_rows += c.cols;
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/golden/arith.hpp"
+#include "model/golden/lane_operations.hpp"
 #include "model/golden/matmul.hpp"
 #include "model/golden/rows_fast.hpp"
 
@@ -25,53 +26,6 @@ float from_bits(uint32_t bits) {
 }
 
 using Binary = uint32_t (*)(uint32_t, uint32_t);
-
-/// nullptr for an operation of one operand.
-Binary f32_function(weft_vpu_op op) {
-  switch (op) {
-    case WEFT_VPU_OP_ADD:
-      return add_f32;
-    case WEFT_VPU_OP_SUB:
-      return sub_f32;
-    case WEFT_VPU_OP_MUL:
-      return mul_f32;
-    case WEFT_VPU_OP_MIN:
-      return min_f32;
-    case WEFT_VPU_OP_MAX:
-      return max_f32;
-    case WEFT_VPU_OP_NONE:
-    case WEFT_VPU_OP_SUM:
-    case WEFT_VPU_OP_RMAX:
-      return nullptr;
-  }
-  return nullptr;
-}
-
-uint32_t add_i32(uint32_t a, uint32_t b) { return a + b; }
-uint32_t sub_i32(uint32_t a, uint32_t b) { return a - b; }
-uint32_t mul_i32(uint32_t a, uint32_t b) { return a * b; }
-uint32_t smaller_i32(uint32_t a, uint32_t b) { return min_i32(a, b); }
-uint32_t larger_i32(uint32_t a, uint32_t b) { return max_i32(a, b); }
-
-Binary i32_function(weft_vpu_op op) {
-  switch (op) {
-    case WEFT_VPU_OP_ADD:
-      return add_i32;
-    case WEFT_VPU_OP_SUB:
-      return sub_i32;
-    case WEFT_VPU_OP_MUL:
-      return mul_i32;
-    case WEFT_VPU_OP_MIN:
-      return smaller_i32;
-    case WEFT_VPU_OP_MAX:
-      return larger_i32;
-    case WEFT_VPU_OP_NONE:
-    case WEFT_VPU_OP_SUM:
-    case WEFT_VPU_OP_RMAX:
-      return nullptr;
-  }
-  return nullptr;
-}
 
 /// Folds neighbours 2i and 2i + 1 until one value is left; a value without a partner passes through.
 template <class T>
@@ -94,7 +48,7 @@ uint32_t fold_f32(std::span<const float> a, Binary join) {
 
 bool elementwise_f32(weft_vpu_op op, std::span<const float> a, std::span<const float> b, std::span<float> d) {
   assert(a.size() == b.size() && a.size() == d.size());
-  const Binary function = f32_function(op);
+  const Binary function = binary_f32(op);
   if (function == nullptr) return false;
   if (host_fma_is_exact() && fast::elementwise_f32(op, a.data(), b.data(), d.data(), d.size())) return true;
   for (size_t i = 0; i < d.size(); i++) d[i] = from_bits(function(to_bits(a[i]), to_bits(b[i])));
@@ -103,7 +57,7 @@ bool elementwise_f32(weft_vpu_op op, std::span<const float> a, std::span<const f
 
 bool elementwise_i32(weft_vpu_op op, std::span<const int32_t> a, std::span<const int32_t> b, std::span<int32_t> d) {
   assert(a.size() == b.size() && a.size() == d.size());
-  const Binary function = i32_function(op);
+  const Binary function = binary_i32(op);
   if (function == nullptr) return false;
   for (size_t i = 0; i < d.size(); i++)
     d[i] = static_cast<int32_t>(function(static_cast<uint32_t>(a[i]), static_cast<uint32_t>(b[i])));
@@ -112,7 +66,7 @@ bool elementwise_i32(weft_vpu_op op, std::span<const int32_t> a, std::span<const
 
 bool elementwise_bf16(weft_vpu_op op, std::span<const uint16_t> a, std::span<const uint16_t> b, std::span<uint16_t> d) {
   assert(a.size() == b.size() && a.size() == d.size());
-  const Binary function = f32_function(op);
+  const Binary function = binary_f32(op);
   if (function == nullptr) return false;
   for (size_t i = 0; i < d.size(); i++) d[i] = f32_to_bf16(function(bf16_to_f32(a[i]), bf16_to_f32(b[i])));
   return true;

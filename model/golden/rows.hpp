@@ -10,13 +10,15 @@
 
 namespace weft::golden {
 
-/// d[i] = a[i] op b[i]; op is add, sub, mul, min or max (another op leaves d untouched and returns false).
+/// d[i] = a[i] op b[i]; op has two operands: add to max, or a comparison (another op leaves d untouched and returns
+/// false).
 bool elementwise_f32(weft_vpu_op op, std::span<const float> a, std::span<const float> b, std::span<float> d);
 bool elementwise_i32(weft_vpu_op op, std::span<const int32_t> a, std::span<const int32_t> b, std::span<int32_t> d);
 /// Read as f32, computed in f32, rounded once more.
 bool elementwise_bf16(weft_vpu_op op, std::span<const uint16_t> a, std::span<const uint16_t> b, std::span<uint16_t> d);
 
-/// One row of the fused epilogue without the cast: d = activation(a + bias). An empty bias: no addition.
+/// One row of the fused epilogue without the cast: d = activation(a + bias). An empty bias: no addition. The activation
+/// is none or relu.
 void epilogue_row_f32(std::span<const float> a, std::span<const float> bias, weft_vpu_activation activation,
                       std::span<float> d);
 void epilogue_row_i32(std::span<const int32_t> a, std::span<const int32_t> bias, weft_vpu_activation activation,

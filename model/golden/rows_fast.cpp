@@ -39,23 +39,9 @@ template <class Operation>
 
 bool elementwise_f32(weft_vpu_op op, const float* a, const float* b, float* d, size_t count) {
   const FlushToZero environment;
-  switch (op) {
-    case WEFT_VPU_OP_ADD:
-      run<Add>(a, b, d, count);
-      return true;
-    case WEFT_VPU_OP_SUB:
-      run<Subtract>(a, b, d, count);
-      return true;
-    case WEFT_VPU_OP_MUL:
-      run<Multiply>(a, b, d, count);
-      return true;
-    case WEFT_VPU_OP_MIN:
-    case WEFT_VPU_OP_MAX:
-    case WEFT_VPU_OP_NONE:
-    case WEFT_VPU_OP_SUM:
-    case WEFT_VPU_OP_RMAX:
-      return false;
-  }
+  if (op == WEFT_VPU_OP_ADD) return run<Add>(a, b, d, count), true;
+  if (op == WEFT_VPU_OP_SUB) return run<Subtract>(a, b, d, count), true;
+  if (op == WEFT_VPU_OP_MUL) return run<Multiply>(a, b, d, count), true;
   return false;
 }
 

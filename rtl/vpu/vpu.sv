@@ -1,5 +1,5 @@
 `default_nettype none
-// The vector unit: EPILOGUE, ELEMENTWISE, REDUCE and CAST on rows of N lanes, one row a cycle.
+// The vector unit: EPILOGUE, ELEMENTWISE, REDUCE, CAST, TRANSPOSE; rows of N lanes, one a cycle.
 //
 //   commands ─► control ──► check
 //                 │ start, go
@@ -7,9 +7,9 @@
 //   va ───┴──►│operand a├───►│ lanes │───►│ out    ├──► vw
 //   vb ──────►│operand b├───►│ execute ─►─► finish │
 //             └─────────┘    └──▲─┬──┘    └────────┘
-//                               └─┴─ reduce
+//                               └─┴─ reduce, functions, transpose
 // Latency: command taken to first request 3 cycles, grant of a row to its write request 3 cycles
-// (REDUCE: + log2 N), last write granted to done_o 1 cycle. Figures and contract: README.md.
+// (REDUCE: + log2 N, functions: + 6), last write granted to done_o 1 cycle. More: README.md.
 module vpu
   import weft_pkg::*;
   import chip_pkg::*;
@@ -66,7 +66,13 @@ module vpu
 
   vpu_cmd_t        slot, run_cmd;
   logic            check, verdict_valid, legal, start, run;
-  logic            execute, reduce_step, finish;
+  logic            execute, first, inner_step, load, emit, finish, is_function, iota;
+  logic            columns, b_pop;
+  logic [15:0]     index;
+  logic [$clog2(N)-1:0] b_lane_q;
+  logic [31:0]     iota_q;
+  logic            iota_valid_q;
+  logic [32*N-1:0] function_row, column_row;
   logic            a_req, a_gnt, a_rvalid, a_valid, a_left, b_valid, b_left, use_b, from_acc;
   logic [31:0]     a_addr, root;
   logic [32*N-1:0] a_rdata, a_row, b_row, result;
@@ -78,7 +84,8 @@ module vpu
     .active_o, .check_o(check), .slot_o(slot), .verdict_valid_i(verdict_valid), .legal_i(legal),
     .start_o(start), .run_o(run), .run_cmd_o(run_cmd),
     .operands_valid_i(a_valid & (b_valid | ~use_b)), .execute_o(execute),
-    .reduce_step_o(reduce_step), .finish_o(finish), .vw_req_o, .vw_addr_o, .vw_gnt_i
+    .first_o(first), .inner_step_o(inner_step), .load_o(load), .emit_o(emit), .index_o(index),
+    .finish_o(finish), .vw_req_o, .vw_addr_o, .vw_gnt_i
   );
 
   vpu_check u_check (
@@ -87,51 +94,84 @@ module vpu
   );
   assign fault_tag_o = slot.tag;
 
-  // Operand a: rows of VMEM or ACC.
+  function automatic logic two_words(input logic [7:0] dtype);
+    return dtype == VpuDtypeF32 || dtype == VpuDtypeI32;
+  endfunction
+
+  // Operand a: rows of VMEM or ACC; iota has none, its requests are granted here.
   assign from_acc = run_cmd.src_space == VpuSpaceAcc;
-  assign va_req_o = a_req & ~from_acc;
+  assign iota = run_cmd.op == VpuOpIota;
+  assign va_req_o = a_req & ~from_acc & ~iota;
   assign va_addr_o = a_addr;
-  assign va_pair_o = run_cmd.src_dtype != VpuDtypeBf16;
+  assign va_pair_o = two_words(run_cmd.src_dtype);
   assign acc_req_o = a_req & from_acc;
   assign acc_row_o = a_addr[15:0];
-  assign a_gnt = from_acc ? acc_gnt_i : va_gnt_i;
-  assign a_rvalid = from_acc ? acc_rvalid_i : va_rvalid_i;
+  assign a_gnt = iota ? 1'b1 : from_acc ? acc_gnt_i : va_gnt_i;
+  assign a_rvalid = iota ? iota_valid_q : from_acc ? acc_rvalid_i : va_rvalid_i;
   assign a_rdata = from_acc ? acc_rdata_i : va_rdata_i;
 
   vpu_operand u_operand_a (
     .clk_i, .rst_ni, .start_i(start), .rows_i(slot.rows), .addr_i(slot.a_addr),
-    .stride_i(slot.a_stride), .keep_i(1'b0), .req_o(a_req), .addr_o(a_addr), .gnt_i(a_gnt),
+    .stride_i(slot.a_stride), .window_i(slot.axis == VpuAxisRows ? slot.window : 16'd1),
+    .inner_i(slot.b_stride), .keep_i(1'b0), .req_o(a_req), .addr_o(a_addr), .gnt_i(a_gnt),
     .rvalid_i(a_rvalid), .rdata_i(a_rdata), .valid_o(a_valid), .row_o(a_row), .pop_i(execute),
     .left_o(a_left)
   );
 
-  // Operand b: a row for each row of a, or one row that stays.
+  // Operand b: a row for each row of a, one row that stays, or an element for each row.
   always_comb begin
     b_rows = '0;
     if (slot.b_mode == VpuBModeTensor) b_rows = slot.rows;
     if (slot.b_mode == VpuBModeRow) b_rows = 16'd1;
+    if (slot.b_mode == VpuBModeColumn) b_rows = 16'((32'(slot.rows) + N - 1) / N);
   end
-  assign use_b = run_cmd.b_mode == VpuBModeTensor || run_cmd.b_mode == VpuBModeRow;
+  assign columns = run_cmd.b_mode == VpuBModeColumn;
+  assign use_b = run_cmd.b_mode == VpuBModeTensor || run_cmd.b_mode == VpuBModeRow || columns;
+  assign b_pop = execute & use_b & (~columns | (&b_lane_q));
   assign vb_pair_o = va_pair_o;
 
   vpu_operand u_operand_b (
     .clk_i, .rst_ni, .start_i(start), .rows_i(b_rows), .addr_i(slot.b_addr),
-    .stride_i(slot.b_stride), .keep_i(slot.b_mode == VpuBModeRow), .req_o(vb_req_o),
+    .stride_i(slot.b_stride), .window_i(16'd1), .inner_i(32'd0),
+    .keep_i(slot.b_mode == VpuBModeRow), .req_o(vb_req_o),
     .addr_o(vb_addr_o), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_rdata_i),
-    .valid_o(b_valid), .row_o(b_row), .pop_i(execute & use_b), .left_o(b_left)
+    .valid_o(b_valid), .row_o(b_row), .pop_i(b_pop), .left_o(b_left)
   );
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) iota_valid_q <= 1'b0;
+    else iota_valid_q <= a_req & iota;
+    if (start) begin
+      b_lane_q <= '0;
+      iota_q <= slot.scalar;
+    end else if (execute) begin
+      b_lane_q <= b_lane_q + 1'b1;
+      iota_q <= iota_q + run_cmd.scalar2;
+    end
+  end
+
   vpu_lanes u_lanes (
-    .clk_i, .cmd_i(run_cmd), .execute_i(execute), .a_i(a_row), .b_i(b_row), .result_o(result),
-    .finish_i(finish), .root_i(root), .out_o(vw_data_o), .nan_o(nans), .inf_o(infs)
+    .clk_i, .cmd_i(run_cmd), .execute_i(execute), .first_i(first), .a_i(a_row), .b_i(b_row),
+    .b_lane_i(32'(b_lane_q)), .iota_i(iota_q), .result_o(result), .finish_i(finish), .root_i(root),
+    .function_i(function_row), .column_i(column_row), .out_o(vw_data_o), .nan_o(nans), .inf_o(infs)
+  );
+
+  assign is_function = run_cmd.op >= VpuOpExp2 && run_cmd.op <= VpuOpErf;
+  vpu_functions u_functions (
+    .clk_i, .step_i(inner_step & is_function), .op_i(run_cmd.op), .x_i(result), .y_o(function_row)
   );
 
   vpu_reduce u_reduce (
     .clk_i, .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
-    .step_i(reduce_step), .i32_i(run_cmd.src_dtype == VpuDtypeI32),
-    .largest_i(run_cmd.op == VpuOpRmax), .row_i(result), .root_o(root)
+    .step_i(inner_step & ~is_function), .i32_i(run_cmd.src_dtype == VpuDtypeI32),
+    .largest_i(run_cmd.op == VpuOpRmax), .smallest_i(run_cmd.op == VpuOpRmin), .row_i(result),
+    .root_o(root)
   );
-  assign vw_pair_o = run_cmd.dst_dtype != VpuDtypeBf16;
+
+  vpu_transpose u_transpose (
+    .clk_i, .load_i(load), .emit_i(emit), .index_i(index), .row_i(result), .column_o(column_row)
+  );
+  assign vw_pair_o = two_words(run_cmd.dst_dtype);
 
   // busy: a row of a is read. stalled: rows are left to read and none is, or a write is refused.
   assign written = vw_req_o & vw_gnt_i;

@@ -32,37 +32,65 @@ module vpu_check
   // A set of fields: those that offend are all ones, so the lowest byte set is the fault's address.
   typedef vpu_cmd_t fields_t;
 
+  function automatic logic two_words(input logic [7:0] dtype);
+    return dtype == VpuDtypeF32 || dtype == VpuDtypeI32;
+  endfunction
+
   function automatic fields_t illegal_fields();
-    logic elementwise, reduce, epilogue, cast_op, op_ok, src_ok, dst_ok, mode_ok;
-    logic f32, bf16, i32, same;
+    logic elementwise, reduce, transpose, epilogue, cast_op;
+    logic unary, binary, func, iota, op_ok, src_ok, dst_ok, mode_ok, act_ok;
+    logic f32, bf16, i32, i8, same, to_i8, windows, leaky, clamp, uses_scalar2;
     fields_t bad;
     elementwise = cmd_i.opcode == OpcodeElementwise;
     reduce = cmd_i.opcode == OpcodeReduce;
+    transpose = cmd_i.opcode == OpcodeTranspose;
     epilogue = cmd_i.opcode == OpcodeEpilogue;
     cast_op = cmd_i.opcode == OpcodeCast;
+    unary = cmd_i.op == VpuOpNone;
+    binary = (cmd_i.op >= VpuOpAdd && cmd_i.op <= VpuOpMax)
+           | (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpGe);
+    func = cmd_i.op >= VpuOpExp2 && cmd_i.op <= VpuOpErf;
+    iota = cmd_i.op == VpuOpIota;
     f32 = cmd_i.src_dtype == VpuDtypeF32;
     bf16 = cmd_i.src_dtype == VpuDtypeBf16;
     i32 = cmd_i.src_dtype == VpuDtypeI32;
+    i8 = cmd_i.src_dtype == VpuDtypeI8;
     same = cmd_i.dst_dtype == cmd_i.src_dtype;
+    to_i8 = cmd_i.dst_dtype == VpuDtypeI8;
+    windows = cmd_i.axis == VpuAxisRows;
+    leaky = cmd_i.activation == VpuActivationLeaky;
+    clamp = cmd_i.activation == VpuActivationClamp;
+    uses_scalar2 = (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpSelect) | iota | leaky | clamp | to_i8;
 
-    op_ok = cmd_i.op == VpuOpNone;
-    src_ok = f32 | i32;
+    op_ok = unary;
+    src_ok = f32 | bf16 | i32;
     dst_ok = same;
     mode_ok = cmd_i.b_mode == VpuBModeNone;
+    act_ok = cmd_i.activation == VpuActivationNone;
     if (elementwise) begin
-      op_ok = cmd_i.op >= VpuOpAdd && cmd_i.op <= VpuOpMax;
-      src_ok = f32 | bf16 | i32;
-      mode_ok = cmd_i.b_mode >= VpuBModeTensor && cmd_i.b_mode <= VpuBModeScalar;
+      op_ok = unary | binary | func | iota;
+      if (func) src_ok = f32 | bf16;
+      if (iota) src_ok = i32;
+      if (binary) mode_ok = cmd_i.b_mode >= VpuBModeTensor && cmd_i.b_mode <= VpuBModeColumn;
+      if (unary) act_ok = cmd_i.activation <= VpuActivationClamp && !(leaky && i32);
     end
-    if (reduce) op_ok = cmd_i.op == VpuOpSum || cmd_i.op == VpuOpRmax;
+    if (reduce) op_ok = cmd_i.op >= VpuOpSum && cmd_i.op <= VpuOpRmin;
     if (epilogue) begin
-      dst_ok = same | (f32 & (cmd_i.dst_dtype == VpuDtypeBf16));
-      mode_ok = cmd_i.b_mode == VpuBModeNone || cmd_i.b_mode == VpuBModeRow;
+      src_ok = f32 | i32;
+      dst_ok = same | (f32 & (cmd_i.dst_dtype == VpuDtypeBf16)) | (i32 & to_i8);
+      mode_ok = cmd_i.b_mode == VpuBModeNone || cmd_i.b_mode == VpuBModeRow
+             || cmd_i.b_mode == VpuBModeColumn;
+      act_ok = cmd_i.activation <= VpuActivationClamp && !(leaky && i32)
+            && !(to_i8 && (leaky || clamp));
     end
     if (cast_op) begin
-      src_ok = f32 | bf16 | i32;
-      dst_ok = f32 ? cmd_i.dst_dtype == VpuDtypeBf16 || cmd_i.dst_dtype == VpuDtypeI32
-                   : cmd_i.dst_dtype == VpuDtypeF32;
+      op_ok = unary | (cmd_i.op == VpuOpUpper);
+      src_ok = i8 | (unary & (f32 | bf16 | i32));
+      dst_ok = cmd_i.dst_dtype == VpuDtypeF32;
+      if (f32) dst_ok = cmd_i.dst_dtype == VpuDtypeBf16 || cmd_i.dst_dtype == VpuDtypeI32 || to_i8;
+      if (i32) dst_ok = cmd_i.dst_dtype == VpuDtypeF32 || to_i8;
+      if (i8) dst_ok = cmd_i.dst_dtype == VpuDtypeF32 || cmd_i.dst_dtype == VpuDtypeI32;
+      mode_ok = cmd_i.b_mode == VpuBModeNone || (to_i8 && cmd_i.b_mode == VpuBModeTensor);
     end
 
     bad = '0;
@@ -70,23 +98,28 @@ module vpu_check
     if (cmd_i.src_space != (epilogue ? VpuSpaceAcc : VpuSpaceVmem)) bad.src_space = '1;
     if (~src_ok) bad.src_dtype = '1;
     if (~dst_ok) bad.dst_dtype = '1;
-    if (cmd_i.rows == 0) bad.rows = '1;
+    if (cmd_i.rows == 0 || (transpose && 32'(cmd_i.rows) > N)) bad.rows = '1;
     if (cmd_i.cols == 0 || 32'(cmd_i.cols) > N) bad.cols = '1;
+    if (iota && cmd_i.a_addr != 0) bad.a_addr = '1;
+    if (iota && cmd_i.a_stride != 0) bad.a_stride = '1;
     if (cmd_i.b_addr != 0
         && (cmd_i.b_mode == VpuBModeNone || cmd_i.b_mode == VpuBModeScalar)) bad.b_addr = '1;
-    if (cmd_i.b_stride != 0 && cmd_i.b_mode != VpuBModeTensor) bad.b_stride = '1;
-    if (cmd_i.scalar != 0 && cmd_i.b_mode != VpuBModeScalar) bad.scalar = '1;
+    if (cmd_i.b_stride != 0 && cmd_i.b_mode != VpuBModeTensor && cmd_i.b_mode != VpuBModeColumn
+        && !windows) bad.b_stride = '1;
+    if (cmd_i.scalar != 0 && cmd_i.b_mode != VpuBModeScalar && !clamp && !iota) bad.scalar = '1;
     if (~mode_ok) bad.b_mode = '1;
-    if (cmd_i.activation != VpuActivationNone
-        && !(epilogue && cmd_i.activation == VpuActivationRelu)) bad.activation = '1;
+    if (~act_ok) bad.activation = '1;
+    if (cmd_i.axis != VpuAxisLanes && !(reduce && windows)) bad.axis = '1;
+    if (cmd_i.scalar2 != 0 && !uses_scalar2) bad.scalar2 = '1;
+    if ((cmd_i.window != 0) != windows) bad.window = '1;
     return bad;
   endfunction
 
   function automatic fields_t misaligned_fields();
     logic src_pair, dst_pair, a_pair;
     fields_t bad;
-    src_pair = cmd_i.src_dtype != VpuDtypeBf16;
-    dst_pair = cmd_i.dst_dtype != VpuDtypeBf16;
+    src_pair = two_words(cmd_i.src_dtype);
+    dst_pair = two_words(cmd_i.dst_dtype);
     a_pair = src_pair & (cmd_i.src_space == VpuSpaceVmem);
     bad = '0;
     if (a_pair & cmd_i.a_addr[0]) bad.a_addr = '1;
@@ -113,21 +146,26 @@ module vpu_check
   function automatic verdict_t check();
     fields_t illegal, misaligned;
     logic [63:0] a_last, b_last, d_last, acc_rows;
-    logic acc, src_pair, dst_pair, a_pair, outside;
+    logic [15:0] b_rows, d_rows;
+    logic acc, a_pair, windows, outside;
     illegal = illegal_fields();
     misaligned = misaligned_fields();
     acc = cmd_i.src_space == VpuSpaceAcc;
-    src_pair = cmd_i.src_dtype != VpuDtypeBf16;
-    dst_pair = cmd_i.dst_dtype != VpuDtypeBf16;
-    a_pair = src_pair & ~acc;
+    a_pair = two_words(cmd_i.src_dtype) & ~acc;
+    windows = cmd_i.axis == VpuAxisRows;
     acc_rows = 64'(2 * AccBankRows);
-    a_last = last_row(cmd_i.a_addr, cmd_i.a_stride, cmd_i.rows) + 64'(a_pair);
-    // with b_mode row, b_stride is 0
-    b_last = last_row(cmd_i.b_addr, cmd_i.b_stride, cmd_i.rows) + 64'(src_pair);
-    d_last = last_row(cmd_i.d_addr, cmd_i.d_stride, cmd_i.rows) + 64'(dst_pair);
+    b_rows = 16'd1;  // row
+    if (cmd_i.b_mode == VpuBModeTensor) b_rows = cmd_i.rows;
+    if (cmd_i.b_mode == VpuBModeColumn) b_rows = 16'((32'(cmd_i.rows) + N - 1) / N);
+    d_rows = cmd_i.opcode == OpcodeTranspose ? cmd_i.cols : cmd_i.rows;
+    a_last = last_row(cmd_i.a_addr, cmd_i.a_stride, cmd_i.rows)
+           + 64'(a_pair);
+    if (windows) a_last = a_last + last_row('0, cmd_i.b_stride, cmd_i.window);
+    b_last = last_row(cmd_i.b_addr, cmd_i.b_stride, b_rows) + 64'(two_words(cmd_i.src_dtype));
+    d_last = last_row(cmd_i.d_addr, cmd_i.d_stride, d_rows) + 64'(two_words(cmd_i.dst_dtype));
     outside = (~acc & (a_last >= 64'(VmemWords))) | (d_last >= 64'(VmemWords))
-            | ((cmd_i.b_mode == VpuBModeTensor || cmd_i.b_mode == VpuBModeRow)
-               & (b_last >= 64'(VmemWords)));
+            | (cmd_i.b_mode != VpuBModeNone && cmd_i.b_mode != VpuBModeScalar
+               && b_last >= 64'(VmemWords));
 
     check = '{code: FaultNone, address: '0};
     if (!opcode_legal(cmd_i.opcode, QueueVpu))

@@ -1,5 +1,6 @@
 `default_nettype none
-// Arithmetic of one VPU lane: f32 add, mul, min, max, relu, casts between f32, bf16 and i32.
+// Arithmetic of one VPU lane: f32 add, mul, fma, comparisons, activations, casts between f32, bf16,
+// i32 and i8.
 //
 // The trick: every function is branch-free on 32-bit values (selects, signs kept in bit 31), so
 // that a loop over lanes becomes vector instructions once Verilator has turned it into C++.
@@ -16,6 +17,7 @@ package vpu_lane_pkg;
   localparam logic [31:0] MinNormal = 32'h0080_0000;  // also the hidden one
   localparam logic [31:0] Inf = 32'h7f80_0000;
   localparam logic [31:0] QuietNan = 32'h7fc0_0000;
+  localparam logic [31:0] One = 32'h3f80_0000;
   localparam logic [31:0] Bf16Inf = 32'h0000_7f80;
   localparam logic [31:0] Bf16QuietNan = 32'h0000_7fc0;
   // verilator lint_on UNUSEDPARAM
@@ -100,6 +102,85 @@ package vpu_lane_pkg;
     return is_nan ? QuietNan : sign | mag;
   endfunction
 
+  // a * b + c, one rounding. The exact product (48 bits) and c meet in 64 bits: the one with the
+  // smaller unit is shifted under the other, what falls off is kept in bit 0.
+  function automatic logic [31:0] f32_fma(input logic [31:0] a, input logic [31:0] b,
+                                          input logic [31:0] c);
+    logic [31:0] mag_a, mag_b, mag_c, sign_p, sign_c, distance, shift_p, shift_c, unit, k, mag;
+    logic [31:0] sign, exponent, man_a, man_b, man_c;
+    logic [63:0] product, addend, p, q, sum, left;
+    logic zero_p, zero_c, inf_p, inf_c, is_nan, differ, negative;
+    mag_a = a & MagMask;
+    mag_b = b & MagMask;
+    mag_c = c & MagMask;
+    sign_p = (a ^ b) & SignMask;
+    sign_c = c & SignMask;
+    differ = sign_p != sign_c;
+    zero_p = (mag_a < MinNormal) | (mag_b < MinNormal);
+    zero_c = mag_c < MinNormal;
+    inf_p = (mag_a == Inf) | (mag_b == Inf);
+    inf_c = mag_c == Inf;
+    is_nan = (mag_a > Inf) | (mag_b > Inf) | (mag_c > Inf) | (zero_p & inf_p)
+           | (inf_p & inf_c & differ);
+    man_a = (mag_a & FracMask) | MinNormal;
+    man_b = (mag_b & FracMask) | MinNormal;
+    man_c = (mag_c & FracMask) | MinNormal;
+    product = (64'(man_a) * 64'(man_b)) << 13;
+    addend = 64'(man_c) << 36;
+    product = zero_p ? 64'd0 : product;
+    addend = zero_c ? 64'd0 : addend;
+    // Units 2^(ea + eb - 313) and 2^(ec - 186): their distance, biased by 512; a zero gives way.
+    distance = (mag_a >> 23) + (mag_b >> 23) + 32'd385 - (mag_c >> 23);
+    distance = zero_c ? 32'd1024 : distance;
+    distance = zero_p ? 32'd0 : distance;
+    shift_c = distance > 32'd512 ? distance - 32'd512 : 32'd0;
+    shift_p = distance < 32'd512 ? 32'd512 - distance : 32'd0;
+    shift_c = shift_c > 32'd63 ? 32'd63 : shift_c;
+    shift_p = shift_p > 32'd63 ? 32'd63 : shift_p;
+    unit = shift_p == 32'd0 ? (mag_a >> 23) + (mag_b >> 23) + 32'd199 : (mag_c >> 23) + 32'd326;
+    p = product >> shift_p;
+    q = addend >> shift_c;
+    p = p | ((p << shift_p) != product ? 64'd1 : 64'd0);
+    q = q | ((q << shift_c) != addend ? 64'd1 : 64'd0);
+    sum = differ ? p - q : p + q;
+    negative = differ & (p < q);
+    sum = negative ? 64'd0 - sum : sum;
+    sign = negative ? sign_c : sign_p;
+    sign = sum == 64'd0 ? sign_p & sign_c : sign;
+    // Leading one to bit 62; the exponent is biased by 512 more than f32's, plus 62 + 127.
+    left = sum;
+    exponent = unit + 32'd189;
+    k = left < 64'h0000_0000_8000_0000 ? 32'd32 : 32'd0;
+    left = left << k;
+    exponent = exponent - k;
+    k = left < 64'h0000_8000_0000_0000 ? 32'd16 : 32'd0;
+    left = left << k;
+    exponent = exponent - k;
+    k = left < 64'h0080_0000_0000_0000 ? 32'd8 : 32'd0;
+    left = left << k;
+    exponent = exponent - k;
+    k = left < 64'h0800_0000_0000_0000 ? 32'd4 : 32'd0;
+    left = left << k;
+    exponent = exponent - k;
+    k = left < 64'h2000_0000_0000_0000 ? 32'd2 : 32'd0;
+    left = left << k;
+    exponent = exponent - k;
+    k = left < 64'h4000_0000_0000_0000 ? 32'd1 : 32'd0;
+    left = left << k;
+    exponent = exponent - k;
+    // Round at bit 39, then look at the exponent: the carry counts (FTZ after rounding).
+    k = (left & 64'h0000_00bf_ffff_ffff) != 64'd0 ? 32'(left >> 38) & 32'd1 : 32'd0;
+    mag = 32'(left >> 39) + k;
+    exponent = exponent + (mag >> 24);
+    mag = (mag & FracMask) | ((exponent - 32'd512) << 23);
+    mag = exponent > 32'd766 ? Inf : mag;
+    mag = (exponent < 32'd513) | (sum == 64'd0) ? 32'd0 : mag;
+    mag = inf_p | inf_c ? Inf : mag;
+    sign = inf_p ? sign_p : sign;
+    sign = inf_c ? sign_c : sign;
+    return is_nan ? QuietNan : sign | mag;
+  endfunction
+
   // Unsigned keys in the order of the numbers, -0 below +0.
   function automatic logic [31:0] f32_order(input logic [31:0] a);
     return (a & SignMask) != 32'd0 ? ~a : a | SignMask;
@@ -127,6 +208,33 @@ package vpu_lane_pkg;
 
   function automatic logic [31:0] i32_max(input logic [31:0] a, input logic [31:0] b);
     return (a ^ SignMask) < (b ^ SignMask) ? b : a;
+  endfunction
+
+  // Comparisons: all ones or 0. -0 equals +0, a NaN is neither less than nor equal to anything.
+  function automatic logic [31:0] f32_less(input logic [31:0] a, input logic [31:0] b);
+    logic [31:0] x, y;
+    logic both_zero, is_nan;
+    x = f32_canonical(a);
+    y = f32_canonical(b);
+    both_zero = ((x | y) & MagMask) == 32'd0;
+    is_nan = (x == QuietNan) | (y == QuietNan);
+    return (f32_order(x) < f32_order(y)) & ~both_zero & ~is_nan ? '1 : '0;
+  endfunction
+
+  function automatic logic [31:0] f32_equal(input logic [31:0] a, input logic [31:0] b);
+    logic [31:0] x, y;
+    x = f32_canonical(a);
+    y = f32_canonical(b);
+    return ((x == y) & (x != QuietNan)) | (((x | y) & MagMask) == 32'd0) ? '1 : '0;
+  endfunction
+
+  function automatic logic [31:0] i32_less(input logic [31:0] a, input logic [31:0] b);
+    return (a ^ SignMask) < (b ^ SignMask) ? '1 : '0;
+  endfunction
+
+  // x > 0 ? x : x * slope, for canonical f32.
+  function automatic logic [31:0] leaky(input logic [31:0] a, input logic [31:0] slope);
+    return (a & SignMask) != 32'd0 || a == 32'd0 ? f32_mul(a, slope) : a;
   endfunction
 
   // x > 0 ? x : +0, for i32 and for canonical f32, whose NaN counts as positive and so stays.
@@ -181,6 +289,11 @@ package vpu_lane_pkg;
     k = (a & SignMask) != 32'd0 ? SignMask : MagMask;  // what saturates
     value = exponent > 32'd157 ? k : value;
     return mag > Inf ? 32'd0 : value;
+  endfunction
+
+  // f32 to i8 in the low byte: nearest even, saturating; NaN gives 0.
+  function automatic logic [31:0] f32_to_i8(input logic [31:0] a);
+    return i32_min(i32_max(f32_to_i32(a), 32'hffff_ff80), 32'h7f) & 32'hff;
   endfunction
 endpackage
 `default_nettype wire

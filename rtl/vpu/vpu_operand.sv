@@ -4,6 +4,7 @@
 // A row arrives the cycle after its grant and may be used in that same cycle. While the lanes stand
 // still, up to two rows wait here, so a request never depends on a grant of the same cycle, and
 // one row a cycle flows when nothing is refused. With keep_i the first row stays for all pops.
+// The rows may come in windows: `window` rows `inner` apart, the windows `stride` apart.
 //
 //   req ──► [memory] ──rvalid, rdata──┬──────────────►┐
 //                                     └─► two rows ──►┴─ row_o, valid_o ──► pop_i
@@ -16,9 +17,11 @@ module vpu_operand
   input  logic               rst_ni,
   // the tensor; start_i drops whatever is left of the one before
   input  logic               start_i,
-  input  logic [15:0]        rows_i,    // 0: nothing is read
+  input  logic [15:0]        rows_i,    // windows; 0: nothing is read
   input  logic [31:0]        addr_i,
   input  logic [31:0]        stride_i,
+  input  logic [15:0]        window_i,  // rows of a window, >= 1
+  input  logic [31:0]        inner_i,
   input  logic               keep_i,
   // memory
   output logic               req_o,
@@ -34,15 +37,18 @@ module vpu_operand
   output logic               left_o
 );
   logic [15:0]     rows_q;
-  logic [31:0]     addr_q, stride_q;
+  logic [31:0]     addr_q, stride_q, inner_q, first_q;  // first_q: of the window
+  logic [15:0]     window_q, inside_q;                  // inside_q: rows left in the window
   logic            keep_q;
   logic [1:0]      level_q, level_d;
   logic [32*N-1:0] head_q, next_q;
-  logic            granted, drop, store_head, store_next, shift;
+  logic            granted, drop, store_head, store_next, shift, window_end, window_done;
 
   assign left_o = rows_q != 0;
   assign req_o = left_o & (level_q + 2'(rvalid_i) < 2'd2);
   assign granted = req_o & gnt_i;
+  assign window_end = inside_q == 16'd1;
+  assign window_done = granted & window_end;
   assign addr_o = addr_q;
   assign valid_o = rvalid_i | (level_q != 0);
   assign row_o = level_q == 0 ? rdata_i : head_q;
@@ -64,14 +70,22 @@ module vpu_operand
       rows_q <= rows_i;
       level_q <= '0;
     end else begin
-      rows_q <= rows_q - 16'(granted);
+      rows_q <= rows_q - 16'(window_done);
       level_q <= level_d;
     end
     if (start_i) begin
       addr_q <= addr_i;
+      first_q <= addr_i;
       stride_q <= stride_i;
+      inner_q <= inner_i;
+      window_q <= window_i;
+      inside_q <= window_i;
       keep_q <= keep_i;
-    end else if (granted) addr_q <= addr_q + stride_q;
+    end else if (granted) begin
+      addr_q <= window_end ? first_q + stride_q : addr_q + inner_q;
+      first_q <= window_end ? first_q + stride_q : first_q;
+      inside_q <= window_end ? window_q : inside_q - 16'd1;
+    end
     if (store_head) head_q <= rdata_i;
     else if (shift) head_q <= next_q;
     if (store_next) next_q <= rdata_i;

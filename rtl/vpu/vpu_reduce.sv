@@ -1,5 +1,5 @@
 `default_nettype none
-// Sum or maximum of a row as a binary tree of neighbours, one level a cycle, one row a cycle.
+// Sum, maximum or minimum of a row as a binary tree of neighbours, one level a cycle, one row a cycle.
 //
 // The trick: the nodes stand in heap order (node k has the children 2k and 2k + 1, the lanes are
 // nodes N to 2N - 1), so the whole pipelined tree is one loop over k. A node whose right half lies
@@ -17,10 +17,11 @@ module vpu_reduce
   // a command starts: which lanes are there
   input  logic            load_i,
   input  logic [15:0]     cols_i,
-  // one step of all levels; i32: integers, largest: maximum instead of sum
+  // one step of all levels; i32: integers, largest or smallest instead of sum
   input  logic            step_i,
   input  logic            i32_i,
   input  logic            largest_i,
+  input  logic            smallest_i,
   input  logic [32*N-1:0] row_i,
   output logic [31:0]     root_o
 );
@@ -34,6 +35,7 @@ module vpu_reduce
   // verilator lint_off BLKSEQ
   logic [31:0] node[N];     // node 0 does not exist
   logic [31:0] joins[N];    // all ones: the right child is there
+  logic [31:0] left[N], right[N], result[N];
   logic [31:0] root_q;
 
   // The first lane under node k's right child decides whether that child is there.
@@ -48,7 +50,6 @@ module vpu_reduce
   endtask
 
   function automatic logic [31:0] step();
-    logic [31:0] left[N], right[N], result[N];
     for (int unsigned k = 0; k < N / 2; k++) begin
       left[k] = node[2*k];
       right[k] = node[2*k+1];
@@ -57,14 +58,18 @@ module vpu_reduce
       left[N/2+i] = row_i[64*i +: 32];
       right[N/2+i] = row_i[64*i+32 +: 32];
     end
-    unique case ({i32_i, largest_i})
-      2'b00: for (int unsigned k = 0; k < N; k++)
-        result[k] = vpu_lane_pkg::f32_add(left[k], right[k]);
-      2'b01: for (int unsigned k = 0; k < N; k++)
+    unique case ({i32_i, largest_i, smallest_i})
+      3'b010: for (int unsigned k = 0; k < N; k++)
         result[k] = vpu_lane_pkg::f32_max(left[k], right[k]);
-      2'b10: for (int unsigned k = 0; k < N; k++) result[k] = left[k] + right[k];
-      2'b11: for (int unsigned k = 0; k < N; k++)
+      3'b001: for (int unsigned k = 0; k < N; k++)
+        result[k] = vpu_lane_pkg::f32_min(left[k], right[k]);
+      3'b100: for (int unsigned k = 0; k < N; k++) result[k] = left[k] + right[k];
+      3'b110: for (int unsigned k = 0; k < N; k++)
         result[k] = vpu_lane_pkg::i32_max(left[k], right[k]);
+      3'b101: for (int unsigned k = 0; k < N; k++)
+        result[k] = vpu_lane_pkg::i32_min(left[k], right[k]);
+      default: for (int unsigned k = 0; k < N; k++)
+        result[k] = vpu_lane_pkg::f32_add(left[k], right[k]);
     endcase
     for (int unsigned k = 0; k < N; k++)
       node[k] = (result[k] & joins[k]) | (left[k] & ~joins[k]);

@@ -14,6 +14,7 @@ import c_header
 import cpp_header
 import markdown
 import systemverilog
+import vpu_tables
 from model import Spec, SpecError
 
 
@@ -43,6 +44,7 @@ def main():
         return 1
     if args.out:
         write(args.out / "rtl" / "weft_pkg.sv", systemverilog.weft_pkg(spec))
+        write(args.out / "rtl" / "vpu_table_pkg.sv", vpu_tables.systemverilog())
         for chip in spec.chips:
             write(args.out / "rtl" / chip["name"] / "chip_pkg.sv", systemverilog.chip_pkg(chip))
         include = args.out / "include" / "weft" / "spec"
@@ -51,6 +53,7 @@ def main():
         write(include / "chips.hpp", cpp_header.chips_hpp(spec))
         write(include / "names.hpp", cpp_header.names_hpp(spec))
         write(include / "ici.hpp", cpp_header.ici_hpp(spec))
+        write(include / "vpu_table.hpp", vpu_tables.cpp())
     ok = True
     if args.docs:
         for name, make in (("commands", markdown.commands_md), ("host_interface", markdown.registers_md),

@@ -169,12 +169,19 @@ class CommandDraw {
   spec::Command vpu(const spec::CommandHeader& header) {
     spec::VpuCommand c;
     c.header = header;
-    c.op = draw_.enum_value("vpu_op");
-    c.src_space = draw_.enum_value("vpu_space");
+    const bool elementwise = header.opcode == WEFT_OPCODE_ELEMENTWISE, reduce = header.opcode == WEFT_OPCODE_REDUCE,
+               epilogue = header.opcode == WEFT_OPCODE_EPILOGUE, cast = header.opcode == WEFT_OPCODE_CAST;
+    // What can be legal with this opcode only, so that many draws are.
+    if (elementwise || reduce || (cast && draw_.once_in(3))) c.op = draw_.enum_value("vpu_op");
+    c.src_space = epilogue ? WEFT_VPU_SPACE_ACC : WEFT_VPU_SPACE_VMEM;
     c.src_dtype = draw_.enum_value("vpu_dtype");
-    c.dst_dtype = draw_.enum_value("vpu_dtype");
-    c.b_mode = draw_.enum_value("vpu_b_mode");
-    c.activation = draw_.enum_value("vpu_activation");
+    c.dst_dtype = epilogue || cast ? draw_.enum_value("vpu_dtype") : c.src_dtype;
+    if (!reduce) c.b_mode = draw_.enum_value("vpu_b_mode");
+    if (epilogue || (elementwise && c.op == WEFT_VPU_OP_NONE)) c.activation = draw_.enum_value("vpu_activation");
+    if (reduce) c.axis = draw_.enum_value("vpu_axis");
+    if (c.axis == WEFT_VPU_AXIS_ROWS) c.window = static_cast<uint16_t>(draw_.size(chip_.n, 2 * chip_.n));
+    const bool iota = c.op == WEFT_VPU_OP_IOTA, clamp = c.activation == WEFT_VPU_ACTIVATION_CLAMP;
+    const bool three = c.op == WEFT_VPU_OP_FMA || c.op == WEFT_VPU_OP_AXPY || c.op == WEFT_VPU_OP_SELECT;
     const uint32_t from = golden::words_per_row(c.src_dtype), to = golden::words_per_row(c.dst_dtype);
     c.rows = static_cast<uint16_t>(draw_.size(chip_.n, 3 * chip_.n));
     c.cols = static_cast<uint16_t>(draw_.size(chip_.n, chip_.n));
@@ -182,15 +189,21 @@ class CommandDraw {
     auto extent = [&](uint64_t row_stride, uint32_t words) { return uint64_t{c.rows - 1u} * row_stride + words; };
     const bool acc = c.src_space == WEFT_VPU_SPACE_ACC;
     c.a_stride = stride(acc ? 1 : from);
+    const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN;
+    if (vector_b || c.window != 0) c.b_stride = stride(from);
+    const uint64_t inside = c.window == 0 ? 0 : uint64_t{c.window - 1u} * c.b_stride;
     c.a_addr = static_cast<uint32_t>(acc ? put(0, 2 * chip_.acc_bank_rows, extent(c.a_stride, 1), 1)
-                                         : put_words(extent(c.a_stride, from), from));
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = stride(from);
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW)
+                                         : put_words(extent(c.a_stride, from) + inside, from));
+    if (iota) c.a_addr = c.a_stride = 0;
+    if (vector_b || c.b_mode == WEFT_VPU_B_MODE_ROW)
       c.b_addr = static_cast<uint32_t>(put_words(extent(c.b_stride, from), from));
-    if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) c.scalar = scalar();
+    if (c.b_mode == WEFT_VPU_B_MODE_SCALAR || clamp || iota) c.scalar = scalar();
+    if (three || iota || clamp || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.dst_dtype == WEFT_VPU_DTYPE_I8)
+      c.scalar2 = scalar();
     c.d_stride = stride(to);
-    c.d_addr = static_cast<uint32_t>(put_words(extent(c.d_stride, to), to));
-    if (!acc && from == to && draw_.once_in(4)) c.d_addr = c.a_addr, c.d_stride = c.a_stride;
+    const uint64_t written = header.opcode == WEFT_OPCODE_TRANSPOSE ? c.cols : c.rows;
+    c.d_addr = static_cast<uint32_t>(put_words((written - 1) * c.d_stride + to, to));
+    if (!acc && !iota && from == to && draw_.once_in(4)) c.d_addr = c.a_addr, c.d_stride = c.a_stride;
     return spec::encode(c);
   }
 

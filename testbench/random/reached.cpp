@@ -24,9 +24,12 @@ std::string kind(const QueuedCommand& queued) {
       const std::string b =
           c.b_mode == WEFT_VPU_B_MODE_NONE ? "" : fmt::format(", b {}", spec::vpu_b_mode_name(c.b_mode));
       const std::string to = c.src_dtype == c.dst_dtype ? "" : fmt::format(" -> {}", spec::vpu_dtype_name(c.dst_dtype));
-      const std::string relu =
+      const std::string activation =
           c.activation == WEFT_VPU_ACTIVATION_NONE ? "" : fmt::format(", {}", spec::vpu_activation_name(c.activation));
-      return fmt::format("{}{} {}{}{}{}", opcode.name, op, spec::vpu_dtype_name(c.src_dtype), to, b, relu);
+      const std::string axis =
+          c.axis == WEFT_VPU_AXIS_LANES ? "" : fmt::format(" across {}", spec::vpu_axis_name(c.axis));
+      return fmt::format("{}{} {}{}{}{}{}", opcode.name, op, spec::vpu_dtype_name(c.src_dtype), to, axis, b,
+                         activation);
     }
     case spec::Body::kNone:
       break;

@@ -3,16 +3,19 @@
 
 #include <array>
 #include <functional>
+#include <map>
 
+#include "model/golden/vpu_functions.hpp"
 #include "testbench/rtl/vpu/lane_reference.hpp"
 
 namespace weft::vpu_test {
 namespace {
 
 using Row = std::array<uint32_t, kN>;  // bf16 in the low half
-using Binary = std::function<uint32_t(uint32_t, uint32_t)>;
 
-bool two_words(uint8_t dtype) { return dtype != WEFT_VPU_DTYPE_BF16; }
+bool two_words(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32; }
+bool is_integer(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_I32 || dtype == WEFT_VPU_DTYPE_I8; }
+bool is_function(uint8_t op) { return op >= WEFT_VPU_OP_EXP2 && op <= WEFT_VPU_OP_ERF; }
 
 Row load_row(const Vmem& vmem, uint64_t word, uint8_t dtype) {
   Row row{};
@@ -30,40 +33,71 @@ void store_row(Vmem& vmem, uint64_t word, uint8_t dtype, const Row& row) {
       vmem[word * kWordBytes + bytes * i + b] = static_cast<uint8_t>(row[i] >> (8 * b));
 }
 
-Binary operation(uint8_t op, uint8_t dtype) {
-  const bool i32 = dtype == WEFT_VPU_DTYPE_I32;
-  switch (static_cast<weft_vpu_op>(op)) {
-    case WEFT_VPU_OP_ADD:
-    case WEFT_VPU_OP_SUM:
-      return i32 ? Binary([](uint32_t a, uint32_t b) { return a + b; }) : Binary(add);
-    case WEFT_VPU_OP_SUB:
-      return i32 ? Binary([](uint32_t a, uint32_t b) { return a - b; })
-                 : Binary([](uint32_t a, uint32_t b) { return add(a, b ^ kSign); });
-    case WEFT_VPU_OP_MUL:
-      return i32 ? Binary([](uint32_t a, uint32_t b) { return a * b; }) : Binary(mul);
-    case WEFT_VPU_OP_MIN:
-      return i32 ? Binary(smaller_i32) : Binary(smaller);
-    case WEFT_VPU_OP_MAX:
-    case WEFT_VPU_OP_RMAX:
-      return i32 ? Binary(larger_i32) : Binary(larger);
-    case WEFT_VPU_OP_NONE:
-      break;
-  }
-  return [](uint32_t a, uint32_t) { return a; };
+/// What a lane computes; c is scalar2. Functions are the golden model's, which has its own test.
+using Operation = std::function<uint32_t(uint32_t a, uint32_t b, uint32_t c)>;
+
+Operation float_operation(uint8_t op) {
+  const auto flag = [](bool value) { return value ? 0x3f800000u : 0u; };
+  if (is_function(op))
+    return [op](uint32_t a, uint32_t, uint32_t) { return golden::vpu_function_f32(static_cast<weft_vpu_op>(op), a); };
+  const std::map<unsigned, Operation> table = {
+      {WEFT_VPU_OP_ADD, [](auto a, auto b, auto) { return add(a, b); }},
+      {WEFT_VPU_OP_SUM, [](auto a, auto b, auto) { return add(a, b); }},
+      {WEFT_VPU_OP_SUB, [](auto a, auto b, auto) { return add(a, b ^ kSign); }},
+      {WEFT_VPU_OP_MUL, [](auto a, auto b, auto) { return mul(a, b); }},
+      {WEFT_VPU_OP_MIN, [](auto a, auto b, auto) { return smaller(a, b); }},
+      {WEFT_VPU_OP_RMIN, [](auto a, auto b, auto) { return smaller(a, b); }},
+      {WEFT_VPU_OP_MAX, [](auto a, auto b, auto) { return larger(a, b); }},
+      {WEFT_VPU_OP_RMAX, [](auto a, auto b, auto) { return larger(a, b); }},
+      {WEFT_VPU_OP_FMA, [](auto a, auto b, auto c) { return fma(a, b, c); }},
+      {WEFT_VPU_OP_AXPY, [](auto a, auto b, auto c) { return fma(a, c, b); }},
+      {WEFT_VPU_OP_SELECT, [](auto a, auto b, auto c) { return canonical(equal(a, 0) ? c : b); }},
+      {WEFT_VPU_OP_EQ, [=](auto a, auto b, auto) { return flag(equal(a, b)); }},
+      {WEFT_VPU_OP_NE, [=](auto a, auto b, auto) { return flag(!equal(a, b)); }},
+      {WEFT_VPU_OP_LT, [=](auto a, auto b, auto) { return flag(less(a, b)); }},
+      {WEFT_VPU_OP_LE, [=](auto a, auto b, auto) { return flag(less(a, b) || equal(a, b)); }},
+      {WEFT_VPU_OP_GT, [=](auto a, auto b, auto) { return flag(less(b, a)); }},
+      {WEFT_VPU_OP_GE, [=](auto a, auto b, auto) { return flag(less(b, a) || equal(a, b)); }}};
+  const auto found = table.find(op);
+  return found == table.end() ? [](auto a, auto, auto) { return canonical(a); } : found->second;
+}
+
+Operation integer_operation(uint8_t op) {
+  const auto less_i32 = [](uint32_t a, uint32_t b) { return static_cast<int32_t>(a) < static_cast<int32_t>(b); };
+  const std::map<unsigned, Operation> table = {
+      {WEFT_VPU_OP_ADD, [](auto a, auto b, auto) { return a + b; }},
+      {WEFT_VPU_OP_SUM, [](auto a, auto b, auto) { return a + b; }},
+      {WEFT_VPU_OP_SUB, [](auto a, auto b, auto) { return a - b; }},
+      {WEFT_VPU_OP_MUL, [](auto a, auto b, auto) { return a * b; }},
+      {WEFT_VPU_OP_MIN, [](auto a, auto b, auto) { return smaller_i32(a, b); }},
+      {WEFT_VPU_OP_RMIN, [](auto a, auto b, auto) { return smaller_i32(a, b); }},
+      {WEFT_VPU_OP_MAX, [](auto a, auto b, auto) { return larger_i32(a, b); }},
+      {WEFT_VPU_OP_RMAX, [](auto a, auto b, auto) { return larger_i32(a, b); }},
+      {WEFT_VPU_OP_FMA, [](auto a, auto b, auto c) { return a * b + c; }},
+      {WEFT_VPU_OP_AXPY, [](auto a, auto b, auto c) { return a * c + b; }},
+      {WEFT_VPU_OP_SELECT, [](auto a, auto b, auto c) { return a == 0 ? c : b; }},
+      {WEFT_VPU_OP_EQ, [](auto a, auto b, auto) { return uint32_t{a == b}; }},
+      {WEFT_VPU_OP_NE, [](auto a, auto b, auto) { return uint32_t{a != b}; }},
+      {WEFT_VPU_OP_LT, [=](auto a, auto b, auto) { return uint32_t{less_i32(a, b)}; }},
+      {WEFT_VPU_OP_LE, [=](auto a, auto b, auto) { return uint32_t{!less_i32(b, a)}; }},
+      {WEFT_VPU_OP_GT, [=](auto a, auto b, auto) { return uint32_t{less_i32(b, a)}; }},
+      {WEFT_VPU_OP_GE, [=](auto a, auto b, auto) { return uint32_t{!less_i32(a, b)}; }}};
+  const auto found = table.find(op);
+  return found == table.end() ? [](auto a, auto, auto) { return a; } : found->second;
 }
 
 /// The tree over lanes [first, first + size), size a power of two; lanes at or beyond cols are absent.
-std::optional<uint32_t> reduce(const Row& row, unsigned cols, unsigned first, unsigned size, const Binary& op) {
+std::optional<uint32_t> reduce(const Row& row, unsigned cols, unsigned first, unsigned size, const Operation& op) {
   if (first >= cols) return std::nullopt;
   if (size == 1) return row[first];
   const auto left = reduce(row, cols, first, size / 2, op), right = reduce(row, cols, first + size / 2, size / 2, op);
-  return right ? op(*left, *right) : left;
+  return right ? op(*left, *right, 0) : left;
 }
 
 /// A value computed in the source type as the destination type; a bf16 source was computed in f32.
 uint32_t convert(uint8_t from, uint8_t to, uint32_t value) {
   if (to == WEFT_VPU_DTYPE_BF16) return f32_to_bf16(value);
-  if (from == WEFT_VPU_DTYPE_I32 && to == WEFT_VPU_DTYPE_F32) return i32_to_f32(value);
+  if (is_integer(from) && to == WEFT_VPU_DTYPE_F32) return i32_to_f32(value);
   if (from == WEFT_VPU_DTYPE_F32 && to == WEFT_VPU_DTYPE_I32) return f32_to_i32(value);
   return value;
 }
@@ -76,47 +110,66 @@ uint32_t read_element(uint8_t dtype, uint32_t bits) {
 
 std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   const bool f32 = c.src_dtype == WEFT_VPU_DTYPE_F32, bf16 = c.src_dtype == WEFT_VPU_DTYPE_BF16,
-             i32 = c.src_dtype == WEFT_VPU_DTYPE_I32;
+             i32 = c.src_dtype == WEFT_VPU_DTYPE_I32, i8 = c.src_dtype == WEFT_VPU_DTYPE_I8;
   const bool to_f32 = c.dst_dtype == WEFT_VPU_DTYPE_F32, to_bf16 = c.dst_dtype == WEFT_VPU_DTYPE_BF16,
-             to_i32 = c.dst_dtype == WEFT_VPU_DTYPE_I32;
-  const bool same = (f32 && to_f32) || (bf16 && to_bf16) || (i32 && to_i32);
-  bool op = false, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = false, dst = same,
-       mode = c.b_mode == WEFT_VPU_B_MODE_NONE, activation = c.activation == WEFT_VPU_ACTIVATION_NONE;
+             to_i32 = c.dst_dtype == WEFT_VPU_DTYPE_I32, to_i8 = c.dst_dtype == WEFT_VPU_DTYPE_I8;
+  const bool wide = f32 || bf16 || i32;
+  const bool no_b = c.b_mode == WEFT_VPU_B_MODE_NONE, tensor = c.b_mode == WEFT_VPU_B_MODE_TENSOR,
+             row = c.b_mode == WEFT_VPU_B_MODE_ROW, scalar_b = c.b_mode == WEFT_VPU_B_MODE_SCALAR,
+             column = c.b_mode == WEFT_VPU_B_MODE_COLUMN;
+  const bool identity = c.activation == WEFT_VPU_ACTIVATION_NONE, relu = c.activation == WEFT_VPU_ACTIVATION_RELU,
+             leaky_relu = c.activation == WEFT_VPU_ACTIVATION_LEAKY, clamp = c.activation == WEFT_VPU_ACTIVATION_CLAMP;
+  const bool none = c.op == WEFT_VPU_OP_NONE, iota = c.op == WEFT_VPU_OP_IOTA, function = is_function(c.op);
+  const bool arithmetic =
+      (c.op >= WEFT_VPU_OP_ADD && c.op <= WEFT_VPU_OP_MAX) || (c.op >= WEFT_VPU_OP_FMA && c.op <= WEFT_VPU_OP_GE);
+  const bool three = c.op == WEFT_VPU_OP_FMA || c.op == WEFT_VPU_OP_AXPY || c.op == WEFT_VPU_OP_SELECT;
+  const bool across = c.axis == WEFT_VPU_AXIS_ROWS;
+  bool op = none, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = wide, dst = c.dst_dtype == c.src_dtype, mode = no_b,
+       activation = identity, row_limit = true, axis = c.axis == WEFT_VPU_AXIS_LANES;
   switch (c.header.opcode) {
     case WEFT_OPCODE_ELEMENTWISE:
-      op = c.op >= WEFT_VPU_OP_ADD && c.op <= WEFT_VPU_OP_MAX;
-      src = f32 || bf16 || i32;
-      mode =
-          c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW || c.b_mode == WEFT_VPU_B_MODE_SCALAR;
+      op = none || arithmetic || function || iota;
+      src = function ? f32 || bf16 : iota ? i32 : wide;
+      mode = arithmetic ? tensor || row || scalar_b || column : no_b;
+      activation = identity || (none && (relu || clamp || (leaky_relu && !i32)));
       break;
     case WEFT_OPCODE_REDUCE:
-      op = c.op == WEFT_VPU_OP_SUM || c.op == WEFT_VPU_OP_RMAX;
-      src = f32 || i32;
+      op = c.op == WEFT_VPU_OP_SUM || c.op == WEFT_VPU_OP_RMAX || c.op == WEFT_VPU_OP_RMIN;
+      axis = axis || across;
+      break;
+    case WEFT_OPCODE_TRANSPOSE:
+      row_limit = c.rows <= kN;
       break;
     case WEFT_OPCODE_EPILOGUE:
-      op = c.op == WEFT_VPU_OP_NONE;
       space = c.src_space == WEFT_VPU_SPACE_ACC;
       src = f32 || i32;
-      dst = (f32 && (to_f32 || to_bf16)) || (i32 && to_i32);
-      mode = c.b_mode == WEFT_VPU_B_MODE_NONE || c.b_mode == WEFT_VPU_B_MODE_ROW;
-      activation = c.activation == WEFT_VPU_ACTIVATION_NONE || c.activation == WEFT_VPU_ACTIVATION_RELU;
+      dst = (f32 && (to_f32 || to_bf16)) || (i32 && (to_i32 || to_i8));
+      mode = no_b || row || column;
+      activation = identity || relu || (!to_i8 && (clamp || (leaky_relu && f32)));
       break;
     default:  // CAST
-      op = c.op == WEFT_VPU_OP_NONE;
-      src = f32 || bf16 || i32;
-      dst = (f32 && (to_bf16 || to_i32)) || (bf16 && to_f32) || (i32 && to_f32);
+      op = none || c.op == WEFT_VPU_OP_UPPER;
+      src = i8 || (none && wide);
+      dst = (f32 && (to_bf16 || to_i32 || to_i8)) || (bf16 && to_f32) || (i32 && (to_f32 || to_i8)) ||
+            (i8 && (to_i32 || to_f32));
+      mode = no_b || (to_i8 && tensor);
   }
   if (!op) return 16;
   if (!space) return 17;
   if (!src) return 18;
   if (!dst) return 19;
-  if (c.rows == 0) return 20;
+  if (c.rows == 0 || !row_limit) return 20;
   if (c.cols == 0 || c.cols > kN) return 22;
-  if (c.b_addr != 0 && (c.b_mode == WEFT_VPU_B_MODE_NONE || c.b_mode == WEFT_VPU_B_MODE_SCALAR)) return 32;
-  if (c.b_stride != 0 && c.b_mode != WEFT_VPU_B_MODE_TENSOR) return 36;
-  if (c.scalar != 0 && c.b_mode != WEFT_VPU_B_MODE_SCALAR) return 48;
+  if (iota && c.a_addr != 0) return 24;
+  if (iota && c.a_stride != 0) return 28;
+  if (c.b_addr != 0 && (no_b || scalar_b)) return 32;
+  if (c.b_stride != 0 && !tensor && !column && !across) return 36;
+  if (c.scalar != 0 && !scalar_b && !clamp && !iota) return 48;
   if (!mode) return 52;
   if (!activation) return 53;
+  if (!axis) return 54;
+  if (c.scalar2 != 0 && !three && !iota && !leaky_relu && !clamp && !to_i8) return 56;
+  if ((c.window == 0) == across) return 60;
   return std::nullopt;
 }
 
@@ -138,6 +191,7 @@ std::optional<Fault> check(const spec::VpuCommand& c) {
   switch (c.header.opcode) {
     case WEFT_OPCODE_ELEMENTWISE:
     case WEFT_OPCODE_REDUCE:
+    case WEFT_OPCODE_TRANSPOSE:
     case WEFT_OPCODE_EPILOGUE:
     case WEFT_OPCODE_CAST:
       break;
@@ -146,52 +200,160 @@ std::optional<Fault> check(const spec::VpuCommand& c) {
   }
   if (const auto field = illegal_field(c)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, *field};
   if (const auto field = misaligned_field(c)) return Fault{WEFT_FAULT_ALIGNMENT, *field};
-  const auto last = [&](uint64_t addr, uint64_t stride) { return addr + (c.rows - 1u) * stride; };
+  const auto last = [&](uint64_t addr, uint64_t stride, uint64_t rows) { return addr + (rows - 1u) * stride; };
   const uint64_t source_extra = two_words(c.src_dtype) ? 1 : 0, result_extra = two_words(c.dst_dtype) ? 1 : 0;
-  if (c.src_space == WEFT_VPU_SPACE_ACC && last(c.a_addr, c.a_stride) >= kAccRows)
-    return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
-  const bool a_outside = c.src_space == WEFT_VPU_SPACE_VMEM && last(c.a_addr, c.a_stride) + source_extra >= kVmemWords;
-  const bool b_outside =
-      (c.b_mode == WEFT_VPU_B_MODE_TENSOR && last(c.b_addr, c.b_stride) + source_extra >= kVmemWords) ||
-      (c.b_mode == WEFT_VPU_B_MODE_ROW && c.b_addr + source_extra >= kVmemWords);
-  if (a_outside || b_outside || last(c.d_addr, c.d_stride) + result_extra >= kVmemWords)
+  const uint64_t window = c.axis == WEFT_VPU_AXIS_ROWS ? (c.window - 1u) * uint64_t{c.b_stride} : 0;
+  const uint64_t a_last = last(c.a_addr, c.a_stride, c.rows) + window;
+  if (c.src_space == WEFT_VPU_SPACE_ACC && a_last >= kAccRows) return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
+  const bool a_outside = c.src_space == WEFT_VPU_SPACE_VMEM && a_last + source_extra >= kVmemWords;
+  const bool b_outside = b_rows(c) != 0 && last(c.b_addr, c.b_stride, b_rows(c)) + source_extra >= kVmemWords;
+  if (a_outside || b_outside || last(c.d_addr, c.d_stride, result_rows(c)) + result_extra >= kVmemWords)
     return Fault{WEFT_FAULT_RANGE, static_cast<uint64_t>(kVmemWords) * kWordBytes};
   return std::nullopt;
 }
 
-StatusCounts execute(const spec::VpuCommand& c, Vmem& vmem, const Acc& acc) {
-  StatusCounts counts;
-  const bool epilogue = c.header.opcode == WEFT_OPCODE_EPILOGUE, reduction = c.header.opcode == WEFT_OPCODE_REDUCE;
-  const uint8_t op_code = epilogue && c.b_mode == WEFT_VPU_B_MODE_ROW ? static_cast<uint8_t>(WEFT_VPU_OP_ADD) : c.op;
-  const Binary op = operation(op_code, c.src_dtype);
-  Row bias{};
-  if (c.b_mode == WEFT_VPU_B_MODE_ROW) bias = load_row(vmem, c.b_addr, c.src_dtype);
-  for (uint64_t r = 0; r < c.rows; r++) {
-    Row a{}, b = bias, d{};
-    if (c.src_space == WEFT_VPU_SPACE_ACC)
-      for (unsigned i = 0; i < kN; i++) a[i] = acc[(c.a_addr + r * c.a_stride) * kN + i];
-    else
-      a = load_row(vmem, c.a_addr + r * c.a_stride, c.src_dtype);
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) b = load_row(vmem, c.b_addr + r * c.b_stride, c.src_dtype);
-    if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) b.fill(c.scalar);
-    for (auto& v : a) v = read_element(c.src_dtype, v);
-    for (auto& v : b) v = read_element(c.src_dtype, v);
-    std::optional<uint32_t> whole;
-    if (reduction) whole = reduce(a, c.cols, 0, kN, op);
-    for (unsigned i = 0; i < c.cols; i++) {
-      uint32_t value = reduction ? *whole : op(a[i], b[i]);
-      if (c.activation == WEFT_VPU_ACTIVATION_RELU)
-        value = c.src_dtype == WEFT_VPU_DTYPE_I32 ? larger_i32(value, 0) : relu_f32(value);
-      d[i] = convert(c.src_dtype, c.dst_dtype, value);
-      if (epilogue && c.dst_dtype != WEFT_VPU_DTYPE_I32) {
-        const uint32_t magnitude = (c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? d[i] << 16 : d[i]) & ~kSign;
-        counts.nans += magnitude > kInfinity;
-        counts.infinities += magnitude == kInfinity;
-      }
-    }
-    store_row(vmem, c.d_addr + r * c.d_stride, c.dst_dtype, d);
+uint64_t b_rows(const spec::VpuCommand& c) {
+  switch (c.b_mode) {
+    case WEFT_VPU_B_MODE_TENSOR:
+      return c.rows;
+    case WEFT_VPU_B_MODE_ROW:
+      return 1;
+    case WEFT_VPU_B_MODE_COLUMN:
+      return (c.rows + kN - 1) / kN;
+    default:
+      return 0;
   }
-  return counts;
 }
+uint64_t result_rows(const spec::VpuCommand& c) { return c.header.opcode == WEFT_OPCODE_TRANSPOSE ? c.cols : c.rows; }
+uint64_t source_rows(const spec::VpuCommand& c) {
+  return c.axis == WEFT_VPU_AXIS_ROWS ? uint64_t{c.rows} * c.window : c.rows;
+}
+
+namespace {
+
+/// One command on its memories.
+class Execution {
+ public:
+  Execution(const spec::VpuCommand& c, Vmem& vmem, const Acc& acc) : c_(c), vmem_(vmem), acc_(acc) {
+    const bool adds = c.header.opcode == WEFT_OPCODE_EPILOGUE && c.b_mode != WEFT_VPU_B_MODE_NONE;
+    const uint8_t op = adds ? static_cast<uint8_t>(WEFT_VPU_OP_ADD) : c.op;
+    operation_ = is_integer(c.src_dtype) ? integer_operation(op) : float_operation(op);
+  }
+
+  StatusCounts run() {
+    if (c_.header.opcode == WEFT_OPCODE_TRANSPOSE)
+      transpose();
+    else
+      for (uint64_t r = 0; r < c_.rows; r++) row(r);
+    return counts_;
+  }
+
+ private:
+  /// Row `at` of a, as the unit reads it.
+  Row load_a(uint64_t at) const {
+    if (c_.src_space == WEFT_VPU_SPACE_VMEM) return load(at, c_.op == WEFT_VPU_OP_UPPER ? kN : 0);
+    Row row{};
+    for (unsigned i = 0; i < kN; i++) row[i] = read_element(c_.src_dtype, acc_[at * kN + i]);
+    return row;
+  }
+  Row load(uint64_t word, unsigned i8_offset = 0) const {
+    Row row{};
+    if (c_.src_dtype == WEFT_VPU_DTYPE_I8) {
+      for (unsigned i = 0; i < kN; i++)
+        row[i] = static_cast<uint32_t>(int32_t{static_cast<int8_t>(vmem_[word * kWordBytes + i8_offset + i])});
+      return row;
+    }
+    row = load_row(vmem_, word, c_.src_dtype);
+    for (auto& v : row) v = read_element(c_.src_dtype, v);
+    return row;
+  }
+
+  Row load_b(uint64_t r) {
+    Row row{};
+    if (c_.b_mode == WEFT_VPU_B_MODE_TENSOR) row = load(c_.b_addr + r * c_.b_stride);
+    if (c_.b_mode == WEFT_VPU_B_MODE_SCALAR) row.fill(read_element(c_.src_dtype, c_.scalar));
+    if (c_.b_mode == WEFT_VPU_B_MODE_COLUMN) row.fill(load(c_.b_addr + r / kN * c_.b_stride)[r % kN]);
+    if (c_.b_mode == WEFT_VPU_B_MODE_ROW) {
+      if (r == 0) bias_ = load(c_.b_addr);
+      row = bias_;
+    }
+    return row;
+  }
+
+  uint32_t activated(uint32_t value) const {
+    const uint32_t low = read_element(c_.src_dtype, c_.scalar), high = read_element(c_.src_dtype, c_.scalar2);
+    const bool i32 = c_.src_dtype == WEFT_VPU_DTYPE_I32;
+    if (c_.activation == WEFT_VPU_ACTIVATION_RELU) return i32 ? larger_i32(value, 0) : relu_f32(value);
+    if (c_.activation == WEFT_VPU_ACTIVATION_LEAKY) return leaky(value, high);
+    if (c_.activation == WEFT_VPU_ACTIVATION_CLAMP)
+      return i32 ? smaller_i32(larger_i32(value, low), high) : smaller(larger(value, low), high);
+    return value;
+  }
+
+  uint8_t quantised(uint32_t value) const {
+    return static_cast<uint8_t>(
+        f32_to_i8(mul(c_.src_dtype == WEFT_VPU_DTYPE_I32 ? i32_to_f32(value) : value, c_.scalar2)));
+  }
+
+  void row(uint64_t r) {
+    const bool reduction = c_.header.opcode == WEFT_OPCODE_REDUCE, across = c_.axis == WEFT_VPU_AXIS_ROWS;
+    Row a = c_.op == WEFT_VPU_OP_IOTA ? Row{} : load_a(c_.a_addr + r * c_.a_stride);
+    const Row b = load_b(r);
+    const uint32_t third = read_element(c_.src_dtype, c_.scalar2);
+    if (across)
+      for (uint64_t k = 1; k < c_.window; k++) {
+        const Row next = load_a(c_.a_addr + r * c_.a_stride + k * c_.b_stride);
+        for (unsigned i = 0; i < kN; i++) a[i] = operation_(a[i], next[i], 0);
+      }
+    std::optional<uint32_t> whole;
+    if (reduction && !across) whole = reduce(a, c_.cols, 0, kN, operation_);
+    Row d{};
+    for (unsigned i = 0; i < c_.cols; i++) {
+      uint32_t value = whole ? *whole : reduction ? a[i] : operation_(a[i], b[i], third);
+      if (c_.op == WEFT_VPU_OP_IOTA) value = c_.scalar + static_cast<uint32_t>(r) * c_.scalar2 + i;
+      d[i] = activated(value);
+    }
+    if (c_.dst_dtype != WEFT_VPU_DTYPE_I8) return store(r, d, c_.cols);
+    uint8_t* word = &vmem_[(c_.d_addr + r * c_.d_stride) * kWordBytes];
+    for (unsigned i = 0; i < kN; i++) {
+      word[i] = i < c_.cols ? quantised(d[i]) : 0;
+      word[kN + i] = i < c_.cols && c_.b_mode == WEFT_VPU_B_MODE_TENSOR ? quantised(b[i]) : 0;
+    }
+  }
+
+  void transpose() {
+    std::vector<Row> a;
+    for (uint64_t r = 0; r < c_.rows; r++) a.push_back(load_a(c_.a_addr + r * c_.a_stride));
+    for (uint64_t r = 0; r < c_.cols; r++) {
+      Row d{};
+      for (unsigned i = 0; i < c_.rows; i++) d[i] = a[i][r];
+      store(r, d, c_.rows);
+    }
+  }
+
+  /// `lanes` of d in the destination type, zeros beyond.
+  void store(uint64_t r, const Row& d, unsigned lanes) {
+    Row out{};
+    for (unsigned i = 0; i < lanes; i++) {
+      out[i] = convert(c_.src_dtype, c_.dst_dtype, d[i]);
+      if (c_.header.opcode != WEFT_OPCODE_EPILOGUE || c_.dst_dtype == WEFT_VPU_DTYPE_I32) continue;
+      const uint32_t magnitude = (c_.dst_dtype == WEFT_VPU_DTYPE_BF16 ? out[i] << 16 : out[i]) & ~kSign;
+      counts_.nans += magnitude > kInfinity;
+      counts_.infinities += magnitude == kInfinity;
+    }
+    store_row(vmem_, c_.d_addr + r * c_.d_stride, c_.dst_dtype, out);
+  }
+
+  const spec::VpuCommand& c_;
+  Vmem& vmem_;
+  const Acc& acc_;
+  Operation operation_;
+  Row bias_{};
+  StatusCounts counts_;
+};
+
+}  // namespace
+
+StatusCounts execute(const spec::VpuCommand& c, Vmem& vmem, const Acc& acc) { return Execution(c, vmem, acc).run(); }
 
 }  // namespace weft::vpu_test

@@ -35,6 +35,11 @@ struct StatusCounts {
 /// nullopt: legal.
 [[nodiscard]] std::optional<Fault> check(const spec::VpuCommand& c);
 
+/// Rows of a and b that a legal command reads, rows of d that it writes. iota counts as if it read a.
+[[nodiscard]] uint64_t source_rows(const spec::VpuCommand& c);
+[[nodiscard]] uint64_t b_rows(const spec::VpuCommand& c);
+[[nodiscard]] uint64_t result_rows(const spec::VpuCommand& c);
+
 /// Executes a legal command row by row (all of a row is read before it is written).
 StatusCounts execute(const spec::VpuCommand& c, Vmem& vmem, const Acc& acc);
 

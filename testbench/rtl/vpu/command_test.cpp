@@ -27,34 +27,71 @@ class Generator {
   spec::VpuCommand command() {
     spec::VpuCommand c;
     c.header.tag = static_cast<uint16_t>(random_());
-    constexpr std::array kOpcodes{WEFT_OPCODE_ELEMENTWISE, WEFT_OPCODE_REDUCE, WEFT_OPCODE_EPILOGUE, WEFT_OPCODE_CAST};
-    c.header.opcode = kOpcodes[below(4)];
+    constexpr std::array kOpcodes{WEFT_OPCODE_ELEMENTWISE, WEFT_OPCODE_ELEMENTWISE, WEFT_OPCODE_REDUCE,
+                                  WEFT_OPCODE_TRANSPOSE,   WEFT_OPCODE_EPILOGUE,    WEFT_OPCODE_CAST};
+    c.header.opcode = kOpcodes[below(kOpcodes.size())];
     c.rows = row_count();
     c.cols = static_cast<uint16_t>(below(3) == 0 ? kN : 1 + below(kN));
+    c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(3));
     switch (c.header.opcode) {
       case WEFT_OPCODE_ELEMENTWISE:
-        c.op = static_cast<uint8_t>(WEFT_VPU_OP_ADD + below(5));
-        c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(3));
-        c.b_mode = static_cast<uint8_t>(1 + below(3));
+        elementwise(c);
         break;
       case WEFT_OPCODE_REDUCE:
-        c.op = static_cast<uint8_t>(WEFT_VPU_OP_SUM + below(2));
-        c.src_dtype = c.dst_dtype = below(2) ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_I32;
+        c.op = static_cast<uint8_t>(WEFT_VPU_OP_SUM + below(3));
+        if (below(2)) c.axis = WEFT_VPU_AXIS_ROWS, c.window = static_cast<uint16_t>(1 + below(2 * kN + 1));
+        break;
+      case WEFT_OPCODE_TRANSPOSE:
+        c.rows = static_cast<uint16_t>(below(3) == 0 ? kN : 1 + below(kN));
         break;
       case WEFT_OPCODE_EPILOGUE:
         c.src_space = WEFT_VPU_SPACE_ACC;
         c.src_dtype = below(3) ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_I32;
-        c.dst_dtype = c.src_dtype == WEFT_VPU_DTYPE_I32 ? WEFT_VPU_DTYPE_I32 : static_cast<uint8_t>(1 + below(2));
-        c.b_mode = below(2) ? WEFT_VPU_B_MODE_ROW : WEFT_VPU_B_MODE_NONE;
-        c.activation = static_cast<uint8_t>(below(2));
+        c.dst_dtype =
+            c.src_dtype == WEFT_VPU_DTYPE_I32 ? static_cast<uint8_t>(3 + below(2)) : static_cast<uint8_t>(1 + below(2));
+        c.b_mode = pick<uint8_t>({WEFT_VPU_B_MODE_NONE, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_COLUMN});
+        c.activation = static_cast<uint8_t>(below(c.dst_dtype == WEFT_VPU_DTYPE_I8 ? 2 : 4));
+        if (c.src_dtype == WEFT_VPU_DTYPE_I32 && c.activation == WEFT_VPU_ACTIVATION_LEAKY) c.activation = 0;
         break;
       default:
-        c.src_dtype = static_cast<uint8_t>(1 + below(3));
-        c.dst_dtype = WEFT_VPU_DTYPE_F32;
-        if (c.src_dtype == WEFT_VPU_DTYPE_F32) c.dst_dtype = below(2) ? WEFT_VPU_DTYPE_BF16 : WEFT_VPU_DTYPE_I32;
+        cast(c);
     }
+    if (c.dst_dtype == WEFT_VPU_DTYPE_I8) c.scalar2 = scale();
+    if (c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.activation == WEFT_VPU_ACTIVATION_CLAMP) c.scalar2 = scalar(c);
+    if (c.activation == WEFT_VPU_ACTIVATION_CLAMP) c.scalar = scalar(c);
     place(c);
     return c;
+  }
+
+  void elementwise(spec::VpuCommand& c) {
+    do c.op = static_cast<uint8_t>(below(WEFT_VPU_OP_IOTA + 1));
+    while (c.op >= WEFT_VPU_OP_SUM && c.op <= WEFT_VPU_OP_RMIN);
+    const bool function = c.op >= WEFT_VPU_OP_EXP2 && c.op <= WEFT_VPU_OP_ERF;
+    if (function) c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(2));
+    if (c.op == WEFT_VPU_OP_IOTA) {
+      c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+      c.scalar = static_cast<uint32_t>(random_());
+      c.scalar2 = static_cast<uint32_t>(random_());
+    } else if (c.op == WEFT_VPU_OP_NONE) {
+      c.activation = static_cast<uint8_t>(below(c.src_dtype == WEFT_VPU_DTYPE_I32 ? 2 : 4));
+      if (c.src_dtype == WEFT_VPU_DTYPE_I32 && below(2)) c.activation = WEFT_VPU_ACTIVATION_CLAMP;
+    } else if (!function) {
+      c.b_mode = static_cast<uint8_t>(1 + below(4));
+      if (c.op >= WEFT_VPU_OP_FMA && c.op <= WEFT_VPU_OP_SELECT) c.scalar2 = scalar(c);
+    }
+  }
+
+  void cast(spec::VpuCommand& c) {
+    c.src_dtype = static_cast<uint8_t>(1 + below(4));
+    c.dst_dtype = WEFT_VPU_DTYPE_F32;
+    if (c.src_dtype == WEFT_VPU_DTYPE_F32)
+      c.dst_dtype = pick<uint8_t>({WEFT_VPU_DTYPE_BF16, WEFT_VPU_DTYPE_I32, WEFT_VPU_DTYPE_I8});
+    if (c.src_dtype == WEFT_VPU_DTYPE_I32) c.dst_dtype = pick<uint8_t>({WEFT_VPU_DTYPE_F32, WEFT_VPU_DTYPE_I8});
+    if (c.src_dtype == WEFT_VPU_DTYPE_I8) {
+      c.dst_dtype = pick<uint8_t>({WEFT_VPU_DTYPE_F32, WEFT_VPU_DTYPE_I32});
+      if (below(2)) c.op = WEFT_VPU_OP_UPPER;
+    }
+    if (c.dst_dtype == WEFT_VPU_DTYPE_I8 && below(2)) c.b_mode = WEFT_VPU_B_MODE_TENSOR;
   }
 
   uint64_t below(uint64_t n) { return random_() % n; }
@@ -74,6 +111,16 @@ class Generator {
     }
   }
 
+  template <class T>
+  T pick(std::initializer_list<T> values) {
+    return values.begin()[below(values.size())];
+  }
+  uint32_t scalar(const spec::VpuCommand& c) {
+    return c.src_dtype == WEFT_VPU_DTYPE_BF16 ? element() >> 16 : element();
+  }
+  /// Of a requantisation: often such that bytes come out that are neither 0 nor saturated.
+  uint32_t scale() { return below(3) == 0 ? element() : 0x2f000000u + static_cast<uint32_t>(below(0x18000000)); }
+
   uint16_t row_count() {
     constexpr std::array<uint16_t, 8> kEdges{1, 2, 3, kN - 1, kN, kN + 1, 2 * kN, 61};
     return below(2) ? kEdges[below(kEdges.size())] : static_cast<uint16_t>(1 + below(40));
@@ -82,37 +129,41 @@ class Generator {
   /// A region for each operand, so that nothing but a deliberate in-place result overlaps: a at 0, b at 5000, d at
   /// 10000.
   void place(spec::VpuCommand& c) {
-    const uint32_t source = c.src_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2,
-                   result = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
+    const uint32_t source = words(c.src_dtype), result = words(c.dst_dtype);
     const auto stride = [&](uint32_t unit) { return static_cast<uint32_t>(unit * (1 + (below(2) ? 0 : below(30)))); };
     const auto address = [&](uint32_t base, uint32_t unit) { return base + static_cast<uint32_t>(unit * below(100)); };
     if (c.src_space == WEFT_VPU_SPACE_ACC) {
       c.a_stride = static_cast<uint32_t>(below(3));
       c.a_addr = static_cast<uint32_t>(below(kAccRows - (c.rows - 1u) * std::min<uint32_t>(c.a_stride, 2)));
-    } else {
+    } else if (c.op != WEFT_VPU_OP_IOTA) {
       c.a_addr = address(0, source);
       c.a_stride = below(8) == 0 ? 0 : stride(source);
     }
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW) c.b_addr = address(5000, source);
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = below(8) == 0 ? 0 : stride(source);
-    if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) c.scalar = source == 1 ? element() >> 16 : element();
+    if (b_rows(c) != 0) c.b_addr = address(5000, source);
+    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN || c.axis == WEFT_VPU_AXIS_ROWS)
+      c.b_stride = below(8) == 0 ? 0 : stride(source);
+    if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) c.scalar = scalar(c);
     c.d_addr = address(10000, result);
     c.d_stride = stride(result);
+    if (c.axis == WEFT_VPU_AXIS_ROWS) return;
     // In place, row onto itself: over a, or over b.
     if (source == result && c.src_space == WEFT_VPU_SPACE_VMEM && c.a_stride != 0 && below(4) == 0)
       c.d_addr = c.a_addr, c.d_stride = c.a_stride;
-    else if (c.b_mode == WEFT_VPU_B_MODE_TENSOR && c.b_stride != 0 && below(4) == 0)
+    else if (source == result && c.b_mode == WEFT_VPU_B_MODE_TENSOR && c.b_stride != 0 && below(4) == 0)
       c.d_addr = c.b_addr, c.d_stride = c.b_stride;
   }
+
+  static uint32_t words(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1; }
 
   std::mt19937_64 random_;
 };
 
 std::string describe(const spec::VpuCommand& c) {
   return fmt::format(
-      "opcode {:#x} op {} src {} dst {} rows {} cols {} a {}+{} b {}+{} d {}+{} scalar {:08x} mode {} act {}",
+      "opcode {:#x} op {} src {} dst {} rows {} cols {} a {}+{} b {}+{} d {}+{} scalar {:08x} {:08x} mode {} act {} "
+      "axis {} window {}",
       c.header.opcode, c.op, c.src_dtype, c.dst_dtype, c.rows, c.cols, c.a_addr, c.a_stride, c.b_addr, c.b_stride,
-      c.d_addr, c.d_stride, c.scalar, c.b_mode, c.activation);
+      c.d_addr, c.d_stride, c.scalar, c.scalar2, c.b_mode, c.activation, c.axis, c.window);
 }
 
 /// The first byte that differs, with its command, row and lane where the address tells them.
@@ -124,8 +175,8 @@ std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vecto
         fmt::format("VMEM word {} byte {}: rtl {:02x}, reference {:02x}", word, i % kWordBytes, rtl[i], want[i]);
     for (size_t k = commands.size(); k-- > 0;) {
       const auto& c = commands[k];
-      const size_t words = c.dst_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
-      for (size_t r = 0; r < c.rows; r++) {
+      const size_t words = c.dst_dtype == WEFT_VPU_DTYPE_F32 || c.dst_dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1;
+      for (size_t r = 0; r < result_rows(c); r++) {
         const size_t first = c.d_addr + r * c.d_stride;
         if (word < first || word >= first + words) continue;
         const size_t lane = (i - first * kWordBytes) / (2 * words);
@@ -143,7 +194,7 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
   Generator generator(seed);
   VpuHarness bench(seed + 1, refused_percent);
   StatusCounts status;
-  uint64_t rows = 0, b_rows = 0;
+  uint64_t read = 0, written = 0, second = 0;
   generator.fill(bench);
   for (unsigned batch = 0; batch < batches; batch++) {
     if (batch % 16 == 0) generator.fill(bench);
@@ -156,9 +207,9 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
       const StatusCounts counts = execute(commands.back(), want, bench.acc);
       status.nans += counts.nans;
       status.infinities += counts.infinities;
-      rows += commands.back().rows;
-      if (commands.back().b_mode == WEFT_VPU_B_MODE_TENSOR) b_rows += commands.back().rows;
-      if (commands.back().b_mode == WEFT_VPU_B_MODE_ROW) b_rows++;
+      read += source_rows(commands.back());
+      written += result_rows(commands.back());
+      second += b_rows(commands.back());
     }
     INFO("batch " << batch << ", first command: " << describe(commands.front()));
     REQUIRE(bench.run());
@@ -170,9 +221,9 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
   }
   const Counters& c = bench.counters();
   CHECK(c.busy + c.stalled + c.idle == static_cast<uint64_t>(bench.now()));
-  CHECK(c.busy == rows);
-  CHECK(c.rows == rows);
-  CHECK(c.b_granted == b_rows);
+  CHECK(c.busy == read);
+  CHECK(c.rows == written);
+  CHECK(c.b_granted == second);
   CHECK(c.nans == status.nans);
   CHECK(c.infinities == status.infinities);
   CHECK(status.nans > 0);
@@ -191,7 +242,7 @@ TEST_CASE("every cols of every command gives zeros beyond cols and a tree withou
   VpuHarness bench(405, 0);
   generator.fill(bench);
   for (uint16_t cols = 1; cols <= kN; cols++)
-    for (uint8_t op : {WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMAX})
+    for (uint8_t op : {WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMAX, WEFT_VPU_OP_RMIN})
       for (uint8_t dtype : {WEFT_VPU_DTYPE_F32, WEFT_VPU_DTYPE_I32}) {
         spec::VpuCommand c;
         c.header.opcode = WEFT_OPCODE_REDUCE;

@@ -46,6 +46,21 @@ uint32_t mul(uint32_t a, uint32_t b) {
   return round_unbounded(static_cast<double>(as_float(canonical(a))) * static_cast<double>(as_float(canonical(b))));
 }
 
+uint32_t fma(uint32_t a, uint32_t b, uint32_t c) {
+  const float x = as_float(canonical(a)), y = as_float(canonical(b)), z = as_float(canonical(c));
+  const float sum = std::fma(x, y, z);
+  if (std::isnan(sum)) return kNan;
+  if (sum == 0 || !(std::fabs(sum) < 0x1p-60f)) return std::bit_cast<uint32_t>(sum);
+  // Near underflow once more, 2^64 times the size, so that rounding comes before the look at the exponent.
+  const bool scale_x = std::fabs(x) < std::fabs(y);
+  const float big = std::fma(scale_x ? x * 0x1p64f : x, scale_x ? y : y * 0x1p64f, z * 0x1p64f);
+  return std::fabs(big) < FLT_MIN * 0x1p64f ? std::bit_cast<uint32_t>(big) & kSign
+                                            : std::bit_cast<uint32_t>(big * 0x1p-64f);
+}
+
+bool less(uint32_t a, uint32_t b) { return as_float(canonical(a)) < as_float(canonical(b)); }
+bool equal(uint32_t a, uint32_t b) { return as_float(canonical(a)) == as_float(canonical(b)); }
+
 uint32_t smaller(uint32_t a, uint32_t b) {
   if (is_nan(a) || is_nan(b)) return kNan;
   return below(canonical(a), canonical(b)) ? canonical(a) : canonical(b);
@@ -59,6 +74,14 @@ uint32_t larger(uint32_t a, uint32_t b) {
 uint32_t relu_f32(uint32_t a) {
   if (is_nan(a)) return kNan;
   return as_float(canonical(a)) > 0 ? a : 0;
+}
+
+uint32_t leaky(uint32_t a, uint32_t slope) { return as_float(canonical(a)) > 0 ? a : is_nan(a) ? kNan : mul(a, slope); }
+
+uint32_t f32_to_i8(uint32_t a) {
+  if (is_nan(a)) return 0;
+  const double value = std::nearbyint(static_cast<double>(as_float(canonical(a))));
+  return static_cast<uint8_t>(static_cast<int8_t>(value < -128 ? -128 : value > 127 ? 127 : value));
 }
 
 uint32_t f32_to_bf16(uint32_t a) {

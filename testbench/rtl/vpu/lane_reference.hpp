@@ -13,9 +13,16 @@ inline constexpr uint32_t kSign = 0x80000000;
 [[nodiscard]] uint32_t canonical(uint32_t a);
 [[nodiscard]] uint32_t add(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t mul(uint32_t a, uint32_t b);
+/// By the host's fma; near underflow on operands scaled by 2^64.
+[[nodiscard]] uint32_t fma(uint32_t a, uint32_t b, uint32_t c);
+[[nodiscard]] bool less(uint32_t a, uint32_t b);
+[[nodiscard]] bool equal(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t smaller(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t larger(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t relu_f32(uint32_t a);
+[[nodiscard]] uint32_t leaky(uint32_t a, uint32_t slope);
+/// In the low byte.
+[[nodiscard]] uint32_t f32_to_i8(uint32_t a);
 [[nodiscard]] uint32_t f32_to_bf16(uint32_t a);
 [[nodiscard]] uint32_t bf16_to_f32(uint32_t a);
 [[nodiscard]] uint32_t i32_to_f32(uint32_t a);

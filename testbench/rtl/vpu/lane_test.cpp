@@ -4,6 +4,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <tuple>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -19,12 +20,12 @@ constexpr unsigned kLanes = 64;
 constexpr uint64_t kSeed = 20240611;
 using Lanes = std::array<uint32_t, kLanes>;
 
-/// The lane package, Verilated: one function on 64 pairs.
+/// The lane package, Verilated: one function on 64 sets of operands.
 class Probe {
  public:
-  Lanes apply(LaneFunction f, const Lanes& a, const Lanes& b) {
+  Lanes apply(LaneFunction f, const Lanes& a, const Lanes& b, const Lanes& c) {
     model_->function_i = static_cast<uint8_t>(f);
-    for (unsigned i = 0; i < kLanes; i++) model_->a_i[i] = a[i], model_->b_i[i] = b[i];
+    for (unsigned i = 0; i < kLanes; i++) model_->a_i[i] = a[i], model_->b_i[i] = b[i], model_->c_i[i] = c[i];
     model_->eval();
     Lanes y;
     for (unsigned i = 0; i < kLanes; i++) y[i] = model_->y_o[i];
@@ -35,7 +36,7 @@ class Probe {
   std::unique_ptr<Vvpu_lane_probe> model_ = std::make_unique<Vvpu_lane_probe>();
 };
 
-uint32_t reference(LaneFunction f, uint32_t a, uint32_t b) {
+uint32_t reference(LaneFunction f, uint32_t a, uint32_t b, uint32_t c) {
   switch (f) {
     case LaneFunction::kAdd:
       return add(a, b);
@@ -61,22 +62,62 @@ uint32_t reference(LaneFunction f, uint32_t a, uint32_t b) {
       return smaller_i32(a, b);
     case LaneFunction::kI32Max:
       return larger_i32(a, b);
+    case LaneFunction::kFma:
+      return fma(a, b, c);
+    case LaneFunction::kLess:
+      return less(a, b) ? UINT32_MAX : 0;
+    case LaneFunction::kEqual:
+      return equal(a, b) ? UINT32_MAX : 0;
+    case LaneFunction::kI32Less:
+      return static_cast<int32_t>(a) < static_cast<int32_t>(b) ? UINT32_MAX : 0;
+    case LaneFunction::kLeaky:
+      return leaky(a, b);
+    case LaneFunction::kF32ToI8:
+      return f32_to_i8(a);
   }
   return 0;
+}
+
+/// A third operand: another one of the class, near -a * b, a special value, or any bits.
+uint32_t third(uint32_t a, uint32_t b, std::mt19937_64& random) {
+  const uint64_t r = random();
+  const auto& v = special_values();
+  const uint32_t product = mul(a, b);
+  switch (r % 8) {
+    case 0:
+      return v[(r >> 8) % v.size()];
+    case 1:
+      return static_cast<uint32_t>(r >> 8);
+    case 2:  // exponents up to 60 below the product's, and a few above
+      return static_cast<uint32_t>(r >> 40 << 31) |
+             (product & 0x7f800000u) - (static_cast<uint32_t>(r >> 8) % 60 << 23) |
+             (static_cast<uint32_t>(r >> 16) & 0x7fffffu);
+    case 3:
+      return static_cast<uint32_t>(r >> 40 << 31) |
+             (product & 0x7f800000u) + (static_cast<uint32_t>(r >> 8) % 30 << 23) |
+             (static_cast<uint32_t>(r >> 16) & 0x7fffffu);
+    default:  // cancellation
+      return (product ^ kSign) + static_cast<uint32_t>(r >> 8) % 5 - 2;
+  }
 }
 
 /// Compares `rows` x 64 vectors made by `make`; reports the first that differs.
 template <class Make, class Reference>
 void compare(LaneFunction f, unsigned rows, Make make, Reference expected) {
   Probe probe;
+  std::mt19937_64 random(rows);
   for (unsigned row = 0; row < rows; row++) {
-    Lanes a, b;
-    for (unsigned i = 0; i < kLanes; i++) std::tie(a[i], b[i]) = make();
-    const Lanes y = probe.apply(f, a, b);
+    Lanes a, b, c;
     for (unsigned i = 0; i < kLanes; i++) {
-      const uint32_t want = expected(a[i], b[i]);
+      std::tie(a[i], b[i]) = make();
+      c[i] = third(a[i], b[i], random);
+    }
+    const Lanes y = probe.apply(f, a, b, c);
+    for (unsigned i = 0; i < kLanes; i++) {
+      const uint32_t want = expected(a[i], b[i], c[i]);
       if (y[i] != want)
-        FAIL(fmt::format("{}: a {:08x} b {:08x}: rtl {:08x}, reference {:08x}", name(f), a[i], b[i], y[i], want));
+        FAIL(fmt::format("{}: a {:08x} b {:08x} c {:08x}: rtl {:08x}, reference {:08x}", name(f), a[i], b[i], c[i],
+                         y[i], want));
     }
   }
 }
@@ -84,7 +125,7 @@ void compare(LaneFunction f, unsigned rows, Make make, Reference expected) {
 }  // namespace
 
 TEST_CASE("every lane function equals the reference on every class of vectors") {
-  constexpr unsigned kRows = 8000;  // x 64 lanes x 7 classes x 12 functions = 43 million vectors
+  constexpr unsigned kRows = 8000;  // x 64 lanes x 7 classes x 18 functions = 65 million vectors
   for (unsigned f = 0; f < kLaneFunctions; f++)
     for (unsigned c = 0; c < kVectorClasses; c++) {
       const auto vector_class = static_cast<VectorClass>(c);
@@ -94,7 +135,7 @@ TEST_CASE("every lane function equals the reference on every class of vectors") 
       const auto function = static_cast<LaneFunction>(f);
       compare(
           function, kRows, [&] { return draw(vector_class, random); },
-          [&](uint32_t a, uint32_t b) { return reference(function, a, b); });
+          [&](uint32_t a, uint32_t b, uint32_t c) { return reference(function, a, b, c); });
     }
 }
 
@@ -109,7 +150,7 @@ TEST_CASE("every lane function equals the reference on all pairs of special valu
           const size_t pair = next++ % (v.size() * v.size());
           return std::pair{v[pair / v.size()], v[pair % v.size()]};
         },
-        [&](uint32_t a, uint32_t b) { return reference(function, a, b); });
+        [&](uint32_t a, uint32_t b, uint32_t c) { return reference(function, a, b, c); });
   }
 }
 
@@ -120,14 +161,14 @@ TEST_CASE("bf16 to f32 and back is right for all 65536 values") {
       [&] {
         return std::pair{next++, 0u};
       },
-      [](uint32_t a, uint32_t) { return bf16_to_f32(a); });
+      [](uint32_t a, uint32_t, uint32_t) { return bf16_to_f32(a); });
   next = 0;
   compare(
       LaneFunction::kF32ToBf16, 65536 / kLanes,
       [&] {
         return std::pair{next++ << 16, 0u};
       },
-      [](uint32_t a, uint32_t) { return canonical(a) >> 16; });
+      [](uint32_t a, uint32_t, uint32_t) { return canonical(a) >> 16; });
 }
 
 TEST_CASE("f32 to bf16 rounds to nearest even around every bf16 value") {
@@ -138,7 +179,7 @@ TEST_CASE("f32 to bf16 rounds to nearest even around every bf16 value") {
         [&] {
           return std::pair{next++ << 16 | rest, 0u};
         },
-        [](uint32_t a, uint32_t) { return f32_to_bf16(a); });
+        [](uint32_t a, uint32_t, uint32_t) { return f32_to_bf16(a); });
   }
 }
 
@@ -163,7 +204,7 @@ TEST_CASE("add and mul equal the host's instructions under FTZ and DAZ") {
       std::mt19937_64 random(seed);
       compare(
           f, kRows, [&] { return draw(static_cast<VectorClass>(c), random); },
-          [&](uint32_t a, uint32_t b) {
+          [&](uint32_t a, uint32_t b, uint32_t) {
             _mm_setcsr(saved | 0x8040);
             const uint32_t y = on_host(f, a, b);
             _mm_setcsr(saved);

@@ -43,6 +43,18 @@ std::string_view name(LaneFunction f) {
       return "i32 min";
     case LaneFunction::kI32Max:
       return "i32 max";
+    case LaneFunction::kFma:
+      return "f32 fma";
+    case LaneFunction::kLess:
+      return "f32 less";
+    case LaneFunction::kEqual:
+      return "f32 equal";
+    case LaneFunction::kI32Less:
+      return "i32 less";
+    case LaneFunction::kLeaky:
+      return "leaky";
+    case LaneFunction::kF32ToI8:
+      return "f32 to i8";
   }
   return "?";
 }

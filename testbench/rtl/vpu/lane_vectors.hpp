@@ -21,9 +21,15 @@ enum class LaneFunction : uint8_t {
   kF32ToI32,
   kCanonical,
   kI32Min,
-  kI32Max
+  kI32Max,
+  kFma,
+  kLess,
+  kEqual,
+  kI32Less,
+  kLeaky,
+  kF32ToI8
 };
-inline constexpr unsigned kLaneFunctions = 12;
+inline constexpr unsigned kLaneFunctions = 18;
 
 enum class VectorClass : uint8_t { kRandomBits, kSpecials, kTies, kCancellation, kUnderflow, kOverflow, kIntegers };
 inline constexpr unsigned kVectorClasses = 7;

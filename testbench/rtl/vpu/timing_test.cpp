@@ -10,6 +10,7 @@ using namespace weft::vpu_test;
 constexpr int64_t kAcceptToRequest = 3;
 constexpr int64_t kRequestToWrite = 3;
 constexpr int64_t kTreeLevels = 3;  // log2 N
+constexpr int64_t kFunctionStages = 6;
 
 spec::VpuCommand epilogue(uint16_t rows) {
   spec::VpuCommand c;
@@ -56,6 +57,36 @@ spec::VpuCommand reduce(uint16_t rows) {
   return c;
 }
 
+spec::VpuCommand function(uint16_t rows) {
+  spec::VpuCommand c = elementwise(rows, WEFT_VPU_B_MODE_NONE);
+  c.op = WEFT_VPU_OP_LOG2;
+  return c;
+}
+
+spec::VpuCommand iota(uint16_t rows) {
+  spec::VpuCommand c = elementwise(rows, WEFT_VPU_B_MODE_NONE);
+  c.op = WEFT_VPU_OP_IOTA;
+  c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+  c.a_stride = 0;
+  return c;
+}
+
+spec::VpuCommand windows(uint16_t rows, uint16_t window) {
+  spec::VpuCommand c = reduce(rows);
+  c.axis = WEFT_VPU_AXIS_ROWS;
+  c.window = window;
+  c.b_stride = 2;
+  return c;
+}
+
+spec::VpuCommand transpose(uint16_t rows, uint16_t cols) {
+  spec::VpuCommand c = reduce(rows);
+  c.header.opcode = WEFT_OPCODE_TRANSPOSE;
+  c.op = WEFT_VPU_OP_NONE;
+  c.cols = cols;
+  return c;
+}
+
 /// One command alone, nothing refused.
 void check_alone(const spec::VpuCommand& c, int64_t request_to_write) {
   VpuHarness bench(1, 0);
@@ -82,8 +113,36 @@ TEST_CASE("a command alone takes the cycles the README states") {
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_ROW), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_SCALAR), kRequestToWrite);
     check_alone(cast(rows), kRequestToWrite);
+    check_alone(elementwise(rows, WEFT_VPU_B_MODE_COLUMN), kRequestToWrite);
+    check_alone(function(rows), kRequestToWrite + kFunctionStages);
     check_alone(reduce(rows), kRequestToWrite + kTreeLevels);
   }
+}
+
+/// Cycles from the start's successor to the last write, nothing refused.
+int64_t cycles_of(const spec::VpuCommand& c) {
+  VpuHarness bench(1, 0);
+  bench.push(c);
+  REQUIRE(bench.run());
+  CHECK(bench.violation() == "");
+  CHECK(bench.counters().stalled == 0);
+  return bench.times()[0].last_write - bench.times()[0].accepted - kAcceptToRequest;
+}
+
+TEST_CASE("iota, windows and transposes take the cycles the README states") {
+  for (uint16_t rows : {1, 2, 7, 8, 9, 64}) {
+    CAPTURE(rows);
+    CHECK(cycles_of(iota(rows)) == kRequestToWrite + rows - 1);
+    for (uint16_t window : {1, 2, 7, 8, 9}) {
+      CAPTURE(window);
+      CHECK(cycles_of(windows(rows, window)) == kRequestToWrite + rows * window - 1);
+    }
+  }
+  for (uint16_t rows = 1; rows <= kN; rows++)
+    for (uint16_t cols = 1; cols <= kN; cols++) {
+      CAPTURE(rows, cols);
+      CHECK(cycles_of(transpose(rows, cols)) == kRequestToWrite + rows + cols);
+    }
 }
 
 TEST_CASE("back-to-back commands read in the cycle after the last write") {

@@ -133,7 +133,7 @@ void VpuHarness::track() {
 void VpuHarness::check_outputs() {
   if (model_->cnt_busy_o + model_->cnt_stalled_o + model_->cnt_idle_o != 1)
     violate("not exactly one of busy, stalled, idle");
-  if (model_->cnt_busy_o != (va_.granted || acc_port_.granted)) violate("busy is not a row of a read");
+  if (!model_->cnt_busy_o && (va_.granted || acc_port_.granted)) violate("busy is not a row of a read");
   if (model_->cnt_row_o != vw_.granted) violate("cnt_row_o is not a row written");
   if (!vw_.granted && (model_->nan_results_o != 0 || model_->inf_results_o != 0))
     violate("status counts without a write");

@@ -96,6 +96,32 @@ inline spec::VpuCommand epilogue() {
   c.activation = WEFT_VPU_ACTIVATION_RELU;
   return c;
 }
+/// One operand: op none or a function.
+inline spec::VpuCommand unary(uint8_t op) {
+  auto c = elementwise();
+  c.op = op;
+  c.b_mode = WEFT_VPU_B_MODE_NONE;
+  c.b_addr = c.b_stride = 0;
+  return c;
+}
+inline spec::VpuCommand iota() {
+  auto c = unary(WEFT_VPU_OP_IOTA);
+  c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+  c.a_addr = c.a_stride = 0;
+  return c;
+}
+inline spec::VpuCommand transpose() {
+  auto c = unary(WEFT_VPU_OP_NONE);
+  c.header.opcode = WEFT_OPCODE_TRANSPOSE;
+  return c;
+}
+/// From i8, the upper half.
+inline spec::VpuCommand upper() {
+  auto c = unary(WEFT_VPU_OP_UPPER);
+  c.header.opcode = WEFT_OPCODE_CAST;
+  c.src_dtype = WEFT_VPU_DTYPE_I8;
+  return c;
+}
 inline spec::VpuCommand cast() {
   auto c = reduce();
   c.header.opcode = WEFT_OPCODE_CAST;

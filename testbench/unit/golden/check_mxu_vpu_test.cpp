@@ -100,10 +100,20 @@ TEST_CASE("VPU fields follow the table") {
     std::vector<std::pair<unsigned, unsigned>> types;
   };
   const Base bases[] = {
-      {elementwise(), {1, 2, 3, 4, 5}, {0}, {1, 2, 3}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
-      {reduce(), {6, 7}, {0}, {0}, {0}, {{1, 1}, {3, 3}}},
-      {epilogue(), {0}, {1}, {0, 2}, {0, 1}, {{1, 1}, {1, 2}, {3, 3}}},
-      {cast(), {0}, {0}, {0}, {0}, {{1, 2}, {1, 3}, {2, 1}, {3, 1}}},
+      {elementwise(),
+       {1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14, 15, 16, 17},
+       {0},
+       {1, 2, 3, 4},
+       {0},
+       {{1, 1}, {2, 2}, {3, 3}}},
+      {unary(WEFT_VPU_OP_NONE), {0, 18, 19, 20, 21, 22, 23}, {0}, {0}, {0, 1, 2, 3}, {{1, 1}, {2, 2}, {3, 3}}},
+      {unary(WEFT_VPU_OP_TANH), {0, 18, 19, 20, 21, 22, 23}, {0}, {0}, {0}, {{1, 1}, {2, 2}}},
+      {iota(), {0, 24}, {0}, {0}, {0}, {{3, 3}}},
+      {reduce(), {6, 7, 8}, {0}, {0}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
+      {transpose(), {0}, {0}, {0}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
+      {epilogue(), {0}, {1}, {0, 2, 4}, {0, 1, 2, 3}, {{1, 1}, {1, 2}, {3, 3}, {3, 4}}},
+      {cast(), {0}, {0}, {0}, {0}, {{1, 2}, {1, 3}, {1, 4}, {2, 1}, {3, 1}, {3, 4}, {4, 1}, {4, 3}}},
+      {upper(), {0, 25}, {0}, {0}, {0}, {{4, 1}, {4, 3}}},
   };
   const auto contains = [](const auto& set, const auto& v) {
     return std::find(set.begin(), set.end(), v) != set.end();
@@ -117,11 +127,19 @@ TEST_CASE("VPU fields follow the table") {
         if (field == &Vpu::b_mode) c.b_addr = c.b_stride = 0;
         return check(c, kVpu);
       };
-      CHECK(with(&Vpu::op) == (contains(base.ops, v) ? std::nullopt : std::optional(Fault{kField, 16})));
+      // An operation that the opcode has, but not with these other fields, is refused for one of them.
+      const bool known = std::ranges::any_of(bases, [&](const Base& other) {
+        return other.command.header.opcode == base.command.header.opcode && contains(other.ops, v);
+      });
+      const auto verdict = with(&Vpu::op);
+      CHECK(verdict.has_value() == !contains(base.ops, v));
+      if (verdict) CHECK((verdict->address == 16) == !known);
       CHECK(with(&Vpu::src_space) == (contains(base.spaces, v) ? std::nullopt : std::optional(Fault{kField, 17})));
       CHECK(with(&Vpu::b_mode) == (contains(base.b_modes, v) ? std::nullopt : std::optional(Fault{kField, 52})));
       CHECK(with(&Vpu::activation) ==
             (contains(base.activations, v) ? std::nullopt : std::optional(Fault{kField, 53})));
+      if (base.command.header.opcode != WEFT_OPCODE_REDUCE)
+        CHECK(with(&Vpu::axis) == (v == 0 ? std::nullopt : std::optional(Fault{kField, 54})));
     }
     for (unsigned s = 0; s < 6; s++) {
       for (unsigned d = 0; d < 6; d++) {
@@ -137,6 +155,43 @@ TEST_CASE("VPU fields follow the table") {
       }
     }
   }
+  const auto field = [](const Vpu& base, uint64_t offset, auto&& change) {
+    expect<Vpu>(base, kVpu, change, kField, offset);
+  };
+  // fields that belong to some operations only
+  field(iota(), 24, [](auto& c) { c.a_addr = 2; });
+  field(iota(), 28, [](auto& c) { c.a_stride = 2; });
+  field(transpose(), 20, [](auto& c) { c.rows = 33; });
+  field(reduce(), 54, [](auto& c) { c.axis = 2; });
+  field(reduce(), 60, [](auto& c) { c.axis = WEFT_VPU_AXIS_ROWS; });
+  field(reduce(), 60, [](auto& c) { c.window = 1; });
+  field(elementwise(), 60, [](auto& c) { c.window = 1; });
+  field(elementwise(), 56, [](auto& c) { c.scalar2 = 1; });
+  field(unary(WEFT_VPU_OP_EXP2), 56, [](auto& c) { c.scalar2 = 1; });
+  field(unary(WEFT_VPU_OP_NONE), 48, [](auto& c) { c.scalar = 1, c.activation = WEFT_VPU_ACTIVATION_LEAKY; });
+  field(cast(), 56, [](auto& c) { c.scalar2 = 1; });
+  // types that rule out an activation or a mode
+  const auto i32 = [](Vpu c) {
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+    return c;
+  };
+  field(i32(unary(WEFT_VPU_OP_NONE)), 53, [](auto& c) { c.activation = WEFT_VPU_ACTIVATION_LEAKY; });
+  field(i32(epilogue()), 53, [](auto& c) { c.activation = WEFT_VPU_ACTIVATION_LEAKY; });
+  field(i32(epilogue()), 53,
+        [](auto& c) { c.dst_dtype = WEFT_VPU_DTYPE_I8, c.activation = WEFT_VPU_ACTIVATION_CLAMP; });
+  field(cast(), 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
+  for (uint8_t op : {WEFT_VPU_OP_FMA, WEFT_VPU_OP_AXPY, WEFT_VPU_OP_SELECT})
+    expect_legal<Vpu>(elementwise(), kVpu, [=](auto& c) { c.op = op, c.scalar2 = 5; });
+  expect_legal<Vpu>(iota(), kVpu, [](auto& c) { c.scalar = 7, c.scalar2 = 5; });
+  expect_legal<Vpu>(i32(unary(WEFT_VPU_OP_NONE)), kVpu,
+                    [](auto& c) { c.activation = WEFT_VPU_ACTIVATION_CLAMP, c.scalar = 1, c.scalar2 = 2; });
+  expect_legal<Vpu>(cast(), kVpu, [](auto& c) {
+    c.dst_dtype = WEFT_VPU_DTYPE_I8;
+    c.scalar2 = 1;
+    c.b_mode = WEFT_VPU_B_MODE_TENSOR;
+    c.b_stride = 2;
+  });
+  expect_legal<Vpu>(reduce(), kVpu, [](auto& c) { c.axis = WEFT_VPU_AXIS_ROWS, c.window = 3, c.b_stride = 2; });
   expect<Vpu>(
       reduce(), kVpu, [](auto& c) { c.rows = 0; }, kField, 20);
   expect<Vpu>(
@@ -254,6 +309,20 @@ TEST_CASE("VPU rows of ACC and words of VMEM") {
         c.b_addr = words;
       },
       kRange, chip().vmem_bytes);
+  // A column vector of 8 elements is one row of b; a transpose writes cols rows; windows reach further than their first
+  // row.
+  expect_legal<Vpu>(elementwise(), kVpu, [&](auto& c) { c.b_mode = WEFT_VPU_B_MODE_COLUMN, c.b_addr = words - 2; });
+  expect<Vpu>(
+      elementwise(), kVpu, [&](auto& c) { c.b_mode = WEFT_VPU_B_MODE_COLUMN, c.b_addr = words - 2, c.rows = 33; },
+      kRange, chip().vmem_bytes);
+  expect_legal<Vpu>(transpose(), kVpu, [&](auto& c) { c.cols = 5, c.d_addr = words - 10; });
+  expect<Vpu>(
+      transpose(), kVpu, [&](auto& c) { c.cols = 6, c.d_addr = words - 10; }, kRange, chip().vmem_bytes);
+  const auto windows = [&](uint32_t first) {
+    return [=](Vpu& c) { c.axis = WEFT_VPU_AXIS_ROWS, c.window = 3, c.b_stride = 4, c.a_addr = first; };
+  };
+  expect_legal<Vpu>(reduce(), kVpu, windows(words - 2 * 7 - 2 - 8));
+  expect<Vpu>(reduce(), kVpu, windows(words - 2 * 7 - 8), kRange, chip().vmem_bytes);
   expect<Vpu>(
       elementwise(), kVpu,
       [](auto& c) {

@@ -59,7 +59,7 @@ TEST_CASE("Elementwise f32 equals arith on every element, whatever the row's len
       for (size_t i = 0; i < count; i++) REQUIRE(to_bits(d[i]) == function(to_bits(a[i]), to_bits(b[i])));
     }
   }
-  CHECK_FALSE(golden::elementwise_f32(WEFT_VPU_OP_SUM, {}, {}, {}));
+  CHECK_FALSE(golden::elementwise_f32(WEFT_VPU_OP_FMA, {}, {}, {}));
 }
 
 TEST_CASE("Elementwise bf16 is computed in f32 and rounded once more") {
