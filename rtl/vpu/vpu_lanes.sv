@@ -1,6 +1,6 @@
 `default_nettype none
-// The lanes' data path in two stages: execute (unpack, operation) and finish (activation, cast, mask,
-// pack). A choice between units is made once for the row, outside of the loops over lanes, so
+// The data path of the lanes in two stages: execute (unpack, operation) and finish (activation, cast,
+// mask, pack). A choice between units is made once for the row, outside of the loops over lanes, so
 // that only the unit in use is evaluated and each loop becomes vector instructions.
 //
 //   a ─► unpack ─┐                                               ┌─► NaN, infinity count

@@ -1,5 +1,5 @@
 `default_nettype none
-// Sum, maximum or minimum of a row as a binary tree of neighbours, one level a cycle, one row a cycle.
+// Sum, maximum or minimum of a row as a binary tree of neighbours, a level a cycle, a row a cycle.
 //
 // The trick: the nodes stand in heap order (node k has the children 2k and 2k + 1, the lanes are
 // nodes N to 2N - 1), so the whole pipelined tree is one loop over k. A node whose right half lies
