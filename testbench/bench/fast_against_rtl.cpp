@@ -76,6 +76,46 @@ struct Case {
   Program program;
 };
 
+/// VPU commands that take other times than a row a cycle, or read b in another rhythm.
+Program vector_mix(const spec::Chip& chip) {
+  const auto n = static_cast<uint16_t>(chip.n);
+  auto plain = epilogue(200, static_cast<uint16_t>(3 * n), n, 1208);
+  plain.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+  plain.src_space = WEFT_VPU_SPACE_VMEM;
+  plain.src_dtype = plain.dst_dtype = WEFT_VPU_DTYPE_F32;
+  plain.a_stride = plain.d_stride = 2;
+  plain.b_mode = WEFT_VPU_B_MODE_NONE;
+  plain.activation = WEFT_VPU_ACTIVATION_NONE;
+  plain.b_addr = plain.b_stride = 0;
+  Program program;
+  for (uint8_t op = WEFT_VPU_OP_EXP2; op <= WEFT_VPU_OP_IOTA; op++) {
+    auto c = plain;
+    c.op = op;
+    if (op == WEFT_VPU_OP_IOTA) c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32, c.a_addr = c.a_stride = 0;
+    program.add(WEFT_QUEUE_VPU, c);
+    c = plain;
+    c.header.opcode = WEFT_OPCODE_TRANSPOSE;
+    c.rows = static_cast<uint16_t>(1 + op % n);
+    c.cols = static_cast<uint16_t>(1 + op * 5 % n);
+    program.add(WEFT_QUEUE_VPU, c);
+    c = plain;
+    c.header.opcode = WEFT_OPCODE_REDUCE;
+    c.op = WEFT_VPU_OP_RMIN;
+    c.axis = WEFT_VPU_AXIS_ROWS;
+    c.rows = 7;
+    c.window = op;
+    c.b_stride = 2;
+    program.add(WEFT_QUEUE_VPU, c);
+    c = plain;
+    c.op = WEFT_VPU_OP_FMA;
+    c.b_mode = WEFT_VPU_B_MODE_COLUMN;
+    c.b_addr = 3006;
+    c.b_stride = 2;
+    program.add(WEFT_QUEUE_VPU, c);
+  }
+  return program;
+}
+
 std::vector<Case> cases(const spec::Chip& chip) {
   std::vector<Case> all;
   const auto n = static_cast<uint16_t>(chip.n);
@@ -117,6 +157,7 @@ std::vector<Case> cases(const spec::Chip& chip) {
     vector.add(WEFT_QUEUE_VPU, sum);
   }
   all.push_back({"epilogues and sums", vector});
+  all.push_back({"functions, transposes, windows, columns", vector_mix(chip)});
   Program types;
   for (int i = 0; i < 6; i++) {
     auto c = matmul(0, 1, 64, n, n * 3u, n, n);

@@ -101,6 +101,13 @@ void measure_chip(const char* chip, unsigned n) {
   c.op = WEFT_VPU_OP_SUM;
   c.dst_dtype = WEFT_VPU_DTYPE_F32;
   measure<Model>(chip, "reduce sum f32", &c, kSeconds);
+  c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+  c.op = WEFT_VPU_OP_TANH;
+  measure<Model>(chip, "tanh f32", &c, kSeconds);
+  c.header.opcode = WEFT_OPCODE_TRANSPOSE;
+  c.op = WEFT_VPU_OP_NONE;
+  c.rows = static_cast<uint16_t>(n);
+  measure<Model>(chip, "transpose f32", &c, kSeconds);
 }
 }  // namespace
 
