@@ -58,6 +58,10 @@ module retire (
           unit_id = 3'(i);
         end
       end
+      if (post_o.marks.lost_post) begin
+        post_o.sem0 = weft_pkg::NoSemaphore;
+        post_o.sem1 = weft_pkg::NoSemaphore;
+      end
     end
   end
 

@@ -23,9 +23,18 @@ module retire_lane #(
   localparam int unsigned PtrBits = $clog2(Depth);
   if (Depth != (32'd1 << PtrBits)) $error("retire_lane: Depth %0d is not a power of two", Depth);
 
+  // Fault injection: a done that is lost, and all dones after one that never comes.
+  logic [Depth-1:0] lost_q;
+  logic stuck_q, done, stuck, lost;
+  logic [PtrBits-1:0] ending;                   // the oldest command that is not done
   control_pkg::post_t mem_q [Depth];
   logic [PtrBits-1:0] rd_q, wr_q;
   logic [PtrBits:0] level_q, done_q;
+
+  assign ending = rd_q + done_q[PtrBits-1:0];
+  assign stuck = stuck_q || (done_i && mem_q[ending].marks.not_done);
+  assign lost = done_i && lost_q[ending];
+  assign done = done_i && !stuck && !lost;
 
   assign full_o = level_q == (PtrBits + 1)'(Depth);
   assign held_o = level_q != 0;
@@ -35,16 +44,20 @@ module retire_lane #(
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       mem_q[wr_q] <= post_i;
+      lost_q[wr_q] <= post_i.marks.lost_done;
       wr_q <= wr_q + 1'b1;
     end
     if (retire_i) rd_q <= rd_q + 1'b1;
     if (start_i != retire_i) level_q <= start_i ? level_q + 1'b1 : level_q - 1'b1;
-    if (done_i != retire_i) done_q <= done_i ? done_q + 1'b1 : done_q - 1'b1;
+    if (lost) lost_q[ending] <= 1'b0;
+    stuck_q <= stuck;
+    if (done != retire_i) done_q <= done ? done_q + 1'b1 : done_q - 1'b1;
     if (!rst_ni) begin
       rd_q <= '0;
       wr_q <= '0;
       level_q <= '0;
       done_q <= '0;
+      stuck_q <= 1'b0;
     end
   end
 

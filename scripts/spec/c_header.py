@@ -78,7 +78,7 @@ def spec_h(spec):
     out.append(enum("queue_index", [dict(q, value=q["index"]) for q in cmd["queue"]], "WEFT_QUEUE_"))
     out.append(enum("unit_index", [{"name": u["name"], "value": u["index"]} for u in cmd["unit"]], "WEFT_UNIT_"))
     out.append(enum("opcode", cmd["opcode"]))
-    for item in cmd["enum"]:
+    for item in spec.core_enums:
         out.append(enum(item["name"], item["values"]))
     for item in host["host_enum"] + spec.executable["exec_enum"]:
         out.append(enum(item["name"], item["values"]))
