@@ -73,6 +73,7 @@ class RtlCore : public TensorCore {
   CoreObserver* observer_ = nullptr;
   RtlTap* tap_ = nullptr;
   bool reset_clocked_ = false;  // by this cycle's edge
+  bool injected_ = false;       // INJECT_ARM was written: memories may hold what a decoder does not show
 
  private:
   std::array<std::deque<spec::Command>, WEFT_CORE_QUEUES> queued_;

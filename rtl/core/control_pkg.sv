@@ -30,7 +30,6 @@ package control_pkg;
 
   // What remains of a command while its unit works: its tag and what it posts.
   typedef struct packed {
-    marks_t      marks;
     logic [15:0] tag;
     logic [15:0] count1;
     logic [15:0] count0;

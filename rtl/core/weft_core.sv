@@ -109,7 +109,7 @@ module weft_core (
 
   // ---------------------------------------------------------------- units: valid, taken, retired
   logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q,
-      unit_working;
+      unit_working, not_done, lost_done;
   logic [NumUnits-1:0] retire_full, held, finished, retired;
   logic [15:0] oldest_tag [NumUnits];
   control_pkg::post_t lane_post [NumUnits];
@@ -124,9 +124,12 @@ module weft_core (
   for (genvar i = 0; i < NumUnits; i++) begin : gen_unit
     localparam logic [2:0] Lane = control_pkg::queue_of_unit(3'(i));
     assign unit_valid[i] = lane_valid[Lane] && !retire_full[i] && !hold[Lane];
-    assign lane_post[i] = '{marks: marks[Lane], tag: lane_header[Lane].tag, sem0: lane_header[Lane].post_sem0,
-      sem1: lane_header[Lane].post_sem1, count0: lane_header[Lane].post_count0,
-      count1: lane_header[Lane].post_count1};
+    assign lane_post[i] = '{tag: lane_header[Lane].tag,
+      sem0: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem0,
+      sem1: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem1,
+      count0: lane_header[Lane].post_count0, count1: lane_header[Lane].post_count1};
+    assign not_done[i] = marks[Lane].not_done;
+    assign lost_done[i] = marks[Lane].lost_done;
   end
 
   assign start_o = unit_valid & unit_ready;
@@ -156,7 +159,8 @@ module weft_core (
   end
 
   retire u_retire (
-    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post), .done_i(unit_done),
+    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post),
+    .not_done_i(not_done), .lost_done_i(lost_done), .done_i(unit_done),
     .full_o(retire_full), .held_o(held), .finished_o(finished), .oldest_tag_o(oldest_tag),
     .post_valid_o(post_valid), .post_o(post),
     .post_overflow_i(post_overflow), .post_overflow_sem_i(post_overflow_sem), .retire_o(retired),

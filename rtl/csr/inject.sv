@@ -64,21 +64,22 @@ module inject
 
   logic arm, legal, flips, flip_now;
   logic [3:0] kind;
-  logic queue_ok, dma_queue, some_bit;
+  logic queue_ok, dma_queue, bits_ok;
   assign arm = write_i && index_i == 3'd4;
   assign kind = wdata_i[3:0];
 
   always_comb begin
     queue_ok = place_q.queue_id < 8'(NumQueues) && place_q.n != 0;
     dma_queue = place_q.queue_id == 8'(QueueDmaIn) || place_q.queue_id == 8'(QueueDmaOut);
-    some_bit = data_q != 0 || check_q != 0;
+    // one bit or two: a code of distance 4 promises nothing for more
+    bits_ok = $countones(data_q) + $countones(check_q) - 32'd1 < 32'd2;
     unique case (wdata_i)
       64'(InjectKindNone): legal = 1'b1;
       64'(VmemFlip):
-        legal = address_q < VmemBytes && address_q[2:0] == 0 && check_q[63:8] == 0 && some_bit;
+        legal = address_q < VmemBytes && address_q[2:0] == 0 && check_q[63:8] == 0 && bits_ok;
       64'(AccFlip):
         legal = address_q[63:32] == 0 && 32'(address_q[15:0]) < 2 * AccBankRows
-             && 32'(address_q[31:16]) < N && data_q[63:32] == 0 && check_q[63:7] == 0 && some_bit;
+             && 32'(address_q[31:16]) < N && data_q[63:32] == 0 && check_q[63:7] == 0 && bits_ok;
       64'(NotReady), 64'(NotDone), 64'(LostDone),
       64'(LostPost): legal = queue_ok;
       64'(BusError): legal = queue_ok && dma_queue && place_q.beat != 0;
