@@ -119,6 +119,8 @@ void MxuUnit::count(const MxuWalk::Cycle& what, uint64_t cycle) {
   counters_[WEFT_COUNTER_ECC_VMEM_UNCORRECTABLE] += what.vmem.poisoned;
   counters_[WEFT_COUNTER_ECC_ACC_CORRECTED] += what.acc.corrected;
   counters_[WEFT_COUNTER_ECC_ACC_UNCORRECTABLE] += what.acc.poisoned;
+  state_.status().macs += what.dropped_macs;
+  if (what.dropped_end) drained_ = kNever;  // until the fault
   if (what.command_done) {
     ended_.push_back(cycle);
     drained_ = cycle + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain + 1;

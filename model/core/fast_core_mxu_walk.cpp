@@ -183,6 +183,11 @@ MxuWalk::Cycle MxuWalk::step() {
   if (word_issue) next_word(w_head_);
   if (row_issue) {
     enter_acc(reads_acc, out);
+    if (stop_) {
+      const auto& tiles = job(x_head_).tiles;
+      const uint64_t before = x_head_.tile * tiles.k_per_tile;
+      out.dropped_macs = std::min<uint64_t>(tiles.k_per_tile, command->k - before) * command->cols;
+    }
     tile_start_ = x_head_.index + 1 == command->m;
     int8_ = command->dtype == WEFT_MXU_DTYPE_INT8;
     last_write_[command->acc_row + x_head_.index] = cycle_ + 1;
@@ -191,6 +196,7 @@ MxuWalk::Cycle MxuWalk::step() {
     next_row(x_head_);
     if (x_head_.job != before) {
       out.command_done = !stop_ || before < stop_->job;
+      out.dropped_end = !out.command_done;
       jobs_.pop_front();
       first_job_++;
     }

@@ -29,6 +29,8 @@ class MxuWalk {
     bool command_done = false;  ///< the last row of the oldest command entered, and all of it will be written
     bool fault = false;         ///< a poisoned word or seed is next and nothing older is in flight: ecc_stop()
     EccRead vmem, acc;          ///< what reads met
+    uint64_t dropped_macs = 0;  ///< of a row that entered and will not be written
+    bool dropped_end = false;   ///< it was the last row of its command
   };
   /// Where ECC stopped the oldest command.
   struct EccStop {

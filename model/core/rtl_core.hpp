@@ -50,6 +50,10 @@ class RtlCore : public TensorCore {
   /// Commands that a unit has taken and not retired, oldest first.
   [[nodiscard]] const std::deque<spec::Command>& started(unsigned unit) const { return started_[unit]; }
 
+  /// An error that ECC cannot correct: what peek shows there means nothing.
+  [[nodiscard]] virtual bool vmem_poisoned(uint64_t byte_address) const = 0;
+  [[nodiscard]] virtual bool acc_poisoned(uint32_t row, uint32_t lane) const = 0;
+
  protected:
   /// A register write or a push that waits for its clock edge.
   struct Pending {

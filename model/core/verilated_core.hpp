@@ -91,6 +91,22 @@ class VerilatedCore final : public RtlCore {
     return true;
   }
 
+  [[nodiscard]] bool vmem_poisoned(uint64_t byte_address) const override {
+    if (!injected_) return false;
+    const auto& storage = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
+    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
+    uint64_t raw;
+    std::memcpy(&raw, reinterpret_cast<const std::byte*>(&storage[0]) + byte_address / 8 * 8, sizeof raw);
+    return golden::kSecded64.decode(raw, checks[byte_address / 8]).result == golden::SecdedResult::kPoison;
+  }
+  [[nodiscard]] bool acc_poisoned(uint32_t row, uint32_t lane) const override {
+    if (!injected_) return false;
+    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
+    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
+    const size_t at = size_t{row} * chip_.n + lane;
+    return golden::kSecded32.decode(accumulators[at], checks[at]).result == golden::SecdedResult::kPoison;
+  }
+
  private:
   /// Corrects the granules that `out` shows.
   void show_vmem(const std::byte* stored, uint64_t byte_address, std::span<std::byte> out) const {
