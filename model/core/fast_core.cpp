@@ -28,11 +28,12 @@ bool has_bit(uint32_t mask, unsigned bit) { return (mask >> bit & 1) != 0; }
 FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing)
     : timing_(timing),
       state_(chip),
-      mxu_(state_, timing_, counters_),
-      vpu_(state_, timing_, counters_),
+      injector_(state_.chip()),
+      mxu_(state_, timing_, counters_, vmem_flips_),
+      vpu_(state_, timing_, counters_, vmem_flips_, mxu_),
       vmem_(mxu_, vpu_, state_.chip()),
-      dma_in_(state_, bus, vmem_, timing_, counters_, WEFT_QUEUE_DMA_IN),
-      dma_out_(state_, bus, vmem_, timing_, counters_, WEFT_QUEUE_DMA_OUT) {}
+      dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN),
+      dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT) {}
 
 bool FastCore::push(unsigned queue, const spec::Command& command) {
   if (queue >= WEFT_CORE_QUEUES || reset_pending_ || in_reset()) return false;
@@ -135,10 +136,12 @@ void FastCore::retire() {
   Lane& lane = lanes_[unit];
   const spec::Command command = lane.held.front();
   const auto header = spec::decode_header(command);
+  const bool posts = !lane.marks.front().lost_post;
   lane.held.pop_front();
+  lane.marks.pop_front();
   lane.done--;
   moved_ = true;
-  if (const auto semaphore = semaphores_.post(header)) {
+  if (const auto semaphore = posts ? semaphores_.post(header) : std::nullopt) {
     raise(unit, header.tag, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore});
     return;
   }
@@ -152,9 +155,18 @@ void FastCore::retire() {
 
 // ---------------------------------------------------------------- units
 
+/// A unit reports its oldest command done; fault injection may lose that.
+void FastCore::Lane::finish() {
+  fast::Marks& ending = marks[done];
+  stuck = stuck || ending.not_done;
+  if (stuck) return;
+  if (!ending.lost_done) done++;
+  ending.lost_done = false;
+}
+
 void FastCore::step_units() {
   const auto note = [&](unsigned unit, const fast::UnitOutcome& out) {
-    if (out.done) lanes_[unit].done++;
+    if (out.done) lanes_[unit].finish();
     if (out.fault.valid) {
       raise(unit, out.fault.tag, out.fault.fault);
       lanes_[unit].faulted = true;
@@ -234,7 +246,13 @@ void FastCore::issue(unsigned queue) {
                      : (queue_active(queue) ? QueueState::kBusy : QueueState::kEmpty);
       if (!head || stop_) return;
       const auto header = spec::decode_header(q.commands.front());
-      if (const auto fault = golden::check_header(q.commands.front(), queue)) {
+      const bool raised = injector_.raises(queue);
+      injector_.checked(queue);
+      if (raised) {
+        raise(kUnitOfQueue[queue], header.tag,
+              {static_cast<weft_fault>(injector_.raise_place().code), injector_.raise_address()}, true);
+        q.issue = IssueState::kRefused;
+      } else if (const auto fault = golden::check_header(q.commands.front(), queue)) {
         raise(kUnitOfQueue[queue], header.tag, *fault, true);
         q.issue = IssueState::kRefused;
       } else {
@@ -261,6 +279,7 @@ void FastCore::issue(unsigned queue) {
 
 /// Hands the head of `queue` to a unit that has room for it and for its posts.
 void FastCore::take(unsigned queue) {
+  if (injector_.holds(queue)) return;
   const auto start_if = [&](bool ready, unsigned unit) {
     if (ready && !has_bit(now_.full, unit)) start(unit);
   };
@@ -284,17 +303,19 @@ void FastCore::start(unsigned unit) {
   q.commands.pop_front();
   q.issue = IssueState::kCheck;
   queues_taken_ |= 1u << kQueueOfUnit[unit];
+  const fast::Marks marks = injector_.start(kQueueOfUnit[unit]);
   lanes_[unit].held.push_back(command);
+  lanes_[unit].marks.push_back(marks);
   moved_ = true;
   last_progress_ = cycle_;
   switch (static_cast<weft_unit_index>(unit)) {
     case WEFT_UNIT_DMA0:
     case WEFT_UNIT_DMA1:
-      dma_in_.take(unit - WEFT_UNIT_DMA0, command, cycle_);
+      dma_in_.take(unit - WEFT_UNIT_DMA0, command, cycle_, marks.fail_beat);
       break;
     case WEFT_UNIT_DMA2:
     case WEFT_UNIT_DMA3:
-      dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_);
+      dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_, marks.fail_beat);
       break;
     case WEFT_UNIT_MXU:
       mxu_.take(command, cycle_);
@@ -355,6 +376,7 @@ void FastCore::watch() {
 
 /// Names the first unit at work with its oldest command, else the first queue that is not empty with its head.
 void FastCore::raise_hang() {
+  for (Lane& lane : lanes_) lane.faulted = lane.faulted || !lane.held.empty();  // given up
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
     if (!lanes_[unit].held.empty())
       return raise(unit, spec::decode_header(lanes_[unit].held.front()).tag, {WEFT_FAULT_WATCHDOG, 0});
@@ -371,9 +393,9 @@ void FastCore::capture_faults() {
   clear_fault_count_ = false;
   if (raised_.empty()) return;
   const auto source = [](const CapturedFault& f) {
+    if (f.of_header) return 2;
     if (f.fault.code == WEFT_FAULT_WATCHDOG) return 3;
-    if (f.fault.code == WEFT_FAULT_SEMAPHORE_OVERFLOW) return 1;
-    return f.of_header ? 2 : 0;
+    return f.fault.code == WEFT_FAULT_SEMAPHORE_OVERFLOW ? 1 : 0;
   };
   std::ranges::stable_sort(raised_, [&](const auto& a, const auto& b) {
     return std::pair(source(a), a.unit) < std::pair(source(b), b.unit);

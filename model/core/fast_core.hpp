@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "model/core/fast_core_dma.hpp"
+#include "model/core/fast_core_inject.hpp"
 #include "model/core/fast_core_mxu.hpp"
 #include "model/core/fast_core_semaphores.hpp"
 #include "model/core/fast_core_timing.hpp"
@@ -48,8 +49,11 @@ class FastCore final : public TensorCore {
   /// What remains of a unit's commands until they have posted.
   struct Lane {
     std::deque<spec::Command> held;
-    size_t done = 0;  // of those, finished and not retired
+    std::deque<fast::Marks> marks;  // of those
+    size_t done = 0;                // of those, finished and not retired
+    bool stuck = false;             // fault injection: no done comes any more
     bool faulted = false;
+    void finish();
   };
   struct SyncUnit {
     bool active = false, fence = false;
@@ -113,10 +117,14 @@ class FastCore final : public TensorCore {
   [[nodiscard]] uint64_t read_control(uint32_t offset) const;
   void settle_counters(uint64_t cycle);
   void core_reset();
+  void write_inject(uint32_t offset, uint64_t value);
+  [[nodiscard]] uint64_t read_inject_status();
 
   const FastTiming timing_;
   golden::CoreState state_;
   fast::Counters counters_{}, snapshot_{};
+  fast::Injector injector_;
+  fast::VmemFlips vmem_flips_;
   fast::MxuUnit mxu_;
   fast::VpuUnit vpu_;
   fast::VmemTraffic vmem_;

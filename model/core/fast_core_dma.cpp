@@ -27,6 +27,7 @@ BeatWalk::Beat BeatWalk::beat() const {
 }
 
 void BeatWalk::advance() {
+  beats_done_++;
   in_run_ += std::min(beat_bytes_, command_.size0 - in_run_);
   if (in_run_ < command_.size0) return;
   in_run_ = 0;
@@ -38,8 +39,9 @@ void BeatWalk::advance() {
   valid_ = false;
 }
 
-void DmaDirection::take(unsigned channel, const spec::Command& command, uint64_t cycle) {
+void DmaDirection::take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat) {
   DmaChannel& ch = channels_[channel];
+  ch.fail_beat = fail_beat;
   ch.checking = command;
   ch.verdict_cycle = cycle + timing_.dma_check;
   ch.verdict = golden::check_unit(command, queue_, state_.chip(), state_.segments());
@@ -61,6 +63,12 @@ std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
     if (now[i].done || now[i].fault.valid) moved_ = true;
     if (ch.refused(cycle) && ch.held == 1 && !ch.dead) {
       ch.next.fault = {true, *ch.verdict, spec::decode_header(*ch.checking).tag};
+      ch.dead = true;
+      moved_ = true;
+    }
+    // Of a poisoned command all beats before it are answered.
+    if (ch.poisoned && ch.outstanding == ch.dropped && ch.back.valid() && !ch.dead) {
+      ch.next.fault = {true, {WEFT_FAULT_ECC_UNCORRECTABLE, ch.poison_address}, ch.back.command().header.tag};
       ch.dead = true;
       moved_ = true;
     }
@@ -123,6 +131,10 @@ void DmaDirection::write_vmem(const VmemWrite& write) {
   } else {
     std::memcpy(to, slots_.data() + write.slot * beat_bytes(), write.beat.bytes);
   }
+  if (flips_.idle()) return;
+  const uint64_t first = write.beat.vmem / kGranuleBytes;
+  if (const auto flipped = flips_.written(first, first + write.beat.bytes / kGranuleBytes))
+    state_.flip_vmem(flipped->place * kGranuleBytes, flipped->change);
 }
 
 /// VMEM serves the others first, but not for ever. A refused access is repeated in the next cycle.
@@ -179,7 +191,8 @@ void DmaDirection::step_in(uint64_t cycle) {
     const auto i = static_cast<unsigned>(pick);
     DmaChannel& ch = channels_[i];
     const bool fill = ch.back.fill();
-    const DmaChannel::Answer answer = fill ? DmaChannel::Answer{} : ch.answers.front();
+    DmaChannel::Answer answer = fill ? DmaChannel::Answer{} : ch.answers.front();
+    answer.error = answer.error || (!fill && ch.back.failing());
     if (!answer.error)
       write_ = {true, i, ch.back.beat(), fill, static_cast<uint32_t>(ch.back.command().src_off), answer.slot};
     answer_taken(i, answer.error, !fill);
@@ -235,15 +248,43 @@ void DmaDirection::accept_write(uint64_t cycle) {
   counters_[WEFT_COUNTER_DMA_WRITE_BEATS]++;
 }
 
+/// What ECC meets in the words of a beat that is read.
+void DmaDirection::count_read(const BeatWalk::Beat& beat) {
+  if (flips_.idle()) return;
+  const uint32_t word = state_.chip().word_bytes;
+  const uint64_t first = beat.vmem / kGranuleBytes, words = (beat.bytes + word - 1) / word;
+  EccRead read;
+  flips_.read(first, first + words * word / kGranuleBytes, 0, read);
+  counters_[WEFT_COUNTER_ECC_VMEM_CORRECTED] += read.corrected;
+  counters_[WEFT_COUNTER_ECC_VMEM_UNCORRECTABLE] += read.poisoned;
+}
+
+/// The beat just read is not sent: it is poisoned in a byte that it carries, or one before it of its channel was.
+bool DmaDirection::dropped(const Request& read) {
+  DmaChannel& ch = channels_[read.channel];
+  if (!ch.poisoned && (read.fill || flips_.idle())) return false;
+  if (!ch.poisoned) {
+    EccRead found;
+    const uint64_t first = read.beat.vmem / kGranuleBytes, end = first + read.beat.bytes / kGranuleBytes;
+    flips_.read(first, end, end, found);
+    if (!found.first_poison) return false;
+    ch.poisoned = true;
+    ch.poison_address = *found.first_poison * kGranuleBytes;
+  }
+  ch.dropped++;
+  return true;
+}
+
 void DmaDirection::step_out(uint64_t cycle) {
-  const std::array<bool, 2> asking = {
-      channels_[0].front.valid() && !channels_[0].dead && channels_[0].outstanding < outstanding_limit(),
-      channels_[1].front.valid() && !channels_[1].dead && channels_[1].outstanding < outstanding_limit()};
+  const std::array<bool, 2> asking = {channels_[0].front.valid() && !channels_[0].dead && !channels_[0].poisoned &&
+                                          channels_[0].outstanding < outstanding_limit(),
+                                      channels_[1].front.valid() && !channels_[1].dead && !channels_[1].poisoned &&
+                                          channels_[1].outstanding < outstanding_limit()};
   // One acknowledgement a cycle; those of a dead channel fall on the floor.
   if (const int acknowledged = earliest_answer(cycle); acknowledged >= 0) {
     const auto i = static_cast<unsigned>(acknowledged);
     DmaChannel& ch = channels_[i];
-    const bool error = ch.answers.front().error;
+    const bool error = ch.answers.front().error || (ch.back.valid() && ch.back.failing());
     ch.answers.pop_front();
     moved_ = progressed_ = true;
     if (!ch.dead && ch.back.valid()) {
@@ -266,7 +307,7 @@ void DmaDirection::step_out(uint64_t cycle) {
   }
   // The register is filled from the skid, else straight from the read.
   if (reading_.valid) {
-    skid_.push_back(reading_);
+    if (!dropped(reading_)) skid_.push_back(reading_);
     reading_.valid = false;
     moved_ = true;
   }
@@ -283,6 +324,7 @@ void DmaDirection::step_out(uint64_t cycle) {
     if (!fill && !vmem_granted(ch.front.beat(), vmem_.read_banks(cycle), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
                                WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ))
       return;
+    if (!fill) count_read(ch.front.beat());
     reading_ = {true, i, ch.front.beat(), ch.front.space(), fill, static_cast<uint32_t>(ch.front.command().src_off)};
     ch.front.advance();
     ch.outstanding++;
@@ -303,7 +345,8 @@ void DmaDirection::load_jobs(uint64_t cycle) {
     const auto command = spec::decode_dma(*ch.checking);
     const bool skips_front = !out() && command.header.opcode == WEFT_OPCODE_FILL;
     if (!skips_front && ch.front.valid()) continue;
-    const BeatWalk walk(command, out(), state_.segments()[out() ? command.dst_seg : command.src_seg], beat_bytes());
+    BeatWalk walk(command, out(), state_.segments()[out() ? command.dst_seg : command.src_seg], beat_bytes());
+    walk.fail(ch.fail_beat);
     if (!skips_front) ch.front = walk;
     ch.jobs.push_back(walk);
     ch.checking.reset();

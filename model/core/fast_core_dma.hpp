@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/core/fast_core_ecc.hpp"
+#include "model/core/fast_core_inject.hpp"
 #include "model/core/fast_core_timing.hpp"
 #include "model/core/fast_core_unit.hpp"
 #include "model/core/fast_core_vmem.hpp"
@@ -28,6 +30,9 @@ class BeatWalk {
   [[nodiscard]] Beat beat() const;
   void advance();
   void clear() { valid_ = false; }
+  /// Fault injection: the n-th beat is answered with an error; 0: none is.
+  void fail(uint32_t beat) { fail_beat_ = beat; }
+  [[nodiscard]] bool failing() const { return fail_beat_ != 0 && beats_done_ + 1 == fail_beat_; }
   [[nodiscard]] bool fill() const { return command_.header.opcode == WEFT_OPCODE_FILL; }
   [[nodiscard]] weft_address_space space() const { return space_; }
   [[nodiscard]] const spec::DmaCommand& command() const { return command_; }
@@ -38,6 +43,7 @@ class BeatWalk {
   uint64_t base_ = 0;
   weft_address_space space_ = WEFT_ADDRESS_SPACE_NONE;
   uint32_t beat_bytes_ = 0, in_run_ = 0;
+  uint32_t fail_beat_ = 0, beats_done_ = 0;
   int64_t i1_ = 0, i2_ = 0, i3_ = 0;
   bool valid_ = false;
 };
@@ -45,6 +51,7 @@ class BeatWalk {
 /// What both directions share: taking, checking and retiring the commands of one channel.
 struct DmaChannel {
   std::optional<spec::Command> checking;
+  uint32_t fail_beat = 0;  // of the command in checking
   uint64_t verdict_cycle = 0;
   std::optional<golden::Fault> verdict;
   BeatWalk front, back;
@@ -57,6 +64,10 @@ struct DmaChannel {
   std::deque<Answer> answers;  // of memory, in request order
   uint32_t held = 0, outstanding = 0;
   bool dead = false;
+  // dma_out: a beat was poisoned; it and what was read behind it are not sent
+  bool poisoned = false;
+  uint32_t dropped = 0;
+  uint64_t poison_address = 0;
   UnitOutcome next;  // outputs of the next cycle
 
   [[nodiscard]] bool refused(uint64_t cycle) const { return checking && verdict && cycle >= verdict_cycle; }
@@ -66,8 +77,8 @@ struct DmaChannel {
 class DmaDirection {
  public:
   DmaDirection(golden::CoreState& state, MemoryBus& bus, VmemTraffic& vmem, const FastTiming& timing,
-               Counters& counters, unsigned queue)
-      : state_(state), bus_(bus), vmem_(vmem), timing_(timing), counters_(counters), queue_(queue) {}
+               Counters& counters, VmemFlips& flips, unsigned queue)
+      : state_(state), bus_(bus), vmem_(vmem), timing_(timing), counters_(counters), flips_(flips), queue_(queue) {}
 
   /// Asks memory whether it would take this cycle's request: for both directions, before either of them steps.
   void look(uint64_t cycle) { memory_ready_ = request_.valid && !bus_.congested(request_.space, cycle); }
@@ -75,7 +86,7 @@ class DmaDirection {
   std::array<UnitOutcome, 2> step(uint64_t cycle);
   /// The channel that would take a command in the cycle just stepped, or -1.
   [[nodiscard]] int ready() const { return ready_; }
-  void take(unsigned channel, const spec::Command& command, uint64_t cycle);
+  void take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat);
   [[nodiscard]] bool active(unsigned channel) const { return channels_[channel].held != 0; }
   /// Something moved in the last step, so the next cycle is of interest.
   [[nodiscard]] bool moved() const { return moved_; }
@@ -113,6 +124,8 @@ class DmaDirection {
   void load_jobs(uint64_t cycle);
   bool vmem_granted(const BeatWalk::Beat& beat, uint32_t taken, weft_counter granted, weft_counter refused);
   void write_vmem(const VmemWrite& write);
+  void count_read(const BeatWalk::Beat& beat);
+  [[nodiscard]] bool dropped(const Request& read);
   void answer_taken(unsigned channel, bool error, bool asked);
   void retire(unsigned channel);
   void accept_read(uint64_t cycle);
@@ -124,6 +137,7 @@ class DmaDirection {
   VmemTraffic& vmem_;
   const FastTiming& timing_;
   Counters& counters_;
+  VmemFlips& flips_;
   const unsigned queue_;
   std::array<DmaChannel, 2> channels_;
   uint64_t sequence_ = 0;

@@ -31,9 +31,14 @@ void MxuUnit::find_front_done(uint64_t not_before) {
     last_row_ = latest_->cycle;
   } else {
     MxuWalk ahead = walk_;
-    while (!ahead.step().command_done) {
+    for (;;) {
+      const auto what = ahead.step();
+      last_row_ = ahead.cycle() - 1;
+      if (what.command_done) break;
+      if (!what.fault) continue;
+      ecc_fault_ = last_row_;
+      return;
     }
-    last_row_ = ahead.cycle() - 1;
   }
   front_done_ = std::max(last_row_ + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain, not_before);
 }
@@ -51,11 +56,38 @@ UnitOutcome MxuUnit::step(uint64_t cycle) {
     if (refusing_ && running_.empty() && refuse_cycle_ == kNever)
       refuse_cycle_ = std::max(cycle + 1, last_taken_ + timing_.mxu_refuse);
   }
+  if (ecc_fault_ == cycle) {
+    out.fault = stop_by_ecc(cycle);
+    return out;
+  }
   if (refuse_cycle_ == cycle) {
     out.fault = refusal_;
     refuse_cycle_ = kNever;
   }
   return out;
+}
+
+/// What comes before the poison is computed tile by tile; then the unit is empty and takes nothing more.
+UnitFault MxuUnit::stop_by_ecc(uint64_t cycle) {
+  run_walk(cycle + 1);
+  const MxuWalk::EccStop stop = walk_.ecc_stop();
+  spec::MxuCommand c = spec::decode_mxu(running_.front());
+  const UnitFault fault{true, {WEFT_FAULT_ECC_UNCORRECTABLE, stop.address}, c.header.tag};
+  const auto tiles = golden::matmul_tiles(c, state_.chip());
+  const uint32_t k = c.k, x_addr = c.x_addr, w_addr = c.w_addr;
+  const uint16_t m = c.m;
+  for (uint64_t t = 0; t <= stop.tile; t++) {
+    c.x_addr = static_cast<uint32_t>(x_addr + t * c.x_tile_stride);
+    c.w_addr = static_cast<uint32_t>(w_addr + t * c.w_tile_stride);
+    c.k = static_cast<uint32_t>(std::min<uint64_t>(tiles.k_per_tile, k - t * tiles.k_per_tile));
+    c.m = t == stop.tile ? static_cast<uint16_t>(stop.row) : m;
+    if (t != 0) c.seed = WEFT_MXU_SEED_KEEP;
+    NoMemory none;
+    if (c.m != 0) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
+  }
+  clear(cycle + 1);
+  dead_ = true;
+  return fault;
 }
 
 /// Simulates and counts the walk's cycles before `end`; the last one is kept back, see read_banks().
@@ -83,6 +115,12 @@ void MxuUnit::count(const MxuWalk::Cycle& what, uint64_t cycle) {
   counters_[WEFT_COUNTER_VMEM_GRANTS_X] += what.x_read;
   counters_[WEFT_COUNTER_VMEM_GRANTS_W] += what.w_read;
   counters_[WEFT_COUNTER_VMEM_CONFLICTS_W] += what.w_refused;
+  counters_[WEFT_COUNTER_ECC_VMEM_CORRECTED] += what.vmem.corrected;
+  counters_[WEFT_COUNTER_ECC_VMEM_UNCORRECTABLE] += what.vmem.poisoned;
+  counters_[WEFT_COUNTER_ECC_ACC_CORRECTED] += what.acc.corrected;
+  counters_[WEFT_COUNTER_ECC_ACC_UNCORRECTABLE] += what.acc.poisoned;
+  state_.status().macs += what.dropped_macs;
+  if (what.dropped_end) drained_ = kNever;  // until the fault
   if (what.command_done) {
     ended_.push_back(cycle);
     drained_ = cycle + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain + 1;
@@ -101,11 +139,20 @@ void MxuUnit::account(uint64_t cycle) { run_walk(cycle); }
 
 void MxuUnit::reset(uint64_t cycle) {
   run_walk(cycle);
-  walk_ = MxuWalk(state_.chip(), timing_);
+  clear(cycle);
+  dead_ = false;
+}
+
+/// As new from `cycle` on, but for ACC, which keeps what it holds.
+void MxuUnit::clear(uint64_t cycle) {
+  AccFlips flips = walk_.acc();
+  walk_ = MxuWalk(state_.chip(), timing_, vmem_flips_);
+  walk_.acc() = std::move(flips);
   walk_.skip_to(cycle);
+  latest_.reset();
   running_.clear();
   ended_.clear();
-  front_done_ = refuse_cycle_ = kNever;
+  front_done_ = refuse_cycle_ = ecc_fault_ = kNever;
   last_row_ = drained_ = 0;
   refusing_ = false;
 }

@@ -13,15 +13,25 @@ namespace weft::core::fast {
 /// that runs ahead to the end of the oldest command. Commands taken later change nothing about the oldest one.
 class MxuUnit {
  public:
-  MxuUnit(golden::CoreState& state, const FastTiming& timing, Counters& counters)
-      : state_(state), timing_(timing), counters_(counters), walk_(state.chip(), timing) {}
+  MxuUnit(golden::CoreState& state, const FastTiming& timing, Counters& counters, const VmemFlips& vmem_flips)
+      : state_(state),
+        timing_(timing),
+        counters_(counters),
+        vmem_flips_(vmem_flips),
+        walk_(state.chip(), timing, vmem_flips) {}
 
-  [[nodiscard]] bool ready() const { return !refusing_ && running_.size() < timing_.mxu_held; }
+  [[nodiscard]] bool ready() const { return !refusing_ && !dead_ && running_.size() < timing_.mxu_held; }
   void take(const spec::Command& command, uint64_t cycle);
   UnitOutcome step(uint64_t cycle);
   [[nodiscard]] bool active() const { return !running_.empty() || refusing_; }
   /// First cycle from which step() has something to say; kNever: none.
-  [[nodiscard]] uint64_t next_event() const { return std::min(refuse_cycle_, front_done_); }
+  [[nodiscard]] uint64_t next_event() const { return std::min({refuse_cycle_, front_done_, ecc_fault_}); }
+  /// ACC's flips as they are in `cycle`, not earlier than any asked for before.
+  AccFlips& acc_flips(uint64_t cycle) {
+    run_walk(cycle);
+    return walk_.acc();
+  }
+  [[nodiscard]] const AccFlips& acc_flips() const { return walk_.acc(); }
   /// Last cycle in which a row of the oldest command enters: what the watchdog takes for progress.
   [[nodiscard]] uint64_t last_progress() const { return last_row_; }
   /// Banks of VMEM that x and weights read in `cycle`, not earlier than any asked for before.
@@ -34,10 +44,13 @@ class MxuUnit {
   void run_walk(uint64_t end);
   void count(const MxuWalk::Cycle& what, uint64_t cycle);
   void find_front_done(uint64_t not_before);
+  UnitFault stop_by_ecc(uint64_t cycle);
+  void clear(uint64_t cycle);
 
   golden::CoreState& state_;
   const FastTiming& timing_;
   Counters& counters_;
+  const VmemFlips& vmem_flips_;
   MxuWalk walk_;
   struct Latest {
     MxuWalk::Cycle what;
@@ -50,7 +63,9 @@ class MxuUnit {
   uint64_t last_row_ = 0;
   uint64_t drained_ = 0;  // cycle after the last one of the drain under way
   uint64_t last_taken_ = 0;
+  uint64_t ecc_fault_ = kNever;  // when running_.front() meets an error that ECC cannot correct
   bool refusing_ = false;
+  bool dead_ = false;
   uint64_t refuse_cycle_ = kNever;
   UnitFault refusal_;
 };

@@ -1,8 +1,10 @@
 /// The MXU's fetch and issue, cycle by cycle: which words it reads, which rows enter, and why not.
 #pragma once
 #include <deque>
+#include <optional>
 #include <vector>
 
+#include "model/core/fast_core_ecc.hpp"
 #include "model/core/fast_core_timing.hpp"
 #include "model/golden/check.hpp"
 
@@ -16,15 +18,30 @@ enum class MxuState : uint8_t { kBusy, kWeightWait, kAccWait, kVmemWait, kDrain,
 /// choice between x and weights (x first) delays a walk here; other readers come after both.
 class MxuWalk {
  public:
-  MxuWalk(const spec::Chip& chip, const FastTiming& timing);
+  /// `vmem`: VMEM's flips, which the walk looks at when it reads a word; outlives the walk and its copies.
+  MxuWalk(const spec::Chip& chip, const FastTiming& timing, const VmemFlips& vmem);
 
   /// What one cycle was.
   struct Cycle {
     MxuState state = MxuState::kIdle;
     uint32_t banks = 0;  ///< of VMEM, a bit each, that x and weights read
     bool x_read = false, w_read = false, w_refused = false;
-    bool command_done = false;  ///< the last row of the oldest command entered
+    bool command_done = false;  ///< the last row of the oldest command entered, and all of it will be written
+    bool fault = false;         ///< a poisoned word or seed is next and nothing older is in flight: ecc_stop()
+    EccRead vmem, acc;          ///< what reads met
+    uint64_t dropped_macs = 0;  ///< of a row that entered and will not be written
+    bool dropped_end = false;   ///< it was the last row of its command
   };
+  /// Where ECC stopped the oldest command.
+  struct EccStop {
+    uint64_t address;
+    uint64_t job, tile;  ///< jobs are counted from power-up
+    uint32_t row;        ///< of the tile: this row and all after it have written nothing
+  };
+  [[nodiscard]] const EccStop& ecc_stop() const { return *stop_; }
+  /// ACC's flips, which move with the walk: rows that enter read their seeds and overwrite.
+  [[nodiscard]] AccFlips& acc() { return acc_; }
+  [[nodiscard]] const AccFlips& acc() const { return acc_; }
 
   void add(const spec::MxuCommand& command, uint64_t taken);
   /// Simulates the next cycle.
@@ -56,6 +73,16 @@ class MxuWalk {
   [[nodiscard]] uint32_t w_bank() const;
   void fetch(bool row_taken, bool word_taken, Cycle& out);
 
+  // ECC; only looked at while something is flipped or armed.
+  [[nodiscard]] uint64_t x_word(const Place& p) const;
+  [[nodiscard]] uint64_t w_word(const Place& p) const;
+  void read_word(uint64_t word, uint32_t lanes, EccRead& out) const;
+  [[nodiscard]] std::optional<uint64_t> poisoned_row() const;
+  [[nodiscard]] std::optional<uint64_t> poisoned_weights() const;
+  void enter_acc(bool reads_acc, Cycle& out);
+  void find_fault(bool no_weights, bool flight, std::optional<uint64_t> row, std::optional<uint64_t> weights,
+                  Cycle& out);
+
   spec::Chip chip_;
   uint32_t request_delay_;  // command taken to its first words asked for
   std::deque<Job> jobs_;    // their rows have not all entered
@@ -65,8 +92,13 @@ class MxuWalk {
   uint32_t x_count_ = 0, w_count_ = 0;  // words in the FIFOs
   bool x_pending_ = false, w_pending_ = false;
   bool shadow_busy_ = false, shadow_ready_ = false, tile_start_ = true, int8_ = false;
-  uint64_t last_row_ = 0;             // cycle after the last row entered; 0: none
-  std::vector<uint64_t> last_write_;  // by ACC row: cycle after the row that writes it entered
+  uint64_t last_row_ = 0;  // cycle after the last row entered; 0: none
+  const VmemFlips* vmem_;
+  AccFlips acc_;
+  std::optional<EccStop> stop_;
+  uint64_t seeds_fault_ = UINT64_MAX;  // cycle in which the fault of a poisoned seed is raised
+  uint64_t halted_ = UINT64_MAX;       // no row enters from this cycle on
+  std::vector<uint64_t> last_write_;   // by ACC row: cycle after the row that writes it entered
   uint64_t cycle_ = 0;
 };
 

@@ -34,7 +34,50 @@ uint64_t FastCore::read_csr(uint32_t offset) {
   if (in_block(offset, WEFT_CSR_SEMAPHORE, kSemaphoreBlock)) return semaphores_.value(index(WEFT_CSR_SEMAPHORE));
   if (in_block(offset, WEFT_CSR_SEGMENT_BASE, kSegmentBlock)) return read_segment(offset);
   if (in_block(offset, WEFT_CSR_COUNTER, kCounterBlock)) return snapshot_[index(WEFT_CSR_COUNTER)];
+  if (offset == WEFT_CSR_INJECT_STATUS) return read_inject_status();
+  if (fast::Injector::owns(offset)) return injector_.read(offset);
   return read_control(offset);
+}
+
+/// Flips are armed and made where the memories are; the status follows them.
+uint64_t FastCore::read_inject_status() {
+  if (injector_.armed(WEFT_INJECT_KIND_VMEM_FLIP) && !vmem_flips_.armed())
+    injector_.flipped(WEFT_INJECT_KIND_VMEM_FLIP);
+  if (injector_.armed(WEFT_INJECT_KIND_ACC_FLIP) && !mxu_.acc_flips(cycle_).armed())
+    injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
+  injector_.settle();
+  return injector_.status();
+}
+
+void FastCore::write_inject(uint32_t offset, uint64_t value) {
+  (void)read_inject_status();
+  if (!injector_.write(offset, value)) return;
+  const auto place = injector_.place();
+  const fast::EccBits bits{injector_.data(), injector_.check()};
+  fast::AccFlips& acc = mxu_.acc_flips(cycle_);
+  switch (static_cast<weft_inject_kind>(value)) {
+    case WEFT_INJECT_KIND_NONE:
+      vmem_flips_.disarm();
+      acc.disarm();
+      return;
+    case WEFT_INJECT_KIND_VMEM_FLIP: {
+      const uint64_t granule = injector_.address() / fast::kGranuleBytes;
+      if (place.n != 0) return vmem_flips_.arm(granule, bits, place.n);
+      vmem_flips_.disarm();
+      state_.flip_vmem(injector_.address(), vmem_flips_.flip(granule, bits));
+      return injector_.flipped(WEFT_INJECT_KIND_VMEM_FLIP);
+    }
+    case WEFT_INJECT_KIND_ACC_FLIP: {
+      const uint32_t row = injector_.address() & 0xffff, column = injector_.address() >> 16 & 0xffff;
+      const uint64_t element = uint64_t{row} * state_.chip().n + column;
+      if (place.n != 0) return acc.arm(element, bits, place.n);
+      acc.disarm();
+      (void)acc.flip(element, bits);
+      return injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
+    }
+    default:
+      return;
+  }
 }
 
 uint64_t FastCore::read_control(uint32_t offset) const {
@@ -100,6 +143,7 @@ void FastCore::apply_write(uint32_t offset, uint64_t value) {
       break;
   }
   if (offset % 8 != 0) return;
+  if (fast::Injector::owns(offset)) write_inject(offset, value);
   if (in_block(offset, WEFT_CSR_SEMAPHORE, kSemaphoreBlock))
     semaphores_.set((offset - WEFT_CSR_SEMAPHORE) / 8, static_cast<uint16_t>(value));
   if (in_block(offset, WEFT_CSR_SEGMENT_BASE, kSegmentBlock)) write_segment(offset, value);
@@ -163,6 +207,9 @@ void FastCore::core_reset() {
   for (Queue& q : queues_) q = {};
   for (Lane& lane : lanes_) lane = {};
   semaphores_.reset();
+  injector_.reset();
+  vmem_flips_.disarm();
+  mxu_.acc_flips(cycle_).disarm();
   wait_turn_.reset();
   retire_turn_.reset();
   reset_until_ = cycle_ + WEFT_CORE_CORE_RESET_CYCLES;
@@ -188,6 +235,11 @@ bool FastCore::peek_acc(uint32_t row, std::span<std::byte> out) const {
   const uint64_t first = row * row_bytes, all = state_.acc_rows() * row_bytes;
   if (first > all || out.size() > all - first) return false;
   std::memcpy(out.data(), reinterpret_cast<const std::byte*>(state_.acc_row(0).data()) + first, out.size());
+  // What a decoder shows: ACC's flips stand beside the data.
+  for (size_t lane = 0; lane < out.size() / sizeof(uint32_t) && !mxu_.acc_flips().idle(); lane++) {
+    const auto mask = static_cast<uint32_t>(mxu_.acc_flips().shown(first / sizeof(uint32_t) + lane));
+    for (size_t i = 0; i < sizeof mask; i++) out[lane * sizeof mask + i] ^= static_cast<std::byte>(mask >> (8 * i));
+  }
   return true;
 }
 

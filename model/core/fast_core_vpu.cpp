@@ -26,6 +26,7 @@ void VpuUnit::take(const spec::Command& command, uint64_t cycle) {
   account(cycle);
   running_.push_back({command, c, rows, start, steps, last_write_});
   counted_.push_back(running_.back());
+  if (running_.size() == 1) look_for_poison(cycle);
 }
 
 /// From the last row read to the last row written.
@@ -40,15 +41,21 @@ uint64_t VpuUnit::latency(const spec::VpuCommand& c) const {
 
 UnitOutcome VpuUnit::step(uint64_t cycle) {
   UnitOutcome out;
-  if (!running_.empty() && running_.front().last_write + timing_.vpu_done == cycle) {
+  if (ecc_fault_ == cycle) {
+    out.fault = stop_by_ecc(cycle);
+    return out;
+  }
+  if (ecc_fault_ == kNever && !running_.empty() && running_.front().last_write + timing_.vpu_done == cycle) {
     const Running& r = running_.front();
     NoMemory none;
     (void)state_.execute_checked(r.command, WEFT_QUEUE_VPU, none);
     if (r.body.src_space == WEFT_VPU_SPACE_VMEM) counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.rows.a;
     counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.rows.b;
     counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += r.rows.d;
+    write_rows(r);
     out.done = true;
     running_.pop_front();
+    look_for_poison(cycle);
   }
   if (refuse_cycle_ == cycle) {
     out.fault = refusal_;
@@ -58,8 +65,8 @@ UnitOutcome VpuUnit::step(uint64_t cycle) {
 }
 
 uint64_t VpuUnit::next_event(uint64_t cycle) const {
-  uint64_t next = refuse_cycle_;
-  if (!running_.empty()) next = std::min(next, running_.front().last_write + timing_.vpu_done);
+  uint64_t next = std::min(refuse_cycle_, ecc_fault_);
+  if (ecc_fault_ == kNever && !running_.empty()) next = std::min(next, running_.front().last_write + timing_.vpu_done);
   if (slot_free_ > cycle) next = std::min(next, slot_free_);
   return next;
 }
@@ -125,7 +132,7 @@ void VpuUnit::reset(uint64_t cycle) {
   slot_free_ = 0;
   last_write_ = 0;
   refusing_ = false;
-  refuse_cycle_ = kNever;
+  refuse_cycle_ = ecc_fault_ = dead_from_ = kNever;
 }
 
 }  // namespace weft::core::fast

@@ -197,7 +197,8 @@ void LockstepCore::compare_vmem(const spec::Command& command, uint64_t address, 
     const unsigned element = dtype == WEFT_VPU_DTYPE_BF16 ? 2 : 4;
     for (uint64_t i = 0; i < chunk; i += element) {
       const uint64_t at = address + done + i;
-      if ((inside && std::memcmp(&rtl[i], &golden[i], element) == 0) || vmem_in_flight(at)) continue;
+      if ((inside && std::memcmp(&rtl[i], &golden[i], element) == 0) || vmem_in_flight(at) || rtl_->vmem_poisoned(at))
+        continue;
       uint32_t mine = 0;
       uint32_t theirs = 0;
       std::memcpy(&mine, &rtl[i], element);
@@ -219,7 +220,7 @@ void LockstepCore::compare_acc(const spec::Command& command, uint32_t row) {
   if (!rtl_->peek_acc(row, std::as_writable_bytes(std::span(rtl))))
     return differs(fmt::format("ACC row {} does not exist in the RTL", row));
   for (size_t lane = 0; lane < rtl.size(); lane++) {
-    if (rtl[lane] == golden[lane]) continue;
+    if (rtl[lane] == golden[lane] || rtl_->acc_poisoned(row, static_cast<uint32_t>(lane))) continue;
     const unsigned dtype = result_dtype(command);
     return differs(fmt::format("row {}, ACC row {}, lane {}: RTL {}, golden {}",
                                row - spec::decode_mxu(command).acc_row, row, lane, value_text(rtl[lane], dtype),

@@ -24,6 +24,7 @@ void RtlCore::command_accepted(const Pending& push) {
 }
 
 void RtlCore::csr_clocked(const Pending& write) {
+  injected_ = injected_ || write.offset == WEFT_CSR_INJECT_ARM;
   if (write.offset == WEFT_CSR_CONTROL && (write.value & 1) != 0)
     reset_clocked_ = true;
   else if (tap_ != nullptr)

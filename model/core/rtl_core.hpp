@@ -50,6 +50,10 @@ class RtlCore : public TensorCore {
   /// Commands that a unit has taken and not retired, oldest first.
   [[nodiscard]] const std::deque<spec::Command>& started(unsigned unit) const { return started_[unit]; }
 
+  /// An error that ECC cannot correct: what peek shows there means nothing.
+  [[nodiscard]] virtual bool vmem_poisoned(uint64_t byte_address) const = 0;
+  [[nodiscard]] virtual bool acc_poisoned(uint32_t row, uint32_t lane) const = 0;
+
  protected:
   /// A register write or a push that waits for its clock edge.
   struct Pending {
@@ -73,6 +77,7 @@ class RtlCore : public TensorCore {
   CoreObserver* observer_ = nullptr;
   RtlTap* tap_ = nullptr;
   bool reset_clocked_ = false;  // by this cycle's edge
+  bool injected_ = false;       // INJECT_ARM was written: memories may hold what a decoder does not show
 
  private:
   std::array<std::deque<spec::Command>, WEFT_CORE_QUEUES> queued_;

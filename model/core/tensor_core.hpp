@@ -51,7 +51,8 @@ class TensorCore {
   /// An idle core jumps to `until` and credits its idle counters.
   virtual uint64_t advance(uint64_t until) = 0;
 
-  /// Copies VMEM bytes or ACC rows (N x 4 bytes each) for comparison and dumps. False: outside.
+  /// Copies VMEM bytes or ACC rows (N x 4 bytes each) for comparison and dumps, as ECC shows them: single errors
+  /// corrected. False: outside.
   [[nodiscard]] virtual bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const = 0;
   [[nodiscard]] virtual bool peek_acc(uint32_t row, std::span<std::byte> out) const = 0;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/core/rtl_core.hpp"
+#include "model/golden/secded.hpp"
 
 namespace weft::core {
 
@@ -69,7 +70,9 @@ class VerilatedCore final : public RtlCore {
     // Words lie one after the other, the lowest byte first: the array is byte-linear, as VMEM is.
     const auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
     static_assert(sizeof(words) % sizeof(words[0]) == 0);
-    std::memcpy(out.data(), reinterpret_cast<const std::byte*>(&words[0]) + byte_address, out.size());
+    const auto* stored = reinterpret_cast<const std::byte*>(&words[0]);
+    std::memcpy(out.data(), stored + byte_address, out.size());
+    if (injected_) show_vmem(stored, byte_address, out);
     return true;
   }
   [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override {
@@ -77,10 +80,49 @@ class VerilatedCore final : public RtlCore {
     // Row r, lane j is element r N + j.
     const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
     std::memcpy(out.data(), &accumulators[size_t{row} * chip_.n], out.size());
+    if (injected_) {
+      const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
+      for (size_t lane = 0; lane < chip_.n; lane++) {
+        const size_t at = size_t{row} * chip_.n + lane;
+        const auto value = static_cast<uint32_t>(golden::kSecded32.decode(accumulators[at], checks[at]).data);
+        std::memcpy(out.data() + lane * sizeof value, &value, sizeof value);
+      }
+    }
     return true;
   }
 
+  [[nodiscard]] bool vmem_poisoned(uint64_t byte_address) const override {
+    if (!injected_) return false;
+    const auto& storage = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
+    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
+    uint64_t raw;
+    std::memcpy(&raw, reinterpret_cast<const std::byte*>(&storage[0]) + byte_address / 8 * 8, sizeof raw);
+    return golden::kSecded64.decode(raw, checks[byte_address / 8]).result == golden::SecdedResult::kPoison;
+  }
+  [[nodiscard]] bool acc_poisoned(uint32_t row, uint32_t lane) const override {
+    if (!injected_) return false;
+    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
+    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
+    const size_t at = size_t{row} * chip_.n + lane;
+    return golden::kSecded32.decode(accumulators[at], checks[at]).result == golden::SecdedResult::kPoison;
+  }
+
  private:
+  /// Corrects the granules that `out` shows.
+  void show_vmem(const std::byte* stored, uint64_t byte_address, std::span<std::byte> out) const {
+    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
+    for (uint64_t granule = byte_address / 8; granule * 8 < byte_address + out.size(); granule++) {
+      uint64_t raw;
+      std::memcpy(&raw, stored + granule * 8, sizeof raw);
+      const uint64_t data = golden::kSecded64.decode(raw, checks[granule]).data;
+      for (unsigned i = 0; i < 8 && data != raw; i++) {
+        const uint64_t at = granule * 8 + i;
+        if (at >= byte_address && at < byte_address + out.size())
+          out[at - byte_address] = static_cast<std::byte>(data >> (8 * i));
+      }
+    }
+  }
+
   void power_up() {
     model_->clk_i = 0;
     model_->rst_ni = 0;

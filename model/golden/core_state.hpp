@@ -74,6 +74,10 @@ class CoreState {
   [[nodiscard]] std::span<const uint32_t> acc_row(uint32_t row) const {
     return {acc_.data() + size_t{row} * chip_.n, chip_.n};
   }
+  /// Fault injection: flips what 8 bytes of VMEM show.
+  void flip_vmem(uint64_t address, uint64_t mask) {
+    for (size_t i = 0; i < sizeof mask; i++) vmem_.bytes()[address + i] ^= static_cast<std::byte>(mask >> (8 * i));
+  }
   [[nodiscard]] uint32_t acc_rows() const { return 2 * chip_.acc_bank_rows; }
 
   /// Checks the command and does what it does to VMEM, ACC and memory; waits and posts are not looked at. A refused

@@ -16,6 +16,16 @@ package core_pkg;
   localparam logic [1:0] SpaceVmem = 2'd1;
   localparam logic [1:0] SpaceHbm = 2'd2;
   localparam logic [1:0] SpaceHost = 2'd3;
+
+  // Fault injection in a memory with SECDED: bits to flip in one of its granules.
+  typedef struct packed {
+    logic        now;      // in this cycle
+    logic        watch;    // writes of the granule are counted
+    logic        next;     // the next write of the granule is the one
+    logic [31:0] granule;
+    logic [63:0] data;
+    logic [7:0]  check;
+  } flip_t;
 endpackage
 `default_nettype wire
 // verilator lint_on UNUSEDPARAM

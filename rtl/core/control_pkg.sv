@@ -21,6 +21,13 @@ package control_pkg;
     logic [63:0] address;
   } fault_t;
 
+  // Fault injection: what becomes of a command's end (spec: inject_kind).
+  typedef struct packed {
+    logic not_done;
+    logic lost_done;
+    logic lost_post;
+  } marks_t;
+
   // What remains of a command while its unit works: its tag and what it posts.
   typedef struct packed {
     logic [15:0] tag;
@@ -54,6 +61,10 @@ package control_pkg;
     logic                 dma_write_beat;
     logic                 dma_read_stall;
     logic                 dma_write_stall;
+    logic [15:0]          vmem_corrected;   // granules that were read in the last cycle
+    logic [15:0]          vmem_poison;
+    logic [15:0]          acc_corrected;    // elements
+    logic [15:0]          acc_poison;
   } unit_events_t;
 
   // The queue of a unit, and the unit that a fault of a queue names (its first one).

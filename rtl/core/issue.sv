@@ -20,6 +20,11 @@ module issue #(
   // semaphores: both waits of cmd_o are tested and subtracted together
   output logic                         wait_valid_o,
   input  logic                         wait_grant_i,
+  // fault injection: the head is refused with this fault when it is checked
+  output logic                         checked_o,
+  input  logic                         raise_i,
+  input  logic [7:0]                   raise_code_i,
+  input  logic [63:0]                  raise_address_i,
   // unit
   output logic                         cmd_valid_o,
   output logic [weft_pkg::CmdBits-1:0] cmd_o,
@@ -36,7 +41,7 @@ module issue #(
   // verilator lint_off UNUSEDSIGNAL
   weft_pkg::none_cmd_t head;
   // verilator lint_on UNUSEDSIGNAL
-  logic checking, bad, waits;
+  logic checking, illegal, bad, waits;
   logic [7:0] bad_code;
   logic [63:0] bad_address;
 
@@ -49,17 +54,20 @@ module issue #(
   assign pop_o = cmd_taken_i;
 
   header_check #(.Queue(Queue)) u_header_check (
-    .valid_i(checking), .cmd_i(head_i), .fault_o(bad), .code_o(bad_code), .address_o(bad_address));
+    .valid_i(checking), .cmd_i(head_i), .fault_o(illegal), .code_o(bad_code), .address_o(bad_address));
+
+  assign checked_o = checking;
+  assign bad = illegal || (raise_i && checking);
 
   always_comb begin
     fault_o = '0;
     if (bad) begin
       fault_o.valid = 1'b1;
-      fault_o.code = bad_code;
+      fault_o.code = raise_i ? raise_code_i : bad_code;
       fault_o.unit_id = control_pkg::unit_of_queue(Queue);
       fault_o.queue_id = Queue;
       fault_o.tag = head.tag;
-      fault_o.address = bad_address;
+      fault_o.address = raise_i ? raise_address_i : bad_address;
     end
   end
 

@@ -11,6 +11,8 @@ module retire (
   // units
   input  logic [weft_pkg::NumUnits-1:0]       start_i,
   input  control_pkg::post_t                  post_i [weft_pkg::NumUnits],
+  input  logic [weft_pkg::NumUnits-1:0]       not_done_i,   // with start: fault injection
+  input  logic [weft_pkg::NumUnits-1:0]       lost_done_i,
   input  logic [weft_pkg::NumUnits-1:0]       done_i,
   output logic [weft_pkg::NumUnits-1:0]       full_o,
   output logic [weft_pkg::NumUnits-1:0]       held_o,
@@ -34,7 +36,8 @@ module retire (
 
   for (genvar i = 0; i < weft_pkg::NumUnits; i++) begin : gen_lane
     retire_lane #(.Depth(i < weft_pkg::DmaChannels ? DmaDepth : UnitDepth)) u_lane (
-      .clk_i, .rst_ni, .start_i(start_i[i]), .post_i(post_i[i]), .full_o(full_o[i]),
+      .clk_i, .rst_ni, .start_i(start_i[i]), .post_i(post_i[i]),
+      .not_done_i(not_done_i[i]), .lost_done_i(lost_done_i[i]), .full_o(full_o[i]),
       .done_i(done_i[i]),
       .pending_o(pending[i]), .post_o(lane_post[i]), .held_o(held_o[i]), .retire_i(grant[i]));
     assign oldest_tag_o[i] = lane_post[i].tag;

@@ -13,6 +13,8 @@ module retire_lane #(
   input  logic               rst_ni,
   input  logic               start_i,
   input  control_pkg::post_t post_i,
+  input  logic               not_done_i,   // fault injection: its done never comes, nor any after it
+  input  logic               lost_done_i,  // fault injection: its done is lost
   output logic               full_o,       // no room: the unit is offered no command
   input  logic               done_i,
   output logic               pending_o,    // post_o waits for its retirement
@@ -23,9 +25,17 @@ module retire_lane #(
   localparam int unsigned PtrBits = $clog2(Depth);
   if (Depth != (32'd1 << PtrBits)) $error("retire_lane: Depth %0d is not a power of two", Depth);
 
+  logic [Depth-1:0] not_done_q, lost_done_q;
+  logic stuck_q, done, stuck, lost;
+  logic [PtrBits-1:0] ending;                   // the oldest command that is not done
   control_pkg::post_t mem_q [Depth];
   logic [PtrBits-1:0] rd_q, wr_q;
   logic [PtrBits:0] level_q, done_q;
+
+  assign ending = rd_q + done_q[PtrBits-1:0];
+  assign stuck = stuck_q || (done_i && not_done_q[ending]);
+  assign lost = done_i && lost_done_q[ending];
+  assign done = done_i && !stuck && !lost;
 
   assign full_o = level_q == (PtrBits + 1)'(Depth);
   assign held_o = level_q != 0;
@@ -35,16 +45,21 @@ module retire_lane #(
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       mem_q[wr_q] <= post_i;
+      not_done_q[wr_q] <= not_done_i;
+      lost_done_q[wr_q] <= lost_done_i;
       wr_q <= wr_q + 1'b1;
     end
     if (retire_i) rd_q <= rd_q + 1'b1;
     if (start_i != retire_i) level_q <= start_i ? level_q + 1'b1 : level_q - 1'b1;
-    if (done_i != retire_i) done_q <= done_i ? done_q + 1'b1 : done_q - 1'b1;
+    if (lost) lost_done_q[ending] <= 1'b0;
+    stuck_q <= stuck;
+    if (done != retire_i) done_q <= done ? done_q + 1'b1 : done_q - 1'b1;
     if (!rst_ni) begin
       rd_q <= '0;
       wr_q <= '0;
       level_q <= '0;
       done_q <= '0;
+      stuck_q <= 1'b0;
     end
   end
 

@@ -52,6 +52,13 @@ module units
   input  logic                  mack_valid_i,
   input  logic [1:0]            mack_channel_i,
   input  logic                  mack_error_i,
+  // fault injection
+  input  core_pkg::flip_t       vmem_flip_i,
+  output logic                  vmem_flip_write_o,
+  input  core_pkg::flip_t       acc_flip_i,
+  output logic                  acc_flip_write_o,
+  input  logic [1:0]            fail_i,
+  input  logic [31:0]           fail_beat_i,
   // what is counted in this cycle
   output control_pkg::unit_events_t events_o
 );
@@ -83,6 +90,9 @@ module units
   logic [WordBits-1:0] x_rdata, w_rdata;
   logic [2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
   logic [BeatBits-1:0] dr_rdata, dw_wdata;
+  logic [WordBytes/8-1:0] x_poison, w_poison;
+  logic [WordBytes/4-1:0] va_poison, vb_poison;
+  logic [DmaWords*WordBytes/8-1:0] dr_poison;
   // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
   // connected.
   // verilator lint_off UNUSEDSIGNAL
@@ -106,7 +116,11 @@ module units
     .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb),
     .dw_wdata_i(dw_wdata),
     .dw_gnt_o(dw_gnt),
-    .cnt_grant_o(events_o.vmem_grant), .cnt_conflict_o(events_o.vmem_conflict));
+    .cnt_grant_o(events_o.vmem_grant), .cnt_conflict_o(events_o.vmem_conflict),
+    .x_poison_o(x_poison), .w_poison_o(w_poison), .va_poison_o(va_poison),
+    .vb_poison_o(vb_poison), .dr_poison_o(dr_poison),
+    .cnt_corrected_o(events_o.vmem_corrected), .cnt_poison_o(events_o.vmem_poison),
+    .flip_i(vmem_flip_i), .flip_write_o(vmem_flip_write_o));
 
   // ---------------------------------------------------------------- DMA
   dma u_dma (
@@ -130,12 +144,14 @@ module units
     .mack_valid_i, .mack_channel_i, .mack_error_i,
     .read_bytes_o(events_o.dma_read_bytes), .write_bytes_o(events_o.dma_write_bytes),
     .read_beat_o(events_o.dma_read_beat), .write_beat_o(events_o.dma_write_beat),
-    .read_stall_o(events_o.dma_read_stall), .write_stall_o(events_o.dma_write_stall));
+    .read_stall_o(events_o.dma_read_stall), .write_stall_o(events_o.dma_write_stall),
+    .dr_poison_i(dr_poison), .fail_i, .fail_beat_i);
 
   // ---------------------------------------------------------------- MXU and its accumulators
   logic acc_req, acc_gnt, acc_rvalid;
   logic [15:0] acc_row;
   logic [32*N-1:0] acc_rdata;
+  logic [N-1:0] acc_poison;
 
   mxu u_mxu (
     .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitMxu]), .cmd_ready_o(cmd_ready_o[UnitMxu]),
@@ -152,7 +168,10 @@ module units
     .cnt_acc_wait_o(events_o.mxu_state[2]), .cnt_vmem_wait_o(events_o.mxu_state[3]),
     .cnt_drain_o(events_o.mxu_state[4]), .cnt_idle_o(events_o.mxu_state[5]),
     .cnt_macs_o(events_o.mxu_macs),
-    .int_overflow_o(events_o.int_overflow));
+    .int_overflow_o(events_o.int_overflow),
+    .x_poison_i(x_poison), .w_poison_i(w_poison), .acc_poison_o(acc_poison),
+    .cnt_corrected_o(events_o.acc_corrected), .cnt_poison_o(events_o.acc_poison),
+    .flip_i(acc_flip_i), .flip_write_o(acc_flip_write_o));
 
   // ---------------------------------------------------------------- VPU
   vpu u_vpu (
@@ -175,6 +194,7 @@ module units
     .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]),
     .cnt_idle_o(events_o.vpu_state[2]),
     .cnt_row_o(events_o.vpu_row), .nan_results_o(events_o.nan_results),
-    .inf_results_o(events_o.inf_results));
+    .inf_results_o(events_o.inf_results),
+    .va_poison_i(va_poison), .vb_poison_i(vb_poison), .acc_poison_i(acc_poison));
 endmodule
 `default_nettype wire

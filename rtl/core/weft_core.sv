@@ -80,6 +80,11 @@ module weft_core (
   control_pkg::queue_state_e queue_state [NumQueues];
   control_pkg::fault_t queue_fault [NumQueues];
   none_cmd_t lane_header [NumQueues];
+  // fault injection (csr/inject.sv)
+  logic [NumQueues-1:0] checked, raise, hold;
+  logic [7:0] raise_code;
+  logic [63:0] raise_address;
+  control_pkg::marks_t marks [NumQueues];
 
   for (genvar i = 0; i < NumQueues; i++) begin : gen_queue
     assign push[i] = cmd_valid_i && cmd_queue_i == 3'(i) && !queue_full_o[i];
@@ -93,6 +98,8 @@ module weft_core (
     issue #(.Queue(3'(i))) u_issue (
       .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .head_valid_i(head_valid[i]),
       .head_i(head[i]), .pop_o(pop[i]),
+      .checked_o(checked[i]), .raise_i(raise[i]), .raise_code_i(raise_code),
+      .raise_address_i(raise_address),
       .wait_valid_o(wait_valid[i]), .wait_grant_i(wait_grant[i]), .cmd_valid_o(lane_valid[i]),
       .cmd_o(lane_cmd[i]), .cmd_taken_i(lane_taken[i]), .unit_active_i(queue_active[i]),
       .state_o(queue_state[i]), .fault_o(queue_fault[i]));
@@ -102,7 +109,7 @@ module weft_core (
 
   // ---------------------------------------------------------------- units: valid, taken, retired
   logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q,
-      unit_working;
+      unit_working, not_done, lost_done;
   logic [NumUnits-1:0] retire_full, held, finished, retired;
   logic [15:0] oldest_tag [NumUnits];
   control_pkg::post_t lane_post [NumUnits];
@@ -116,10 +123,13 @@ module weft_core (
 
   for (genvar i = 0; i < NumUnits; i++) begin : gen_unit
     localparam logic [2:0] Lane = control_pkg::queue_of_unit(3'(i));
-    assign unit_valid[i] = lane_valid[Lane] && !retire_full[i];
-    assign lane_post[i] = '{tag: lane_header[Lane].tag, sem0: lane_header[Lane].post_sem0,
-      sem1: lane_header[Lane].post_sem1, count0: lane_header[Lane].post_count0,
-      count1: lane_header[Lane].post_count1};
+    assign unit_valid[i] = lane_valid[Lane] && !retire_full[i] && !hold[Lane];
+    assign lane_post[i] = '{tag: lane_header[Lane].tag,
+      sem0: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem0,
+      sem1: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem1,
+      count0: lane_header[Lane].post_count0, count1: lane_header[Lane].post_count1};
+    assign not_done[i] = marks[Lane].not_done;
+    assign lost_done[i] = marks[Lane].lost_done;
   end
 
   assign start_o = unit_valid & unit_ready;
@@ -143,12 +153,14 @@ module weft_core (
   end
 
   always_ff @(posedge clk_i) begin
-    unit_faulted_q <= unit_faulted_q | unit_fault;
+    // what hangs is given up: its unit counts as idle from then on
+    unit_faulted_q <= unit_faulted_q | unit_fault | (watchdog_expired ? held : '0);
     if (!core_rst_n) unit_faulted_q <= '0;
   end
 
   retire u_retire (
-    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post), .done_i(unit_done),
+    .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post),
+    .not_done_i(not_done), .lost_done_i(lost_done), .done_i(unit_done),
     .full_o(retire_full), .held_o(held), .finished_o(finished), .oldest_tag_o(oldest_tag),
     .post_valid_o(post_valid), .post_o(post),
     .post_overflow_i(post_overflow), .post_overflow_sem_i(post_overflow_sem), .retire_o(retired),
@@ -189,6 +201,10 @@ module weft_core (
   control_pkg::unit_events_t events;
   control_pkg::fault_t unit_faults [Sync];
   logic mrd_valid, mwr_valid;
+  core_pkg::flip_t vmem_flip, acc_flip;
+  logic vmem_flip_write, acc_flip_write;
+  logic [1:0] fail;
+  logic [31:0] fail_beat;
 
   // In the first cycle of a reset the units still show what they had.
   assign mrd_valid_o = mrd_valid && core_rst_n;
@@ -206,7 +222,9 @@ module weft_core (
     .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
     .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o,
     .mwr_channel_o, .mwr_data_o,
-    .mack_valid_i, .mack_channel_i, .mack_error_i, .events_o(events));
+    .mack_valid_i, .mack_channel_i, .mack_error_i, .events_o(events),
+    .vmem_flip_i(vmem_flip), .vmem_flip_write_o(vmem_flip_write), .acc_flip_i(acc_flip),
+    .acc_flip_write_o(acc_flip_write), .fail_i(fail), .fail_beat_i(fail_beat));
 
   // ---------------------------------------------------------------- faults and the watchdog
   // units but sync, retirement, queues, watchdog
@@ -267,9 +285,9 @@ module weft_core (
   end
 
   // ---------------------------------------------------------------- registers and counters
-  logic [63:0] counter_rdata;
+  logic [63:0] counter_rdata, inject_rdata;
   logic [NumQueues-1:0] queue_retired;
-  logic segment_write, snapshot, clear_counters, idle_event;
+  logic segment_write, inject_write, snapshot, clear_counters, idle_event;
   core_pkg::segment_t csr_segment;
 
   // Work: a command in a queue or in a unit. Stopped queues keep theirs, but no edge moves them.
@@ -295,7 +313,15 @@ module weft_core (
     .segment_write_o(segment_write), .segment_i(csr_segment), .snapshot_o(snapshot),
     .clear_counters_o(clear_counters), .counter_rdata_i(counter_rdata), .cycle_o(cycle),
     .watchdog_limit_o(watchdog_limit), .core_reset_o(core_reset), .idle_event_o(idle_event),
-    .irq_o);
+    .irq_o, .inject_write_o(inject_write), .inject_rdata_i(inject_rdata));
+
+  inject u_inject (
+    .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .write_i(inject_write),
+    .index_i(csr_addr_i[5:3]), .wdata_i(csr_wdata_i), .rdata_o(inject_rdata),
+    .checked_i(checked), .started_i(lane_taken), .raise_o(raise), .raise_code_o(raise_code),
+    .raise_address_o(raise_address), .hold_o(hold), .marks_o(marks), .fail_o(fail),
+    .fail_beat_o(fail_beat), .vmem_flip_o(vmem_flip), .vmem_write_i(vmem_flip_write),
+    .acc_flip_o(acc_flip), .acc_write_i(acc_flip_write));
 
   segment_table u_segment_table (
     .clk_i, .rst_ni, .csr_write_i(segment_write), .csr_index_i(csr_addr_i[9:5]),

@@ -70,6 +70,10 @@ module counters (
         run_q[weft_pkg::CounterVmemConflictsX+i] += 64'(events_i.vmem_conflict[i]);
       end
     end
+    run_q[weft_pkg::CounterEccVmemCorrected] += 64'(events_i.vmem_corrected);
+    run_q[weft_pkg::CounterEccVmemUncorrectable] += 64'(events_i.vmem_poison);
+    run_q[weft_pkg::CounterEccAccCorrected] += 64'(events_i.acc_corrected);
+    run_q[weft_pkg::CounterEccAccUncorrectable] += 64'(events_i.acc_poison);
     run_q[weft_pkg::CounterDmaReadBytes] += 64'(events_i.dma_read_bytes);
     run_q[weft_pkg::CounterDmaWriteBytes] += 64'(events_i.dma_write_bytes);
     run_q[weft_pkg::CounterDmaReadBeats] += 64'(events_i.dma_read_beat);

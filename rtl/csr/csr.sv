@@ -40,6 +40,9 @@ module csr (
   output logic                              snapshot_o,
   output logic                              clear_counters_o,
   input  logic [63:0]                       counter_rdata_i,
+  // fault injection
+  output logic                              inject_write_o,
+  input  logic [63:0]                       inject_rdata_i,
   // own registers
   output logic [63:0]                       cycle_o,
   output logic [63:0]                       watchdog_limit_o,
@@ -53,6 +56,8 @@ module csr (
   localparam logic [15:0] CounterBytes = 16'(weft_pkg::CsrAddressBytes - weft_pkg::CsrCounter);
   localparam logic [15:0] SemaphoreBytes = 16'(8 * weft_pkg::NumSemaphores);
   localparam logic [15:0] SegmentBytes = 16'(32 * weft_pkg::NumSegments);
+
+  localparam logic [15:0] InjectBytes = 16'd48;
 
   logic [63:0] cycle_q, first_accept_q, last_retire_q, watchdog_limit_q;
   logic [63:0] retired_q [weft_pkg::NumQueues];
@@ -73,6 +78,8 @@ module csr (
   assign clear_counters_o = write && csr_addr_i == 16'(weft_pkg::CsrCounterClear);
   assign sem_write_o = write && in_block(16'(weft_pkg::CsrSemaphore), SemaphoreBytes);
   assign segment_write_o = write && in_block(16'(weft_pkg::CsrSegmentBase), SegmentBytes);
+
+  assign inject_write_o = write && in_block(16'(weft_pkg::CsrInjectAddress), InjectBytes);
 
   assign cycle_o = cycle_q + idle_credit_i;
   assign watchdog_limit_o = watchdog_limit_q;
@@ -170,6 +177,8 @@ module csr (
           2'd2: csr_rdata_o = {60'd0, segment_i.writable, segment_i.readable, segment_i.space};
           default: csr_rdata_o = '0;
         endcase
+      end else if (in_block(16'(weft_pkg::CsrInjectAddress), InjectBytes)) begin
+        csr_rdata_o = inject_rdata_i;
       end else if (in_block(16'(weft_pkg::CsrCounter), CounterBytes)) begin
         csr_rdata_o = counter_rdata_i;
       end

@@ -38,6 +38,7 @@ module dma
   input  logic                              dr_gnt_i,
   input  logic                              dr_rvalid_i,
   input  logic     [BeatBytes*8-1:0]        dr_rdata_i,
+  input  logic     [BeatBytes/8-1:0]        dr_poison_i,
   // VMEM write
   output logic                              dw_req_o,
   output logic     [AddrBits-1:0]           dw_addr_o,
@@ -74,7 +75,10 @@ module dma
   output logic                              read_beat_o,
   output logic                              write_beat_o,
   output logic                              read_stall_o,
-  output logic                              write_stall_o
+  output logic                              write_stall_o,
+  // fault injection: beat n of the command that dma_in, dma_out takes in this cycle fails
+  input  logic     [1:0]                    fail_i,
+  input  logic     [31:0]                   fail_beat_i
 );
   localparam logic [63:0] VmemBytes = 64'(VmemWords) * 64'(WordBytes);
   localparam int unsigned HeldBits = $clog2(dma_pkg::HeldCommands + 1);
@@ -101,6 +105,8 @@ module dma
   logic [1:0] in_front_valid, in_front_ready, in_back_valid, in_back_take, in_back_fill;
   logic [1:0] in_back_last, in_retire, in_dead;
   logic in_back_error;
+  logic [1:0] in_back_fail, out_back_fail, out_drop, out_poisoned;
+  logic [9:0] out_granule;
   logic [1:0] in_front_space[2];
   logic [15:0] in_front_bytes[2], in_back_bytes[2];
   logic [31:0] in_back_pattern[2];
@@ -122,7 +128,9 @@ module dma
       .back_valid_o(in_back_valid[c]), .back_take_i(in_back_take[c]), .back_error_i(in_back_error),
       .back_fill_o(in_back_fill[c]), .back_pattern_o(in_back_pattern[c]),
       .back_vmem_o(in_back_vmem[c]),
-      .back_bytes_o(in_back_bytes[c]), .back_last_o(in_back_last[c]), .retire_i(in_retire[c])
+      .back_bytes_o(in_back_bytes[c]), .back_last_o(in_back_last[c]), .retire_i(in_retire[c]),
+      .drop_i(1'b0), .poison_granule_i('0), .poisoned_o(), .fail_i(fail_i[0]), .fail_beat_i,
+      .back_fail_o(in_back_fail[c])
     );
   end
   dma_read_port u_read_port (
@@ -130,6 +138,7 @@ module dma
     .front_valid_i(in_front_valid), .front_ready_o(in_front_ready), .front_space_i(in_front_space),
     .front_mem_i(in_front_mem), .front_bytes_i(in_front_bytes),
     .back_valid_i(in_back_valid), .back_take_o(in_back_take), .back_error_o(in_back_error),
+    .back_fail_i(in_back_fail),
     .back_fill_i(in_back_fill),
     .back_pattern_i(in_back_pattern), .back_vmem_i(in_back_vmem), .back_bytes_i(in_back_bytes),
     .back_last_i(in_back_last), .retire_o(in_retire), .dead_i(in_dead),
@@ -164,7 +173,9 @@ module dma
       .back_error_i(out_back_error),
       .back_fill_o(), .back_pattern_o(), .back_vmem_o(), .back_bytes_o(),
       .back_last_o(out_back_last[c]),
-      .retire_i(out_retire[c])
+      .retire_i(out_retire[c]), .drop_i(out_drop[c]), .poison_granule_i(out_granule),
+      .poisoned_o(out_poisoned[c]), .fail_i(fail_i[1]), .fail_beat_i,
+      .back_fail_o(out_back_fail[c])
     );
   end
   dma_write_port u_write_port (
@@ -174,9 +185,12 @@ module dma
     .front_mem_i(out_front_mem),
     .front_vmem_i(out_front_vmem), .front_bytes_i(out_front_bytes),
     .back_valid_i(out_back_valid), .back_take_o(out_back_take), .back_error_o(out_back_error),
+    .back_fail_i(out_back_fail), .drop_o(out_drop), .poison_granule_o(out_granule),
+    .poisoned_i(out_poisoned),
     .back_last_i(out_back_last),
     .retire_o(out_retire),
     .dr_req_o, .dr_addr_o, .dr_words_o, .dr_gnt_i, .dr_rvalid_i, .dr_rdata_i,
+    .dr_poison_i,
     .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
     .mwr_data_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i

@@ -52,7 +52,15 @@ module dma_channel
   output logic [63:0]         back_vmem_o,
   output logic [15:0]         back_bytes_o,
   output logic                back_last_o,     // of its command
-  input  logic                retire_i         // the last beat of the oldest command is visible
+  input  logic                retire_i,        // the last beat of the oldest command is visible
+  // ECC (Out): the beat that was read last is not sent; poison_granule_i: with the first such
+  input  logic                drop_i,
+  input  logic [9:0]          poison_granule_i,
+  output logic                poisoned_o,      // drop what is still being read
+  // fault injection, with cmd_valid_i: beat fail_beat_i of this command is answered with an error
+  input  logic                fail_i,
+  input  logic [31:0]         fail_beat_i,
+  output logic                back_fail_o      // the beat of the back is that beat
 );
   import dma_pkg::*;
 
@@ -62,6 +70,7 @@ module dma_channel
   fault_t refusal;
   logic [HeldBits-1:0] held_q;
   logic dead_q;
+  logic poisoned_q;
 
   assign cmd_ready_o = check_ready && !dead_q && !refused && held_q != HeldBits'(HeldCommands);
   wire take = cmd_valid_i && cmd_ready_o;
@@ -94,7 +103,8 @@ module dma_channel
     .mem_o(front_mem_o), .vmem_o(front_vmem_o), .bytes_o(front_bytes_o), .last_o(front_last),
     .job_o(front_job)
   );
-  assign front_valid_o   = front_valid && !dead_q && outstanding_q != OutstandingBits'(Outstanding);
+  assign front_valid_o   = front_valid && !dead_q && !poisoned_q
+                         && outstanding_q != OutstandingBits'(Outstanding);
   assign front_fill_o    = front_job.fill;
   assign front_pattern_o = front_job.pattern;
   assign front_space_o   = front_job.space;
@@ -133,6 +143,49 @@ module dma_channel
   // fault: of a beat at once, of a check when it is the oldest command's
   wire bus_fault = back_take_i && back_error_i;
   wire check_fault = refused && held_q == HeldBits'(1) && !dead_q;
+
+  // A poisoned beat faults as its command's, when all beats before it are acknowledged: then only
+  // what was dropped is outstanding.
+  logic [1:0] dropped_q;
+  logic [9:0] granule_q;
+  wire ecc_fault = Out && poisoned_q && back_valid && !dead_q
+                && outstanding_q == OutstandingBits'(dropped_q);
+  assign poisoned_o = poisoned_q;
+  always_ff @(posedge clk_i) begin
+    if (drop_i && !poisoned_q) granule_q <= poison_granule_i;
+    if (!rst_ni) begin
+      poisoned_q <= 1'b0;
+      dropped_q  <= '0;
+    end else if (drop_i) begin
+      poisoned_q <= 1'b1;
+      dropped_q  <= dropped_q + 2'd1;
+    end
+  end
+
+  // Fault injection: the command is known by its place among those taken, the beat by a count.
+  logic [3:0] taken_q, loaded_q, fail_command_q;
+  logic fail_armed_q;
+  logic [31:0] fail_beat_q, beat_q;
+  assign back_fail_o = fail_armed_q && loaded_q == fail_command_q && beat_q == fail_beat_q;
+  always_ff @(posedge clk_i) begin
+    if (back_load) beat_q <= 32'd1;
+    else if (back_take_i) beat_q <= beat_q + 32'd1;
+    if (take && fail_i) begin
+      fail_command_q <= taken_q + 4'd1;
+      fail_beat_q    <= fail_beat_i;
+    end
+    if (!rst_ni) begin
+      taken_q      <= '0;
+      loaded_q     <= '0;
+      fail_armed_q <= 1'b0;
+    end else begin
+      if (take) taken_q <= taken_q + 4'd1;
+      if (back_load) loaded_q <= loaded_q + 4'd1;
+      if (take && fail_i) fail_armed_q <= 1'b1;
+      else if (back_take_i && back_last && loaded_q == fail_command_q) fail_armed_q <= 1'b0;
+    end
+  end
+
   assign dead_o = dead_q;
   assign held_o = held_q;
 
@@ -143,6 +196,9 @@ module dma_channel
   always_ff @(posedge clk_i) begin
     if (bus_fault) fault_o <= '{code: FaultDmaBus, tag: back_job.tag, address: back_mem};
     else if (check_fault) fault_o <= refusal;
+    else if (ecc_fault)
+      fault_o <= '{code: FaultEccUncorrectable, tag: back_job.tag,
+                   address: back_vmem_o + {51'd0, granule_q, 3'd0}};
     if (!rst_ni) begin
       held_q        <= '0;
       outstanding_q <= '0;
@@ -155,8 +211,8 @@ module dma_channel
       if (asked && !answered) outstanding_q <= outstanding_q + 1'b1;
       if (answered && !asked) outstanding_q <= outstanding_q - 1'b1;
       done_o        <= retire_i;
-      fault_valid_o <= bus_fault || check_fault;
-      if (bus_fault || check_fault) dead_q <= 1'b1;
+      fault_valid_o <= bus_fault || check_fault || ecc_fault;
+      if (bus_fault || check_fault || ecc_fault) dead_q <= 1'b1;
     end
   end
 

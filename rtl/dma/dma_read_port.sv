@@ -28,6 +28,7 @@ module dma_read_port
   input  logic [1:0]             back_valid_i,
   output logic [1:0]             back_take_o,
   output logic                   back_error_o,
+  input  logic [1:0]             back_fail_i,     // fault injection: the answer counts as an error
   input  logic [1:0]             back_fill_i,
   input  logic [31:0]       back_pattern_i[2],
   input  logic [63:0]       back_vmem_i[2],
@@ -95,7 +96,7 @@ module dma_read_port
   wire take = beat_free && offer != 2'b00;
   wire fill = back_fill_i[pick];
   assign back_take_o  = {take && pick, take && !pick};
-  assign back_error_o = !fill && mrsp_error_i;
+  assign back_error_o = !fill && (mrsp_error_i || back_fail_i[pick]);
   assign mrsp_ready_o = drop || (take && !fill);
 
   function automatic logic [BeatChunks-1:0] chunks(input logic [15:0] bytes);

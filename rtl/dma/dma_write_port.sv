@@ -7,14 +7,16 @@
 //   mack ─► back of its channel
 //
 // A beat a cycle: a read starts only if the skid has room for all that are under way, so a refused
-// mwr loses nothing, and no beat is lost after it. Front valid and granted in cycle 0: mwr valid in
+// mwr loses nothing, and no beat is lost after it. A beat that ECC could not correct is not sent, nor
+// is what its channel reads after it. Front valid and granted in cycle 0: mwr valid in
 // 2. Acknowledged in cycle 0: retired in 0.
 module dma_write_port
   import chip_pkg::*;
 #(
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
-  localparam int unsigned BeatBytes = DmaWords * WordBytes
+  localparam int unsigned BeatBytes = DmaWords * WordBytes,
+  localparam int unsigned BeatGranules = BeatBytes / 8
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
@@ -31,8 +33,13 @@ module dma_write_port
   input  logic [1:0]             back_valid_i,
   output logic [1:0]             back_take_o,
   output logic                   back_error_o,
+  input  logic [1:0]             back_fail_i,     // fault injection: the answer counts as an error
   input  logic [1:0]             back_last_i,
   output logic [1:0]             retire_o,
+  // channels: ECC
+  output logic [1:0]             drop_o,          // the beat just read is not sent
+  output logic [9:0]             poison_granule_o,
+  input  logic [1:0]             poisoned_i,
   // VMEM
   output logic                   dr_req_o,
   output logic [AddrBits-1:0]    dr_addr_o,
@@ -40,6 +47,7 @@ module dma_write_port
   input  logic                   dr_gnt_i,
   input  logic                   dr_rvalid_i,
   input  logic [BeatBytes*8-1:0] dr_rdata_i,
+  input  logic [BeatGranules-1:0] dr_poison_i,
   // memory: writes
   output logic                   mwr_valid_o,
   input  logic                   mwr_ready_i,
@@ -66,6 +74,7 @@ module dma_write_port
 
   // the beat being read, and two behind a refused write
   logic read_valid_q;
+  logic poison_used;
   beat_t read_q;
   logic [1:0] skid_level_q;
   logic skid_head_q;
@@ -102,11 +111,26 @@ module dma_write_port
     end
   end
 
+  // ECC: granules of the bytes that the beat carries
+  always_comb begin
+    poison_granule_o = '0;
+    poison_used = 1'b0;
+    if (read_valid_q && !read_q.fill && dr_poison_i != '0)
+      for (int unsigned g = BeatGranules; g > 0; g--)
+        if (dr_poison_i[g-1] && 8 * g <= 32'(read_q.bytes)) begin
+          poison_used = 1'b1;
+          poison_granule_o = 10'(g) - 10'd1;
+        end
+  end
+  wire drop = read_valid_q && (poison_used || poisoned_i[read_q.channel]);
+  wire send = read_valid_q && !drop;
+  assign drop_o = {drop && read_q.channel, drop && !read_q.channel};
+
   // write: from the skid if it holds anything, else straight from the read
   wire free = !mwr_valid_o || mwr_ready_i;
   wire skid_out = free && skid_level_q != 2'd0;
-  wire straight = free && skid_level_q == 2'd0 && read_valid_q;
-  wire skid_in = read_valid_q && !straight;
+  wire straight = free && skid_level_q == 2'd0 && send;
+  wire skid_in = send && !straight;
   wire skid_tail = skid_head_q ^ skid_level_q[0];
 
   always_ff @(posedge clk_i) begin
@@ -145,8 +169,8 @@ module dma_write_port
   wire answer = mack_channel_i[0];
   wire take = mack_valid_i && back_valid_i[answer];
   assign back_take_o  = {take && answer, take && !answer};
-  assign back_error_o = mack_error_i;
-  wire retire = take && !mack_error_i && back_last_i[answer];
+  assign back_error_o = mack_error_i || back_fail_i[answer];
+  wire retire = take && !back_error_o && back_last_i[answer];
   assign retire_o = {retire && answer, retire && !answer};
 
   MwrStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -33,18 +33,21 @@ module mxu
   input  wire logic                x_gnt_i,
   input  wire logic                x_rvalid_i,
   input  wire word_t               x_rdata_i,
+  input  wire poison_t             x_poison_i,
   // VMEM, weights
   output logic                     w_req_o,
   output addr_t                    w_addr_o,
   input  wire logic                w_gnt_i,
   input  wire logic                w_rvalid_i,
   input  wire word_t               w_rdata_i,
+  input  wire poison_t             w_poison_i,
   // ACC, read by the VPU
   input  wire logic                acc_req_i,
   input  wire logic [15:0]         acc_row_i,
   output logic                     acc_gnt_o,
   output logic                     acc_rvalid_o,
   output lanes_t                   acc_rdata_o,
+  output logic [N-1:0]             acc_poison_o,
   // counters
   output logic                     cnt_busy_o,
   output logic                     cnt_weight_wait_o,
@@ -53,7 +56,13 @@ module mxu
   output logic                     cnt_drain_o,
   output logic                     cnt_idle_o,
   output logic [31:0]              cnt_macs_o,
-  output logic                     int_overflow_o
+  output logic                     int_overflow_o,
+  // elements of ACC with an error that were read in the last cycle
+  output logic [15:0]              cnt_corrected_o,
+  output logic [15:0]              cnt_poison_o,
+  // fault injection in ACC
+  input  wire core_pkg::flip_t     flip_i,
+  output logic                     flip_write_o
 );
   job_t         x_job, w_job;
   logic         x_job_valid, x_job_done, w_job_valid, w_job_done;
@@ -68,6 +77,12 @@ module mxu
   count_t       forward_cols;
   lanes_t       seed, sum;
   logic [N-1:0] overflow;
+  poison_t      row_poison, weight_poison;
+  addr_t        row_addr, weight_addr;
+  logic         row_stop, weight_stop, no_weights, acc_poison, ecc_fault, halted, feed_rst_n;
+  acc_row_t     acc_poison_row;
+  logic [2*N-1:0] kill;
+  logic [63:0]  ecc_address;
 
   initial begin
     if (2 ** LaneBits != N || N < 8 || N > 256)
@@ -79,29 +94,42 @@ module mxu
       .fault_tag_o, .fault_address_o, .active_o, .arriving_o(arriving), .x_valid_o(x_job_valid),
       .x_job_o(x_job), .x_done_i(x_job_done), .w_valid_o(w_job_valid), .w_job_o(w_job),
       .w_done_i(w_job_done), .rows_left_o(rows_left), .issued_i(row_issue & row.command_last),
-      .retire_i(done_o));
+      .retire_i(done_o),
+      .ecc_fault_i(ecc_fault), .ecc_address_i(ecc_address), .halted_o(halted));
+  assign feed_rst_n = rst_ni & !halted;     // nothing is left to feed
 
   mxu_x_walk u_x_walk (
-      .clk_i, .rst_ni, .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done),
+      .clk_i, .rst_ni(feed_rst_n), .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done),
       .want_o(x_want), .addr_o(x_addr), .ctl_o(x_ctl), .taken_i(x_taken));
   mxu_fetch #(.ctl_t(row_ctl_t)) u_x_fetch (
-      .clk_i, .rst_ni, .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken),
+      .clk_i, .rst_ni(feed_rst_n), .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken),
       .req_o(x_req_o), .addr_o(x_addr_o), .gnt_i(x_gnt_i), .rvalid_i(x_rvalid_i),
-      .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row), .data_o(row_data), .pop_i(row_issue));
+      .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row), .data_o(row_data), .pop_i(row_issue),
+      .rpoison_i(x_poison_i), .poison_o(row_poison), .word_addr_o(row_addr));
 
   mxu_w_walk u_w_walk (
-      .clk_i, .rst_ni, .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done),
+      .clk_i, .rst_ni(feed_rst_n), .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done),
       .want_o(w_want), .addr_o(w_addr), .ctl_o(w_ctl), .taken_i(w_taken));
   mxu_fetch #(.ctl_t(weight_ctl_t)) u_w_fetch (
-      .clk_i, .rst_ni, .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken),
+      .clk_i, .rst_ni(feed_rst_n), .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken),
       .req_o(w_req_o), .addr_o(w_addr_o), .gnt_i(w_gnt_i), .rvalid_i(w_rvalid_i),
       .rdata_i(w_rdata_i), .valid_o(weight_valid), .ctl_o(weight), .data_o(weight_data),
-      .pop_i(weight_issue));
+      .pop_i(weight_issue), .rpoison_i(w_poison_i), .poison_o(weight_poison),
+      .word_addr_o(weight_addr));
+
+  mxu_poison u_poison (
+      .row_valid_i(row_valid), .row_i(row), .row_addr_i(row_addr), .row_poison_i(row_poison),
+      .weight_valid_i(weight_valid), .weight_i(weight), .weight_addr_i(weight_addr),
+      .weight_poison_i(weight_poison), .acc_poison_i(acc_poison), .acc_row_i(acc_poison_row),
+      .no_weights_i(no_weights), .flight_i(flight), .row_stop_o(row_stop),
+      .weight_stop_o(weight_stop), .fault_o(ecc_fault), .address_o(ecc_address));
 
   mxu_issue u_issue (
-      .clk_i, .rst_ni, .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left),
+      .clk_i, .rst_ni(feed_rst_n), .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left),
       .retire_o(done_o), .row_valid_i(row_valid), .row_i(row), .hazard_i(hazard),
-      .weight_valid_i(weight_valid), .weight_i(weight), .row_issue_o(row_issue),
+      .weight_valid_i(weight_valid), .weight_i(weight), .row_stop_i(row_stop),
+      .weight_stop_i(weight_stop), .kill_i(kill), .no_weights_o(no_weights),
+      .row_issue_o(row_issue),
       .weight_issue_o(weight_issue), .flight_o(flight), .cnt_busy_o, .cnt_weight_wait_o,
       .cnt_acc_wait_o, .cnt_vmem_wait_o, .cnt_drain_o, .cnt_idle_o, .cnt_macs_o);
 
@@ -131,6 +159,7 @@ module mxu
       .clk_i, .rst_ni, .step_i(step), .row_i(row), .hazard_o(hazard), .seed_select_o(seed_select),
       .forward_cols_o(forward_cols), .row_issue_i(row_issue), .seed_o(seed), .sum_i(sum),
       .overflow_i(overflow), .int_overflow_o, .acc_req_i, .acc_row_i, .acc_gnt_o, .acc_rvalid_o,
-      .acc_rdata_o);
+      .acc_rdata_o, .acc_poison_o, .poison_o(acc_poison), .poison_row_o(acc_poison_row),
+      .kill_o(kill), .cnt_corrected_o, .cnt_poison_o, .flip_i, .flip_write_o);
 endmodule
 `default_nettype wire

@@ -21,6 +21,10 @@ module mxu_control
   output logic [63:0]              fault_address_o,
   output logic                     active_o,
   output logic                     arriving_o,      // a command is in its check
+  // the oldest command met an error that ECC could not correct: reported at once, then all is dropped
+  input  wire logic                ecc_fault_i,
+  input  wire logic [63:0]         ecc_address_i,
+  output logic                     halted_o,
   // jobs for the two walks
   output logic                     x_valid_o,
   output job_t                     x_job_o,
@@ -39,6 +43,7 @@ module mxu_control
   logic                 stage_q;
   logic                 fault_q, halted_q;
   job_t                 jobs_q[Commands];
+  logic [15:0]          tags_q[Commands];
   logic [IndexBits:0]   tail_q, x_q, w_q, issue_q, head_q;   // one bit more: equal means empty
   logic [7:0]           code;
   logic [63:0]          address;
@@ -62,14 +67,16 @@ module mxu_control
   assign rows_left_o = issue_q != tail_q;
 
   // stage_cmd_q keeps the faulty command: nothing is taken after it
-  assign fault_valid_o = fault_q & empty;
-  assign fault_code_o = code;
-  assign fault_tag_o = stage_cmd_q.tag;
-  assign fault_address_o = address;
+  assign fault_valid_o = (fault_q & empty) | ecc_fault_i;
+  assign fault_code_o = ecc_fault_i ? weft_pkg::FaultEccUncorrectable : code;
+  assign fault_tag_o = ecc_fault_i ? tags_q[head_q[IndexBits-1:0]] : stage_cmd_q.tag;
+  assign fault_address_o = ecc_fault_i ? ecc_address_i : address;
+  assign halted_o = halted_q;
 
   always_ff @(posedge clk_i) begin
     if (cmd_valid_i & cmd_ready_o) stage_cmd_q <= cmd_i;
     if (push) jobs_q[tail_q[IndexBits-1:0]] <= job;
+    if (push) tags_q[tail_q[IndexBits-1:0]] <= stage_cmd_q.tag;
   end
 
   always_ff @(posedge clk_i) begin
@@ -91,6 +98,15 @@ module mxu_control
       w_q <= w_q + (IndexBits + 1)'(w_done_i);
       issue_q <= issue_q + (IndexBits + 1)'(issued_i);
       head_q <= head_q + (IndexBits + 1)'(retire_i);
+      if (ecc_fault_i) begin
+        stage_q <= 1'b0;
+        fault_q <= 1'b0;
+        tail_q <= '0;
+        x_q <= '0;
+        w_q <= '0;
+        issue_q <= '0;
+        head_q <= '0;
+      end
     end
   end
 endmodule

@@ -21,15 +21,21 @@ module mxu_fetch #(
   input  wire logic             gnt_i,
   input  wire logic             rvalid_i,
   input  wire mxu_pkg::word_t   rdata_i,
+  input  wire mxu_pkg::poison_t rpoison_i,
   // oldest word
   output logic                  valid_o,
   output ctl_t                  ctl_o,
   output mxu_pkg::word_t        data_o,
+  output mxu_pkg::poison_t      poison_o,
+  output mxu_pkg::addr_t        word_addr_o,
   input  wire logic             pop_i
 );
   localparam int unsigned Depth = 4;
 
   mxu_pkg::word_t data_q[Depth];
+  mxu_pkg::poison_t poison_q[Depth];
+  mxu_pkg::addr_t word_addr_q[Depth];
+  mxu_pkg::addr_t pending_addr_q;
   ctl_t           ctl_q[Depth];
   ctl_t           pending_ctl_q;
   logic           pending_q;
@@ -44,11 +50,16 @@ module mxu_fetch #(
   assign valid_o = count_q != 3'd0;
   assign ctl_o = ctl_q[rd_q];
   assign data_o = data_q[rd_q];
+  assign poison_o = poison_q[rd_q];
+  assign word_addr_o = word_addr_q[rd_q];
 
   always_ff @(posedge clk_i) begin
     if (taken_o) pending_ctl_q <= ctl_i;
+    if (taken_o) pending_addr_q <= addr_i;
     if (push) begin
       data_q[wr_q] <= rdata_i;
+      poison_q[wr_q] <= rpoison_i;
+      word_addr_q[wr_q] <= pending_addr_q;
       ctl_q[wr_q] <= pending_ctl_q;
     end
   end

@@ -7,6 +7,7 @@
 // - The first row of a tile goes one cycle after the tile's last word, or later.
 // - A row that seeds from ACC goes N cycles after the row that last wrote its ACC row, or later.
 // - A row of the other type waits until the array is empty.
+// - What is poisoned, and all behind it, waits for ever (mxu_poison).
 module mxu_issue
   import mxu_pkg::*;
 (
@@ -23,6 +24,10 @@ module mxu_issue
   input  wire logic         hazard_i,
   input  wire logic         weight_valid_i,
   input  wire weight_ctl_t  weight_i,
+  input  wire logic         row_stop_i,
+  input  wire logic         weight_stop_i,
+  input  wire logic [2*N-1:0] kill_i,         // rows issued k + 1 cycles ago that are dropped
+  output logic              no_weights_o,
   output logic              row_issue_o,
   output logic              weight_issue_o,
   output logic              flight_o,         // rows in the array, results not all written
@@ -46,9 +51,11 @@ module mxu_issue
   assign flight_o = |flight_q;
   assign other_type = row_valid_i & (row_i.int8 != int8_q) & flight_o;
   assign no_weights = tile_start_q & !shadow_ready_q;
-  assign row_issue_o = row_valid_i & !other_type & !hazard_i & !no_weights;
+  assign no_weights_o = no_weights;
+  assign row_issue_o = row_valid_i & !other_type & !hazard_i & !no_weights & !row_stop_i;
   assign swap = row_issue_o & row_i.swap;
-  assign weight_issue_o = weight_valid_i & (!weight_i.first | !shadow_busy_q | swap);
+  assign weight_issue_o = weight_valid_i & !weight_stop_i
+                        & (!weight_i.first | !shadow_busy_q | swap);
   assign retire_o = last_q[2*N-1];
 
   always_comb begin
@@ -85,13 +92,13 @@ module mxu_issue
         tile_start_q <= row_i.tile_last;
         int8_q <= row_i.int8;
       end
-      flight_q <= {flight_q[2*N-2:0], row_issue_o};
-      last_q <= {last_q[2*N-2:0], row_issue_o & row_i.command_last};
+      flight_q <= {flight_q[2*N-2:0] & ~kill_i[2*N-2:0], row_issue_o};
+      last_q <= {last_q[2*N-2:0] & ~kill_i[2*N-2:0], row_issue_o & row_i.command_last};
     end
   end
 
   logic unused_ctl;
   assign unused_ctl = &{1'b0, row_i.from_acc, row_i.acc_row, weight_i.index, weight_i.row,
-                        weight_i.cols, weight_i.int8};
+                        weight_i.cols, weight_i.int8, kill_i[2*N-1]};
 endmodule
 `default_nettype wire

@@ -10,6 +10,8 @@ package mxu_pkg;
   typedef logic [$clog2(AccRows)-1:0] acc_row_t;
   typedef logic [LaneBits:0] count_t;                              // 0 to N
   typedef logic [16*N-1:0] word_t;                                 // a VMEM word: N x 16 bits
+  localparam int unsigned Granules = N / 4;                        // of 64 bits, of a VMEM word
+  typedef logic [Granules-1:0] poison_t;                           // ECC could not correct it
   typedef logic [32*N-1:0] lanes_t;                                // an ACC row: N lanes of 32 bits
 
   // A checked MATMUL. A "PE row" holds one k (bf16) or two (int8).

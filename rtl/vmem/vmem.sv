@@ -14,7 +14,8 @@ module vmem
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
   localparam int unsigned WordBits = WordBytes * 8,
-  localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes
+  localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes,
+  localparam int unsigned Granules = WordBytes / 8     // of a word: 64 bits with an ECC of their own
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
@@ -24,12 +25,14 @@ module vmem
   output logic                         x_gnt_o,
   output logic                         x_rvalid_o,
   output logic [WordBits-1:0]          x_rdata_o,
+  output logic [Granules-1:0]          x_poison_o,
   // MXU: weights
   input  logic                         w_req_i,
   input  logic [AddrBits-1:0]          w_addr_i,
   output logic                         w_gnt_o,
   output logic                         w_rvalid_o,
   output logic [WordBits-1:0]          w_rdata_o,
+  output logic [Granules-1:0]          w_poison_o,
   // VPU: operand a, one word or the pair from an even address
   input  logic                         va_req_i,
   input  logic                         va_pair_i,
@@ -37,6 +40,7 @@ module vmem
   output logic                         va_gnt_o,
   output logic                         va_rvalid_o,
   output logic [2*WordBits-1:0]        va_rdata_o,
+  output logic [2*Granules-1:0]        va_poison_o,
   // VPU: operand b
   input  logic                         vb_req_i,
   input  logic                         vb_pair_i,
@@ -44,6 +48,7 @@ module vmem
   output logic                         vb_gnt_o,
   output logic                         vb_rvalid_o,
   output logic [2*WordBits-1:0]        vb_rdata_o,
+  output logic [2*Granules-1:0]        vb_poison_o,
   // VPU: result
   input  logic                         vw_req_i,
   input  logic                         vw_pair_i,
@@ -57,6 +62,7 @@ module vmem
   output logic                         dr_gnt_o,
   output logic                         dr_rvalid_o,
   output logic [DmaWords*WordBits-1:0] dr_rdata_o,
+  output logic [DmaWords*Granules-1:0] dr_poison_o,
   // DMA in: 1 to DmaWords consecutive words, a strobe for each 16 bytes
   input  logic                         dw_req_i,
   input  logic [AddrBits-1:0]          dw_addr_i,
@@ -66,7 +72,13 @@ module vmem
   output logic                         dw_gnt_o,
   // counters, this cycle: x, w, vpu read (a or b), vpu write, dma read, dma write
   output logic [5:0]                   cnt_grant_o,
-  output logic [5:0]                   cnt_conflict_o
+  output logic [5:0]                   cnt_conflict_o,
+  // granules with an error that were read in the last cycle
+  output logic [15:0]                  cnt_corrected_o,
+  output logic [15:0]                  cnt_poison_o,
+  // fault injection
+  input  core_pkg::flip_t              flip_i,
+  output logic                         flip_write_o
 );
   localparam int unsigned BankBits = $clog2(VmemBanks);
   if (VmemBanks != 1 << BankBits) $error("VmemBanks is %0d, not a power of two", VmemBanks);
@@ -91,13 +103,14 @@ module vmem
 
   vmem_storage u_storage (
     .clk_i,
-    .x_en_i(x_gnt_o), .x_addr_i, .x_rdata_o,
-    .w_en_i(w_gnt_o), .w_addr_i, .w_rdata_o,
-    .va_en_i(va_gnt_o), .va_pair_i, .va_addr_i, .va_rdata_o,
-    .vb_en_i(vb_gnt_o), .vb_pair_i, .vb_addr_i, .vb_rdata_o,
-    .dr_en_i(dr_gnt_o), .dr_words_i, .dr_addr_i, .dr_rdata_o,
+    .x_en_i(x_gnt_o), .x_addr_i, .x_rdata_o, .x_poison_o,
+    .w_en_i(w_gnt_o), .w_addr_i, .w_rdata_o, .w_poison_o,
+    .va_en_i(va_gnt_o), .va_pair_i, .va_addr_i, .va_rdata_o, .va_poison_o,
+    .vb_en_i(vb_gnt_o), .vb_pair_i, .vb_addr_i, .vb_rdata_o, .vb_poison_o,
+    .dr_en_i(dr_gnt_o), .dr_words_i, .dr_addr_i, .dr_rdata_o, .dr_poison_o,
     .vw_en_i(vw_gnt_o), .vw_pair_i, .vw_addr_i, .vw_wdata_i,
-    .dw_en_i(dw_gnt_o), .dw_words_i, .dw_addr_i, .dw_strb_i, .dw_wdata_i
+    .dw_en_i(dw_gnt_o), .dw_words_i, .dw_addr_i, .dw_strb_i, .dw_wdata_i,
+    .cnt_corrected_o, .cnt_poison_o, .flip_i, .flip_write_o
   );
 
   always_ff @(posedge clk_i) begin

@@ -20,6 +20,7 @@ module vpu_control
   input  vpu_cmd_t     cmd_i,
   output logic         done_o,
   output logic         fault_valid_o,
+  output logic         fault_ecc_o,     // with fault_valid_o: of the running command, not the slot's
   output logic         active_o,
   // check of the command in the slot
   output logic         check_o,
@@ -32,6 +33,7 @@ module vpu_control
   output vpu_cmd_t     run_cmd_o,
   // a row moves through the pipeline
   input  logic         operands_valid_i,
+  input  logic         operands_bad_i,  // with valid: ECC could not correct a lane that counts
   output logic         execute_o,       // takes the operands' heads
   output logic         first_o,         // REDUCE along rows: the first row of a window
   output logic         inner_step_o,    // the tree or the functions move
@@ -49,7 +51,7 @@ module vpu_control
   localparam logic [Depth-1:0] TreeMask = Depth'((1 << Levels) - 1);
   localparam logic [Depth-1:0] FunctionMask = Depth'((1 << FunctionStages) - 1);
 
-  logic        slot_valid_q, check_q, checked_q, dead_q, fault_q;
+  logic        slot_valid_q, check_q, checked_q, dead_q, fault_q, ecc_q, poisoned;
   vpu_cmd_t    slot_q;
   logic        run_q, done_q;
   vpu_cmd_t    run_cmd_q;
@@ -84,7 +86,10 @@ module vpu_control
     if (reduce) result_ready = inner_valid_q[Levels-1];
     if (func) result_ready = inner_valid_q[FunctionStages-1];
   end
-  assign execute_o = go & operands_valid_i;
+  assign execute_o = go & operands_valid_i & ~operands_bad_i;
+  // A poisoned row is not taken; it faults when the rows before it are written.
+  assign poisoned = run_q & operands_valid_i & operands_bad_i
+                  & ~(result_valid_q | (|inner_valid_q) | emit_valid_q | out_valid_q);
   assign first_o = first_q;
   assign inner_step_o = go & inner & (result_valid_q | (|inner_valid_q));
   assign load_o = go & transpose & result_valid_q;
@@ -100,6 +105,7 @@ module vpu_control
       checked_q <= 1'b0;
       dead_q <= 1'b0;
       fault_q <= 1'b0;
+      ecc_q <= 1'b0;
       run_q <= 1'b0;
       done_q <= 1'b0;
       result_valid_q <= 1'b0;
@@ -110,9 +116,11 @@ module vpu_control
       slot_valid_q <= accept | (slot_valid_q & ~start_o);
       check_q <= accept;
       checked_q <= checked & ~start_o;
-      dead_q <= dead_q | refuse;
-      fault_q <= refuse;
-      run_q <= start_o | (run_q & ~last_write);
+      dead_q <= dead_q | refuse | poisoned;
+      fault_q <= refuse | poisoned;
+      ecc_q <= poisoned;
+      run_q <= start_o | (run_q & ~last_write & ~poisoned);
+      if (poisoned) slot_valid_q <= 1'b0;
       done_q <= last_write;
       if (go) begin
         result_valid_q <= execute_o & window_end;
@@ -149,6 +157,7 @@ module vpu_control
 
   assign done_o = done_q;
   assign fault_valid_o = fault_q;
+  assign fault_ecc_o = ecc_q;
   assign active_o = slot_valid_q | run_q;
   assign check_o = check_q;
   assign slot_o = slot_q;

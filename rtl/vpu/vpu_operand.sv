@@ -29,9 +29,14 @@ module vpu_operand
   input  logic               gnt_i,
   input  logic               rvalid_i,
   input  logic [32*N-1:0]    rdata_i,
+  input  logic               bad_i,         // with rdata_i: ECC could not correct it, ...
+  input  logic [7:0]         bad_granule_i, // ... here
   // lanes
   output logic               valid_o,
   output logic [32*N-1:0]    row_o,
+  output logic               bad_o,         // of row_o, and its address
+  output logic [31:0]        bad_addr_o,
+  output logic [7:0]         bad_granule_o,
   input  logic               pop_i,
   // rows are still to be requested
   output logic               left_o
@@ -42,6 +47,13 @@ module vpu_operand
   logic            keep_q;
   logic [1:0]      level_q, level_d;
   logic [32*N-1:0] head_q, next_q;
+  typedef struct packed {
+    logic        bad;
+    logic [7:0]  granule;
+    logic [31:0] addr;
+  } mark_t;
+  mark_t           head_mark_q, next_mark_q, mark, arriving;
+  logic [31:0]     arriving_addr_q;
   logic            granted, drop, store_head, store_next, shift, window_end, window_done;
 
   assign left_o = rows_q != 0;
@@ -52,6 +64,11 @@ module vpu_operand
   assign addr_o = addr_q;
   assign valid_o = rvalid_i | (level_q != 0);
   assign row_o = level_q == 0 ? rdata_i : head_q;
+  assign arriving = '{bad: bad_i, granule: bad_granule_i, addr: arriving_addr_q};
+  assign mark = level_q == 0 ? arriving : head_mark_q;
+  assign bad_o = mark.bad;
+  assign bad_addr_o = mark.addr;
+  assign bad_granule_o = mark.granule;
 
   // A pop takes the head, or the arriving row when nothing waits.
   always_comb begin
@@ -86,9 +103,13 @@ module vpu_operand
       first_q <= window_end ? first_q + stride_q : first_q;
       inside_q <= window_end ? window_q : inside_q - 16'd1;
     end
+    if (granted) arriving_addr_q <= addr_q;
     if (store_head) head_q <= rdata_i;
     else if (shift) head_q <= next_q;
     if (store_next) next_q <= rdata_i;
+    if (store_head) head_mark_q <= arriving;
+    else if (shift) head_mark_q <= next_mark_q;
+    if (store_next) next_mark_q <= arriving;
   end
 
 `ifndef SYNTHESIS

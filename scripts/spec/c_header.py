@@ -67,6 +67,7 @@ def spec_h(spec):
     define("SEMAPHORES", cmd["semaphores"])
     define("SEGMENTS", cmd["segments"])
     define("COUNTERS", len(spec.counter_list))
+    define("LAST_FAULT", max(f["code"] for f in spec.faults["fault"]))
     out.append("\n/* Completion status fields */\n#define WEFT_STATUS_PHASE(s) ((s) & 1u)\n#define WEFT_STATUS_CLASS(s) (((s) >> 1) & 0xfu)\n"
                "#define WEFT_STATUS_CODE(s) (((s) >> 5) & 0xffffu)\n#define WEFT_STATUS_RETRYABLE(s) (((s) >> 21) & 1u)\n"
                "#define WEFT_STATUS_MORE(s) (((s) >> 22) & 1u)\n"
@@ -78,7 +79,7 @@ def spec_h(spec):
     out.append(enum("queue_index", [dict(q, value=q["index"]) for q in cmd["queue"]], "WEFT_QUEUE_"))
     out.append(enum("unit_index", [{"name": u["name"], "value": u["index"]} for u in cmd["unit"]], "WEFT_UNIT_"))
     out.append(enum("opcode", cmd["opcode"]))
-    for item in cmd["enum"]:
+    for item in spec.core_enums:
         out.append(enum(item["name"], item["values"]))
     for item in host["host_enum"] + spec.executable["exec_enum"]:
         out.append(enum(item["name"], item["values"]))

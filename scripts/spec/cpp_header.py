@@ -144,7 +144,7 @@ def names_hpp(spec):
               ("unit", [(u["name"], u["index"], "") for u in spec.commands["unit"]]),
               ("counter", [(n, i, f"{u}: {d}") for i, n, u, d in spec.counter_list]),
               ("core_opcode", [(o["name"], o["value"], o["doc"]) for o in spec.commands["opcode"]])]
-    for enum in spec.commands["enum"] + spec.host["host_enum"] + spec.executable["exec_enum"]:
+    for enum in spec.core_enums + spec.host["host_enum"] + spec.executable["exec_enum"]:
         tables.append((enum["name"], [(v["name"], v["value"], v.get("doc", "")) for v in enum["values"]]))
     out = [HEAD, "#include <array>\n#include <cstdint>\n#include <span>\n#include <string_view>\n\nnamespace weft::spec {\n\n",
            "/// A named value of the specification.\nstruct NamedValue {\n  std::string_view name;\n  uint64_t value;\n  std::string_view doc;\n};\n\n"]

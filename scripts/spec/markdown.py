@@ -30,7 +30,7 @@ def registers_md(spec):
     for struct in spec.host["struct"] + spec.executable["struct"]:
         out += [f"## `{struct['name']}`, {struct['bytes']} bytes\n\n{struct['doc']}.\n\n",
                 table(["offset", "type", "field", "meaning"], [(f["offset"], f["type"] + (f"[{f['count']}]" if "count" in f else ""), f"`{f['name']}`", f["doc"]) for f in struct["fields"]])]
-    for enum in spec.host["host_enum"] + spec.executable["exec_enum"]:
+    for enum in spec.csr["enum"] + spec.host["host_enum"] + spec.executable["exec_enum"]:
         out += [f"## `{enum['name']}`\n\n", table(["value", "name", "meaning"], [(v["value"], f"`{v['name']}`", v.get("doc", "")) for v in enum["values"]])]
     return "".join(out)
 

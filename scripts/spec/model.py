@@ -30,6 +30,11 @@ class Spec:
         self.counter_list = expand_counters(self)
         check(self)
 
+    @property
+    def core_enums(self):
+        """Enumerations of the tensor core: of its commands, then of its registers."""
+        return self.commands["enum"] + self.csr["enum"]
+
     def enum(self, name):
         return next(e for e in self.commands["enum"] if e["name"] == name)
 

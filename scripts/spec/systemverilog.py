@@ -61,7 +61,8 @@ def weft_pkg(spec):
     out.append(enum_block("opcode", cmd["opcode"], 8))
     out.append(enum_block("fault", [{"name": "none", "value": 0}] +
                           [{"name": f["name"].lower(), "value": f["code"]} for f in spec.faults["fault"]], 8))
-    for enum in cmd["enum"]:
+    param("LastFault", max(f["code"] for f in spec.faults["fault"]))
+    for enum in spec.core_enums:
         if not enum.get("bits"):
             out.append(enum_block(enum["name"], enum["values"], 8))
     flags = sum(v["value"] for v in spec.enum("command_flag")["values"] if v["built"])

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "model/golden/secded.hpp"
 #include "testbench/rtl/dma/memory_model.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
@@ -117,6 +118,15 @@ class DmaBench {
   uint8_t* vmem(uint64_t byte) {
     auto& word = model->rootp->dma_bench__DOT__u_vmem__DOT__u_storage__DOT__words[byte / kWordBytes];
     return reinterpret_cast<uint8_t*>(word.data()) + byte % kWordBytes;
+  }
+  /// Gives what was written through vmem() its check bits: `bytes` from 0 on, a multiple of 8.
+  void seal_vmem(uint64_t bytes) {
+    auto& checks = model->rootp->dma_bench__DOT__u_vmem__DOT__u_storage__DOT__checks;
+    for (uint64_t granule = 0; granule < bytes / 8; granule++) {
+      uint64_t data;
+      std::memcpy(&data, vmem(8 * granule), sizeof data);
+      checks[granule] = weft::golden::kSecded64.encode(data);
+    }
   }
   std::vector<uint8_t> vmem_image() {
     std::vector<uint8_t> image(kChip.vmem_bytes);

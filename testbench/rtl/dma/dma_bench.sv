@@ -76,6 +76,7 @@ module dma_bench
   logic [AddrBits-1:0] dr_addr, dw_addr;
   logic [CountBits-1:0] dr_words, dw_words;
   logic [BeatBytes*8-1:0] dr_rdata, dw_wdata;
+  logic [BeatBytes/8-1:0] dr_poison;
   logic [BeatBytes/DmaGranuleBytes-1:0] dw_strb;
 
   dma u_dma (
@@ -91,7 +92,8 @@ module dma_bench
     .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
     .mwr_data_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i,
-    .read_bytes_o, .write_bytes_o, .read_beat_o, .write_beat_o, .read_stall_o, .write_stall_o
+    .read_bytes_o, .write_bytes_o, .read_beat_o, .write_beat_o, .read_stall_o, .write_stall_o,
+    .dr_poison_i(dr_poison), .fail_i('0), .fail_beat_i('0)
   );
 
   // verilator lint_off PINCONNECTEMPTY
@@ -106,7 +108,9 @@ module dma_bench
     .dr_rvalid_o(dr_rvalid), .dr_rdata_o(dr_rdata),
     .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb),
     .dw_wdata_i(dw_wdata), .dw_gnt_o(dw_gnt),
-    .cnt_grant_o(vmem_grant_o), .cnt_conflict_o(vmem_conflict_o)
+    .cnt_grant_o(vmem_grant_o), .cnt_conflict_o(vmem_conflict_o),
+    .x_poison_o(), .w_poison_o(), .va_poison_o(), .vb_poison_o(), .dr_poison_o(dr_poison),
+    .cnt_corrected_o(), .cnt_poison_o(), .flip_i('0), .flip_write_o()
   );
   // verilator lint_on PINCONNECTEMPTY
 endmodule

@@ -27,6 +27,7 @@ Setup prepare(DmaBench& bench, std::mt19937& random) {
   for (unsigned s : {WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HOST})
     for (auto& byte : bench.memory.space(s).bytes) byte = static_cast<uint8_t>(random());
   for (uint64_t i = 0; i < kVmemUsed; i++) *bench.vmem(i) = static_cast<uint8_t>(random());
+  bench.seal_vmem(kVmemUsed);
   setup.segments[kInSegment] = {
       .base = 0x1'0000'0000, .limit = kHbmBytes / 2, .space = WEFT_ADDRESS_SPACE_HBM, .readable = true};
   setup.segments[kHostSegment] = {.base = 0xffff'8000'0000'0000,
