@@ -119,8 +119,8 @@ UnitFault VpuUnit::stop_by_ecc(uint64_t cycle) {
     counters_[WEFT_COUNTER_VPU_STALLED] += cycle - stall_from_;
     counters_[WEFT_COUNTER_VPU_IDLE] -= cycle - stall_from_;
   }
-  if (r.body.src_space == WEFT_VPU_SPACE_VMEM) counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.rows.a;
-  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.rows.b;
+  // A row of b comes in the cycle of a row of a, and both count once.
+  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.body.src_space == WEFT_VPU_SPACE_VMEM ? r.rows.a : r.rows.b;
   counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += r.rows.d;
   if (r.rows.d != 0) {
     spec::VpuCommand c = r.body;
