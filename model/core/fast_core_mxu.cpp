@@ -6,6 +6,7 @@
 namespace weft::core::fast {
 
 void MxuUnit::take(const spec::Command& command, uint64_t cycle) {
+  if (dead_) return;  // taken in the cycle of the fault: dropped with the others
   const auto c = spec::decode_mxu(command);
   if (auto fault = golden::check_unit(command, WEFT_QUEUE_MXU, state_.chip(), state_.segments())) {
     refusing_ = true;
