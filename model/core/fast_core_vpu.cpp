@@ -49,8 +49,8 @@ UnitOutcome VpuUnit::step(uint64_t cycle) {
     const Running& r = running_.front();
     NoMemory none;
     (void)state_.execute_checked(r.command, WEFT_QUEUE_VPU, none);
-    if (r.body.src_space == WEFT_VPU_SPACE_VMEM) counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.rows.a;
-    counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.rows.b;
+    // A row of b comes in the cycle of a row of a, and both count once.
+    counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.body.src_space == WEFT_VPU_SPACE_VMEM ? r.rows.a : r.rows.b;
     counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += r.rows.d;
     write_rows(r);
     out.done = true;

@@ -28,7 +28,7 @@ bool self_overlaps(const spec::VpuCommand& c, const spec::Chip& chip) {
   };
   if (c.src_space == WEFT_VPU_SPACE_VMEM && !in_place(c, c.a_addr, c.a_stride) && overlaps(only_a)) return true;
   if (c.b_mode == WEFT_VPU_B_MODE_TENSOR && in_place(c, c.b_addr, c.b_stride)) return false;
-  return (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW) && overlaps(only_b);
+  return c.b_mode != WEFT_VPU_B_MODE_NONE && c.b_mode != WEFT_VPU_B_MODE_SCALAR && overlaps(only_b);
 }
 
 class CommandDraw {
