@@ -6,8 +6,6 @@ bind mxu request_contract #(.Width($bits(x_addr_o))) u_x_contract (
   .clk_i, .rst_ni, .req_i(x_req_o), .gnt_i(x_gnt_i), .payload_i(x_addr_o));
 bind mxu request_contract #(.Width($bits(w_addr_o))) u_w_contract (
   .clk_i, .rst_ni, .req_i(w_req_o), .gnt_i(w_gnt_i), .payload_i(w_addr_o));
-bind mxu request_contract #(.Width(16)) u_acc_contract (
-  .clk_i, .rst_ni, .req_i(acc_req_i), .gnt_i(acc_gnt_o), .payload_i(acc_row_i));
 bind mxu answer_contract u_acc_answer (
   .clk_i, .rst_ni, .gnt_i(acc_gnt_o), .rvalid_i(acc_rvalid_o));
 bind mxu_fetch level_invariants #(.Depth(4)) u_level_invariants (

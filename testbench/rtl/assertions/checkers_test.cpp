@@ -317,14 +317,15 @@ TEST_CASE("the first fault's assertions fail when the core goes on, starts again
 }
 
 TEST_CASE("a program may take the message itself") {
+  const auto refuse_nobody = [] {
+    CheckersBench bench;
+    bench.top->one_hot_rst_ni = 1;
+    bench.run(DO(t.request_i = 4));
+  };
   weft::verilated::set_failure_handler([](const std::string& message) { throw message; });
-  CheckersBench bench;
-  bench.top->one_hot_rst_ni = 1;
-  CHECK_THROWS_AS(bench.run(DO(t.request_i = 4)), std::string);
+  CHECK_THROWS_AS(refuse_nobody(), std::string);
   weft::verilated::set_failure_handler(nullptr);
-  CheckersBench other;
-  other.top->one_hot_rst_ni = 1;
-  CHECK_THROWS_AS(other.run(DO(t.request_i = 4)), weft::verilated::ModelFailure);
+  CHECK_THROWS_AS(refuse_nobody(), weft::verilated::ModelFailure);
 }
 
 TEST_CASE("the text of another error comes back as it is") {
