@@ -32,7 +32,7 @@ inline uint64_t stimulus_seed(uint64_t own) {
 /// Goes before the model: it says what the model's flip-flops and memories hold before they are written.
 inline std::unique_ptr<VerilatedContext> make_context() {
   auto context = std::make_unique<VerilatedContext>();
-  const auto seed = static_cast<int>(environment_number("WEFT_INITIAL_SEED", 1));
+  const auto seed = static_cast<int>(environment_number("WEFT_INITIAL_SEED", 0));
   context->randReset(seed == 0 ? 0 : 2);
   context->randSeed(seed);
   if (std::getenv("WEFT_WAVE") != nullptr) context->traceEverOn(true);
@@ -43,7 +43,7 @@ inline std::unique_ptr<VerilatedContext> make_context() {
 inline std::string rerun_line(uint64_t seed, uint64_t cycle) {
   const auto number = [](uint64_t value) { return std::to_string(value); };
   return "rerun: WEFT_SEED=" + number(seed) +
-         " WEFT_INITIAL_SEED=" + number(environment_number("WEFT_INITIAL_SEED", 1)) +
+         " WEFT_INITIAL_SEED=" + number(environment_number("WEFT_INITIAL_SEED", 0)) +
          " WEFT_WAVE=waves.fst WEFT_WAVE_FROM=" + number(cycle < 2000 ? 0 : cycle - 2000) + " " +
          program_invocation_name + " '" + Catch::getResultCapture().getCurrentTestName() + "'";
 }
