@@ -1,6 +1,9 @@
-# weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [COVERAGE] [ARGS <verilator arguments>])
+# weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [COVERAGE] [ASSERT <blocks>] [RANDOM_INITIAL]
+#               [ARGS <verilator arguments>])
 #
-# A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
+# ASSERT: the assertions in the sources are on, and testbench/rtl/assertions/bind_<block>.sv of each block is bound to them.
+# RANDOM_INITIAL: what no reset sets starts, and X becomes, what VerilatedContext::randReset() and randSeed() say; 0 if they
+# say nothing. A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). OPT_FAST is set because Verilator's makefile compiles
 # with -Os otherwise; --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
 find_program(VERILATOR verilator REQUIRED)
@@ -10,14 +13,19 @@ execute_process(COMMAND ${VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE VER
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 add_library(weft_verilated STATIC ${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_fst_c.cpp
-                                  ${VERILATOR_ROOT}/include/verilated_cov.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp)
+                                  ${VERILATOR_ROOT}/include/verilated_cov.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp
+                                  ${CMAKE_SOURCE_DIR}/model/verilated/model_failure.cpp)
+weft_component(verilated model/verilated)
+target_link_libraries(weft_verilated PUBLIC weft_view_verilated)
+# A failed assertion is a ModelFailure and no abort().
+target_compile_options(weft_verilated PRIVATE -include ${CMAKE_SOURCE_DIR}/model/verilated/runtime_hooks.hpp)
 target_include_directories(weft_verilated SYSTEM PUBLIC ${VERILATOR_ROOT}/include ${VERILATOR_ROOT}/include/vltstd)
 target_compile_options(weft_verilated PRIVATE -w)
 target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=0 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
 target_link_libraries(weft_verilated PUBLIC Threads::Threads ZLIB::ZLIB)
 
 function(weft_verilate target)
-  cmake_parse_arguments(V "TRACE;COVERAGE" "TOP;CHIP" "SOURCES;ARGS" ${ARGN})
+  cmake_parse_arguments(V "TRACE;COVERAGE;RANDOM_INITIAL" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
   set(generated ${CMAKE_BINARY_DIR}/generated/rtl)
   set(dir ${CMAKE_BINARY_DIR}/verilated/${target})
   set(prefix V${target})
@@ -27,7 +35,21 @@ function(weft_verilate target)
     list(APPEND sources ${file})
   endforeach()
   set(flags --cc -O3 -Wall --top-module ${V_TOP} --prefix ${prefix} --Mdir ${dir} --unroll-count 8 -fno-merge-cond
-            --x-assign fast --x-initial fast --timescale 1ns/1ps ${V_ARGS})
+            --timescale 1ns/1ps ${V_ARGS})
+  if(V_RANDOM_INITIAL)
+    list(APPEND flags --x-assign unique --x-initial unique)
+  else()
+    list(APPEND flags --x-assign fast --x-initial fast)
+  endif()
+  if(V_ASSERT)
+    list(APPEND flags --assert)
+    file(GLOB checkers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/testbench/rtl/assertions/*_contract.sv
+                                         ${CMAKE_SOURCE_DIR}/testbench/rtl/assertions/*_invariants.sv)
+    list(APPEND sources ${checkers})
+    foreach(block ${V_ASSERT})
+      list(APPEND sources ${CMAKE_SOURCE_DIR}/testbench/rtl/assertions/bind_${block}.sv)
+    endforeach()
+  endif()
   if(V_TRACE)
     list(APPEND flags --trace-fst --trace-structs)
   endif()

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "model/chip/simulation.hpp"
@@ -14,6 +15,7 @@
 #include "model/server/isa.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
+#include "model/verilated/model_failure.hpp"
 
 namespace {
 
@@ -21,6 +23,7 @@ using namespace weft;
 
 constexpr int kExitUsage = 2;
 constexpr int kExitCannotStart = 3;
+constexpr int kExitModelFailure = 4;
 
 struct Arguments {
   std::string chip;
@@ -100,6 +103,7 @@ int run(const Arguments& arguments) {
     return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", arguments.fd));
   }
   const server::FileDescriptor signals = catch_signals();
+  verilated::set_failure_handler(end_with_model_failure);
   const auto simulation = chip::Simulation::make(options, error);
   if (simulation == nullptr) return complain(kExitCannotStart, error);
   server::Server server(*simulation);
@@ -111,6 +115,13 @@ int run(const Arguments& arguments) {
   }
   server.run();
   return 0;
+}
+
+/// An assertion of the RTL failed. The frames below are SystemC's, so nothing is unwound.
+void end_with_model_failure(const std::string& message) {
+  complain(kExitModelFailure, "the RTL failed: " + message);
+  std::fflush(nullptr);
+  std::_Exit(kExitModelFailure);
 }
 
 }  // namespace

@@ -315,15 +315,19 @@ void DmaDirection::step_out(uint64_t cycle) {
     request_ = skid_.front();
     skid_.pop_front();
   }
-  // A beat is read from VMEM.
-  const int ask = room ? pick_front(asking, asked_last_) : -1;
+  // A beat is read from VMEM; one that was refused asks again before any other.
+  int ask = room ? pick_front(asking, asked_last_) : -1;
+  if (ask >= 0 && repeated_ >= 0 && asking[static_cast<unsigned>(repeated_)]) ask = repeated_;
+  repeated_ = -1;
   if (ask >= 0) {
     const auto i = static_cast<unsigned>(ask);
     DmaChannel& ch = channels_[i];
     const bool fill = ch.front.fill();
     if (!fill && !vmem_granted(ch.front.beat(), vmem_.read_banks(cycle), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
-                               WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ))
+                               WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ)) {
+      repeated_ = ask;
       return;
+    }
     if (!fill) count_read(ch.front.beat());
     reading_ = {true, i, ch.front.beat(), ch.front.space(), fill, static_cast<uint32_t>(ch.front.command().src_off)};
     ch.front.advance();
@@ -371,6 +375,7 @@ void DmaDirection::reset() {
   skid_.clear();
   refused_ = 0;
   offered_ = -1;
+  repeated_ = -1;
   asked_last_ = wrote_last_ = 1;
   ready_ = -1;
 }

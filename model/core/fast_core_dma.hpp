@@ -142,7 +142,8 @@ class DmaDirection {
   std::array<DmaChannel, 2> channels_;
   uint64_t sequence_ = 0;
   unsigned asked_last_ = 1, wrote_last_ = 1;
-  Request request_;  // the register towards memory
+  int repeated_ = -1;  // dma_out: the channel whose read of VMEM was refused in the cycle before
+  Request request_;    // the register towards memory
   bool memory_ready_ = false;
   std::deque<Request> skid_;  // dma_out: beats read behind a refused write
   Request reading_;           // dma_out: the beat whose VMEM data come next cycle

@@ -65,6 +65,9 @@ struct CoreOptions {
   std::string wave_path;                ///< FST file; RTL and lockstep only; empty: none
   uint64_t wave_from_cycle = 0;         ///< first cycle in the file
   uint64_t wave_to_cycle = UINT64_MAX;  ///< last cycle in the file
+  /// RTL and lockstep: seed of what flip-flops and memories other than VMEM and ACC hold before they are written;
+  /// 0: all 0. Presets nano and small; the others always start from 0.
+  unsigned initial_seed = 0;
 };
 
 enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };

@@ -20,7 +20,7 @@ template <typename Model>
 class VerilatedCore final : public RtlCore {
  public:
   VerilatedCore(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options)
-      : RtlCore(chip, bus), options_(options), model_(std::make_unique<Model>(&context_, "weft_core")) {
+      : RtlCore(chip, bus), options_(options), model_(make_model()) {
     power_up();
   }
   ~VerilatedCore() override {
@@ -123,6 +123,25 @@ class VerilatedCore final : public RtlCore {
     }
   }
 
+  std::unique_ptr<Model> make_model() {
+    context_.randReset(options_.initial_seed == 0 ? 0 : 2);
+    context_.randSeed(static_cast<int>(options_.initial_seed));
+    return std::make_unique<Model>(&context_, "weft_core");
+  }
+
+  /// A program may read what it has not written: VMEM and ACC start at 0 in every core. After the reset: an edge before
+  /// it ends may write, whatever its registers hold.
+  void clear_memories() {
+    auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
+    auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
+    std::memset(&words[0], 0, sizeof words);
+    auto& word_checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
+    auto& accumulator_checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
+    std::memset(&accumulators[0], 0, sizeof accumulators);
+    std::memset(&word_checks[0], 0, sizeof word_checks);
+    std::memset(&accumulator_checks[0], 0, sizeof accumulator_checks);
+  }
+
   void power_up() {
     model_->clk_i = 0;
     model_->rst_ni = 0;
@@ -132,6 +151,7 @@ class VerilatedCore final : public RtlCore {
       model_->eval();
       model_->clk_i = 0;
     }
+    if (options_.initial_seed != 0) clear_memories();
     model_->rst_ni = 1;
     model_->eval();
   }
@@ -198,6 +218,7 @@ class VerilatedCore final : public RtlCore {
   }
 
   void clock() {
+    context_.time(cycle_);
     drive_pending();
     drive_memory();
     model_->idle_credit_i = idle_credit_;

@@ -83,7 +83,9 @@ module dma_write_port
 
   // read
   logic last_q;  // channel of the last beat: the other one goes first
-  wire pick = front_valid_i == 2'b11 ? !last_q : front_valid_i[1];
+  logic refused_q, refused_channel_q;  // the request of the cycle before: it is repeated
+  wire pick = refused_q && front_valid_i[refused_channel_q] ? refused_channel_q
+            : front_valid_i == 2'b11 ? !last_q : front_valid_i[1];
   wire room = skid_level_q + 2'(read_valid_q) < 2'd2;
   wire start = room && front_valid_i[pick];
   assign dr_req_o   = start && !front_fill_i[pick];
@@ -102,11 +104,14 @@ module dma_write_port
           address: front_mem_i[pick],
           bytes: front_bytes_i[pick]
       };
+    refused_channel_q <= pick;
     if (!rst_ni) begin
       read_valid_q <= 1'b0;
       last_q       <= 1'b1;
+      refused_q    <= 1'b0;
     end else begin
       read_valid_q <= go;
+      refused_q    <= dr_req_o && !dr_gnt_i;
       if (go) last_q <= pick;
     end
   end

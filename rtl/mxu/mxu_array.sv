@@ -222,7 +222,7 @@ module mxu_array
   endtask
 
   always_ff @(posedge clk_i) begin
-    if (step_i) begin
+    if (step_i && rst_ni) begin  // before a reset the ring's counts can be anything
       if (ring_acc != '0) take_seeds();
       if (ring_valid[now_q]) work();
       take_row();

@@ -11,6 +11,7 @@ from pathlib import Path
 ALLOWED = {
     "firmware": {"firmware"},
     "model/golden": {"model/golden"},
+    "model/verilated": {"model/verilated"},
     "model/core": {"model/core", "model/golden"},
     "model/ici": {"model/ici"},
     "model/chip": {"model/chip", "model/ici", "model/core", "model/golden", "firmware"},

@@ -8,6 +8,7 @@
 #include <deque>
 #include <random>
 
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "weft/spec/spec.h"
 
 namespace {
@@ -33,10 +34,14 @@ FaultBits fault_bits(const WData* words) {
 }  // namespace
 
 TEST_CASE("commands retire in the order of their unit, one a cycle, and no unit starves") {
-  constexpr unsigned kSeed = 1;
-  INFO("seed " << kSeed);
-  std::mt19937 random(kSeed);
-  Vretire_model top;
+  const uint64_t seed = weft::bench::stimulus_seed(1);
+  INFO("seed " << seed);
+  std::mt19937 random(static_cast<unsigned>(seed));
+  const auto context = weft::bench::make_context();
+  Vretire_model top(context.get());
+  weft::bench::Waves<Vretire_model> waves(*context, top);
+  top.start_i = top.done_i = 0;
+  top.post_overflow_i = 0;
   top.rst_ni = 0;
   top.clk_i = 0;
   top.eval();
@@ -101,8 +106,10 @@ TEST_CASE("commands retire in the order of their unit, one a cycle, and no unit 
       done[u].push_back(running[u].front());
       running[u].pop_front();
     }
+    waves.before_edge(cycle);
     top.clk_i = 1;
     top.eval();
+    waves.after_edge(cycle);
   }
   CHECK(retired > 10000);
   CHECK(full > 100);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "Vdma_addrgen_model.h"
+#include "testbench/rtl/bench/verilated_bench.hpp"
 
 namespace {
 
@@ -41,12 +42,12 @@ std::vector<Beat> nested_loops(const Box& box) {
 }  // namespace
 
 TEST_CASE("the beats of random boxes are those of nested loops, one a cycle") {
-  const unsigned seed = 11;
+  const auto seed = static_cast<unsigned>(weft::bench::stimulus_seed(11));
   const unsigned pause_percent = GENERATE(0u, 25u, 75u);
   fmt::print("seed {}, pauses {} %\n", seed, pause_percent);
   std::mt19937 random(seed);
-  VerilatedContext context;
-  Vdma_addrgen_model m(&context);
+  const auto context = weft::bench::make_context();
+  Vdma_addrgen_model m(context.get());
   const auto edge = [&] {
     m.clk_i = 1;
     m.eval();
@@ -54,6 +55,8 @@ TEST_CASE("the beats of random boxes are those of nested loops, one a cycle") {
     m.eval();
   };
   m.rst_ni = 0, m.load_i = 0, m.advance_i = 0;
+  m.clk_i = 0;
+  m.eval();
   edge();
   m.rst_ni = 1;
   const auto load = [&](const Box& box) {
@@ -108,15 +111,17 @@ TEST_CASE("the beats of random boxes are those of nested loops, one a cycle") {
 }
 
 TEST_CASE("after the last beat nothing is valid until the next load") {
-  VerilatedContext context;
-  Vdma_addrgen_model m(&context);
+  const auto context = weft::bench::make_context();
+  Vdma_addrgen_model m(context.get());
   const auto edge = [&] {
     m.clk_i = 1;
     m.eval();
     m.clk_i = 0;
     m.eval();
   };
-  m.rst_ni = 0;
+  m.rst_ni = 0, m.load_i = 0, m.advance_i = 0;
+  m.clk_i = 0;
+  m.eval();
   edge();
   m.rst_ni = 1;
   m.size0_i = 16, m.size1_i = m.size2_i = m.size3_i = 1;
@@ -129,4 +134,54 @@ TEST_CASE("after the last beat nothing is valid until the next load") {
   edge();
   m.advance_i = 0;
   CHECK(!m.valid_o);
+}
+
+TEST_CASE(
+    "boxes at every edge: one beat and its neighbours, runs of 1, dimensions of 1 and of 65535, strides of either "
+    "sign") {
+  const auto context = weft::bench::make_context();
+  Vdma_addrgen_model m(context.get());
+  const auto edge = [&] {
+    m.clk_i = 1;
+    m.eval();
+    m.clk_i = 0;
+    m.eval();
+  };
+  m.rst_ni = 0, m.load_i = 0, m.advance_i = 0;
+  m.clk_i = 0;
+  m.eval();
+  edge();
+  m.rst_ni = 1;
+  constexpr int32_t kLeast = INT32_MIN, kMost = INT32_MAX;
+  std::vector<Box> boxes;
+  for (const uint32_t size0 : {16u, kBeatBytes - 16, kBeatBytes, kBeatBytes + 16, 2 * kBeatBytes, 2 * kBeatBytes + 16})
+    for (const uint16_t size : {1, 2, 3})
+      for (const int32_t stride : {0, 16, -16, kLeast, kMost})
+        boxes.push_back({size0, size, static_cast<uint16_t>(4 - size), 2, 0, UINT64_MAX - 15, stride, -stride / 2,
+                         stride, stride / 2, stride, -(stride / 4)});
+  boxes.push_back({16, 65535, 1, 1, 1, 2, 32, 0, 0, -32, 0, 0});
+  boxes.push_back({16, 1, 65535, 1, 1, 2, 0, 32, 0, 0, -32, 0});
+  boxes.push_back({16, 1, 1, 65535, 1, 2, 0, 0, 32, 0, 0, -32});
+  boxes.push_back({1u << 20, 1, 1, 1, UINT64_MAX - 1000, 7, 0, 0, 0, 0, 0, 0});
+  for (size_t n = 0; n < boxes.size(); n++) {
+    const Box& box = boxes[n];
+    m.load_i = 1, m.advance_i = 0;
+    m.size0_i = box.size0, m.size1_i = box.size1, m.size2_i = box.size2, m.size3_i = box.size3;
+    m.mem_address_i = box.a, m.vmem_address_i = box.b;
+    m.mem_stride1_i = static_cast<uint32_t>(box.a1), m.mem_stride2_i = static_cast<uint32_t>(box.a2);
+    m.mem_stride3_i = static_cast<uint32_t>(box.a3), m.vmem_stride1_i = static_cast<uint32_t>(box.b1);
+    m.vmem_stride2_i = static_cast<uint32_t>(box.b2), m.vmem_stride3_i = static_cast<uint32_t>(box.b3);
+    edge();
+    m.load_i = 0, m.advance_i = 1;
+    size_t i = 0;
+    for (const Beat& beat : nested_loops(box)) {
+      if (!m.valid_o || m.mem_o != beat.a || m.vmem_o != beat.b || m.bytes_o != beat.bytes || !!m.last_o != beat.last)
+        FAIL("box " << n << " beat " << i << ": memory " << std::hex << m.mem_o << ", nested loops " << beat.a
+                    << "; vmem " << m.vmem_o << ", " << beat.b << std::dec << "; bytes " << m.bytes_o << ", "
+                    << beat.bytes);
+      edge();
+      i++;
+    }
+    REQUIRE_FALSE(m.valid_o);
+  }
 }

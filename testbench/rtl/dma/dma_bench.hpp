@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/golden/secded.hpp"
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "testbench/rtl/dma/memory_model.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
@@ -56,8 +57,9 @@ struct Life {
 class DmaBench {
  public:
   explicit DmaBench(MemoryTiming timing, unsigned seed = 1) : memory(timing, seed), random_(seed) {
-    context_ = std::make_unique<VerilatedContext>();
+    context_ = make_context();
     model = std::make_unique<WEFT_MODEL>(context_.get());
+    waves_.emplace(*context_, *model);
     reset();
   }
 
@@ -162,6 +164,8 @@ class DmaBench {
   unsigned held_ = 0;
   size_t most_held_ = SIZE_MAX;
   unsigned interference_percent_ = 0, scratch_words_ = 1;
+  unsigned granted_ = 0;  // VMEM's grants of the cycle before
+  std::optional<Waves<WEFT_MODEL>> waves_;
   uint64_t cycle_ = 0;
 };
 
@@ -188,13 +192,15 @@ inline void DmaBench::tick() {
     if (!(c < 2 ? in_ : out_).empty() && flying[c].size() < most_held_) m.cmd_valid_i |= 1u << c;
   if (!in_.empty()) std::memcpy(m.cmd_in_i.data(), in_.front().bytes.data(), 64);
   if (!out_.empty()) std::memcpy(m.cmd_out_i.data(), out_.front().bytes.data(), 64);
-  if (interference_percent_) {
-    m.x_req_i = random_() % 100 < interference_percent_;
-    m.va_req_i = random_() % 100 < interference_percent_;
-    m.vw_req_i = random_() % 100 < interference_percent_;
-    m.x_addr_i = random_() % kChip.vmem_words;
-    m.va_addr_i = random_() % kChip.vmem_words;
-    m.vw_addr_i = kChip.vmem_words - 1 - random_() % scratch_words_;
+  if (interference_percent_) {  // what was refused is asked again
+    const auto ask = [&](unsigned port, uint8_t& req, auto& addr, unsigned word) {
+      if (req && (granted_ >> port & 1) == 0) return;
+      req = random_() % 100 < interference_percent_;
+      addr = word;
+    };
+    ask(0, m.x_req_i, m.x_addr_i, random_() % kChip.vmem_words);
+    ask(2, m.va_req_i, m.va_addr_i, random_() % kChip.vmem_words);
+    ask(3, m.vw_req_i, m.vw_addr_i, kChip.vmem_words - 1 - random_() % scratch_words_);
   }
   m.clk_i = 0;
   m.eval();
@@ -241,8 +247,11 @@ inline void DmaBench::tick() {
         {.channel = m.mwr_channel_o, .space = m.mwr_space_o, .address = m.mwr_addr_o, .bytes = m.mwr_bytes_o},
         reinterpret_cast<const uint8_t*>(m.mwr_data_o.data()));
   if (ack) memory.take_write_answer();
+  granted_ = m.vmem_grant_o;
+  waves_->before_edge(cycle_);
   m.clk_i = 1;
   m.eval();
+  waves_->after_edge(cycle_);
   cycle_++;
 }
 

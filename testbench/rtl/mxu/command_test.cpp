@@ -1,9 +1,10 @@
 // Random commands: the results bit for bit, the counters, and both forms of the array in each cycle.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
+#include "testbench/rtl/bench/mismatch.hpp"
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
 namespace {
@@ -11,11 +12,7 @@ using weft::mxu_bench::Harness;
 using weft::mxu_bench::Reference;
 using weft::spec::MxuCommand;
 
-/// WEFT_SEED in the environment, or 7.
-uint64_t first_seed() {
-  const char* text = std::getenv("WEFT_SEED");
-  return text == nullptr ? 7 : std::strtoull(text, nullptr, 10);
-}
+uint64_t first_seed() { return weft::bench::environment_number("WEFT_SEED", 7); }
 
 /// What VMEM is filled with. kScales: zeros and powers of 2^-40 of either sign, so that sums cancel exactly, become -0
 /// by underflow, and meet products far below them.
@@ -68,7 +65,7 @@ std::string describe(const MxuCommand& c) {
 
 /// Runs `count` random commands and compares everything that can be seen.
 void run_random(Data data, unsigned refusals, unsigned count, uint64_t seed) {
-  INFO(fmt::format("rerun with WEFT_SEED={}; refusals {} %, data {}", first_seed(), refusals, static_cast<int>(data)));
+  INFO(fmt::format("seed {}; refusals {} %, data {}", first_seed(), refusals, static_cast<int>(data)));
   Harness bench(seed);
   fill(bench, data);
   Reference reference(Harness::kN, 2 * Harness::kBankRows);
@@ -101,8 +98,20 @@ void run_random(Data data, unsigned refusals, unsigned count, uint64_t seed) {
         if (got[j] == expected[j]) continue;
         std::string commands;
         for (const auto& command : burst) commands += "\n  " + describe(command);
-        FAIL(fmt::format("ACC row {} lane {}: {:08x}, expected {:08x}; last commands:{}", row, j, got[j], expected[j],
-                         commands));
+        // The last command that writes the row.
+        const auto writes = [&](const MxuCommand& m) { return row >= m.acc_row && row < m.acc_row + unsigned{m.m}; };
+        const auto found = std::find_if(burst.rbegin(), burst.rend(), writes);
+        const MxuCommand& last = found == burst.rend() ? burst.back() : *found;
+        const bool int8 = last.dtype == WEFT_MXU_DTYPE_INT8;
+        FAIL(weft::bench::mismatch_text({.command = describe(last) + "; last commands:" + commands,
+                                         .tile = (last.k - 1) / (int8 ? 2 * Harness::kN : Harness::kN),
+                                         .row = row - last.acc_row,
+                                         .lane = j,
+                                         .element = int8 ? weft::bench::Element::kI32 : weft::bench::Element::kF32,
+                                         .rtl = got[j],
+                                         .reference = expected[j],
+                                         .cycle = bench.cycle,
+                                         .seed = first_seed()}));
       }
     }
     burst.clear();

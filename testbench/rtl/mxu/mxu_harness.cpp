@@ -23,8 +23,10 @@ auto outputs(const Top& t) {
 Harness::Harness(uint64_t seed)
     : vmem(size_t{kVmemWords} * kN),
       random(seed),
-      loops_(std::make_unique<Vmxu_nano>()),
-      pes_(std::make_unique<Vmxu_nano_structural>()) {
+      context_(bench::make_context()),
+      loops_(std::make_unique<Vmxu_nano>(context_.get(), "loops")),
+      pes_(std::make_unique<Vmxu_nano_structural>(context_.get(), "pes")),
+      waves_(std::make_unique<bench::Waves<Vmxu_nano>>(*context_, *loops_)) {
   reset();
 }
 
@@ -105,8 +107,10 @@ void Harness::step() {
   x_word_ = t.x_addr_o;
   w_word_ = t.w_addr_o;
   acc_request_ = -1;
+  waves_->before_edge(cycle);
   loops_->clk_i = 1;
   loops_->eval();
+  waves_->after_edge(cycle);
   pes_->clk_i = 1;
   pes_->eval();
   cycle++;

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "testbench/rtl/mxu/mxu_reference.hpp"
 #include "weft/spec/chips.hpp"
 
@@ -81,8 +82,10 @@ class Harness {
   void drive(Top& top) const;
   [[nodiscard]] bool outputs_agree() const;
 
+  std::unique_ptr<VerilatedContext> context_;  // outlives the models
   std::unique_ptr<Vmxu_nano> loops_;
   std::unique_ptr<Vmxu_nano_structural> pes_;
+  std::unique_ptr<bench::Waves<Vmxu_nano>> waves_;
   std::deque<spec::MxuCommand> waiting_;
   spec::Command offered_{};
   bool offering_ = false, reset_ = false;

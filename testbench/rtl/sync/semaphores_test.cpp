@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "weft/spec/spec.h"
 
 namespace {
@@ -62,8 +63,10 @@ class Bench {
   }
   void step() {
     settle();
+    waves_.before_edge(cycle_);
     top_.clk_i = 1;
     top_.eval();
+    waves_.after_edge(cycle_++);
   }
   [[nodiscard]] unsigned grant() const { return top_.wait_grant_o; }
   [[nodiscard]] bool overflow() const { return top_.overflow_o != 0; }
@@ -88,7 +91,10 @@ class Bench {
     std::memcpy(&v, bytes.data(), bytes.size());
     return v;
   }
-  Vsemaphores_bench top_;
+  std::unique_ptr<VerilatedContext> context_ = weft::bench::make_context();
+  Vsemaphores_bench top_{context_.get()};
+  weft::bench::Waves<Vsemaphores_bench> waves_{*context_, top_};
+  uint64_t cycle_ = 0;
   unsigned valid_ = 0;
   std::array<uint8_t, kQueues> sem0_{}, sem1_{};
   std::array<uint16_t, kQueues> count0_{}, count1_{};

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 
+#include "testbench/rtl/bench/mismatch.hpp"
 #include "testbench/rtl/vpu/lane_vectors.hpp"
 #include "testbench/rtl/vpu/vpu_harness.hpp"
 
@@ -179,8 +181,17 @@ std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vecto
       for (size_t r = 0; r < result_rows(c); r++) {
         const size_t first = c.d_addr + r * c.d_stride;
         if (word < first || word >= first + words) continue;
-        const size_t lane = (i - first * kWordBytes) / (2 * words);
-        return text + fmt::format("\n  command {} row {} lane {}: {}", k, r, lane, describe(c));
+        const size_t lane = (i - first * kWordBytes) / (2 * words), at = first * kWordBytes + lane * 2 * words;
+        const auto value = [&](const Vmem& memory) {
+          uint32_t bits = 0;
+          std::memcpy(&bits, &memory[at], 2 * words);
+          const auto element = words == 1                          ? weft::bench::Element::kBf16
+                               : c.dst_dtype == WEFT_VPU_DTYPE_I32 ? weft::bench::Element::kI32
+                                                                   : weft::bench::Element::kF32;
+          return weft::bench::element_text(element, bits);
+        };
+        return text + fmt::format("\n  command {} row {} lane {}: rtl {}, reference {}: {}", k, r, lane, value(rtl),
+                                  value(want), describe(c));
       }
     }
     return text + "\n  outside of every destination";
@@ -190,6 +201,7 @@ std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vecto
 
 /// Runs batches of back-to-back commands, comparing all of VMEM after each batch and the counters at the end.
 void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
+  seed = weft::bench::environment_number("WEFT_SEED", seed);
   INFO("seed " << seed << ", " << refused_percent << " % refused");
   Generator generator(seed);
   VpuHarness bench(seed + 1, refused_percent);
@@ -216,7 +228,9 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
     REQUIRE(bench.violation() == "");
     REQUIRE_FALSE(bench.fault());
     const std::string difference = first_difference(bench.vmem, want, commands);
-    if (!difference.empty()) FAIL(difference);
+    if (!difference.empty())
+      FAIL(fmt::format("{}\n  cycle {}, seed {}\n  {}", difference, bench.now(), seed,
+                       weft::bench::rerun_line(seed, static_cast<uint64_t>(bench.now()))));
     for (uint64_t idle = generator.below(5); idle > 0; idle--) bench.cycle();
   }
   const Counters& c = bench.counters();

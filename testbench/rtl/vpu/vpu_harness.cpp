@@ -13,7 +13,9 @@ namespace weft::vpu_test {
 VpuHarness::VpuHarness(uint64_t seed, unsigned refused_percent)
     : vmem(kVmemWords * kWordBytes),
       acc(kAccRows * kN),
-      model_(std::make_unique<Vvpu_nano>()),
+      context_(bench::make_context()),
+      model_(std::make_unique<Vvpu_nano>(context_.get())),
+      waves_(std::make_unique<bench::Waves<Vvpu_nano>>(*context_, *model_)),
       random_(seed),
       refused_percent_(refused_percent) {
   model_->rst_ni = 0;
@@ -172,8 +174,10 @@ void VpuHarness::cycle() {
     offered_.pop_front();
   }
   access_memories();
+  waves_->before_edge(static_cast<uint64_t>(now_));
   model_->clk_i = 1;
   model_->eval();
+  waves_->after_edge(static_cast<uint64_t>(now_));
   now_++;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "testbench/rtl/vpu/command_reference.hpp"
 
 class Vvpu_nano;
@@ -83,7 +84,9 @@ class VpuHarness {
   void check_outputs();
   void access_memories();
 
+  std::unique_ptr<VerilatedContext> context_;  // outlives the model
   std::unique_ptr<Vvpu_nano> model_;
+  std::unique_ptr<bench::Waves<Vvpu_nano>> waves_;
   std::mt19937_64 random_;
   unsigned refused_percent_;
   std::deque<spec::VpuCommand> offered_;

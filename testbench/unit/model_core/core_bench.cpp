@@ -9,6 +9,14 @@
 
 namespace weft::bench {
 
+namespace {
+/// Mixes the bits of a number: the same cycle is always judged alike, however often the core asks.
+uint64_t mix(uint64_t value) {
+  value = (value + 1) * 0x9e3779b97f4a7c15;
+  return (value ^ value >> 31) * 0xbf58476d1ce4e5b9 >> 33;
+}
+}  // namespace
+
 SimpleBus::SimpleBus(const spec::Chip& chip)
     : bytes_per_cycle_(chip.hbm_bytes_per_second / chip.clock_hz),
       read_latency_(chip.hbm_read_latency_cycles),
@@ -39,13 +47,14 @@ uint64_t SimpleBus::book(uint64_t bytes, uint64_t cycle) {
   return (free_at_bytes_ + bytes_per_cycle_ - 1) / bytes_per_cycle_;
 }
 uint64_t SimpleBus::schedule_read(weft_address_space, uint64_t bytes, uint64_t cycle) {
-  return book(bytes, cycle) + read_latency_;
+  return book(bytes, cycle) + read_latency_ + late(cycle);
 }
 uint64_t SimpleBus::schedule_write(weft_address_space, uint64_t bytes, uint64_t cycle) {
-  return book(bytes, cycle) + write_latency_;
+  return book(bytes, cycle) + write_latency_ + late(cycle);
 }
-bool SimpleBus::congested(weft_address_space, uint64_t cycle) const {
-  return free_at_bytes_ > (cycle + 64) * bytes_per_cycle_;
+uint64_t SimpleBus::late(uint64_t cycle) const { return refuse_percent == 0 ? 0 : mix(~cycle) % 20; }
+bool SimpleBus::congested(weft_address_space space, uint64_t cycle) const {
+  return free_at_bytes_ > (cycle + 64) * bytes_per_cycle_ || mix(4 * cycle + space) % 100 < refuse_percent;
 }
 
 spec::CommandHeader header(weft_opcode opcode, uint16_t tag, const Semaphores& s) {

@@ -28,9 +28,11 @@ class SimpleBus final : public core::MemoryBus {
 
   std::vector<std::byte>& memory(weft_address_space space) { return space == WEFT_ADDRESS_SPACE_HOST ? host_ : hbm_; }
   uint64_t bad_address = UINT64_MAX;
+  unsigned refuse_percent = 0;  ///< of the cycles, requests are refused; answers come up to 20 cycles later
 
  private:
   uint64_t book(uint64_t bytes, uint64_t cycle);
+  [[nodiscard]] uint64_t late(uint64_t cycle) const;
   [[nodiscard]] bool good(weft_address_space space, uint64_t address, uint64_t bytes) const;
 
   const uint64_t bytes_per_cycle_;

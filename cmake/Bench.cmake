@@ -1,0 +1,30 @@
+# Benches of RTL blocks.
+option(WEFT_BENCH_WAVES "benches of blocks can write waves (scripts/bench --wave)" OFF)
+
+# weft_bench_model(TARGET TOP .. CHIP .. SOURCES .. ASSERT <blocks> ..): as weft_verilate, and starting from random values.
+function(weft_bench_model target)
+  set(trace "")
+  if(WEFT_BENCH_WAVES)
+    set(trace TRACE)
+  endif()
+  weft_verilate(${target} ${ARGN} RANDOM_INITIAL ${trace})
+endfunction()
+
+# weft_bench(NAME SOURCES .. LIBS .. [XSAFETY <Catch filter>] [ECC_MEMORY]): a test program of a block, label rtl. All of it (or what the
+# filter names) runs again from other initial values, label xsafety: results must not depend on them.
+# ECC_MEMORY: not so for a block whose memory, unless written, holds no codeword; the whole core's test covers it.
+function(weft_bench name)
+  cmake_parse_arguments(B "ECC_MEMORY" "XSAFETY" "SOURCES;LIBS" ${ARGN})
+  weft_test(${name} SOURCES ${B_SOURCES} LIBS weft_view_testbench_bench ${B_LIBS} fmt::fmt LABELS rtl)
+  if(NOT WEFT_TESTS)
+    return()
+  endif()
+  if(B_ECC_MEMORY)
+    return()
+  endif()
+  foreach(seed 1 2 3)
+    add_test(NAME "${name}: the same results from initial values of seed ${seed}" COMMAND ${name} ${B_XSAFETY})
+    set_tests_properties("${name}: the same results from initial values of seed ${seed}" PROPERTIES LABELS "rtl;xsafety"
+      ENVIRONMENT "WEFT_INITIAL_SEED=${seed}" TIMEOUT 300)
+  endforeach()
+endfunction()

@@ -1,0 +1,29 @@
+// What is bound to rtl/core and, in it, to the faces of the units.
+bind command_queue level_invariants #(.Depth(weft_pkg::QueueDepth)) u_level_invariants (
+  .clk_i, .rst_ni, .push_i(push), .pop_i, .level_i(level_q));
+bind command_queue stream_contract #(.Width(weft_pkg::CmdBits)) u_head_contract (
+  .clk_i, .rst_ni, .valid_i(head_valid_o), .ready_i(pop_i), .payload_i(head_o));
+
+// A stopped core lets go what it waits for and what it offers.
+bind issue stream_contract #(.Width(weft_pkg::CmdBits)) u_wait_contract (
+  .clk_i, .rst_ni(rst_ni && !stop_i), .valid_i(wait_valid_o), .ready_i(wait_grant_i),
+  .payload_i(cmd_q));
+bind issue stream_contract #(.Width(weft_pkg::CmdBits)) u_cmd_contract (
+  .clk_i, .rst_ni(rst_ni && !stop_i), .valid_i(cmd_valid_o), .ready_i(cmd_taken_i),
+  .payload_i(cmd_o));
+
+bind retire_lane level_invariants #(.Depth(Depth)) u_level_invariants (
+  .clk_i, .rst_ni, .push_i(start_i), .pop_i(retire_i), .level_i(level_q));
+bind retire_lane level_invariants #(.Depth(Depth)) u_done_invariants (
+  .clk_i, .rst_ni, .push_i(done_i), .pop_i(retire_i), .level_i(done_q));
+bind retire_lane retire_order_invariants #(.Depth(Depth)) u_order_invariants (
+  .clk_i, .rst_ni, .start_i, .start_tag_i(post_i.tag), .pending_i(pending_o),
+  .pending_tag_i(post_o.tag), .retire_i);
+
+bind weft_core stream_contract #(.Width(3 + weft_pkg::CmdBits)) u_push_contract (
+  .clk_i, .rst_ni(core_rst_n), .valid_i(cmd_valid_i), .ready_i(!queue_full_o[cmd_queue_i]),
+  .payload_i({cmd_queue_i, cmd_i}));
+bind weft_core core_invariants u_core_invariants (
+  .clk_i, .rst_ni(core_rst_n), .stop_i(stop), .busy_i(busy_o), .start_i(start_o),
+  .retire_i(retired), .held_i(held), .active_i(unit_active), .faulted_i(unit_faulted_q),
+  .head_valid_i(head_valid), .taken_i(lane_taken), .expired_i(watchdog_expired));

@@ -1,0 +1,34 @@
+// What is bound to rtl/dma.
+bind dma stream_contract #(.Width(84)) u_mrd_contract (
+  .clk_i, .rst_ni, .valid_i(mrd_valid_o), .ready_i(mrd_ready_i),
+  .payload_i({mrd_space_o, mrd_addr_o, mrd_bytes_o, mrd_channel_o}));
+bind dma stream_contract #(.Width(3 + $bits(mrsp_data_i))) u_mrsp_contract (
+  .clk_i, .rst_ni, .valid_i(mrsp_valid_i), .ready_i(mrsp_ready_o),
+  .payload_i({mrsp_channel_i, mrsp_error_i, mrsp_data_i}));
+bind dma stream_contract #(.Width(84 + $bits(mwr_data_o))) u_mwr_contract (
+  .clk_i, .rst_ni, .valid_i(mwr_valid_o), .ready_i(mwr_ready_i),
+  .payload_i({mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o}));
+bind dma request_contract #(.Width($bits(dr_addr_o) + $bits(dr_words_o))) u_dr_contract (
+  .clk_i, .rst_ni(rst_ni && fault_valid_o[3:2] == '0), .req_i(dr_req_o), .gnt_i(dr_gnt_i),
+  .payload_i({dr_words_o, dr_addr_o}));
+
+// A channel that has faulted lets its offers go.
+bind dma_channel unit_contract #(.MostHeld(dma_pkg::HeldCommands)) u_unit_contract (
+  .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_i(cmd_ready_o), .done_i(done_o),
+  .fault_i(fault_valid_o), .active_i(held_q != '0));
+bind dma_channel dma_channel_invariants #(.Held(dma_pkg::HeldCommands), .Outstanding(Outstanding))
+  u_channel_invariants (
+  .clk_i, .rst_ni, .held_i(held_q), .outstanding_i(outstanding_q), .asked_i(asked),
+  .answered_i(answered), .dead_i(dead_q), .front_valid_i(front_valid_o),
+  .back_valid_i(back_valid_o), .fault_valid_i(fault_valid_o));
+bind dma_channel stream_contract #(.Width($bits(job))) u_job_contract (
+  .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(job_valid), .ready_i(job_ready), .payload_i(job));
+bind dma_channel stream_contract #(.Width(179)) u_front_contract (
+  .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(front_valid_o), .ready_i(front_ready_i),
+  .payload_i({front_fill_o, front_pattern_o, front_space_o, front_mem_o, front_vmem_o,
+              front_bytes_o}));
+bind dma_channel stream_contract #(.Width(114)) u_back_contract (
+  .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(back_valid_o), .ready_i(back_take_i),
+  .payload_i({back_fill_o, back_pattern_o, back_vmem_o, back_bytes_o, back_last_o}));
+bind dma_write_port level_invariants #(.Depth(2)) u_skid_invariants (
+  .clk_i, .rst_ni, .push_i(skid_in), .pop_i(skid_out), .level_i(skid_level_q));
