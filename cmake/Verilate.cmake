@@ -34,12 +34,15 @@ function(weft_verilate target)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
   list(JOIN WEFT_FAST_FLAGS " " fast)
+  set(prepare)
   set(instrument)
   set(watched)
   if(WEFT_RTL_COVERAGE)
     weft_coverage_sources(watched "${sources}")
     list(APPEND flags ${WEFT_COVERAGE_FLAGS})
     set(fast ${WEFT_COVERAGE_OPTIMISATION})
+    # instrument_model.py changes files that Verilator would take for its own
+    set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
     set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
                            ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${sources})
   endif()
@@ -47,6 +50,7 @@ function(weft_verilate target)
   add_custom_command(
     OUTPUT ${library}
     BYPRODUCTS ${dir}/${prefix}.h ${dir}/${prefix}___024root.h
+    ${prepare}
     COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a CXX=${CMAKE_CXX_COMPILER}

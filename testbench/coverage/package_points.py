@@ -36,15 +36,19 @@ _INSERT = re.compile(r'__vlCoverInsert\(&\(vlSymsp->__Vcoverage\[(\d+)\]\), firs
 def inserts(folder: pathlib.Path) -> list[Insert]:
     """All named counters of a generated model, by number."""
     found = {}
-    for path in folder.glob("*.cpp"):
+    for path in sorted(folder.glob("*.cpp")):
         for match in _INSERT.finditer(path.read_text()):
             found[int(match[1])] = Insert(int(match[1]), match[2], match[3])
     return [found[index] for index in sorted(found)]
 
 
+# A module without logic of its own may lose its names like a package.
+_HEADER = "(input logic coverage_i, output logic coverage_o); assign coverage_o = ~coverage_i;"
+
+
 def as_module(text: str, name: str) -> str:
     """The package as a module of the same name; every line keeps its number."""
-    changed, count = re.subn(rf"(?m)^package {name};", f"module {name};", text)
+    changed, count = re.subn(rf"(?m)^package {name};", f"module {name} {_HEADER}", text)
     changed, ends = re.subn(r"(?m)^endpackage", "endmodule", changed)
     if count != 1 or ends != 1:
         raise PackageError(f"{name}: expected one line 'package {name};' and one 'endpackage'")
@@ -57,7 +61,7 @@ def points_of(verilator: str, package: pathlib.Path, packages: list[pathlib.Path
     text = package.read_text()
     if not re.search(r"^\s*function\b", text, re.M):
         return []
-    digest = hashlib.sha256("\0".join([name, *(path.read_text() for path in packages)]).encode()).hexdigest()[:24]
+    digest = hashlib.sha256("\0".join([as_module(text, name), *(path.read_text() for path in packages)]).encode()).hexdigest()[:24]
     kept = cache / f"{name}-{digest}"
     if not kept.exists():
         with tempfile.TemporaryDirectory(dir=cache) as temporary:

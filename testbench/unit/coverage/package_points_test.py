@@ -37,7 +37,7 @@ class UnnamedTest(unittest.TestCase):
         self.assertEqual(package_points.unnamed(self.model[:2], pathlib.Path("p_pkg.sv"), self.points), [])
 
     def test_numbers_that_do_not_agree_are_an_error(self):
-        for model, points in ((self.model, self.points[:2]), (self.model[1:], self.points),
+        for model, points in ((self.model, self.points[:2]), ([insert(3, "m.sv", 2, 1, "v_line/m"), self.model[2]], self.points),
                               ([*self.model[:2], insert(4, "p_pkg.sv", 9, 5)], self.points)):
             with self.assertRaises(PackageError):
                 package_points.unnamed(model, pathlib.Path("p_pkg.sv"), points)
@@ -46,7 +46,7 @@ class UnnamedTest(unittest.TestCase):
 class AsModuleTest(unittest.TestCase):
     def test_lines_stay(self):
         text = package_points.as_module(PACKAGE, "p_pkg")
-        self.assertTrue(text.startswith("module p_pkg;\n"))
+        self.assertTrue(text.startswith("module p_pkg ("))
         self.assertEqual(text.count("\n"), PACKAGE.count("\n"))
 
     def test_a_file_that_is_not_that_package_is_an_error(self):
