@@ -34,6 +34,7 @@ function(weft_verilate target)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
   list(JOIN WEFT_FAST_FLAGS " " fast)
+  set(hooks)
   set(prepare)
   set(instrument)
   set(watched)
@@ -41,6 +42,7 @@ function(weft_verilate target)
     weft_coverage_sources(watched "${sources}")
     list(APPEND flags ${WEFT_COVERAGE_FLAGS})
     set(fast ${WEFT_COVERAGE_OPTIMISATION})
+    set(hooks " -I${WEFT_COVERAGE_FOLDER}")
     # instrument_model.py changes files that Verilator would take for its own
     set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
     set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
@@ -54,7 +56,7 @@ function(weft_verilate target)
     COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a CXX=${CMAKE_CXX_COMPILER}
-            "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC -I${WEFT_COVERAGE_FOLDER}"
+            "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC${hooks}"
     DEPENDS ${sources} ${watched} weft_spec_generate
     COMMENT "Verilating ${V_TOP} for ${V_CHIP} (${target})"
     VERBATIM)
