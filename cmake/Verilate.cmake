@@ -1,4 +1,4 @@
-# weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [COVERAGE] [ASSERT <blocks>] [RANDOM_INITIAL]
+# weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [ASSERT <blocks>] [RANDOM_INITIAL]
 #               [ARGS <verilator arguments>])
 #
 # ASSERT: the assertions in the sources are on, and testbench/rtl/assertions/bind_<block>.sv of each block is bound to them.
@@ -6,14 +6,16 @@
 # say nothing. A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). OPT_FAST is set because Verilator's makefile compiles
 # with -Os otherwise; --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
+# With WEFT_RTL_COVERAGE every model counts its coverage (testbench/coverage/README.md).
 find_program(VERILATOR verilator REQUIRED)
 execute_process(COMMAND ${VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE VERILATOR_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
 
 # Verilator's runtime, once for all models.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+include(RtlCoverage)
 add_library(weft_verilated STATIC ${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_fst_c.cpp
-                                  ${VERILATOR_ROOT}/include/verilated_cov.cpp ${VERILATOR_ROOT}/include/verilated_threads.cpp
+                                  ${VERILATOR_ROOT}/include/verilated_threads.cpp ${WEFT_COVERAGE_RUNTIME}
                                   ${CMAKE_SOURCE_DIR}/model/verilated/model_failure.cpp)
 weft_component(verilated model/verilated)
 target_link_libraries(weft_verilated PUBLIC weft_view_verilated)
@@ -21,11 +23,11 @@ target_link_libraries(weft_verilated PUBLIC weft_view_verilated)
 target_compile_options(weft_verilated PRIVATE -include ${CMAKE_SOURCE_DIR}/model/verilated/runtime_hooks.hpp)
 target_include_directories(weft_verilated SYSTEM PUBLIC ${VERILATOR_ROOT}/include ${VERILATOR_ROOT}/include/vltstd)
 target_compile_options(weft_verilated PRIVATE -w)
-target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=0 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
+target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=$<BOOL:${WEFT_RTL_COVERAGE}> VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
 target_link_libraries(weft_verilated PUBLIC Threads::Threads ZLIB::ZLIB)
 
 function(weft_verilate target)
-  cmake_parse_arguments(V "TRACE;COVERAGE;RANDOM_INITIAL" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
+  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
   set(generated ${CMAKE_BINARY_DIR}/generated/rtl)
   set(dir ${CMAKE_BINARY_DIR}/verilated/${target})
   set(prefix V${target})
@@ -53,23 +55,37 @@ function(weft_verilate target)
   if(V_TRACE)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
-  if(V_COVERAGE)
-    list(APPEND flags --coverage)
-  endif()
   list(JOIN WEFT_FAST_FLAGS " " fast)
+  set(hooks)
+  set(prepare)
+  set(instrument)
+  set(watched)
+  if(WEFT_RTL_COVERAGE)
+    weft_coverage_sources(watched "${sources}")
+    list(APPEND flags ${WEFT_COVERAGE_FLAGS})
+    set(fast ${WEFT_COVERAGE_OPTIMISATION})
+    set(hooks " -I${WEFT_COVERAGE_FOLDER}")
+    # instrument_model.py changes files that Verilator would take for its own
+    set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
+    set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
+                           ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${sources})
+  endif()
   set(library ${dir}/${prefix}__ALL.a)
   add_custom_command(
     OUTPUT ${library}
     BYPRODUCTS ${dir}/${prefix}.h ${dir}/${prefix}___024root.h
-    COMMAND ${VERILATOR} ${flags} ${sources}
+    ${prepare}
+    COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
+    ${instrument}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a CXX=${CMAKE_CXX_COMPILER}
-            "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC"
-    DEPENDS ${sources} weft_spec_generate
+            "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC${hooks}"
+    DEPENDS ${sources} ${watched} weft_spec_generate
     COMMENT "Verilating ${V_TOP} for ${V_CHIP} (${target})"
     VERBATIM)
   add_custom_target(${target}_verilate DEPENDS ${library})
   add_library(${target} INTERFACE)
   add_dependencies(${target} ${target}_verilate)
+  set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP})
   target_link_libraries(${target} INTERFACE ${library} weft_verilated)
   target_include_directories(${target} SYSTEM INTERFACE ${dir})
 endfunction()

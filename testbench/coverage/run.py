@@ -1,0 +1,126 @@
+"""Builds, runs, merges and reports: what scripts/coverage does."""
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+
+import bins
+import data
+import metrics
+import report_html
+import report_text
+import waivers
+
+BUILD = "build-rtl-coverage"
+TIMEOUT_SECONDS = 1800
+
+
+class RunError(RuntimeError):
+    """The coverage cannot be measured."""
+
+
+def build(root: pathlib.Path, cores: list[str], jobs: int) -> None:
+    with open(root / BUILD / "coverage-build.log", "w") if (root / BUILD).exists() else open(os.devnull, "w") as log:
+        for command in (["cmake", "--preset", "rtl-coverage", f"-DWEFT_RTL_CHIPS={';'.join(cores)}"],
+                        ["cmake", "--build", str(root / BUILD), "-j", str(jobs), "--target", "rtl_coverage_tests"]):
+            done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            log.write(done.stdout)
+            if done.returncode != 0:
+                raise RunError(f"{' '.join(command)} failed:\n" + "\n".join(done.stdout.splitlines()[-40:]))
+
+
+def programs(root: pathlib.Path, level: dict, leave_out: dict[str, list[str]]) -> list[list[str]]:
+    """Command lines to run, the test programs first, without the cases that `leave_out` has for them."""
+    listed = (root / BUILD / "rtl_coverage_tests.txt").read_text().split()
+    if not listed:
+        raise RunError("no test program has label rtl")
+    unknown = set(leave_out) - set(listed)
+    if unknown:
+        raise RunError(f"levels.toml leaves out cases of {sorted(unknown)[0]}, which is no test program")
+    return [[name, *("~" + case for case in leave_out.get(name, []))] for name in listed] + level["programs"]
+
+
+def run_one(root: pathlib.Path, command: list[str], folder: pathlib.Path) -> tuple[list[str], float, str]:
+    """Runs one program, its data into `folder`. The third value is empty, or says how it failed."""
+    environment = dict(os.environ, WEFT_COVERAGE_DIR=str(folder))
+    started = time.monotonic()
+    try:
+        done = subprocess.run([str(root / BUILD / "bin" / command[0]), *command[1:]], cwd=folder, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=TIMEOUT_SECONDS)
+        failure = "" if done.returncode == 0 else f"exit code {done.returncode}\n" + "\n".join(done.stdout.splitlines()[-30:])
+    except subprocess.TimeoutExpired:
+        failure = f"no end after {TIMEOUT_SECONDS} s"
+    except OSError as error:
+        failure = str(error)
+    return command, time.monotonic() - started, failure
+
+
+def run_all(root: pathlib.Path, commands: list[list[str]], folder: pathlib.Path, jobs: int) -> list[str]:
+    """Runs the programs; the data replaces that of the last run. Returns the failures."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    problems = []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for command, seconds, failure in pool.map(lambda c: run_one(root, c, folder), commands):
+            print(f"  {seconds:6.1f} s  {' '.join(command)}{'  FAILED' if failure else ''}", flush=True)
+            if failure:
+                print(failure, file=sys.stderr)
+                problems.append(f"{' '.join(command)} failed: {failure.splitlines()[0]}")
+    return problems
+
+
+def report(root: pathlib.Path, level: str, thresholds: dict[str, float], problems: list[str], want_json: bool) -> int:
+    folder = root / BUILD / "coverage"
+    here = root / "testbench" / "coverage"
+    coverage = data.read_folder(folder / "data")
+    listed = waivers.read(here / "waivers.toml")
+    groups = bins.read(here / "bins.toml")
+    sources = metrics.Sources(root)
+    items, more = metrics.measure(coverage, sources, listed, bins.declared(groups, root))
+    problems = problems + more + waivers.problems(listed)
+    revision = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, stdout=subprocess.PIPE, text=True).stdout.strip()
+    about = {"level": level, "revision": revision or "unknown", "processes": str(coverage.files)}
+    report_text.write(folder, items, thresholds, problems, about)
+    report_html.write(folder, items, listed, sources, thresholds, problems, {g.name: g.doc for g in groups}, about)
+    if want_json:
+        print((folder / "coverage.json").read_text(), end="")
+    else:
+        print(report_text.table(items, thresholds))
+    below = report_text.failures(metrics.totals(items), thresholds)
+    for problem in problems + below:
+        print(f"coverage: {problem}", file=sys.stderr)
+    if not want_json:
+        print(f"report: {(folder / 'index.html').relative_to(root)}")
+    return 1 if problems or below else 0
+
+
+def main(root: pathlib.Path, usage: str, arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/coverage", description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--level", choices=("ci", "nightly"), default="ci")
+    parser.add_argument("--no-build", action="store_true", help="run what is built")
+    parser.add_argument("--only-report", action="store_true", help="report on the data of the last run")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--json", action="store_true", help="print coverage.json instead of the table")
+    options = parser.parse_args(arguments)
+    levels = tomllib.loads((root / "testbench" / "coverage" / "levels.toml").read_text())
+    try:
+        started = time.monotonic()
+        problems: list[str] = []
+        if not (options.no_build or options.only_report):
+            build(root, levels[options.level]["cores"], options.jobs)
+            print(f"built in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        if not options.only_report:
+            problems = run_all(root, programs(root, levels[options.level], levels["leave_out"]), root / BUILD / "coverage" / "data", options.jobs)
+        code = report(root, options.level, levels["thresholds"], problems, options.json)
+        print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
+        return code
+    except (RunError, data.DataError, waivers.WaiverError, bins.BinsError) as error:
+        print(f"coverage: {error}", file=sys.stderr)
+        return 1
