@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+STAGES = ("own", "bench", "system")      # whose tests: the block's own, other blocks', the whole core's
 CHIPS = {"nano", "small"}         # a model of another preset is not built: it costs minutes and kills nothing more
 # What kills the mutants that the benches leave: the whole core at nano against the golden model.
 SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "1000"],
@@ -30,9 +31,11 @@ class Program:
     files: set[str] = field(default_factory=set)   # of rtl/ that its models contain
     cpu_seconds: float = 0.0                 # of the run without a mutant
 
-    @property
-    def is_bench(self) -> bool:
-        return self.folder.startswith("testbench/rtl/")
+    def stage(self, block: str) -> str:
+        """One of STAGES, seen from a block."""
+        if self.folder == f"testbench/rtl/{block}":
+            return "own"
+        return "bench" if self.folder.startswith("testbench/rtl/") else "system"
 
     @property
     def label(self) -> str:
@@ -53,8 +56,8 @@ class Build:
         self.run(["cmake", "--preset", "release", "-B", str(self.build), "-DWEFT_RTL_CHIPS=nano",
                   f"-DWEFT_MUTATED_RTL={self.rtl}"])
 
-    def programs(self, system: bool) -> list[Program]:
-        """The test programs of testbench/rtl, and with `system` those of SYSTEM, that a model of the RTL is linked to."""
+    def programs(self) -> list[Program]:
+        """The test programs of testbench/rtl and those of SYSTEM that a model of the RTL is linked to."""
         reply = self.build / ".cmake/api/v1/reply"
         model = json.loads(max(reply.glob("codemodel-v2-*.json"), key=lambda f: f.stat().st_mtime).read_text())
         targets = {t["id"]: json.loads((reply / t["jsonFile"]).read_text()) for t in model["configurations"][0]["targets"]}
@@ -62,7 +65,7 @@ class Build:
         for target in targets.values():
             folder = target["paths"]["source"]
             bench = folder.startswith("testbench/rtl/")
-            if target["type"] != "EXECUTABLE" or not (bench or (system and target["name"] in SYSTEM)):
+            if target["type"] != "EXECUTABLE" or not (bench or target["name"] in SYSTEM):
                 continue
             reached = closure(target["id"], targets)
             names = {targets[i]["name"] for i in reached}
@@ -108,11 +111,8 @@ def closure(start: str, targets: dict) -> set[str]:
     return reached
 
 
-def order(programs: list[Program], file: str) -> list[Program]:
-    """Those that contain the file: the block's own benches, other benches, the system; the quick ones first."""
+def order(programs: list[Program], file: str, until: str = "system") -> list[Program]:
+    """Those that contain the file, up to a stage: stage after stage, the quick ones first."""
     block = file.split("/")[1]
-
-    def stage(program: Program) -> tuple:
-        own = program.folder == f"testbench/rtl/{block}"
-        return (0 if own else 1 if program.is_bench else 2, program.cpu_seconds)
-    return sorted((p for p in programs if file in p.files), key=stage)
+    chosen = [p for p in programs if file in p.files and STAGES.index(p.stage(block)) <= STAGES.index(until)]
+    return sorted(chosen, key=lambda p: (STAGES.index(p.stage(block)), p.cpu_seconds))

@@ -247,22 +247,24 @@ def population(root: Path, generated: Path, chip: str = "nano") -> tuple[list[Mu
     rtl = compile_order(sorted((root / "rtl").glob("**/*.sv")))
     options = ast.CompilationOptions()
     preprocessor = parsing.PreprocessorOptions()
-    preprocessor.predefines = ["SYNTHESIS"]
+    defines = ["SYNTHESIS"]
+    preprocessor.predefines = defines
     modules = re.compile(r"^module\s+(\w+)", re.M)
-    options.topModules = {name for file in rtl for name in modules.findall(file.read_text())}
+    names = {name for file in rtl for name in modules.findall(file.read_text(encoding=BYTES))}
+    options.topModules = names      # slang refers to these strings: `names` lives as long as the compilation
     bag = pyslang.Bag([options, preprocessor])
-    manager = syntax.SyntaxTree.getDefaultSourceManager()
+    manager = pyslang.SourceManager()   # its own: the default one keeps files that have changed since
     compilation = ast.Compilation(bag)
     for file in files + rtl:
         compilation.addSyntaxTree(syntax.SyntaxTree.fromFile(str(file), manager, bag))
-    # A module with a type parameter without a default is no top; it is reached below another one.
-    errors = [d for d in compilation.getAllDiagnostics() if d.isError() and "InvalidTopModule" not in str(d.code)]
+    errors = [d for d in compilation.getAllDiagnostics() if d.isError()]
     if errors:
         first = errors[0]
         raise DesignError(f"{manager.getFileName(first.location)}:{manager.getLineNumber(first.location)}: "
                           f"slang cannot read the RTL: {first.code}, {len(errors)} errors in all")
     collector = Collector(root.resolve(), manager)
     compilation.getRoot().visit(collector.design)
+    del names
     inside = collector.constant_functions
     changes = [c for c in collector.changes()
                if not any(c.file == file and start <= c.start and c.end <= end for file, start, end in inside)]

@@ -21,7 +21,7 @@ from mutant import Mutant
 MEMORY_BYTES = 6 << 30
 OUTPUT_BYTES = 16 << 20
 SLOWER, SPARE_CPU_SECONDS = 8, 10        # a mutant may cost 8 times the run without one, and 10 s
-TEST_NAME = re.compile(r"^-{20,}\n(?!-)(.+)\n", re.M)
+TEST_NAME = re.compile(r"^-{20,}\n(.+)\n(?: .*\n)*-{20,}\n", re.M)   # Catch2 frames it; indented lines are sections
 ASSERTION = re.compile(r"Assertion failed in (\S+)")
 
 
@@ -41,7 +41,7 @@ class Run:
 class Verdict:
     mutant: Mutant
     number: int
-    stage: str            # "bench", "other bench", "system", "survived"
+    stage: str            # one of STAGES, or "survived"
     program: str = ""
     how: str = ""
     test: str = ""
@@ -100,25 +100,24 @@ def baseline(programs: list[Program], jobs: int) -> None:
             program.cpu_seconds = result.cpu_seconds
 
 
-def judge(mutant: Mutant, number: int, programs: list[Program]) -> Verdict:
+def judge(mutant: Mutant, number: int, programs: list[Program], until: str) -> Verdict:
     verdict = Verdict(mutant, number, "survived")
-    for program in order(programs, mutant.change.file):
+    for program in order(programs, mutant.change.file, until):
         result = run(program, number, int(SLOWER * program.cpu_seconds) + SPARE_CPU_SECONDS)
         verdict.tried.append(program.label)
         verdict.cpu_seconds += result.cpu_seconds
         if not result.passed:
-            own = program.folder == f"testbench/rtl/{mutant.block}"
-            verdict.stage = "bench" if own else "other bench" if program.is_bench else "system"
+            verdict.stage = program.stage(mutant.block)
             verdict.program, verdict.how, verdict.test = program.label, result.how, result.test
             break
     return verdict
 
 
-def judge_all(numbered: list[tuple[int, Mutant]], programs: list[Program], jobs: int,
+def judge_all(numbered: list[tuple[int, Mutant]], programs: list[Program], until: str, jobs: int,
               progress: Callable[[Verdict, int, float], None]) -> list[Verdict]:
     start, verdicts = time.monotonic(), []
     with ThreadPoolExecutor(jobs) as pool:
-        for verdict in pool.map(lambda item: judge(item[1], item[0], programs), numbered):
+        for verdict in pool.map(lambda item: judge(item[1], item[0], programs, until), numbered):
             verdicts.append(verdict)
             progress(verdict, len(verdicts), time.monotonic() - start)
     return verdicts

@@ -34,8 +34,11 @@ def arguments_of(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", metavar="ID", action="append", help="this mutant; may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at once; default: one a CPU")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop; builds nothing")
-    parser.add_argument("--bench-only", action="store_true", help="no random programs or whole-core tests after the benches")
-    parser.add_argument("--no-goal", action="store_true", help="any per cent will do (a small sample)")
+    parser.add_argument("--until", choices=benches.STAGES, default="system", help=(
+        "the last tests to try: the block's own benches, then those of other blocks, then random programs and tests of "
+        "the whole core; default system"))
+    parser.add_argument("--goal", type=float, default=GOAL, help="per cent to kill, default %(default)g")
+    parser.add_argument("--allow-survivors", action="store_true", help="the goal is enough; survivors need no waiver")
     parser.add_argument("--build", default="build/mutation", help="folder for the mutated RTL and its build")
     parser.add_argument("--waivers", default=str(Path(__file__).parent / "waivers.toml"))
     parser.add_argument("--json", metavar="FILE")
@@ -117,7 +120,7 @@ def mutate(arguments: argparse.Namespace, folder: Path) -> int:
     build = benches.Build(ROOT, folder)
     build.configure()
     files = {mutant.change.file for mutant in chosen}
-    programs = [p for p in build.programs(not arguments.bench_only) if p.files & files]
+    programs = [p for p in build.programs() if any(p in benches.order([p], f, arguments.until) for f in files)]
     print(f"building {', '.join(sorted({p.name for p in programs}))}", flush=True)
     build.compile(programs, arguments.jobs)
     execution.baseline(programs, arguments.jobs)
@@ -131,7 +134,7 @@ def mutate(arguments: argparse.Namespace, folder: Path) -> int:
             print(report.describe(verdict, by_key.get(waivers.key_of(verdict.mutant))), flush=True)
         if done % 25 == 0 or done == len(chosen):
             print(f"[{done}/{len(chosen)}, {seconds:.0f} s]", flush=True)
-    verdicts = execution.judge_all([(numbers[m.id], m) for m in chosen], programs, arguments.jobs, progress)
+    verdicts = execution.judge_all([(numbers[m.id], m) for m in chosen], programs, arguments.until, arguments.jobs, progress)
     return conclude(arguments, report.Result(len(population), arguments.seed, verdicts, report.match(verdicts, waived)))
 
 
@@ -147,8 +150,8 @@ def conclude(arguments: argparse.Namespace, result: report.Result) -> int:
           f"{len(result.unexplained)} survivors without an explanation")
     if result.wrongly_waived:
         return 2
-    goal_met = arguments.no_goal or arguments.only or result.score >= GOAL
-    return 0 if goal_met and not result.unexplained else 1
+    goal_met = arguments.only or result.score >= arguments.goal
+    return 0 if goal_met and (arguments.allow_survivors or not result.unexplained) else 1
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from benches import STAGES
 from execution import Verdict
 from waivers import Waiver, key_of
 
-STAGES = ("bench", "other bench", "system")
 COLUMNS = ("block", "mutants", "own bench", "other bench", "system", "killed", "survived", "waived", "score")
 
 
