@@ -30,6 +30,9 @@ SKIPPED = (ast.ConcurrentAssertionStatement, ast.ImmediateAssertionStatement, as
 # slang counts bytes: in this encoding a character is a byte.
 BYTES = "latin-1"
 
+# Functions compute in words of 32 bits whatever a value needs (rtl/README.md, speed): their width says nothing.
+WORD_BITS = 32
+
 
 class DesignError(Exception):
     """The RTL cannot be read."""
@@ -44,7 +47,7 @@ class Collector:
         self.texts: dict[str, str] = {}
         self.found: dict[tuple, dict[tuple, None]] = {}
         self.constant_functions: set[tuple[str, int]] = set()
-        self.in_reset = False
+        self.in_reset = self.in_subroutine = False
         self.names: dict[str, str | None] = {}
 
     # ------------------------------------------------------------ places
@@ -68,6 +71,8 @@ class Collector:
         file = self.file_of(node)
         start, end = node.sourceRange.start.offset, node.sourceRange.end.offset
         for position, (kind, replacement) in enumerate(candidates):
+            if kind == "width" and self.in_subroutine and node.type.bitWidth == WORD_BITS:
+                continue
             kind = "reset" if self.in_reset else kind
             self.found.setdefault((file, start, end, kind, type(node).__name__, position), {})[replacement] = None
 
@@ -96,7 +101,9 @@ class Collector:
             return ast.VisitAction.Skip
         if isinstance(node, ast.SubroutineSymbol):
             if self.text(node.body) and node.body is not None:
+                self.in_subroutine = True
                 node.body.visit(self.behaviour)
+                self.in_subroutine = False
             return ast.VisitAction.Skip
         if isinstance(node, ast.ContinuousAssignSymbol):
             self.driver(node.assignment.right)
@@ -145,11 +152,9 @@ class Collector:
         expression.visit(self.behaviour)
 
     def cut(self, expression, text: Text) -> None:
-        kind = expression.type
-        if isinstance(expression, (ast.IntegerLiteral, ast.UnbasedUnsizedIntegerLiteral)):
-            return
-        if kind.isIntegral and 1 < kind.bitWidth <= 128 and not (kind.isSigned or kind.isEnum or kind.isStruct):
-            self.add(expression, [("width", operators.cut(text.of(expression), kind.bitWidth))])
+        while isinstance(expression, ast.ConversionExpression) and expression.isImplicit:
+            expression = expression.operand
+        self.add(expression, list(operators.cut(expression, text)))
 
     def behaviour(self, node):
         """Visitor of what runs: statements and expressions."""
@@ -168,7 +173,7 @@ class Collector:
         if text is not None and type(node) in EXPRESSION_OPERATORS:
             self.add(node, list(EXPRESSION_OPERATORS[type(node)](node, text)))
         if isinstance(node, ast.ConversionExpression) and not node.isImplicit and text is not None:
-            self.add(node, list(operators.explicit_cast(node, text)))
+            self.add(node, list(operators.cut(node, text)))
         if isinstance(node, SELECTS):
             self.base(node)
             return ast.VisitAction.Skip

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+import lint
 from benches import Program, order
 from mutant import Mutant
 
@@ -41,7 +42,7 @@ class Run:
 class Verdict:
     mutant: Mutant
     number: int
-    stage: str            # one of STAGES, or "survived"
+    stage: str            # one of STAGES, "lint", or "survived"
     program: str = ""
     how: str = ""
     test: str = ""
@@ -100,7 +101,8 @@ def baseline(programs: list[Program], jobs: int) -> None:
             program.cpu_seconds = result.cpu_seconds
 
 
-def judge(mutant: Mutant, number: int, programs: list[Program], until: str) -> Verdict:
+def judge(mutant: Mutant, number: int, programs: list[Program], until: str, latch: Callable[[Mutant], bool]) -> Verdict:
+    """Program after program until one fails; what survives all of them must at least be free of lint."""
     verdict = Verdict(mutant, number, "survived")
     for program in order(programs, mutant.change.file, until):
         result = run(program, number, int(SLOWER * program.cpu_seconds) + SPARE_CPU_SECONDS)
@@ -109,15 +111,18 @@ def judge(mutant: Mutant, number: int, programs: list[Program], until: str) -> V
         if not result.passed:
             verdict.stage = program.stage(mutant.block)
             verdict.program, verdict.how, verdict.test = program.label, result.how, result.test
-            break
+            return verdict
+    if latch(mutant):
+        verdict.stage, verdict.program, verdict.how = lint.STAGE, "verilator --lint-only", "a latch"
     return verdict
 
 
-def judge_all(numbered: list[tuple[int, Mutant]], programs: list[Program], until: str, jobs: int,
+def judge_all(numbered: list[tuple[int, Mutant]], programs: list[Program], until: str,
+              latch: Callable[[Mutant], bool], jobs: int,
               progress: Callable[[Verdict, int, float], None]) -> list[Verdict]:
     start, verdicts = time.monotonic(), []
     with ThreadPoolExecutor(jobs) as pool:
-        for verdict in pool.map(lambda item: judge(item[1], item[0], programs, until), numbered):
+        for verdict in pool.map(lambda item: judge(item[1], item[0], programs, until, latch), numbered):
             verdicts.append(verdict)
             progress(verdict, len(verdicts), time.monotonic() - start)
     return verdicts

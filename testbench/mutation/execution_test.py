@@ -16,6 +16,10 @@ printf -- '---------------------------------------------------------------------
 exit 1"""
 
 
+def never(_mutant):
+    return False
+
+
 class Scripts(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -42,7 +46,7 @@ class Scripts(unittest.TestCase):
 
     def test_the_number_of_the_mutant_reaches_the_program(self):
         picky = self.program("picky", 'test "$WEFT_MUTANT" != 2')
-        verdicts = execution.judge_all(self.mutants(), [picky], "system", 2, lambda *_: None)
+        verdicts = execution.judge_all(self.mutants(), [picky], "system", never, 2, lambda *_: None)
         self.assertEqual([v.stage for v in verdicts], ["survived", "own", "survived"])
 
     def test_the_own_bench_comes_first_and_the_system_last(self):
@@ -51,10 +55,14 @@ class Scripts(unittest.TestCase):
         programs[2].cpu_seconds = 5
         self.assertEqual([p.name for p in benches.order(programs, "rtl/small/a.sv")], ["own", "other", "system"])
         self.assertEqual(benches.order(programs, "rtl/small/b.sv"), [])
-        verdict = execution.judge(self.mutants()[0][1], 1, programs, "system")
+        verdict = execution.judge(self.mutants()[0][1], 1, programs, "system", never)
         self.assertEqual((verdict.stage, verdict.program, verdict.tried), ("bench", "other", ["own", "other"]))
-        verdict = execution.judge(self.mutants()[0][1], 1, programs, "own")
+        verdict = execution.judge(self.mutants()[0][1], 1, programs, "own", never)
         self.assertEqual((verdict.stage, verdict.tried), ("survived", ["own"]))
+
+    def test_a_survivor_that_makes_a_latch_is_killed_by_lint(self):
+        verdict = execution.judge(self.mutants()[0][1], 1, [self.program("own", "exit 0")], "system", lambda mutant: True)
+        self.assertEqual((verdict.stage, verdict.how), ("lint", "a latch"))
 
     def test_a_bench_that_fails_without_a_mutant_is_an_error(self):
         with self.assertRaisesRegex(execution.BaselineError, "broken fails without a mutant"):
@@ -62,12 +70,12 @@ class Scripts(unittest.TestCase):
 
     def test_reports_count_survivors_and_waivers(self):
         picky = self.program("picky", 'test "$WEFT_MUTANT" != 2')
-        verdicts = execution.judge_all(self.mutants(), [picky], "system", 1, lambda *_: None)
+        verdicts = execution.judge_all(self.mutants(), [picky], "system", never, 1, lambda *_: None)
         first = verdicts[0].mutant
         waiver = Waiver(first.change.file, first.source, "swap", first.what, "me", "equivalent", "both are the same here")
         result = report.Result(9, 1, verdicts, report.match(verdicts, [waiver]))
         self.assertEqual((result.killed, len(result.unexplained), round(result.score, 1)), (1, 1, 33.3))
-        self.assertEqual(report.text_table(result).splitlines()[-1].split()[:8], "all 3 1 0 0 1 2 1".split())
+        self.assertEqual(report.text_table(result).splitlines()[-1].split()[:8], "all 3 1 0 0 0 1 2".split())
         out = Path(self.folder.name)
         report.write_json(result, out / "r.json")
         report.write_junit(result, out / "r.xml")

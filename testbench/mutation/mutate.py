@@ -10,6 +10,7 @@ from pathlib import Path
 import benches
 import design
 import execution
+import lint
 import report
 import sampling
 import schemata
@@ -101,7 +102,8 @@ def main(argv: list[str]) -> int:
 
 def mutate(arguments: argparse.Namespace, folder: Path) -> int:
     waived = waivers.read(Path(arguments.waivers))
-    population, _ = design.population(ROOT, generated_packages(folder))
+    packages = generated_packages(folder)
+    population, _ = design.population(ROOT, packages)
     stale = waivers.stale(waived, population)
     if stale:
         raise waivers.WaiverError("\n".join(f"waiver of a mutant that does not exist: {w.file}: {w.kind}: {w.change}"
@@ -129,12 +131,16 @@ def mutate(arguments: argparse.Namespace, folder: Path) -> int:
     numbers = {mutant.id: number for number, mutant in enumerate(built, 1)}
     by_key = {waiver.key: waiver for waiver in waived}
 
+    def latch(mutant: Mutant) -> bool:
+        return arguments.until == "system" and lint.makes_latch(ROOT, packages, mutant)
+
     def progress(verdict: execution.Verdict, done: int, seconds: float) -> None:
         if not verdict.killed or arguments.verbose or len(chosen) <= 20:
             print(report.describe(verdict, by_key.get(waivers.key_of(verdict.mutant))), flush=True)
         if done % 25 == 0 or done == len(chosen):
             print(f"[{done}/{len(chosen)}, {seconds:.0f} s]", flush=True)
-    verdicts = execution.judge_all([(numbers[m.id], m) for m in chosen], programs, arguments.until, arguments.jobs, progress)
+    verdicts = execution.judge_all([(numbers[m.id], m) for m in chosen], programs, arguments.until, latch, arguments.jobs,
+                                   progress)
     return conclude(arguments, report.Result(len(population), arguments.seed, verdicts, report.match(verdicts, waived)))
 
 

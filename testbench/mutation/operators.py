@@ -139,16 +139,35 @@ def call(node, text: Text) -> Iterator[Candidate]:
             yield "swap", f"{name}({', '.join(parts[:i] + [parts[i + 1], parts[i]] + parts[i + 2:])})"
 
 
-def explicit_cast(node, text: Text) -> Iterator[Candidate]:
-    width, kind = node.type.bitWidth, node.type
-    if width > 1 and not kind.isSigned and not kind.isEnum and not kind.isStruct and node.type.isIntegral:
-        yield "width", cut(text.of(node), width)
+def is_constant(node) -> bool:
+    """Whether nothing in the expression changes at run time."""
+    varies = []
+
+    def visit(part):
+        named = isinstance(part, ast.NamedValueExpression)
+        if (named and not isinstance(part.symbol, (ast.ParameterSymbol, ast.EnumValueSymbol))) or isinstance(
+                part, (ast.CallExpression, ast.HierarchicalValueExpression)):
+            varies.append(part)
+        return ast.VisitAction.Advance
+    node.visit(visit)
+    return not varies
 
 
-def cut(own: str, width: int) -> str:
-    """The value without its top bit; a wide one, whose top bit means little, without its upper half."""
+def used_width(node) -> int:
+    """Bits that may be other than 0, as far as slang and casts tell."""
+    if isinstance(node, ast.ConversionExpression) and not node.operand.type.isSigned:
+        return min(node.type.bitWidth, used_width(node.operand))
+    return node.effectiveWidth or node.type.bitWidth
+
+
+def cut(node, text: Text) -> Iterator[Candidate]:
+    """A value that is not constant, without its top bit; a wide one, whose top bit means little, without its upper half."""
+    kind, width = node.type, node.type.bitWidth
+    if not kind.isIntegral or kind.isSigned or kind.isEnum or kind.isStruct or width < 2 or width > 128:
+        return
     kept = width - 1 if width <= 16 else width // 2
-    return f"(({own}) & {width}'h{(1 << kept) - 1:x})"
+    if used_width(node) > kept and not is_constant(node):
+        yield "width", f"(({text.of(node)}) & {width}'h{(1 << kept) - 1:x})"
 
 
 def range_select(node, text: Text) -> Iterator[Candidate]:

@@ -8,9 +8,10 @@ from xml.etree import ElementTree
 
 from benches import STAGES
 from execution import Verdict
+from lint import STAGE
 from waivers import Waiver, key_of
 
-COLUMNS = ("block", "mutants", "own bench", "other bench", "system", "killed", "survived", "waived", "score")
+COLUMNS = ("block", "mutants", "own bench", "other bench", "system", "lint", "killed", "survived", "waived", "score")
 
 
 @dataclass
@@ -47,7 +48,7 @@ def rows(result: Result, group) -> list[list[str]]:
     table = []
     for name in sorted({group(v) for v in result.verdicts}) + ["all"]:
         part = [v for v in result.verdicts if name in ("all", group(v))]
-        stage = [sum(v.stage == s for v in part) for s in STAGES]
+        stage = [sum(v.stage == s for v in part) for s in (*STAGES, STAGE)]
         survived = [v for v in part if not v.killed]
         waived = sum(v.mutant.id in result.waived for v in survived)
         score = 100.0 * (len(part) - len(survived)) / len(part) if part else 100.0
