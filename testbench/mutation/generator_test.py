@@ -65,6 +65,11 @@ class SmallDesign(unittest.TestCase):
             self.assertEqual(small_design.resolve(rendered, active),
                              text[:change.start] + change.replacement + text[change.end:], mutant.id)
 
+    def test_a_change_keeps_together_what_belongs_together(self):
+        change = Change("f", 0, 6, "logical", "a && b", "(a) || (b)")
+        self.assertEqual(change.apply("a && b && c"), "((a) || (b)) && c")
+        self.assertEqual(Change("f", 0, 5, "constant", "8'd20", "8'd21").apply("8'd20;"), "8'd21;")
+
     def test_ids_are_unique_and_the_same_every_time(self):
         first, second = small_design.population(self.root), small_design.population(self.root)
         self.assertEqual([m.id for m in first], [m.id for m in second])

@@ -20,9 +20,7 @@ def makes_latch(root: Path, packages: Path, mutant: Mutant) -> bool:
         rtl = Path(folder) / "rtl"
         shutil.copytree(root / "rtl", rtl)
         file = Path(folder) / mutant.change.file
-        text = file.read_text(encoding=BYTES)
-        change = mutant.change
-        file.write_text(text[:change.start] + (change.replacement or ";") + text[change.end:], encoding=BYTES)
+        file.write_text(mutant.change.apply(file.read_text(encoding=BYTES)), encoding=BYTES)
         sources = [packages / "weft_pkg.sv", packages / "nano/chip_pkg.sv", *compile_order(sorted(rtl.glob("**/*.sv")))]
         done = subprocess.run(["verilator", "--lint-only", "-Wall", "-Wno-fatal", "--timescale", "1ns/1ps", "--top-module",
                                "weft_core", *map(str, sources)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

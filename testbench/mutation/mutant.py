@@ -1,6 +1,7 @@
 """A mutant: one small change of the RTL's text, with an id that stays as long as its line does."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Iterable
 
@@ -22,6 +23,9 @@ KINDS = {
     "slice": "a slice shifted by one, an index off by one",
 }
 
+# A name, a number, or something within brackets of its own.
+SIMPLE = re.compile(r"!?[\w':.]+(\[[^\[\]]*\])?|\{[^{}]*\}|\w+\([^()]*\)")
+
 
 @dataclass(frozen=True)
 class Change:
@@ -36,6 +40,14 @@ class Change:
     @property
     def is_statement(self) -> bool:
         return self.replacement == ""
+
+    def apply(self, text: str) -> str:
+        """The text with this change alone, as a person would write it: what follows binds no part of the replacement."""
+        if self.is_statement:
+            new = ";"
+        else:
+            new = self.replacement if SIMPLE.fullmatch(self.replacement) else f"({self.replacement})"
+        return text[:self.start] + new + text[self.end:]
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ def number(changes: Iterable[Change], texts: dict[str, str]) -> list[Mutant]:
         last = text.find("\n", change.end)
         last = len(text) if last < 0 else last
         before = text[first:last]
-        after = text[first:change.start] + change.replacement + text[change.end:last]
+        after = change.apply(text)[first:last - len(text) or None]
         source = before.split("\n", 1)[0].strip()
         mutants.append(Mutant(change, line, seen[key], shown(source), (shown(before), shown(after))))
     return mutants
