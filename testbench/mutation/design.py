@@ -79,7 +79,7 @@ class Collector:
     def changes(self) -> list[Change]:
         unique = {}
         for (file, start, end, kind, _, _), replacements in self.found.items():
-            if len(replacements) == 1:
+            if len(replacements) == 1 and self.texts[file][start:end] not in replacements:
                 change = Change(file, start, end, kind, self.texts[file][start:end], next(iter(replacements)))
                 unique[(file, start, end, change.replacement)] = change
         return list(unique.values())
@@ -106,15 +106,21 @@ class Collector:
                 self.in_subroutine = False
             return ast.VisitAction.Skip
         if isinstance(node, ast.ContinuousAssignSymbol):
-            self.driver(node.assignment.right)
+            if not self.is_unused(node.assignment.left):
+                self.driver(node.assignment.right)
             return ast.VisitAction.Skip
         if isinstance(node, ast.NetSymbol):
-            if node.initializer is not None:
+            if node.initializer is not None and not node.name.startswith("unused"):
                 self.driver(node.initializer)
             return ast.VisitAction.Skip
         if isinstance(node, ast.Expression):
             return ast.VisitAction.Skip
         return ast.VisitAction.Advance
+
+    def is_unused(self, target) -> bool:
+        """unused_...: a signal that is there to be read by nobody, for lint."""
+        text = self.text(target)
+        return text is not None and text.of(target).startswith("unused")
 
     def constant(self, node):
         """Functions called while elaborating must not depend on the active mutant."""

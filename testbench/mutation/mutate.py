@@ -131,14 +131,20 @@ def mutate(arguments: argparse.Namespace, folder: Path) -> int:
     numbers = {mutant.id: number for number, mutant in enumerate(built, 1)}
     by_key = {waiver.key: waiver for waiver in waived}
 
+    judged: list[execution.Verdict] = []
+
     def latch(mutant: Mutant) -> bool:
         return arguments.until == "system" and lint.makes_latch(ROOT, packages, mutant)
 
     def progress(verdict: execution.Verdict, done: int, seconds: float) -> None:
         if not verdict.killed or arguments.verbose or len(chosen) <= 20:
             print(report.describe(verdict, by_key.get(waivers.key_of(verdict.mutant))), flush=True)
+        judged.append(verdict)
         if done % 25 == 0 or done == len(chosen):
             print(f"[{done}/{len(chosen)}, {seconds:.0f} s]", flush=True)
+            if arguments.json:      # a run that is cut short keeps what it has
+                report.write_json(report.Result(len(population), arguments.seed, judged, report.match(judged, waived)),
+                                  Path(arguments.json))
     verdicts = execution.judge_all([(numbers[m.id], m) for m in chosen], programs, arguments.until, latch, arguments.jobs,
                                    progress)
     return conclude(arguments, report.Result(len(population), arguments.seed, verdicts, report.match(verdicts, waived)))
