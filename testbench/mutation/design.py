@@ -245,17 +245,35 @@ def zero_of(expression) -> str:
 
 
 def compile_order(files: list[Path]) -> list[Path]:
-    """core_pkg first, then packages, then modules: the order of cmake/Verilate.cmake."""
-    return sorted(files, key=lambda f: (f.name != "core_pkg.sv", not f.name.endswith("_pkg.sv"), str(f)))
+    """Packages after those they name, then modules."""
+    packages = {file.stem: file for file in files if file.stem.endswith("_pkg")}
+    ordered: list[Path] = []
+
+    def add(file: Path) -> None:
+        if file in ordered:
+            return
+        for name in sorted(set(re.findall(r"\b\w+_pkg\b", file.read_text(encoding=BYTES))) - {file.stem}):
+            if name in packages:
+                add(packages[name])
+        ordered.append(file)
+    for name in sorted(packages):
+        add(packages[name])
+    return ordered + [file for file in sorted(files) if file.stem not in packages]
 
 
-def population(root: Path, generated: Path, chip: str = "nano") -> tuple[list[Mutant], dict[str, str]]:
-    """All mutants of root/rtl, in order, and the texts of the files. `generated`: weft_pkg.sv and <chip>/chip_pkg.sv."""
+def package_files(generated: Path, chip: str = "nano") -> list[Path]:
+    """What is generated of spec/: chip_pkg of the preset and all that stands beside the presets."""
     files = [generated / "weft_pkg.sv", generated / chip / "chip_pkg.sv"]
     missing = [str(file) for file in files if not file.exists()]
     if missing:
         raise DesignError(f"not generated yet: {', '.join(missing)}")
-    rtl = compile_order(sorted((root / "rtl").glob("**/*.sv")))
+    return files + sorted(set(generated.glob("*.sv")) - set(files))
+
+
+def population(root: Path, generated: Path, chip: str = "nano") -> tuple[list[Mutant], dict[str, str]]:
+    """All mutants of root/rtl, in order, and the texts of the files. `generated`: weft_pkg.sv and <chip>/chip_pkg.sv."""
+    files = package_files(generated, chip)
+    rtl = compile_order(list((root / "rtl").glob("**/*.sv")))
     options = ast.CompilationOptions()
     preprocessor = parsing.PreprocessorOptions()
     defines = ["SYNTHESIS"]
