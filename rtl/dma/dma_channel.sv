@@ -75,7 +75,7 @@ module dma_channel
   assign cmd_ready_o = check_ready && !dead_q && !refused && held_q != HeldBits'(HeldCommands);
   wire take = cmd_valid_i && cmd_ready_o;
   dma_check #(
-    .Out, .VmemBytes, .WordBytes
+    .Out(Out), .VmemBytes(VmemBytes), .WordBytes(WordBytes)
   ) u_check (
     .clk_i, .rst_ni, .cmd_valid_i(take), .cmd_ready_o(check_ready), .cmd_i, .seg_index_o,
     .segment_i,

@@ -1,0 +1,90 @@
+"""Tests of execution.py, benches.py and report.py, with shell scripts as benches."""
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+import benches
+import execution
+import report
+from mutant import Change, number
+from waivers import Waiver
+
+FAILING = r"""printf -- '-------------------------------------------------------------------------------\nthe name of a test\n'
+printf -- '-------------------------------------------------------------------------------\nx_test.cpp:7\nx_test.cpp:9: FAILED:\n'
+exit 1"""
+
+
+def never(_mutant):
+    return False
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def program(self, name, body, folder="testbench/rtl/small"):
+        path = Path(self.folder.name) / name
+        path.write_text(f"#!/bin/bash\n{body}\n")
+        path.chmod(0o755)
+        return benches.Program(name, path, [], folder, {"rtl/small/a.sv"})
+
+    def mutants(self, count=3):
+        changes = [Change("rtl/small/a.sv", i, i + 1, "swap", "abc"[i], "x") for i in range(count)]
+        return list(enumerate(number(changes, {"rtl/small/a.sv": "abc"}), 1))
+
+    def test_each_way_to_die_has_its_name(self):
+        cases = {"exit 0": (True, "", ""), FAILING: (False, "failed", "the name of a test"),
+                 "echo '%Error: a.sv:3: Assertion failed in TOP.a.Name_A: x'; kill -ABRT $$": (False, "assertion TOP.a.Name_A", ""),
+                 "kill -SEGV $$": (False, "signal 11", ""), "while :; do :; done": (False, "hang", "")}
+        for index, (body, (passed, how, test)) in enumerate(cases.items()):
+            with self.subTest(how):
+                result = execution.run(self.program(f"p{index}", body), 1, 1)
+                self.assertEqual((result.passed, result.how, result.test), (passed, how, test))
+
+    def test_the_number_of_the_mutant_reaches_the_program(self):
+        picky = self.program("picky", 'test "$WEFT_MUTANT" != 2')
+        verdicts = execution.judge_all(self.mutants(), [picky], "system", never, 2, lambda *_: None)
+        self.assertEqual([v.stage for v in verdicts], ["survived", "own", "survived"])
+
+    def test_the_own_bench_comes_first_and_the_system_last(self):
+        programs = [self.program("system", "exit 1", "testbench/random"), self.program("other", "exit 1", "testbench/rtl/big"),
+                    self.program("own", "exit 0")]
+        programs[2].cpu_seconds = 5
+        self.assertEqual([p.name for p in benches.order(programs, "rtl/small/a.sv")], ["own", "other", "system"])
+        self.assertEqual(benches.order(programs, "rtl/small/b.sv"), [])
+        verdict = execution.judge(self.mutants()[0][1], 1, programs, "system", never)
+        self.assertEqual((verdict.stage, verdict.program, verdict.tried), ("bench", "other", ["own", "other"]))
+        verdict = execution.judge(self.mutants()[0][1], 1, programs, "own", never)
+        self.assertEqual((verdict.stage, verdict.tried), ("survived", ["own"]))
+
+    def test_a_survivor_that_makes_a_latch_is_killed_by_lint(self):
+        verdict = execution.judge(self.mutants()[0][1], 1, [self.program("own", "exit 0")], "system", lambda mutant: True)
+        self.assertEqual((verdict.stage, verdict.how), ("lint", "a latch"))
+
+    def test_a_bench_that_fails_without_a_mutant_is_an_error(self):
+        with self.assertRaisesRegex(execution.BaselineError, "broken fails without a mutant"):
+            execution.baseline([self.program("broken", "exit 1")], 1)
+
+    def test_reports_count_survivors_and_waivers(self):
+        picky = self.program("picky", 'test "$WEFT_MUTANT" != 2')
+        verdicts = execution.judge_all(self.mutants(), [picky], "system", never, 1, lambda *_: None)
+        first = verdicts[0].mutant
+        waiver = Waiver(first.change.file, first.source, "swap", first.what, "me", "equivalent", "both are the same here")
+        result = report.Result(9, 1, verdicts, report.match(verdicts, [waiver]))
+        self.assertEqual((result.killed, len(result.unexplained), round(result.score, 1)), (1, 1, 33.3))
+        self.assertEqual(report.text_table(result).splitlines()[-1].split()[:8], "all 3 1 0 0 0 1 2".split())
+        out = Path(self.folder.name)
+        report.write_json(result, out / "r.json")
+        report.write_junit(result, out / "r.xml")
+        report.write_markdown(result, out / "r.md")
+        self.assertEqual(json.loads((out / "r.json").read_text())["killed"], 1)
+        suite = ElementTree.parse(out / "r.xml").getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures"), len(suite.findall("testcase/skipped"))), ("3", "1", 1))
+        self.assertIn(f"scripts/mutate --only {first.id}", (out / "r.md").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
