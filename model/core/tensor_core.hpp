@@ -72,8 +72,13 @@ enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };
 /// A lockstep core's verdict; empty optional-like state: `differs` false.
 struct Mismatch {
   bool differs = false;
-  std::string report;  ///< unit, command, first wrong element (row, lane), both values in hex and decimal, cycle
+  std::string report;  ///< unit, command, first wrong element (tile, row, lane), both values in hex and decimal, cycle
+  std::string unit;    ///< whose output is wrong: a unit of spec/commands.toml, or vmem or acc if it lost what was written
+  uint64_t cycle = 0;  ///< in which the wrong value was written; that of the retirement if it was not written at all
 };
+
+/// Cycles of a core before a mismatch that are worth looking at in waves.
+inline constexpr uint64_t kWaveWindowCycles = 2000;
 
 /// Makes a core of the given kind. `bus` outlives the core. nullptr and a message in `error` if the preset has no such
 /// core.

@@ -27,8 +27,9 @@ enum class FmaOutcome : uint8_t {
 };
 inline constexpr unsigned kFmaOutcomes = 15;
 inline constexpr std::array<std::string_view, kFmaOutcomes> kFmaOutcomeNames{
-    "nan_operand", "invalid",    "infinite_operand", "zero_sum", "cancelled", "exact",   "rounded_down",       "rounded_up",
-    "tie_down",    "tie_up",     "carried",          "flushed",  "rescued",   "overflow", "rounded_to_infinity"};
+    "nan_operand", "invalid",      "infinite_operand", "zero_sum", "cancelled",
+    "exact",       "rounded_down", "rounded_up",       "tie_down", "tie_up",
+    "carried",     "flushed",      "rescued",          "overflow", "rounded_to_infinity"};
 
 [[nodiscard]] FmaOutcome fma_outcome(const FmaVector& v);
 

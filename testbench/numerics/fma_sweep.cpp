@@ -55,7 +55,8 @@ class Sweep {
   Sweep(uint64_t seed, uint64_t mpfr_every) : seed_(seed), mpfr_every_(mpfr_every) {}
 
   Counts run(uint64_t first, uint64_t end) {
-    for (uint64_t at = first; at < end; at += kLanes) batch(at, static_cast<unsigned>(std::min<uint64_t>(kLanes, end - at)));
+    for (uint64_t at = first; at < end; at += kLanes)
+      batch(at, static_cast<unsigned>(std::min<uint64_t>(kLanes, end - at)));
     return counts_;
   }
 
@@ -91,12 +92,12 @@ class Sweep {
     if (counts_.differing[oracle]++ != 0) return;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
-    fmt::print("DIFFERS: {:#06x} * {:#06x} + {:#010x}: {} {:#010x}, {} {:#010x}; class {}, {}\n"
-               "rerun: fma_sweep --seed {} --first {} --count 1\n",
-               v.a, v.b, v.c, oracle == kChain ? "the chain's link" : "RTL", is,
-               oracle == kChain ? "RTL's fma" : kOracles[oracle], should,
-               kFmaClassNames[static_cast<size_t>(class_of(index))],
-               kFmaOutcomeNames[static_cast<size_t>(fma_outcome(v))], seed_, index);
+    fmt::print(
+        "DIFFERS: {:#06x} * {:#06x} + {:#010x}: {} {:#010x}, {} {:#010x}; class {}, {}\n"
+        "rerun: fma_sweep --seed {} --first {} --count 1\n",
+        v.a, v.b, v.c, oracle == kChain ? "the chain's link" : "RTL", is,
+        oracle == kChain ? "RTL's fma" : kOracles[oracle], should, kFmaClassNames[static_cast<size_t>(class_of(index))],
+        kFmaOutcomeNames[static_cast<size_t>(fma_outcome(v))], seed_, index);
   }
 
   const uint64_t seed_, mpfr_every_;

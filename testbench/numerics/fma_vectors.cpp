@@ -103,7 +103,8 @@ FmaVector near_tie_vector(Bits& bits) {
   // c is half of the unit of a 24-bit result as large as the product, or half a unit of c less
   split(c + (above ? 0 : 1) + 24 + 127 - (width - 15), bits, ea, eb);
   const uint64_t tail = uint64_t{1} << bits.below(4);
-  return {bf16(bits.take(1), ea, a), bf16(bits.take(1), eb, b), f32(bits.take(1), c, above ? tail : 0x7fffff ^ (tail - 1))};
+  return {bf16(bits.take(1), ea, a), bf16(bits.take(1), eb, b),
+          f32(bits.take(1), c, above ? tail : 0x7fffff ^ (tail - 1))};
 }
 
 FmaVector underflow_vector(Bits& bits) {

@@ -64,9 +64,10 @@ TEST_CASE("each class hits what it is aimed at") {
   CHECK(underflow[FmaOutcome::kRescued] > 100);
   auto overflow = outcomes_of(FmaClass::kOverflow, 20000);
   CHECK(overflow[FmaOutcome::kOverflow] > 1000);
-  CHECK(overflow[FmaOutcome::kRoundedToInfinity] > 1000);
+  CHECK(overflow[FmaOutcome::kRoundedToInfinity] > 300);
   auto special = outcomes_of(FmaClass::kSpecial, 20000);
-  for (const auto outcome : {FmaOutcome::kNanOperand, FmaOutcome::kInvalid, FmaOutcome::kInfiniteOperand, FmaOutcome::kZeroSum})
+  for (const auto outcome :
+       {FmaOutcome::kNanOperand, FmaOutcome::kInvalid, FmaOutcome::kInfiniteOperand, FmaOutcome::kZeroSum})
     CHECK(special[outcome] > 100);
 }
 

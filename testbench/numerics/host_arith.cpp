@@ -39,9 +39,9 @@ void exact_products(uint16_t a, std::span<const uint16_t> b, std::span<uint32_t>
     const uint32_t y = b[i];
     const uint32_t eb = y >> 7 & 0xffu, sb = 128u | (y & 127u);
     const uint32_t sign = ((a ^ y) & 0x8000u) << 16;
-    const uint32_t product = sa * sb;                // 2^14 to 2^16
-    const uint32_t carry = product >> 15;            // 1: the leading one is bit 15
-    const uint32_t field = ea + eb + carry;          // biased exponent + 127
+    const uint32_t product = sa * sb;        // 2^14 to 2^16
+    const uint32_t carry = product >> 15;    // 1: the leading one is bit 15
+    const uint32_t field = ea + eb + carry;  // biased exponent + 127
     const uint32_t fraction = (product << (9 - carry)) & 0x7fffffu;
     uint32_t r = sign | (field - 127) << 23 | fraction;
     r = field < 128 ? sign : r;

@@ -96,8 +96,8 @@ class Sweep {
     if (is == should || counts_.differing[oracle]++ != 0) return;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
-    fmt::print("DIFFERS: {:#06x} * {:#06x}: {} {:#010x}, {} {:#010x}\nrerun: product_sweep --first {} --count 1\n", a, b,
-               oracle == 0 ? "RTL" : "exact", is, kOracles[oracle], should, a);
+    fmt::print("DIFFERS: {:#06x} * {:#06x}: {} {:#010x}, {} {:#010x}\nrerun: product_sweep --first {} --count 1\n", a,
+               b, oracle == 0 ? "RTL" : "exact", is, kOracles[oracle], should, a);
   }
 
   const std::vector<uint16_t>& b_;
