@@ -9,6 +9,7 @@
 
 #include "model/core/command_text.hpp"
 #include "model/core/mismatch_text.hpp"
+#include "model/core/segment_writes.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::core {
@@ -69,19 +70,7 @@ void LockstepCore::core_reset() {
   for (auto& channel : writes_) channel.clear();
 }
 
-void LockstepCore::csr_written(uint32_t offset, uint64_t value) {
-  constexpr uint32_t kStride = WEFT_CSR_SEGMENT_BASE_STRIDE;
-  if (offset < WEFT_CSR_SEGMENT_BASE || offset >= WEFT_CSR_SEGMENT_BASE + WEFT_SEGMENTS * kStride) return;
-  auto& segment = golden_.segments()[(offset - WEFT_CSR_SEGMENT_BASE) / kStride];
-  const uint32_t field = (offset - WEFT_CSR_SEGMENT_BASE) % kStride;
-  if (field == 0) segment.base = value;
-  if (field == WEFT_CSR_SEGMENT_LIMIT - WEFT_CSR_SEGMENT_BASE) segment.limit = value;
-  if (field == WEFT_CSR_SEGMENT_ATTRIBUTES - WEFT_CSR_SEGMENT_BASE) {
-    segment.space = static_cast<weft_address_space>(value & 3);
-    segment.readable = (value >> 2 & 1) != 0;
-    segment.writable = (value >> 3 & 1) != 0;
-  }
-}
+void LockstepCore::csr_written(uint32_t offset, uint64_t value) { write_segment(golden_.segments(), offset, value); }
 
 void LockstepCore::record(Ring<Beat>& beats, weft_address_space space, uint64_t address,
                           std::span<const std::byte> data) {

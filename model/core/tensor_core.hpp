@@ -65,6 +65,8 @@ struct CoreOptions {
   std::string wave_path;                ///< FST file; RTL and lockstep only; empty: none
   uint64_t wave_from_cycle = 0;         ///< first cycle in the file
   uint64_t wave_to_cycle = UINT64_MAX;  ///< last cycle in the file
+  bool check_hazards = false;           ///< unordered accesses to the same place are faults (hazard_core.hpp)
+  std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
 };
 
 enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };
@@ -73,7 +75,8 @@ enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };
 struct Mismatch {
   bool differs = false;
   std::string report;  ///< unit, command, first wrong element (tile, row, lane), both values in hex and decimal, cycle
-  std::string unit;    ///< whose output is wrong: a unit of spec/commands.toml, or vmem or acc if it lost what was written
+  std::string
+      unit;  ///< whose output is wrong: a unit of spec/commands.toml, or vmem or acc if it lost what was written
   uint64_t cycle = 0;  ///< in which the wrong value was written; that of the retirement if it was not written at all
 };
 
