@@ -76,7 +76,7 @@ bool is_stream_socket(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
-int run(const Arguments& arguments) {
+int run(Arguments arguments) {
   const spec::Chip* preset = spec::find_chip(arguments.chip);
   if (preset == nullptr)
     return complain(kExitUsage, fmt::format("no chip '{}'; there are: {}", arguments.chip, chip_names()));
@@ -85,6 +85,9 @@ int run(const Arguments& arguments) {
   if (!core::parse_core_kind(arguments.core, options.kind)) {
     return complain(kExitUsage, fmt::format("no core '{}'; there are: rtl, fast, lockstep", arguments.core));
   }
+  arguments.core_options.report_hazard = [](const std::string& text) {
+    fmt::print(stderr, "weft-sim: hazard: {}\n", text);
+  };
   options.make_core = [&](core::MemoryBus& bus, std::string& error) {
     return core::make_core(options.kind, *preset, bus, arguments.core_options, error);
   };
@@ -143,6 +146,9 @@ int main(int argc, char** argv) {
                               "write the core's waves to this FST file (rtl, lockstep)");
   app.add_option("--wave-from", arguments.core_options.wave_from_cycle, "first cycle of the waves")->needs(wave);
   app.add_option("--wave-to", arguments.core_options.wave_to_cycle, "last cycle of the waves")->needs(wave);
+  app.add_flag("--check-hazards", arguments.core_options.check_hazards,
+               "commands that touch the same place and that nothing orders fail with the fault HAZARD")
+      ->envname("WEFT_CHECK_HAZARDS");
   app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   try {

@@ -1,13 +1,18 @@
 // Which core stands behind the interface.
+#include <utility>
+
 #include "model/core/fast_core.hpp"
+#include "model/core/hazard_core.hpp"
 #include "model/core/lockstep_core.hpp"
 #include "model/core/rtl_core.hpp"
 #include "model/core/tensor_core.hpp"
 
 namespace weft::core {
 
-std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
-                                      std::string& error) {
+namespace {
+
+std::unique_ptr<TensorCore> make_unchecked(CoreKind kind, const spec::Chip& chip, MemoryBus& bus,
+                                           const CoreOptions& options, std::string& error) {
   switch (kind) {
     case CoreKind::kRtl:
       return make_rtl_core(chip, bus, options, error);
@@ -23,8 +28,18 @@ std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, Mem
   return nullptr;
 }
 
+}  // namespace
+
+std::unique_ptr<TensorCore> make_core(CoreKind kind, const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
+                                      std::string& error) {
+  auto core = make_unchecked(kind, chip, bus, options, error);
+  if (core == nullptr || !options.check_hazards) return core;
+  return std::make_unique<HazardCore>(chip, std::move(core), options.report_hazard);
+}
+
 Mismatch find_mismatch(const TensorCore& core) {
-  const auto* lockstep = dynamic_cast<const LockstepCore*>(&core);
+  const auto* checked = dynamic_cast<const HazardCore*>(&core);
+  const auto* lockstep = dynamic_cast<const LockstepCore*>(checked == nullptr ? &core : &checked->core());
   return lockstep == nullptr ? Mismatch{} : lockstep->mismatch();
 }
 

@@ -18,6 +18,8 @@ namespace weft::core {
   return kQueues[unit];
 }
 
+enum class VmemWriter : uint8_t { kVpu, kDma };
+
 /// What follows an RtlCore more closely than a CoreObserver can: the lockstep core.
 class RtlTap : public MemoryTap {
  public:
@@ -25,6 +27,10 @@ class RtlTap : public MemoryTap {
   virtual void csr_written(uint32_t offset, uint64_t value) = 0;
   /// From this cycle on the core is held in reset; nothing that was started will retire.
   virtual void core_reset() = 0;
+  /// The clock edge of `cycle` wrote these words of VMEM, by the VPU or by a DMA channel; they can be peeked.
+  virtual void vmem_written(VmemWriter writer, uint64_t first_word, unsigned words, uint64_t cycle) = 0;
+  /// The clock edge of `cycle` wrote the last column of an ACC row: `data` are the sums of one row and one tile.
+  virtual void acc_written(uint32_t row, std::span<const std::byte> data, uint64_t cycle) = 0;
 };
 
 /// Drives a Verilated weft_core clock by clock; this class holds all that does not depend on the preset.
@@ -47,6 +53,9 @@ class RtlCore : public TensorCore {
     tap_ = tap;
     memory_.set_tap(tap);
   }
+  /// Test only: changes VMEM or a row of ACC behind the core's back. False: outside.
+  [[nodiscard]] virtual bool poke_vmem(uint64_t byte_address, std::span<const std::byte> data) = 0;
+  [[nodiscard]] virtual bool poke_acc(uint32_t row, std::span<const std::byte> data) = 0;
   /// Commands that a unit has taken and not retired, oldest first.
   [[nodiscard]] const std::deque<spec::Command>& started(unsigned unit) const { return started_[unit]; }
 
@@ -68,6 +77,7 @@ class RtlCore : public TensorCore {
   /// After the edge that took the write of CONTROL.
   void core_was_reset();
   void command_events(uint32_t start, uint32_t retire);
+  [[nodiscard]] bool held_in_reset() const { return cycle_ < reset_until_; }
 
   const spec::Chip chip_;
   RtlMemory memory_;

@@ -30,6 +30,7 @@ class Ring {
   [[nodiscard]] const T& front() const { return slots_[head_]; }
   /// The i-th oldest.
   [[nodiscard]] const T& operator[](size_t i) const { return slots_[(head_ + i) & (slots_.size() - 1)]; }
+  [[nodiscard]] T& operator[](size_t i) { return slots_[(head_ + i) & (slots_.size() - 1)]; }
   /// Room for one more, which keeps whatever it held before (buffers are used again).
   T& push() {
     if (size_ == slots_.size()) grow();

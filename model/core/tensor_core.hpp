@@ -66,8 +66,10 @@ struct CoreOptions {
   uint64_t wave_from_cycle = 0;         ///< first cycle in the file
   uint64_t wave_to_cycle = UINT64_MAX;  ///< last cycle in the file
   /// RTL and lockstep: seed of what flip-flops and memories other than VMEM and ACC hold before they are written;
-  /// 0: all 0. Presets nano and small; the others always start from 0.
+  /// 0: all 0. v5e-1mxu always starts from 0.
   unsigned initial_seed = 0;
+  bool check_hazards = false;           ///< unordered accesses to the same place are faults (hazard_core.hpp)
+  std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
 };
 
 enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };
@@ -75,8 +77,14 @@ enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };
 /// A lockstep core's verdict; empty optional-like state: `differs` false.
 struct Mismatch {
   bool differs = false;
-  std::string report;  ///< unit, command, first wrong element (row, lane), both values in hex and decimal, cycle
+  std::string report;  ///< unit, command, first wrong element (tile, row, lane), both values in hex and decimal, cycle
+  std::string
+      unit;  ///< whose output is wrong: a unit of spec/commands.toml, or vmem or acc if it lost what was written
+  uint64_t cycle = 0;  ///< in which the wrong value was written; that of the retirement if it was not written at all
 };
+
+/// Cycles of a core before a mismatch that are worth looking at in waves.
+inline constexpr uint64_t kWaveWindowCycles = 2000;
 
 /// Makes a core of the given kind. `bus` outlives the core. nullptr and a message in `error` if the preset has no such
 /// core.

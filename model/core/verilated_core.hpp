@@ -5,8 +5,10 @@
 
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/core/rtl_core.hpp"
 #include "model/golden/secded.hpp"
@@ -88,6 +90,29 @@ class VerilatedCore final : public RtlCore {
         std::memcpy(out.data() + lane * sizeof value, &value, sizeof value);
       }
     }
+    return true;
+  }
+  [[nodiscard]] bool poke_vmem(uint64_t byte_address, std::span<const std::byte> data) override {
+    if (data.size() > chip_.vmem_bytes || byte_address > chip_.vmem_bytes - data.size()) return false;
+    auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
+    auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
+    auto* stored = reinterpret_cast<std::byte*>(&words[0]);
+    std::memcpy(stored + byte_address, data.data(), data.size());
+    for (uint64_t granule = byte_address / 8; granule * 8 < byte_address + data.size(); granule++) {
+      uint64_t raw;
+      std::memcpy(&raw, stored + granule * 8, sizeof raw);
+      checks[granule] = golden::kSecded64.encode(raw);
+    }
+    return true;
+  }
+  [[nodiscard]] bool poke_acc(uint32_t row, std::span<const std::byte> data) override {
+    if (row >= 2 * chip_.acc_bank_rows || data.size() != size_t{chip_.n} * 4) return false;
+    auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
+    auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
+    const size_t first = size_t{row} * chip_.n;
+    std::memcpy(&accumulators[first], data.data(), data.size());
+    for (size_t lane = 0; lane < chip_.n; lane++)
+      checks[first + lane] = golden::kSecded32.encode(accumulators[first + lane]);
     return true;
   }
 
@@ -227,12 +252,69 @@ class VerilatedCore final : public RtlCore {
     dump(0);
     take_memory();
     if ((model_->start_o | model_->retire_o) != 0) command_events(model_->start_o, model_->retire_o);
+    if (tap_ != nullptr) look_at_writes();
     model_->clk_i = 1;
     model_->eval();
     dump(1);
+    if (tap_ != nullptr) {
+      if (reset_clocked_ || held_in_reset())
+        acc_rows_.clear();
+      else
+        tell_writes();
+    }
     idle_credit_ = 0;
     cycle_++;
     if (reset_clocked_) core_was_reset();
+  }
+
+  /// What this cycle's edge will write: told once it has.
+  struct Writes {
+    bool vpu, dma, acc_step, acc_issue;
+    unsigned vpu_words, dma_words;
+    uint64_t vpu_first, dma_first;
+    uint32_t acc_row;
+  };
+  /// A row of a product on its way through the columns: column j is written N + 1 + j steps after the issue.
+  struct AccRow {
+    uint32_t row;
+    unsigned age;
+    std::vector<uint32_t> data;
+  };
+  void look_at_writes() {
+    const auto& root = *model_->rootp;
+    writes_ = {.vpu = root.weft_core__DOT__u_units__DOT__vw_gnt != 0,
+               .dma = root.weft_core__DOT__u_units__DOT__dw_gnt != 0,
+               .acc_step = root.weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__step_seen != 0,
+               .acc_issue = root.weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__issue_seen != 0,
+               .vpu_words = root.weft_core__DOT__u_units__DOT__vw_pair != 0 ? 2u : 1u,
+               .dma_words = root.weft_core__DOT__u_units__DOT__dw_words,
+               .vpu_first = root.weft_core__DOT__u_units__DOT__vw_addr,
+               .dma_first = root.weft_core__DOT__u_units__DOT__dw_addr,
+               .acc_row = root.weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__issue_row_seen};
+  }
+  void tell_writes() {
+    if (writes_.vpu) tap_->vmem_written(VmemWriter::kVpu, writes_.vpu_first, writes_.vpu_words, cycle_);
+    if (writes_.dma) tap_->vmem_written(VmemWriter::kDma, writes_.dma_first, writes_.dma_words, cycle_);
+    if (writes_.acc_step) step_acc();
+  }
+  void step_acc() {
+    const unsigned n = chip_.n;
+    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
+    for (size_t i = 0; i < acc_rows_.size(); i++) {
+      AccRow& row = acc_rows_[i];
+      row.age++;
+      if (row.age > n && row.age <= 2 * n) row.data[row.age - n - 1] = accumulators[row.row * n + row.age - n - 1];
+    }
+    if (!acc_rows_.empty() && acc_rows_.front().age == 2 * n) {
+      const AccRow& row = acc_rows_.front();
+      tap_->acc_written(row.row, std::as_bytes(std::span(row.data)), cycle_);
+      acc_rows_.pop();
+    }
+    if (!writes_.acc_issue) return;
+    AccRow& row = acc_rows_.push();
+    row.row = writes_.acc_row;
+    row.age = 0;
+    row.data.resize(n);
   }
 
   void dump(unsigned phase) {
@@ -245,6 +327,8 @@ class VerilatedCore final : public RtlCore {
   std::unique_ptr<Model> model_;
   std::unique_ptr<VerilatedFstC> wave_;
   int offered_ = -1;
+  Writes writes_{};
+  Ring<AccRow> acc_rows_;  // oldest first
 };
 
 template <typename Model>

@@ -81,11 +81,10 @@ module units
 
   // ---------------------------------------------------------------- VMEM
   logic x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
-  logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req, vw_pair,
-      vw_gnt;
-  logic dr_req, dr_gnt, dr_rvalid, dw_req, dw_gnt;
-  logic [AddrBits-1:0] x_addr, w_addr, dr_addr, dw_addr;
-  logic [CountBits-1:0] dr_words, dw_words;
+  logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req;
+  logic dr_req, dr_gnt, dr_rvalid, dw_req;
+  logic [AddrBits-1:0] x_addr, w_addr, dr_addr;
+  logic [CountBits-1:0] dr_words;
   logic [BeatChunks-1:0] dw_strb;
   logic [WordBits-1:0] x_rdata, w_rdata;
   logic [2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
@@ -96,8 +95,14 @@ module units
   // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
   // connected.
   // verilator lint_off UNUSEDSIGNAL
-  logic [31:0] va_addr, vb_addr, vw_addr;
+  logic [31:0] va_addr, vb_addr;
+  logic [31:0] vw_addr /* verilator public_flat_rd */;
   // verilator lint_on UNUSEDSIGNAL
+  // The lockstep core follows what is written.
+  logic vw_gnt /* verilator public_flat_rd */, vw_pair /* verilator public_flat_rd */;
+  logic dw_gnt /* verilator public_flat_rd */;
+  logic [AddrBits-1:0] dw_addr /* verilator public_flat_rd */;
+  logic [CountBits-1:0] dw_words /* verilator public_flat_rd */;
 
   vmem u_vmem (
     .clk_i, .rst_ni,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "testbench/random/command_generator.hpp"
+#include "testbench/random/program_ending.hpp"
 
 namespace weft::random {
 namespace {
@@ -98,16 +99,30 @@ Damage draw_damage(const Plan& plan, Draw& draw) {
   return damage;
 }
 
+Ending ending_of(weft_fault wanted) {
+  if (wanted == WEFT_FAULT_SEMAPHORE_OVERFLOW) return Ending::kOverflow;
+  if (wanted == WEFT_FAULT_WATCHDOG) return Ending::kDeadlock;
+  if (wanted == WEFT_FAULT_DMA_BUS) return Ending::kBusError;
+  return wanted == WEFT_FAULT_HAZARD ? Ending::kRace : Ending::kNone;
+}
+
+void map_beyond_memory(Plan& plan, Draw& draw) {
+  uint8_t segment = 1;
+  while (segment < WEFT_SEGMENTS - 1 && plan.segments[segment].space != WEFT_ADDRESS_SPACE_NONE) segment++;
+  plan.segments[segment] =
+      beyond_memory(*plan.chip, draw.once_in(2) ? WEFT_ADDRESS_SPACE_HOST : WEFT_ADDRESS_SPACE_HBM);
+}
+
 /// Each code is asked for as often as the others, as far as the program has commands that can have it.
 void add_damage(Plan& plan, Draw& draw) {
   const weft_fault wanted =
       draw.one_of({WEFT_FAULT_ILLEGAL_OPCODE, WEFT_FAULT_ILLEGAL_FIELD, WEFT_FAULT_ALIGNMENT, WEFT_FAULT_RANGE,
-                   WEFT_FAULT_SEGMENT, WEFT_FAULT_ACC_RANGE, WEFT_FAULT_SEMAPHORE_OVERFLOW});
-  if (wanted == WEFT_FAULT_SEMAPHORE_OVERFLOW) {
-    plan.overflows = true;
-    if (make_program(plan)) return;
-    plan.overflows = false;
-  }
+                   WEFT_FAULT_SEGMENT, WEFT_FAULT_ACC_RANGE, WEFT_FAULT_SEMAPHORE_OVERFLOW, WEFT_FAULT_WATCHDOG,
+                   WEFT_FAULT_DMA_BUS, WEFT_FAULT_HAZARD});
+  plan.ending = ending_of(wanted);
+  if (plan.ending == Ending::kBusError) map_beyond_memory(plan, draw);
+  if (plan.ending != Ending::kNone && make_program(plan)) return;
+  plan.ending = Ending::kNone;
   std::optional<Damage> any;
   for (unsigned attempt = 0; attempt < 2000; attempt++) {
     const Damage damage = draw_damage(plan, draw);

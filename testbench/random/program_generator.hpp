@@ -8,7 +8,7 @@ namespace weft::random {
 
 enum class Legality : uint8_t {
   kLegal,       ///< runs to its end and leaves all semaphores at 0
-  kOneIllegal,  ///< one field of one command is illegal, or one post overflows
+  kOneIllegal,  ///< one field of one command is illegal, or the program's ending is (Ending)
 };
 
 /// A plan from which make_program() makes a program. The same arguments give the same plan on every machine.

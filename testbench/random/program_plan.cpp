@@ -8,6 +8,7 @@
 #include <random>
 
 #include "model/core/command_accesses.hpp"
+#include "testbench/random/program_ending.hpp"
 
 namespace weft::random {
 namespace {
@@ -57,7 +58,7 @@ class Lowering {
     }
     Program program = encoded();
     if (plan_.damage && !damage(program, node_of[plan_.damage->step])) return std::nullopt;
-    if (plan_.overflows && !append_overflow(program)) return std::nullopt;
+    if (plan_.ending != Ending::kNone && !append_ending(plan_, room(), program)) return std::nullopt;
     return program;
   }
 
@@ -313,22 +314,24 @@ class Lowering {
     return true;
   }
 
-  bool append_overflow(Program& program) {
+  /// What the steps leave for the commands of an ending.
+  EndingRoom room() {
+    EndingRoom room;
     for (const uint8_t semaphore : order_) {
       if (waiters_[semaphore].any()) continue;
-      const uint16_t first = static_cast<uint16_t>(1 + below(kMaxCount));
-      for (unsigned i = 0; i < 2; i++) {
-        spec::CommandHeader header;
-        header.opcode = WEFT_OPCODE_SIGNAL;
-        header.tag = static_cast<uint16_t>(0xfff0 + i);
-        header.post_sem0 = semaphore;
-        header.post_count0 = static_cast<uint16_t>(i == 0 ? first : kMaxCount + 1 - first);
-        program.commands.push_back({WEFT_QUEUE_SYNC, spec::encode(spec::NoneCommand{header})});
-      }
-      program.fault = ExpectedFault{WEFT_FAULT_SEMAPHORE_OVERFLOW, semaphore, WEFT_QUEUE_SYNC, 0xfff1};
-      return true;
+      room.drained.push_back(semaphore);
+      if (earlier_waiters_[semaphore].none()) room.unused.push_back(semaphore);
     }
-    return false;
+    const uint64_t word_bytes = plan_.chip->word_bytes, bytes = kEndingWords * word_bytes;
+    for (unsigned attempt = 0; attempt < 64 && !room.vmem; attempt++) {
+      const uint64_t at = below(plan_.chip->vmem_words - kEndingWords) * word_bytes;
+      const core::CommandAccesses there{{}, {{core::AccessSpace::kVmem, at, at + bytes}}};
+      if (std::ranges::none_of(nodes_,
+                               [&](const Node& n) { return core::find_conflict(n.accesses, there).has_value(); }))
+        room.vmem = at;
+    }
+    room.draw = random_();
+    return room;
   }
 
   const Plan& plan_;

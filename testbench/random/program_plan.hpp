@@ -22,6 +22,15 @@ struct Damage {
   uint64_t value = 0;
 };
 
+/// Commands after all steps that end the program in a fault which no single command's fields tell.
+enum class Ending : uint8_t {
+  kNone,
+  kOverflow,  ///< two SIGNALs exceed what a semaphore holds: SEMAPHORE_OVERFLOW
+  kDeadlock,  ///< two queues wait for each other: WATCHDOG
+  kBusError,  ///< a copy through a legal segment reaches beyond the memory behind it: DMA_BUS
+  kRace,      ///< two commands write the same place and nothing orders them: HAZARD
+};
+
 /// What a random program is made of. Dropping a step or changing a size leaves a plan from which a program can be made
 /// again.
 struct Plan {
@@ -32,14 +41,15 @@ struct Plan {
   golden::SegmentTable segments{};
   std::vector<Step> steps;
   std::optional<Damage> damage;
-  bool overflows = false;  ///< two SIGNALs at the end exceed what a semaphore holds
+  Ending ending = Ending::kNone;
 };
 
 /// Derives the semaphores: each step waits for every earlier one that it must not meet, by at most two waits and two
 /// posts a command; SIGNALs are put in where more than two come together. Every wait names earlier commands only and
 /// every count that is posted is taken, so the program neither hangs nor leaves a semaphore behind, and no two commands
 /// that touch the same place are unordered. The expected fault of a damaged plan is what golden::check_command says.
-/// Nothing if 64 semaphores do not suffice, a step is not legal, or the damage is none. Deterministic.
+/// Nothing if 64 semaphores do not suffice, a step is not legal, the damage is none, or there is no room for the
+/// ending. Deterministic.
 [[nodiscard]] std::optional<Program> make_program(const Plan& plan);
 
 }  // namespace weft::random

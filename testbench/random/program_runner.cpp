@@ -42,6 +42,12 @@ class Retired final : public core::CoreObserver {
   uint64_t last_cycle_ = 0;
 };
 
+/// A race is judged by the core that reads as faulted after one.
+core::CoreOptions with_hazards(const Program& program, core::CoreOptions options) {
+  options.check_hazards = program.fault && program.fault->code == WEFT_FAULT_HAZARD;
+  return options;
+}
+
 class Run {
  public:
   Run(const Program& program, core::CoreKind kind, const core::CoreOptions& options)
@@ -50,7 +56,7 @@ class Run {
         contents_(chip_, program.data_seed),
         bus_(chip_, contents_, program.jitter, program.data_seed),
         hazards_(chip_, &retired_),
-        core_(core::make_core(kind, chip_, bus_, options, error_)) {}
+        core_(core::make_core(kind, chip_, bus_, with_hazards(program, options), error_)) {}
 
   Verdict judge() {
     Verdict verdict;
@@ -60,7 +66,8 @@ class Run {
     }
     prepare();
     feed();
-    verdict.cycles = core_->cycle();
+    verdict.cycles = verdict.last_cycle = core_->cycle();
+    if (const auto mismatch = core::find_mismatch(*core_); mismatch.differs) verdict.last_cycle = mismatch.cycle;
     for (const auto& c : program_.commands) verdict.commands += retired_.times(c.command);
     for (const auto check : {&Run::check_lockstep, &Run::check_fault, &Run::check_retired, &Run::check_semaphores,
                              &Run::check_hazards, &Run::check_state}) {
@@ -113,6 +120,9 @@ class Run {
     }
   }
 
+  /// A command is refused or hangs: a hazard alone leaves none out.
+  [[nodiscard]] bool refuses() const { return program_.fault && program_.fault->code != WEFT_FAULT_HAZARD; }
+
   [[nodiscard]] std::string check_lockstep() { return core::find_mismatch(*core_).report; }
 
   [[nodiscard]] std::string check_fault() {
@@ -134,16 +144,16 @@ class Run {
   [[nodiscard]] std::string check_retired() {
     for (const auto& c : program_.commands) {
       const unsigned times = retired_.times(c.command);
-      if (times > 1 || (times == 0 && !program_.fault))
+      if (times > 1 || (times == 0 && !refuses()))
         return fmt::format("retired {} times: {}", times, core::command_text(c.command));
-      if (times != 0 && program_.fault && spec::decode_header(c.command).tag == program_.fault->tag)
+      if (times != 0 && refuses() && spec::decode_header(c.command).tag == program_.fault->tag)
         return fmt::format("refused, and retired: {}", core::command_text(c.command));
     }
     return {};
   }
 
   [[nodiscard]] std::string check_semaphores() {
-    if (program_.fault) return {};
+    if (refuses()) return {};
     for (uint32_t s = 0; s < WEFT_SEMAPHORES; s++)
       if (const uint64_t value = core_->read_csr(WEFT_CSR_SEMAPHORE + s * WEFT_CSR_SEMAPHORE_STRIDE); value != 0)
         return fmt::format("semaphore {} is left at {}", s, value);
@@ -152,7 +162,9 @@ class Run {
 
   [[nodiscard]] std::string check_hazards() {
     const auto hazards = hazards_.finish();
-    return hazards.empty() ? std::string() : hazards.front().text;
+    const bool expected = program_.fault && program_.fault->code == WEFT_FAULT_HAZARD;
+    if (hazards.empty()) return expected ? "no hazard is reported" : "";
+    return expected ? std::string() : hazards.front().text;
   }
 
   [[nodiscard]] std::string check_state() {

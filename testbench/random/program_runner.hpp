@@ -13,7 +13,8 @@ struct Verdict {
   bool passed = false;
   std::string report;  ///< the first thing that is wrong; empty if passed
   uint64_t cycles = 0;
-  uint64_t commands = 0;  ///< retired
+  uint64_t commands = 0;    ///< retired
+  uint64_t last_cycle = 0;  ///< of interest: that of a lockstep mismatch, else the last of the run
 };
 
 /// Runs `program` on a fresh core. Wrong is: a command whose effect differs from golden's (lockstep); VMEM, ACC, HBM or

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "testbench/random/campaign.hpp"
 #include "testbench/random/program_generator.hpp"
 #include "testbench/random/reached.hpp"
 #include "testbench/random/shrink.hpp"
@@ -67,7 +68,7 @@ TEST_CASE("every opcode that is built, on every queue that takes it, and every c
   for (const char* kind : {"COPY on dma_in", "COPY on dma_out", "FILL on dma_in", "FILL on dma_out"})
     CHECK(reached.kinds().contains(kind));
   CHECK(faults == std::set<std::string_view>{"ILLEGAL_OPCODE", "ILLEGAL_FIELD", "ALIGNMENT", "RANGE", "SEGMENT",
-                                             "SEMAPHORE_OVERFLOW", "ACC_RANGE"});
+                                             "SEMAPHORE_OVERFLOW", "ACC_RANGE", "WATCHDOG", "DMA_BUS", "HAZARD"});
 }
 
 TEST_CASE("an illegal program differs from a legal one in one command only") {
@@ -78,7 +79,11 @@ TEST_CASE("an illegal program differs from a legal one in one command only") {
     unsigned illegal = 0;
     for (const auto& c : program->commands)
       illegal += golden::check_command(c.command, c.queue, nano(), program->segments).has_value();
-    CHECK(illegal == (program->fault->code == WEFT_FAULT_SEMAPHORE_OVERFLOW ? 0 : 1));
+    // The other codes come from an ending whose commands are legal one by one.
+    const auto code = program->fault->code;
+    const bool ending = code == WEFT_FAULT_SEMAPHORE_OVERFLOW || code == WEFT_FAULT_WATCHDOG ||
+                        code == WEFT_FAULT_DMA_BUS || code == WEFT_FAULT_HAZARD;
+    CHECK(illegal == (ending ? 0 : 1));
   }
 }
 
@@ -103,4 +108,42 @@ TEST_CASE("a failure that one command causes is shrunk to that command, with sma
     shrunk++;
   }
   CHECK(shrunk > 10);
+}
+
+TEST_CASE(
+    "the ci level has 2000 programs at N = 8, 16 and 32 and 50 at N = 128, the nightly level ten times the first") {
+  const auto programs = [](std::string_view level, bool large) {
+    uint64_t count = 0;
+    for (const Batch& batch : level_batches(level, 1))
+      if ((spec::find_chip(batch.chip)->n == 128) == large) count += batch.programs;
+    return count;
+  };
+  CHECK(programs("ci", false) == 2000);
+  CHECK(programs("ci", true) == 50);
+  CHECK(programs("nightly", false) == 20000);
+  CHECK(programs("nightly", true) == 50);
+  CHECK(level_batches("weekly", 1).empty());
+}
+
+TEST_CASE("two processes reach what one does, and every fault code stands in the table") {
+  const std::vector<Batch> batches{{"nano", Legality::kLegal, 5, 9}, {"nano", Legality::kOneIllegal, 5, 8}};
+  const CampaignOptions one{.core = "fast", .kind = core::CoreKind::kFast};
+  CampaignOptions two = one;
+  two.jobs = 2;
+  const auto a = run_campaign(batches, one), b = run_campaign(batches, two);
+  CHECK(a["failed"] == 0);
+  CHECK(a["programs"] == 17);
+  for (const char* key : {"programs", "failed", "commands", "cycles", "fault_codes", "reached"})
+    CHECK(a[key] == b[key]);
+  CHECK(a["fault_codes"].size() == spec::kFaultNames.size() - 1);  // all but NONE
+}
+
+TEST_CASE("JUnit has a test case for each batch, and a failure with its rerun line") {
+  const auto campaign = nlohmann::json::parse(R"({"seconds": 1.5, "batches": [
+      {"chip": "nano", "legality": "legal", "programs": 3, "failed": 1, "first_seed": 7, "seconds": 1.0},
+      {"chip": "small", "legality": "legal", "programs": 2, "failed": 0, "first_seed": 7, "seconds": 0.5}],
+      "failures": [{"chip": "nano", "legality": "legal", "seed": 8, "report": "is 1 < 2 & \"so\"", "rerun": "run it"}]})");
+  const std::string text = junit_text(campaign);
+  CHECK(text.find("tests=\"2\" failures=\"1\"") != std::string::npos);
+  CHECK(text.find("is 1 &lt; 2 &amp; &quot;so&quot;\nrerun: run it") != std::string::npos);
 }

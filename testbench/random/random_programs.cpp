@@ -2,14 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 
-#include "testbench/random/program_generator.hpp"
+#include "testbench/random/campaign.hpp"
 #include "testbench/random/program_runner.hpp"
-#include "testbench/random/reached.hpp"
-#include "testbench/random/shrink.hpp"
 
 namespace {
 
@@ -17,30 +14,34 @@ using namespace weft;
 using namespace weft::random;
 
 struct Options {
-  std::string chip = "nano", core = "lockstep", replay, wave;
+  std::string chip = "nano", level, replay, json, junit, wave_last;
   uint64_t count = 100, seed = 1;
-  bool illegal = false, reached = false, keep = false;
-  core::CoreKind kind = core::CoreKind::kLockstep;
+  bool illegal = false, reached = false;
+  CampaignOptions campaign;
 };
 
-std::string rerun_line(const Options& options, uint64_t seed) {
-  return fmt::format("random_programs --chip {} --core {} --count 1 --seed {}{}", options.chip, options.core, seed,
-                     options.illegal ? " --illegal" : "");
+bool write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  std::ofstream file(path);
+  file << text;
+  if (file) return true;
+  fmt::print(stderr, "cannot write '{}'\n", path);
+  return false;
 }
 
-/// Shrinks the program, writes the file, and says how to run it again.
-void report_failure(const Options& options, const Plan& plan, const Program& program, const Verdict& verdict) {
-  fmt::print("FAILED seed {}, {} commands: {}\nrerun: {}\n", plan.seed, program.commands.size(), verdict.report,
-             rerun_line(options, plan.seed));
-  const Plan small = shrink_plan(plan, [&](const Program& p) { return !run_program(p, options.kind).passed; });
-  const auto small_program = make_program(small);
-  if (!small_program) return;
-  const std::string file =
-      fmt::format("random_{}_{}{}.txt", options.chip, plan.seed, options.illegal ? "_illegal" : "");
-  std::ofstream(file) << program_text(*small_program);
-  fmt::print("shrunk to {} commands: {}\n{}replay: random_programs --core {} --replay {}\n",
-             small_program->commands.size(), run_program(*small_program, options.kind).report,
-             program_text(*small_program), options.core, file);
+/// Runs it, and with --wave-last once more with waves of the cycles before what went wrong, or before the end.
+int run_one(const Options& options, const Program& program, const std::string& name) {
+  const Verdict verdict = run_program(program, options.campaign.kind, {.wave_path = options.campaign.wave});
+  fmt::print("{}: {} commands retired, {} cycles: {}\n", name, verdict.commands, verdict.cycles,
+             verdict.passed ? "passed" : verdict.report);
+  if (!options.wave_last.empty()) {
+    core::CoreOptions waves{.wave_path = options.wave_last};
+    waves.wave_from_cycle = verdict.last_cycle - std::min(verdict.last_cycle, core::kWaveWindowCycles);
+    waves.wave_to_cycle = verdict.last_cycle + 1;
+    (void)run_program(program, options.campaign.kind, waves);
+    fmt::print("waves of cycles {} to {}: {}\n", waves.wave_from_cycle, waves.wave_to_cycle, options.wave_last);
+  }
+  return verdict.passed ? 0 : 1;
 }
 
 int replay(const Options& options) {
@@ -51,64 +52,74 @@ int replay(const Options& options) {
     fmt::print(stderr, "{}: {}\n", options.replay, in.is_open() ? error : "cannot be opened");
     return 2;
   }
-  const Verdict verdict = run_program(*program, options.kind, {.wave_path = options.wave});
-  fmt::print("{}: {} commands retired, {} cycles: {}\n", options.replay, verdict.commands, verdict.cycles,
-             verdict.passed ? "passed" : verdict.report);
-  return verdict.passed ? 0 : 1;
+  return run_one(options, *program, options.replay);
 }
 
-int run_all(const Options& options, const spec::Chip& chip) {
-  fmt::print("seed {}: {} {} programs on {} {}\n", options.seed, options.count, options.illegal ? "illegal" : "legal",
-             options.core, options.chip);
-  std::fflush(stdout);
-  const auto start = std::chrono::steady_clock::now();
-  Reached reached;
-  uint64_t commands = 0, cycles = 0, failed = 0, without_fault = 0;
-  for (uint64_t i = 0; i < options.count; i++) {
-    const Plan plan = generate_plan(chip, options.seed + i, options.illegal ? Legality::kOneIllegal : Legality::kLegal);
-    const auto program = make_program(plan);
-    if (!program) {
-      fmt::print("FAILED seed {}: the generator made a plan without a program\n", plan.seed);
-      failed++;
-      continue;
-    }
-    without_fault += options.illegal && !program->fault;
-    const Verdict verdict = run_program(*program, options.kind, {.wave_path = options.wave});
-    reached.count(*program);
-    commands += verdict.commands;
-    cycles += verdict.cycles;
-    if (verdict.passed) continue;
-    failed++;
-    report_failure(options, plan, *program, verdict);
-    if (!options.keep) break;
+int run_all(const Options& options) {
+  const Legality legality = options.illegal ? Legality::kOneIllegal : Legality::kLegal;
+  if (!options.wave_last.empty()) {
+    const auto program = make_program(generate_plan(*spec::find_chip(options.chip), options.seed, legality));
+    return program ? run_one(options, *program, fmt::format("seed {}", options.seed)) : 1;
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{} failed; {} commands retired, {} cycles, {:.1f} s", failed, commands, cycles, seconds);
-  if (without_fault != 0) fmt::print("; {} programs without anything illegal", without_fault);
-  fmt::print("\n{}", options.reached ? reached.text() : "");
-  return failed == 0 ? 0 : 1;
+  const std::vector<Batch> batches = options.level.empty()
+                                         ? std::vector<Batch>{{options.chip, legality, options.seed, options.count}}
+                                         : level_batches(options.level, options.seed);
+  for (const Batch& batch : batches)
+    fmt::print("seeds {} to {}: {} programs on {} {}\n", batch.first_seed, batch.first_seed + batch.programs - 1,
+               batch.legality == Legality::kLegal ? "legal" : "illegal", options.campaign.core, batch.chip);
+  std::fflush(stdout);
+  nlohmann::json result = run_campaign(batches, options.campaign);
+  result["level"] = options.level;
+  result["seed"] = options.seed;
+  fmt::print("{} programs, {} failed; {} commands retired, {} cycles, {:.1f} s\n", result["programs"].get<uint64_t>(),
+             result["failed"].get<uint64_t>(), result["commands"].get<uint64_t>(), result["cycles"].get<uint64_t>(),
+             result["seconds"].get<double>());
+  if (!options.level.empty() || options.illegal) {
+    fmt::print("fault codes reached:\n");
+    for (const auto& [name, count] : result["fault_codes"].items())
+      fmt::print("  {:<22}{:>8}\n", name, count.get<uint64_t>());
+  }
+  if (options.reached)
+    for (const auto& [name, count] : result["reached"]["kinds"].items())
+      fmt::print("{:<48}{:>8}\n", name, count.get<uint64_t>());
+  const bool written = write_file(options.json, result.dump(2) + "\n") && write_file(options.junit, junit_text(result));
+  if (!written) return 2;
+  return result["failed"] == 0 ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
+  CampaignOptions& campaign = options.campaign;
   CLI::App app("Runs random programs on a tensor core beside the golden model.");
+  app.add_option("--level", options.level,
+                 "ci (2000 programs at nano, mini, small; 50 at v5e-1mxu) or nightly (20000 and 50), legal and illegal")
+      ->check(CLI::IsMember({"ci", "nightly"}));
   app.add_option("--chip", options.chip, "preset")->capture_default_str();
-  app.add_option("--core", options.core, "lockstep, fast or rtl")->capture_default_str();
+  app.add_option("--core", campaign.core, "lockstep, fast or rtl")->capture_default_str();
   app.add_option("--count", options.count, "programs")->capture_default_str();
   app.add_option("--seed", options.seed, "seed of the first program; the next has one more")->capture_default_str();
   app.add_flag("--illegal", options.illegal, "one illegal thing in each program, whose fault is predicted");
+  app.add_option("--jobs", campaign.jobs, "processes")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_flag("--reached", options.reached, "print what kinds of commands were run");
-  app.add_flag("--keep-going", options.keep, "go on after a failure");
-  app.add_option("--wave", options.wave, "FST file of the run (with --count 1 or --replay)");
+  app.add_option("--json", options.json, "write the result to this file");
+  app.add_option("--junit", options.junit, "write the result to this file as JUnit");
+  app.add_flag("--keep-going", campaign.keep_going, "go on after a failure");
+  app.add_option("--wave", campaign.wave, "FST file of the run (with --count 1 or --replay)");
+  app.add_option("--wave-last", options.wave_last,
+                 "run the program of --seed or --replay, then again with an FST file of the last 2000 cycles");
   app.add_option("--replay", options.replay, "run this file instead");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   const spec::Chip* chip = spec::find_chip(options.chip);
-  if (chip == nullptr || !core::parse_core_kind(options.core, options.kind)) {
+  if (chip == nullptr || !core::parse_core_kind(campaign.core, campaign.kind)) {
     fmt::print(stderr, "no {} '{}'\n", chip == nullptr ? "chip" : "core",
-               chip == nullptr ? options.chip : options.core);
+               chip == nullptr ? options.chip : campaign.core);
     return 2;
   }
-  return options.replay.empty() ? run_all(options, *chip) : replay(options);
+  return options.replay.empty() ? run_all(options) : replay(options);
 }

@@ -37,7 +37,60 @@ std::string kind(const QueuedCommand& queued) {
   return std::string(opcode.name);
 }
 
+std::string dtype(const QueuedCommand& queued, const spec::OpcodeInfo& opcode) {
+  switch (opcode.body) {
+    case spec::Body::kDma:
+      return std::string(spec::queue_name(queued.queue));
+    case spec::Body::kMxu:
+      return std::string(spec::mxu_dtype_name(spec::decode_mxu(queued.command).dtype));
+    case spec::Body::kVpu:
+      return std::string(spec::vpu_dtype_name(spec::decode_vpu(queued.command).src_dtype));
+    case spec::Body::kNone:
+      break;
+  }
+  return "none";
+}
+
+/// Of an opcode with this body.
+std::vector<std::string> dtypes(const spec::OpcodeInfo& opcode) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view enumeration) {
+    for (const auto& value : spec::enum_values(enumeration)) names.emplace_back(value.name);
+  };
+  switch (opcode.body) {
+    case spec::Body::kDma:
+      for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
+        if ((opcode.queue_mask >> q & 1) != 0) names.emplace_back(spec::queue_name(q));
+      break;
+    case spec::Body::kMxu:
+      add("mxu_dtype");
+      break;
+    case spec::Body::kVpu:
+      add("vpu_dtype");
+      break;
+    case spec::Body::kNone:
+      names.emplace_back("none");
+      break;
+  }
+  return names;
+}
+
+std::string bin(std::string_view opcode, std::string_view dtype, int waits, int posts) {
+  return fmt::format("{}.{}.waits{}.posts{}", opcode, dtype, waits, posts);
+}
+
 }  // namespace
+
+std::vector<std::string> Reached::all_bins() {
+  std::vector<std::string> all;
+  for (const auto& opcode : spec::kOpcodes) {
+    if (!opcode.built) continue;
+    for (const auto& type : dtypes(opcode))
+      for (int waits = 0; waits <= 2; waits++)
+        for (int posts = 0; posts <= 2; posts++) all.push_back(bin(opcode.name, type, waits, posts));
+  }
+  return all;
+}
 
 void Reached::count(const Program& program) {
   for (const auto& c : program.commands) {
@@ -49,6 +102,8 @@ void Reached::count(const Program& program) {
     kinds_[kind(c)]++;
     const int waits = (h.wait_sem0 != WEFT_NO_SEMAPHORE) + (h.wait_sem1 != WEFT_NO_SEMAPHORE);
     const int posts = (h.post_sem0 != WEFT_NO_SEMAPHORE) + (h.post_sem1 != WEFT_NO_SEMAPHORE);
+    const spec::OpcodeInfo& opcode = *spec::find_opcode(c.command.bytes[0]);
+    bins_[bin(opcode.name, dtype(c, opcode), waits, posts)]++;
     kinds_[fmt::format("queue {}: {} waits, {} posts", spec::queue_name(c.queue), waits, posts)]++;
   }
 }

@@ -56,7 +56,7 @@ Trace trace(const char* preset, uint64_t step, uint16_t m, uint32_t k, unsigned 
 }  // namespace
 
 TEST_CASE("A double-buffered product leaves the golden bits in memory") {
-  const char* preset = GENERATE("nano", "small");
+  const char* preset = GENERATE("nano", "mini", "small");
   const uint32_t k = GENERATE(5u, 64u, 100u);
   Bench bench(preset);
   fill_operands(bench);

@@ -169,7 +169,7 @@ TEST_CASE("A refused command writes nothing") {
 }
 
 TEST_CASE("MATMUL is one chain per element over all K tiles; lanes at or beyond cols are zero") {
-  const char* preset = GENERATE("nano", "small");
+  const char* preset = GENERATE("nano", "mini", "small");
   const uint8_t dtype = GENERATE(uint8_t{WEFT_MXU_DTYPE_BF16}, uint8_t{WEFT_MXU_DTYPE_INT8});
   Fixture f(preset);
   const auto& chip = f.core.chip();

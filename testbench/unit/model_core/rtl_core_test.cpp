@@ -90,7 +90,7 @@ TEST_CASE("copy, product, epilogue and copy out, tied by semaphores, give the bi
 }
 
 TEST_CASE("the same program is right on every size of the array") {
-  for (const char* chip : {"small", "v5e-1mxu"}) {
+  for (const char* chip : {"mini", "small", "v5e-1mxu"}) {
     CoreBench bench(chip);
     INFO(chip);
     const MatmulProgram program{.m = 40, .tiles = 2, .cols = bench.chip.n - 3};

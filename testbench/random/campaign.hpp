@@ -1,0 +1,44 @@
+/// Many random programs, spread over processes, and what they reached.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/core/tensor_core.hpp"
+#include "testbench/random/program_generator.hpp"
+
+namespace weft::random {
+
+/// Programs of one kind on one chip; program i has the seed first_seed + i.
+struct Batch {
+  std::string chip;
+  Legality legality = Legality::kLegal;
+  uint64_t first_seed = 1;
+  uint64_t programs = 0;
+};
+
+struct CampaignOptions {
+  std::string core = "lockstep";
+  core::CoreKind kind = core::CoreKind::kLockstep;
+  unsigned jobs = 1;        ///< processes
+  bool keep_going = false;  ///< after a failure; else each process ends its batch
+  std::string wave;         ///< FST of each run; empty: none
+};
+
+/// The batches of a level, "ci" or "nightly"; empty: no such level.
+[[nodiscard]] std::vector<Batch> level_batches(std::string_view level, uint64_t seed);
+
+/// Runs them all. The result: programs, failed, commands, cycles, seconds, fault_codes (every code, 0 if not reached),
+/// reached (kinds and bins), batches, failures (chip, seed, legality, report, rerun). Failures are printed as they
+/// come, shrunk, with a file to run again.
+[[nodiscard]] nlohmann::json run_campaign(const std::vector<Batch>& batches, const CampaignOptions& options);
+
+/// The campaign as JUnit: a test case for each batch.
+[[nodiscard]] std::string junit_text(const nlohmann::json& campaign);
+
+/// The line that runs one program again, with the waves of its last cycles.
+[[nodiscard]] std::string rerun_line(const Batch& batch, const CampaignOptions& options, uint64_t seed);
+
+}  // namespace weft::random
