@@ -54,7 +54,8 @@ module issue #(
   assign pop_o = cmd_taken_i;
 
   header_check #(.Queue(Queue)) u_header_check (
-    .valid_i(checking), .cmd_i(head_i), .fault_o(illegal), .code_o(bad_code), .address_o(bad_address));
+    .valid_i(checking), .cmd_i(head_i), .fault_o(illegal), .code_o(bad_code),
+    .address_o(bad_address));
 
   assign checked_o = checking;
   assign bad = illegal || (raise_i && checking);

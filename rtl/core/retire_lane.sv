@@ -13,7 +13,7 @@ module retire_lane #(
   input  logic               rst_ni,
   input  logic               start_i,
   input  control_pkg::post_t post_i,
-  input  logic               not_done_i,   // fault injection: its done never comes, nor any after it
+  input  logic               not_done_i,   // fault injection: no done comes from it on
   input  logic               lost_done_i,  // fault injection: its done is lost
   output logic               full_o,       // no room: the unit is offered no command
   input  logic               done_i,

@@ -99,19 +99,23 @@ module mxu
   assign feed_rst_n = rst_ni & !halted;     // nothing is left to feed
 
   mxu_x_walk u_x_walk (
-      .clk_i, .rst_ni(feed_rst_n), .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done),
+      .clk_i, .rst_ni(feed_rst_n),
+      .job_valid_i(x_job_valid), .job_i(x_job), .job_done_o(x_job_done),
       .want_o(x_want), .addr_o(x_addr), .ctl_o(x_ctl), .taken_i(x_taken));
   mxu_fetch #(.ctl_t(row_ctl_t)) u_x_fetch (
-      .clk_i, .rst_ni(feed_rst_n), .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken),
+      .clk_i, .rst_ni(feed_rst_n),
+      .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken),
       .req_o(x_req_o), .addr_o(x_addr_o), .gnt_i(x_gnt_i), .rvalid_i(x_rvalid_i),
       .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row), .data_o(row_data), .pop_i(row_issue),
       .rpoison_i(x_poison_i), .poison_o(row_poison), .word_addr_o(row_addr));
 
   mxu_w_walk u_w_walk (
-      .clk_i, .rst_ni(feed_rst_n), .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done),
+      .clk_i, .rst_ni(feed_rst_n),
+      .job_valid_i(w_job_valid), .job_i(w_job), .job_done_o(w_job_done),
       .want_o(w_want), .addr_o(w_addr), .ctl_o(w_ctl), .taken_i(w_taken));
   mxu_fetch #(.ctl_t(weight_ctl_t)) u_w_fetch (
-      .clk_i, .rst_ni(feed_rst_n), .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken),
+      .clk_i, .rst_ni(feed_rst_n),
+      .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken),
       .req_o(w_req_o), .addr_o(w_addr_o), .gnt_i(w_gnt_i), .rvalid_i(w_rvalid_i),
       .rdata_i(w_rdata_i), .valid_o(weight_valid), .ctl_o(weight), .data_o(weight_data),
       .pop_i(weight_issue), .rpoison_i(w_poison_i), .poison_o(weight_poison),
@@ -125,7 +129,8 @@ module mxu
       .weight_stop_o(weight_stop), .fault_o(ecc_fault), .address_o(ecc_address));
 
   mxu_issue u_issue (
-      .clk_i, .rst_ni(feed_rst_n), .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left),
+      .clk_i, .rst_ni(feed_rst_n),
+      .arriving_i(arriving), .active_i(active_o), .rows_left_i(rows_left),
       .retire_o(done_o), .row_valid_i(row_valid), .row_i(row), .hazard_i(hazard),
       .weight_valid_i(weight_valid), .weight_i(weight), .row_stop_i(row_stop),
       .weight_stop_i(weight_stop), .kill_i(kill), .no_weights_o(no_weights),

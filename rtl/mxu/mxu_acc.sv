@@ -43,13 +43,13 @@ module mxu_acc
   output logic [N-1:0]       acc_poison_o,
   // ECC
   output logic               poison_o,         // a seed was poisoned ...
-  output acc_row_t           poison_row_o,     // ... of this row: the oldest such, once older ones left
+  output acc_row_t           poison_row_o,     // ... of this row: the oldest such, in the end
   output logic [2*N-1:0]     kill_o,           // rows issued k + 1 cycles ago that are dropped
   output logic [15:0]        cnt_corrected_o,  // elements that were read in the last cycle
   output logic [15:0]        cnt_poison_o,
   // fault injection
   input  wire core_pkg::flip_t flip_i,
-  output logic               flip_write_o      // the element of flip_i was written in the last cycle
+  output logic               flip_write_o      // the element of flip_i was just written
 );
   localparam int unsigned RowBits = $bits(acc_row_t);
 
@@ -208,7 +208,7 @@ module mxu_acc
   endfunction
 
   always_ff @(posedge clk_i) begin
-    logic issue, read, flip_write, flip;                     // before the ring changes: they follow from it
+    logic issue, read, flip_write, flip;         // before the ring changes: they follow from it
     logic bad;
     logic [LaneBits-1:0] last;
     logic [N-1:0] poison;

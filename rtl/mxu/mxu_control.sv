@@ -21,7 +21,8 @@ module mxu_control
   output logic [63:0]              fault_address_o,
   output logic                     active_o,
   output logic                     arriving_o,      // a command is in its check
-  // the oldest command met an error that ECC could not correct: reported at once, then all is dropped
+  // the oldest command met an error that ECC could not correct: reported at once, then all is
+  // dropped
   input  wire logic                ecc_fault_i,
   input  wire logic [63:0]         ecc_address_i,
   output logic                     halted_o,

@@ -89,7 +89,8 @@ module vpu
 
   vpu_control u_control (
     .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_i(vpu_cmd_t'(cmd_i)), .done_o, .fault_valid_o,
-    .fault_ecc_o(fault_ecc), .active_o, .check_o(check), .slot_o(slot), .verdict_valid_i(verdict_valid), .legal_i(legal),
+    .fault_ecc_o(fault_ecc), .active_o, .check_o(check), .slot_o(slot),
+    .verdict_valid_i(verdict_valid), .legal_i(legal),
     .start_o(start), .run_o(run), .run_cmd_o(run_cmd),
     .operands_valid_i(a_valid & (b_valid | ~use_b)),
     .operands_bad_i(a_row_bad | (b_row_bad & use_b)), .execute_o(execute),
@@ -173,8 +174,8 @@ module vpu
     .clk_i, .rst_ni, .start_i(start), .rows_i(b_rows), .addr_i(slot.b_addr),
     .stride_i(slot.b_stride), .window_i(16'd1), .inner_i(32'd0),
     .keep_i(slot.b_mode == VpuBModeRow), .req_o(vb_req_o),
-    .addr_o(vb_addr_o), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_rdata_i), .bad_i(b_bad),
-    .bad_granule_i(b_granule), .valid_o(b_valid), .row_o(b_row), .bad_o(b_row_bad),
+    .addr_o(vb_addr_o), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_rdata_i),
+    .bad_i(b_bad), .bad_granule_i(b_granule), .valid_o(b_valid), .row_o(b_row), .bad_o(b_row_bad),
     .bad_addr_o(b_row_addr), .bad_granule_o(b_row_granule), .pop_i(b_pop), .left_o(b_left)
   );
 

@@ -20,7 +20,7 @@ module vpu_control
   input  vpu_cmd_t     cmd_i,
   output logic         done_o,
   output logic         fault_valid_o,
-  output logic         fault_ecc_o,     // with fault_valid_o: of the running command, not the slot's
+  output logic         fault_ecc_o,     // of the running command, not the slot's
   output logic         active_o,
   // check of the command in the slot
   output logic         check_o,
