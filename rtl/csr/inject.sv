@@ -1,7 +1,7 @@
 `default_nettype none
 // Fault injection: the INJECT registers, what is armed, and where it acts.
 //
-//   INJECT_ARM ─► legal? ─► per kind: its parameters, armed, a count ─► acts when the count is there
+//   INJECT_ARM ─► legal? ─► per kind: its parameters, armed, a count ─► acts at the n-th event
 //
 // A place is a number of commands, beats or writes since arming, never a cycle, so every core that
 // was idle at arming sees the same. `hold`, `raise` and the marks follow from registers only.

@@ -7,8 +7,8 @@
 //   mack ─► back of its channel
 //
 // A beat a cycle: a read starts only if the skid has room for all that are under way, so a refused
-// mwr loses nothing, and no beat is lost after it. A beat that ECC could not correct is not sent, nor
-// is what its channel reads after it. Front valid and granted in cycle 0: mwr valid in
+// mwr loses nothing, and no beat is lost after it. A beat that ECC could not correct is not
+// sent, nor is what its channel reads after it. Front valid and granted in cycle 0: mwr valid in
 // 2. Acknowledged in cycle 0: retired in 0.
 module dma_write_port
   import chip_pkg::*;

@@ -15,7 +15,7 @@ module vmem
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
   localparam int unsigned WordBits = WordBytes * 8,
   localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes,
-  localparam int unsigned Granules = WordBytes / 8     // of a word: 64 bits with an ECC of their own
+  localparam int unsigned Granules = WordBytes / 8     // of a word: 64 bits, each with its ECC
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,

@@ -7,9 +7,10 @@
 // idle costs nothing to simulate. Reads take one cycle and see the words as they were before
 // a write in the same cycle.
 //
-// Each granule of 64 bits has 8 check bits (common/secded_pkg). A word is checked as it is read: one
-// wrong bit of a granule is corrected in what is shown, two set the granule's poison flag beside the
-// data. What is stored changes only by writes, which cover whole granules, and by injected flips.
+// Each granule of 64 bits has 8 check bits (common/secded_pkg). A word is checked as it is read:
+// one wrong bit of a granule is corrected in what is shown, two set the granule's poison flag
+// beside the data. What is stored changes only by writes, which cover whole granules, and by
+// injected flips.
 module vmem_storage
   import chip_pkg::*;
 #(
