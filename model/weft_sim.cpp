@@ -76,6 +76,13 @@ bool is_stream_socket(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
+/// An assertion of the RTL failed. The frames below are SystemC's, so nothing is unwound.
+void end_with_model_failure(const std::string& message) {
+  complain(kExitModelFailure, "the RTL failed: " + message);
+  std::fflush(nullptr);
+  std::_Exit(kExitModelFailure);
+}
+
 int run(Arguments arguments) {
   const spec::Chip* preset = spec::find_chip(arguments.chip);
   if (preset == nullptr)
@@ -118,13 +125,6 @@ int run(Arguments arguments) {
   }
   server.run();
   return 0;
-}
-
-/// An assertion of the RTL failed. The frames below are SystemC's, so nothing is unwound.
-void end_with_model_failure(const std::string& message) {
-  complain(kExitModelFailure, "the RTL failed: " + message);
-  std::fflush(nullptr);
-  std::_Exit(kExitModelFailure);
 }
 
 }  // namespace
