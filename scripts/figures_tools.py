@@ -55,6 +55,7 @@ class Tools:
     def __init__(self, root, build, repetitions, log):
         self.root, self.build, self.repetitions, self.log = root, build, repetitions, log
         self.kept = {}
+        self.level = "ci"  # of figures that take long: ci, nightly or release
 
     def program(self, name):
         path = self.build / "bin" / name

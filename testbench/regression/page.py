@@ -86,16 +86,22 @@ def cycle_section(rows):
         [(text(row["program"]), text(row["core"]), text(row["measure"]), shown(row["baseline"]), shown(row["cycles"]), difference(row)) for row in moved])
 
 
-def coverage_section(coverage):
-    """coverage: {"totals": [{name, percent, goal, holds}], "page": file}, or None."""
+COVERAGE_NAMES = {"line": "line", "branch": "branch", "toggle": "port toggle", "bin": "functional"}
+
+
+def coverage_section(coverage, link):
+    """coverage: what scripts/coverage --json prints, or None; link: the whole report."""
     if coverage is None:
         return '<p class="soft">Not collected at this level.</p>'
-    rows = [(text(row["name"]), f'<span class="{"" if row["holds"] else "bad"}">{row["percent"]:.2f} %</span>', f'{row["goal"]:g} %') for row in coverage["totals"]]
-    link = f'<p><a href="{text(coverage["page"])}">The whole report</a></p>' if coverage.get("page") else ""
-    return table((("coverage", ""), ("reached", "n"), ("goal", "n")), rows) + link
+    rows = []
+    for metric, name in COVERAGE_NAMES.items():
+        found, goal = coverage["totals"][metric], coverage["thresholds"][metric]
+        below = "bad" if found["percent"] < goal else ""
+        rows.append((name, f'<span class="{below}">{found["percent"]:.2f} %</span>', f"{goal:g} %", f'{found["total"]:,}', f'{found["waived"]:,}'))
+    return table((("coverage", ""), ("reached", "n"), ("goal", "n"), ("points", "n"), ("waived", "n")), rows) + f'<p><a href="{text(link)}">The whole report</a></p>'
 
 
-def page(about, outcomes, cycles, coverage):
+def page(about, outcomes, cycles, coverage, coverage_link):
     """The page. about: {level, seed, commit, date, cpu, seconds}."""
     cases = [case for outcome in outcomes for case in outcome.cases]
     failed = sum(case.status == FAILED for case in cases)
@@ -115,7 +121,7 @@ def page(about, outcomes, cycles, coverage):
 <h2>Device cycles</h2>
 {cycle_section(cycles)}
 <h2>Coverage of the RTL</h2>
-{coverage_section(coverage)}
+{coverage_section(coverage, coverage_link)}
 <h2>Slowest tests</h2>
 {table((("test", ""), ("job", ""), ("seconds", "n")), [(text(case.name), text(case.job), f"{case.seconds:.2f}") for case in slow])}
 </body></html>

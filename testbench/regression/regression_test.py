@@ -159,16 +159,17 @@ class Page(InFolder):
     def test_a_failure_stands_on_the_page_and_markup_in_it_is_text(self):
         runner = Runner(self.folder, self.folder, self.folder / "out", "ci", 7, 1, lambda line: None)
         outcomes = runner.run_all([job("bad", command=("sh", "-c", "echo '<script>x differs</script>'; exit 1"))])
-        coverage = {"totals": [{"name": "line", "percent": 97.5, "goal": 98, "holds": False}], "page": "coverage/index.html"}
+        figures = {"covered": 975, "total": 1000, "waived": 0, "percent": 97.5}
+        coverage = {"totals": dict.fromkeys(("line", "branch", "toggle", "bin"), figures), "thresholds": {"line": 98, "branch": 95, "toggle": 95, "bin": 98}}
         rows = [{"program": "p", "core": "rtl", "measure": "device", "baseline": 100, "cycles": 101}]
-        made = page(ABOUT, outcomes, rows, coverage)
+        made = page(ABOUT, outcomes, rows, coverage, "coverage/index.html")
         self.assertIn("1 of 1 tests failed", made)
         self.assertIn("+1 (+1.00 %)", made)
         self.assertIn("97.50 %", made)
         self.assertNotIn("<script>", made)
 
     def test_without_cycles_and_coverage_it_says_so(self):
-        made = page(ABOUT, [], None, None)
+        made = page(ABOUT, [], None, None, "")
         self.assertIn("Not compared", made)
         self.assertIn("Not collected", made)
 
