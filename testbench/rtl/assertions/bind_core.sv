@@ -15,7 +15,7 @@ bind issue stream_contract #(.Width(weft_pkg::CmdBits)) u_cmd_contract (
 bind retire_lane level_invariants #(.Depth(Depth)) u_level_invariants (
   .clk_i, .rst_ni, .push_i(start_i), .pop_i(retire_i), .level_i(level_q));
 bind retire_lane level_invariants #(.Depth(Depth)) u_done_invariants (
-  .clk_i, .rst_ni, .push_i(done_i), .pop_i(retire_i), .level_i(done_q));
+  .clk_i, .rst_ni, .push_i(done), .pop_i(retire_i), .level_i(done_q));
 bind retire_lane retire_order_invariants #(.Depth(Depth)) u_order_invariants (
   .clk_i, .rst_ni, .start_i, .start_tag_i(post_i.tag), .pending_i(pending_o),
   .pending_tag_i(post_o.tag), .retire_i);

@@ -8,9 +8,14 @@ bind dma stream_contract #(.Width(3 + $bits(mrsp_data_i))) u_mrsp_contract (
 bind dma stream_contract #(.Width(84 + $bits(mwr_data_o))) u_mwr_contract (
   .clk_i, .rst_ni, .valid_i(mwr_valid_o), .ready_i(mwr_ready_i),
   .payload_i({mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o}));
-bind dma request_contract #(.Width($bits(dr_addr_o) + $bits(dr_words_o))) u_dr_contract (
-  .clk_i, .rst_ni(rst_ni && fault_valid_o[3:2] == '0), .req_i(dr_req_o), .gnt_i(dr_gnt_i),
-  .payload_i({dr_words_o, dr_addr_o}));
+bind dma_read_port request_contract #(.Width($bits(dw_addr_o) + $bits(dw_words_o)
+    + $bits(dw_strb_o) + $bits(dw_wdata_o))) u_dw_contract (
+  .clk_i, .rst_ni, .req_i(dw_req_o), .gnt_i(dw_gnt_i),
+  .payload_i({dw_words_o, dw_addr_o, dw_strb_o, dw_wdata_o}));
+// The request is let go when its channel is: it has faulted, or read what ECC could not correct.
+bind dma_write_port request_contract #(.Width($bits(dr_addr_o) + $bits(dr_words_o))) u_dr_contract (
+  .clk_i, .rst_ni(rst_ni && (!refused_q || front_valid_i[refused_channel_q])), .req_i(dr_req_o),
+  .gnt_i(dr_gnt_i), .payload_i({dr_words_o, dr_addr_o}));
 
 // A channel that has faulted lets its offers go.
 bind dma_channel unit_contract #(.MostHeld(dma_pkg::HeldCommands)) u_unit_contract (
@@ -24,7 +29,7 @@ bind dma_channel dma_channel_invariants #(.Held(dma_pkg::HeldCommands), .Outstan
 bind dma_channel stream_contract #(.Width($bits(job))) u_job_contract (
   .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(job_valid), .ready_i(job_ready), .payload_i(job));
 bind dma_channel stream_contract #(.Width(179)) u_front_contract (
-  .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(front_valid_o), .ready_i(front_ready_i),
+  .clk_i, .rst_ni(rst_ni && !dead_q && !poisoned_q), .valid_i(front_valid_o), .ready_i(front_ready_i),
   .payload_i({front_fill_o, front_pattern_o, front_space_o, front_mem_o, front_vmem_o,
               front_bytes_o}));
 bind dma_channel stream_contract #(.Width(114)) u_back_contract (

@@ -1,11 +1,11 @@
-// What is bound to rtl/mxu.
+// What is bound to rtl/mxu. After a fault its requests are let go.
 bind mxu unit_contract #(.MostHeld(mxu_pkg::Commands + 1)) u_unit_contract (
   .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_i(cmd_ready_o), .done_i(done_o),
   .fault_i(fault_valid_o), .active_i(active_o));
 bind mxu request_contract #(.Width($bits(x_addr_o))) u_x_contract (
-  .clk_i, .rst_ni, .req_i(x_req_o), .gnt_i(x_gnt_i), .payload_i(x_addr_o));
+  .clk_i, .rst_ni(rst_ni && !halted), .req_i(x_req_o), .gnt_i(x_gnt_i), .payload_i(x_addr_o));
 bind mxu request_contract #(.Width($bits(w_addr_o))) u_w_contract (
-  .clk_i, .rst_ni, .req_i(w_req_o), .gnt_i(w_gnt_i), .payload_i(w_addr_o));
+  .clk_i, .rst_ni(rst_ni && !halted), .req_i(w_req_o), .gnt_i(w_gnt_i), .payload_i(w_addr_o));
 bind mxu answer_contract u_acc_answer (
   .clk_i, .rst_ni, .gnt_i(acc_gnt_o), .rvalid_i(acc_rvalid_o));
 bind mxu_fetch level_invariants #(.Depth(4)) u_level_invariants (

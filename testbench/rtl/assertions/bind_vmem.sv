@@ -1,21 +1,5 @@
-// What is bound to rtl/vmem. The contract of dr is bound in bind_dma.sv: a channel that faults lets
-// its request go, and only the DMA engine knows.
-bind vmem request_contract #(.Width($bits(x_addr_i))) u_x_contract (
-  .clk_i, .rst_ni, .req_i(x_req_i), .gnt_i(x_gnt_o), .payload_i(x_addr_i));
-bind vmem request_contract #(.Width($bits(w_addr_i))) u_w_contract (
-  .clk_i, .rst_ni, .req_i(w_req_i), .gnt_i(w_gnt_o), .payload_i(w_addr_i));
-bind vmem request_contract #(.Width($bits(va_addr_i) + 1)) u_va_contract (
-  .clk_i, .rst_ni, .req_i(va_req_i), .gnt_i(va_gnt_o), .payload_i({va_pair_i, va_addr_i}));
-bind vmem request_contract #(.Width($bits(vb_addr_i) + 1)) u_vb_contract (
-  .clk_i, .rst_ni, .req_i(vb_req_i), .gnt_i(vb_gnt_o), .payload_i({vb_pair_i, vb_addr_i}));
-bind vmem request_contract #(.Width($bits(vw_addr_i) + $bits(vw_wdata_i) + 1)) u_vw_contract (
-  .clk_i, .rst_ni, .req_i(vw_req_i), .gnt_i(vw_gnt_o),
-  .payload_i({vw_pair_i, vw_addr_i, vw_wdata_i}));
-bind vmem request_contract #(.Width($bits(dw_addr_i) + $bits(dw_words_i) + $bits(dw_strb_i)
-                                    + $bits(dw_wdata_i))) u_dw_contract (
-  .clk_i, .rst_ni, .req_i(dw_req_i), .gnt_i(dw_gnt_o),
-  .payload_i({dw_words_i, dw_addr_i, dw_strb_i, dw_wdata_i}));
-
+// What is bound to rtl/vmem. The contract of each request is bound where it is made (bind_dma.sv,
+// bind_mxu.sv, bind_vpu.sv): a unit that faults lets its requests go, and only it knows.
 bind vmem answer_contract u_x_answer (.clk_i, .rst_ni, .gnt_i(x_gnt_o), .rvalid_i(x_rvalid_o));
 bind vmem answer_contract u_w_answer (.clk_i, .rst_ni, .gnt_i(w_gnt_o), .rvalid_i(w_rvalid_o));
 bind vmem answer_contract u_va_answer (.clk_i, .rst_ni, .gnt_i(va_gnt_o), .rvalid_i(va_rvalid_o));

@@ -33,7 +33,7 @@ Command command(uint16_t tag, bool waits, uint8_t opcode = WEFT_OPCODE_COPY) {
 class IssueBench : public VerilatedBench<Vissue_model> {
  public:
   IssueBench() {
-    top->stop_i = top->head_valid_i = top->wait_grant_i = top->cmd_taken_i = top->unit_active_i = 0;
+    top->stop_i = top->head_valid_i = top->wait_grant_i = top->cmd_taken_i = top->unit_active_i = top->raise_i = 0;
     reset();
   }
   void head(const std::optional<Command>& command) {

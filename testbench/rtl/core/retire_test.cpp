@@ -40,7 +40,7 @@ TEST_CASE("commands retire in the order of their unit, one a cycle, and no unit 
   const auto context = weft::bench::make_context();
   Vretire_model top(context.get());
   weft::bench::Waves<Vretire_model> waves(*context, top);
-  top.start_i = top.done_i = 0;
+  top.start_i = top.done_i = top.not_done_i = top.lost_done_i = 0;
   top.post_overflow_i = 0;
   top.rst_ni = 0;
   top.clk_i = 0;
