@@ -12,27 +12,23 @@ if(WEFT_RTL_COVERAGE)
   execute_process(COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/bins.py ${WEFT_COVERAGE_FOLDER}/bins.toml
                           ${CMAKE_SOURCE_DIR} ${WEFT_COVERAGE_MONITORS}
                   COMMAND_ERROR_IS_FATAL ANY)
-  set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${WEFT_COVERAGE_FOLDER}/bins.toml
+  file(GLOB WEFT_COVERAGE_MODULES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/rtl/*/*.sv)
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/port_monitor.py ${WEFT_COVERAGE_MONITORS} ${WEFT_COVERAGE_MODULES}
+                  COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${WEFT_COVERAGE_MODULES} ${WEFT_COVERAGE_FOLDER}/bins.toml
                ${WEFT_COVERAGE_FOLDER}/bins.py ${WEFT_COVERAGE_FOLDER}/port_monitor.py ${WEFT_COVERAGE_FOLDER}/sv_module.py)
 else()
   set(WEFT_COVERAGE_RUNTIME ${VERILATOR_ROOT}/include/verilated_cov.cpp)
 endif()
 
-# weft_coverage_sources(RESULT SOURCES): the monitors of the RTL modules among SOURCES, generated when their module changes.
-# A monitor binds itself to its module. <module>_port_monitor.sv: toggles of ports. <module>_bins.sv: functional bins.
+# weft_coverage_sources(RESULT SOURCES): the monitors of the RTL modules among SOURCES, generated when CMake configures. A
+# monitor binds itself to its module. <module>_port_monitor.sv: toggles of ports. <module>_bins.sv: functional bins.
 function(weft_coverage_sources result sources)
   set(found ${WEFT_COVERAGE_MONITORS}/port_monitor_pkg.sv)
   foreach(file ${sources})
     get_filename_component(module ${file} NAME_WE)
     if(file MATCHES "^${CMAKE_SOURCE_DIR}/rtl/" AND NOT module MATCHES "_pkg$")
       set(monitor ${WEFT_COVERAGE_MONITORS}/${module}_port_monitor.sv)
-      get_property(known GLOBAL PROPERTY WEFT_COVERAGE_KNOWN)
-      if(NOT module IN_LIST known)
-        set_property(GLOBAL APPEND PROPERTY WEFT_COVERAGE_KNOWN ${module})
-        execute_process(COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/port_monitor.py ${WEFT_COVERAGE_MONITORS} ${file}
-                        COMMAND_ERROR_IS_FATAL ANY)
-        set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-      endif()
       list(APPEND found ${monitor})
       if(EXISTS ${WEFT_COVERAGE_MONITORS}/${module}_bins.sv)
         list(APPEND found ${WEFT_COVERAGE_MONITORS}/${module}_bins.sv)
