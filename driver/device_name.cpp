@@ -8,6 +8,8 @@
 namespace weft::driver {
 namespace {
 
+constexpr std::string_view kMockPreset = "nano";  // of `mock` without a preset
+
 Status invalid(std::string_view text, std::string why) {
   return failure(WEFT_ERROR_INVALID_ARGUMENT, "device name '{}': {}", text, why);
 }
@@ -64,7 +66,7 @@ Result<DeviceName> parse_device_name(std::string_view text) {
   name.target = rest.substr(0, question);
   if (name.kind == DeviceKind::kMock) {
     if (!options.empty()) return invalid(text, "mock takes no options");
-    if (colon == std::string_view::npos) name.target = spec::kChips.front().name;
+    if (colon == std::string_view::npos) name.target = kMockPreset;
   }
   if (spec::find_chip(name.target) == nullptr)
     return invalid(text, fmt::format("there is no preset '{}': {} are possible", name.target, preset_names()));

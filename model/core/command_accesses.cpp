@@ -54,10 +54,11 @@ void add_dma_reads(std::vector<AccessRange>& out, const spec::DmaCommand& c, con
 
 void add_mxu_reads(std::vector<AccessRange>& out, const spec::MxuCommand& c, const spec::Chip& chip) {
   const golden::MatmulTiles tiles = golden::matmul_tiles(c, chip);
-  for (uint64_t t = 0; t < tiles.count; t++) {
+  // tiles that lie in one place are read once: with a stride, VMEM bounds their number; without, nothing does
+  for (uint64_t t = 0; t < (c.x_tile_stride == 0 ? 1 : tiles.count); t++)
     add_words(out, chip, c.x_addr + t * c.x_tile_stride, c.m, c.x_row_stride, 1);
+  for (uint64_t t = 0; t < (c.w_tile_stride == 0 ? 1 : tiles.count); t++)
     add_words(out, chip, c.w_addr + t * c.w_tile_stride, 1, 0, t + 1 < tiles.count ? chip.n : tiles.last_words);
-  }
 }
 
 void add_vpu_reads(std::vector<AccessRange>& out, const spec::VpuCommand& c, const spec::Chip& chip) {

@@ -44,15 +44,24 @@ TEST_CASE("small: legal programs give the same results in the same cycles from a
 }
 
 TEST_CASE("after power-up from any initial values every register reads what it reads from 0") {
-  bench::CoreBench zero("nano");
+  // one core at a time: the destructors of two Verilated models in one process meet
+  const auto read_all = [](unsigned seed) {
+    bench::CoreBench core("nano", core::CoreKind::kRtl, {.initial_seed = seed});
+    std::vector<uint64_t> values;
+    for (uint32_t offset = 0; offset < WEFT_CSR_COUNTER; offset += 8) values.push_back(core.read(offset));
+    const auto counters = core.counters();
+    values.insert(values.end(), counters.begin(), counters.end());
+    values.push_back(core.core->interrupt());
+    return values;
+  };
+  const auto zero = read_all(0);
   for (const unsigned seed : {1u, 2u, 3u, 4u}) {
-    bench::CoreBench other("nano", core::CoreKind::kRtl, {.initial_seed = seed});
-    for (uint32_t offset = 0; offset < 0x2000; offset += 8) {
-      if (offset >= WEFT_CSR_COUNTER) break;  // the snapshot is written first by its command
-      INFO("offset " << offset << ", initial seed " << seed);
-      REQUIRE(other.read(offset) == zero.read(offset));
+    const auto other = read_all(seed);
+    INFO("initial seed " << seed);
+    REQUIRE(other.size() == zero.size());
+    for (size_t i = 0; i < zero.size(); i++) {
+      INFO("value " << i << ": registers by 8 bytes, then counters");
+      REQUIRE(other[i] == zero[i]);
     }
-    REQUIRE(other.counters() == zero.counters());
-    CHECK_FALSE(other.core->interrupt());
   }
 }

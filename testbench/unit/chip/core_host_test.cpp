@@ -110,7 +110,7 @@ TEST_CASE("a counter snapshot reads the counters of now, and time follows the co
 TEST_CASE("a mismatch is told once, sticks in FIRST_ERROR, and reads as a fault until the core's reset") {
   chip::ChipOptions options = test::chip_options();
   options.find_mismatch = [](const core::TensorCore& core) {
-    return core::Mismatch{static_cast<const test::StandInCore&>(core).differs, "lane 3"};
+    return core::Mismatch{static_cast<const test::StandInCore&>(core).differs, "lane 3", "vpu"};
   };
   std::vector<std::string> reports;
   options.report_mismatch = [&](const std::string& report) { reports.push_back(report); };
