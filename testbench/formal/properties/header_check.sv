@@ -3,7 +3,7 @@
   // conjunction over bytes, the reported field as the first byte of the command that is wrong.
   logic [63:0] wrong;                     // bit b: byte b is the offset of a wrong field
   logic known, any_wait_post;
-  int unsigned body_bytes;                // bytes up to the first reserved one
+  logic [63:0] unused;                    // bit b: byte b is the flags or reserved
   wire [7:0] op = cmd_i[7:0];
   wire [7:0] ws0 = cmd_i[39:32], ws1 = cmd_i[47:40], ps0 = cmd_i[55:48], ps1 = cmd_i[63:56];
   wire [15:0] wc0 = cmd_i[79:64], wc1 = cmd_i[95:80], pc0 = cmd_i[111:96], pc1 = cmd_i[127:112];
@@ -14,17 +14,17 @@
 
   always_comb begin
     known = 1'b0;
-    body_bytes = 64;
+    unused = 64'h2;
     case (Queue)
       3'd0, 3'd3: known = op == 8'h10 || op == 8'h11;
-      3'd1: begin known = op == 8'h20; body_bytes = 49; end
-      3'd2: begin known = op == 8'h30 || op == 8'h31 || op == 8'h33 || op == 8'h34; body_bytes = 54; end
-      3'd4: begin known = op == 8'h40 || op == 8'h41 || op == 8'h42; body_bytes = 16; end
+      3'd1: begin known = op == 8'h20; unused = ~64'h1_ffff_ffff_ffff | 64'h2; end
+      3'd2: begin known = op >= 8'h30 && op <= 8'h34; unused = 64'hc080_0000_0000_0002; end
+      3'd4: begin known = op == 8'h40 || op == 8'h41 || op == 8'h42; unused = ~64'hffff | 64'h2; end
       default: known = 1'b0;
     endcase
     wrong = 64'd0;
     for (int unsigned b = 0; b < 64; b++) begin
-      if (b >= body_bytes || b == 1) wrong[b] = cmd_i[8*b+:8] != 8'd0;
+      if (unused[b]) wrong[b] = cmd_i[8*b+:8] != 8'd0;
     end
     // the semaphores are looked at when all reserved bytes are zero
     if (wrong == 64'd0) begin
