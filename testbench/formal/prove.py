@@ -56,7 +56,7 @@ def prove(entry, build, folder):
     """One entry of the table: proof, covers, mutants."""
     result = Result(entry["name"], entry["statement"], entry["method"], entry["depth"],
                     model.READERS[entry.get("reader", "yosys")], entry.get("solver", "abc"), mutants=len(entry["mutants"]))
-    limit = float(entry.get("timeout", model.TIMEOUT))
+    limit = entry.get("timeout", model.TIMEOUT)
     engine, clock = engines.engine(entry), model.Clock(limit)
     try:
         made = model.make(entry, build, folder / "proof", clock)
@@ -70,7 +70,8 @@ def prove(entry, build, folder):
         for index, mutant in enumerate(entry["mutants"]):
             made = model.make(entry, build, folder / f"mutant{index}", clock, mutant)
             # a counterexample from reset, not only an induction that fails
-            by = engine.refuted(made, 1 if entry["method"] == "exhaustive" else mutant.get("depth", entry["depth"]), clock)
+            depth = 1 if entry["method"] == "exhaustive" else mutant.get("depth", entry["depth"])
+            by = engine.refuted(made, depth, clock, mutant.get("first", 0))
             result.notes.append({key: mutant[key] for key in ("file", "find", "replace")} | {"by": by})
             result.mutants_killed += by is not None
             if by is None:
