@@ -25,8 +25,23 @@
     if (!rst_ni) followed_q <= 1'b0;
   end
 
+  // fault injection (a done that is lost or never comes) is left out: no slot in use has its mark
+  logic marked;
+  logic [PtrBits-1:0] place;
+  integer s;
+  always_comb begin
+    marked = stuck_q;
+    place = 0;
+    for (s = 0; s < Depth; s = s + 1) begin
+      place = s[PtrBits-1:0] - rd_q;
+      if ({1'b0, place} < level_q && (not_done_q[s] || lost_done_q[s])) marked = 1'b1;
+    end
+  end
+
   always_comb begin
     if (!reset_done) assume (!rst_ni);
+    assume (!not_done_i && !lost_done_i);
+    if (reset_done) NoInjection_A: assert (!marked);
     if (start_i) assume (!full_o);
     if (done_i) assume (done_q < level_q);
     if (retire_i) assume (pending_o);
