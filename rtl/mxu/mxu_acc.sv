@@ -125,12 +125,13 @@ module mxu_acc
   endtask
 
   // Corrects one element; 1: it cannot be. Counts both.
-  task automatic repair(inout logic [31:0] data, input logic [7:0] check, output logic bad);
+  task automatic repair(input logic [31:0] data, input logic [7:0] check,
+                        output logic [31:0] repaired, output logic bad);
     logic [7:0] syndrome;
     logic [31:0] error;
     syndrome = 8'(secded_pkg::check32(data)) ^ check;
     error = secded_pkg::error32(syndrome[6:0]);
-    data = data ^ error;
+    repaired = data ^ error;
     bad = syndrome != 8'd0 && error == 32'd0 && !secded_pkg::check_error(syndrome);
     if (bad) poisoned = poisoned + 16'd1;
     else if (syndrome != 8'd0) corrected = corrected + 16'd1;
@@ -158,8 +159,7 @@ module mxu_acc
       for (int unsigned j = 0; j < N; j++) begin
         logic [31:0] lane;
         logic lane_bad;
-        lane = data[j];
-        repair(lane, 8'(check[j]), lane_bad);
+        repair(data[j], 8'(check[j]), lane, lane_bad);
         data[j] = lane;
         if (lane_bad && 16'(j) < ring_cols[now_q-(LaneBits+1)'(j)]) begin
           bad = 1'b1;
@@ -183,8 +183,7 @@ module mxu_acc
       for (int unsigned j = 0; j < N; j++) begin
         logic [31:0] lane;
         logic lane_bad;
-        lane = data[32*j+:32];
-        repair(lane, check_q[(RowBits+LaneBits)'(base+j)], lane_bad);
+        repair(data[32*j+:32], check_q[(RowBits+LaneBits)'(base+j)], lane, lane_bad);
         data[32*j+:32] = lane;
         poison[j] = lane_bad;
       end

@@ -1,0 +1,95 @@
+"""What answers: ABC (SAT on gates) or yosys-smtbmc with z3 or cvc5 (words). An engine knows three questions about a model:
+does the proof hold, are all covers reached, is there a counterexample within some cycles of reset."""
+import re
+
+from model import CannotRun
+
+
+def engine(entry):
+    return Abc(entry) if entry.get("solver", "abc") == "abc" else Smt(entry)
+
+
+class Abc:
+    """berkeley-abc, which Debian's yosys brings. One bad output for each assertion or cover."""
+
+    def __init__(self, entry):
+        self.entry = entry
+
+    def ask(self, folder, model, commands, clock, may_fail=False):
+        code, log = clock.run(["berkeley-abc", "-q", f"read_aiger {model}.aig; fold; strash; {commands}"], folder)
+        if (code != 0 or "Error" in log) and not may_fail:
+            raise CannotRun(f"abc: {log.strip().splitlines()[-1] if log.strip() else code}")
+        return re.sub(r"\x1b\[[0-9;]*m", "", log)
+
+    def refuted(self, folder, depth, clock, first=0):
+        """Name of an assertion that fails within `depth` cycles of reset, or None; looks at the cycles from `first`."""
+        log = self.ask(folder, "asserts", f"orpos; bmc3 -S {first} -F {depth}", clock)
+        failed = re.search(r"Output 0 of miter \S+ was asserted in frame (\d+)", log)
+        if failed:
+            return self._name(folder, int(failed[1]), clock)
+        if not re.search(rf"No output (asserted|failed) in {depth} frames", log):
+            raise CannotRun(f"abc bmc3: {log.strip().splitlines()[-1]}")
+        return None
+
+    def _name(self, folder, frame, clock):
+        """One by one instead of all in one question: which assertion fails in this cycle?"""
+        log = self.ask(folder, "asserts", f"bmc3 -S {frame} -F {frame + 1} -T 5", clock)
+        failed = re.search(r"Output (\d+) of miter", log)
+        names = re.findall(r"^ *cell \$assert (\S+)", (folder / "asserts.il").read_text(), flags=re.M)
+        return f"{names[int(failed[1])].lstrip(chr(92)) if failed else 'an assertion'} in cycle {frame}"
+
+    def holds(self, folder, clock):
+        """None, or why not."""
+        method, depth = self.entry["method"], self.entry["depth"]
+        if method == "exhaustive":
+            # iprove sweeps before it solves, but stops with an internal error at times; bmc3 does on other models
+            log = self.ask(folder, "asserts", "frames -F 1 -i; orpos; iprove", clock, may_fail=True)
+            return None if re.search(r"Networks are equivalent|UNSATISFIABLE", log) else self.refuted(folder, 1, clock)
+        failed = self.refuted(folder, depth + 1, clock)
+        if failed or method == "bounded":
+            return failed
+        log = self.ask(folder, "asserts", f"orpos; ind -F {depth + 1}", clock)
+        return None if "Networks are equivalent" in log else f"no induction over {depth} cycles"
+
+    def covers(self, folder, depth, clock):
+        """(all, reached)"""
+        total = len(re.findall(r"^ *cell \$assert ", (folder / "covers.il").read_text(), flags=re.M))
+        if total == 0:
+            return 0, 0
+        log = self.ask(folder, "covers", f"bmc3 -a -F {depth}", clock)
+        return total, total if "All" in log and "SAT" in log else len(re.findall(r"Output +\d+ was asserted", log))
+
+
+class Smt:
+    """yosys-smtbmc with the solver of the table."""
+
+    def __init__(self, entry):
+        self.entry = entry
+
+    def ask(self, folder, arguments, clock):
+        """(True: passed, log)"""
+        code, log = clock.run(["yosys-smtbmc", "-s", self.entry["solver"], *arguments, "model.smt2"], folder)
+        status = re.search(r"Status: (passed|failed)", log, flags=re.I)
+        if not status:
+            raise CannotRun(f"yosys-smtbmc {' '.join(arguments)}: {log.strip().splitlines()[-1] if log.strip() else code}")
+        return status[1].lower() == "passed", log
+
+    def refuted(self, folder, depth, clock, first=0):
+        good, log = self.ask(folder, ["-t", f"{first}:{depth}" if first else str(depth)], clock)
+        failed = re.search(r"Assert failed in .*: (\S+)", log)
+        return None if good else failed[1] if failed else "an assertion"
+
+    def holds(self, folder, clock):
+        depth = self.entry["depth"]
+        failed = self.refuted(folder, depth, clock)
+        if failed or self.entry["method"] != "induction":
+            return failed
+        good, _ = self.ask(folder, ["-i", "-t", str(depth)], clock)
+        return None if good else f"no induction over {depth} cycles"
+
+    def covers(self, folder, depth, clock):
+        total = len(re.findall(r"^; yosys-smt2-cover ", (folder / "model.smt2").read_text(), flags=re.M))
+        if total == 0:
+            return 0, 0
+        good, log = self.ask(folder, ["-c", "-t", str(depth)], clock)
+        return total, total if good else len(re.findall(r"Reached cover statement", log))

@@ -1,0 +1,7 @@
+// The least chip that the MXU's types allow, for proofs: an array of ARRAY_N x ARRAY_N.
+package chip_pkg;
+  localparam int unsigned N = `ARRAY_N;
+  localparam int unsigned NumMxu = 1;
+  localparam int unsigned VmemWords = 64;
+  localparam int unsigned AccBankRows = 2 * `ARRAY_N;
+endpackage

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Tests of prove.py: that a proof which says nothing, or something false, is told from one that holds."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROVE = Path(__file__).resolve().parent / "prove.py"
+COUNTER = """module counter (input logic clk_i, input logic rst_ni, input logic up_i, output logic [3:0] count_o);
+  always_ff @(posedge clk_i)
+    if (!rst_ni) count_o <= 4'd0;
+    else if (up_i && count_o != 4'd9) count_o <= count_o + 4'd1;
+endmodule
+"""
+PROPERTIES = """
+  logic started = 1'b0;
+  always_ff @(posedge clk_i) started <= 1'b1;
+  always_comb begin
+    if (!started) assume (!rst_ni);
+    if (started) AtMostNine_A: assert (count_o <= 4'd%d);
+    Reached_C: cover (started && count_o == 4'd%d);
+  end
+"""
+ENTRY = """[[proof]]
+name = "counter"
+statement = "A counter stops at nine"
+sources = ["{folder}/counter.sv"]
+bind = {{ counter = "{folder}/properties.sv" }}
+reader = "{reader}"
+solver = "{solver}"
+top = "counter"
+method = "induction"
+depth = 2
+cover_depth = 13
+mutants = [{{ file = "{folder}/counter.sv", find = "{find}", replace = "{replace}", depth = 14 }}]
+"""
+
+
+class Runner(unittest.TestCase):
+    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None):
+        """Returns exit code, result and standard error."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "counter.sv").write_text(COUNTER)
+            Path(folder, "properties.sv").write_text(PROPERTIES % (limit, reached))
+            proofs = Path(folder, "proofs.toml")
+            proofs.write_text(table if table is not None else
+                              ENTRY.format(folder=folder, reader=reader, solver=solver, find=find, replace=replace))
+            environment = dict(os.environ, PATH=path) if path is not None else None
+            done = subprocess.run([sys.executable, PROVE, "--proofs", proofs, "--json", "-"], capture_output=True, text=True,
+                                  env=environment)
+            return done.returncode, (json.loads(done.stdout) or [None])[0] if done.stdout else None, done.stderr
+
+    def test_a_proof_holds_with_every_reader_and_solver(self):
+        for reader, solver in (("yosys", "abc"), ("slang", "abc"), ("yosys", "cvc5"), ("slang", "z3")):
+            code, result, text = self.prove(reader=reader, solver=solver)
+            self.assertEqual((code, result["good"]), (0, True), text)
+
+    def test_a_false_assertion_fails_and_is_named(self):
+        for solver in ("abc", "cvc5"):
+            code, result, text = self.prove(limit=0, solver=solver)
+            self.assertEqual((code, result["holds"]), (1, False), text)
+        self.assertIn("AtMostNine_A in cycle", self.prove(limit=0)[2])
+
+    def test_what_holds_from_reset_but_not_by_induction_fails(self):
+        code, result, text = self.prove(limit=14)   # 10 to 14 are not reached, but 14 counts on to 15
+        self.assertEqual((code, result["holds"]), (1, False), text)
+
+    def test_a_mutant_that_survives_fails(self):
+        code, result, text = self.prove(replace="4'd8", reached=3)
+        self.assertEqual((code, result["holds"], result["mutants_killed"]), (1, True, 0), text)
+        self.assertIn("mutant 0 survives", text)
+
+    def test_a_cover_that_is_not_reached_fails(self):
+        for solver in ("abc", "cvc5"):
+            code, result, text = self.prove(reached=10, solver=solver)
+            self.assertEqual((code, result["holds"], result["covers_reached"]), (1, True, 0), text)
+
+    def test_a_mutant_without_its_text_cannot_run(self):
+        code, result, text = self.prove(find="4'd7")
+        self.assertEqual((code, result["ran"]), (2, False), text)
+        self.assertIn("occurs 0 times, not once", text)
+
+    def test_a_missing_tool_is_an_error_that_names_it(self):
+        code, _, text = self.prove(path="/nonexistent")
+        self.assertEqual(code, 2, text)
+        self.assertIn("no program yosys: scripts/packages installs it", text)
+
+    def test_garbage_in_the_table_is_refused(self):
+        for table in ("\x00", "[[proof]]", "[[proof]]\nname = 3", "[[proof", "proof = 1", "\n".join(["[[proof]]"] * 2)):
+            code, _, text = self.prove(table=table)
+            self.assertNotEqual(code, 0, table)
+            self.assertIn("prove.py: ", text, table)
+            self.assertNotIn("Traceback", text, table)
+
+
+if __name__ == "__main__":
+    unittest.main()
