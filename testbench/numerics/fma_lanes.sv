@@ -1,6 +1,6 @@
 `default_nettype none
-// Test top: the multiply-add of a PE in 256 lanes at once, without a clock: fma(), and one link of the array's
-// unpacked chain with its verdict on range.
+// Test top: the multiply-add of a PE in 256 lanes at once, without a clock: fma(), and one link of
+// the array's unpacked chain with its verdict on range.
 module fma_lanes (
   input  wire logic [15:0] a_i [256],
   input  wire logic [15:0] b_i [256],
