@@ -27,6 +27,8 @@ class Bench {
   Bench() {
     top_.clk_i = 0;
     top_.rst_ni = 0;
+    post(std::nullopt);
+    write(std::nullopt, 0);
     step();
     top_.rst_ni = 1;
   }

@@ -18,6 +18,7 @@ VpuHarness::VpuHarness(uint64_t seed, unsigned refused_percent)
       waves_(std::make_unique<bench::Waves<Vvpu_nano>>(*context_, *model_)),
       random_(seed),
       refused_percent_(refused_percent) {
+  model_->va_poison_i = model_->vb_poison_i = model_->acc_poison_i = 0;
   model_->rst_ni = 0;
   for (int i = 0; i < 2; i++) {
     model_->clk_i = 0;
