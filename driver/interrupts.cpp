@@ -54,9 +54,9 @@ Wake Interrupts::wait(int timeout_ms, int control_fd) {
   return wake;
 }
 
-bool Interrupts::pending() const {
+bool Interrupts::arrives(int timeout_ms) const {
   std::array<pollfd, 2> fds{{{completions_.get(), POLLIN, 0}, {async_.get(), POLLIN, 0}}};
-  return ::poll(fds.data(), fds.size(), 0) > 0;
+  return ::poll(fds.data(), fds.size(), timeout_ms) > 0;
 }
 
 bool wait_for_hang_up(int fd, int control_fd) {

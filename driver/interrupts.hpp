@@ -27,8 +27,8 @@ class Interrupts {
   /// Sleeps until something happens or `timeout_ms` is over (-1: never), and consumes the interrupts it saw.
   Wake wait(int timeout_ms, int control_fd = -1);
 
-  /// True if an interrupt has come that wait() has not consumed.
-  bool pending() const;
+  /// True if an interrupt has come that wait() has not consumed, or comes within the time. Consumes nothing.
+  bool arrives(int timeout_ms) const;
 
   uint64_t count() const { return count_.load(std::memory_order_relaxed); }
 

@@ -13,6 +13,7 @@ using std::chrono::milliseconds;
 constexpr uint64_t kNoDeadline = kAllOnes64;
 constexpr milliseconds kAlarmCheckPeriod(100);  ///< behind a lost interrupt of vector 0
 constexpr int kProgressCheckMs = 1000;
+constexpr int kLateInterruptMs = 200;  ///< behind its completion; after that it counts as lost
 
 }  // namespace
 
@@ -73,7 +74,8 @@ void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) {
   lock.unlock();
   const Wake wake = interrupts_.wait(timeout_ms, control_fd);
   const size_t ended = source_.drain();
-  if (wake.timed_out && ended != 0 && !interrupts_.pending())
+  // the device writes a completion before it interrupts: what is only late on a busy machine is not lost
+  if (wake.timed_out && ended != 0 && !interrupts_.arrives(kLateInterruptMs))
     lost_interrupts_.fetch_add(ended, std::memory_order_relaxed);
   if (wake.hung_up) source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
   if (alarm_check_due(wake)) check_alarm();
