@@ -42,9 +42,13 @@ class Abc:
         """None, or why not."""
         method, depth = self.entry["method"], self.entry["depth"]
         if method == "exhaustive":
-            # iprove sweeps before it solves, but stops with an internal error at times; bmc3 does on other models
-            log = self.ask(folder, "asserts", "frames -F 1 -i; orpos; iprove", clock, may_fail=True)
-            return None if re.search(r"Networks are equivalent|UNSATISFIABLE", log) else self.refuted(folder, 1, clock)
+            try:
+                return self.refuted(folder, 1, clock)
+            except CannotRun:  # bmc3 ends with a crash on some models that have no counterexample
+                log = self.ask(folder, "asserts", "frames -F 1 -i; orpos; iprove", clock)
+                if not re.search(r"Networks are equivalent|UNSATISFIABLE", log):
+                    raise
+                return None
         failed = self.refuted(folder, depth + 1, clock)
         if failed or method == "bounded":
             return failed
@@ -56,8 +60,11 @@ class Abc:
         total = len(re.findall(r"^ *cell \$assert ", (folder / "covers.il").read_text(), flags=re.M))
         if total == 0:
             return 0, 0
-        log = self.ask(folder, "covers", f"bmc3 -a -F {depth}", clock)
-        return total, total if "All" in log and "SAT" in log else len(re.findall(r"Output +\d+ was asserted", log))
+        reached = 0
+        for index in range(total):  # one by one: bmc3 -a ends with a crash on some models
+            log = self.ask(folder, "covers", f"cone -s -O {index}; strash; bmc3 -F {depth}", clock)
+            reached += "was asserted in frame" in log
+        return total, reached
 
 
 class Smt:
