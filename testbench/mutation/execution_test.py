@@ -77,13 +77,49 @@ class Scripts(unittest.TestCase):
         self.assertEqual((result.killed, len(result.unexplained), round(result.score, 1)), (1, 1, 33.3))
         self.assertEqual(report.text_table(result).splitlines()[-1].split()[:8], "all 3 1 0 0 0 1 2".split())
         out = Path(self.folder.name)
-        report.write_json(result, out / "r.json")
+        self.write_source("abc")
+        report.write_json(result, out / "r.json", out)
         report.write_junit(result, out / "r.xml")
         report.write_markdown(result, out / "r.md")
         self.assertEqual(json.loads((out / "r.json").read_text())["killed"], 1)
         suite = ElementTree.parse(out / "r.xml").getroot()
         self.assertEqual((suite.get("tests"), suite.get("failures"), len(suite.findall("testcase/skipped"))), ("3", "1", 1))
         self.assertIn(f"scripts/mutate --only {first.id}", (out / "r.md").read_text())
+
+    def write_source(self, text):
+        """The file that the mutants break."""
+        source = Path(self.folder.name) / "rtl/small/a.sv"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(text)
+
+    def test_a_run_goes_on_with_what_was_killed_of_files_that_are_the_same(self):
+        out, mutants = Path(self.folder.name), [mutant for _, mutant in self.mutants()]
+        picky = self.program("picky", 'test "$WEFT_MUTANT" != 2')
+        verdicts = execution.judge_all(self.mutants(), [picky], "system", never, 1, lambda *_: None)
+        self.write_source("abc")
+        report.write_json(report.Result(3, 1, verdicts, {}), out / "r.json", out)
+        kept = report.read_killed(out / "r.json", out, mutants)
+        self.assertEqual([(v.mutant.id, v.stage, v.program) for v in kept], [(mutants[1].id, "own", "picky")])
+        self.assertEqual(report.read_killed(out / "r.json", out, mutants[:1]), [])
+        self.assertEqual(report.read_killed(out / "none.json", out, mutants), [])
+        self.write_source("abc ")
+        self.assertEqual(report.read_killed(out / "r.json", out, mutants), [])
+
+    def test_a_damaged_result_is_not_gone_on_with(self):
+        out, mutants = Path(self.folder.name), [mutant for _, mutant in self.mutants()]
+        self.write_source("abc")
+        entry = {"id": mutants[0].id, "change": mutants[0].what, "stage": "own", "digest": report.digest(out, "rtl/small/a.sv"),
+                 "killed_by": "p", "how": "failed", "test": "t", "tried": ["p"], "cpu_seconds": 1.0}
+        whole = json.dumps({"verdicts": [entry]})
+        (out / "r.json").write_text(whole)
+        self.assertEqual(len(report.read_killed(out / "r.json", out, mutants)), 1)
+        wrong = {"cut": whole[:-9], "no verdicts": "{}", "a list": "[1]", "a number": "7", "no id": whole.replace('"id"', '"di"'),
+                 "no digest": whole.replace('"digest"', '"x"'), "no stage": whole.replace('"own"', '"won"'),
+                 "another change": whole.replace("-> x", "-> y"), "no text": whole.replace('"stage": "own"', '"stage": []')}
+        for name, text in wrong.items():
+            with self.subTest(name), self.assertRaises(report.ResumeError):
+                (out / "r.json").write_text(text)
+                report.read_killed(out / "r.json", out, mutants)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import mutate
 import sampling
 import schemata
 import small_design
-from mutant import KINDS, Change, number
+from mutant import KINDS, Change, living_numbers, number
 from pyslang import syntax
 
 
@@ -93,6 +93,13 @@ class SmallDesign(unittest.TestCase):
         (self.root / "out/small/gone.sv").write_text("")
         schemata.write_tree(self.root, self.root / "out", mutants)
         self.assertFalse((self.root / "out/small/gone.sv").exists())
+
+    def test_a_mutant_lives_by_the_same_number_whatever_others_there_are(self):
+        mutants = small_design.population(self.root)
+        numbers = living_numbers(mutants)
+        self.assertEqual(len(set(numbers.values())), len(mutants))
+        self.assertTrue(all(0 < number < 1 << 31 for number in numbers.values()))
+        self.assertEqual(living_numbers(mutants[::3]), {m.id: numbers[m.id] for m in mutants[::3]})
 
     def test_text_that_is_no_design_is_refused_with_file_and_line(self):
         generator = random.Random(1)

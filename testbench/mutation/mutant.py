@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass
 from typing import Iterable
 
@@ -92,6 +93,20 @@ def number(changes: Iterable[Change], texts: dict[str, str]) -> list[Mutant]:
         source = before.split("\n", 1)[0].strip()
         mutants.append(Mutant(change, line, seen[key], shown(source), (shown(before), shown(after))))
     return mutants
+
+
+def living_numbers(mutants: Iterable[Mutant]) -> dict[str, int]:
+    """The number by which each mutant lives, by its id; from 1. It comes from the id alone, so that a file with the same mutants
+    in it has the same text whatever other files hold, and its models need no new build."""
+    numbers: dict[str, int] = {}
+    taken: set[int] = set()
+    for identifier in sorted(mutant.id for mutant in mutants):
+        value = zlib.crc32(identifier.encode()) & 0x7fffffff
+        while value == 0 or value in taken:
+            value = (value + 1) & 0x7fffffff
+        taken.add(value)
+        numbers[identifier] = value
+    return numbers
 
 
 def shown(text: str) -> str:

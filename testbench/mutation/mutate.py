@@ -15,7 +15,7 @@ import report
 import sampling
 import schemata
 import waivers
-from mutant import Mutant
+from mutant import Mutant, living_numbers
 
 ROOT = Path(__file__).resolve().parents[2]
 GOAL = 95.0      # per cent of the mutants that the tests kill
@@ -43,12 +43,16 @@ def arguments_of(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--build", default="build/mutation", help="folder for the mutated RTL and its build")
     parser.add_argument("--waivers", default=str(Path(__file__).parent / "waivers.toml"))
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--resume", action="store_true", help=(
+        "keep what the file of --json says was killed, if the file that was broken is the same; run the others"))
     parser.add_argument("--junit", metavar="FILE")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--verbose", action="store_true", help="print killed mutants too")
     arguments = parser.parse_args(argv)
     if arguments.count < 0 or arguments.jobs < 1:
         parser.error("--count must not be negative, --jobs at least 1")
+    if arguments.resume and not arguments.json:
+        parser.error("--resume needs --json FILE, the result to go on with")
     return arguments
 
 
@@ -94,8 +98,8 @@ def main(argv: list[str]) -> int:
     folder = (ROOT / arguments.build).resolve()
     try:
         return mutate(arguments, folder)
-    except (benches.BuildError, design.DesignError, execution.BaselineError, schemata.SchemataError, UsageError,
-            waivers.WaiverError, OSError) as error:
+    except (benches.BuildError, design.DesignError, execution.BaselineError, report.ResumeError, schemata.SchemataError,
+            UsageError, waivers.WaiverError, OSError) as error:
         print(f"scripts/mutate: {error}", file=sys.stderr)
         return 2
 
@@ -128,10 +132,14 @@ def mutate(arguments: argparse.Namespace, folder: Path) -> int:
     execution.baseline(programs, arguments.jobs)
     print("all pass without a mutant", flush=True)
 
-    numbers = {mutant.id: number for number, mutant in enumerate(built, 1)}
+    numbers = living_numbers(built)
     by_key = {waiver.key: waiver for waiver in waived}
 
-    judged: list[execution.Verdict] = []
+    kept = report.read_killed(Path(arguments.json), ROOT, chosen) if arguments.resume else []
+    judged = list(kept)
+    done_before = {verdict.mutant.id for verdict in kept}
+    if arguments.resume:
+        print(f"{len(kept)} were killed before", flush=True)
 
     def latch(mutant: Mutant) -> bool:
         return arguments.until == "system" and lint.makes_latch(ROOT, packages, mutant)
@@ -140,19 +148,22 @@ def mutate(arguments: argparse.Namespace, folder: Path) -> int:
         if not verdict.killed or arguments.verbose or len(chosen) <= 20:
             print(report.describe(verdict, by_key.get(waivers.key_of(verdict.mutant))), flush=True)
         judged.append(verdict)
-        if done % 25 == 0 or done == len(chosen):
-            print(f"[{done}/{len(chosen)}, {seconds:.0f} s]", flush=True)
-            if arguments.json:      # a run that is cut short keeps what it has
-                report.write_json(report.Result(len(population), arguments.seed, judged, report.match(judged, waived)),
-                                  Path(arguments.json))
-    verdicts = execution.judge_all([(numbers[m.id], m) for m in chosen], programs, arguments.until, latch, arguments.jobs,
-                                   progress)
+        if done % 25 == 0 or len(judged) == len(chosen):
+            print(f"[{len(judged)}/{len(chosen)}, {seconds:.0f} s]", flush=True)
+        if arguments.json:          # a run that is cut short keeps what it has
+            report.write_json(report.Result(len(population), arguments.seed, judged, report.match(judged, waived)),
+                              Path(arguments.json), ROOT)
+    to_run = [(numbers[m.id], m) for m in chosen if m.id not in done_before]
+    verdicts = kept + execution.judge_all(to_run, programs, arguments.until, latch, arguments.jobs, progress)
+    place = {mutant.id: index for index, mutant in enumerate(chosen)}
+    verdicts.sort(key=lambda verdict: place[verdict.mutant.id])
     return conclude(arguments, report.Result(len(population), arguments.seed, verdicts, report.match(verdicts, waived)))
 
 
 def conclude(arguments: argparse.Namespace, result: report.Result) -> int:
-    for path, write in ((arguments.json, report.write_json), (arguments.junit, report.write_junit),
-                        (arguments.markdown, report.write_markdown)):
+    if arguments.json:
+        report.write_json(result, Path(arguments.json), ROOT)
+    for path, write in ((arguments.junit, report.write_junit), (arguments.markdown, report.write_markdown)):
         if path:
             write(result, Path(path))
     print(report.text_table(result))

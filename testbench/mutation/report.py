@@ -1,6 +1,7 @@
 """The result as a table, JSON, JUnit and Markdown."""
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 from benches import STAGES
 from execution import Verdict
 from lint import STAGE
+from mutant import Mutant
 from waivers import Waiver, key_of
 
 COLUMNS = ("block", "mutants", "own bench", "other bench", "system", "lint", "killed", "survived", "waived", "score")
@@ -80,9 +82,39 @@ def describe(verdict: Verdict, waived: Waiver | None) -> str:
     return f"{verdict.mutant.id}: {state}\n{diff(verdict)}\n    change: {verdict.mutant.what}\n    rerun:  {rerun(verdict)}"
 
 
-def write_json(result: Result, path: Path) -> None:
+class ResumeError(Exception):
+    """A file of --json cannot be resumed."""
+
+
+def digest(root: Path, file: str) -> str:
+    """Of a source: a verdict holds as long as the file that was broken is the same."""
+    return hashlib.sha256((root / file).read_bytes()).hexdigest()[:16]
+
+
+def read_killed(path: Path, root: Path, mutants: list[Mutant]) -> list[Verdict]:
+    """Verdicts of an earlier run, of those of `mutants` that it killed and whose file has not changed since. What survived is no
+    verdict to keep: there may be a new test. No file: none."""
+    if not path.exists():
+        return []
+    try:
+        entries = {entry["id"]: entry for entry in json.loads(path.read_text())["verdicts"]}
+        kept = []
+        for mutant in mutants:
+            entry = entries.get(mutant.id)
+            if entry is None or entry["stage"] == "survived" or entry["digest"] != digest(root, mutant.change.file):
+                continue
+            if entry["change"] != mutant.what or entry["stage"] not in (*STAGES, STAGE):
+                raise ResumeError(f"{path}: {mutant.id} is not the mutant of that id, or its stage {entry['stage']!r} is none")
+            kept.append(Verdict(mutant, 0, entry["stage"], entry["killed_by"], entry["how"], entry["test"], entry["tried"],
+                                entry["cpu_seconds"]))
+        return kept
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResumeError(f"{path} is no result of scripts/mutate --json: {error!r}") from None
+
+
+def write_json(result: Result, path: Path, root: Path) -> None:
     entries = [{"id": v.mutant.id, "block": v.mutant.block, "kind": v.mutant.change.kind, "change": v.mutant.what,
-                "source": v.mutant.source, "stage": v.stage, "killed_by": v.program, "how": v.how, "test": v.test,
+                "source": v.mutant.source, "digest": digest(root, v.mutant.change.file), "stage": v.stage, "killed_by": v.program, "how": v.how, "test": v.test,
                 "tried": v.tried, "waived": v.mutant.id in result.waived, "cpu_seconds": round(v.cpu_seconds, 2),
                 "rerun": rerun(v)} for v in result.verdicts]
     document = {"population": result.population, "seed": result.seed, "mutants": len(result.verdicts),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from design import BYTES
-from mutant import Mutant
+from mutant import Mutant, living_numbers
 
 ACTIVE = "weft_mutation_pkg::active"
 
@@ -48,10 +48,11 @@ def render_range(text, start, end, order, position, places) -> tuple[int, str]:
 
 
 def write_tree(root: Path, out: Path, mutants: list[Mutant]) -> None:
-    """out/ becomes root/rtl with the mutants, numbered from 1 in their order. Files that do not change keep their time."""
+    """out/ becomes root/rtl with the mutants, numbered by living_numbers(). Files that do not change keep their time."""
+    numbers = living_numbers(mutants)
     of_file: dict[str, list[tuple[int, Mutant]]] = {}
-    for number, mutant in enumerate(mutants, 1):
-        of_file.setdefault(mutant.change.file, []).append((number, mutant))
+    for mutant in mutants:
+        of_file.setdefault(mutant.change.file, []).append((numbers[mutant.id], mutant))
     written = set()
     for source in sorted((root / "rtl").glob("**/*.sv")):
         text = source.read_text(encoding=BYTES)
