@@ -32,6 +32,7 @@ class CommandIds {
   }
 
   uint32_t in_use() const { return static_cast<uint32_t>(slots_.size()) - free_count_; }
+  uint32_t free() const { return free_count_; }
   static constexpr uint32_t slot_of(uint16_t id) { return id & ((1u << kSlotBits) - 1); }
 
   /// An id for a new command; nothing if every slot is in flight.
@@ -62,7 +63,8 @@ class CommandIds {
     const uint32_t slot = slot_of(id);
     Slot& s = slots_[slot];
     s.used = false;
-    free_[(free_head_ + free_count_) % free_.size()] = static_cast<uint16_t>(slot);
+    const size_t end = free_head_ + free_count_;
+    free_[end < free_.size() ? end : end - free_.size()] = static_cast<uint16_t>(slot);
     free_count_++;
     return std::exchange(s.payload, Payload{});
   }

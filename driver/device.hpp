@@ -60,8 +60,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more.
   Status delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits = {});
 
-  /// Submits; `event` is fresh and holds the command's resources.
-  Status submit(Queue& queue, const std::shared_ptr<Event>& event, const Command& command);
+  /// Submits all or none; the events are fresh and hold their commands' resources.
+  Status submit(Queue& queue, std::span<const Submission> submissions);
+  Status submit(Queue& queue, const Submission& one) { return submit(queue, std::span(&one, 1)); }
   /// Submits to the admin queue and waits. Returns how it ended, which may be with an error.
   Result<Ending> admin(const Command& command);
   /// OK: the event is done. TIMEOUT_WAIT.

@@ -77,12 +77,12 @@ Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimit
   return {};
 }
 
-Status Device::submit(Queue& queue, const std::shared_ptr<Event>& event, const Command& command) {
+Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
   if (Status s = check(); !s.ok()) return s;
-  Status status = queue.submit(event, command);
+  Status status = queue.submit(submissions);
   if (status.code() == WEFT_ERROR_QUEUE_FULL) {
     drain();  // completions that nobody has asked for
-    status = queue.submit(event, command);
+    status = queue.submit(submissions);
   }
   if (status.code() == WEFT_ERROR_DEVICE_LOST) {
     lost(status);
@@ -100,7 +100,7 @@ Result<Ending> Device::admin(const Command& command) {
   }
   if (queue == nullptr) return check();
   const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
-  if (Status s = submit(*queue, event, command); !s.ok()) return s;
+  if (Status s = submit(*queue, Submission{event, command}); !s.ok()) return s;
   if (Status s = wait(*event, WaitLimits{}); !s.ok()) return s;
   return event->ending();
 }

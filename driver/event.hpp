@@ -33,7 +33,7 @@ class Event {
   /// By the queue, under its mutex, before the command is visible to the device.
   void set_command_id(uint16_t id) { command_id_ = id; }
   /// Keeps what the command uses alive until it has ended. By the submitter, before submission.
-  void hold(std::shared_ptr<const void> resource) { resources_.push_back(std::move(resource)); }
+  void hold(std::vector<std::shared_ptr<const void>> resources) { resources_ = std::move(resources); }
 
   /// Acquire: pairs with the release in complete(), so that ending() may be read.
   bool done() const { return done_.load(std::memory_order_acquire); }

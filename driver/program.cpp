@@ -41,8 +41,8 @@ Status copy_image(Device& device, Queue& queue, const ProgramImage& image, uint6
     command.arg1 = (address + offset) | WEFT_LIMIT_ADDRESS_FLAG_HBM;
     command.size = bytes;
     stage.event = std::make_shared<Event>(queue.id(), 0, command.opcode);
-    stage.event->hold(stage.buffer);
-    if (Status s = device.submit(queue, stage.event, command); !s.ok()) return s;
+    stage.event->hold({stage.buffer});
+    if (Status s = device.submit(queue, Submission{stage.event, command}); !s.ok()) return s;
     offset += bytes;
   }
   for (Stage& stage : stages) {

@@ -1,6 +1,7 @@
 // Submission and completion of one queue.
 #include "driver/queue.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "driver/crc32c.hpp"
@@ -84,31 +85,45 @@ std::optional<weft_launch_profile> Queue::read_profile(uint32_t slot) const {
   return profile;
 }
 
-Status Queue::submit(const std::shared_ptr<Event>& event, const Command& command) {
+/// Writes one entry; the ring has room. Returns the new tail.
+uint32_t Queue::push(const Submission& submission, uint16_t id) {
+  const Command& command = submission.command;
   weft_submission_entry entry{};
   entry.opcode = command.opcode;
-  entry.flags = static_cast<uint8_t>(command.flags | WEFT_SUBMISSION_FLAG_INTERRUPT);
+  entry.flags = static_cast<uint8_t>(command.flags | (command.interrupt ? WEFT_SUBMISSION_FLAG_INTERRUPT : 0));
+  entry.command_id = id;
   entry.budget_kcycles = command.budget_kcycles;
   entry.arg0 = command.arg0;
   entry.arg1 = command.arg1;
   entry.size = command.size;
   entry.tag = command.tag;
-
-  const std::lock_guard lock(mutex_);
-  if (!stopped_.ok()) return stopped_;
-  const auto id = submission_.full() ? std::nullopt : ids_.acquire(event);
-  if (!id) {
-    return failure(WEFT_ERROR_QUEUE_FULL, "queue {} is full: head {}, tail {}, size {}, {} commands in flight", id_,
-                   submission_.head(), submission_.tail(), submission_.entries(), ids_.in_use());
-  }
-  const uint32_t slot = ids_.slot_of(*id);
+  const uint32_t slot = ids_.slot_of(id);
   profile_offset_[slot] = 0;
   if (command.opcode == WEFT_QUEUE_OPCODE_LAUNCH) entry.arg1 = write_list(slot, command);
-  entry.command_id = *id;
   entry.crc32c = crc32c(&entry, offsetof(weft_submission_entry, crc32c));
-  event->set_command_id(*id);
-  counts_.submitted++;
-  return ring_submission_doorbell(*transport_, id_, submission_.push(entry));
+  submission.event->set_command_id(id);
+  return submission_.push(entry);
+}
+
+Status Queue::submit(std::span<const Submission> submissions) {
+  const auto count = static_cast<uint32_t>(submissions.size());
+  const std::lock_guard lock(mutex_);
+  if (!stopped_.ok()) return stopped_;
+  if (count > submission_.entries()) {
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a batch of {} commands for queue {}, which has {} entries", count, id_,
+                   submission_.entries());
+  }
+  // Every entry in the ring holds an id, and an id may outlive its entry: ids run out first.
+  const uint32_t room = std::min(submission_.entries() - submission_.used(), ids_.free());
+  if (count > room) {
+    return failure(WEFT_ERROR_QUEUE_FULL, "queue {} is full: head {}, tail {}, size {}, {} commands in flight, {} more",
+                   id_, submission_.head(), submission_.tail(), submission_.entries(), ids_.in_use(), count);
+  }
+  uint32_t tail = submission_.tail();
+  for (const Submission& s : submissions) tail = push(s, *ids_.acquire(s.event));
+  counts_.submitted += count;
+  submission_.publish();
+  return ring_submission_doorbell(*transport_, id_, tail);
 }
 
 void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& finished) {

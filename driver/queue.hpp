@@ -16,13 +16,20 @@ namespace weft::driver {
 /// What to submit; becomes a submission entry.
 struct Command {
   uint8_t opcode = 0;
-  uint8_t flags = 0;  ///< weft_submission_flag; `interrupt` is added
+  uint8_t flags = 0;      ///< weft_submission_flag but `interrupt`
+  bool interrupt = true;  ///< its end raises the ring's vector
   uint32_t tag = 0;
   uint32_t budget_kcycles = 0;
   uint64_t arg0 = 0;
   uint64_t arg1 = 0;  ///< LAUNCH: set by the queue
   uint64_t size = 0;
   std::span<const weft_launch_argument> arguments;  ///< LAUNCH
+};
+
+/// A command and the fresh event that ends with it.
+struct Submission {
+  std::shared_ptr<Event> event;
+  Command command;
 };
 
 /// Counted by a queue's completions.
@@ -53,9 +60,10 @@ class Queue {
   uint64_t submission_iova() const { return memory_->iova(); }
   uint64_t completion_iova() const { return memory_->iova() + completion_offset_; }
 
-  /// Writes the entry and rings the doorbell. `event` must be fresh. QUEUE_FULL (head, tail, size); the status given to
-  /// stop(); DEVICE_LOST: the event is in flight, and ends when the device is declared lost.
-  Status submit(const std::shared_ptr<Event>& event, const Command& command);
+  /// Writes the entries and rings the doorbell once; all or none. INVALID_ARGUMENT: more than the ring has entries;
+  /// QUEUE_FULL (head, tail, size); the status given to stop(); DEVICE_LOST: the events are in flight, and end when the
+  /// device is declared lost.
+  Status submit(std::span<const Submission> submissions);
 
   /// Takes what the device has completed off the ring. Returns how many commands ended.
   size_t drain(std::vector<Finished>& finished);
@@ -81,6 +89,7 @@ class Queue {
   Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
         std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
         uint64_t completion_offset, uint64_t lists_offset);
+  uint32_t push(const Submission& submission, uint16_t id);
   void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
   uint64_t write_list(uint32_t slot, const Command& command);
   std::optional<weft_launch_profile> read_profile(uint32_t slot) const;

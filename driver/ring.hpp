@@ -39,12 +39,15 @@ class SubmissionRing {
   uint32_t used() const { return tail_ - head_; }
   bool full() const { return used() == entries_; }
 
-  /// Writes the entry at the tail and returns the new tail, to be written to the doorbell. Not called when full.
+  /// Writes the entry at the tail and returns the new tail. Not called when full.
   uint32_t push(const weft_submission_entry& entry) {
     std::memcpy(&memory_[tail_ & (entries_ - 1)], &entry, sizeof entry);
-    tail_++;
+    return ++tail_;
+  }
+
+  /// Between the last push and the doorbell.
+  void publish() const {
     std::atomic_thread_fence(std::memory_order_release);  // pairs with the device: doorbell, then entry
-    return tail_;
   }
 
   /// Takes over the device's head from a completion. False: it lies outside of head to tail, and nothing changes.

@@ -235,6 +235,7 @@ void MockTransport::raise(uint32_t vector) {
   if (faults_.lose_interrupts || !enabled || vector >= eventfds_.size() || (vector_control_[vector] & kMasked) != 0)
     return;
   const uint64_t one = 1;
+  interrupts_raised_++;
   (void)!::write(eventfds_[vector].get(), &one, sizeof one);
 }
 

@@ -67,6 +67,7 @@ class MockTransport : public Transport {
   uint16_t pending_id(uint32_t queue, size_t n) const;
   size_t mapped_ranges() const;
   uint64_t doorbell_writes() const { return doorbell_writes_.load(); }
+  uint64_t interrupts_raised() const { return interrupts_raised_.load(); }
   uint64_t programs_loaded() const;
 
  private:
@@ -143,6 +144,7 @@ class MockTransport : public Transport {
   uint32_t wait_status_ = 0;
   mutable uint64_t cycle_ = 0;
   std::atomic<uint64_t> doorbell_writes_{0};
+  std::atomic<uint64_t> interrupts_raised_{0};
 };
 
 }  // namespace weft::driver

@@ -324,6 +324,29 @@ WEFT_MUST_USE weft_status weft_nop(weft_queue* queue, const weft_command_options
 /** Its event's start and end hold the device cycle. */
 WEFT_MUST_USE weft_status weft_timestamp(weft_queue* queue, const weft_command_options* options, weft_event** event);
 
+/** A command as data, for weft_submit(). Fields that its opcode does not use are ignored. */
+typedef struct weft_command {
+  size_t size;
+  weft_queue_opcode opcode;       /**< LAUNCH, COPY, FILL, FENCE, TIMESTAMP or NOP */
+  weft_kernel* kernel;            /**< LAUNCH */
+  const weft_argument* arguments; /**< LAUNCH; read before the call returns */
+  uint32_t argument_count;        /**< LAUNCH */
+  weft_buffer* destination;       /**< COPY, FILL */
+  uint64_t destination_offset;    /**< COPY, FILL */
+  weft_buffer* source;            /**< COPY */
+  uint64_t source_offset;         /**< COPY */
+  uint64_t bytes;                 /**< COPY, FILL */
+  uint32_t pattern;               /**< FILL */
+  const weft_command_options* options; /**< null: defaults */
+  weft_event** event;                  /**< null: nobody asks how the command ends */
+} weft_command;
+
+/** Submits `count` commands (from 1, at most the queue's entries) with one doorbell; they start in their order. All or
+ * none: on failure nothing was submitted and all events are null; the message names the command that is wrong, and
+ * what is wrong as the call of its opcode does. A command without an event raises no interrupt, but for the last.
+ * QUEUE_FULL: fewer entries are free. */
+WEFT_MUST_USE weft_status weft_submit(weft_queue* queue, const weft_command* commands, uint32_t count);
+
 /* ---- Events
  * ---------------------------------------------------------------------------------------------------------- */
 

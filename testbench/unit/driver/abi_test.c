@@ -145,6 +145,9 @@ static void every_command_runs(void** state) {
   OK(weft_fence(queue, NULL, NULL));
   options.tag = 5;
   options.fence_before = 1;
+  weft_command command = WEFT_INIT(weft_command);
+  command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  OK(weft_submit(queue, &command, 1));
   OK(weft_timestamp(queue, &options, &event));
   wait.deadline_cycles = 1000000;
   OK(weft_event_wait(event, &wait));
@@ -161,7 +164,7 @@ static void every_command_runs(void** state) {
   INVALID(weft_nop(queue, &options, NULL));
   OK(weft_queue_get_info(queue, &queue_info));
   assert_int_equal(queue_info.entries, 8);
-  assert_int_equal(queue_info.tail, 5);
+  assert_int_equal(queue_info.tail, 6);
   assert_int_equal(queue_info.in_flight, 0);
   weft_event_release(event);
   weft_event_release(NULL);
@@ -221,6 +224,10 @@ static void null_pointers_are_refused(void** state) {
   INVALID(weft_fence(NULL, NULL, &event));
   INVALID(weft_nop(NULL, NULL, &event));
   INVALID(weft_timestamp(NULL, NULL, &event));
+  weft_command command = WEFT_INIT(weft_command);
+  command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  INVALID(weft_submit(NULL, &command, 1));
+  INVALID(weft_submit(NULL, NULL, 1));
   INVALID(weft_event_query(NULL, NULL));
   INVALID(weft_event_wait(NULL, NULL));
   INVALID(weft_event_set_callback(NULL, on_event, NULL));
