@@ -22,6 +22,10 @@ class CsrBench : public VerilatedBench<Vcsr_model> {
     t.busy_i = t.stopped_i = t.accept_i = 0, t.idle_credit_i = 0, t.fell_i = t.retire_i = 0;
     t.fault_raised_i = 0, t.fault_cycle_i = t.fault_count_i = 0, t.sem_rdata_i = 0, t.counter_rdata_i = 0;
     for (auto& level : t.level_i) level = 0;
+    for (auto& tag : t.head_tag_i) tag = 0;
+    for (unsigned w = 0; w < 3; w++) t.fault_i[w] = 0;
+    for (unsigned w = 0; w < 5; w++) t.segment_i[w] = 0;
+    t.inject_rdata_i = 0;
     reset();
     t.core_rst_ni = 1;
     settle();
@@ -40,9 +44,68 @@ struct Model {
   bool accepted = false, busy = false;
 };
 
+/// control_pkg::fault_t at fault_i, the lowest field first.
+struct FaultBits {
+  uint64_t address, code, unit, queue, tag, valid;
+};
+FaultBits fault_bits(const Vcsr_model& t) {
+  const uint64_t high = t.fault_i[2];
+  return {.address = t.fault_i[0] | uint64_t{t.fault_i[1]} << 32,
+          .code = high >> 22 & 0xff,
+          .unit = high >> 19 & 7,
+          .queue = high >> 16 & 7,
+          .tag = high & 0xffff,
+          .valid = high >> 30 & 1};
+}
+
+/// What a read of `address` returns: of a register of csr.sv, or of the neighbour that holds it.
+uint64_t value_at(const Vcsr_model& t, const Model& model, uint32_t address) {
+  const auto in = [&](uint32_t base, uint32_t bytes) { return address >= base && address - base < bytes; };
+  const unsigned queue = address >> 3 & 7;
+  const FaultBits fault = fault_bits(t);
+  if (in(WEFT_CSR_QUEUE_LEVEL, 8 * WEFT_CORE_QUEUES)) return t.level_i[queue];
+  if (in(WEFT_CSR_QUEUE_RETIRED, 8 * WEFT_CORE_QUEUES)) return model.retired[queue];
+  if (in(WEFT_CSR_QUEUE_HEAD_TAG, 8 * WEFT_CORE_QUEUES))
+    return t.level_i[queue] == 0 ? 0 : uint64_t{1} << 16 | t.head_tag_i[queue];
+  if (in(WEFT_CSR_SEMAPHORE, 8 * WEFT_SEMAPHORES)) return t.sem_rdata_i;
+  if (in(WEFT_CSR_SEGMENT_BASE, 32 * WEFT_SEGMENTS)) {
+    const unsigned field = address >> 3 & 3;
+    if (field == 3) return 0;
+    return field == 2 ? t.segment_i[4] & 15 : t.segment_i[2 * field] | uint64_t{t.segment_i[2 * field + 1]} << 32;
+  }
+  if (in(WEFT_CSR_INJECT_ADDRESS, 8 * 6)) return t.inject_rdata_i;
+  if (address >= WEFT_CSR_COUNTER) return t.counter_rdata_i;
+  switch (address) {
+    case WEFT_CSR_STATUS:
+      return unsigned{t.stopped_i} << 2 | fault.valid << 1 | t.busy_i;
+    case WEFT_CSR_CYCLE:
+      return model.cycle + t.idle_credit_i;
+    case WEFT_CSR_INTERRUPT:
+      return model.interrupt;
+    case WEFT_CSR_QUEUE_LOW:
+      return model.low;
+    case WEFT_CSR_WATCHDOG_LIMIT:
+      return model.limit;
+    case WEFT_CSR_FIRST_ACCEPT_CYCLE:
+      return model.first;
+    case WEFT_CSR_LAST_RETIRE_CYCLE:
+      return model.last;
+    case WEFT_CSR_FAULT_CODE:
+      return fault.tag << 32 | fault.queue << 16 | fault.unit << 8 | fault.code;
+    case WEFT_CSR_FAULT_ADDRESS:
+      return fault.address;
+    case WEFT_CSR_FAULT_CYCLE:
+      return t.fault_cycle_i;
+    case WEFT_CSR_FAULT_COUNT:
+      return t.fault_count_i;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
-TEST_CASE("random traffic and events: every own register, strobe and the interrupt line follow the model") {
+TEST_CASE("random traffic and events: every register, strobe and the interrupt line follow the model") {
   const uint64_t seed = stimulus_seed(1);
   const unsigned idle = GENERATE(from_range(kStreamLevels.begin(), kStreamLevels.end()));
   std::mt19937_64 random(seed + idle);
@@ -50,16 +113,22 @@ TEST_CASE("random traffic and events: every own register, strobe and the interru
   CsrBench bench;
   auto& t = *bench.top;
   Model model;
-  constexpr std::array<uint32_t, 16> kAddresses{
+  constexpr std::array<uint32_t, 22> kAddresses{
       WEFT_CSR_STATUS,        WEFT_CSR_CONTROL,           WEFT_CSR_CYCLE,          WEFT_CSR_INTERRUPT,
       WEFT_CSR_INTERRUPT,     WEFT_CSR_QUEUE_LOW,         WEFT_CSR_WATCHDOG_LIMIT, WEFT_CSR_FIRST_ACCEPT_CYCLE,
       WEFT_CSR_FAULT_CYCLE,   WEFT_CSR_LAST_RETIRE_CYCLE, WEFT_CSR_FAULT_COUNT,    WEFT_CSR_COUNTER_SNAPSHOT,
-      WEFT_CSR_COUNTER_CLEAR, WEFT_CSR_SEMAPHORE,         WEFT_CSR_SEGMENT_BASE,   WEFT_CSR_QUEUE_RETIRED};
+      WEFT_CSR_COUNTER_CLEAR, WEFT_CSR_SEMAPHORE,         WEFT_CSR_SEGMENT_BASE,   WEFT_CSR_QUEUE_RETIRED,
+      WEFT_CSR_FAULT_CODE,    WEFT_CSR_FAULT_ADDRESS,     WEFT_CSR_QUEUE_LEVEL,    WEFT_CSR_QUEUE_HEAD_TAG,
+      WEFT_CSR_INJECT_ADDRESS, WEFT_CSR_COUNTER};
   for (unsigned i = 0; i < 20000; i++) {
     const bool valid = !chance(random, idle), write = below(2) != 0, core_reset = below(200) == 0;
     const auto index = static_cast<uint32_t>(below(WEFT_CORE_QUEUES));
     uint32_t address = kAddresses[below(kAddresses.size())];
-    if (address == WEFT_CSR_QUEUE_RETIRED) address += 8 * index;
+    if (address == WEFT_CSR_QUEUE_RETIRED || address == WEFT_CSR_QUEUE_LEVEL || address == WEFT_CSR_QUEUE_HEAD_TAG)
+      address += 8 * index;
+    if (address == WEFT_CSR_INJECT_ADDRESS) address += 8 * static_cast<uint32_t>(below(6));
+    if (address == WEFT_CSR_COUNTER) address += WEFT_CSR_COUNTER_STRIDE * static_cast<uint32_t>(below(WEFT_COUNTERS));
+    if (below(20) == 0) address = 8 * static_cast<uint32_t>(below(WEFT_CSR_COUNTER / 8));  // any, mapped or not
     if (address == WEFT_CSR_SEMAPHORE) address += 8 * static_cast<uint32_t>(below(WEFT_SEMAPHORES));
     if (address == WEFT_CSR_SEGMENT_BASE) address += 8 * static_cast<uint32_t>(below(4 * WEFT_SEGMENTS));
     if (below(10) == 0) address += static_cast<uint32_t>(1 + below(7));  // no register: not a multiple of 8
@@ -67,10 +136,14 @@ TEST_CASE("random traffic and events: every own register, strobe and the interru
     bench.bus(valid, write, address, data);
     t.core_rst_ni = !core_reset;
     t.busy_i = below(2), t.stopped_i = below(2), t.accept_i = below(8) == 0;
-    t.idle_credit_i = below(30) == 0 ? below(1u << 20) : 0;
+    t.idle_credit_i = below(30) != 0 ? 0 : below(4) != 0 ? below(1u << 20) : random();
     t.retire_i = static_cast<uint8_t>(below(4) == 0 ? 1u << below(WEFT_CORE_QUEUES) : 0);
     t.fault_raised_i = below(40) == 0;
     t.fault_cycle_i = random(), t.fault_count_i = random(), t.sem_rdata_i = static_cast<uint16_t>(random());
+    t.counter_rdata_i = random(), t.inject_rdata_i = random();
+    for (unsigned w = 0; w < 3; w++) t.fault_i[w] = static_cast<uint32_t>(random()) & (w == 2 ? 0x7fffffff : UINT32_MAX);
+    for (unsigned w = 0; w < 5; w++) t.segment_i[w] = static_cast<uint32_t>(random()) & (w == 4 ? 15 : UINT32_MAX);
+    for (auto& tag : t.head_tag_i) tag = static_cast<uint16_t>(random());
     t.fell_i = 0;
     bool fell_low = false;
     for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
@@ -97,20 +170,9 @@ TEST_CASE("random traffic and events: every own register, strobe and the interru
     REQUIRE(!!t.sem_write_o == (writes && address >= WEFT_CSR_SEMAPHORE && address < WEFT_CSR_SEMAPHORE + 8 * 64));
     REQUIRE(!!t.segment_write_o ==
             (writes && address >= WEFT_CSR_SEGMENT_BASE && address < WEFT_CSR_SEGMENT_BASE + 32 * WEFT_SEGMENTS));
-    if (!reads) REQUIRE(t.csr_rdata_o == 0);
-    if (reads) {
-      if (address == WEFT_CSR_STATUS) REQUIRE((t.csr_rdata_o & 5) == (unsigned{t.stopped_i} << 2 | t.busy_i));
-      if (address == WEFT_CSR_CONTROL) REQUIRE(t.csr_rdata_o == 0);
-      if (address == WEFT_CSR_CYCLE) REQUIRE(t.csr_rdata_o == now);
-      if (address == WEFT_CSR_INTERRUPT) REQUIRE(t.csr_rdata_o == model.interrupt);
-      if (address == WEFT_CSR_QUEUE_LOW) REQUIRE(t.csr_rdata_o == model.low);
-      if (address == WEFT_CSR_WATCHDOG_LIMIT) REQUIRE(t.csr_rdata_o == model.limit);
-      if (address == WEFT_CSR_FIRST_ACCEPT_CYCLE) REQUIRE(t.csr_rdata_o == model.first);
-      if (address == WEFT_CSR_LAST_RETIRE_CYCLE) REQUIRE(t.csr_rdata_o == model.last);
-      if (address == WEFT_CSR_FAULT_CYCLE) REQUIRE(t.csr_rdata_o == t.fault_cycle_i);
-      if (address == WEFT_CSR_FAULT_COUNT) REQUIRE(t.csr_rdata_o == t.fault_count_i);
-      if (address == WEFT_CSR_QUEUE_RETIRED + 8 * index) REQUIRE(t.csr_rdata_o == model.retired[index]);
-    }
+    REQUIRE(!!t.inject_write_o ==
+            (writes && address >= WEFT_CSR_INJECT_ADDRESS && address < WEFT_CSR_INJECT_ADDRESS + 8 * 6));
+    REQUIRE(t.csr_rdata_o == (reads ? value_at(t, model, address) : 0));
 
     const unsigned set = (t.fault_raised_i ? 1u : 0u) | (idle_event ? 2u : 0u) | (fell_low ? 4u : 0u);
     if (writes && address == WEFT_CSR_INTERRUPT) model.interrupt &= ~static_cast<unsigned>(data);

@@ -64,6 +64,18 @@ TEST_CASE("FENCE holds until no other unit is active") {
   CHECK(bench.top->cmd_ready_o == 1);
 }
 
+TEST_CASE("a reset gives up the command that is held, and the next one starts anew") {
+  Bench bench;
+  bench.top->others_active_i = 1;
+  bench.take(WEFT_OPCODE_FENCE);
+  bench.reset();
+  CHECK(bench.top->active_o == 0);
+  CHECK(bench.top->done_o == 0);
+  CHECK(bench.top->cmd_ready_o == 1);
+  bench.take(WEFT_OPCODE_SIGNAL);
+  CHECK(bench.top->done_o == 1);
+}
+
 TEST_CASE("at every level of idles and of other units' work each command is done once, when its kind says") {
   const uint64_t seed = weft::bench::stimulus_seed(1);
   for (const unsigned idle : weft::bench::kStreamLevels)
