@@ -5,6 +5,7 @@
 #include "firmware/memory_map.hpp"
 #include "firmware/ring.hpp"
 #include "firmware/state.hpp"
+#include "firmware/state_dump.hpp"
 #include "firmware/submission.hpp"
 
 namespace weft::fw {
@@ -92,9 +93,12 @@ Status run_admin(State& state, const E& e, uint64_t* result) {
     case WEFT_ADMIN_OPCODE_SET_TIMEOUT:
       state.watchdog_cycles = e.size != 0 ? e.size : WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
       return kOk;
+    case WEFT_ADMIN_OPCODE_DUMP_STATE:
+      return dump_state(state, e);
+    case WEFT_ADMIN_OPCODE_RESET_QUEUE:
+    case WEFT_ADMIN_OPCODE_RESET_ENGINE:
     case WEFT_ADMIN_OPCODE_ABORT:
     case WEFT_ADMIN_OPCODE_GET_LOG:
-    case WEFT_ADMIN_OPCODE_DUMP_STATE:
     case WEFT_ADMIN_OPCODE_ASYNC_EVENT:
     case WEFT_ADMIN_OPCODE_BIND_CONTEXT:
     case WEFT_ADMIN_OPCODE_RELEASE_CONTEXT:

@@ -17,6 +17,20 @@ inline constexpr uint64_t kInterruptAll = 7;
 inline constexpr uint64_t kSegmentReadable = 4;
 inline constexpr uint64_t kSegmentWritable = 8;
 
+/// Bit s of two halves: a 64-bit shift by a variable is a library call on RV32. 0 for no semaphore.
+constexpr uint64_t semaphore_bit(uint32_t semaphore) {
+  if (semaphore >= WEFT_SEMAPHORES) return 0;
+  const uint32_t half = 1u << (semaphore & 31);
+  return semaphore < 32 ? uint64_t{half} : uint64_t{half} << 32;
+}
+
+/// Semaphores that a command posts, by its header (spec/commands.toml).
+constexpr uint64_t posted_by(const uint8_t* command) {
+  constexpr uint32_t kPostSemaphore0 = 6;
+  constexpr uint32_t kPostSemaphore1 = 7;
+  return semaphore_bit(command[kPostSemaphore0]) | semaphore_bit(command[kPostSemaphore1]);
+}
+
 /// Resets queues, units, semaphores and the fault. False: the core is still busy after the limit.
 bool reset();
 

@@ -27,6 +27,8 @@ void describe(const Fault& fault, weft_fault_record& record) {
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
     record.queue_level[i] =
         static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + i * WEFT_CSR_QUEUE_LEVEL_STRIDE));
+    record.queue_retired[i] =
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + i * WEFT_CSR_QUEUE_RETIRED_STRIDE));
     record.queue_tag[i] =
         static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + i * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE)) & 0xffff;
   }

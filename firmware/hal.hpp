@@ -20,6 +20,10 @@ bool push_command(uint32_t queue, const uint8_t command[64]);
 void function_write(uint32_t offset, uint64_t value);
 uint64_t function_read(uint32_t offset);
 
+/// Waypoint shown in FIRMWARE_STATUS (0 to 255). A word of SRAM that BAR0 reads: costs no more than the firmware's own
+/// variable.
+void show_waypoint(uint32_t waypoint);
+
 /// Manager DMA between SRAM and HBM or host memory; returns when done. False: bus error. `bytes` up to 4096.
 /// The last 8 bytes of a host write of 32 bytes or less are written last, by one release store.
 bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes);
@@ -31,6 +35,10 @@ bool copy_start(weft_address_space source_space, uint64_t source, weft_address_s
                 uint64_t destination, uint64_t bytes);
 /// 0: none or still running; 1: done; 2: bus error. Reading a result clears it.
 uint32_t copy_result();
+
+/// Ends a copy that runs: no byte moves afterwards, and no result is left. Nothing runs: nothing happens. Cost:
+/// mmio_write.
+void copy_abort();
 
 /// Doorbells. `submission`: tail written by the host for ring `queue` (0: admin); `completion`: head. The last value
 /// written counts.

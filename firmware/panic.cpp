@@ -11,7 +11,7 @@ namespace weft::fw {
 void panic(State& state, uint64_t value) {
   if (state.panicked) return;
   state.panicked = true;
-  const uint64_t waypoint = static_cast<uint64_t>(state.waypoint);
+  const uint64_t waypoint = static_cast<uint64_t>(static_cast<Waypoint>(state.waypoint));
   weft_fault_record record{};
   record.error = WEFT_ERROR_FIRMWARE_PANIC;
   record.fault_cycle = hal::now();

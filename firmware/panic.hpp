@@ -2,6 +2,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "firmware/hal.hpp"
+
 namespace weft::fw {
 
 struct State;
@@ -21,6 +23,23 @@ enum class Waypoint : uint32_t {
   kCoreReset = 10,
   kCopy = 11,
   kCompletion = 12,
+  kStateDump = 13,
+  kQueueReset = 14,
+};
+static_assert(static_cast<uint32_t>(Waypoint::kIdle) == WEFT_WAYPOINT_IDLE &&
+              static_cast<uint32_t>(Waypoint::kQueueReset) == WEFT_WAYPOINT_QUEUE_RESET);
+
+/// A waypoint that the host can read in FIRMWARE_STATUS as long as the chip answers at all: assigning shows it there.
+class ShownWaypoint {
+ public:
+  void operator=(Waypoint value) {
+    value_ = value;
+    hal::show_waypoint(static_cast<uint32_t>(value));
+  }
+  operator Waypoint() const { return value_; }
+
+ private:
+  Waypoint value_;
 };
 
 /// Device state FAILED, FIRST_ERROR = FIRMWARE_PANIC, a fault record {waypoint, value}, a log record, vector 0. The

@@ -29,7 +29,7 @@ struct State {
   uint64_t completed;        ///< PROGRESS
   uint32_t rotor;            ///< queue that the scheduler visits first
   uint32_t tickets;          ///< given to queues that wait for an engine, since the firmware was idle
-  Waypoint waypoint;
+  ShownWaypoint waypoint;
   bool panicked;
   alignas(8) uint8_t scratch[kScratchBytes];  ///< a kernel table or an argument list while it is checked
 };

@@ -2,6 +2,7 @@
 // are never read.
 #include "firmware/streaming.hpp"
 
+#include "firmware/core.hpp"
 #include "firmware/hal.hpp"
 
 namespace weft::fw {
@@ -14,18 +15,7 @@ constexpr uint32_t kVisit[WEFT_CORE_QUEUES] = {WEFT_CORE_QUEUE_DEPTH, WEFT_CORE_
 constexpr uint32_t kBusyRound = 8;  ///< pushes in a round after which another one is worth it
 constexpr uint32_t kNone = WEFT_CORE_QUEUES;
 
-// Byte offsets of the header's post semaphores (spec/commands.toml).
-constexpr uint32_t kPostSemaphore0 = 6;
-constexpr uint32_t kPostSemaphore1 = 7;
-
 uint32_t buffered(const QueueStream& q) { return q.write_index - q.read_index; }
-
-constexpr uint64_t semaphore_bit(uint32_t semaphore) {
-  // Two halves: a 64-bit shift by a variable is a library call on RV32.
-  if (semaphore >= WEFT_SEMAPHORES) return 0;
-  const uint32_t half = 1u << (semaphore & 31);
-  return semaphore < 32 ? uint64_t{half} : uint64_t{half} << 32;
-}
 
 /// Reads the next batch of queue `index` behind what its buffer holds.
 bool read_batch(Stream& stream, uint32_t index) {
@@ -83,7 +73,7 @@ uint32_t push_some(Stream& stream, uint32_t index, uint32_t limit, bool* full) {
       break;
     }
     hal::charge(WEFT_MANAGER_SRAM_WORD);
-    stream.posted |= semaphore_bit(command[kPostSemaphore0]) | semaphore_bit(command[kPostSemaphore1]);
+    stream.posted |= core::posted_by(command);
     q.read_index++;
     q.pushed++;
     count++;

@@ -55,6 +55,8 @@ bool push_command(uint32_t queue, const uint8_t command[64]) {
 void function_write(uint32_t offset, uint64_t value) { write64(kFunction + offset, value); }
 uint64_t function_read(uint32_t offset) { return read64(kFunction + offset); }
 
+void show_waypoint(uint32_t waypoint) { word(kManager + kWaypoint) = waypoint; }
+
 bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
   return dma(space, address, sram, bytes, 0);
 }
@@ -72,6 +74,11 @@ bool copy_start(weft_address_space source_space, uint64_t source, weft_address_s
   write64(kManager + kCopyBytes, bytes);
   word(kManager + kCopyControl) = static_cast<uint32_t>(source_space) | static_cast<uint32_t>(destination_space) << 2;
   return true;
+}
+void copy_abort() {
+  constexpr uint32_t kAbort = 1u << 31;
+  word(kManager + kCopyControl) = kAbort;
+  [[maybe_unused]] const uint32_t cleared = word(kManager + kCopyStatus);  // what had ended before
 }
 uint32_t copy_result() { return word(kManager + kCopyStatus) & 3; }
 

@@ -32,7 +32,9 @@ inline constexpr uintptr_t kDmaStatus = 0x50;   ///< 0 running, 1 done, 2 bus er
 inline constexpr uintptr_t kCopySource = 0x60;       ///< 64 bits
 inline constexpr uintptr_t kCopyDestination = 0x68;  ///< 64 bits
 inline constexpr uintptr_t kCopyBytes = 0x70;        ///< 64 bits
-inline constexpr uintptr_t kCopyControl = 0x78;      ///< source space in 1:0, destination space in 3:2; writing starts
+inline constexpr uintptr_t kWaypoint = 0x54;  ///< shown in FIRMWARE_STATUS
+
+inline constexpr uintptr_t kCopyControl = 0x78;      ///< source space in 1:0, destination space in 3:2; writing starts; bit 31: abort
 inline constexpr uintptr_t kCopyStatus =
     0x7c;  ///< 0 none or running, 1 done, 2 bus error, reading clears; bit 31: running
 

@@ -41,6 +41,7 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   void wake_manager() override { manager_->wake(); }
   void device_reset() override;
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { core_->snapshot(counters); }
+  [[nodiscard]] uint32_t firmware_status() override { return manager_->status(); }
   // CoreHostEvents
   void core_interrupt() override { manager_->wake(); }
   void core_mismatch(const core::Mismatch& mismatch) override;

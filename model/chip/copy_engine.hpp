@@ -29,6 +29,7 @@ class CopyEngine final : public sc_core::sc_module {
                            uint64_t destination, uint64_t bytes);
   /// As hal::copy_result().
   [[nodiscard]] uint32_t take_result();
+  [[nodiscard]] bool busy() const { return running_; }
   /// Ends the job at once; no byte moves afterwards, and no result is left.
   void reset();
 

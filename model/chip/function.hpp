@@ -24,6 +24,8 @@ class FunctionEvents {
   /// Restarts manager and core. The function has reset itself already.
   virtual void device_reset() = 0;
   virtual void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) = 0;
+  /// FIRMWARE_STATUS of this moment.
+  [[nodiscard]] virtual uint32_t firmware_status() { return 0; }
 };
 
 /// Regions of the function.
@@ -70,6 +72,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   void boot_requested(uint64_t parameter_page) override;
   void reset_requested() override { reset(); }
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { events_.snapshot(counters); }
+  [[nodiscard]] uint32_t firmware_status() override { return events_.firmware_status(); }
   void interrupt(unsigned vector) override { msix_.raise(vector); }
   // PciConfigEvents
   void msix_control_changed(bool enabled, bool function_masked) override {

@@ -28,6 +28,8 @@ bool push_command(uint32_t queue, const uint8_t command[64]) { return running_ma
 void function_write(uint32_t offset, uint64_t value) { running_manager->function_write(offset, value); }
 uint64_t function_read(uint32_t offset) { return running_manager->function_read(offset); }
 
+void show_waypoint(uint32_t waypoint) { running_manager->show_waypoint(waypoint); }
+
 bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
   return running_manager->dma_read(space, address, {static_cast<std::byte*>(sram), bytes});
 }
@@ -39,6 +41,7 @@ bool copy_start(weft_address_space source_space, uint64_t source, weft_address_s
                 uint64_t destination, uint64_t bytes) {
   return running_manager->copy_start(source_space, source, destination_space, destination, bytes);
 }
+void copy_abort() { running_manager->copy_abort(); }
 uint32_t copy_result() { return running_manager->copy_result(); }
 
 uint32_t doorbell_submission(uint32_t queue) { return running_manager->doorbell_submission(queue); }

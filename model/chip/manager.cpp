@@ -32,6 +32,10 @@ void Manager::thread() {
     reset_pending_ = event_pending_ = interrupts_cleared_ = false;
     debt_cycles_ = 0;
     awake_ = true;
+    halted_ = false;
+    ailment_ = Ailment::kNone;
+    waypoint_ = WEFT_WAYPOINT_RESET;
+    watchdog_.restart();
     awake_since_ = cycle();
     function_.registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
     try {
@@ -62,6 +66,29 @@ void Manager::suspend(const Arguments&... arguments) {
   wait(arguments...);
   set_running_manager(this);
   if (reset_pending_) throw DeviceReset{};
+  if (awake_ && watchdog_.expired(cycle(), function_.registers().firmware_watchdog_cycles())) halt();
+}
+
+void Manager::halt() {
+  halted_ = true;
+  awake_ = false;
+  Registers& registers = function_.registers();
+  registers.note_error(WEFT_ERROR_DEVICE_HUNG);
+  registers.firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
+  registers.raise(0);
+  set_running_manager(nullptr);
+  while (!reset_pending_) wait(restart_);
+  set_running_manager(this);
+  throw DeviceReset{};
+}
+
+uint32_t Manager::status() {
+  constexpr uint32_t kAsleep = 1u << 8, kCoreBusy = 1u << 9, kCoreFaulted = 1u << 10, kCopyBusy = 1u << 11,
+                     kHalted = 1u << 12;
+  constexpr uint64_t kFaulted = 2;
+  return waypoint_ | (awake_ || halted_ ? 0 : kAsleep) | (core_.core().busy() ? kCoreBusy : 0) |
+         ((core_.read_csr(WEFT_CSR_STATUS) & kFaulted) != 0 ? kCoreFaulted : 0) | (copy_.busy() ? kCopyBusy : 0) |
+         (halted_ ? kHalted : 0);
 }
 
 void Manager::wait_until(uint64_t target) {
@@ -73,6 +100,7 @@ void Manager::spend(uint64_t manager_cycles) {
   const uint64_t target = cycle() + debt_cycles_;
   debt_cycles_ = 0;
   wait_until(target);
+  while (ailment_ == Ailment::kLoops) wait_until(cycle() + kMaxDebtCycles);  // until the watchdog acts
 }
 
 void Manager::charge(uint32_t manager_cycles) {
@@ -82,6 +110,10 @@ void Manager::charge(uint32_t manager_cycles) {
 
 uint64_t Manager::csr_read(uint32_t offset) {
   spend(WEFT_MANAGER_MMIO_READ);
+  if (ailment_ == Ailment::kDeaf) {
+    if (offset == WEFT_CSR_INTERRUPT) return 0;
+    if (offset == WEFT_CSR_STATUS) return 1;  // busy for ever
+  }
   return core_.read_csr(offset);
 }
 
@@ -89,6 +121,11 @@ void Manager::csr_write(uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   if (offset == WEFT_CSR_INTERRUPT) interrupts_cleared_ = true;
   core_.write_csr(offset, value);
+}
+
+void Manager::copy_abort() {
+  spend(WEFT_MANAGER_MMIO_WRITE);
+  copy_.reset();
 }
 
 bool Manager::push_command(uint32_t queue, const uint8_t* command) {
@@ -102,6 +139,8 @@ bool Manager::push_command(uint32_t queue, const uint8_t* command) {
 void Manager::function_write(uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   function_.registers().firmware_write(offset, value);
+  if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
+  if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
 }
 
 uint64_t Manager::function_read(uint32_t offset) {
@@ -131,7 +170,7 @@ bool Manager::copy_start(weft_address_space source_space, uint64_t source, weft_
 
 uint32_t Manager::copy_result() {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return copy_.take_result();
+  return ailment_ == Ailment::kDeaf ? 0 : copy_.take_result();
 }
 
 uint32_t Manager::doorbell_submission(uint32_t queue) {
@@ -146,7 +185,7 @@ uint32_t Manager::doorbell_completion(uint32_t queue) {
 
 uint32_t Manager::doorbell_pending() {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return function_.take_pending_doorbells();
+  return ailment_ == Ailment::kDeaf ? 0 : function_.take_pending_doorbells();
 }
 
 uint64_t Manager::doorbell_cycle(uint32_t queue) {
@@ -175,6 +214,7 @@ uint32_t Manager::crc32c(std::span<const std::byte> data) {
 void Manager::wait_for_event(uint64_t deadline_cycle) {
   spend(0);
   if (reset_pending_) throw DeviceReset{};
+  if (ailment_ == Ailment::kDeaf) return;
   // Rising edges set event_pending_. A bit that was set while others were being cleared makes no edge, so the level
   // counts then; it does not count for firmware that leaves the line alone: that one would never sleep.
   const bool interrupt_left = interrupts_cleared_ && core_.interrupt();
@@ -186,8 +226,10 @@ void Manager::wait_for_event(uint64_t deadline_cycle) {
     } else {
       suspend(sc_core::sc_time::from_value(time_.edge_fs(deadline_cycle)) - sc_core::sc_time_stamp(), wake_);
     }
+    while (ailment_ == Ailment::kDead) suspend(wake_);
     awake_ = true;
     awake_since_ = cycle();
+    watchdog_.beat(awake_since_);
   }
   event_pending_ = interrupts_cleared_ = false;
 }

@@ -8,12 +8,18 @@
 #include "model/chip/chip_bus.hpp"
 #include "model/chip/copy_engine.hpp"
 #include "model/chip/core_host.hpp"
+#include "model/chip/firmware_watchdog.hpp"
 #include "model/chip/function.hpp"
 #include "model/chip/time_base.hpp"
 
 namespace weft::chip {
 
 class TraceWriter;
+
+/// How the processor can fail. Loops: spins in its next step for ever, awake and without a heartbeat. Dead: does not
+/// wake from its next sleep. Deaf: sees no doorbell, no interrupt and no end of a copy, and never sleeps: beats without
+/// progress.
+enum class Ailment : uint8_t { kNone, kLoops, kDead, kDeaf };
 
 /// Runs weft::fw::main_loop() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here).
 /// Each call first lets the time pass that it costs, in the order of the calls, and then takes effect. Pure costs
@@ -39,11 +45,13 @@ class Manager final : public sc_core::sc_module {
   void csr_write(uint32_t offset, uint64_t value);
   [[nodiscard]] bool push_command(uint32_t queue, const uint8_t* command);
   void function_write(uint32_t offset, uint64_t value);
+  void show_waypoint(uint32_t waypoint) { waypoint_ = waypoint & 0xff; }
   [[nodiscard]] uint64_t function_read(uint32_t offset);
   [[nodiscard]] bool dma_read(weft_address_space space, uint64_t address, std::span<std::byte> sram);
   [[nodiscard]] bool dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram);
   [[nodiscard]] bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
                                 uint64_t destination, uint64_t bytes);
+  void copy_abort();
   [[nodiscard]] uint32_t copy_result();
   [[nodiscard]] uint32_t doorbell_submission(uint32_t queue);
   [[nodiscard]] uint32_t doorbell_completion(uint32_t queue);
@@ -58,6 +66,10 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] bool running() const { return !reset_pending_; }
   /// The firmware is not in wait_for_event().
   [[nodiscard]] bool awake() const { return awake_; }
+  /// The processor fails in this way from now until the next device reset (fault injection).
+  void ail(Ailment ailment) { ailment_ = ailment; }
+  /// FIRMWARE_STATUS of this moment.
+  [[nodiscard]] uint32_t status();
   [[nodiscard]] const spec::Chip& chip() const { return chip_; }
 
  private:
@@ -68,6 +80,8 @@ class Manager final : public sc_core::sc_module {
   /// Lets `manager_cycles` and what is owed pass.
   void spend(uint64_t manager_cycles);
   void wait_until(uint64_t cycle);
+  /// The firmware's watchdog has expired: the device fails, and the processor stands still until the next reset.
+  void halt();
   template <typename... Arguments>
   void suspend(const Arguments&... arguments);
 
@@ -86,6 +100,10 @@ class Manager final : public sc_core::sc_module {
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept
   bool reset_pending_ = false;
   bool awake_ = true;
+  Ailment ailment_ = Ailment::kNone;
+  bool halted_ = false;  // by its watchdog
+  uint32_t waypoint_ = 0;
+  FirmwareWatchdog watchdog_;
 };
 
 /// The manager whose firmware runs at this moment. The HAL's free functions have no argument that says which chip

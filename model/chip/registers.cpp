@@ -52,6 +52,7 @@ uint32_t Registers::read(uint64_t offset) {
     const uint64_t counter = counters_[(offset - WEFT_REG_COUNTERS) / 8];
     return static_cast<uint32_t>(offset % 8 == 0 ? counter : counter >> 32);
   }
+  if (offset == WEFT_REG_FIRMWARE_STATUS) return events_.firmware_status();
   return offset < kPlainBytes ? dword(static_cast<uint32_t>(offset)) : 0;
 }
 
@@ -81,6 +82,9 @@ void Registers::write(uint64_t offset, uint32_t value) {
     case WEFT_REG_PARAMETER_PAGE:
     case WEFT_REG_PARAMETER_PAGE + 4:
       dword(static_cast<uint32_t>(offset)) = value;
+      return;
+    case WEFT_REG_FIRMWARE_WATCHDOG:
+      dword(WEFT_REG_FIRMWARE_WATCHDOG) = value;
       return;
     case WEFT_REG_TRACE_CONTROL:
       dword(WEFT_REG_TRACE_CONTROL) = value & 1;

@@ -22,6 +22,8 @@ class RegisterEvents {
   virtual void reset_requested() = 0;
   /// Fills `counters` with the core's counters of this moment.
   virtual void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) = 0;
+  /// FIRMWARE_STATUS of this moment.
+  [[nodiscard]] virtual uint32_t firmware_status() { return 0; }
   /// Vector `vector` passed INTERRUPT_MASK.
   virtual void interrupt(unsigned vector) = 0;
 };
@@ -58,12 +60,18 @@ class Registers {
   /// Ends the armed wait: status, vector 0. Nothing if none is armed.
   void end_wait(weft_wait_status status);
 
+  /// Cycles that awake firmware may go without a heartbeat.
+  [[nodiscard]] uint64_t firmware_watchdog_cycles() const {
+    const uint32_t limit = dword(WEFT_REG_FIRMWARE_WATCHDOG);
+    return limit != 0 ? limit : WEFT_LIMIT_FIRMWARE_WATCHDOG_CYCLES;
+  }
+
   [[nodiscard]] bool trace_enabled() const { return (dword(WEFT_REG_TRACE_CONTROL) & 1) != 0; }
   void enable_trace() { dword(WEFT_REG_TRACE_CONTROL) = 1; }
 
  private:
   static constexpr uint32_t kPlainBytes = 0x100;
-  static_assert(kPlainBytes > WEFT_REG_TRACE_CONTROL && kPlainBytes <= WEFT_REG_COUNTERS);
+  static_assert(kPlainBytes > WEFT_REG_FIRMWARE_WATCHDOG && kPlainBytes <= WEFT_REG_COUNTERS);
 
   [[nodiscard]] uint32_t& dword(uint32_t offset) { return plain_[offset / 4]; }
   [[nodiscard]] uint32_t dword(uint32_t offset) const { return plain_[offset / 4]; }

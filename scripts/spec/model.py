@@ -19,7 +19,7 @@ class Spec:
         self.faults = load("faults.toml")
         self.counters = load("counters.toml")
         self.errors = load("errors.toml")
-        self.host = load("host_interface.toml")
+        self.host = with_state_page(load("host_interface.toml"), load("state_page.toml"))
         self.csr = load("core_csr.toml")
         self.core = load("core.toml")
         self.executable = load("executable.toml")
@@ -40,6 +40,17 @@ class Spec:
 
     def body(self, name):
         return next(b for b in self.commands["body"] if b["name"] == name)
+
+
+def with_state_page(host, state):
+    """The host interface with the limits, registers, enumerations and structures of state_page.toml."""
+    for key, value in state["limits"].items():
+        if key in host["limits"]:
+            raise SpecError(f"state_page.limits.{key} is in host_interface.toml already")
+        host["limits"][key] = value
+    for key in ("register", "host_enum", "struct"):
+        host[key] += state[key]
+    return host
 
 
 def derive_chip(chip, spec):

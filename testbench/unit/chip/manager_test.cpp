@@ -211,3 +211,105 @@ TEST_CASE("a boot request that follows a reset at once reaches the new firmware,
   CHECK(pages == std::vector<uint64_t>{0x2000});
   CHECK(pending == 0);
 }
+
+namespace {
+
+/// Firmware that boots and beats its heart each time it wakes.
+void beating_firmware() {
+  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
+  for (uint64_t beat = 1; hal::running(); beat++) {
+    hal::show_waypoint(WEFT_WAYPOINT_DOORBELL);
+    hal::function_write(WEFT_REG_HEARTBEAT, beat);
+    (void)hal::doorbell_pending();
+    hal::show_waypoint(WEFT_WAYPOINT_IDLE);
+    hal::wait_for_event(UINT64_MAX);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("FIRMWARE_STATUS shows the waypoint, and whether the firmware sleeps") {
+  const auto simulation = simulate(beating_firmware);
+  constexpr uint64_t kAsleep = 1u << 8;
+  CHECK(test::read_register(simulation->function(), WEFT_REG_FIRMWARE_STATUS) == (kAsleep | WEFT_WAYPOINT_IDLE));
+}
+
+TEST_CASE("firmware that loops is halted by its watchdog in the same cycle each time, and a reset revives it") {
+  const auto simulation = simulate(beating_firmware);
+  chip::Function& function = simulation->function();
+  uint64_t taken = 0;
+  for (int turn = 0; turn < 2; turn++) {
+    test::write_register(function, WEFT_REG_FIRMWARE_WATCHDOG, 50000);
+    simulation->chip().manager().ail(chip::Ailment::kLoops);
+    const uint64_t from = simulation->cycle();
+    test::ring_doorbell(function, 0, 1);
+    simulation->run_until_idle();
+    CHECK(test::read_register(function, WEFT_REG_DEVICE_STATE) == WEFT_DEVICE_STATE_FAILED);
+    CHECK(test::read_register(function, WEFT_REG_FIRST_ERROR) == WEFT_ERROR_DEVICE_HUNG);
+    CHECK((test::read_register(function, WEFT_REG_FIRMWARE_STATUS) >> 8 & 0x11) == 0x10);  // halted, not asleep
+    CHECK((test::read_register(function, WEFT_REG_INTERRUPT_STATUS) & 1) == 1);
+    CHECK((turn == 0 || simulation->cycle() - from == taken));
+    taken = simulation->cycle() - from;
+    CHECK((taken > 50000 && taken < 60000));
+    test::write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+    simulation->run_until_idle();
+    const uint64_t beat = test::read_register(function, WEFT_REG_HEARTBEAT, 8);
+    test::ring_doorbell(function, 0, 1);
+    simulation->run_until_idle();
+    CHECK(test::read_register(function, WEFT_REG_HEARTBEAT, 8) == beat + 1);
+  }
+}
+
+TEST_CASE("dead firmware sleeps through doorbells, deaf firmware beats and sees none; a reset ends both") {
+  const auto simulation = simulate(beating_firmware);
+  chip::Function& function = simulation->function();
+  const auto beats = [&] { return test::read_register(function, WEFT_REG_HEARTBEAT, 8); };
+  simulation->chip().manager().ail(chip::Ailment::kDead);
+  const uint64_t before = beats();
+  test::ring_doorbell(function, 0, 1);
+  simulation->run_until_idle();
+  CHECK(beats() == before);
+  CHECK((test::read_register(function, WEFT_REG_FIRMWARE_STATUS) >> 8 & 0x11) == 1);
+  test::write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+  simulation->run_until_idle();
+  simulation->chip().manager().ail(chip::Ailment::kDeaf);
+  test::ring_doorbell(function, 0, 1);
+  for (int i = 0; i < 100; i++) simulation->run_slice();
+  CHECK(beats() > 100);
+  CHECK(simulation->pending());
+  CHECK(test::read_register(function, WEFT_REG_DEVICE_STATE) == WEFT_DEVICE_STATE_BOOTING);
+  test::write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+  simulation->run_until_idle();
+  CHECK(beats() == 1);
+}
+
+TEST_CASE("firmware that waits for a slow access, or sleeps for long, is not halted") {
+  const auto simulation = simulate([] {
+    hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
+    hal::wait_for_event(hal::now() + 10'000'000);
+    hal::charge(1000);
+    hal::function_write(WEFT_REG_HEARTBEAT, 1);
+    sleep_forever();
+  });
+  CHECK(test::read_register(simulation->function(), WEFT_REG_DEVICE_STATE) == WEFT_DEVICE_STATE_BOOTING);
+  CHECK(test::read_register(simulation->function(), WEFT_REG_HEARTBEAT, 8) == 1);
+}
+
+TEST_CASE("an aborted copy moves nothing more and leaves no result") {
+  uint32_t result = 9;
+  bool again = false;
+  const auto simulation = simulate([&] {
+    (void)hal::copy_start(WEFT_ADDRESS_SPACE_NONE, 0xffffffff, kHbm, 1 << 16, 1 << 20);
+    hal::charge(300);
+    hal::copy_abort();
+    hal::charge(100000);
+    result = hal::copy_result();
+    again = hal::copy_start(WEFT_ADDRESS_SPACE_NONE, 1, kHbm, 1 << 16, 64);
+    sleep_forever();
+  });
+  CHECK(result == 0);
+  CHECK(again);
+  std::array<std::byte, 8> last{};
+  CHECK(simulation->chip().bus().read(kHbm, (1 << 16) + (1 << 20) - 8, last));
+  CHECK(last[7] == std::byte{0});
+}

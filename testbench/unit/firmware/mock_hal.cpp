@@ -113,6 +113,7 @@ uint64_t function_read(uint32_t offset) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   return machine().registers[offset];
 }
+void show_waypoint(uint32_t waypoint) { machine().waypoint = waypoint; }
 bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
   auto& m = machine();
   m.dma_reads++;
@@ -147,6 +148,12 @@ bool copy_start(weft_address_space source_space, uint64_t source, weft_address_s
   m.copy_done_cycle = m.now + 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle;
   if (!mock::allowed(m, destination_space, destination, bytes)) m.stray_writes++;
   return true;
+}
+void copy_abort() {
+  machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  machine().copies_aborted += machine().copy_running ? 1 : 0;
+  machine().copy_running = false;
+  machine().copy_outcome = 0;
 }
 uint32_t copy_result() {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);

@@ -67,6 +67,8 @@ struct Machine {
   uint32_t copy_outcome = 0;  ///< result waiting to be read
   uint32_t copy_answer = 1;   ///< what the next pieces end with
   bool copy_never_ends = false;
+  uint64_t copies_aborted = 0;
+  uint32_t waypoint = 0;  ///< as the host sees it
 
   void spend(uint64_t core_cycles);
   void ring(uint32_t queue, uint32_t tail);
