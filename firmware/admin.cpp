@@ -19,7 +19,7 @@ constexpr Status invalid(uint64_t offset, uint64_t value) {
   return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value);
 }
 
-Status create_queue(State& state, const E& e) {
+Status create_queue(Function& function, const E& e) {
   const uint32_t entries = static_cast<uint32_t>(e.size) & 0xffff;
   const uint32_t completion_entries = static_cast<uint32_t>(e.size >> 16) & 0xffff;
   const uint32_t id = static_cast<uint32_t>(e.size >> 32);
@@ -30,25 +30,25 @@ Status create_queue(State& state, const E& e) {
   if (!ring_memory_valid(e.arg0, entries, sizeof(E))) return invalid(offsetof(E, arg0), e.arg0);
   if (!ring_memory_valid(e.arg1, completion_entries, sizeof(weft_completion_entry)))
     return invalid(offsetof(E, arg1), e.arg1);
-  if (state.queues[id].state != QueueState::kFree) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
-  open_queue(state, id, e.arg0, entries, e.arg1, completion_entries);
-  log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_CREATED, id, entries);
+  if (function.queues[id].state != QueueState::kFree) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  open_queue(function, id, e.arg0, entries, e.arg1, completion_entries);
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_CREATED, id, entries);
   return kOk;
 }
 
-Status delete_queue(State& state, const E& e) {
+Status delete_queue(Function& function, const E& e) {
   if (e.size == kAdminQueue || e.size >= kQueues) return invalid(offsetof(E, size), e.size);
-  Queue& queue = state.queues[e.size];
+  Queue& queue = function.queues[e.size];
   if (queue.state == QueueState::kFree) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
   if (queue.in_flight || has_entry(queue)) return refused(WEFT_ERROR_BUSY, offsetof(E, size), e.size);
   queue.state = QueueState::kFree;
-  log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_DELETED, e.size);
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_DELETED, e.size);
   return kOk;
 }
 
-Status set_log_level(State& state, const E& e) {
+Status set_log_level(Function& function, const E& e) {
   if (e.size > static_cast<uint64_t>(LogLevel::kDebug)) return invalid(offsetof(E, size), e.size);
-  state.log.level = static_cast<LogLevel>(e.size);
+  function.log.level = static_cast<LogLevel>(e.size);
   return kOk;
 }
 
@@ -58,43 +58,44 @@ bool ring_memory_valid(uint64_t iova, uint32_t entries, uint32_t entry_bytes) {
   return iova % kRingAlignment == 0 && host_range_valid(iova, uint64_t{entries} * entry_bytes);
 }
 
-void open_queue(State& state, uint32_t id, uint64_t submission_iova, uint32_t entries, uint64_t completion_iova,
+void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries, uint64_t completion_iova,
                 uint32_t completion_entries) {
-  Queue& queue = state.queues[id];
+  Queue& queue = function.queues[id];
   __builtin_memset(&queue, 0, sizeof queue);
+  queue.function = function.index;
   queue.id = id;
   queue.state = QueueState::kActive;
   queue.entries = entries;
   queue.completion_entries = completion_entries;
   queue.submission_iova = submission_iova;
   queue.completion_iova = completion_iova;
-  queue.stale_completion_head = hal::doorbell_completion(id);
+  queue.stale_completion_head = hal::doorbell_completion(function.index, id);
   queue.stale_doorbell = queue.stale_completion_head != 0;
 }
 
-Status run_admin(State& state, const E& e, uint64_t* result) {
+Status run_admin(State& state, Function& function, const E& e, uint64_t* result) {
   state.waypoint = Waypoint::kAdmin;
   *result = 0;
   switch (static_cast<weft_admin_opcode>(e.opcode)) {
     case WEFT_ADMIN_OPCODE_CREATE_QUEUE:
-      return create_queue(state, e);
+      return create_queue(function, e);
     case WEFT_ADMIN_OPCODE_DELETE_QUEUE:
-      return delete_queue(state, e);
+      return delete_queue(function, e);
     case WEFT_ADMIN_OPCODE_LOAD_PROGRAM: {
       uint32_t id = 0;
-      const Status status = load_program(state, e.arg0, e.size, &id);
+      const Status status = load_program(state, function, e.arg0, e.size, &id);
       *result = id;
       return status;
     }
     case WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM:
-      return unload_program(state, e.arg0);
+      return unload_program(state, function, e.arg0);
     case WEFT_ADMIN_OPCODE_SET_LOG_LEVEL:
-      return set_log_level(state, e);
+      return set_log_level(function, e);
     case WEFT_ADMIN_OPCODE_SET_TIMEOUT:
-      state.watchdog_cycles = e.size != 0 ? e.size : WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
+      function.watchdog_cycles = e.size != 0 ? e.size : WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
       return kOk;
     case WEFT_ADMIN_OPCODE_DUMP_STATE:
-      return dump_state(state, e);
+      return dump_state(state, function, e);
     case WEFT_ADMIN_OPCODE_RESET_QUEUE:
     case WEFT_ADMIN_OPCODE_RESET_ENGINE:
     case WEFT_ADMIN_OPCODE_ABORT:

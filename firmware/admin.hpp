@@ -7,13 +7,14 @@
 
 namespace weft::fw {
 
+struct Function;
 struct State;
 
 /// Runs a checked entry of the admin queue. `result`: what the completion's start_cycle holds (LOAD_PROGRAM: the id).
-Status run_admin(State& state, const weft_submission_entry& entry, uint64_t* result);
+Status run_admin(State& state, Function& function, const weft_submission_entry& entry, uint64_t* result);
 
-/// Sets up queue `id` over two rings with all indices at zero.
-void open_queue(State& state, uint32_t id, uint64_t submission_iova, uint32_t entries, uint64_t completion_iova,
+/// Sets up queue `id` of the function over two rings with all indices at zero.
+void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries, uint64_t completion_iova,
                 uint32_t completion_entries);
 
 /// Ring memory in the host that can be used: aligned, and its end does not wrap.

@@ -2,6 +2,7 @@
 #include "firmware/arguments.hpp"
 
 #include "firmware/core.hpp"
+#include "firmware/function.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/memory_map.hpp"
 
@@ -33,26 +34,26 @@ Status check_header(const uint8_t* list, uint32_t entries) {
   return kOk;
 }
 
-Status check_argument(const A& a, uint32_t at) {
+Status check_argument(const Function& function, const A& a, uint32_t at) {
   if ((a.address & kGranuleMask) != 0) return invalid(at + offsetof(A, address), a.address);
   if ((a.size_bytes & kGranuleMask) != 0) return invalid(at + offsetof(A, size_bytes), a.size_bytes);
   if (a.space != WEFT_ADDRESS_SPACE_HBM && a.space != WEFT_ADDRESS_SPACE_HOST)
     return invalid(at + offsetof(A, space), a.space);
   if (a.reserved != 0) return invalid(at + offsetof(A, reserved), a.reserved);
-  const Location where{static_cast<weft_address_space>(a.space), a.address};
-  if (!range_valid(where, 0)) return invalid(at + offsetof(A, address), a.address);
-  if (!range_valid(where, a.size_bytes)) return invalid(at + offsetof(A, size_bytes), a.size_bytes);
+  const Location where = locate(function, static_cast<weft_address_space>(a.space), a.address);
+  if (!range_valid(function, where, 0)) return invalid(at + offsetof(A, address), a.address);
+  if (!range_valid(function, where, a.size_bytes)) return invalid(at + offsetof(A, size_bytes), a.size_bytes);
   return kOk;
 }
 
 }  // namespace
 
-Status read_arguments(uint64_t iova, const weft_program_kernel& kernel, uint8_t* list) {
+Status read_arguments(const Function& function, uint64_t iova, const weft_program_kernel& kernel, uint8_t* list) {
   const uint32_t entries = list_entries(kernel);
   const uint32_t bytes = list_bytes(entries);
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, iova, list, bytes)) {
+  if (!hal::dma_read(host_at(function.index, iova), list, bytes)) {
     // A list that is too short may end at the edge of a mapping: its header then says so better than a bus error does.
-    if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, iova, list, sizeof(weft_launch_list)))
+    if (!hal::dma_read(host_at(function.index, iova), list, sizeof(weft_launch_list)))
       return Status{WEFT_ERROR_DMA_FAULT, iova, bytes};
     const Status header = check_header(list, entries);
     return header.ok() ? Status{WEFT_ERROR_DMA_FAULT, iova, bytes} : header;
@@ -60,7 +61,7 @@ Status read_arguments(uint64_t iova, const weft_program_kernel& kernel, uint8_t*
   Status status = check_header(list, entries);
   for (uint32_t i = 0; i < entries && status.ok(); i++) {
     const A a = argument(list, i);
-    status = check_argument(a, list_bytes(i));
+    status = check_argument(function, a, list_bytes(i));
     const bool scratch = i == kernel.argument_count;
     if (status.ok() && scratch && a.space != WEFT_ADDRESS_SPACE_HBM)
       status = invalid(list_bytes(i) + offsetof(A, space), a.space);
@@ -71,7 +72,8 @@ Status read_arguments(uint64_t iova, const weft_program_kernel& kernel, uint8_t*
   return status;
 }
 
-uint32_t map_arguments(const Program& program, const weft_program_kernel& kernel, const uint8_t* list) {
+uint32_t map_arguments(const Function& function, const Program& program, const weft_program_kernel& kernel,
+                       const uint8_t* list) {
   uint32_t mapped = 0;
   if (program.constants_bytes != 0) {
     core::map_segment(kConstantsSegment, WEFT_ADDRESS_SPACE_HBM, program.constants_address, program.constants_bytes,
@@ -84,7 +86,8 @@ uint32_t map_arguments(const Program& program, const weft_program_kernel& kernel
     const uint32_t segment = scratch ? kScratchSegment : kArgumentSegment + i;
     const bool readable = scratch || ((kernel.argument_readable >> i) & 1) != 0;
     const bool writable = scratch || ((kernel.argument_writable >> i) & 1) != 0;
-    core::map_segment(segment, static_cast<weft_address_space>(a.space), a.address, a.size_bytes,
+    const Location where = locate(function, static_cast<weft_address_space>(a.space), a.address);
+    core::map_segment(segment, where.space, where.address, a.size_bytes,
                       (readable ? core::kSegmentReadable : 0) | (writable ? core::kSegmentWritable : 0));
     mapped |= 1u << segment;
   }

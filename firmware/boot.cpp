@@ -42,42 +42,43 @@ static_assert(sizeof(Parameters) == kPageBytes && offsetof(Parameters, feature_m
 
 constexpr uint32_t kVersion = (WEFT_ABI_MAJOR << 16) | WEFT_ABI_MINOR;
 
-void enter(State& state, weft_boot_stage stage) {
-  hal::function_write(WEFT_REG_BOOT_STAGE, stage);
-  log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_BOOT_STAGE, stage);
+void enter(Function& function, weft_boot_stage stage) {
+  hal::function_write(function.index, WEFT_REG_BOOT_STAGE, stage);
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_BOOT_STAGE, stage);
 }
 
-bool fail(weft_error error) {
-  hal::function_write(WEFT_REG_BOOT_ERROR, error);
-  note_error(error);
-  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
-  hal::raise_interrupt(completion_vector(kAdminQueue));
-  return false;
-}
-
-bool wait_for_request(uint64_t* page) {
-  while (hal::running()) {
-    if (hal::boot_requested(page)) return true;
-    hal::wait_for_event(UINT64_MAX);
-  }
-  return false;
+void fail(Function& function, weft_error error) {
+  function.state = FunctionState::kFailed;
+  hal::function_write(function.index, WEFT_REG_BOOT_ERROR, error);
+  note_error(function, error);
+  hal::function_write(function.index, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
+  hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
 }
 
 /// The last word of the reserved area holds what is written to it.
 bool probe_memory() {
-  const uint64_t address = WEFT_MANAGER_HBM_RESERVED_BYTES - sizeof kMemoryProbe;
+  const Location place = hbm_at(WEFT_MANAGER_HBM_RESERVED_BYTES - sizeof kMemoryProbe);
   uint64_t found = 0;
-  return hal::dma_write(WEFT_ADDRESS_SPACE_HBM, address, &kMemoryProbe, sizeof kMemoryProbe) &&
-         hal::dma_read(WEFT_ADDRESS_SPACE_HBM, address, &found, sizeof found) && found == kMemoryProbe;
+  return hal::dma_write(place, &kMemoryProbe, sizeof kMemoryProbe) && hal::dma_read(place, &found, sizeof found) &&
+         found == kMemoryProbe;
 }
 
-bool answer(uint64_t page, Parameters& p) {
+/// The chip's part, once: a clean core and memory that answers.
+bool prepare_chip(State& state) {
+  if (state.core_ready) return true;
+  if (!core::reset() || !probe_memory()) return false;
+  for (uint32_t i = 1; i < WEFT_SEGMENTS; i++) core::unmap_segment(i);
+  state.core_ready = true;
+  return true;
+}
+
+bool answer(const Function& function, uint64_t page, Parameters& p) {
   p.answer_version = kVersion;
   p.answer_reserved = 0;
   p.answer_features = 0;
   p.answer_nonce = p.nonce;
   constexpr uint32_t kAnswerBytes = kPageBytes - offsetof(Parameters, answer_version);
-  return hal::dma_write(WEFT_ADDRESS_SPACE_HOST, page + offsetof(Parameters, answer_version), &p.answer_version,
+  return hal::dma_write(host_at(function.index, page + offsetof(Parameters, answer_version)), &p.answer_version,
                         kAnswerBytes);
 }
 
@@ -89,51 +90,87 @@ bool rings_valid(const Parameters& p) {
 }
 
 /// Reads both ends of the admin submission ring: is it mapped?
-bool rings_reachable(const Parameters& p) {
+bool rings_reachable(const Function& function, const Parameters& p) {
   weft_submission_entry entry;
   const uint64_t last = p.admin_submission_iova + (WEFT_LIMIT_ADMIN_RING_ENTRIES - 1) * sizeof entry;
-  return hal::dma_read(WEFT_ADDRESS_SPACE_HOST, p.admin_submission_iova, &entry, sizeof entry) &&
-         hal::dma_read(WEFT_ADDRESS_SPACE_HOST, last, &entry, sizeof entry);
+  return hal::dma_read(host_at(function.index, p.admin_submission_iova), &entry, sizeof entry) &&
+         hal::dma_read(host_at(function.index, last), &entry, sizeof entry);
+}
+
+/// From the request to READY. Not OK: why, and the stages reached stay to be seen.
+weft_error boot(State& state, Function& function, uint64_t page) {
+  hal::function_write(function.index, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
+  enter(function, WEFT_BOOT_STAGE_IMAGE_VERIFIED);
+
+  if (!prepare_chip(state)) return WEFT_ERROR_BOOT_FAILED;
+  enter(function, WEFT_BOOT_STAGE_MEMORY_INITIALISED);
+
+  Parameters p;
+  if (page % kPageAlignment != 0 || !host_range_valid(page, sizeof(Page))) return WEFT_ERROR_BOOT_FAILED;
+  if (!hal::dma_read(host_at(function.index, page), &p, sizeof p)) return WEFT_ERROR_DMA_FAULT;
+  if (p.magic != WEFT_MAGIC || p.nonce == 0) return WEFT_ERROR_BOOT_FAILED;
+  // Before the version is judged: the page then names both.
+  if (!answer(function, page, p)) return WEFT_ERROR_DMA_FAULT;
+  if (p.abi_version >> 16 != WEFT_ABI_MAJOR) return WEFT_ERROR_ABI_MISMATCH;
+  if (!rings_valid(p)) return WEFT_ERROR_BOOT_FAILED;
+  function.log.iova = p.log_iova;
+  function.faults.iova = p.fault_iova;
+  enter(function, WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED);
+
+  if (!rings_reachable(function, p)) return WEFT_ERROR_DMA_FAULT;
+  open_queue(function, kAdminQueue, p.admin_submission_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES, p.admin_completion_iova,
+             WEFT_LIMIT_ADMIN_RING_ENTRIES);
+  enter(function, WEFT_BOOT_STAGE_RINGS_UP);
+
+  // Before READY, so that a stale READY is never believed.
+  hal::function_write(function.index, WEFT_REG_BOOT_ANSWER_NONCE, p.nonce);
+  enter(function, WEFT_BOOT_STAGE_READY);
+  function.state = FunctionState::kReady;
+  hal::function_write(function.index, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_READY);
+  hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
+  return WEFT_ERROR_OK;
 }
 
 }  // namespace
 
-bool boot(State& state) {
+void prepare_function(Function& function) {
+  const uint32_t index = function.index;
+  const uint64_t base = function.hbm_base;
+  const uint64_t bytes = function.hbm_bytes;
+  __builtin_memset(&function, 0, sizeof function);
+  function.index = index;
+  function.hbm_base = base;
+  function.hbm_bytes = bytes;
+  function.watchdog_cycles = WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
+  function.log.level = LogLevel::kInfo;
+  hal::function_write(index, WEFT_REG_BOOT_STAGE, WEFT_BOOT_STAGE_ROM);
+  hal::function_write(index, WEFT_REG_BOOT_ERROR, WEFT_ERROR_OK);
+  hal::function_write(index, WEFT_REG_BOOT_ANSWER_NONCE, 0);
+  hal::function_write(index, WEFT_REG_HBM_BYTES, bytes);
+}
+
+void prepare_functions(State& state) {
   state.waypoint = Waypoint::kBoot;
-  hal::function_write(WEFT_REG_BOOT_STAGE, WEFT_BOOT_STAGE_ROM);
-  hal::function_write(WEFT_REG_BOOT_ERROR, WEFT_ERROR_OK);
-  hal::function_write(WEFT_REG_BOOT_ANSWER_NONCE, 0);
-  state.watchdog_cycles = WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
-  state.log.level = LogLevel::kInfo;
+  state.function_count = hal::functions();
+  const uint32_t count = state.function_count;
+  // Divided in units of the alignment, which are fewer than 2^32: a 64-bit division is a library call on RV32.
+  const uint64_t share =
+      count == 1 ? hal::hbm_bytes() : static_cast<uint32_t>(hal::hbm_bytes() / kShareAlignment) / count * kShareAlignment;
+  for (uint32_t i = 0; i < count; i++) {
+    Function& function = state.functions[i];
+    function.index = i;
+    function.hbm_base = i * share;
+    function.hbm_bytes = share;
+    prepare_function(function);
+  }
+}
+
+bool serve_boot(State& state, Function& function) {
   uint64_t page = 0;
-  if (!wait_for_request(&page)) return false;
-  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
-  enter(state, WEFT_BOOT_STAGE_IMAGE_VERIFIED);
-
-  if (!core::reset() || !probe_memory()) return fail(WEFT_ERROR_BOOT_FAILED);
-  for (uint32_t i = 1; i < WEFT_SEGMENTS; i++) core::unmap_segment(i);
-  enter(state, WEFT_BOOT_STAGE_MEMORY_INITIALISED);
-
-  Parameters p;
-  if (page % kPageAlignment != 0 || !host_range_valid(page, sizeof(Page))) return fail(WEFT_ERROR_BOOT_FAILED);
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, page, &p, sizeof p)) return fail(WEFT_ERROR_DMA_FAULT);
-  if (p.magic != WEFT_MAGIC || p.nonce == 0) return fail(WEFT_ERROR_BOOT_FAILED);
-  if (!answer(page, p)) return fail(WEFT_ERROR_DMA_FAULT);  // before the version is judged: the page then names both
-  if (p.abi_version >> 16 != WEFT_ABI_MAJOR) return fail(WEFT_ERROR_ABI_MISMATCH);
-  if (!rings_valid(p)) return fail(WEFT_ERROR_BOOT_FAILED);
-  state.log.iova = p.log_iova;
-  state.faults.iova = p.fault_iova;
-  enter(state, WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED);
-
-  if (!rings_reachable(p)) return fail(WEFT_ERROR_DMA_FAULT);
-  open_queue(state, kAdminQueue, p.admin_submission_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES, p.admin_completion_iova,
-             WEFT_LIMIT_ADMIN_RING_ENTRIES);
-  enter(state, WEFT_BOOT_STAGE_RINGS_UP);
-
-  hal::function_write(WEFT_REG_BOOT_ANSWER_NONCE, p.nonce);  // before READY, so that a stale READY is never believed
-  enter(state, WEFT_BOOT_STAGE_READY);
-  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_READY);
-  hal::raise_interrupt(completion_vector(kAdminQueue));
+  if (function.state != FunctionState::kPresent || !hal::boot_requested(function.index, &page)) return false;
+  state.waypoint = Waypoint::kBoot;
+  const weft_error error = boot(state, function, page);
+  if (error != WEFT_ERROR_OK) fail(function, error);
   return true;
 }
 

@@ -1,14 +1,22 @@
-/// Boot: numbered stages from BOOT_CONTROL to READY.
+/// Boot of a function: numbered stages from BOOT_CONTROL to READY.
 #pragma once
 #include <stdint.h>
+
+#include "firmware/function.hpp"
 
 namespace weft::fw {
 
 struct State;
 
-/// Waits for the host's parameter page, checks it, answers, opens the admin queue. True: READY. False: the boot failed
-/// (DEVICE_STATE failed, BOOT_STAGE the last stage reached, BOOT_ERROR why, all sticky until reset), or the device
-/// stops.
-bool boot(State& state);
+/// After the start of the firmware: gives every function its share of HBM and its first boot stage.
+void prepare_functions(State& state);
+
+/// Puts the function back to where it waits for a parameter page; all that it held has ended before.
+void prepare_function(Function& function);
+
+/// Takes the function's parameter page if its host has written BOOT_CONTROL: checks it, answers, opens the admin queue.
+/// Ready afterwards, or failed (DEVICE_STATE failed, BOOT_STAGE the last stage reached, BOOT_ERROR why, all sticky until
+/// reset). The first boot of all resets the core and probes HBM. False: no request.
+bool serve_boot(State& state, Function& function);
 
 }  // namespace weft::fw

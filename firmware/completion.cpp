@@ -10,7 +10,7 @@
 namespace weft::fw {
 
 void refresh_completion_head(State& state, Queue& queue) {
-  const uint32_t head = hal::doorbell_completion(queue.id);
+  const uint32_t head = hal::doorbell_completion(queue.function, queue.id);
   if (queue.stale_doorbell) {
     if (head == queue.stale_completion_head) return;
     queue.stale_doorbell = false;
@@ -43,13 +43,14 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   const uint64_t address =
       queue.completion_iova + uint64_t{ring::slot(queue.completion_tail, queue.completion_entries)} * sizeof out;
   queue.completion_tail++;
-  state.completed++;
-  hal::function_write(WEFT_REG_PROGRESS, state.completed);
-  if (!hal::dma_write(WEFT_ADDRESS_SPACE_HOST, address, &out, sizeof out)) {
+  Function& function = owner(state, queue);
+  function.completed++;
+  hal::function_write(function.index, WEFT_REG_PROGRESS, function.completed);
+  if (!hal::dma_write(host_at(queue.function, address), &out, sizeof out)) {
     halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
     return;
   }
-  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) hal::raise_interrupt(completion_vector(queue.id));
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) hal::raise_interrupt(queue.function, completion_vector(queue.id));
 }
 
 }  // namespace weft::fw

@@ -20,8 +20,7 @@ constexpr uint64_t kPatternBytes = 4;
 bool start_piece(CopyJob& job) {
   job.piece_bytes = job.remaining_bytes < kCopyPieceBytes ? job.remaining_bytes : kCopyPieceBytes;
   job.piece_cycle = hal::now() + kCopyPieceCycles;
-  return hal::copy_start(job.fill ? WEFT_ADDRESS_SPACE_NONE : job.source.space, job.source.address,
-                         job.destination.space, job.destination.address, job.piece_bytes);
+  return hal::copy_start(job.source, job.destination, job.piece_bytes);
 }
 
 void advance(CopyJob& job) {
@@ -32,7 +31,8 @@ void advance(CopyJob& job) {
 
 void end_job(State& state, weft_error error) {
   CopyJob& job = state.copy;
-  Queue& queue = state.queues[job.queue];
+  Function& function = state.functions[job.function];
+  Queue& queue = function.queues[job.queue];
   job.active = false;
   queue.in_flight = false;
   bool more = false;
@@ -42,27 +42,27 @@ void end_job(State& state, weft_error error) {
     record.command_id = job.entry.command_id;
     record.queue_id = static_cast<uint16_t>(job.queue);
     record.error = error;
-    record.fault_address = job.destination.address;
+    record.fault_address = address_of(function, job.destination);
     record.fault_cycle = now;
-    record.detail0 = job.source.address;
+    record.detail0 = address_of(function, job.source);
     record.detail1 = job.remaining_bytes;
-    more = write_fault_record(state, record);
-    if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(error);
+    more = write_fault_record(function, record);
+    if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(function, error);
   }
   complete(state, queue, job.entry, Completion{error, more, job.start_cycle, now});
 }
 
-Status check_ranges(const E& entry, const CopyJob& job) {
+Status check_ranges(const Function& function, const E& entry, const CopyJob& job) {
   if (job.fill) {
     if (entry.arg0 > UINT32_MAX) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
     if (entry.arg1 % kPatternBytes != 0) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
     if (entry.size % kPatternBytes != 0) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
-  } else if (!range_valid(job.source, 0)) {
+  } else if (!range_valid(function, job.source, 0)) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
   }
-  if (!range_valid(job.destination, 0)) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
-  if (entry.size == 0 || !range_valid(job.destination, entry.size) ||
-      (!job.fill && !range_valid(job.source, entry.size))) {
+  if (!range_valid(function, job.destination, 0)) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
+  if (entry.size == 0 || !range_valid(function, job.destination, entry.size) ||
+      (!job.fill && !range_valid(function, job.source, entry.size))) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
   }
   if (!job.fill && job.source.space == WEFT_ADDRESS_SPACE_HOST && job.destination.space == WEFT_ADDRESS_SPACE_HOST) {
@@ -81,14 +81,16 @@ bool copy_free(State& state) {
 
 Status copy_begin(State& state, Queue& queue, const E& entry) {
   state.waypoint = Waypoint::kCopy;
+  const Function& function = owner(state, queue);
   CopyJob job{};
   job.fill = entry.opcode == WEFT_QUEUE_OPCODE_FILL;
+  job.function = queue.function;
   job.queue = queue.id;
   job.entry = entry;
-  job.source = job.fill ? Location{WEFT_ADDRESS_SPACE_NONE, entry.arg0} : locate(entry.arg0);
-  job.destination = locate(entry.arg1);
+  job.source = job.fill ? Location{WEFT_ADDRESS_SPACE_NONE, 0, entry.arg0} : locate(function, entry.arg0);
+  job.destination = locate(function, entry.arg1);
   job.remaining_bytes = entry.size;
-  const Status status = check_ranges(entry, job);
+  const Status status = check_ranges(function, entry, job);
   if (!status.ok()) return status;
   job.engine_lost = state.copy.engine_lost;
   if (job.engine_lost) return Status{WEFT_ERROR_DEVICE_HUNG, 0, kCopyPieceCycles};

@@ -20,6 +20,7 @@ struct CopyJob {
   bool active;
   bool engine_lost;  ///< a piece did not end in time and may still be running
   bool fill;
+  uint32_t function;
   uint32_t queue;
   weft_submission_entry entry;
   Location source;  ///< FILL: the pattern in `address`

@@ -24,11 +24,9 @@ constexpr uint64_t semaphore_bit(uint32_t semaphore) {
   return semaphore < 32 ? uint64_t{half} : uint64_t{half} << 32;
 }
 
-/// Semaphores that a command posts, by its header (spec/commands.toml).
+/// Semaphores that a command posts, by its header.
 constexpr uint64_t posted_by(const uint8_t* command) {
-  constexpr uint32_t kPostSemaphore0 = 6;
-  constexpr uint32_t kPostSemaphore1 = 7;
-  return semaphore_bit(command[kPostSemaphore0]) | semaphore_bit(command[kPostSemaphore1]);
+  return semaphore_bit(command[WEFT_COMMAND_POST_SEM0]) | semaphore_bit(command[WEFT_COMMAND_POST_SEM1]);
 }
 
 /// Resets queues, units, semaphores and the fault. False: the core is still busy after the limit.

@@ -7,19 +7,20 @@
 
 namespace weft::fw {
 
+struct Function;
 struct State;
 
-/// The ring of fault records in host memory. All zero: none.
+/// A function's ring of fault records in host memory. All zero: none.
 struct FaultLog {
   uint64_t iova;     ///< 0: none
   uint64_t written;  ///< records so far
 };
 
 /// Numbers the record and writes it, number last. False: no ring, or a bus error (which switches the ring off).
-bool write_fault_record(State& state, weft_fault_record& record);
+bool write_fault_record(Function& function, weft_fault_record& record);
 
-/// FIRST_ERROR (sticky until the host clears it) and PENDING_ERRORS.
-void note_error(weft_error error);
+/// FIRST_ERROR (sticky until the host clears it) and PENDING_ERRORS of a function.
+void note_error(const Function& function, weft_error error);
 
 /// Completes an entry that was not started, with its fault record.
 void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry, Status status);

@@ -6,7 +6,26 @@
 
 #include "weft/spec/spec.h"
 
-namespace weft::fw::hal {
+namespace weft::fw {
+
+/// A place in HBM, or in the memory of the host behind one function. Both are physical: shares of HBM are added already.
+struct Location {
+  weft_address_space space;  ///< none: nowhere
+  uint32_t function;         ///< whose IOVA; HBM: 0
+  uint64_t address;
+};
+
+constexpr Location hbm_at(uint64_t address) { return Location{WEFT_ADDRESS_SPACE_HBM, 0, address}; }
+constexpr Location host_at(uint32_t function, uint64_t iova) {
+  return Location{WEFT_ADDRESS_SPACE_HOST, function, iova};
+}
+
+namespace hal {
+
+/// PCIe functions of the chip, 1 to WEFT_LIMIT_FUNCTIONS; fixed. A `function` below is smaller.
+uint32_t functions();
+/// In function_write(): the register of every function, in one write.
+inline constexpr uint32_t kAllFunctions = UINT32_MAX;
 
 /// Core registers (spec/core_csr.toml), 64-bit. Cost: mmio_read, mmio_write.
 uint64_t csr_read(uint32_t offset);
@@ -17,8 +36,8 @@ bool push_command(uint32_t queue, const uint8_t command[64]);
 
 /// Function registers that the firmware owns (spec/host_interface.toml: BOOT_STAGE, DEVICE_STATE, HEARTBEAT, PROGRESS,
 /// BOOT_ERROR, BOOT_ANSWER_NONCE, FIRST_ERROR, PENDING_ERRORS). `offset` is the BAR0 offset. Cost: mmio_write.
-void function_write(uint32_t offset, uint64_t value);
-uint64_t function_read(uint32_t offset);
+void function_write(uint32_t function, uint32_t offset, uint64_t value);
+uint64_t function_read(uint32_t function, uint32_t offset);
 
 /// Waypoint shown in FIRMWARE_STATUS (0 to 255). A word of SRAM that BAR0 reads: costs no more than the firmware's own
 /// variable.
@@ -26,13 +45,12 @@ void show_waypoint(uint32_t waypoint);
 
 /// Manager DMA between SRAM and HBM or host memory; returns when done. False: bus error. `bytes` up to 4096.
 /// The last 8 bytes of a host write of 32 bytes or less are written last, by one release store.
-bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes);
-bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes);
+bool dma_read(Location from, void* sram, uint32_t bytes);
+bool dma_write(Location to, const void* sram, uint32_t bytes);
 
 /// Starts a copy or a fill of any size between HBM and host memory; one at a time. False: one is under way.
-/// `source_space` none: fill with the 32-bit pattern in `source`.
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                uint64_t destination, uint64_t bytes);
+/// Source space none: fill with the 32-bit pattern in its address.
+bool copy_start(Location source, Location destination, uint64_t bytes);
 /// 0: none or still running; 1: done; 2: bus error. Reading a result clears it.
 uint32_t copy_result();
 
@@ -40,20 +58,24 @@ uint32_t copy_result();
 /// mmio_write.
 void copy_abort();
 
-/// Doorbells. `submission`: tail written by the host for ring `queue` (0: admin); `completion`: head. The last value
-/// written counts.
-uint32_t doorbell_submission(uint32_t queue);
-uint32_t doorbell_completion(uint32_t queue);
+/// Whose host memory the core reaches through its segments; function 0 after reset. Only while the core is drained.
+/// Cost: mmio_write.
+void core_function(uint32_t function);
+
+/// Doorbells of a function. `submission`: tail written by the host for ring `queue` (0: admin); `completion`: head. The
+/// last value written counts.
+uint32_t doorbell_submission(uint32_t function, uint32_t queue);
+uint32_t doorbell_completion(uint32_t function, uint32_t queue);
 /// Bit q: the submission doorbell of ring q was written since the last call. Reading clears.
-uint32_t doorbell_pending();
+uint32_t doorbell_pending(uint32_t function);
 /// Device cycle at which ring `queue`'s submission doorbell was last written.
-uint64_t doorbell_cycle(uint32_t queue);
+uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
 
-/// True once after the host wrote BOOT_CONTROL; `parameter_page` receives its IOVA.
-bool boot_requested(uint64_t* parameter_page);
+/// True once after the host wrote the function's BOOT_CONTROL; `parameter_page` receives its IOVA.
+bool boot_requested(uint32_t function, uint64_t* parameter_page);
 
-/// Raises MSI-X vector `vector`.
-void raise_interrupt(uint32_t vector);
+/// Raises MSI-X vector `vector` of a function.
+void raise_interrupt(uint32_t function, uint32_t vector);
 
 /// CRC-32C (Castagnoli) by the CRC unit. Cost: crc_per_64_bytes for each started 64 bytes.
 uint32_t crc32c(const void* data, uint32_t bytes);
@@ -75,4 +97,5 @@ bool running();
 uint64_t chip_fingerprint();
 uint64_t hbm_bytes();
 
-}  // namespace weft::fw::hal
+}  // namespace hal
+}  // namespace weft::fw

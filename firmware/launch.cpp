@@ -39,7 +39,8 @@ bool has_commands(const weft_program_kernel& kernel) {
 /// Profile, completion, then a clean core for the next launch.
 void end_launch(State& state, const Completion& completion) {
   Launch& launch = state.launch;
-  Queue& queue = state.queues[launch.queue];
+  Function& function = state.functions[launch.function];
+  Queue& queue = function.queues[launch.queue];
   state.waypoint = Waypoint::kLaunchEnd;
   launch.active = false;
   queue.in_flight = false;
@@ -47,16 +48,17 @@ void end_launch(State& state, const Completion& completion) {
     launch.profile.first_command = completion.start_cycle;
     launch.profile.last_write = completion.end_cycle;
     launch.profile.completion = hal::now();
-    (void)hal::dma_write(WEFT_ADDRESS_SPACE_HOST, launch.profile_iova, &launch.profile, sizeof launch.profile);
+    (void)hal::dma_write(host_at(launch.function, launch.profile_iova), &launch.profile, sizeof launch.profile);
   }
   complete(state, queue, launch.entry, completion);
   unmap_all(launch);
-  log_event(state, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, launch.program_id, completion.error);
+  log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, launch.program_id, completion.error);
 }
 
 /// Ends the launch with an error: record, completion, core reset. `fault` is all zero if the core reported none.
 void fail_launch(State& state, weft_error error, const core::Fault& fault, uint64_t detail0, uint64_t detail1) {
   Launch& launch = state.launch;
+  Function& function = state.functions[launch.function];
   weft_fault_record record{};
   record.command_id = launch.entry.command_id;
   record.queue_id = static_cast<uint16_t>(launch.queue);
@@ -77,9 +79,9 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
   if (!clean) {
     panic(state, hal::csr_read(WEFT_CSR_STATUS));
   }
-  const bool more = write_fault_record(state, record);
-  if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(error);
-  log_event(state, LogLevel::kError, WEFT_LOG_EVENT_CORE_FAULT, fault.code, fault.tag);
+  const bool more = write_fault_record(function, record);
+  if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(function, error);
+  log_event(function, LogLevel::kError, WEFT_LOG_EVENT_CORE_FAULT, fault.code, fault.tag);
   end_launch(state, Completion{error, more, start, record.fault_cycle});
 }
 
@@ -132,7 +134,8 @@ bool poll_core(State& state, uint64_t now) {
 Status launch_begin(State& state, Queue& queue, const E& entry) {
   state.waypoint = Waypoint::kLaunchPrepare;
   const uint64_t begin = hal::now();
-  const Program* program = find_program(state, entry.arg0);
+  Function& function = owner(state, queue);
+  const Program* program = find_program(function, entry.arg0);
   if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
   if (entry.size >= program->kernel_count) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
   if (!host_range_valid(entry.arg1, sizeof(weft_launch_list)) || entry.arg1 % 8 != 0) {
@@ -142,16 +145,17 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   const uint32_t kernel_index = static_cast<uint32_t>(entry.size);
   weft_program_kernel kernel;
   const uint64_t kernel_address = program->image_address + kernel_offset(kernel_index);
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, kernel_address, &kernel, sizeof kernel)) {
-    return Status{WEFT_ERROR_DMA_FAULT, kernel_address, sizeof kernel};
+  if (!hal::dma_read(hbm_at(kernel_address), &kernel, sizeof kernel)) {
+    return Status{WEFT_ERROR_DMA_FAULT, kernel_address - function.hbm_base, sizeof kernel};
   }
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
   Status status = check_program_kernel(kernel, kernel_index, program->commands);
   if (!status.ok()) return status;
-  status = read_arguments(entry.arg1, kernel, state.scratch);
+  status = read_arguments(function, entry.arg1, kernel, state.scratch);
   if (!status.ok()) return status;
 
   Launch& launch = state.launch;
+  launch.function = queue.function;
   launch.queue = queue.id;
   launch.entry = entry;
   launch.program_id = static_cast<uint32_t>(entry.arg0);
@@ -175,19 +179,23 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
     panic(state, core_status);
     return Status{WEFT_ERROR_DEVICE_HUNG, static_cast<uint64_t>(Waypoint::kCoreReset), core_status};
   }
-  launch.segments = map_arguments(*program, kernel, state.scratch);
-  hal::csr_write(WEFT_CSR_WATCHDOG_LIMIT, state.watchdog_cycles);
+  if (state.core_function != function.index) {
+    state.core_function = function.index;
+    hal::core_function(function.index);
+  }
+  launch.segments = map_arguments(function, *program, kernel, state.scratch);
+  hal::csr_write(WEFT_CSR_WATCHDOG_LIMIT, function.watchdog_cycles);
   hal::csr_write(WEFT_CSR_QUEUE_LOW, kQueueLow);
   hal::csr_write(WEFT_CSR_INTERRUPT, core::kInterruptAll);
   launch.profile.validated = hal::now();
   if (!stream_begin(state.stream, kernel, program->commands_address)) {
     unmap_all(launch);
-    return Status{WEFT_ERROR_DMA_FAULT, state.stream.fault_address, 0};
+    return Status{WEFT_ERROR_DMA_FAULT, state.stream.fault_address - function.hbm_base, 0};
   }
   launch.active = true;
   queue.in_flight = true;
   launch.poll_cycle = hal::now() + kPollCycles;
-  log_event(state, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_STARTED, launch.program_id, kernel_index);
+  log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_STARTED, launch.program_id, kernel_index);
   return kOk;
 }
 
@@ -207,7 +215,8 @@ void launch_service(State& state) {
   if (!stream_exhausted(state.stream)) {
     const Refill refill = stream_refill(state.stream);
     if (refill == Refill::kBusError) {
-      return fail_launch(state, WEFT_ERROR_DMA_FAULT, core::Fault{}, state.stream.fault_address, 0);
+      const uint64_t base = state.functions[launch.function].hbm_base;
+      return fail_launch(state, WEFT_ERROR_DMA_FAULT, core::Fault{}, state.stream.fault_address - base, 0);
     }
     launch.refill_again = refill == Refill::kMore && !stream_exhausted(state.stream);
     if (!poll) return;

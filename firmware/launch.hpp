@@ -13,6 +13,7 @@ struct State;
 struct Launch {
   bool active;
   bool refill_again;  ///< the last refill stopped at its bound
+  uint32_t function;
   uint32_t queue;
   weft_submission_entry entry;
   uint32_t program_id;

@@ -1,13 +1,13 @@
 // Log records: one DMA write each, so launches log at debug level only.
 #include "firmware/log.hpp"
 
+#include "firmware/function.hpp"
 #include "firmware/hal.hpp"
-#include "firmware/state.hpp"
 
 namespace weft::fw {
 
-void log_event(State& state, LogLevel level, weft_log_event event, uint64_t arg0, uint64_t arg1) {
-  Log& log = state.log;
+void log_event(Function& function, LogLevel level, weft_log_event event, uint64_t arg0, uint64_t arg1) {
+  Log& log = function.log;
   if (log.iova == 0 || level > log.level) return;
   weft_log_record record{};
   record.cycle = hal::now();
@@ -18,7 +18,7 @@ void log_event(State& state, LogLevel level, weft_log_event event, uint64_t arg0
   record.arg1 = arg1;
   const uint64_t slot = log.sequence & (WEFT_LIMIT_LOG_ENTRIES - 1);
   log.sequence++;
-  if (!hal::dma_write(WEFT_ADDRESS_SPACE_HOST, log.iova + slot * sizeof record, &record, sizeof record)) log.iova = 0;
+  if (!hal::dma_write(host_at(function.index, log.iova + slot * sizeof record), &record, sizeof record)) log.iova = 0;
 }
 
 static_assert((WEFT_LIMIT_LOG_ENTRIES & (WEFT_LIMIT_LOG_ENTRIES - 1)) == 0);

@@ -6,7 +6,7 @@
 
 namespace weft::fw {
 
-struct State;
+struct Function;
 
 enum class LogLevel : uint32_t { kError = 0, kWarning = 1, kInfo = 2, kDebug = 3 };
 
@@ -17,7 +17,7 @@ struct Log {
   uint32_t sequence;
 };
 
-/// Writes a record if `level` is wanted. A bus error switches the log off: logging never ends a command.
-void log_event(State& state, LogLevel level, weft_log_event event, uint64_t arg0 = 0, uint64_t arg1 = 0);
+/// Writes a record into the function's ring if `level` is wanted. A bus error switches the log off: logging never ends a command.
+void log_event(Function& function, LogLevel level, weft_log_event event, uint64_t arg0 = 0, uint64_t arg1 = 0);
 
 }  // namespace weft::fw

@@ -11,28 +11,41 @@
 namespace weft::fw {
 namespace {
 
-void accept_doorbells(State& state) {
-  uint32_t pending = hal::doorbell_pending();
+void accept_doorbells(State& state, Function& function) {
+  uint32_t pending = hal::doorbell_pending(function.index);
   for (uint32_t id = 0; id < kQueues && pending != 0; id++, pending >>= 1) {
-    if ((pending & 1) != 0) accept_doorbell(state, state.queues[id]);
+    if ((pending & 1) != 0) accept_doorbell(state, function.queues[id]);
   }
+}
+
+/// Boot requests and doorbells. True: a function has booted.
+bool serve_functions(State& state) {
+  bool booted = false;
+  for (uint32_t i = 0; i < state.function_count && !state.panicked; i++) {
+    Function& function = state.functions[i];
+    if (function.state == FunctionState::kReady) {
+      accept_doorbells(state, function);
+    } else {
+      booted |= serve_boot(state, function);
+    }
+  }
+  return booted;
 }
 
 /// One pass. True: another pass may find work at once.
 bool pass(State& state) {
   hal::charge(WEFT_MANAGER_MAIN_LOOP);
   state.passes++;
-  hal::function_write(WEFT_REG_HEARTBEAT, state.passes);
+  hal::function_write(hal::kAllFunctions, WEFT_REG_HEARTBEAT, state.passes);
   launch_service(state);
   copy_service(state);
-  accept_doorbells(state);
-  return schedule(state);
+  const bool booted = serve_functions(state);
+  return schedule(state) || booted;
 }
 
 void sleep(State& state) {
   if (scheduler_idle(state)) {
-    state.rotor = 0;  // the next command finds the firmware as it was after boot
-    state.tickets = 0;
+    scheduler_forget(state);
     state.waypoint = Waypoint::kIdle;
   }
   const uint64_t launch_cycle = launch_wake_cycle(state);
@@ -49,7 +62,7 @@ void park() {
 }  // namespace
 
 void run(State& state) {
-  if (!boot(state)) return park();
+  prepare_functions(state);
   while (hal::running() && !state.panicked) {
     const bool again = pass(state);
     if (!again && !state.panicked) sleep(state);

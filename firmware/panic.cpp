@@ -3,7 +3,6 @@
 
 #include "firmware/faults.hpp"
 #include "firmware/hal.hpp"
-#include "firmware/log.hpp"
 #include "firmware/state.hpp"
 
 namespace weft::fw {
@@ -17,11 +16,14 @@ void panic(State& state, uint64_t value) {
   record.fault_cycle = hal::now();
   record.detail0 = waypoint;
   record.detail1 = value;
-  write_fault_record(state, record);
-  log_event(state, LogLevel::kError, WEFT_LOG_EVENT_PANIC, waypoint, value);
-  note_error(WEFT_ERROR_FIRMWARE_PANIC);
-  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
-  hal::raise_interrupt(completion_vector(kAdminQueue));
+  for (uint32_t i = 0; i < state.function_count; i++) {
+    Function& function = state.functions[i];
+    write_fault_record(function, record);
+    log_event(function, LogLevel::kError, WEFT_LOG_EVENT_PANIC, waypoint, value);
+    note_error(function, WEFT_ERROR_FIRMWARE_PANIC);
+    hal::function_write(i, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
+    hal::raise_interrupt(i, completion_vector(kAdminQueue));
+  }
 }
 
 }  // namespace weft::fw

@@ -78,27 +78,28 @@ Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint64
 }
 static_assert(WEFT_LIMIT_ARGUMENTS < 32, "one bit an argument");
 
-Status load_program(State& state, uint64_t address, uint64_t bytes, uint32_t* id) {
+Status load_program(State& state, Function& function, uint64_t address, uint64_t bytes, uint32_t* id) {
   using E = weft_submission_entry;
-  if (address % kAlignment != 0 || !hbm_range_valid(address, 0)) {
+  const Location image = locate(function, WEFT_ADDRESS_SPACE_HBM, address);
+  if (address % kAlignment != 0 || !range_valid(function, image, 0)) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), address);
   }
-  if (bytes < kernel_offset(1) || !hbm_range_valid(address, bytes))
+  if (bytes < kernel_offset(1) || !range_valid(function, image, bytes))
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), bytes);
   uint32_t slot = 0;
-  while (slot < WEFT_LIMIT_PROGRAMS && state.programs[slot].loaded) slot++;
+  while (slot < WEFT_LIMIT_PROGRAMS && function.programs[slot].loaded) slot++;
   if (slot == WEFT_LIMIT_PROGRAMS) return Status{WEFT_ERROR_NO_DEVICE_MEMORY, WEFT_LIMIT_PROGRAMS, 0};
 
   weft_program_header header;
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, address, &header, sizeof header))
+  if (!hal::dma_read(image, &header, sizeof header))
     return Status{WEFT_ERROR_DMA_FAULT, address, sizeof header};
   Status status = check_program_header(header, bytes, hal::chip_fingerprint());
   if (!status.ok()) return status;
 
   const uint32_t table_bytes = header.kernel_count * static_cast<uint32_t>(sizeof(weft_program_kernel));
-  const uint64_t table = address + kernel_offset(0);
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, table, state.scratch, table_bytes))
-    return Status{WEFT_ERROR_DMA_FAULT, table, table_bytes};
+  const uint64_t table = image.address + kernel_offset(0);
+  if (!hal::dma_read(hbm_at(table), state.scratch, table_bytes))
+    return Status{WEFT_ERROR_DMA_FAULT, address + kernel_offset(0), table_bytes};
   const uint64_t commands = header.commands_bytes / WEFT_COMMAND_BYTES;
   for (uint32_t i = 0; i < header.kernel_count; i++) {
     weft_program_kernel kernel;
@@ -108,35 +109,35 @@ Status load_program(State& state, uint64_t address, uint64_t bytes, uint32_t* id
     if (!status.ok()) return status;
   }
 
-  Program& program = state.programs[slot];
+  Program& program = function.programs[slot];
   program.loaded = true;
   program.generation++;
   if (make_id(0, program.generation) == 0) program.generation = 1;
-  program.image_address = address;
+  program.image_address = image.address;
   program.kernel_count = header.kernel_count;
-  program.commands_address = address + header.commands_offset;
+  program.commands_address = image.address + header.commands_offset;
   program.commands = commands;
-  program.constants_address = address + header.constants_offset;
+  program.constants_address = image.address + header.constants_offset;
   program.constants_bytes = header.constants_bytes;
   *id = make_id(slot, program.generation);
-  log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_LOADED, *id, header.kernel_count);
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_LOADED, *id, header.kernel_count);
   return kOk;
 }
 
-Program* find_program(State& state, uint64_t id) {
+Program* find_program(Function& function, uint64_t id) {
   if (id > UINT32_MAX) return nullptr;
   const uint32_t slot = static_cast<uint32_t>(id) & (WEFT_LIMIT_PROGRAMS - 1);
-  Program& program = state.programs[slot];
+  Program& program = function.programs[slot];
   return program.loaded && make_id(slot, program.generation) == id ? &program : nullptr;
 }
 
-Status unload_program(State& state, uint64_t id) {
-  Program* program = find_program(state, id);
+Status unload_program(State& state, Function& function, uint64_t id) {
+  Program* program = find_program(function, id);
   if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
-  if (state.launch.active && state.launch.program_id == id)
+  if (state.launch.active && state.launch.function == function.index && state.launch.program_id == id)
     return Status{WEFT_ERROR_BUSY, offsetof(weft_submission_entry, arg0), id};
   program->loaded = false;
-  log_event(state, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_UNLOADED, id);
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_UNLOADED, id);
   return kOk;
 }
 

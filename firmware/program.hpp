@@ -1,4 +1,4 @@
-/// Programs in HBM: the checks of an image, and the table of loaded programs.
+/// Programs in HBM: the checks of an image, and the table of a function's loaded programs.
 #pragma once
 #include <stdint.h>
 
@@ -6,9 +6,11 @@
 
 namespace weft::fw {
 
+struct Function;
 struct State;
 
-/// A loaded program. The image stays in HBM; a launch reads its kernel entry again and checks it again.
+/// A loaded program. The image stays in HBM; a launch reads its kernel entry again and checks it again. Addresses
+/// are those of the chip.
 struct Program {
   bool loaded;
   uint32_t generation;  ///< of the slot, so that an old id does not reach a new program
@@ -27,15 +29,15 @@ Status check_program_header(const weft_program_header& header, uint64_t image_by
 /// Checks kernel `index` of a program with `commands` commands. EXECUTABLE_INVALID as above.
 Status check_program_kernel(const weft_program_kernel& kernel, uint32_t index, uint64_t commands);
 
-/// Reads and checks the image at `address` in HBM, and gives it an id (never 0).
+/// Reads and checks the image at `address` of the function's HBM, and gives it an id (never 0).
 /// INVALID_ARGUMENT {offset in the submission entry, value}, EXECUTABLE_INVALID, NO_DEVICE_MEMORY (no slot), DMA_FAULT.
-Status load_program(State& state, uint64_t address, uint64_t bytes, uint32_t* id);
+Status load_program(State& state, Function& function, uint64_t address, uint64_t bytes, uint32_t* id);
 
 /// INVALID_ARGUMENT: no such program. BUSY: a launch runs it.
-Status unload_program(State& state, uint64_t id);
+Status unload_program(State& state, Function& function, uint64_t id);
 
-/// The program with this id, or nullptr.
-Program* find_program(State& state, uint64_t id);
+/// The function's program with this id, or nullptr.
+Program* find_program(Function& function, uint64_t id);
 
 /// Bytes of the image before its kernel `index`.
 constexpr uint64_t kernel_offset(uint32_t index) {

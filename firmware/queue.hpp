@@ -1,4 +1,4 @@
-/// One pair of rings: a submission ring that the host fills and a completion ring that the firmware fills.
+/// One pair of rings of a function: a submission ring that the host fills and a completion ring that the firmware fills.
 #pragma once
 #include <stdint.h>
 
@@ -18,6 +18,7 @@ struct Queue {
   bool in_flight;       ///< a launch or a copy of this queue runs: later entries wait for it
   bool head_checked;    ///< batch[batch_next] has passed its checks and waits for an engine
   bool stale_doorbell;  ///< the completion doorbell still holds what a former queue of this id left
+  uint32_t function;
   uint32_t id;
   uint32_t entries;
   uint32_t completion_entries;

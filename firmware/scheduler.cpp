@@ -23,23 +23,30 @@ constexpr bool needs_copy(const E& entry) {
   return entry.opcode == WEFT_QUEUE_OPCODE_COPY || entry.opcode == WEFT_QUEUE_OPCODE_FILL;
 }
 
-/// Another queue has waited longer for the same engine.
+/// Another queue has a better claim to the same engine: its function had the engine longer ago, or it is of the same
+/// function and has waited longer. So functions take turns, however many queues each has.
 bool must_let_pass(const State& state, const Queue& queue, const E& entry) {
-  for (const Queue& other : state.queues) {
-    if (&other == &queue || other.ticket == 0 || other.state != QueueState::kActive) continue;
-    const E& its = other.batch[other.batch_next];
-    if (needs_core(its) == needs_core(entry) && (queue.ticket == 0 || other.ticket < queue.ticket)) return true;
+  const bool core = needs_core(entry);
+  const uint32_t turn = state.functions[queue.function].turn[core];
+  for (uint32_t f = 0; f < state.function_count; f++) {
+    const uint32_t its_turn = state.functions[f].turn[core];
+    if (its_turn > turn) continue;
+    for (const Queue& other : state.functions[f].queues) {
+      if (&other == &queue || other.ticket == 0 || other.state != QueueState::kActive) continue;
+      if (needs_core(other.batch[other.batch_next]) != core) continue;
+      if (its_turn < turn || queue.ticket == 0 || other.ticket < queue.ticket) return true;
+    }
   }
   return false;
 }
 
-/// The entry waits for its engine: the core for a launch, the copy engine for a copy. The longest waiting queue gets it
-/// first.
+/// The entry waits for its engine: the core for a launch, the copy engine for a copy.
 bool engine_busy(State& state, Queue& queue, const E& entry) {
   if (!needs_core(entry) && !needs_copy(entry)) return false;
   const bool taken = needs_core(entry) ? state.launch.active : !copy_free(state);
   if (!taken && !must_let_pass(state, queue, entry)) {
     queue.ticket = 0;
+    owner(state, queue).turn[needs_core(entry)] = ++state.turns;
     return false;
   }
   if (queue.ticket == 0) queue.ticket = ++state.tickets;
@@ -64,7 +71,7 @@ Status run_entry(State& state, Queue& queue, const E& entry) {
 
 Status run_admin_entry(State& state, Queue& queue, const E& entry) {
   uint64_t result = 0;
-  const Status status = run_admin(state, entry, &result);
+  const Status status = run_admin(state, owner(state, queue), entry, &result);
   if (status.ok()) {
     const uint64_t now = hal::now();
     complete(state, queue, entry, Completion{WEFT_ERROR_OK, false, result != 0 ? result : now, now});
@@ -93,15 +100,16 @@ Step step(State& state, Queue& queue) {
 }  // namespace
 
 bool schedule(State& state) {
-  const uint32_t first = state.rotor;
+  const uint32_t count = state.function_count * kQueues;
+  uint32_t index = state.rotor;
   uint32_t taken = 0;
-  for (uint32_t n = 0; n < kQueues; n++) {
-    const uint32_t id = first + n < kQueues ? first + n : first + n - kQueues;
-    Queue& queue = state.queues[id];
+  for (uint32_t n = 0; n < count; n++) {
+    Queue& queue = state.functions[index / kQueues].queues[index % kQueues];
+    index = index + 1 < count ? index + 1 : 0;
     for (uint32_t i = 0; i < kBatchEntries && has_entry(queue) && !state.panicked; i++) {
       if (step(state, queue) == Step::kWaiting) break;
       taken++;
-      state.rotor = id + 1 < kQueues ? id + 1 : 0;
+      state.rotor = index;
       if (launch_streaming(state)) return true;
     }
   }
@@ -110,10 +118,21 @@ bool schedule(State& state) {
 
 bool scheduler_idle(const State& state) {
   if (state.launch.active || state.copy.active) return false;
-  for (const Queue& queue : state.queues) {
-    if (has_entry(queue)) return false;
+  for (uint32_t f = 0; f < state.function_count; f++) {
+    for (const Queue& queue : state.functions[f].queues) {
+      if (has_entry(queue)) return false;
+    }
   }
   return true;
+}
+
+void scheduler_forget(State& state) {
+  state.rotor = 0;
+  state.tickets = 0;
+  state.turns = 0;
+  for (uint32_t f = 0; f < state.function_count; f++) {
+    for (uint32_t& turn : state.functions[f].turn) turn = 0;
+  }
 }
 
 }  // namespace weft::fw

@@ -1,4 +1,4 @@
-/// Which queue's entry is next. Round robin over the admin queue and the I/O queues.
+/// Which queue's entry is next. Round robin over the queues of all functions; the engines go round the functions.
 #pragma once
 #include <stdint.h>
 
@@ -13,5 +13,8 @@ bool schedule(State& state);
 
 /// No queue has anything that could run or is running.
 bool scheduler_idle(const State& state);
+
+/// Forgets who came last: the next command finds the scheduler as it was after boot.
+void scheduler_forget(State& state);
 
 }  // namespace weft::fw

@@ -3,12 +3,9 @@
 #include <stdint.h>
 
 #include "firmware/copy.hpp"
-#include "firmware/faults.hpp"
+#include "firmware/function.hpp"
 #include "firmware/launch.hpp"
-#include "firmware/log.hpp"
 #include "firmware/panic.hpp"
-#include "firmware/program.hpp"
-#include "firmware/queue.hpp"
 #include "firmware/streaming.hpp"
 
 namespace weft::fw {
@@ -17,21 +14,23 @@ inline constexpr uint32_t kScratchBytes = WEFT_LIMIT_KERNELS_PER_PROGRAM * sizeo
 
 /// Owner: main_loop(). One thread. Trivial, so that the bare build clears it as memory.
 struct State {
-  Queue queues[kQueues];  ///< by id; 0: admin
-  Program programs[WEFT_LIMIT_PROGRAMS];
+  Function functions[WEFT_LIMIT_FUNCTIONS];
+  uint32_t function_count;
   Launch launch;  ///< the one that owns the core
   Stream stream;  ///< its commands on their way into the core's queues
   CopyJob copy;   ///< the one that owns the copy engine
-  Log log;
-  FaultLog faults;
-  uint64_t watchdog_cycles;  ///< limit for the core, SET_TIMEOUT
-  uint64_t passes;           ///< HEARTBEAT
-  uint64_t completed;        ///< PROGRESS
-  uint32_t rotor;            ///< queue that the scheduler visits first
-  uint32_t tickets;          ///< given to queues that wait for an engine, since the firmware was idle
+  uint64_t passes;         ///< HEARTBEAT
+  uint32_t rotor;          ///< queue that the scheduler visits first: function * kQueues + id
+  uint32_t tickets;        ///< given to queues that wait for an engine, since the firmware was idle
   ShownWaypoint waypoint;
+  uint32_t turns;          ///< of functions on an engine, since the firmware was idle
+  uint32_t core_function;  ///< whose host memory the core reaches
+  bool core_ready;         ///< reset and probed since the firmware started
   bool panicked;
   alignas(8) uint8_t scratch[kScratchBytes];  ///< a kernel table or an argument list while it is checked
 };
+
+/// The function that a queue belongs to.
+inline Function& owner(State& state, const Queue& queue) { return state.functions[queue.function]; }
 
 }  // namespace weft::fw

@@ -32,19 +32,29 @@ constexpr uint32_t kManyRunning = 255;
 
 /// Where the page goes; the first error stays.
 struct Writer {
+  const Function& function;
   uint64_t iova;
   Status status;
 
   void put(uint32_t offset, const void* data, uint32_t bytes) {
-    if (status.ok() && !hal::dma_write(WEFT_ADDRESS_SPACE_HOST, iova + offset, data, bytes))
+    if (status.ok() && !hal::dma_write(host_at(function.index, iova + offset), data, bytes))
       status = Status{WEFT_ERROR_DMA_FAULT, iova + offset, bytes};
   }
 };
 
+/// The core, or the copy engine, works for this function.
+bool launches(const State& state, const Function& function) {
+  return state.launch.active && state.launch.function == function.index;
+}
+bool copies(const State& state, const Function& function) {
+  return state.copy.active && state.copy.function == function.index;
+}
+
 /// The oldest entry that was fetched and has not ended; nullptr: none.
 const E* oldest_entry(const State& state, const Queue& queue) {
-  if (queue.in_flight && state.launch.active && state.launch.queue == queue.id) return &state.launch.entry;
-  if (queue.in_flight && state.copy.active && state.copy.queue == queue.id) return &state.copy.entry;
+  const Function& function = state.functions[queue.function];
+  if (queue.in_flight && launches(state, function) && state.launch.queue == queue.id) return &state.launch.entry;
+  if (queue.in_flight && copies(state, function) && state.copy.queue == queue.id) return &state.copy.entry;
   return queue.batch_next != queue.batch_count ? &queue.batch[queue.batch_next] : nullptr;
 }
 
@@ -72,7 +82,7 @@ weft_queue_state page_state(QueueState state) {
 }
 
 void put_queue(const State& state, Writer& out, uint32_t id) {
-  const Queue& queue = state.queues[id];
+  const Queue& queue = out.function.queues[id];
   weft_state_queue record{};
   record.queue = static_cast<uint16_t>(id);
   record.state = static_cast<uint8_t>(page_state(queue.state));
@@ -82,7 +92,7 @@ void put_queue(const State& state, Writer& out, uint32_t id) {
     record.completion_entries = queue.completion_entries;
     record.head = queue.head;
     record.tail = queue.tail;
-    record.doorbell = hal::doorbell_submission(id);
+    record.doorbell = hal::doorbell_submission(queue.function, id);
     record.completion_head = queue.completion_head;
     record.completion_tail = queue.completion_tail;
     record.fetched_cycle = queue.fetched_cycle;
@@ -112,7 +122,8 @@ void put_core_engine(const State& state, Writer& out) {
   const Launch& launch = state.launch;
   weft_state_engine record{};
   record.engine = WEFT_ENGINE_CORE;
-  if (launch.active) {
+  record.active = launch.active ? 1 : 0;
+  if (launches(state, out.function)) {
     name_command(record, launch.queue, launch.entry);
     record.program_id = launch.program_id;
     record.kernel = launch.kernel_index;
@@ -129,8 +140,9 @@ void put_core_engine(const State& state, Writer& out) {
   out.put(kEnginesAt, &record, sizeof record);
 }
 
-uint64_t tagged(Location where) {
-  return where.space == WEFT_ADDRESS_SPACE_HBM ? where.address | kHbmAddressBit : where.address;
+uint64_t tagged(const Function& function, Location where) {
+  const uint64_t address = address_of(function, where);
+  return where.space == WEFT_ADDRESS_SPACE_HBM ? address | kHbmAddressBit : address;
 }
 
 void put_copy_engine(const State& state, Writer& out) {
@@ -138,30 +150,32 @@ void put_copy_engine(const State& state, Writer& out) {
   weft_state_engine record{};
   record.engine = WEFT_ENGINE_COPY;
   record.lost = job.engine_lost ? 1 : 0;
-  if (job.active) {
+  record.active = job.active ? 1 : 0;
+  if (copies(state, out.function)) {
     name_command(record, job.queue, job.entry);
     record.start_cycle = job.start_cycle;
     record.progress_cycle = job.piece_cycle - kCopyPieceCycles;
     record.deadline_cycle = job.deadline_cycle;
     record.remaining = job.remaining_bytes;
-    record.source = tagged(job.source);
-    record.destination = tagged(job.destination);
+    record.source = tagged(out.function, job.source);
+    record.destination = tagged(out.function, job.destination);
   }
   out.put(kEnginesAt + sizeof record, &record, sizeof record);
 }
 
 /// HBM address of the first command of core queue `index` of the launch; 0: not to be had.
 uint64_t first_command(State& state, const weft_program_kernel& kernel, uint32_t index) {
-  const Program* program = find_program(state, state.launch.program_id);
+  const Program* program = find_program(state.functions[state.launch.function], state.launch.program_id);
   return program == nullptr ? 0 : program->commands_address + uint64_t{kernel.queue_first[index]} * WEFT_COMMAND_BYTES;
 }
 
 /// Reads the launch's kernel entry again. False: no launch, or the host has written over the image.
-bool read_kernel(State& state, weft_program_kernel* kernel) {
-  const Program* program = state.launch.active ? find_program(state, state.launch.program_id) : nullptr;
+bool read_kernel(State& state, const Function& function, weft_program_kernel* kernel) {
+  const Program* program =
+      launches(state, function) ? find_program(state.functions[function.index], state.launch.program_id) : nullptr;
   if (program == nullptr) return false;
   const uint64_t address = program->image_address + kernel_offset(state.launch.kernel_index);
-  return hal::dma_read(WEFT_ADDRESS_SPACE_HBM, address, kernel, sizeof *kernel) &&
+  return hal::dma_read(hbm_at(address), kernel, sizeof *kernel) &&
          check_program_kernel(*kernel, state.launch.kernel_index, program->commands).ok();
 }
 
@@ -171,7 +185,7 @@ uint64_t read_posts(State& state, uint64_t base, uint32_t first, uint32_t end) {
   if (end - first > kPostWindow) end = first + kPostWindow;
   while (first < end) {
     const uint32_t count = end - first < kPostRead ? end - first : kPostRead;
-    if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, base + uint64_t{first} * WEFT_COMMAND_BYTES, state.scratch,
+    if (!hal::dma_read(hbm_at(base + uint64_t{first} * WEFT_COMMAND_BYTES), state.scratch,
                        count * WEFT_COMMAND_BYTES))
       return posts;
     for (uint32_t i = 0; i < count; i++) posts |= core::posted_by(state.scratch + i * WEFT_COMMAND_BYTES);
@@ -180,15 +194,24 @@ uint64_t read_posts(State& state, uint64_t base, uint32_t first, uint32_t end) {
   return posts;
 }
 
+/// What the core's queues and semaphores show is this function's, or nobody's.
+bool core_visible(const State& state, const Function& function) {
+  return !state.launch.active || launches(state, function);
+}
+
 void put_core_queue(State& state, Writer& out, uint32_t index, const weft_program_kernel* kernel) {
   const QueueStream& stream = state.stream.queue[index];
   weft_state_core_queue record{};
+  const auto put_record = [&] {
+    out.put(kCoreQueuesAt + index * static_cast<uint32_t>(sizeof record), &record, sizeof record);
+  };
   record.queue = static_cast<uint16_t>(index);
+  if (!core_visible(state, out.function)) return put_record();
   record.level = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + index * WEFT_CSR_QUEUE_LEVEL_STRIDE));
   record.retired = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + index * WEFT_CSR_QUEUE_RETIRED_STRIDE));
   record.head_tag =
       static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + index * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE));
-  if (state.launch.active) {
+  if (launches(state, out.function)) {
     record.pushed = stream.pushed;
     record.total = stream.total;
     const uint32_t taken = stream.pushed - record.level;
@@ -197,17 +220,16 @@ void put_core_queue(State& state, Writer& out, uint32_t index, const weft_progra
     const uint64_t base = kernel != nullptr ? first_command(state, *kernel, index) : 0;
     if (base != 0 && taken < stream.total && record.retired <= taken) {
       record.head_valid = record.level != 0 &&
-                          hal::dma_read(WEFT_ADDRESS_SPACE_HBM, base + uint64_t{taken} * WEFT_COMMAND_BYTES,
-                                        record.head, WEFT_COMMAND_BYTES);
+                          hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES), record.head, WEFT_COMMAND_BYTES);
     }
     if (base != 0 && record.retired <= stream.total) record.posts = read_posts(state, base, record.retired, stream.total);
   }
-  out.put(kCoreQueuesAt + index * static_cast<uint32_t>(sizeof record), &record, sizeof record);
+  put_record();
 }
 
-void put_semaphores(Writer& out) {
-  weft_state_semaphores record;
-  for (uint32_t i = 0; i < WEFT_SEMAPHORES; i++)
+void put_semaphores(const State& state, Writer& out) {
+  weft_state_semaphores record{};
+  for (uint32_t i = 0; i < WEFT_SEMAPHORES && core_visible(state, out.function); i++)
     record.value[i] = static_cast<uint16_t>(hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE));
   out.put(kSemaphoresAt, &record, sizeof record);
 }
@@ -231,12 +253,12 @@ void put_header(const State& state, Writer& out) {
   header.core_status = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_STATUS));
   header.cycle = hal::now();
   header.heartbeat = state.passes;
-  header.progress = state.completed;
-  header.watchdog_cycles = state.watchdog_cycles;
+  header.progress = out.function.completed;
+  header.watchdog_cycles = out.function.watchdog_cycles;
   header.last_retire_cycle = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
   header.fault_word = hal::csr_read(WEFT_CSR_FAULT_CODE);
-  header.log_sequence = state.log.sequence;
-  header.fault_records = static_cast<uint32_t>(state.faults.written);
+  header.log_sequence = out.function.log.sequence;
+  header.fault_records = static_cast<uint32_t>(out.function.faults.written);
   constexpr uint32_t kFirst = 8;  // magic and version, written last
   out.put(kFirst, reinterpret_cast<const uint8_t*>(&header) + kFirst, sizeof header - kFirst);
   out.put(0, &header, kFirst);
@@ -246,19 +268,19 @@ void put_header(const State& state, Writer& out) {
 
 uint32_t state_page_bytes() { return kPageBytes; }
 
-Status dump_state(State& state, const E& e) {
+Status dump_state(State& state, const Function& function, const E& e) {
   if (e.arg0 % kPageAlignment != 0 || !host_range_valid(e.arg0, kPageBytes))
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), e.arg0);
   if (e.size < kPageBytes) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), e.size);
   state.waypoint = Waypoint::kStateDump;
-  Writer out{e.arg0, kOk};
+  Writer out{function, e.arg0, kOk};
   for (uint32_t id = 0; id < kQueues; id++) put_queue(state, out, id);
   put_core_engine(state, out);
   put_copy_engine(state, out);
   weft_program_kernel kernel;
-  const bool known = read_kernel(state, &kernel);
+  const bool known = read_kernel(state, function, &kernel);
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) put_core_queue(state, out, i, known ? &kernel : nullptr);
-  put_semaphores(out);
+  put_semaphores(state, out);
   put_header(state, out);
   return out.status;
 }

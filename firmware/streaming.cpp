@@ -22,7 +22,7 @@ bool read_batch(Stream& stream, uint32_t index) {
   QueueStream& q = stream.queue[index];
   const uint32_t count = q.unread < kBatchCommands ? q.unread : kBatchCommands;
   uint8_t* to = stream.buffer[index][q.write_index % kBufferCommands];
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, q.next_address, to, count * WEFT_COMMAND_BYTES)) {
+  if (!hal::dma_read(hbm_at(q.next_address), to, count * WEFT_COMMAND_BYTES)) {
     stream.fault_address = q.next_address;
     return false;
   }
@@ -45,7 +45,7 @@ bool read_small_kernel(Stream& stream, const weft_program_kernel& kernel, uint64
   *done = false;
   if (end <= first || end - first > kBatchCommands) return true;
   const uint64_t address = commands_address + uint64_t{first} * WEFT_COMMAND_BYTES;
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HBM, address, stream.buffer[0], (end - first) * WEFT_COMMAND_BYTES)) {
+  if (!hal::dma_read(hbm_at(address), stream.buffer[0], (end - first) * WEFT_COMMAND_BYTES)) {
     stream.fault_address = address;
     return false;
   }

@@ -60,7 +60,7 @@ constexpr Status bad(uint64_t offset, uint64_t value) { return refused(WEFT_ERRO
 void accept_doorbell(State& state, Queue& queue) {
   state.waypoint = Waypoint::kDoorbell;
   if (queue.state != QueueState::kActive) return;
-  const uint32_t tail = hal::doorbell_submission(queue.id);
+  const uint32_t tail = hal::doorbell_submission(queue.function, queue.id);
   if (!ring::tail_valid(queue.head, queue.tail, tail, queue.entries)) {
     halt_queue(state, queue, Status{WEFT_ERROR_BAD_DOORBELL, tail, queue.head});
     return;
@@ -78,10 +78,10 @@ bool fetch_entry(State& state, Queue& queue) {
   const uint32_t count = ring::contiguous(queue.head, queue.tail, queue.entries, kBatchEntries);
   if (count == 0) return false;
   state.waypoint = Waypoint::kFetch;
-  queue.doorbell_cycle = hal::doorbell_cycle(queue.id);
+  queue.doorbell_cycle = hal::doorbell_cycle(queue.function, queue.id);
   const uint64_t address = queue.submission_iova + uint64_t{ring::slot(queue.head, queue.entries)} * sizeof(E);
   const uint32_t bytes = count * static_cast<uint32_t>(sizeof(E));
-  if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, address, queue.batch, bytes)) {
+  if (!hal::dma_read(host_at(queue.function, address), queue.batch, bytes)) {
     halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, bytes});
     return false;
   }

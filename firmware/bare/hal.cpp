@@ -23,10 +23,12 @@ void write64(uintptr_t address, uint64_t value) {
   word(address + 4) = static_cast<uint32_t>(value >> 32);
 }
 
-bool dma(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes, uint32_t write) {
-  write64(kManager + kDmaAddress, address);
+uintptr_t doorbell(uint32_t function, uint32_t queue) { return kDoorbell + function * kDoorbellStride + 16 * queue; }
+
+bool dma(Location place, const void* sram, uint32_t bytes, uint32_t write) {
+  write64(kManager + kDmaAddress, place.address);
   word(kManager + kDmaSram) = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sram));
-  word(kManager + kDmaControl) = bytes | static_cast<uint32_t>(space) << 16 | write << 18;
+  word(kManager + kDmaControl) = bytes | static_cast<uint32_t>(place.space) << 16 | write << 18 | place.function << 24;
   for (uint32_t i = 0; i < kDmaTries; i++) {
     const uint32_t status = word(kManager + kDmaStatus);
     if (status != 0) {
@@ -52,27 +54,31 @@ bool push_command(uint32_t queue, const uint8_t command[64]) {
   return word(window) == 1;
 }
 
-void function_write(uint32_t offset, uint64_t value) { write64(kFunction + offset, value); }
-uint64_t function_read(uint32_t offset) { return read64(kFunction + offset); }
-
+uint32_t functions() { return word(kManager + kFunctions); }
+void function_write(uint32_t function, uint32_t offset, uint64_t value) {
+  const uint32_t block = function == kAllFunctions ? WEFT_LIMIT_FUNCTIONS : function;
+  write64(kFunction + block * kFunctionStride + offset, value);
+}
+uint64_t function_read(uint32_t function, uint32_t offset) {
+  return read64(kFunction + function * kFunctionStride + offset);
+}
+void core_function(uint32_t function) { word(kManager + kCoreFunction) = function; }
 void show_waypoint(uint32_t waypoint) { word(kManager + kWaypoint) = waypoint; }
 
-bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
-  return dma(space, address, sram, bytes, 0);
-}
-bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
+bool dma_read(Location from, void* sram, uint32_t bytes) { return dma(from, sram, bytes, 0); }
+bool dma_write(Location to, const void* sram, uint32_t bytes) {
   __asm__ volatile("" ::: "memory");  // what the unit is to read is in SRAM
-  return dma(space, address, sram, bytes, 1);
+  return dma(to, sram, bytes, 1);
 }
 
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                uint64_t destination, uint64_t bytes) {
+bool copy_start(Location source, Location destination, uint64_t bytes) {
   constexpr uint32_t kBusy = 1u << 31;
   if ((word(kManager + kCopyStatus) & kBusy) != 0) return false;
-  write64(kManager + kCopySource, source);
-  write64(kManager + kCopyDestination, destination);
+  write64(kManager + kCopySource, source.address);
+  write64(kManager + kCopyDestination, destination.address);
   write64(kManager + kCopyBytes, bytes);
-  word(kManager + kCopyControl) = static_cast<uint32_t>(source_space) | static_cast<uint32_t>(destination_space) << 2;
+  word(kManager + kCopyControl) = static_cast<uint32_t>(source.space) | static_cast<uint32_t>(destination.space) << 2 |
+                                  source.function << 8 | destination.function << 16;
   return true;
 }
 void copy_abort() {
@@ -82,18 +88,18 @@ void copy_abort() {
 }
 uint32_t copy_result() { return word(kManager + kCopyStatus) & 3; }
 
-uint32_t doorbell_submission(uint32_t queue) { return word(kDoorbell + 16 * queue); }
-uint32_t doorbell_completion(uint32_t queue) { return word(kDoorbell + 16 * queue + 4); }
-uint64_t doorbell_cycle(uint32_t queue) { return read64(kDoorbell + 16 * queue + 8); }
-uint32_t doorbell_pending() { return word(kManager + kDoorbellPending); }
+uint32_t doorbell_submission(uint32_t function, uint32_t queue) { return word(doorbell(function, queue)); }
+uint32_t doorbell_completion(uint32_t function, uint32_t queue) { return word(doorbell(function, queue) + 4); }
+uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return read64(doorbell(function, queue) + 8); }
+uint32_t doorbell_pending(uint32_t function) { return word(doorbell(function, 0) + kDoorbellPending); }
 
-bool boot_requested(uint64_t* parameter_page) {
-  if (word(kManager + kBootRequested) == 0) return false;
-  *parameter_page = read64(kManager + kParameterPage);
+bool boot_requested(uint32_t function, uint64_t* parameter_page) {
+  if (word(doorbell(function, 0) + kBootRequested) == 0) return false;
+  *parameter_page = read64(doorbell(function, 0) + kParameterPage);
   return true;
 }
 
-void raise_interrupt(uint32_t vector) { word(kManager + kRaise) = vector; }
+void raise_interrupt(uint32_t function, uint32_t vector) { word(kManager + kRaise) = vector | function << 16; }
 
 uint32_t crc32c(const void* data, uint32_t bytes) {
   const auto* p = static_cast<const uint8_t*>(data);

@@ -2,6 +2,15 @@
 #include "model/chip/chip.hpp"
 
 namespace weft::chip {
+namespace {
+
+std::vector<HostMemory*> host_memories(const std::vector<std::unique_ptr<Function>>& functions) {
+  std::vector<HostMemory*> memories;
+  for (const auto& function : functions) memories.push_back(&function->host_memory());
+  return memories;
+}
+
+}  // namespace
 
 std::unique_ptr<Chip> Chip::make(const char* name, const ChipOptions& options, std::string& error) {
   auto hbm = SparseMemory::make(options.preset->hbm_bytes, error);
@@ -11,13 +20,21 @@ std::unique_ptr<Chip> Chip::make(const char* name, const ChipOptions& options, s
   return chip;
 }
 
+std::vector<std::unique_ptr<Function>> Chip::make_functions(const ChipOptions& options) {
+  std::vector<std::unique_ptr<Function>> functions;
+  FunctionEvents& events = *this;
+  for (unsigned i = 0; i < options.functions; i++)
+    functions.push_back(std::make_unique<Function>(preset_, options.kind, i, events));
+  return functions;
+}
+
 Chip::Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique_ptr<SparseMemory> hbm)
     : sc_module(name),
       preset_(*options.preset),
       time_(preset_.clock_hz),
       hbm_(std::move(hbm)),
-      function_(preset_, options.kind, *this),
-      bus_(preset_, *hbm_, function_.host_memory()),
+      functions_(make_functions(options)),
+      bus_(preset_, *hbm_, host_memories(functions_)),
       report_mismatch_(options.report_mismatch) {}
 
 bool Chip::attach_core(const ChipOptions& options, std::string& error) {
@@ -28,12 +45,12 @@ bool Chip::attach_core(const ChipOptions& options, std::string& error) {
   core_ = std::make_unique<CoreHost>((prefix + "_core").c_str(), time_, std::move(core), options.find_mismatch,
                                      core_events);
   copy_ = std::make_unique<CopyEngine>((prefix + "_copy").c_str(), time_, bus_, [this] { manager_->wake(); });
-  manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, function_);
+  manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, functions_);
   if (options.trace_path.empty()) return true;
   trace_ = TraceWriter::make(
-      options.trace_path, preset_.clock_hz, [this] { return function_.registers().trace_enabled(); }, error);
+      options.trace_path, preset_.clock_hz, [this] { return functions_.front()->registers().trace_enabled(); }, error);
   if (trace_ == nullptr) return false;
-  function_.registers().enable_trace();
+  functions_.front()->registers().enable_trace();
   core_->core().set_observer(trace_.get());
   manager_->set_trace(trace_.get());
   return true;
@@ -46,12 +63,12 @@ void Chip::device_reset() {
 }
 
 void Chip::disconnect() {
-  function_.disconnect();
+  functions_.front()->disconnect();
   hbm_->clear();
 }
 
 void Chip::core_mismatch(const core::Mismatch& mismatch) {
-  function_.registers().note_error(WEFT_ERROR_GOLDEN_MISMATCH);
+  for (const auto& function : functions_) function->registers().note_error(WEFT_ERROR_GOLDEN_MISMATCH);
   if (report_mismatch_) report_mismatch_(mismatch.report);
 }
 

@@ -1,9 +1,10 @@
-/// One chip: HBM, manager, tensor core, PCIe function, and what joins them.
+/// One chip: HBM, manager, tensor core, PCIe functions, and what joins them.
 #pragma once
 #include <functional>
 #include <memory>
 #include <string>
 #include <systemc>
+#include <vector>
 
 #include "model/chip/chip_bus.hpp"
 #include "model/chip/chip_options.hpp"
@@ -23,7 +24,8 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   static std::unique_ptr<Chip> make(const char* name, const ChipOptions& options, std::string& error);
 
   [[nodiscard]] const TimeBase& time() const { return time_; }
-  [[nodiscard]] Function& function() { return function_; }
+  [[nodiscard]] size_t functions() const { return functions_.size(); }
+  [[nodiscard]] Function& function(size_t index) { return *functions_[index]; }
   [[nodiscard]] ChipBus& bus() { return bus_; }
   [[nodiscard]] CoreHost& core() { return *core_; }
   [[nodiscard]] Manager& manager() { return *manager_; }
@@ -34,6 +36,7 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
 
  private:
   Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique_ptr<SparseMemory> hbm);
+  [[nodiscard]] std::vector<std::unique_ptr<Function>> make_functions(const ChipOptions& options);
   [[nodiscard]] bool attach_core(const ChipOptions& options, std::string& error);
 
   // FunctionEvents
@@ -49,7 +52,7 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   const spec::Chip preset_;
   const TimeBase time_;
   std::unique_ptr<SparseMemory> hbm_;
-  Function function_;
+  std::vector<std::unique_ptr<Function>> functions_;
   ChipBus bus_;
   std::function<void(const std::string&)> report_mismatch_;
   std::unique_ptr<TraceWriter> trace_;

@@ -2,12 +2,13 @@
 #include "model/chip/chip_bus.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::chip {
 
-ChipBus::ChipBus(const spec::Chip& chip, SparseMemory& hbm, HostMemory& host)
+ChipBus::ChipBus(const spec::Chip& chip, SparseMemory& hbm, std::vector<HostMemory*> hosts)
     : hbm_(hbm),
-      host_(host),
+      hosts_(std::move(hosts)),
       hbm_read_latency_cycles_(chip.hbm_read_latency_cycles),
       hbm_write_latency_cycles_(chip.hbm_write_latency_cycles),
       pcie_latency_cycles_(chip.pcie_latency_cycles),
@@ -16,14 +17,22 @@ ChipBus::ChipBus(const spec::Chip& chip, SparseMemory& hbm, HostMemory& host)
       to_host_(chip.pcie_bytes_per_second, chip.clock_hz) {}
 
 bool ChipBus::read(weft_address_space space, uint64_t address, std::span<std::byte> out) {
-  if (space == WEFT_ADDRESS_SPACE_HBM) return hbm_.read(address, out);
-  if (space == WEFT_ADDRESS_SPACE_HOST) return host_.read(address, out);
-  return false;
+  return read(Location{space, static_cast<uint32_t>(core_function_), address}, out);
 }
 
 bool ChipBus::write(weft_address_space space, uint64_t address, std::span<const std::byte> data) {
-  if (space == WEFT_ADDRESS_SPACE_HBM) return hbm_.write(address, data);
-  if (space == WEFT_ADDRESS_SPACE_HOST) return host_.write(address, data);
+  return write(Location{space, static_cast<uint32_t>(core_function_), address}, data);
+}
+
+bool ChipBus::read(Location from, std::span<std::byte> out) {
+  if (from.space == WEFT_ADDRESS_SPACE_HBM) return hbm_.read(from.address, out);
+  if (from.space == WEFT_ADDRESS_SPACE_HOST) return hosts_[from.function]->read(from.address, out);
+  return false;
+}
+
+bool ChipBus::write(Location to, std::span<const std::byte> data) {
+  if (to.space == WEFT_ADDRESS_SPACE_HBM) return hbm_.write(to.address, data);
+  if (to.space == WEFT_ADDRESS_SPACE_HOST) return hosts_[to.function]->write(to.address, data);
   return false;
 }
 

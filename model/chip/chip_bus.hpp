@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "firmware/hal.hpp"
 #include "model/chip/data_path.hpp"
 #include "model/chip/host_memory.hpp"
 #include "model/chip/sparse_memory.hpp"
@@ -20,14 +22,19 @@ struct BusTraffic {
   uint64_t host_written_bytes = 0;
 };
 
+/// A place of memory as the firmware names it: with the function whose host memory it is.
+using fw::Location;
+
 /// HBM: one data path for reads and writes, and a latency for each. Host memory: PCIe has a path each way; a write
-/// crosses once, a read's request and data cross once each. One owner, one thread. All cycles are core cycles.
+/// crosses once, a read's request and data cross once each; all functions share them. The core's accesses to host memory
+/// go to the function that set_core_function() names. One owner, one thread. All cycles are core cycles.
 class ChipBus final : public core::MemoryBus {
  public:
   /// Cycles of transfer booked ahead beyond which a space is congested.
   static constexpr uint64_t kCongestedCycles = 64;
 
-  ChipBus(const spec::Chip& chip, SparseMemory& hbm, HostMemory& host);
+  /// `hosts`: the memory behind each function, which outlives this object.
+  ChipBus(const spec::Chip& chip, SparseMemory& hbm, std::vector<HostMemory*> hosts);
 
   [[nodiscard]] bool read(weft_address_space space, uint64_t address, std::span<std::byte> out) override;
   [[nodiscard]] bool write(weft_address_space space, uint64_t address, std::span<const std::byte> data) override;
@@ -43,11 +50,16 @@ class ChipBus final : public core::MemoryBus {
 
   [[nodiscard]] const BusTraffic& traffic() const { return traffic_; }
   [[nodiscard]] SparseMemory& hbm() { return hbm_; }
-  [[nodiscard]] HostMemory& host() { return host_; }
+  [[nodiscard]] HostMemory& host(size_t function) { return *hosts_[function]; }
+
+  [[nodiscard]] bool read(Location from, std::span<std::byte> out);
+  [[nodiscard]] bool write(Location to, std::span<const std::byte> data);
+  void set_core_function(size_t function) { core_function_ = function; }
 
  private:
   SparseMemory& hbm_;
-  HostMemory& host_;
+  std::vector<HostMemory*> hosts_;
+  size_t core_function_ = 0;
   uint64_t hbm_read_latency_cycles_;
   uint64_t hbm_write_latency_cycles_;
   uint64_t pcie_latency_cycles_;

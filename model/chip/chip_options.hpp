@@ -19,6 +19,7 @@ struct ChipOptions {
   std::function<core::Mismatch(const core::TensorCore&)> find_mismatch;
   /// Called once with the report of the first difference.
   std::function<void(const std::string& report)> report_mismatch;
+  unsigned functions = 1;  ///< PCIe functions, 1 to WEFT_LIMIT_FUNCTIONS
   std::string trace_path;  ///< Chrome trace; empty: none
 };
 

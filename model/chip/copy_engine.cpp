@@ -19,21 +19,18 @@ CopyEngine::CopyEngine(sc_core::sc_module_name name, const TimeBase& time, ChipB
   dont_initialize();
 }
 
-bool CopyEngine::start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                       uint64_t destination, uint64_t bytes) {
-  const bool source_valid = source_space == WEFT_ADDRESS_SPACE_NONE || is_memory(source_space);
-  if (running_ || bytes == 0 || !source_valid || !is_memory(destination_space)) return false;
+bool CopyEngine::start(Location source, Location destination, uint64_t bytes) {
+  const bool source_valid = source.space == WEFT_ADDRESS_SPACE_NONE || is_memory(source.space);
+  if (running_ || bytes == 0 || !source_valid || !is_memory(destination.space)) return false;
   running_ = true;
   result_ = kNone;
-  source_space_ = source_space;
   source_ = source;
-  destination_space_ = destination_space;
   destination_ = destination;
   bytes_ = bytes;
   requested_ = booked_ = moved_ = 0;
   read_path_free_cycle_ = write_path_free_cycle_ = 0;
   if (fill()) {
-    const auto pattern = static_cast<uint32_t>(source);
+    const auto pattern = static_cast<uint32_t>(source.address);
     for (size_t i = 0; i < buffer_.size(); i += sizeof pattern) std::memcpy(&buffer_[i], &pattern, sizeof pattern);
   }
   wake_.notify(sc_core::SC_ZERO_TIME);
@@ -74,9 +71,9 @@ void CopyEngine::request_reads(uint64_t cycle) {
       arrivals_.push_back(cycle);
       continue;
     }
-    const uint64_t arrival = bus_.schedule_read(source_space_, bytes, cycle);
+    const uint64_t arrival = bus_.schedule_read(source_.space, bytes, cycle);
     arrivals_.push_back(arrival);
-    read_path_free_cycle_ = arrival - bus_.read_latency_cycles(source_space_);
+    read_path_free_cycle_ = arrival - bus_.read_latency_cycles(source_.space);
   }
 }
 
@@ -85,8 +82,8 @@ void CopyEngine::book_writes(uint64_t cycle) {
     arrivals_.pop_front();
     const uint64_t bytes = chunk_bytes(booked_);
     booked_ += bytes;
-    visible_.push_back(bus_.schedule_write(destination_space_, bytes, cycle));
-    write_path_free_cycle_ = visible_.back() - bus_.write_latency_cycles(destination_space_);
+    visible_.push_back(bus_.schedule_write(destination_.space, bytes, cycle));
+    write_path_free_cycle_ = visible_.back() - bus_.write_latency_cycles(destination_.space);
   }
 }
 
@@ -101,11 +98,13 @@ void CopyEngine::move_data(uint64_t cycle) {
 }
 
 bool CopyEngine::move_chunk(uint64_t offset, uint64_t bytes) {
-  if (source_ + offset + bytes < bytes && !fill()) return false;
-  if (destination_ + offset + bytes < bytes) return false;
+  const Location from{source_.space, source_.function, source_.address + offset};
+  const Location to{destination_.space, destination_.function, destination_.address + offset};
+  if (from.address + bytes < bytes && !fill()) return false;
+  if (to.address + bytes < bytes) return false;
   const std::span<std::byte> data = std::span(buffer_).first(bytes);
-  if (!fill() && !bus_.read(source_space_, source_ + offset, data)) return false;
-  return bus_.write(destination_space_, destination_ + offset, data);
+  if (!fill() && !bus_.read(from, data)) return false;
+  return bus_.write(to, data);
 }
 
 uint64_t CopyEngine::next_cycle() const {

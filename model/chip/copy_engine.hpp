@@ -25,8 +25,7 @@ class CopyEngine final : public sc_core::sc_module {
   CopyEngine(sc_core::sc_module_name name, const TimeBase& time, ChipBus& bus, std::function<void()> finished);
 
   /// As hal::copy_start().
-  [[nodiscard]] bool start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                           uint64_t destination, uint64_t bytes);
+  [[nodiscard]] bool start(Location source, Location destination, uint64_t bytes);
   /// As hal::copy_result().
   [[nodiscard]] uint32_t take_result();
   [[nodiscard]] bool busy() const { return running_; }
@@ -43,7 +42,7 @@ class CopyEngine final : public sc_core::sc_module {
   [[nodiscard]] bool move_chunk(uint64_t offset, uint64_t bytes);
   [[nodiscard]] uint64_t chunk_bytes(uint64_t offset) const { return std::min(kChunkBytes, bytes_ - offset); }
   [[nodiscard]] uint64_t next_cycle() const;
-  [[nodiscard]] bool fill() const { return source_space_ == WEFT_ADDRESS_SPACE_NONE; }
+  [[nodiscard]] bool fill() const { return source_.space == WEFT_ADDRESS_SPACE_NONE; }
   void finish(Result result);
 
   const TimeBase& time_;
@@ -54,10 +53,8 @@ class CopyEngine final : public sc_core::sc_module {
 
   bool running_ = false;
   Result result_ = kNone;
-  weft_address_space source_space_ = WEFT_ADDRESS_SPACE_NONE;
-  weft_address_space destination_space_ = WEFT_ADDRESS_SPACE_NONE;
-  uint64_t source_ = 0;
-  uint64_t destination_ = 0;
+  Location source_{};
+  Location destination_{};
   uint64_t bytes_ = 0;
   uint64_t requested_ = 0;  // bytes whose read was requested
   uint64_t booked_ = 0;     // bytes whose write was booked

@@ -40,7 +40,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
  public:
   static constexpr unsigned kQueues = WEFT_LIMIT_IO_QUEUES + 1;  ///< the admin queue is 0
 
-  Function(const spec::Chip& chip, core::CoreKind kind, FunctionEvents& events);
+  /// `index`: its number on the chip.
+  Function(const spec::Chip& chip, core::CoreKind kind, unsigned index, FunctionEvents& events);
 
   /// Host accesses. 0 or EINVAL: outside of the region, or of a size or alignment that the region does not take.
   /// Registers and MSI-X take multiples of 4 bytes at multiples of 4; writes at most 8 and aligned to their size.
@@ -54,6 +55,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   /// The client is gone: power-up state, nothing of it remains but the reset generation.
   void disconnect();
 
+  [[nodiscard]] unsigned index() const { return index_; }
   [[nodiscard]] HostMemory& host_memory() { return host_memory_; }
   [[nodiscard]] Msix& msix() { return msix_; }
   [[nodiscard]] PciConfig& config() { return config_; }
@@ -85,6 +87,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   void write_doorbell(uint64_t offset, uint32_t value);
   void clear_requests();
 
+  unsigned index_;
   FunctionEvents& events_;
   HostMemory host_memory_;
   Msix msix_;

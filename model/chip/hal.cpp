@@ -25,32 +25,40 @@ uint64_t csr_read(uint32_t offset) { return running_manager->csr_read(offset); }
 void csr_write(uint32_t offset, uint64_t value) { running_manager->csr_write(offset, value); }
 bool push_command(uint32_t queue, const uint8_t command[64]) { return running_manager->push_command(queue, command); }
 
-void function_write(uint32_t offset, uint64_t value) { running_manager->function_write(offset, value); }
-uint64_t function_read(uint32_t offset) { return running_manager->function_read(offset); }
-
+uint32_t functions() { return running_manager->functions(); }
+void function_write(uint32_t function, uint32_t offset, uint64_t value) {
+  running_manager->function_write(function, offset, value);
+}
+uint64_t function_read(uint32_t function, uint32_t offset) { return running_manager->function_read(function, offset); }
+void core_function(uint32_t function) { running_manager->core_function(function); }
 void show_waypoint(uint32_t waypoint) { running_manager->show_waypoint(waypoint); }
 
-bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
-  return running_manager->dma_read(space, address, {static_cast<std::byte*>(sram), bytes});
+bool dma_read(Location from, void* sram, uint32_t bytes) {
+  return running_manager->dma_read(from, {static_cast<std::byte*>(sram), bytes});
 }
-bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
-  return running_manager->dma_write(space, address, {static_cast<const std::byte*>(sram), bytes});
+bool dma_write(Location to, const void* sram, uint32_t bytes) {
+  return running_manager->dma_write(to, {static_cast<const std::byte*>(sram), bytes});
 }
 
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                uint64_t destination, uint64_t bytes) {
-  return running_manager->copy_start(source_space, source, destination_space, destination, bytes);
+bool copy_start(Location source, Location destination, uint64_t bytes) {
+  return running_manager->copy_start(source, destination, bytes);
 }
 void copy_abort() { running_manager->copy_abort(); }
 uint32_t copy_result() { return running_manager->copy_result(); }
 
-uint32_t doorbell_submission(uint32_t queue) { return running_manager->doorbell_submission(queue); }
-uint32_t doorbell_completion(uint32_t queue) { return running_manager->doorbell_completion(queue); }
-uint32_t doorbell_pending() { return running_manager->doorbell_pending(); }
-uint64_t doorbell_cycle(uint32_t queue) { return running_manager->doorbell_cycle(queue); }
+uint32_t doorbell_submission(uint32_t function, uint32_t queue) {
+  return running_manager->doorbell_submission(function, queue);
+}
+uint32_t doorbell_completion(uint32_t function, uint32_t queue) {
+  return running_manager->doorbell_completion(function, queue);
+}
+uint32_t doorbell_pending(uint32_t function) { return running_manager->doorbell_pending(function); }
+uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return running_manager->doorbell_cycle(function, queue); }
 
-bool boot_requested(uint64_t* parameter_page) { return running_manager->boot_requested(parameter_page); }
-void raise_interrupt(uint32_t vector) { running_manager->raise_interrupt(vector); }
+bool boot_requested(uint32_t function, uint64_t* parameter_page) {
+  return running_manager->boot_requested(function, parameter_page);
+}
+void raise_interrupt(uint32_t function, uint32_t vector) { running_manager->raise_interrupt(function, vector); }
 uint32_t crc32c(const void* data, uint32_t bytes) {
   return running_manager->crc32c({static_cast<const std::byte*>(data), bytes});
 }

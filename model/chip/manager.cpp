@@ -20,8 +20,8 @@ constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
 }  // namespace
 
 Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core,
-                 ChipBus& bus, CopyEngine& copy, Function& function)
-    : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), function_(function) {
+                 ChipBus& bus, CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions)
+    : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), functions_(functions) {
   SC_HAS_PROCESS(Manager);
   SC_THREAD(thread);
   set_stack_size(kStackBytes);
@@ -37,7 +37,9 @@ void Manager::thread() {
     waypoint_ = WEFT_WAYPOINT_RESET;
     watchdog_.restart();
     awake_since_ = cycle();
-    function_.registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
+    for (const auto& function : functions_)
+      function->registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
+    bus_.set_core_function(0);
     try {
       set_running_manager(this);
       fw::main_loop();
@@ -66,16 +68,24 @@ void Manager::suspend(const Arguments&... arguments) {
   wait(arguments...);
   set_running_manager(this);
   if (reset_pending_) throw DeviceReset{};
-  if (awake_ && watchdog_.expired(cycle(), function_.registers().firmware_watchdog_cycles())) halt();
+  if (awake_ && watchdog_.expired(cycle(), firmware_watchdog_cycles())) halt();
+}
+
+uint64_t Manager::firmware_watchdog_cycles() const {
+  uint64_t cycles = 0;  // the most patient host has its way: one cannot stop the firmware for the others
+  for (const auto& function : functions_) cycles = std::max(cycles, function->registers().firmware_watchdog_cycles());
+  return cycles;
 }
 
 void Manager::halt() {
   halted_ = true;
   awake_ = false;
-  Registers& registers = function_.registers();
-  registers.note_error(WEFT_ERROR_DEVICE_HUNG);
-  registers.firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
-  registers.raise(0);
+  for (const auto& function : functions_) {
+    Registers& registers = function->registers();
+    registers.note_error(WEFT_ERROR_DEVICE_HUNG);
+    registers.firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
+    registers.raise(0);
+  }
   set_running_manager(nullptr);
   while (!reset_pending_) wait(restart_);
   set_running_manager(this);
@@ -136,36 +146,42 @@ bool Manager::push_command(uint32_t queue, const uint8_t* command) {
   return core_.push(queue, copy);
 }
 
-void Manager::function_write(uint32_t offset, uint64_t value) {
+void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
-  function_.registers().firmware_write(offset, value);
+  for (uint32_t f = 0; f < functions(); f++) {
+    if (f == function || function == fw::hal::kAllFunctions) functions_[f]->registers().firmware_write(offset, value);
+  }
   if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
   if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
 }
 
-uint64_t Manager::function_read(uint32_t offset) {
+uint64_t Manager::function_read(uint32_t function, uint32_t offset) {
   spend(WEFT_MANAGER_MMIO_WRITE);
-  return function_.registers().firmware_read(offset);
+  return functions_[function]->registers().firmware_read(offset);
 }
 
-bool Manager::dma_read(weft_address_space space, uint64_t address, std::span<std::byte> sram) {
-  spend(WEFT_MANAGER_DMA_KICK);
-  wait_until(bus_.schedule_read(space, sram.size(), cycle()));
-  return bus_.read(space, address, sram);
+void Manager::core_function(uint32_t function) {
+  spend(WEFT_MANAGER_MMIO_WRITE);
+  bus_.set_core_function(function);
 }
 
-bool Manager::dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram) {
+bool Manager::dma_read(fw::Location from, std::span<std::byte> sram) {
   spend(WEFT_MANAGER_DMA_KICK);
-  wait_until(bus_.schedule_write(space, sram.size(), cycle()));
-  if (space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes)
-    return bus_.host().write_last_word_after(address, sram);
-  return bus_.write(space, address, sram);
+  wait_until(bus_.schedule_read(from.space, sram.size(), cycle()));
+  return bus_.read(from, sram);
 }
 
-bool Manager::copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                         uint64_t destination, uint64_t bytes) {
+bool Manager::dma_write(fw::Location to, std::span<const std::byte> sram) {
   spend(WEFT_MANAGER_DMA_KICK);
-  return copy_.start(source_space, source, destination_space, destination, bytes);
+  wait_until(bus_.schedule_write(to.space, sram.size(), cycle()));
+  if (to.space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes)
+    return bus_.host(to.function).write_last_word_after(to.address, sram);
+  return bus_.write(to, sram);
+}
+
+bool Manager::copy_start(fw::Location source, fw::Location destination, uint64_t bytes) {
+  spend(WEFT_MANAGER_DMA_KICK);
+  return copy_.start(source, destination, bytes);
 }
 
 uint32_t Manager::copy_result() {
@@ -173,37 +189,37 @@ uint32_t Manager::copy_result() {
   return ailment_ == Ailment::kDeaf ? 0 : copy_.take_result();
 }
 
-uint32_t Manager::doorbell_submission(uint32_t queue) {
+uint32_t Manager::doorbell_submission(uint32_t function, uint32_t queue) {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return function_.submission_tail(queue);
+  return functions_[function]->submission_tail(queue);
 }
 
-uint32_t Manager::doorbell_completion(uint32_t queue) {
+uint32_t Manager::doorbell_completion(uint32_t function, uint32_t queue) {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return function_.completion_head(queue);
+  return functions_[function]->completion_head(queue);
 }
 
-uint32_t Manager::doorbell_pending() {
+uint32_t Manager::doorbell_pending(uint32_t function) {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return ailment_ == Ailment::kDeaf ? 0 : function_.take_pending_doorbells();
+  return ailment_ == Ailment::kDeaf ? 0 : functions_[function]->take_pending_doorbells();
 }
 
-uint64_t Manager::doorbell_cycle(uint32_t queue) {
+uint64_t Manager::doorbell_cycle(uint32_t function, uint32_t queue) {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return function_.doorbell_cycle(queue);
+  return functions_[function]->doorbell_cycle(queue);
 }
 
-bool Manager::boot_requested(uint64_t* parameter_page) {
+bool Manager::boot_requested(uint32_t function, uint64_t* parameter_page) {
   spend(WEFT_MANAGER_SRAM_WORD);
   uint64_t page = 0;
-  if (!function_.take_boot_request(page)) return false;
+  if (!functions_[function]->take_boot_request(page)) return false;
   *parameter_page = page;
   return true;
 }
 
-void Manager::raise_interrupt(uint32_t vector) {
+void Manager::raise_interrupt(uint32_t function, uint32_t vector) {
   spend(WEFT_MANAGER_MMIO_WRITE);
-  function_.registers().raise(vector);
+  functions_[function]->registers().raise(vector);
 }
 
 uint32_t Manager::crc32c(std::span<const std::byte> data) {

@@ -2,9 +2,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <systemc>
 
+#include "firmware/hal.hpp"
 #include "model/chip/chip_bus.hpp"
 #include "model/chip/copy_engine.hpp"
 #include "model/chip/core_host.hpp"
@@ -31,7 +33,7 @@ enum class Ailment : uint8_t { kNone, kLoops, kDead, kDeaf };
 class Manager final : public sc_core::sc_module {
  public:
   Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus,
-          CopyEngine& copy, Function& function);
+          CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions);
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -44,21 +46,22 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] uint64_t csr_read(uint32_t offset);
   void csr_write(uint32_t offset, uint64_t value);
   [[nodiscard]] bool push_command(uint32_t queue, const uint8_t* command);
-  void function_write(uint32_t offset, uint64_t value);
+  [[nodiscard]] uint32_t functions() const { return static_cast<uint32_t>(functions_.size()); }
+  void function_write(uint32_t function, uint32_t offset, uint64_t value);
+  [[nodiscard]] uint64_t function_read(uint32_t function, uint32_t offset);
+  void core_function(uint32_t function);
   void show_waypoint(uint32_t waypoint) { waypoint_ = waypoint & 0xff; }
-  [[nodiscard]] uint64_t function_read(uint32_t offset);
-  [[nodiscard]] bool dma_read(weft_address_space space, uint64_t address, std::span<std::byte> sram);
-  [[nodiscard]] bool dma_write(weft_address_space space, uint64_t address, std::span<const std::byte> sram);
-  [[nodiscard]] bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                                uint64_t destination, uint64_t bytes);
+  [[nodiscard]] bool dma_read(fw::Location from, std::span<std::byte> sram);
+  [[nodiscard]] bool dma_write(fw::Location to, std::span<const std::byte> sram);
+  [[nodiscard]] bool copy_start(fw::Location source, fw::Location destination, uint64_t bytes);
   void copy_abort();
   [[nodiscard]] uint32_t copy_result();
-  [[nodiscard]] uint32_t doorbell_submission(uint32_t queue);
-  [[nodiscard]] uint32_t doorbell_completion(uint32_t queue);
-  [[nodiscard]] uint32_t doorbell_pending();
-  [[nodiscard]] uint64_t doorbell_cycle(uint32_t queue);
-  [[nodiscard]] bool boot_requested(uint64_t* parameter_page);
-  void raise_interrupt(uint32_t vector);
+  [[nodiscard]] uint32_t doorbell_submission(uint32_t function, uint32_t queue);
+  [[nodiscard]] uint32_t doorbell_completion(uint32_t function, uint32_t queue);
+  [[nodiscard]] uint32_t doorbell_pending(uint32_t function);
+  [[nodiscard]] uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
+  [[nodiscard]] bool boot_requested(uint32_t function, uint64_t* parameter_page);
+  void raise_interrupt(uint32_t function, uint32_t vector);
   [[nodiscard]] uint32_t crc32c(std::span<const std::byte> data);
   [[nodiscard]] uint64_t now() const { return cycle() + debt_cycles_; }
   void charge(uint32_t manager_cycles);
@@ -76,6 +79,7 @@ class Manager final : public sc_core::sc_module {
   struct DeviceReset {};  ///< thrown through the firmware to unwind it
 
   void thread();
+  [[nodiscard]] uint64_t firmware_watchdog_cycles() const;
   [[nodiscard]] uint64_t cycle() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
   /// Lets `manager_cycles` and what is owed pass.
   void spend(uint64_t manager_cycles);
@@ -90,7 +94,7 @@ class Manager final : public sc_core::sc_module {
   CoreHost& core_;
   ChipBus& bus_;
   CopyEngine& copy_;
-  Function& function_;
+  std::span<const std::unique_ptr<Function>> functions_;
   TraceWriter* trace_ = nullptr;
   sc_core::sc_event wake_;
   sc_core::sc_event restart_;

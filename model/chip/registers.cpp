@@ -104,6 +104,7 @@ void Registers::firmware_write(uint32_t offset, uint64_t value) {
     case WEFT_REG_HEARTBEAT:
     case WEFT_REG_PROGRESS:
     case WEFT_REG_BOOT_ANSWER_NONCE:
+    case WEFT_REG_HBM_BYTES:
       return set_wide(offset, value);
     case WEFT_REG_DEVICE_STATE:
     case WEFT_REG_BOOT_STAGE:

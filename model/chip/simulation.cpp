@@ -36,9 +36,19 @@ std::unique_ptr<Simulation> Simulation::make(const ChipOptions& options, std::st
 Simulation::Simulation(std::unique_ptr<Chip> chip) : chip_(std::move(chip)), slice_cycles_(kFirstSliceCycles) {}
 Simulation::~Simulation() = default;
 
-Function& Simulation::function() { return chip_->function(); }
+size_t Simulation::functions() const { return chip_->functions(); }
+Function& Simulation::function(size_t index) { return chip_->function(index); }
 uint64_t Simulation::cycle() const { return chip_->cycle(); }
 bool Simulation::pending() const { return sc_core::sc_pending_activity(); }
+
+uint64_t Simulation::next_alarm() {
+  uint64_t next = 0;
+  for (size_t i = 0; i < functions(); i++) {
+    const uint64_t alarm = function(i).registers().alarm_cycle();
+    if (alarm != 0 && (next == 0 || alarm < next)) next = alarm;
+  }
+  return next;
+}
 
 void Simulation::run_slice() {
   const TimeBase& time = chip_->time();
@@ -48,7 +58,7 @@ void Simulation::run_slice() {
   if (!sc_core::sc_pending_activity_at_current_time()) {
     end = std::max(end, time.cycle_at(now_fs + sc_core::sc_time_to_pending_activity().value()));
   }
-  const uint64_t alarm = chip_->function().registers().alarm_cycle();
+  const uint64_t alarm = next_alarm();
   const bool armed = alarm != 0;
   if (armed) end = std::min(end, std::max(alarm, now + 1));
   end = std::min(end, time.last_cycle());
@@ -60,14 +70,17 @@ void Simulation::run_slice() {
   if (armed && end == alarm && gap && cycle() < end) {  // SystemC stops at the last event before the end
     sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end)) - sc_core::sc_time_stamp());
   }
-  if (armed && cycle() >= alarm) chip_->function().registers().end_wait(WEFT_WAIT_STATUS_DEADLINE);
+  for (size_t i = 0; i < functions() && armed; i++) {
+    Registers& registers = function(i).registers();
+    if (cycle() >= registers.alarm_cycle()) registers.end_wait(WEFT_WAIT_STATUS_DEADLINE);
+  }
   let_firmware_sleep();
 }
 
 void Simulation::let_firmware_sleep() {
   const TimeBase& time = chip_->time();
   uint64_t limit = std::min(cycle() + kMaxAwakeCycles, time.last_cycle());
-  const uint64_t alarm = chip_->function().registers().alarm_cycle();
+  const uint64_t alarm = next_alarm();
   if (alarm != 0) limit = std::min(limit, alarm);  // the next slice ends in its very cycle
   while (chip_->manager().awake() && pending() && cycle() < limit) {
     const uint64_t now_fs = sc_core::sc_time_stamp().value();
@@ -85,7 +98,9 @@ void Simulation::adapt(std::chrono::nanoseconds taken) {
   if (taken < kSliceTarget / 2) slice_cycles_ = std::min(slice_cycles_ * 2, kMaxSliceCycles);
 }
 
-void Simulation::end_idle_wait() { chip_->function().registers().end_wait(WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING); }
+void Simulation::end_idle_wait() {
+  for (size_t i = 0; i < functions(); i++) function(i).registers().end_wait(WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
+}
 
 void Simulation::run_until_idle() {
   while (pending()) run_slice();

@@ -25,12 +25,16 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  [[nodiscard]] Function& function();
+  [[nodiscard]] size_t functions() const;
+  [[nodiscard]] Function& function(size_t index = 0);
   [[nodiscard]] Chip& chip() { return *chip_; }
   [[nodiscard]] uint64_t cycle() const;
 
   /// True if anything is going to happen by itself.
   [[nodiscard]] bool pending() const;
+
+  /// The first alarm of all functions' armed waits; 0: none is armed.
+  [[nodiscard]] uint64_t next_alarm();
 
   /// Lets time go on for a slice, or until nothing is pending, or to the armed wait's alarm, which then ends. At least
   /// one event happens if one is pending. Where slices begin and end changes no cycle of the device.

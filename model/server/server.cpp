@@ -13,7 +13,7 @@ void Server::attach(FileDescriptor socket) { client_.emplace(std::move(socket), 
 void Server::run() {
   std::vector<pollfd> polled;
   while (!stopping_) {
-    const bool busy = simulation_.pending() || simulation_.function().registers().alarm_cycle() != 0;
+    const bool busy = simulation_.pending() || simulation_.next_alarm() != 0;
     polled.clear();
     if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
     if (client_) {

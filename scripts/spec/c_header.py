@@ -64,6 +64,12 @@ def spec_h(spec):
         define(f"MANAGER_{key.upper()}", value)
     define("COMMAND_BYTES", cmd["size_bytes"])
     define("NO_SEMAPHORE", cmd["no_semaphore"])
+    out.append("/* Byte offsets of fields in a command */\n")
+    for field in cmd["header"]["fields"]:
+        define(f"COMMAND_{field['name'].upper()}", field["offset"])
+    for body in cmd["body"]:
+        for field in body["fields"]:
+            define(f"COMMAND_{body['name'].upper()}_{field['name'].upper()}", field["offset"])
     define("SEMAPHORES", cmd["semaphores"])
     define("SEGMENTS", cmd["segments"])
     define("COUNTERS", len(spec.counter_list))

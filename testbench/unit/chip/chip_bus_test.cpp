@@ -18,7 +18,7 @@ struct Fixture {
   const spec::Chip& chip = *spec::find_chip("nano");
   std::unique_ptr<chip::SparseMemory> hbm = chip::SparseMemory::make(chip.hbm_bytes, error);
   chip::HostMemory host;
-  ChipBus bus{chip, *hbm, host};
+  ChipBus bus{chip, *hbm, {&host}};
 };
 
 }  // namespace
@@ -43,7 +43,7 @@ TEST_CASE_METHOD(Fixture, "a host read crosses PCIe twice, a write once, and the
 
 TEST_CASE_METHOD(Fixture, "v5e moves 540 bytes of HBM a cycle") {
   const spec::Chip& v5e = *spec::find_chip("v5e-1mxu");
-  ChipBus fast(v5e, *hbm, host);
+  ChipBus fast(v5e, *hbm, {&host});
   uint64_t end = 0;
   for (int i = 0; i < 1000; i++) end = fast.schedule_read(kHbm, 1024, 0);
   CHECK(end == (1024 * 1000 + 539) / 540 + 600);

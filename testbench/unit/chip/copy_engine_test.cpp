@@ -20,10 +20,12 @@ struct Fixture {
   Fixture() {
     test::firmware = [this] {
       hal::wait_for_event(UINT64_MAX);
-      if (hal::doorbell_pending() == 0) return;
-      started = hal::copy_start(source_space, source, destination_space, destination, bytes);
+      if (hal::doorbell_pending(0) == 0) return;
+      const fw::Location from{source_space, 0, source};
+      const fw::Location to{destination_space, 0, destination};
+      started = hal::copy_start(from, to, bytes);
       const uint64_t begin = hal::now();
-      second_refused = !hal::copy_start(source_space, source, destination_space, destination, bytes);
+      second_refused = !hal::copy_start(from, to, bytes);
       while ((result = hal::copy_result()) == 0) hal::wait_for_event(UINT64_MAX);
       cycles = hal::now() - begin;
       cleared = hal::copy_result() == 0;

@@ -48,7 +48,7 @@ struct Fixture {
   Events events;
   Sink sink;
   const spec::Chip& chip = *spec::find_chip("v5e-1mxu");
-  chip::Function function{chip, core::CoreKind::kLockstep, events};
+  chip::Function function{chip, core::CoreKind::kLockstep, 0, events};
 };
 
 }  // namespace

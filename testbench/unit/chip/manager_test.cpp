@@ -10,8 +10,6 @@ namespace hal = fw::hal;
 
 namespace {
 
-constexpr auto kHbm = WEFT_ADDRESS_SPACE_HBM;
-constexpr auto kHost = WEFT_ADDRESS_SPACE_HOST;
 
 std::unique_ptr<chip::Simulation> simulate(std::function<void()> firmware) {
   test::firmware = std::move(firmware);
@@ -40,15 +38,15 @@ TEST_CASE("each call costs what the specification says, in core cycles") {
     const auto expect = [&](uint64_t measured, uint64_t expected) { costs.emplace_back(measured, expected); };
     expect(cost([] { (void)hal::csr_read(0); }), kDivider * WEFT_MANAGER_MMIO_READ);
     expect(cost([] { hal::csr_write(0x20, 0); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
-    expect(cost([] { hal::function_write(WEFT_REG_HEARTBEAT, 1); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
+    expect(cost([] { hal::function_write(0, WEFT_REG_HEARTBEAT, 1); }), kDivider * WEFT_MANAGER_MMIO_WRITE);
     expect(cost([] { (void)hal::push_command(0, test::command_of(1).bytes.data()); }),
            WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES);
     expect(cost([] { hal::charge(123); }), kDivider * 123);
     expect(cost([&] { (void)hal::crc32c(sram.data(), 64); }), kDivider * WEFT_MANAGER_CRC_PER_64_BYTES);
     expect(cost([&] { (void)hal::crc32c(sram.data(), 65); }), kDivider * 2 * WEFT_MANAGER_CRC_PER_64_BYTES);
-    expect(cost([&] { (void)hal::dma_read(kHbm, 0, sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 400);
-    expect(cost([&] { (void)hal::dma_write(kHbm, 0, sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 200);
-    expect(cost([&] { (void)hal::dma_read(kHost, 0, sram.data(), 64); }), kDivider * WEFT_MANAGER_DMA_KICK + 4 + 700);
+    expect(cost([&] { (void)hal::dma_read(fw::hbm_at(0), sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 400);
+    expect(cost([&] { (void)hal::dma_write(fw::hbm_at(0), sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 200);
+    expect(cost([&] { (void)hal::dma_read(fw::host_at(0, 0), sram.data(), 64); }), kDivider * WEFT_MANAGER_DMA_KICK + 4 + 700);
     sleep_forever();
   });
   REQUIRE(costs.size() == 10);
@@ -73,9 +71,9 @@ TEST_CASE("manager DMA moves data, and an unmapped address is a bus error") {
   const auto simulation = simulate([&] {
     hal::wait_for_event(UINT64_MAX);
     const uint64_t value = 0x0123456789abcdef;
-    mapped = hal::dma_write(kHost, 0x8008, &value, 8) && hal::dma_read(kHost, 0x8008, &word, 8);
-    unmapped = hal::dma_read(kHost, 0x9000, &word, 8);
-    outside = hal::dma_write(kHbm, hal::hbm_bytes() - 4, &value, 8);
+    mapped = hal::dma_write(fw::host_at(0, 0x8008), &value, 8) && hal::dma_read(fw::host_at(0, 0x8008), &word, 8);
+    unmapped = hal::dma_read(fw::host_at(0, 0x9000), &word, 8);
+    outside = hal::dma_write(fw::hbm_at(hal::hbm_bytes() - 4), &value, 8);
     sleep_forever();
   });
   REQUIRE(simulation->function().host_memory().map(shared.fd(), 0, 0x8000, 4096, chip::Access::kReadWrite) == 0);
@@ -94,12 +92,12 @@ TEST_CASE("doorbells keep their last value, their ring and their cycle, and read
   const auto simulation = simulate([&] {
     hal::wait_for_event(5000);
     hal::wait_for_event(UINT64_MAX);
-    pending = hal::doorbell_pending();
-    again = hal::doorbell_pending();
-    tail = hal::doorbell_submission(3);
-    head = hal::doorbell_completion(3);
-    cycle = hal::doorbell_cycle(3);
-    (void)hal::doorbell_submission(1000);
+    pending = hal::doorbell_pending(0);
+    again = hal::doorbell_pending(0);
+    tail = hal::doorbell_submission(0, 3);
+    head = hal::doorbell_completion(0, 3);
+    cycle = hal::doorbell_cycle(0, 3);
+    (void)hal::doorbell_submission(0, 1000);
     sleep_forever();
   });
   test::ring_doorbell(simulation->function(), 16, 1);
@@ -166,7 +164,7 @@ void reset_stuck_firmware(Stuck stuck) {
           hal::charge(10);
           break;
         case Stuck::kInDma:
-          (void)hal::dma_read(kHbm, 0, sram, sizeof sram);
+          (void)hal::dma_read(fw::hbm_at(0), sram, sizeof sram);
           break;
       }
     }
@@ -193,9 +191,9 @@ TEST_CASE("a boot request that follows a reset at once reaches the new firmware,
   const auto simulation = simulate([&] {
     for (;;) {
       uint64_t page = 0;
-      if (hal::boot_requested(&page)) {
+      if (hal::boot_requested(0, &page)) {
         pages.push_back(page);
-        pending = hal::doorbell_pending();
+        pending = hal::doorbell_pending(0);
       }
       hal::wait_for_event(UINT64_MAX);
     }
@@ -216,11 +214,11 @@ namespace {
 
 /// Firmware that boots and beats its heart each time it wakes.
 void beating_firmware() {
-  hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
+  hal::function_write(0, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
   for (uint64_t beat = 1; hal::running(); beat++) {
     hal::show_waypoint(WEFT_WAYPOINT_DOORBELL);
-    hal::function_write(WEFT_REG_HEARTBEAT, beat);
-    (void)hal::doorbell_pending();
+    hal::function_write(0, WEFT_REG_HEARTBEAT, beat);
+    (void)hal::doorbell_pending(0);
     hal::show_waypoint(WEFT_WAYPOINT_IDLE);
     hal::wait_for_event(UINT64_MAX);
   }
@@ -285,10 +283,10 @@ TEST_CASE("dead firmware sleeps through doorbells, deaf firmware beats and sees 
 
 TEST_CASE("firmware that waits for a slow access, or sleeps for long, is not halted") {
   const auto simulation = simulate([] {
-    hal::function_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
+    hal::function_write(0, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
     hal::wait_for_event(hal::now() + 10'000'000);
     hal::charge(1000);
-    hal::function_write(WEFT_REG_HEARTBEAT, 1);
+    hal::function_write(0, WEFT_REG_HEARTBEAT, 1);
     sleep_forever();
   });
   CHECK(test::read_register(simulation->function(), WEFT_REG_DEVICE_STATE) == WEFT_DEVICE_STATE_BOOTING);
@@ -299,17 +297,17 @@ TEST_CASE("an aborted copy moves nothing more and leaves no result") {
   uint32_t result = 9;
   bool again = false;
   const auto simulation = simulate([&] {
-    (void)hal::copy_start(WEFT_ADDRESS_SPACE_NONE, 0xffffffff, kHbm, 1 << 16, 1 << 20);
+    (void)hal::copy_start({WEFT_ADDRESS_SPACE_NONE, 0, 0xffffffff}, fw::hbm_at(1 << 16), 1 << 20);
     hal::charge(300);
     hal::copy_abort();
     hal::charge(100000);
     result = hal::copy_result();
-    again = hal::copy_start(WEFT_ADDRESS_SPACE_NONE, 1, kHbm, 1 << 16, 64);
+    again = hal::copy_start({WEFT_ADDRESS_SPACE_NONE, 0, 1}, fw::hbm_at(1 << 16), 64);
     sleep_forever();
   });
   CHECK(result == 0);
   CHECK(again);
   std::array<std::byte, 8> last{};
-  CHECK(simulation->chip().bus().read(kHbm, (1 << 16) + (1 << 20) - 8, last));
+  CHECK(simulation->chip().bus().read(WEFT_ADDRESS_SPACE_HBM, (1 << 16) + (1 << 20) - 8, last));
   CHECK(last[7] == std::byte{0});
 }

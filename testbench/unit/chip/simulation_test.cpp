@@ -27,14 +27,14 @@ struct Sink : chip::InterruptSink {
 void work() {
   for (;;) {
     hal::wait_for_event(UINT64_MAX);
-    if (hal::doorbell_pending() == 0) continue;
+    if (hal::doorbell_pending(0) == 0) continue;
     (void)hal::push_command(0, test::command_of(50'000).bytes.data());
     (void)hal::push_command(0, test::command_of(50'000, WEFT_OPCODE_COPY).bytes.data());
     std::byte sram[256];
-    for (int i = 0; i < 50; i++) (void)hal::dma_read(WEFT_ADDRESS_SPACE_HBM, 0, sram, sizeof sram);
+    for (int i = 0; i < 50; i++) (void)hal::dma_read(fw::hbm_at(0), sram, sizeof sram);
     while ((hal::csr_read(WEFT_CSR_STATUS) & 1) != 0) hal::wait_for_event(UINT64_MAX);
     hal::csr_write(WEFT_CSR_INTERRUPT, 2);
-    hal::raise_interrupt(1);
+    hal::raise_interrupt(0, 1);
   }
 }
 

@@ -15,7 +15,7 @@ TEST_CASE("the trace is JSON with a span a command, in device time, and TRACE_CO
   test::firmware = [] {
     for (;;) {
       hal::wait_for_event(UINT64_MAX);
-      if (hal::doorbell_pending() == 0) continue;
+      if (hal::doorbell_pending(0) == 0) continue;
       (void)hal::push_command(0, test::command_of(500).bytes.data());
     }
   };

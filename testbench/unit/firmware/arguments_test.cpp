@@ -18,15 +18,18 @@ struct List {
   alignas(8) uint8_t sram[1024];
   explicit List(uint32_t arguments, uint64_t scratch = 0) {
     reset();
+    state = &make_state();
     kernel.argument_count = arguments;
     kernel.scratch_bytes = scratch;
     make_list(0, list_entries(kernel));
   }
+  State* state = nullptr;
+  Function& function() { return state->functions[0]; }
   static weft_launch_list& header() {
     return *reinterpret_cast<weft_launch_list*>(
         machine().find(WEFT_ADDRESS_SPACE_HOST, kLists, sizeof(weft_launch_list)));
   }
-  Status read() { return read_arguments(kLists, kernel, sram); }
+  Status read() { return read_arguments(function(), kLists, kernel, sram); }
 };
 
 }  // namespace
@@ -107,8 +110,8 @@ static void a_list_at_the_edge_of_a_mapping_is_told_by_its_count(void**) {
   const uint64_t edge = kHostBase + kHostBytes - 16;
   *reinterpret_cast<weft_launch_list*>(machine().find(WEFT_ADDRESS_SPACE_HOST, edge, 16)) = {
       .count = 2, .reserved = 0, .reserved1 = 0};
-  ASSERT_REFUSED(read_arguments(edge, l.kernel, l.sram), WEFT_ERROR_INVALID_ARGUMENT, 0, 2);
-  assert_int_equal(read_arguments(0x1000, l.kernel, l.sram).error, WEFT_ERROR_DMA_FAULT);
+  ASSERT_REFUSED(read_arguments(l.function(), edge, l.kernel, l.sram), WEFT_ERROR_INVALID_ARGUMENT, 0, 2);
+  assert_int_equal(read_arguments(l.function(), 0x1000, l.kernel, l.sram).error, WEFT_ERROR_DMA_FAULT);
 }
 
 static void the_largest_list_maps_every_segment_with_its_permissions(void**) {
@@ -119,7 +122,7 @@ static void the_largest_list_maps_every_segment_with_its_permissions(void**) {
   Program program{};
   program.constants_address = 0x12340;
   program.constants_bytes = 64;
-  assert_int_equal(map_arguments(program, l.kernel, l.sram), 0xfffffffe);
+  assert_int_equal(map_arguments(l.function(), program, l.kernel, l.sram), 0xfffffffe);
   auto& core = machine().core;
   for (uint32_t i = 0; i < 29; i++) {
     const uint64_t permissions =

@@ -15,10 +15,10 @@ namespace {
 
 struct OneRing {
   std::unique_ptr<State> state = std::make_unique<State>();
-  Queue& queue = state->queues[2];
+  Queue& queue = state->functions[0].queues[2];
   explicit OneRing(uint32_t base, uint32_t entries) {
     reset();
-    open_queue(*state, 2, kRings, entries, kRings + 0x10000, entries);
+    open_queue(state->functions[0], 2, kRings, entries, kRings + 0x10000, entries);
     queue.completion_head = queue.completion_tail = base;
     machine().completion_doorbell[2] = base;
     machine().writable = {{WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, entries * sizeof(weft_completion_entry)}};

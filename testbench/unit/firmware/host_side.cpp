@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "firmware/boot.hpp"
 #include "firmware/main_loop.hpp"
 
 namespace mock {
@@ -168,6 +169,13 @@ weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id,
   e.size = kernel;
   seal(e);
   return e;
+}
+
+weft::fw::State& make_state() {
+  static weft::fw::State state;
+  std::memset(static_cast<void*>(&state), 0, sizeof state);
+  weft::fw::prepare_functions(state);
+  return state;
 }
 
 void run_firmware() { weft::fw::main_loop(); }

@@ -63,6 +63,10 @@ uint64_t make_list(uint32_t index, uint32_t count);
 weft_launch_argument& argument(uint32_t index, uint32_t number);
 weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id = 0, uint32_t kernel = 0);
 
+/// The firmware's state as before any boot, its functions with their shares of HBM. After reset(); the same object each
+/// time.
+weft::fw::State& make_state();
+
 /// Runs main_loop() until the script is used up.
 void run_firmware();
 

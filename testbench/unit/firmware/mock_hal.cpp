@@ -30,12 +30,12 @@ void finish_copy(Machine& m) {
   m.copy_outcome = m.copy_answer;
   m.event = true;
   const Copy& c = m.copies.back();
-  uint8_t* to = m.find(c.destination_space, c.destination, c.bytes);
+  uint8_t* to = m.find(c.destination_space, c.destination, c.bytes, c.destination_function);
   if (to == nullptr || m.copy_answer != 1) {
     m.copy_outcome = 2;
   } else if (c.source_space == WEFT_ADDRESS_SPACE_NONE) {
     for (uint64_t i = 0; i < c.bytes; i++) to[i] = static_cast<uint8_t>(c.source >> (8 * (i & 3)));
-  } else if (const uint8_t* from = m.find(c.source_space, c.source, c.bytes)) {
+  } else if (const uint8_t* from = m.find(c.source_space, c.source, c.bytes, c.source_function)) {
     std::memmove(to, from, c.bytes);
   } else {
     m.copy_outcome = 2;
@@ -47,19 +47,20 @@ void finish_copy(Machine& m) {
 Machine& machine() { return *the_machine; }
 void reset() { the_machine = std::make_unique<Machine>(); }
 
-uint8_t* Machine::find(weft_address_space space, uint64_t address, uint64_t bytes) {
+uint8_t* Machine::find(weft_address_space space, uint64_t address, uint64_t bytes, uint32_t function) {
   const bool is_hbm = space == WEFT_ADDRESS_SPACE_HBM;
   if (!is_hbm && space != WEFT_ADDRESS_SPACE_HOST) return nullptr;
   const uint64_t base = is_hbm ? 0 : kHostBase;
-  std::vector<uint8_t>& memory = is_hbm ? hbm : host;
+  std::vector<uint8_t>& memory = is_hbm ? hbm : side(function).host;
   if (address < base || address - base > memory.size() || bytes > memory.size() - (address - base)) return nullptr;
   return memory.data() + (address - base);
 }
 
-void Machine::ring(uint32_t queue, uint32_t tail) {
-  submission_doorbell[queue] = tail;
-  doorbell_cycle[queue] = now;
-  doorbell_pending |= 1u << queue;
+void Machine::ring(uint32_t queue, uint32_t tail, uint32_t function) {
+  Side& s = side(function);
+  s.submission_doorbell[queue] = tail;
+  s.doorbell_cycle[queue] = now;
+  s.doorbell_pending |= 1u << queue;
   event = true;
 }
 
@@ -105,48 +106,56 @@ bool push_command(uint32_t queue, const uint8_t command[64]) {
   machine().spend(WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES);
   return machine().core.push(queue, command, machine().now);
 }
-void function_write(uint32_t offset, uint64_t value) {
-  machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
-  machine().registers[offset] = value;
+uint32_t functions() { return machine().functions; }
+void function_write(uint32_t function, uint32_t offset, uint64_t value) {
+  auto& m = machine();
+  m.spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  for (uint32_t f = 0; f < m.functions; f++) {
+    if (f == function || function == kAllFunctions) m.side(f).registers[offset] = value;
+  }
 }
-uint64_t function_read(uint32_t offset) {
+uint64_t function_read(uint32_t function, uint32_t offset) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
-  return machine().registers[offset];
+  return machine().side(function).registers[offset];
+}
+void core_function(uint32_t function) {
+  machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  machine().core_function = function;
 }
 void show_waypoint(uint32_t waypoint) { machine().waypoint = waypoint; }
-bool dma_read(weft_address_space space, uint64_t address, void* sram, uint32_t bytes) {
+bool dma_read(Location place, void* sram, uint32_t bytes) {
   auto& m = machine();
   m.dma_reads++;
-  const bool hbm = space == WEFT_ADDRESS_SPACE_HBM;
+  const bool hbm = place.space == WEFT_ADDRESS_SPACE_HBM;
   m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider + (hbm ? mock::kHbmReadCycles + bytes / mock::kHbmBytesPerCycle
                                                         : 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle));
-  const uint8_t* from = m.find(space, address, bytes);
+  const uint8_t* from = m.find(place.space, place.address, bytes, place.function);
   if (from == nullptr || bytes > 4096 || mock::dma_fails(m)) return false;
   std::memcpy(sram, from, bytes);
   return true;
 }
-bool dma_write(weft_address_space space, uint64_t address, const void* sram, uint32_t bytes) {
+bool dma_write(Location place, const void* sram, uint32_t bytes) {
   auto& m = machine();
   m.dma_writes++;
-  const bool hbm = space == WEFT_ADDRESS_SPACE_HBM;
+  const bool hbm = place.space == WEFT_ADDRESS_SPACE_HBM;
   m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider +
           (hbm ? mock::kHbmWriteCycles : mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle));
-  uint8_t* to = m.find(space, address, bytes);
+  uint8_t* to = m.find(place.space, place.address, bytes, place.function);
   if (to == nullptr || bytes > 4096 || mock::dma_fails(m)) return false;
-  if (!mock::allowed(m, space, address, bytes)) m.stray_writes++;
+  if (!mock::allowed(m, place.space, place.address, bytes)) m.stray_writes++;
   std::memcpy(to, sram, bytes);
   return true;
 }
-bool copy_start(weft_address_space source_space, uint64_t source, weft_address_space destination_space,
-                uint64_t destination, uint64_t bytes) {
+bool copy_start(Location source, Location destination, uint64_t bytes) {
   auto& m = machine();
   m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider);
   if (m.copy_running) return false;
-  m.copies.push_back({source_space, destination_space, source, destination, bytes});
+  m.copies.push_back({source.space, destination.space, source.address, destination.address, bytes, source.function,
+                      destination.function});
   m.copy_running = true;
   m.copy_outcome = 0;
   m.copy_done_cycle = m.now + 2 * mock::kPcieCycles + bytes / mock::kPcieBytesPerCycle;
-  if (!mock::allowed(m, destination_space, destination, bytes)) m.stray_writes++;
+  if (!mock::allowed(m, destination.space, destination.address, bytes)) m.stray_writes++;
   return true;
 }
 void copy_abort() {
@@ -159,36 +168,37 @@ uint32_t copy_result() {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   return std::exchange(machine().copy_outcome, 0);
 }
-uint32_t doorbell_submission(uint32_t queue) {
+uint32_t doorbell_submission(uint32_t function, uint32_t queue) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
-  return machine().submission_doorbell.at(queue);
+  return machine().side(function).submission_doorbell.at(queue);
 }
-uint32_t doorbell_completion(uint32_t queue) {
+uint32_t doorbell_completion(uint32_t function, uint32_t queue) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
-  return machine().completion_doorbell.at(queue);
+  return machine().side(function).completion_doorbell.at(queue);
 }
-uint32_t doorbell_pending() {
+uint32_t doorbell_pending(uint32_t function) {
   auto& m = machine();
   m.spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   if (++m.passes_without_sleep > mock::kActivityLimit) {
     m.hung = true;
     m.running = false;
   }
-  return std::exchange(m.doorbell_pending, 0);
+  return std::exchange(m.side(function).doorbell_pending, 0);
 }
-uint64_t doorbell_cycle(uint32_t queue) {
+uint64_t doorbell_cycle(uint32_t function, uint32_t queue) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
-  return machine().doorbell_cycle.at(queue);
+  return machine().side(function).doorbell_cycle.at(queue);
 }
-bool boot_requested(uint64_t* parameter_page) {
-  if (!machine().boot_pending) return false;
-  machine().boot_pending = false;
-  *parameter_page = machine().parameter_page;
+bool boot_requested(uint32_t function, uint64_t* parameter_page) {
+  auto& side = machine().side(function);
+  if (!side.boot_pending) return false;
+  side.boot_pending = false;
+  *parameter_page = side.parameter_page;
   return true;
 }
-void raise_interrupt(uint32_t vector) {
+void raise_interrupt(uint32_t function, uint32_t vector) {
   machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
-  machine().interrupts.push_back(vector);
+  machine().side(function).interrupts.push_back(vector);
 }
 uint32_t crc32c(const void* data, uint32_t bytes) {
   machine().spend(WEFT_MANAGER_CRC_PER_64_BYTES * ((bytes + 63) / 64) * mock::kDivider);

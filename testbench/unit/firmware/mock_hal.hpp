@@ -35,20 +35,29 @@ struct Range {
 struct Copy {
   weft_address_space source_space, destination_space;
   uint64_t source, destination, bytes;
+  uint32_t source_function, destination_function;
 };
 
-struct Machine {
-  Core core;
-  std::vector<uint8_t> hbm = std::vector<uint8_t>(kHbmBytes);
+/// One function's side of the machine: its registers, doorbells, interrupts and host memory.
+struct Side {
   std::vector<uint8_t> host = std::vector<uint8_t>(kHostBytes);
   std::map<uint32_t, uint64_t> registers;
   std::array<uint32_t, 32> submission_doorbell{}, completion_doorbell{};
   std::array<uint64_t, 32> doorbell_cycle{};
   uint32_t doorbell_pending = 0;
   std::vector<uint32_t> interrupts;  ///< vectors raised, in order
-  uint64_t now = 1000;
   bool boot_pending = false;
   uint64_t parameter_page = 0;
+};
+
+/// Function 0 is the machine's own side.
+struct Machine : Side {
+  Core core;
+  std::vector<uint8_t> hbm = std::vector<uint8_t>(kHbmBytes);
+  uint32_t functions = 1;
+  std::map<uint32_t, Side> others;  ///< functions 1 and up, made when they are first looked at
+  uint32_t core_function = 0;
+  uint64_t now = 1000;
   bool running = true;
   std::vector<std::function<void()>>
       script;  ///< steps of the host; each runs when the firmware sleeps with nothing pending
@@ -71,9 +80,10 @@ struct Machine {
   uint32_t waypoint = 0;  ///< as the host sees it
 
   void spend(uint64_t core_cycles);
-  void ring(uint32_t queue, uint32_t tail);
+  Side& side(uint32_t function) { return function == 0 ? *this : others[function]; }
+  void ring(uint32_t queue, uint32_t tail, uint32_t function = 0);
   /// Pointer to mapped bytes, or nullptr.
-  uint8_t* find(weft_address_space space, uint64_t address, uint64_t bytes);
+  uint8_t* find(weft_address_space space, uint64_t address, uint64_t bytes, uint32_t function = 0);
 };
 
 /// The machine that the HAL works on. A test makes a new one with `reset()`.

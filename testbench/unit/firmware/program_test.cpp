@@ -134,42 +134,45 @@ static void random_headers_and_kernels_never_pass_a_range_that_leaves_the_image(
 
 static void images_are_loaded_refused_and_unloaded_by_id(void**) {
   reset();
-  auto state = std::make_unique<State>();
+  State& state = make_state();
+  Function& function = state.functions[0];
   const Good g;
   place_image(g.image);
   uint32_t id = 0, other = 0;
-  assert_true(load_program(*state, kImage, g.bytes(), &id).ok());
-  assert_true(id != 0 && find_program(*state, id) != nullptr);
-  assert_true(unload_program(*state, id).ok());
-  ASSERT_REFUSED(unload_program(*state, id), WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
-  assert_true(load_program(*state, kImage, g.bytes(), &other).ok());
+  assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
+  assert_true(id != 0 && find_program(function, id) != nullptr);
+  assert_true(unload_program(state, function, id).ok());
+  ASSERT_REFUSED(unload_program(state, function, id), WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0),
+                 id);
+  assert_true(load_program(state, function, kImage, g.bytes(), &other).ok());
   assert_int_not_equal(id, other);  // an old id does not reach the new program
-  assert_null(find_program(*state, id));
-  for (uint32_t i = 1; i < WEFT_LIMIT_PROGRAMS; i++) assert_true(load_program(*state, kImage, g.bytes(), &id).ok());
-  assert_int_equal(load_program(*state, kImage, g.bytes(), &id).error, WEFT_ERROR_NO_DEVICE_MEMORY);
+  assert_null(find_program(function, id));
+  for (uint32_t i = 1; i < WEFT_LIMIT_PROGRAMS; i++) assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
+  assert_int_equal(load_program(state, function, kImage, g.bytes(), &id).error, WEFT_ERROR_NO_DEVICE_MEMORY);
 }
 
 static void addresses_and_sizes_of_images_are_checked(void**) {
   reset();
-  auto state = std::make_unique<State>();
+  State& state = make_state();
+  Function& function = state.functions[0];
   const Good g;
   place_image(g.image);
   uint32_t id = 0;
   for (uint64_t address : {UINT64_C(0), UINT64_C(0xffc0), kImage + 4, kHbmBytes + 64, kImage | UINT64_C(1) << 63}) {
-    ASSERT_REFUSED(load_program(*state, address, g.bytes(), &id), WEFT_ERROR_INVALID_ARGUMENT,
+    ASSERT_REFUSED(load_program(state, function, address, g.bytes(), &id), WEFT_ERROR_INVALID_ARGUMENT,
                    offsetof(weft_submission_entry, arg0), address);
   }
   for (uint64_t bytes : {UINT64_C(0), UINT64_C(191), kHbmBytes - kImage + 64, UINT64_MAX}) {
-    ASSERT_REFUSED(load_program(*state, kImage, bytes, &id), WEFT_ERROR_INVALID_ARGUMENT,
+    ASSERT_REFUSED(load_program(state, function, kImage, bytes, &id), WEFT_ERROR_INVALID_ARGUMENT,
                    offsetof(weft_submission_entry, size), bytes);
   }
   for (uint64_t bytes = 192; bytes < g.bytes(); bytes += 64) {  // truncated
-    ASSERT_REFUSED(load_program(*state, kImage, bytes, &id), WEFT_ERROR_EXECUTABLE_INVALID, offsetof(H, image_bytes),
+    ASSERT_REFUSED(load_program(state, function, kImage, bytes, &id), WEFT_ERROR_EXECUTABLE_INVALID, offsetof(H, image_bytes),
                    g.bytes());
   }
   for (int dma = 0; dma < 2; dma++) {
     machine().fail_dma_after = dma;
-    assert_int_equal(load_program(*state, kImage, g.bytes(), &id).error, WEFT_ERROR_DMA_FAULT);
+    assert_int_equal(load_program(state, function, kImage, g.bytes(), &id).error, WEFT_ERROR_DMA_FAULT);
   }
 }
 

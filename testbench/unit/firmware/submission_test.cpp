@@ -19,11 +19,11 @@ namespace {
 /// One queue of 8 entries, its indices starting at `base`, without boot.
 struct OneQueue {
   std::unique_ptr<State> state = std::make_unique<State>();
-  Queue& queue = state->queues[1];
+  Queue& queue = state->functions[0].queues[1];
   explicit OneQueue(uint32_t base = 0) {
     reset();
-    open_queue(*state, 1, kRings, 8, kRings + 0x10000, 8);
-    state->faults.iova = kFaults;
+    open_queue(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
+    state->functions[0].faults.iova = kFaults;
     queue.head = queue.tail = queue.completion_head = queue.completion_tail = base;
     queue.stale_completion_head = 0;
     machine().completion_doorbell[1] = base;

@@ -20,13 +20,13 @@ constexpr uint32_t kEndless = UINT32_MAX;
 void answer_doorbells() {
   for (;;) {
     hal::wait_for_event(UINT64_MAX);
-    if (hal::doorbell_pending() == 0) continue;
-    while (hal::doorbell_submission(1) == kEndless) hal::charge(1000);
+    if (hal::doorbell_pending(0) == 0) continue;
+    while (hal::doorbell_submission(0, 1) == kEndless) hal::charge(1000);
     uint64_t words[2] = {};
-    if (!hal::dma_read(WEFT_ADDRESS_SPACE_HOST, kIova, &words[1], 8)) continue;
+    if (!hal::dma_read(fw::host_at(0, kIova), &words[1], 8)) continue;
     words[0] = hal::now();
     words[1]++;
-    if (hal::dma_write(WEFT_ADDRESS_SPACE_HOST, kIova, &words[1], 8)) hal::raise_interrupt(1);
+    if (hal::dma_write(fw::host_at(0, kIova), &words[1], 8)) hal::raise_interrupt(0, 1);
   }
 }
 

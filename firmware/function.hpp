@@ -1,0 +1,34 @@
+/// What the firmware knows of one PCIe function: its rings, programs, logs and its share of HBM. A function is a context:
+/// nothing that one of them names reaches another.
+#pragma once
+#include <stdint.h>
+
+#include "firmware/faults.hpp"
+#include "firmware/log.hpp"
+#include "firmware/program.hpp"
+#include "firmware/queue.hpp"
+
+namespace weft::fw {
+
+enum class FunctionState : uint8_t {
+  kPresent = 0,  ///< waits for its parameter page
+  kReady,
+  kFailed,  ///< boot failed; until reset
+};
+
+/// All zero: nothing of a host is there but `index` and the share.
+struct Function {
+  FunctionState state;
+  uint32_t index;
+  uint64_t hbm_base;         ///< share of HBM: where it begins
+  uint64_t hbm_bytes;        ///< and its size, reserved bytes included
+  uint64_t watchdog_cycles;  ///< limit for the core, SET_TIMEOUT
+  uint64_t completed;        ///< PROGRESS
+  uint32_t turn[2];          ///< when the function last got the copy engine [0] and the core [1], in order of turns
+  Log log;
+  FaultLog faults;
+  Queue queues[kQueues];  ///< by id; 0: admin
+  Program programs[WEFT_LIMIT_PROGRAMS];
+};
+
+}  // namespace weft::fw
