@@ -21,6 +21,8 @@ using weft::spec::CommandHeader;
 
 enum State : unsigned { kBusy, kWaiting, kBlocked, kEmpty };
 
+constexpr unsigned kReservedByte = 19;  // of a COPY
+
 /// The default parameter: the queue of dma_in.
 Command command(uint16_t tag, bool waits, uint8_t opcode = WEFT_OPCODE_COPY) {
   CommandHeader header;
@@ -138,6 +140,80 @@ TEST_CASE("stop holds the check, the wait and the offer; after it they go on") {
     bench.settle();
     CHECK(!!bench.top->wait_valid_o == (at < 2));
     CHECK(!!bench.top->cmd_valid_o == (at == 2));
+  }
+}
+
+TEST_CASE("a fault that is raised at the check refuses the command, with its code and address and the command's tag") {
+  std::mt19937_64 random(stimulus_seed(2));
+  for (unsigned i = 0; i < 500; i++) {
+    IssueBench bench;
+    const auto tag = static_cast<uint16_t>(random());
+    const uint64_t address = random();
+    const auto code = static_cast<uint8_t>(random());
+    const bool illegal = random() % 4 == 0;  // what is raised stands before what the check finds
+    bench.top->raise_i = 1, bench.top->raise_code_i = code, bench.top->raise_address_i = address;
+    bench.settle();
+    CHECK((bench.top->fault_o[2] >> 30 & 1) == 0);  // nothing is checked yet
+    CHECK_FALSE(bench.top->checked_o);
+    bench.head(command(tag, random() % 2 != 0, illegal ? WEFT_OPCODE_MATMUL : WEFT_OPCODE_COPY));
+    bench.settle();
+    CHECK(bench.top->checked_o);
+    CHECK((bench.top->fault_o[2] >> 30 & 1) == 1);
+    CHECK((bench.top->fault_o[2] >> 22 & 0xff) == code);
+    CHECK((bench.top->fault_o[2] & 0xffff) == tag);
+    CHECK((bench.top->fault_o[0] | uint64_t{bench.top->fault_o[1]} << 32) == address);
+    bench.step();
+    bench.top->raise_i = 0;
+    bench.settle();
+    CHECK(bench.state() == kBlocked);
+    CHECK_FALSE(bench.top->cmd_valid_o);
+    CHECK_FALSE(bench.top->wait_valid_o);
+  }
+}
+
+TEST_CASE("all bits of a command come out as they went in") {
+  const uint64_t seed = stimulus_seed(3);
+  std::mt19937_64 random(seed);
+  IssueBench bench;
+  const auto any_command = [&] {
+    Command c = command(static_cast<uint16_t>(random()), false);
+    for (unsigned at = 16; at < c.bytes.size(); at++) c.bytes[at] = static_cast<uint8_t>(random());
+    for (const unsigned at : {4u, 5u}) {  // a wait, another one
+      const bool none = random() % 3 == 0;
+      c.bytes[at] = static_cast<uint8_t>(none ? 0xff : (random() % 32) * 2 + at % 2);
+      const auto count = static_cast<uint16_t>(none ? 0 : random() | 1);
+      std::memcpy(&c.bytes[8 + 2 * (at - 4)], &count, 2);
+    }
+    for (const unsigned at : {6u, 7u}) {
+      const bool none = random() % 3 == 0;
+      c.bytes[at] = static_cast<uint8_t>(none ? 0xff : (random() % 32) * 2 + at % 2);
+      const auto count = static_cast<uint16_t>(none ? 0 : random() | 1);
+      std::memcpy(&c.bytes[12 + 2 * (at - 6)], &count, 2);
+    }
+    c.bytes[kReservedByte] = 0;
+    return c;
+  };
+  for (unsigned i = 0; i < 1000; i++) {
+    const Command c = any_command();
+    bench.head(c);
+    bench.step();
+    bench.settle();
+    INFO("command " << i << "; " << rerun_line(seed, bench.cycle()));
+    if (bench.top->fault_o[2] >> 30 & 1) FAIL("refused");
+    const bool waits = c.bytes[4] != 0xff || c.bytes[5] != 0xff;
+    REQUIRE(!!bench.top->wait_valid_o == waits);
+    bench.top->unit_active_i = random() % 2;
+    if (waits) {
+      bench.top->wait_grant_i = 1;
+      bench.step();
+      bench.top->wait_grant_i = 0;
+      bench.settle();
+    }
+    REQUIRE(bench.top->cmd_valid_o);
+    REQUIRE(std::memcmp(bench.top->cmd_o.data(), c.bytes.data(), c.bytes.size()) == 0);
+    bench.top->cmd_taken_i = 1;
+    bench.step();
+    bench.top->cmd_taken_i = 0;
   }
 }
 

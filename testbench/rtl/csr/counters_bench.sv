@@ -21,6 +21,10 @@ module counters_bench (
   input  logic [15:0]     dma_write_bytes_i,
   input  logic [1:0]      dma_beat_i,     // read, write
   input  logic [1:0]      dma_stall_i,
+  input  logic [15:0]     vmem_corrected_i,
+  input  logic [15:0]     vmem_poison_i,
+  input  logic [15:0]     acc_corrected_i,
+  input  logic [15:0]     acc_poison_i,
   input  logic [8:0]      csr_index_i,
   output logic [63:0]     csr_rdata_o
 );
@@ -46,6 +50,10 @@ module counters_bench (
     events.dma_write_beat = dma_beat_i[1];
     events.dma_read_stall = dma_stall_i[0];
     events.dma_write_stall = dma_stall_i[1];
+    events.vmem_corrected = vmem_corrected_i;
+    events.vmem_poison = vmem_poison_i;
+    events.acc_corrected = acc_corrected_i;
+    events.acc_poison = acc_poison_i;
   end
   counters u_counters (
     .clk_i, .rst_ni, .clear_i, .snapshot_i, .idle_credit_i, .queue_state_i(queue_state),

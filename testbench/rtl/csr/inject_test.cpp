@@ -242,7 +242,7 @@ TEST_CASE("random arming and events: what is armed acts at its n-th event, once,
   Model model;
   std::deque<Write> writes;
   unsigned legal = 0, refused = 0, acted = 0;
-  for (unsigned i = 0; i < 60000; i++) {
+  for (unsigned i = 0; i < 150000; i++) {
     if (writes.empty() && below(12) == 0) writes = arming(random, static_cast<unsigned>(below(kKinds + 1)));
     t.write_i = !writes.empty() && below(4) != 0;
     t.index_i = static_cast<uint8_t>(t.write_i ? writes.front().first : below(8));

@@ -40,6 +40,24 @@ TEST_CASE("it expires after exactly as many busy cycles without progress as the 
   }
 }
 
+TEST_CASE("a limit of any width is compared with all of its bits") {
+  std::mt19937_64 random(stimulus_seed(4));
+  WatchdogBench bench(UINT64_MAX);
+  bench.top->busy_i = 1;
+  for (uint64_t count = 0; count < 3000; count++) {
+    const uint64_t limit = random() % 2 != 0 ? count + random() % 3 - 1 : random() >> random() % 64;
+    bench.top->limit_i = limit;
+    bench.settle();
+    INFO("limit " << limit << " after " << count << " cycles");
+    REQUIRE(!!bench.top->expired_o == (limit != 0 && count >= limit));
+    bench.step();
+  }
+  bench.reset();
+  bench.top->limit_i = 1;
+  bench.settle();
+  CHECK_FALSE(bench.top->expired_o);
+}
+
 TEST_CASE("limit 0 switches it off") {
   WatchdogBench bench(0);
   bench.top->busy_i = 1;
