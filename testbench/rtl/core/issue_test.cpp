@@ -47,6 +47,7 @@ class IssueBench : public VerilatedBench<Vissue_model> {
     return top->state_o;
   }
   [[nodiscard]] unsigned fault_code() const { return top->fault_o[2] >> 30 & 1 ? top->fault_o[2] >> 22 & 0xff : 0; }
+  [[nodiscard]] uint64_t fault_address() const { return top->fault_o[0] | uint64_t{top->fault_o[1]} << 32; }
   [[nodiscard]] uint16_t offered_tag() const {
     Command out;
     std::memcpy(out.bytes.data(), top->cmd_o.data(), out.bytes.size());
@@ -96,9 +97,11 @@ TEST_CASE("an empty queue is busy while its unit is active, else empty") {
 
 TEST_CASE("a refused command reports its fault once, and nothing follows it until reset") {
   IssueBench bench;
+  bench.top->raise_code_i = WEFT_FAULT_RANGE, bench.top->raise_address_i = UINT64_MAX;  // nothing is raised
   bench.head(command(9, false, WEFT_OPCODE_MATMUL));
   bench.settle();
   CHECK(bench.fault_code() == WEFT_FAULT_ILLEGAL_OPCODE);
+  CHECK(bench.fault_address() == WEFT_OPCODE_MATMUL);
   CHECK((bench.top->fault_o[2] & 0xffff) == 9);
   bench.step();
   for (unsigned i = 0; i < 20; i++) {
@@ -161,7 +164,7 @@ TEST_CASE("a fault that is raised at the check refuses the command, with its cod
     CHECK((bench.top->fault_o[2] >> 30 & 1) == 1);
     CHECK((bench.top->fault_o[2] >> 22 & 0xff) == code);
     CHECK((bench.top->fault_o[2] & 0xffff) == tag);
-    CHECK((bench.top->fault_o[0] | uint64_t{bench.top->fault_o[1]} << 32) == address);
+    CHECK(bench.fault_address() == address);
     bench.step();
     bench.top->raise_i = 0;
     bench.settle();

@@ -272,6 +272,34 @@ TEST_CASE("random arming and events: what is armed acts at its n-th event, once,
   CHECK(acted > 500);
 }
 
+TEST_CASE("each bit that a flip's place or pattern cannot have is refused, alone") {
+  const auto armed = [](unsigned kind, uint64_t address, uint64_t data, uint64_t check) {
+    InjectBench bench;
+    for (const auto& [index, value] : {Write{kAddress, address}, Write{kData, data}, Write{kCheck, check}})
+      bench.write(index, value);
+    bench.write(kPlace, bits_of({.n = 1}));
+    bench.write(kArm, kind);
+    bench.top->index_i = kStatus;
+    bench.settle();
+    const bool is_armed = (bench.top->rdata_o >> kind & 1) != 0;
+    CHECK(is_armed == ((bench.top->rdata_o >> 32 & 1) == 0));
+    return is_armed;
+  };
+  REQUIRE(armed(kVmemFlip, 8, 1, 0));
+  REQUIRE(armed(kAccFlip, 1 | 1 << 16, 1, 0));
+  for (unsigned bit = 0; bit < 64; bit++) {
+    INFO("bit " << bit);
+    const uint64_t one = uint64_t{1} << bit;
+    CHECK(armed(kVmemFlip, one, 1, 0) == (one >= 8 && one < chip().vmem_bytes));
+    CHECK(armed(kAccFlip, one, 1, 0) ==
+          (one < 2 * chip().acc_bank_rows || (one >= 1 << 16 && one < uint64_t{chip().n} << 16)));
+    CHECK(armed(kVmemFlip, 8, one, 0));
+    CHECK(armed(kAccFlip, 1, one, 0) == (bit < 32));
+    CHECK(armed(kVmemFlip, 8, 0, one) == (bit < 8));
+    CHECK(armed(kAccFlip, 1, 0, one) == (bit < 7));
+  }
+}
+
 TEST_CASE("a core reset disarms and keeps the parameters, power-up clears them") {
   InjectBench bench;
   const Place place{.queue = 2, .code = 3, .n = 7, .beat = 9};
