@@ -3,6 +3,7 @@
 
 #include "firmware/hal.hpp"
 #include "firmware/memory_map.hpp"
+#include "firmware/reset.hpp"
 #include "firmware/ring.hpp"
 #include "firmware/state.hpp"
 #include "firmware/state_dump.hpp"
@@ -41,7 +42,7 @@ Status delete_queue(Function& function, const E& e) {
   Queue& queue = function.queues[e.size];
   if (queue.state == QueueState::kFree) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
   if (queue.in_flight || has_entry(queue)) return refused(WEFT_ERROR_BUSY, offsetof(E, size), e.size);
-  queue.state = QueueState::kFree;
+  close_queue(function, queue);
   log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_DELETED, e.size);
   return kOk;
 }
@@ -73,6 +74,8 @@ void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint3
   queue.stale_doorbell = queue.stale_completion_head != 0;
 }
 
+void close_queue(Function&, Queue& queue) { queue.state = QueueState::kFree; }
+
 Status run_admin(State& state, Function& function, const E& e, uint64_t* result) {
   state.waypoint = Waypoint::kAdmin;
   *result = 0;
@@ -97,7 +100,9 @@ Status run_admin(State& state, Function& function, const E& e, uint64_t* result)
     case WEFT_ADMIN_OPCODE_DUMP_STATE:
       return dump_state(state, function, e);
     case WEFT_ADMIN_OPCODE_RESET_QUEUE:
+      return reset_queue(state, function, e);
     case WEFT_ADMIN_OPCODE_RESET_ENGINE:
+      return reset_engine(state, function, e);
     case WEFT_ADMIN_OPCODE_ABORT:
     case WEFT_ADMIN_OPCODE_GET_LOG:
     case WEFT_ADMIN_OPCODE_ASYNC_EVENT:

@@ -17,6 +17,9 @@ Status run_admin(State& state, Function& function, const weft_submission_entry& 
 void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries, uint64_t completion_iova,
                 uint32_t completion_entries);
 
+/// The queue is no more; nothing of it is left in the firmware.
+void close_queue(Function& function, Queue& queue);
+
 /// Ring memory in the host that can be used: aligned, and its end does not wrap.
 bool ring_memory_valid(uint64_t iova, uint32_t entries, uint32_t entry_bytes);
 

@@ -120,6 +120,14 @@ void copy_service(State& state) {
   if (!start_piece(job)) end_job(state, WEFT_ERROR_DEVICE_HUNG);
 }
 
+weft_error copy_reset(State& state) {
+  const weft_error error = hal::now() >= state.copy.piece_cycle ? WEFT_ERROR_DEVICE_HUNG : WEFT_ERROR_ABORTED_BY_RESET;
+  hal::copy_abort();
+  end_job(state, error);
+  state.copy.engine_lost = false;
+  return error;
+}
+
 uint64_t copy_wake_cycle(const State& state) { return state.copy.active ? state.copy.piece_cycle : UINT64_MAX; }
 
 }  // namespace weft::fw

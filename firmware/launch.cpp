@@ -226,6 +226,21 @@ void launch_service(State& state) {
   if (poll || (interrupts & core::kInterruptIdle) != 0) (void)poll_core(state, now);
 }
 
+weft_error launch_reset(State& state) {
+  const core::Fault fault = core::read_fault();
+  weft_error error = fault.code != 0 ? fault_error(fault.code) : WEFT_ERROR_ABORTED_BY_RESET;
+  if (fault.code == 0) {
+    const uint64_t retired = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
+    const uint64_t validated = state.launch.profile.validated;
+    const uint64_t idle = hal::now() - (retired > validated ? retired : validated);
+    const bool stuck = (hal::csr_read(WEFT_CSR_STATUS) & core::kStatusBusy) != 0 &&
+                       idle > state.functions[state.launch.function].watchdog_cycles;
+    if (stuck) error = WEFT_ERROR_DEVICE_HUNG;
+  }
+  fail_launch(state, error, fault, 0, 0);
+  return error;
+}
+
 uint64_t launch_wake_cycle(const State& state) {
   const Launch& launch = state.launch;
   if (!launch.active) return UINT64_MAX;

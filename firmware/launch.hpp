@@ -39,6 +39,10 @@ Status launch_begin(State& state, Queue& queue, const weft_submission_entry& ent
 /// Serves the core: faults, budget, refill, end. The launch may be over afterwards.
 void launch_service(State& state);
 
+/// Ends the launch that runs and resets the core; it completes. Returns how: with its fault if the core has stopped for
+/// one; DEVICE_HUNG if nothing has retired for the watchdog's limit; else ABORTED_BY_RESET.
+weft_error launch_reset(State& state);
+
 /// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch. 0: at once.
 uint64_t launch_wake_cycle(const State& state);
 

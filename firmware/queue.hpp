@@ -10,7 +10,7 @@ inline constexpr uint32_t kAdminQueue = 0;
 inline constexpr uint32_t kQueues = WEFT_LIMIT_IO_QUEUES + 1;  ///< the admin queue included
 inline constexpr uint32_t kBatchEntries = 16;                  ///< submission entries fetched by one read
 
-enum class QueueState : uint8_t { kFree = 0, kActive, kHalted };
+enum class QueueState : uint8_t { kFree = 0, kActive, kHalted, kQuiescing };
 
 /// All zero: no queue. Indices run freely. `completion_head` is what the host is known to have consumed.
 struct Queue {

@@ -77,6 +77,8 @@ weft_queue_state page_state(QueueState state) {
       return WEFT_QUEUE_STATE_ACTIVE;
     case QueueState::kHalted:
       return WEFT_QUEUE_STATE_HALTED;
+    case QueueState::kQuiescing:
+      return WEFT_QUEUE_STATE_QUIESCING;
   }
   return WEFT_QUEUE_STATE_DELETED;
 }
