@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kHbmBytes = 1 << 22;
 constexpr unsigned kSegment = 3;
+constexpr unsigned kHeldCommands = 8;  // a channel: dma_pkg::HeldCommands
 
 void prepare(DmaBench& bench) {
   bench.memory.space(WEFT_ADDRESS_SPACE_HBM) = {.base = 0, .bytes = std::vector<uint8_t>(kHbmBytes, 0x33)};
@@ -66,6 +67,46 @@ TEST_CASE("one command's cycles are those of the formulas in rtl/dma/README.md")
         CHECK(bench.retired.at(0).done == *bench.last_ack + 1);
       }
     }
+}
+
+TEST_CASE("a command goes to the channel that holds fewer, to the lower one of two that hold as many") {
+  for (const bool out : {false, true}) {
+    const unsigned low = out ? 2 : 0;
+    DmaBench bench({.latency_cycles = 600});
+    prepare(bench);
+    const auto issue = [&](uint32_t beats) {
+      const spec::DmaCommand c = command(out, WEFT_OPCODE_COPY, beats * kBeatBytes);
+      out ? bench.issue_out(c) : bench.issue_in(c);
+    };
+    const auto held = [&](unsigned channel) { return bench.flying[low + channel].size(); };
+    // Nothing retires in the first 600 cycles: they go to and fro, until both hold as many as they can.
+    for (unsigned i = 0; i < 20; i++) issue(1);
+    for (unsigned i = 0; i < 300; i++) {
+      bench.tick();
+      INFO("direction " << out << ", cycle " << i);
+      REQUIRE((held(0) == held(1) || held(0) == held(1) + 1));
+    }
+    CHECK(held(0) == kHeldCommands);
+    CHECK(held(1) == kHeldCommands);
+    REQUIRE(bench.run(5000));
+    // A long one stays on the lower channel while the other becomes free.
+    issue(300);
+    issue(1);
+    const auto tick_until_retired = [&](size_t commands) {
+      for (unsigned i = 0; i < 5000 && bench.retired.size() < commands; i++) bench.tick();
+      REQUIRE(bench.retired.size() == commands);
+    };
+    tick_until_retired(21);
+    CHECK(bench.retired.back().channel == low + 1);
+    REQUIRE(held(0) == 1);
+    issue(1);
+    for (unsigned i = 0; i < 10; i++) bench.tick();
+    CHECK(held(1) == 1);
+    issue(1);
+    for (unsigned i = 0; i < 10; i++) bench.tick();
+    CHECK(held(0) == 2);
+    REQUIRE(bench.run(5000));
+  }
 }
 
 TEST_CASE("short runs move one run a cycle, each way and both ways at once") {
