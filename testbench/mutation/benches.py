@@ -14,7 +14,8 @@ CHIPS = {"nano", "small"}         # a model of another preset is not built: it c
 SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "1000"],
                               ["--chip", "nano", "--count", "60", "--seed", "2000", "--illegal"]],
           "rtl_core_test": [["-a", "~the same program is right on every size*"]],   # nano alone is built
-          "lockstep_core_test": [["-a", "~random commands*"]]}
+          "lockstep_core_test": [["-a", "~random commands*"]],
+          "injection_test": [["-a"]]}              # what only an injected fault reaches: ECC, lost dones
 
 
 class BuildError(Exception):

@@ -166,8 +166,10 @@ TEST_CASE("a fault that is raised at the check refuses the command, with its cod
     CHECK((bench.top->fault_o[2] & 0xffff) == tag);
     CHECK(bench.fault_address() == address);
     bench.step();
-    bench.top->raise_i = 0;
+    bench.top->raise_i = 0, bench.top->raise_code_i ^= 0xff, bench.top->raise_address_i = ~address;
+    bench.step();
     bench.settle();
+    CHECK((bench.top->fault_o[2] >> 30 & 1) == 0);  // told once
     CHECK(bench.state() == kBlocked);
     CHECK_FALSE(bench.top->cmd_valid_o);
     CHECK_FALSE(bench.top->wait_valid_o);
