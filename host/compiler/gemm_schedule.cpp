@@ -5,6 +5,10 @@
 //   vpu                      | EPILOGUE 0 |      as soon as a block's sums are complete; the other ACC bank fills
 //   meanwhile dma_out                               | store 0 |
 //
+// With several MXUs, output block b is computed by MXU b mod U in its own ACC. Blocks are planned in waves of U, K group
+// by K group: the MATMULs of a wave start one after the other and run side by side on the same rows of x. They retire in
+// the order of the queue, so all counts below are as with one MXU.
+//
 // Loads and MATMULs are planned first as lists, then emitted: what a load must wait for is known only when it is known
 // which MATMULs used its slot before.
 #include "host/compiler/gemm_schedule.hpp"
@@ -32,8 +36,9 @@ struct Load {
 
 struct Product {
   spec::MxuCommand command;
+  uint64_t block = 0;
   uint64_t loads = 0;  ///< loads that it is the first to need
-  bool last_of_block = false;
+  bool first_of_block = false, last_of_block = false;
 };
 
 class GemmScheduler {
@@ -48,7 +53,7 @@ class GemmScheduler {
     emit_results();
     program_.note_vmem_words(plan_.words_used);
     program_.note_macs(step_.m * step_.k * step_.n);
-    return blocks_;
+    return blocks();
   }
 
  private:
@@ -60,9 +65,16 @@ class GemmScheduler {
         fmt::format("{} {} rows {}.. columns {}..", step_.name, what, plan_.row_chunks[row].first, column * chip_.n));
   }
 
-  /// The K groups of a block: whole K chunks, but small groups in the very first block, each with loads of its own.
-  std::vector<Span> groups(uint64_t block) const {
-    if (block != 0) return plan_.k_chunks;
+  uint64_t blocks() const { return plan_.row_chunks.size() * plan_.column_blocks; }
+  uint64_t row_of(uint64_t block) const { return block / plan_.column_blocks; }
+  uint64_t column_of(uint64_t block) const { return block % plan_.column_blocks; }
+  /// Blocks whose sums the ACCs hold at once: two in each MXU's.
+  uint64_t blocks_in_acc() const { return 2 * chip_.num_mxu; }
+  uint64_t bank_of(uint64_t block) const { return block / chip_.num_mxu % 2; }
+
+  /// The K groups of a wave: whole K chunks, but small groups in the very first wave, each with loads of its own.
+  std::vector<Span> groups(bool first_wave) const {
+    if (!first_wave) return plan_.k_chunks;
     std::vector<Span> result;
     for (const auto& chunk : plan_.k_chunks)
       for (uint64_t t = 0; t < chunk.count; t += kFirstGroupTiles)
@@ -71,83 +83,99 @@ class GemmScheduler {
   }
 
   void plan_blocks() {
-    for (uint64_t row = 0; row < plan_.row_chunks.size(); row++)
-      for (uint64_t column = 0; column < plan_.column_blocks; column++) plan_block(row, column);
+    first_product_.resize(blocks());
+    for (uint64_t first = 0; first < blocks(); first += chip_.num_mxu) {
+      const auto group_list = groups(first == 0);
+      const uint64_t end = std::min<uint64_t>(first + chip_.num_mxu, blocks());
+      for (uint64_t g = 0; g < group_list.size(); g++)
+        for (uint64_t block = first; block < end; block++)
+          plan_product(block, group_list[g], g == 0, g + 1 == group_list.size());
+    }
   }
 
-  void plan_block(uint64_t row, uint64_t column) {
-    const auto group_list = groups(blocks_);
-    for (uint64_t g = 0; g < group_list.size(); g++) {
-      const Span group = group_list[g];
-      const uint64_t chunk = chunk_of(group.first);
-      const uint64_t index = products_.size();
-      products_.push_back({});
-      if (g == 0) first_product_.push_back(index);
-      const uint64_t weight_word = need_weights(row, column, chunk, group, index);
-      const uint64_t x_word = need_x(row, chunk, group, index);
-      if (g + 1 == group_list.size()) need_bias(row, column, index);
-      auto& product = products_[index];
-      auto& command = product.command;
-      command.header.opcode = WEFT_OPCODE_MATMUL;
-      command.header.tag = tag("matmul", row, column);
-      command.x_addr = static_cast<uint32_t>(x_word);
-      command.x_row_stride = static_cast<uint32_t>(plan_.x_row_stride);
-      command.x_tile_stride = 1;
-      command.w_addr = static_cast<uint32_t>(weight_word);
-      command.w_tile_stride = chip_.n;
-      command.k = static_cast<uint32_t>(std::min(group.count * plan_.tile_k, step_.k - group.first * plan_.tile_k));
-      command.m = static_cast<uint16_t>(plan_.row_chunks[row].count);
-      command.cols = static_cast<uint16_t>(columns(column));
-      command.acc_row = static_cast<uint16_t>(blocks_ % 2 * chip_.acc_bank_rows);
-      command.seed = g == 0 ? WEFT_MXU_SEED_ZERO : WEFT_MXU_SEED_KEEP;
-      command.dtype = static_cast<uint8_t>(step_.dtype);
-      product.last_of_block = g + 1 == group_list.size();
-    }
-    blocks_++;
+  void plan_product(uint64_t block, Span group, bool first_of_block, bool last_of_block) {
+    const uint64_t row = row_of(block), column = column_of(block), index = products_.size();
+    const uint64_t chunk = chunk_of(group.first);
+    products_.push_back({});
+    if (first_of_block) first_product_[block] = index;
+    const uint64_t weight_word = need_weights(block, chunk, group, index);
+    const uint64_t x_word = need_x(block, chunk, group, index);
+    if (last_of_block) need_bias(block, index);
+    auto& product = products_[index];
+    auto& command = product.command;
+    command.header.opcode = WEFT_OPCODE_MATMUL;
+    command.header.tag = tag("matmul", row, column);
+    command.x_addr = static_cast<uint32_t>(x_word);
+    command.x_row_stride = static_cast<uint32_t>(plan_.x_row_stride);
+    command.x_tile_stride = 1;
+    command.w_addr = static_cast<uint32_t>(weight_word);
+    command.w_tile_stride = chip_.n;
+    command.k = static_cast<uint32_t>(std::min(group.count * plan_.tile_k, step_.k - group.first * plan_.tile_k));
+    command.m = static_cast<uint16_t>(plan_.row_chunks[row].count);
+    command.cols = static_cast<uint16_t>(columns(column));
+    command.acc_row = static_cast<uint16_t>(bank_of(block) * chip_.acc_bank_rows);
+    command.seed = first_of_block ? WEFT_MXU_SEED_ZERO : WEFT_MXU_SEED_KEEP;
+    command.dtype = static_cast<uint8_t>(step_.dtype);
+    command.mxu = static_cast<uint8_t>(block % chip_.num_mxu);
+    product.block = block;
+    product.first_of_block = first_of_block;
+    product.last_of_block = last_of_block;
   }
 
   uint64_t chunk_of(uint64_t tile) const { return tile / plan_.k_chunks.front().count; }
 
   /// A region of VMEM that loads of one kind go through, slot by slot.
   struct Slots {
-    std::map<std::pair<uint64_t, uint64_t>, uint64_t>
-        held;                                          ///< (a, b) of a chunk -> its number, for chunks that are in VMEM
-    std::vector<std::pair<uint64_t, uint64_t>> owner;  ///< of each number
-    std::vector<uint64_t> last_user;                   ///< of each number: MATMULs up to this index may use it
+    struct Chunk {
+      std::pair<uint64_t, uint64_t> key;
+      uint64_t last_user;  ///< MATMULs up to this index may use it
+      Span loaded;         ///< K tiles that are loaded
+    };
+    std::map<std::pair<uint64_t, uint64_t>, uint64_t> held;  ///< (a, b) of a chunk in VMEM -> its number
+    std::vector<Chunk> chunks;                               ///< by number
+  };
+  struct SlotUse {
+    uint64_t number;  ///< of the chunk
+    bool load;        ///< the group is not there yet
+    uint64_t after;   ///< number of MATMULs that must have retired before it is loaded
   };
 
-  /// The number of chunk `key`; a new one takes the slot of the oldest, and `after` gets what must have retired before
-  /// it is loaded.
-  uint64_t acquire(Slots& slots, std::pair<uint64_t, uint64_t> key, uint64_t slot_count, uint64_t product, bool& fresh,
-                   uint64_t& after) {
-    const auto found = slots.held.find(key);
-    fresh = found == slots.held.end();
-    if (!fresh) {
-      slots.last_user[found->second] = product;
-      after = slot_release(slots, found->second, slot_count);
-      return found->second;
+  /// The K tiles `group` of chunk `key`: where they are, or else behind those of the chunk that are there, or else in
+  /// the slot of the oldest chunk.
+  SlotUse acquire(Slots& slots, std::pair<uint64_t, uint64_t> key, uint64_t slot_count, Span group, uint64_t product) {
+    if (const auto found = slots.held.find(key); found != slots.held.end()) {
+      const uint64_t number = found->second;
+      auto& chunk = slots.chunks[number];
+      const uint64_t end = chunk.loaded.first + chunk.loaded.count;
+      const bool there = group.first >= chunk.loaded.first && group.first + group.count <= end;
+      if (there || group.first == end) {
+        if (!there) chunk.loaded.count += group.count;
+        chunk.last_user = product;
+        return {number, !there, slot_release(slots, number, slot_count)};
+      }
     }
-    const uint64_t number = slots.owner.size();
-    after = slot_release(slots, number, slot_count);
-    if (number >= slot_count) slots.held.erase(slots.owner[number - slot_count]);
+    const uint64_t number = slots.chunks.size();
+    const uint64_t after = slot_release(slots, number, slot_count);
+    if (number >= slot_count) {
+      const auto oldest = slots.held.find(slots.chunks[number - slot_count].key);
+      if (oldest != slots.held.end() && oldest->second == number - slot_count) slots.held.erase(oldest);
+    }
     slots.held[key] = number;
-    slots.owner.push_back(key);
-    slots.last_user.push_back(product);
-    return number;
+    slots.chunks.push_back({key, product, group});
+    return {number, true, after};
   }
 
   static uint64_t slot_release(const Slots& slots, uint64_t number, uint64_t slot_count) {
-    return number >= slot_count ? slots.last_user[number - slot_count] + 1 : 0;
+    return number >= slot_count ? slots.chunks[number - slot_count].last_user + 1 : 0;
   }
 
-  uint64_t need_weights(uint64_t row, uint64_t column, uint64_t chunk, Span group, uint64_t product) {
-    bool fresh = false;
-    uint64_t after = 0;
-    const uint64_t number = acquire(weights_, {column, chunk}, plan_.weight_slots, product, fresh, after);
-    const uint64_t base = plan_.weight_base + number % plan_.weight_slots * plan_.weight_slot_words;
+  uint64_t need_weights(uint64_t block, uint64_t chunk, Span group, uint64_t product) {
+    const uint64_t row = row_of(block), column = column_of(block);
+    const SlotUse use = acquire(weights_, {column, chunk}, plan_.weight_slots, group, product);
+    const uint64_t base = plan_.weight_base + use.number % plan_.weight_slots * plan_.weight_slot_words;
     const Span whole = plan_.k_chunks[chunk];
     const uint64_t word = base + (group.first - whole.first) * chip_.n;
-    if (fresh || blocks_ == 0) {
+    if (use.load) {
       spec::DmaCommand load;
       load.header.opcode = WEFT_OPCODE_COPY;
       load.header.tag = tag("weights", row, column);
@@ -155,18 +183,17 @@ class GemmScheduler {
       load.src_off = step_.weights.offset_bytes + (column * plan_.tiles + group.first) * chip_.n * chip_.word_bytes;
       load.dst_off = word * chip_.word_bytes;
       load.size0 = static_cast<uint32_t>(group.count * chip_.n * chip_.word_bytes);
-      add_load(load, product, after);
+      add_load(load, product, use.after);
     }
     return word;
   }
 
-  uint64_t need_x(uint64_t row, uint64_t chunk, Span group, uint64_t product) {
-    bool fresh = false;
-    uint64_t after = 0;
-    const uint64_t number = acquire(x_, {row, chunk}, plan_.x_slots, product, fresh, after);
+  uint64_t need_x(uint64_t block, uint64_t chunk, Span group, uint64_t product) {
+    const uint64_t row = row_of(block);
+    const SlotUse use = acquire(x_, {row, chunk}, plan_.x_slots, group, product);
     const uint64_t word =
-        plan_.x_base + number % plan_.x_slots * plan_.x_slot_words + (group.first - plan_.k_chunks[chunk].first);
-    if (fresh || blocks_ == 0) {
+        plan_.x_base + use.number % plan_.x_slots * plan_.x_slot_words + (group.first - plan_.k_chunks[chunk].first);
+    if (use.load) {
       const Span rows = plan_.row_chunks[row];
       const uint64_t first_k = group.first * plan_.tile_k;
       const uint64_t count_k = std::min(group.count * plan_.tile_k, step_.k - first_k);
@@ -180,26 +207,27 @@ class GemmScheduler {
       load.size1 = static_cast<uint16_t>(rows.count);
       load.src_stride1 = static_cast<int32_t>(step_.x.pitch_bytes);
       load.dst_stride1 = static_cast<int32_t>(plan_.x_row_stride * chip_.word_bytes);
-      add_load(load, product, after);
+      add_load(load, product, use.after);
     }
     return word;
   }
 
   /// Bias rows must be there before the EPILOGUE, so the block's last MATMUL waits for them.
-  void need_bias(uint64_t row, uint64_t column, uint64_t product) {
-    if (!step_.bias || (plan_.bias_resident && blocks_ != 0)) return;
+  void need_bias(uint64_t block, uint64_t product) {
+    if (!step_.bias || (plan_.bias_resident && block != 0)) return;
+    const uint64_t row = row_of(block), column = column_of(block);
     const uint64_t row_bytes = 4ull * chip_.n;
     spec::DmaCommand load;
     load.header.opcode = WEFT_OPCODE_COPY;
     load.header.tag = tag("bias", row, column);
     load.src_seg = step_.bias->segment;
     load.src_off = step_.bias->offset_bytes + (plan_.bias_resident ? 0 : column * row_bytes);
-    load.dst_off = bias_word(blocks_, column) * chip_.word_bytes;
+    load.dst_off = bias_word(block, column) * chip_.word_bytes;
     load.size0 = static_cast<uint32_t>(plan_.bias_resident ? plan_.column_blocks * row_bytes : row_bytes);
-    // The slot's last reader is the EPILOGUE of 8 blocks ago; a MATMUL of 6 blocks ago has waited for that one's ACC
-    // bank.
-    const uint64_t after =
-        blocks_ >= plan_.bias_slots && !plan_.bias_resident ? first_product_[blocks_ - plan_.bias_slots + 2] + 1 : 0;
+    // The slot's last reader is an EPILOGUE; the first MATMUL of the block that takes over its ACC bank has waited for it.
+    const uint64_t after = block >= plan_.bias_slots && !plan_.bias_resident
+                               ? first_product_[block - plan_.bias_slots + blocks_in_acc()] + 1
+                               : 0;
     add_load(load, product, after);
   }
 
@@ -232,17 +260,13 @@ class GemmScheduler {
   }
 
   void emit_products() {
-    uint64_t block = 0;
     for (uint64_t i = 0; i < products_.size(); i++) {
       auto& product = products_[i];
       auto& header = product.command.header;
       ProgramBuilder::wait(header, kOperandsReady + i % kOperandRing, product.loads);
-      if (first_product_[block] == i && block >= 2) ProgramBuilder::wait(header, kAccFree, 1);
+      if (product.first_of_block && product.block >= blocks_in_acc()) ProgramBuilder::wait(header, kAccFree, 1);
       if (i < consumed_posts_) ProgramBuilder::post(header, kConsumed, 1);
-      if (product.last_of_block) {
-        ProgramBuilder::post(header, kAccFull, 1);
-        block++;
-      }
+      if (product.last_of_block) ProgramBuilder::post(header, kAccFull, 1);
       program_.push(WEFT_QUEUE_MXU, spec::encode(product.command));
     }
   }
@@ -262,7 +286,8 @@ class GemmScheduler {
         epilogue.dst_dtype = static_cast<uint8_t>(step_.y_dtype);
         epilogue.rows = static_cast<uint16_t>(rows.count);
         epilogue.cols = static_cast<uint16_t>(columns(column));
-        epilogue.a_addr = static_cast<uint32_t>(block % 2 * chip_.acc_bank_rows);
+        epilogue.a_addr =
+            static_cast<uint32_t>((block % chip_.num_mxu * 2 + bank_of(block)) * chip_.acc_bank_rows);
         epilogue.a_stride = 1;
         epilogue.d_addr = static_cast<uint32_t>(word);
         epilogue.d_stride = static_cast<uint32_t>(plan_.output_row_words);
@@ -272,7 +297,7 @@ class GemmScheduler {
         ProgramBuilder::wait(epilogue.header, kAccFull, 1);
         ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot),
                              block >= plan_.output_slots ? 1 : 0);
-        ProgramBuilder::post(epilogue.header, kAccFree, block + 2 < blocks_ ? 1 : 0);
+        ProgramBuilder::post(epilogue.header, kAccFree, block + blocks_in_acc() < blocks() ? 1 : 0);
         ProgramBuilder::post(epilogue.header, kOutputReady, 1);
         program_.push(WEFT_QUEUE_VPU, spec::encode(epilogue));
 
@@ -288,7 +313,7 @@ class GemmScheduler {
         store.dst_stride1 = static_cast<int32_t>(step_.y.pitch_bytes);
         ProgramBuilder::wait(store.header, kOutputReady, 1);
         ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(slot),
-                             block + plan_.output_slots < blocks_ ? 1 : 0);
+                             block + plan_.output_slots < blocks() ? 1 : 0);
         ProgramBuilder::post(store.header, kStepDone, chain_.announce ? 1 : 0);
         program_.note_hbm_bytes(static_cast<uint64_t>(store.size0) * store.size1);
         program_.push(WEFT_QUEUE_DMA_OUT, spec::encode(store));
@@ -305,7 +330,6 @@ class GemmScheduler {
   std::vector<Product> products_;
   std::vector<uint64_t> first_product_;  ///< of each block
   Slots weights_, x_;
-  uint64_t blocks_ = 0;
   uint64_t consumed_posts_ = 0;
 };
 

@@ -64,7 +64,7 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
   plan.output_slot_words = (rows * plan.output_row_words + 1) / 2 * 2;
   if (step.bias) {
     plan.bias_resident = plan.column_blocks * 2 <= chip.vmem_words / 16;
-    plan.bias_slots = plan.bias_resident ? plan.column_blocks : 8;
+    plan.bias_slots = plan.bias_resident ? plan.column_blocks : 6 + 2 * chip.num_mxu;
   }
   for (uint64_t chunk_tiles = plan.tiles;; chunk_tiles = (chunk_tiles + 1) / 2) {
     plan.k_chunks = cut(plan.tiles, chunk_tiles);
@@ -78,7 +78,7 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
     }
     plan.weights_resident = false;
     plan.weight_slot_words = chunk_tiles * chip.n;
-    for (plan.weight_slots = 4; plan.weight_slots >= 2; plan.weight_slots--)
+    for (plan.weight_slots = 4 * chip.num_mxu; plan.weight_slots >= 2; plan.weight_slots--)
       if (place(plan) <= chip.vmem_words) return plan;
     if (chunk_tiles == 1) break;
   }

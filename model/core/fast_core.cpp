@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
+
+#include "model/core/core_units.hpp"
 
 namespace weft::core {
 namespace {
 
 constexpr uint64_t kIrqFault = 1, kIrqIdle = 2, kIrqLow = 4;
 
-constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueueOfUnit{WEFT_QUEUE_DMA_IN,  WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT,
-                                                             WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,    WEFT_QUEUE_VPU,
-                                                             WEFT_QUEUE_SYNC};
 /// The first unit of a queue: whom a fault of its header names.
 constexpr std::array<unsigned, WEFT_CORE_QUEUES> kUnitOfQueue{WEFT_UNIT_DMA0, WEFT_UNIT_MXU, WEFT_UNIT_VPU,
                                                               WEFT_UNIT_DMA2, WEFT_UNIT_SYNC};
@@ -95,11 +93,11 @@ void FastCore::look() {
     const Lane& lane = lanes_[unit];
     const size_t depth = unit < WEFT_CORE_DMA_CHANNELS ? timing_.dma_held : timing_.lane_depth;
     now_.working[unit] = unit_working(unit);
-    now_.finished |= lane.done != 0 ? 1u << unit : 0;
+    now_.finished |= lane.done != 0 && !out_of_turn(unit) ? 1u << unit : 0;
     now_.full |= lane.held.size() >= depth ? 1u << unit : 0;
   }
   now_.any_working = working();
-  now_.mxu_ready = mxu_.ready();
+  for (unsigned u = 0; u < mxu_.size(); u++) now_.mxu_ready |= mxu_.ready(u) ? 1u << u : 0;
   now_.sync_ready = !sync_.active;
 }
 
@@ -140,12 +138,13 @@ void FastCore::retire() {
   lane.held.pop_front();
   lane.marks.pop_front();
   lane.done--;
+  if (is_mxu(unit)) mxu_order_.pop_front();
   moved_ = true;
   if (const auto semaphore = posts ? semaphores_.post(header) : std::nullopt) {
     raise(unit, header.tag, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore});
     return;
   }
-  const unsigned queue = kQueueOfUnit[unit];
+  const unsigned queue = queue_of_unit(unit);
   queues_[queue].retired++;
   counters_[queue * kQueueCounters + kQueueStates]++;
   last_retire_ = cycle_;
@@ -181,12 +180,13 @@ void FastCore::step_units() {
   note(WEFT_UNIT_DMA1, in[1]);
   note(WEFT_UNIT_DMA2, out[0]);
   note(WEFT_UNIT_DMA3, out[1]);
-  note(WEFT_UNIT_MXU, mxu_.step(cycle_));
+  for (unsigned u = 0; u < mxu_.size(); u++) note(unit_of_mxu(u), mxu_.step(u, cycle_));
   note(WEFT_UNIT_VPU, vpu_.step(cycle_));
   if (dma_in_.moved() || dma_out_.moved()) moved_ = true;
   if (dma_in_.progressed() || dma_out_.progressed()) last_progress_ = cycle_;
 
-  const bool others = std::any_of(now_.working.begin(), now_.working.begin() + WEFT_UNIT_SYNC, std::identity{});
+  bool others = false;
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) others |= unit != WEFT_UNIT_SYNC && now_.working[unit];
   if (sync_.active && !(sync_.fence && others)) {
     sync_.active = false;
     note(WEFT_UNIT_SYNC, {.done = true, .fault = {}});
@@ -202,7 +202,10 @@ bool FastCore::unit_active(unsigned unit) const {
     case WEFT_UNIT_DMA3:
       return dma_out_.active(unit - WEFT_UNIT_DMA2);
     case WEFT_UNIT_MXU:
-      return mxu_.active();
+    case WEFT_UNIT_MXU1:
+    case WEFT_UNIT_MXU2:
+    case WEFT_UNIT_MXU3:
+      return mxu_of_unit(unit) < mxu_.size() && mxu_.active(mxu_of_unit(unit));
     case WEFT_UNIT_VPU:
       return vpu_.active();
     case WEFT_UNIT_SYNC:
@@ -211,9 +214,27 @@ bool FastCore::unit_active(unsigned unit) const {
   return false;
 }
 
+/// MXUs retire in the order of their queue.
+bool FastCore::out_of_turn(unsigned unit) const {
+  return is_mxu(unit) && !mxu_order_.empty() && mxu_order_.front() != unit;
+}
+
+/// It stands behind a command of another MXU that will never retire.
+bool FastCore::given_up(unsigned unit) const {
+  if (!out_of_turn(unit)) return false;
+  const Lane& first = lanes_[mxu_order_.front()];
+  return first.faulted && first.done == 0;
+}
+
+bool FastCore::unit_working(unsigned unit) const {
+  const Lane& lane = lanes_[unit];
+  const bool held = !lane.held.empty() && !given_up(unit);
+  return ((unit_active(unit) || held) && !lane.faulted) || (lane.done != 0 && !out_of_turn(unit));
+}
+
 bool FastCore::queue_active(unsigned queue) const {
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
-    if (kQueueOfUnit[unit] == queue && now_.working[unit]) return true;
+    if (queue_of_unit(unit) == queue && now_.working[unit]) return true;
   return false;
 }
 
@@ -289,7 +310,12 @@ void FastCore::take(unsigned queue) {
     case WEFT_QUEUE_DMA_OUT:
       return start_if(dma_out_.ready() >= 0, WEFT_UNIT_DMA2 + static_cast<unsigned>(std::max(dma_out_.ready(), 0)));
     case WEFT_QUEUE_MXU:
-      return start_if(now_.mxu_ready, WEFT_UNIT_MXU);
+    {
+      // the first one refuses a name that does not exist
+      const unsigned named = spec::decode_mxu(queues_[queue].commands.front()).mxu;
+      const unsigned mxu = named < mxu_.size() ? named : 0;
+      return start_if(has_bit(now_.mxu_ready, mxu), unit_of_mxu(mxu));
+    }
     case WEFT_QUEUE_VPU:
       return start_if(vpu_.ready(cycle_), WEFT_UNIT_VPU);
     case WEFT_QUEUE_SYNC:
@@ -298,12 +324,12 @@ void FastCore::take(unsigned queue) {
 }
 
 void FastCore::start(unsigned unit) {
-  Queue& q = queues_[kQueueOfUnit[unit]];
+  Queue& q = queues_[queue_of_unit(unit)];
   const spec::Command command = q.commands.front();
   q.commands.pop_front();
   q.issue = IssueState::kCheck;
-  queues_taken_ |= 1u << kQueueOfUnit[unit];
-  const fast::Marks marks = injector_.start(kQueueOfUnit[unit]);
+  queues_taken_ |= 1u << queue_of_unit(unit);
+  const fast::Marks marks = injector_.start(queue_of_unit(unit));
   lanes_[unit].held.push_back(command);
   lanes_[unit].marks.push_back(marks);
   moved_ = true;
@@ -318,7 +344,11 @@ void FastCore::start(unsigned unit) {
       dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_, marks.fail_beat);
       break;
     case WEFT_UNIT_MXU:
-      mxu_.take(command, cycle_);
+    case WEFT_UNIT_MXU1:
+    case WEFT_UNIT_MXU2:
+    case WEFT_UNIT_MXU3:
+      mxu_order_.push_back(unit);
+      mxu_.take(mxu_of_unit(unit), command, cycle_);
       break;
     case WEFT_UNIT_VPU:
       vpu_.take(command, cycle_);
@@ -356,7 +386,7 @@ void FastCore::apply_pending() {
 // ---------------------------------------------------------------- faults
 
 void FastCore::raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header) {
-  raised_.push_back({fault, unit, kQueueOfUnit[unit], tag, cycle_, of_header});
+  raised_.push_back({fault, unit, queue_of_unit(unit), tag, cycle_, of_header});
 }
 
 /// The first cycle in which the watchdog has counted its limit, if nothing progresses until then.

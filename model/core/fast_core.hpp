@@ -80,7 +80,8 @@ class FastCore final : public TensorCore {
     std::array<bool, WEFT_CORE_UNITS> working{};
     uint32_t finished = 0;  // bit per unit: a command may retire
     uint32_t full = 0;      // bit per unit: no room for another command's posts
-    bool any_working = false, mxu_ready = false, sync_ready = false;
+    uint32_t mxu_ready = 0;  // bit per MXU
+    bool any_working = false, sync_ready = false;
   };
 
   // One cycle; the parts in the order of their calls. moved_: registers changed, so the next cycle is looked at too.
@@ -103,9 +104,9 @@ class FastCore final : public TensorCore {
   [[nodiscard]] uint64_t next_event() const;
   [[nodiscard]] uint64_t watchdog_cycle() const;
   [[nodiscard]] bool unit_active(unsigned unit) const;
-  [[nodiscard]] bool unit_working(unsigned unit) const {
-    return ((unit_active(unit) || !lanes_[unit].held.empty()) && !lanes_[unit].faulted) || lanes_[unit].done != 0;
-  }
+  [[nodiscard]] bool unit_working(unsigned unit) const;
+  [[nodiscard]] bool out_of_turn(unsigned unit) const;
+  [[nodiscard]] bool given_up(unsigned unit) const;
   [[nodiscard]] bool queue_active(unsigned queue) const;
   [[nodiscard]] bool working() const;
   [[nodiscard]] bool in_reset() const { return cycle_ < reset_until_; }
@@ -125,7 +126,8 @@ class FastCore final : public TensorCore {
   fast::Counters counters_{}, snapshot_{};
   fast::Injector injector_;
   fast::VmemFlips vmem_flips_;
-  fast::MxuUnit mxu_;
+  fast::MxuGroup mxu_;
+  std::deque<unsigned> mxu_order_;  // the units of the MXU commands that are held, oldest first: so they retire
   fast::VpuUnit vpu_;
   fast::VmemTraffic vmem_;
   fast::DmaDirection dma_in_, dma_out_;

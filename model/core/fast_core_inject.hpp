@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "model/golden/check.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/spec.h"
 
@@ -132,7 +133,7 @@ class Injector {
       case WEFT_INJECT_KIND_VMEM_FLIP:
         return address_ < chip_.vmem_bytes && address_ % 8 == 0 && check_ >> 8 == 0 && (bits == 1 || bits == 2);
       case WEFT_INJECT_KIND_ACC_FLIP:
-        return address_ >> 32 == 0 && (address_ & 0xffff) < 2 * chip_.acc_bank_rows && address_ >> 16 < chip_.n &&
+        return address_ >> 32 == 0 && (address_ & 0xffff) < golden::acc_rows(chip_) && address_ >> 16 < chip_.n &&
                data_ >> 32 == 0 && check_ >> 7 == 0 && (bits == 1 || bits == 2);
       case WEFT_INJECT_KIND_NOT_READY:
       case WEFT_INJECT_KIND_NOT_DONE:

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/core/fast_core_unit.hpp"
+
 namespace weft::core::fast {
 namespace {
 
@@ -56,8 +58,22 @@ uint64_t MxuWalk::w_word(const Place& p) const {
   return c.w_addr + p.tile * c.w_tile_stride + words(p) - 1 - p.index;
 }
 
-uint32_t MxuWalk::x_bank() const { return static_cast<uint32_t>(x_word(x_next_)) % chip_.vmem_banks; }
-uint32_t MxuWalk::w_bank() const { return static_cast<uint32_t>(w_word(w_next_)) % chip_.vmem_banks; }
+MxuWalk::Request MxuWalk::request(uint64_t word, uint32_t& taken) const {
+  const uint32_t bank = bank_mask(word, 1, chip_.vmem_banks);
+  const bool granted = (taken & bank) == 0;
+  taken |= bank;
+  return {true, granted, bank};
+}
+
+void MxuWalk::request_x(uint32_t& taken) {
+  x_request_ = {};
+  if (visible(x_next_) && x_count_ + (x_pending_ ? 1 : 0) < kFifoDepth) x_request_ = request(x_word(x_next_), taken);
+}
+
+void MxuWalk::request_w(uint32_t& taken) {
+  w_request_ = {};
+  if (visible(w_next_) && w_count_ + (w_pending_ ? 1 : 0) < kFifoDepth) w_request_ = request(w_word(w_next_), taken);
+}
 
 /// `lanes`: those that the command uses.
 void MxuWalk::read_word(uint64_t word, uint32_t lanes, EccRead& out) const {
@@ -85,7 +101,7 @@ std::optional<uint64_t> MxuWalk::poisoned_weights() const {
 void MxuWalk::enter_acc(bool reads_acc, Cycle& out) {
   if (acc_.idle()) return;
   const auto& c = job(x_head_).command;
-  const uint64_t row = c.acc_row + x_head_.index, first = row * chip_.n;
+  const uint64_t row = golden::first_acc_row(c, chip_) + x_head_.index, first = row * chip_.n;
   if (reads_acc) {
     acc_.read(first, first + chip_.n, first + c.cols, out.acc);
     if (out.acc.first_poison) {
@@ -113,26 +129,23 @@ void MxuWalk::find_fault(bool no_weights, bool flight, std::optional<uint64_t> r
   out.fault = stop_.has_value();
 }
 
-/// Requests of this cycle, and what the FIFOs hold in the next.
+/// What VMEM granted in this cycle, and what the FIFOs hold in the next.
 void MxuWalk::fetch(bool row_taken, bool word_taken, Cycle& out) {
-  const bool x_request = visible(x_next_) && x_count_ + (x_pending_ ? 1 : 0) < kFifoDepth;
-  const bool w_request = visible(w_next_) && w_count_ + (w_pending_ ? 1 : 0) < kFifoDepth;
-  if (x_request) out.banks |= 1u << x_bank();
-  out.w_refused = w_request && (out.banks >> w_bank() & 1) != 0;
-  const bool w_granted = w_request && !out.w_refused;
-  if (w_granted) out.banks |= 1u << w_bank();
+  out.x_read = x_request_.granted;
+  out.w_read = w_request_.granted;
+  out.x_refused = x_request_.asked && !x_request_.granted;
+  out.w_refused = w_request_.asked && !w_request_.granted;
+  out.banks = (out.x_read ? x_request_.bank : 0) | (out.w_read ? w_request_.bank : 0);
   if (!vmem_->idle()) {
-    if (x_request) read_word(x_word(x_next_), 0, out.vmem);
-    if (w_granted) read_word(w_word(w_next_), 0, out.vmem);
+    if (out.x_read) read_word(x_word(x_next_), 0, out.vmem);
+    if (out.w_read) read_word(w_word(w_next_), 0, out.vmem);
   }
-  out.x_read = x_request;
-  out.w_read = w_granted;
   x_count_ += (x_pending_ ? 1 : 0) - (row_taken ? 1 : 0);
   w_count_ += (w_pending_ ? 1 : 0) - (word_taken ? 1 : 0);
-  x_pending_ = x_request;
-  w_pending_ = w_granted;
-  if (x_request) next_row(x_next_);
-  if (w_granted) next_word(w_next_);
+  x_pending_ = out.x_read;
+  w_pending_ = out.w_read;
+  if (out.x_read) next_row(x_next_);
+  if (out.w_read) next_word(w_next_);
 }
 
 MxuWalk::Cycle MxuWalk::step() {

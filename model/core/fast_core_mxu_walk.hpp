@@ -15,7 +15,7 @@ enum class MxuState : uint8_t { kBusy, kWeightWait, kAccWait, kVmemWait, kDrain,
 
 /// rtl/mxu without data: two walks over the words of x and of weights, a FIFO of four words behind each, and the rules
 /// of issue. Copies are independent: a copy runs ahead to find out when a command will be done. Nothing but VMEM's
-/// choice between x and weights (x first) delays a walk here; other readers come after both.
+/// choice between x and weights (of all MXUs, x first) delays a walk here; other readers come after them.
 class MxuWalk {
  public:
   /// `vmem`: VMEM's flips, which the walk looks at when it reads a word; outlives the walk and its copies.
@@ -25,7 +25,7 @@ class MxuWalk {
   struct Cycle {
     MxuState state = MxuState::kIdle;
     uint32_t banks = 0;  ///< of VMEM, a bit each, that x and weights read
-    bool x_read = false, w_read = false, w_refused = false;
+    bool x_read = false, w_read = false, x_refused = false, w_refused = false;
     bool command_done = false;  ///< the last row of the oldest command entered, and all of it will be written
     bool fault = false;         ///< a poisoned word or seed is next and nothing older is in flight: ecc_stop()
     EccRead vmem, acc;          ///< what reads met
@@ -44,8 +44,14 @@ class MxuWalk {
   [[nodiscard]] const AccFlips& acc() const { return acc_; }
 
   void add(const spec::MxuCommand& command, uint64_t taken);
+  /// The requests of the next cycle: granted if the bank is free in `taken` (a bit a bank), which is then taken. All
+  /// walks of a core ask for x, then all for weights, before one of them steps.
+  void request_x(uint32_t& taken);
+  void request_w(uint32_t& taken);
   /// Simulates the next cycle.
   Cycle step();
+  /// ECC stops it, now or once nothing older is in flight.
+  [[nodiscard]] bool stopped() const { return stop_.has_value(); }
   /// The next cycle to be simulated.
   [[nodiscard]] uint64_t cycle() const { return cycle_; }
   /// No rows are left: until the next command every cycle is drain or idle, and skip_to() may be used.
@@ -69,8 +75,11 @@ class MxuWalk {
   [[nodiscard]] uint32_t words(const Place& p) const;
   void next_row(Place& p) const;
   void next_word(Place& p) const;
-  [[nodiscard]] uint32_t x_bank() const;
-  [[nodiscard]] uint32_t w_bank() const;
+  struct Request {
+    bool asked = false, granted = false;
+    uint32_t bank = 0;  // a bit
+  };
+  [[nodiscard]] Request request(uint64_t word, uint32_t& taken) const;
   void fetch(bool row_taken, bool word_taken, Cycle& out);
 
   // ECC; only looked at while something is flipped or armed.
@@ -91,6 +100,7 @@ class MxuWalk {
   Place x_head_, w_head_;               // to enter
   uint32_t x_count_ = 0, w_count_ = 0;  // words in the FIFOs
   bool x_pending_ = false, w_pending_ = false;
+  Request x_request_, w_request_;  // of the next cycle
   bool shadow_busy_ = false, shadow_ready_ = false, tile_start_ = true, int8_ = false;
   uint64_t last_row_ = 0;  // cycle after the last row entered; 0: none
   const VmemFlips* vmem_;

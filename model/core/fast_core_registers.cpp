@@ -43,7 +43,7 @@ uint64_t FastCore::read_csr(uint32_t offset) {
 uint64_t FastCore::read_inject_status() {
   if (injector_.armed(WEFT_INJECT_KIND_VMEM_FLIP) && !vmem_flips_.armed())
     injector_.flipped(WEFT_INJECT_KIND_VMEM_FLIP);
-  if (injector_.armed(WEFT_INJECT_KIND_ACC_FLIP) && !mxu_.acc_flips(cycle_).armed())
+  if (injector_.armed(WEFT_INJECT_KIND_ACC_FLIP) && !mxu_.acc_armed(cycle_))
     injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
   injector_.settle();
   return injector_.status();
@@ -54,11 +54,10 @@ void FastCore::write_inject(uint32_t offset, uint64_t value) {
   if (!injector_.write(offset, value)) return;
   const auto place = injector_.place();
   const fast::EccBits bits{injector_.data(), injector_.check()};
-  fast::AccFlips& acc = mxu_.acc_flips(cycle_);
   switch (static_cast<weft_inject_kind>(value)) {
     case WEFT_INJECT_KIND_NONE:
       vmem_flips_.disarm();
-      acc.disarm();
+      mxu_.disarm_acc(cycle_);
       return;
     case WEFT_INJECT_KIND_VMEM_FLIP: {
       const uint64_t granule = injector_.address() / fast::kGranuleBytes;
@@ -70,8 +69,9 @@ void FastCore::write_inject(uint32_t offset, uint64_t value) {
     case WEFT_INJECT_KIND_ACC_FLIP: {
       const uint32_t row = injector_.address() & 0xffff, column = injector_.address() >> 16 & 0xffff;
       const uint64_t element = uint64_t{row} * state_.chip().n + column;
+      mxu_.disarm_acc(cycle_);
+      fast::AccFlips& acc = mxu_.acc_flips(element, cycle_);
       if (place.n != 0) return acc.arm(element, bits, place.n);
-      acc.disarm();
       (void)acc.flip(element, bits);
       return injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
     }
@@ -202,6 +202,7 @@ void FastCore::core_reset() {
   dma_in_.reset();
   dma_out_.reset();
   mxu_.reset(cycle_);
+  mxu_order_.clear();
   vpu_.reset(cycle_);
   sync_ = {};
   for (Queue& q : queues_) q = {};
@@ -209,7 +210,7 @@ void FastCore::core_reset() {
   semaphores_.reset();
   injector_.reset();
   vmem_flips_.disarm();
-  mxu_.acc_flips(cycle_).disarm();
+  mxu_.disarm_acc(cycle_);
   wait_turn_.reset();
   retire_turn_.reset();
   reset_until_ = cycle_ + WEFT_CORE_CORE_RESET_CYCLES;
@@ -236,8 +237,11 @@ bool FastCore::peek_acc(uint32_t row, std::span<std::byte> out) const {
   if (first > all || out.size() > all - first) return false;
   std::memcpy(out.data(), reinterpret_cast<const std::byte*>(state_.acc_row(0).data()) + first, out.size());
   // What a decoder shows: ACC's flips stand beside the data.
-  for (size_t lane = 0; lane < out.size() / sizeof(uint32_t) && !mxu_.acc_flips().idle(); lane++) {
-    const auto mask = static_cast<uint32_t>(mxu_.acc_flips().shown(first / sizeof(uint32_t) + lane));
+  for (size_t lane = 0; lane < out.size() / sizeof(uint32_t); lane++) {
+    const uint64_t place = first / sizeof(uint32_t) + lane;
+    const fast::AccFlips& flips = mxu_.acc_flips(place);
+    if (flips.idle()) continue;
+    const auto mask = static_cast<uint32_t>(flips.shown(place));
     for (size_t i = 0; i < sizeof mask; i++) out[lane * sizeof mask + i] ^= static_cast<std::byte>(mask >> (8 * i));
   }
   return true;

@@ -8,7 +8,7 @@ namespace weft::core::fast {
 /// A bit a bank. Asked for cycles in ascending order.
 class VmemTraffic {
  public:
-  VmemTraffic(MxuUnit& mxu, const VpuUnit& vpu, const spec::Chip& chip)
+  VmemTraffic(MxuGroup& mxu, const VpuUnit& vpu, const spec::Chip& chip)
       : mxu_(mxu), vpu_(vpu), banks_(chip.vmem_banks) {}
 
   [[nodiscard]] uint32_t read_banks(uint64_t cycle) { return mxu_.read_banks(cycle) | vpu_.read_banks(cycle); }
@@ -17,7 +17,7 @@ class VmemTraffic {
   [[nodiscard]] uint32_t banks(uint64_t first, uint32_t words) const { return bank_mask(first, words, banks_); }
 
  private:
-  MxuUnit& mxu_;
+  MxuGroup& mxu_;
   const VpuUnit& vpu_;
   unsigned banks_;
 };

@@ -11,7 +11,7 @@ namespace weft::core::fast {
 /// A command's times are known when it is taken: nothing that happens later changes them. Data move when it is done.
 class VpuUnit {
  public:
-  VpuUnit(golden::CoreState& state, const FastTiming& timing, Counters& counters, VmemFlips& vmem_flips, MxuUnit& mxu)
+  VpuUnit(golden::CoreState& state, const FastTiming& timing, Counters& counters, VmemFlips& vmem_flips, MxuGroup& mxu)
       : state_(state), timing_(timing), counters_(counters), vmem_flips_(vmem_flips), mxu_(mxu) {}
 
   /// Another command may be taken in `cycle`.
@@ -58,7 +58,7 @@ class VpuUnit {
   const FastTiming& timing_;
   Counters& counters_;
   VmemFlips& vmem_flips_;
-  MxuUnit& mxu_;
+  MxuGroup& mxu_;
   std::deque<Running> running_;  // taken and not done
   std::deque<Running> counted_;  // their rows are not all counted
   uint64_t slot_free_ = 0;       // first cycle in which the slot takes a command

@@ -27,7 +27,7 @@ EccRead VpuUnit::read_a(const Running& r, uint64_t step, uint64_t cycle, uint64_
                       (r.rows.window == 1 ? 0 : step % r.rows.window * r.body.b_stride);
   if (r.body.src_space == WEFT_VPU_SPACE_ACC) {
     const uint64_t first = at * state_.chip().n;
-    mxu_.acc_flips(cycle).read(first, first + state_.chip().n, first + r.body.cols, read);
+    mxu_.acc_flips(first, cycle).read(first, first + state_.chip().n, first + r.body.cols, read);
     address = kAccAddress | at;
   } else {
     read = read_vmem(at, r.body, r.body.op == WEFT_VPU_OP_UPPER ? state_.chip().n : 0, r.body.cols);
@@ -72,7 +72,7 @@ void VpuUnit::count_reads(const Running& r, uint64_t a_steps, uint64_t b_rows, u
 void VpuUnit::look_for_poison(uint64_t cycle) {
   if (running_.empty()) return;
   Running& r = running_.front();
-  if (vmem_flips_.idle() && (r.body.src_space != WEFT_VPU_SPACE_ACC || mxu_.acc_flips(cycle).idle())) return;
+  if (vmem_flips_.idle() && (r.body.src_space != WEFT_VPU_SPACE_ACC || mxu_.acc_idle(cycle))) return;
   const auto poison = find_poison(r, cycle);
   if (!poison) return count_reads(r, r.steps, r.rows.b, cycle);
   const uint64_t step = poison->step;

@@ -94,7 +94,7 @@ HazardChecker::Order HazardChecker::find_order() const {
     order.starts_before_retire.set(i, i);
     order.retires_before_retire.merge(i, order.retires_before_start, i);
     if (!is_dma(unit)) {
-      size_t& before = last_retire[unit];
+      size_t& before = last_retire[is_mxu(unit) ? WEFT_UNIT_MXU : unit];
       if (before != kNone) {
         order.starts_before_retire.merge(i, order.starts_before_retire, before);
         order.retires_before_retire.merge(i, order.retires_before_retire, before);

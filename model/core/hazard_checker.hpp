@@ -24,7 +24,7 @@ struct Hazard {
 /// Watches a core as its observer. What it reports does not depend on how the run happened to be timed: an order
 /// counts only if every run of the same commands has it.
 ///
-/// What orders: a queue starts its commands in order; MXU, VPU and sync also finish them in order; a command starts
+/// What orders: a queue starts its commands in order; MXU (whichever units), VPU and sync also retire them in order; a command starts
 /// after every post without which its waits could not hold; a FENCE finishes after every command that has started
 /// before it in every run. DMA commands of one queue run on two channels and are unordered unless a semaphore orders
 /// them.

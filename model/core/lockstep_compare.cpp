@@ -54,20 +54,22 @@ void LockstepCore::acc_written(uint32_t row, std::span<const std::byte> data, ui
   if (mismatch_.differs) return;
   static const spec::Command kNothing{};
   command_ = &kNothing;
-  for (Flight& flight : flights_[WEFT_UNIT_MXU]) {
+  const unsigned unit = unit_of_mxu(row / (2 * rtl_->chip().acc_bank_rows));
+  for (Flight& flight : flights_[unit]) {
     if (flight.writes.count() == flight.rows * flight.tiles) continue;  // complete
     const uint64_t tile = flight.writes.count() / flight.rows, index = flight.writes.count() % flight.rows;
-    const uint64_t expected = spec::decode_mxu(flight.command).acc_row + index;
+    const uint64_t expected = golden::first_acc_row(spec::decode_mxu(flight.command), rtl_->chip()) + index;
     command_ = &flight.command;
     if (row != expected)
-      return differs("mxu", cycle,
+      return differs(spec::unit_name(unit), cycle,
                      fmt::format("tile {} of {}, row {}: the RTL writes ACC row {}, not {}", tile, flight.tiles, index,
                                  row, expected));
     std::ranges::copy(data.first(flight.writes.full() ? 0 : data.size()),
                       flight.writes.add(row, data.size(), cycle).data());
     return;
   }
-  differs("mxu", cycle, fmt::format("the RTL writes ACC row {}, and no product in flight has a row left", row));
+  differs(spec::unit_name(unit), cycle,
+          fmt::format("the RTL writes ACC row {}, and no product in flight has a row left", row));
 }
 
 /// VMEM and ACC as the command found them. They are what the golden model has, but for what commands in flight and the
@@ -142,7 +144,7 @@ void LockstepCore::compare_product(const Flight& flight) {
                                        flight.rows * flight.tiles, flight.tiles, flight.rows));
   std::vector<uint32_t> rtl(rtl_->chip().n);
   for (uint32_t r = 0; r < product.m; r++) {
-    const uint32_t row = product.acc_row + r;
+    const uint32_t row = golden::first_acc_row(product, rtl_->chip()) + r;
     const auto values = [&](size_t lane) {
       return fmt::format("row {}, ACC row {}, lane {}: RTL {}, golden {}", r, row, lane, value_text(rtl[lane], dtype),
                          value_text(golden_.acc_row(row)[lane], dtype));
@@ -154,14 +156,14 @@ void LockstepCore::compare_product(const Flight& flight) {
         const std::string text = values(lane);
         const uint64_t tile = first_wrong_tile(flight);  // spoils the golden state
         const WriteRecord::Write* first = flight.writes.write(tile * flight.rows + r);
-        return differs("mxu", first != nullptr ? first->cycle : write->cycle,
+        return differs(spec::unit_name(unit_), first != nullptr ? first->cycle : write->cycle,
                        fmt::format("tile {} of {}, {}", tile, flight.tiles, text));
       }
     }
     if (acc_in_flight(row) || !rtl_->peek_acc(row, std::as_writable_bytes(std::span(rtl)))) continue;
     if (const size_t lane = find_acc_difference(row, rtl); lane != rtl.size())
-      return differs(write != nullptr ? kAcc : "mxu", rtl_->cycle(),
-                     values(lane) + (write != nullptr ? "; mxu wrote it rightly, ACC has lost it" : ""));
+      return differs(write != nullptr ? kAcc : spec::unit_name(unit_), rtl_->cycle(),
+                     values(lane) + (write != nullptr ? "; " + std::string(spec::unit_name(unit_)) + " wrote it rightly, ACC has lost it" : ""));
   }
 }
 
@@ -181,12 +183,12 @@ uint64_t LockstepCore::first_wrong_tile(const Flight& flight) {
   const uint64_t k = product.k, k_per_tile = golden::matmul_tiles(product, rtl_->chip()).k_per_tile;
   for (uint64_t tile = 0; tile < flight.tiles; tile++) {
     product.k = static_cast<uint32_t>(std::min<uint64_t>(k, (tile + 1) * k_per_tile));
-    std::ranges::copy(seeds_, golden_.acc_row(product.acc_row).data());
+    std::ranges::copy(seeds_, golden_.acc_row(golden::first_acc_row(product, rtl_->chip())).data());
     (void)golden_.execute_checked(spec::encode(product), WEFT_QUEUE_MXU, *this);
     for (uint32_t r = 0; r < product.m; r++) {
       const WriteRecord::Write* write = flight.writes.write(tile * flight.rows + r);
       if (write == nullptr) break;
-      const auto golden = std::as_bytes(golden_.acc_row(product.acc_row + r));
+      const auto golden = std::as_bytes(golden_.acc_row(golden::first_acc_row(product, rtl_->chip()) + r));
       if (!std::ranges::equal(flight.writes.data(*write), golden)) return tile;
     }
   }

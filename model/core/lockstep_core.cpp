@@ -30,7 +30,7 @@ void LockstepCore::command_started(weft_unit_index unit, const spec::Command& co
   if (!golden::check_unit(command, queue_of_unit(unit), chip, golden_.segments())) {
     flight.ranges = golden::written_ranges(command, chip, golden_.segments());
     flight.accesses = command_accesses(command, chip, golden_.segments());
-    if (unit == WEFT_UNIT_MXU) {
+    if (is_mxu(unit)) {
       const auto product = spec::decode_mxu(command);
       flight.rows = product.m;
       flight.tiles = golden::matmul_tiles(product, chip).count;
@@ -48,7 +48,7 @@ void LockstepCore::command_retired(weft_unit_index unit, const spec::Command& co
     compare_inputs(flight);
     if (flight.tiles != 0) {
       const auto product = spec::decode_mxu(command);
-      const auto first = golden_.acc_row(product.acc_row);
+      const auto first = golden_.acc_row(golden::first_acc_row(product, rtl_->chip()));
       seeds_.assign(first.data(), first.data() + size_t{product.m} * rtl_->chip().n);
     }
     const auto fault = golden_.execute(command, queue_of_unit(unit), *this);

@@ -61,9 +61,11 @@ void RtlCore::command_events(uint32_t start, uint32_t retire) {
 std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
                                        std::string& error) {
   if (chip.name == "nano") return make_rtl_core_nano(chip, bus, options, error);
+  if (chip.name == "nano-4mxu") return make_rtl_core_nano_4mxu(chip, bus, options, error);
   if (chip.name == "mini") return make_rtl_core_mini(chip, bus, options, error);
   if (chip.name == "small") return make_rtl_core_small(chip, bus, options, error);
   if (chip.name == "v5e-1mxu") return make_rtl_core_v5e_1mxu(chip, bus, options, error);
+  if (chip.name == "v5e") return make_rtl_core_v5e(chip, bus, options, error);
   error = "no RTL core was built for chip '" + std::string(chip.name) + "': rtl/CMakeLists.txt names the presets";
   return nullptr;
 }

@@ -5,18 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "model/core/core_units.hpp"
 #include "model/core/rtl_memory.hpp"
 #include "model/core/tensor_core.hpp"
 
 namespace weft::core {
-
-/// The queue that feeds a unit (spec/commands.toml).
-[[nodiscard]] constexpr unsigned queue_of_unit(unsigned unit) {
-  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{WEFT_QUEUE_DMA_IN,  WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT,
-                                                          WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,    WEFT_QUEUE_VPU,
-                                                          WEFT_QUEUE_SYNC};
-  return kQueues[unit];
-}
 
 enum class VmemWriter : uint8_t { kVpu, kDma };
 
@@ -29,7 +22,8 @@ class RtlTap : public MemoryTap {
   virtual void core_reset() = 0;
   /// The clock edge of `cycle` wrote these words of VMEM, by the VPU or by a DMA channel; they can be peeked.
   virtual void vmem_written(VmemWriter writer, uint64_t first_word, unsigned words, uint64_t cycle) = 0;
-  /// The clock edge of `cycle` wrote the last column of an ACC row: `data` are the sums of one row and one tile.
+  /// The clock edge of `cycle` wrote the last column of an ACC row, counted over all MXUs: `data` are the sums of one
+  /// row and one tile.
   virtual void acc_written(uint32_t row, std::span<const std::byte> data, uint64_t cycle) = 0;
 };
 

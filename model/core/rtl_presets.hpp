@@ -9,8 +9,10 @@ namespace weft::core {
 
 using RtlCoreMaker = std::unique_ptr<RtlCore>(const spec::Chip&, MemoryBus&, const CoreOptions&, std::string& error);
 RtlCoreMaker make_rtl_core_nano;
+RtlCoreMaker make_rtl_core_nano_4mxu;
 RtlCoreMaker make_rtl_core_mini;
 RtlCoreMaker make_rtl_core_small;
 RtlCoreMaker make_rtl_core_v5e_1mxu;
+RtlCoreMaker make_rtl_core_v5e;
 
 }  // namespace weft::core

@@ -22,7 +22,8 @@ template <typename Model>
 class VerilatedCore final : public RtlCore {
  public:
   VerilatedCore(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options)
-      : RtlCore(chip, bus), options_(options), model_(make_model()) {
+      : RtlCore(chip, bus), options_(options), model_(make_model()), accs_(find_accs(*model_->rootp)) {
+    acc_rows_.resize(accs_.size());
     power_up();
   }
   ~VerilatedCore() override {
@@ -78,15 +79,12 @@ class VerilatedCore final : public RtlCore {
     return true;
   }
   [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override {
-    if (row >= 2 * chip_.acc_bank_rows || out.size() != size_t{chip_.n} * 4) return false;
-    // Row r, lane j is element r N + j.
-    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
-    std::memcpy(out.data(), &accumulators[size_t{row} * chip_.n], out.size());
+    if (row >= acc_rows() || out.size() != size_t{chip_.n} * 4) return false;
+    const AccElements at = acc_elements(row);
+    std::memcpy(out.data(), at.data, out.size());
     if (injected_) {
-      const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
       for (size_t lane = 0; lane < chip_.n; lane++) {
-        const size_t at = size_t{row} * chip_.n + lane;
-        const auto value = static_cast<uint32_t>(golden::kSecded32.decode(accumulators[at], checks[at]).data);
+        const auto value = static_cast<uint32_t>(golden::kSecded32.decode(at.data[lane], at.checks[lane]).data);
         std::memcpy(out.data() + lane * sizeof value, &value, sizeof value);
       }
     }
@@ -106,13 +104,10 @@ class VerilatedCore final : public RtlCore {
     return true;
   }
   [[nodiscard]] bool poke_acc(uint32_t row, std::span<const std::byte> data) override {
-    if (row >= 2 * chip_.acc_bank_rows || data.size() != size_t{chip_.n} * 4) return false;
-    auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
-    auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
-    const size_t first = size_t{row} * chip_.n;
-    std::memcpy(&accumulators[first], data.data(), data.size());
-    for (size_t lane = 0; lane < chip_.n; lane++)
-      checks[first + lane] = golden::kSecded32.encode(accumulators[first + lane]);
+    if (row >= acc_rows() || data.size() != size_t{chip_.n} * 4) return false;
+    const AccElements at = acc_elements(row);
+    std::memcpy(at.data, data.data(), data.size());
+    for (size_t lane = 0; lane < chip_.n; lane++) at.checks[lane] = golden::kSecded32.encode(at.data[lane]);
     return true;
   }
 
@@ -126,13 +121,54 @@ class VerilatedCore final : public RtlCore {
   }
   [[nodiscard]] bool acc_poisoned(uint32_t row, uint32_t lane) const override {
     if (!injected_) return false;
-    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
-    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
-    const size_t at = size_t{row} * chip_.n + lane;
-    return golden::kSecded32.decode(accumulators[at], checks[at]).result == golden::SecdedResult::kPoison;
+    const AccElements at = acc_elements(row);
+    return golden::kSecded32.decode(at.data[lane], at.checks[lane]).result == golden::SecdedResult::kPoison;
   }
 
  private:
+  /// The accumulators of one MXU in the model: row r, lane j is element r N + j. What this cycle's edge does to them.
+  struct Acc {
+    uint32_t* data;
+    uint8_t* checks;
+    size_t elements;
+    const uint8_t *step, *issue;
+    const uint16_t* issue_row;
+  };
+  struct AccElements {  // of a row
+    uint32_t* data;
+    uint8_t* checks;
+  };
+
+#define WEFT_ACC(root, unit, name) \
+  (root).weft_core__DOT__u_units__DOT__u_mxus__DOT__gen_unit__BRA__##unit##__KET____DOT__u_mxu__DOT__u_acc__DOT__##name
+#define WEFT_ADD_ACC(accs, root, unit)                                                                          \
+  if constexpr (requires { WEFT_ACC(root, unit, mem_q); })                                                      \
+  (accs).push_back({&WEFT_ACC(root, unit, mem_q)[0], &WEFT_ACC(root, unit, check_q)[0],                         \
+                    sizeof WEFT_ACC(root, unit, mem_q) / sizeof WEFT_ACC(root, unit, mem_q)[0],                 \
+                    &WEFT_ACC(root, unit, step_seen), &WEFT_ACC(root, unit, issue_seen),                        \
+                    &WEFT_ACC(root, unit, issue_row_seen)})
+  /// One for each MXU of the preset.
+  template <typename Root>
+  static std::vector<Acc> find_accs(Root& root) {
+    std::vector<Acc> accs;
+    WEFT_ADD_ACC(accs, root, 0);
+    WEFT_ADD_ACC(accs, root, 1);
+    WEFT_ADD_ACC(accs, root, 2);
+    WEFT_ADD_ACC(accs, root, 3);
+    return accs;
+  }
+#undef WEFT_ADD_ACC
+#undef WEFT_ACC
+
+  [[nodiscard]] uint32_t acc_rows() const { return chip_.num_mxu * 2 * chip_.acc_bank_rows; }
+  /// A row as the VPU counts them: MXU after MXU.
+  [[nodiscard]] AccElements acc_elements(uint32_t row) const {
+    const uint32_t rows = 2 * chip_.acc_bank_rows;
+    const Acc& acc = accs_[row / rows];
+    const size_t first = size_t{row % rows} * chip_.n;
+    return {acc.data + first, acc.checks + first};
+  }
+
   /// Corrects the granules that `out` shows.
   void show_vmem(const std::byte* stored, uint64_t byte_address, std::span<std::byte> out) const {
     const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
@@ -158,13 +194,13 @@ class VerilatedCore final : public RtlCore {
   /// it ends may write, whatever its registers hold.
   void clear_memories() {
     auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
-    auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
-    std::memset(&words[0], 0, sizeof words);
     auto& word_checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
-    auto& accumulator_checks = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__check_q;
-    std::memset(&accumulators[0], 0, sizeof accumulators);
+    std::memset(&words[0], 0, sizeof words);
     std::memset(&word_checks[0], 0, sizeof word_checks);
-    std::memset(&accumulator_checks[0], 0, sizeof accumulator_checks);
+    for (const Acc& acc : accs_) {
+      std::memset(acc.data, 0, acc.elements * sizeof acc.data[0]);
+      std::memset(acc.checks, 0, acc.elements);
+    }
   }
 
   void power_up() {
@@ -258,7 +294,7 @@ class VerilatedCore final : public RtlCore {
     dump(1);
     if (tap_ != nullptr) {
       if (reset_clocked_ || held_in_reset())
-        acc_rows_.clear();
+        for (auto& rows : acc_rows_) rows.clear();
       else
         tell_writes();
     }
@@ -269,10 +305,13 @@ class VerilatedCore final : public RtlCore {
 
   /// What this cycle's edge will write: told once it has.
   struct Writes {
-    bool vpu, dma, acc_step, acc_issue;
+    bool vpu, dma;
     unsigned vpu_words, dma_words;
     uint64_t vpu_first, dma_first;
-    uint32_t acc_row;
+    struct {
+      bool step, issue;
+      uint32_t row;
+    } acc[4];  // of each MXU
   };
   /// A row of a product on its way through the columns: column j is written N + 1 + j steps after the issue.
   struct AccRow {
@@ -284,35 +323,37 @@ class VerilatedCore final : public RtlCore {
     const auto& root = *model_->rootp;
     writes_ = {.vpu = root.weft_core__DOT__u_units__DOT__vw_gnt != 0,
                .dma = root.weft_core__DOT__u_units__DOT__dw_gnt != 0,
-               .acc_step = root.weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__step_seen != 0,
-               .acc_issue = root.weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__issue_seen != 0,
                .vpu_words = root.weft_core__DOT__u_units__DOT__vw_pair != 0 ? 2u : 1u,
                .dma_words = root.weft_core__DOT__u_units__DOT__dw_words,
                .vpu_first = root.weft_core__DOT__u_units__DOT__vw_addr,
                .dma_first = root.weft_core__DOT__u_units__DOT__dw_addr,
-               .acc_row = root.weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__issue_row_seen};
+               .acc = {}};
+    for (size_t u = 0; u < accs_.size(); u++)
+      writes_.acc[u] = {*accs_[u].step != 0, *accs_[u].issue != 0, *accs_[u].issue_row};
   }
   void tell_writes() {
     if (writes_.vpu) tap_->vmem_written(VmemWriter::kVpu, writes_.vpu_first, writes_.vpu_words, cycle_);
     if (writes_.dma) tap_->vmem_written(VmemWriter::kDma, writes_.dma_first, writes_.dma_words, cycle_);
-    if (writes_.acc_step) step_acc();
+    for (size_t u = 0; u < accs_.size(); u++)
+      if (writes_.acc[u].step) step_acc(u);
   }
-  void step_acc() {
+  void step_acc(size_t unit) {
     const unsigned n = chip_.n;
-    const auto& accumulators = model_->rootp->weft_core__DOT__u_units__DOT__u_mxu__DOT__u_acc__DOT__mem_q;
-    for (size_t i = 0; i < acc_rows_.size(); i++) {
-      AccRow& row = acc_rows_[i];
+    Ring<AccRow>& rows = acc_rows_[unit];
+    for (size_t i = 0; i < rows.size(); i++) {
+      AccRow& row = rows[i];
       row.age++;
-      if (row.age > n && row.age <= 2 * n) row.data[row.age - n - 1] = accumulators[row.row * n + row.age - n - 1];
+      if (row.age > n && row.age <= 2 * n)
+        row.data[row.age - n - 1] = acc_elements(row.row).data[row.age - n - 1];
     }
-    if (!acc_rows_.empty() && acc_rows_.front().age == 2 * n) {
-      const AccRow& row = acc_rows_.front();
+    if (!rows.empty() && rows.front().age == 2 * n) {
+      const AccRow& row = rows.front();
       tap_->acc_written(row.row, std::as_bytes(std::span(row.data)), cycle_);
-      acc_rows_.pop();
+      rows.pop();
     }
-    if (!writes_.acc_issue) return;
-    AccRow& row = acc_rows_.push();
-    row.row = writes_.acc_row;
+    if (!writes_.acc[unit].issue) return;
+    AccRow& row = rows.push();
+    row.row = static_cast<uint32_t>(unit) * 2 * chip_.acc_bank_rows + writes_.acc[unit].row;
     row.age = 0;
     row.data.resize(n);
   }
@@ -328,7 +369,8 @@ class VerilatedCore final : public RtlCore {
   std::unique_ptr<VerilatedFstC> wave_;
   int offered_ = -1;
   Writes writes_{};
-  Ring<AccRow> acc_rows_;  // oldest first
+  std::vector<Acc> accs_;               // of each MXU
+  std::vector<Ring<AccRow>> acc_rows_;  // of each MXU, oldest first
 };
 
 template <typename Model>

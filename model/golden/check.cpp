@@ -263,7 +263,7 @@ std::optional<Fault> check_vpu(const Command& command, const Chip& chip) {
   const VpuRows rows = vpu_rows(c, chip);
   const auto last_of = [](uint64_t first, uint64_t count, uint64_t stride) { return first + (count - 1) * stride; };
   const uint64_t last_a = last_of(c.a_addr, c.rows, c.a_stride) + (rows.window - 1) * c.b_stride;
-  if (c.src_space == WEFT_VPU_SPACE_ACC && last_a >= 2 * chip.acc_bank_rows)
+  if (c.src_space == WEFT_VPU_SPACE_ACC && last_a >= acc_rows(chip))
     return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
 
   const unsigned src_words = words_per_row(c.src_dtype), dst_words = words_per_row(c.dst_dtype);
@@ -276,6 +276,12 @@ std::optional<Fault> check_vpu(const Command& command, const Chip& chip) {
 }
 
 }  // namespace
+
+uint32_t acc_rows(const Chip& chip) { return chip.num_mxu * 2 * chip.acc_bank_rows; }
+
+uint32_t first_acc_row(const spec::MxuCommand& command, const Chip& chip) {
+  return command.mxu * 2 * chip.acc_bank_rows + command.acc_row;
+}
 
 MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip) {
   const uint64_t per_word = command.dtype == WEFT_MXU_DTYPE_INT8 ? 2 : 1;

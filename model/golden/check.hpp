@@ -47,6 +47,11 @@ struct MatmulTiles {
 };
 [[nodiscard]] MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip);
 
+/// ACC rows of all MXUs, as the VPU counts them: those of MXU 0, then those of MXU 1, ...
+[[nodiscard]] uint32_t acc_rows(const spec::Chip& chip);
+/// First row of a legal MATMUL's result among them.
+[[nodiscard]] uint32_t first_acc_row(const spec::MxuCommand& command, const spec::Chip& chip);
+
 /// VMEM words of a row of `dtype` (vpu_dtype): 2 for f32 and i32, else 1.
 [[nodiscard]] constexpr unsigned words_per_row(uint8_t dtype) {
   return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1;

@@ -23,7 +23,7 @@ constexpr Entry kTable[] = {
 }  // namespace
 
 CoreState::CoreState(const spec::Chip& chip, Path path)
-    : chip_(chip), path_(path), vmem_(chip.vmem_bytes), acc_(size_t{2} * chip.acc_bank_rows * chip.n) {}
+    : chip_(chip), path_(path), vmem_(chip.vmem_bytes), acc_(size_t{golden::acc_rows(chip)} * chip.n) {}
 
 std::optional<Fault> CoreState::execute(const spec::Command& command, unsigned queue, MemoryAccess& memory) {
   if (auto fault = check_command(command, queue, chip_, segments_)) return fault;

@@ -69,7 +69,7 @@ class CoreState {
   /// All of VMEM, chip.vmem_bytes. Zero after construction.
   [[nodiscard]] std::span<std::byte> vmem() { return vmem_.bytes(); }
   [[nodiscard]] std::span<const std::byte> vmem() const { return vmem_.bytes(); }
-  /// N values of ACC row `row` < 2 x acc_bank_rows.
+  /// N values of ACC row `row` < acc_rows(), counted as the VPU does: MXU after MXU.
   [[nodiscard]] std::span<uint32_t> acc_row(uint32_t row) { return {acc_.data() + size_t{row} * chip_.n, chip_.n}; }
   [[nodiscard]] std::span<const uint32_t> acc_row(uint32_t row) const {
     return {acc_.data() + size_t{row} * chip_.n, chip_.n};
@@ -78,7 +78,7 @@ class CoreState {
   void flip_vmem(uint64_t address, uint64_t mask) {
     for (size_t i = 0; i < sizeof mask; i++) vmem_.bytes()[address + i] ^= static_cast<std::byte>(mask >> (8 * i));
   }
-  [[nodiscard]] uint32_t acc_rows() const { return 2 * chip_.acc_bank_rows; }
+  [[nodiscard]] uint32_t acc_rows() const { return golden::acc_rows(chip_); }
 
   /// Checks the command and does what it does to VMEM, ACC and memory; waits and posts are not looked at. A refused
   /// command writes nothing. DMA_BUS: the beats before the failing one have been written. Rows and runs are done one

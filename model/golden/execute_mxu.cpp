@@ -18,7 +18,7 @@ std::optional<Fault> execute_matmul(CoreState& core, const spec::Command& comman
   const auto c = spec::decode_mxu(command);
   const size_t n = core.chip().n;
   const MatmulTiles tiles = matmul_tiles(c, core.chip());
-  uint32_t* acc = core.acc_row(c.acc_row).data();
+  uint32_t* acc = core.acc_row(first_acc_row(c, core.chip())).data();
 
   for (size_t r = 0; r < c.m; r++) {
     const size_t first_cleared = c.seed == WEFT_MXU_SEED_ZERO ? 0 : c.cols;

@@ -45,7 +45,7 @@ WrittenRanges written_ranges(const spec::Command& command, const spec::Chip& chi
       break;
     case spec::Body::kMxu: {
       const auto c = spec::decode_mxu(command);
-      out.acc.push_back({c.acc_row, c.m});
+      out.acc.push_back({first_acc_row(c, chip), c.m});
       break;
     }
     case spec::Body::kVpu:

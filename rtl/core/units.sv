@@ -3,12 +3,13 @@
 // connections.
 //
 //   dma ══ dr dw ══╗
-//   mxu ══ x w ════╬══ vmem     Unit i of the ports: weft_pkg::unit_e, dma0 to dma3, mxu, vpu.
-//    └ acc ► vpu ══╝ va vb vw
+//   mxus ═ x w ════╬══ vmem     Unit i of the ports: weft_pkg::unit_e. That of the sync engine is
+//    └ acc ► vpu ══╝ va vb vw   not used.
 module units
   import weft_pkg::*, chip_pkg::*;
+  import control_pkg::AtMxu, control_pkg::AtVpu, control_pkg::AtSync;
 #(
-  localparam int unsigned Units = 32'(UnitSync),   // all but the sync engine
+  localparam int unsigned Units = control_pkg::Units,
   localparam int unsigned WordBits = 8 * WordBytes,
   localparam int unsigned BeatBits = DmaWords * WordBits,
   localparam int unsigned AddrBits = $clog2(VmemWords),
@@ -72,24 +73,36 @@ module units
     always_comb begin
       fault_o[i] = '0;
       if (fault_valid[i]) begin
-        fault_o[i] = '{valid: 1'b1, code: fault_code[i], unit_id: 3'(i),
-                       queue_id: control_pkg::queue_of_unit(3'(i)), tag: fault_tag[i],
+        fault_o[i] = '{valid: 1'b1, code: fault_code[i], unit_id: 4'(i),
+                       queue_id: control_pkg::queue_of_unit(4'(i)), tag: fault_tag[i],
                            address: fault_address[i]};
       end
     end
   end
 
+  // The sync engine stands in weft_core.
+  assign cmd_ready_o[AtSync] = 1'b0;
+  assign done_o[AtSync] = 1'b0;
+  assign active_o[AtSync] = 1'b0;
+  assign fault_valid[AtSync] = 1'b0;
+  assign fault_code[AtSync] = '0;
+  assign fault_tag[AtSync] = '0;
+  assign fault_address[AtSync] = '0;
+  logic unused_sync;
+  assign unused_sync = &{1'b0, cmd_valid_i[AtSync]};
+
   // ---------------------------------------------------------------- VMEM
-  logic x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
+  logic [NumMxu-1:0] x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
   logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req;
   logic dr_req, dr_gnt, dr_rvalid, dw_req;
-  logic [AddrBits-1:0] x_addr, w_addr, dr_addr;
+  logic [NumMxu-1:0][AddrBits-1:0] x_addr, w_addr;
+  logic [AddrBits-1:0] dr_addr;
   logic [CountBits-1:0] dr_words;
   logic [BeatChunks-1:0] dw_strb;
-  logic [WordBits-1:0] x_rdata, w_rdata;
+  logic [NumMxu-1:0][WordBits-1:0] x_rdata, w_rdata;
   logic [2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
   logic [BeatBits-1:0] dr_rdata, dw_wdata;
-  logic [WordBytes/8-1:0] x_poison, w_poison;
+  logic [NumMxu-1:0][WordBytes/8-1:0] x_poison, w_poison;
   logic [WordBytes/4-1:0] va_poison, vb_poison;
   logic [DmaWords*WordBytes/8-1:0] dr_poison;
   // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
@@ -152,27 +165,37 @@ module units
     .read_stall_o(events_o.dma_read_stall), .write_stall_o(events_o.dma_write_stall),
     .dr_poison_i(dr_poison), .fail_i, .fail_beat_i);
 
-  // ---------------------------------------------------------------- MXU and its accumulators
+  // ---------------------------------------------------------------- MXUs and their accumulators
   logic acc_req, acc_gnt, acc_rvalid;
   logic [15:0] acc_row;
   logic [32*N-1:0] acc_rdata;
   logic [N-1:0] acc_poison;
 
-  mxu u_mxu (
-    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitMxu]), .cmd_ready_o(cmd_ready_o[UnitMxu]),
-    .cmd_i(mxu_cmd_i),
-    .done_o(done_o[UnitMxu]), .fault_valid_o(fault_valid[UnitMxu]),
-    .fault_code_o(fault_code[UnitMxu]),
-    .fault_tag_o(fault_tag[UnitMxu]), .fault_address_o(fault_address[UnitMxu]),
-    .active_o(active_o[UnitMxu]),
+  logic [NumMxu-1:0] mxu_valid, mxu_ready, mxu_done, mxu_fault, mxu_active;
+  logic [NumMxu-1:0][7:0] mxu_fault_code;
+  logic [NumMxu-1:0][15:0] mxu_fault_tag;
+  logic [NumMxu-1:0][63:0] mxu_fault_address;
+
+  for (genvar u = 0; u < NumMxu; u++) begin : gen_mxu
+    localparam int unsigned Unit = control_pkg::place_of_mxu(u);
+    assign mxu_valid[u] = cmd_valid_i[Unit];
+    assign cmd_ready_o[Unit] = mxu_ready[u];
+    assign done_o[Unit] = mxu_done[u];
+    assign active_o[Unit] = mxu_active[u];
+    assign fault_valid[Unit] = mxu_fault[u];
+    assign fault_code[Unit] = mxu_fault_code[u];
+    assign fault_tag[Unit] = mxu_fault_tag[u];
+    assign fault_address[Unit] = mxu_fault_address[u];
+  end
+
+  mxu_group u_mxus (
+    .clk_i, .rst_ni, .cmd_valid_i(mxu_valid), .cmd_ready_o(mxu_ready), .cmd_i(mxu_cmd_i),
+    .done_o(mxu_done), .fault_valid_o(mxu_fault), .fault_code_o(mxu_fault_code),
+    .fault_tag_o(mxu_fault_tag), .fault_address_o(mxu_fault_address), .active_o(mxu_active),
     .x_req_o(x_req), .x_addr_o(x_addr), .x_gnt_i(x_gnt), .x_rvalid_i(x_rvalid), .x_rdata_i(x_rdata),
     .w_req_o(w_req), .w_addr_o(w_addr), .w_gnt_i(w_gnt), .w_rvalid_i(w_rvalid), .w_rdata_i(w_rdata),
     .acc_req_i(acc_req), .acc_row_i(acc_row), .acc_gnt_o(acc_gnt), .acc_rvalid_o(acc_rvalid),
-    .acc_rdata_o(acc_rdata),
-    .cnt_busy_o(events_o.mxu_state[0]), .cnt_weight_wait_o(events_o.mxu_state[1]),
-    .cnt_acc_wait_o(events_o.mxu_state[2]), .cnt_vmem_wait_o(events_o.mxu_state[3]),
-    .cnt_drain_o(events_o.mxu_state[4]), .cnt_idle_o(events_o.mxu_state[5]),
-    .cnt_macs_o(events_o.mxu_macs),
+    .acc_rdata_o(acc_rdata), .cnt_state_o(events_o.mxu_state), .cnt_macs_o(events_o.mxu_macs),
     .int_overflow_o(events_o.int_overflow),
     .x_poison_i(x_poison), .w_poison_i(w_poison), .acc_poison_o(acc_poison),
     .cnt_corrected_o(events_o.acc_corrected), .cnt_poison_o(events_o.acc_poison),
@@ -180,12 +203,12 @@ module units
 
   // ---------------------------------------------------------------- VPU
   vpu u_vpu (
-    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[UnitVpu]), .cmd_ready_o(cmd_ready_o[UnitVpu]),
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[AtVpu]), .cmd_ready_o(cmd_ready_o[AtVpu]),
     .cmd_i(vpu_cmd_i),
-    .done_o(done_o[UnitVpu]), .fault_valid_o(fault_valid[UnitVpu]),
-    .fault_code_o(fault_code[UnitVpu]),
-    .fault_tag_o(fault_tag[UnitVpu]), .fault_address_o(fault_address[UnitVpu]),
-    .active_o(active_o[UnitVpu]),
+    .done_o(done_o[AtVpu]), .fault_valid_o(fault_valid[AtVpu]),
+    .fault_code_o(fault_code[AtVpu]),
+    .fault_tag_o(fault_tag[AtVpu]), .fault_address_o(fault_address[AtVpu]),
+    .active_o(active_o[AtVpu]),
     .va_req_o(va_req), .va_addr_o(va_addr), .va_pair_o(va_pair), .va_gnt_i(va_gnt),
     .va_rvalid_i(va_rvalid),
     .va_rdata_i(va_rdata),

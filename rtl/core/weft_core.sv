@@ -47,14 +47,17 @@ module weft_core (
   // status
   output logic         irq_o,
   output logic         busy_o,
-  output logic [weft_pkg::NumUnits-1:0] start_o,    // the unit takes a command in this cycle
-  output logic [weft_pkg::NumUnits-1:0] retire_o,   // a command of the unit retires in this cycle
+  output logic [control_pkg::Units-1:0] start_o,    // the unit takes a command in this cycle
+  output logic [control_pkg::Units-1:0] retire_o,   // a command of the unit retires in this cycle
   // cycles that were not clocked since the last edge; counted at this one
   input  logic [63:0]  idle_credit_i
 );
   import weft_pkg::*;
-  // the units below it compute and move data: units.sv
-  localparam int unsigned Sync = 32'(UnitSync);
+  import control_pkg::AtDma0, control_pkg::AtDma1, control_pkg::AtDma2, control_pkg::AtDma3,
+      control_pkg::AtMxu, control_pkg::AtVpu, control_pkg::AtSync;
+  localparam int unsigned Units = control_pkg::Units;
+  localparam int unsigned NumMxu = control_pkg::NumMxu;
+  localparam logic [Units-1:0] SyncUnit = Units'(1) << AtSync;   // the others are in units.sv
 
   // ---------------------------------------------------------------- reset
   logic core_rst_n, core_reset, in_reset;
@@ -108,11 +111,11 @@ module weft_core (
   end
 
   // ---------------------------------------------------------------- units: valid, taken, retired
-  logic [NumUnits-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q,
+  logic [Units-1:0] unit_valid, unit_ready, unit_done, unit_active, unit_fault, unit_faulted_q,
       unit_working, not_done, lost_done;
-  logic [NumUnits-1:0] retire_full, held, finished, retired;
-  logic [15:0] oldest_tag [NumUnits];
-  control_pkg::post_t lane_post [NumUnits];
+  logic [Units-1:0] retire_full, held, finished, behind, retired, given_up, mxu_units;
+  logic [15:0] oldest_tag [Units];
+  control_pkg::post_t lane_post [Units];
   // Waived: the tag stays in retire.sv, for its fault.
   // verilator lint_off UNUSEDSIGNAL
   control_pkg::post_t post;
@@ -121,9 +124,23 @@ module weft_core (
   logic [7:0] post_overflow_sem;
   control_pkg::fault_t retire_fault;
 
-  for (genvar i = 0; i < NumUnits; i++) begin : gen_unit
-    localparam logic [2:0] Lane = control_pkg::queue_of_unit(3'(i));
-    assign unit_valid[i] = lane_valid[Lane] && !retire_full[i] && !hold[Lane];
+  // The MXU that the command names; the first one refuses a name that does not exist.
+  // Waived: all else in the command is the unit's to read.
+  // verilator lint_off UNUSEDSIGNAL
+  mxu_cmd_t mxu_cmd;
+  // verilator lint_on UNUSEDSIGNAL
+  logic [Units-1:0] named;
+  assign mxu_cmd = lane_cmd[QueueMxu];
+  always_comb begin
+    named = '1;
+    for (int unsigned u = 0; u < NumMxu; u++)
+      named[control_pkg::place_of_mxu(u)] = mxu_cmd.mxu == 8'(u);
+    if (mxu_cmd.mxu >= 8'(NumMxu)) named[AtMxu] = 1'b1;
+  end
+
+  for (genvar i = 0; i < Units; i++) begin : gen_unit
+    localparam logic [2:0] Lane = control_pkg::queue_of_unit(4'(i));
+    assign unit_valid[i] = lane_valid[Lane] && named[i] && !retire_full[i] && !hold[Lane];
     assign lane_post[i] = '{tag: lane_header[Lane].tag,
       sem0: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem0,
       sem1: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem1,
@@ -135,21 +152,29 @@ module weft_core (
   assign start_o = unit_valid & unit_ready;
   assign retire_o = in_reset ? '0 : retired;
   // A unit that has faulted is dead, but what it had finished before still retires.
-  assign unit_working = ((unit_active | held) & ~unit_faulted_q) | finished;
+  // So is what stands behind its commands, once it computes no more.
+  assign unit_working = ((unit_active | (held & ~given_up)) & ~unit_faulted_q) | finished;
+
+  // The MXU whose command would be the next to retire has faulted: those behind it never retire.
+  always_comb begin
+    mxu_units = '0;
+    for (int unsigned u = 0; u < NumMxu; u++) mxu_units[control_pkg::place_of_mxu(u)] = 1'b1;
+    given_up = (mxu_units & ~behind & unit_faulted_q & ~finished) != '0 ? behind : '0;
+  end
 
   always_comb begin
     lane_taken = '0;
     queue_active = '0;
-    lane_taken[QueueDmaIn] = start_o[UnitDma0] || start_o[UnitDma1];
-    lane_taken[QueueMxu] = start_o[UnitMxu];
-    lane_taken[QueueVpu] = start_o[UnitVpu];
-    lane_taken[QueueDmaOut] = start_o[UnitDma2] || start_o[UnitDma3];
-    lane_taken[QueueSync] = start_o[UnitSync];
-    queue_active[QueueDmaIn] = unit_working[UnitDma0] || unit_working[UnitDma1];
-    queue_active[QueueMxu] = unit_working[UnitMxu];
-    queue_active[QueueVpu] = unit_working[UnitVpu];
-    queue_active[QueueDmaOut] = unit_working[UnitDma2] || unit_working[UnitDma3];
-    queue_active[QueueSync] = unit_working[UnitSync];
+    lane_taken[QueueDmaIn] = start_o[AtDma0] || start_o[AtDma1];
+    lane_taken[QueueMxu] = (start_o & mxu_units) != '0;
+    lane_taken[QueueVpu] = start_o[AtVpu];
+    lane_taken[QueueDmaOut] = start_o[AtDma2] || start_o[AtDma3];
+    lane_taken[QueueSync] = start_o[AtSync];
+    queue_active[QueueDmaIn] = unit_working[AtDma0] || unit_working[AtDma1];
+    queue_active[QueueMxu] = (unit_working & mxu_units) != '0;
+    queue_active[QueueVpu] = unit_working[AtVpu];
+    queue_active[QueueDmaOut] = unit_working[AtDma2] || unit_working[AtDma3];
+    queue_active[QueueSync] = unit_working[AtSync];
   end
 
   always_ff @(posedge clk_i) begin
@@ -161,7 +186,8 @@ module weft_core (
   retire u_retire (
     .clk_i, .rst_ni(core_rst_n), .start_i(start_o), .post_i(lane_post),
     .not_done_i(not_done), .lost_done_i(lost_done), .done_i(unit_done),
-    .full_o(retire_full), .held_o(held), .finished_o(finished), .oldest_tag_o(oldest_tag),
+    .full_o(retire_full), .held_o(held), .finished_o(finished), .behind_o(behind),
+    .oldest_tag_o(oldest_tag),
     .post_valid_o(post_valid), .post_o(post),
     .post_overflow_i(post_overflow), .post_overflow_sem_i(post_overflow_sem), .retire_o(retired),
     .fault_o(retire_fault));
@@ -189,17 +215,21 @@ module weft_core (
     .csr_write_i(sem_write), .csr_index_i(csr_addr_i[8:3]), .csr_wdata_i(csr_wdata_i[15:0]),
     .csr_rdata_o(sem_rdata));
 
+  logic sync_ready, sync_done, sync_active;
+
   sync_engine u_sync_engine (
-    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[UnitSync]),
-    .cmd_ready_o(unit_ready[UnitSync]),
-    .opcode_i(lane_header[QueueSync].opcode), .others_active_i(unit_working[Sync-1:0] != 0),
-    .done_o(unit_done[UnitSync]), .active_o(unit_active[UnitSync]));
+    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[AtSync]),
+    .cmd_ready_o(sync_ready),
+    .opcode_i(lane_header[QueueSync].opcode),
+    .others_active_i((unit_working & ~SyncUnit) != '0),
+    .done_o(sync_done), .active_o(sync_active));
 
   // ---------------------------------------------------------------- units.sv
   logic [DmaChannels-1:0][4:0] seg_index;
   core_pkg::segment_t [DmaChannels-1:0] segment;
   control_pkg::unit_events_t events;
-  control_pkg::fault_t unit_faults [Sync];
+  control_pkg::fault_t unit_faults [Units];
+  logic [Units-1:0] engine_ready, engine_done, engine_active;   // all but the sync engine
   logic mrd_valid, mwr_valid;
   core_pkg::flip_t vmem_flip, acc_flip;
   logic vmem_flip_write, acc_flip_write;
@@ -214,9 +244,8 @@ module weft_core (
     .clk_i, .rst_ni(core_rst_n),
     .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]),
     .mxu_cmd_i(lane_cmd[QueueMxu]),
-    .vpu_cmd_i(lane_cmd[QueueVpu]), .cmd_valid_i(unit_valid[Sync-1:0]),
-    .cmd_ready_o(unit_ready[Sync-1:0]),
-    .done_o(unit_done[Sync-1:0]), .active_o(unit_active[Sync-1:0]), .fault_o(unit_faults),
+    .vpu_cmd_i(lane_cmd[QueueVpu]), .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
+    .done_o(engine_done), .active_o(engine_active), .fault_o(unit_faults),
     .seg_index_o(seg_index), .segment_i(segment),
     .mrd_valid_o(mrd_valid), .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
     .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
@@ -226,22 +255,31 @@ module weft_core (
     .vmem_flip_i(vmem_flip), .vmem_flip_write_o(vmem_flip_write), .acc_flip_i(acc_flip),
     .acc_flip_write_o(acc_flip_write), .fail_i(fail), .fail_beat_i(fail_beat));
 
+  assign unit_ready = engine_ready | (sync_ready ? SyncUnit : '0);
+  assign unit_done = engine_done | (sync_done ? SyncUnit : '0);
+  assign unit_active = engine_active | (sync_active ? SyncUnit : '0);
+
   // ---------------------------------------------------------------- faults and the watchdog
-  // units but sync, retirement, queues, watchdog
-  localparam int unsigned FaultSources = NumUnits + NumQueues + 1;
+  // units but sync, in the order of their numbers, retirement, queues, watchdog
+  localparam int unsigned FaultSources = Units + NumQueues + 1;
   control_pkg::fault_t faults [FaultSources];
   control_pkg::fault_t first_fault, hang;
   logic [63:0] cycle, first_fault_cycle, fault_count, watchdog_limit;
   logic fault_raised, clear_fault_count, working, progress;
+  logic [NumMxu-1:0] mxu_busy;
 
-  for (genvar i = 0; i < Sync; i++) begin : gen_unit_fault
-    assign faults[i] = unit_faults[i];
+  for (genvar i = 0; i < Units; i++) begin : gen_unit_fault
+    if (i != AtSync) begin : gen_source
+      assign faults[i < AtSync ? i : i - 1] = unit_faults[i];
+    end
     assign unit_fault[i] = unit_faults[i].valid;
   end
-  assign unit_fault[UnitSync] = 1'b0;
-  assign faults[Sync] = retire_fault;
+  assign faults[Units-1] = retire_fault;
   for (genvar i = 0; i < NumQueues; i++) begin : gen_queue_fault
-    assign faults[NumUnits+i] = queue_fault[i];
+    assign faults[Units+i] = queue_fault[i];
+  end
+  for (genvar u = 0; u < NumMxu; u++) begin : gen_mxu_busy
+    assign mxu_busy[u] = events.mxu_state[u*control_pkg::MxuStates+control_pkg::MxuBusy];
   end
   assign faults[FaultSources-1] = hang;
 
@@ -253,7 +291,7 @@ module weft_core (
     .stop_o(stop));
 
   assign progress = push != 0 || start_o != 0 || retired != 0 || events.vmem_grant != 0 ||
-                    events.mxu_state[control_pkg::MxuBusy] || (mrd_valid_o && mrd_ready_i) ||
+                    mxu_busy != 0 || (mrd_valid_o && mrd_ready_i) ||
                     (mrsp_valid_i && mrsp_ready_o) || (mwr_valid_o && mwr_ready_i) || mack_valid_i;
 
   watchdog u_watchdog (
@@ -274,9 +312,9 @@ module weft_core (
           hang.tag = head_tag[i-1];
         end
       end
-      for (int unsigned i = NumUnits; i > 0; i--) begin
+      for (int unsigned i = Units; i > 0; i--) begin
         if (held[i-1]) begin
-          hang.unit_id = 3'(i) - 3'd1;
+          hang.unit_id = 4'(i) - 4'd1;
           hang.queue_id = control_pkg::queue_of_unit(hang.unit_id);
           hang.tag = oldest_tag[i-1];
         end
@@ -296,11 +334,11 @@ module weft_core (
 
   always_comb begin
     queue_retired = '0;
-    queue_retired[QueueDmaIn] = retired[UnitDma0] || retired[UnitDma1];
-    queue_retired[QueueMxu] = retired[UnitMxu];
-    queue_retired[QueueVpu] = retired[UnitVpu];
-    queue_retired[QueueDmaOut] = retired[UnitDma2] || retired[UnitDma3];
-    queue_retired[QueueSync] = retired[UnitSync];
+    queue_retired[QueueDmaIn] = retired[AtDma0] || retired[AtDma1];
+    queue_retired[QueueMxu] = (retired & mxu_units) != '0;
+    queue_retired[QueueVpu] = retired[AtVpu];
+    queue_retired[QueueDmaOut] = retired[AtDma2] || retired[AtDma3];
+    queue_retired[QueueSync] = retired[AtSync];
   end
 
   csr u_csr (

@@ -1,7 +1,7 @@
 `default_nettype none
 // The counters of spec/counters.toml: 64 bits each, running; one write copies them all for reading.
 //
-// In every cycle each queue, the MXU and the VPU count in exactly one of their states.
+// In every cycle each queue, each MXU and the VPU count in exactly one of their states.
 // idle_credit_i adds the cycles that were not clocked to the states of this cycle, because nothing
 // changed in them. A snapshot holds the values before its own cycle; clear and count in one cycle:
 // clear wins.
@@ -38,12 +38,21 @@ module counters (
     for (int unsigned i = 0; i < weft_pkg::NumCounters; i++) snapshot_q[i] = run_q[i];
   endtask
 
+  // The counter of a port of VMEM: x and weights of all MXUs count together.
+  function automatic int unsigned requester(input int unsigned port);
+    if (port < control_pkg::NumMxu) requester = 0;
+    else if (port < 2 * control_pkg::NumMxu) requester = 1;
+    else requester = port - 2 * control_pkg::NumMxu + 2;
+  endfunction
+
   task automatic count_states(input logic [63:0] cycles);
     for (int unsigned i = 0; i < weft_pkg::NumQueues; i++) begin
       run_q[i*QueueCounters+32'(queue_state_i[i])] += cycles;
     end
-    for (int unsigned i = 0; i < control_pkg::MxuStates; i++) begin
-      if (events_i.mxu_state[i]) run_q[weft_pkg::CounterMxuBusy+i] += cycles;
+    for (int unsigned u = 0; u < control_pkg::NumMxu; u++) begin
+      for (int unsigned i = 0; i < control_pkg::MxuStates; i++) begin
+        if (events_i.mxu_state[u*control_pkg::MxuStates+i]) run_q[weft_pkg::CounterMxuBusy+i] += cycles;
+      end
     end
     for (int unsigned i = 0; i < control_pkg::VpuStates; i++) begin
       if (events_i.vpu_state[i]) run_q[weft_pkg::CounterVpuBusy+i] += cycles;
@@ -66,8 +75,8 @@ module counters (
   task automatic count_memory();
     if ((events_i.vmem_grant | events_i.vmem_conflict) != 0) begin
       for (int unsigned i = 0; i < control_pkg::VmemPorts; i++) begin
-        run_q[weft_pkg::CounterVmemGrantsX+i] += 64'(events_i.vmem_grant[i]);
-        run_q[weft_pkg::CounterVmemConflictsX+i] += 64'(events_i.vmem_conflict[i]);
+        run_q[weft_pkg::CounterVmemGrantsX+requester(i)] += 64'(events_i.vmem_grant[i]);
+        run_q[weft_pkg::CounterVmemConflictsX+requester(i)] += 64'(events_i.vmem_conflict[i]);
       end
     end
     run_q[weft_pkg::CounterEccVmemCorrected] += 64'(events_i.vmem_corrected);
@@ -95,7 +104,11 @@ module counters (
     end
   end
 
-  MxuInOneState_A: assert property (@(posedge clk_i) !rst_ni || $onehot(events_i.mxu_state));
+  for (genvar u = 0; u < control_pkg::NumMxu; u++) begin : gen_mxu
+    MxuInOneState_A: assert property (@(posedge clk_i)
+                                      !rst_ni || $onehot(
+        events_i.mxu_state[u*control_pkg::MxuStates+:control_pkg::MxuStates]));
+  end
   VpuInOneState_A: assert property (@(posedge clk_i) !rst_ni || $onehot(events_i.vpu_state));
 endmodule
 `default_nettype wire

@@ -155,7 +155,7 @@ module csr (
           weft_pkg::CsrFirstAcceptCycle: csr_rdata_o = first_accept_q;
           weft_pkg::CsrLastRetireCycle: csr_rdata_o = last_retire_q;
           weft_pkg::CsrFaultCode:
-            csr_rdata_o = {16'd0, fault_i.tag, 8'd0, 5'd0, fault_i.queue_id, 5'd0,
+            csr_rdata_o = {16'd0, fault_i.tag, 8'd0, 5'd0, fault_i.queue_id, 4'd0,
                 fault_i.unit_id, fault_i.code};
           weft_pkg::CsrFaultAddress: csr_rdata_o = fault_i.address;
           weft_pkg::CsrFaultCycle: csr_rdata_o = fault_cycle_i;

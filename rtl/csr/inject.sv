@@ -78,7 +78,7 @@ module inject
       64'(VmemFlip):
         legal = address_q < VmemBytes && address_q[2:0] == 0 && check_q[63:8] == 0 && bits_ok;
       64'(AccFlip):
-        legal = address_q[63:32] == 0 && 32'(address_q[15:0]) < 2 * AccBankRows
+        legal = address_q[63:32] == 0 && 32'(address_q[15:0]) < 2 * AccBankRows * NumMxu
              && 32'(address_q[31:16]) < N && data_q[63:32] == 0 && check_q[63:7] == 0 && bits_ok;
       64'(NotReady), 64'(NotDone), 64'(LostDone),
       64'(LostPost): legal = queue_ok;

@@ -64,6 +64,7 @@ module mxu
   input  wire core_pkg::flip_t     flip_i,
   output logic                     flip_write_o
 );
+  /* verilator inline_module */   // so that its registers have names in the C++ model of a core
   job_t         x_job, w_job;
   logic         x_job_valid, x_job_done, w_job_valid, w_job_done;
   logic         x_want, x_taken, w_want, w_taken;

@@ -51,6 +51,7 @@ module mxu_acc
   input  wire core_pkg::flip_t flip_i,
   output logic               flip_write_o      // the element of flip_i was just written
 );
+  /* verilator inline_module */
   localparam int unsigned RowBits = $bits(acc_row_t);
 
   logic [31:0]       mem_q[AccRows*N] /* verilator public_flat_rd */;  // row r, column j at r N + j

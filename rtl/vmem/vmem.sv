@@ -6,7 +6,7 @@
 //          vw dw ──►                 ──gnt──►
 //
 // gnt answers req in the same cycle; a refused request is repeated by its owner. Every bank is read
-// once and written once a cycle, so all seven ports can move in every cycle whose banks differ. A
+// once and written once a cycle, so all ports can move in every cycle whose banks differ. A
 // read beside a write of the same word sees the old one.
 module vmem
   import chip_pkg::*;
@@ -15,24 +15,25 @@ module vmem
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
   localparam int unsigned WordBits = WordBytes * 8,
   localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes,
-  localparam int unsigned Granules = WordBytes / 8     // of a word: 64 bits, each with its ECC
+  localparam int unsigned Granules = WordBytes / 8,    // of a word: 64 bits, each with its ECC
+  localparam int unsigned Counts = 4 + 2 * NumMxu
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
-  // MXU: rows of x
-  input  logic                         x_req_i,
-  input  logic [AddrBits-1:0]          x_addr_i,
-  output logic                         x_gnt_o,
-  output logic                         x_rvalid_o,
-  output logic [WordBits-1:0]          x_rdata_o,
-  output logic [Granules-1:0]          x_poison_o,
-  // MXU: weights
-  input  logic                         w_req_i,
-  input  logic [AddrBits-1:0]          w_addr_i,
-  output logic                         w_gnt_o,
-  output logic                         w_rvalid_o,
-  output logic [WordBits-1:0]          w_rdata_o,
-  output logic [Granules-1:0]          w_poison_o,
+  // MXUs: rows of x
+  input  logic [NumMxu-1:0]               x_req_i,
+  input  logic [NumMxu-1:0][AddrBits-1:0] x_addr_i,
+  output logic [NumMxu-1:0]               x_gnt_o,
+  output logic [NumMxu-1:0]               x_rvalid_o,
+  output logic [NumMxu-1:0][WordBits-1:0] x_rdata_o,
+  output logic [NumMxu-1:0][Granules-1:0] x_poison_o,
+  // MXUs: weights
+  input  logic [NumMxu-1:0]               w_req_i,
+  input  logic [NumMxu-1:0][AddrBits-1:0] w_addr_i,
+  output logic [NumMxu-1:0]               w_gnt_o,
+  output logic [NumMxu-1:0]               w_rvalid_o,
+  output logic [NumMxu-1:0][WordBits-1:0] w_rdata_o,
+  output logic [NumMxu-1:0][Granules-1:0] w_poison_o,
   // VPU: operand a, one word or the pair from an even address
   input  logic                         va_req_i,
   input  logic                         va_pair_i,
@@ -70,9 +71,9 @@ module vmem
   input  logic [BeatChunks-1:0]        dw_strb_i,
   input  logic [DmaWords*WordBits-1:0] dw_wdata_i,
   output logic                         dw_gnt_o,
-  // counters, this cycle: x, w, vpu read (a or b), vpu write, dma read, dma write
-  output logic [5:0]                   cnt_grant_o,
-  output logic [5:0]                   cnt_conflict_o,
+  // counters, this cycle: x and w of each MXU, vpu read (a or b), vpu write, dma read, dma write
+  output logic [Counts-1:0]            cnt_grant_o,
+  output logic [Counts-1:0]            cnt_conflict_o,
   // granules with an error that were read in the last cycle
   output logic [15:0]                  cnt_corrected_o,
   output logic [15:0]                  cnt_poison_o,
@@ -88,12 +89,18 @@ module vmem
   if (WordBytes % weft_pkg::DmaGranuleBytes != 0)
     $error("WordBytes %0d is no multiple of the DMA's granule", WordBytes);
 
+  logic [NumMxu*BankBits-1:0] x_bank, w_bank;
+  for (genvar u = 0; u < NumMxu; u++) begin : gen_bank
+    assign x_bank[u*BankBits+:BankBits] = x_addr_i[u][BankBits-1:0];
+    assign w_bank[u*BankBits+:BankBits] = w_addr_i[u][BankBits-1:0];
+  end
+
   vmem_arbiter #(
-    .Banks(VmemBanks), .DmaWords(DmaWords)
+    .Banks(VmemBanks), .DmaWords(DmaWords), .Mxus(NumMxu)
   ) u_arbiter (
     .clk_i, .rst_ni,
-    .x_req_i, .x_bank_i(x_addr_i[BankBits-1:0]), .x_gnt_o,
-    .w_req_i, .w_bank_i(w_addr_i[BankBits-1:0]), .w_gnt_o,
+    .x_req_i, .x_bank_i(x_bank), .x_gnt_o,
+    .w_req_i, .w_bank_i(w_bank), .w_gnt_o,
     .va_req_i, .va_pair_i, .va_bank_i(va_addr_i[BankBits-1:0]), .va_gnt_o,
     .vb_req_i, .vb_pair_i, .vb_bank_i(vb_addr_i[BankBits-1:0]), .vb_gnt_o,
     .dr_req_i, .dr_words_i, .dr_bank_i(dr_addr_i[BankBits-1:0]), .dr_gnt_o,
@@ -114,8 +121,8 @@ module vmem
   );
 
   always_ff @(posedge clk_i) begin
-    x_rvalid_o  <= rst_ni && x_gnt_o;
-    w_rvalid_o  <= rst_ni && w_gnt_o;
+    x_rvalid_o  <= rst_ni ? x_gnt_o : '0;
+    w_rvalid_o  <= rst_ni ? w_gnt_o : '0;
     va_rvalid_o <= rst_ni && va_gnt_o;
     vb_rvalid_o <= rst_ni && vb_gnt_o;
     dr_rvalid_o <= rst_ni && dr_gnt_o;
@@ -124,7 +131,7 @@ module vmem
   assign cnt_grant_o = {dw_gnt_o, dr_gnt_o, vw_gnt_o, va_gnt_o || vb_gnt_o, w_gnt_o, x_gnt_o};
   assign cnt_conflict_o = {
     dw_req_i && !dw_gnt_o, dr_req_i && !dr_gnt_o, vw_req_i && !vw_gnt_o,
-    (va_req_i && !va_gnt_o) || (vb_req_i && !vb_gnt_o), w_req_i && !w_gnt_o, x_req_i && !x_gnt_o
+    (va_req_i && !va_gnt_o) || (vb_req_i && !vb_gnt_o), w_req_i & ~w_gnt_o, x_req_i & ~x_gnt_o
   };
 
   // A pair starts at an even address, a DMA access has at least one word.

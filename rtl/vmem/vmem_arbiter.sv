@@ -2,13 +2,14 @@
 // Who may touch which bank in this cycle: a mask of banks for each request, granted in the order of
 // the deadlines.
 //
-// Reads:  x > w > va > vb > dr.  Writes: vw > dw.  Reads and writes never meet: a bank has a port
+// Reads:  x > w > va > vb > dr, x and w of MXU 0 before those of MXU 1.  Writes: vw > dw.  Reads and writes never meet: a bank has a port
 // for each. An access is granted whole or not at all. A DMA request that was refused StarveLimit
 // times in a row goes first, once. Combinational from request to grant; the two refusal counts are
 // the only state.
 module vmem_arbiter #(
   parameter int unsigned Banks = 16,
   parameter int unsigned DmaWords = 4,
+  parameter int unsigned Mxus = 1,
   parameter int unsigned StarveLimit = 15,
   localparam int unsigned BankBits = $clog2(Banks),
   localparam int unsigned CountBits = $clog2(DmaWords + 1)
@@ -16,12 +17,12 @@ module vmem_arbiter #(
   input  logic                 clk_i,
   input  logic                 rst_ni,
   // reads
-  input  logic                 x_req_i,
-  input  logic [BankBits-1:0]  x_bank_i,
-  output logic                 x_gnt_o,
-  input  logic                 w_req_i,
-  input  logic [BankBits-1:0]  w_bank_i,
-  output logic                 w_gnt_o,
+  input  logic [Mxus-1:0]      x_req_i,
+  input  logic [Mxus*BankBits-1:0] x_bank_i,
+  output logic [Mxus-1:0]      x_gnt_o,
+  input  logic [Mxus-1:0]      w_req_i,
+  input  logic [Mxus*BankBits-1:0] w_bank_i,
+  output logic [Mxus-1:0]      w_gnt_o,
   input  logic                 va_req_i,
   input  logic                 va_pair_i,
   input  logic [BankBits-1:0]  va_bank_i,
@@ -58,8 +59,11 @@ module vmem_arbiter #(
     banks = ones[Banks-1:0] | ones[2*Banks-1:Banks];
   endfunction
 
-  wire [Banks-1:0] x_mask = banks(x_bank_i, CountBits'(1));
-  wire [Banks-1:0] w_mask = banks(w_bank_i, CountBits'(1));
+  logic [Mxus*Banks-1:0] x_mask, w_mask;
+  for (genvar u = 0; u < Mxus; u++) begin : gen_mask
+    assign x_mask[u*Banks+:Banks] = banks(x_bank_i[u*BankBits+:BankBits], CountBits'(1));
+    assign w_mask[u*Banks+:Banks] = banks(w_bank_i[u*BankBits+:BankBits], CountBits'(1));
+  end
   wire [Banks-1:0] va_mask = banks(va_bank_i, va_pair_i ? CountBits'(2) : CountBits'(1));
   wire [Banks-1:0] vb_mask = banks(vb_bank_i, vb_pair_i ? CountBits'(2) : CountBits'(1));
   wire [Banks-1:0] vw_mask = banks(vw_bank_i, vw_pair_i ? CountBits'(2) : CountBits'(1));
@@ -69,10 +73,14 @@ module vmem_arbiter #(
   logic [Banks-1:0] taken;  // read ports that a higher priority has
   always_comb begin
     taken    = dr_first ? dr_mask : '0;
-    x_gnt_o  = x_req_i && (taken & x_mask) == '0;
-    taken    = x_gnt_o ? taken | x_mask : taken;
-    w_gnt_o  = w_req_i && (taken & w_mask) == '0;
-    taken    = w_gnt_o ? taken | w_mask : taken;
+    for (int unsigned u = 0; u < Mxus; u++) begin
+      x_gnt_o[u] = x_req_i[u] && (taken & x_mask[u*Banks+:Banks]) == '0;
+      taken      = x_gnt_o[u] ? taken | x_mask[u*Banks+:Banks] : taken;
+    end
+    for (int unsigned u = 0; u < Mxus; u++) begin
+      w_gnt_o[u] = w_req_i[u] && (taken & w_mask[u*Banks+:Banks]) == '0;
+      taken      = w_gnt_o[u] ? taken | w_mask[u*Banks+:Banks] : taken;
+    end
     va_gnt_o = va_req_i && (taken & va_mask) == '0;
     taken    = va_gnt_o ? taken | va_mask : taken;
     vb_gnt_o = vb_req_i && (taken & vb_mask) == '0;

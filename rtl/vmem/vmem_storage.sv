@@ -24,14 +24,14 @@ module vmem_storage
 ) (
   input  logic                           clk_i,
   // granted reads
-  input  logic                           x_en_i,
-  input  logic [AddrBits-1:0]            x_addr_i,
-  output logic [WordBits-1:0]            x_rdata_o,
-  output logic [Granules-1:0]            x_poison_o,
-  input  logic                           w_en_i,
-  input  logic [AddrBits-1:0]            w_addr_i,
-  output logic [WordBits-1:0]            w_rdata_o,
-  output logic [Granules-1:0]            w_poison_o,
+  input  logic [NumMxu-1:0]               x_en_i,
+  input  logic [NumMxu-1:0][AddrBits-1:0] x_addr_i,
+  output logic [NumMxu-1:0][WordBits-1:0] x_rdata_o,
+  output logic [NumMxu-1:0][Granules-1:0] x_poison_o,
+  input  logic [NumMxu-1:0]               w_en_i,
+  input  logic [NumMxu-1:0][AddrBits-1:0] w_addr_i,
+  output logic [NumMxu-1:0][WordBits-1:0] w_rdata_o,
+  output logic [NumMxu-1:0][Granules-1:0] w_poison_o,
   input  logic                           va_en_i,
   input  logic                           va_pair_i,
   input  logic [AddrBits-1:0]            va_addr_i,
@@ -143,16 +143,18 @@ module vmem_storage
     logic [Granules-1:0] poison;
     corrected = '0;
     poisoned = '0;
-    if (x_en_i) begin
-      read_word(x_addr_i, data, poison);
-      x_rdata_o <= data;
-      x_poison_o <= poison;
-    end
-    if (w_en_i) begin
-      read_word(w_addr_i, data, poison);
-      w_rdata_o <= data;
-      w_poison_o <= poison;
-    end
+    for (int unsigned u = 0; u < NumMxu; u++)
+      if (x_en_i[u]) begin
+        read_word(x_addr_i[u], data, poison);
+        x_rdata_o[u] <= data;
+        x_poison_o[u] <= poison;
+      end
+    for (int unsigned u = 0; u < NumMxu; u++)
+      if (w_en_i[u]) begin
+        read_word(w_addr_i[u], data, poison);
+        w_rdata_o[u] <= data;
+        w_poison_o[u] <= poison;
+      end
     if (va_en_i) begin
       read_word(va_addr_i, data, poison);
       va_rdata_o[0+:WordBits] <= data;

@@ -153,7 +153,7 @@ module vpu_check
     acc = cmd_i.src_space == VpuSpaceAcc;
     a_pair = two_words(cmd_i.src_dtype) & ~acc;
     windows = cmd_i.axis == VpuAxisRows;
-    acc_rows = 64'(2 * AccBankRows);
+    acc_rows = 64'(2 * AccBankRows * NumMxu);
     b_rows = 16'd1;  // row
     if (cmd_i.b_mode == VpuBModeTensor) b_rows = cmd_i.rows;
     if (cmd_i.b_mode == VpuBModeColumn) b_rows = 16'((32'(cmd_i.rows) + N - 1) / N);

@@ -60,6 +60,8 @@ def derive_chip(chip, spec):
         raise SpecError(f"chips/{chip['name']}.toml: n = {n} is no power of two from 8 to 256")
     if chip["acc_bank_rows"] < 4 * n or chip["acc_bank_rows"] & (chip["acc_bank_rows"] - 1):
         raise SpecError(f"chips/{chip['name']}.toml: acc_bank_rows = {chip['acc_bank_rows']}, needs a power of two >= {4 * n}")
+    if chip["num_mxu"] not in (1, 2, 4):
+        raise SpecError(f"chips/{chip['name']}.toml: num_mxu = {chip['num_mxu']} is none of 1, 2, 4")
     chip["word_bytes"] = 2 * n
     chip["vmem_words"] = chip["vmem_bytes"] // chip["word_bytes"]
     chip["peak_macs_per_cycle"] = n * n * chip["num_mxu"]

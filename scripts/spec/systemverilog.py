@@ -57,7 +57,7 @@ def weft_pkg(spec):
     param("CoreResetCycles", core["core_reset_cycles"])
     out.append(f"  localparam logic [7:0] NoSemaphore = 8'd{cmd['no_semaphore']};\n\n")
     out.append(enum_block("queue", [{"name": q["name"], "value": q["index"]} for q in cmd["queue"]], 3))
-    out.append(enum_block("unit", [{"name": u["name"], "value": u["index"]} for u in cmd["unit"]], 3))
+    out.append(enum_block("unit", [{"name": u["name"], "value": u["index"]} for u in cmd["unit"]], 4))
     out.append(enum_block("opcode", cmd["opcode"], 8))
     out.append(enum_block("fault", [{"name": "none", "value": 0}] +
                           [{"name": f["name"].lower(), "value": f["code"]} for f in spec.faults["fault"]], 8))

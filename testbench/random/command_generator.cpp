@@ -192,7 +192,7 @@ class CommandDraw {
     const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN;
     if (vector_b || c.window != 0) c.b_stride = stride(from);
     const uint64_t inside = c.window == 0 ? 0 : uint64_t{c.window - 1u} * c.b_stride;
-    c.a_addr = static_cast<uint32_t>(acc ? put(0, 2 * chip_.acc_bank_rows, extent(c.a_stride, 1), 1)
+    c.a_addr = static_cast<uint32_t>(acc ? put(0, golden::acc_rows(chip_), extent(c.a_stride, 1), 1)
                                          : put_words(extent(c.a_stride, from) + inside, from));
     if (iota) c.a_addr = c.a_stride = 0;
     if (vector_b || c.b_mode == WEFT_VPU_B_MODE_ROW)

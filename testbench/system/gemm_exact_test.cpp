@@ -73,6 +73,10 @@ void check_repetitions(const char* name, int per_session, const Value& value) {
 
 }  // namespace
 
+TEST_CASE("100 products of random shape on four MXUs of nano's size equal the golden model", "[nano-4mxu]") {
+  check_against_golden("nano-4mxu", test::random_products(100, 300, test::printed_seed(2)));
+}
+
 TEST_CASE("300 products of random shape on nano's RTL equal the golden model", "[nano]") {
   check_against_golden("nano", test::random_products(300, 300, test::printed_seed(1)));
 }

@@ -4,12 +4,16 @@
 module arbiter_invariants #(
   parameter int unsigned Banks = 16,
   parameter int unsigned StarveLimit = 15,
-  parameter int unsigned Readers = 5,
+  parameter int unsigned Mxus = 1,
+  parameter int unsigned Readers = 3,
   parameter int unsigned Writers = 2
 ) (
   input logic                           clk_i,
   input logic                           rst_ni,
-  // banks of each granted access; 0: not granted
+  // the MXUs' reads, x and weights: granted, and their banks
+  input logic [2*Mxus-1:0]              mxu_granted_i,
+  input logic [2*Mxus-1:0][Banks-1:0]   mxu_banks_i,
+  // banks of each other granted access; 0: not granted
   input logic [Readers-1:0][Banks-1:0]  read_banks_i,
   input logic [Writers-1:0][Banks-1:0]  write_banks_i,
   // the two DMA requests: refused in this cycle
@@ -24,6 +28,12 @@ module arbiter_invariants #(
     read_twice = 1'b0;
     written_twice = 1'b0;
     seen = '0;
+    for (int unsigned i = 0; i < 2 * Mxus; i++) begin
+      if (mxu_granted_i[i]) begin
+        read_twice = read_twice | ((seen & mxu_banks_i[i]) != '0);
+        seen = seen | mxu_banks_i[i];
+      end
+    end
     for (int unsigned i = 0; i < Readers; i++) begin
       read_twice = read_twice | ((seen & read_banks_i[i]) != '0);
       seen = seen | read_banks_i[i];

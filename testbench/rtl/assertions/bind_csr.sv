@@ -22,7 +22,7 @@ bind counters state_sum_invariants #(.States(4)) u_dma_out_states (
 bind counters state_sum_invariants #(.States(4)) u_sync_states (
   .clk_i, .rst_ni, .clear_i, .idle_credit_i,
   .counter_i({run_q[20], run_q[21], run_q[22], run_q[23]}));
-bind counters state_sum_invariants #(.States(6)) u_mxu_states (
+bind counters state_sum_invariants #(.States(6), .Units(control_pkg::NumMxu)) u_mxu_states (
   .clk_i, .rst_ni, .clear_i, .idle_credit_i,
   .counter_i({run_q[weft_pkg::CounterMxuBusy], run_q[weft_pkg::CounterMxuBusy+1],
               run_q[weft_pkg::CounterMxuBusy+2], run_q[weft_pkg::CounterMxuBusy+3],

@@ -40,6 +40,8 @@ module checkers_bench (
   input logic [63:0]       idle_credit_i,
   input logic [1:0][63:0]  counter_i,
   input logic              arbiter_rst_ni,
+  input logic [1:0]        mxu_granted_i,
+  input logic [1:0][3:0]   mxu_banks_i,
   input logic [1:0][3:0]   read_banks_i,
   input logic [1:0][3:0]   write_banks_i,
   input logic [1:0]        dma_refused_i,
@@ -105,7 +107,8 @@ module checkers_bench (
   state_sum_invariants #(.States(2)) u_sum (.clk_i, .rst_ni(sum_rst_ni), .clear_i, .idle_credit_i,
     .counter_i);
   arbiter_invariants #(.Banks(4), .StarveLimit(3), .Readers(2), .Writers(2)) u_arbiter (.clk_i,
-    .rst_ni(arbiter_rst_ni), .read_banks_i, .write_banks_i, .dma_refused_i);
+    .rst_ni(arbiter_rst_ni), .mxu_granted_i, .mxu_banks_i, .read_banks_i, .write_banks_i,
+    .dma_refused_i);
   acc_invariants u_acc (.clk_i, .rst_ni(acc_rst_ni), .row_issue_i, .seed_read_i, .pending_write_i,
     .seed_bank_i, .bank_reads_i, .acc_req_i(req_i), .acc_gnt_i(gnt_i), .acc_bank_i);
   mxu_issue_invariants u_issue (.clk_i, .rst_ni(issue_rst_ni), .row_issue_i, .tile_start_i, .swap_i,

@@ -63,6 +63,7 @@ class CheckersBench {
     t.take_sem_i = 0xff;
     t.take_count_i = t.value_i = t.start_tag_i = t.pending_tag_i = 0;
     t.sum_i = 0;
+    t.mxu_granted_i = t.mxu_banks_i = 0;
     t.idle_credit_i = 0;
     for (unsigned i = 0; i < 4; i++) t.counter_i[i] = 0;
     t.state_i = 1u << 5;
@@ -218,6 +219,10 @@ TEST_CASE("the counters' assertion fails when states do not add up to the cycles
 
 TEST_CASE("the VMEM arbiter's assertions fail on a bank used twice and on starvation") {
   check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.read_banks_i = 0x3c), DO(t.read_banks_i = 0x36)});
+  check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.mxu_granted_i = 1, t.mxu_banks_i = 0x66),
+              DO(t.mxu_granted_i = 3, t.mxu_banks_i = 0x66)});
+  check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 1),
+              DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 2)});
   check_rule({CHECKER(arbiter), "BankWrittenOnce_A", {}, DO(t.write_banks_i = 0x3c), DO(t.write_banks_i = 0x36)});
   const Cycle read = DO(t.dma_refused_i = 1), write = DO(t.dma_refused_i = 2);
   check_rule({CHECKER(arbiter), "DmaReadNotStarved_A", {read, read, read}, kNothing, read, true});

@@ -1,8 +1,9 @@
 `default_nettype none
 // Counters of states add up to the cycles that were counted: each cycle is in exactly one state of
-// its group.
+// its group, once for each of the units that count together.
 module state_sum_invariants #(
-  parameter int unsigned States = 4
+  parameter int unsigned States = 4,
+  parameter int unsigned Units = 1
 ) (
   input logic                    clk_i,
   input logic                    rst_ni,
@@ -18,7 +19,7 @@ module state_sum_invariants #(
   end
 
   always_ff @(posedge clk_i) begin
-    cycles_q <= cycles_q + 64'd1 + idle_credit_i;
+    cycles_q <= cycles_q + 64'(Units) * (64'd1 + idle_credit_i);
     if (!rst_ni || clear_i) cycles_q <= '0;
   end
 

@@ -46,7 +46,7 @@ class IssueBench : public VerilatedBench<Vissue_model> {
     settle();
     return top->state_o;
   }
-  [[nodiscard]] unsigned fault_code() const { return top->fault_o[2] >> 30 & 1 ? top->fault_o[2] >> 22 & 0xff : 0; }
+  [[nodiscard]] unsigned fault_code() const { return top->fault_o[2] >> 31 & 1 ? top->fault_o[2] >> 23 & 0xff : 0; }
   [[nodiscard]] uint64_t fault_address() const { return top->fault_o[0] | uint64_t{top->fault_o[1]} << 32; }
   [[nodiscard]] uint16_t offered_tag() const {
     Command out;
@@ -156,20 +156,20 @@ TEST_CASE("a fault that is raised at the check refuses the command, with its cod
     const bool illegal = random() % 4 == 0;  // what is raised stands before what the check finds
     bench.top->raise_i = 1, bench.top->raise_code_i = code, bench.top->raise_address_i = address;
     bench.settle();
-    CHECK((bench.top->fault_o[2] >> 30 & 1) == 0);  // nothing is checked yet
+    CHECK((bench.top->fault_o[2] >> 31 & 1) == 0);  // nothing is checked yet
     CHECK_FALSE(bench.top->checked_o);
     bench.head(command(tag, random() % 2 != 0, illegal ? WEFT_OPCODE_MATMUL : WEFT_OPCODE_COPY));
     bench.settle();
     CHECK(bench.top->checked_o);
-    CHECK((bench.top->fault_o[2] >> 30 & 1) == 1);
-    CHECK((bench.top->fault_o[2] >> 22 & 0xff) == code);
+    CHECK((bench.top->fault_o[2] >> 31 & 1) == 1);
+    CHECK((bench.top->fault_o[2] >> 23 & 0xff) == code);
     CHECK((bench.top->fault_o[2] & 0xffff) == tag);
     CHECK(bench.fault_address() == address);
     bench.step();
     bench.top->raise_i = 0, bench.top->raise_code_i ^= 0xff, bench.top->raise_address_i = ~address;
     bench.step();
     bench.settle();
-    CHECK((bench.top->fault_o[2] >> 30 & 1) == 0);  // told once
+    CHECK((bench.top->fault_o[2] >> 31 & 1) == 0);  // told once
     CHECK(bench.state() == kBlocked);
     CHECK_FALSE(bench.top->cmd_valid_o);
     CHECK_FALSE(bench.top->wait_valid_o);
@@ -204,7 +204,7 @@ TEST_CASE("all bits of a command come out as they went in") {
     bench.step();
     bench.settle();
     INFO("command " << i << "; " << rerun_line(seed, bench.cycle()));
-    if (bench.top->fault_o[2] >> 30 & 1) FAIL("refused");
+    if (bench.top->fault_o[2] >> 31 & 1) FAIL("refused");
     const bool waits = c.bytes[4] != 0xff || c.bytes[5] != 0xff;
     REQUIRE(!!bench.top->wait_valid_o == waits);
     bench.top->unit_active_i = random() % 2;

@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr unsigned kUnits = WEFT_CORE_UNITS;
+constexpr unsigned kUnits = WEFT_UNIT_MXU1;  // of a chip with one MXU
 
 /// control_pkg::post_t as Verilator lays it out, and fault_t's fields in its words (lowest field first).
 uint64_t post_bits(uint16_t tag, uint8_t sem) { return uint64_t{tag} << 48 | uint64_t{1} << 16 | 0xff00u | sem; }
@@ -27,8 +27,8 @@ struct FaultBits {
 FaultBits fault_bits(const WData* words) {
   const uint64_t high = words[2];
   return {words[0] | uint64_t{words[1]} << 32,      static_cast<uint16_t>(high),
-          static_cast<unsigned>(high >> 16 & 7),    static_cast<unsigned>(high >> 19 & 7),
-          static_cast<unsigned>(high >> 22 & 0xff), (high >> 30 & 1) != 0};
+          static_cast<unsigned>(high >> 16 & 7),    static_cast<unsigned>(high >> 19 & 15),
+          static_cast<unsigned>(high >> 23 & 0xff), (high >> 31 & 1) != 0};
 }
 
 }  // namespace

@@ -52,11 +52,11 @@ struct FaultBits {
 FaultBits fault_bits(const Vcsr_model& t) {
   const uint64_t high = t.fault_i[2];
   return {.address = t.fault_i[0] | uint64_t{t.fault_i[1]} << 32,
-          .code = high >> 22 & 0xff,
-          .unit = high >> 19 & 7,
+          .code = high >> 23 & 0xff,
+          .unit = high >> 19 & 15,
           .queue = high >> 16 & 7,
           .tag = high & 0xffff,
-          .valid = high >> 30 & 1};
+          .valid = high >> 31 & 1};
 }
 
 /// What a read of `address` returns: of a register of csr.sv, or of the neighbour that holds it.
@@ -142,7 +142,7 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
     t.fault_raised_i = below(40) == 0;
     t.fault_cycle_i = random(), t.fault_count_i = random(), t.sem_rdata_i = static_cast<uint16_t>(random());
     t.counter_rdata_i = random(), t.inject_rdata_i = random();
-    for (unsigned w = 0; w < 3; w++) t.fault_i[w] = static_cast<uint32_t>(random()) & (w == 2 ? 0x7fffffff : UINT32_MAX);
+    for (unsigned w = 0; w < 3; w++) t.fault_i[w] = static_cast<uint32_t>(random());
     for (unsigned w = 0; w < 5; w++) t.segment_i[w] = static_cast<uint32_t>(random()) & (w == 4 ? 15 : UINT32_MAX);
     for (auto& tag : t.head_tag_i) tag = static_cast<uint16_t>(random());
     t.fell_i = 0;

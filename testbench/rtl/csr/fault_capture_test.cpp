@@ -31,16 +31,16 @@ class CaptureBench : public VerilatedBench<Vfault_capture_model> {
   void clear() {
     for (unsigned i = 0; i < kSources; i++) top->fault_i[i][0] = top->fault_i[i][1] = top->fault_i[i][2] = 0;
   }
-  /// fault_t, the lowest field first: address 64, tag 16, queue 3, unit 3, code 8, valid.
+  /// fault_t, the lowest field first: address 64, tag 16, queue 3, unit 4, code 8, valid.
   void raise(unsigned source, const Fault& f) {
     top->fault_i[source][0] = static_cast<uint32_t>(f.address);
     top->fault_i[source][1] = static_cast<uint32_t>(f.address >> 32);
-    top->fault_i[source][2] = 1u << 30 | f.code << 22 | f.unit << 19 | f.queue << 16 | f.tag;
+    top->fault_i[source][2] = 1u << 31 | f.code << 23 | f.unit << 19 | f.queue << 16 | f.tag;
   }
   std::optional<Fault> first() const {
     const auto& w = top->first_o;
-    if ((w[2] >> 30 & 1) == 0) return std::nullopt;
-    return Fault{w[0] | uint64_t{w[1]} << 32, w[2] & 0xffff, w[2] >> 16 & 7, w[2] >> 19 & 7, w[2] >> 22 & 0xff};
+    if ((w[2] >> 31 & 1) == 0) return std::nullopt;
+    return Fault{w[0] | uint64_t{w[1]} << 32, w[2] & 0xffff, w[2] >> 16 & 7, w[2] >> 19 & 15, w[2] >> 23 & 0xff};
   }
 };
 

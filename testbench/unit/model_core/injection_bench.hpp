@@ -47,7 +47,7 @@ inline Outcome outcome(CoreBench& bench) {
   o.vmem.resize(8192);
   (void)bench.core->peek_vmem(0, o.vmem);
   std::vector<std::byte> row(bench.chip.n * 4);
-  for (uint32_t r = 0; r < 2 * bench.chip.acc_bank_rows; r++) {
+  for (uint32_t r = 0; r < bench.chip.num_mxu * 2 * bench.chip.acc_bank_rows; r++) {
     (void)bench.core->peek_acc(r, row);
     o.acc.insert(o.acc.end(), row.begin(), row.end());
   }

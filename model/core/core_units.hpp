@@ -1,0 +1,26 @@
+/// The units of a core: which queue feeds each, which of them are MXUs.
+#pragma once
+#include <array>
+
+#include "weft/spec/spec.h"
+
+namespace weft::core {
+
+/// The queue that feeds a unit (spec/commands.toml).
+[[nodiscard]] constexpr unsigned queue_of_unit(unsigned unit) {
+  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{WEFT_QUEUE_DMA_IN,  WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT,
+                                                          WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,    WEFT_QUEUE_VPU,
+                                                          WEFT_QUEUE_SYNC,    WEFT_QUEUE_MXU,    WEFT_QUEUE_MXU,
+                                                          WEFT_QUEUE_MXU};
+  return kQueues[unit];
+}
+/// MXU 0, 1, ... by their numbers among the units, and back.
+[[nodiscard]] constexpr weft_unit_index unit_of_mxu(unsigned mxu) {
+  return static_cast<weft_unit_index>(mxu == 0 ? WEFT_UNIT_MXU : WEFT_UNIT_MXU1 + mxu - 1);
+}
+[[nodiscard]] constexpr unsigned mxu_of_unit(unsigned unit) {
+  return unit == WEFT_UNIT_MXU ? 0 : unit - WEFT_UNIT_MXU1 + 1;
+}
+[[nodiscard]] constexpr bool is_mxu(unsigned unit) { return unit == WEFT_UNIT_MXU || unit >= WEFT_UNIT_MXU1; }
+
+}  // namespace weft::core
