@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kWatchdogCycles = 30'000;  // no command of a random program takes as long
 constexpr uint64_t kLimitCycles = 3'000'000;
-constexpr uint64_t kQuietCycles = 10'000;  // after a fault: then nothing more will retire
+constexpr uint64_t kQuietCycles = kWatchdogCycles;  // after a fault: then nothing more will retire
 constexpr size_t kCompareBytes = 65536;
 
 /// Which commands started and retired, by their tags.
