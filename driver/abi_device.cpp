@@ -50,12 +50,14 @@ weft_status weft_open(const char* name, weft_device** device) {
     WEFT_REQUIRE(device);
     *device = nullptr;
     WEFT_REQUIRE(name);
-    const auto parsed = parse_device_name(name);
+    auto parsed = parse_device_name(name);
     if (!parsed.ok()) return parsed.status();
+    if (Status s = apply_environment(parsed.value()); !s.ok()) return s;
     auto transport = connect(parsed.value());
     if (!transport.ok()) return transport.status();
     auto opened = Device::open(std::move(transport.value()));
     if (!opened.ok()) return opened.status();
+    opened.value()->set_name(name);
     *device = new weft_device{std::move(opened.value())};
     return {};
   });

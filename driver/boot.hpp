@@ -8,11 +8,13 @@
 
 namespace weft::driver {
 
-/// Host memory that the firmware uses besides rings: parameter page, fault records, log records.
+/// Host memory that the firmware uses besides rings: parameter page, fault records, log records, state page.
 struct ControlMemory {
   static constexpr uint64_t kFaultOffset = sizeof(weft_parameter_page);
   static constexpr uint64_t kLogOffset = kFaultOffset + WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record);
-  static constexpr uint64_t kBytes = kLogOffset + WEFT_LIMIT_LOG_ENTRIES * sizeof(weft_log_record);
+  static constexpr uint64_t kStateOffset = kLogOffset + WEFT_LIMIT_LOG_ENTRIES * sizeof(weft_log_record);
+  static constexpr uint64_t kResetOffset = kStateOffset + WEFT_LIMIT_STATE_PAGE_BYTES;
+  static constexpr uint64_t kBytes = kResetOffset + sizeof(weft_reset_record);
 };
 
 /// Wall-clock bounds. A simulator boots in milliseconds; the bounds are for a machine that is overloaded.

@@ -44,6 +44,7 @@ class CommandIds {
     Slot& s = slots_[slot];
     s.generation = s.generation % kGenerations + 1;
     s.used = true;
+    s.order = ++acquired_;
     s.payload = std::move(payload);
     return static_cast<uint16_t>(slot | s.generation << kSlotBits);
   }
@@ -77,6 +78,14 @@ class CommandIds {
     return {};
   }
 
+  /// Calls with (order of acquisition, payload) for every outstanding id, in no order.
+  template <typename Function>
+  void for_each(Function&& function) const {
+    for (const Slot& slot : slots_) {
+      if (slot.used) function(slot.order, slot.payload);
+    }
+  }
+
   /// Frees every outstanding id, oldest slot number first.
   template <typename Function>
   void release_all(Function&& function) {
@@ -90,6 +99,7 @@ class CommandIds {
   struct Slot {
     uint32_t generation = kNever;
     bool used = false;
+    uint64_t order = 0;  ///< of acquisition
     Payload payload{};
   };
 
@@ -99,6 +109,7 @@ class CommandIds {
   std::vector<uint16_t> free_;  ///< circular: free_count_ slots from free_head_
   size_t free_head_ = 0;
   uint32_t free_count_ = 0;
+  uint64_t acquired_ = 0;
 };
 
 }  // namespace weft::driver

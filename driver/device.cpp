@@ -74,6 +74,7 @@ Status Device::bring_up() {
   {
     const std::scoped_lock lock(fault_mutex_, log_mutex_, queues_mutex_);
     control_ = control;
+    admin.value()->created();
     queues_[0] = admin.value();
     queue_id_used_.fill(false);
     queue_id_used_[0] = true;
@@ -133,7 +134,7 @@ void Device::drain_before_close(uint32_t drain_ms) {
       const auto event = queue->any_in_flight();
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
       if (event == nullptr || left <= 0) break;
-      if (!wait(*event, WaitLimits{0, WaitLimits::kDefaultGuardMs, static_cast<uint32_t>(left)}).ok()) break;
+      if (!waits_.wait(*event, WaitLimits{0, WaitLimits::kDefaultGuardMs, static_cast<uint32_t>(left)}).ok()) break;
     }
   }
 }
@@ -166,53 +167,23 @@ Status Device::close(uint32_t drain_ms) {
   return {};
 }
 
-Status Device::reset() {
-  if (dispatcher_.on_this_thread()) return failure(WEFT_ERROR_INVALID_STATE, "a callback cannot reset its device");
-  const std::lock_guard lifecycle(lifecycle_mutex_);
-  {
-    const std::lock_guard lock(state_mutex_);
-    if (state_ == State::kLost || state_ == State::kClosed) return reason_;
-    state_ = State::kResetting;
-    reason_ = Status(WEFT_ERROR_INVALID_STATE, "the device is being reset");
-  }
-  {
-    const std::shared_lock lock(queues_mutex_);
-    for (const auto& queue : queues_) {
-      if (queue != nullptr)
-        queue->stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} went with the reset of generation {}", queue->id(),
-                            generation_.load()));
-    }
-  }
-  auto generation = reset_device(*transport_, limits_);
-  drain();
-  fail_all(Status(WEFT_ERROR_ABORTED_BY_RESET, "the device was reset while the command was in flight"));
-  {
-    const std::unique_lock lock(queues_mutex_);
-    for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
-  }
-  Status status = generation.status();
-  if (generation.ok()) {
-    generation_ = generation.value();
-    status = prepare_pci(*transport_);
-    if (status.ok()) status = bring_up();
-  }
-  if (status.code() == WEFT_ERROR_DEVICE_LOST) {
-    lost(status);
-  } else if (!status.ok()) {
-    set_state(State::kFailed, status);
-  }
-  return status;
-}
-
 /// queues_mutex_ is held.
 void Device::remove_queue(uint32_t id) {
-  if (queues_[id] != nullptr) retired_ += queues_[id]->snapshot().counts;
+  if (queues_[id] != nullptr) {
+    retired_ += queues_[id]->snapshot().counts;
+    queues_[id]->deleted();
+  }
   queues_[id].reset();
   queue_id_used_[id] = false;
 }
 
 void Device::finish(std::vector<Finished>& finished) {
   for (Finished& f : finished) {
+    const weft_error code = f.ending.status.code();
+    if ((code == WEFT_ERROR_DEVICE_HUNG || code == WEFT_ERROR_BUDGET_EXCEEDED) &&
+        f.ending.status.detail().report_path.empty())
+      f.ending.status = reported(f.ending.status, Ask::kNo, nullptr);
+    tally(f);
     auto callback = f.event->complete(std::move(f.ending));
     if (!callback) continue;
     dispatcher_.run([callback = std::move(*callback), event = f.event] { callback(event->ending().status); }, true);

@@ -10,10 +10,12 @@
 #include "driver/boot.hpp"
 #include "driver/buffer.hpp"
 #include "driver/dispatcher.hpp"
+#include "driver/hang_report.hpp"
 #include "driver/interrupts.hpp"
 #include "driver/queue.hpp"
 #include "driver/waits.hpp"
 #include "weft/spec/chips.hpp"
+#include "weft/weft.h"
 
 namespace weft::driver {
 
@@ -32,8 +34,10 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   /// Drains for up to `drain_ms`, then ends everything. INVALID_STATE from a callback; otherwise OK.
   Status close(uint32_t drain_ms);
-  /// See weft_device_reset.
-  Status reset();
+  /// See weft_reset. `report` may be null.
+  Status reset(weft_reset_report* report = nullptr);
+  Status reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_report& report);
+  Status reset_core(weft_reset_report& report);
   /// OK while commands may be submitted; otherwise why not.
   Status check() const;
 
@@ -85,6 +89,20 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   size_t drain() override;
   void lost(const Status& why) override;
+  void check_failed() override;
+
+  /// How the device was opened; for reports. Before the handle is given out.
+  void set_name(std::string name) { name_ = std::move(name); }
+  enum class Ask { kNo, kYes };
+  /// Everything for a report about `why` (OK: no reason). kYes waits for the firmware's answer, so not while draining.
+  HangReport collect_report(const Status& why, Ask ask, const std::string& wave_file);
+  /// The firmware's own page: DUMP_STATE. TIMEOUT_WAIT: it does not answer. `answered` (may be null): it did, be it
+  /// with an error.
+  Result<StatePage> ask_state(bool* answered = nullptr);
+  /// Raw bytes of the page that ask_state() got last.
+  std::vector<std::byte> last_state_page() const;
+  /// Makes a loaded program known to reports.
+  void know_program(const std::shared_ptr<const Program>& program);
 
  private:
   /// Memory that the firmware writes besides rings; fresh for every boot.
@@ -105,6 +123,28 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void fail_all(const Status& why);
   void check_faults(std::vector<Finished>& finished);
   void drain_before_close(uint32_t drain_ms);
+  /// Submits to the admin queue and waits, without a report. TIMEOUT_WAIT.
+  Status run_admin(const std::shared_ptr<Event>& event, const Command& command);
+  // device_reset.cpp
+  class ResetClock;
+  Status reset_steps(const std::optional<StatePage>& page, ResetClock& clock);
+  Status reset_queue_steps(Queue& queue, ResetClock& clock);
+  Status admin_reset(uint8_t opcode, uint64_t target, weft_reset_record* record);
+  Status mask_interrupts(uint32_t mask);
+  void end_guilty(const std::optional<StatePage>& page);
+  /// Counts guilty and innocent while a reset is under way.
+  void tally(const Finished& finished);
+  void set_tally(weft_reset_report* report);
+  static Command create_command(const Queue& queue);
+  // device_report.cpp
+  std::optional<StatePage> recorded_state(const Detail& about);
+  void see_queues(HangReport& report);
+  /// Writes a report; returns `why` with its place and what is wrong with the firmware.
+  Status reported(const Status& why, Ask ask, FirmwareHealth* health);
+  /// A wait has timed out. OK: the event is done by now.
+  Status report_timeout(const Event& event, const Status& why);
+  void fail_device(const Status& why);
+  std::shared_ptr<const Program> find_program(uint64_t id);
   Result<uint32_t> reserve_queue_id();
   void remove_queue(uint32_t id);
 
@@ -134,6 +174,13 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::array<bool, WEFT_LIMIT_IO_QUEUES + 1> queue_id_used_{};
   CompletionCounts retired_;  ///< of queues that are gone
   std::shared_ptr<Control> control_;
+
+  std::mutex tally_mutex_;
+  weft_reset_report* tally_ = nullptr;  ///< of the reset under way
+
+  std::string name_;
+  std::mutex programs_mutex_;
+  std::vector<std::weak_ptr<const Program>> programs_;  ///< for reports
 
   std::mutex remains_mutex_;
   std::vector<Remains> remains_;

@@ -5,6 +5,12 @@
 #include "driver/registers.hpp"
 
 namespace weft::driver {
+namespace {
+
+/// Device cycles that an admin command gets; the longest takes less than a hundred thousand.
+constexpr uint64_t kAdminCycles = 20'000'000;
+
+}  // namespace
 
 Result<std::shared_ptr<Buffer>> Device::create_buffer(bool on_host, uint64_t bytes) {
   if (Status s = check(); !s.ok()) return s;
@@ -42,17 +48,22 @@ Result<std::shared_ptr<Queue>> Device::create_queue(uint32_t entries, uint32_t c
   auto queue = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control_, &control_->faults),
                              id.value(), entries, completion_entries, true);
   if (!queue.ok()) return give_up(queue.status());
-  Command command;
-  command.opcode = WEFT_ADMIN_OPCODE_CREATE_QUEUE;
-  command.arg0 = queue.value()->submission_iova();
-  command.arg1 = queue.value()->completion_iova();
-  command.size = uint64_t{entries} | uint64_t{completion_entries} << 16 | uint64_t{id.value()} << 32;
-  const auto ending = admin(command);
+  const auto ending = admin(create_command(*queue.value()));
   if (!ending.ok()) return give_up(ending.status());
   if (!ending.value().status.ok()) return give_up(ending.value().status);
+  queue.value()->created();
   const std::unique_lock lock(queues_mutex_);
   queues_[id.value()] = queue.value();
   return queue;
+}
+
+Command Device::create_command(const Queue& queue) {
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_CREATE_QUEUE;
+  command.arg0 = queue.submission_iova();
+  command.arg1 = queue.completion_iova();
+  command.size = uint64_t{queue.entries()} | uint64_t{queue.completion_entries()} << 16 | uint64_t{queue.id()} << 32;
+  return command;
 }
 
 Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits) {
@@ -92,6 +103,17 @@ Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
 }
 
 Result<Ending> Device::admin(const Command& command) {
+  const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
+  const Status status = run_admin(event, command);
+  if (status.code() == WEFT_ERROR_TIMEOUT_WAIT) {
+    if (Status s = report_timeout(*event, status); !s.ok()) return s;
+  } else if (!status.ok()) {
+    return status;
+  }
+  return event->ending();
+}
+
+Status Device::run_admin(const std::shared_ptr<Event>& event, const Command& command) {
   const std::lock_guard lock(admin_mutex_);
   std::shared_ptr<Queue> queue;
   {
@@ -99,13 +121,19 @@ Result<Ending> Device::admin(const Command& command) {
     queue = queues_[0];
   }
   if (queue == nullptr) return check();
-  const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
   if (Status s = submit(*queue, Submission{event, command}); !s.ok()) return s;
-  if (Status s = wait(*event, WaitLimits{}); !s.ok()) return s;
-  return event->ending();
+  return waits_.wait(*event, WaitLimits{kAdminCycles, WaitLimits::kDefaultGuardMs, 0});
 }
 
-Status Device::wait(const Event& event, const WaitLimits& limits) { return waits_.wait(event, limits); }
+Status Device::wait(const Event& event, const WaitLimits& limits) {
+  for (;;) {
+    bool stale = false;
+    const Status status = waits_.wait(event, limits, &stale);
+    if (status.ok()) return status;
+    if (stale && ask_state().ok()) continue;  // nothing moves, but the firmware is well
+    return report_timeout(event, status);
+  }
+}
 
 Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {
   {

@@ -2,6 +2,7 @@
 #include "driver/device_name.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "weft/spec/chips.hpp"
 
@@ -82,6 +83,20 @@ Result<DeviceName> parse_device_name(std::string_view text) {
     return invalid(text, "wave-from and wave-to need wave=<file>");
   }
   return name;
+}
+
+Status apply_environment(DeviceName& name) {
+  if (name.kind != DeviceKind::kSimulator) return {};
+  constexpr std::pair<const char*, const char*> kVariables[] = {
+      {"WEFT_CORE", "core"}, {"WEFT_WAVE", "wave"}, {"WEFT_WAVE_FROM", "wave-from"}, {"WEFT_WAVE_TO", "wave-to"}};
+  for (const auto& [variable, option] : kVariables) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == 0) continue;
+    if (std::string_view(option).starts_with("wave-") && name.wave_file.empty()) continue;
+    if (Status s = set_option(name, variable, option, value); !s.ok())
+      return failure(s.code(), "environment variable {}={}: {}", variable, value, s.message());
+  }
+  return {};
 }
 
 }  // namespace weft::driver

@@ -24,4 +24,9 @@ struct DeviceName {
 /// INVALID_ARGUMENT: says what is wrong and what is possible. Values are taken as they are, without decoding.
 Result<DeviceName> parse_device_name(std::string_view text);
 
+/// Environment variables that change how a simulator of our own is started, so that a program runs again with waves
+/// without a change: WEFT_CORE (core), WEFT_WAVE (wave), WEFT_WAVE_FROM, WEFT_WAVE_TO (wave-from, wave-to; with
+/// WEFT_WAVE only). Other kinds of devices stay as they are. INVALID_ARGUMENT names the variable.
+Status apply_environment(DeviceName& name);
+
 }  // namespace weft::driver

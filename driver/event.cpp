@@ -12,6 +12,16 @@ std::optional<Event::Callback> Event::complete(Ending ending) {
   return std::exchange(callback_, std::nullopt);
 }
 
+std::string Event::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+void Event::set_report(std::string path) const {
+  const std::lock_guard lock(mutex_);
+  report_ = std::move(path);
+}
+
 Event::CallbackResult Event::set_callback(const Callback& callback) {
   const std::lock_guard lock(mutex_);
   if (has_callback_) return CallbackResult::kTaken;

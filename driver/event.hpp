@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Event {
   /// By the queue, before complete().
   void set_profile(const weft_launch_profile& profile) { profile_ = profile; }
 
+  /// Hang report about this command; empty: there is none.
+  std::string report() const;
+  void set_report(std::string path) const;
+
   /// Ends the command; called once. Gives up the resources. Returns the callback that is due, if one is registered.
   std::optional<Callback> complete(Ending ending);
 
@@ -61,7 +66,8 @@ class Event {
   Ending ending_;
   std::optional<weft_launch_profile> profile_;
   std::vector<std::shared_ptr<const void>> resources_;
-  std::mutex mutex_;  ///< callback against completion
+  mutable std::mutex mutex_;  ///< callback against completion, the report
+  mutable std::string report_;
   std::optional<Callback> callback_;
   bool has_callback_ = false;
 };

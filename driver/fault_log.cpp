@@ -1,6 +1,8 @@
 // Fault records: reading, and text.
 #include "driver/fault_log.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "weft/spec/names.hpp"
@@ -48,6 +50,30 @@ std::optional<weft_fault_record> FaultLog::find(uint16_t queue, uint16_t command
     if (!newest || record->record_number > newest->record_number) newest = record;
   }
   return newest;
+}
+
+std::vector<weft_fault_record> FaultLog::last(size_t count) const {
+  std::vector<weft_fault_record> records;
+  for (uint32_t place = 0; place < WEFT_LIMIT_FAULT_ENTRIES; place++) {
+    if (auto record = read(place)) records.push_back(*record);
+  }
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.record_number < b.record_number; });
+  if (records.size() > count) records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(count));
+  return records;
+}
+
+std::vector<weft_log_record> last_log(const std::byte* ring, size_t count) {
+  std::vector<weft_log_record> records;
+  for (size_t place = 0; place < WEFT_LIMIT_LOG_ENTRIES; place++) {
+    weft_log_record record, again;
+    std::memcpy(&record, ring + place * sizeof record, sizeof record);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    std::memcpy(&again, ring + place * sizeof again, sizeof again);
+    if (record.sequence != 0 && std::memcmp(&record, &again, sizeof record) == 0) records.push_back(record);
+  }
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  if (records.size() > count) records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(count));
+  return records;
 }
 
 std::optional<weft_fault_record> FaultLog::next() {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "driver/status.hpp"
 
@@ -17,6 +18,9 @@ class FaultLog {
   /// The newest record of this command.
   std::optional<weft_fault_record> find(uint16_t queue, uint16_t command_id) const;
 
+  /// The newest `count` records at most, oldest first.
+  std::vector<weft_fault_record> last(size_t count) const;
+
   /// The next record that next() has not returned; skips what the device has overwritten.
   std::optional<weft_fault_record> next();
 
@@ -30,6 +34,10 @@ class FaultLog {
 /// Status of a failed completion: code, and all that the record knows. `opcode` names the command.
 Status describe_failure(const weft_completion_entry& completion, uint8_t opcode,
                         const std::optional<weft_fault_record>& record);
+
+/// The newest `count` records of a log ring at most, oldest first. `ring`: WEFT_LIMIT_LOG_ENTRIES records,
+/// device-visible. Leaves them to be read again.
+std::vector<weft_log_record> last_log(const std::byte* ring, size_t count);
 
 /// One sentence about a record.
 std::string describe_record(const weft_fault_record& record);

@@ -19,10 +19,11 @@ const char* hint_of(weft_error code) {
     case WEFT_ERROR_DEVICE_LOST:
       return "close the device and open it again; what was in HBM is gone";
     case WEFT_ERROR_ABORTED_BY_RESET:
-      return "submit it again to a new queue";
+      return "submit it again; after a reset of the device to a new queue";
     case WEFT_ERROR_BAD_DOORBELL:
       return "release the queue and create another";
     case WEFT_ERROR_DEVICE_HUNG:
+      return "the hang report tells who waits for whom; if the device has failed: weft_device_reset";
     case WEFT_ERROR_FIRMWARE_PANIC:
     case WEFT_ERROR_BOOT_FAILED:
       return "weft_device_reset, or close the device and open it again";
@@ -93,6 +94,7 @@ weft_status remember(const Status& status) {
   last.fault_tag = detail.fault_tag;
   last.fault_address = detail.fault_address;
   copy_text(last.message, detail.message.c_str());
+  copy_text(last.report_path, detail.report_path.c_str());
   return status.code();
 }
 

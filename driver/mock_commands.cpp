@@ -39,6 +39,7 @@ void MockTransport::run_pending(uint32_t limit, uint32_t queue) {
     MockQueue& q = queues_[id];
     for (uint32_t done = 0;
          q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
+      if (id == 0 && faults_.silent) break;
       if (id != 0 && (done >= limit || (faults_.paused && limit == ~0u))) break;
       const E entry = q.pending.front();
       q.pending.pop_front();
@@ -158,6 +159,12 @@ MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
     case WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM:
       if (programs_.erase(entry.arg0) == 0) return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0, 0};
       return {};
+    case WEFT_ADMIN_OPCODE_DUMP_STATE:
+      return dump_state(entry);
+    case WEFT_ADMIN_OPCODE_RESET_QUEUE:
+      return reset_queue(entry);
+    case WEFT_ADMIN_OPCODE_RESET_ENGINE:
+      return reset_engine(entry);
     case WEFT_ADMIN_OPCODE_SET_LOG_LEVEL:
     case WEFT_ADMIN_OPCODE_SET_TIMEOUT:
       return {};
@@ -185,7 +192,7 @@ void MockTransport::write_completion(uint32_t queue, weft_completion_entry entry
   MockQueue& q = queues_[queue];
   const uint32_t index = q.completion_tail++;
   const uint32_t phase = (index & q.completion_entries) == 0 ? 1 : 0;
-  entry.status = (entry.status & ~1u) | (faults_.wrong_phase ? 1 - phase : phase);
+  entry.status = (entry.status & ~1u) | (faults_.wrong_phase && queue != 0 ? 1 - phase : phase);
   std::byte* place =
       host(q.completion_iova + uint64_t{index & (q.completion_entries - 1)} * sizeof entry, sizeof entry);
   if (place == nullptr) return;

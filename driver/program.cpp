@@ -93,7 +93,9 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
   if (!ending.value().status.ok()) return ending.value().status;
   program->id_ = ending.value().start_cycle;
   program->kernels_ = std::move(executable.value().kernels);
+  program->commands_.assign(executable.value().commands.begin(), executable.value().commands.end());
   program->device_ = device;
+  device->know_program(program);
   return program;
 }
 

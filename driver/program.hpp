@@ -6,6 +6,7 @@
 
 #include "driver/device.hpp"
 #include "driver/executable_loader.hpp"
+#include "driver/fault_state.hpp"
 
 namespace weft::driver {
 
@@ -21,6 +22,8 @@ class Program {
   uint64_t id() const { return id_; }
   uint32_t generation() const { return generation_; }
   const std::vector<ExecutableKernel>& kernels() const { return kernels_; }
+  /// Its kernels and commands, for reports.
+  ProgramText text() const { return {kernels_, commands_}; }
   /// For every launch of it: the device runs one launch at a time.
   uint64_t scratch_address() const { return scratch_.address(); }
 
@@ -31,6 +34,7 @@ class Program {
   uint64_t id_ = 0;
   uint32_t generation_ = 0;
   std::vector<ExecutableKernel> kernels_;
+  std::vector<std::byte> commands_;
   HbmRange image_;
   HbmRange scratch_;
 };

@@ -6,6 +6,7 @@
 
 #include "driver/crc32c.hpp"
 #include "driver/registers.hpp"
+#include "weft/spec/names.hpp"
 
 namespace weft::driver {
 namespace {
@@ -108,7 +109,7 @@ uint32_t Queue::push(const Submission& submission, uint16_t id) {
 Status Queue::submit(std::span<const Submission> submissions) {
   const auto count = static_cast<uint32_t>(submissions.size());
   const std::lock_guard lock(mutex_);
-  if (!stopped_.ok()) return stopped_;
+  if (!takes_commands(state_)) return refusal_locked();
   if (count > submission_.entries()) {
     return failure(WEFT_ERROR_INVALID_ARGUMENT, "a batch of {} commands for queue {}, which has {} entries", count, id_,
                    submission_.entries());
@@ -169,25 +170,99 @@ size_t Queue::drain(std::vector<Finished>& finished) {
     (void)ring_completion_doorbell(*transport_, id_, completion_.head())
         .ok();  // a lost device is noticed by its hang-up
   }
+  if (finished.size() != before && ids_.in_use() == 0) happens(QueueEvent::kDrained);
   return finished.size() - before;
+}
+
+/// The mutex is held, or nobody else knows the queue. An event that cannot happen in this state changes nothing.
+void Queue::happens(QueueEvent event) {
+  if (const auto next = next_queue_state(state_, event)) state_ = *next;
+}
+
+void Queue::created() {
+  const std::lock_guard lock(mutex_);
+  happens(QueueEvent::kCreated);
 }
 
 void Queue::stop(const Status& why) {
   const std::lock_guard lock(mutex_);
+  happens(QueueEvent::kStop);
+  if (ids_.in_use() == 0) happens(QueueEvent::kDrained);
   if (stopped_.ok()) stopped_ = why;
+}
+
+Status Queue::refusal() const {
+  const std::lock_guard lock(mutex_);
+  return refusal_locked();
+}
+
+Status Queue::refusal_locked() const {
+  const std::string_view name = spec::queue_state_name(state_);
+  if (stopped_.ok()) return failure(WEFT_ERROR_INVALID_STATE, "queue {} is {}", id_, name);
+  Detail detail = stopped_.detail();
+  detail.message = fmt::format("queue {} is {}: {}", id_, name, stopped_.message());
+  return Status(stopped_.code(), std::move(detail));
+}
+
+void Queue::deleted() {
+  const std::lock_guard lock(mutex_);
+  happens(QueueEvent::kDeleted);
+}
+
+weft_queue_state Queue::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+/// The mutex is held.
+Finished Queue::ended(std::shared_ptr<Event> event, const Status& why) {
+  Detail detail = why.detail();
+  detail.queue = id_;
+  detail.command_id = event->command_id();
+  detail.tag = event->tag();
+  counts_.completed++;
+  return {std::move(event), Ending{Status(why.code(), std::move(detail)), 0, 0}};
 }
 
 void Queue::fail(const Status& why, std::vector<Finished>& finished) {
   const std::lock_guard lock(mutex_);
+  happens(QueueEvent::kFail);
   if (stopped_.ok()) stopped_ = why;
-  ids_.release_all([&](std::shared_ptr<Event> event) {
-    Detail detail = why.detail();
-    detail.queue = id_;
-    detail.command_id = event->command_id();
-    detail.tag = event->tag();
-    counts_.completed++;
-    finished.push_back({std::move(event), Ending{Status(why.code(), std::move(detail)), 0, 0}});
+  ids_.release_all([&](std::shared_ptr<Event> event) { finished.push_back(ended(std::move(event), why)); });
+}
+
+void Queue::fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished) {
+  const std::lock_guard lock(mutex_);
+  if (ids_.match(command_id) == IdMatch::kOutstanding) finished.push_back(ended(ids_.release(command_id), why));
+}
+
+void Queue::reinitialise() {
+  const std::lock_guard lock(mutex_);
+  std::memset(memory_->data(), 0, lists_offset_);
+  submission_ = SubmissionRing(memory_->data(), submission_.entries());
+  completion_ = CompletionRing(memory_->data() + completion_offset_, completion_.entries());
+}
+
+void Queue::rearm() {
+  const std::lock_guard lock(mutex_);
+  happens(QueueEvent::kReset);
+  stopped_ = Status();
+}
+
+void Queue::outstanding(std::vector<OutstandingCommand>& out) const {
+  const size_t first = out.size();
+  const std::lock_guard lock(mutex_);
+  ids_.for_each([&](uint64_t order, const std::shared_ptr<Event>& event) {
+    OutstandingCommand command;
+    command.queue = id_;
+    command.command_id = event->command_id();
+    command.opcode = event->opcode();
+    command.tag = event->tag();
+    command.sequence = order;
+    out.push_back(command);
   });
+  std::sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
+            [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
 }
 
 std::shared_ptr<Event> Queue::any_in_flight() const {

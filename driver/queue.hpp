@@ -9,7 +9,9 @@
 #include "driver/event.hpp"
 #include "driver/fault_log.hpp"
 #include "driver/host_memory.hpp"
+#include "driver/queue_state.hpp"
 #include "driver/ring.hpp"
+#include "driver/wait_graph.hpp"
 
 namespace weft::driver {
 
@@ -68,11 +70,33 @@ class Queue {
   /// Takes what the device has completed off the ring. Returns how many commands ended.
   size_t drain(std::vector<Finished>& finished);
 
+  /// CREATE_QUEUE has completed: commands are taken.
+  void created();
+
   /// Refuses submissions with `why` from now on. Commands in flight stay in flight.
   void stop(const Status& why);
 
+  /// Why commands are refused, with the queue's state. Never OK.
+  Status refusal() const;
+
+  /// Ends one command in flight with `why`; nothing if it is not.
+  void fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished);
+
+  /// Rings as new. The device does not know them, and nothing is in flight.
+  void reinitialise();
+  /// After reinitialise(), once the device knows the rings again: commands are taken.
+  void rearm();
+
+  /// The device knows it no more.
+  void deleted();
+
+  weft_queue_state state() const;
+
   /// Ends everything in flight with `why`; their completions, should they come, are late.
   void fail(const Status& why, std::vector<Finished>& finished);
+
+  /// Appends every command in flight, oldest first.
+  void outstanding(std::vector<OutstandingCommand>& out) const;
 
   /// Some command in flight; null: none.
   std::shared_ptr<Event> any_in_flight() const;
@@ -90,6 +114,9 @@ class Queue {
         std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
         uint64_t completion_offset, uint64_t lists_offset);
   uint32_t push(const Submission& submission, uint16_t id);
+  void happens(QueueEvent event);
+  Finished ended(std::shared_ptr<Event> event, const Status& why);
+  Status refusal_locked() const;
   void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
   uint64_t write_list(uint32_t slot, const Command& command);
   std::optional<weft_launch_profile> read_profile(uint32_t slot) const;
@@ -108,7 +135,8 @@ class Queue {
   CommandIds<std::shared_ptr<Event>> ids_;
   std::vector<uint64_t> profile_offset_;  ///< by slot: of the launch's profile in memory_, 0: none
   CompletionCounts counts_;
-  Status stopped_;
+  weft_queue_state state_ = WEFT_QUEUE_STATE_CREATED;
+  Status stopped_;  ///< why nothing is taken
 };
 
 }  // namespace weft::driver

@@ -23,6 +23,7 @@ struct Detail {
   uint32_t fault_queue = 0;
   uint32_t fault_tag = 0;
   uint64_t fault_address = 0;
+  std::string report_path;  ///< hang report; empty: none
 };
 
 /// An error code with details, or OK. Copies share the details, which never change: any thread may read them.

@@ -181,6 +181,10 @@ uint64_t MockTransport::read_register(uint64_t offset) const {
       return boot_error_;
     case WEFT_REG_PROGRESS:
       return progress_;
+    case WEFT_REG_HEARTBEAT:
+      return faults_.beats ? ++heartbeat_ : heartbeat_;
+    case WEFT_REG_FIRMWARE_STATUS:
+      return faults_.firmware_status;
     case WEFT_REG_CYCLES:
       return cycle_;
     case WEFT_REG_RESET_GENERATION:
@@ -314,6 +318,14 @@ void MockTransport::halt_queue(uint32_t queue, uint64_t doorbell) {
   write_fault(queue, 0, {WEFT_ERROR_BAD_DOORBELL, doorbell, queues_[queue].head, 0});
   queues_[queue].active = false;
   raise(queue);
+  raise(0);
+}
+
+void MockTransport::halt_firmware() {
+  const std::lock_guard lock(mutex_);
+  state_ = WEFT_DEVICE_STATE_FAILED;
+  constexpr uint32_t kHalted = 1u << 12;
+  faults_.firmware_status = kHalted | WEFT_WAYPOINT_FETCH;
   raise(0);
 }
 

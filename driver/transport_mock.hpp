@@ -20,11 +20,14 @@ struct MockFaults {
   bool lose_interrupts = false;
   bool paused = false;                 ///< takes entries and leaves them in flight
   bool complete_on_alarm = false;      ///< although paused, runs what is in flight when a wait arms the alarm
-  bool wrong_phase = false;            ///< writes completions that are not visible
+  bool wrong_phase = false;            ///< writes completions of I/O queues that are not visible
   bool duplicate_completions = false;  ///< each twice
   bool all_ones = false;               ///< registers and configuration space read as all ones
   bool stale_ready = false;            ///< READY of another boot
   bool ignore_reset = false;
+  bool silent = false;               ///< admin commands are taken and not run
+  bool beats = false;                ///< the heartbeat moves with each look at it
+  uint32_t firmware_status = 0x102;  ///< FIRMWARE_STATUS: asleep at waypoint idle
   uint32_t stuck_after_stage = ~0u;  ///< boot goes no further
   uint32_t boot_error = 0;           ///< boot fails after stage 2
   uint32_t abi_version = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR;
@@ -61,6 +64,8 @@ class MockTransport : public Transport {
   void inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head);
   /// Halts a queue with a fault record, as BAD_DOORBELL does.
   void halt_queue(uint32_t queue, uint64_t doorbell);
+  /// The chip's watchdog halts the firmware.
+  void halt_firmware();
   /// The firmware stops itself.
   void panic(uint64_t value);
   /// Id of the n-th entry in flight of a queue.
@@ -106,6 +111,10 @@ class MockTransport : public Transport {
   Outcome execute_admin(const weft_submission_entry& entry);
   Outcome execute_launch(const weft_submission_entry& entry);
   Outcome load_program(const weft_submission_entry& entry);
+  Outcome dump_state(const weft_submission_entry& entry);
+  Outcome reset_queue(const weft_submission_entry& entry);
+  Outcome reset_engine(const weft_submission_entry& entry);
+  void end_pending(uint32_t queue, weft_reset_record& record);
   void complete(uint32_t queue, uint16_t command_id, uint32_t tag, const Outcome& outcome);
   void write_completion(uint32_t queue, weft_completion_entry entry);
   bool write_fault(uint32_t queue, uint16_t command_id, const Outcome& outcome);
@@ -140,6 +149,7 @@ class MockTransport : public Transport {
   uint64_t fault_records_ = 0;
   uint32_t log_records_ = 0;
   uint64_t progress_ = 0;
+  mutable uint64_t heartbeat_ = 0;
   uint64_t alarm_ = 0;
   uint32_t wait_status_ = 0;
   mutable uint64_t cycle_ = 0;

@@ -13,11 +13,13 @@ using std::chrono::milliseconds;
 constexpr uint64_t kNoDeadline = kAllOnes64;
 constexpr milliseconds kAlarmCheckPeriod(100);  ///< behind a lost interrupt of vector 0
 constexpr int kProgressCheckMs = 1000;
+/// Idle engines and no completion for so many device cycles: somebody should ask the firmware.
+constexpr uint64_t kStaleCycles = 4'000'000;
 constexpr int kLateInterruptMs = 200;  ///< behind its completion; after that it counts as lost
 
 }  // namespace
 
-Status Waits::wait(const Event& event, const WaitLimits& limits) {
+Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
   source_.drain();
   if (event.done()) return {};
   Wait self{&event, limits, Clock::now()};
@@ -47,6 +49,7 @@ Status Waits::wait(const Event& event, const WaitLimits& limits) {
   program_alarm();
   if (!waits_.empty()) changed_.notify_all();
   lock.unlock();
+  if (stale != nullptr) *stale = self.verdict == Verdict::kStale;
   return event.done() ? Status() : timed_out(self);
 }
 
@@ -78,6 +81,7 @@ void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) {
   if (wake.timed_out && ended != 0 && !interrupts_.arrives(kLateInterruptMs))
     lost_interrupts_.fetch_add(ended, std::memory_order_relaxed);
   if (wake.hung_up) source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
+  if (wake.async && ended == 0) source_.check_failed();
   if (alarm_check_due(wake)) check_alarm();
   if (!wake.interrupt) check_progress();
   lock.lock();
@@ -176,6 +180,7 @@ void Waits::check_progress() {
     source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device answers with all ones"));
     return;
   }
+  const bool stale = nothing_moves(cycle.value());
   const std::lock_guard lock(mutex_);
   if (cycle.value() != progress_cycle_) {
     progress_cycle_ = cycle.value();
@@ -184,7 +189,24 @@ void Waits::check_progress() {
   for (Wait* wait : waits_) {
     if (now > std::max(wait->start, progress_time_) + milliseconds(wait->limits.guard_ms))
       wait->verdict = Verdict::kGuard;
+    if (stale && wait->limits.deadline_cycles == 0) wait->verdict = Verdict::kStale;
   }
+}
+
+/// Cycles pass, engines are idle, and no completion has been written for kStaleCycles. Then the look starts anew.
+bool Waits::nothing_moves(uint64_t cycle) {
+  constexpr uint32_t kEnginesBusy = 1u << 9 | 1u << 11;  // FIRMWARE_STATUS: core, copy engine
+  const auto completions = read64(transport_, WEFT_REG_PROGRESS);
+  const auto status = read32(transport_, WEFT_REG_FIRMWARE_STATUS);
+  if (!completions.ok() || !status.ok()) return false;
+  const std::lock_guard lock(mutex_);
+  const bool moves = completions.value() != completions_ || (status.value() & kEnginesBusy) != 0 || cycle < completions_cycle_;
+  const bool stale = !moves && cycle - completions_cycle_ > kStaleCycles;
+  if (moves || stale) {
+    completions_ = completions.value();
+    completions_cycle_ = cycle;
+  }
+  return stale;
 }
 
 void Waits::check_wall() {
@@ -211,6 +233,9 @@ Status Waits::timed_out(const Wait& wait) {
       break;
     case Verdict::kGuard:
       why = fmt::format("no device cycle has passed for {} ms", wait.limits.guard_ms);
+      break;
+    case Verdict::kStale:
+      why = fmt::format("nothing has moved on the device for more than {} cycles", kStaleCycles);
       break;
     case Verdict::kWall:
     case Verdict::kNone:

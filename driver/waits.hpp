@@ -26,6 +26,8 @@ class CompletionSource {
   virtual size_t drain() = 0;
   /// The device is gone: ends every event.
   virtual void lost(const Status& why) = 0;
+  /// Vector 0 was raised and nothing had ended: has the device failed?
+  virtual void check_failed() = 0;
 
  protected:
   ~CompletionSource() = default;
@@ -46,7 +48,9 @@ class Waits {
       : transport_(transport), interrupts_(interrupts), source_(source) {}
 
   /// OK: the event is done. TIMEOUT_WAIT: says why the wait ended without it. Any thread, under no lock.
-  Status wait(const Event& event, const WaitLimits& limits);
+  /// `stale` (may be null): true if nothing on the device has moved for long although cycles pass; the caller may ask
+  /// the firmware and wait again.
+  Status wait(const Event& event, const WaitLimits& limits, bool* stale = nullptr);
 
   /// For the dispatcher: leads, or lets another lead, until something happens or `control_fd` is readable.
   void listen(int control_fd);
@@ -58,7 +62,7 @@ class Waits {
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class Verdict { kNone, kDeadline, kIdle, kGuard, kWall };
+  enum class Verdict { kNone, kDeadline, kIdle, kGuard, kWall, kStale };
 
   struct Wait {
     const Event* event;
@@ -75,6 +79,7 @@ class Waits {
   bool alarm_check_due(const Wake& wake);
   void check_alarm();
   void check_progress();
+  bool nothing_moves(uint64_t cycle);
   void check_wall();
   Status timed_out(const Wait& wait);
 
@@ -94,6 +99,8 @@ class Waits {
   Clock::time_point progress_checked_{};
   Clock::time_point progress_time_{};
   uint64_t progress_cycle_ = 0;
+  uint64_t completions_ = 0;        ///< PROGRESS when it was last seen to move
+  uint64_t completions_cycle_ = 0;  ///< device cycle of that look
 };
 
 }  // namespace weft::driver

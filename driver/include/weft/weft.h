@@ -86,6 +86,7 @@ typedef struct weft_error_info {
   uint64_t fault_address; /**< see the fault in docs/command_checks.md */
   char message[512];      /**< one line, zero-terminated */
   char hint[192];         /**< what to do, zero-terminated; may be empty */
+  char report_path[256];  /**< hang report of TIMEOUT_WAIT, DEVICE_HUNG, BUDGET_EXCEEDED; empty: none */
 } weft_error_info;
 
 /** Details of the calling thread's last failed call. Code OK if none failed yet. */
@@ -172,6 +173,62 @@ WEFT_MUST_USE weft_status weft_device_set_log_level(weft_device* device, uint32_
 
 /** Cycles without progress after which the core's watchdog ends a launch with DEVICE_HUNG; 0: the default. */
 WEFT_MUST_USE weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles);
+
+/* ---- Hang reports
+ * ----------------------------------------------------------------------------------------------------
+ * A wait that times out, a command that is ended by its budget, a device that hangs: each writes a report, once a
+ * command, as text and as JSON, and weft_last_error names the text file. docs/hang_report.md explains it. */
+
+/** Folder for the reports of this process; null: back to the environment (WEFT_REPORT_DIR, "off" for none; else TMPDIR,
+ * else /tmp). Files there are named weft-hang-<pid>-<n>.txt and .json; the last 32 are kept. */
+WEFT_MUST_USE weft_status weft_set_report_folder(const char* folder);
+
+typedef enum weft_state_format {
+  WEFT_STATE_FORMAT_TEXT = 1, /**< for people */
+  WEFT_STATE_FORMAT_JSON = 2, /**< one object */
+  WEFT_STATE_FORMAT_PAGE = 3  /**< the bytes that the firmware wrote (weft_state_header); needs firmware that answers */
+} weft_state_format;
+
+/** The device's state as a hang report tells it, now. Asks the firmware, and tells what registers and rings know if it
+ * does not answer within 500 000 device cycles. Writes up to `capacity` bytes (text is zero-terminated) and always the
+ * bytes of the whole to `size`: ask with capacity 0 for the size needed, and leave room, it may grow. Works on a failed
+ * device too. */
+WEFT_MUST_USE weft_status weft_state_dump(weft_device* device, weft_state_format format, void* buffer, size_t capacity,
+                                          size_t* size);
+
+/** The same from the bytes of a state page (format PAGE), without a device. INVALID_ARGUMENT: says at which byte the page
+ * is wrong; any bytes are safe. */
+WEFT_MUST_USE weft_status weft_state_decode(const void* page, size_t page_bytes, weft_state_format format, void* buffer,
+                                            size_t capacity, size_t* size);
+
+/** What a reset did. */
+typedef struct weft_reset_report {
+  size_t size;
+  weft_reset_level level;
+  uint32_t generation;       /**< of the device afterwards */
+  uint32_t guilty;           /**< commands that ended with an error of their own: a fault, DEVICE_HUNG */
+  uint32_t innocent;         /**< commands that ended with ABORTED_BY_RESET: submit them again */
+  weft_status guilty_status; /**< of the first guilty one, with the three fields below */
+  uint32_t guilty_queue;
+  uint32_t guilty_command;
+  uint32_t guilty_tag;
+  uint32_t failed_step;                         /**< 1 + weft_reset_step that took longer than its bound; 0: none */
+  uint64_t start_cycle;                         /**< device cycle of the first step */
+  uint64_t end_cycle;                           /**< and after the last */
+  uint64_t step_cycles[WEFT_LIMIT_RESET_STEPS]; /**< device cycles by weft_reset_step; those of other work included, but
+                                                     for stop_fetch and stop_engines below level device */
+} weft_reset_report;
+
+/** Resets a queue (`queue`), the tensor core (level engine, `queue` null) or the whole device (`queue` null), in the
+ * order of weft_reset_step, each step bounded in device cycles. A command that had failed or hung by itself ends with its
+ * own error, every other one in reach with ABORTED_BY_RESET.
+ *  queue: its commands end, its handle goes on with empty rings; other queues do not notice. Also for a halted queue.
+ *  engine: the launch on the core ends; queues that have nothing there do not notice, that one goes on.
+ *  device: as weft_device_reset.
+ *  INVALID_STATE (which state was met; from a callback). DEVICE_HUNG: the firmware does not answer, only level device
+ * helps. `report` may be null. Blocks. */
+WEFT_MUST_USE weft_status weft_reset(weft_device* device, weft_queue* queue, weft_reset_level level,
+                                     weft_reset_report* report);
 
 /** Resets the device and boots it again. Commands in flight complete with ABORTED_BY_RESET. Queues and programs are
  * gone (calls on them answer INVALID_STATE); buffers stay, what is in HBM is undefined. BOOT_FAILED leaves the device

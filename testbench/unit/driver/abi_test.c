@@ -204,6 +204,11 @@ static void null_pointers_are_refused(void** state) {
   INVALID(weft_device_set_log_level(NULL, 1));
   INVALID(weft_device_set_watchdog(NULL, 1));
   INVALID(weft_device_reset(NULL));
+  INVALID(weft_reset(NULL, NULL, WEFT_RESET_LEVEL_DEVICE, NULL));
+  INVALID(weft_reset(device, NULL, WEFT_RESET_LEVEL_QUEUE, NULL));
+  INVALID(weft_state_dump(NULL, WEFT_STATE_FORMAT_TEXT, NULL, 0, NULL));
+  INVALID(weft_state_decode("", 0, WEFT_STATE_FORMAT_TEXT, NULL, 0, NULL));
+  OK(weft_set_report_folder(NULL));
   INVALID(weft_buffer_create(NULL, WEFT_MEMORY_HBM, 1, &buffer));
   INVALID(weft_buffer_create(device, WEFT_MEMORY_HBM, 1, NULL));
   INVALID(weft_buffer_map(NULL, &pointer));
