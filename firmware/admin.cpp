@@ -31,7 +31,8 @@ Status create_queue(Function& function, const E& e) {
   if (!ring_memory_valid(e.arg0, entries, sizeof(E))) return invalid(offsetof(E, arg0), e.arg0);
   if (!ring_memory_valid(e.arg1, completion_entries, sizeof(weft_completion_entry)))
     return invalid(offsetof(E, arg1), e.arg1);
-  if (function.queues[id].state != QueueState::kFree) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  if (function.queues[id].state != QueueState::kFree)
+    return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
   open_queue(function, id, e.arg0, entries, e.arg1, completion_entries);
   log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_CREATED, id, entries);
   return kOk;

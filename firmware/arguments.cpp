@@ -4,6 +4,7 @@
 #include "firmware/core.hpp"
 #include "firmware/function.hpp"
 #include "firmware/hal.hpp"
+#include "firmware/hbm_scrub.hpp"
 #include "firmware/memory_map.hpp"
 
 namespace weft::fw {
@@ -72,7 +73,7 @@ Status read_arguments(const Function& function, uint64_t iova, const weft_progra
   return status;
 }
 
-uint32_t map_arguments(const Function& function, const Program& program, const weft_program_kernel& kernel,
+uint32_t map_arguments(Function& function, const Program& program, const weft_program_kernel& kernel,
                        const uint8_t* list) {
   uint32_t mapped = 0;
   if (program.constants_bytes != 0) {
@@ -87,6 +88,7 @@ uint32_t map_arguments(const Function& function, const Program& program, const w
     const bool readable = scratch || ((kernel.argument_readable >> i) & 1) != 0;
     const bool writable = scratch || ((kernel.argument_writable >> i) & 1) != 0;
     const Location where = locate(function, static_cast<weft_address_space>(a.space), a.address);
+    if (writable && where.space == WEFT_ADDRESS_SPACE_HBM) note_written(function, where.address + a.size_bytes);
     core::map_segment(segment, where.space, where.address, a.size_bytes,
                       (readable ? core::kSegmentReadable : 0) | (writable ? core::kSegmentWritable : 0));
     mapped |= 1u << segment;

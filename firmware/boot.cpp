@@ -137,8 +137,10 @@ void prepare_function(Function& function) {
   const uint32_t index = function.index;
   const uint64_t base = function.hbm_base;
   const uint64_t bytes = function.hbm_bytes;
+  const uint64_t written_end = function.written_end;
   __builtin_memset(&function, 0, sizeof function);
   function.index = index;
+  function.written_end = written_end;
   function.hbm_base = base;
   function.hbm_bytes = bytes;
   function.watchdog_cycles = WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
@@ -154,8 +156,8 @@ void prepare_functions(State& state) {
   state.function_count = hal::functions();
   const uint32_t count = state.function_count;
   // Divided in units of the alignment, which are fewer than 2^32: a 64-bit division is a library call on RV32.
-  const uint64_t share =
-      count == 1 ? hal::hbm_bytes() : static_cast<uint32_t>(hal::hbm_bytes() / kShareAlignment) / count * kShareAlignment;
+  const auto units = static_cast<uint32_t>(hal::hbm_bytes() / kShareAlignment);
+  const uint64_t share = count == 1 ? hal::hbm_bytes() : units / count * kShareAlignment;
   for (uint32_t i = 0; i < count; i++) {
     Function& function = state.functions[i];
     function.index = i;

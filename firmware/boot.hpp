@@ -15,8 +15,8 @@ void prepare_functions(State& state);
 void prepare_function(Function& function);
 
 /// Takes the function's parameter page if its host has written BOOT_CONTROL: checks it, answers, opens the admin queue.
-/// Ready afterwards, or failed (DEVICE_STATE failed, BOOT_STAGE the last stage reached, BOOT_ERROR why, all sticky until
-/// reset). The first boot of all resets the core and probes HBM. False: no request.
+/// Ready afterwards, or failed (DEVICE_STATE failed, BOOT_STAGE the last stage reached, BOOT_ERROR why, all sticky
+/// until reset). The first boot of all resets the core and probes HBM. False: no request.
 bool serve_boot(State& state, Function& function);
 
 }  // namespace weft::fw

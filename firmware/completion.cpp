@@ -50,7 +50,8 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
     halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
     return;
   }
-  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) hal::raise_interrupt(queue.function, completion_vector(queue.id));
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0)
+    hal::raise_interrupt(queue.function, completion_vector(queue.id));
 }
 
 }  // namespace weft::fw

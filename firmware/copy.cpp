@@ -60,7 +60,8 @@ Status check_ranges(const Function& function, const E& entry, const CopyJob& job
   } else if (!range_valid(function, job.source, 0)) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
   }
-  if (!range_valid(function, job.destination, 0)) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
+  if (!range_valid(function, job.destination, 0))
+    return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
   if (entry.size == 0 || !range_valid(function, job.destination, entry.size) ||
       (!job.fill && !range_valid(function, job.source, entry.size))) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
@@ -74,14 +75,24 @@ Status check_ranges(const Function& function, const E& entry, const CopyJob& job
 }  // namespace
 
 bool copy_free(State& state) {
-  if (state.copy.active) return false;
+  if (!copy_engine_idle(state)) return false;
   if (state.copy.engine_lost && hal::copy_result() != kRunning) state.copy.engine_lost = false;
   return true;
 }
 
+bool copy_engine_idle(const State& state) { return !state.copy.active && !state.hbm_scrub.running; }
+
+void copy_drop(State& state, uint32_t function) {
+  CopyJob& job = state.copy;
+  if ((!job.active && !job.engine_lost) || job.function != function) return;
+  hal::copy_abort();
+  job.active = false;
+  job.engine_lost = false;
+}
+
 Status copy_begin(State& state, Queue& queue, const E& entry) {
   state.waypoint = Waypoint::kCopy;
-  const Function& function = owner(state, queue);
+  Function& function = owner(state, queue);
   CopyJob job{};
   job.fill = entry.opcode == WEFT_QUEUE_OPCODE_FILL;
   job.function = queue.function;
@@ -97,6 +108,7 @@ Status copy_begin(State& state, Queue& queue, const E& entry) {
   job.start_cycle = hal::now();
   job.deadline_cycle = entry.budget_kcycles == 0 ? UINT64_MAX : job.start_cycle + entry.budget_kcycles * UINT64_C(1000);
   if (!start_piece(job)) return Status{WEFT_ERROR_DEVICE_HUNG, 0, kCopyPieceCycles};
+  if (job.destination.space == WEFT_ADDRESS_SPACE_HBM) note_written(function, job.destination.address + entry.size);
   job.active = true;
   queue.in_flight = true;
   state.copy = job;

@@ -35,6 +35,12 @@ struct CopyJob {
 /// True if a new job can start. An engine that was lost is looked at again.
 bool copy_free(State& state);
 
+/// Nobody uses the engine, neither a job nor the clearing of HBM. A lost engine counts as idle.
+bool copy_engine_idle(const State& state);
+
+/// Ends the job of `function`, if it has one, at once and without a completion.
+void copy_drop(State& state, uint32_t function);
+
 /// Checks the addresses and starts. Not ok: nothing started; the caller refuses the entry.
 Status copy_begin(State& state, Queue& queue, const weft_submission_entry& entry);
 

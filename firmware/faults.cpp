@@ -13,7 +13,8 @@ bool write_fault_record(Function& function, weft_fault_record& record) {
   if (log.iova == 0) return false;
   static_assert((WEFT_LIMIT_FAULT_ENTRIES & (WEFT_LIMIT_FAULT_ENTRIES - 1)) == 0);
   static_assert(offsetof(weft_fault_record, record_number) == 0, "the number is written apart, after the rest");
-  const Location place = host_at(function.index, log.iova + (log.written & (WEFT_LIMIT_FAULT_ENTRIES - 1)) * sizeof record);
+  const uint64_t slot = log.written & (WEFT_LIMIT_FAULT_ENTRIES - 1);
+  const Location place = host_at(function.index, log.iova + slot * sizeof record);
   record.record_number = log.written + 1;
   constexpr uint32_t kNumberBytes = sizeof record.record_number;
   const auto* body = reinterpret_cast<const uint8_t*>(&record) + kNumberBytes;

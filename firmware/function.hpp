@@ -1,5 +1,5 @@
-/// What the firmware knows of one PCIe function: its rings, programs, logs and its share of HBM. A function is a context:
-/// nothing that one of them names reaches another.
+/// What the firmware knows of one PCIe function: its rings, programs, logs and its share of HBM. A function is a
+/// context: nothing that one of them names reaches another.
 #pragma once
 #include <stdint.h>
 
@@ -13,15 +13,17 @@ namespace weft::fw {
 enum class FunctionState : uint8_t {
   kPresent = 0,  ///< waits for its parameter page
   kReady,
-  kFailed,  ///< boot failed; until reset
+  kFailed,     ///< boot failed; until reset
+  kClearing,   ///< its host is gone: its HBM is cleared
 };
 
-/// All zero: nothing of a host is there but `index` and the share.
+/// All zero but `index` and the share of HBM: as after power-up.
 struct Function {
   FunctionState state;
   uint32_t index;
   uint64_t hbm_base;         ///< share of HBM: where it begins
   uint64_t hbm_bytes;        ///< and its size, reserved bytes included
+  uint64_t written_end;      ///< HBM below this may have been written since it was last cleared
   uint64_t watchdog_cycles;  ///< limit for the core, SET_TIMEOUT
   uint64_t completed;        ///< PROGRESS
   uint32_t turn[2];          ///< when the function last got the copy engine [0] and the core [1], in order of turns

@@ -8,7 +8,7 @@
 
 namespace weft::fw {
 
-/// A place in HBM, or in the memory of the host behind one function. Both are physical: shares of HBM are added already.
+/// A place in HBM, or in the memory of the host behind one function. Physical: shares of HBM are added already.
 struct Location {
   weft_address_space space;  ///< none: nowhere
   uint32_t function;         ///< whose IOVA; HBM: 0
@@ -71,6 +71,10 @@ uint32_t doorbell_pending(uint32_t function);
 /// Device cycle at which ring `queue`'s submission doorbell was last written.
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
 
+/// Bit f: since the last call the host of function f has reset it, or (also in `departed`) has gone. Reading clears. A
+/// departure stays known over a restart of the firmware. Cost: sram_word.
+uint32_t function_requests(uint32_t* departed);
+
 /// True once after the host wrote the function's BOOT_CONTROL; `parameter_page` receives its IOVA.
 bool boot_requested(uint32_t function, uint64_t* parameter_page);
 
@@ -92,6 +96,15 @@ void wait_for_event(uint64_t deadline_cycle);
 
 /// False: the simulation ends; the main loop returns.
 bool running();
+
+/// Sizes of the core, fixed.
+struct CoreShape {
+  uint64_t vmem_bytes;
+  uint32_t n;              ///< rows and columns of the MXU
+  uint32_t mxus;           ///< MXUs, each with an ACC of two banks
+  uint32_t acc_bank_rows;  ///< rows of each ACC bank
+};
+CoreShape core_shape();
 
 /// The preset's fingerprint and HBM size, fixed at reset.
 uint64_t chip_fingerprint();

@@ -199,6 +199,15 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   return kOk;
 }
 
+void launch_drop(State& state, uint32_t function) {
+  Launch& launch = state.launch;
+  if (!launch.active || launch.function != function) return;
+  state.waypoint = Waypoint::kCoreReset;
+  launch.active = false;
+  if (!core::reset()) panic(state, hal::csr_read(WEFT_CSR_STATUS));
+  unmap_all(launch);
+}
+
 void launch_service(State& state) {
   Launch& launch = state.launch;
   if (!launch.active) return;

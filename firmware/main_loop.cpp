@@ -3,6 +3,7 @@
 #include "firmware/main_loop.hpp"
 
 #include "firmware/boot.hpp"
+#include "firmware/function_release.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/scheduler.hpp"
 #include "firmware/state.hpp"
@@ -38,9 +39,12 @@ bool pass(State& state) {
   state.passes++;
   hal::function_write(hal::kAllFunctions, WEFT_REG_HEARTBEAT, state.passes);
   launch_service(state);
+  core_scrub_service(state);
   copy_service(state);
+  take_release_requests(state);
+  release_service(state);
   const bool booted = serve_functions(state);
-  return schedule(state) || booted;
+  return schedule(state) || booted || release_wants_pass(state);
 }
 
 void sleep(State& state) {
@@ -48,9 +52,11 @@ void sleep(State& state) {
     scheduler_forget(state);
     state.waypoint = Waypoint::kIdle;
   }
-  const uint64_t launch_cycle = launch_wake_cycle(state);
-  const uint64_t copy_cycle = copy_wake_cycle(state);
-  const uint64_t deadline = launch_cycle < copy_cycle ? launch_cycle : copy_cycle;
+  uint64_t deadline = launch_wake_cycle(state);
+  const uint64_t others[] = {copy_wake_cycle(state), core_scrub_wake_cycle(state), hbm_scrub_wake_cycle(state)};
+  for (const uint64_t cycle : others) {
+    if (cycle < deadline) deadline = cycle;
+  }
   if (deadline != 0) hal::wait_for_event(deadline);
 }
 
@@ -63,6 +69,7 @@ void park() {
 
 void run(State& state) {
   prepare_functions(state);
+  take_departed_functions(state);
   while (hal::running() && !state.panicked) {
     const bool again = pass(state);
     if (!again && !state.panicked) sleep(state);

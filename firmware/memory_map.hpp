@@ -1,5 +1,5 @@
 /// What a command of the host may touch: IOVAs of its own function, and its function's share of HBM without the
-/// firmware's part. Device addresses of the host count from the start of its share, so no address names another's memory.
+/// firmware's part. Device addresses of the host count from the start of its share, so none names another's memory.
 #pragma once
 #include <stdint.h>
 

@@ -16,12 +16,12 @@ void panic(State& state, uint64_t value) {
   record.fault_cycle = hal::now();
   record.detail0 = waypoint;
   record.detail1 = value;
+  hal::function_write(hal::kAllFunctions, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
   for (uint32_t i = 0; i < state.function_count; i++) {
     Function& function = state.functions[i];
     write_fault_record(function, record);
     log_event(function, LogLevel::kError, WEFT_LOG_EVENT_PANIC, waypoint, value);
     note_error(function, WEFT_ERROR_FIRMWARE_PANIC);
-    hal::function_write(i, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
     hal::raise_interrupt(i, completion_vector(kAdminQueue));
   }
 }

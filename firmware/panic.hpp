@@ -25,9 +25,11 @@ enum class Waypoint : uint32_t {
   kCompletion = 12,
   kStateDump = 13,
   kQueueReset = 14,
+  kCoreScrub = 15,
+  kRelease = 16,
 };
 static_assert(static_cast<uint32_t>(Waypoint::kIdle) == WEFT_WAYPOINT_IDLE &&
-              static_cast<uint32_t>(Waypoint::kQueueReset) == WEFT_WAYPOINT_QUEUE_RESET);
+              static_cast<uint32_t>(Waypoint::kRelease) == WEFT_WAYPOINT_RELEASE);
 
 /// A waypoint that the host can read in FIRMWARE_STATUS as long as the chip answers at all: assigning shows it there.
 class ShownWaypoint {

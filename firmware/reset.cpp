@@ -3,7 +3,9 @@
 
 #include "firmware/admin.hpp"
 #include "firmware/core.hpp"
+#include "firmware/core_scrub.hpp"
 #include "firmware/hal.hpp"
+#include "firmware/hbm_scrub.hpp"
 #include "firmware/memory_map.hpp"
 #include "firmware/ring.hpp"
 #include "firmware/state.hpp"
@@ -108,8 +110,10 @@ Status reset_engine(State& state, Function& function, const E& e) {
     core ? stop_core(state, steps) : stop_copy(state, steps);
   } else if (core) {
     if (!core::reset()) panic(state, hal::csr_read(WEFT_CSR_STATUS));
+    core_scrub_cancel(state);
   } else {
     hal::copy_abort();
+    hbm_scrub_cancel(state);
     state.copy.engine_lost = false;
   }
   steps.done(WEFT_RESET_STEP_STOP_ENGINES);

@@ -44,7 +44,8 @@ bool must_let_pass(const State& state, const Queue& queue, const E& entry) {
 bool engine_busy(State& state, Queue& queue, const E& entry) {
   if (!needs_core(entry) && !needs_copy(entry)) return false;
   const bool taken = needs_core(entry) ? state.launch.active : !copy_free(state);
-  if (!taken && !must_let_pass(state, queue, entry)) {
+  if (!taken && !must_let_pass(state, queue, entry) &&
+      (!needs_core(entry) || core_clean_for(state, queue.function))) {
     queue.ticket = 0;
     owner(state, queue).turn[needs_core(entry)] = ++state.turns;
     return false;
@@ -124,6 +125,15 @@ bool scheduler_idle(const State& state) {
     }
   }
   return true;
+}
+
+bool copy_waits(const State& state) {
+  for (uint32_t f = 0; f < state.function_count; f++) {
+    for (const Queue& queue : state.functions[f].queues) {
+      if (queue.ticket != 0 && needs_copy(queue.batch[queue.batch_next])) return true;
+    }
+  }
+  return false;
 }
 
 void scheduler_forget(State& state) {

@@ -14,6 +14,9 @@ bool schedule(State& state);
 /// No queue has anything that could run or is running.
 bool scheduler_idle(const State& state);
 
+/// A queue waits for the copy engine.
+bool copy_waits(const State& state);
+
 /// Forgets who came last: the next command finds the scheduler as it was after boot.
 void scheduler_forget(State& state);
 

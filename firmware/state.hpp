@@ -3,7 +3,9 @@
 #include <stdint.h>
 
 #include "firmware/copy.hpp"
+#include "firmware/core_scrub.hpp"
 #include "firmware/function.hpp"
+#include "firmware/hbm_scrub.hpp"
 #include "firmware/launch.hpp"
 #include "firmware/panic.hpp"
 #include "firmware/streaming.hpp"
@@ -19,6 +21,8 @@ struct State {
   Launch launch;  ///< the one that owns the core
   Stream stream;  ///< its commands on their way into the core's queues
   CopyJob copy;   ///< the one that owns the copy engine
+  CoreTenant core_tenant;
+  HbmScrub hbm_scrub;
   uint64_t passes;         ///< HEARTBEAT
   uint32_t rotor;          ///< queue that the scheduler visits first: function * kQueues + id
   uint32_t tickets;        ///< given to queues that wait for an engine, since the firmware was idle

@@ -222,7 +222,8 @@ void put_core_queue(State& state, Writer& out, uint32_t index, const weft_progra
     const uint64_t base = kernel != nullptr ? first_command(state, *kernel, index) : 0;
     if (base != 0 && taken < stream.total && record.retired <= taken) {
       record.head_valid = record.level != 0 &&
-                          hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES), record.head, WEFT_COMMAND_BYTES);
+                          hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES), record.head,
+                                        WEFT_COMMAND_BYTES);
     }
     if (base != 0 && record.retired <= stream.total) record.posts = read_posts(state, base, record.retired, stream.total);
   }

@@ -93,6 +93,12 @@ uint32_t doorbell_completion(uint32_t function, uint32_t queue) { return word(do
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return read64(doorbell(function, queue) + 8); }
 uint32_t doorbell_pending(uint32_t function) { return word(doorbell(function, 0) + kDoorbellPending); }
 
+uint32_t function_requests(uint32_t* departed) {
+  const uint32_t requests = word(kManager + kRequests);
+  *departed = word(kManager + kDepartures);
+  return requests;
+}
+
 bool boot_requested(uint32_t function, uint64_t* parameter_page) {
   if (word(doorbell(function, 0) + kBootRequested) == 0) return false;
   *parameter_page = read64(doorbell(function, 0) + kParameterPage);
@@ -117,6 +123,10 @@ void wait_for_event(uint64_t deadline_cycle) {
 }
 
 bool running() { return word(kManager + kRunning) != 0; }
+CoreShape core_shape() {
+  return CoreShape{read64(kManager + kVmemBytes), word(kManager + kMxuRows), word(kManager + kMxus),
+                   word(kManager + kAccBankRows)};
+}
 uint64_t chip_fingerprint() { return read64(kManager + kFingerprint); }
 uint64_t hbm_bytes() { return read64(kManager + kHbmBytes); }
 

@@ -21,12 +21,19 @@ inline constexpr uintptr_t kManager = 0x4004'0000;  ///< the registers below
 // Offsets from kManager.
 inline constexpr uintptr_t kFunctions = 0x00;     ///< how many there are
 inline constexpr uintptr_t kCoreFunction = 0x04;  ///< whose host memory the core reaches
+inline constexpr uintptr_t kRequests = 0x08;      ///< a bit a function: reset by its host, or gone; reading clears
+inline constexpr uintptr_t kDepartures = 0x0c;    ///< of those that the last reading of kRequests cleared: gone
 inline constexpr uintptr_t kRaise = 0x10;         ///< write a vector in 15:0 of function 31:16
 inline constexpr uintptr_t kRunning = 0x14;
 inline constexpr uintptr_t kCycle = 0x18;        ///< 64 bits; reading the low word holds the high word
 inline constexpr uintptr_t kAlarm = 0x20;        ///< 64 bits: wakes the processor at this cycle
 inline constexpr uintptr_t kFingerprint = 0x28;  ///< 64 bits
 inline constexpr uintptr_t kHbmBytes = 0x30;     ///< 64 bits
+
+inline constexpr uintptr_t kVmemBytes = 0x38;    ///< 64 bits
+inline constexpr uintptr_t kMxuRows = 0x90;      ///< rows and columns of the MXU
+inline constexpr uintptr_t kAccBankRows = 0x94;  ///< rows of each ACC bank
+inline constexpr uintptr_t kMxus = 0x98;         ///< number of MXUs
 
 inline constexpr uintptr_t kDmaAddress = 0x40;  ///< 64 bits
 inline constexpr uintptr_t kDmaSram = 0x48;

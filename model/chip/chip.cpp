@@ -56,15 +56,28 @@ bool Chip::attach_core(const ChipOptions& options, std::string& error) {
   return true;
 }
 
-void Chip::device_reset() {
+void Chip::device_reset(unsigned function) {
+  for (const auto& other : functions_) {
+    if (other->index() != function) other->device_was_reset();
+  }
   core_->reset();
   copy_->reset();
   manager_->reset();
 }
 
-void Chip::disconnect() {
-  functions_.front()->disconnect();
-  hbm_->clear();
+void Chip::function_reset(unsigned function) {
+  if (shared()) {
+    manager_->request(function, false);
+  } else {
+    device_reset(function);
+  }
+}
+
+void Chip::function_left(unsigned function) {
+  manager_->request(function, true);
+  if (shared()) return;
+  device_reset(function);
+  if (functions_.size() == 1) hbm_->clear();
 }
 
 void Chip::core_mismatch(const core::Mismatch& mismatch) {

@@ -31,9 +31,6 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   [[nodiscard]] Manager& manager() { return *manager_; }
   [[nodiscard]] uint64_t cycle() const { return core_->cycle(); }
 
-  /// The client has gone: power-up state, HBM included.
-  void disconnect();
-
  private:
   Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique_ptr<SparseMemory> hbm);
   [[nodiscard]] std::vector<std::unique_ptr<Function>> make_functions(const ChipOptions& options);
@@ -42,7 +39,13 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   // FunctionEvents
   [[nodiscard]] uint64_t device_cycle() const override { return cycle(); }
   void wake_manager() override { manager_->wake(); }
-  void device_reset() override;
+  void function_reset(unsigned function) override;
+  void function_left(unsigned function) override;
+  /// The firmware takes back one function and goes on with the others. Otherwise what happens to one happens to the
+  /// device: the function is the only one, or the firmware has failed.
+  [[nodiscard]] bool shared() const { return functions_.size() > 1 && !manager_->failed(); }
+  /// Everything starts anew; `function` has reset itself already.
+  void device_reset(unsigned function);
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { core_->snapshot(counters); }
   [[nodiscard]] uint32_t firmware_status() override { return manager_->status(); }
   // CoreHostEvents

@@ -26,8 +26,8 @@ struct BusTraffic {
 using fw::Location;
 
 /// HBM: one data path for reads and writes, and a latency for each. Host memory: PCIe has a path each way; a write
-/// crosses once, a read's request and data cross once each; all functions share them. The core's accesses to host memory
-/// go to the function that set_core_function() names. One owner, one thread. All cycles are core cycles.
+/// crosses once, a read's request and data cross once each; all functions share them. The core's accesses to host
+/// memory go to the function that set_core_function() names. One owner, one thread. All cycles are core cycles.
 class ChipBus final : public core::MemoryBus {
  public:
   /// Cycles of transfer booked ahead beyond which a space is congested.

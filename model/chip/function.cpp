@@ -138,18 +138,32 @@ void Function::clear_requests() {
   msix_.clear_pending();
 }
 
-void Function::reset() {
+void Function::device_was_reset() {
   clear_requests();
   registers_.device_reset();
-  events_.device_reset();
+}
+
+void Function::reset() {
+  device_was_reset();
+  events_.function_reset(index_);
 }
 
 void Function::disconnect() {
   msix_.set_sink(nullptr);
+  device_was_reset();
+  leaving_ = true;
+  events_.function_left(index_);
+}
+
+bool Function::settled() {
+  if (!leaving_) return true;
+  if (registers_.firmware_read(WEFT_REG_DEVICE_STATE) != WEFT_DEVICE_STATE_PRESENT) return false;
+  leaving_ = false;
   host_memory_.clear();
   config_.reset();
-  reset();
+  clear_requests();
   msix_.reset();
+  return true;
 }
 
 }  // namespace weft::chip

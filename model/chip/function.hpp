@@ -21,8 +21,10 @@ class FunctionEvents {
   [[nodiscard]] virtual uint64_t device_cycle() const = 0;
   /// A doorbell or a boot request: the manager has something to do.
   virtual void wake_manager() = 0;
-  /// Restarts manager and core. The function has reset itself already.
-  virtual void device_reset() = 0;
+  /// The function's host has reset it: its registers are as new already, what it holds on the device ends.
+  virtual void function_reset(unsigned function) = 0;
+  /// The function's host has gone, as above; nothing of it may be left.
+  virtual void function_left(unsigned function) = 0;
   virtual void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) = 0;
   /// FIRMWARE_STATUS of this moment.
   [[nodiscard]] virtual uint32_t firmware_status() { return 0; }
@@ -49,11 +51,15 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
 
-  /// Reset of the device by the host: RESET_CONTROL, function-level reset, or the transport's. The MSI-X set-up and the
-  /// maps stay.
+  /// Reset by the host: RESET_CONTROL, function-level reset, or the transport's. The MSI-X set-up and the maps stay.
   void reset();
-  /// The client is gone: power-up state, nothing of it remains but the reset generation.
+  /// Another function's reset has become the device's.
+  void device_was_reset();
+  /// The client is gone. Its maps stay until the device has ended all accesses (settled()).
   void disconnect();
+  /// False: a client has left and the device still ends or clears what was its. True: power-up state, nothing of a
+  /// former client remains but the reset generation.
+  [[nodiscard]] bool settled();
 
   [[nodiscard]] unsigned index() const { return index_; }
   [[nodiscard]] HostMemory& host_memory() { return host_memory_; }
@@ -98,6 +104,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   std::array<uint64_t, kQueues> doorbell_cycle_{};
   uint32_t pending_doorbells_ = 0;
   bool boot_requested_ = false;
+  bool leaving_ = false;
   uint64_t parameter_page_ = 0;
 };
 

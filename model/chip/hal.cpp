@@ -55,6 +55,8 @@ uint32_t doorbell_completion(uint32_t function, uint32_t queue) {
 uint32_t doorbell_pending(uint32_t function) { return running_manager->doorbell_pending(function); }
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return running_manager->doorbell_cycle(function, queue); }
 
+uint32_t function_requests(uint32_t* departed) { return running_manager->function_requests(departed); }
+
 bool boot_requested(uint32_t function, uint64_t* parameter_page) {
   return running_manager->boot_requested(function, parameter_page);
 }
@@ -68,6 +70,11 @@ void charge(uint32_t manager_cycles) { running_manager->charge(manager_cycles); 
 void wait_for_event(uint64_t deadline_cycle) { running_manager->wait_for_event(deadline_cycle); }
 bool running() { return running_manager->running(); }
 
+CoreShape core_shape() {
+  const spec::Chip& chip = running_manager->chip();
+  return CoreShape{chip.vmem_bytes, static_cast<uint32_t>(chip.n), static_cast<uint32_t>(chip.num_mxu),
+                   static_cast<uint32_t>(chip.acc_bank_rows)};
+}
 uint64_t chip_fingerprint() { return running_manager->chip().fingerprint; }
 uint64_t hbm_bytes() { return running_manager->chip().hbm_bytes; }
 

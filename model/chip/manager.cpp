@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "firmware/main_loop.hpp"
 #include "model/ici/crc32c.hpp"
@@ -37,8 +38,13 @@ void Manager::thread() {
     waypoint_ = WEFT_WAYPOINT_RESET;
     watchdog_.restart();
     awake_since_ = cycle();
-    for (const auto& function : functions_)
-      function->registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
+    failed_ = false;
+    requests_ = departed_;  // resets have happened with the restart
+    for (const auto& function : functions_) {
+      const bool clearing = functions() > 1 && (departed_ >> function->index() & 1) != 0;
+      function->registers().firmware_write(WEFT_REG_DEVICE_STATE,
+                                           clearing ? WEFT_DEVICE_STATE_RESETTING : WEFT_DEVICE_STATE_PRESENT);
+    }
     bus_.set_core_function(0);
     try {
       set_running_manager(this);
@@ -53,6 +59,12 @@ void Manager::thread() {
 void Manager::wake() {
   event_pending_ = true;
   wake_.notify(sc_core::SC_ZERO_TIME);
+}
+
+void Manager::request(unsigned function, bool departed) {
+  requests_ |= 1u << function;
+  if (departed) departed_ |= 1u << function;
+  wake();
 }
 
 void Manager::reset() {
@@ -78,7 +90,7 @@ uint64_t Manager::firmware_watchdog_cycles() const {
 }
 
 void Manager::halt() {
-  halted_ = true;
+  halted_ = failed_ = true;
   awake_ = false;
   for (const auto& function : functions_) {
     Registers& registers = function->registers();
@@ -151,6 +163,8 @@ void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value)
   for (uint32_t f = 0; f < functions(); f++) {
     if (f == function || function == fw::hal::kAllFunctions) functions_[f]->registers().firmware_write(offset, value);
   }
+  if (function == fw::hal::kAllFunctions && offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_FAILED)
+    failed_ = true;
   if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
   if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
 }
@@ -207,6 +221,12 @@ uint32_t Manager::doorbell_pending(uint32_t function) {
 uint64_t Manager::doorbell_cycle(uint32_t function, uint32_t queue) {
   spend(WEFT_MANAGER_SRAM_WORD);
   return functions_[function]->doorbell_cycle(queue);
+}
+
+uint32_t Manager::function_requests(uint32_t* departed) {
+  spend(WEFT_MANAGER_SRAM_WORD);
+  *departed = std::exchange(departed_, 0);
+  return std::exchange(requests_, 0);
 }
 
 bool Manager::boot_requested(uint32_t function, uint64_t* parameter_page) {

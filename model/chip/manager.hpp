@@ -37,6 +37,10 @@ class Manager final : public sc_core::sc_module {
 
   /// Something happened that ends wait_for_event().
   void wake();
+  /// The host of a function has reset it, or has gone: the firmware takes back what it held.
+  void request(unsigned function, bool departed);
+  /// The firmware has failed for every function: nothing but its restart helps.
+  [[nodiscard]] bool failed() const { return failed_; }
   /// Restarts the firmware.
   void reset();
   /// nullptr: no trace.
@@ -60,6 +64,7 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] uint32_t doorbell_completion(uint32_t function, uint32_t queue);
   [[nodiscard]] uint32_t doorbell_pending(uint32_t function);
   [[nodiscard]] uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
+  [[nodiscard]] uint32_t function_requests(uint32_t* departed);
   [[nodiscard]] bool boot_requested(uint32_t function, uint64_t* parameter_page);
   void raise_interrupt(uint32_t function, uint32_t vector);
   [[nodiscard]] uint32_t crc32c(std::span<const std::byte> data);
@@ -103,6 +108,9 @@ class Manager final : public sc_core::sc_module {
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept
   bool reset_pending_ = false;
+  bool failed_ = false;
+  uint32_t requests_ = 0;  // a bit a function
+  uint32_t departed_ = 0;
   bool awake_ = true;
   Ailment ailment_ = Ailment::kNone;
   bool halted_ = false;  // by its watchdog

@@ -106,6 +106,6 @@ void Simulation::run_until_idle() {
   while (pending()) run_slice();
 }
 
-void Simulation::disconnect() { chip_->disconnect(); }
+void Simulation::disconnect(size_t function) { chip_->function(function).disconnect(); }
 
 }  // namespace weft::chip

@@ -46,8 +46,8 @@ class Simulation {
   /// run_slice() until nothing is pending.
   void run_until_idle();
 
-  /// The client has gone: the device is as new once the firmware has restarted. Time goes on from where it is.
-  void disconnect();
+  /// The client of a function has gone: the function is as new when it has settled. Time goes on from where it is.
+  void disconnect(size_t function = 0);
 
  private:
   /// The host's messages are taken between slices, and a slice does not end while the firmware works (up to a bound):

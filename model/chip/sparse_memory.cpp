@@ -45,6 +45,18 @@ std::span<std::byte> SparseMemory::view(uint64_t address, uint64_t bytes) {
 
 void SparseMemory::clear() { ::madvise(data_, bytes_, MADV_DONTNEED); }
 
+bool SparseMemory::clear(uint64_t address, uint64_t bytes) {
+  if (!inside(address, bytes)) return false;
+  const uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t end = address + bytes;
+  const uint64_t first = std::min((address + page - 1) / page * page, end);
+  const uint64_t last = std::max(end / page * page, first);
+  std::memset(data_ + address, 0, first - address);
+  if (last > first) ::madvise(data_ + first, last - first, MADV_DONTNEED);
+  std::memset(data_ + last, 0, end - last);
+  return true;
+}
+
 uint64_t SparseMemory::resident_bytes() const {
   const uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   constexpr uint64_t kPagesAtOnce = 1 << 16;

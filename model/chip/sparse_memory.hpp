@@ -28,6 +28,8 @@ class SparseMemory {
 
   /// All bytes read zero again; the pages go back to the system.
   void clear();
+  /// The same for a range; pages that lie in it as a whole go back. False: a byte lies outside; nothing is cleared.
+  [[nodiscard]] bool clear(uint64_t address, uint64_t bytes);
 
   /// Bytes that are resident now, for tests and reports.
   [[nodiscard]] uint64_t resident_bytes() const;

@@ -17,10 +17,12 @@ namespace {
 struct Events : chip::FunctionEvents {
   uint64_t device_cycle() const override { return 0x123456789; }
   void wake_manager() override { wakes++; }
-  void device_reset() override { resets++; }
+  void function_reset(unsigned) override { resets++; }
+  void function_left(unsigned) override { departures++; }
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { counters[2] = 0x1122334455667788; }
   int wakes = 0;
   int resets = 0;
+  int departures = 0;
 };
 
 struct Sink : chip::InterruptSink {
@@ -170,9 +172,14 @@ TEST_CASE_METHOD(Fixture, "a client that leaves takes its maps, masks and interr
   test::SharedMemory shared(4096);
   REQUIRE(function.host_memory().map(shared.fd(), 0, 0, 4096, chip::Access::kReadWrite) == 0);
   function.disconnect();
-  CHECK(function.host_memory().size() == 0);
+  CHECK(events.departures == 1);
   function.registers().raise(1);
   CHECK(sink.seen.empty());
+  CHECK_FALSE(function.settled());
+  CHECK(function.host_memory().size() == 1);  // the device may still be writing there
+  function.registers().firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
+  CHECK(function.settled());
+  CHECK(function.host_memory().size() == 0);
   CHECK(function.msix().vector_masked(1));
 }
 

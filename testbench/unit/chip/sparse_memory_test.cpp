@@ -3,6 +3,8 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
 
 using weft::chip::SparseMemory;
 
@@ -44,6 +46,23 @@ TEST_CASE("what was written reads back until clear(), then it is zero") {
   memory->clear();
   REQUIRE(memory->read(4094, back));
   CHECK(back == std::array<std::byte, 4>{});
+}
+
+TEST_CASE("a cleared range reads zero, to the byte, and its neighbours stay") {
+  std::string error;
+  auto memory = SparseMemory::make(1 << 20, error);
+  std::vector<std::byte> ones(1 << 16, std::byte{1}), back(1 << 16);
+  for (const auto& [from, bytes] : {std::pair<uint64_t, uint64_t>{0, 4096}, {1, 1}, {4095, 2}, {4096, 8192}, {5000, 9000},
+                                    {8191, 4097}, {100, 0}, {0, 1 << 16}}) {
+    CAPTURE(from, bytes);
+    REQUIRE(memory->write(0, ones));
+    REQUIRE(memory->clear(from, bytes));
+    REQUIRE(memory->read(0, back));
+    for (uint64_t i = 0; i < back.size(); i++)
+      REQUIRE((back[i] == std::byte{0}) == (i >= from && i < from + bytes));
+  }
+  CHECK_FALSE(memory->clear((1 << 20) - 1, 2));
+  CHECK_FALSE(memory->clear(UINT64_MAX, 2));
 }
 
 TEST_CASE("an access with one byte outside does nothing and says so") {

@@ -10,15 +10,15 @@ namespace mock {
 namespace {
 
 template <typename T>
-T& at(uint64_t iova) {
-  return *reinterpret_cast<T*>(machine().find(WEFT_ADDRESS_SPACE_HOST, iova, sizeof(T)));
+T& at(uint64_t iova, uint32_t function) {
+  return *reinterpret_cast<T*>(machine().find(WEFT_ADDRESS_SPACE_HOST, iova, sizeof(T), function));
 }
 
 }  // namespace
 
-weft_parameter_page& Host::page() const { return at<weft_parameter_page>(kPage); }
+weft_parameter_page& Host::page() const { return at<weft_parameter_page>(kPage, function); }
 
-Host::Host() {
+Host::Host(uint32_t number) : function(number) {
   page() = weft_parameter_page{};
   page().magic = WEFT_MAGIC;
   page().abi_version = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR;
@@ -33,8 +33,8 @@ Host::Host() {
 }
 
 void Host::request_boot() const {
-  machine().parameter_page = kPage;
-  machine().boot_pending = true;
+  machine().side(function).parameter_page = kPage;
+  machine().side(function).boot_pending = true;
   machine().event = true;
 }
 
@@ -51,7 +51,7 @@ weft_submission_entry entry(uint8_t opcode, uint16_t id) {
 
 void Host::put_raw(uint32_t queue, const weft_submission_entry& e) {
   HostRing& r = rings[queue];
-  at<weft_submission_entry>(r.submission + (r.tail & (r.entries - 1)) * sizeof e) = e;
+  at<weft_submission_entry>(r.submission + (r.tail & (r.entries - 1)) * sizeof e, function) = e;
   r.tail++;
 }
 
@@ -60,14 +60,14 @@ void Host::put(uint32_t queue, weft_submission_entry e) {
   put_raw(queue, e);
 }
 
-void Host::ring(uint32_t queue) { machine().ring(queue, rings[queue].tail); }
+void Host::ring(uint32_t queue) { machine().ring(queue, rings[queue].tail, function); }
 
 void Host::create(uint32_t queue, uint32_t entries, uint32_t completion_entries) {
   rings[queue] = HostRing{
       queue, kRings + (queue - 1) * 0x20000, kRings + (queue - 1) * 0x20000 + 0x10000, entries, completion_entries, 0,
       0};
-  std::memset(&at<uint8_t>(rings[queue].completion), 0, completion_entries * sizeof(weft_completion_entry));
-  machine().completion_doorbell[queue] = 0;
+  std::memset(&at<uint8_t>(rings[queue].completion, function), 0, completion_entries * sizeof(weft_completion_entry));
+  machine().side(function).completion_doorbell[queue] = 0;
   weft_submission_entry e = entry(WEFT_ADMIN_OPCODE_CREATE_QUEUE);
   e.arg0 = rings[queue].submission;
   e.arg1 = rings[queue].completion;
@@ -80,19 +80,20 @@ std::vector<weft_completion_entry> Host::drain(uint32_t queue) {
   std::vector<weft_completion_entry> out;
   for (;;) {
     const auto& c = at<weft_completion_entry>(r.completion + (r.completion_head & (r.completion_entries - 1)) *
-                                                                 sizeof(weft_completion_entry));
+                                                                 sizeof(weft_completion_entry),
+                                              function);
     const uint32_t phase = (r.completion_head & r.completion_entries) == 0 ? 1 : 0;
     if (WEFT_STATUS_PHASE(c.status) != phase) break;
     out.push_back(c);
     r.completion_head++;
   }
-  machine().completion_doorbell[queue] = r.completion_head;
+  machine().side(function).completion_doorbell[queue] = r.completion_head;
   machine().event = true;
   return out;
 }
 
 weft_fault_record Host::fault(uint64_t number) const {
-  return at<weft_fault_record>(kFaults + (number - 1) % WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record));
+  return at<weft_fault_record>(kFaults + (number - 1) % WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record), function);
 }
 
 std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments,
@@ -135,8 +136,8 @@ std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& co
   return image;
 }
 
-void place_image(const std::vector<uint8_t>& image) {
-  std::memcpy(machine().hbm.data() + kImage, image.data(), image.size());
+void place_image(const std::vector<uint8_t>& image, uint64_t base) {
+  std::memcpy(machine().hbm.data() + base + kImage, image.data(), image.size());
 }
 
 weft_submission_entry load_entry(uint64_t bytes) {
@@ -147,19 +148,20 @@ weft_submission_entry load_entry(uint64_t bytes) {
   return e;
 }
 
-uint64_t make_list(uint32_t index, uint32_t count) {
+uint64_t make_list(uint32_t index, uint32_t count, uint32_t function) {
   const uint64_t iova = kLists + index * 4096;
-  at<weft_launch_list>(iova) = weft_launch_list{.count = count, .reserved = 0, .reserved1 = 0};
+  at<weft_launch_list>(iova, function) = weft_launch_list{.count = count, .reserved = 0, .reserved1 = 0};
   for (uint32_t i = 0; i < count; i++) {
-    argument(index, i) = weft_launch_argument{
+    argument(index, i, function) = weft_launch_argument{
         .address = kData + i * 256, .size_bytes = 256, .space = WEFT_ADDRESS_SPACE_HBM, .reserved = 0};
   }
   return iova;
 }
 
-weft_launch_argument& argument(uint32_t index, uint32_t number) {
+weft_launch_argument& argument(uint32_t index, uint32_t number, uint32_t function) {
   return at<weft_launch_argument>(kLists + index * 4096 + sizeof(weft_launch_list) +
-                                  number * sizeof(weft_launch_argument));
+                                      number * sizeof(weft_launch_argument),
+                                  function);
 }
 
 weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id, uint32_t kernel) {

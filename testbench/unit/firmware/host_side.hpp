@@ -29,10 +29,11 @@ struct HostRing {
 };
 
 struct Host {
+  uint32_t function;
   std::array<HostRing, weft::fw::kQueues> rings;
 
-  /// Writes a parameter page and requests the boot.
-  Host();
+  /// Writes a parameter page of the function and requests the boot.
+  explicit Host(uint32_t function = 0);
   void request_boot() const;
   weft_parameter_page& page() const;
 
@@ -55,12 +56,13 @@ void seal(weft_submission_entry& entry);
 /// A program image builder: `counts` commands a queue, tags 0, 1, 2, ... within each queue, queue number in byte 20.
 std::vector<uint8_t> make_image(const std::array<uint32_t, WEFT_CORE_QUEUES>& counts, uint32_t arguments = 0,
                                 uint64_t scratch = 0, uint64_t constants = 0);
-void place_image(const std::vector<uint8_t>& image);
+/// At kImage of the function's HBM; `base`: where its share begins.
+void place_image(const std::vector<uint8_t>& image, uint64_t base = 0);
 weft_submission_entry load_entry(uint64_t bytes);
 
 /// Writes an argument list of `count` 256-byte HBM arguments at kLists + 4096 * index; returns its IOVA.
-uint64_t make_list(uint32_t index, uint32_t count);
-weft_launch_argument& argument(uint32_t index, uint32_t number);
+uint64_t make_list(uint32_t index, uint32_t count, uint32_t function = 0);
+weft_launch_argument& argument(uint32_t index, uint32_t number, uint32_t function = 0);
 weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id = 0, uint32_t kernel = 0);
 
 /// The firmware's state as before any boot, its functions with their shares of HBM. After reset(); the same object each

@@ -189,6 +189,12 @@ uint64_t doorbell_cycle(uint32_t function, uint32_t queue) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   return machine().side(function).doorbell_cycle.at(queue);
 }
+uint32_t function_requests(uint32_t* departed) {
+  auto& m = machine();
+  m.spend(WEFT_MANAGER_SRAM_WORD * mock::kDivider);
+  *departed = std::exchange(m.departed, 0);
+  return std::exchange(m.requests, 0);
+}
 bool boot_requested(uint32_t function, uint64_t* parameter_page) {
   auto& side = machine().side(function);
   if (!side.boot_pending) return false;
@@ -231,6 +237,7 @@ void wait_for_event(uint64_t deadline_cycle) {
   m.event = false;
 }
 bool running() { return machine().running; }
+CoreShape core_shape() { return CoreShape{1u << 18, 8, 2, 64}; }
 uint64_t chip_fingerprint() { return mock::kFingerprint; }
 uint64_t hbm_bytes() { return mock::kHbmBytes; }
 

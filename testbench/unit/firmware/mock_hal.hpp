@@ -57,6 +57,7 @@ struct Machine : Side {
   uint32_t functions = 1;
   std::map<uint32_t, Side> others;  ///< functions 1 and up, made when they are first looked at
   uint32_t core_function = 0;
+  uint32_t requests = 0, departed = 0;  ///< of hosts, for the next function_requests()
   uint64_t now = 1000;
   bool running = true;
   std::vector<std::function<void()>>

@@ -1,0 +1,162 @@
+// A chip with several functions: each host has its own registers, doorbells and memory; and what happens to one.
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "testbench/unit/chip/stand_in_firmware.hpp"
+
+using namespace weft;
+namespace hal = fw::hal;
+
+namespace {
+
+constexpr uint64_t kIova = 0x10000;
+
+/// At a doorbell of function f: adds 1 to a word of its host. Takes requests, and ends departures when `release` says.
+struct Fixture {
+  Fixture() {
+    test::firmware = [this] {
+      starts++;
+      for (;;) {
+        for (uint32_t f = 0; f < hal::functions(); f++) {
+          if (hal::doorbell_pending(f) == 0) continue;
+          uint64_t word = 0;
+          if (!hal::dma_read(fw::host_at(f, kIova), &word, sizeof word)) continue;
+          word++;
+          if (hal::dma_write(fw::host_at(f, kIova), &word, sizeof word)) hal::raise_interrupt(f, 1);
+        }
+        uint32_t departed = 0;
+        requests |= hal::function_requests(&departed);
+        departures |= departed;
+        for (uint32_t f = 0; f < hal::functions() && release; f++) {
+          if ((requests >> f & 1) != 0) hal::function_write(f, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
+        }
+        if (fail) hal::function_write(hal::kAllFunctions, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
+        hal::wait_for_event(UINT64_MAX);
+      }
+    };
+    chip::ChipOptions options = test::chip_options();
+    options.functions = 3;
+    std::string error;
+    simulation = chip::Simulation::make(options, error);
+    for (uint32_t f = 0; f < 3; f++) {
+      if (function(f).host_memory().map(shared[f].fd(), 0, kIova, 4096, chip::Access::kReadWrite) != 0) std::abort();
+    }
+  }
+  chip::Function& function(size_t index) { return simulation->function(index); }
+  void ring(size_t index) {
+    test::ring_doorbell(function(index), 1, 1);
+    simulation->run_until_idle();
+  }
+  uint64_t word(size_t index) { return *shared[index].at<uint64_t>(0); }
+  uint64_t state(size_t index) { return test::read_register(function(index), WEFT_REG_DEVICE_STATE); }
+  uint64_t generation(size_t index) { return test::read_register(function(index), WEFT_REG_RESET_GENERATION); }
+  void reset(size_t index) {
+    test::write_register(function(index), WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+    simulation->run_until_idle();
+  }
+
+  test::SharedMemory shared[3] = {test::SharedMemory(4096), test::SharedMemory(4096), test::SharedMemory(4096)};
+  uint32_t requests = 0, departures = 0;
+  int starts = 0;
+  bool release = true, fail = false;
+  std::unique_ptr<chip::Simulation> simulation;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "a doorbell, an IOVA and an interrupt belong to one function") {
+  ring(1);
+  ring(1);
+  ring(2);
+  CHECK(word(0) == 0);
+  CHECK(word(1) == 2);
+  CHECK(word(2) == 1);
+  CHECK(test::read_register(function(0), WEFT_REG_INTERRUPT_STATUS) == 0);
+  CHECK(test::read_register(function(1), WEFT_REG_INTERRUPT_STATUS) == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "the core reaches the host of the function that the firmware names") {
+  auto& bus = simulation->chip().bus();
+  const std::array<std::byte, 8> data{std::byte{7}};
+  for (size_t f = 0; f < 3; f++) {
+    bus.set_core_function(f);
+    REQUIRE(bus.write(WEFT_ADDRESS_SPACE_HOST, kIova, data));
+    CHECK(word(f) == 7);
+    *shared[f].at<uint64_t>(0) = 0;
+    for (size_t other = 0; other < 3; other++) CHECK(word(other) == 0);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "an alarm of one function ends its own wait and no other's") {
+  test::write_register(function(0), WEFT_REG_WAIT_ALARM, simulation->cycle() + 5'000'000, 8);
+  test::write_register(function(1), WEFT_REG_WAIT_ALARM, simulation->cycle() + 1000, 8);
+  test::ring_doorbell(function(2), 1, 1);
+  while (test::read_register(function(1), WEFT_REG_WAIT_STATUS) == WEFT_WAIT_STATUS_ARMED) {
+    if (simulation->pending()) {
+      simulation->run_slice();
+    } else {
+      break;
+    }
+  }
+  CHECK(test::read_register(function(1), WEFT_REG_WAIT_STATUS) == WEFT_WAIT_STATUS_DEADLINE);
+  CHECK(test::read_register(function(0), WEFT_REG_WAIT_STATUS) == WEFT_WAIT_STATUS_ARMED);
+}
+
+TEST_CASE_METHOD(Fixture, "the reset of one function is the firmware's to do, and the others keep everything") {
+  test::write_register(function(0), WEFT_REG_INTERRUPT_MASK, 5);
+  reset(1);
+  CHECK(starts == 1);
+  CHECK(requests == 2);
+  CHECK(departures == 0);
+  CHECK(generation(1) == 1);
+  CHECK(generation(0) == 0);
+  CHECK(state(1) == WEFT_DEVICE_STATE_PRESENT);
+  CHECK(test::read_register(function(0), WEFT_REG_INTERRUPT_MASK) == 5);
+  ring(0);
+  CHECK(word(0) == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a client that leaves keeps its maps until the firmware has released its function") {
+  release = false;
+  simulation->disconnect(1);
+  simulation->run_until_idle();
+  CHECK(departures == 2);
+  CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
+  CHECK_FALSE(function(1).settled());
+  CHECK(function(1).host_memory().size() == 1);
+  release = true;
+  ring(0);
+  CHECK(function(1).settled());
+  CHECK(function(1).host_memory().size() == 0);
+  CHECK(function(0).settled());
+  CHECK(function(0).host_memory().size() == 1);
+  CHECK(word(0) == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "once the firmware has failed, the reset of any function starts the device anew") {
+  fail = true;
+  ring(0);
+  for (size_t f = 0; f < 3; f++) CHECK(state(f) == WEFT_DEVICE_STATE_FAILED);
+  fail = false;
+  reset(2);
+  CHECK(starts == 2);
+  for (size_t f = 0; f < 3; f++) {
+    CHECK(state(f) == WEFT_DEVICE_STATE_PRESENT);
+    CHECK(generation(f) == 1);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "a client that leaves failed firmware is still released, by the firmware that comes after") {
+  fail = true;
+  ring(0);
+  fail = false;
+  release = false;
+  simulation->disconnect(1);
+  simulation->run_until_idle();
+  CHECK(starts == 2);
+  CHECK(departures == 2);
+  CHECK(state(0) == WEFT_DEVICE_STATE_PRESENT);
+  CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
+  CHECK_FALSE(function(1).settled());
+}
