@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace weft::driver {
@@ -29,6 +30,16 @@ Result<T> exchange(VfioUserSocket& socket, Command command, const T& message) {
   T value;
   std::memcpy(&value, reply.value().data(), sizeof value);
   return value;
+}
+
+/// Process id of the client that the server at `path` serves, from the file beside its socket; empty: not to be had.
+std::string owner_of(const std::string& path) {
+  constexpr size_t kMaxDigits = 10;
+  std::ifstream file(path + ".owner");
+  std::string pid;
+  file >> pid;
+  const bool number = !pid.empty() && pid.size() <= kMaxDigits && pid.find_first_not_of("0123456789") == pid.npos;
+  return number ? pid : std::string();
 }
 
 }  // namespace
@@ -55,7 +66,11 @@ Result<std::unique_ptr<Transport>> VfioUserTransport::connect_path(const std::st
   if (!fd.valid() || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failure(WEFT_ERROR_DEVICE_LOST, "no device at socket '{}': {}", path, std::strerror(errno));
   }
-  return connect(std::move(fd), nullptr);
+  auto connected = connect(std::move(fd), nullptr);
+  if (connected.ok() || connected.status().code() != WEFT_ERROR_BUSY) return connected;
+  const std::string owner = owner_of(path);
+  return failure(WEFT_ERROR_BUSY, "the device at socket '{}' belongs to {}; it is free when that ends", path,
+                 owner.empty() ? std::string("another process") : "process " + owner);
 }
 
 VfioUserTransport::~VfioUserTransport() { shutdown(); }

@@ -1,4 +1,4 @@
-// weft-sim: one simulated chip behind a vfio-user socket.
+// weft-sim: one simulated chip behind vfio-user sockets, one for each of its PCIe functions.
 #include <fmt/format.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -8,7 +8,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "model/chip/simulation.hpp"
 #include "model/core/tensor_core.hpp"
@@ -30,6 +33,8 @@ struct Arguments {
   std::string core = "fast";
   int fd = -1;
   std::string socket;
+  std::string directory;
+  unsigned functions = 1;
   std::string trace;
   std::string mismatch_report;
   core::CoreOptions core_options;
@@ -70,6 +75,22 @@ server::FileDescriptor catch_signals() {
   return server::FileDescriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+/// The sockets of all functions; empty and a message in `error` if one is not to be had.
+std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, std::string& error) {
+  std::vector<std::unique_ptr<server::Listener>> listeners;
+  std::error_code failed;
+  if (!arguments.directory.empty()) std::filesystem::create_directories(arguments.directory, failed);
+  if (failed) error = fmt::format("directory '{}': {}", arguments.directory, failed.message());
+  for (unsigned i = 0; i < arguments.functions && error.empty(); i++) {
+    auto listener = server::Listener::make(
+        arguments.directory.empty() ? arguments.socket : fmt::format("{}/function{}.sock", arguments.directory, i),
+        error);
+    if (listener != nullptr) listeners.push_back(std::move(listener));
+  }
+  if (!error.empty()) listeners.clear();
+  return listeners;
+}
+
 bool is_stream_socket(int fd) {
   int type = 0;
   socklen_t bytes = sizeof type;
@@ -102,13 +123,14 @@ int run(Arguments arguments) {
   if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
   options.report_mismatch = [&](const std::string& report) { report_mismatch(arguments.mismatch_report, report); };
   options.trace_path = arguments.trace;
+  options.functions = arguments.functions;
 
-  // The path is taken before the chip is made: a server that is there already is told at once.
+  // The paths are taken before the chip is made: a server that is there already is told at once.
   std::string error;
-  std::unique_ptr<server::Listener> listener;
-  if (!arguments.socket.empty()) {
-    listener = server::Listener::make(arguments.socket, error);
-    if (listener == nullptr) return complain(kExitCannotStart, error);
+  std::vector<std::unique_ptr<server::Listener>> listeners;
+  if (arguments.fd < 0) {
+    listeners = make_listeners(arguments, error);
+    if (listeners.empty()) return complain(kExitCannotStart, error);
   } else if (!is_stream_socket(arguments.fd)) {
     return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", arguments.fd));
   }
@@ -118,11 +140,8 @@ int run(Arguments arguments) {
   if (simulation == nullptr) return complain(kExitCannotStart, error);
   server::Server server(*simulation);
   server.stop_on(signals.get());
-  if (listener != nullptr) {
-    server.listen(std::move(listener));
-  } else {
-    server.attach(server::FileDescriptor(arguments.fd));
-  }
+  for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
+  if (arguments.fd >= 0) server.attach(server::FileDescriptor(arguments.fd));
   server.run();
   return 0;
 }
@@ -133,7 +152,7 @@ int main(int argc, char** argv) {
   if (const std::string missing = server::missing_instructions(); !missing.empty())
     return complain(kExitCannotStart, missing);
   Arguments arguments;
-  CLI::App app{"Simulates one Weft chip and serves it as a PCIe function over vfio-user."};
+  CLI::App app{"Simulates one Weft chip and serves its PCIe functions over vfio-user."};
   app.add_option("--chip", arguments.chip, "preset: " + chip_names())->required();
   app.add_option("--core", arguments.core, "tensor core: rtl, fast, or lockstep (both compared)")
       ->capture_default_str();
@@ -141,7 +160,12 @@ int main(int argc, char** argv) {
                  ->check(CLI::NonNegativeNumber);
   auto* socket =
       app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
-  fd->excludes(socket);
+  auto* directory = app.add_option("--listen", arguments.directory,
+                                   "serve function i to whoever connects to function<i>.sock in this directory");
+  app.add_option("--functions", arguments.functions, "PCIe functions of the chip: one process each, equal shares of HBM")
+      ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))
+      ->needs(directory)
+      ->capture_default_str();
   auto* wave = app.add_option("--wave", arguments.core_options.wave_path,
                               "write the core's waves to this FST file (rtl, lockstep)");
   app.add_option("--wave-from", arguments.core_options.wave_from_cycle, "first cycle of the waves")->needs(wave);
@@ -156,6 +180,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : kExitUsage;
   }
-  if (fd->count() + socket->count() != 1) return complain(kExitUsage, "one of --fd and --socket is needed");
+  if (fd->count() + socket->count() + directory->count() != 1)
+    return complain(kExitUsage, "one of --fd, --socket and --listen is needed");
   return run(arguments);
 }

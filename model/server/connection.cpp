@@ -1,6 +1,7 @@
 // Framing on a stream socket, with SCM_RIGHTS.
 #include "model/server/connection.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -31,6 +32,18 @@ Connection::Received Connection::receive(Message& message) {
   header_got_ = payload_got_ = 0;
   error_ = 0;
   return Received::kMessage;
+}
+
+pid_t Connection::peer() const {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return 0;
+  return credentials.pid;
+}
+
+bool Connection::peer_closed() const {
+  pollfd p{socket_.get(), POLLRDHUP, 0};
+  return ::poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void Connection::start_payload() {

@@ -1,5 +1,7 @@
 /// One client's socket: bytes and descriptors in, whole messages out, replies back.
 #pragma once
+#include <sys/types.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +49,10 @@ class Connection {
   [[nodiscard]] bool has_output() const { return sent_ < output_.size(); }
   [[nodiscard]] bool backlogged() const { return output_.size() - sent_ > kMaxBacklogBytes; }
   [[nodiscard]] int fd() const { return socket_.get(); }
+  /// Process at the other end, as the system knows it from its connect(); 0: unknown.
+  [[nodiscard]] pid_t peer() const;
+  /// The other end will send nothing more; messages of it may still be unread.
+  [[nodiscard]] bool peer_closed() const;
 
  private:
   enum class Fill : uint8_t { kFull, kNothing, kClosed };

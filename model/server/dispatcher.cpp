@@ -69,11 +69,11 @@ std::optional<std::string_view> version_text(const Message& message) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(chip::Simulation& simulation) : simulation_(simulation) {
-  simulation_.function().msix().set_sink(&interrupts_);
+Dispatcher::Dispatcher(chip::Simulation& simulation, size_t function) : simulation_(simulation), function_(function) {
+  this->function().msix().set_sink(&interrupts_);
 }
 
-Dispatcher::~Dispatcher() { simulation_.disconnect(); }
+Dispatcher::~Dispatcher() { simulation_.disconnect(function_); }
 
 Reply Dispatcher::handle(Message& message) {
   if (message.error != 0) {
@@ -108,7 +108,7 @@ Reply Dispatcher::execute(Message& message) {
       return region_write(message);
     case Command::kDeviceReset:
       if (!message.payload.empty() || !message.fds.empty()) return fail(EINVAL);
-      simulation_.function().reset();
+      function().reset();
       return {};
     case Command::kDeviceGetRegionIoFds:
     case Command::kDmaRead:
@@ -146,14 +146,14 @@ Reply Dispatcher::dma_map(const Message& message) {
   if (body->flags == 0 || (body->flags & ~(kDmaReadable | kDmaWritable)) != 0) return fail(EINVAL);
   if (message.fds.empty()) return fail(ENOTSUP);  // memory that would have to be read by messages
   if (message.fds.size() != 1) return fail(EINVAL);
-  return fail(simulation_.function().host_memory().map(message.fds.front().get(), body->offset, body->address,
+  return fail(function().host_memory().map(message.fds.front().get(), body->offset, body->address,
                                                        body->bytes, static_cast<chip::Access>(body->flags)));
 }
 
 Reply Dispatcher::dma_unmap(const Message& message) {
   const auto body = sole_body_of<DmaUnmapBody>(message);
   if (!body || body->argument_bytes < sizeof *body || body->flags != 0) return fail(EINVAL);
-  if (const int error = simulation_.function().host_memory().unmap(body->address, body->bytes); error != 0)
+  if (const int error = function().host_memory().unmap(body->address, body->bytes); error != 0)
     return fail(error);
   return answer(*body);
 }
@@ -201,13 +201,13 @@ Reply Dispatcher::set_irqs(Message& message) {
   if (message.payload.size() != sizeof *body + booleans) return fail(EINVAL);
   if (data != VFIO_IRQ_SET_DATA_EVENTFD && !message.fds.empty()) return fail(EINVAL);
 
-  chip::Function& function = simulation_.function();
+  chip::Function& target = function();
   if (body->count == 0) {
     if (data != VFIO_IRQ_SET_DATA_NONE || action != VFIO_IRQ_SET_ACTION_TRIGGER || body->start != 0)
       return fail(EINVAL);
     if (vectors == 0) return {};
     interrupts_.clear();
-    function.config().enable_msix(false);
+    target.config().enable_msix(false);
     return {};
   }
   if (data == VFIO_IRQ_SET_DATA_EVENTFD) {
@@ -217,9 +217,9 @@ Reply Dispatcher::set_irqs(Message& message) {
   for (uint32_t i = 0; i < body->count; i++) {
     if (data == VFIO_IRQ_SET_DATA_BOOL && message.payload[sizeof *body + i] == std::byte{0}) continue;
     if (action == VFIO_IRQ_SET_ACTION_TRIGGER) {
-      function.msix().raise(body->start + i);
+      target.msix().raise(body->start + i);
     } else {
-      function.msix().set_vector_mask(body->start + i, action == VFIO_IRQ_SET_ACTION_MASK);
+      target.msix().set_vector_mask(body->start + i, action == VFIO_IRQ_SET_ACTION_MASK);
     }
   }
   return {};
@@ -230,15 +230,15 @@ int Dispatcher::assign_eventfds(Message& message, unsigned start, unsigned count
   for (const FileDescriptor& fd : message.fds) {
     if (!is_eventfd(fd.get())) return EINVAL;
   }
-  chip::Function& function = simulation_.function();
+  chip::Function& target = function();
   const bool take = !message.fds.empty();
   for (unsigned i = 0; i < count; i++) {
     if (!interrupts_.assign(start + i, take ? std::move(message.fds[i]) : FileDescriptor())) return EINVAL;
-    function.msix().set_vector_mask(start + i, !take);
+    target.msix().set_vector_mask(start + i, !take);
   }
   // As Linux VFIO does: whoever asks for eventfds wants MSI-X on and these vectors unmasked.
-  if (take) function.config().enable_msix(true);
-  function.msix().deliver();
+  if (take) target.config().enable_msix(true);
+  target.msix().deliver();
   return 0;
 }
 
@@ -248,7 +248,7 @@ Reply Dispatcher::region_read(const Message& message) {
   const auto region = find_region(body->region);
   if (!region) return fail(EINVAL);
   std::vector<std::byte> data(body->count);
-  if (const int error = simulation_.function().read(*region, body->offset, data); error != 0) return fail(error);
+  if (const int error = function().read(*region, body->offset, data); error != 0) return fail(error);
   return answer(*body, data);
 }
 
@@ -258,7 +258,7 @@ Reply Dispatcher::region_write(const Message& message) {
   const auto region = find_region(body->region);
   if (!region) return fail(EINVAL);
   const auto data = std::span(message.payload).subspan(sizeof *body);
-  if (const int error = simulation_.function().write(*region, body->offset, data); error != 0) return fail(error);
+  if (const int error = function().write(*region, body->offset, data); error != 0) return fail(error);
   return answer(*body);
 }
 

@@ -1,4 +1,4 @@
-/// What each vfio-user command does to the function; every length, offset and count of a message is checked here.
+/// What each vfio-user command does to its function; every length, offset and count of a message is checked here.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -15,11 +15,11 @@ struct Reply {
   std::vector<std::byte> payload;
 };
 
-/// The protocol's state of one client. Made when the client comes; its destructor takes away all that the client left:
-/// maps, eventfds, queues, contents of HBM. Not thread-safe.
+/// The protocol's state of one client. Made when the client comes; its destructor takes away the eventfds and tells
+/// the device, which ends and clears what the client left; the function is free again when it has settled. Not thread-safe.
 class Dispatcher {
  public:
-  explicit Dispatcher(chip::Simulation& simulation);
+  Dispatcher(chip::Simulation& simulation, size_t function);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -44,7 +44,10 @@ class Dispatcher {
   [[nodiscard]] Reply region_read(const Message& message);
   [[nodiscard]] Reply region_write(const Message& message);
 
+  [[nodiscard]] chip::Function& function() const { return simulation_.function(function_); }
+
   chip::Simulation& simulation_;
+  size_t function_;
   EventfdInterrupts interrupts_;
   bool negotiated_ = false;
   bool hopeless_ = false;

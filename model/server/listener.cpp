@@ -1,14 +1,21 @@
 // bind, listen, accept.
 #include "model/server/listener.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
 
 namespace weft::server {
+namespace {
+
+constexpr const char* kOwnerSuffix = ".owner";
+
+}  // namespace
 
 std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& error) {
   sockaddr_un address{};
@@ -38,7 +45,22 @@ std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& e
   return std::unique_ptr<Listener>(new Listener(std::move(socket), path));
 }
 
-Listener::~Listener() { ::unlink(path_.c_str()); }
+Listener::~Listener() {
+  publish_owner(0);
+  ::unlink(path_.c_str());
+}
+
+void Listener::publish_owner(pid_t pid) const {
+  const std::string path = path_ + kOwnerSuffix;
+  if (pid == 0) {
+    ::unlink(path.c_str());
+    return;
+  }
+  const std::string text = fmt::format("{}\n", pid);
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (file.valid() && ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    ::unlink(path.c_str());
+}
 
 FileDescriptor Listener::accept() {
   return FileDescriptor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
