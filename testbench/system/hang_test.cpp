@@ -61,7 +61,9 @@ compiler::Kernel filling(uint32_t times) {
   for (uint32_t i = 0; i < times; i++) {
     fill.header.tag = static_cast<uint16_t>(i);
     fill.src_off = 0x1020304 + i;
-    if (i + 1 == times) fill.header.post_sem0 = 1, fill.header.post_count0 = 1;
+    fill.header.wait_sem0 = i == 0 ? WEFT_NO_SEMAPHORE : 2;  // one after the other, be it on two channels
+    fill.header.wait_count0 = i == 0 ? 0 : 1;
+    fill.header.post_sem0 = i + 1 == times ? 1 : 2, fill.header.post_count0 = 1;
     kernel.queues[WEFT_QUEUE_DMA_IN].push_back(encode(fill));
   }
   spec::DmaCommand copy;
