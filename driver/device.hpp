@@ -142,7 +142,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   /// Writes a report; returns `why` with its place and what is wrong with the firmware.
   Status reported(const Status& why, Ask ask, FirmwareHealth* health);
   /// A wait has timed out. OK: the event is done by now.
-  Status report_timeout(const Event& event, const Status& why);
+  Status report_timeout(const Event& event, const Status& why, const WaitLimits& limits);
+  bool firmware_answers();
   void fail_device(const Status& why);
   std::shared_ptr<const Program> find_program(uint64_t id);
   Result<uint32_t> reserve_queue_id();

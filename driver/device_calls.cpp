@@ -106,7 +106,7 @@ Result<Ending> Device::admin(const Command& command) {
   const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
   const Status status = run_admin(event, command);
   if (status.code() == WEFT_ERROR_TIMEOUT_WAIT) {
-    if (Status s = report_timeout(*event, status); !s.ok()) return s;
+    if (Status s = report_timeout(*event, status, WaitLimits{kAdminCycles}); !s.ok()) return s;
   } else if (!status.ok()) {
     return status;
   }
@@ -131,7 +131,7 @@ Status Device::wait(const Event& event, const WaitLimits& limits) {
     const Status status = waits_.wait(event, limits, &stale);
     if (status.ok()) return status;
     if (stale && ask_state().ok()) continue;  // nothing moves, but the firmware is well
-    return report_timeout(event, status);
+    return report_timeout(event, status, limits);
   }
 }
 

@@ -187,8 +187,15 @@ Status Device::reported(const Status& why, Ask ask, FirmwareHealth* health) {
   return with_report(why, why.code(), diagnosis, written.ok() ? written.value() : "");
 }
 
-Status Device::report_timeout(const Event& event, const Status& why) {
-  if (const std::string path = event.report(); !path.empty())
+bool Device::firmware_answers() {
+  bool answered = false;
+  (void)ask_state(&answered).ok();
+  return answered;
+}
+
+Status Device::report_timeout(const Event& event, const Status& why, const WaitLimits& limits) {
+  // A command has one report; a wait without a deadline goes on to ask whether the firmware still lives.
+  if (const std::string path = event.report(); !path.empty() && (limits.deadline_cycles != 0 || firmware_answers()))
     return with_report(why, why.code(), "", path == kNoReport ? std::string() : path);
   FirmwareHealth health = FirmwareHealth::kNotAsked;
   const Status status = reported(why, Ask::kYes, &health);

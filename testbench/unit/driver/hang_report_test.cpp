@@ -137,6 +137,24 @@ TEST_CASE("firmware that does not answer is told apart, and the device has faile
   REQUIRE_OK(weft_queue_release(fresh));
 }
 
+TEST_CASE("firmware that dies after a command's report is noticed by the next wait without a deadline") {
+  const Folder folder;
+  MockDevice device;
+  weft_queue* queue = device.queue();
+  device.mock().configure([](MockFaults& f) { f.paused = true; });
+  weft_event* event = nop(queue);
+  const auto options = soon();
+  CHECK(weft_event_wait(event, &options) == WEFT_ERROR_TIMEOUT_WAIT);
+  CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_TIMEOUT_WAIT);
+  CHECK(folder.files() == 2);
+  device.mock().configure([](MockFaults& f) { f.silent = true; });
+  CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_DEVICE_HUNG);
+  CHECK_THAT(last_message(), Contains("is dead"));
+  CHECK(folder.files() == 4);
+  weft_event_release(event);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
 TEST_CASE("firmware that the chip's watchdog has halted ends every command with DEVICE_HUNG") {
   const Folder folder;
   MockDevice device;
