@@ -1,6 +1,7 @@
 // Admin commands. All are short and complete at once.
 #include "firmware/admin.hpp"
 
+#include "firmware/arbiter.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/memory_map.hpp"
 #include "firmware/reset.hpp"
@@ -23,7 +24,9 @@ constexpr Status invalid(uint64_t offset, uint64_t value) {
 Status create_queue(Function& function, const E& e) {
   const uint32_t entries = static_cast<uint32_t>(e.size) & 0xffff;
   const uint32_t completion_entries = static_cast<uint32_t>(e.size >> 16) & 0xffff;
-  const uint32_t id = static_cast<uint32_t>(e.size >> 32);
+  const uint32_t id = static_cast<uint32_t>(e.size >> 32) & 0xffff;
+  const uint64_t priority = e.size >> 48;
+  if (!priority_valid(priority)) return invalid(offsetof(E, size), e.size);
   if (id == kAdminQueue || id >= kQueues) return invalid(offsetof(E, size), e.size);
   if (!ring::size_valid(entries) || !ring::size_valid(completion_entries) || completion_entries < entries) {
     return invalid(offsetof(E, size), e.size);
@@ -34,6 +37,7 @@ Status create_queue(Function& function, const E& e) {
   if (function.queues[id].state != QueueState::kFree)
     return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
   open_queue(function, id, e.arg0, entries, e.arg1, completion_entries);
+  function.queues[id].priority = static_cast<uint8_t>(priority);
   log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_CREATED, id, entries);
   return kOk;
 }
@@ -75,7 +79,12 @@ void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint3
   queue.stale_doorbell = queue.stale_completion_head != 0;
 }
 
-void close_queue(Function&, Queue& queue) { queue.state = QueueState::kFree; }
+void close_queue(Function& function, Queue& queue) {
+  flush_interrupt(function, queue);
+  queue.state = QueueState::kFree;
+  queue.waits = false;
+  forget_aborts(function, queue.id);
+}
 
 Status run_admin(State& state, Function& function, const E& e, uint64_t* result) {
   state.waypoint = Waypoint::kAdmin;
@@ -100,11 +109,20 @@ Status run_admin(State& state, Function& function, const E& e, uint64_t* result)
       return kOk;
     case WEFT_ADMIN_OPCODE_DUMP_STATE:
       return dump_state(state, function, e);
+    case WEFT_ADMIN_OPCODE_ABORT:
+      return abort_command(state, function, e, result);
+    case WEFT_ADMIN_OPCODE_CREATE_TIMELINE:
+      return create_timeline(function, e);
+    case WEFT_ADMIN_OPCODE_DELETE_TIMELINE:
+      return delete_timeline(function, e);
+    case WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE:
+      return signal_timeline(function, e);
+    case WEFT_ADMIN_OPCODE_SET_COALESCING:
+      return set_coalescing(function, e);
     case WEFT_ADMIN_OPCODE_RESET_QUEUE:
       return reset_queue(state, function, e);
     case WEFT_ADMIN_OPCODE_RESET_ENGINE:
       return reset_engine(state, function, e);
-    case WEFT_ADMIN_OPCODE_ABORT:
     case WEFT_ADMIN_OPCODE_GET_LOG:
     case WEFT_ADMIN_OPCODE_ASYNC_EVENT:
     case WEFT_ADMIN_OPCODE_BIND_CONTEXT:

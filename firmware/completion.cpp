@@ -8,6 +8,22 @@
 #include "firmware/state.hpp"
 
 namespace weft::fw {
+namespace {
+
+/// The record of a command that has done its work and could not raise its semaphore any more.
+bool write_overtaken(State& state, const Queue& queue, const weft_submission_entry& entry, weft_error error,
+                     uint64_t cycle) {
+  weft_fault_record record{};
+  record.command_id = entry.command_id;
+  record.queue_id = static_cast<uint16_t>(queue.id);
+  record.error = error;
+  record.fault_cycle = cycle;
+  record.detail0 = entry.signal_id;
+  record.detail1 = owner(state, queue).timelines[entry.signal_id].value;
+  return write_fault_record(owner(state, queue), record);
+}
+
+}  // namespace
 
 void refresh_completion_head(State& state, Queue& queue) {
   const uint32_t head = hal::doorbell_completion(queue.function, queue.id);
@@ -31,6 +47,13 @@ bool completion_room(State& state, Queue& queue) {
 
 void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion) {
   state.waypoint = Waypoint::kCompletion;
+  const bool dependant = completion.error == WEFT_ERROR_DEPENDENCY_FAILED;
+  const RootCause self{static_cast<uint16_t>(queue.id), entry.command_id, entry.tag, completion.error};
+  const RootCause& root = dependant ? completion.root : self;
+  const weft_error error = timeline_end(owner(state, queue), entry, completion.error, root);
+  bool more = completion.more_information;
+  if (error != completion.error) more = write_overtaken(state, queue, entry, error, completion.end_cycle);
+  chain_advance(queue.chain, entry, error, root);
   weft_completion_entry out{};
   out.start_cycle = completion.start_cycle;
   out.end_cycle = completion.end_cycle;
@@ -38,8 +61,8 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   out.queue_head = queue.head;
   out.command_id = entry.command_id;
   out.queue_id = static_cast<uint16_t>(queue.id);
-  out.status = completion_status(completion.error, ring::phase(queue.completion_tail, queue.completion_entries),
-                                 completion.more_information);
+  out.status = completion_status(error, ring::phase(queue.completion_tail, queue.completion_entries),
+                                 more);
   const uint64_t address =
       queue.completion_iova + uint64_t{ring::slot(queue.completion_tail, queue.completion_entries)} * sizeof out;
   queue.completion_tail++;
@@ -50,8 +73,7 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
     halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
     return;
   }
-  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0)
-    hal::raise_interrupt(queue.function, completion_vector(queue.id));
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) request_interrupt(function, queue);
 }
 
 }  // namespace weft::fw

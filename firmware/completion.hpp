@@ -14,6 +14,7 @@ struct Completion {
   bool more_information;  ///< a fault record was written
   uint64_t start_cycle;
   uint64_t end_cycle;
+  RootCause root{};  ///< DEPENDENCY_FAILED: the command that failed first
 };
 
 /// True if one more completion fits. Asks the doorbell only when the ring looks full, or at `refresh_completion_head`.

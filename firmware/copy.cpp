@@ -128,6 +128,7 @@ void copy_service(State& state) {
   if (result != kDone) return end_job(state, WEFT_ERROR_DMA_FAULT);
   advance(job);
   if (job.remaining_bytes == 0) return end_job(state, WEFT_ERROR_OK);
+  if (job.cancelled) return end_job(state, WEFT_ERROR_CANCELLED);
   if (hal::now() >= job.deadline_cycle) return end_job(state, WEFT_ERROR_BUDGET_EXCEEDED);
   if (!start_piece(job)) end_job(state, WEFT_ERROR_DEVICE_HUNG);
 }

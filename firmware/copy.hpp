@@ -19,6 +19,7 @@ inline constexpr uint64_t kCopyPieceCycles = 100'000'000;
 struct CopyJob {
   bool active;
   bool engine_lost;  ///< a piece did not end in time and may still be running
+  bool cancelled;    ///< ends after the piece under way
   bool fill;
   uint32_t function;
   uint32_t queue;

@@ -50,14 +50,19 @@ void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry
   const bool more = write_fault_record(function, record);
   if (error_beyond_command(status.error) || error_class(status.error) == WEFT_ERROR_CLASS_UNIT)
     note_error(function, status.error);
-  log_event(function, LogLevel::kWarning, WEFT_LOG_EVENT_ENTRY_REFUSED, queue.id, status.error);
-  complete(state, queue, entry, Completion{status.error, more, record.fault_cycle, record.fault_cycle});
+  Completion completion{status.error, more, record.fault_cycle, record.fault_cycle};
+  if (status.error == WEFT_ERROR_DEPENDENCY_FAILED) {
+    completion.root = root_of(status);
+  } else if (status.error != WEFT_ERROR_CANCELLED) {  // what the host asked for, and what follows from it, is no news
+    log_event(function, LogLevel::kWarning, WEFT_LOG_EVENT_ENTRY_REFUSED, queue.id, status.error);
+  }
+  complete(state, queue, entry, completion);
 }
 
 void halt_queue(State& state, Queue& queue, Status why) {
   if (queue.state != QueueState::kActive) return;
   queue.state = QueueState::kHalted;
-  queue.head_checked = false;
+  queue.head_checked = queue.waits = false;
   queue.ticket = 0;
   queue.batch_next = queue.batch_count;
   Function& function = owner(state, queue);

@@ -3,10 +3,12 @@
 #pragma once
 #include <stdint.h>
 
+#include "firmware/abort.hpp"
 #include "firmware/faults.hpp"
 #include "firmware/log.hpp"
 #include "firmware/program.hpp"
 #include "firmware/queue.hpp"
+#include "firmware/timeline.hpp"
 
 namespace weft::fw {
 
@@ -27,8 +29,12 @@ struct Function {
   uint64_t watchdog_cycles;  ///< limit for the core, SET_TIMEOUT
   uint64_t completed;        ///< PROGRESS
   uint32_t turn[2];          ///< when the function last got the copy engine [0] and the core [1], in order of turns
+  uint32_t interrupts_held;  ///< queues whose interrupt is held back
+  uint64_t share_clock[2];   ///< share of the queue that got the engine last, when it got it
   Log log;
   FaultLog faults;
+  AbortMarks aborts;
+  Timeline timelines[kTimelines];  ///< by id
   Queue queues[kQueues];  ///< by id; 0: admin
   Program programs[WEFT_LIMIT_PROGRAMS];
 };

@@ -21,6 +21,9 @@ void release(State& state, Function& function, bool departed) {
   if (function.state == FunctionState::kClearing) return;  // nothing of it is left but its bytes
   __builtin_memset(function.queues, 0, sizeof function.queues);
   __builtin_memset(function.programs, 0, sizeof function.programs);
+  __builtin_memset(function.timelines, 0, sizeof function.timelines);
+  __builtin_memset(&function.aborts, 0, sizeof function.aborts);
+  function.interrupts_held = 0;
   function.log.iova = 0;
   function.faults.iova = 0;
   launch_drop(state, function.index);

@@ -81,7 +81,8 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
   }
   const bool more = write_fault_record(function, record);
   if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(function, error);
-  log_event(function, LogLevel::kError, WEFT_LOG_EVENT_CORE_FAULT, fault.code, fault.tag);
+  if (error != WEFT_ERROR_CANCELLED)
+    log_event(function, LogLevel::kError, WEFT_LOG_EVENT_CORE_FAULT, fault.code, fault.tag);
   end_launch(state, Completion{error, more, start, record.fault_cycle});
 }
 
@@ -249,6 +250,8 @@ weft_error launch_reset(State& state) {
   fail_launch(state, error, fault, 0, 0);
   return error;
 }
+
+void launch_cancel(State& state) { fail_launch(state, WEFT_ERROR_CANCELLED, core::Fault{}, 0, 0); }
 
 uint64_t launch_wake_cycle(const State& state) {
   const Launch& launch = state.launch;

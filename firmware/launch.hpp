@@ -46,6 +46,9 @@ void launch_service(State& state);
 /// one; DEVICE_HUNG if nothing has retired for the watchdog's limit; else ABORTED_BY_RESET.
 weft_error launch_reset(State& state);
 
+/// Ends the active launch with CANCELLED. The core is clean afterwards.
+void launch_cancel(State& state);
+
 /// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch. 0: at once.
 uint64_t launch_wake_cycle(const State& state);
 

@@ -43,6 +43,7 @@ bool pass(State& state) {
   copy_service(state);
   take_release_requests(state);
   release_service(state);
+  coalesce_service(state);
   const bool booted = serve_functions(state);
   return schedule(state) || booted || release_wants_pass(state);
 }
@@ -53,7 +54,8 @@ void sleep(State& state) {
     state.waypoint = Waypoint::kIdle;
   }
   uint64_t deadline = launch_wake_cycle(state);
-  const uint64_t others[] = {copy_wake_cycle(state), core_scrub_wake_cycle(state), hbm_scrub_wake_cycle(state)};
+  const uint64_t others[] = {copy_wake_cycle(state), core_scrub_wake_cycle(state), hbm_scrub_wake_cycle(state),
+                             timeline_wake_cycle(state), coalesce_wake_cycle(state)};
   for (const uint64_t cycle : others) {
     if (cycle < deadline) deadline = cycle;
   }

@@ -2,6 +2,7 @@
 #include "firmware/scheduler.hpp"
 
 #include "firmware/admin.hpp"
+#include "firmware/arbiter.hpp"
 #include "firmware/completion.hpp"
 #include "firmware/faults.hpp"
 #include "firmware/hal.hpp"
@@ -18,36 +19,15 @@ enum class Step : uint8_t {
   kWaiting,  ///< no entry, or it waits for an engine, for room, or for the entry before it
 };
 
-constexpr bool needs_core(const E& entry) { return entry.opcode == WEFT_QUEUE_OPCODE_LAUNCH; }
-constexpr bool needs_copy(const E& entry) {
-  return entry.opcode == WEFT_QUEUE_OPCODE_COPY || entry.opcode == WEFT_QUEUE_OPCODE_FILL;
-}
-
-/// Another queue has a better claim to the same engine: its function had the engine longer ago, or it is of the same
-/// function and has waited longer. So functions take turns, however many queues each has.
-bool must_let_pass(const State& state, const Queue& queue, const E& entry) {
-  const bool core = needs_core(entry);
-  const uint32_t turn = state.functions[queue.function].turn[core];
-  for (uint32_t f = 0; f < state.function_count; f++) {
-    const uint32_t its_turn = state.functions[f].turn[core];
-    if (its_turn > turn) continue;
-    for (const Queue& other : state.functions[f].queues) {
-      if (&other == &queue || other.ticket == 0 || other.state != QueueState::kActive) continue;
-      if (needs_core(other.batch[other.batch_next]) != core) continue;
-      if (its_turn < turn || queue.ticket == 0 || other.ticket < queue.ticket) return true;
-    }
-  }
-  return false;
-}
-
 /// The entry waits for its engine: the core for a launch, the copy engine for a copy.
 bool engine_busy(State& state, Queue& queue, const E& entry) {
-  if (!needs_core(entry) && !needs_copy(entry)) return false;
-  const bool taken = needs_core(entry) ? state.launch.active : !copy_free(state);
-  if (!taken && !must_let_pass(state, queue, entry) &&
-      (!needs_core(entry) || core_clean_for(state, queue.function))) {
-    queue.ticket = 0;
-    owner(state, queue).turn[needs_core(entry)] = ++state.turns;
+  Engine engine;
+  if (!needs_engine(entry, &engine)) return false;
+  const bool taken = engine == Engine::kCore ? state.launch.active : !copy_free(state);
+  join_engine(state, queue, engine);
+  if (!taken && !must_let_pass(state, queue, engine) &&
+      (engine != Engine::kCore || core_clean_for(state, queue.function))) {
+    grant_engine(state, queue, engine);
     return false;
   }
   if (queue.ticket == 0) queue.ticket = ++state.tickets;
@@ -62,7 +42,7 @@ Status run_entry(State& state, Queue& queue, const E& entry) {
     case WEFT_QUEUE_OPCODE_COPY:
     case WEFT_QUEUE_OPCODE_FILL:
       return copy_begin(state, queue, entry);
-    default: {  // NOP, TIMESTAMP, FENCE: all earlier entries of the queue have completed
+    default: {  // NOP, TIMESTAMP, FENCE, WAIT, SIGNAL: all earlier entries of the queue have completed
       const uint64_t now = hal::now();
       complete(state, queue, entry, Completion{WEFT_ERROR_OK, false, now, now});
       return kOk;
@@ -80,6 +60,12 @@ Status run_admin_entry(State& state, Queue& queue, const E& entry) {
   return status;
 }
 
+/// The entry is looked at again in the next pass; its checks hold.
+Step wait_at_head(Queue& queue) {
+  queue.head_checked = true;
+  return Step::kWaiting;
+}
+
 Step step(State& state, Queue& queue) {
   if (queue.in_flight || !fetch_entry(state, queue) || !completion_room(state, queue)) return Step::kWaiting;
   const bool admin = queue.id == kAdminQueue;
@@ -87,11 +73,14 @@ Step step(State& state, Queue& queue) {
   state.waypoint = Waypoint::kCheck;
   Status status = kOk;
   if (!queue.head_checked) status = check_entry(entry, admin);
-  if (status.ok() && !admin && engine_busy(state, queue, entry)) {
-    queue.head_checked = true;
-    return Step::kWaiting;
-  }
+  if (!queue.head_checked && status.ok()) status = check_timelines(owner(state, queue), entry);
+  if (take_abort(owner(state, queue), queue, entry)) status = Status{WEFT_ERROR_CANCELLED, 0, 0};
+  if (status.ok()) status = chain_status(queue.chain);
+  if (status.ok() && timeline_holds(owner(state, queue), queue, entry, status)) return wait_at_head(queue);
+  queue.waits = false;
+  if (status.ok() && !admin && engine_busy(state, queue, entry)) return wait_at_head(queue);
   queue.head_checked = false;
+  queue.ticket = 0;
   queue.batch_next++;
   if (status.ok()) status = admin ? run_admin_entry(state, queue, entry) : run_entry(state, queue, entry);
   if (!status.ok()) refuse_entry(state, queue, entry, status);
@@ -105,14 +94,21 @@ bool schedule(State& state) {
   uint32_t index = state.rotor;
   uint32_t taken = 0;
   for (uint32_t n = 0; n < count; n++) {
-    Queue& queue = state.functions[index / kQueues].queues[index % kQueues];
-    index = index + 1 < count ? index + 1 : 0;
-    for (uint32_t i = 0; i < kBatchEntries && has_entry(queue) && !state.panicked; i++) {
+    const uint32_t own = index;
+    Queue& queue = state.functions[own / kQueues].queues[own % kQueues];
+    index = own + 1 < count ? own + 1 : 0;
+    const uint32_t turn = turn_entries(queue.priority);
+    for (uint32_t i = 0; i < turn && has_entry(queue) && !state.panicked; i++) {
       if (step(state, queue) == Step::kWaiting) break;
       taken++;
       state.rotor = index;
-      if (launch_streaming(state)) return true;
+      if (!launch_streaming(state)) continue;
+      if (queue.credit == 0) queue.credit = static_cast<uint8_t>(streaming_entries(queue.priority));
+      queue.credit--;
+      if (queue.credit != 0 && has_entry(queue)) state.rotor = own;
+      return true;
     }
+    queue.credit = 0;
   }
   return taken != 0;
 }
@@ -130,7 +126,9 @@ bool scheduler_idle(const State& state) {
 bool copy_waits(const State& state) {
   for (uint32_t f = 0; f < state.function_count; f++) {
     for (const Queue& queue : state.functions[f].queues) {
-      if (queue.ticket != 0 && needs_copy(queue.batch[queue.batch_next])) return true;
+      Engine engine;
+      const bool needs = queue.ticket != 0 && needs_engine(queue.batch[queue.batch_next], &engine);
+      if (needs && engine == Engine::kCopy) return true;
     }
   }
   return false;
@@ -142,6 +140,8 @@ void scheduler_forget(State& state) {
   state.turns = 0;
   for (uint32_t f = 0; f < state.function_count; f++) {
     for (uint32_t& turn : state.functions[f].turn) turn = 0;
+    for (uint64_t& clock : state.functions[f].share_clock) clock = 0;
+    for (Queue& queue : state.functions[f].queues) queue.share[0] = queue.share[1] = 0;
   }
 }
 

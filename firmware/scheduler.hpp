@@ -6,7 +6,7 @@ namespace weft::fw {
 
 struct State;
 
-/// Visits every queue once and runs what can run: at most one batch a queue, and at most one entry in all while a
+/// Visits every queue once and runs what can run: at most its turn (arbiter.hpp), and at most one entry in all while a
 /// launch still streams (an entry costs the core's queues time). Entries of one queue run and complete in order; a
 /// launch or a copy holds its own queue only. True: something was done.
 bool schedule(State& state);

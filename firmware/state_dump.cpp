@@ -22,7 +22,7 @@ constexpr uint32_t kEnginesAt = kQueuesAt + kQueues * sizeof(weft_state_queue);
 constexpr uint32_t kCoreQueuesAt = kEnginesAt + kEngines * sizeof(weft_state_engine);
 constexpr uint32_t kSemaphoresAt = kCoreQueuesAt + WEFT_CORE_QUEUES * sizeof(weft_state_core_queue);
 constexpr uint32_t kTimelinesAt = kSemaphoresAt + sizeof(weft_state_semaphores);
-constexpr uint32_t kPageBytes = kTimelinesAt;
+constexpr uint32_t kPageBytes = kTimelinesAt + WEFT_LIMIT_TIMELINES * sizeof(weft_state_timeline);
 static_assert(kPageBytes <= WEFT_LIMIT_STATE_PAGE_BYTES);
 
 /// Commands after the last retired one whose posts are told, and how many of them one read brings.
@@ -62,6 +62,7 @@ weft_queue_wait waits_for(const Queue& queue) {
   if (queue.state == QueueState::kHalted) return WEFT_QUEUE_WAIT_HALTED;
   if (queue.in_flight) return WEFT_QUEUE_WAIT_RUNNING;
   if (!has_entry(queue)) return WEFT_QUEUE_WAIT_NOTHING;
+  if (queue.waits) return WEFT_QUEUE_WAIT_SEMAPHORE;
   if (ring::used(queue.completion_head, queue.completion_tail) == queue.completion_entries)
     return WEFT_QUEUE_WAIT_COMPLETION_ROOM;
   if (queue.batch_next == queue.batch_count) return WEFT_QUEUE_WAIT_FETCH;
@@ -89,6 +90,7 @@ void put_queue(const State& state, Writer& out, uint32_t id) {
   record.queue = static_cast<uint16_t>(id);
   record.state = static_cast<uint8_t>(page_state(queue.state));
   if (queue.state != QueueState::kFree) {
+    record.priority = queue.priority;
     record.wait = static_cast<uint8_t>(waits_for(queue));
     record.entries = queue.entries;
     record.completion_entries = queue.completion_entries;
@@ -237,20 +239,35 @@ void put_semaphores(const State& state, Writer& out) {
   out.put(kSemaphoresAt, &record, sizeof record);
 }
 
-void put_header(const State& state, Writer& out) {
+/// Those that exist. Returns how many.
+uint16_t put_timelines(Writer& out) {
+  uint16_t count = 0;
+  for (uint32_t id = 1; id < kTimelines; id++) {
+    const Timeline& timeline = out.function.timelines[id];
+    if (!timeline.created) continue;
+    weft_state_timeline record{};
+    record.semaphore = static_cast<uint16_t>(id);
+    record.value = timeline.value;
+    out.put(kTimelinesAt + count * static_cast<uint32_t>(sizeof record), &record, sizeof record);
+    count++;
+  }
+  return count;
+}
+
+void put_header(const State& state, Writer& out, uint16_t timelines) {
   weft_state_header header{};
   header.magic = WEFT_LIMIT_STATE_MAGIC;
   header.version = WEFT_LIMIT_STATE_VERSION;
   header.sections = kSections;
   header.bytes = kPageBytes;
   constexpr uint32_t kOffset[kSections] = {kQueuesAt, kEnginesAt, kCoreQueuesAt, kSemaphoresAt, kTimelinesAt};
-  constexpr uint16_t kCount[kSections] = {kQueues, kEngines, WEFT_CORE_QUEUES, 1, 0};
+  const uint16_t count[kSections] = {kQueues, kEngines, WEFT_CORE_QUEUES, 1, timelines};
   constexpr uint16_t kBytes[kSections] = {sizeof(weft_state_queue), sizeof(weft_state_engine),
                                           sizeof(weft_state_core_queue), sizeof(weft_state_semaphores),
                                           sizeof(weft_state_timeline)};
   for (uint32_t i = 0; i < kSections; i++) {
     header.section_offset[i] = kOffset[i];
-    header.section_count[i] = kCount[i];
+    header.section_count[i] = count[i];
     header.section_record_bytes[i] = kBytes[i];
   }
   header.core_status = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_STATUS));
@@ -284,7 +301,7 @@ Status dump_state(State& state, const Function& function, const E& e) {
   const bool known = read_kernel(state, function, &kernel);
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) put_core_queue(state, out, i, known ? &kernel : nullptr);
   put_semaphores(state, out);
-  put_header(state, out);
+  put_header(state, out, put_timelines(out));
   return out.status;
 }
 

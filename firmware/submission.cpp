@@ -12,9 +12,19 @@ namespace {
 
 using E = weft_submission_entry;
 
-enum : uint8_t { kArg0 = 1, kArg1 = 2, kSize = 4, kBuilt = 8, kProfile = 16, kAdmin = 32 };
+enum : uint8_t {
+  kArg0 = 1,
+  kArg1 = 2,
+  kSize = 4,
+  kBuilt = 8,
+  kProfile = 16,
+  kAdmin = 32,
+  kWaits = 64,
+  kSignals = 128,
+};
 
-/// An opcode that has a name, and which fields it uses. The others must be zero.
+/// An opcode that has a name, and which fields it uses. The others must be zero. kWaits, kSignals: it names a semaphore,
+/// as all I/O opcodes may.
 struct Rule {
   uint8_t opcode;
   uint8_t uses;
@@ -24,8 +34,8 @@ constexpr Rule kRules[] = {
     {WEFT_QUEUE_OPCODE_LAUNCH, kBuilt | kArg0 | kArg1 | kSize | kProfile},
     {WEFT_QUEUE_OPCODE_COPY, kBuilt | kArg0 | kArg1 | kSize},
     {WEFT_QUEUE_OPCODE_FILL, kBuilt | kArg0 | kArg1 | kSize},
-    {WEFT_QUEUE_OPCODE_SIGNAL, 0},
-    {WEFT_QUEUE_OPCODE_WAIT, 0},
+    {WEFT_QUEUE_OPCODE_SIGNAL, kBuilt | kSignals},
+    {WEFT_QUEUE_OPCODE_WAIT, kBuilt | kWaits},
     {WEFT_QUEUE_OPCODE_FENCE, kBuilt},
     {WEFT_QUEUE_OPCODE_TIMESTAMP, kBuilt},
     {WEFT_QUEUE_OPCODE_NOP, kBuilt},
@@ -34,10 +44,14 @@ constexpr Rule kRules[] = {
     {WEFT_ADMIN_OPCODE_DELETE_QUEUE, kAdmin | kBuilt | kSize},
     {WEFT_ADMIN_OPCODE_LOAD_PROGRAM, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM, kAdmin | kBuilt | kArg0},
-    {WEFT_ADMIN_OPCODE_ABORT, kAdmin},
+    {WEFT_ADMIN_OPCODE_ABORT, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
     {WEFT_ADMIN_OPCODE_GET_LOG, kAdmin},
     {WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, kAdmin | kBuilt | kSize},
     {WEFT_ADMIN_OPCODE_DUMP_STATE, kAdmin | kBuilt | kArg0 | kSize},
+    {WEFT_ADMIN_OPCODE_CREATE_TIMELINE, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
+    {WEFT_ADMIN_OPCODE_DELETE_TIMELINE, kAdmin | kBuilt | kSize},
+    {WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE, kAdmin | kBuilt | kArg0 | kSize},
+    {WEFT_ADMIN_OPCODE_SET_COALESCING, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
     {WEFT_ADMIN_OPCODE_RESET_QUEUE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_RESET_ENGINE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_SET_TIMEOUT, kAdmin | kBuilt | kSize},
@@ -101,17 +115,19 @@ Status check_entry(const E& e, bool admin) {
   if (rule == nullptr) return bad(offsetof(E, opcode), e.opcode);
   if ((rule->uses & kBuilt) == 0) return refused(WEFT_ERROR_UNSUPPORTED, offsetof(E, opcode), e.opcode);
   const uint32_t flags = WEFT_SUBMISSION_FLAG_FENCE_BEFORE | WEFT_SUBMISSION_FLAG_INTERRUPT |
+                         (admin ? 0u : uint32_t{WEFT_SUBMISSION_FLAG_CHAIN}) |
                          ((rule->uses & kProfile) != 0 ? uint32_t{WEFT_SUBMISSION_FLAG_PROFILE} : 0u);
   if ((e.flags & ~flags) != 0) return bad(offsetof(E, flags), e.flags);
   if (e.context != 0) return bad(offsetof(E, context), e.context);
-  if (e.wait_id != 0) return bad(offsetof(E, wait_id), e.wait_id);
-  if (e.signal_id != 0) return bad(offsetof(E, signal_id), e.signal_id);
+  const bool waits = (rule->uses & kWaits) != 0, signals = (rule->uses & kSignals) != 0;
+  if (admin ? e.wait_id != 0 : waits && e.wait_id == 0) return bad(offsetof(E, wait_id), e.wait_id);
+  if (admin ? e.signal_id != 0 : signals && e.signal_id == 0) return bad(offsetof(E, signal_id), e.signal_id);
   if (e.reserved != 0) return bad(offsetof(E, reserved), e.reserved);
   if ((rule->uses & kArg0) == 0 && e.arg0 != 0) return bad(offsetof(E, arg0), e.arg0);
   if ((rule->uses & kArg1) == 0 && e.arg1 != 0) return bad(offsetof(E, arg1), e.arg1);
   if ((rule->uses & kSize) == 0 && e.size != 0) return bad(offsetof(E, size), e.size);
-  if (e.wait_value != 0) return bad(offsetof(E, wait_value), e.wait_value);
-  if (e.signal_value != 0) return bad(offsetof(E, signal_value), e.signal_value);
+  if (e.wait_id == 0 && e.wait_value != 0) return bad(offsetof(E, wait_value), e.wait_value);
+  if (e.signal_id == 0 && e.signal_value != 0) return bad(offsetof(E, signal_value), e.signal_value);
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof(E) / 4);
   return kOk;
 }

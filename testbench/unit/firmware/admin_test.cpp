@@ -43,7 +43,7 @@ static void wrong_queues_are_refused(void**) {
   const E bad[] = {
       create(kRings, kRings + 0x10000, sizes(16, 16, 0)),
       create(kRings, kRings + 0x10000, sizes(16, 16, 17)),
-      create(kRings, kRings + 0x10000, sizes(16, 16, 0x10001)),
+      create(kRings, kRings + 0x10000, sizes(16, 16, 0x30001)),
       create(kRings, kRings + 0x10000, sizes(0, 16, 1)),
       create(kRings, kRings + 0x10000, sizes(1, 16, 1)),
       create(kRings, kRings + 0x10000, sizes(12, 16, 1)),
@@ -72,7 +72,7 @@ static void states_are_respected(void**) {
 
 static void what_is_not_built_is_unsupported_and_queue_opcodes_are_bad(void**) {
   for (uint8_t op :
-       {WEFT_ADMIN_OPCODE_ABORT, WEFT_ADMIN_OPCODE_GET_LOG, WEFT_ADMIN_OPCODE_ASYNC_EVENT,
+       {WEFT_ADMIN_OPCODE_GET_LOG, WEFT_ADMIN_OPCODE_ASYNC_EVENT,
         WEFT_ADMIN_OPCODE_BIND_CONTEXT, WEFT_ADMIN_OPCODE_RELEASE_CONTEXT}) {
     assert_true((run({entry(op)}) == std::vector<uint32_t>{WEFT_ERROR_UNSUPPORTED}));
   }

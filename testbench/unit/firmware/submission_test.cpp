@@ -41,6 +41,17 @@ E launch() { return launch_entry(64, kLists, 5); }
 
 static void a_good_entry_of_every_built_opcode_passes(void**) {
   reset();
+  E semaphore = entry(WEFT_QUEUE_OPCODE_WAIT);
+  semaphore.wait_id = 1;
+  seal(semaphore);
+  assert_true(check_entry(semaphore, false).ok());
+  semaphore = entry(WEFT_QUEUE_OPCODE_SIGNAL);
+  semaphore.signal_id = 1;
+  seal(semaphore);
+  assert_true(check_entry(semaphore, false).ok());
+  semaphore.opcode = WEFT_ADMIN_OPCODE_DELETE_QUEUE;
+  seal(semaphore);
+  ASSERT_REFUSED(check_entry(semaphore, true), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, signal_id), 1);
   for (uint8_t op : {WEFT_QUEUE_OPCODE_LAUNCH, WEFT_QUEUE_OPCODE_COPY, WEFT_QUEUE_OPCODE_FILL, WEFT_QUEUE_OPCODE_FENCE,
                      WEFT_QUEUE_OPCODE_TIMESTAMP, WEFT_QUEUE_OPCODE_NOP}) {
     assert_true(check_entry(entry(op), false).ok());
@@ -68,8 +79,10 @@ static void with_a_good_crc_every_reserved_field_that_is_not_zero_is_refused(voi
   struct Field {
     uint32_t offset, bytes;
   };
-  const Field always[] = {{offsetof(E, context), 2},  {offsetof(E, wait_id), 2},    {offsetof(E, signal_id), 2},
-                          {offsetof(E, reserved), 2}, {offsetof(E, wait_value), 8}, {offsetof(E, signal_value), 8}};
+  const Field always[] = {{offsetof(E, context), 2},
+                          {offsetof(E, reserved), 2},
+                          {offsetof(E, wait_value), 8},
+                          {offsetof(E, signal_value), 8}};
   const Field nop[] = {{offsetof(E, arg0), 8}, {offsetof(E, arg1), 8}, {offsetof(E, size), 8}};
   const auto flip_all = [](const E& good, const Field& f) {
     for (uint32_t bit = 0; bit < 8 * f.bytes; bit++) {
@@ -90,11 +103,16 @@ static void flags_that_are_not_built_are_refused(void**) {
     E e = launch();
     e.flags = static_cast<uint8_t>(flags);
     seal(e);
-    assert_int_equal(check_entry(e, false).ok(), (flags & ~(1u | 2u | 8u)) == 0);
+    assert_int_equal(check_entry(e, false).ok(), (flags & ~(1u | 2u | 4u | 8u)) == 0);
+    assert_false(check_entry(e, true).ok());
     e = entry(WEFT_QUEUE_OPCODE_NOP);
     e.flags = static_cast<uint8_t>(flags);
     seal(e);
-    assert_int_equal(check_entry(e, false).ok(), (flags & ~(1u | 2u)) == 0);
+    assert_int_equal(check_entry(e, false).ok(), (flags & ~(1u | 2u | 4u)) == 0);
+    e = entry(WEFT_ADMIN_OPCODE_DELETE_QUEUE);
+    e.flags = static_cast<uint8_t>(flags);
+    seal(e);
+    assert_int_equal(check_entry(e, true).ok(), (flags & ~(1u | 2u)) == 0);
   }
 }
 
@@ -103,13 +121,17 @@ static void every_opcode_is_built_unsupported_or_bad(void**) {
   for (bool admin : {false, true}) {
     int built = 0, unsupported = 0;
     for (uint32_t op = 0; op < 256; op++) {
-      const Status s = check_entry(entry(static_cast<uint8_t>(op)), admin);
+      E e = entry(static_cast<uint8_t>(op));
+      e.wait_id = !admin && op == WEFT_QUEUE_OPCODE_WAIT;
+      e.signal_id = !admin && op == WEFT_QUEUE_OPCODE_SIGNAL;
+      seal(e);
+      const Status s = check_entry(e, admin);
       built += s.ok();
       unsupported += s.error == WEFT_ERROR_UNSUPPORTED;
       if (!s.ok() && s.error != WEFT_ERROR_UNSUPPORTED) ASSERT_REFUSED(s, WEFT_ERROR_BAD_DESCRIPTOR, 0, op);
     }
-    assert_int_equal(built, admin ? 9 : 6);
-    assert_int_equal(unsupported, admin ? 5 : 3);
+    assert_int_equal(built, admin ? 14 : 8);
+    assert_int_equal(unsupported, admin ? 4 : 1);
   }
 }
 
