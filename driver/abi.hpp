@@ -10,6 +10,7 @@
 #include "driver/device.hpp"
 #include "driver/last_error.hpp"
 #include "driver/program.hpp"
+#include "driver/timeline.hpp"
 #include "weft/weft.h"
 
 struct weft_device {
@@ -36,6 +37,11 @@ struct weft_program {
 struct weft_queue {
   std::shared_ptr<weft::driver::Device> device;
   std::shared_ptr<weft::driver::Queue> queue;
+};
+
+struct weft_semaphore {
+  std::shared_ptr<weft::driver::Device> device;
+  std::shared_ptr<const weft::driver::Timeline> timeline;
 };
 
 struct weft_event {
@@ -86,6 +92,10 @@ Result<T> options_or_default(const T* options) {
   if (options == nullptr) return T{};
   if (Status s = check_size(options, "options"); !s.ok()) return s;
   return *options;
+}
+
+inline WaitLimits wait_limits(const weft_wait_options& options) {
+  return {options.deadline_cycles, options.guard_ms != 0 ? options.guard_ms : WaitLimits::kDefaultGuardMs, 0};
 }
 
 /// Copies text into a zeroed field of a structure.

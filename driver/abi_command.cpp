@@ -18,7 +18,7 @@ Status check_range(const char* name, const Buffer& buffer, uint64_t offset, uint
 }
 
 /// The argument list of a launch, and what it keeps alive.
-Status launch_list(const weft_queue& queue, const Program& program, const ExecutableKernel& kernel,
+Status launch_list(const DeviceHandle& device, const Program& program, const ExecutableKernel& kernel,
                    const weft_command& given, PreparedCommand& out) {
   const uint32_t count = given.argument_count;
   if (count != kernel.arguments.size()) {
@@ -31,7 +31,7 @@ Status launch_list(const weft_queue& queue, const Program& program, const Execut
     const weft_argument& argument = given.arguments[i];
     if (argument.buffer == nullptr)
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') has no buffer", i, wanted.name);
-    if (argument.buffer->device != queue.device)
+    if (argument.buffer->device != device)
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "argument {} ('{}') belongs to another device", i, wanted.name);
     const Buffer& buffer = *argument.buffer->buffer;
     const uint64_t usable = usable_bytes(buffer);
@@ -51,32 +51,32 @@ Status launch_list(const weft_queue& queue, const Program& program, const Execut
   return {};
 }
 
-Status prepare_launch(const weft_queue& queue, const weft_command& given, PreparedCommand& out) {
+Status prepare_launch(const DeviceHandle& device, const weft_command& given, PreparedCommand& out) {
   const weft_kernel* kernel = given.kernel;
   const weft_argument* arguments = given.arguments;
   WEFT_REQUIRE(kernel);
   if (given.argument_count != 0) WEFT_REQUIRE(arguments);
-  if (kernel->device != queue.device)
+  if (kernel->device != device)
     return Status(WEFT_ERROR_INVALID_ARGUMENT, "the kernel belongs to another device");
   const auto program = kernel->program.lock();
   if (program == nullptr) return Status(WEFT_ERROR_INVALID_STATE, "the kernel's program is released");
-  if (program->generation() != queue.device->generation()) {
+  if (program->generation() != device->generation()) {
     return failure(WEFT_ERROR_INVALID_STATE,
                    "the program was loaded in generation {}, the device is in {}: load it again", program->generation(),
-                   queue.device->generation());
+                   device->generation());
   }
-  if (Status s = launch_list(queue, *program, program->kernels()[kernel->index], given, out); !s.ok()) return s;
+  if (Status s = launch_list(device, *program, program->kernels()[kernel->index], given, out); !s.ok()) return s;
   out.resources.push_back(program);
   out.command.arg0 = program->id();
   out.command.size = kernel->index;
   return {};
 }
 
-Status prepare_copy(const weft_queue& queue, const weft_command& given, PreparedCommand& out) {
+Status prepare_copy(const DeviceHandle& device, const weft_command& given, PreparedCommand& out) {
   const weft_buffer *destination = given.destination, *source = given.source;
   WEFT_REQUIRE(destination);
   WEFT_REQUIRE(source);
-  if (destination->device != queue.device || source->device != queue.device)
+  if (destination->device != device || source->device != device)
     return Status(WEFT_ERROR_INVALID_ARGUMENT, "a buffer belongs to another device");
   const Buffer& to = *destination->buffer;
   const Buffer& from = *source->buffer;
@@ -95,10 +95,10 @@ Status prepare_copy(const weft_queue& queue, const weft_command& given, Prepared
   return {};
 }
 
-Status prepare_fill(const weft_queue& queue, const weft_command& given, PreparedCommand& out) {
+Status prepare_fill(const DeviceHandle& device, const weft_command& given, PreparedCommand& out) {
   const weft_buffer* destination = given.destination;
   WEFT_REQUIRE(destination);
-  if (destination->device != queue.device)
+  if (destination->device != device)
     return Status(WEFT_ERROR_INVALID_ARGUMENT, "the buffer belongs to another device");
   const uint64_t bytes = given.bytes, offset = given.destination_offset;
   if (bytes == 0 || bytes % sizeof given.pattern != 0 || offset % sizeof given.pattern != 0) {
@@ -114,12 +114,47 @@ Status prepare_fill(const weft_queue& queue, const weft_command& given, Prepared
   return {};
 }
 
-Status apply_options(const weft_command_options* options, Command& command) {
+/// The semaphore of an option, which the command keeps alive.
+Status use_semaphore(const DeviceHandle& device, const weft_semaphore& semaphore, PreparedCommand& out) {
+  if (semaphore.device != device)
+    return Status(WEFT_ERROR_INVALID_ARGUMENT, "a semaphore belongs to another device");
+  if (semaphore.timeline->generation() != device->generation()) {
+    return failure(WEFT_ERROR_INVALID_STATE, "semaphore {} went with the reset of generation {}: create another",
+                   semaphore.timeline->id(), semaphore.timeline->generation());
+  }
+  out.resources.push_back(semaphore.timeline);
+  return {};
+}
+
+Status apply_semaphores(const DeviceHandle& device, const weft_command_options& options, PreparedCommand& out) {
+  Command& command = out.command;
+  if (options.wait_semaphore != nullptr) {
+    if (Status s = use_semaphore(device, *options.wait_semaphore, out); !s.ok()) return s;
+    command.wait_id = static_cast<uint16_t>(options.wait_semaphore->timeline->id());
+    command.wait_value = options.wait_value;
+    out.wait = options.wait_semaphore->timeline;
+  }
+  if (options.signal_semaphore != nullptr) {
+    const Timeline& timeline = *options.signal_semaphore->timeline;
+    if (Status s = use_semaphore(device, *options.signal_semaphore, out); !s.ok()) return s;
+    if (options.signal_value <= timeline.value()) {
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "semaphore {} stands at {} and only grows: a signal of {}",
+                     timeline.id(), timeline.value(), options.signal_value);
+    }
+    command.signal_id = static_cast<uint16_t>(timeline.id());
+    command.signal_value = options.signal_value;
+  }
+  return {};
+}
+
+Status apply_options(const DeviceHandle& device, const weft_command_options* options, PreparedCommand& out) {
+  Command& command = out.command;
   if (options == nullptr) return {};
-  if (Status s = check_size(options, "options"); !s.ok()) return s;
+  if (Status s = apply_semaphores(device, *options, out); !s.ok()) return s;
   command.tag = options->tag;
   command.budget_kcycles = options->budget_kcycles;
   if (options->fence_before != 0) command.flags |= WEFT_SUBMISSION_FLAG_FENCE_BEFORE;
+  if (options->chain != 0) command.flags |= WEFT_SUBMISSION_FLAG_CHAIN;
   if (options->profile != 0) {
     if (command.opcode != WEFT_QUEUE_OPCODE_LAUNCH)
       return Status(WEFT_ERROR_INVALID_ARGUMENT, "option 'profile' is for launches");
@@ -128,20 +163,24 @@ Status apply_options(const weft_command_options* options, Command& command) {
   return {};
 }
 
-Status prepare_operands(const weft_queue& queue, const weft_command& given, PreparedCommand& out) {
+Status prepare_operands(const DeviceHandle& device, const weft_command& given, PreparedCommand& out) {
   switch (given.opcode) {
     case WEFT_QUEUE_OPCODE_LAUNCH:
-      return prepare_launch(queue, given, out);
+      return prepare_launch(device, given, out);
     case WEFT_QUEUE_OPCODE_COPY:
-      return prepare_copy(queue, given, out);
+      return prepare_copy(device, given, out);
     case WEFT_QUEUE_OPCODE_FILL:
-      return prepare_fill(queue, given, out);
+      return prepare_fill(device, given, out);
     case WEFT_QUEUE_OPCODE_FENCE:
     case WEFT_QUEUE_OPCODE_TIMESTAMP:
     case WEFT_QUEUE_OPCODE_NOP:
       return {};
     case WEFT_QUEUE_OPCODE_SIGNAL:
+      if (given.options != nullptr && given.options->signal_semaphore != nullptr) return {};
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "SIGNAL without the option 'signal_semaphore'");
     case WEFT_QUEUE_OPCODE_WAIT:
+      if (given.options != nullptr && given.options->wait_semaphore != nullptr) return {};
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "WAIT without the option 'wait_semaphore'");
     case WEFT_QUEUE_OPCODE_COLLECTIVE:
       return failure(WEFT_ERROR_UNSUPPORTED, "opcode {} is not built", static_cast<int>(given.opcode));
   }
@@ -150,12 +189,34 @@ Status prepare_operands(const weft_queue& queue, const weft_command& given, Prep
 
 }  // namespace
 
-Result<PreparedCommand> prepare_command(const weft_queue& queue, const weft_command& command) {
+Result<PreparedCommand> prepare_command(const DeviceHandle& device, const weft_command& command) {
   PreparedCommand out;
   out.command.opcode = static_cast<uint8_t>(command.opcode);
-  if (Status s = prepare_operands(queue, command, out); !s.ok()) return s;
-  if (Status s = apply_options(command.options, out.command); !s.ok()) return s;
+  if (command.options != nullptr) {
+    if (Status s = check_size(command.options, "options"); !s.ok()) return s;
+  }
+  if (Status s = prepare_operands(device, command, out); !s.ok()) return s;
+  if (Status s = apply_options(device, command.options, out); !s.ok()) return s;
   return out;
+}
+
+std::shared_ptr<Event> make_event(const Queue& queue, const PreparedCommand& prepared,
+                                  std::vector<std::shared_ptr<const void>> resources) {
+  auto event = std::make_shared<Event>(queue.id(), prepared.command.tag, prepared.command.opcode);
+  event->hold(std::move(resources));
+  if (prepared.wait != nullptr) {
+    event->set_wait([wait = prepared.wait, value = prepared.command.wait_value] {
+      return wait->value() < value ? wait->describe_wait(value) : std::string();
+    });
+  }
+  return event;
+}
+
+Status in_batch(Status status, uint32_t index, uint32_t count) {
+  if (status.ok() || count == 1) return status;
+  Detail detail = status.detail();
+  detail.message = fmt::format("command {} of {}: {}", index, count, detail.message);
+  return Status(status.code(), std::move(detail));
 }
 
 }  // namespace weft::driver::abi

@@ -32,9 +32,7 @@ weft_status weft_event_wait(weft_event* event, const weft_wait_options* options)
     if (!chosen.ok()) return chosen.status();
     Event& e = *event->event;
     if (!e.done()) {
-      const WaitLimits limits{chosen.value().deadline_cycles,
-                              chosen.value().guard_ms != 0 ? chosen.value().guard_ms : WaitLimits::kDefaultGuardMs, 0};
-      if (Status s = event->device->wait(e, limits); !s.ok()) return s;
+      if (Status s = event->device->wait(e, wait_limits(chosen.value())); !s.ok()) return s;
     }
     return e.ending().status;
   });
@@ -63,6 +61,13 @@ weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profi
       return Status(WEFT_ERROR_INVALID_STATE, "the command has no profile: launch it with option 'profile'");
     *profile = *event->event->profile();
     return {};
+  });
+}
+
+weft_status weft_event_cancel(weft_event* event) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(event);
+    return event->device->cancel(*event->event);
   });
 }
 

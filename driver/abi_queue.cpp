@@ -17,8 +17,13 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
     const uint32_t entries = chosen.value().entries != 0 ? chosen.value().entries : kDefaultEntries;
     const uint32_t twice =
         std::min<uint32_t>(WEFT_LIMIT_RING_ENTRIES_MAX, std::min<uint32_t>(entries, WEFT_LIMIT_RING_ENTRIES_MAX) * 2);
-    auto created = device->device->create_queue(
-        entries, chosen.value().completion_entries != 0 ? chosen.value().completion_entries : twice);
+    QueueShape shape;
+    shape.entries = entries;
+    shape.completion_entries = chosen.value().completion_entries != 0 ? chosen.value().completion_entries : twice;
+    shape.priority = chosen.value().priority;
+    shape.coalesce_count = chosen.value().coalesce_count;
+    shape.coalesce_cycles = chosen.value().coalesce_cycles;
+    auto created = device->device->create_queue(shape);
     if (!created.ok()) return created.status();
     *queue = new weft_queue{device->device, std::move(created.value())};
     return {};
@@ -30,6 +35,13 @@ weft_status weft_queue_release(weft_queue* queue) {
     if (queue == nullptr) return {};
     const std::unique_ptr<weft_queue> owned(queue);
     return owned->device->delete_queue(owned->queue);
+  });
+}
+
+weft_status weft_queue_cancel(weft_queue* queue) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(queue);
+    return queue->device->cancel_all(*queue->queue);
   });
 }
 

@@ -6,14 +6,6 @@ using namespace weft::driver::abi;
 
 namespace {
 
-/// Where the place of a command in its batch matters to the reader of the message.
-Status in_batch(Status status, uint32_t index, uint32_t count) {
-  if (status.ok() || count == 1) return status;
-  Detail detail = status.detail();
-  detail.message = fmt::format("command {} of {}: {}", index, count, detail.message);
-  return Status(status.code(), std::move(detail));
-}
-
 /// Checks all, then submits all: on failure none is submitted.
 Status submit(weft_queue& queue, const weft_command* commands, uint32_t count) {
   std::vector<PreparedCommand> prepared;
@@ -23,13 +15,12 @@ Status submit(weft_queue& queue, const weft_command* commands, uint32_t count) {
   submissions.reserve(count);
   for (uint32_t i = 0; i < count; i++) {
     const weft_command& given = commands[i];
-    auto made = prepare_command(queue, given);
+    auto made = prepare_command(queue.device, given);
     if (!made.ok()) return in_batch(made.status(), i, count);
     PreparedCommand& p = prepared.emplace_back(std::move(made.value()));
     p.command.arguments = p.arguments;
     p.command.interrupt = given.event != nullptr || i + 1 == count;
-    const auto event = std::make_shared<Event>(queue.queue->id(), p.command.tag, p.command.opcode);
-    event->hold(std::move(p.resources));
+    const auto event = make_event(*queue.queue, p, std::move(p.resources));
     if (given.event != nullptr) {  // before the submission: nothing may fail after it
       handles[i] = std::make_unique<weft_event>();
       handles[i]->device = queue.device;

@@ -106,6 +106,7 @@ void Device::fail_all(const Status& why) {
     }
   }
   finish(finished);
+  fail_host_waits(why);
 }
 
 void Device::lost(const Status& why) {
@@ -163,6 +164,7 @@ Status Device::close(uint32_t drain_ms) {
   dispatcher_.stop();
   const std::scoped_lock lock(remains_mutex_, queues_mutex_);
   remains_.clear();
+  timeline_remains_.clear();
   for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
   return {};
 }
@@ -199,6 +201,7 @@ size_t Device::drain() {
       if (queue != nullptr) queue->drain(finished);
     }
   }
+  check_host_waits(finished);
   const size_t ended = finished.size();
   check_faults(finished);
   finish(finished);

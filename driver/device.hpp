@@ -20,6 +20,7 @@
 namespace weft::driver {
 
 class Program;
+class Timeline;
 
 /// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table >
 /// queue. Events end, callbacks fall due and resources go under no lock.
@@ -60,13 +61,18 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   Result<std::shared_ptr<Buffer>> create_buffer(bool on_host, uint64_t bytes);
 
-  Result<std::shared_ptr<Queue>> create_queue(uint32_t entries, uint32_t completion_entries);
+  Result<std::shared_ptr<Queue>> create_queue(const QueueShape& shape);
   /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more.
   Status delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits = {});
 
   /// Submits all or none; the events are fresh and hold their commands' resources.
   Status submit(Queue& queue, std::span<const Submission> submissions);
   Status submit(Queue& queue, const Submission& one) { return submit(queue, std::span(&one, 1)); }
+  /// Asks the device to end the command with CANCELLED, and waits for the answer; the event then ends once, perhaps
+  /// otherwise. OK if it has ended. BUSY: too many commands are marked.
+  Status cancel(const Event& event);
+  /// The same for every command of the queue that was submitted before.
+  Status cancel_all(const Queue& queue);
   /// Submits to the admin queue and waits. Returns how it ended, which may be with an error.
   Result<Ending> admin(const Command& command);
   /// OK: the event is done. TIMEOUT_WAIT.
@@ -87,8 +93,22 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void bury(Remains remains);
   void collect();
 
+  // Timeline semaphores (device_timelines.cpp). Their ids go with a reset.
+  struct TimelineRemains {
+    uint32_t id;
+    uint32_t generation;
+    std::unique_ptr<HostMemory> mirror;
+  };
+  void bury(TimelineRemains remains);
+  Result<std::unique_ptr<HostMemory>> create_mirror();
+  Result<uint32_t> reserve_timeline();
+  void release_timeline(uint32_t id, uint32_t generation);
+  /// OK, or DEPENDENCY_FAILED: the value will never be reached. TIMEOUT_WAIT.
+  Status wait_timeline(const std::shared_ptr<const Timeline>& timeline, uint64_t value, const WaitLimits& limits);
+
   size_t drain() override;
   void lost(const Status& why) override;
+  std::string blocked() override;
   void check_failed() override;
 
   /// How the device was opened; for reports. Before the handle is given out.
@@ -148,6 +168,10 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::shared_ptr<const Program> find_program(uint64_t id);
   Result<uint32_t> reserve_queue_id();
   void remove_queue(uint32_t id);
+  void collect_timelines();
+  void check_host_waits(std::vector<Finished>& finished);
+  void fail_host_waits(const Status& why);
+  Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
 
   std::shared_ptr<Transport> transport_;
   const BootLimits limits_;
@@ -185,6 +209,17 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   std::mutex remains_mutex_;
   std::vector<Remains> remains_;
+  std::vector<TimelineRemains> timeline_remains_;
+
+  struct HostWait {
+    std::shared_ptr<const Timeline> timeline;
+    uint64_t value;
+    std::shared_ptr<Event> event;
+  };
+  std::mutex timelines_mutex_;
+  std::array<bool, WEFT_LIMIT_TIMELINES + 1> timeline_used_{};
+  std::vector<HostWait> host_waits_;
+  std::atomic<size_t> host_wait_count_{0};
 };
 
 }  // namespace weft::driver

@@ -35,7 +35,15 @@ Result<uint32_t> Device::reserve_queue_id() {
   return failure(WEFT_ERROR_BUSY, "all {} queues of the device are in use", WEFT_LIMIT_IO_QUEUES);
 }
 
-Result<std::shared_ptr<Queue>> Device::create_queue(uint32_t entries, uint32_t completion_entries) {
+Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
+  if (shape.priority > WEFT_QUEUE_PRIORITY_HIGH)
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a queue of priority {}: 0 to {}", shape.priority,
+                   static_cast<int>(WEFT_QUEUE_PRIORITY_HIGH));
+  if (shape.coalesce_count > 1 && (shape.coalesce_cycles == 0 || shape.coalesce_count > shape.completion_entries)) {
+    return failure(WEFT_ERROR_INVALID_ARGUMENT,
+                   "one interrupt for {} completions after {} cycles: at most {} completions, and a time that is not 0",
+                   shape.coalesce_count, shape.coalesce_cycles, shape.completion_entries);
+  }
   const std::lock_guard lifecycle(lifecycle_mutex_);
   if (Status s = check(); !s.ok()) return s;
   auto id = reserve_queue_id();
@@ -46,14 +54,26 @@ Result<std::shared_ptr<Queue>> Device::create_queue(uint32_t entries, uint32_t c
     return why;
   };
   auto queue = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control_, &control_->faults),
-                             id.value(), entries, completion_entries, true);
+                             id.value(), shape.entries, shape.completion_entries, true);
   if (!queue.ok()) return give_up(queue.status());
+  queue.value()->set_priority(shape.priority);
   const auto ending = admin(create_command(*queue.value()));
   if (!ending.ok()) return give_up(ending.status());
   if (!ending.value().status.ok()) return give_up(ending.value().status);
   queue.value()->created();
-  const std::unique_lock lock(queues_mutex_);
-  queues_[id.value()] = queue.value();
+  {
+    const std::unique_lock lock(queues_mutex_);
+    queues_[id.value()] = queue.value();
+  }
+  if (shape.coalesce_count <= 1) return queue;
+  Command coalesce;
+  coalesce.opcode = WEFT_ADMIN_OPCODE_SET_COALESCING;
+  coalesce.arg0 = shape.coalesce_count;
+  coalesce.arg1 = shape.coalesce_cycles;
+  coalesce.size = id.value();
+  const auto set = admin(coalesce);
+  if (!set.ok()) return set.status();
+  if (!set.value().status.ok()) return set.value().status;
   return queue;
 }
 
@@ -62,7 +82,8 @@ Command Device::create_command(const Queue& queue) {
   command.opcode = WEFT_ADMIN_OPCODE_CREATE_QUEUE;
   command.arg0 = queue.submission_iova();
   command.arg1 = queue.completion_iova();
-  command.size = uint64_t{queue.entries()} | uint64_t{queue.completion_entries()} << 16 | uint64_t{queue.id()} << 32;
+  command.size = uint64_t{queue.entries()} | uint64_t{queue.completion_entries()} << 16 | uint64_t{queue.id()} << 32 |
+                 uint64_t{queue.priority()} << 48;
   return command;
 }
 
@@ -100,6 +121,35 @@ Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
     return check();
   }
   return status;
+}
+
+Status Device::abort(uint32_t queue, uint64_t what, uint32_t ring_index) {
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_ABORT;
+  command.arg0 = queue;
+  command.arg1 = what;
+  command.size = ring_index;
+  const auto ending = admin(command);
+  return ending.ok() ? ending.value().status : ending.status();
+}
+
+Status Device::cancel(const Event& event) {
+  drain();
+  if (event.done()) return {};
+  const Status status = abort(event.queue(), event.command_id(), event.ring_index());
+  drain();
+  // The queue may have been halted, reset or deleted meanwhile: then its commands have ended.
+  return event.done() ? Status() : status;
+}
+
+Status Device::cancel_all(const Queue& queue) {
+  drain();
+  const Queue::Snapshot now = queue.snapshot();
+  if (now.in_flight == 0) return {};
+  constexpr uint64_t kAllBefore = 0x10000;
+  const Status status = abort(queue.id(), kAllBefore, now.tail);
+  drain();
+  return queue.snapshot().in_flight == 0 ? Status() : status;
 }
 
 Result<Ending> Device::admin(const Command& command) {
@@ -228,6 +278,7 @@ void Device::bury(Remains remains) {
 }
 
 void Device::collect() {
+  collect_timelines();
   std::vector<Remains> remains;
   {
     const std::lock_guard lock(remains_mutex_);

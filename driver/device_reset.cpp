@@ -223,7 +223,11 @@ Status Device::reset_steps(const std::optional<StatePage>& page, ResetClock& clo
   }
   clock.done(WEFT_RESET_STEP_COMPLETE_REST);
   if (!generation.ok()) return generation.status();
-  generation_ = generation.value();
+  {
+    const std::lock_guard timelines(timelines_mutex_);
+    generation_ = generation.value();
+    timeline_used_.fill(false);
+  }
   Status status = prepare_pci(*transport_);
   if (status.ok()) status = bring_up();
   clock.done(WEFT_RESET_STEP_REINITIALISE);

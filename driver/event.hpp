@@ -31,10 +31,20 @@ class Event {
   uint32_t tag() const { return tag_; }
   uint8_t opcode() const { return opcode_; }
   uint16_t command_id() const { return command_id_; }
+  /// Free-running index of its entry in the submission ring.
+  uint32_t ring_index() const { return ring_index_; }
   /// By the queue, under its mutex, before the command is visible to the device.
-  void set_command_id(uint16_t id) { command_id_ = id; }
+  void set_place(uint16_t id, uint32_t ring_index) {
+    command_id_ = id;
+    ring_index_ = ring_index;
+  }
   /// Keeps what the command uses alive until it has ended. By the submitter, before submission.
   void hold(std::vector<std::shared_ptr<const void>> resources) { resources_ = std::move(resources); }
+
+  /// What it waits for before it starts, for messages; empty: nothing.
+  std::string waits_for() const { return waits_for_ ? waits_for_() : std::string(); }
+  /// By the submitter, before submission. `describe` is empty text once there is nothing to wait for.
+  void set_wait(std::function<std::string()> describe) { waits_for_ = std::move(describe); }
 
   /// Acquire: pairs with the release in complete(), so that ending() may be read.
   bool done() const { return done_.load(std::memory_order_acquire); }
@@ -62,10 +72,12 @@ class Event {
   const uint32_t tag_;
   const uint8_t opcode_;
   uint16_t command_id_ = 0;
+  uint32_t ring_index_ = 0;
   std::atomic<bool> done_{false};
   Ending ending_;
   std::optional<weft_launch_profile> profile_;
   std::vector<std::shared_ptr<const void>> resources_;
+  std::function<std::string()> waits_for_;
   mutable std::mutex mutex_;  ///< callback against completion, the report
   mutable std::string report_;
   std::optional<Callback> callback_;

@@ -99,6 +99,13 @@ std::string describe_record(const weft_fault_record& r) {
       return fmt::format("the field at byte {} holds {:#x}", r.detail0, r.detail1);
     case WEFT_ERROR_BAD_DOORBELL:
       return fmt::format("the doorbell was {}, the ring's head is {}", r.detail0, r.detail1);
+    case WEFT_ERROR_DEPENDENCY_FAILED:
+      return fmt::format("command {:#x} (tag {}) of queue {} failed first, with {}", r.detail0 & 0xffff,
+                         r.detail0 >> 32, r.detail0 >> 16 & 0xffff, name_or_number(spec::error_name(r.detail1), r.detail1));
+    case WEFT_ERROR_SEMAPHORE_FAULT:
+      return fmt::format("timeline semaphore {} had reached {} when the command was to raise it", r.detail0, r.detail1);
+    case WEFT_ERROR_CANCELLED:
+      return fmt::format("at the caller's wish, at cycle {}", r.fault_cycle);
     case WEFT_ERROR_FIRMWARE_PANIC:
       return fmt::format("the firmware stopped itself at waypoint {} with value {:#x}, cycle {}", r.detail0, r.detail1,
                          r.fault_cycle);

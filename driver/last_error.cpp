@@ -20,6 +20,8 @@ const char* hint_of(weft_error code) {
       return "close the device and open it again; what was in HBM is gone";
     case WEFT_ERROR_ABORTED_BY_RESET:
       return "submit it again; after a reset of the device to a new queue";
+    case WEFT_ERROR_DEPENDENCY_FAILED:
+      return "the message names the command that failed first: mend that, then submit both again";
     case WEFT_ERROR_BAD_DOORBELL:
       return "release the queue and create another";
     case WEFT_ERROR_DEVICE_HUNG:

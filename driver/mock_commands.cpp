@@ -34,30 +34,80 @@ void MockTransport::doorbell(uint32_t queue, uint32_t tail) {
 
 /// Admin commands always run, the others unless paused.
 void MockTransport::run_pending(uint32_t limit, uint32_t queue) {
-  for (uint32_t id = 0; id < queues_.size(); id++) {
-    if (queue != kAllQueues && id != queue) continue;
-    MockQueue& q = queues_[id];
-    for (uint32_t done = 0;
-         q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
-      if (id == 0 && faults_.silent) break;
-      if (id != 0 && (done >= limit || (faults_.paused && limit == ~0u))) break;
-      const E entry = q.pending.front();
-      q.pending.pop_front();
-      cycle_ += kCyclesPerCommand;
-      Outcome outcome{WEFT_ERROR_OK, 0, 0, cycle_ - kCyclesPerCommand};
-      if (crc32c(&entry, offsetof(E, crc32c)) != entry.crc32c) {
-        outcome = {WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), entry.crc32c, 0};
-      } else if (id != 0 && faults_.fail_next != 0) {
-        outcome = {std::exchange(faults_.fail_next, 0), 0, 0, 0};
-      } else {
-        const Outcome executed = id == 0 ? execute_admin(entry) : execute(entry);
-        if (executed.error != WEFT_ERROR_OK || executed.start != 0) outcome = executed;
-      }
-      complete(id, entry.command_id, entry.tag, outcome);
-      if (faults_.duplicate_completions && id != 0) complete(id, entry.command_id, entry.tag, outcome);
-      if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) raise(id);
+  do {
+    signalled_ = false;
+    for (uint32_t id = 0; id < queues_.size(); id++) {
+      if (queue == kAllQueues || id == queue) run_queue(id, limit);
     }
+  } while (signalled_ && limit == ~0u);
+}
+
+void MockTransport::run_queue(uint32_t id, uint32_t limit) {
+  MockQueue& q = queues_[id];
+  for (uint32_t done = 0;
+       q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
+    if (id == 0 && faults_.silent) break;
+    if (id != 0 && (done >= limit || (faults_.paused && limit == ~0u))) break;
+    const E entry = q.pending.front();
+    if (waits(entry)) break;
+    q.pending.pop_front();
+    end(id, entry, run_entry(id, entry));
   }
+  if (q.coalesced != 0) raise(id);  // nothing more happens now, so the timer fires
+  q.coalesced = 0;
+}
+
+MockTransport::Outcome MockTransport::run_entry(uint32_t queue, const E& entry) {
+  MockQueue& q = queues_[queue];
+  cycle_ += kCyclesPerCommand;
+  Outcome outcome{WEFT_ERROR_OK, 0, 0, cycle_ - kCyclesPerCommand};
+  if (crc32c(&entry, offsetof(E, crc32c)) != entry.crc32c)
+    return {WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), entry.crc32c, 0};
+  if (const auto timeline = timelines_.find(entry.wait_id);
+      timeline != timelines_.end() && timeline->second.now.value < entry.wait_value)
+    return {WEFT_ERROR_DEPENDENCY_FAILED, timeline->second.now.root, timeline->second.now.error, 0};
+  if (q.broken_detail1 != 0) return {WEFT_ERROR_DEPENDENCY_FAILED, q.broken_detail0, q.broken_detail1, 0};
+  if (queue != 0 && faults_.fail_next != 0) return {std::exchange(faults_.fail_next, 0), 0, 0, 0};
+  const Outcome executed = queue == 0 ? execute_admin(entry) : execute(entry);
+  if (executed.error != WEFT_ERROR_OK || executed.start != 0) outcome = executed;
+  return outcome;
+}
+
+/// Completion, interrupt, and what the end means for a chain and a semaphore.
+void MockTransport::end(uint32_t queue, const E& entry, const Outcome& result) {
+  MockQueue& q = queues_[queue];
+  Outcome outcome = result;
+  signal(queue, entry, outcome);
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_CHAIN) == 0) {
+    q.broken_detail0 = q.broken_detail1 = 0;
+  } else if (outcome.error != WEFT_ERROR_OK && q.broken_detail1 == 0) {
+    q.broken_detail0 = uint64_t{entry.command_id} | uint64_t{queue} << 16 | uint64_t{entry.tag} << 32;
+    q.broken_detail1 = outcome.error;
+  }
+  complete(queue, entry.command_id, entry.tag, outcome);
+  if (faults_.duplicate_completions && queue != 0) complete(queue, entry.command_id, entry.tag, outcome);
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) == 0) return;
+  if (++q.coalesced < q.coalesce_count) return;
+  q.coalesced = 0;
+  raise(queue);
+}
+
+/// What is in flight in a paused mock counts as running: it ends at once.
+MockTransport::Outcome MockTransport::abort(const E& entry) {
+  if (entry.arg0 == 0 || entry.arg0 >= queues_.size() || !queues_[entry.arg0].active)
+    return {WEFT_ERROR_INVALID_STATE, offsetof(E, arg0), entry.arg0, 0};
+  MockQueue& q = queues_[entry.arg0];
+  const bool all = entry.arg1 == 0x10000;
+  for (size_t i = 0; i < q.pending.size();) {
+    const E target = q.pending[i];
+    if (!all && target.command_id != entry.arg1) {
+      i++;
+      continue;
+    }
+    q.pending.erase(q.pending.begin() + static_cast<std::ptrdiff_t>(i));
+    end(static_cast<uint32_t>(entry.arg0), target, {WEFT_ERROR_CANCELLED, 0, 0, 0});
+  }
+  return {};
 }
 
 MockTransport::Outcome MockTransport::execute(const E& entry) {
@@ -65,6 +115,8 @@ MockTransport::Outcome MockTransport::execute(const E& entry) {
     case WEFT_QUEUE_OPCODE_NOP:
     case WEFT_QUEUE_OPCODE_FENCE:
     case WEFT_QUEUE_OPCODE_TIMESTAMP:
+    case WEFT_QUEUE_OPCODE_WAIT:
+    case WEFT_QUEUE_OPCODE_SIGNAL:
       return {};
     case WEFT_QUEUE_OPCODE_COPY: {
       const std::byte* source = memory(entry.arg0, entry.size);
@@ -136,7 +188,7 @@ MockTransport::Outcome MockTransport::load_program(const E& entry) {
 MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
   switch (entry.opcode) {
     case WEFT_ADMIN_OPCODE_CREATE_QUEUE: {
-      const auto id = static_cast<uint32_t>(entry.size >> 32);
+      const auto id = static_cast<uint32_t>(entry.size >> 32 & 0xffff);
       if (id == 0 || id >= queues_.size() || queues_[id].active)
         return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size, 0};
       queues_[id] = {true,
@@ -165,6 +217,15 @@ MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
       return reset_queue(entry);
     case WEFT_ADMIN_OPCODE_RESET_ENGINE:
       return reset_engine(entry);
+    case WEFT_ADMIN_OPCODE_CREATE_TIMELINE:
+    case WEFT_ADMIN_OPCODE_DELETE_TIMELINE:
+    case WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE:
+      return execute_timeline(entry);
+    case WEFT_ADMIN_OPCODE_SET_COALESCING:
+      queues_.at(entry.size).coalesce_count = entry.arg0;
+      return {};
+    case WEFT_ADMIN_OPCODE_ABORT:
+      return abort(entry);
     case WEFT_ADMIN_OPCODE_SET_LOG_LEVEL:
     case WEFT_ADMIN_OPCODE_SET_TIMEOUT:
       return {};

@@ -52,7 +52,7 @@ Status copy_image(Device& device, Queue& queue, const ProgramImage& image, uint6
 }
 
 Status upload(Device& device, const ProgramImage& image, uint64_t address) {
-  auto queue = device.create_queue(kStagingQueueEntries, kStagingQueueEntries);
+  auto queue = device.create_queue({kStagingQueueEntries, kStagingQueueEntries});
   if (!queue.ok()) return queue.status();
   const Status copied = copy_image(device, *queue.value(), image, address);
   const Status deleted = device.delete_queue(queue.value());

@@ -97,12 +97,16 @@ uint32_t Queue::push(const Submission& submission, uint16_t id) {
   entry.arg0 = command.arg0;
   entry.arg1 = command.arg1;
   entry.size = command.size;
+  entry.wait_id = command.wait_id;
+  entry.signal_id = command.signal_id;
+  entry.wait_value = command.wait_value;
+  entry.signal_value = command.signal_value;
   entry.tag = command.tag;
   const uint32_t slot = ids_.slot_of(id);
   profile_offset_[slot] = 0;
   if (command.opcode == WEFT_QUEUE_OPCODE_LAUNCH) entry.arg1 = write_list(slot, command);
   entry.crc32c = crc32c(&entry, offsetof(weft_submission_entry, crc32c));
-  submission.event->set_command_id(id);
+  submission.event->set_place(id, submission_.tail());
   return submission_.push(entry);
 }
 
@@ -268,6 +272,18 @@ void Queue::outstanding(std::vector<OutstandingCommand>& out) const {
 std::shared_ptr<Event> Queue::any_in_flight() const {
   const std::lock_guard lock(mutex_);
   return ids_.any();
+}
+
+std::shared_ptr<Event> Queue::oldest_in_flight() const {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Event> oldest;
+  uint64_t first = UINT64_MAX;
+  ids_.for_each([&](uint64_t order, const std::shared_ptr<Event>& event) {
+    if (order >= first) return;
+    first = order;
+    oldest = event;
+  });
+  return oldest;
 }
 
 Queue::Snapshot Queue::snapshot() const {

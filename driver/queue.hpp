@@ -25,13 +25,27 @@ struct Command {
   uint64_t arg0 = 0;
   uint64_t arg1 = 0;  ///< LAUNCH: set by the queue
   uint64_t size = 0;
+  uint16_t wait_id = 0;  ///< timeline semaphore, 0: none
+  uint16_t signal_id = 0;
+  uint64_t wait_value = 0;
+  uint64_t signal_value = 0;
   std::span<const weft_launch_argument> arguments;  ///< LAUNCH
 };
 
 /// A command and the fresh event that ends with it.
 struct Submission {
+  Submission(std::shared_ptr<Event> e, const Command& c) : event(std::move(e)), command(c) {}
   std::shared_ptr<Event> event;
   Command command;
+};
+
+/// How a queue is made. `priority`: weft_queue_priority. `coalesce_count` up to 1: every interrupt is raised at once.
+struct QueueShape {
+  uint32_t entries = 0;
+  uint32_t completion_entries = 0;
+  uint32_t priority = WEFT_QUEUE_PRIORITY_NORMAL;
+  uint32_t coalesce_count = 0;
+  uint32_t coalesce_cycles = 0;
 };
 
 /// Counted by a queue's completions.
@@ -57,6 +71,9 @@ class Queue {
                                                uint32_t completion_entries, bool with_lists);
 
   uint32_t id() const { return id_; }
+  /// weft_queue_priority; before the queue is made on the device.
+  void set_priority(uint32_t priority) { priority_ = priority; }
+  uint32_t priority() const { return priority_; }
   uint32_t entries() const { return submission_.entries(); }
   uint32_t completion_entries() const { return completion_.entries(); }
   uint64_t submission_iova() const { return memory_->iova(); }
@@ -100,6 +117,8 @@ class Queue {
 
   /// Some command in flight; null: none.
   std::shared_ptr<Event> any_in_flight() const;
+  /// The one that all others of the queue are behind; null: none.
+  std::shared_ptr<Event> oldest_in_flight() const;
 
   struct Snapshot {
     uint32_t head;
@@ -125,6 +144,7 @@ class Queue {
   std::shared_ptr<const FaultLog> faults_;
   std::unique_ptr<HostMemory> memory_;
   const uint32_t id_;
+  uint32_t priority_ = WEFT_QUEUE_PRIORITY_NORMAL;
   const uint64_t completion_offset_;
   const uint64_t lists_offset_;
   const uint32_t acknowledge_limit_;  ///< completions consumed before the device is told

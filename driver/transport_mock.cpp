@@ -253,6 +253,7 @@ void MockTransport::power_up(uint32_t generation) {
   wait_status_ = 0;
   queues_ = {};
   programs_.clear();
+  timelines_.clear();
 }
 
 void MockTransport::boot() {

@@ -89,7 +89,15 @@ class MockTransport : public Transport {
     uint32_t head = 0;
     uint32_t completion_head = 0;
     uint32_t completion_tail = 0;
-    std::deque<weft_submission_entry> pending;
+    std::deque<weft_submission_entry> pending{};
+    uint64_t coalesce_count = 0;
+    uint64_t coalesced = 0;
+    uint64_t broken_detail0 = 0;  ///< root cause of a broken chain, as in the fault record
+    uint64_t broken_detail1 = 0;  ///< 0: not broken
+  };
+  struct MockTimeline {
+    weft_timeline_mirror now{};
+    uint64_t mirror_iova = 0;
   };
   struct Outcome {
     uint32_t error = WEFT_ERROR_OK;  ///< a knob may ask for a code that does not exist
@@ -115,6 +123,14 @@ class MockTransport : public Transport {
   Outcome reset_queue(const weft_submission_entry& entry);
   Outcome reset_engine(const weft_submission_entry& entry);
   void end_pending(uint32_t queue, weft_reset_record& record);
+  Outcome execute_timeline(const weft_submission_entry& entry);
+  bool waits(const weft_submission_entry& entry) const;
+  void publish(MockTimeline& timeline);
+  void signal(uint32_t queue, const weft_submission_entry& entry, Outcome& outcome);
+  void run_queue(uint32_t id, uint32_t limit);
+  Outcome abort(const weft_submission_entry& entry);
+  Outcome run_entry(uint32_t queue, const weft_submission_entry& entry);
+  void end(uint32_t queue, const weft_submission_entry& entry, const Outcome& outcome);
   void complete(uint32_t queue, uint16_t command_id, uint32_t tag, const Outcome& outcome);
   void write_completion(uint32_t queue, weft_completion_entry entry);
   bool write_fault(uint32_t queue, uint16_t command_id, const Outcome& outcome);
@@ -135,6 +151,8 @@ class MockTransport : public Transport {
   std::vector<FileDescriptor> eventfds_;
   std::array<MockQueue, WEFT_LIMIT_IO_QUEUES + 1> queues_;
   std::map<uint64_t, std::vector<weft_program_kernel>> programs_;
+  std::map<uint64_t, MockTimeline> timelines_;
+  bool signalled_ = false;  ///< a queue may go on that waited
   std::array<uint8_t, 256> config_{};
   std::array<uint32_t, WEFT_PCI_MSIX_VECTORS> vector_control_;
   uint64_t next_program_ = 1;

@@ -247,9 +247,12 @@ Status Waits::timed_out(const Wait& wait) {
   detail.command_id = wait.event->command_id();
   detail.tag = wait.event->tag();
   detail.cycle = cycle.ok() ? cycle.value() : 0;
-  detail.message =
-      fmt::format("command {:#x} (tag {}) of queue {} has not ended: {}; device cycle {}, {} commands completed",
-                  detail.command_id, detail.tag, detail.queue, why, text(cycle), text(progress));
+  // Every command has an id; what has none is a wait of the host itself.
+  const std::string subject = detail.command_id != 0 ? fmt::format("command {:#x} (tag {}) of queue {}",
+                                                                   detail.command_id, detail.tag, detail.queue)
+                                                     : "the wait for " + wait.event->waits_for();
+  detail.message = fmt::format("{} has not ended: {}{}; device cycle {}, {} commands completed", subject, why,
+                               source_.blocked(), text(cycle), text(progress));
   return Status(WEFT_ERROR_TIMEOUT_WAIT, std::move(detail));
 }
 

@@ -28,6 +28,8 @@ class CompletionSource {
   virtual void lost(const Status& why) = 0;
   /// Vector 0 was raised and nothing had ended: has the device failed?
   virtual void check_failed() = 0;
+  /// What queues wait for besides engines, for messages: "; queue 1: command ... waits for ..." or empty.
+  virtual std::string blocked() = 0;
 
  protected:
   ~CompletionSource() = default;

@@ -57,6 +57,8 @@ typedef struct weft_program weft_program;
 typedef struct weft_kernel weft_kernel;
 typedef struct weft_queue weft_queue;
 typedef struct weft_event weft_event;
+typedef struct weft_semaphore weft_semaphore;
+typedef struct weft_command_buffer weft_command_buffer;
 
 /* ---- Errors
  * ---------------------------------------------------------------------------------------------------------- */
@@ -318,6 +320,9 @@ typedef struct weft_queue_options {
   size_t size;
   uint32_t entries;            /**< commands in flight, a power of two from 2 to 4096; 0: 1024 */
   uint32_t completion_entries; /**< a power of two, at least `entries`; 0: twice that, 4096 at most */
+  uint32_t priority;           /**< weft_queue_priority; weights 1, 4 and 16 share device and engines: none starves */
+  uint32_t coalesce_count;     /**< one interrupt for so many completions, at most completion_entries; 0, 1: one each */
+  uint32_t coalesce_cycles;    /**< device cycles after the first of them at which it comes anyway; not 0 then */
 } weft_queue_options;
 
 /** Commands of a queue start in order, and one copy or launch of a queue ends before the next entry starts. */
@@ -326,6 +331,9 @@ WEFT_MUST_USE weft_status weft_queue_create(weft_device* device, const weft_queu
 /** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case;
  * commands that did not end complete with CANCELLED when they do, or when the device is reset or closed. Null: OK. */
 WEFT_MUST_USE weft_status weft_queue_release(weft_queue* queue);
+
+/** weft_event_cancel for every command that was submitted to the queue before. */
+WEFT_MUST_USE weft_status weft_queue_cancel(weft_queue* queue);
 
 typedef struct weft_queue_info {
   size_t size;
@@ -350,6 +358,12 @@ typedef struct weft_command_options {
       budget_kcycles;    /**< the device ends the command with BUDGET_EXCEEDED after so many 1000 cycles; 0: no limit */
   uint32_t fence_before; /**< 1: starts when all earlier commands of the queue have completed */
   uint32_t profile;      /**< 1: weft_event_get_profile works (launch only) */
+  uint32_t chain; /**< 1: the next command of the queue runs only if this one succeeds; otherwise it, and the rest of the
+                     chain, ends with DEPENDENCY_FAILED, and the message names the command that failed first */
+  weft_semaphore* wait_semaphore;   /**< starts when it has reached wait_value; null: at once */
+  uint64_t wait_value;
+  weft_semaphore* signal_semaphore; /**< takes signal_value when the command has succeeded; null: none */
+  uint64_t signal_value;            /**< larger than any value before */
 } weft_command_options;
 
 /** A kernel's argument: `offset` (a multiple of 16) into a buffer of either memory. */
@@ -381,10 +395,20 @@ WEFT_MUST_USE weft_status weft_nop(weft_queue* queue, const weft_command_options
 /** Its event's start and end hold the device cycle. */
 WEFT_MUST_USE weft_status weft_timestamp(weft_queue* queue, const weft_command_options* options, weft_event** event);
 
+/** Completes when the semaphore has reached the value; holds back what is behind it. budget_kcycles bounds the wait, with
+ * BUDGET_EXCEEDED. Of the options, the wait is not used. */
+WEFT_MUST_USE weft_status weft_wait(weft_queue* queue, weft_semaphore* semaphore, uint64_t value,
+                                    const weft_command_options* options, weft_event** event);
+
+/** Raises the semaphore to the value when all earlier commands of the queue have completed. Of the options, the signal is
+ * not used. INVALID_ARGUMENT: the semaphore stands there already, or higher. */
+WEFT_MUST_USE weft_status weft_signal(weft_queue* queue, weft_semaphore* semaphore, uint64_t value,
+                                      const weft_command_options* options, weft_event** event);
+
 /** A command as data, for weft_submit(). Fields that its opcode does not use are ignored. */
 typedef struct weft_command {
   size_t size;
-  weft_queue_opcode opcode;       /**< LAUNCH, COPY, FILL, FENCE, TIMESTAMP or NOP */
+  weft_queue_opcode opcode;       /**< LAUNCH, COPY, FILL, FENCE, TIMESTAMP, NOP; WAIT and SIGNAL: see options */
   weft_kernel* kernel;            /**< LAUNCH */
   const weft_argument* arguments; /**< LAUNCH; read before the call returns */
   uint32_t argument_count;        /**< LAUNCH */
@@ -444,8 +468,61 @@ WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_
  */
 WEFT_MUST_USE weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profile);
 
+/** Asks the device to end the command early, and returns when it has been asked. The event ends exactly once: with
+ * CANCELLED, or as it would have, if it had all but ended. A launch is stopped at once, a copy after 4 MiB at most, a
+ * command that has not started when its turn comes. What it wrote until then is undefined. OK also if it has ended.
+ * BUSY: more commands are being cancelled than the device can remember; wait for one of them. */
+WEFT_MUST_USE weft_status weft_event_cancel(weft_event* event);
+
 /** The command goes on. Null: nothing happens. */
 void weft_event_release(weft_event* event);
+
+/* ---- Command buffers
+ * --------------------------------------------------------------------------------------------------- Recorded once, and
+ * replayed with one call and one doorbell, on any queue of the device that has the entries, any number of times, also
+ * while earlier replays are in flight. What they use stays alive as long as they do. They go with a reset of the device
+ * (INVALID_STATE), as programs and semaphores do. */
+
+/** Records `count` commands (1 to 4096; without events, without profiles). Checked as weft_submit does; the message names
+ * the command that is wrong. They are links of one chain: one that fails ends the replay. */
+WEFT_MUST_USE weft_status weft_command_buffer_create(weft_device* device, const weft_command* commands, uint32_t count,
+                                                     weft_command_buffer** buffer);
+
+/** Replaces command `index` by another of its opcode: other arguments, buffers, options. For replays from now on; those in
+ * flight keep what they have. On failure nothing has changed. */
+WEFT_MUST_USE weft_status weft_command_buffer_patch(weft_command_buffer* buffer, uint32_t index,
+                                                    const weft_command* command);
+
+/** Replays it. The event is that of the last command: OK, its own error, or DEPENDENCY_FAILED with the name of the command
+ * that failed. QUEUE_FULL: fewer entries are free than it has commands, nothing was submitted. */
+WEFT_MUST_USE weft_status weft_command_buffer_submit(weft_queue* queue, weft_command_buffer* buffer, weft_event** event);
+
+/** Replays in flight go on. Null: nothing happens. */
+void weft_command_buffer_release(weft_command_buffer* buffer);
+
+/* ---- Timeline semaphores
+ * ---------------------------------------------------------------------------------------------- A 64-bit value that
+ * only grows, between queues of a device and the host. Commands wait for it and raise it through their options. A command
+ * that fails, or is cancelled, fails the semaphore that it should have raised: the value stays for ever, and whoever waits
+ * for more ends with DEPENDENCY_FAILED and the name of the command that failed first. Create another then. Semaphores go
+ * with a reset of the device (INVALID_STATE). */
+
+/** BUSY: 64 exist, or are still used by commands in flight. */
+WEFT_MUST_USE weft_status weft_semaphore_create(weft_device* device, uint64_t value, weft_semaphore** semaphore);
+
+/** Commands in flight that use it go on. Null: nothing happens. */
+void weft_semaphore_release(weft_semaphore* semaphore);
+
+/** DEPENDENCY_FAILED: it has failed. */
+WEFT_MUST_USE weft_status weft_semaphore_get_value(weft_semaphore* semaphore, uint64_t* value);
+
+/** Raises it from the host; returns when the device has it. INVALID_ARGUMENT: it stands there already, or higher. */
+WEFT_MUST_USE weft_status weft_semaphore_signal(weft_semaphore* semaphore, uint64_t value);
+
+/** Waits on the host until it has reached the value, as weft_event_wait does. TIMEOUT_WAIT names its value, and which
+ * queues wait for what. */
+WEFT_MUST_USE weft_status weft_semaphore_wait(weft_semaphore* semaphore, uint64_t value,
+                                              const weft_wait_options* options);
 
 #ifdef __cplusplus
 }

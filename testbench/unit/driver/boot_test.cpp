@@ -125,8 +125,8 @@ TEST_CASE("a reset that fails leaves the device failed, and another may help") {
   mock.configure([](MockFaults& f) { f.ignore_reset = true; });
   CHECK(opened.value()->reset().code() == WEFT_ERROR_BOOT_FAILED);
   CHECK(opened.value()->check().code() == WEFT_ERROR_BOOT_FAILED);
-  CHECK(opened.value()->create_queue(2, 2).status().code() == WEFT_ERROR_BOOT_FAILED);
+  CHECK(opened.value()->create_queue({2, 2}).status().code() == WEFT_ERROR_BOOT_FAILED);
   mock.configure([](MockFaults& f) { f.ignore_reset = false; });
   CHECK(opened.value()->reset().ok());
-  CHECK(opened.value()->create_queue(2, 2).ok());
+  CHECK(opened.value()->create_queue({2, 2}).ok());
 }

@@ -1,0 +1,92 @@
+// Chains and cancelling through the C ABI, against the mock.
+#include <catch2/catch.hpp>
+
+#include "testbench/unit/driver/device_fixture.hpp"
+
+using namespace weft::driver;
+using namespace weft::driver::test;
+using Catch::Contains;
+
+namespace {
+
+weft_event* chained_nop(weft_queue* queue, uint32_t tag) {
+  weft_command_options options = WEFT_INIT(weft_command_options);
+  options.chain = 1;
+  options.tag = tag;
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_nop(queue, &options, &event));
+  return event;
+}
+
+}  // namespace
+
+TEST_CASE("what follows a failed command of a chain fails with it, and the message names the first") {
+  MockDevice device;
+  weft_queue* queue = device.queue();
+  device.mock().configure([](MockFaults& f) {
+    f.paused = true;
+    f.fail_next = WEFT_ERROR_COMPUTE_FAULT;
+  });
+  weft_event* events[] = {chained_nop(queue, 70), chained_nop(queue, 71), nop(queue), nop(queue)};
+  device.mock().configure([](MockFaults& f) { f.paused = false; });
+  const weft_status expected[] = {WEFT_ERROR_COMPUTE_FAULT, WEFT_ERROR_DEPENDENCY_FAILED, WEFT_ERROR_DEPENDENCY_FAILED,
+                                  WEFT_ERROR_OK};
+  for (int i = 0; i < 4; i++) {
+    CAPTURE(i);
+    CHECK(weft_event_wait(events[i], nullptr) == expected[i]);
+    if (i == 2) CHECK_THAT(last_message(), Contains("(tag 70) of queue 1 failed first, with COMPUTE_FAULT"));
+    weft_event_release(events[i]);
+  }
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
+TEST_CASE("a cancelled command ends once, with CANCELLED, and its neighbours do not notice") {
+  MockDevice device;
+  weft_queue* queue = device.queue();
+  device.mock().configure([](MockFaults& f) { f.paused = true; });
+  weft_event* events[] = {nop(queue), nop(queue), nop(queue)};
+  REQUIRE_OK(weft_event_cancel(events[1]));
+  CHECK(weft_event_wait(events[1], nullptr) == WEFT_ERROR_CANCELLED);
+  CHECK_THAT(last_message(), Contains("CANCELLED: at the caller's wish"));
+  CHECK(query(events[0]).done == 0);
+  device.mock().configure([](MockFaults& f) { f.paused = false; });
+  REQUIRE_OK(weft_event_wait(events[0], nullptr));
+  REQUIRE_OK(weft_event_wait(events[2], nullptr));
+  REQUIRE_OK(weft_event_cancel(events[0]));  // it has ended: nothing happens
+  for (weft_event* event : events) weft_event_release(event);
+  REQUIRE_OK(weft_queue_release(queue));
+  const auto statistics = device.statistics();
+  CHECK(statistics.completed == statistics.submitted);
+  CHECK(statistics.duplicate_completions + statistics.late_completions + statistics.unknown_completions == 0);
+}
+
+TEST_CASE("a queue that is cancelled ends what it has and takes more") {
+  MockDevice device;
+  weft_queue* queue = device.queue(8);
+  REQUIRE_OK(weft_queue_cancel(queue));
+  device.mock().configure([](MockFaults& f) { f.paused = true; });
+  std::vector<weft_event*> events;
+  for (int i = 0; i < 8; i++) events.push_back(nop(queue));
+  REQUIRE_OK(weft_queue_cancel(queue));
+  for (weft_event* event : events) {
+    CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_CANCELLED);
+    weft_event_release(event);
+  }
+  device.mock().configure([](MockFaults& f) { f.paused = false; });
+  weft_event* event = nop(queue);
+  REQUIRE_OK(weft_event_wait(event, nullptr));
+  weft_event_release(event);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
+TEST_CASE("a device that is gone or closed says so to who cancels, and the event still ends once") {
+  MockDevice device;
+  weft_queue* queue = device.queue();
+  device.mock().configure([](MockFaults& f) { f.paused = true; });
+  weft_event* event = nop(queue);
+  device.mock().die();
+  REQUIRE_OK(weft_event_cancel(event));  // it has ended, with the device
+  CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_DEVICE_LOST);
+  weft_event_release(event);
+  (void)!weft_queue_release(queue);
+}

@@ -1,0 +1,49 @@
+// How a queue is made: priority and interrupt coalescing.
+#include <catch2/catch.hpp>
+
+#include "testbench/unit/driver/device_fixture.hpp"
+
+using namespace weft::driver;
+using namespace weft::driver::test;
+using Catch::Contains;
+
+TEST_CASE("a queue with coalescing raises one interrupt for several completions, and the rest with its timer") {
+  MockDevice device;
+  weft_queue_options options = WEFT_INIT(weft_queue_options);
+  options.entries = 16;
+  options.priority = WEFT_QUEUE_PRIORITY_HIGH;
+  options.coalesce_count = 4;
+  options.coalesce_cycles = 1000;
+  weft_queue* queue = nullptr;
+  REQUIRE_OK(weft_queue_create(device.handle(), &options, &queue));
+  device.mock().configure([](MockFaults& f) { f.paused = true; });
+  std::vector<weft_event*> events;
+  for (int i = 0; i < 10; i++) events.push_back(nop(queue));
+  const uint64_t before = device.mock().interrupts_raised();
+  device.mock().configure([](MockFaults& f) { f.paused = false; });
+  CHECK(device.mock().interrupts_raised() == before + 3);
+  for (weft_event* event : events) {
+    REQUIRE_OK(weft_event_wait(event, nullptr));
+    weft_event_release(event);
+  }
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
+TEST_CASE("a priority or a coalescing that cannot be is refused, and no queue is left behind") {
+  MockDevice device;
+  weft_queue_options options = WEFT_INIT(weft_queue_options);
+  weft_queue* queue = nullptr;
+  options.entries = 16;
+  options.priority = 3;
+  CHECK(weft_queue_create(device.handle(), &options, &queue) == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK_THAT(last_message(), Contains("a queue of priority 3: 0 to 2"));
+  options.priority = WEFT_QUEUE_PRIORITY_LOW;
+  options.coalesce_count = 2;
+  CHECK(weft_queue_create(device.handle(), &options, &queue) == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK_THAT(last_message(), Contains("one interrupt for 2 completions after 0 cycles"));
+  options.coalesce_count = 33;
+  options.coalesce_cycles = 1;
+  CHECK(weft_queue_create(device.handle(), &options, &queue) == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK(queue == nullptr);
+  for (uint32_t i = 0; i < WEFT_LIMIT_IO_QUEUES; i++) (void)device.queue(2);  // all ids are free
+}
