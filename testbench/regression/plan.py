@@ -53,8 +53,8 @@ def read_job(entry, where):
                        "ctest" in entry or jobs == "all", limit)
 
 
-def read_plan(path, level, only=""):
-    """The jobs of a level whose name contains `only`, in the order of the file. Raises PlanError."""
+def read_plan(path, level, only="", skip=""):
+    """The jobs of a level whose name contains `only` and, unless that is empty, not `skip`, in the order of the file. Raises PlanError."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -70,8 +70,8 @@ def read_plan(path, level, only=""):
         if job.name in names:
             raise PlanError(f"{where}: twice in level {level}")
         names.add(job.name)
-        if only in job.name:
+        if only in job.name and not (skip and skip in job.name):
             jobs.append(job)
     if not jobs:
-        raise PlanError(f"{path.name}: level {level} has no job{f' whose name contains {only}' if only else ''}")
+        raise PlanError(f"{path.name}: level {level} has no job{f' whose name contains {only}' if only else ''}{f' without {skip}' if skip else ''}")
     return jobs

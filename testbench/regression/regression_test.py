@@ -43,6 +43,13 @@ class Plan(InFolder):
         for level in LEVELS:
             self.assertTrue(read_plan(HERE / "levels.toml", level))
 
+    def test_only_and_skip_choose_jobs_by_their_names(self):
+        everything = [job.name for job in read_plan(HERE / "levels.toml", "ci")]
+        self.assertEqual([job.name for job in read_plan(HERE / "levels.toml", "ci", "cycles")], ["cycles"])
+        self.assertEqual([job.name for job in read_plan(HERE / "levels.toml", "ci", "", "tests")], [name for name in everything if name != "tests"])
+        with self.assertRaisesRegex(PlanError, "contains tests without tests"):
+            read_plan(HERE / "levels.toml", "ci", "tests", "tests")
+
     def test_a_wrong_entry_is_named_with_its_reason(self):
         wrong = {'[[job]]\nlevels=["ci"]\n': "name", '[[job]]\nname="a"\nlevels=["ci"]\nwhy=""\n': "ctest or command",
                  '[[job]]\nname="a"\nlevels=["cy"]\nctest=[]\nwhy=""\n': "unknown level cy", '[[job]]\nname="a"\nlevels=["ci"]\nctest=[]\nwhy=""\nfoo=1\n': "foo",
