@@ -13,7 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 spec::Chip chip_of(const DeviceIdentity& identity) {
   for (const spec::Chip& chip : spec::kChips) {
-    if (chip.fingerprint == identity.fingerprint) return chip;
+    // Presets that run the same executables share a fingerprint; HBM is a function's share.
+    if (chip.fingerprint == identity.fingerprint && chip.clock_hz == identity.clock_hz) return chip;
   }
   spec::Chip unknown{};
   unknown.fingerprint = identity.fingerprint;

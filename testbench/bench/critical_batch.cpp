@@ -38,6 +38,8 @@ const std::vector<Question> kQuestions{
     {"v5e, bf16, weights from HBM", "v5e", WEFT_MXU_DTYPE_BF16, false, 240},
     {"v5e, int8, weights from HBM", "v5e", WEFT_MXU_DTYPE_INT8, false, 271},
     {"v5e, bf16, weights from VMEM", "v5e", WEFT_MXU_DTYPE_BF16, true, 128},
+    {"v5p, bf16, weights from HBM", "v5p", WEFT_MXU_DTYPE_BF16, false, 165},
+    {"v6e, bf16, weights from HBM", "v6e", WEFT_MXU_DTYPE_BF16, false, 570},
     {"one MXU of v5e, bf16, weights from HBM", "v5e-1mxu", WEFT_MXU_DTYPE_BF16, false, 128},
     {"one MXU of v5e, bf16, weights from VMEM", "v5e-1mxu", WEFT_MXU_DTYPE_BF16, true, 128},
 };

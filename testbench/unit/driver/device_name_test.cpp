@@ -33,7 +33,7 @@ TEST_CASE("a wrong name is refused with what is possible") {
                                                 {"pci:1", "are possible"},
                                                 {"sim", "no preset ''"},
                                                 {"sim:", "nano"},
-                                                {"sim:huge", "no preset 'huge': mini, nano, small, v5e-1mxu"},
+                                                {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
                                                 {"sim:nano?core=slow", "rtl, fast and lockstep"},
                                                 {"sim:nano?core=", "no value"},
                                                 {"sim:nano?core", "no value"},
