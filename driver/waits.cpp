@@ -25,12 +25,12 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
   Wait self{&event, limits, Clock::now()};
   if (limits.deadline_cycles != 0) {
     const auto now = read64(transport_, WEFT_REG_CYCLES);
-    if (!now.ok()) {
-      source_.lost(now.status());
-      return {};
+    if (now.ok()) {
+      self.deadline_cycle = limits.deadline_cycles < kNoDeadline - 1 - now.value() ? now.value() + limits.deadline_cycles
+                                                                                   : kNoDeadline - 1;
+    } else {
+      source_.lost(now.status());  // ends the event, or another thread does that just now: the loop below waits for it
     }
-    self.deadline_cycle =
-        limits.deadline_cycles < kNoDeadline - 1 - now.value() ? now.value() + limits.deadline_cycles : kNoDeadline - 1;
   }
   std::unique_lock lock(mutex_);
   waits_.push_back(&self);
