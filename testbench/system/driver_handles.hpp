@@ -12,6 +12,7 @@ struct Release {
   void operator()(weft_buffer* b) const { weft_buffer_release(b); }
   void operator()(weft_program* p) const { weft_program_release(p); }
   void operator()(weft_event* e) const { weft_event_release(e); }
+  void operator()(weft_semaphore* s) const { weft_semaphore_release(s); }
   void operator()(weft_queue* q) const { (void)!weft_queue_release(q); }
   void operator()(weft_device* d) const { (void)!weft_close(d, nullptr); }
 };

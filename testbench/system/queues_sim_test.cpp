@@ -1,0 +1,203 @@
+// Queues against weft-sim: semaphores between queues and host, chains, cancelling, waits that nothing can end.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <vector>
+
+#include "testbench/system/driver_handles.hpp"
+
+using namespace weft::test;
+using Catch::Contains;
+
+namespace {
+
+struct Device {
+  Device() {
+    weft_device* d = nullptr;
+    require_ok(weft_open("sim:nano?core=fast", &d));
+    device.reset(d);
+  }
+  Handle<weft_queue> queue() {
+    weft_queue* q = nullptr;
+    require_ok(weft_queue_create(device.get(), nullptr, &q));
+    return Handle<weft_queue>(q);
+  }
+  Handle<weft_semaphore> semaphore(uint64_t value = 0) {
+    weft_semaphore* s = nullptr;
+    require_ok(weft_semaphore_create(device.get(), value, &s));
+    return Handle<weft_semaphore>(s);
+  }
+  Handle<weft_buffer> buffer(weft_memory memory, uint64_t bytes) {
+    weft_buffer* b = nullptr;
+    require_ok(weft_buffer_create(device.get(), memory, bytes, &b));
+    return Handle<weft_buffer>(b);
+  }
+  Handle<weft_device> device;
+};
+
+Handle<weft_event> nop(const Handle<weft_queue>& queue) {
+  weft_event* e = nullptr;
+  require_ok(weft_nop(queue.get(), nullptr, &e));
+  return Handle<weft_event>(e);
+}
+
+Handle<weft_event> wait(const Handle<weft_queue>& queue, const Handle<weft_semaphore>& semaphore, uint64_t value,
+                        uint32_t budget_kcycles = 0) {
+  weft_command_options options = WEFT_INIT(weft_command_options);
+  options.budget_kcycles = budget_kcycles;
+  weft_event* e = nullptr;
+  require_ok(weft_wait(queue.get(), semaphore.get(), value, &options, &e));
+  return Handle<weft_event>(e);
+}
+
+weft_status end_of(const Handle<weft_event>& event) { return weft_event_wait(event.get(), nullptr); }
+
+weft_event_info info_of(const Handle<weft_event>& event) {
+  weft_event_info info = WEFT_INIT(weft_event_info);
+  require_ok(weft_event_query(event.get(), &info));
+  return info;
+}
+
+void nothing_was_lost(const Device& d) {
+  weft_device_statistics s = WEFT_INIT(weft_device_statistics);
+  require_ok(weft_device_get_statistics(d.device.get(), &s));
+  CHECK(s.completed == s.submitted);
+  CHECK(s.duplicate_completions + s.late_completions + s.unknown_completions + s.bad_completions == 0);
+}
+
+}  // namespace
+
+TEST_CASE("two queues hand a buffer to and fro by one semaphore, and the host sees every value") {
+  Device d;
+  const auto one = d.queue(), two = d.queue();
+  const auto turn = d.semaphore();
+  const auto hbm = d.buffer(WEFT_MEMORY_HBM, 4096), host = d.buffer(WEFT_MEMORY_HOST, 200 * 4);
+  void* seen = nullptr;
+  require_ok(weft_buffer_map(host.get(), &seen));
+  for (uint32_t i = 0; i < 200; i++) {  // queue one fills, queue two copies out: each waits for the other
+    weft_command_options options = WEFT_INIT(weft_command_options);
+    options.wait_semaphore = options.signal_semaphore = turn.get();
+    options.wait_value = 2 * i;
+    options.signal_value = 2 * i + 1;
+    require_ok(weft_fill(one.get(), hbm.get(), 0, 4096, 1000 + i, &options, nullptr));
+    options.wait_value = 2 * i + 1;
+    options.signal_value = 2 * i + 2;
+    require_ok(weft_copy(two.get(), host.get(), 4 * i, hbm.get(), 0, 4, &options, nullptr));
+  }
+  require_ok(weft_semaphore_wait(turn.get(), 201, nullptr));
+  require_ok(weft_semaphore_wait(turn.get(), 400, nullptr));
+  for (uint32_t i = 0; i < 200; i++) {
+    uint32_t value = 0;
+    std::memcpy(&value, static_cast<char*>(seen) + 4 * i, sizeof value);
+    REQUIRE(value == 1000 + i);
+  }
+  require_ok(weft_queue_cancel(one.get()));
+  nothing_was_lost(d);
+}
+
+TEST_CASE("a chain is cut where it fails, and a semaphore passes the failure on to another queue") {
+  Device d;
+  const auto one = d.queue(), two = d.queue();
+  const auto done = d.semaphore();
+  constexpr uint64_t kBytes = 32u << 20;
+  const auto hbm = d.buffer(WEFT_MEMORY_HBM, kBytes);
+  weft_command_options options = WEFT_INIT(weft_command_options);
+  options.chain = 1;
+  options.budget_kcycles = 1;
+  options.tag = 77;
+  weft_event *fill = nullptr, *behind = nullptr;
+  require_ok(weft_fill(one.get(), hbm.get(), 0, kBytes, 0, &options, &fill));
+  weft_command_options last = WEFT_INIT(weft_command_options);
+  last.signal_semaphore = done.get();
+  last.signal_value = 1;
+  require_ok(weft_nop(one.get(), &last, &behind));
+  const Handle<weft_event> first(fill), second(behind), free = nop(one), waiter = wait(two, done, 1);
+  CHECK(end_of(first) == WEFT_ERROR_BUDGET_EXCEEDED);
+  CHECK(end_of(second) == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK_THAT(driver_message(WEFT_ERROR_DEPENDENCY_FAILED), Contains("(tag 77) of queue 1 failed first, with BUDGET"));
+  CHECK(end_of(free) == WEFT_ERROR_OK);
+  CHECK(end_of(waiter) == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK_THAT(driver_message(WEFT_ERROR_DEPENDENCY_FAILED), Contains("(tag 77) of queue 1 failed first, with BUDGET"));
+  CHECK(weft_semaphore_wait(done.get(), 1, nullptr) == WEFT_ERROR_DEPENDENCY_FAILED);
+  nothing_was_lost(d);
+}
+
+TEST_CASE("a wait that nothing can end is reported with its semaphore, and a signal of the host ends it") {
+  Device d;
+  const auto queue = d.queue();
+  const auto s = d.semaphore(5);
+  const auto waiter = wait(queue, s, 7), behind = nop(queue);
+  CHECK(end_of(behind) == WEFT_ERROR_TIMEOUT_WAIT);
+  CHECK_THAT(driver_message(WEFT_ERROR_TIMEOUT_WAIT), Contains("nothing is pending on the device") &&
+                                                          Contains("queue 1: command") &&
+                                                          Contains("semaphore 1 to reach 7, which stands at 5"));
+  CHECK(weft_semaphore_wait(s.get(), 6, nullptr) == WEFT_ERROR_TIMEOUT_WAIT);
+  require_ok(weft_semaphore_signal(s.get(), 7));
+  CHECK(end_of(waiter) == WEFT_ERROR_OK);
+  CHECK(end_of(behind) == WEFT_ERROR_OK);
+  nothing_was_lost(d);
+}
+
+TEST_CASE("the budget of a wait ends it: simulated time goes on to that cycle") {
+  Device d;
+  const auto queue = d.queue();
+  const auto s = d.semaphore();
+  const auto before = nop(queue);
+  CHECK(end_of(before) == WEFT_ERROR_OK);
+  const auto waiter = wait(queue, s, 1, 5000);
+  CHECK(end_of(waiter) == WEFT_ERROR_BUDGET_EXCEEDED);
+  const uint64_t cycles = info_of(waiter).end_cycle - info_of(before).end_cycle;
+  CHECK(cycles > 5'000'000);
+  CHECK(cycles < 5'100'000);
+}
+
+TEST_CASE("what waits, what stands behind it and what runs is cancelled, each once, and the queue goes on") {
+  Device d;
+  const auto queue = d.queue(), other = d.queue();
+  const auto never = d.semaphore();
+  auto waiter = wait(queue, never, 1);
+  const auto behind = nop(queue), last = nop(queue);
+  require_ok(weft_event_cancel(behind.get()));
+  CHECK(info_of(behind).done == 0);  // its turn has not come
+  require_ok(weft_event_cancel(waiter.get()));
+  CHECK(end_of(waiter) == WEFT_ERROR_CANCELLED);
+  CHECK(end_of(behind) == WEFT_ERROR_CANCELLED);
+  CHECK(end_of(last) == WEFT_ERROR_OK);
+  require_ok(weft_event_cancel(last.get()));
+
+  waiter = wait(queue, never, 1);
+  std::vector<Handle<weft_event>> many;
+  for (int i = 0; i < 100; i++) many.push_back(nop(queue));
+  require_ok(weft_queue_cancel(queue.get()));
+  const auto after = nop(queue);
+  CHECK(end_of(waiter) == WEFT_ERROR_CANCELLED);
+  for (const auto& event : many) REQUIRE(end_of(event) == WEFT_ERROR_CANCELLED);
+  CHECK(end_of(after) == WEFT_ERROR_OK);
+
+  constexpr uint64_t kBytes = 48u << 20;
+  const auto hbm = d.buffer(WEFT_MEMORY_HBM, kBytes);
+  for (int i = 0; i < 20; i++) {  // a cancel against a fill of 12 pieces, at any moment: it ends once, either way
+    weft_event* fill = nullptr;
+    require_ok(weft_fill(other.get(), hbm.get(), 0, kBytes, 0, nullptr, &fill));
+    const Handle<weft_event> event(fill);
+    require_ok(weft_event_cancel(fill));
+    const weft_status status = end_of(event);
+    REQUIRE((status == WEFT_ERROR_CANCELLED || status == WEFT_ERROR_OK));
+  }
+  CHECK(end_of(nop(other)) == WEFT_ERROR_OK);
+  nothing_was_lost(d);
+}
+
+TEST_CASE("batches of commands go through with one doorbell each") {
+  Device d;
+  const auto queue = d.queue();
+  std::vector<weft_command> commands(64, WEFT_INIT(weft_command));
+  for (weft_command& command : commands) command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  for (int i = 0; i < 50; i++) {
+    weft_event* event = nullptr;
+    commands.back().event = &event;
+    require_ok(weft_submit(queue.get(), commands.data(), 64));
+    const Handle<weft_event> last(event);
+    require_ok(weft_event_wait(event, nullptr));
+  }
+  nothing_was_lost(d);
+}
