@@ -82,6 +82,19 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   /// INVALID_STATE: the event has a callback.
   Status set_callback(const std::shared_ptr<Event>& event, Event::Callback callback);
 
+  /// See weft_fault_inject, weft_fault_disarm, weft_fault_get_info. fault_injection.cpp.
+  struct Injection {
+    uint32_t kind;  ///< weft_injected_fault
+    uint32_t target, nth, count;
+    std::array<uint64_t, 4> value;
+  };
+  struct InjectedFaults {
+    uint32_t armed, acted;
+  };
+  Status inject(const Injection& fault);
+  Status disarm_faults();
+  Result<InjectedFaults> injected_faults();
+
   /// A program's place on the device, to be unloaded and freed by the next collect(): programs may die while
   /// completions are drained, where no admin command can wait.
   struct Remains {
@@ -136,6 +149,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   enum class State { kOpening, kReady, kResetting, kFailed, kLost, kClosed };
 
   Device(std::unique_ptr<Transport> transport, const BootLimits& limits);
+  Status check_injection() const;
   Status start();
   Status bring_up();
   void set_state(State state, Status reason);
@@ -189,6 +203,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::mutex fault_mutex_;
   std::mutex log_mutex_;
   std::mutex counter_mutex_;
+  std::mutex injection_mutex_;
 
   mutable std::mutex state_mutex_;
   State state_ = State::kOpening;

@@ -69,7 +69,7 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   Function& function = owner(state, queue);
   function.completed++;
   hal::function_write(function.index, WEFT_REG_PROGRESS, function.completed);
-  if (!hal::dma_write(host_at(queue.function, address), &out, sizeof out)) {
+  if (!hal::completion_write(queue.function, queue.id, address, &out)) {
     halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
     return;
   }

@@ -71,6 +71,10 @@ bool dma_write(Location to, const void* sram, uint32_t bytes) {
   return dma(to, sram, bytes, 1);
 }
 
+bool completion_write(uint32_t function, uint32_t, uint64_t iova, const weft_completion_entry* entry) {
+  return dma_write(host_at(function, iova), entry, sizeof *entry);
+}
+
 bool copy_start(Location source, Location destination, uint64_t bytes) {
   constexpr uint32_t kBusy = 1u << 31;
   if ((word(kManager + kCopyStatus) & kBusy) != 0) return false;

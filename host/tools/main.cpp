@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   weft::tools::register_run(app, action);
   weft::tools::register_disasm(app, action);
   weft::tools::register_info(app, action);
+  weft::tools::register_inject(app, action);
   // A word that is no command is worth a message of its own.
   const auto known = [&app](const std::string& name) {
     const auto all = app.get_subcommands([](CLI::App*) { return true; });
@@ -34,7 +35,7 @@ int main(int argc, char** argv) {
                        [&name](const CLI::App* command) { return command->get_name() == name; });
   };
   if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
-    std::fprintf(stderr, "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info (weft --help)\n",
+    std::fprintf(stderr, "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info, inject (weft --help)\n",
                  argv[1]);
     return kWrongUsage;
   }

@@ -23,7 +23,7 @@ Shape shape_of(uint32_t kind) {
     case WEFT_INJECTED_FAULT_DOORBELL_LOST:
     case WEFT_INJECTED_FAULT_COMPLETION_LOST:
     case WEFT_INJECTED_FAULT_COMPLETION_TORN:
-    case WEFT_INJECTED_FAULT_COMPLETION_TWICE:
+    case WEFT_INJECTED_FAULT_COMPLETION_REPEATED:
     case WEFT_INJECTED_FAULT_DEVICE_GONE:
     case WEFT_INJECTED_FAULT_SIMULATOR_EXIT:
       return {.exists = true, .target = Target::kQueue};
@@ -38,7 +38,6 @@ Shape shape_of(uint32_t kind) {
     case WEFT_INJECTED_FAULT_BOOT_STOP:
       return {.exists = true, .target = Target::kBootStage};
     case WEFT_INJECTED_FAULT_HOST_READ_FLIP:
-    case WEFT_INJECTED_FAULT_HBM_READ_FLIP:
       return {.exists = true, .most0 = UINT64_MAX};
     case WEFT_INJECTED_FAULT_HOST_READ_ERROR:
     case WEFT_INJECTED_FAULT_HOST_READ_ONES:
@@ -46,7 +45,9 @@ Shape shape_of(uint32_t kind) {
     case WEFT_INJECTED_FAULT_HBM_READ_ERROR:
     case WEFT_INJECTED_FAULT_COPY_ERROR:
     case WEFT_INJECTED_FAULT_COPY_STALL:
-    case WEFT_INJECTED_FAULT_FIRMWARE_STOP:
+    case WEFT_INJECTED_FAULT_FIRMWARE_DEAD:
+    case WEFT_INJECTED_FAULT_FIRMWARE_LOOPS:
+    case WEFT_INJECTED_FAULT_FIRMWARE_DEAF:
     case WEFT_INJECTED_FAULT_CORE_RESET_STUCK:
     case WEFT_INJECTED_FAULT_RESET_STUCK:
       return {.exists = true};

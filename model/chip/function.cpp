@@ -2,6 +2,7 @@
 #include "model/chip/function.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 namespace weft::chip {
@@ -103,11 +104,29 @@ void Function::write_doorbell(uint64_t offset, uint32_t value) {
   if (offset % kWideBytes != 0) {
     completion_head_[queue] = value;
   } else {
+    if (doorbell_swallowed(static_cast<uint32_t>(queue), value)) return;
     submission_tail_[queue] = value;
     doorbell_cycle_[queue] = events_.device_cycle();
     pending_doorbells_ |= 1u << queue;
   }
   events_.wake_manager();
+}
+
+bool Function::doorbell_swallowed(uint32_t queue, uint32_t& value) {
+  if (faults_.occasion(WEFT_INJECTED_FAULT_SIMULATOR_EXIT, queue) != nullptr) (void)std::raise(SIGKILL);
+  if (faults_.occasion(WEFT_INJECTED_FAULT_DEVICE_GONE, queue) != nullptr) registers_.vanish();
+  if (const InjectedFault* fault = faults_.occasion(WEFT_INJECTED_FAULT_DOORBELL_VALUE, queue))
+    value = static_cast<uint32_t>(fault->value[0]);
+  return faults_.occasion(WEFT_INJECTED_FAULT_DOORBELL_LOST, queue) != nullptr || registers_.gone();
+}
+
+void Function::inject(uint32_t control, const InjectedFault& fault) {
+  if (control == WEFT_INJECT_CONTROL_ARM) (void)faults_.arm(fault);  // INJECT_STATUS tells
+  if (control == WEFT_INJECT_CONTROL_DISARM) faults_.disarm();
+}
+
+void Function::interrupt(unsigned vector) {
+  if (faults_.occasion(WEFT_INJECTED_FAULT_INTERRUPT_LOST, vector) == nullptr) msix_.raise(vector);
 }
 
 uint32_t Function::take_pending_doorbells() {
@@ -145,11 +164,14 @@ void Function::device_was_reset() {
 
 void Function::reset() {
   device_was_reset();
+  if (faults_.occasion(WEFT_INJECTED_FAULT_RESET_STUCK) != nullptr) return;  // the state stays resetting
   events_.function_reset(index_);
 }
 
 void Function::disconnect() {
   msix_.set_sink(nullptr);
+  faults_.disarm();
+  registers_.reappear();
   device_was_reset();
   leaving_ = true;
   events_.function_left(index_);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "model/chip/fault_injector.hpp"
 #include "model/chip/host_memory.hpp"
 #include "model/chip/msix.hpp"
 #include "model/chip/pci_config.hpp"
@@ -66,6 +67,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] Msix& msix() { return msix_; }
   [[nodiscard]] PciConfig& config() { return config_; }
   [[nodiscard]] Registers& registers() { return registers_; }
+  /// Armed by this function's host; a device reset leaves them, the end of the client does not.
+  [[nodiscard]] FaultInjector& faults() { return faults_; }
 
   /// The manager's side of the doorbells and of BOOT_CONTROL (firmware/hal.hpp).
   [[nodiscard]] uint32_t submission_tail(unsigned queue) const { return queue < kQueues ? submission_tail_[queue] : 0; }
@@ -81,7 +84,9 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   void reset_requested() override { reset(); }
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { events_.snapshot(counters); }
   [[nodiscard]] uint32_t firmware_status() override { return events_.firmware_status(); }
-  void interrupt(unsigned vector) override { msix_.raise(vector); }
+  void inject(uint32_t control, const InjectedFault& fault) override;
+  [[nodiscard]] uint64_t inject_status() const override { return faults_.status(); }
+  void interrupt(unsigned vector) override;
   // PciConfigEvents
   void msix_control_changed(bool enabled, bool function_masked) override {
     msix_.set_control(enabled, function_masked);
@@ -91,6 +96,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] uint32_t read_word(Region region, uint64_t offset);
   void write_word(Region region, uint64_t offset, uint32_t value);
   void write_doorbell(uint64_t offset, uint32_t value);
+  /// The doorbell does not arrive, or with another value.
+  [[nodiscard]] bool doorbell_swallowed(uint32_t queue, uint32_t& value);
   void clear_requests();
 
   unsigned index_;
@@ -98,6 +105,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   HostMemory host_memory_;
   Msix msix_;
   PciConfig config_;
+  FaultInjector faults_;
   Registers registers_;
   std::array<uint32_t, kQueues> submission_tail_{};
   std::array<uint32_t, kQueues> completion_head_{};

@@ -40,6 +40,10 @@ bool dma_write(Location to, const void* sram, uint32_t bytes) {
   return running_manager->dma_write(to, {static_cast<const std::byte*>(sram), bytes});
 }
 
+bool completion_write(uint32_t function, uint32_t queue, uint64_t iova, const weft_completion_entry* entry) {
+  return running_manager->completion_write(function, queue, iova, *entry);
+}
+
 bool copy_start(Location source, Location destination, uint64_t bytes) {
   return running_manager->copy_start(source, destination, bytes);
 }

@@ -2,6 +2,7 @@
 #include "model/chip/manager.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -16,13 +17,15 @@ constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
 constexpr uint64_t kMaxDebtCycles = 4096;  // so that a loop of pure costs lets time pass
 constexpr uint64_t kCrcBlockBytes = 64;
 constexpr size_t kOrderedWriteBytes = 32;
+constexpr uint64_t kBusy = 1;  // STATUS
+constexpr uint64_t kCoreReset = 1;  // CONTROL
 constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
 
 }  // namespace
 
 Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core,
                  ChipBus& bus, CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions)
-    : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), functions_(functions) {
+    : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), functions_(functions), faults_(functions, core) {
   SC_HAS_PROCESS(Manager);
   SC_THREAD(thread);
   set_stack_size(kStackBytes);
@@ -37,6 +40,7 @@ void Manager::thread() {
     ailment_ = Ailment::kNone;
     waypoint_ = WEFT_WAYPOINT_RESET;
     watchdog_.restart();
+    faults_.restart();
     awake_since_ = cycle();
     failed_ = false;
     requests_ = departed_;  // resets have happened with the restart
@@ -134,25 +138,29 @@ uint64_t Manager::csr_read(uint32_t offset) {
   spend(WEFT_MANAGER_MMIO_READ);
   if (ailment_ == Ailment::kDeaf) {
     if (offset == WEFT_CSR_INTERRUPT) return 0;
-    if (offset == WEFT_CSR_STATUS) return 1;  // busy for ever
+    if (offset == WEFT_CSR_STATUS) return kBusy;
   }
+  if (offset == WEFT_CSR_STATUS && faults_.core_stuck()) return kBusy;
   return core_.read_csr(offset);
 }
 
 void Manager::csr_write(uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   if (offset == WEFT_CSR_INTERRUPT) interrupts_cleared_ = true;
+  if (offset == WEFT_CSR_CONTROL && (value & kCoreReset) != 0) faults_.core_resets();
   core_.write_csr(offset, value);
 }
 
 void Manager::copy_abort() {
   spend(WEFT_MANAGER_MMIO_WRITE);
   copy_.reset();
+  faults_.copy_aborted();
 }
 
 bool Manager::push_command(uint32_t queue, const uint8_t* command) {
   debt_cycles_ += WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES;
   spend(0);
+  faults_.push();
   spec::Command copy;
   std::memcpy(copy.bytes.data(), command, copy.bytes.size());
   return core_.push(queue, copy);
@@ -167,6 +175,10 @@ void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value)
     failed_ = true;
   if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
   if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
+  if (offset == WEFT_REG_BOOT_STAGE && faults_.boot_stops(function, static_cast<uint32_t>(value))) {
+    awake_ = false;
+    for (;;) suspend(wake_);  // until a device reset unwinds it
+  }
 }
 
 uint64_t Manager::function_read(uint32_t function, uint32_t offset) {
@@ -182,25 +194,48 @@ void Manager::core_function(uint32_t function) {
 bool Manager::dma_read(fw::Location from, std::span<std::byte> sram) {
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_read(from.space, sram.size(), cycle()));
-  return bus_.read(from, sram);
+  return faults_.read(from, sram, bus_.read(from, sram));
 }
 
 bool Manager::dma_write(fw::Location to, std::span<const std::byte> sram) {
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_write(to.space, sram.size(), cycle()));
+  if (faults_.write_fails(to)) return false;
   if (to.space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes)
     return bus_.host(to.function).write_last_word_after(to.address, sram);
   return bus_.write(to, sram);
 }
 
+bool Manager::completion_write(uint32_t function, uint32_t queue, uint64_t iova, const weft_completion_entry& entry) {
+  constexpr size_t kFirstBytes = offsetof(weft_completion_entry, command_id);  // the last 8 bytes hold the phase
+  spend(WEFT_MANAGER_DMA_KICK);
+  wait_until(bus_.schedule_write(WEFT_ADDRESS_SPACE_HOST, sizeof entry, cycle()));
+  weft_completion_entry out = entry;
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(&out, 1));
+  switch (faults_.completion(function, queue, out)) {
+    case ManagerFaults::CompletionWrite::kNone:
+      return true;
+    case ManagerFaults::CompletionWrite::kLastWord:
+      return bus_.host(function).write_last_word_after(iova + kFirstBytes, bytes.subspan(kFirstBytes));
+    case ManagerFaults::CompletionWrite::kWhole:
+      break;
+  }
+  return bus_.host(function).write_last_word_after(iova, bytes);
+}
+
 bool Manager::copy_start(fw::Location source, fw::Location destination, uint64_t bytes) {
   spend(WEFT_MANAGER_DMA_KICK);
+  if (faults_.copy_swallowed()) {
+    wake();
+    return true;
+  }
   return copy_.start(source, destination, bytes);
 }
 
 uint32_t Manager::copy_result() {
   spend(WEFT_MANAGER_SRAM_WORD);
-  return ailment_ == Ailment::kDeaf ? 0 : copy_.take_result();
+  if (ailment_ == Ailment::kDeaf) return 0;
+  return faults_.copy_pending() ? faults_.copy_result() : copy_.take_result();
 }
 
 uint32_t Manager::doorbell_submission(uint32_t function, uint32_t queue) {
@@ -250,7 +285,9 @@ uint32_t Manager::crc32c(std::span<const std::byte> data) {
 void Manager::wait_for_event(uint64_t deadline_cycle) {
   spend(0);
   if (reset_pending_) throw DeviceReset{};
+  if (ailment_ == Ailment::kNone) ailment_ = faults_.sleeps();
   if (ailment_ == Ailment::kDeaf) return;
+  if (ailment_ == Ailment::kLoops) spend(0);
   // Rising edges set event_pending_. A bit that was set while others were being cleared makes no edge, so the level
   // counts then; it does not count for firmware that leaves the line alone: that one would never sleep.
   const bool interrupt_left = interrupts_cleared_ && core_.interrupt();

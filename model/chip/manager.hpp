@@ -12,16 +12,12 @@
 #include "model/chip/core_host.hpp"
 #include "model/chip/firmware_watchdog.hpp"
 #include "model/chip/function.hpp"
+#include "model/chip/manager_faults.hpp"
 #include "model/chip/time_base.hpp"
 
 namespace weft::chip {
 
 class TraceWriter;
-
-/// How the processor can fail. Loops: spins in its next step for ever, awake and without a heartbeat. Dead: does not
-/// wake from its next sleep. Deaf: sees no doorbell, no interrupt and no end of a copy, and never sleeps: beats without
-/// progress.
-enum class Ailment : uint8_t { kNone, kLoops, kDead, kDeaf };
 
 /// Runs weft::fw::main_loop() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here).
 /// Each call first lets the time pass that it costs, in the order of the calls, and then takes effect. Pure costs
@@ -57,6 +53,8 @@ class Manager final : public sc_core::sc_module {
   void show_waypoint(uint32_t waypoint) { waypoint_ = waypoint & 0xff; }
   [[nodiscard]] bool dma_read(fw::Location from, std::span<std::byte> sram);
   [[nodiscard]] bool dma_write(fw::Location to, std::span<const std::byte> sram);
+  [[nodiscard]] bool completion_write(uint32_t function, uint32_t queue, uint64_t iova,
+                                      const weft_completion_entry& entry);
   [[nodiscard]] bool copy_start(fw::Location source, fw::Location destination, uint64_t bytes);
   void copy_abort();
   [[nodiscard]] uint32_t copy_result();
@@ -113,6 +111,7 @@ class Manager final : public sc_core::sc_module {
   uint32_t departed_ = 0;
   bool awake_ = true;
   Ailment ailment_ = Ailment::kNone;
+  ManagerFaults faults_;
   bool halted_ = false;  // by its watchdog
   uint32_t waypoint_ = 0;
   FirmwareWatchdog watchdog_;

@@ -44,6 +44,9 @@ void Registers::device_reset() {
 }
 
 uint32_t Registers::read(uint64_t offset) {
+  if (gone_) return UINT32_MAX;
+  if (offset == WEFT_REG_INJECT_STATUS) return static_cast<uint32_t>(events_.inject_status());
+  if (offset == WEFT_REG_INJECT_STATUS + 4) return static_cast<uint32_t>(events_.inject_status() >> 32);
   if (offset == WEFT_REG_CYCLES || offset == WEFT_REG_CYCLES + 4) {
     const uint64_t cycle = events_.device_cycle();
     return static_cast<uint32_t>(offset == WEFT_REG_CYCLES ? cycle : cycle >> 32);
@@ -56,8 +59,24 @@ uint32_t Registers::read(uint64_t offset) {
   return offset < kPlainBytes ? dword(static_cast<uint32_t>(offset)) : 0;
 }
 
+InjectedFault Registers::injected_fault() const {
+  return {.kind = dword(WEFT_REG_INJECT_KIND),
+          .target = dword(WEFT_REG_INJECT_TARGET),
+          .nth = dword(WEFT_REG_INJECT_NTH),
+          .count = dword(WEFT_REG_INJECT_COUNT),
+          .value = {wide(WEFT_REG_INJECT_VALUE0), wide(WEFT_REG_INJECT_VALUE1), wide(WEFT_REG_INJECT_VALUE2),
+                    wide(WEFT_REG_INJECT_VALUE3)}};
+}
+
 void Registers::write(uint64_t offset, uint32_t value) {
+  if (gone_) return;
+  if (offset >= WEFT_REG_INJECT_KIND && offset < WEFT_REG_INJECT_CONTROL) {
+    dword(static_cast<uint32_t>(offset)) = value;
+    return;
+  }
   switch (offset) {
+    case WEFT_REG_INJECT_CONTROL:
+      return events_.inject(value, injected_fault());
     case WEFT_REG_RESET_CONTROL:
       if (value == WEFT_RESET_KEY) events_.reset_requested();
       return;

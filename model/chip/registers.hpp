@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "model/chip/fault_injector.hpp"
 #include "model/core/tensor_core.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/spec.h"
@@ -24,6 +25,9 @@ class RegisterEvents {
   virtual void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) = 0;
   /// FIRMWARE_STATUS of this moment.
   [[nodiscard]] virtual uint32_t firmware_status() { return 0; }
+  /// INJECT_CONTROL was written with an inject_control; `fault` is what the INJECT registers say.
+  virtual void inject(uint32_t control, const InjectedFault& fault) = 0;
+  [[nodiscard]] virtual uint64_t inject_status() const = 0;
   /// Vector `vector` passed INTERRUPT_MASK.
   virtual void interrupt(unsigned vector) = 0;
 };
@@ -67,6 +71,11 @@ class Registers {
   }
 
   [[nodiscard]] bool trace_enabled() const { return (dword(WEFT_REG_TRACE_CONTROL) & 1) != 0; }
+  /// The device is gone: reads give ones, writes do nothing.
+  void vanish() { gone_ = true; }
+  void reappear() { gone_ = false; }
+  [[nodiscard]] bool gone() const { return gone_; }
+
   void enable_trace() { dword(WEFT_REG_TRACE_CONTROL) = 1; }
 
  private:
@@ -79,6 +88,7 @@ class Registers {
   void set_wide(uint32_t offset, uint64_t value);
   void set_constants();
   void arm_wait(uint64_t alarm_cycle);
+  [[nodiscard]] InjectedFault injected_fault() const;
   void set_interrupt_mask(uint32_t mask);
 
   const spec::Chip& chip_;
@@ -87,6 +97,7 @@ class Registers {
   std::array<uint32_t, kPlainBytes / 4> plain_{};
   std::array<uint64_t, WEFT_COUNTERS> counters_{};
   uint64_t held_vectors_ = 0;
+  bool gone_ = false;
 };
 
 }  // namespace weft::chip

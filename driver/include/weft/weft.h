@@ -524,6 +524,36 @@ WEFT_MUST_USE weft_status weft_semaphore_signal(weft_semaphore* semaphore, uint6
 WEFT_MUST_USE weft_status weft_semaphore_wait(weft_semaphore* semaphore, uint64_t value,
                                               const weft_wait_options* options);
 
+/* ---- Fault injection (simulators only)
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/** A fault of docs/reference/host_interface.md, `injected_fault`, placed by occasion: the n-th doorbell of a queue, the
+ * n-th completion, the n-th launch. Never by time, so that it means the same to every core. */
+typedef struct weft_fault_injection {
+  size_t size;
+  weft_injected_fault kind;
+  uint32_t target;   /**< queue id, interrupt vector or boot stage, as the kind says; else 0 */
+  uint32_t nth;      /**< first occasion at which it acts, from now; 0 counts as 1 */
+  uint32_t count;    /**< occasions in a row at which it acts; 0 counts as 1, UINT32_MAX: for ever */
+  uint64_t value[4]; /**< as the kind says; else 0 */
+} weft_fault_injection;
+
+/** Arms a fault beside those that are armed; 16 at most. It stays armed over a reset of the device, until it has acted
+ * or is disarmed. INVALID_ARGUMENT: the kind does not exist or a field cannot be; the message names the field's range.
+ * UNSUPPORTED: the device is no simulator. */
+WEFT_MUST_USE weft_status weft_fault_inject(weft_device* device, const weft_fault_injection* fault);
+
+/** Disarms all faults and clears the count of those that acted. */
+WEFT_MUST_USE weft_status weft_fault_disarm(weft_device* device);
+
+typedef struct weft_fault_injection_info {
+  size_t size;
+  uint32_t armed; /**< faults that are armed */
+  uint32_t acted; /**< occasions at which one acted since the last weft_fault_disarm */
+} weft_fault_injection_info;
+
+WEFT_MUST_USE weft_status weft_fault_get_info(weft_device* device, weft_fault_injection_info* info);
+
 #ifdef __cplusplus
 }
 #endif

@@ -146,6 +146,10 @@ bool dma_write(Location place, const void* sram, uint32_t bytes) {
   std::memcpy(to, sram, bytes);
   return true;
 }
+
+bool completion_write(uint32_t function, uint32_t, uint64_t iova, const weft_completion_entry* entry) {
+  return dma_write(host_at(function, iova), entry, sizeof *entry);
+}
 bool copy_start(Location source, Location destination, uint64_t bytes) {
   auto& m = machine();
   m.spend(WEFT_MANAGER_DMA_KICK * mock::kDivider);
