@@ -1,5 +1,6 @@
 // Every kind of injected fault on the whole stack: the code that the caller sees, the recovery, the invariants of
 // host/tools/fault_trial.hpp; and the same outcome on both cores.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
