@@ -56,8 +56,7 @@ Status prepare_launch(const DeviceHandle& device, const weft_command& given, Pre
   const weft_argument* arguments = given.arguments;
   WEFT_REQUIRE(kernel);
   if (given.argument_count != 0) WEFT_REQUIRE(arguments);
-  if (kernel->device != device)
-    return Status(WEFT_ERROR_INVALID_ARGUMENT, "the kernel belongs to another device");
+  if (kernel->device != device) return Status(WEFT_ERROR_INVALID_ARGUMENT, "the kernel belongs to another device");
   const auto program = kernel->program.lock();
   if (program == nullptr) return Status(WEFT_ERROR_INVALID_STATE, "the kernel's program is released");
   if (program->generation() != device->generation()) {
@@ -98,8 +97,7 @@ Status prepare_copy(const DeviceHandle& device, const weft_command& given, Prepa
 Status prepare_fill(const DeviceHandle& device, const weft_command& given, PreparedCommand& out) {
   const weft_buffer* destination = given.destination;
   WEFT_REQUIRE(destination);
-  if (destination->device != device)
-    return Status(WEFT_ERROR_INVALID_ARGUMENT, "the buffer belongs to another device");
+  if (destination->device != device) return Status(WEFT_ERROR_INVALID_ARGUMENT, "the buffer belongs to another device");
   const uint64_t bytes = given.bytes, offset = given.destination_offset;
   if (bytes == 0 || bytes % sizeof given.pattern != 0 || offset % sizeof given.pattern != 0) {
     return failure(WEFT_ERROR_INVALID_ARGUMENT,
@@ -116,8 +114,7 @@ Status prepare_fill(const DeviceHandle& device, const weft_command& given, Prepa
 
 /// The semaphore of an option, which the command keeps alive.
 Status use_semaphore(const DeviceHandle& device, const weft_semaphore& semaphore, PreparedCommand& out) {
-  if (semaphore.device != device)
-    return Status(WEFT_ERROR_INVALID_ARGUMENT, "a semaphore belongs to another device");
+  if (semaphore.device != device) return Status(WEFT_ERROR_INVALID_ARGUMENT, "a semaphore belongs to another device");
   if (semaphore.timeline->generation() != device->generation()) {
     return failure(WEFT_ERROR_INVALID_STATE, "semaphore {} went with the reset of generation {}: create another",
                    semaphore.timeline->id(), semaphore.timeline->generation());

@@ -11,8 +11,8 @@ weft_status weft_fault_inject(weft_device* device, const weft_fault_injection* f
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
     if (Status s = check_size(fault, "fault"); !s.ok()) return s;
-    Device::Injection injection{static_cast<uint32_t>(fault->kind), fault->target, std::max(fault->nth, 1u),
-                                std::max(fault->count, 1u), {}};
+    Device::Injection injection{
+        static_cast<uint32_t>(fault->kind), fault->target, std::max(fault->nth, 1u), std::max(fault->count, 1u), {}};
     std::copy(std::begin(fault->value), std::end(fault->value), injection.value.begin());
     return device->device->inject(injection);
   });

@@ -17,7 +17,8 @@ constexpr uint32_t kCoreKindMask = 0xf0000;
 
 Status Device::check_injection() const {
   if ((identity_.capabilities & kCoreKindMask) != 0) return {};
-  return failure(WEFT_ERROR_UNSUPPORTED, "faults can be injected into a simulator only; this device names no core kind");
+  return failure(WEFT_ERROR_UNSUPPORTED,
+                 "faults can be injected into a simulator only; this device names no core kind");
 }
 
 Status Device::inject(const Injection& fault) {
@@ -32,16 +33,17 @@ Status Device::inject(const Injection& fault) {
   for (const auto& [offset, value] : words)
     if (Status s = write32(*transport_, offset, value); !s.ok()) return s;
   for (size_t i = 0; i < fault.value.size(); i++)
-    if (Status s = write64(*transport_, WEFT_REG_INJECT_VALUE0 + sizeof(uint64_t) * i, fault.value[i]); !s.ok()) return s;
+    if (Status s = write64(*transport_, WEFT_REG_INJECT_VALUE0 + sizeof(uint64_t) * i, fault.value[i]); !s.ok())
+      return s;
   if (Status s = write32(*transport_, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM); !s.ok()) return s;
   const auto status = read64(*transport_, WEFT_REG_INJECT_STATUS);
   if (!status.ok()) return status.status();
   if ((status.value() & kRefused) == 0) return {};
-  return failure(WEFT_ERROR_INVALID_ARGUMENT,
-                 "the device refused fault {} ({}), target {}, value {:#x}: {} faults are armed (16 at most), or the kind "
-                 "does not exist, or a field is outside of its range (docs/reference/host_interface.md, injected_fault)",
-                 fault.kind, spec::injected_fault_name(fault.kind), fault.target, fault.value[0],
-                 status.value() & kArmedMask);
+  return failure(
+      WEFT_ERROR_INVALID_ARGUMENT,
+      "the device refused fault {} ({}), target {}, value {:#x}: {} faults are armed (16 at most), or the kind "
+      "does not exist, or a field is outside of its range (docs/reference/host_interface.md, injected_fault)",
+      fault.kind, spec::injected_fault_name(fault.kind), fault.target, fault.value[0], status.value() & kArmedMask);
 }
 
 Status Device::disarm_faults() {

@@ -57,7 +57,8 @@ std::vector<weft_fault_record> FaultLog::last(size_t count) const {
   for (uint32_t place = 0; place < WEFT_LIMIT_FAULT_ENTRIES; place++) {
     if (auto record = read(place)) records.push_back(*record);
   }
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.record_number < b.record_number; });
+  std::sort(records.begin(), records.end(),
+            [](const auto& a, const auto& b) { return a.record_number < b.record_number; });
   if (records.size() > count) records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(count));
   return records;
 }
@@ -101,7 +102,8 @@ std::string describe_record(const weft_fault_record& r) {
       return fmt::format("the doorbell was {}, the ring's head is {}", r.detail0, r.detail1);
     case WEFT_ERROR_DEPENDENCY_FAILED:
       return fmt::format("command {:#x} (tag {}) of queue {} failed first, with {}", r.detail0 & 0xffff,
-                         r.detail0 >> 32, r.detail0 >> 16 & 0xffff, name_or_number(spec::error_name(r.detail1), r.detail1));
+                         r.detail0 >> 32, r.detail0 >> 16 & 0xffff,
+                         name_or_number(spec::error_name(r.detail1), r.detail1));
     case WEFT_ERROR_SEMAPHORE_FAULT:
       return fmt::format("timeline semaphore {} had reached {} when the command was to raise it", r.detail0, r.detail1);
     case WEFT_ERROR_CANCELLED:

@@ -39,8 +39,8 @@ void MockTransport::signal(uint32_t queue, const E& entry, Outcome& outcome) {
   } else {
     const bool dependant = outcome.error == WEFT_ERROR_DEPENDENCY_FAILED;
     now.failed = 1;
-    now.root = dependant ? outcome.detail0
-                         : uint64_t{entry.command_id} | uint64_t{queue} << 16 | uint64_t{entry.tag} << 32;
+    now.root =
+        dependant ? outcome.detail0 : uint64_t{entry.command_id} | uint64_t{queue} << 16 | uint64_t{entry.tag} << 32;
     now.error = dependant ? static_cast<uint32_t>(outcome.detail1) : outcome.error;
   }
   publish(found->second);

@@ -26,8 +26,9 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
   if (limits.deadline_cycles != 0) {
     const auto now = read64(transport_, WEFT_REG_CYCLES);
     if (now.ok()) {
-      self.deadline_cycle = limits.deadline_cycles < kNoDeadline - 1 - now.value() ? now.value() + limits.deadline_cycles
-                                                                                   : kNoDeadline - 1;
+      self.deadline_cycle = limits.deadline_cycles < kNoDeadline - 1 - now.value()
+                                ? now.value() + limits.deadline_cycles
+                                : kNoDeadline - 1;
     } else {
       source_.lost(now.status());  // ends the event, or another thread does that just now: the loop below waits for it
     }
@@ -200,7 +201,8 @@ bool Waits::nothing_moves(uint64_t cycle) {
   const auto status = read32(transport_, WEFT_REG_FIRMWARE_STATUS);
   if (!completions.ok() || !status.ok()) return false;
   const std::lock_guard lock(mutex_);
-  const bool moves = completions.value() != completions_ || (status.value() & kEnginesBusy) != 0 || cycle < completions_cycle_;
+  const bool moves =
+      completions.value() != completions_ || (status.value() & kEnginesBusy) != 0 || cycle < completions_cycle_;
   const bool stale = !moves && cycle - completions_cycle_ > kStaleCycles;
   if (moves || stale) {
     completions_ = completions.value();

@@ -20,8 +20,7 @@ constexpr Status invalid(uint64_t offset, uint64_t value) {
 /// Ends what the queue has in flight, if it is `command_id` or `all`. False: it is not.
 bool abort_running(State& state, Queue& queue, uint16_t command_id, bool all) {
   if (!queue.in_flight) return false;
-  if (state.launch.active && state.launch.function == queue.function &&
-      state.launch.queue == queue.id) {
+  if (state.launch.active && state.launch.function == queue.function && state.launch.queue == queue.id) {
     if (!all && state.launch.entry.command_id != command_id) return false;
     launch_cancel(state);
     return true;

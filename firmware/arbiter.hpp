@@ -31,8 +31,8 @@ constexpr uint32_t stride(uint8_t priority) { return 16 / weight(priority); }
 enum class Engine : uint8_t { kCopy = 0, kCore = 1 };
 
 /// Another queue has a better claim to the engine: its function had the engine longer ago; or it is of the same
-/// function and its share is smaller, or the same and it has waited longer. So functions take turns, however many queues
-/// each has.
+/// function and its share is smaller, or the same and it has waited longer. So functions take turns, however many
+/// queues each has.
 bool must_let_pass(const State& state, const Queue& queue, Engine engine);
 
 /// The queue waits for the engine from now on, if it did not. Time in which it did not want the engine is not made up

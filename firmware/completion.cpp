@@ -61,8 +61,7 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   out.queue_head = queue.head;
   out.command_id = entry.command_id;
   out.queue_id = static_cast<uint16_t>(queue.id);
-  out.status = completion_status(error, ring::phase(queue.completion_tail, queue.completion_entries),
-                                 more);
+  out.status = completion_status(error, ring::phase(queue.completion_tail, queue.completion_entries), more);
   const uint64_t address =
       queue.completion_iova + uint64_t{ring::slot(queue.completion_tail, queue.completion_entries)} * sizeof out;
   queue.completion_tail++;

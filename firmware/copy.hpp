@@ -48,8 +48,8 @@ Status copy_begin(State& state, Queue& queue, const weft_submission_entry& entry
 /// Takes the engine's result, starts the next piece or completes the job.
 void copy_service(State& state);
 
-/// Aborts the engine: no byte moves afterwards. The job completes. Returns how: DEVICE_HUNG if its piece is overdue, else
-/// ABORTED_BY_RESET.
+/// Aborts the engine: no byte moves afterwards. The job completes. Returns how: DEVICE_HUNG if its piece is overdue,
+/// else ABORTED_BY_RESET.
 weft_error copy_reset(State& state);
 
 /// Device cycle at which copy_service() wants to run without an event; UINT64_MAX: no job.

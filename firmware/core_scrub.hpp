@@ -16,7 +16,7 @@ struct CoreTenant {
   uint64_t deadline_cycle;  ///< by which the core has cleared itself
 };
 
-inline constexpr uint32_t kTenantNone = 0;            ///< nobody's: all zero
+inline constexpr uint32_t kTenantNone = 0;           ///< nobody's: all zero
 inline constexpr uint32_t kTenantGone = UINT32_MAX;  ///< of a process that is no longer there
 
 /// True if `function` may run on the core now. False: the core is being cleared for it; ask again when it is done.

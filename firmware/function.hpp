@@ -15,8 +15,8 @@ namespace weft::fw {
 enum class FunctionState : uint8_t {
   kPresent = 0,  ///< waits for its parameter page
   kReady,
-  kFailed,     ///< boot failed; until reset
-  kClearing,   ///< its host is gone: its HBM is cleared
+  kFailed,    ///< boot failed; until reset
+  kClearing,  ///< its host is gone: its HBM is cleared
 };
 
 /// All zero but `index` and the share of HBM: as after power-up.
@@ -35,7 +35,7 @@ struct Function {
   FaultLog faults;
   AbortMarks aborts;
   Timeline timelines[kTimelines];  ///< by id
-  Queue queues[kQueues];  ///< by id; 0: admin
+  Queue queues[kQueues];           ///< by id; 0: admin
   Program programs[WEFT_LIMIT_PROGRAMS];
 };
 

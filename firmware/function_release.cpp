@@ -69,8 +69,6 @@ void release_service(State& state) {
   }
 }
 
-bool release_wants_pass(const State& state) {
-  return state.function_count > 1 && hbm_scrub_ready(state);
-}
+bool release_wants_pass(const State& state) { return state.function_count > 1 && hbm_scrub_ready(state); }
 
 }  // namespace weft::fw

@@ -47,8 +47,8 @@ void show_waypoint(uint32_t waypoint);
 /// The last 8 bytes of a host write of 32 bytes or less are written last, by one release store.
 bool dma_read(Location from, void* sram, uint32_t bytes);
 bool dma_write(Location to, const void* sram, uint32_t bytes);
-/// The dma_write of a completion of ring `queue`: a name of its own, because its last 8 bytes, which hold the phase, must
-/// be written last whatever else dma_write promises.
+/// The dma_write of a completion of ring `queue`: a name of its own, because its last 8 bytes, which hold the phase,
+/// must be written last whatever else dma_write promises.
 bool completion_write(uint32_t function, uint32_t queue, uint64_t iova, const weft_completion_entry* entry);
 
 /// Starts a copy or a fill of any size between HBM and host memory; one at a time. False: one is under way.

@@ -35,8 +35,8 @@ void start_piece(State& state, uint32_t index) {
   scrub.function = index;
   scrub.deadline_cycle = hal::now() + kCopyPieceCycles;
   scrub.next_turn = false;
-  scrub.running = hal::copy_start(Location{WEFT_ADDRESS_SPACE_NONE, 0, 0},
-                                  hbm_at(function.written_end - scrub.bytes), scrub.bytes);
+  scrub.running =
+      hal::copy_start(Location{WEFT_ADDRESS_SPACE_NONE, 0, 0}, hbm_at(function.written_end - scrub.bytes), scrub.bytes);
   if (!scrub.running) fail(state);
 }
 

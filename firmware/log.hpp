@@ -17,7 +17,8 @@ struct Log {
   uint32_t sequence;
 };
 
-/// Writes a record into the function's ring if `level` is wanted. A bus error switches the log off: logging never ends a command.
+/// Writes a record into the function's ring if `level` is wanted. A bus error switches the log off: logging never ends
+/// a command.
 void log_event(Function& function, LogLevel level, weft_log_event event, uint64_t arg0 = 0, uint64_t arg1 = 0);
 
 }  // namespace weft::fw

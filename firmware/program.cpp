@@ -91,8 +91,7 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
   if (slot == WEFT_LIMIT_PROGRAMS) return Status{WEFT_ERROR_NO_DEVICE_MEMORY, WEFT_LIMIT_PROGRAMS, 0};
 
   weft_program_header header;
-  if (!hal::dma_read(image, &header, sizeof header))
-    return Status{WEFT_ERROR_DMA_FAULT, address, sizeof header};
+  if (!hal::dma_read(image, &header, sizeof header)) return Status{WEFT_ERROR_DMA_FAULT, address, sizeof header};
   Status status = check_program_header(header, bytes, hal::chip_fingerprint());
   if (!status.ok()) return status;
 

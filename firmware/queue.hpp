@@ -1,4 +1,5 @@
-/// One pair of rings of a function: a submission ring that the host fills and a completion ring that the firmware fills.
+/// One pair of rings of a function: a submission ring that the host fills and a completion ring that the firmware
+/// fills.
 #pragma once
 #include <stdint.h>
 
@@ -38,7 +39,7 @@ struct Queue {
   uint64_t doorbell_cycle;  ///< of the batch
   uint64_t fetched_cycle;   ///< of the batch
   uint32_t ticket;          ///< since when batch[batch_next] waits for an engine, in order of tickets; 0: it does not
-  uint64_t wait_deadline;  ///< end of that wait's budget; UINT64_MAX: none
+  uint64_t wait_deadline;   ///< end of that wait's budget; UINT64_MAX: none
   uint32_t abort_before;
   uint64_t share[2];  ///< of the copy engine [0] and the core [1], in strides since the firmware was idle
   Coalescing coalescing;

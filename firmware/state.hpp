@@ -23,9 +23,9 @@ struct State {
   CopyJob copy;   ///< the one that owns the copy engine
   CoreTenant core_tenant;
   HbmScrub hbm_scrub;
-  uint64_t passes;         ///< HEARTBEAT
-  uint32_t rotor;          ///< queue that the scheduler visits first: function * kQueues + id
-  uint32_t tickets;        ///< given to queues that wait for an engine, since the firmware was idle
+  uint64_t passes;   ///< HEARTBEAT
+  uint32_t rotor;    ///< queue that the scheduler visits first: function * kQueues + id
+  uint32_t tickets;  ///< given to queues that wait for an engine, since the firmware was idle
   ShownWaypoint waypoint;
   uint32_t turns;          ///< of functions on an engine, since the firmware was idle
   uint32_t core_function;  ///< whose host memory the core reaches

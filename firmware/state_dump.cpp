@@ -189,8 +189,7 @@ uint64_t read_posts(State& state, uint64_t base, uint32_t first, uint32_t end) {
   if (end - first > kPostWindow) end = first + kPostWindow;
   while (first < end) {
     const uint32_t count = end - first < kPostRead ? end - first : kPostRead;
-    if (!hal::dma_read(hbm_at(base + uint64_t{first} * WEFT_COMMAND_BYTES), state.scratch,
-                       count * WEFT_COMMAND_BYTES))
+    if (!hal::dma_read(hbm_at(base + uint64_t{first} * WEFT_COMMAND_BYTES), state.scratch, count * WEFT_COMMAND_BYTES))
       return posts;
     for (uint32_t i = 0; i < count; i++) posts |= core::posted_by(state.scratch + i * WEFT_COMMAND_BYTES);
     first += count;
@@ -223,11 +222,11 @@ void put_core_queue(State& state, Writer& out, uint32_t index, const weft_progra
     record.running = static_cast<uint8_t>(running < kManyRunning ? running : kManyRunning);
     const uint64_t base = kernel != nullptr ? first_command(state, *kernel, index) : 0;
     if (base != 0 && taken < stream.total && record.retired <= taken) {
-      record.head_valid = record.level != 0 &&
-                          hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES), record.head,
-                                        WEFT_COMMAND_BYTES);
+      record.head_valid = record.level != 0 && hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES),
+                                                             record.head, WEFT_COMMAND_BYTES);
     }
-    if (base != 0 && record.retired <= stream.total) record.posts = read_posts(state, base, record.retired, stream.total);
+    if (base != 0 && record.retired <= stream.total)
+      record.posts = read_posts(state, base, record.retired, stream.total);
   }
   put_record();
 }

@@ -23,8 +23,8 @@ enum : uint8_t {
   kSignals = 128,
 };
 
-/// An opcode that has a name, and which fields it uses. The others must be zero. kWaits, kSignals: it names a semaphore,
-/// as all I/O opcodes may.
+/// An opcode that has a name, and which fields it uses. The others must be zero. kWaits, kSignals: it names a
+/// semaphore, as all I/O opcodes may.
 struct Rule {
   uint8_t opcode;
   uint8_t uses;

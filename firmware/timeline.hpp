@@ -42,6 +42,7 @@ uint64_t timeline_wake_cycle(const State& state);
 
 /// The entry ends with `error`: raises its semaphore, or fails it with `root`. Returns what it ends with in the end:
 /// SEMAPHORE_FAULT, if another has raised the semaphore to that value or beyond while it ran.
-weft_error timeline_end(Function& function, const weft_submission_entry& entry, weft_error error, const RootCause& root);
+weft_error timeline_end(Function& function, const weft_submission_entry& entry, weft_error error,
+                        const RootCause& root);
 
 }  // namespace weft::fw

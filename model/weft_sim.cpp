@@ -162,7 +162,8 @@ int main(int argc, char** argv) {
       app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
   auto* directory = app.add_option("--listen", arguments.directory,
                                    "serve function i to whoever connects to function<i>.sock in this directory");
-  app.add_option("--functions", arguments.functions, "PCIe functions of the chip: one process each, equal shares of HBM")
+  app.add_option("--functions", arguments.functions,
+                 "PCIe functions of the chip: one process each, equal shares of HBM")
       ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))
       ->needs(directory)
       ->capture_default_str();

@@ -5,18 +5,18 @@
 
 namespace weft::fw::bare {
 
-inline constexpr uintptr_t kCore = 0x4000'0000;      ///< core registers, offsets of spec/core_csr.toml
-inline constexpr uintptr_t kFunction = 0x4100'0000;  ///< function registers, offsets of BAR0
+inline constexpr uintptr_t kCore = 0x4000'0000;         ///< core registers, offsets of spec/core_csr.toml
+inline constexpr uintptr_t kFunction = 0x4100'0000;     ///< function registers, offsets of BAR0
 inline constexpr uintptr_t kFunctionStride = 0x1'0000;  ///< from a function to the next; behind the last: all of them
 inline constexpr uintptr_t kPush =
     0x4002'0000;  ///< 64-byte window a queue; reading a window's first word: 1 if the last push was taken
 inline constexpr uintptr_t kDoorbell =
     0x4003'0000;  ///< 16 bytes a queue: submission tail, completion head, cycle of the doorbell (64 bits)
-inline constexpr uintptr_t kDoorbellStride = 0x200;  ///< from a function to the next; a function's block ends with:
+inline constexpr uintptr_t kDoorbellStride = 0x200;   ///< from a function to the next; a function's block ends with:
 inline constexpr uintptr_t kDoorbellPending = 0x1f0;  ///< reading clears
 inline constexpr uintptr_t kBootRequested = 0x1f4;    ///< reading clears
 inline constexpr uintptr_t kParameterPage = 0x1f8;    ///< 64 bits
-inline constexpr uintptr_t kManager = 0x4004'0000;  ///< the registers below
+inline constexpr uintptr_t kManager = 0x4004'0000;    ///< the registers below
 
 // Offsets from kManager.
 inline constexpr uintptr_t kFunctions = 0x00;     ///< how many there are
@@ -37,17 +37,17 @@ inline constexpr uintptr_t kMxus = 0x98;         ///< number of MXUs
 
 inline constexpr uintptr_t kDmaAddress = 0x40;  ///< 64 bits
 inline constexpr uintptr_t kDmaSram = 0x48;
-inline constexpr uintptr_t kDmaControl = 0x4c;  ///< bytes in 15:0, space in 17:16, write in 18, function in 31:24; writing starts
-inline constexpr uintptr_t kDmaStatus = 0x50;   ///< 0 running, 1 done, 2 bus error
+inline constexpr uintptr_t kDmaControl =
+    0x4c;  ///< bytes in 15:0, space in 17:16, write in 18, function in 31:24; writing starts
+inline constexpr uintptr_t kDmaStatus = 0x50;  ///< 0 running, 1 done, 2 bus error
 
 inline constexpr uintptr_t kCopySource = 0x60;       ///< 64 bits
 inline constexpr uintptr_t kCopyDestination = 0x68;  ///< 64 bits
 inline constexpr uintptr_t kCopyBytes = 0x70;        ///< 64 bits
-inline constexpr uintptr_t kWaypoint = 0x54;  ///< shown in FIRMWARE_STATUS
+inline constexpr uintptr_t kWaypoint = 0x54;         ///< shown in FIRMWARE_STATUS
 
-inline constexpr uintptr_t kCopyControl =
-    0x78;  ///< spaces: source in 1:0, destination in 3:2; functions: source in 15:8, destination in 23:16; writing
-           ///< starts; bit 31: abort
+inline constexpr uintptr_t kCopyControl = 0x78;  ///< spaces: source in 1:0, destination in 3:2; functions: source in
+                                                 ///< 15:8, destination in 23:16; writing starts; bit 31: abort
 inline constexpr uintptr_t kCopyStatus =
     0x7c;  ///< 0 none or running, 1 done, 2 bus error, reading clears; bit 31: running
 

@@ -5,9 +5,9 @@
 //   vpu                      | EPILOGUE 0 |      as soon as a block's sums are complete; the other ACC bank fills
 //   meanwhile dma_out                               | store 0 |
 //
-// With several MXUs, output block b is computed by MXU b mod U in its own ACC. Blocks are planned in waves of U, K group
-// by K group: the MATMULs of a wave start one after the other and run side by side on the same rows of x. They retire in
-// the order of the queue, so all counts below are as with one MXU.
+// With several MXUs, output block b is computed by MXU b mod U in its own ACC. Blocks are planned in waves of U, K
+// group by K group: the MATMULs of a wave start one after the other and run side by side on the same rows of x. They
+// retire in the order of the queue, so all counts below are as with one MXU.
 //
 // Loads and MATMULs are planned first as lists, then emitted: what a load must wait for is known only when it is known
 // which MATMULs used its slot before.
@@ -224,7 +224,8 @@ class GemmScheduler {
     load.src_off = step_.bias->offset_bytes + (plan_.bias_resident ? 0 : column * row_bytes);
     load.dst_off = bias_word(block, column) * chip_.word_bytes;
     load.size0 = static_cast<uint32_t>(plan_.bias_resident ? plan_.column_blocks * row_bytes : row_bytes);
-    // The slot's last reader is an EPILOGUE; the first MATMUL of the block that takes over its ACC bank has waited for it.
+    // The slot's last reader is an EPILOGUE; the first MATMUL of the block that takes over its ACC bank has waited for
+    // it.
     const uint64_t after = block >= plan_.bias_slots && !plan_.bias_resident
                                ? first_product_[block - plan_.bias_slots + blocks_in_acc()] + 1
                                : 0;
@@ -286,8 +287,7 @@ class GemmScheduler {
         epilogue.dst_dtype = static_cast<uint8_t>(step_.y_dtype);
         epilogue.rows = static_cast<uint16_t>(rows.count);
         epilogue.cols = static_cast<uint16_t>(columns(column));
-        epilogue.a_addr =
-            static_cast<uint32_t>((block % chip_.num_mxu * 2 + bank_of(block)) * chip_.acc_bank_rows);
+        epilogue.a_addr = static_cast<uint32_t>((block % chip_.num_mxu * 2 + bank_of(block)) * chip_.acc_bank_rows);
         epilogue.a_stride = 1;
         epilogue.d_addr = static_cast<uint32_t>(word);
         epilogue.d_stride = static_cast<uint32_t>(plan_.output_row_words);

@@ -54,7 +54,8 @@ void draw_core_fault(Draw& draw, const spec::Chip& chip, const FaultTargets& tar
       fault.value[2] = place(0, 0, draw.below(3), 0);
       return;
     case WEFT_INJECTED_FAULT_CORE_BUS_ERROR:
-      fault.value[2] = place(draw.below(2) == 0 ? WEFT_QUEUE_DMA_IN : WEFT_QUEUE_DMA_OUT, 0, command, draw.from_one_to(4));
+      fault.value[2] =
+          place(draw.below(2) == 0 ? WEFT_QUEUE_DMA_IN : WEFT_QUEUE_DMA_OUT, 0, command, draw.from_one_to(4));
       return;
     case WEFT_INJECTED_FAULT_CORE_RAISE:
       fault.value[0] = draw.below(targets.vmem_bytes);

@@ -2,12 +2,12 @@
 #include "host/runtime/fault_schedule.hpp"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <span>
-#include <toml++/toml.h>
 
 #include "weft/spec/names.hpp"
 
@@ -51,7 +51,8 @@ bool takes_value(uint32_t kind) {
          kind == WEFT_INJECTED_FAULT_COMPLETION_FLIP || kind == WEFT_INJECTED_FAULT_HOST_READ_FLIP;
 }
 
-/// Reads the keys of one table, knows which it has read, and keeps the first error; what it returns after one is unused.
+/// Reads the keys of one table, knows which it has read, and keeps the first error; what it returns after one is
+/// unused.
 class FaultTable {
  public:
   FaultTable(const toml::table& table, std::string_view file) : table_(table), file_(file) {}
@@ -245,8 +246,7 @@ std::string describe_fault(const weft_fault_injection& fault) {
   if (is_core(fault.kind)) {
     const uint64_t place = fault.value[2];
     if (place >> kCommandShift & kHalf) text += fmt::format(", command {}", place >> kCommandShift & kHalf);
-    if (!is_flip(fault.kind))
-      text += fmt::format(" of the {} queue", spec::queue_name(place & kByte));
+    if (!is_flip(fault.kind)) text += fmt::format(" of the {} queue", spec::queue_name(place & kByte));
     if (fault.kind == WEFT_INJECTED_FAULT_CORE_BUS_ERROR) text += fmt::format(", beat {}", place >> kBeatShift);
     if (fault.kind == WEFT_INJECTED_FAULT_CORE_RAISE)
       text += fmt::format(", {}", spec::fault_name(place >> kCodeShift & kByte));

@@ -81,7 +81,8 @@ Result<std::vector<runtime::FaultSchedule>> schedules_of(const InjectOptions& op
 int inject(const InjectOptions& options) {
   if (options.list) return list_kinds();
   if (options.schedule.empty() && options.count == 0)
-    return fail(Error{WEFT_ERROR_INVALID_ARGUMENT, "nothing to inject: name a schedule, or give --count and --seed (weft inject --help)"});
+    return fail(Error{WEFT_ERROR_INVALID_ARGUMENT,
+                      "nothing to inject: name a schedule, or give --count and --seed (weft inject --help)"});
   auto trial = FaultTrial::open(fmt::format("sim:{}?core={}", options.chip, options.core));
   if (!trial.ok()) return fail(trial.error());
   const auto schedules = schedules_of(options, trial.value());
@@ -107,8 +108,10 @@ int inject(const InjectOptions& options) {
                    command.waited_out ? ", the wait timed out first" : "");
     for (const auto& sentence : r.broken) fmt::print("  BROKEN: {}\n", sentence);
   }
-  if (options.json) fmt::print("{}\n", document.dump(2));
-  else fmt::print("{} schedules, {} with a broken invariant\n", schedules.value().size(), broken);
+  if (options.json)
+    fmt::print("{}\n", document.dump(2));
+  else
+    fmt::print("{} schedules, {} with a broken invariant\n", schedules.value().size(), broken);
   return broken == 0 ? 0 : kInvariantBroken;
 }
 
@@ -117,10 +120,12 @@ int inject(const InjectOptions& options) {
 void register_inject(CLI::App& app, Action& action) {
   auto options = std::make_shared<InjectOptions>();
   auto* command = app.add_subcommand(
-      "inject", "run a workload under injected faults and tell what its caller sees; exit code 6: an invariant is broken");
+      "inject",
+      "run a workload under injected faults and tell what its caller sees; exit code 6: an invariant is broken");
   command->add_option("schedule", options->schedule, "TOML file of [[fault]] tables, armed together");
   command->add_option("--count", options->count, "also try so many faults drawn from the seed, one at a time");
-  command->add_option("--seed", options->seed, "of the first drawn fault; each next one has the next seed")->capture_default_str();
+  command->add_option("--seed", options->seed, "of the first drawn fault; each next one has the next seed")
+      ->capture_default_str();
   command->add_option("--chip", options->chip, "preset")->capture_default_str();
   command->add_option("--core", options->core, "rtl, fast or lockstep")->capture_default_str();
   command->add_flag("--fatal", options->fatal, "draw faults too that end the device for good");

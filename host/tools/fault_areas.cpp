@@ -55,7 +55,8 @@ FaultAreas::FaultAreas(const spec::Chip& chip, uint64_t rows, uint64_t inner, ui
   f_.resize(kFillBytes);
   for (size_t i = 0; i < f_.size(); i += sizeof pattern) std::memcpy(&f_[i], &pattern, sizeof pattern);
   uint64_t offset = kGuardBytes;
-  for (const auto& [name, bytes] : {std::pair<std::string_view, uint64_t>{"x", x_.size()}, {"w", w_.size()}, {"y", y_.size()}, {"f", f_.size()}}) {
+  for (const auto& [name, bytes] :
+       {std::pair<std::string_view, uint64_t>{"x", x_.size()}, {"w", w_.size()}, {"y", y_.size()}, {"f", f_.size()}}) {
     areas_.push_back({name, offset, bytes});
     offset = (offset + bytes + kGuardBytes + 63) / 64 * 64;
   }
@@ -72,12 +73,14 @@ void FaultAreas::write_host_image(std::span<std::byte> out) const {
   for (uint64_t i = 0; i < out.size(); i++) out[i] = guard_byte(i, kHost);
   std::copy(x_.begin(), x_.end(), out.begin() + static_cast<std::ptrdiff_t>(x().offset));
   std::copy(w_.begin(), w_.end(), out.begin() + static_cast<std::ptrdiff_t>(w().offset));
-  for (const Area* area : {&y(), &f()}) std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(area->offset), area->bytes, kCleared);
+  for (const Area* area : {&y(), &f()})
+    std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(area->offset), area->bytes, kCleared);
 }
 
 void FaultAreas::write_hbm_image(std::span<std::byte> out) const {
   for (uint64_t i = 0; i < out.size(); i++) out[i] = guard_byte(i, kHbm);
-  for (const Area& area : areas_) std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(area.offset), area.bytes, kCleared);
+  for (const Area& area : areas_)
+    std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(area.offset), area.bytes, kCleared);
 }
 
 std::string FaultAreas::first_wrong_host_byte(std::span<const std::byte> bytes, bool y_done, bool f_done) const {

@@ -11,8 +11,8 @@
 
 namespace weft::tools {
 
-/// One layout for a buffer in host memory and one in HBM: guard, x, guard, w, guard, y, guard, f, guard, bystander. Every
-/// guard byte and every byte of the bystander has a value that follows from its offset and its memory.
+/// One layout for a buffer in host memory and one in HBM: guard, x, guard, w, guard, y, guard, f, guard, bystander.
+/// Every guard byte and every byte of the bystander has a value that follows from its offset and its memory.
 class FaultAreas {
  public:
   struct Area {

@@ -24,8 +24,8 @@ namespace {
 
 constexpr uint64_t kRows = 24, kInner = 20, kColumns = 12;
 constexpr uint32_t kFillPattern = 0x5eed1e55;
-constexpr uint64_t kDeadlineCycles = 300'000'000;        // of one wait: beyond the watchdog of core and copy engine
-constexpr std::chrono::seconds kWallBound{60};           // of all waits of a trial
+constexpr uint64_t kDeadlineCycles = 300'000'000;          // of one wait: beyond the watchdog of core and copy engine
+constexpr std::chrono::seconds kWallBound{60};             // of all waits of a trial
 constexpr std::chrono::milliseconds kCallbackBound{5000};  // from the end of an event to its callback
 
 /// The driver's last error on this thread.
@@ -190,7 +190,8 @@ std::vector<Submitted> FaultTrial::State::submit_workload(const std::function<vo
     command.outcome.status = submit(&command.event);
     if (command.outcome.status == WEFT_ERROR_OK) {
       auto counter = std::make_unique<std::shared_ptr<std::atomic<uint32_t>>>(command.completions);
-      if (weft_event_set_callback(command.event, count_completion, counter.get()) == WEFT_ERROR_OK) (void)counter.release();
+      if (weft_event_set_callback(command.event, count_completion, counter.get()) == WEFT_ERROR_OK)
+        (void)counter.release();
     }
     submitted(command);
     commands.push_back(std::move(command));
@@ -202,9 +203,8 @@ std::vector<Submitted> FaultTrial::State::submit_workload(const std::function<vo
   };
   add("copy x to HBM", [&](weft_event** e) { return copy(compute, false, a.x(), e); });
   add("copy w to HBM", [&](weft_event** e) { return copy(compute, false, a.w(), e); });
-  add("fill f", [&](weft_event** e) {
-    return weft_fill(service, hbm, a.f().offset, a.f().bytes, kFillPattern, nullptr, e);
-  });
+  add("fill f",
+      [&](weft_event** e) { return weft_fill(service, hbm, a.f().offset, a.f().bytes, kFillPattern, nullptr, e); });
   const weft_argument arguments[] = {{hbm, a.x().offset}, {hbm, a.w().offset}, {hbm, a.y().offset}};
   add("launch", [&](weft_event** e) { return weft_launch(compute, kernel, arguments, 3, nullptr, e); });
   add("no-op", [&](weft_event** e) { return weft_nop(service, nullptr, e); });
@@ -318,8 +318,10 @@ Result<TrialResult> FaultTrial::run(const runtime::FaultSchedule& faults, Pace p
   if (pace == Pace::kAtOnce)
     for (auto& command : commands) settle(command);
   weft_fault_injection_info info = WEFT_INIT(weft_fault_injection_info);
-  if (weft_fault_get_info(s.device, &info) == WEFT_ERROR_OK) result.acted = info.acted;
-  else result.acted = 1;  // a device that does not answer has met its fault
+  if (weft_fault_get_info(s.device, &info) == WEFT_ERROR_OK)
+    result.acted = info.acted;
+  else
+    result.acted = 1;  // a device that does not answer has met its fault
   // What has not acted must not act on the recovery, unless the recovery is what it is for.
   const bool of_reset = std::any_of(faults.begin(), faults.end(),
                                     [](const auto& f) { return f.kind == WEFT_INJECTED_FAULT_RESET_STUCK; });
@@ -367,7 +369,8 @@ Result<TrialResult> FaultTrial::run(const runtime::FaultSchedule& faults, Pace p
   if (result.recovery != Recovery::kReopened) {
     if (auto status = s.copy_and_wait(s.readback, s.hbm); !status.ok())
       result.broken.push_back("HBM cannot be read back: " + status.error().message);
-    else if (const auto wrong = s.areas->first_wrong_hbm_byte({s.readback_bytes, s.areas->total_bytes()}); !wrong.empty())
+    else if (const auto wrong = s.areas->first_wrong_hbm_byte({s.readback_bytes, s.areas->total_bytes()});
+             !wrong.empty())
       result.broken.push_back("HBM: " + wrong);
   }
   // Invariant 4.
@@ -376,7 +379,8 @@ Result<TrialResult> FaultTrial::run(const runtime::FaultSchedule& faults, Pace p
     result.broken.push_back(fmt::format("{} commands completed of {} submitted", counts.completed, counts.submitted));
   // And once more without faults.
   const auto again = s.run_clean();
-  if (!again.ok()) result.broken.push_back(again.error().message);
+  if (!again.ok())
+    result.broken.push_back(again.error().message);
   else if (again.value() != s.reference_cycles)
     result.broken.push_back(fmt::format("the next launch took {} cycles, not {}", again.value(), s.reference_cycles));
   return result;

@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
                        [&name](const CLI::App* command) { return command->get_name() == name; });
   };
   if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
-    std::fprintf(stderr, "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info, inject (weft --help)\n",
+    std::fprintf(stderr,
+                 "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info, inject (weft --help)\n",
                  argv[1]);
     return kWrongUsage;
   }

@@ -20,9 +20,9 @@ struct InjectedFault {
   std::array<uint64_t, 4> value{};
 };
 
-/// A fault is placed by occasions (the n-th doorbell of a queue, the n-th launch), never by time: so it means the same to
-/// every core. The parts of the chip ask at each occasion, and do themselves what the fault says. Owner: the chip; one
-/// thread.
+/// A fault is placed by occasions (the n-th doorbell of a queue, the n-th launch), never by time: so it means the same
+/// to every core. The parts of the chip ask at each occasion, and do themselves what the fault says. Owner: the chip;
+/// one thread.
 class FaultInjector {
  public:
   static constexpr size_t kMaxArmed = 16;
@@ -45,7 +45,7 @@ class FaultInjector {
  private:
   struct Armed {
     InjectedFault fault;
-    uint32_t seen = 0;   // occasions
+    uint32_t seen = 0;  // occasions
     uint32_t acted = 0;
   };
 

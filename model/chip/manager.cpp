@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "firmware/main_loop.hpp"
-#include "model/ici/crc32c.hpp"
 #include "model/chip/trace.hpp"
+#include "model/ici/crc32c.hpp"
 
 namespace weft::chip {
 namespace {
@@ -17,7 +17,7 @@ constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
 constexpr uint64_t kMaxDebtCycles = 4096;  // so that a loop of pure costs lets time pass
 constexpr uint64_t kCrcBlockBytes = 64;
 constexpr size_t kOrderedWriteBytes = 32;
-constexpr uint64_t kBusy = 1;  // STATUS
+constexpr uint64_t kBusy = 1;       // STATUS
 constexpr uint64_t kCoreReset = 1;  // CONTROL
 constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
 
@@ -25,7 +25,14 @@ constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
 
 Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core,
                  ChipBus& bus, CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions)
-    : sc_module(name), time_(time), chip_(chip), core_(core), bus_(bus), copy_(copy), functions_(functions), faults_(functions, core) {
+    : sc_module(name),
+      time_(time),
+      chip_(chip),
+      core_(core),
+      bus_(bus),
+      copy_(copy),
+      functions_(functions),
+      faults_(functions, core) {
   SC_HAS_PROCESS(Manager);
   SC_THREAD(thread);
   set_stack_size(kStackBytes);

@@ -45,7 +45,8 @@ bool ManagerFaults::write_fails(fw::Location to) {
          functions_[to.function]->faults().occasion(WEFT_INJECTED_FAULT_HOST_WRITE_ERROR) != nullptr;
 }
 
-ManagerFaults::CompletionWrite ManagerFaults::completion(uint32_t function, uint32_t queue, weft_completion_entry& entry) {
+ManagerFaults::CompletionWrite ManagerFaults::completion(uint32_t function, uint32_t queue,
+                                                         weft_completion_entry& entry) {
   FaultInjector& faults = functions_[function]->faults();
   weft_completion_entry& last = last_completion_[function][queue];
   const weft_completion_entry before = std::exchange(last, entry);
@@ -59,7 +60,7 @@ ManagerFaults::CompletionWrite ManagerFaults::completion(uint32_t function, uint
     std::as_writable_bytes(std::span(&entry, 1))[flip->value[0] / kBitsPerByte] ^= std::byte{1}
                                                                                    << flip->value[0] % kBitsPerByte;
   return faults.occasion(WEFT_INJECTED_FAULT_COMPLETION_TORN, queue) != nullptr ? CompletionWrite::kLastWord
-                                                                                 : CompletionWrite::kWhole;
+                                                                                : CompletionWrite::kWhole;
 }
 
 bool ManagerFaults::copy_swallowed() {

@@ -1,4 +1,5 @@
-/// Injected faults where they meet the manager: its memory accesses, completions, copies, the core, and its own firmware.
+/// Injected faults where they meet the manager: its memory accesses, completions, copies, the core, and its own
+/// firmware.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -17,8 +18,8 @@ namespace weft::chip {
 /// progress.
 enum class Ailment : uint8_t { kNone, kLoops, kDead, kDeaf };
 
-/// The manager asks at each occasion; here stands what the fault does. Faults of a function act on what the firmware does
-/// for it; those of the core, of HBM and of the firmware itself act whichever function armed them. Owner: Manager.
+/// The manager asks at each occasion; here stands what the fault does. Faults of a function act on what the firmware
+/// does for it; those of the core, of HBM and of the firmware itself act whichever function armed them. Owner: Manager.
 class ManagerFaults {
  public:
   ManagerFaults(std::span<const std::unique_ptr<Function>> functions, CoreHost& core)

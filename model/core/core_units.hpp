@@ -8,10 +8,9 @@ namespace weft::core {
 
 /// The queue that feeds a unit (spec/commands.toml).
 [[nodiscard]] constexpr unsigned queue_of_unit(unsigned unit) {
-  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{WEFT_QUEUE_DMA_IN,  WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT,
-                                                          WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,    WEFT_QUEUE_VPU,
-                                                          WEFT_QUEUE_SYNC,    WEFT_QUEUE_MXU,    WEFT_QUEUE_MXU,
-                                                          WEFT_QUEUE_MXU};
+  constexpr std::array<unsigned, WEFT_CORE_UNITS> kQueues{
+      WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_IN, WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_DMA_OUT, WEFT_QUEUE_MXU,
+      WEFT_QUEUE_VPU,    WEFT_QUEUE_SYNC,   WEFT_QUEUE_MXU,     WEFT_QUEUE_MXU,     WEFT_QUEUE_MXU};
   return kQueues[unit];
 }
 /// MXU 0, 1, ... by their numbers among the units, and back.

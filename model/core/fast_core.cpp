@@ -309,8 +309,7 @@ void FastCore::take(unsigned queue) {
       return start_if(dma_in_.ready() >= 0, WEFT_UNIT_DMA0 + static_cast<unsigned>(std::max(dma_in_.ready(), 0)));
     case WEFT_QUEUE_DMA_OUT:
       return start_if(dma_out_.ready() >= 0, WEFT_UNIT_DMA2 + static_cast<unsigned>(std::max(dma_out_.ready(), 0)));
-    case WEFT_QUEUE_MXU:
-    {
+    case WEFT_QUEUE_MXU: {
       // the first one refuses a name that does not exist
       const unsigned named = spec::decode_mxu(queues_[queue].commands.front()).mxu;
       const unsigned mxu = named < mxu_.size() ? named : 0;

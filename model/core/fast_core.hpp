@@ -78,8 +78,8 @@ class FastCore final : public TensorCore {
   /// What the registers say at the start of a cycle; the steps below change them.
   struct CycleView {
     std::array<bool, WEFT_CORE_UNITS> working{};
-    uint32_t finished = 0;  // bit per unit: a command may retire
-    uint32_t full = 0;      // bit per unit: no room for another command's posts
+    uint32_t finished = 0;   // bit per unit: a command may retire
+    uint32_t full = 0;       // bit per unit: no room for another command's posts
     uint32_t mxu_ready = 0;  // bit per MXU
     bool any_working = false, sync_ready = false;
   };

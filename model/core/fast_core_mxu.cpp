@@ -95,9 +95,9 @@ UnitOutcome MxuGroup::step(unsigned unit, uint64_t cycle) {
     u.running.pop_front();
     u.ended.pop_front();
     out.done = true;
-    u.front_done = u.ended.empty() ? kNever
-                                   : std::max(u.ended.front() + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain,
-                                              cycle + 1);
+    u.front_done = u.ended.empty()
+                       ? kNever
+                       : std::max(u.ended.front() + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain, cycle + 1);
     if (u.refusing && u.running.empty() && u.refuse_cycle == kNever)
       u.refuse_cycle = std::max(cycle + 1, u.last_taken + timing_.mxu_refuse);
   }

@@ -26,7 +26,8 @@ class MxuGroup {
   [[nodiscard]] bool active(unsigned unit) const { return !units_[unit].running.empty() || units_[unit].refusing; }
   /// First cycle from which step() has something to say; kNever: none.
   [[nodiscard]] uint64_t next_event() const;
-  /// Last cycle in which a row of an oldest command enters, as far as it is known: what the watchdog takes for progress.
+  /// Last cycle in which a row of an oldest command enters, as far as it is known: what the watchdog takes for
+  /// progress.
   [[nodiscard]] uint64_t last_progress() const { return last_row_; }
   /// Banks of VMEM that x and weights read in `cycle`, not earlier than any asked for before.
   uint32_t read_banks(uint64_t cycle);

@@ -24,10 +24,10 @@ struct Hazard {
 /// Watches a core as its observer. What it reports does not depend on how the run happened to be timed: an order
 /// counts only if every run of the same commands has it.
 ///
-/// What orders: a queue starts its commands in order; MXU (whichever units), VPU and sync also retire them in order; a command starts
-/// after every post without which its waits could not hold; a FENCE finishes after every command that has started
-/// before it in every run. DMA commands of one queue run on two channels and are unordered unless a semaphore orders
-/// them.
+/// What orders: a queue starts its commands in order; MXU (whichever units), VPU and sync also retire them in order; a
+/// command starts after every post without which its waits could not hold; a FENCE finishes after every command that
+/// has started before it in every run. DMA commands of one queue run on two channels and are unordered unless a
+/// semaphore orders them.
 ///
 /// Use: observer of a core, run programs, finish() once the core is drained. Memory: n^2 / 2 bytes for n commands;
 /// time: n^2, and for a semaphore with p posts and w waits p^2 w. One owner, one thread.

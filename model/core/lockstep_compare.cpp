@@ -163,7 +163,9 @@ void LockstepCore::compare_product(const Flight& flight) {
     if (acc_in_flight(row) || !rtl_->peek_acc(row, std::as_writable_bytes(std::span(rtl)))) continue;
     if (const size_t lane = find_acc_difference(row, rtl); lane != rtl.size())
       return differs(write != nullptr ? kAcc : spec::unit_name(unit_), rtl_->cycle(),
-                     values(lane) + (write != nullptr ? "; " + std::string(spec::unit_name(unit_)) + " wrote it rightly, ACC has lost it" : ""));
+                     values(lane) + (write != nullptr ? "; " + std::string(spec::unit_name(unit_)) +
+                                                            " wrote it rightly, ACC has lost it"
+                                                      : ""));
   }
 }
 

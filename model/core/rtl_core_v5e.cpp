@@ -7,7 +7,7 @@
 namespace weft::core {
 
 std::unique_ptr<RtlCore> make_rtl_core_v5e(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
-                                            std::string& error) {
+                                           std::string& error) {
   return make_verilated_core<Vweft_core_v5e>(chip, bus, options, error);
 }
 

@@ -141,11 +141,11 @@ class VerilatedCore final : public RtlCore {
 
 #define WEFT_ACC(root, unit, name) \
   (root).weft_core__DOT__u_units__DOT__u_mxus__DOT__gen_unit__BRA__##unit##__KET____DOT__u_mxu__DOT__u_acc__DOT__##name
-#define WEFT_ADD_ACC(accs, root, unit)                                                                          \
-  if constexpr (requires { WEFT_ACC(root, unit, mem_q); })                                                      \
-  (accs).push_back({&WEFT_ACC(root, unit, mem_q)[0], &WEFT_ACC(root, unit, check_q)[0],                         \
-                    sizeof WEFT_ACC(root, unit, mem_q) / sizeof WEFT_ACC(root, unit, mem_q)[0],                 \
-                    &WEFT_ACC(root, unit, step_seen), &WEFT_ACC(root, unit, issue_seen),                        \
+#define WEFT_ADD_ACC(accs, root, unit)                                                          \
+  if constexpr (requires { WEFT_ACC(root, unit, mem_q); })                                      \
+  (accs).push_back({&WEFT_ACC(root, unit, mem_q)[0], &WEFT_ACC(root, unit, check_q)[0],         \
+                    sizeof WEFT_ACC(root, unit, mem_q) / sizeof WEFT_ACC(root, unit, mem_q)[0], \
+                    &WEFT_ACC(root, unit, step_seen), &WEFT_ACC(root, unit, issue_seen),        \
                     &WEFT_ACC(root, unit, issue_row_seen)})
   /// One for each MXU of the preset.
   template <typename Root>
@@ -343,8 +343,7 @@ class VerilatedCore final : public RtlCore {
     for (size_t i = 0; i < rows.size(); i++) {
       AccRow& row = rows[i];
       row.age++;
-      if (row.age > n && row.age <= 2 * n)
-        row.data[row.age - n - 1] = acc_elements(row.row).data[row.age - n - 1];
+      if (row.age > n && row.age <= 2 * n) row.data[row.age - n - 1] = acc_elements(row.row).data[row.age - n - 1];
     }
     if (!rows.empty() && rows.front().age == 2 * n) {
       const AccRow& row = rows.front();

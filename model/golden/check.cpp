@@ -263,8 +263,7 @@ std::optional<Fault> check_vpu(const Command& command, const Chip& chip) {
   const VpuRows rows = vpu_rows(c, chip);
   const auto last_of = [](uint64_t first, uint64_t count, uint64_t stride) { return first + (count - 1) * stride; };
   const uint64_t last_a = last_of(c.a_addr, c.rows, c.a_stride) + (rows.window - 1) * c.b_stride;
-  if (c.src_space == WEFT_VPU_SPACE_ACC && last_a >= acc_rows(chip))
-    return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
+  if (c.src_space == WEFT_VPU_SPACE_ACC && last_a >= acc_rows(chip)) return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
 
   const unsigned src_words = words_per_row(c.src_dtype), dst_words = words_per_row(c.dst_dtype);
   const auto outside = [&](uint64_t last, unsigned words) { return last + words - 1 >= chip.vmem_words; };

@@ -146,15 +146,14 @@ Reply Dispatcher::dma_map(const Message& message) {
   if (body->flags == 0 || (body->flags & ~(kDmaReadable | kDmaWritable)) != 0) return fail(EINVAL);
   if (message.fds.empty()) return fail(ENOTSUP);  // memory that would have to be read by messages
   if (message.fds.size() != 1) return fail(EINVAL);
-  return fail(function().host_memory().map(message.fds.front().get(), body->offset, body->address,
-                                                       body->bytes, static_cast<chip::Access>(body->flags)));
+  return fail(function().host_memory().map(message.fds.front().get(), body->offset, body->address, body->bytes,
+                                           static_cast<chip::Access>(body->flags)));
 }
 
 Reply Dispatcher::dma_unmap(const Message& message) {
   const auto body = sole_body_of<DmaUnmapBody>(message);
   if (!body || body->argument_bytes < sizeof *body || body->flags != 0) return fail(EINVAL);
-  if (const int error = function().host_memory().unmap(body->address, body->bytes); error != 0)
-    return fail(error);
+  if (const int error = function().host_memory().unmap(body->address, body->bytes); error != 0) return fail(error);
   return answer(*body);
 }
 

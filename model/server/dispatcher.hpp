@@ -16,7 +16,8 @@ struct Reply {
 };
 
 /// The protocol's state of one client. Made when the client comes; its destructor takes away the eventfds and tells
-/// the device, which ends and clears what the client left; the function is free again when it has settled. Not thread-safe.
+/// the device, which ends and clears what the client left; the function is free again when it has settled. Not
+/// thread-safe.
 class Dispatcher {
  public:
   Dispatcher(chip::Simulation& simulation, size_t function);

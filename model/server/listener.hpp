@@ -9,8 +9,8 @@
 
 namespace weft::server {
 
-/// Binds the path and removes it, and the owner's file beside it, at the end. A path left over by a server that died is taken over; one that is served
-/// is not.
+/// Binds the path and removes it, and the owner's file beside it, at the end. A path left over by a server that died is
+/// taken over; one that is served is not.
 class Listener {
  public:
   /// nullptr and a message in `error`.

@@ -3,8 +3,9 @@
 ///   critical_batch [--json]
 ///
 /// Column blocks of W stream from HBM through slots of VMEM, once each, dealt out to all MXUs; B rows of x lie in VMEM.
-/// In the steady state a wave of blocks, one an MXU, takes max(weights / HBM bandwidth, tiles max(B, N)) cycles. Measured
-/// on the fast core is the smallest B whose wave takes tiles B cycles, to 0.2 %. "From VMEM": the weights are there.
+/// In the steady state a wave of blocks, one an MXU, takes max(weights / HBM bandwidth, tiles max(B, N)) cycles.
+/// Measured on the fast core is the smallest B whose wave takes tiles B cycles, to 0.2 %. "From VMEM": the weights are
+/// there.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -19,12 +20,12 @@ namespace {
 
 using namespace weft;
 
-constexpr unsigned kTiles = 8;        // K tiles of a column block
-constexpr unsigned kFirst = 24;       // products before the steady state; a multiple of any number of MXUs
-constexpr unsigned kMeasured = 32;    // products that are measured
-constexpr uint8_t kConsumed = 40;     // posted by each MATMUL
-constexpr unsigned kReadyRing = 32;   // semaphores 0 .. 31: the weights of product i are there
-constexpr unsigned kSlots = 8;         // of VMEM that weights go through: they hide the latency of HBM
+constexpr unsigned kTiles = 8;       // K tiles of a column block
+constexpr unsigned kFirst = 24;      // products before the steady state; a multiple of any number of MXUs
+constexpr unsigned kMeasured = 32;   // products that are measured
+constexpr uint8_t kConsumed = 40;    // posted by each MATMUL
+constexpr unsigned kReadyRing = 32;  // semaphores 0 .. 31: the weights of product i are there
+constexpr unsigned kSlots = 8;       // of VMEM that weights go through: they hide the latency of HBM
 constexpr double kTolerance = 0.002;
 
 struct Question {
@@ -66,7 +67,7 @@ std::optional<double> wave_cycles(const Question& q, unsigned rows) {
   bench.core->set_observer(&log);
   const spec::Chip& chip = bench.chip;
   const uint32_t block_words = kTiles * chip.n;
-  const uint32_t x_stride = chip.vmem_banks - 1;   // rows walk the banks downwards, as weights do
+  const uint32_t x_stride = chip.vmem_banks - 1;  // rows walk the banks downwards, as weights do
   const uint32_t weights = rows * x_stride / chip.vmem_banks * chip.vmem_banks + chip.vmem_banks;
   for (unsigned i = 0; i < kFirst + kMeasured + 1; i++) {
     const auto ready = static_cast<uint8_t>(i % kReadyRing);
@@ -104,7 +105,7 @@ std::optional<double> wave_cycles(const Question& q, unsigned rows) {
 
 /// The smallest number of rows that keeps the MXUs busy all the time; 0: a program did not run.
 unsigned measure(const Question& q, const spec::Chip& chip) {
-  unsigned low = 0, high = chip.acc_bank_rows;   // low: bound by weights, high: by the MXUs
+  unsigned low = 0, high = chip.acc_bank_rows;  // low: bound by weights, high: by the MXUs
   while (high - low > 1) {
     const unsigned rows = (low + high) / 2;
     const auto cycles = wave_cycles(q, rows);
@@ -129,7 +130,10 @@ int main(int argc, char** argv) {
     const unsigned measured = measure(q, chip);
     const double expected = closed_form(q, chip);
     good = good && measured != 0;
-    rows.push_back({{"name", q.name}, {"chip", q.chip}, {"published", q.published}, {"closed_form", expected},
+    rows.push_back({{"name", q.name},
+                    {"chip", q.chip},
+                    {"published", q.published},
+                    {"closed_form", expected},
                     {"measured", measured}});
     if (!json) fmt::print("{:42} {:>9.0f} {:>11.1f} {:>8}\n", q.name, q.published, expected, measured);
   }

@@ -55,20 +55,21 @@ const std::vector<Entry> kCatalogue{
     {fault("core_lost_done", "queue = \"vpu\"\ncommand = 1"), WEFT_ERROR_DEVICE_HUNG, Recovery::kNone},
     {fault("core_lost_post", "queue = \"dma_in\"\ncommand = 1"), WEFT_ERROR_DEVICE_HUNG, Recovery::kNone},
     {fault("core_bus_error", "queue = \"dma_in\"\ncommand = 1\nbeat = 1"), WEFT_ERROR_DMA_FAULT, Recovery::kNone},
-    {fault("core_raise", "queue = \"mxu\"\ncommand = 1\ncode = \"ALIGNMENT\""), WEFT_ERROR_COMPUTE_FAULT, Recovery::kNone},
-    {fault("core_raise", "queue = \"vpu\"\ncommand = 1\ncode = \"ICI\""), WEFT_ERROR_ICI_FAULT, Recovery::kNone},
-    {fault("host_write_error") + fault("core_raise", "queue = \"mxu\"\ncommand = 1\ncode = \"RANGE\""), WEFT_ERROR_DMA_FAULT,
+    {fault("core_raise", "queue = \"mxu\"\ncommand = 1\ncode = \"ALIGNMENT\""), WEFT_ERROR_COMPUTE_FAULT,
      Recovery::kNone},
+    {fault("core_raise", "queue = \"vpu\"\ncommand = 1\ncode = \"ICI\""), WEFT_ERROR_ICI_FAULT, Recovery::kNone},
+    {fault("host_write_error") + fault("core_raise", "queue = \"mxu\"\ncommand = 1\ncode = \"RANGE\""),
+     WEFT_ERROR_DMA_FAULT, Recovery::kNone},
     {fault("reset_stuck") + fault("copy_stall"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReopened},
     {fault("device_gone", "queue = 1\nnth = 2"), WEFT_ERROR_DEVICE_LOST, Recovery::kReopened},
     {fault("simulator_exit", "queue = 1\nnth = 2"), WEFT_ERROR_DEVICE_LOST, Recovery::kReopened},
 };
 
-/// The launch that met the panic ends with DEVICE_HUNG if its completion is seen before the panic is, and with the panic
-/// otherwise: the host's speed decides.
+/// The launch that met the panic ends with DEVICE_HUNG if its completion is seen before the panic is, and with the
+/// panic otherwise: the host's speed decides.
 std::string answer(weft_status status) {
   return status == WEFT_ERROR_FIRMWARE_PANIC || status == WEFT_ERROR_DEVICE_HUNG ? "DEVICE_HUNG or FIRMWARE_PANIC"
-                                                                                  : weft_status_name(status);
+                                                                                 : weft_status_name(status);
 }
 
 /// What of a trial must be the same on both cores.
@@ -98,8 +99,10 @@ TEST_CASE("every fault of the catalogue is answered as the catalogue says, on bo
       CHECK(static_cast<int>(result.value().recovery) == static_cast<int>(entry.recovery));
       CHECK(result.value().acted >= 1);
       for (const auto& sentence : result.value().broken) FAIL_CHECK(sentence);
-      if (core == "fast") on_fast[entry.schedule] = told(result.value());
-      else CHECK(told(result.value()) == on_fast[entry.schedule]);
+      if (core == "fast")
+        on_fast[entry.schedule] = told(result.value());
+      else
+        CHECK(told(result.value()) == on_fast[entry.schedule]);
     }
   }
 }

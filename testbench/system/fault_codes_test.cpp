@@ -25,7 +25,7 @@ const spec::Chip& nano() { return *spec::find_chip("nano"); }
 struct WrongProgram {
   weft_fault fault;
   weft_error error;
-  unsigned queue;     ///< of the core
+  unsigned queue;  ///< of the core
   uint64_t address;
   compiler::Kernel kernel;
   bool by_command = true;  ///< the fault names the command with kWrongTag
@@ -74,8 +74,8 @@ std::vector<WrongProgram> wrong_programs() {
   all.push_back(wrong(WEFT_FAULT_ILLEGAL_FIELD, WEFT_ERROR_COMPUTE_FAULT, WEFT_QUEUE_SYNC, 1, {spec::encode(flags)}));
 
   constexpr uint64_t kOffsetSize0 = 30;
-  all.push_back(wrong(WEFT_FAULT_ALIGNMENT, WEFT_ERROR_COMPUTE_FAULT, WEFT_QUEUE_DMA_IN, kOffsetSize0,
-                      {encode(fill(0, 24))}));
+  all.push_back(
+      wrong(WEFT_FAULT_ALIGNMENT, WEFT_ERROR_COMPUTE_FAULT, WEFT_QUEUE_DMA_IN, kOffsetSize0, {encode(fill(0, 24))}));
 
   all.push_back(wrong(WEFT_FAULT_RANGE, WEFT_ERROR_DMA_FAULT, WEFT_QUEUE_DMA_IN, nano().vmem_bytes,
                       {encode(fill(nano().vmem_bytes - 16, 32))}));
@@ -96,8 +96,8 @@ std::vector<WrongProgram> wrong_programs() {
   all.back().kernel.queues[WEFT_QUEUE_SYNC].push_back(spec::encode(take));
 
   product.acc_row = static_cast<uint16_t>(nano().acc_bank_rows - 1);
-  all.push_back(wrong(WEFT_FAULT_ACC_RANGE, WEFT_ERROR_COMPUTE_FAULT, WEFT_QUEUE_MXU, product.acc_row,
-                      {encode(product)}));
+  all.push_back(
+      wrong(WEFT_FAULT_ACC_RANGE, WEFT_ERROR_COMPUTE_FAULT, WEFT_QUEUE_MXU, product.acc_row, {encode(product)}));
 
   take.wait_sem0 = 4;
   all.push_back(wrong(WEFT_FAULT_WATCHDOG, WEFT_ERROR_DEVICE_HUNG, WEFT_QUEUE_SYNC, 0, {spec::encode(take)}));

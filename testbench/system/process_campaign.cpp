@@ -62,8 +62,8 @@ void take_victims_words(const std::string& words, Tally& tally) {
   tally.fresh_nonzero += number_after(words, "fresh", 1);
 }
 
-/// One victim a function; one of them is chosen, lives for a random time more, and is killed. One in four may die before
-/// it has opened its device; the others have told about their memory by then and are at work.
+/// One victim a function; one of them is chosen, lives for a random time more, and is killed. One in four may die
+/// before it has opened its device; the others have told about their memory by then and are at work.
 void kill_victims(const Arguments& arguments, const SimServer& server, unsigned steady, Tally& tally) {
   constexpr unsigned kEarlyDeaths = 4;
   std::mt19937_64 random(arguments.seed);

@@ -147,8 +147,7 @@ int run_victim(const std::string& socket, uint64_t seed) {
     weft_kernel* kernel = nullptr;
     check(weft_program_get_kernel(program, 0, &kernel), "kernel");
     const weft_argument arguments[3] = {{mine, 0}, {mine, 1u << 20}, {mine, 2u << 20}};
-    for (int i = 0; i < 8; i++)
-      check(weft_launch(launches, kernel, arguments, 3, nullptr, nullptr), "launch");
+    for (int i = 0; i < 8; i++) check(weft_launch(launches, kernel, arguments, 3, nullptr, nullptr), "launch");
     weft_event* event = nullptr;
     const uint64_t part = 1 + random() % kPieceBytes;
     check(weft_copy(client.queue, client.host, 0, mine, 0, part, nullptr, nullptr), "copy out");

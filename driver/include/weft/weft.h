@@ -198,8 +198,8 @@ typedef enum weft_state_format {
 WEFT_MUST_USE weft_status weft_state_dump(weft_device* device, weft_state_format format, void* buffer, size_t capacity,
                                           size_t* size);
 
-/** The same from the bytes of a state page (format PAGE), without a device. INVALID_ARGUMENT: says at which byte the page
- * is wrong; any bytes are safe. */
+/** The same from the bytes of a state page (format PAGE), without a device. INVALID_ARGUMENT: says at which byte the
+ * page is wrong; any bytes are safe. */
 WEFT_MUST_USE weft_status weft_state_decode(const void* page, size_t page_bytes, weft_state_format format, void* buffer,
                                             size_t capacity, size_t* size);
 
@@ -222,13 +222,11 @@ typedef struct weft_reset_report {
 } weft_reset_report;
 
 /** Resets a queue (`queue`), the tensor core (level engine, `queue` null) or the whole device (`queue` null), in the
- * order of weft_reset_step, each step bounded in device cycles. A command that had failed or hung by itself ends with its
- * own error, every other one in reach with ABORTED_BY_RESET.
- *  queue: its commands end, its handle goes on with empty rings; other queues do not notice. Also for a halted queue.
- *  engine: the launch on the core ends; queues that have nothing there do not notice, that one goes on.
- *  device: as weft_device_reset.
- *  INVALID_STATE (which state was met; from a callback). DEVICE_HUNG: the firmware does not answer, only level device
- * helps. `report` may be null. Blocks. */
+ * order of weft_reset_step, each step bounded in device cycles. A command that had failed or hung by itself ends with
+ * its own error, every other one in reach with ABORTED_BY_RESET. queue: its commands end, its handle goes on with empty
+ * rings; other queues do not notice. Also for a halted queue. engine: the launch on the core ends; queues that have
+ * nothing there do not notice, that one goes on. device: as weft_device_reset. INVALID_STATE (which state was met; from
+ * a callback). DEVICE_HUNG: the firmware does not answer, only level device helps. `report` may be null. Blocks. */
 WEFT_MUST_USE weft_status weft_reset(weft_device* device, weft_queue* queue, weft_reset_level level,
                                      weft_reset_report* report);
 
@@ -358,9 +356,9 @@ typedef struct weft_command_options {
       budget_kcycles;    /**< the device ends the command with BUDGET_EXCEEDED after so many 1000 cycles; 0: no limit */
   uint32_t fence_before; /**< 1: starts when all earlier commands of the queue have completed */
   uint32_t profile;      /**< 1: weft_event_get_profile works (launch only) */
-  uint32_t chain; /**< 1: the next command of the queue runs only if this one succeeds; otherwise it, and the rest of the
-                     chain, ends with DEPENDENCY_FAILED, and the message names the command that failed first */
-  weft_semaphore* wait_semaphore;   /**< starts when it has reached wait_value; null: at once */
+  uint32_t chain; /**< 1: the next command of the queue runs only if this one succeeds; otherwise it, and the rest of
+                     the chain, ends with DEPENDENCY_FAILED, and the message names the command that failed first */
+  weft_semaphore* wait_semaphore; /**< starts when it has reached wait_value; null: at once */
   uint64_t wait_value;
   weft_semaphore* signal_semaphore; /**< takes signal_value when the command has succeeded; null: none */
   uint64_t signal_value;            /**< larger than any value before */
@@ -395,29 +393,29 @@ WEFT_MUST_USE weft_status weft_nop(weft_queue* queue, const weft_command_options
 /** Its event's start and end hold the device cycle. */
 WEFT_MUST_USE weft_status weft_timestamp(weft_queue* queue, const weft_command_options* options, weft_event** event);
 
-/** Completes when the semaphore has reached the value; holds back what is behind it. budget_kcycles bounds the wait, with
- * BUDGET_EXCEEDED. Of the options, the wait is not used. */
+/** Completes when the semaphore has reached the value; holds back what is behind it. budget_kcycles bounds the wait,
+ * with BUDGET_EXCEEDED. Of the options, the wait is not used. */
 WEFT_MUST_USE weft_status weft_wait(weft_queue* queue, weft_semaphore* semaphore, uint64_t value,
                                     const weft_command_options* options, weft_event** event);
 
-/** Raises the semaphore to the value when all earlier commands of the queue have completed. Of the options, the signal is
- * not used. INVALID_ARGUMENT: the semaphore stands there already, or higher. */
+/** Raises the semaphore to the value when all earlier commands of the queue have completed. Of the options, the signal
+ * is not used. INVALID_ARGUMENT: the semaphore stands there already, or higher. */
 WEFT_MUST_USE weft_status weft_signal(weft_queue* queue, weft_semaphore* semaphore, uint64_t value,
                                       const weft_command_options* options, weft_event** event);
 
 /** A command as data, for weft_submit(). Fields that its opcode does not use are ignored. */
 typedef struct weft_command {
   size_t size;
-  weft_queue_opcode opcode;       /**< LAUNCH, COPY, FILL, FENCE, TIMESTAMP, NOP; WAIT and SIGNAL: see options */
-  weft_kernel* kernel;            /**< LAUNCH */
-  const weft_argument* arguments; /**< LAUNCH; read before the call returns */
-  uint32_t argument_count;        /**< LAUNCH */
-  weft_buffer* destination;       /**< COPY, FILL */
-  uint64_t destination_offset;    /**< COPY, FILL */
-  weft_buffer* source;            /**< COPY */
-  uint64_t source_offset;         /**< COPY */
-  uint64_t bytes;                 /**< COPY, FILL */
-  uint32_t pattern;               /**< FILL */
+  weft_queue_opcode opcode;            /**< LAUNCH, COPY, FILL, FENCE, TIMESTAMP, NOP; WAIT and SIGNAL: see options */
+  weft_kernel* kernel;                 /**< LAUNCH */
+  const weft_argument* arguments;      /**< LAUNCH; read before the call returns */
+  uint32_t argument_count;             /**< LAUNCH */
+  weft_buffer* destination;            /**< COPY, FILL */
+  uint64_t destination_offset;         /**< COPY, FILL */
+  weft_buffer* source;                 /**< COPY */
+  uint64_t source_offset;              /**< COPY */
+  uint64_t bytes;                      /**< COPY, FILL */
+  uint32_t pattern;                    /**< FILL */
   const weft_command_options* options; /**< null: defaults */
   weft_event** event;                  /**< null: nobody asks how the command ends */
 } weft_command;
@@ -478,34 +476,35 @@ WEFT_MUST_USE weft_status weft_event_cancel(weft_event* event);
 void weft_event_release(weft_event* event);
 
 /* ---- Command buffers
- * --------------------------------------------------------------------------------------------------- Recorded once, and
- * replayed with one call and one doorbell, on any queue of the device that has the entries, any number of times, also
- * while earlier replays are in flight. What they use stays alive as long as they do. They go with a reset of the device
- * (INVALID_STATE), as programs and semaphores do. */
+ * --------------------------------------------------------------------------------------------------- Recorded once,
+ * and replayed with one call and one doorbell, on any queue of the device that has the entries, any number of times,
+ * also while earlier replays are in flight. What they use stays alive as long as they do. They go with a reset of the
+ * device (INVALID_STATE), as programs and semaphores do. */
 
-/** Records `count` commands (1 to 4096; without events, without profiles). Checked as weft_submit does; the message names
- * the command that is wrong. They are links of one chain: one that fails ends the replay. */
+/** Records `count` commands (1 to 4096; without events, without profiles). Checked as weft_submit does; the message
+ * names the command that is wrong. They are links of one chain: one that fails ends the replay. */
 WEFT_MUST_USE weft_status weft_command_buffer_create(weft_device* device, const weft_command* commands, uint32_t count,
                                                      weft_command_buffer** buffer);
 
-/** Replaces command `index` by another of its opcode: other arguments, buffers, options. For replays from now on; those in
- * flight keep what they have. On failure nothing has changed. */
+/** Replaces command `index` by another of its opcode: other arguments, buffers, options. For replays from now on; those
+ * in flight keep what they have. On failure nothing has changed. */
 WEFT_MUST_USE weft_status weft_command_buffer_patch(weft_command_buffer* buffer, uint32_t index,
                                                     const weft_command* command);
 
-/** Replays it. The event is that of the last command: OK, its own error, or DEPENDENCY_FAILED with the name of the command
- * that failed. QUEUE_FULL: fewer entries are free than it has commands, nothing was submitted. */
-WEFT_MUST_USE weft_status weft_command_buffer_submit(weft_queue* queue, weft_command_buffer* buffer, weft_event** event);
+/** Replays it. The event is that of the last command: OK, its own error, or DEPENDENCY_FAILED with the name of the
+ * command that failed. QUEUE_FULL: fewer entries are free than it has commands, nothing was submitted. */
+WEFT_MUST_USE weft_status weft_command_buffer_submit(weft_queue* queue, weft_command_buffer* buffer,
+                                                     weft_event** event);
 
 /** Replays in flight go on. Null: nothing happens. */
 void weft_command_buffer_release(weft_command_buffer* buffer);
 
 /* ---- Timeline semaphores
  * ---------------------------------------------------------------------------------------------- A 64-bit value that
- * only grows, between queues of a device and the host. Commands wait for it and raise it through their options. A command
- * that fails, or is cancelled, fails the semaphore that it should have raised: the value stays for ever, and whoever waits
- * for more ends with DEPENDENCY_FAILED and the name of the command that failed first. Create another then. Semaphores go
- * with a reset of the device (INVALID_STATE). */
+ * only grows, between queues of a device and the host. Commands wait for it and raise it through their options. A
+ * command that fails, or is cancelled, fails the semaphore that it should have raised: the value stays for ever, and
+ * whoever waits for more ends with DEPENDENCY_FAILED and the name of the command that failed first. Create another
+ * then. Semaphores go with a reset of the device (INVALID_STATE). */
 
 /** BUSY: 64 exist, or are still used by commands in flight. */
 WEFT_MUST_USE weft_status weft_semaphore_create(weft_device* device, uint64_t value, weft_semaphore** semaphore);

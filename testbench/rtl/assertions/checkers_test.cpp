@@ -219,9 +219,15 @@ TEST_CASE("the counters' assertion fails when states do not add up to the cycles
 
 TEST_CASE("the VMEM arbiter's assertions fail on a bank used twice and on starvation") {
   check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.read_banks_i = 0x3c), DO(t.read_banks_i = 0x36)});
-  check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.mxu_granted_i = 1, t.mxu_banks_i = 0x66),
+  check_rule({CHECKER(arbiter),
+              "BankReadOnce_A",
+              {},
+              DO(t.mxu_granted_i = 1, t.mxu_banks_i = 0x66),
               DO(t.mxu_granted_i = 3, t.mxu_banks_i = 0x66)});
-  check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 1),
+  check_rule({CHECKER(arbiter),
+              "BankReadOnce_A",
+              {},
+              DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 1),
               DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 2)});
   check_rule({CHECKER(arbiter), "BankWrittenOnce_A", {}, DO(t.write_banks_i = 0x3c), DO(t.write_banks_i = 0x36)});
   const Cycle read = DO(t.dma_refused_i = 1), write = DO(t.dma_refused_i = 2);

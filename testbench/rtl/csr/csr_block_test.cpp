@@ -114,13 +114,17 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
   CsrBench bench;
   auto& t = *bench.top;
   Model model;
-  constexpr std::array<uint32_t, 22> kAddresses{
-      WEFT_CSR_STATUS,        WEFT_CSR_CONTROL,           WEFT_CSR_CYCLE,          WEFT_CSR_INTERRUPT,
-      WEFT_CSR_INTERRUPT,     WEFT_CSR_QUEUE_LOW,         WEFT_CSR_WATCHDOG_LIMIT, WEFT_CSR_FIRST_ACCEPT_CYCLE,
-      WEFT_CSR_FAULT_CYCLE,   WEFT_CSR_LAST_RETIRE_CYCLE, WEFT_CSR_FAULT_COUNT,    WEFT_CSR_COUNTER_SNAPSHOT,
-      WEFT_CSR_COUNTER_CLEAR, WEFT_CSR_SEMAPHORE,         WEFT_CSR_SEGMENT_BASE,   WEFT_CSR_QUEUE_RETIRED,
-      WEFT_CSR_FAULT_CODE,    WEFT_CSR_FAULT_ADDRESS,     WEFT_CSR_QUEUE_LEVEL,    WEFT_CSR_QUEUE_HEAD_TAG,
-      WEFT_CSR_INJECT_ADDRESS, WEFT_CSR_COUNTER};
+  constexpr std::array<uint32_t, 22> kAddresses{WEFT_CSR_STATUS,         WEFT_CSR_CONTROL,
+                                                WEFT_CSR_CYCLE,          WEFT_CSR_INTERRUPT,
+                                                WEFT_CSR_INTERRUPT,      WEFT_CSR_QUEUE_LOW,
+                                                WEFT_CSR_WATCHDOG_LIMIT, WEFT_CSR_FIRST_ACCEPT_CYCLE,
+                                                WEFT_CSR_FAULT_CYCLE,    WEFT_CSR_LAST_RETIRE_CYCLE,
+                                                WEFT_CSR_FAULT_COUNT,    WEFT_CSR_COUNTER_SNAPSHOT,
+                                                WEFT_CSR_COUNTER_CLEAR,  WEFT_CSR_SEMAPHORE,
+                                                WEFT_CSR_SEGMENT_BASE,   WEFT_CSR_QUEUE_RETIRED,
+                                                WEFT_CSR_FAULT_CODE,     WEFT_CSR_FAULT_ADDRESS,
+                                                WEFT_CSR_QUEUE_LEVEL,    WEFT_CSR_QUEUE_HEAD_TAG,
+                                                WEFT_CSR_INJECT_ADDRESS, WEFT_CSR_COUNTER};
   for (unsigned i = 0; i < 20000; i++) {
     const bool valid = !chance(random, idle), write = below(2) != 0, core_reset = below(200) == 0;
     const auto index = static_cast<uint32_t>(below(WEFT_CORE_QUEUES));

@@ -175,10 +175,10 @@ using Write = std::pair<unsigned, uint64_t>;
 std::deque<Write> arming(std::mt19937_64& random, unsigned kind) {
   const auto below = [&](uint64_t limit) { return random() % limit; };
   uint64_t address = random(), data = 0, check = 0;
-  for (uint64_t flips = 1 + below(2); flips != 0; flips--)
-    (below(4) == 0 ? check : data) |= uint64_t{1} << below(64);
+  for (uint64_t flips = 1 + below(2); flips != 0; flips--) (below(4) == 0 ? check : data) |= uint64_t{1} << below(64);
   if (kind == kVmemFlip) address = below(chip().vmem_bytes / 8) * 8, check &= 0xff;
-  if (kind == kAccFlip) address = below(2 * chip().acc_bank_rows) | below(chip().n) << 16, check &= 0x7f, data &= UINT32_MAX;
+  if (kind == kAccFlip)
+    address = below(2 * chip().acc_bank_rows) | below(chip().n) << 16, check &= 0x7f, data &= UINT32_MAX;
   Place place{.queue = static_cast<unsigned>(below(WEFT_CORE_QUEUES)),
               .code = static_cast<unsigned>(1 + below(WEFT_LAST_FAULT)),
               .n = static_cast<unsigned>(below(5)),
@@ -303,7 +303,8 @@ TEST_CASE("each bit that a flip's place or pattern cannot have is refused, alone
 TEST_CASE("a core reset disarms and keeps the parameters, power-up clears them") {
   InjectBench bench;
   const Place place{.queue = 2, .code = 3, .n = 7, .beat = 9};
-  for (const auto& [index, value] : {Write{kAddress, 1}, Write{kData, 2}, Write{kCheck, 3}, Write{kPlace, bits_of(place)}})
+  for (const auto& [index, value] :
+       {Write{kAddress, 1}, Write{kData, 2}, Write{kCheck, 3}, Write{kPlace, bits_of(place)}})
     bench.write(index, value);
   bench.write(kArm, WEFT_INJECT_KIND_RAISE);
   bench.write(kArm, kKinds);  // refused

@@ -1,5 +1,5 @@
-// Sums that leave the range of exponents which the array's fast form knows, in one lane or in several, and a reset in the
-// middle of a product.
+// Sums that leave the range of exponents which the array's fast form knows, in one lane or in several, and a reset in
+// the middle of a product.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -31,11 +31,11 @@ struct Chain {
 };
 
 std::vector<Chain> chains() {
-  const std::pair<uint16_t, uint16_t> below = {bf16(192, -64), bf16(128, -63)};     // 1.5 x 2^-127
-  const std::pair<uint16_t, uint16_t> least = {bf16(128, -63), bf16(128, -63)};     // 2^-126
-  const std::pair<uint16_t, uint16_t> above = {bf16(192, 64), bf16(128, 64)};       // 1.5 x 2^128
-  const std::pair<uint16_t, uint16_t> highest = {bf16(192, 64), bf16(128, 63)};     // 1.5 x 2^127
-  const std::pair<uint16_t, uint16_t> minus = {bf16(128, 60, true), bf16(128, 60)}; // -2^120
+  const std::pair<uint16_t, uint16_t> below = {bf16(192, -64), bf16(128, -63)};      // 1.5 x 2^-127
+  const std::pair<uint16_t, uint16_t> least = {bf16(128, -63), bf16(128, -63)};      // 2^-126
+  const std::pair<uint16_t, uint16_t> above = {bf16(192, 64), bf16(128, 64)};        // 1.5 x 2^128
+  const std::pair<uint16_t, uint16_t> highest = {bf16(192, 64), bf16(128, 63)};      // 1.5 x 2^127
+  const std::pair<uint16_t, uint16_t> minus = {bf16(128, 60, true), bf16(128, 60)};  // -2^120
   // Four products of 255 x 2^k fill 24 bits up to the largest number; half of its last place rounds to 2^128.
   const std::vector<std::pair<uint16_t, uint16_t>> full = {
       {bf16(255, 64), bf16(128, 63)}, {bf16(255, 60), bf16(128, 59)}, {bf16(255, 56), bf16(128, 55)}};

@@ -35,7 +35,8 @@ TEST_CASE("other targets and other kinds are no occasions") {
 
 TEST_CASE("a fault for ever acts from its occasion on until it is disarmed") {
   FaultInjector injector;
-  REQUIRE(injector.arm({.kind = WEFT_INJECTED_FAULT_INTERRUPT_LOST, .target = 1, .nth = 2, .count = InjectedFault::kForEver}));
+  REQUIRE(injector.arm(
+      {.kind = WEFT_INJECTED_FAULT_INTERRUPT_LOST, .target = 1, .nth = 2, .count = InjectedFault::kForEver}));
   CHECK(injector.occasion(WEFT_INJECTED_FAULT_INTERRUPT_LOST, 1) == nullptr);
   for (int n = 0; n < 100; n++) CHECK(injector.occasion(WEFT_INJECTED_FAULT_INTERRUPT_LOST, 1) != nullptr);
   injector.disarm();
@@ -86,7 +87,8 @@ TEST_CASE("what a kind cannot have is refused and changes nothing") {
 
 TEST_CASE("the seventeenth fault is refused") {
   FaultInjector injector;
-  for (size_t i = 0; i < FaultInjector::kMaxArmed; i++) REQUIRE(injector.arm({.kind = WEFT_INJECTED_FAULT_RESET_STUCK}));
+  for (size_t i = 0; i < FaultInjector::kMaxArmed; i++)
+    REQUIRE(injector.arm({.kind = WEFT_INJECTED_FAULT_RESET_STUCK}));
   CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_RESET_STUCK}));
   CHECK(injector.armed() == FaultInjector::kMaxArmed);
 }

@@ -10,7 +10,6 @@ namespace hal = fw::hal;
 
 namespace {
 
-
 std::unique_ptr<chip::Simulation> simulate(std::function<void()> firmware) {
   test::firmware = std::move(firmware);
   std::string error;
@@ -44,9 +43,12 @@ TEST_CASE("each call costs what the specification says, in core cycles") {
     expect(cost([] { hal::charge(123); }), kDivider * 123);
     expect(cost([&] { (void)hal::crc32c(sram.data(), 64); }), kDivider * WEFT_MANAGER_CRC_PER_64_BYTES);
     expect(cost([&] { (void)hal::crc32c(sram.data(), 65); }), kDivider * 2 * WEFT_MANAGER_CRC_PER_64_BYTES);
-    expect(cost([&] { (void)hal::dma_read(fw::hbm_at(0), sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 400);
-    expect(cost([&] { (void)hal::dma_write(fw::hbm_at(0), sram.data(), 340); }), kDivider * WEFT_MANAGER_DMA_KICK + 10 + 200);
-    expect(cost([&] { (void)hal::dma_read(fw::host_at(0, 0), sram.data(), 64); }), kDivider * WEFT_MANAGER_DMA_KICK + 4 + 700);
+    expect(cost([&] { (void)hal::dma_read(fw::hbm_at(0), sram.data(), 340); }),
+           kDivider * WEFT_MANAGER_DMA_KICK + 10 + 400);
+    expect(cost([&] { (void)hal::dma_write(fw::hbm_at(0), sram.data(), 340); }),
+           kDivider * WEFT_MANAGER_DMA_KICK + 10 + 200);
+    expect(cost([&] { (void)hal::dma_read(fw::host_at(0, 0), sram.data(), 64); }),
+           kDivider * WEFT_MANAGER_DMA_KICK + 4 + 700);
     sleep_forever();
   });
   REQUIRE(costs.size() == 10);

@@ -52,14 +52,19 @@ TEST_CASE("a cleared range reads zero, to the byte, and its neighbours stay") {
   std::string error;
   auto memory = SparseMemory::make(1 << 20, error);
   std::vector<std::byte> ones(1 << 16, std::byte{1}), back(1 << 16);
-  for (const auto& [from, bytes] : {std::pair<uint64_t, uint64_t>{0, 4096}, {1, 1}, {4095, 2}, {4096, 8192}, {5000, 9000},
-                                    {8191, 4097}, {100, 0}, {0, 1 << 16}}) {
+  for (const auto& [from, bytes] : {std::pair<uint64_t, uint64_t>{0, 4096},
+                                    {1, 1},
+                                    {4095, 2},
+                                    {4096, 8192},
+                                    {5000, 9000},
+                                    {8191, 4097},
+                                    {100, 0},
+                                    {0, 1 << 16}}) {
     CAPTURE(from, bytes);
     REQUIRE(memory->write(0, ones));
     REQUIRE(memory->clear(from, bytes));
     REQUIRE(memory->read(0, back));
-    for (uint64_t i = 0; i < back.size(); i++)
-      REQUIRE((back[i] == std::byte{0}) == (i >= from && i < from + bytes));
+    for (uint64_t i = 0; i < back.size(); i++) REQUIRE((back[i] == std::byte{0}) == (i >= from && i < from + bytes));
   }
   CHECK_FALSE(memory->clear((1 << 20) - 1, 2));
   CHECK_FALSE(memory->clear(UINT64_MAX, 2));

@@ -1,5 +1,6 @@
 /* Every function of weft.h from C: what it does on a mock, and what it says to null pointers and wrong sizes. */
 #define _POSIX_C_SOURCE 200809L
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +9,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "weft/weft.h"
 
@@ -121,7 +120,8 @@ static void buffers_are_mapped_and_described(void** state) {
 
 static void on_event(weft_event* event, weft_status status, void* user) {
   weft_event_info info = WEFT_INIT(weft_event_info);
-  if (status == WEFT_ERROR_OK && weft_event_query(event, &info) == WEFT_ERROR_OK && info.done) __atomic_store_n((int*)user, 1, __ATOMIC_RELEASE);
+  if (status == WEFT_ERROR_OK && weft_event_query(event, &info) == WEFT_ERROR_OK && info.done)
+    __atomic_store_n((int*)user, 1, __ATOMIC_RELEASE);
 }
 
 static void every_command_runs(void** state) {

@@ -28,21 +28,21 @@ TEST_CASE("the other kinds") {
 }
 
 TEST_CASE("a wrong name is refused with what is possible") {
-  const auto [text, why] =
-      GENERATE(table<std::string, std::string>({{"", "are possible"},
-                                                {"pci:1", "are possible"},
-                                                {"sim", "no preset ''"},
-                                                {"sim:", "nano"},
-                                                {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
-                                                {"sim:nano?core=slow", "rtl, fast and lockstep"},
-                                                {"sim:nano?core=", "no value"},
-                                                {"sim:nano?core", "no value"},
-                                                {"sim:nano?speed=1", "option 'speed'"},
-                                                {"sim:nano?wave-from=1", "need wave"},
-                                                {"sim:nano?wave=f&wave-from=-1", "device cycle"},
-                                                {"vfio-user:", "path"},
-                                                {"mock?x=1", "are possible"},
-                                                {"mock:nano?x=1", "no options"}}));
+  const auto [text, why] = GENERATE(table<std::string, std::string>(
+      {{"", "are possible"},
+       {"pci:1", "are possible"},
+       {"sim", "no preset ''"},
+       {"sim:", "nano"},
+       {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
+       {"sim:nano?core=slow", "rtl, fast and lockstep"},
+       {"sim:nano?core=", "no value"},
+       {"sim:nano?core", "no value"},
+       {"sim:nano?speed=1", "option 'speed'"},
+       {"sim:nano?wave-from=1", "need wave"},
+       {"sim:nano?wave=f&wave-from=-1", "device cycle"},
+       {"vfio-user:", "path"},
+       {"mock?x=1", "are possible"},
+       {"mock:nano?x=1", "no options"}}));
   CAPTURE(text);
   const auto name = parse_device_name(text);
   REQUIRE_FALSE(name.ok());

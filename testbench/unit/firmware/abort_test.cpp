@@ -151,7 +151,8 @@ static void a_copy_ends_after_the_piece_under_way(void**) {
   weft::fw::copy_service(*state);
   assert_false(state->copy.active);
   assert_int_equal(machine().copies.size(), pieces);
-  const auto& c = *reinterpret_cast<weft_completion_entry*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, 32));
+  const auto& c =
+      *reinterpret_cast<weft_completion_entry*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, 32));
   assert_int_equal(CODE(c), WEFT_ERROR_CANCELLED);
 }
 

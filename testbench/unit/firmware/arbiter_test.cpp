@@ -24,8 +24,8 @@ void create(Host& host, uint32_t id, uint32_t entries, uint64_t priority) {
   // The same entry again, with its priority: the ring still holds it.
   HostRing& admin = host.rings[0];
   admin.tail--;
-  E e = *reinterpret_cast<E*>(machine().find(WEFT_ADDRESS_SPACE_HOST,
-                                             admin.submission + (admin.tail & (admin.entries - 1)) * sizeof(E), sizeof(E)));
+  E e = *reinterpret_cast<E*>(machine().find(
+      WEFT_ADDRESS_SPACE_HOST, admin.submission + (admin.tail & (admin.entries - 1)) * sizeof(E), sizeof(E)));
   e.size |= priority << 48;
   host.put(0, e);
 }
@@ -85,8 +85,8 @@ uint32_t longest_wait(const std::vector<Done>& done, uint32_t queue) {
 }
 
 uint32_t count(const std::vector<Done>& done, uint32_t queue, size_t first) {
-  return static_cast<uint32_t>(
-      std::count_if(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(first), [&](const Done& d) { return d.queue == queue; }));
+  return static_cast<uint32_t>(std::count_if(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(first),
+                                             [&](const Done& d) { return d.queue == queue; }));
 }
 
 }  // namespace

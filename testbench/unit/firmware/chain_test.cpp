@@ -68,11 +68,16 @@ static void a_chain_without_an_error_runs_to_its_end(void**) {
 
 static void an_error_in_the_middle_cuts_the_rest_and_only_the_rest(void**) {
   for (const bool one_by_one : {false, true}) {
-    const Run r = run({chained(1), wrong(2), chained(3), entry(WEFT_QUEUE_OPCODE_NOP, 4), entry(WEFT_QUEUE_OPCODE_NOP, 5),
-                       chained(6), entry(WEFT_QUEUE_OPCODE_NOP, 7)},
+    const Run r = run({chained(1), wrong(2), chained(3), entry(WEFT_QUEUE_OPCODE_NOP, 4),
+                       entry(WEFT_QUEUE_OPCODE_NOP, 5), chained(6), entry(WEFT_QUEUE_OPCODE_NOP, 7)},
                       one_by_one);
-    const weft_error expected[] = {WEFT_ERROR_OK, WEFT_ERROR_INVALID_ARGUMENT, WEFT_ERROR_DEPENDENCY_FAILED,
-                                   WEFT_ERROR_DEPENDENCY_FAILED, WEFT_ERROR_OK, WEFT_ERROR_OK, WEFT_ERROR_OK};
+    const weft_error expected[] = {WEFT_ERROR_OK,
+                                   WEFT_ERROR_INVALID_ARGUMENT,
+                                   WEFT_ERROR_DEPENDENCY_FAILED,
+                                   WEFT_ERROR_DEPENDENCY_FAILED,
+                                   WEFT_ERROR_OK,
+                                   WEFT_ERROR_OK,
+                                   WEFT_ERROR_OK};
     assert_int_equal(r.done.size(), 7);
     for (uint16_t i = 0; i < 7; i++) {
       assert_int_equal(r.done[i].command_id, i + 1);

@@ -27,7 +27,9 @@ E loud(uint16_t id) {
   return e;
 }
 
-size_t raised() { return static_cast<size_t>(std::count(machine().interrupts.begin(), machine().interrupts.end(), 1u)); }
+size_t raised() {
+  return static_cast<size_t>(std::count(machine().interrupts.begin(), machine().interrupts.end(), 1u));
+}
 
 }  // namespace
 

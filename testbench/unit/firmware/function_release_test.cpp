@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint64_t kHbm = kHbmAddressBit;
 constexpr uint64_t kReserved = WEFT_MANAGER_HBM_RESERVED_BYTES;
-constexpr uint64_t kShare = kHbmBytes / 2;     ///< of two functions
-constexpr uint64_t kMine = 0x100000;           ///< a place in either share
+constexpr uint64_t kShare = kHbmBytes / 2;  ///< of two functions
+constexpr uint64_t kMine = 0x100000;        ///< a place in either share
 constexpr uint64_t kBuffer = kHostBase + 0x200000;
 
 E copy(uint64_t source, uint64_t destination, uint64_t bytes, uint8_t opcode = WEFT_QUEUE_OPCODE_COPY) {
@@ -131,9 +131,16 @@ static void the_same_address_is_another_place_for_each_function(void**) {
 
 /// Device addresses that are not the function's own, for an access of 64 bytes: below, beyond, across its end, and what
 /// would wrap into its neighbour.
-static const uint64_t kForeign[] = {0,          kReserved - 64,          kShare,           kShare - 32,
-                                    kShare + kMine, 2 * kShare - 64,     kHbmBytes,        (UINT64_C(1) << 63) - kShare,
-                                    (UINT64_C(1) << 63) - kShare + kMine, (UINT64_C(1) << 63) - 64};
+static const uint64_t kForeign[] = {0,
+                                    kReserved - 64,
+                                    kShare,
+                                    kShare - 32,
+                                    kShare + kMine,
+                                    2 * kShare - 64,
+                                    kHbmBytes,
+                                    (UINT64_C(1) << 63) - kShare,
+                                    (UINT64_C(1) << 63) - kShare + kMine,
+                                    (UINT64_C(1) << 63) - 64};
 
 static void foreign_addresses_are_refused_in_every_field_of_every_entry(void**) {
   for (uint32_t f = 0; f < 2; f++) {

@@ -79,9 +79,8 @@ std::vector<weft_completion_entry> Host::drain(uint32_t queue) {
   HostRing& r = rings[queue];
   std::vector<weft_completion_entry> out;
   for (;;) {
-    const auto& c = at<weft_completion_entry>(r.completion + (r.completion_head & (r.completion_entries - 1)) *
-                                                                 sizeof(weft_completion_entry),
-                                              function);
+    const auto& c = at<weft_completion_entry>(
+        r.completion + (r.completion_head & (r.completion_entries - 1)) * sizeof(weft_completion_entry), function);
     const uint32_t phase = (r.completion_head & r.completion_entries) == 0 ? 1 : 0;
     if (WEFT_STATUS_PHASE(c.status) != phase) break;
     out.push_back(c);
@@ -159,9 +158,8 @@ uint64_t make_list(uint32_t index, uint32_t count, uint32_t function) {
 }
 
 weft_launch_argument& argument(uint32_t index, uint32_t number, uint32_t function) {
-  return at<weft_launch_argument>(kLists + index * 4096 + sizeof(weft_launch_list) +
-                                      number * sizeof(weft_launch_argument),
-                                  function);
+  return at<weft_launch_argument>(
+      kLists + index * 4096 + sizeof(weft_launch_list) + number * sizeof(weft_launch_argument), function);
 }
 
 weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id, uint32_t kernel) {

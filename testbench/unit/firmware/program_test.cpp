@@ -142,12 +142,13 @@ static void images_are_loaded_refused_and_unloaded_by_id(void**) {
   assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
   assert_true(id != 0 && find_program(function, id) != nullptr);
   assert_true(unload_program(state, function, id).ok());
-  ASSERT_REFUSED(unload_program(state, function, id), WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0),
-                 id);
+  ASSERT_REFUSED(unload_program(state, function, id), WEFT_ERROR_INVALID_ARGUMENT,
+                 offsetof(weft_submission_entry, arg0), id);
   assert_true(load_program(state, function, kImage, g.bytes(), &other).ok());
   assert_int_not_equal(id, other);  // an old id does not reach the new program
   assert_null(find_program(function, id));
-  for (uint32_t i = 1; i < WEFT_LIMIT_PROGRAMS; i++) assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
+  for (uint32_t i = 1; i < WEFT_LIMIT_PROGRAMS; i++)
+    assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
   assert_int_equal(load_program(state, function, kImage, g.bytes(), &id).error, WEFT_ERROR_NO_DEVICE_MEMORY);
 }
 
@@ -167,8 +168,8 @@ static void addresses_and_sizes_of_images_are_checked(void**) {
                    offsetof(weft_submission_entry, size), bytes);
   }
   for (uint64_t bytes = 192; bytes < g.bytes(); bytes += 64) {  // truncated
-    ASSERT_REFUSED(load_program(state, function, kImage, bytes, &id), WEFT_ERROR_EXECUTABLE_INVALID, offsetof(H, image_bytes),
-                   g.bytes());
+    ASSERT_REFUSED(load_program(state, function, kImage, bytes, &id), WEFT_ERROR_EXECUTABLE_INVALID,
+                   offsetof(H, image_bytes), g.bytes());
   }
   for (int dma = 0; dma < 2; dma++) {
     machine().fail_dma_after = dma;

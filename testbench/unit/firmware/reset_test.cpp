@@ -1,5 +1,5 @@
-// RESET_QUEUE and RESET_ENGINE: refused targets, idle and busy queues, guilty and innocent, bystanders, the same bits and
-// cycles afterwards.
+// RESET_QUEUE and RESET_ENGINE: refused targets, idle and busy queues, guilty and innocent, bystanders, the same bits
+// and cycles afterwards.
 #include "firmware/reset.hpp"
 
 #include <cstring>
@@ -49,7 +49,9 @@ struct Fixture {
   }
   void then(std::function<void()> step) { machine().script.push_back(std::move(step)); }
   E launch(uint32_t list, uint16_t id) { return launch_entry(program, make_list(list, 0), id); }
-  static void at(uint64_t cycles, std::function<void()> act) { machine().at_cycle[machine().now + cycles] = std::move(act); }
+  static void at(uint64_t cycles, std::function<void()> act) {
+    machine().at_cycle[machine().now + cycles] = std::move(act);
+  }
 };
 
 uint32_t code_of(const std::vector<weft_completion_entry>& done, uint16_t id) {
@@ -67,8 +69,12 @@ uint32_t code_of(const std::vector<weft_completion_entry>& done, uint16_t id) {
 
 static void targets_that_cannot_be_reset_are_refused_with_the_state_met(void**) {
   Host host = boot();
-  const E bad[] = {reset_queue(0), reset_queue(17), reset_queue(UINT64_MAX), reset_engine(2),
-                   reset_entry(WEFT_ADMIN_OPCODE_RESET_QUEUE, 1, kRecord + 4), reset_queue(5)};
+  const E bad[] = {reset_queue(0),
+                   reset_queue(17),
+                   reset_queue(UINT64_MAX),
+                   reset_engine(2),
+                   reset_entry(WEFT_ADMIN_OPCODE_RESET_QUEUE, 1, kRecord + 4),
+                   reset_queue(5)};
   for (const E& e : bad) machine().script.push_back([&host, &e] { host.submit(0, e); });
   std::vector<weft_completion_entry> done;
   machine().script.push_back([&] { done = host.drain(0); });

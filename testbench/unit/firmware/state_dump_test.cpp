@@ -106,7 +106,9 @@ static void a_hung_launch_shows_its_owner_the_command_at_its_heads_and_who_waits
   machine().core.hang_command = 2;
   f.then([&] {
     f.host.submit(1, launch_entry(f.program, make_list(0, 0), 0x1005));
-    machine().at_cycle[machine().now + 20000] = [&] { f.host.submit(2, launch_entry(f.program, make_list(1, 0), 0x1007)); };
+    machine().at_cycle[machine().now + 20000] = [&] {
+      f.host.submit(2, launch_entry(f.program, make_list(1, 0), 0x1007));
+    };
     machine().at_cycle[machine().now + 40000] = [&] { f.host.submit(0, dump()); };
   });
   run_firmware();

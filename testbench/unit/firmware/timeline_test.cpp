@@ -152,7 +152,8 @@ static void a_failed_producer_fails_whoever_waits_and_whoever_waits_for_those(vo
     const auto one = b.host.drain(1);
     assert_int_equal(CODE(one.at(0)), WEFT_ERROR_DEPENDENCY_FAILED);
     assert_int_equal(CODE(one.at(1)), WEFT_ERROR_OK);
-    const auto root = weft::fw::root_of({WEFT_ERROR_DEPENDENCY_FAILED, b.host.fault(2).detail0, b.host.fault(2).detail1});
+    const auto root =
+        weft::fw::root_of({WEFT_ERROR_DEPENDENCY_FAILED, b.host.fault(2).detail0, b.host.fault(2).detail1});
     assert_true(root.queue == 2 && root.command_id == 3 && root.tag == 0x1003);
     assert_int_equal(root.error, WEFT_ERROR_INVALID_ARGUMENT);
     assert_int_equal(mirror().failed, 1);
@@ -251,7 +252,8 @@ static void a_semaphore_that_grew_meanwhile_is_a_semaphore_fault(void**) {
 static void wrong_semaphores_are_refused(void**) {
   Bench b;
   b.step([&] {
-    for (const E& e : {wait(1, 1, 6), wait(2, 1, 65), signal(3, 1, 65535), signal(4, 10), signal(5, 9)}) b.host.put(1, e);
+    for (const E& e : {wait(1, 1, 6), wait(2, 1, 65), signal(3, 1, 65535), signal(4, 10), signal(5, 9)})
+      b.host.put(1, e);
     for (E e : {wait(6, 0, 0), signal(7, 0, 0)}) b.host.put(1, e);  // an opcode that needs one
     E value = entry(WEFT_QUEUE_OPCODE_NOP, 8);
     value.wait_value = 1;
@@ -260,9 +262,10 @@ static void wrong_semaphores_are_refused(void**) {
     value.signal_value = 1;
     b.host.put(1, value);
     b.host.ring(1);
-    for (const E& e : {create(0), create(0, 0), create(0, 65), create(0, 6, kMirror + 8), create(0, 6, UINT64_C(1) << 63),
-                       admin(WEFT_ADMIN_OPCODE_DELETE_TIMELINE, 0, 6), admin(WEFT_ADMIN_OPCODE_DELETE_TIMELINE, 0, 0),
-                       host_signal(11, 6), host_signal(11, 0), host_signal(10)})
+    for (const E& e :
+         {create(0), create(0, 0), create(0, 65), create(0, 6, kMirror + 8), create(0, 6, UINT64_C(1) << 63),
+          admin(WEFT_ADMIN_OPCODE_DELETE_TIMELINE, 0, 6), admin(WEFT_ADMIN_OPCODE_DELETE_TIMELINE, 0, 0),
+          host_signal(11, 6), host_signal(11, 0), host_signal(10)})
       b.host.put(0, e);
     b.host.ring(0);
   });

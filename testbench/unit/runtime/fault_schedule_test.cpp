@@ -97,8 +97,10 @@ TEST_CASE("what cannot be is refused with file and line") {
   CHECK(refusal("\n[[fault]\n").find("s.toml, line 2:") == 0);
   CHECK(refusal("[[fault]]\nnth = 1\n") == "s.toml, line 1: the fault has no 'kind'");
   CHECK(refusal("[[fault]]\nkind = \"doorbel\"\n").find("s.toml, line 2: 'kind' is none of: doorbell_lost, ") == 0);
-  CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\nqueue = 1\n") == "s.toml, line 3: 'queue' is no key of this kind of fault");
-  CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\nnth = 0\n") == "s.toml, line 3: 'nth' is 0: 1 to 4294967295 are possible");
+  CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\nqueue = 1\n") ==
+        "s.toml, line 3: 'queue' is no key of this kind of fault");
+  CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\nnth = 0\n") ==
+        "s.toml, line 3: 'nth' is 0: 1 to 4294967295 are possible");
   CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\nnth = -1\n").find("'nth' is -1") != std::string::npos);
   CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\nnth = 1.5\n") == "s.toml, line 3: 'nth' is no number");
   CHECK(refusal("[[fault]]\nkind = \"reset_stuck\"\ncount = \"ever\"\n") == "s.toml, line 3: 'count' is no number");
@@ -146,7 +148,9 @@ TEST_CASE("garbage is read or refused, never more") {
       if (text.empty()) break;
     }
     const auto read = read_fault_schedule(text, "garbage");
-    if (read.ok()) CHECK(read.value().size() <= 16);
-    else CHECK(read.error().message.find("garbage") == 0);
+    if (read.ok())
+      CHECK(read.value().size() <= 16);
+    else
+      CHECK(read.error().message.find("garbage") == 0);
   }
 }
