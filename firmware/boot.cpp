@@ -1,9 +1,9 @@
 // Each stage is announced when it is reached; a failure keeps the stage before it.
 #include "firmware/boot.hpp"
 
-#include "firmware/admin.hpp"
-#include "firmware/core.hpp"
-#include "firmware/faults.hpp"
+#include "firmware/admin/admin.hpp"
+#include "firmware/admin/faults.hpp"
+#include "firmware/core/core.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/memory_map.hpp"
 #include "firmware/state.hpp"

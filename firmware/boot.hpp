@@ -2,7 +2,7 @@
 #pragma once
 #include <stdint.h>
 
-#include "firmware/function.hpp"
+#include "firmware/admin/function.hpp"
 
 namespace weft::fw {
 

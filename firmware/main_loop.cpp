@@ -2,12 +2,12 @@
 // left.
 #include "firmware/main_loop.hpp"
 
+#include "firmware/admin/function_release.hpp"
 #include "firmware/boot.hpp"
-#include "firmware/function_release.hpp"
 #include "firmware/hal.hpp"
-#include "firmware/scheduler.hpp"
+#include "firmware/queue/scheduler.hpp"
+#include "firmware/queue/submission.hpp"
 #include "firmware/state.hpp"
-#include "firmware/submission.hpp"
 
 namespace weft::fw {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <stdint.h>
 
-#include "firmware/function.hpp"
+#include "firmware/admin/function.hpp"
 #include "firmware/hal.hpp"
 
 namespace weft::fw {

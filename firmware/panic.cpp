@@ -1,7 +1,7 @@
 // The firmware's own end: everything that can still be told is told, then nothing more is done.
 #include "firmware/panic.hpp"
 
-#include "firmware/faults.hpp"
+#include "firmware/admin/faults.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/state.hpp"
 

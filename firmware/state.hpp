@@ -2,13 +2,13 @@
 #pragma once
 #include <stdint.h>
 
-#include "firmware/copy.hpp"
-#include "firmware/core_scrub.hpp"
-#include "firmware/function.hpp"
-#include "firmware/hbm_scrub.hpp"
-#include "firmware/launch.hpp"
+#include "firmware/admin/function.hpp"
+#include "firmware/admin/hbm_scrub.hpp"
+#include "firmware/core/copy.hpp"
+#include "firmware/core/core_scrub.hpp"
+#include "firmware/core/launch.hpp"
+#include "firmware/core/streaming.hpp"
 #include "firmware/panic.hpp"
-#include "firmware/streaming.hpp"
 
 namespace weft::fw {
 

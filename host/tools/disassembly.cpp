@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "driver/executable_loader.hpp"
+#include "driver/program/executable_loader.hpp"
 #include "host/compiler/debug_section.hpp"
 #include "weft/spec/commands.hpp"
 #include "weft/spec/names.hpp"

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "driver/command_ids.hpp"
-#include "driver/crc32c.hpp"
-#include "driver/ring.hpp"
+#include "driver/queue/command_ids.hpp"
+#include "driver/queue/crc32c.hpp"
+#include "driver/queue/ring.hpp"
 #include "weft/weft.h"
 
 namespace {

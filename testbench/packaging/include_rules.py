@@ -19,7 +19,7 @@ ALLOWED = {
     "driver": {"driver"},
     "host/compiler": {"host/compiler"},
     "host/runtime": {"host/runtime", "host/compiler"},
-    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "driver/executable_loader.hpp"},
+    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "driver/program/executable_loader.hpp"},
     "host/examples": {"host/examples", "host/tools", "host/runtime", "host/compiler", "model/golden"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:firmware|model|driver|host|testbench|rtl)/[^">]+)[">]')

@@ -2,8 +2,8 @@
 #pragma once
 #include <catch2/catch.hpp>
 
-#include "driver/abi.hpp"
-#include "driver/transport_mock.hpp"
+#include "driver/abi/abi.hpp"
+#include "driver/transport/transport_mock.hpp"
 #include "testbench/unit/driver/test_executable.hpp"
 
 namespace weft::driver::test {

@@ -1,0 +1,228 @@
+// C ABI: errors, devices, buffers.
+#include <algorithm>
+
+#include "driver/abi/abi.hpp"
+#include "driver/device/device_name.hpp"
+#include "driver/transport/sim_process.hpp"
+#include "driver/transport/transport_mock.hpp"
+#include "driver/transport/transport_vfio_user.hpp"
+#include "weft/spec/names.hpp"
+
+using namespace weft::driver;
+using namespace weft::driver::abi;
+
+namespace {
+
+std::atomic<bool> forked{false};
+const int kForkHandler = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+
+Result<std::unique_ptr<Transport>> connect(const DeviceName& name) {
+  switch (name.kind) {
+    case DeviceKind::kMock:
+      return std::unique_ptr<Transport>(std::make_unique<MockTransport>(*weft::spec::find_chip(name.target)));
+    case DeviceKind::kVfioUser:
+      return VfioUserTransport::connect_path(name.target);
+    case DeviceKind::kSimulator:
+      break;
+  }
+  auto started = SimProcess::start(name);
+  if (!started.ok()) return started.status();
+  return VfioUserTransport::connect(std::move(started.value().socket), std::move(started.value().process));
+}
+
+}  // namespace
+
+bool weft::driver::abi::in_forked_child() { return kForkHandler == 0 && forked; }
+
+weft_status weft_last_error(weft_error_info* info) {
+  if (info == nullptr || info->size != sizeof *info) return WEFT_ERROR_INVALID_ARGUMENT;
+  copy_last_error(*info);
+  return WEFT_ERROR_OK;
+}
+
+const char* weft_status_name(weft_status status) {
+  const auto name = weft::spec::error_name(static_cast<uint64_t>(status));
+  return name.empty() ? "UNKNOWN" : name.data();  // the names are string literals
+}
+
+weft_status weft_open(const char* name, weft_device** device) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    *device = nullptr;
+    WEFT_REQUIRE(name);
+    auto parsed = parse_device_name(name);
+    if (!parsed.ok()) return parsed.status();
+    if (Status s = apply_environment(parsed.value()); !s.ok()) return s;
+    auto transport = connect(parsed.value());
+    if (!transport.ok()) return transport.status();
+    auto opened = Device::open(std::move(transport.value()));
+    if (!opened.ok()) return opened.status();
+    opened.value()->set_name(name);
+    *device = new weft_device{std::move(opened.value())};
+    return {};
+  });
+}
+
+weft_status weft_close(weft_device* device, const weft_close_options* options) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    const auto chosen = options_or_default(options);
+    if (!chosen.ok()) return chosen.status();
+    constexpr uint32_t kDefaultDrainMs = 1000;
+    if (Status s = device->device->close(chosen.value().drain_ms != 0 ? chosen.value().drain_ms : kDefaultDrainMs);
+        !s.ok())
+      return s;
+    delete device;
+    return {};
+  });
+}
+
+weft_status weft_device_get_info(weft_device* device, weft_device_info* info) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    if (Status s = check_size(info, "info"); !s.ok()) return s;
+    Device& d = *device->device;
+    const auto state = d.state();
+    if (!state.ok()) return state.status();
+    const auto usage = d.hbm()->usage();
+    constexpr uint32_t kCoreShift = 16;
+    const uint32_t core = d.identity().capabilities >> kCoreShift & 0xf;
+    weft_device_info out = WEFT_INIT(weft_device_info);
+    put_text(out.preset, d.chip().name);
+    out.fingerprint = d.identity().fingerprint;
+    out.clock_hz = d.identity().clock_hz;
+    out.hbm_bytes = usage.total_bytes;
+    out.hbm_free_bytes = usage.free_bytes;
+    out.hbm_largest_bytes = usage.largest_bytes;
+    out.state = state.value();
+    out.core = core <= WEFT_CORE_KIND_LOCKSTEP ? static_cast<weft_core_kind>(core) : WEFT_CORE_KIND_UNKNOWN;
+    out.abi_version = d.identity().abi_version;
+    out.generation = d.generation();
+    out.max_queues = Device::kUserQueues;
+    out.max_queue_entries = Device::kMaxQueueEntries;
+    *info = out;
+    return {};
+  });
+}
+
+weft_status weft_device_cycle(weft_device* device, uint64_t* cycle) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    WEFT_REQUIRE(cycle);
+    const auto value = device->device->cycle();
+    if (value.ok()) *cycle = value.value();
+    return value.status();
+  });
+}
+
+weft_status weft_device_counters(weft_device* device, uint64_t* values, uint32_t count) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    WEFT_REQUIRE(values);
+    if (count == 0 || count > WEFT_COUNTERS)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "{} counters: 1 to {} are possible", count, WEFT_COUNTERS);
+    std::vector<uint64_t> snapshot(count);
+    if (Status s = device->device->counters(snapshot); !s.ok()) return s;
+    std::copy(snapshot.begin(), snapshot.end(), values);
+    return {};
+  });
+}
+
+weft_status weft_device_get_statistics(weft_device* device, weft_device_statistics* statistics) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    if (Status s = check_size(statistics, "statistics"); !s.ok()) return s;
+    const auto s = device->device->statistics();
+    *statistics = {sizeof *statistics, s.counts.submitted, s.counts.completed, s.interrupts, s.lost_interrupts,
+                   s.counts.duplicate, s.counts.late,      s.counts.unknown,   s.counts.bad};
+    return {};
+  });
+}
+
+weft_status weft_device_read_log(weft_device* device, weft_log_record* records, uint32_t capacity, uint32_t* count,
+                                 uint64_t* lost) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    WEFT_REQUIRE(records);
+    WEFT_REQUIRE(count);
+    *count = device->device->read_log({records, capacity}, lost);
+    return {};
+  });
+}
+
+namespace {
+
+Status run_admin(Device& device, uint8_t opcode, uint64_t size) {
+  if (Status s = device.check(); !s.ok()) return s;
+  Command command;
+  command.opcode = opcode;
+  command.size = size;
+  const auto ending = device.admin(command);
+  return ending.ok() ? ending.value().status : ending.status();
+}
+
+}  // namespace
+
+weft_status weft_device_set_log_level(weft_device* device, uint32_t level) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    constexpr uint32_t kDebug = 3;
+    if (level > kDebug)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "log level {}: 0 to {} are possible", level, kDebug);
+    return run_admin(*device->device, WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, level);
+  });
+}
+
+weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    return run_admin(*device->device, WEFT_ADMIN_OPCODE_SET_TIMEOUT, cycles);
+  });
+}
+
+weft_status weft_device_reset(weft_device* device) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    return device->device->reset();
+  });
+}
+
+weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t size, weft_buffer** buffer) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(buffer);
+    *buffer = nullptr;
+    WEFT_REQUIRE(device);
+    if (memory != WEFT_MEMORY_HBM && memory != WEFT_MEMORY_HOST)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "memory {} is neither HBM nor HOST", static_cast<int>(memory));
+    auto created = device->device->create_buffer(memory == WEFT_MEMORY_HOST, size);
+    if (!created.ok()) return created.status();
+    *buffer = new weft_buffer{device->device, std::move(created.value())};
+    return {};
+  });
+}
+
+void weft_buffer_release(weft_buffer* buffer) {
+  if (in_forked_child()) return;
+  delete buffer;
+}
+
+weft_status weft_buffer_map(weft_buffer* buffer, void** pointer) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(buffer);
+    WEFT_REQUIRE(pointer);
+    if (!buffer->buffer->on_host())
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "a buffer in HBM cannot be mapped: copy it to or from a HOST buffer");
+    *pointer = buffer->buffer->data();
+    return {};
+  });
+}
+
+weft_status weft_buffer_get_info(weft_buffer* buffer, weft_buffer_info* info) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(buffer);
+    if (Status s = check_size(info, "info"); !s.ok()) return s;
+    const Buffer& b = *buffer->buffer;
+    *info = {sizeof *info, b.on_host() ? WEFT_MEMORY_HOST : WEFT_MEMORY_HBM, b.bytes(), b.address()};
+    return {};
+  });
+}

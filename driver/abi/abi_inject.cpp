@@ -1,0 +1,38 @@
+// weft.h: fault injection.
+#include <algorithm>
+#include <iterator>
+
+#include "driver/abi/abi.hpp"
+
+using namespace weft::driver;
+using namespace weft::driver::abi;
+
+weft_status weft_fault_inject(weft_device* device, const weft_fault_injection* fault) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    if (Status s = check_size(fault, "fault"); !s.ok()) return s;
+    Device::Injection injection{
+        static_cast<uint32_t>(fault->kind), fault->target, std::max(fault->nth, 1u), std::max(fault->count, 1u), {}};
+    std::copy(std::begin(fault->value), std::end(fault->value), injection.value.begin());
+    return device->device->inject(injection);
+  });
+}
+
+weft_status weft_fault_disarm(weft_device* device) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    return device->device->disarm_faults();
+  });
+}
+
+weft_status weft_fault_get_info(weft_device* device, weft_fault_injection_info* info) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    if (Status s = check_size(info, "info"); !s.ok()) return s;
+    const auto counts = device->device->injected_faults();
+    if (!counts.ok()) return counts.status();
+    info->armed = counts.value().armed;
+    info->acted = counts.value().acted;
+    return {};
+  });
+}

@@ -1,0 +1,57 @@
+// C ABI: queues.
+#include <algorithm>
+
+#include "driver/abi/abi.hpp"
+
+using namespace weft::driver;
+using namespace weft::driver::abi;
+
+weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(queue);
+    *queue = nullptr;
+    WEFT_REQUIRE(device);
+    const auto chosen = options_or_default(options);
+    if (!chosen.ok()) return chosen.status();
+    constexpr uint32_t kDefaultEntries = 1024;
+    const uint32_t entries = chosen.value().entries != 0 ? chosen.value().entries : kDefaultEntries;
+    const uint32_t twice =
+        std::min<uint32_t>(WEFT_LIMIT_RING_ENTRIES_MAX, std::min<uint32_t>(entries, WEFT_LIMIT_RING_ENTRIES_MAX) * 2);
+    QueueShape shape;
+    shape.entries = entries;
+    shape.completion_entries = chosen.value().completion_entries != 0 ? chosen.value().completion_entries : twice;
+    shape.priority = chosen.value().priority;
+    shape.coalesce_count = chosen.value().coalesce_count;
+    shape.coalesce_cycles = chosen.value().coalesce_cycles;
+    auto created = device->device->create_queue(shape);
+    if (!created.ok()) return created.status();
+    *queue = new weft_queue{device->device, std::move(created.value())};
+    return {};
+  });
+}
+
+weft_status weft_queue_release(weft_queue* queue) {
+  return guard([&]() -> Status {
+    if (queue == nullptr) return {};
+    const std::unique_ptr<weft_queue> owned(queue);
+    return owned->device->delete_queue(owned->queue);
+  });
+}
+
+weft_status weft_queue_cancel(weft_queue* queue) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(queue);
+    return queue->device->cancel_all(*queue->queue);
+  });
+}
+
+weft_status weft_queue_get_info(weft_queue* queue, weft_queue_info* info) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(queue);
+    if (Status s = check_size(info, "info"); !s.ok()) return s;
+    const auto snapshot = queue->queue->snapshot();
+    *info = {sizeof *info,  queue->queue->id(), queue->queue->entries(),
+             snapshot.head, snapshot.tail,      snapshot.in_flight};
+    return {};
+  });
+}

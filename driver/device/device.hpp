@@ -1,0 +1,240 @@
+// A device: its life, its queues, its completions.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "driver/device/boot.hpp"
+#include "driver/memory/buffer.hpp"
+#include "driver/queue/dispatcher.hpp"
+#include "driver/queue/queue.hpp"
+#include "driver/queue/waits.hpp"
+#include "driver/report/hang_report.hpp"
+#include "driver/transport/interrupts.hpp"
+#include "weft/spec/chips.hpp"
+#include "weft/weft.h"
+
+namespace weft::driver {
+
+class Program;
+class Timeline;
+
+/// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table >
+/// queue. Events end, callbacks fall due and resources go under no lock.
+class Device final : public CompletionSource, public std::enable_shared_from_this<Device> {
+ public:
+  static constexpr uint32_t kMaxQueueEntries = WEFT_LIMIT_RING_ENTRIES_MAX;
+  static constexpr uint32_t kUserQueues = WEFT_LIMIT_IO_QUEUES - 1;  ///< one is left for loading programs
+
+  /// Boots the device behind `transport`.
+  static Result<std::shared_ptr<Device>> open(std::unique_ptr<Transport> transport, const BootLimits& limits = {});
+  ~Device() { (void)close(0).ok(); }
+
+  /// Drains for up to `drain_ms`, then ends everything. INVALID_STATE from a callback; otherwise OK.
+  Status close(uint32_t drain_ms);
+  /// See weft_reset. `report` may be null.
+  Status reset(weft_reset_report* report = nullptr);
+  Status reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_report& report);
+  Status reset_core(weft_reset_report& report);
+  /// OK while commands may be submitted; otherwise why not.
+  Status check() const;
+
+  const DeviceIdentity& identity() const { return identity_; }
+  const spec::Chip& chip() const { return chip_; }
+  uint32_t generation() const { return generation_.load(); }
+  const std::shared_ptr<HbmSpace>& hbm() const { return hbm_; }
+  Transport& transport() { return *transport_; }
+  Result<uint64_t> cycle();
+  Result<weft_device_state> state();
+  Status counters(std::span<uint64_t> values);
+  uint32_t read_log(std::span<weft_log_record> records, uint64_t* lost);
+
+  struct Statistics {
+    CompletionCounts counts;
+    uint64_t interrupts;
+    uint64_t lost_interrupts;
+  };
+  Statistics statistics() const;
+
+  Result<std::shared_ptr<Buffer>> create_buffer(bool on_host, uint64_t bytes);
+
+  Result<std::shared_ptr<Queue>> create_queue(const QueueShape& shape);
+  /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more.
+  Status delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits = {});
+
+  /// Submits all or none; the events are fresh and hold their commands' resources.
+  Status submit(Queue& queue, std::span<const Submission> submissions);
+  Status submit(Queue& queue, const Submission& one) { return submit(queue, std::span(&one, 1)); }
+  /// Asks the device to end the command with CANCELLED, and waits for the answer; the event then ends once, perhaps
+  /// otherwise. OK if it has ended. BUSY: too many commands are marked.
+  Status cancel(const Event& event);
+  /// The same for every command of the queue that was submitted before.
+  Status cancel_all(const Queue& queue);
+  /// Submits to the admin queue and waits. Returns how it ended, which may be with an error.
+  Result<Ending> admin(const Command& command);
+  /// OK: the event is done. TIMEOUT_WAIT.
+  Status wait(const Event& event, const WaitLimits& limits);
+  /// Looks for completions without waiting.
+  void poll() { drain(); }
+  /// INVALID_STATE: the event has a callback.
+  Status set_callback(const std::shared_ptr<Event>& event, Event::Callback callback);
+
+  /// See weft_fault_inject, weft_fault_disarm, weft_fault_get_info. fault_injection.cpp.
+  struct Injection {
+    uint32_t kind;  ///< weft_injected_fault
+    uint32_t target, nth, count;
+    std::array<uint64_t, 4> value;
+  };
+  struct InjectedFaults {
+    uint32_t armed, acted;
+  };
+  Status inject(const Injection& fault);
+  Status disarm_faults();
+  Result<InjectedFaults> injected_faults();
+
+  /// A program's place on the device, to be unloaded and freed by the next collect(): programs may die while
+  /// completions are drained, where no admin command can wait.
+  struct Remains {
+    uint64_t program_id;
+    uint32_t generation;
+    HbmRange image;
+    HbmRange scratch;
+  };
+  void bury(Remains remains);
+  void collect();
+
+  // Timeline semaphores (device_timelines.cpp). Their ids go with a reset.
+  struct TimelineRemains {
+    uint32_t id;
+    uint32_t generation;
+    std::unique_ptr<HostMemory> mirror;
+  };
+  void bury(TimelineRemains remains);
+  Result<std::unique_ptr<HostMemory>> create_mirror();
+  Result<uint32_t> reserve_timeline();
+  void release_timeline(uint32_t id, uint32_t generation);
+  /// OK, or DEPENDENCY_FAILED: the value will never be reached. TIMEOUT_WAIT.
+  Status wait_timeline(const std::shared_ptr<const Timeline>& timeline, uint64_t value, const WaitLimits& limits);
+
+  size_t drain() override;
+  void lost(const Status& why) override;
+  std::string blocked() override;
+  void check_failed() override;
+
+  /// How the device was opened; for reports. Before the handle is given out.
+  void set_name(std::string name) { name_ = std::move(name); }
+  enum class Ask { kNo, kYes };
+  /// Everything for a report about `why` (OK: no reason). kYes waits for the firmware's answer, so not while draining.
+  HangReport collect_report(const Status& why, Ask ask, const std::string& wave_file);
+  /// The firmware's own page: DUMP_STATE. TIMEOUT_WAIT: it does not answer. `answered` (may be null): it did, be it
+  /// with an error.
+  Result<StatePage> ask_state(bool* answered = nullptr);
+  /// Raw bytes of the page that ask_state() got last.
+  std::vector<std::byte> last_state_page() const;
+  /// Makes a loaded program known to reports.
+  void know_program(const std::shared_ptr<const Program>& program);
+
+ private:
+  /// Memory that the firmware writes besides rings; fresh for every boot.
+  struct Control {
+    explicit Control(std::unique_ptr<HostMemory> m)
+        : memory(std::move(m)), faults(memory->data() + ControlMemory::kFaultOffset) {}
+    std::unique_ptr<HostMemory> memory;
+    FaultLog faults;
+    uint32_t log_read = 0;  ///< sequence of the last log record returned
+  };
+  enum class State { kOpening, kReady, kResetting, kFailed, kLost, kClosed };
+
+  Device(std::unique_ptr<Transport> transport, const BootLimits& limits);
+  Status check_injection() const;
+  Status start();
+  Status bring_up();
+  void set_state(State state, Status reason);
+  void finish(std::vector<Finished>& finished);
+  void fail_all(const Status& why);
+  void check_faults(std::vector<Finished>& finished);
+  void drain_before_close(uint32_t drain_ms);
+  /// Submits to the admin queue and waits, without a report. TIMEOUT_WAIT.
+  Status run_admin(const std::shared_ptr<Event>& event, const Command& command);
+  // device_reset.cpp
+  class ResetClock;
+  Status reset_steps(const std::optional<StatePage>& page, ResetClock& clock);
+  Status reset_queue_steps(Queue& queue, ResetClock& clock);
+  Status admin_reset(uint8_t opcode, uint64_t target, weft_reset_record* record);
+  Status mask_interrupts(uint32_t mask);
+  void end_guilty(const std::optional<StatePage>& page);
+  /// Counts guilty and innocent while a reset is under way.
+  void tally(const Finished& finished);
+  void set_tally(weft_reset_report* report);
+  static Command create_command(const Queue& queue);
+  // device_report.cpp
+  std::optional<StatePage> recorded_state(const Detail& about);
+  void see_queues(HangReport& report);
+  /// Writes a report; returns `why` with its place and what is wrong with the firmware.
+  Status reported(const Status& why, Ask ask, FirmwareHealth* health);
+  /// A wait has timed out. OK: the event is done by now.
+  Status report_timeout(const Event& event, const Status& why, const WaitLimits& limits);
+  bool firmware_answers();
+  void fail_device(const Status& why);
+  std::shared_ptr<const Program> find_program(uint64_t id);
+  Result<uint32_t> reserve_queue_id();
+  void remove_queue(uint32_t id);
+  void collect_timelines();
+  void check_host_waits(std::vector<Finished>& finished);
+  void fail_host_waits(const Status& why);
+  Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
+
+  std::shared_ptr<Transport> transport_;
+  const BootLimits limits_;
+  std::shared_ptr<IovaSpace> iova_space_ = std::make_shared<IovaSpace>();
+  DeviceIdentity identity_{};
+  spec::Chip chip_{};
+  std::shared_ptr<HbmSpace> hbm_;
+  std::atomic<uint32_t> generation_{0};
+  Interrupts interrupts_;
+  Waits waits_;
+  Dispatcher dispatcher_;
+
+  std::mutex lifecycle_mutex_;
+  std::mutex admin_mutex_;
+  std::mutex fault_mutex_;
+  std::mutex log_mutex_;
+  std::mutex counter_mutex_;
+  std::mutex injection_mutex_;
+
+  mutable std::mutex state_mutex_;
+  State state_ = State::kOpening;
+  Status reason_;  ///< why check() is not OK
+
+  mutable std::shared_mutex queues_mutex_;
+  std::array<std::shared_ptr<Queue>, WEFT_LIMIT_IO_QUEUES + 1> queues_;  ///< by id; 0: admin
+  std::array<bool, WEFT_LIMIT_IO_QUEUES + 1> queue_id_used_{};
+  CompletionCounts retired_;  ///< of queues that are gone
+  std::shared_ptr<Control> control_;
+
+  std::mutex tally_mutex_;
+  weft_reset_report* tally_ = nullptr;  ///< of the reset under way
+
+  std::string name_;
+  std::mutex programs_mutex_;
+  std::vector<std::weak_ptr<const Program>> programs_;  ///< for reports
+
+  std::mutex remains_mutex_;
+  std::vector<Remains> remains_;
+  std::vector<TimelineRemains> timeline_remains_;
+
+  struct HostWait {
+    std::shared_ptr<const Timeline> timeline;
+    uint64_t value;
+    std::shared_ptr<Event> event;
+  };
+  std::mutex timelines_mutex_;
+  std::array<bool, WEFT_LIMIT_TIMELINES + 1> timeline_used_{};
+  std::vector<HostWait> host_waits_;
+  std::atomic<size_t> host_wait_count_{0};
+};
+
+}  // namespace weft::driver

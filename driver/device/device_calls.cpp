@@ -1,0 +1,297 @@
+// What callers ask of a device: buffers, queues, commands, waits, registers.
+#include <cstring>
+
+#include "driver/device/device.hpp"
+#include "driver/transport/registers.hpp"
+
+namespace weft::driver {
+namespace {
+
+/// Device cycles that an admin command gets; the longest takes less than a hundred thousand.
+constexpr uint64_t kAdminCycles = 20'000'000;
+
+}  // namespace
+
+Result<std::shared_ptr<Buffer>> Device::create_buffer(bool on_host, uint64_t bytes) {
+  if (Status s = check(); !s.ok()) return s;
+  if (bytes == 0) return failure(WEFT_ERROR_INVALID_ARGUMENT, "a buffer of 0 bytes");
+  if (on_host) {
+    auto memory = HostMemory::create(transport_, iova_space_, bytes);
+    if (!memory.ok()) return memory.status();
+    return std::make_shared<Buffer>(std::move(memory.value()), bytes);
+  }
+  auto range = HbmRange::allocate(hbm_, bytes);
+  if (!range.ok()) return range.status();
+  return std::make_shared<Buffer>(std::move(range.value()), bytes);
+}
+
+Result<uint32_t> Device::reserve_queue_id() {
+  const std::unique_lock lock(queues_mutex_);
+  for (uint32_t id = 1; id < queue_id_used_.size(); id++) {
+    if (queue_id_used_[id]) continue;
+    queue_id_used_[id] = true;
+    return id;
+  }
+  return failure(WEFT_ERROR_BUSY, "all {} queues of the device are in use", WEFT_LIMIT_IO_QUEUES);
+}
+
+Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
+  if (shape.priority > WEFT_QUEUE_PRIORITY_HIGH)
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a queue of priority {}: 0 to {}", shape.priority,
+                   static_cast<int>(WEFT_QUEUE_PRIORITY_HIGH));
+  if (shape.coalesce_count > 1 && (shape.coalesce_cycles == 0 || shape.coalesce_count > shape.completion_entries)) {
+    return failure(WEFT_ERROR_INVALID_ARGUMENT,
+                   "one interrupt for {} completions after {} cycles: at most {} completions, and a time that is not 0",
+                   shape.coalesce_count, shape.coalesce_cycles, shape.completion_entries);
+  }
+  const std::lock_guard lifecycle(lifecycle_mutex_);
+  if (Status s = check(); !s.ok()) return s;
+  auto id = reserve_queue_id();
+  if (!id.ok()) return id.status();
+  const auto give_up = [&](Status why) {
+    const std::unique_lock lock(queues_mutex_);
+    remove_queue(id.value());
+    return why;
+  };
+  auto queue = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control_, &control_->faults),
+                             id.value(), shape.entries, shape.completion_entries, true);
+  if (!queue.ok()) return give_up(queue.status());
+  queue.value()->set_priority(shape.priority);
+  const auto ending = admin(create_command(*queue.value()));
+  if (!ending.ok()) return give_up(ending.status());
+  if (!ending.value().status.ok()) return give_up(ending.value().status);
+  queue.value()->created();
+  {
+    const std::unique_lock lock(queues_mutex_);
+    queues_[id.value()] = queue.value();
+  }
+  if (shape.coalesce_count <= 1) return queue;
+  Command coalesce;
+  coalesce.opcode = WEFT_ADMIN_OPCODE_SET_COALESCING;
+  coalesce.arg0 = shape.coalesce_count;
+  coalesce.arg1 = shape.coalesce_cycles;
+  coalesce.size = id.value();
+  const auto set = admin(coalesce);
+  if (!set.ok()) return set.status();
+  if (!set.value().status.ok()) return set.value().status;
+  return queue;
+}
+
+Command Device::create_command(const Queue& queue) {
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_CREATE_QUEUE;
+  command.arg0 = queue.submission_iova();
+  command.arg1 = queue.completion_iova();
+  command.size = uint64_t{queue.entries()} | uint64_t{queue.completion_entries()} << 16 | uint64_t{queue.id()} << 32 |
+                 uint64_t{queue.priority()} << 48;
+  return command;
+}
+
+Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits) {
+  queue->stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} is released", queue->id()));
+  while (const auto event = queue->any_in_flight()) {
+    if (Status s = wait(*event, limits); !s.ok()) return s;
+  }
+  const std::lock_guard lifecycle(lifecycle_mutex_);
+  {
+    const std::shared_lock lock(queues_mutex_);
+    if (queues_[queue->id()] != queue) return {};  // gone with a reset
+  }
+  if (!check().ok()) return {};  // the next boot, or nobody, knows it
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_DELETE_QUEUE;
+  command.size = queue->id();
+  const auto ending = admin(command);
+  if (!ending.ok()) return ending.status();
+  if (!ending.value().status.ok()) return ending.value().status;
+  const std::unique_lock lock(queues_mutex_);
+  remove_queue(queue->id());
+  return {};
+}
+
+Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
+  if (Status s = check(); !s.ok()) return s;
+  Status status = queue.submit(submissions);
+  if (status.code() == WEFT_ERROR_QUEUE_FULL) {
+    drain();  // completions that nobody has asked for
+    status = queue.submit(submissions);
+  }
+  if (status.code() == WEFT_ERROR_DEVICE_LOST) {
+    lost(status);
+    return check();
+  }
+  return status;
+}
+
+Status Device::abort(uint32_t queue, uint64_t what, uint32_t ring_index) {
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_ABORT;
+  command.arg0 = queue;
+  command.arg1 = what;
+  command.size = ring_index;
+  const auto ending = admin(command);
+  return ending.ok() ? ending.value().status : ending.status();
+}
+
+Status Device::cancel(const Event& event) {
+  drain();
+  if (event.done()) return {};
+  const Status status = abort(event.queue(), event.command_id(), event.ring_index());
+  drain();
+  // The queue may have been halted, reset or deleted meanwhile: then its commands have ended.
+  return event.done() ? Status() : status;
+}
+
+Status Device::cancel_all(const Queue& queue) {
+  drain();
+  const Queue::Snapshot now = queue.snapshot();
+  if (now.in_flight == 0) return {};
+  constexpr uint64_t kAllBefore = 0x10000;
+  const Status status = abort(queue.id(), kAllBefore, now.tail);
+  drain();
+  return queue.snapshot().in_flight == 0 ? Status() : status;
+}
+
+Result<Ending> Device::admin(const Command& command) {
+  const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
+  const Status status = run_admin(event, command);
+  if (status.code() == WEFT_ERROR_TIMEOUT_WAIT) {
+    if (Status s = report_timeout(*event, status, WaitLimits{kAdminCycles}); !s.ok()) return s;
+  } else if (!status.ok()) {
+    return status;
+  }
+  return event->ending();
+}
+
+Status Device::run_admin(const std::shared_ptr<Event>& event, const Command& command) {
+  const std::lock_guard lock(admin_mutex_);
+  std::shared_ptr<Queue> queue;
+  {
+    const std::shared_lock queues(queues_mutex_);
+    queue = queues_[0];
+  }
+  if (queue == nullptr) return check();
+  if (Status s = submit(*queue, Submission{event, command}); !s.ok()) return s;
+  return waits_.wait(*event, WaitLimits{kAdminCycles, WaitLimits::kDefaultGuardMs, 0});
+}
+
+Status Device::wait(const Event& event, const WaitLimits& limits) {
+  for (;;) {
+    bool stale = false;
+    const Status status = waits_.wait(event, limits, &stale);
+    if (status.ok()) return status;
+    if (stale && ask_state().ok()) continue;  // nothing moves, but the firmware is well
+    return report_timeout(event, status, limits);
+  }
+}
+
+Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {
+  {
+    const std::lock_guard lock(state_mutex_);
+    if (state_ == State::kClosed) return reason_;  // nobody is left to run it
+  }
+  dispatcher_.expect();
+  switch (event->set_callback(callback)) {
+    case Event::CallbackResult::kRegistered:
+      return {};
+    case Event::CallbackResult::kDue:
+      dispatcher_.run([callback = std::move(callback), event] { callback(event->ending().status); }, true);
+      waits_.events_ended();  // the dispatcher may sleep behind a waiter
+      return {};
+    case Event::CallbackResult::kTaken:
+      break;
+  }
+  dispatcher_.unexpect();
+  return failure(WEFT_ERROR_INVALID_STATE, "the event of command {:#x} has a callback", event->command_id());
+}
+
+Result<uint64_t> Device::cycle() {
+  if (Status s = check(); !s.ok()) return s;
+  auto value = read64(*transport_, WEFT_REG_CYCLES);
+  Status why = value.status();
+  if (value.ok() && value.value() == kAllOnes64)
+    why = Status(WEFT_ERROR_DEVICE_LOST, "the device answers with all ones");
+  if (why.ok()) return value;
+  if (why.code() == WEFT_ERROR_DEVICE_LOST) lost(why);
+  return why;
+}
+
+Result<weft_device_state> Device::state() {
+  {
+    const std::lock_guard lock(state_mutex_);
+    if (state_ == State::kLost || state_ == State::kClosed) return WEFT_DEVICE_STATE_ABSENT;
+    if (state_ == State::kFailed) return WEFT_DEVICE_STATE_FAILED;
+  }
+  const auto value = read32(*transport_, WEFT_REG_DEVICE_STATE);
+  if (!value.ok()) return value.status();
+  return value.value() <= WEFT_DEVICE_STATE_FAILED ? static_cast<weft_device_state>(value.value())
+                                                   : WEFT_DEVICE_STATE_ABSENT;
+}
+
+Status Device::counters(std::span<uint64_t> values) {
+  if (Status s = check(); !s.ok()) return s;
+  const std::lock_guard lock(counter_mutex_);
+  Status status = write32(*transport_, WEFT_REG_COUNTER_SNAPSHOT, 1);
+  if (status.ok())
+    status = transport_->read(Region::kRegisters, WEFT_REG_COUNTERS, values.data(),
+                              static_cast<uint32_t>(values.size_bytes()));
+  if (status.code() == WEFT_ERROR_DEVICE_LOST) lost(status);
+  return status;
+}
+
+uint32_t Device::read_log(std::span<weft_log_record> records, uint64_t* lost_records) {
+  const std::lock_guard lock(log_mutex_);
+  uint32_t count = 0;
+  uint64_t lost_count = 0;
+  while (control_ != nullptr && count < records.size()) {
+    const uint32_t place = control_->log_read % WEFT_LIMIT_LOG_ENTRIES;
+    const std::byte* p = control_->memory->data() + ControlMemory::kLogOffset + place * sizeof(weft_log_record);
+    weft_log_record& record = records[count];
+    weft_log_record again;
+    do {  // the firmware may be writing it
+      std::memcpy(&record, p, sizeof record);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      std::memcpy(&again, p, sizeof again);
+    } while (std::memcmp(&record, &again, sizeof record) != 0);
+    if (record.sequence <= control_->log_read) break;
+    lost_count += record.sequence - control_->log_read - 1;
+    control_->log_read = record.sequence;
+    count++;
+  }
+  if (lost_records != nullptr) *lost_records = lost_count;
+  return count;
+}
+
+Device::Statistics Device::statistics() const {
+  Statistics statistics{{}, interrupts_.count(), waits_.lost_interrupts()};
+  const std::shared_lock lock(queues_mutex_);
+  statistics.counts = retired_;
+  for (const auto& queue : queues_) {
+    if (queue != nullptr) statistics.counts += queue->snapshot().counts;
+  }
+  return statistics;
+}
+
+void Device::bury(Remains remains) {
+  const std::lock_guard lock(remains_mutex_);
+  remains_.push_back(std::move(remains));
+}
+
+void Device::collect() {
+  collect_timelines();
+  std::vector<Remains> remains;
+  {
+    const std::lock_guard lock(remains_mutex_);
+    remains.swap(remains_);
+  }
+  for (Remains& program : remains) {
+    if (program.generation != generation() || !check().ok()) continue;  // went with the reset or the device
+    Command command;
+    command.opcode = WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM;
+    command.arg0 = program.program_id;
+    const auto ending = admin(command);
+    if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) bury(std::move(program));
+  }
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,111 @@
+// A device's timeline semaphores: ids, waits of the host, and who waits for what.
+#include <algorithm>
+
+#include "driver/device/device.hpp"
+#include "driver/queue/timeline.hpp"
+
+namespace weft::driver {
+
+Result<std::unique_ptr<HostMemory>> Device::create_mirror() {
+  return HostMemory::create(transport_, iova_space_, sizeof(weft_timeline_mirror));
+}
+
+Result<uint32_t> Device::reserve_timeline() {
+  const std::lock_guard lock(timelines_mutex_);
+  for (uint32_t id = 1; id < timeline_used_.size(); id++) {
+    if (timeline_used_[id]) continue;
+    timeline_used_[id] = true;
+    return id;
+  }
+  return failure(WEFT_ERROR_BUSY, "all {} timeline semaphores of the device are in use", WEFT_LIMIT_TIMELINES);
+}
+
+void Device::release_timeline(uint32_t id, uint32_t generation) {
+  const std::lock_guard lock(timelines_mutex_);
+  if (generation == this->generation()) timeline_used_[id] = false;
+}
+
+void Device::bury(TimelineRemains remains) {
+  const std::lock_guard lock(remains_mutex_);
+  timeline_remains_.push_back(std::move(remains));
+}
+
+void Device::collect_timelines() {
+  std::vector<TimelineRemains> remains;
+  {
+    const std::lock_guard lock(remains_mutex_);
+    remains.swap(timeline_remains_);
+  }
+  for (TimelineRemains& timeline : remains) {
+    if (timeline.generation != generation() || !check().ok()) continue;  // went with the reset or the device
+    Command command;
+    command.opcode = WEFT_ADMIN_OPCODE_DELETE_TIMELINE;
+    command.size = timeline.id;
+    const auto ending = admin(command);
+    if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) {
+      bury(std::move(timeline));
+    } else {
+      release_timeline(timeline.id, timeline.generation);
+    }
+  }
+}
+
+Status Device::wait_timeline(const std::shared_ptr<const Timeline>& timeline, uint64_t value,
+                             const WaitLimits& limits) {
+  if (Status s = check(); !s.ok()) return s;
+  const auto event = std::make_shared<Event>(0, 0, uint8_t{WEFT_QUEUE_OPCODE_WAIT});
+  event->set_wait([timeline, value] { return timeline->describe_wait(value); });
+  {
+    const std::lock_guard lock(timelines_mutex_);
+    host_waits_.push_back({timeline, value, event});
+    host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);  // pairs with check_host_waits
+  }
+  if (Status s = check(); !s.ok()) fail_host_waits(s);  // lost or reset before it was on the list
+  const Status status = wait(*event, limits);
+  if (status.ok()) return event->ending().status;
+  const std::lock_guard lock(timelines_mutex_);
+  std::erase_if(host_waits_, [&](const HostWait& wait) { return wait.event == event; });
+  host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
+  return status;
+}
+
+/// Ends the waits whose value is reached, or will never be.
+void Device::check_host_waits(std::vector<Finished>& finished) {
+  if (host_wait_count_.load(std::memory_order_seq_cst) == 0) return;  // pairs with wait_timeline
+  const std::lock_guard lock(timelines_mutex_);
+  std::erase_if(host_waits_, [&](const HostWait& wait) {
+    const Status failed = wait.timeline->failure();  // before the value, which is written before it
+    const bool reached = wait.timeline->value() >= wait.value;
+    if (!reached && failed.ok()) return false;
+    finished.push_back({wait.event, Ending{reached ? Status() : failed, 0, 0}});
+    return true;
+  });
+  host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
+}
+
+void Device::fail_host_waits(const Status& why) {
+  std::vector<Finished> finished;
+  {
+    const std::lock_guard lock(timelines_mutex_);
+    for (const HostWait& wait : host_waits_) finished.push_back({wait.event, Ending{why, 0, 0}});
+    host_waits_.clear();
+    host_wait_count_.store(0, std::memory_order_seq_cst);
+  }
+  finish(finished);
+}
+
+std::string Device::blocked() {
+  std::string text;
+  const std::shared_lock lock(queues_mutex_);
+  for (const auto& queue : queues_) {
+    if (queue == nullptr) continue;
+    const auto event = queue->oldest_in_flight();
+    const std::string waits = event != nullptr ? event->waits_for() : std::string();
+    if (waits.empty()) continue;
+    text += fmt::format("; queue {}: command {:#x} (tag {}) waits for {}", queue->id(), event->command_id(),
+                        event->tag(), waits);
+  }
+  return text;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,74 @@
+// Best fit over two orders of the free pieces: by address (to coalesce) and by size (to find).
+#include "driver/memory/address_allocator.hpp"
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+constexpr uint64_t align_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
+
+}  // namespace
+
+AddressAllocator::AddressAllocator(uint64_t first, uint64_t bytes) {
+  const uint64_t begin = align_up(first, kGranuleBytes);
+  const uint64_t end = (first + bytes) & ~(kGranuleBytes - 1);
+  total_bytes_ = end > begin ? end - begin : 0;
+  if (total_bytes_ != 0) insert_free(begin, total_bytes_);
+}
+
+void AddressAllocator::insert_free(uint64_t address, uint64_t bytes) {
+  free_.emplace(address, bytes);
+  free_by_size_.emplace(bytes, address);
+  free_bytes_ += bytes;
+}
+
+void AddressAllocator::erase_free(std::map<uint64_t, uint64_t>::iterator piece) {
+  free_bytes_ -= piece->second;
+  free_by_size_.erase({piece->second, piece->first});
+  free_.erase(piece);
+}
+
+std::optional<uint64_t> AddressAllocator::allocate(uint64_t bytes, uint64_t alignment) {
+  if (bytes > total_bytes_) return std::nullopt;  // also keeps the rounding below from overflowing
+  bytes = align_up(std::max<uint64_t>(bytes, 1), kGranuleBytes);
+  alignment = std::max(alignment, kGranuleBytes);
+  for (auto candidate = free_by_size_.lower_bound({bytes, 0}); candidate != free_by_size_.end(); ++candidate) {
+    const auto [piece_bytes, piece] = *candidate;
+    const uint64_t address = align_up(piece, alignment);
+    const uint64_t before = address - piece;
+    if (before > piece_bytes || piece_bytes - before < bytes) continue;
+    const uint64_t after = piece_bytes - before - bytes;
+    erase_free(free_.find(piece));
+    if (before != 0) insert_free(piece, before);
+    if (after != 0) insert_free(address + bytes, after);
+    used_.emplace(address, bytes);
+    return address;
+  }
+  return std::nullopt;
+}
+
+bool AddressAllocator::release(uint64_t address) {
+  const auto used = used_.find(address);
+  if (used == used_.end()) return false;
+  uint64_t begin = address;
+  uint64_t end = address + used->second;
+  used_.erase(used);
+  auto next = free_.lower_bound(begin);
+  if (next != free_.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second == begin) {
+      begin = previous->first;
+      erase_free(previous);
+    }
+  }
+  next = free_.lower_bound(end);
+  if (next != free_.end() && next->first == end) {
+    end = next->first + next->second;
+    erase_free(next);
+  }
+  insert_free(begin, end - begin);
+  return true;
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,162 @@
+// One queue: submission ring, completion ring, command ids, and the argument lists of its launches.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "driver/memory/host_memory.hpp"
+#include "driver/queue/command_ids.hpp"
+#include "driver/queue/event.hpp"
+#include "driver/queue/queue_state.hpp"
+#include "driver/queue/ring.hpp"
+#include "driver/report/fault_log.hpp"
+#include "driver/report/wait_graph.hpp"
+
+namespace weft::driver {
+
+/// What to submit; becomes a submission entry.
+struct Command {
+  uint8_t opcode = 0;
+  uint8_t flags = 0;      ///< weft_submission_flag but `interrupt`
+  bool interrupt = true;  ///< its end raises the ring's vector
+  uint32_t tag = 0;
+  uint32_t budget_kcycles = 0;
+  uint64_t arg0 = 0;
+  uint64_t arg1 = 0;  ///< LAUNCH: set by the queue
+  uint64_t size = 0;
+  uint16_t wait_id = 0;  ///< timeline semaphore, 0: none
+  uint16_t signal_id = 0;
+  uint64_t wait_value = 0;
+  uint64_t signal_value = 0;
+  std::span<const weft_launch_argument> arguments;  ///< LAUNCH
+};
+
+/// A command and the fresh event that ends with it.
+struct Submission {
+  Submission(std::shared_ptr<Event> e, const Command& c) : event(std::move(e)), command(c) {}
+  std::shared_ptr<Event> event;
+  Command command;
+};
+
+/// How a queue is made. `priority`: weft_queue_priority. `coalesce_count` up to 1: every interrupt is raised at once.
+struct QueueShape {
+  uint32_t entries = 0;
+  uint32_t completion_entries = 0;
+  uint32_t priority = WEFT_QUEUE_PRIORITY_NORMAL;
+  uint32_t coalesce_count = 0;
+  uint32_t coalesce_cycles = 0;
+};
+
+/// Counted by a queue's completions.
+struct CompletionCounts {
+  uint64_t submitted = 0;
+  uint64_t completed = 0;
+  uint64_t duplicate = 0;
+  uint64_t late = 0;
+  uint64_t unknown = 0;
+  uint64_t bad = 0;
+
+  CompletionCounts& operator+=(const CompletionCounts& other);
+};
+
+/// Thread-safe; every call takes the queue's mutex for a short time and calls nobody back. In flight are at most
+/// `entries` commands, so neither ring can ever overflow: the head of the completion ring is written back before it
+/// matters.
+class Queue {
+ public:
+  /// Rings in fresh, zeroed memory. `with_lists`: room for the argument list of a launch in each slot.
+  static Result<std::shared_ptr<Queue>> create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space,
+                                               std::shared_ptr<const FaultLog> faults, uint32_t id, uint32_t entries,
+                                               uint32_t completion_entries, bool with_lists);
+
+  uint32_t id() const { return id_; }
+  /// weft_queue_priority; before the queue is made on the device.
+  void set_priority(uint32_t priority) { priority_ = priority; }
+  uint32_t priority() const { return priority_; }
+  uint32_t entries() const { return submission_.entries(); }
+  uint32_t completion_entries() const { return completion_.entries(); }
+  uint64_t submission_iova() const { return memory_->iova(); }
+  uint64_t completion_iova() const { return memory_->iova() + completion_offset_; }
+
+  /// Writes the entries and rings the doorbell once; all or none. INVALID_ARGUMENT: more than the ring has entries;
+  /// QUEUE_FULL (head, tail, size); the status given to stop(); DEVICE_LOST: the events are in flight, and end when the
+  /// device is declared lost.
+  Status submit(std::span<const Submission> submissions);
+
+  /// Takes what the device has completed off the ring. Returns how many commands ended.
+  size_t drain(std::vector<Finished>& finished);
+
+  /// CREATE_QUEUE has completed: commands are taken.
+  void created();
+
+  /// Refuses submissions with `why` from now on. Commands in flight stay in flight.
+  void stop(const Status& why);
+
+  /// Why commands are refused, with the queue's state. Never OK.
+  Status refusal() const;
+
+  /// Ends one command in flight with `why`; nothing if it is not.
+  void fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished);
+
+  /// Rings as new. The device does not know them, and nothing is in flight.
+  void reinitialise();
+  /// After reinitialise(), once the device knows the rings again: commands are taken.
+  void rearm();
+
+  /// The device knows it no more.
+  void deleted();
+
+  weft_queue_state state() const;
+
+  /// Ends everything in flight with `why`; their completions, should they come, are late.
+  void fail(const Status& why, std::vector<Finished>& finished);
+
+  /// Appends every command in flight, oldest first.
+  void outstanding(std::vector<OutstandingCommand>& out) const;
+
+  /// Some command in flight; null: none.
+  std::shared_ptr<Event> any_in_flight() const;
+  /// The one that all others of the queue are behind; null: none.
+  std::shared_ptr<Event> oldest_in_flight() const;
+
+  struct Snapshot {
+    uint32_t head;
+    uint32_t tail;
+    uint32_t in_flight;
+    CompletionCounts counts;
+  };
+  Snapshot snapshot() const;
+
+ private:
+  Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
+        std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
+        uint64_t completion_offset, uint64_t lists_offset);
+  uint32_t push(const Submission& submission, uint16_t id);
+  void happens(QueueEvent event);
+  Finished ended(std::shared_ptr<Event> event, const Status& why);
+  Status refusal_locked() const;
+  void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
+  uint64_t write_list(uint32_t slot, const Command& command);
+  std::optional<weft_launch_profile> read_profile(uint32_t slot) const;
+
+  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<const FaultLog> faults_;
+  std::unique_ptr<HostMemory> memory_;
+  const uint32_t id_;
+  uint32_t priority_ = WEFT_QUEUE_PRIORITY_NORMAL;
+  const uint64_t completion_offset_;
+  const uint64_t lists_offset_;
+  const uint32_t acknowledge_limit_;  ///< completions consumed before the device is told
+
+  mutable std::mutex mutex_;
+  SubmissionRing submission_;
+  CompletionRing completion_;
+  CommandIds<std::shared_ptr<Event>> ids_;
+  std::vector<uint64_t> profile_offset_;  ///< by slot: of the launch's profile in memory_, 0: none
+  CompletionCounts counts_;
+  weft_queue_state state_ = WEFT_QUEUE_STATE_CREATED;
+  Status stopped_;  ///< why nothing is taken
+};
+
+}  // namespace weft::driver

@@ -1,0 +1,43 @@
+// A timeline semaphore: a 64-bit value on the device that only grows, and its mirror in host memory.
+#pragma once
+#include <memory>
+
+#include "driver/memory/host_memory.hpp"
+#include "driver/status.hpp"
+
+namespace weft::driver {
+
+class Device;
+
+/// Owner: its handle, commands in flight that name it, and waits of the host. Thread-safe. With the last owner it is
+/// buried: deleted on the device by the next Device::collect().
+class Timeline {
+ public:
+  /// BUSY: all ids are in use.
+  static Result<std::shared_ptr<Timeline>> create(const std::shared_ptr<Device>& device, uint64_t value);
+  ~Timeline();
+
+  uint32_t id() const { return id_; }
+  uint32_t generation() const { return generation_; }
+
+  /// As the device last told.
+  uint64_t value() const;
+  /// DEPENDENCY_FAILED, which names the command that failed first, or OK: the semaphore can still grow.
+  Status failure() const;
+  /// What stands in the way of a wait, for messages: "semaphore 3 to reach 7, which stands at 5".
+  std::string describe_wait(uint64_t value) const;
+
+  /// Raises the value from the host, and waits until the device has it. INVALID_ARGUMENT: it would not grow.
+  Status signal(Device& device, uint64_t value) const;
+
+ private:
+  Timeline() = default;
+  Status failure_of(const weft_fault_record& record) const;
+
+  std::weak_ptr<Device> device_;
+  std::unique_ptr<HostMemory> mirror_;
+  uint32_t id_ = 0;
+  uint32_t generation_ = 0;
+};
+
+}  // namespace weft::driver

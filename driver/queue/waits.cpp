@@ -1,0 +1,261 @@
+// Leader and followers, the alarm, the guards.
+#include "driver/queue/waits.hpp"
+
+#include <algorithm>
+
+#include "driver/transport/registers.hpp"
+
+namespace weft::driver {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kNoDeadline = kAllOnes64;
+constexpr milliseconds kAlarmCheckPeriod(100);  ///< behind a lost interrupt of vector 0
+constexpr int kProgressCheckMs = 1000;
+/// Idle engines and no completion for so many device cycles: somebody should ask the firmware.
+constexpr uint64_t kStaleCycles = 4'000'000;
+constexpr int kLateInterruptMs = 200;  ///< behind its completion; after that it counts as lost
+
+}  // namespace
+
+Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
+  source_.drain();
+  if (event.done()) return {};
+  Wait self{&event, limits, Clock::now()};
+  if (limits.deadline_cycles != 0) {
+    const auto now = read64(transport_, WEFT_REG_CYCLES);
+    if (now.ok()) {
+      self.deadline_cycle = limits.deadline_cycles < kNoDeadline - 1 - now.value()
+                                ? now.value() + limits.deadline_cycles
+                                : kNoDeadline - 1;
+    } else {
+      source_.lost(now.status());  // ends the event, or another thread does that just now: the loop below waits for it
+    }
+  }
+  std::unique_lock lock(mutex_);
+  waits_.push_back(&self);
+  waiting_.fetch_add(1, std::memory_order_seq_cst);  // pairs with events_ended: it sees us, or we see the event done
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  while (!event.done() && self.verdict == Verdict::kNone) {
+    program_alarm();
+    if (leading_) {
+      changed_.wait_for(lock, milliseconds(kSlowPollMs));
+    } else {
+      lead(lock, -1);
+    }
+  }
+  std::erase(waits_, &self);
+  waiting_.fetch_sub(1, std::memory_order_seq_cst);
+  program_alarm();
+  if (!waits_.empty()) changed_.notify_all();
+  lock.unlock();
+  if (stale != nullptr) *stale = self.verdict == Verdict::kStale;
+  return event.done() ? Status() : timed_out(self);
+}
+
+void Waits::listen(int control_fd) {
+  std::unique_lock lock(mutex_);
+  if (leading_) {
+    changed_.wait_for(lock, milliseconds(kSlowPollMs));
+    return;
+  }
+  lead(lock, control_fd);
+  changed_.notify_all();
+}
+
+void Waits::events_ended() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wait(): the events were ended before
+  if (waiting_.load(std::memory_order_seq_cst) == 0) return;
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+/// Entered and left with the lock held; sleeps without it.
+void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) {
+  leading_ = true;
+  const int timeout_ms = poll_timeout_ms();
+  lock.unlock();
+  const Wake wake = interrupts_.wait(timeout_ms, control_fd);
+  const size_t ended = source_.drain();
+  // the device writes a completion before it interrupts: what is only late on a busy machine is not lost
+  if (wake.timed_out && ended != 0 && !interrupts_.arrives(kLateInterruptMs))
+    lost_interrupts_.fetch_add(ended, std::memory_order_relaxed);
+  if (wake.hung_up) source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
+  if (wake.async && ended == 0) source_.check_failed();
+  if (alarm_check_due(wake)) check_alarm();
+  if (!wake.interrupt) check_progress();
+  lock.lock();
+  check_wall();
+  leading_ = false;
+}
+
+int Waits::poll_timeout_ms() const {
+  int timeout_ms = kSlowPollMs;
+  const auto now = Clock::now();
+  for (const Wait* wait : waits_) {
+    if (wait->epoch != 0) continue;
+    const auto left = std::chrono::duration_cast<milliseconds>(wait->start + milliseconds(kGraceMs) - now).count();
+    timeout_ms = std::clamp<int>(static_cast<int>(left) + 1, 1, timeout_ms);
+  }
+  return timeout_ms;
+}
+
+/// Writes the earliest deadline of those who wait; no deadline if none has one; 0 if nobody needs the alarm. The lock
+/// is held.
+void Waits::program_alarm() {
+  const auto now = Clock::now();
+  uint64_t alarm = 0;
+  bool uncovered = false;
+  for (const Wait* wait : waits_) {
+    if (wait->deadline_cycle == 0 && now < wait->start + milliseconds(kGraceMs)) continue;
+    const uint64_t wanted = wait->deadline_cycle != 0 ? wait->deadline_cycle : kNoDeadline;
+    alarm = alarm == 0 ? wanted : std::min(alarm, wanted);
+    uncovered = uncovered || wait->epoch == 0;
+  }
+  if (alarm == alarm_ && !(uncovered && alarm != 0)) return;
+  if (!post64(transport_, WEFT_REG_WAIT_ALARM, alarm).ok()) return;  // lost: the hang-up tells
+  alarm_ = alarm;
+  if (alarm == 0) return;
+  epoch_++;
+  for (Wait* wait : waits_) {
+    if (wait->epoch == 0 && (wait->deadline_cycle != 0 || now >= wait->start + milliseconds(kGraceMs)))
+      wait->epoch = epoch_;
+  }
+}
+
+bool Waits::alarm_check_due(const Wake& wake) {
+  const std::lock_guard lock(mutex_);
+  if (alarm_ == 0) return false;
+  const auto now = Clock::now();
+  if (!wake.async && now < alarm_checked_ + kAlarmCheckPeriod) return false;
+  alarm_checked_ = now;
+  return true;
+}
+
+void Waits::check_alarm() {
+  uint64_t epoch = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    epoch = epoch_;
+  }
+  const auto status = read32(transport_, WEFT_REG_WAIT_STATUS);
+  if (!status.ok()) return;
+  const bool idle = status.value() == WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING;
+  if (!idle && status.value() != WEFT_WAIT_STATUS_DEADLINE) return;
+  const auto cycle = read64(transport_, WEFT_REG_CYCLES);
+  if (!cycle.ok()) return;
+  source_.drain();  // what completed before the device said so
+  const std::lock_guard lock(mutex_);
+  for (Wait* wait : waits_) {
+    if (wait->event->done() || wait->epoch == 0 || wait->epoch > epoch) continue;
+    if (wait->deadline_cycle != 0 && wait->deadline_cycle <= cycle.value()) {
+      wait->verdict = Verdict::kDeadline;
+    } else if (idle) {
+      wait->verdict = Verdict::kIdle;
+    }
+  }
+  if (epoch == epoch_) alarm_ = 0;  // it has fired: whoever still waits arms it again
+  for (Wait* wait : waits_) {
+    if (alarm_ == 0 && wait->verdict == Verdict::kNone) wait->epoch = 0;
+  }
+}
+
+/// The wall-clock guard: a device whose cycles pass is alive, however slow it is.
+void Waits::check_progress() {
+  const auto now = Clock::now();
+  int period_ms = kProgressCheckMs;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Wait* wait : waits_)
+      period_ms = std::min(period_ms, std::max<int>(1, static_cast<int>(wait->limits.guard_ms / 4)));
+    if (waits_.empty() || now < progress_checked_ + milliseconds(period_ms)) return;
+    progress_checked_ = now;
+  }
+  const auto cycle = read64(transport_, WEFT_REG_CYCLES);
+  if (!cycle.ok()) {
+    source_.lost(cycle.status());
+    return;
+  }
+  if (cycle.value() == kAllOnes64) {
+    source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device answers with all ones"));
+    return;
+  }
+  const bool stale = nothing_moves(cycle.value());
+  const std::lock_guard lock(mutex_);
+  if (cycle.value() != progress_cycle_) {
+    progress_cycle_ = cycle.value();
+    progress_time_ = now;
+  }
+  for (Wait* wait : waits_) {
+    if (now > std::max(wait->start, progress_time_) + milliseconds(wait->limits.guard_ms))
+      wait->verdict = Verdict::kGuard;
+    if (stale && wait->limits.deadline_cycles == 0) wait->verdict = Verdict::kStale;
+  }
+}
+
+/// Cycles pass, engines are idle, and no completion has been written for kStaleCycles. Then the look starts anew.
+bool Waits::nothing_moves(uint64_t cycle) {
+  constexpr uint32_t kEnginesBusy = 1u << 9 | 1u << 11;  // FIRMWARE_STATUS: core, copy engine
+  const auto completions = read64(transport_, WEFT_REG_PROGRESS);
+  const auto status = read32(transport_, WEFT_REG_FIRMWARE_STATUS);
+  if (!completions.ok() || !status.ok()) return false;
+  const std::lock_guard lock(mutex_);
+  const bool moves =
+      completions.value() != completions_ || (status.value() & kEnginesBusy) != 0 || cycle < completions_cycle_;
+  const bool stale = !moves && cycle - completions_cycle_ > kStaleCycles;
+  if (moves || stale) {
+    completions_ = completions.value();
+    completions_cycle_ = cycle;
+  }
+  return stale;
+}
+
+void Waits::check_wall() {
+  const auto now = Clock::now();
+  for (Wait* wait : waits_) {
+    if (wait->limits.wall_ms != 0 && now > wait->start + milliseconds(wait->limits.wall_ms))
+      wait->verdict = Verdict::kWall;
+  }
+}
+
+Status Waits::timed_out(const Wait& wait) {
+  const auto cycle = read64(transport_, WEFT_REG_CYCLES);
+  const auto progress = read64(transport_, WEFT_REG_PROGRESS);
+  const auto text = [](const Result<uint64_t>& value) {
+    return value.ok() ? std::to_string(value.value()) : std::string("?");
+  };
+  std::string why;
+  switch (wait.verdict) {
+    case Verdict::kDeadline:
+      why = fmt::format("the deadline of {} cycles was reached", wait.limits.deadline_cycles);
+      break;
+    case Verdict::kIdle:
+      why = "nothing is pending on the device, so nothing can end the wait";
+      break;
+    case Verdict::kGuard:
+      why = fmt::format("no device cycle has passed for {} ms", wait.limits.guard_ms);
+      break;
+    case Verdict::kStale:
+      why = fmt::format("nothing has moved on the device for more than {} cycles", kStaleCycles);
+      break;
+    case Verdict::kWall:
+    case Verdict::kNone:
+      why = fmt::format("{} ms have passed", wait.limits.wall_ms);
+      break;
+  }
+  Detail detail;
+  detail.queue = wait.event->queue();
+  detail.command_id = wait.event->command_id();
+  detail.tag = wait.event->tag();
+  detail.cycle = cycle.ok() ? cycle.value() : 0;
+  // Every command has an id; what has none is a wait of the host itself.
+  const std::string subject = detail.command_id != 0 ? fmt::format("command {:#x} (tag {}) of queue {}",
+                                                                   detail.command_id, detail.tag, detail.queue)
+                                                     : "the wait for " + wait.event->waits_for();
+  detail.message = fmt::format("{} has not ended: {}{}; device cycle {}, {} commands completed", subject, why,
+                               source_.blocked(), text(cycle), text(progress));
+  return Status(WEFT_ERROR_TIMEOUT_WAIT, std::move(detail));
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,108 @@
+// Waiting for events: the waiting thread itself listens for interrupts and drains the rings, one at a time.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "driver/queue/event.hpp"
+#include "driver/transport/interrupts.hpp"
+
+namespace weft::driver {
+
+/// Bounds of a wait; 0: none, but for guard_ms.
+struct WaitLimits {
+  static constexpr uint32_t kDefaultGuardMs = 30000;
+  uint64_t deadline_cycles = 0;         ///< device cycles from now
+  uint32_t guard_ms = kDefaultGuardMs;  ///< wall-clock time in which the device's cycle counter stands still
+  uint32_t wall_ms = 0;                 ///< wall-clock time in all
+};
+
+/// What Waits needs of the device. Called under no lock.
+class CompletionSource {
+ public:
+  /// Takes completions off all rings and ends their events. Returns how many.
+  virtual size_t drain() = 0;
+  /// The device is gone: ends every event.
+  virtual void lost(const Status& why) = 0;
+  /// Vector 0 was raised and nothing had ended: has the device failed?
+  virtual void check_failed() = 0;
+  /// What queues wait for besides engines, for messages: "; queue 1: command ... waits for ..." or empty.
+  virtual std::string blocked() = 0;
+
+ protected:
+  ~CompletionSource() = default;
+};
+
+/// One thread at a time leads: it sleeps on the interrupts, drains, and tells the others. So a lone waiter is woken by
+/// the device and by nobody else. Behind the interrupts runs a slow poll: a lost interrupt costs latency and a count.
+///
+/// The device's wait alarm: it is written when a wait has a deadline, or has lasted longer than a grace period, so that
+/// short waits cost no message. Written after the doorbells of its waiters, it makes the device say
+/// IDLE_WITH_OUTSTANDING once nothing is pending; an epoch tells which waits such a verdict covers.
+class Waits {
+ public:
+  static constexpr int kSlowPollMs = 20;
+  static constexpr int kGraceMs = 2;
+
+  Waits(Transport& transport, Interrupts& interrupts, CompletionSource& source)
+      : transport_(transport), interrupts_(interrupts), source_(source) {}
+
+  /// OK: the event is done. TIMEOUT_WAIT: says why the wait ended without it. Any thread, under no lock.
+  /// `stale` (may be null): true if nothing on the device has moved for long although cycles pass; the caller may ask
+  /// the firmware and wait again.
+  Status wait(const Event& event, const WaitLimits& limits, bool* stale = nullptr);
+
+  /// For the dispatcher: leads, or lets another lead, until something happens or `control_fd` is readable.
+  void listen(int control_fd);
+
+  /// After events have ended, by whoever ended them: other waiters look again.
+  void events_ended();
+
+  uint64_t lost_interrupts() const { return lost_interrupts_.load(std::memory_order_relaxed); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Verdict { kNone, kDeadline, kIdle, kGuard, kWall, kStale };
+
+  struct Wait {
+    const Event* event;
+    WaitLimits limits;
+    Clock::time_point start;
+    uint64_t deadline_cycle = 0;  ///< absolute, 0: none
+    uint64_t epoch = 0;           ///< of the alarm that covers it, 0: none yet
+    Verdict verdict = Verdict::kNone;
+  };
+
+  void lead(std::unique_lock<std::mutex>& lock, int control_fd);
+  void program_alarm();
+  int poll_timeout_ms() const;
+  bool alarm_check_due(const Wake& wake);
+  void check_alarm();
+  void check_progress();
+  bool nothing_moves(uint64_t cycle);
+  void check_wall();
+  Status timed_out(const Wait& wait);
+
+  Transport& transport_;
+  Interrupts& interrupts_;
+  CompletionSource& source_;
+  std::atomic<uint32_t> waiting_{0};
+  std::atomic<uint64_t> lost_interrupts_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool leading_ = false;
+  std::vector<Wait*> waits_;
+  uint64_t alarm_ = 0;  ///< last value written
+  uint64_t epoch_ = 0;  ///< writes of a value that is not 0
+  Clock::time_point alarm_checked_{};
+  Clock::time_point progress_checked_{};
+  Clock::time_point progress_time_{};
+  uint64_t progress_cycle_ = 0;
+  uint64_t completions_ = 0;        ///< PROGRESS when it was last seen to move
+  uint64_t completions_cycle_ = 0;  ///< device cycle of that look
+};
+
+}  // namespace weft::driver

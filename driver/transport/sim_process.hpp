@@ -1,0 +1,58 @@
+// The simulator as a child process: found, started, watched, ended.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "driver/device/device_name.hpp"
+#include "driver/status.hpp"
+#include "driver/transport/file_descriptor.hpp"
+
+namespace weft::driver {
+
+/// One weft-sim. It is only ever signalled and reaped by its own process descriptor, so neither the application's
+/// SIGCHLD handling nor a reused process id matters. Thread-safe.
+class SimProcess {
+ public:
+  static constexpr int kExitWaitMs = 30000;  ///< after its socket closed: it may still write waves
+
+  struct Started {
+    std::unique_ptr<SimProcess> process;
+    FileDescriptor socket;
+  };
+
+  /// Finds weft-sim and starts it with one end of a socket pair. INVALID_STATE if it is not found: says where it
+  /// looked.
+  static Result<Started> start(const DeviceName& name);
+
+  ~SimProcess() { stop(); }
+  SimProcess(const SimProcess&) = delete;
+  SimProcess& operator=(const SimProcess&) = delete;
+
+  /// Waits for it to end by itself (its socket must be shut down), then kills it. Does nothing the second time.
+  void stop();
+
+  /// How it ended and the last lines of its standard error.
+  std::string last_words();
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  SimProcess() = default;
+  bool reap(int wait_ms);  ///< mutex_ is held
+
+  std::mutex mutex_;
+  pid_t pid_ = -1;
+  FileDescriptor process_;  ///< pidfd
+  FileDescriptor errors_;   ///< memfd with its standard output and error
+  bool reaped_ = false;
+  std::string ending_;
+};
+
+/// Where weft-sim is: $WEFT_SIM, beside the running program, beside this library, in PATH. INVALID_STATE names all
+/// places.
+Result<std::string> find_simulator();
+
+}  // namespace weft::driver

@@ -1,0 +1,47 @@
+// Transport over a vfio-user socket: to weft-sim, or to any server that speaks the protocol.
+#pragma once
+#include <memory>
+
+#include "driver/transport/sim_process.hpp"
+#include "driver/transport/transport.hpp"
+#include "driver/transport/vfio_user_socket.hpp"
+
+namespace weft::driver {
+
+class VfioUserTransport : public Transport {
+ public:
+  static constexpr int kReplyTimeoutMs = 30000;
+
+  /// Negotiates the version and checks that the device has the regions and vectors of the specification. `simulator`
+  /// (may be null) is the process behind the socket: it ends with the transport.
+  static Result<std::unique_ptr<Transport>> connect(FileDescriptor socket, std::unique_ptr<SimProcess> simulator,
+                                                    int reply_timeout_ms = kReplyTimeoutMs);
+  /// Connects to the socket at `path`.
+  static Result<std::unique_ptr<Transport>> connect_path(const std::string& path);
+
+  ~VfioUserTransport() override;
+
+  Status read(Region region, uint64_t offset, void* data, uint32_t bytes) override;
+  Status write(Region region, uint64_t offset, const void* data, uint32_t bytes) override;
+  Status post(Region region, uint64_t offset, const void* data, uint32_t bytes) override;
+  Status dma_map(int fd, uint64_t fd_offset, uint64_t iova, uint64_t bytes) override;
+  Status dma_unmap(uint64_t iova, uint64_t bytes) override;
+  Status set_irqs(std::span<const int> eventfds) override;
+  Status reset() override;
+  int liveness_fd() const override { return socket_.fd(); }
+  void shutdown() override;
+  std::string last_words() override;
+
+ private:
+  VfioUserTransport(FileDescriptor socket, std::unique_ptr<SimProcess> simulator, int reply_timeout_ms)
+      : socket_(std::move(socket), reply_timeout_ms), simulator_(std::move(simulator)) {}
+
+  Status negotiate();
+  Status check_device();
+  Status with_last_words(Status status);
+
+  VfioUserSocket socket_;
+  std::unique_ptr<SimProcess> simulator_;
+};
+
+}  // namespace weft::driver

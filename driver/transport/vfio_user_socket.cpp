@@ -1,0 +1,158 @@
+// Sending and receiving of vfio-user messages.
+#include "driver/transport/vfio_user_socket.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace weft::driver {
+
+using vfio_user::Command;
+using vfio_user::Header;
+
+namespace {
+
+/// The code for the errno of an error reply.
+weft_error reply_error(uint32_t number) {
+  switch (number) {
+    case EBUSY:
+      return WEFT_ERROR_BUSY;
+    case ENOMEM:
+      return WEFT_ERROR_NO_HOST_MEMORY;
+    case ENOTSUP:
+    case ENOSYS:
+      return WEFT_ERROR_UNSUPPORTED;
+    default:
+      return WEFT_ERROR_INVALID_ARGUMENT;
+  }
+}
+
+}  // namespace
+
+Status VfioUserSocket::closed() {
+  const std::lock_guard lock(why_mutex_);
+  return Status(WEFT_ERROR_DEVICE_LOST, "the connection to the device is closed: " + why_);
+}
+
+void VfioUserSocket::shutdown(const std::string& why) {
+  {
+    const std::lock_guard lock(why_mutex_);
+    if (closed_.exchange(true)) return;
+    why_ = why;
+  }
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+Status VfioUserSocket::broken(std::string why) {
+  shutdown(why);
+  return closed();
+}
+
+Status VfioUserSocket::send(uint16_t id, Command command, uint32_t flags, std::span<const Bytes> payload,
+                            std::span<const int> descriptors) {
+  constexpr size_t kMaxPieces = 4;
+  Header header{id, static_cast<uint16_t>(command), sizeof(Header), vfio_user::kTypeCommand | flags, 0};
+  std::array<iovec, kMaxPieces> pieces{};
+  size_t count = 0;
+  pieces[count++] = {&header, sizeof header};
+  for (const Bytes& piece : payload) {
+    if (piece.bytes == 0) continue;
+    pieces[count++] = {const_cast<void*>(piece.data), piece.bytes};
+    header.message_bytes += static_cast<uint32_t>(piece.bytes);
+  }
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
+  if (!descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
+  }
+  for (size_t left = header.message_bytes; left != 0;) {
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return broken(fmt::format("sending: {}", std::strerror(errno)));
+    left -= static_cast<size_t>(sent);
+    message.msg_control = nullptr;
+    message.msg_controllen = 0;
+    for (size_t done = static_cast<size_t>(sent); done != 0;) {
+      const size_t step = std::min(done, message.msg_iov->iov_len);
+      message.msg_iov->iov_base = static_cast<char*>(message.msg_iov->iov_base) + step;
+      message.msg_iov->iov_len -= step;
+      done -= step;
+      if (message.msg_iov->iov_len == 0 && message.msg_iovlen > 1) {
+        message.msg_iov++;
+        message.msg_iovlen--;
+      }
+    }
+  }
+  return {};
+}
+
+Status VfioUserSocket::receive(void* data, size_t bytes, const char* what) {
+  auto* place = static_cast<char*>(data);
+  while (bytes != 0) {
+    pollfd p{socket_.get(), POLLIN, 0};
+    const int ready = ::poll(&p, 1, reply_timeout_ms_);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) return broken(fmt::format("no {} for {} ms", what, reply_timeout_ms_));
+    const ssize_t got = ::recv(socket_.get(), place, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return broken(fmt::format("receiving {}: {}", what, std::strerror(errno)));
+    if (got == 0) return broken(fmt::format("the other end closed it ({} was due)", what));
+    place += got;
+    bytes -= static_cast<size_t>(got);
+  }
+  return {};
+}
+
+Status VfioUserSocket::post(Command command, std::span<const Bytes> payload) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_) return closed();
+  return send(next_id_++, command, vfio_user::kFlagNoReply, payload, {});
+}
+
+Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std::span<const Bytes> payload,
+                                                           std::span<const int> descriptors) {
+  if (descriptors.size() > kMaxDescriptors)
+    return failure(WEFT_ERROR_INTERNAL, "{} descriptors in one message", descriptors.size());
+  const std::lock_guard request_lock(request_mutex_);
+  uint16_t id = 0;
+  {
+    const std::lock_guard lock(send_mutex_);
+    if (closed_) return closed();
+    id = next_id_++;
+    if (Status s = send(id, command, 0, payload, descriptors); !s.ok()) return s;
+  }
+  Header header;
+  if (Status s = receive(&header, sizeof header, "reply header"); !s.ok()) return s;
+  if ((header.flags & vfio_user::kTypeMask) != vfio_user::kTypeReply) {
+    return broken(fmt::format("a message of type {} instead of a reply", header.flags & vfio_user::kTypeMask));
+  }
+  if (header.message_id != id || header.command != static_cast<uint16_t>(command)) {
+    return broken(fmt::format("reply to message {} command {}, expected message {} command {}", header.message_id,
+                              header.command, id, static_cast<uint16_t>(command)));
+  }
+  constexpr uint32_t kMaxReplyBytes = kMaxDataBytes + 4096;
+  if (header.message_bytes < sizeof header || header.message_bytes > kMaxReplyBytes) {
+    return broken(fmt::format("a reply of {} bytes", header.message_bytes));
+  }
+  std::vector<unsigned char> reply(header.message_bytes - sizeof header);
+  if (Status s = receive(reply.data(), reply.size(), "reply"); !s.ok()) return s;
+  if ((header.flags & vfio_user::kFlagError) != 0) {
+    return failure(reply_error(header.error), "the device refused vfio-user command {}: {} (errno {})", header.command,
+                   std::strerror(static_cast<int>(header.error)), header.error);
+  }
+  return reply;
+}
+
+}  // namespace weft::driver

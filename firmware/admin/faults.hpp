@@ -1,0 +1,32 @@
+/// Telling the host what went wrong: fault records, the sticky error registers, refused entries, halted queues.
+#pragma once
+#include <stdint.h>
+
+#include "firmware/queue/queue.hpp"
+#include "firmware/status.hpp"
+
+namespace weft::fw {
+
+struct Function;
+struct State;
+
+/// A function's ring of fault records in host memory. All zero: none.
+struct FaultLog {
+  uint64_t iova;     ///< 0: none
+  uint64_t written;  ///< records so far
+};
+
+/// Numbers the record and writes it, number last. False: no ring, or a bus error (which switches the ring off).
+bool write_fault_record(Function& function, weft_fault_record& record);
+
+/// FIRST_ERROR (sticky until the host clears it) and PENDING_ERRORS of a function.
+void note_error(const Function& function, weft_error error);
+
+/// Completes an entry that was not started, with its fault record.
+void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry, Status status);
+
+/// Takes nothing more from the queue until DELETE_QUEUE; record, FIRST_ERROR, its vector and vector 0. An entry in
+/// flight still completes; entries behind it do not.
+void halt_queue(State& state, Queue& queue, Status why);
+
+}  // namespace weft::fw

@@ -1,0 +1,40 @@
+// Core registers: reset, interrupts, segments.
+#include "firmware/core/core.hpp"
+
+#include "firmware/hal.hpp"
+
+namespace weft::fw::core {
+namespace {
+
+constexpr uint32_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES / WEFT_MANAGER_CLOCK_DIVIDER + 1;
+constexpr uint32_t kResetTries = 8;
+
+}  // namespace
+
+bool reset() {
+  hal::csr_write(WEFT_CSR_CONTROL, kControlReset);
+  for (uint32_t i = 0; i < kResetTries; i++) {
+    hal::charge(kResetCycles);
+    if ((hal::csr_read(WEFT_CSR_STATUS) & (kStatusBusy | kStatusFaulted)) == 0) return true;
+  }
+  return false;
+}
+
+uint64_t take_interrupts() {
+  const uint64_t bits = hal::csr_read(WEFT_CSR_INTERRUPT);
+  if (bits != 0) hal::csr_write(WEFT_CSR_INTERRUPT, bits);
+  return bits;
+}
+
+void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint64_t bytes, uint64_t permissions) {
+  hal::csr_write(WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE, base);
+  hal::csr_write(WEFT_CSR_SEGMENT_LIMIT + segment * WEFT_CSR_SEGMENT_LIMIT_STRIDE, bytes);
+  hal::csr_write(WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE,
+                 static_cast<uint64_t>(space) | permissions);
+}
+
+void unmap_segment(uint32_t segment) {
+  hal::csr_write(WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE, 0);
+}
+
+}  // namespace weft::fw::core

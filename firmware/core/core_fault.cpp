@@ -1,0 +1,47 @@
+// Reading a fault out of the core, before the reset that clears it.
+#include "firmware/core/core_fault.hpp"
+
+#include "firmware/hal.hpp"
+
+namespace weft::fw::core {
+
+Fault read_fault() {
+  const uint64_t code = hal::csr_read(WEFT_CSR_FAULT_CODE);
+  Fault fault{};
+  fault.code = static_cast<uint32_t>(code) & 0xff;
+  fault.unit = static_cast<uint32_t>(code >> 8) & 0xff;
+  fault.queue = static_cast<uint32_t>(code >> 16) & 0xff;
+  fault.tag = static_cast<uint32_t>(code >> 32) & 0xffff;
+  fault.address = hal::csr_read(WEFT_CSR_FAULT_ADDRESS);
+  fault.cycle = hal::csr_read(WEFT_CSR_FAULT_CYCLE);
+  return fault;
+}
+
+void describe(const Fault& fault, weft_fault_record& record) {
+  record.fault_code = fault.code;
+  record.fault_unit = fault.unit;
+  record.fault_queue = fault.queue;
+  record.fault_tag = fault.tag;
+  record.fault_address = fault.address;
+  record.fault_cycle = fault.cycle;
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
+    record.queue_level[i] =
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + i * WEFT_CSR_QUEUE_LEVEL_STRIDE));
+    record.queue_retired[i] =
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + i * WEFT_CSR_QUEUE_RETIRED_STRIDE));
+    record.queue_tag[i] =
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + i * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE)) & 0xffff;
+  }
+  for (uint32_t i = 0; i < WEFT_SEMAPHORES; i++) {
+    record.semaphore[i] = static_cast<uint8_t>(hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE));
+  }
+}
+
+uint32_t find_leak(uint64_t mask) {
+  for (uint32_t i = 0; i < WEFT_SEMAPHORES; i++, mask >>= 1) {
+    if ((mask & 1) != 0 && hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE) != 0) return i;
+  }
+  return WEFT_SEMAPHORES;
+}
+
+}  // namespace weft::fw::core

@@ -1,0 +1,265 @@
+// The life of a launch. The core is drained, and no segment is mapped, whenever no launch is active: so a launch's
+// cycles do not depend on what ran before it.
+#include "firmware/core/launch.hpp"
+
+#include "firmware/core/arguments.hpp"
+#include "firmware/core/core.hpp"
+#include "firmware/core/core_fault.hpp"
+#include "firmware/errors.hpp"
+#include "firmware/hal.hpp"
+#include "firmware/memory_map.hpp"
+#include "firmware/queue/completion.hpp"
+#include "firmware/state.hpp"
+
+namespace weft::fw {
+namespace {
+
+using E = weft_submission_entry;
+
+constexpr uint64_t kCyclesPerBudgetUnit = 1000;
+
+uint64_t budget_deadline(const E& entry, uint64_t from) {
+  return entry.budget_kcycles == 0 ? UINT64_MAX : from + entry.budget_kcycles * kCyclesPerBudgetUnit;
+}
+
+void unmap_all(Launch& launch) {
+  for (uint32_t i = 0; i < WEFT_SEGMENTS; i++) {
+    if (((launch.segments >> i) & 1) != 0) core::unmap_segment(i);
+  }
+  launch.segments = 0;
+}
+
+bool has_commands(const weft_program_kernel& kernel) {
+  for (const uint32_t count : kernel.queue_count) {
+    if (count != 0) return true;
+  }
+  return false;
+}
+
+/// Profile, completion, then a clean core for the next launch.
+void end_launch(State& state, const Completion& completion) {
+  Launch& launch = state.launch;
+  Function& function = state.functions[launch.function];
+  Queue& queue = function.queues[launch.queue];
+  state.waypoint = Waypoint::kLaunchEnd;
+  launch.active = false;
+  queue.in_flight = false;
+  if (launch.profile_iova != 0) {
+    launch.profile.first_command = completion.start_cycle;
+    launch.profile.last_write = completion.end_cycle;
+    launch.profile.completion = hal::now();
+    (void)hal::dma_write(host_at(launch.function, launch.profile_iova), &launch.profile, sizeof launch.profile);
+  }
+  complete(state, queue, launch.entry, completion);
+  unmap_all(launch);
+  log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, launch.program_id, completion.error);
+}
+
+/// Ends the launch with an error: record, completion, core reset. `fault` is all zero if the core reported none.
+void fail_launch(State& state, weft_error error, const core::Fault& fault, uint64_t detail0, uint64_t detail1) {
+  Launch& launch = state.launch;
+  Function& function = state.functions[launch.function];
+  weft_fault_record record{};
+  record.command_id = launch.entry.command_id;
+  record.queue_id = static_cast<uint16_t>(launch.queue);
+  record.error = error;
+  record.detail0 = detail0;
+  record.detail1 = detail1;
+  record.program_id = launch.program_id;
+  record.kernel = launch.kernel_index;
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
+    record.queue_pushed[i] = state.stream.queue[i].pushed;
+    record.queue_total[i] = state.stream.queue[i].total;
+  }
+  core::describe(fault, record);
+  if (record.fault_cycle == 0) record.fault_cycle = hal::now();
+  const uint64_t start = hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE);
+  state.waypoint = Waypoint::kCoreReset;
+  const bool clean = core::reset();  // before the completion: nothing may write into the caller's buffers after it
+  if (!clean) {
+    panic(state, hal::csr_read(WEFT_CSR_STATUS));
+  }
+  const bool more = write_fault_record(function, record);
+  if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(function, error);
+  if (error != WEFT_ERROR_CANCELLED)
+    log_event(function, LogLevel::kError, WEFT_LOG_EVENT_CORE_FAULT, fault.code, fault.tag);
+  end_launch(state, Completion{error, more, start, record.fault_cycle});
+}
+
+/// The core has stopped by itself.
+void fail_by_core(State& state) {
+  const core::Fault fault = core::read_fault();
+  fail_launch(state, fault_error(fault.code), fault, 0, 0);
+}
+
+/// All commands have retired.
+void finish(State& state) {
+  Completion completion{WEFT_ERROR_OK, false, hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE),
+                        hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE)};
+  const uint32_t leak = core::find_leak(state.stream.posted);
+  if (leak < WEFT_SEMAPHORES) {
+    core::Fault fault{};
+    fault.code = WEFT_FAULT_SEMAPHORE_LEAK;
+    fault.unit = WEFT_UNIT_SYNC;
+    fault.queue = WEFT_QUEUE_SYNC;
+    fault.address = leak;
+    fault.cycle = completion.end_cycle;
+    fail_launch(state, fault_error(fault.code), fault, 0, 0);
+    return;
+  }
+  end_launch(state, completion);
+}
+
+/// A look at the core without an interrupt. True: the launch is over.
+bool poll_core(State& state, uint64_t now) {
+  const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
+  if ((status & core::kStatusFaulted) != 0) {
+    fail_by_core(state);
+    return true;
+  }
+  if (stream_exhausted(state.stream) && (status & core::kStatusBusy) == 0) {
+    finish(state);
+    return true;
+  }
+  const uint64_t last = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
+  const uint64_t alive = last > state.launch.profile.validated ? last : state.launch.profile.validated;
+  if (now > alive && now - alive > kBackstopCycles) {
+    fail_launch(state, WEFT_ERROR_DEVICE_HUNG, core::Fault{}, alive, kBackstopCycles);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status launch_begin(State& state, Queue& queue, const E& entry) {
+  state.waypoint = Waypoint::kLaunchPrepare;
+  const uint64_t begin = hal::now();
+  Function& function = owner(state, queue);
+  const Program* program = find_program(function, entry.arg0);
+  if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
+  if (entry.size >= program->kernel_count) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
+  if (!host_range_valid(entry.arg1, sizeof(weft_launch_list)) || entry.arg1 % 8 != 0) {
+    return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
+  }
+
+  const uint32_t kernel_index = static_cast<uint32_t>(entry.size);
+  weft_program_kernel kernel;
+  const uint64_t kernel_address = program->image_address + kernel_offset(kernel_index);
+  if (!hal::dma_read(hbm_at(kernel_address), &kernel, sizeof kernel)) {
+    return Status{WEFT_ERROR_DMA_FAULT, kernel_address - function.hbm_base, sizeof kernel};
+  }
+  hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
+  Status status = check_program_kernel(kernel, kernel_index, program->commands);
+  if (!status.ok()) return status;
+  status = read_arguments(function, entry.arg1, kernel, state.scratch);
+  if (!status.ok()) return status;
+
+  Launch& launch = state.launch;
+  launch.function = queue.function;
+  launch.queue = queue.id;
+  launch.entry = entry;
+  launch.program_id = static_cast<uint32_t>(entry.arg0);
+  launch.kernel_index = kernel_index;
+  launch.profile_iova =
+      (entry.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0 ? entry.arg1 + list_bytes(list_entries(kernel)) : 0;
+  launch.profile = weft_launch_profile{};
+  launch.profile.doorbell = queue.doorbell_cycle;
+  launch.profile.fetched = queue.fetched_cycle;
+  launch.deadline_cycle = budget_deadline(entry, begin);
+  launch.refill_again = true;
+  if (!has_commands(kernel)) {
+    launch.profile.validated = hal::now();
+    end_launch(state, Completion{WEFT_ERROR_OK, false, launch.profile.validated, launch.profile.validated});
+    return kOk;
+  }
+
+  state.waypoint = Waypoint::kCoreReset;
+  if (!core::reset()) {
+    const uint64_t core_status = hal::csr_read(WEFT_CSR_STATUS);
+    panic(state, core_status);
+    return Status{WEFT_ERROR_DEVICE_HUNG, static_cast<uint64_t>(Waypoint::kCoreReset), core_status};
+  }
+  if (state.core_function != function.index) {
+    state.core_function = function.index;
+    hal::core_function(function.index);
+  }
+  launch.segments = map_arguments(function, *program, kernel, state.scratch);
+  hal::csr_write(WEFT_CSR_WATCHDOG_LIMIT, function.watchdog_cycles);
+  hal::csr_write(WEFT_CSR_QUEUE_LOW, kQueueLow);
+  hal::csr_write(WEFT_CSR_INTERRUPT, core::kInterruptAll);
+  launch.profile.validated = hal::now();
+  if (!stream_begin(state.stream, kernel, program->commands_address)) {
+    unmap_all(launch);
+    return Status{WEFT_ERROR_DMA_FAULT, state.stream.fault_address - function.hbm_base, 0};
+  }
+  launch.active = true;
+  queue.in_flight = true;
+  launch.poll_cycle = hal::now() + kPollCycles;
+  log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_STARTED, launch.program_id, kernel_index);
+  return kOk;
+}
+
+void launch_drop(State& state, uint32_t function) {
+  Launch& launch = state.launch;
+  if (!launch.active || launch.function != function) return;
+  state.waypoint = Waypoint::kCoreReset;
+  launch.active = false;
+  if (!core::reset()) panic(state, hal::csr_read(WEFT_CSR_STATUS));
+  unmap_all(launch);
+}
+
+void launch_service(State& state) {
+  Launch& launch = state.launch;
+  if (!launch.active) return;
+  state.waypoint = Waypoint::kLaunchStream;
+  const uint64_t interrupts = core::take_interrupts();
+  if ((interrupts & core::kInterruptFault) != 0) return fail_by_core(state);
+  const uint64_t now = hal::now();
+  if (now >= launch.deadline_cycle) {
+    return fail_launch(state, WEFT_ERROR_BUDGET_EXCEEDED, core::Fault{},
+                       launch.entry.budget_kcycles * kCyclesPerBudgetUnit, now - launch.deadline_cycle);
+  }
+  const bool poll = now >= launch.poll_cycle;
+  if (poll) launch.poll_cycle = now + kPollCycles;
+  if (!stream_exhausted(state.stream)) {
+    const Refill refill = stream_refill(state.stream);
+    if (refill == Refill::kBusError) {
+      const uint64_t base = state.functions[launch.function].hbm_base;
+      return fail_launch(state, WEFT_ERROR_DMA_FAULT, core::Fault{}, state.stream.fault_address - base, 0);
+    }
+    launch.refill_again = refill == Refill::kMore && !stream_exhausted(state.stream);
+    if (!poll) return;
+  } else {
+    launch.refill_again = false;
+  }
+  if (poll || (interrupts & core::kInterruptIdle) != 0) (void)poll_core(state, now);
+}
+
+weft_error launch_reset(State& state) {
+  const core::Fault fault = core::read_fault();
+  weft_error error = fault.code != 0 ? fault_error(fault.code) : WEFT_ERROR_ABORTED_BY_RESET;
+  if (fault.code == 0) {
+    const uint64_t retired = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
+    const uint64_t validated = state.launch.profile.validated;
+    const uint64_t idle = hal::now() - (retired > validated ? retired : validated);
+    const bool stuck = (hal::csr_read(WEFT_CSR_STATUS) & core::kStatusBusy) != 0 &&
+                       idle > state.functions[state.launch.function].watchdog_cycles;
+    if (stuck) error = WEFT_ERROR_DEVICE_HUNG;
+  }
+  fail_launch(state, error, fault, 0, 0);
+  return error;
+}
+
+void launch_cancel(State& state) { fail_launch(state, WEFT_ERROR_CANCELLED, core::Fault{}, 0, 0); }
+
+uint64_t launch_wake_cycle(const State& state) {
+  const Launch& launch = state.launch;
+  if (!launch.active) return UINT64_MAX;
+  if (launch.refill_again) return 0;
+  return launch.deadline_cycle < launch.poll_cycle ? launch.deadline_cycle : launch.poll_cycle;
+}
+
+bool launch_streaming(const State& state) { return state.launch.active && !stream_exhausted(state.stream); }
+
+}  // namespace weft::fw

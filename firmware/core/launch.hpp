@@ -1,0 +1,58 @@
+/// LAUNCH: argument list, segment table, start, service while the core works, end.
+#pragma once
+#include <stdint.h>
+
+#include "firmware/queue/queue.hpp"
+#include "firmware/status.hpp"
+
+namespace weft::fw {
+
+struct State;
+
+/// The launch that owns the core. One at a time.
+struct Launch {
+  bool active;
+  bool refill_again;  ///< the last refill stopped at its bound
+  uint32_t function;
+  uint32_t queue;
+  weft_submission_entry entry;
+  uint32_t program_id;
+  uint32_t kernel_index;
+  uint32_t segments;  ///< bit i: segment i is mapped
+  uint64_t profile_iova;
+  weft_launch_profile profile;
+  uint64_t deadline_cycle;  ///< end of the budget; UINT64_MAX: none
+  uint64_t poll_cycle;      ///< next look at the core without an interrupt
+};
+
+/// Cycles between two looks at the core without an interrupt: a lost interrupt costs this much.
+inline constexpr uint64_t kPollCycles = 50000;
+/// The core's own watchdog counts no progress. If the core neither retires nor faults for so long, its watchdog is
+/// dead.
+inline constexpr uint64_t kBackstopCycles = UINT64_C(256) * WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
+
+/// Checks the entry, its program and its arguments, maps segments, reads the first commands and starts the core. A
+/// kernel without commands completes within the call. Not ok: nothing runs and nothing is mapped; the caller refuses
+/// the entry.
+Status launch_begin(State& state, Queue& queue, const weft_submission_entry& entry);
+
+/// Ends the launch of `function`, if it runs one, without a completion.
+void launch_drop(State& state, uint32_t function);
+
+/// Serves the core: faults, budget, refill, end. The launch may be over afterwards.
+void launch_service(State& state);
+
+/// Ends the launch that runs and resets the core; it completes. Returns how: with its fault if the core has stopped for
+/// one; DEVICE_HUNG if nothing has retired for the watchdog's limit; else ABORTED_BY_RESET.
+weft_error launch_reset(State& state);
+
+/// Ends the active launch with CANCELLED. The core is clean afterwards.
+void launch_cancel(State& state);
+
+/// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch. 0: at once.
+uint64_t launch_wake_cycle(const State& state);
+
+/// A launch still has commands to push.
+bool launch_streaming(const State& state);
+
+}  // namespace weft::fw

@@ -1,0 +1,143 @@
+// Program images: a host may write anything into HBM, so every field is checked before it is used.
+#include "firmware/core/program.hpp"
+
+#include "firmware/hal.hpp"
+#include "firmware/memory_map.hpp"
+#include "firmware/state.hpp"
+
+namespace weft::fw {
+namespace {
+
+constexpr uint64_t kAlignment = WEFT_COMMAND_BYTES;
+constexpr uint64_t kGranule = WEFT_CORE_DMA_GRANULE_BYTES;
+constexpr uint32_t kSlotBits = 6;
+static_assert(WEFT_LIMIT_PROGRAMS == 1u << kSlotBits);
+
+/// `bytes` from `offset` lie in [first, end).
+constexpr bool inside(uint64_t offset, uint64_t bytes, uint64_t first, uint64_t end) {
+  return offset >= first && offset <= end && bytes <= end - offset;
+}
+
+constexpr Status invalid(uint64_t offset, uint64_t value) {
+  return refused(WEFT_ERROR_EXECUTABLE_INVALID, offset, value);
+}
+
+uint32_t make_id(uint32_t slot, uint32_t generation) { return (generation << kSlotBits) | slot; }
+
+}  // namespace
+
+Status check_program_header(const weft_program_header& h, uint64_t image_bytes, uint64_t fingerprint) {
+  using H = weft_program_header;
+  if (h.magic != WEFT_MAGIC) return invalid(offsetof(H, magic), h.magic);
+  if (h.isa_version != WEFT_ISA_VERSION) return invalid(offsetof(H, isa_version), h.isa_version);
+  if (h.chip_fingerprint != fingerprint) return invalid(offsetof(H, chip_fingerprint), h.chip_fingerprint);
+  if (h.image_bytes != image_bytes || h.image_bytes % kAlignment != 0)
+    return invalid(offsetof(H, image_bytes), h.image_bytes);
+  if (h.kernel_count == 0 || h.kernel_count > WEFT_LIMIT_KERNELS_PER_PROGRAM)
+    return invalid(offsetof(H, kernel_count), h.kernel_count);
+  const uint64_t table_end = kernel_offset(h.kernel_count);
+  if (table_end > image_bytes) return invalid(offsetof(H, kernel_count), h.kernel_count);
+  if (h.reserved != 0) return invalid(offsetof(H, reserved), h.reserved);
+  if (h.commands_offset % kAlignment != 0 || !inside(h.commands_offset, 0, table_end, image_bytes)) {
+    return invalid(offsetof(H, commands_offset), h.commands_offset);
+  }
+  if (h.commands_bytes % WEFT_COMMAND_BYTES != 0 ||
+      !inside(h.commands_offset, h.commands_bytes, table_end, image_bytes)) {
+    return invalid(offsetof(H, commands_bytes), h.commands_bytes);
+  }
+  const uint64_t constants_first = h.constants_bytes == 0 ? 0 : table_end;
+  if (h.constants_offset % kAlignment != 0 || !inside(h.constants_offset, 0, constants_first, image_bytes)) {
+    return invalid(offsetof(H, constants_offset), h.constants_offset);
+  }
+  if (h.constants_bytes % kGranule != 0 ||
+      !inside(h.constants_offset, h.constants_bytes, constants_first, image_bytes)) {
+    return invalid(offsetof(H, constants_bytes), h.constants_bytes);
+  }
+  return kOk;
+}
+
+Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint64_t commands) {
+  using K = weft_program_kernel;
+  const uint64_t at = kernel_offset(index);
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+    if (k.queue_first[q] > commands) return invalid(at + offsetof(K, queue_first) + 4 * q, k.queue_first[q]);
+  }
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+    if (k.queue_count[q] > commands - k.queue_first[q])
+      return invalid(at + offsetof(K, queue_count) + 4 * q, k.queue_count[q]);
+  }
+  if (k.argument_count > WEFT_LIMIT_ARGUMENTS) return invalid(at + offsetof(K, argument_count), k.argument_count);
+  const uint32_t known = (1u << k.argument_count) - 1;
+  if ((k.argument_writable & ~known) != 0) return invalid(at + offsetof(K, argument_writable), k.argument_writable);
+  if ((k.argument_readable & ~known) != 0) return invalid(at + offsetof(K, argument_readable), k.argument_readable);
+  if (k.scratch_bytes % kGranule != 0) return invalid(at + offsetof(K, scratch_bytes), k.scratch_bytes);
+  for (uint32_t i = 0; i < sizeof k.reserved / sizeof k.reserved[0]; i++) {
+    if (k.reserved[i] != 0) return invalid(at + offsetof(K, reserved) + 8 * i, k.reserved[i]);
+  }
+  return kOk;
+}
+static_assert(WEFT_LIMIT_ARGUMENTS < 32, "one bit an argument");
+
+Status load_program(State& state, Function& function, uint64_t address, uint64_t bytes, uint32_t* id) {
+  using E = weft_submission_entry;
+  const Location image = locate(function, WEFT_ADDRESS_SPACE_HBM, address);
+  if (address % kAlignment != 0 || !range_valid(function, image, 0)) {
+    return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), address);
+  }
+  if (bytes < kernel_offset(1) || !range_valid(function, image, bytes))
+    return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), bytes);
+  uint32_t slot = 0;
+  while (slot < WEFT_LIMIT_PROGRAMS && function.programs[slot].loaded) slot++;
+  if (slot == WEFT_LIMIT_PROGRAMS) return Status{WEFT_ERROR_NO_DEVICE_MEMORY, WEFT_LIMIT_PROGRAMS, 0};
+
+  weft_program_header header;
+  if (!hal::dma_read(image, &header, sizeof header)) return Status{WEFT_ERROR_DMA_FAULT, address, sizeof header};
+  Status status = check_program_header(header, bytes, hal::chip_fingerprint());
+  if (!status.ok()) return status;
+
+  const uint32_t table_bytes = header.kernel_count * static_cast<uint32_t>(sizeof(weft_program_kernel));
+  const uint64_t table = image.address + kernel_offset(0);
+  if (!hal::dma_read(hbm_at(table), state.scratch, table_bytes))
+    return Status{WEFT_ERROR_DMA_FAULT, address + kernel_offset(0), table_bytes};
+  const uint64_t commands = header.commands_bytes / WEFT_COMMAND_BYTES;
+  for (uint32_t i = 0; i < header.kernel_count; i++) {
+    weft_program_kernel kernel;
+    __builtin_memcpy(&kernel, state.scratch + i * sizeof kernel, sizeof kernel);
+    hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
+    status = check_program_kernel(kernel, i, commands);
+    if (!status.ok()) return status;
+  }
+
+  Program& program = function.programs[slot];
+  program.loaded = true;
+  program.generation++;
+  if (make_id(0, program.generation) == 0) program.generation = 1;
+  program.image_address = image.address;
+  program.kernel_count = header.kernel_count;
+  program.commands_address = image.address + header.commands_offset;
+  program.commands = commands;
+  program.constants_address = image.address + header.constants_offset;
+  program.constants_bytes = header.constants_bytes;
+  *id = make_id(slot, program.generation);
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_LOADED, *id, header.kernel_count);
+  return kOk;
+}
+
+Program* find_program(Function& function, uint64_t id) {
+  if (id > UINT32_MAX) return nullptr;
+  const uint32_t slot = static_cast<uint32_t>(id) & (WEFT_LIMIT_PROGRAMS - 1);
+  Program& program = function.programs[slot];
+  return program.loaded && make_id(slot, program.generation) == id ? &program : nullptr;
+}
+
+Status unload_program(State& state, Function& function, uint64_t id) {
+  Program* program = find_program(function, id);
+  if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
+  if (state.launch.active && state.launch.function == function.index && state.launch.program_id == id)
+    return Status{WEFT_ERROR_BUSY, offsetof(weft_submission_entry, arg0), id};
+  program->loaded = false;
+  log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_UNLOADED, id);
+  return kOk;
+}
+
+}  // namespace weft::fw

@@ -1,0 +1,78 @@
+// Completion rings.
+#include "firmware/queue/completion.hpp"
+
+#include "firmware/admin/faults.hpp"
+#include "firmware/errors.hpp"
+#include "firmware/hal.hpp"
+#include "firmware/queue/ring.hpp"
+#include "firmware/state.hpp"
+
+namespace weft::fw {
+namespace {
+
+/// The record of a command that has done its work and could not raise its semaphore any more.
+bool write_overtaken(State& state, const Queue& queue, const weft_submission_entry& entry, weft_error error,
+                     uint64_t cycle) {
+  weft_fault_record record{};
+  record.command_id = entry.command_id;
+  record.queue_id = static_cast<uint16_t>(queue.id);
+  record.error = error;
+  record.fault_cycle = cycle;
+  record.detail0 = entry.signal_id;
+  record.detail1 = owner(state, queue).timelines[entry.signal_id].value;
+  return write_fault_record(owner(state, queue), record);
+}
+
+}  // namespace
+
+void refresh_completion_head(State& state, Queue& queue) {
+  const uint32_t head = hal::doorbell_completion(queue.function, queue.id);
+  if (queue.stale_doorbell) {
+    if (head == queue.stale_completion_head) return;
+    queue.stale_doorbell = false;
+  }
+  if (!ring::head_valid(queue.completion_head, head, queue.completion_tail)) {
+    halt_queue(state, queue, Status{WEFT_ERROR_BAD_DOORBELL, head, queue.completion_head});
+    return;
+  }
+  queue.completion_head = head;
+}
+
+bool completion_room(State& state, Queue& queue) {
+  if (ring::used(queue.completion_head, queue.completion_tail) < queue.completion_entries) return true;
+  refresh_completion_head(state, queue);
+  return queue.state == QueueState::kActive &&
+         ring::used(queue.completion_head, queue.completion_tail) < queue.completion_entries;
+}
+
+void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion) {
+  state.waypoint = Waypoint::kCompletion;
+  const bool dependant = completion.error == WEFT_ERROR_DEPENDENCY_FAILED;
+  const RootCause self{static_cast<uint16_t>(queue.id), entry.command_id, entry.tag, completion.error};
+  const RootCause& root = dependant ? completion.root : self;
+  const weft_error error = timeline_end(owner(state, queue), entry, completion.error, root);
+  bool more = completion.more_information;
+  if (error != completion.error) more = write_overtaken(state, queue, entry, error, completion.end_cycle);
+  chain_advance(queue.chain, entry, error, root);
+  weft_completion_entry out{};
+  out.start_cycle = completion.start_cycle;
+  out.end_cycle = completion.end_cycle;
+  out.tag = entry.tag;
+  out.queue_head = queue.head;
+  out.command_id = entry.command_id;
+  out.queue_id = static_cast<uint16_t>(queue.id);
+  out.status = completion_status(error, ring::phase(queue.completion_tail, queue.completion_entries), more);
+  const uint64_t address =
+      queue.completion_iova + uint64_t{ring::slot(queue.completion_tail, queue.completion_entries)} * sizeof out;
+  queue.completion_tail++;
+  Function& function = owner(state, queue);
+  function.completed++;
+  hal::function_write(function.index, WEFT_REG_PROGRESS, function.completed);
+  if (!hal::completion_write(queue.function, queue.id, address, &out)) {
+    halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
+    return;
+  }
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) request_interrupt(function, queue);
+}
+
+}  // namespace weft::fw

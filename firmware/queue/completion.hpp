@@ -1,0 +1,31 @@
+/// Completion entries: room in the ring, the entry itself with its phase, the interrupt.
+#pragma once
+#include <stdint.h>
+
+#include "firmware/queue/queue.hpp"
+
+namespace weft::fw {
+
+struct State;
+
+/// How a command ended. Cycles are device cycles; LOAD_PROGRAM puts its program id into `start_cycle`.
+struct Completion {
+  weft_error error;
+  bool more_information;  ///< a fault record was written
+  uint64_t start_cycle;
+  uint64_t end_cycle;
+  RootCause root{};  ///< DEPENDENCY_FAILED: the command that failed first
+};
+
+/// True if one more completion fits. Asks the doorbell only when the ring looks full, or at `refresh_completion_head`.
+bool completion_room(State& state, Queue& queue);
+
+/// Takes over the head that the host wrote. A head that went backwards or past the tail halts the queue with
+/// BAD_DOORBELL.
+void refresh_completion_head(State& state, Queue& queue);
+
+/// Writes the entry (last 8 bytes last, so the phase lands last), counts progress, raises the vector if the entry asks.
+/// A bus error halts the queue with DMA_FAULT. The caller has checked for room.
+void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion);
+
+}  // namespace weft::fw

@@ -1,0 +1,132 @@
+// Timeline semaphores.
+#include "firmware/queue/timeline.hpp"
+
+#include "firmware/hal.hpp"
+#include "firmware/memory_map.hpp"
+#include "firmware/state.hpp"
+
+namespace weft::fw {
+namespace {
+
+using E = weft_submission_entry;
+
+constexpr uint64_t kMirrorAlignment = 64;
+constexpr uint64_t kCyclesPerBudgetUnit = 1000;
+
+constexpr Status invalid(uint64_t offset, uint64_t value) {
+  return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value);
+}
+
+/// Tells the host: mirror, then vector 0. A mirror that cannot be written is given up; waits of the host then end
+/// through their bounds.
+void publish(const Function& function, Timeline& timeline) {
+  if (timeline.mirror_iova == 0) return;
+  const weft_timeline_mirror mirror{timeline.value, dependency_failed(timeline.root).detail0,
+                                    static_cast<uint32_t>(timeline.root.error), timeline.failed ? 1u : 0u};
+  static_assert(sizeof mirror <= 32, "one ordered write");
+  if (!hal::dma_write(host_at(function.index, timeline.mirror_iova), &mirror, sizeof mirror)) timeline.mirror_iova = 0;
+  hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
+}
+
+bool exists(const Function& function, uint64_t id) {
+  return id != 0 && id < kTimelines && function.timelines[id].created;
+}
+
+/// Some queue's next entry waits for it.
+bool waited_for(const Function& function, uint64_t id) {
+  for (const Queue& queue : function.queues) {
+    if (queue.waits && queue.batch[queue.batch_next].wait_id == id) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status create_timeline(Function& function, const E& e) {
+  if (e.size == 0 || e.size >= kTimelines) return invalid(offsetof(E, size), e.size);
+  if (e.arg1 % kMirrorAlignment != 0 || !host_range_valid(e.arg1, sizeof(weft_timeline_mirror)))
+    return invalid(offsetof(E, arg1), e.arg1);
+  Timeline& timeline = function.timelines[e.size];
+  if (timeline.created) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  timeline = Timeline{};
+  timeline.created = true;
+  timeline.value = e.arg0;
+  timeline.mirror_iova = e.arg1;
+  return kOk;
+}
+
+Status delete_timeline(Function& function, const E& e) {
+  if (e.size == 0 || e.size >= kTimelines) return invalid(offsetof(E, size), e.size);
+  if (!function.timelines[e.size].created) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  if (waited_for(function, e.size)) return refused(WEFT_ERROR_BUSY, offsetof(E, size), e.size);
+  function.timelines[e.size] = Timeline{};
+  return kOk;
+}
+
+Status signal_timeline(Function& function, const E& e) {
+  if (!exists(function, e.size)) return invalid(offsetof(E, size), e.size);
+  Timeline& timeline = function.timelines[e.size];
+  if (timeline.failed) return dependency_failed(timeline.root);
+  if (e.arg0 <= timeline.value) return invalid(offsetof(E, arg0), e.arg0);
+  timeline.value = e.arg0;
+  publish(function, timeline);
+  return kOk;
+}
+
+Status check_timelines(const Function& function, const E& e) {
+  if (e.wait_id != 0 && !exists(function, e.wait_id)) return invalid(offsetof(E, wait_id), e.wait_id);
+  if (e.signal_id != 0 && !exists(function, e.signal_id)) return invalid(offsetof(E, signal_id), e.signal_id);
+  if (e.signal_id != 0 && e.signal_value <= function.timelines[e.signal_id].value)
+    return invalid(offsetof(E, signal_value), e.signal_value);
+  return kOk;
+}
+
+bool timeline_holds(const Function& function, Queue& queue, const E& e, Status& status) {
+  if (e.wait_id == 0) return false;
+  const Timeline& timeline = function.timelines[e.wait_id];
+  if (!timeline.created) {
+    status = invalid(offsetof(E, wait_id), e.wait_id);
+  } else if (timeline.value < e.wait_value && timeline.failed) {
+    status = dependency_failed(timeline.root);
+  } else if (timeline.value < e.wait_value) {
+    const uint64_t now = hal::now();
+    if (!queue.waits) {
+      const bool limited = e.opcode == WEFT_QUEUE_OPCODE_WAIT && e.budget_kcycles != 0;
+      queue.waits = true;
+      queue.wait_deadline = limited ? now + e.budget_kcycles * kCyclesPerBudgetUnit : UINT64_MAX;
+    }
+    if (now < queue.wait_deadline) return true;
+    status = Status{WEFT_ERROR_BUDGET_EXCEEDED, e.budget_kcycles * kCyclesPerBudgetUnit, now - queue.wait_deadline};
+  }
+  return false;
+}
+
+uint64_t timeline_wake_cycle(const State& state) {
+  uint64_t first = UINT64_MAX;
+  for (uint32_t f = 0; f < state.function_count; f++) {
+    for (const Queue& queue : state.functions[f].queues) {
+      if (queue.waits && queue.wait_deadline < first) first = queue.wait_deadline;
+    }
+  }
+  return first;
+}
+
+weft_error timeline_end(Function& function, const E& e, weft_error error, const RootCause& root) {
+  if (error == WEFT_ERROR_BAD_DESCRIPTOR || !exists(function, e.signal_id)) return error;  // its fields prove nothing
+  Timeline& timeline = function.timelines[e.signal_id];
+  if (timeline.failed) return error;
+  if (error == WEFT_ERROR_OK && e.signal_value > timeline.value) {
+    timeline.value = e.signal_value;
+  } else if (error == WEFT_ERROR_OK) {
+    return WEFT_ERROR_SEMAPHORE_FAULT;
+  } else if (e.signal_value > timeline.value) {
+    timeline.failed = true;
+    timeline.root = root;
+  } else {
+    return error;  // the value that it owed is there
+  }
+  publish(function, timeline);
+  return error;
+}
+
+}  // namespace weft::fw

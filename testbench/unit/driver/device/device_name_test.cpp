@@ -1,0 +1,51 @@
+// Device names: what they mean, and what is said of wrong ones.
+#include "driver/device/device_name.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace weft::driver;
+using Catch::Contains;
+
+TEST_CASE("a simulator's name carries preset and options") {
+  const auto name =
+      parse_device_name("sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt");
+  REQUIRE(name.ok());
+  CHECK(name.value().kind == DeviceKind::kSimulator);
+  CHECK(name.value().target == "nano");
+  CHECK(name.value().core == "fast");
+  CHECK(name.value().wave_file == "out/a.fst");
+  CHECK(name.value().wave_from_cycle == "10");
+  CHECK(name.value().wave_to_cycle == "20");
+  CHECK(name.value().trace_file == "t.json");
+  CHECK(name.value().mismatch_report_file == "m.txt");
+  CHECK(parse_device_name("sim:v5e-1mxu").value().core == "rtl");
+}
+
+TEST_CASE("the other kinds") {
+  CHECK(parse_device_name("vfio-user:/run/weft?x").value().target == "/run/weft?x");
+  CHECK(parse_device_name("mock").value().target == "nano");
+  CHECK(parse_device_name("mock:small").value().target == "small");
+}
+
+TEST_CASE("a wrong name is refused with what is possible") {
+  const auto [text, why] = GENERATE(table<std::string, std::string>(
+      {{"", "are possible"},
+       {"pci:1", "are possible"},
+       {"sim", "no preset ''"},
+       {"sim:", "nano"},
+       {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
+       {"sim:nano?core=slow", "rtl, fast and lockstep"},
+       {"sim:nano?core=", "no value"},
+       {"sim:nano?core", "no value"},
+       {"sim:nano?speed=1", "option 'speed'"},
+       {"sim:nano?wave-from=1", "need wave"},
+       {"sim:nano?wave=f&wave-from=-1", "device cycle"},
+       {"vfio-user:", "path"},
+       {"mock?x=1", "are possible"},
+       {"mock:nano?x=1", "no options"}}));
+  CAPTURE(text);
+  const auto name = parse_device_name(text);
+  REQUIRE_FALSE(name.ok());
+  CHECK(name.status().code() == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK_THAT(name.status().message(), Contains(why));
+}

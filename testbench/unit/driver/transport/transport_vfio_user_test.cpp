@@ -1,0 +1,302 @@
+// The vfio-user client against a server that plays by the rules, and against servers that do not.
+#include "driver/transport/transport_vfio_user.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+using namespace weft::driver;
+using namespace weft::driver::vfio_user;
+using Catch::Contains;
+
+namespace {
+
+using Payload = std::vector<unsigned char>;
+
+template <typename T>
+Payload bytes_of(const T& value, const std::string& tail = "") {
+  Payload p(sizeof value + tail.size());
+  std::memcpy(p.data(), &value, sizeof value);
+  std::memcpy(p.data() + sizeof value, tail.data(), tail.size());
+  return p;
+}
+
+/// What the server answers; a script may change any of it, or close.
+struct Answer {
+  Header header;
+  Payload payload;
+  bool send = true;
+  bool close_after = false;
+  size_t send_bytes = SIZE_MAX;
+};
+
+struct Request {
+  Header header;
+  Payload payload;
+  size_t descriptors = 0;
+};
+
+/// A server on one end of a socket pair, in a thread.
+class Server {
+ public:
+  using Script = std::function<void(const Request&, Answer&)>;
+
+  explicit Server(Script script = {}) : script_(std::move(script)) {
+    std::array<int, 2> pair{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);
+    client_ = FileDescriptor(pair[0]);
+    server_ = FileDescriptor(pair[1]);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() {
+    ::shutdown(server_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  FileDescriptor client() { return std::move(client_); }
+  const std::vector<Request>& requests() const { return requests_; }
+  void stop() { ::shutdown(server_.get(), SHUT_RDWR); }
+
+ private:
+  bool receive(void* data, size_t bytes, size_t* descriptors) {
+    auto* p = static_cast<char*>(data);
+    while (bytes != 0) {
+      iovec piece{p, bytes};
+      std::array<char, CMSG_SPACE(64 * sizeof(int))> control{};
+      msghdr message{};
+      message.msg_iov = &piece;
+      message.msg_iovlen = 1;
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      const ssize_t got = ::recvmsg(server_.get(), &message, MSG_CMSG_CLOEXEC);
+      if (got <= 0) return false;
+      for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+        const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+          int fd = -1;
+          std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+          ::close(fd);
+        }
+        *descriptors += count;
+      }
+      p += got;
+      bytes -= static_cast<size_t>(got);
+    }
+    return true;
+  }
+
+  static Payload reply_to(const Request& r) {
+    switch (static_cast<Command>(r.header.command)) {
+      case Command::kVersion:
+        return bytes_of(Version{0, 1},
+                        std::string(R"({"capabilities":{"max_msg_fds":32,"max_data_xfer_size":1048576}})") + '\0');
+      case Command::kDeviceGetInfo:
+        return bytes_of(DeviceInfo{sizeof(DeviceInfo), 2, 9, 5});
+      case Command::kDeviceGetRegionInfo:
+        return bytes_of(RegionInfo{sizeof(RegionInfo), 3, 0, 0, 1 << 16, 0});
+      case Command::kDeviceGetIrqInfo:
+        return bytes_of(IrqInfo{sizeof(IrqInfo), 1, kIrqMsix, WEFT_PCI_MSIX_VECTORS});
+      case Command::kRegionRead: {
+        RegionAccess access{};
+        std::memcpy(&access, r.payload.data(), sizeof access);
+        return bytes_of(access, std::string(access.bytes, 'x'));
+      }
+      case Command::kRegionWrite:
+        return Payload(r.payload.begin(), r.payload.begin() + sizeof(RegionAccess));
+      case Command::kDmaUnmap:
+        return r.payload;
+      default:
+        return {};
+    }
+  }
+
+  void serve() {
+    for (;;) {
+      Request r;
+      if (!receive(&r.header, sizeof r.header, &r.descriptors)) return;
+      r.payload.resize(r.header.message_bytes - sizeof r.header);
+      if (!receive(r.payload.data(), r.payload.size(), &r.descriptors)) return;
+      requests_.push_back(r);
+      if ((r.header.flags & kFlagNoReply) != 0) continue;
+      Answer a{{r.header.message_id, r.header.command, 0, kTypeReply, 0}, reply_to(r)};
+      a.header.message_bytes = static_cast<uint32_t>(sizeof a.header + a.payload.size());
+      if (script_) script_(r, a);
+      Payload all = bytes_of(a.header);
+      all.insert(all.end(), a.payload.begin(), a.payload.end());
+      if (a.send) (void)!::send(server_.get(), all.data(), std::min(all.size(), a.send_bytes), MSG_NOSIGNAL);
+      if (a.close_after) {
+        stop();
+        return;
+      }
+    }
+  }
+
+  Script script_;
+  FileDescriptor client_;
+  FileDescriptor server_;
+  std::vector<Request> requests_;
+  std::thread thread_;
+};
+
+Result<std::unique_ptr<Transport>> connect(Server& server) {
+  return VfioUserTransport::connect(server.client(), nullptr, 200);
+}
+
+/// A script that touches only the replies to one command.
+Server::Script only(Command command, std::function<void(const Request&, Answer&)> change) {
+  return [command, change](const Request& r, Answer& a) {
+    if (r.header.command == static_cast<uint16_t>(command)) change(r, a);
+  };
+}
+
+void resize(Answer& a, size_t bytes) {
+  a.payload.resize(bytes);
+  a.header.message_bytes = static_cast<uint32_t>(sizeof a.header + bytes);
+}
+
+}  // namespace
+
+TEST_CASE("requests have the published layout") {
+  Server server;
+  {
+    auto transport = connect(server);
+    REQUIRE(transport.ok());
+    uint32_t value = 0;
+    REQUIRE(transport.value()->read(Region::kRegisters, 0x38, &value, 4).ok());
+    CHECK(value == 0x78787878);
+    REQUIRE(transport.value()->write(Region::kConfig, 4, &value, 2).ok());
+    REQUIRE(transport.value()->post(Region::kDoorbells, 8, &value, 4).ok());
+    REQUIRE(transport.value()->dma_map(0, 0, 0x100000000, 4096).ok());
+    REQUIRE(transport.value()->dma_unmap(0x100000000, 4096).ok());
+    std::array<int, WEFT_PCI_MSIX_VECTORS> fds{};
+    fds.fill(0);
+    REQUIRE(transport.value()->set_irqs(fds).ok());
+    REQUIRE(transport.value()->reset().ok());
+  }
+  const auto& r = server.requests();
+  REQUIRE(r.size() == 14);
+  CHECK(r[0].header.command == 1);
+  const auto json = nlohmann::json::parse(reinterpret_cast<const char*>(r[0].payload.data()) + 4);
+  CHECK(json["capabilities"]["max_msg_fds"] == 32);
+  for (size_t i = 0; i < r.size(); i++) CHECK(r[i].header.message_id == i);
+  CHECK(r[7].header.command == 9);
+  CHECK(r[7].header.message_bytes == 32);
+  CHECK(r[9].header.flags == 0x10);
+  CHECK(r[9].header.message_bytes == 36);
+  CHECK(r[9].payload[0] == 8);
+  CHECK(r[9].payload[8] == 2);
+  CHECK(r[9].payload[12] == 4);
+  CHECK(r[10].header.command == 2);
+  CHECK(r[10].descriptors == 1);
+  CHECK(r[10].payload[0] == 32);
+  CHECK(r[10].payload[4] == 3);
+  CHECK(r[12].header.command == 8);
+  CHECK(r[12].descriptors == WEFT_PCI_MSIX_VECTORS);
+  CHECK(r[12].payload[4] == 0x24);
+  CHECK(r[13].header.command == 13);
+}
+
+TEST_CASE("a server that does not fit is refused with the reason") {
+  const auto [name, script, expected] = GENERATE(table<std::string, Server::Script, std::string>({
+      {"version", only(Command::kVersion, [](const Request&, Answer& a) { a.payload[0] = 7; }), "speaks vfio-user 7.1"},
+      {"json", only(Command::kVersion, [](const Request&, Answer& a) { a.payload[4] = '['; }), "no JSON object"},
+      {"fds",
+       only(Command::kVersion,
+            [](const Request&, Answer& a) {
+              a.payload = bytes_of(Version{0, 1}, R"({"capabilities":{"max_msg_fds":1}})");
+              a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
+            }),
+       "descriptors a message"},
+      {"no regions", only(Command::kDeviceGetInfo, [](const Request&, Answer& a) { a.payload[8] = 1; }),
+       "not a PCI device"},
+      {"small region", only(Command::kDeviceGetRegionInfo, [](const Request&, Answer& a) { a.payload[18] = 0; }),
+       "has 0 bytes"},
+      {"few vectors", only(Command::kDeviceGetIrqInfo, [](const Request&, Answer& a) { a.payload[12] = 1; }),
+       "1 MSI-X vectors"},
+      {"busy",
+       only(Command::kVersion,
+            [](const Request&, Answer& a) {
+              resize(a, 0);
+              a.header.flags |= kFlagError;
+              a.header.error = EBUSY;
+            }),
+       "errno 16"},
+  }));
+  CAPTURE(name);
+  Server server(script);
+  const auto transport = connect(server);
+  REQUIRE_FALSE(transport.ok());
+  CHECK_THAT(transport.status().message(), Contains(expected));
+  if (name == "busy") CHECK(transport.status().code() == WEFT_ERROR_BUSY);
+}
+
+TEST_CASE("a server that breaks the protocol is lost, at once and for good") {
+  const auto [name, change] = GENERATE(table<std::string, std::function<void(const Request&, Answer&)>>({
+      {"wrong id", [](const Request&, Answer& a) { a.header.message_id++; }},
+      {"wrong command", [](const Request&, Answer& a) { a.header.command++; }},
+      {"a command instead of a reply", [](const Request&, Answer& a) { a.header.flags = kTypeCommand; }},
+      {"size below the header", [](const Request&, Answer& a) { a.header.message_bytes = 8; }},
+      {"size 0", [](const Request&, Answer& a) { a.header.message_bytes = 0; }},
+      {"huge size", [](const Request&, Answer& a) { a.header.message_bytes = 0xffffffff; }},
+      {"short payload", [](const Request&, Answer& a) { resize(a, 17); }},
+      {"no payload", [](const Request&, Answer& a) { resize(a, 0); }},
+      {"long payload", [](const Request&, Answer& a) { resize(a, 30); }},
+      {"another offset", [](const Request&, Answer& a) { a.payload[0]++; }},
+      {"another region", [](const Request&, Answer& a) { a.payload[8]++; }},
+      {"another count", [](const Request&, Answer& a) { a.payload[12]++; }},
+      {"half a header", [](const Request&, Answer& a) { a.send_bytes = 7, a.close_after = true; }},
+      {"half a reply", [](const Request&, Answer& a) { a.send_bytes = 18, a.close_after = true; }},
+      {"closed without a reply", [](const Request&, Answer& a) { a.send = false, a.close_after = true; }},
+      {"no reply", [](const Request&, Answer& a) { a.send = false; }},
+      {"half a reply and no more", [](const Request&, Answer& a) { a.send_bytes = 18; }},
+  }));
+  CAPTURE(name);
+  Server server(only(Command::kRegionRead, change));
+  auto transport = connect(server);
+  REQUIRE(transport.ok());
+  uint32_t value = 0;
+  CHECK(transport.value()->read(Region::kRegisters, 0, &value, 4).code() == WEFT_ERROR_DEVICE_LOST);
+  CHECK(value == 0);
+  CHECK(transport.value()->write(Region::kRegisters, 0, &value, 4).code() == WEFT_ERROR_DEVICE_LOST);
+  CHECK(transport.value()->post(Region::kDoorbells, 0, &value, 4).code() == WEFT_ERROR_DEVICE_LOST);
+  CHECK(transport.value()->dma_unmap(0, 4096).code() == WEFT_ERROR_DEVICE_LOST);
+}
+
+TEST_CASE("an error reply fails the request and leaves the connection up") {
+  Server server(only(Command::kRegionWrite, [](const Request&, Answer& a) {
+    resize(a, 0);
+    a.header.flags |= kFlagError;
+    a.header.error = EINVAL;
+  }));
+  auto transport = connect(server);
+  REQUIRE(transport.ok());
+  uint32_t value = 0;
+  const Status status = transport.value()->write(Region::kRegisters, 0, &value, 4);
+  CHECK(status.code() == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK_THAT(status.message(), Contains("errno 22"));
+  CHECK(transport.value()->read(Region::kRegisters, 0, &value, 4).ok());
+}
+
+TEST_CASE("posts go out while a request waits for its reply") {
+  Server server;
+  auto transport = connect(server);
+  REQUIRE(transport.ok());
+  std::thread poster([&] {
+    for (uint32_t i = 0; i < 2000; i++) REQUIRE(transport.value()->post(Region::kDoorbells, 0, &i, 4).ok());
+  });
+  for (uint32_t i = 0; i < 500; i++) {
+    uint32_t value = 0;
+    REQUIRE(transport.value()->read(Region::kRegisters, 0, &value, 4).ok());
+  }
+  poster.join();
+}
+
+TEST_CASE("no device at a path is said so") {
+  const auto transport = VfioUserTransport::connect_path("/nonexistent/weft.sock");
+  CHECK(transport.status().code() == WEFT_ERROR_DEVICE_LOST);
+  CHECK_THAT(transport.status().message(), Contains("/nonexistent/weft.sock"));
+  CHECK(VfioUserTransport::connect_path(std::string(200, 'x')).status().code() == WEFT_ERROR_INVALID_ARGUMENT);
+}
