@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 STAGES = ("own", "bench", "system")      # whose tests: the block's own, other blocks', the whole core's
+BENCH = [["-a", "~[small]"]]       # test cases that need the whole core of preset small: only nano's is built
 CHIPS = {"nano", "small"}         # a model of another preset is not built: it costs minutes and kills nothing more
 # What kills the mutants that the benches leave: the whole core at nano against the golden model.
 SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "1000"],
@@ -77,7 +78,7 @@ class Build:
             files = set().union(*(self.sources(m["name"].removesuffix("_verilate")) for m in models
                                   if m["type"] == "UTILITY"))
             path = self.build / target["artifacts"][0]["path"]
-            for arguments in SYSTEM.get(target["name"], [["-a"]]):
+            for arguments in SYSTEM.get(target["name"], BENCH):
                 found.append(Program(target["name"], path, arguments, folder, files))
         return found
 
