@@ -6,7 +6,7 @@
 //   push_ready ◄─└──┴──┴──┴──┘◄─ pop_ready
 //
 // One push and one pop a cycle; a full FIFO takes no push, also beside a pop: push_ready does not
-// depend on pop_ready. Depth is any number from 1. Only the pointers are reset. Yosys 0.23 reads it.
+// depend on pop_ready. Depth is any number from 1. Only the pointers are reset. Yosys reads it.
 module fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 4,

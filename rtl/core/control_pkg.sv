@@ -3,7 +3,7 @@
 // Waived: a package: no block uses all of it.
 // verilator lint_off UNUSEDPARAM
 package control_pkg;
-  // Units of this chip, numbered as weft_pkg::unit_e: MXU 1 and those after it follow the sync engine.
+  // Units of this chip, numbered as weft_pkg::unit_e: MXU 1 and up follow the sync engine.
   localparam int unsigned NumMxu = chip_pkg::NumMxu;
   localparam int unsigned Units = 32'(weft_pkg::UnitSync) + NumMxu;
   // the same numbers as places in a vector of Units

@@ -2,9 +2,9 @@
 // Retires commands: one a cycle in the whole core posts its semaphores and is counted.
 //
 // Each unit has a lane that keeps what its commands post; a round robin chooses among the units
-// that have finished one. MXUs retire in the order of their queue (mxu_order.sv). A post that would overflow is a fault: neither semaphore is posted and
-// the command does not count as retired. Latency: done in cycle t, posted in t + 1 (later if other
-// units retire), visible in t + 2.
+// that have finished one. MXUs retire in the order of their queue (mxu_order.sv). A post that would
+// overflow is a fault: neither semaphore is posted and the command does not count as retired.
+// Latency: done in cycle t, posted in t + 1 (later if other units retire), visible in t + 2.
 module retire (
   input  logic                                clk_i,
   input  logic                                rst_ni,
@@ -17,7 +17,7 @@ module retire (
   output logic [control_pkg::Units-1:0]       full_o,
   output logic [control_pkg::Units-1:0]       held_o,
   output logic [control_pkg::Units-1:0]       finished_o,   // done, waits for its retirement
-  output logic [control_pkg::Units-1:0]       behind_o,     // an MXU: another's command retires first
+  output logic [control_pkg::Units-1:0]       behind_o,     // an MXU: another's retires first
   output logic [15:0]                         oldest_tag_o [control_pkg::Units],
   // semaphores
   output logic                                post_valid_o,

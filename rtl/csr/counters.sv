@@ -51,7 +51,8 @@ module counters (
     end
     for (int unsigned u = 0; u < control_pkg::NumMxu; u++) begin
       for (int unsigned i = 0; i < control_pkg::MxuStates; i++) begin
-        if (events_i.mxu_state[u*control_pkg::MxuStates+i]) run_q[weft_pkg::CounterMxuBusy+i] += cycles;
+        if (events_i.mxu_state[u*control_pkg::MxuStates+i])
+          run_q[weft_pkg::CounterMxuBusy+i] += cycles;
       end
     end
     for (int unsigned i = 0; i < control_pkg::VpuStates; i++) begin

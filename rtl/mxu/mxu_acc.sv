@@ -100,7 +100,7 @@ module mxu_acc
   end
   assign acc_gnt_o = acc_req_i & !bank_busy[acc_row_i[RowBits-1]];
 
-  // For the lockstep core, which follows a row through its columns: a step, and the row issued in it.
+  // For the lockstep core, which follows a row through its columns: a step, the row issued in it.
   logic        step_seen /* verilator public_flat_rd */, issue_seen /* verilator public_flat_rd */;
   logic [15:0] issue_row_seen /* verilator public_flat_rd */;
   assign step_seen = step_i;

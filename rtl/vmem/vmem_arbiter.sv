@@ -2,10 +2,10 @@
 // Who may touch which bank in this cycle: a mask of banks for each request, granted in the order of
 // the deadlines.
 //
-// Reads:  x > w > va > vb > dr, x and w of MXU 0 before those of MXU 1.  Writes: vw > dw.  Reads and writes never meet: a bank has a port
-// for each. An access is granted whole or not at all. A DMA request that was refused StarveLimit
-// times in a row goes first, once. Combinational from request to grant; the two refusal counts are
-// the only state.
+// Reads:  x > w > va > vb > dr, x and w of MXU 0 before those of MXU 1.  Writes: vw > dw.
+// Reads and writes never meet: a bank has a port for each. An access is granted whole or not
+// at all. A DMA request that was refused StarveLimit times in a row goes first, once. Combinational
+// from request to grant; the two refusal counts are the only state.
 module vmem_arbiter #(
   parameter int unsigned Banks = 16,
   parameter int unsigned DmaWords = 4,

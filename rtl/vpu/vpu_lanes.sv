@@ -1,7 +1,7 @@
 `default_nettype none
-// The data path of the lanes in two stages: execute (unpack, operation) and finish (activation, cast,
-// mask, pack). A choice between units is made once for the row, outside of the loops over lanes, so
-// that only the unit in use is evaluated and each loop becomes vector instructions.
+// The data path of the lanes in two stages: execute (unpack, operation) and finish (activation,
+// cast, mask, pack). A choice between units is made once for the row, outside of the loops over
+// lanes, so that only the unit in use is evaluated and each loop becomes vector instructions.
 //
 //   a ─► unpack ─┐                                               ┌─► NaN, infinity count
 //                ├─► operation ─► [result] ─► activation ─► cast ┴─► mask ─► pack ─► [out]

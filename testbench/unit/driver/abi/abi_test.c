@@ -1,6 +1,7 @@
 /* Every function of weft.h from C: what it does on a mock, and what it says to null pointers and wrong sizes. */
 #define _POSIX_C_SOURCE 200809L
-// clang-format off: cmocka.h uses the types of these
+// cmocka.h uses the types of the headers before it
+// clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
