@@ -10,11 +10,13 @@ from pathlib import Path
 
 STAGES = ("own", "bench", "system")      # whose tests: the block's own, other blocks', the whole core's
 BENCH = [["-a", "~[small]"]]       # test cases that need the whole core of preset small: only nano's is built
-CHIPS = {"nano", "small"}         # a model of another preset is not built: it costs minutes and kills nothing more
-# What kills the mutants that the benches leave: the whole core at nano against the golden model.
+CHIPS = {"nano", "nano-4mxu", "small"}   # a model of another preset is not built: it costs minutes and kills nothing more
+# What kills the mutants that the benches leave: the whole core, of nano with one MXU and with four, against the golden model.
 SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "1000"],
-                              ["--chip", "nano", "--count", "60", "--seed", "2000", "--illegal"]],
-          "rtl_core_test": [["-a", "~the same program is right on every size*"]],   # nano alone is built
+                              ["--chip", "nano", "--count", "60", "--seed", "2000", "--illegal"],
+                              ["--chip", "nano-4mxu", "--count", "60", "--seed", "3000"]],
+          "rtl_core_test": [["-a", "~the same program is right on every size*"]],   # only the cores of nano are built
+          "several_mxus_test": [["-a"]],
           "lockstep_core_test": [["-a", "~random commands*"]],
           "injection_test": [["-a"]]}              # what only an injected fault reaches: ECC, lost dones
 
@@ -55,7 +57,7 @@ class Build:
         query = self.build / ".cmake/api/v1/query/codemodel-v2"
         query.parent.mkdir(parents=True, exist_ok=True)
         query.touch()
-        self.run(["cmake", "--preset", "release", "-B", str(self.build), "-DWEFT_RTL_CHIPS=nano",
+        self.run(["cmake", "--preset", "release", "-B", str(self.build), "-DWEFT_RTL_CHIPS=nano;nano-4mxu",
                   f"-DWEFT_MUTATED_RTL={self.rtl}"])
 
     def programs(self) -> list[Program]:

@@ -154,7 +154,8 @@ TEST_CASE(
   m.rst_ni = 1;
   constexpr int32_t kLeast = INT32_MIN, kMost = INT32_MAX;
   std::vector<Box> boxes;
-  for (const uint32_t size0 : {16u, kBeatBytes - 16, kBeatBytes, kBeatBytes + 16, 2 * kBeatBytes, 2 * kBeatBytes + 16})
+  for (const uint32_t size0 : {16u, kBeatBytes - 16, kBeatBytes - 1, kBeatBytes, kBeatBytes + 1, kBeatBytes + 16,
+                               2 * kBeatBytes - 1, 2 * kBeatBytes, 2 * kBeatBytes + 1, 2 * kBeatBytes + 16})
     for (const uint16_t size : {1, 2, 3})
       for (const int32_t stride : {0, 16, -16, kLeast, kMost})
         boxes.push_back({size0, size, static_cast<uint16_t>(4 - size), 2, 0, UINT64_MAX - 15, stride, -stride / 2,

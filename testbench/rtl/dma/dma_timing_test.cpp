@@ -109,6 +109,31 @@ TEST_CASE("a command goes to the channel that holds fewer, to the lower one of t
   }
 }
 
+TEST_CASE("while the channel that holds fewer checks a command, the other one takes the next") {
+  for (const bool out : {false, true}) {
+    const unsigned low = out ? 2 : 0;
+    INFO("direction " << out);
+    DmaBench bench({.latency_cycles = 600});
+    prepare(bench);
+    const auto issue = [&](uint32_t beats) {
+      const spec::DmaCommand c = command(out, WEFT_OPCODE_COPY, beats * kBeatBytes);
+      out ? bench.issue_out(c) : bench.issue_in(c);
+    };
+    const auto held = [&](unsigned channel) { return bench.flying[low + channel].size(); };
+    // by turns: two long ones on the lower channel, asked for in full before the first answer, two short ones beside
+    // them
+    issue(60), issue(1), issue(60), issue(1);
+    for (unsigned i = 0; i < 5000 && bench.retired.size() < 2; i++) bench.tick();
+    REQUIRE(bench.retired.size() == 2);
+    REQUIRE(held(0) == 2);
+    REQUIRE(held(1) == 0);
+    issue(1), issue(1);
+    while (held(0) + held(1) < 4) bench.tick();
+    CHECK(bench.flying[low].back().taken == bench.flying[low + 1].back().taken + 1);
+    REQUIRE(bench.run(20000));
+  }
+}
+
 TEST_CASE("short runs move one run a cycle, each way and both ways at once") {
   constexpr unsigned kRuns = 1000;
   const auto short_runs = [](bool out) {

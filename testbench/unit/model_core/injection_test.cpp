@@ -16,25 +16,36 @@ constexpr uint64_t kWatchdog = 5000;
 constexpr MatmulProgram kProgram{.m = 12, .tiles = 3, .cols = 5};
 constexpr uint64_t kWord = 16, kX = 0, kW = 36 * kWord, kBias = 60 * kWord, kY = 62 * kWord;
 constexpr uint64_t kAccFault = uint64_t{1} << 63;
+constexpr unsigned kBankRows = 64;  // of ACC: nano's
 enum Tag : uint16_t { kTagX = 1, kTagW, kTagBias, kTagProduct, kTagEpilogue, kTagY };
 
 /// Injects on an idle core, runs the program, and looks.
-Outcome run(core::CoreKind kind, const std::vector<Injection>& injections) {
+Outcome run(core::CoreKind kind, const std::vector<Injection>& injections, const MatmulProgram& program) {
   CoreBench bench("nano", kind);
-  kProgram.place(bench, 3);
+  program.place(bench, 3);
   bench.write(WEFT_CSR_WATCHDOG_LIMIT, kWatchdog);
   for (const Injection& i : injections) inject(bench, i);
-  REQUIRE(kProgram.push(bench));
+  REQUIRE(program.push(bench));
   REQUIRE(bench.run(200'000));
   bench.skip(100);
   Outcome o = outcome(bench);
-  o.right = kProgram.result(bench) == kProgram.expected(bench);
+  o.right = program.result(bench) == program.expected(bench);
   return o;
 }
 
+/// One command of the VPU on a core whose VMEM is all zero but for what is injected.
+Outcome run(core::CoreKind kind, const std::vector<Injection>& injections, const spec::VpuCommand& command) {
+  CoreBench bench("nano", kind);
+  for (const Injection& i : injections) inject(bench, i);
+  REQUIRE(bench.push(WEFT_QUEUE_VPU, encode(command)));
+  REQUIRE(bench.run(200'000));
+  return outcome(bench);
+}
+
 /// The outcome on both cores, which is one.
-Outcome run_both(const std::vector<Injection>& injections) {
-  const Outcome rtl = run(core::CoreKind::kRtl, injections), fast = run(core::CoreKind::kFast, injections);
+template <typename Work>
+Outcome run_both(const std::vector<Injection>& injections, const Work& work) {
+  const Outcome rtl = run(core::CoreKind::kRtl, injections, work), fast = run(core::CoreKind::kFast, injections, work);
   CHECK(rtl.fault.code == fast.fault.code);
   CHECK(rtl.fault.unit == fast.fault.unit);
   CHECK(rtl.fault.queue == fast.fault.queue);
@@ -56,6 +67,7 @@ Outcome run_both(const std::vector<Injection>& injections) {
   CHECK((rtl.acc == fast.acc));
   return rtl;
 }
+Outcome run_both(const std::vector<Injection>& injections) { return run_both(injections, kProgram); }
 
 Injection vmem_flip(uint64_t address, uint64_t data, uint64_t check = 0, uint32_t n = 1) {
   return {.kind = WEFT_INJECT_KIND_VMEM_FLIP, .address = address, .data = data, .check = check, .n = n};
@@ -129,12 +141,73 @@ TEST_CASE("a double error that a command uses is its fault, with the address of 
 }
 
 TEST_CASE("a double error in what no command uses is no fault: lanes at or beyond cols, words never read") {
-  for (const Injection& injection :
-       {vmem_flip(kBias + kWord + 8, 3), acc_flip(3, 5, 3, 0, 1), acc_flip(3, 7, 3, 0, 3), vmem_flip(200 * kWord, 3)}) {
+  for (const Injection& injection : {vmem_flip(kBias + kWord + 8, 3), acc_flip(3, 5, 3, 0, 1), acc_flip(3, 7, 3, 0, 3),
+                                     vmem_flip(200 * kWord, 3), acc_flip(kBankRows + 4, 2, 3, 0, 1)}) {
     INFO("address " << injection.address);
     const Outcome o = run_both({injection});
     CHECK(o.fault.code == 0);
     CHECK(o.right);
+  }
+}
+
+TEST_CASE("a double error in any lane of a row of ACC stops the epilogue that reads all of them") {
+  constexpr MatmulProgram kWide{.m = 12, .tiles = 3, .cols = 8};
+  for (unsigned lane = 0; lane < 8; lane++) {
+    INFO("lane " << lane);
+    check_ecc_fault(run_both({acc_flip(9, lane, 3, 0, 3)}, kWide),
+                    {WEFT_UNIT_VPU, WEFT_QUEUE_VPU, kTagEpilogue, kAccFault | 9});
+  }
+}
+
+TEST_CASE("a double error in an operand of the VPU is its fault, with the address of the granule") {
+  spec::VpuCommand add;  // d = a + b, rows of four granules
+  add.header = header(WEFT_OPCODE_ELEMENTWISE, 7, {});
+  add.op = WEFT_VPU_OP_ADD, add.src_dtype = add.dst_dtype = WEFT_VPU_DTYPE_F32;
+  add.rows = 6, add.cols = 8, add.b_mode = WEFT_VPU_B_MODE_TENSOR;
+  add.a_addr = 100, add.b_addr = 200, add.d_addr = 300, add.a_stride = add.b_stride = add.d_stride = 2;
+  for (const uint64_t word : {100u, 200u})
+    for (const uint64_t row : {0u, 3u, 5u})
+      for (uint64_t granule = 0; granule < 4; granule++) {
+        const uint64_t address = (word + 2 * row) * kWord + 8 * granule;
+        INFO("address " << address);
+        check_ecc_fault(run_both({vmem_flip(address, 5, 0, 0)}, add), {WEFT_UNIT_VPU, WEFT_QUEUE_VPU, 7, address});
+      }
+}
+
+TEST_CASE("a double error counts in every element of a column operand, of more than 2^15 rows too") {
+  constexpr unsigned kRows = 0x8000 + 4;
+  spec::VpuCommand add;  // every row to the same place: row r adds element r of the column
+  add.header = header(WEFT_OPCODE_ELEMENTWISE, 7, {});
+  add.op = WEFT_VPU_OP_ADD, add.src_dtype = add.dst_dtype = WEFT_VPU_DTYPE_F32;
+  add.rows = kRows, add.cols = 8, add.b_mode = WEFT_VPU_B_MODE_COLUMN;
+  add.a_addr = 0, add.d_addr = 2, add.b_addr = 4, add.b_stride = 2;
+  const auto flip = [](unsigned element) { return vmem_flip(4 * kWord + element / 2 * 8, 5, 0, 0); };
+  for (const auto kind : {core::CoreKind::kRtl, core::CoreKind::kFast}) {  // the fast core knows no bank conflicts
+    for (const unsigned element : {0u, 6u, 8u, 20u, kRows - 1}) {
+      const Injection injection = flip(element);
+      INFO("element " << element);
+      check_ecc_fault(run(kind, {injection}, add), {WEFT_UNIT_VPU, WEFT_QUEUE_VPU, 7, injection.address});
+    }
+    CHECK(run(kind, {flip(kRows + 1)}, add).fault.code == 0);  // beyond the last element
+  }
+}
+
+TEST_CASE("a bus error finds its command and beat after a reset with commands under way") {
+  for (const auto kind : {core::CoreKind::kRtl, core::CoreKind::kFast}) {
+    CoreBench bench("nano", kind);
+    kProgram.place(bench, 3);
+    spec::DmaCommand copy;
+    copy.header = header(WEFT_OPCODE_COPY, 9, {});
+    copy.src_seg = 1, copy.size0 = 16 * 1024;
+    for (unsigned i = 0; i < 9; i++) REQUIRE(bench.push(WEFT_QUEUE_DMA_IN, encode(copy)));
+    bench.skip(60);  // both channels hold commands that they have not begun
+    bench.reset();
+    inject(bench, {.kind = WEFT_INJECT_KIND_BUS_ERROR, .queue = WEFT_QUEUE_DMA_IN, .n = 1, .beat = 14});
+    REQUIRE(kProgram.push(bench));
+    REQUIRE(bench.run(200'000));
+    CHECK(fault(bench).code == WEFT_FAULT_DMA_BUS);
+    CHECK(fault(bench).tag == kTagX);
+    CHECK(fault(bench).address == kProgram.x_address + 48 + 16);
   }
 }
 

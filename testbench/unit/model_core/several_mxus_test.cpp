@@ -204,3 +204,25 @@ TEST_CASE("a done that is lost on one MXU ends in WATCHDOG, and nothing stays bu
   CHECK(faults[0].cycle == faults[1].cycle);
   CHECK(faults[0].unit == faults[1].unit);
 }
+
+TEST_CASE("a double error in the ACC of any MXU is that MXU's fault, with the row counted over all of them") {
+  for (unsigned mxu = 0; mxu < 4; mxu++) {
+    std::vector<bench::FaultInfo> faults;
+    for (const auto kind : kBoth) {
+      CoreBench bench(kChip, kind);
+      load_operands(bench);
+      const uint32_t row = mxu * 2 * bench.chip.acc_bank_rows + 5;
+      bench::inject(bench, {.kind = WEFT_INJECT_KIND_ACC_FLIP, .address = row | uint64_t{2} << 16, .data = 3, .n = 1});
+      auto c = product(7, mxu, 16);
+      c.k = 16, c.x_tile_stride = 64, c.w_tile_stride = 0;  // the second tile reads what the first has written
+      REQUIRE(bench.push(WEFT_QUEUE_MXU, encode(c)));
+      REQUIRE(bench.run());
+      faults.push_back(bench::fault(bench));
+      CHECK(faults.back().code == WEFT_FAULT_ECC_UNCORRECTABLE);
+      CHECK(faults.back().unit == (mxu == 0 ? WEFT_UNIT_MXU : WEFT_UNIT_MXU1 + mxu - 1));
+      CHECK(faults.back().tag == 7);
+      CHECK(faults.back().address == (uint64_t{1} << 63 | row));
+    }
+    CHECK(faults[0].cycle == faults[1].cycle);
+  }
+}
