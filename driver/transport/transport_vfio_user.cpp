@@ -32,6 +32,35 @@ Result<T> exchange(VfioUserSocket& socket, Command command, const T& message) {
   return value;
 }
 
+/// What the VERSION reply says of the server; empty: the protocol's defaults. Of anything that was sent only a short
+/// piece or its type is repeated in a message, however large or deep it is.
+Status check_capabilities(std::string_view json) {
+  constexpr uint64_t kNeeded = WEFT_PCI_MSIX_VECTORS;
+  constexpr size_t kShownBytes = 80;
+  uint64_t message_fds = 1;  // unless the server says otherwise
+  if (!json.empty()) {
+    const auto parsed = nlohmann::json::parse(json, nullptr, false);
+    if (!parsed.is_object()) {
+      return failure(WEFT_ERROR_DEVICE_LOST, "the VERSION reply carries no JSON object: '{}'{}",
+                     json.substr(0, kShownBytes), json.size() > kShownBytes ? " and more" : "");
+    }
+    const auto capabilities = parsed.find("capabilities");
+    if (capabilities != parsed.end() && capabilities->is_object()) {
+      const auto fds = capabilities->find("max_msg_fds");
+      if (fds != capabilities->end() && !fds->is_number_unsigned()) {
+        return failure(WEFT_ERROR_UNSUPPORTED, "the server's max_msg_fds is no count of descriptors but a JSON {}",
+                       fds->type_name());
+      }
+      if (fds != capabilities->end()) message_fds = fds->get<uint64_t>();
+    }
+  }
+  if (message_fds < kNeeded) {
+    return failure(WEFT_ERROR_UNSUPPORTED, "the server takes {} descriptors a message, {} are needed", message_fds,
+                   kNeeded);
+  }
+  return {};
+}
+
 /// Process id of the client that the server at `path` serves, from the file beside its socket; empty: not to be had.
 std::string owner_of(const std::string& path) {
   constexpr size_t kMaxDigits = 10;
@@ -92,23 +121,8 @@ Status VfioUserTransport::negotiate() {
     return failure(WEFT_ERROR_ABI_MISMATCH, "the server speaks vfio-user {}.{}, this driver {}.{}", theirs.major,
                    theirs.minor, kMajor, kMinor);
   }
-  if (bytes.size() == sizeof theirs) return {};  // no JSON: the protocol's defaults
   const auto* first = reinterpret_cast<const char*>(bytes.data()) + sizeof theirs;
-  const std::string_view json(first, strnlen(first, bytes.size() - sizeof theirs));
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
-  if (!parsed.is_object())
-    return failure(WEFT_ERROR_DEVICE_LOST, "the VERSION reply carries no JSON object: '{}'", json);
-  constexpr uint64_t kNeeded = WEFT_PCI_MSIX_VECTORS;
-  const auto capabilities = parsed.find("capabilities");
-  if (capabilities != parsed.end() && capabilities->is_object()) {
-    const auto fds = capabilities->find("max_msg_fds");
-    if (fds != capabilities->end() &&
-        (!fds->is_number_integer() || fds->get<int64_t>() < static_cast<int64_t>(kNeeded))) {
-      return failure(WEFT_ERROR_UNSUPPORTED, "the server takes {} descriptors a message, {} are needed", fds->dump(),
-                     kNeeded);
-    }
-  }
-  return {};
+  return check_capabilities(std::string_view(first, strnlen(first, bytes.size() - sizeof theirs)));
 }
 
 Status VfioUserTransport::check_device() {

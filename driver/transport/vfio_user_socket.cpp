@@ -33,6 +33,10 @@ weft_error reply_error(uint32_t number) {
 
 }  // namespace
 
+VfioUserSocket::Deadline VfioUserSocket::reply_deadline() const {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(reply_timeout_ms_);
+}
+
 Status VfioUserSocket::closed() {
   const std::lock_guard lock(why_mutex_);
   return Status(WEFT_ERROR_DEVICE_LOST, "the connection to the device is closed: " + why_);
@@ -50,6 +54,18 @@ void VfioUserSocket::shutdown(const std::string& why) {
 Status VfioUserSocket::broken(std::string why) {
   shutdown(why);
   return closed();
+}
+
+Status VfioUserSocket::wait_for(short events, Deadline deadline, const char* what) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return broken(fmt::format("no {} for {} ms", what, reply_timeout_ms_));
+    pollfd p{socket_.get(), events, 0};
+    const int ready = ::poll(&p, 1, static_cast<int>(left.count()));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return broken(fmt::format("waiting for {}: {}", what, std::strerror(errno)));
+  }
 }
 
 Status VfioUserSocket::send(uint16_t id, Command command, uint32_t flags, std::span<const Bytes> payload,
@@ -77,9 +93,14 @@ Status VfioUserSocket::send(uint16_t id, Command command, uint32_t flags, std::s
     c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
     std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
   }
+  const Deadline deadline = reply_deadline();
   for (size_t left = header.message_bytes; left != 0;) {
-    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      if (Status s = wait_for(POLLOUT, deadline, "room for a message: the other end reads nothing"); !s.ok()) return s;
+      continue;
+    }
     if (sent <= 0) return broken(fmt::format("sending: {}", std::strerror(errno)));
     left -= static_cast<size_t>(sent);
     message.msg_control = nullptr;
@@ -98,13 +119,10 @@ Status VfioUserSocket::send(uint16_t id, Command command, uint32_t flags, std::s
   return {};
 }
 
-Status VfioUserSocket::receive(void* data, size_t bytes, const char* what) {
+Status VfioUserSocket::receive(void* data, size_t bytes, Deadline deadline, const char* what) {
   auto* place = static_cast<char*>(data);
   while (bytes != 0) {
-    pollfd p{socket_.get(), POLLIN, 0};
-    const int ready = ::poll(&p, 1, reply_timeout_ms_);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return broken(fmt::format("no {} for {} ms", what, reply_timeout_ms_));
+    if (Status s = wait_for(POLLIN, deadline, what); !s.ok()) return s;
     const ssize_t got = ::recv(socket_.get(), place, bytes, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return broken(fmt::format("receiving {}: {}", what, std::strerror(errno)));
@@ -133,8 +151,9 @@ Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std:
     id = next_id_++;
     if (Status s = send(id, command, 0, payload, descriptors); !s.ok()) return s;
   }
+  const Deadline deadline = reply_deadline();  // of the whole reply, however slowly it comes
   Header header;
-  if (Status s = receive(&header, sizeof header, "reply header"); !s.ok()) return s;
+  if (Status s = receive(&header, sizeof header, deadline, "reply header"); !s.ok()) return s;
   if ((header.flags & vfio_user::kTypeMask) != vfio_user::kTypeReply) {
     return broken(fmt::format("a message of type {} instead of a reply", header.flags & vfio_user::kTypeMask));
   }
@@ -147,7 +166,7 @@ Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std:
     return broken(fmt::format("a reply of {} bytes", header.message_bytes));
   }
   std::vector<unsigned char> reply(header.message_bytes - sizeof header);
-  if (Status s = receive(reply.data(), reply.size(), "reply"); !s.ok()) return s;
+  if (Status s = receive(reply.data(), reply.size(), deadline, "whole reply"); !s.ok()) return s;
   if ((header.flags & vfio_user::kFlagError) != 0) {
     return failure(reply_error(header.error), "the device refused vfio-user command {}: {} (errno {})", header.command,
                    std::strerror(static_cast<int>(header.error)), header.error);

@@ -1,6 +1,7 @@
 // One vfio-user connection: messages out with descriptors, replies in, every length checked.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <span>
 #include <string>
@@ -20,7 +21,8 @@ class VfioUserSocket {
   static constexpr uint32_t kMaxDataBytes = 1u << 20;
   static constexpr size_t kMaxDescriptors = 32;
 
-  /// `reply_timeout_ms`: wall-clock bound of one reply.
+  /// `reply_timeout_ms`: wall-clock bound of one whole reply, and of the time for which the other end may leave a
+  /// message untaken.
   VfioUserSocket(FileDescriptor socket, int reply_timeout_ms)
       : socket_(std::move(socket)), reply_timeout_ms_(reply_timeout_ms) {}
 
@@ -44,9 +46,14 @@ class VfioUserSocket {
   int fd() const { return socket_.get(); }
 
  private:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  Deadline reply_deadline() const;
+  /// Until the socket has one of `events`; ends the connection at the deadline.
+  Status wait_for(short events, Deadline deadline, const char* what);
   Status send(uint16_t id, vfio_user::Command command, uint32_t flags, std::span<const Bytes> payload,
               std::span<const int> descriptors);
-  Status receive(void* data, size_t bytes, const char* what);
+  Status receive(void* data, size_t bytes, Deadline deadline, const char* what);
   Status broken(std::string why);
   Status closed();
 
