@@ -51,7 +51,7 @@ uint8_t* Machine::find(weft_address_space space, uint64_t address, uint64_t byte
   const bool is_hbm = space == WEFT_ADDRESS_SPACE_HBM;
   if (!is_hbm && space != WEFT_ADDRESS_SPACE_HOST) return nullptr;
   const uint64_t base = is_hbm ? 0 : kHostBase;
-  std::vector<uint8_t>& memory = is_hbm ? hbm : side(function).host;
+  ZeroPages& memory = is_hbm ? hbm : side(function).host;
   if (address < base || address - base > memory.size() || bytes > memory.size() - (address - base)) return nullptr;
   return memory.data() + (address - base);
 }

@@ -10,6 +10,7 @@
 
 #include "firmware/hal.hpp"
 #include "mock_core.hpp"
+#include "zero_pages.hpp"
 
 namespace mock {
 
@@ -40,7 +41,7 @@ struct Copy {
 
 /// One function's side of the machine: its registers, doorbells, interrupts and host memory.
 struct Side {
-  std::vector<uint8_t> host = std::vector<uint8_t>(kHostBytes);
+  ZeroPages host{kHostBytes};
   std::map<uint32_t, uint64_t> registers;
   std::array<uint32_t, 32> submission_doorbell{}, completion_doorbell{};
   std::array<uint64_t, 32> doorbell_cycle{};
@@ -53,7 +54,7 @@ struct Side {
 /// Function 0 is the machine's own side.
 struct Machine : Side {
   Core core;
-  std::vector<uint8_t> hbm = std::vector<uint8_t>(kHbmBytes);
+  ZeroPages hbm{kHbmBytes};
   uint32_t functions = 1;
   std::map<uint32_t, Side> others;  ///< functions 1 and up, made when they are first looked at
   uint32_t core_function = 0;

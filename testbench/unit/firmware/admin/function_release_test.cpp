@@ -149,7 +149,7 @@ static void foreign_addresses_are_refused_in_every_field_of_every_entry(void**) 
       std::vector<weft_completion_entry> io, admin;
       Host& host = *two.hosts[f];
       machine().writable.clear();
-      const std::vector<uint8_t> before = machine().hbm;
+      const std::vector<uint8_t> before(machine().hbm.begin(), machine().hbm.end());
       two.then([&] {
         host.put(1, copy(kHbm | address, kBuffer, 64));
         host.put(1, copy(kBuffer, kHbm | address, 64));
