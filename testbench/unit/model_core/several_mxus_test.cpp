@@ -226,3 +226,33 @@ TEST_CASE("a double error in the ACC of any MXU is that MXU's fault, with the ro
     CHECK(faults[0].cycle == faults[1].cycle);
   }
 }
+
+TEST_CASE("a double error in any lane of a row of any MXU stops the epilogue that reads it") {
+  for (unsigned mxu = 0; mxu < 4; mxu++)
+    for (const unsigned lane : {0u, 7u})
+      for (const auto kind : kBoth) {
+        CoreBench bench(kChip, kind);
+        load_operands(bench);
+        const uint32_t first_row = mxu * 2 * bench.chip.acc_bank_rows;
+        bench::inject(
+            bench,
+            {.kind = WEFT_INJECT_KIND_ACC_FLIP, .address = (first_row + 5) | uint64_t{lane} << 16, .data = 3, .n = 1});
+        auto c = product(7, mxu, 8);
+        c.header = bench::header(WEFT_OPCODE_MATMUL, 7, {.post0 = 0, .post_count0 = 1});
+        spec::VpuCommand epilogue;
+        epilogue.header = bench::header(WEFT_OPCODE_EPILOGUE, 8, {.wait0 = 0, .wait_count0 = 1});
+        epilogue.src_space = WEFT_VPU_SPACE_ACC;
+        epilogue.src_dtype = epilogue.dst_dtype = WEFT_VPU_DTYPE_F32;
+        epilogue.rows = 8, epilogue.cols = 8;
+        epilogue.a_addr = first_row, epilogue.a_stride = 1, epilogue.d_addr = 1100, epilogue.d_stride = 2;
+        REQUIRE(bench.push(WEFT_QUEUE_MXU, encode(c)));
+        REQUIRE(bench.push(WEFT_QUEUE_VPU, encode(epilogue)));
+        REQUIRE(bench.run());
+        INFO("MXU " << mxu << ", lane " << lane);
+        const auto fault = bench::fault(bench);
+        CHECK(fault.code == WEFT_FAULT_ECC_UNCORRECTABLE);
+        CHECK(fault.unit == WEFT_UNIT_VPU);
+        CHECK(fault.tag == 8);
+        CHECK(fault.address == (uint64_t{1} << 63 | (first_row + 5)));
+      }
+}
