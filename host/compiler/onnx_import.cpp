@@ -328,7 +328,11 @@ class Importer {
     const auto* shape = constant_input(node, 1);
     if (!shape || !shape->is_integer) return unsupported("the shape (input 1) must be a constant of integers");
     dims.clear();
-    int64_t known = 1;
+    const auto total = static_cast<int64_t>(tensor.rows * tensor.columns);
+    const auto cannot = [&] {
+      return invalid(fmt::format("shape {} cannot become {}", dims_text(from), dims_text(shape->integers)));
+    };
+    int64_t known = 1;  // at most `total`
     int unknown = -1;
     for (size_t i = 0; i < shape->integers.size(); i++) {
       int64_t d = shape->integers[i];
@@ -337,14 +341,14 @@ class Importer {
         unknown = static_cast<int>(i);
       else if (d <= 0)
         return invalid(fmt::format("the shape {} is impossible", dims_text(shape->integers)));
+      else if (d > total / known)
+        return cannot();
       else
         known *= d;
       dims.push_back(d);
     }
-    const auto total = static_cast<int64_t>(tensor.rows * tensor.columns);
     if (unknown >= 0) dims[static_cast<size_t>(unknown)] = total / known;
-    if (dims.empty() || (unknown >= 0 ? total % known : total - known) != 0)
-      return invalid(fmt::format("shape {} cannot become {}", dims_text(from), dims_text(shape->integers)));
+    if (dims.empty() || (unknown >= 0 ? total % known : total - known) != 0) return cannot();
     const uint64_t rows = dims.size() == 1 ? 1 : static_cast<uint64_t>(dims[0]);
     if (rows != tensor.rows)
       return unsupported(fmt::format("from {} to {} changes the first dimension; supported: shapes that keep it",

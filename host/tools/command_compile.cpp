@@ -8,6 +8,7 @@
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
+#include "host/tools/json_text.hpp"
 #include "host/tools/model_program.hpp"
 #include "host/tools/options.hpp"
 
@@ -34,7 +35,7 @@ int compile(const CompileOptions& options) {
     const nlohmann::ordered_json json = {{"output", options.output},      {"chip", options.chip},
                                          {"bytes", p.executable.size()},  {"macs", p.macs},
                                          {"steps", p.graph.nodes.size()}, {"cycle_estimate", p.cycle_estimate}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json));
   } else {
     fmt::print("{}: {} bytes for {}, {} steps, {} MACs, at least {} cycles\n", options.output, p.executable.size(),
                options.chip, p.graph.nodes.size(), p.macs, p.cycle_estimate);

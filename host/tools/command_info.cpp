@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/tools/command.hpp"
+#include "host/tools/json_text.hpp"
 #include "model/golden/matmul.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/spec.h"
@@ -35,7 +36,7 @@ int info(bool json) {
                               {"hbm_bytes", c.hbm_bytes},
                               {"hbm_bytes_per_second", c.hbm_bytes_per_second},
                               {"fingerprint", fmt::format("{:#018x}", c.fingerprint)}});
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return 0;
   }
   fmt::print("weft {}, ABI {}.{}, ISA {}, cores rtl, fast, lockstep; golden model with {}\n\n", WEFT_VERSION,

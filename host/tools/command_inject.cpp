@@ -10,6 +10,7 @@
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/fault_trial.hpp"
+#include "host/tools/json_text.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {
@@ -109,7 +110,7 @@ int inject(const InjectOptions& options) {
     for (const auto& sentence : r.broken) fmt::print("  BROKEN: {}\n", sentence);
   }
   if (options.json)
-    fmt::print("{}\n", document.dump(2));
+    fmt::print("{}\n", json_text(document));
   else
     fmt::print("{} schedules, {} with a broken invariant\n", schedules.value().size(), broken);
   return broken == 0 ? 0 : kInvariantBroken;

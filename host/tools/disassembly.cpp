@@ -9,6 +9,7 @@
 
 #include "driver/program/executable_loader.hpp"
 #include "host/compiler/debug_section.hpp"
+#include "host/tools/json_text.hpp"
 #include "weft/spec/commands.hpp"
 #include "weft/spec/names.hpp"
 
@@ -83,7 +84,7 @@ std::string command_text(const spec::Command& command, const std::map<uint16_t, 
   if (json.contains("fields"))
     for (const auto& [name, value] : json["fields"].items())
       if (value != 0 && value != "none")
-        text += fmt::format(" {}={}", name, value.is_string() ? value.get<std::string>() : value.dump());
+        text += fmt::format(" {}={}", name, value.is_string() ? value.get<std::string>() : json_text(value, -1));
   if (json.contains("text")) text += "  ; " + json["text"].get<std::string>();
   return text;
 }
@@ -141,7 +142,7 @@ Result<std::string> disassemble_json(const std::vector<std::byte>& file) {
     }
     json["kernels"].push_back(std::move(k));
   }
-  return json.dump(2) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace weft::tools

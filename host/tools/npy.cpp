@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
-#include <regex>
+#include <optional>
+#include <string_view>
 
 #include "host/tools/files.hpp"
 
@@ -14,7 +16,35 @@ namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
 
+constexpr size_t kMaxDigits = 12;
+constexpr size_t kShownBytes = 80;  // of a file's text in a message
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+constexpr std::string_view kDigits = "0123456789";
+constexpr std::string_view kShapeCharacters = "0123456789, ";
+
 Error invalid(const std::string& text) { return {WEFT_ERROR_INVALID_ARGUMENT, text}; }
+
+std::string_view skip(std::string_view text, std::string_view characters) {
+  return text.substr(std::min(text.find_first_not_of(characters), text.size()));
+}
+
+/// What follows `'key':` in the header, blanks skipped.
+std::optional<std::string_view> value_of(std::string_view header, std::string_view key) {
+  const std::string quoted = fmt::format("'{}'", key);
+  for (size_t at = header.find(quoted); at != header.npos; at = header.find(quoted, at + 1)) {
+    const std::string_view rest = skip(header.substr(at + quoted.size()), kBlanks);
+    if (rest.starts_with(':')) return skip(rest.substr(1), kBlanks);
+  }
+  return std::nullopt;
+}
+
+/// The text between `open` at the front and the first `close` behind it.
+std::optional<std::string_view> enclosed(std::optional<std::string_view> text, char open, char close) {
+  if (!text || !text->starts_with(open)) return std::nullopt;
+  const size_t end = text->find(close, 1);
+  if (end == text->npos) return std::nullopt;
+  return text->substr(1, end - 1);
+}
 
 }  // namespace
 
@@ -38,38 +68,39 @@ Result<NpyArray> parse_npy(const std::vector<std::byte>& file) {
     return invalid(fmt::format("a header of {} bytes in a file of {}", header_bytes, file.size()));
   const std::string header(reinterpret_cast<const char*>(file.data()) + prefix, header_bytes);
 
-  std::smatch match;
   NpyArray array;
-  if (!std::regex_search(header, match, std::regex("'descr'\\s*:\\s*'([^']*)'")))
-    return invalid("the header has no 'descr'");
-  const std::string descr = match[1];
-  if (descr == "<f4")
+  const auto descr = enclosed(value_of(header, "descr"), '\'', '\'');
+  if (!descr) return invalid("the header has no 'descr'");
+  if (*descr == "<f4")
     array.type = NpyType::kF32;
-  else if (descr == "|i1")
+  else if (*descr == "|i1")
     array.type = NpyType::kI8;
-  else if (descr == "<i4")
+  else if (*descr == "<i4")
     array.type = NpyType::kI32;
   else
-    return invalid(fmt::format("element type '{}'; supported: float32 ('<f4'), int8 ('|i1'), int32 ('<i4')", descr));
-  if (!std::regex_search(header, match, std::regex("'fortran_order'\\s*:\\s*(True|False)")))
+    return invalid(fmt::format("element type '{}'; supported: float32 ('<f4'), int8 ('|i1'), int32 ('<i4')",
+                               descr->substr(0, kShownBytes)));
+  const auto order = value_of(header, "fortran_order");
+  if (!order || !(order->starts_with("True") || order->starts_with("False")))
     return invalid("the header has no 'fortran_order'");
-  if (match[1] == "True") return invalid("the array is in Fortran order; save it with numpy.ascontiguousarray");
-  if (!std::regex_search(header, match, std::regex("'shape'\\s*:\\s*\\(([0-9, ]*)\\)")))
-    return invalid("the header has no 'shape'");
-  const std::string shape = match[1];
+  if (order->starts_with("True")) return invalid("the array is in Fortran order; save it with numpy.ascontiguousarray");
+  const auto shape = enclosed(value_of(header, "shape"), '(', ')');
+  if (!shape || shape->find_first_not_of(kShapeCharacters) != shape->npos) return invalid("the header has no 'shape'");
   uint64_t count = 1;
-  const std::regex number("[0-9]+");
-  for (std::sregex_iterator it(shape.begin(), shape.end(), number), end; it != end; ++it) {
-    const std::string digits = it->str();
-    const uint64_t d = digits.size() > 12 ? ~0ull : std::stoull(digits);
-    if (d != 0 && count > (1ull << 40) / d) return invalid(fmt::format("the shape ({}) is too large", shape));
+  for (std::string_view rest = *shape; !(rest = skip(rest, ", ")).empty();) {
+    const std::string digits(rest.substr(0, rest.find_first_not_of(kDigits)));
+    rest.remove_prefix(digits.size());
+    const uint64_t d = digits.size() > kMaxDigits ? ~0ull : std::stoull(digits);
+    if (d != 0 && count > (1ull << 40) / d)
+      return invalid(fmt::format("the shape ({}) is too large", shape->substr(0, kShownBytes)));
     count *= d;
     array.shape.push_back(d);
   }
   const uint64_t have = file.size() - prefix - header_bytes;
   if (have != count * element_bytes(array.type))
-    return invalid(fmt::format("shape ({}) of {} needs {} bytes of data, the file has {}", shape, type_name(array.type),
-                               count * element_bytes(array.type), have));
+    return invalid(fmt::format("shape ({}) of {} needs {} bytes of data, the file has {}",
+                               shape->substr(0, kShownBytes), type_name(array.type), count * element_bytes(array.type),
+                               have));
   array.data.assign(file.begin() + static_cast<ptrdiff_t>(prefix + header_bytes), file.end());
   return array;
 }
@@ -95,7 +126,7 @@ std::vector<std::byte> format_npy(const NpyArray& array) {
   file[8] = static_cast<std::byte>(header.size() & 0xff);
   file[9] = static_cast<std::byte>(header.size() >> 8);
   std::memcpy(&file[10], header.data(), header.size());
-  std::memcpy(file.data() + total, array.data.data(), array.data.size());
+  std::copy(array.data.begin(), array.data.end(), file.begin() + static_cast<ptrdiff_t>(total));
   return file;
 }
 

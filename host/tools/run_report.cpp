@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/tools/json_text.hpp"
+
 namespace weft::tools {
 namespace {
 
@@ -71,7 +73,7 @@ std::string report_json(const RunReport& r) {
                             {"doorbell_to_completion", c.completion - c.doorbell}};
   if (r.differing) json["differing"] = *r.differing;
   if (r.max_relative_error) json["max_relative_error"] = *r.max_relative_error;
-  return json.dump(2) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace weft::tools

@@ -7,6 +7,7 @@
 
 #include "host/compiler/debug_section.hpp"
 #include "host/tools/files.hpp"
+#include "host/tools/json_text.hpp"
 
 namespace weft::tools {
 
@@ -27,7 +28,7 @@ Status name_trace(const std::string& path, std::span<const std::byte> executable
         event["name"] = tag->second;
       }
     }
-    out += event.dump() + (&event == &events.back() ? "\n" : ",\n");
+    out += json_text(event, -1) + (&event == &events.back() ? "\n" : ",\n");
   }
   out += "]\n";
   const auto* first = reinterpret_cast<const std::byte*>(out.data());

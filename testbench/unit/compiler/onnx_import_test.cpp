@@ -251,3 +251,11 @@ TEST_CASE("garbage is no ONNX model, and a model with any byte changed is import
     (void)compiler::import_onnx(std::span(good).first(i), 4);
   }
 }
+
+TEST_CASE("a Reshape whose product does not fit 64 bits is refused") {
+  for (const auto& shape : {std::vector<int64_t>{3, INT64_MAX, 639}, {3, INT64_MAX, -1}, {3, 1ll << 32, 1ll << 32}}) {
+    Model model;
+    model.input("x", {3, 8}).integers("shape", shape).node("Reshape", {"x", "shape"}, "y").output("y");
+    CHECK(refusal(model).find("cannot become") != std::string::npos);
+  }
+}

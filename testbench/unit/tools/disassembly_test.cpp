@@ -13,10 +13,11 @@ using namespace weft;
 
 namespace {
 
-std::vector<std::byte> executable() {
+std::vector<std::byte> executable(const std::string& name = "gemm") {
   const auto& chip = *spec::find_chip("nano");
-  const auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_BF16, 20, 30, 10);
+  auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_BF16, 20, 30, 10);
   REQUIRE(program.ok());
+  program.value().name = name;
   const auto kernel = compiler::compile(chip, program.value());
   REQUIRE(kernel.ok());
   auto file = compiler::write_executable(chip, kernel.value());
@@ -34,6 +35,13 @@ TEST_CASE("every queue, command and argument of an executable is in its text, wi
         "queue dma_out", "MATMUL", "EPILOGUE", "wait(s0 >= 2)", "; gemm matmul rows 0.. columns 8..", "dtype=bf16"})
     CHECK(text.value().find(part) != std::string::npos);
   CHECK(tools::disassemble_json(executable()).ok());
+}
+
+TEST_CASE("a name that is no UTF-8 is printed with a replacement, as text and as JSON") {
+  const auto json = tools::disassemble_json(executable("gem\x95"));
+  REQUIRE(json.ok());
+  CHECK(json.value().find("gem\xef\xbf\xbd") != std::string::npos);
+  CHECK(tools::disassemble(executable("gem\x95")).ok());
 }
 
 TEST_CASE("an executable with any byte changed or cut off is refused, not printed") {

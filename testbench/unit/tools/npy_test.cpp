@@ -1,6 +1,7 @@
 // .npy files: what is written is read back, NumPy's own headers are understood, garbage is refused with a reason.
 #include "host/tools/npy.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -51,6 +52,20 @@ TEST_CASE("what a matrix cannot be is refused with the reason") {
         "shape (2, 2) of float32 needs 16 bytes of data, the file has 15");
   CHECK(refusal(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 999999999999), }\n", 15))
             .find("too large") != std::string::npos);
+}
+
+TEST_CASE("a header as long as a header may be is refused in one line, whatever it is full of") {
+  for (const auto& [before, filler, after] :
+       std::vector<std::array<std::string, 3>>{{"{'descr': '", "x", "', 'fortran_order': False, 'shape': (1,), }"},
+                                               {"{'descr': '<f4', 'fortran_order': False, 'shape': (", "1, ", "2), }"},
+                                               {"{'descr': '<f4', 'fortran_order': False, 'shape': (", "9", "), }"},
+                                               {"{'descr': '<f4', 'fortran_order':", " ", "}"},
+                                               {"", "'descr'", ""}}) {
+    std::string header = before;
+    while (header.size() + filler.size() + after.size() < 65000) header += filler;
+    auto file = file_with(header + after, 3);
+    CHECK(refusal(file).size() < 300);
+  }
 }
 
 TEST_CASE("no byte changed or cut off in a file makes the parser crash, or accept a length that does not fit") {

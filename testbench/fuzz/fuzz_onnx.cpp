@@ -1,0 +1,58 @@
+// ONNX models: any bytes give a graph or an error; a small graph is lowered and compiled, or refused.
+#include "host/compiler/compile.hpp"
+#include "host/compiler/lower.hpp"
+#include "host/compiler/onnx_import.hpp"
+#include "testbench/fuzz/fuzz_target.hpp"
+
+using namespace weft;
+
+namespace {
+
+constexpr uint64_t kBatch = 3;
+constexpr uint64_t kMaxElements = 1u << 14;  // of all tensors of a graph that is compiled
+
+/// Small enough to compile thousands of times a second.
+bool small(const compiler::Graph& graph) {
+  uint64_t elements = 0;
+  for (const auto& tensor : graph.tensors) {
+    if (tensor.rows > kMaxElements || tensor.columns > kMaxElements) return false;
+    elements += tensor.rows * tensor.columns;
+  }
+  for (const auto& node : graph.nodes) {
+    if (const auto* dense = std::get_if<compiler::DenseNode>(&node)) elements += dense->weights.size();
+  }
+  return elements <= kMaxElements;
+}
+
+void check_graph(const compiler::Graph& graph) {
+  const size_t tensors = graph.tensors.size();
+  for (const size_t t : graph.inputs) fuzz::require(t < tensors, "inputs are tensors");
+  for (const size_t t : graph.outputs) fuzz::require(t < tensors, "outputs are tensors");
+  for (const auto& node : graph.nodes) {
+    const auto* dense = std::get_if<compiler::DenseNode>(&node);
+    if (dense == nullptr) continue;
+    fuzz::require(dense->x < tensors && dense->y < tensors, "a product reads and writes tensors");
+    fuzz::require(dense->weights.size() == dense->k * dense->n, "weights fill their matrix");
+    fuzz::require(!dense->bias || dense->bias->size() == dense->n, "a bias has a value a column");
+    fuzz::require(graph.tensors[dense->x].columns == dense->k, "a product's input has K columns");
+    fuzz::require(graph.tensors[dense->y].columns == dense->n, "a product's result has N columns");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto graph = compiler::import_onnx(std::as_bytes(std::span(data, size)), kBatch);
+  if (!graph.ok()) {
+    fuzz::require(!graph.error().message.empty(), "an error has a message");
+    return 0;
+  }
+  check_graph(graph.value());
+  if (!small(graph.value())) return 0;
+  const spec::Chip& chip = *spec::find_chip("nano");
+  const auto program = compiler::lower(chip, graph.value());
+  if (!program.ok()) return 0;
+  const auto kernel = compiler::compile(chip, program.value());
+  fuzz::require(kernel.ok() || !kernel.error().message.empty(), "a refusal to compile has a message");
+  return 0;
+}
