@@ -1,4 +1,4 @@
-// weft-sim: one simulated chip behind vfio-user sockets, one for each of its PCIe functions.
+// weft-sim: a simulated chip, or all chips of a slice, behind vfio-user sockets, one for each PCIe function.
 #include <fmt/format.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -10,11 +10,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "model/chip/simulation.hpp"
+#include "model/chip/slice_network.hpp"
 #include "model/core/tensor_core.hpp"
+#include "model/ici/slice.hpp"
 #include "model/server/isa.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
@@ -27,11 +31,13 @@ using namespace weft;
 constexpr int kExitUsage = 2;
 constexpr int kExitCannotStart = 3;
 constexpr int kExitModelFailure = 4;
+constexpr uint32_t kMaxChips = 64;
 
 struct Arguments {
   std::string chip;
+  std::string slice;
   std::string core = "fast";
-  int fd = -1;
+  std::vector<int> fds;
   std::string socket;
   std::string directory;
   unsigned functions = 1;
@@ -75,16 +81,23 @@ server::FileDescriptor catch_signals() {
   return server::FileDescriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+/// Where function `function` of chip `chip` listens.
+std::string socket_path(const Arguments& arguments, unsigned chip, unsigned function) {
+  if (arguments.directory.empty()) return arguments.socket;
+  if (arguments.slice.empty()) return fmt::format("{}/function{}.sock", arguments.directory, function);
+  return fmt::format("{}/chip{}-function{}.sock", arguments.directory, chip, function);
+}
+
 /// The sockets of all functions; empty and a message in `error` if one is not to be had.
-std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, std::string& error) {
+std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, unsigned chips,
+                                                              std::string& error) {
   std::vector<std::unique_ptr<server::Listener>> listeners;
   std::error_code failed;
   if (!arguments.directory.empty()) std::filesystem::create_directories(arguments.directory, failed);
   if (failed) error = fmt::format("directory '{}': {}", arguments.directory, failed.message());
-  for (unsigned i = 0; i < arguments.functions && error.empty(); i++) {
-    auto listener = server::Listener::make(
-        arguments.directory.empty() ? arguments.socket : fmt::format("{}/function{}.sock", arguments.directory, i),
-        error);
+  for (unsigned i = 0; i < chips * arguments.functions && error.empty(); i++) {
+    auto listener =
+        server::Listener::make(socket_path(arguments, i / arguments.functions, i % arguments.functions), error);
     if (listener != nullptr) listeners.push_back(std::move(listener));
   }
   if (!error.empty()) listeners.clear();
@@ -104,44 +117,115 @@ void end_with_model_failure(const std::string& message) {
   std::_Exit(kExitModelFailure);
 }
 
-int run(Arguments arguments) {
-  const spec::Chip* preset = spec::find_chip(arguments.chip);
-  if (preset == nullptr)
-    return complain(kExitUsage, fmt::format("no chip '{}'; there are: {}", arguments.chip, chip_names()));
-  chip::ChipOptions options;
-  options.preset = preset;
-  if (!core::parse_core_kind(arguments.core, options.kind)) {
-    return complain(kExitUsage, fmt::format("no core '{}'; there are: rtl, fast, lockstep", arguments.core));
+/// What is simulated: one chip, or a slice with its network.
+struct Simulated {
+  const spec::Chip* preset = nullptr;
+  std::optional<ici::Slice> slice;
+  std::vector<core::CoreKind> kinds;  // of each chip
+};
+
+/// The kinds of core of all chips: one name for all, or as many as there are chips. A message in `error`.
+std::vector<core::CoreKind> core_kinds(const std::string& list, size_t chips, std::string& error) {
+  std::vector<core::CoreKind> kinds;
+  std::stringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) {
+    core::CoreKind kind;
+    if (!core::parse_core_kind(name, kind)) {
+      error = fmt::format("no core '{}'; there are: rtl, fast, lockstep", name);
+      return {};
+    }
+    kinds.push_back(kind);
   }
-  arguments.core_options.report_hazard = [](const std::string& text) {
-    fmt::print(stderr, "weft-sim: hazard: {}\n", text);
-  };
-  options.make_core = [&](core::MemoryBus& bus, std::string& error) {
-    return core::make_core(options.kind, *preset, bus, arguments.core_options, error);
+  if (kinds.size() == 1) kinds.resize(chips, kinds.front());
+  if (kinds.size() != chips)
+    error = fmt::format("--core names {} cores for {} chips: name one for all, or one for each", kinds.size(), chips);
+  return kinds;
+}
+
+Simulated find_simulated(const Arguments& arguments, std::string& error) {
+  Simulated out;
+  std::string chip = arguments.chip;
+  if (!arguments.slice.empty()) {
+    auto parsed = ici::parse_slice(arguments.slice);
+    if (const auto* message = std::get_if<std::string>(&parsed)) {
+      error = *message;
+      return out;
+    }
+    out.slice = std::get<ici::Slice>(parsed);
+    chip = out.slice->generation->name;
+    if (out.slice->chips() > kMaxChips) {
+      error = fmt::format("slice '{}' has {} chips: weft-sim simulates at most {} in one process", arguments.slice,
+                          out.slice->chips(), kMaxChips);
+      return out;
+    }
+  }
+  out.preset = spec::find_chip(chip);
+  if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
+  if (error.empty()) out.kinds = core_kinds(arguments.core, out.slice ? out.slice->chips() : 1, error);
+  return out;
+}
+
+chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simulated, uint32_t number,
+                               chip::SliceNetwork* network) {
+  chip::ChipOptions options;
+  options.preset = simulated.preset;
+  options.kind = simulated.kinds[number];
+  core::CoreOptions core_options = arguments.core_options;
+  if (network != nullptr) core_options.remote = &network->port(number);
+  core_options.report_hazard = [](const std::string& text) { fmt::print(stderr, "weft-sim: hazard: {}\n", text); };
+  options.make_core = [kind = options.kind, preset = options.preset, core_options](core::MemoryBus& bus,
+                                                                                   std::string& error) {
+    return core::make_core(kind, *preset, bus, core_options, error);
   };
   if (options.kind == core::CoreKind::kLockstep) options.find_mismatch = core::find_mismatch;
-  if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
-  options.report_mismatch = [&](const std::string& report) { report_mismatch(arguments.mismatch_report, report); };
+  options.report_mismatch = [path = arguments.mismatch_report](const std::string& report) {
+    report_mismatch(path, report);
+  };
   options.trace_path = arguments.trace;
   options.functions = arguments.functions;
+  return options;
+}
 
-  // The paths are taken before the chip is made: a server that is there already is told at once.
+std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
+                                                  chip::SliceNetwork* network, std::string& error) {
+  if (network == nullptr) return chip::Simulation::make(chip_options(arguments, simulated, 0, nullptr), error);
+  std::vector<chip::ChipOptions> options;
+  for (uint32_t i = 0; i < simulated.slice->chips(); i++)
+    options.push_back(chip_options(arguments, simulated, i, network));
+  return chip::Simulation::make_slice(std::move(options), *network, error);
+}
+
+int run(const Arguments& arguments) {
   std::string error;
+  const Simulated simulated = find_simulated(arguments, error);
+  if (!error.empty()) return complain(kExitUsage, error);
+  const unsigned chips = static_cast<unsigned>(simulated.kinds.size());
+  if (!arguments.fds.empty() && arguments.fds.size() != chips)
+    return complain(kExitUsage, fmt::format("{} descriptors for {} chips: one for each", arguments.fds.size(), chips));
+  for (const int fd : arguments.fds)
+    if (!is_stream_socket(fd)) return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", fd));
+  if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
+
+  // The paths are taken before the chips are made: a server that is there already is told at once.
   std::vector<std::unique_ptr<server::Listener>> listeners;
-  if (arguments.fd < 0) {
-    listeners = make_listeners(arguments, error);
+  if (arguments.fds.empty()) {
+    listeners = make_listeners(arguments, chips, error);
     if (listeners.empty()) return complain(kExitCannotStart, error);
-  } else if (!is_stream_socket(arguments.fd)) {
-    return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", arguments.fd));
   }
   const server::FileDescriptor signals = catch_signals();
   verilated::set_failure_handler(end_with_model_failure);
-  const auto simulation = chip::Simulation::make(options, error);
+  std::unique_ptr<chip::SliceNetwork> network;
+  if (simulated.slice) {
+    ici::NetworkOptions options;
+    options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
+    network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options);
+  }
+  const auto simulation = make_simulation(arguments, simulated, network.get(), error);
   if (simulation == nullptr) return complain(kExitCannotStart, error);
   server::Server server(*simulation);
   server.stop_on(signals.get());
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
-  if (arguments.fd >= 0) server.attach(server::FileDescriptor(arguments.fd));
+  for (size_t i = 0; i < arguments.fds.size(); i++) server.attach(server::FileDescriptor(arguments.fds[i]), i);
   server.run();
   return 0;
 }
@@ -152,16 +236,23 @@ int main(int argc, char** argv) {
   if (const std::string missing = server::missing_instructions(); !missing.empty())
     return complain(kExitCannotStart, missing);
   Arguments arguments;
-  CLI::App app{"Simulates one Weft chip and serves its PCIe functions over vfio-user."};
-  app.add_option("--chip", arguments.chip, "preset: " + chip_names())->required();
-  app.add_option("--core", arguments.core, "tensor core: rtl, fast, or lockstep (both compared)")
+  CLI::App app{"Simulates a Weft chip, or all chips of a slice, and serves their PCIe functions over vfio-user."};
+  auto* chip = app.add_option("--chip", arguments.chip, "preset: " + chip_names());
+  auto* slice = app.add_option("--slice", arguments.slice, "all chips of a slice: nano-2x2, v5e-4x4, v5p-4x4x4, ...");
+  app.add_option("--core", arguments.core,
+                 "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
+                 "one for each, separated by commas; remote commands need fast")
       ->capture_default_str();
-  auto* fd = app.add_option("--fd", arguments.fd, "serve the client at this inherited socket, and end when it leaves")
+  auto* fd = app.add_option("--fd", arguments.fds,
+                            "serve the client at this inherited socket, and end when it leaves; with --slice one for "
+                            "each chip, and the last one's leaving ends it")
                  ->check(CLI::NonNegativeNumber);
   auto* socket =
       app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
-  auto* directory = app.add_option("--listen", arguments.directory,
-                                   "serve function i to whoever connects to function<i>.sock in this directory");
+  auto* directory =
+      app.add_option("--listen", arguments.directory,
+                     "serve function i to whoever connects to function<i>.sock in this directory; with --slice, "
+                     "function i of chip c at chip<c>-function<i>.sock");
   app.add_option("--functions", arguments.functions,
                  "PCIe functions of the chip: one process each, equal shares of HBM")
       ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))
@@ -174,14 +265,19 @@ int main(int argc, char** argv) {
   app.add_flag("--check-hazards", arguments.core_options.check_hazards,
                "commands that touch the same place and that nothing orders fail with the fault HAZARD")
       ->envname("WEFT_CHECK_HAZARDS");
-  app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands to this JSON file");
+  auto* trace = app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : kExitUsage;
   }
-  if (fd->count() + socket->count() + directory->count() != 1)
+  if (chip->count() + slice->count() != 1) return complain(kExitUsage, "one of --chip and --slice is needed");
+  if (slice->count() != 0 && wave->count() + trace->count() != 0)
+    return complain(kExitUsage, "--wave and --trace are of one chip: they do not go with --slice");
+  if (slice->count() != 0 && socket->count() != 0)
+    return complain(kExitUsage, "--slice has a socket for each chip: give --listen and a directory");
+  if ((fd->count() != 0 ? 1 : 0) + socket->count() + directory->count() != 1)
     return complain(kExitUsage, "one of --fd, --socket and --listen is needed");
   return run(arguments);
 }

@@ -15,7 +15,7 @@ PROOFS = 12
 LOOP_S = 30
 CODES_TEST = "every fault code can be raised at the n-th command of a queue"
 # Codes that no program raises, and why; injection raises them.
-NOT_BY_PROGRAM = {"ECC_UNCORRECTABLE": "takes two flipped bits", "ICI": "remote DMA is not built"}
+NOT_BY_PROGRAM = {"ECC_UNCORRECTABLE": "takes two flipped bits", "ICI": "a core that stands alone cannot"}
 # A source of each block, which is touched, and the bench of that block.
 LOOP = {"common": "rtl/common/fifo.sv", "core": "rtl/core/issue.sv", "csr": "rtl/csr/counters.sv", "dma": "rtl/dma/dma_addrgen.sv", "mxu": "rtl/mxu/mxu_acc.sv",
         "sync": "rtl/sync/semaphores.sv", "vmem": "rtl/vmem/vmem_arbiter.sv", "vpu": "rtl/vpu/vpu_reduce.sv"}

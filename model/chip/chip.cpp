@@ -12,11 +12,11 @@ std::vector<HostMemory*> host_memories(const std::vector<std::unique_ptr<Functio
 
 }  // namespace
 
-std::unique_ptr<Chip> Chip::make(const char* name, const ChipOptions& options, std::string& error) {
+std::unique_ptr<Chip> Chip::make(const char* name, const ChipOptions& options, CoreClock& clock, std::string& error) {
   auto hbm = SparseMemory::make(options.preset->hbm_bytes, error);
   if (hbm == nullptr) return nullptr;
   std::unique_ptr<Chip> chip(new Chip(name, options, std::move(hbm)));
-  if (!chip->attach_core(options, error)) return nullptr;
+  if (!chip->attach_core(options, clock, error)) return nullptr;
   return chip;
 }
 
@@ -24,7 +24,7 @@ std::vector<std::unique_ptr<Function>> Chip::make_functions(const ChipOptions& o
   std::vector<std::unique_ptr<Function>> functions;
   FunctionEvents& events = *this;
   for (unsigned i = 0; i < options.functions; i++)
-    functions.push_back(std::make_unique<Function>(preset_, options.kind, i, events));
+    functions.push_back(std::make_unique<Function>(preset_, options.kind, i, events, options.slice));
   return functions;
 }
 
@@ -37,13 +37,12 @@ Chip::Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique
       bus_(preset_, *hbm_, host_memories(functions_)),
       report_mismatch_(options.report_mismatch) {}
 
-bool Chip::attach_core(const ChipOptions& options, std::string& error) {
+bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string& error) {
   auto core = options.make_core(bus_, error);
   if (core == nullptr) return false;
   CoreHostEvents& core_events = *this;
   const std::string prefix = name();
-  core_ = std::make_unique<CoreHost>((prefix + "_core").c_str(), time_, std::move(core), options.find_mismatch,
-                                     core_events);
+  core_ = std::make_unique<CoreHost>(time_, std::move(core), options.find_mismatch, core_events, clock);
   copy_ = std::make_unique<CopyEngine>((prefix + "_copy").c_str(), time_, bus_, [this] { manager_->wake(); });
   manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, functions_);
   if (options.trace_path.empty()) return true;

@@ -9,6 +9,7 @@
 #include "model/chip/chip_bus.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/copy_engine.hpp"
+#include "model/chip/core_clock.hpp"
 #include "model/chip/core_host.hpp"
 #include "model/chip/function.hpp"
 #include "model/chip/manager.hpp"
@@ -21,7 +22,8 @@ namespace weft::chip {
 class Chip final : public sc_core::sc_module, private FunctionEvents, private CoreHostEvents {
  public:
   /// nullptr and a message in `error` if HBM, the core or the trace file cannot be had.
-  static std::unique_ptr<Chip> make(const char* name, const ChipOptions& options, std::string& error);
+  /// `clock` drives its core and outlives it.
+  static std::unique_ptr<Chip> make(const char* name, const ChipOptions& options, CoreClock& clock, std::string& error);
 
   [[nodiscard]] const TimeBase& time() const { return time_; }
   [[nodiscard]] size_t functions() const { return functions_.size(); }
@@ -34,7 +36,7 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
  private:
   Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique_ptr<SparseMemory> hbm);
   [[nodiscard]] std::vector<std::unique_ptr<Function>> make_functions(const ChipOptions& options);
-  [[nodiscard]] bool attach_core(const ChipOptions& options, std::string& error);
+  [[nodiscard]] bool attach_core(const ChipOptions& options, CoreClock& clock, std::string& error);
 
   // FunctionEvents
   [[nodiscard]] uint64_t device_cycle() const override { return cycle(); }

@@ -9,6 +9,15 @@
 
 namespace weft::chip {
 
+/// What a chip's registers tell of its slice (ICI_CHIP and following); all 0: it stands alone.
+struct SliceRegisters {
+  uint32_t chip = 0;
+  uint64_t shape = 0;
+  uint64_t neighbors = 0;
+  uint32_t neighbors_z = 0;
+  uint64_t link_bytes_per_second = 0;
+};
+
 /// The core comes from a function, so that this component needs no core's code and tests bring their own.
 struct ChipOptions {
   const spec::Chip* preset = nullptr;
@@ -20,6 +29,7 @@ struct ChipOptions {
   /// Called once with the report of the first difference.
   std::function<void(const std::string& report)> report_mismatch;
   unsigned functions = 1;  ///< PCIe functions, 1 to WEFT_LIMIT_FUNCTIONS
+  SliceRegisters slice;
   std::string trace_path;  ///< Chrome trace; empty: none
 };
 

@@ -2,6 +2,8 @@
 #include "model/chip/core_host.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace weft::chip {
 namespace {
@@ -20,46 +22,15 @@ constexpr uint64_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES + 4;
 
 }  // namespace
 
-CoreHost::CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core,
-                   FindMismatch find_mismatch, CoreHostEvents& events)
-    : sc_module(name),
-      time_(time),
+CoreHost::CoreHost(const TimeBase& time, std::unique_ptr<core::TensorCore> core, FindMismatch find_mismatch,
+                   CoreHostEvents& events, CoreClock& clock)
+    : time_(time),
       core_(std::move(core)),
       find_mismatch_(std::move(find_mismatch)),
       events_(events),
+      clock_(clock),
       stride_cycles_(kFirstStrideCycles) {
-  SC_HAS_PROCESS(CoreHost);
-  SC_METHOD(run);
-  sensitive << kick_;
-  dont_initialize();
-}
-
-sc_core::sc_time CoreHost::until(uint64_t cycle) const {
-  return sc_core::sc_time::from_value(time_.edge_fs(cycle)) - sc_core::sc_time_stamp();
-}
-
-void CoreHost::run() {
-  const uint64_t cycle = now();
-  look_at_core();
-  if (core_->cycle() > cycle) {
-    next_trigger(until(core_->cycle()), kick_);
-    return;
-  }
-  catch_up();
-  if (!core_->busy()) return;
-  if (sc_core::sc_pending_activity_at_current_time()) {  // somebody may still act on the core in this cycle
-    next_trigger(sc_core::SC_ZERO_TIME);
-    return;
-  }
-  if (Clock::now() >= deadline_) {
-    sc_core::sc_pause();
-    next_trigger(sc_core::SC_ZERO_TIME);
-    return;
-  }
-  const sc_core::sc_time next_event = sc_core::sc_time_stamp() + sc_core::sc_time_to_pending_activity();
-  const uint64_t limit = std::min(time_.cycle_at(next_event.value()), horizon_);
-  run_ahead(std::max(limit, cycle + 1));
-  next_trigger(until(std::max(core_->cycle(), cycle + 1)), kick_);
+  clock.add(*this);
 }
 
 void CoreHost::run_ahead(uint64_t limit) {
@@ -70,11 +41,6 @@ void CoreHost::run_ahead(uint64_t limit) {
   if (taken > 2 * kStrideTarget) stride_cycles_ = std::max(stride_cycles_ / 2, kMinStrideCycles);
   if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_)
     stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
-}
-
-void CoreHost::begin_slice(uint64_t horizon_cycle, Clock::time_point deadline) {
-  horizon_ = horizon_cycle;
-  deadline_ = deadline;
 }
 
 void CoreHost::advance_to(uint64_t cycle) {
@@ -113,13 +79,13 @@ void CoreHost::write_csr(uint32_t offset, uint64_t value) {
   catch_up();
   if (offset == WEFT_CSR_CONTROL && (value & kControlReset) != 0) stopped_by_mismatch_ = false;
   core_->write_csr(offset, value);
-  wake();
+  clock_.kick();
 }
 
 bool CoreHost::push(unsigned queue, const spec::Command& command) {
   catch_up();
   const bool taken = core_->push(queue, command);
-  if (taken) wake();
+  if (taken) clock_.kick();
   return taken;
 }
 
@@ -134,10 +100,10 @@ void CoreHost::snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
   advance_to(core_->cycle() + kSnapshotCycles);
   for (uint32_t i = 0; i < WEFT_COUNTERS; i++)
     counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
-  wake();
+  clock_.kick();
   // The core is ahead by the snapshot's cycles. The host's next message must not find it so: what it starts would then
   // cost those cycles more or less, as the wall clock has it.
-  if (sc_core::sc_get_status() == sc_core::SC_PAUSED) sc_core::sc_start(until(core_->cycle()));
+  if (sc_core::sc_get_status() == sc_core::SC_PAUSED) sc_core::sc_start(clock_.until_fs(time_.edge_fs(core_->cycle())));
 }
 
 void CoreHost::reset() {
@@ -145,7 +111,7 @@ void CoreHost::reset() {
   stopped_by_mismatch_ = false;
   core_->write_csr(WEFT_CSR_CONTROL, kControlReset);
   advance_to(core_->cycle() + kResetCycles);
-  wake();
+  clock_.kick();
 }
 
 }  // namespace weft::chip

@@ -1,13 +1,13 @@
 /// The tensor core in simulated time.
 #pragma once
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <systemc>
 
+#include "model/chip/core_clock.hpp"
 #include "model/chip/time_base.hpp"
 #include "model/core/tensor_core.hpp"
 
@@ -25,19 +25,19 @@ class CoreHostEvents {
 
 using FindMismatch = std::function<core::Mismatch(const core::TensorCore&)>;
 
-/// Clocks the core while it is busy. Nobody else acts between now and the next pending event, so the core runs ahead to
-/// that event at once, and the host then waits until simulated time has come there. An interrupt ends the run. An idle
-/// core is not clocked: it jumps when somebody looks at it.
+/// A core that its clock lets run ahead of simulated time up to a limit; an interrupt ends the run. An idle core is not
+/// clocked: it jumps when somebody looks at it.
 ///
 /// After a lockstep mismatch the core reads as stopped by a fault until its next reset, so that the firmware fails the
 /// launch: STATUS faulted and stopped, INTERRUPT fault, FAULT_CODE kMismatchFault.
-class CoreHost final : public sc_core::sc_module {
+class CoreHost final {
  public:
   /// Not a code of spec/faults.toml, so the firmware reports INTERNAL; FIRST_ERROR says GOLDEN_MISMATCH.
   static constexpr uint64_t kMismatchFault = 0xff;
 
-  CoreHost(sc_core::sc_module_name name, const TimeBase& time, std::unique_ptr<core::TensorCore> core,
-           FindMismatch find_mismatch, CoreHostEvents& events);
+  /// Joins `clock`.
+  CoreHost(const TimeBase& time, std::unique_ptr<core::TensorCore> core, FindMismatch find_mismatch,
+           CoreHostEvents& events, CoreClock& clock);
 
   /// Register accesses and pushes of the manager, at the current simulated time.
   [[nodiscard]] uint64_t read_csr(uint32_t offset);
@@ -52,33 +52,31 @@ class CoreHost final : public sc_core::sc_module {
   /// Core reset, held until it is over: the core may then be some cycles ahead of simulated time, which follows.
   void reset();
 
-  /// Bounds of a slice of simulated time: the core never runs beyond `horizon_cycle`, and once `deadline` has passed
-  /// the slice is ended early (a busy RTL core may need a millisecond for twenty cycles). Neither changes a cycle of
-  /// the device.
-  void begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline);
-
   /// Cycle of simulated time, or of the core if it is ahead.
   [[nodiscard]] uint64_t cycle() const { return std::max(now(), core_->cycle()); }
 
   [[nodiscard]] core::TensorCore& core() { return *core_; }
+  [[nodiscard]] const core::TensorCore& core() const { return *core_; }
+
+  /// Brings a core that lags behind to the current cycle.
+  void catch_up() { advance_to(now()); }
+  /// The clock's: runs a busy core towards `limit`, as far as one look at the wall clock allows.
+  void run_ahead(uint64_t limit);
+  /// The clock's: tells of an interrupt or a mismatch at the core's own cycle once simulated time is there.
+  void look() {
+    if (core_->cycle() <= now()) look_at_core();
+  }
 
  private:
-  void run();
   [[nodiscard]] uint64_t now() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
-  void run_ahead(uint64_t limit);
-  void catch_up() { advance_to(now()); }
   void advance_to(uint64_t cycle);
   void look_at_core();
-  void wake() { kick_.notify(sc_core::SC_ZERO_TIME); }
-  [[nodiscard]] sc_core::sc_time until(uint64_t cycle) const;
 
   const TimeBase& time_;
   std::unique_ptr<core::TensorCore> core_;
   FindMismatch find_mismatch_;
   CoreHostEvents& events_;
-  sc_core::sc_event kick_;
-  uint64_t horizon_ = kNever;
-  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  CoreClock& clock_;
   uint64_t stride_cycles_;  // of one advance(), so that the clock is looked at in between
   bool interrupt_seen_ = false;
   bool mismatch_reported_ = false;

@@ -44,7 +44,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   static constexpr unsigned kQueues = WEFT_LIMIT_IO_QUEUES + 1;  ///< the admin queue is 0
 
   /// `index`: its number on the chip.
-  Function(const spec::Chip& chip, core::CoreKind kind, unsigned index, FunctionEvents& events);
+  Function(const spec::Chip& chip, core::CoreKind kind, unsigned index, FunctionEvents& events,
+           const SliceRegisters& slice = {});
 
   /// Host accesses. 0 or EINVAL: outside of the region, or of a size or alignment that the region does not take.
   /// Registers and MSI-X take multiples of 4 bytes at multiples of 4; writes at most 8 and aligned to their size.

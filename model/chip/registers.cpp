@@ -5,8 +5,8 @@
 
 namespace weft::chip {
 
-Registers::Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events)
-    : chip_(chip), kind_(kind), events_(events) {
+Registers::Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events, const SliceRegisters& slice)
+    : chip_(chip), kind_(kind), events_(events), slice_(slice) {
   power_up();
 }
 
@@ -24,6 +24,11 @@ void Registers::set_constants() {
   set_wide(WEFT_REG_HBM_BYTES, chip_.hbm_bytes);
   set_wide(WEFT_REG_HBM_RESERVED_BYTES, WEFT_MANAGER_HBM_RESERVED_BYTES);
   set_wide(WEFT_REG_CLOCK_HZ, chip_.clock_hz);
+  dword(WEFT_REG_ICI_CHIP) = slice_.chip;
+  set_wide(WEFT_REG_ICI_SHAPE, slice_.shape);
+  set_wide(WEFT_REG_ICI_NEIGHBORS, slice_.neighbors);
+  dword(WEFT_REG_ICI_NEIGHBORS_Z) = slice_.neighbors_z;
+  set_wide(WEFT_REG_ICI_LINK_BYTES_PER_SECOND, slice_.link_bytes_per_second);
 }
 
 void Registers::power_up() {
@@ -104,6 +109,9 @@ void Registers::write(uint64_t offset, uint32_t value) {
       return;
     case WEFT_REG_FIRMWARE_WATCHDOG:
       dword(WEFT_REG_FIRMWARE_WATCHDOG) = value;
+      return;
+    case WEFT_REG_SIM_HOLD:
+      dword(WEFT_REG_SIM_HOLD) = value & 1;
       return;
     case WEFT_REG_TRACE_CONTROL:
       dword(WEFT_REG_TRACE_CONTROL) = value & 1;

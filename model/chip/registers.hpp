@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "model/chip/chip_options.hpp"
 #include "model/chip/fault_injector.hpp"
 #include "model/core/tensor_core.hpp"
 #include "weft/spec/chips.hpp"
@@ -36,7 +37,7 @@ class RegisterEvents {
 /// tear, a write acts with its upper half. Owner: Function; not thread-safe.
 class Registers {
  public:
-  Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events);
+  Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events, const SliceRegisters& slice = {});
 
   /// Aligned 4-byte accesses. Unknown offsets read 0 and ignore writes.
   [[nodiscard]] uint32_t read(uint64_t offset);
@@ -71,6 +72,8 @@ class Registers {
   }
 
   [[nodiscard]] bool trace_enabled() const { return (dword(WEFT_REG_TRACE_CONTROL) & 1) != 0; }
+  /// The host holds simulated time.
+  [[nodiscard]] bool holds_time() const { return (dword(WEFT_REG_SIM_HOLD) & 1) != 0; }
   /// The device is gone: reads give ones, writes do nothing.
   void vanish() { gone_ = true; }
   void reappear() { gone_ = false; }
@@ -79,8 +82,8 @@ class Registers {
   void enable_trace() { dword(WEFT_REG_TRACE_CONTROL) = 1; }
 
  private:
-  static constexpr uint32_t kPlainBytes = 0x100;
-  static_assert(kPlainBytes > WEFT_REG_FIRMWARE_WATCHDOG && kPlainBytes <= WEFT_REG_COUNTERS);
+  static constexpr uint32_t kPlainBytes = 0x140;
+  static_assert(kPlainBytes > WEFT_REG_ICI_LINK_BYTES_PER_SECOND + 4 && kPlainBytes <= WEFT_REG_COUNTERS);
 
   [[nodiscard]] uint32_t& dword(uint32_t offset) { return plain_[offset / 4]; }
   [[nodiscard]] uint32_t dword(uint32_t offset) const { return plain_[offset / 4]; }
@@ -94,6 +97,7 @@ class Registers {
   const spec::Chip& chip_;
   core::CoreKind kind_;
   RegisterEvents& events_;
+  const SliceRegisters slice_;
   std::array<uint32_t, kPlainBytes / 4> plain_{};
   std::array<uint64_t, WEFT_COUNTERS> counters_{};
   uint64_t held_vectors_ = 0;

@@ -6,6 +6,8 @@
 #include <systemc>
 
 #include "model/chip/chip.hpp"
+#include "model/chip/core_clock.hpp"
+#include "model/chip/slice_network.hpp"
 
 // SystemC's library refers to it; this program has a main() of its own.
 int sc_main(int, char**) { return 0; }
@@ -22,23 +24,55 @@ constexpr uint64_t kMaxAwakeCycles = 8192;
 }  // namespace
 
 std::unique_ptr<Simulation> Simulation::make(const ChipOptions& options, std::string& error) {
+  return elaborate({options}, nullptr, error);
+}
+
+std::unique_ptr<Simulation> Simulation::make_slice(std::vector<ChipOptions> options, SliceNetwork& network,
+                                                   std::string& error) {
+  for (uint32_t i = 0; i < options.size(); i++) options[i].slice = network.registers(i);
+  return elaborate(options, &network, error);
+}
+
+std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>& options, SliceNetwork* network,
+                                                  std::string& error) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
-  auto chip = Chip::make("chip", options, error);
-  if (chip == nullptr) return nullptr;
-  std::unique_ptr<Simulation> simulation(new Simulation(std::move(chip)));
+  std::unique_ptr<Simulation> simulation(new Simulation);
+  simulation->clock_ = std::make_unique<CoreClock>("clock", TimeBase(options.front().preset->clock_hz), network);
+  for (uint32_t i = 0; i < options.size(); i++) {
+    const std::string name = network == nullptr ? "chip" : "chip" + std::to_string(i);
+    auto chip = Chip::make(name.c_str(), options[i], *simulation->clock_, error);
+    if (chip == nullptr) return nullptr;
+    if (network != nullptr) network->attach(i, chip->core());
+    simulation->chips_.push_back(std::move(chip));
+  }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   simulation->run_until_idle();
   return simulation;
 }
 
-Simulation::Simulation(std::unique_ptr<Chip> chip) : chip_(std::move(chip)), slice_cycles_(kFirstSliceCycles) {}
+Simulation::Simulation() : slice_cycles_(kFirstSliceCycles) {}
 Simulation::~Simulation() = default;
 
-size_t Simulation::functions() const { return chip_->functions(); }
-Function& Simulation::function(size_t index) { return chip_->function(index); }
-uint64_t Simulation::cycle() const { return chip_->cycle(); }
+size_t Simulation::functions() const { return chips_.size() * chips_.front()->functions(); }
+Function& Simulation::function(size_t index) {
+  const size_t of_chip = chips_.front()->functions();
+  return chips_[index / of_chip]->function(index % of_chip);
+}
+uint64_t Simulation::cycle() const {
+  uint64_t cycle = 0;
+  for (const auto& chip : chips_) cycle = std::max(cycle, chip->cycle());
+  return cycle;
+}
+bool Simulation::held() {
+  for (size_t i = 0; i < functions(); i++)
+    if (function(i).registers().holds_time()) return true;
+  return false;
+}
+bool Simulation::firmware_awake() const {
+  return std::ranges::any_of(chips_, [](const auto& chip) { return chip->manager().awake(); });
+}
 bool Simulation::pending() const { return sc_core::sc_pending_activity(); }
 
 uint64_t Simulation::next_alarm() {
@@ -51,7 +85,7 @@ uint64_t Simulation::next_alarm() {
 }
 
 void Simulation::run_slice() {
-  const TimeBase& time = chip_->time();
+  const TimeBase& time = chips_.front()->time();
   const uint64_t now_fs = sc_core::sc_time_stamp().value();
   const uint64_t now = time.cycle_at(now_fs);
   uint64_t end = now + slice_cycles_;
@@ -63,7 +97,7 @@ void Simulation::run_slice() {
   if (armed) end = std::min(end, std::max(alarm, now + 1));
   end = std::min(end, time.last_cycle());
   const auto begin = std::chrono::steady_clock::now();
-  chip_->core().begin_slice(end, begin + kSliceTarget);
+  clock_->begin_slice(end, begin + kSliceTarget);
   sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end) - now_fs), sc_core::SC_EXIT_ON_STARVATION);
   adapt(std::chrono::steady_clock::now() - begin);
   const bool gap = sc_core::sc_pending_activity_at_future_time() && !sc_core::sc_pending_activity_at_current_time();
@@ -78,17 +112,17 @@ void Simulation::run_slice() {
 }
 
 void Simulation::let_firmware_sleep() {
-  const TimeBase& time = chip_->time();
+  const TimeBase& time = chips_.front()->time();
   uint64_t limit = std::min(cycle() + kMaxAwakeCycles, time.last_cycle());
   const uint64_t alarm = next_alarm();
   if (alarm != 0) limit = std::min(limit, alarm);  // the next slice ends in its very cycle
-  while (chip_->manager().awake() && pending() && cycle() < limit) {
+  while (firmware_awake() && pending() && cycle() < limit) {
     const uint64_t now_fs = sc_core::sc_time_stamp().value();
     uint64_t end = cycle() + kAwakeStepCycles;
     if (!sc_core::sc_pending_activity_at_current_time())  // at least one event happens, or nothing would ever end
       end = std::max(end, time.cycle_at(now_fs + sc_core::sc_time_to_pending_activity().value()) + 1);
     if (end >= limit) return;
-    chip_->core().begin_slice(end, std::chrono::steady_clock::time_point::max());
+    clock_->begin_slice(end, std::chrono::steady_clock::time_point::max());
     sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end) - now_fs), sc_core::SC_EXIT_ON_STARVATION);
   }
 }
@@ -106,6 +140,6 @@ void Simulation::run_until_idle() {
   while (pending()) run_slice();
 }
 
-void Simulation::disconnect(size_t function) { chip_->function(function).disconnect(); }
+void Simulation::disconnect(size_t function) { this->function(function).disconnect(); }
 
 }  // namespace weft::chip

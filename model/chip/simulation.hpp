@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/chip/chip_options.hpp"
 #include "model/chip/function.hpp"
@@ -11,9 +12,12 @@
 namespace weft::chip {
 
 class Chip;
+class CoreClock;
+class SliceNetwork;
 
-/// The SystemC kernel with one chip. A process can have one in its life (SystemC elaborates once). Single-threaded:
-/// whoever calls run_slice() may look at the function between two calls, never from another thread.
+/// The SystemC kernel with one chip, or with all of a slice. A process can have one in its life (SystemC elaborates
+/// once). Single-threaded: whoever calls run_slice() may look at the function between two calls, never from another
+/// thread.
 class Simulation {
  public:
   /// A slice aims at this much wall-clock time, so that sockets are looked at in between.
@@ -21,14 +25,23 @@ class Simulation {
 
   /// Elaborates and lets the firmware run until it sleeps. nullptr and a message in `error` on failure.
   static std::unique_ptr<Simulation> make(const ChipOptions& options, std::string& error);
+  /// The chips of a slice, by number; all have one preset's clock and as many functions. `network` outlives the
+  /// simulation; options.slice is filled in here.
+  static std::unique_ptr<Simulation> make_slice(std::vector<ChipOptions> options, SliceNetwork& network,
+                                                std::string& error);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
+  /// Of all chips: those of chip 0, then those of chip 1, ...
   [[nodiscard]] size_t functions() const;
   [[nodiscard]] Function& function(size_t index = 0);
-  [[nodiscard]] Chip& chip() { return *chip_; }
+  [[nodiscard]] size_t chips() const { return chips_.size(); }
+  [[nodiscard]] Chip& chip(size_t index = 0) { return *chips_[index]; }
   [[nodiscard]] uint64_t cycle() const;
+
+  /// A host holds time (SIM_HOLD): slices must not run.
+  [[nodiscard]] bool held();
 
   /// True if anything is going to happen by itself.
   [[nodiscard]] bool pending() const;
@@ -54,10 +67,14 @@ class Simulation {
   /// so what a launch costs does not depend on the moment at which the wall clock lets its doorbell in.
   void let_firmware_sleep();
 
-  explicit Simulation(std::unique_ptr<Chip> chip);
+  Simulation();
+  static std::unique_ptr<Simulation> elaborate(const std::vector<ChipOptions>& options, SliceNetwork* network,
+                                               std::string& error);
+  [[nodiscard]] bool firmware_awake() const;
   void adapt(std::chrono::nanoseconds taken);
 
-  std::unique_ptr<Chip> chip_;
+  std::unique_ptr<CoreClock> clock_;
+  std::vector<std::unique_ptr<Chip>> chips_;
   uint64_t slice_cycles_;
 };
 

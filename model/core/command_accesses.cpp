@@ -91,6 +91,7 @@ CommandAccesses command_accesses(const spec::Command& command, const spec::Chip&
     case spec::Body::kVpu:
       add_vpu_reads(out.reads, spec::decode_vpu(command), chip);
       break;
+    case spec::Body::kBarrier:
     case spec::Body::kNone:
       break;
   }

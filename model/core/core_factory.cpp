@@ -17,7 +17,7 @@ std::unique_ptr<TensorCore> make_unchecked(CoreKind kind, const spec::Chip& chip
     case CoreKind::kRtl:
       return make_rtl_core(chip, bus, options, error);
     case CoreKind::kFast:
-      return std::make_unique<FastCore>(chip, bus);
+      return std::make_unique<FastCore>(chip, bus, FastTiming{}, options.remote);
     case CoreKind::kLockstep: {
       auto rtl = make_rtl_core(chip, bus, options, error);
       if (!rtl) return nullptr;

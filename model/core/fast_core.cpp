@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "model/core/core_units.hpp"
+#include "model/golden/remote.hpp"
 
 namespace weft::core {
 namespace {
@@ -23,15 +24,23 @@ bool has_bit(uint32_t mask, unsigned bit) { return (mask >> bit & 1) != 0; }
 
 }  // namespace
 
-FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing)
+FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing, RemotePort* remote)
     : timing_(timing),
+      bus_(bus),
+      remote_(remote),
       state_(chip),
       injector_(state_.chip()),
       mxu_(state_, timing_, counters_, vmem_flips_),
       vpu_(state_, timing_, counters_, vmem_flips_, mxu_),
       vmem_(mxu_, vpu_, state_.chip()),
       dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN),
-      dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT) {}
+      dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT, remote) {
+  if (remote_ != nullptr) remote_->attach(this);
+}
+
+FastCore::~FastCore() {
+  if (remote_ != nullptr) remote_->attach(nullptr);
+}
 
 bool FastCore::push(unsigned queue, const spec::Command& command) {
   if (queue >= WEFT_CORE_QUEUES || reset_pending_ || in_reset()) return false;
@@ -67,6 +76,7 @@ void FastCore::step() {
   waits_granted_ = queues_taken_ = 0;
   interrupt_set_ = interrupt_clear_ = 0;
   look();
+  if (!remote_posts_.empty()) apply_remote_posts();
   if (!in_reset()) {
     grant_waits();
     retire();
@@ -107,6 +117,7 @@ uint64_t FastCore::next_event() const {
                             vpu_.next_event(cycle_ - 1)});
   if (in_reset()) next = std::min(next, reset_until_);
   if (working() && !stop_) next = std::min(next, watchdog_cycle());
+  if (!remote_posts_.empty()) next = std::min(next, remote_posts_.front().cycle);
   return next;
 }
 
@@ -133,7 +144,8 @@ void FastCore::retire() {
   const auto unit = static_cast<unsigned>(std::countr_zero(granted));
   Lane& lane = lanes_[unit];
   const spec::Command command = lane.held.front();
-  const auto header = spec::decode_header(command);
+  auto header = spec::decode_header(command);
+  if (golden::is_remote(header)) header.post_sem1 = WEFT_NO_SEMAPHORE;  // the receiver's
   const bool posts = !lane.marks.front().lost_post;
   lane.held.pop_front();
   lane.marks.pop_front();
@@ -187,7 +199,7 @@ void FastCore::step_units() {
 
   bool others = false;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) others |= unit != WEFT_UNIT_SYNC && now_.working[unit];
-  if (sync_.active && !(sync_.fence && others)) {
+  if (sync_.active && !sync_.barrier && !(sync_.fence && others)) {
     sync_.active = false;
     note(WEFT_UNIT_SYNC, {.done = true, .fault = {}});
   }
@@ -239,6 +251,7 @@ bool FastCore::queue_active(unsigned queue) const {
 }
 
 bool FastCore::working() const {
+  if (!on_their_way_.empty()) return true;
   for (const Queue& q : queues_)
     if (!q.commands.empty()) return true;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
@@ -247,7 +260,7 @@ bool FastCore::working() const {
 }
 
 bool FastCore::busy() const {
-  if (in_reset() || !pending_.empty() || worked_ != working()) return true;
+  if (in_reset() || !pending_.empty() || !remote_posts_.empty() || worked_ != working()) return true;
   for (const Queue& q : queues_)
     if (!q.commands.empty() && !stop_) return true;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
@@ -273,7 +286,7 @@ void FastCore::issue(unsigned queue) {
         raise(kUnitOfQueue[queue], header.tag,
               {static_cast<weft_fault>(injector_.raise_place().code), injector_.raise_address()}, true);
         q.issue = IssueState::kRefused;
-      } else if (const auto fault = golden::check_header(q.commands.front(), queue)) {
+      } else if (const auto fault = golden::check_header(q.commands.front(), queue, place())) {
         raise(kUnitOfQueue[queue], header.tag, *fault, true);
         q.issue = IssueState::kRefused;
       } else {
@@ -340,7 +353,8 @@ void FastCore::start(unsigned unit) {
       break;
     case WEFT_UNIT_DMA2:
     case WEFT_UNIT_DMA3:
-      dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_, marks.fail_beat);
+      if (const uint64_t number = dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_, marks.fail_beat); number != 0)
+        on_their_way_.emplace(number, OnItsWay{unit, spec::decode_header(command).tag});
       break;
     case WEFT_UNIT_MXU:
     case WEFT_UNIT_MXU1:
@@ -353,7 +367,7 @@ void FastCore::start(unsigned unit) {
       vpu_.take(command, cycle_);
       break;
     case WEFT_UNIT_SYNC:
-      sync_ = {true, command.bytes[0] == WEFT_OPCODE_FENCE};
+      start_sync(command);
       break;
   }
   if (observer_ != nullptr) observer_->command_started(static_cast<weft_unit_index>(unit), command, cycle_);

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <deque>
+#include <map>
 #include <optional>
 
 #include "model/core/fast_core_dma.hpp"
@@ -10,6 +11,7 @@
 #include "model/core/fast_core_semaphores.hpp"
 #include "model/core/fast_core_timing.hpp"
 #include "model/core/fast_core_vpu.hpp"
+#include "model/core/remote_port.hpp"
 #include "model/core/tensor_core.hpp"
 
 namespace weft::core {
@@ -18,9 +20,13 @@ namespace weft::core {
 /// in the cycles in which something moves; MXU and VPU commands are one event each; DMA goes beat by beat. Cycles in
 /// which nothing can move are jumped over. Deterministic: no state but its own, no host time. One owner, one thread;
 /// `bus` outlives it.
-class FastCore final : public TensorCore {
+class FastCore final : public TensorCore, private RemoteCore {
  public:
-  FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing = {});
+  /// `remote`: the way to the other chips of a slice; nullptr: the core stands alone.
+  FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing = {}, RemotePort* remote = nullptr);
+  ~FastCore() override;
+  FastCore(const FastCore&) = delete;
+  FastCore& operator=(const FastCore&) = delete;
 
   [[nodiscard]] uint64_t read_csr(uint32_t offset) override;
   /// Writes and pushes take effect in the order of the calls, one write and one push a cycle, from the current cycle
@@ -57,6 +63,18 @@ class FastCore final : public TensorCore {
   };
   struct SyncUnit {
     bool active = false, fence = false;
+    bool barrier = false;  // at one that has not ended
+    uint16_t tag = 0;
+  };
+  /// A remote command that its receiver has not acknowledged.
+  struct OnItsWay {
+    unsigned unit;
+    uint16_t tag;
+  };
+  struct RemotePost {
+    uint64_t cycle;
+    uint8_t semaphore;
+    uint16_t count;
   };
   struct Pending {
     bool is_push;
@@ -97,6 +115,19 @@ class FastCore final : public TensorCore {
   void watch();
   void capture_faults();
 
+  // fast_core_remote.cpp
+  [[nodiscard]] std::optional<golden::Fault> receive(const RemotePiece& piece, uint64_t& visible) override;
+  void receive_post(uint8_t semaphore, uint16_t count, uint64_t cycle) override;
+  void acknowledge(uint64_t number, const std::optional<golden::Fault>& fault) override;
+  void end_barrier(const std::optional<golden::Fault>& fault) override;
+  void apply_remote_posts();
+  void start_sync(const spec::Command& command);
+  void forget_remote();
+  [[nodiscard]] golden::SlicePlace place() const {
+    return remote_ != nullptr ? remote_->place() : golden::SlicePlace{};
+  }
+  [[nodiscard]] bool write_received(const RemotePiece& piece, uint64_t& visible);
+
   void raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header = false);
   void raise_hang();
   void count_queues(uint64_t cycles);
@@ -122,6 +153,10 @@ class FastCore final : public TensorCore {
   [[nodiscard]] uint64_t read_inject_status();
 
   const FastTiming timing_;
+  MemoryBus& bus_;
+  RemotePort* remote_;
+  std::map<uint64_t, OnItsWay> on_their_way_;  // by number
+  std::deque<RemotePost> remote_posts_;        // by cycle
   golden::CoreState state_;
   fast::Counters counters_{}, snapshot_{};
   fast::Injector injector_;

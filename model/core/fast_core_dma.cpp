@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "model/golden/remote.hpp"
+#include "weft/spec/ici.hpp"
 
 namespace weft::core::fast {
 
@@ -39,14 +43,18 @@ void BeatWalk::advance() {
   valid_ = false;
 }
 
-void DmaDirection::take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat) {
+uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat) {
   DmaChannel& ch = channels_[channel];
   ch.fail_beat = fail_beat;
   ch.checking = command;
   ch.verdict_cycle = cycle + timing_.dma_check;
-  ch.verdict = golden::check_unit(command, queue_, state_.chip(), state_.segments());
+  const golden::SlicePlace place = remote_ != nullptr ? remote_->place() : golden::SlicePlace{};
+  ch.verdict = golden::check_unit(command, queue_, state_.chip(), state_.segments(), place);
   ch.held++;
   moved_ = true;
+  const bool remote = !ch.verdict && golden::is_remote(spec::decode_header(command));
+  ch.checking_number = remote ? remote_->begin(spec::decode_dma(command)) : 0;
+  return ch.checking_number;
 }
 
 std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
@@ -223,7 +231,7 @@ void DmaDirection::step_in(uint64_t cycle) {
   if (ask >= 0) {
     const auto i = static_cast<unsigned>(ask);
     DmaChannel& ch = channels_[i];
-    request_ = {true, i, ch.front.beat(), ch.front.space(), false, 0};
+    request_ = {.valid = true, .channel = i, .beat = ch.front.beat(), .space = ch.front.space()};
     ch.front.advance();
     ch.outstanding++;
     asked_last_ = i;
@@ -231,7 +239,30 @@ void DmaDirection::step_in(uint64_t cycle) {
   }
 }
 
+/// The beat joins the piece that its channel assembles; a full one, and the command's last, sets out.
+void DmaDirection::accept_remote(uint64_t cycle) {
+  const BeatWalk::Beat& beat = request_.beat;
+  DmaChannel& ch = channels_[request_.channel];
+  RemotePiece& piece = ch.piece;
+  piece.number = request_.number;
+  piece.command = request_.command;
+  if (!piece.runs.empty() && piece.runs.back().offset + piece.runs.back().bytes == beat.bus) {
+    piece.runs.back().bytes += beat.bytes;
+  } else {
+    piece.runs.push_back({beat.bus, beat.bytes});
+  }
+  const auto data = state_.vmem().subspan(beat.vmem, beat.bytes);
+  piece.data.insert(piece.data.end(), data.begin(), data.end());
+  piece.last = beat.last;
+  if (beat.last || piece.data.size() + beat_bytes() > spec::kIciPacketPayloadBytes)
+    remote_->send(std::exchange(piece, {}), cycle);
+  ch.answers.push_back({cycle + 1, sequence_++, false, 0});
+  counters_[WEFT_COUNTER_DMA_WRITE_BYTES] += beat.bytes;
+  counters_[WEFT_COUNTER_DMA_WRITE_BEATS]++;
+}
+
 void DmaDirection::accept_write(uint64_t cycle) {
+  if (request_.remote) return accept_remote(cycle);
   const BeatWalk::Beat& beat = request_.beat;
   bool ok;
   if (request_.fill) {
@@ -329,7 +360,16 @@ void DmaDirection::step_out(uint64_t cycle) {
       return;
     }
     if (!fill) count_read(ch.front.beat());
-    reading_ = {true, i, ch.front.beat(), ch.front.space(), fill, static_cast<uint32_t>(ch.front.command().src_off)};
+    const spec::DmaCommand& command = ch.front.command();
+    reading_ = {true,
+                i,
+                ch.front.beat(),
+                ch.front.space(),
+                fill,
+                static_cast<uint32_t>(command.src_off),
+                golden::is_remote(command.header),
+                ch.front.number(),
+                command};
     ch.front.advance();
     ch.outstanding++;
     asked_last_ = i;
@@ -349,8 +389,12 @@ void DmaDirection::load_jobs(uint64_t cycle) {
     const auto command = spec::decode_dma(*ch.checking);
     const bool skips_front = !out() && command.header.opcode == WEFT_OPCODE_FILL;
     if (!skips_front && ch.front.valid()) continue;
-    BeatWalk walk(command, out(), state_.segments()[out() ? command.dst_seg : command.src_seg], beat_bytes());
+    const bool remote = golden::is_remote(command.header);
+    const golden::Segment segment =
+        remote ? golden::Segment{} : state_.segments()[out() ? command.dst_seg : command.src_seg];
+    BeatWalk walk(command, out(), segment, beat_bytes());
     walk.fail(ch.fail_beat);
+    walk.set_number(ch.checking_number);
     if (!skips_front) ch.front = walk;
     ch.jobs.push_back(walk);
     ch.checking.reset();

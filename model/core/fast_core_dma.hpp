@@ -10,6 +10,7 @@
 #include "model/core/fast_core_timing.hpp"
 #include "model/core/fast_core_unit.hpp"
 #include "model/core/fast_core_vmem.hpp"
+#include "model/core/remote_port.hpp"
 #include "model/golden/dma_runs.hpp"
 
 namespace weft::core::fast {
@@ -36,6 +37,9 @@ class BeatWalk {
   [[nodiscard]] bool fill() const { return command_.header.opcode == WEFT_OPCODE_FILL; }
   [[nodiscard]] weft_address_space space() const { return space_; }
   [[nodiscard]] const spec::DmaCommand& command() const { return command_; }
+  /// Number of a remote command at the port.
+  void set_number(uint64_t number) { number_ = number; }
+  [[nodiscard]] uint64_t number() const { return number_; }
 
  private:
   spec::DmaCommand command_;
@@ -45,13 +49,15 @@ class BeatWalk {
   uint32_t beat_bytes_ = 0, in_run_ = 0;
   uint32_t fail_beat_ = 0, beats_done_ = 0;
   int64_t i1_ = 0, i2_ = 0, i3_ = 0;
+  uint64_t number_ = 0;
   bool valid_ = false;
 };
 
 /// What both directions share: taking, checking and retiring the commands of one channel.
 struct DmaChannel {
   std::optional<spec::Command> checking;
-  uint32_t fail_beat = 0;  // of the command in checking
+  uint32_t fail_beat = 0;        // of the command in checking
+  uint64_t checking_number = 0;  // of that command, if it is remote
   uint64_t verdict_cycle = 0;
   std::optional<golden::Fault> verdict;
   BeatWalk front, back;
@@ -68,7 +74,8 @@ struct DmaChannel {
   bool poisoned = false;
   uint32_t dropped = 0;
   uint64_t poison_address = 0;
-  UnitOutcome next;  // outputs of the next cycle
+  RemotePiece piece;  // dma_out: of the remote command whose beats are sent
+  UnitOutcome next;   // outputs of the next cycle
 
   [[nodiscard]] bool refused(uint64_t cycle) const { return checking && verdict && cycle >= verdict_cycle; }
 };
@@ -77,16 +84,26 @@ struct DmaChannel {
 class DmaDirection {
  public:
   DmaDirection(golden::CoreState& state, MemoryBus& bus, VmemTraffic& vmem, const FastTiming& timing,
-               Counters& counters, VmemFlips& flips, unsigned queue)
-      : state_(state), bus_(bus), vmem_(vmem), timing_(timing), counters_(counters), flips_(flips), queue_(queue) {}
+               Counters& counters, VmemFlips& flips, unsigned queue, RemotePort* remote = nullptr)
+      : state_(state),
+        bus_(bus),
+        vmem_(vmem),
+        timing_(timing),
+        counters_(counters),
+        flips_(flips),
+        queue_(queue),
+        remote_(remote) {}
 
   /// Asks memory whether it would take this cycle's request: for both directions, before either of them steps.
-  void look(uint64_t cycle) { memory_ready_ = request_.valid && !bus_.congested(request_.space, cycle); }
+  void look(uint64_t cycle) {
+    memory_ready_ = request_.valid && !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
+  }
   /// One cycle of both channels, after look() and before ready().
   std::array<UnitOutcome, 2> step(uint64_t cycle);
   /// The channel that would take a command in the cycle just stepped, or -1.
   [[nodiscard]] int ready() const { return ready_; }
-  void take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat);
+  /// Returns the number of a remote command that is on its way now; 0: it is none, or refused.
+  uint64_t take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat);
   [[nodiscard]] bool active(unsigned channel) const { return channels_[channel].held != 0; }
   /// Something moved in the last step, so the next cycle is of interest.
   [[nodiscard]] bool moved() const { return moved_; }
@@ -103,6 +120,9 @@ class DmaDirection {
     weft_address_space space = WEFT_ADDRESS_SPACE_NONE;
     bool fill = false;
     uint32_t pattern = 0;
+    bool remote = false;
+    uint64_t number = 0;         // of the remote command
+    spec::DmaCommand command{};  // of it
   };
   struct VmemWrite {
     bool valid = false;
@@ -130,6 +150,7 @@ class DmaDirection {
   void retire(unsigned channel);
   void accept_read(uint64_t cycle);
   void accept_write(uint64_t cycle);
+  void accept_remote(uint64_t cycle);
   int pick_front(const std::array<bool, 2>& valid, unsigned last) const;
 
   golden::CoreState& state_;
@@ -139,6 +160,7 @@ class DmaDirection {
   Counters& counters_;
   VmemFlips& flips_;
   const unsigned queue_;
+  RemotePort* remote_;  // may be nullptr
   std::array<DmaChannel, 2> channels_;
   uint64_t sequence_ = 0;
   unsigned asked_last_ = 1, wrote_last_ = 1;

@@ -199,6 +199,7 @@ void FastCore::settle_counters(uint64_t cycle) {
 
 /// Everything but VMEM, ACC, segments, counters and the registers that the manager sets.
 void FastCore::core_reset() {
+  forget_remote();
   dma_in_.reset();
   dma_out_.reset();
   mxu_.reset(cycle_);

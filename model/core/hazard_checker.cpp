@@ -5,10 +5,14 @@
 
 #include "model/core/command_text.hpp"
 #include "model/core/rtl_core.hpp"
+#include "model/golden/remote.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::core {
 namespace {
+
+/// Any chip of any slice: what it may reach is the receiver's business.
+constexpr golden::SlicePlace kAnySlice{.chip = UINT32_MAX, .chips = UINT16_MAX};
 
 bool is_dma(unsigned unit) { return unit < WEFT_CORE_DMA_CHANNELS; }
 
@@ -24,7 +28,7 @@ golden::SegmentTable any_segments() {
 /// Empty if the unit refuses the command.
 CommandAccesses HazardChecker::accesses(unsigned queue, const spec::Command& command) const {
   const golden::SegmentTable table = segments_ ? *segments_ : any_segments();
-  if (golden::check_unit(command, queue, chip_, table)) return {};
+  if (golden::check_unit(command, queue, chip_, table, kAnySlice)) return {};
   CommandAccesses out = command_accesses(command, chip_, table);
   if (!segments_)
     for (auto* ranges : {&out.reads, &out.writes})
@@ -58,7 +62,7 @@ void HazardChecker::command_retired(weft_unit_index unit, const spec::Command& c
     events_.push_back({true, index});
     const spec::CommandHeader& h = nodes_[index].header;
     if (h.post_sem0 < WEFT_SEMAPHORES) posts_[h.post_sem0].push_back({index, h.post_count0});
-    if (h.post_sem1 < WEFT_SEMAPHORES) posts_[h.post_sem1].push_back({index, h.post_count1});
+    if (h.post_sem1 < WEFT_SEMAPHORES && !golden::is_remote(h)) posts_[h.post_sem1].push_back({index, h.post_count1});
   }
   if (next_ != nullptr) next_->command_retired(unit, command, cycle);
 }

@@ -60,6 +60,8 @@ class TensorCore {
   virtual void set_observer(CoreObserver* observer) = 0;
 };
 
+class RemotePort;
+
 /// Which core to build, and the options that only some of them have.
 struct CoreOptions {
   std::string wave_path;                ///< FST file; RTL and lockstep only; empty: none
@@ -70,6 +72,9 @@ struct CoreOptions {
   unsigned initial_seed = 0;
   bool check_hazards = false;  ///< unordered accesses to the same place are faults (hazard_core.hpp)
   std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
+  /// Fast only: the way to the other chips of a slice (remote_port.hpp); outlives the core. nullptr: it stands alone,
+  /// as RTL and lockstep cores always do.
+  RemotePort* remote = nullptr;
 };
 
 enum class CoreKind : uint8_t { kRtl = 1, kFast = 2, kLockstep = 3 };

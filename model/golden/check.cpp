@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/remote.hpp"
 
 namespace weft::golden {
 namespace {
@@ -26,12 +27,20 @@ class FieldCheck {
   std::optional<Fault> fault_;
 };
 
+/// Flags that are legal together on this command. Those of slices: COPY on dma_out, a reduction only with remote.
+bool flags_legal(const spec::CommandHeader& h, unsigned queue, const SlicePlace& place) {
+  constexpr unsigned kReduce = WEFT_COMMAND_FLAG_REDUCE_F32 | WEFT_COMMAND_FLAG_REDUCE_BF16;
+  if ((h.flags & spec::kFlagsSlice) == 0) return (h.flags & ~spec::kFlagsBuilt) == 0;
+  if (place.alone() || h.opcode != WEFT_OPCODE_COPY || queue != WEFT_QUEUE_DMA_OUT) return false;
+  if ((h.flags & ~(spec::kFlagsBuilt | spec::kFlagsSlice)) != 0) return false;
+  return (h.flags & WEFT_COMMAND_FLAG_REMOTE) != 0 && (h.flags & kReduce) != kReduce;
+}
+
 std::optional<unsigned> first_reserved_byte(const Command& command, Body body) {
   std::array<bool, WEFT_COMMAND_BYTES> covered{};
   const auto cover = [&](const spec::FieldInfo& f) { std::fill_n(covered.begin() + f.offset, f.bytes, true); };
   std::ranges::for_each(spec::kHeaderFields, cover);
   std::ranges::for_each(spec::body_fields(body), cover);
-  if ((command.bytes[1] & ~spec::kFlagsBuilt) != 0) return 1;
   for (unsigned i = 0; i < WEFT_COMMAND_BYTES; i++)
     if (!covered[i] && command.bytes[i] != 0) return i;
   return std::nullopt;
@@ -39,6 +48,10 @@ std::optional<unsigned> first_reserved_byte(const Command& command, Body body) {
 
 bool semaphore_legal(uint8_t semaphore, uint16_t count) {
   return semaphore == WEFT_NO_SEMAPHORE ? count == 0 : semaphore < WEFT_SEMAPHORES && count >= 1;
+}
+/// Post semaphore 1 of a remote command is another chip's.
+bool remote_post_legal(const spec::CommandHeader& h) {
+  return !is_remote(h) || h.post_sem1 == WEFT_NO_SEMAPHORE || h.post_sem1 >= WEFT_REMOTE_SEMAPHORE_FIRST;
 }
 bool differ_unless_none(uint8_t a, uint8_t b) { return a != b || a == WEFT_NO_SEMAPHORE; }
 
@@ -49,7 +62,7 @@ std::optional<Fault> check_semaphores(const spec::CommandHeader& h) {
   check.require(semaphore_legal(h.wait_sem1, h.wait_count1) && differ_unless_none(h.wait_sem0, h.wait_sem1), 5);
   check.require(semaphore_legal(h.post_sem0, h.post_count0) && (posts_allowed || h.post_sem0 == WEFT_NO_SEMAPHORE), 6);
   check.require(semaphore_legal(h.post_sem1, h.post_count1) && differ_unless_none(h.post_sem0, h.post_sem1) &&
-                    (posts_allowed || h.post_sem1 == WEFT_NO_SEMAPHORE),
+                    (posts_allowed || h.post_sem1 == WEFT_NO_SEMAPHORE) && remote_post_legal(h),
                 7);
   return check.fault();
 }
@@ -62,8 +75,8 @@ std::optional<Fault> check_dma_fields(const spec::DmaCommand& c, unsigned queue)
   FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
   const bool source_ok = fill ? c.src_seg == 0 : in ? c.src_seg != 0 : c.src_seg == 0;
   check.require(c.src_seg < WEFT_SEGMENTS && source_ok, 16);
-  check.require(c.dst_seg < WEFT_SEGMENTS && (c.dst_seg == 0) == in, 17);
-  check.require(c.remote_chip == 0, 18);
+  check.require(c.dst_seg < WEFT_SEGMENTS && (is_remote(c.header) || (c.dst_seg == 0) == in), 17);
+  check.require(is_remote(c.header) || c.remote_chip == 0, 18);
   check.require(!fill || c.src_off <= UINT32_MAX, 20);
   check.require(c.size0 != 0, 30);
   check.require(c.size1 != 0, 34);
@@ -102,7 +115,8 @@ std::optional<Fault> check_dma_side(const DmaSide& side, const spec::DmaCommand&
   return std::nullopt;
 }
 
-std::optional<Fault> check_dma(const Command& command, unsigned queue, const Chip& chip, const SegmentTable& segments) {
+std::optional<Fault> check_dma(const Command& command, unsigned queue, const Chip& chip, const SegmentTable& segments,
+                               const SlicePlace& place) {
   const auto c = spec::decode_dma(command);
   const bool copy = c.header.opcode == WEFT_OPCODE_COPY;
   if (auto fault = check_dma_fields(c, queue)) return fault;
@@ -110,12 +124,34 @@ std::optional<Fault> check_dma(const Command& command, unsigned queue, const Chi
   const auto mapped = [&](uint8_t s) { return segments[s].space != WEFT_ADDRESS_SPACE_NONE; };
   if (copy && c.src_seg != 0 && !(mapped(c.src_seg) && segments[c.src_seg].readable))
     return Fault{WEFT_FAULT_SEGMENT, c.src_seg};
-  if (c.dst_seg != 0 && !(mapped(c.dst_seg) && segments[c.dst_seg].writable))
+  const bool remote = is_remote(c.header);
+  if (!remote && c.dst_seg != 0 && !(mapped(c.dst_seg) && segments[c.dst_seg].writable))
     return Fault{WEFT_FAULT_SEGMENT, c.dst_seg};
   const auto limit = [&](uint8_t s) { return s == 0 ? chip.vmem_bytes : segments[s].limit; };
   if (copy)
     if (auto fault = check_dma_side(dma_source(c), c, limit(c.src_seg))) return fault;
+  if (remote) {  // the destination is the receiver's to check
+    if (c.remote_chip < place.chips && c.remote_chip != place.chip) return std::nullopt;
+    return ici_fault(WEFT_ICI_CAUSE_NO_SUCH_CHIP, c.remote_chip, 0);
+  }
   return check_dma_side(dma_destination(c), c, limit(c.dst_seg));
+}
+
+// BARRIER
+
+std::optional<Fault> check_barrier(const Command& command, const SlicePlace& place) {
+  const auto c = spec::decode_barrier(command);
+  const auto stride_legal = [](unsigned count, unsigned stride) { return (stride >= 1) == (count > 1); };
+  FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
+  check.require(c.count0 >= 1, 18);
+  check.require(c.count1 >= 1, 20);
+  check.require(c.count2 >= 1, 22);
+  check.require(stride_legal(c.count0, c.stride0), 24);
+  check.require(stride_legal(c.count1, c.stride1), 26);
+  check.require(stride_legal(c.count2, c.stride2), 28);
+  if (check.fault()) return check.fault();
+  if (!barrier_legal(c, place)) return ici_fault(WEFT_ICI_CAUSE_BARRIER_GROUP, c.base, 0);
+  return std::nullopt;
 }
 
 // MXU
@@ -301,24 +337,27 @@ VpuRows vpu_rows(const spec::VpuCommand& c, const spec::Chip& chip) {
   return rows;
 }
 
-std::optional<Fault> check_header(const Command& command, unsigned queue) {
+std::optional<Fault> check_header(const Command& command, unsigned queue, const SlicePlace& place) {
   const auto header = spec::decode_header(command);
   const spec::OpcodeInfo* opcode = spec::find_opcode(header.opcode);
-  if (opcode == nullptr || !opcode->built || (opcode->queue_mask >> queue & 1) == 0)
-    return Fault{WEFT_FAULT_ILLEGAL_OPCODE, header.opcode};
+  const bool built = opcode != nullptr && (opcode->built || (opcode->slice && !place.alone()));
+  if (!built || (opcode->queue_mask >> queue & 1) == 0) return Fault{WEFT_FAULT_ILLEGAL_OPCODE, header.opcode};
+  if (!flags_legal(header, queue, place)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, 1};
   if (const auto offset = first_reserved_byte(command, opcode->body)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, *offset};
   return check_semaphores(header);
 }
 
-std::optional<Fault> check_unit(const Command& command, unsigned queue, const Chip& chip,
-                                const SegmentTable& segments) {
+std::optional<Fault> check_unit(const Command& command, unsigned queue, const Chip& chip, const SegmentTable& segments,
+                                const SlicePlace& place) {
   switch (spec::find_opcode(command.bytes[0])->body) {
     case Body::kDma:
-      return check_dma(command, queue, chip, segments);
+      return check_dma(command, queue, chip, segments, place);
     case Body::kMxu:
       return check_mxu(command, chip);
     case Body::kVpu:
       return check_vpu(command, chip);
+    case Body::kBarrier:
+      return check_barrier(command, place);
     case Body::kNone:
       return std::nullopt;
   }
@@ -326,9 +365,9 @@ std::optional<Fault> check_unit(const Command& command, unsigned queue, const Ch
 }
 
 std::optional<Fault> check_command(const Command& command, unsigned queue, const Chip& chip,
-                                   const SegmentTable& segments) {
-  if (auto fault = check_header(command, queue)) return fault;
-  return check_unit(command, queue, chip, segments);
+                                   const SegmentTable& segments, const SlicePlace& place) {
+  if (auto fault = check_header(command, queue, place)) return fault;
+  return check_unit(command, queue, chip, segments, place);
 }
 
 }  // namespace weft::golden

@@ -28,16 +28,24 @@ struct Segment {
 /// Entry 0 is VMEM whatever it holds.
 using SegmentTable = std::array<Segment, WEFT_SEGMENTS>;
 
+/// Where a core stands in its slice. A core alone refuses everything that concerns other chips as not built.
+struct SlicePlace {
+  uint32_t chip = 0;
+  uint32_t chips = 1;  ///< of the slice
+  [[nodiscard]] bool alone() const { return chips <= 1; }
+};
+
 /// Checks of a command that reaches the head of queue `queue` (0 to 4): opcode, reserved bits, semaphores.
-[[nodiscard]] std::optional<Fault> check_header(const spec::Command& command, unsigned queue);
+[[nodiscard]] std::optional<Fault> check_header(const spec::Command& command, unsigned queue,
+                                                const SlicePlace& place = {});
 
 /// Checks of the unit that takes the command, after its waits. The header has passed.
 [[nodiscard]] std::optional<Fault> check_unit(const spec::Command& command, unsigned queue, const spec::Chip& chip,
-                                              const SegmentTable& segments);
+                                              const SegmentTable& segments, const SlicePlace& place = {});
 
 /// Both, in this order.
 [[nodiscard]] std::optional<Fault> check_command(const spec::Command& command, unsigned queue, const spec::Chip& chip,
-                                                 const SegmentTable& segments);
+                                                 const SegmentTable& segments, const SlicePlace& place = {});
 
 /// Tiles along K of a MATMUL, and the words of weights that its last tile reads.
 struct MatmulTiles {

@@ -1,6 +1,7 @@
 /// What a command writes, as ranges.
 #include "model/golden/core_state.hpp"
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/remote.hpp"
 
 namespace weft::golden {
 namespace {
@@ -15,6 +16,7 @@ void append(std::vector<Range>& ranges, const Range& next) {
 }
 
 void add_dma(WrittenRanges& out, const spec::DmaCommand& c, const SegmentTable& segments) {
+  if (is_remote(c.header)) return;  // nothing of this chip
   const Segment& segment = segments[c.dst_seg];
   for_each_run(c, [&](int64_t, int64_t destination) {
     const auto at = static_cast<uint64_t>(destination);
@@ -51,6 +53,7 @@ WrittenRanges written_ranges(const spec::Command& command, const spec::Chip& chi
     case spec::Body::kVpu:
       add_vpu(out, spec::decode_vpu(command), chip);
       break;
+    case spec::Body::kBarrier:
     case spec::Body::kNone:
       break;
   }

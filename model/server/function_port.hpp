@@ -33,6 +33,8 @@ class FunctionPort {
   void poll_for(std::vector<pollfd>& polled) const;
   /// Takes what the sockets have. False: the attached client has left and no other can come.
   [[nodiscard]] bool serve();
+  /// A client that came with attach() is still there.
+  [[nodiscard]] bool attached() const { return client_.has_value() && listener_ == nullptr; }
   /// The client's traces are handed to the device.
   void close();
 

@@ -20,12 +20,18 @@ void Server::run() {
     polled.clear();
     if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
     for (const FunctionPort& port : ports_) port.poll_for(polled);
-    const int ready = ::poll(polled.data(), polled.size(), busy ? 0 : -1);
+    const int ready = ::poll(polled.data(), polled.size(), busy && !simulation_.held() ? 0 : -1);
     if (ready < 0 && errno != EINTR) return;
     if (ready > 0) {
       if (stop_fd_ >= 0 && polled.front().revents != 0) stopping = true;
-      for (FunctionPort& port : ports_) stopping |= !port.serve();
+      bool left = false, served = false;
+      for (FunctionPort& port : ports_) {
+        left |= !port.serve();
+        served |= port.attached();
+      }
+      stopping |= left && !served;
     }
+    if (simulation_.held()) continue;
     if (simulation_.pending()) {
       simulation_.run_slice();
     } else if (ready == 0) {

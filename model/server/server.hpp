@@ -10,13 +10,14 @@
 namespace weft::server {
 
 /// Serves each function to one client at a time. While something is pending on the device it alternates between a slice
-/// of simulated time and a look at the sockets; else it sleeps until a socket has something, and time stands still.
+/// of simulated time and a look at the sockets; else, and while a host holds time, it sleeps until a socket has
+/// something, and time stands still.
 class Server {
  public:
   explicit Server(chip::Simulation& simulation);
 
-  /// Serves the client at the other end of `socket` on function 0; run() ends when it leaves.
-  void attach(FileDescriptor socket) { ports_.front().attach(std::move(socket)); }
+  /// Serves the client at the other end of `socket`; run() ends when the last of such clients has left.
+  void attach(FileDescriptor socket, size_t function = 0) { ports_[function].attach(std::move(socket)); }
   /// Serves whoever connects, one after the other; a second client of a function at a time is answered with EBUSY.
   void listen(std::unique_ptr<Listener> listener, size_t function = 0) { ports_[function].listen(std::move(listener)); }
   /// run() ends when `fd` becomes readable (a signalfd); not owned.

@@ -71,6 +71,7 @@ def spec_h(spec):
         for field in body["fields"]:
             define(f"COMMAND_{body['name'].upper()}_{field['name'].upper()}", field["offset"])
     define("SEMAPHORES", cmd["semaphores"])
+    define("REMOTE_SEMAPHORE_FIRST", cmd["remote_semaphore_first"])
     define("SEGMENTS", cmd["segments"])
     define("COUNTERS", len(spec.counter_list))
     define("LAST_FAULT", max(f["code"] for f in spec.faults["fault"]))

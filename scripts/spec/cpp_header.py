@@ -74,14 +74,17 @@ def commands_hpp(spec):
     out.append("  }\n  return {};\n}\n\n")
     queues = {q["name"]: q["index"] for q in cmd["queue"]}
     out.append("/// What the specification says of an opcode. queue_mask: bit q set if legal on queue q.\n"
-               "struct OpcodeInfo {\n  std::string_view name;\n  uint8_t value;\n  Body body;\n  bool built;\n  uint8_t queue_mask;\n};\n")
-    rows = ", ".join(f'OpcodeInfo{{"{o["name"]}", {o["value"]}, Body::k{camel(o["body"])}, {str(o["built"]).lower()}, '
+               "/// slice: built for cores that stand in a slice.\n"
+               "struct OpcodeInfo {\n  std::string_view name;\n  uint8_t value;\n  Body body;\n  bool built;\n  bool slice;\n  uint8_t queue_mask;\n};\n")
+    rows = ", ".join(f'OpcodeInfo{{"{o["name"]}", {o["value"]}, Body::k{camel(o["body"])}, {str(o["built"]).lower()}, {str(o.get("slice", False)).lower()}, '
                      f'{sum(1 << queues[q] for q in o["queues"])}}}' for o in cmd["opcode"])
     out.append(f"inline constexpr std::array<OpcodeInfo, {len(cmd['opcode'])}> kOpcodes{{{rows}}};\n")
     out.append("/// nullptr for an opcode that does not exist.\ninline const OpcodeInfo* find_opcode(uint8_t value) {\n"
                "  for (const auto& o : kOpcodes)\n    if (o.value == value) return &o;\n  return nullptr;\n}\n")
     flags = sum(v["value"] for v in spec.enum("command_flag")["values"] if v["built"])
     out.append(f"inline constexpr uint8_t kFlagsBuilt = {flags};\n")
+    slices = sum(v["value"] for v in spec.enum("command_flag")["values"] if v.get("slice"))
+    out.append(f"/// Those that only cores in a slice know.\ninline constexpr uint8_t kFlagsSlice = {slices};\n")
     out.append("/// True if a byte that no field of this body covers is not zero, or a flag is set that is not built.\n"
                "inline bool reserved_bits_set(const Command& c, Body body) {\n  std::array<bool, 64> covered{};\n"
                "  for (const auto& f : kHeaderFields)\n    for (unsigned i = 0; i < f.bytes; i++) covered[f.offset + i] = true;\n"

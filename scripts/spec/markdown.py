@@ -7,18 +7,28 @@ def table(head, rows):
     return out + "".join("| " + " | ".join(str(c).replace("|", "\\|") for c in row) + " |\n" for row in rows) + "\n"
 
 
+def built(opcode):
+    return "yes" if opcode["built"] else "in a slice; else ILLEGAL_OPCODE" if opcode.get("slice") else "no: ILLEGAL_OPCODE"
+
+
+def flag_note(value):
+    if value.get("built", True):
+        return ""
+    return " (in a slice; else must be 0)" if value.get("slice") else " (not built: must be 0)"
+
+
 def commands_md(spec):
     cmd = spec.commands
     out = [BANNER, "# Tensor core commands\n\n64 bytes, little-endian, 64-byte aligned. Bytes that no field covers are reserved and must be zero.\n\n## Opcodes\n\n",
            table(["opcode", "value", "queues", "body", "built", "what it does"],
-                 [(o["name"], f"{o['value']:#04x}", ", ".join(o["queues"]), o["body"], "yes" if o["built"] else "no: ILLEGAL_OPCODE", o["doc"]) for o in cmd["opcode"]])]
+                 [(o["name"], f"{o['value']:#04x}", ", ".join(o["queues"]), o["body"], built(o), o["doc"]) for o in cmd["opcode"]])]
     field = lambda f: (f["offset"], f["bytes"], ("i" if f.get("signed") else "u") + str(8 * f["bytes"]), f"`{f['name']}`", f["doc"] + (f" ({f['enum']})" if "enum" in f else ""))
     out += ["## Header\n\n", table(["offset", "bytes", "type", "field", "meaning"], map(field, cmd["header"]["fields"]))]
     for body in cmd["body"]:
         if body["fields"]:
             out += [f"## Body `{body['name']}`\n\n", table(["offset", "bytes", "type", "field", "meaning"], map(field, body["fields"]))]
     for enum in cmd["enum"]:
-        out += [f"## `{enum['name']}`\n\n", table(["value", "name", "meaning"], [(v["value"], f"`{v['name']}`", v["doc"] + ("" if v.get("built", True) else " (not built: must be 0)")) for v in enum["values"]])]
+        out += [f"## `{enum['name']}`\n\n", table(["value", "name", "meaning"], [(v["value"], f"`{v['name']}`", v["doc"] + flag_note(v)) for v in enum["values"]])]
     return "".join(out)
 
 

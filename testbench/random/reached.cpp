@@ -31,6 +31,7 @@ std::string kind(const QueuedCommand& queued) {
       return fmt::format("{}{} {}{}{}{}{}", opcode.name, op, spec::vpu_dtype_name(c.src_dtype), to, axis, b,
                          activation);
     }
+    case spec::Body::kBarrier:
     case spec::Body::kNone:
       break;
   }
@@ -45,6 +46,7 @@ std::string dtype(const QueuedCommand& queued, const spec::OpcodeInfo& opcode) {
       return std::string(spec::mxu_dtype_name(spec::decode_mxu(queued.command).dtype));
     case spec::Body::kVpu:
       return std::string(spec::vpu_dtype_name(spec::decode_vpu(queued.command).src_dtype));
+    case spec::Body::kBarrier:
     case spec::Body::kNone:
       break;
   }
@@ -68,6 +70,7 @@ std::vector<std::string> dtypes(const spec::OpcodeInfo& opcode) {
     case spec::Body::kVpu:
       add("vpu_dtype");
       break;
+    case spec::Body::kBarrier:
     case spec::Body::kNone:
       names.emplace_back("none");
       break;

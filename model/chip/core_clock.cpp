@@ -1,0 +1,96 @@
+// One process for all cores: who is due, how far they may run, when to look again.
+#include "model/chip/core_clock.hpp"
+
+#include <algorithm>
+
+#include "model/chip/core_host.hpp"
+
+namespace weft::chip {
+
+CoreClock::CoreClock(sc_core::sc_module_name name, const TimeBase& time, Interconnect* interconnect)
+    : sc_module(name), time_(time), interconnect_(interconnect) {
+  SC_HAS_PROCESS(CoreClock);
+  SC_METHOD(run);
+  sensitive << kick_;
+  dont_initialize();
+}
+
+sc_core::sc_time CoreClock::until_fs(uint64_t fs) const {
+  return sc_core::sc_time::from_value(fs) - sc_core::sc_time_stamp();
+}
+
+void CoreClock::begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline) {
+  horizon_ = horizon_cycle;
+  deadline_ = deadline;
+}
+
+/// True if a core that is not ahead of time has something to do.
+bool CoreClock::look_at_cores(uint64_t cycle) {
+  bool due = false;
+  for (CoreHost* core : cores_) {
+    core->look();
+    if (core->core().cycle() > cycle) continue;
+    core->catch_up();
+    due |= core->core().busy();
+  }
+  return due;
+}
+
+/// No core runs beyond it.
+uint64_t CoreClock::limit(uint64_t cycle) const {
+  const uint64_t now_fs = sc_core::sc_time_stamp().value();
+  const sc_core::sc_time next = sc_core::sc_time_stamp() + sc_core::sc_time_to_pending_activity();
+  uint64_t limit = std::min(time_.cycle_at(next.value()), horizon_);
+  if (interconnect_ != nullptr) {
+    const uint64_t event = interconnect_->next_event_fs();
+    if (event != UINT64_MAX) limit = std::min(limit, time_.cycle_at(event));
+    limit = std::min(limit, time_.cycle_at(now_fs + interconnect_->lookahead_fs()));
+  }
+  return std::max(limit, cycle + 1);
+}
+
+/// When something is to be done again, if nobody kicks before; UINT64_MAX: never.
+uint64_t CoreClock::wake_fs(uint64_t cycle) const {
+  uint64_t wake = interconnect_ != nullptr ? interconnect_->next_event_fs() : UINT64_MAX;
+  for (const CoreHost* core : cores_) {
+    if (core->core().cycle() > cycle)
+      wake = std::min(wake, time_.edge_fs(core->core().cycle()));
+    else if (core->core().busy())
+      wake = std::min(wake, time_.edge_fs(cycle + 1));
+  }
+  return wake;
+}
+
+void CoreClock::run() {
+  const uint64_t now_fs = sc_core::sc_time_stamp().value();
+  const uint64_t cycle = time_.cycle_at(now_fs);
+  const bool network_due = interconnect_ != nullptr && interconnect_->next_event_fs() <= now_fs;
+  bool due = look_at_cores(cycle) || network_due;
+  if (due && sc_core::sc_pending_activity_at_current_time()) {  // somebody may still act on a core in this cycle
+    next_trigger(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  if (network_due) {
+    interconnect_->run(now_fs);
+    due = look_at_cores(cycle);
+    if (sc_core::sc_pending_activity_at_current_time()) {  // it woke a manager
+      next_trigger(sc_core::SC_ZERO_TIME);
+      return;
+    }
+  }
+  if (due && std::chrono::steady_clock::now() >= deadline_) {
+    sc_core::sc_pause();
+    next_trigger(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  if (due) {
+    const uint64_t end = limit(cycle);
+    for (CoreHost* core : cores_) {
+      if (core->core().cycle() <= cycle && core->core().busy()) core->run_ahead(end);
+    }
+  }
+  const uint64_t wake = wake_fs(cycle);
+  if (wake != UINT64_MAX) next_trigger(until_fs(wake), kick_);
+}
+
+}  // namespace weft::chip

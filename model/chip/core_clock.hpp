@@ -1,0 +1,61 @@
+/// Simulated time of the tensor cores of all chips, and of the interconnect between them.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <systemc>
+#include <vector>
+
+#include "model/chip/time_base.hpp"
+
+namespace weft::chip {
+
+class CoreHost;
+
+/// What happens between chips. The clock calls it; one thread.
+class Interconnect {
+ public:
+  virtual ~Interconnect() = default;
+  /// Femtoseconds of the next thing to happen; UINT64_MAX: nothing.
+  [[nodiscard]] virtual uint64_t next_event_fs() const = 0;
+  /// Lets happen what is due at `now_fs`, all of it; never called with a time before the last one.
+  virtual void run(uint64_t now_fs) = 0;
+  /// What one chip does reaches another this much later, or more.
+  [[nodiscard]] virtual uint64_t lookahead_fs() const = 0;
+};
+
+/// Clocks the cores while they are busy. Nobody else acts between now and the next pending event, and nothing that a
+/// core does reaches another one within the interconnect's lookahead: so every busy core runs ahead that far at once,
+/// and simulated time follows. Of one moment, managers act first, then the interconnect, then cores: what happens does
+/// not depend on the order in which the kernel wakes them. Idle cores are not clocked.
+class CoreClock final : public sc_core::sc_module {
+ public:
+  /// `time`: of all cores. `interconnect` may be nullptr, and outlives the clock.
+  CoreClock(sc_core::sc_module_name name, const TimeBase& time, Interconnect* interconnect = nullptr);
+
+  /// The core outlives every sc_start() that follows.
+  void add(CoreHost& core) { cores_.push_back(&core); }
+  /// Something may have become busy.
+  void kick() { kick_.notify(sc_core::SC_ZERO_TIME); }
+
+  /// Bounds of a slice of simulated time: no core runs beyond `horizon_cycle`, and once `deadline` has passed the slice
+  /// is ended early (a busy RTL core may need a millisecond for twenty cycles). Neither changes a cycle of a device.
+  void begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline);
+
+  /// A moment ahead of now.
+  [[nodiscard]] sc_core::sc_time until_fs(uint64_t fs) const;
+
+ private:
+  void run();
+  [[nodiscard]] bool look_at_cores(uint64_t cycle);
+  [[nodiscard]] uint64_t limit(uint64_t cycle) const;
+  [[nodiscard]] uint64_t wake_fs(uint64_t cycle) const;
+
+  const TimeBase time_;
+  Interconnect* interconnect_;
+  std::vector<CoreHost*> cores_;
+  sc_core::sc_event kick_;
+  uint64_t horizon_ = kNever;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+};
+
+}  // namespace weft::chip

@@ -1,0 +1,243 @@
+// Cores ask ahead of time, messages travel in time, answers come back.
+#include "model/chip/slice_network.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/chip/core_host.hpp"
+#include "model/golden/remote.hpp"
+
+namespace weft::chip {
+namespace {
+
+constexpr uint8_t kDataClass = 0, kControlClass = 1;
+
+/// What keeps every link of a chip busy until the first answer from the far end of the slice is back.
+uint64_t room_for(const ici::Topology& topology, const ici::NetworkOptions& options) {
+  unsigned farthest = 1;
+  for (uint32_t chip = 0; chip < topology.chips(); chip++) farthest = std::max(farthest, topology.distance(0, chip));
+  const uint64_t round_trip = 2 * farthest * options.hop_latency;
+  const auto on_wire =
+      static_cast<uint64_t>(Uint128{options.link_bytes_per_second} * round_trip / kFemtosecondsPerSecond);
+  return ici::kPorts * (on_wire + 2 * options.packet_payload_bytes);
+}
+
+}  // namespace
+
+struct SliceNetwork::Chip {
+  std::unique_ptr<Port> port;
+  core::RemoteCore* core = nullptr;
+  CoreHost* host = nullptr;
+  uint32_t epoch = 0;       // core resets
+  uint64_t on_its_way = 0;  // bytes
+  uint64_t numbers = 0;     // of remote commands
+};
+
+class SliceNetwork::Port final : public core::RemotePort {
+ public:
+  Port(SliceNetwork& network, uint32_t chip) : network_(network), chip_(chip) {}
+
+  [[nodiscard]] golden::SlicePlace place() const override { return {chip_, network_.slice_.chips()}; }
+  void attach(core::RemoteCore* core) override { state().core = core; }
+  [[nodiscard]] bool congested() const override { return state().on_its_way >= network_.room_bytes_; }
+
+  uint64_t begin(const spec::DmaCommand& command) override {
+    const uint64_t number = ++state().numbers;
+    network_.flows_[{chip_, command.remote_chip}].transfers.push_back(
+        {.number = number, .command = command, .receiver_epoch = network_.chips_[command.remote_chip]->epoch});
+    return number;
+  }
+
+  void send(core::RemotePiece piece, uint64_t cycle) override {
+    const uint32_t to = piece.command.remote_chip;
+    auto& transfers = network_.flows_[{chip_, to}].transfers;
+    const auto transfer = std::ranges::find(transfers, piece.number, &Transfer::number);
+    if (transfer == transfers.end()) return;
+    transfer->sent++;
+    transfer->all_sent = piece.last;
+    const uint64_t bytes = piece.data.size();
+    state().on_its_way += bytes;
+    network_.depart(chip_, network_.time_.edge_fs(cycle + 1),
+                    {chip_, to, bytes, kDataClass, Data{chip_, to, std::move(piece)}});
+  }
+
+  void enter_barrier(const spec::BarrierCommand& command, uint64_t cycle) override {
+    const uint64_t at_fs = network_.time_.edge_fs(cycle + 1) + network_.way_to_itself(chip_, command.base);
+    network_.depart(chip_, at_fs, {chip_, command.base, 0, kControlClass, Arrival{chip_, state().epoch, command}});
+  }
+
+  void core_reset() override {
+    state().epoch++;
+    state().on_its_way = 0;
+    for (auto& [ends, flow] : network_.flows_)
+      if (ends.first == chip_) flow = {};
+    network_.barriers_.forget(chip_);
+  }
+
+ private:
+  [[nodiscard]] Chip& state() const { return *network_.chips_[chip_]; }
+
+  SliceNetwork& network_;
+  uint32_t chip_;
+};
+
+SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, const ici::NetworkOptions& options)
+    : slice_(slice),
+      options_(options),
+      time_(chip.clock_hz),
+      network_(slice.topology(), options),
+      room_bytes_(room_for(network_.topology(), options)) {
+  for (uint32_t i = 0; i < slice.chips(); i++) {
+    chips_.push_back(std::make_unique<Chip>());
+    chips_.back()->port = std::make_unique<Port>(*this, i);
+  }
+  network_.on_delivery(
+      [this](const ici::Message& message, ici::Delivery how, ici::Femtoseconds) { delivered(message, how); });
+}
+
+SliceNetwork::~SliceNetwork() = default;
+
+core::RemotePort& SliceNetwork::port(uint32_t chip) { return *chips_[chip]->port; }
+
+void SliceNetwork::attach(uint32_t chip, CoreHost& host) { chips_[chip]->host = &host; }
+
+SliceRegisters SliceNetwork::registers(uint32_t chip) const {
+  constexpr unsigned kBits = 16;
+  const ici::Topology& topology = network_.topology();
+  SliceRegisters out;
+  out.chip = chip | topology.chips() << kBits;
+  for (unsigned axis = 0; axis < ici::kAxes; axis++)
+    out.shape |= uint64_t{topology.size(axis)} << kBits * axis | uint64_t{topology.wraps(axis)} << (48 + axis);
+  out.shape |= uint64_t{topology.twisted()} << 51;
+  const auto neighbor = [&](unsigned port) { return uint64_t{topology.neighbor(chip, port) & 0xffff}; };
+  for (unsigned port = 0; port < 4; port++) out.neighbors |= neighbor(port) << kBits * port;
+  out.neighbors_z = static_cast<uint32_t>(neighbor(4) | neighbor(5) << kBits);
+  out.link_bytes_per_second = options_.link_bytes_per_second;
+  return out;
+}
+
+// ---------------------------------------------------------------- time
+
+uint64_t SliceNetwork::next_event_fs() const {
+  uint64_t next = network_.next_event();
+  if (!departures_.empty()) next = std::min(next, std::get<0>(departures_.begin()->first));
+  if (!returns_.empty()) next = std::min(next, std::get<0>(returns_.begin()->first));
+  return next;
+}
+
+/// What sets out, then what is on its way, then what comes back. A barrier may add to what sets out now.
+void SliceNetwork::run(uint64_t now_fs) {
+  now_fs_ = now_fs;
+  while (next_event_fs() <= now_fs) {
+    while (!departures_.empty() && std::get<0>(departures_.begin()->first) <= now_fs) {
+      auto node = departures_.extract(departures_.begin());
+      Departure& departure = node.mapped();
+      ici::Message message;
+      message.from = departure.from;
+      message.to = departure.to;
+      message.bytes = departure.bytes;
+      message.traffic_class = departure.traffic_class;
+      message.tag = parcel_count_++;
+      parcels_.emplace(message.tag, std::move(departure.parcel));
+      network_.send(message, std::max(std::get<0>(node.key()), network_.now()));
+    }
+    network_.run_until(now_fs);
+    while (!returns_.empty() && std::get<0>(returns_.begin()->first) <= now_fs) {
+      const auto node = returns_.extract(returns_.begin());
+      return_to(std::get<1>(node.key()), node.mapped());
+    }
+  }
+}
+
+void SliceNetwork::depart(uint32_t from, uint64_t at_fs, Departure departure) {
+  departures_.emplace(Order{at_fs, from, asked_++}, std::move(departure));
+}
+
+/// `across`: the chip that answers.
+void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
+  const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
+  returns_.emplace(Order{at_fs + way, to, asked_++}, back);
+}
+
+// ---------------------------------------------------------------- arrivals
+
+void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how) {
+  auto node = parcels_.extract(message.tag);
+  if (auto* data = std::get_if<Data>(&node.mapped())) return receive(*data, how);
+  if (how == ici::Delivery::kUnreachable) return;  // who waits at the barrier is told by its watchdog
+  if (const auto* arrival = std::get_if<Arrival>(&node.mapped())) return arrive(*arrival);
+  release(std::get<Release>(node.mapped()));
+}
+
+void SliceNetwork::receive(Data& data, ici::Delivery how) {
+  Flow& flow = flows_[{data.from, data.to}];
+  const auto transfer = std::ranges::find(flow.transfers, data.piece.number, &Transfer::number);
+  if (transfer == flow.transfers.end()) return;  // the sender was reset
+  give_back(
+      data.from, data.to, now_fs_,
+      {.number = 0, .room = data.piece.data.size(), .epoch = chips_[data.from]->epoch, .done = false, .fault = {}});
+  Chip& to = *chips_[data.to];
+  transfer->arrived++;
+  std::optional<golden::Fault> fault;
+  if (how == ici::Delivery::kUnreachable || to.core == nullptr) {
+    fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, data.to, 0);
+  } else if (to.epoch != transfer->receiver_epoch) {
+    fault = golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, data.to, 0);
+  } else {
+    to.host->catch_up();
+    uint64_t visible = 0;
+    fault = to.core->receive(data.piece, visible);
+    transfer->visible = std::max(transfer->visible, visible);
+  }
+  if (!transfer->fault) transfer->fault = fault;
+  settle(data.from, data.to, flow);
+}
+
+/// Commands whose data are all there post and are acknowledged, in the order of their numbers.
+void SliceNetwork::settle(uint32_t from, uint32_t to, Flow& flow) {
+  while (!flow.transfers.empty()) {
+    const Transfer& first = flow.transfers.front();
+    if (!first.all_sent || first.arrived < first.sent) return;
+    uint64_t at_fs = now_fs_;
+    if (!first.fault) {
+      flow.visible = std::max(flow.visible, first.visible);
+      at_fs = std::max(at_fs, time_.edge_fs(flow.visible));
+      const spec::CommandHeader& header = first.command.header;
+      if (header.post_sem1 != WEFT_NO_SEMAPHORE)
+        chips_[to]->core->receive_post(header.post_sem1, header.post_count1, flow.visible);
+    }
+    give_back(from, to, at_fs,
+              {.number = first.number, .room = 0, .epoch = chips_[from]->epoch, .done = true, .fault = first.fault});
+    flow.transfers.pop_front();
+  }
+}
+
+void SliceNetwork::return_to(uint32_t chip, const Return& back) {
+  Chip& sender = *chips_[chip];
+  if (back.epoch != sender.epoch || sender.core == nullptr) return;
+  sender.host->catch_up();
+  sender.on_its_way -= std::min(sender.on_its_way, back.room);
+  if (back.done) sender.core->acknowledge(back.number, back.fault);
+}
+
+// ---------------------------------------------------------------- barriers
+
+/// At the group's lowest chip.
+void SliceNetwork::arrive(const Arrival& arrival) {
+  if (arrival.epoch != chips_[arrival.chip]->epoch) return;
+  for (const SliceBarriers::Release& released : barriers_.arrive(arrival.chip, arrival.command)) {
+    const uint32_t from = arrival.command.base;
+    depart(
+        from, now_fs_ + way_to_itself(from, released.chip),
+        {from, released.chip, 0, kControlClass, Release{released.chip, chips_[released.chip]->epoch, released.fault}});
+  }
+}
+
+void SliceNetwork::release(const Release& release) {
+  Chip& chip = *chips_[release.chip];
+  if (release.epoch != chip.epoch || chip.core == nullptr) return;
+  chip.host->catch_up();
+  chip.core->end_barrier(release.fault);
+}
+
+}  // namespace weft::chip

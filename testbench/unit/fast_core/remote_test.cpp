@@ -1,0 +1,254 @@
+// The fast core in a slice, with a scripted interconnect: what it sends, what it lets in, when it posts and faults.
+#include "model/golden/remote.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "bench.hpp"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+/// Chip 1 of 4. Keeps what the core sends; the test plays the other chips.
+struct ScriptedPort final : core::RemotePort {
+  [[nodiscard]] golden::SlicePlace place() const override { return {.chip = 1, .chips = 4}; }
+  void attach(core::RemoteCore* core) override { behind = core; }
+  uint64_t begin(const spec::DmaCommand& command) override {
+    begun.push_back(command);
+    return begun.size();
+  }
+  [[nodiscard]] bool congested() const override { return full; }
+  void send(core::RemotePiece piece, uint64_t cycle) override {
+    sent.push_back(std::move(piece));
+    sent_at.push_back(cycle);
+  }
+  void enter_barrier(const spec::BarrierCommand& command, uint64_t) override { barriers.push_back(command); }
+  void core_reset() override { resets++; }
+
+  core::RemoteCore* behind = nullptr;
+  std::vector<spec::DmaCommand> begun;
+  std::vector<core::RemotePiece> sent;
+  std::vector<uint64_t> sent_at;
+  std::vector<spec::BarrierCommand> barriers;
+  unsigned resets = 0;
+  bool full = false;
+};
+
+/// As Bench, with a port.
+struct SliceBench {
+  SliceBench() : core(chip, bus, core::FastTiming{}, &port) {
+    core.write_csr(WEFT_CSR_SEGMENT_BASE + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, 0);
+    core.write_csr(WEFT_CSR_SEGMENT_LIMIT + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, 1 << 20);
+    core.write_csr(WEFT_CSR_SEGMENT_ATTRIBUTES + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, WEFT_ADDRESS_SPACE_HBM | 4 | 8);
+    core.advance(100);
+  }
+  template <class C>
+  void push(unsigned queue, const C& command) {
+    REQUIRE(core.push(queue, spec::encode(command)));
+  }
+  void run(uint64_t cycles) {
+    const uint64_t end = core.cycle() + cycles;
+    while (core.cycle() < end) core.advance(end);
+  }
+  uint64_t semaphore(unsigned index) { return core.read_csr(WEFT_CSR_SEMAPHORE + 8 * index); }
+  uint64_t fault_code() { return core.read_csr(WEFT_CSR_FAULT_CODE) & 0xff; }
+  bool working() { return (core.read_csr(WEFT_CSR_STATUS) & 1) != 0; }
+
+  const spec::Chip& chip = *spec::find_chip("nano");
+  Bus bus{chip};
+  ScriptedPort port;
+  core::FastCore core;
+};
+
+spec::DmaCommand remote(uint16_t chip, uint64_t from, uint8_t segment, uint64_t to, uint32_t bytes) {
+  auto c = copy_out(from, segment, to, bytes);
+  c.header.flags = WEFT_COMMAND_FLAG_REMOTE;
+  c.remote_chip = chip;
+  return c;
+}
+spec::BarrierCommand barrier() {
+  spec::BarrierCommand c;
+  c.header.opcode = WEFT_OPCODE_BARRIER;
+  c.count0 = 4;
+  c.count1 = c.count2 = 1;
+  c.stride0 = 1;
+  c.signature = 7;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("A remote copy posts here when its source is read, and the core works until it is acknowledged") {
+  SliceBench bench;
+  auto command = posting(tagged(remote(2, 0, 9, 0x40, 10'000 / 16 * 16), 5), 1);
+  command.header.post_sem1 = 48;
+  command.header.post_count1 = 3;
+  for (size_t i = 0; i < 64; i++) bench.bus.bytes[i] = static_cast<std::byte>(i);
+  bench.push(WEFT_QUEUE_DMA_IN, posting(copy_in(3, 0, 0, 64), 2));
+  bench.push(WEFT_QUEUE_DMA_OUT, waiting(command, 2));
+  bench.run(5000);
+  CHECK(bench.semaphore(1) == 1);
+  CHECK(bench.semaphore(48) == 0);  // the receiver's
+  REQUIRE(bench.port.begun.size() == 1);
+  REQUIRE(bench.port.sent.size() == 3);
+  CHECK(bench.port.sent[0].data.size() == 4096);
+  CHECK(bench.port.sent[0].data[63] == std::byte{63});
+  REQUIRE(bench.port.sent[0].runs.size() == 1);
+  CHECK(bench.port.sent[0].runs[0].offset == 0x40);
+  CHECK(bench.port.sent[1].runs[0].offset == 0x40 + 4096);
+  CHECK_FALSE(bench.port.sent[1].last);
+  CHECK(bench.port.sent[2].last);
+  CHECK(bench.port.sent[2].data.size() == 10'000 - 2 * 4096);
+  CHECK(bench.working());
+  bench.port.behind->acknowledge(1, std::nullopt);
+  bench.run(10);
+  CHECK_FALSE(bench.working());
+  CHECK(bench.fault_code() == WEFT_FAULT_NONE);
+}
+
+TEST_CASE("A failure at the receiver is fault ICI of the sender, with the command's tag and unit") {
+  SliceBench bench;
+  bench.push(WEFT_QUEUE_DMA_OUT, tagged(remote(2, 0, 9, 0, 64), 0x77));
+  bench.run(200);
+  const auto fault = golden::ici_fault(WEFT_ICI_CAUSE_SEGMENT, 2, 9);
+  bench.port.behind->acknowledge(1, fault);
+  bench.run(10);
+  const uint64_t code = bench.core.read_csr(WEFT_CSR_FAULT_CODE);
+  CHECK((code & 0xff) == WEFT_FAULT_ICI);
+  CHECK((code >> 8 & 0xff) == WEFT_UNIT_DMA2);
+  CHECK((code >> 32 & 0xffff) == 0x77);
+  CHECK(bench.core.read_csr(WEFT_CSR_FAULT_ADDRESS) == fault.address);
+  CHECK(bench.core.interrupt());
+}
+
+TEST_CASE("A wrong chip is refused before anything is sent") {
+  for (const uint16_t chip : {uint16_t{1}, uint16_t{4}, uint16_t{0xffff}}) {
+    SliceBench bench;
+    bench.push(WEFT_QUEUE_DMA_OUT, remote(chip, 0, 9, 0, 64));
+    bench.run(200);
+    CHECK(bench.fault_code() == WEFT_FAULT_ICI);
+    CHECK(bench.core.read_csr(WEFT_CSR_FAULT_ADDRESS) ==
+          golden::ici_fault(WEFT_ICI_CAUSE_NO_SUCH_CHIP, chip, 0).address);
+    CHECK(bench.port.begun.empty());
+    CHECK(bench.port.sent.empty());
+  }
+}
+
+TEST_CASE("Without room in the interconnect nothing is read on, and the stall is counted") {
+  SliceBench bench;
+  bench.port.full = true;
+  bench.push(WEFT_QUEUE_DMA_OUT, posting(remote(2, 0, 9, 0, 4096), 1));
+  bench.run(500);
+  CHECK(bench.port.sent.empty());
+  CHECK(bench.semaphore(1) == 0);
+  bench.port.full = false;
+  bench.run(500);
+  CHECK(bench.port.sent.size() == 1);
+  CHECK(bench.semaphore(1) == 1);
+}
+
+TEST_CASE("What arrives is checked against the receiver's segments, written, added, and posted in its cycle") {
+  SliceBench bench;
+  core::RemotePiece piece;
+  piece.command = remote(1, 0, 3, 0x100, 32);
+  piece.runs = {{0x100, 16}, {0x200, 16}};
+  piece.data.assign(32, std::byte{0x3f});
+  uint64_t visible = 0;
+  REQUIRE(bench.port.behind->receive(piece, visible) == std::nullopt);
+  CHECK(visible >= bench.core.cycle() + bench.chip.hbm_write_latency_cycles);
+  CHECK(bench.bus.bytes[0x10f] == std::byte{0x3f});
+  CHECK(bench.bus.bytes[0x110] == std::byte{0});
+  CHECK(bench.bus.bytes[0x200] == std::byte{0x3f});
+  piece.command.header.flags |= WEFT_COMMAND_FLAG_REDUCE_BF16;
+  REQUIRE(bench.port.behind->receive(piece, visible) == std::nullopt);
+  CHECK(bench.bus.bytes[0x101] == std::byte{0x3f});
+  CHECK(bench.bus.bytes[0x100] == std::byte{0xbf});  // 0x3f3f doubled is 0x3fbf
+
+  piece.command = remote(1, 0, 0, 0x40, 32);
+  piece.runs = {{0x40, 32}};
+  REQUIRE(bench.port.behind->receive(piece, visible) == std::nullopt);
+  std::byte in_vmem{};
+  REQUIRE(bench.core.peek_vmem(0x5f, {&in_vmem, 1}));
+  CHECK(in_vmem == std::byte{0x3f});
+
+  bench.port.behind->receive_post(48, 2, visible + 100);
+  bench.run(visible + 100 - bench.core.cycle());
+  CHECK(bench.semaphore(48) == 0);
+  bench.run(1);
+  CHECK(bench.semaphore(48) == 2);
+}
+
+TEST_CASE("A receiver refuses a segment that is not there, a range outside, memory that fails, and while in reset") {
+  SliceBench bench;
+  const auto receive = [&](uint8_t segment, uint64_t offset) {
+    core::RemotePiece piece;
+    piece.command = remote(1, 0, segment, offset, 32);
+    piece.runs = {{offset, 32}};
+    piece.data.assign(32, std::byte{0x11});
+    uint64_t visible = 0;
+    return bench.port.behind->receive(piece, visible);
+  };
+  const auto before = bench.bus.bytes;
+  CHECK(receive(9, 0) == golden::ici_fault(WEFT_ICI_CAUSE_SEGMENT, 1, 9));
+  CHECK(receive(3, (1 << 20) - 16) == golden::ici_fault(WEFT_ICI_CAUSE_RANGE, 1, 3));
+  CHECK(receive(0, bench.chip.vmem_bytes - 16) == golden::ici_fault(WEFT_ICI_CAUSE_RANGE, 1, 0));
+  bench.bus.hole_first = 0x1000;
+  bench.bus.hole_end = 0x1010;
+  CHECK(receive(3, 0x1000) == golden::ici_fault(WEFT_ICI_CAUSE_BUS, 1, 3));
+  bench.core.write_csr(WEFT_CSR_CONTROL, 1);
+  CHECK(receive(3, 0) == golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, 1, 0));
+  bench.run(4);
+  CHECK(receive(3, 0) == golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, 1, 0));
+  CHECK(bench.bus.bytes == before);
+  CHECK(bench.port.resets == 1);
+  CHECK(bench.fault_code() == WEFT_FAULT_NONE);
+}
+
+TEST_CASE("A remote post that overflows is the receiver's fault SEMAPHORE_OVERFLOW") {
+  SliceBench bench;
+  bench.core.write_csr(WEFT_CSR_SEMAPHORE + 8 * 48, 0xffff);
+  bench.run(2);
+  bench.port.behind->receive_post(48, 1, bench.core.cycle() + 5);
+  bench.run(20);
+  CHECK(bench.fault_code() == WEFT_FAULT_SEMAPHORE_OVERFLOW);
+  CHECK(bench.core.read_csr(WEFT_CSR_FAULT_ADDRESS) == 48);
+}
+
+TEST_CASE("A barrier holds the sync queue until it ends; a mismatch is fault ICI; a core reset forgets it") {
+  SliceBench bench;
+  bench.push(WEFT_QUEUE_SYNC, posting(tagged(barrier(), 9), 1));
+  bench.push(WEFT_QUEUE_SYNC, posting(sync(WEFT_OPCODE_SIGNAL), 2));
+  bench.run(500);
+  REQUIRE(bench.port.barriers.size() == 1);
+  CHECK(bench.port.barriers[0].signature == 7);
+  CHECK(bench.semaphore(1) == 0);
+  CHECK(bench.semaphore(2) == 0);
+  bench.port.behind->end_barrier(std::nullopt);
+  bench.run(20);
+  CHECK(bench.semaphore(1) == 1);
+  CHECK(bench.semaphore(2) == 1);
+
+  bench.push(WEFT_QUEUE_SYNC, posting(tagged(barrier(), 10), 1));
+  bench.run(100);
+  bench.port.behind->end_barrier(golden::ici_fault(WEFT_ICI_CAUSE_BARRIER_MISMATCH, 3, 8));
+  bench.run(20);
+  CHECK(bench.fault_code() == WEFT_FAULT_ICI);
+  CHECK((bench.core.read_csr(WEFT_CSR_FAULT_CODE) >> 32 & 0xffff) == 10);
+  CHECK(bench.semaphore(1) == 1);
+  bench.core.write_csr(WEFT_CSR_CONTROL, 1);
+  bench.run(100);
+  CHECK(bench.port.resets == 1);
+  bench.port.behind->end_barrier(std::nullopt);  // too late: nobody waits
+  bench.run(20);
+  CHECK(bench.semaphore(1) == 0);
+  CHECK_FALSE(bench.working());
+}
+
+TEST_CASE("A barrier that nobody else comes to ends in WATCHDOG") {
+  SliceBench bench;
+  bench.core.write_csr(WEFT_CSR_WATCHDOG_LIMIT, 2000);
+  bench.push(WEFT_QUEUE_SYNC, tagged(barrier(), 9));
+  bench.run(5000);
+  CHECK(bench.fault_code() == WEFT_FAULT_WATCHDOG);
+}
