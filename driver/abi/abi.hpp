@@ -15,6 +15,7 @@
 
 struct weft_device {
   std::shared_ptr<weft::driver::Device> device;
+  bool slice = false;  ///< belongs to one, which closes it
 };
 
 struct weft_buffer {

@@ -27,7 +27,7 @@ Result<std::unique_ptr<Transport>> connect(const DeviceName& name) {
   }
   auto started = SimProcess::start(name);
   if (!started.ok()) return started.status();
-  return VfioUserTransport::connect(std::move(started.value().socket), std::move(started.value().process));
+  return VfioUserTransport::connect(std::move(started.value().sockets.front()), std::move(started.value().process));
 }
 
 }  // namespace
@@ -66,6 +66,8 @@ weft_status weft_open(const char* name, weft_device** device) {
 weft_status weft_close(weft_device* device, const weft_close_options* options) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
+    if (device->slice)
+      return failure(WEFT_ERROR_INVALID_STATE, "the device belongs to a slice: weft_slice_close closes it");
     const auto chosen = options_or_default(options);
     if (!chosen.ok()) return chosen.status();
     constexpr uint32_t kDefaultDrainMs = 1000;

@@ -1,5 +1,7 @@
-// The name that weft_open takes: "sim:<preset>?key=value&...", "vfio-user:<socket>", "mock[:<preset>]".
+// The name that weft_open takes: "sim:<preset>?key=value&...", "vfio-user:<socket>", "mock[:<preset>]"; and those of
+// slices, which weft_slice_open takes: "sim:<slice>?core=...", "vfio-user:<directory>".
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -19,10 +21,20 @@ struct DeviceName {
   std::string wave_to_cycle;
   std::string trace_file;
   std::string mismatch_report_file;
+  bool slice = false;  ///< of a simulator: target is a slice
+  uint32_t chips = 1;  ///< of the slice
 };
+
+/// Chips that a simulator of our own has at most.
+inline constexpr uint32_t kMaxSimulatedChips = 64;
 
 /// INVALID_ARGUMENT: says what is wrong and what is possible. Values are taken as they are, without decoding.
 Result<DeviceName> parse_device_name(std::string_view text);
+
+/// The name of a slice: a simulator of our own by the slice's name, "nano-2x2" or "v5e-4x4" (the simulator knows the
+/// rules of slices and refuses those that cannot be), or the directory in which a weft-sim --slice listens. The core is
+/// fast unless given; with a list, separated by commas, each chip has its own. INVALID_ARGUMENT as above.
+Result<DeviceName> parse_slice_name(std::string_view text);
 
 /// Environment variables that change how a simulator of our own is started, so that a program runs again with waves
 /// without a change: WEFT_CORE (core), WEFT_WAVE (wave), WEFT_WAVE_FROM, WEFT_WAVE_TO (wave-from, wave-to; with

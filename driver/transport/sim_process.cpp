@@ -25,7 +25,7 @@ namespace weft::driver {
 namespace {
 
 constexpr const char* kName = "weft-sim";
-constexpr int kChildSocket = 3;
+constexpr int kChildSocket = 3;  // of chip 0, then one after the other
 constexpr size_t kTailBytes = 2048;
 
 std::string folder_of(const std::string& path) {
@@ -52,13 +52,13 @@ bool is_program(const std::string& path) {
 }
 
 std::vector<std::string> arguments_of(const DeviceName& name, const std::string& program) {
-  std::vector<std::string> arguments{
-      program, "--chip", name.target, "--core", name.core, "--fd", std::to_string(kChildSocket)};
+  std::vector<std::string> arguments{program, name.slice ? "--slice" : "--chip", name.target, "--core", name.core};
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;
     arguments.emplace_back(option);
     arguments.push_back(value);
   };
+  for (uint32_t chip = 0; chip < name.chips; chip++) add("--fd", std::to_string(kChildSocket + static_cast<int>(chip)));
   add("--wave", name.wave_file);
   add("--wave-from", name.wave_from_cycle);
   add("--wave-to", name.wave_to_cycle);
@@ -68,12 +68,12 @@ std::vector<std::string> arguments_of(const DeviceName& name, const std::string&
 }
 
 /// The same file under a number that the child's own descriptors do not use (an application may have closed 0 to 2).
-FileDescriptor above_standard(FileDescriptor fd) {
-  return FileDescriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kChildSocket + 1));
+FileDescriptor above_child(FileDescriptor fd, uint32_t chips) {
+  return FileDescriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kChildSocket + static_cast<int>(chips)));
 }
 
-/// spawn() with the socket at kChildSocket, the output in `errors`, and every other descriptor closed.
-int spawn(pid_t* pid, std::vector<std::string>& arguments, int socket, int errors) {
+/// spawn() with the sockets from kChildSocket on, the output in `errors`, and every other descriptor closed.
+int spawn(pid_t* pid, std::vector<std::string>& arguments, const std::vector<FileDescriptor>& sockets, int errors) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -84,8 +84,9 @@ int spawn(pid_t* pid, std::vector<std::string>& arguments, int socket, int error
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, errors, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, socket, kChildSocket);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, kChildSocket + 1);
+  int number = kChildSocket;
+  for (const FileDescriptor& socket : sockets) ::posix_spawn_file_actions_adddup2(&actions, socket.get(), number++);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, number);
   // The child starts with default signals, and outside of the terminal's foreground group: Ctrl-C is the application's.
   sigset_t all, none;
   sigfillset(&all);
@@ -131,20 +132,23 @@ Result<std::string> find_simulator() {
 Result<SimProcess::Started> SimProcess::start(const DeviceName& name) {
   auto program = find_simulator();
   if (!program.ok()) return program.status();
-  std::array<int, 2> pair{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-    return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
-  FileDescriptor ours(pair[0]);
-  FileDescriptor theirs = above_standard(FileDescriptor(pair[1]));
-  if (!theirs.valid()) return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
+  std::vector<FileDescriptor> ours, theirs;
+  for (uint32_t chip = 0; chip < name.chips; chip++) {
+    std::array<int, 2> pair{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+      return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
+    ours.emplace_back(pair[0]);
+    theirs.push_back(above_child(FileDescriptor(pair[1]), name.chips));
+    if (!theirs.back().valid()) return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
+  }
   std::unique_ptr<SimProcess> process(new SimProcess);
   process->reaped_ = true;  // until there is one
-  process->errors_ = above_standard(FileDescriptor(::memfd_create("weft-sim", MFD_CLOEXEC)));
+  process->errors_ = above_child(FileDescriptor(::memfd_create("weft-sim", MFD_CLOEXEC)), name.chips);
   if (!process->errors_.valid() || ::fcntl(process->errors_.get(), F_SETFL, O_APPEND) != 0) {
     return failure(WEFT_ERROR_NO_HOST_MEMORY, "memfd_create: {}", std::strerror(errno));
   }
   std::vector<std::string> arguments = arguments_of(name, program.value());
-  const int error = spawn(&process->pid_, arguments, theirs.get(), process->errors_.get());
+  const int error = spawn(&process->pid_, arguments, theirs, process->errors_.get());
   if (error != 0)
     return failure(WEFT_ERROR_INVALID_STATE, "{} does not start: {}", program.value(), std::strerror(error));
   process->reaped_ = false;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "driver/device/device_name.hpp"
 #include "driver/status.hpp"
@@ -20,11 +21,11 @@ class SimProcess {
 
   struct Started {
     std::unique_ptr<SimProcess> process;
-    FileDescriptor socket;
+    std::vector<FileDescriptor> sockets;  ///< one a chip
   };
 
-  /// Finds weft-sim and starts it with one end of a socket pair. INVALID_STATE if it is not found: says where it
-  /// looked.
+  /// Finds weft-sim and starts it with one end of a socket pair for each chip. INVALID_STATE if it is not found: says
+  /// where it looked.
   static Result<Started> start(const DeviceName& name);
 
   ~SimProcess() { stop(); }

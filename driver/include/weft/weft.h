@@ -52,6 +52,7 @@ extern "C" {
 typedef weft_error weft_status;
 
 typedef struct weft_device weft_device;
+typedef struct weft_slice weft_slice;
 typedef struct weft_buffer weft_buffer;
 typedef struct weft_program weft_program;
 typedef struct weft_kernel weft_kernel;
@@ -175,6 +176,54 @@ WEFT_MUST_USE weft_status weft_device_set_log_level(weft_device* device, uint32_
 
 /** Cycles without progress after which the core's watchdog ends a launch with DEVICE_HUNG; 0: the default. */
 WEFT_MUST_USE weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles);
+
+/* ---- Slices
+ * ----------------------------------------------------------------------------------------------------------
+ * Chips joined by links: one device set. Each chip has a device handle, with buffers, programs and queues of its own;
+ * commands of its programs reach the other chips (docs/collectives.md). Chips are numbered x first. */
+
+/** Opens and boots all chips of a slice.
+ *  name: "sim:<slice>[?core=<kind>|<kind>,<kind>,...]" starts a simulator with all of them ("sim:nano-2x2",
+ *        "sim:v5e-4x4"), fast cores unless told, at most 64 chips; "vfio-user:<directory>" connects to the sockets of a
+ *        weft-sim --slice that listens there.
+ *  Errors of weft_open; DEVICE_LOST with the simulator's words for a slice that its generation's rules forbid. */
+WEFT_MUST_USE weft_status weft_slice_open(const char* name, weft_slice** slice);
+
+/** weft_close for all chips; time goes on if it was held. Device handles of the slice are invalid afterwards. */
+WEFT_MUST_USE weft_status weft_slice_close(weft_slice* slice, const weft_close_options* options);
+
+typedef struct weft_slice_info {
+  size_t size;
+  uint32_t chips;
+  uint32_t dimensions[3];         /**< chips along x, y, z */
+  uint32_t wraps[3];              /**< 1: the axis closes to a ring */
+  uint32_t twisted;               /**< 1: a twisted torus */
+  uint64_t link_bytes_per_second; /**< of each link, one way, on the wire */
+} weft_slice_info;
+
+WEFT_MUST_USE weft_status weft_slice_get_info(weft_slice* slice, weft_slice_info* info);
+
+#define WEFT_NO_CHIP 0xffffffffu
+
+typedef struct weft_chip_place {
+  size_t size;
+  uint32_t coordinates[3];
+  uint32_t neighbors[6]; /**< chips behind the links +x, -x, +y, -y, +z, -z; WEFT_NO_CHIP: none */
+} weft_chip_place;
+
+/** INVALID_ARGUMENT: no such chip. */
+WEFT_MUST_USE weft_status weft_slice_get_chip(weft_slice* slice, uint32_t chip, weft_chip_place* place);
+/** The chip at coordinates x, y, z. INVALID_ARGUMENT: outside; the message says which axis. */
+WEFT_MUST_USE weft_status weft_slice_find_chip(weft_slice* slice, const uint32_t coordinates[3], uint32_t* chip);
+
+/** The chip's device. It belongs to the slice: weft_close refuses it. INVALID_ARGUMENT: no such chip. */
+WEFT_MUST_USE weft_status weft_slice_get_device(weft_slice* slice, uint32_t chip, weft_device** device);
+
+/** Simulators only: time of all chips stands still, so that what is submitted until weft_slice_resume starts everywhere
+ * in the same device cycle, and takes the same cycles in every run. Waits do not end meanwhile. One thread holds and
+ * resumes. INVALID_STATE: time is held already, or not held. */
+WEFT_MUST_USE weft_status weft_slice_hold(weft_slice* slice);
+WEFT_MUST_USE weft_status weft_slice_resume(weft_slice* slice);
 
 /* ---- Hang reports
  * ----------------------------------------------------------------------------------------------------

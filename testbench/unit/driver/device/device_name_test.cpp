@@ -49,3 +49,43 @@ TEST_CASE("a wrong name is refused with what is possible") {
   CHECK(name.status().code() == WEFT_ERROR_INVALID_ARGUMENT);
   CHECK_THAT(name.status().message(), Contains(why));
 }
+
+TEST_CASE("the names of slices") {
+  const auto name = parse_slice_name("sim:nano-2x4?core=rtl,fast");
+  REQUIRE(name.ok());
+  CHECK(name.value().slice);
+  CHECK(name.value().target == "nano-2x4");
+  CHECK(name.value().chips == 8);
+  CHECK(name.value().core == "rtl,fast");
+  CHECK(parse_slice_name("sim:v5e-4x4").value().core == "fast");
+  CHECK(parse_slice_name("sim:v5p-4x4x4_twisted").value().chips == 64);
+  CHECK(parse_slice_name("vfio-user:/run/weft").value().target == "/run/weft");
+}
+
+TEST_CASE("a wrong name of a slice is refused with what is possible") {
+  const auto [text, why] = GENERATE(table<std::string, std::string>({{"", "are possible"},
+                                                                     {"mock", "are possible"},
+                                                                     {"vfio-user:", "directory"},
+                                                                     {"sim:nano", "as in nano-2x2"},
+                                                                     {"sim:-2x2", "as in"},
+                                                                     {"sim:nano-2", "as in"},
+                                                                     {"sim:nano-2x", "as in"},
+                                                                     {"sim:nano-0x2", "as in"},
+                                                                     {"sim:nano-2x2x2x2", "as in"},
+                                                                     {"sim:nano-99999x2", "as in"},
+                                                                     {"sim:nano-2x2_twistedly", "as in"},
+                                                                     {"sim:v5e-16x16", "at most 64"},
+                                                                     {"sim:nano-9999x9999x9999", "at most 64"},
+                                                                     {"sim:nano-2x2?core=slow", "rtl, fast and"},
+                                                                     {"sim:nano-2x2?core=fast,", "rtl, fast and"},
+                                                                     {"sim:nano-2x2?wave=f", "core only"}}));
+  CAPTURE(text);
+  const auto name = parse_slice_name(text);
+  REQUIRE_FALSE(name.ok());
+  CHECK(name.status().code() == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK_THAT(name.status().message(), Contains(why));
+}
+
+TEST_CASE("one device cannot be a slice, and the message says what opens it") {
+  CHECK_THAT(parse_device_name("sim:nano-2x2").status().message(), Contains("weft_slice_open"));
+}

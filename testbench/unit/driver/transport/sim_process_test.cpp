@@ -103,7 +103,7 @@ TEST_CASE("a simulator ends when its socket closes") {
   REQUIRE(started.ok());
   const pid_t pid = started.value().process->pid();
   CHECK(::kill(pid, 0) == 0);
-  started.value().socket.reset();
+  started.value().sockets.clear();
   started.value().process.reset();
   CHECK(::kill(pid, 0) != 0);
 }
