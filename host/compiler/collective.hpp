@@ -1,0 +1,61 @@
+/// Collectives as programs: one kernel a chip, made of remote copies, barriers and VPU additions. docs/collectives.md.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/result.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::compiler {
+
+enum class CollectiveKind : uint8_t {
+  kAllGather = 1,
+  kReduceScatter = 2,
+  kAllReduce = 3,
+  kBroadcast = 4,
+  kBarrier = 5,
+};
+
+/// The slice: chips along x, y, z, and which axes close to a ring. Chips are numbered x first.
+struct SliceShape {
+  std::array<uint32_t, 3> size{1, 1, 1};
+  std::array<bool, 3> wraps{};
+  [[nodiscard]] uint32_t chips() const { return size[0] * size[1] * size[2]; }
+};
+
+/// What all chips along one axis do together; chips that differ in another axis form groups of their own. A chip's rank
+/// in its group is its coordinate on the axis.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  unsigned axis = 0;                                    ///< 0 x, 1 y, 2 z
+  weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32;  ///< f32 or bf16
+  uint64_t bytes = 0;  ///< of the whole array: what a gathering gives, what each chip holds before a reduction; a
+                       ///< multiple of 16
+  unsigned root = 0;  ///< broadcast: rank that holds the array
+};
+
+/// Rank `rank`'s part of an array of `bytes` cut among `ranks`: blocks of 16-byte granules, the first ones one granule
+/// longer where they do not come out even.
+struct CollectiveBlock {
+  uint64_t offset, bytes;
+};
+[[nodiscard]] CollectiveBlock collective_block(uint64_t bytes, unsigned ranks, unsigned rank);
+
+/// Ranks whose data come to `rank` from below and from above: on a line all there are, on a ring half of them, the odd
+/// one from below.
+struct CollectiveReach {
+  unsigned below, above;
+};
+[[nodiscard]] CollectiveReach collective_reach(const SliceShape& slice, unsigned axis, unsigned rank);
+
+/// The kernel of `chip`. Arguments: all-gather {input: its block, output: the array}; reduce-scatter {input: the array,
+/// output: its block}; all-reduce and broadcast {input, output: the array} (a broadcast reads the root's input only);
+/// barrier {}. An empty block is an argument of 16 bytes that nobody touches. The kernel begins with a BARRIER of the
+/// group whose signature comes from the collective: chips of a group that run different ones fault ICI.
+/// INVALID_ARGUMENT: a chip, axis, root, dtype or number of bytes that cannot be; the message says which.
+[[nodiscard]] Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
+                                                const Collective& collective);
+
+}  // namespace weft::compiler

@@ -1,0 +1,46 @@
+/// Pieces of data on their way through a chip: loaded into VMEM, added, stored or sent, tile by tile.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "host/compiler/program_builder.hpp"
+
+namespace weft::compiler {
+
+/// A place in a segment of this chip, or of another one.
+struct TransferPlace {
+  uint8_t segment = 0;
+  uint64_t offset = 0;
+};
+
+/// Where data are read: at once, or when another chip's tile has arrived there.
+struct TransferSource {
+  TransferPlace place;
+  uint8_t arrival = WEFT_NO_SEMAPHORE;  ///< posted once for each tile
+};
+
+/// Where data go. `arrival`: semaphore of the other chip, or of this one if it is not remote.
+struct TransferSink {
+  TransferPlace place;
+  std::optional<uint16_t> chip;  ///< none: this one
+  uint8_t arrival = WEFT_NO_SEMAPHORE;
+};
+
+/// The sum of the sources, ((first + second) + third), goes to every sink. One to three sources.
+struct Transfer {
+  uint64_t bytes = 0;  ///< a multiple of 16
+  std::vector<TransferSource> sources;
+  std::vector<TransferSink> sinks;
+};
+
+/// Adds the commands of all transfers, in their order, to `program`: each queue does them one after the other, and a
+/// tile is loaded while others are added and sent. Every load comes after `gate` has been posted. `dtype`: of
+/// additions, f32 or bf16. Uses semaphores 0 to 15 but `gate`. UNSUPPORTED: more than 65535 tiles for one semaphore.
+void schedule_transfers(ProgramBuilder& program, const std::vector<Transfer>& transfers, weft_vpu_dtype dtype,
+                        unsigned gate);
+
+/// Bytes of a tile; both ends of a transfer cut it the same way.
+[[nodiscard]] uint64_t transfer_tile_bytes(const spec::Chip& chip);
+
+}  // namespace weft::compiler
