@@ -33,7 +33,7 @@ struct Collective {
   weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32;  ///< f32 or bf16
   uint64_t bytes = 0;  ///< of the whole array: what a gathering gives, what each chip holds before a reduction; a
                        ///< multiple of 16
-  unsigned root = 0;  ///< broadcast: rank that holds the array
+  unsigned root = 0;   ///< broadcast: rank that holds the array
 };
 
 /// Rank `rank`'s part of an array of `bytes` cut among `ranks`: blocks of 16-byte granules, the first ones one granule

@@ -10,22 +10,11 @@
 #include <mutex>
 #include <thread>
 
+#include "host/runtime/driver_error.hpp"
 #include "weft/weft.h"
 
 namespace weft::runtime {
 namespace {
-
-/// The driver's last error as ours: message, and the hint behind it.
-Error last_error(weft_status status) {
-  weft_error_info info = WEFT_INIT(weft_error_info);
-  std::string message = weft_status_name(status);
-  if (weft_last_error(&info) == WEFT_ERROR_OK && info.code == status) {
-    message += ": ";
-    message += info.message;
-    if (info.hint[0] != 0) message += fmt::format(" ({})", info.hint);
-  }
-  return {status, message};
-}
 
 struct ReleaseBuffer {
   void operator()(weft_buffer* b) const { weft_buffer_release(b); }
@@ -91,7 +80,7 @@ struct Session::State {
   Result<BufferHandle> buffer(weft_memory memory, uint64_t bytes) const {
     weft_buffer* handle = nullptr;
     if (const auto status = weft_buffer_create(device, memory, bytes, &handle); status != WEFT_ERROR_OK)
-      return last_error(status);
+      return driver_error(status);
     return BufferHandle(handle);
   }
 
@@ -100,9 +89,9 @@ struct Session::State {
     weft_event* event = nullptr;
     if (const auto status = weft_copy(queue, destination, 0, source, 0, bytes, nullptr, &event);
         status != WEFT_ERROR_OK)
-      return last_error(status);
+      return driver_error(status);
     const EventHandle handle(event);
-    if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return last_error(status);
+    if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return driver_error(status);
     return Ok{};
   }
 
@@ -125,17 +114,17 @@ const std::vector<ArgumentInfo>& Session::arguments() const { return state_->arg
 Result<Session> Session::open(const Target& target) {
   auto state = std::make_unique<State>();
   if (const auto status = weft_open(device_name(target).c_str(), &state->device); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   weft_device_info info = WEFT_INIT(weft_device_info);
   if (const auto status = weft_device_get_info(state->device, &info); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   state->chip = spec::find_chip(info.preset);
   if (!state->chip)
     return Error{
         WEFT_ERROR_ABI_MISMATCH,
         fmt::format("the device's chip (fingerprint {:#018x}) is none of this build's presets", info.fingerprint)};
   if (const auto status = weft_queue_create(state->device, nullptr, &state->queue); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   return Session(std::move(state));
 }
 
@@ -143,18 +132,18 @@ Status Session::load(std::span<const std::byte> executable) {
   weft_program* program = nullptr;
   if (const auto status = weft_program_load(state_->device, executable.data(), executable.size(), &program);
       status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   state_->program.reset(program);
   state_->arguments.clear();
   if (const auto status = weft_program_get_kernel(program, 0, &state_->kernel); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   weft_kernel_info kernel = WEFT_INIT(weft_kernel_info);
   if (const auto status = weft_kernel_get_info(state_->kernel, &kernel); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   for (uint32_t i = 0; i < kernel.argument_count; i++) {
     weft_argument_info a = WEFT_INIT(weft_argument_info);
     if (const auto status = weft_kernel_get_argument(state_->kernel, i, &a); status != WEFT_ERROR_OK)
-      return last_error(status);
+      return driver_error(status);
     state_->arguments.push_back(
         {a.name, a.dtype, a.layout, a.direction, a.shape[0], a.shape[1], a.pitch_bytes, a.size_bytes});
   }
@@ -183,7 +172,7 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
       if (!staging.ok()) return staging.error();
       void* pointer = nullptr;
       if (const auto status = weft_buffer_map(staging.value().get(), &pointer); status != WEFT_ERROR_OK)
-        return last_error(status);
+        return driver_error(status);
       std::memcpy(pointer, arguments[i].data(), arguments[i].size());
       if (auto status = s.copy(buffer.value().get(), staging.value().get(), info.size_bytes); !status.ok())
         return status.error();
@@ -194,9 +183,10 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
 
   std::vector<uint64_t> before(WEFT_COUNTERS), after(WEFT_COUNTERS);
   if (const auto status = weft_device_counters(s.device, before.data(), WEFT_COUNTERS); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   uint64_t first_cycle = 0;
-  if (const auto status = weft_device_cycle(s.device, &first_cycle); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_device_cycle(s.device, &first_cycle); status != WEFT_ERROR_OK)
+    return driver_error(status);
   const auto began = std::chrono::steady_clock::now();
   weft_command_options options = WEFT_INIT(weft_command_options);
   options.profile = 1;
@@ -204,21 +194,21 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
   if (const auto status = weft_launch(s.queue, s.kernel, launch_arguments.data(),
                                       static_cast<uint32_t>(launch_arguments.size()), &options, &event);
       status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   const EventHandle handle(event);
   {
     const ProgressThread thread(s.device, first_cycle, progress);
-    if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return last_error(status);
+    if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return driver_error(status);
   }
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (const auto status = weft_device_counters(s.device, after.data(), WEFT_COUNTERS); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   result.counters.resize(WEFT_COUNTERS);
   for (size_t i = 0; i < result.counters.size(); i++) result.counters[i] = after[i] - before[i];
   weft_event_info info = WEFT_INIT(weft_event_info);
-  if (const auto status = weft_event_query(event, &info); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_event_query(event, &info); status != WEFT_ERROR_OK) return driver_error(status);
   weft_launch_profile profile{};
-  if (const auto status = weft_event_get_profile(event, &profile); status != WEFT_ERROR_OK) return last_error(status);
+  if (const auto status = weft_event_get_profile(event, &profile); status != WEFT_ERROR_OK) return driver_error(status);
   result.start_cycle = info.start_cycle;
   result.end_cycle = info.end_cycle;
   result.cycles = {profile.doorbell,      profile.fetched,    profile.validated,
@@ -234,7 +224,7 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
       return status.error();
     void* pointer = nullptr;
     if (const auto status = weft_buffer_map(staging.value().get(), &pointer); status != WEFT_ERROR_OK)
-      return last_error(status);
+      return driver_error(status);
     const auto* first = static_cast<const std::byte*>(pointer);
     outputs[i].assign(first, first + argument.size_bytes);
   }
@@ -249,7 +239,7 @@ Status Session::close() {
   if (s.device)
     if (const auto closed = weft_close(std::exchange(s.device, nullptr), nullptr); closed != WEFT_ERROR_OK)
       status = closed;
-  if (status != WEFT_ERROR_OK) return last_error(status);
+  if (status != WEFT_ERROR_OK) return driver_error(status);
   return Ok{};
 }
 

@@ -17,5 +17,6 @@ void register_run(CLI::App& app, Action& action);
 void register_disasm(CLI::App& app, Action& action);
 void register_info(CLI::App& app, Action& action);
 void register_inject(CLI::App& app, Action& action);
+void register_collective(CLI::App& app, Action& action);
 
 }  // namespace weft::tools

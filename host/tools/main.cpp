@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   weft::tools::register_disasm(app, action);
   weft::tools::register_info(app, action);
   weft::tools::register_inject(app, action);
+  weft::tools::register_collective(app, action);
   // A word that is no command is worth a message of its own.
   const auto known = [&app](const std::string& name) {
     const auto all = app.get_subcommands([](CLI::App*) { return true; });
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
   };
   if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
     std::fprintf(stderr,
-                 "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info, inject (weft --help)\n",
+                 "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info, inject, collective (weft "
+                 "--help)\n",
                  argv[1]);
     return kWrongUsage;
   }

@@ -161,12 +161,37 @@ class Info(WeftTest):
 
     def test_help_shows_every_default(self):
         self.assertIn("Exit codes", self.weft("--help"))
-        for command in ("gemm", "compile", "run", "disasm", "info"):
+        for command in ("gemm", "compile", "run", "disasm", "info", "collective"):
             text = self.weft(command, "--help")
             self.assertIn("--json", text)
             if command in ("gemm", "compile", "run"):
                 self.assertIn("v5e-1mxu", text)
         self.assertEqual(self.weft("--version").strip(), self.weft_json("info")["version"])
+
+
+class Collective(WeftTest):
+    """Collectives on a slice, as docs/collectives.md shows them."""
+
+    def test_every_collective_gives_the_documented_bits(self):
+        for kind in ("all-gather", "reduce-scatter", "all-reduce", "broadcast"):
+            for dtype in ("f32", "bf16"):
+                run = self.weft_json("collective", kind, "--slice", "nano-4x2", "--axis", "x", "--dtype", dtype, "--bytes", "20000")
+                self.assertEqual(run["differing"], 0, f"{kind} {dtype}")
+                self.assertGreater(run["elements"], 0)
+                self.assertEqual(run["ranks"], 4)
+
+    def test_the_same_run_takes_the_same_cycles(self):
+        runs = [self.weft_json("collective", "all-reduce", "--slice", "nano-4x4", "--bytes", "65536") for _ in range(2)]
+        self.assertEqual(runs[0]["device_cycles"], runs[1]["device_cycles"])
+
+    def test_wrong_requests_say_what_is_possible(self):
+        for code, words, arguments in ((2, "4 ranks", ("broadcast", "--slice", "nano-4x2", "--root", "4")),
+                                       (2, "multiple of 16", ("all-reduce", "--slice", "nano-2x2", "--bytes", "20")),
+                                       (4, "largest slice", ("barrier", "--slice", "nano-17x2")),
+                                       (1, "--listen", ("all-reduce",))):
+            got, _, err = self.run_weft("collective", *arguments)
+            self.assertEqual(got, code, err)
+            self.assertIn(words, err)
 
 
 class Attach(WeftTest):

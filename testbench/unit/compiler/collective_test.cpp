@@ -1,0 +1,175 @@
+// Kernels of collectives without running them: legal commands, semaphores that come out even, wrong requests.
+#include "host/compiler/collective.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <utility>
+
+#include "model/golden/check.hpp"
+#include "model/golden/remote.hpp"
+
+using namespace weft;
+using compiler::Collective;
+using compiler::CollectiveKind;
+using compiler::SliceShape;
+
+namespace {
+
+const spec::Chip& nano() { return *spec::find_chip("nano"); }
+
+std::vector<SliceShape> shapes() {
+  return {{{2, 2, 1}, {}},
+          {{4, 3, 1}, {}},
+          {{1, 5, 1}, {}},
+          {{16, 2, 1}, {true, false, false}},
+          {{4, 4, 4}, {true, true, true}},
+          {{2, 1, 3}, {true, true, true}}};
+}
+
+std::vector<Collective> collectives(const SliceShape& shape) {
+  std::vector<Collective> all;
+  for (unsigned axis = 0; axis < 3; axis++)
+    for (const auto kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
+                            CollectiveKind::kBroadcast, CollectiveKind::kBarrier})
+      for (const uint64_t bytes : {uint64_t{16}, uint64_t{4096}, uint64_t{40'016}})
+        all.push_back({.kind = kind,
+                       .axis = axis,
+                       .dtype = WEFT_ARGUMENT_DTYPE_F32,
+                       .bytes = bytes,
+                       .root = shape.size[axis] / 2});
+  return all;
+}
+
+/// Segments as the firmware maps them for a launch.
+golden::SegmentTable segments_of(const compiler::Kernel& kernel) {
+  golden::SegmentTable table{};
+  const auto hbm = [](uint64_t bytes, bool readable, bool writable) {
+    return golden::Segment{0, bytes, WEFT_ADDRESS_SPACE_HBM, readable, writable};
+  };
+  table[2] = hbm(kernel.scratch_bytes, true, true);
+  for (size_t i = 0; i < kernel.arguments.size(); i++) {
+    const bool output = kernel.arguments[i].direction == WEFT_ARGUMENT_DIRECTION_OUTPUT;
+    table[3 + i] = hbm(kernel.arguments[i].size_bytes, !output, output);
+  }
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("Every command of a collective is legal at its sender, and every remote write at its receiver") {
+  for (const SliceShape& shape : shapes()) {
+    for (const Collective& collective : collectives(shape)) {
+      std::vector<compiler::Kernel> kernels;
+      for (uint32_t chip = 0; chip < shape.chips(); chip++) {
+        auto kernel = compiler::compile_collective(nano(), shape, chip, collective);
+        REQUIRE(kernel.ok());
+        kernels.push_back(std::move(kernel.value()));
+      }
+      unsigned refused = 0;
+      for (uint32_t chip = 0; chip < shape.chips(); chip++) {
+        const golden::SlicePlace place{chip, std::max(2u, shape.chips())};
+        for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
+          for (const spec::Command& command : kernels[chip].queues[queue]) {
+            if (golden::check_command(command, queue, nano(), segments_of(kernels[chip]), place)) refused++;
+            if (queue != WEFT_QUEUE_DMA_OUT) continue;
+            const auto c = spec::decode_dma(command);
+            if (golden::is_remote(c.header) &&
+                golden::check_remote_destination(c, nano(), segments_of(kernels[c.remote_chip]), c.remote_chip))
+              refused++;
+          }
+      }
+      CHECK(refused == 0);
+    }
+  }
+}
+
+TEST_CASE("On every chip, what is waited for of each semaphore is what this chip and the others post") {
+  for (const SliceShape& shape : shapes()) {
+    for (const Collective& collective : collectives(shape)) {
+      std::map<std::pair<uint32_t, unsigned>, int64_t> left;
+      for (uint32_t chip = 0; chip < shape.chips(); chip++) {
+        const auto kernel = compiler::compile_collective(nano(), shape, chip, collective);
+        REQUIRE(kernel.ok());
+        for (const auto& queue : kernel.value().queues)
+          for (const spec::Command& command : queue) {
+            const auto h = spec::decode_header(command);
+            const uint32_t there = golden::is_remote(h) ? spec::decode_dma(command).remote_chip : chip;
+            left[{chip, h.wait_sem0}] -= h.wait_count0;
+            left[{chip, h.wait_sem1}] -= h.wait_count1;
+            left[{chip, h.post_sem0}] += h.post_count0;
+            left[{there, h.post_sem1}] += h.post_count1;
+          }
+      }
+      bool even = true;
+      for (const auto& [semaphore, count] : left) even &= count == 0;
+      CHECK(even);
+    }
+  }
+}
+
+TEST_CASE("Blocks are granules, the first ones longer, and together the array") {
+  for (const uint64_t bytes : {uint64_t{16}, uint64_t{32}, uint64_t{1600}, uint64_t{1616}}) {
+    uint64_t at = 0, longest = 0, shortest = bytes;
+    for (unsigned rank = 0; rank < 5; rank++) {
+      const auto block = compiler::collective_block(bytes, 5, rank);
+      CHECK(block.offset == at);
+      CHECK(block.bytes % 16 == 0);
+      at += block.bytes;
+      longest = std::max(longest, block.bytes);
+      shortest = std::min(shortest, block.bytes);
+    }
+    CHECK(at == bytes);
+    CHECK(longest - shortest <= 16);
+  }
+}
+
+TEST_CASE("Data come from all ranks of a line, and from half of a ring on either side") {
+  const SliceShape line{{5, 1, 1}, {}}, ring{{6, 1, 1}, {true, false, false}};
+  CHECK(compiler::collective_reach(line, 0, 1).below == 1);
+  CHECK(compiler::collective_reach(line, 0, 1).above == 3);
+  CHECK(compiler::collective_reach(ring, 0, 1).below == 3);
+  CHECK(compiler::collective_reach(ring, 0, 1).above == 2);
+}
+
+TEST_CASE("A collective that cannot be is refused, and the message says why") {
+  const SliceShape shape{{4, 2, 1}, {}};
+  const Collective good{.kind = CollectiveKind::kAllReduce, .bytes = 64};
+  const auto message = [&](Collective c, uint32_t chip = 0) {
+    const auto kernel = compiler::compile_collective(nano(), shape, chip, c);
+    REQUIRE_FALSE(kernel.ok());
+    CHECK(kernel.error().code == WEFT_ERROR_INVALID_ARGUMENT);
+    return kernel.error().message;
+  };
+  using Catch::Contains;
+  CHECK_THAT(message(good, 8), Contains("chip 8"));
+  auto bad = good;
+  bad.axis = 3;
+  CHECK_THAT(message(bad), Contains("axis 3"));
+  bad = good;
+  bad.bytes = 0;
+  CHECK_THAT(message(bad), Contains("multiple of 16"));
+  bad.bytes = 24;
+  CHECK_THAT(message(bad), Contains("24 bytes"));
+  bad = good;
+  bad.dtype = WEFT_ARGUMENT_DTYPE_I8;
+  CHECK_THAT(message(bad), Contains("f32 and bf16"));
+  bad = good;
+  bad.kind = CollectiveKind::kBroadcast;
+  bad.root = 4;
+  CHECK_THAT(message(bad), Contains("root 4"));
+}
+
+TEST_CASE("Chips of one group carry one signature, and another collective carries another") {
+  const SliceShape shape{{4, 1, 1}, {}};
+  const auto signature = [&](uint32_t chip, const Collective& c) {
+    const auto kernel = compiler::compile_collective(nano(), shape, chip, c);
+    REQUIRE(kernel.ok());
+    return spec::decode_barrier(kernel.value().queues[WEFT_QUEUE_SYNC].front()).signature;
+  };
+  const Collective c{.kind = CollectiveKind::kAllReduce, .bytes = 64};
+  CHECK(signature(0, c) == signature(3, c));
+  for (auto other : {Collective{.kind = CollectiveKind::kAllGather, .bytes = 64},
+                     Collective{.kind = CollectiveKind::kAllReduce, .bytes = 80},
+                     Collective{.kind = CollectiveKind::kAllReduce, .dtype = WEFT_ARGUMENT_DTYPE_BF16, .bytes = 64}})
+    CHECK(signature(0, other) != signature(0, c));
+}
