@@ -185,6 +185,7 @@ class VerilatedCore final : public RtlCore {
   }
 
   std::unique_ptr<Model> make_model() {
+    context_.threads(1);  // else the context starts a pool of one thread a processor, which no model uses
     context_.randReset(options_.initial_seed == 0 ? 0 : 2);
     context_.randSeed(static_cast<int>(options_.initial_seed));
     return std::make_unique<Model>(&context_, "weft_core");

@@ -106,7 +106,8 @@
   always_comb begin
     if (reset_done && valid_o) begin
       SizesKept_A: assert (box_q.size1 <= `SIZE_LIMIT && box_q.size2 <= `SIZE_LIMIT && box_q.size3 <= `SIZE_LIMIT);
-      Products_A: assert (mem1_q == {{28{p1[35]}}, p1} && mem2_q == {{28{p2[35]}}, p2} && mem3_q == {{28{p3[35]}}, p3});
+      Products_A: assert (mem3_q == box_q.mem_address + {{28{p3[35]}}, p3} && mem2_q == mem3_q + {{28{p2[35]}}, p2}
+                          && mem1_q == mem2_q + {{28{p1[35]}}, p1});
       // each loop stays between its ends, so the sum does
       Loop1InBox_A: assert (lo1 <= p1 && p1 <= hi1);
       Loop2InBox_A: assert (lo2 <= p2 && p2 <= hi2);

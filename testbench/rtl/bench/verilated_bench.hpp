@@ -32,6 +32,7 @@ inline uint64_t stimulus_seed(uint64_t own) {
 /// Goes before the model: it says what the model's flip-flops and memories hold before they are written.
 inline std::unique_ptr<VerilatedContext> make_context() {
   auto context = std::make_unique<VerilatedContext>();
+  context->threads(1);  // else each context starts a pool of one thread a processor, though no model uses it
   const auto seed = static_cast<int>(environment_number("WEFT_INITIAL_SEED", 0));
   context->randReset(seed == 0 ? 0 : 2);
   context->randSeed(seed);

@@ -10,6 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "testbench/rtl/bench/verilated_bench.hpp"
+
 namespace {
 
 using weft::golden::kSecded32;
@@ -41,8 +43,8 @@ class Bench {
   [[nodiscard]] unsigned check32() const { return top_.check32_o; }
 
  private:
-  VerilatedContext context_;
-  Vsecded_bench_model top_{&context_};
+  std::unique_ptr<VerilatedContext> context_ = weft::bench::make_context();
+  Vsecded_bench_model top_{context_.get()};
 };
 
 /// Zero, all ones, one bit each, and random words.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "Vdma_addrgen_model.h"
+#include "testbench/rtl/bench/verilated_bench.hpp"
 
 namespace {
 
@@ -13,8 +14,8 @@ struct Walk {
 
 /// Loads a box of 16-byte runs with the strides 1, 3 and 5 times 16 and walks it to its end.
 Walk walk(const std::array<uint16_t, 3>& size) {
-  VerilatedContext context;
-  Vdma_addrgen_model m(&context);
+  const auto context = weft::bench::make_context();
+  Vdma_addrgen_model m(context.get());
   const auto edge = [&] {
     m.clk_i = 1;
     m.eval();

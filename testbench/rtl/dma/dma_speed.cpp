@@ -7,6 +7,7 @@
 #include <memory>
 
 #include WEFT_MODEL_HEADER
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 
@@ -14,8 +15,8 @@ int main() {
   using namespace weft::spec;
   constexpr unsigned kCycles = 200'000;
   const Chip& chip = *find_chip(WEFT_PRESET);
-  VerilatedContext context;
-  auto m = std::make_unique<WEFT_MODEL>(&context);
+  const auto context = weft::bench::make_context();
+  auto m = std::make_unique<WEFT_MODEL>(context.get());
   const auto tick = [&] {
     m->clk_i = 0;
     m->eval();

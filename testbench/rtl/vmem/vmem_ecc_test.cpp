@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/golden/secded.hpp"
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "weft/spec/chips.hpp"
 
 // The target names the model and its preset.
@@ -28,7 +29,7 @@ struct Stored {
 
 class Bench {
  public:
-  explicit Bench(const weft::spec::Chip& chip) : granules_(chip.word_bytes / 8), model_(&context_) {
+  explicit Bench(const weft::spec::Chip& chip) : granules_(chip.word_bytes / 8), model_(context_.get()) {
     model_.rst_ni = 0;
     tick();
     model_.rst_ni = 1;
@@ -93,7 +94,7 @@ class Bench {
 
  private:
   const unsigned granules_;
-  VerilatedContext context_;
+  std::unique_ptr<VerilatedContext> context_ = weft::bench::make_context();
   WEFT_MODEL model_;
   bool hit_ = false;
 };

@@ -5,14 +5,15 @@
 #include <memory>
 
 #include WEFT_MODEL_HEADER
+#include "testbench/rtl/bench/verilated_bench.hpp"
 #include "weft/spec/chips.hpp"
 
 int main() {
   constexpr unsigned kCycles = 200'000;
   const weft::spec::Chip& chip = *weft::spec::find_chip(WEFT_PRESET);
-  VerilatedContext context;
+  const auto context = weft::bench::make_context();
   const auto begin = std::chrono::steady_clock::now();
-  auto model = std::make_unique<WEFT_MODEL>(&context);
+  auto model = std::make_unique<WEFT_MODEL>(context.get());
   model->rst_ni = 1;
   model->clk_i = 0;
   model->eval();
