@@ -19,6 +19,9 @@ constexpr uint64_t kGranule = 16, kPitch = 64;
 /// Semaphores that the neighbours post, and where in scratch their data land: sums on their way up and down, blocks on
 /// their way up and down.
 constexpr uint8_t kSumUp = 48, kSumDown = 49, kBlockUp = 50, kBlockDown = 51;
+/// What any rank sends straight to this one's output, a post for each tile.
+constexpr uint8_t kDirect = 52;
+constexpr uint64_t kMostAtOnce = 16384;  // posts that one WAIT takes, so that the semaphore never overflows
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -64,15 +67,32 @@ class Rank {
         if (rank_ == c_.root) set_out({TransferSource{{kInput, 0}, WEFT_NO_SEMAPHORE}});
         pass_blocks_on();
         break;
+      case CollectiveKind::kAllToAll:
+        send_blocks();
+        break;
+      case CollectiveKind::kPermute:
+        send_array();
+        break;
       case CollectiveKind::kBarrier:
         break;
     }
     return std::move(out_);
   }
 
+  /// Bytes that one rank, and how many, send straight to this one.
+  struct Direct {
+    uint64_t bytes = 0, senders = 0;
+  };
+  [[nodiscard]] Direct direct() const {
+    if (c_.kind == CollectiveKind::kAllToAll) return {own().bytes, ranks_ - 1};
+    if (c_.kind == CollectiveKind::kPermute && c_.shift != 0) return {c_.bytes, 1};
+    return {};
+  }
+
  private:
   /// Of the array, by owner.
   [[nodiscard]] CollectiveBlock block(unsigned owner) const {
+    if (c_.kind == CollectiveKind::kPermute) return {0, c_.bytes};
     if (c_.kind != CollectiveKind::kBroadcast) return collective_block(c_.bytes, ranks_, owner);
     return {0, owner == c_.root ? c_.bytes : 0};
   }
@@ -129,6 +149,25 @@ class Rank {
     return {{kOutput, block(owner).offset}, {}, WEFT_NO_SEMAPHORE};
   }
 
+  [[nodiscard]] TransferSink straight_to(unsigned rank, uint64_t offset) const {
+    if (rank == rank_) return {{kOutput, offset}, {}, WEFT_NO_SEMAPHORE};
+    return {{kOutput, offset}, static_cast<uint16_t>(first_chip_ + rank * stride_), kDirect};
+  }
+  /// Each rank's block to that rank, the farthest first, both ways by turns; the network finds the way.
+  void send_blocks() {
+    const auto send = [&](unsigned to) {
+      const uint64_t bytes = block(to).bytes;
+      out_.push_back({bytes, {input(to)}, {straight_to(to, rank_ * bytes)}});
+    };
+    const auto [below, above] = reach(rank_);  // how far down, and how far up, the others are
+    for (unsigned distance = std::max(below, above); distance > 0; distance--) {
+      if (distance <= above) send(up(rank_, distance));
+      if (distance <= below) send(down(rank_, distance));
+    }
+    send(rank_);
+  }
+  void send_array() { out_.push_back({c_.bytes, {input(0)}, {straight_to(up(rank_, c_.shift), 0)}}); }
+
   /// Sums towards other owners, the farthest first, up and down by turns: what has come, plus this rank's part.
   void pass_sums_on() {
     for (unsigned distance = ranks_; distance-- > 1;) {
@@ -166,8 +205,8 @@ class Rank {
 /// The same for all chips that do the same together (FNV-1a).
 uint32_t signature_of(const Collective& c) {
   uint32_t hash = 2166136261u;
-  for (const uint64_t value :
-       {static_cast<uint64_t>(c.kind), uint64_t{c.axis}, static_cast<uint64_t>(c.dtype), c.bytes, uint64_t{c.root}})
+  for (const uint64_t value : {static_cast<uint64_t>(c.kind), uint64_t{c.axis}, static_cast<uint64_t>(c.dtype), c.bytes,
+                               uint64_t{c.root}, uint64_t{c.shift}})
     for (unsigned byte = 0; byte < sizeof value; byte++) hash = (hash ^ (value >> (8 * byte) & 0xff)) * 16777619u;
   return hash;
 }
@@ -195,7 +234,33 @@ std::optional<Error> check(const SliceShape& slice, uint32_t chip, const Collect
     return invalid(fmt::format("{} bytes: a multiple of {} from {} is due", c.bytes, kGranule, kGranule));
   if (c.root >= slice.size[c.axis])
     return invalid(fmt::format("root {}: the axis has {} ranks", c.root, slice.size[c.axis]));
+  if (c.shift >= slice.size[c.axis])
+    return invalid(fmt::format("shift {}: the axis has {} ranks", c.shift, slice.size[c.axis]));
   return std::nullopt;
+}
+
+/// The sync queue waits until all that others send straight to this rank is there.
+void wait_for_direct(ProgramBuilder& program, const Rank& rank) {
+  const auto [bytes, senders] = rank.direct();
+  const uint64_t tile = transfer_tile_bytes(program.chip());
+  for (uint64_t left = (bytes + tile - 1) / tile * senders; left != 0;) {
+    const uint64_t now = std::min(left, kMostAtOnce);
+    spec::NoneCommand wait;
+    wait.header.opcode = WEFT_OPCODE_WAIT;
+    wait.header.tag = program.tag("wait for the others");
+    ProgramBuilder::wait(wait.header, kDirect, now);
+    program.push(WEFT_QUEUE_SYNC, spec::encode(wait));
+    left -= now;
+  }
+}
+
+/// Bytes of the arguments of this rank.
+uint64_t input_bytes(const Rank& rank, const Collective& c) {
+  return c.kind == CollectiveKind::kAllGather ? rank.own().bytes : c.bytes;
+}
+uint64_t output_bytes(const Rank& rank, const Collective& c, unsigned ranks) {
+  if (c.kind == CollectiveKind::kAllToAll) return ranks * rank.own().bytes;
+  return c.kind == CollectiveKind::kReduceScatter ? rank.own().bytes : c.bytes;
 }
 
 }  // namespace
@@ -224,13 +289,14 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
   program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
   schedule_transfers(program, transfers, c.dtype == WEFT_ARGUMENT_DTYPE_F32 ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16,
                      kGate);
+  wait_for_direct(program, rank);
 
   Kernel kernel;
   kernel.name = "collective";
   if (c.kind != CollectiveKind::kBarrier) {
-    const bool scatters = c.kind == CollectiveKind::kReduceScatter, gathers = c.kind == CollectiveKind::kAllGather;
-    kernel.arguments = {argument("input", c, WEFT_ARGUMENT_DIRECTION_INPUT, gathers ? rank.own().bytes : c.bytes),
-                        argument("output", c, WEFT_ARGUMENT_DIRECTION_OUTPUT, scatters ? rank.own().bytes : c.bytes)};
+    kernel.arguments = {
+        argument("input", c, WEFT_ARGUMENT_DIRECTION_INPUT, input_bytes(rank, c)),
+        argument("output", c, WEFT_ARGUMENT_DIRECTION_OUTPUT, output_bytes(rank, c, slice.size[c.axis]))};
     kernel.scratch_bytes = round_up(3 * c.bytes, kPitch);
   }
   for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)

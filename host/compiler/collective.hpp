@@ -16,6 +16,8 @@ enum class CollectiveKind : uint8_t {
   kAllReduce = 3,
   kBroadcast = 4,
   kBarrier = 5,
+  kAllToAll = 6,
+  kPermute = 7,
 };
 
 /// The slice: chips along x, y, z, and which axes close to a ring. Chips are numbered x first.
@@ -34,6 +36,7 @@ struct Collective {
   uint64_t bytes = 0;  ///< of the whole array: what a gathering gives, what each chip holds before a reduction; a
                        ///< multiple of 16
   unsigned root = 0;   ///< broadcast: rank that holds the array
+  unsigned shift = 0;  ///< permute: rank r sends its array to rank (r + shift) modulo the ranks
 };
 
 /// Rank `rank`'s part of an array of `bytes` cut among `ranks`: blocks of 16-byte granules, the first ones one granule
@@ -52,9 +55,10 @@ struct CollectiveReach {
 
 /// The kernel of `chip`. Arguments: all-gather {input: its block, output: the array}; reduce-scatter {input: the array,
 /// output: its block}; all-reduce and broadcast {input, output: the array} (a broadcast reads the root's input only);
-/// barrier {}. An empty block is an argument of 16 bytes that nobody touches. The kernel begins with a BARRIER of the
-/// group whose signature comes from the collective: chips of a group that run different ones fault ICI.
-/// INVALID_ARGUMENT: a chip, axis, root, dtype or number of bytes that cannot be; the message says which.
+/// all-to-all {input: the array, output: this rank's block of every rank's array, by rank}; permute {input, output: an
+/// array}; barrier {}. An empty block is an argument of 16 bytes that nobody touches. The kernel begins with a BARRIER
+/// of the group whose signature comes from the collective: chips of a group that run different ones fault ICI.
+/// INVALID_ARGUMENT: a chip, axis, root, shift, dtype or number of bytes that cannot be; the message says which.
 [[nodiscard]] Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
                                                 const Collective& collective);
 

@@ -79,6 +79,10 @@ uint64_t collective_input_bytes(const SliceShape& slice, uint32_t chip, const Co
 
 uint64_t collective_output_bytes(const SliceShape& slice, uint32_t chip, const Collective& c) {
   if (c.kind == CollectiveKind::kBarrier) return 0;
+  if (c.kind == CollectiveKind::kAllToAll) {
+    const uint32_t ranks = slice.size[c.axis];
+    return ranks * compiler::collective_block(c.bytes, ranks, rank_of(slice, chip, c.axis)).bytes;
+  }
   if (c.kind != CollectiveKind::kReduceScatter) return c.bytes;
   return compiler::collective_block(c.bytes, slice.size[c.axis], rank_of(slice, chip, c.axis)).bytes;
 }
@@ -88,6 +92,13 @@ ChipData collective_reference(const SliceShape& slice, const Collective& c, cons
   for (uint32_t chip = 0; chip < slice.chips(); chip++) {
     const Group group = group_of(slice, chip, c.axis);
     if (c.kind == CollectiveKind::kBroadcast) outputs[chip] = inputs[group.chip(c.root)];
+    const uint32_t own = rank_of(slice, chip, c.axis);
+    if (c.kind == CollectiveKind::kPermute)
+      outputs[chip] = inputs[group.chip((own + group.ranks - c.shift) % group.ranks)];
+    for (uint32_t rank = 0; rank < group.ranks && c.kind == CollectiveKind::kAllToAll; rank++) {
+      const Bytes block = part(inputs[group.chip(rank)], compiler::collective_block(c.bytes, group.ranks, own));
+      outputs[chip].insert(outputs[chip].end(), block.begin(), block.end());
+    }
     if (c.kind == CollectiveKind::kReduceScatter)
       outputs[chip] = reduced_block(slice, c, inputs, group, rank_of(slice, chip, c.axis));
     if (c.kind != CollectiveKind::kAllGather && c.kind != CollectiveKind::kAllReduce) continue;

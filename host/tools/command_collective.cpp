@@ -22,11 +22,11 @@ using compiler::CollectiveKind;
 
 constexpr int kDiffers = 6;  // exit code
 
-const std::map<std::string, CollectiveKind> kKinds{{"all-gather", CollectiveKind::kAllGather},
-                                                   {"reduce-scatter", CollectiveKind::kReduceScatter},
-                                                   {"all-reduce", CollectiveKind::kAllReduce},
-                                                   {"broadcast", CollectiveKind::kBroadcast},
-                                                   {"barrier", CollectiveKind::kBarrier}};
+const std::map<std::string, CollectiveKind> kKinds{
+    {"all-gather", CollectiveKind::kAllGather}, {"reduce-scatter", CollectiveKind::kReduceScatter},
+    {"all-reduce", CollectiveKind::kAllReduce}, {"broadcast", CollectiveKind::kBroadcast},
+    {"barrier", CollectiveKind::kBarrier},      {"all-to-all", CollectiveKind::kAllToAll},
+    {"permute", CollectiveKind::kPermute}};
 const std::map<std::string, unsigned> kAxes{{"x", 0}, {"y", 1}, {"z", 2}};
 const std::map<std::string, weft_argument_dtype> kDtypes{{"f32", WEFT_ARGUMENT_DTYPE_F32},
                                                          {"bf16", WEFT_ARGUMENT_DTYPE_BF16}};
@@ -34,7 +34,7 @@ const std::map<std::string, weft_argument_dtype> kDtypes{{"f32", WEFT_ARGUMENT_D
 struct Arguments {
   std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32";
   uint64_t bytes = 65536, seed = 1;
-  unsigned root = 0;
+  unsigned root = 0, shift = 1;
   bool json = false;
 };
 
@@ -109,6 +109,7 @@ int collective(const Arguments& a) {
                .bytes = a.bytes,
                .root = a.root};
   if (c.kind == CollectiveKind::kBarrier) c.bytes = 0;
+  if (c.kind == CollectiveKind::kPermute) c.shift = a.shift;
   auto session = runtime::SliceSession::open(a.slice.empty() ? "vfio-user:" + a.directory
                                                              : fmt::format("sim:{}?core={}", a.slice, a.core));
   if (!session.ok()) return fail(session.error());
@@ -140,7 +141,9 @@ std::vector<std::string> names(const std::map<std::string, Value>& values) {
 void register_collective(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("collective", "a collective with real data on a slice of chips, and its check");
   auto a = std::make_shared<Arguments>();
-  command->add_option("collective", a->kind, "all-gather, reduce-scatter, all-reduce, broadcast, barrier")
+  command
+      ->add_option("collective", a->kind,
+                   "all-gather, reduce-scatter, all-reduce, broadcast, all-to-all, permute, barrier")
       ->required()
       ->check(CLI::IsMember(names(kKinds)));
   auto* slice = command->add_option("--slice", a->slice, "slice to simulate: nano-2x2, nano-4x4, v5e-4x4, ...");
@@ -156,6 +159,8 @@ void register_collective(CLI::App& app, Action& action) {
   command->add_option("--dtype", a->dtype, "f32 or bf16")->capture_default_str()->check(CLI::IsMember(names(kDtypes)));
   command->add_option("--bytes", a->bytes, "of the whole array, a multiple of 16")->capture_default_str();
   command->add_option("--root", a->root, "broadcast: rank on the axis that holds the array")->capture_default_str();
+  command->add_option("--shift", a->shift, "permute: rank r sends to rank r + shift, modulo the ranks")
+      ->capture_default_str();
   command->add_option("--seed", a->seed, "of the numbers")->capture_default_str();
   command->add_flag("--json", a->json, "print JSON");
   command->callback([=, &action] {

@@ -173,7 +173,7 @@ class Collective(WeftTest):
     """Collectives on a slice, as docs/collectives.md shows them."""
 
     def test_every_collective_gives_the_documented_bits(self):
-        for kind in ("all-gather", "reduce-scatter", "all-reduce", "broadcast"):
+        for kind in ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all", "permute"):
             for dtype in ("f32", "bf16"):
                 run = self.weft_json("collective", kind, "--slice", "nano-4x2", "--axis", "x", "--dtype", dtype, "--bytes", "20000")
                 self.assertEqual(run["differing"], 0, f"{kind} {dtype}")

@@ -103,6 +103,20 @@ TEST_CASE("broadcast from the middle of a line, and a barrier") {
   CHECK(run("sim:nano-2x2", make(CollectiveKind::kBarrier, 0, 0)) == 0);
 }
 
+TEST_CASE("all-to-all gives every rank its block of all arrays, on lines and rings, uneven blocks too") {
+  CHECK(run("sim:nano-4x2", make(CollectiveKind::kAllToAll, 0, 65'536)) == 0);
+  CHECK(run("sim:nano-2x4", make(CollectiveKind::kAllToAll, 1, 10'016)) == 0);
+  CHECK(run("sim:nano-16x1", make(CollectiveKind::kAllToAll, 0, 8'208, WEFT_ARGUMENT_DTYPE_BF16)) == 0);
+}
+
+TEST_CASE("permute sends every rank's array on by the shift") {
+  for (const unsigned shift : {0u, 1u, 3u}) {
+    auto c = make(CollectiveKind::kPermute, 0, 20'000);
+    c.shift = shift;
+    CHECK(run("sim:nano-4x1", c) == 0);
+  }
+}
+
 TEST_CASE("an axis of one chip is its own sum") {
   CHECK(run("sim:nano-2x1", make(CollectiveKind::kAllReduce, 1, 4096)) == 0);
 }

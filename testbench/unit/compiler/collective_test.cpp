@@ -29,14 +29,16 @@ std::vector<SliceShape> shapes() {
 std::vector<Collective> collectives(const SliceShape& shape) {
   std::vector<Collective> all;
   for (unsigned axis = 0; axis < 3; axis++)
-    for (const auto kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
-                            CollectiveKind::kBroadcast, CollectiveKind::kBarrier})
+    for (const auto kind :
+         {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
+          CollectiveKind::kBroadcast, CollectiveKind::kBarrier, CollectiveKind::kAllToAll, CollectiveKind::kPermute})
       for (const uint64_t bytes : {uint64_t{16}, uint64_t{4096}, uint64_t{40'016}})
         all.push_back({.kind = kind,
                        .axis = axis,
                        .dtype = WEFT_ARGUMENT_DTYPE_F32,
                        .bytes = bytes,
-                       .root = shape.size[axis] / 2});
+                       .root = shape.size[axis] / 2,
+                       .shift = shape.size[axis] - 1});
   return all;
 }
 
@@ -157,6 +159,10 @@ TEST_CASE("A collective that cannot be is refused, and the message says why") {
   bad.kind = CollectiveKind::kBroadcast;
   bad.root = 4;
   CHECK_THAT(message(bad), Contains("root 4"));
+  bad = good;
+  bad.kind = CollectiveKind::kPermute;
+  bad.shift = 4;
+  CHECK_THAT(message(bad), Contains("shift 4"));
 }
 
 TEST_CASE("Chips of one group carry one signature, and another collective carries another") {
