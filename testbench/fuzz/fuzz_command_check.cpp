@@ -10,7 +10,7 @@ using namespace weft;
 namespace {
 
 constexpr unsigned kFuzzedSegments = 3;
-constexpr uint64_t kMaxRanges = 1u << 16;  // runs of a DMA command that are looked at one by one
+constexpr uint64_t kMaxRanges = 1u << 8;  // runs of a DMA command whose ranges are looked at one by one
 
 golden::Segment take_segment(fuzz::Input& input) {
   golden::Segment segment;
