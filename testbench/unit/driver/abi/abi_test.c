@@ -274,6 +274,32 @@ static void null_pointers_are_refused(void** state) {
   INVALID(weft_event_get_profile(NULL, NULL));
 }
 
+/* What slices do stands in testbench/system: a mock is one device. */
+static void slices_refuse_null_pointers_and_wrong_names(void** state) {
+  (void)state;
+  weft_slice* slice = (weft_slice*)1;
+  weft_slice_info info = WEFT_INIT(weft_slice_info);
+  weft_chip_place place = WEFT_INIT(weft_chip_place);
+  weft_device* device = (weft_device*)1;
+  const uint32_t at[3] = {0, 0, 0};
+  uint32_t chip = 0;
+  INVALID(weft_slice_open(NULL, &slice));
+  assert_null(slice);
+  INVALID(weft_slice_open("sim:nano-2x2", NULL));
+  INVALID(weft_slice_open("sim:nano", &slice));
+  INVALID(weft_slice_open("sim:nano-0x2", &slice));
+  assert_int_equal(weft_slice_open("vfio-user:/nonexistent", &slice), WEFT_ERROR_DEVICE_LOST);
+  assert_null(slice);
+  INVALID(weft_slice_close(NULL, NULL));
+  INVALID(weft_slice_get_info(NULL, &info));
+  INVALID(weft_slice_get_chip(NULL, 0, &place));
+  INVALID(weft_slice_find_chip(NULL, at, &chip));
+  INVALID(weft_slice_get_device(NULL, 0, &device));
+  assert_null(device);
+  INVALID(weft_slice_hold(NULL));
+  INVALID(weft_slice_resume(NULL));
+}
+
 static void a_forked_child_is_told_so(void** state) {
   uint64_t cycle = 0;
   const pid_t child = fork();
@@ -302,6 +328,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(every_command_runs, open_mock, close_mock),
       cmocka_unit_test_setup_teardown(programs_are_checked, open_mock, close_mock),
       cmocka_unit_test_setup_teardown(null_pointers_are_refused, open_mock, close_mock),
+      cmocka_unit_test(slices_refuse_null_pointers_and_wrong_names),
       cmocka_unit_test_setup_teardown(a_forked_child_is_told_so, open_mock, close_mock),
       cmocka_unit_test_setup_teardown(a_device_is_reset, open_mock, close_mock),
   };

@@ -50,9 +50,26 @@ TEST_CASE("registers that contradict themselves are refused") {
 
 TEST_CASE("any registers give a place in range, or a refusal") {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 10'000; i++) {
-    const auto place = decode_slice_place({static_cast<uint32_t>(random()) & 0x00ff00ff, random() & 0x0003'0003'0003,
-                                           random(), static_cast<uint32_t>(random()), random()});
-    if (place.ok()) CHECK(place.value().chip < place.value().chips);
+  const auto neighbor = [&] { return random() % 4 != 0 ? uint64_t{0xffff} : random() % 12; };
+  unsigned places = 0, refusals = 0;
+  for (int i = 0; i < 20'000; i++) {
+    const uint64_t neighbors = neighbor() | neighbor() << 16 | neighbor() << 32 | neighbor() << 48;
+    const auto place = decode_slice_place({.chip = static_cast<uint32_t>(random() % 8 | (random() % 9) << 16),
+                                           .shape = random() & 0xf'0003'0003'0003,
+                                           .neighbors = neighbors,
+                                           .neighbors_z = static_cast<uint32_t>(neighbor() | neighbor() << 16),
+                                           .link_bytes_per_second = random()});
+    if (!place.ok()) {
+      refusals++;
+      continue;
+    }
+    places++;
+    const SlicePlace& p = place.value();
+    bool inside = p.chip < p.chips;
+    for (unsigned axis = 0; axis < kSliceAxes; axis++) inside &= p.coordinates()[axis] < p.dimensions[axis];
+    for (const uint32_t chip : p.neighbors) inside &= chip == kNoNeighbor || chip < p.chips;
+    REQUIRE(inside);
   }
+  CHECK(places > 0);
+  CHECK(refusals > 0);
 }
