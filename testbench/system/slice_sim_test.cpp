@@ -230,3 +230,64 @@ TEST_CASE("Programs that begin different things fail with ICI_FAULT on every chi
   CHECK(events[1].status == WEFT_ERROR_OK);
   CHECK(slice.read(1, 0) == pattern());
 }
+
+namespace {
+
+/// Its first argument goes to its second, on this chip.
+compiler::Kernel local_copy() {
+  compiler::Kernel kernel;
+  kernel.name = "copy";
+  kernel.arguments = {{.name = "from", .rows = 1, .columns = kBytes / 4, .pitch_bytes = kBytes, .size_bytes = kBytes},
+                      {.name = "to",
+                       .direction = WEFT_ARGUMENT_DIRECTION_OUTPUT,
+                       .rows = 1,
+                       .columns = kBytes / 4,
+                       .pitch_bytes = kBytes,
+                       .size_bytes = kBytes}};
+  auto load = copy(kArgument, 0);
+  load.header.post_sem0 = kLoaded;
+  load.header.post_count0 = 1;
+  kernel.queues[WEFT_QUEUE_DMA_IN].push_back(spec::encode(load));
+  auto store = copy(0, kArgument + 1);
+  store.header.wait_sem0 = kLoaded;
+  store.header.wait_count0 = 1;
+  kernel.queues[WEFT_QUEUE_DMA_OUT].push_back(spec::encode(store));
+  kernel.vmem_bytes = kBytes;
+  return kernel;
+}
+
+}  // namespace
+
+TEST_CASE("Chips with RTL cores run beside fast ones that write to each other, in the same cycles as alone") {
+  const auto launch = [](const std::string& name) {
+    SliceDevices slice(name);
+    slice.load(0, sender(kArgument, 1));
+    slice.load(1, receiver(1));
+    slice.load(2, local_copy());
+    slice.buffer(0, pattern());
+    slice.buffer(1, std::vector<std::byte>(kBytes));
+    slice.buffer(2, pattern());
+    slice.buffer(2, std::vector<std::byte>(kBytes));
+    const auto events = slice.launch({0, 1, 2});
+    for (const auto& event : events) REQUIRE(event.status == WEFT_ERROR_OK);
+    CHECK(slice.read(1, 0) == pattern());
+    CHECK(slice.read(2, 1) == pattern());
+    std::vector<uint64_t> cycles;
+    for (const auto& event : events) cycles.push_back(event.end_cycle - event.start_cycle);
+    return cycles;
+  };
+  CHECK(launch("sim:nano-2x2?core=fast,fast,rtl,rtl") == launch("sim:nano-2x2"));
+}
+
+TEST_CASE("A write to a chip whose core takes none fails its sender") {
+  SliceDevices slice("sim:nano-2x2?core=fast,rtl,fast,fast");
+  auto kernel = sender(kArgument, 1);
+  kernel.queues[WEFT_QUEUE_SYNC].clear();
+  auto send = spec::decode_dma(kernel.queues[WEFT_QUEUE_DMA_OUT].front());
+  send.header.wait_sem1 = WEFT_NO_SEMAPHORE;
+  send.header.wait_count1 = 0;
+  kernel.queues[WEFT_QUEUE_DMA_OUT].front() = spec::encode(send);
+  slice.load(0, kernel);
+  slice.buffer(0, pattern());
+  CHECK(slice.launch({0})[0].status == WEFT_ERROR_ICI_FAULT);
+}
