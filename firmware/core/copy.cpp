@@ -128,7 +128,6 @@ void copy_service(State& state) {
   if (result != kDone) return end_job(state, WEFT_ERROR_DMA_FAULT);
   advance(job);
   if (job.remaining_bytes == 0) return end_job(state, WEFT_ERROR_OK);
-  if (job.cancelled) return end_job(state, WEFT_ERROR_CANCELLED);
   if (hal::now() >= job.deadline_cycle) return end_job(state, WEFT_ERROR_BUDGET_EXCEEDED);
   if (!start_piece(job)) end_job(state, WEFT_ERROR_DEVICE_HUNG);
 }
@@ -139,6 +138,11 @@ weft_error copy_reset(State& state) {
   end_job(state, error);
   state.copy.engine_lost = false;
   return error;
+}
+
+void copy_cancel(State& state) {
+  hal::copy_abort();
+  end_job(state, WEFT_ERROR_CANCELLED);
 }
 
 uint64_t copy_wake_cycle(const State& state) { return state.copy.active ? state.copy.piece_cycle : UINT64_MAX; }

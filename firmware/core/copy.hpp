@@ -19,7 +19,6 @@ inline constexpr uint64_t kCopyPieceCycles = 100'000'000;
 struct CopyJob {
   bool active;
   bool engine_lost;  ///< a piece did not end in time and may still be running
-  bool cancelled;    ///< ends after the piece under way
   bool fill;
   uint32_t function;
   uint32_t queue;
@@ -51,6 +50,9 @@ void copy_service(State& state);
 /// Aborts the engine: no byte moves afterwards. The job completes. Returns how: DEVICE_HUNG if its piece is overdue,
 /// else ABORTED_BY_RESET.
 weft_error copy_reset(State& state);
+
+/// The same for a job that the host has cancelled: it completes with CANCELLED.
+void copy_cancel(State& state);
 
 /// Device cycle at which copy_service() wants to run without an event; UINT64_MAX: no job.
 uint64_t copy_wake_cycle(const State& state);

@@ -27,7 +27,9 @@ bool abort_running(State& state, Queue& queue, uint16_t command_id, bool all) {
   }
   if (!state.copy.active || state.copy.function != queue.function || state.copy.queue != queue.id) return false;
   if (!all && state.copy.entry.command_id != command_id) return false;
-  state.copy.cancelled = true;
+  copy_service(state);  // what has ended is not cancelled any more
+  if (!state.copy.active) return false;
+  copy_cancel(state);
   return true;
 }
 

@@ -24,8 +24,8 @@ struct AbortMarks {
   uint32_t used;
 };
 
-/// Runs ABORT. `result` 1: the command was found; a launch has ended with CANCELLED, a copy will after its piece under
-/// way (or well, if that was the last), an entry that was not taken yet will when its turn comes. 0: it has ended
+/// Runs ABORT. `result` 1: the command was found; a launch or a copy has ended with CANCELLED and writes nothing
+/// more, an entry that was not taken yet will when its turn comes. 0: it has ended
 /// before. INVALID_ARGUMENT {offset, value}: no such queue, or an index that the doorbell has not reached. BUSY: too
 /// many marks.
 Status abort_command(State& state, Function& function, const weft_submission_entry& entry, uint64_t* result);

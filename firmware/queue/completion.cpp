@@ -46,6 +46,7 @@ bool completion_room(State& state, Queue& queue) {
 }
 
 void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion) {
+  if (state.panicked) return;
   state.waypoint = Waypoint::kCompletion;
   const bool dependant = completion.error == WEFT_ERROR_DEPENDENCY_FAILED;
   const RootCause self{static_cast<uint16_t>(queue.id), entry.command_id, entry.tag, completion.error};

@@ -25,7 +25,8 @@ bool completion_room(State& state, Queue& queue);
 void refresh_completion_head(State& state, Queue& queue);
 
 /// Writes the entry (last 8 bytes last, so the phase lands last), counts progress, raises the vector if the entry asks.
-/// A bus error halts the queue with DMA_FAULT. The caller has checked for room.
+/// A bus error halts the queue with DMA_FAULT. The caller has checked for room. After a panic nothing is
+/// written: the panic is then how every command ends.
 void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion);
 
 }  // namespace weft::fw

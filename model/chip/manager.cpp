@@ -14,6 +14,7 @@ namespace weft::chip {
 namespace {
 
 constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
+constexpr uint64_t kDeafCycles = 10'000;   // between two heartbeats of deaf firmware
 constexpr uint64_t kMaxDebtCycles = 4096;  // so that a loop of pure costs lets time pass
 constexpr uint64_t kCrcBlockBytes = 64;
 constexpr size_t kOrderedWriteBytes = 32;
@@ -293,7 +294,7 @@ void Manager::wait_for_event(uint64_t deadline_cycle) {
   spend(0);
   if (reset_pending_) throw DeviceReset{};
   if (ailment_ == Ailment::kNone) ailment_ = faults_.sleeps();
-  if (ailment_ == Ailment::kDeaf) return;
+  if (ailment_ == Ailment::kDeaf) return wait_until(cycle() + kDeafCycles);
   if (ailment_ == Ailment::kLoops) spend(0);
   // Rising edges set event_pending_. A bit that was set while others were being cleared makes no edge, so the level
   // counts then; it does not count for firmware that leaves the line alone: that one would never sleep.

@@ -516,7 +516,7 @@ WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_
 WEFT_MUST_USE weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profile);
 
 /** Asks the device to end the command early, and returns when it has been asked. The event ends exactly once: with
- * CANCELLED, or as it would have, if it had all but ended. A launch is stopped at once, a copy after 4 MiB at most, a
+ * CANCELLED, or as it would have, if it had all but ended. A launch or a copy is stopped at once, a
  * command that has not started when its turn comes. What it wrote until then is undefined. OK also if it has ended.
  * BUSY: more commands are being cancelled than the device can remember; wait for one of them. */
 WEFT_MUST_USE weft_status weft_event_cancel(weft_event* event);

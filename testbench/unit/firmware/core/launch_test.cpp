@@ -294,7 +294,7 @@ static void a_core_that_does_not_leave_reset_is_a_panic(void**) {
     f.host.submit(1, launch_entry(f.program, kLists));
   });
   f.then([&] {
-    assert_int_equal(CODE(f.only()), WEFT_ERROR_DEVICE_HUNG);
+    assert_int_equal(f.host.drain(1).size(), 0);  // the panic says how the launch ends, and nothing else does
     assert_int_equal(machine().registers[WEFT_REG_DEVICE_STATE], WEFT_DEVICE_STATE_FAILED);
     assert_int_equal(machine().registers[WEFT_REG_FIRST_ERROR], WEFT_ERROR_FIRMWARE_PANIC);
     const auto r = f.host.fault(1);

@@ -122,38 +122,52 @@ static void everything_before_an_index_ends_and_nothing_behind_it(void**) {
   for (uint16_t i = 0; i < 40; i++) assert_int_equal(CODE(r.one[i]), i < 35 ? WEFT_ERROR_CANCELLED : WEFT_ERROR_OK);
 }
 
-static void a_copy_ends_after_the_piece_under_way(void**) {
+static void a_running_copy_ends_at_once_even_if_its_engine_never_answers(void**) {
   Host host = boot();
   E fill = entry(WEFT_QUEUE_OPCODE_FILL, 1);
   fill.arg1 = kHbm | kData;
   fill.size = 8;
+  uint64_t asked = 0, ended = 0;
   machine().script = {[&] { host.create(1, 8, 8); },
                       [&] {
                         machine().copy_never_ends = true;
                         host.submit(1, fill);
-                        machine().at_cycle[machine().now + 20000] = [&] { host.submit(0, abort_entry(1, 1, 0)); };
-                        machine().at_cycle[machine().now + 40000] = [&] { machine().copy_never_ends = false; };
+                        machine().at_cycle[machine().now + 20000] = [&] {
+                          asked = machine().now;
+                          host.submit(0, abort_entry(1, 1, 0));
+                        };
                       },
                       [&] {
-                        // its only piece was under way: all is written, and it says so
-                        assert_int_equal(CODE(host.drain(1).at(0)), WEFT_ERROR_OK);
-                      }};
+                        ended = machine().now;
+                        assert_int_equal(CODE(host.drain(1).at(0)), WEFT_ERROR_CANCELLED);
+                        assert_int_equal(machine().copies_aborted, 1);
+                        machine().copy_never_ends = false;
+                        fill.command_id = 2;
+                        host.submit(1, fill);  // the engine is free again
+                      },
+                      [&] { assert_int_equal(CODE(host.drain(1).at(0)), WEFT_ERROR_OK); }};
   run_firmware();
-  // Several pieces: straight on the job, whose pieces are larger than this machine's memory.
+  assert_int_equal(machine().script_next, 4);
+  assert_in_range(ended - asked, 1, 100000);
+}
+
+static void a_copy_that_has_moved_its_last_byte_is_not_cancelled(void**) {
+  reset();
   const auto state = std::make_unique<weft::fw::State>();
-  state->copy.active = state->copy.cancelled = true;
-  state->copy.queue = 1;
-  state->copy.remaining_bytes = 2 * weft::fw::kCopyPieceBytes;
-  state->copy.piece_bytes = weft::fw::kCopyPieceBytes;
   weft::fw::open_queue(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
+  weft::fw::Queue& queue = state->functions[0].queues[1];
+  queue.in_flight = true;
+  queue.head = queue.tail = 1;
+  state->copy.active = true;
+  state->copy.queue = 1;
+  state->copy.remaining_bytes = state->copy.piece_bytes = 64;
   machine().copy_outcome = 1;
-  const size_t pieces = machine().copies.size();
-  weft::fw::copy_service(*state);
-  assert_false(state->copy.active);
-  assert_int_equal(machine().copies.size(), pieces);
+  uint64_t found = 9;
+  assert_true(weft::fw::abort_command(*state, state->functions[0], abort_entry(1, 0, 0), &found).ok());
+  assert_int_equal(found, 0);
   const auto& c =
       *reinterpret_cast<weft_completion_entry*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, 32));
-  assert_int_equal(CODE(c), WEFT_ERROR_CANCELLED);
+  assert_int_equal(CODE(c), WEFT_ERROR_OK);
 }
 
 static void what_has_ended_or_is_another_command_is_left_alone(void**) {
@@ -247,7 +261,8 @@ int main() {
       cmocka_unit_test(an_entry_behind_it_ends_in_its_turn),
       cmocka_unit_test(an_entry_that_waits_for_the_core_gives_up_its_place),
       cmocka_unit_test(everything_before_an_index_ends_and_nothing_behind_it),
-      cmocka_unit_test(a_copy_ends_after_the_piece_under_way),
+      cmocka_unit_test(a_running_copy_ends_at_once_even_if_its_engine_never_answers),
+      cmocka_unit_test(a_copy_that_has_moved_its_last_byte_is_not_cancelled),
       cmocka_unit_test(what_has_ended_or_is_another_command_is_left_alone),
       cmocka_unit_test(wrong_aborts_are_refused),
       cmocka_unit_test(marks_run_out_and_come_back),

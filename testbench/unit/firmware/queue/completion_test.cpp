@@ -105,6 +105,14 @@ static void a_ring_that_cannot_be_written_halts_the_queue(void**) {
   assert_int_equal(machine().registers[WEFT_REG_FIRST_ERROR], WEFT_ERROR_DMA_FAULT);
 }
 
+static void nothing_is_written_after_a_panic(void**) {
+  OneRing r(0, 4);
+  r.state->panicked = true;
+  complete(*r.state, r.queue, entry(WEFT_QUEUE_OPCODE_NOP), Completion{WEFT_ERROR_OK, false, 0, 0});
+  assert_int_equal(r.queue.completion_tail, 0);
+  assert_int_equal(machine().registers[WEFT_REG_PROGRESS], 0);
+}
+
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_field_arrives_and_the_phase_flips_each_lap),
@@ -112,6 +120,7 @@ int main() {
       cmocka_unit_test(a_head_that_goes_backwards_or_past_the_tail_halts_the_queue),
       cmocka_unit_test(the_interrupt_comes_by_flag_after_the_entry),
       cmocka_unit_test(a_ring_that_cannot_be_written_halts_the_queue),
+      cmocka_unit_test(nothing_is_written_after_a_panic),
   };
   return cmocka_run_group_tests_name("firmware/completion", tests, nullptr, nullptr);
 }

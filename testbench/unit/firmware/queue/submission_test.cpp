@@ -186,6 +186,33 @@ static void a_ring_that_is_not_mapped_halts_its_queue(void**) {
   assert_int_equal(machine().registers[WEFT_REG_FIRST_ERROR], WEFT_ERROR_DMA_FAULT);
 }
 
+static void a_doorbell_that_comes_again_fetches_nothing_twice(void**) {
+  for (uint32_t base : {0u, 5u, UINT32_MAX - 1}) {
+    OneQueue q(base);
+    for (uint32_t i = 0; i < 2; i++) {
+      E e = entry(WEFT_QUEUE_OPCODE_NOP, static_cast<uint16_t>(i));
+      seal(e);
+      q.ring()[(base + i) & 7] = e;
+    }
+    for (int times = 0; times < 3; times++) q.doorbell(base + 2);
+    assert_true(q.queue.state == QueueState::kActive);
+    assert_true(fetch_entry(*q.state, q.queue));
+    assert_int_equal(q.queue.batch_count, ((base + 2) & 7) < 2 && ((base + 2) & 7) != 0 ? 8 - (base & 7) : 2);
+    q.queue.batch_next = q.queue.batch_count;
+    q.queue.head = q.queue.tail;
+    q.doorbell(base + 2);
+    assert_false(has_entry(q.queue));
+  }
+}
+
+static void a_doorbell_before_its_data_is_a_refused_entry_and_the_queue_goes_on(void**) {
+  OneQueue q;
+  q.doorbell(1);  // the ring is zero
+  assert_true(fetch_entry(*q.state, q.queue));
+  ASSERT_REFUSED(check_entry(q.queue.batch[0], false), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), 0);
+  assert_true(q.queue.state == QueueState::kActive);
+}
+
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_good_entry_of_every_built_opcode_passes),
@@ -196,6 +223,8 @@ int main() {
       cmocka_unit_test(entries_are_fetched_in_order_around_every_wrap),
       cmocka_unit_test(a_bad_doorbell_halts_its_queue_and_says_what_was_written),
       cmocka_unit_test(a_ring_that_is_not_mapped_halts_its_queue),
+      cmocka_unit_test(a_doorbell_that_comes_again_fetches_nothing_twice),
+      cmocka_unit_test(a_doorbell_before_its_data_is_a_refused_entry_and_the_queue_goes_on),
   };
   return cmocka_run_group_tests_name("firmware/submission", tests, nullptr, nullptr);
 }
