@@ -38,6 +38,9 @@ const char* hint_of(weft_error code) {
     case WEFT_ERROR_SEMAPHORE_FAULT:
       return "the fault's tag names the command in the executable's debug section; docs/command_checks.md explains the "
              "address";
+    case WEFT_ERROR_ICI_FAULT:
+      return "the cause and the other chip stand in the message; docs/reference/host_interface.md (ici_cause) explains "
+             "them";
     case WEFT_ERROR_EXECUTABLE_INVALID:
       return "compile it for this chip, with tools of this version";
     case WEFT_ERROR_ABI_MISMATCH:

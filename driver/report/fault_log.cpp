@@ -84,13 +84,25 @@ std::optional<weft_fault_record> FaultLog::next() {
   return record;
 }
 
+namespace {
+
+/// The parts of the address of fault ICI (spec/faults.toml); nothing for others.
+std::string ici_text(const weft_fault_record& r) {
+  if (r.fault_code != WEFT_FAULT_ICI) return {};
+  const uint64_t cause = r.fault_address >> 56, chip = r.fault_address >> 32 & 0xffff;
+  return fmt::format(" (cause {}, chip {}, detail {:#x})", name_or_number(spec::ici_cause_name(cause), cause), chip,
+                     r.fault_address & 0xffffffff);
+}
+
+}  // namespace
+
 std::string describe_record(const weft_fault_record& r) {
   if (r.fault_code != WEFT_FAULT_NONE) {
-    return fmt::format("core fault {} in unit {}, queue {}, command tag {}, address {:#x}, at cycle {}{}",
+    return fmt::format("core fault {} in unit {}, queue {}, command tag {}, address {:#x}{}, at cycle {}{}",
                        name_or_number(spec::fault_name(r.fault_code), r.fault_code),
                        name_or_number(spec::unit_name(r.fault_unit), r.fault_unit),
                        name_or_number(spec::queue_name(r.fault_queue), r.fault_queue), r.fault_tag, r.fault_address,
-                       r.fault_cycle, progress_text(r));
+                       ici_text(r), r.fault_cycle, progress_text(r));
   }
   switch (r.error) {
     case WEFT_ERROR_BAD_DESCRIPTOR:

@@ -1,0 +1,43 @@
+// Fault records as a person reads them.
+#include "driver/report/fault_log.hpp"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+using namespace weft::driver;
+using Catch::Contains;
+
+namespace {
+
+weft_fault_record core_fault(weft_fault code, uint64_t address) {
+  weft_fault_record record{};
+  record.fault_code = static_cast<decltype(record.fault_code)>(code);
+  record.fault_unit = WEFT_UNIT_DMA2;
+  record.fault_queue = WEFT_QUEUE_DMA_OUT;
+  record.fault_tag = 7;
+  record.fault_address = address;
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("a core fault names unit, queue, tag and address") {
+  const std::string text = describe_record(core_fault(WEFT_FAULT_RANGE, 0x40));
+  CHECK_THAT(text, Contains("RANGE") && Contains("dma2") && Contains("dma_out") && Contains("tag 7") &&
+                       Contains("address 0x40, at"));
+}
+
+TEST_CASE("fault ICI names its cause, the chip and the detail") {
+  const uint64_t address = uint64_t{WEFT_ICI_CAUSE_SEGMENT} << 56 | 3ull << 32 | 9;
+  CHECK_THAT(describe_record(core_fault(WEFT_FAULT_ICI, address)), Contains("(cause segment, chip 3, detail 0x9)"));
+  CHECK_THAT(describe_record(core_fault(WEFT_FAULT_ICI, ~uint64_t{0})), Contains("chip 65535"));
+}
+
+TEST_CASE("any record has a text") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2000; i++) {
+    weft_fault_record record{};
+    for (size_t at = 0; at < sizeof record; at++) reinterpret_cast<unsigned char*>(&record)[at] = random() & 0xff;
+    REQUIRE_FALSE(describe_record(record).empty());
+  }
+}
