@@ -18,6 +18,10 @@
     sign = {{32{stride[31]}}, stride};
   endfunction
 
+  function automatic logic short_stride(input logic [31:0] stride);
+    short_stride = stride[31:7] == {25{stride[31]}};
+  endfunction
+
   wire [63:0] mem1 = mem1_q + sign(box_q.mem_stride1), vmem1 = vmem1_q + sign(box_q.vmem_stride1);
   wire [63:0] mem2 = mem2_q + sign(box_q.mem_stride2), vmem2 = vmem2_q + sign(box_q.vmem_stride2);
   wire [63:0] mem3 = mem3_q + sign(box_q.mem_stride3), vmem3 = vmem3_q + sign(box_q.vmem_stride3);
@@ -56,7 +60,8 @@
       assume (!valid_o || (advance_i && last_o));
       assume (job_i.size0 != 0 && job_i.size1 != 0 && job_i.size2 != 0 && job_i.size3 != 0);   // dma_check
 `ifdef SIZE_LIMIT
-      assume (job_i.size1 <= `SIZE_LIMIT && job_i.size2 <= `SIZE_LIMIT && job_i.size3 <= `SIZE_LIMIT);
+      assume (job_i.size0 <= 512 && job_i.size1 <= `SIZE_LIMIT && job_i.size2 <= `SIZE_LIMIT && job_i.size3 <= `SIZE_LIMIT);
+      assume (job_i.mem_address == 0 && short_stride(job_i.mem_stride1) && short_stride(job_i.mem_stride2) && short_stride(job_i.mem_stride3));
 `endif
     end
     if (reset_done && valid_o) begin
@@ -74,48 +79,51 @@
     end
     Ends_C: cover (reset_done && valid_o && advance_i && last_o && box_q.size1 == 2 && box_q.size2 == 2 && box_q.size0 > 64);
     BackToBack_C: cover (reset_done && load_i && valid_o && box_q.size3 == 2);
+`ifndef SIZE_LIMIT
     Negative_C: cover (reset_done && valid_o && i1_q == 1 && mem_o < box_q.mem_address && vmem_o > box_q.vmem_address);
+`endif
   end
 
 `ifdef SIZE_LIMIT
-  // Index x stride by multiplication, in 36 bits: the index has 3. For one side; the other is the same text.
-  function automatic logic signed [35:0] product(input logic [15:0] index, input logic [31:0] stride);
-    logic signed [35:0] wide;
-    wide = {{4{stride[31]}}, stride};
-    product = (index[0] ? wide : 36'sd0) + (index[1] ? wide <<< 1 : 36'sd0) + (index[2] ? wide <<< 2 : 36'sd0);
+  // Index x stride by multiplication, and the box of section 2 of docs/command_checks.md from address 0 on. For one side; the other
+  // is the same text. That bases and long strides change nothing but the sums is what the loops say.
+  function automatic logic signed [15:0] product(input logic [15:0] index, input logic [31:0] stride);
+    logic signed [15:0] wide;
+    wide = stride[15:0];
+    product = (index[0] ? wide : 16'sd0) + (index[1] ? wide <<< 1 : 16'sd0) + (index[2] ? wide <<< 2 : 16'sd0);
+  endfunction
+  function automatic logic signed [15:0] low(input logic [15:0] size, input logic [31:0] stride);
+    low = stride[31] ? product(size - 16'd1, stride) : 16'sd0;
+  endfunction
+  function automatic logic signed [15:0] high(input logic [15:0] size, input logic [31:0] stride);
+    high = stride[31] ? 16'sd0 : product(size - 16'd1, stride);
   endfunction
 
-  // Section 2 of docs/command_checks.md: the box of a job, from its first address
-  function automatic logic signed [39:0] low(input logic [15:0] size, input logic [31:0] stride);
-    low = stride[31] ? product(size - 16'd1, stride) : 40'sd0;
-  endfunction
-  function automatic logic signed [39:0] high(input logic [15:0] size, input logic [31:0] stride);
-    high = stride[31] ? 40'sd0 : product(size - 16'd1, stride);
-  endfunction
-
-  wire signed [35:0] p1 = product(i1_q, box_q.mem_stride1);
-  wire signed [35:0] p2 = product(i2_q, box_q.mem_stride2);
-  wire signed [35:0] p3 = product(i3_q, box_q.mem_stride3);
-  wire signed [39:0] lo1 = low(box_q.size1, box_q.mem_stride1), hi1 = high(box_q.size1, box_q.mem_stride1);
-  wire signed [39:0] lo2 = low(box_q.size2, box_q.mem_stride2), hi2 = high(box_q.size2, box_q.mem_stride2);
-  wire signed [39:0] lo3 = low(box_q.size3, box_q.mem_stride3), hi3 = high(box_q.size3, box_q.mem_stride3);
-  wire signed [39:0] lo = lo1 + lo2 + lo3;
-  wire signed [39:0] hi = hi1 + hi2 + hi3 + $signed({8'd0, box_q.size0});
-  wire signed [39:0] offset = $signed(mem_o[39:0] - box_q.mem_address[39:0]);
+  wire signed [15:0] p1 = product(i1_q, box_q.mem_stride1);
+  wire signed [15:0] p2 = product(i2_q, box_q.mem_stride2);
+  wire signed [15:0] p3 = product(i3_q, box_q.mem_stride3);
+  wire signed [15:0] lo1 = low(box_q.size1, box_q.mem_stride1), hi1 = high(box_q.size1, box_q.mem_stride1);
+  wire signed [15:0] lo2 = low(box_q.size2, box_q.mem_stride2), hi2 = high(box_q.size2, box_q.mem_stride2);
+  wire signed [15:0] lo3 = low(box_q.size3, box_q.mem_stride3), hi3 = high(box_q.size3, box_q.mem_stride3);
+  wire signed [15:0] lo = lo3 + lo2 + lo1;
+  wire signed [15:0] hi = hi3 + hi2 + hi1 + $signed(box_q.size0[15:0]);
+  wire signed [15:0] offset = mem_o[15:0];
 
   always_comb begin
     if (reset_done && valid_o) begin
-      SizesKept_A: assert (box_q.size1 <= `SIZE_LIMIT && box_q.size2 <= `SIZE_LIMIT && box_q.size3 <= `SIZE_LIMIT);
-      Products_A: assert (mem3_q == box_q.mem_address + {{28{p3[35]}}, p3} && mem2_q == mem3_q + {{28{p2[35]}}, p2}
-                          && mem1_q == mem2_q + {{28{p1[35]}}, p1});
+      SizesKept_A: assert (box_q.size0 <= 512 && box_q.size1 <= `SIZE_LIMIT && box_q.size2 <= `SIZE_LIMIT && box_q.size3 <= `SIZE_LIMIT);
+      StridesKept_A: assert (short_stride(box_q.mem_stride1) && short_stride(box_q.mem_stride2) && short_stride(box_q.mem_stride3));
+      Short_A: assert (mem3_q[63:15] == {49{mem3_q[63]}} && mem2_q[63:15] == {49{mem2_q[63]}} && mem1_q[63:15] == {49{mem1_q[63]}}
+                       && mem_o[63:15] == {49{mem_o[63]}});
+      Products_A: assert (mem3_q[15:0] == p3 && mem2_q[15:0] == 16'(p3 + p2) && mem1_q[15:0] == 16'(p3 + p2 + p1));
       // each loop stays between its ends, so the sum does
       Loop1InBox_A: assert (lo1 <= p1 && p1 <= hi1);
       Loop2InBox_A: assert (lo2 <= p2 && p2 <= hi2);
       Loop3InBox_A: assert (lo3 <= p3 && p3 <= hi3);
       FirstByteInBox_A: assert (lo <= offset);
-      LastByteInBox_A: assert (offset + $signed({24'd0, bytes_o}) <= hi);
+      LastByteInBox_A: assert (offset + $signed(bytes_o) <= hi);
     end
-    TouchesLow_C: cover (reset_done && valid_o && offset == lo && lo < -40'sd1000 && i2_q == 1);
-    TouchesHigh_C: cover (reset_done && valid_o && offset + $signed({24'd0, bytes_o}) == hi && box_q.mem_stride1[31] && i2_q == 1);
+    TouchesLow_C: cover (reset_done && valid_o && offset == lo && lo < -16'sd300 && i2_q == 1);
+    TouchesHigh_C: cover (reset_done && valid_o && offset + $signed(bytes_o) == hi && box_q.mem_stride1[31] && i2_q == 1);
   end
 `endif
