@@ -114,7 +114,7 @@ def table(results):
 def page_with_table(page, entries):
     """README.md with the table of all entries between its marks: what follows from proofs.toml alone."""
     lines = ["| proof | holds | method, depth | read by | solver | mutants |", "|---|---|---|---|---|---|"]
-    lines += [f"| `{e['name']}` | {e['statement']} | {e['method']}, {e['depth']} | {model.READERS[e.get('reader', 'yosys')]} | "
+    lines += [f"| `{e['name']}` | {e['statement']} | {e['method']}, {e['depth']}{', nightly' if e.get('nightly') else ''} | {model.READERS[e.get('reader', 'yosys')]} | "
               f"{e.get('solver', 'abc')} | {len(e['mutants'])} |" for e in entries]
     new, count = re.subn(r"(<!-- table -->\n).*?(<!-- end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], page,
                          flags=re.S)
@@ -139,7 +139,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=model.ROOT / "build", help="CMake build folder, default: build")
     parser.add_argument("--proofs", type=Path, default=model.HERE / "proofs.toml", help="default: proofs.toml of this folder")
-    parser.add_argument("--list", action="store_true", help="print name, tab and statement of each proof and end")
+    parser.add_argument("--list", action="store_true", help="print name, always or nightly, and statement of each proof, with tabs between, and end")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these proofs, not all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, - for standard output")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML")
@@ -155,7 +155,7 @@ def main():
         sys.exit(f"prove.py: {arguments.proofs}: {error}")
     check_table(entries)
     if arguments.list:
-        print("\n".join(f"{entry['name']}\t{entry['statement']}" for entry in entries))
+        print("\n".join(f"{e['name']}\t{'nightly' if e.get('nightly') else 'always'}\t{e['statement']}" for e in entries))
         return 0
     page = arguments.table or arguments.check_table
     if page:
