@@ -11,6 +11,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Keeps the use of HBM in the parameter page, where tools that look at the chip from outside find it. `memory`
+/// outlives the watch.
+HbmSpace::Watcher tell_hbm_use(const std::shared_ptr<const HostMemory>& memory) {
+  return [memory](const HbmSpace::Usage& usage) {
+    auto& page = *reinterpret_cast<weft_parameter_page*>(memory->data());
+    const auto put = [](auto& field, auto value) { __atomic_store_n(&field, value, __ATOMIC_RELAXED); };
+    put(page.driver_hbm_used_bytes, usage.total_bytes - usage.free_bytes);
+    put(page.driver_hbm_largest_bytes, usage.largest_bytes);
+    put(page.driver_tells_hbm, 1u);
+  };
+}
+
 spec::Chip chip_of(const DeviceIdentity& identity) {
   for (const spec::Chip& chip : spec::kChips) {
     // Presets that run the same executables share a fingerprint; HBM is a function's share.
@@ -74,6 +86,7 @@ Status Device::bring_up() {
   if (!admin.ok()) return admin.status();
   {
     const std::scoped_lock lock(fault_mutex_, log_mutex_, queues_mutex_);
+    log_.set_ring(control->memory->data() + ControlMemory::kLogOffset);
     control_ = control;
     admin.value()->created();
     queues_[0] = admin.value();
@@ -81,8 +94,22 @@ Status Device::bring_up() {
     queue_id_used_[0] = true;
   }
   if (Status s = boot_device(*transport_, *control->memory, *admin.value(), limits_); !s.ok()) return s;
+  hbm_->watch(tell_hbm_use(control->memory));
   set_state(State::kReady, {});
+  tell_log_level();
+  log_.line(LogModule::kDriverDevice, LogLevel::kInfo, {}, "ready: {}, generation {}, {} bytes of HBM", chip_.name,
+            generation(), identity_.hbm_bytes);
   return {};
+}
+
+/// The firmware logs down to info by itself.
+void Device::tell_log_level() {
+  const LogLevel wanted = log_levels().firmware();
+  if (wanted <= LogLevel::kInfo) return;
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_SET_LOG_LEVEL;
+  command.size = static_cast<uint64_t>(wanted);
+  (void)admin(command).ok();  // without it the log is shorter
 }
 
 void Device::set_state(State state, Status reason) {
@@ -121,6 +148,8 @@ void Device::lost(const Status& why) {
     state_ = State::kLost;
     reason_ = reason;
   }
+  log_.line(LogModule::kDriverDevice, LogLevel::kError, {}, "lost: {}", reason.message());
+  log_.flush();
   fail_all(reason);
 }
 
@@ -159,6 +188,7 @@ Status Device::close(uint32_t drain_ms) {
   }
   if (drain_first) drain_before_close(drain_ms);
   set_state(State::kClosed, closed);
+  if (hbm_ != nullptr) hbm_->watch({});
   transport_->shutdown();  // nothing writes into host memory any more
   drain();
   fail_all(Status(WEFT_ERROR_CANCELLED, "the device was closed while the command was in flight"));
@@ -167,7 +197,22 @@ Status Device::close(uint32_t drain_ms) {
   remains_.clear();
   timeline_remains_.clear();
   for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
+  log_.line(LogModule::kDriverDevice, LogLevel::kInfo, {}, "closed");
+  log_.close();
   return {};
+}
+
+/// A line for each command that has ended: debug, or warning if it failed.
+void Device::log_endings(const std::vector<Finished>& finished) {
+  if (!log_wants(LogModule::kDriverQueue, LogLevel::kWarning)) return;
+  for (const Finished& f : finished) {
+    const bool ok = f.ending.status.ok();
+    const std::optional<uint64_t> cycle =
+        f.ending.end_cycle != 0 ? std::optional<uint64_t>(f.ending.end_cycle) : std::nullopt;
+    log_.line(LogModule::kDriverQueue, ok ? LogLevel::kDebug : LogLevel::kWarning, cycle, "queue {}: {} ended: {}",
+              f.event->queue(), command_text(f.event->opcode(), f.event->command_id(), f.event->tag()),
+              ok ? "OK" : f.ending.status.message());
+  }
 }
 
 /// queues_mutex_ is held.
@@ -181,6 +226,7 @@ void Device::remove_queue(uint32_t id) {
 }
 
 void Device::finish(std::vector<Finished>& finished) {
+  log_endings(finished);
   for (Finished& f : finished) {
     const weft_error code = f.ending.status.code();
     if ((code == WEFT_ERROR_DEVICE_HUNG || code == WEFT_ERROR_BUDGET_EXCEEDED) &&
@@ -205,7 +251,9 @@ size_t Device::drain() {
   check_host_waits(finished);
   const size_t ended = finished.size();
   check_faults(finished);
+  const bool news = !finished.empty();
   finish(finished);
+  if (news) log_.flush();
   return ended;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver/device/boot.hpp"
+#include "driver/log/device_log.hpp"
 #include "driver/memory/buffer.hpp"
 #include "driver/queue/dispatcher.hpp"
 #include "driver/queue/queue.hpp"
@@ -125,7 +126,13 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void check_failed() override;
 
   /// How the device was opened; for reports. Before the handle is given out.
-  void set_name(std::string name) { name_ = std::move(name); }
+  void set_name(std::string name) {
+    log_.set_device(name);
+    log_.flush();
+    name_ = std::move(name);
+  }
+  /// Lines of the driver and the firmware's records about this device.
+  DeviceLog& log() { return log_; }
   enum class Ask { kNo, kYes };
   /// Everything for a report about `why` (OK: no reason). kYes waits for the firmware's answer, so not while draining.
   HangReport collect_report(const Status& why, Ask ask, const std::string& wave_file);
@@ -142,7 +149,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   struct Control {
     explicit Control(std::unique_ptr<HostMemory> m)
         : memory(std::move(m)), faults(memory->data() + ControlMemory::kFaultOffset) {}
-    std::unique_ptr<HostMemory> memory;
+    std::shared_ptr<HostMemory> memory;  ///< also of who keeps the parameter page true
     FaultLog faults;
     uint32_t log_read = 0;  ///< sequence of the last log record returned
   };
@@ -150,6 +157,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   Device(std::unique_ptr<Transport> transport, const BootLimits& limits);
   Status check_injection() const;
+  void log_endings(const std::vector<Finished>& finished);
+  void tell_log_level();
   Status start();
   Status bring_up();
   void set_state(State state, Status reason);
@@ -189,6 +198,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   std::shared_ptr<Transport> transport_;
   const BootLimits limits_;
+  DeviceLog log_;
   std::shared_ptr<IovaSpace> iova_space_ = std::make_shared<IovaSpace>();
   DeviceIdentity identity_{};
   spec::Chip chip_{};

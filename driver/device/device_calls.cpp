@@ -3,6 +3,7 @@
 
 #include "driver/device/device.hpp"
 #include "driver/transport/registers.hpp"
+#include "weft/spec/names.hpp"
 
 namespace weft::driver {
 namespace {
@@ -22,6 +23,7 @@ Result<std::shared_ptr<Buffer>> Device::create_buffer(bool on_host, uint64_t byt
   }
   auto range = HbmRange::allocate(hbm_, bytes);
   if (!range.ok()) return range.status();
+  log_.line(LogModule::kDriverMemory, LogLevel::kDebug, {}, "{} bytes of HBM at {:#x}", bytes, range.value().address());
   return std::make_shared<Buffer>(std::move(range.value()), bytes);
 }
 
@@ -65,6 +67,8 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
     const std::unique_lock lock(queues_mutex_);
     queues_[id.value()] = queue.value();
   }
+  log_.line(LogModule::kDriverQueue, LogLevel::kInfo, ending.value().end_cycle, "queue {} created: {} entries",
+            id.value(), shape.entries);
   if (shape.coalesce_count <= 1) return queue;
   Command coalesce;
   coalesce.opcode = WEFT_ADMIN_OPCODE_SET_COALESCING;
@@ -104,6 +108,7 @@ Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimit
   const auto ending = admin(command);
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
+  log_.line(LogModule::kDriverQueue, LogLevel::kInfo, ending.value().end_cycle, "queue {} deleted", queue->id());
   const std::unique_lock lock(queues_mutex_);
   remove_queue(queue->id());
   return {};
@@ -111,6 +116,12 @@ Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimit
 
 Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
   if (Status s = check(); !s.ok()) return s;
+  if (!submissions.empty() && log_wants(LogModule::kDriverQueue, LogLevel::kDebug)) {
+    const uint8_t opcode = submissions.front().command.opcode;
+    const std::string_view name = queue.id() == 0 ? spec::admin_opcode_name(opcode) : spec::queue_opcode_name(opcode);
+    log_.line(LogModule::kDriverQueue, LogLevel::kDebug, {}, "queue {}: {} submitted{}", queue.id(), name,
+              submissions.size() == 1 ? std::string() : fmt::format(", and {} more", submissions.size() - 1));
+  }
   Status status = queue.submit(submissions);
   if (status.code() == WEFT_ERROR_QUEUE_FULL) {
     drain();  // completions that nobody has asked for

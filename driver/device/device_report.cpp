@@ -184,6 +184,9 @@ Status Device::reported(const Status& why, Ask ask, FirmwareHealth* health) {
                                     : "the firmware " + health_text(report.health, report.before, report.after) + "; ";
   if (path.empty()) return with_report(why, why.code(), diagnosis, path);
   const auto written = write_report(path, report_text(report), report_json(report));
+  if (written.ok())
+    log_.line(LogModule::kDriverReport, LogLevel::kWarning, report.after.cycle, "{}: hang report {}",
+              spec::error_name(why.code()), written.value());
   return with_report(why, why.code(), diagnosis, written.ok() ? written.value() : "");
 }
 
@@ -221,6 +224,15 @@ void Device::fail_device(const Status& why) {
 
 void Device::check_failed() {
   if (!check().ok()) return;
+  const auto generation = read32(*transport_, WEFT_REG_RESET_GENERATION);
+  if (generation.ok() && generation.value() != kAllOnes && generation.value() != generation_.load()) {
+    fail_device(
+        failure(WEFT_ERROR_ABORTED_BY_RESET,
+                "somebody else has reset the device (generation {}, this process knows {}); weft_reset makes it "
+                "usable again",
+                generation.value(), generation_.load()));
+    return;
+  }
   const auto state = read32(*transport_, WEFT_REG_DEVICE_STATE);
   if (!state.ok() || state.value() != WEFT_DEVICE_STATE_FAILED) return;
   drain();  // a panic has its fault record

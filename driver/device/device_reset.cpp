@@ -28,13 +28,15 @@ class Device::ResetClock {
     report = weft_reset_report{};
     report.size = size;
     report.level = level;
+    if (level == WEFT_RESET_LEVEL_DEVICE)
+      std::fill(report.step_bounds + WEFT_RESET_STEP_STOP_ENGINES + 1, std::end(report.step_bounds), kStepCycles);
     report.start_cycle = since_ = now();
   }
   void done(weft_reset_step step) {
     const uint64_t cycle = now();
     report_.step_cycles[step] = cycle - std::min(since_, cycle);
-    const bool alone = report_.level == WEFT_RESET_LEVEL_DEVICE && step > WEFT_RESET_STEP_STOP_ENGINES;
-    if (alone && report_.step_cycles[step] > kStepCycles && report_.failed_step == 0) report_.failed_step = 1u + step;
+    const uint64_t bound = report_.step_bounds[step];
+    if (bound != 0 && report_.step_cycles[step] > bound && report_.failed_step == 0) report_.failed_step = 1u + step;
     report_.end_cycle = since_ = cycle;
   }
   /// What the firmware has counted itself.
@@ -100,6 +102,8 @@ Status Device::reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_repor
   set_tally(&report);
   const Status status = reset_queue_steps(*queue, clock);
   set_tally(nullptr);
+  log_.line(LogModule::kDriverQueue, LogLevel::kWarning, report.end_cycle, "queue {} reset: {}", queue->id(),
+            status.ok() ? "done" : status.message());
   report.generation = generation();
   return status;
 }
@@ -191,6 +195,10 @@ Status Device::reset(weft_reset_report* wanted) {
   const Status status = reset_steps(page, clock);
   set_tally(nullptr);
   report.generation = generation();
+  log_.line(LogModule::kDriverDevice, LogLevel::kWarning, report.end_cycle,
+            "reset of the device: {}; generation {}, {} guilty, {} innocent commands",
+            status.ok() ? "done" : status.message(), report.generation, report.guilty, report.innocent);
+  log_.flush();
   if (status.code() == WEFT_ERROR_DEVICE_LOST) {
     lost(status);
   } else if (!status.ok()) {

@@ -14,17 +14,25 @@ Result<uint64_t> HbmSpace::allocate(uint64_t bytes, uint64_t alignment) {
     return failure(WEFT_ERROR_NO_DEVICE_MEMORY, "{} bytes of HBM: {} of {} are free, the largest piece has {}", bytes,
                    allocator_.free_bytes(), allocator_.total_bytes(), allocator_.largest_bytes());
   }
+  tell();
   return *address;
 }
 
 void HbmSpace::release(uint64_t address) {
   const std::lock_guard lock(mutex_);
   allocator_.release(address);
+  tell();
 }
 
 HbmSpace::Usage HbmSpace::usage() const {
   const std::lock_guard lock(mutex_);
-  return {allocator_.total_bytes(), allocator_.free_bytes(), allocator_.largest_bytes()};
+  return usage_locked();
+}
+
+void HbmSpace::watch(Watcher watcher) {
+  const std::lock_guard lock(mutex_);
+  watcher_ = std::move(watcher);
+  tell();
 }
 
 Result<HbmRange> HbmRange::allocate(std::shared_ptr<HbmSpace> space, uint64_t bytes) {

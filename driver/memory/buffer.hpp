@@ -1,5 +1,6 @@
 // Buffers: ranges of HBM, or pinned host memory.
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -25,8 +26,19 @@ class HbmSpace {
   };
   Usage usage() const;
 
+  /// Who is told of every change, and at once of how it stands; replaces the one before, empty: nobody. Called under
+  /// the lock: it must not come back here.
+  using Watcher = std::function<void(const Usage&)>;
+  void watch(Watcher watcher);
+
  private:
+  Usage usage_locked() const { return {allocator_.total_bytes(), allocator_.free_bytes(), allocator_.largest_bytes()}; }
+  void tell() const {
+    if (watcher_) watcher_(usage_locked());
+  }
+
   mutable std::mutex mutex_;
+  Watcher watcher_;
   AddressAllocator allocator_;
 };
 

@@ -96,6 +96,9 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
   program->commands_.assign(executable.value().commands.begin(), executable.value().commands.end());
   program->device_ = device;
   device->know_program(program);
+  device->log().line(LogModule::kDriverProgram, LogLevel::kInfo, ending.value().end_cycle,
+                     "program {} loaded: {} bytes at {:#x}, {} kernels", program->id_, image.bytes(),
+                     program->image_.address(), program->kernels_.size());
   return program;
 }
 

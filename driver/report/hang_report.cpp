@@ -170,12 +170,18 @@ std::string core_command_text(const weft_state_core_queue& queue, const StatePag
   return text;
 }
 
-std::string report_text(const HangReport& report) {
+std::string state_text(const HangReport& report) {
   Out out;
-  head_lines(out, report);
   queue_lines(out, report);
   engine_lines(out, report);
   wait_lines(out, report);
+  return out;
+}
+
+std::string report_text(const HangReport& report) {
+  Out out;
+  head_lines(out, report);
+  out += state_text(report);
   history_lines(out, report);
   return out;
 }

@@ -45,6 +45,9 @@ struct HangReport {
 /// For people; ends with a newline. The first line tells what happened, the next ones where.
 std::string report_text(const HangReport& report);
 
+/// Its tables of queues and engines, and who waits for whom; each begins with an empty line.
+std::string state_text(const HangReport& report);
+
 /// For programs: the same as one JSON object, fields as in docs/hang_report.md.
 std::string report_json(const HangReport& report);
 

@@ -17,7 +17,9 @@ void replace(std::string& text, std::string_view place, uint64_t value) {
     text.replace(at, place.size(), std::to_string(value));
 }
 
-std::string event_text(const weft_log_record& record) {
+}  // namespace
+
+std::string log_event_text(const weft_log_record& record) {
   for (const auto& row : spec::kLogEventNames) {
     if (row.value != record.event || row.doc.empty()) continue;
     std::string text(row.doc);
@@ -28,11 +30,9 @@ std::string event_text(const weft_log_record& record) {
   return fmt::format("event {} ({:#x}, {:#x})", record.event, record.arg0, record.arg1);
 }
 
-}  // namespace
-
 std::string log_text(const weft_log_record& record) {
   return fmt::format("cycle {} {}: {}", record.cycle, record.level < kLevels.size() ? kLevels[record.level] : "?",
-                     event_text(record));
+                     log_event_text(record));
 }
 
 }  // namespace weft::driver

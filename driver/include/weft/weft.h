@@ -225,6 +225,33 @@ WEFT_MUST_USE weft_status weft_slice_get_device(weft_slice* slice, uint32_t chip
 WEFT_MUST_USE weft_status weft_slice_hold(weft_slice* slice);
 WEFT_MUST_USE weft_status weft_slice_resume(weft_slice* slice);
 
+/* ---- Log
+ * ----------------------------------------------------------------------------------------------------
+ * Lines of the driver and of the firmware, in the order of device cycles, with a level for each module: driver.device,
+ * driver.queue, driver.memory, driver.program, driver.report; firmware.boot, firmware.queue, firmware.program,
+ * firmware.core, firmware.device. Nothing is logged unless WEFT_LOG or weft_set_log asks for it. */
+
+/** A line. The texts live until the callback returns. */
+typedef struct weft_log_line {
+  size_t size;
+  uint64_t cycle;       /**< device cycle */
+  uint32_t cycle_known; /**< 0: the line was written when no cycle was at hand; `cycle` is that of the line before it */
+  uint32_t level;       /**< 0 error, 1 warning, 2 info, 3 debug */
+  const char* device;   /**< as given to weft_open */
+  const char* module;   /**< "driver.queue" */
+  const char* text;
+} weft_log_line;
+
+/** Called with one line at a time, from whichever thread lets it out. It must not call the driver. */
+typedef void (*weft_log_callback)(const weft_log_line* line, void* user);
+
+/** Sets what this process logs, and who gets it. `levels`: "driver.queue=debug,firmware=info", or a level alone for all
+ * modules ("info"); "driver" stands for all its modules; levels are off, error, warning, info and debug. Null:
+ * WEFT_LOG. `callback` null: standard error, or the file that WEFT_LOG_FILE names. firmware=debug asks the firmware of
+ * devices opened or reset from now on for more, which costs them device cycles. INVALID_ARGUMENT: names what is wrong,
+ * and the good form; nothing has changed. */
+WEFT_MUST_USE weft_status weft_set_log(const char* levels, weft_log_callback callback, void* user);
+
 /* ---- Hang reports
  * ----------------------------------------------------------------------------------------------------
  * A wait that times out, a command that is ended by its budget, a device that hangs: each writes a report, once a
@@ -268,6 +295,8 @@ typedef struct weft_reset_report {
   uint64_t end_cycle;                           /**< and after the last */
   uint64_t step_cycles[WEFT_LIMIT_RESET_STEPS]; /**< device cycles by weft_reset_step; those of other work included, but
                                                      for stop_fetch and stop_engines below level device */
+  uint64_t step_bounds[WEFT_LIMIT_RESET_STEPS]; /**< device cycles that a step may take; 0: the step is the firmware's,
+                                                     which bounds it by itself, or takes no time on the device */
 } weft_reset_report;
 
 /** Resets a queue (`queue`), the tensor core (level engine, `queue` null) or the whole device (`queue` null), in the
