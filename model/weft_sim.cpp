@@ -208,9 +208,13 @@ int run(const Arguments& arguments) {
 
   // The paths are taken before the chips are made: a server that is there already is told at once.
   std::vector<std::unique_ptr<server::Listener>> listeners;
+  std::unique_ptr<server::Listener> management;
   if (arguments.fds.empty()) {
     listeners = make_listeners(arguments, chips, error);
     if (listeners.empty()) return complain(kExitCannotStart, error);
+    if (!arguments.directory.empty() && arguments.slice.empty())
+      management = server::Listener::make(arguments.directory + "/management.sock", error);
+    if (!error.empty()) return complain(kExitCannotStart, error);
   }
   const server::FileDescriptor signals = catch_signals();
   verilated::set_failure_handler(end_with_model_failure);
@@ -225,6 +229,7 @@ int run(const Arguments& arguments) {
   server::Server server(*simulation);
   server.stop_on(signals.get());
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
+  if (management != nullptr) server.manage(std::move(management));
   for (size_t i = 0; i < arguments.fds.size(); i++) server.attach(server::FileDescriptor(arguments.fds[i]), i);
   server.run();
   return 0;
@@ -251,8 +256,9 @@ int main(int argc, char** argv) {
       app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
   auto* directory =
       app.add_option("--listen", arguments.directory,
-                     "serve function i to whoever connects to function<i>.sock in this directory; with --slice, "
-                     "function i of chip c at chip<c>-function<i>.sock");
+                     "serve function i to whoever connects to function<i>.sock in this directory, and observers "
+                     "(weft smi, weft dump) on management.sock; with --slice, function i of chip c at "
+                     "chip<c>-function<i>.sock, and no observers");
   app.add_option("--functions", arguments.functions,
                  "PCIe functions of the chip: one process each, equal shares of HBM")
       ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))

@@ -111,6 +111,21 @@ Session::~Session() = default;
 const spec::Chip& Session::chip() const { return *state_->chip; }
 const std::vector<ArgumentInfo>& Session::arguments() const { return state_->arguments; }
 
+weft_device* Session::device() const { return state_->device; }
+weft_queue* Session::queue() const { return state_->queue; }
+
+Status Session::reset(weft_reset_report& report) {
+  State& s = *state_;
+  s.program.reset();
+  s.kernel = nullptr;
+  if (const auto status = weft_reset(s.device, nullptr, WEFT_RESET_LEVEL_DEVICE, &report); status != WEFT_ERROR_OK)
+    return last_error(status);
+  (void)!weft_queue_release(std::exchange(s.queue, nullptr));  // it went with the reset
+  if (const auto status = weft_queue_create(s.device, nullptr, &s.queue); status != WEFT_ERROR_OK)
+    return last_error(status);
+  return Ok{};
+}
+
 Result<Session> Session::open(const Target& target) {
   auto state = std::make_unique<State>();
   if (const auto status = weft_open(device_name(target).c_str(), &state->device); status != WEFT_ERROR_OK)

@@ -10,6 +10,7 @@
 
 #include "host/compiler/result.hpp"
 #include "weft/spec/chips.hpp"
+#include "weft/weft.h"
 
 namespace weft::runtime {
 
@@ -62,6 +63,14 @@ class Session {
   [[nodiscard]] static Result<Session> open(const Target& target);
 
   [[nodiscard]] const spec::Chip& chip() const;
+
+  /// The driver's handles, for what a session does not do itself. Valid until close() or the end of the session.
+  [[nodiscard]] weft_device* device() const;
+  /// Another one after reset().
+  [[nodiscard]] weft_queue* queue() const;
+
+  /// Resets the device and makes a new queue; the program is gone. `report` has its size set.
+  [[nodiscard]] Status reset(weft_reset_report& report);
 
   /// Loads an executable in place of the one before; EXECUTABLE_INVALID names section, offset and reason.
   [[nodiscard]] Status load(std::span<const std::byte> executable);

@@ -18,5 +18,9 @@ void register_disasm(CLI::App& app, Action& action);
 void register_info(CLI::App& app, Action& action);
 void register_inject(CLI::App& app, Action& action);
 void register_collective(CLI::App& app, Action& action);
+void register_reset(CLI::App& app, Action& action);
+void register_selftest(CLI::App& app, Action& action);
+void register_dump(CLI::App& app, Action& action);
+void register_smi(CLI::App& app, Action& action);
 
 }  // namespace weft::tools

@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <string>
 
 #include "host/tools/command.hpp"
 
@@ -29,18 +31,29 @@ int main(int argc, char** argv) {
   weft::tools::register_info(app, action);
   weft::tools::register_inject(app, action);
   weft::tools::register_collective(app, action);
+  weft::tools::register_smi(app, action);
+  weft::tools::register_dump(app, action);
+  weft::tools::register_reset(app, action);
+  weft::tools::register_selftest(app, action);
   // A word that is no command is worth a message of its own.
   const auto known = [&app](const std::string& name) {
     const auto all = app.get_subcommands([](CLI::App*) { return true; });
     return std::any_of(all.begin(), all.end(),
                        [&name](const CLI::App* command) { return command->get_name() == name; });
   };
-  if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
-    std::fprintf(stderr,
-                 "weft: there is no command '%s'; commands: gemm, compile, run, disasm, info, inject, collective (weft "
-                 "--help)\n",
-                 argv[1]);
+  if (argc > 1 && argv[1][0] != '-' && std::strcmp(argv[1], "help") != 0 && !known(argv[1])) {
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+      names += (names.empty() ? "" : ", ") + command->get_name();
+    std::fprintf(stderr, "weft: there is no command '%s'; commands: %s (weft --help)\n", argv[1], names.c_str());
     return kWrongUsage;
+  }
+  // weft help, weft help COMMAND
+  char help[] = "--help";
+  if (argc > 1 && std::strcmp(argv[1], "help") == 0) {
+    if (argc > 2) argv[1] = argv[2];
+    argv[argc > 2 ? 2 : 1] = help;
+    argc = std::min(argc, 3);
   }
   try {
     app.parse(argc, argv);

@@ -31,6 +31,8 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   [[nodiscard]] ChipBus& bus() { return bus_; }
   [[nodiscard]] CoreHost& core() { return *core_; }
   [[nodiscard]] Manager& manager() { return *manager_; }
+  [[nodiscard]] const CopyEngine& copy_engine() const { return *copy_; }
+  [[nodiscard]] const spec::Chip& preset() const { return preset_; }
   [[nodiscard]] uint64_t cycle() const { return core_->cycle(); }
 
  private:

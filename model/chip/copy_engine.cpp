@@ -23,6 +23,7 @@ bool CopyEngine::start(Location source, Location destination, uint64_t bytes) {
   const bool source_valid = source.space == WEFT_ADDRESS_SPACE_NONE || is_memory(source.space);
   if (running_ || bytes == 0 || !source_valid || !is_memory(destination.space)) return false;
   running_ = true;
+  start_cycle_ = now();
   result_ = kNone;
   source_ = source;
   destination_ = destination;
@@ -43,7 +44,10 @@ uint32_t CopyEngine::take_result() {
   return result;
 }
 
+uint64_t CopyEngine::busy_cycles() const { return busy_cycles_ + (running_ ? now() - start_cycle_ : 0); }
+
 void CopyEngine::reset() {
+  busy_cycles_ = busy_cycles();
   running_ = false;
   result_ = kNone;
   arrivals_.clear();
@@ -52,7 +56,7 @@ void CopyEngine::reset() {
 }
 
 void CopyEngine::run() {
-  const uint64_t cycle = time_.cycle_at(sc_core::sc_time_stamp().value());
+  const uint64_t cycle = now();
   if (!running_) return;
   move_data(cycle);
   if (!running_) return;
@@ -93,6 +97,7 @@ void CopyEngine::move_data(uint64_t cycle) {
     const uint64_t bytes = chunk_bytes(moved_);
     if (!move_chunk(moved_, bytes)) return finish(kBusError);
     moved_ += bytes;
+    total_bytes_ += bytes;
   }
   if (moved_ == bytes_) finish(kDone);
 }
@@ -118,6 +123,7 @@ uint64_t CopyEngine::next_cycle() const {
 }
 
 void CopyEngine::finish(Result result) {
+  busy_cycles_ = busy_cycles();
   running_ = false;
   result_ = result;
   arrivals_.clear();

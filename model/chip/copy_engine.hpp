@@ -29,6 +29,9 @@ class CopyEngine final : public sc_core::sc_module {
   /// As hal::copy_result().
   [[nodiscard]] uint32_t take_result();
   [[nodiscard]] bool busy() const { return running_; }
+  /// Since power-up: cycles in which a job ran (up to now), and bytes moved.
+  [[nodiscard]] uint64_t busy_cycles() const;
+  [[nodiscard]] uint64_t moved_bytes() const { return total_bytes_; }
   /// Ends the job at once; no byte moves afterwards, and no result is left.
   void reset();
 
@@ -44,6 +47,7 @@ class CopyEngine final : public sc_core::sc_module {
   [[nodiscard]] uint64_t next_cycle() const;
   [[nodiscard]] bool fill() const { return source_.space == WEFT_ADDRESS_SPACE_NONE; }
   void finish(Result result);
+  [[nodiscard]] uint64_t now() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
 
   const TimeBase& time_;
   ChipBus& bus_;
@@ -51,6 +55,9 @@ class CopyEngine final : public sc_core::sc_module {
   sc_core::sc_event wake_;
   std::vector<std::byte> buffer_;
 
+  uint64_t busy_cycles_ = 0;  // of jobs that have ended
+  uint64_t total_bytes_ = 0;
+  uint64_t start_cycle_ = 0;
   bool running_ = false;
   Result result_ = kNone;
   Location source_{};

@@ -17,7 +17,6 @@ constexpr std::chrono::microseconds kStrideTarget{100};
 constexpr uint64_t kStatusFaultedStopped = 6;
 constexpr uint64_t kInterruptFault = 1;
 constexpr uint64_t kControlReset = 1;
-constexpr uint64_t kSnapshotCycles = 2;  // the write, and the cycle in which it has taken effect
 constexpr uint64_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES + 4;
 
 }  // namespace
@@ -95,15 +94,24 @@ bool CoreHost::interrupt() {
 }
 
 void CoreHost::snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
-  catch_up();
-  core_->write_csr(WEFT_CSR_COUNTER_SNAPSHOT, 1);
+  take_snapshot();
   advance_to(core_->cycle() + kSnapshotCycles);
-  for (uint32_t i = 0; i < WEFT_COUNTERS; i++)
-    counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
-  clock_.kick();
+  read_snapshot(counters);
   // The core is ahead by the snapshot's cycles. The host's next message must not find it so: what it starts would then
   // cost those cycles more or less, as the wall clock has it.
   if (sc_core::sc_get_status() == sc_core::SC_PAUSED) sc_core::sc_start(clock_.until_fs(time_.edge_fs(core_->cycle())));
+}
+
+void CoreHost::take_snapshot() {
+  catch_up();
+  core_->write_csr(WEFT_CSR_COUNTER_SNAPSHOT, 1);
+  clock_.kick();
+}
+
+void CoreHost::read_snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
+  catch_up();
+  for (uint32_t i = 0; i < WEFT_COUNTERS; i++)
+    counters[i] = core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE);
 }
 
 void CoreHost::reset() {

@@ -49,6 +49,11 @@ class CoreHost final {
   /// Counters as of now. Clocks the core a little: simulated time follows by as much.
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters);
 
+  /// The same in two steps that hurry nobody: time goes on as it would between them, at least kSnapshotCycles.
+  static constexpr uint64_t kSnapshotCycles = 2;  // the write, and the cycle in which it has taken effect
+  void take_snapshot();
+  void read_snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters);
+
   /// Core reset, held until it is over: the core may then be some cycles ahead of simulated time, which follows.
   void reset();
 

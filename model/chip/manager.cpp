@@ -6,7 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "firmware/admin/state_dump.hpp"
 #include "firmware/main_loop.hpp"
+#include "firmware/state.hpp"
 #include "model/chip/trace.hpp"
 #include "model/ici/crc32c.hpp"
 
@@ -20,7 +22,7 @@ constexpr uint64_t kCrcBlockBytes = 64;
 constexpr size_t kOrderedWriteBytes = 32;
 constexpr uint64_t kBusy = 1;       // STATUS
 constexpr uint64_t kCoreReset = 1;  // CONTROL
-constexpr size_t kStackBytes = fw::kMainLoopStackBytes + 256 * 1024;
+constexpr size_t kStackBytes = 256 * 1024;
 
 }  // namespace
 
@@ -33,16 +35,25 @@ Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec:
       bus_(bus),
       copy_(copy),
       functions_(functions),
+      sram_(std::make_unique<fw::State>()),
       faults_(functions, core) {
   SC_HAS_PROCESS(Manager);
   SC_THREAD(thread);
   set_stack_size(kStackBytes);
 }
 
+Manager::~Manager() = default;
+
+void Manager::fall_asleep() {
+  if (awake_) awake_cycles_ += cycle() - awake_since_;
+  awake_ = false;
+}
+
 void Manager::thread() {
   for (;;) {
     reset_pending_ = event_pending_ = interrupts_cleared_ = false;
     debt_cycles_ = 0;
+    fall_asleep();
     awake_ = true;
     halted_ = false;
     ailment_ = Ailment::kNone;
@@ -60,7 +71,8 @@ void Manager::thread() {
     bus_.set_core_function(0);
     try {
       set_running_manager(this);
-      fw::main_loop();
+      std::memset(sram_.get(), 0, sizeof *sram_);
+      fw::run(*sram_);
     } catch (const DeviceReset&) {
     }
     set_running_manager(nullptr);
@@ -103,7 +115,7 @@ uint64_t Manager::firmware_watchdog_cycles() const {
 
 void Manager::halt() {
   halted_ = failed_ = true;
-  awake_ = false;
+  fall_asleep();
   for (const auto& function : functions_) {
     Registers& registers = function->registers();
     registers.note_error(WEFT_ERROR_DEVICE_HUNG);
@@ -125,11 +137,31 @@ uint32_t Manager::status() {
          (halted_ ? kHalted : 0);
 }
 
+std::vector<std::byte> Manager::state_page(uint32_t function) {
+  if (function >= functions()) return {};
+  std::vector<std::byte> page(WEFT_LIMIT_STATE_PAGE_BYTES);
+  const Observation observation{page};
+  const auto copy = std::make_unique<fw::State>(*sram_);  // the code leaves its waypoint and its scratch there
+  weft_submission_entry entry{};
+  entry.arg0 = kPageIova;
+  entry.size = page.size();
+  const uint32_t waypoint = waypoint_;
+  observation_ = &observation;
+  set_running_manager(this);
+  const fw::Status status = fw::dump_state(*copy, copy->functions[function], entry);
+  set_running_manager(nullptr);
+  observation_ = nullptr;
+  waypoint_ = waypoint;
+  if (!status.ok()) page.clear();
+  return page;
+}
+
 void Manager::wait_until(uint64_t target) {
   if (target > cycle()) suspend(sc_core::sc_time::from_value(time_.edge_fs(target)) - sc_core::sc_time_stamp());
 }
 
 void Manager::spend(uint64_t manager_cycles) {
+  if (observation_ != nullptr) return;
   debt_cycles_ += manager_cycles * kDivider;
   const uint64_t target = cycle() + debt_cycles_;
   debt_cycles_ = 0;
@@ -138,6 +170,7 @@ void Manager::spend(uint64_t manager_cycles) {
 }
 
 void Manager::charge(uint32_t manager_cycles) {
+  if (observation_ != nullptr) return;
   debt_cycles_ += manager_cycles * kDivider;
   if (debt_cycles_ > kMaxDebtCycles) spend(0);
 }
@@ -184,7 +217,7 @@ void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value)
   if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
   if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
   if (offset == WEFT_REG_BOOT_STAGE && faults_.boot_stops(function, static_cast<uint32_t>(value))) {
-    awake_ = false;
+    fall_asleep();
     for (;;) suspend(wake_);  // until a device reset unwinds it
   }
 }
@@ -200,12 +233,20 @@ void Manager::core_function(uint32_t function) {
 }
 
 bool Manager::dma_read(fw::Location from, std::span<std::byte> sram) {
+  if (observation_ != nullptr) return from.space == WEFT_ADDRESS_SPACE_HBM && bus_.hbm().read(from.address, sram);
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_read(from.space, sram.size(), cycle()));
   return faults_.read(from, sram, bus_.read(from, sram));
 }
 
 bool Manager::dma_write(fw::Location to, std::span<const std::byte> sram) {
+  if (observation_ != nullptr) {
+    const std::span<std::byte> page = observation_->page;
+    const uint64_t at = to.address - kPageIova;
+    if (at > page.size() || sram.size() > page.size() - at) return false;
+    std::memcpy(&page[at], sram.data(), sram.size());
+    return true;
+  }
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_write(to.space, sram.size(), cycle()));
   if (faults_.write_fails(to)) return false;
@@ -301,7 +342,7 @@ void Manager::wait_for_event(uint64_t deadline_cycle) {
   const bool interrupt_left = interrupts_cleared_ && core_.interrupt();
   if (!event_pending_ && !interrupt_left && deadline_cycle > cycle()) {
     if (trace_ != nullptr) trace_->manager_awake(awake_since_, cycle());
-    awake_ = false;
+    fall_asleep();
     if (deadline_cycle > time_.last_cycle()) {
       suspend(wake_);
     } else {

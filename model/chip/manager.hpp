@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <systemc>
+#include <vector>
 
 #include "firmware/hal.hpp"
 #include "model/chip/chip_bus.hpp"
@@ -15,11 +16,15 @@
 #include "model/chip/manager_faults.hpp"
 #include "model/chip/time_base.hpp"
 
+namespace weft::fw {
+struct State;
+}
+
 namespace weft::chip {
 
 class TraceWriter;
 
-/// Runs weft::fw::main_loop() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here).
+/// Runs weft::fw::run() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here).
 /// Each call first lets the time pass that it costs, in the order of the calls, and then takes effect. Pure costs
 /// (charge, CRC) are summed up and paid with the next call that touches something.
 ///
@@ -30,6 +35,7 @@ class Manager final : public sc_core::sc_module {
  public:
   Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus,
           CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions);
+  ~Manager() override;
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -76,13 +82,27 @@ class Manager final : public sc_core::sc_module {
   void ail(Ailment ailment) { ailment_ = ailment; }
   /// FIRMWARE_STATUS of this moment.
   [[nodiscard]] uint32_t status();
+  /// The firmware's memory, as a port beside the processor would read it. Between slices of simulated time only.
+  [[nodiscard]] const fw::State& sram() const { return *sram_; }
+  /// Device cycles since power-up in which the firmware was awake.
+  [[nodiscard]] uint64_t awake_cycles() const { return awake_cycles_ + (awake_ ? cycle() - awake_since_ : 0); }
+  /// The state page of a function as its own DUMP_STATE would have it: the firmware's code on a copy of its memory, so
+  /// it takes no device time, changes nothing, and works whatever the firmware does. Between slices only. Empty: the
+  /// function does not exist.
+  [[nodiscard]] std::vector<std::byte> state_page(uint32_t function);
   [[nodiscard]] const spec::Chip& chip() const { return chip_; }
 
  private:
   struct DeviceReset {};  ///< thrown through the firmware to unwind it
+  /// While it stands, calls of the firmware's code cost nothing, and what it writes into host memory goes to `page`.
+  struct Observation {
+    std::span<std::byte> page;  ///< its IOVA is kPageIova
+  };
+  static constexpr uint64_t kPageIova = 0;
 
   void thread();
   [[nodiscard]] uint64_t firmware_watchdog_cycles() const;
+  void fall_asleep();
   [[nodiscard]] uint64_t cycle() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
   /// Lets `manager_cycles` and what is owed pass.
   void spend(uint64_t manager_cycles);
@@ -103,6 +123,9 @@ class Manager final : public sc_core::sc_module {
   sc_core::sc_event restart_;
   uint64_t debt_cycles_ = 0;  // core cycles owed
   uint64_t awake_since_ = 0;
+  uint64_t awake_cycles_ = 0;        // of times awake that have ended
+  std::unique_ptr<fw::State> sram_;  // the firmware's state
+  const Observation* observation_ = nullptr;
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept
   bool reset_pending_ = false;

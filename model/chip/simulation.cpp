@@ -136,6 +136,25 @@ void Simulation::end_idle_wait() {
   for (size_t i = 0; i < functions(); i++) function(i).registers().end_wait(WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
 }
 
+uint64_t Simulation::observe_counters(std::array<uint64_t, WEFT_COUNTERS>& counters) {
+  CoreHost& core = chip().core();
+  const uint64_t cycle = core.cycle();
+  if (held()) {  // no cycle passes: as of the last look
+    core.read_snapshot(counters);
+    return cycle;
+  }
+  if (pending()) {
+    core.take_snapshot();
+    run_slice();
+  }
+  if (core.cycle() < cycle + CoreHost::kSnapshotCycles) {  // nothing was pending that lets time go on
+    core.snapshot(counters);
+  } else {
+    core.read_snapshot(counters);
+  }
+  return cycle;
+}
+
 void Simulation::run_until_idle() {
   while (pending()) run_slice();
 }

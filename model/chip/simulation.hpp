@@ -1,5 +1,6 @@
 /// Simulated time in slices: what the simulator's loop sees of SystemC.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,10 @@ class Simulation {
 
   /// Nothing is pending and no message of the host is left: an armed wait ends as idle_with_outstanding.
   void end_idle_wait();
+
+  /// The core's counters for somebody who looks on: no cycle of what runs changes by it. While the core works this is a
+  /// slice, in which what is pending goes on; else a few cycles pass on an idle device. Returns their cycle. Of chip 0.
+  uint64_t observe_counters(std::array<uint64_t, WEFT_COUNTERS>& counters);
 
   /// run_slice() until nothing is pending.
   void run_until_idle();

@@ -3,12 +3,22 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <string>
 
 namespace weft::server {
 
 void FunctionPort::attach(FileDescriptor socket) {
   client_.emplace(std::move(socket), simulation_, function_);
   if (listener_) listener_->publish_owner(client_->connection.peer());
+}
+
+FunctionOwner FunctionPort::owner() const {
+  if (!client_) return {};
+  FunctionOwner owner{client_->connection.peer(), {}};
+  std::ifstream name("/proc/" + std::to_string(owner.pid) + "/comm");
+  std::getline(name, owner.process);
+  return owner;
 }
 
 void FunctionPort::close() {

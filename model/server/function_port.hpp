@@ -10,6 +10,7 @@
 #include "model/server/connection.hpp"
 #include "model/server/dispatcher.hpp"
 #include "model/server/listener.hpp"
+#include "model/server/management_reply.hpp"
 
 namespace weft::server {
 
@@ -35,6 +36,8 @@ class FunctionPort {
   [[nodiscard]] bool serve();
   /// A client that came with attach() is still there.
   [[nodiscard]] bool attached() const { return client_.has_value() && listener_ == nullptr; }
+  /// Who is served.
+  [[nodiscard]] FunctionOwner owner() const;
   /// The client's traces are handed to the device.
   void close();
 

@@ -12,6 +12,14 @@ Server::Server(chip::Simulation& simulation) : simulation_(simulation) {
   for (size_t i = 0; i < simulation.functions(); i++) ports_.emplace_back(simulation, i);
 }
 
+void Server::manage(std::unique_ptr<Listener> listener) {
+  management_.emplace(simulation_, std::move(listener), [this] {
+    std::vector<FunctionOwner> owners;
+    for (const FunctionPort& port : ports_) owners.push_back(port.owner());
+    return owners;
+  });
+}
+
 void Server::run() {
   std::vector<pollfd> polled;
   bool stopping = false;
@@ -20,7 +28,9 @@ void Server::run() {
     polled.clear();
     if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
     for (const FunctionPort& port : ports_) port.poll_for(polled);
-    const int ready = ::poll(polled.data(), polled.size(), busy && !simulation_.held() ? 0 : -1);
+    if (management_) management_->poll_for(polled);
+    const bool runs = busy && !simulation_.held();
+    const int ready = ::poll(polled.data(), polled.size(), runs ? 0 : management_ ? management_->timeout_ms() : -1);
     if (ready < 0 && errno != EINTR) return;
     if (ready > 0) {
       if (stop_fd_ >= 0 && polled.front().revents != 0) stopping = true;
@@ -31,6 +41,7 @@ void Server::run() {
       }
       stopping |= left && !served;
     }
+    if (management_) management_->serve();
     if (simulation_.held()) continue;
     if (simulation_.pending()) {
       simulation_.run_slice();

@@ -2,10 +2,12 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "model/chip/simulation.hpp"
 #include "model/server/function_port.hpp"
 #include "model/server/listener.hpp"
+#include "model/server/management_port.hpp"
 
 namespace weft::server {
 
@@ -20,6 +22,8 @@ class Server {
   void attach(FileDescriptor socket, size_t function = 0) { ports_[function].attach(std::move(socket)); }
   /// Serves whoever connects, one after the other; a second client of a function at a time is answered with EBUSY.
   void listen(std::unique_ptr<Listener> listener, size_t function = 0) { ports_[function].listen(std::move(listener)); }
+  /// Answers observers of the whole chip on this socket.
+  void manage(std::unique_ptr<Listener> listener);
   /// run() ends when `fd` becomes readable (a signalfd); not owned.
   void stop_on(int fd) { stop_fd_ = fd; }
 
@@ -30,6 +34,7 @@ class Server {
  private:
   chip::Simulation& simulation_;
   std::deque<FunctionPort> ports_;  // by function; they do not move
+  std::optional<ManagementPort> management_;
   int stop_fd_ = -1;
 };
 

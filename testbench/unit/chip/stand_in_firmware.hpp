@@ -15,7 +15,7 @@
 
 namespace weft::test {
 
-/// What main_loop() runs; set before the simulation is made.
+/// What the manager runs; set before the simulation is made.
 inline std::function<void()> firmware = [] {
   while (fw::hal::running()) fw::hal::wait_for_event(UINT64_MAX);
 };

@@ -211,12 +211,13 @@ class Served {
       server.run();
     });
   }
-  explicit Served(std::unique_ptr<server::Listener> listener) {
-    thread_ = std::thread([this, listener = std::move(listener)]() mutable {
+  explicit Served(std::unique_ptr<server::Listener> listener, std::unique_ptr<server::Listener> management = nullptr) {
+    thread_ = std::thread([this, listener = std::move(listener), management = std::move(management)]() mutable {
       make_simulation();
       server::Server server(*simulation_);
       server.stop_on(stop_.get());
       server.listen(std::move(listener));
+      if (management != nullptr) server.manage(std::move(management));
       server.run();
     });
   }

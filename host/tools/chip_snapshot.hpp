@@ -1,0 +1,79 @@
+/// A chip as its management socket tells it: one moment, all functions. From text to numbers; any text is safe.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/compiler/result.hpp"
+
+namespace weft::tools {
+
+class JsonFields;
+
+struct QueueSnapshot {
+  uint32_t id = 0;
+  std::string state, priority;
+  uint32_t entries = 0, head = 0, tail = 0, fetched = 0;
+  uint32_t completion_entries = 0, completion_head = 0, completion_tail = 0;
+};
+
+/// The newest fault record of one error code, and how many of it the ring still holds.
+struct LastError {
+  std::string error, fault;  ///< fault: of the core, empty: none
+  uint32_t count = 0, queue = 0, command = 0;
+  uint64_t cycle = 0;
+};
+
+struct FunctionSnapshot {
+  uint32_t function = 0;
+  std::string state;  ///< "gone": its registers read as ones, and the rest is empty
+  uint32_t owner_pid = 0;
+  std::string owner_process;
+  uint64_t reset_generation = 0, heartbeat = 0, progress = 0, pending_errors = 0;
+  std::string first_error;
+  uint64_t hbm_bytes = 0, hbm_reserved_bytes = 0;
+  std::optional<uint64_t> hbm_used_bytes, hbm_largest_free_bytes;  ///< as its driver tells it
+  uint64_t programs = 0, timelines = 0;
+  std::vector<QueueSnapshot> queues;
+  std::vector<LastError> last_errors;
+};
+
+/// The command that an engine works on.
+struct EngineCommand {
+  uint32_t function = 0, queue = 0, command = 0, tag = 0;
+  std::string opcode;
+};
+
+struct ChipSnapshot {
+  std::string folder;
+  std::string preset, core;
+  uint32_t pid = 0;  ///< of weft-sim
+  uint64_t clock_hz = 0, num_mxu = 0, hbm_bytes = 0, hbm_bytes_per_second = 0, peak_macs_per_cycle = 0;
+  uint64_t cycle = 0;              ///< device cycle of all but the counters
+  uint64_t counters_cycle = 0;     ///< of the counters
+  std::vector<uint64_t> counters;  ///< by weft_counter
+  std::string waypoint;
+  bool asleep = false, halted = false, panicked = false;
+  uint64_t awake_cycles = 0;
+  bool core_busy = false, core_faulted = false, copy_busy = false, copy_lost = false;
+  uint64_t copy_busy_cycles = 0, copy_bytes = 0;
+  std::optional<EngineCommand> core_command, copy_command;
+  uint64_t hbm_read_bytes = 0, hbm_written_bytes = 0, host_read_bytes = 0, host_written_bytes = 0;
+  std::vector<FunctionSnapshot> functions;
+};
+
+/// From a reply to {"request":"state"}. ABI_MISMATCH: a reply of another version; DEVICE_LOST: it is none, and the
+/// message says which field is missing or not of its type.
+[[nodiscard]] Result<ChipSnapshot> parse_chip_snapshot(std::string_view reply);
+
+/// The document of a reply, of this version; errors as above. For replies to other requests.
+[[nodiscard]] Result<nlohmann::json> parse_management_reply(std::string_view reply);
+[[nodiscard]] Error wrong_management_reply(std::string_view why);
+/// A function as both kinds of reply describe it.
+[[nodiscard]] FunctionSnapshot read_function(const JsonFields& fields);
+
+}  // namespace weft::tools

@@ -1,0 +1,70 @@
+/// The management socket: observers of the whole chip, beside the functions' owners.
+#pragma once
+#include <poll.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/chip/simulation.hpp"
+#include "model/server/listener.hpp"
+#include "model/server/management_reply.hpp"
+
+namespace weft::server {
+
+/// Answers requests (management_request.hpp) of several observers, one line each. Nothing that an observer does or
+/// leaves undone delays an owner: no call blocks; one request is served in kPeriod, whoever asks; who does not read its
+/// reply is not read; who comes when all places are taken gets that of the observer that has been silent for longest.
+/// Owner: the server; not thread-safe.
+class ManagementPort {
+ public:
+  static constexpr size_t kMaxObservers = 8;
+  static constexpr std::chrono::milliseconds kPeriod{5};
+
+  /// `owners`: who is served on each function; called with each request.
+  ManagementPort(chip::Simulation& simulation, std::unique_ptr<Listener> listener,
+                 std::function<std::vector<FunctionOwner>()> owners)
+      : simulation_(simulation), listener_(std::move(listener)), owners_(std::move(owners)) {}
+
+  /// Adds what is to be polled.
+  void poll_for(std::vector<pollfd>& polled) const;
+  /// How long poll() may sleep on account of observers: -1 for ever.
+  [[nodiscard]] int timeout_ms() const;
+  /// Takes what the sockets have, and answers one request at most.
+  void serve();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Observer {
+    FileDescriptor socket;
+    std::string input;
+    std::string output;
+    size_t sent = 0;
+    bool last_words = false;  ///< ends when its output is sent
+    uint64_t heard = 0;       ///< when it last asked, in order of requests
+    [[nodiscard]] bool has_output() const { return sent < output.size(); }
+    [[nodiscard]] bool has_line() const { return !last_words && input.find('\n') != std::string::npos; }
+  };
+
+  void accept();
+  /// False: the observer has gone.
+  [[nodiscard]] bool flush(Observer& observer);
+  [[nodiscard]] bool receive(Observer& observer);
+  void answer(Observer& observer);
+  [[nodiscard]] std::string reply_to(std::string_view line);
+  [[nodiscard]] bool resting() const { return Clock::now() < next_; }
+
+  chip::Simulation& simulation_;
+  std::unique_ptr<Listener> listener_;
+  std::function<std::vector<FunctionOwner>()> owners_;
+  std::deque<Observer> observers_;  // the next to be answered first
+  Clock::time_point next_{};        // before it no request is served
+  uint64_t requests_ = 0;
+};
+
+}  // namespace weft::server

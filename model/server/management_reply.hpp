@@ -1,0 +1,34 @@
+/// What the management socket tells: one line of JSON a reply. Reads the chip between two slices of simulated time, and
+/// changes nothing on it.
+#pragma once
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/chip/simulation.hpp"
+#include "model/server/management_request.hpp"
+
+namespace weft::server {
+
+/// Who is served on a function.
+struct FunctionOwner {
+  pid_t pid = 0;        ///< 0: nobody
+  std::string process;  ///< its name, as the system knows it
+};
+
+/// Chip, firmware, engines, counters, and every function with its queues and the last error of each kind.
+std::string state_reply(chip::Simulation& simulation, std::span<const FunctionOwner> owners);
+
+/// One function: its state page, log and fault records, and of each queue the entries around its head, all as the bytes
+/// that stand there, in hexadecimal.
+std::string function_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner);
+
+/// A reset was done: generation and cycle before it.
+std::string reset_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner);
+
+/// `code`: an error of the C ABI, by name.
+std::string error_reply(std::string_view code, std::string_view message);
+
+}  // namespace weft::server

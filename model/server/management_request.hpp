@@ -1,0 +1,36 @@
+/// What an observer asks of the management socket: one line of JSON. A pure function of bytes; any input is safe.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft::server {
+
+/// Version of requests and replies; a reader of another one is told so.
+inline constexpr uint32_t kManagementVersion = 1;
+/// A longer line is refused, and its connection ends.
+inline constexpr size_t kMaxManagementRequestBytes = 4096;
+
+struct ManagementRequest {
+  enum class Kind : uint8_t {
+    kState,     ///< the chip and all functions
+    kFunction,  ///< state page, rings, log and fault records of one function
+    kReset,     ///< resets one function
+  };
+  static constexpr uint32_t kDefaultEntries = 32;
+  static constexpr uint32_t kMaxEntries = 256;
+
+  Kind kind = Kind::kState;
+  uint32_t function = 0;
+  uint32_t entries = kDefaultEntries;  ///< of each ring, kFunction
+  bool force = false;                  ///< kReset: also if somebody owns it
+};
+
+/// {"weft_management":1,"request":"state"}, {…,"request":"function","function":0,"entries":32},
+/// {…,"request":"reset","function":0,"force":false}. `line` is without its newline. Nothing and a sentence in `error`:
+/// it is none, of another version, or has a field that is unknown, missing or out of range (`functions` exist).
+std::optional<ManagementRequest> parse_management_request(std::string_view line, size_t functions, std::string& error);
+
+}  // namespace weft::server
