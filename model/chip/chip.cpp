@@ -1,6 +1,8 @@
 // Construction, reset, and the news that pass between the parts.
 #include "model/chip/chip.hpp"
 
+#include <csignal>
+
 namespace weft::chip {
 namespace {
 
@@ -53,6 +55,15 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   core_->core().set_observer(trace_.get());
   manager_->set_trace(trace_.get());
   return true;
+}
+
+void Chip::set_boundary(Boundary* boundary) {
+  boundary_ = boundary;
+  bus_.set_boundary(boundary);
+}
+
+void Chip::simulator_exits() {
+  if (boundary_ == nullptr || boundary_->simulator_exits()) (void)std::raise(SIGKILL);
 }
 
 void Chip::device_reset(unsigned function) {

@@ -34,6 +34,8 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   [[nodiscard]] const CopyEngine& copy_engine() const { return *copy_; }
   [[nodiscard]] const spec::Chip& preset() const { return preset_; }
   [[nodiscard]] uint64_t cycle() const { return core_->cycle(); }
+  /// Hears what passes between the chip and its hosts; nullptr: nobody. Outlives this object or is removed before.
+  void set_boundary(Boundary* boundary);
 
  private:
   Chip(sc_core::sc_module_name name, const ChipOptions& options, std::unique_ptr<SparseMemory> hbm);
@@ -52,6 +54,7 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   void device_reset(unsigned function);
   void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) override { core_->snapshot(counters); }
   [[nodiscard]] uint32_t firmware_status() override { return manager_->status(); }
+  void simulator_exits() override;
   // CoreHostEvents
   void core_interrupt() override { manager_->wake(); }
   void core_mismatch(const core::Mismatch& mismatch) override;
@@ -62,6 +65,7 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   std::vector<std::unique_ptr<Function>> functions_;
   ChipBus bus_;
   std::function<void(const std::string&)> report_mismatch_;
+  Boundary* boundary_ = nullptr;
   std::unique_ptr<TraceWriter> trace_;
   std::unique_ptr<CoreHost> core_;
   std::unique_ptr<CopyEngine> copy_;

@@ -17,23 +17,29 @@ ChipBus::ChipBus(const spec::Chip& chip, SparseMemory& hbm, std::vector<HostMemo
       to_host_(chip.pcie_bytes_per_second, chip.clock_hz) {}
 
 bool ChipBus::read(weft_address_space space, uint64_t address, std::span<std::byte> out) {
-  return read(Location{space, static_cast<uint32_t>(core_function_), address}, out);
+  return read(Location{space, static_cast<uint32_t>(core_function_), address}, out, Accessor::kCore);
 }
 
 bool ChipBus::write(weft_address_space space, uint64_t address, std::span<const std::byte> data) {
-  return write(Location{space, static_cast<uint32_t>(core_function_), address}, data);
+  return write(Location{space, static_cast<uint32_t>(core_function_), address}, data, Accessor::kCore);
 }
 
-bool ChipBus::read(Location from, std::span<std::byte> out) {
+bool ChipBus::read(Location from, std::span<std::byte> out, Accessor by) {
   if (from.space == WEFT_ADDRESS_SPACE_HBM) return hbm_.read(from.address, out);
-  if (from.space == WEFT_ADDRESS_SPACE_HOST) return hosts_[from.function]->read(from.address, out);
-  return false;
+  if (from.space != WEFT_ADDRESS_SPACE_HOST) return false;
+  const bool ok = hosts_[from.function]->read(from.address, out);
+  if (boundary_ != nullptr) boundary_->host_read({by, from.function, from.address}, out, ok);
+  return ok;
 }
 
-bool ChipBus::write(Location to, std::span<const std::byte> data) {
+bool ChipBus::write(Location to, std::span<const std::byte> data, Accessor by, Order order) {
   if (to.space == WEFT_ADDRESS_SPACE_HBM) return hbm_.write(to.address, data);
-  if (to.space == WEFT_ADDRESS_SPACE_HOST) return hosts_[to.function]->write(to.address, data);
-  return false;
+  if (to.space != WEFT_ADDRESS_SPACE_HOST) return false;
+  HostMemory& host = *hosts_[to.function];
+  const bool ok =
+      order == Order::kLastWordAfter ? host.write_last_word_after(to.address, data) : host.write(to.address, data);
+  if (boundary_ != nullptr) boundary_->host_written({by, to.function, to.address}, data, ok);
+  return ok;
 }
 
 uint64_t ChipBus::read_latency_cycles(weft_address_space space) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "firmware/hal.hpp"
+#include "model/chip/boundary.hpp"
 #include "model/chip/data_path.hpp"
 #include "model/chip/host_memory.hpp"
 #include "model/chip/sparse_memory.hpp"
@@ -33,6 +34,9 @@ class ChipBus final : public core::MemoryBus {
   /// Cycles of transfer booked ahead beyond which a space is congested.
   static constexpr uint64_t kCongestedCycles = 64;
 
+  /// Of the bytes of a write: kLastWordAfter as HostMemory::write_last_word_after() says.
+  enum class Order : uint8_t { kAny, kLastWordAfter };
+
   /// `hosts`: the memory behind each function, which outlives this object.
   ChipBus(const spec::Chip& chip, SparseMemory& hbm, std::vector<HostMemory*> hosts);
 
@@ -50,16 +54,19 @@ class ChipBus final : public core::MemoryBus {
 
   [[nodiscard]] const BusTraffic& traffic() const { return traffic_; }
   [[nodiscard]] SparseMemory& hbm() { return hbm_; }
-  [[nodiscard]] HostMemory& host(size_t function) { return *hosts_[function]; }
 
-  [[nodiscard]] bool read(Location from, std::span<std::byte> out);
-  [[nodiscard]] bool write(Location to, std::span<const std::byte> data);
+  /// Accesses of manager and copy engine. Every access of host memory comes through these two, the core's as well.
+  [[nodiscard]] bool read(Location from, std::span<std::byte> out, Accessor by);
+  [[nodiscard]] bool write(Location to, std::span<const std::byte> data, Accessor by, Order order = Order::kAny);
   void set_core_function(size_t function) { core_function_ = function; }
+  /// Hears of every access of host memory; nullptr: nobody. Outlives this object or is removed before.
+  void set_boundary(Boundary* boundary) { boundary_ = boundary; }
 
  private:
   SparseMemory& hbm_;
   std::vector<HostMemory*> hosts_;
   size_t core_function_ = 0;
+  Boundary* boundary_ = nullptr;
   uint64_t hbm_read_latency_cycles_;
   uint64_t hbm_write_latency_cycles_;
   uint64_t pcie_latency_cycles_;

@@ -109,8 +109,8 @@ bool CopyEngine::move_chunk(uint64_t offset, uint64_t bytes) {
   if (to.address + bytes < bytes) return false;
   const std::span<std::byte> data = std::span(buffer_).first(bytes);
   if (fill() && source_.address == 0 && to.space == WEFT_ADDRESS_SPACE_HBM) return bus_.hbm().clear(to.address, bytes);
-  if (!fill() && !bus_.read(from, data)) return false;
-  return bus_.write(to, data);
+  if (!fill() && !bus_.read(from, data, Accessor::kCopy)) return false;
+  return bus_.write(to, data, Accessor::kCopy);
 }
 
 uint64_t CopyEngine::next_cycle() const {

@@ -19,9 +19,12 @@ sc_core::sc_time CoreClock::until_fs(uint64_t fs) const {
   return sc_core::sc_time::from_value(fs) - sc_core::sc_time_stamp();
 }
 
-void CoreClock::begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline) {
+void CoreClock::begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline,
+                            uint64_t hold_cycle) {
   horizon_ = horizon_cycle;
   deadline_ = deadline;
+  hold_cycle_ = hold_cycle;
+  paused_ = false;
 }
 
 /// True if a core that is not ahead of time has something to do.
@@ -78,7 +81,8 @@ void CoreClock::run() {
       return;
     }
   }
-  if (due && std::chrono::steady_clock::now() >= deadline_) {
+  if (due && (cycle >= hold_cycle_ || std::chrono::steady_clock::now() >= deadline_)) {
+    paused_ = true;
     sc_core::sc_pause();
     next_trigger(sc_core::SC_ZERO_TIME);
     return;

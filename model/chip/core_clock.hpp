@@ -38,8 +38,12 @@ class CoreClock final : public sc_core::sc_module {
   void kick() { kick_.notify(sc_core::SC_ZERO_TIME); }
 
   /// Bounds of a slice of simulated time: no core runs beyond `horizon_cycle`, and once `deadline` has passed the slice
-  /// is ended early (a busy RTL core may need a millisecond for twenty cycles). Neither changes a cycle of a device.
-  void begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline);
+  /// is ended early (a busy RTL core may need a millisecond for twenty cycles), as it is in `hold_cycle` at the latest.
+  /// None of them changes a cycle of a device.
+  void begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline,
+                   uint64_t hold_cycle = kNever);
+  /// The slice was ended early, when all others had done what they do in this cycle.
+  [[nodiscard]] bool paused() const { return paused_; }
 
   /// A moment ahead of now.
   [[nodiscard]] sc_core::sc_time until_fs(uint64_t fs) const;
@@ -55,6 +59,8 @@ class CoreClock final : public sc_core::sc_module {
   std::vector<CoreHost*> cores_;
   sc_core::sc_event kick_;
   uint64_t horizon_ = kNever;
+  uint64_t hold_cycle_ = kNever;
+  bool paused_ = false;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 

@@ -2,7 +2,6 @@
 #include "model/chip/function.hpp"
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 namespace weft::chip {
@@ -114,7 +113,7 @@ void Function::write_doorbell(uint64_t offset, uint32_t value) {
 }
 
 bool Function::doorbell_swallowed(uint32_t queue, uint32_t& value) {
-  if (faults_.occasion(WEFT_INJECTED_FAULT_SIMULATOR_EXIT, queue) != nullptr) (void)std::raise(SIGKILL);
+  if (faults_.occasion(WEFT_INJECTED_FAULT_SIMULATOR_EXIT, queue) != nullptr) events_.simulator_exits();
   if (faults_.occasion(WEFT_INJECTED_FAULT_DEVICE_GONE, queue) != nullptr) registers_.vanish();
   if (const InjectedFault* fault = faults_.occasion(WEFT_INJECTED_FAULT_DOORBELL_VALUE, queue))
     value = static_cast<uint32_t>(fault->value[0]);

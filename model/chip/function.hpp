@@ -29,6 +29,8 @@ class FunctionEvents {
   virtual void snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) = 0;
   /// FIRMWARE_STATUS of this moment.
   [[nodiscard]] virtual uint32_t firmware_status() { return 0; }
+  /// The injected fault SIMULATOR_EXIT acts.
+  virtual void simulator_exits() = 0;
 };
 
 /// Regions of the function.

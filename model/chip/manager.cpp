@@ -236,7 +236,7 @@ bool Manager::dma_read(fw::Location from, std::span<std::byte> sram) {
   if (observation_ != nullptr) return from.space == WEFT_ADDRESS_SPACE_HBM && bus_.hbm().read(from.address, sram);
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_read(from.space, sram.size(), cycle()));
-  return faults_.read(from, sram, bus_.read(from, sram));
+  return faults_.read(from, sram, bus_.read(from, sram, Accessor::kFirmware));
 }
 
 bool Manager::dma_write(fw::Location to, std::span<const std::byte> sram) {
@@ -250,9 +250,8 @@ bool Manager::dma_write(fw::Location to, std::span<const std::byte> sram) {
   spend(WEFT_MANAGER_DMA_KICK);
   wait_until(bus_.schedule_write(to.space, sram.size(), cycle()));
   if (faults_.write_fails(to)) return false;
-  if (to.space == WEFT_ADDRESS_SPACE_HOST && sram.size() <= kOrderedWriteBytes)
-    return bus_.host(to.function).write_last_word_after(to.address, sram);
-  return bus_.write(to, sram);
+  const auto order = sram.size() <= kOrderedWriteBytes ? ChipBus::Order::kLastWordAfter : ChipBus::Order::kAny;
+  return bus_.write(to, sram, Accessor::kFirmware, order);
 }
 
 bool Manager::completion_write(uint32_t function, uint32_t queue, uint64_t iova, const weft_completion_entry& entry) {
@@ -261,15 +260,19 @@ bool Manager::completion_write(uint32_t function, uint32_t queue, uint64_t iova,
   wait_until(bus_.schedule_write(WEFT_ADDRESS_SPACE_HOST, sizeof entry, cycle()));
   weft_completion_entry out = entry;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&out, 1));
+  const auto write = [&](uint64_t address, std::span<const std::byte> data) {
+    return bus_.write({WEFT_ADDRESS_SPACE_HOST, function, address}, data, Accessor::kCompletion,
+                      ChipBus::Order::kLastWordAfter);
+  };
   switch (faults_.completion(function, queue, out)) {
     case ManagerFaults::CompletionWrite::kNone:
       return true;
     case ManagerFaults::CompletionWrite::kLastWord:
-      return bus_.host(function).write_last_word_after(iova + kFirstBytes, bytes.subspan(kFirstBytes));
+      return write(iova + kFirstBytes, bytes.subspan(kFirstBytes));
     case ManagerFaults::CompletionWrite::kWhole:
       break;
   }
-  return bus_.host(function).write_last_word_after(iova, bytes);
+  return write(iova, bytes);
 }
 
 bool Manager::copy_start(fw::Location source, fw::Location destination, uint64_t bytes) {

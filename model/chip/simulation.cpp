@@ -84,6 +84,26 @@ uint64_t Simulation::next_alarm() {
   return next;
 }
 
+void Simulation::set_boundary(Boundary* boundary) {
+  boundary_ = boundary;
+  chips_.front()->set_boundary(boundary);
+}
+
+Standstill Simulation::standstill() const {
+  const uint64_t cycle = chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value());
+  if (clock_->paused()) return {cycle, Standstill::Kind::kPaused};
+  const bool more = sc_core::sc_pending_activity_at_current_time();
+  return {cycle, more ? Standstill::Kind::kBefore : Standstill::Kind::kAfter};
+}
+
+void Simulation::start_until(uint64_t end_fs, Policy policy) {
+  const uint64_t now_fs = sc_core::sc_time_stamp().value();
+  if (end_fs <= now_fs) return;
+  runs_++;
+  sc_core::sc_start(sc_core::sc_time::from_value(end_fs - now_fs),
+                    policy == Policy::kToEnd ? sc_core::SC_RUN_TO_TIME : sc_core::SC_EXIT_ON_STARVATION);
+}
+
 void Simulation::run_slice() {
   const TimeBase& time = chips_.front()->time();
   const uint64_t now_fs = sc_core::sc_time_stamp().value();
@@ -98,23 +118,49 @@ void Simulation::run_slice() {
   end = std::min(end, time.last_cycle());
   const auto begin = std::chrono::steady_clock::now();
   clock_->begin_slice(end, begin + kSliceTarget);
-  sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end) - now_fs), sc_core::SC_EXIT_ON_STARVATION);
+  start_until(time.edge_fs(end), Policy::kToLastEvent);
   adapt(std::chrono::steady_clock::now() - begin);
   const bool gap = sc_core::sc_pending_activity_at_future_time() && !sc_core::sc_pending_activity_at_current_time();
   if (armed && end == alarm && gap && cycle() < end) {  // SystemC stops at the last event before the end
-    sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end)) - sc_core::sc_time_stamp());
+    start_until(time.edge_fs(end), Policy::kToEnd);
   }
   for (size_t i = 0; i < functions() && armed; i++) {
-    Registers& registers = function(i).registers();
-    if (cycle() >= registers.alarm_cycle()) registers.end_wait(WEFT_WAIT_STATUS_DEADLINE);
+    if (cycle() >= function(i).registers().alarm_cycle()) end_wait(i, WEFT_WAIT_STATUS_DEADLINE);
   }
   let_firmware_sleep();
+}
+
+void Simulation::run_to(const Standstill& stop) {
+  const uint64_t cycle = std::min(stop.cycle, chips_.front()->time().last_cycle());
+  const uint64_t edge_fs = chips_.front()->time().edge_fs(cycle);
+  clock_->begin_slice(cycle, std::chrono::steady_clock::time_point::max(), cycle);
+  start_until(edge_fs, Policy::kToLastEvent);
+  if (stop.kind == Standstill::Kind::kBefore) return;
+  while (sc_core::sc_pending_activity_at_current_time() && !clock_->paused()) {
+    runs_++;
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  }
+  if (sc_core::sc_pending_activity_at_future_time()) start_until(edge_fs, Policy::kToEnd);  // an alarm's cycle
+}
+
+void Simulation::run_for(uint64_t cycles) {
+  const TimeBase& time = chips_.front()->time();
+  const uint64_t now_fs = sc_core::sc_time_stamp().value();
+  uint64_t end = cycle() + cycles;
+  if (!sc_core::sc_pending_activity_at_current_time() && pending())
+    end = std::max(end, time.cycle_at(now_fs + sc_core::sc_time_to_pending_activity().value()) + 1);
+  end = std::min(end, time.last_cycle());
+  clock_->begin_slice(end, std::chrono::steady_clock::time_point::max());
+  start_until(time.edge_fs(end), Policy::kToLastEvent);
+  alarms_ = false;
+  let_firmware_sleep();
+  alarms_ = true;
 }
 
 void Simulation::let_firmware_sleep() {
   const TimeBase& time = chips_.front()->time();
   uint64_t limit = std::min(cycle() + kMaxAwakeCycles, time.last_cycle());
-  const uint64_t alarm = next_alarm();
+  const uint64_t alarm = alarms_ ? next_alarm() : 0;
   if (alarm != 0) limit = std::min(limit, alarm);  // the next slice ends in its very cycle
   while (firmware_awake() && pending() && cycle() < limit) {
     const uint64_t now_fs = sc_core::sc_time_stamp().value();
@@ -123,7 +169,7 @@ void Simulation::let_firmware_sleep() {
       end = std::max(end, time.cycle_at(now_fs + sc_core::sc_time_to_pending_activity().value()) + 1);
     if (end >= limit) return;
     clock_->begin_slice(end, std::chrono::steady_clock::time_point::max());
-    sc_core::sc_start(sc_core::sc_time::from_value(time.edge_fs(end) - now_fs), sc_core::SC_EXIT_ON_STARVATION);
+    start_until(time.edge_fs(end), Policy::kToLastEvent);
   }
 }
 
@@ -132,8 +178,15 @@ void Simulation::adapt(std::chrono::nanoseconds taken) {
   if (taken < kSliceTarget / 2) slice_cycles_ = std::min(slice_cycles_ * 2, kMaxSliceCycles);
 }
 
+void Simulation::end_wait(size_t function_index, weft_wait_status status) {
+  Registers& registers = function(function_index).registers();
+  if (registers.alarm_cycle() == 0) return;
+  if (boundary_ != nullptr) boundary_->wait_ends(static_cast<unsigned>(function_index), status);
+  registers.end_wait(status);
+}
+
 void Simulation::end_idle_wait() {
-  for (size_t i = 0; i < functions(); i++) function(i).registers().end_wait(WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
+  for (size_t i = 0; i < functions(); i++) end_wait(i, WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
 }
 
 uint64_t Simulation::observe_counters(std::array<uint64_t, WEFT_COUNTERS>& counters) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/chip/boundary.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/function.hpp"
 
@@ -15,6 +16,19 @@ namespace weft::chip {
 class Chip;
 class CoreClock;
 class SliceNetwork;
+
+/// Where simulated time stands between two slices: in which cycle, and how much of that cycle has happened. It decides
+/// what a message of the host meets.
+struct Standstill {
+  enum class Kind : uint8_t {
+    kBefore,  ///< what happens in this cycle is still to come
+    kAfter,   ///< it has happened
+    kPaused,  ///< it has happened, but for the busy core's next stride
+  };
+  uint64_t cycle = 0;
+  Kind kind = Kind::kAfter;
+  friend bool operator==(const Standstill&, const Standstill&) = default;
+};
 
 /// The SystemC kernel with one chip, or with all of a slice. A process can have one in its life (SystemC elaborates
 /// once). Single-threaded: whoever calls run_slice() may look at the function between two calls, never from another
@@ -54,6 +68,20 @@ class Simulation {
   /// one event happens if one is pending. Where slices begin and end changes no cycle of the device.
   void run_slice();
 
+  /// Where time stands, and how often it has gone on: as long as that is the same, nothing has happened in between.
+  [[nodiscard]] Standstill standstill() const;
+  [[nodiscard]] uint64_t runs() const { return runs_; }
+
+  /// For a replay. Alarms do not act: it is the caller that ends waits.
+  /// run_to(): until time stands as it did in another run of the same chip and core; stops before if nothing is
+  /// pending. run_for(): about `cycles`, at least to the next event, and until the firmware sleeps.
+  void run_to(const Standstill& stop);
+  void run_for(uint64_t cycles);
+
+  /// Hears what passes between the only chip and its hosts, from now on; nullptr: nobody. Not owned.
+  void set_boundary(Boundary* boundary);
+  [[nodiscard]] Boundary* boundary() { return boundary_; }
+
   /// Nothing is pending and no message of the host is left: an armed wait ends as idle_with_outstanding.
   void end_idle_wait();
 
@@ -77,10 +105,18 @@ class Simulation {
                                                std::string& error);
   [[nodiscard]] bool firmware_awake() const;
   void adapt(std::chrono::nanoseconds taken);
+  enum class Policy : uint8_t { kToLastEvent, kToEnd };
+  /// sc_start() until `end_fs`; nothing if that is not ahead.
+  void start_until(uint64_t end_fs, Policy policy);
+  /// The wait of a function ends, if it has armed one.
+  void end_wait(size_t function, weft_wait_status status);
 
   std::unique_ptr<CoreClock> clock_;
   std::vector<std::unique_ptr<Chip>> chips_;
   uint64_t slice_cycles_;
+  uint64_t runs_ = 0;
+  bool alarms_ = true;
+  Boundary* boundary_ = nullptr;
 };
 
 }  // namespace weft::chip

@@ -69,13 +69,31 @@ std::optional<std::string_view> version_text(const Message& message) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(chip::Simulation& simulation, size_t function) : simulation_(simulation), function_(function) {
-  this->function().msix().set_sink(&interrupts_);
+Dispatcher::Dispatcher(chip::Simulation& simulation, size_t function, MessageLog* log)
+    : simulation_(simulation), function_(function), log_(log) {
+  if (log_ != nullptr) log_->connected(function_);
+  this->function().msix().set_sink(this);
 }
 
-Dispatcher::~Dispatcher() { simulation_.disconnect(function_); }
+Dispatcher::~Dispatcher() {
+  if (log_ != nullptr) log_->left(function_);
+  simulation_.disconnect(function_);
+}
+
+bool Dispatcher::signal(unsigned vector) {
+  if (!interrupts_.signal(vector)) return false;
+  if (chip::Boundary* boundary = simulation_.boundary()) boundary->interrupt(static_cast<unsigned>(function_), vector);
+  return true;
+}
 
 Reply Dispatcher::handle(Message& message) {
+  if (log_ != nullptr) log_->message(function_, message);
+  Reply reply = checked(message);
+  if (log_ != nullptr) log_->answered(reply.error, reply.payload);
+  return reply;
+}
+
+Reply Dispatcher::checked(Message& message) {
   if (message.error != 0) {
     if (message.error == EINVAL) hopeless_ = true;
     return fail(message.error);

@@ -6,6 +6,7 @@
 #include "model/chip/simulation.hpp"
 #include "model/server/connection.hpp"
 #include "model/server/irq.hpp"
+#include "model/server/message_log.hpp"
 
 namespace weft::server {
 
@@ -18,10 +19,11 @@ struct Reply {
 /// The protocol's state of one client. Made when the client comes; its destructor takes away the eventfds and tells
 /// the device, which ends and clears what the client left; the function is free again when it has settled. Not
 /// thread-safe.
-class Dispatcher {
+class Dispatcher final : private chip::InterruptSink {
  public:
-  Dispatcher(chip::Simulation& simulation, size_t function);
-  ~Dispatcher();
+  /// `log`: hears of the messages; nullptr: nobody does.
+  Dispatcher(chip::Simulation& simulation, size_t function, MessageLog* log = nullptr);
+  ~Dispatcher() override;
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -33,6 +35,8 @@ class Dispatcher {
   [[nodiscard]] bool hopeless() const { return hopeless_; }
 
  private:
+  bool signal(unsigned vector) override;
+  [[nodiscard]] Reply checked(Message& message);
   [[nodiscard]] Reply execute(Message& message);
   [[nodiscard]] Reply version(const Message& message);
   [[nodiscard]] Reply dma_map(const Message& message);
@@ -49,6 +53,7 @@ class Dispatcher {
 
   chip::Simulation& simulation_;
   size_t function_;
+  MessageLog* log_;
   EventfdInterrupts interrupts_;
   bool negotiated_ = false;
   bool hopeless_ = false;

@@ -9,7 +9,7 @@
 namespace weft::server {
 
 void FunctionPort::attach(FileDescriptor socket) {
-  client_.emplace(std::move(socket), simulation_, function_);
+  client_.emplace(std::move(socket), simulation_, function_, log_);
   if (listener_) listener_->publish_owner(client_->connection.peer());
 }
 

@@ -25,6 +25,9 @@ class FunctionPort {
 
   FunctionPort(chip::Simulation& simulation, size_t function) : simulation_(simulation), function_(function) {}
 
+  /// Hears of the messages of every client to come; nullptr: nobody.
+  void set_log(MessageLog* log) { log_ = log; }
+
   /// Serves the client at the other end of `socket`.
   void attach(FileDescriptor socket);
   /// Serves whoever connects, one after the other.
@@ -43,8 +46,8 @@ class FunctionPort {
 
  private:
   struct Client {
-    Client(FileDescriptor socket, chip::Simulation& simulation, size_t function)
-        : connection(std::move(socket)), dispatcher(simulation, function) {}
+    Client(FileDescriptor socket, chip::Simulation& simulation, size_t function, MessageLog* log)
+        : connection(std::move(socket)), dispatcher(simulation, function, log) {}
     Connection connection;
     Dispatcher dispatcher;
   };
@@ -56,6 +59,7 @@ class FunctionPort {
 
   chip::Simulation& simulation_;
   size_t function_;
+  MessageLog* log_ = nullptr;
   std::unique_ptr<Listener> listener_;
   std::optional<Client> client_;
   std::vector<Connection> refused_;

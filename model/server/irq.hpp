@@ -9,7 +9,7 @@
 namespace weft::server {
 
 /// Owner: the dispatcher. Signalling never blocks: an eventfd whose count is full has been signalled already.
-class EventfdInterrupts final : public chip::InterruptSink {
+class EventfdInterrupts {
  public:
   /// Takes `fd` for `vector`; an invalid one takes the vector's listener away. False: it is not an eventfd; nothing
   /// changes.
@@ -17,7 +17,8 @@ class EventfdInterrupts final : public chip::InterruptSink {
   void clear();
   [[nodiscard]] bool assigned(unsigned vector) const { return fds_[vector].valid(); }
 
-  bool signal(unsigned vector) override;
+  /// False: nobody listens to this vector.
+  [[nodiscard]] bool signal(unsigned vector);
 
  private:
   std::array<FileDescriptor, chip::Msix::kVectors> fds_;

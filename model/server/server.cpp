@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -20,6 +21,18 @@ void Server::manage(std::unique_ptr<Listener> listener) {
   });
 }
 
+void Server::set_log(MessageLog* log) {
+  log_ = log;
+  for (FunctionPort& port : ports_) port.set_log(log);
+}
+
+int Server::idle_ms() const {
+  const int management_ms = management_ ? management_->timeout_ms() : -1;
+  const int log_ms = log_ != nullptr ? log_->wake_ms() : -1;
+  if (management_ms < 0 || log_ms < 0) return std::max(management_ms, log_ms);
+  return std::min(management_ms, log_ms);
+}
+
 void Server::run() {
   std::vector<pollfd> polled;
   bool stopping = false;
@@ -30,7 +43,8 @@ void Server::run() {
     for (const FunctionPort& port : ports_) port.poll_for(polled);
     if (management_) management_->poll_for(polled);
     const bool runs = busy && !simulation_.held();
-    const int ready = ::poll(polled.data(), polled.size(), runs ? 0 : management_ ? management_->timeout_ms() : -1);
+    if (!runs && log_ != nullptr) log_->sleeps();
+    const int ready = ::poll(polled.data(), polled.size(), runs ? 0 : idle_ms());
     if (ready < 0 && errno != EINTR) return;
     if (ready > 0) {
       if (stop_fd_ >= 0 && polled.front().revents != 0) stopping = true;

@@ -24,6 +24,8 @@ class Server {
   void listen(std::unique_ptr<Listener> listener, size_t function = 0) { ports_[function].listen(std::move(listener)); }
   /// Answers observers of the whole chip on this socket.
   void manage(std::unique_ptr<Listener> listener);
+  /// Hears of all messages; before attach() and run(). Not owned.
+  void set_log(MessageLog* log);
   /// run() ends when `fd` becomes readable (a signalfd); not owned.
   void stop_on(int fd) { stop_fd_ = fd; }
 
@@ -32,9 +34,13 @@ class Server {
   void run();
 
  private:
+  /// How long poll() may sleep: until the management port or the log wants to act; -1: for ever.
+  [[nodiscard]] int idle_ms() const;
+
   chip::Simulation& simulation_;
   std::deque<FunctionPort> ports_;  // by function; they do not move
   std::optional<ManagementPort> management_;
+  MessageLog* log_ = nullptr;
   int stop_fd_ = -1;
 };
 

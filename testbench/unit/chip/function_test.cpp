@@ -15,6 +15,7 @@ using test::write_register;
 namespace {
 
 struct Events : chip::FunctionEvents {
+  void simulator_exits() override {}
   uint64_t device_cycle() const override { return 0x123456789; }
   void wake_manager() override { wakes++; }
   void function_reset(unsigned) override { resets++; }
