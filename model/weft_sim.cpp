@@ -19,6 +19,8 @@
 #include "model/chip/slice_network.hpp"
 #include "model/core/tensor_core.hpp"
 #include "model/ici/slice.hpp"
+#include "model/record/recorder.hpp"
+#include "model/record/replay_report.hpp"
 #include "model/server/isa.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
@@ -31,18 +33,25 @@ using namespace weft;
 constexpr int kExitUsage = 2;
 constexpr int kExitCannotStart = 3;
 constexpr int kExitModelFailure = 4;
+constexpr int kExitDiffers = 6;
 constexpr uint32_t kMaxChips = 64;
+
+record::Recorder* active_recorder = nullptr;  // for end_with_model_failure(), which is called out of the model
 
 struct Arguments {
   std::string chip;
   std::string slice;
-  std::string core = "fast";
+  std::string core;  // empty: fast, or the recorded one
   std::vector<int> fds;
   std::string socket;
   std::string directory;
   unsigned functions = 1;
   std::string trace;
   std::string mismatch_report;
+  std::string record;
+  std::string replay;
+  bool partial = false;
+  bool json = false;
   core::CoreOptions core_options;
 };
 
@@ -113,6 +122,7 @@ bool is_stream_socket(int fd) {
 /// An assertion of the RTL failed. The frames below are SystemC's, so nothing is unwound.
 void end_with_model_failure(const std::string& message) {
   complain(kExitModelFailure, "the RTL failed: " + message);
+  if (active_recorder != nullptr) active_recorder->finish(record::Ending::kModel);
   std::fflush(nullptr);
   std::_Exit(kExitModelFailure);
 }
@@ -161,7 +171,8 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
   }
   out.preset = spec::find_chip(chip);
   if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
-  if (error.empty()) out.kinds = core_kinds(arguments.core, out.slice ? out.slice->chips() : 1, error);
+  if (error.empty())
+    out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
   return out;
 }
 
@@ -195,7 +206,7 @@ std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, co
   return chip::Simulation::make_slice(std::move(options), *network, error);
 }
 
-int run(const Arguments& arguments) {
+int serve(const Arguments& arguments) {
   std::string error;
   const Simulated simulated = find_simulated(arguments, error);
   if (!error.empty()) return complain(kExitUsage, error);
@@ -216,6 +227,12 @@ int run(const Arguments& arguments) {
       management = server::Listener::make(arguments.directory + "/management.sock", error);
     if (!error.empty()) return complain(kExitCannotStart, error);
   }
+  std::unique_ptr<record::Recorder> recorder;
+  if (!arguments.record.empty()) {
+    const auto hazards = arguments.core_options.check_hazards ? record::HazardCheck::kOn : record::HazardCheck::kOff;
+    recorder = record::Recorder::make(arguments.record, chip_options(arguments, simulated, 0, nullptr), hazards, error);
+    if (recorder == nullptr) return complain(kExitCannotStart, error);
+  }
   const server::FileDescriptor signals = catch_signals();
   verilated::set_failure_handler(end_with_model_failure);
   std::unique_ptr<chip::SliceNetwork> network;
@@ -227,12 +244,70 @@ int run(const Arguments& arguments) {
   const auto simulation = make_simulation(arguments, simulated, network.get(), error);
   if (simulation == nullptr) return complain(kExitCannotStart, error);
   server::Server server(*simulation);
+  if (recorder != nullptr) {
+    active_recorder = recorder.get();
+    recorder->attach(*simulation);
+    server.set_log(recorder.get());
+  }
   server.stop_on(signals.get());
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
   if (management != nullptr) server.manage(std::move(management));
   for (size_t i = 0; i < arguments.fds.size(); i++) server.attach(server::FileDescriptor(arguments.fds[i]), i);
   server.run();
+  if (recorder != nullptr) recorder->finish(record::Ending::kComplete);
   return 0;
+}
+
+/// What --core calls it; empty: there is no such core.
+std::string_view core_kind_name(core::CoreKind kind) {
+  for (const std::string_view name : {"rtl", "fast", "lockstep"}) {
+    core::CoreKind named{};
+    if (core::parse_core_kind(name, named) && named == kind) return name;
+  }
+  return {};
+}
+
+/// Both clock the RTL, or both the fast core: the same cycles.
+bool same_cycles(core::CoreKind a, core::CoreKind b) {
+  return (a == core::CoreKind::kFast) == (b == core::CoreKind::kFast);
+}
+
+int replay(Arguments& arguments) {
+  std::string error;
+  const auto recording = record::Recording::load(
+      arguments.replay, arguments.partial ? record::Recording::Extent::kReadable : record::Recording::Extent::kWhole,
+      error);
+  if (recording == nullptr) return complain(kExitUsage, error);
+  const record::FileHeader& header = recording->header();
+  const spec::Chip* preset = spec::find_chip(recording->preset());
+  constexpr uint32_t kAbi = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR;
+  if (preset == nullptr || preset->fingerprint != header.fingerprint)
+    return complain(kExitUsage,
+                    fmt::format("{}: recorded on chip '{}' with fingerprint {:#x}; this build has {}", arguments.replay,
+                                recording->preset(), header.fingerprint,
+                                preset == nullptr ? "no such chip" : fmt::format("{:#x}", preset->fingerprint)));
+  if (header.abi != kAbi)
+    return complain(kExitUsage, fmt::format("{}: recorded with ABI {}.{}; this build has {}.{}", arguments.replay,
+                                            header.abi >> 16, header.abi & 0xffff, WEFT_ABI_MAJOR, WEFT_ABI_MINOR));
+  const auto recorded_kind = static_cast<core::CoreKind>(header.core);
+  if (core_kind_name(recorded_kind).empty())
+    return complain(kExitUsage, fmt::format("{}: recorded on a core that does not exist", arguments.replay));
+  core::CoreKind kind = recorded_kind;
+  if (!arguments.core.empty() && !core::parse_core_kind(arguments.core, kind))
+    return complain(kExitUsage, fmt::format("no core '{}'; there are: rtl, fast, lockstep", arguments.core));
+  arguments.functions = header.functions;
+  const Simulated simulated{preset, std::nullopt, {kind}};
+  arguments.core_options.check_hazards = header.check_hazards != 0;
+  verilated::set_failure_handler(end_with_model_failure);
+  const auto simulation = make_simulation(arguments, simulated, nullptr, error);
+  if (simulation == nullptr) return complain(kExitCannotStart, error);
+  const record::ReplayContext context{arguments.replay, core_kind_name(recorded_kind), core_kind_name(kind),
+                                      same_cycles(kind, recorded_kind) ? record::Pace::kCycles : record::Pace::kCauses};
+  record::Replayer replayer(*simulation, *recording, context.pace);
+  const record::ReplayResult result = replayer.run();
+  fmt::print("{}\n", arguments.json ? record::replay_json(context, *recording, result)
+                                    : record::replay_text(context, *recording, result));
+  return result.difference ? kExitDiffers : 0;
 }
 
 }  // namespace
@@ -246,8 +321,7 @@ int main(int argc, char** argv) {
   auto* slice = app.add_option("--slice", arguments.slice, "all chips of a slice: nano-2x2, v5e-4x4, v5p-4x4x4, ...");
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
-                 "one for each, separated by commas; remote commands need fast")
-      ->capture_default_str();
+                 "one for each, separated by commas; remote commands need fast; default: fast, or the recorded one");
   auto* fd = app.add_option("--fd", arguments.fds,
                             "serve the client at this inherited socket, and end when it leaves; with --slice one for "
                             "each chip, and the last one's leaving ends it")
@@ -273,17 +347,26 @@ int main(int argc, char** argv) {
       ->envname("WEFT_CHECK_HAZARDS");
   auto* trace = app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
+  auto* record =
+      app.add_option("--record", arguments.record,
+                     "record everything that passes between the chip and its hosts to this file (%p: the process id)");
+  auto* replay = app.add_option("--replay", arguments.replay, "replay this recording instead of serving, and compare")
+                     ->excludes(record);
+  app.add_flag("--partial", arguments.partial, "replay what is there of a recording that is cut off")->needs(replay);
+  app.add_flag("--json", arguments.json, "print the result of the replay as JSON")->needs(replay);
+  for (auto* option : {chip, slice, fd, socket, directory}) replay->excludes(option);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : kExitUsage;
   }
+  if (replay->count() != 0) return ::replay(arguments);
   if (chip->count() + slice->count() != 1) return complain(kExitUsage, "one of --chip and --slice is needed");
-  if (slice->count() != 0 && wave->count() + trace->count() != 0)
-    return complain(kExitUsage, "--wave and --trace are of one chip: they do not go with --slice");
+  if (slice->count() != 0 && wave->count() + trace->count() + record->count() != 0)
+    return complain(kExitUsage, "--wave, --trace and --record are of one chip: they do not go with --slice");
   if (slice->count() != 0 && socket->count() != 0)
     return complain(kExitUsage, "--slice has a socket for each chip: give --listen and a directory");
   if ((fd->count() != 0 ? 1 : 0) + socket->count() + directory->count() != 1)
-    return complain(kExitUsage, "one of --fd, --socket and --listen is needed");
-  return run(arguments);
+    return complain(kExitUsage, "one of --fd, --socket, --listen and --replay is needed");
+  return serve(arguments);
 }

@@ -16,10 +16,11 @@ ALLOWED = {
     "model/ici": {"model/ici"},
     "model/chip": {"model/chip", "model/ici", "model/core", "model/golden", "firmware"},
     "model/server": {"model/server", "model/chip", "model/core", "firmware/state.hpp"},
+    "model/record": {"model/record", "model/server", "model/chip", "model/core"},
     "driver": {"driver"},
     "host/compiler": {"host/compiler"},
     "host/runtime": {"host/runtime", "host/compiler"},
-    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "driver/program/executable_loader.hpp",
+    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "driver/program/executable_loader.hpp", "driver/transport/sim_process.hpp",
                    # tools for a live chip: decoders of what the device wrote, and registers
                    "driver/report", "driver/queue/crc32c.hpp", "driver/abi/abi.hpp", "driver/transport/registers.hpp"},
     "host/examples": {"host/examples", "host/tools", "host/runtime", "host/compiler", "model/golden"},

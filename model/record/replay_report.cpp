@@ -1,0 +1,83 @@
+// Lines and JSON.
+#include "model/record/replay_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace weft::record {
+namespace {
+
+const char* ending_text(const Recording& recording) {
+  if (!recording.cut().empty()) return "cut off";
+  switch (recording.ending()) {
+    case Ending::kComplete:
+      return "complete";
+    case Ending::kInjected:
+      return "killed by an injected fault";
+    case Ending::kModel:
+      return "ended by an assertion of the RTL";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string replay_text(const ReplayContext& context, const Recording& recording, const ReplayResult& result) {
+  const Compared& c = result.compared;
+  std::string out = fmt::format(
+      "recording      {}: {} bytes, {} records, {}\n"
+      "chip           {}, {} function{}, recorded on the {} core, replayed on the {} core\n"
+      "stimuli        {}\n"
+      "completions    {}\n"
+      "host writes    {} others, {} bytes\n"
+      "host reads     {}, {} bytes\n"
+      "interrupts     {}\n",
+      context.file, recording.file_bytes(), recording.records().size(), ending_text(recording), recording.preset(),
+      recording.header().functions, recording.header().functions == 1 ? "" : "s", context.recorded_core, context.core,
+      result.stimuli, c.completions, c.host_writes, c.host_written_bytes, c.host_reads, c.host_read_bytes,
+      c.interrupts);
+  if (context.pace == Pace::kCycles) out += fmt::format("registers      {} reads\n", c.registers);
+  out += fmt::format("device cycles  {}\n", result.last_cycle);
+  if (!recording.cut().empty()) out += fmt::format("cut            {}\n", recording.cut());
+  if (!result.difference) {
+    out += context.pace == Pace::kCycles ? "identical, cycles included" : "identical but for start and end cycles";
+    return out;
+  }
+  const Difference& d = *result.difference;
+  out += fmt::format("DIFFERENT at record {} (block at byte {}): {}{}{}\n  recorded  {}\n  replayed  {}", d.record,
+                     d.file_offset, d.what, d.where.empty() ? "" : ", ", d.where, d.recorded, d.replayed);
+  return out;
+}
+
+std::string replay_json(const ReplayContext& context, const Recording& recording, const ReplayResult& result) {
+  const Compared& c = result.compared;
+  nlohmann::ordered_json out = {{"file", context.file},
+                                {"file_bytes", recording.file_bytes()},
+                                {"records", recording.records().size()},
+                                {"ending", ending_text(recording)},
+                                {"chip", recording.preset()},
+                                {"functions", recording.header().functions},
+                                {"recorded_core", context.recorded_core},
+                                {"core", context.core},
+                                {"cycles_compared", context.pace == Pace::kCycles},
+                                {"stimuli", result.stimuli},
+                                {"completions", c.completions},
+                                {"host_writes", c.host_writes},
+                                {"host_written_bytes", c.host_written_bytes},
+                                {"host_reads", c.host_reads},
+                                {"host_read_bytes", c.host_read_bytes},
+                                {"interrupts", c.interrupts},
+                                {"register_reads", c.registers},
+                                {"device_cycles", result.last_cycle},
+                                {"identical", !result.difference.has_value()}};
+  if (!recording.cut().empty()) out["cut"] = recording.cut();
+  if (result.difference) {
+    const Difference& d = *result.difference;
+    out["difference"] = {{"record", d.record}, {"file_offset", d.file_offset}, {"what", d.what},
+                         {"where", d.where},   {"recorded", d.recorded},       {"replayed", d.replayed}};
+  }
+  return out.dump(2);
+}
+
+}  // namespace weft::record

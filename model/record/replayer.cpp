@@ -1,0 +1,217 @@
+// The recording's stimuli, one after the other.
+#include "model/record/replayer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/vfio.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace weft::record {
+namespace {
+
+using server::Command;
+using server::FileDescriptor;
+using server::RegionAccessBody;
+
+constexpr uint64_t kStepCycles = 256;  // of device time between two looks at what has happened
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, const T& value) {
+  const auto added = std::as_bytes(std::span(&value, 1));
+  bytes.insert(bytes.end(), added.begin(), added.end());
+}
+
+/// A file that can be mapped as the recorded one was; nothing of it is looked at. Invalid if the system has no room.
+FileDescriptor stand_in_memory(std::span<const std::byte> payload) {
+  server::DmaMapBody body;
+  if (payload.size() < sizeof body) return {};
+  std::memcpy(&body, payload.data(), sizeof body);
+  FileDescriptor file(::memfd_create("weft-replay", MFD_ALLOW_SEALING | MFD_CLOEXEC));
+  if (!file.valid() || body.offset > INT64_MAX || body.bytes > INT64_MAX - body.offset ||
+      ::ftruncate(file.get(), static_cast<off_t>(body.offset + body.bytes)) != 0 ||
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+    return {};
+  return file;
+}
+
+/// Tells how the simulator was started, not what the device does.
+bool incomparable(const Record& r) {
+  const auto holds = [&](uint64_t offset) { return r.address <= offset && r.address + r.bytes > offset; };
+  return r.detail == VFIO_PCI_BAR0_REGION_INDEX && (holds(WEFT_REG_TRACE_CONTROL) || holds(WEFT_REG_CAPABILITIES));
+}
+
+/// The host reads it again and again until the device has come so far.
+bool is_polled(const Record& r) {
+  return r.detail == VFIO_PCI_BAR0_REGION_INDEX &&
+         (r.address == WEFT_REG_DEVICE_STATE || r.address == WEFT_REG_BOOT_STAGE);
+}
+
+}  // namespace
+
+Replayer::Replayer(chip::Simulation& simulation, const Recording& recording, Pace pace)
+    : simulation_(simulation),
+      recording_(recording),
+      pace_(pace),
+      expectation_(pace == Pace::kCycles ? expect_exactly(recording) : expect_causally(recording)) {
+  simulation_.set_boundary(this);
+}
+
+Replayer::~Replayer() { simulation_.set_boundary(nullptr); }
+
+void Replayer::host_read(const chip::HostAccess& access, std::span<std::byte> data, bool ok) {
+  expectation_->read(access, data, ok, cycle());
+}
+
+void Replayer::host_written(const chip::HostAccess& access, std::span<const std::byte> data, bool ok) {
+  expectation_->written(access, data, ok, cycle());
+}
+
+void Replayer::interrupt(unsigned function, unsigned vector) { expectation_->interrupt(function, vector, cycle()); }
+
+ReplayResult Replayer::run() {
+  const auto& records = recording_.records();
+  for (size_t i = 0; i < records.size() && !stopped(); i++) {
+    const Record& record = records[i];
+    switch (record.kind) {
+      case RecordKind::kRun:
+        go_to(i, record);
+        break;
+      case RecordKind::kHostRead:
+      case RecordKind::kHostWrite:
+      case RecordKind::kInterrupt:
+      case RecordKind::kPage:
+        break;
+      default:
+        feed(i, record);
+    }
+    if (record.cycle != 0) last_told_cycle_ = record.cycle;
+  }
+  if (!stopped()) finish();
+  simulation_.set_boundary(nullptr);  // what the end of the clients sets off was not recorded
+  for (auto& client : clients_) client.reset();
+  return {stimuli_, cycle(), expectation_->compared(), expectation_->difference()};
+}
+
+void Replayer::go_to(size_t number, const Record& record) {
+  if (pace_ == Pace::kCauses) return wait_for_causes(number, record);
+  simulation_.run_to({record.cycle, static_cast<chip::Standstill::Kind>(record.detail)});
+  if (!expectation_->seen_before(number, Patience::kAll)) expectation_->miss(number);
+}
+
+void Replayer::wait_for_causes(size_t number, const Record& record) {
+  while (!stopped() && simulation_.pending() && !expectation_->seen_before(number, Patience::kAll))
+    simulation_.run_for(kStepCycles);
+  if (stopped()) return;
+  if (!expectation_->seen_before(number, Patience::kRequired)) return expectation_->miss(number);
+  if (!expectation_->seen_before(number, Patience::kAll)) expectation_->pass(number);
+  const uint64_t until = cycle() + (record.cycle - std::min(record.cycle, last_told_cycle_));
+  while (!stopped() && simulation_.pending() && cycle() < until)
+    simulation_.run_for(std::min(kStepCycles, until - cycle()));
+}
+
+void Replayer::finish() {
+  const size_t end = recording_.records().size();
+  switch (recording_.ending()) {
+    case Ending::kModel:  // what failed then fails again
+      while (!stopped() && simulation_.pending()) simulation_.run_for(kStepCycles);
+      return;
+    case Ending::kInjected:
+    case Ending::kComplete:
+      break;
+  }
+  if (pace_ == Pace::kCauses) {
+    while (!stopped() && simulation_.pending() && !expectation_->seen_before(end, Patience::kAll))
+      simulation_.run_for(kStepCycles);
+    if (!stopped() && !expectation_->seen_before(end, Patience::kRequired)) expectation_->miss(end);
+  } else if (!expectation_->seen_before(end, Patience::kAll) && recording_.cut().empty()) {
+    expectation_->miss(end);
+  }
+}
+
+void Replayer::feed(size_t number, const Record& record) {
+  stimuli_++;
+  auto& client = clients_[record.function];
+  if (record.kind == RecordKind::kConnected) return connect(number, record);
+  if (client == nullptr)
+    return refused(number, record, fmt::format("a message of function {}, which has no client", record.function), 0);
+  switch (record.kind) {
+    case RecordKind::kLeft:
+      client.reset();
+      return;
+    case RecordKind::kWaitEnds:
+      simulation_.function(record.function).registers().end_wait(static_cast<weft_wait_status>(record.detail));
+      return;
+    case RecordKind::kRegionRead:
+    case RecordKind::kRegionWrite:
+      return access_region(number, record);
+    default:
+      return repeat_message(number, record);
+  }
+}
+
+void Replayer::connect(size_t number, const Record& record) {
+  chip::Function& function = simulation_.function(record.function);
+  while (pace_ == Pace::kCauses && !function.settled() && simulation_.pending()) simulation_.run_for(kStepCycles);
+  if (!function.settled() || clients_[record.function] != nullptr)
+    return refused(number, record, fmt::format("a client of function {}", record.function), EBUSY);
+  clients_[record.function] = std::make_unique<server::Dispatcher>(simulation_, record.function);
+}
+
+void Replayer::access_region(size_t number, const Record& record) {
+  const bool read = record.kind == RecordKind::kRegionRead;
+  server::Message message;
+  message.header.command = static_cast<uint16_t>(read ? Command::kRegionRead : Command::kRegionWrite);
+  append(message.payload, RegionAccessBody{record.address, record.detail, record.bytes});
+  if (!read) {
+    const auto data = recording_.data(record);
+    message.payload.insert(message.payload.end(), data.begin(), data.end());
+  }
+  server::Dispatcher& client = *clients_[record.function];
+  server::Reply reply = client.handle(message);
+  const auto as_recorded = [&] {
+    return reply.payload.size() > sizeof(RegionAccessBody) &&
+           std::ranges::equal(recording_.data(record), std::span(reply.payload).subspan(sizeof(RegionAccessBody)));
+  };
+  // On another core the device may need longer to come where the host saw it.
+  while (pace_ == Pace::kCauses && read && is_polled(record) && !stopped() && simulation_.pending() && !as_recorded()) {
+    simulation_.run_for(kStepCycles);
+    reply = client.handle(message);
+  }
+  if (reply.error != 0)
+    return refused(number, record, fmt::format("access of region {} at {:#x}", record.detail, record.address),
+                   reply.error);
+  if (read && pace_ == Pace::kCycles && !incomparable(record))
+    compare_read(number, record, std::span(reply.payload).subspan(sizeof(RegionAccessBody)));
+}
+
+void Replayer::compare_read(size_t number, const Record& record, std::span<const std::byte> now) {
+  expectation_->count_register();
+  const auto then = recording_.data(record);
+  if (std::ranges::equal(then, now)) return;
+  expectation_->differ(
+      {number, record.file_offset,
+       fmt::format("read of region {} of function {} at {:#x}", record.detail, record.function, record.address), "",
+       bytes_text(then), bytes_text(now)});
+}
+
+void Replayer::repeat_message(size_t number, const Record& record) {
+  server::Message message;
+  message.header.command = record.command;
+  message.payload = recording_.data(record);
+  const bool map = record.command == static_cast<uint16_t>(Command::kDmaMap);
+  for (unsigned i = 0; i < record.fds; i++)
+    message.fds.push_back(map ? stand_in_memory(message.payload) : FileDescriptor(::eventfd(0, EFD_CLOEXEC)));
+  const server::Reply reply = clients_[record.function]->handle(message);
+  if (reply.error != 0) refused(number, record, fmt::format("message of command {}", record.command), reply.error);
+}
+
+void Replayer::refused(size_t number, const Record& record, const std::string& what, int error) {
+  expectation_->differ({number, record.file_offset, what, "", "taken",
+                        error == 0 ? std::string("refused") : fmt::format("refused: {}", std::strerror(error))});
+}
+
+}  // namespace weft::record
