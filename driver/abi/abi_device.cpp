@@ -16,7 +16,8 @@ namespace {
 std::atomic<bool> forked{false};
 const int kForkHandler = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 
-Result<std::unique_ptr<Transport>> connect(const DeviceName& name) {
+/// `recording` gets the file that a simulator of our own writes.
+Result<std::unique_ptr<Transport>> connect(const DeviceName& name, std::string& recording) {
   switch (name.kind) {
     case DeviceKind::kMock:
       return std::unique_ptr<Transport>(std::make_unique<MockTransport>(*weft::spec::find_chip(name.target)));
@@ -27,6 +28,7 @@ Result<std::unique_ptr<Transport>> connect(const DeviceName& name) {
   }
   auto started = SimProcess::start(name);
   if (!started.ok()) return started.status();
+  recording = started.value().process->record_file();
   return VfioUserTransport::connect(std::move(started.value().sockets.front()), std::move(started.value().process));
 }
 
@@ -53,11 +55,13 @@ weft_status weft_open(const char* name, weft_device** device) {
     auto parsed = parse_device_name(name);
     if (!parsed.ok()) return parsed.status();
     if (Status s = apply_environment(parsed.value()); !s.ok()) return s;
-    auto transport = connect(parsed.value());
+    std::string recording;
+    auto transport = connect(parsed.value(), recording);
     if (!transport.ok()) return transport.status();
     auto opened = Device::open(std::move(transport.value()));
     if (!opened.ok()) return opened.status();
     opened.value()->set_name(name);
+    opened.value()->set_recording(std::move(recording));
     *device = new weft_device{std::move(opened.value())};
     return {};
   });

@@ -131,6 +131,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
     log_.flush();
     name_ = std::move(name);
   }
+  void set_recording(std::string path) { recording_ = std::move(path); }
   /// Lines of the driver and the firmware's records about this device.
   DeviceLog& log() { return log_; }
   enum class Ask { kNo, kYes };
@@ -229,6 +230,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   weft_reset_report* tally_ = nullptr;  ///< of the reset under way
 
   std::string name_;
+  std::string recording_;
   std::mutex programs_mutex_;
   std::vector<std::weak_ptr<const Program>> programs_;  ///< for reports
 

@@ -54,9 +54,12 @@ Status set_option(DeviceName& name, std::string_view text, std::string_view key,
     name.trace_file = value;
   } else if (key == "mismatch-report") {
     name.mismatch_report_file = value;
+  } else if (key == "record") {
+    name.record_file = value;
   } else {
     return invalid(
-        text, fmt::format("option '{}': core, wave, wave-from, wave-to, trace and mismatch-report are possible", key));
+        text, fmt::format("option '{}': core, wave, wave-from, wave-to, trace, mismatch-report and record are possible",
+                          key));
   }
   return {};
 }
@@ -111,6 +114,9 @@ Result<DeviceName> parse_device_name(std::string_view text) {
     name.target = rest;
     return name;
   }
+  if (kind == "replay")
+    return invalid(text,
+                   fmt::format("a recorded run needs no program: weft replay {}", rest.empty() ? "<file>" : rest));
   if (kind != "sim" && kind != "mock") return invalid(text, "sim:<preset>, vfio-user:<socket> and mock are possible");
   name.kind = kind == "sim" ? DeviceKind::kSimulator : DeviceKind::kMock;
   const size_t question = rest.find('?');
@@ -162,8 +168,11 @@ Result<DeviceName> parse_slice_name(std::string_view text) {
 
 Status apply_environment(DeviceName& name) {
   if (name.kind != DeviceKind::kSimulator || name.slice) return {};
-  constexpr std::pair<const char*, const char*> kVariables[] = {
-      {"WEFT_CORE", "core"}, {"WEFT_WAVE", "wave"}, {"WEFT_WAVE_FROM", "wave-from"}, {"WEFT_WAVE_TO", "wave-to"}};
+  constexpr std::pair<const char*, const char*> kVariables[] = {{"WEFT_CORE", "core"},
+                                                                {"WEFT_WAVE", "wave"},
+                                                                {"WEFT_WAVE_FROM", "wave-from"},
+                                                                {"WEFT_WAVE_TO", "wave-to"},
+                                                                {"WEFT_RECORD", "record"}};
   for (const auto& [variable, option] : kVariables) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == 0) continue;

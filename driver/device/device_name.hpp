@@ -23,6 +23,7 @@ struct DeviceName {
   std::string mismatch_report_file;
   bool slice = false;  ///< of a simulator: target is a slice
   uint32_t chips = 1;  ///< of the slice
+  std::string record_file;
 };
 
 /// Chips that a simulator of our own has at most.
@@ -36,9 +37,10 @@ Result<DeviceName> parse_device_name(std::string_view text);
 /// fast unless given; with a list, separated by commas, each chip has its own. INVALID_ARGUMENT as above.
 Result<DeviceName> parse_slice_name(std::string_view text);
 
-/// Environment variables that change how a simulator of our own is started, so that a program runs again with waves
-/// without a change: WEFT_CORE (core), WEFT_WAVE (wave), WEFT_WAVE_FROM, WEFT_WAVE_TO (wave-from, wave-to; with
-/// WEFT_WAVE only). Other kinds of devices stay as they are. INVALID_ARGUMENT names the variable.
+/// Environment variables that change how a simulator of our own is started, so that a program runs again with waves, or
+/// is recorded, without a change: WEFT_CORE (core), WEFT_WAVE (wave), WEFT_WAVE_FROM, WEFT_WAVE_TO (wave-from, wave-to;
+/// with WEFT_WAVE only), WEFT_RECORD (record). Other kinds of devices stay as they are. INVALID_ARGUMENT names the
+/// variable.
 Status apply_environment(DeviceName& name);
 
 }  // namespace weft::driver

@@ -141,6 +141,7 @@ HangReport Device::collect_report(const Status& why, Ask ask, const std::string&
     report.tag = why.detail().tag;
   }
   report.device = name_;
+  report.recording = recording_;
   report.chip = chip_.name;
   report.core = core_name(identity_.capabilities);
   if (const auto registers = read_registers(*transport_); registers.ok()) report.before = registers.value();

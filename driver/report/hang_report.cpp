@@ -5,6 +5,7 @@
 #include <map>
 
 #include "driver/report/log_text.hpp"
+#include "driver/report/rerun_line.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::driver {
@@ -41,6 +42,7 @@ void head_lines(Out& out, const HangReport& r) {
        name_or_number(spec::error_name(r.after.first_error), r.after.first_error), r.after.pending_errors);
   line(out, "state     {}", r.page_source);
   line(out, "rerun     {}", r.rerun);
+  if (!r.recording.empty()) line(out, "recorded  {}", replay_line(r.recording));
 }
 
 /// The oldest command of a queue as the driver knows it; nullptr: nothing is in flight.

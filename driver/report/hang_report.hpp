@@ -39,7 +39,8 @@ struct HangReport {
   std::vector<weft_log_record> log;             ///< last ones, oldest first
   std::vector<std::string> faults;              ///< last fault records in words, oldest first
   WaitGraph graph;
-  std::string rerun;  ///< command that runs the case again, with waves around the moment
+  std::string recording;  ///< file that the run is recorded to
+  std::string rerun;      ///< command that runs the case again, with waves around the moment
 };
 
 /// For people; ends with a newline. The first line tells what happened, the next ones where.

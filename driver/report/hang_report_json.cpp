@@ -144,7 +144,8 @@ std::string report_json(const HangReport& r) {
       {"waits", graph_json(r.graph)},
       {"log", log},
       {"faults", r.faults},
-      {"rerun", r.rerun}};
+      {"rerun", r.rerun},
+      {"recording", r.recording}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -40,4 +40,6 @@ std::string rerun_line(std::span<const std::string> command, const std::string& 
   return line;
 }
 
+std::string replay_line(const std::string& recording) { return "weft replay " + shell_word(recording); }
+
 }  // namespace weft::driver

@@ -20,6 +20,9 @@ std::vector<std::string> own_command_line();
 std::string rerun_line(std::span<const std::string> command, const std::string& folder, std::string_view core,
                        const std::string& wave_file, uint64_t cycle);
 
+/// The line that runs a recording again, without the program.
+std::string replay_line(const std::string& recording);
+
 /// The word as a shell reads it back.
 std::string shell_word(std::string_view word);
 

@@ -64,7 +64,17 @@ std::vector<std::string> arguments_of(const DeviceName& name, const std::string&
   add("--wave-to", name.wave_to_cycle);
   add("--trace", name.trace_file);
   add("--mismatch-report", name.mismatch_report_file);
+  add("--record", name.record_file);
   return arguments;
+}
+
+/// Where a simulator with this process id writes a recording of this name.
+std::string recorded_to(std::string name, pid_t pid) {
+  if (name.empty()) return name;
+  if (const size_t at = name.find("%p"); at != std::string::npos) name.replace(at, 2, std::to_string(pid));
+  if (name.front() == '/') return name;
+  std::array<char, PATH_MAX> folder{};
+  return ::getcwd(folder.data(), folder.size()) != nullptr ? std::string(folder.data()) + "/" + name : name;
 }
 
 /// The same file under a number that the child's own descriptors do not use (an application may have closed 0 to 2).
@@ -153,6 +163,7 @@ Result<SimProcess::Started> SimProcess::start(const DeviceName& name) {
     return failure(WEFT_ERROR_INVALID_STATE, "{} does not start: {}", program.value(), std::strerror(error));
   process->reaped_ = false;
   process->process_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process->pid_, 0)));
+  process->record_file_ = recorded_to(name.record_file, process->pid_);
   return Started{std::move(process), std::move(ours)};
 }
 

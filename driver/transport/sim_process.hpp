@@ -40,6 +40,9 @@ class SimProcess {
 
   pid_t pid() const { return pid_; }
 
+  /// Absolute path of the recording that it writes; empty: none.
+  const std::string& record_file() const { return record_file_; }
+
  private:
   SimProcess() = default;
   bool reap(int wait_ms);  ///< mutex_ is held
@@ -50,6 +53,7 @@ class SimProcess {
   FileDescriptor errors_;   ///< memfd with its standard output and error
   bool reaped_ = false;
   std::string ending_;
+  std::string record_file_;
 };
 
 /// Where weft-sim is: $WEFT_SIM, beside the running program, beside this library, in PATH. INVALID_STATE names all

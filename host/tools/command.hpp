@@ -22,5 +22,6 @@ void register_reset(CLI::App& app, Action& action);
 void register_selftest(CLI::App& app, Action& action);
 void register_dump(CLI::App& app, Action& action);
 void register_smi(CLI::App& app, Action& action);
+void register_replay(CLI::App& app, Action& action);
 
 }  // namespace weft::tools

@@ -20,8 +20,9 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 ok; 1 wrong usage; 2 wrong input or not supported; 3 not enough memory or busy; 4 the device "
       "failed or is\n"
-      "gone; 5 the executable is not valid for this chip; 6 the result differs from the golden model; 7 a defect of "
-      "Weft.");
+      "gone; 5 the executable is not valid for this chip; 6 the result differs from the golden model, or the replay "
+      "from its\n"
+      "recording; 7 a defect of Weft.");
   app.set_version_flag("--version", WEFT_VERSION);
   weft::tools::Action action;
   weft::tools::register_gemm(app, action);
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
   weft::tools::register_dump(app, action);
   weft::tools::register_reset(app, action);
   weft::tools::register_selftest(app, action);
+  weft::tools::register_replay(app, action);
   // A word that is no command is worth a message of its own.
   const auto known = [&app](const std::string& name) {
     const auto all = app.get_subcommands([](CLI::App*) { return true; });

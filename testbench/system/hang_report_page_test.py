@@ -51,7 +51,7 @@ class Page(unittest.TestCase):
 
     def test_every_name_of_the_page_exists(self):
         header = (SOURCE / "driver" / "include" / "weft" / "weft.h").read_text()
-        sources = "".join(path.read_text() for path in (SOURCE / "driver").glob("*.cpp"))
+        sources = "".join(path.read_text() for path in (SOURCE / "driver").rglob("*.cpp"))
         structures = (SOURCE / "spec" / "state_page.toml").read_text()
         for name in set(re.findall(r"`(weft_\w+)`", PAGE)):
             self.assertTrue(name in header + sources or f'"{name.removeprefix("weft_")}"' in structures, name)

@@ -11,10 +11,10 @@ from weft_command import BUILD, SOURCE, WeftTest
 
 
 def readme_commands():
-    """Lines of the README's code blocks that call a program of build/bin, continuation lines joined."""
+    """Lines of the README's code blocks that call a program of build/bin, variables before it or not, continuation lines joined."""
     blocks = re.findall(r"^```[a-z]*\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [line.removeprefix("$ ").strip() for line in lines if line.removeprefix("$ ").startswith("build/bin/")]
+    return [line.removeprefix("$ ").strip() for line in lines if re.match(r"(\$ )?(\w+=\S+ )*build/bin/", line)]
 
 
 class Readme(WeftTest):

@@ -103,7 +103,7 @@ const char* weft_status_name(weft_status status);
 
 /** Opens a device and boots it.
  *  name:
- * "sim:<preset>[?core=rtl|fast|lockstep&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>]"
+ * "sim:<preset>[?core=rtl|fast|lockstep&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>&record=<file>]"
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
  *  INVALID_ARGUMENT (name), INVALID_STATE (no simulator found), BUSY (another client), BOOT_FAILED (names the stage),

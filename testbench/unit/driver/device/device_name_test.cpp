@@ -7,8 +7,8 @@ using namespace weft::driver;
 using Catch::Contains;
 
 TEST_CASE("a simulator's name carries preset and options") {
-  const auto name =
-      parse_device_name("sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt");
+  const auto name = parse_device_name(
+      "sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt&record=r.weftrec");
   REQUIRE(name.ok());
   CHECK(name.value().kind == DeviceKind::kSimulator);
   CHECK(name.value().target == "nano");
@@ -18,6 +18,7 @@ TEST_CASE("a simulator's name carries preset and options") {
   CHECK(name.value().wave_to_cycle == "20");
   CHECK(name.value().trace_file == "t.json");
   CHECK(name.value().mismatch_report_file == "m.txt");
+  CHECK(name.value().record_file == "r.weftrec");
   CHECK(parse_device_name("sim:v5e-1mxu").value().core == "rtl");
 }
 
@@ -31,6 +32,7 @@ TEST_CASE("a wrong name is refused with what is possible") {
   const auto [text, why] = GENERATE(table<std::string, std::string>(
       {{"", "are possible"},
        {"pci:1", "are possible"},
+       {"replay:a.weftrec", "weft replay a.weftrec"},
        {"sim", "no preset ''"},
        {"sim:", "nano"},
        {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
