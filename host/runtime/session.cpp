@@ -119,10 +119,10 @@ Status Session::reset(weft_reset_report& report) {
   s.program.reset();
   s.kernel = nullptr;
   if (const auto status = weft_reset(s.device, nullptr, WEFT_RESET_LEVEL_DEVICE, &report); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   (void)!weft_queue_release(std::exchange(s.queue, nullptr));  // it went with the reset
   if (const auto status = weft_queue_create(s.device, nullptr, &s.queue); status != WEFT_ERROR_OK)
-    return last_error(status);
+    return driver_error(status);
   return Ok{};
 }
 
