@@ -39,7 +39,7 @@ TEST_CASE("nano: legal programs give the same results in the same cycles from an
 TEST_CASE("nano: illegal programs fault alike from any initial values") {
   run_programs("nano", random::Legality::kOneIllegal, 6000, 10, {1, 2});
 }
-TEST_CASE("nano-4mxu: legal programs give the same results in the same cycles from any initial values") {
+TEST_CASE("nano-4mxu: legal programs give the same results in the same cycles from any initial values", "[nano-4mxu]") {
   run_programs("nano-4mxu", random::Legality::kLegal, 8000, 2, {1, 2});
 }
 TEST_CASE("small: legal programs give the same results in the same cycles from any initial values", "[small]") {
