@@ -4,6 +4,7 @@
 #include <string>
 
 #include "host/compiler/result.hpp"
+#include "host/runtime/driver_error.hpp"
 #include "weft/weft.h"
 
 namespace weft::tools {
@@ -20,14 +21,7 @@ using QueueHandle = std::unique_ptr<weft_queue, ReleaseHandle>;
 using SemaphoreHandle = std::unique_ptr<weft_semaphore, ReleaseHandle>;
 
 /// The calling thread's last error of the driver: name, message, hint.
-[[nodiscard]] inline std::string driver_words(weft_status status) {
-  weft_error_info info = WEFT_INIT(weft_error_info);
-  std::string words = weft_status_name(status);
-  if (weft_last_error(&info) != WEFT_ERROR_OK || info.code != status) return words;
-  words += std::string(": ") + info.message;
-  if (info.hint[0] != 0) words += std::string(" (") + info.hint + ")";
-  return words;
-}
+[[nodiscard]] inline std::string driver_words(weft_status status) { return runtime::driver_error(status).message; }
 
 [[nodiscard]] inline Result<BufferHandle> make_buffer(weft_device* device, weft_memory memory, uint64_t bytes) {
   weft_buffer* buffer = nullptr;
