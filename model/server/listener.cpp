@@ -1,9 +1,10 @@
-// bind, listen, accept.
+// bind, listen, link, accept.
 #include "model/server/listener.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,34 +15,55 @@ namespace weft::server {
 namespace {
 
 constexpr const char* kOwnerSuffix = ".owner";
+constexpr size_t kPidDigits = 7;  // PID_MAX_LIMIT is 2^22
+constexpr size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1 - 1 - kPidDigits;
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) { return reinterpret_cast<const sockaddr*>(&address); }
+
+bool is_left_over(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  const sockaddr_un address = address_of(path);
+  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return ::connect(probe.get(), generic(address), sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+/// Gives a listening socket its name, in place of what a server that is gone left there. Sets errno if it fails.
+bool publish(const std::string& unready, const std::string& path) {
+  if (::link(unready.c_str(), path.c_str()) == 0) return true;
+  if (errno != EEXIST) return false;
+  if (is_left_over(path) && ::unlink(path.c_str()) == 0 && ::link(unready.c_str(), path.c_str()) == 0) return true;
+  errno = EADDRINUSE;
+  return false;
+}
 
 }  // namespace
 
 std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& error) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    error = fmt::format("socket path '{}' has {} characters: 1 to {} are possible", path, path.size(),
-                        sizeof address.sun_path - 1);
+  if (path.empty() || path.size() > kMaxPath) {
+    error = fmt::format("socket path '{}' has {} characters: 1 to {} are possible", path, path.size(), kMaxPath);
     return nullptr;
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  const std::string unready = fmt::format("{}.{}", path, ::getpid());
+  // The name appears once connections are taken: who finds a socket that refuses knows that its server is gone.
+  const sockaddr_un bound = address_of(unready);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  int result = ::bind(socket.get(), generic, sizeof address);
-  if (result != 0 && errno == EADDRINUSE) {
-    const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(probe.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED && ::unlink(path.c_str()) == 0) {
-      result = ::bind(socket.get(), generic, sizeof address);
-    } else {
-      errno = EADDRINUSE;
-    }
-  }
+  ::unlink(unready.c_str());
   constexpr int kBacklog = 16;
-  if (result != 0 || ::listen(socket.get(), kBacklog) != 0) {
+  if (::bind(socket.get(), generic(bound), sizeof bound) != 0 || ::listen(socket.get(), kBacklog) != 0 ||
+      !publish(unready, path)) {
     error = fmt::format("socket '{}': {}", path, std::strerror(errno));
+    ::unlink(unready.c_str());
     return nullptr;
   }
+  ::unlink(unready.c_str());
   return std::unique_ptr<Listener>(new Listener(std::move(socket), path));
 }
 

@@ -2,6 +2,8 @@
 #include "model/server/server.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 
 #include "testbench/unit/server/client.hpp"
 
@@ -158,6 +160,36 @@ TEST_CASE("a path that is served is not taken, one left over by a dead server is
   CHECK(Listener::make(path, error) != nullptr);
   CHECK(Listener::make("", error) == nullptr);
   CHECK(Listener::make(std::string(200, 'x'), error) == nullptr);
+}
+
+TEST_CASE("a path whose name is there takes connections") {
+  for (int i = 0; i < 200; i++) {
+    const std::string path = test::socket_path();
+    int refused = 0;
+    std::thread client([&] {
+      while (::access(path.c_str(), F_OK) != 0) {
+      }
+      const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const sockaddr_un address = test::socket_address(path);
+      refused = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+    });
+    std::string error;
+    const auto listener = Listener::make(path, error);
+    client.join();
+    INFO(error);
+    CHECK(listener != nullptr);
+    CHECK(refused == 0);
+  }
+}
+
+TEST_CASE("a file that is no socket keeps its path") {
+  const std::string path = test::socket_path();
+  std::ofstream(path) << "a user's file";
+  std::string error;
+  CHECK(Listener::make(path, error) == nullptr);
+  CHECK(error.find("in use") != std::string::npos);
+  CHECK(std::filesystem::file_size(path) == 13);
+  std::filesystem::remove(path);
 }
 
 TEST_CASE_METHOD(Fixture, "round trips, measured", "[.measure]") {
