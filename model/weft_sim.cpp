@@ -97,13 +97,16 @@ std::string socket_path(const Arguments& arguments, unsigned chip, unsigned func
   return fmt::format("{}/chip{}-function{}.sock", arguments.directory, chip, function);
 }
 
+void make_directory(const std::string& path, std::string& error) {
+  std::error_code failed;
+  if (!path.empty()) std::filesystem::create_directories(path, failed);
+  if (failed) error = fmt::format("directory '{}': {}", path, failed.message());
+}
+
 /// The sockets of all functions; empty and a message in `error` if one is not to be had.
 std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, unsigned chips,
                                                               std::string& error) {
   std::vector<std::unique_ptr<server::Listener>> listeners;
-  std::error_code failed;
-  if (!arguments.directory.empty()) std::filesystem::create_directories(arguments.directory, failed);
-  if (failed) error = fmt::format("directory '{}': {}", arguments.directory, failed.message());
   for (unsigned i = 0; i < chips * arguments.functions && error.empty(); i++) {
     auto listener =
         server::Listener::make(socket_path(arguments, i / arguments.functions, i % arguments.functions), error);
@@ -217,22 +220,6 @@ int serve(const Arguments& arguments) {
     if (!is_stream_socket(fd)) return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", fd));
   if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
 
-  // The paths are taken before the chips are made: a server that is there already is told at once.
-  std::vector<std::unique_ptr<server::Listener>> listeners;
-  std::unique_ptr<server::Listener> management;
-  if (arguments.fds.empty()) {
-    listeners = make_listeners(arguments, chips, error);
-    if (listeners.empty()) return complain(kExitCannotStart, error);
-    if (!arguments.directory.empty() && arguments.slice.empty())
-      management = server::Listener::make(arguments.directory + "/management.sock", error);
-    if (!error.empty()) return complain(kExitCannotStart, error);
-  }
-  std::unique_ptr<record::Recorder> recorder;
-  if (!arguments.record.empty()) {
-    const auto hazards = arguments.core_options.check_hazards ? record::HazardCheck::kOn : record::HazardCheck::kOff;
-    recorder = record::Recorder::make(arguments.record, chip_options(arguments, simulated, 0, nullptr), hazards, error);
-    if (recorder == nullptr) return complain(kExitCannotStart, error);
-  }
   const server::FileDescriptor signals = catch_signals();
   verilated::set_failure_handler(end_with_model_failure);
   std::unique_ptr<chip::SliceNetwork> network;
@@ -241,15 +228,30 @@ int serve(const Arguments& arguments) {
     options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
     network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options);
   }
+  std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
   const auto simulation = make_simulation(arguments, simulated, network.get(), error);
   if (simulation == nullptr) return complain(kExitCannotStart, error);
   server::Server server(*simulation);
-  if (recorder != nullptr) {
+  server.stop_on(signals.get());
+
+  // The names appear when the chips are there, those of the functions last: who finds one is served.
+  std::vector<std::unique_ptr<server::Listener>> listeners;
+  std::unique_ptr<server::Listener> management;
+  if (arguments.fds.empty()) {
+    make_directory(arguments.directory, error);
+    if (error.empty() && !arguments.directory.empty() && arguments.slice.empty())
+      management = server::Listener::make(arguments.directory + "/management.sock", error);
+    if (error.empty()) listeners = make_listeners(arguments, chips, error);
+    if (!error.empty()) return complain(kExitCannotStart, error);
+  }
+  if (!arguments.record.empty()) {
+    const auto hazards = arguments.core_options.check_hazards ? record::HazardCheck::kOn : record::HazardCheck::kOff;
+    recorder = record::Recorder::make(arguments.record, chip_options(arguments, simulated, 0, nullptr), hazards, error);
+    if (recorder == nullptr) return complain(kExitCannotStart, error);
     active_recorder = recorder.get();
     recorder->attach(*simulation);
     server.set_log(recorder.get());
   }
-  server.stop_on(signals.get());
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
   if (management != nullptr) server.manage(std::move(management));
   for (size_t i = 0; i < arguments.fds.size(); i++) server.attach(server::FileDescriptor(arguments.fds[i]), i);
