@@ -3,18 +3,37 @@
 
 #include <fmt/format.h>
 
+#include "host/compiler/column_sum_schedule.hpp"
 #include "host/compiler/gemm_schedule.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/relayout_schedule.hpp"
+#include "host/compiler/softmax_loss_schedule.hpp"
 #include "host/compiler/vector_schedule.hpp"
 
 namespace weft::compiler {
 namespace {
 
+constexpr uint64_t kMaxStores = 65535;       // that the step after waits for: a semaphore's counts have 16 bits
 constexpr uint64_t kMaxOffset = 1ull << 40;  // a command's offsets have 40 bits
 
-uint64_t step_row_pitch(const Step& step) {
-  if (const auto* dense = std::get_if<DenseStep>(&step)) return std::max(dense->x.pitch_bytes, dense->y.pitch_bytes);
-  return std::get<VectorStep>(step).y.pitch_bytes;
+uint64_t row_pitch(const DenseStep& s) { return std::max(s.x.pitch_bytes, s.y.pitch_bytes); }
+uint64_t row_pitch(const VectorStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const RelayoutStep& s) { return std::max(s.a.pitch_bytes, s.y.pitch_bytes); }
+uint64_t row_pitch(const ColumnSumStep& s) { return s.a.pitch_bytes; }
+uint64_t row_pitch(const SoftmaxLossStep& s) { return std::max(s.scores.pitch_bytes, s.targets.pitch_bytes); }
+
+Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
+Result<uint64_t> schedule(ProgramBuilder& b, const VectorStep& s, const StepChain& c) {
+  return schedule_vector(b, s, c);
+}
+Result<uint64_t> schedule(ProgramBuilder& b, const RelayoutStep& s, const StepChain& c) {
+  return schedule_relayout(b, s, c);
+}
+Result<uint64_t> schedule(ProgramBuilder& b, const ColumnSumStep& s, const StepChain& c) {
+  return schedule_column_sum(b, s, c);
+}
+Result<uint64_t> schedule(ProgramBuilder& b, const SoftmaxLossStep& s, const StepChain& c) {
+  return schedule_softmax_loss(b, s, c);
 }
 
 }  // namespace
@@ -23,18 +42,16 @@ Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
   ProgramBuilder builder(chip);
   uint64_t stores_before = 0;
   for (size_t i = 0; i < program.steps.size(); i++) {
-    if (step_row_pitch(program.steps[i]) >= 1ull << 31)
+    const auto& step = program.steps[i];
+    if (std::visit([](const auto& s) { return row_pitch(s); }, step) >= 1ull << 31)
       return Error{WEFT_ERROR_UNSUPPORTED, "a row of 2 GiB or more does not fit a command's stride"};
     const StepChain chain{stores_before, i + 1 < program.steps.size()};
-    const auto stores = std::visit(
-        [&](const auto& step) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(step)>, DenseStep>)
-            return schedule_gemm(builder, step, chain);
-          else
-            return schedule_vector(builder, step, chain);
-        },
-        program.steps[i]);
+    const auto stores = std::visit([&](const auto& s) { return schedule(builder, s, chain); }, step);
     if (!stores.ok()) return stores.error();
+    if (chain.announce && stores.value() > kMaxStores)
+      return Error{WEFT_ERROR_UNSUPPORTED,
+                   fmt::format("{}: {} stores, and a step that others follow may have {}",
+                               std::visit([](const auto& s) { return s.name; }, step), stores.value(), kMaxStores)};
     stores_before = stores.value();
   }
   Kernel kernel;

@@ -10,7 +10,7 @@
 
 namespace weft::compiler {
 
-using Step = std::variant<DenseStep, VectorStep>;
+using Step = std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep>;
 
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
 struct Program {

@@ -338,10 +338,6 @@ class GemmScheduler {
 Result<uint64_t> schedule_gemm(ProgramBuilder& program, const DenseStep& step, const StepChain& chain) {
   auto plan = plan_gemm(program.chip(), step);
   if (!plan.ok()) return plan.error();
-  const uint64_t stores = plan.value().row_chunks.size() * plan.value().column_blocks;
-  if (chain.announce && stores > 65535)
-    return Error{WEFT_ERROR_UNSUPPORTED,
-                 fmt::format("{}: {} stores, and a step that others follow may have 65535", step.name, stores)};
   return GemmScheduler(program, step, plan.value(), chain).run();
 }
 

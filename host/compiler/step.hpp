@@ -27,15 +27,46 @@ struct DenseStep {
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16: f32 or bf16; int8: i32
 };
 
-/// y[rows, cols] = op(a, b), all bf16; y may be cast to f32.
+/// y[rows, cols] = op(a, b); a and b have `dtype`, y may be cast to the other one. y may be a or b.
 struct VectorStep {
   std::string name;
   uint64_t rows = 0, cols = 0;
   weft_vpu_op op = WEFT_VPU_OP_ADD;
   weft_vpu_b_mode b_mode = WEFT_VPU_B_MODE_TENSOR;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16 or f32
   TensorPlace a, b, y;                           ///< b: tensor, or one row (b_mode row); unused for scalar
-  uint16_t scalar = 0;                           ///< bf16 bits, b_mode scalar
+  uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar
+  uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+};
+
+/// y = a, or a transposed, rounded to bf16: as rows, or as packed weight tiles. y must not overlap a.
+struct RelayoutStep {
+  std::string name;
+  uint64_t rows = 0, cols = 0;                  ///< of a
+  bool transpose = false;                       ///< y[cols, rows]
+  weft_vpu_dtype a_dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or bf16
+  TensorPlace a, y;
+  weft_argument_layout y_layout = WEFT_ARGUMENT_LAYOUT_WEIGHT_TILES;
+};
+
+/// y[1, cols] = sum over the rows of a[rows, cols], ascending, one f32 rounding a row. a: bf16, y: f32.
+struct ColumnSumStep {
+  std::string name;
+  uint64_t rows = 0, cols = 0;
+  TensorPlace a, y;
+};
+
+/// Softmax cross-entropy and its gradient. With z = scores - largest of the row, in f32:
+/// gradient[rows, classes] = (softmax(z) - targets) scale, rounded to bf16;
+/// loss = scale * sum over rows of (log sum exp z - sum of targets * z). docs/training.md has every rounding.
+struct SoftmaxLossStep {
+  std::string name;
+  uint64_t rows = 0, classes = 0;
+  TensorPlace scores, targets;  ///< f32 rows
+  TensorPlace gradient;         ///< bf16 rows
+  TensorPlace loss;             ///< one f32 in 16 bytes; the other 12 become zero
+  float scale = 1;
 };
 
 }  // namespace weft::compiler

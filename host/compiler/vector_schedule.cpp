@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "host/compiler/chunk_pipeline.hpp"
+
 namespace weft::compiler {
 namespace {
 
@@ -16,42 +18,42 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 
 class VectorScheduler {
  public:
-  VectorScheduler(ProgramBuilder& program, const VectorStep& step, const StepChain& chain)
+  VectorScheduler(ProgramBuilder& program, const VectorStep& step)
       : program_(program),
         step_(step),
-        chain_(chain),
         chip_(program.chip()),
-        words_((step.cols + chip_.n - 1) / chip_.n),
-        cast_(step.y_dtype == WEFT_VPU_DTYPE_F32),
+        blocks_((step.cols + chip_.n - 1) / chip_.n),
+        words_(blocks_ * row_words(step.dtype)),
+        cast_(step.y_dtype != step.dtype),
         tensor_b_(step.b_mode == WEFT_VPU_B_MODE_TENSOR),
         row_b_words_(step.b_mode == WEFT_VPU_B_MODE_ROW ? round_up(words_, 2) : 0) {}
 
   /// False: one row does not fit.
   bool plan() {
-    const uint64_t row_words = words_ * (1 + (tensor_b_ ? 1 : 0) + (cast_ ? 2 : 0));
-    if (row_b_words_ + kSlots * (row_words + 6) > chip_.vmem_words) return false;
-    chunk_rows_ = std::min({kMaxChunkRows, step_.rows, (chip_.vmem_words - row_b_words_) / kSlots / (row_words + 1)});
+    const uint64_t y_words = cast_ ? blocks_ * row_words(step_.y_dtype) : 0;
+    const uint64_t row = words_ * (1 + (tensor_b_ ? 1 : 0)) + y_words;
+    if (row_b_words_ + kSlots * (row + 6) > chip_.vmem_words) return false;
+    chunk_rows_ = std::min({kMaxChunkRows, step_.rows, (chip_.vmem_words - row_b_words_) / kSlots / (row + 1)});
     chunk_rows_ = std::max<uint64_t>(chunk_rows_, 1);
     b_offset_ = round_up(chunk_rows_ * words_, 2);
-    y_offset_ = cast_ ? b_offset_ + (tensor_b_ ? round_up(chunk_rows_ * words_, 2) : 0) : 0;
-    slot_words_ =
-        cast_ ? y_offset_ + 2 * chunk_rows_ * words_ : b_offset_ + (tensor_b_ ? round_up(chunk_rows_ * words_, 2) : 0);
+    const uint64_t operands = b_offset_ + (tensor_b_ ? round_up(chunk_rows_ * words_, 2) : 0);
+    y_offset_ = cast_ ? operands : 0;
+    slot_words_ = operands + round_up(chunk_rows_ * y_words, 2);
     chunks_ = (step_.rows + chunk_rows_ - 1) / chunk_rows_;
     return row_b_words_ + kSlots * slot_words_ <= chip_.vmem_words;
   }
 
-  uint64_t chunks() const { return chunks_; }
-  uint64_t needed_words() const { return row_b_words_ + kSlots * slot_words_; }
-
-  void run() {
+  uint64_t run(const StepChain& chain) {
+    ChunkPipeline pipeline(program_, chain, chunks_);
     for (uint64_t chunk = 0; chunk < chunks_; chunk++) {
       const uint64_t rows = std::min(chunk_rows_, step_.rows - chunk * chunk_rows_);
       const uint64_t base = row_b_words_ + chunk % kSlots * slot_words_;
-      const uint64_t loads = emit_loads(chunk, rows, base);
-      emit_vector(chunk, rows, base, loads);
-      emit_store(chunk, rows, base);
+      auto loads = loads_of(chunk, rows, base);
+      auto vector = vector_of(chunk, rows, base);
+      pipeline.add({std::move(loads), std::move(vector), {store_of(chunk, rows, base)}});
     }
-    program_.note_vmem_words(needed_words());
+    program_.note_vmem_words(row_b_words_ + kSlots * slot_words_);
+    return pipeline.stores();
   }
 
  private:
@@ -59,104 +61,70 @@ class VectorScheduler {
     return program_.tag(fmt::format("{} {} rows {}..", step_.name, what, chunk * chunk_rows_));
   }
 
-  spec::DmaCommand load(const TensorPlace& from, uint64_t chunk, uint64_t first_row, uint64_t rows, uint64_t word,
-                        const char* what) {
-    spec::DmaCommand command;
-    command.header.opcode = WEFT_OPCODE_COPY;
-    command.header.tag = tag(what, chunk);
-    command.src_seg = from.segment;
-    command.src_off = from.offset_bytes + first_row * from.pitch_bytes;
-    command.dst_off = word * chip_.word_bytes;
-    command.size0 = static_cast<uint32_t>(round_up(step_.cols * 2, 16));
-    command.size1 = static_cast<uint16_t>(rows);
-    command.src_stride1 = static_cast<int32_t>(from.pitch_bytes);
-    command.dst_stride1 = static_cast<int32_t>(words_ * chip_.word_bytes);
-    ProgramBuilder::post(command.header, kOperandsReady + static_cast<unsigned>(chunk % kOperandRing), 1);
-    program_.note_hbm_bytes(static_cast<uint64_t>(command.size0) * rows);
+  std::vector<spec::DmaCommand> loads_of(uint64_t chunk, uint64_t rows, uint64_t base) {
+    const uint64_t first = chunk * chunk_rows_, bytes = step_.cols * vpu_element_bytes(step_.dtype);
+    std::vector<spec::DmaCommand> loads{chunk_load(chip_, tag("a", chunk), step_.a, first, rows, bytes, base, words_)};
+    if (tensor_b_)
+      loads.push_back(chunk_load(chip_, tag("b", chunk), step_.b, first, rows, bytes, base + b_offset_, words_));
+    else if (step_.b_mode == WEFT_VPU_B_MODE_ROW && chunk == 0)
+      loads.push_back(chunk_load(chip_, tag("b", chunk), step_.b, 0, 1, bytes, 0, words_));
+    return loads;
+  }
+
+  /// For each block of N columns the operation, and the cast if y has the other type.
+  std::vector<spec::VpuCommand> vector_of(uint64_t chunk, uint64_t rows, uint64_t base) {
+    std::vector<spec::VpuCommand> commands;
+    for (uint64_t block = 0; block < blocks_; block++) {
+      spec::VpuCommand command;
+      command.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+      command.header.tag = tag("elementwise", chunk);
+      command.op = static_cast<uint8_t>(step_.op);
+      command.src_dtype = command.dst_dtype = static_cast<uint8_t>(step_.dtype);
+      command.rows = static_cast<uint16_t>(rows);
+      command.cols = static_cast<uint16_t>(std::min<uint64_t>(chip_.n, step_.cols - block * chip_.n));
+      command.a_addr = command.d_addr = static_cast<uint32_t>(base + block * row_words(step_.dtype));
+      command.a_stride = command.d_stride = static_cast<uint32_t>(words_);
+      command.b_mode = static_cast<uint8_t>(step_.b_mode);
+      command.scalar2 = step_.scalar2;
+      if (tensor_b_) {
+        command.b_addr = command.a_addr + static_cast<uint32_t>(b_offset_);
+        command.b_stride = static_cast<uint32_t>(words_);
+      } else if (step_.b_mode == WEFT_VPU_B_MODE_ROW) {
+        command.b_addr = static_cast<uint32_t>(block * row_words(step_.dtype));
+      } else {
+        command.scalar = step_.scalar;
+      }
+      commands.push_back(command);
+      if (cast_) commands.push_back(cast_of(command, base + y_offset_ + block * row_words(step_.y_dtype)));
+    }
+    return commands;
+  }
+
+  /// What `operation` has left where it lies, in y's type.
+  spec::VpuCommand cast_of(const spec::VpuCommand& operation, uint64_t word) {
+    spec::VpuCommand command;
+    command.header.opcode = WEFT_OPCODE_CAST;
+    command.header.tag = operation.header.tag;
+    command.src_dtype = operation.dst_dtype;
+    command.dst_dtype = static_cast<uint8_t>(step_.y_dtype);
+    command.rows = operation.rows, command.cols = operation.cols;
+    command.a_addr = operation.d_addr, command.a_stride = operation.d_stride;
+    command.d_addr = static_cast<uint32_t>(word);
+    command.d_stride = static_cast<uint32_t>(blocks_ * row_words(step_.y_dtype));
     return command;
   }
 
-  uint64_t emit_loads(uint64_t chunk, uint64_t rows, uint64_t base) {
-    auto a = load(step_.a, chunk, chunk * chunk_rows_, rows, base, "a");
-    if (chunk == 0) ProgramBuilder::wait(a.header, kStepDone, chain_.stores_before);
-    if (chunk >= kSlots) ProgramBuilder::wait(a.header, kOutputFree + static_cast<unsigned>(chunk % kSlots), 1);
-    program_.push(WEFT_QUEUE_DMA_IN, spec::encode(a));
-    if (tensor_b_) {
-      program_.push(WEFT_QUEUE_DMA_IN,
-                    spec::encode(load(step_.b, chunk, chunk * chunk_rows_, rows, base + b_offset_, "b")));
-      return 2;
-    }
-    if (step_.b_mode == WEFT_VPU_B_MODE_ROW && chunk == 0) {
-      program_.push(WEFT_QUEUE_DMA_IN, spec::encode(load(step_.b, chunk, 0, 1, 0, "b")));
-      return 2;
-    }
-    return 1;
-  }
-
-  void emit_vector(uint64_t chunk, uint64_t rows, uint64_t base, uint64_t loads) {
-    const uint64_t per_word = cast_ ? 2 : 1;
-    const uint64_t last = words_ * per_word - 1;
-    for (uint64_t i = 0; i <= last; i++) {
-      const uint64_t word = i / per_word;
-      spec::VpuCommand command;
-      command.header.tag = tag("elementwise", chunk);
-      command.src_dtype = WEFT_VPU_DTYPE_BF16;
-      command.rows = static_cast<uint16_t>(rows);
-      command.cols = static_cast<uint16_t>(std::min<uint64_t>(chip_.n, step_.cols - word * chip_.n));
-      command.a_addr = static_cast<uint32_t>(base + word);
-      command.a_stride = static_cast<uint32_t>(words_);
-      if (i % per_word == 0) {
-        command.header.opcode = WEFT_OPCODE_ELEMENTWISE;
-        command.op = static_cast<uint8_t>(step_.op);
-        command.dst_dtype = WEFT_VPU_DTYPE_BF16;
-        command.d_addr = command.a_addr;
-        command.d_stride = command.a_stride;
-        command.b_mode = static_cast<uint8_t>(step_.b_mode);
-        if (tensor_b_) {
-          command.b_addr = static_cast<uint32_t>(base + b_offset_ + word);
-          command.b_stride = static_cast<uint32_t>(words_);
-        } else if (step_.b_mode == WEFT_VPU_B_MODE_ROW) {
-          command.b_addr = static_cast<uint32_t>(word);
-        } else {
-          command.scalar = step_.scalar;
-        }
-      } else {
-        command.header.opcode = WEFT_OPCODE_CAST;
-        command.dst_dtype = WEFT_VPU_DTYPE_F32;
-        command.d_addr = static_cast<uint32_t>(base + y_offset_ + 2 * word);
-        command.d_stride = static_cast<uint32_t>(2 * words_);
-      }
-      if (i == 0)
-        ProgramBuilder::wait(command.header, kOperandsReady + static_cast<unsigned>(chunk % kOperandRing), loads);
-      if (i == last) ProgramBuilder::post(command.header, kOutputReady, 1);
-      program_.push(WEFT_QUEUE_VPU, spec::encode(command));
-    }
-  }
-
-  void emit_store(uint64_t chunk, uint64_t rows, uint64_t base) {
-    spec::DmaCommand store;
-    store.header.opcode = WEFT_OPCODE_COPY;
-    store.header.tag = tag("store", chunk);
-    store.src_off = (base + y_offset_) * chip_.word_bytes;
-    store.dst_seg = step_.y.segment;
-    store.dst_off = step_.y.offset_bytes + chunk * chunk_rows_ * step_.y.pitch_bytes;
-    store.size0 = static_cast<uint32_t>(round_up(step_.cols * (cast_ ? 4 : 2), 16));
-    store.size1 = static_cast<uint16_t>(rows);
-    store.src_stride1 = static_cast<int32_t>(words_ * (cast_ ? 2 : 1) * chip_.word_bytes);
-    store.dst_stride1 = static_cast<int32_t>(step_.y.pitch_bytes);
-    ProgramBuilder::wait(store.header, kOutputReady, 1);
-    ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(chunk % kSlots),
-                         chunk + kSlots < chunks_ ? 1 : 0);
-    ProgramBuilder::post(store.header, kStepDone, chain_.announce ? 1 : 0);
-    program_.note_hbm_bytes(static_cast<uint64_t>(store.size0) * rows);
-    program_.push(WEFT_QUEUE_DMA_OUT, spec::encode(store));
+  spec::DmaCommand store_of(uint64_t chunk, uint64_t rows, uint64_t base) {
+    return chunk_store(chip_, tag("store", chunk), step_.y, chunk * chunk_rows_, rows,
+                       step_.cols * vpu_element_bytes(step_.y_dtype), base + y_offset_,
+                       blocks_ * row_words(step_.y_dtype));
   }
 
   ProgramBuilder& program_;
   const VectorStep& step_;
-  const StepChain& chain_;
   const spec::Chip& chip_;
-  const uint64_t words_;  ///< VMEM words of a bf16 row
+  const uint64_t blocks_;  ///< of N columns
+  const uint64_t words_;   ///< VMEM words of a row of a
   const bool cast_;
   const bool tensor_b_;
   const uint64_t row_b_words_;
@@ -166,16 +134,12 @@ class VectorScheduler {
 }  // namespace
 
 Result<uint64_t> schedule_vector(ProgramBuilder& program, const VectorStep& step, const StepChain& chain) {
-  VectorScheduler scheduler(program, step, chain);
+  VectorScheduler scheduler(program, step);
   if (!scheduler.plan())
     return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
                  fmt::format("{}: a row of {} elements does not fit VMEM of {} bytes on chip {}", step.name, step.cols,
                              program.chip().vmem_bytes, program.chip().name)};
-  if (chain.announce && scheduler.chunks() > 65535)
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {} stores, and a step that others follow may have 65535",
-                                                     step.name, scheduler.chunks())};
-  scheduler.run();
-  return scheduler.chunks();
+  return scheduler.run(chain);
 }
 
 }  // namespace weft::compiler

@@ -6,6 +6,7 @@
 
 #include "host/compiler/layout.hpp"
 #include "model/golden/matmul.hpp"
+#include "model/golden/rows.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
 
 using namespace weft;
@@ -101,6 +102,56 @@ TEST_CASE("a compiled int8 product equals golden, odd K included") {
     std::vector<int32_t> expected(m * n);
     (void)golden::gemm_int8(m, k, n, a.data(), k, b.data(), n, expected.data(), n);
     CHECK(std::memcmp(c.data(), expected.data(), c.size()) == 0);
+  }
+}
+
+TEST_CASE("a product that stands in its queue while an elementwise step loads does not take the step's posts") {
+  const auto& chip = *spec::find_chip("nano");
+  const uint64_t rows = 9, k = 40, n = 8;  // the product's first MATMUL needs two loads, as the elementwise step does
+  std::mt19937_64 random(1);
+  const auto draw = [&random](uint64_t count) {
+    std::vector<uint16_t> values(count);
+    for (auto& v : values) v = static_cast<uint16_t>(0x3c00 + random() % 0x0400);
+    return values;
+  };
+  const auto a = draw(rows * k), b = draw(rows * k), w = draw(k * n);
+  const uint64_t pitch = compiler::row_pitch_bytes(k, 2), y_pitch = compiler::row_pitch_bytes(n, 4);
+  const uint64_t weight_bytes = compiler::packed_weight_bytes(chip, WEFT_MXU_DTYPE_BF16, k, n);
+  compiler::Program program;
+  program.name = "add and multiply";
+  const auto argument = [&](const char* name, weft_argument_direction direction, uint64_t bytes) {
+    program.arguments.push_back(
+        {name, WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_LAYOUT_ROWS, direction, 1, bytes / 2, bytes, bytes});
+  };
+  argument("a", WEFT_ARGUMENT_DIRECTION_INPUT, rows * pitch);
+  argument("b", WEFT_ARGUMENT_DIRECTION_INPUT, rows * pitch);
+  argument("w", WEFT_ARGUMENT_DIRECTION_INPUT, weight_bytes);
+  argument("y", WEFT_ARGUMENT_DIRECTION_OUTPUT, rows * y_pitch);
+  compiler::VectorStep add;
+  add.name = "add";
+  add.rows = rows, add.cols = k;
+  add.a = {3, 0, pitch}, add.b = {4, 0, pitch}, add.y = {2, 0, pitch};
+  compiler::DenseStep product;
+  product.name = "product";
+  product.m = rows, product.k = k, product.n = n;
+  product.x = add.y, product.weights = {5, 0, 0}, product.y = {6, 0, y_pitch};
+  program.steps = {add, product};
+  program.scratch_bytes = rows * pitch;
+  const auto kernel = compiler::compile(chip, program);
+  REQUIRE(kernel.ok());
+  std::vector<uint16_t> sum(a.size());
+  golden::elementwise_bf16(WEFT_VPU_OP_ADD, a, b, sum);
+  std::vector<float> expected(rows * n);
+  golden::gemm_bf16(rows, k, n, sum.data(), k, w.data(), n, expected.data(), n);
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    test::ProgramExecutor executor(chip, kernel.value(),
+                                   {compiler::pack_rows(bytes_of(a.data(), a.size() * 2), rows, k, 2),
+                                    compiler::pack_rows(bytes_of(b.data(), b.size() * 2), rows, k, 2),
+                                    compiler::pack_weights_bf16(chip, w, k, n), std::vector<std::byte>(rows * y_pitch)},
+                                   seed);
+    CHECK(executor.run() == "");
+    const auto y = compiler::unpack_rows(executor.argument(3, rows * y_pitch), rows, n, 4);
+    CHECK(std::memcmp(y.data(), expected.data(), y.size()) == 0);
   }
 }
 

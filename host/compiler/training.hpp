@@ -1,0 +1,51 @@
+/// Training of a dense network as programs for one chip: scores, gradients of a batch, and the update.
+/// docs/training.md.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "host/compiler/compile.hpp"
+
+namespace weft::compiler {
+
+/// x W + b layer after layer, relu after each but the last; the last one's columns are the classes.
+struct DenseNetwork {
+  std::vector<uint64_t> widths;  ///< inputs, outputs of each layer: {64, 128, 10}
+};
+
+/// Where the parameters lie in a buffer of f32, and likewise their momentum and gradients. Padding is zero and stays
+/// so.
+struct ParameterLayout {
+  struct Layer {
+    uint64_t k = 0, n = 0;
+    uint64_t weights_offset = 0, weights_pitch = 0;  ///< bytes; k rows
+    uint64_t bias_offset = 0;                        ///< bytes; n elements, room for a multiple of N
+  };
+  std::vector<Layer> layers;
+  uint64_t parameter_bytes = 0;  ///< a multiple of 64
+  uint64_t loss_offset = 0;      ///< of gradients only: the loss as f32
+  uint64_t bytes = 0;            ///< of the buffer
+};
+
+/// INVALID_ARGUMENT: fewer than two widths, or one that is 0 or above 65535.
+[[nodiscard]] Result<ParameterLayout> parameter_layout(const spec::Chip& chip, const DenseNetwork& network);
+
+/// Arguments: x (bf16 rows), parameters, scores (f32 rows, output). Products of bf16, hidden values bf16.
+[[nodiscard]] Result<Program> scores_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows);
+
+/// Arguments: x (bf16 rows), targets (f32 rows: 1 for the class, else 0), parameters, gradients (output). Gradients and
+/// loss of mean softmax cross-entropy are sums over these rows times `scale`: 1 / rows of the whole batch, whose parts
+/// may be on several chips.
+[[nodiscard]] Result<Program> gradient_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows,
+                                               float scale);
+
+/// Stochastic gradient descent with momentum.
+struct Sgd {
+  float rate = 0.1F, momentum = 0.9F;
+};
+
+/// Arguments: parameters and momentum (both read and written), gradients. v = v momentum + g; p = v (-rate) + p, each
+/// with one rounding.
+[[nodiscard]] Result<Program> update_program(const spec::Chip& chip, const DenseNetwork& network, const Sgd& sgd);
+
+}  // namespace weft::compiler
