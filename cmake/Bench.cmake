@@ -1,13 +1,13 @@
 # Benches of RTL blocks.
 option(WEFT_BENCH_WAVES "benches of blocks can write waves (scripts/bench --wave)" OFF)
 
-# weft_bench_model(TARGET TOP .. CHIP .. SOURCES .. ASSERT <blocks> ..): as weft_verilate, and starting from random values.
+# weft_bench_model(TARGET TOP .. CHIP .. SOURCES .. ASSERT <blocks> ..): as weft_verilate, starting from random values and quick to build.
 function(weft_bench_model target)
   set(trace "")
   if(WEFT_BENCH_WAVES)
     set(trace TRACE)
   endif()
-  weft_verilate(${target} ${ARGN} RANDOM_INITIAL ${trace})
+  weft_verilate(${target} ${ARGN} RANDOM_INITIAL BENCH ${trace})
 endfunction()
 
 # weft_bench(NAME SOURCES .. LIBS .. [XSAFETY <Catch filter>] [ECC_MEMORY]): a test program of a block, label rtl. All of it (or what the

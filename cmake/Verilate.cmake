@@ -1,9 +1,11 @@
-# weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [ASSERT <blocks>] [RANDOM_INITIAL]
+# weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [ASSERT <blocks>] [RANDOM_INITIAL] [BENCH]
 #               [ARGS <verilator arguments>])
 #
 # ASSERT: the assertions in the sources are on, and testbench/rtl/assertions/bind_<block>.sv of each block is bound to them.
 # RANDOM_INITIAL: what no reset sets starts, and X becomes, what VerilatedContext::randReset() and randSeed() say; 0 if they
-# say nothing. A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
+# say nothing. BENCH: built for a short run soon after an edit: -O1, all of the model in one translation unit, since most of
+# the time of small ones goes into Verilator's headers.
+# A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). OPT_FAST is set because Verilator's makefile compiles
 # with -Os otherwise; --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
 # With WEFT_RTL_COVERAGE every model counts its coverage (testbench/coverage/README.md).
@@ -33,7 +35,7 @@ if(WEFT_MUTATED_RTL)
 endif()
 
 function(weft_verilate target)
-  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
+  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL;BENCH" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
   set(generated ${CMAKE_BINARY_DIR}/generated/rtl)
   set(dir ${CMAKE_BINARY_DIR}/verilated/${target})
   set(prefix V${target})
@@ -70,6 +72,11 @@ function(weft_verilate target)
   if(WEFT_MUTATED_RTL)
     set(fast -O1)   # built for one short run a mutant
   endif()
+  set(units)
+  if(V_BENCH)
+    set(fast "-O1 -march=${WEFT_MARCH}")
+    set(units VM_PARALLEL_BUILDS=0)
+  endif()
   set(hooks)
   set(prepare)
   set(instrument)
@@ -87,12 +94,14 @@ function(weft_verilate target)
   set(library ${dir}/${prefix}__ALL.a)
   add_custom_command(
     OUTPUT ${library}
-    BYPRODUCTS ${dir}/${prefix}.h ${dir}/${prefix}___024root.h
+    BYPRODUCTS ${dir}/ports/${prefix}.h ${dir}/${prefix}___024root.h
     ${prepare}
     COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
-    COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a CXX=${CMAKE_CXX_COMPILER}
+    COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a ${units} CXX=${CMAKE_CXX_COMPILER}
             "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC${hooks}"
+    # the ports alone, which most edits leave: what includes them is not compiled again
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${dir}/${prefix}.h ${dir}/ports/${prefix}.h
     DEPENDS ${sources} ${watched} weft_spec_generate
     COMMENT "Verilating ${V_TOP} for ${V_CHIP} (${target})"
     VERBATIM)
@@ -102,5 +111,5 @@ function(weft_verilate target)
   set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP})
   set_target_properties(${target} ${target}_verilate PROPERTIES FOLDER rtl/${V_CHIP})
   target_link_libraries(${target} INTERFACE ${library} weft_verilated)
-  target_include_directories(${target} SYSTEM INTERFACE ${dir})
+  target_include_directories(${target} SYSTEM INTERFACE ${dir}/ports ${dir})
 endfunction()

@@ -8,7 +8,6 @@
 #include <random>
 #include <vector>
 
-#include "model/golden/secded.hpp"
 #include "testbench/rtl/bench/verilated_bench.hpp"
 #include "testbench/rtl/dma/memory_model.hpp"
 #include "weft/spec/chips.hpp"
@@ -16,7 +15,6 @@
 
 // The target names the model and its preset.
 #include WEFT_MODEL_HEADER
-#include WEFT_MODEL_ROOT_HEADER
 
 namespace weft::bench {
 
@@ -117,19 +115,9 @@ class DmaBench {
   bool idle() const { return in_.empty() && out_.empty() && held_ == 0; }
   uint64_t cycle() const { return cycle_; }
 
-  uint8_t* vmem(uint64_t byte) {
-    auto& word = model->rootp->dma_bench__DOT__u_vmem__DOT__u_storage__DOT__words[byte / kWordBytes];
-    return reinterpret_cast<uint8_t*>(word.data()) + byte % kWordBytes;
-  }
+  uint8_t* vmem(uint64_t byte);
   /// Gives what was written through vmem() its check bits: `bytes` from 0 on, a multiple of 8.
-  void seal_vmem(uint64_t bytes) {
-    auto& checks = model->rootp->dma_bench__DOT__u_vmem__DOT__u_storage__DOT__checks;
-    for (uint64_t granule = 0; granule < bytes / 8; granule++) {
-      uint64_t data;
-      std::memcpy(&data, vmem(8 * granule), sizeof data);
-      checks[granule] = weft::golden::kSecded64.encode(data);
-    }
-  }
+  void seal_vmem(uint64_t bytes);
   std::vector<uint8_t> vmem_image() {
     std::vector<uint8_t> image(kChip.vmem_bytes);
     std::memcpy(image.data(), vmem(0), image.size());
