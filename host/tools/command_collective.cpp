@@ -13,6 +13,7 @@
 #include "host/tools/collective_reference.hpp"
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
+#include "host/tools/options.hpp"
 
 namespace weft::tools {
 namespace {
@@ -103,11 +104,13 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
 }
 
 int collective(const Arguments& a) {
-  Collective c{.kind = kKinds.at(a.kind),
-               .axis = kAxes.at(a.axis),
-               .dtype = kDtypes.at(a.dtype),
-               .bytes = a.bytes,
-               .root = a.root};
+  const auto kind = value_of_word("collective", a.kind, kKinds);
+  if (!kind.ok()) return fail(kind.error());
+  const auto axis = value_of_word("axis", a.axis, kAxes);
+  if (!axis.ok()) return fail(axis.error());
+  const auto dtype = value_of_word("dtype", a.dtype, kDtypes);
+  if (!dtype.ok()) return fail(dtype.error());
+  Collective c{.kind = kind.value(), .axis = axis.value(), .dtype = dtype.value(), .bytes = a.bytes, .root = a.root};
   if (c.kind == CollectiveKind::kBarrier) c.bytes = 0;
   if (c.kind == CollectiveKind::kPermute) c.shift = a.shift;
   auto session = runtime::SliceSession::open(a.slice.empty() ? "vfio-user:" + a.directory
@@ -129,13 +132,6 @@ int collective(const Arguments& a) {
   return checked.differing == 0 ? 0 : kDiffers;
 }
 
-template <typename Value>
-std::vector<std::string> names(const std::map<std::string, Value>& values) {
-  std::vector<std::string> out;
-  for (const auto& [name, value] : values) out.push_back(name);
-  return out;
-}
-
 }  // namespace
 
 void register_collective(CLI::App& app, Action& action) {
@@ -144,8 +140,7 @@ void register_collective(CLI::App& app, Action& action) {
   command
       ->add_option("collective", a->kind,
                    "all-gather, reduce-scatter, all-reduce, broadcast, all-to-all, permute, barrier")
-      ->required()
-      ->check(CLI::IsMember(names(kKinds)));
+      ->required();
   auto* slice = command->add_option("--slice", a->slice, "slice to simulate: nano-2x2, nano-4x4, v5e-4x4, ...");
   auto* directory =
       command->add_option("--listen", a->directory, "directory in which a weft-sim --slice listens, instead")
@@ -153,10 +148,8 @@ void register_collective(CLI::App& app, Action& action) {
   command->add_option("--core", a->core, "core of each chip; remote commands need fast")
       ->capture_default_str()
       ->excludes(directory);
-  command->add_option("--axis", a->axis, "axis whose chips are a group: x, y, z")
-      ->capture_default_str()
-      ->check(CLI::IsMember(names(kAxes)));
-  command->add_option("--dtype", a->dtype, "f32 or bf16")->capture_default_str()->check(CLI::IsMember(names(kDtypes)));
+  command->add_option("--axis", a->axis, "axis whose chips are a group: x, y, z")->capture_default_str();
+  command->add_option("--dtype", a->dtype, "f32 or bf16")->capture_default_str();
   command->add_option("--bytes", a->bytes, "of the whole array, a multiple of 16")->capture_default_str();
   command->add_option("--root", a->root, "broadcast: rank on the axis that holds the array")->capture_default_str();
   command->add_option("--shift", a->shift, "permute: rank r sends to rank r + shift, modulo the ranks")

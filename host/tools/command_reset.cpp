@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "host/tools/function_dump.hpp"
 #include "host/tools/json_fields.hpp"
 #include "host/tools/management_client.hpp"
+#include "host/tools/options.hpp"
 #include "host/tools/reset_text.hpp"
 
 namespace weft::tools {
@@ -27,6 +29,8 @@ struct ResetOptions {
 };
 
 constexpr std::chrono::seconds kPatience{10};
+const std::map<std::string, weft_reset_level> kLevels{
+    {"queue", WEFT_RESET_LEVEL_QUEUE}, {"engine", WEFT_RESET_LEVEL_ENGINE}, {"device", WEFT_RESET_LEVEL_DEVICE}};
 
 struct CloseDevice {
   void operator()(weft_device* device) const { (void)!weft_close(device, nullptr); }
@@ -40,21 +44,18 @@ Result<FunctionDump> look(ManagementClient& client, uint32_t function) {
 }
 
 /// As its owner for a moment: opens the free function, resets, closes.
-Result<weft_reset_report> reset_free(const ResetOptions& options) {
+Result<weft_reset_report> reset_free(const ResetOptions& options, weft_reset_level level) {
   weft_device* handle = nullptr;
   const std::string name = fmt::format("vfio-user:{}/function{}.sock", options.folder, options.function);
   if (const auto status = weft_open(name.c_str(), &handle); status != WEFT_ERROR_OK)
     return Error{status, driver_words(status)};
   const std::unique_ptr<weft_device, CloseDevice> device(handle);
   weft_queue* queue = nullptr;
-  if (options.level == "queue") {
+  if (level == WEFT_RESET_LEVEL_QUEUE) {
     if (const auto status = weft_queue_create(handle, nullptr, &queue); status != WEFT_ERROR_OK)
       return Error{status, driver_words(status)};
   }
   const QueueHandle queue_handle(queue);
-  const weft_reset_level level = options.level == "queue"    ? WEFT_RESET_LEVEL_QUEUE
-                                 : options.level == "engine" ? WEFT_RESET_LEVEL_ENGINE
-                                                             : WEFT_RESET_LEVEL_DEVICE;
   weft_reset_report report = WEFT_INIT(weft_reset_report);
   if (const auto status = weft_reset(handle, queue, level, &report); status != WEFT_ERROR_OK)
     return Error{status, driver_words(status)};
@@ -95,20 +96,22 @@ int reset_owned(const ResetOptions& options, ManagementClient& client, const Fun
 }
 
 int reset(const ResetOptions& options) {
+  const auto level = value_of_word("level", options.level, kLevels);
+  if (!level.ok()) return fail(level.error());
   auto client = ManagementClient::connect(options.folder);
   if (!client.ok()) return fail(client.error());
   const auto before = look(client.value(), options.function);
   if (!before.ok()) return fail(before.error());
   const FunctionSnapshot& function = before.value().function;
   if (function.owner_pid == 0) {
-    const auto report = reset_free(options);
+    const auto report = reset_free(options, level.value());
     if (!report.ok()) return fail(report.error());
     fmt::print("{}", options.json ? reset_json(report.value()) : reset_text(report.value()));
     return 0;
   }
   const std::string owner = fmt::format("function {} belongs to process {} ({})", options.function, function.owner_pid,
                                         function.owner_process);
-  if (options.level != "device")
+  if (level.value() != WEFT_RESET_LEVEL_DEVICE)
     return fail({WEFT_ERROR_BUSY, fmt::format("{}: only that process can reset its queues and what it has on an engine "
                                               "(weft_reset); --level device --force resets the function against it",
                                               owner)});
@@ -126,7 +129,6 @@ void register_reset(CLI::App& app, Action& action) {
   command->add_option("folder", options->folder, "folder in which weft-sim listens")->capture_default_str();
   command->add_option("--function", options->function, "PCIe function")->capture_default_str();
   command->add_option("--level", options->level, "queue, engine or device; a fresh queue for level queue")
-      ->check(CLI::IsMember({"queue", "engine", "device"}))
       ->capture_default_str();
   command->add_flag("--force", options->force, "also if a process owns the function");
   command->add_flag("--json", options->json, "print JSON");

@@ -20,6 +20,11 @@ void add_target_options(CLI::App& app, runtime::Target& target) {
   app.add_option("--trace", target.trace, "write a Chrome trace (opens in Perfetto) to this JSON file");
 }
 
+Error no_such_word(std::string_view what, std::string_view word, const std::vector<std::string>& words) {
+  return {WEFT_ERROR_INVALID_ARGUMENT,
+          fmt::format("there is no {} '{}'; possible: {}", what, word, fmt::join(words, ", "))};
+}
+
 Result<const spec::Chip*> chip_by_name(const std::string& name) {
   if (const auto* chip = spec::find_chip(name)) return chip;
   std::vector<std::string_view> names;

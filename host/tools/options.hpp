@@ -1,7 +1,10 @@
 /// Options that several subcommands share.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "host/runtime/session.hpp"
 
@@ -16,6 +19,19 @@ void add_target_options(CLI::App& app, runtime::Target& target);
 
 /// INVALID_ARGUMENT if the preset, the core or a combination does not exist; the message lists what does.
 [[nodiscard]] Status check_target(const runtime::Target& target);
+
+/// INVALID_ARGUMENT: `word` is no `what`, which is one of `words`.
+[[nodiscard]] Error no_such_word(std::string_view what, std::string_view word, const std::vector<std::string>& words);
+
+/// What a word of the command line stands for, or no_such_word().
+template <typename Value>
+[[nodiscard]] Result<Value> value_of_word(std::string_view what, const std::string& word,
+                                          const std::map<std::string, Value>& values) {
+  if (const auto found = values.find(word); found != values.end()) return found->second;
+  std::vector<std::string> words;
+  for (const auto& [name, value] : values) words.push_back(name);
+  return no_such_word(what, word, words);
+}
 
 /// The preset, or an error that lists all of them.
 [[nodiscard]] Result<const spec::Chip*> chip_by_name(const std::string& name);

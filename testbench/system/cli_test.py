@@ -187,6 +187,11 @@ class Collective(WeftTest):
     def test_wrong_requests_say_what_is_possible(self):
         for code, words, arguments in ((2, "4 ranks", ("broadcast", "--slice", "nano-4x2", "--root", "4")),
                                        (2, "multiple of 16", ("all-reduce", "--slice", "nano-2x2", "--bytes", "20")),
+                                       (2, "all-gather, all-reduce", ("sum", "--slice", "nano-2x2")),
+                                       (2, "no axis 'w'; possible: x, y, z", ("barrier", "--slice", "nano-2x2", "--axis", "w")),
+                                       (2, "no dtype 'int8'", ("all-reduce", "--slice", "nano-2x2", "--dtype", "int8")),
+                                       (2, "core 'slow'", ("barrier", "--slice", "nano-2x2", "--core", "slow")),
+                                       (2, "no slice", ("barrier", "--slice", "nano")),
                                        (4, "largest slice", ("barrier", "--slice", "nano-17x2")),
                                        (1, "--listen", ("all-reduce",))):
             got, _, err = self.run_weft("collective", *arguments)

@@ -138,6 +138,11 @@ class Reset(Live):
         self.assertIn("20000000", text)
         self.lives()
 
+    def test_a_level_that_does_not_exist_is_told_with_those_that_do(self):
+        code, _, err = self.run_weft("reset", "chip", "--level", "core")
+        self.assertEqual(code, 2, err)
+        self.assertIn("no level 'core'; possible: device, engine, queue", err)
+
     def test_an_owned_function_is_reset_by_force_only(self):
         client = self.start_client(function=1)
         for arguments in ((), ("--level", "queue"), ("--level", "queue", "--force")):
