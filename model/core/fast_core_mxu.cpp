@@ -6,6 +6,10 @@
 namespace weft::core::fast {
 namespace {
 
+/// How far walks are simulated at once, and how much of a product is computed at once: a command may last 2^40 cycles,
+/// and whoever asks for the next one must get an answer soon.
+constexpr uint64_t kMostAheadCycles = 1u << 14;
+
 /// One cycle of all walks: x of each, then weights of each, as VMEM grants them. `told` gets each walk and what its
 /// cycle was.
 template <typename Walks, typename Told>
@@ -42,16 +46,17 @@ void MxuGroup::take(unsigned unit, const spec::Command& command, uint64_t cycle)
   run_walks(cycle);
   u.walk.add(c, cycle);
   u.running.push_back(command);
-  if (units_.size() > 1 || next_row_ == kNever) look_ahead();
+  if (units_.size() > 1 || (next_row_ == kNever && looked_until_ == kNever)) look_ahead();
 }
 
-/// Copies run on to the next cycle in which a command's last row enters, or ECC stops one.
+/// Copies run on to the next cycle in which a command's last row enters, or ECC stops one, but not further than
+/// kMostAheadCycles; rows enter until there.
 void MxuGroup::look_ahead() {
   struct Ahead {
     MxuWalk walk;
     Unit* unit;
   };
-  next_row_ = kNever;
+  next_row_ = looked_until_ = kNever;
   std::vector<Ahead> ahead;
   bool more = false;
   const auto goes_on = [](const MxuWalk& walk, const Unit& unit) {
@@ -64,8 +69,13 @@ void MxuGroup::look_ahead() {
     ahead.push_back({u.walk, &u});
   }
   if (next_row_ != kNever) return;
+  const uint64_t end = ahead.front().walk.cycle() + kMostAheadCycles;
   while (more && next_row_ == kNever) {
     const uint64_t cycle = ahead.front().walk.cycle();
+    if (cycle == end) {
+      looked_until_ = last_row_ = end;
+      return;
+    }
     more = false;
     step_walks(ahead, [&](Ahead& w, const MxuWalk::Cycle& what) {
       if (what.fault) w.unit->ecc_fault = cycle;
@@ -76,12 +86,44 @@ void MxuGroup::look_ahead() {
   if (next_row_ != kNever) last_row_ = next_row_;
 }
 
-/// The walks go past the last row that was looked for, and the next one is.
+/// The walks go past the last row that was looked for, or as far as copies have looked for it; then the next one is.
 void MxuGroup::pass_event(uint64_t cycle) {
-  while (next_row_ < cycle) {
-    run_walks(next_row_ + 1);
+  while (next_row_ < cycle || looked_until_ <= cycle) {
+    if (looked_until_ <= cycle) {
+      run_walks(looked_until_);
+      for (Unit& u : units_) compute_entered(u);
+    } else {
+      run_walks(next_row_ + 1);
+    }
     look_ahead();
   }
+}
+
+/// Of an oldest command whose rows are still entering: the tiles that have.
+void MxuGroup::compute_entered(Unit& u) {
+  if (!u.running.empty() && u.ended.empty() && !u.walk.stopped()) compute_tiles(u, u.walk.tile());
+}
+
+/// Tiles of the oldest command up to `end`, those that are not computed yet: all their rows.
+void MxuGroup::compute_tiles(Unit& u, uint64_t end) {
+  if (u.computed >= end) return;
+  spec::MxuCommand c = tiles_from(u, u.computed);
+  const uint64_t depth = (end - u.computed) * golden::matmul_tiles(c, state_.chip()).k_per_tile;
+  c.k = static_cast<uint32_t>(std::min<uint64_t>(depth, c.k));
+  NoMemory none;
+  (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
+  u.computed = end;
+}
+
+/// The oldest command without its first tiles.
+spec::MxuCommand MxuGroup::tiles_from(const Unit& u, uint64_t tile) const {
+  spec::MxuCommand c = spec::decode_mxu(u.running.front());
+  if (tile == 0) return c;
+  c.k -= static_cast<uint32_t>(tile * golden::matmul_tiles(c, state_.chip()).k_per_tile);
+  c.x_addr += static_cast<uint32_t>(tile * c.x_tile_stride);
+  c.w_addr += static_cast<uint32_t>(tile * c.w_tile_stride);
+  c.seed = WEFT_MXU_SEED_KEEP;
+  return c;
 }
 
 UnitOutcome MxuGroup::step(unsigned unit, uint64_t cycle) {
@@ -90,8 +132,8 @@ UnitOutcome MxuGroup::step(unsigned unit, uint64_t cycle) {
   Unit& u = units_[unit];
   if (u.front_done == cycle) {
     run_walks(cycle);
-    NoMemory none;
-    (void)state_.execute_checked(u.running.front(), WEFT_QUEUE_MXU, none);
+    compute_tiles(u, golden::matmul_tiles(spec::decode_mxu(u.running.front()), state_.chip()).count);
+    u.computed = 0;
     u.running.pop_front();
     u.ended.pop_front();
     out.done = true;
@@ -113,7 +155,7 @@ UnitOutcome MxuGroup::step(unsigned unit, uint64_t cycle) {
 }
 
 uint64_t MxuGroup::next_event() const {
-  uint64_t next = next_row_ == kNever ? kNever : next_row_ + 1;
+  uint64_t next = next_row_ == kNever ? looked_until_ : next_row_ + 1;
   for (const Unit& u : units_) next = std::min({next, u.refuse_cycle, u.front_done, u.ecc_fault});
   return next;
 }
@@ -122,20 +164,13 @@ uint64_t MxuGroup::next_event() const {
 UnitFault MxuGroup::stop_by_ecc(Unit& u, uint64_t cycle) {
   run_walks(cycle + 1);
   const MxuWalk::EccStop stop = u.walk.ecc_stop();
-  spec::MxuCommand c = spec::decode_mxu(u.running.front());
+  compute_tiles(u, stop.tile);
+  spec::MxuCommand c = tiles_from(u, stop.tile);
   const UnitFault fault{true, {WEFT_FAULT_ECC_UNCORRECTABLE, stop.address}, c.header.tag};
-  const auto tiles = golden::matmul_tiles(c, state_.chip());
-  const uint32_t k = c.k, x_addr = c.x_addr, w_addr = c.w_addr;
-  const uint16_t m = c.m;
-  for (uint64_t t = 0; t <= stop.tile; t++) {
-    c.x_addr = static_cast<uint32_t>(x_addr + t * c.x_tile_stride);
-    c.w_addr = static_cast<uint32_t>(w_addr + t * c.w_tile_stride);
-    c.k = static_cast<uint32_t>(std::min<uint64_t>(tiles.k_per_tile, k - t * tiles.k_per_tile));
-    c.m = t == stop.tile ? static_cast<uint16_t>(stop.row) : m;
-    if (t != 0) c.seed = WEFT_MXU_SEED_KEEP;
-    NoMemory none;
-    if (c.m != 0) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
-  }
+  c.k = static_cast<uint32_t>(std::min<uint64_t>(golden::matmul_tiles(c, state_.chip()).k_per_tile, c.k));
+  c.m = static_cast<uint16_t>(stop.row);
+  NoMemory none;
+  if (c.m != 0) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
   clear(u, cycle + 1);
   u.dead = true;
   look_ahead();
@@ -207,7 +242,7 @@ void MxuGroup::reset(uint64_t cycle) {
     clear(u, cycle);
     u.dead = false;
   }
-  next_row_ = kNever;
+  next_row_ = looked_until_ = kNever;
   last_row_ = 0;
 }
 

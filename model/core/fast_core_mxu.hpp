@@ -14,7 +14,8 @@ namespace weft::core::fast {
 /// All MXUs of a core, whose walks go side by side because they share VMEM. They are simulated only as far as somebody
 /// asks: for counters, for the banks that they read, and in copies that run ahead to the next end of a command. What is
 /// taken later changes nothing about an MXU's oldest command but through VMEM's banks, so with one MXU a copy runs
-/// ahead once a command, with several at each one that is taken.
+/// ahead once a command, with several at each one that is taken. Work of a call is bounded: of a command that lasts
+/// longer, walks and product follow in pieces.
 class MxuGroup {
  public:
   MxuGroup(golden::CoreState& state, const FastTiming& timing, Counters& counters, const VmemFlips& vmem_flips);
@@ -50,6 +51,7 @@ class MxuGroup {
     std::optional<MxuWalk::Cycle> latest;  // simulated, not counted yet: cycle latest_cycle_
     std::deque<spec::Command> running;     // taken and not done
     std::deque<uint64_t> ended;            // cycles in which the walk met the last rows of running commands
+    uint64_t computed = 0;                 // tiles of running.front() whose rows are all in ACC
     uint64_t front_done = kNever;          // when running.front() is done, once its last row has entered
     uint64_t drained = 0;                  // cycle after the last one of the drain under way
     uint64_t last_taken = 0;
@@ -64,6 +66,9 @@ class MxuGroup {
   void count(Unit& unit, const MxuWalk::Cycle& what, uint64_t cycle);
   void look_ahead();
   void pass_event(uint64_t cycle);
+  void compute_entered(Unit& unit);
+  void compute_tiles(Unit& unit, uint64_t end);
+  [[nodiscard]] spec::MxuCommand tiles_from(const Unit& unit, uint64_t tile) const;
   UnitFault stop_by_ecc(Unit& unit, uint64_t cycle);
   void clear(Unit& unit, uint64_t cycle);
 
@@ -73,7 +78,8 @@ class MxuGroup {
   const VmemFlips& vmem_flips_;
   std::vector<Unit> units_;
   uint64_t latest_cycle_ = 0;
-  uint64_t next_row_ = kNever;  // the next cycle in which the last row of a command enters or ECC stops one
+  uint64_t next_row_ = kNever;      // the next cycle in which the last row of a command enters or ECC stops one
+  uint64_t looked_until_ = kNever;  // no such cycle was found before this one, from which on it is looked for
   uint64_t last_row_ = 0;
 };
 

@@ -57,6 +57,8 @@ class MxuWalk {
   /// No rows are left: until the next command every cycle is drain or idle, and skip_to() may be used.
   [[nodiscard]] bool exhausted() const { return jobs_.empty(); }
   void skip_to(uint64_t cycle) { cycle_ = cycle; }
+  /// The tile of the oldest command, not exhausted, whose rows enter: those of all before it have.
+  [[nodiscard]] uint64_t tile() const { return x_head_.tile; }
 
  private:
   struct Job {

@@ -92,6 +92,47 @@ TEST_CASE("Time cut into single cycles, odd pieces or none at all gives the same
   CHECK(whole.lines.size() == 2 * (6 * 4 + 1));
 }
 
+TEST_CASE("A product that is computed in pieces has the bits of one that is not, however time is cut") {
+  const auto dtype = GENERATE(WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8);
+  const char* preset = GENERATE("nano", "nano-4mxu");
+  CAPTURE(static_cast<int>(dtype), preset);
+  std::vector<uint64_t> ends;
+  for (const uint64_t step : {0, 7, 30'001}) {
+    Bench bench(preset);
+    fill_operands(bench);
+    bench.push(WEFT_QUEUE_DMA_IN, copy_in(3, 0, 0, 1 << 17));
+    REQUIRE(bench.drain());
+    auto seeded = matmul(4, 3, 7, 20, 40, 7, 1), is_long = matmul(0, 1, 8, 20, 30'003, 7, 1);
+    is_long.x_tile_stride = 0;
+    is_long.w_tile_stride = 0;
+    is_long.seed = WEFT_MXU_SEED_KEEP;
+    auto after = is_long;  // its rows enter behind the last of the one before it, on other rows of ACC
+    after.acc_row = 20;
+    after.k = 25'000;
+    golden::CoreState expected(bench.chip);
+    REQUIRE(bench.core.peek_vmem(0, expected.vmem()));
+    core::fast::NoMemory none;
+    Program program;
+    for (auto* c : {&seeded, &is_long, &after}) {
+      c->dtype = static_cast<uint8_t>(dtype);
+      program.add(WEFT_QUEUE_MXU, *c);
+      REQUIRE_FALSE(expected.execute(spec::encode(*c), WEFT_QUEUE_MXU, none));
+    }
+    const uint64_t begin = bench.core.cycle();
+    run(bench, program, step);
+    REQUIRE(bench.fault_code() == WEFT_FAULT_NONE);
+    ends.push_back(bench.csr(WEFT_CSR_LAST_RETIRE_CYCLE) - begin);
+    for (uint32_t row = 0; row < 40; row++) {
+      CAPTURE(row, step);
+      CHECK(std::ranges::equal(bench.core.state().acc_row(row), std::as_const(expected).acc_row(row)));
+    }
+    CHECK(bench.core.state().status().macs == expected.status().macs);
+    CHECK(bench.core.state().status().int_overflow == expected.status().int_overflow);
+  }
+  CHECK(ends.front() > 4u << 14);  // several pieces
+  CHECK(ends == std::vector<uint64_t>(3, ends.front()));
+}
+
 TEST_CASE("A program on a drained core takes the same cycles again") {
   Bench bench("small");
   fill_operands(bench);

@@ -1,5 +1,6 @@
 // The timing model's structure: what overlaps, what follows without a gap, what costs a latency.
 #include <catch2/catch.hpp>
+#include <chrono>
 
 #include "bench.hpp"
 
@@ -84,4 +85,27 @@ TEST_CASE("The knobs of FastTiming move what they name and nothing else") {
   later = base;
   later.vpu_pipeline += 5;
   CHECK(span(later) == span(base));
+}
+
+TEST_CASE("A product of 2^32 elements a row holds nobody up: its cycles pass in short calls, and a reset ends it") {
+  for (const char* preset : {"nano", "nano-4mxu"}) {
+    Bench bench(preset);
+    bench.write(WEFT_CSR_WATCHDOG_LIMIT, 20'000);
+    bench.push(WEFT_QUEUE_MXU, matmul(0, 0, 0, 64, UINT32_MAX, 8, 0));
+    const uint64_t begin = bench.core.cycle();
+    for (int i = 1; i <= 10; i++) {
+      const auto before = std::chrono::steady_clock::now();
+      bench.core.advance(begin + 100'000u * static_cast<unsigned>(i));
+      CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(5));  // at once it would be days
+    }
+    CHECK(bench.core.cycle() == begin + 1'000'000);
+    CHECK(bench.fault_code() == WEFT_FAULT_NONE);
+    CHECK(mxu_counter(bench, WEFT_COUNTER_MXU_BUSY) > 999'900);
+    CHECK(bench.core.busy());
+    bench.core.write_csr(WEFT_CSR_CONTROL, 1);
+    REQUIRE(bench.drain(WEFT_CORE_CORE_RESET_CYCLES + 100));
+    bench.push(WEFT_QUEUE_MXU, tagged(matmul(0, 1, 0, 8, 8, 8, 8), 7));
+    REQUIRE(bench.drain(1000));
+    CHECK(bench.log.at('r', 7) != 0);
+  }
 }
