@@ -1,5 +1,7 @@
 // Hangs through the whole stack, on the RTL and on the fast core: the report names the deadlock, budgets end what they
 // must, slow work lives, and after a reset of each level the same program gives the same bits and cycles.
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -11,6 +13,7 @@
 
 #include "host/compiler/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
+#include "testbench/system/sim_server.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 
@@ -79,10 +82,22 @@ compiler::Kernel filling(uint32_t times) {
   return kernel;
 }
 
+/// One legal MATMUL of 2^38 cycles: rows of 2^32 - 1 elements, all of them the same words of VMEM.
+compiler::Kernel endless_product() {
+  compiler::Kernel kernel = kernel_named("endless");
+  spec::MxuCommand product;
+  product.header.opcode = WEFT_OPCODE_MATMUL;
+  product.dtype = WEFT_MXU_DTYPE_BF16;
+  product.k = UINT32_MAX, product.m = 64, product.cols = 8;
+  kernel.queues[WEFT_QUEUE_MXU] = {encode(product)};
+  return kernel;
+}
+
 struct Device {
-  explicit Device(const std::string& core) {
+  explicit Device(const std::string& core) : Device("sim:nano?core=", core) {}
+  Device(const std::string& prefix, const std::string& rest) {
     weft_device* d = nullptr;
-    require_ok(weft_open(("sim:nano?core=" + core).c_str(), &d));
+    require_ok(weft_open((prefix + rest).c_str(), &d));
     device.reset(d);
   }
   Handle<weft_queue> queue() {
@@ -230,6 +245,42 @@ TEST_CASE("a budget ends a launch that hangs and one that works too long, and le
     CHECK(end_of(launch(queue, slow, out.get(), 20)) == WEFT_ERROR_BUDGET_EXCEEDED);
     CHECK(end_of(launch(queue, slow, out.get())) == WEFT_ERROR_OK);
   }
+}
+
+TEST_CASE("a budget ends a single command that would last for minutes, long before", "[budget][endless]") {
+  for (const std::string& core : cores()) {
+    INFO(core);
+    Device d(core);
+    const auto queue = d.queue();
+    const auto endless = d.load(endless_product()), fine = d.load(kernel_named("empty"));
+    const auto event = launch(queue, endless, nullptr, 100);
+    CHECK(end_of(event) == WEFT_ERROR_BUDGET_EXCEEDED);
+    weft_event_info info = WEFT_INIT(weft_event_info);
+    require_ok(weft_event_query(event.get(), &info));
+    CHECK(info.end_cycle - info.start_cycle < 110'000);
+    require_ok(end_of(launch(queue, fine)));
+  }
+}
+
+TEST_CASE("while a command lasts for minutes, the simulator serves other functions and ends when it is told to",
+          "[endless]") {
+  const SimServer server("nano", "fast", 2);
+  Device busy("vfio-user:", server.socket(0));
+  const auto queue = busy.queue();
+  const auto endless = busy.load(endless_product());
+  const auto event = launch(queue, endless);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Device other("vfio-user:", server.socket(1));
+    const auto others = other.queue();
+    for (int i = 0; i < 10; i++) require_ok(end_of(nop(others)));
+  }
+  weft_event_info info = WEFT_INIT(weft_event_info);
+  require_ok(weft_event_query(event.get(), &info));
+  CHECK(info.done == 0);
+  REQUIRE(::kill(server.pid(), SIGTERM) == 0);
+  CHECK(end_of(event) == WEFT_ERROR_DEVICE_LOST);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
 }
 
 TEST_CASE("slow work that makes progress outlives the watchdog's limit many times", "[slow]") {
