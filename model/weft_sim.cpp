@@ -239,7 +239,7 @@ int serve(const Arguments& arguments) {
   std::unique_ptr<server::Listener> management;
   if (arguments.fds.empty()) {
     make_directory(arguments.directory, error);
-    if (error.empty() && !arguments.directory.empty() && arguments.slice.empty())
+    if (error.empty() && !arguments.directory.empty())
       management = server::Listener::make(arguments.directory + "/management.sock", error);
     if (error.empty()) listeners = make_listeners(arguments, chips, error);
     if (!error.empty()) return complain(kExitCannotStart, error);
@@ -334,7 +334,7 @@ int main(int argc, char** argv) {
       app.add_option("--listen", arguments.directory,
                      "serve function i to whoever connects to function<i>.sock in this directory, and observers "
                      "(weft smi, weft dump) on management.sock; with --slice, function i of chip c at "
-                     "chip<c>-function<i>.sock, and no observers");
+                     "chip<c>-function<i>.sock");
   app.add_option("--functions", arguments.functions,
                  "PCIe functions of the chip: one process each, equal shares of HBM")
       ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))

@@ -76,6 +76,8 @@ void read_chip(const JsonFields& fields, ChipSnapshot& chip) {
   if (const auto c = fields.object("chip")) {
     c->get("preset", chip.preset);
     c->get("core", chip.core);
+    c->get("number", chip.number);
+    c->get("chips", chip.chips);
     c->get("pid", chip.pid);
     c->get("clock_hz", chip.clock_hz);
     c->get("num_mxu", chip.num_mxu);
@@ -126,6 +128,10 @@ FunctionSnapshot read_function(const JsonFields& fields) {
   fields.array("queues", [&](const JsonFields& queue) { f.queues.push_back(read_queue(queue)); });
   fields.array("last_errors", [&](const JsonFields& error) { f.last_errors.push_back(read_error(error)); });
   return f;
+}
+
+std::string management_request(std::string_view kind, uint32_t chip, std::string_view fields) {
+  return fmt::format(R"({{"weft_management":{},"request":"{}","chip":{}{}}})", kVersion, kind, chip, fields);
 }
 
 Result<nlohmann::json> parse_management_reply(std::string_view reply) {

@@ -51,7 +51,8 @@ struct EngineCommand {
 struct ChipSnapshot {
   std::string folder;
   std::string preset, core;
-  uint32_t pid = 0;  ///< of weft-sim
+  uint32_t number = 0, chips = 1;  ///< which chip of how many in the folder
+  uint32_t pid = 0;                ///< of weft-sim
   uint64_t clock_hz = 0, num_mxu = 0, hbm_bytes = 0, hbm_bytes_per_second = 0, peak_macs_per_cycle = 0;
   uint64_t cycle = 0;              ///< device cycle of all but the counters
   uint64_t counters_cycle = 0;     ///< of the counters
@@ -66,7 +67,11 @@ struct ChipSnapshot {
   std::vector<FunctionSnapshot> functions;
 };
 
-/// From a reply to {"request":"state"}. ABI_MISMATCH: a reply of another version; DEVICE_LOST: it is none, and the
+/// A request of one line: `kind` "state", "function" or "reset", of chip `chip`, and more fields, each with a comma
+/// before it.
+[[nodiscard]] std::string management_request(std::string_view kind, uint32_t chip, std::string_view fields = {});
+
+/// From a reply to "state". ABI_MISMATCH: a reply of another version; DEVICE_LOST: it is none, and the
 /// message says which field is missing or not of its type.
 [[nodiscard]] Result<ChipSnapshot> parse_chip_snapshot(std::string_view reply);
 

@@ -16,7 +16,7 @@ namespace {
 
 struct DumpOptions {
   std::string source = kDefaultListenFolder;
-  uint32_t function = 0;
+  uint32_t chip = 0, function = 0;
   uint32_t entries = 16;
   DumpSelection selection;
   bool json = false;
@@ -31,8 +31,8 @@ int show(const Result<std::string>& text) {
 Result<std::string> dump_live(const DumpOptions& options) {
   auto client = ManagementClient::connect(options.source);
   if (!client.ok()) return client.error();
-  const auto reply = client.value().ask(fmt::format(
-      R"({{"weft_management":1,"request":"function","function":{},"entries":{}}})", options.function, options.entries));
+  const auto reply = client.value().ask(management_request(
+      "function", options.chip, fmt::format(R"(,"function":{},"entries":{})", options.function, options.entries)));
   if (!reply.ok()) return reply.error();
   auto dump = parse_function_dump(reply.value());
   if (!dump.ok()) return Error{dump.error().code, fmt::format("{}: {}", options.source, dump.error().message)};
@@ -57,6 +57,7 @@ void register_dump(CLI::App& app, Action& action) {
       ->add_option("source", options->source,
                    "folder in which weft-sim listens, or a file: hang report (JSON), state page")
       ->capture_default_str();
+  command->add_option("--chip", options->chip, "chip of a live slice")->capture_default_str();
   command->add_option("--function", options->function, "PCIe function of the live chip")->capture_default_str();
   command->add_option("--queue", options->selection.queue, "rings of this queue only (0: admin)");
   command->add_option("--entries", options->entries, "entries of each ring, the newest ones")

@@ -23,7 +23,7 @@ namespace {
 struct ResetOptions {
   std::string folder = kDefaultListenFolder;
   std::string level = "device";
-  uint32_t function = 0;
+  uint32_t chip = 0, function = 0;
   bool force = false;
   bool json = false;
 };
@@ -36,17 +36,18 @@ struct CloseDevice {
   void operator()(weft_device* device) const { (void)!weft_close(device, nullptr); }
 };
 
-Result<FunctionDump> look(ManagementClient& client, uint32_t function) {
-  const auto reply =
-      client.ask(fmt::format(R"({{"weft_management":1,"request":"function","function":{},"entries":0}})", function));
+Result<FunctionDump> look(ManagementClient& client, const ResetOptions& options) {
+  const auto reply = client.ask(
+      management_request("function", options.chip, fmt::format(R"(,"function":{},"entries":0)", options.function)));
   if (!reply.ok()) return reply.error();
   return parse_function_dump(reply.value());
 }
 
 /// As its owner for a moment: opens the free function, resets, closes.
-Result<weft_reset_report> reset_free(const ResetOptions& options, weft_reset_level level) {
+Result<weft_reset_report> reset_free(const ResetOptions& options, weft_reset_level level, bool of_slice) {
   weft_device* handle = nullptr;
-  const std::string name = fmt::format("vfio-user:{}/function{}.sock", options.folder, options.function);
+  const std::string chip = of_slice ? fmt::format("chip{}-", options.chip) : "";
+  const std::string name = fmt::format("vfio-user:{}/{}function{}.sock", options.folder, chip, options.function);
   if (const auto status = weft_open(name.c_str(), &handle); status != WEFT_ERROR_OK)
     return Error{status, driver_words(status)};
   const std::unique_ptr<weft_device, CloseDevice> device(handle);
@@ -65,11 +66,11 @@ Result<weft_reset_report> reset_free(const ResetOptions& options, weft_reset_lev
 /// From beside its owner, whose commands end with it. Waits until the function can boot again.
 int reset_owned(const ResetOptions& options, ManagementClient& client, const FunctionDump& before) {
   const auto reply = client.ask(
-      fmt::format(R"({{"weft_management":1,"request":"reset","function":{},"force":true}})", options.function));
+      management_request("reset", options.chip, fmt::format(R"(,"function":{},"force":true)", options.function)));
   if (!reply.ok()) return fail(reply.error());
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
-    const auto now = look(client, options.function);
+    const auto now = look(client, options);
     if (!now.ok()) return fail(now.error());
     const FunctionSnapshot& f = now.value().function;
     if (f.reset_generation > before.function.reset_generation && f.state != "resetting") {
@@ -100,11 +101,11 @@ int reset(const ResetOptions& options) {
   if (!level.ok()) return fail(level.error());
   auto client = ManagementClient::connect(options.folder);
   if (!client.ok()) return fail(client.error());
-  const auto before = look(client.value(), options.function);
+  const auto before = look(client.value(), options);
   if (!before.ok()) return fail(before.error());
   const FunctionSnapshot& function = before.value().function;
   if (function.owner_pid == 0) {
-    const auto report = reset_free(options, level.value());
+    const auto report = reset_free(options, level.value(), before.value().chips > 1);
     if (!report.ok()) return fail(report.error());
     fmt::print("{}", options.json ? reset_json(report.value()) : reset_text(report.value()));
     return 0;
@@ -127,6 +128,7 @@ void register_reset(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "reset", "reset a function of a standing simulator (weft-sim --listen), and tell each step with its bound");
   command->add_option("folder", options->folder, "folder in which weft-sim listens")->capture_default_str();
+  command->add_option("--chip", options->chip, "chip of a slice")->capture_default_str();
   command->add_option("--function", options->function, "PCIe function")->capture_default_str();
   command->add_option("--level", options->level, "queue, engine or device; a fresh queue for level queue")
       ->capture_default_str();

@@ -25,30 +25,49 @@ struct SmiOptions {
   bool json = false;
 };
 
-constexpr const char* kRequest = R"({"weft_management":1,"request":"state"})";
+/// More than any weft-sim simulates: what a reply claims is not believed beyond it.
+constexpr uint32_t kMostChips = 1024;
 
 /// A chip that is looked at again and again; each time is compared with the one before.
 class Watched {
  public:
-  explicit Watched(ManagementClient client) : client_(std::move(client)) {}
+  Watched(std::shared_ptr<ManagementClient> client, uint32_t chip) : client_(std::move(client)), chip_(chip) {}
 
   [[nodiscard]] Status look() {
-    auto reply = client_.ask(kRequest);
+    auto reply = client_->ask(management_request("state", chip_));
     if (!reply.ok()) return reply.error();
     auto chip = parse_chip_snapshot(reply.value());
-    if (!chip.ok()) return Error{chip.error().code, fmt::format("{}: {}", client_.folder(), chip.error().message)};
+    if (!chip.ok()) return Error{chip.error().code, fmt::format("{}: {}", client_->folder(), chip.error().message)};
     before_ = std::move(now_);
     now_ = std::move(chip.value());
-    now_.folder = client_.folder();
+    now_.folder = client_->folder();
     return Ok{};
   }
+  [[nodiscard]] uint32_t chips() const { return now_.chips; }
   [[nodiscard]] std::string text() const { return smi_text(before_, now_); }
   [[nodiscard]] std::string json(int indent) const { return smi_json(before_, now_, indent); }
 
  private:
-  ManagementClient client_;
+  std::shared_ptr<ManagementClient> client_;  // of all chips of a folder
+  uint32_t chip_;
   ChipSnapshot before_, now_;
 };
+
+/// All chips of the folders, each looked at once.
+Result<std::vector<Watched>> find_chips(const std::vector<std::string>& folders) {
+  std::vector<Watched> chips;
+  for (const std::string& folder : folders) {
+    auto client = ManagementClient::connect(folder);
+    if (!client.ok()) return client.error();
+    const auto shared = std::make_shared<ManagementClient>(std::move(client.value()));
+    for (uint32_t chip = 0, count = 1; chip < count; chip++) {
+      chips.emplace_back(shared, chip);
+      if (auto status = chips.back().look(); !status.ok()) return status.error();
+      count = std::min(chips.back().chips(), kMostChips);
+    }
+  }
+  return chips;
+}
 
 Status look_at_all(std::vector<Watched>& chips) {
   for (Watched& chip : chips) {
@@ -72,16 +91,12 @@ void print_text(const std::vector<Watched>& chips, bool watching) {
 }
 
 int smi(const SmiOptions& options) {
-  std::vector<Watched> chips;
-  for (const std::string& folder : options.folders) {
-    auto client = ManagementClient::connect(folder);
-    if (!client.ok()) return fail(client.error());
-    chips.emplace_back(std::move(client.value()));
-  }
+  auto found = find_chips(options.folders);
+  if (!found.ok()) return fail(found.error());
+  std::vector<Watched>& chips = found.value();
   const bool watching = options.watch_seconds > 0;
   const std::chrono::duration<double> first(watching ? std::min(options.interval_seconds, options.watch_seconds)
                                                      : options.interval_seconds);
-  if (auto status = look_at_all(chips); !status.ok()) return fail(status.error());
   std::this_thread::sleep_for(first);
   for (uint32_t shown = 1;; shown++) {
     if (auto status = look_at_all(chips); !status.ok()) return fail(status.error());

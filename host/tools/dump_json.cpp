@@ -75,11 +75,8 @@ Json ring_json(const RingDump& ring) {
 
 std::string dump_json(const FunctionDump& dump, const DumpSelection& selection) {
   const FunctionSnapshot& f = dump.function;
-  Json out = {{"folder", dump.folder},
-              {"chip", dump.preset},
-              {"core", dump.core},
-              {"cycle", dump.cycle},
-              {"function", f.function}};
+  Json out = {{"folder", dump.folder}, {"number", dump.chip}, {"chips", dump.chips},   {"chip", dump.preset},
+              {"core", dump.core},     {"cycle", dump.cycle}, {"function", f.function}};
   Json log = Json::array(), faults = Json::array(), rings = Json::array();
   for (const auto& record : dump.log) log.push_back(log_json(record));
   if (!selection.log_only) {

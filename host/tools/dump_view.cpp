@@ -18,8 +18,9 @@ using Align = TextTable::Align;
 
 void head_lines(Out& out, const FunctionDump& dump) {
   const FunctionSnapshot& f = dump.function;
-  out += fmt::format("function {} of {} ({}, {} core): {}, owner {}, {} resets, cycle {}\n", f.function, dump.folder,
-                     dump.preset, dump.core, f.state,
+  const std::string chip = dump.chips == 1 ? "" : fmt::format("chip {} of ", dump.chip);
+  out += fmt::format("function {} of {}{} ({}, {} core): {}, owner {}, {} resets, cycle {}\n", f.function, chip,
+                     dump.folder, dump.preset, dump.core, f.state,
                      f.owner_pid == 0 ? "nobody" : fmt::format("{} {}", f.owner_pid, f.owner_process),
                      f.reset_generation, dump.cycle);
   out += fmt::format("heartbeat {}, {} commands completed, first error {}, {} pending\n", f.heartbeat, f.progress,

@@ -103,6 +103,8 @@ Result<FunctionDump> parse_function_dump(std::string_view reply) {
   if (const auto chip = fields.object("chip")) {
     chip->get("preset", dump.preset);
     chip->get("core", dump.core);
+    chip->get("number", dump.chip);
+    chip->get("chips", dump.chips);
   }
   if (const auto function = fields.object("function")) dump.function = read_function(*function);
   std::string page;

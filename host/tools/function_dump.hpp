@@ -24,6 +24,7 @@ struct RingDump {
 
 struct FunctionDump {
   std::string folder, preset, core;
+  uint32_t chip = 0, chips = 1;  ///< which chip of how many in the folder
   uint64_t cycle = 0;
   FunctionSnapshot function;
   std::vector<std::byte> state_page;      ///< empty: there is none

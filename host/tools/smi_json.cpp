@@ -85,6 +85,8 @@ Json function_json(const FunctionSnapshot& f) {
 std::string smi_json(const ChipSnapshot& before, const ChipSnapshot& chip, int indent) {
   Json out = {
       {"folder", chip.folder},
+      {"number", chip.number},
+      {"chips", chip.chips},
       {"chip", chip.preset},
       {"core", chip.core},
       {"pid", chip.pid},

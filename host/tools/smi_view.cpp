@@ -45,9 +45,13 @@ std::string firmware_text(const ChipSnapshot& chip) {
   return fmt::format("{}, waypoint {}", chip.asleep ? "asleep" : "awake", chip.waypoint);
 }
 
+std::string place_text(const ChipSnapshot& chip) {
+  return chip.chips == 1 ? chip.folder : fmt::format("{}, chip {} of {}", chip.folder, chip.number, chip.chips);
+}
+
 void chip_lines(Out& out, const ChipSnapshot& chip, const std::optional<Utilisation>& use) {
-  line(out, "{}: {}, {} core, {:.3g} GHz, HBM {}, weft-sim {}, device cycle {}", chip.folder, chip.preset, chip.core,
-       static_cast<double>(chip.clock_hz) / 1e9, bytes_text(chip.hbm_bytes), chip.pid, chip.cycle);
+  line(out, "{}: {}, {} core, {:.3g} GHz, HBM {}, weft-sim {}, device cycle {}", place_text(chip), chip.preset,
+       chip.core, static_cast<double>(chip.clock_hz) / 1e9, bytes_text(chip.hbm_bytes), chip.pid, chip.cycle);
   line(out, "  firmware     {}", firmware_text(chip));
   line(out, "  core         {}{}", command_text(chip.core_command, chip.core_busy, "idle"),
        chip.core_faulted ? ", stopped by a fault" : "");
@@ -158,8 +162,8 @@ std::optional<Utilisation> utilisation(const ChipSnapshot& before, const ChipSna
   constexpr uint64_t kFewestCycles = 64;
   const uint64_t counted = grown(before.counters_cycle, after.counters_cycle);
   const uint64_t cycles = grown(before.cycle, after.cycle);
-  if (before.pid != after.pid || counted < kFewestCycles || cycles < kFewestCycles || after.clock_hz == 0 ||
-      before.counters.size() != WEFT_COUNTERS || after.counters.size() != WEFT_COUNTERS)
+  if (before.pid != after.pid || before.number != after.number || counted < kFewestCycles || cycles < kFewestCycles ||
+      after.clock_hz == 0 || before.counters.size() != WEFT_COUNTERS || after.counters.size() != WEFT_COUNTERS)
     return std::nullopt;
   const auto counter = [&](weft_counter index) {
     return static_cast<double>(grown(before.counters[index], after.counters[index])) / static_cast<double>(counted);

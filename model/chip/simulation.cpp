@@ -189,8 +189,8 @@ void Simulation::end_idle_wait() {
   for (size_t i = 0; i < functions(); i++) end_wait(i, WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
 }
 
-uint64_t Simulation::observe_counters(std::array<uint64_t, WEFT_COUNTERS>& counters) {
-  CoreHost& core = chip().core();
+uint64_t Simulation::observe_counters(size_t index, std::array<uint64_t, WEFT_COUNTERS>& counters) {
+  CoreHost& core = chip(index).core();
   const uint64_t cycle = core.cycle();
   if (held()) {  // no cycle passes: as of the last look
     core.read_snapshot(counters);

@@ -51,6 +51,7 @@ class Simulation {
   /// Of all chips: those of chip 0, then those of chip 1, ...
   [[nodiscard]] size_t functions() const;
   [[nodiscard]] Function& function(size_t index = 0);
+  [[nodiscard]] size_t functions_of_a_chip() const { return functions() / chips(); }
   [[nodiscard]] size_t chips() const { return chips_.size(); }
   [[nodiscard]] Chip& chip(size_t index = 0) { return *chips_[index]; }
   [[nodiscard]] uint64_t cycle() const;
@@ -86,8 +87,8 @@ class Simulation {
   void end_idle_wait();
 
   /// The core's counters for somebody who looks on: no cycle of what runs changes by it. While the core works this is a
-  /// slice, in which what is pending goes on; else a few cycles pass on an idle device. Returns their cycle. Of chip 0.
-  uint64_t observe_counters(std::array<uint64_t, WEFT_COUNTERS>& counters);
+  /// slice, in which what is pending goes on; else a few cycles pass on an idle device. Returns their cycle.
+  uint64_t observe_counters(size_t chip, std::array<uint64_t, WEFT_COUNTERS>& counters);
 
   /// run_slice() until nothing is pending.
   void run_until_idle();

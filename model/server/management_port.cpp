@@ -87,13 +87,14 @@ void ManagementPort::answer(Observer& observer) {
 
 std::string ManagementPort::reply_to(std::string_view line) {
   std::string error;
-  const auto request = parse_management_request(line, simulation_.functions(), error);
+  const auto request = parse_management_request(line, simulation_.chips(), simulation_.functions_of_a_chip(), error);
   if (!request) return error_reply("INVALID_ARGUMENT", error);
   const std::vector<FunctionOwner> owners = owners_();
-  const FunctionOwner& owner = owners[request->function];
+  const size_t index = function_index(simulation_, *request);
+  const FunctionOwner& owner = owners[index];
   switch (request->kind) {
     case ManagementRequest::Kind::kState:
-      return state_reply(simulation_, owners);
+      return state_reply(simulation_, *request, owners);
     case ManagementRequest::Kind::kFunction:
       return function_reply(simulation_, *request, owner);
     case ManagementRequest::Kind::kReset:
@@ -103,7 +104,7 @@ std::string ManagementPort::reply_to(std::string_view line) {
     return error_reply("BUSY", "function " + std::to_string(request->function) + " belongs to process " +
                                    std::to_string(owner.pid) + " (" + owner.process + ")");
   const std::string reply = reset_reply(simulation_, *request, owner);
-  chip::Function& function = simulation_.function(request->function);
+  chip::Function& function = simulation_.function(index);
   function.reset();
   function.registers().raise(0);  // so that an owner that waits looks, and finds another generation
   return reply;

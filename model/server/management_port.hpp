@@ -1,4 +1,4 @@
-/// The management socket: observers of the whole chip, beside the functions' owners.
+/// The management socket: observers of all chips, beside the functions' owners.
 #pragma once
 #include <poll.h>
 

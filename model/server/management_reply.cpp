@@ -161,10 +161,11 @@ Json command_json(bool active, uint32_t function, uint32_t queue, const weft_sub
           {"tag", entry.tag}};
 }
 
-Json chip_json(chip::Simulation& simulation) {
-  const spec::Chip& preset = simulation.chip().preset();
+Json chip_json(chip::Simulation& simulation, uint32_t number) {
+  const spec::Chip& preset = simulation.chip(number).preset();
   constexpr std::array<std::string_view, 4> kCores{"unknown", "rtl", "fast", "lockstep"};
-  const uint64_t kind = simulation.function().registers().firmware_read(WEFT_REG_CAPABILITIES) >> 16 & 0xf;
+  const uint64_t kind =
+      simulation.chip(number).function(0).registers().firmware_read(WEFT_REG_CAPABILITIES) >> 16 & 0xf;
   return {{"preset", preset.name},
           {"core", kind < kCores.size() ? kCores[kind] : kCores[0]},
           {"clock_hz", preset.clock_hz},
@@ -172,6 +173,8 @@ Json chip_json(chip::Simulation& simulation) {
           {"hbm_bytes", preset.hbm_bytes},
           {"hbm_bytes_per_second", preset.hbm_bytes_per_second},
           {"peak_macs_per_cycle", preset.peak_macs_per_cycle},
+          {"number", number},
+          {"chips", simulation.chips()},
           {"pid", ::getpid()}};
 }
 
@@ -231,31 +234,38 @@ Json records_json(const std::vector<Record>& records) {
 
 }  // namespace
 
-std::string state_reply(chip::Simulation& simulation, std::span<const FunctionOwner> owners) {
+size_t function_index(const chip::Simulation& simulation, const ManagementRequest& request) {
+  return request.chip * simulation.functions_of_a_chip() + request.function;
+}
+
+std::string state_reply(chip::Simulation& simulation, const ManagementRequest& request,
+                        std::span<const FunctionOwner> owners) {
   std::array<uint64_t, WEFT_COUNTERS> counters{};
-  const uint64_t counters_cycle = simulation.observe_counters(counters);
-  chip::Chip& chip = simulation.chip();
+  const uint64_t counters_cycle = simulation.observe_counters(request.chip, counters);
+  chip::Chip& chip = simulation.chip(request.chip);
   const fw::State& state = chip.manager().sram();
   Json reply = header();
-  reply["chip"] = chip_json(simulation);
+  reply["chip"] = chip_json(simulation, request.chip);
   reply["cycle"] = simulation.cycle();
   reply["firmware"] = firmware_json(chip.manager(), state);
   reply["engines"] = engines_json(chip, state);
   reply["counters_cycle"] = counters_cycle;
   for (const auto& row : spec::kCounterNames) reply["counters"][std::string(row.name)] = counters[row.value];
-  for (size_t i = 0; i < simulation.functions(); i++)
-    reply["functions"].push_back(function_json(simulation.function(i), state.functions[i], owners[i]));
+  owners = owners.subspan(request.chip * chip.functions(), chip.functions());
+  for (size_t i = 0; i < chip.functions(); i++)
+    reply["functions"].push_back(function_json(chip.function(i), state.functions[i], owners[i]));
   return line_of(reply);
 }
 
 std::string function_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner) {
-  chip::Function& function = simulation.function(request.function);
-  const fw::Function& known = simulation.chip().manager().sram().functions[request.function];
+  chip::Chip& chip = simulation.chip(request.chip);
+  chip::Function& function = chip.function(request.function);
+  const fw::Function& known = chip.manager().sram().functions[request.function];
   Json reply = header();
-  reply["chip"] = chip_json(simulation);
+  reply["chip"] = chip_json(simulation, request.chip);
   reply["cycle"] = simulation.cycle();
   reply["function"] = function_json(function, known, owner);
-  reply["state_page"] = hex(simulation.chip().manager().state_page(request.function));
+  reply["state_page"] = hex(chip.manager().state_page(request.function));
   reply["log"] = records_json(read_records<weft_log_record>(function, known.log.iova, WEFT_LIMIT_LOG_ENTRIES));
   reply["faults"] =
       records_json(read_records<weft_fault_record>(function, known.faults.iova, WEFT_LIMIT_FAULT_ENTRIES));
@@ -273,9 +283,10 @@ std::string function_reply(chip::Simulation& simulation, const ManagementRequest
 }
 
 std::string reset_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner) {
-  chip::Registers& registers = simulation.function(request.function).registers();
+  chip::Registers& registers = simulation.chip(request.chip).function(request.function).registers();
   Json reply = header();
-  reply["reset"] = {{"function", request.function},
+  reply["reset"] = {{"chip", request.chip},
+                    {"function", request.function},
                     {"owner", owner_json(owner)},
                     {"cycle", simulation.cycle()},
                     {"reset_generation", registers.firmware_read(WEFT_REG_RESET_GENERATION)}};

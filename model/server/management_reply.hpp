@@ -18,12 +18,17 @@ struct FunctionOwner {
   std::string process;  ///< its name, as the system knows it
 };
 
-/// Chip, firmware, engines, counters, and every function with its queues and the last error of each kind.
-std::string state_reply(chip::Simulation& simulation, std::span<const FunctionOwner> owners);
+/// Chip, firmware, engines, counters, and every function with its queues and the last error of each kind. `owners`: of
+/// the functions of all chips, as Simulation::function() counts them.
+std::string state_reply(chip::Simulation& simulation, const ManagementRequest& request,
+                        std::span<const FunctionOwner> owners);
 
 /// One function: its state page, log and fault records, and of each queue the entries around its head, all as the bytes
 /// that stand there, in hexadecimal.
 std::string function_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner);
+
+/// Which of all functions a request names, as Simulation::function() counts them.
+size_t function_index(const chip::Simulation& simulation, const ManagementRequest& request);
 
 /// A reset was done: generation and cycle before it.
 std::string reset_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner);

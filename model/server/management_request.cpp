@@ -50,7 +50,8 @@ bool check_version(const Json& object, std::string& error) {
 
 }  // namespace
 
-std::optional<ManagementRequest> parse_management_request(std::string_view line, size_t functions, std::string& error) {
+std::optional<ManagementRequest> parse_management_request(std::string_view line, size_t chips, size_t functions,
+                                                          std::string& error) {
   const Json object = Json::parse(
       line.begin(), line.end(), [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; }, false);
   if (!object.is_object()) {
@@ -64,7 +65,9 @@ std::optional<ManagementRequest> parse_management_request(std::string_view line,
   bool has_function = false;
   for (const auto& [name, value] : object.items()) {
     if (name == "weft_management" || name == "request") continue;
-    if (name == "function" && request.kind != Kind::kState) {
+    if (name == "chip") {
+      if (!take_number(value, "chip", static_cast<uint32_t>(chips) - 1, request.chip, error)) return std::nullopt;
+    } else if (name == "function" && request.kind != Kind::kState) {
       if (!take_number(value, "function", static_cast<uint32_t>(functions) - 1, request.function, error))
         return std::nullopt;
       has_function = true;

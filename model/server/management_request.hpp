@@ -23,6 +23,7 @@ struct ManagementRequest {
   static constexpr uint32_t kMaxEntries = 256;
 
   Kind kind = Kind::kState;
+  uint32_t chip = 0;  ///< of a slice
   uint32_t function = 0;
   uint32_t entries = kDefaultEntries;  ///< of each ring, kFunction
   bool force = false;                  ///< kReset: also if somebody owns it
@@ -30,7 +31,9 @@ struct ManagementRequest {
 
 /// {"weft_management":1,"request":"state"}, {…,"request":"function","function":0,"entries":32},
 /// {…,"request":"reset","function":0,"force":false}. `line` is without its newline. Nothing and a sentence in `error`:
-/// it is none, of another version, or has a field that is unknown, missing or out of range (`functions` exist).
-std::optional<ManagementRequest> parse_management_request(std::string_view line, size_t functions, std::string& error);
+/// it is none, of another version, or has a field that is unknown, missing or out of range. Each may say of which chip
+/// of a slice it is ("chip":1): there are `chips`, each with `functions`.
+std::optional<ManagementRequest> parse_management_request(std::string_view line, size_t chips, size_t functions,
+                                                          std::string& error);
 
 }  // namespace weft::server

@@ -22,7 +22,7 @@ class Server {
   void attach(FileDescriptor socket, size_t function = 0) { ports_[function].attach(std::move(socket)); }
   /// Serves whoever connects, one after the other; a second client of a function at a time is answered with EBUSY.
   void listen(std::unique_ptr<Listener> listener, size_t function = 0) { ports_[function].listen(std::move(listener)); }
-  /// Answers observers of the whole chip on this socket.
+  /// Answers observers of all chips on this socket.
   void manage(std::unique_ptr<Listener> listener);
   /// Hears of all messages; before attach() and run(). Not owned.
   void set_log(MessageLog* log);

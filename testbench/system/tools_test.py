@@ -96,6 +96,58 @@ class Smi(Live):
         self.assertEqual(self.run_weft("smi", "chip")[0], 2)
 
 
+class Slice(WeftTest):
+    """Observers of a slice: all its chips on one management socket."""
+
+    def setUp(self):
+        super().setUp()
+        self.simulator = subprocess.Popen([WEFT_SIM, "--slice", "nano-2x2", "--functions", "2", "--listen", self.path("slice")],
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.simulator.stdout.close)
+        self.addCleanup(self.simulator.wait)
+        self.addCleanup(self.simulator.kill)
+        wait_for(lambda: os.path.exists(self.path("slice/chip3-function1.sock")), "sockets of the slice")
+
+    def smi(self):
+        return json.loads(self.weft("smi", "slice", "--json", "--interval", 0.01))
+
+    def test_every_chip_is_shown_with_its_functions_and_their_owners(self):
+        chips = self.smi()
+        self.assertEqual([(c["number"], c["chips"]) for c in chips], [(i, 4) for i in range(4)])
+        client = self.start("gemm", "--shape", "768x768x768", "--socket", "slice/chip2-function1.sock", "--json")
+        self.addCleanup(client.communicate)
+        self.addCleanup(client.kill)
+        chips = wait_for(lambda: next((c for c in [self.smi()] if c[2]["engines"]["core"]["command"]), None), "launch on chip 2")
+        self.assertEqual([[f["owner"]["pid"] if f["owner"] else 0 for f in c["functions"]] for c in chips],
+                         [[0, 0], [0, 0], [0, client.pid], [0, 0]])
+        self.assertFalse(any(chips[i]["engines"]["core"]["busy"] for i in (0, 1, 3)))
+        wait_for(lambda: (self.smi()[2]["utilisation"] or {"mxu": 0})["mxu"] > 0.5, "busy MXU of chip 2")
+        self.assertIn("slice, chip 3 of 4: nano", self.weft("smi", "slice"))
+        dump = json.loads(self.weft("dump", "slice", "--chip", 2, "--function", 1, "--json"))
+        self.assertEqual((dump["number"], dump["function"], dump["device_state"]), (2, 1, "ready"))
+        self.assertIn("function 1 of chip 2 of", self.weft("dump", "slice", "--chip", 2, "--function", 1))
+
+    def test_looking_on_changes_no_cycle_of_a_collective(self):
+        def cycles():
+            return self.weft_json("collective", "all-reduce", "--listen", "slice", "--bytes", "65536")["device_cycles"]
+
+        alone = [cycles() for _ in range(2)]
+        watcher = self.start("smi", "slice", "--watch", "0.05", "--json")
+        self.addCleanup(watcher.communicate)
+        self.addCleanup(watcher.kill)
+        self.assertEqual([cycles() for _ in range(3)] + alone, 5 * [alone[0]])
+
+    def test_a_function_of_one_chip_is_reset(self):
+        report = json.loads(self.weft("reset", "slice", "--chip", 3, "--function", 1, "--json"))
+        self.assertEqual((report["level"], len(report["steps"])), ("device", 8))
+        generations = [[f["reset_generation"] for f in c["functions"]] for c in self.smi()]
+        self.assertGreater(generations[3][1], 0)
+        self.assertEqual(generations[:3] + [generations[3][:1]], [[0, 0]] * 3 + [[0]])
+        code, _, err = self.run_weft("reset", "slice", "--chip", 4)
+        self.assertEqual(code, 2, err)
+        self.assertIn("'chip' is a whole number from 0 to 3", err)
+
+
 class Dump(Live):
     def test_rings_records_and_log_of_a_function_at_work(self):
         client = self.start_client()

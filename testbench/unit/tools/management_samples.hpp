@@ -59,10 +59,16 @@ inline nlohmann::json sample_function() {
 }
 
 inline nlohmann::json sample_chip() {
-  return {{"preset", "nano"},          {"core", "fast"},
-          {"clock_hz", 1000000000},    {"num_mxu", 1},
-          {"hbm_bytes", 32u << 20},    {"hbm_bytes_per_second", 16000000000},
-          {"peak_macs_per_cycle", 64}, {"pid", 99}};
+  return {{"preset", "nano"},
+          {"core", "fast"},
+          {"clock_hz", 1000000000},
+          {"num_mxu", 1},
+          {"hbm_bytes", 32u << 20},
+          {"hbm_bytes_per_second", 16000000000},
+          {"peak_macs_per_cycle", 64},
+          {"pid", 99},
+          {"number", 0},
+          {"chips", 1}};
 }
 
 /// {"request":"state"} at device cycle `cycle`; every counter is `counter`.

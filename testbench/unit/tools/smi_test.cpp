@@ -45,6 +45,20 @@ TEST_CASE("a reply becomes a snapshot with every field") {
   CHECK(f.last_errors[0].fault == "ECC_DOUBLE");
 }
 
+TEST_CASE("a chip of a slice says which it is, and is not compared with another one") {
+  Json reply = sample_state(1000, 0);
+  reply["chip"]["number"] = 2;
+  reply["chip"]["chips"] = 4;
+  ChipSnapshot before = parsed(reply), after = before;
+  after.cycle += 1000;
+  after.counters_cycle += 1000;
+  CHECK_THAT(smi_text(before, after), Contains(", chip 2 of 4: nano"));
+  CHECK(Json::parse(smi_json(before, after, -1))["number"] == 2);
+  CHECK(utilisation(before, after));
+  before.number = 1;
+  CHECK_FALSE(utilisation(before, after));
+}
+
 TEST_CASE("a reply that is none is told with the field that is wrong") {
   CHECK_THAT(refusal([](Json& r) { r["weft_management"] = 2; }), Contains("speaks version 2, this tool 1"));
   CHECK_THAT(refusal([](Json& r) { r.erase("weft_management"); }), Contains("'weft_management' is missing"));
