@@ -52,8 +52,10 @@ uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint
   ch.verdict = golden::check_unit(command, queue_, state_.chip(), state_.segments(), place);
   ch.held++;
   moved_ = true;
-  const bool remote = !ch.verdict && golden::is_remote(spec::decode_header(command));
-  ch.checking_number = remote ? remote_->begin(spec::decode_dma(command)) : 0;
+  const auto decoded = spec::decode_dma(command);
+  const bool remote = !ch.verdict && golden::is_remote(decoded.header);
+  ch.checking_number = remote ? remote_->begin(decoded) : 0;
+  ch.segment = ch.verdict || remote ? golden::Segment{} : state_.segments()[out() ? decoded.dst_seg : decoded.src_seg];
   return ch.checking_number;
 }
 
@@ -389,10 +391,7 @@ void DmaDirection::load_jobs(uint64_t cycle) {
     const auto command = spec::decode_dma(*ch.checking);
     const bool skips_front = !out() && command.header.opcode == WEFT_OPCODE_FILL;
     if (!skips_front && ch.front.valid()) continue;
-    const bool remote = golden::is_remote(command.header);
-    const golden::Segment segment =
-        remote ? golden::Segment{} : state_.segments()[out() ? command.dst_seg : command.src_seg];
-    BeatWalk walk(command, out(), segment, beat_bytes());
+    BeatWalk walk(command, out(), ch.segment, beat_bytes());
     walk.fail(ch.fail_beat);
     walk.set_number(ch.checking_number);
     if (!skips_front) ch.front = walk;

@@ -60,6 +60,7 @@ struct DmaChannel {
   uint64_t checking_number = 0;  // of that command, if it is remote
   uint64_t verdict_cycle = 0;
   std::optional<golden::Fault> verdict;
+  golden::Segment segment;  // as it was when the command was checked
   BeatWalk front, back;
   std::deque<BeatWalk> jobs;  // checked, the back has not begun
   struct Answer {

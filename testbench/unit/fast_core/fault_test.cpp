@@ -58,6 +58,25 @@ TEST_CASE("A unit's refusal: field, alignment, range, segment, ACC") {
   run(WEFT_QUEUE_VPU, epilogue(0, 8, 9, 0), {WEFT_FAULT_ILLEGAL_FIELD, WEFT_UNIT_VPU, WEFT_QUEUE_VPU, 6, 22});
 }
 
+TEST_CASE("A DMA command reaches memory through the segment that it was checked with, whatever the table says later") {
+  Bench bench;
+  std::fill(bench.bus.bytes.begin() + 0x8000, bench.bus.bytes.begin() + 0x8040, std::byte{0x5a});
+  for (int i = 0; i < 4; i++) bench.push(WEFT_QUEUE_DMA_IN, copy_in(4, 0, 0x10000, 1 << 16));
+  bench.push(WEFT_QUEUE_DMA_IN, tagged(copy_in(3, 0x8000, 0x100, 64), 9));
+  while (bench.log.at('s', 9) == 0) bench.core.advance(bench.core.cycle() + 1);
+  bench.map(3, 2 << 20, 63);  // while it waits behind the others
+  REQUIRE(bench.drain());
+  CHECK(bench.fault_code() == WEFT_FAULT_NONE);
+  std::array<std::byte, 64> got{};
+  REQUIRE(bench.core.peek_vmem(0x100, got));
+  CHECK(std::ranges::all_of(got, [](std::byte b) { return b == std::byte{0x5a}; }));
+  bench.core.write_csr(WEFT_CSR_CONTROL, 1);
+  bench.core.advance(bench.core.cycle() + WEFT_CORE_CORE_RESET_CYCLES + 10);
+  bench.push(WEFT_QUEUE_DMA_IN, copy_in(3, 0x8000, 0x100, 64));
+  bench.drain(1000);
+  CHECK(bench.fault_code() == WEFT_FAULT_RANGE);
+}
+
 TEST_CASE("A bus error stops the command at its beat; what other units hold is finished") {
   Bench bench;
   bench.bus.hole_first = 0x1000;
