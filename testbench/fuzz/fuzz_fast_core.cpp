@@ -13,7 +13,7 @@ using namespace weft;
 namespace {
 
 constexpr size_t kMemoryBytes = 1u << 16;
-constexpr uint64_t kMaxCycles = 4'000;  // of an input, after its operations
+constexpr uint64_t kMaxCycles = 4'000;   // of an input, after its operations
 constexpr unsigned kFuzzedSegments = 4;  // from segment 1
 
 enum Operation : uint8_t { kPush, kSegment, kRegister, kAdvance, kReset, kRead, kOperations };

@@ -1,9 +1,11 @@
 // The driver's vfio-user client against a server that answers anything. All answers lie in the socket before the client
 // asks, and then the server is gone: whatever the client waits for, it must end at once, and with an error that says
-// why.
+// why. A session that sends in halves trickles: the client's calls move a few bytes, or are interrupted.
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <string>
 
 #include "driver/transport/pci.hpp"
@@ -21,7 +23,23 @@ using fuzz::Step;
 
 namespace {
 
-constexpr int kReplyTimeoutMs = 1000;
+constexpr int kReplyTimeoutMs = 20;     // nobody answers later: what is not there when it is waited for does not come
+constexpr size_t kLeastSentBytes = 32;  // or a socket that nobody reads fills up with its own bookkeeping
+
+/// What the client's recv() and sendmsg() do (linked with --wrap, see CMakeLists.txt).
+struct Trickle {
+  size_t most_bytes = SIZE_MAX;  // of a call
+  unsigned calls = 0;
+  [[nodiscard]] bool interrupts() { return most_bytes != SIZE_MAX && calls++ % 3 == 0; }
+};
+Trickle trickle;
+
+/// The first step that sends in halves says by its place how few bytes a call moves.
+Trickle trickle_of(const Session& session) {
+  for (size_t i = 0; i < session.size(); i++)
+    if (session[i].action == Action::kSendHalves) return {.most_bytes = i + 1};
+  return {};
+}
 
 /// An outcome is success, or an error with words. Once the device is lost, it stays lost.
 class Outcome {
@@ -61,15 +79,44 @@ void answer(const Session& session, int socket, const fuzz::SessionDescriptors& 
 
 }  // namespace
 
+extern "C" {
+ssize_t __real_recv(int socket, void* data, size_t bytes, int flags);
+ssize_t __real_sendmsg(int socket, const msghdr* message, int flags);
+
+ssize_t __wrap_recv(int socket, void* data, size_t bytes, int flags) {
+  if (trickle.interrupts()) {
+    errno = EINTR;
+    return -1;
+  }
+  return __real_recv(socket, data, std::min(bytes, trickle.most_bytes), flags);
+}
+
+ssize_t __wrap_sendmsg(int socket, const msghdr* message, int flags) {
+  if (trickle.most_bytes == SIZE_MAX) return __real_sendmsg(socket, message, flags);
+  if (trickle.interrupts()) {
+    errno = trickle.calls % 2 == 0 ? EINTR : EAGAIN;
+    return -1;
+  }
+  iovec piece = *message->msg_iov;
+  piece.iov_len = std::min(piece.iov_len, kLeastSentBytes + trickle.most_bytes);
+  msghdr some = *message;
+  some.msg_iov = &piece;
+  some.msg_iovlen = 1;
+  return __real_sendmsg(socket, &some, flags);
+}
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fuzz::SessionDescriptors descriptors(fuzz::kHostMemoryBytes);
   const Session session = fuzz::read_session(data, size);
+  trickle = {};
   auto pair = fuzz::socket_pair();
   answer(session, pair[1].get(), descriptors);
   // A server that has closed at all does not take what the client sends.
   if (!session.empty() && session.back().action == Action::kClose) pair[1].reset();
   driver::FileDescriptor client(::dup(pair[0].get()));
   pair[0].reset();
+  trickle = trickle_of(session);
   auto connected = driver::VfioUserTransport::connect(std::move(client), nullptr, kReplyTimeoutMs);
   if (!connected.ok()) {
     fuzz::require(!connected.status().message().empty(), "an error has a message");

@@ -134,6 +134,9 @@ Seeds client_seeds() {
   const Session whole = server_replies();
   Seeds seeds{{"replies", write_session(whole)}};
   seeds["gone"] = write_session(Session(whole.begin(), whole.begin() + 9));
+  Session trickling = whole;
+  trickling[2].action = Action::kSendHalves;
+  seeds["trickling"] = write_session(trickling);
   Session refusing = whole;
   for (size_t i = 10; i < refusing.size(); i++) {
     server::Header header;
