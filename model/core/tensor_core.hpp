@@ -70,7 +70,8 @@ struct CoreOptions {
   /// RTL and lockstep: seed of what flip-flops and memories other than VMEM and ACC hold before they are written;
   /// 0: all 0. v5e-1mxu always starts from 0.
   unsigned initial_seed = 0;
-  bool check_hazards = false;  ///< unordered accesses to the same place are faults (hazard_core.hpp)
+  bool initial_memories = false;  ///< RTL only, with a seed: VMEM and ACC too hold anything, also what is no codeword
+  bool check_hazards = false;     ///< unordered accesses to the same place are faults (hazard_core.hpp)
   std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
   /// Fast only: the way to the other chips of a slice (remote_port.hpp); outlives the core. nullptr: it stands alone,
   /// as RTL and lockstep cores always do.

@@ -213,7 +213,7 @@ class VerilatedCore final : public RtlCore {
       model_->eval();
       model_->clk_i = 0;
     }
-    if (options_.initial_seed != 0) clear_memories();
+    if (options_.initial_seed != 0 && !options_.initial_memories) clear_memories();
     model_->rst_ni = 1;
     model_->eval();
   }

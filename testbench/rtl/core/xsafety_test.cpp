@@ -46,6 +46,24 @@ TEST_CASE("small: legal programs give the same results in the same cycles from a
   run_programs("small", random::Legality::kLegal, 7000, 1, {3});
 }
 
+TEST_CASE("a program that reads VMEM that nothing has written since power-up ends with ECC_UNCORRECTABLE") {
+  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+    INFO("initial seed " << seed);
+    bench::CoreBench core("nano", core::CoreKind::kRtl, {.initial_seed = seed, .initial_memories = true});
+    spec::DmaCommand copy;
+    copy.header = bench::header(WEFT_OPCODE_COPY, 77, {});
+    copy.dst_seg = 1, copy.size0 = static_cast<uint32_t>(core.chip.vmem_bytes);
+    copy.size1 = copy.size2 = copy.size3 = 1;
+    REQUIRE(core.push(WEFT_QUEUE_DMA_OUT, encode(copy)));
+    REQUIRE(core.run());
+    const bench::FaultInfo fault = bench::fault(core);
+    CHECK(fault.code == WEFT_FAULT_ECC_UNCORRECTABLE);
+    CHECK(fault.queue == WEFT_QUEUE_DMA_OUT);
+    CHECK(fault.tag == 77);
+    CHECK(fault.address < core.chip.vmem_bytes);
+  }
+}
+
 TEST_CASE("after power-up from any initial values every register reads what it reads from 0") {
   // one core at a time: the destructors of two Verilated models in one process meet
   const auto read_all = [](unsigned seed) {
