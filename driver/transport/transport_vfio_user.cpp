@@ -37,9 +37,12 @@ Result<T> exchange(VfioUserSocket& socket, Command command, const T& message) {
 Status check_capabilities(std::string_view json) {
   constexpr uint64_t kNeeded = WEFT_PCI_MSIX_VECTORS;
   constexpr size_t kShownBytes = 80;
+  constexpr int kMaxDepth = 4;
   uint64_t message_fds = 1;  // unless the server says otherwise
   if (!json.empty()) {
-    const auto parsed = nlohmann::json::parse(json, nullptr, false);
+    // What is deeper than the capabilities is not kept: half a megabyte of brackets would be half a million values.
+    const auto parsed = nlohmann::json::parse(
+        json, [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= kMaxDepth; }, false);
     if (!parsed.is_object()) {
       return failure(WEFT_ERROR_DEVICE_LOST, "the VERSION reply carries no JSON object: '{}'{}",
                      json.substr(0, kShownBytes), json.size() > kShownBytes ? " and more" : "");

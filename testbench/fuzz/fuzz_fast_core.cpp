@@ -13,7 +13,8 @@ using namespace weft;
 namespace {
 
 constexpr size_t kMemoryBytes = 1u << 16;
-constexpr uint64_t kMaxCycles = 4'000;   // of an input, after its operations
+constexpr uint64_t kMaxCycles = 2'000;  // of an input, after its operations
+constexpr int kMaxOperations = 128;
 constexpr unsigned kFuzzedSegments = 4;  // from segment 1
 
 enum Operation : uint8_t { kPush, kSegment, kRegister, kAdvance, kReset, kRead, kOperations };
@@ -141,7 +142,7 @@ class Manager {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   Manager manager(input);
-  for (int i = 0; i < 256 && !input.empty(); i++) manager.act();
+  for (int i = 0; i < kMaxOperations && !input.empty(); i++) manager.act();
   manager.finish();
   return 0;
 }
