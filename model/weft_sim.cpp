@@ -323,7 +323,7 @@ int main(int argc, char** argv) {
   auto* slice = app.add_option("--slice", arguments.slice, "all chips of a slice: nano-2x2, v5e-4x4, v5p-4x4x4, ...");
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
-                 "one for each, separated by commas; remote commands need fast; default: fast, or the recorded one");
+                 "one for each, separated by commas; default: fast, or the recorded one");
   auto* fd = app.add_option("--fd", arguments.fds,
                             "serve the client at this inherited socket, and end when it leaves; with --slice one for "
                             "each chip, and the last one's leaving ends it")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "model/core/core_units.hpp"
 #include "model/golden/remote.hpp"
@@ -199,7 +200,9 @@ void FastCore::step_units() {
 
   bool others = false;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) others |= unit != WEFT_UNIT_SYNC && now_.working[unit];
-  if (sync_.active && !sync_.barrier && !(sync_.fence && others)) {
+  if (const auto refusal = std::exchange(sync_.refusal, std::nullopt)) {
+    note(WEFT_UNIT_SYNC, {.done = false, .fault = {true, *refusal, sync_.tag}});
+  } else if (sync_.active && !sync_.barrier && !(sync_.fence && others)) {
     sync_.active = false;
     note(WEFT_UNIT_SYNC, {.done = true, .fault = {}});
   }

@@ -65,6 +65,7 @@ class FastCore final : public TensorCore, private RemoteCore {
     bool active = false, fence = false;
     bool barrier = false;  // at one that has not ended
     uint16_t tag = 0;
+    std::optional<golden::Fault> refusal{};  // of a BARRIER: raised in the next cycle
   };
   /// A remote command that its receiver has not acknowledged.
   struct OnItsWay {
@@ -126,7 +127,6 @@ class FastCore final : public TensorCore, private RemoteCore {
   [[nodiscard]] golden::SlicePlace place() const {
     return remote_ != nullptr ? remote_->place() : golden::SlicePlace{};
   }
-  [[nodiscard]] bool write_received(const RemotePiece& piece, uint64_t& visible);
 
   void raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header = false);
   void raise_hang();

@@ -2,53 +2,20 @@
 #include <algorithm>
 
 #include "model/core/fast_core.hpp"
+#include "model/core/remote_receiver.hpp"
 #include "model/golden/remote.hpp"
 
 namespace weft::core {
-namespace {
-
-/// From a piece's arrival to its last word in VMEM. Other accesses to VMEM are not delayed by it.
-constexpr uint64_t kVmemWriteCycles = 4;
-
-}  // namespace
-
 std::optional<golden::Fault> FastCore::receive(const RemotePiece& piece, uint64_t& visible) {
   const uint32_t here = place().chip;
   if (in_reset() || reset_pending_) return golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, here, 0);
-  const auto refused = golden::check_remote_destination(piece.command, state_.chip(), state_.segments(), here);
-  if (refused) return refused;
-  if (!write_received(piece, visible)) return golden::ici_fault(WEFT_ICI_CAUSE_BUS, here, piece.command.dst_seg);
-  last_progress_ = cycle_;
-  return std::nullopt;
-}
-
-bool FastCore::write_received(const RemotePiece& piece, uint64_t& visible) {
-  const uint8_t flags = piece.command.header.flags;
-  const bool adds = (flags & (WEFT_COMMAND_FLAG_REDUCE_F32 | WEFT_COMMAND_FLAG_REDUCE_BF16)) != 0;
-  const golden::Segment& segment = state_.segments()[piece.command.dst_seg];
-  std::span<const std::byte> data(piece.data);
-  std::vector<std::byte> there;
-  visible = cycle_;
-  for (const RemotePiece::Run& run : piece.runs) {
-    const auto now = data.first(run.bytes);
-    data = data.subspan(run.bytes);
-    if (piece.command.dst_seg == 0) {
-      golden::combine(flags, state_.vmem().subspan(run.offset, run.bytes), now);
-      visible = std::max(visible, cycle_ + kVmemWriteCycles);
-      continue;
-    }
-    const uint64_t address = segment.base + run.offset;
-    uint64_t from = cycle_;
-    there.resize(run.bytes);
-    if (adds) {
-      if (!bus_.read(segment.space, address, there)) return false;
-      from = bus_.schedule_read(segment.space, run.bytes, cycle_);
-    }
-    golden::combine(flags, there, now);
-    if (!bus_.write(segment.space, address, there)) return false;
-    visible = std::max(visible, bus_.schedule_write(segment.space, run.bytes, from));
-  }
-  return true;
+  const auto combine_vmem = [&](uint64_t first, std::span<const std::byte> data) {
+    golden::combine(piece.command.header.flags, state_.vmem().subspan(first, data.size()), data);
+  };
+  const auto fault =
+      receive_piece(piece, {state_.chip(), state_.segments(), here, bus_, cycle_, combine_vmem}, visible);
+  if (!fault) last_progress_ = cycle_;
+  return fault;
 }
 
 void FastCore::receive_post(uint8_t semaphore, uint16_t count, uint64_t cycle) {
@@ -81,11 +48,13 @@ void FastCore::acknowledge(uint64_t number, const std::optional<golden::Fault>& 
 
 void FastCore::start_sync(const spec::Command& command) {
   const auto header = spec::decode_header(command);
-  sync_ = {true, header.opcode == WEFT_OPCODE_FENCE, header.opcode == WEFT_OPCODE_BARRIER, header.tag};
+  sync_ = {.active = true,
+           .fence = header.opcode == WEFT_OPCODE_FENCE,
+           .barrier = header.opcode == WEFT_OPCODE_BARRIER,
+           .tag = header.tag};
   if (!sync_.barrier) return;
   if (const auto fault = golden::check_unit(command, WEFT_QUEUE_SYNC, state_.chip(), state_.segments(), place())) {
-    raise(WEFT_UNIT_SYNC, header.tag, *fault);
-    lanes_[WEFT_UNIT_SYNC].faulted = true;
+    sync_.refusal = fault;
     return;
   }
   remote_->enter_barrier(spec::decode_barrier(command), cycle_);

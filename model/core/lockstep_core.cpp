@@ -10,6 +10,7 @@
 #include "model/core/command_text.hpp"
 #include "model/core/mismatch_text.hpp"
 #include "model/core/segment_writes.hpp"
+#include "model/golden/remote.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::core {
@@ -27,7 +28,7 @@ void LockstepCore::command_started(weft_unit_index unit, const spec::Command& co
   Flight& flight = flights_[unit].emplace_back();
   flight.command = command;
   const spec::Chip& chip = rtl_->chip();
-  if (!golden::check_unit(command, queue_of_unit(unit), chip, golden_.segments())) {
+  if (!golden::check_unit(command, queue_of_unit(unit), chip, golden_.segments(), rtl_->place())) {
     flight.ranges = golden::written_ranges(command, chip, golden_.segments());
     flight.accesses = command_accesses(command, chip, golden_.segments());
     if (is_mxu(unit)) {
@@ -51,7 +52,7 @@ void LockstepCore::command_retired(weft_unit_index unit, const spec::Command& co
       const auto first = golden_.acc_row(golden::first_acc_row(product, rtl_->chip()));
       seeds_.assign(first.data(), first.data() + size_t{product.m} * rtl_->chip().n);
     }
-    const auto fault = golden_.execute(command, queue_of_unit(unit), *this);
+    const auto fault = golden_.execute(command, queue_of_unit(unit), *this, rtl_->place());
     if (fault)
       differs_in_unit(
           fmt::format("the golden model refuses it: {}, address {}", spec::fault_name(fault->code), fault->address));
@@ -71,6 +72,10 @@ void LockstepCore::core_reset() {
 }
 
 void LockstepCore::csr_written(uint32_t offset, uint64_t value) { write_segment(golden_.segments(), offset, value); }
+
+void LockstepCore::vmem_received(uint64_t byte_address, std::span<const std::byte> data) {
+  std::memcpy(golden_.vmem().data() + byte_address, data.data(), data.size());
+}
 
 void LockstepCore::record(Ring<Beat>& beats, weft_address_space space, uint64_t address,
                           std::span<const std::byte> data) {
@@ -116,6 +121,8 @@ bool LockstepCore::read(weft_address_space space, uint64_t address, std::span<st
 bool LockstepCore::write(weft_address_space space, uint64_t address, std::span<const std::byte> data) {
   if (unit_ >= WEFT_CORE_DMA_CHANNELS) return false;
   auto& beats = writes_[unit_];
+  const auto copy = spec::decode_dma(*command_);
+  const uint64_t base = golden::is_remote(copy.header) ? 0 : golden_.segments()[copy.dst_seg].base;
   for (size_t done = 0; done < data.size();) {
     if (beats.empty() || beats.front().space != space || beats.front().address + beats.front().used != address + done) {
       differs_in_unit(fmt::format(
@@ -133,8 +140,8 @@ bool LockstepCore::write(weft_address_space space, uint64_t address, std::span<c
       const uint64_t at = address + done + i;
       differs(spec::unit_name(unit_), beat.cycle,
               fmt::format("{}{} address 0x{:x}: RTL wrote byte 0x{:02x} ({}), golden 0x{:02x} ({})",
-                          memory_part_text(*command_, golden_.segments()[spec::decode_dma(*command_).dst_seg].base, at),
-                          spec::address_space_name(space), at, is, is, should, should));
+                          memory_part_text(*command_, base, at), spec::address_space_name(space), at, is, is, should,
+                          should));
       return true;
     }
     beat.used += bytes;

@@ -84,6 +84,7 @@ class LockstepCore final : public TensorCore, private RtlTap, private CoreObserv
   void core_reset() override;
   void vmem_written(VmemWriter writer, uint64_t first_word, unsigned words, uint64_t cycle) override;
   void acc_written(uint32_t row, std::span<const std::byte> data, uint64_t cycle) override;
+  void vmem_received(uint64_t byte_address, std::span<const std::byte> data) override;
   // golden::MemoryAccess, for the command that retires
   [[nodiscard]] bool read(weft_address_space space, uint64_t address, std::span<std::byte> out) override;
   [[nodiscard]] bool write(weft_address_space space, uint64_t address, std::span<const std::byte> data) override;

@@ -5,8 +5,12 @@
 
 namespace weft::core {
 
+RtlCore::RtlCore(const spec::Chip& chip, MemoryBus& bus, RemotePort* remote) : chip_(chip), memory_(bus) {
+  if (remote != nullptr) slice_.emplace(*this, bus, *remote);
+}
+
 bool RtlCore::push(unsigned queue, const spec::Command& command) {
-  if (queue >= WEFT_CORE_QUEUES || reset_pending_ || cycle_ < reset_until_) return false;
+  if (queue >= WEFT_CORE_QUEUES || reset_pending_ || held_in_reset()) return false;
   if (queued_[queue].size() + pending_pushes_[queue] >= WEFT_CORE_QUEUE_DEPTH) return false;
   pending_.push_back({.is_push = true, .queue = queue, .offset = 0, .value = 0, .command = command});
   pending_pushes_[queue]++;
@@ -36,6 +40,7 @@ void RtlCore::core_was_reset() {
   for (auto& queue : queued_) queue.clear();
   for (auto& unit : started_) unit.clear();
   memory_.clear();
+  if (slice_) slice_->reset();
   reset_pending_ = false;
   reset_clocked_ = false;
   reset_until_ = cycle_ + WEFT_CORE_CORE_RESET_CYCLES;

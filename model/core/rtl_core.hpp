@@ -3,10 +3,12 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/core/core_units.hpp"
 #include "model/core/rtl_memory.hpp"
+#include "model/core/slice_endpoint.hpp"
 #include "model/core/tensor_core.hpp"
 
 namespace weft::core {
@@ -25,6 +27,8 @@ class RtlTap : public MemoryTap {
   /// The clock edge of `cycle` wrote the last column of an ACC row, counted over all MXUs: `data` are the sums of one
   /// row and one tile.
   virtual void acc_written(uint32_t row, std::span<const std::byte> data, uint64_t cycle) = 0;
+  /// Another chip wrote to VMEM; `data` is what is there now.
+  virtual void vmem_received(uint64_t byte_address, std::span<const std::byte> data) = 0;
 };
 
 /// Drives a Verilated weft_core clock by clock; this class holds all that does not depend on the preset.
@@ -34,7 +38,8 @@ class RtlTap : public MemoryTap {
 /// move when the core's request is accepted. Answers still outstanding at a core reset are dropped.
 class RtlCore : public TensorCore {
  public:
-  RtlCore(const spec::Chip& chip, MemoryBus& bus) : chip_(chip), memory_(bus) {}
+  /// `remote`: the way to the other chips of a slice; nullptr: the core stands alone.
+  RtlCore(const spec::Chip& chip, MemoryBus& bus, RemotePort* remote);
 
   [[nodiscard]] bool push(unsigned queue, const spec::Command& command) override;
   void write_csr(uint32_t offset, uint64_t value) override;
@@ -42,12 +47,20 @@ class RtlCore : public TensorCore {
   void set_observer(CoreObserver* observer) override { observer_ = observer; }
 
   [[nodiscard]] const spec::Chip& chip() const { return chip_; }
+  [[nodiscard]] golden::SlicePlace place() const { return slice_ ? slice_->place() : golden::SlicePlace{}; }
+  /// A reset has been asked for or is under way.
+  [[nodiscard]] bool in_reset() const { return reset_pending_ || held_in_reset(); }
+  /// Writes what came from another chip, between two edges.
+  void write_received(uint64_t byte_address, std::span<const std::byte> data) {
+    (void)poke_vmem(byte_address, data);
+    if (tap_ != nullptr) tap_->vmem_received(byte_address, data);
+  }
   /// At most one; nullptr removes it.
   void set_tap(RtlTap* tap) {
     tap_ = tap;
     memory_.set_tap(tap);
   }
-  /// Test only: changes VMEM or a row of ACC behind the core's back. False: outside.
+  /// Changes VMEM or a row of ACC behind the core's back: what other chips write, and tests. False: outside.
   [[nodiscard]] virtual bool poke_vmem(uint64_t byte_address, std::span<const std::byte> data) = 0;
   [[nodiscard]] virtual bool poke_acc(uint32_t row, std::span<const std::byte> data) = 0;
   /// Commands that a unit has taken and not retired, oldest first.
@@ -75,6 +88,7 @@ class RtlCore : public TensorCore {
 
   const spec::Chip chip_;
   RtlMemory memory_;
+  std::optional<SliceEndpoint> slice_;  // none: the core stands alone
   uint64_t cycle_ = 0;
   uint64_t idle_credit_ = 0;  // cycles skipped since the last edge
   std::deque<Pending> pending_;

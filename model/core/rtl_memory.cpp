@@ -26,6 +26,15 @@ void RtlMemory::write(unsigned channel, weft_address_space space, uint64_t addre
   if (tap_ != nullptr) tap_->memory_written(channel, space, address, data, !answer.error);
 }
 
+void RtlMemory::depart(unsigned channel, uint64_t offset, std::span<const std::byte> data, uint64_t cycle) {
+  Answer& answer = writes_[channel].push();
+  answer.error = false;
+  answer.cycle = cycle + 1;
+  answer.sequence = sequence_++;
+  outstanding_writes_++;
+  if (tap_ != nullptr) tap_->memory_written(channel, WEFT_ADDRESS_SPACE_NONE, offset, data, true);
+}
+
 int RtlMemory::earliest(const Channels& channels, uint64_t cycle) {
   int best = -1;
   for (size_t i = 0; i < channels.size(); i++) {

@@ -73,6 +73,10 @@ class RtlMemory {
   void write(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data,
              uint64_t cycle);
 
+  /// A beat for another chip has been taken: acknowledged a cycle later, in its channel's order. `offset` is in the
+  /// receiver's segment.
+  void depart(unsigned channel, uint64_t offset, std::span<const std::byte> data, uint64_t cycle);
+
   /// The channel whose answer is due in `cycle`, -1: none. Stays the same until it is taken.
   [[nodiscard]] int answer_due(uint64_t cycle);
   [[nodiscard]] const Answer& answer(int channel) const { return reads_[static_cast<size_t>(channel)].front(); }

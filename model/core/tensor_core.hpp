@@ -73,8 +73,7 @@ struct CoreOptions {
   bool initial_memories = false;  ///< RTL only, with a seed: VMEM and ACC too hold anything, also what is no codeword
   bool check_hazards = false;     ///< unordered accesses to the same place are faults (hazard_core.hpp)
   std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
-  /// Fast only: the way to the other chips of a slice (remote_port.hpp); outlives the core. nullptr: it stands alone,
-  /// as RTL and lockstep cores always do.
+  /// The way to the other chips of a slice (remote_port.hpp); outlives the core. nullptr: it stands alone.
   RemotePort* remote = nullptr;
 };
 

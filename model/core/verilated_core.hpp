@@ -22,7 +22,7 @@ template <typename Model>
 class VerilatedCore final : public RtlCore {
  public:
   VerilatedCore(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options)
-      : RtlCore(chip, bus), options_(options), model_(make_model()), accs_(find_accs(*model_->rootp)) {
+      : RtlCore(chip, bus, options.remote), options_(options), model_(make_model()), accs_(find_accs(*model_->rootp)) {
     acc_rows_.resize(accs_.size());
     power_up();
   }
@@ -51,7 +51,9 @@ class VerilatedCore final : public RtlCore {
     model_->csr_valid_i = 0;
     return model_->csr_rdata_o;
   }
-  [[nodiscard]] bool busy() const override { return model_->busy_o != 0 || !pending_.empty(); }
+  [[nodiscard]] bool busy() const override {
+    return model_->busy_o != 0 || !pending_.empty() || (slice_ && slice_->waiting());
+  }
   [[nodiscard]] bool interrupt() const override { return model_->irq_o != 0; }
 
   uint64_t advance(uint64_t until) override {
@@ -207,6 +209,8 @@ class VerilatedCore final : public RtlCore {
   void power_up() {
     model_->clk_i = 0;
     model_->rst_ni = 0;
+    model_->place_i = place().chips << 16 | place().chip;
+    model_->ici_ready_i = model_->ici_ack_valid_i = model_->ici_post_valid_i = model_->ici_end_valid_i = 0;
     for (unsigned i = 0; i < WEFT_CORE_CORE_RESET_CYCLES; i++) {
       model_->eval();
       model_->clk_i = 1;
@@ -279,15 +283,59 @@ class VerilatedCore final : public RtlCore {
     }
   }
 
+  void drive_slice() {
+    model_->ici_ready_i = model_->ici_valid_o && !slice_->congested();
+    const SliceEndpoint::Acknowledgement* ack = slice_->acknowledgement();
+    model_->ici_ack_valid_i = ack != nullptr;
+    if (ack != nullptr) {
+      model_->ici_ack_fault_i = ack->fault.has_value();
+      model_->ici_ack_channel_i = ack->channel & 1;
+      model_->ici_ack_tag_i = ack->tag;
+      model_->ici_ack_address_i = ack->fault ? ack->fault->address : 0;
+    }
+    const SliceEndpoint::Post* post = slice_->post(cycle_);
+    model_->ici_post_valid_i = post != nullptr;
+    if (post != nullptr) {
+      model_->ici_post_sem_i = post->semaphore;
+      model_->ici_post_count_i = post->count;
+    }
+    const SliceEndpoint::BarrierEnd* end = slice_->barrier_end();
+    model_->ici_end_valid_i = end != nullptr;
+    if (end != nullptr) {
+      model_->ici_end_fault_i = end->fault.has_value();
+      model_->ici_end_address_i = end->fault ? end->fault->address : 0;
+    }
+  }
+
+  void take_slice() {
+    if (model_->ici_ack_valid_i) slice_->take_acknowledgement();
+    if (model_->ici_post_valid_i && model_->ici_post_ready_o) slice_->take_post();
+    if (model_->ici_end_valid_i) slice_->take_barrier_end();
+    const auto command_at = [](const auto& words) {
+      spec::Command command;
+      std::memcpy(command.bytes.data(), words.data(), WEFT_COMMAND_BYTES);
+      return command;
+    };
+    if (model_->ici_open_valid_o) slice_->open(model_->ici_open_channel_o, command_at(model_->ici_open_cmd_o));
+    if (model_->ici_valid_o && model_->ici_ready_i) {
+      const std::span data{reinterpret_cast<const std::byte*>(model_->mwr_data_o.data()), model_->mwr_bytes_o};
+      memory_.depart(model_->mwr_channel_o, model_->mwr_addr_o, data, cycle_);
+      slice_->beat(model_->mwr_channel_o, model_->mwr_addr_o, data, model_->ici_last_o != 0, cycle_);
+    }
+    if (model_->ici_barrier_valid_o) slice_->begin_barrier(command_at(model_->ici_barrier_cmd_o), cycle_);
+  }
+
   void clock() {
     context_.time(cycle_);
     drive_pending();
     drive_memory();
+    if (slice_) drive_slice();
     model_->idle_credit_i = idle_credit_;
     model_->clk_i = 0;
     model_->eval();
     dump(0);
     take_memory();
+    if (slice_) take_slice();
     if ((model_->start_o | model_->retire_o) != 0) command_events(model_->start_o, model_->retire_o);
     if (tap_ != nullptr) look_at_writes();
     model_->clk_i = 1;

@@ -17,7 +17,7 @@ constexpr Entry kTable[] = {
     {WEFT_OPCODE_REDUCE, nullptr, execute_reduce},         {WEFT_OPCODE_TRANSPOSE, nullptr, execute_transpose},
     {WEFT_OPCODE_EPILOGUE, nullptr, execute_elementwise},  {WEFT_OPCODE_CAST, nullptr, execute_elementwise},
     {WEFT_OPCODE_SIGNAL, nullptr, execute_nothing},        {WEFT_OPCODE_WAIT, nullptr, execute_nothing},
-    {WEFT_OPCODE_FENCE, nullptr, execute_nothing},
+    {WEFT_OPCODE_FENCE, nullptr, execute_nothing},         {WEFT_OPCODE_BARRIER, nullptr, execute_nothing},
 };
 
 }  // namespace
@@ -25,8 +25,9 @@ constexpr Entry kTable[] = {
 CoreState::CoreState(const spec::Chip& chip, Path path)
     : chip_(chip), path_(path), vmem_(chip.vmem_bytes), acc_(size_t{golden::acc_rows(chip)} * chip.n) {}
 
-std::optional<Fault> CoreState::execute(const spec::Command& command, unsigned queue, MemoryAccess& memory) {
-  if (auto fault = check_command(command, queue, chip_, segments_)) return fault;
+std::optional<Fault> CoreState::execute(const spec::Command& command, unsigned queue, MemoryAccess& memory,
+                                        const SlicePlace& place) {
+  if (auto fault = check_command(command, queue, chip_, segments_, place)) return fault;
   return execute_checked(command, queue, memory);
 }
 

@@ -3,6 +3,7 @@
 
 #include "model/golden/dma_runs.hpp"
 #include "model/golden/execute.hpp"
+#include "model/golden/remote.hpp"
 
 namespace weft::golden {
 namespace {
@@ -22,7 +23,8 @@ std::optional<Fault> move_run(const spec::Chip& chip, uint64_t bus_address, uint
 /// Runs of a copy; transfer(segment, bus_address, VMEM bytes) moves one piece.
 template <class Transfer>
 std::optional<Fault> copy(CoreState& core, const spec::DmaCommand& c, bool in, Transfer&& transfer) {
-  const Segment& segment = core.segments()[in ? c.src_seg : c.dst_seg];
+  const Segment elsewhere;
+  const Segment& segment = is_remote(c.header) ? elsewhere : core.segments()[in ? c.src_seg : c.dst_seg];
   std::optional<Fault> fault;
   for_each_run(c, [&](int64_t source, int64_t destination) {
     const auto vmem = static_cast<uint64_t>(in ? destination : source);

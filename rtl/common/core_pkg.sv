@@ -11,6 +11,12 @@ package core_pkg;
     logic [63:0] base;     // address in that space
   } segment_t;
 
+  // Where the core stands: straps. A core alone (chips 0 or 1) refuses all that is about others.
+  typedef struct packed {
+    logic [15:0] chips;    // of the slice
+    logic [15:0] chip;     // this one's number
+  } place_t;
+
   // spec: address_space
   localparam logic [1:0] SpaceNone = 2'd0;
   localparam logic [1:0] SpaceVmem = 2'd1;

@@ -8,6 +8,7 @@
 module header_check #(
   parameter logic [2:0] Queue = 3'd0
 ) (
+  input  logic                         in_slice_i, // else what is about other chips is not built
   input  logic                         valid_i,
   input  logic [weft_pkg::CmdBits-1:0] cmd_i,
   output logic                         fault_o,
@@ -34,7 +35,8 @@ module header_check #(
   weft_pkg::none_cmd_t cmd;
   // verilator lint_on UNUSEDSIGNAL
   logic [weft_pkg::CmdBits-1:0] reserved;
-  logic waits_only;
+  logic waits_only, remote;
+  logic [7:0] flags;    // that the command may carry
 
   assign cmd = cmd_i;
 
@@ -44,12 +46,19 @@ module header_check #(
     address_o = '0;
     reserved = '0;
     waits_only = 1'b0;
+    remote = 1'b0;
+    flags = weft_pkg::FlagsBuilt;
     if (valid_i) begin
       waits_only = cmd.opcode == weft_pkg::OpcodeWait;
+      // A reduction goes with remote only, and one with itself only.
+      remote = in_slice_i && Queue == weft_pkg::QueueDmaOut && cmd.opcode == weft_pkg::OpcodeCopy &&
+               (cmd.flags & weft_pkg::FlagRemote) != 0;
+      if (remote && (~cmd.flags & (weft_pkg::FlagReduceF32 | weft_pkg::FlagReduceBf16)) != 0)
+        flags = weft_pkg::FlagsBuilt | weft_pkg::FlagsSlice;
       reserved = cmd_i & weft_pkg::reserved_mask(cmd.opcode);
-      reserved[15:8] = cmd.flags & ~weft_pkg::FlagsBuilt;
+      reserved[15:8] = cmd.flags & ~flags;
       fault_o = 1'b1;
-      if (!weft_pkg::opcode_legal(cmd.opcode, Queue)) begin
+      if (!weft_pkg::opcode_legal(cmd.opcode, Queue, in_slice_i)) begin
         code_o = weft_pkg::FaultIllegalOpcode;
         address_o = 64'(cmd.opcode);
       end else begin
@@ -68,7 +77,8 @@ module header_check #(
           address_o = 64'(Post0Offset);
         end else if (pair_bad(cmd.post_sem1, cmd.post_count1) ||
                      same(cmd.post_sem0, cmd.post_sem1) ||
-                     (waits_only && cmd.post_sem1 != weft_pkg::NoSemaphore)) begin
+                     (waits_only && cmd.post_sem1 != weft_pkg::NoSemaphore) ||
+                     (remote && cmd.post_sem1 < 8'(weft_pkg::RemoteSemaphoreFirst))) begin
           address_o = 64'(Post1Offset);
         end else begin
           fault_o = 1'b0;

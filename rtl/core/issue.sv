@@ -13,6 +13,7 @@ module issue #(
   input  logic                         clk_i,
   input  logic                         rst_ni,
   input  logic                         stop_i,
+  input  logic                         in_slice_i,
   // queue
   input  logic                         head_valid_i,
   input  logic [weft_pkg::CmdBits-1:0] head_i,
@@ -54,7 +55,7 @@ module issue #(
   assign pop_o = cmd_taken_i;
 
   header_check #(.Queue(Queue)) u_header_check (
-    .valid_i(checking), .cmd_i(head_i), .fault_o(illegal), .code_o(bad_code),
+    .in_slice_i, .valid_i(checking), .cmd_i(head_i), .fault_o(illegal), .code_o(bad_code),
     .address_o(bad_address));
 
   assign checked_o = checking;

@@ -3,6 +3,7 @@
 //
 //   push ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire ─► semaphores
 //                                                 └─ vmem ─┘
+// In a slice, remote COPYs and BARRIERs leave by the ici ports, beside the memory's.
 //
 // This file only connects; the latencies stand in core/README.md. busy_o is 0 when a clock edge
 // would change nothing but counts of cycles: then the edges may be left out and credited later by
@@ -10,6 +11,7 @@
 module weft_core (
   input  logic         clk_i,
   input  logic         rst_ni,
+  input  core_pkg::place_t place_i,   // straps: in which slice the core stands
   // registers (spec/core_csr.toml)
   input  logic         csr_valid_i,
   input  logic         csr_write_i,
@@ -41,6 +43,30 @@ module weft_core (
   output logic [15:0]  mwr_bytes_o,
   output logic [1:0]   mwr_channel_o,
   output logic [8*chip_pkg::DmaWords*chip_pkg::WordBytes-1:0] mwr_data_o,
+  // interconnect, out: a remote COPY begins; beats, with the offset at the receiver in mwr_addr_o,
+  // and mwr_bytes_o, mwr_channel_o, mwr_data_o; a BARRIER begins
+  output logic         ici_open_valid_o,
+  output logic [1:0]   ici_open_channel_o,
+  output logic [weft_pkg::CmdBits-1:0] ici_open_cmd_o,
+  output logic         ici_valid_o,
+  input  logic         ici_ready_i,
+  output logic         ici_last_o,
+  output logic         ici_barrier_valid_o,
+  output logic [weft_pkg::CmdBits-1:0] ici_barrier_cmd_o,
+  // interconnect, in: a remote COPY is done or refused, other chips' posts, the BARRIER's end
+  input  logic         ici_ack_valid_i,
+  input  logic         ici_ack_fault_i,
+  input  logic         ici_ack_channel_i,   // of dma_out
+  input  logic [15:0]  ici_ack_tag_i,
+  input  logic [63:0]  ici_ack_address_i,
+  input  logic         ici_post_valid_i,
+  output logic         ici_post_ready_o,
+  input  logic [7:0]   ici_post_sem_i,
+  input  logic [15:0]  ici_post_count_i,
+  input  logic         ici_end_valid_i,
+  input  logic         ici_end_fault_i,
+  input  logic [63:0]  ici_end_address_i,
+  // beats written to memory, or taken by the interconnect
   input  logic         mack_valid_i,
   input  logic [1:0]   mack_channel_i,
   input  logic         mack_error_i,
@@ -83,6 +109,8 @@ module weft_core (
   control_pkg::queue_state_e queue_state [NumQueues];
   control_pkg::fault_t queue_fault [NumQueues];
   none_cmd_t lane_header [NumQueues];
+  logic in_slice;
+  assign in_slice = place_i.chips > 16'd1;
   // fault injection (csr/inject.sv)
   logic [NumQueues-1:0] checked, raise, hold;
   logic [7:0] raise_code;
@@ -99,7 +127,8 @@ module weft_core (
       .head_o(head[i]), .head_tag_o(head_tag[i]), .pop_i(pop[i]), .level_o(level[i]));
 
     issue #(.Queue(3'(i))) u_issue (
-      .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .head_valid_i(head_valid[i]),
+      .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .in_slice_i(in_slice),
+      .head_valid_i(head_valid[i]),
       .head_i(head[i]), .pop_o(pop[i]),
       .checked_o(checked[i]), .raise_i(raise[i]), .raise_code_i(raise_code),
       .raise_address_i(raise_address),
@@ -116,10 +145,7 @@ module weft_core (
   logic [Units-1:0] retire_full, held, finished, behind, retired, given_up, mxu_units;
   logic [15:0] oldest_tag [Units];
   control_pkg::post_t lane_post [Units];
-  // Waived: the tag stays in retire.sv, for its fault.
-  // verilator lint_off UNUSEDSIGNAL
   control_pkg::post_t post;
-  // verilator lint_on UNUSEDSIGNAL
   logic post_valid, post_overflow;
   logic [7:0] post_overflow_sem;
   control_pkg::fault_t retire_fault;
@@ -141,9 +167,11 @@ module weft_core (
   for (genvar i = 0; i < Units; i++) begin : gen_unit
     localparam logic [2:0] Lane = control_pkg::queue_of_unit(4'(i));
     assign unit_valid[i] = lane_valid[Lane] && named[i] && !retire_full[i] && !hold[Lane];
+    // Semaphore 1 of a remote command is the receiver's.
     assign lane_post[i] = '{tag: lane_header[Lane].tag,
       sem0: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem0,
-      sem1: marks[Lane].lost_post ? NoSemaphore : lane_header[Lane].post_sem1,
+      sem1: marks[Lane].lost_post || (lane_header[Lane].flags & FlagRemote) != 0 ?
+            NoSemaphore : lane_header[Lane].post_sem1,
       count0: lane_header[Lane].post_count0, count1: lane_header[Lane].post_count1};
     assign not_done[i] = marks[Lane].not_done;
     assign lost_done[i] = marks[Lane].lost_done;
@@ -205,24 +233,47 @@ module weft_core (
     assign wait_count1[16*i+:16] = lane_header[i].wait_count1;
   end
 
+  logic sem_post, sem_overflow, ici_waiting;
+  logic [7:0] sem_post0, sem_post1;
+  logic [15:0] sem_count0, sem_count1;
+  control_pkg::fault_t ack_fault, ici_post_fault;
+
+  slice_port u_slice_port (
+    .clk_i, .rst_ni(core_rst_n), .open_i(ici_open_valid_o), .ack_valid_i(ici_ack_valid_i),
+    .ack_fault_i(ici_ack_fault_i), .ack_channel_i(ici_ack_channel_i), .ack_tag_i(ici_ack_tag_i),
+    .ack_address_i(ici_ack_address_i), .waiting_o(ici_waiting), .ack_fault_o(ack_fault),
+    .post_valid_i(ici_post_valid_i), .post_ready_o(ici_post_ready_o),
+    .post_sem_i(ici_post_sem_i), .post_count_i(ici_post_count_i), .post_fault_o(ici_post_fault),
+    .retire_valid_i(post_valid), .retire_i(post), .retire_overflow_o(post_overflow),
+    .sem_valid_o(sem_post), .sem0_o(sem_post0), .sem1_o(sem_post1), .count0_o(sem_count0),
+    .count1_o(sem_count1), .overflow_i(sem_overflow));
+
   semaphores u_semaphores (
     .clk_i, .rst_ni(core_rst_n), .wait_valid_i(wait_valid), .wait_sem0_i(wait_sem0),
     .wait_sem1_i(wait_sem1),
     .wait_count0_i(wait_count0), .wait_count1_i(wait_count1), .wait_grant_o(wait_grant),
-    .post_valid_i(post_valid), .post_sem0_i(post.sem0), .post_sem1_i(post.sem1),
-    .post_count0_i(post.count0),
-    .post_count1_i(post.count1), .overflow_o(post_overflow), .overflow_sem_o(post_overflow_sem),
+    .post_valid_i(sem_post), .post_sem0_i(sem_post0), .post_sem1_i(sem_post1),
+    .post_count0_i(sem_count0),
+    .post_count1_i(sem_count1), .overflow_o(sem_overflow), .overflow_sem_o(post_overflow_sem),
     .csr_write_i(sem_write), .csr_index_i(csr_addr_i[8:3]), .csr_wdata_i(csr_wdata_i[15:0]),
     .csr_rdata_o(sem_rdata));
 
-  logic sync_ready, sync_done, sync_active;
+  logic sync_ready, sync_done, sync_active, sync_fault;
+  logic [7:0] sync_fault_code;
+  logic [15:0] sync_fault_tag;
+  logic [63:0] sync_fault_address;
 
   sync_engine u_sync_engine (
     .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[AtSync]),
     .cmd_ready_o(sync_ready),
-    .opcode_i(lane_header[QueueSync].opcode),
+    .cmd_i(lane_cmd[QueueSync]),
     .others_active_i((unit_working & ~SyncUnit) != '0),
-    .done_o(sync_done), .active_o(sync_active));
+    .done_o(sync_done), .active_o(sync_active), .fault_valid_o(sync_fault),
+    .fault_code_o(sync_fault_code), .fault_tag_o(sync_fault_tag),
+    .fault_address_o(sync_fault_address), .barrier_begin_o(ici_barrier_valid_o),
+    .barrier_end_i(ici_end_valid_i), .barrier_fault_i(ici_end_fault_i),
+    .barrier_address_i(ici_end_address_i));
+  assign ici_barrier_cmd_o = lane_cmd[QueueSync];
 
   // ---------------------------------------------------------------- units.sv
   logic [DmaChannels-1:0][4:0] seg_index;
@@ -230,7 +281,7 @@ module weft_core (
   control_pkg::unit_events_t events;
   control_pkg::fault_t unit_faults [Units];
   logic [Units-1:0] engine_ready, engine_done, engine_active;   // all but the sync engine
-  logic mrd_valid, mwr_valid;
+  logic mrd_valid, mwr_valid, ici_valid, ici_open_valid;
   core_pkg::flip_t vmem_flip, acc_flip;
   logic vmem_flip_write, acc_flip_write;
   logic [1:0] fail;
@@ -239,18 +290,22 @@ module weft_core (
   // In the first cycle of a reset the units still show what they had.
   assign mrd_valid_o = mrd_valid && core_rst_n;
   assign mwr_valid_o = mwr_valid && core_rst_n;
+  assign ici_valid_o = ici_valid && core_rst_n;
+  assign ici_open_valid_o = ici_open_valid && core_rst_n;
 
   units u_units (
     .clk_i, .rst_ni(core_rst_n),
     .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]),
     .mxu_cmd_i(lane_cmd[QueueMxu]),
-    .vpu_cmd_i(lane_cmd[QueueVpu]), .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
+    .vpu_cmd_i(lane_cmd[QueueVpu]), .place_i, .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
     .done_o(engine_done), .active_o(engine_active), .fault_o(unit_faults),
     .seg_index_o(seg_index), .segment_i(segment),
     .mrd_valid_o(mrd_valid), .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
     .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
     .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o,
     .mwr_channel_o, .mwr_data_o,
+    .ici_open_valid_o(ici_open_valid), .ici_open_channel_o, .ici_open_cmd_o,
+    .ici_valid_o(ici_valid), .ici_ready_i, .ici_last_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i, .events_o(events),
     .vmem_flip_i(vmem_flip), .vmem_flip_write_o(vmem_flip_write), .acc_flip_i(acc_flip),
     .acc_flip_write_o(acc_flip_write), .fail_i(fail), .fail_beat_i(fail_beat));
@@ -260,8 +315,11 @@ module weft_core (
   assign unit_active = engine_active | (sync_active ? SyncUnit : '0);
 
   // ---------------------------------------------------------------- faults and the watchdog
-  // units but sync, in the order of their numbers, retirement, queues, watchdog
-  localparam int unsigned FaultSources = Units + NumQueues + 1;
+  // units in the order of their numbers, acknowledgements, retirement, other chips' posts, queues,
+  // watchdog
+  localparam int unsigned AtAck = Units, AtRetire = Units + 1, AtPost = Units + 2;
+  localparam int unsigned AtQueues = Units + 3;
+  localparam int unsigned FaultSources = AtQueues + NumQueues + 1;
   control_pkg::fault_t faults [FaultSources];
   control_pkg::fault_t first_fault, hang;
   logic [63:0] cycle, first_fault_cycle, fault_count, watchdog_limit;
@@ -269,14 +327,20 @@ module weft_core (
   logic [NumMxu-1:0] mxu_busy;
 
   for (genvar i = 0; i < Units; i++) begin : gen_unit_fault
-    if (i != AtSync) begin : gen_source
-      assign faults[i < AtSync ? i : i - 1] = unit_faults[i];
+    if (i == AtSync) begin : gen_sync
+      assign faults[i] = '{valid: sync_fault, code: sync_fault_code, unit_id: UnitSync,
+                           queue_id: QueueSync, tag: sync_fault_tag,
+                           address: sync_fault_address};
+    end else begin : gen_engine
+      assign faults[i] = unit_faults[i];
     end
-    assign unit_fault[i] = unit_faults[i].valid;
+    assign unit_fault[i] = faults[i].valid;
   end
-  assign faults[Units-1] = retire_fault;
+  assign faults[AtAck] = ack_fault;
+  assign faults[AtRetire] = retire_fault;
+  assign faults[AtPost] = ici_post_fault;
   for (genvar i = 0; i < NumQueues; i++) begin : gen_queue_fault
-    assign faults[Units+i] = queue_fault[i];
+    assign faults[AtQueues+i] = queue_fault[i];
   end
   for (genvar u = 0; u < NumMxu; u++) begin : gen_mxu_busy
     assign mxu_busy[u] = events.mxu_state[u*control_pkg::MxuStates+control_pkg::MxuBusy];
@@ -292,7 +356,9 @@ module weft_core (
 
   assign progress = push != 0 || start_o != 0 || retired != 0 || events.vmem_grant != 0 ||
                     mxu_busy != 0 || (mrd_valid_o && mrd_ready_i) ||
-                    (mrsp_valid_i && mrsp_ready_o) || (mwr_valid_o && mwr_ready_i) || mack_valid_i;
+                    (mrsp_valid_i && mrsp_ready_o) || (mwr_valid_o && mwr_ready_i) ||
+                    mack_valid_i || (ici_valid_o && ici_ready_i) || ici_ack_valid_i ||
+                    (ici_post_valid_i && ici_post_ready_o) || ici_end_valid_i;
 
   watchdog u_watchdog (
     .clk_i, .rst_ni(core_rst_n), .busy_i(working), .progress_i(progress), .stopped_i(stop),
@@ -328,9 +394,11 @@ module weft_core (
   logic segment_write, inject_write, snapshot, clear_counters, idle_event;
   core_pkg::segment_t csr_segment;
 
-  // Work: a command in a queue or in a unit. Stopped queues keep theirs, but no edge moves them.
-  assign working = head_valid != 0 || unit_working != 0;
-  assign busy_o = (head_valid != 0 && !stop) || unit_working != 0 || in_reset || idle_event;
+  // Work: a command in a queue, in a unit, or on its way to another chip. Stopped queues keep
+  // theirs, but no edge moves them.
+  assign working = head_valid != 0 || unit_working != 0 || ici_waiting;
+  assign busy_o = (head_valid != 0 && !stop) || unit_working != 0 || ici_waiting || in_reset ||
+                  idle_event;
 
   always_comb begin
     queue_retired = '0;

@@ -2,7 +2,7 @@
 // The DMA engine: four channels between VMEM and memory; 0 and 1 serve dma_in, 2 and 3 dma_out.
 //
 //   dma_in  ─► channel 0, 1 ─► dma_read_port  ─► mrd, mrsp ─► VMEM dw
-//   dma_out ─► channel 2, 3 ─► dma_write_port ─► VMEM dr ─► mwr, mack
+//   dma_out ─► channel 2, 3 ─► dma_write_port ─► VMEM dr ─► mwr or ici, mack
 //
 // Of the two channels of a direction, the one that holds fewer commands is ready (a tie: the
 // lower), so commands start in order and may finish out of order. Taken in cycle 0: mrd valid in 6,
@@ -22,6 +22,7 @@ module dma
   output logic     [DmaChannels-1:0]        cmd_ready_o,
   input  dma_cmd_t                          cmd_in_i,
   input  dma_cmd_t                          cmd_out_i,
+  input  place_t                            place_i,
   output logic     [DmaChannels-1:0]        done_o,
   output logic     [DmaChannels-1:0]        active_o,
   output logic     [DmaChannels-1:0]        fault_valid_o,
@@ -66,6 +67,15 @@ module dma
   output logic     [15:0]                   mwr_bytes_o,
   output logic     [1:0]                    mwr_channel_o,
   output logic     [BeatBytes*8-1:0]        mwr_data_o,
+  // interconnect: a remote COPY begins, in the order in which they were taken; its beats follow,
+  // with address (the offset at the receiver), bytes, channel and data of mwr
+  output logic                              ici_open_valid_o,
+  output logic     [1:0]                    ici_open_channel_o,
+  output dma_cmd_t                          ici_open_cmd_o,
+  output logic                              ici_valid_o,
+  input  logic                              ici_ready_i,
+  output logic                              ici_last_o,
+  // memory and interconnect: a beat has been written, or has been taken to another chip
   input  logic                              mack_valid_i,
   input  logic     [1:0]                    mack_channel_i,
   input  logic                              mack_error_i,
@@ -103,7 +113,8 @@ module dma
   // The face of a channel is the same for both directions; each uses its part.
   // verilator lint_off PINCONNECTEMPTY
   logic [1:0] in_front_valid, in_front_ready, in_back_valid, in_back_take, in_back_fill;
-  logic [1:0] in_back_last, in_retire, in_dead;
+  logic [1:0] in_back_last, in_retire, in_dead, out_open_valid;
+  dma_cmd_t out_open_cmd[2];
   logic in_back_error;
   logic [1:0] in_back_fail, out_back_fail, out_drop, out_poisoned;
   logic [9:0] out_granule;
@@ -118,11 +129,11 @@ module dma
     ) u_channel (
       .clk_i, .rst_ni,
       .cmd_valid_i(cmd_valid_i[c] && cmd_ready_o[c]), .cmd_ready_o(able[c]), .cmd_i(cmd_in_i),
-      .held_o(held[c]),
+      .place_i, .open_valid_o(), .open_cmd_o(), .held_o(held[c]),
       .done_o(done_o[c]), .fault_valid_o(fault_valid_o[c]), .fault_o(fault[c]), .dead_o(in_dead[c]),
       .seg_index_o(seg_index_o[c]), .segment_i(segment_i[c]),
       .front_valid_o(in_front_valid[c]), .front_ready_i(in_front_ready[c]), .front_fill_o(),
-      .front_pattern_o(),
+      .front_remote_o(), .front_last_o(), .front_pattern_o(),
       .front_space_o(in_front_space[c]), .front_mem_o(in_front_mem[c]), .front_vmem_o(),
       .front_bytes_o(in_front_bytes[c]),
       .back_valid_o(in_back_valid[c]), .back_take_i(in_back_take[c]), .back_error_i(in_back_error),
@@ -148,7 +159,7 @@ module dma
   );
 
   logic [1:0] out_front_valid, out_front_ready, out_front_fill, out_back_valid, out_back_take;
-  logic [1:0] out_back_last, out_retire;
+  logic [1:0] out_back_last, out_retire, out_front_remote, out_front_last;
   logic out_back_error;
   logic [1:0] out_front_space[2];
   logic [15:0] out_front_bytes[2];
@@ -161,11 +172,13 @@ module dma
     ) u_channel (
       .clk_i, .rst_ni,
       .cmd_valid_i(cmd_valid_i[c+2] && cmd_ready_o[c+2]), .cmd_ready_o(able[c+2]),
-      .cmd_i(cmd_out_i), .held_o(held[c+2]),
+      .cmd_i(cmd_out_i), .place_i, .open_valid_o(out_open_valid[c]), .open_cmd_o(out_open_cmd[c]),
+      .held_o(held[c+2]),
       .done_o(done_o[c+2]), .fault_valid_o(fault_valid_o[c+2]), .fault_o(fault[c+2]), .dead_o(),
       .seg_index_o(seg_index_o[c+2]), .segment_i(segment_i[c+2]),
       .front_valid_o(out_front_valid[c]), .front_ready_i(out_front_ready[c]),
-      .front_fill_o(out_front_fill[c]),
+      .front_fill_o(out_front_fill[c]), .front_remote_o(out_front_remote[c]),
+      .front_last_o(out_front_last[c]),
       .front_pattern_o(out_front_pattern[c]), .front_space_o(out_front_space[c]),
       .front_mem_o(out_front_mem[c]),
       .front_vmem_o(out_front_vmem[c]), .front_bytes_o(out_front_bytes[c]),
@@ -181,6 +194,7 @@ module dma
   dma_write_port u_write_port (
     .clk_i, .rst_ni,
     .front_valid_i(out_front_valid), .front_ready_o(out_front_ready), .front_fill_i(out_front_fill),
+    .front_remote_i(out_front_remote), .front_last_i(out_front_last),
     .front_pattern_i(out_front_pattern), .front_space_i(out_front_space),
     .front_mem_i(out_front_mem),
     .front_vmem_i(out_front_vmem), .front_bytes_i(out_front_bytes),
@@ -192,20 +206,26 @@ module dma
     .dr_req_o, .dr_addr_o, .dr_words_o, .dr_gnt_i, .dr_rvalid_i, .dr_rdata_i,
     .dr_poison_i,
     .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
-    .mwr_data_o,
+    .mwr_data_o, .ici_valid_o, .ici_ready_i, .ici_last_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i
   );
   // verilator lint_on PINCONNECTEMPTY
 
   assign read_beat_o   = mrd_valid_o && mrd_ready_i;
-  assign write_beat_o  = mwr_valid_o && mwr_ready_i;
+  // A channel's check takes four cycles and one command is taken in a cycle: never both at once.
+  assign ici_open_valid_o   = out_open_valid != '0;
+  assign ici_open_channel_o = {1'b1, out_open_valid[1]};
+  assign ici_open_cmd_o     = out_open_cmd[out_open_valid[1]];
+
+  assign write_beat_o  = (mwr_valid_o && mwr_ready_i) || (ici_valid_o && ici_ready_i);
   assign read_bytes_o  = read_beat_o ? mrd_bytes_o : '0;
   assign write_bytes_o = write_beat_o ? mwr_bytes_o : '0;
   assign read_stall_o  = mrd_valid_o && !mrd_ready_i;
-  assign write_stall_o = mwr_valid_o && !mwr_ready_i;
+  assign write_stall_o = (mwr_valid_o && !mwr_ready_i) || (ici_valid_o && !ici_ready_i);
 
   // of each direction at most one channel is ready
   OneReadyIn_A: assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_ready_o[1:0] != 2'b11);
+  OneOpens_A: assert property (@(posedge clk_i) disable iff (!rst_ni) out_open_valid != 2'b11);
   OneReadyOut_A: assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_ready_o[3:2] != 2'b11);
 endmodule
 `default_nettype wire

@@ -26,6 +26,9 @@ module dma_channel
   input  logic                cmd_valid_i,
   output logic                cmd_ready_o,
   input  dma_cmd_t            cmd_i,
+  input  place_t              place_i,
+  output logic                open_valid_o,    // a remote COPY, taken four cycles ago, is legal
+  output dma_cmd_t            open_cmd_o,
   output logic [HeldBits-1:0] held_o,          // commands taken and not retired
   output logic                done_o,
   output logic                fault_valid_o,   // one cycle
@@ -38,6 +41,8 @@ module dma_channel
   output logic                front_valid_o,
   input  logic                front_ready_i,
   output logic                front_fill_o,
+  output logic                front_remote_o,  // not to memory, but to another chip
+  output logic                front_last_o,    // of its command
   output logic [31:0]         front_pattern_o,
   output logic [1:0]          front_space_o,
   output logic [63:0]         front_mem_o,
@@ -77,8 +82,8 @@ module dma_channel
   dma_check #(
     .Out(Out), .VmemBytes(VmemBytes), .WordBytes(WordBytes)
   ) u_check (
-    .clk_i, .rst_ni, .cmd_valid_i(take), .cmd_ready_o(check_ready), .cmd_i, .seg_index_o,
-    .segment_i,
+    .clk_i, .rst_ni, .cmd_valid_i(take), .cmd_ready_o(check_ready), .cmd_i, .place_i, .seg_index_o,
+    .segment_i, .open_valid_o, .open_cmd_o,
     .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job), .fault_valid_o(refused),
     .fault_o(refusal)
   );
@@ -106,6 +111,8 @@ module dma_channel
   assign front_valid_o   = front_valid && !dead_q && !poisoned_q
                          && outstanding_q != OutstandingBits'(Outstanding);
   assign front_fill_o    = front_job.fill;
+  assign front_remote_o  = front_job.remote;
+  assign front_last_o    = front_last;
   assign front_pattern_o = front_job.pattern;
   assign front_space_o   = front_job.space;
 

@@ -8,7 +8,8 @@
 //
 // Fields and alignment are one look at the registered command. The range of each side is its offset
 // plus the negative, and plus the positive products stride_i (size_i - 1): one multiplier a side,
-// one dimension a cycle. The side that is not VMEM is looked up in the segment table in cycle 3.
+// one dimension a cycle. The side that is not VMEM is looked up in the segment table in cycle 3;
+// the destination of a remote COPY is the receiver's to check, here the chip has to exist.
 // Nothing wide is combinational: an idle channel costs little to simulate.
 module dma_check
   import weft_pkg::*, core_pkg::*;
@@ -23,6 +24,7 @@ module dma_check
   input  logic            cmd_valid_i,
   output logic            cmd_ready_o,
   input  dma_cmd_t        cmd_i,
+  input  place_t          place_i,
   // segment table
   output logic [4:0]      seg_index_o,
   input  segment_t        segment_i,
@@ -30,6 +32,8 @@ module dma_check
   output logic            job_valid_o,
   input  logic            job_ready_i,
   output dma_pkg::job_t   job_o,
+  output logic            open_valid_o,     // with the first job_valid of a remote COPY
+  output dma_cmd_t        open_cmd_o,
   output logic            fault_valid_o,    // stays until reset: nothing is taken after a fault
   output dma_pkg::fault_t fault_o
 );
@@ -42,10 +46,11 @@ module dma_check
   localparam logic [39:0] Granule = 40'(DmaGranuleBytes);
   localparam logic [39:0] SrcMask = (Out ? WordBytes : Granule) - 40'd1;
   localparam logic [39:0] DstMask = (Out ? Granule : WordBytes) - 40'd1;
+  localparam logic [39:0] VmemMask = WordBytes - 40'd1;
 
   typedef enum logic [2:0] {Empty, Product1, Product2, Product3, Verdict} state_e;
   state_e state_q;
-  // The header is core/'s, but for opcode and tag.
+  // The header is core/'s, but for opcode, flag remote and tag.
   // verilator lint_off UNUSEDSIGNAL
   dma_cmd_t cmd_q;
   // verilator lint_on UNUSEDSIGNAL
@@ -54,15 +59,19 @@ module dma_check
     is_fill = cmd_q.opcode == OpcodeFill;
   endfunction
 
+  function automatic logic is_remote();
+    is_remote = Out && (cmd_q.flags & FlagRemote) != '0;
+  endfunction
+
   // Fields, then alignment: where the first bad field stands. Evaluated in one state only, so a
   // function and not a wire.
   function automatic logic [63:0] illegal_at();
     illegal_at = AtNone;
     if (cmd_q.src_seg >= 8'(NumSegments) || (cmd_q.src_seg == '0) != (is_fill() || Out))
       illegal_at = AtSrcSeg;
-    else if (cmd_q.dst_seg >= 8'(NumSegments) || (cmd_q.dst_seg == '0) == Out)
+    else if (cmd_q.dst_seg >= 8'(NumSegments) || (!is_remote() && (cmd_q.dst_seg == '0) == Out))
       illegal_at = AtDstSeg;
-    else if (cmd_q.remote_chip != '0) illegal_at = AtRemoteChip;
+    else if (!is_remote() && cmd_q.remote_chip != '0) illegal_at = AtRemoteChip;
     else if (is_fill() && cmd_q.src_off[39:32] != '0) illegal_at = AtSrcOff;
     else if (cmd_q.size0 == '0) illegal_at = AtSize0;
     else if (cmd_q.size1 == '0) illegal_at = AtSize1;
@@ -73,17 +82,22 @@ module dma_check
     else if (is_fill() && cmd_q.src_stride3 != '0) illegal_at = AtSrcStride3;
   endfunction
 
+  // Only a remote COPY of dma_out writes to VMEM.
+  function automatic logic [39:0] dst_mask();
+    dst_mask = is_remote() && cmd_q.dst_seg == '0 ? VmemMask : DstMask;
+  endfunction
+
   function automatic logic [63:0] misaligned_at();
     misaligned_at = AtNone;
     if (!is_fill() && (cmd_q.src_off & SrcMask) != '0) misaligned_at = AtSrcOff;
-    else if ((cmd_q.dst_off & DstMask) != '0) misaligned_at = AtDstOff;
+    else if ((cmd_q.dst_off & dst_mask()) != '0) misaligned_at = AtDstOff;
     else if ((cmd_q.size0 & 32'(DmaGranuleBytes - 1)) != '0) misaligned_at = AtSize0;
     else if ((cmd_q.src_stride1 & SrcMask[31:0]) != '0) misaligned_at = AtSrcStride1;
     else if ((cmd_q.src_stride2 & SrcMask[31:0]) != '0) misaligned_at = AtSrcStride2;
     else if ((cmd_q.src_stride3 & SrcMask[31:0]) != '0) misaligned_at = AtSrcStride3;
-    else if ((cmd_q.dst_stride1 & DstMask[31:0]) != '0) misaligned_at = AtDstStride1;
-    else if ((cmd_q.dst_stride2 & DstMask[31:0]) != '0) misaligned_at = AtDstStride2;
-    else if ((cmd_q.dst_stride3 & DstMask[31:0]) != '0) misaligned_at = AtDstStride3;
+    else if ((cmd_q.dst_stride1 & 32'(dst_mask())) != '0) misaligned_at = AtDstStride1;
+    else if ((cmd_q.dst_stride2 & 32'(dst_mask())) != '0) misaligned_at = AtDstStride2;
+    else if ((cmd_q.dst_stride3 & 32'(dst_mask())) != '0) misaligned_at = AtDstStride3;
   endfunction
 
   // Range: lowest byte and first byte beyond, as far as the dimensions were added up. 2^40 + 3 x
@@ -114,12 +128,15 @@ module dma_check
   logic mapped_q;
   logic [63:0] limit_q;      // of the segment
   logic refused_q;           // by a field or its alignment
+  logic absent_q;            // a remote COPY: the chip does not exist or is this one
+  logic fresh_q;             // the first cycle of the verdict
   struct packed {
     logic [7:0]  code;
     logic [63:0] address;
   } refusal_q, refusal;
   dma_pkg::job_t job_q;
   wire fill = job_q.fill;
+  wire remote = job_q.remote;
   wire [63:0] src_limit = Out ? VmemBytes : limit_q;
   wire [63:0] dst_limit = Out ? limit_q : VmemBytes;
 
@@ -131,6 +148,9 @@ module dma_check
     else if (!mapped_q) refusal = {FaultSegment, 64'(seg_index_o)};
     else if (!fill && src_lo_q < 0) refusal = {FaultRange, src_lo_q};
     else if (!fill && unsigned'(src_hi_q) > src_limit) refusal = {FaultRange, src_limit};
+    else if (absent_q)
+      refusal = {FaultIci, IciCauseNoSuchChip, 8'd0, cmd_q.remote_chip, 32'd0};
+    else if (remote) fault = 1'b0;
     else if (dst_lo_q < 0) refusal = {FaultRange, dst_lo_q};
     else if (unsigned'(dst_hi_q) > dst_limit) refusal = {FaultRange, dst_limit};
     else fault = 1'b0;
@@ -141,10 +161,12 @@ module dma_check
   function automatic dma_pkg::job_t job_of(input logic [1:0] space, input logic [63:0] base);
     job_of              = '0;
     job_of.fill         = cmd_q.opcode == OpcodeFill;
+    job_of.remote       = is_remote();
     job_of.tag          = cmd_q.tag;
-    job_of.space        = space;
+    job_of.space        = is_remote() ? SpaceNone : space;
     job_of.pattern      = cmd_q.src_off[31:0];
-    job_of.mem_address  = base + (Out ? 64'(cmd_q.dst_off) : 64'(cmd_q.src_off));
+    job_of.mem_address  = (is_remote() ? '0 : base) +
+                          (Out ? 64'(cmd_q.dst_off) : 64'(cmd_q.src_off));
     job_of.vmem_address = Out ? 64'(cmd_q.src_off) : 64'(cmd_q.dst_off);
     job_of.size0        = cmd_q.size0;
     job_of.size1        = cmd_q.size1;
@@ -160,6 +182,8 @@ module dma_check
 
   assign job_valid_o   = state_q == Verdict && !fault;
   assign fault_valid_o = state_q == Verdict && fault;
+  assign open_valid_o  = fresh_q && job_valid_o && remote;
+  assign open_cmd_o    = cmd_q;
   wire leaves = job_valid_o && job_ready_i;
   assign cmd_ready_o   = state_q == Empty || leaves;
   wire take = cmd_valid_i && cmd_ready_o;
@@ -180,7 +204,9 @@ module dma_check
     if (state_q == Product3) begin
       job_q    <= job_of(segment_i.space, segment_i.base);
       limit_q  <= segment_i.limit;
-      mapped_q <= (is_fill() && !Out) ||  // looks nothing up
+      absent_q <= is_remote() &&
+                  (cmd_q.remote_chip >= place_i.chips || cmd_q.remote_chip == place_i.chip);
+      mapped_q <= (is_fill() && !Out) || is_remote() ||  // looks nothing up
                   (segment_i.space != SpaceNone && (Out ? segment_i.writable : segment_i.readable));
     end
     if (state_q == Product1 || state_q == Product2 || state_q == Product3) begin
@@ -189,6 +215,7 @@ module dma_check
       dst_lo_q <= dst_lo_q + negative(dst_reach());
       dst_hi_q <= dst_hi_q + positive(dst_reach());
     end
+    fresh_q <= rst_ni && state_q == Product3;
     if (!rst_ni) state_q <= Empty;
     else if (take) state_q <= Product1;
     else if (leaves) state_q <= Empty;

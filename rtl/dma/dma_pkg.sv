@@ -9,6 +9,7 @@ package dma_pkg;
   // A checked command: the memory side is a bus address, the VMEM side a byte offset.
   typedef struct packed {
     logic        fill;
+    logic        remote;        // the memory side is another chip's: addresses are offsets there
     logic [15:0] tag;
     logic [1:0]  space;         // of the memory side (spec: address_space)
     logic [31:0] pattern;       // FILL

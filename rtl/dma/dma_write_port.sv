@@ -2,14 +2,15 @@
 // VMEM to memory for the two channels of dma_out: their beats share one VMEM port and one memory
 // port.
 //
-//   front[1:0] ─► round robin ─► VMEM dr ─► (read, a cycle) ─► skid: 2 beats ─► mwr register ─► mwr
-//                     └─ FILL: no dr ────────────┘ pattern
+//   front[1:0] ─► round robin ─► VMEM dr ─► (read, a cycle) ─► skid: 2 beats ─► register ─► mwr
+//                     └─ FILL: no dr ────────────┘ pattern                              └─► ici
 //   mack ─► back of its channel
 //
 // A beat a cycle: a read starts only if the skid has room for all that are under way, so a refused
 // mwr loses nothing, and no beat is lost after it. A beat that ECC could not correct is not
 // sent, nor is what its channel reads after it. Front valid and granted in cycle 0: mwr valid in
-// 2. Acknowledged in cycle 0: retired in 0.
+// 2. Acknowledged in cycle 0: retired in 0. Beats for other chips leave by the same register, in
+// their turn: mwr_addr, bytes, channel and data are those of ici too.
 module dma_write_port
   import chip_pkg::*;
 #(
@@ -24,6 +25,8 @@ module dma_write_port
   input  logic [1:0]             front_valid_i,
   output logic [1:0]             front_ready_o,
   input  logic [1:0]             front_fill_i,
+  input  logic [1:0]             front_remote_i,
+  input  logic [1:0]             front_last_i,
   input  logic [31:0]       front_pattern_i[2],
   input  logic [1:0]        front_space_i[2],
   input  logic [63:0]       front_mem_i[2],
@@ -56,7 +59,11 @@ module dma_write_port
   output logic [15:0]            mwr_bytes_o,
   output logic [1:0]             mwr_channel_o,
   output logic [BeatBytes*8-1:0] mwr_data_o,
-  // memory: acknowledgements
+  // interconnect: a beat for another chip; the address is its offset there
+  output logic                   ici_valid_o,
+  input  logic                   ici_ready_i,
+  output logic                   ici_last_o,      // of its command
+  // memory and interconnect: acknowledgements
   input  logic                   mack_valid_i,
   input  logic [1:0]             mack_channel_i,
   input  logic                   mack_error_i
@@ -66,6 +73,8 @@ module dma_write_port
   typedef struct packed {
     logic        channel;
     logic        fill;
+    logic        remote;
+    logic        last;
     logic [31:0] pattern;
     logic [1:0]  space;
     logic [63:0] address;
@@ -99,6 +108,8 @@ module dma_write_port
       read_q <= '{
           channel: pick,
           fill: front_fill_i[pick],
+          remote: front_remote_i[pick],
+          last: front_last_i[pick],
           pattern: front_pattern_i[pick],
           space: front_space_i[pick],
           address: front_mem_i[pick],
@@ -132,7 +143,10 @@ module dma_write_port
   assign drop_o = {drop && read_q.channel, drop && !read_q.channel};
 
   // write: from the skid if it holds anything, else straight from the read
-  wire free = !mwr_valid_o || mwr_ready_i;
+  logic out_valid_q, out_remote_q;
+  assign mwr_valid_o = out_valid_q && !out_remote_q;
+  assign ici_valid_o = out_valid_q && out_remote_q;
+  wire free = !out_valid_q || (out_remote_q ? ici_ready_i : mwr_ready_i);
   wire skid_out = free && skid_level_q != 2'd0;
   wire straight = free && skid_level_q == 2'd0 && send;
   wire skid_in = send && !straight;
@@ -145,12 +159,16 @@ module dma_write_port
       else skid_data_q[skid_tail] <= dr_rdata_i;
     end
     if (skid_out) begin
+      out_remote_q  <= skid_q[skid_head_q].remote;
+      ici_last_o    <= skid_q[skid_head_q].last;
       mwr_space_o   <= skid_q[skid_head_q].space;
       mwr_addr_o    <= skid_q[skid_head_q].address;
       mwr_bytes_o   <= skid_q[skid_head_q].bytes;
       mwr_channel_o <= {1'b1, skid_q[skid_head_q].channel};
       mwr_data_o    <= skid_data_q[skid_head_q];
     end else if (straight) begin
+      out_remote_q  <= read_q.remote;
+      ici_last_o    <= read_q.last;
       mwr_space_o   <= read_q.space;
       mwr_addr_o    <= read_q.address;
       mwr_bytes_o   <= read_q.bytes;
@@ -159,11 +177,11 @@ module dma_write_port
       else mwr_data_o <= dr_rdata_i;
     end
     if (!rst_ni) begin
-      mwr_valid_o  <= 1'b0;
+      out_valid_q  <= 1'b0;
       skid_level_q <= 2'd0;
       skid_head_q  <= 1'b0;
     end else begin
-      if (free) mwr_valid_o <= skid_out || straight;
+      if (free) out_valid_q <= skid_out || straight;
       if (skid_out) skid_head_q <= !skid_head_q;
       if (skid_in && !skid_out) skid_level_q <= skid_level_q + 2'd1;
       if (skid_out && !skid_in) skid_level_q <= skid_level_q - 2'd1;

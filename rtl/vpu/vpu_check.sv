@@ -168,7 +168,7 @@ module vpu_check
                && b_last >= 64'(VmemWords));
 
     check = '{code: FaultNone, address: '0};
-    if (!opcode_legal(cmd_i.opcode, QueueVpu))
+    if (!opcode_legal(cmd_i.opcode, QueueVpu, 1'b0))
       check = '{code: FaultIllegalOpcode, address: 64'(cmd_i.opcode)};
     else if (illegal != 0)
       check = '{code: FaultIllegalField, address: lowest_byte(illegal)};

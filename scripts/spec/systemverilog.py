@@ -44,6 +44,7 @@ def weft_pkg(spec):
     param = lambda name, value: out.append(f"  localparam int unsigned {name} = {value};\n")
     param("CmdBits", 8 * cmd["size_bytes"])
     param("NumSemaphores", cmd["semaphores"])
+    param("RemoteSemaphoreFirst", cmd["remote_semaphore_first"])
     param("NumSegments", cmd["segments"])
     param("NumQueues", core["queues"])
     param("NumUnits", core["units"])
@@ -65,19 +66,28 @@ def weft_pkg(spec):
     for enum in spec.core_enums:
         if not enum.get("bits"):
             out.append(enum_block(enum["name"], enum["values"], 8))
-    flags = sum(v["value"] for v in spec.enum("command_flag")["values"] if v["built"])
-    out.append(f"  localparam logic [7:0] FlagsBuilt = 8'd{flags};\n\n")
+    out.append(enum_block("ici_cause", next(e for e in spec.host["host_enum"] if e["name"] == "ici_cause")["values"], 8))
+    flags = spec.enum("command_flag")["values"]
+    mask = lambda chosen: sum(v["value"] for v in flags if chosen(v))
+    out.append(f"  localparam logic [7:0] FlagsBuilt = 8'd{mask(lambda v: v['built'])};\n")
+    out.append("  // Those that only a core in a slice knows.\n")
+    out.append(f"  localparam logic [7:0] FlagsSlice = 8'd{mask(lambda v: v.get('slice'))};\n")
+    for flag in flags:
+        out.append(f"  localparam logic [7:0] Flag{camel(flag['name'])} = 8'd{flag['value']};\n")
+    out.append("\n")
     for body in cmd["body"]:
         out.append(command_struct(spec, body))
         out.append(f"  localparam logic [511:0] {camel(body['name'])}ReservedMask = 512'h{reserved_mask(spec, body):0128x};\n\n")
-    out.append("  // Which opcodes are built and legal on a queue.\n")
-    out.append("  function automatic logic opcode_legal(input logic [7:0] opcode, input logic [2:0] queue);\n")
+    out.append("  // Which opcodes are built, for a core in a slice or one alone, and legal on a queue.\n")
+    out.append("  function automatic logic opcode_legal(input logic [7:0] opcode, input logic [2:0] queue,\n"
+               "                                        input logic in_slice);\n")
     out.append("    opcode_legal = 1'b0;\n")
     index = {q["name"]: q["index"] for q in cmd["queue"]}
     for op in cmd["opcode"]:
-        if op["built"]:
+        if op["built"] or op.get("slice"):
             test = " || ".join(f"queue == 3'd{index[q]}" for q in op["queues"])
-            out.append(f"    if (opcode == 8'd{op['value']} && ({test})) opcode_legal = 1'b1;\n")
+            place = "" if op["built"] else "in_slice && "
+            out.append(f"    if ({place}opcode == 8'd{op['value']} && ({test})) opcode_legal = 1'b1;\n")
     out.append("  endfunction\n\n")
     out.append("  // The reserved bits of a command with this opcode.\n")
     out.append("  function automatic logic [511:0] reserved_mask(input logic [7:0] opcode);\n")

@@ -1,4 +1,4 @@
-// Collectives with real data on slices of fast cores, against the documented order of reduction: 0 differ.
+// Collectives with real data on slices of fast and of RTL cores, against the documented order of reduction: 0 differ.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -91,6 +91,19 @@ TEST_CASE("all-reduce on a line of four in f32 and bf16, along either axis") {
   CHECK(run("sim:nano-4x4", make(CollectiveKind::kAllReduce, 0, 65'536)) == 0);
   CHECK(run("sim:nano-4x2", make(CollectiveKind::kAllReduce, 0, 16)) == 0);
   CHECK(run("sim:nano-2x4", make(CollectiveKind::kAllReduce, 1, 12'304, WEFT_ARGUMENT_DTYPE_BF16)) == 0);
+}
+
+TEST_CASE("every collective on RTL cores, alone and beside fast and lockstep ones") {
+  const std::string slice = "sim:nano-2x2?core=";
+  const std::string cores = GENERATE(as<std::string>{}, "rtl", "rtl,fast,fast,rtl", "fast,lockstep,rtl,fast");
+  INFO(cores);
+  CHECK(run(slice + cores, make(CollectiveKind::kAllReduce, 0, 12'304)) == 0);
+  CHECK(run(slice + cores, make(CollectiveKind::kAllReduce, 1, 6'160, WEFT_ARGUMENT_DTYPE_BF16)) == 0);
+  CHECK(run(slice + cores, make(CollectiveKind::kReduceScatter, 1, 4096)) == 0);
+  CHECK(run(slice + cores, make(CollectiveKind::kAllGather, 0, 4096)) == 0);
+  CHECK(run(slice + cores, make(CollectiveKind::kAllToAll, 1, 10'016)) == 0);
+  CHECK(run(slice + cores, make(CollectiveKind::kBroadcast, 0, 5'008, WEFT_ARGUMENT_DTYPE_F32, 1)) == 0);
+  CHECK(run(slice + cores, make(CollectiveKind::kBarrier, 0, 0)) == 0);
 }
 
 TEST_CASE("all-reduce and all-gather on a ring of sixteen") {

@@ -1,11 +1,12 @@
 // Wrong programs through the whole stack: each fault that a program can raise, by its code, command and address, as the
-// caller of weft.h reads it; and the device that works afterwards.
+// caller of weft.h reads it; and the device that works afterwards. Fault ICI needs a slice.
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "host/compiler/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
+#include "testbench/system/slice_devices.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 #include "weft/spec/names.hpp"
@@ -109,6 +110,39 @@ std::vector<WrongProgram> wrong_programs() {
   return all;
 }
 
+/// A remote COPY of 64 bytes of VMEM to segment 3 of a chip.
+WrongProgram to_chip(uint16_t chip, weft_ici_cause cause) {
+  spec::DmaCommand copy;
+  copy.header = header(WEFT_OPCODE_COPY);
+  copy.header.flags = WEFT_COMMAND_FLAG_REMOTE;
+  copy.remote_chip = chip;
+  copy.dst_seg = 3, copy.size0 = 64;
+  const uint64_t detail = cause == WEFT_ICI_CAUSE_SEGMENT ? 3 : 0;
+  return wrong(WEFT_FAULT_ICI, WEFT_ERROR_ICI_FAULT, WEFT_QUEUE_DMA_OUT,
+               uint64_t{cause} << 56 | uint64_t{chip} << 32 | detail, {encode(copy)});
+}
+
+/// A BARRIER of `chips` from `base` on.
+WrongProgram at_barrier(weft_fault fault, weft_error error, uint16_t base, uint16_t chips, uint64_t address) {
+  spec::BarrierCommand barrier;
+  barrier.header = header(WEFT_OPCODE_BARRIER);
+  barrier.base = base, barrier.count0 = chips, barrier.count1 = barrier.count2 = 1;
+  barrier.stride0 = chips > 1 ? 1 : 0;
+  return wrong(fault, error, WEFT_QUEUE_SYNC, address, {spec::encode(barrier)});
+}
+
+/// Of chip 1 of four.
+std::vector<WrongProgram> wrong_slice_programs() {
+  constexpr uint64_t kGroup = uint64_t{WEFT_ICI_CAUSE_BARRIER_GROUP} << 56, kOffsetCount0 = 18;
+  return {to_chip(4, WEFT_ICI_CAUSE_NO_SUCH_CHIP),
+          to_chip(65535, WEFT_ICI_CAUSE_NO_SUCH_CHIP),
+          to_chip(1, WEFT_ICI_CAUSE_NO_SUCH_CHIP),  // itself
+          to_chip(2, WEFT_ICI_CAUSE_SEGMENT),       // it has launched nothing
+          at_barrier(WEFT_FAULT_ICI, WEFT_ERROR_ICI_FAULT, 1, 4, kGroup | uint64_t{1} << 32),
+          at_barrier(WEFT_FAULT_ICI, WEFT_ERROR_ICI_FAULT, 2, 2, kGroup | uint64_t{2} << 32),
+          at_barrier(WEFT_FAULT_ILLEGAL_FIELD, WEFT_ERROR_COMPUTE_FAULT, 1, 0, kOffsetCount0)};
+}
+
 /// Launches the kernel and waits for its end.
 weft_status launch(weft_device* device, weft_queue* queue, const compiler::Kernel& kernel) {
   const auto executable = compiler::write_executable(nano(), kernel);
@@ -122,6 +156,32 @@ weft_status launch(weft_device* device, weft_queue* queue, const compiler::Kerne
   require_ok(weft_launch(queue, k, nullptr, 0, nullptr, &e));
   const Handle<weft_event> event(e);
   return weft_event_wait(e, nullptr);
+}
+
+}  // namespace
+
+namespace {
+
+/// The wrong programs of slices, each on a slice of its own, and a launch after it. The faults that were right.
+std::string slice_faults(const std::string& core) {
+  std::string reached;
+  for (const WrongProgram& program : wrong_slice_programs()) {
+    SliceDevices slice("sim:nano-2x2?core=" + core);
+    CHECK(launch(slice.device(1), slice.queue(1), program.kernel) == program.error);
+    weft_error_info info = WEFT_INIT(weft_error_info);
+    require_ok(weft_last_error(&info));
+    INFO(core << " core, message: " << info.message);
+    CHECK(info.fault == static_cast<uint32_t>(program.fault));
+    CHECK(info.fault_queue == program.queue);
+    CHECK(info.fault_address == program.address);
+    CHECK(info.fault_tag == kWrongTag);
+    if (info.code == program.error && info.fault == static_cast<uint32_t>(program.fault))
+      reached = " " + std::string(spec::fault_name(WEFT_FAULT_ICI));
+    compiler::Kernel empty;
+    empty.name = "empty";
+    CHECK(launch(slice.device(1), slice.queue(1), empty) == WEFT_ERROR_OK);
+  }
+  return reached;
 }
 
 }  // namespace
@@ -158,6 +218,7 @@ TEST_CASE("each fault that a program can raise reaches the caller with code, com
       queue.reset();
       require_ok(weft_close(device.release(), nullptr));
     }
+    reached += slice_faults(core);
     std::printf("fault_codes: %s%s\n", core.c_str(), reached.c_str());
   }
 }

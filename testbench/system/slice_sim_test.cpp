@@ -95,8 +95,8 @@ struct Copied {
   std::vector<weft_event_info> events;
 };
 
-Copied remote_copy() {
-  SliceDevices slice("sim:nano-2x2");
+Copied remote_copy(const std::string& name = "sim:nano-2x2") {
+  SliceDevices slice(name);
   slice.load(0, sender(kArgument, 1));
   slice.load(1, receiver(1));
   slice.buffer(0, pattern());
@@ -279,8 +279,28 @@ TEST_CASE("Chips with RTL cores run beside fast ones that write to each other, i
   CHECK(launch("sim:nano-2x2?core=fast,fast,rtl,rtl") == launch("sim:nano-2x2"));
 }
 
-TEST_CASE("A write to a chip whose core takes none fails its sender") {
-  SliceDevices slice("sim:nano-2x2?core=fast,rtl,fast,fast");
+TEST_CASE("RTL, lockstep and fast cores write to each other's memory, with the same bits and in the same cycles") {
+  const auto cycles = [](const Copied& copied) {
+    const auto& e = copied.events;
+    return std::vector<uint64_t>{e[0].end_cycle - e[0].start_cycle, e[1].end_cycle - e[1].start_cycle,
+                                 e[1].start_cycle - e[0].start_cycle};
+  };
+  const auto fast = cycles(remote_copy());
+  for (const char* cores :
+       {"rtl,rtl,fast,fast", "rtl,fast,fast,fast", "fast,rtl,fast,fast", "lockstep,lockstep,fast,fast"}) {
+    INFO(cores);
+    const Copied copied = remote_copy(std::string("sim:nano-2x2?core=") + cores);
+    CHECK(copied.events[0].status == WEFT_ERROR_OK);
+    CHECK(copied.events[1].status == WEFT_ERROR_OK);
+    CHECK(copied.there == pattern());
+    CHECK(cycles(copied) == fast);
+  }
+}
+
+TEST_CASE("A write to a chip that has launched nothing fails its sender, whatever its core") {
+  const char* cores = GENERATE("fast", "fast,rtl,fast,fast", "rtl,fast,fast,fast");
+  INFO(cores);
+  SliceDevices slice(std::string("sim:nano-2x2?core=") + cores);
   auto kernel = sender(kArgument, 1);
   kernel.queues[WEFT_QUEUE_SYNC].clear();
   auto send = spec::decode_dma(kernel.queues[WEFT_QUEUE_DMA_OUT].front());

@@ -23,6 +23,9 @@ bind retire_lane retire_order_invariants #(.Depth(Depth)) u_order_invariants (
 bind weft_core stream_contract #(.Width(3 + weft_pkg::CmdBits)) u_push_contract (
   .clk_i, .rst_ni(core_rst_n), .valid_i(cmd_valid_i), .ready_i(!queue_full_o[cmd_queue_i]),
   .payload_i({cmd_queue_i, cmd_i}));
+bind slice_port stream_contract #(.Width(24)) u_post_contract (
+  .clk_i, .rst_ni, .valid_i(post_valid_i), .ready_i(post_ready_o),
+  .payload_i({post_sem_i, post_count_i}));
 bind weft_core core_invariants #(.Units(Units)) u_core_invariants (
   .clk_i, .rst_ni(core_rst_n), .stop_i(stop), .busy_i(busy_o), .start_i(start_o),
   .retire_i(retired), .held_i(held), .active_i(unit_active), .faulted_i(unit_faulted_q),

@@ -8,6 +8,9 @@ bind dma stream_contract #(.Width(3 + $bits(mrsp_data_i))) u_mrsp_contract (
 bind dma stream_contract #(.Width(84 + $bits(mwr_data_o))) u_mwr_contract (
   .clk_i, .rst_ni, .valid_i(mwr_valid_o), .ready_i(mwr_ready_i),
   .payload_i({mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o}));
+bind dma stream_contract #(.Width(83 + $bits(mwr_data_o))) u_ici_contract (
+  .clk_i, .rst_ni, .valid_i(ici_valid_o), .ready_i(ici_ready_i),
+  .payload_i({mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o, ici_last_o}));
 bind dma_read_port request_contract #(.Width($bits(dw_addr_o) + $bits(dw_words_o)
     + $bits(dw_strb_o) + $bits(dw_wdata_o))) u_dw_contract (
   .clk_i, .rst_ni, .req_i(dw_req_o), .gnt_i(dw_gnt_i),
@@ -28,9 +31,9 @@ bind dma_channel dma_channel_invariants #(.Held(dma_pkg::HeldCommands), .Outstan
   .back_valid_i(back_valid_o), .fault_valid_i(fault_valid_o));
 bind dma_channel stream_contract #(.Width($bits(job))) u_job_contract (
   .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(job_valid), .ready_i(job_ready), .payload_i(job));
-bind dma_channel stream_contract #(.Width(179)) u_front_contract (
+bind dma_channel stream_contract #(.Width(181)) u_front_contract (
   .clk_i, .rst_ni(rst_ni && !dead_q && !poisoned_q), .valid_i(front_valid_o), .ready_i(front_ready_i),
-  .payload_i({front_fill_o, front_pattern_o, front_space_o, front_mem_o, front_vmem_o,
+  .payload_i({front_fill_o, front_remote_o, front_last_o, front_pattern_o, front_space_o, front_mem_o, front_vmem_o,
               front_bytes_o}));
 bind dma_channel stream_contract #(.Width(114)) u_back_contract (
   .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(back_valid_o), .ready_i(back_take_i),

@@ -7,5 +7,5 @@ bind semaphores semaphore_invariants #(.Queues(Queues)) u_semaphore_invariants (
   .value0_i(value(take_sem0[5:0])), .value1_i(value(take_sem1[5:0])), .post_valid_i,
   .sum0_i(sum0), .sum1_i(sum1), .overflow_i(overflow_o));
 bind sync_engine unit_contract #(.MostHeld(1)) u_unit_contract (
-  .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_i(cmd_ready_o), .done_i(done_o), .fault_i(1'b0),
+  .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_i(cmd_ready_o), .done_i(done_o), .fault_i(fault_valid_o),
   .active_i(active_o));

@@ -1,6 +1,7 @@
 `default_nettype none
 // header_check for all queues side by side; queue_i chooses whose answer is seen.
 module header_check_bench (
+  input  logic                         in_slice_i,
   input  logic                         valid_i,
   input  logic [2:0]                   queue_i,
   input  logic [weft_pkg::CmdBits-1:0] cmd_i,
@@ -14,7 +15,7 @@ module header_check_bench (
 
   for (genvar i = 0; i < weft_pkg::NumQueues; i++) begin : gen_queue
     header_check #(.Queue(3'(i))) u_check (
-      .valid_i(valid_i && queue_i == 3'(i)), .cmd_i, .fault_o(fault[i]), .code_o(code[i]), .address_o(address[i]));
+      .in_slice_i, .valid_i(valid_i && queue_i == 3'(i)), .cmd_i, .fault_o(fault[i]), .code_o(code[i]), .address_o(address[i]));
   end
 
   assign fault_o = fault[queue_i];

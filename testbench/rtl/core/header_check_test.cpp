@@ -14,12 +14,14 @@
 namespace {
 
 using weft::golden::Fault;
+using weft::golden::SlicePlace;
 using weft::spec::Command;
 using weft::spec::CommandHeader;
 
 class Bench {
  public:
-  std::optional<Fault> check(const Command& command, unsigned queue) {
+  std::optional<Fault> check(const Command& command, unsigned queue, const SlicePlace& place = {}) {
+    top_.in_slice_i = !place.alone();
     top_.valid_i = 1;
     top_.queue_i = static_cast<uint8_t>(queue);
     std::memcpy(top_.cmd_i.data(), command.bytes.data(), command.bytes.size());
@@ -39,18 +41,22 @@ CommandHeader legal(uint8_t opcode) {
   return header;
 }
 
+constexpr SlicePlace kAlone{}, kInSlice{.chip = 1, .chips = 4};
+
 std::optional<Fault> field(uint64_t offset) { return Fault{WEFT_FAULT_ILLEGAL_FIELD, offset}; }
 
 }  // namespace
 
-TEST_CASE("each opcode passes exactly on its queues, and only if it is built") {
+TEST_CASE("each opcode passes exactly on its queues, and only if it is built for where the core stands") {
+  const SlicePlace place = GENERATE(kAlone, kInSlice);
   Bench bench;
   for (unsigned opcode = 0; opcode < 256; opcode++) {
     const auto* info = weft::spec::find_opcode(static_cast<uint8_t>(opcode));
     for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) {
-      const bool passes = info != nullptr && info->built && (info->queue_mask >> queue & 1) != 0;
-      const auto fault = bench.check(encode(legal(static_cast<uint8_t>(opcode))), queue);
-      INFO("opcode " << opcode << ", queue " << queue);
+      const bool passes =
+          info != nullptr && (info->built || (info->slice && !place.alone())) && (info->queue_mask >> queue & 1) != 0;
+      const auto fault = bench.check(encode(legal(static_cast<uint8_t>(opcode))), queue, place);
+      INFO("opcode " << opcode << ", queue " << queue << ", chips " << place.chips);
       if (passes)
         CHECK(!fault);
       else
@@ -60,9 +66,10 @@ TEST_CASE("each opcode passes exactly on its queues, and only if it is built") {
 }
 
 TEST_CASE("each reserved bit and each flag that is not built is refused, the lowest byte first") {
+  const SlicePlace place = GENERATE(kAlone, kInSlice);
   Bench bench;
   for (const auto& info : weft::spec::kOpcodes) {
-    if (!info.built) continue;
+    if (!info.built && (!info.slice || place.alone())) continue;
     unsigned queue = 0;
     while ((info.queue_mask >> queue & 1) == 0) queue++;
     std::array<bool, 64> covered{};
@@ -80,7 +87,7 @@ TEST_CASE("each reserved bit and each flag that is not built is refused, the low
         const bool last = byte == 63;
         if (last) command.bytes[63] = static_cast<uint8_t>(1u << bit);
         INFO(info.name << ", byte " << byte << ", bit " << bit);
-        CHECK(bench.check(command, queue) == field(byte));
+        CHECK(bench.check(command, queue, place) == field(byte));
       }
     }
   }
@@ -131,6 +138,48 @@ TEST_CASE("WAIT posts nothing") {
   CHECK(!bench.check(encode(header), WEFT_QUEUE_SYNC));
 }
 
+TEST_CASE(
+    "of all flags, opcodes, queues and places, a remote COPY of dma_out in a slice passes, with one addition or none") {
+  Bench bench;
+  for (const SlicePlace& place : {kAlone, kInSlice})
+    for (const auto& info : weft::spec::kOpcodes)
+      for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
+        for (unsigned flags = 0; flags < 256; flags++) {
+          CommandHeader header = legal(info.value);
+          header.flags = static_cast<uint8_t>(flags);
+          const auto fault = bench.check(encode(header), queue, place);
+          if (fault && fault->code == WEFT_FAULT_ILLEGAL_OPCODE) continue;
+          const bool remote = flags == WEFT_COMMAND_FLAG_REMOTE ||
+                              flags == (WEFT_COMMAND_FLAG_REMOTE | WEFT_COMMAND_FLAG_REDUCE_F32) ||
+                              flags == (WEFT_COMMAND_FLAG_REMOTE | WEFT_COMMAND_FLAG_REDUCE_BF16);
+          const bool passes =
+              flags == 0 || (remote && !place.alone() && info.value == WEFT_OPCODE_COPY && queue == WEFT_QUEUE_DMA_OUT);
+          INFO(info.name << ", queue " << queue << ", flags " << flags << ", chips " << place.chips);
+          CHECK(fault == (passes ? std::nullopt : field(1)));
+        }
+}
+
+TEST_CASE("a remote COPY posts there to the semaphores of other chips only, and here to any") {
+  Bench bench;
+  for (unsigned semaphore = 0; semaphore < 256; semaphore++) {
+    CommandHeader header = legal(WEFT_OPCODE_COPY);
+    header.flags = WEFT_COMMAND_FLAG_REMOTE;
+    header.post_sem1 = static_cast<uint8_t>(semaphore);
+    header.post_count1 = semaphore == WEFT_NO_SEMAPHORE ? 0 : 1;
+    const bool legal_there =
+        semaphore == WEFT_NO_SEMAPHORE || (semaphore >= WEFT_REMOTE_SEMAPHORE_FIRST && semaphore < WEFT_SEMAPHORES);
+    INFO("semaphore " << semaphore);
+    CHECK(bench.check(encode(header), WEFT_QUEUE_DMA_OUT, kInSlice) == (legal_there ? std::nullopt : field(7)));
+    header.flags = 0;
+    CHECK(bench.check(encode(header), WEFT_QUEUE_DMA_OUT, kInSlice).has_value() ==
+          (semaphore >= WEFT_SEMAPHORES && semaphore != WEFT_NO_SEMAPHORE));
+  }
+  CommandHeader header = legal(WEFT_OPCODE_COPY);
+  header.flags = WEFT_COMMAND_FLAG_REMOTE;
+  header.post_sem0 = 3, header.post_count0 = 1;
+  CHECK(!bench.check(encode(header), WEFT_QUEUE_DMA_OUT, kInSlice));
+}
+
 TEST_CASE("random headers are judged as the golden model judges them") {
   Bench bench;
   constexpr unsigned kSeed = 1;
@@ -149,12 +198,19 @@ TEST_CASE("random headers are judged as the golden model judges them") {
     header.wait_sem1 = semaphore(), header.wait_count1 = count(header.wait_sem1);
     header.post_sem0 = semaphore(), header.post_count0 = count(header.post_sem0);
     header.post_sem1 = semaphore(), header.post_count1 = count(header.post_sem1);
+    const SlicePlace& place = draw(2) == 0 ? kAlone : kInSlice;
+    constexpr unsigned kSliceFlags[] = {WEFT_COMMAND_FLAG_REMOTE, WEFT_COMMAND_FLAG_REDUCE_F32,
+                                        WEFT_COMMAND_FLAG_REDUCE_BF16, 1u};
+    if (draw(4) == 0)
+      for (const unsigned flag : kSliceFlags)
+        if (draw(2) == 0) header.flags = static_cast<uint8_t>(header.flags | flag);
+    if (draw(8) == 0) header.post_sem1 = static_cast<uint8_t>(44 + draw(24)), header.post_count1 = 1;
     Command command = encode(header);
     if (draw(10) == 0) command.bytes[draw(64)] = static_cast<uint8_t>(draw(256));
     const unsigned queue =
         draw(4) == 0 ? draw(WEFT_CORE_QUEUES) : static_cast<unsigned>(__builtin_ctz(info.queue_mask));
-    const auto rtl = bench.check(command, queue);
-    REQUIRE(rtl == weft::golden::check_header(command, queue));
+    const auto rtl = bench.check(command, queue, place);
+    REQUIRE(rtl == weft::golden::check_header(command, queue, place));
     passed += !rtl;
   }
   CHECK(passed > 5000);

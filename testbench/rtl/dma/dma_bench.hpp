@@ -43,6 +43,20 @@ struct Fault {
   uint64_t cycle = 0;
 };
 
+/// A beat that left for another chip.
+struct RemoteBeat {
+  unsigned channel = 0;
+  uint64_t offset = 0;
+  std::vector<uint8_t> data;
+  bool last = false;
+};
+/// A remote COPY that was announced.
+struct Opened {
+  unsigned channel = 0;
+  spec::DmaCommand command;
+  uint64_t cycle = 0;
+};
+
 /// A command's life, in cycles: the cycle in which each event is seen on the ports.
 struct Life {
   unsigned channel = 0;
@@ -64,7 +78,7 @@ class DmaBench {
   void reset() {
     model->rst_ni = 0;
     model->cmd_valid_i = 0;
-    model->mrsp_valid_i = model->mack_valid_i = model->mrd_ready_i = model->mwr_ready_i = 0;
+    model->mrsp_valid_i = model->mack_valid_i = model->mrd_ready_i = model->mwr_ready_i = model->ici_ready_i = 0;
     model->x_req_i = model->va_req_i = model->vw_req_i = 0;
     raw_tick();
     model->rst_ni = 1;
@@ -93,6 +107,11 @@ class DmaBench {
     interference_percent_ = percent;
     scratch_words_ = scratch_words;
   }
+
+  /// Where the core stands from now on: before this call alone.
+  void set_place(unsigned chip, unsigned chips) { model->chip_i = chip, model->chips_i = chips; }
+  /// The interconnect refuses a beat with this chance in a cycle.
+  void set_ici_refusals(unsigned percent) { ici_refuse_percent_ = percent; }
 
   /// The core gives a channel at most so many commands at a time.
   void limit_held(size_t commands) { most_held_ = commands; }
@@ -134,6 +153,8 @@ class DmaBench {
   std::vector<Life> retired;
   std::vector<Fault> faults;
   std::deque<Life> flying[4];
+  std::vector<Opened> opened;
+  std::vector<RemoteBeat> remote_beats;
   uint64_t read_stalls = 0, write_stalls = 0, counted_read_bytes = 0, counted_write_bytes = 0;
   uint64_t counted_read_beats = 0, counted_write_beats = 0;
   uint64_t dw_conflicts = 0, dr_conflicts = 0;
@@ -151,6 +172,7 @@ class DmaBench {
   std::deque<spec::Command> in_, out_;
   unsigned held_ = 0;
   size_t most_held_ = SIZE_MAX;
+  unsigned ici_refuse_percent_ = 0;
   unsigned interference_percent_ = 0, scratch_words_ = 1;
   unsigned granted_ = 0;  // VMEM's grants of the cycle before
   std::optional<Waves<WEFT_MODEL>> waves_;
@@ -162,6 +184,7 @@ inline void DmaBench::tick() {
   memory.begin_cycle(cycle_);
   m.mrd_ready_i = memory.read_ready();
   m.mwr_ready_i = memory.write_ready();
+  m.ici_ready_i = ici_refuse_percent_ == 0 || random_() % 100 >= ici_refuse_percent_;
   const auto* answer = memory.read_answer();
   m.mrsp_valid_i = answer != nullptr;
   if (answer) {
@@ -230,10 +253,20 @@ inline void DmaBench::tick() {
     memory.accept_read(
         {.channel = m.mrd_channel_o, .space = m.mrd_space_o, .address = m.mrd_addr_o, .bytes = m.mrd_bytes_o});
   if (answer_taken) memory.take_read_answer();
+  const auto* beat_data = reinterpret_cast<const uint8_t*>(m.mwr_data_o.data());
   if (m.mwr_valid_o && m.mwr_ready_i)
     memory.accept_write(
         {.channel = m.mwr_channel_o, .space = m.mwr_space_o, .address = m.mwr_addr_o, .bytes = m.mwr_bytes_o},
-        reinterpret_cast<const uint8_t*>(m.mwr_data_o.data()));
+        beat_data);
+  if (m.ici_valid_o && m.ici_ready_i) {
+    remote_beats.push_back({m.mwr_channel_o, m.mwr_addr_o, {beat_data, beat_data + m.mwr_bytes_o}, m.ici_last_o != 0});
+    memory.accept_remote(m.mwr_channel_o);
+  }
+  if (m.ici_open_valid_o) {
+    spec::Command command;
+    std::memcpy(command.bytes.data(), m.ici_open_cmd_o.data(), command.bytes.size());
+    opened.push_back({m.ici_open_channel_o, spec::decode_dma(command), cycle_});
+  }
   if (ack) memory.take_write_answer();
   granted_ = m.vmem_grant_o;
   waves_->before_edge(cycle_);

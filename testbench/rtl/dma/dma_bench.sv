@@ -14,6 +14,8 @@ module dma_bench
   output logic [3:0]          cmd_ready_o,
   input  dma_cmd_t            cmd_in_i,
   input  dma_cmd_t            cmd_out_i,
+  input  logic [15:0]         chip_i,
+  input  logic [15:0]         chips_i,
   output logic [3:0]          done_o,
   output logic [3:0]          active_o,
   output logic [3:0]          fault_valid_o,
@@ -53,6 +55,13 @@ module dma_bench
   output logic [15:0]         mwr_bytes_o,
   output logic [1:0]          mwr_channel_o,
   output logic [BeatBytes*8-1:0] mwr_data_o,
+  // interconnect
+  output logic                ici_open_valid_o,
+  output logic [1:0]          ici_open_channel_o,
+  output dma_cmd_t            ici_open_cmd_o,
+  output logic                ici_valid_o,
+  input  logic                ici_ready_i,
+  output logic                ici_last_o,
   input  logic                mack_valid_i,
   input  logic [1:0]          mack_channel_i,
   input  logic                mack_error_i,
@@ -80,7 +89,8 @@ module dma_bench
   logic [BeatBytes/DmaGranuleBytes-1:0] dw_strb;
 
   dma u_dma (
-    .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_in_i, .cmd_out_i, .done_o, .active_o,
+    .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_in_i, .cmd_out_i,
+    .place_i('{chips: chips_i, chip: chip_i}), .done_o, .active_o,
     .fault_valid_o, .fault_code_o, .fault_tag_o, .fault_address_o, .seg_index_o(seg_index),
     .segment_i(segment),
     .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt),
@@ -90,7 +100,8 @@ module dma_bench
     .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
     .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
     .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
-    .mwr_data_o,
+    .mwr_data_o, .ici_open_valid_o, .ici_open_channel_o, .ici_open_cmd_o, .ici_valid_o,
+    .ici_ready_i, .ici_last_o,
     .mack_valid_i, .mack_channel_i, .mack_error_i,
     .read_bytes_o, .write_bytes_o, .read_beat_o, .write_beat_o, .read_stall_o, .write_stall_o,
     .dr_poison_i(dr_poison), .fail_i('0), .fail_beat_i('0)

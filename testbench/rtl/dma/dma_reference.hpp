@@ -12,15 +12,25 @@ struct Refusal {
   uint64_t address = 0;
 };
 
+/// Where a core stands; alone by default.
+struct Place {
+  unsigned chip = 0;
+  unsigned chips = 1;
+};
+
+inline bool is_remote(const spec::DmaCommand& c) { return (c.header.flags & WEFT_COMMAND_FLAG_REMOTE) != 0; }
+
 /// Section 2 of docs/command_checks.md.
-inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segment, 32>& segments) {
+inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segment, 32>& segments,
+                     const Place& place = {}) {
+  const bool remote = is_remote(c);
   const bool fill = c.header.opcode == WEFT_OPCODE_FILL;
   const auto illegal = [](uint64_t at) { return Refusal{WEFT_FAULT_ILLEGAL_FIELD, at}; };
   if (c.src_seg >= 32 || (fill && c.src_seg != 0) || (!fill && !out && c.src_seg == 0) ||
       (!fill && out && c.src_seg != 0))
     return illegal(16);
-  if (c.dst_seg >= 32 || (!out && c.dst_seg != 0) || (out && c.dst_seg == 0)) return illegal(17);
-  if (c.remote_chip != 0) return illegal(18);
+  if (c.dst_seg >= 32 || (!out && c.dst_seg != 0) || (out && !remote && c.dst_seg == 0)) return illegal(17);
+  if (!remote && c.remote_chip != 0) return illegal(18);
   if (fill && c.src_off >> 32 != 0) return illegal(20);
   if (c.size0 == 0) return illegal(30);
   if (c.size1 == 0) return illegal(34);
@@ -31,7 +41,7 @@ inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segme
   if (fill && c.src_stride3 != 0) return illegal(48);
 
   const auto misaligned = [](uint64_t at) { return Refusal{WEFT_FAULT_ALIGNMENT, at}; };
-  const int64_t src_granule = out ? kWordBytes : 16, dst_granule = out ? 16 : kWordBytes;
+  const int64_t src_granule = out ? kWordBytes : 16, dst_granule = c.dst_seg == 0 ? kWordBytes : 16;
   if (!fill && static_cast<int64_t>(c.src_off) % src_granule) return misaligned(20);
   if (static_cast<int64_t>(c.dst_off) % dst_granule) return misaligned(25);
   if (c.size0 % 16) return misaligned(30);
@@ -46,7 +56,7 @@ inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segme
   const Segment& src = out ? vmem : segments[c.src_seg];
   const Segment& dst = out ? segments[c.dst_seg] : vmem;
   if (!fill && (src.space == 0 || !src.readable)) return {WEFT_FAULT_SEGMENT, c.src_seg};
-  if (dst.space == 0 || !dst.writable) return {WEFT_FAULT_SEGMENT, c.dst_seg};
+  if (!remote && (dst.space == 0 || !dst.writable)) return {WEFT_FAULT_SEGMENT, c.dst_seg};
 
   const auto range = [&](uint64_t off, int64_t s1, int64_t s2, int64_t s3, uint64_t limit) -> Refusal {
     __int128 lo = off, hi = off;
@@ -63,6 +73,9 @@ inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segme
   };
   if (!fill)
     if (const Refusal r = range(c.src_off, c.src_stride1, c.src_stride2, c.src_stride3, src.limit); r.code) return r;
+  if (remote && (c.remote_chip >= place.chips || c.remote_chip == place.chip))
+    return {WEFT_FAULT_ICI, uint64_t{WEFT_ICI_CAUSE_NO_SUCH_CHIP} << 56 | uint64_t{c.remote_chip} << 32};
+  if (remote) return {};
   return range(c.dst_off, c.dst_stride1, c.dst_stride2, c.dst_stride3, dst.limit);
 }
 

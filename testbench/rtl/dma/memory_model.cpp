@@ -64,6 +64,10 @@ void MemoryModel::accept_write(const Request& request, const uint8_t* data) {
   writes_[request.channel].push_back(std::move(answer));
 }
 
+void MemoryModel::accept_remote(unsigned channel) {
+  writes_[channel].push_back({.channel = channel, .error = false, .ready_cycle = cycle_ + 1, .data = {}});
+}
+
 void MemoryModel::take_write_answer() { writes_[static_cast<unsigned>(acked_)].pop_front(); }
 
 }  // namespace weft::bench

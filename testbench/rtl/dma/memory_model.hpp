@@ -60,6 +60,8 @@ class MemoryModel {
   void take_read_answer();
   void accept_write(const Request& request, const uint8_t* data);
   void take_write_answer();
+  /// A beat has left for another chip: acknowledged as it would be written, in its channel's order.
+  void accept_remote(unsigned channel);
 
   uint64_t read_bytes = 0, write_bytes = 0;            ///< accepted
   uint64_t first_read_cycle = 0, last_read_cycle = 0;  ///< of accepted read requests

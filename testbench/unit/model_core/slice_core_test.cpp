@@ -1,9 +1,12 @@
-// The fast core in a slice, with a scripted interconnect: what it sends, what it lets in, when it posts and faults.
-#include "model/golden/remote.hpp"
-
+// A core of any kind in a slice, with a scripted interconnect: what it sends, what it lets in, when it posts and
+// faults.
 #include <catch2/catch.hpp>
+#include <memory>
 
-#include "bench.hpp"
+#include "model/core/remote_port.hpp"
+#include "model/golden/remote.hpp"
+#include "testbench/unit/fast_core/programs.hpp"
+#include "testbench/unit/model_core/core_bench.hpp"
 
 using namespace weft;
 using namespace weft::test;
@@ -35,13 +38,27 @@ struct ScriptedPort final : core::RemotePort {
   bool full = false;
 };
 
-/// As Bench, with a port.
+/// A core of each kind in turn, as chip 1 of 4, with segment 3 in HBM.
 struct SliceBench {
-  SliceBench() : core(chip, bus, core::FastTiming{}, &port) {
+  SliceBench() : SliceBench(GENERATE(core::CoreKind::kFast, core::CoreKind::kRtl, core::CoreKind::kLockstep)) {}
+  explicit SliceBench(core::CoreKind kind) : owned(make(kind)), core(*owned) {
+    UNSCOPED_INFO("core of kind " << static_cast<unsigned>(kind));
     core.write_csr(WEFT_CSR_SEGMENT_BASE + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, 0);
     core.write_csr(WEFT_CSR_SEGMENT_LIMIT + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, 1 << 20);
     core.write_csr(WEFT_CSR_SEGMENT_ATTRIBUTES + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, WEFT_ADDRESS_SPACE_HBM | 4 | 8);
     core.advance(100);
+  }
+  ~SliceBench() {
+    const auto mismatch = core::find_mismatch(core);
+    INFO(mismatch.report);
+    CHECK_FALSE(mismatch.differs);
+  }
+  std::unique_ptr<core::TensorCore> make(core::CoreKind kind) {
+    std::string error;
+    auto made = core::make_core(kind, chip, bus, {.remote = &port}, error);
+    INFO(error);
+    REQUIRE(made != nullptr);
+    return made;
   }
   template <class C>
   void push(unsigned queue, const C& command) {
@@ -58,7 +75,8 @@ struct SliceBench {
   const spec::Chip& chip = *spec::find_chip("nano");
   Bus bus{chip};
   ScriptedPort port;
-  core::FastCore core;
+  std::unique_ptr<core::TensorCore> owned;
+  core::TensorCore& core;
 };
 
 spec::DmaCommand remote(uint16_t chip, uint64_t from, uint8_t segment, uint64_t to, uint32_t bytes) {
@@ -123,8 +141,9 @@ TEST_CASE("A failure at the receiver is fault ICI of the sender, with the comman
 }
 
 TEST_CASE("A wrong chip is refused before anything is sent") {
+  const auto kind = GENERATE(core::CoreKind::kFast, core::CoreKind::kRtl, core::CoreKind::kLockstep);
   for (const uint16_t chip : {uint16_t{1}, uint16_t{4}, uint16_t{0xffff}}) {
-    SliceBench bench;
+    SliceBench bench(kind);
     bench.push(WEFT_QUEUE_DMA_OUT, remote(chip, 0, 9, 0, 64));
     bench.run(200);
     CHECK(bench.fault_code() == WEFT_FAULT_ICI);
@@ -173,9 +192,9 @@ TEST_CASE("What arrives is checked against the receiver's segments, written, add
   CHECK(in_vmem == std::byte{0x3f});
 
   bench.port.behind->receive_post(48, 2, visible + 100);
-  bench.run(visible + 100 - bench.core.cycle());
+  bench.run(visible + 99 - bench.core.cycle());
   CHECK(bench.semaphore(48) == 0);
-  bench.run(1);
+  bench.run(2);
   CHECK(bench.semaphore(48) == 2);
 }
 
@@ -251,4 +270,75 @@ TEST_CASE("A barrier that nobody else comes to ends in WATCHDOG") {
   bench.push(WEFT_QUEUE_SYNC, tagged(barrier(), 9));
   bench.run(5000);
   CHECK(bench.fault_code() == WEFT_FAULT_WATCHDOG);
+}
+
+TEST_CASE("A barrier whose group cannot be, or with a wrong field, is refused before anybody hears of it") {
+  const auto refuse = [](auto change, const golden::Fault& fault) {
+    for (const auto kind : {core::CoreKind::kFast, core::CoreKind::kRtl, core::CoreKind::kLockstep}) {
+      SliceBench bench(kind);
+      auto c = tagged(barrier(), 0x4321);
+      change(c);
+      bench.push(WEFT_QUEUE_SYNC, c);
+      bench.run(50);
+      CHECK(bench.fault_code() == fault.code);
+      CHECK(bench.core.read_csr(WEFT_CSR_FAULT_ADDRESS) == fault.address);
+      CHECK((bench.core.read_csr(WEFT_CSR_FAULT_CODE) >> 32 & 0xffff) == 0x4321);
+      CHECK(bench.port.barriers.empty());
+      CHECK_FALSE(bench.working());
+    }
+  };
+  const auto group = [](uint16_t base) { return golden::ici_fault(WEFT_ICI_CAUSE_BARRIER_GROUP, base, 0); };
+  refuse([](auto& c) { c.count0 = 5; }, group(0));                 // a chip that does not exist
+  refuse([](auto& c) { c.base = 2, c.count0 = 2; }, group(2));     // not this one
+  refuse([](auto& c) { c.count1 = 2, c.stride1 = 1; }, group(0));  // some twice
+  refuse([](auto& c) { c.count2 = 0; }, {WEFT_FAULT_ILLEGAL_FIELD, 22});
+  refuse([](auto& c) { c.stride1 = 1; }, {WEFT_FAULT_ILLEGAL_FIELD, 26});
+}
+
+TEST_CASE("The same commands, congestion and answers take the same cycles on every kind of core") {
+  const auto run = [](core::CoreKind kind) {
+    SliceBench bench(kind);
+    std::vector<uint64_t> seen;
+    const auto look = [&] {
+      seen.push_back(bench.core.read_csr(WEFT_CSR_LAST_RETIRE_CYCLE));
+      seen.push_back(bench.fault_code() == WEFT_FAULT_NONE ? 0 : bench.core.read_csr(WEFT_CSR_FAULT_CYCLE));
+    };
+    bench.push(WEFT_QUEUE_SYNC, posting(barrier(), 1));
+    for (unsigned i = 0; i < 6; i++) {
+      auto command = remote(i % 2 == 0 ? 2 : 3, 4096 * i, i % 3 == 0 ? 0 : 9, 0x10000 + 0x1000 * i, 3000 + 16 * i);
+      command.size0 = command.size0 / 16 * 16;
+      command.size1 = 2, command.src_stride1 = 8192, command.dst_stride1 = -4096;
+      bench.push(WEFT_QUEUE_DMA_OUT, i % 2 == 0 ? posting(command, 2) : waiting(command, 2));
+      bench.push(WEFT_QUEUE_DMA_OUT, copy_out(512 * i, 3, 0x8000 + 512 * i, 512));
+    }
+    for (unsigned step = 0; step < 40; step++) {
+      bench.port.full = step % 3 == 1;
+      bench.run(37);
+      look();
+    }
+    bench.port.full = false;
+    bench.port.behind->end_barrier(std::nullopt);
+    bench.run(2000);
+    look();
+    seen.push_back(bench.port.sent.size());
+    for (const uint64_t at : bench.port.sent_at) seen.push_back(at);
+    for (uint64_t i = 1; i <= bench.port.begun.size(); i++) bench.port.behind->acknowledge(i, std::nullopt);
+    bench.run(20);
+    CHECK_FALSE(bench.working());
+    bench.push(WEFT_QUEUE_SYNC, waiting(sync(WEFT_OPCODE_SIGNAL), 50));
+    bench.run(30);
+    bench.port.behind->receive_post(50, 1, bench.core.cycle() + 17);
+    bench.run(40);
+    look();
+    bench.push(WEFT_QUEUE_DMA_OUT, tagged(remote(2, 0, 9, 0, 64), 3));
+    bench.run(60);
+    bench.port.behind->acknowledge(bench.port.begun.size(), golden::ici_fault(WEFT_ICI_CAUSE_RANGE, 2, 9));
+    bench.run(5);
+    look();
+    CHECK(bench.fault_code() == WEFT_FAULT_ICI);
+    return seen;
+  };
+  const auto fast = run(core::CoreKind::kFast);
+  CHECK(run(core::CoreKind::kRtl) == fast);
+  CHECK(run(core::CoreKind::kLockstep) == fast);
 }
