@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 
 #include "host/compiler/layout.hpp"
 
@@ -181,6 +182,15 @@ Result<TrainingProgram> begin(const spec::Chip& chip, const DenseNetwork& networ
   return TrainingProgram(chip, std::move(layout.value()), rows, name);
 }
 
+/// Calls visit(offset in bytes, elements) for each row of weights and each bias, in the order of a dense array.
+template <typename Visit>
+void for_each_row(const ParameterLayout& layout, Visit visit) {
+  for (const auto& layer : layout.layers) {
+    for (uint64_t k = 0; k < layer.k; k++) visit(layer.weights_offset + k * layer.weights_pitch, layer.n);
+    visit(layer.bias_offset, layer.n);
+  }
+}
+
 }  // namespace
 
 Result<ParameterLayout> parameter_layout(const spec::Chip& chip, const DenseNetwork& network) {
@@ -208,6 +218,32 @@ Result<ParameterLayout> parameter_layout(const spec::Chip& chip, const DenseNetw
   layout.parameter_bytes = layout.loss_offset = next;
   layout.bytes = next + 64;
   return layout;
+}
+
+uint64_t parameter_count(const DenseNetwork& network) {
+  uint64_t count = 0;
+  for (size_t l = 0; l + 1 < network.widths.size(); l++) count += (network.widths[l] + 1) * network.widths[l + 1];
+  return count;
+}
+
+std::vector<float> pack_parameters(const ParameterLayout& layout, const std::vector<float>& dense) {
+  std::vector<float> buffer(layout.bytes / 4);
+  auto from = dense.begin();
+  for_each_row(layout, [&](uint64_t offset, uint64_t n) {
+    assert(static_cast<uint64_t>(dense.end() - from) >= n);
+    std::copy_n(from, n, buffer.begin() + static_cast<ptrdiff_t>(offset / 4));
+    from += static_cast<ptrdiff_t>(n);
+  });
+  return buffer;
+}
+
+std::vector<float> unpack_parameters(const ParameterLayout& layout, const std::vector<float>& buffer) {
+  std::vector<float> dense;
+  for_each_row(layout, [&](uint64_t offset, uint64_t n) {
+    const auto first = buffer.begin() + static_cast<ptrdiff_t>(offset / 4);
+    dense.insert(dense.end(), first, first + static_cast<ptrdiff_t>(n));
+  });
+  return dense;
 }
 
 Result<Program> scores_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows) {

@@ -30,6 +30,12 @@ struct ParameterLayout {
 /// INVALID_ARGUMENT: fewer than two widths, or one that is 0 or above 65535.
 [[nodiscard]] Result<ParameterLayout> parameter_layout(const spec::Chip& chip, const DenseNetwork& network);
 
+/// A buffer of the layout from dense parameters, layer by layer weights[k, n] and bias[n], and the reverse. Padding and
+/// loss are zero. The dense array has parameter_count() elements (checked by assert).
+[[nodiscard]] uint64_t parameter_count(const DenseNetwork& network);
+[[nodiscard]] std::vector<float> pack_parameters(const ParameterLayout& layout, const std::vector<float>& dense);
+[[nodiscard]] std::vector<float> unpack_parameters(const ParameterLayout& layout, const std::vector<float>& buffer);
+
 /// Arguments: x (bf16 rows), parameters, scores (f32 rows, output). Products of bf16, hidden values bf16.
 [[nodiscard]] Result<Program> scores_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows);
 

@@ -11,32 +11,11 @@
 #include <thread>
 
 #include "host/runtime/driver_error.hpp"
+#include "host/runtime/driver_handles.hpp"
 #include "weft/weft.h"
 
 namespace weft::runtime {
 namespace {
-
-struct ReleaseBuffer {
-  void operator()(weft_buffer* b) const { weft_buffer_release(b); }
-};
-struct ReleaseProgram {
-  void operator()(weft_program* p) const { weft_program_release(p); }
-};
-struct ReleaseEvent {
-  void operator()(weft_event* e) const { weft_event_release(e); }
-};
-using BufferHandle = std::unique_ptr<weft_buffer, ReleaseBuffer>;
-using EventHandle = std::unique_ptr<weft_event, ReleaseEvent>;
-
-std::string device_name(const Target& target) {
-  if (!target.socket.empty()) return "vfio-user:" + target.socket;
-  std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
-  if (!target.wave.empty()) name += fmt::format("&wave={}&wave-from={}", target.wave, target.wave_from);
-  if (!target.wave.empty() && target.wave_to != UINT64_MAX) name += fmt::format("&wave-to={}", target.wave_to);
-  if (!target.trace.empty()) name += "&trace=" + target.trace;
-  if (!target.mismatch_report.empty()) name += "&mismatch-report=" + target.mismatch_report;
-  return name;
-}
 
 /// Reports the device's cycle about five times a second until it is destroyed.
 class ProgressThread {
@@ -70,6 +49,16 @@ class ProgressThread {
 
 }  // namespace
 
+std::string device_name(const Target& target) {
+  if (!target.socket.empty()) return "vfio-user:" + target.socket;
+  std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
+  if (!target.wave.empty()) name += fmt::format("&wave={}&wave-from={}", target.wave, target.wave_from);
+  if (!target.wave.empty() && target.wave_to != UINT64_MAX) name += fmt::format("&wave-to={}", target.wave_to);
+  if (!target.trace.empty()) name += "&trace=" + target.trace;
+  if (!target.mismatch_report.empty()) name += "&mismatch-report=" + target.mismatch_report;
+  return name;
+}
+
 struct Session::State {
   ~State() {
     program.reset();
@@ -97,7 +86,7 @@ struct Session::State {
 
   weft_device* device = nullptr;
   weft_queue* queue = nullptr;
-  std::unique_ptr<weft_program, ReleaseProgram> program;
+  ProgramHandle program;
   weft_kernel* kernel = nullptr;
   std::vector<ArgumentInfo> arguments;
   const spec::Chip* chip = nullptr;

@@ -25,6 +25,9 @@ struct Target {
   std::string mismatch_report;                   ///< lockstep: where the first mismatch is described
 };
 
+/// The name under which weft_open opens it.
+[[nodiscard]] std::string device_name(const Target& target);
+
 /// An argument of a kernel as the executable tells it.
 struct ArgumentInfo {
   std::string name;

@@ -1,24 +1,18 @@
-/// Handles of weft.h that release themselves, and the driver's words for an error.
+/// Buffers and copies of tools, and the driver's words for an error.
 #pragma once
-#include <memory>
 #include <string>
 
 #include "host/compiler/result.hpp"
 #include "host/runtime/driver_error.hpp"
+#include "host/runtime/driver_handles.hpp"
 #include "weft/weft.h"
 
 namespace weft::tools {
 
-struct ReleaseHandle {
-  void operator()(weft_buffer* buffer) const { weft_buffer_release(buffer); }
-  void operator()(weft_event* event) const { weft_event_release(event); }
-  void operator()(weft_queue* queue) const { (void)!weft_queue_release(queue); }
-  void operator()(weft_semaphore* semaphore) const { weft_semaphore_release(semaphore); }
-};
-using BufferHandle = std::unique_ptr<weft_buffer, ReleaseHandle>;
-using EventHandle = std::unique_ptr<weft_event, ReleaseHandle>;
-using QueueHandle = std::unique_ptr<weft_queue, ReleaseHandle>;
-using SemaphoreHandle = std::unique_ptr<weft_semaphore, ReleaseHandle>;
+using runtime::BufferHandle;
+using runtime::EventHandle;
+using runtime::QueueHandle;
+using runtime::SemaphoreHandle;
 
 /// The calling thread's last error of the driver: name, message, hint.
 [[nodiscard]] inline std::string driver_words(weft_status status) { return runtime::driver_error(status).message; }

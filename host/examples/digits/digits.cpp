@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "host/compiler/layout.hpp"
+#include "host/examples/digits/optdigits.hpp"
 #include "host/runtime/session.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
@@ -24,45 +24,9 @@
 namespace {
 
 using weft::Error;
-using weft::Result;
 
-constexpr size_t kPixels = 64, kClasses = 10;
-
-/// The held-out digits: every row whose index modulo 3 is 2 (train.py never sees them).
-struct HeldOut {
-  std::vector<float> pixels;  ///< [count, 64], 0 to 1
-  std::vector<int> labels;
-};
-
-Result<HeldOut> read_held_out(const std::string& path) {
-  const auto file = weft::tools::read_file(path);
-  if (!file.ok()) return file.error();
-  const std::string text(reinterpret_cast<const char*>(file.value().data()), file.value().size());
-  HeldOut data;
-  size_t line = 0, at = 0;
-  while (at < text.size()) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::array<int, kPixels + 1> row{};
-    const char* p = text.data() + at;
-    for (size_t i = 0; i <= kPixels; i++) {
-      const auto [next, error] = std::from_chars(p, text.data() + end, row[i]);
-      const bool separator = i == kPixels || (next < text.data() + end && *next == ',');
-      if (error != std::errc() || !separator || row[i] < 0 || row[i] > 16)
-        return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                     fmt::format("{}, line {}: column {} is not a number of 0 to 16 (64 pixels and a label are needed)",
-                                 path, line + 1, i + 1)};
-      p = next + 1;
-    }
-    if (row[kPixels] >= static_cast<int>(kClasses))
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}, line {}: label {}", path, line + 1, row[kPixels])};
-    if (line++ % 3 == 2) {
-      for (size_t i = 0; i < kPixels; i++) data.pixels.push_back(static_cast<float>(row[i]) / 16.0f);
-      data.labels.push_back(row[kPixels]);
-    }
-    at = end + 1;
-  }
-  return data;
-}
+using weft::examples::kClasses;
+using weft::examples::kPixels;
 
 /// How often a digit (row) was taken for another (column).
 using Confusion = std::array<std::array<int, kClasses>, kClasses>;
@@ -81,9 +45,10 @@ void print_confusion(const Confusion& confusion) {
 int run(const std::string& folder, const weft::runtime::Target& wanted, bool json) {
   using namespace weft::tools;
   if (auto status = check_target(wanted); !status.ok()) return fail(status.error());
-  const auto data = read_held_out(folder + "/optdigits.csv");
-  if (!data.ok()) return fail(data.error());
-  const size_t count = data.value().labels.size();
+  const auto read = weft::examples::read_optdigits(folder + "/optdigits.csv");
+  if (!read.ok()) return fail(read.error());
+  const auto& data = read.value().held_out;
+  const size_t count = data.labels.size();
 
   // Import and compile.
   const auto file = read_file(folder + "/digits.onnx");
@@ -98,7 +63,7 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   if (!session.ok()) return fail(session.error());
   if (auto status = session.value().load(program.value().executable); !status.ok()) return fail(status.error());
   std::vector<uint16_t> pixels;
-  for (const float v : data.value().pixels) pixels.push_back(weft::compiler::bf16_from_f32(v));
+  for (const float v : data.pixels) pixels.push_back(weft::compiler::bf16_from_f32(v));
   RunReport report;
   ProgressLine progress;
   auto outputs =
@@ -109,7 +74,7 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
 
   // Compare with the golden model, and with the labels.
-  const auto golden = evaluate_golden(program.value().graph, {data.value().pixels})[0];
+  const auto golden = evaluate_golden(program.value().graph, {data.pixels})[0];
   uint64_t differing = 0;
   for (size_t i = 0; i < golden.size(); i++) differing += std::memcmp(&scores[4 * i], &golden[i], 4) != 0;
   Confusion confusion{};
@@ -118,7 +83,7 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
     std::array<float, kClasses> row;
     std::memcpy(row.data(), &scores[4 * kClasses * i], sizeof row);
     const auto guess = static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-    const auto truth = static_cast<size_t>(data.value().labels[i]);
+    const auto truth = static_cast<size_t>(data.labels[i]);
     confusion[truth][guess]++;
     right += guess == truth;
   }

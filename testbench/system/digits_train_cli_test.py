@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""digits_train from outside: checkpoints in files, JSON, wrong input."""
+import json
+import subprocess
+import unittest
+
+from weft_command import BUILD, WeftTest
+
+TRAIN = str(BUILD / "bin/digits_train")
+WRONG_INPUT = 2
+
+
+class DigitsTrain(WeftTest):
+    def train(self, *arguments, code=0):
+        goal = [] if "--goal" in arguments else ["--goal", "0"]
+        run = subprocess.run([TRAIN, *goal, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=120)
+        self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+        return run
+
+    def refused(self, words, *arguments):
+        run = self.train(*arguments, code=WRONG_INPUT)
+        self.assertEqual(run.stdout, "")
+        for word in words:
+            self.assertIn(word, run.stderr)
+
+    def read(self, name):
+        return (self.folder / name).read_bytes()
+
+    def test_half_and_half_is_the_whole(self):
+        for where in ([], ["--slice", "nano-2x2"]):
+            with self.subTest(where=where):
+                whole = json.loads(self.train(*where, "--steps", "6", "--save", "whole", "--json").stdout)
+                first = json.loads(self.train(*where, "--steps", "3", "--save", "half", "--json").stdout)
+                second = json.loads(self.train(*where, "--steps", "3", "--resume", "half", "--save", "resumed", "--json").stdout)
+                self.assertEqual(self.read("resumed"), self.read("whole"))
+                self.assertNotEqual(self.read("half"), self.read("whole"))
+                self.assertEqual(first["losses"] + second["losses"], whole["losses"])
+                self.assertEqual(second["step"], 6)
+
+    def test_json_tells_the_run(self):
+        run = json.loads(self.train("--steps", "20", "--seed", "3", "--batch", "96", "--verify", "--json").stdout)
+        self.assertEqual((run["seed"], run["batch"], run["step"], run["differing"], run["widths"]), (3, 96, 20, 0, [64, 128, 10]))
+        self.assertEqual([e["step"] for e in run["epochs"]], [12, 20])
+        self.assertEqual(len(run["losses"]), 20)
+        self.assertLess(run["losses"][-1], run["losses"][0])
+
+    def test_a_goal_that_is_missed_is_exit_code_1(self):
+        self.train("--steps", "1", "--goal", "99", code=1)
+
+    def test_wrong_checkpoints(self):
+        self.train("--steps", "1", "--save", "good")
+        good = self.read("good")
+        self.refused(["none", "No such file"], "--resume", "none")
+        for name, data, words in (
+                ("empty", b"", ["0 bytes"]),
+                ("other", b"x" * 200, ["magic"]),
+                ("short", good[:1000], ["CRC-32C", "damaged"]),
+                ("flipped", good[:-1] + bytes([good[-1] ^ 1]), ["CRC-32C", "damaged"]),
+                ("newer", good[:8] + b"\x07" + good[9:], ["version 7", "version 1"])):
+            with self.subTest(name):
+                (self.folder / name).write_bytes(data)
+                self.refused([name, *words], "--resume", name, "--steps", "1")
+        self.refused(["0 epochs"], "--resume", "good", "--epochs", "0")
+
+    def test_wrong_arguments(self):
+        self.refused(["batch of 30", "multiple of 4"], "--slice", "nano-2x2", "--batch", "30", "--steps", "1")
+        self.refused(["batch of 5000", "1198 at most"], "--batch", "5000", "--steps", "1")
+        self.refused(["nonsense"], "--chip", "nonsense", "--steps", "1")
+        self.refused(["nowhere/optdigits.csv"], "--data", "nowhere")
+        self.refused(["no/such"], "--save", "no/such/file", "--steps", "1")
+        for arguments in (["--resume", "x", "--seed", "2"], ["--slice", "nano-2x2", "--listen", "."], ["--batch", "0"], ["--rate", "fast"]):
+            with self.subTest(arguments=arguments):
+                run = subprocess.run([TRAIN, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=60)
+                self.assertNotEqual(run.returncode, 0)
+                self.assertIn(arguments[-2], run.stdout + run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
