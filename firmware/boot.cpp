@@ -118,8 +118,8 @@ weft_error boot(State& state, Function& function, uint64_t page) {
   enter(function, WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED);
 
   if (!rings_reachable(function, p)) return WEFT_ERROR_DMA_FAULT;
-  open_queue(function, kAdminQueue, p.admin_submission_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES, p.admin_completion_iova,
-             WEFT_LIMIT_ADMIN_RING_ENTRIES);
+  open_completion_ring(function, kAdminQueue, p.admin_completion_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES);
+  open_queue(function, kAdminQueue, p.admin_submission_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES, kAdminQueue);
   enter(function, WEFT_BOOT_STAGE_RINGS_UP);
 
   // Before READY, so that a stale READY is never believed.

@@ -19,7 +19,15 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
         std::min<uint32_t>(WEFT_LIMIT_RING_ENTRIES_MAX, std::min<uint32_t>(entries, WEFT_LIMIT_RING_ENTRIES_MAX) * 2);
     QueueShape shape;
     shape.entries = entries;
-    shape.completion_entries = chosen.value().completion_entries != 0 ? chosen.value().completion_entries : twice;
+    shape.completion_entries = chosen.value().completion_entries;
+    if (const weft_queue* host = chosen.value().completions; host != nullptr) {
+      if (host->device != device->device)
+        return failure(WEFT_ERROR_INVALID_ARGUMENT, "queue {} with the completion ring is of another device",
+                       host->queue->id());
+      shape.completions = host->queue;
+    } else if (shape.completion_entries == 0) {
+      shape.completion_entries = twice;
+    }
     shape.priority = chosen.value().priority;
     shape.coalesce_count = chosen.value().coalesce_count;
     shape.coalesce_cycles = chosen.value().coalesce_cycles;

@@ -215,14 +215,18 @@ void Device::log_endings(const std::vector<Finished>& finished) {
   }
 }
 
-/// queues_mutex_ is held.
+/// queues_mutex_ is held. The id of a queue whose completion ring others feed stays in use until they are gone too.
 void Device::remove_queue(uint32_t id) {
-  if (queues_[id] != nullptr) {
-    retired_ += queues_[id]->snapshot().counts;
-    queues_[id]->deleted();
+  uint32_t ring = id;
+  bool ring_used = false;
+  if (const auto queue = std::move(queues_[id]); queue != nullptr) {
+    retired_ += queue->snapshot().counts;
+    queue->deleted();
+    ring = queue->completion_ring();
+    ring_used = queue->ring_has_guests();
   }
-  queues_[id].reset();
-  queue_id_used_[id] = false;
+  queue_id_used_[id] = ring == id && ring_used;
+  if (ring != id && !ring_used && queues_[ring] == nullptr) queue_id_used_[ring] = false;
 }
 
 void Device::finish(std::vector<Finished>& finished) {
@@ -276,15 +280,18 @@ void Device::check_faults(std::vector<Finished>& finished) {
       }
       detail.message = fmt::format("queue {} is halted: {}", record->queue_id, describe_record(*record));
       const std::shared_lock queues(queues_mutex_);
-      if (record->queue_id < queues_.size() && queues_[record->queue_id] != nullptr)
-        queues_[record->queue_id]->fail(Status(code, std::move(detail)), finished);
+      if (record->queue_id >= queues_.size() || queues_[record->queue_id] == nullptr) continue;
+      queues_[record->queue_id]->drain(finished);  // what it completed before the record
+      queues_[record->queue_id]->fail(Status(code, std::move(detail)), finished);
     }
   }
   if (panic.ok()) return;
   set_state(State::kFailed, panic);
   const std::shared_lock lock(queues_mutex_);
   for (const auto& queue : queues_) {
-    if (queue != nullptr) queue->fail(panic, finished);
+    if (queue == nullptr) continue;
+    queue->drain(finished);  // what it completed before the panic; nothing comes after it
+    queue->fail(panic, finished);
   }
 }
 

@@ -179,7 +179,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   /// Counts guilty and innocent while a reset is under way.
   void tally(const Finished& finished);
   void set_tally(weft_reset_report* report);
-  static Command create_command(const Queue& queue);
+  /// What the device knows of a queue's completion ring when the queue is made.
+  enum class Ring { kNew, kExists };
+  static Command create_command(const Queue& queue, Ring ring);
   // device_report.cpp
   std::optional<StatePage> recorded_state(const Detail& about);
   void see_queues(HangReport& report);

@@ -41,10 +41,16 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   if (shape.priority > WEFT_QUEUE_PRIORITY_HIGH)
     return failure(WEFT_ERROR_INVALID_ARGUMENT, "a queue of priority {}: 0 to {}", shape.priority,
                    static_cast<int>(WEFT_QUEUE_PRIORITY_HIGH));
-  if (shape.coalesce_count > 1 && (shape.coalesce_cycles == 0 || shape.coalesce_count > shape.completion_entries)) {
+  const uint32_t ring =
+      shape.completions != nullptr ? shape.completions->completion_entries() : shape.completion_entries;
+  if (shape.coalesce_count > 1 && (shape.coalesce_cycles == 0 || shape.coalesce_count > ring)) {
     return failure(WEFT_ERROR_INVALID_ARGUMENT,
                    "one interrupt for {} completions after {} cycles: at most {} completions, and a time that is not 0",
-                   shape.coalesce_count, shape.coalesce_cycles, shape.completion_entries);
+                   shape.coalesce_count, shape.coalesce_cycles, ring);
+  }
+  if (shape.completions != nullptr && shape.completion_entries != 0) {
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a queue that shares the completion ring of queue {} has none of {}",
+                   shape.completions->id(), shape.completion_entries);
   }
   const std::lock_guard lifecycle(lifecycle_mutex_);
   if (Status s = check(); !s.ok()) return s;
@@ -55,11 +61,15 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
     remove_queue(id.value());
     return why;
   };
-  auto queue = Queue::create(transport_, iova_space_, std::shared_ptr<const FaultLog>(control_, &control_->faults),
-                             id.value(), shape.entries, shape.completion_entries, true);
+  const std::shared_ptr<const FaultLog> faults(control_, &control_->faults);
+  auto queue =
+      shape.completions != nullptr
+          ? Queue::create_guest(transport_, iova_space_, faults, id.value(), shape.entries, shape.completions)
+          : Queue::create(transport_, iova_space_, faults, id.value(), shape.entries, shape.completion_entries, true);
   if (!queue.ok()) return give_up(queue.status());
   queue.value()->set_priority(shape.priority);
-  const auto ending = admin(create_command(*queue.value()));
+  const bool shares = shape.completions != nullptr;
+  const auto ending = admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew));
   if (!ending.ok()) return give_up(ending.status());
   if (!ending.value().status.ok()) return give_up(ending.value().status);
   queue.value()->created();
@@ -81,13 +91,17 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   return queue;
 }
 
-Command Device::create_command(const Queue& queue) {
+Command Device::create_command(const Queue& queue, Ring ring) {
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_CREATE_QUEUE;
   command.arg0 = queue.submission_iova();
-  command.arg1 = queue.completion_iova();
-  command.size = uint64_t{queue.entries()} | uint64_t{queue.completion_entries()} << 16 | uint64_t{queue.id()} << 32 |
-                 uint64_t{queue.priority()} << 48;
+  command.size = uint64_t{queue.entries()} | uint64_t{queue.id()} << 32 | uint64_t{queue.priority()} << 48;
+  if (ring == Ring::kExists) {
+    command.size |= uint64_t{queue.completion_ring()} << 56;
+  } else {
+    command.arg1 = queue.completion_iova();
+    command.size |= uint64_t{queue.completion_entries()} << 16;
+  }
   return command;
 }
 

@@ -111,7 +111,8 @@ Status Device::reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_repor
 Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   queue.stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} is being reset", queue.id()));
   clock.done(WEFT_RESET_STEP_STOP_DOORBELLS);
-  if (Status s = mask_interrupts(1u << queue.id()); !s.ok()) return s;
+  const bool shares = queue.shares_completions();  // then ring and vector go on without it
+  if (Status s = mask_interrupts(shares ? 0 : 1u << queue.id()); !s.ok()) return s;
   clock.done(WEFT_RESET_STEP_MASK_INTERRUPTS);
   weft_reset_record record{};
   const Status stopped = admin_reset(WEFT_ADMIN_OPCODE_RESET_QUEUE, queue.id(), &record);
@@ -129,8 +130,10 @@ Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   clock.done(WEFT_RESET_STEP_COMPLETE_REST);
   queue.reinitialise();
   if (Status s = ring_submission_doorbell(*transport_, queue.id(), 0); !s.ok()) return s;
-  if (Status s = ring_completion_doorbell(*transport_, queue.id(), 0); !s.ok()) return s;
-  const auto created = admin(create_command(queue));
+  if (!shares) {
+    if (Status s = ring_completion_doorbell(*transport_, queue.id(), 0); !s.ok()) return s;
+  }
+  const auto created = admin(create_command(queue, shares ? Ring::kExists : Ring::kNew));
   const Status status = created.ok() ? created.value().status : created.status();
   clock.done(WEFT_RESET_STEP_REINITIALISE);
   if (Status s = mask_interrupts(0); !s.ok()) return s;

@@ -20,6 +20,14 @@ struct Ending {
   uint64_t end_cycle = 0;
 };
 
+/// Timeline semaphores of a command; id 0: none.
+struct TimelineUse {
+  uint16_t wait_id = 0;
+  uint16_t signal_id = 0;
+  uint64_t wait_value = 0;
+  uint64_t signal_value = 0;
+};
+
 /// Thread-safe. Owner: the queue's slot while the command is in flight, and whoever asked for it.
 class Event {
  public:
@@ -38,6 +46,9 @@ class Event {
     command_id_ = id;
     ring_index_ = ring_index;
   }
+  /// By the queue, with the place; read under the queue's mutex.
+  void set_timelines(const TimelineUse& use) { timelines_ = use; }
+  const TimelineUse& timelines() const { return timelines_; }
   /// Keeps what the command uses alive until it has ended. By the submitter, before submission.
   void hold(std::vector<std::shared_ptr<const void>> resources) { resources_ = std::move(resources); }
 
@@ -73,6 +84,7 @@ class Event {
   const uint8_t opcode_;
   uint16_t command_id_ = 0;
   uint32_t ring_index_ = 0;
+  TimelineUse timelines_;
   std::atomic<bool> done_{false};
   Ending ending_;
   std::optional<weft_launch_profile> profile_;

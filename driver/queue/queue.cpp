@@ -46,28 +46,69 @@ Result<std::shared_ptr<Queue>> Queue::create(std::shared_ptr<Transport> transpor
   auto memory = HostMemory::create(transport, std::move(space), lists_offset + (with_lists ? entries * kListBytes : 0));
   if (!memory.ok()) return memory.status();
   return std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
-                                          entries, completion_entries, completion_offset, lists_offset));
+                                          entries, completion_entries, completion_offset, lists_offset, nullptr));
+}
+
+Result<std::shared_ptr<Queue>> Queue::create_guest(std::shared_ptr<Transport> transport,
+                                                   std::shared_ptr<IovaSpace> space,
+                                                   std::shared_ptr<const FaultLog> faults, uint32_t id,
+                                                   uint32_t entries, const std::shared_ptr<Queue>& host) {
+  if (!ring_size_valid(entries))
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "a ring of {} entries: a power of two from {} to {}", entries,
+                   WEFT_LIMIT_RING_ENTRIES_MIN, WEFT_LIMIT_RING_ENTRIES_MAX);
+  const uint64_t lists_offset = uint64_t{entries} * sizeof(weft_submission_entry);
+  auto memory = HostMemory::create(transport, std::move(space), lists_offset + entries * kListBytes);
+  if (!memory.ok()) return memory.status();
+  const std::lock_guard lock(host->mutex_);
+  if (host->host_ != nullptr || host->state_ == WEFT_QUEUE_STATE_DELETED)
+    return failure(WEFT_ERROR_INVALID_STATE, "queue {} has no completion ring to share: it {}", host->id_,
+                   host->host_ != nullptr ? fmt::format("feeds that of queue {} itself", host->host_->id_)
+                                          : std::string("is deleted"));
+  if (entries > host->completion_.entries() - host->fed_entries_) {
+    return failure(WEFT_ERROR_INVALID_ARGUMENT,
+                   "the completion ring of queue {} has {} entries for queues of {} together: {} more do not fit",
+                   host->id_, host->completion_.entries(), host->fed_entries_, entries);
+  }
+  auto queue = std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
+                                                entries, 0, lists_offset, lists_offset, host));
+  host->guests_.push_back(queue.get());
+  host->fed_entries_ += entries;
+  return queue;
 }
 
 Queue::Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
              std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
-             uint64_t completion_offset, uint64_t lists_offset)
+             uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host)
     : transport_(std::move(transport)),
       faults_(std::move(faults)),
       memory_(std::move(memory)),
       id_(id),
       completion_offset_(completion_offset),
       lists_offset_(lists_offset),
-      // Unacknowledged plus in flight stays within the completion ring: the device never has to wait for room.
-      acknowledge_limit_(completion_entries > entries ? completion_entries - entries : 1),
+      host_(std::move(host)),
       submission_(memory_->data(), entries),
       completion_(memory_->data() + completion_offset, completion_entries),
+      fed_entries_(entries),
       ids_(entries),
       profile_offset_(entries, 0) {}
 
+Queue::~Queue() { leave_host(); }
+
+void Queue::leave_host() {
+  if (host_ == nullptr) return;
+  const std::lock_guard lock(host_->mutex_);
+  if (std::erase(host_->guests_, this) != 0) host_->fed_entries_ -= submission_.entries();
+}
+
+bool Queue::has_guests() const {
+  const std::lock_guard lock(mutex_);
+  return !guests_.empty();
+}
+
 uint64_t Queue::write_list(uint32_t slot, const Command& command) {
   std::byte* list = memory_->data() + lists_offset_ + slot * kListBytes;
-  const weft_launch_list header{static_cast<uint32_t>(command.arguments.size()), 0, 0};
+  weft_launch_list header{static_cast<uint32_t>(command.arguments.size()), 0, 0};
+  header.crc32c = crc32c(command.arguments.data(), command.arguments.size_bytes(), crc32c(&header, sizeof header));
   std::memcpy(list, &header, sizeof header);
   if (!command.arguments.empty())
     std::memcpy(list + sizeof header, command.arguments.data(), command.arguments.size_bytes());
@@ -107,6 +148,7 @@ uint32_t Queue::push(const Submission& submission, uint16_t id) {
   if (command.opcode == WEFT_QUEUE_OPCODE_LAUNCH) entry.arg1 = write_list(slot, command);
   entry.crc32c = crc32c(&entry, offsetof(weft_submission_entry, crc32c));
   submission.event->set_place(id, submission_.tail());
+  submission.event->set_timelines({command.wait_id, command.signal_id, command.wait_value, command.signal_value});
   return submission_.push(entry);
 }
 
@@ -131,8 +173,9 @@ Status Queue::submit(std::span<const Submission> submissions) {
   return ring_submission_doorbell(*transport_, id_, tail);
 }
 
+/// The mutex is held.
 void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& finished) {
-  if (!submission_.advance_head(entry.queue_head) || entry.queue_id != id_) counts_.bad++;
+  if (!submission_.advance_head(entry.queue_head)) counts_.bad++;
   switch (ids_.match(entry.command_id)) {
     case IdMatch::kOutstanding:
       break;
@@ -161,15 +204,38 @@ void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& fini
 }
 
 size_t Queue::drain(std::vector<Finished>& finished) {
+  return host_ != nullptr ? host_->drain_ring(finished) : drain_ring(finished);
+}
+
+/// Of a host: its own completions and those of its guests.
+size_t Queue::drain_ring(std::vector<Finished>& finished) {
   const std::lock_guard lock(mutex_);
   const size_t before = finished.size();
   for (uint32_t i = 0; i < completion_.entries(); i++) {  // bounded: a device that writes for ever does not hold us
     const auto entry = completion_.peek();
     if (!entry) break;
     completion_.pop();
-    take(*entry, finished);
+    if (!completion_check_holds(*entry)) {
+      counts_.bad++;
+      continue;
+    }
+    if (entry->queue_id == id_) {
+      take(*entry, finished);
+      continue;
+    }
+    const auto guest =
+        std::find_if(guests_.begin(), guests_.end(), [&](const Queue* q) { return q->id_ == entry->queue_id; });
+    if (guest == guests_.end()) {
+      counts_.bad++;
+      continue;
+    }
+    const std::lock_guard guest_lock((*guest)->mutex_);
+    (*guest)->take(*entry, finished);
+    if ((*guest)->ids_.in_use() == 0) (*guest)->happens(QueueEvent::kDrained);
   }
-  if (completion_.unacknowledged() >= acknowledge_limit_) {
+  // Unacknowledged plus in flight stays within the ring: the device never has to wait for room.
+  const uint32_t spare = completion_.entries() - fed_entries_;
+  if (completion_.unacknowledged() >= std::max(spare, 1u)) {
     completion_.acknowledge();
     (void)ring_completion_doorbell(*transport_, id_, completion_.head())
         .ok();  // a lost device is noticed by its hang-up
@@ -209,6 +275,7 @@ Status Queue::refusal_locked() const {
 }
 
 void Queue::deleted() {
+  leave_host();
   const std::lock_guard lock(mutex_);
   happens(QueueEvent::kDeleted);
 }
@@ -242,8 +309,9 @@ void Queue::fail_one(uint16_t command_id, const Status& why, std::vector<Finishe
 
 void Queue::reinitialise() {
   const std::lock_guard lock(mutex_);
-  std::memset(memory_->data(), 0, lists_offset_);
+  std::memset(memory_->data(), 0, guests_.empty() ? lists_offset_ : completion_offset_);
   submission_ = SubmissionRing(memory_->data(), submission_.entries());
+  if (host_ != nullptr || !guests_.empty()) return;
   completion_ = CompletionRing(memory_->data() + completion_offset_, completion_.entries());
 }
 
@@ -262,6 +330,7 @@ void Queue::outstanding(std::vector<OutstandingCommand>& out) const {
     command.command_id = event->command_id();
     command.opcode = event->opcode();
     command.tag = event->tag();
+    command.timelines = event->timelines();
     command.sequence = order;
     out.push_back(command);
   });

@@ -39,10 +39,12 @@ struct Submission {
   Command command;
 };
 
-/// How a queue is made. `priority`: weft_queue_priority. `coalesce_count` up to 1: every interrupt is raised at once.
+/// How a queue is made. With `completions`, completion_entries is 0. `priority`: weft_queue_priority. `coalesce_count`
+/// up to 1: every interrupt is raised at once.
 struct QueueShape {
   uint32_t entries = 0;
   uint32_t completion_entries = 0;
+  std::shared_ptr<class Queue> completions = nullptr;  ///< whose completion ring it feeds too; null: one of its own
   uint32_t priority = WEFT_QUEUE_PRIORITY_NORMAL;
   uint32_t coalesce_count = 0;
   uint32_t coalesce_cycles = 0;
@@ -55,7 +57,7 @@ struct CompletionCounts {
   uint64_t duplicate = 0;
   uint64_t late = 0;
   uint64_t unknown = 0;
-  uint64_t bad = 0;
+  uint64_t bad = 0;  ///< did not pass their check, or named another queue or a head outside of the ring
 
   CompletionCounts& operator+=(const CompletionCounts& other);
 };
@@ -63,12 +65,22 @@ struct CompletionCounts {
 /// Thread-safe; every call takes the queue's mutex for a short time and calls nobody back. In flight are at most
 /// `entries` commands, so neither ring can ever overflow: the head of the completion ring is written back before it
 /// matters.
+///
+/// A completion ring belongs to the queue that it was made with, its host. Guests feed it too; their completions are
+/// found by the host, whose memory lives as long as any of them. Of two mutexes, the host's is taken first.
 class Queue {
  public:
   /// Rings in fresh, zeroed memory. `with_lists`: room for the argument list of a launch in each slot.
   static Result<std::shared_ptr<Queue>> create(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space,
                                                std::shared_ptr<const FaultLog> faults, uint32_t id, uint32_t entries,
                                                uint32_t completion_entries, bool with_lists);
+  /// The same for a queue that feeds the completion ring of `host`. INVALID_ARGUMENT: the ring is too small for all
+  /// that would feed it; INVALID_STATE: `host` is itself a guest, or deleted.
+  static Result<std::shared_ptr<Queue>> create_guest(std::shared_ptr<Transport> transport,
+                                                     std::shared_ptr<IovaSpace> space,
+                                                     std::shared_ptr<const FaultLog> faults, uint32_t id,
+                                                     uint32_t entries, const std::shared_ptr<Queue>& host);
+  ~Queue();
 
   uint32_t id() const { return id_; }
   /// weft_queue_priority; before the queue is made on the device.
@@ -78,13 +90,20 @@ class Queue {
   uint32_t completion_entries() const { return completion_.entries(); }
   uint64_t submission_iova() const { return memory_->iova(); }
   uint64_t completion_iova() const { return memory_->iova() + completion_offset_; }
+  /// Id of the completion ring that it feeds: its own, or its host's.
+  uint32_t completion_ring() const { return host_ != nullptr ? host_->id_ : id_; }
+  /// It is a guest, or has guests.
+  bool shares_completions() const { return host_ != nullptr || has_guests(); }
+  /// Others feed the ring that it feeds, or fed until it was deleted.
+  bool ring_has_guests() const { return host_ != nullptr ? host_->has_guests() : has_guests(); }
 
   /// Writes the entries and rings the doorbell once; all or none. INVALID_ARGUMENT: more than the ring has entries;
   /// QUEUE_FULL (head, tail, size); the status given to stop(); DEVICE_LOST: the events are in flight, and end when the
   /// device is declared lost.
   Status submit(std::span<const Submission> submissions);
 
-  /// Takes what the device has completed off the ring. Returns how many commands ended.
+  /// Takes what the device has completed off the ring that the queue feeds, whosever command it is. Returns how many
+  /// commands ended.
   size_t drain(std::vector<Finished>& finished);
 
   /// CREATE_QUEUE has completed: commands are taken.
@@ -99,7 +118,8 @@ class Queue {
   /// Ends one command in flight with `why`; nothing if it is not.
   void fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished);
 
-  /// Rings as new. The device does not know them, and nothing is in flight.
+  /// Rings as new, but for a completion ring that others feed. The device does not know the queue, and nothing of it is
+  /// in flight.
   void reinitialise();
   /// After reinitialise(), once the device knows the rings again: commands are taken.
   void rearm();
@@ -131,12 +151,15 @@ class Queue {
  private:
   Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
         std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
-        uint64_t completion_offset, uint64_t lists_offset);
+        uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host);
   uint32_t push(const Submission& submission, uint16_t id);
   void happens(QueueEvent event);
   Finished ended(std::shared_ptr<Event> event, const Status& why);
   Status refusal_locked() const;
+  size_t drain_ring(std::vector<Finished>& finished);
   void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
+  void leave_host();
+  bool has_guests() const;
   uint64_t write_list(uint32_t slot, const Command& command);
   std::optional<weft_launch_profile> read_profile(uint32_t slot) const;
 
@@ -147,11 +170,13 @@ class Queue {
   uint32_t priority_ = WEFT_QUEUE_PRIORITY_NORMAL;
   const uint64_t completion_offset_;
   const uint64_t lists_offset_;
-  const uint32_t acknowledge_limit_;  ///< completions consumed before the device is told
+  const std::shared_ptr<Queue> host_;  ///< of its completion ring; null: itself
 
   mutable std::mutex mutex_;
   SubmissionRing submission_;
   CompletionRing completion_;
+  std::vector<Queue*> guests_;  ///< each leaves when it is deleted, at the latest when it dies
+  uint32_t fed_entries_;        ///< of all queues that feed the completion ring
   CommandIds<std::shared_ptr<Event>> ids_;
   std::vector<uint64_t> profile_offset_;  ///< by slot: of the launch's profile in memory_, 0: none
   CompletionCounts counts_;

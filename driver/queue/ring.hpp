@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "driver/queue/crc32c.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::driver {
@@ -22,6 +23,13 @@ constexpr bool ring_size_valid(uint32_t entries) {
 
 /// Phase bit of the completion with this free-running index: 1 in the first lap, then alternating.
 constexpr uint32_t ring_phase(uint32_t index, uint32_t entries) { return (index & entries) == 0 ? 1 : 0; }
+
+/// The check in the entry's status fits the rest of the entry, so it arrived whole.
+inline bool completion_check_holds(weft_completion_entry entry) {
+  const uint32_t check = WEFT_STATUS_CHECK(entry.status);
+  entry.status = WEFT_STATUS_WITH_CHECK(entry.status, 0);
+  return (crc32c(&entry, sizeof entry) & 0xff) == check;
+}
 
 /// Producer side of a submission ring. No lock of its own: its queue's mutex.
 class SubmissionRing {

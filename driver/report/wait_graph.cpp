@@ -91,10 +91,11 @@ class Builder {
     for (const auto& [semaphore, value] : wanted_) {
       bool found = false;
       for (const OutstandingCommand& command : outstanding) {
-        if (command.signal_id != semaphore) continue;
+        if (command.timelines.signal_id != semaphore) continue;
         found = true;
         add(timeline_node(semaphore), queue_node(command.queue),
-            fmt::format("command {:#x} (tag {}) sets it to {}", command.command_id, command.tag, command.signal_value));
+            fmt::format("command {:#x} (tag {}) sets it to {}", command.command_id, command.tag,
+                        command.timelines.signal_value));
       }
       if (!found) add(timeline_node(semaphore), kHost, "no command in flight signals it");
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/queue/event.hpp"
 #include "driver/report/state_page.hpp"
 
 namespace weft::driver {
@@ -28,10 +29,7 @@ struct OutstandingCommand {
   uint16_t command_id = 0;
   uint8_t opcode = 0;
   uint32_t tag = 0;
-  uint16_t wait_id = 0;  ///< timeline semaphore, 0: none
-  uint16_t signal_id = 0;
-  uint64_t wait_value = 0;
-  uint64_t signal_value = 0;
+  TimelineUse timelines;
   uint64_t sequence = 0;  ///< in its queue, in order of submission
 };
 

@@ -45,7 +45,7 @@ void MockTransport::run_pending(uint32_t limit, uint32_t queue) {
 void MockTransport::run_queue(uint32_t id, uint32_t limit) {
   MockQueue& q = queues_[id];
   for (uint32_t done = 0;
-       q.active && !q.pending.empty() && q.completion_tail - q.completion_head < q.completion_entries; done++) {
+       q.active && !q.pending.empty() && rings_[q.ring].tail - rings_[q.ring].head < rings_[q.ring].entries; done++) {
     if (id == 0 && faults_.silent) break;
     if (id != 0 && (done >= limit || (faults_.paused && limit == ~0u))) break;
     const E entry = q.pending.front();
@@ -53,8 +53,9 @@ void MockTransport::run_queue(uint32_t id, uint32_t limit) {
     q.pending.pop_front();
     end(id, entry, run_entry(id, entry));
   }
-  if (q.coalesced != 0) raise(id);  // nothing more happens now, so the timer fires
-  q.coalesced = 0;
+  MockRing& ring = rings_[q.ring];
+  if (ring.coalesced != 0) raise(q.ring);  // nothing more happens now, so the timer fires
+  ring.coalesced = 0;
 }
 
 MockTransport::Outcome MockTransport::run_entry(uint32_t queue, const E& entry) {
@@ -87,9 +88,10 @@ void MockTransport::end(uint32_t queue, const E& entry, const Outcome& result) {
   complete(queue, entry.command_id, entry.tag, outcome);
   if (faults_.duplicate_completions && queue != 0) complete(queue, entry.command_id, entry.tag, outcome);
   if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) == 0) return;
-  if (++q.coalesced < q.coalesce_count) return;
-  q.coalesced = 0;
-  raise(queue);
+  MockRing& ring = rings_[q.ring];
+  if (++ring.coalesced < ring.coalesce_count) return;
+  ring.coalesced = 0;
+  raise(q.ring);
 }
 
 /// What is in flight in a paused mock counts as running: it ends at once.
@@ -152,6 +154,9 @@ MockTransport::Outcome MockTransport::execute_launch(const E& entry) {
   weft_launch_list header;
   std::memcpy(&header, list, sizeof header);
   if (header.count != count) return {WEFT_ERROR_INVALID_ARGUMENT, 0, header.count, 0};
+  const uint32_t seal = std::exchange(header.crc32c, 0);
+  if (crc32c(list + sizeof header, bytes - sizeof header, crc32c(&header, sizeof header)) != seal)
+    return {WEFT_ERROR_BAD_DESCRIPTOR, offsetof(weft_launch_list, crc32c), seal, 0};
   for (uint32_t i = 0; i < count; i++) {
     weft_launch_argument a;
     std::memcpy(&a, list + sizeof header + i * sizeof a, sizeof a);
@@ -185,26 +190,48 @@ MockTransport::Outcome MockTransport::load_program(const E& entry) {
   return {WEFT_ERROR_OK, 0, 0, id};
 }
 
+void MockTransport::open_queue(uint32_t id, uint64_t submission_iova, uint32_t entries, uint32_t ring) {
+  queues_[id] = {};
+  queues_[id].active = true;
+  queues_[id].submission_iova = submission_iova;
+  queues_[id].entries = entries;
+  queues_[id].ring = ring;
+  rings_[ring].queues++;
+  rings_[ring].fed_entries += entries;
+}
+
+/// A halted queue counts too. The ring goes with its last queue.
+void MockTransport::close_queue(uint32_t id) {
+  MockQueue& q = queues_[id];
+  if (q.entries == 0) return;
+  MockRing& ring = rings_[q.ring];
+  ring.fed_entries -= q.entries;
+  if (--ring.queues == 0) ring = {};
+  q = {};
+}
+
+MockTransport::Outcome MockTransport::create_queue(const E& entry) {
+  const auto entries = static_cast<uint32_t>(entry.size & 0xffff);
+  const auto completion_entries = static_cast<uint32_t>(entry.size >> 16 & 0xffff);
+  const auto id = static_cast<uint32_t>(entry.size >> 32 & 0xffff);
+  const auto shared = static_cast<uint32_t>(entry.size >> 56);
+  const Outcome refused{WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size, 0};
+  if (id == 0 || id >= queues_.size() || queues_[id].entries != 0 || shared >= rings_.size()) return refused;
+  MockRing& ring = rings_[shared != 0 ? shared : id];
+  if ((ring.queues != 0) != (shared != 0)) return {WEFT_ERROR_INVALID_STATE, offsetof(E, size), entry.size, 0};
+  if (shared == 0) ring = {entry.arg1, completion_entries};
+  if (entries > ring.entries - ring.fed_entries) return refused;
+  open_queue(id, entry.arg0, entries, shared != 0 ? shared : id);
+  return {};
+}
+
 MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
   switch (entry.opcode) {
-    case WEFT_ADMIN_OPCODE_CREATE_QUEUE: {
-      const auto id = static_cast<uint32_t>(entry.size >> 32 & 0xffff);
-      if (id == 0 || id >= queues_.size() || queues_[id].active)
-        return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size, 0};
-      queues_[id] = {true,
-                     entry.arg0,
-                     entry.arg1,
-                     static_cast<uint32_t>(entry.size & 0xffff),
-                     static_cast<uint32_t>(entry.size >> 16 & 0xffff),
-                     0,
-                     0,
-                     0,
-                     {}};
-      return {};
-    }
+    case WEFT_ADMIN_OPCODE_CREATE_QUEUE:
+      return create_queue(entry);
     case WEFT_ADMIN_OPCODE_DELETE_QUEUE:
       if (!queues_.at(entry.size).pending.empty()) return {WEFT_ERROR_BUSY, offsetof(E, size), entry.size, 0};
-      queues_.at(entry.size) = {};
+      close_queue(static_cast<uint32_t>(entry.size));
       return {};
     case WEFT_ADMIN_OPCODE_LOAD_PROGRAM:
       return load_program(entry);
@@ -222,7 +249,7 @@ MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
     case WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE:
       return execute_timeline(entry);
     case WEFT_ADMIN_OPCODE_SET_COALESCING:
-      queues_.at(entry.size).coalesce_count = entry.arg0;
+      rings_[queues_.at(entry.size).ring].coalesce_count = entry.arg0;
       return {};
     case WEFT_ADMIN_OPCODE_ABORT:
       return abort(entry);
@@ -250,12 +277,13 @@ void MockTransport::complete(uint32_t queue, uint16_t command_id, uint32_t tag, 
 }
 
 void MockTransport::write_completion(uint32_t queue, weft_completion_entry entry) {
-  MockQueue& q = queues_[queue];
-  const uint32_t index = q.completion_tail++;
-  const uint32_t phase = (index & q.completion_entries) == 0 ? 1 : 0;
+  MockRing& ring = rings_[queues_[queue].ring];
+  const uint32_t index = ring.tail++;
+  const uint32_t phase = (index & ring.entries) == 0 ? 1 : 0;
   entry.status = (entry.status & ~1u) | (faults_.wrong_phase && queue != 0 ? 1 - phase : phase);
-  std::byte* place =
-      host(q.completion_iova + uint64_t{index & (q.completion_entries - 1)} * sizeof entry, sizeof entry);
+  entry.status = WEFT_STATUS_WITH_CHECK(entry.status, 0);
+  entry.status = WEFT_STATUS_WITH_CHECK(entry.status, crc32c(&entry, sizeof entry));
+  std::byte* place = host(ring.iova + uint64_t{index & (ring.entries - 1)} * sizeof entry, sizeof entry);
   if (place == nullptr) return;
   constexpr size_t kLastWord = offsetof(weft_completion_entry, command_id);
   std::memcpy(place, &entry, kLastWord);

@@ -34,10 +34,11 @@ MockTransport::Outcome MockTransport::dump_state(const E& entry) {
     record.queue = id;
     record.state = q.active ? WEFT_QUEUE_STATE_ACTIVE : WEFT_QUEUE_STATE_DELETED;
     record.entries = q.entries;
-    record.completion_entries = q.completion_entries;
+    record.completion_entries = rings_[q.ring].entries;
     record.head = record.tail = record.doorbell = q.head;
-    record.completion_head = q.completion_head;
-    record.completion_tail = q.completion_tail;
+    record.completion_head = rings_[q.ring].head;
+    record.completion_tail = rings_[q.ring].tail;
+    record.completion_ring = q.ring;
     record.fetched = static_cast<uint32_t>(q.pending.size());
     if (!q.pending.empty()) {
       const E& oldest = q.pending.front();
@@ -78,7 +79,7 @@ MockTransport::Outcome MockTransport::reset_queue(const E& entry) {
   record.target = static_cast<uint32_t>(entry.size);
   end_pending(record.target, record);
   record.dropped = static_cast<uint32_t>(q.pending.size());
-  q = {};
+  close_queue(record.target);
   std::byte* place = host(entry.arg0, sizeof record);
   if (place != nullptr) std::memcpy(place, &record, sizeof record);
   return {};

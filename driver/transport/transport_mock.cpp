@@ -84,7 +84,7 @@ Status MockTransport::write(Region region, uint64_t offset, const void* data, ui
     if (offset % kDoorbellStride == 0) {
       doorbell(queue, static_cast<uint32_t>(value));
     } else {
-      queues_[queue].completion_head = static_cast<uint32_t>(value);
+      rings_[queue].head = static_cast<uint32_t>(value);
       if (!faults_.paused) run_pending(~0u);
     }
   }
@@ -252,6 +252,7 @@ void MockTransport::power_up(uint32_t generation) {
   log_records_ = 0;
   wait_status_ = 0;
   queues_ = {};
+  rings_ = {};
   programs_.clear();
   timelines_.clear();
 }
@@ -276,15 +277,8 @@ void MockTransport::boot() {
   fault_iova_ = page.fault_iova;
   log_iova_ = page.log_iova;
   if (!reach(WEFT_BOOT_STAGE_PARAMETERS_ACCEPTED)) return;
-  queues_[0] = {true,
-                page.admin_submission_iova,
-                page.admin_completion_iova,
-                WEFT_LIMIT_ADMIN_RING_ENTRIES,
-                WEFT_LIMIT_ADMIN_RING_ENTRIES,
-                0,
-                0,
-                0,
-                {}};
+  rings_[0] = {page.admin_completion_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES};
+  open_queue(0, page.admin_submission_iova, WEFT_LIMIT_ADMIN_RING_ENTRIES, 0);
   if (!reach(WEFT_BOOT_STAGE_RINGS_UP)) return;
   nonce_ = faults_.stale_ready ? page.nonce + 1 : page.nonce;
   if (!reach(WEFT_BOOT_STAGE_READY)) return;
@@ -303,15 +297,26 @@ void MockTransport::run(uint32_t count, uint32_t queue) {
   run_pending(count, queue);
 }
 
-void MockTransport::inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head) {
+void MockTransport::inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head,
+                                      uint32_t named) {
   const std::lock_guard lock(mutex_);
   weft_completion_entry entry{};
   entry.command_id = command_id;
-  entry.queue_id = static_cast<uint16_t>(queue);
+  entry.queue_id = static_cast<uint16_t>(named == kAllQueues ? queue : named);
   entry.queue_head = queue_head;
   entry.status = status_code << 5;
   write_completion(queue, entry);
-  raise(queue);
+  raise(queues_[queue].ring);
+}
+
+void MockTransport::raise_vector(uint32_t vector) {
+  const std::lock_guard lock(mutex_);
+  raise(vector);
+}
+
+void MockTransport::write_log(uint64_t argument) {
+  const std::lock_guard lock(mutex_);
+  log(WEFT_LOG_EVENT_QUEUE_DELETED, argument, 0);
 }
 
 void MockTransport::halt_queue(uint32_t queue, uint64_t doorbell) {

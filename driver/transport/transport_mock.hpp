@@ -60,8 +60,13 @@ class MockTransport : public Transport {
   void die();
   /// Runs up to `count` entries of each queue, or of one, although paused.
   void run(uint32_t count, uint32_t queue = kAllQueues);
-  /// A completion out of nowhere.
-  void inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head);
+  /// A completion out of nowhere, on the ring of `queue`; `named`: the queue that it names, if that is another.
+  void inject_completion(uint32_t queue, uint16_t command_id, uint32_t status_code, uint32_t queue_head,
+                         uint32_t named = kAllQueues);
+  /// An interrupt for nothing.
+  void raise_vector(uint32_t vector);
+  /// A record in the log ring.
+  void write_log(uint64_t argument);
   /// Halts a queue with a fault record, as BAD_DOORBELL does.
   void halt_queue(uint32_t queue, uint64_t doorbell);
   /// The chip's watchdog halts the firmware.
@@ -83,17 +88,22 @@ class MockTransport : public Transport {
   struct MockQueue {
     bool active = false;
     uint64_t submission_iova = 0;
-    uint64_t completion_iova = 0;
     uint32_t entries = 0;
-    uint32_t completion_entries = 0;
+    uint32_t ring = 0;  ///< completion ring that it feeds
     uint32_t head = 0;
-    uint32_t completion_head = 0;
-    uint32_t completion_tail = 0;
     std::deque<weft_submission_entry> pending{};
-    uint64_t coalesce_count = 0;
-    uint64_t coalesced = 0;
     uint64_t broken_detail0 = 0;  ///< root cause of a broken chain, as in the fault record
     uint64_t broken_detail1 = 0;  ///< 0: not broken
+  };
+  struct MockRing {
+    uint64_t iova = 0;
+    uint32_t entries = 0;
+    uint32_t queues = 0;  ///< that feed it
+    uint32_t fed_entries = 0;
+    uint32_t head = 0;
+    uint32_t tail = 0;
+    uint64_t coalesce_count = 0;
+    uint64_t coalesced = 0;
   };
   struct MockTimeline {
     weft_timeline_mirror now{};
@@ -118,6 +128,9 @@ class MockTransport : public Transport {
   Outcome execute(const weft_submission_entry& entry);
   Outcome execute_admin(const weft_submission_entry& entry);
   Outcome execute_launch(const weft_submission_entry& entry);
+  Outcome create_queue(const weft_submission_entry& entry);
+  void open_queue(uint32_t id, uint64_t submission_iova, uint32_t entries, uint32_t ring);
+  void close_queue(uint32_t id);
   Outcome load_program(const weft_submission_entry& entry);
   Outcome dump_state(const weft_submission_entry& entry);
   Outcome reset_queue(const weft_submission_entry& entry);
@@ -150,6 +163,7 @@ class MockTransport : public Transport {
   std::map<uint64_t, Mapping> mappings_;
   std::vector<FileDescriptor> eventfds_;
   std::array<MockQueue, WEFT_LIMIT_IO_QUEUES + 1> queues_;
+  std::array<MockRing, WEFT_LIMIT_IO_QUEUES + 1> rings_;  ///< by id of the queue that each was made with
   std::map<uint64_t, std::vector<weft_program_kernel>> programs_;
   std::map<uint64_t, MockTimeline> timelines_;
   bool signalled_ = false;  ///< a queue may go on that waited

@@ -25,18 +25,31 @@ Status create_queue(Function& function, const E& e) {
   const uint32_t entries = static_cast<uint32_t>(e.size) & 0xffff;
   const uint32_t completion_entries = static_cast<uint32_t>(e.size >> 16) & 0xffff;
   const uint32_t id = static_cast<uint32_t>(e.size >> 32) & 0xffff;
-  const uint64_t priority = e.size >> 48;
+  const uint32_t priority = static_cast<uint32_t>(e.size >> 48) & 0xff;
+  const uint32_t shared = static_cast<uint32_t>(e.size >> 56);
   if (!priority_valid(priority)) return invalid(offsetof(E, size), e.size);
-  if (id == kAdminQueue || id >= kQueues) return invalid(offsetof(E, size), e.size);
-  if (!ring::size_valid(entries) || !ring::size_valid(completion_entries) || completion_entries < entries) {
+  if (id == kAdminQueue || id >= kQueues || shared >= kQueues) return invalid(offsetof(E, size), e.size);
+  if (!ring::size_valid(entries)) return invalid(offsetof(E, size), e.size);
+  if (!ring_memory_valid(e.arg0, entries, sizeof(E))) return invalid(offsetof(E, arg0), e.arg0);
+  if (shared == 0) {
+    if (!ring::size_valid(completion_entries) || completion_entries < entries)
+      return invalid(offsetof(E, size), e.size);
+    if (!ring_memory_valid(e.arg1, completion_entries, sizeof(weft_completion_entry)))
+      return invalid(offsetof(E, arg1), e.arg1);
+  } else {
+    if (completion_entries != 0) return invalid(offsetof(E, size), e.size);
+    if (e.arg1 != 0) return invalid(offsetof(E, arg1), e.arg1);
+  }
+  const uint32_t ring = shared != 0 ? shared : id;
+  const bool ring_exists = function.rings[ring].queues != 0;
+  if (function.queues[id].state != QueueState::kFree || ring_exists != (shared != 0))
+    return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  if (shared == 0) {
+    open_completion_ring(function, id, e.arg1, completion_entries);
+  } else if (entries > function.rings[ring].entries - function.rings[ring].fed_entries) {
     return invalid(offsetof(E, size), e.size);
   }
-  if (!ring_memory_valid(e.arg0, entries, sizeof(E))) return invalid(offsetof(E, arg0), e.arg0);
-  if (!ring_memory_valid(e.arg1, completion_entries, sizeof(weft_completion_entry)))
-    return invalid(offsetof(E, arg1), e.arg1);
-  if (function.queues[id].state != QueueState::kFree)
-    return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
-  open_queue(function, id, e.arg0, entries, e.arg1, completion_entries);
+  open_queue(function, id, e.arg0, entries, ring);
   function.queues[id].priority = static_cast<uint8_t>(priority);
   log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_QUEUE_CREATED, id, entries);
   return kOk;
@@ -64,23 +77,19 @@ bool ring_memory_valid(uint64_t iova, uint32_t entries, uint32_t entry_bytes) {
   return iova % kRingAlignment == 0 && host_range_valid(iova, uint64_t{entries} * entry_bytes);
 }
 
-void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries, uint64_t completion_iova,
-                uint32_t completion_entries) {
+void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries, uint32_t completion_ring) {
   Queue& queue = function.queues[id];
   __builtin_memset(&queue, 0, sizeof queue);
   queue.function = function.index;
   queue.id = id;
   queue.state = QueueState::kActive;
   queue.entries = entries;
-  queue.completion_entries = completion_entries;
   queue.submission_iova = submission_iova;
-  queue.completion_iova = completion_iova;
-  queue.stale_completion_head = hal::doorbell_completion(function.index, id);
-  queue.stale_doorbell = queue.stale_completion_head != 0;
+  join_completion_ring(function, queue, completion_ring);
 }
 
 void close_queue(Function& function, Queue& queue) {
-  flush_interrupt(function, queue);
+  leave_completion_ring(function, queue);
   queue.state = QueueState::kFree;
   queue.waits = false;
   forget_aborts(function, queue.id);

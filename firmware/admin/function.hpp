@@ -7,6 +7,7 @@
 #include "firmware/admin/log.hpp"
 #include "firmware/core/program.hpp"
 #include "firmware/queue/abort.hpp"
+#include "firmware/queue/completion_ring.hpp"
 #include "firmware/queue/queue.hpp"
 #include "firmware/queue/timeline.hpp"
 
@@ -29,13 +30,14 @@ struct Function {
   uint64_t watchdog_cycles;  ///< limit for the core, SET_TIMEOUT
   uint64_t completed;        ///< PROGRESS
   uint32_t turn[2];          ///< when the function last got the copy engine [0] and the core [1], in order of turns
-  uint32_t interrupts_held;  ///< queues whose interrupt is held back
+  uint32_t interrupts_held;  ///< rings whose interrupt is held back
   uint64_t share_clock[2];   ///< share of the queue that got the engine last, when it got it
   Log log;
   FaultLog faults;
   AbortMarks aborts;
   Timeline timelines[kTimelines];  ///< by id
   Queue queues[kQueues];           ///< by id; 0: admin
+  CompletionRing rings[kQueues];   ///< by id
   Program programs[WEFT_LIMIT_PROGRAMS];
 };
 

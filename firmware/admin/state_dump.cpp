@@ -58,13 +58,12 @@ const E* oldest_entry(const State& state, const Queue& queue) {
   return queue.batch_next != queue.batch_count ? &queue.batch[queue.batch_next] : nullptr;
 }
 
-weft_queue_wait waits_for(const Queue& queue) {
+weft_queue_wait waits_for(const Function& function, const Queue& queue) {
   if (queue.state == QueueState::kHalted) return WEFT_QUEUE_WAIT_HALTED;
   if (queue.in_flight) return WEFT_QUEUE_WAIT_RUNNING;
   if (!has_entry(queue)) return WEFT_QUEUE_WAIT_NOTHING;
   if (queue.waits) return WEFT_QUEUE_WAIT_SEMAPHORE;
-  if (ring::used(queue.completion_head, queue.completion_tail) == queue.completion_entries)
-    return WEFT_QUEUE_WAIT_COMPLETION_ROOM;
+  if (completion_ring_full(function, function.rings[queue.completion_ring])) return WEFT_QUEUE_WAIT_COMPLETION_ROOM;
   if (queue.batch_next == queue.batch_count) return WEFT_QUEUE_WAIT_FETCH;
   if (queue.ticket == 0) return WEFT_QUEUE_WAIT_TURN;
   return queue.batch[queue.batch_next].opcode == WEFT_QUEUE_OPCODE_LAUNCH ? WEFT_QUEUE_WAIT_CORE : WEFT_QUEUE_WAIT_COPY;
@@ -91,14 +90,16 @@ void put_queue(const State& state, Writer& out, uint32_t id) {
   record.state = static_cast<uint8_t>(page_state(queue.state));
   if (queue.state != QueueState::kFree) {
     record.priority = queue.priority;
-    record.wait = static_cast<uint8_t>(waits_for(queue));
+    record.wait = static_cast<uint8_t>(waits_for(out.function, queue));
+    const CompletionRing& ring = out.function.rings[queue.completion_ring];
     record.entries = queue.entries;
-    record.completion_entries = queue.completion_entries;
+    record.completion_entries = ring.entries;
     record.head = queue.head;
     record.tail = queue.tail;
     record.doorbell = hal::doorbell_submission(queue.function, id);
-    record.completion_head = queue.completion_head;
-    record.completion_tail = queue.completion_tail;
+    record.completion_head = ring.head;
+    record.completion_tail = ring.tail;
+    record.completion_ring = ring.id;
     record.fetched_cycle = queue.fetched_cycle;
     record.fetched = queue.batch_count - queue.batch_next + (queue.in_flight ? 1 : 0);
     if (const E* entry = oldest_entry(state, queue); entry != nullptr) {

@@ -31,7 +31,16 @@ Status check_header(const uint8_t* list, uint32_t entries) {
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof header / 4);
   if (header.count != entries) return invalid(offsetof(weft_launch_list, count), header.count);
   if (header.reserved != 0) return invalid(offsetof(weft_launch_list, reserved), header.reserved);
-  if (header.reserved1 != 0) return invalid(offsetof(weft_launch_list, reserved1), header.reserved1);
+  return kOk;
+}
+
+/// The list as the host has sealed it. The field of the CRC is 0 afterwards.
+Status check_seal(uint8_t* list, uint32_t bytes) {
+  constexpr uint32_t kField = offsetof(weft_launch_list, crc32c);
+  uint32_t found;
+  __builtin_memcpy(&found, list + kField, sizeof found);
+  __builtin_memset(list + kField, 0, sizeof found);
+  if (hal::crc32c(list, bytes) != found) return refused(WEFT_ERROR_BAD_DESCRIPTOR, kField, found);
   return kOk;
 }
 
@@ -60,6 +69,7 @@ Status read_arguments(const Function& function, uint64_t iova, const weft_progra
     return header.ok() ? Status{WEFT_ERROR_DMA_FAULT, iova, bytes} : header;
   }
   Status status = check_header(list, entries);
+  if (status.ok()) status = check_seal(list, bytes);
   for (uint32_t i = 0; i < entries && status.ok(); i++) {
     const A a = argument(list, i);
     status = check_argument(function, a, list_bytes(i));

@@ -22,7 +22,7 @@ constexpr uint32_t list_bytes(uint32_t entries) {
 }
 
 /// Reads the function's list at `iova` into `list` (room for 30 entries) and checks it. INVALID_ARGUMENT {byte offset
-/// in the list, value found}; DMA_FAULT {iova, bytes}.
+/// in the list, value found}; BAD_DESCRIPTOR {the same}: its CRC does not fit; DMA_FAULT {iova, bytes}.
 Status read_arguments(const Function& function, uint64_t iova, const weft_program_kernel& kernel, uint8_t* list);
 
 /// Writes the segment table for a checked list. Returns a bit for each segment mapped.

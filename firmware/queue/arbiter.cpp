@@ -9,10 +9,10 @@ namespace {
 
 /// The queue's next entry wants the engine and could have it now. A queue that was not visited since its last command
 /// ended has no ticket yet, and a claim all the same.
-bool claims(const Queue& queue, Engine engine) {
+bool claims(const Function& function, const Queue& queue, Engine engine) {
   if (queue.state != QueueState::kActive || queue.in_flight || queue.waits || queue.batch_next == queue.batch_count)
     return false;
-  if (ring::used(queue.completion_head, queue.completion_tail) == queue.completion_entries) return false;
+  if (completion_ring_full(function, function.rings[queue.completion_ring])) return false;
   Engine its;
   return needs_engine(queue.batch[queue.batch_next], &its) && its == engine;
 }
@@ -26,7 +26,7 @@ bool must_let_pass(const State& state, const Queue& queue, Engine engine) {
     const Function& function = state.functions[f];
     if (function.turn[e] > turn) continue;
     for (const Queue& other : function.queues) {
-      if (&other == &queue || !claims(other, engine)) continue;
+      if (&other == &queue || !claims(function, other, engine)) continue;
       if (f != queue.function) {
         if (other.ticket == 0) continue;
         if (function.turn[e] < turn || queue.ticket == 0 || other.ticket < queue.ticket) return true;

@@ -8,7 +8,7 @@ namespace weft::fw {
 
 struct State;
 struct Function;
-struct Queue;
+struct CompletionRing;
 
 /// Of one completion ring. All zero: every completion that asks for an interrupt raises its own.
 struct Coalescing {
@@ -18,15 +18,16 @@ struct Coalescing {
   uint64_t deadline;  ///< device cycle at which they raise one; only with pending
 };
 
-/// SET_COALESCING. INVALID_ARGUMENT {offset, value}: no such queue, a count above the ring's entries, or one without a
-/// time, which could hold an interrupt back for ever. INVALID_STATE: the queue is not active.
+/// SET_COALESCING, for the ring that a queue feeds. INVALID_ARGUMENT {offset, value}: no such queue, a count above the
+/// ring's entries, or one without a time, which could hold an interrupt back for ever. INVALID_STATE: the queue is not
+/// active.
 Status set_coalescing(Function& function, const weft_submission_entry& entry);
 
-/// A completion of the queue asks for an interrupt.
-void request_interrupt(Function& function, Queue& queue);
+/// A completion of the ring asks for an interrupt.
+void request_interrupt(Function& function, CompletionRing& ring);
 
-/// Raises what is held back for the queue.
-void flush_interrupt(Function& function, Queue& queue);
+/// Raises what is held back for the ring.
+void flush_interrupt(Function& function, CompletionRing& ring);
 
 /// Raises what is due.
 void coalesce_service(State& state);

@@ -26,23 +26,25 @@ bool write_overtaken(State& state, const Queue& queue, const weft_submission_ent
 }  // namespace
 
 void refresh_completion_head(State& state, Queue& queue) {
-  const uint32_t head = hal::doorbell_completion(queue.function, queue.id);
-  if (queue.stale_doorbell) {
-    if (head == queue.stale_completion_head) return;
-    queue.stale_doorbell = false;
+  CompletionRing& ring = owner(state, queue).rings[queue.completion_ring];
+  const uint32_t head = hal::doorbell_completion(ring.function, ring.id);
+  if (ring.stale_doorbell) {
+    if (head == ring.stale_head) return;
+    ring.stale_doorbell = false;
   }
-  if (!ring::head_valid(queue.completion_head, head, queue.completion_tail)) {
-    halt_queue(state, queue, Status{WEFT_ERROR_BAD_DOORBELL, head, queue.completion_head});
+  if (!ring::head_valid(ring.head, head, ring.tail)) {
+    halt_completion_ring(state, ring, Status{WEFT_ERROR_BAD_DOORBELL, head, ring.head});
     return;
   }
-  queue.completion_head = head;
+  ring.head = head;
 }
 
 bool completion_room(State& state, Queue& queue) {
-  if (ring::used(queue.completion_head, queue.completion_tail) < queue.completion_entries) return true;
+  const Function& function = owner(state, queue);
+  const CompletionRing& ring = function.rings[queue.completion_ring];
+  if (!completion_ring_full(function, ring)) return true;
   refresh_completion_head(state, queue);
-  return queue.state == QueueState::kActive &&
-         ring::used(queue.completion_head, queue.completion_tail) < queue.completion_entries;
+  return queue.state == QueueState::kActive && !completion_ring_full(function, ring);
 }
 
 void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion) {
@@ -62,18 +64,19 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   out.queue_head = queue.head;
   out.command_id = entry.command_id;
   out.queue_id = static_cast<uint16_t>(queue.id);
-  out.status = completion_status(error, ring::phase(queue.completion_tail, queue.completion_entries), more);
-  const uint64_t address =
-      queue.completion_iova + uint64_t{ring::slot(queue.completion_tail, queue.completion_entries)} * sizeof out;
-  queue.completion_tail++;
   Function& function = owner(state, queue);
+  CompletionRing& ring = function.rings[queue.completion_ring];
+  out.status = completion_status(error, ring::phase(ring.tail, ring.entries), more);
+  out.status = WEFT_STATUS_WITH_CHECK(out.status, hal::crc32c(&out, sizeof out));
+  const uint64_t address = ring.iova + uint64_t{ring::slot(ring.tail, ring.entries)} * sizeof out;
+  ring.tail++;
   function.completed++;
   hal::function_write(function.index, WEFT_REG_PROGRESS, function.completed);
   if (!hal::completion_write(queue.function, queue.id, address, &out)) {
-    halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
+    halt_completion_ring(state, ring, Status{WEFT_ERROR_DMA_FAULT, address, sizeof out});
     return;
   }
-  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) request_interrupt(function, queue);
+  if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) != 0) request_interrupt(function, ring);
 }
 
 }  // namespace weft::fw

@@ -17,15 +17,16 @@ struct Completion {
   RootCause root{};  ///< DEPENDENCY_FAILED: the command that failed first
 };
 
-/// True if one more completion fits. Asks the doorbell only when the ring looks full, or at `refresh_completion_head`.
+/// True if one more completion fits into the ring that the queue feeds. Asks the doorbell only when the ring looks
+/// full, or at `refresh_completion_head`.
 bool completion_room(State& state, Queue& queue);
 
-/// Takes over the head that the host wrote. A head that went backwards or past the tail halts the queue with
-/// BAD_DOORBELL.
+/// Takes over the head that the host wrote. A head that went backwards or past the tail halts all queues of the ring
+/// with BAD_DOORBELL.
 void refresh_completion_head(State& state, Queue& queue);
 
 /// Writes the entry (last 8 bytes last, so the phase lands last), counts progress, raises the vector if the entry asks.
-/// A bus error halts the queue with DMA_FAULT. The caller has checked for room. After a panic nothing is
+/// A bus error halts all queues of the ring with DMA_FAULT. The caller has checked for room. After a panic nothing is
 /// written: the panic is then how every command ends.
 void complete(State& state, Queue& queue, const weft_submission_entry& entry, const Completion& completion);
 

@@ -2,7 +2,10 @@
 #include "model/chip/manager_faults.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+
+#include "model/ici/crc32c.hpp"
 
 namespace weft::chip {
 namespace {
@@ -54,7 +57,9 @@ ManagerFaults::CompletionWrite ManagerFaults::completion(uint32_t function, uint
   if (faults.occasion(WEFT_INJECTED_FAULT_COMPLETION_REPEATED, queue) != nullptr) {
     const uint32_t phase = WEFT_STATUS_PHASE(entry.status);
     entry = before;
-    entry.status = (entry.status & ~1u) | phase;
+    entry.status = (before.status & ~1u) | phase;
+    entry.status = WEFT_STATUS_WITH_CHECK(entry.status, 0);
+    entry.status = WEFT_STATUS_WITH_CHECK(entry.status, ici::crc32c(std::as_bytes(std::span(&entry, 1))));
   }
   if (const InjectedFault* flip = faults.occasion(WEFT_INJECTED_FAULT_COMPLETION_FLIP, queue))
     std::as_writable_bytes(std::span(&entry, 1))[flip->value[0] / kBitsPerByte] ^= std::byte{1}

@@ -78,6 +78,8 @@ def spec_h(spec):
     out.append("\n/* Completion status fields */\n#define WEFT_STATUS_PHASE(s) ((s) & 1u)\n#define WEFT_STATUS_CLASS(s) (((s) >> 1) & 0xfu)\n"
                "#define WEFT_STATUS_CODE(s) (((s) >> 5) & 0xffffu)\n#define WEFT_STATUS_RETRYABLE(s) (((s) >> 21) & 1u)\n"
                "#define WEFT_STATUS_MORE(s) (((s) >> 22) & 1u)\n"
+               "#define WEFT_STATUS_CHECK(s) ((s) >> 24)\n"
+               "#define WEFT_STATUS_WITH_CHECK(s, crc) (((s) & 0xffffffu) | (((uint32_t)(crc) & 0xffu) << 24))\n"
                "#define WEFT_STATUS(phase, class_, code, retryable, more) (((uint32_t)(phase) & 1u) | (((uint32_t)(class_) & 0xfu) << 1) | "
                "(((uint32_t)(code) & 0xffffu) << 5) | (((uint32_t)(retryable) & 1u) << 21) | (((uint32_t)(more) & 1u) << 22))\n\n")
     out.append(enum("error", spec.errors["error"], "WEFT_ERROR_"))

@@ -11,14 +11,24 @@ using Catch::Contains;
 namespace {
 
 struct Device {
-  Device() {
+  explicit Device(const char* name = "sim:nano?core=fast") {
     weft_device* d = nullptr;
-    require_ok(weft_open("sim:nano?core=fast", &d));
+    require_ok(weft_open(name, &d));
     device.reset(d);
   }
   Handle<weft_queue> queue() {
     weft_queue* q = nullptr;
     require_ok(weft_queue_create(device.get(), nullptr, &q));
+    return Handle<weft_queue>(q);
+  }
+  /// `completions`: whose completion ring it shares; null: one of its own, of `completion_entries`.
+  Handle<weft_queue> small_queue(weft_queue* completions, uint32_t completion_entries) {
+    weft_queue_options options = WEFT_INIT(weft_queue_options);
+    options.entries = 4;
+    options.completion_entries = completion_entries;
+    options.completions = completions;
+    weft_queue* q = nullptr;
+    require_ok(weft_queue_create(device.get(), &options, &q));
     return Handle<weft_queue>(q);
   }
   Handle<weft_semaphore> semaphore(uint64_t value = 0) {
@@ -185,6 +195,40 @@ TEST_CASE("what waits, what stands behind it and what runs is cancelled, each on
   }
   CHECK(end_of(nop(other)) == WEFT_ERROR_OK);
   nothing_was_lost(d);
+}
+
+TEST_CASE("queues on one completion ring run many laps, and the fault of one costs the others nothing, on both cores") {
+  for (const char* name : {"sim:nano?core=fast", "sim:nano?core=rtl"}) {
+    CAPTURE(name);
+    Device d(name);
+    auto host = d.small_queue(nullptr, 16);
+    const auto guest = d.small_queue(host.get(), 0), other = d.small_queue(host.get(), 0);
+    const auto laps = [&](int rounds) {
+      for (int i = 0; i < rounds; i++) {
+        std::vector<Handle<weft_event>> events;
+        for (const auto* queue : {&host, &guest, &other})
+          for (int n = 0; *queue != nullptr && n < 1 + (i + n) % 4; n++) events.push_back(nop(*queue));
+        for (const auto& event : events) REQUIRE(end_of(event) == WEFT_ERROR_OK);
+      }
+    };
+    laps(20);
+    weft_queue_info info = WEFT_INIT(weft_queue_info);
+    require_ok(weft_queue_get_info(guest.get(), &info));
+    weft_fault_injection fault = WEFT_INIT(weft_fault_injection);
+    fault.target = info.id;
+    fault.nth = fault.count = 1;
+    fault.kind = WEFT_INJECTED_FAULT_COMPLETION_TORN;
+    require_ok(weft_fault_inject(d.device.get(), &fault));
+    const auto torn = nop(guest);
+    CHECK(end_of(torn) == WEFT_ERROR_TIMEOUT_WAIT);
+    CHECK(end_of(nop(other)) == WEFT_ERROR_OK);
+    weft_reset_report report = WEFT_INIT(weft_reset_report);
+    require_ok(weft_reset(d.device.get(), guest.get(), WEFT_RESET_LEVEL_QUEUE, &report));
+    CHECK(end_of(torn) == WEFT_ERROR_ABORTED_BY_RESET);
+    laps(20);
+    host.reset();  // its ring outlives it
+    laps(20);
+  }
 }
 
 TEST_CASE("batches of commands go through with one doorbell each") {

@@ -161,7 +161,7 @@ typedef struct weft_device_statistics {
   uint64_t duplicate_completions; /**< ignored */
   uint64_t late_completions;      /**< for a slot that has another owner; ignored */
   uint64_t unknown_completions;   /**< for an id that was never given; ignored */
-  uint64_t bad_completions;       /**< with a queue id or ring head that cannot be; the rest was believed */
+  uint64_t bad_completions;       /**< wrong check or queue: ignored; or a ring head that cannot be */
 } weft_device_statistics;
 
 WEFT_MUST_USE weft_status weft_device_get_statistics(weft_device* device, weft_device_statistics* statistics);
@@ -395,13 +395,18 @@ WEFT_MUST_USE weft_status weft_kernel_get_argument(weft_kernel* kernel, uint32_t
 typedef struct weft_queue_options {
   size_t size;
   uint32_t entries;            /**< commands in flight, a power of two from 2 to 4096; 0: 1024 */
-  uint32_t completion_entries; /**< a power of two, at least `entries`; 0: twice that, 4096 at most */
+  uint32_t completion_entries; /**< a power of two, at least `entries`; 0: twice that, 4096 at most, or with
+                                    `completions` none */
   uint32_t priority;           /**< weft_queue_priority; weights 1, 4 and 16 share device and engines: none starves */
   uint32_t coalesce_count;     /**< one interrupt for so many completions, at most completion_entries; 0, 1: one each */
   uint32_t coalesce_cycles;    /**< device cycles after the first of them at which it comes anyway; not 0 then */
+  weft_queue* completions;     /**< queue of the same device whose completion ring takes this queue's completions too,
+                                    and whose interrupts and coalescing it then shares; null: a ring of its own */
 } weft_queue_options;
 
-/** Commands of a queue start in order, and one copy or launch of a queue ends before the next entry starts. */
+/** Commands of a queue start in order, and one copy or launch of a queue ends before the next entry starts.
+ * INVALID_ARGUMENT: `completions` was made with fewer completion_entries than all queues on its ring have entries, or
+ * is of another device; INVALID_STATE: it is on another queue's ring itself. It may be released before its guests. */
 WEFT_MUST_USE weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue);
 
 /** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "firmware/admin/admin.hpp"
 #include "firmware/boot.hpp"
 #include "firmware/main_loop.hpp"
 
@@ -72,6 +73,14 @@ void Host::create(uint32_t queue, uint32_t entries, uint32_t completion_entries)
   e.arg0 = rings[queue].submission;
   e.arg1 = rings[queue].completion;
   e.size = entries | uint64_t{completion_entries} << 16 | uint64_t{queue} << 32;
+  submit(0, e);
+}
+
+void Host::create_guest(uint32_t queue, uint32_t entries, uint32_t ring) {
+  rings[queue] = HostRing{queue, kRings + (queue - 1) * 0x20000, 0, entries, 0, 0, 0};
+  weft_submission_entry e = entry(WEFT_ADMIN_OPCODE_CREATE_QUEUE);
+  e.arg0 = rings[queue].submission;
+  e.size = entries | uint64_t{queue} << 32 | uint64_t{ring} << 56;
   submit(0, e);
 }
 
@@ -149,12 +158,26 @@ weft_submission_entry load_entry(uint64_t bytes) {
 
 uint64_t make_list(uint32_t index, uint32_t count, uint32_t function) {
   const uint64_t iova = kLists + index * 4096;
-  at<weft_launch_list>(iova, function) = weft_launch_list{.count = count, .reserved = 0, .reserved1 = 0};
+  at<weft_launch_list>(iova, function) = weft_launch_list{.count = count, .crc32c = 0, .reserved = 0};
   for (uint32_t i = 0; i < count; i++) {
     argument(index, i, function) = weft_launch_argument{
         .address = kData + i * 256, .size_bytes = 256, .space = WEFT_ADDRESS_SPACE_HBM, .reserved = 0};
   }
+  seal_list(index, function);
   return iova;
+}
+
+void seal_list(uint32_t index, uint32_t function) {
+  const uint64_t iova = kLists + index * 4096;
+  auto& header = at<weft_launch_list>(iova, function);
+  header.crc32c = 0;
+  header.crc32c = crc32c(&header, sizeof header + header.count * sizeof(weft_launch_argument));
+}
+
+void open_pair(weft::fw::Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries,
+               uint64_t completion_iova, uint32_t completion_entries) {
+  weft::fw::open_completion_ring(function, id, completion_iova, completion_entries);
+  weft::fw::open_queue(function, id, submission_iova, entries, id);
 }
 
 weft_launch_argument& argument(uint32_t index, uint32_t number, uint32_t function) {

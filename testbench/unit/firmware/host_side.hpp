@@ -47,6 +47,8 @@ struct Host {
   void create(uint32_t queue, uint32_t entries, uint32_t completion_entries);
   /// Completions that have arrived since the last call, by phase.
   std::vector<weft_completion_entry> drain(uint32_t queue);
+  /// CREATE_QUEUE for a queue that feeds the completion ring of `ring`.
+  void create_guest(uint32_t queue, uint32_t entries, uint32_t ring);
   weft_fault_record fault(uint64_t number) const;
 };
 
@@ -62,12 +64,18 @@ weft_submission_entry load_entry(uint64_t bytes);
 
 /// Writes an argument list of `count` 256-byte HBM arguments at kLists + 4096 * index; returns its IOVA.
 uint64_t make_list(uint32_t index, uint32_t count, uint32_t function = 0);
+/// Puts its CRC into a list that was changed.
+void seal_list(uint32_t index, uint32_t function = 0);
 weft_launch_argument& argument(uint32_t index, uint32_t number, uint32_t function = 0);
 weft_submission_entry launch_entry(uint64_t program, uint64_t list, uint16_t id = 0, uint32_t kernel = 0);
 
 /// The firmware's state as before any boot, its functions with their shares of HBM. After reset(); the same object each
 /// time.
 weft::fw::State& make_state();
+
+/// A queue of the function over both of its rings, without CREATE_QUEUE.
+void open_pair(weft::fw::Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries,
+               uint64_t completion_iova, uint32_t completion_entries);
 
 /// Runs main_loop() until the script is used up.
 void run_firmware();

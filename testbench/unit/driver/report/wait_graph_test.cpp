@@ -43,8 +43,8 @@ weft_state_queue waiter(uint16_t id, uint16_t timeline, uint64_t value) {
 OutstandingCommand signaller(uint32_t queue, uint16_t timeline) {
   OutstandingCommand c;
   c.queue = queue;
-  c.signal_id = timeline;
-  c.signal_value = 1;
+  c.timelines.signal_id = timeline;
+  c.timelines.signal_value = 1;
   return c;
 }
 

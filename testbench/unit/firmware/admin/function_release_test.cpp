@@ -74,6 +74,7 @@ struct Two {
   E launch(uint32_t function) {
     const uint64_t list = make_list(0, 2, function);
     for (uint32_t i = 0; i < 2; i++) argument(0, i, function).address = kMine + i * 256;
+    seal_list(0, function);
     return launch_entry(program[function], list);
   }
   uint64_t device_state(uint32_t function) { return machine().side(function).registers[WEFT_REG_DEVICE_STATE]; }
@@ -166,6 +167,7 @@ static void foreign_addresses_are_refused_in_every_field_of_every_entry(void**) 
           E launch = two.launch(f);
           argument(0, i, f).address = address & ~UINT64_C(15);
           argument(0, i, f).size_bytes = 64;
+          seal_list(0, f);
           host.submit(1, launch);
         }
       });

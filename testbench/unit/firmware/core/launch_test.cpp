@@ -57,6 +57,7 @@ static void a_launch_maps_its_segments_runs_and_completes_with_the_cores_cycles(
     argument(0, 1).address = kHostBase + 0x100;
     argument(0, 1).space = WEFT_ADDRESS_SPACE_HOST;
     argument(0, 2).size_bytes = 512;
+    seal_list(0);
     auto e = launch_entry(f.program, kLists, 7);
     e.flags = WEFT_SUBMISSION_FLAG_INTERRUPT | WEFT_SUBMISSION_FLAG_PROFILE;
     f.host.submit(1, e);

@@ -154,7 +154,7 @@ static void a_running_copy_ends_at_once_even_if_its_engine_never_answers(void**)
 static void a_copy_that_has_moved_its_last_byte_is_not_cancelled(void**) {
   reset();
   const auto state = std::make_unique<weft::fw::State>();
-  weft::fw::open_queue(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
+  open_pair(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
   weft::fw::Queue& queue = state->functions[0].queues[1];
   queue.in_flight = true;
   queue.head = queue.tail = 1;

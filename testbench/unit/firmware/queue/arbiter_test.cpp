@@ -138,8 +138,8 @@ static void who_cannot_run_has_no_claim(void**) {
   const auto state = std::make_unique<State>();
   state->function_count = 1;
   Function& function = state->functions[0];
-  open_queue(function, 1, kRings, 8, kRings + 0x10000, 8);
-  open_queue(function, 2, kRings, 8, kRings + 0x10000, 8);
+  open_pair(function, 1, kRings, 8, kRings + 0x10000, 8);
+  open_pair(function, 2, kRings, 8, kRings + 0x10000, 8);
   Queue& mine = function.queues[1];
   Queue& other = function.queues[2];
   mine.share[0] = 100;
@@ -153,9 +153,9 @@ static void who_cannot_run_has_no_claim(void**) {
   other.in_flight = true;
   assert_false(must_let_pass(*state, mine, Engine::kCopy));
   other.in_flight = false;
-  other.completion_tail = 8;
+  function.rings[2].tail = 8;
   assert_false(must_let_pass(*state, mine, Engine::kCopy));
-  other.completion_tail = 7;
+  function.rings[2].tail = 7;
   other.state = QueueState::kHalted;
   assert_false(must_let_pass(*state, mine, Engine::kCopy));
 }

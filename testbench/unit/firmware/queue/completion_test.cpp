@@ -16,10 +16,11 @@ namespace {
 struct OneRing {
   std::unique_ptr<State> state = std::make_unique<State>();
   Queue& queue = state->functions[0].queues[2];
+  CompletionRing& ring = state->functions[0].rings[2];
   explicit OneRing(uint32_t base, uint32_t entries) {
     reset();
-    open_queue(state->functions[0], 2, kRings, entries, kRings + 0x10000, entries);
-    queue.completion_head = queue.completion_tail = base;
+    open_pair(state->functions[0], 2, kRings, entries, kRings + 0x10000, entries);
+    ring.head = ring.tail = base;
     machine().completion_doorbell[2] = base;
     machine().writable = {{WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, entries * sizeof(weft_completion_entry)}};
   }
@@ -28,6 +29,12 @@ struct OneRing {
         machine().find(WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000 + slot * 32, 32));
   }
 };
+
+bool check_holds(weft_completion_entry c) {
+  const uint32_t check = WEFT_STATUS_CHECK(c.status);
+  c.status = WEFT_STATUS_WITH_CHECK(c.status, 0);
+  return (mock::crc32c(&c, sizeof c) & 0xff) == check;
+}
 
 }  // namespace
 
@@ -43,7 +50,9 @@ static void every_field_arrives_and_the_phase_flips_each_lap(void**) {
         r.queue.head = 77 + i;
         complete(*r.state, r.queue, e, Completion{WEFT_ERROR_BUSY, true, 11, 22});
         const auto& c = r.at(index & (entries - 1));
-        assert_int_equal(c.status, WEFT_STATUS((index & entries) == 0, WEFT_ERROR_CLASS_HOST, WEFT_ERROR_BUSY, 1, 1));
+        assert_int_equal(c.status & 0xffffff,
+                         WEFT_STATUS((index & entries) == 0, WEFT_ERROR_CLASS_HOST, WEFT_ERROR_BUSY, 1, 1));
+        assert_true(check_holds(c));
         assert_int_equal(c.command_id, i);
         assert_int_equal(c.tag, 0x1000 + i);
         assert_int_equal(c.queue_id, 2);
@@ -105,11 +114,22 @@ static void a_ring_that_cannot_be_written_halts_the_queue(void**) {
   assert_int_equal(machine().registers[WEFT_REG_FIRST_ERROR], WEFT_ERROR_DMA_FAULT);
 }
 
+static void every_bit_of_a_completion_is_under_its_check(void**) {
+  OneRing r(0, 4);
+  complete(*r.state, r.queue, entry(WEFT_QUEUE_OPCODE_NOP, 0x1234), Completion{WEFT_ERROR_BUSY, true, 11, 22});
+  assert_true(check_holds(r.at(0)));
+  for (uint32_t bit = 0; bit < 8 * sizeof(weft_completion_entry); bit++) {
+    weft_completion_entry c = r.at(0);
+    reinterpret_cast<uint8_t*>(&c)[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
+    assert_false(check_holds(c));
+  }
+}
+
 static void nothing_is_written_after_a_panic(void**) {
   OneRing r(0, 4);
   r.state->panicked = true;
   complete(*r.state, r.queue, entry(WEFT_QUEUE_OPCODE_NOP), Completion{WEFT_ERROR_OK, false, 0, 0});
-  assert_int_equal(r.queue.completion_tail, 0);
+  assert_int_equal(r.ring.tail, 0);
   assert_int_equal(machine().registers[WEFT_REG_PROGRESS], 0);
 }
 
@@ -120,6 +140,7 @@ int main() {
       cmocka_unit_test(a_head_that_goes_backwards_or_past_the_tail_halts_the_queue),
       cmocka_unit_test(the_interrupt_comes_by_flag_after_the_entry),
       cmocka_unit_test(a_ring_that_cannot_be_written_halts_the_queue),
+      cmocka_unit_test(every_bit_of_a_completion_is_under_its_check),
       cmocka_unit_test(nothing_is_written_after_a_panic),
   };
   return cmocka_run_group_tests_name("firmware/completion", tests, nullptr, nullptr);

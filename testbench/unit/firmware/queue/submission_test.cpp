@@ -22,10 +22,11 @@ struct OneQueue {
   Queue& queue = state->functions[0].queues[1];
   explicit OneQueue(uint32_t base = 0) {
     reset();
-    open_queue(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
+    open_pair(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
     state->functions[0].faults.iova = kFaults;
-    queue.head = queue.tail = queue.completion_head = queue.completion_tail = base;
-    queue.stale_completion_head = 0;
+    CompletionRing& completions = state->functions[0].rings[1];
+    queue.head = queue.tail = completions.head = completions.tail = base;
+    completions.stale_head = 0;
     machine().completion_doorbell[1] = base;
   }
   E* ring() { return reinterpret_cast<E*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kRings, 8 * sizeof(E))); }
