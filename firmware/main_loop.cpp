@@ -2,6 +2,7 @@
 // left.
 #include "firmware/main_loop.hpp"
 
+#include "firmware/admin/async_event.hpp"
 #include "firmware/admin/function_release.hpp"
 #include "firmware/boot.hpp"
 #include "firmware/hal.hpp"
@@ -45,7 +46,9 @@ bool pass(State& state) {
   release_service(state);
   coalesce_service(state);
   const bool booted = serve_functions(state);
-  return schedule(state) || booted || release_wants_pass(state);
+  const bool scheduled = schedule(state);
+  async_event_service(state);
+  return scheduled || booted || release_wants_pass(state);
 }
 
 void sleep(State& state) {

@@ -17,7 +17,7 @@ weft_status weft_event_query(weft_event* event, weft_event_info* info) {
     if (e.done()) {
       out.done = 1;
       out.status = e.ending().status.code();
-      out.start_cycle = e.ending().start_cycle;
+      out.start_cycle = e.listens() ? e.ending().end_cycle : e.ending().start_cycle;  // news instead of a cycle
       out.end_cycle = e.ending().end_cycle;
     }
     *info = out;

@@ -76,6 +76,14 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Status cancel_all(const Queue& queue);
   /// Submits to the admin queue and waits. Returns how it ended, which may be with an error.
   Result<Ending> admin(const Command& command);
+  /// GET_LOG. See weft_device_get_errors. device_news.cpp.
+  struct ErrorLog {
+    weft_error_log log;
+    std::array<weft_error_log_entry, WEFT_LIMIT_ERROR_LOG_ENTRIES> entries;
+  };
+  Result<ErrorLog> error_log();
+  /// ASYNC_EVENT. See weft_device_listen. device_news.cpp.
+  Result<std::shared_ptr<Event>> listen();
   /// OK: the event is done. TIMEOUT_WAIT.
   Status wait(const Event& event, const WaitLimits& limits);
   /// Looks for completions without waiting.

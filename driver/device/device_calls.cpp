@@ -206,6 +206,7 @@ Status Device::wait(const Event& event, const WaitLimits& limits) {
     const Status status = waits_.wait(event, limits, &stale);
     if (status.ok()) return status;
     if (stale && ask_state().ok()) continue;  // nothing moves, but the firmware is well
+    if (event.listens()) return status;       // no news is no hang
     return report_timeout(event, status, limits);
   }
 }

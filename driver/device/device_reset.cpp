@@ -58,7 +58,7 @@ class Device::ResetClock {
 
 void Device::tally(const Finished& finished) {
   const std::lock_guard lock(tally_mutex_);
-  if (tally_ == nullptr || finished.ending.status.ok()) return;
+  if (tally_ == nullptr || finished.ending.status.ok() || finished.event->listens()) return;
   if (finished.ending.status.code() == WEFT_ERROR_ABORTED_BY_RESET) {
     tally_->innocent++;
     return;

@@ -70,10 +70,11 @@ class CommandIds {
     return std::exchange(s.payload, Payload{});
   }
 
-  /// The payload of some outstanding id; an empty one if there is none.
-  Payload any() const {
+  /// The payload of some outstanding id for which `wanted` holds; an empty one if there is none.
+  template <typename Predicate>
+  Payload any(Predicate&& wanted) const {
     for (const Slot& slot : slots_) {
-      if (slot.used) return slot.payload;
+      if (slot.used && wanted(slot.payload)) return slot.payload;
     }
     return {};
   }

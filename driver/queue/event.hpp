@@ -38,6 +38,8 @@ class Event {
   uint32_t queue() const { return queue_; }
   uint32_t tag() const { return tag_; }
   uint8_t opcode() const { return opcode_; }
+  /// An ASYNC_EVENT: it ends when the device has news, and nobody waits for it to end.
+  bool listens() const { return queue_ == 0 && opcode_ == WEFT_ADMIN_OPCODE_ASYNC_EVENT; }
   uint16_t command_id() const { return command_id_; }
   /// Free-running index of its entry in the submission ring.
   uint32_t ring_index() const { return ring_index_; }

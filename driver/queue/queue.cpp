@@ -340,7 +340,7 @@ void Queue::outstanding(std::vector<OutstandingCommand>& out) const {
 
 std::shared_ptr<Event> Queue::any_in_flight() const {
   const std::lock_guard lock(mutex_);
-  return ids_.any();
+  return ids_.any([](const std::shared_ptr<Event>& event) { return !event->listens(); });
 }
 
 std::shared_ptr<Event> Queue::oldest_in_flight() const {

@@ -135,7 +135,7 @@ class Queue {
   /// Appends every command in flight, oldest first.
   void outstanding(std::vector<OutstandingCommand>& out) const;
 
-  /// Some command in flight; null: none.
+  /// Some command in flight that ends by itself; null: none.
   std::shared_ptr<Event> any_in_flight() const;
   /// The one that all others of the queue are behind; null: none.
   std::shared_ptr<Event> oldest_in_flight() const;

@@ -109,6 +109,9 @@ std::string describe_record(const weft_fault_record& r) {
     case WEFT_ERROR_INVALID_ARGUMENT:
     case WEFT_ERROR_UNSUPPORTED:
     case WEFT_ERROR_EXECUTABLE_INVALID:
+      if (r.error == WEFT_ERROR_UNSUPPORTED &&
+          (r.detail1 == WEFT_ADMIN_OPCODE_BIND_CONTEXT || r.detail1 == WEFT_ADMIN_OPCODE_RELEASE_CONTEXT))
+        return "a function is a context: opening it binds it, and leaving it releases all that it held";
       return fmt::format("the field at byte {} holds {:#x}", r.detail0, r.detail1);
     case WEFT_ERROR_BAD_DOORBELL:
       return fmt::format("the doorbell was {}, the ring's head is {}", r.detail0, r.detail1);

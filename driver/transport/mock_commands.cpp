@@ -51,6 +51,10 @@ void MockTransport::run_queue(uint32_t id, uint32_t limit) {
     const E entry = q.pending.front();
     if (waits(entry)) break;
     q.pending.pop_front();
+    if (id == 0 && entry.opcode == WEFT_ADMIN_OPCODE_ASYNC_EVENT) {
+      listen(entry);
+      continue;
+    }
     end(id, entry, run_entry(id, entry));
   }
   MockRing& ring = rings_[q.ring];
@@ -96,7 +100,11 @@ void MockTransport::end(uint32_t queue, const E& entry, const Outcome& result) {
 
 /// What is in flight in a paused mock counts as running: it ends at once.
 MockTransport::Outcome MockTransport::abort(const E& entry) {
-  if (entry.arg0 == 0 || entry.arg0 >= queues_.size() || !queues_[entry.arg0].active)
+  if (entry.arg0 == 0) {
+    stop_listening(static_cast<uint16_t>(entry.arg1), entry.arg1 == 0x10000);
+    return {};
+  }
+  if (entry.arg0 >= queues_.size() || !queues_[entry.arg0].active)
     return {WEFT_ERROR_INVALID_STATE, offsetof(E, arg0), entry.arg0, 0};
   MockQueue& q = queues_[entry.arg0];
   const bool all = entry.arg1 == 0x10000;
@@ -253,6 +261,8 @@ MockTransport::Outcome MockTransport::execute_admin(const E& entry) {
       return {};
     case WEFT_ADMIN_OPCODE_ABORT:
       return abort(entry);
+    case WEFT_ADMIN_OPCODE_GET_LOG:
+      return get_log(entry);
     case WEFT_ADMIN_OPCODE_SET_LOG_LEVEL:
     case WEFT_ADMIN_OPCODE_SET_TIMEOUT:
       return {};
@@ -272,6 +282,12 @@ void MockTransport::complete(uint32_t queue, uint16_t command_id, uint32_t tag, 
   const bool more = outcome.error != WEFT_ERROR_OK && write_fault(queue, command_id, outcome);
   entry.status = WEFT_STATUS(0, outcome.error == WEFT_ERROR_OK ? WEFT_ERROR_CLASS_OK : WEFT_ERROR_CLASS_FIRMWARE,
                              outcome.error, 0, more);
+  if (outcome.error != WEFT_ERROR_OK) {
+    error_log_.failed++;
+    if (outcome.error < error_entries_.size())
+      error_entries_[outcome.error] = {
+          error_entries_[outcome.error].count + 1, cycle_, tag, command_id, entry.queue_id, 0};
+  }
   write_completion(queue, entry);
   progress_++;
 }

@@ -249,6 +249,10 @@ void MockTransport::power_up(uint32_t generation) {
   stage_ = WEFT_BOOT_STAGE_ROM;
   boot_error_ = 0;
   nonce_ = page_ = fault_iova_ = log_iova_ = fault_records_ = 0;
+  listeners_.clear();
+  news_.clear();
+  error_log_ = {};
+  error_entries_ = {};
   log_records_ = 0;
   wait_status_ = 0;
   queues_ = {};
@@ -323,6 +327,8 @@ void MockTransport::halt_queue(uint32_t queue, uint64_t doorbell) {
   const std::lock_guard lock(mutex_);
   write_fault(queue, 0, {WEFT_ERROR_BAD_DOORBELL, doorbell, queues_[queue].head, 0});
   queues_[queue].active = false;
+  error_log_.halted++;
+  tell(WEFT_ASYNC_EVENT_QUEUE_HALTED, queue, WEFT_ERROR_BAD_DOORBELL);
   raise(queue);
   raise(0);
 }

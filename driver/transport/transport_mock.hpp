@@ -135,6 +135,10 @@ class MockTransport : public Transport {
   Outcome dump_state(const weft_submission_entry& entry);
   Outcome reset_queue(const weft_submission_entry& entry);
   Outcome reset_engine(const weft_submission_entry& entry);
+  Outcome get_log(const weft_submission_entry& entry);
+  void listen(const weft_submission_entry& entry);
+  void stop_listening(uint16_t command_id, bool all);
+  void tell(weft_async_event event, uint32_t queue, uint32_t error);
   void end_pending(uint32_t queue, weft_reset_record& record);
   Outcome execute_timeline(const weft_submission_entry& entry);
   bool waits(const weft_submission_entry& entry) const;
@@ -166,6 +170,10 @@ class MockTransport : public Transport {
   std::array<MockRing, WEFT_LIMIT_IO_QUEUES + 1> rings_;  ///< by id of the queue that each was made with
   std::map<uint64_t, std::vector<weft_program_kernel>> programs_;
   std::map<uint64_t, MockTimeline> timelines_;
+  std::deque<weft_submission_entry> listeners_;
+  std::deque<Outcome> news_;  ///< that nobody has heard
+  weft_error_log error_log_{};
+  std::array<weft_error_log_entry, WEFT_LIMIT_ERROR_LOG_ENTRIES> error_entries_{};
   bool signalled_ = false;  ///< a queue may go on that waited
   std::array<uint8_t, 256> config_{};
   std::array<uint32_t, WEFT_PCI_MSIX_VECTORS> vector_control_;

@@ -133,7 +133,9 @@ Status run_admin(State& state, Function& function, const E& e, uint64_t* result)
     case WEFT_ADMIN_OPCODE_RESET_ENGINE:
       return reset_engine(state, function, e);
     case WEFT_ADMIN_OPCODE_GET_LOG:
+      return get_log(function, e);
     case WEFT_ADMIN_OPCODE_ASYNC_EVENT:
+      return listen(function.events, e);
     case WEFT_ADMIN_OPCODE_BIND_CONTEXT:
     case WEFT_ADMIN_OPCODE_RELEASE_CONTEXT:
       break;

@@ -10,6 +10,7 @@ namespace weft::fw {
 
 bool write_fault_record(Function& function, weft_fault_record& record) {
   FaultLog& log = function.faults;
+  if (log.off) log.lost++;
   if (log.iova == 0) return false;
   static_assert((WEFT_LIMIT_FAULT_ENTRIES & (WEFT_LIMIT_FAULT_ENTRIES - 1)) == 0);
   static_assert(offsetof(weft_fault_record, record_number) == 0, "the number is written apart, after the rest");
@@ -22,13 +23,16 @@ bool write_fault_record(Function& function, weft_fault_record& record) {
   if (!hal::dma_write(rest, body, sizeof record - kNumberBytes) ||
       !hal::dma_write(place, &record.record_number, kNumberBytes)) {
     log.iova = 0;
+    log.off = true;
+    log.lost++;
+    raise_async_event(function, WEFT_ASYNC_EVENT_LOG_OFF, kAdminQueue, WEFT_ERROR_DMA_FAULT);
     return false;
   }
   log.written++;
   return true;
 }
 
-void note_error(const Function& function, weft_error error) {
+void note_error(Function& function, weft_error error) {
   uint64_t pending = 0;
   if (hal::function_read(function.index, WEFT_REG_FIRST_ERROR) == WEFT_ERROR_OK) {
     hal::function_write(function.index, WEFT_REG_FIRST_ERROR, error);
@@ -36,6 +40,7 @@ void note_error(const Function& function, weft_error error) {
     pending = hal::function_read(function.index, WEFT_REG_PENDING_ERRORS);
   }
   hal::function_write(function.index, WEFT_REG_PENDING_ERRORS, pending + 1);
+  raise_async_event(function, WEFT_ASYNC_EVENT_UNIT_ERROR, kAdminQueue, error);
 }
 
 void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry, Status status) {
@@ -78,9 +83,12 @@ void halt_queue(State& state, Queue& queue, Status why) {
   } else {
     log_event(function, LogLevel::kError, WEFT_LOG_EVENT_ENTRY_REFUSED, queue.id, why.error);
   }
+  function.errors.halted++;
+  count_error(function.errors, why.error, {record.fault_cycle, 0, 0, record.queue_id});
+  raise_async_event(function, WEFT_ASYNC_EVENT_QUEUE_HALTED, queue.id, why.error);
   note_error(function, why.error);
-  hal::raise_interrupt(function.index, completion_vector(queue.id));
-  if (queue.id != kAdminQueue) hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
+  hal::raise_interrupt(function.index, completion_vector(queue.completion_ring));
+  if (queue.completion_ring != kAdminQueue) hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
 }
 
 }  // namespace weft::fw

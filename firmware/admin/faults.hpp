@@ -14,13 +14,16 @@ struct State;
 struct FaultLog {
   uint64_t iova;     ///< 0: none
   uint64_t written;  ///< records so far
+  uint32_t lost;     ///< records that could not be written
+  bool off;          ///< a bus error has switched it off
 };
 
-/// Numbers the record and writes it, number last. False: no ring, or a bus error (which switches the ring off).
+/// Numbers the record and writes it, number last. False: no ring, or a bus error (which switches the ring off, and is
+/// news).
 bool write_fault_record(Function& function, weft_fault_record& record);
 
-/// FIRST_ERROR (sticky until the host clears it) and PENDING_ERRORS of a function.
-void note_error(const Function& function, weft_error error);
+/// FIRST_ERROR (sticky until the host clears it) and PENDING_ERRORS of a function, and the news of it.
+void note_error(Function& function, weft_error error);
 
 /// Completes an entry that was not started, with its fault record.
 void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry, Status status);

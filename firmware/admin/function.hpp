@@ -3,6 +3,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "firmware/admin/async_event.hpp"
+#include "firmware/admin/error_log.hpp"
 #include "firmware/admin/faults.hpp"
 #include "firmware/admin/log.hpp"
 #include "firmware/core/program.hpp"
@@ -34,6 +36,8 @@ struct Function {
   uint64_t share_clock[2];   ///< share of the queue that got the engine last, when it got it
   Log log;
   FaultLog faults;
+  ErrorLog errors;
+  AsyncEvents events;
   AbortMarks aborts;
   Timeline timelines[kTimelines];  ///< by id
   Queue queues[kQueues];           ///< by id; 0: admin

@@ -15,10 +15,12 @@ struct Log {
   uint64_t iova;   ///< 0: none
   LogLevel level;  ///< records above it are dropped
   uint32_t sequence;
+  uint32_t lost;  ///< records that could not be written
+  bool off;       ///< a bus error has switched it off
 };
 
-/// Writes a record into the function's ring if `level` is wanted. A bus error switches the log off: logging never ends
-/// a command.
+/// Writes a record into the function's ring if `level` is wanted. A bus error switches the log off, which is news:
+/// logging never ends a command.
 void log_event(Function& function, LogLevel level, weft_log_event event, uint64_t arg0 = 0, uint64_t arg1 = 0);
 
 }  // namespace weft::fw

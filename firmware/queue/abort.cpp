@@ -48,9 +48,13 @@ Status mark(Function& function, const Queue& queue, uint16_t command_id, uint32_
 
 Status abort_command(State& state, Function& function, const E& e, uint64_t* result) {
   *result = 0;
-  if (e.arg0 == kAdminQueue || e.arg0 >= kQueues) return invalid(offsetof(E, arg0), e.arg0);
+  if (e.arg0 >= kQueues) return invalid(offsetof(E, arg0), e.arg0);
   if ((e.arg1 & ~kArg1Bits) != 0) return invalid(offsetof(E, arg1), e.arg1);
   if (e.size > UINT32_MAX) return invalid(offsetof(E, size), e.size);
+  if (e.arg0 == kAdminQueue) {  // its other commands have ended by now
+    *result = cancel_listeners(function.events, static_cast<uint16_t>(e.arg1), (e.arg1 & kAllBefore) != 0) ? 1 : 0;
+    return kOk;
+  }
   Queue& queue = function.queues[e.arg0];
   if (queue.state != QueueState::kActive) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, arg0), e.arg0);
   const bool all = (e.arg1 & kAllBefore) != 0;

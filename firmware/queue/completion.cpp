@@ -57,6 +57,11 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   bool more = completion.more_information;
   if (error != completion.error) more = write_overtaken(state, queue, entry, error, completion.end_cycle);
   chain_advance(queue.chain, entry, error, root);
+  if (error != WEFT_ERROR_OK) {
+    const ErrorPlace place{completion.end_cycle, entry.tag, entry.command_id, static_cast<uint16_t>(queue.id)};
+    owner(state, queue).errors.failed++;
+    count_error(owner(state, queue).errors, error, place);
+  }
   weft_completion_entry out{};
   out.start_cycle = completion.start_cycle;
   out.end_cycle = completion.end_cycle;

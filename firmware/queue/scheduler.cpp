@@ -53,7 +53,7 @@ Status run_entry(State& state, Queue& queue, const E& entry) {
 Status run_admin_entry(State& state, Queue& queue, const E& entry) {
   uint64_t result = 0;
   const Status status = run_admin(state, owner(state, queue), entry, &result);
-  if (status.ok()) {
+  if (status.ok() && entry.opcode != WEFT_ADMIN_OPCODE_ASYNC_EVENT) {  // which ends when there is news
     const uint64_t now = hal::now();
     complete(state, queue, entry, Completion{WEFT_ERROR_OK, false, result != 0 ? result : now, now});
   }

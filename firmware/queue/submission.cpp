@@ -45,7 +45,7 @@ constexpr Rule kRules[] = {
     {WEFT_ADMIN_OPCODE_LOAD_PROGRAM, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM, kAdmin | kBuilt | kArg0},
     {WEFT_ADMIN_OPCODE_ABORT, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
-    {WEFT_ADMIN_OPCODE_GET_LOG, kAdmin},
+    {WEFT_ADMIN_OPCODE_GET_LOG, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, kAdmin | kBuilt | kSize},
     {WEFT_ADMIN_OPCODE_DUMP_STATE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_CREATE_TIMELINE, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
@@ -55,7 +55,7 @@ constexpr Rule kRules[] = {
     {WEFT_ADMIN_OPCODE_RESET_QUEUE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_RESET_ENGINE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_SET_TIMEOUT, kAdmin | kBuilt | kSize},
-    {WEFT_ADMIN_OPCODE_ASYNC_EVENT, kAdmin},
+    {WEFT_ADMIN_OPCODE_ASYNC_EVENT, kAdmin | kBuilt},
     {WEFT_ADMIN_OPCODE_BIND_CONTEXT, kAdmin},
     {WEFT_ADMIN_OPCODE_RELEASE_CONTEXT, kAdmin},
 };

@@ -177,6 +177,32 @@ WEFT_MUST_USE weft_status weft_device_set_log_level(weft_device* device, uint32_
 /** Cycles without progress after which the core's watchdog ends a launch with DEVICE_HUNG; 0: the default. */
 WEFT_MUST_USE weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles);
 
+/** What the device itself has counted since it booted or was reset: how many commands ended how, what became of its log
+ * and fault records. `entries` (may be null): one for each error code from 0 on, its number and its newest, up to
+ * `capacity` of WEFT_LIMIT_ERROR_LOG_ENTRIES; those beyond stay as they are. Unlike fault records, of which the last 64
+ * are kept, nothing is overwritten. Takes an admin command; waits for it. */
+WEFT_MUST_USE weft_status weft_device_get_errors(weft_device* device, weft_error_log* log,
+                                                 weft_error_log_entry* entries, uint32_t capacity);
+
+/** Asks for the device's next news: the event ends with OK when there is some (weft_event_get_news), at once if some
+ * came while nobody asked, of which the newest of each kind is kept. A callback suits it best: a wait for it ends with
+ * TIMEOUT_WAIT, without a hang report, once the device has nothing to do. weft_event_cancel takes the question back; a
+ * reset of the device ends it with ABORTED_BY_RESET, weft_close with CANCELLED, a FIRMWARE_PANIC as any command. A
+ * question holds nothing up: neither a close nor other waits wait for it. With QUEUE_FULL ends the one beyond
+ * WEFT_LIMIT_ASYNC_EVENTS that wait. */
+WEFT_MUST_USE weft_status weft_device_listen(weft_device* device, weft_event** event);
+
+typedef struct weft_device_news {
+  size_t size;
+  weft_async_event kind;
+  uint32_t queue;    /**< id, of QUEUE_HALTED */
+  weft_status error; /**< why */
+  uint64_t cycle;    /**< device cycle in which it happened */
+} weft_device_news;
+
+/** INVALID_ARGUMENT: the event is not of weft_device_listen. INVALID_STATE: it has not ended, or not with OK. */
+WEFT_MUST_USE weft_status weft_event_get_news(weft_event* event, weft_device_news* news);
+
 /* ---- Slices
  * ----------------------------------------------------------------------------------------------------------
  * Chips joined by links: one device set. Each chip has a device handle, with buffers, programs and queues of its own;

@@ -14,8 +14,8 @@ State& two_functions() {
   machine().functions = 2;
   State& state = mock::make_state();
   for (uint32_t i = 0; i < 2; i++) {
-    state.functions[i].faults = {mock::kFaults, 0};
-    state.functions[i].log = {mock::kLog, LogLevel::kError, 0};
+    state.functions[i].faults = {mock::kFaults, 0, 0, false};
+    state.functions[i].log = {mock::kLog, LogLevel::kError, 0, 0, false};
   }
   return state;
 }

@@ -71,8 +71,7 @@ static void states_are_respected(void**) {
 }
 
 static void what_is_not_built_is_unsupported_and_queue_opcodes_are_bad(void**) {
-  for (uint8_t op : {WEFT_ADMIN_OPCODE_GET_LOG, WEFT_ADMIN_OPCODE_ASYNC_EVENT, WEFT_ADMIN_OPCODE_BIND_CONTEXT,
-                     WEFT_ADMIN_OPCODE_RELEASE_CONTEXT}) {
+  for (uint8_t op : {WEFT_ADMIN_OPCODE_BIND_CONTEXT, WEFT_ADMIN_OPCODE_RELEASE_CONTEXT}) {
     assert_true((run({entry(op)}) == std::vector<uint32_t>{WEFT_ERROR_UNSUPPORTED}));
   }
   assert_true((run({entry(WEFT_QUEUE_OPCODE_NOP)}) == std::vector<uint32_t>{WEFT_ERROR_BAD_DESCRIPTOR}));

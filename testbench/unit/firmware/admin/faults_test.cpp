@@ -16,13 +16,9 @@ struct Fixture {
   Function& function = state.functions[0];
   Queue& queue = function.queues[1];
   Fixture() {
-    function.faults = {mock::kFaults, 0};
-    function.log = {mock::kLog, LogLevel::kDebug, 0};
-    queue.state = QueueState::kActive;
-    queue.id = 1;
-    queue.entries = 16;
-    queue.completion_entries = 16;
-    queue.completion_iova = mock::kRings + 0x10000;
+    function.faults = {mock::kFaults, 0, 0, false};
+    function.log = {mock::kLog, LogLevel::kDebug, 0, 0, false};
+    mock::open_pair(function, 1, mock::kRings, 16, mock::kRings + 0x10000, 16);
   }
 };
 

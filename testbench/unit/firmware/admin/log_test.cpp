@@ -13,7 +13,7 @@ Function& function() {
   static State* state = nullptr;
   state = &mock::make_state();
   Function& f = state->functions[0];
-  f.log = {mock::kLog, LogLevel::kInfo, 0};
+  f.log = {mock::kLog, LogLevel::kInfo, 0, 0, false};
   return f;
 }
 

@@ -1,0 +1,41 @@
+// What the device tells of itself: its own count of errors, and news.
+#include <cstring>
+
+#include "driver/device/device.hpp"
+
+namespace weft::driver {
+
+Result<Device::ErrorLog> Device::error_log() {
+  if (Status s = check(); !s.ok()) return s;
+  auto memory = HostMemory::create(transport_, iova_space_, sizeof(ErrorLog));
+  if (!memory.ok()) return memory.status();
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_GET_LOG;
+  command.arg0 = memory.value()->iova();
+  command.size = sizeof(ErrorLog);
+  const auto ending = admin(command);
+  if (!ending.ok()) return ending.status();
+  if (!ending.value().status.ok()) return ending.value().status;
+  ErrorLog log;
+  static_assert(offsetof(ErrorLog, entries) == sizeof(weft_error_log));
+  std::memcpy(&log, memory.value()->data(), sizeof log);
+  return log;
+}
+
+Result<std::shared_ptr<Event>> Device::listen() {
+  if (Status s = check(); !s.ok()) return s;
+  std::shared_ptr<Queue> queue;
+  {
+    const std::shared_lock lock(queues_mutex_);
+    queue = queues_[0];
+  }
+  if (queue == nullptr) return check();
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_ASYNC_EVENT;
+  auto event = std::make_shared<Event>(0, 0, command.opcode);
+  const std::lock_guard lock(admin_mutex_);
+  if (Status s = submit(*queue, Submission{event, command}); !s.ok()) return s;
+  return event;
+}
+
+}  // namespace weft::driver
