@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,14 @@ class [[nodiscard]] Status {
   Status(weft_error code, std::string message) : code_(code), detail_(make(std::move(message))) {}
   Status(weft_error code, Detail detail) : code_(code), detail_(std::make_shared<const Detail>(std::move(detail))) {}
 
+  /// An error whose words there is no memory for. Allocates nothing.
+  static Status without_words(weft_error code) noexcept {
+    Status status;
+    status.code_ = code;
+    status.detail_ = no_words_;
+    return status;
+  }
+
   bool ok() const { return code_ == WEFT_ERROR_OK; }
   weft_error code() const { return code_; }
   /// Never called on an OK status.
@@ -46,9 +55,21 @@ class [[nodiscard]] Status {
     return std::make_shared<const Detail>(std::move(detail));
   }
 
+  static const std::shared_ptr<const Detail> no_words_;  ///< made when the driver is loaded
   weft_error code_ = WEFT_ERROR_OK;
   std::shared_ptr<const Detail> detail_;
 };
+
+inline const std::shared_ptr<const Detail> Status::no_words_ = Status::make("the heap is exhausted");
+
+/// Does what nobody may miss (a line of a log, a report): without memory for it, it is left out.
+template <typename Function>
+void best_effort(Function&& function) noexcept {
+  try {
+    function();
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 /// Status with formatted text.
 template <typename... Args>

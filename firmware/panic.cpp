@@ -20,6 +20,7 @@ void panic(State& state, uint64_t value) {
   for (uint32_t i = 0; i < state.function_count; i++) {
     Function& function = state.functions[i];
     write_fault_record(function, record);
+    count_error(function.errors, WEFT_ERROR_FIRMWARE_PANIC, {record.fault_cycle, 0, 0, 0});
     log_event(function, LogLevel::kError, WEFT_LOG_EVENT_PANIC, waypoint, value);
     note_error(function, WEFT_ERROR_FIRMWARE_PANIC);
     hal::raise_interrupt(i, completion_vector(kAdminQueue));

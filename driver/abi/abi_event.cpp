@@ -42,13 +42,19 @@ weft_status weft_event_set_callback(weft_event* event, weft_event_callback callb
   return guard([&]() -> Status {
     WEFT_REQUIRE(event);
     WEFT_REQUIRE(callback);
-    event->references.fetch_add(1);
-    Status status = event->device->set_callback(event->event, [event, callback, user](const Status& ending) {
+    Event::Callback call = [event, callback, user](const Status& ending) {
       callback(event, ending.code(), user);
       weft_event_release(event);
-    });
-    if (!status.ok()) event->references.fetch_sub(1);
-    return status;
+    };
+    event->references.fetch_add(1);
+    try {
+      Status status = event->device->set_callback(event->event, std::move(call));
+      if (!status.ok()) event->references.fetch_sub(1);
+      return status;
+    } catch (const std::bad_alloc&) {
+      event->references.fetch_sub(1);
+      throw;
+    }
   });
 }
 

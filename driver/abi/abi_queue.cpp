@@ -31,9 +31,12 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
     shape.priority = chosen.value().priority;
     shape.coalesce_count = chosen.value().coalesce_count;
     shape.coalesce_cycles = chosen.value().coalesce_cycles;
+    auto handle = std::make_unique<weft_queue>();  // before the device has the queue
+    handle->device = device->device;
     auto created = device->device->create_queue(shape);
     if (!created.ok()) return created.status();
-    *queue = new weft_queue{device->device, std::move(created.value())};
+    handle->queue = std::move(created.value());
+    *queue = handle.release();
     return {};
   });
 }
@@ -41,8 +44,9 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
 weft_status weft_queue_release(weft_queue* queue) {
   return guard([&]() -> Status {
     if (queue == nullptr) return {};
-    const std::unique_ptr<weft_queue> owned(queue);
-    return owned->device->delete_queue(owned->queue);
+    const Status status = queue->device->delete_queue(queue->queue);  // bad_alloc: the handle stays
+    delete queue;
+    return status;
   });
 }
 

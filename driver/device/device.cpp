@@ -1,6 +1,7 @@
 // Life of a device: open, lose, reset, close.
 #include "driver/device/device.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "driver/transport/pci.hpp"
@@ -21,6 +22,15 @@ HbmSpace::Watcher tell_hbm_use(const std::shared_ptr<const HostMemory>& memory) 
     put(page.driver_hbm_largest_bytes, usage.largest_bytes);
     put(page.driver_tells_hbm, 1u);
   };
+}
+
+/// An error with these words if there is memory for them.
+Status with_words(weft_error code, const char* words) noexcept {
+  try {
+    return Status(code, std::string(words));
+  } catch (const std::bad_alloc&) {
+    return Status::without_words(code);
+  }
 }
 
 spec::Chip chip_of(const DeviceIdentity& identity) {
@@ -125,15 +135,20 @@ Status Device::check() const {
   return reason_;
 }
 
-void Device::fail_all(const Status& why) {
-  std::vector<Finished> finished;
-  {
-    const std::shared_lock lock(queues_mutex_);
-    for (const auto& queue : queues_) {
-      if (queue != nullptr) queue->fail(why, finished);
+void Device::fail_queue(Queue& queue, const Status& why) noexcept {
+  while (auto finished = queue.fail_next(why)) finish(*finished);
+  waits_.events_ended();
+}
+
+void Device::fail_all(const Status& why) noexcept {
+  for (size_t id = 0; id < queues_.size(); id++) {
+    std::shared_ptr<Queue> queue;
+    {
+      const std::shared_lock lock(queues_mutex_);
+      queue = queues_[id];
     }
+    if (queue != nullptr) fail_queue(*queue, why);
   }
-  finish(finished);
   fail_host_waits(why);
 }
 
@@ -149,7 +164,7 @@ void Device::lost(const Status& why) {
     reason_ = reason;
   }
   log_.line(LogModule::kDriverDevice, LogLevel::kError, {}, "lost: {}", reason.message());
-  log_.flush();
+  best_effort([&] { log_.flush(); });
   fail_all(reason);
 }
 
@@ -173,7 +188,8 @@ void Device::drain_before_close(uint32_t drain_ms) {
 Status Device::close(uint32_t drain_ms) {
   if (dispatcher_.on_this_thread()) return failure(WEFT_ERROR_INVALID_STATE, "a callback cannot close its device");
   const std::lock_guard lifecycle(lifecycle_mutex_);
-  const Status closed(WEFT_ERROR_INVALID_STATE, "the device is closed");
+  const Status closed = with_words(WEFT_ERROR_INVALID_STATE, "the device is closed");
+  const Status cancelled = with_words(WEFT_ERROR_CANCELLED, "the device was closed while the command was in flight");
   bool drain_first = false;
   {
     const std::lock_guard lock(state_mutex_);
@@ -186,33 +202,32 @@ Status Device::close(uint32_t drain_ms) {
       if (queue != nullptr) queue->stop(closed);
     }
   }
-  if (drain_first) drain_before_close(drain_ms);
+  if (drain_first) best_effort([&] { drain_before_close(drain_ms); });
   set_state(State::kClosed, closed);
   if (hbm_ != nullptr) hbm_->watch({});
   transport_->shutdown();  // nothing writes into host memory any more
-  drain();
-  fail_all(Status(WEFT_ERROR_CANCELLED, "the device was closed while the command was in flight"));
+  best_effort([&] { drain(); });
+  fail_all(cancelled);
   dispatcher_.stop();
   const std::scoped_lock lock(remains_mutex_, queues_mutex_);
   remains_.clear();
   timeline_remains_.clear();
   for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
   log_.line(LogModule::kDriverDevice, LogLevel::kInfo, {}, "closed");
-  log_.close();
+  best_effort([&] { log_.close(); });
   return {};
 }
 
-/// A line for each command that has ended: debug, or warning if it failed.
-void Device::log_endings(const std::vector<Finished>& finished) {
-  if (!log_wants(LogModule::kDriverQueue, LogLevel::kWarning)) return;
-  for (const Finished& f : finished) {
-    const bool ok = f.ending.status.ok();
-    const std::optional<uint64_t> cycle =
-        f.ending.end_cycle != 0 ? std::optional<uint64_t>(f.ending.end_cycle) : std::nullopt;
-    log_.line(LogModule::kDriverQueue, ok ? LogLevel::kDebug : LogLevel::kWarning, cycle, "queue {}: {} ended: {}",
-              f.event->queue(), command_text(f.event->opcode(), f.event->command_id(), f.event->tag()),
-              ok ? "OK" : f.ending.status.message());
-  }
+/// A line for a command that has ended: debug, or warning if it failed.
+void Device::log_ending(const Finished& f) {
+  const bool ok = f.ending.status.ok();
+  const LogLevel level = ok ? LogLevel::kDebug : LogLevel::kWarning;
+  if (!log_wants(LogModule::kDriverQueue, level)) return;
+  const std::optional<uint64_t> cycle =
+      f.ending.end_cycle != 0 ? std::optional<uint64_t>(f.ending.end_cycle) : std::nullopt;
+  log_.line(LogModule::kDriverQueue, level, cycle, "queue {}: {} ended: {}", f.event->queue(),
+            command_text(f.event->opcode(), f.event->command_id(), f.event->tag()),
+            ok ? "OK" : f.ending.status.message());
 }
 
 /// queues_mutex_ is held. The id of a queue whose completion ring others feed stays in use until they are gone too.
@@ -229,70 +244,95 @@ void Device::remove_queue(uint32_t id) {
   if (ring != id && !ring_used && queues_[ring] == nullptr) queue_id_used_[ring] = false;
 }
 
-void Device::finish(std::vector<Finished>& finished) {
-  log_endings(finished);
-  for (Finished& f : finished) {
-    const weft_error code = f.ending.status.code();
+/// Ends one event: whatever there is no memory for, it ends, and its callback falls due.
+void Device::finish(Finished& f) noexcept {
+  best_effort([&] { log_ending(f); });
+  const weft_error code = f.ending.status.code();
+  best_effort([&] {
     if ((code == WEFT_ERROR_DEVICE_HUNG || code == WEFT_ERROR_BUDGET_EXCEEDED) &&
         f.ending.status.detail().report_path.empty())
       f.ending.status = reported(f.ending.status, Ask::kNo, nullptr);
-    tally(f);
-    auto callback = f.event->complete(std::move(f.ending));
-    if (!callback) continue;
-    dispatcher_.run([callback = std::move(*callback), event = f.event] { callback(event->ending().status); }, true);
-  }
+  });
+  tally(f);
+  auto callback = f.event->complete(std::move(f.ending));
+  if (callback.empty()) return;
+  callback.front().event = f.event;
+  dispatcher_.run(std::move(callback));
+}
+
+void Device::finish(std::vector<Finished>& finished) noexcept {
+  for (Finished& f : finished) finish(f);
   if (!finished.empty()) waits_.events_ended();
 }
 
 size_t Device::drain() {
   std::vector<Finished> finished;
-  {
-    const std::shared_lock lock(queues_mutex_);
-    for (const auto& queue : queues_) {
-      if (queue != nullptr) queue->drain(finished);
+  size_t ended = 0;
+  bool whole = false;
+  best_effort([&] {
+    {
+      const std::shared_lock lock(queues_mutex_);
+      for (const auto& queue : queues_) {
+        if (queue != nullptr) queue->drain(finished);
+      }
     }
-  }
-  check_host_waits(finished);
-  const size_t ended = finished.size();
-  check_faults(finished);
-  const bool news = !finished.empty();
+    check_host_waits(finished);
+    ended = finished.size();
+    check_faults(finished);
+    whole = true;
+  });
+  ended = std::max(ended, finished.size());
   finish(finished);
-  if (news) log_.flush();
+  if (!finished.empty()) best_effort([&] { log_.flush(); });
+  if (!whole) throw std::bad_alloc();  // nobody may conclude that nothing had ended
   return ended;
 }
 
-/// Fault records without a command: a queue that was halted, or a firmware that has stopped.
+/// Fault records without a command: a queue that was halted, or a firmware that has stopped. A record that there was no
+/// memory for is looked at again.
 void Device::check_faults(std::vector<Finished>& finished) {
-  Status panic;
-  if (std::unique_lock lock(fault_mutex_, std::try_to_lock); lock.owns_lock() && control_ != nullptr) {
+  const std::unique_lock lock(fault_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || control_ == nullptr) return;
+  const uint64_t position = control_->faults.position();
+  try {
+    Status panic;
     while (const auto record = control_->faults.next()) {
       if (record->command_id != 0 && record->error != WEFT_ERROR_FIRMWARE_PANIC) continue;
-      Detail detail;
-      detail.queue = record->queue_id;
-      detail.cycle = record->fault_cycle;
-      const auto code = record->error > WEFT_ERROR_OK && record->error <= WEFT_ERROR_INTERNAL
-                            ? static_cast<weft_error>(record->error)
-                            : WEFT_ERROR_INTERNAL;
-      if (code == WEFT_ERROR_FIRMWARE_PANIC) {
-        detail.message = describe_record(*record);
-        panic = Status(code, std::move(detail));
-        continue;
-      }
-      detail.message = fmt::format("queue {} is halted: {}", record->queue_id, describe_record(*record));
-      const std::shared_lock queues(queues_mutex_);
-      if (record->queue_id >= queues_.size() || queues_[record->queue_id] == nullptr) continue;
-      queues_[record->queue_id]->drain(finished);  // what it completed before the record
-      queues_[record->queue_id]->fail(Status(code, std::move(detail)), finished);
+      const Status status = halted(*record, finished);
+      if (status.code() == WEFT_ERROR_FIRMWARE_PANIC) panic = status;
     }
+    if (panic.ok()) return;
+    set_state(State::kFailed, panic);
+    const std::shared_lock queues(queues_mutex_);
+    for (const auto& queue : queues_) {
+      if (queue == nullptr) continue;
+      queue->drain(finished);  // what it completed before the panic; nothing comes after it
+      queue->fail(panic, finished);
+    }
+  } catch (const std::bad_alloc&) {
+    control_->faults.rewind(position);
+    throw;
   }
-  if (panic.ok()) return;
-  set_state(State::kFailed, panic);
-  const std::shared_lock lock(queues_mutex_);
-  for (const auto& queue : queues_) {
-    if (queue == nullptr) continue;
-    queue->drain(finished);  // what it completed before the panic; nothing comes after it
-    queue->fail(panic, finished);
-  }
+}
+
+/// Ends what was on a queue that is halted. Returns why; a panic, which halts no queue alone, is only returned.
+Status Device::halted(const weft_fault_record& record, std::vector<Finished>& finished) {
+  Detail detail;
+  detail.queue = record.queue_id;
+  detail.cycle = record.fault_cycle;
+  const auto code = record.error > WEFT_ERROR_OK && record.error <= WEFT_ERROR_INTERNAL
+                        ? static_cast<weft_error>(record.error)
+                        : WEFT_ERROR_INTERNAL;
+  const bool panic = code == WEFT_ERROR_FIRMWARE_PANIC;
+  detail.message =
+      panic ? describe_record(record) : fmt::format("queue {} is halted: {}", record.queue_id, describe_record(record));
+  const Status why(code, std::move(detail));
+  if (panic) return why;
+  const std::shared_lock queues(queues_mutex_);
+  if (record.queue_id >= queues_.size() || queues_[record.queue_id] == nullptr) return why;
+  queues_[record.queue_id]->drain(finished);  // what it completed before the record
+  queues_[record.queue_id]->fail(why, finished);
+  return why;
 }
 
 }  // namespace weft::driver

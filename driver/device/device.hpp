@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -12,6 +13,7 @@
 #include "driver/memory/buffer.hpp"
 #include "driver/queue/dispatcher.hpp"
 #include "driver/queue/queue.hpp"
+#include "driver/queue/timeline.hpp"
 #include "driver/queue/waits.hpp"
 #include "driver/report/hang_report.hpp"
 #include "driver/transport/interrupts.hpp"
@@ -21,7 +23,6 @@
 namespace weft::driver {
 
 class Program;
-class Timeline;
 
 /// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table >
 /// queue. Events end, callbacks fall due and resources go under no lock.
@@ -112,22 +113,19 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
     HbmRange image;
     HbmRange scratch;
   };
-  void bury(Remains remains);
+  /// One node, made while the program was loaded: a burial needs no memory.
+  void bury(std::list<Remains> remains) noexcept;
   void collect();
 
   // Timeline semaphores (device_timelines.cpp). Their ids go with a reset.
-  struct TimelineRemains {
-    uint32_t id;
-    uint32_t generation;
-    std::unique_ptr<HostMemory> mirror;
-  };
-  void bury(TimelineRemains remains);
+  void bury(std::list<TimelineRemains> remains) noexcept;
   Result<std::unique_ptr<HostMemory>> create_mirror();
   Result<uint32_t> reserve_timeline();
   void release_timeline(uint32_t id, uint32_t generation);
   /// OK, or DEPENDENCY_FAILED: the value will never be reached. TIMEOUT_WAIT.
   Status wait_timeline(const std::shared_ptr<const Timeline>& timeline, uint64_t value, const WaitLimits& limits);
 
+  /// What there is no memory for stays where it is until the next look; the rest ends, then bad_alloc.
   size_t drain() override;
   void lost(const Status& why) override;
   std::string blocked() override;
@@ -150,8 +148,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Result<StatePage> ask_state(bool* answered = nullptr);
   /// Raw bytes of the page that ask_state() got last.
   std::vector<std::byte> last_state_page() const;
-  /// Makes a loaded program known to reports.
-  void know_program(const std::shared_ptr<const Program>& program);
+  /// Makes a loaded program known to reports. `program`: one node.
+  void know_program(std::list<std::weak_ptr<const Program>> program) noexcept;
 
  private:
   /// Memory that the firmware writes besides rings; fresh for every boot.
@@ -166,16 +164,20 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   Device(std::unique_ptr<Transport> transport, const BootLimits& limits);
   Status check_injection() const;
-  void log_endings(const std::vector<Finished>& finished);
+  void log_ending(const Finished& finished);
   void tell_log_level();
   Status start();
   Status bring_up();
   void set_state(State state, Status reason);
-  void finish(std::vector<Finished>& finished);
-  void fail_all(const Status& why);
+  void finish(std::vector<Finished>& finished) noexcept;
+  void finish(Finished& finished) noexcept;
+  void fail_all(const Status& why) noexcept;
+  void fail_queue(Queue& queue, const Status& why) noexcept;
   void check_faults(std::vector<Finished>& finished);
+  Status halted(const weft_fault_record& record, std::vector<Finished>& finished);
   void drain_before_close(uint32_t drain_ms);
-  /// Submits to the admin queue and waits, without a report. TIMEOUT_WAIT.
+  /// Submits to the admin queue and waits, without a report. TIMEOUT_WAIT. Without memory (bad_alloc) nothing was
+  /// submitted.
   Status run_admin(const std::shared_ptr<Event>& event, const Command& command);
   // device_reset.cpp
   class ResetClock;
@@ -189,6 +191,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void set_tally(weft_reset_report* report);
   /// What the device knows of a queue's completion ring when the queue is made.
   enum class Ring { kNew, kExists };
+  Status set_coalescing(uint32_t queue, const QueueShape& shape);
+  Status delete_queue_locked(Queue& queue);
   static Command create_command(const Queue& queue, Ring ring);
   // device_report.cpp
   std::optional<StatePage> recorded_state(const Detail& about);
@@ -200,11 +204,12 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   bool firmware_answers();
   void fail_device(const Status& why);
   std::shared_ptr<const Program> find_program(uint64_t id);
+  class QueueId;
   Result<uint32_t> reserve_queue_id();
   void remove_queue(uint32_t id);
   void collect_timelines();
   void check_host_waits(std::vector<Finished>& finished);
-  void fail_host_waits(const Status& why);
+  void fail_host_waits(const Status& why) noexcept;
   Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
 
   std::shared_ptr<Transport> transport_;
@@ -242,11 +247,11 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::string name_;
   std::string recording_;
   std::mutex programs_mutex_;
-  std::vector<std::weak_ptr<const Program>> programs_;  ///< for reports
+  std::list<std::weak_ptr<const Program>> programs_;  ///< for reports
 
   std::mutex remains_mutex_;
-  std::vector<Remains> remains_;
-  std::vector<TimelineRemains> timeline_remains_;
+  std::list<Remains> remains_;
+  std::list<TimelineRemains> timeline_remains_;
 
   struct HostWait {
     std::shared_ptr<const Timeline> timeline;

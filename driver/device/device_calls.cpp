@@ -1,5 +1,7 @@
 // What callers ask of a device: buffers, queues, commands, waits, registers.
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "driver/device/device.hpp"
 #include "driver/transport/registers.hpp"
@@ -10,6 +12,7 @@ namespace {
 
 /// Device cycles that an admin command gets; the longest takes less than a hundred thousand.
 constexpr uint64_t kAdminCycles = 20'000'000;
+constexpr int kMemoryTries = 1000;  ///< of what must not be given up half-way, a millisecond apart
 
 }  // namespace
 
@@ -26,6 +29,25 @@ Result<std::shared_ptr<Buffer>> Device::create_buffer(bool on_host, uint64_t byt
   log_.line(LogModule::kDriverMemory, LogLevel::kDebug, {}, "{} bytes of HBM at {:#x}", bytes, range.value().address());
   return std::make_shared<Buffer>(std::move(range.value()), bytes);
 }
+
+/// A queue id in use; given back with what has become of its queue, unless it is kept.
+class Device::QueueId {
+ public:
+  QueueId(Device& device, uint32_t id) : device_(device), id_(id) {}
+  QueueId(const QueueId&) = delete;
+  QueueId& operator=(const QueueId&) = delete;
+  ~QueueId() {
+    if (kept_) return;
+    const std::unique_lock lock(device_.queues_mutex_);
+    device_.remove_queue(id_);
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  Device& device_;
+  const uint32_t id_;
+  bool kept_ = false;
+};
 
 Result<uint32_t> Device::reserve_queue_id() {
   const std::unique_lock lock(queues_mutex_);
@@ -56,22 +78,19 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   if (Status s = check(); !s.ok()) return s;
   auto id = reserve_queue_id();
   if (!id.ok()) return id.status();
-  const auto give_up = [&](Status why) {
-    const std::unique_lock lock(queues_mutex_);
-    remove_queue(id.value());
-    return why;
-  };
+  QueueId in_use(*this, id.value());
   const std::shared_ptr<const FaultLog> faults(control_, &control_->faults);
   auto queue =
       shape.completions != nullptr
           ? Queue::create_guest(transport_, iova_space_, faults, id.value(), shape.entries, shape.completions)
           : Queue::create(transport_, iova_space_, faults, id.value(), shape.entries, shape.completion_entries, true);
-  if (!queue.ok()) return give_up(queue.status());
+  if (!queue.ok()) return queue.status();
   queue.value()->set_priority(shape.priority);
   const bool shares = shape.completions != nullptr;
   const auto ending = admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew));
-  if (!ending.ok()) return give_up(ending.status());
-  if (!ending.value().status.ok()) return give_up(ending.value().status);
+  if (!ending.ok()) return ending.status();
+  if (!ending.value().status.ok()) return ending.value().status;
+  in_use.keep();
   queue.value()->created();
   {
     const std::unique_lock lock(queues_mutex_);
@@ -80,15 +99,28 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   log_.line(LogModule::kDriverQueue, LogLevel::kInfo, ending.value().end_cycle, "queue {} created: {} entries",
             id.value(), shape.entries);
   if (shape.coalesce_count <= 1) return queue;
-  Command coalesce;
-  coalesce.opcode = WEFT_ADMIN_OPCODE_SET_COALESCING;
-  coalesce.arg0 = shape.coalesce_count;
-  coalesce.arg1 = shape.coalesce_cycles;
-  coalesce.size = id.value();
-  const auto set = admin(coalesce);
-  if (!set.ok()) return set.status();
-  if (!set.value().status.ok()) return set.value().status;
+  if (Status s = set_coalescing(id.value(), shape); !s.ok()) {
+    best_effort([&] { (void)delete_queue_locked(*queue.value()).ok(); });
+    return s;
+  }
   return queue;
+}
+
+Status Device::set_coalescing(uint32_t queue, const QueueShape& shape) {
+  Command command;
+  command.opcode = WEFT_ADMIN_OPCODE_SET_COALESCING;
+  command.arg0 = shape.coalesce_count;
+  command.arg1 = shape.coalesce_cycles;
+  command.size = queue;
+  for (int tries = 0;; tries++) {  // the queue is there: to delete it again would need memory too
+    try {
+      const auto ending = admin(command);
+      return ending.ok() ? ending.value().status : ending.status();
+    } catch (const std::bad_alloc&) {
+      if (tries == kMemoryTries) return Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 }
 
 Command Device::create_command(const Queue& queue, Ring ring) {
@@ -116,15 +148,21 @@ Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimit
     if (queues_[queue->id()] != queue) return {};  // gone with a reset
   }
   if (!check().ok()) return {};  // the next boot, or nobody, knows it
+  return delete_queue_locked(*queue);
+}
+
+/// The lifecycle lock is held.
+Status Device::delete_queue_locked(Queue& queue) {
+  const uint32_t id = queue.id();
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_DELETE_QUEUE;
-  command.size = queue->id();
+  command.size = id;
   const auto ending = admin(command);
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
-  log_.line(LogModule::kDriverQueue, LogLevel::kInfo, ending.value().end_cycle, "queue {} deleted", queue->id());
+  log_.line(LogModule::kDriverQueue, LogLevel::kInfo, ending.value().end_cycle, "queue {} deleted", id);
   const std::unique_lock lock(queues_mutex_);
-  remove_queue(queue->id());
+  remove_queue(id);
   return {};
 }
 
@@ -197,7 +235,14 @@ Status Device::run_admin(const std::shared_ptr<Event>& event, const Command& com
   }
   if (queue == nullptr) return check();
   if (Status s = submit(*queue, Submission{event, command}); !s.ok()) return s;
-  return waits_.wait(*event, WaitLimits{kAdminCycles, WaitLimits::kDefaultGuardMs, 0});
+  for (int tries = 0;; tries++) {  // it is on its way: what becomes of it must be known
+    try {
+      return waits_.wait(*event, WaitLimits{kAdminCycles, WaitLimits::kDefaultGuardMs, 0});
+    } catch (const std::bad_alloc&) {
+      if (tries == kMemoryTries) return Status::without_words(WEFT_ERROR_TIMEOUT_WAIT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 }
 
 Status Device::wait(const Event& event, const WaitLimits& limits) {
@@ -216,12 +261,14 @@ Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback
     const std::lock_guard lock(state_mutex_);
     if (state_ == State::kClosed) return reason_;  // nobody is left to run it
   }
+  std::list<DueCallback> due;
+  due.push_back({std::move(callback), event});
   dispatcher_.expect();
-  switch (event->set_callback(callback)) {
+  switch (event->set_callback(due)) {
     case Event::CallbackResult::kRegistered:
       return {};
     case Event::CallbackResult::kDue:
-      dispatcher_.run([callback = std::move(callback), event] { callback(event->ending().status); }, true);
+      dispatcher_.run(std::move(due));
       waits_.events_ended();  // the dispatcher may sleep behind a waiter
       return {};
     case Event::CallbackResult::kTaken:
@@ -298,25 +345,31 @@ Device::Statistics Device::statistics() const {
   return statistics;
 }
 
-void Device::bury(Remains remains) {
+void Device::bury(std::list<Remains> remains) noexcept {
   const std::lock_guard lock(remains_mutex_);
-  remains_.push_back(std::move(remains));
+  remains_.splice(remains_.end(), remains);
 }
 
 void Device::collect() {
   collect_timelines();
-  std::vector<Remains> remains;
+  std::list<Remains> remains;
   {
     const std::lock_guard lock(remains_mutex_);
     remains.swap(remains_);
   }
-  for (Remains& program : remains) {
-    if (program.generation != generation() || !check().ok()) continue;  // went with the reset or the device
+  while (!remains.empty()) {
+    std::list<Remains> one;
+    one.splice(one.end(), remains, remains.begin());
+    if (one.front().generation != generation() || !check().ok()) continue;  // went with the reset or the device
     Command command;
     command.opcode = WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM;
-    command.arg0 = program.program_id;
-    const auto ending = admin(command);
-    if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) bury(std::move(program));
+    command.arg0 = one.front().program_id;
+    try {
+      const auto ending = admin(command);
+      if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) bury(std::move(one));
+    } catch (const std::bad_alloc&) {  // it is still there: another time
+      bury(std::move(one));
+    }
   }
 }
 

@@ -81,10 +81,10 @@ std::vector<std::byte> Device::last_state_page() const {
   return {place, place + WEFT_LIMIT_STATE_PAGE_BYTES};
 }
 
-void Device::know_program(const std::shared_ptr<const Program>& program) {
+void Device::know_program(std::list<std::weak_ptr<const Program>> program) noexcept {
   const std::lock_guard lock(programs_mutex_);
   std::erase_if(programs_, [](const auto& known) { return known.expired(); });
-  programs_.push_back(program);
+  programs_.splice(programs_.end(), program);
 }
 
 std::shared_ptr<const Program> Device::find_program(uint64_t id) {

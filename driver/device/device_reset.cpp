@@ -103,7 +103,7 @@ Status Device::reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_repor
   const Status status = reset_queue_steps(*queue, clock);
   set_tally(nullptr);
   log_.line(LogModule::kDriverQueue, LogLevel::kWarning, report.end_cycle, "queue {} reset: {}", queue->id(),
-            status.ok() ? "done" : status.message());
+            status.ok() ? "done" : status.message().c_str());
   report.generation = generation();
   return status;
 }
@@ -111,6 +111,7 @@ Status Device::reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_repor
 Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   queue.stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} is being reset", queue.id()));
   clock.done(WEFT_RESET_STEP_STOP_DOORBELLS);
+  const Status why = aborted(fmt::format("queue {}", queue.id()));
   const bool shares = queue.shares_completions();  // then ring and vector go on without it
   if (Status s = mask_interrupts(shares ? 0 : 1u << queue.id()); !s.ok()) return s;
   clock.done(WEFT_RESET_STEP_MASK_INTERRUPTS);
@@ -122,11 +123,9 @@ Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   }
   clock.done(WEFT_RESET_STEP_STOP_ENGINES);
   clock.take(record);
-  drain();
+  best_effort([&] { drain(); });
   clock.done(WEFT_RESET_STEP_DRAIN_COMPLETIONS);
-  std::vector<Finished> rest;
-  queue.fail(aborted(fmt::format("queue {}", queue.id())), rest);
-  finish(rest);
+  fail_queue(queue, why);
   clock.done(WEFT_RESET_STEP_COMPLETE_REST);
   queue.reinitialise();
   if (Status s = ring_submission_doorbell(*transport_, queue.id(), 0); !s.ok()) return s;
@@ -152,7 +151,7 @@ Status Device::reset_core(weft_reset_report& report) {
   const Status status = admin_reset(WEFT_ADMIN_OPCODE_RESET_ENGINE, WEFT_ENGINE_CORE, &record);
   clock.done(WEFT_RESET_STEP_STOP_ENGINES);
   if (status.ok()) clock.take(record);
-  drain();
+  best_effort([&] { drain(); });
   clock.done(WEFT_RESET_STEP_DRAIN_COMPLETIONS);
   set_tally(nullptr);
   report.generation = generation();
@@ -195,13 +194,18 @@ Status Device::reset(weft_reset_report* wanted) {
   }
   ResetClock clock(*transport_, WEFT_RESET_LEVEL_DEVICE, report);
   set_tally(&report);
-  const Status status = reset_steps(page, clock);
+  Status status;
+  try {
+    status = reset_steps(page, clock);
+  } catch (const std::bad_alloc&) {  // somewhere on the way: another reset begins anew
+    status = Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
+  }
   set_tally(nullptr);
   report.generation = generation();
   log_.line(LogModule::kDriverDevice, LogLevel::kWarning, report.end_cycle,
             "reset of the device: {}; generation {}, {} guilty, {} innocent commands",
-            status.ok() ? "done" : status.message(), report.generation, report.guilty, report.innocent);
-  log_.flush();
+            status.ok() ? "done" : status.message().c_str(), report.generation, report.guilty, report.innocent);
+  best_effort([&] { log_.flush(); });
   if (status.code() == WEFT_ERROR_DEVICE_LOST) {
     lost(status);
   } else if (!status.ok()) {
@@ -224,7 +228,7 @@ Status Device::reset_steps(const std::optional<StatePage>& page, ResetClock& clo
   clock.done(WEFT_RESET_STEP_MASK_INTERRUPTS);
   const auto generation = reset_device(*transport_, limits_);  // fetch, DMA and core stop at once
   clock.done(WEFT_RESET_STEP_STOP_ENGINES);
-  drain();
+  best_effort([&] { drain(); });
   clock.done(WEFT_RESET_STEP_DRAIN_COMPLETIONS);
   if (generation.ok()) end_guilty(page);
   fail_all(aborted("the device"));

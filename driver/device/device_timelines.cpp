@@ -25,27 +25,34 @@ void Device::release_timeline(uint32_t id, uint32_t generation) {
   if (generation == this->generation()) timeline_used_[id] = false;
 }
 
-void Device::bury(TimelineRemains remains) {
+void Device::bury(std::list<TimelineRemains> remains) noexcept {
   const std::lock_guard lock(remains_mutex_);
-  timeline_remains_.push_back(std::move(remains));
+  timeline_remains_.splice(timeline_remains_.end(), remains);
 }
 
 void Device::collect_timelines() {
-  std::vector<TimelineRemains> remains;
+  std::list<TimelineRemains> remains;
   {
     const std::lock_guard lock(remains_mutex_);
     remains.swap(timeline_remains_);
   }
-  for (TimelineRemains& timeline : remains) {
+  while (!remains.empty()) {
+    std::list<TimelineRemains> one;
+    one.splice(one.end(), remains, remains.begin());
+    const TimelineRemains& timeline = one.front();
     if (timeline.generation != generation() || !check().ok()) continue;  // went with the reset or the device
     Command command;
     command.opcode = WEFT_ADMIN_OPCODE_DELETE_TIMELINE;
     command.size = timeline.id;
-    const auto ending = admin(command);
-    if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) {
-      bury(std::move(timeline));
-    } else {
-      release_timeline(timeline.id, timeline.generation);
+    try {
+      const auto ending = admin(command);
+      if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) {
+        bury(std::move(one));
+      } else {
+        release_timeline(timeline.id, timeline.generation);
+      }
+    } catch (const std::bad_alloc&) {  // it is still there: another time
+      bury(std::move(one));
     }
   }
 }
@@ -61,37 +68,54 @@ Status Device::wait_timeline(const std::shared_ptr<const Timeline>& timeline, ui
     host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);  // pairs with check_host_waits
   }
   if (Status s = check(); !s.ok()) fail_host_waits(s);  // lost or reset before it was on the list
-  const Status status = wait(*event, limits);
-  if (status.ok()) return event->ending().status;
-  const std::lock_guard lock(timelines_mutex_);
-  std::erase_if(host_waits_, [&](const HostWait& wait) { return wait.event == event; });
-  host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
-  return status;
+  const auto forget = [&] {
+    const std::lock_guard lock(timelines_mutex_);
+    std::erase_if(host_waits_, [&](const HostWait& wait) { return wait.event == event; });
+    host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
+  };
+  try {
+    const Status status = wait(*event, limits);
+    if (status.ok()) return event->ending().status;
+    forget();
+    return status;
+  } catch (const std::bad_alloc&) {
+    forget();
+    throw;
+  }
 }
 
 /// Ends the waits whose value is reached, or will never be.
 void Device::check_host_waits(std::vector<Finished>& finished) {
   if (host_wait_count_.load(std::memory_order_seq_cst) == 0) return;  // pairs with wait_timeline
   const std::lock_guard lock(timelines_mutex_);
-  std::erase_if(host_waits_, [&](const HostWait& wait) {
-    const Status failed = wait.timeline->failure();  // before the value, which is written before it
+  finished.reserve(finished.size() + host_waits_.size());
+  for (size_t i = 0; i < host_waits_.size();) {
+    HostWait& wait = host_waits_[i];
+    Status failed = wait.timeline->failure();  // before the value, which is written before it
     const bool reached = wait.timeline->value() >= wait.value;
-    if (!reached && failed.ok()) return false;
-    finished.push_back({wait.event, Ending{reached ? Status() : failed, 0, 0}});
-    return true;
-  });
+    if (!reached && failed.ok()) {
+      i++;
+      continue;
+    }
+    finished.push_back({wait.event, Ending{reached ? Status() : std::move(failed), 0, 0}});
+    host_waits_.erase(host_waits_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
 }
 
-void Device::fail_host_waits(const Status& why) {
-  std::vector<Finished> finished;
-  {
-    const std::lock_guard lock(timelines_mutex_);
-    for (const HostWait& wait : host_waits_) finished.push_back({wait.event, Ending{why, 0, 0}});
-    host_waits_.clear();
-    host_wait_count_.store(0, std::memory_order_seq_cst);
+void Device::fail_host_waits(const Status& why) noexcept {
+  for (;;) {
+    Finished finished;
+    {
+      const std::lock_guard lock(timelines_mutex_);
+      if (host_waits_.empty()) break;
+      finished = {host_waits_.back().event, Ending{why, 0, 0}};
+      host_waits_.pop_back();
+      host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
+    }
+    finish(finished);
   }
-  finish(finished);
+  waits_.events_ended();
 }
 
 std::string Device::blocked() {

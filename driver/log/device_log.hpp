@@ -33,7 +33,8 @@ class DeviceLog {
   template <typename... Args>
   void line(LogModule module, LogLevel level, std::optional<uint64_t> cycle, fmt::format_string<Args...> text,
             Args&&... args) {
-    if (log_wants(module, level)) add(module, level, cycle, fmt::format(text, std::forward<Args>(args)...));
+    if (!log_wants(module, level)) return;
+    best_effort([&] { add(module, level, cycle, fmt::format(text, std::forward<Args>(args)...)); });
   }
   /// Hands out what waits and what the firmware has written since, by cycle; lines of one cycle as they came, the
   /// firmware's first. Nothing before the device has its name.

@@ -14,19 +14,29 @@ AddressAllocator::AddressAllocator(uint64_t first, uint64_t bytes) {
   const uint64_t begin = align_up(first, kGranuleBytes);
   const uint64_t end = (first + bytes) & ~(kGranuleBytes - 1);
   total_bytes_ = end > begin ? end - begin : 0;
-  if (total_bytes_ != 0) insert_free(begin, total_bytes_);
+  if (total_bytes_ != 0) insert_free(begin, total_bytes_, make_nodes());
 }
 
-void AddressAllocator::insert_free(uint64_t address, uint64_t bytes) {
-  free_.emplace(address, bytes);
-  free_by_size_.emplace(bytes, address);
+/// Nodes come out of containers only.
+AddressAllocator::Nodes AddressAllocator::make_nodes() {
+  FreeMap by_address{{0, 0}};
+  FreeSet by_size{{0, 0}};
+  return {by_address.extract(by_address.begin()), by_size.extract(by_size.begin())};
+}
+
+void AddressAllocator::insert_free(uint64_t address, uint64_t bytes, Nodes nodes) noexcept {
+  nodes.by_address.key() = address;
+  nodes.by_address.mapped() = bytes;
+  nodes.by_size.value() = {bytes, address};
+  free_.insert(std::move(nodes.by_address));
+  free_by_size_.insert(std::move(nodes.by_size));
   free_bytes_ += bytes;
 }
 
-void AddressAllocator::erase_free(std::map<uint64_t, uint64_t>::iterator piece) {
+AddressAllocator::Nodes AddressAllocator::extract_free(FreeMap::iterator piece) noexcept {
   free_bytes_ -= piece->second;
-  free_by_size_.erase({piece->second, piece->first});
-  free_.erase(piece);
+  FreeSet::node_type by_size = free_by_size_.extract({piece->second, piece->first});
+  return {free_.extract(piece), std::move(by_size)};
 }
 
 std::optional<uint64_t> AddressAllocator::allocate(uint64_t bytes, uint64_t alignment) {
@@ -39,10 +49,12 @@ std::optional<uint64_t> AddressAllocator::allocate(uint64_t bytes, uint64_t alig
     const uint64_t before = address - piece;
     if (before > piece_bytes || piece_bytes - before < bytes) continue;
     const uint64_t after = piece_bytes - before - bytes;
-    erase_free(free_.find(piece));
-    if (before != 0) insert_free(piece, before);
-    if (after != 0) insert_free(address + bytes, after);
-    used_.emplace(address, bytes);
+    Nodes before_nodes = before != 0 ? make_nodes() : Nodes{};
+    Nodes after_nodes = after != 0 ? make_nodes() : Nodes{};
+    const auto used = used_.try_emplace(address, Used{bytes, {}}).first;  // the last that may fail
+    used->second.nodes = extract_free(free_.find(piece));
+    if (before != 0) insert_free(piece, before, std::move(before_nodes));
+    if (after != 0) insert_free(address + bytes, after, std::move(after_nodes));
     return address;
   }
   return std::nullopt;
@@ -52,22 +64,23 @@ bool AddressAllocator::release(uint64_t address) {
   const auto used = used_.find(address);
   if (used == used_.end()) return false;
   uint64_t begin = address;
-  uint64_t end = address + used->second;
+  uint64_t end = address + used->second.bytes;
+  Nodes nodes = std::move(used->second.nodes);
   used_.erase(used);
   auto next = free_.lower_bound(begin);
   if (next != free_.begin()) {
     const auto previous = std::prev(next);
     if (previous->first + previous->second == begin) {
       begin = previous->first;
-      erase_free(previous);
+      extract_free(previous);
     }
   }
   next = free_.lower_bound(end);
   if (next != free_.end() && next->first == end) {
     end = next->first + next->second;
-    erase_free(next);
+    extract_free(next);
   }
-  insert_free(begin, end - begin);
+  insert_free(begin, end - begin, std::move(nodes));
   return true;
 }
 

@@ -10,7 +10,7 @@ namespace weft::driver {
 
 /// Hands out ranges of [first, first + bytes). Best fit: the smallest free piece that holds the request, the lowest
 /// address among equals. Holds only bookkeeping, never touches the memory. Not thread-safe; all calls are O(log
-/// pieces).
+/// pieces). Without memory (bad_alloc) allocate() changes nothing; release() needs none.
 class AddressAllocator {
  public:
   static constexpr uint64_t kGranuleBytes = 64;  ///< sizes are rounded up to it
@@ -31,14 +31,27 @@ class AddressAllocator {
   size_t allocations() const { return used_.size(); }
 
  private:
-  void insert_free(uint64_t address, uint64_t bytes);
-  void erase_free(std::map<uint64_t, uint64_t>::iterator piece);
+  using FreeMap = std::map<uint64_t, uint64_t>;
+  using FreeSet = std::set<std::pair<uint64_t, uint64_t>>;
+  /// The two nodes of a free piece, which a range in use keeps for its release.
+  struct Nodes {
+    FreeMap::node_type by_address;
+    FreeSet::node_type by_size;
+  };
+  struct Used {
+    uint64_t bytes;
+    Nodes nodes;
+  };
+
+  static Nodes make_nodes();
+  void insert_free(uint64_t address, uint64_t bytes, Nodes nodes) noexcept;
+  Nodes extract_free(FreeMap::iterator piece) noexcept;
 
   uint64_t total_bytes_;
   uint64_t free_bytes_ = 0;
-  std::map<uint64_t, uint64_t> free_;                     ///< address -> bytes
-  std::set<std::pair<uint64_t, uint64_t>> free_by_size_;  ///< (bytes, address)
-  std::map<uint64_t, uint64_t> used_;                     ///< address -> bytes
+  FreeMap free_;                   ///< address -> bytes
+  FreeSet free_by_size_;           ///< (bytes, address)
+  std::map<uint64_t, Used> used_;  ///< by address
 };
 
 }  // namespace weft::driver

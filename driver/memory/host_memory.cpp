@@ -54,8 +54,12 @@ Result<std::unique_ptr<HostMemory>> HostMemory::create(std::shared_ptr<Transport
 }
 
 HostMemory::~HostMemory() {
-  if (mapped_) (void)transport_->dma_unmap(iova_, bytes_).ok();
-  if (space_ != nullptr) space_->release(iova_);
+  bool unmapped = !mapped_;
+  best_effort([&] {
+    if (mapped_) (void)transport_->dma_unmap(iova_, bytes_).ok();
+    unmapped = true;
+  });
+  if (space_ != nullptr && unmapped) space_->release(iova_);  // else the device may still know the range
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 

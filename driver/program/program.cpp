@@ -51,11 +51,23 @@ Status copy_image(Device& device, Queue& queue, const ProgramImage& image, uint6
   return {};
 }
 
+/// A lack of memory as a status.
+template <typename Function>
+Status as_status(Function&& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
+  }
+}
+
 Status upload(Device& device, const ProgramImage& image, uint64_t address) {
   auto queue = device.create_queue({kStagingQueueEntries, kStagingQueueEntries});
   if (!queue.ok()) return queue.status();
-  const Status copied = copy_image(device, *queue.value(), image, address);
-  const Status deleted = device.delete_queue(queue.value());
+  const Status copied = as_status([&] { return copy_image(device, *queue.value(), image, address); });
+  Status deleted = as_status([&] { return device.delete_queue(queue.value()); });
+  if (deleted.code() == WEFT_ERROR_NO_HOST_MEMORY)
+    deleted = as_status([&] { return device.delete_queue(queue.value()); });
   return copied.ok() ? deleted : copied;
 }
 
@@ -83,6 +95,10 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
     program->scratch_ = std::move(scratch.value());
   }
   if (Status s = upload(*device, image, program->image_.address()); !s.ok()) return s;
+  program->kernels_ = std::move(executable.value().kernels);
+  program->commands_.assign(executable.value().commands.begin(), executable.value().commands.end());
+  program->remains_.emplace_back();
+  std::list<std::weak_ptr<const Program>> known{program};
 
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_LOAD_PROGRAM;
@@ -92,10 +108,8 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   program->id_ = ending.value().start_cycle;
-  program->kernels_ = std::move(executable.value().kernels);
-  program->commands_.assign(executable.value().commands.begin(), executable.value().commands.end());
   program->device_ = device;
-  device->know_program(program);
+  device->know_program(std::move(known));
   device->log().line(LogModule::kDriverProgram, LogLevel::kInfo, ending.value().end_cycle,
                      "program {} loaded: {} bytes at {:#x}, {} kernels", program->id_, image.bytes(),
                      program->image_.address(), program->kernels_.size());
@@ -105,7 +119,8 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
 Program::~Program() {
   const auto device = device_.lock();
   if (device == nullptr) return;
-  device->bury({id_, generation_, std::move(image_), std::move(scratch_)});
+  remains_.front() = {id_, generation_, std::move(image_), std::move(scratch_)};
+  device->bury(std::move(remains_));
 }
 
 }  // namespace weft::driver

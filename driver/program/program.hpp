@@ -1,5 +1,6 @@
 // A loaded program: its kernels, its image and scratch in HBM, its id on the device.
 #pragma once
+#include <list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -37,6 +38,7 @@ class Program {
   std::vector<std::byte> commands_;
   HbmRange image_;
   HbmRange scratch_;
+  std::list<Device::Remains> remains_;  ///< one, to be buried in
 };
 
 }  // namespace weft::driver

@@ -17,7 +17,12 @@ Status Dispatcher::start() {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  thread_ = std::thread([this] { loop(); });
+  try {
+    thread_ = std::thread([this] { loop(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   pthread_setname_np(thread_.native_handle(), "weft-dispatch");
   return {};
@@ -41,22 +46,22 @@ void Dispatcher::expect() {
   wake();
 }
 
-void Dispatcher::run(std::function<void()> callback, bool expected) {
+void Dispatcher::run(std::list<DueCallback> callback) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    ready_.push_back(std::move(callback));
+    ready_.splice(ready_.end(), callback);
   }
-  if (expected) expected_.fetch_sub(1);
+  expected_.fetch_sub(1);
   wake();
 }
 
 bool Dispatcher::run_ready() {
-  std::deque<std::function<void()>> ready;
+  std::list<DueCallback> ready;
   {
     const std::lock_guard lock(mutex_);
     ready.swap(ready_);
   }
-  for (auto& callback : ready) callback();
+  for (const DueCallback& due : ready) due.callback(due.event->ending().status);
   return !ready.empty();
 }
 
@@ -66,12 +71,16 @@ void Dispatcher::loop() {
     (void)!::read(control_.get(), &count, sizeof count);
     if (run_ready()) continue;
     if (stopping_) return;
-    if (expected_ != 0) {
-      waits_.listen(control_.get());
-    } else if (wait_for_hang_up(hung_up_ ? -1 : liveness_fd_, control_.get())) {
-      hung_up_ = true;
-      source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
-    }
+    best_effort([&] { listen(); });  // what there was no memory for stands there the next time
+  }
+}
+
+void Dispatcher::listen() {
+  if (expected_ != 0) {
+    waits_.listen(control_.get());
+  } else if (wait_for_hang_up(hung_up_ ? -1 : liveness_fd_, control_.get())) {
+    source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
+    hung_up_ = true;
   }
 }
 

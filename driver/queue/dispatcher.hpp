@@ -1,8 +1,7 @@
 // The dispatcher thread: runs callbacks, and notices a dead device when nobody waits.
 #pragma once
 #include <atomic>
-#include <deque>
-#include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -28,13 +27,14 @@ class Dispatcher {
   void expect();
   /// It was not registered after all.
   void unexpect() { expected_.fetch_sub(1); }
-  /// It falls due now. `expected`: expect() was called for it.
-  void run(std::function<void()> callback, bool expected);
+  /// It falls due now; expect() was called for it. Allocates nothing.
+  void run(std::list<DueCallback> callback) noexcept;
 
   bool on_this_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
  private:
   void loop();
+  void listen();
   void wake();
   bool run_ready();
 
@@ -47,7 +47,7 @@ class Dispatcher {
   std::atomic<bool> stopping_{false};
   bool hung_up_ = false;  ///< dispatcher thread only
   std::mutex mutex_;
-  std::deque<std::function<void()>> ready_;
+  std::list<DueCallback> ready_;
 };
 
 }  // namespace weft::driver

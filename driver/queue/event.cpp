@@ -3,13 +3,13 @@
 
 namespace weft::driver {
 
-std::optional<Event::Callback> Event::complete(Ending ending) {
+std::list<DueCallback> Event::complete(Ending ending) noexcept {
   ending_ = std::move(ending);
   std::vector<std::shared_ptr<const void>> resources;
   resources.swap(resources_);  // destroyed outside of the lock
   const std::lock_guard lock(mutex_);
   done_.store(true, std::memory_order_release);  // pairs with done()
-  return std::exchange(callback_, std::nullopt);
+  return std::move(callback_);
 }
 
 std::string Event::report() const {
@@ -22,12 +22,13 @@ void Event::set_report(std::string path) const {
   report_ = std::move(path);
 }
 
-Event::CallbackResult Event::set_callback(const Callback& callback) {
+Event::CallbackResult Event::set_callback(std::list<DueCallback>& callback) {
   const std::lock_guard lock(mutex_);
   if (has_callback_) return CallbackResult::kTaken;
   has_callback_ = true;
   if (done()) return CallbackResult::kDue;
-  callback_ = callback;
+  callback.front().event.reset();  // an event does not own itself
+  callback_.splice(callback_.end(), callback);
   return CallbackResult::kRegistered;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,15 @@ struct TimelineUse {
   uint16_t signal_id = 0;
   uint64_t wait_value = 0;
   uint64_t signal_value = 0;
+};
+
+class Event;
+
+/// A callback with the event that has ended, whose status it gets. One node of a list: it is allocated when the
+/// callback is registered, so that nothing is when the command ends.
+struct DueCallback {
+  std::function<void(const Status&)> callback;
+  std::shared_ptr<const Event> event;
 };
 
 /// Thread-safe. Owner: the queue's slot while the command is in flight, and whoever asked for it.
@@ -72,13 +82,15 @@ class Event {
   std::string report() const;
   void set_report(std::string path) const;
 
-  /// Ends the command; called once. Gives up the resources. Returns the callback that is due, if one is registered.
-  std::optional<Callback> complete(Ending ending);
+  /// Ends the command; called once. Gives up the resources. Returns the callback that is due, if one is registered; the
+  /// caller names the event in it. Allocates nothing.
+  std::list<DueCallback> complete(Ending ending) noexcept;
 
   enum class CallbackResult { kRegistered, kDue, kTaken };
   /// kRegistered: complete() will hand it out. kDue: the command has ended, the caller runs it. kTaken: there is one
   /// already.
-  CallbackResult set_callback(const Callback& callback);
+  /// Only kRegistered takes the node of `callback`.
+  CallbackResult set_callback(std::list<DueCallback>& callback);
 
  private:
   const uint32_t queue_;
@@ -94,7 +106,7 @@ class Event {
   std::function<std::string()> waits_for_;
   mutable std::mutex mutex_;  ///< callback against completion, the report
   mutable std::string report_;
-  std::optional<Callback> callback_;
+  std::list<DueCallback> callback_;  ///< none or one, without its event
   bool has_callback_ = false;
 };
 

@@ -21,6 +21,12 @@ constexpr uint64_t list_bytes(size_t arguments) {
   return sizeof(weft_launch_list) + arguments * sizeof(weft_launch_argument);
 }
 
+/// One more fits without an allocation.
+void make_room(std::vector<Finished>& finished) {
+  constexpr size_t kFirst = 16;
+  if (finished.size() == finished.capacity()) finished.reserve(std::max(kFirst, 2 * finished.capacity()));
+}
+
 }  // namespace
 
 CompletionCounts& CompletionCounts::operator+=(const CompletionCounts& other) {
@@ -59,6 +65,9 @@ Result<std::shared_ptr<Queue>> Queue::create_guest(std::shared_ptr<Transport> tr
   const uint64_t lists_offset = uint64_t{entries} * sizeof(weft_submission_entry);
   auto memory = HostMemory::create(transport, std::move(space), lists_offset + entries * kListBytes);
   if (!memory.ok()) return memory.status();
+  // Made before the host is locked, so that it dies, if it must, after that: its end asks the host to forget it.
+  auto queue = std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
+                                                entries, 0, lists_offset, lists_offset, host));
   const std::lock_guard lock(host->mutex_);
   if (host->host_ != nullptr || host->state_ == WEFT_QUEUE_STATE_DELETED)
     return failure(WEFT_ERROR_INVALID_STATE, "queue {} has no completion ring to share: it {}", host->id_,
@@ -69,8 +78,6 @@ Result<std::shared_ptr<Queue>> Queue::create_guest(std::shared_ptr<Transport> tr
                    "the completion ring of queue {} has {} entries for queues of {} together: {} more do not fit",
                    host->id_, host->completion_.entries(), host->fed_entries_, entries);
   }
-  auto queue = std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
-                                                entries, 0, lists_offset, lists_offset, host));
   host->guests_.push_back(queue.get());
   host->fed_entries_ += entries;
   return queue;
@@ -170,12 +177,32 @@ Status Queue::submit(std::span<const Submission> submissions) {
   for (const Submission& s : submissions) tail = push(s, *ids_.acquire(s.event));
   counts_.submitted += count;
   submission_.publish();
-  return ring_submission_doorbell(*transport_, id_, tail);
+  try {
+    return ring_submission_doorbell(*transport_, id_, tail);
+  } catch (const std::bad_alloc&) {  // it wanted to say why it could not
+    return Status::without_words(WEFT_ERROR_DEVICE_LOST);
+  }
 }
 
-/// The mutex is held.
-void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& finished) {
-  if (!submission_.advance_head(entry.queue_head)) counts_.bad++;
+Status Queue::words_of(const weft_completion_entry& entry, uint8_t opcode) const noexcept {
+  try {
+    const auto record = WEFT_STATUS_MORE(entry.status) != 0
+                            ? faults_->find(static_cast<uint16_t>(id_), entry.command_id)
+                            : std::nullopt;
+    return describe_failure(entry, opcode, record);
+  } catch (const std::bad_alloc&) {
+    const uint32_t code = WEFT_STATUS_CODE(entry.status);
+    const bool known = code > WEFT_ERROR_OK && code <= WEFT_ERROR_INTERNAL;
+    return Status::without_words(known ? static_cast<weft_error>(code) : WEFT_ERROR_INTERNAL);
+  }
+}
+
+/// The mutex is held, and `finished` has room.
+void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& finished) noexcept {
+  if (!submission_.advance_head(entry.queue_head)) {  // torn, and its check fits by chance: heads never go back
+    counts_.bad++;
+    return;
+  }
   switch (ids_.match(entry.command_id)) {
     case IdMatch::kOutstanding:
       break;
@@ -194,12 +221,8 @@ void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& fini
   if (profile) event->set_profile(*profile);
   counts_.completed++;
   Ending ending{{}, entry.start_cycle, entry.end_cycle};
-  if (WEFT_STATUS_CODE(entry.status) != WEFT_ERROR_OK || WEFT_STATUS_CLASS(entry.status) != WEFT_ERROR_CLASS_OK) {
-    const auto record = WEFT_STATUS_MORE(entry.status) != 0
-                            ? faults_->find(static_cast<uint16_t>(id_), entry.command_id)
-                            : std::nullopt;
-    ending.status = describe_failure(entry, event->opcode(), record);
-  }
+  if (WEFT_STATUS_CODE(entry.status) != WEFT_ERROR_OK || WEFT_STATUS_CLASS(entry.status) != WEFT_ERROR_CLASS_OK)
+    ending.status = words_of(entry, event->opcode());
   finished.push_back({std::move(event), std::move(ending)});
 }
 
@@ -214,6 +237,7 @@ size_t Queue::drain_ring(std::vector<Finished>& finished) {
   for (uint32_t i = 0; i < completion_.entries(); i++) {  // bounded: a device that writes for ever does not hold us
     const auto entry = completion_.peek();
     if (!entry) break;
+    make_room(finished);  // before anything is taken
     completion_.pop();
     if (!completion_check_holds(*entry)) {
       counts_.bad++;
@@ -286,24 +310,39 @@ weft_queue_state Queue::state() const {
 }
 
 /// The mutex is held.
-Finished Queue::ended(std::shared_ptr<Event> event, const Status& why) {
-  Detail detail = why.detail();
-  detail.queue = id_;
-  detail.command_id = event->command_id();
-  detail.tag = event->tag();
+Finished Queue::ended(std::shared_ptr<Event> event, const Status& why) noexcept {
   counts_.completed++;
-  return {std::move(event), Ending{Status(why.code(), std::move(detail)), 0, 0}};
+  Status status = why;
+  best_effort([&] {
+    Detail detail = why.detail();
+    detail.queue = id_;
+    detail.command_id = event->command_id();
+    detail.tag = event->tag();
+    status = Status(why.code(), std::move(detail));
+  });
+  return {std::move(event), Ending{std::move(status), 0, 0}};
 }
 
 void Queue::fail(const Status& why, std::vector<Finished>& finished) {
   const std::lock_guard lock(mutex_);
   happens(QueueEvent::kFail);
   if (stopped_.ok()) stopped_ = why;
+  finished.reserve(finished.size() + ids_.in_use());
   ids_.release_all([&](std::shared_ptr<Event> event) { finished.push_back(ended(std::move(event), why)); });
+}
+
+std::optional<Finished> Queue::fail_next(const Status& why) noexcept {
+  const std::lock_guard lock(mutex_);
+  happens(QueueEvent::kFail);
+  if (stopped_.ok()) stopped_ = why;
+  const auto event = ids_.any([](const auto&) { return true; });
+  if (event == nullptr) return std::nullopt;
+  return ended(ids_.release(event->command_id()), why);
 }
 
 void Queue::fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished) {
   const std::lock_guard lock(mutex_);
+  make_room(finished);
   if (ids_.match(command_id) == IdMatch::kOutstanding) finished.push_back(ended(ids_.release(command_id), why));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -103,7 +104,7 @@ class Queue {
   Status submit(std::span<const Submission> submissions);
 
   /// Takes what the device has completed off the ring that the queue feeds, whosever command it is. Returns how many
-  /// commands ended.
+  /// commands ended. Without memory (bad_alloc) what was not taken stays in the ring.
   size_t drain(std::vector<Finished>& finished);
 
   /// CREATE_QUEUE has completed: commands are taken.
@@ -129,8 +130,11 @@ class Queue {
 
   weft_queue_state state() const;
 
-  /// Ends everything in flight with `why`; their completions, should they come, are late.
+  /// Ends everything in flight with `why`; their completions, should they come, are late. Without memory (bad_alloc)
+  /// nothing has ended, and nothing is taken any more.
   void fail(const Status& why, std::vector<Finished>& finished);
+  /// The same one by one, until nothing comes back. Needs no memory.
+  std::optional<Finished> fail_next(const Status& why) noexcept;
 
   /// Appends every command in flight, oldest first.
   void outstanding(std::vector<OutstandingCommand>& out) const;
@@ -154,10 +158,11 @@ class Queue {
         uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host);
   uint32_t push(const Submission& submission, uint16_t id);
   void happens(QueueEvent event);
-  Finished ended(std::shared_ptr<Event> event, const Status& why);
+  Finished ended(std::shared_ptr<Event> event, const Status& why) noexcept;
+  Status words_of(const weft_completion_entry& entry, uint8_t opcode) const noexcept;
   Status refusal_locked() const;
   size_t drain_ring(std::vector<Finished>& finished);
-  void take(const weft_completion_entry& entry, std::vector<Finished>& finished);
+  void take(const weft_completion_entry& entry, std::vector<Finished>& finished) noexcept;
   void leave_host();
   bool has_guests() const;
   uint64_t write_list(uint32_t slot, const Command& command);

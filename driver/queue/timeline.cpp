@@ -27,6 +27,7 @@ Result<std::shared_ptr<Timeline>> Timeline::create(const std::shared_ptr<Device>
   timeline->mirror_ = std::move(mirror.value());
   timeline->generation_ = device->generation();
   *reinterpret_cast<uint64_t*>(timeline->mirror_->data() + offsetof(weft_timeline_mirror, value)) = value;
+  timeline->remains_.emplace_back();
   const auto id = device->reserve_timeline();
   if (!id.ok()) return id.status();
   Command command;
@@ -34,11 +35,16 @@ Result<std::shared_ptr<Timeline>> Timeline::create(const std::shared_ptr<Device>
   command.arg0 = value;
   command.arg1 = timeline->mirror_->iova();
   command.size = id.value();
-  const auto ending = device->admin(command);
-  const Status status = ending.ok() ? ending.value().status : ending.status();
-  if (!status.ok()) {
+  try {
+    const auto ending = device->admin(command);
+    const Status status = ending.ok() ? ending.value().status : ending.status();
+    if (!status.ok()) {
+      device->release_timeline(id.value(), timeline->generation_);
+      return status;
+    }
+  } catch (const std::bad_alloc&) {  // the device has not heard of it
     device->release_timeline(id.value(), timeline->generation_);
-    return status;
+    throw;
   }
   timeline->id_ = id.value();
   timeline->device_ = device;
@@ -46,7 +52,10 @@ Result<std::shared_ptr<Timeline>> Timeline::create(const std::shared_ptr<Device>
 }
 
 Timeline::~Timeline() {
-  if (const auto device = device_.lock(); device != nullptr) device->bury({id_, generation_, std::move(mirror_)});
+  const auto device = device_.lock();
+  if (device == nullptr) return;
+  remains_.front() = {id_, generation_, std::move(mirror_)};
+  device->bury(std::move(remains_));
 }
 
 uint64_t Timeline::value() const { return load<uint64_t>(*mirror_, offsetof(weft_timeline_mirror, value)); }

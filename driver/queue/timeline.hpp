@@ -1,5 +1,6 @@
 // A timeline semaphore: a 64-bit value on the device that only grows, and its mirror in host memory.
 #pragma once
+#include <list>
 #include <memory>
 
 #include "driver/memory/host_memory.hpp"
@@ -8,6 +9,13 @@
 namespace weft::driver {
 
 class Device;
+
+/// What a timeline leaves on the device.
+struct TimelineRemains {
+  uint32_t id = 0;
+  uint32_t generation = 0;
+  std::unique_ptr<HostMemory> mirror;
+};
 
 /// Owner: its handle, commands in flight that name it, and waits of the host. Thread-safe. With the last owner it is
 /// buried: deleted on the device by the next Device::collect().
@@ -38,6 +46,7 @@ class Timeline {
   std::unique_ptr<HostMemory> mirror_;
   uint32_t id_ = 0;
   uint32_t generation_ = 0;
+  std::list<TimelineRemains> remains_;  ///< one, to be buried in
 };
 
 }  // namespace weft::driver

@@ -34,7 +34,7 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
     }
   }
   std::unique_lock lock(mutex_);
-  waits_.push_back(&self);
+  waits_.add(self);
   waiting_.fetch_add(1, std::memory_order_seq_cst);  // pairs with events_ended: it sees us, or we see the event done
   std::atomic_thread_fence(std::memory_order_seq_cst);
   while (!event.done() && self.verdict == Verdict::kNone) {
@@ -45,7 +45,7 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
       lead(lock, -1);
     }
   }
-  std::erase(waits_, &self);
+  waits_.remove(self);
   waiting_.fetch_sub(1, std::memory_order_seq_cst);
   program_alarm();
   if (!waits_.empty()) changed_.notify_all();
@@ -72,11 +72,18 @@ void Waits::events_ended() {
 }
 
 /// Entered and left with the lock held; sleeps without it.
-void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) {
+void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) noexcept {
   leading_ = true;
   const int timeout_ms = poll_timeout_ms();
   lock.unlock();
   const Wake wake = interrupts_.wait(timeout_ms, control_fd);
+  best_effort([&] { look(wake); });  // what there was no memory for stands there at the next look
+  lock.lock();
+  check_wall();
+  leading_ = false;
+}
+
+void Waits::look(const Wake& wake) {
   const size_t ended = source_.drain();
   // the device writes a completion before it interrupts: what is only late on a busy machine is not lost
   if (wake.timed_out && ended != 0 && !interrupts_.arrives(kLateInterruptMs))
@@ -85,9 +92,6 @@ void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) {
   if (wake.async && ended == 0) source_.check_failed();
   if (alarm_check_due(wake)) check_alarm();
   if (!wake.interrupt) check_progress();
-  lock.lock();
-  check_wall();
-  leading_ = false;
 }
 
 int Waits::poll_timeout_ms() const {
@@ -103,7 +107,7 @@ int Waits::poll_timeout_ms() const {
 
 /// Writes the earliest deadline of those who wait; no deadline if none has one; 0 if nobody needs the alarm. The lock
 /// is held.
-void Waits::program_alarm() {
+void Waits::program_alarm() noexcept {
   const auto now = Clock::now();
   uint64_t alarm = 0;
   bool uncovered = false;
@@ -114,7 +118,9 @@ void Waits::program_alarm() {
     uncovered = uncovered || wait->epoch == 0;
   }
   if (alarm == alarm_ && !(uncovered && alarm != 0)) return;
-  if (!post64(transport_, WEFT_REG_WAIT_ALARM, alarm).ok()) return;  // lost: the hang-up tells
+  bool posted = false;
+  best_effort([&] { posted = post64(transport_, WEFT_REG_WAIT_ALARM, alarm).ok(); });
+  if (!posted) return;  // lost: the hang-up tells
   alarm_ = alarm;
   if (alarm == 0) return;
   epoch_++;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <vector>
 
 #include "driver/queue/event.hpp"
 #include "driver/transport/interrupts.hpp"
@@ -73,10 +72,38 @@ class Waits {
     uint64_t deadline_cycle = 0;  ///< absolute, 0: none
     uint64_t epoch = 0;           ///< of the alarm that covers it, 0: none yet
     Verdict verdict = Verdict::kNone;
+    Wait* next = nullptr;
   };
 
-  void lead(std::unique_lock<std::mutex>& lock, int control_fd);
-  void program_alarm();
+  /// The waits of all threads, each on its thread's stack: no wait needs memory.
+  struct WaitList {
+    struct Iterator {
+      Wait* wait;
+      Wait* operator*() const { return wait; }
+      Iterator& operator++() {
+        wait = wait->next;
+        return *this;
+      }
+      bool operator!=(const Iterator& other) const { return wait != other.wait; }
+    };
+    Iterator begin() const { return {first}; }
+    Iterator end() const { return {nullptr}; }
+    bool empty() const { return first == nullptr; }
+    void add(Wait& wait) {
+      wait.next = first;
+      first = &wait;
+    }
+    void remove(const Wait& wait) {
+      Wait** place = &first;
+      while (*place != nullptr && *place != &wait) place = &(*place)->next;
+      if (*place != nullptr) *place = wait.next;
+    }
+    Wait* first = nullptr;
+  };
+
+  void lead(std::unique_lock<std::mutex>& lock, int control_fd) noexcept;
+  void look(const Wake& wake);
+  void program_alarm() noexcept;
   int poll_timeout_ms() const;
   bool alarm_check_due(const Wake& wake);
   void check_alarm();
@@ -94,7 +121,7 @@ class Waits {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool leading_ = false;
-  std::vector<Wait*> waits_;
+  WaitList waits_;
   uint64_t alarm_ = 0;  ///< last value written
   uint64_t epoch_ = 0;  ///< writes of a value that is not 0
   Clock::time_point alarm_checked_{};

@@ -23,6 +23,9 @@ class FaultLog {
 
   /// The next record that next() has not returned; skips what the device has overwritten.
   std::optional<weft_fault_record> next();
+  /// What rewind() takes: next() then returns again what it has returned since.
+  uint64_t position() const { return read_; }
+  void rewind(uint64_t position) { read_ = position; }
 
  private:
   std::optional<weft_fault_record> read(uint32_t place) const;

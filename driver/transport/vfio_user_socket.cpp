@@ -42,11 +42,11 @@ Status VfioUserSocket::closed() {
   return Status(WEFT_ERROR_DEVICE_LOST, "the connection to the device is closed: " + why_);
 }
 
-void VfioUserSocket::shutdown(const std::string& why) {
+void VfioUserSocket::shutdown(std::string_view why) {
   {
     const std::lock_guard lock(why_mutex_);
     if (closed_.exchange(true)) return;
-    why_ = why;
+    best_effort([&] { why_ = why; });
   }
   ::shutdown(socket_.get(), SHUT_RDWR);
 }
@@ -133,6 +133,16 @@ Status VfioUserSocket::receive(void* data, size_t bytes, Deadline deadline, cons
   return {};
 }
 
+Status VfioUserSocket::discard(size_t bytes, Deadline deadline) {
+  std::array<char, 512> place;
+  while (bytes != 0) {
+    const size_t step = std::min(bytes, place.size());
+    if (Status s = receive(place.data(), step, deadline, "whole reply"); !s.ok()) return s;
+    bytes -= step;
+  }
+  return {};
+}
+
 Status VfioUserSocket::post(Command command, std::span<const Bytes> payload) {
   const std::lock_guard lock(send_mutex_);
   if (closed_) return closed();
@@ -144,6 +154,9 @@ Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std:
   if (descriptors.size() > kMaxDescriptors)
     return failure(WEFT_ERROR_INTERNAL, "{} descriptors in one message", descriptors.size());
   const std::lock_guard request_lock(request_mutex_);
+  constexpr size_t kUsualReplyBytes = 512;
+  std::vector<unsigned char> reply;
+  reply.reserve(kUsualReplyBytes);  // before anything is sent
   uint16_t id = 0;
   {
     const std::lock_guard lock(send_mutex_);
@@ -165,7 +178,13 @@ Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std:
   if (header.message_bytes < sizeof header || header.message_bytes > kMaxReplyBytes) {
     return broken(fmt::format("a reply of {} bytes", header.message_bytes));
   }
-  std::vector<unsigned char> reply(header.message_bytes - sizeof header);
+  const size_t payload_bytes = header.message_bytes - sizeof header;
+  try {
+    reply.resize(payload_bytes);
+  } catch (const std::bad_alloc&) {  // the next reply begins behind this one
+    if (Status s = discard(payload_bytes, deadline); !s.ok()) return s;
+    return Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
+  }
   if (Status s = receive(reply.data(), reply.size(), deadline, "whole reply"); !s.ok()) return s;
   if ((header.flags & vfio_user::kFlagError) != 0) {
     return failure(reply_error(header.error), "the device refused vfio-user command {}: {} (errno {})", header.command,

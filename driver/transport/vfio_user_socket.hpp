@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "driver/status.hpp"
@@ -41,7 +42,7 @@ class VfioUserSocket {
   Status post(vfio_user::Command command, std::span<const Bytes> payload);
 
   /// Ends the connection; a request that waits fails. The descriptor stays open, so that it polls as hung up.
-  void shutdown(const std::string& why);
+  void shutdown(std::string_view why);
 
   int fd() const { return socket_.get(); }
 
@@ -54,6 +55,7 @@ class VfioUserSocket {
   Status send(uint16_t id, vfio_user::Command command, uint32_t flags, std::span<const Bytes> payload,
               std::span<const int> descriptors);
   Status receive(void* data, size_t bytes, Deadline deadline, const char* what);
+  Status discard(size_t bytes, Deadline deadline);
   Status broken(std::string why);
   Status closed();
 

@@ -21,7 +21,7 @@ struct QueueSnapshot {
   uint32_t completion_entries = 0, completion_head = 0, completion_tail = 0;
 };
 
-/// The newest fault record of one error code, and how many of it the ring still holds.
+/// The newest of one error code, and how many there were since the function booted.
 struct LastError {
   std::string error, fault;  ///< fault: of the core, empty: none
   uint32_t count = 0, queue = 0, command = 0;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -62,7 +61,7 @@ const char* state_name(fw::QueueState state) {
   return "?";
 }
 
-Json queue_json(chip::Function& function, const fw::Queue& queue) {
+Json queue_json(chip::Function& function, const fw::Queue& queue, const fw::CompletionRing& ring) {
   return {{"id", queue.id},
           {"state", state_name(queue.state)},
           {"priority", named(spec::queue_priority_name(queue.priority), queue.priority)},
@@ -71,31 +70,32 @@ Json queue_json(chip::Function& function, const fw::Queue& queue) {
           {"tail", queue.tail},
           {"doorbell", function.submission_tail(queue.id)},
           {"fetched", queue.batch_count - queue.batch_next + (queue.in_flight ? 1 : 0)},
-          {"completion_entries", queue.completion_entries},
-          {"completion_head", queue.completion_head},
-          {"completion_tail", queue.completion_tail}};
+          {"completion_ring", ring.id},
+          {"completion_entries", ring.entries},
+          {"completion_head", ring.head},
+          {"completion_tail", ring.tail}};
 }
 
-/// The newest record of each error among those that the ring still holds, and how many there are of it.
+/// What GET_LOG tells: how often each error came, and the newest; with the core's fault if its record is still there.
 Json last_errors(chip::Function& function, const fw::Function& known) {
-  std::map<uint32_t, std::pair<weft_fault_record, uint32_t>> newest;
-  for (const auto& record : read_records<weft_fault_record>(function, known.faults.iova, WEFT_LIMIT_FAULT_ENTRIES)) {
-    if (record.record_number == 0) continue;
-    auto& [kept, count] = newest[record.error];
-    count++;
-    if (record.record_number > kept.record_number) kept = record;
-  }
+  const auto records = read_records<weft_fault_record>(function, known.faults.iova, WEFT_LIMIT_FAULT_ENTRIES);
   Json out = Json::array();
-  for (const auto& [error, entry] : newest) {
-    const auto& [record, count] = entry;
+  for (uint32_t error = 0; error < WEFT_LIMIT_ERROR_LOG_ENTRIES; error++) {
+    const weft_error_log_entry& entry = known.errors.entries[error];
+    if (entry.count == 0) continue;
     Json one = {{"error", named(spec::error_name(error), error)},
-                {"count", count},
-                {"record", record.record_number},
-                {"queue", record.queue_id},
-                {"command", record.command_id},
-                {"cycle", record.fault_cycle}};
-    if (record.fault_code != WEFT_FAULT_NONE)
-      one["fault"] = named(spec::fault_name(record.fault_code), record.fault_code);
+                {"count", entry.count},
+                {"queue", entry.queue_id},
+                {"command", entry.command_id},
+                {"cycle", entry.cycle}};
+    const weft_fault_record* newest = nullptr;
+    for (const weft_fault_record& record : records) {
+      const bool of_it = record.record_number != 0 && record.error == error && record.queue_id == entry.queue_id &&
+                         record.command_id == entry.command_id;
+      if (of_it && (newest == nullptr || record.record_number > newest->record_number)) newest = &record;
+    }
+    if (newest != nullptr && newest->fault_code != WEFT_FAULT_NONE)
+      one["fault"] = named(spec::fault_name(newest->fault_code), newest->fault_code);
     out.push_back(std::move(one));
   }
   return out;
@@ -146,7 +146,8 @@ Json function_json(chip::Function& function, const fw::Function& known, const Fu
   out["fault_records"] = known.faults.written;
   out["queues"] = Json::array();
   for (const fw::Queue& queue : known.queues) {
-    if (queue.state != fw::QueueState::kFree) out["queues"].push_back(queue_json(function, queue));
+    if (queue.state != fw::QueueState::kFree)
+      out["queues"].push_back(queue_json(function, queue, known.rings[queue.completion_ring]));
   }
   out["last_errors"] = last_errors(function, known);
   return out;
@@ -272,12 +273,13 @@ std::string function_reply(chip::Simulation& simulation, const ManagementRequest
   reply["rings"] = Json::array();
   for (const fw::Queue& queue : known.queues) {
     if (queue.state == fw::QueueState::kFree) continue;
+    const fw::CompletionRing& ring = known.rings[queue.completion_ring];
     reply["rings"].push_back(
         {{"id", queue.id},
          {"submissions", ring_json<weft_submission_entry>(function, queue.submission_iova, queue.entries, queue.tail,
                                                           request.entries)},
-         {"completions", ring_json<weft_completion_entry>(function, queue.completion_iova, queue.completion_entries,
-                                                          queue.completion_tail, request.entries)}});
+         {"completions",
+          ring_json<weft_completion_entry>(function, ring.iova, ring.entries, ring.tail, request.entries)}});
   }
   return line_of(reply);
 }

@@ -32,7 +32,8 @@ const std::vector<Entry> kCatalogue{
     {fault("doorbell_lost", "queue = 1\nnth = 1"), WEFT_ERROR_TIMEOUT_WAIT, Recovery::kReset},
     {fault("doorbell_value", "queue = 1\nnth = 4\nvalue = 100"), WEFT_ERROR_BAD_DOORBELL, Recovery::kReset},
     {fault("doorbell_value", "queue = 1\nnth = 3\nvalue = 1"), WEFT_ERROR_BAD_DOORBELL, Recovery::kReset},
-    {fault("doorbell_value", "queue = 1\nnth = 2\nvalue = 1"), WEFT_ERROR_TIMEOUT_WAIT, Recovery::kReset},
+    // The ring stands at 4 after the reset and a run without faults: the second doorbell repeats the first.
+    {fault("doorbell_value", "queue = 1\nnth = 2\nvalue = 5"), WEFT_ERROR_TIMEOUT_WAIT, Recovery::kReset},
     {fault("interrupt_lost", "vector = 1\ncount = \"for ever\"") +
          fault("interrupt_lost", "vector = 2\ncount = \"for ever\""),
      WEFT_ERROR_OK, Recovery::kNone},

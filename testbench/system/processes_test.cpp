@@ -147,6 +147,37 @@ TEST_CASE("memory of a process that was killed reads zero for the next one, whic
   }
 }
 
+TEST_CASE("a process killed before or after any message that it sends leaves nothing, and the other goes on") {
+  const SimServer server("nano", "fast", 2);
+  const test::Holdings empty = server.holdings();
+  std::string words;
+  REQUIRE(ChildProcess("doomed_client", {server.socket(0), "0", "before"}).wait(words) == 0);
+  REQUIRE(words.rfind("messages ", 0) == 0);
+  const unsigned messages = static_cast<unsigned>(std::stoul(words.substr(words.find(' '))));
+  REQUIRE(messages > 30);
+  REQUIRE(server.settle(empty) == empty);
+  ChildProcess other(kClient, {"steady", server.socket(1), "9"});
+  ::usleep(200'000);
+  const test::Holdings with_other = server.holdings();
+  for (unsigned number = 1; number <= messages; number++) {
+    for (const char* place : {"before", "after"}) {
+      CAPTURE(number, place);
+      ChildProcess doomed("doomed_client", {server.socket(0), std::to_string(number), place});
+      const int code = doomed.wait(words);
+      // a slow-down may have cost it a message or two less: then it has lived
+      CHECK((code == 128 + SIGKILL || (code == 0 && number + 4 > messages)));
+    }
+  }
+  other.close_input();
+  const int code = other.wait(words);
+  INFO(words);
+  CHECK(code == 0);
+  CHECK(words.ends_with(" 0\n"));
+  CHECK(with_other.maps > empty.maps);
+  CHECK(server.settle(empty) == empty);
+  require_ok(nop(open_device(server, 0).get()));
+}
+
 TEST_CASE("a reset of one function leaves the other's work alone") {
   const SimServer server("nano", "fast", 2);
   ChildProcess other(kClient, {"steady", server.socket(1), "7"});

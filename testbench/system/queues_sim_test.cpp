@@ -206,7 +206,7 @@ TEST_CASE("queues on one completion ring run many laps, and the fault of one cos
     const auto laps = [&](int rounds) {
       for (int i = 0; i < rounds; i++) {
         std::vector<Handle<weft_event>> events;
-        for (const auto* queue : {&host, &guest, &other})
+        for (const Handle<weft_queue>* queue : {static_cast<const Handle<weft_queue>*>(&host), &guest, &other})
           for (int n = 0; *queue != nullptr && n < 1 + (i + n) % 4; n++) events.push_back(nop(*queue));
         for (const auto& event : events) REQUIRE(end_of(event) == WEFT_ERROR_OK);
       }

@@ -161,7 +161,7 @@ typedef struct weft_device_statistics {
   uint64_t duplicate_completions; /**< ignored */
   uint64_t late_completions;      /**< for a slot that has another owner; ignored */
   uint64_t unknown_completions;   /**< for an id that was never given; ignored */
-  uint64_t bad_completions;       /**< wrong check or queue: ignored; or a ring head that cannot be */
+  uint64_t bad_completions;       /**< wrong check or queue, or a ring head that cannot be; ignored */
 } weft_device_statistics;
 
 WEFT_MUST_USE weft_status weft_device_get_statistics(weft_device* device, weft_device_statistics* statistics);
@@ -435,8 +435,9 @@ typedef struct weft_queue_options {
  * is of another device; INVALID_STATE: it is on another queue's ring itself. It may be released before its guests. */
 WEFT_MUST_USE weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue);
 
-/** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case;
- * commands that did not end complete with CANCELLED when they do, or when the device is reset or closed. Null: OK. */
+/** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case but
+ * NO_HOST_MEMORY, after which it can be released again; commands that did not end complete with CANCELLED when they do,
+ * or when the device is reset or closed. Null: OK. */
 WEFT_MUST_USE weft_status weft_queue_release(weft_queue* queue);
 
 /** weft_event_cancel for every command that was submitted to the queue before. */

@@ -102,8 +102,8 @@ static void cycles_counters_statistics_and_log_can_be_read(void** state) {
   INVALID(weft_device_counters(*state, values, WEFT_COUNTERS + 1));
   INVALID(weft_device_counters(*state, values, 0));
   OK(weft_device_get_statistics(*state, &statistics));
-  assert_int_equal(statistics.submitted, 2);
-  assert_int_equal(statistics.completed, 2);
+  assert_int_equal(statistics.submitted, 6);
+  assert_int_equal(statistics.completed, 6);
   OK(weft_device_read_log(*state, records, 4, &count, &lost));
   assert_int_equal(count, 1);
   assert_int_equal(lost, 0);

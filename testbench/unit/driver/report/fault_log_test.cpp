@@ -33,6 +33,17 @@ TEST_CASE("fault ICI names its cause, the chip and the detail") {
   CHECK_THAT(describe_record(core_fault(WEFT_FAULT_ICI, ~uint64_t{0})), Contains("chip 65535"));
 }
 
+TEST_CASE("a context within a function is refused with the reason") {
+  for (const uint64_t opcode : {WEFT_ADMIN_OPCODE_BIND_CONTEXT, WEFT_ADMIN_OPCODE_RELEASE_CONTEXT}) {
+    weft_fault_record record{};
+    record.error = WEFT_ERROR_UNSUPPORTED;
+    record.detail1 = opcode;
+    CHECK_THAT(describe_record(record), Contains("a function is a context") && Contains("opening it binds it"));
+    record.error = WEFT_ERROR_BAD_DESCRIPTOR;
+    CHECK_THAT(describe_record(record), Contains("the field at byte 0 holds"));
+  }
+}
+
 TEST_CASE("any record has a text") {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2000; i++) {

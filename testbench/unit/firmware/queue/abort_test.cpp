@@ -194,7 +194,7 @@ static void what_has_ended_or_is_another_command_is_left_alone(void**) {
 static void wrong_aborts_are_refused(void**) {
   Run r([](Run& run) { run.launch(1), run.host.ring(1); },
         [](Run& run) {
-          run.host.put(0, abort_entry(0, 1, 0));
+          run.host.put(0, abort_entry(0, 1, 0));  // an admin command that does not wait
           run.host.put(0, abort_entry(17, 1, 0));
           run.host.put(0, abort_entry(3, 1, 0));  // never created
           run.host.put(0, abort_entry(1, 0x20001, 0));
@@ -202,8 +202,12 @@ static void wrong_aborts_are_refused(void**) {
           run.host.put(0, abort_entry(1, 2, 1));  // the doorbell has not reached it
           run.host.submit(0, abort_entry(1, kAllBefore, 2));
         });
-  const weft_error expected[] = {WEFT_ERROR_INVALID_ARGUMENT, WEFT_ERROR_INVALID_ARGUMENT, WEFT_ERROR_INVALID_STATE,
-                                 WEFT_ERROR_INVALID_ARGUMENT, WEFT_ERROR_INVALID_ARGUMENT, WEFT_ERROR_INVALID_ARGUMENT,
+  const weft_error expected[] = {WEFT_ERROR_OK,
+                                 WEFT_ERROR_INVALID_ARGUMENT,
+                                 WEFT_ERROR_INVALID_STATE,
+                                 WEFT_ERROR_INVALID_ARGUMENT,
+                                 WEFT_ERROR_INVALID_ARGUMENT,
+                                 WEFT_ERROR_INVALID_ARGUMENT,
                                  WEFT_ERROR_INVALID_ARGUMENT};
   for (size_t i = 0; i < 7; i++) assert_int_equal(CODE(r.admin.at(i)), expected[i]);
   assert_int_equal(CODE(r.one.at(0)), WEFT_ERROR_OK);

@@ -131,8 +131,8 @@ static void every_opcode_is_built_unsupported_or_bad(void**) {
       unsupported += s.error == WEFT_ERROR_UNSUPPORTED;
       if (!s.ok() && s.error != WEFT_ERROR_UNSUPPORTED) ASSERT_REFUSED(s, WEFT_ERROR_BAD_DESCRIPTOR, 0, op);
     }
-    assert_int_equal(built, admin ? 14 : 8);
-    assert_int_equal(unsupported, admin ? 4 : 1);
+    assert_int_equal(built, admin ? 16 : 8);
+    assert_int_equal(unsupported, admin ? 2 : 1);
   }
 }
 
