@@ -3,9 +3,11 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "driver/abi/last_error.hpp"
 #include "driver/device/device.hpp"
@@ -52,6 +54,16 @@ struct weft_event {
 };
 
 namespace weft::driver::abi {
+
+/// The number in an enum that a program has handed over: any number, and C++ does not define reading it as one of the
+/// enum's names before it is known to be one.
+template <typename Enum>
+[[nodiscard]] uint32_t number_of(const Enum& value) {
+  uint32_t number = 0;
+  static_assert(std::is_enum_v<Enum> && sizeof value == sizeof number);
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
 
 /// True in a child process of the one that loaded the driver.
 bool in_forked_child();

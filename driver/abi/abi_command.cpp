@@ -187,8 +187,11 @@ Status prepare_operands(const DeviceHandle& device, const weft_command& given, P
 }  // namespace
 
 Result<PreparedCommand> prepare_command(const DeviceHandle& device, const weft_command& command) {
+  const uint32_t opcode = number_of(command.opcode);
+  if (opcode < WEFT_QUEUE_OPCODE_LAUNCH || opcode > WEFT_QUEUE_OPCODE_COLLECTIVE)
+    return failure(WEFT_ERROR_INVALID_ARGUMENT, "opcode {} is none", opcode);
   PreparedCommand out;
-  out.command.opcode = static_cast<uint8_t>(command.opcode);
+  out.command.opcode = static_cast<uint8_t>(opcode);
   if (command.options != nullptr) {
     if (Status s = check_size(command.options, "options"); !s.ok()) return s;
   }

@@ -43,7 +43,7 @@ weft_status weft_last_error(weft_error_info* info) {
 }
 
 const char* weft_status_name(weft_status status) {
-  const auto name = weft::spec::error_name(static_cast<uint64_t>(status));
+  const auto name = weft::spec::error_name(weft::driver::abi::number_of(status));
   return name.empty() ? "UNKNOWN" : name.data();  // the names are string literals
 }
 
@@ -198,8 +198,8 @@ weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t
     WEFT_REQUIRE(buffer);
     *buffer = nullptr;
     WEFT_REQUIRE(device);
-    if (memory != WEFT_MEMORY_HBM && memory != WEFT_MEMORY_HOST)
-      return failure(WEFT_ERROR_INVALID_ARGUMENT, "memory {} is neither HBM nor HOST", static_cast<int>(memory));
+    if (const uint32_t number = number_of(memory); number != WEFT_MEMORY_HBM && number != WEFT_MEMORY_HOST)
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "memory {} is neither HBM nor HOST", number);
     auto created = device->device->create_buffer(memory == WEFT_MEMORY_HOST, size);
     if (!created.ok()) return created.status();
     *buffer = new weft_buffer{device->device, std::move(created.value())};

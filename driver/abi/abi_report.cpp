@@ -20,9 +20,9 @@ Status give_text(const std::string& text, void* buffer, size_t capacity, size_t*
   return {};
 }
 
-Status check_format(weft_state_format format) {
+Status check_format(uint32_t format) {
   if (format >= WEFT_STATE_FORMAT_TEXT && format <= WEFT_STATE_FORMAT_PAGE) return {};
-  return failure(WEFT_ERROR_INVALID_ARGUMENT, "format {}: text, JSON and page are possible", static_cast<int>(format));
+  return failure(WEFT_ERROR_INVALID_ARGUMENT, "format {}: text, JSON and page are possible", format);
 }
 
 std::string print(const HangReport& report, weft_state_format format) {
@@ -53,7 +53,7 @@ weft_status weft_state_dump(weft_device* device, weft_state_format format, void*
     WEFT_REQUIRE(device);
     WEFT_REQUIRE(size);
     if (capacity != 0) WEFT_REQUIRE(buffer);
-    if (Status s = check_format(format); !s.ok()) return s;
+    if (Status s = check_format(number_of(format)); !s.ok()) return s;
     Device& d = *device->device;
     if (const auto state = d.state(); !state.ok()) return state.status();
     if (d.state().value() == WEFT_DEVICE_STATE_ABSENT) return d.check();
@@ -68,7 +68,7 @@ weft_status weft_state_decode(const void* page, size_t page_bytes, weft_state_fo
     WEFT_REQUIRE(page);
     WEFT_REQUIRE(size);
     if (capacity != 0) WEFT_REQUIRE(buffer);
-    if (Status s = check_format(format); !s.ok()) return s;
+    if (Status s = check_format(number_of(format)); !s.ok()) return s;
     auto decoded = decode_state_page({static_cast<const std::byte*>(page), page_bytes});
     if (!decoded.ok()) return decoded.status();
     HangReport report;

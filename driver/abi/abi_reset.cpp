@@ -11,11 +11,13 @@ weft_status weft_reset(weft_device* device, weft_queue* queue, weft_reset_level 
     if (report != nullptr) {
       if (Status s = check_size(report, "report"); !s.ok()) return s;
     }
+    if (number_of(level) < WEFT_RESET_LEVEL_QUEUE || number_of(level) > WEFT_RESET_LEVEL_DEVICE)
+      return Status(WEFT_ERROR_INVALID_ARGUMENT, "there are the levels queue, engine and device");
     if ((level == WEFT_RESET_LEVEL_QUEUE) != (queue != nullptr))
       return Status(WEFT_ERROR_INVALID_ARGUMENT, "level queue resets 'queue', the other levels have none");
     if (queue != nullptr && queue->device != device->device)
       return Status(WEFT_ERROR_INVALID_ARGUMENT, "the queue belongs to another device");
-    Status status(WEFT_ERROR_INVALID_ARGUMENT, "there are the levels queue, engine and device");
+    Status status;
     switch (level) {
       case WEFT_RESET_LEVEL_QUEUE:
         status = device->device->reset_queue(queue->queue, filled);

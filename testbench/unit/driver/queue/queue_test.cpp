@@ -1,5 +1,6 @@
 // How a queue is made: priority and interrupt coalescing.
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "testbench/unit/driver/device_fixture.hpp"
 
@@ -45,5 +46,7 @@ TEST_CASE("a priority or a coalescing that cannot be is refused, and no queue is
   options.coalesce_cycles = 1;
   CHECK(weft_queue_create(device.handle(), &options, &queue) == WEFT_ERROR_INVALID_ARGUMENT);
   CHECK(queue == nullptr);
-  for (uint32_t i = 0; i < WEFT_LIMIT_IO_QUEUES; i++) (void)device.queue(2);  // all ids are free
+  std::vector<weft_queue*> all(WEFT_LIMIT_IO_QUEUES);
+  for (weft_queue*& each : all) each = device.queue(2);  // all ids are free
+  for (weft_queue* each : all) REQUIRE_OK(weft_queue_release(each));
 }

@@ -199,6 +199,8 @@ TEST_CASE("reports can be switched off, and a folder that is not there loses not
   CHECK(report_path().empty());
   ::unsetenv("WEFT_REPORT_DIR");
   weft_event_release(event);
+  device.mock().configure([](MockFaults& f) { f.paused = false; });
+  REQUIRE_OK(weft_queue_release(queue));
 }
 
 TEST_CASE("the state of a device can be had as text, JSON and page at any time, and a page decodes without a device") {
