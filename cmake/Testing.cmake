@@ -23,7 +23,7 @@ function(weft_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
   else()
-    list(JOIN T_LABELS "\\;" labels)  # a list inside a property of a discovered test
+    list(JOIN T_LABELS "\\\\\\\\;" labels)  # a list inside a property of a discovered test, through three expansions
     set(environment)
     if(T_ENVIRONMENT)
       set(environment ENVIRONMENT "${T_ENVIRONMENT}")

@@ -153,7 +153,6 @@ uint32_t Queue::push(const Submission& submission, uint16_t id) {
   const uint32_t slot = ids_.slot_of(id);
   profile_offset_[slot] = 0;
   if (command.opcode == WEFT_QUEUE_OPCODE_LAUNCH) entry.arg1 = write_list(slot, command);
-  entry.crc32c = crc32c(&entry, offsetof(weft_submission_entry, crc32c));
   submission.event->set_place(id, submission_.tail());
   submission.event->set_timelines({command.wait_id, command.signal_id, command.wait_value, command.signal_value});
   return submission_.push(entry);

@@ -24,6 +24,14 @@ constexpr bool ring_size_valid(uint32_t entries) {
 /// Phase bit of the completion with this free-running index: 1 in the first lap, then alternating.
 constexpr uint32_t ring_phase(uint32_t index, uint32_t entries) { return (index & entries) == 0 ? 1 : 0; }
 
+/// How often the ring was filled before the entry with this free-running index.
+constexpr uint32_t ring_lap(uint32_t index, uint32_t entries) { return index / entries; }
+
+/// What `crc32c` of a submission in this lap says.
+inline uint32_t submission_seal(const weft_submission_entry& entry, uint32_t lap) {
+  return crc32c(&entry, offsetof(weft_submission_entry, crc32c)) ^ lap;
+}
+
 /// The check in the entry's status fits the rest of the entry, so it arrived whole.
 inline bool completion_check_holds(weft_completion_entry entry) {
   const uint32_t check = WEFT_STATUS_CHECK(entry.status);
@@ -47,8 +55,9 @@ class SubmissionRing {
   uint32_t used() const { return tail_ - head_; }
   bool full() const { return used() == entries_; }
 
-  /// Writes the entry at the tail and returns the new tail. Not called when full.
-  uint32_t push(const weft_submission_entry& entry) {
+  /// Seals the entry, writes it at the tail and returns the new tail. Not called when full.
+  uint32_t push(weft_submission_entry entry) {
+    entry.crc32c = submission_seal(entry, ring_lap(tail_, entries_));
     std::memcpy(&memory_[tail_ & (entries_ - 1)], &entry, sizeof entry);
     return ++tail_;
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "driver/queue/crc32c.hpp"
+#include "driver/queue/ring.hpp"
 #include "driver/transport/transport_mock.hpp"
 
 namespace weft::driver {
@@ -66,7 +67,8 @@ MockTransport::Outcome MockTransport::run_entry(uint32_t queue, const E& entry) 
   MockQueue& q = queues_[queue];
   cycle_ += kCyclesPerCommand;
   Outcome outcome{WEFT_ERROR_OK, 0, 0, cycle_ - kCyclesPerCommand};
-  if (crc32c(&entry, offsetof(E, crc32c)) != entry.crc32c)
+  const uint32_t index = q.head - static_cast<uint32_t>(q.pending.size()) - 1;
+  if (submission_seal(entry, ring_lap(index, q.entries)) != entry.crc32c)
     return {WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), entry.crc32c, 0};
   if (const auto timeline = timelines_.find(entry.wait_id);
       timeline != timelines_.end() && timeline->second.now.value < entry.wait_value)

@@ -36,6 +36,9 @@ constexpr uint32_t contiguous(uint32_t head, uint32_t tail, uint32_t entries, ui
   return count < limit ? count : limit;
 }
 
+/// How often the ring was filled before the entry with this index.
+constexpr uint32_t lap(uint32_t index, uint32_t entries) { return index / entries; }
+
 /// Phase bit of the completion with this index: 1 in the first lap, then alternating.
 constexpr uint32_t phase(uint32_t index, uint32_t entries) { return (index & entries) == 0 ? 1 : 0; }
 

@@ -6,6 +6,7 @@
 #include "firmware/hal.hpp"
 #include "firmware/queue/arbiter.hpp"
 #include "firmware/queue/completion.hpp"
+#include "firmware/queue/ring.hpp"
 #include "firmware/queue/submission.hpp"
 #include "firmware/state.hpp"
 
@@ -72,7 +73,7 @@ Step step(State& state, Queue& queue) {
   const E entry = queue.batch[queue.batch_next];
   state.waypoint = Waypoint::kCheck;
   Status status = kOk;
-  if (!queue.head_checked) status = check_entry(entry, admin);
+  if (!queue.head_checked) status = check_entry(entry, admin, ring::lap(next_index(queue), queue.entries));
   if (!queue.head_checked && status.ok()) status = check_timelines(owner(state, queue), entry);
   if (take_abort(owner(state, queue), queue, entry)) status = Status{WEFT_ERROR_CANCELLED, 0, 0};
   if (status.ok()) status = chain_status(queue.chain);

@@ -108,8 +108,8 @@ bool fetch_entry(State& state, Queue& queue) {
   return queue.state == QueueState::kActive;
 }
 
-Status check_entry(const E& e, bool admin) {
-  const uint32_t crc = hal::crc32c(&e, offsetof(E, crc32c));
+Status check_entry(const E& e, bool admin, uint32_t lap) {
+  const uint32_t crc = hal::crc32c(&e, offsetof(E, crc32c)) ^ lap;
   if (e.crc32c != crc) return bad(offsetof(E, crc32c), e.crc32c);
   const Rule* rule = find_rule(e.opcode, admin);
   if (rule == nullptr) return bad(offsetof(E, opcode), e.opcode);

@@ -19,8 +19,8 @@ bool has_entry(const Queue& queue);
 /// (which halts the queue with DMA_FAULT).
 bool fetch_entry(State& state, Queue& queue);
 
-/// CRC, opcode, flags, fields that must be zero, in this order. BAD_DESCRIPTOR {byte offset, value found}; UNSUPPORTED
-/// for an opcode that has a name and is not built {0, opcode}.
-Status check_entry(const weft_submission_entry& entry, bool admin);
+/// CRC (of an entry of this lap of its ring), opcode, flags, fields that must be zero, in this order. BAD_DESCRIPTOR
+/// {byte offset, value found}; UNSUPPORTED for an opcode that has a name and is not built {0, opcode}.
+Status check_entry(const weft_submission_entry& entry, bool admin, uint32_t lap);
 
 }  // namespace weft::fw

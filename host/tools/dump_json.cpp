@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json submission_json(uint32_t index, const std::optional<weft_submission_entry>& e) {
+Json submission_json(uint32_t index, uint32_t entries, const std::optional<weft_submission_entry>& e) {
   if (!e) return {{"index", index}, {"mapped", false}};
   return {{"index", index},
           {"opcode", opcode_text(e->opcode)},
@@ -27,7 +27,7 @@ Json submission_json(uint32_t index, const std::optional<weft_submission_entry>&
           {"size", e->size},
           {"wait", {{"timeline", e->wait_id}, {"value", e->wait_value}}},
           {"signal", {{"timeline", e->signal_id}, {"value", e->signal_value}}},
-          {"crc_ok", crc_matches(*e)}};
+          {"crc_ok", crc_matches(*e, index, entries)}};
 }
 
 Json completion_json(uint32_t index, const std::optional<weft_completion_entry>& e) {
@@ -65,7 +65,8 @@ Json log_json(const weft_log_record& r) {
 Json ring_json(const RingDump& ring) {
   Json out = {{"queue", ring.id}, {"submissions", Json::array()}, {"completions", Json::array()}};
   uint32_t index = ring.first_submission;
-  for (const auto& entry : ring.submissions) out["submissions"].push_back(submission_json(index++, entry));
+  for (const auto& entry : ring.submissions)
+    out["submissions"].push_back(submission_json(index++, ring.entries, entry));
   index = ring.first_completion;
   for (const auto& entry : ring.completions) out["completions"].push_back(completion_json(index++, entry));
   return out;

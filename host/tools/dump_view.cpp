@@ -72,7 +72,7 @@ void submission_lines(Out& out, const FunctionDump& dump, const RingDump& ring) 
     } else {
       table.add({std::to_string(index), place_text(queue, index), opcode_text(entry->opcode),
                  fmt::format("{:#x}", entry->command_id), std::to_string(entry->tag), flags_text(entry->flags),
-                 crc_matches(*entry) ? "ok" : "WRONG", arguments_text(*entry)});
+                 crc_matches(*entry, index, ring.entries) ? "ok" : "WRONG", arguments_text(*entry)});
     }
     index++;
   }

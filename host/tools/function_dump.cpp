@@ -118,6 +118,9 @@ Result<FunctionDump> parse_function_dump(std::string_view reply) {
     dump.faults = in_order(read_records<weft_fault_record>(object, "faults", error), &weft_fault_record::record_number);
   fields.array("rings", [](const JsonFields&) {});  // a list of objects, or told
   for (const Json& ring : error.empty() ? object["rings"] : Json::array()) dump.rings.push_back(read_ring(ring, error));
+  for (RingDump& ring : dump.rings)
+    for (const QueueSnapshot& queue : dump.function.queues)
+      if (queue.id == ring.id) ring.entries = queue.entries;
   if (!error.empty()) return wrong_management_reply(error);
   return dump;
 }

@@ -16,6 +16,7 @@ namespace weft::tools {
 /// The last entries of a queue's rings. An entry is nothing where its memory was not mapped.
 struct RingDump {
   uint32_t id = 0;
+  uint32_t entries = 0;           ///< of the submission ring, from its queue; 0: not known
   uint32_t first_submission = 0;  ///< free-running index of the first entry
   std::vector<std::optional<weft_submission_entry>> submissions;
   uint32_t first_completion = 0;

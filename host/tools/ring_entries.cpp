@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "driver/queue/crc32c.hpp"
+#include "driver/queue/ring.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {
@@ -75,8 +75,8 @@ std::string arguments_text(const weft_submission_entry& entry) {
   return text;
 }
 
-bool crc_matches(const weft_submission_entry& entry) {
-  return driver::crc32c(&entry, offsetof(weft_submission_entry, crc32c)) == entry.crc32c;
+bool crc_matches(const weft_submission_entry& entry, uint32_t index, uint32_t entries) {
+  return driver::submission_seal(entry, entries == 0 ? 0 : driver::ring_lap(index, entries)) == entry.crc32c;
 }
 
 }  // namespace weft::tools

@@ -21,7 +21,7 @@ struct CompletionStatus {
 [[nodiscard]] std::string flags_text(uint8_t flags);
 /// What the opcode's arguments mean: "program 64, kernel 0, arguments at 0x…", "0x… (HBM) to 0x… (host), 4096 bytes".
 [[nodiscard]] std::string arguments_text(const weft_submission_entry& entry);
-/// The entry's CRC is that of its bytes.
-[[nodiscard]] bool crc_matches(const weft_submission_entry& entry);
+/// The entry's CRC is that of its bytes at this free-running index of a ring of so many entries.
+[[nodiscard]] bool crc_matches(const weft_submission_entry& entry, uint32_t index, uint32_t entries);
 
 }  // namespace weft::tools

@@ -148,7 +148,6 @@ double measure_rings(uint32_t batch, double seconds) {
         entry.opcode = WEFT_QUEUE_OPCODE_NOP;
         entry.tag = i;
         entry.command_id = *ids.acquire(i);
-        entry.crc32c = crc32c(&entry, offsetof(weft_submission_entry, crc32c));
         submission.push(entry);
       }
       submission.publish();

@@ -17,8 +17,7 @@ OutstandingCommand outstanding(uint16_t queue, uint16_t semaphore) {
   command.queue = queue;
   command.command_id = 1;
   command.opcode = WEFT_QUEUE_OPCODE_WAIT;
-  command.wait_id = semaphore;
-  command.wait_value = 1;
+  command.timelines = {.wait_id = semaphore, .signal_id = 0, .wait_value = 1, .signal_value = 0};
   return command;
 }
 

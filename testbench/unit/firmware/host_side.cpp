@@ -6,6 +6,7 @@
 #include "firmware/admin/admin.hpp"
 #include "firmware/boot.hpp"
 #include "firmware/main_loop.hpp"
+#include "firmware/queue/ring.hpp"
 
 namespace mock {
 namespace {
@@ -58,6 +59,7 @@ void Host::put_raw(uint32_t queue, const weft_submission_entry& e) {
 
 void Host::put(uint32_t queue, weft_submission_entry e) {
   seal(e);
+  e.crc32c ^= weft::fw::ring::lap(rings[queue].tail, rings[queue].entries);
   put_raw(queue, e);
 }
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <span>
 
-#include "driver/queue/crc32c.hpp"
+#include "driver/queue/ring.hpp"
 #include "host/tools/dump_view.hpp"
 #include "host/tools/function_dump.hpp"
 #include "host/tools/ring_entries.hpp"
@@ -38,7 +38,7 @@ weft_submission_entry submission(uint8_t opcode, uint32_t tag) {
   e.arg0 = 0x10000;
   e.arg1 = WEFT_LIMIT_ADDRESS_FLAG_HBM | 0x4000;
   e.size = 4096;
-  e.crc32c = weft::driver::crc32c(&e, offsetof(weft_submission_entry, crc32c));
+  e.crc32c = weft::driver::submission_seal(e, 1);  // entries 99 and 100 of a ring of 64
   return e;
 }
 
@@ -132,6 +132,7 @@ TEST_CASE("records are decoded, in the order in which they were written, and unm
         "cycle 20 info: queue 3 created with 64 entries", "record 1: DMA_FAULT on queue 3", "no state: state page"})
     CHECK_THAT(text, Contains(part));
   const Json json = Json::parse(dump_json(dump, {}));
+  CHECK(json["rings"][0]["submissions"][0]["crc_ok"] == true);
   CHECK(json["rings"][0]["submissions"][1]["crc_ok"] == false);
   CHECK(json["rings"][0]["completions"][0]["status"] == "DMA_FAULT");
   CHECK(json["state"].is_null());

@@ -49,6 +49,9 @@ TEST_CASE("a submission ring fills to its last entry from every start, and acros
       entry.tag = i + 1;
       REQUIRE(ring.push(entry) == static_cast<uint32_t>(start + i + 1));
       REQUIRE(memory[(start + i) & (entries - 1)].tag == i + 1);
+      entry.crc32c = memory[(start + i) & (entries - 1)].crc32c;
+      REQUIRE(entry.crc32c == submission_seal(entry, (start + i) / entries));
+      REQUIRE(entry.crc32c != submission_seal(entry, (start + i) / entries - 1));  // of the lap before
     }
     REQUIRE(ring.full());
     REQUIRE(ring.used() == entries);

@@ -8,6 +8,7 @@
 
 #include "check.hpp"
 #include "firmware/admin/admin.hpp"
+#include "firmware/queue/ring.hpp"
 #include "host_side.hpp"
 
 using namespace mock;
@@ -45,33 +46,33 @@ static void a_good_entry_of_every_built_opcode_passes(void**) {
   E semaphore = entry(WEFT_QUEUE_OPCODE_WAIT);
   semaphore.wait_id = 1;
   seal(semaphore);
-  assert_true(check_entry(semaphore, false).ok());
+  assert_true(check_entry(semaphore, false, 0).ok());
   semaphore = entry(WEFT_QUEUE_OPCODE_SIGNAL);
   semaphore.signal_id = 1;
   seal(semaphore);
-  assert_true(check_entry(semaphore, false).ok());
+  assert_true(check_entry(semaphore, false, 0).ok());
   semaphore.opcode = WEFT_ADMIN_OPCODE_DELETE_QUEUE;
   seal(semaphore);
-  ASSERT_REFUSED(check_entry(semaphore, true), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, signal_id), 1);
+  ASSERT_REFUSED(check_entry(semaphore, true, 0), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, signal_id), 1);
   for (uint8_t op : {WEFT_QUEUE_OPCODE_LAUNCH, WEFT_QUEUE_OPCODE_COPY, WEFT_QUEUE_OPCODE_FILL, WEFT_QUEUE_OPCODE_FENCE,
                      WEFT_QUEUE_OPCODE_TIMESTAMP, WEFT_QUEUE_OPCODE_NOP}) {
-    assert_true(check_entry(entry(op), false).ok());
+    assert_true(check_entry(entry(op), false, 0).ok());
   }
   for (uint8_t op :
        {WEFT_ADMIN_OPCODE_CREATE_QUEUE, WEFT_ADMIN_OPCODE_DELETE_QUEUE, WEFT_ADMIN_OPCODE_LOAD_PROGRAM,
         WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM, WEFT_ADMIN_OPCODE_SET_LOG_LEVEL, WEFT_ADMIN_OPCODE_SET_TIMEOUT}) {
-    assert_true(check_entry(entry(op), true).ok());
+    assert_true(check_entry(entry(op), true, 0).ok());
   }
 }
 
 static void every_single_bit_flipped_is_refused(void**) {
   reset();
   const E good = launch();
-  assert_true(check_entry(good, false).ok());
+  assert_true(check_entry(good, false, 0).ok());
   for (uint32_t bit = 0; bit < 8 * sizeof(E); bit++) {
     E bad = good;
     reinterpret_cast<uint8_t*>(&bad)[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
-    ASSERT_REFUSED(check_entry(bad, false), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), bad.crc32c);
+    ASSERT_REFUSED(check_entry(bad, false, 0), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), bad.crc32c);
   }
 }
 
@@ -90,7 +91,7 @@ static void with_a_good_crc_every_reserved_field_that_is_not_zero_is_refused(voi
       E bad = good;
       reinterpret_cast<uint8_t*>(&bad)[f.offset + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
       seal(bad);
-      ASSERT_REFUSED(check_entry(bad, false), WEFT_ERROR_BAD_DESCRIPTOR, f.offset, UINT64_C(1) << bit);
+      ASSERT_REFUSED(check_entry(bad, false, 0), WEFT_ERROR_BAD_DESCRIPTOR, f.offset, UINT64_C(1) << bit);
     }
   };
   for (const Field& f : always) flip_all(launch(), f);
@@ -104,16 +105,16 @@ static void flags_that_are_not_built_are_refused(void**) {
     E e = launch();
     e.flags = static_cast<uint8_t>(flags);
     seal(e);
-    assert_int_equal(check_entry(e, false).ok(), (flags & ~(1u | 2u | 4u | 8u)) == 0);
-    assert_false(check_entry(e, true).ok());
+    assert_int_equal(check_entry(e, false, 0).ok(), (flags & ~(1u | 2u | 4u | 8u)) == 0);
+    assert_false(check_entry(e, true, 0).ok());
     e = entry(WEFT_QUEUE_OPCODE_NOP);
     e.flags = static_cast<uint8_t>(flags);
     seal(e);
-    assert_int_equal(check_entry(e, false).ok(), (flags & ~(1u | 2u | 4u)) == 0);
+    assert_int_equal(check_entry(e, false, 0).ok(), (flags & ~(1u | 2u | 4u)) == 0);
     e = entry(WEFT_ADMIN_OPCODE_DELETE_QUEUE);
     e.flags = static_cast<uint8_t>(flags);
     seal(e);
-    assert_int_equal(check_entry(e, true).ok(), (flags & ~(1u | 2u)) == 0);
+    assert_int_equal(check_entry(e, true, 0).ok(), (flags & ~(1u | 2u)) == 0);
   }
 }
 
@@ -126,7 +127,7 @@ static void every_opcode_is_built_unsupported_or_bad(void**) {
       e.wait_id = !admin && op == WEFT_QUEUE_OPCODE_WAIT;
       e.signal_id = !admin && op == WEFT_QUEUE_OPCODE_SIGNAL;
       seal(e);
-      const Status s = check_entry(e, admin);
+      const Status s = check_entry(e, admin, 0);
       built += s.ok();
       unsupported += s.error == WEFT_ERROR_UNSUPPORTED;
       if (!s.ok() && s.error != WEFT_ERROR_UNSUPPORTED) ASSERT_REFUSED(s, WEFT_ERROR_BAD_DESCRIPTOR, 0, op);
@@ -210,8 +211,20 @@ static void a_doorbell_before_its_data_is_a_refused_entry_and_the_queue_goes_on(
   OneQueue q;
   q.doorbell(1);  // the ring is zero
   assert_true(fetch_entry(*q.state, q.queue));
-  ASSERT_REFUSED(check_entry(q.queue.batch[0], false), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), 0);
+  ASSERT_REFUSED(check_entry(q.queue.batch[0], false, 0), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), 0);
   assert_true(q.queue.state == QueueState::kActive);
+}
+
+static void what_an_earlier_lap_left_is_refused(void**) {
+  OneQueue q;
+  for (uint32_t i = 0; i < 8; i++) q.ring()[i] = entry(WEFT_QUEUE_OPCODE_NOP, static_cast<uint16_t>(i));
+  q.queue.head = q.queue.tail = 8;
+  q.doorbell(9);  // ahead of its data: slot 0 holds the entry of index 0 still
+  assert_true(fetch_entry(*q.state, q.queue));
+  const E stale = q.queue.batch[0];
+  assert_int_equal(ring::lap(next_index(q.queue), q.queue.entries), 1);
+  ASSERT_REFUSED(check_entry(stale, false, 1), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), stale.crc32c);
+  assert_true(check_entry(stale, false, 0).ok());
 }
 
 int main() {
@@ -221,6 +234,7 @@ int main() {
       cmocka_unit_test(with_a_good_crc_every_reserved_field_that_is_not_zero_is_refused),
       cmocka_unit_test(flags_that_are_not_built_are_refused),
       cmocka_unit_test(every_opcode_is_built_unsupported_or_bad),
+      cmocka_unit_test(what_an_earlier_lap_left_is_refused),
       cmocka_unit_test(entries_are_fetched_in_order_around_every_wrap),
       cmocka_unit_test(a_bad_doorbell_halts_its_queue_and_says_what_was_written),
       cmocka_unit_test(a_ring_that_is_not_mapped_halts_its_queue),
