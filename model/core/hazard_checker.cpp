@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/core/command_text.hpp"
 #include "model/core/rtl_core.hpp"
 #include "model/golden/remote.hpp"
@@ -48,10 +50,14 @@ void HazardChecker::command_started(weft_unit_index unit, const spec::Command& c
   const spec::CommandHeader& h = node.header;
   if (h.wait_sem0 < WEFT_SEMAPHORES) waits_[h.wait_sem0].push_back({index, h.wait_count0});
   if (h.wait_sem1 < WEFT_SEMAPHORES) waits_[h.wait_sem1].push_back({index, h.wait_count1});
-  running_[unit].push_back(index);
-  events_.push_back({false, index});
-  nodes_.push_back(std::move(node));
+  start(std::move(node));
   if (next_ != nullptr) next_->command_started(unit, command, cycle);
+}
+
+void HazardChecker::start(Node node) {
+  running_[node.unit].push_back(nodes_.size());
+  events_.push_back({false, nodes_.size()});
+  nodes_.push_back(std::move(node));
 }
 
 void HazardChecker::command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
@@ -86,10 +92,13 @@ HazardChecker::Order HazardChecker::find_order() const {
         order.starts_before_start.set(i, before);
         order.retires_before_start.merge(i, order.retires_before_start, before);
       }
-      for (const size_t poster : nodes_[i].after) {
-        order.starts_before_start.merge(i, order.starts_before_retire, poster);
-        order.retires_before_start.merge(i, order.retires_before_retire, poster);
-        order.retires_before_start.set(i, poster);
+      for (const auto* posters : {&nodes_[i].after, &nodes_[i].supposed}) {
+        for (const size_t poster : *posters) {
+          order.starts_before_start.merge(i, order.starts_before_retire, poster);
+          order.retires_before_start.merge(i, order.retires_before_retire, poster);
+          order.retires_before_start.set(i, poster);
+        }
+        if (posters == &nodes_[i].after) order.starts_before_wait.merge(i, order.starts_before_start, i);
       }
       before = i;
       continue;
@@ -118,25 +127,28 @@ HazardChecker::Order HazardChecker::find_order() const {
   return order;
 }
 
-/// Adds posts without which a wait could not have held: all other tokens that can be there before it are too few. A
-/// wait needs its own count and the counts of the waits that always come before it. True if any was added.
+/// True if the wait cannot hold without the post: all other tokens that can be there before it are too few. A wait
+/// needs its own count and the counts of the waits that always come before it.
+bool HazardChecker::needs(const Order& order, unsigned semaphore, const Use& wait, const Use& post) const {
+  uint64_t needed = wait.count, others = initial_[semaphore];
+  for (const Use& other : waits_[semaphore])
+    if (order.starts_before_wait.test(wait.node, other.node)) needed += other.count;
+  for (const Use& other : posts_[semaphore]) {
+    if (other.node == post.node || order.retires_before_retire.test(other.node, post.node)) continue;
+    if (!order.starts_before_retire.test(other.node, wait.node)) others += other.count;
+  }
+  return others < needed;
+}
+
+/// Adds posts that waits need. True if any was added.
 bool HazardChecker::find_waits(const Order& order) {
   bool added = false;
   for (unsigned s = 0; s < WEFT_SEMAPHORES; s++) {
     for (const Use& wait : waits_[s]) {
-      uint64_t needed = wait.count;
-      for (const Use& other : waits_[s])
-        if (order.starts_before_start.test(wait.node, other.node)) needed += other.count;
       for (const Use& post : posts_[s]) {
         if (order.retires_before_start.test(wait.node, post.node) ||
-            order.starts_before_retire.test(post.node, wait.node))
+            order.starts_before_retire.test(post.node, wait.node) || !needs(order, s, wait, post))
           continue;
-        uint64_t others = initial_[s];
-        for (const Use& other : posts_[s]) {
-          if (other.node == post.node || order.retires_before_retire.test(other.node, post.node)) continue;
-          if (!order.starts_before_retire.test(other.node, wait.node)) others += other.count;
-        }
-        if (others >= needed) continue;
         nodes_[wait.node].after.push_back(post.node);
         added = true;
       }
@@ -145,36 +157,94 @@ bool HazardChecker::find_waits(const Order& order) {
   return added;
 }
 
+/// `order` and the most that waits need if it is all supposed at once. An event comes before another here only as it
+/// did in this run, so find_order stays one pass.
+HazardChecker::Order HazardChecker::suppose_waits(Order order) {
+  struct Supposed {
+    unsigned semaphore;
+    Use wait, post;
+  };
+  std::vector<size_t> started(nodes_.size());
+  for (size_t e = 0; e < events_.size(); e++)
+    if (!events_[e].retires) started[events_[e].node] = e;
+  std::vector<Supposed> all;
+  for (unsigned s = 0; s < WEFT_SEMAPHORES; s++)
+    for (const Use& wait : waits_[s])
+      for (const Use& post : posts_[s])
+        if (nodes_[post.node].retire_event < started[wait.node] &&
+            !order.retires_before_start.test(wait.node, post.node))
+          all.push_back({s, wait, post});
+  for (size_t before = SIZE_MAX; before != all.size();) {
+    before = all.size();
+    for (Node& node : nodes_) node.supposed.clear();
+    for (const Supposed& s : all) nodes_[s.wait.node].supposed.push_back(s.post.node);
+    order = find_order();
+    std::erase_if(all, [&](const Supposed& s) { return !needs(order, s.semaphore, s.wait, s.post); });
+  }
+  return order;
+}
+
 /// True if a run never has both at work at once, or their unit does one after the other.
 bool HazardChecker::ordered(const Order& order, size_t a, size_t b) const {
   if (nodes_[a].unit == nodes_[b].unit && !is_dma(nodes_[a].unit)) return true;
   return order.retires_before_start.test(b, a) || order.retires_before_start.test(a, b);
 }
 
+std::vector<HazardChecker::Meeting> HazardChecker::find_meetings(const Order& order) const {
+  std::vector<Meeting> meetings;
+  for (size_t b = 0; b < nodes_.size(); b++)
+    for (size_t a = 0; a < b; a++)
+      if (!ordered(order, a, b))
+        if (const auto range = find_conflict(nodes_[a].accesses, nodes_[b].accesses))
+          meetings.push_back({a, b, *range});
+  return meetings;
+}
+
 std::vector<Hazard> HazardChecker::finish() {
+  auto hazards = find_hazards();
+  forget();
+  return hazards;
+}
+
+std::vector<Hazard> HazardChecker::finish_window() {
+  auto hazards = find_hazards();
+  std::vector<size_t> running;
+  for (const auto& unit : running_) running.insert(running.end(), unit.begin(), unit.end());
+  std::sort(running.begin(), running.end());
+  std::vector<Node> go_on;
+  for (const size_t index : running) go_on.push_back(std::move(nodes_[index]));
+  forget();
+  for (Node& node : go_on) {
+    node.after.clear(), node.supposed.clear();
+    start(std::move(node));  // its waits have taken their tokens already
+  }
+  return hazards;
+}
+
+std::vector<Hazard> HazardChecker::find_hazards() {
   Order order = find_order();
   while (find_waits(order)) order = find_order();
+  auto meetings = find_meetings(order);
+  if (!meetings.empty()) meetings = find_meetings(suppose_waits(std::move(order)));
   std::vector<Hazard> hazards;
-  for (size_t b = 0; b < nodes_.size(); b++) {
-    for (size_t a = 0; a < b; a++) {
-      if (ordered(order, a, b)) continue;
-      const auto range = find_conflict(nodes_[a].accesses, nodes_[b].accesses);
-      if (!range) continue;
-      const Node& first = nodes_[a];
-      const Node& second = nodes_[b];
-      hazards.push_back({first.command, second.command, first.unit, second.unit, *range,
-                         fmt::format("nothing orders these two, and they meet at {}:\n  {}: {}\n  {}: {}",
-                                     range_text(*range), spec::unit_name(first.unit), command_text(first.command),
-                                     spec::unit_name(second.unit), command_text(second.command))});
-    }
+  for (const auto& [a, b, range] : meetings) {
+    const Node& first = nodes_[a];
+    const Node& second = nodes_[b];
+    hazards.push_back({first.command, second.command, first.unit, second.unit, range,
+                       fmt::format("nothing orders these two, and they meet at {}:\n  {}: {}\n  {}: {}",
+                                   range_text(range), spec::unit_name(first.unit), command_text(first.command),
+                                   spec::unit_name(second.unit), command_text(second.command))});
   }
+  return hazards;
+}
+
+void HazardChecker::forget() {
   nodes_.clear();
   events_.clear();
   for (auto& unit : running_) unit.clear();
   for (auto& uses : waits_) uses.clear();
   for (auto& uses : posts_) uses.clear();
   initial_.fill(0);
-  return hazards;
 }
 
 }  // namespace weft::core

@@ -29,8 +29,17 @@ struct Hazard {
 /// has started before it in every run. DMA commands of one queue run on two channels and are unordered unless a
 /// semaphore orders them.
 ///
-/// Use: observer of a core, run programs, finish() once the core is drained. Memory: n^2 / 2 bytes for n commands;
-/// time: n^2, and for a semaphore with p posts and w waits p^2 w. One owner, one thread.
+/// Which posts a wait cannot do without is found twice. First from what is proven alone: a post is added when it is
+/// proven that all other tokens are too few. That stops where proofs need each other (a step's wait for the stores of
+/// the step before is proven only if later stores cannot come first, which the later steps' waits see to). So, if
+/// hazards are left, all orders that this run had are supposed together, and those that do not follow from the rest are
+/// taken back until all do. What stays holds in every run: in a run that broke it, look at the first wait that went on
+/// without a post that is supposed to come before. Until then all that is supposed has held, and so the tokens were too
+/// few: it did not go on.
+///
+/// Use: observer of a core, run programs, finish() once the core is drained. Memory: 5 n^2 / 8 bytes for n commands;
+/// time: n^2, and for a semaphore with p posts and w waits p^2 w, each time that something is added or taken back. One
+/// owner, one thread.
 class HazardChecker final : public CoreObserver {
  public:
   /// `next` (may be nullptr) is told everything too and outlives this.
@@ -48,6 +57,9 @@ class HazardChecker final : public CoreObserver {
   /// All hazards among the commands seen so far, in order of the second command's start; then starts anew, with all
   /// semaphores 0. The caller has seen the core drained: what comes later is ordered after what came before.
   [[nodiscard]] std::vector<Hazard> finish();
+  /// The same in the midst of a run: the caller tells the semaphores' values again. Commands that are running stay
+  /// among those of the next window.
+  [[nodiscard]] std::vector<Hazard> finish_window();
   [[nodiscard]] size_t commands() const { return nodes_.size(); }
 
  private:
@@ -57,7 +69,8 @@ class HazardChecker final : public CoreObserver {
     spec::CommandHeader header;
     CommandAccesses accesses;  // empty if the unit refuses the command
     size_t retire_event = SIZE_MAX;
-    std::vector<size_t> after;  // commands whose retirement every run has before this start
+    std::vector<size_t> after;     // commands whose retirement every run has before this start
+    std::vector<size_t> supposed;  // the same, not yet proven
   };
   struct Event {
     bool retires;
@@ -86,15 +99,27 @@ class HazardChecker final : public CoreObserver {
   struct Order {
     explicit Order(size_t nodes)
         : starts_before_start(nodes),
+          starts_before_wait(nodes),
           retires_before_start(nodes),
           starts_before_retire(nodes),
           retires_before_retire(nodes) {}
-    Before starts_before_start, retires_before_start, starts_before_retire, retires_before_retire;
+    /// starts_before_wait: starts before this start, even if what is supposed of this command itself is wrong.
+    Before starts_before_start, starts_before_wait, retires_before_start, starts_before_retire, retires_before_retire;
+  };
+  struct Meeting {
+    size_t first, second;
+    AccessRange range;
   };
 
   [[nodiscard]] CommandAccesses accesses(unsigned queue, const spec::Command& command) const;
+  void start(Node node);
+  void forget();
+  [[nodiscard]] std::vector<Hazard> find_hazards();
   [[nodiscard]] Order find_order() const;
+  [[nodiscard]] bool needs(const Order& order, unsigned semaphore, const Use& wait, const Use& post) const;
   bool find_waits(const Order& order);
+  [[nodiscard]] Order suppose_waits(Order order);
+  [[nodiscard]] std::vector<Meeting> find_meetings(const Order& order) const;
   [[nodiscard]] bool ordered(const Order& order, size_t a, size_t b) const;
 
   const spec::Chip chip_;

@@ -1,6 +1,8 @@
 // A core whose unordered accesses are faults.
 #include "model/core/hazard_core.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "model/core/rtl_core.hpp"
@@ -49,6 +51,7 @@ void HazardCore::write_csr(uint32_t offset, uint64_t value) {
   checker_.set_segments(segments_);
   if (offset == WEFT_CSR_CONTROL && (value & kControlReset) != 0) {
     (void)checker_.finish();  // what a reset cuts off is no hazard
+    end_reports();
     tokens_.fill(0);
     hazard_.reset();
   }
@@ -57,12 +60,15 @@ void HazardCore::write_csr(uint32_t offset, uint64_t value) {
 
 uint64_t HazardCore::advance(uint64_t until) {
   core_->advance(until);
-  if (checker_.commands() != 0 && !core_->busy()) judge();
+  if (checker_.commands() != 0 && !core_->busy()) {
+    judge(checker_.finish());
+    end_reports();
+  }
   return core_->cycle();
 }
 
 void HazardCore::command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
-  if (checker_.commands() >= kWindowCommands) judge();
+  if (checker_.commands() >= kWindowCommands) judge(checker_.finish_window());
   checker_.command_started(unit, command, cycle);
   const spec::CommandHeader h = spec::decode_header(command);
   if (h.wait_sem0 < WEFT_SEMAPHORES) tokens_[h.wait_sem0] -= h.wait_count0;
@@ -78,14 +84,19 @@ void HazardCore::command_retired(weft_unit_index unit, const spec::Command& comm
   if (observer_ != nullptr) observer_->command_retired(unit, command, cycle);
 }
 
-void HazardCore::judge() {
-  const auto hazards = checker_.finish();
+void HazardCore::judge(std::vector<Hazard> hazards) {
   for (unsigned s = 0; s < WEFT_SEMAPHORES; s++) checker_.set_semaphore(s, tokens_[s]);
   for (const Hazard& hazard : hazards)
-    if (report_) report_(hazard.text);
+    if (++found_ <= kReports && report_) report_(hazard.text);
   if (hazard_ || hazards.empty()) return;
-  hazard_ = hazards.front();
+  hazard_ = std::move(hazards.front());
   hazard_cycle_ = core_->cycle();
+}
+
+void HazardCore::end_reports() {
+  if (found_ > kReports && report_)
+    report_(fmt::format("{} pairs in all, of which the first {} are told", found_, kReports));
+  found_ = 0;
 }
 
 }  // namespace weft::core

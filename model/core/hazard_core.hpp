@@ -14,13 +14,15 @@ namespace weft::core {
 /// Another core with a HazardChecker as its observer. Each time the core has drained, or after kWindowCommands
 /// commands, what ran is judged; the first hazard reads as the fault HAZARD of the later command (FAULT_ADDRESS: the
 /// first byte or row where the two meet) until the next core reset, unless the core itself has faulted. The core's
-/// cycles and results are not changed. A pair is missed if a drained core or the window's end lies between its two
-/// commands in this run. One owner, one thread.
+/// cycles and results are not changed. A pair is missed if a drained core, or the window's end after the first has
+/// retired, lies between its two commands in this run. One owner, one thread.
 class HazardCore final : public TensorCore, private CoreObserver {
  public:
   static constexpr size_t kWindowCommands = 256;  // judging takes the square of it
+  static constexpr size_t kReports = 10;
 
-  /// `report` (may be empty) is called once for each hazard, with both commands and the range.
+  /// `report` (may be empty) is called for each of the first kReports hazards, with both commands and the range; once
+  /// the core has drained or is reset, a last time with the number of all, if there were more. Then it counts anew.
   HazardCore(const spec::Chip& chip, std::unique_ptr<TensorCore> core, std::function<void(const std::string&)> report);
 
   [[nodiscard]] const TensorCore& core() const { return *core_; }
@@ -43,7 +45,8 @@ class HazardCore final : public TensorCore, private CoreObserver {
  private:
   void command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
   void command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
-  void judge();
+  void judge(std::vector<Hazard> hazards);
+  void end_reports();
 
   std::unique_ptr<TensorCore> core_;
   std::function<void(const std::string&)> report_;
@@ -52,6 +55,7 @@ class HazardCore final : public TensorCore, private CoreObserver {
   golden::SegmentTable segments_{};
   std::array<uint64_t, WEFT_SEMAPHORES> tokens_{};  // of each semaphore, as posts and waits have left it
   std::optional<Hazard> hazard_;
+  size_t found_ = 0;  // hazards since the core last drained
   uint64_t hazard_cycle_ = 0;
 };
 

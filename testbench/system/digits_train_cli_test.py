@@ -7,6 +7,7 @@ import unittest
 from weft_command import BUILD, WeftTest
 
 TRAIN = str(BUILD / "bin/digits_train")
+WRONG_USAGE = 1
 WRONG_INPUT = 2
 
 
@@ -44,6 +45,9 @@ class DigitsTrain(WeftTest):
         self.assertEqual(len(run["losses"]), 20)
         self.assertLess(run["losses"][-1], run["losses"][0])
 
+    def test_help_is_no_error(self):
+        self.assertIn("Exit code 1", self.train("--help").stdout)
+
     def test_a_goal_that_is_missed_is_exit_code_1(self):
         self.train("--steps", "1", "--goal", "99", code=1)
 
@@ -68,10 +72,11 @@ class DigitsTrain(WeftTest):
         self.refused(["nonsense"], "--chip", "nonsense", "--steps", "1")
         self.refused(["nowhere/optdigits.csv"], "--data", "nowhere")
         self.refused(["no/such"], "--save", "no/such/file", "--steps", "1")
-        for arguments in (["--resume", "x", "--seed", "2"], ["--slice", "nano-2x2", "--listen", "."], ["--batch", "0"], ["--rate", "fast"]):
+        for arguments in (["--resume", "x", "--seed", "2"], ["--slice", "nano-2x2", "--listen", "."], ["--batch", "0"], ["--rate", "fast"],
+                          ["--nonsense", "x"]):
             with self.subTest(arguments=arguments):
                 run = subprocess.run([TRAIN, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=60)
-                self.assertNotEqual(run.returncode, 0)
+                self.assertEqual(run.returncode, WRONG_USAGE)
                 self.assertIn(arguments[-2], run.stdout + run.stderr)
 
 

@@ -25,7 +25,7 @@ using weft::Result;
 using weft::runtime::ChipSet;
 
 constexpr uint64_t kHidden = 128;
-constexpr int kBelowGoal = 1;  // exit code
+constexpr int kBelowGoal = 1, kWrongUsage = 1;  // exit codes
 
 struct Arguments {
   std::string folder = WEFT_DIGITS_DIR, slice, directory, save, resume;
@@ -215,6 +215,10 @@ int main(int argc, char** argv) {
   app.add_flag("--verify", a.verify, "do every step on the host too, and compare all bits");
   app.add_flag("--json", a.json, "print JSON");
   weft::tools::add_target_options(app, a.target);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kWrongUsage;
+  }
   return run(a);
 }

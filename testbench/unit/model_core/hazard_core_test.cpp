@@ -55,6 +55,23 @@ TEST_CASE("two unordered writes of one place read as the fault HAZARD of the lat
   }
 }
 
+TEST_CASE("of many hazards the first ten are told, then how many there were") {
+  for (const unsigned fills : {5u, 8u}) {  // each writes what all others write: 10 pairs, 28 pairs
+    Checked checked(core::CoreKind::kFast);
+    for (unsigned round = 0; round < 2; round++) {
+      checked.reports.clear();
+      for (unsigned i = 0; i < fills; i++)
+        REQUIRE(checked.bench.push(WEFT_QUEUE_DMA_IN, fill(static_cast<uint16_t>(i), 128)));
+      checked.bench.run();
+      REQUIRE(checked.reports.size() == (fills == 5 ? 10 : 11));
+      for (unsigned i = 0; i < 10; i++) CHECK(checked.reports[i].find("nothing orders these two") != std::string::npos);
+      if (fills == 8) CHECK(checked.reports[10] == "28 pairs in all, of which the first 10 are told");
+      checked.bench.reset();
+      CHECK(checked.reports.size() == (fills == 5 ? 10 : 11));
+    }
+  }
+}
+
 TEST_CASE("programs whose semaphores order what they share run without a hazard") {
   Checked checked(core::CoreKind::kLockstep);
   for (unsigned i = 0; i < 60; i++) {  // 360 commands: more than a window
