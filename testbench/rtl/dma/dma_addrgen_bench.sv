@@ -29,7 +29,7 @@ module dma_addrgen_bench (
   dma_addrgen u_addrgen (
     .clk_i, .rst_ni, .load_i,
     .job_i('{
-        fill: 1'b0, tag: '0, space: '0, pattern: '0,
+        fill: 1'b0, remote: 1'b0, tag: '0, space: '0, pattern: '0,
         mem_address: mem_address_i, vmem_address: vmem_address_i,
         size0: size0_i, size1: size1_i, size2: size2_i, size3: size3_i,
         mem_stride1: mem_stride1_i, mem_stride2: mem_stride2_i, mem_stride3: mem_stride3_i,
