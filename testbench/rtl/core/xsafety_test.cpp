@@ -46,7 +46,8 @@ TEST_CASE("small: legal programs give the same results in the same cycles from a
   run_programs("small", random::Legality::kLegal, 7000, 1, {3});
 }
 
-TEST_CASE("a program that reads VMEM that nothing has written since power-up ends with ECC_UNCORRECTABLE") {
+TEST_CASE("a program that reads VMEM that nothing has written since power-up ends with ECC_UNCORRECTABLE",
+          "[unwritten]") {
   for (const unsigned seed : {1u, 2u, 3u, 4u}) {
     INFO("initial seed " << seed);
     bench::CoreBench core("nano", core::CoreKind::kRtl, {.initial_seed = seed, .initial_memories = true});
