@@ -18,6 +18,7 @@ function(weft_test name)
   endif()
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE weft_catch_main weft_options ${T_LIBS})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # what a test computes itself is little; its checks are many
   weft_coverage_test(${name} "${T_LIBS}" "${T_LABELS}")
   if(T_WHOLE OR WEFT_RTL_COVERAGE)
     add_test(NAME ${name} COMMAND ${name})

@@ -7,7 +7,7 @@
 # the time of small ones goes into Verilator's headers.
 # A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). OPT_FAST is set because Verilator's makefile compiles
-# with -Os otherwise; --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
+# with -Os otherwise, OPT_SLOW because what runs once (constructors, declarations of waves) takes most of the compiler's time at -O1; --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
 # With WEFT_RTL_COVERAGE every model counts its coverage (testbench/coverage/README.md).
 find_program(VERILATOR verilator REQUIRED)
 execute_process(COMMAND ${VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE VERILATOR_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -99,7 +99,7 @@ function(weft_verilate target)
     COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a ${units} CXX=${CMAKE_CXX_COMPILER}
-            "OPT_FAST=${fast}" "OPT_SLOW=-O1" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC${hooks}"
+            "OPT_FAST=${fast}" "OPT_SLOW=-O0" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC${hooks}"
     # the ports alone, which most edits leave: what includes them is not compiled again
     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${dir}/${prefix}.h ${dir}/ports/${prefix}.h
     DEPENDS ${sources} ${watched} weft_spec_generate

@@ -24,6 +24,7 @@
 #include "model/server/isa.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
+#include "model/trace/trace_file.hpp"
 #include "model/verilated/model_failure.hpp"
 
 namespace {
@@ -195,17 +196,22 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   options.report_mismatch = [path = arguments.mismatch_report](const std::string& report) {
     report_mismatch(path, report);
   };
-  options.trace_path = arguments.trace;
   options.functions = arguments.functions;
   return options;
 }
 
 std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
                                                   chip::SliceNetwork* network, std::string& error) {
-  if (network == nullptr) return chip::Simulation::make(chip_options(arguments, simulated, 0, nullptr), error);
   std::vector<chip::ChipOptions> options;
-  for (uint32_t i = 0; i < simulated.slice->chips(); i++)
+  for (uint32_t i = 0; i < simulated.kinds.size(); i++)
     options.push_back(chip_options(arguments, simulated, i, network));
+  if (!arguments.trace.empty()) {
+    const auto trace = TraceFile::open(arguments.trace, error);
+    if (trace == nullptr) return nullptr;
+    for (auto& chip : options) chip.trace = trace;
+    if (network != nullptr) network->trace_to(trace);
+  }
+  if (network == nullptr) return chip::Simulation::make(options.front(), error);
   return chip::Simulation::make_slice(std::move(options), *network, error);
 }
 
@@ -347,7 +353,7 @@ int main(int argc, char** argv) {
   app.add_flag("--check-hazards", arguments.core_options.check_hazards,
                "commands that touch the same place and that nothing orders fail with the fault HAZARD")
       ->envname("WEFT_CHECK_HAZARDS");
-  auto* trace = app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands to this JSON file");
+  app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   auto* record =
       app.add_option("--record", arguments.record,
@@ -364,8 +370,8 @@ int main(int argc, char** argv) {
   }
   if (replay->count() != 0) return ::replay(arguments);
   if (chip->count() + slice->count() != 1) return complain(kExitUsage, "one of --chip and --slice is needed");
-  if (slice->count() != 0 && wave->count() + trace->count() + record->count() != 0)
-    return complain(kExitUsage, "--wave, --trace and --record are of one chip: they do not go with --slice");
+  if (slice->count() != 0 && wave->count() + record->count() != 0)
+    return complain(kExitUsage, "--wave and --record are of one chip: they do not go with --slice");
   if (slice->count() != 0 && socket->count() != 0)
     return complain(kExitUsage, "--slice has a socket for each chip: give --listen and a directory");
   if ((fd->count() != 0 ? 1 : 0) + socket->count() + directory->count() != 1)

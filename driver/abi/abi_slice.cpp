@@ -155,6 +155,34 @@ weft_status weft_slice_get_chip(weft_slice* slice, uint32_t chip, weft_chip_plac
   });
 }
 
+weft_status weft_slice_get_link(weft_slice* slice, uint32_t chip, uint32_t port, weft_link_info* info) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(slice);
+    if (Status s = check_size(info, "info"); !s.ok()) return s;
+    if (Status s = check_chip(*slice, chip); !s.ok()) return s;
+    const auto& neighbors = slice->chips[chip].place.neighbors;
+    if (port >= neighbors.size())
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "there is no port {}: a chip has ports 0 to 5, +x -x +y -y +z -z",
+                     port);
+    const auto link = read_link(slice->transport(chip), port);
+    if (!link.ok()) return link.status();
+    const weft_ici_link& l = link.value();
+    weft_link_info out = WEFT_INIT(weft_link_info);
+    out.state = static_cast<weft_link_state>(l.state);
+    out.neighbor = neighbors[port] == kNoNeighbor ? WEFT_NO_CHIP : neighbors[port];
+    out.downs = l.downs;
+    out.packets = l.packets;
+    out.payload_bytes = l.payload_bytes;
+    out.wire_bytes = l.wire_bytes;
+    out.frame_errors = l.frame_errors;
+    out.busy_cycles = l.busy_cycles;
+    out.replay_cycles = l.replay_cycles;
+    out.cycle = l.cycle;
+    *info = out;
+    return {};
+  });
+}
+
 weft_status weft_slice_find_chip(weft_slice* slice, const uint32_t coordinates[3], uint32_t* chip) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(slice);

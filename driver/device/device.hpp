@@ -197,7 +197,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   // device_report.cpp
   std::optional<StatePage> recorded_state(const Detail& about);
   void see_queues(HangReport& report);
-  /// Writes a report; returns `why` with its place and what is wrong with the firmware.
+  /// Writes a report, if it can be; returns `why` with its place and what is wrong with the firmware.
   Status reported(const Status& why, Ask ask, FirmwareHealth* health);
   /// A wait has timed out. OK: the event is done by now.
   Status report_timeout(const Event& event, const Status& why, const WaitLimits& limits);

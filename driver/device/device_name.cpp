@@ -39,7 +39,8 @@ bool are_cores(std::string_view value) {
 }
 
 Status set_option(DeviceName& name, std::string_view text, std::string_view key, std::string_view value) {
-  if (name.slice && key != "core") return invalid(text, fmt::format("option '{}': a slice has core only", key));
+  if (name.slice && key != "core" && key != "trace")
+    return invalid(text, fmt::format("option '{}': a slice has core and trace only", key));
   if (value.empty()) return invalid(text, fmt::format("option '{}' has no value", key));
   if (key == "core") {
     if (name.slice ? !are_cores(value) : !is_core(value))

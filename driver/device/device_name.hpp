@@ -34,7 +34,8 @@ Result<DeviceName> parse_device_name(std::string_view text);
 
 /// The name of a slice: a simulator of our own by the slice's name, "nano-2x2" or "v5e-4x4" (the simulator knows the
 /// rules of slices and refuses those that cannot be), or the directory in which a weft-sim --slice listens. The core is
-/// fast unless given; with a list, separated by commas, each chip has its own. INVALID_ARGUMENT as above.
+/// fast unless given; with a list, separated by commas, each chip has its own. `trace` is possible too: one file for
+/// all chips and links. INVALID_ARGUMENT as above.
 Result<DeviceName> parse_slice_name(std::string_view text);
 
 /// Environment variables that change how a simulator of our own is started, so that a program runs again with waves, or

@@ -20,6 +20,7 @@ namespace {
 constexpr uint64_t kAnswerCycles = 500000;
 constexpr uint32_t kAnswerGuardMs = 5000;
 constexpr std::string_view kNoReport = "off";  // of an event whose report was made and could not be kept
+constexpr std::string_view kHeapExhausted = "the heap is exhausted";
 constexpr size_t kLogLines = 16;
 constexpr size_t kFaultLines = 8;
 
@@ -40,6 +41,27 @@ Status with_report(const Status& status, weft_error code, const std::string& pre
   detail.message = prefix + detail.message;
   detail.report_path = path;
   return Status(code, std::move(detail));
+}
+
+void lose_report(DeviceLog& log, weft_error code, std::string_view reason) noexcept {
+  log.line(LogModule::kDriverReport, LogLevel::kError, {}, "{}: its hang report is lost, {} of this process so far: {}",
+           spec::error_name(code), count_lost_report(), reason);
+}
+
+/// Writes it; where it stands, or nothing if there was no memory or no place for it.
+std::string keep_report(DeviceLog& log, const HangReport& report, const std::string& path) noexcept {
+  try {
+    const auto written = write_report(path, report_text(report), report_json(report));
+    if (written.ok()) {
+      log.line(LogModule::kDriverReport, LogLevel::kWarning, report.after.cycle, "{}: hang report {}",
+               spec::error_name(report.code), written.value());
+      return written.value();
+    }
+    lose_report(log, report.code, written.status().message());
+  } catch (const std::bad_alloc&) {
+    lose_report(log, report.code, kHeapExhausted);
+  }
+  return {};
 }
 
 }  // namespace
@@ -175,7 +197,7 @@ HangReport Device::collect_report(const Status& why, Ask ask, const std::string&
   return report;
 }
 
-Status Device::reported(const Status& why, Ask ask, FirmwareHealth* health) {
+Status Device::reported(const Status& why, Ask ask, FirmwareHealth* health) try {
   const std::string path = next_report_path();
   if (path.empty() && ask == Ask::kNo) return why;
   const HangReport report = collect_report(why, ask, (path.empty() ? "hang" : path) + ".fst");
@@ -184,11 +206,11 @@ Status Device::reported(const Status& why, Ask ask, FirmwareHealth* health) {
                                     ? std::string()
                                     : "the firmware " + health_text(report.health, report.before, report.after) + "; ";
   if (path.empty()) return with_report(why, why.code(), diagnosis, path);
-  const auto written = write_report(path, report_text(report), report_json(report));
-  if (written.ok())
-    log_.line(LogModule::kDriverReport, LogLevel::kWarning, report.after.cycle, "{}: hang report {}",
-              spec::error_name(why.code()), written.value());
-  return with_report(why, why.code(), diagnosis, written.ok() ? written.value() : "");
+  return with_report(why, why.code(), diagnosis, keep_report(log_, report, path));
+} catch (const std::bad_alloc&) {
+  if (ask == Ask::kYes) throw;  // the caller may ask again, and must know what the firmware says
+  lose_report(log_, why.code(), kHeapExhausted);
+  return why;
 }
 
 bool Device::firmware_answers() {

@@ -61,4 +61,15 @@ Result<SlicePlace> read_slice_place(Transport& transport) {
   return decode_slice_place({chip.value(), shape.value(), neighbors.value(), neighbors_z.value(), link.value()});
 }
 
+Result<weft_ici_link> read_link(Transport& transport, uint32_t port) {
+  weft_ici_link link{};
+  if (Status s = transport.read(Region::kRegisters, WEFT_REG_ICI_LINKS + port * sizeof link, &link, sizeof link);
+      !s.ok())
+    return s;
+  if (link.state == kAllOnes) return failure(WEFT_ERROR_DEVICE_LOST, "all registers read as ones");
+  if (link.state > WEFT_LINK_STATE_DOWN)
+    return failure(WEFT_ERROR_INTERNAL, "port {} is in state {}, which does not exist", port, link.state);
+  return link;
+}
+
 }  // namespace weft::driver

@@ -5,6 +5,7 @@
 
 #include "driver/status.hpp"
 #include "driver/transport/transport.hpp"
+#include "weft/spec/spec.h"
 
 namespace weft::driver {
 
@@ -38,5 +39,8 @@ Result<SlicePlace> decode_slice_place(const SliceRegisterValues& registers);
 
 /// Reads them.
 Result<SlicePlace> read_slice_place(Transport& transport);
+
+/// What the chip's link at a port has done, of one moment. DEVICE_LOST: all registers read as ones.
+Result<weft_ici_link> read_link(Transport& transport, uint32_t port);
 
 }  // namespace weft::driver

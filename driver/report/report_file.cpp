@@ -18,6 +18,7 @@ namespace {
 std::mutex folder_mutex;
 std::string chosen_folder;  // set_report_folder
 std::atomic<uint32_t> reports{0};
+std::atomic<uint64_t> lost{0};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -72,5 +73,8 @@ Result<std::string> write_report(const std::string& path, const std::string& tex
   if (Status s = write_file(path + ".json", json); !s.ok()) return s;
   return name;
 }
+
+uint64_t lost_reports() noexcept { return lost.load(std::memory_order_relaxed); }
+uint64_t count_lost_report() noexcept { return lost.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 }  // namespace weft::driver

@@ -22,4 +22,9 @@ std::string next_report_path();
 /// NO_HOST_MEMORY: a file cannot be written (the message says why).
 Result<std::string> write_report(const std::string& path, const std::string& text, const std::string& json);
 
+/// Reports of this process that there was no memory or no place for. Any thread.
+uint64_t lost_reports() noexcept;
+/// One more; returns how many there are now.
+uint64_t count_lost_report() noexcept;
+
 }  // namespace weft::driver

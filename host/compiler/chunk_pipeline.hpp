@@ -8,8 +8,9 @@
 
 namespace weft::compiler {
 
-/// One chunk: its commands without waits and posts. All of its VMEM is that of slot chunk % kOutputSlots; loads and
-/// stores are at least one each, VPU commands too.
+/// One chunk: its commands without waits and posts but those of remote stores at their receiver. All of its VMEM is
+/// that of slot chunk % kOutputSlots; loads and stores are at least one each. Without VPU commands stores wait for the
+/// loads.
 struct Chunk {
   std::vector<spec::DmaCommand> loads;
   std::vector<spec::VpuCommand> vector;
@@ -25,15 +26,15 @@ class ChunkPipeline {
 
   void add(Chunk chunk);
 
-  /// Stores so far.
-  [[nodiscard]] uint64_t stores() const { return stores_; }
+  /// How often stores have posted kStepDone so far.
+  [[nodiscard]] uint64_t stores() const { return announced_; }
 
  private:
   ProgramBuilder& program_;
   const StepChain chain_;
   const uint64_t chunks_;
   std::vector<uint64_t> stores_of_;  ///< by chunk
-  uint64_t stores_ = 0;
+  uint64_t announced_ = 0;
 };
 
 /// VMEM words of N elements.

@@ -27,17 +27,29 @@ struct SliceShape {
   [[nodiscard]] uint32_t chips() const { return size[0] * size[1] * size[2]; }
 };
 
-/// What all chips along one axis do together; chips that differ in another axis form groups of their own. A chip's rank
-/// in its group is its coordinate on the axis.
+/// Axes of a slice, by number (0 x, 1 y, 2 z), taken together: a chip's rank on them counts along the lowest first. No
+/// axis: one rank.
+using MeshAxes = std::array<bool, 3>;
+[[nodiscard]] constexpr MeshAxes one_axis(unsigned axis) { return {axis == 0, axis == 1, axis == 2}; }
+
+/// What all chips along some axes do together; chips that differ in another axis form groups of their own. Or what the
+/// chips of explicit groups do, each group on its own.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  unsigned axis = 0;                                    ///< 0 x, 1 y, 2 z
+  MeshAxes axes{true, false, false};
   weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32;  ///< f32 or bf16
   uint64_t bytes = 0;  ///< of the whole array: what a gathering gives, what each chip holds before a reduction; a
                        ///< multiple of 16
   unsigned root = 0;   ///< broadcast: rank that holds the array
   unsigned shift = 0;  ///< permute: rank r sends its array to rank (r + shift) modulo the ranks
+  /// Chips of each group by rank, in place of `axes`: every group a box of chips (regular strides), all of one size, no
+  /// chip twice. A group is a line in its order, or a ring if every chip is a neighbour of the next and the last one of
+  /// the first.
+  std::vector<std::vector<uint32_t>> groups;
 };
+
+/// False: the chip is in none of the collective's groups.
+[[nodiscard]] bool takes_part(const Collective& collective, uint32_t chip);
 
 /// Rank `rank`'s part of an array of `bytes` cut among `ranks`: blocks of 16-byte granules, the first ones one granule
 /// longer where they do not come out even.
@@ -46,19 +58,20 @@ struct CollectiveBlock {
 };
 [[nodiscard]] CollectiveBlock collective_block(uint64_t bytes, unsigned ranks, unsigned rank);
 
-/// Ranks whose data come to `rank` from below and from above: on a line all there are, on a ring half of them, the odd
-/// one from below.
+/// Ranks whose data come to `rank` along one axis from below and from above: on a line all there are; on a ring half of
+/// them, the odd one to the first half of the data (0) from below, to the second half (1) from above.
 struct CollectiveReach {
   unsigned below, above;
 };
-[[nodiscard]] CollectiveReach collective_reach(const SliceShape& slice, unsigned axis, unsigned rank);
+[[nodiscard]] CollectiveReach collective_reach(unsigned ranks, bool ring, unsigned rank, unsigned half);
 
 /// The kernel of `chip`. Arguments: all-gather {input: its block, output: the array}; reduce-scatter {input: the array,
 /// output: its block}; all-reduce and broadcast {input, output: the array} (a broadcast reads the root's input only);
 /// all-to-all {input: the array, output: this rank's block of every rank's array, by rank}; permute {input, output: an
 /// array}; barrier {}. An empty block is an argument of 16 bytes that nobody touches. The kernel begins with a BARRIER
 /// of the group whose signature comes from the collective: chips of a group that run different ones fault ICI.
-/// INVALID_ARGUMENT: a chip, axis, root, shift, dtype or number of bytes that cannot be; the message says which.
+/// INVALID_ARGUMENT: a chip, axes, a group, root, shift, dtype or number of bytes that cannot be; the message says
+/// which. UNSUPPORTED: a block of more than 65535 tiles over several axes.
 [[nodiscard]] Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
                                                 const Collective& collective);
 

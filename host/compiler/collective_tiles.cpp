@@ -56,7 +56,11 @@ class TileScheduler {
       if (i == 0 && index >= kSlots)
         ProgramBuilder::wait(command.header, of_slot(kFree, index), tiles_[index - kSlots].transfer->sinks.size());
       if (i == 0 && index == 0) ProgramBuilder::wait(command.header, gate_, 1);
-      if (source.arrival != WEFT_NO_SEMAPHORE) ProgramBuilder::wait(command.header, source.arrival, 1);
+      if (source.arrival != WEFT_NO_SEMAPHORE)
+        ProgramBuilder::wait(command.header, source.arrival,
+                             source.at_once == 0 ? 1
+                             : tile.offset == 0  ? source.at_once
+                                                 : 0);
       // what follows waits as often as there are readers: additions once for all sources, else each sink
       const uint64_t readers = tile.transfer->sources.size() > 1 ? 1 : tile.transfer->sinks.size();
       ProgramBuilder::post(command.header, of_slot(kLoaded, index), readers);

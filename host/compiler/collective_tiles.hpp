@@ -18,6 +18,7 @@ struct TransferPlace {
 struct TransferSource {
   TransferPlace place;
   uint8_t arrival = WEFT_NO_SEMAPHORE;  ///< posted once for each tile
+  uint16_t at_once = 0;                 ///< not 0: posts that the first tile waits for, and the others for none
 };
 
 /// Where data go. `arrival`: semaphore of the other chip, or of this one if it is not remote.

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "host/compiler/column_sum_schedule.hpp"
+#include "host/compiler/exchange_schedule.hpp"
 #include "host/compiler/gemm_schedule.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/part_sum_schedule.hpp"
 #include "host/compiler/relayout_schedule.hpp"
 #include "host/compiler/softmax_loss_schedule.hpp"
 #include "host/compiler/vector_schedule.hpp"
@@ -16,7 +20,18 @@ namespace {
 constexpr uint64_t kMaxStores = 65535;       // that the step after waits for: a semaphore's counts have 16 bits
 constexpr uint64_t kMaxOffset = 1ull << 40;  // a command's offsets have 40 bits
 
-uint64_t row_pitch(const DenseStep& s) { return std::max(s.x.pitch_bytes, s.y.pitch_bytes); }
+uint64_t row_pitch(const std::vector<ResultSink>& sinks) {
+  uint64_t pitch = 0;
+  for (const ResultSink& sink : sinks) pitch = std::max(pitch, sink.place.pitch_bytes);
+  return pitch;
+}
+uint64_t row_pitch(const DenseStep& s) { return std::max({s.x.pitch_bytes, s.y.pitch_bytes, row_pitch(s.sinks)}); }
+uint64_t row_pitch(const PartSumStep& s) {
+  uint64_t pitch = row_pitch(s.sinks);
+  for (const TensorPlace& part : s.parts) pitch = std::max(pitch, part.pitch_bytes);
+  return pitch;
+}
+uint64_t row_pitch(const ExchangeStep& s) { return std::max(s.from.pitch_bytes, row_pitch(s.sinks)); }
 uint64_t row_pitch(const VectorStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const RelayoutStep& s) { return std::max(s.a.pitch_bytes, s.y.pitch_bytes); }
 uint64_t row_pitch(const ColumnSumStep& s) { return s.a.pitch_bytes; }
@@ -36,10 +51,36 @@ Result<uint64_t> schedule(ProgramBuilder& b, const SoftmaxLossStep& s, const Ste
   return schedule_softmax_loss(b, s, c);
 }
 
+Result<uint64_t> schedule(ProgramBuilder& b, const PartSumStep& s, const StepChain& c) {
+  return schedule_part_sum(b, s, c);
+}
+Result<uint64_t> schedule(ProgramBuilder& b, const ExchangeStep& s, const StepChain& c) {
+  return schedule_exchange(b, s, c);
+}
+
+template <typename Step>
+bool sends(const Step& step) {
+  if constexpr (requires { step.sinks; })
+    return std::ranges::any_of(step.sinks, [](const ResultSink& sink) { return sink.chip.has_value(); });
+  return false;
+}
+
+/// The other chips have begun before anything is sent to them; what this one does alone does not wait.
+void enter_slice(ProgramBuilder& builder, const Program& program) {
+  auto barrier = *program.barrier;
+  barrier.header.opcode = WEFT_OPCODE_BARRIER;
+  barrier.header.tag = builder.tag("barrier");
+  if (std::ranges::any_of(program.steps,
+                          [](const auto& step) { return std::visit([](const auto& s) { return sends(s); }, step); }))
+    ProgramBuilder::post(barrier.header, kSliceEntered, 1);
+  builder.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
+}
+
 }  // namespace
 
 Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
   ProgramBuilder builder(chip);
+  if (program.barrier) enter_slice(builder, program);
   uint64_t stores_before = 0;
   for (size_t i = 0; i < program.steps.size(); i++) {
     const auto& step = program.steps[i];

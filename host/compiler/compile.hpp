@@ -1,5 +1,6 @@
 /// From placed steps to an executable.
 #pragma once
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -7,10 +8,12 @@
 #include "host/compiler/executable_writer.hpp"
 #include "host/compiler/result.hpp"
 #include "host/compiler/step.hpp"
+#include "weft/spec/commands.hpp"
 
 namespace weft::compiler {
 
-using Step = std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep>;
+using Step =
+    std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep, PartSumStep, ExchangeStep>;
 
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
 struct Program {
@@ -19,6 +22,8 @@ struct Program {
   std::vector<Step> steps;
   std::vector<std::byte> constants;  ///< segment 1
   uint64_t scratch_bytes = 0;        ///< segment 2
+  /// What the chips that send each other data begin with; without header. None: the chip works alone.
+  std::optional<spec::BarrierCommand> barrier;
 };
 
 /// Schedules all steps into one kernel. NO_DEVICE_MEMORY, UNSUPPORTED, INVALID_ARGUMENT; the message names the step.

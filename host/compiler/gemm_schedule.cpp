@@ -18,7 +18,9 @@
 #include <algorithm>
 #include <map>
 
+#include "host/compiler/arrivals.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/result_stores.hpp"
 
 namespace weft::compiler {
 namespace {
@@ -32,6 +34,7 @@ struct Load {
   spec::DmaCommand command;
   uint64_t needed_by = 0;  ///< index of the MATMUL
   uint64_t after = 0;      ///< number of MATMULs that must have retired before
+  bool arrives = false;    ///< the first of a row chunk that other chips send
 };
 
 struct Product {
@@ -48,12 +51,13 @@ class GemmScheduler {
 
   uint64_t run() {
     plan_blocks();
+    await_arrivals(program_, step_.name, step_.arrivals);
     emit_loads();
     emit_products();
     emit_results();
     program_.note_vmem_words(plan_.words_used);
     program_.note_macs(step_.m * step_.k * step_.n);
-    return blocks();
+    return announced_;
   }
 
  private:
@@ -208,6 +212,10 @@ class GemmScheduler {
       load.src_stride1 = static_cast<int32_t>(step_.x.pitch_bytes);
       load.dst_stride1 = static_cast<int32_t>(plan_.x_row_stride * chip_.word_bytes);
       add_load(load, product, use.after);
+      if (!step_.arrivals.empty() && row == rows_awaited_) {
+        loads_.back().arrives = true;
+        rows_awaited_++;
+      }
     }
     return word;
   }
@@ -253,6 +261,7 @@ class GemmScheduler {
         ProgramBuilder::wait(header, kConsumed, load.after - taken);
         taken = load.after;
       }
+      ProgramBuilder::wait(header, kArrived, load.arrives ? 1 : 0);
       ProgramBuilder::post(header, kOperandsReady + load.needed_by % kOperandRing, 1);
       products_[load.needed_by].loads++;
       program_.push(WEFT_QUEUE_DMA_IN, spec::encode(load.command));
@@ -273,52 +282,54 @@ class GemmScheduler {
   }
 
   void emit_results() {
+    const auto sinks =
+        step_.sinks.empty() ? std::vector<ResultSink>{{0, step_.n, step_.y, {}, WEFT_NO_SEMAPHORE}} : step_.sinks;
+    std::vector<uint64_t> stores_of(blocks());
     uint64_t block = 0;
     for (uint64_t row = 0; row < plan_.row_chunks.size(); row++) {
       for (uint64_t column = 0; column < plan_.column_blocks; column++, block++) {
-        const Span rows = plan_.row_chunks[row];
         const uint64_t slot = block % plan_.output_slots;
         const uint64_t word = plan_.output_base + slot * plan_.output_slot_words;
-        spec::VpuCommand epilogue;
-        epilogue.header.opcode = WEFT_OPCODE_EPILOGUE;
-        epilogue.header.tag = tag("epilogue", row, column);
-        epilogue.src_space = WEFT_VPU_SPACE_ACC;
-        epilogue.src_dtype = step_.dtype == WEFT_MXU_DTYPE_INT8 ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_F32;
-        epilogue.dst_dtype = static_cast<uint8_t>(step_.y_dtype);
-        epilogue.rows = static_cast<uint16_t>(rows.count);
-        epilogue.cols = static_cast<uint16_t>(columns(column));
-        epilogue.a_addr = static_cast<uint32_t>((block % chip_.num_mxu * 2 + bank_of(block)) * chip_.acc_bank_rows);
-        epilogue.a_stride = 1;
-        epilogue.d_addr = static_cast<uint32_t>(word);
-        epilogue.d_stride = static_cast<uint32_t>(plan_.output_row_words);
-        epilogue.b_mode = step_.bias ? WEFT_VPU_B_MODE_ROW : WEFT_VPU_B_MODE_NONE;
-        epilogue.b_addr = step_.bias ? static_cast<uint32_t>(bias_word(block, column)) : 0;
-        epilogue.activation = static_cast<uint8_t>(step_.activation);
+        auto epilogue = epilogue_of(row, column, block, word);
+        auto stores = result_stores(program_, tag("store", row, column), sinks,
+                                    {.rows = plan_.row_chunks[row],
+                                     .columns = {column * chip_.n, columns(column)},
+                                     .element_bytes = output_element(),
+                                     .word = word,
+                                     .row_words = plan_.output_row_words});
+        stores_of[block] = stores.size();
         ProgramBuilder::wait(epilogue.header, kAccFull, 1);
         ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot),
-                             block >= plan_.output_slots ? 1 : 0);
+                             block >= plan_.output_slots ? stores_of[block - plan_.output_slots] : 0);
         ProgramBuilder::post(epilogue.header, kAccFree, block + blocks_in_acc() < blocks() ? 1 : 0);
-        ProgramBuilder::post(epilogue.header, kOutputReady, 1);
+        ProgramBuilder::post(epilogue.header, kOutputReady, stores.size());
         program_.push(WEFT_QUEUE_VPU, spec::encode(epilogue));
-
-        spec::DmaCommand store;
-        store.header.opcode = WEFT_OPCODE_COPY;
-        store.header.tag = tag("store", row, column);
-        store.src_off = word * chip_.word_bytes;
-        store.dst_seg = step_.y.segment;
-        store.dst_off = step_.y.offset_bytes + rows.first * step_.y.pitch_bytes + column * chip_.n * output_element();
-        store.size0 = static_cast<uint32_t>(round_up(columns(column) * output_element(), 16));
-        store.size1 = static_cast<uint16_t>(rows.count);
-        store.src_stride1 = static_cast<int32_t>(plan_.output_row_words * chip_.word_bytes);
-        store.dst_stride1 = static_cast<int32_t>(step_.y.pitch_bytes);
-        ProgramBuilder::wait(store.header, kOutputReady, 1);
-        ProgramBuilder::post(store.header, kOutputFree + static_cast<unsigned>(slot),
-                             block + plan_.output_slots < blocks() ? 1 : 0);
-        ProgramBuilder::post(store.header, kStepDone, chain_.announce ? 1 : 0);
-        program_.note_hbm_bytes(static_cast<uint64_t>(store.size0) * store.size1);
-        program_.push(WEFT_QUEUE_DMA_OUT, spec::encode(store));
+        for (auto& store : stores) {
+          ProgramBuilder::wait(store.header, kOutputReady, 1);
+          if (post_store(store.header, slot, block + plan_.output_slots < blocks(), chain_.announce)) announced_++;
+          push_store(program_, store);
+        }
       }
     }
+  }
+
+  spec::VpuCommand epilogue_of(uint64_t row, uint64_t column, uint64_t block, uint64_t word) {
+    spec::VpuCommand epilogue;
+    epilogue.header.opcode = WEFT_OPCODE_EPILOGUE;
+    epilogue.header.tag = tag("epilogue", row, column);
+    epilogue.src_space = WEFT_VPU_SPACE_ACC;
+    epilogue.src_dtype = step_.dtype == WEFT_MXU_DTYPE_INT8 ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_F32;
+    epilogue.dst_dtype = static_cast<uint8_t>(step_.y_dtype);
+    epilogue.rows = static_cast<uint16_t>(plan_.row_chunks[row].count);
+    epilogue.cols = static_cast<uint16_t>(columns(column));
+    epilogue.a_addr = static_cast<uint32_t>((block % chip_.num_mxu * 2 + bank_of(block)) * chip_.acc_bank_rows);
+    epilogue.a_stride = 1;
+    epilogue.d_addr = static_cast<uint32_t>(word);
+    epilogue.d_stride = static_cast<uint32_t>(plan_.output_row_words);
+    epilogue.b_mode = step_.bias ? WEFT_VPU_B_MODE_ROW : WEFT_VPU_B_MODE_NONE;
+    epilogue.b_addr = step_.bias ? static_cast<uint32_t>(bias_word(block, column)) : 0;
+    epilogue.activation = static_cast<uint8_t>(step_.activation);
+    return epilogue;
   }
 
   ProgramBuilder& program_;
@@ -330,7 +341,8 @@ class GemmScheduler {
   std::vector<Product> products_;
   std::vector<uint64_t> first_product_;  ///< of each block
   Slots weights_, x_;
-  uint64_t consumed_posts_ = 0;
+  uint64_t consumed_posts_ = 0, announced_ = 0;
+  uint64_t rows_awaited_ = 0;  ///< row chunks of x whose arrival a load waits for
 };
 
 }  // namespace

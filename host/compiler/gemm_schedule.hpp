@@ -14,8 +14,8 @@ struct StepChain {
   bool announce = false;
 };
 
-/// Appends the step's commands. Returns the number of its stores. NO_DEVICE_MEMORY, UNSUPPORTED (the message says which
-/// limit).
+/// Appends the step's commands. Returns how often its stores post kStepDone. NO_DEVICE_MEMORY, UNSUPPORTED (the message
+/// says which limit).
 [[nodiscard]] Result<uint64_t> schedule_gemm(ProgramBuilder& program, const DenseStep& step, const StepChain& chain);
 
 }  // namespace weft::compiler

@@ -1,53 +1,90 @@
-// Graph -> Program.
+// Graph -> Program. One chip alone is a slice of one: all rows, all columns, and nobody to send to.
 #include "host/compiler/lower.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "host/compiler/barrier_signature.hpp"
 #include "host/compiler/layout.hpp"
 
 namespace weft::compiler {
 namespace {
 
+Span common(Span a, Span b) {
+  const uint64_t first = std::max(a.first, b.first), end = std::min(a.first + a.count, b.first + b.count);
+  return {first, end > first ? end - first : 0};
+}
+
 class Lowering {
  public:
-  Lowering(const spec::Chip& chip, const Graph& graph)
-      : chip_(chip), graph_(graph), places_(graph.tensors.size()), output_(graph.tensors.size()) {}
+  Lowering(const spec::Chip& chip, const Graph& graph, const ShardView& view, bool overlap)
+      : chip_(chip),
+        graph_(graph),
+        view_(view),
+        overlap_(overlap),
+        places_(graph.tensors.size()),
+        stored_(graph.tensors.size()),
+        output_(graph.tensors.size()),
+        readers_(graph.tensors.size()) {}
 
-  Result<Program> run() {
+  Result<ShardedProgram> run() {
     program_.name = graph_.name;
     if (graph_.inputs.size() + graph_.outputs.size() >= WEFT_LIMIT_ARGUMENTS)
       return Error{WEFT_ERROR_UNSUPPORTED,
                    fmt::format("{} inputs and {} outputs; a kernel has room for {}", graph_.inputs.size(),
                                graph_.outputs.size(), WEFT_LIMIT_ARGUMENTS - 1)};
-    for (const size_t t : graph_.inputs) add_argument(t, WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_DIRECTION_INPUT);
+    for (const size_t t : graph_.inputs)
+      add_argument(t, WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_DIRECTION_INPUT, view_.input_block(me(), columns(t)));
     for (const size_t t : graph_.outputs) {
       output_[t] = true;
-      add_argument(t, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_DIRECTION_OUTPUT);
+      add_argument(t, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_DIRECTION_OUTPUT, view_.result_block(me(), columns(t)));
     }
+    for (const auto& node : graph_.nodes)
+      if (const auto* dense = std::get_if<DenseNode>(&node)) readers_[dense->x].push_back(dense->n);
     for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { add(n); }, node);
-    return std::move(program_);
+    return ShardedProgram{std::move(program_), std::move(shards_)};
   }
 
  private:
-  void add_argument(size_t t, weft_argument_dtype dtype, weft_argument_direction direction) {
-    const Tensor& tensor = graph_.tensors[t];
-    const uint64_t pitch = row_pitch_bytes(tensor.columns, element_bytes(dtype));
-    places_[t] = {static_cast<uint8_t>(3 + program_.arguments.size()), 0, pitch};
-    program_.arguments.push_back({tensor.name, dtype, WEFT_ARGUMENT_LAYOUT_ROWS, direction, tensor.rows, tensor.columns,
-                                  pitch, tensor.rows * pitch});
+  [[nodiscard]] unsigned me() const { return view_.me(); }
+  [[nodiscard]] uint64_t columns(size_t t) const { return graph_.tensors[t].columns; }
+  [[nodiscard]] uint64_t rows(size_t t) const { return view_.rows(graph_.tensors[t].rows).count; }
+  [[nodiscard]] uint8_t arrival_from(unsigned member) const {
+    return static_cast<uint8_t>(WEFT_REMOTE_SEMAPHORE_FIRST + member);
   }
 
-  /// Where a node writes tensor `t`: an output's argument, or a new place in scratch.
-  TensorPlace destination(size_t t) {
-    if (!output_[t]) {
-      const Tensor& tensor = graph_.tensors[t];
-      places_[t] = {2, program_.scratch_bytes, row_pitch_bytes(tensor.columns, 2)};
-      program_.scratch_bytes += tensor.rows * places_[t].pitch_bytes;
-    }
-    return places_[t];
+  void add_argument(size_t t, weft_argument_dtype dtype, weft_argument_direction direction, Span block) {
+    const Tensor& tensor = graph_.tensors[t];
+    const bool empty = block.count == 0;
+    const uint64_t held = empty ? 16 / element_bytes(dtype) : block.count, count = empty ? 1 : rows(t);
+    const uint64_t pitch = row_pitch_bytes(held, element_bytes(dtype));
+    places_[t] = {static_cast<uint8_t>(3 + program_.arguments.size()), 0, pitch};
+    stored_[t] = block.first;
+    program_.arguments.push_back(
+        {tensor.name, dtype, WEFT_ARGUMENT_LAYOUT_ROWS, direction, count, held, pitch, count * pitch});
+    shards_.push_back({view_.rows(tensor.rows), block});
+  }
+
+  TensorPlace scratch(uint64_t count, uint64_t row_columns, uint64_t element) {
+    const TensorPlace place{2, program_.scratch_bytes, row_pitch_bytes(row_columns, element)};
+    program_.scratch_bytes += count * place.pitch_bytes;
+    return place;
+  }
+
+  /// An output has its argument; any other result gets a place in scratch, all columns, the same on all chips of the
+  /// group.
+  void make_place(size_t t) {
+    if (!output_[t]) places_[t] = scratch(rows(t), columns(t), 2);
+  }
+
+  /// Of a column of row 0.
+  [[nodiscard]] TensorPlace place(size_t t, uint64_t column) const {
+    TensorPlace at = places_[t];
+    at.offset_bytes += (column - stored_[t]) * (output_[t] ? 4 : 2);
+    return at;
   }
 
   TensorPlace constant(const void* data, uint64_t bytes, uint64_t pitch) {
@@ -57,60 +94,260 @@ class Lowering {
     return {1, offset, pitch};
   }
 
-  weft_vpu_dtype result_dtype(size_t t) const { return output_[t] ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16; }
-
-  void add(const DenseNode& node) {
-    DenseStep step;
-    step.name = node.name.substr(0, 32);
-    step.m = graph_.tensors[node.x].rows, step.k = node.k, step.n = node.n;
-    step.x = places_[node.x];
-    std::vector<uint16_t> weights(node.weights.size());
-    std::transform(node.weights.begin(), node.weights.end(), weights.begin(), bf16_from_f32);
-    const auto packed = pack_weights_bf16(chip_, weights, node.k, node.n);
-    step.weights = constant(packed.data(), packed.size(), 0);
-    if (node.bias) {
-      std::vector<float> bias((node.n + chip_.n - 1) / chip_.n * chip_.n);
-      std::copy(node.bias->begin(), node.bias->end(), bias.begin());
-      step.bias = constant(bias.data(), bias.size() * 4, 0);
+  /// Rows k of the blocks of columns n, one behind the other; each but the last is filled up with zeros to a multiple
+  /// of N.
+  TensorPlace weights(const DenseNode& node, Span k, const std::vector<Span>& n) {
+    const uint64_t columns = width(n);
+    std::vector<uint16_t> block(k.count * columns);
+    for (uint64_t row = 0; row < k.count; row++) {
+      uint16_t* to = &block[row * columns];
+      for (const Span& part : n) {
+        const float* from = &node.weights[(k.first + row) * node.n + part.first];
+        std::transform(from, from + part.count, to, bf16_from_f32);
+        to += whole_blocks(part.count);
+      }
     }
-    step.activation = node.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE;
-    step.y = destination(node.y);
-    step.y_dtype = result_dtype(node.y);
-    program_.steps.push_back(step);
+    const auto packed = pack_weights_bf16(chip_, block, k.count, columns);
+    return constant(packed.data(), packed.size(), 0);
+  }
+  [[nodiscard]] uint64_t whole_blocks(uint64_t count) const { return (count + chip_.n - 1) / chip_.n * chip_.n; }
+  [[nodiscard]] uint64_t width(const std::vector<Span>& blocks) const {
+    uint64_t columns = 0;
+    for (const Span& block : blocks) columns = whole_blocks(columns) + block.count;
+    return columns;
   }
 
+  std::optional<TensorPlace> bias(const DenseNode& node, Span n) {
+    if (!node.bias) return std::nullopt;
+    std::vector<float> row((n.count + chip_.n - 1) / chip_.n * chip_.n);
+    std::copy_n(&(*node.bias)[n.first], n.count, row.begin());
+    return constant(row.data(), row.size() * 4, 0);
+  }
+
+  weft_vpu_dtype result_dtype(size_t t) const { return output_[t] ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16; }
+
+  /// Columns of `t` that products of a member read.
+  [[nodiscard]] Span needed(size_t t, unsigned member) const {
+    const bool reads =
+        std::ranges::any_of(readers_[t], [&](uint64_t n) { return view_.n_block(member, n).count != 0; });
+    return reads ? view_.k_block(member, columns(t)) : Span{};
+  }
+
+  /// Columns `block` of `t`, which this chip has computed: here, and to the chips that multiply them.
+  [[nodiscard]] std::vector<ResultSink> sinks_of(size_t t, Span block) const {
+    std::vector<ResultSink> sinks{{0, block.count, place(t, block.first), {}, WEFT_NO_SEMAPHORE}};
+    for (unsigned member = 0; member < view_.members(); member++) {
+      const Span part = common(block, needed(t, member));
+      if (member != me() && part.count != 0)
+        sinks.push_back(
+            {part.first - block.first, part.count, place(t, part.first), view_.chip(member), arrival_from(me())});
+    }
+    return sinks;
+  }
+
+  /// The step, whose result lies at `from` once its local sinks have it, and what sends it to other chips.
+  template <typename ResultStep>
+  void push_sending(ResultStep step, std::vector<ResultSink> sinks, uint64_t count, weft_vpu_dtype dtype,
+                    const TensorPlace& from) {
+    const auto remote = std::stable_partition(sinks.begin(), sinks.end(),
+                                              [](const ResultSink& sink) { return !sink.chip.has_value(); });
+    if (overlap_ && requires { step.sinks; }) {
+      if constexpr (requires { step.sinks; }) step.sinks = std::move(sinks);
+      program_.steps.push_back(std::move(step));
+      return;
+    }
+    ExchangeStep exchange{step.name, count, dtype, from, {remote, sinks.end()}};
+    if constexpr (requires { step.sinks; }) step.sinks.assign(sinks.begin(), remote);
+    program_.steps.push_back(std::move(step));
+    if (!exchange.sinks.empty()) program_.steps.push_back(std::move(exchange));
+  }
+
+  /// Others send columns of `t` that this chip's products read.
+  void expect(size_t t) {
+    std::vector<uint8_t> senders;
+    for (unsigned member = 0; member < view_.members(); member++)
+      if (member != me() && common(view_.result_block(member, columns(t)), needed(t, me())).count != 0)
+        senders.push_back(arrival_from(member));
+    if (!senders.empty()) pending_.emplace_back(t, Arrival{senders, row_chunks(rows(t))});
+  }
+  [[nodiscard]] uint64_t row_chunks(uint64_t count) const { return cut_rows(count, chip_.n).size(); }
+
+  /// What a step that reads `t` waits for: its arrival and all that were sent before it, since a sender's posts are
+  /// told apart by their order.
+  std::vector<Arrival> arrivals(size_t t) {
+    const auto found = std::ranges::find(pending_, t, &std::pair<size_t, Arrival>::first);
+    std::vector<Arrival> due;
+    if (found == pending_.end()) return due;
+    for (auto at = pending_.begin(); at != found + 1; at++) due.push_back(at->second);
+    pending_.erase(pending_.begin(), found + 1);
+    return due;
+  }
+
+  void add(const DenseNode& node) {
+    make_place(node.y);
+    if (view_.k_ranks() == 1)
+      add_whole(node, view_.n_block(me(), node.n));
+    else
+      add_parts(node);
+    expect(node.y);
+  }
+
+  DenseStep product(const DenseNode& node, Span k, const std::vector<Span>& n) {
+    DenseStep step;
+    step.name = node.name.substr(0, 32);
+    step.m = rows(node.x), step.k = k.count, step.n = width(n);
+    step.x = place(node.x, k.first);
+    step.weights = weights(node, k, n);
+    step.arrivals = arrivals(node.x);
+    return step;
+  }
+  static weft_vpu_activation activation(const DenseNode& node) {
+    return node.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE;
+  }
+
+  void add_whole(const DenseNode& node, Span n) {
+    if (n.count == 0) return;
+    DenseStep step = product(node, {0, node.k}, {n});
+    step.bias = bias(node, n);
+    step.activation = activation(node);
+    step.y = place(node.y, n.first);
+    step.y_dtype = result_dtype(node.y);
+    push_sending(step, sinks_of(node.y, n), step.m, step.y_dtype, step.y);
+  }
+
+  /// Each rank on k multiplies its rows of W and sends the parts to the chips that sum them. The columns of others come
+  /// first, so that the last of them travel while this chip's own are computed.
+  void add_parts(const DenseNode& node) {
+    const Span k = view_.k_block(me(), node.k), own = view_.result_block(me(), node.n);
+    const uint64_t count = rows(node.x), widest = view_.result_block(0, node.n).count;
+    std::vector<TensorPlace> landing;
+    for (unsigned rank = 0; rank < view_.k_ranks(); rank++) landing.push_back(scratch(count, widest, 4));
+    const TensorPlace mine = landing[view_.k_rank(me())];
+    const TensorPlace whole = overlap_ ? mine : scratch(count, whole_blocks(widest) * view_.k_ranks(), 4);
+    std::vector<Span> blocks;
+    std::vector<ResultSink> sinks;
+    for (unsigned i = 1; i <= view_.k_ranks(); i++) {
+      const unsigned member = view_.member((view_.k_rank(me()) + i) % view_.k_ranks(), view_.n_rank(me()));
+      const Span block = view_.result_block(member, node.n);
+      if (block.count == 0) continue;
+      ResultSink sink{whole_blocks(width(blocks)), block.count, mine, {}, WEFT_NO_SEMAPHORE};
+      if (member != me()) sink.chip = view_.chip(member), sink.arrival = arrival_from(me());
+      if (member == me() && !overlap_) {
+        landing[view_.k_rank(me())] = whole;
+        landing[view_.k_rank(me())].offset_bytes += sink.first_column * 4;
+      } else {
+        sinks.push_back(sink);
+      }
+      blocks.push_back(block);
+    }
+    if (k.count != 0 && !blocks.empty()) {
+      DenseStep step = product(node, k, blocks);
+      step.y = whole;
+      if (!overlap_) sinks.push_back({0, step.n, whole, {}, WEFT_NO_SEMAPHORE});
+      push_sending(step, std::move(sinks), count, WEFT_VPU_DTYPE_F32, whole);
+    }
+    if (own.count != 0) add_sum(node, landing, own);
+  }
+
+  void add_sum(const DenseNode& node, const std::vector<TensorPlace>& landing, Span own) {
+    PartSumStep step;
+    step.name = node.name.substr(0, 32);
+    step.rows = rows(node.x), step.cols = own.count;
+    Arrival parts{{}, row_chunks(step.rows)};
+    for (unsigned rank = 0; rank < view_.k_ranks(); rank++) {
+      const unsigned member = view_.member(rank, view_.n_rank(me()));
+      if (view_.k_block(member, node.k).count == 0) continue;
+      step.parts.push_back(landing[rank]);
+      if (member != me()) parts.semaphores.push_back(arrival_from(member));
+    }
+    const size_t id = graph_.tensors.size();  // of no tensor
+    if (!parts.semaphores.empty()) pending_.emplace_back(id, parts);
+    step.arrivals = arrivals(id);
+    step.bias = bias(node, own);
+    step.activation = activation(node);
+    step.y_dtype = result_dtype(node.y);
+    push_sending(step, sinks_of(node.y, own), step.rows, step.y_dtype, place(node.y, own.first));
+  }
+
+  /// Each chip its own columns.
   void add(const VectorNode& node) {
+    make_place(node.y);
+    const Span block = view_.result_block(me(), columns(node.y));
+    if (block.count != 0) add(node, block);
+    expect(node.y);
+  }
+
+  void add(const VectorNode& node, Span block) {
     VectorStep step;
     step.name = node.name.substr(0, 32);
-    step.rows = graph_.tensors[node.a].rows, step.cols = graph_.tensors[node.a].columns;
+    step.rows = rows(node.a), step.cols = block.count;
     step.op = node.op;
-    step.a = places_[node.a];
+    step.a = place(node.a, block.first);
     if (const auto* tensor = std::get_if<size_t>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_TENSOR;
-      step.b = places_[*tensor];
+      step.b = place(*tensor, block.first);
     } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_ROW;
-      std::vector<uint16_t> bits(row_pitch_bytes(row->size(), 2) / 2);
-      std::transform(row->begin(), row->end(), bits.begin(), bf16_from_f32);
+      std::vector<uint16_t> bits(row_pitch_bytes(block.count, 2) / 2);
+      std::transform(&(*row)[block.first], &(*row)[block.first] + block.count, bits.begin(), bf16_from_f32);
       step.b = constant(bits.data(), bits.size() * 2, bits.size() * 2);
     } else {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bf16_from_f32(std::get<float>(node.b));
     }
-    step.y = destination(node.y);
+    step.y = place(node.y, block.first);
     step.y_dtype = result_dtype(node.y);
-    program_.steps.push_back(step);
+    push_sending(step, sinks_of(node.y, block), step.rows, step.y_dtype, step.y);
   }
 
   const spec::Chip& chip_;
   const Graph& graph_;
+  const ShardView& view_;
+  const bool overlap_;
   std::vector<TensorPlace> places_;
+  std::vector<uint64_t> stored_;  ///< first column that lies at a tensor's place
   std::vector<bool> output_;
+  std::vector<std::vector<uint64_t>> readers_;       ///< columns of the products that read a tensor
+  std::vector<std::pair<size_t, Arrival>> pending_;  ///< tensors that others send, in the order in which they do
+  std::vector<ArgumentShard> shards_;
   Program program_;
 };
 
+/// Chips that were given different networks or shardings must not begin together.
+uint32_t signature_of(const Graph& graph, const Sharding& sharding) {
+  std::vector<uint64_t> values{sharding.overlap};
+  for (const auto& axes : {sharding.batch, sharding.k, sharding.n})
+    values.insert(values.end(), axes.begin(), axes.end());
+  for (const auto& tensor : graph.tensors) values.insert(values.end(), {tensor.rows, tensor.columns});
+  for (const auto& node : graph.nodes) values.push_back(node.index());
+  return barrier_signature(values);
+}
+
 }  // namespace
 
-Result<Program> lower(const spec::Chip& chip, const Graph& graph) { return Lowering(chip, graph).run(); }
+Result<Program> lower(const spec::Chip& chip, const Graph& graph) {
+  auto sharded = lower_sharded(chip, graph, {}, {}, 0);
+  if (!sharded.ok()) return sharded.error();
+  return std::move(sharded.value().program);
+}
+
+Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph, const SliceShape& slice,
+                                     const Sharding& sharding, uint32_t number) {
+  if (number >= slice.chips())
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: the slice has {}", number, slice.chips())};
+  for (const Tensor& tensor : graph.tensors) {
+    if (auto status = check_sharding(slice, sharding, tensor.rows); !status.ok()) return status.error();
+    if (mesh_ranks(slice, sharding.batch) > 1 && tensor.rows != graph.tensors.front().rows)
+      return Error{WEFT_ERROR_UNSUPPORTED,
+                   fmt::format("a batch over several chips: '{}' has {} rows and '{}' {}", tensor.name, tensor.rows,
+                               graph.tensors.front().name, graph.tensors.front().rows)};
+  }
+  const ShardView view(slice, sharding, number, chip.n);
+  auto program = Lowering(chip, graph, view, sharding.overlap).run();
+  if (!program.ok()) return program.error();
+  program.value().program.barrier = view.barrier();
+  if (auto& barrier = program.value().program.barrier) barrier->signature = signature_of(graph, sharding);
+  return program;
+}
 
 }  // namespace weft::compiler

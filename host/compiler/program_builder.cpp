@@ -29,6 +29,11 @@ void ProgramBuilder::push(weft_queue_index queue, const spec::Command& command) 
   queues_[queue].push_back(command);
 }
 
+void ProgramBuilder::wait_for_slice(spec::CommandHeader& header) {
+  if (!slice_entered_) wait(header, kSliceEntered, 1);
+  slice_entered_ = true;
+}
+
 uint16_t ProgramBuilder::tag(const std::string& text) {
   const auto known = tag_of_.find(text);
   if (known != tag_of_.end()) return known->second;

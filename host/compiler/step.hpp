@@ -16,6 +16,20 @@ struct TensorPlace {
   uint64_t pitch_bytes = 0;
 };
 
+/// Where a range of a result's columns goes: a place here, or in a segment of another chip's table.
+struct ResultSink {
+  uint64_t first_column = 0, columns = 0;  ///< of the result; the first is a multiple of N
+  TensorPlace place;                       ///< of that column in row 0
+  std::optional<uint16_t> chip;            ///< none: this one
+  uint8_t arrival = WEFT_NO_SEMAPHORE;     ///< of the other chip: posted for each row chunk, behind its last columns
+};
+
+/// What other chips send: each posts its semaphore here for each row chunk (`cut_rows`), in order.
+struct Arrival {
+  std::vector<uint8_t> semaphores;  ///< a sender's each
+  uint64_t row_chunks = 0;
+};
+
 /// y[m, n] = activation(x[m, k] W[k, n] + bias[n]), W in packed tiles.
 struct DenseStep {
   std::string name;
@@ -25,6 +39,9 @@ struct DenseStep {
   std::optional<TensorPlace> bias;  ///< one row of 4-byte elements, padded with zeros to a multiple of N
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16: f32 or bf16; int8: i32
+  std::vector<ResultSink> sinks;                ///< where y goes; empty: all of it to `y`
+  std::vector<Arrival> arrivals;  ///< in the order in which they are sent; the last is x, a row chunk of which is read
+                                  ///< as soon as it is there, those before are waited for first
 };
 
 /// y[rows, cols] = op(a, b); a and b have `dtype`, y may be cast to the other one. y may be a or b.
@@ -67,6 +84,27 @@ struct SoftmaxLossStep {
   TensorPlace gradient;         ///< bf16 rows
   TensorPlace loss;             ///< one f32 in 16 bytes; the other 12 become zero
   float scale = 1;
+};
+
+/// y[rows, cols] = activation(parts[0] + parts[1] + ... + bias): f32 sums, in that order, from the left.
+struct PartSumStep {
+  std::string name;
+  uint64_t rows = 0, cols = 0;
+  std::vector<TensorPlace> parts;   ///< f32 rows; one at least
+  std::optional<TensorPlace> bias;  ///< one row of f32, padded with zeros to a multiple of N
+  weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or bf16
+  std::vector<ResultSink> sinks;                ///< where y goes
+  std::vector<Arrival> arrivals;                ///< as a DenseStep's; the last is the parts
+};
+
+/// Rows that lie here go to other chips.
+struct ExchangeStep {
+  std::string name;
+  uint64_t rows = 0;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< f32 or bf16
+  TensorPlace from;                            ///< of column 0
+  std::vector<ResultSink> sinks;               ///< remote ones
 };
 
 }  // namespace weft::compiler

@@ -70,6 +70,8 @@ const compiler::SliceShape& ChipSet::shape() const { return state_->shape; }
 const spec::Chip& ChipSet::chip() const { return *state_->chip; }
 uint64_t ChipSet::link_bytes_per_second() const { return state_->link_bytes_per_second; }
 weft_queue* ChipSet::queue(uint32_t chip) const { return state_->queues[chip]; }
+weft_device* ChipSet::device(uint32_t chip) const { return state_->devices[chip]; }
+weft_slice* ChipSet::slice() const { return state_->slice; }
 Error ChipSet::error(uint32_t chip, weft_status status) const { return state_->on_chip(chip, driver_error(status)); }
 
 Result<ChipSet> ChipSet::open_chip(const Target& target) {

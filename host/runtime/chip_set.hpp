@@ -33,6 +33,9 @@ class ChipSet {
   [[nodiscard]] const spec::Chip& chip() const;
   [[nodiscard]] uint64_t link_bytes_per_second() const;
   [[nodiscard]] weft_queue* queue(uint32_t chip) const;
+  [[nodiscard]] weft_device* device(uint32_t chip) const;
+  /// Null: one chip alone.
+  [[nodiscard]] weft_slice* slice() const;
 
   /// A slice's time stands still between them, so that what is submitted meanwhile begins in one device cycle. One chip
   /// alone: nothing.

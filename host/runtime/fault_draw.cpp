@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "host/runtime/fault_schedule.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::runtime {
@@ -73,7 +74,8 @@ weft_fault_injection draw_fault(uint64_t seed, const spec::Chip& chip, const Fau
   Draw draw(seed);
   std::vector<uint32_t> kinds;
   for (const auto& known : spec::kInjectedFaultNames)
-    if (known.value != WEFT_INJECTED_FAULT_BOOT_STOP && (targets.fatal || !fatal(static_cast<uint32_t>(known.value))))
+    if (known.value != WEFT_INJECTED_FAULT_BOOT_STOP && !is_link_fault(static_cast<uint32_t>(known.value)) &&
+        (targets.fatal || !fatal(static_cast<uint32_t>(known.value))))
       kinds.push_back(static_cast<uint32_t>(known.value));
   weft_fault_injection fault = WEFT_INIT(weft_fault_injection);
   fault.kind = static_cast<weft_injected_fault>(draw.one_of(kinds));

@@ -42,13 +42,15 @@ std::string_view target_key(uint32_t kind) {
     case WEFT_INJECTED_FAULT_BOOT_STOP:
       return "stage";
     default:
-      return {};
+      return is_link_fault(kind) ? "port" : std::string_view{};
   }
 }
 
 bool takes_value(uint32_t kind) {
-  return kind == WEFT_INJECTED_FAULT_DOORBELL_VALUE || kind == WEFT_INJECTED_FAULT_INTERRUPT_SPURIOUS ||
-         kind == WEFT_INJECTED_FAULT_COMPLETION_FLIP || kind == WEFT_INJECTED_FAULT_HOST_READ_FLIP;
+  return kind == WEFT_INJECTED_FAULT_LINK_FLAP || kind == WEFT_INJECTED_FAULT_LINK_BIT_ERRORS ||
+         kind == WEFT_INJECTED_FAULT_LINK_CREDIT_LATE || kind == WEFT_INJECTED_FAULT_DOORBELL_VALUE ||
+         kind == WEFT_INJECTED_FAULT_INTERRUPT_SPURIOUS || kind == WEFT_INJECTED_FAULT_COMPLETION_FLIP ||
+         kind == WEFT_INJECTED_FAULT_HOST_READ_FLIP;
 }
 
 /// Reads the keys of one table, knows which it has read, and keeps the first error; what it returns after one is
@@ -105,6 +107,13 @@ class FaultTable {
     }
     fail(*node, fmt::format("'{}' is none of: {}", key, known));
     return 0;
+  }
+
+  /// A port by its name; the key must be there.
+  uint32_t port() {
+    std::vector<spec::NamedValue> names;
+    for (const auto name : kPortNames) names.push_back({name, names.size(), {}});
+    return static_cast<uint32_t>(named("port", names));
   }
 
   uint32_t count() {
@@ -168,7 +177,10 @@ Result<weft_fault_injection> read_fault(const toml::table& toml, std::string_vie
     read_core_fault(table, fault);
   } else {
     fault.nth = table.word("nth", 1, UINT32_MAX, 1);
-    if (const auto key = target_key(fault.kind); !key.empty()) fault.target = table.word(key, 0, kByte, 0);
+    if (is_link_fault(fault.kind))
+      fault.target = table.port();
+    else if (const auto key = target_key(fault.kind); !key.empty())
+      fault.target = table.word(key, 0, kByte, 0);
     if (takes_value(fault.kind)) fault.value[0] = table.bits("value");
   }
   if (auto status = table.status(); !status.ok()) return status.error();
@@ -177,6 +189,12 @@ Result<weft_fault_injection> read_fault(const toml::table& toml, std::string_vie
 
 std::string bits_text(uint64_t value) {
   return value > INT64_MAX ? fmt::format("\"{:#x}\"", value) : fmt::format("{:#x}", value);
+}
+
+/// The target; a port by its name, in `quotes`.
+std::string target_text(const weft_fault_injection& fault, std::string_view quotes) {
+  if (!is_link_fault(fault.kind) || fault.target >= kPortNames.size()) return std::to_string(fault.target);
+  return fmt::format("{}{}{}", quotes, kPortNames[fault.target], quotes);
 }
 
 std::string write_core_fault(const weft_fault_injection& fault) {
@@ -230,7 +248,8 @@ std::string write_fault_schedule(const FaultSchedule& schedule) {
       out += write_core_fault(fault);
     } else {
       out += fmt::format("nth = {}\n", std::max(fault.nth, 1u));
-      if (const auto key = target_key(fault.kind); !key.empty()) out += fmt::format("{} = {}\n", key, fault.target);
+      if (const auto key = target_key(fault.kind); !key.empty())
+        out += fmt::format("{} = {}\n", key, target_text(fault, "\""));
       if (takes_value(fault.kind)) out += fmt::format("value = {}\n", bits_text(fault.value[0]));
     }
     if (fault.count == UINT32_MAX) out += fmt::format("count = \"{}\"\n", kForEver);
@@ -242,7 +261,8 @@ std::string write_fault_schedule(const FaultSchedule& schedule) {
 
 std::string describe_fault(const weft_fault_injection& fault) {
   std::string text(spec::injected_fault_name(fault.kind));
-  if (const auto key = target_key(fault.kind); !key.empty()) text += fmt::format(" of {} {}", key, fault.target);
+  if (const auto key = target_key(fault.kind); !key.empty())
+    text += fmt::format(" of {} {}", key, target_text(fault, {}));
   if (is_core(fault.kind)) {
     const uint64_t place = fault.value[2];
     if (place >> kCommandShift & kHalf) text += fmt::format(", command {}", place >> kCommandShift & kHalf);

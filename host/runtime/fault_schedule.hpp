@@ -1,5 +1,6 @@
 /// Schedules of injected faults, read from and written as TOML.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ using FaultSchedule = std::vector<weft_fault_injection>;
 ///
 ///     [[fault]]
 ///     kind = "completion_flip"   # docs/reference/host_interface.md, injected_fault
-///     queue = 2                  # or vector, or stage, as the kind says
+///     queue = 2                  # or vector, or stage, or port ("+x" to "-z"), as the kind says
 ///     nth = 3                    # occasion, default 1
 ///     count = 1                  # occasions in a row, or "for ever"
 ///     value = 17                 # where the kind takes one
@@ -36,6 +37,14 @@ using FaultSchedule = std::vector<weft_fault_injection>;
 /// INVALID_ARGUMENT with the line for text that is no TOML, an unknown key, kind or name, a value outside of its range,
 /// and for more than 16 faults. `name` stands in the messages.
 [[nodiscard]] Result<FaultSchedule> read_fault_schedule(std::string_view text, std::string_view name);
+
+/// A fault of a chip's links: only a chip of a slice takes it.
+[[nodiscard]] constexpr bool is_link_fault(uint32_t kind) {
+  return kind >= WEFT_INJECTED_FAULT_LINK_DOWN && kind <= WEFT_INJECTED_FAULT_CHIP_CUT;
+}
+
+/// Ports of a chip, as people write them; by number.
+inline constexpr std::array<std::string_view, 6> kPortNames{"+x", "-x", "+y", "-y", "+z", "-z"};
 
 /// What read_fault_schedule() reads back.
 [[nodiscard]] std::string write_fault_schedule(const FaultSchedule& schedule);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -19,26 +20,46 @@ struct Launch {
   EventHandle event;
 };
 
-/// The program, and its arguments in fresh HBM: the first one holds `input`, everything else is zero.
+/// The program, and its arguments in fresh HBM.
 Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Kernel& kernel,
-                       const std::vector<std::byte>& input) {
-  const uint64_t room = kernel.arguments.empty() ? 0 : kernel.arguments.front().size_bytes;
-  if (input.size() > room)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                 fmt::format("chip {}: an input of {} bytes: its argument has {}", number, input.size(), room)};
+                       const ChipArguments& arguments) {
+  if (arguments.size() > kernel.arguments.size())
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} arguments, and its kernel has {}", number,
+                                                          arguments.size(), kernel.arguments.size())};
   Launch launch;
   auto program = chips.load(number, kernel);
   if (!program.ok()) return program.error();
   launch.program = std::move(program.value());
   for (size_t i = 0; i < kernel.arguments.size(); i++) {
-    auto memory = chips.buffer(number, WEFT_MEMORY_HBM, kernel.arguments[i].size_bytes);
+    const uint64_t room = kernel.arguments[i].size_bytes;
+    auto data = i < arguments.size() ? arguments[i] : std::vector<std::byte>{};
+    if (data.size() > room)
+      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} bytes for argument '{}', which has {}", number,
+                                                            data.size(), kernel.arguments[i].name, room)};
+    data.resize(room);
+    auto memory = chips.buffer(number, WEFT_MEMORY_HBM, room);
     if (!memory.ok()) return memory.error();
-    auto data = i == 0 ? input : std::vector<std::byte>{};
-    data.resize(kernel.arguments[i].size_bytes);
     if (auto status = chips.write(number, memory.value(), 0, data); !status.ok()) return status.error();
     launch.buffers.push_back(std::move(memory.value()));
   }
   return launch;
+}
+
+/// Bytes of the outputs among its arguments.
+Result<ChipArguments> results(const ChipSet& chips, uint32_t number, const compiler::Kernel& kernel,
+                              const Launch& launch) {
+  ChipArguments out(kernel.arguments.size());
+  for (size_t i = 0; i < out.size(); i++) {
+    if (kernel.arguments[i].direction != WEFT_ARGUMENT_DIRECTION_OUTPUT) continue;
+    auto data = chips.read(number, launch.buffers[i], 0, kernel.arguments[i].size_bytes);
+    if (!data.ok()) return data.error();
+    out[i] = std::move(data.value());
+  }
+  return out;
+}
+
+bool idle(const compiler::Kernel& kernel) {
+  return std::ranges::all_of(kernel.queues, [](const auto& queue) { return queue.empty(); });
 }
 
 Status start(const ChipSet& chips, uint32_t number, Launch& launch) {
@@ -70,6 +91,7 @@ SliceSession::~SliceSession() = default;
 const compiler::SliceShape& SliceSession::shape() const { return state_->chips.shape(); }
 const spec::Chip& SliceSession::chip() const { return state_->chips.chip(); }
 uint64_t SliceSession::link_bytes_per_second() const { return state_->chips.link_bytes_per_second(); }
+const ChipSet& SliceSession::chips() const { return state_->chips; }
 
 Result<SliceSession> SliceSession::open(const std::string& name) {
   auto chips = ChipSet::open_slice(name);
@@ -78,26 +100,28 @@ Result<SliceSession> SliceSession::open(const std::string& name) {
 }
 
 Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kernels,
-                                      const std::vector<std::vector<std::byte>>& inputs) {
+                                      const std::vector<ChipArguments>& arguments) {
   ChipSet& chips = state_->chips;
-  if (kernels.size() != chips.chips() || inputs.size() != chips.chips())
-    return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                 fmt::format("{} kernels and {} inputs for {} chips", kernels.size(), inputs.size(), chips.chips())};
+  if (kernels.size() != chips.chips() || arguments.size() != chips.chips())
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} kernels and arguments of {} for {} chips", kernels.size(),
+                                                          arguments.size(), chips.chips())};
   std::vector<Launch> launches;
   for (uint32_t number = 0; number < kernels.size(); number++) {
-    auto launch = prepare(chips, number, kernels[number], inputs[number]);
+    auto launch =
+        idle(kernels[number]) ? Result<Launch>(Launch{}) : prepare(chips, number, kernels[number], arguments[number]);
     if (!launch.ok()) return launch.error();
     launches.push_back(std::move(launch.value()));
   }
   if (auto status = chips.hold(); !status.ok()) return status.error();
   std::optional<Error> failure;
   for (uint32_t number = 0; number < launches.size() && !failure; number++)
-    if (auto status = start(chips, number, launches[number]); !status.ok()) failure = status.error();
+    if (launches[number].program != nullptr)
+      if (auto status = start(chips, number, launches[number]); !status.ok()) failure = status.error();
   if (auto status = chips.resume(); !status.ok()) return status.error();
 
   SliceResult result;
   for (uint32_t number = 0; number < launches.size(); number++) {
-    if (launches[number].event == nullptr) break;
+    if (launches[number].event == nullptr) continue;
     const auto status = weft_event_wait(launches[number].event.get(), nullptr);
     if (status != WEFT_ERROR_OK && !failure) failure = chips.error(number, status);
     weft_event_info info = WEFT_INIT(weft_event_info);
@@ -107,14 +131,9 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
   }
   if (failure) return *failure;
   for (uint32_t number = 0; number < launches.size(); number++) {
-    const auto& arguments = kernels[number].arguments;
-    if (arguments.empty() || arguments.back().direction != WEFT_ARGUMENT_DIRECTION_OUTPUT) {
-      result.outputs.emplace_back();
-      continue;
-    }
-    auto data = chips.read(number, launches[number].buffers.back(), 0, arguments.back().size_bytes);
-    if (!data.ok()) return data.error();
-    result.outputs.push_back(std::move(data.value()));
+    auto outputs = results(chips, number, kernels[number], launches[number]);
+    if (!outputs.ok()) return outputs.error();
+    result.outputs.push_back(std::move(outputs.value()));
   }
   return result;
 }
@@ -122,12 +141,19 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
 Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
                                    const std::vector<std::vector<std::byte>>& inputs) {
   std::vector<compiler::Kernel> kernels;
+  std::vector<ChipArguments> arguments;
+  for (const auto& input : inputs) arguments.push_back({input});
   for (uint32_t number = 0; number < session.shape().chips(); number++) {
+    if (!compiler::takes_part(collective, number)) {
+      kernels.emplace_back();
+      continue;
+    }
     auto kernel = compiler::compile_collective(session.chip(), session.shape(), number, collective);
     if (!kernel.ok()) return kernel.error();
     kernels.push_back(std::move(kernel.value()));
+    if (kernels.back().arguments.empty() && number < arguments.size()) arguments[number].clear();
   }
-  return session.run(kernels, inputs);
+  return session.run(kernels, arguments);
 }
 
 }  // namespace weft::runtime

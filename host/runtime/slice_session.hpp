@@ -13,10 +13,14 @@
 
 namespace weft::runtime {
 
+class ChipSet;
+
+using ChipArguments = std::vector<std::vector<std::byte>>;  ///< bytes of each argument of a chip's kernel
+
 /// What a launch of all chips gave, by chip.
 struct SliceResult {
-  std::vector<std::vector<std::byte>> outputs;   ///< bytes of the last argument, if it is an output
-  std::vector<uint64_t> start_cycle, end_cycle;  ///< of each chip's launch: first command accepted, last write visible
+  std::vector<ChipArguments> outputs;            ///< inputs empty
+  std::vector<uint64_t> start_cycle, end_cycle;  ///< of each launch: first command accepted, last write visible
 };
 
 /// One open slice, a queue a chip. Not thread-safe. Everything it holds is released with it.
@@ -32,12 +36,14 @@ class SliceSession {
   [[nodiscard]] const compiler::SliceShape& shape() const;
   [[nodiscard]] const spec::Chip& chip() const;
   [[nodiscard]] uint64_t link_bytes_per_second() const;
+  [[nodiscard]] const ChipSet& chips() const;
 
-  /// Loads kernels[c] on chip c with inputs[c] in its first argument (shorter is filled up with zeros) and fresh HBM in
-  /// the others, launches on all chips while time is held, and waits for all. INVALID_ARGUMENT: not one of each a chip,
-  /// or an input that is longer than its argument. The error of the first chip that failed, which the message names.
+  /// Loads kernels[c] on chip c with arguments[c][i] in argument i (shorter, or none, is filled up with zeros),
+  /// launches on all chips while time is held, and waits for all. A kernel without commands is not launched.
+  /// INVALID_ARGUMENT: not one of each a chip, or bytes that are more than their argument has. The error of the first
+  /// chip that failed, which the message names.
   [[nodiscard]] Result<SliceResult> run(const std::vector<compiler::Kernel>& kernels,
-                                        const std::vector<std::vector<std::byte>>& inputs);
+                                        const std::vector<ChipArguments>& arguments);
 
  private:
   struct State;
@@ -45,8 +51,9 @@ class SliceSession {
   std::unique_ptr<State> state_;
 };
 
-/// A collective on all groups of the slice: the outputs have the bytes of each chip's output argument, padding
-/// included. Errors of compile_collective and SliceSession::run; ICI_FAULT if a chip's commands failed on the way.
+/// A collective on all groups of the slice (chips in no group do nothing), inputs by chip: the outputs have the bytes
+/// of each chip's arguments, padding included. Errors of compile_collective and SliceSession::run; ICI_FAULT if a
+/// chip's commands failed on the way.
 [[nodiscard]] Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
                                                  const std::vector<std::vector<std::byte>>& inputs);
 

@@ -1,9 +1,14 @@
 // docs/collectives.md, rank by rank, without tiles and messages.
 #include "host/tools/collective_reference.hpp"
 
-#include <algorithm>
-#include <span>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cassert>
+#include <span>
+#include <utility>
+
+#include "host/compiler/collective_mesh.hpp"
 #include "model/golden/remote.hpp"
 
 namespace weft::tools {
@@ -12,103 +17,138 @@ namespace {
 using compiler::Collective;
 using compiler::CollectiveBlock;
 using compiler::CollectiveKind;
+using compiler::CollectiveMesh;
 using compiler::SliceShape;
 using Bytes = std::vector<std::byte>;
 
-struct Group {
-  uint32_t first, stride, ranks;
-  [[nodiscard]] uint32_t chip(uint32_t rank) const { return first + rank * stride; }
-};
-
-Group group_of(const SliceShape& slice, uint32_t chip, unsigned axis) {
-  uint32_t stride = 1;
-  for (unsigned i = 0; i < axis; i++) stride *= slice.size[i];
-  const uint32_t ranks = slice.size[axis];
-  return {chip - chip / stride % ranks * stride, stride, ranks};
+CollectiveMesh mesh_of(const SliceShape& slice, const Collective& c, uint32_t chip) {
+  auto mesh = compiler::collective_mesh(slice, c, chip);
+  assert(mesh.ok());
+  return std::move(mesh.value());
 }
 
-uint32_t rank_of(const SliceShape& slice, uint32_t chip, unsigned axis) {
-  const Group group = group_of(slice, chip, axis);
-  return (chip - group.first) / group.stride;
+CollectiveBlock block_of(const Collective& c, const CollectiveMesh& mesh, unsigned rank) {
+  return compiler::collective_block(c.bytes, mesh.ranks(), rank);
 }
 
-Bytes part(const Bytes& data, const CollectiveBlock& block) {
+Bytes part_of(const Bytes& data, const CollectiveBlock& block) {
   const auto first = data.begin() + static_cast<std::ptrdiff_t>(block.offset);
   return {first, first + static_cast<std::ptrdiff_t>(block.bytes)};
 }
 
-void add(Bytes& sum, const Bytes& more, weft_argument_dtype dtype) {
-  const bool wide = dtype == WEFT_ARGUMENT_DTYPE_F32;
-  golden::combine(wide ? WEFT_COMMAND_FLAG_REDUCE_F32 : WEFT_COMMAND_FLAG_REDUCE_BF16, sum, more);
-}
+void append(Bytes& to, const Bytes& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// The sum of a block at its owner: the chain from below, its own part, the chain from above.
-Bytes reduced_block(const SliceShape& slice, const Collective& c, const ChipData& inputs, const Group& group,
-                    uint32_t owner) {
-  const CollectiveBlock block = compiler::collective_block(c.bytes, group.ranks, owner);
-  const auto [below, above] = compiler::collective_reach(slice, c.axis, owner);
-  const auto input = [&](uint32_t rank) { return part(inputs[group.chip(rank % group.ranks)], block); };
-  Bytes sum;
-  const auto chain = [&](unsigned length, int direction) {
-    Bytes out;
-    for (unsigned distance = length; distance > 0; distance--) {
-      const uint32_t rank = owner + (direction > 0 ? distance : group.ranks - distance);
-      if (out.empty())
-        out = input(rank);
-      else
-        add(out, input(rank), c.dtype);
-    }
-    return out;
-  };
-  sum = chain(below, -1);
-  if (sum.empty())
-    sum = input(owner);
-  else
-    add(sum, input(owner), c.dtype);
-  if (const Bytes from_above = chain(above, 1); !from_above.empty()) add(sum, from_above, c.dtype);
-  return sum;
-}
+/// The sums of one group.
+class Reduction {
+ public:
+  Reduction(const Collective& c, const ChipData& inputs, const CollectiveMesh& mesh)
+      : c_(c), inputs_(inputs), mesh_(mesh) {}
+
+  /// The sum of a rank's block, put together from its parts and halves.
+  [[nodiscard]] Bytes block(unsigned owner) const {
+    const auto axes = static_cast<unsigned>(mesh_.axes.size());
+    Bytes sum;
+    for (unsigned part = 0; part < axes; part++)
+      for (unsigned half = 0; half < (mesh_.halves() ? 2u : 1u); half++) {
+        const auto piece = compiler::collective_piece(mesh_, block_of(c_, mesh_, owner), part, half);
+        append(sum, at(owner, axes, part, half, piece));
+      }
+    return sum;
+  }
+
+ private:
+  /// What `rank` has of a piece after `phases` axes: along the last of them, the chain from below, what the rank had
+  /// before, the chain from above.
+  [[nodiscard]] Bytes at(unsigned rank, unsigned phases, unsigned part, unsigned half,
+                         const CollectiveBlock& piece) const {
+    if (phases == 0) return part_of(inputs_[mesh_.chips[rank]], piece);
+    const unsigned axis = compiler::reduction_axis(mesh_, part, phases - 1);
+    const auto [ranks, ring] = mesh_.axes[axis];
+    const unsigned here = mesh_.coordinate(rank, axis);
+    const auto [below, above] = compiler::collective_reach(ranks, ring, here, half);
+    const auto before = [&](unsigned coordinate) {
+      return at(mesh_.moved(rank, axis, coordinate), phases - 1, part, half, piece);
+    };
+    Bytes sum, down;
+    for (unsigned distance = below; distance > 0; distance--) add(sum, before((here + ranks - distance) % ranks));
+    add(sum, before(here));
+    for (unsigned distance = above; distance > 0; distance--) add(down, before((here + distance) % ranks));
+    if (above > 0) add(sum, down);
+    return sum;
+  }
+
+  void add(Bytes& sum, const Bytes& more) const {
+    const bool wide = c_.dtype == WEFT_ARGUMENT_DTYPE_F32;
+    if (sum.empty())
+      sum = more;
+    else
+      golden::combine(wide ? WEFT_COMMAND_FLAG_REDUCE_F32 : WEFT_COMMAND_FLAG_REDUCE_BF16, sum, more);
+  }
+
+  const Collective& c_;
+  const ChipData& inputs_;
+  const CollectiveMesh& mesh_;
+};
 
 }  // namespace
 
 uint64_t collective_input_bytes(const SliceShape& slice, uint32_t chip, const Collective& c) {
-  if (c.kind == CollectiveKind::kBarrier) return 0;
+  if (c.kind == CollectiveKind::kBarrier || !compiler::takes_part(c, chip)) return 0;
   if (c.kind != CollectiveKind::kAllGather) return c.bytes;
-  return compiler::collective_block(c.bytes, slice.size[c.axis], rank_of(slice, chip, c.axis)).bytes;
+  const auto mesh = mesh_of(slice, c, chip);
+  return block_of(c, mesh, mesh.rank).bytes;
 }
 
 uint64_t collective_output_bytes(const SliceShape& slice, uint32_t chip, const Collective& c) {
-  if (c.kind == CollectiveKind::kBarrier) return 0;
-  if (c.kind == CollectiveKind::kAllToAll) {
-    const uint32_t ranks = slice.size[c.axis];
-    return ranks * compiler::collective_block(c.bytes, ranks, rank_of(slice, chip, c.axis)).bytes;
-  }
-  if (c.kind != CollectiveKind::kReduceScatter) return c.bytes;
-  return compiler::collective_block(c.bytes, slice.size[c.axis], rank_of(slice, chip, c.axis)).bytes;
+  if (c.kind == CollectiveKind::kBarrier || !compiler::takes_part(c, chip)) return 0;
+  const auto mesh = mesh_of(slice, c, chip);
+  const uint64_t block = block_of(c, mesh, mesh.rank).bytes;
+  if (c.kind == CollectiveKind::kAllToAll) return mesh.ranks() * block;
+  return c.kind == CollectiveKind::kReduceScatter ? block : c.bytes;
 }
 
 ChipData collective_reference(const SliceShape& slice, const Collective& c, const ChipData& inputs) {
   ChipData outputs(slice.chips());
   for (uint32_t chip = 0; chip < slice.chips(); chip++) {
-    const Group group = group_of(slice, chip, c.axis);
-    if (c.kind == CollectiveKind::kBroadcast) outputs[chip] = inputs[group.chip(c.root)];
-    const uint32_t own = rank_of(slice, chip, c.axis);
-    if (c.kind == CollectiveKind::kPermute)
-      outputs[chip] = inputs[group.chip((own + group.ranks - c.shift) % group.ranks)];
-    for (uint32_t rank = 0; rank < group.ranks && c.kind == CollectiveKind::kAllToAll; rank++) {
-      const Bytes block = part(inputs[group.chip(rank)], compiler::collective_block(c.bytes, group.ranks, own));
-      outputs[chip].insert(outputs[chip].end(), block.begin(), block.end());
-    }
-    if (c.kind == CollectiveKind::kReduceScatter)
-      outputs[chip] = reduced_block(slice, c, inputs, group, rank_of(slice, chip, c.axis));
-    if (c.kind != CollectiveKind::kAllGather && c.kind != CollectiveKind::kAllReduce) continue;
-    for (uint32_t rank = 0; rank < group.ranks; rank++) {
-      const Bytes block = c.kind == CollectiveKind::kAllGather ? inputs[group.chip(rank)]
-                                                               : reduced_block(slice, c, inputs, group, rank);
-      outputs[chip].insert(outputs[chip].end(), block.begin(), block.end());
+    if (c.kind == CollectiveKind::kBarrier || !compiler::takes_part(c, chip)) continue;
+    const auto mesh = mesh_of(slice, c, chip);
+    const Reduction reduction(c, inputs, mesh);
+    const auto input = [&](unsigned rank) { return inputs[mesh.chips[rank]]; };
+    if (c.kind == CollectiveKind::kBroadcast) outputs[chip] = input(c.root);
+    if (c.kind == CollectiveKind::kPermute) outputs[chip] = input((mesh.rank + mesh.ranks() - c.shift) % mesh.ranks());
+    if (c.kind == CollectiveKind::kReduceScatter) outputs[chip] = reduction.block(mesh.rank);
+    for (unsigned rank = 0; rank < mesh.ranks(); rank++) {
+      if (c.kind == CollectiveKind::kAllToAll)
+        append(outputs[chip], part_of(input(rank), block_of(c, mesh, mesh.rank)));
+      if (c.kind == CollectiveKind::kAllGather) append(outputs[chip], input(rank));
+      if (c.kind == CollectiveKind::kAllReduce) append(outputs[chip], reduction.block(rank));
     }
   }
   return outputs;
+}
+
+std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype) {
+  const size_t size = dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
+  std::vector<std::byte> data(bytes);
+  for (size_t at = 0; at < bytes; at += size) {
+    const auto bits = static_cast<uint32_t>((random() & 0x807fffff) | (uint64_t{112 + random() % 16} << 23));
+    for (size_t i = 0; i < size; i++) data[at + i] = static_cast<std::byte>(bits >> (8 * (i + 4 - size)));
+  }
+  return data;
+}
+
+CollectiveCheck check_collective(const ChipData& expected, const std::vector<ChipData>& outputs,
+                                 weft_argument_dtype dtype) {
+  const size_t size = dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
+  CollectiveCheck out;
+  for (size_t chip = 0; chip < expected.size(); chip++) {
+    for (size_t at = 0; at < expected[chip].size(); at += size) {
+      out.elements++;
+      if (std::equal(&expected[chip][at], &expected[chip][at] + size, &outputs[chip].back()[at])) continue;
+      if (out.differing++ == 0) out.first = fmt::format("chip {}, element {}", chip, at / size);
+    }
+  }
+  return out;
 }
 
 }  // namespace weft::tools

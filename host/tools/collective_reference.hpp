@@ -1,6 +1,8 @@
 /// What a collective must give, to the bit: the documented order of reduction with the golden model's arithmetic.
 #pragma once
 #include <cstddef>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "host/compiler/collective.hpp"
@@ -18,5 +20,16 @@ using ChipData = std::vector<std::vector<std::byte>>;  ///< by chip
 /// Outputs of all chips from the inputs of all chips, which have the sizes above.
 [[nodiscard]] ChipData collective_reference(const compiler::SliceShape& slice, const compiler::Collective& collective,
                                             const ChipData& inputs);
+
+/// Numbers from -2 to 2 of which most sums are rounded, so that another order of additions shows. f32 or bf16.
+[[nodiscard]] std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype);
+
+struct CollectiveCheck {
+  uint64_t elements = 0, differing = 0;
+  std::string first;  ///< place of the first that differs; empty: none
+};
+/// Compares bits. `outputs`: by chip and argument, of which the last one counts; it has at least as many bytes.
+[[nodiscard]] CollectiveCheck check_collective(const ChipData& expected, const std::vector<ChipData>& outputs,
+                                               weft_argument_dtype dtype);
 
 }  // namespace weft::tools

@@ -21,6 +21,8 @@ void register_collective(CLI::App& app, Action& action);
 void register_reset(CLI::App& app, Action& action);
 void register_selftest(CLI::App& app, Action& action);
 void register_dump(CLI::App& app, Action& action);
+void register_links(CLI::App& app, Action& action);
+void register_preflight(CLI::App& app, Action& action);
 void register_smi(CLI::App& app, Action& action);
 void register_replay(CLI::App& app, Action& action);
 

@@ -9,11 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "host/compiler/collective_mesh.hpp"
 #include "host/runtime/slice_session.hpp"
 #include "host/tools/collective_reference.hpp"
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
+#include "host/tools/files.hpp"
 #include "host/tools/options.hpp"
+#include "host/tools/slice_options.hpp"
 
 namespace weft::tools {
 namespace {
@@ -28,52 +31,52 @@ const std::map<std::string, CollectiveKind> kKinds{
     {"all-reduce", CollectiveKind::kAllReduce}, {"broadcast", CollectiveKind::kBroadcast},
     {"barrier", CollectiveKind::kBarrier},      {"all-to-all", CollectiveKind::kAllToAll},
     {"permute", CollectiveKind::kPermute}};
-const std::map<std::string, unsigned> kAxes{{"x", 0}, {"y", 1}, {"z", 2}};
 const std::map<std::string, weft_argument_dtype> kDtypes{{"f32", WEFT_ARGUMENT_DTYPE_F32},
                                                          {"bf16", WEFT_ARGUMENT_DTYPE_BF16}};
 
 struct Arguments {
-  std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32";
+  std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32", trace;
   uint64_t bytes = 65536, seed = 1;
+  std::vector<std::string> groups;
   unsigned root = 0, shift = 1;
   bool json = false;
 };
 
-/// Numbers from -2 to 2 of which most sums are rounded, so that another order of additions shows.
-std::vector<std::byte> draw(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype) {
-  const size_t size = dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
-  std::vector<std::byte> data(bytes);
-  for (size_t at = 0; at < bytes; at += size) {
-    const auto bits = static_cast<uint32_t>((random() & 0x807fffff) | (uint64_t{112 + random() % 16} << 23));
-    for (size_t i = 0; i < size; i++) data[at + i] = static_cast<std::byte>(bits >> (8 * (i + 4 - size)));
-  }
-  return data;
-}
-
-struct Checked {
-  uint64_t elements = 0, differing = 0;
-  std::string first;  ///< place of the first that differs
-};
-
-Checked compare(const ChipData& expected, const ChipData& got, weft_argument_dtype dtype) {
-  const size_t size = dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
-  Checked out;
-  for (size_t chip = 0; chip < expected.size(); chip++) {
-    for (size_t at = 0; at < expected[chip].size(); at += size) {
-      out.elements++;
-      if (std::equal(&expected[chip][at], &expected[chip][at] + size, &got[chip][at])) continue;
-      if (out.differing++ == 0) out.first = fmt::format("chip {}, element {}", chip, at / size);
+/// "0,1,4,5": chips of a group, by rank.
+Result<std::vector<uint32_t>> parse_group(const std::string& text) {
+  std::vector<uint32_t> chips{0};
+  bool digit = false;
+  for (const char c : text + ",") {
+    if (c == ',' && digit) {
+      chips.push_back(0);
+      digit = false;
+    } else if (c >= '0' && c <= '9' && chips.back() < 1'000'000) {
+      chips.back() = 10 * chips.back() + static_cast<uint32_t>(c - '0');
+      digit = true;
+    } else {
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   fmt::format("--group '{}' is not chips with commas between, such as 0,1,4,5", text)};
     }
   }
-  return out;
+  chips.pop_back();
+  return chips;
+}
+
+/// "x ", "xy ": where the groups are.
+std::string where(const Arguments& a) {
+  if (a.groups.empty()) return "along " + a.axis;
+  return fmt::format("in {} group{}", a.groups.size(), a.groups.size() == 1 ? "" : "s");
 }
 
 void print(const Arguments& a, const runtime::SliceSession& session, const Collective& c,
-           const runtime::SliceResult& result, const Checked& checked, double wall_seconds) {
+           const runtime::SliceResult& result, const CollectiveCheck& checked, double wall_seconds) {
   const uint64_t cycles = *std::ranges::max_element(result.end_cycle) - *std::ranges::min_element(result.start_cycle);
   const double us = 1e6 * static_cast<double>(cycles) / static_cast<double>(session.chip().clock_hz);
   const std::string slice = a.slice.empty() ? a.directory : a.slice;
   const auto& size = session.shape().size;
+  const uint32_t member = c.groups.empty() ? 0 : c.groups.front().front();
+  const auto mesh = compiler::collective_mesh(session.shape(), c, member).value();
+  const bool ring = std::ranges::all_of(mesh.axes, [](const auto& axis) { return axis.ring; });
   if (a.json) {
     const nlohmann::ordered_json json = {{"collective", a.kind},
                                          {"slice", slice},
@@ -81,8 +84,9 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
                                          {"dimensions", size},
                                          {"core", a.core},
                                          {"axis", a.axis},
-                                         {"ranks", size[c.axis]},
-                                         {"ring", static_cast<bool>(session.shape().wraps[c.axis])},
+                                         {"groups", c.groups},
+                                         {"ranks", mesh.ranks()},
+                                         {"ring", ring},
                                          {"dtype", a.dtype},
                                          {"bytes", c.bytes},
                                          {"seed", a.seed},
@@ -95,8 +99,9 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{} of {} bytes of {} along {} ({} ranks, a {}) on {}\n", a.kind, c.bytes, a.dtype, a.axis, size[c.axis],
-             session.shape().wraps[c.axis] ? "ring" : "line", slice);
+  const char* form = mesh.axes.size() > 1 ? (ring ? "rings" : "lines") : ring ? "a ring" : "a line";
+  fmt::print("{} of {} bytes of {} {} ({} ranks, {}) on {}\n", a.kind, c.bytes, a.dtype, where(a), mesh.ranks(), form,
+             slice);
   fmt::print("  device cycles       {} ({:.1f} us), barrier and loads included\n", cycles, us);
   fmt::print("  wall time           {:.3f} s\n", wall_seconds);
   fmt::print("  differing           {} of {} elements from the documented order of reduction{}\n", checked.differing,
@@ -106,28 +111,39 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
 int collective(const Arguments& a) {
   const auto kind = value_of_word("collective", a.kind, kKinds);
   if (!kind.ok()) return fail(kind.error());
-  const auto axis = value_of_word("axis", a.axis, kAxes);
-  if (!axis.ok()) return fail(axis.error());
+  const auto axes = parse_axes("--axis", a.axis);
+  if (!axes.ok()) return fail(axes.error());
   const auto dtype = value_of_word("dtype", a.dtype, kDtypes);
   if (!dtype.ok()) return fail(dtype.error());
-  Collective c{.kind = kind.value(), .axis = axis.value(), .dtype = dtype.value(), .bytes = a.bytes, .root = a.root};
+  Collective c{.kind = kind.value(), .axes = axes.value(), .dtype = dtype.value(), .bytes = a.bytes, .root = a.root};
+  for (const auto& text : a.groups) {
+    auto group = parse_group(text);
+    if (!group.ok()) return fail(group.error());
+    c.groups.push_back(std::move(group.value()));
+  }
   if (c.kind == CollectiveKind::kBarrier) c.bytes = 0;
   if (c.kind == CollectiveKind::kPermute) c.shift = a.shift;
-  auto session = runtime::SliceSession::open(a.slice.empty() ? "vfio-user:" + a.directory
-                                                             : fmt::format("sim:{}?core={}", a.slice, a.core));
+  std::string name = a.slice.empty() ? "vfio-user:" + a.directory : fmt::format("sim:{}?core={}", a.slice, a.core);
+  if (!a.trace.empty()) {
+    if (auto status = check_writable(a.trace); !status.ok()) return fail(status.error());
+    name += "&trace=" + a.trace;
+  }
+  auto session = runtime::SliceSession::open(name);
   if (!session.ok()) return fail(session.error());
   const compiler::SliceShape shape = session.value().shape();
-  if (const auto first = compiler::compile_collective(session.value().chip(), shape, 0, c); !first.ok())
+  const uint32_t member = c.groups.empty() ? 0 : c.groups.front().front();
+  if (const auto first = compiler::compile_collective(session.value().chip(), shape, member, c); !first.ok())
     return fail(first.error());
   std::mt19937_64 random(a.seed);
   ChipData inputs;
   for (uint32_t chip = 0; chip < shape.chips(); chip++)
-    inputs.push_back(draw(random, collective_input_bytes(shape, chip, c), c.dtype));
+    inputs.push_back(draw_numbers(random, collective_input_bytes(shape, chip, c), c.dtype));
   const auto began = std::chrono::steady_clock::now();
   const auto result = runtime::run_collective(session.value(), c, inputs);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!result.ok()) return fail(result.error());
-  const Checked checked = compare(collective_reference(shape, c, inputs), result.value().outputs, c.dtype);
+  const CollectiveCheck checked =
+      check_collective(collective_reference(shape, c, inputs), result.value().outputs, c.dtype);
   print(a, session.value(), c, result.value(), checked, wall);
   return checked.differing == 0 ? 0 : kDiffers;
 }
@@ -145,16 +161,22 @@ void register_collective(CLI::App& app, Action& action) {
   auto* directory =
       command->add_option("--listen", a->directory, "directory in which a weft-sim --slice listens, instead")
           ->excludes(slice);
-  command->add_option("--core", a->core, "core of each chip; remote commands need fast")
+  command->add_option("--core", a->core, "core of each chip: fast, rtl or lockstep")
       ->capture_default_str()
       ->excludes(directory);
-  command->add_option("--axis", a->axis, "axis whose chips are a group: x, y, z")->capture_default_str();
+  auto* axis = command->add_option("--axis", a->axis, "axes whose chips are a group: x, y, z, xy, ...");
+  axis->capture_default_str();
+  command
+      ->add_option("--group", a->groups, "chips of a group by rank, in place of --axis: 0,1,4,5; again for more groups")
+      ->excludes(axis);
   command->add_option("--dtype", a->dtype, "f32 or bf16")->capture_default_str();
   command->add_option("--bytes", a->bytes, "of the whole array, a multiple of 16")->capture_default_str();
-  command->add_option("--root", a->root, "broadcast: rank on the axis that holds the array")->capture_default_str();
+  command->add_option("--root", a->root, "broadcast: rank that holds the array")->capture_default_str();
   command->add_option("--shift", a->shift, "permute: rank r sends to rank r + shift, modulo the ranks")
       ->capture_default_str();
   command->add_option("--seed", a->seed, "of the numbers")->capture_default_str();
+  command->add_option("--trace", a->trace, "write a Chrome trace (opens in Perfetto) to this JSON file")
+      ->excludes(directory);
   command->add_flag("--json", a->json, "print JSON");
   command->callback([=, &action] {
     if (slice->count() + directory->count() != 1)

@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "host/compiler/compile_sharded.hpp"
+#include "host/compiler/onnx_import.hpp"
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
 #include "host/tools/json_text.hpp"
 #include "host/tools/model_program.hpp"
 #include "host/tools/options.hpp"
+#include "host/tools/slice_options.hpp"
 
 namespace weft::tools {
 namespace {
@@ -19,9 +23,52 @@ struct CompileOptions {
   std::string model, output, chip = "v5e-1mxu";
   uint64_t batch = 1;
   bool json = false;
+  SliceOptions slice;
 };
 
+/// digits.weft of chip 3: digits-chip3.weft.
+std::string path_of_chip(const std::string& path, size_t number) {
+  const std::filesystem::path whole(path);
+  auto name = whole.stem();
+  name += fmt::format("-chip{}", number);
+  name += whole.extension();
+  return whole.parent_path() / name;
+}
+
+/// An executable for each chip of the slice.
+int compile_for_slice(const CompileOptions& options) {
+  const auto slice = parse_slice(options.slice.slice);
+  if (!slice.ok()) return fail(slice.error());
+  const auto sharding = parse_sharding(options.slice);
+  if (!sharding.ok()) return fail(sharding.error());
+  const auto file = read_file(options.model);
+  if (!file.ok()) return fail(file.error());
+  const auto at = [&](const Error& e) { return fail({e.code, fmt::format("{}: {}", options.model, e.message)}); };
+  const auto graph = compiler::import_onnx(file.value(), options.batch);
+  if (!graph.ok()) return at(graph.error());
+  const spec::Chip& chip = *slice.value().chip;
+  const auto kernels = compiler::compile_sharded(chip, graph.value(), slice.value().shape, sharding.value());
+  if (!kernels.ok()) return at(kernels.error());
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  for (size_t number = 0; number < kernels.value().size(); number++) {
+    const auto& kernel = kernels.value()[number].kernel;
+    const auto executable = compiler::write_executable(chip, kernel);
+    if (!executable.ok()) return at(executable.error());
+    const auto path = path_of_chip(options.output, number);
+    if (auto status = write_file(path, executable.value()); !status.ok()) return fail(status.error());
+    files.push_back({{"output", path}, {"bytes", executable.value().size()}, {"macs", kernel.macs}});
+    if (!options.json)
+      fmt::print("{}: {} bytes for chip {} of {}, {} MACs, at least {} cycles\n", path, executable.value().size(),
+                 number, options.slice.slice, kernel.macs, kernel.cycle_estimate);
+  }
+  const nlohmann::ordered_json json = {
+      {"slice", options.slice.slice}, {"sharding", options.slice.sharding}, {"chips", files}};
+  if (options.json) fmt::print("{}\n", json_text(json));
+  return 0;
+}
+
 int compile(const CompileOptions& options) {
+  if (!options.slice.slice.empty()) return compile_for_slice(options);
   const auto chip = chip_by_name(options.chip);
   if (!chip.ok()) return fail(chip.error());
   if (auto status = check_writable(options.output); !status.ok()) return fail(status.error());
@@ -49,11 +96,14 @@ void register_compile(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("compile", "an ONNX model becomes a .weft executable");
   auto options = std::make_shared<CompileOptions>();
   command->add_option("MODEL", options->model, "ONNX file")->required();
-  command->add_option("-o,--output", options->output, "the .weft file")->required();
+  command
+      ->add_option("-o,--output", options->output, "the .weft file; with --slice one a chip, FILE-chip0.weft and so on")
+      ->required();
   command->add_option("--chip", options->chip, "chip preset")->capture_default_str();
   command->add_option("--batch", options->batch, "value of a symbolic first dimension")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
+  add_slice_options(*command, options->slice, {"--chip"});
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, &action] { action = [options] { return compile(*options); }; });
 }

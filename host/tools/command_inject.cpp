@@ -11,6 +11,7 @@
 #include "host/tools/failure.hpp"
 #include "host/tools/fault_trial.hpp"
 #include "host/tools/json_text.hpp"
+#include "host/tools/link_injection.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {
@@ -22,6 +23,8 @@ struct InjectOptions {
   std::string core = "fast";
   uint64_t seed = 1;
   uint32_t count = 0;
+  std::string listen;  // arm there, instead of trying
+  uint32_t on_chip = 0;
   bool fatal = false;
   bool list = false;
   bool json = false;
@@ -61,14 +64,31 @@ int list_kinds() {
   return 0;
 }
 
+Result<runtime::FaultSchedule> read_schedule(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: cannot be read", path)};
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return runtime::read_fault_schedule(text, path);
+}
+
+/// Arms a schedule on a chip of a standing slice, and leaves it to those who use it.
+int arm(const InjectOptions& options) {
+  const auto schedule = read_schedule(options.schedule);
+  if (!schedule.ok()) return fail(schedule.error());
+  auto client = ManagementClient::connect(options.listen);
+  if (!client.ok()) return fail(client.error());
+  if (auto status = arm_link_faults(client.value(), options.on_chip, schedule.value()); !status.ok())
+    return fail(status.error());
+  for (const auto& fault : schedule.value())
+    fmt::print("armed on chip {}: {}\n", options.on_chip, runtime::describe_fault(fault));
+  return 0;
+}
+
 /// The schedules to try, each with its line for people.
 Result<std::vector<runtime::FaultSchedule>> schedules_of(const InjectOptions& options, const FaultTrial& trial) {
   std::vector<runtime::FaultSchedule> schedules;
   if (!options.schedule.empty()) {
-    std::ifstream file(options.schedule, std::ios::binary);
-    if (!file) return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: cannot be read", options.schedule)};
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    auto read = runtime::read_fault_schedule(text, options.schedule);
+    auto read = read_schedule(options.schedule);
     if (!read.ok()) return read.error();
     schedules.push_back(std::move(read.value()));
   }
@@ -81,9 +101,10 @@ Result<std::vector<runtime::FaultSchedule>> schedules_of(const InjectOptions& op
 
 int inject(const InjectOptions& options) {
   if (options.list) return list_kinds();
-  if (options.schedule.empty() && options.count == 0)
+  if (options.schedule.empty() && (options.count == 0 || !options.listen.empty()))
     return fail(Error{WEFT_ERROR_INVALID_ARGUMENT,
                       "nothing to inject: name a schedule, or give --count and --seed (weft inject --help)"});
+  if (!options.listen.empty()) return arm(options);
   auto trial = FaultTrial::open(fmt::format("sim:{}?core={}", options.chip, options.core));
   if (!trial.ok()) return fail(trial.error());
   const auto schedules = schedules_of(options, trial.value());
@@ -129,6 +150,11 @@ void register_inject(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--chip", options->chip, "preset")->capture_default_str();
   command->add_option("--core", options->core, "rtl, fast or lockstep")->capture_default_str();
+  auto* listen =
+      command->add_option("--listen", options->listen,
+                          "arm the schedule (faults of links) on a chip of the weft-sim --slice that listens "
+                          "in this folder, whoever uses it, instead of running a workload");
+  command->add_option("--on-chip", options->on_chip, "chip of that slice")->capture_default_str()->needs(listen);
   command->add_flag("--fatal", options->fatal, "draw faults too that end the device for good");
   command->add_flag("--list", options->list, "print the kinds of faults and end");
   command->add_flag("--json", options->json, "print JSON");

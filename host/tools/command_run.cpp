@@ -1,10 +1,7 @@
 // weft run: a model or an executable on arrays.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <memory>
 
@@ -18,9 +15,11 @@
 #include "host/tools/npy.hpp"
 #include "host/tools/options.hpp"
 #include "host/tools/progress.hpp"
+#include "host/tools/run_arrays.hpp"
 #include "host/tools/run_report.hpp"
+#include "host/tools/run_slice.hpp"
+#include "host/tools/slice_options.hpp"
 #include "host/tools/trace_names.hpp"
-#include "weft/spec/names.hpp"
 
 namespace weft::tools {
 namespace {
@@ -30,22 +29,8 @@ struct RunOptions {
   std::vector<std::string> inputs, outputs;
   bool verify = false, json = false;
   runtime::Target target;
+  SliceOptions slice;
 };
-
-Error invalid(std::string text) { return {WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; }
-
-/// NAME=FILE to a map. INVALID_ARGUMENT: no '=', or a name twice.
-Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts, const char* option) {
-  std::map<std::string, std::string> pairs;
-  for (const auto& text : texts) {
-    const size_t equal = text.rfind('=');
-    if (equal == std::string::npos || equal == 0 || equal + 1 == text.size())
-      return invalid(fmt::format("{} '{}' is not NAME=FILE.npy", option, text));
-    if (!pairs.emplace(text.substr(0, equal), text.substr(equal + 1)).second)
-      return invalid(fmt::format("{} names '{}' twice", option, text.substr(0, equal)));
-  }
-  return pairs;
-}
 
 std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& arguments,
                                   weft_argument_direction direction) {
@@ -55,53 +40,10 @@ std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& argu
   return names;
 }
 
-/// The bytes that the device gets for one input; `values` keeps the fp32 values for --verify.
-Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, const std::string& path,
-                                          const NpyArray& array, std::vector<float>& values) {
-  uint64_t columns = 1;
-  for (size_t i = 1; i < array.shape.size(); i++) columns *= array.shape[i];
-  const uint64_t rows = array.shape.size() < 2 ? 1 : array.shape[0];
-  if (array.shape.size() == 1) columns = array.shape[0];
-  if (rows != info.rows || columns != info.columns)
-    return invalid(fmt::format("{}: the shape is ({}), input '{}' needs {} x {}", path, fmt::join(array.shape, ", "),
-                               info.name, info.rows, info.columns));
-  if (info.dtype == WEFT_ARGUMENT_DTYPE_BF16) {
-    if (array.type != NpyType::kF32)
-      return invalid(
-          fmt::format("{}: the elements are {}, input '{}' needs float32", path, type_name(array.type), info.name));
-    values.assign(array.as<float>(), array.as<float>() + array.count());
-    std::vector<uint16_t> bits(values.size());
-    for (size_t i = 0; i < bits.size(); i++) bits[i] = compiler::bf16_from_f32(values[i]);
-    if (info.layout == WEFT_ARGUMENT_LAYOUT_ROWS)
-      return compiler::pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);
-  }
-  return Error{WEFT_ERROR_UNSUPPORTED,
-               fmt::format("input '{}' has element type {} and layout {}; weft run takes bf16 rows", info.name,
-                           spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
-}
-
-/// Bits against golden, values against fp64.
-void compare(RunReport& report, const std::vector<float>& golden, const std::vector<double>& exact,
-             const std::vector<std::byte>& got, uint64_t columns) {
-  report.elements += golden.size();
-  uint64_t differing = report.differing.value_or(0);
-  double worst = report.max_relative_error.value_or(0);
-  for (size_t row = 0; row < golden.size(); row += columns) {
-    double largest = 0;
-    for (size_t i = row; i < row + columns; i++) largest = std::max(largest, std::abs(exact[i]));
-    for (size_t i = row; i < row + columns; i++) {
-      differing += std::memcmp(&golden[i], &got[4 * i], 4) != 0;
-      float value;
-      std::memcpy(&value, &got[4 * i], 4);
-      if (largest > 0 && std::isfinite(value))
-        worst = std::max(worst, std::abs(static_cast<double>(value) - exact[i]) / largest);
-    }
-  }
-  report.differing = differing;
-  report.max_relative_error = worst;
-}
-
 int run(const RunOptions& options) {
+  if (!options.slice.slice.empty())
+    return run_on_slice({options.model, options.inputs, options.outputs, options.slice, options.target.core,
+                         options.verify, options.json});
   if (auto status = check_target(options.target); !status.ok()) return fail(status.error());
   const auto input_files = parse_pairs(options.inputs, "--input");
   if (!input_files.ok()) return fail(input_files.error());
@@ -111,13 +53,9 @@ int run(const RunOptions& options) {
     if (auto status = check_writable(path); !status.ok()) return fail(status.error());
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
-  std::map<std::string, NpyArray> arrays;
-  for (const auto& [name, path] : input_files.value()) {
-    auto array = read_npy(path);
-    if (!array.ok()) return fail(array.error());
-    if (array.value().count() == 0) return fail(invalid(fmt::format("{}: the array is empty", path)));
-    arrays[name] = std::move(array.value());
-  }
+  auto read = read_arrays(input_files.value());
+  if (!read.ok()) return fail(read.error());
+  const auto& arrays = read.value();
 
   MismatchReport mismatch(options.target);
   const bool compiled = is_executable(file.value());
@@ -143,24 +81,18 @@ int run(const RunOptions& options) {
     return fail({status.error().code, fmt::format("{}: {}", options.model, status.error().message)});
 
   const auto& infos = session.value().arguments();
-  for (const auto& [name, path] : output_files.value()) {
-    const auto names = names_of(infos, WEFT_ARGUMENT_DIRECTION_OUTPUT);
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      return fail(invalid(fmt::format("there is no output '{}'; outputs: {}", name, fmt::join(names, ", "))));
-  }
   const auto input_names = names_of(infos, WEFT_ARGUMENT_DIRECTION_INPUT);
-  for (const auto& [name, path] : input_files.value())
-    if (std::find(input_names.begin(), input_names.end(), name) == input_names.end())
-      return fail(invalid(fmt::format("there is no input '{}'; inputs: {}", name, fmt::join(input_names, ", "))));
+  const auto output_names = names_of(infos, WEFT_ARGUMENT_DIRECTION_OUTPUT);
+  if (auto status = check_names("output", output_files.value(), output_names); !status.ok())
+    return fail(status.error());
+  if (auto status = check_names("input", input_files.value(), input_names); !status.ok()) return fail(status.error());
   std::vector<std::vector<std::byte>> arguments;
   std::vector<std::vector<float>> values;
   for (const auto& info : infos) {
     arguments.emplace_back();
     if (info.direction != WEFT_ARGUMENT_DIRECTION_INPUT) continue;
     const auto found = arrays.find(info.name);
-    if (found == arrays.end())
-      return fail(invalid(fmt::format("input '{}' is missing: give --input {}=FILE.npy; inputs: {}", info.name,
-                                      info.name, fmt::join(input_names, ", "))));
+    if (found == arrays.end()) return fail(missing_input(info.name, input_names));
     values.emplace_back();
     auto packed = pack_input(info, input_files.value().at(info.name), found->second, values.back());
     if (!packed.ok()) return fail(packed.error());
@@ -220,6 +152,7 @@ void register_run(CLI::App& app, Action& action) {
                     "compare with the golden model, bit for bit, and with fp64 (ONNX models)");
   command->add_flag("--json", options->json, "print JSON");
   add_target_options(*command, options->target);
+  add_slice_options(*command, options->slice, {"--chip", "--socket", "--wave", "--wave-from", "--wave-to", "--trace"});
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -30,7 +30,7 @@ std::vector<CheckResult> run_checks(runtime::Session& session, const SelftestOpt
   ProductResult product;
   const std::vector<std::function<CheckResult()>> checks{
       [&] { return check_registers(session); },
-      [&] { return check_hbm(session, options.hbm_mib << 20, options.seed); },
+      [&] { return check_hbm(session.device(), session.queue(), options.hbm_mib << 20, options.seed); },
       [&] { return check_loopback(session, options.seed); },
       [&] { return check_interrupts(session); },
       [&] { return check_timelines(session); },

@@ -12,16 +12,14 @@
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/management_client.hpp"
+#include "host/tools/options.hpp"
 #include "host/tools/smi_view.hpp"
 
 namespace weft::tools {
 namespace {
 
-struct SmiOptions {
+struct SmiOptions : WatchOptions {
   std::vector<std::string> folders{kDefaultListenFolder};
-  double interval_seconds = 0.2;
-  double watch_seconds = 0;
-  uint32_t count = 0;
   bool json = false;
 };
 
@@ -114,14 +112,7 @@ void register_smi(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "smi", "state, owners, queues, memory and utilisation of the chips of standing simulators (weft-sim --listen)");
   command->add_option("folder", options->folders, "folder in which weft-sim listens")->capture_default_str();
-  command->add_option("--interval", options->interval_seconds, "seconds between the two samples of the utilisation")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
-  auto* watch = command->add_option("--watch", options->watch_seconds, "show it again every so many seconds")
-                    ->check(CLI::Range(0.05, 3600.0));
-  command->add_option("--count", options->count, "with --watch: end after so many times; 0: never")
-      ->needs(watch)
-      ->capture_default_str();
+  add_watch_options(*command, *options, "utilisation");
   command->add_flag("--json", options->json, "print JSON: a list with an object a chip, on one line with --watch");
   command->callback([options, &action] { action = [options] { return smi(*options); }; });
 }

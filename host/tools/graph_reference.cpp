@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "host/compiler/layout.hpp"
+#include "host/compiler/sharding.hpp"
 #include "model/golden/arith.hpp"
 #include "model/golden/matmul.hpp"
 #include "model/golden/rows.hpp"
@@ -24,8 +25,13 @@ std::vector<uint16_t> round_bf16(const std::vector<float>& values) {
 
 class GoldenEvaluation {
  public:
-  explicit GoldenEvaluation(const Graph& graph)
-      : graph_(graph), bf16_(graph.tensors.size()), f32_(graph.tensors.size()), output_(graph.tensors.size()) {
+  GoldenEvaluation(const Graph& graph, unsigned parts, uint64_t unit)
+      : graph_(graph),
+        parts_(parts),
+        unit_(unit),
+        bf16_(graph.tensors.size()),
+        f32_(graph.tensors.size()),
+        output_(graph.tensors.size()) {
     for (const size_t t : graph.outputs) output_[t] = true;
   }
 
@@ -49,8 +55,19 @@ class GoldenEvaluation {
   void evaluate(const DenseNode& node) {
     const uint64_t rows = graph_.tensors[node.x].rows;
     const auto weights = round_bf16(node.weights);
-    std::vector<float> y(rows * node.n);
-    golden::gemm_bf16(rows, node.k, node.n, bf16_[node.x].data(), node.k, weights.data(), node.n, y.data(), node.n);
+    std::vector<float> y, part(rows * node.n), sum(rows * node.n);
+    for (unsigned i = 0; i < parts_; i++) {
+      const auto [first, count] = compiler::shard(node.k, unit_, parts_, i);
+      if (count == 0) continue;
+      golden::gemm_bf16(rows, count, node.n, bf16_[node.x].data() + first, node.k, weights.data() + first * node.n,
+                        node.n, part.data(), node.n);
+      if (y.empty()) {
+        y = part;
+      } else {
+        golden::elementwise_f32(WEFT_VPU_OP_ADD, y, part, sum);
+        std::swap(y, sum);
+      }
+    }
     const std::span<const float> bias = node.bias ? std::span<const float>(*node.bias) : std::span<const float>();
     for (uint64_t row = 0; row < rows; row++) {
       const std::span<float> values(&y[row * node.n], node.n);
@@ -81,6 +98,8 @@ class GoldenEvaluation {
   }
 
   const Graph& graph_;
+  const unsigned parts_;
+  const uint64_t unit_;
   std::vector<std::vector<uint16_t>> bf16_;
   std::vector<std::vector<float>> f32_;
   std::vector<bool> output_;
@@ -138,7 +157,13 @@ class Fp64Evaluation {
 }  // namespace
 
 std::vector<std::vector<float>> evaluate_golden(const Graph& graph, const std::vector<std::vector<float>>& inputs) {
-  return GoldenEvaluation(graph).run(inputs);
+  return GoldenEvaluation(graph, 1, 1).run(inputs);
+}
+
+std::vector<std::vector<float>> evaluate_golden_in_parts(const Graph& graph,
+                                                         const std::vector<std::vector<float>>& inputs, unsigned parts,
+                                                         uint64_t unit) {
+  return GoldenEvaluation(graph, parts, unit).run(inputs);
 }
 
 std::vector<std::vector<double>> evaluate_fp64(const Graph& graph, const std::vector<std::vector<float>>& inputs) {

@@ -12,6 +12,12 @@ namespace weft::tools {
 [[nodiscard]] std::vector<std::vector<float>> evaluate_golden(const compiler::Graph& graph,
                                                               const std::vector<std::vector<float>>& inputs);
 
+/// The same for a network whose products are sums of `parts` over blocks of k in units of `unit` (compiler::shard): the
+/// sums of blocks are added up in f32, from the left, blocks without k left out; then the bias.
+[[nodiscard]] std::vector<std::vector<float>> evaluate_golden_in_parts(const compiler::Graph& graph,
+                                                                       const std::vector<std::vector<float>>& inputs,
+                                                                       unsigned parts, uint64_t unit);
+
 /// No rounding but fp64's: independent of the golden model, of layouts and of the compiler.
 [[nodiscard]] std::vector<std::vector<double>> evaluate_fp64(const compiler::Graph& graph,
                                                              const std::vector<std::vector<float>>& inputs);

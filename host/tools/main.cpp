@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   weft::tools::register_inject(app, action);
   weft::tools::register_collective(app, action);
   weft::tools::register_smi(app, action);
+  weft::tools::register_links(app, action);
+  weft::tools::register_preflight(app, action);
   weft::tools::register_dump(app, action);
   weft::tools::register_reset(app, action);
   weft::tools::register_selftest(app, action);

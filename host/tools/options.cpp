@@ -33,6 +33,18 @@ Result<const spec::Chip*> chip_by_name(const std::string& name) {
                fmt::format("there is no chip '{}'; presets: {}", name, fmt::join(names, ", "))};
 }
 
+void add_watch_options(CLI::App& app, WatchOptions& options, std::string_view sampled) {
+  app.add_option("--interval", options.interval_seconds,
+                 "seconds between the two samples of the " + std::string(sampled))
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  auto* watch = app.add_option("--watch", options.watch_seconds, "show it again every so many seconds")
+                    ->check(CLI::Range(0.05, 3600.0));
+  app.add_option("--count", options.count, "with --watch: end after so many times; 0: never")
+      ->needs(watch)
+      ->capture_default_str();
+}
+
 Status check_target(const runtime::Target& target) {
   if (const auto chip = chip_by_name(target.chip); !chip.ok()) return chip.error();
   if (target.core != "rtl" && target.core != "fast" && target.core != "lockstep")

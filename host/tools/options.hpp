@@ -17,6 +17,15 @@ namespace weft::tools {
 /// Adds --chip, --core, --socket, --wave, --wave-from, --wave-to, --trace, each with its default shown.
 void add_target_options(CLI::App& app, runtime::Target& target);
 
+/// Of a command that shows what happens between two samples, once or again and again.
+struct WatchOptions {
+  double interval_seconds = 0.2;
+  double watch_seconds = 0;  ///< 0: once
+  uint32_t count = 0;        ///< shown so many times; 0: without end
+};
+/// Adds --interval, --watch and --count. `sampled`: what the samples are of.
+void add_watch_options(CLI::App& app, WatchOptions& options, std::string_view sampled);
+
 /// INVALID_ARGUMENT if the preset, the core or a combination does not exist; the message lists what does.
 [[nodiscard]] Status check_target(const runtime::Target& target);
 

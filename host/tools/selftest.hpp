@@ -32,7 +32,7 @@ struct ProductResult {
 [[nodiscard]] CheckResult check_registers(runtime::Session& session);
 /// Markers at every power of two of the largest free piece of HBM (address lines), then address patterns and their
 /// inverse in its first `pattern_bytes` (data lines and cells).
-[[nodiscard]] CheckResult check_hbm(runtime::Session& session, uint64_t pattern_bytes, uint64_t seed);
+[[nodiscard]] CheckResult check_hbm(weft_device* device, weft_queue* queue, uint64_t pattern_bytes, uint64_t seed);
 /// Host to HBM to host, at odd sizes and alignments; bytes beside the copies stay.
 [[nodiscard]] CheckResult check_loopback(runtime::Session& session, uint64_t seed);
 /// Every MSI-X vector: raised by its own ring, and delivered.

@@ -40,16 +40,16 @@ std::string first_wrong(const std::byte* in, uint64_t address, uint64_t bytes, u
 }
 
 /// Places of `bytes` each, all written before the first is read back.
-std::string write_and_read(runtime::Session& session, const BufferHandle& hbm, const BufferHandle& host,
+std::string write_and_read(weft_queue* queue, const BufferHandle& hbm, const BufferHandle& host,
                            const std::vector<uint64_t>& places, uint64_t bytes, uint64_t seed, uint64_t flip) {
   std::byte* memory = bytes_of(host);
   for (const uint64_t place : places) {
     fill_words(memory, place, bytes, seed, flip);
-    if (auto status = copy(session.queue(), hbm, place, host, 0, bytes); !status.ok()) return status.error().message;
+    if (auto status = copy(queue, hbm, place, host, 0, bytes); !status.ok()) return status.error().message;
   }
   for (const uint64_t place : places) {
     std::memset(memory, 0, bytes);
-    if (auto status = copy(session.queue(), host, 0, hbm, place, bytes); !status.ok()) return status.error().message;
+    if (auto status = copy(queue, host, 0, hbm, place, bytes); !status.ok()) return status.error().message;
     if (auto wrong = first_wrong(memory, place, bytes, seed, flip); !wrong.empty()) return wrong;
   }
   return {};
@@ -65,25 +65,24 @@ std::vector<uint64_t> marker_places(uint64_t bytes) {
 
 }  // namespace
 
-CheckResult check_hbm(runtime::Session& session, uint64_t pattern_bytes, uint64_t seed) {
+CheckResult check_hbm(weft_device* device, weft_queue* queue, uint64_t pattern_bytes, uint64_t seed) {
   constexpr const char* kName = "HBM";
   weft_device_info info = WEFT_INIT(weft_device_info);
-  if (const auto status = weft_device_get_info(session.device(), &info); status != WEFT_ERROR_OK)
+  if (const auto status = weft_device_get_info(device, &info); status != WEFT_ERROR_OK)
     return failed(kName, driver_words(status));
   const uint64_t bytes = info.hbm_largest_bytes / kPieceBytes * kPieceBytes;
   if (bytes == 0) return failed(kName, fmt::format("the largest free piece has {} bytes", info.hbm_largest_bytes));
-  const auto hbm = make_buffer(session.device(), WEFT_MEMORY_HBM, bytes);
-  const auto host = make_buffer(session.device(), WEFT_MEMORY_HOST, kPieceBytes);
+  const auto hbm = make_buffer(device, WEFT_MEMORY_HBM, bytes);
+  const auto host = make_buffer(device, WEFT_MEMORY_HOST, kPieceBytes);
   if (!hbm.ok()) return failed(kName, hbm.error().message);
   if (!host.ok()) return failed(kName, host.error().message);
   const auto markers = marker_places(bytes);
-  if (auto wrong = write_and_read(session, hbm.value(), host.value(), markers, kMarkerBytes, seed, 0); !wrong.empty())
+  if (auto wrong = write_and_read(queue, hbm.value(), host.value(), markers, kMarkerBytes, seed, 0); !wrong.empty())
     return failed(kName, "address lines: " + wrong);
   std::vector<uint64_t> pieces;
   for (uint64_t at = 0; at < std::clamp(pattern_bytes, kPieceBytes, bytes); at += kPieceBytes) pieces.push_back(at);
   for (const uint64_t flip : {uint64_t{0}, ~uint64_t{0}}) {
-    if (auto wrong = write_and_read(session, hbm.value(), host.value(), pieces, kPieceBytes, seed, flip);
-        !wrong.empty())
+    if (auto wrong = write_and_read(queue, hbm.value(), host.value(), pieces, kPieceBytes, seed, flip); !wrong.empty())
       return failed(kName, "cells: " + wrong);
   }
   return passed(kName, fmt::format("{} markers over {}, 2 patterns in {}", markers.size(), bytes_text(bytes),

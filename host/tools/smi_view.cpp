@@ -23,16 +23,6 @@ uint64_t grown(uint64_t before, uint64_t after) { return after - std::min(before
 
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string rate_text(double bytes_per_second) {
-  constexpr std::array<std::string_view, 5> kUnits{"B/s", "KB/s", "MB/s", "GB/s", "TB/s"};
-  size_t unit = 0;
-  while (bytes_per_second >= 999.5 && unit + 1 < kUnits.size()) {
-    bytes_per_second /= 1000;
-    unit++;
-  }
-  return fmt::format("{:.3g} {}", bytes_per_second, kUnits[unit]);
-}
-
 std::string command_text(const std::optional<EngineCommand>& command, bool busy, std::string_view idle) {
   if (!command) return busy ? "busy" : std::string(idle);
   return fmt::format("{} {:#x} (tag {}) of function {}, queue {}", command->opcode, command->command, command->tag,
@@ -146,6 +136,16 @@ void error_lines(Out& out, const ChipSnapshot& chip) {
 }
 
 }  // namespace
+
+std::string rate_text(double bytes_per_second) {
+  constexpr std::array<std::string_view, 5> kUnits{"B/s", "KB/s", "MB/s", "GB/s", "TB/s"};
+  size_t unit = 0;
+  while (bytes_per_second >= 999.5 && unit + 1 < kUnits.size()) {
+    bytes_per_second /= 1000;
+    unit++;
+  }
+  return fmt::format("{:.3g} {}", bytes_per_second, kUnits[unit]);
+}
 
 std::string bytes_text(uint64_t bytes) {
   constexpr std::array<std::string_view, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};

@@ -33,5 +33,7 @@ struct Utilisation {
 
 /// "12.5 MiB", "0 B": three digits, binary units.
 [[nodiscard]] std::string bytes_text(uint64_t bytes);
+/// "12.5 GB/s": three digits, decimal units.
+[[nodiscard]] std::string rate_text(double bytes_per_second);
 
 }  // namespace weft::tools

@@ -47,10 +47,10 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   core_ = std::make_unique<CoreHost>(time_, std::move(core), options.find_mismatch, core_events, clock);
   copy_ = std::make_unique<CopyEngine>((prefix + "_copy").c_str(), time_, bus_, [this] { manager_->wake(); });
   manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, functions_);
-  if (options.trace_path.empty()) return true;
-  trace_ = TraceWriter::make(
-      options.trace_path, preset_.clock_hz, [this] { return functions_.front()->registers().trace_enabled(); }, error);
-  if (trace_ == nullptr) return false;
+  if (options.trace == nullptr) return true;
+  constexpr uint32_t kNumber = 0xffff;  // of ICI_CHIP
+  trace_ = std::make_unique<TraceWriter>(options.trace, options.slice.chip & kNumber, preset_.clock_hz,
+                                         [this] { return functions_.front()->registers().trace_enabled(); });
   functions_.front()->registers().enable_trace();
   core_->core().set_observer(trace_.get());
   manager_->set_trace(trace_.get());

@@ -12,6 +12,7 @@
 #include "model/chip/core_clock.hpp"
 #include "model/chip/core_host.hpp"
 #include "model/chip/function.hpp"
+#include "model/chip/link_faults.hpp"
 #include "model/chip/manager.hpp"
 #include "model/chip/time_base.hpp"
 #include "model/chip/trace.hpp"
@@ -21,7 +22,7 @@ namespace weft::chip {
 /// Owns all of it. Made before simulated time starts; one thread.
 class Chip final : public sc_core::sc_module, private FunctionEvents, private CoreHostEvents {
  public:
-  /// nullptr and a message in `error` if HBM, the core or the trace file cannot be had.
+  /// nullptr and a message in `error` if HBM or the core cannot be had.
   /// `clock` drives its core and outlives it.
   static std::unique_ptr<Chip> make(const char* name, const ChipOptions& options, CoreClock& clock, std::string& error);
 
@@ -34,6 +35,8 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   [[nodiscard]] const CopyEngine& copy_engine() const { return *copy_; }
   [[nodiscard]] const spec::Chip& preset() const { return preset_; }
   [[nodiscard]] uint64_t cycle() const { return core_->cycle(); }
+  /// What injected faults do to a packet that leaves by `port` now.
+  [[nodiscard]] ici::LinkTrouble link_trouble(unsigned port) { return chip::link_trouble(functions_, port, time_); }
   /// Hears what passes between the chip and its hosts; nullptr: nobody. Outlives this object or is removed before.
   void set_boundary(Boundary* boundary);
 

@@ -5,9 +5,13 @@
 #include <string>
 
 #include "model/core/tensor_core.hpp"
+#include "model/trace/trace_file.hpp"
 #include "weft/spec/chips.hpp"
+#include "weft/spec/spec.h"
 
 namespace weft::chip {
+
+inline constexpr unsigned kLinkPorts = 6;  ///< of a chip: +x, -x, +y, -y, +z, -z
 
 /// What a chip's registers tell of its slice (ICI_CHIP and following); all 0: it stands alone.
 struct SliceRegisters {
@@ -16,6 +20,7 @@ struct SliceRegisters {
   uint64_t neighbors = 0;
   uint32_t neighbors_z = 0;
   uint64_t link_bytes_per_second = 0;
+  std::function<weft_ici_link(unsigned port)> link;  ///< ICI_LINKS, as it stands now; empty: stands alone
 };
 
 /// The core comes from a function, so that this component needs no core's code and tests bring their own.
@@ -30,7 +35,7 @@ struct ChipOptions {
   std::function<void(const std::string& report)> report_mismatch;
   unsigned functions = 1;  ///< PCIe functions, 1 to WEFT_LIMIT_FUNCTIONS
   SliceRegisters slice;
-  std::string trace_path;  ///< Chrome trace; empty: none
+  std::shared_ptr<TraceFile> trace;  ///< Chrome trace, in which a chip is a process by its number; nullptr: none
 };
 
 }  // namespace weft::chip

@@ -1,12 +1,16 @@
 // Which faults exist, and the count of their occasions.
 #include "model/chip/fault_injector.hpp"
 
+#include "model/ici/topology.hpp"
+
 namespace weft::chip {
 namespace {
 
-enum class Target : uint8_t { kNone, kQueue, kVector, kBootStage };
+enum class Target : uint8_t { kNone, kQueue, kVector, kBootStage, kPort };
 
 constexpr uint64_t kMaxSpurious = 65536;
+constexpr uint64_t kMaxLinkCycles = 1'000'000'000;
+constexpr uint64_t kMaxBitErrors = 100'000'000;  // in 10^12
 constexpr uint64_t kCompletionBits = 8 * sizeof(weft_completion_entry);
 
 /// What a kind's fields may be: its target, the largest value0, and whether it uses all four values.
@@ -37,6 +41,15 @@ Shape shape_of(uint32_t kind) {
       return {.exists = true, .target = Target::kVector, .least0 = 1, .most0 = kMaxSpurious};
     case WEFT_INJECTED_FAULT_BOOT_STOP:
       return {.exists = true, .target = Target::kBootStage};
+    case WEFT_INJECTED_FAULT_LINK_DOWN:
+    case WEFT_INJECTED_FAULT_LINK_DARK:
+    case WEFT_INJECTED_FAULT_CHIP_CUT:
+      return {.exists = true, .target = Target::kPort};
+    case WEFT_INJECTED_FAULT_LINK_FLAP:
+    case WEFT_INJECTED_FAULT_LINK_CREDIT_LATE:
+      return {.exists = true, .target = Target::kPort, .least0 = 1, .most0 = kMaxLinkCycles};
+    case WEFT_INJECTED_FAULT_LINK_BIT_ERRORS:
+      return {.exists = true, .target = Target::kPort, .least0 = 1, .most0 = kMaxBitErrors};
     case WEFT_INJECTED_FAULT_HOST_READ_FLIP:
       return {.exists = true, .most0 = UINT64_MAX};
     case WEFT_INJECTED_FAULT_HOST_READ_ERROR:
@@ -75,19 +88,22 @@ uint32_t most_target(Target target) {
       return WEFT_PCI_MSIX_VECTORS - 1;
     case Target::kBootStage:
       return WEFT_BOOT_STAGE_READY;
+    case Target::kPort:
+      return ici::kPorts - 1;
   }
   return 0;
 }
 
-bool legal(const InjectedFault& fault) {
+}  // namespace
+
+bool FaultInjector::legal(const InjectedFault& fault) const {
   const Shape shape = shape_of(fault.kind);
   if (!shape.exists || fault.nth == 0 || fault.count == 0) return false;
   if (fault.target > most_target(shape.target)) return false;
+  if (shape.target == Target::kPort && (ports_ >> fault.target & 1) == 0) return false;
   if (fault.value[0] < shape.least0 || fault.value[0] > shape.most0) return false;
   return shape.all_values || (fault.value[1] == 0 && fault.value[2] == 0 && fault.value[3] == 0);
 }
-
-}  // namespace
 
 bool FaultInjector::arm(const InjectedFault& fault) {
   refused_ = armed_.size() == kMaxArmed || !legal(fault);

@@ -14,7 +14,7 @@ struct InjectedFault {
   static constexpr uint32_t kForEver = UINT32_MAX;
 
   uint32_t kind = 0;    ///< weft_injected_fault
-  uint32_t target = 0;  ///< queue, vector or boot stage
+  uint32_t target = 0;  ///< queue, vector, boot stage or port
   uint32_t nth = 1;     ///< first occasion at which it acts, from 1
   uint32_t count = 1;   ///< occasions in a row, or kForEver
   std::array<uint64_t, 4> value{};
@@ -26,6 +26,9 @@ struct InjectedFault {
 class FaultInjector {
  public:
   static constexpr size_t kMaxArmed = 16;
+
+  /// `ports`: bit p: port p has a neighbour, so faults of links may name it.
+  explicit FaultInjector(uint32_t ports = 0) : ports_(ports) {}
 
   /// False: refused, nothing changed: kMaxArmed are armed, the kind does not exist, or a field is out of its range.
   bool arm(const InjectedFault& fault);
@@ -49,6 +52,9 @@ class FaultInjector {
     uint32_t acted = 0;
   };
 
+  [[nodiscard]] bool legal(const InjectedFault& fault) const;
+
+  uint32_t ports_;
   std::vector<Armed> armed_;
   InjectedFault acting_;
   uint32_t acted_ = 0;

@@ -34,7 +34,11 @@ uint64_t region_bytes(Region region) {
 
 Function::Function(const spec::Chip& chip, core::CoreKind kind, unsigned index, FunctionEvents& events,
                    const SliceRegisters& slice)
-    : index_(index), events_(events), config_(*this), registers_(chip, kind, *this, slice) {}
+    : index_(index),
+      events_(events),
+      config_(*this),
+      registers_(chip, kind, *this, slice),
+      faults_(registers_.link_ports()) {}
 
 int Function::read(Region region, uint64_t offset, std::span<std::byte> out) {
   if (out.empty() || offset > region_bytes(region) || out.size() > region_bytes(region) - offset) return EINVAL;

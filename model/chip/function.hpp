@@ -108,8 +108,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   HostMemory host_memory_;
   Msix msix_;
   PciConfig config_;
-  FaultInjector faults_;
   Registers registers_;
+  FaultInjector faults_;
   std::array<uint32_t, kQueues> submission_tail_{};
   std::array<uint32_t, kQueues> completion_head_{};
   std::array<uint64_t, kQueues> doorbell_cycle_{};

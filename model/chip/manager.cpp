@@ -327,6 +327,7 @@ bool Manager::boot_requested(uint32_t function, uint64_t* parameter_page) {
 void Manager::raise_interrupt(uint32_t function, uint32_t vector) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   functions_[function]->registers().raise(vector);
+  if (trace_ != nullptr) trace_->interrupt(cycle());
 }
 
 uint32_t Manager::crc32c(std::span<const std::byte> data) {

@@ -2,8 +2,13 @@
 #include "model/chip/registers.hpp"
 
 #include <bit>
+#include <cstring>
+
+#include "model/ici/topology.hpp"
 
 namespace weft::chip {
+
+static_assert(kLinkPorts == ici::kPorts);
 
 Registers::Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events, const SliceRegisters& slice)
     : chip_(chip), kind_(kind), events_(events), slice_(slice) {
@@ -60,8 +65,30 @@ uint32_t Registers::read(uint64_t offset) {
     const uint64_t counter = counters_[(offset - WEFT_REG_COUNTERS) / 8];
     return static_cast<uint32_t>(offset % 8 == 0 ? counter : counter >> 32);
   }
+  if (offset >= WEFT_REG_ICI_LINKS && offset < WEFT_REG_ICI_LINKS + ici::kPorts * sizeof(weft_ici_link))
+    return link_word(offset - WEFT_REG_ICI_LINKS);
   if (offset == WEFT_REG_FIRMWARE_STATUS) return events_.firmware_status();
   return offset < kPlainBytes ? dword(static_cast<uint32_t>(offset)) : 0;
+}
+
+uint32_t Registers::link_word(uint64_t offset) const {
+  if (!slice_.link) return 0;
+  const weft_ici_link link = slice_.link(static_cast<unsigned>(offset / sizeof(weft_ici_link)));
+  uint32_t word = 0;
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(&link) + offset % sizeof link, sizeof word);
+  return word;
+}
+
+uint32_t Registers::link_ports() const {
+  constexpr uint32_t kBits = 16;
+  constexpr uint64_t kNone = 0xffff;
+  if (slice_.chip == 0) return 0;
+  uint32_t ports = 0;
+  for (unsigned port = 0; port < ici::kPorts; port++) {
+    const uint64_t neighbors = port < 4 ? slice_.neighbors >> kBits * port : slice_.neighbors_z >> kBits * (port - 4);
+    if ((neighbors & kNone) != kNone) ports |= 1u << port;
+  }
+  return ports;
 }
 
 InjectedFault Registers::injected_fault() const {

@@ -75,6 +75,10 @@ class Registers {
   /// The host holds simulated time.
   [[nodiscard]] bool holds_time() const { return (dword(WEFT_REG_SIM_HOLD) & 1) != 0; }
   /// The device is gone: reads give ones, writes do nothing.
+  [[nodiscard]] const SliceRegisters& slice() const { return slice_; }
+  /// Bit p: port p has a neighbour.
+  [[nodiscard]] uint32_t link_ports() const;
+
   void vanish() { gone_ = true; }
   void reappear() { gone_ = false; }
   [[nodiscard]] bool gone() const { return gone_; }
@@ -83,13 +87,14 @@ class Registers {
 
  private:
   static constexpr uint32_t kPlainBytes = 0x140;
-  static_assert(kPlainBytes > WEFT_REG_ICI_LINK_BYTES_PER_SECOND + 4 && kPlainBytes <= WEFT_REG_COUNTERS);
+  static_assert(kPlainBytes > WEFT_REG_ICI_LINK_BYTES_PER_SECOND + 4 && kPlainBytes <= WEFT_REG_ICI_LINKS);
 
   [[nodiscard]] uint32_t& dword(uint32_t offset) { return plain_[offset / 4]; }
   [[nodiscard]] uint32_t dword(uint32_t offset) const { return plain_[offset / 4]; }
   [[nodiscard]] uint64_t wide(uint32_t offset) const { return dword(offset) | uint64_t{dword(offset + 4)} << 32; }
   void set_wide(uint32_t offset, uint64_t value);
   void set_constants();
+  [[nodiscard]] uint32_t link_word(uint64_t offset) const;
   void arm_wait(uint64_t alarm_cycle);
   [[nodiscard]] InjectedFault injected_fault() const;
   void set_interrupt_mask(uint32_t mask);

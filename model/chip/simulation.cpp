@@ -44,7 +44,8 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
     const std::string name = network == nullptr ? "chip" : "chip" + std::to_string(i);
     auto chip = Chip::make(name.c_str(), options[i], *simulation->clock_, error);
     if (chip == nullptr) return nullptr;
-    if (network != nullptr) network->attach(i, chip->core());
+    if (network != nullptr)
+      network->attach(i, chip->core(), [c = chip.get()](unsigned port) { return c->link_trouble(port); });
     simulation->chips_.push_back(std::move(chip));
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);

@@ -28,6 +28,7 @@ struct SliceNetwork::Chip {
   std::unique_ptr<Port> port;
   core::RemoteCore* core = nullptr;
   CoreHost* host = nullptr;
+  std::function<ici::LinkTrouble(unsigned port)> trouble;
   uint32_t epoch = 0;       // core resets
   uint64_t on_its_way = 0;  // bytes
   uint64_t numbers = 0;     // of remote commands
@@ -93,13 +94,25 @@ SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, cons
   }
   network_.on_delivery(
       [this](const ici::Message& message, ici::Delivery how, ici::Femtoseconds) { delivered(message, how); });
+  network_.set_trouble([this](uint32_t sender, unsigned port) {
+    const auto& trouble = chips_[sender]->trouble;
+    return trouble ? trouble(port) : ici::LinkTrouble{};
+  });
 }
 
 SliceNetwork::~SliceNetwork() = default;
 
 core::RemotePort& SliceNetwork::port(uint32_t chip) { return *chips_[chip]->port; }
 
-void SliceNetwork::attach(uint32_t chip, CoreHost& host) { chips_[chip]->host = &host; }
+void SliceNetwork::attach(uint32_t chip, CoreHost& host, std::function<ici::LinkTrouble(unsigned port)> trouble) {
+  chips_[chip]->host = &host;
+  chips_[chip]->trouble = std::move(trouble);
+}
+
+void SliceNetwork::trace_to(std::shared_ptr<TraceFile> file) {
+  trace_ = std::make_unique<ici::LinkTrace>(std::move(file), network_.topology());
+  network_.on_hop([this](const ici::Hop& hop) { trace_->hop(hop); });
+}
 
 SliceRegisters SliceNetwork::registers(uint32_t chip) const {
   constexpr unsigned kBits = 16;
@@ -113,6 +126,34 @@ SliceRegisters SliceNetwork::registers(uint32_t chip) const {
   for (unsigned port = 0; port < 4; port++) out.neighbors |= neighbor(port) << kBits * port;
   out.neighbors_z = static_cast<uint32_t>(neighbor(4) | neighbor(5) << kBits);
   out.link_bytes_per_second = options_.link_bytes_per_second;
+  out.link = [this, chip](unsigned port) { return link(chip, port); };
+  return out;
+}
+
+weft_ici_link SliceNetwork::link(uint32_t chip, unsigned port) const {
+  weft_ici_link out{};
+  const CoreHost* host = chips_[chip]->host;
+  out.cycle = host != nullptr ? host->cycle() : time_.cycle_at(now_fs_);
+  if (network_.topology().neighbor(chip, port) == ici::kNoChip) return out;  // WEFT_LINK_STATE_ABSENT
+  switch (network_.state(chip, port)) {
+    case ici::LinkState::kUp:
+      out.state = WEFT_LINK_STATE_UP;
+      break;
+    case ici::LinkState::kRetraining:
+      out.state = WEFT_LINK_STATE_RETRAINING;
+      break;
+    case ici::LinkState::kDown:
+      out.state = WEFT_LINK_STATE_DOWN;
+      break;
+  }
+  const ici::LinkCounters& counters = network_.link(chip, port);
+  out.downs = counters.downs;
+  out.packets = counters.packets;
+  out.payload_bytes = counters.payload_bytes;
+  out.wire_bytes = counters.wire_bytes;
+  out.frame_errors = counters.frame_errors;
+  out.busy_cycles = time_.cycle_at(counters.busy);
+  out.replay_cycles = time_.cycle_at(counters.replay);
   return out;
 }
 
@@ -164,8 +205,10 @@ void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const
 void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how) {
   auto node = parcels_.extract(message.tag);
   if (auto* data = std::get_if<Data>(&node.mapped())) return receive(*data, how);
-  if (how == ici::Delivery::kUnreachable) return;  // who waits at the barrier is told by its watchdog
-  if (const auto* arrival = std::get_if<Arrival>(&node.mapped())) return arrive(*arrival);
+  const bool lost = how == ici::Delivery::kUnreachable;
+  if (const auto* arrival = std::get_if<Arrival>(&node.mapped()))
+    return lost ? cannot_arrive(*arrival) : arrive(*arrival);
+  if (lost) return;  // who waits at the barrier is told by its watchdog
   release(std::get<Release>(node.mapped()));
 }
 
@@ -231,6 +274,13 @@ void SliceNetwork::arrive(const Arrival& arrival) {
         from, now_fs_ + way_to_itself(from, released.chip),
         {from, released.chip, 0, kControlClass, Release{released.chip, chips_[released.chip]->epoch, released.fault}});
   }
+}
+
+/// No way to the group's lowest chip is left: who came is told, and the others by their watchdogs.
+void SliceNetwork::cannot_arrive(const Arrival& arrival) {
+  const auto fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, arrival.command.base, 0);
+  depart(arrival.chip, now_fs_ + options_.hop_latency,
+         {arrival.chip, arrival.chip, 0, kControlClass, Release{arrival.chip, arrival.epoch, fault}});
 }
 
 void SliceNetwork::release(const Release& release) {

@@ -13,6 +13,7 @@
 #include "model/chip/core_clock.hpp"
 #include "model/chip/slice_barriers.hpp"
 #include "model/core/remote_port.hpp"
+#include "model/ici/link_trace.hpp"
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
 #include "weft/spec/chips.hpp"
@@ -34,12 +35,16 @@ class SliceNetwork final : public Interconnect {
 
   /// The core's way out; for CoreOptions::remote.
   [[nodiscard]] core::RemotePort& port(uint32_t chip);
-  /// The core behind a port in simulated time.
-  void attach(uint32_t chip, CoreHost& host);
+  /// The core behind a port in simulated time, and what faults do to packets that leave its chip.
+  void attach(uint32_t chip, CoreHost& host, std::function<ici::LinkTrouble(unsigned port)> trouble);
 
   /// What a chip's registers tell of the slice.
   [[nodiscard]] SliceRegisters registers(uint32_t chip) const;
+  /// What has left by a port until now, and the link's state.
+  [[nodiscard]] weft_ici_link link(uint32_t chip, unsigned port) const;
   [[nodiscard]] const ici::Slice& slice() const { return slice_; }
+  /// Every packet's hops go to this Chrome trace. Before anything is sent.
+  void trace_to(std::shared_ptr<TraceFile> file);
   [[nodiscard]] const ici::Network& network() const { return network_; }
 
   // Interconnect
@@ -106,6 +111,7 @@ class SliceNetwork final : public Interconnect {
   void arrive(const Arrival& arrival);
   void release(const Release& release);
   void return_to(uint32_t chip, const Return& back);
+  void cannot_arrive(const Arrival& arrival);
 
   const ici::Slice slice_;
   const ici::NetworkOptions options_;
@@ -120,6 +126,7 @@ class SliceNetwork final : public Interconnect {
   std::map<uint64_t, Parcel> parcels_;  // by the tag of their message
   std::map<std::pair<uint32_t, uint32_t>, Flow> flows_;
   SliceBarriers barriers_;
+  std::unique_ptr<ici::LinkTrace> trace_;
 };
 
 }  // namespace weft::chip

@@ -1,10 +1,6 @@
-// One line of JSON an event.
 #include "model/chip/trace.hpp"
 
 #include <fmt/format.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "weft/spec/names.hpp"
 
@@ -16,39 +12,15 @@ constexpr unsigned kFirstUnitTrack = 1;
 
 }  // namespace
 
-std::unique_ptr<TraceWriter> TraceWriter::make(const std::string& path, uint64_t clock_hz,
-                                               std::function<bool()> enabled, std::string& error) {
-  std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) {
-    error = fmt::format("trace file '{}': {}", path, std::strerror(errno));
-    return nullptr;
-  }
-  return std::unique_ptr<TraceWriter>(new TraceWriter(file, clock_hz, std::move(enabled)));
-}
-
-TraceWriter::TraceWriter(std::FILE* file, uint64_t clock_hz, std::function<bool()> enabled)
-    : file_(file), clock_hz_(static_cast<double>(clock_hz)), enabled_(std::move(enabled)) {
-  std::fputs("[\n", file_);
-  name_track(kManagerTrack, "manager");
-  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) name_track(kFirstUnitTrack + unit, spec::unit_name(unit));
-}
-
-TraceWriter::~TraceWriter() {
-  std::fputs("\n]\n", file_);
-  std::fclose(file_);
-}
-
-void TraceWriter::event(const std::string& json) {
-  if (!first_) std::fputs(",\n", file_);
-  first_ = false;
-  std::fputs(json.c_str(), file_);
-}
-
-void TraceWriter::name_track(unsigned track, std::string_view name) {
-  event(fmt::format(R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_name","args":{{"name":"{1}"}}}},)"
-                    "\n"
-                    R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_sort_index","args":{{"sort_index":{0}}}}})",
-                    track, name));
+TraceWriter::TraceWriter(std::shared_ptr<TraceFile> file, uint32_t process, uint64_t clock_hz,
+                         std::function<bool()> enabled)
+    : file_(std::move(file)),
+      process_(process),
+      clock_hz_(static_cast<double>(clock_hz)),
+      enabled_(std::move(enabled)) {
+  file_->name_track(process, kManagerTrack, "manager");
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
+    file_->name_track(process, kFirstUnitTrack + unit, spec::unit_name(unit));
 }
 
 void TraceWriter::command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
@@ -63,17 +35,28 @@ void TraceWriter::command_retired(weft_unit_index unit, const spec::Command& com
   started.pop_front();
   const uint8_t opcode = command.bytes[0];
   const std::string_view name = spec::core_opcode_name(opcode);
-  event(fmt::format(
-      R"({{"ph":"X","pid":0,"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"tag":{},"cycle_start":{},"cycle_end":{}}}}})",
-      kFirstUnitTrack + unit, name.empty() ? fmt::format("opcode {}", opcode) : std::string(name), microseconds(from),
-      microseconds(cycle - from), spec::decode_header(command).tag, from, cycle));
+  file_->event(fmt::format(
+      R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"tag":{},"cycle_start":{},"cycle_end":{}}}}})",
+      process_, kFirstUnitTrack + unit, name.empty() ? fmt::format("opcode {}", opcode) : std::string(name),
+      microseconds(from), microseconds(cycle - from), spec::decode_header(command).tag, from, cycle));
+  ended_ = Ended{kFirstUnitTrack + unit, from};
 }
 
 void TraceWriter::manager_awake(uint64_t from_cycle, uint64_t to_cycle) {
   if (!enabled_() || to_cycle <= from_cycle) return;
-  event(fmt::format(
-      R"({{"ph":"X","pid":0,"tid":{},"name":"firmware","ts":{:.4f},"dur":{:.4f},"args":{{"cycle_start":{},"cycle_end":{}}}}})",
-      kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle, to_cycle));
+  file_->event(fmt::format(
+      R"({{"ph":"X","pid":{},"tid":{},"name":"firmware","ts":{:.4f},"dur":{:.4f},"args":{{"cycle_start":{},"cycle_end":{}}}}})",
+      process_, kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle, to_cycle));
+}
+
+void TraceWriter::interrupt(uint64_t cycle) {
+  if (!enabled_() || !ended_) return;
+  constexpr auto* kArrow =
+      R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"completion","cat":"completion","ts":{:.4f}{}}})";
+  const uint64_t arrow = file_->new_arrow();
+  file_->event(fmt::format(kArrow, "s", process_, ended_->track, arrow, microseconds(ended_->cycle), ""));
+  file_->event(fmt::format(kArrow, "f", process_, kManagerTrack, arrow, microseconds(cycle), R"(,"bp":"e")"));
+  ended_.reset();
 }
 
 }  // namespace weft::chip

@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "model/ici/frame.hpp"
+#include "model/ici/link_state.hpp"
 #include "model/ici/routing.hpp"
 #include "model/ici/time.hpp"
 
 namespace weft::ici {
-
-enum class LinkState : uint8_t { kUp, kRetraining, kDown };
 
 struct LinkEndOptions {
   unsigned window_frames = 1024;  ///< sent and not acknowledged, at most half of the sequence numbers
@@ -24,6 +23,11 @@ struct LinkEndOptions {
   unsigned replay_limit = 8;                       ///< timeouts without progress until retraining
   unsigned retrain_limit = 3;                      ///< retrainings without progress until the link is down
   Femtoseconds retrain_time = 50 * kMicrosecond;
+
+  /// From the first frame that is not acknowledged to the link's being down, if nothing is any more.
+  [[nodiscard]] constexpr Femtoseconds give_up_time() const {
+    return (retrain_limit + 1) * replay_limit * replay_timeout + retrain_limit * retrain_time;
+  }
 };
 
 struct LinkEndCounters {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 namespace weft::ici {
 
@@ -12,14 +11,6 @@ constexpr uint64_t kFrameOverhead = spec::kIciFrameHeaderBytes + spec::kIciFrame
 constexpr uint64_t kFrameBytes = spec::kIciFramePayloadBytes + kFrameOverhead;
 
 uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-/// splitmix64 (Steele, Lea, Flood): a step of a 64-bit sequence.
-uint64_t next_random(uint64_t& state) {
-  uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
 
 }  // namespace
 
@@ -34,14 +25,20 @@ uint64_t Network::wire_bytes(uint64_t payload_bytes) {
 
 /// What a packet takes of a link's time and of a buffer.
 uint64_t Network::link_bytes(const Packet& packet) const {
-  return options_.framing ? wire_bytes(packet.payload_bytes) : packet.payload_bytes;
+  return options_.framing ? packet.wire_bytes : packet.payload_bytes;
+}
+
+void Network::set_length(Packet& packet, uint64_t payload_bytes) const {
+  packet.payload_bytes = payload_bytes;
+  packet.wire_bytes = wire_bytes(payload_bytes);
+  packet.time = transfer_time(link_bytes(packet), options_.link_bytes_per_second);
 }
 
 Network::Network(const Topology& topology, const NetworkOptions& options)
     : topology_(topology),
       options_(options),
       frame_time_(transfer_time(kFrameBytes, options.link_bytes_per_second)),
-      frame_error_rate_(-std::expm1(static_cast<double>(8 * kFrameBytes) * std::log1p(-options.bit_error_rate))),
+      frame_hazard_(frame_hazard(options.bit_error_rate)),
       links_(size_t{topology.chips()} * kPorts),
       queues_(size_t{topology.chips()} * kInputs * kChannels),
       flow_head_(links_.size() * kChannels, kNone),
@@ -49,18 +46,20 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       chip_alive_(topology.chips(), true) {
   // what a sender may have on its way and in the next router before the first credit is back
   const auto round_trip = 2 * options.hop_latency;
-  buffer_bytes_ = static_cast<uint64_t>(static_cast<unsigned __int128>(options.link_bytes_per_second) * round_trip /
-                                        1'000'000'000'000'000ull) +
-                  2 * wire_bytes(options.packet_payload_bytes);
-  credits_.assign(links_.size() * kChannels, buffer_bytes_);
+  const auto bytes =
+      static_cast<unsigned __int128>(options.link_bytes_per_second) * round_trip / 1'000'000'000'000'000 +
+      2 * wire_bytes(options.packet_payload_bytes);
+  buffer_bytes_ = static_cast<uint32_t>(std::min<unsigned __int128>(bytes, ~uint32_t{0}));
+  set_length(full_, options.packet_payload_bytes);
   for (uint32_t chip = 0; chip < topology.chips(); chip++)
     for (unsigned port = 0; port < kPorts; port++) {
       auto& link = links_[chip * kPorts + port];
       link.to = topology.neighbor(chip, port);
       link.alive = link.to != kNoChip;
       link.wraps = topology.is_wrap_link(chip, port);
+      link.credits.fill(buffer_bytes_);
       link.random = options.seed * 0x100000001b3ull + chip * kPorts + port;
-      draw_good_frames(link);
+      draw_error(link);
     }
 }
 
@@ -102,10 +101,10 @@ void Network::start_message(uint32_t index) {
     events_.add(now_, kDelivered, index, static_cast<uint32_t>(Delivery::kDone));
     return;
   }
-  const auto largest = options_.packet_payload_bytes;
   flow.packets_left =
-      largest == 0 ? 1 : static_cast<uint32_t>(std::max<uint64_t>(1, divide_up(message.bytes, largest)));
-  const auto first_port = dimension_order(topology_, message.from, message.to, message.order, message.other_way).port();
+      static_cast<uint32_t>(std::max<uint64_t>(1, divide_up(message.bytes, options_.packet_payload_bytes)));
+  flow.route = dimension_order(topology_, message.from, message.to, message.order, message.other_way);
+  const auto first_port = flow.route.port();
   const auto queue =
       queue_index(message.from, kPorts + first_port, channel_of(message.traffic_class, message.order, false));
   const auto list = flow_list(queue);
@@ -126,9 +125,17 @@ void Network::cut_packet(uint32_t queue) {
   const auto packet = new_packet();
   auto& p = packets_[packet];
   p.message = index;
-  p.payload_bytes =
-      options_.packet_payload_bytes == 0 ? flow.left_bytes : std::min(flow.left_bytes, options_.packet_payload_bytes);
-  p.route = dimension_order(topology_, flow.message.from, flow.message.to, flow.message.order, flow.message.other_way);
+  p.number = packets_cut_++;
+  p.to = flow.message.to;
+  p.traffic_class = flow.message.traffic_class;
+  p.route = flow.route;
+  if (flow.left_bytes < options_.packet_payload_bytes) {
+    set_length(p, flow.left_bytes);
+  } else {
+    p.payload_bytes = full_.payload_bytes;
+    p.wire_bytes = full_.wire_bytes;
+    p.time = full_.time;
+  }
   flow.left_bytes -= p.payload_bytes;
   if (flow.left_bytes == 0) flow_head_[list] = flow.next;
   in_flight_++;
@@ -149,8 +156,7 @@ void Network::enqueue(uint32_t packet, uint32_t queue_number) {
 
 /// The port that a packet leaves by; kPorts: a fault has left no way.
 unsigned Network::choose_port(const Packet& packet, uint32_t chip) const {
-  const auto to = flows_[packet.message].message.to;
-  if (packet.around_fault) return tables_.front().port(chip, to, packet.went_down);
+  if (packet.around_fault) return tables_.front().port(chip, packet.to, packet.went_down);
   return packet.route.port();
 }
 
@@ -174,6 +180,7 @@ void Network::request(uint32_t queue_number) {
   if (port == kPorts) {  // a fault has left no way
     const auto lost = queue.head;
     queue.head = packet.next;
+    if (packet.sent_on != kNone) return_credits(packet.sent_on, packet.channel, link_bytes(packet), now_);
     finish(lost, Delivery::kUnreachable, now_);
     if (queue.head != kNone)
       request(queue_number);
@@ -183,7 +190,8 @@ void Network::request(uint32_t queue_number) {
   }
   queue.waiting = true;
   const auto link = chip * kPorts + port;
-  links_[link].waiting.push_back(queue_number);
+  auto& waiting = is_injection(queue_number) ? links_[link].setting_out : links_[link].passing;
+  waiting.push_back({queue_number, static_cast<uint32_t>(link_bytes(packet)), next_channel(packet, link)});
   serve(link);
 }
 
@@ -196,52 +204,79 @@ void Network::retry(uint32_t number, Femtoseconds at) {
 
 /// Gives a free link to the queue that waits longest of those that have room at the other end.
 void Network::serve(uint32_t number) {
-  if (links_[number].waiting.empty()) return;
-  if (now_ < links_[number].busy_until) return retry(number, links_[number].busy_until);
+  auto& link = links_[number];
+  if (!link.has_waiting()) return;
+  if (now_ < link.busy_until) return retry(number, link.busy_until);
+  collect_credits(link);
   // what is on its way goes before what sets out: otherwise a saturated ring fills its buffers at each chip and comes
   // to a crawl
-  for (const bool injection : {false, true})
-    for (size_t i = 0; i < links_[number].waiting.size(); i++) {
-      const auto queue = links_[number].waiting[i];
-      if (is_injection(queue) != injection || !transmit(number, queue)) continue;
-      if (!links_[number].waiting.empty()) retry(number, links_[number].busy_until);
-      return;
+  if (serve_one_of(link.passing, number) || serve_one_of(link.setting_out, number)) {
+    if (link.has_waiting()) retry(number, link.busy_until);
+  } else if (!link.returning.empty()) {
+    retry(number, link.returning.first().time);
+  }
+}
+
+bool Network::serve_one_of(std::vector<Waiting>& waiting, uint32_t number) {
+  const auto& credits = links_[number].credits;
+  for (auto place = waiting.begin(); place != waiting.end(); ++place)
+    if (credits[place->channel] >= place->bytes) {
+      const auto what = *place;
+      waiting.erase(place);
+      transmit(number, what);
+      return true;
     }
-  if (!links_[number].returning.empty()) retry(number, links_[number].returning.front().time);
+  return false;
 }
 
-unsigned Network::next_channel(Packet& packet, uint32_t number) const {
-  const auto& message = flows_[packet.message].message;
+uint8_t Network::next_channel(const Packet& packet, uint32_t number) const {
   const auto port = number % kPorts;
-  if (packet.around_fault) return fault_channel_of(message.traffic_class);
+  if (packet.around_fault) return static_cast<uint8_t>(fault_channel_of(packet.traffic_class));
   const bool past = (packet.axis == axis_of(port) && packet.past_dateline) || links_[number].wraps;
-  return channel_of(message.traffic_class, message.order, past);
+  return static_cast<uint8_t>(channel_of(packet.traffic_class, packet.route.order, past));
 }
 
-bool Network::transmit(uint32_t number, uint32_t queue_number) {
+void Network::tell(const Packet& packet, uint32_t number, Femtoseconds replay) const {
+  const auto& link = links_[number];
+  observer_({.chip = number / kPorts,
+             .port = static_cast<uint8_t>(number % kPorts),
+             .traffic_class = packet.traffic_class,
+             .first = packet.sent_on == kNone,
+             .last = link.to == packet.to,
+             .packet = packet.number,
+             .message_tag = flows_[packet.message].message.tag,
+             .payload_bytes = packet.payload_bytes,
+             .from = now_,
+             .to = link.busy_until,
+             .first_byte = now_ + options_.hop_latency + replay,
+             .last_byte = link.busy_until + options_.hop_latency});
+}
+
+/// The head of a queue sets out by a free link that has room for it.
+void Network::transmit(uint32_t number, const Waiting& what) {
   auto& link = links_[number];
-  auto& queue = queues_[queue_number];
+  auto& queue = queues_[what.queue];
   const auto index = queue.head;
   auto& packet = packets_[index];
-  const auto channel = next_channel(packet, number);
-  const auto bytes = link_bytes(packet);
-  if (!take_credits(link, channel, bytes)) return false;
-
-  link.waiting.erase(std::find(link.waiting.begin(), link.waiting.end(), queue_number));
+  link.credits[what.channel] -= what.bytes;
   queue.waiting = false;
   queue.head = packet.next;
-  const auto replay = frame_error_rate_ > 0 ? replay_time(link, wire_bytes(packet.payload_bytes)) : 0;
-  const auto time = transfer_time(bytes, options_.link_bytes_per_second) + replay;
+  const auto trouble = trouble_ ? trouble_(number / kPorts, number % kPorts) : LinkTrouble{};
+  const auto hazard = frame_hazard_ + (trouble.bit_error_rate > 0 ? frame_hazard(trouble.bit_error_rate) : 0);
+  const auto replay = hazard > 0 ? replay_time(link, packet.wire_bytes, hazard) : 0;
+  const auto time = packet.time + replay;
   link.busy_until = now_ + time;
   link.counters.packets++;
   link.counters.payload_bytes += packet.payload_bytes;
-  link.counters.wire_bytes += wire_bytes(packet.payload_bytes);
+  link.counters.wire_bytes += packet.wire_bytes;
   link.counters.busy += time;
   link.counters.replay += replay;
   packet_hops_++;
+  if (observer_) tell(packet, number, replay);
 
   if (packet.sent_on != kNone)
-    return_credits(packet.sent_on, packet.channel, bytes, link.busy_until + options_.hop_latency);
+    return_credits(packet.sent_on, packet.channel, what.bytes,
+                   link.busy_until + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
   const auto port = number % kPorts;
   if (packet.around_fault) {
     packet.went_down |= tables_.front().is_down(number / kPorts, port);
@@ -250,54 +285,46 @@ bool Network::transmit(uint32_t number, uint32_t queue_number) {
     packet.axis = static_cast<uint8_t>(axis_of(port));
     packet.route.take(port);
   }
-  packet.channel = static_cast<uint8_t>(channel);
+  packet.channel = what.channel;
   packet.sent_on = number;
   packet.epoch = link.epoch;
-  events_.add(now_ + options_.hop_latency + replay, kArrive, index, number);
+  packet.credit_delay_ns = trouble.credit_delay_ns;
+  events_.add(now_ + options_.hop_latency + replay + strike(number, trouble), kArrive, index, number);
 
   if (queue.head != kNone)
-    request(queue_number);
-  else if (is_injection(queue_number))
-    cut_packet(queue_number);
-  return true;
+    request(what.queue);
+  else if (is_injection(what.queue))
+    cut_packet(what.queue);
 }
 
-bool Network::take_credits(Link& link, unsigned channel, uint64_t bytes) {
-  if (options_.packet_payload_bytes == 0) return true;
-  const auto base = static_cast<size_t>(&link - links_.data()) * kChannels;
-  size_t back = 0;
-  for (; back < link.returning.size() && link.returning[back].time <= now_; back++)
-    credits_[base + link.returning[back].channel] += link.returning[back].bytes;
-  if (back != 0)
-    link.returning.erase(link.returning.begin(), link.returning.begin() + static_cast<std::ptrdiff_t>(back));
-  if (credits_[base + channel] < bytes) return false;
-  credits_[base + channel] -= bytes;
-  return true;
+/// Room in the next buffer that is known of by now.
+void Network::collect_credits(Link& link) const {
+  for (; !link.returning.empty() && link.returning.first().time <= now_; link.returning.drop_first())
+    link.credits[link.returning.first().channel] += link.returning.first().bytes;
 }
 
-void Network::return_credits(uint32_t number, unsigned channel, uint64_t bytes, Femtoseconds at) {
-  if (options_.packet_payload_bytes == 0) return;
+void Network::return_credits(uint32_t number, uint8_t channel, uint64_t bytes, Femtoseconds at) {
   auto& link = links_[number];
-  auto place = link.returning.end();
-  while (place != link.returning.begin() && (place - 1)->time > at) --place;
-  link.returning.insert(place, {at, bytes, static_cast<uint8_t>(channel)});
-  if (!link.waiting.empty()) retry(number, std::max(at, link.busy_until));
+  link.returning.add({at, static_cast<uint32_t>(bytes), channel});
+  if (link.has_waiting()) retry(number, std::max(at, link.busy_until));
 }
 
 void Network::arrive(uint32_t index, uint32_t number) {
   auto& packet = packets_[index];
   const auto& link = links_[number];
   if (packet.epoch != link.epoch) {  // the link died with the packet on it: its sender still has it
+    return_credits(number, packet.channel, link_bytes(packet), now_);
     packet.around_fault = true;
     packet.went_down = false;
     packet.sent_on = kNone;
     const auto chip = number / kPorts;
     if (!chip_alive_[chip]) return finish(index, Delivery::kUnreachable, now_);
-    return enqueue(index, queue_index(chip, kPorts, fault_channel_of(flows_[packet.message].message.traffic_class)));
+    return enqueue(index, queue_index(chip, kPorts, fault_channel_of(packet.traffic_class)));
   }
-  if (link.to == flows_[packet.message].message.to) {
-    const auto last = now_ + transfer_time(link_bytes(packet), options_.link_bytes_per_second);
-    return_credits(number, packet.channel, link_bytes(packet), last + options_.hop_latency);
+  if (link.to == packet.to) {
+    const auto last = now_ + packet.time;
+    return_credits(number, packet.channel, link_bytes(packet),
+                   last + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
     return finish(index, Delivery::kDone, last);
   }
   enqueue(index, queue_index(link.to, opposite(number % kPorts), packet.channel));
@@ -315,8 +342,41 @@ void Network::finish(uint32_t index, Delivery how, Femtoseconds last_byte) {
                 static_cast<uint32_t>(flow.unreachable ? Delivery::kUnreachable : Delivery::kDone));
 }
 
+/// What an event will touch, so that it is here when its turn comes.
+void Network::prefetch_first(const Event& event) const {
+  if (event.kind == kArrive) {
+    __builtin_prefetch(&packets_[event.subject]);
+    __builtin_prefetch(&links_[event.object]);
+  } else if (event.kind == kRetry) {
+    __builtin_prefetch(&links_[event.subject]);
+    __builtin_prefetch(&links_[event.subject].credits);
+  } else if (event.kind == kSend || event.kind == kDelivered) {
+    __builtin_prefetch(&flows_[event.subject]);
+  }
+}
+
+/// What is found by that.
+void Network::prefetch_second(const Event& event) const {
+  if (event.kind == kArrive) {
+    const auto& packet = packets_[event.subject];
+    const auto& link = links_[event.object];
+    __builtin_prefetch(&queues_[queue_index(link.to, opposite(event.object % kPorts), packet.channel)]);
+    const auto& next = links_[link.to * kPorts + packet.route.port() % kPorts];
+    __builtin_prefetch(&next);
+    __builtin_prefetch(&next.credits);
+    __builtin_prefetch(&next.counters);
+  } else if (event.kind == kRetry) {
+    const auto& link = links_[event.subject];
+    __builtin_prefetch(link.passing.data());
+    __builtin_prefetch(&link.counters);
+  }
+}
+
 bool Network::run_until(Femtoseconds end) {
+  constexpr size_t kFirst = 8, kSecond = 4;  // events ahead
   while (!events_.empty() && events_.next().time <= end) {
+    prefetch_first(events_.peek(kFirst));
+    prefetch_second(events_.peek(kSecond));
     const auto event = events_.take();
     now_ = event.time;
     switch (event.kind) {
@@ -336,6 +396,15 @@ bool Network::run_until(Femtoseconds end) {
         if (handler_) handler_(message, static_cast<Delivery>(event.object), now_);
         break;
       }
+      case kLinkDown:
+        take_down(event.subject, event.object != 0);
+        break;
+      case kLinkUp:
+        if (links_[event.subject].retraining) revive_link(event.subject / kPorts, event.subject % kPorts);
+        break;
+      case kChipCut:
+        fail_chip(event.subject);
+        break;
       default:
         break;
     }
@@ -343,68 +412,6 @@ bool Network::run_until(Femtoseconds end) {
   if (events_.empty() || end == kNever) return events_.empty();
   now_ = end;
   return false;
-}
-
-/// The frames between two errors, (1 - p) / p in the mean.
-void Network::draw_good_frames(Link& link) {
-  if (frame_error_rate_ <= 0) return;
-  const double u = static_cast<double>((next_random(link.random) >> 11) + 1) * 0x1p-53;  // (0, 1]
-  link.good_frames = -std::log(u) * (1 - frame_error_rate_) / frame_error_rate_;
-}
-
-/// What go-back-N loses on so many bytes: after a bad frame everything is sent again that left before its negative
-/// acknowledgement came.
-Femtoseconds Network::replay_time(Link& link, uint64_t wire_bytes) {
-  Femtoseconds lost = 0;
-  double frames = static_cast<double>(wire_bytes) / kFrameBytes;
-  while (link.good_frames < frames) {
-    frames -= link.good_frames;
-    lost += frame_time_ + 2 * options_.hop_latency;
-    link.counters.frame_errors++;
-    draw_good_frames(link);
-  }
-  link.good_frames -= frames;
-  return lost;
-}
-
-void Network::fail_link(uint32_t chip, unsigned port) {
-  const auto to = topology_.neighbor(chip, port);
-  if (to == kNoChip || !links_[chip * kPorts + port].alive) return;
-  for (const auto number : {chip * kPorts + port, to * kPorts + opposite(port)}) {
-    links_[number].alive = false;
-    links_[number].epoch++;
-  }
-  rebuild_tables();
-  turn_queues();
-}
-
-void Network::fail_chip(uint32_t chip) {
-  chip_alive_[chip] = false;
-  for (unsigned port = 0; port < kPorts; port++) {
-    const auto to = topology_.neighbor(chip, port);
-    if (to == kNoChip) continue;
-    for (const auto number : {chip * kPorts + port, to * kPorts + opposite(port)}) {
-      links_[number].alive = false;
-      links_[number].epoch++;
-    }
-  }
-  rebuild_tables();
-  turn_queues();
-}
-
-void Network::rebuild_tables() {
-  std::vector<bool> alive(links_.size());
-  std::transform(links_.begin(), links_.end(), alive.begin(), [](const Link& link) { return link.alive; });
-  tables_.assign(1, FaultTables(topology_, alive));
-}
-
-/// Every packet that waits chooses its way anew. One that went round an earlier fault may go up again: the tables are
-/// others now.
-void Network::turn_queues() {
-  for (auto& link : links_) link.waiting.clear();
-  for (auto& packet : packets_) packet.went_down = false;
-  for (auto& queue : queues_) queue.waiting = false;
-  for (uint32_t number = 0; number < queues_.size(); number++) request(number);
 }
 
 }  // namespace weft::ici

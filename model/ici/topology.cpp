@@ -20,6 +20,10 @@ std::string port_name(unsigned port) {
 
 Topology::Topology(std::array<unsigned, kAxes> size, std::array<bool, kAxes> wrap, bool twisted)
     : size_(size), wrap_(wrap), twisted_(twisted), chips_(size[0] * size[1] * size[2]) {
+  coordinates_.reserve(chips_);
+  for (uint32_t c = 0; c < chips_; c++)
+    coordinates_.push_back({static_cast<int>(c % size_[0]), static_cast<int>(c / size_[0] % size_[1]),
+                            static_cast<int>(c / (size_[0] * size_[1]))});
   neighbor_.assign(size_t{chips_} * kPorts, kNoChip);
   for (uint32_t c = 0; c < chips_; c++)
     for (unsigned port = 0; port < kPorts; port++) {
@@ -33,11 +37,6 @@ bool Topology::is_twistable(const std::array<unsigned, kAxes>& size) {
   std::sort(sorted.begin(), sorted.end());
   const unsigned k = sorted[0];
   return k > 1 && (sorted[1] == k || sorted[1] == 2 * k) && sorted[2] == 2 * k;
-}
-
-Coordinates Topology::coordinates(uint32_t chip) const {
-  return {static_cast<int>(chip % size_[0]), static_cast<int>(chip / size_[0] % size_[1]),
-          static_cast<int>(chip / (size_[0] * size_[1]))};
 }
 
 uint32_t Topology::chip(const Coordinates& at) const {
@@ -65,6 +64,18 @@ bool Topology::is_wrap_link(uint32_t chip, unsigned port) const {
 
 Coordinates Topology::way(uint32_t from, uint32_t to, bool other_way) const {
   const auto a = coordinates(from), b = coordinates(to);
+  if (!twisted_) {  // each axis by itself
+    Coordinates way{};
+    for (unsigned axis = 0; axis < kAxes; axis++) {
+      const int straight = b[axis] - a[axis], size = static_cast<int>(size_[axis]);
+      const int around = straight > 0 ? straight - size : straight + size;
+      const bool wraps =
+          wrap_[axis] && straight != 0 &&
+          (std::abs(around) < std::abs(straight) || (other_way && std::abs(around) == std::abs(straight)));
+      way[axis] = wraps ? around : straight;
+    }
+    return way;
+  }
   const unsigned k = *std::min_element(size_.begin(), size_.end());
   Coordinates best{};
   int best_length = -1, best_wraps = 0;

@@ -36,7 +36,7 @@ class Topology {
   [[nodiscard]] unsigned size(unsigned axis) const { return size_[axis]; }
   [[nodiscard]] bool wraps(unsigned axis) const { return wrap_[axis]; }
   [[nodiscard]] bool twisted() const { return twisted_; }
-  [[nodiscard]] Coordinates coordinates(uint32_t chip) const;
+  [[nodiscard]] const Coordinates& coordinates(uint32_t chip) const { return coordinates_[chip]; }
   [[nodiscard]] uint32_t chip(const Coordinates& at) const;
 
   /// kNoChip where the axis ends. An axis of 1 has no neighbours; one of 2 that wraps has two links between its chips.
@@ -61,6 +61,7 @@ class Topology {
   std::array<bool, kAxes> wrap_;
   bool twisted_;
   uint32_t chips_;
+  std::vector<Coordinates> coordinates_;
   std::vector<uint32_t> neighbor_;
 };
 

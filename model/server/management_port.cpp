@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "model/server/management_links.hpp"
+
 namespace weft::server {
 
 void ManagementPort::poll_for(std::vector<pollfd>& polled) const {
@@ -97,6 +99,10 @@ std::string ManagementPort::reply_to(std::string_view line) {
       return state_reply(simulation_, *request, owners);
     case ManagementRequest::Kind::kFunction:
       return function_reply(simulation_, *request, owner);
+    case ManagementRequest::Kind::kLinks:
+      return links_reply(simulation_);
+    case ManagementRequest::Kind::kInject:
+      return inject_reply(simulation_, *request);
     case ManagementRequest::Kind::kReset:
       break;
   }

@@ -4,6 +4,11 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/chip/chip_options.hpp"
+#include "weft/spec/names.hpp"
+#include "weft/spec/spec.h"
 
 namespace weft::server {
 namespace {
@@ -13,6 +18,12 @@ using Kind = ManagementRequest::Kind;
 
 /// Nesting beyond it is no request; the parser would recurse.
 constexpr int kMaxDepth = 2;
+
+constexpr std::pair<std::string_view, Kind> kKinds[] = {{"state", Kind::kState},
+                                                        {"function", Kind::kFunction},
+                                                        {"reset", Kind::kReset},
+                                                        {"links", Kind::kLinks},
+                                                        {"inject", Kind::kInject}};
 
 /// An unsigned number up to `limit` in `out`; false and a sentence.
 bool take_number(const Json& value, const char* name, uint32_t limit, uint32_t& out, std::string& error) {
@@ -26,17 +37,40 @@ bool take_number(const Json& value, const char* name, uint32_t limit, uint32_t& 
 
 bool take_kind(const Json& value, Kind& kind, std::string& error) {
   const std::string name = value.is_string() ? value.get<std::string>() : std::string();
-  if (name == "state") {
-    kind = Kind::kState;
-  } else if (name == "function") {
-    kind = Kind::kFunction;
-  } else if (name == "reset") {
-    kind = Kind::kReset;
-  } else {
-    error = "'request' is \"state\", \"function\" or \"reset\"";
-    return false;
+  for (const auto& [known, its_kind] : kKinds) {
+    if (name != known) continue;
+    kind = its_kind;
+    return true;
   }
-  return true;
+  error = R"('request' is "state", "function", "reset", "links" or "inject")";
+  return false;
+}
+
+/// A kind of fault that links can have, by its name.
+bool take_fault(const Json& value, uint32_t& kind, std::string& error) {
+  const std::string name = value.is_string() ? value.get<std::string>() : std::string();
+  std::string known;
+  for (const auto& fault : spec::kInjectedFaultNames) {
+    if (fault.value < WEFT_INJECTED_FAULT_LINK_DOWN || fault.value > WEFT_INJECTED_FAULT_CHIP_CUT) continue;
+    if (name == fault.name) {
+      kind = static_cast<uint32_t>(fault.value);
+      return true;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(fault.name);
+  }
+  error = fmt::format("'kind' is one of links: {}", known);
+  return false;
+}
+
+/// A field of an inject request; nothing: it has none of this name.
+std::optional<bool> take_inject(std::string_view name, const Json& value, ManagementRequest& request,
+                                std::string& error) {
+  if (name == "kind") return take_fault(value, request.kind_of_fault, error);
+  if (name == "port") return take_number(value, "port", chip::kLinkPorts - 1, request.port, error);
+  if (name == "nth") return take_number(value, "nth", UINT32_MAX, request.nth, error);
+  if (name == "count") return take_number(value, "count", UINT32_MAX, request.count, error);
+  if (name == "value") return take_number(value, "value", UINT32_MAX, request.value, error);
+  return std::nullopt;
 }
 
 bool check_version(const Json& object, std::string& error) {
@@ -62,12 +96,18 @@ std::optional<ManagementRequest> parse_management_request(std::string_view line,
   ManagementRequest request;
   const auto kind = object.find("request");
   if (!take_kind(kind != object.end() ? *kind : Json(), request.kind, error)) return std::nullopt;
+  const bool of_function = request.kind == Kind::kFunction || request.kind == Kind::kReset;
   bool has_function = false;
   for (const auto& [name, value] : object.items()) {
     if (name == "weft_management" || name == "request") continue;
-    if (name == "chip") {
+    if (request.kind == Kind::kInject) {
+      const auto taken = take_inject(name, value, request, error);
+      if (taken && !*taken) return std::nullopt;
+      if (taken) continue;
+    }
+    if (name == "chip" && request.kind != Kind::kLinks) {
       if (!take_number(value, "chip", static_cast<uint32_t>(chips) - 1, request.chip, error)) return std::nullopt;
-    } else if (name == "function" && request.kind != Kind::kState) {
+    } else if (name == "function" && of_function) {
       if (!take_number(value, "function", static_cast<uint32_t>(functions) - 1, request.function, error))
         return std::nullopt;
       has_function = true;
@@ -80,8 +120,12 @@ std::optional<ManagementRequest> parse_management_request(std::string_view line,
       return std::nullopt;
     }
   }
-  if (request.kind != Kind::kState && !has_function) {
+  if (of_function && !has_function) {
     error = "'function' is missing";
+    return std::nullopt;
+  }
+  if (request.kind == Kind::kInject && (request.kind_of_fault == 0 || !object.contains("port"))) {
+    error = "'kind' or 'port' is missing";
     return std::nullopt;
   }
   return request;

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "driver/queue/command_ids.hpp"
-#include "driver/queue/crc32c.hpp"
 #include "driver/queue/ring.hpp"
 #include "weft/weft.h"
 

@@ -5,7 +5,9 @@
 #include <array>
 
 #include "model/core/fast_core.hpp"
+#include "testbench/fuzz/core_operations.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
+#include "testbench/fuzz/seeds.hpp"
 #include "testbench/unit/fast_core/programs.hpp"
 
 using namespace weft;
@@ -17,7 +19,8 @@ constexpr uint64_t kMaxCycles = 2'000;  // of an input, after its operations
 constexpr int kMaxOperations = 128;
 constexpr unsigned kFuzzedSegments = 4;  // from segment 1
 
-enum Operation : uint8_t { kPush, kSegment, kRegister, kAdvance, kReset, kRead, kOperations };
+using Operation = fuzz::CoreOperation;
+using enum fuzz::CoreOperation;
 
 /// HBM that knows what the segment table allows. The core answers for what it does, the bus only looks.
 class WatchedBus : public test::Bus {
@@ -54,7 +57,7 @@ class Manager {
   }
 
   void act() {
-    switch (static_cast<Operation>(input_.take<uint8_t>() % kOperations)) {
+    switch (fuzz::core_operation(input_.take<uint8_t>())) {
       case kPush:
         push();
         break;
@@ -145,4 +148,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (int i = 0; i < kMaxOperations && !input.empty(); i++) manager.act();
   manager.finish();
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  static const fuzz::OperationFormat kFormat = fuzz::format_of(fuzz::core_seeds(), fuzz::core_operand_bytes);
+  return fuzz::mutate_operations(data, size, max_size, seed, kFormat);
 }

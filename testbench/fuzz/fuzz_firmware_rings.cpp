@@ -5,6 +5,8 @@
 // to another one: a write there is a failure. So is activity without end.
 #include "host_side.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
+#include "testbench/fuzz/host_operations.hpp"
+#include "testbench/fuzz/seeds.hpp"
 
 using namespace weft;
 using namespace mock;
@@ -14,25 +16,8 @@ namespace {
 constexpr size_t kMaxTurns = 48;
 constexpr uint64_t kShare = kHbmBytes / 2;
 
-enum Operation : uint8_t {
-  kSleep,
-  kEntry,       // queue, an entry whose CRC is then made right
-  kRawEntry,    // queue, an entry
-  kRing,        // queue
-  kDoorbell,    // queue, tail u32
-  kCompletion,  // queue, head u32
-  kDrain,       // queue
-  kImage,       // offset u16, value u64: an image with these bytes changed, and LOAD_PROGRAM
-  kLaunch,      // queue, offset u8, value u64: a launch of the newest program, its list changed
-  kCreate,      // queue, log2 of entries, log2 of completions
-  kBusError,    // n-th DMA from now
-  kCoreFault,   // code, queue, n-th command
-  kCoreHang,    // queue, n-th command
-  kRequests,    // functions that reset, functions whose host left
-  kBoot,        // offset u16, value u64: a parameter page with these bytes changed
-  kMemory,      // offset u32, value u64 in host memory
-  kOperations,
-};
+using Operation = fuzz::HostOperation;
+using enum fuzz::HostOperation;
 
 void poke(void* object, size_t bytes, size_t offset, uint64_t value) {
   offset %= bytes;
@@ -49,7 +34,7 @@ class FuzzedHost {
   }
   void turn() {
     while (!input_.empty()) {
-      const auto operation = static_cast<Operation>(input_.take<uint8_t>() % kOperations);
+      const auto operation = fuzz::host_operation(input_.take<uint8_t>());
       if (operation == kSleep) break;
       act(operation);
     }
@@ -182,4 +167,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::require(machine().script_next == machine().script.size(), "the firmware serves the host to the end");
   fuzz::require(machine().stray_writes == 0, "nothing is written outside of the function's share of HBM");
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  static const fuzz::OperationFormat kFormat = fuzz::format_of(fuzz::firmware_seeds(), fuzz::host_operand_bytes);
+  return fuzz::mutate_operations(data, size, max_size, seed, kFormat);
 }

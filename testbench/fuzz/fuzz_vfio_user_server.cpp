@@ -14,6 +14,7 @@
 #include "model/core/fast_core.hpp"
 #include "model/server/function_port.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
+#include "testbench/fuzz/host_rings.hpp"
 #include "testbench/fuzz/session_socket.hpp"
 #include "testbench/fuzz/vfio_user_messages.hpp"
 
@@ -107,6 +108,10 @@ class Client {
       case Action::kReceive:
         if (socket_.valid()) replies_.receive(socket_.get());
         break;
+      case Action::kSubmit:
+        for (const Step& doorbell : rings_.submit(step.bytes))
+          (void)fuzz::send_step(socket_.get(), doorbell, doorbell.bytes, device_.descriptors);
+        break;
       case Action::kPause:
         for (unsigned i = 0; i < kSlicesOfTurn; i++) serve();
         break;
@@ -137,6 +142,7 @@ class Client {
   Device& device_;
   server::FileDescriptor socket_;
   Replies replies_;
+  fuzz::HostRings rings_{device_.descriptors.memory()};
   bool served_ = true;
 };
 

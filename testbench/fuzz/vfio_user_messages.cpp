@@ -5,11 +5,12 @@
 #include <linux/vfio.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <string_view>
 
-#include "driver/queue/crc32c.hpp"
+#include "testbench/fuzz/host_rings.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::fuzz {
@@ -17,20 +18,13 @@ namespace {
 
 using namespace server;
 
-constexpr uint64_t kPage = 0, kAdminSubmission = 0x1000, kAdminCompletion = 0x2000, kLog = 0x3000, kFaults = 0x6000,
-                   kSubmission = 0xa000, kCompletion = 0xb000;
-constexpr uint32_t kEntries = 16;
+constexpr uint64_t kPage = 0, kLog = 0x3000, kFaults = 0x6000;
+constexpr uint64_t kHbm = WEFT_LIMIT_ADDRESS_FLAG_HBM | 1u << 20;
 constexpr uint32_t kEventfdTrigger = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
 
 template <typename T>
 void put(std::span<std::byte> memory, uint64_t at, const T& value) {
   std::memcpy(&memory[at], &value, sizeof value);
-}
-
-void put_entry(std::span<std::byte> memory, uint64_t ring, uint32_t index, weft_submission_entry entry) {
-  entry.command_id = static_cast<uint16_t>(index);
-  entry.crc32c = driver::crc32c(&entry, offsetof(weft_submission_entry, crc32c));
-  put(memory, ring + index * sizeof entry, entry);
 }
 
 weft_submission_entry operation(uint8_t opcode, uint64_t arg0 = 0, uint64_t arg1 = 0, uint64_t size = 0) {
@@ -67,6 +61,10 @@ class Writer {
   void write(uint32_t region, uint64_t offset, uint64_t value, uint32_t count, uint32_t flags = 0) {
     add(Command::kRegionWrite, payload_of(RegionAccessBody{offset, region, count}, bytes_of(value, count)), flags);
   }
+  void submit(uint8_t queue, std::span<const weft_submission_entry> entries) {
+    act(Action::kSubmit);
+    session.back().bytes = submission_of(queue, entries);
+  }
   void act(Action action) {
     session.emplace_back();
     session.back().action = action;
@@ -77,6 +75,22 @@ class Writer {
  private:
   uint16_t id_ = 0;
 };
+
+/// Work of queue 1: as many entries as leave room in its rings.
+std::array<weft_submission_entry, 12> entries_of_a_turn() {
+  std::array<weft_submission_entry, 12> entries;
+  entries.fill(operation(WEFT_QUEUE_OPCODE_NOP));
+  entries[1] = operation(WEFT_QUEUE_OPCODE_FILL, 0x5a, kHbm, 256);
+  entries[2] = operation(WEFT_QUEUE_OPCODE_FENCE);
+  entries[3] = operation(WEFT_QUEUE_OPCODE_COPY, kHbm, kHostMemoryBytes - 4096, 256);
+  entries[4] = operation(WEFT_QUEUE_OPCODE_SIGNAL);
+  entries[4].signal_id = 1;
+  entries[4].signal_value = 1;
+  entries[5] = operation(WEFT_QUEUE_OPCODE_WAIT);
+  entries[5].wait_id = 1;
+  entries[5].wait_value = 1;
+  return entries;
+}
 
 }  // namespace
 
@@ -91,15 +105,14 @@ void fill_host_memory(std::span<std::byte> memory) {
   page.log_iova = kLog;
   page.fault_iova = kFaults;
   put(memory, kPage, page);
-  const uint64_t sizes = kEntries | uint64_t{kEntries} << 16 | uint64_t{1} << 32;
-  put_entry(memory, kAdminSubmission, 0, operation(WEFT_ADMIN_OPCODE_CREATE_QUEUE, kSubmission, kCompletion, sizes));
-  put_entry(memory, kAdminSubmission, 1, operation(WEFT_ADMIN_OPCODE_DUMP_STATE, kHostMemoryBytes - 4096));
-  put_entry(memory, kAdminSubmission, 2, operation(WEFT_ADMIN_OPCODE_LOAD_PROGRAM, 1u << 20, 0, 4096));
-  constexpr uint64_t kHbm = WEFT_LIMIT_ADDRESS_FLAG_HBM | 1u << 20;
-  put_entry(memory, kSubmission, 0, operation(WEFT_QUEUE_OPCODE_NOP));
-  put_entry(memory, kSubmission, 1, operation(WEFT_QUEUE_OPCODE_FILL, 0x5a, kHbm, 4096));
-  put_entry(memory, kSubmission, 2, operation(WEFT_QUEUE_OPCODE_COPY, kPage, kHbm, 4096));
-  put_entry(memory, kSubmission, 3, operation(WEFT_QUEUE_OPCODE_FENCE));
+  const uint64_t sizes = kRingEntries | uint64_t{kRingEntries} << 16 | uint64_t{1} << 32;
+  put_sealed(memory, kAdminSubmission, 0, operation(WEFT_ADMIN_OPCODE_CREATE_QUEUE, kSubmission, kCompletion, sizes));
+  put_sealed(memory, kAdminSubmission, 1, operation(WEFT_ADMIN_OPCODE_DUMP_STATE, kHostMemoryBytes - 4096));
+  put_sealed(memory, kAdminSubmission, 2, operation(WEFT_ADMIN_OPCODE_LOAD_PROGRAM, 1u << 20, 0, 4096));
+  put_sealed(memory, kSubmission, 0, operation(WEFT_QUEUE_OPCODE_NOP));
+  put_sealed(memory, kSubmission, 1, operation(WEFT_QUEUE_OPCODE_FILL, 0x5a, kHbm, 4096));
+  put_sealed(memory, kSubmission, 2, operation(WEFT_QUEUE_OPCODE_COPY, kPage, kHbm, 4096));
+  put_sealed(memory, kSubmission, 3, operation(WEFT_QUEUE_OPCODE_FENCE));
 }
 
 Session client_messages() {
@@ -132,6 +145,14 @@ Session client_messages() {
   out.write(kRegisters, WEFT_REG_WAIT_ALARM, UINT64_MAX, 8);
   out.act(Action::kPause);
   out.write(kDoorbells, 8, 4, 4, kFlagNoReply);
+  out.act(Action::kPause);
+  // On into the rings' third lap.
+  const std::array<weft_submission_entry, 12> work = entries_of_a_turn();
+  for (int turn = 0; turn < 3; turn++) {
+    out.submit(1, work);
+    out.act(Action::kPause);
+  }
+  out.submit(0, {&work[0], 1});  // refused: no admin command
   out.act(Action::kPause);
   out.read(kRegisters, 0, 256);
   out.add(Command::kDeviceSetIrqs,

@@ -1,10 +1,11 @@
 // Changes of conversations that know where a message's fields are.
 #include <algorithm>
-#include <array>
 #include <random>
 
+#include "testbench/fuzz/boundary_values.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 #include "testbench/fuzz/vfio_user_session.hpp"
+#include "weft/spec/spec.h"
 
 namespace weft::fuzz {
 namespace {
@@ -41,8 +42,11 @@ class Mutator {
         return put_ids_in_order();
       case 7:
         return change_bytes(*place());
-      default:
-        return change_field(*place());
+      default: {
+        Step& step = *place();
+        if (step.action == Action::kSubmit && draw(3) == 0) return change_entries(step);
+        return change_field(step);
+      }
     }
   }
 
@@ -56,42 +60,37 @@ class Mutator {
     session_.insert(at, templates_[draw(templates_.size())]);
   }
 
-  /// A value at which a check may be wrong.
-  uint64_t boundary(uint64_t old) {
-    static constexpr std::array<uint64_t, 22> kValues{
-        0,    1,     2,     4,          7,          8,          9,
-        15,   16,    17,    31,         32,         4095,       4096,
-        4097, 65535, 65536, 0x7fffffff, 0x80000000, 0xfffff000, 0x7ffffffffffff000,
-        ~0ull};
-    switch (draw(5)) {
+  /// Bytes before those that are worth changing: the other side answers most changes of a header in one line.
+  static size_t head_bytes(const Step& step) { return step.action == Action::kSubmit ? 1 : sizeof(Header); }
+
+  void change_field(Step& step) {
+    constexpr size_t kWidest = 8;
+    const size_t head = step.bytes.size() > head_bytes(step) + kWidest && draw(6) != 0 ? head_bytes(step) : 0;
+    put_boundary_value(random_, std::span(step.bytes).subspan(head));
+  }
+
+  /// Exchanges, repeats or removes an entry.
+  void change_entries(Step& step) {
+    constexpr size_t kBytes = sizeof(weft_submission_entry);
+    if (step.bytes.size() <= kBytes) return;
+    const size_t entries = (step.bytes.size() - 1) / kBytes;
+    const auto entry = [&] { return step.bytes.begin() + static_cast<ptrdiff_t>(1 + draw(entries) * kBytes); };
+    const auto one = entry(), other = entry();
+    const std::vector<uint8_t> copy(one, one + kBytes);
+    switch (draw(3)) {
       case 0:
-        return old + 1;
+        std::swap_ranges(one, one + kBytes, other);
+        return;
       case 1:
-        return old - 1;
-      case 2:
-        return old ^ uint64_t { 1 } << draw(64);
-      case 3:
-        return random_();
+        if (step.bytes.size() + kBytes <= kMaxStepBytes) step.bytes.insert(other, copy.begin(), copy.end());
+        return;
       default:
-        return kValues[draw(kValues.size())];
+        step.bytes.erase(one, one + kBytes);
     }
   }
 
-  void change_field(Step& step) {
-    static constexpr std::array<size_t, 4> kWidths{1, 2, 4, 8};
-    const size_t width = kWidths[draw(kWidths.size())];
-    if (step.bytes.size() < width) return;
-    // Seldom the header: the other side answers most changes of it in one line.
-    const size_t first = step.bytes.size() > sizeof(Header) + width && draw(6) != 0 ? sizeof(Header) : 0;
-    const size_t at = first + draw((step.bytes.size() - first) / width) * width;
-    uint64_t value = 0;
-    std::memcpy(&value, &step.bytes[at], width);
-    value = boundary(value);
-    std::memcpy(&step.bytes[at], &value, width);
-  }
-
   void fix_length(Step& step) {
-    if (step.bytes.size() < sizeof(Header)) return;
+    if (step.action == Action::kSubmit || step.bytes.size() < sizeof(Header)) return;
     const auto size = static_cast<uint32_t>(step.bytes.size());
     std::memcpy(&step.bytes[offsetof(Header, size)], &size, sizeof size);
   }
@@ -112,7 +111,7 @@ class Mutator {
   void put_ids_in_order() {
     uint16_t id = 0;
     for (Step& step : session_) {
-      if (step.bytes.size() < sizeof(Header)) continue;
+      if (step.action == Action::kSubmit || step.bytes.size() < sizeof(Header)) continue;
       std::memcpy(&step.bytes[offsetof(Header, message_id)], &id, sizeof id);
       id++;
     }

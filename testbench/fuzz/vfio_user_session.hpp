@@ -18,8 +18,9 @@ enum class Action : uint8_t {
   kClose,
   kReceive,  ///< reads what the other side has sent
   kPause,    ///< lets the other side work
+  kSubmit,   ///< of the server's client: entries into a ring of its memory, and its doorbells (host_rings.hpp)
 };
-inline constexpr unsigned kActions = 6;
+inline constexpr unsigned kActions = 7;
 
 /// What descriptors travel with a message.
 enum class Descriptors : uint8_t { kNone, kMemory, kUnsealed, kEventfd, kNull, kSocket };

@@ -208,6 +208,26 @@ class Model(BadInput):
         (self.folder / "m.onnx").write_bytes(data)
         return self.refused(code, ["m.onnx", *words], "compile", "m.onnx", "-o", "m.weft", "--chip", "nano", *arguments)
 
+    def test_slices_and_shardings_that_cannot_be(self):
+        for words, slice_, sharding in (
+                (["no slice 'nano-22'", "CHIP-AxB"], "nano-22", "batch=x"),
+                (["no slice 'nano-0x2'"], "nano-0x2", "batch=x"),
+                (["there is no chip 'pico'", "nano"], "pico-2x2", "batch=x"),
+                (["'weights=q:x' is not"], "nano-2x2", "weights=q:x"),
+                (["'' is not"], "nano-2x2", ""),
+                (["no axis 'w'"], "nano-2x2", "batch=w"),
+                (["axis x is named twice"], "nano-2x2", "batch=xx"),
+                (["batch= is there twice"], "nano-2x2", "batch=x,batch=y"),
+                (["axes are missing"], "nano-2x2", "weights=n:"),
+                (["axis x cuts two"], "nano-2x2", "batch=x,weights=n:x"),
+                (["a batch of 1 rows over 2 chips"], "nano-2x2", "batch=x")):
+            self.refused(WRONG_INPUT, words, "compile", DIGITS, "-o", "m.weft", "--slice", slice_, "--sharding", sharding)
+        self.refused(WRONG_INPUT, ["weights over 32 chips: 16 are possible"],
+                     "compile", DIGITS, "-o", "m.weft", "--slice", "nano-16x2", "--sharding", "weights=n:xy")
+        self.array("x.npy", (4, 64))
+        self.refused(WRONG_INPUT, ["no input 'x'", "pixels"], "run", DIGITS, "--input", "x=x.npy", "--slice", "nano-2x2", "--core", "fast")
+        self.refused(WRONG_INPUT, ["input 'pixels' is missing"], "run", DIGITS, "--slice", "nano-2x2", "--core", "fast")
+
     def test_no_onnx(self):
         whole = DIGITS.read_bytes()
         for data in (b"", b"no model", whole[:-100], whole[:1000], os.urandom(5000)):

@@ -7,13 +7,25 @@ import unittest
 
 import numpy as np
 
-from weft_command import DIGITS, WEFT_SIM, WeftTest, cpu_seconds, wait_for
+from weft_command import BUILD, DIGITS, WEFT_SIM, WeftTest, cpu_seconds, wait_for
 
 REPORT_KEYS = {"device_cycles", "mxu_utilization", "macs", "bytes_hbm", "wall_seconds", "simulated_macs_per_second", "launch_latency"}
 LATENCY_KEYS = {"doorbell_to_fetched", "fetched_to_validated", "validated_to_first_command", "first_command_to_last_write",
                 "last_write_to_completion", "doorbell_to_completion"}
 CHECK_KEYS = {"differing", "max_relative_error"}
 NANO = ["--chip", "nano", "--core", "rtl"]
+
+
+class Digits(WeftTest):
+    def digits(self, *words):
+        return subprocess.run([BUILD / "bin/digits", *words], cwd=self.folder, capture_output=True, text=True, timeout=120)
+
+    def test_wrong_words_are_wrong_usage_and_wrong_data_wrong_input(self):
+        for words, code, said in ((["--nothing"], 1, "--nothing"), (["--data", "none"], 2, "none"), (["--help"], 0, "")):
+            with self.subTest(words=words):
+                run = self.digits(*words)
+                self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+                self.assertIn(said, run.stderr)
 
 
 class Gemm(WeftTest):
@@ -121,6 +133,28 @@ class Model(WeftTest):
             self.assertLessEqual(REPORT_KEYS, set(report))
             self.assertEqual((self.folder / "y.npy").read_bytes(), of_model, core)
 
+    def test_a_model_on_a_slice_gives_the_documented_bits(self):
+        _, files = self.compile_digits(50)
+        self.weft("run", DIGITS, *files, "--chip", "nano", "--core", "fast")
+        of_one_chip = (self.folder / "y.npy").read_bytes()
+        for sharding, same in (("batch=xy", True), ("batch=x,weights=n:y", True), ("weights=k:x", False), ("weights=k:x,weights=n:y", False)):
+            for overlap in ([], ["--no-overlap"]):
+                report = self.weft_json("run", DIGITS, *files, "--slice", "nano-2x2", "--sharding", sharding, *overlap, "--core", "fast", "--verify")
+                self.assertEqual((report["differing"], report["chips"], report["overlap"]), (0, 4, not overlap), sharding)
+                self.assertLess(report["max_relative_error"], 0.05)
+                self.assertGreater(report["device_cycles"], 50 * (64 * 128 + 128 * 10) / 256)
+                self.assertEqual((self.folder / "y.npy").read_bytes() == of_one_chip, same, sharding)
+
+    def test_compile_for_a_slice_makes_an_executable_for_each_chip(self):
+        report = self.weft_json("compile", DIGITS, "-o", "d.weft", "--slice", "nano-2x2", "--sharding", "weights=n:xy", "--batch", 5)
+        self.assertEqual([c["output"] for c in report["chips"]], [f"d-chip{i}.weft" for i in range(4)])
+        self.assertEqual(sum(c["macs"] for c in report["chips"]), 5 * (64 * 128 + 128 * 10))
+        for chip in report["chips"]:
+            self.assertEqual(chip["bytes"], (self.folder / chip["output"]).stat().st_size)
+        commands = json.loads(self.weft("disasm", "d-chip1.weft", "--json"))["kernels"][0]["queues"]
+        self.assertEqual(commands["sync"][0]["opcode"], "BARRIER")
+        self.assertIn("d-chip3.weft", self.weft("compile", DIGITS, "-o", "d.weft", "--slice", "nano-2x2", "--batch", 4))
+
     def test_disasm_lists_every_command(self):
         kernel, _ = self.compile_digits(5)
         text = self.weft("disasm", "d.weft")
@@ -180,6 +214,15 @@ class Collective(WeftTest):
                 self.assertGreater(run["elements"], 0)
                 self.assertEqual(run["ranks"], 4)
 
+    def test_several_axes_and_groups(self):
+        both = self.weft_json("collective", "all-reduce", "--slice", "nano-4x4", "--axis", "xy", "--bytes", "65536")
+        self.assertEqual((both["differing"], both["ranks"], both["elements"]), (0, 16, 16 * 65536 // 4))
+        groups = self.weft_json("collective", "all-reduce", "--slice", "nano-4x4", "--group", "0,1,5,4", "--group", "10,11,15,14", "--bytes", "20000")
+        self.assertEqual((groups["differing"], groups["ranks"], groups["ring"], groups["elements"]), (0, 4, True, 8 * 5000))
+        torus = self.weft_json("collective", "all-reduce", "--slice", "v4-4x4x4", "--axis", "xyz", "--bytes", "20016")
+        self.assertEqual((torus["differing"], torus["ranks"], torus["ring"]), (0, 64, True))
+        self.assertIn("16 ranks, lines", self.weft("collective", "broadcast", "--slice", "nano-4x4", "--axis", "xy", "--root", 5))
+
     def test_the_same_run_takes_the_same_cycles(self):
         runs = [self.weft_json("collective", "all-reduce", "--slice", "nano-4x4", "--bytes", "65536") for _ in range(2)]
         self.assertEqual(runs[0]["device_cycles"], runs[1]["device_cycles"])
@@ -188,7 +231,7 @@ class Collective(WeftTest):
         for code, words, arguments in ((2, "4 ranks", ("broadcast", "--slice", "nano-4x2", "--root", "4")),
                                        (2, "multiple of 16", ("all-reduce", "--slice", "nano-2x2", "--bytes", "20")),
                                        (2, "all-gather, all-reduce", ("sum", "--slice", "nano-2x2")),
-                                       (2, "no axis 'w'; possible: x, y, z", ("barrier", "--slice", "nano-2x2", "--axis", "w")),
+                                       (2, "no axis 'w'; axes: x, y, z", ("barrier", "--slice", "nano-2x2", "--axis", "w")),
                                        (2, "no dtype 'int8'", ("all-reduce", "--slice", "nano-2x2", "--dtype", "int8")),
                                        (2, "core 'slow'", ("barrier", "--slice", "nano-2x2", "--core", "slow")),
                                        (2, "no slice", ("barrier", "--slice", "nano")),

@@ -1,5 +1,6 @@
 // Collectives with real data on slices of fast and of RTL cores, against the documented order of reduction: 0 differ.
 #include <catch2/catch.hpp>
+#include <optional>
 #include <random>
 
 #include "host/compiler/collective.hpp"
@@ -36,14 +37,27 @@ std::vector<std::byte> numbers(std::mt19937_64& random, uint64_t bytes, weft_arg
   return data;
 }
 
-/// Runs it on all chips; elements that differ from the reference.
-uint64_t run(const std::string& name, const Collective& collective) {
+/// Runs it on all chips; elements that differ from the reference. `link_down`, "chip port": the link dies with the
+/// third packet that leaves by it.
+uint64_t run(const std::string& name, const Collective& collective,
+             std::optional<std::pair<uint32_t, uint32_t>> link_down = {}) {
   SliceDevices slice(name);
+  if (link_down) {
+    weft_fault_injection fault = WEFT_INIT(weft_fault_injection);
+    fault.kind = WEFT_INJECTED_FAULT_LINK_DOWN;
+    fault.target = link_down->second;
+    fault.nth = 3;
+    test::require_ok(weft_fault_inject(slice.device(link_down->first), &fault));
+  }
   const SliceShape shape = shape_of(slice.handle());
   std::mt19937_64 random(1);
   tools::ChipData inputs;
   std::vector<uint32_t> chips;
   for (uint32_t chip = 0; chip < shape.chips(); chip++) {
+    if (!compiler::takes_part(collective, chip)) {
+      inputs.emplace_back();
+      continue;
+    }
     const auto kernel = compiler::compile_collective(*spec::find_chip("nano"), shape, chip, collective);
     REQUIRE(kernel.ok());
     slice.load(chip, kernel.value());
@@ -57,6 +71,11 @@ uint64_t run(const std::string& name, const Collective& collective) {
     chips.push_back(chip);
   }
   for (const auto& event : slice.launch(chips)) REQUIRE(weft_status_name(event.status) == std::string("OK"));
+  if (link_down) {
+    weft_link_info link = WEFT_INIT(weft_link_info);
+    test::require_ok(weft_slice_get_link(slice.handle(), link_down->first, link_down->second, &link));
+    REQUIRE(link.state == WEFT_LINK_STATE_DOWN);
+  }
   const auto expected = tools::collective_reference(shape, collective, inputs);
   uint64_t differing = 0;
   for (uint32_t chip = 0; chip < shape.chips(); chip++) {
@@ -71,7 +90,7 @@ uint64_t run(const std::string& name, const Collective& collective) {
 
 Collective make(CollectiveKind kind, unsigned axis, uint64_t bytes, weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32,
                 unsigned root = 0) {
-  return {.kind = kind, .axis = axis, .dtype = dtype, .bytes = bytes, .root = root};
+  return {.kind = kind, .axes = compiler::one_axis(axis), .dtype = dtype, .bytes = bytes, .root = root};
 }
 
 }  // namespace
@@ -111,6 +130,39 @@ TEST_CASE("all-reduce and all-gather on a ring of sixteen") {
   CHECK(run("sim:nano-16x1", make(CollectiveKind::kAllGather, 0, 20'000, WEFT_ARGUMENT_DTYPE_BF16)) == 0);
 }
 
+TEST_CASE("every collective over both axes at once, in the documented order, uneven blocks and empty ones too") {
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
+                          CollectiveKind::kBroadcast, CollectiveKind::kAllToAll, CollectiveKind::kPermute}) {
+    auto c = make(kind, 0, 40'016);
+    c.axes = {true, true, false};
+    c.root = 3, c.shift = kind == CollectiveKind::kPermute ? 3 : 0;
+    INFO(static_cast<int>(kind));
+    CHECK(run("sim:nano-4x2", c) == 0);
+    CHECK(run("sim:nano-16x2", c) == 0);
+    c.dtype = WEFT_ARGUMENT_DTYPE_BF16;
+    c.bytes = 272;
+    CHECK(run("sim:nano-4x4", c) == 0);
+  }
+}
+
+TEST_CASE("both axes at once on RTL cores beside fast ones") {
+  auto c = make(CollectiveKind::kAllReduce, 0, 6'160);
+  c.axes = {true, true, false};
+  CHECK(run("sim:nano-2x2?core=rtl,fast,lockstep,rtl", c) == 0);
+}
+
+TEST_CASE("every collective in explicit groups: pairs, a ring of four, chips that stay out") {
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
+                          CollectiveKind::kBroadcast, CollectiveKind::kAllToAll, CollectiveKind::kPermute}) {
+    auto c = make(kind, 0, 20'000);
+    INFO(static_cast<int>(kind));
+    c.groups = {{0, 1, 5, 4}, {3, 7, 11, 15}};
+    CHECK(run("sim:nano-4x4", c) == 0);
+    c.groups = {{0, 2}, {7, 5}};
+    CHECK(run("sim:nano-4x2", c) == 0);
+  }
+}
+
 TEST_CASE("broadcast from the middle of a line, and a barrier") {
   CHECK(run("sim:nano-4x2", make(CollectiveKind::kBroadcast, 0, 50'000, WEFT_ARGUMENT_DTYPE_F32, 2)) == 0);
   CHECK(run("sim:nano-2x2", make(CollectiveKind::kBarrier, 0, 0)) == 0);
@@ -128,6 +180,18 @@ TEST_CASE("permute sends every rank's array on by the shift") {
     c.shift = shift;
     CHECK(run("sim:nano-4x1", c) == 0);
   }
+}
+
+TEST_CASE("a link that dies under a collective costs no bit of its result") {
+  const auto f32 = WEFT_ARGUMENT_DTYPE_F32;
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+    INFO("collective " << static_cast<int>(kind));
+    CHECK(run("sim:nano-2x2", make(kind, 0, 32768, f32), std::pair{0u, 0u}) == 0);
+    CHECK(run("sim:nano-4x4", make(kind, 0, 65536, f32), std::pair{5u, 0u}) == 0);
+    CHECK(run("sim:nano-4x4", make(kind, 1, 65536, f32), std::pair{9u, 3u}) == 0);
+  }
+  CHECK(run("sim:nano-4x4", make(CollectiveKind::kAllReduce, 0, 65536, WEFT_ARGUMENT_DTYPE_BF16), std::pair{6u, 1u}) ==
+        0);
 }
 
 TEST_CASE("an axis of one chip is its own sum") {

@@ -38,6 +38,32 @@ class DigitsTrain(WeftTest):
                 self.assertEqual(first["losses"] + second["losses"], whole["losses"])
                 self.assertEqual(second["step"], 6)
 
+    def test_a_pulled_link_costs_cycles_and_no_bit(self):
+        run = ["--slice", "nano-2x2", "--steps", "6", "--json"]
+        whole = json.loads(self.train(*run, "--save", "whole").stdout)
+        pulled = json.loads(self.train(*run, "--save", "pulled", "--pull-link", "0:+x", "--pull-at", "50").stdout)
+        self.assertEqual(pulled["pulled_link"], "0 +x to 1 with packet 50: down; 3 links are up")
+        self.assertEqual(self.read("pulled"), self.read("whole"))
+        self.assertEqual(pulled["losses"], whole["losses"])
+        self.assertGreater(pulled["device_cycles"], whole["device_cycles"])
+        again = json.loads(self.train(*run, "--save", "again", "--pull-link", "0:+x", "--pull-at", "50").stdout)
+        self.assertEqual(again["device_cycles"], pulled["device_cycles"])
+
+    def test_a_link_that_is_not_there_or_never_reached_is_told(self):
+        run = ["--slice", "nano-2x2", "--steps", "1"]
+        self.refused(["0:-x", "no neighbour"], *run, "--pull-link", "0:-x")
+        self.refused(["chip 9"], *run, "--pull-link", "9:+x")
+        self.refused(["such as 0:+x"], *run, "--pull-link", "left")
+        self.refused(["--slice"], "--steps", "1", "--pull-link", "0:+x")
+        late = self.train(*run, "--pull-link", "0:+x", "--pull-at", "1000000", code=WRONG_INPUT)
+        self.assertIn("was not pulled: it has carried", late.stderr)
+
+    def test_four_cores_in_rtl_train_to_the_same_bytes_as_four_fast_ones(self):
+        run = ["--slice", "nano-2x2", "--steps", "2"]
+        for core in ("rtl", "fast"):
+            self.train(*run, "--core", core, "--save", core)
+        self.assertEqual(self.read("rtl"), self.read("fast"))
+
     def test_json_tells_the_run(self):
         run = json.loads(self.train("--steps", "20", "--seed", "3", "--batch", "96", "--verify", "--json").stdout)
         self.assertEqual((run["seed"], run["batch"], run["step"], run["differing"], run["widths"]), (3, 96, 20, 0, [64, 128, 10]))

@@ -1,7 +1,9 @@
 // Training on one chip and on slices: every bit as the host's reference has it, and the same after a break.
 #include <catch2/catch.hpp>
+#include <tuple>
 
 #include "host/examples/digits_train/draws.hpp"
+#include "host/examples/digits_train/pulled_link.hpp"
 #include "host/examples/digits_train/reference_trainer.hpp"
 #include "host/examples/digits_train/trainer.hpp"
 
@@ -71,6 +73,25 @@ TEST_CASE("steps on slices equal the host's: the documented order of reduction a
   CHECK(check("nano-2x2", settings(64), 3) == 0);
   CHECK(check("nano-4x4", settings(48, 24), 2) == 0);
   CHECK(check("nano-4x2", settings(40, 16), 2) == 0);
+}
+
+TEST_CASE("a link that is pulled in the middle of training costs cycles, and no bit of the model") {
+  for (const auto& [where, batch, link] :
+       {std::tuple{"nano-2x2", 64u, "1:+y"}, {"nano-4x4", 48u, "5:+x"}, {"nano-4x4", 48u, "10:-y"}}) {
+    INFO(where << " " << link);
+    const auto s = settings(batch, 24);
+    Trainer whole = trainer(where, start(s)), pulled = trainer(where, start(s));
+    const auto found = examples::find_link(pulled.chips(), link, 7);
+    REQUIRE(found.ok());
+    REQUIRE(examples::pull(pulled.chips(), found.value()).ok());
+    const auto without = whole.run(4), with = pulled.run(4);
+    REQUIRE(without.ok());
+    if (!with.ok()) FAIL(with.error().message);
+    REQUIRE(examples::pulled_text(pulled.chips(), found.value()).ok());  // it is down
+    CHECK(examples::differing(without.value().losses, with.value().losses) == 0);
+    CHECK(examples::encode_checkpoint(state(whole)) == examples::encode_checkpoint(state(pulled)));
+    CHECK(with.value().device_cycles > without.value().device_cycles);
+  }
 }
 
 TEST_CASE("a run that was broken off goes on from its checkpoint as if nothing had been: 0 bytes differ") {

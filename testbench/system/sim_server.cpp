@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 namespace weft::test {
 namespace {
@@ -18,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::seconds kSettleTime{10};
 constexpr std::chrono::milliseconds kStep{5};
+constexpr unsigned kSteadyLooks = 20;  // the same for so many steps: nobody is leaving any more
 
 }  // namespace
 
@@ -58,6 +60,17 @@ Holdings SimServer::holdings() const {
   std::ifstream maps(proc + "/maps");
   for (std::string line; std::getline(maps, line);) holdings.maps += line.find("/memfd:") != std::string::npos;
   return holdings;
+}
+
+Holdings SimServer::without_clients() const {
+  const auto end = Clock::now() + kSettleTime;
+  Holdings now = holdings();
+  for (unsigned same = 0; (now.maps != 0 || same < kSteadyLooks) && Clock::now() < end;) {
+    std::this_thread::sleep_for(kStep);
+    const Holdings last = std::exchange(now, holdings());
+    same = now == last ? same + 1 : 0;
+  }
+  return now;
 }
 
 Holdings SimServer::settle(const Holdings& expected) const {

@@ -28,7 +28,10 @@ class SimServer {
   /// As weft_open() wants it.
   [[nodiscard]] std::string device(unsigned function) const { return "vfio-user:" + socket(function); }
   [[nodiscard]] Holdings holdings() const;
-  /// Waits up to 10 s until the server holds no more than `expected`; returns what it holds then.
+  /// Waits up to 10 s until the last client's memory is unmapped and nothing has changed for 0.1 s; returns what the
+  /// server holds then.
+  [[nodiscard]] Holdings without_clients() const;
+  /// Waits up to 10 s until the server holds what is `expected`; returns what it holds then.
   [[nodiscard]] Holdings settle(const Holdings& expected) const;
 
  private:

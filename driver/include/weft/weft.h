@@ -242,6 +242,24 @@ WEFT_MUST_USE weft_status weft_slice_get_chip(weft_slice* slice, uint32_t chip, 
 /** The chip at coordinates x, y, z. INVALID_ARGUMENT: outside; the message says which axis. */
 WEFT_MUST_USE weft_status weft_slice_find_chip(weft_slice* slice, const uint32_t coordinates[3], uint32_t* chip);
 
+/** One direction of a link: what a chip sends by a port, since its simulator began. */
+typedef struct weft_link_info {
+  size_t size;
+  weft_link_state state;  /**< of both directions */
+  uint32_t neighbor;      /**< WEFT_NO_CHIP: none, and the rest is 0 */
+  uint32_t downs;         /**< times that the link went down */
+  uint64_t packets;       /**< sent; once, however often their frames were sent again */
+  uint64_t payload_bytes; /**< of those */
+  uint64_t wire_bytes;    /**< of those, with headers and checks */
+  uint64_t frame_errors;  /**< frames that arrived damaged and were sent again */
+  uint64_t busy_cycles;   /**< device cycles with frames on the wire */
+  uint64_t replay_cycles; /**< of those, lost to replays */
+  uint64_t cycle;         /**< device cycle of all of this */
+} weft_link_info;
+
+/** `port`: 0 to 5, +x, -x, +y, -y, +z, -z. INVALID_ARGUMENT: no such chip or port. */
+WEFT_MUST_USE weft_status weft_slice_get_link(weft_slice* slice, uint32_t chip, uint32_t port, weft_link_info* info);
+
 /** The chip's device. It belongs to the slice: weft_close refuses it. INVALID_ARGUMENT: no such chip. */
 WEFT_MUST_USE weft_status weft_slice_get_device(weft_slice* slice, uint32_t chip, weft_device** device);
 
@@ -637,11 +655,12 @@ WEFT_MUST_USE weft_status weft_semaphore_wait(weft_semaphore* semaphore, uint64_
  * ---------------------------------------------------------------------------------------------------------- */
 
 /** A fault of docs/reference/host_interface.md, `injected_fault`, placed by occasion: the n-th doorbell of a queue, the
- * n-th completion, the n-th launch. Never by time, so that it means the same to every core. */
+ * n-th completion, the n-th launch, the n-th packet on a link. Never by time, so that it means the same to every core.
+ */
 typedef struct weft_fault_injection {
   size_t size;
   weft_injected_fault kind;
-  uint32_t target;   /**< queue id, interrupt vector or boot stage, as the kind says; else 0 */
+  uint32_t target;   /**< queue id, interrupt vector, boot stage or port of a link, as the kind says; else 0 */
   uint32_t nth;      /**< first occasion at which it acts, from now; 0 counts as 1 */
   uint32_t count;    /**< occasions in a row at which it acts; 0 counts as 1, UINT32_MAX: for ever */
   uint64_t value[4]; /**< as the kind says; else 0 */

@@ -11,6 +11,7 @@
 
 #include "host/examples/digits_train/checkpoint.hpp"
 #include "host/examples/digits_train/draws.hpp"
+#include "host/examples/digits_train/pulled_link.hpp"
 #include "host/examples/digits_train/reference_trainer.hpp"
 #include "host/examples/digits_train/trainer.hpp"
 #include "host/tools/failure.hpp"
@@ -28,10 +29,11 @@ constexpr uint64_t kHidden = 128;
 constexpr int kBelowGoal = 1, kWrongUsage = 1;  // exit codes
 
 struct Arguments {
-  std::string folder = WEFT_DIGITS_DIR, slice, directory, save, resume;
+  std::string folder = WEFT_DIGITS_DIR, slice, directory, save, resume, pull_link;
   weft::runtime::Target target{.chip = "nano", .core = "fast"};
   uint64_t epochs = 8, steps = 0, seed = 1, batch = 64;
   float rate = 0.1F, momentum = 0.9F;
+  uint32_t pull_at = 1;
   double goal = 95;
   bool json = false, verify = false;
   [[nodiscard]] std::string where() const {
@@ -50,6 +52,7 @@ struct Run {
   std::vector<float> losses;
   uint64_t device_cycles = 0;
   double wall_seconds = 0;
+  std::string pulled_link;               ///< what became of it; empty: none was
   uint64_t elements = 0, differing = 0;  ///< of losses, parameters and momentum, with --verify
 };
 
@@ -133,12 +136,14 @@ void print(const Arguments& a, const Trainer& trainer, const Checkpoint& last, c
                                    {"losses", run.losses},
                                    {"device_cycles", run.device_cycles},
                                    {"wall_seconds", run.wall_seconds}};
+    if (!run.pulled_link.empty()) json["pulled_link"] = run.pulled_link;
     if (!run.epochs.empty()) json["accuracy"] = run.epochs.back().accuracy;
     if (a.verify) json["elements"] = run.elements, json["differing"] = run.differing;
     fmt::print("{}\n", json.dump(2));
     return;
   }
   fmt::print("  device time         {} cycles, {:.1f} us a step\n", run.device_cycles, us / steps);
+  if (!run.pulled_link.empty()) fmt::print("  link pulled         {}\n", run.pulled_link);
   fmt::print("  wall time           {:.3f} s, {:.3f} s an epoch\n", run.wall_seconds,
              run.wall_seconds / steps * static_cast<double>(steps_per_epoch(last.settings)));
   if (a.verify)
@@ -168,6 +173,13 @@ int run(const Arguments& a) {
          fmt::format("{} epochs end at step {}, the checkpoint stands at step {}: ask for more with --epochs or "
                      "--steps",
                      a.epochs, end, start.value().step)});
+  std::optional<PulledLink> pulled;
+  if (!a.pull_link.empty()) {
+    const auto link = find_link(trainer.value().chips(), a.pull_link, a.pull_at);
+    if (!link.ok()) return fail(link.error());
+    pulled = link.value();
+    if (auto status = pull(trainer.value().chips(), *pulled); !status.ok()) return fail(status.error());
+  }
   if (!a.json)
     fmt::print(
         "digits_train: {} digits in batches of {}, {} on {}, from step {}\n", settings.examples, settings.batch,
@@ -177,6 +189,11 @@ int run(const Arguments& a) {
   if (!result.ok()) return fail(result.error());
   const auto last = trainer.value().get();
   if (!last.ok()) return fail(last.error());
+  if (pulled) {
+    auto text = pulled_text(trainer.value().chips(), *pulled);
+    if (!text.ok()) return fail(text.error());
+    result.value().pulled_link = std::move(text.value());
+  }
   if (a.verify) verify(trainer.value(), start.value(), last.value(), training, result.value());
   print(a, trainer.value(), last.value(), result.value());
   if (!a.save.empty())
@@ -210,6 +227,12 @@ int main(int argc, char** argv) {
       ->excludes(batch)
       ->excludes(rate)
       ->excludes(momentum);
+  auto* pull = app.add_option("--pull-link", a.pull_link,
+                              "pull a link of the slice in the middle of the run, such as 0:+x (chip and port)");
+  app.add_option("--pull-at", a.pull_at, "packet on that link with which it is pulled")
+      ->check(CLI::PositiveNumber)
+      ->needs(pull)
+      ->capture_default_str();
   app.add_option("--goal", a.goal, "percent of the held-out digits; below it the exit code is 1")
       ->capture_default_str();
   app.add_flag("--verify", a.verify, "do every step on the host too, and compare all bits");

@@ -48,7 +48,7 @@ std::vector<float> ReferenceTrainer::run(uint64_t count) {
       if (shape_.size[axis] > 1)
         gradients = tools::collective_reference(shape_,
                                                 {.kind = compiler::CollectiveKind::kAllReduce,
-                                                 .axis = axis,
+                                                 .axes = compiler::one_axis(axis),
                                                  .dtype = WEFT_ARGUMENT_DTYPE_F32,
                                                  .bytes = layout_.bytes},
                                                 gradients);

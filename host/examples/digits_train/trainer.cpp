@@ -117,8 +117,10 @@ Status Trainer::State::prepare(uint32_t chip) {
   r.gradients.resize(1);
   for (unsigned axis = 0; axis < 3; axis++) {
     if (chips.shape().size[axis] == 1) continue;
-    const compiler::Collective sum{
-        .kind = CollectiveKind::kAllReduce, .axis = axis, .dtype = WEFT_ARGUMENT_DTYPE_F32, .bytes = layout.bytes};
+    const compiler::Collective sum{.kind = CollectiveKind::kAllReduce,
+                                   .axes = compiler::one_axis(axis),
+                                   .dtype = WEFT_ARGUMENT_DTYPE_F32,
+                                   .bytes = layout.bytes};
     auto kernel = load(chip, compiler::compile_collective(chips.chip(), chips.shape(), chip, sum));
     if (!kernel.ok()) return kernel.error();
     r.all_reduce.push_back(std::move(kernel.value()));

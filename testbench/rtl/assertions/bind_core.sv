@@ -29,4 +29,6 @@ bind slice_port stream_contract #(.Width(24)) u_post_contract (
 bind weft_core core_invariants #(.Units(Units)) u_core_invariants (
   .clk_i, .rst_ni(core_rst_n), .stop_i(stop), .busy_i(busy_o), .start_i(start_o),
   .retire_i(retired), .held_i(held), .active_i(unit_active), .faulted_i(unit_faulted_q),
+  .in_reset_i(in_reset), .full_i(queue_full_o),
+  .level_i({level[4], level[3], level[2], level[1], level[0]}),
   .head_valid_i(head_valid), .taken_i(lane_taken), .expired_i(watchdog_expired));

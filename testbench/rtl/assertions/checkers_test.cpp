@@ -7,6 +7,7 @@
 #include "Vcheckers_bench.h"
 #include "model/verilated/model_failure.hpp"
 #include "testbench/rtl/bench/verilated_bench.hpp"
+#include "weft/spec/spec.h"
 
 namespace {
 
@@ -57,8 +58,9 @@ class CheckersBench {
                          &t.flight_i,        &t.same_type_i,     &t.state_i,       &t.held_i,         &t.outstanding_i,
                          &t.asked_i,         &t.answered_i,      &t.dead_i,        &t.front_valid_i,  &t.back_valid_i,
                          &t.stop_i,          &t.busy_i,          &t.units_start_i, &t.units_retire_i, &t.units_held_i,
-                         &t.units_active_i,  &t.units_faulted_i, &t.head_valid_i,  &t.taken_i,        &t.expired_i,
-                         &t.interrupt_i,     &t.set_i,           &t.clear_bits_i,  &t.irq_i,          &t.raised_i})
+                         &t.units_active_i,  &t.units_faulted_i, &t.in_reset_i,    &t.full_i,         &t.head_valid_i,
+                         &t.taken_i,         &t.expired_i,       &t.interrupt_i,   &t.set_i,          &t.clear_bits_i,
+                         &t.irq_i,           &t.raised_i})
       *input = 0;
     t.take_sem_i = 0xff;
     t.take_count_i = t.value_i = t.start_tag_i = t.pending_tag_i = 0;
@@ -66,6 +68,7 @@ class CheckersBench {
     t.mxu_granted_i = t.mxu_banks_i = 0;
     t.idle_credit_i = 0;
     for (unsigned i = 0; i < 4; i++) t.counter_i[i] = 0;
+    t.queue_level_i = 0;
     t.state_i = 1u << 5;
   }
   void step() {
@@ -310,6 +313,16 @@ TEST_CASE("the core's assertions fail on starts, retirements and idleness that c
       {CHECKER(core), "TakenFromHead_A", {}, DO(t.taken_i = t.head_valid_i = 8, t.busy_i = 1), DO(t.taken_i = 8)});
   check_rule({CHECKER(core), "BusyWhileWorking_A", {}, DO(t.head_valid_i = t.stop_i = 1), DO(t.head_valid_i = 1)});
   check_rule({CHECKER(core), "WatchdogOnce_A", {DO(t.expired_i = 1)}, kNothing, DO(t.expired_i = 1)});
+  constexpr uint32_t kFull = WEFT_CORE_QUEUE_DEPTH;  // 5 bits a queue
+  constexpr uint32_t kAllFull = kFull | kFull << 5 | kFull << 10 | kFull << 15 | kFull << 20;
+  check_rule({CHECKER(core),
+              "ResetTakesNothing_A",
+              {},
+              DO(t.in_reset_i = 1, t.full_i = 31, t.queue_level_i = kAllFull),
+              DO(t.in_reset_i = 1)});
+  const Cycle full = DO(t.queue_level_i = kFull << 10, t.full_i = 4);
+  check_rule({CHECKER(core), "FullIsTold_A", {}, full, DO(t.queue_level_i = kFull << 10)});
+  check_rule({CHECKER(core), "FullIsTold_A", {}, full, DO(t.queue_level_i = (kFull - 1) << 10, t.full_i = 4)});
 }
 
 TEST_CASE("the interrupts' assertions fail on a bit lost, an event lost, a bit for nothing, and a wrong line") {

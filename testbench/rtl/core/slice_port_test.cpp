@@ -96,6 +96,31 @@ TEST_CASE("a command that its receiver refuses is fault ICI of the channel and t
   }
 }
 
+TEST_CASE("the fault of a refused command tells any tag and address") {
+  const uint64_t seed = weft::bench::stimulus_seed(3);
+  std::mt19937_64 random(seed);
+  Bench bench;
+  for (unsigned i = 0; i < 200; i++) {
+    const bool refused = random() % 4 != 0;
+    bench.top->open_i = bench.top->ack_valid_i = 1;  // one sets out while another is acknowledged: the count stays
+    if (i == 0) bench.top->ack_valid_i = 0;
+    bench.top->ack_fault_i = refused;
+    bench.top->ack_channel_i = random() & 1;
+    bench.top->ack_tag_i = static_cast<uint16_t>(random());
+    bench.top->ack_address_i = random();
+    bench.settle();
+    const Fault fault = bench.ack_fault();
+    INFO(weft::bench::rerun_line(seed, bench.cycle()));
+    REQUIRE(fault.valid == (refused && i != 0));
+    if (fault.valid) {
+      REQUIRE(fault.unit == WEFT_UNIT_DMA2 + bench.top->ack_channel_i);
+      REQUIRE(fault.tag == bench.top->ack_tag_i);
+      REQUIRE(fault.address == bench.top->ack_address_i);
+    }
+    bench.step();
+  }
+}
+
 TEST_CASE("posts of other chips reach the semaphores in order, in the cycles in which nothing retires") {
   const uint64_t seed = weft::bench::stimulus_seed(2);
   for (const unsigned idle : weft::bench::kStreamLevels)
@@ -158,4 +183,29 @@ TEST_CASE("an overflow is a fault of who posts: of the command that retires, or 
   bench.top->overflow_i = 0;
   bench.settle();
   CHECK_FALSE(bench.post_fault().valid);
+}
+
+TEST_CASE("an overflow by another chip names whichever semaphore it is, in the cycle of the post alone") {
+  const uint64_t seed = weft::bench::stimulus_seed(4);
+  std::mt19937_64 random(seed);
+  Bench bench;
+  for (unsigned i = 0; i < 300; i++) {
+    const bool posts = random() % 2 != 0, overflows = random() % 2 != 0;
+    const auto sem =
+        static_cast<uint8_t>(WEFT_REMOTE_SEMAPHORE_FIRST + random() % (WEFT_SEMAPHORES - WEFT_REMOTE_SEMAPHORE_FIRST));
+    bench.top->post_valid_i = posts;
+    bench.top->post_sem_i = sem;
+    bench.top->post_count_i = static_cast<uint16_t>(random());
+    bench.top->overflow_i = overflows;
+    bench.settle();
+    const Fault fault = bench.post_fault();
+    INFO(weft::bench::rerun_line(seed, bench.cycle()));
+    REQUIRE(fault.valid == (posts && overflows));
+    if (fault.valid) {
+      REQUIRE(fault.code == WEFT_FAULT_SEMAPHORE_OVERFLOW);
+      REQUIRE((fault.unit == WEFT_UNIT_SYNC && fault.queue == WEFT_QUEUE_SYNC && fault.address == sem));
+    }
+    bench.step();
+    bench.top->post_valid_i = 0;  // a post is taken or goes on being offered: here taken at once
+  }
 }

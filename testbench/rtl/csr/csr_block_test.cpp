@@ -5,6 +5,7 @@
 #include <random>
 
 #include "Vcsr_model.h"
+#include "Vcsr_model___024root.h"
 #include "testbench/rtl/bench/stream.hpp"
 #include "testbench/rtl/bench/verilated_bench.hpp"
 #include "weft/spec/spec.h"
@@ -230,4 +231,20 @@ TEST_CASE("the low interrupt comes for a level that falls to the mark, for no ot
         INFO("mark " << low << " level " << level << " queue " << queue);
         CHECK(!!bench.top->irq_o == (level - 1 <= low));
       }
+}
+
+TEST_CASE("each queue's count of retired commands carries over all of its 64 bits") {
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) {
+    CsrBench bench;
+    for (unsigned bit = 1; bit < 64; bit++) {
+      INFO("queue " << queue << ", bit " << bit);
+      bench.top->rootp->csr__DOT__retired_q[queue] = (uint64_t{1} << bit) - 1;  // after years
+      bench.top->retire_i = static_cast<uint8_t>(1u << queue);
+      bench.step();
+      bench.top->retire_i = 0;
+      bench.bus(true, false, WEFT_CSR_QUEUE_RETIRED + 8 * queue, 0);
+      bench.settle();
+      CHECK(bench.top->csr_rdata_o == uint64_t{1} << bit);
+    }
+  }
 }

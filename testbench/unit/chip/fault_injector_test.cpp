@@ -65,7 +65,7 @@ TEST_CASE("what a kind cannot have is refused and changes nothing") {
     return !armed && injector.armed() == before && (injector.status() & kRefused) != 0;
   };
   CHECK(refused({.kind = 0}));
-  CHECK(refused({.kind = 24}));
+  CHECK(refused({.kind = 30}));
   CHECK(refused({.kind = 32}));
   CHECK(refused({.kind = 41}));
   CHECK(refused({.kind = UINT32_MAX}));
@@ -115,4 +115,23 @@ TEST_CASE("random arming and occasions keep the counts in step") {
       acted = 0;
     }
   }
+}
+
+TEST_CASE("a fault of links names a port that has a neighbour, and stays within its range") {
+  constexpr uint64_t kMost = 1'000'000'000;
+  FaultInjector injector(0b000101);  // +x and +y
+  CHECK(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_DOWN, .target = 0}));
+  CHECK(injector.arm({.kind = WEFT_INJECTED_FAULT_CHIP_CUT, .target = 2}));
+  CHECK(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_FLAP, .target = 2, .value = {kMost}}));
+  for (const uint32_t port : {1u, 3u, 4u, 5u, 6u, UINT32_MAX}) {
+    INFO("port " << port);
+    CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_DOWN, .target = port}));
+  }
+  CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_DOWN, .target = 0, .value = {1}}));
+  CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_FLAP, .target = 0}));
+  CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_FLAP, .target = 0, .value = {kMost + 1}}));
+  CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_CREDIT_LATE, .target = 0}));
+  CHECK_FALSE(injector.arm({.kind = WEFT_INJECTED_FAULT_LINK_BIT_ERRORS, .target = 0, .value = {100'000'001}}));
+  FaultInjector alone;
+  CHECK_FALSE(alone.arm({.kind = WEFT_INJECTED_FAULT_LINK_DOWN, .target = 0}));
 }

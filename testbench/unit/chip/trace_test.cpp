@@ -20,8 +20,9 @@ TEST_CASE("the trace is JSON with a span a command, in device time, and TRACE_CO
     }
   };
   chip::ChipOptions options = test::chip_options("v5e-1mxu");
-  options.trace_path = path;
   std::string error;
+  options.trace = TraceFile::open(path, error);
+  REQUIRE(options.trace != nullptr);
   auto simulation = chip::Simulation::make(options, error);
   REQUIRE(simulation != nullptr);
   test::ring_doorbell(simulation->function(), 1, 1);
@@ -30,6 +31,7 @@ TEST_CASE("the trace is JSON with a span a command, in device time, and TRACE_CO
   test::ring_doorbell(simulation->function(), 1, 2);
   simulation->run_until_idle();
   simulation.reset();
+  options.trace.reset();  // the last that holds it ends the file
 
   std::ifstream file(path);
   const auto json = nlohmann::json::parse(file, nullptr, false);
@@ -54,7 +56,6 @@ TEST_CASE("the trace is JSON with a span a command, in device time, and TRACE_CO
 
 TEST_CASE("a trace file that does not open is an error with its name") {
   std::string error;
-  CHECK(chip::TraceWriter::make(
-            "/nowhere/trace.json", 1, [] { return true; }, error) == nullptr);
+  CHECK(TraceFile::open("/nowhere/trace.json", error) == nullptr);
   CHECK(error.find("/nowhere/trace.json") != std::string::npos);
 }

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "host/compiler/collective_mesh.hpp"
+#include "host/compiler/sharding.hpp"
 #include "model/golden/check.hpp"
 #include "model/golden/remote.hpp"
 
@@ -28,17 +30,20 @@ std::vector<SliceShape> shapes() {
 
 std::vector<Collective> collectives(const SliceShape& shape) {
   std::vector<Collective> all;
-  for (unsigned axis = 0; axis < 3; axis++)
+  const compiler::MeshAxes xy{true, true, false}, xyz{true, true, true};
+  for (const auto& axes : {compiler::one_axis(0), compiler::one_axis(1), compiler::one_axis(2), xy, xyz}) {
+    const unsigned ranks = compiler::mesh_ranks(shape, axes);
     for (const auto kind :
          {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
           CollectiveKind::kBroadcast, CollectiveKind::kBarrier, CollectiveKind::kAllToAll, CollectiveKind::kPermute})
       for (const uint64_t bytes : {uint64_t{16}, uint64_t{4096}, uint64_t{40'016}})
         all.push_back({.kind = kind,
-                       .axis = axis,
+                       .axes = axes,
                        .dtype = WEFT_ARGUMENT_DTYPE_F32,
                        .bytes = bytes,
-                       .root = shape.size[axis] / 2,
-                       .shift = shape.size[axis] - 1});
+                       .root = ranks / 2,
+                       .shift = ranks - 1});
+  }
   return all;
 }
 
@@ -109,6 +114,21 @@ TEST_CASE("On every chip, what is waited for of each semaphore is what this chip
   }
 }
 
+TEST_CASE("A group is a ring if every chip is a neighbour of the next and the last of the first, else a line") {
+  const SliceShape shape{{4, 4, 1}, {}}, torus{{4, 4, 1}, {true, true, false}};
+  const auto ring = [](const SliceShape& slice, std::vector<uint32_t> group) {
+    const auto mesh = compiler::collective_mesh(slice, {.groups = {group}}, group.front());
+    REQUIRE(mesh.ok());
+    return mesh.value().axes.front().ring;
+  };
+  CHECK(ring(shape, {0, 1, 5, 4}));
+  CHECK_FALSE(ring(shape, {0, 1, 4, 5}));
+  CHECK_FALSE(ring(shape, {0, 1, 2, 3}));
+  CHECK(ring(torus, {0, 1, 2, 3}));
+  CHECK(ring(torus, {0, 4, 8, 12}));
+  CHECK_FALSE(ring(torus, {0, 1}));
+}
+
 TEST_CASE("Blocks are granules, the first ones longer, and together the array") {
   for (const uint64_t bytes : {uint64_t{16}, uint64_t{32}, uint64_t{1600}, uint64_t{1616}}) {
     uint64_t at = 0, longest = 0, shortest = bytes;
@@ -126,11 +146,12 @@ TEST_CASE("Blocks are granules, the first ones longer, and together the array") 
 }
 
 TEST_CASE("Data come from all ranks of a line, and from half of a ring on either side") {
-  const SliceShape line{{5, 1, 1}, {}}, ring{{6, 1, 1}, {true, false, false}};
-  CHECK(compiler::collective_reach(line, 0, 1).below == 1);
-  CHECK(compiler::collective_reach(line, 0, 1).above == 3);
-  CHECK(compiler::collective_reach(ring, 0, 1).below == 3);
-  CHECK(compiler::collective_reach(ring, 0, 1).above == 2);
+  CHECK(compiler::collective_reach(5, false, 1, 0).below == 1);
+  CHECK(compiler::collective_reach(5, false, 1, 0).above == 3);
+  CHECK(compiler::collective_reach(6, true, 1, 0).below == 3);
+  CHECK(compiler::collective_reach(6, true, 1, 0).above == 2);
+  CHECK(compiler::collective_reach(6, true, 1, 1).below == 2);
+  CHECK(compiler::collective_reach(7, true, 1, 1).below == 3);
 }
 
 TEST_CASE("A collective that cannot be is refused, and the message says why") {
@@ -145,8 +166,21 @@ TEST_CASE("A collective that cannot be is refused, and the message says why") {
   using Catch::Contains;
   CHECK_THAT(message(good, 8), Contains("chip 8"));
   auto bad = good;
-  bad.axis = 3;
-  CHECK_THAT(message(bad), Contains("axis 3"));
+  bad.axes = {};
+  CHECK_THAT(message(bad), Contains("no axis"));
+  bad = good;
+  bad.groups = {{0, 1, 4}};
+  CHECK_THAT(message(bad), Contains("the group of chip 0 is no box"));
+  bad.groups = {{0, 1}, {1, 2}};
+  CHECK_THAT(message(bad), Contains("chip 1 is in the groups twice"));
+  bad.groups = {{0, 9}};
+  CHECK_THAT(message(bad), Contains("chip 9 in a group: the slice has 8"));
+  bad.groups = {{0, 1}, {2}};
+  CHECK_THAT(message(bad), Contains("groups of 2 and 1 chips"));
+  bad.groups = {{}};
+  CHECK_THAT(message(bad), Contains("a group without chips"));
+  bad.groups = {{1, 2}};
+  CHECK_THAT(message(bad), Contains("chip 0 is in no group"));
   bad = good;
   bad.bytes = 0;
   CHECK_THAT(message(bad), Contains("multiple of 16"));

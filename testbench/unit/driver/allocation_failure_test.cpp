@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "driver/memory/address_allocator.hpp"
+#include "driver/report/report_file.hpp"
 #include "testbench/unit/driver/device_fixture.hpp"
 
 namespace {
@@ -37,6 +38,15 @@ void* allocate(size_t bytes) {
   return memory;
 }
 
+/// A sanitizer's operator new of this kind would be another allocator than the operator delete below.
+void* allocate_or_null(size_t bytes) noexcept {
+  try {
+    return allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void deallocate(void* memory) noexcept {
   if (memory == nullptr) return;
   live--;
@@ -47,6 +57,8 @@ void deallocate(void* memory) noexcept {
 
 void* operator new(size_t bytes) { return allocate(bytes); }
 void* operator new[](size_t bytes) { return allocate(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
 void operator delete(void* memory) noexcept { deallocate(memory); }
 void operator delete[](void* memory) noexcept { deallocate(memory); }
 void operator delete(void* memory, size_t) noexcept { deallocate(memory); }
@@ -215,6 +227,10 @@ class Life {
     ok("no-op", [&] { return weft_nop(first_, nullptr, &event); });
     watch(event);
     end(event, WEFT_ERROR_COMPUTE_FAULT);
+    mock_->configure([](MockFaults& f) { f.fail_next = WEFT_ERROR_BUDGET_EXCEEDED; });
+    ok("no-op", [&] { return weft_nop(first_, nullptr, &event); });
+    watch(event);
+    end(event, WEFT_ERROR_BUDGET_EXCEEDED);  // with a report, if there is memory for one
     mock_->configure([](MockFaults& f) { f.paused = true; });
     ok("no-op", [&] { return weft_nop(second_, nullptr, &event); });
     watch(event);
@@ -318,6 +334,7 @@ TEST_CASE("a device survives the refusal of any one allocation, and of any three
   REQUIRE(without.complaint == nullptr);
   REQUIRE(without.leaked == 0);
   int64_t failing = 0;
+  const uint64_t lost_before = lost_reports();
   for (bool reached = true; reached; failing++) {
     const Outcome outcome = live_once(executable, failing, in_a_row);
     reached = outcome.refused;
@@ -327,7 +344,8 @@ TEST_CASE("a device survives the refusal of any one allocation, and of any three
       FAIL("the refusal of an allocation broke something");
     }
   }
-  CHECK(failing > 300);  // the driver allocates, and all of it was tried
+  CHECK(failing > 300);                      // the driver allocates, and all of it was tried
+  CHECK(lost_reports() > lost_before + 20);  // of a command that waited in vain, and of one that failed
 }
 
 TEST_CASE("an address allocator without memory stays as it was, and its release needs none") {

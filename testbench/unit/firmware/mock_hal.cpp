@@ -13,6 +13,15 @@ std::unique_ptr<Machine> the_machine;
 constexpr uint64_t kDivider = WEFT_MANAGER_CLOCK_DIVIDER;
 constexpr uint64_t kActivityLimit = 4'000'000;
 
+constexpr std::array<uint32_t, 256> kCrcOfByte = [] {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; byte++) {
+    table[byte] = byte;
+    for (int bit = 0; bit < 8; bit++) table[byte] = (table[byte] >> 1) ^ (0x82f63b78u & (0u - (table[byte] & 1)));
+  }
+  return table;
+}();
+
 bool allowed(const Machine& m, weft_address_space space, uint64_t address, uint64_t bytes) {
   if (m.writable.empty()) return true;
   return std::any_of(m.writable.begin(), m.writable.end(), [&](const Range& r) {
@@ -81,10 +90,7 @@ void Machine::spend(uint64_t core_cycles) {
 uint32_t crc32c(const void* data, size_t bytes) {
   const auto* p = static_cast<const uint8_t*>(data);
   uint32_t crc = ~0u;
-  for (size_t i = 0; i < bytes; i++) {
-    crc ^= p[i];
-    for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0x82f63b78u & (0u - (crc & 1)));
-  }
+  for (size_t i = 0; i < bytes; i++) crc = (crc >> 8) ^ kCrcOfByte[(crc ^ p[i]) & 0xff];
   return ~crc;
 }
 

@@ -92,7 +92,7 @@ struct Machine : Side {
 Machine& machine();
 void reset();
 
-/// CRC-32C, bit by bit.
+/// CRC-32C, byte by byte.
 uint32_t crc32c(const void* data, size_t bytes);
 
 }  // namespace mock

@@ -15,6 +15,7 @@ constexpr uint64_t kBytesPerSecond = 45'000'000'000;
 /// What the wire does to a frame.
 struct Wire {
   double bit_error_rate = 0, drop = 0, duplicate = 0;
+  double late = 0;  // share of frames that arrive up to 3 us late, behind those that were sent after them
   Femtoseconds latency = kMicrosecond;
   bool cut = false;
 };
@@ -77,7 +78,8 @@ class Pair {
     if (wire.cut || chance(random_) < wire.drop) return;
     const double bad = -std::expm1(static_cast<double>(8 * bytes->size()) * std::log1p(-wire.bit_error_rate));
     if (chance(random_) < bad) (*bytes)[random_() % bytes->size()] ^= static_cast<std::byte>(1u << random_() % 8);
-    flying_.emplace(arrival, Flight{1 - side, *bytes});
+    const bool late = wire.late > 0 && chance(random_) < wire.late;
+    flying_.emplace(arrival + (late ? kNanosecond * (random_() % 3000) : 0), Flight{1 - side, *bytes});
     if (chance(random_) < wire.duplicate)
       flying_.emplace(arrival + kNanosecond * (random_() % 3000), Flight{1 - side, *bytes});
   }
@@ -151,13 +153,14 @@ TEST_CASE("a clean link delivers everything and replays nothing") {
   CHECK(pair.end(0).unacknowledged() == 0);
 }
 
-TEST_CASE("flipped, lost and doubled frames are delivered exactly once and in order") {
+TEST_CASE("flipped, lost, doubled and reordered frames are delivered exactly once and in order") {
   const unsigned seed = 12;
   std::cout << "seed " << seed << "\n";
   const Wire wires[] = {{.bit_error_rate = 1e-5},
                         {.drop = 0.05},
+                        {.late = 0.05},
                         {.duplicate = 0.1},
-                        {.bit_error_rate = 1e-4, .drop = 0.02, .duplicate = 0.05}};
+                        {.bit_error_rate = 1e-4, .drop = 0.02, .duplicate = 0.05, .late = 0.02}};
   for (const auto& wire : wires) {
     INFO("bit errors " << wire.bit_error_rate << " drop " << wire.drop << " duplicate " << wire.duplicate);
     Pair pair({}, wire, wire, seed);
@@ -208,6 +211,24 @@ TEST_CASE("a link that is cut retrains, and goes down after its limit") {
   CHECK(pair.end(0).state() == LinkState::kDown);
   CHECK(pair.end(0).counters().retrainings >= 3);
   CHECK(pair.end(0).next_timer() == kNever);
+}
+
+TEST_CASE("a link that is dark in one direction goes down within its time, and delivers nothing twice") {
+  for (const unsigned dark : {0u, 1u}) {
+    INFO("frames of side " << dark << " are lost");
+    const LinkEndOptions options;
+    Pair pair(options, {}, {}, 9);
+    for (unsigned i = 0; i < 3000; i++) pair.end(0).send(0, payload(0, i));
+    pair.run(5 * kMicrosecond);
+    pair.wire(dark).cut = true;
+    const auto begin = pair.now();
+    pair.run();
+    CHECK(pair.end(0).state() == LinkState::kDown);
+    CHECK(pair.now() - begin <= options.give_up_time() + options.update_period);
+    const auto& got = pair.received(1, 0);
+    REQUIRE(got.size() <= 3000);
+    for (unsigned i = 0; i < got.size(); i++) REQUIRE(got[i] == payload(0, i));
+  }
 }
 
 TEST_CASE("goodput is that of go-back-N") {

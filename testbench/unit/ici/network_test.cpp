@@ -113,6 +113,35 @@ TEST_CASE("a saturated ring stays at full rate") {
   CHECK(microseconds(network.now()) == Approx(bytes_a_link / 45e9 * 1e6).epsilon(0.05));
 }
 
+TEST_CASE("an observer is told of every hop of every packet, in order, first and last marked") {
+  const Topology line({4, 1, 1}, {false, false, false}, false);
+  Network network(line, kNoFraming);
+  std::vector<Hop> hops;
+  network.on_hop([&](const Hop& hop) { hops.push_back(hop); });
+  network.send({0, 3, 5000, 0, 0, false, 77}, 0);
+  REQUIRE(network.run_until(kNever));
+  REQUIRE(hops.size() == 6);
+  CHECK(network.packet_hops() == 6);
+  std::map<uint32_t, std::vector<Hop>> ways;
+  for (const auto& hop : hops) {
+    ways[hop.packet].push_back(hop);
+    CHECK(hop.message_tag == 77);
+    CHECK(hop.port == port_of(0, true));
+    CHECK(hop.to - hop.from == transfer_time(hop.payload_bytes, 45'000'000'000));
+    CHECK(hop.first_byte == hop.from + kMicrosecond);
+  }
+  REQUIRE(ways.size() == 2);
+  for (const auto& [packet, way] : ways) {
+    REQUIRE(way.size() == 3);
+    for (uint32_t i = 0; i < 3; i++) {
+      CHECK(way[i].chip == i);
+      CHECK(way[i].first == (i == 0));
+      CHECK(way[i].last == (i == 2));
+      if (i > 0) CHECK(way[i].from >= way[i - 1].first_byte);
+    }
+  }
+}
+
 TEST_CASE("saturated slices deliver every message once and in order") {
   const unsigned seed = 5;
   std::cout << "seed " << seed << "\n";

@@ -51,6 +51,26 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("faults of links name their port, and are read back as they are written") {
+  const auto read = read_fault_schedule(
+      "[[fault]]\nkind = \"link_flap\"\nport = \"-y\"\nnth = 40\nvalue = 5000\n[[fault]]\nkind = \"chip_cut\"\nport = "
+      "\"+x\"\n",
+      "s.toml");
+  REQUIRE(read.ok());
+  const auto& faults = read.value();
+  CHECK((faults[0].kind == WEFT_INJECTED_FAULT_LINK_FLAP && faults[0].target == 3 && faults[0].nth == 40));
+  CHECK(faults[0].value[0] == 5000);
+  CHECK(faults[1].target == 0);
+  CHECK(describe_fault(faults[0]) == "link_flap of port -y, occasion 40, value 0x1388");
+  const auto again = read_fault_schedule(write_fault_schedule(faults), "again");
+  REQUIRE(again.ok());
+  CHECK(again.value()[0].target == 3);
+  CHECK(write_fault_schedule(again.value()) == write_fault_schedule(faults));
+  CHECK(refusal("[[fault]]\nkind = \"link_down\"") == "s.toml, line 1: the fault has no 'port'");
+  CHECK(refusal("[[fault]]\nkind = \"link_down\"\nport = 0") ==
+        "s.toml, line 3: 'port' is none of: +x, -x, +y, -y, +z, -z");
+}
+
 TEST_CASE("every key of a schedule arrives in its field") {
   const auto read = read_fault_schedule(kEveryKey, "s.toml");
   REQUIRE(read.ok());

@@ -211,3 +211,15 @@ TEST_CASE_METHOD(Fixture, "a function that is owned is reset only by force, and 
   while (owner->read_register(WEFT_REG_DEVICE_STATE) != WEFT_DEVICE_STATE_PRESENT) continue;
   CHECK(owner->read_register(WEFT_REG_RESET_GENERATION) == 1);
 }
+
+TEST_CASE_METHOD(Fixture, "a chip that stands alone has no links to tell of, and takes no faults of links") {
+  Observer observer(management_path);
+  const Json links = observer.ask("{\"weft_management\":1,\"request\":\"links\"}\n");
+  CHECK(links["error"] == "UNSUPPORTED");
+  CHECK_THAT(links["message"].get<std::string>(), Contains("--slice"));
+  const Json inject =
+      observer.ask("{\"weft_management\":1,\"request\":\"inject\",\"kind\":\"link_down\",\"port\":0}\n");
+  CHECK(inject["error"] == "INVALID_ARGUMENT");
+  CHECK_THAT(inject["message"].get<std::string>(), Contains("chip 0 refused link_down at port +x"));
+  check_owner_works();
+}

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "weft/spec/spec.h"
+
 using namespace weft::server;
 using Catch::Contains;
 
@@ -24,6 +26,9 @@ const std::vector<std::string> kGood{
     R"({"weft_management":1,"request":"reset","function":2,"force":true})",
     R"({"weft_management":1,"request":"function","chip":2,"function":1})",
     R"({"weft_management":1,"request":"state","chip":1})",
+    R"({"weft_management":1,"request":"links"})",
+    R"({"weft_management":1,"request":"inject","chip":2,"kind":"link_flap","port":5,"nth":7,"count":3,"value":1000})",
+    R"({"weft_management":1,"request":"inject","kind":"link_down","port":0})",
 };
 
 }  // namespace
@@ -47,6 +52,17 @@ TEST_CASE("every kind of request is understood with its fields") {
   CHECK((of_slice->chip == 2 && of_slice->function == 1));
   CHECK(parse_management_request(kGood[5], kChips, kFunctions, error)->chip == 1);
   CHECK(parse_management_request(kGood[0], kChips, kFunctions, error)->chip == 0);
+  const auto links = parse_management_request(kGood[6], kChips, kFunctions, error);
+  REQUIRE(links);
+  CHECK(links->kind == ManagementRequest::Kind::kLinks);
+  const auto inject = parse_management_request(kGood[7], kChips, kFunctions, error);
+  REQUIRE(inject);
+  CHECK((inject->kind == ManagementRequest::Kind::kInject && inject->chip == 2 && inject->port == 5));
+  CHECK(inject->kind_of_fault == WEFT_INJECTED_FAULT_LINK_FLAP);
+  CHECK((inject->nth == 7 && inject->count == 3 && inject->value == 1000));
+  const auto at_once = parse_management_request(kGood[8], kChips, kFunctions, error);
+  REQUIRE(at_once);
+  CHECK((at_once->nth == 1 && at_once->count == 1 && at_once->value == 0));
 }
 
 TEST_CASE("a request that is none is told why") {
@@ -64,6 +80,14 @@ TEST_CASE("a request that is none is told why") {
   CHECK_THAT(refusal(R"({"weft_management":1,"request":"function","function":0,"entries":257})"), Contains("0 to 256"));
   CHECK_THAT(refusal(R"({"weft_management":1,"request":"reset","function":0,"force":1})"), Contains("not of its type"));
   CHECK_THAT(refusal(R"({"weft_management":1,"request":"state","function":0})"), Contains("a field is not"));
+  CHECK_THAT(refusal(R"({"weft_management":1,"request":"state","port":0})"), Contains("a field is not"));
+  CHECK_THAT(refusal(R"({"weft_management":1,"request":"links","chip":0})"), Contains("a field is not"));
+  CHECK_THAT(refusal(R"({"weft_management":1,"request":"inject","port":0})"), Contains("'kind' or 'port' is missing"));
+  CHECK_THAT(refusal(R"({"weft_management":1,"request":"inject","kind":"link_down"})"), Contains("is missing"));
+  CHECK_THAT(refusal(R"({"weft_management":1,"request":"inject","kind":"link_down","port":6})"),
+             Contains("'port'") && Contains("0 to 5"));
+  CHECK_THAT(refusal(R"({"weft_management":1,"request":"inject","kind":"simulator_exit","port":0})"),
+             Contains("one of links: link_down, "));
 }
 
 TEST_CASE("any bytes are a request or are told why they are none") {
@@ -96,6 +120,7 @@ TEST_CASE("any bytes are a request or are told why they are none") {
     accepted++;
     REQUIRE(request->chip < kChips);
     REQUIRE(request->function < kFunctions);
+    REQUIRE(request->port < 6);
     REQUIRE(request->entries <= ManagementRequest::kMaxEntries);
   }
   CHECK(accepted > 0);

@@ -309,6 +309,8 @@ static void slices_refuse_null_pointers_and_wrong_names(void** state) {
   INVALID(weft_slice_close(NULL, NULL));
   INVALID(weft_slice_get_info(NULL, &info));
   INVALID(weft_slice_get_chip(NULL, 0, &place));
+  weft_link_info link = WEFT_INIT(weft_link_info);
+  INVALID(weft_slice_get_link(NULL, 0, 0, &link));
   INVALID(weft_slice_find_chip(NULL, at, &chip));
   INVALID(weft_slice_get_device(NULL, 0, &device));
   assert_null(device);

@@ -80,7 +80,7 @@ TEST_CASE("a wrong name of a slice is refused with what is possible") {
                                                                      {"sim:nano-9999x9999x9999", "at most 64"},
                                                                      {"sim:nano-2x2?core=slow", "rtl, fast and"},
                                                                      {"sim:nano-2x2?core=fast,", "rtl, fast and"},
-                                                                     {"sim:nano-2x2?wave=f", "core only"}}));
+                                                                     {"sim:nano-2x2?wave=f", "core and trace only"}}));
   CAPTURE(text);
   const auto name = parse_slice_name(text);
   REQUIRE_FALSE(name.ok());

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "driver/report/fault_state.hpp"
+#include "driver/report/report_file.hpp"
 #include "driver/report/rerun_line.hpp"
 #include "testbench/unit/driver/device_fixture.hpp"
 
@@ -190,15 +191,20 @@ TEST_CASE("reports can be switched off, and a folder that is not there loses not
   weft_queue* queue = device.queue();
   device.mock().configure([](MockFaults& f) { f.paused = true; });
   const auto options = soon();
+  const uint64_t lost_before = lost_reports();
   ::setenv("WEFT_REPORT_DIR", "off", 1);
   weft_event* event = nop(queue);
   CHECK(weft_event_wait(event, &options) == WEFT_ERROR_TIMEOUT_WAIT);
   CHECK(report_path().empty());
+  CHECK(lost_reports() == lost_before);
   ::setenv("WEFT_REPORT_DIR", "/nowhere/at/all", 1);
-  CHECK(weft_event_wait(event, &options) == WEFT_ERROR_TIMEOUT_WAIT);
+  weft_event* other = nop(queue);  // a command has one report
+  CHECK(weft_event_wait(other, &options) == WEFT_ERROR_TIMEOUT_WAIT);
   CHECK(report_path().empty());
+  CHECK(lost_reports() == lost_before + 1);
   ::unsetenv("WEFT_REPORT_DIR");
   weft_event_release(event);
+  weft_event_release(other);
   device.mock().configure([](MockFaults& f) { f.paused = false; });
   REQUIRE_OK(weft_queue_release(queue));
 }

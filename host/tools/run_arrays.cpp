@@ -1,0 +1,101 @@
+// Files, names, shapes; and bits.
+#include "host/tools/run_arrays.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "host/compiler/layout.hpp"
+#include "weft/spec/names.hpp"
+
+namespace weft::tools {
+namespace {
+
+Error invalid(std::string text) { return {WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; }
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts, const char* option) {
+  std::map<std::string, std::string> pairs;
+  for (const auto& text : texts) {
+    const size_t equal = text.rfind('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == text.size())
+      return invalid(fmt::format("{} '{}' is not NAME=FILE.npy", option, text));
+    if (!pairs.emplace(text.substr(0, equal), text.substr(equal + 1)).second)
+      return invalid(fmt::format("{} names '{}' twice", option, text.substr(0, equal)));
+  }
+  return pairs;
+}
+
+Result<std::map<std::string, NpyArray>> read_arrays(const std::map<std::string, std::string>& files) {
+  std::map<std::string, NpyArray> arrays;
+  for (const auto& [name, path] : files) {
+    auto array = read_npy(path);
+    if (!array.ok()) return array.error();
+    if (array.value().count() == 0) return invalid(fmt::format("{}: the array is empty", path));
+    arrays[name] = std::move(array.value());
+  }
+  return arrays;
+}
+
+Status check_names(const char* kind, const std::map<std::string, std::string>& files,
+                   const std::vector<std::string>& names) {
+  for (const auto& [name, path] : files)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return invalid(fmt::format("there is no {} '{}'; {}s: {}", kind, name, kind, fmt::join(names, ", ")));
+  return Ok{};
+}
+
+Error missing_input(const std::string& name, const std::vector<std::string>& names) {
+  return invalid(
+      fmt::format("input '{}' is missing: give --input {}=FILE.npy; inputs: {}", name, name, fmt::join(names, ", ")));
+}
+
+Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, const std::string& path,
+                                          const NpyArray& array, std::vector<float>& values) {
+  uint64_t columns = 1;
+  for (size_t i = 1; i < array.shape.size(); i++) columns *= array.shape[i];
+  const uint64_t rows = array.shape.size() < 2 ? 1 : array.shape[0];
+  if (array.shape.size() == 1) columns = array.shape[0];
+  if (rows != info.rows || columns != info.columns)
+    return invalid(fmt::format("{}: the shape is ({}), input '{}' needs {} x {}", path, fmt::join(array.shape, ", "),
+                               info.name, info.rows, info.columns));
+  if (info.dtype == WEFT_ARGUMENT_DTYPE_BF16) {
+    if (array.type != NpyType::kF32)
+      return invalid(
+          fmt::format("{}: the elements are {}, input '{}' needs float32", path, type_name(array.type), info.name));
+    values.assign(array.as<float>(), array.as<float>() + array.count());
+    std::vector<uint16_t> bits(values.size());
+    for (size_t i = 0; i < bits.size(); i++) bits[i] = compiler::bf16_from_f32(values[i]);
+    if (info.layout == WEFT_ARGUMENT_LAYOUT_ROWS)
+      return compiler::pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);
+  }
+  return Error{WEFT_ERROR_UNSUPPORTED,
+               fmt::format("input '{}' has element type {} and layout {}; weft run takes bf16 rows", info.name,
+                           spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
+}
+
+void compare(RunReport& report, const std::vector<float>& golden, const std::vector<double>& exact,
+             const std::vector<std::byte>& got, uint64_t columns) {
+  report.elements += golden.size();
+  uint64_t differing = report.differing.value_or(0);
+  double worst = report.max_relative_error.value_or(0);
+  for (size_t row = 0; row < golden.size(); row += columns) {
+    double largest = 0;
+    for (size_t i = row; i < row + columns; i++) largest = std::max(largest, std::abs(exact[i]));
+    for (size_t i = row; i < row + columns; i++) {
+      differing += std::memcmp(&golden[i], &got[4 * i], 4) != 0;
+      float value;
+      std::memcpy(&value, &got[4 * i], 4);
+      if (largest > 0 && std::isfinite(value))
+        worst = std::max(worst, std::abs(static_cast<double>(value) - exact[i]) / largest);
+    }
+  }
+  report.differing = differing;
+  report.max_relative_error = worst;
+}
+
+}  // namespace weft::tools

@@ -1,0 +1,16 @@
+/// What the management socket tells of a slice's links, and the faults that it takes for them.
+#pragma once
+#include <string>
+
+#include "model/chip/simulation.hpp"
+#include "model/server/management_request.hpp"
+
+namespace weft::server {
+
+/// Shape of the slice, and of every chip and port: neighbour, state, counters. UNSUPPORTED: the chip stands alone.
+std::string links_reply(chip::Simulation& simulation);
+
+/// Arms a fault of the chip's links, as if its first function's host had. INVALID_ARGUMENT: refused by the chip.
+std::string inject_reply(chip::Simulation& simulation, const ManagementRequest& request);
+
+}  // namespace weft::server

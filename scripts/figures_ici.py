@@ -1,0 +1,137 @@
+"""The figures of the interconnect: worked examples, collectives against their reference, deadlock, link errors, speed and memory of both models, determinism."""
+import itertools
+import json
+import os
+import subprocess
+
+from figures_tools import row
+
+PACKETS_OFF, FLOWS_OFF = 0.02, 0.001  # relative, against exact with and without framing
+GOAL_STEP_US = 1.0
+SATURATED = ("v5e-4x4", "v5e-8x8", "v4-4x4x4", "v4-4x4x8_twisted")
+GOAL_PACKETS = 1_000_000
+ERROR_RATES = ("0", "1e-8", "1e-7", "1e-6")
+GOAL_HOPS_64, GOAL_HOPS_4096, GOAL_IDLE_BYTES = 5e6, 1.5e6, 32 * 1024
+GOAL_FLOW_S, GOAL_FLOW_BYTES = 3.0, 200e6
+CIRCLE_TESTS = ("channels of no slice wait for each other in a circle", "every single dead link leaves a way between all chips, without a circle")
+ERROR_TESTS = ("bit errors cost what go-back-N loses", "goodput is that of go-back-N", "flipped, lost and doubled frames are delivered exactly once and in order")
+GROUP_TEST = "Three runs of a launch group take the same cycles and give the same bits"
+KINDS = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all", "permute")
+SLICES = {"ci": ("nano-2x2", "nano-4x4"), "nightly": ("nano-1x2", "nano-2x2", "nano-2x4", "nano-4x4", "nano-1x16", "nano-4x8", "nano-2x16", "nano-8x8", "nano-4x16")}
+AXES = ("x", "y", "xy")
+BYTES = {"f32": (16, 4112, 40_016), "bf16": (4112, 40_016)}  # uneven: blocks of 16 bytes that no number of ranks divides
+
+
+def examples(tools):
+    """A row of each model for each example. Exact with framing is what flows with framing take."""
+    found = tools.run_json("ici_examples", *(() if tools.level == "ci" else ("--long",)))
+    rows = []
+    for e in found:
+        name, exact, published = f"{e['name']} {e['slice']}", e["exact_us"], f"published {e['published_us']:g}" if e["published_us"] else "not published"
+        flow = e["flow_us"] / exact - 1
+        framing = e["flow_framed_us"] - e["flow_us"]
+        if e["packet_us"] is not None:
+            off = max(abs(e["packet_us"] / exact - 1), abs(e["framed_us"] / e["flow_framed_us"] - 1))
+            rows.append(row(f"{name}, packets", e["framed_us"], f"us: {published}, exact {exact:.2f}, framing {framing:.2f}; without framing {e['packet_us']:.2f}; {100 * off:.2f} % off",
+                            f"<= {100 * PACKETS_OFF:g} % off exact + framing", off <= PACKETS_OFF))
+        elif e["packets_are_many"]:
+            rows.append(row(f"{name}, packets", None, "packets take a minute", "--level nightly", None))
+        rows.append(row(f"{name}, flows", e["flow_us"], f"us: {published}, exact {exact:.2f}; {100 * flow:+.3f} % off", f"<= {100 * FLOWS_OFF:g} % off exact", abs(flow) <= FLOWS_OFF))
+    return rows
+
+
+def collective(tools, kind, *arguments):
+    """One run of weft collective. Exit code 6: elements differ, and the JSON says how many."""
+    command = [tools.program("weft"), "collective", kind, *map(str, arguments), "--json"]
+    environment = {**os.environ, "WEFT_SIM": tools.program("weft-sim")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
+    if done.returncode not in (0, 6):
+        raise tools.Failed(f"{' '.join(command)} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def step_overhead(tools):
+    """A short collective on a line of 4: what is left of its time without its barrier, the hops and the bytes on the links, by steps."""
+    where, length = ("--slice", "v5e-4x4", "--axis", "x"), 256
+    barrier = collective(tools, "barrier", *where)["microseconds"]
+    rows = []
+    for kind, steps in (("all-gather", 3), ("reduce-scatter", 3), ("all-reduce", 6)):
+        found = collective(tools, kind, *where, "--bytes", length)
+        wire_us = steps * (length / 4 + 42) / found["link_bytes_per_second"] * 1e6  # a block with its header in one frame
+        overhead = (found["microseconds"] - barrier - wire_us - steps) / steps
+        rows.append(row(f"overhead a step, {kind}", overhead, f"us on v5e-4x4: {found['microseconds']:.2f} us, of which barrier {barrier:.2f}, {steps} hops and {wire_us:.2f} on links",
+                        f"<= {GOAL_STEP_US:g}", overhead <= GOAL_STEP_US))
+    return rows
+
+
+def correctness(tools):
+    slices = SLICES["ci" if tools.level == "ci" else "nightly"]
+    runs = elements = differing = 0
+    for name, axis, kind, dtype in itertools.product(slices, AXES, KINDS, BYTES):
+        for length in BYTES[dtype]:
+            found = collective(tools, kind, "--slice", name, "--axis", axis, "--dtype", dtype, "--bytes", length)
+            runs, elements, differing = runs + 1, elements + found["elements"], differing + found["differing"]
+    return [row("correctness", differing, f"of {elements} elements differ from the documented order, {runs} collectives on {', '.join(slices)}", "0", differing == 0 and elements > 0)]
+
+
+def traffic(tools, *arguments):
+    command = [tools.program("ici_traffic"), *map(str, arguments), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    if done.returncode not in (0, 1):
+        raise tools.Failed(f"{' '.join(command)} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def passed(tools, program, tests):
+    """How many of these cases pass; no case of that name is none."""
+    environment = {**os.environ, "WEFT_SIM": tools.program("weft-sim")}
+    patterns = [test.replace(",", "\\,") for test in tests]  # a comma separates cases
+    outputs = [subprocess.run([tools.program(program), pattern], capture_output=True, text=True, env=environment, timeout=1800) for pattern in patterns]
+    return sum(done.returncode == 0 and "All tests passed" in done.stdout for done in outputs)
+
+
+def deadlock(tools):
+    circles = passed(tools, "ici_test", CIRCLE_TESTS)
+    rows = [row("deadlock, circles", circles, f"of {len(CIRCLE_TESTS)} proofs that no channels wait in a circle: whole slices, every single dead link", "all", circles == len(CIRCLE_TESTS))]
+    for name in SATURATED:
+        found = traffic(tools, "--slice", name, "--packets", GOAL_PACKETS)
+        bad = found["lost"] + found["doubled"] + found["out_of_order"]
+        rows.append(row(f"deadlock, {name}", bad, f"of {found['packets']} random packets at saturation lost, doubled or out of order", "0", bad == 0 and found["delivered"] == GOAL_PACKETS))
+    return rows
+
+
+def link_errors(tools):
+    good = passed(tools, "ici_test", ERROR_TESTS)
+    rows = [row("link errors, goodput", good, f"of {len(ERROR_TESTS)} tests: goodput within 2 % of the closed form, exactly once", "all", good == len(ERROR_TESTS))]
+    for rate in ERROR_RATES:
+        found = traffic(tools, "--slice", "v5e-4x4", "--packets", 200_000, "--bit-error-rate", rate)
+        bad = found["lost"] + found["doubled"] + found["out_of_order"]
+        rows.append(row(f"link errors, rate {rate}", bad, f"of {found['packets']} packets lost, doubled or out of order", "0", bad == 0 and found["delivered"] == found["packets"]))
+    return rows
+
+
+def speed(tools):
+    rows = []
+    for name, packets, goal in (("v5e-8x8", 400_000, GOAL_HOPS_64), ("v4-16x16x16", 600_000, GOAL_HOPS_4096)):
+        runs = [traffic(tools, "--slice", name, "--packets", packets) for _ in range(min(tools.repetitions, 3))]
+        best = max(run["packet_hops_per_second"] for run in runs)
+        idle = runs[0]["idle_bytes_a_chip"]
+        rows.append(row(f"speed, packets, {runs[0]['chips']} chips", best, "packet-hops a second of user time, 64 packets of each chip on their way", f">= {goal:g}", best >= goal))
+        rows.append(row(f"memory, {runs[0]['chips']} chips", idle, "bytes an idle chip's network", f"<= {GOAL_IDLE_BYTES}", idle <= GOAL_IDLE_BYTES))
+    process = subprocess.Popen([tools.program("ici_examples"), "--flows", "--only", "v4-16x16x16"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    good = process.returncode == 0
+    return rows + [row("speed, flows, 16x16x16 all-reduce", usage.ru_utime, "s of user time", f"<= {GOAL_FLOW_S:g}", good and usage.ru_utime <= GOAL_FLOW_S),
+                   row("memory, flows, 16x16x16 all-reduce", usage.ru_maxrss * 1024 / 1e6, "MB", f"<= {GOAL_FLOW_BYTES / 1e6:g}", good and usage.ru_maxrss * 1024 <= GOAL_FLOW_BYTES)]
+
+
+def determinism(tools):
+    sums = {traffic(tools, "--slice", "v4-4x4x8_twisted", "--packets", 200_000, "--bit-error-rate", "1e-6", "--seed", 3)["checksum"] for _ in range(3)}
+    group = passed(tools, "slice_sim_test", (GROUP_TEST,))
+    return [row("determinism, packets", len(sums), "different checksums of 3 runs of one seed", "1", len(sums) == 1),
+            row("determinism, launch groups", group, "of 1 test: same bits and cycles of three runs on a slice", "1", group == 1)]
+
+
+FIGURES = (("examples", examples), ("overhead", step_overhead), ("correctness", correctness), ("deadlock", deadlock), ("link errors", link_errors), ("speed", speed),
+           ("determinism", determinism))

@@ -1,0 +1,103 @@
+// Networks spread over slices: every bit of the result, and the device cycles that overlap saves.
+#include "host/runtime/sharded_network.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "host/tools/graph_reference.hpp"
+#include "testbench/system/random_network.hpp"
+
+using namespace weft;
+using compiler::Graph;
+using compiler::MeshAxes;
+using compiler::Sharding;
+
+namespace {
+
+constexpr MeshAxes kX{true, false, false}, kY{false, true, false}, kXY{true, true, false};
+
+struct Outcome {
+  uint64_t differing = 0, cycles = 0;
+};
+
+/// The network on all chips of the slice against the documented order of additions.
+Outcome run(const std::string& slice, const Graph& graph, const Sharding& sharding) {
+  auto session = runtime::SliceSession::open(slice);
+  REQUIRE(session.ok());
+  const auto kernels = compiler::compile_sharded(session.value().chip(), graph, session.value().shape(), sharding);
+  if (!kernels.ok()) FAIL(kernels.error().message);
+  const auto inputs = test::random_inputs(graph, 2);
+  const auto result = runtime::run_sharded(session.value(), graph, kernels.value(), inputs);
+  if (!result.ok()) FAIL(result.error().message);
+  const auto expected = tools::evaluate_golden_in_parts(
+      graph, inputs, compiler::mesh_ranks(session.value().shape(), sharding.k), session.value().chip().n);
+  Outcome outcome;
+  for (size_t i = 0; i < expected.size(); i++) {
+    REQUIRE(result.value().outputs[i].size() == expected[i].size());
+    for (size_t e = 0; e < expected[i].size(); e++)
+      outcome.differing += std::memcmp(&expected[i][e], &result.value().outputs[i][e], 4) != 0 ? 1 : 0;
+  }
+  outcome.cycles =
+      *std::ranges::max_element(result.value().end_cycle) - *std::ranges::min_element(result.value().start_cycle);
+  return outcome;
+}
+
+/// 0 elements differ, whether results travel row chunk by row chunk or at once.
+void check(const std::string& slice, const Graph& graph, Sharding sharding) {
+  INFO(slice);
+  for (const bool overlap : {true, false}) {
+    sharding.overlap = overlap;
+    CHECK(run(slice, graph, sharding).differing == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a batch over chips gives what one chip gives, uneven shares of rows too") {
+  check("sim:nano-2x2", test::random_network(37, {24, 40, 10}, 1), {.batch = kX});
+  check("sim:nano-4x4", test::random_network(37, {24, 40, 10}, 1), {.batch = kXY});
+}
+
+TEST_CASE("weights over n give what one chip gives, uneven blocks and empty ones too") {
+  check("sim:nano-2x2", test::random_network(37, {24, 64, 40, 10}, 1), {.n = kX});
+  check("sim:nano-2x2", test::random_network(50, {20, 52, 36, 10}, 1, true), {.n = kXY});
+  check("sim:nano-4x4", test::random_network(20, {24, 20, 10}, 1), {.n = kY});
+}
+
+TEST_CASE("weights over k give the sum of parts in the order of ranks") {
+  check("sim:nano-2x2", test::random_network(37, {24, 64, 40, 10}, 1), {.k = kY});
+  check("sim:nano-4x4", test::random_network(50, {50, 52, 36, 10}, 1, true), {.k = kX});
+}
+
+TEST_CASE("a sharded network on RTL cores, beside fast ones") {
+  check("sim:nano-2x2?core=rtl", test::random_network(20, {24, 40, 10}, 1), {.k = kY, .n = kX});
+  check("sim:nano-2x2?core=fast,rtl,lockstep,fast", test::random_network(20, {24, 40, 10}, 1), {.batch = kX, .n = kY});
+}
+
+TEST_CASE("batch, k and n together") {
+  check("sim:nano-2x2", test::random_network(37, {24, 64, 40, 10}, 1), {.batch = kX, .n = kY});
+  check("sim:nano-2x2", test::random_network(37, {24, 64, 40, 10}, 1, true), {.batch = kY, .k = kX});
+  check("sim:nano-4x4", test::random_network(37, {40, 72, 40, 10}, 1, true), {.k = kX, .n = kY});
+}
+
+TEST_CASE("a result that travels while the next chunk multiplies saves device cycles") {
+  struct Case {
+    const char* slice;
+    std::vector<uint64_t> widths;
+    Sharding sharding;
+  };
+  for (const auto& [slice, widths, sharding] :
+       {Case{"sim:nano-2x2", {256, 256, 256, 256}, {.n = kX}}, Case{"sim:nano-2x2", {256, 256, 256, 256}, {.k = kX}},
+        Case{"sim:nano-2x2", {256, 256, 256, 256}, {.batch = kY, .n = kX}},
+        Case{"sim:nano-4x4", {256, 256, 256, 256}, {.batch = kY, .n = kX}}}) {
+    const Graph graph = test::random_network(128, widths, 1);
+    auto at_once = sharding;
+    at_once.overlap = false;
+    const Outcome overlapped = run(slice, graph, sharding), apart = run(slice, graph, at_once);
+    CHECK(overlapped.differing == 0);
+    CHECK(apart.differing == 0);
+    INFO(overlapped.cycles << " device cycles, and " << apart.cycles << " without overlap");
+    CHECK(overlapped.cycles < apart.cycles);
+  }
+}
