@@ -1,5 +1,5 @@
 // The programs that the tests of several processes start, one a role; each is one client of one function.
-//   steady SOCKET SEED   products, each compared with the golden model, until its input ends
+//   steady SOCKET SEED   says "open", then products, each compared with the golden model, until its input ends
 //   victim SOCKET SEED   tells whether its memory is fresh, then keeps core, copies and admin queue busy for ever
 //   fresh SOCKET         reads all of its HBM: how many bytes are not zero
 //   capacity SOCKET      how much HBM is free, and how many programs fit
@@ -54,6 +54,8 @@ int run_steady(const std::string& socket, uint64_t seed) {
     fmt::print("error open: {}\n", session.error().message);
     return 1;
   }
+  fmt::print("open\n");
+  std::fflush(stdout);
   uint64_t runs = 0, elements = 0, differing = 0;
   do {
     const size_t i = runs % kProducts;

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{30};
-constexpr std::chrono::seconds kSettleTime{10};
+constexpr std::chrono::seconds kSettleTime{60};
 constexpr std::chrono::milliseconds kStep{5};
 constexpr unsigned kSteadyLooks = 20;  // the same for so many steps: nobody is leaving any more
 
