@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "driver/transport/version_reply.hpp"
 
 namespace weft::driver {
 namespace {
@@ -30,38 +31,6 @@ Result<T> exchange(VfioUserSocket& socket, Command command, const T& message) {
   T value;
   std::memcpy(&value, reply.value().data(), sizeof value);
   return value;
-}
-
-/// What the VERSION reply says of the server; empty: the protocol's defaults. Of anything that was sent only a short
-/// piece or its type is repeated in a message, however large or deep it is.
-Status check_capabilities(std::string_view json) {
-  constexpr uint64_t kNeeded = WEFT_PCI_MSIX_VECTORS;
-  constexpr size_t kShownBytes = 80;
-  constexpr int kMaxDepth = 4;
-  uint64_t message_fds = 1;  // unless the server says otherwise
-  if (!json.empty()) {
-    // What is deeper than the capabilities is not kept: half a megabyte of brackets would be half a million values.
-    const auto parsed = nlohmann::json::parse(
-        json, [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= kMaxDepth; }, false);
-    if (!parsed.is_object()) {
-      return failure(WEFT_ERROR_DEVICE_LOST, "the VERSION reply carries no JSON object: '{}'{}",
-                     json.substr(0, kShownBytes), json.size() > kShownBytes ? " and more" : "");
-    }
-    const auto capabilities = parsed.find("capabilities");
-    if (capabilities != parsed.end() && capabilities->is_object()) {
-      const auto fds = capabilities->find("max_msg_fds");
-      if (fds != capabilities->end() && !fds->is_number_unsigned()) {
-        return failure(WEFT_ERROR_UNSUPPORTED, "the server's max_msg_fds is no count of descriptors but a JSON {}",
-                       fds->type_name());
-      }
-      if (fds != capabilities->end()) message_fds = fds->get<uint64_t>();
-    }
-  }
-  if (message_fds < kNeeded) {
-    return failure(WEFT_ERROR_UNSUPPORTED, "the server takes {} descriptors a message, {} are needed", message_fds,
-                   kNeeded);
-  }
-  return {};
 }
 
 /// Process id of the client that the server at `path` serves, from the file beside its socket; empty: not to be had.
@@ -108,10 +77,8 @@ Result<std::unique_ptr<Transport>> VfioUserTransport::connect_path(const std::st
 VfioUserTransport::~VfioUserTransport() { shutdown(); }
 
 Status VfioUserTransport::negotiate() {
-  const nlohmann::json ours = {
-      {"capabilities",
-       {{"max_msg_fds", VfioUserSocket::kMaxDescriptors}, {"max_data_xfer_size", VfioUserSocket::kMaxDataBytes}}}};
-  const std::string text = ours.dump();
+  const std::string text = fmt::format(R"({{"capabilities":{{"max_msg_fds":{},"max_data_xfer_size":{}}}}})",
+                                       VfioUserSocket::kMaxDescriptors, VfioUserSocket::kMaxDataBytes);
   const Version version{kMajor, kMinor};
   const std::array<VfioUserSocket::Bytes, 2> payload{{{&version, sizeof version}, {text.c_str(), text.size() + 1}}};
   auto reply = socket_.request(Command::kVersion, payload);
@@ -125,7 +92,7 @@ Status VfioUserTransport::negotiate() {
                    theirs.minor, kMajor, kMinor);
   }
   const auto* first = reinterpret_cast<const char*>(bytes.data()) + sizeof theirs;
-  return check_capabilities(std::string_view(first, strnlen(first, bytes.size() - sizeof theirs)));
+  return check_version_capabilities(std::string_view(first, strnlen(first, bytes.size() - sizeof theirs)));
 }
 
 Status VfioUserTransport::check_device() {

@@ -11,6 +11,7 @@
 
 #include "driver/memory/address_allocator.hpp"
 #include "driver/report/report_file.hpp"
+#include "driver/transport/version_reply.hpp"
 #include "testbench/unit/driver/device_fixture.hpp"
 
 namespace {
@@ -346,6 +347,32 @@ TEST_CASE("a device survives the refusal of any one allocation, and of any three
   }
   CHECK(failing > 300);                      // the driver allocates, and all of it was tried
   CHECK(lost_reports() > lost_before + 20);  // of a command that waited in vain, and of one that failed
+}
+
+TEST_CASE("reading the capabilities of a server without memory ends with bad_alloc, and leaks nothing") {
+  constexpr size_t kDeep = 1000;
+  const std::string text = R"({"capabilities":{"a name that is longer than a short string":)" +
+                           std::string(kDeep, '[') + std::string(kDeep, ']') +
+                           R"(,"max_msg_fds":32},"more":"words that need memory of their own"})";
+  int64_t failing = 0;
+  for (bool reached = true; reached; failing++) {
+    const int64_t before = live;
+    const uint64_t refused_before = refused;
+    bool accepted = false;
+    refusals = INT64_MAX;  // from then on there is none at all: what is unwound may not need any
+    until_failure = failing;
+    try {
+      accepted = check_version_capabilities(text).ok();
+    } catch (const std::bad_alloc&) {
+    }
+    until_failure = INT64_MAX;
+    const int64_t leaked = live - before;
+    reached = refused != refused_before;
+    CAPTURE(failing);
+    CHECK(accepted != reached);
+    CHECK(leaked == 0);
+  }
+  CHECK(failing > 5);
 }
 
 TEST_CASE("an address allocator without memory stays as it was, and its release needs none") {
