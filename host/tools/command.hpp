@@ -8,7 +8,7 @@ class App;
 
 namespace weft::tools {
 
-/// A subcommand sets `action`; main() runs it after parsing.
+/// A subcommand sets `action`, which is run after parsing, while the app is still there.
 using Action = std::function<int()>;
 
 void register_gemm(CLI::App& app, Action& action);
@@ -25,5 +25,6 @@ void register_links(CLI::App& app, Action& action);
 void register_preflight(CLI::App& app, Action& action);
 void register_smi(CLI::App& app, Action& action);
 void register_replay(CLI::App& app, Action& action);
+void register_trace(CLI::App& app, Action& action);
 
 }  // namespace weft::tools

@@ -17,6 +17,7 @@
 #include "host/tools/files.hpp"
 #include "host/tools/options.hpp"
 #include "host/tools/slice_options.hpp"
+#include "host/tools/trace_names.hpp"
 
 namespace weft::tools {
 namespace {
@@ -60,6 +61,17 @@ Result<std::vector<uint32_t>> parse_group(const std::string& text) {
   }
   chips.pop_back();
   return chips;
+}
+
+/// The trace with the compiler's names of each chip's commands.
+Status name_trace_of(const std::string& path, const spec::Chip& chip, const compiler::SliceShape& shape,
+                     const Collective& c) {
+  std::vector<TagNames> tags;
+  for (uint32_t number = 0; number < shape.chips(); number++) {
+    auto kernel = compiler::compile_collective(chip, shape, number, c);
+    tags.push_back(kernel.ok() ? std::move(kernel.value().tags) : TagNames{});  // a chip in no group has none
+  }
+  return name_trace(path, tags);
 }
 
 /// "x ", "xy ": where the groups are.
@@ -145,6 +157,11 @@ int collective(const Arguments& a) {
   const CollectiveCheck checked =
       check_collective(collective_reference(shape, c, inputs), result.value().outputs, c.dtype);
   print(a, session.value(), c, result.value(), checked, wall);
+  if (!a.trace.empty()) {
+    const spec::Chip& chip = session.value().chip();
+    { const auto ended = std::move(session.value()); }  // its simulator completes the trace
+    if (auto status = name_trace_of(a.trace, chip, shape, c); !status.ok()) return fail(status.error());
+  }
   return checked.differing == 0 ? 0 : kDiffers;
 }
 

@@ -59,7 +59,8 @@ int run(const GemmOptions& options) {
   const auto c = compiler::unpack_rows(outputs.value()[2], in.m, in.n, 4);
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
   if (!options.target.trace.empty())
-    if (auto status = name_trace(options.target.trace, executable.value()); !status.ok()) return fail(status.error());
+    if (auto status = name_trace(options.target.trace, {&kernel.value().tags, 1}); !status.ok())
+      return fail(status.error());
 
   report.what = fmt::format("gemm {}x{}x{} {}", in.m, in.k, in.n, options.precision);
   report.chip = chip.name;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "host/compiler/debug_section.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
@@ -43,7 +44,7 @@ std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& argu
 int run(const RunOptions& options) {
   if (!options.slice.slice.empty())
     return run_on_slice({options.model, options.inputs, options.outputs, options.slice, options.target.core,
-                         options.verify, options.json});
+                         options.target.trace, options.verify, options.json});
   if (auto status = check_target(options.target); !status.ok()) return fail(status.error());
   const auto input_files = parse_pairs(options.inputs, "--input");
   if (!input_files.ok()) return fail(input_files.error());
@@ -105,9 +106,10 @@ int run(const RunOptions& options) {
   if (!results.ok()) return fail(mismatch.explain(results.error()));
   const std::vector<runtime::ArgumentInfo> layout = infos;
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
-  if (!options.target.trace.empty())
-    if (auto status = name_trace(options.target.trace, compiled ? file.value() : program.executable); !status.ok())
-      return fail(status.error());
+  if (!options.target.trace.empty()) {
+    const TagNames tags = compiler::read_tags(compiled ? file.value() : program.executable);
+    if (auto status = name_trace(options.target.trace, {&tags, 1}); !status.ok()) return fail(status.error());
+  }
 
   report.what = options.model;
   report.chip = chip.name;
@@ -152,7 +154,7 @@ void register_run(CLI::App& app, Action& action) {
                     "compare with the golden model, bit for bit, and with fp64 (ONNX models)");
   command->add_flag("--json", options->json, "print JSON");
   add_target_options(*command, options->target);
-  add_slice_options(*command, options->slice, {"--chip", "--socket", "--wave", "--wave-from", "--wave-to", "--trace"});
+  add_slice_options(*command, options->slice, {"--chip", "--socket", "--wave", "--wave-from", "--wave-to"});
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -18,6 +18,7 @@
 #include "host/tools/json_text.hpp"
 #include "host/tools/model_program.hpp"
 #include "host/tools/run_arrays.hpp"
+#include "host/tools/trace_names.hpp"
 
 namespace weft::tools {
 namespace {
@@ -124,6 +125,8 @@ int run_on_slice(const SliceRun& run) {
   if (!output_files.ok()) return fail(output_files.error());
   for (const auto& [name, path] : output_files.value())
     if (auto status = check_writable(path); !status.ok()) return fail(status.error());
+  if (!run.trace.empty())
+    if (auto status = check_writable(run.trace); !status.ok()) return fail(status.error());
   const auto file = read_file(run.model);
   if (!file.ok()) return fail(file.error());
   if (is_executable(file.value()))
@@ -142,7 +145,8 @@ int run_on_slice(const SliceRun& run) {
       !status.ok())
     return fail(status.error());
 
-  auto session = runtime::SliceSession::open(fmt::format("sim:{}?core={}", run.slice.slice, run.core));
+  const std::string trace = run.trace.empty() ? "" : "&trace=" + run.trace;
+  auto session = runtime::SliceSession::open(fmt::format("sim:{}?core={}{}", run.slice.slice, run.core, trace));
   if (!session.ok()) return fail(session.error());
   const spec::Chip& chip = session.value().chip();
   const auto& shape = session.value().shape();
@@ -172,6 +176,14 @@ int run_on_slice(const SliceRun& run) {
   if (auto status = write_outputs(graph.value(), result.value(), output_files.value()); !status.ok())
     return fail(status.error());
   print(run, session.value(), report);
+  if (!run.trace.empty()) {
+    {  // the end of the session completes the trace
+      const auto ended = std::move(session.value());
+    }
+    std::vector<TagNames> tags;
+    for (const auto& chip_kernel : kernels.value()) tags.push_back(chip_kernel.kernel.tags);
+    if (auto status = name_trace(run.trace, tags); !status.ok()) return fail(status.error());
+  }
   if (report.differing.value_or(0) != 0)
     return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} elements differ from the documented order",
                                                          *report.differing, report.elements)});

@@ -5,25 +5,24 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/compiler/debug_section.hpp"
 #include "host/tools/files.hpp"
 #include "host/tools/json_text.hpp"
 
 namespace weft::tools {
 
-Status name_trace(const std::string& path, std::span<const std::byte> executable) {
+Status name_trace(const std::string& path, std::span<const TagNames> chips) {
   const auto file = read_file(path);
   if (!file.ok()) return file.error();
   const auto* text = reinterpret_cast<const char*>(file.value().data());
   auto events = nlohmann::ordered_json::parse(text, text + file.value().size(), nullptr, /*allow_exceptions=*/false);
   if (!events.is_array()) return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: not a Chrome trace", path)};
-  const auto tags = compiler::read_tags(executable);
   std::string out = "[\n";
   for (auto& event : events) {
     const auto args = event.find("args");
-    if (args != event.end() && args->contains("tag")) {
-      const auto tag = tags.find((*args)["tag"].get<uint16_t>());
-      if (tag != tags.end()) {
+    const auto chip = event.value("pid", size_t{0});
+    if (args != event.end() && args->contains("tag") && chip < chips.size()) {
+      const auto tag = chips[chip].find((*args)["tag"].get<uint16_t>());
+      if (tag != chips[chip].end()) {
         (*args)["opcode"] = event["name"];
         event["name"] = tag->second;
       }

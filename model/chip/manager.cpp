@@ -261,6 +261,7 @@ bool Manager::completion_write(uint32_t function, uint32_t queue, uint64_t iova,
   weft_completion_entry out = entry;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&out, 1));
   const auto write = [&](uint64_t address, std::span<const std::byte> data) {
+    if (trace_ != nullptr) trace_->command_completed(sram_->functions[function].queues[queue], entry, cycle());
     return bus_.write({WEFT_ADDRESS_SPACE_HOST, function, address}, data, Accessor::kCompletion,
                       ChipBus::Order::kLastWordAfter);
   };
@@ -327,7 +328,7 @@ bool Manager::boot_requested(uint32_t function, uint64_t* parameter_page) {
 void Manager::raise_interrupt(uint32_t function, uint32_t vector) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   functions_[function]->registers().raise(vector);
-  if (trace_ != nullptr) trace_->interrupt(cycle());
+  if (trace_ != nullptr) trace_->interrupt(function, vector, cycle());
 }
 
 uint32_t Manager::crc32c(std::span<const std::byte> data) {

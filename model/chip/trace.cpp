@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
+#include "firmware/queue/queue.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::chip {
@@ -9,6 +13,30 @@ namespace {
 
 constexpr unsigned kManagerTrack = 0;
 constexpr unsigned kFirstUnitTrack = 1;
+constexpr unsigned kFirstQueueTrack = 300;  // links come before
+
+/// The entry that a completion is of. It still stands in the firmware's memory, unless another batch of its queue has
+/// taken its place: nullptr.
+const weft_submission_entry* find_entry(const fw::Queue& queue, const weft_completion_entry& completion) {
+  const auto* end = queue.batch + queue.batch_count;
+  const auto* found = std::find_if(queue.batch, end, [&completion](const weft_submission_entry& entry) {
+    return entry.command_id == completion.command_id && entry.tag == completion.tag;
+  });
+  return found == end ? nullptr : found;
+}
+
+std::string name_of(uint32_t queue, const weft_submission_entry* entry) {
+  std::string_view name;
+  if (entry != nullptr)
+    name = queue == fw::kAdminQueue ? spec::admin_opcode_name(entry->opcode) : spec::queue_opcode_name(entry->opcode);
+  return name.empty() ? "command" : std::string(name);
+}
+
+std::string status_name(uint32_t status) {
+  const uint32_t code = WEFT_STATUS_CODE(status);
+  const auto* error = spec::find_error(code);
+  return error != nullptr ? std::string(error->name) : fmt::format("{}", code);
+}
 
 }  // namespace
 
@@ -49,14 +77,45 @@ void TraceWriter::manager_awake(uint64_t from_cycle, uint64_t to_cycle) {
       process_, kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle, to_cycle));
 }
 
-void TraceWriter::interrupt(uint64_t cycle) {
-  if (!enabled_() || !ended_) return;
-  constexpr auto* kArrow =
-      R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"completion","cat":"completion","ts":{:.4f}{}}})";
-  const uint64_t arrow = file_->new_arrow();
-  file_->event(fmt::format(kArrow, "s", process_, ended_->track, arrow, microseconds(ended_->cycle), ""));
-  file_->event(fmt::format(kArrow, "f", process_, kManagerTrack, arrow, microseconds(cycle), R"(,"bp":"e")"));
-  ended_.reset();
+uint32_t TraceWriter::queue_track(uint32_t function, uint32_t queue) {
+  const uint32_t track = kFirstQueueTrack + function * fw::kQueues + queue;
+  if (command_ended_.try_emplace(track, 0).second)
+    file_->name_track(process_, track,
+                      fmt::format("{}{}", function == 0 ? "" : fmt::format("function {} ", function),
+                                  queue == fw::kAdminQueue ? "admin queue" : fmt::format("queue {}", queue)));
+  return track;
+}
+
+void TraceWriter::arrow(const char* phase, uint64_t id, uint32_t track, uint64_t cycle) {
+  file_->event(
+      fmt::format(R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"completion","cat":"completion","ts":{:.4f}{}}})",
+                  phase, process_, track, id, microseconds(cycle), *phase == 'f' ? R"(,"bp":"e")" : ""));
+}
+
+void TraceWriter::command_completed(const fw::Queue& queue, const weft_completion_entry& completion, uint64_t cycle) {
+  if (!enabled_()) return;
+  const weft_submission_entry* entry = find_entry(queue, completion);
+  const uint32_t track = queue_track(queue.function, queue.id);
+  uint64_t& before = command_ended_[track];
+  const uint64_t from = std::clamp(entry != nullptr ? queue.doorbell_cycle : cycle, std::min(before, cycle), cycle);
+  before = cycle;
+  file_->event(fmt::format(
+      R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"command":"{:#x}","host_tag":{},"status":"{}","cycle_start":{},"cycle_end":{}}}}})",
+      process_, track, name_of(queue.id, entry), microseconds(from), microseconds(cycle - from), completion.command_id,
+      completion.tag, status_name(completion.status), from, cycle));
+  const uint64_t id = file_->new_arrow();
+  arrow("s", id, track, from);
+  const bool launch = queue.id != fw::kAdminQueue && entry != nullptr && entry->opcode == WEFT_QUEUE_OPCODE_LAUNCH;
+  if (launch && ended_ && ended_->cycle >= std::max(from, completion.start_cycle))
+    arrow("t", id, ended_->track, ended_->cycle);
+  arrow("f", id, kManagerTrack, cycle);
+}
+
+void TraceWriter::interrupt(uint32_t function, uint32_t vector, uint64_t cycle) {
+  if (!enabled_()) return;
+  file_->event(fmt::format(
+      R"({{"ph":"i","s":"t","pid":{},"tid":{},"name":"interrupt","ts":{:.4f},"args":{{"function":{},"vector":{}}}}})",
+      process_, kManagerTrack, microseconds(cycle), function, vector));
 }
 
 }  // namespace weft::chip

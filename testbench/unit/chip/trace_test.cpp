@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "firmware/queue/queue.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
 
 using namespace weft;
@@ -58,4 +60,92 @@ TEST_CASE("a trace file that does not open is an error with its name") {
   std::string error;
   CHECK(TraceFile::open("/nowhere/trace.json", error) == nullptr);
   CHECK(error.find("/nowhere/trace.json") != std::string::npos);
+}
+
+namespace {
+
+/// What a writer of process 3 at 1 GHz says.
+template <typename Write>
+nlohmann::json traced(Write write) {
+  const std::string path = "trace_test_" + std::to_string(::getpid()) + ".json";
+  std::string error;
+  auto file = TraceFile::open(path, error);
+  REQUIRE(file != nullptr);
+  {
+    chip::TraceWriter writer(file, 3, 1'000'000'000, [] { return true; });
+    write(writer);
+  }
+  file.reset();
+  std::ifstream stream(path);
+  auto json = nlohmann::json::parse(stream, nullptr, false);
+  ::unlink(path.c_str());
+  REQUIRE(json.is_array());
+  return json;
+}
+
+weft_completion_entry completion_of(const weft_submission_entry& entry, uint64_t start_cycle, weft_error error) {
+  weft_completion_entry completion{};
+  completion.start_cycle = start_cycle;
+  completion.command_id = entry.command_id;
+  completion.tag = entry.tag;
+  completion.status = WEFT_STATUS(0, 0, error, 0, 0);
+  return completion;
+}
+
+}  // namespace
+
+TEST_CASE("each command of a host has a span on its queue's track and an arrow of its own to its completion") {
+  fw::Queue queue{};
+  queue.function = 1;
+  queue.id = 2;
+  queue.doorbell_cycle = 1000;
+  queue.batch_count = 3;
+  const uint8_t opcodes[] = {WEFT_QUEUE_OPCODE_COPY, WEFT_QUEUE_OPCODE_LAUNCH, WEFT_QUEUE_OPCODE_LAUNCH};
+  for (uint16_t i = 0; i < 3; i++) {
+    queue.batch[i].opcode = opcodes[i];
+    queue.batch[i].command_id = static_cast<uint16_t>(0x1000 + i);
+    queue.batch[i].tag = 7;
+  }
+  weft_submission_entry forgotten{};
+  forgotten.command_id = 0x1000;
+  const auto json = traced([&](chip::TraceWriter& writer) {
+    const auto matmul = test::command_of(5);
+    writer.command_completed(queue, completion_of(queue.batch[0], 1100, WEFT_ERROR_OK), 2000);
+    writer.command_started(WEFT_UNIT_MXU, matmul, 2500);
+    writer.command_retired(WEFT_UNIT_MXU, matmul, 2600);
+    writer.command_completed(queue, completion_of(queue.batch[1], 2400, WEFT_ERROR_OK), 3000);
+    writer.command_completed(queue, completion_of(queue.batch[2], 3100, WEFT_ERROR_CANCELLED), 4000);
+    writer.command_completed(queue, completion_of(forgotten, 0, WEFT_ERROR_OK), 5000);
+    writer.manager_awake(900, 5500);
+  });
+
+  std::map<int, std::string> tracks;
+  std::vector<nlohmann::json> spans;
+  std::map<int, std::vector<nlohmann::json>> arrows;
+  for (const auto& event : json) {
+    if (event["name"] == "thread_name") tracks[event["tid"]] = event["args"]["name"];
+    if (event["ph"] == "X" && event["args"].contains("command")) spans.push_back(event);
+    if (event["name"] == "completion") arrows[event["id"]].push_back(event);
+  }
+  const double from[] = {1, 2, 3, 5}, to[] = {2, 3, 4, 5};  // us
+  const char* names[] = {"COPY", "LAUNCH", "LAUNCH", "command"};
+  REQUIRE(spans.size() == 4);
+  REQUIRE(arrows.size() == 4);
+  for (int i = 0; i < 4; i++) {
+    INFO("command " << i);
+    CHECK(tracks[spans[i]["tid"]] == "function 1 queue 2");
+    CHECK(spans[i]["name"] == names[i]);
+    CHECK(spans[i]["args"]["status"] == (i == 2 ? "CANCELLED" : "OK"));
+    CHECK(spans[i]["ts"] == from[i]);
+    CHECK(spans[i]["dur"] == to[i] - from[i]);
+    const auto& arrow = arrows[i];
+    REQUIRE(arrow.size() == (i == 1 ? 3 : 2));  // a launch's goes by way of the command that ended it
+    CHECK(arrow.front()["ph"] == "s");
+    CHECK(arrow.front()["tid"] == spans[i]["tid"]);
+    CHECK(arrow.front()["ts"] == from[i]);
+    if (i == 1) CHECK((arrow[1]["ph"] == "t" && arrow[1]["ts"] == 2.5 && tracks[arrow[1]["tid"]] == "mxu"));
+    CHECK(arrow.back()["ph"] == "f");
+    CHECK(tracks[arrow.back()["tid"]] == "manager");
+    CHECK(arrow.back()["ts"] == to[i]);
+  }
 }

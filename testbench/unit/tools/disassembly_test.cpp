@@ -6,6 +6,7 @@
 #include <random>
 
 #include "host/compiler/compile.hpp"
+#include "host/compiler/debug_section.hpp"
 #include "host/tools/files.hpp"
 #include "host/tools/trace_names.hpp"
 
@@ -57,7 +58,7 @@ TEST_CASE("an executable with any byte changed or cut off is refused, not printe
   }
 }
 
-TEST_CASE("a span takes the name of its tag; a file that is no trace is left as it was") {
+TEST_CASE("a span takes the name of its tag on its own chip; a file that is no trace is left as it was") {
   const std::string path = "trace_names_test.json";
   const auto bytes = [](const std::string& text) {
     const auto* p = reinterpret_cast<const std::byte*>(text.data());
@@ -65,17 +66,22 @@ TEST_CASE("a span takes the name of its tag; a file that is no trace is left as 
   };
   REQUIRE(
       tools::write_file(
-          path, bytes(R"([{"ph":"X","name":"COPY","args":{"tag":0}},{"ph":"X","name":"MATMUL","args":{"tag":60000}}])"))
+          path,
+          bytes(
+              R"([{"ph":"X","name":"COPY","args":{"tag":0}},{"ph":"X","name":"MATMUL","args":{"tag":60000}},{"ph":"X","pid":1,"name":"ZERO","args":{"tag":0}},{"ph":"X","pid":2,"name":"FENCE","args":{"tag":0}}])"))
           .ok());
-  REQUIRE(tools::name_trace(path, executable()).ok());
+  const tools::TagNames chips[] = {compiler::read_tags(executable()), {{0, "of chip 1"}}};
+  REQUIRE(tools::name_trace(path, chips).ok());
   const auto named = tools::read_file(path);
   REQUIRE(named.ok());
   const std::string text(reinterpret_cast<const char*>(named.value().data()), named.value().size());
   CHECK(text.find(R"("opcode":"COPY")") != std::string::npos);
   CHECK(text.find("gemm ") != std::string::npos);
   CHECK(text.find(R"("name":"MATMUL")") != std::string::npos);
+  CHECK(text.find(R"("name":"of chip 1")") != std::string::npos);
+  CHECK(text.find(R"("name":"FENCE")") != std::string::npos);
   REQUIRE(tools::write_file(path, bytes("no trace")).ok());
-  CHECK(!tools::name_trace(path, executable()).ok());
+  CHECK(!tools::name_trace(path, chips).ok());
   CHECK(tools::read_file(path).value() == bytes("no trace"));
   std::remove(path.c_str());
 }
