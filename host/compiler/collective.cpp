@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "host/compiler/barrier_signature.hpp"
 #include "host/compiler/collective_paths.hpp"
 #include "host/compiler/collective_tiles.hpp"
+#include "host/compiler/layout.hpp"
 #include "host/compiler/program_builder.hpp"
 
 namespace weft::compiler {
@@ -28,22 +30,42 @@ uint32_t signature_of(const Collective& c, const CollectiveMesh& mesh) {
 }
 
 Argument argument(std::string_view name, const Collective& c, weft_argument_direction direction, uint64_t bytes) {
-  const uint64_t element = c.dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
   const uint64_t size = round_up(std::max(bytes, kGranule), kPitch);
   return {.name = std::string(name),
           .dtype = c.dtype,
           .direction = direction,
           .rows = 1,
-          .columns = std::max(bytes, kGranule) / element,
+          .columns = std::max(bytes, kGranule) / element_bytes(c.dtype),
           .pitch_bytes = size,
           .size_bytes = size};
+}
+
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllReduce;
+}
+
+/// What the VPU adds. None: it cannot.
+std::optional<weft_vpu_dtype> sum_dtype(weft_argument_dtype dtype) {
+  switch (dtype) {
+    case WEFT_ARGUMENT_DTYPE_F32:
+      return WEFT_VPU_DTYPE_F32;
+    case WEFT_ARGUMENT_DTYPE_BF16:
+      return WEFT_VPU_DTYPE_BF16;
+    case WEFT_ARGUMENT_DTYPE_I32:
+      return WEFT_VPU_DTYPE_I32;
+    case WEFT_ARGUMENT_DTYPE_I8:
+      return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 Status check(const Collective& c, unsigned ranks) {
   const auto invalid = [](std::string text) { return Error{WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; };
   if (c.kind == CollectiveKind::kBarrier) return Ok{};
-  if (c.dtype != WEFT_ARGUMENT_DTYPE_F32 && c.dtype != WEFT_ARGUMENT_DTYPE_BF16)
-    return invalid(fmt::format("dtype {}: f32 and bf16 are possible", static_cast<int>(c.dtype)));
+  if (c.dtype < WEFT_ARGUMENT_DTYPE_F32 || c.dtype > WEFT_ARGUMENT_DTYPE_I32)
+    return invalid(fmt::format("dtype {}: f32, bf16, i8 and i32 are possible", static_cast<int>(c.dtype)));
+  if (reduces(c.kind) && !sum_dtype(c.dtype))
+    return invalid("dtype i8: the VPU adds f32, bf16 and i32; numbers of 8 bits are reduced as i32");
   if (c.bytes == 0 || c.bytes % kGranule != 0)
     return invalid(fmt::format("{} bytes: a multiple of {} from {} is due", c.bytes, kGranule, kGranule));
   if (c.root >= ranks) return invalid(fmt::format("root {}: the group has {} ranks", c.root, ranks));
@@ -100,8 +122,7 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
   barrier.header.tag = program.tag("barrier");
   if (!paths.transfers.empty()) ProgramBuilder::post(barrier.header, kGate, 1);
   program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
-  schedule_transfers(program, paths.transfers,
-                     c.dtype == WEFT_ARGUMENT_DTYPE_F32 ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16, kGate);
+  schedule_transfers(program, paths.transfers, sum_dtype(c.dtype).value_or(WEFT_VPU_DTYPE_F32), kGate);
   wait_for_direct(program, paths.direct_posts);
 
   Kernel kernel;

@@ -37,7 +37,8 @@ using MeshAxes = std::array<bool, 3>;
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   MeshAxes axes{true, false, false};
-  weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32;  ///< f32 or bf16
+  /// Any; a reduction: f32, bf16 or i32, which are what the VPU adds. The other kinds move bytes as they are.
+  weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32;
   uint64_t bytes = 0;  ///< of the whole array: what a gathering gives, what each chip holds before a reduction; a
                        ///< multiple of 16
   unsigned root = 0;   ///< broadcast: rank that holds the array

@@ -72,7 +72,7 @@ class TileScheduler {
   /// Whole rows are added; what lies behind a short tile's last byte is not stored.
   void add(size_t index) {
     const Tile& tile = tiles_[index];
-    const unsigned words = dtype_ == WEFT_VPU_DTYPE_F32 ? 2 : 1;
+    const unsigned words = dtype_ == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
     const uint64_t row_bytes = uint64_t{words} * chip_.word_bytes;
     const auto sources = static_cast<unsigned>(tile.transfer->sources.size());
     for (unsigned i = 1; i < sources; i++) {

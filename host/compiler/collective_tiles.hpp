@@ -37,7 +37,8 @@ struct Transfer {
 
 /// Adds the commands of all transfers, in their order, to `program`: each queue does them one after the other, and a
 /// tile is loaded while others are added and sent. Every load comes after `gate` has been posted. `dtype`: of
-/// additions, f32 or bf16. Uses semaphores 0 to 15 but `gate`. UNSUPPORTED: more than 65535 tiles for one semaphore.
+/// additions, f32, bf16 or i32. Uses semaphores 0 to 15 but `gate`. UNSUPPORTED: more than 65535 tiles for one
+/// semaphore.
 void schedule_transfers(ProgramBuilder& program, const std::vector<Transfer>& transfers, weft_vpu_dtype dtype,
                         unsigned gate);
 

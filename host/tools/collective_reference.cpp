@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <span>
 #include <utility>
 
 #include "host/compiler/collective_mesh.hpp"
+#include "host/compiler/layout.hpp"
 #include "model/golden/remote.hpp"
 
 namespace weft::tools {
@@ -37,6 +39,17 @@ Bytes part_of(const Bytes& data, const CollectiveBlock& block) {
 }
 
 void append(Bytes& to, const Bytes& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+/// Each element of int32 wraps, as in the VPU.
+void add_i32(Bytes& sum, const Bytes& more) {
+  for (size_t at = 0; at < sum.size(); at += 4) {
+    uint32_t a = 0, b = 0;
+    std::memcpy(&a, &sum[at], 4);
+    std::memcpy(&b, &more[at], 4);
+    a += b;
+    std::memcpy(&sum[at], &a, 4);
+  }
+}
 
 /// The sums of one group.
 class Reduction {
@@ -78,11 +91,14 @@ class Reduction {
   }
 
   void add(Bytes& sum, const Bytes& more) const {
-    const bool wide = c_.dtype == WEFT_ARGUMENT_DTYPE_F32;
     if (sum.empty())
       sum = more;
+    else if (c_.dtype == WEFT_ARGUMENT_DTYPE_I32)
+      add_i32(sum, more);
     else
-      golden::combine(wide ? WEFT_COMMAND_FLAG_REDUCE_F32 : WEFT_COMMAND_FLAG_REDUCE_BF16, sum, more);
+      golden::combine(
+          c_.dtype == WEFT_ARGUMENT_DTYPE_F32 ? WEFT_COMMAND_FLAG_REDUCE_F32 : WEFT_COMMAND_FLAG_REDUCE_BF16, sum,
+          more);
   }
 
   const Collective& c_;
@@ -128,8 +144,12 @@ ChipData collective_reference(const SliceShape& slice, const Collective& c, cons
 }
 
 std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype) {
-  const size_t size = dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
+  const size_t size = compiler::element_bytes(dtype);
   std::vector<std::byte> data(bytes);
+  if (dtype == WEFT_ARGUMENT_DTYPE_I8 || dtype == WEFT_ARGUMENT_DTYPE_I32) {
+    for (auto& byte : data) byte = static_cast<std::byte>(random());
+    return data;
+  }
   for (size_t at = 0; at < bytes; at += size) {
     const auto bits = static_cast<uint32_t>((random() & 0x807fffff) | (uint64_t{112 + random() % 16} << 23));
     for (size_t i = 0; i < size; i++) data[at + i] = static_cast<std::byte>(bits >> (8 * (i + 4 - size)));
@@ -139,7 +159,7 @@ std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, wef
 
 CollectiveCheck check_collective(const ChipData& expected, const std::vector<ChipData>& outputs,
                                  weft_argument_dtype dtype) {
-  const size_t size = dtype == WEFT_ARGUMENT_DTYPE_F32 ? 4 : 2;
+  const size_t size = compiler::element_bytes(dtype);
   CollectiveCheck out;
   for (size_t chip = 0; chip < expected.size(); chip++) {
     for (size_t at = 0; at < expected[chip].size(); at += size) {

@@ -21,7 +21,8 @@ using ChipData = std::vector<std::vector<std::byte>>;  ///< by chip
 [[nodiscard]] ChipData collective_reference(const compiler::SliceShape& slice, const compiler::Collective& collective,
                                             const ChipData& inputs);
 
-/// Numbers from -2 to 2 of which most sums are rounded, so that another order of additions shows. f32 or bf16.
+/// f32 and bf16: numbers from -2 to 2 of which most sums are rounded, so that another order of additions shows. i32 and
+/// i8: any bits.
 [[nodiscard]] std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype);
 
 struct CollectiveCheck {

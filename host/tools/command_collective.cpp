@@ -33,7 +33,9 @@ const std::map<std::string, CollectiveKind> kKinds{
     {"barrier", CollectiveKind::kBarrier},      {"all-to-all", CollectiveKind::kAllToAll},
     {"permute", CollectiveKind::kPermute}};
 const std::map<std::string, weft_argument_dtype> kDtypes{{"f32", WEFT_ARGUMENT_DTYPE_F32},
-                                                         {"bf16", WEFT_ARGUMENT_DTYPE_BF16}};
+                                                         {"bf16", WEFT_ARGUMENT_DTYPE_BF16},
+                                                         {"i8", WEFT_ARGUMENT_DTYPE_I8},
+                                                         {"i32", WEFT_ARGUMENT_DTYPE_I32}};
 
 struct Arguments {
   std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32", trace;
@@ -186,7 +188,7 @@ void register_collective(CLI::App& app, Action& action) {
   command
       ->add_option("--group", a->groups, "chips of a group by rank, in place of --axis: 0,1,4,5; again for more groups")
       ->excludes(axis);
-  command->add_option("--dtype", a->dtype, "f32 or bf16")->capture_default_str();
+  command->add_option("--dtype", a->dtype, "f32, bf16, i32, or i8, which is not added")->capture_default_str();
   command->add_option("--bytes", a->bytes, "of the whole array, a multiple of 16")->capture_default_str();
   command->add_option("--root", a->root, "broadcast: rank that holds the array")->capture_default_str();
   command->add_option("--shift", a->shift, "permute: rank r sends to rank r + shift, modulo the ranks")

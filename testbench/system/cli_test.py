@@ -208,7 +208,7 @@ class Collective(WeftTest):
 
     def test_every_collective_gives_the_documented_bits(self):
         for kind in ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all", "permute"):
-            for dtype in ("f32", "bf16"):
+            for dtype in ("f32", "bf16", "i32") if "reduce" in kind else ("f32", "bf16", "i32", "i8"):
                 run = self.weft_json("collective", kind, "--slice", "nano-4x2", "--axis", "x", "--dtype", dtype, "--bytes", "20000")
                 self.assertEqual(run["differing"], 0, f"{kind} {dtype}")
                 self.assertGreater(run["elements"], 0)
@@ -229,6 +229,8 @@ class Collective(WeftTest):
 
     def test_wrong_requests_say_what_is_possible(self):
         for code, words, arguments in ((2, "4 ranks", ("broadcast", "--slice", "nano-4x2", "--root", "4")),
+                                       (2, "the VPU adds f32, bf16 and i32", ("all-reduce", "--slice", "nano-2x2", "--dtype", "i8")),
+                                       (2, "bf16, f32, i32, i8", ("all-gather", "--slice", "nano-2x2", "--dtype", "f16")),
                                        (2, "multiple of 16", ("all-reduce", "--slice", "nano-2x2", "--bytes", "20")),
                                        (2, "all-gather, all-reduce", ("sum", "--slice", "nano-2x2")),
                                        (2, "no axis 'w'; axes: x, y, z", ("barrier", "--slice", "nano-2x2", "--axis", "w")),

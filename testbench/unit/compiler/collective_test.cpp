@@ -187,8 +187,13 @@ TEST_CASE("A collective that cannot be is refused, and the message says why") {
   bad.bytes = 24;
   CHECK_THAT(message(bad), Contains("24 bytes"));
   bad = good;
+  bad.dtype = static_cast<weft_argument_dtype>(5);
+  CHECK_THAT(message(bad), Contains("dtype 5: f32, bf16, i8 and i32"));
   bad.dtype = WEFT_ARGUMENT_DTYPE_I8;
-  CHECK_THAT(message(bad), Contains("f32 and bf16"));
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter}) {
+    bad.kind = kind;
+    CHECK_THAT(message(bad), Contains("the VPU adds f32, bf16 and i32"));
+  }
   bad = good;
   bad.kind = CollectiveKind::kBroadcast;
   bad.root = 4;
