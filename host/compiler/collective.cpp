@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "host/compiler/barrier_signature.hpp"
+#include "host/compiler/collective_algorithm.hpp"
+#include "host/compiler/collective_direct.hpp"
 #include "host/compiler/collective_paths.hpp"
 #include "host/compiler/collective_tiles.hpp"
 #include "host/compiler/layout.hpp"
@@ -22,8 +24,10 @@ constexpr uint64_t kMostAtOnce = 16384;  // posts that one WAIT takes, so that t
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-uint32_t signature_of(const Collective& c, const CollectiveMesh& mesh) {
-  std::vector<uint64_t> values{static_cast<uint64_t>(c.kind), static_cast<uint64_t>(c.dtype), c.bytes, c.root, c.shift};
+uint32_t signature_of(const Collective& c, const CollectiveMesh& mesh, CollectiveAlgorithm algorithm) {
+  std::vector<uint64_t> values{
+      static_cast<uint64_t>(c.kind),   static_cast<uint64_t>(c.dtype), c.bytes, c.root, c.shift,
+      static_cast<uint64_t>(algorithm)};
   for (const CollectiveAxis& axis : mesh.axes) values.insert(values.end(), {axis.ranks, axis.ring});
   values.insert(values.end(), mesh.chips.begin(), mesh.chips.end());
   return barrier_signature(values);
@@ -109,21 +113,28 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
   if (!mesh.ok()) return mesh.error();
   const unsigned ranks = mesh.value().ranks();
   if (auto status = check(c, ranks); !status.ok()) return status.error();
+  const auto algorithm = collective_algorithm(chip, slice, mesh.value(), c);
+  if (!algorithm.ok()) return algorithm.error();
+  const auto dtype = sum_dtype(c.dtype).value_or(WEFT_VPU_DTYPE_F32);  // nothing is added in others
+  ProgramBuilder program(chip);
   CollectivePaths paths;
-  if (c.kind != CollectiveKind::kBarrier) {
+  DirectCollective direct;
+  if (algorithm.value() == CollectiveAlgorithm::kDirect && has_algorithms(c.kind)) {
+    direct = schedule_direct(program, mesh.value(), c, dtype, kGate);
+  } else if (c.kind != CollectiveKind::kBarrier) {
     auto made = collective_paths(mesh.value(), c, transfer_tile_bytes(chip));
     if (!made.ok()) return made.error();
     paths = std::move(made.value());
+    direct = {!paths.transfers.empty(), paths.direct_posts};
+    schedule_transfers(program, paths.transfers, dtype, kGate);
   }
-  ProgramBuilder program(chip);
   auto barrier = collective_barrier(mesh.value());
   barrier.header.opcode = WEFT_OPCODE_BARRIER;
-  barrier.signature = signature_of(c, mesh.value());
+  barrier.signature = signature_of(c, mesh.value(), algorithm.value());
   barrier.header.tag = program.tag("barrier");
-  if (!paths.transfers.empty()) ProgramBuilder::post(barrier.header, kGate, 1);
+  if (direct.loads) ProgramBuilder::post(barrier.header, kGate, 1);
   program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
-  schedule_transfers(program, paths.transfers, sum_dtype(c.dtype).value_or(WEFT_VPU_DTYPE_F32), kGate);
-  wait_for_direct(program, paths.direct_posts);
+  wait_for_direct(program, direct.direct_posts);
 
   Kernel kernel;
   kernel.name = "collective";

@@ -20,10 +20,18 @@ enum class CollectiveKind : uint8_t {
   kPermute = 7,
 };
 
+/// Which way data take (docs/collectives.md). The result has the same bits.
+enum class CollectiveAlgorithm : uint8_t {
+  kBySize = 0,    ///< the faster one by the closed forms
+  kNeighbor = 1,  ///< from neighbour to neighbour: a link carries each block once
+  kDirect = 2,    ///< straight to each receiver: no program on the way waits for data
+};
+
 /// The slice: chips along x, y, z, and which axes close to a ring. Chips are numbered x first.
 struct SliceShape {
   std::array<uint32_t, 3> size{1, 1, 1};
   std::array<bool, 3> wraps{};
+  uint64_t link_bytes_per_second = 0;  ///< of a link, one way; 0: not known, and no algorithm is chosen by it
   [[nodiscard]] uint32_t chips() const { return size[0] * size[1] * size[2]; }
 };
 
@@ -47,6 +55,7 @@ struct Collective {
   /// chip twice. A group is a line in its order, or a ring if every chip is a neighbour of the next and the last one of
   /// the first.
   std::vector<std::vector<uint32_t>> groups;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kBySize;
 };
 
 /// False: the chip is in none of the collective's groups.
@@ -71,8 +80,9 @@ struct CollectiveReach {
 /// all-to-all {input: the array, output: this rank's block of every rank's array, by rank}; permute {input, output: an
 /// array}; barrier {}. An empty block is an argument of 16 bytes that nobody touches. The kernel begins with a BARRIER
 /// of the group whose signature comes from the collective: chips of a group that run different ones fault ICI.
-/// INVALID_ARGUMENT: a chip, axes, a group, root, shift, dtype or number of bytes that cannot be; the message says
-/// which. UNSUPPORTED: a block of more than 65535 tiles over several axes.
+/// INVALID_ARGUMENT: a chip, axes, a group, root, shift, dtype, algorithm or number of bytes that cannot be; the
+/// message says which. UNSUPPORTED: a block of more than 65535 tiles over several axes, or the direct algorithm on an
+/// array that VMEM has no room for.
 [[nodiscard]] Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
                                                 const Collective& collective);
 

@@ -6,7 +6,7 @@
 namespace weft::compiler {
 namespace {
 
-constexpr unsigned kSlots = 4;    // tiles on their way at once
+constexpr unsigned kSlots = kTilesAtOnce;
 constexpr unsigned kSources = 3;  // areas of a slot
 constexpr unsigned kLoaded = 0;   // .. + 3: a source of the slot has been loaded
 constexpr unsigned kAdded = 4;    // .. + 3: the sum is there

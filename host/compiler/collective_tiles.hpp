@@ -42,6 +42,9 @@ struct Transfer {
 void schedule_transfers(ProgramBuilder& program, const std::vector<Transfer>& transfers, weft_vpu_dtype dtype,
                         unsigned gate);
 
+/// Tiles between their load and their last sink.
+inline constexpr unsigned kTilesAtOnce = 4;
+
 /// Bytes of a tile; both ends of a transfer cut it the same way.
 [[nodiscard]] uint64_t transfer_tile_bytes(const spec::Chip& chip);
 

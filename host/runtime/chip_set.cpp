@@ -55,7 +55,6 @@ struct ChipSet::State {
 
   weft_slice* slice = nullptr;
   compiler::SliceShape shape;
-  uint64_t link_bytes_per_second = 0;
   const spec::Chip* chip = nullptr;
   std::vector<weft_device*> devices;
   std::vector<weft_queue*> queues;
@@ -68,7 +67,7 @@ ChipSet::~ChipSet() = default;
 
 const compiler::SliceShape& ChipSet::shape() const { return state_->shape; }
 const spec::Chip& ChipSet::chip() const { return *state_->chip; }
-uint64_t ChipSet::link_bytes_per_second() const { return state_->link_bytes_per_second; }
+uint64_t ChipSet::link_bytes_per_second() const { return state_->shape.link_bytes_per_second; }
 weft_queue* ChipSet::queue(uint32_t chip) const { return state_->queues[chip]; }
 weft_device* ChipSet::device(uint32_t chip) const { return state_->devices[chip]; }
 weft_slice* ChipSet::slice() const { return state_->slice; }
@@ -95,7 +94,7 @@ Result<ChipSet> ChipSet::open_slice(const std::string& name) {
     state->shape.size[axis] = info.dimensions[axis];
     state->shape.wraps[axis] = info.wraps[axis] != 0;
   }
-  state->link_bytes_per_second = info.link_bytes_per_second;
+  state->shape.link_bytes_per_second = info.link_bytes_per_second;
   for (uint32_t number = 0; number < info.chips; number++) {
     weft_device* device = nullptr;
     if (const auto status = weft_slice_get_device(state->slice, number, &device); status != WEFT_ERROR_OK)

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "host/compiler/collective_algorithm.hpp"
 #include "host/compiler/collective_mesh.hpp"
 #include "host/runtime/slice_session.hpp"
 #include "host/tools/collective_reference.hpp"
@@ -23,6 +24,7 @@ namespace weft::tools {
 namespace {
 
 using compiler::Collective;
+using compiler::CollectiveAlgorithm;
 using compiler::CollectiveKind;
 
 constexpr int kDiffers = 6;  // exit code
@@ -37,8 +39,12 @@ const std::map<std::string, weft_argument_dtype> kDtypes{{"f32", WEFT_ARGUMENT_D
                                                          {"i8", WEFT_ARGUMENT_DTYPE_I8},
                                                          {"i32", WEFT_ARGUMENT_DTYPE_I32}};
 
+const std::map<std::string, CollectiveAlgorithm> kAlgorithms{{"auto", CollectiveAlgorithm::kBySize},
+                                                             {"neighbor", CollectiveAlgorithm::kNeighbor},
+                                                             {"direct", CollectiveAlgorithm::kDirect}};
+
 struct Arguments {
-  std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32", trace;
+  std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32", algorithm = "auto", trace;
   uint64_t bytes = 65536, seed = 1;
   std::vector<std::string> groups;
   unsigned root = 0, shift = 1;
@@ -90,6 +96,8 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
   const auto& size = session.shape().size;
   const uint32_t member = c.groups.empty() ? 0 : c.groups.front().front();
   const auto mesh = compiler::collective_mesh(session.shape(), c, member).value();
+  const auto algorithm = compiler::collective_algorithm(session.chip(), session.shape(), mesh, c).value();
+  const auto times = compiler::collective_times(session.chip(), session.shape(), mesh, c);
   const bool ring = std::ranges::all_of(mesh.axes, [](const auto& axis) { return axis.ring; });
   if (a.json) {
     const nlohmann::ordered_json json = {{"collective", a.kind},
@@ -103,6 +111,9 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
                                          {"ring", ring},
                                          {"dtype", a.dtype},
                                          {"bytes", c.bytes},
+                                         {"algorithm", compiler::algorithm_name(algorithm)},
+                                         {"neighbor_us", times.neighbor_us},
+                                         {"direct_us", times.direct_us},
                                          {"seed", a.seed},
                                          {"device_cycles", cycles},
                                          {"microseconds", us},
@@ -116,6 +127,10 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
   const char* form = mesh.axes.size() > 1 ? (ring ? "rings" : "lines") : ring ? "a ring" : "a line";
   fmt::print("{} of {} bytes of {} {} ({} ranks, {}) on {}\n", a.kind, c.bytes, a.dtype, where(a), mesh.ranks(), form,
              slice);
+  if (compiler::has_algorithms(c.kind) && mesh.ranks() > 1)
+    fmt::print("  algorithm           {}{}; by closed form neighbor {:.1f} us, direct {:.1f} us\n",
+               compiler::algorithm_name(algorithm), a.algorithm == "auto" ? "" : ", as asked", times.neighbor_us,
+               times.direct_us);
   fmt::print("  device cycles       {} ({:.1f} us), barrier and loads included\n", cycles, us);
   fmt::print("  wall time           {:.3f} s\n", wall_seconds);
   fmt::print("  differing           {} of {} elements from the documented order of reduction{}\n", checked.differing,
@@ -129,12 +144,15 @@ int collective(const Arguments& a) {
   if (!axes.ok()) return fail(axes.error());
   const auto dtype = value_of_word("dtype", a.dtype, kDtypes);
   if (!dtype.ok()) return fail(dtype.error());
+  const auto algorithm = value_of_word("algorithm", a.algorithm, kAlgorithms);
+  if (!algorithm.ok()) return fail(algorithm.error());
   Collective c{.kind = kind.value(), .axes = axes.value(), .dtype = dtype.value(), .bytes = a.bytes, .root = a.root};
   for (const auto& text : a.groups) {
     auto group = parse_group(text);
     if (!group.ok()) return fail(group.error());
     c.groups.push_back(std::move(group.value()));
   }
+  c.algorithm = algorithm.value();
   if (c.kind == CollectiveKind::kBarrier) c.bytes = 0;
   if (c.kind == CollectiveKind::kPermute) c.shift = a.shift;
   std::string name = a.slice.empty() ? "vfio-user:" + a.directory : fmt::format("sim:{}?core={}", a.slice, a.core);
@@ -190,6 +208,10 @@ void register_collective(CLI::App& app, Action& action) {
       ->excludes(axis);
   command->add_option("--dtype", a->dtype, "f32, bf16, i32, or i8, which is not added")->capture_default_str();
   command->add_option("--bytes", a->bytes, "of the whole array, a multiple of 16")->capture_default_str();
+  command
+      ->add_option("--algorithm", a->algorithm,
+                   "neighbor: each link carries a block once; direct: straight to each rank; auto: the faster one")
+      ->capture_default_str();
   command->add_option("--root", a->root, "broadcast: rank that holds the array")->capture_default_str();
   command->add_option("--shift", a->shift, "permute: rank r sends to rank r + shift, modulo the ranks")
       ->capture_default_str();

@@ -223,6 +223,15 @@ class Collective(WeftTest):
         self.assertEqual((torus["differing"], torus["ranks"], torus["ring"]), (0, 64, True))
         self.assertIn("16 ranks, lines", self.weft("collective", "broadcast", "--slice", "nano-4x4", "--axis", "xy", "--root", 5))
 
+    def test_the_algorithm_is_the_faster_one_or_the_one_that_is_asked_for(self):
+        for size, taken in (("256", "direct"), ("262144", "neighbor")):
+            run = self.weft_json("collective", "all-gather", "--slice", "nano-4x1", "--bytes", size)
+            self.assertEqual((run["algorithm"], run["direct_us"] < run["neighbor_us"], run["differing"]), (taken, taken == "direct", 0))
+            self.assertIn(f"algorithm           {taken}; by closed form", self.weft("collective", "all-gather", "--slice", "nano-4x1", "--bytes", size))
+        for asked in ("neighbor", "direct"):
+            run = self.weft_json("collective", "all-reduce", "--slice", "nano-4x1", "--bytes", "4096", "--algorithm", asked)
+            self.assertEqual((run["algorithm"], run["differing"]), (asked, 0))
+
     def test_the_same_run_takes_the_same_cycles(self):
         runs = [self.weft_json("collective", "all-reduce", "--slice", "nano-4x4", "--bytes", "65536") for _ in range(2)]
         self.assertEqual(runs[0]["device_cycles"], runs[1]["device_cycles"])
@@ -231,6 +240,8 @@ class Collective(WeftTest):
         for code, words, arguments in ((2, "4 ranks", ("broadcast", "--slice", "nano-4x2", "--root", "4")),
                                        (2, "the VPU adds f32, bf16 and i32", ("all-reduce", "--slice", "nano-2x2", "--dtype", "i8")),
                                        (2, "bf16, f32, i32, i8", ("all-gather", "--slice", "nano-2x2", "--dtype", "f16")),
+                                       (2, "no algorithm 'tree'; possible: auto, direct, neighbor", ("all-reduce", "--slice", "nano-2x2", "--algorithm", "tree")),
+                                       (2, "bytes of VMEM", ("all-reduce", "--slice", "nano-2x2", "--algorithm", "direct", "--bytes", "1048576")),
                                        (2, "multiple of 16", ("all-reduce", "--slice", "nano-2x2", "--bytes", "20")),
                                        (2, "all-gather, all-reduce", ("sum", "--slice", "nano-2x2")),
                                        (2, "no axis 'w'; axes: x, y, z", ("barrier", "--slice", "nano-2x2", "--axis", "w")),

@@ -10,6 +10,7 @@
 
 using namespace weft;
 using compiler::Collective;
+using compiler::CollectiveAlgorithm;
 using compiler::CollectiveKind;
 using compiler::SliceShape;
 using test::SliceDevices;
@@ -24,6 +25,7 @@ SliceShape shape_of(weft_slice* slice) {
     shape.size[axis] = info.dimensions[axis];
     shape.wraps[axis] = info.wraps[axis] != 0;
   }
+  shape.link_bytes_per_second = info.link_bytes_per_second;
   return shape;
 }
 
@@ -41,10 +43,14 @@ std::vector<std::byte> numbers(std::mt19937_64& random, uint64_t bytes, weft_arg
   return data;
 }
 
-/// Runs it on all chips; elements that differ from the reference. `link_down`, "chip port": the link dies with the
-/// third packet that leaves by it.
-uint64_t run(const std::string& name, const Collective& collective,
-             std::optional<std::pair<uint32_t, uint32_t>> link_down = {}) {
+struct Outcome {
+  uint64_t differing = 0;  ///< bytes that differ from the reference
+  uint64_t cycles = 0;     ///< from the first command accepted to the last write visible
+};
+
+/// Runs it on all chips. `link_down`, "chip port": the link dies with the third packet that leaves by it.
+Outcome run_timed(const std::string& name, const Collective& collective,
+                  std::optional<std::pair<uint32_t, uint32_t>> link_down = {}) {
   SliceDevices slice(name);
   if (link_down) {
     weft_fault_injection fault = WEFT_INIT(weft_fault_injection);
@@ -74,22 +80,32 @@ uint64_t run(const std::string& name, const Collective& collective,
     }
     chips.push_back(chip);
   }
-  for (const auto& event : slice.launch(chips)) REQUIRE(weft_status_name(event.status) == std::string("OK"));
+  Outcome out;
+  uint64_t first = ~uint64_t{0}, last = 0;
+  for (const auto& event : slice.launch(chips)) {
+    REQUIRE(weft_status_name(event.status) == std::string("OK"));
+    first = std::min(first, event.start_cycle), last = std::max(last, event.end_cycle);
+  }
+  out.cycles = last - first;
   if (link_down) {
     weft_link_info link = WEFT_INIT(weft_link_info);
     test::require_ok(weft_slice_get_link(slice.handle(), link_down->first, link_down->second, &link));
     REQUIRE(link.state == WEFT_LINK_STATE_DOWN);
   }
   const auto expected = tools::collective_reference(shape, collective, inputs);
-  uint64_t differing = 0;
   for (uint32_t chip = 0; chip < shape.chips(); chip++) {
     if (expected[chip].empty()) continue;
     const auto got = slice.read(chip, 1);
     REQUIRE(got.size() >= expected[chip].size());
-    for (size_t i = 0; i < expected[chip].size(); i++) differing += got[i] != expected[chip][i] ? 1 : 0;
-    for (size_t i = expected[chip].size(); i < got.size(); i++) differing += got[i] != std::byte{0xee} ? 1 : 0;
+    for (size_t i = 0; i < expected[chip].size(); i++) out.differing += got[i] != expected[chip][i] ? 1 : 0;
+    for (size_t i = expected[chip].size(); i < got.size(); i++) out.differing += got[i] != std::byte{0xee} ? 1 : 0;
   }
-  return differing;
+  return out;
+}
+
+uint64_t run(const std::string& name, const Collective& collective,
+             std::optional<std::pair<uint32_t, uint32_t>> link_down = {}) {
+  return run_timed(name, collective, link_down).differing;
 }
 
 Collective make(CollectiveKind kind, unsigned axis, uint64_t bytes, weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32,
@@ -162,6 +178,58 @@ TEST_CASE("every collective over both axes at once, in the documented order, une
     c.bytes = 272;
     CHECK(run("sim:nano-4x4", c) == 0);
   }
+}
+
+TEST_CASE(
+    "either algorithm gives the bits of the documented order: lines, rings, both axes, every dtype, uneven blocks") {
+  const auto algorithm = GENERATE(CollectiveAlgorithm::kNeighbor, CollectiveAlgorithm::kDirect);
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
+                          CollectiveKind::kBroadcast}) {
+    INFO(static_cast<int>(kind) << " algorithm " << static_cast<int>(algorithm));
+    auto c = make(kind, 0, 40'016, WEFT_ARGUMENT_DTYPE_F32, 1);
+    c.algorithm = algorithm;
+    CHECK(run("sim:nano-4x2", c) == 0);
+    CHECK(run("sim:nano-16x1", c) == 0);
+    c.bytes = 48;  // ranks without a block
+    CHECK(run("sim:nano-16x1", c) == 0);
+    c.axes = {true, true, false};
+    c.dtype = WEFT_ARGUMENT_DTYPE_BF16;
+    c.bytes = 9'104;
+    CHECK(run("sim:nano-4x4", c) == 0);
+    c.dtype = WEFT_ARGUMENT_DTYPE_I32;
+    CHECK(run("sim:nano-16x2", c) == 0);
+    c.groups = {{0, 1, 5, 4}, {3, 7, 11, 15}};
+    CHECK(run("sim:nano-4x4", c) == 0);
+  }
+}
+
+TEST_CASE("what is sent straight has the bits of the documented order on RTL cores too") {
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather}) {
+    auto c = make(kind, 0, 6'160);
+    c.algorithm = CollectiveAlgorithm::kDirect;
+    c.axes = {true, true, false};
+    CHECK(run("sim:nano-2x2?core=rtl,fast,lockstep,rtl", c) == 0);
+    c.dtype = WEFT_ARGUMENT_DTYPE_BF16;
+    CHECK(run("sim:nano-2x2?core=rtl", c) == 0);
+  }
+}
+
+TEST_CASE("the algorithm that is chosen is not slower than the other, for small arrays and for large ones") {
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
+                          CollectiveKind::kBroadcast})
+    for (const std::string slice : {"sim:nano-4x1", "sim:nano-16x1", "sim:nano-4x4"})
+      for (const uint64_t bytes : {uint64_t{256}, uint64_t{65'536}}) {
+        auto c = make(kind, 0, bytes);
+        c.axes = {true, true, false};
+        INFO(static_cast<int>(kind) << " on " << slice << ", " << bytes << " bytes");
+        const auto cycles = [&](CollectiveAlgorithm algorithm) {
+          c.algorithm = algorithm;
+          return run_timed(slice, c).cycles;
+        };
+        const auto neighbor = cycles(CollectiveAlgorithm::kNeighbor), direct = cycles(CollectiveAlgorithm::kDirect);
+        CHECK(cycles(CollectiveAlgorithm::kBySize) == std::min(neighbor, direct));
+        if (bytes == 256) CHECK(direct < neighbor);
+      }
 }
 
 TEST_CASE("both axes at once on RTL cores beside fast ones") {

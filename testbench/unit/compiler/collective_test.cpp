@@ -1,10 +1,13 @@
 // Kernels of collectives without running them: legal commands, semaphores that come out even, wrong requests.
 #include "host/compiler/collective.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <utility>
 
+#include "host/compiler/collective_algorithm.hpp"
 #include "host/compiler/collective_mesh.hpp"
 #include "host/compiler/sharding.hpp"
 #include "model/golden/check.hpp"
@@ -12,12 +15,18 @@
 
 using namespace weft;
 using compiler::Collective;
+using compiler::CollectiveAlgorithm;
 using compiler::CollectiveKind;
 using compiler::SliceShape;
 
 namespace {
 
 const spec::Chip& nano() { return *spec::find_chip("nano"); }
+
+struct MeshCase {
+  SliceShape shape;
+  compiler::MeshAxes axes;
+};
 
 std::vector<SliceShape> shapes() {
   return {{{2, 2, 1}, {}},
@@ -37,12 +46,16 @@ std::vector<Collective> collectives(const SliceShape& shape) {
          {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
           CollectiveKind::kBroadcast, CollectiveKind::kBarrier, CollectiveKind::kAllToAll, CollectiveKind::kPermute})
       for (const uint64_t bytes : {uint64_t{16}, uint64_t{4096}, uint64_t{40'016}})
-        all.push_back({.kind = kind,
-                       .axes = axes,
-                       .dtype = WEFT_ARGUMENT_DTYPE_F32,
-                       .bytes = bytes,
-                       .root = ranks / 2,
-                       .shift = ranks - 1});
+        for (const auto algorithm : {CollectiveAlgorithm::kNeighbor, CollectiveAlgorithm::kDirect}) {
+          if (algorithm == CollectiveAlgorithm::kNeighbor && !compiler::has_algorithms(kind)) continue;
+          all.push_back({.kind = kind,
+                         .axes = axes,
+                         .dtype = WEFT_ARGUMENT_DTYPE_F32,
+                         .bytes = bytes,
+                         .root = ranks / 2,
+                         .shift = ranks - 1,
+                         .algorithm = algorithm});
+        }
   }
   return all;
 }
@@ -195,6 +208,10 @@ TEST_CASE("A collective that cannot be is refused, and the message says why") {
     CHECK_THAT(message(bad), Contains("the VPU adds f32, bf16 and i32"));
   }
   bad = good;
+  bad.kind = CollectiveKind::kAllToAll;
+  bad.algorithm = CollectiveAlgorithm::kNeighbor;
+  CHECK_THAT(message(bad), Contains("algorithm neighbor: all-to-all"));
+  bad = good;
   bad.kind = CollectiveKind::kBroadcast;
   bad.root = 4;
   CHECK_THAT(message(bad), Contains("root 4"));
@@ -202,6 +219,52 @@ TEST_CASE("A collective that cannot be is refused, and the message says why") {
   bad.kind = CollectiveKind::kPermute;
   bad.shift = 4;
   CHECK_THAT(message(bad), Contains("shift 4"));
+}
+
+TEST_CASE("An array that VMEM has no room for is not sent straight, and asking for it says how much it takes") {
+  const SliceShape shape{{4, 1, 1}, {}, 2'000'000'000};
+  Collective c{.kind = CollectiveKind::kAllReduce, .bytes = 1 << 20};
+  const auto mesh = compiler::collective_mesh(shape, c, 0);
+  REQUIRE(mesh.ok());
+  const auto chosen = compiler::collective_algorithm(nano(), shape, mesh.value(), c);
+  REQUIRE(chosen.ok());
+  CHECK(chosen.value() == CollectiveAlgorithm::kNeighbor);
+  c.algorithm = CollectiveAlgorithm::kDirect;
+  const auto kernel = compiler::compile_collective(nano(), shape, 0, c);
+  REQUIRE_FALSE(kernel.ok());
+  CHECK(kernel.error().code == WEFT_ERROR_UNSUPPORTED);
+  CHECK_THAT(kernel.error().message, Catch::Contains("take 2097152 bytes of VMEM, and nano has 262144"));
+}
+
+TEST_CASE("Small arrays go straight to each rank, larger ones from neighbour to neighbour") {
+  const MeshCase cases[] = {{{{4, 1, 1}, {}, 45'000'000'000}, {true, false, false}},
+                            {{{16, 1, 1}, {true, false, false}, 45'000'000'000}, {true, false, false}},
+                            {{{4, 4, 1}, {}, 45'000'000'000}, {true, true, false}}};
+  for (const auto& [shape, axes] : cases)
+    for (const auto kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
+                            CollectiveKind::kBroadcast}) {
+      std::vector<CollectiveAlgorithm> chosen;
+      for (uint64_t bytes = 16; bytes <= 64 << 20; bytes *= 2) {
+        const Collective c{.kind = kind, .axes = axes, .bytes = bytes};
+        const auto mesh = compiler::collective_mesh(shape, c, 0);
+        REQUIRE(mesh.ok());
+        const auto algorithm = compiler::collective_algorithm(*spec::find_chip("v5e"), shape, mesh.value(), c);
+        REQUIRE(algorithm.ok());
+        chosen.push_back(algorithm.value());
+      }
+      INFO(static_cast<int>(kind) << " on " << shape.chips());
+      CHECK(chosen.front() == CollectiveAlgorithm::kDirect);
+      CHECK(chosen.back() == CollectiveAlgorithm::kNeighbor);
+      CHECK(std::ranges::is_sorted(chosen, std::ranges::greater{}));
+    }
+}
+
+TEST_CASE("Where the rate of links is not known, data go from neighbour to neighbour") {
+  const SliceShape shape{{4, 1, 1}, {}};
+  const Collective c{.kind = CollectiveKind::kAllGather, .bytes = 64};
+  const auto mesh = compiler::collective_mesh(shape, c, 0);
+  REQUIRE(mesh.ok());
+  CHECK(compiler::collective_algorithm(nano(), shape, mesh.value(), c).value() == CollectiveAlgorithm::kNeighbor);
 }
 
 TEST_CASE("Chips of one group carry one signature, and another collective carries another") {
@@ -213,8 +276,10 @@ TEST_CASE("Chips of one group carry one signature, and another collective carrie
   };
   const Collective c{.kind = CollectiveKind::kAllReduce, .bytes = 64};
   CHECK(signature(0, c) == signature(3, c));
-  for (auto other : {Collective{.kind = CollectiveKind::kAllGather, .bytes = 64},
-                     Collective{.kind = CollectiveKind::kAllReduce, .bytes = 80},
-                     Collective{.kind = CollectiveKind::kAllReduce, .dtype = WEFT_ARGUMENT_DTYPE_BF16, .bytes = 64}})
+  for (auto other :
+       {Collective{.kind = CollectiveKind::kAllGather, .bytes = 64},
+        Collective{.kind = CollectiveKind::kAllReduce, .bytes = 80},
+        Collective{.kind = CollectiveKind::kAllReduce, .bytes = 64, .algorithm = CollectiveAlgorithm::kDirect},
+        Collective{.kind = CollectiveKind::kAllReduce, .dtype = WEFT_ARGUMENT_DTYPE_BF16, .bytes = 64}})
     CHECK(signature(0, other) != signature(0, c));
 }
