@@ -25,10 +25,9 @@ target_link_libraries(weft_verilated PUBLIC weft_view_verilated)
 target_compile_options(weft_verilated PRIVATE -include ${CMAKE_SOURCE_DIR}/model/verilated/runtime_hooks.hpp)
 target_include_directories(weft_verilated SYSTEM PUBLIC ${VERILATOR_ROOT}/include ${VERILATOR_ROOT}/include/vltstd)
 target_compile_options(weft_verilated PRIVATE -w)
-# Below -O2 clang leaves calls of __atomic_is_lock_free in it, which no library here has: the presets of the sanitizers would not link.
-target_compile_options(weft_verilated PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2>)
 target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=$<BOOL:${WEFT_RTL_COVERAGE}> VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
-target_link_libraries(weft_verilated PUBLIC Threads::Threads ZLIB::ZLIB)
+# Its assertions, which only Release leaves out, ask clang's atomics whether they are free of locks: a call into libatomic.
+target_link_libraries(weft_verilated PUBLIC Threads::Threads ZLIB::ZLIB $<$<NOT:$<CONFIG:Release>>:atomic>)
 
 # A copy of rtl/ with mutants in it (testbench/mutation): all models are made of that copy.
 set(WEFT_MUTATED_RTL "" CACHE PATH "folder with a mutated copy of rtl/; empty: rtl/ itself")
