@@ -37,7 +37,7 @@ def read(tools, path):
 
 def folder(tools):
     path = tools.build / "figures"
-    path.mkdir(exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
