@@ -46,6 +46,7 @@ class Paths {
         for (phase_ = first_gather_; phase_ < first_gather_ + axes_; phase_++) gather(reduces);
     }
     std::ranges::stable_sort(planned_, {}, [](const Planned& p) { return p.order; });
+    take_turns();
     if (!await_stores())
       return Error{
           WEFT_ERROR_UNSUPPORTED,
@@ -61,6 +62,7 @@ class Paths {
   struct Planned {
     Order order;
     Transfer transfer;
+    bool down = false;
   };
 
   [[nodiscard]] unsigned halves() const { return mesh_.halves() ? 2 : 1; }
@@ -142,8 +144,33 @@ class Paths {
     return {{kCollectiveOutput, piece(rank).offset - first}, {}, WEFT_NO_SEMAPHORE};
   }
 
-  void plan(unsigned phase, unsigned step, Transfer transfer) {
-    if (transfer.bytes != 0 && !transfer.sinks.empty()) planned_.push_back({{phase, step, lane_}, std::move(transfer)});
+  void plan(unsigned phase, unsigned step, Transfer transfer, bool down = false) {
+    if (transfer.bytes != 0 && !transfer.sinks.empty())
+      planned_.push_back({{phase, step, lane_}, std::move(transfer), down});
+  }
+
+  /// What goes up in a step and what goes down, tile by tile in turns: a block larger than what waits at the links
+  /// would leave those of the other way idle. Each way keeps its order.
+  void take_turns() {
+    std::vector<Planned> turns;
+    const auto step_of = [](const Planned& p) { return std::pair{std::get<0>(p.order), std::get<1>(p.order)}; };
+    for (size_t first = 0, last = 0; first < planned_.size(); first = last) {
+      std::array<std::vector<Planned>, 2> ways;
+      for (; last < planned_.size() && step_of(planned_[last]) == step_of(planned_[first]); last++)
+        for (uint64_t at = 0; at < planned_[last].transfer.bytes; at += tile_bytes_)
+          ways[planned_[last].down ? 1 : 0].push_back(tile_of(planned_[last], at));
+      for (size_t i = 0; i < std::max(ways[0].size(), ways[1].size()); i++)
+        for (auto& way : ways)
+          if (i < way.size()) turns.push_back(std::move(way[i]));
+    }
+    planned_ = std::move(turns);
+  }
+  [[nodiscard]] Planned tile_of(const Planned& planned, uint64_t at) const {
+    Planned tile = planned;
+    tile.transfer.bytes = std::min(tile_bytes_, planned.transfer.bytes - at);
+    for (auto& source : tile.transfer.sources) source.place.offset += at;
+    for (auto& sink : tile.transfer.sinks) sink.place.offset += at;
+    return tile;
   }
 
   [[nodiscard]] uint64_t tiles(uint64_t bytes) const { return (bytes + tile_bytes_ - 1) / tile_bytes_; }
@@ -197,7 +224,7 @@ class Paths {
       Transfer transfer{piece(rank).bytes, {}, {neighbor(way, rank)}};
       if (!begins) transfer.sources.push_back(arrival(way, rank));
       transfer.sources.push_back(own_part(rank));
-      plan(phase_, size() - 1 - distance, std::move(transfer));
+      plan(phase_, size() - 1 - distance, std::move(transfer), way == kSumDown);
     }
   }
   /// (From below + own) + from above.
@@ -257,7 +284,7 @@ class Paths {
     for (const unsigned rank : pieces_of(owner)) {
       Transfer transfer{piece(rank).bytes, {arrival(way, rank)}, {output(rank)}};
       if (further) transfer.sinks.push_back(neighbor(way, rank));
-      plan(phase_, distance, std::move(transfer));
+      plan(phase_, distance, std::move(transfer), way == kBlockDown);
     }
   }
   /// Where a piece lies that this rank has before the phase: its own, or where it came to in an earlier phase.

@@ -7,11 +7,12 @@ namespace weft::compiler {
 namespace {
 
 constexpr unsigned kSlots = kTilesAtOnce;
-constexpr unsigned kSources = 3;  // areas of a slot
-constexpr unsigned kLoaded = 0;   // .. + 3: a source of the slot has been loaded
-constexpr unsigned kAdded = 4;    // .. + 3: the sum is there
-constexpr unsigned kFree = 8;     // .. + 3: a sink has read the slot
-constexpr uint64_t kMaxTileBytes = 8192;
+constexpr unsigned kSources = 3;           // areas of a slot
+constexpr unsigned kLoaded = 0;            // .. + 3: a source of the slot has been loaded
+constexpr unsigned kAdded = 4;             // .. + 3: the sum is there
+constexpr unsigned kFree = 8;              // .. + 3: a sink has read the slot
+constexpr uint64_t kMaxTileBytes = 32768;  // several are under way while one is loaded
+constexpr uint64_t kTilesInVmem = 32;      // a tile takes at most so much of it
 
 /// One tile of a transfer.
 struct Tile {
@@ -132,7 +133,7 @@ class TileScheduler {
 
 uint64_t transfer_tile_bytes(const spec::Chip& chip) {
   const uint64_t row_bytes = 2 * chip.word_bytes;  // of f32
-  const uint64_t room = chip.vmem_bytes / (kSlots * kSources);
+  const uint64_t room = chip.vmem_bytes / kTilesInVmem;
   return std::max(row_bytes, std::min(kMaxTileBytes, room) / row_bytes * row_bytes);
 }
 
