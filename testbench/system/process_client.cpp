@@ -97,6 +97,11 @@ struct Client {
     check(weft_event_wait(event, nullptr), "wait");
     weft_event_release(event);
   }
+  void close() const {
+    weft_buffer_release(host);
+    check(weft_queue_release(queue), "release");
+    check(weft_close(device, nullptr), "close");
+  }
   /// Bytes of the first `limit` of HBM that are not zero; all of them are free.
   uint64_t count_nonzero(uint64_t limit) const {
     weft_buffer* all = nullptr;
@@ -165,7 +170,7 @@ int run_fresh(const std::string& socket) {
   const Client client(socket);
   const uint64_t all = client.info().hbm_largest_bytes;
   fmt::print("fresh {} {}\n", all, client.count_nonzero(all));
-  check(weft_close(client.device, nullptr), "close");
+  client.close();
   return 0;
 }
 
@@ -173,11 +178,13 @@ int run_capacity(const std::string& socket) {
   const Client client(socket);
   const auto info = client.info();
   const auto executable = executable_for(client);
-  unsigned programs = 0;
+  std::vector<weft_program*> programs;
   weft_program* program = nullptr;
-  while (weft_program_load(client.device, executable.data(), executable.size(), &program) == WEFT_ERROR_OK) programs++;
-  fmt::print("capacity {} {} {}\n", info.hbm_bytes, info.hbm_free_bytes, programs);
-  check(weft_close(client.device, nullptr), "close");
+  while (weft_program_load(client.device, executable.data(), executable.size(), &program) == WEFT_ERROR_OK)
+    programs.push_back(program);
+  fmt::print("capacity {} {} {}\n", info.hbm_bytes, info.hbm_free_bytes, programs.size());
+  for (weft_program* loaded : programs) weft_program_release(loaded);
+  client.close();
   return 0;
 }
 
