@@ -192,11 +192,11 @@ void FlowNetwork::give(uint32_t index, double rate) {
 
 bool FlowNetwork::run_until(Femtoseconds end) {
   while (true) {
-    if (!changed_.empty() && (events_.empty() || events_.next().time > now_)) {
+    if (!changed_.empty() && (events_.empty() || events_.next_time() > now_)) {
       share();  // all that happens now has happened
       continue;
     }
-    if (events_.empty() || events_.next().time > end) break;
+    if (events_.empty() || events_.next_time() > end) break;
     const auto event = events_.take();
     now_ = event.time;
     switch (event.kind) {

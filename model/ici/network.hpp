@@ -8,6 +8,7 @@
 
 #include "model/ici/credit_returns.hpp"
 #include "model/ici/event_queue.hpp"
+#include "model/ici/large_vector.hpp"
 #include "model/ici/link_state.hpp"
 #include "model/ici/routing.hpp"
 #include "model/ici/time.hpp"
@@ -109,7 +110,7 @@ class Network {
 
   /// Runs what happens up to `end`, and until nothing is left to happen. False if events are left.
   bool run_until(Femtoseconds end);
-  [[nodiscard]] Femtoseconds next_event() const { return events_.empty() ? kNever : events_.next().time; }
+  [[nodiscard]] Femtoseconds next_event() const { return events_.next_time(); }
 
   [[nodiscard]] Femtoseconds now() const { return now_; }
   [[nodiscard]] uint64_t packet_hops() const { return packet_hops_; }
@@ -141,6 +142,7 @@ class Network {
     uint32_t epoch = 0;        // of that link when it was sent
     uint32_t credit_delay_ns = 0;
     DimensionOrder route;
+    uint8_t port = 0;  // route.port()
     uint8_t traffic_class = 0;
     uint8_t channel = 0;
     uint8_t axis = kAxes;
@@ -148,6 +150,7 @@ class Network {
     bool around_fault = false;
     bool went_down = false;
   };
+  static_assert(sizeof(Packet) == 64);
   struct Queue {
     uint32_t head = kNone;
     uint32_t tail : 31 = kNone >> 1;
@@ -156,23 +159,28 @@ class Network {
   /// A queue whose head goes out by a link.
   struct Waiting {
     uint32_t queue;
-    uint32_t bytes;   // of credits that the head takes
-    uint8_t channel;  // in which
+    uint32_t packet;   // its head
+    uint32_t sent_on;  // the head's last link
+    uint32_t bytes;    // of credits that the head takes
+    uint8_t channel;   // in which
   };
+  /// What is touched together shares a cache line.
   struct alignas(64) Link {
     uint32_t to = kNoChip;
+    uint32_t input = 0;  // queue of channel 0 that its packets wait in
     uint32_t epoch = 0;  // counts its deaths
     bool alive = false;
     bool wraps = false;
     bool retraining = false;
     Femtoseconds busy_until = 0;
     Femtoseconds retry_at = kNever;
-    std::vector<Waiting> passing, setting_out;  // the one that waits longest first
+    std::vector<Waiting> passing;                  // the one that waits longest first
+    alignas(64) std::vector<Waiting> setting_out;  // likewise
     CreditReturns returning;
-    std::array<uint32_t, kChannels> credits{};  // bytes
+    alignas(64) std::array<uint32_t, kChannels> credits{};  // bytes
     uint64_t random = 0;
     double until_error = 0;  // what its frames may still take of errors (frame_hazard) until one is damaged
-    LinkCounters counters;
+    alignas(64) LinkCounters counters;
 
     [[nodiscard]] bool has_waiting() const { return !passing.empty() || !setting_out.empty(); }
   };
@@ -209,9 +217,14 @@ class Network {
   void return_credits(uint32_t link, uint8_t channel, uint64_t bytes, Femtoseconds at);
   void finish(uint32_t packet, Delivery how, Femtoseconds last_byte);
   void set_length(Packet& packet, uint64_t payload_bytes) const;
-  [[nodiscard]] uint64_t link_bytes(const Packet& packet) const;
-  void prefetch_first(const Event& event) const;
-  void prefetch_second(const Event& event) const;
+  /// What a packet takes of a link's time and of a buffer.
+  [[nodiscard]] uint64_t link_bytes(const Packet& packet) const {
+    return options_.framing ? packet.wire_bytes : packet.payload_bytes;
+  }
+  void prefetch(EventQueue::Source source) const;
+  void prefetch_places(const Event& event) const;
+  void prefetch_contents(const Event& event) const;
+  void prefetch_sender(const Event& event) const;
   [[nodiscard]] unsigned choose_port(const Packet& packet, uint32_t chip) const;
   [[nodiscard]] uint8_t next_channel(const Packet& packet, uint32_t link) const;
   /// Expected damaged frames for each whole one.
@@ -234,13 +247,14 @@ class Network {
   double frame_hazard_;
   uint32_t buffer_bytes_;
   Packet full_;  // the length of the largest packet
-  std::vector<Link> links_;
-  std::vector<Queue> queues_;
+  LargeVector<Link> links_;
+  LargeVector<Queue> queues_;
   std::vector<uint32_t> flow_head_, flow_tail_;  // messages to be sent, for each chip, first port and channel
-  std::vector<Packet> packets_;
+  LargeVector<Packet> packets_;
   std::vector<uint32_t> free_packets_, free_flows_;
-  std::vector<Flow> flows_;
+  LargeVector<Flow> flows_;
   std::vector<bool> chip_alive_;
+  bool prefetches_;
   std::vector<FaultTables> tables_;  // one after a fault, else none
   Handler handler_;
   Observer observer_;

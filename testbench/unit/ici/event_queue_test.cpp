@@ -46,8 +46,15 @@ TEST_CASE("events come in the order of their time, however far apart, added befo
     uint32_t added = 0;
     const auto add = [&](unsigned count) {
       for (unsigned i = 0; i < count; i++) {
-        const auto time = now + (random() % 4 == 0 ? 0 : random() % reach);
-        queue.add(time, 1, added, 0);
+        // now, a step that is mostly the same, or any
+        const auto what = random() % 8;
+        const auto time = now + (what < 2   ? 0
+                                 : what < 5 ? reach - (random() % 16 == 0 ? reach / 2 : 0)
+                                            : random() % reach);
+        if (what >= 2 && what < 5)
+          queue.add_to_stream(time, 1, added, 0);
+        else
+          queue.add(time, 1, added, 0);
         reference.add(time, added++);
       }
     };
@@ -55,7 +62,7 @@ TEST_CASE("events come in the order of their time, however far apart, added befo
     for (unsigned step = 0; step < 20000 && !reference.empty(); step++) {
       const auto [time, subject] = reference.take();
       REQUIRE(!queue.empty());
-      REQUIRE(queue.next().time == time);
+      REQUIRE(queue.next_time() == time);
       const auto event = queue.take();
       REQUIRE(event.time == time);
       REQUIRE(event.subject == subject);
@@ -77,5 +84,31 @@ TEST_CASE("an event that is added before all others is the next, although the qu
   CHECK(queue.take().subject == 4);
   CHECK(queue.take().subject == 3);
   CHECK(queue.take().subject == 2);
+  CHECK(queue.empty());
+}
+
+TEST_CASE("a stream takes what falls back in time, and events of one time keep their order across sources") {
+  EventQueue queue;
+  queue.add_to_stream(100, 0, 3, 0);
+  queue.add_to_stream(50, 0, 1, 0);
+  queue.add(100, 0, 4, 0);
+  queue.add_to_stream(100, 0, 5, 0);
+  queue.add(0, 0, 0, 0);
+  queue.add(60, 0, 2, 0);
+  CHECK(queue.next_time() == 0);
+  for (uint32_t i = 0; i < 6; i++) CHECK(queue.take().subject == i);
+  CHECK(queue.empty());
+  CHECK(queue.next_time() == kNever);
+}
+
+TEST_CASE("what is added between a far event that was looked at and one that was taken comes before the far one") {
+  EventQueue queue;
+  queue.add_to_stream(kNanosecond, 0, 0, 0);
+  queue.add(40 * kMillisecond, 0, 3, 0);
+  CHECK(queue.take().subject == 0);
+  CHECK(queue.front(queue.next_source()).time == 40 * kMillisecond);
+  queue.add(20 * kMillisecond, 0, 2, 0);
+  queue.add_to_stream(10 * kMillisecond, 0, 1, 0);
+  for (uint32_t i = 1; i < 4; i++) CHECK(queue.take().subject == i);
   CHECK(queue.empty());
 }
