@@ -63,18 +63,18 @@ class Tools:
             raise self.Failed(f"{path} is not there: run scripts/build")
         return str(path)
 
-    def run(self, command, **options):
+    def run(self, command, timeout=WAIT_S, **options):
         command = [str(word) for word in command]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, **options)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
         except subprocess.TimeoutExpired:
-            raise self.Failed(f"{shlex.join(command)} still ran after {WAIT_S} s") from None
+            raise self.Failed(f"{shlex.join(command)} still ran after {timeout} s") from None
         if done.returncode != 0:
             raise self.Failed(f"{shlex.join(command)} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
         return done.stdout
 
-    def run_json(self, name, *arguments):
-        return json.loads(self.run([self.program(name), *arguments, "--json"]))
+    def run_json(self, name, *arguments, timeout=WAIT_S, **options):
+        return json.loads(self.run([self.program(name), *arguments, "--json"], timeout, **options))
 
     def test_line(self, program, test, pattern):
         """Runs the cases with tag [test] of a system test; the groups of its summary lines as numbers. A test that fails still counts:

@@ -232,6 +232,13 @@ TEST_CASE("the algorithm that is chosen is not slower than the other, for small 
       }
 }
 
+TEST_CASE("blocks that no buffer holds travel both ways of a line at once, in 5 % more than framing and links take") {
+  auto c = make(CollectiveKind::kAllGather, 0, 1 << 20);
+  c.algorithm = CollectiveAlgorithm::kNeighbor;
+  const double links = 0.75 * (1 << 20) / 2 * 1.049;  // 2 bytes a cycle, 10 bytes on 256 and 32 on 4096
+  CHECK(static_cast<double>(run_timed("sim:nano-4x1", c).cycles) < 1.05 * links + 6'093);  // and a barrier
+}
+
 TEST_CASE("both axes at once on RTL cores beside fast ones") {
   auto c = make(CollectiveKind::kAllReduce, 0, 6'160);
   c.axes = {true, true, false};
