@@ -15,10 +15,9 @@ struct CollectiveTimes {
 [[nodiscard]] CollectiveTimes collective_times(const spec::Chip& chip, const SliceShape& slice,
                                                const CollectiveMesh& mesh, const Collective& collective);
 
-/// The way that a collective takes: the one it asks for, or the faster one of those that fit in VMEM.
-/// kDirect for kinds without
-/// algorithms. INVALID_ARGUMENT: it asks for one that its kind does not have. UNSUPPORTED: it asks for kDirect, and
-/// VMEM is too small.
+/// The way that a collective takes: the one it asks for, or the faster one of those that fit in VMEM. kDirect for kinds
+/// without algorithms. INVALID_ARGUMENT: it asks for one that its kind does not have. UNSUPPORTED: it asks for kDirect,
+/// and VMEM is too small.
 [[nodiscard]] Result<CollectiveAlgorithm> collective_algorithm(const spec::Chip& chip, const SliceShape& slice,
                                                                const CollectiveMesh& mesh,
                                                                const Collective& collective);
