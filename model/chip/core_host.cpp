@@ -66,6 +66,10 @@ void CoreHost::look_at_core() {
 
 uint64_t CoreHost::read_csr(uint32_t offset) {
   catch_up();
+  return peek_csr(offset);
+}
+
+uint64_t CoreHost::peek_csr(uint32_t offset) const {
   const uint64_t value = core_->read_csr(offset);
   if (!stopped_by_mismatch_) return value;
   if (offset == WEFT_CSR_STATUS) return value | kStatusFaultedStopped;

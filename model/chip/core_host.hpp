@@ -41,6 +41,9 @@ class CoreHost final {
 
   /// Register accesses and pushes of the manager, at the current simulated time.
   [[nodiscard]] uint64_t read_csr(uint32_t offset);
+  /// For who only looks on, at any moment: the core stays where it is, up to a slice behind or ahead of simulated time.
+  /// To let it catch up between two slices would put it before what others are about to do to it in that very cycle.
+  [[nodiscard]] uint64_t peek_csr(uint32_t offset) const;
   void write_csr(uint32_t offset, uint64_t value);
   [[nodiscard]] bool push(unsigned queue, const spec::Command& command);
   /// Level of the interrupt line at the current simulated time.

@@ -133,7 +133,7 @@ uint32_t Manager::status() {
                      kHalted = 1u << 12;
   constexpr uint64_t kFaulted = 2;
   return waypoint_ | (awake_ || halted_ ? 0 : kAsleep) | (core_.core().busy() ? kCoreBusy : 0) |
-         ((core_.read_csr(WEFT_CSR_STATUS) & kFaulted) != 0 ? kCoreFaulted : 0) | (copy_.busy() ? kCopyBusy : 0) |
+         ((core_.peek_csr(WEFT_CSR_STATUS) & kFaulted) != 0 ? kCoreFaulted : 0) | (copy_.busy() ? kCopyBusy : 0) |
          (halted_ ? kHalted : 0);
 }
 
@@ -182,7 +182,7 @@ uint64_t Manager::csr_read(uint32_t offset) {
     if (offset == WEFT_CSR_STATUS) return kBusy;
   }
   if (offset == WEFT_CSR_STATUS && faults_.core_stuck()) return kBusy;
-  return core_.read_csr(offset);
+  return observation_ != nullptr ? core_.peek_csr(offset) : core_.read_csr(offset);
 }
 
 void Manager::csr_write(uint32_t offset, uint64_t value) {

@@ -70,6 +70,17 @@ TEST_CASE("an idle core is not clocked, and jumps to the cycle in which it is lo
   CHECK(test::core->advances.size() <= 2);
 }
 
+TEST_CASE("a host that looks at the firmware's status leaves the core where it is") {
+  const auto simulation = simulate([] { hal::wait_for_event(1'000'000); });
+  const uint64_t core_cycle = test::core->cycle();
+  REQUIRE(core_cycle < simulation->cycle());  // idle, and not clocked since
+  const size_t advances = test::core->advances.size();
+  const uint32_t status = simulation->function().registers().read(WEFT_REG_FIRMWARE_STATUS);
+  CHECK((status & 1u << 9) == 0);  // not busy
+  CHECK(test::core->cycle() == core_cycle);
+  CHECK(test::core->advances.size() == advances);
+}
+
 TEST_CASE("an interrupt bit that was set while others were cleared is not slept over") {
   uint64_t turns = 0;
   const auto simulation = simulate([&] {
