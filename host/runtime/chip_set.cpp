@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "host/runtime/driver_error.hpp"
+#include "host/runtime/open_chips.hpp"
 
 namespace weft::runtime {
 
@@ -24,23 +25,17 @@ struct ChipSet::State {
     for (size_t number = 0; number < devices.size(); number++) {
       weft_queue* queue = nullptr;
       if (const auto status = weft_queue_create(devices[number], nullptr, &queue); status != WEFT_ERROR_OK)
-        return on_chip(static_cast<uint32_t>(number), driver_error(status));
+        return failure(static_cast<uint32_t>(number), driver_error(status));
       queues.push_back(queue);
     }
-    weft_device_info info = WEFT_INIT(weft_device_info);
-    if (const auto status = weft_device_get_info(devices.front(), &info); status != WEFT_ERROR_OK)
-      return driver_error(status);
-    chip = spec::find_chip(info.preset);
-    if (chip == nullptr)
-      return Error{
-          WEFT_ERROR_UNSUPPORTED,
-          fmt::format("'{}' has chips of fingerprint {:#x}, which is no preset of this build", name, info.fingerprint)};
+    const auto preset = preset_of(devices.front());
+    if (!preset.ok()) return Error{preset.error().code, fmt::format("'{}': {}", name, preset.error().message)};
+    chip = preset.value();
     return Ok{};
   }
 
-  Error on_chip(uint32_t number, Error error) const {
-    if (devices.size() > 1) error.message = fmt::format("chip {}: {}", number, error.message);
-    return error;
+  Error failure(uint32_t number, Error error) const {
+    return devices.size() > 1 ? on_chip(number, std::move(error)) : error;
   }
 
   Status copy(uint32_t number, weft_buffer* to, uint64_t to_offset, weft_buffer* from, uint64_t from_offset,
@@ -49,7 +44,7 @@ struct ChipSet::State {
     auto status = weft_copy(queues[number], to, to_offset, from, from_offset, bytes, nullptr, &event);
     const EventHandle handle(event);
     if (status == WEFT_ERROR_OK) status = weft_event_wait(event, nullptr);
-    if (status != WEFT_ERROR_OK) return on_chip(number, driver_error(status));
+    if (status != WEFT_ERROR_OK) return failure(number, driver_error(status));
     return Ok{};
   }
 
@@ -71,7 +66,7 @@ uint64_t ChipSet::link_bytes_per_second() const { return state_->shape.link_byte
 weft_queue* ChipSet::queue(uint32_t chip) const { return state_->queues[chip]; }
 weft_device* ChipSet::device(uint32_t chip) const { return state_->devices[chip]; }
 weft_slice* ChipSet::slice() const { return state_->slice; }
-Error ChipSet::error(uint32_t chip, weft_status status) const { return state_->on_chip(chip, driver_error(status)); }
+Error ChipSet::error(uint32_t chip, weft_status status) const { return state_->failure(chip, driver_error(status)); }
 
 Result<ChipSet> ChipSet::open_chip(const Target& target) {
   auto state = std::make_unique<State>();
@@ -87,15 +82,10 @@ Result<ChipSet> ChipSet::open_slice(const std::string& name) {
   auto state = std::make_unique<State>();
   if (const auto status = weft_slice_open(name.c_str(), &state->slice); status != WEFT_ERROR_OK)
     return driver_error(status);
-  weft_slice_info info = WEFT_INIT(weft_slice_info);
-  if (const auto status = weft_slice_get_info(state->slice, &info); status != WEFT_ERROR_OK)
-    return driver_error(status);
-  for (unsigned axis = 0; axis < 3; axis++) {
-    state->shape.size[axis] = info.dimensions[axis];
-    state->shape.wraps[axis] = info.wraps[axis] != 0;
-  }
-  state->shape.link_bytes_per_second = info.link_bytes_per_second;
-  for (uint32_t number = 0; number < info.chips; number++) {
+  auto shape = shape_of(state->slice);
+  if (!shape.ok()) return shape.error();
+  state->shape = shape.value();
+  for (uint32_t number = 0; number < state->shape.chips(); number++) {
     weft_device* device = nullptr;
     if (const auto status = weft_slice_get_device(state->slice, number, &device); status != WEFT_ERROR_OK)
       return driver_error(status);
@@ -118,14 +108,9 @@ Status ChipSet::resume() {
 }
 
 Result<ProgramHandle> ChipSet::load(uint32_t number, const compiler::Kernel& kernel) const {
-  const auto bytes = compiler::write_executable(chip(), kernel);
-  if (!bytes.ok()) return bytes.error();
-  weft_program* program = nullptr;
-  if (const auto status =
-          weft_program_load(state_->devices[number], bytes.value().data(), bytes.value().size(), &program);
-      status != WEFT_ERROR_OK)
-    return error(number, status);
-  return ProgramHandle(program);
+  auto program = load_kernel(state_->devices[number], chip(), kernel);
+  if (!program.ok()) return state_->failure(number, program.error());
+  return program;
 }
 
 Result<BufferHandle> ChipSet::buffer(uint32_t number, weft_memory memory, uint64_t bytes) const {
