@@ -138,7 +138,7 @@ Result<weft_collective::Part> make_part(weft_device* device, const compiler::Sli
   if (!chip.ok()) return chip.error();
   const auto kernel = compiler::compile_collective(*chip.value(), shape, number, collective);
   if (!kernel.ok()) return kernel.error();
-  if (std::ranges::all_of(kernel.value().queues, [](const auto& queue) { return queue.empty(); })) return part;
+  if (runtime::is_idle(kernel.value())) return part;
   auto program = runtime::load_kernel(device, *chip.value(), kernel.value());
   if (!program.ok()) return program.error();
   part.program = std::move(program.value());

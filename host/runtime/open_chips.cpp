@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "host/runtime/driver_error.hpp"
@@ -42,6 +43,10 @@ Result<ProgramHandle> load_kernel(weft_device* device, const spec::Chip& chip, c
       status != WEFT_ERROR_OK)
     return driver_error(status);
   return ProgramHandle(program);
+}
+
+bool is_idle(const compiler::Kernel& kernel) {
+  return std::ranges::all_of(kernel.queues, [](const auto& queue) { return queue.empty(); });
 }
 
 }  // namespace weft::runtime

@@ -22,4 +22,7 @@ namespace weft::runtime {
 [[nodiscard]] Result<ProgramHandle> load_kernel(weft_device* device, const spec::Chip& chip,
                                                 const compiler::Kernel& kernel);
 
+/// A kernel without commands: there is nothing to launch.
+[[nodiscard]] bool is_idle(const compiler::Kernel& kernel);
+
 }  // namespace weft::runtime

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "host/runtime/chip_set.hpp"
+#include "host/runtime/open_chips.hpp"
 #include "weft/weft.h"
 
 namespace weft::runtime {
@@ -58,10 +58,6 @@ Result<ChipArguments> results(const ChipSet& chips, uint32_t number, const compi
   return out;
 }
 
-bool idle(const compiler::Kernel& kernel) {
-  return std::ranges::all_of(kernel.queues, [](const auto& queue) { return queue.empty(); });
-}
-
 Status start(const ChipSet& chips, uint32_t number, Launch& launch) {
   weft_kernel* kernel = nullptr;
   if (const auto status = weft_program_get_kernel(launch.program.get(), 0, &kernel); status != WEFT_ERROR_OK)
@@ -107,8 +103,8 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
                                                           arguments.size(), chips.chips())};
   std::vector<Launch> launches;
   for (uint32_t number = 0; number < kernels.size(); number++) {
-    auto launch =
-        idle(kernels[number]) ? Result<Launch>(Launch{}) : prepare(chips, number, kernels[number], arguments[number]);
+    auto launch = is_idle(kernels[number]) ? Result<Launch>(Launch{})
+                                           : prepare(chips, number, kernels[number], arguments[number]);
     if (!launch.ok()) return launch.error();
     launches.push_back(std::move(launch.value()));
   }
