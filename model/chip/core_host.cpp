@@ -48,7 +48,7 @@ void CoreHost::advance_to(uint64_t cycle) {
     core_->advance(cycle);
     if (core_->cycle() == before) break;
   }
-  look_at_core();
+  look();
 }
 
 void CoreHost::look_at_core() {
@@ -94,7 +94,7 @@ bool CoreHost::push(unsigned queue, const spec::Command& command) {
 
 bool CoreHost::interrupt() {
   catch_up();
-  return stopped_by_mismatch_ || core_->interrupt();
+  return core_->cycle() > now() ? interrupt_seen_ : stopped_by_mismatch_ || core_->interrupt();
 }
 
 void CoreHost::snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {

@@ -42,7 +42,6 @@ class CoreHost final {
   /// Register accesses and pushes of the manager, at the current simulated time.
   [[nodiscard]] uint64_t read_csr(uint32_t offset);
   /// For who only looks on, at any moment: the core stays where it is, up to a slice behind or ahead of simulated time.
-  /// To let it catch up between two slices would put it before what others are about to do to it in that very cycle.
   [[nodiscard]] uint64_t peek_csr(uint32_t offset) const;
   void write_csr(uint32_t offset, uint64_t value);
   [[nodiscard]] bool push(unsigned queue, const spec::Command& command);
@@ -66,7 +65,7 @@ class CoreHost final {
   [[nodiscard]] core::TensorCore& core() { return *core_; }
   [[nodiscard]] const core::TensorCore& core() const { return *core_; }
 
-  /// Brings a core that lags behind to the current cycle.
+  /// Brings a core that lags behind to the current cycle. One that is ahead stays there, and so does its interrupt.
   void catch_up() { advance_to(now()); }
   /// The clock's: runs a busy core towards `limit`, as far as one look at the wall clock allows.
   void run_ahead(uint64_t limit);

@@ -81,6 +81,24 @@ TEST_CASE("a host that looks at the firmware's status leaves the core where it i
   CHECK(test::core->advances.size() == advances);
 }
 
+TEST_CASE("who looks at a core that has run ahead does not bring its interrupt forward") {
+  uint64_t woken = 0;
+  const auto simulation = simulate([&] {
+    hal::wait_for_event(UINT64_MAX);
+    woken = hal::now();
+  });
+  chip::CoreHost& core = simulation->chip().core();
+  const uint64_t now = simulation->cycle();
+  REQUIRE(core.push(0, test::command_of(10'000)));
+  while (!core.core().interrupt()) core.run_ahead(now + 20'000);
+  REQUIRE(core.core().cycle() == now + 10'000);
+  std::array<uint64_t, WEFT_COUNTERS> counters{};
+  core.read_snapshot(counters);
+  CHECK_FALSE(core.interrupt());
+  simulation->run_until_idle();
+  CHECK(woken == now + 10'000);
+}
+
 TEST_CASE("an interrupt bit that was set while others were cleared is not slept over") {
   uint64_t turns = 0;
   const auto simulation = simulate([&] {
