@@ -136,20 +136,13 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
   program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
   wait_for_direct(program, direct.direct_posts);
 
-  Kernel kernel;
-  kernel.name = "collective";
+  Kernel kernel = program.kernel("collective");
   if (c.kind != CollectiveKind::kBarrier) {
     const uint64_t block = collective_block(c.bytes, ranks, mesh.value().rank).bytes;
     kernel.arguments = {argument("input", c, WEFT_ARGUMENT_DIRECTION_INPUT, input_bytes(c, block)),
                         argument("output", c, WEFT_ARGUMENT_DIRECTION_OUTPUT, output_bytes(c, block, ranks))};
     kernel.scratch_bytes = round_up(paths.scratch_bytes, kPitch);
   }
-  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
-    kernel.queues[queue] = program.commands(static_cast<weft_queue_index>(queue));
-  kernel.tags = program.tags();
-  kernel.vmem_bytes = program.vmem_bytes();
-  kernel.semaphores = program.semaphores();
-  kernel.cycle_estimate = program.cycle_estimate();
   return kernel;
 }
 

@@ -95,17 +95,10 @@ Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
                                std::visit([](const auto& s) { return s.name; }, step), stores.value(), kMaxStores)};
     stores_before = stores.value();
   }
-  Kernel kernel;
-  kernel.name = program.name;
+  Kernel kernel = builder.kernel(program.name);
   kernel.arguments = program.arguments;
-  for (unsigned q = 0; q < 5; q++) kernel.queues[q] = builder.commands(static_cast<weft_queue_index>(q));
-  kernel.tags = builder.tags();
   kernel.constants = program.constants;
-  kernel.vmem_bytes = builder.vmem_bytes();
   kernel.scratch_bytes = program.scratch_bytes;
-  kernel.semaphores = builder.semaphores();
-  kernel.cycle_estimate = builder.cycle_estimate();
-  kernel.macs = builder.macs();
   return kernel;
 }
 

@@ -102,16 +102,9 @@ Result<Kernel> compile_neighbor_exchange(const spec::Chip& chip, const SliceShap
     program.push(WEFT_QUEUE_SYNC, spec::encode(wait));
   }
   program.note_vmem_words((exchange.block_bytes + chip.word_bytes - 1) / chip.word_bytes);
-  Kernel kernel;
-  kernel.name = "neighbor_exchange";
+  Kernel kernel = program.kernel("neighbor_exchange");
   kernel.arguments = {argument("block", WEFT_ARGUMENT_DIRECTION_INPUT, exchange.block_bytes),
                       argument("received", WEFT_ARGUMENT_DIRECTION_OUTPUT, exchange.received_bytes())};
-  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
-    kernel.queues[queue] = program.commands(static_cast<weft_queue_index>(queue));
-  kernel.tags = program.tags();
-  kernel.vmem_bytes = program.vmem_bytes();
-  kernel.semaphores = program.semaphores();
-  kernel.cycle_estimate = program.cycle_estimate();
   return kernel;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace weft::compiler {
 
@@ -41,6 +42,18 @@ uint16_t ProgramBuilder::tag(const std::string& text) {
   tag_of_.emplace(text, value);
   tags_.emplace(value, text);
   return value;
+}
+
+Kernel ProgramBuilder::kernel(std::string name) const {
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.queues = queues_;
+  kernel.tags = tags_;
+  kernel.vmem_bytes = vmem_words_ * chip_.word_bytes;
+  kernel.semaphores = semaphores_;
+  kernel.cycle_estimate = cycle_estimate();
+  kernel.macs = macs_;
+  return kernel;
 }
 
 uint64_t ProgramBuilder::cycle_estimate() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/compiler/executable_writer.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 
@@ -58,15 +59,13 @@ class ProgramBuilder {
   void note_macs(uint64_t macs) { macs_ += macs; }
   void note_hbm_bytes(uint64_t bytes) { hbm_bytes_ += bytes; }
 
-  [[nodiscard]] const std::vector<spec::Command>& commands(weft_queue_index queue) const { return queues_[queue]; }
-  [[nodiscard]] const std::map<uint16_t, std::string>& tags() const { return tags_; }
-  [[nodiscard]] uint64_t vmem_bytes() const { return vmem_words_ * chip_.word_bytes; }
-  [[nodiscard]] uint64_t macs() const { return macs_; }
-  [[nodiscard]] uint64_t semaphores() const { return semaphores_; }
+  /// A kernel of all that was pushed and noted. Arguments, constants and scratch are the caller's to add.
+  [[nodiscard]] Kernel kernel(std::string name) const;
+
+ private:
   /// The larger of MXU cycles and HBM cycles: no schedule is faster.
   [[nodiscard]] uint64_t cycle_estimate() const;
 
- private:
   const spec::Chip& chip_;
   std::array<std::vector<spec::Command>, 5> queues_;
   std::map<uint16_t, std::string> tags_;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -46,7 +47,8 @@ std::vector<compiler::MeshAxes> axes_of(const compiler::SliceShape& shape) {
   return all;
 }
 
-/// What runs on a slice: every kind, axes and algorithm; with each all dtypes and lengths, or the next one.
+/// What runs on a slice: every kind, axes and algorithm; with each all dtypes and lengths, or the next length, with all
+/// dtypes where numbers are added.
 std::vector<Collective> works_of(const compiler::SliceShape& shape, Coverage coverage, unsigned turn) {
   std::vector<Collective> all;
   for (const auto kind : kKinds)
@@ -56,7 +58,9 @@ std::vector<Collective> works_of(const compiler::SliceShape& shape, Coverage cov
         const unsigned dtypes = adds(kind) ? 3 : 4;
         const unsigned ranks = compiler::collective_mesh(shape, {.axes = axes}, 0).value().ranks();
         for (unsigned choice = 0; choice < dtypes * std::size(kBytes); choice++) {
-          if (coverage == Coverage::kInTurn && choice != turn % (dtypes * std::size(kBytes))) continue;
+          const unsigned next = turn % (dtypes * std::size(kBytes));
+          const bool due = choice / dtypes == next / dtypes && (adds(kind) || choice % dtypes == next % dtypes);
+          if (coverage == Coverage::kInTurn && !due) continue;
           all.push_back({.kind = kind,
                          .axes = axes,
                          .dtype = kDtypes[choice % dtypes],
@@ -97,14 +101,15 @@ Status sweep(const std::string& name, Coverage coverage, unsigned turn, std::mt1
   return Ok{};
 }
 
-/// Slices of all generations whose axes are powers of two, of so many chips at most.
-std::vector<std::string> all_slices(unsigned most) {
+/// Slices of all generations, of so many chips at most.
+std::vector<std::string> all_slices(unsigned most, bool powers_of_two) {
+  const auto good = [&](unsigned length) { return !powers_of_two || std::has_single_bit(length); };
   std::vector<std::string> names;
   for (const auto& generation : spec::kGenerations)
-    for (unsigned x = 1; x <= most; x *= 2)
-      for (unsigned y = 1; x * y <= most; y *= 2)
-        for (unsigned z = 1; x * y * z <= most; z *= 2) {
-          if (x * y * z == 1 || (generation.dimensions == 2 && z > 1)) continue;
+    for (unsigned x = 1; x <= most; x++)
+      for (unsigned y = 1; x * y <= most; y++)
+        for (unsigned z = 1; x * y * z <= most && z <= (generation.dimensions == 3 ? most : 1); z++) {
+          if (x * y * z == 1 || !good(x) || !good(y) || !good(z)) continue;
           auto name = fmt::format("{}-{}x{}", generation.name, x, y);
           if (generation.dimensions == 3) name += fmt::format("x{}", z);
           if (std::holds_alternative<ici::Slice>(ici::parse_slice(name))) names.push_back(name);
@@ -119,9 +124,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> slices;
   unsigned most = 0;
   uint64_t seed = 1;
-  bool json = false;
+  bool json = false, powers_of_two = false;
   app.add_option("--slice", slices, "with every dtype and length; again for more slices");
-  app.add_option("--all", most, "all slices of so many chips at most, axes powers of two, dtypes and lengths in turn");
+  app.add_option("--all", most,
+                 "all slices of so many chips at most, lengths in turn, and dtypes where nothing is added");
+  app.add_flag("--powers-of-two", powers_of_two, "of those the slices whose axes are powers of two");
   app.add_option("--seed", seed, "of the numbers")->capture_default_str();
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
@@ -135,7 +142,7 @@ int main(int argc, char** argv) {
   unsigned turn = 0;
   for (const auto& name : slices)
     if (!run(name, Coverage::kAll, 0)) return 2;
-  for (const auto& name : all_slices(most))
+  for (const auto& name : all_slices(most, powers_of_two))
     if (!run(name, Coverage::kInTurn, turn++)) return 2;
   if (json)
     fmt::print("{}\n", nlohmann::ordered_json{{"seed", seed},
