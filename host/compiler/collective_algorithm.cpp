@@ -32,10 +32,11 @@ class Estimate {
     for (unsigned axis = 0; axis < mesh.axes.size(); axis++) hops_ += longest_way(axis);
   }
 
-  /// A step at every hop, and one at the end, for what has come is stored where it belongs.
+  /// A step at every hop. What is gathered has then come to where it belongs; sums are still to be stored there.
   [[nodiscard]] double neighbor() const {
     const double wire = c_.kind == CollectiveKind::kBroadcast ? pipelined_us() : gather_us();
-    return passes() * std::max(hops_ * (kHopUs + step_us_) + wire, pieces_us()) + step_us_;
+    return passes() * std::max(hops_ * (kHopUs + step_us_) + wire, pieces_us()) +
+           (c_.kind == CollectiveKind::kReduceScatter ? step_us_ : 0);
   }
   /// The farthest are sent to first, so what comes last over the busiest link has one hop to go.
   [[nodiscard]] double direct() const {
@@ -64,10 +65,11 @@ class Estimate {
   [[nodiscard]] double gather_us() const {
     return bytes_ * (1 - 1.0 / mesh_.ranks()) / (axes_ * (rings() ? 2 : 1)) / bytes_per_us_;
   }
-  /// A broadcast passes tiles on: the array over each link, and one tile over each further one.
+  /// A broadcast passes tiles on: the array over each link of the root, of which every axis carries each part once, and
+  /// one tile over each further one.
   [[nodiscard]] double pipelined_us() const {
-    const double part = bytes_ / axes_, tile = std::min(part / (mesh_.halves() ? 2 : 1), tile_bytes_);
-    return (part + (hops_ - 1) * tile) / bytes_per_us_;
+    const double tile = std::min(bytes_ / axes_ / (mesh_.halves() ? 2 : 1), tile_bytes_);
+    return (bytes_ + (hops_ - 1) * tile) / bytes_per_us_;
   }
   /// A chip takes the pieces of all blocks one after the other, with so many loads under way.
   [[nodiscard]] double pieces_us() const {

@@ -14,6 +14,8 @@
 #include <tuple>
 #include <utility>
 
+#include "host/compiler/collective_straight.hpp"
+
 namespace weft::compiler {
 namespace {
 
@@ -36,8 +38,6 @@ class Paths {
     const bool reduces = c_.kind == CollectiveKind::kReduceScatter || c_.kind == CollectiveKind::kAllReduce;
     const bool gathers = c_.kind == CollectiveKind::kAllGather || c_.kind == CollectiveKind::kAllReduce ||
                          c_.kind == CollectiveKind::kBroadcast;
-    if (c_.kind == CollectiveKind::kAllToAll) return send_blocks();
-    if (c_.kind == CollectiveKind::kPermute) return send_array();
     first_gather_ = reduces ? axes_ : 0;
     for (lane_ = 0; lane_ < axes_ * halves(); lane_++) {
       if (reduces)
@@ -53,8 +53,9 @@ class Paths {
           fmt::format("{} bytes over several axes: what a rank sums has more than {} tiles", c_.bytes, kMaxPosts)};
     CollectivePaths paths;
     for (auto& p : planned_) paths.transfers.push_back(std::move(p.transfer));
-    const unsigned areas = (reduces ? 2 * axes_ : 0) + (gathers ? axes_ : 0) + (reduces && axes_ > 1 ? axes_ : 0);
+    const unsigned areas = (reduces ? 2 * axes_ : 0) + (gathers ? axes_ - 1 : 0) + (reduces && axes_ > 1 ? axes_ : 0);
     paths.scratch_bytes = areas * c_.bytes;
+    paths.direct_posts = direct_posts_;
     return paths;
   }
 
@@ -62,7 +63,7 @@ class Paths {
   struct Planned {
     Order order;
     Transfer transfer;
-    bool down = false;
+    unsigned way;  // 2 axis + 1 if it goes down
   };
 
   [[nodiscard]] unsigned halves() const { return mesh_.halves() ? 2 : 1; }
@@ -112,25 +113,32 @@ class Paths {
     return true;
   }
 
-  // --- Places. Scratch: two areas of sums for each phase of a reduction, one of blocks for each phase of a gathering,
-  // and one of this rank's own sums for each phase of a reduction, all as large as the array.
+  // --- Places. Scratch: two areas of sums for each phase of a reduction, one of blocks for each phase of a gathering
+  // but the last, whose blocks come to the output itself, and one of this rank's own sums for each phase of a
+  // reduction, all as large as the array.
+  [[nodiscard]] bool last_gathering(unsigned phase) const { return phase + 1 == first_gather_ + axes_; }
   [[nodiscard]] TransferPlace landing(Way way, unsigned phase, unsigned rank) const {
-    const unsigned area =
-        way == kSumUp || way == kSumDown ? 2 * phase + (way - kSumUp) : 2 * first_gather_ + phase - first_gather_;
+    const bool sum = way == kSumUp || way == kSumDown;
+    if (!sum && last_gathering(phase)) return {kCollectiveOutput, piece(rank).offset};
+    const unsigned area = sum ? 2 * phase + (way - kSumUp) : 2 * first_gather_ + phase - first_gather_;
     return {kScratch, area * c_.bytes + piece(rank).offset};
   }
   [[nodiscard]] TransferPlace own_sums(unsigned phase, unsigned rank) const {
-    const unsigned gathers = c_.kind == CollectiveKind::kAllReduce ? axes_ : 0;
+    const unsigned gathers = c_.kind == CollectiveKind::kAllReduce ? axes_ - 1 : 0;
     return {kScratch, (2 * axes_ + gathers + phase) * c_.bytes + piece(rank).offset};
   }
   [[nodiscard]] uint8_t semaphore(Way way) const { return static_cast<uint8_t>(way + 4 * axis()); }
   [[nodiscard]] TransferSource arrival(Way way, unsigned rank) const {
     return {landing(way, phase_, rank), semaphore(way)};
   }
-  [[nodiscard]] TransferSink neighbor(Way way, unsigned rank) const {
+  [[nodiscard]] TransferSink neighbor(Way way, unsigned rank, uint8_t arrival) const {
     const unsigned to = way == kSumUp || way == kBlockUp ? up(here(), 1) : down(here(), 1);
     return {landing(way, phase_, rank), static_cast<uint16_t>(mesh_.chips[mesh_.moved(mesh_.rank, axis(), to)]),
-            semaphore(way)};
+            arrival};
+  }
+  /// A block to the next rank, which passes it on over `left` links. Over none, in the last phase: nobody loads it.
+  [[nodiscard]] TransferSink next(Way way, unsigned rank, unsigned left) const {
+    return neighbor(way, rank, left == 0 && last_gathering(phase_) ? kCollectiveDirect : semaphore(way));
   }
   /// All-gather: the piece is the whole input; otherwise the input has it where the array has it.
   [[nodiscard]] TransferSource input(unsigned rank) const {
@@ -144,22 +152,25 @@ class Paths {
     return {{kCollectiveOutput, piece(rank).offset - first}, {}, WEFT_NO_SEMAPHORE};
   }
 
+  /// A broadcast's steps are one: data only go away from the root, and a chip that begins one part of them passes
+  /// another on.
   void plan(unsigned phase, unsigned step, Transfer transfer, bool down = false) {
+    if (c_.kind == CollectiveKind::kBroadcast) step = 0;
     if (transfer.bytes != 0 && !transfer.sinks.empty())
-      planned_.push_back({{phase, step, lane_}, std::move(transfer), down});
+      planned_.push_back({{phase, step, lane_}, std::move(transfer), 2 * axis_of(phase) + (down ? 1 : 0)});
   }
 
-  /// What goes up in a step and what goes down, tile by tile in turns: a block larger than what waits at the links
-  /// would leave those of the other way idle. Each way keeps its order.
+  /// What goes up and down each axis in a step, tile by tile in turns: a block larger than what waits at the links
+  /// would leave all others idle. Each way keeps its order.
   void take_turns() {
     std::vector<Planned> turns;
     const auto step_of = [](const Planned& p) { return std::pair{std::get<0>(p.order), std::get<1>(p.order)}; };
     for (size_t first = 0, last = 0; first < planned_.size(); first = last) {
-      std::array<std::vector<Planned>, 2> ways;
+      std::array<std::vector<Planned>, 6> ways;
       for (; last < planned_.size() && step_of(planned_[last]) == step_of(planned_[first]); last++)
         for (uint64_t at = 0; at < planned_[last].transfer.bytes; at += tile_bytes_)
-          ways[planned_[last].down ? 1 : 0].push_back(tile_of(planned_[last], at));
-      for (size_t i = 0; i < std::max(ways[0].size(), ways[1].size()); i++)
+          ways[planned_[last].way].push_back(tile_of(planned_[last], at));
+      for (size_t i = 0; std::ranges::any_of(ways, [i](const auto& way) { return i < way.size(); }); i++)
         for (auto& way : ways)
           if (i < way.size()) turns.push_back(std::move(way[i]));
     }
@@ -221,7 +232,7 @@ class Paths {
 
   void pass_sums_on(unsigned owner, unsigned distance, bool begins, Way way) {
     for (const unsigned rank : pieces_of(owner)) {
-      Transfer transfer{piece(rank).bytes, {}, {neighbor(way, rank)}};
+      Transfer transfer{piece(rank).bytes, {}, {neighbor(way, rank, semaphore(way))}};
       if (!begins) transfer.sources.push_back(arrival(way, rank));
       transfer.sources.push_back(own_part(rank));
       plan(phase_, size() - 1 - distance, std::move(transfer), way == kSumDown);
@@ -250,8 +261,8 @@ class Paths {
 
   void set_out(Transfer& transfer, unsigned rank) const {
     const auto [above, below] = spread(here());
-    if (above > 0) transfer.sinks.push_back(neighbor(kBlockUp, rank));
-    if (below > 0) transfer.sinks.push_back(neighbor(kBlockDown, rank));
+    if (above > 0) transfer.sinks.push_back(next(kBlockUp, rank, above - 1));
+    if (below > 0) transfer.sinks.push_back(next(kBlockDown, rank, below - 1));
   }
   /// How many ranks above, and below, the blocks of the rank at `owner` go to.
   struct Spread {
@@ -274,16 +285,18 @@ class Paths {
     for (unsigned distance = 1; distance < size(); distance++) {
       const unsigned lower = down(here(), distance), higher = up(here(), distance);
       if ((ring() || here() >= distance) && spread(lower).above >= distance)
-        pass_blocks_on(lower, distance, spread(lower).above > distance, kBlockUp);
+        pass_blocks_on(lower, distance, spread(lower).above - distance, kBlockUp);
       if ((ring() || here() + distance < size()) && spread(higher).below >= distance)
-        pass_blocks_on(higher, distance, spread(higher).below > distance, kBlockDown);
+        pass_blocks_on(higher, distance, spread(higher).below - distance, kBlockDown);
     }
   }
-  /// Each block goes out here and one link on.
-  void pass_blocks_on(unsigned owner, unsigned distance, bool further, Way way) {
+  /// Each block goes out here and, if links are left, one on. In the last phase it has come to where it belongs.
+  void pass_blocks_on(unsigned owner, unsigned distance, unsigned left, Way way) {
     for (const unsigned rank : pieces_of(owner)) {
-      Transfer transfer{piece(rank).bytes, {arrival(way, rank)}, {output(rank)}};
-      if (further) transfer.sinks.push_back(neighbor(way, rank));
+      Transfer transfer{piece(rank).bytes, {arrival(way, rank)}, {}};
+      if (!last_gathering(phase_)) transfer.sinks.push_back(output(rank));
+      if (left > 0) transfer.sinks.push_back(next(way, rank, left - 1));
+      if (transfer.sinks.empty()) direct_posts_ += tiles(transfer.bytes);
       plan(phase_, distance, std::move(transfer), way == kBlockDown);
     }
   }
@@ -296,47 +309,12 @@ class Paths {
     return input(rank);
   }
 
-  // --- Straight to the receiver
-
-  [[nodiscard]] TransferSink straight_to(unsigned rank, uint64_t offset) const {
-    if (rank == mesh_.rank) return {{kCollectiveOutput, offset}, {}, WEFT_NO_SEMAPHORE};
-    return {{kCollectiveOutput, offset}, static_cast<uint16_t>(mesh_.chips[rank]), kCollectiveDirect};
-  }
-  /// Each rank's block to that rank, the farthest first, both ways by turns; the network finds the way.
-  CollectivePaths send_blocks() const {
-    CollectivePaths paths;
-    const unsigned ranks = mesh_.ranks(), me = mesh_.rank;
-    const auto send = [&](unsigned to) {
-      const auto block = collective_block(c_.bytes, ranks, to);
-      if (block.bytes != 0)
-        paths.transfers.push_back({block.bytes,
-                                   {{{kCollectiveInput, block.offset}, WEFT_NO_SEMAPHORE}},
-                                   {straight_to(to, me * block.bytes)}});
-    };
-    const bool ring = mesh_.axes.size() == 1 && mesh_.axes.front().ring;
-    const auto [below, above] = collective_reach(ranks, ring, me, 0);
-    for (unsigned distance = std::max(below, above); distance > 0; distance--) {
-      if (distance <= above) send((me + distance) % ranks);
-      if (distance <= below) send((me + ranks - distance) % ranks);
-    }
-    send(me);
-    paths.direct_posts = tiles(collective_block(c_.bytes, ranks, me).bytes) * (ranks - 1);
-    return paths;
-  }
-  CollectivePaths send_array() const {
-    CollectivePaths paths;
-    paths.transfers.push_back({c_.bytes,
-                               {{{kCollectiveInput, 0}, WEFT_NO_SEMAPHORE}},
-                               {straight_to((mesh_.rank + c_.shift) % mesh_.ranks(), 0)}});
-    paths.direct_posts = c_.shift == 0 ? 0 : tiles(c_.bytes);
-    return paths;
-  }
-
   const CollectiveMesh& mesh_;
   const Collective& c_;
   const uint64_t tile_bytes_;
   const unsigned axes_;
   unsigned first_gather_ = 0, phase_ = 0, lane_ = 0;
+  uint64_t direct_posts_ = 0;
   std::vector<Planned> planned_;
 };
 
@@ -344,6 +322,8 @@ class Paths {
 
 Result<CollectivePaths> collective_paths(const CollectiveMesh& mesh, const Collective& collective,
                                          uint64_t tile_bytes) {
+  if (collective.kind == CollectiveKind::kAllToAll) return all_to_all_paths(mesh, collective, tile_bytes);
+  if (collective.kind == CollectiveKind::kPermute) return permute_paths(mesh, collective, tile_bytes);
   return Paths(mesh, collective, tile_bytes).run();
 }
 

@@ -69,7 +69,7 @@ golden::SegmentTable segments_of(const compiler::Kernel& kernel) {
   table[2] = hbm(kernel.scratch_bytes, true, true);
   for (size_t i = 0; i < kernel.arguments.size(); i++) {
     const bool output = kernel.arguments[i].direction == WEFT_ARGUMENT_DIRECTION_OUTPUT;
-    table[3 + i] = hbm(kernel.arguments[i].size_bytes, !output, output);
+    table[3 + i] = hbm(kernel.arguments[i].size_bytes, true, output);  // what has been put out may be read
   }
   return table;
 }
