@@ -26,6 +26,7 @@ class Estimate {
         hbm_bytes_per_us_(static_cast<double>(chip.hbm_bytes_per_second) / 1e6),
         vpu_bytes_per_us_(static_cast<double>(chip.n * element_bytes(c.dtype)) * static_cast<double>(chip.clock_hz) /
                           1e6),
+        dma_bytes_per_us_(static_cast<double>(chip.word_bytes) * static_cast<double>(chip.clock_hz) / 1e6),
         read_us_(1e6 * chip.hbm_read_latency_cycles / static_cast<double>(chip.clock_hz)),
         // what arrives becomes visible in HBM, and is loaded from there
         step_us_(read_us_ + 1e6 * chip.hbm_write_latency_cycles / static_cast<double>(chip.clock_hz)) {
@@ -35,7 +36,7 @@ class Estimate {
   /// A step at every hop. What is gathered has then come to where it belongs; sums are still to be stored there.
   [[nodiscard]] double neighbor() const {
     const double wire = c_.kind == CollectiveKind::kBroadcast ? pipelined_us() : gather_us();
-    return passes() * std::max(hops_ * (kHopUs + step_us_) + wire, pieces_us()) +
+    return passes() * std::max(hops_ * (kHopUs + step_us_) + wire, pieces_us()) + unhidden_us() +
            (c_.kind == CollectiveKind::kReduceScatter ? step_us_ : 0);
   }
   /// The farthest are sent to first, so what comes last over the busiest link has one hop to go.
@@ -49,6 +50,9 @@ class Estimate {
   static constexpr double kHopUs = spec::kIciHopLatencyNs / 1e3;
 
   [[nodiscard]] double passes() const { return c_.kind == CollectiveKind::kAllReduce ? 2 : 1; }
+  [[nodiscard]] bool reduces() const {
+    return c_.kind == CollectiveKind::kReduceScatter || c_.kind == CollectiveKind::kAllReduce;
+  }
   [[nodiscard]] bool rings() const {
     return std::ranges::all_of(mesh_.axes, [](const CollectiveAxis& axis) { return axis.ring; });
   }
@@ -64,6 +68,14 @@ class Estimate {
   /// V (1 - 1 / K) / (n W): every axis works at once, with a part of the data each.
   [[nodiscard]] double gather_us() const {
     return bytes_ * (1 - 1.0 / mesh_.ranks()) / (axes_ * (rings() ? 2 : 1)) / bytes_per_us_;
+  }
+  /// A block of one tile waits at each hop until it is loaded, added and read again; of two tiles one hides the other.
+  [[nodiscard]] double unhidden_us() const {
+    const double piece = bytes_ / mesh_.ranks() / axes_ / (mesh_.halves() ? 2 : 1);
+    const double alone = std::min(piece, std::max(0.0, 2 * tile_bytes_ - piece));
+    if (c_.kind == CollectiveKind::kBroadcast) return 0;
+    if (!reduces()) return hops_ * 2 * alone / dma_bytes_per_us_;
+    return hops_ * (4 * alone / dma_bytes_per_us_ + alone / vpu_bytes_per_us_);
   }
   /// A broadcast passes tiles on: the array over each link of the root, of which every axis carries each part once, and
   /// one tile over each further one.
@@ -103,7 +115,8 @@ class Estimate {
 
   const CollectiveMesh& mesh_;
   const Collective& c_;
-  const double bytes_, axes_, tile_bytes_, bytes_per_us_, hbm_bytes_per_us_, vpu_bytes_per_us_, read_us_, step_us_;
+  const double bytes_, axes_, tile_bytes_, bytes_per_us_, hbm_bytes_per_us_, vpu_bytes_per_us_, dma_bytes_per_us_,
+      read_us_, step_us_;
   double hops_ = 0;
 };
 
