@@ -21,6 +21,7 @@
 #include "model/ici/slice.hpp"
 #include "model/record/recorder.hpp"
 #include "model/record/replay_report.hpp"
+#include "model/server/descriptor_limit.hpp"
 #include "model/server/isa.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
@@ -35,7 +36,7 @@ constexpr int kExitUsage = 2;
 constexpr int kExitCannotStart = 3;
 constexpr int kExitModelFailure = 4;
 constexpr int kExitDiffers = 6;
-constexpr uint32_t kMaxChips = 64;
+constexpr uint32_t kMaxChips = 256;
 
 record::Recorder* active_recorder = nullptr;  // for end_with_model_failure(), which is called out of the model
 
@@ -323,6 +324,7 @@ int replay(Arguments& arguments) {
 int main(int argc, char** argv) {
   if (const std::string missing = server::missing_instructions(); !missing.empty())
     return complain(kExitCannotStart, missing);
+  server::raise_descriptor_limit();
   Arguments arguments;
   CLI::App app{"Simulates a Weft chip, or all chips of a slice, and serves their PCIe functions over vfio-user."};
   auto* chip = app.add_option("--chip", arguments.chip, "preset: " + chip_names());

@@ -27,7 +27,7 @@ struct DeviceName {
 };
 
 /// Chips that a simulator of our own has at most.
-inline constexpr uint32_t kMaxSimulatedChips = 64;
+inline constexpr uint32_t kMaxSimulatedChips = 256;
 
 /// INVALID_ARGUMENT: says what is wrong and what is possible. Values are taken as they are, without decoding.
 Result<DeviceName> parse_device_name(std::string_view text);

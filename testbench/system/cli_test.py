@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The subcommands of weft as a user types them: results, JSON, waves, traces, and attaching to a weft-sim that runs."""
 import json
+import resource
 import signal
 import subprocess
 import unittest
@@ -221,6 +222,18 @@ class Collective(WeftTest):
         self.assertEqual((groups["differing"], groups["ranks"], groups["ring"], groups["elements"]), (0, 4, True, 8 * 5000))
         torus = self.weft_json("collective", "all-reduce", "--slice", "v4-4x4x4", "--axis", "xyz", "--bytes", "20016")
         self.assertEqual((torus["differing"], torus["ranks"], torus["ring"]), (0, 64, True))
+        twisted = self.weft_json("collective", "all-gather", "--slice", "v4-4x4x8_twisted", "--axis", "z", "--bytes", "4096")
+        self.assertEqual((twisted["differing"], twisted["chips"], twisted["ranks"]), (0, 128, 8))
+
+    def test_the_largest_slice_has_more_files_than_a_shell_gives(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, soft), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        run = self.weft_json("collective", "all-gather", "--slice", "v5e-16x16", "--axis", "y", "--bytes", "4096")
+        self.assertEqual((run["differing"], run["chips"]), (0, 256))
+        code, _, err = self.run_weft("collective", "all-gather", "--slice", "v4-8x8x8", "--axis", "y", "--bytes", "4096")
+        self.assertEqual(code, 2, err)
+        self.assertIn("a simulator has at most 256 chips", err)
         self.assertIn("16 ranks, lines", self.weft("collective", "broadcast", "--slice", "nano-4x4", "--axis", "xy", "--root", 5))
 
     def test_the_algorithm_is_the_faster_one_or_the_one_that_is_asked_for(self):
