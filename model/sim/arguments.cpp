@@ -1,0 +1,73 @@
+// The options, and which of them go together.
+#include "model/sim/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "model/sim/ending.hpp"
+#include "model/sim/simulated.hpp"
+
+namespace weft::sim {
+
+std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) {
+  Arguments arguments;
+  CLI::App app{"Simulates a Weft chip, or all chips of a slice, and serves their PCIe functions over vfio-user."};
+  auto* chip = app.add_option("--chip", arguments.chip, "preset: " + chip_names());
+  auto* slice = app.add_option("--slice", arguments.slice, "all chips of a slice: nano-2x2, v5e-4x4, v5p-4x4x4, ...");
+  app.add_option("--core", arguments.core,
+                 "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
+                 "one for each, separated by commas; default: fast, or the recorded one");
+  auto* fd = app.add_option("--fd", arguments.fds,
+                            "serve the client at this inherited socket, and end when it leaves; with --slice one for "
+                            "each chip, and the last one's leaving ends it")
+                 ->check(CLI::NonNegativeNumber);
+  auto* socket =
+      app.add_option("--socket", arguments.socket, "serve whoever connects to this path, one client at a time");
+  auto* directory =
+      app.add_option("--listen", arguments.directory,
+                     "serve function i to whoever connects to function<i>.sock in this directory, and observers "
+                     "(weft smi, weft dump) on management.sock; with --slice, function i of chip c at "
+                     "chip<c>-function<i>.sock");
+  app.add_option("--functions", arguments.functions,
+                 "PCIe functions of the chip: one process each, equal shares of HBM")
+      ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))
+      ->needs(directory)
+      ->capture_default_str();
+  auto* wave = app.add_option("--wave", arguments.core_options.wave_path,
+                              "write the core's waves to this FST file (rtl, lockstep)");
+  app.add_option("--wave-from", arguments.core_options.wave_from_cycle, "first cycle of the waves")->needs(wave);
+  app.add_option("--wave-to", arguments.core_options.wave_to_cycle, "last cycle of the waves")->needs(wave);
+  app.add_flag("--check-hazards", arguments.core_options.check_hazards,
+               "commands that touch the same place and that nothing orders fail with the fault HAZARD")
+      ->envname("WEFT_CHECK_HAZARDS");
+  app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
+  app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
+  auto* record =
+      app.add_option("--record", arguments.record,
+                     "record everything that passes between the chip and its hosts to this file (%p: the process id)");
+  auto* replay = app.add_option("--replay", arguments.replay, "replay this recording instead of serving, and compare")
+                     ->excludes(record);
+  app.add_flag("--partial", arguments.partial, "replay what is there of a recording that is cut off")->needs(replay);
+  app.add_flag("--json", arguments.json, "print the result of the replay as JSON")->needs(replay);
+  for (auto* option : {chip, slice, fd, socket, directory}) replay->excludes(option);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    exit_code = app.exit(e) == 0 ? 0 : kExitUsage;
+    return {};
+  }
+  if (replay->count() != 0) return arguments;
+  const auto wrong = [&exit_code](const char* what) -> std::optional<Arguments> {
+    exit_code = complain(kExitUsage, what);
+    return {};
+  };
+  if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
+  if (slice->count() != 0 && wave->count() + record->count() != 0)
+    return wrong("--wave and --record are of one chip: they do not go with --slice");
+  if (slice->count() != 0 && socket->count() != 0)
+    return wrong("--slice has a socket for each chip: give --listen and a directory");
+  if ((fd->count() != 0 ? 1 : 0) + socket->count() + directory->count() != 1)
+    return wrong("one of --fd, --socket, --listen and --replay is needed");
+  return arguments;
+}
+
+}  // namespace weft::sim

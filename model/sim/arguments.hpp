@@ -1,0 +1,33 @@
+/// The command line of weft-sim.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/core/tensor_core.hpp"
+
+namespace weft::sim {
+
+/// What a user asks for; what is not asked for is empty.
+struct Arguments {
+  std::string chip;
+  std::string slice;
+  std::string core;  // empty: fast, or the recorded one
+  std::vector<int> fds;
+  std::string socket;
+  std::string directory;
+  unsigned functions = 1;
+  std::string trace;
+  std::string mismatch_report;
+  std::string record;
+  std::string replay;
+  bool partial = false;
+  bool json = false;
+  core::CoreOptions core_options;
+};
+
+/// Reads the command line. None: help was asked for or it cannot be; what there is to say has been said, and
+/// `exit_code` is the process's.
+[[nodiscard]] std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code);
+
+}  // namespace weft::sim

@@ -1,0 +1,18 @@
+/// How weft-sim ends: exit codes, and what it says before.
+#pragma once
+#include <string>
+
+#include "model/record/recorder.hpp"
+
+namespace weft::sim {
+
+inline constexpr int kExitUsage = 2, kExitCannotStart = 3, kExitModelFailure = 4, kExitDiffers = 6;
+
+/// Says `what` on stderr and returns `code`.
+int complain(int code, const std::string& what);
+
+/// From now on a failed assertion of the RTL ends the process with kExitModelFailure. `recorder`: is finished first;
+/// not owned; nullptr: there is none.
+void end_on_model_failure(record::Recorder* recorder);
+
+}  // namespace weft::sim

@@ -1,0 +1,121 @@
+// Sockets, signals, and the loop between them and the chips.
+#include "model/sim/serve.hpp"
+
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/record/recorder.hpp"
+#include "model/server/listener.hpp"
+#include "model/server/server.hpp"
+#include "model/sim/ending.hpp"
+#include "model/sim/simulated.hpp"
+
+namespace weft::sim {
+namespace {
+
+/// SIGINT and SIGTERM end the loop instead of the process, so that the socket's path is removed and files are complete.
+server::FileDescriptor catch_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return server::FileDescriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+/// Where function `function` of chip `chip` listens.
+std::string socket_path(const Arguments& arguments, unsigned chip, unsigned function) {
+  if (arguments.directory.empty()) return arguments.socket;
+  if (arguments.slice.empty()) return fmt::format("{}/function{}.sock", arguments.directory, function);
+  return fmt::format("{}/chip{}-function{}.sock", arguments.directory, chip, function);
+}
+
+void make_directory(const std::string& path, std::string& error) {
+  std::error_code failed;
+  if (!path.empty()) std::filesystem::create_directories(path, failed);
+  if (failed) error = fmt::format("directory '{}': {}", path, failed.message());
+}
+
+/// The sockets of all functions; empty and a message in `error` if one is not to be had.
+std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, unsigned chips,
+                                                              std::string& error) {
+  std::vector<std::unique_ptr<server::Listener>> listeners;
+  for (unsigned i = 0; i < chips * arguments.functions && error.empty(); i++) {
+    auto listener =
+        server::Listener::make(socket_path(arguments, i / arguments.functions, i % arguments.functions), error);
+    if (listener != nullptr) listeners.push_back(std::move(listener));
+  }
+  if (!error.empty()) listeners.clear();
+  return listeners;
+}
+
+bool is_stream_socket(int fd) {
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
+}
+
+}  // namespace
+
+int serve(const Arguments& arguments) {
+  std::string error;
+  const Simulated simulated = find_simulated(arguments, error);
+  if (!error.empty()) return complain(kExitUsage, error);
+  const unsigned chips = static_cast<unsigned>(simulated.kinds.size());
+  if (!arguments.fds.empty() && arguments.fds.size() != chips)
+    return complain(kExitUsage, fmt::format("{} descriptors for {} chips: one for each", arguments.fds.size(), chips));
+  for (const int fd : arguments.fds)
+    if (!is_stream_socket(fd)) return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", fd));
+  if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
+
+  const server::FileDescriptor signals = catch_signals();
+  end_on_model_failure(nullptr);
+  std::unique_ptr<chip::SliceNetwork> network;
+  if (simulated.slice) {
+    ici::NetworkOptions options;
+    options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
+    network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options);
+  }
+  std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
+  const auto simulation = make_simulation(arguments, simulated, network.get(), error);
+  if (simulation == nullptr) return complain(kExitCannotStart, error);
+  server::Server server(*simulation);
+  server.stop_on(signals.get());
+
+  // The names appear when the chips are there, those of the functions last: who finds one is served.
+  std::vector<std::unique_ptr<server::Listener>> listeners;
+  std::unique_ptr<server::Listener> management;
+  if (arguments.fds.empty()) {
+    make_directory(arguments.directory, error);
+    if (error.empty() && !arguments.directory.empty())
+      management = server::Listener::make(arguments.directory + "/management.sock", error);
+    if (error.empty()) listeners = make_listeners(arguments, chips, error);
+    if (!error.empty()) return complain(kExitCannotStart, error);
+  }
+  if (!arguments.record.empty()) {
+    const auto hazards = arguments.core_options.check_hazards ? record::HazardCheck::kOn : record::HazardCheck::kOff;
+    recorder = record::Recorder::make(arguments.record, chip_options(arguments, simulated, 0, nullptr), hazards, error);
+    if (recorder == nullptr) return complain(kExitCannotStart, error);
+    end_on_model_failure(recorder.get());
+    recorder->attach(*simulation);
+    server.set_log(recorder.get());
+  }
+  for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
+  if (management != nullptr) server.manage(std::move(management));
+  for (size_t i = 0; i < arguments.fds.size(); i++) server.attach(server::FileDescriptor(arguments.fds[i]), i);
+  server.run();
+  if (recorder != nullptr) recorder->finish(record::Ending::kComplete);
+  return 0;
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,116 @@
+// From names on the command line to chips.
+#include "model/sim/simulated.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "model/trace/trace_file.hpp"
+
+namespace weft::sim {
+namespace {
+
+constexpr uint32_t kMaxChips = 256;
+
+/// Tells a lockstep mismatch to the terminal and, if asked, to a file, which exists only if there is one to tell.
+void report_mismatch(const std::string& path, const std::string& report) {
+  fmt::print(stderr, "weft-sim: the RTL and the golden model differ\n{}\n", report);
+  if (path.empty()) return;
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (file == nullptr) {
+    fmt::print(stderr, "weft-sim: the mismatch report '{}' does not open\n", path);
+    return;
+  }
+  fmt::print(file, "{}\n", report);
+  std::fclose(file);
+}
+
+/// The kinds of core of all chips: one name for all, or as many as there are chips. A message in `error`.
+std::vector<core::CoreKind> core_kinds(const std::string& list, size_t chips, std::string& error) {
+  std::vector<core::CoreKind> kinds;
+  std::stringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) {
+    core::CoreKind kind;
+    if (!core::parse_core_kind(name, kind)) {
+      error = fmt::format("no core '{}'; there are: rtl, fast, lockstep", name);
+      return {};
+    }
+    kinds.push_back(kind);
+  }
+  if (kinds.size() == 1) kinds.resize(chips, kinds.front());
+  if (kinds.size() != chips)
+    error = fmt::format("--core names {} cores for {} chips: name one for all, or one for each", kinds.size(), chips);
+  return kinds;
+}
+
+}  // namespace
+
+std::string chip_names() {
+  std::string names;
+  for (const spec::Chip& chip : spec::kChips) names += fmt::format("{}{}", names.empty() ? "" : ", ", chip.name);
+  return names;
+}
+
+Simulated find_simulated(const Arguments& arguments, std::string& error) {
+  Simulated out;
+  std::string chip = arguments.chip;
+  if (!arguments.slice.empty()) {
+    auto parsed = ici::parse_slice(arguments.slice);
+    if (const auto* message = std::get_if<std::string>(&parsed)) {
+      error = *message;
+      return out;
+    }
+    out.slice = std::get<ici::Slice>(parsed);
+    chip = out.slice->generation->name;
+    if (out.slice->chips() > kMaxChips) {
+      error = fmt::format("slice '{}' has {} chips: weft-sim simulates at most {} in one process", arguments.slice,
+                          out.slice->chips(), kMaxChips);
+      return out;
+    }
+  }
+  out.preset = spec::find_chip(chip);
+  if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
+  if (error.empty())
+    out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
+  return out;
+}
+
+chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simulated, uint32_t number,
+                               chip::SliceNetwork* network) {
+  chip::ChipOptions options;
+  options.preset = simulated.preset;
+  options.kind = simulated.kinds[number];
+  core::CoreOptions core_options = arguments.core_options;
+  if (network != nullptr) core_options.remote = &network->port(number);
+  core_options.report_hazard = [](const std::string& text) { fmt::print(stderr, "weft-sim: hazard: {}\n", text); };
+  options.make_core = [kind = options.kind, preset = options.preset, core_options](core::MemoryBus& bus,
+                                                                                   std::string& error) {
+    return core::make_core(kind, *preset, bus, core_options, error);
+  };
+  if (options.kind == core::CoreKind::kLockstep) options.find_mismatch = core::find_mismatch;
+  options.report_mismatch = [path = arguments.mismatch_report](const std::string& report) {
+    report_mismatch(path, report);
+  };
+  options.functions = arguments.functions;
+  return options;
+}
+
+std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
+                                                  chip::SliceNetwork* network, std::string& error) {
+  std::vector<chip::ChipOptions> options;
+  for (uint32_t i = 0; i < simulated.kinds.size(); i++)
+    options.push_back(chip_options(arguments, simulated, i, network));
+  if (!arguments.trace.empty()) {
+    const auto trace = TraceFile::open(arguments.trace, error);
+    if (trace == nullptr) return nullptr;
+    for (auto& chip : options) chip.trace = trace;
+    if (network != nullptr) network->trace_to(trace);
+  }
+  if (network == nullptr) return chip::Simulation::make(options.front(), error);
+  return chip::Simulation::make_slice(std::move(options), *network, error);
+}
+
+}  // namespace weft::sim

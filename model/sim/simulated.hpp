@@ -1,0 +1,35 @@
+/// What weft-sim simulates: one chip, or a slice with its network.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/chip/simulation.hpp"
+#include "model/chip/slice_network.hpp"
+#include "model/ici/slice.hpp"
+#include "model/sim/arguments.hpp"
+
+namespace weft::sim {
+
+struct Simulated {
+  const spec::Chip* preset = nullptr;
+  std::optional<ici::Slice> slice;
+  std::vector<core::CoreKind> kinds;  // of each chip
+};
+
+/// Names of all presets, for messages.
+[[nodiscard]] std::string chip_names();
+
+/// By --chip or --slice and --core. A message in `error` if there is no such thing.
+[[nodiscard]] Simulated find_simulated(const Arguments& arguments, std::string& error);
+
+[[nodiscard]] chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simulated, uint32_t number,
+                                             chip::SliceNetwork* network);
+
+/// All chips, joined by `network` (nullptr: one chip), which outlives them. nullptr and a message in `error`: a file
+/// does not open, or the preset has no such core.
+[[nodiscard]] std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
+                                                                chip::SliceNetwork* network, std::string& error);
+
+}  // namespace weft::sim
