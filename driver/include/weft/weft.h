@@ -210,9 +210,10 @@ WEFT_MUST_USE weft_status weft_event_get_news(weft_event* event, weft_device_new
 
 /** Opens and boots all chips of a slice.
  *  name: "sim:<slice>[?core=<kind>|<kind>,<kind>,...]" starts a simulator with all of them ("sim:nano-2x2",
- *        "sim:v5e-4x4"), fast cores unless told, at most 256 chips; "vfio-user:<directory>" connects to the sockets of
- * a weft-sim --slice that listens there. Each chip takes about six open files of the process (RLIMIT_NOFILE). Errors of
- * weft_open; DEVICE_LOST with the simulator's words for a slice that its generation's rules forbid. */
+ *        "sim:v5e-4x4"), fast cores unless told, at most 256 chips; "vfio-user:<directory>" connects to the
+ *        sockets of a weft-sim --slice that listens there. Each chip takes about six open files of the process
+ *        (RLIMIT_NOFILE).
+ *  Errors of weft_open; DEVICE_LOST with the simulator's words for a slice that its generation's rules forbid. */
 WEFT_MUST_USE weft_status weft_slice_open(const char* name, weft_slice** slice);
 
 /** weft_close for all chips; time goes on if it was held. Device handles of the slice are invalid afterwards. */
