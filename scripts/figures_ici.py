@@ -1,7 +1,9 @@
-"""The figures of the interconnect: worked examples, collectives against their reference, deadlock, link errors, speed and memory of both models, determinism."""
+"""The figures of the interconnect: worked examples, collectives against their reference, deadlock, link errors, speed and memory of both models, training on slices, determinism."""
 import json
 import os
 import subprocess
+import tempfile
+from pathlib import Path
 
 from figures_tools import row
 
@@ -13,6 +15,8 @@ GOAL_PACKETS = 1_000_000
 ERROR_RATES = ("0", "1e-8", "1e-7", "1e-6")
 GOAL_HOPS_64, GOAL_HOPS_4096, GOAL_IDLE_BYTES = 5e6, 1.5e6, 32 * 1024
 GOAL_FLOW_S, GOAL_FLOW_BYTES = 3.0, 200e6
+GOAL_EPOCH_S, GOAL_ACCURACY = 60.0, 0.95
+TRAINING_EPOCHS = 8
 CIRCLE_TESTS = ("channels of no slice wait for each other in a circle", "every single dead link leaves a way between all chips, without a circle")
 ERROR_TESTS = ("bit errors cost what go-back-N loses", "goodput is that of go-back-N", "flipped, lost, doubled and reordered frames are delivered exactly once and in order")
 GROUP_TEST = "Three runs of a launch group take the same cycles and give the same bits"
@@ -136,6 +140,35 @@ def speed(tools):
                    row("memory, flows, 16x16x16 all-reduce", usage.ru_maxrss * 1024 / 1e6, "MB", f"<= {GOAL_FLOW_BYTES / 1e6:g}", good and usage.ru_maxrss * 1024 <= GOAL_FLOW_BYTES)]
 
 
+def train(tools, *arguments):
+    return tools.run_json("digits_train", *arguments, timeout=1800, env=with_sim(tools))
+
+
+def differing_bytes(tools, first, second):
+    """Two trainings: bytes of their checkpoints that differ, and both reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("first", "second")]
+        reports = [train(tools, *arguments, "--goal", 0, "--save", file) for arguments, file in zip((first, second), files)]
+        a, b = (file.read_bytes() for file in files)
+    return sum(x != y for x, y in zip(a, b)) + abs(len(a) - len(b)), reports
+
+
+def training(tools):
+    """The digits network on slices: its accuracy, an epoch of wall time, and checkpoints that must have the same bytes."""
+    one, again = (train(tools, "--slice", "v5e-4x4", "--epochs", TRAINING_EPOCHS, "--goal", 0) for _ in range(2))
+    alike = all(one[key] == again[key] for key in ("losses", "device_cycles", "accuracy"))
+    epoch_s = min(one["wall_seconds"], again["wall_seconds"]) / TRAINING_EPOCHS
+    rows = [row("a slice, one epoch on v5e-4x4", epoch_s, f"s of wall time, fast cores; {one['device_cycles']} cycles for {one['step']} steps", f"<= {GOAL_EPOCH_S:g}", epoch_s <= GOAL_EPOCH_S),
+            row("a slice, held-out third", 100 * one["accuracy"], f"% after {TRAINING_EPOCHS} epochs", f">= {100 * GOAL_ACCURACY:g}", one["accuracy"] >= GOAL_ACCURACY),
+            row("a slice, the same seed again", int(not alike), "of 1 run with other losses, accuracy or cycles", "0", alike)]
+    where = ("--slice", "nano-2x2")
+    bytes_rtl, _ = differing_bytes(tools, (*where, "--steps", 2), (*where, "--steps", 2, "--core", "rtl"))
+    rows.append(row("a slice, four cores in RTL", bytes_rtl, "bytes of the checkpoint differ from that of fast cores, 2 steps on nano-2x2", "0", bytes_rtl == 0))
+    bytes_pulled, (_, pulled) = differing_bytes(tools, (*where, "--epochs", 5), (*where, "--epochs", 5, "--pull-link", "0:+x", "--pull-at", 100))
+    rows.append(row("a slice, a link is pulled", bytes_pulled, f"bytes of the final weights differ: link {pulled['pulled_link']}", "0", bytes_pulled == 0 and "down" in pulled["pulled_link"]))
+    return rows
+
+
 def determinism(tools):
     sums = {traffic(tools, "--slice", "v4-4x4x8_twisted", "--packets", 200_000, "--bit-error-rate", "1e-6", "--seed", 3)["checksum"] for _ in range(3)}
     group = passed(tools, "slice_sim_test", (GROUP_TEST,))
@@ -149,4 +182,4 @@ def determinism(tools):
 
 
 FIGURES = (("examples", examples), ("overhead", step_overhead), ("correctness", correctness), ("deadlock", deadlock), ("link errors", link_errors), ("speed", speed),
-           ("determinism", determinism))
+           ("training", training), ("determinism", determinism))
