@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -101,11 +102,18 @@ Status sweep(const std::string& name, Coverage coverage, unsigned turn, std::mt1
   return Ok{};
 }
 
-/// Slices of all generations, of so many chips at most.
-std::vector<std::string> all_slices(unsigned most, bool powers_of_two) {
+std::vector<std::string> generation_names() {
+  std::vector<std::string> names;
+  for (const auto& generation : spec::kGenerations) names.emplace_back(generation.name);
+  return names;
+}
+
+/// Slices of these generations (empty: of all), of so many chips at most.
+std::vector<std::string> all_slices(unsigned most, const std::vector<std::string>& generations, bool powers_of_two) {
   const auto good = [&](unsigned length) { return !powers_of_two || std::has_single_bit(length); };
   std::vector<std::string> names;
-  for (const auto& generation : spec::kGenerations)
+  for (const auto& generation : spec::kGenerations) {
+    if (!generations.empty() && std::ranges::find(generations, generation.name) == generations.end()) continue;
     for (unsigned x = 1; x <= most; x++)
       for (unsigned y = 1; x * y <= most; y++)
         for (unsigned z = 1; x * y * z <= most && z <= (generation.dimensions == 3 ? most : 1); z++) {
@@ -114,6 +122,7 @@ std::vector<std::string> all_slices(unsigned most, bool powers_of_two) {
           if (generation.dimensions == 3) name += fmt::format("x{}", z);
           if (std::holds_alternative<ici::Slice>(ici::parse_slice(name))) names.push_back(name);
         }
+  }
   return names;
 }
 
@@ -121,13 +130,15 @@ std::vector<std::string> all_slices(unsigned most, bool powers_of_two) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Every collective over every choice of axes, in both algorithms, against the documented order."};
-  std::vector<std::string> slices;
+  std::vector<std::string> slices, generations;
   unsigned most = 0;
   uint64_t seed = 1;
   bool json = false, powers_of_two = false;
   app.add_option("--slice", slices, "with every dtype and length; again for more slices");
   app.add_option("--all", most,
                  "all slices of so many chips at most, lengths in turn, and dtypes where nothing is added");
+  app.add_option("--generation", generations, "of those the slices of this one; again for more")
+      ->check(CLI::IsMember(generation_names()));
   app.add_flag("--powers-of-two", powers_of_two, "of those the slices whose axes are powers of two");
   app.add_option("--seed", seed, "of the numbers")->capture_default_str();
   app.add_flag("--json", json, "print JSON");
@@ -142,7 +153,7 @@ int main(int argc, char** argv) {
   unsigned turn = 0;
   for (const auto& name : slices)
     if (!run(name, Coverage::kAll, 0)) return 2;
-  for (const auto& name : all_slices(most, powers_of_two))
+  for (const auto& name : all_slices(most, generations, powers_of_two))
     if (!run(name, Coverage::kInTurn, turn++)) return 2;
   if (json)
     fmt::print("{}\n", nlohmann::ordered_json{{"seed", seed},
