@@ -5,8 +5,8 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-KEYS = {"command", "chip", "cores", "shapes"}
-MEASURES = {"device": "first command accepted to last write visible", "launch": "doorbell to completion"}
+KEYS = {"command", "chip", "slice", "cores", "shapes", "arguments"}
+MEASURES = {"device": "first command accepted to last write visible", "launch": "doorbell to completion; of one chip only"}
 LIMIT_S = 300
 
 
@@ -22,7 +22,7 @@ class Program:
 
 
 def read_programs(path):
-    """The programs of cycle_programs.toml, one for each shape and core. Raises CyclesError."""
+    """The programs of cycle_programs.toml, one for each shape, line of arguments and core. Raises CyclesError."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("program", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -30,10 +30,12 @@ def read_programs(path):
     programs = []
     for index, entry in enumerate(entries):
         unknown = sorted(set(entry) - KEYS)
-        if unknown or not entry.get("command") or not entry.get("chip") or not entry.get("cores"):
-            raise CyclesError(f"{path.name}: program {index + 1}: needs command, chip, cores; " + (f"unknown key {unknown[0]}" if unknown else "one is missing"))
-        for shape in entry.get("shapes", [None]):
-            words = [*entry["command"], *(["--shape", shape] if shape else []), "--chip", entry["chip"]]
+        where = [[f"--{key}", entry[key]] for key in ("chip", "slice") if entry.get(key)]
+        if unknown or not entry.get("command") or len(where) != 1 or not entry.get("cores"):
+            raise CyclesError(f"{path.name}: program {index + 1}: needs command, chip or slice, cores; " + (f"unknown key {unknown[0]}" if unknown else "one is missing, or both chip and slice are there"))
+        more = [["--shape", shape] for shape in entry.get("shapes", [])] + [line.split() for line in entry.get("arguments", [])]
+        for arguments in more or [[]]:
+            words = [*entry["command"], *arguments, *where[0]]
             programs += [Program(" ".join(words), core, (*words, "--core", core, "--json")) for core in entry["cores"]]
     if len({(program.name, program.core) for program in programs}) != len(programs):
         raise CyclesError(f"{path.name}: a program is there twice")
@@ -47,7 +49,8 @@ def read_baselines(path):
     if not path.exists():
         return {}
     try:
-        return {(row["program"], row["core"]): {measure: int(row[measure]) for measure in MEASURES} for row in json.loads(path.read_text(encoding="utf-8"))}
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {(row["program"], row["core"]): {"device": int(row["device"]), **({"launch": int(row["launch"])} if "launch" in row else {})} for row in rows}
     except (OSError, UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
         raise CyclesError(f"{path}: not a list of baselines: {error!r}") from None
 
@@ -69,7 +72,8 @@ def measure(program, build):
         if done.returncode:
             raise ValueError(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}")
         report = json.loads(done.stdout)
-        return {"device": int(report["device_cycles"]), "launch": int(report["launch_latency"]["doorbell_to_completion"])}
+        cycles = {"device": int(report["device_cycles"])}
+        return cycles if "--slice" in program.command else {**cycles, "launch": int(report["launch_latency"]["doorbell_to_completion"])}
     except (ValueError, KeyError, TypeError) as error:
         raise CyclesError(f"{program.name} ({program.core}): {error}") from None
 
@@ -95,6 +99,6 @@ def measure_all(programs, build, jobs):
 
 def compare(baselines, measured):
     """A row for each program, core and measure: {program, core, measure, baseline, cycles}; None where one side has none."""
-    return [{"program": program, "core": core, "measure": name, "baseline": baselines.get((program, core), {}).get(name),
-             "cycles": measured.get((program, core), {}).get(name)}
-            for program, core in sorted({*baselines, *measured}) for name in MEASURES]
+    sides = {key: (baselines.get(key, {}), measured.get(key, {})) for key in sorted({*baselines, *measured})}
+    return [{"program": program, "core": core, "measure": name, "baseline": before.get(name), "cycles": now.get(name)}
+            for (program, core), (before, now) in sides.items() for name in MEASURES if name in before or name in now]

@@ -114,7 +114,7 @@ class Cycles(InFolder):
         self.assertEqual(programs, set(read_baselines(HERE / "cycle_baselines.json")))
 
     def test_written_and_read_again_they_are_the_same(self):
-        measured = {("p", "rtl"): {"device": 1, "launch": 2}, ("p", "fast"): {"device": 1, "launch": 3}}
+        measured = {("p", "rtl"): {"device": 1, "launch": 2}, ("p", "fast"): {"device": 1, "launch": 3}, ("of a slice", "fast"): {"device": 1}}
         write_baselines(self.folder / "b.json", measured)
         self.assertEqual(read_baselines(self.folder / "b.json"), measured)
 
@@ -122,6 +122,15 @@ class Cycles(InFolder):
         rows = compare({("p", "rtl"): {"device": 1, "launch": 2}, ("gone", "rtl"): {"device": 1, "launch": 1}},
                        {("p", "rtl"): {"device": 2, "launch": 2}, ("new", "rtl"): {"device": 1, "launch": 1}})
         self.assertEqual(sum(row["baseline"] != row["cycles"] for row in rows), 5)
+        rows = compare({("p", "fast"): {"device": 1}}, {("p", "fast"): {"device": 2}})
+        self.assertEqual([(row["measure"], row["baseline"], row["cycles"]) for row in rows], [("device", 1, 2)])
+
+    def test_a_program_runs_once_for_each_line_of_arguments_on_a_chip_or_a_slice(self):
+        text = '[[program]]\ncommand = ["a", "b"]\nslice = "s-2x2"\ncores = ["fast"]\narguments = ["--n 1", "--n 2 --m"]\n'
+        self.assertEqual([program.command for program in read_programs(self.file(text))],
+                         [("a", "b", "--n", "1", "--slice", "s-2x2", "--core", "fast", "--json"), ("a", "b", "--n", "2", "--m", "--slice", "s-2x2", "--core", "fast", "--json")])
+        with self.assertRaises(CyclesError):
+            read_programs(self.file(text + 'chip = "nano"\n'))
 
     def test_garbage_is_refused(self):
         for text in ("{", "[1]", '[{"program": "p"}]', '{"a": 1}', '[{"program":"p","core":"c","device":"x","launch":1}]'):
