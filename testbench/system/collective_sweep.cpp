@@ -135,11 +135,12 @@ int main(int argc, char** argv) {
   uint64_t seed = 1;
   bool json = false, powers_of_two = false;
   app.add_option("--slice", slices, "with every dtype and length; again for more slices");
-  app.add_option("--all", most,
-                 "all slices of so many chips at most, lengths in turn, and dtypes where nothing is added");
+  auto* all = app.add_option("--all", most,
+                             "all slices of so many chips at most, lengths in turn, and dtypes where nothing is added");
   app.add_option("--generation", generations, "of those the slices of this one; again for more")
-      ->check(CLI::IsMember(generation_names()));
-  app.add_flag("--powers-of-two", powers_of_two, "of those the slices whose axes are powers of two");
+      ->check(CLI::IsMember(generation_names()))
+      ->needs(all);
+  app.add_flag("--powers-of-two", powers_of_two, "of those the slices whose axes are powers of two")->needs(all);
   app.add_option("--seed", seed, "of the numbers")->capture_default_str();
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
@@ -165,6 +166,10 @@ int main(int argc, char** argv) {
   else
     fmt::print("seed {}: {} of {} elements differ, {} collectives on {} slices\n", seed, tally.differing,
                tally.elements, tally.runs, tally.slices);
+  if (tally.slices == 0) {
+    fmt::print(stderr, "collective_sweep: no slice: give --slice or --all, which names the most chips, 2 at least\n");
+    return 2;
+  }
   if (tally.differing != 0) fmt::print(stderr, "collective_sweep: first on {}\n", tally.first);
   return tally.differing == 0 ? 0 : 1;
 }
