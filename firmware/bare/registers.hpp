@@ -5,7 +5,10 @@
 
 namespace weft::fw::bare {
 
-inline constexpr uintptr_t kCore = 0x4000'0000;         ///< core registers, offsets of spec/core_csr.toml
+inline constexpr uintptr_t kSramBase = 0x2000'0000;  ///< state and stack (link.ld)
+inline constexpr uint32_t kSramBytes = 512 * 1024;
+inline constexpr uintptr_t kCore = 0x4000'0000;  ///< core registers, offsets of spec/core_csr.toml
+inline constexpr uintptr_t kCoreBytes = 0x2'0000;
 inline constexpr uintptr_t kFunction = 0x4100'0000;     ///< function registers, offsets of BAR0
 inline constexpr uintptr_t kFunctionStride = 0x1'0000;  ///< from a function to the next; behind the last: all of them
 inline constexpr uintptr_t kPush =
@@ -17,6 +20,7 @@ inline constexpr uintptr_t kDoorbellPending = 0x1f0;  ///< reading clears
 inline constexpr uintptr_t kBootRequested = 0x1f4;    ///< reading clears
 inline constexpr uintptr_t kParameterPage = 0x1f8;    ///< 64 bits
 inline constexpr uintptr_t kManager = 0x4004'0000;    ///< the registers below
+inline constexpr uintptr_t kManagerBytes = 0x100;
 
 // Offsets from kManager.
 inline constexpr uintptr_t kFunctions = 0x00;     ///< how many there are
@@ -25,8 +29,9 @@ inline constexpr uintptr_t kRequests = 0x08;      ///< a bit a function: reset b
 inline constexpr uintptr_t kDepartures = 0x0c;    ///< of those that the last reading of kRequests cleared: gone
 inline constexpr uintptr_t kRaise = 0x10;         ///< write a vector in 15:0 of function 31:16
 inline constexpr uintptr_t kRunning = 0x14;
-inline constexpr uintptr_t kCycle = 0x18;        ///< 64 bits; reading the low word holds the high word
-inline constexpr uintptr_t kAlarm = 0x20;        ///< 64 bits: wakes the processor at this cycle
+inline constexpr uintptr_t kEvent = 0x9c;  ///< 1; reading clears the latch of events, which is the external interrupt
+inline constexpr uintptr_t kCycle = 0x18;  ///< 64 bits; reading the low word holds the high word
+inline constexpr uintptr_t kAlarm = 0x20;  ///< 64 bits: wakes the processor at this cycle
 inline constexpr uintptr_t kFingerprint = 0x28;  ///< 64 bits
 inline constexpr uintptr_t kHbmBytes = 0x30;     ///< 64 bits
 
@@ -39,6 +44,8 @@ inline constexpr uintptr_t kDmaAddress = 0x40;  ///< 64 bits
 inline constexpr uintptr_t kDmaSram = 0x48;
 inline constexpr uintptr_t kDmaControl =
     0x4c;  ///< bytes in 15:0, space in 17:16, write in 18, function in 31:24; writing starts
+inline constexpr uintptr_t kDmaCompletion =
+    0x58;  ///< 1 + the ring whose completion entry the next DMA writes: its last 8 bytes are written last
 inline constexpr uintptr_t kDmaStatus = 0x50;  ///< 0 running, 1 done, 2 bus error
 
 inline constexpr uintptr_t kCopySource = 0x60;       ///< 64 bits
@@ -50,9 +57,12 @@ inline constexpr uintptr_t kCopyControl = 0x78;  ///< spaces: source in 1:0, des
                                                  ///< 15:8, destination in 23:16; writing starts; bit 31: abort
 inline constexpr uintptr_t kCopyStatus =
     0x7c;  ///< 0 none or running, 1 done, 2 bus error, reading clears; bit 31: running
+inline constexpr uint32_t kCopyRunning = 1u << 31;
+inline constexpr uint32_t kCopyAbort = 1u << 31;
 
 inline constexpr uintptr_t kCrcControl = 0x80;  ///< write 1: restart
 inline constexpr uintptr_t kCrcData = 0x84;     ///< write a byte
+inline constexpr uintptr_t kCrcWord = 0x8c;     ///< write four bytes, the first in 7:0
 inline constexpr uintptr_t kCrcResult = 0x88;
 
 }  // namespace weft::fw::bare

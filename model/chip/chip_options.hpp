@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "firmware/image.hpp"
 #include "model/core/tensor_core.hpp"
 #include "model/trace/trace_file.hpp"
 #include "weft/spec/chips.hpp"
@@ -33,6 +34,8 @@ struct ChipOptions {
   std::function<core::Mismatch(const core::TensorCore&)> find_mismatch;
   /// Called once with the report of the first difference.
   std::function<void(const std::string& report)> report_mismatch;
+  /// What the manager's processor runs; nullptr: the natively compiled firmware, whose time is charged by the call.
+  const fw::Image* firmware = nullptr;
   unsigned functions = 1;  ///< PCIe functions, 1 to WEFT_LIMIT_FUNCTIONS
   SliceRegisters slice;
   std::shared_ptr<TraceFile> trace;  ///< Chrome trace, in which a chip is a process by its number; nullptr: none

@@ -9,6 +9,7 @@
 #include "firmware/admin/state_dump.hpp"
 #include "firmware/main_loop.hpp"
 #include "firmware/state.hpp"
+#include "model/chip/image_processor.hpp"
 #include "model/chip/trace.hpp"
 #include "model/ici/crc32c.hpp"
 
@@ -44,6 +45,13 @@ Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec:
 
 Manager::~Manager() = default;
 
+bool Manager::load(const fw::Image& image, std::string& error) {
+  processor_ = ImageProcessor::make(*this, image, error);
+  return processor_ != nullptr;
+}
+
+const fw::State& Manager::sram() const { return processor_ != nullptr ? processor_->state() : *sram_; }
+
 void Manager::fall_asleep() {
   if (awake_) awake_cycles_ += cycle() - awake_since_;
   awake_ = false;
@@ -71,6 +79,7 @@ void Manager::thread() {
     bus_.set_core_function(0);
     try {
       set_running_manager(this);
+      if (processor_ != nullptr) processor_->run();
       std::memset(sram_.get(), 0, sizeof *sram_);
       fw::run(*sram_);
     } catch (const DeviceReset&) {
@@ -141,7 +150,7 @@ std::vector<std::byte> Manager::state_page(uint32_t function) {
   if (function >= functions()) return {};
   std::vector<std::byte> page(WEFT_LIMIT_STATE_PAGE_BYTES);
   const Observation observation{page};
-  const auto copy = std::make_unique<fw::State>(*sram_);  // the code leaves its waypoint and its scratch there
+  const auto copy = std::make_unique<fw::State>(sram());  // the code leaves its waypoint and its scratch there
   weft_submission_entry entry{};
   entry.arg0 = kPageIova;
   entry.size = page.size();
@@ -261,7 +270,7 @@ bool Manager::completion_write(uint32_t function, uint32_t queue, uint64_t iova,
   weft_completion_entry out = entry;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&out, 1));
   const auto write = [&](uint64_t address, std::span<const std::byte> data) {
-    if (trace_ != nullptr) trace_->command_completed(sram_->functions[function].queues[queue], entry, cycle());
+    if (trace_ != nullptr) trace_->command_completed(sram().functions[function].queues[queue], entry, cycle());
     return bus_.write({WEFT_ADDRESS_SPACE_HOST, function, address}, data, Accessor::kCompletion,
                       ChipBus::Order::kLastWordAfter);
   };

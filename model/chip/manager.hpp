@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <systemc>
 #include <vector>
 
@@ -17,11 +18,13 @@
 #include "model/chip/time_base.hpp"
 
 namespace weft::fw {
+struct Image;
 struct State;
-}
+}  // namespace weft::fw
 
 namespace weft::chip {
 
+class ImageProcessor;
 class TraceWriter;
 
 /// Runs weft::fw::run() in a SystemC thread of its own and answers firmware/hal.hpp (hal.cpp forwards to here).
@@ -36,6 +39,9 @@ class Manager final : public sc_core::sc_module {
   Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus,
           CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions);
   ~Manager() override;
+  /// From the next restart on the processor runs this image, not the natively compiled firmware. False and a message in
+  /// `error`: it cannot.
+  [[nodiscard]] bool load(const fw::Image& image, std::string& error);
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -63,6 +69,7 @@ class Manager final : public sc_core::sc_module {
                                       const weft_completion_entry& entry);
   [[nodiscard]] bool copy_start(fw::Location source, fw::Location destination, uint64_t bytes);
   void copy_abort();
+  [[nodiscard]] bool copy_busy() const { return copy_.busy(); }
   [[nodiscard]] uint32_t copy_result();
   [[nodiscard]] uint32_t doorbell_submission(uint32_t function, uint32_t queue);
   [[nodiscard]] uint32_t doorbell_completion(uint32_t function, uint32_t queue);
@@ -83,7 +90,12 @@ class Manager final : public sc_core::sc_module {
   /// FIRMWARE_STATUS of this moment.
   [[nodiscard]] uint32_t status();
   /// The firmware's memory, as a port beside the processor would read it. Between slices of simulated time only.
-  [[nodiscard]] const fw::State& sram() const { return *sram_; }
+  [[nodiscard]] const fw::State& sram() const;
+  /// The processor that runs an image; nullptr: the firmware runs natively, and its time is charged by the call.
+  [[nodiscard]] const ImageProcessor* processor() const { return processor_.get(); }
+  /// The processor stands still, and the device has failed, until the next reset: its watchdog has expired, or it has
+  /// locked up. Called on the firmware's thread.
+  [[noreturn]] void halt();
   /// Device cycles since power-up in which the firmware was awake.
   [[nodiscard]] uint64_t awake_cycles() const { return awake_cycles_ + (awake_ ? cycle() - awake_since_ : 0); }
   /// The state page of a function as its own DUMP_STATE would have it: the firmware's code on a copy of its memory, so
@@ -107,8 +119,6 @@ class Manager final : public sc_core::sc_module {
   /// Lets `manager_cycles` and what is owed pass.
   void spend(uint64_t manager_cycles);
   void wait_until(uint64_t cycle);
-  /// The firmware's watchdog has expired: the device fails, and the processor stands still until the next reset.
-  void halt();
   template <typename... Arguments>
   void suspend(const Arguments&... arguments);
 
@@ -125,6 +135,7 @@ class Manager final : public sc_core::sc_module {
   uint64_t awake_since_ = 0;
   uint64_t awake_cycles_ = 0;        // of times awake that have ended
   std::unique_ptr<fw::State> sram_;  // the firmware's state
+  std::unique_ptr<ImageProcessor> processor_;
   const Observation* observation_ = nullptr;
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept

@@ -16,6 +16,13 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
                  "one for each, separated by commas; default: fast, or the recorded one");
+  app.add_option(
+         "--manager", arguments.manager,
+         "what runs the firmware: native (this program's own code, each call charged with cycles), or rv32 (the "
+         "firmware's image on an RV32IMC processor, with the cycles that its instructions take)")
+      ->check(CLI::IsMember({"native", "rv32"}))
+      ->envname("WEFT_MANAGER")
+      ->capture_default_str();
   auto* fd = app.add_option("--fd", arguments.fds,
                             "serve the client at this inherited socket, and end when it leaves; with --slice one for "
                             "each chip, and the last one's leaving ends it")

@@ -13,6 +13,7 @@ struct Arguments {
   std::string chip;
   std::string slice;
   std::string core;  // empty: fast, or the recorded one
+  std::string manager = "native";
   std::vector<int> fds;
   std::string socket;
   std::string directory;

@@ -73,6 +73,8 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
   }
   out.preset = spec::find_chip(chip);
   if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
+  if (arguments.manager == "rv32" && fw::embedded_image() == nullptr)
+    error = "--manager rv32: this weft-sim was built without a RISC-V compiler and has no image of the firmware";
   if (error.empty())
     out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
   return out;
@@ -95,6 +97,7 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
     report_mismatch(path, report);
   };
   options.functions = arguments.functions;
+  if (arguments.manager == "rv32") options.firmware = fw::embedded_image();
   return options;
 }
 

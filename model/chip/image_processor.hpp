@@ -1,0 +1,45 @@
+/// The manager's processor with the firmware's RV32 image in its ROM.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "firmware/image.hpp"
+#include "model/chip/image_bus.hpp"
+#include "model/rv32/hart.hpp"
+
+namespace weft::fw {
+struct State;
+}
+
+namespace weft::chip {
+
+class Manager;
+
+/// Runs the image in place of the natively compiled firmware: its time is what its instructions take. Owner: Manager,
+/// on whose thread run() runs.
+class ImageProcessor {
+ public:
+  /// nullptr and a message in `error`: the image does not fit the processor or this build's State.
+  static std::unique_ptr<ImageProcessor> make(Manager& manager, const fw::Image& image, std::string& error);
+
+  /// From reset, until an exception leaves it (a device reset), or for ever. A processor that has locked up is halted.
+  [[noreturn]] void run();
+
+  /// The firmware's state in SRAM. It has the layout of the native one: 32 and 64 bits agree on every field.
+  [[nodiscard]] const fw::State& state() const;
+  [[nodiscard]] const rv32::Hart& hart() const { return hart_; }
+  /// "function+0x12" of a program counter.
+  [[nodiscard]] std::string where(uint32_t pc) const;
+  /// Where the processor stands and, as far as the stack tells, how it came there: return addresses behind calls.
+  [[nodiscard]] std::string backtrace() const;
+
+ private:
+  ImageProcessor(Manager& manager, const fw::Image& image);
+
+  Manager& manager_;
+  const fw::Image& image_;
+  ImageBus bus_;
+  rv32::Hart hart_;
+};
+
+}  // namespace weft::chip
