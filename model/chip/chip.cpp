@@ -47,6 +47,7 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   core_ = std::make_unique<CoreHost>(time_, std::move(core), options.find_mismatch, core_events, clock);
   copy_ = std::make_unique<CopyEngine>((prefix + "_copy").c_str(), time_, bus_, [this] { manager_->wake(); });
   manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, functions_);
+  manager_->report_traps(options.report_trap);
   if (options.firmware != nullptr && !manager_->load(*options.firmware, error)) return false;
   if (options.trace == nullptr) return true;
   constexpr uint32_t kNumber = 0xffff;  // of ICI_CHIP

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,12 @@ class ImageBus final : public rv32::Bus {
 
   [[nodiscard]] bool load(uint32_t address, unsigned bytes, uint32_t& value) override;
   [[nodiscard]] bool store(uint32_t address, unsigned bytes, uint32_t value) override;
+
+  /// Told before the processor takes an exception; nothing by default.
+  std::function<void(rv32::Cause cause, uint32_t value)> on_exception;
+  void exception(rv32::Cause cause, uint32_t value) override {
+    if (on_exception) on_exception(cause, value);
+  }
 
   /// Lets the cycles pass that the processor has counted since the last call.
   void pay();

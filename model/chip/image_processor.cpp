@@ -37,6 +37,10 @@ ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image)
       bus_(manager),
       hart_({.sram_base = fw::bare::kSramBase, .sram_bytes = fw::bare::kSramBytes}, image.rom, bus_) {
   bus_.connect(hart_);
+  bus_.on_exception = [this](rv32::Cause cause, uint32_t value) {
+    manager_.firmware_trapped(fmt::format("{} (mtval {:#x}) in cycle {}\n  at {}", rv32::cause_name(cause), value,
+                                          manager_.now(), backtrace()));
+  };
 }
 
 std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw::Image& image, std::string& error) {

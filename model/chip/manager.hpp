@@ -2,10 +2,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <systemc>
+#include <utility>
 #include <vector>
 
 #include "firmware/hal.hpp"
@@ -42,6 +44,11 @@ class Manager final : public sc_core::sc_module {
   /// From the next restart on the processor runs this image, not the natively compiled firmware. False and a message in
   /// `error`: it cannot.
   [[nodiscard]] bool load(const fw::Image& image, std::string& error);
+  /// Called with the exception and the backtrace, before the firmware's trap handler runs. Empty: not wanted.
+  void report_traps(std::function<void(const std::string& report)> report) { report_trap_ = std::move(report); }
+  void firmware_trapped(const std::string& report) {
+    if (report_trap_) report_trap_(report);
+  }
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -136,6 +143,7 @@ class Manager final : public sc_core::sc_module {
   uint64_t awake_cycles_ = 0;        // of times awake that have ended
   std::unique_ptr<fw::State> sram_;  // the firmware's state
   std::unique_ptr<ImageProcessor> processor_;
+  std::function<void(const std::string&)> report_trap_;
   const Observation* observation_ = nullptr;
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept

@@ -55,6 +55,24 @@ uint64_t with_half(uint64_t counter, bool high, uint32_t value) {
 
 }  // namespace
 
+const char* cause_name(Cause cause) {
+  switch (cause) {
+    case Cause::kFetchFault:
+      return "instruction access fault";
+    case Cause::kIllegal:
+      return "illegal instruction";
+    case Cause::kBreakpoint:
+      return "breakpoint";
+    case Cause::kLoadFault:
+      return "load access fault";
+    case Cause::kStoreFault:
+      return "store access fault";
+    case Cause::kEcall:
+      return "environment call";
+  }
+  return "unknown exception";
+}
+
 Hart::Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus)
     : layout_(layout), bus_(bus), rom_(image.begin(), image.end()), sram_(layout.sram_bytes) {
   rom_.resize((rom_.size() + 3) / 4 * 4);
@@ -212,6 +230,11 @@ void Hart::trap(uint32_t cause, uint32_t value) {
   traps_++;
 }
 
+void Hart::raise(Cause cause, uint32_t value) {
+  bus_.exception(cause, value);
+  trap(static_cast<uint32_t>(cause), value);
+}
+
 bool Hart::interrupt_pending() const { return external_interrupt_ && (csrs_.mie & kMeie) != 0; }
 
 unsigned Hart::fetch_cycles(uint32_t target) const {
@@ -232,15 +255,15 @@ Stop Hart::run(uint64_t limit) {
       continue;
     }
     if (pc_ == (csrs_.mtvec & ~0xffu)) return Stop::kLockedUp;
-    trap(static_cast<uint32_t>(Cause::kFetchFault), pc_);
+    raise(Cause::kFetchFault, pc_);
     cycles_++;
   }
   return waiting_ && !interrupt_pending() ? Stop::kWaiting : Stop::kLimit;
 }
 
 bool Hart::execute(uint64_t limit) {
-  const auto raise = [this](Cause cause, uint32_t value) {
-    trap(static_cast<uint32_t>(cause), value);
+  const auto raised = [this](Cause cause, uint32_t value) {
+    raise(cause, value);
     return false;
   };
   while (cycles_ < limit && !attention_) {
@@ -304,30 +327,30 @@ bool Hart::execute(uint64_t limit) {
       // clang-format on
       case Op::kLb:
       case Op::kLbu:
-        if (!load(a + imm, 1, result)) return raise(Cause::kLoadFault, a + imm);
+        if (!load(a + imm, 1, result)) return raised(Cause::kLoadFault, a + imm);
         if (i.op == Op::kLb) result = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(result)));
         cycles_ += kAccessCycles;
         break;
       case Op::kLh:
       case Op::kLhu:
-        if (!load(a + imm, 2, result)) return raise(Cause::kLoadFault, a + imm);
+        if (!load(a + imm, 2, result)) return raised(Cause::kLoadFault, a + imm);
         if (i.op == Op::kLh) result = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(result)));
         cycles_ += access_cycles(a + imm, 2);
         break;
       case Op::kLw:
-        if (!load(a + imm, 4, result)) return raise(Cause::kLoadFault, a + imm);
+        if (!load(a + imm, 4, result)) return raised(Cause::kLoadFault, a + imm);
         cycles_ += access_cycles(a + imm, 4);
         break;
       case Op::kSb:
-        if (!store(a + imm, 1, b)) return raise(Cause::kStoreFault, a + imm);
+        if (!store(a + imm, 1, b)) return raised(Cause::kStoreFault, a + imm);
         cycles_ += kAccessCycles;
         break;
       case Op::kSh:
-        if (!store(a + imm, 2, b)) return raise(Cause::kStoreFault, a + imm);
+        if (!store(a + imm, 2, b)) return raised(Cause::kStoreFault, a + imm);
         cycles_ += access_cycles(a + imm, 2);
         break;
       case Op::kSw:
-        if (!store(a + imm, 4, b)) return raise(Cause::kStoreFault, a + imm);
+        if (!store(a + imm, 4, b)) return raised(Cause::kStoreFault, a + imm);
         cycles_ += access_cycles(a + imm, 4);
         break;
       case Op::kCsrrw:
@@ -336,7 +359,7 @@ bool Hart::execute(uint64_t limit) {
       case Op::kCsrrwi:
       case Op::kCsrrsi:
       case Op::kCsrrci:
-        if (!csr(i, result)) return raise(Cause::kIllegal, 0);
+        if (!csr(i, result)) return raised(Cause::kIllegal, 0);
         break;
       case Op::kMret:
         csrs_.mstatus = kMpie | ((csrs_.mstatus & kMpie) != 0 ? kMie : 0);
@@ -349,11 +372,11 @@ bool Hart::execute(uint64_t limit) {
         instructions_++;
         return true;
       case Op::kEcall:
-        return raise(Cause::kEcall, 0);
+        return raised(Cause::kEcall, 0);
       case Op::kEbreak:
-        return raise(Cause::kBreakpoint, 0);
+        return raised(Cause::kBreakpoint, 0);
       case Op::kIllegal:
-        return raise(Cause::kIllegal, 0);
+        return raised(Cause::kIllegal, 0);
     }
     if (i.rd != 0) x_[i.rd] = result;
     pc_ = next;

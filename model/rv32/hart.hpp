@@ -9,18 +9,6 @@
 
 namespace weft::rv32 {
 
-/// What lies beside ROM and SRAM on the hart's data port. A call may let simulated time pass, or leave by an exception:
-/// the hart then stands before the instruction that made it.
-class Bus {
- public:
-  virtual ~Bus() = default;
-  /// Loads 1, 2 or 4 bytes at a multiple of their number into the low bits of `value`. False: nothing answers there
-  /// (load access fault).
-  [[nodiscard]] virtual bool load(uint32_t address, unsigned bytes, uint32_t& value) = 0;
-  /// Stores the low 1, 2 or 4 bytes of `value`. False: nothing answers there (store access fault).
-  [[nodiscard]] virtual bool store(uint32_t address, unsigned bytes, uint32_t value) = 0;
-};
-
 /// mcause of the exceptions that the hart raises.
 enum class Cause : uint32_t {
   kFetchFault = 1,
@@ -31,6 +19,24 @@ enum class Cause : uint32_t {
   kEcall = 11,
 };
 inline constexpr uint32_t kExternalInterrupt = 0x8000'000b;  ///< mcause
+
+/// "load access fault" and the like.
+[[nodiscard]] const char* cause_name(Cause cause);
+
+/// What lies beside ROM and SRAM on the hart's data port. A call may let simulated time pass, or leave by an exception:
+/// the hart then stands before the instruction that made it.
+class Bus {
+ public:
+  virtual ~Bus() = default;
+  /// Loads 1, 2 or 4 bytes at a multiple of their number into the low bits of `value`. False: nothing answers there
+  /// (load access fault).
+  [[nodiscard]] virtual bool load(uint32_t address, unsigned bytes, uint32_t& value) = 0;
+  /// Stores the low 1, 2 or 4 bytes of `value`. False: nothing answers there (store access fault).
+  [[nodiscard]] virtual bool store(uint32_t address, unsigned bytes, uint32_t value) = 0;
+  /// The hart is about to take an exception: pc and x are still those of the instruction that raised it. `value` is
+  /// what mtval gets.
+  virtual void exception(Cause, uint32_t /*value*/) {}
+};
 
 /// Why run() returned.
 enum class Stop : uint8_t {
@@ -97,11 +103,6 @@ class Hart {
   [[nodiscard]] uint64_t traps() const { return traps_; }
 
  private:
-  struct Fault {
-    Cause cause;
-    uint32_t value;
-  };
-
   /// True: `address` to `address + bytes` lies within the memory.
   static bool within(uint32_t offset, size_t size, unsigned bytes) { return offset < size && size - offset >= bytes; }
   [[nodiscard]] bool load(uint32_t address, unsigned bytes, uint32_t& value);
@@ -111,6 +112,7 @@ class Hart {
   [[nodiscard]] bool read_csr(uint32_t number, uint32_t& value) const;
   [[nodiscard]] bool write_csr(uint32_t number, uint32_t value);
   void trap(uint32_t cause, uint32_t value);
+  void raise(Cause cause, uint32_t value);
   [[nodiscard]] bool interrupt_pending() const;
   /// Cycles that a jump to `target` takes beyond those of its instruction: a whole instruction that is not word-aligned
   /// is fetched in two steps.

@@ -98,6 +98,9 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   };
   options.functions = arguments.functions;
   if (arguments.manager == "rv32") options.firmware = fw::embedded_image();
+  options.report_trap = [](const std::string& report) {
+    fmt::print(stderr, "weft-sim: the firmware trapped: {}\n", report);
+  };
   return options;
 }
 
