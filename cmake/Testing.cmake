@@ -29,7 +29,8 @@ function(weft_test name)
     if(T_ENVIRONMENT)
       set(environment ENVIRONMENT "${T_ENVIRONMENT}")
     endif()
-    catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES LABELS "${labels}" TIMEOUT ${T_TIMEOUT} ${environment})
+    # A name that finds no test case is a failure: ctest cuts names at a semicolon, and Catch2 is content with nothing.
+    catch_discover_tests(${name} TEST_PREFIX "${name}: " EXTRA_ARGS --warn NoTests PROPERTIES LABELS "${labels}" TIMEOUT ${T_TIMEOUT} ${environment})
   endif()
 endfunction()
 

@@ -190,7 +190,8 @@ TEST_CASE("each wait that is taken out of a compiled product is a hazard") {
 }
 
 TEST_CASE(
-    "random programs are legal, end with all semaphores at 0 in any order, and have no hazard; without one wait most "
+    "random programs are legal, end with all semaphores at 0 in any order, and have no hazard, and without one wait "
+    "most "
     "have") {
   unsigned broken = 0, found = 0;
   for (uint64_t seed = 1; seed <= 60; seed++) {

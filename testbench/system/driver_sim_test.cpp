@@ -120,7 +120,7 @@ TEST_CASE("rings of 2 run many laps, and two queues do not disturb each other") 
   }
 }
 
-TEST_CASE("a wait with a deadline that work meets is OK; time stamps grow") {
+TEST_CASE("a wait with a deadline that work meets is OK, and time stamps grow") {
   Device d;
   uint64_t last = 0;
   for (int i = 0; i < 5; i++) {

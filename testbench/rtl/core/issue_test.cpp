@@ -119,7 +119,7 @@ TEST_CASE("a refused command reports its fault once, and nothing follows it unti
   CHECK(bench.top->cmd_valid_o);
 }
 
-TEST_CASE("stop holds the check, the wait and the offer; after it they go on") {
+TEST_CASE("stop holds the check, the wait and the offer, and after it they go on") {
   for (unsigned at = 0; at < 3; at++) {
     IssueBench bench;
     bench.head(command(5, true));

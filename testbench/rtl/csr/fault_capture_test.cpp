@@ -83,7 +83,7 @@ TEST_CASE("of any set of sources in one cycle the lowest is kept and all are cou
   }
 }
 
-TEST_CASE("the first fault stands whatever follows; the count goes on and is cleared beside an event") {
+TEST_CASE("the first fault stands whatever follows, and the count goes on and is cleared beside an event") {
   const uint64_t seed = stimulus_seed(2);
   for (const unsigned idle : kStreamLevels) {
     std::mt19937_64 random(seed + idle);

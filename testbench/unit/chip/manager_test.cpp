@@ -260,7 +260,7 @@ TEST_CASE("firmware that loops is halted by its watchdog in the same cycle each 
   }
 }
 
-TEST_CASE("dead firmware sleeps through doorbells, deaf firmware beats and sees none; a reset ends both") {
+TEST_CASE("dead firmware sleeps through doorbells, deaf firmware beats and sees none, and a reset ends both") {
   const auto simulation = simulate(beating_firmware);
   chip::Function& function = simulation->function();
   const auto beats = [&] { return test::read_register(function, WEFT_REG_HEARTBEAT, 8); };

@@ -175,7 +175,7 @@ TEST_CASE("a residual network with Add of two tensors, a row and a scalar runs")
   check_runs(model, 0, 13);
 }
 
-TEST_CASE("Flatten, Reshape, Identity and Cast only rename; an output that is read again is copied") {
+TEST_CASE("Flatten, Reshape, Identity and Cast only rename, and an output that is read again is copied") {
   Model model;
   model.input("x", {5, 3, 4}).integers("shape", {0, -1}).weights("w", {12, 7}, 1).weights("v", {7, 6}, 2);
   model.node("Flatten", {"x"}, "f", {{"axis", 1}})

@@ -77,7 +77,7 @@ TEST_CASE("A DMA command reaches memory through the segment that it was checked 
   CHECK(bench.fault_code() == WEFT_FAULT_RANGE);
 }
 
-TEST_CASE("A bus error stops the command at its beat; what other units hold is finished") {
+TEST_CASE("A bus error stops the command at its beat, and what other units hold is finished") {
   Bench bench;
   bench.bus.hole_first = 0x1000;
   bench.bus.hole_end = 0x1010;

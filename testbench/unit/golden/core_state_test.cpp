@@ -168,7 +168,7 @@ TEST_CASE("A refused command writes nothing") {
   CHECK(f.vmem_copy() == before);
 }
 
-TEST_CASE("MATMUL is one chain per element over all K tiles; lanes at or beyond cols are zero") {
+TEST_CASE("MATMUL is one chain per element over all K tiles, and lanes at or beyond cols are zero") {
   const char* preset = GENERATE("nano", "mini", "small");
   const uint8_t dtype = GENERATE(uint8_t{WEFT_MXU_DTYPE_BF16}, uint8_t{WEFT_MXU_DTYPE_INT8});
   Fixture f(preset);
@@ -325,7 +325,7 @@ TEST_CASE("ELEMENTWISE takes b as a tensor, one row, or a scalar") {
   }
 }
 
-TEST_CASE("REDUCE writes the same value to lanes below cols; an operand may be its own result") {
+TEST_CASE("REDUCE writes the same value to lanes below cols, and an operand may be its own result") {
   Fixture f("nano");
   const auto& chip = f.core.chip();
   for (const uint8_t op : {WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMAX}) {

@@ -86,7 +86,7 @@ TEST_CASE("Two selects on opposite masks, -0 elsewhere, add up to a choice betwe
   }
 }
 
-TEST_CASE("fma rounds once; axpy is fma with the operands in another order") {
+TEST_CASE("fma rounds once, and axpy is fma with the operands in another order") {
   RandomValues random(weft::test::seed());
   for (int i = 0; i < 2000000; i++) {
     const uint32_t a = random.f32(), b = random.f32(), c = i % 3 == 0 ? golden::mul_f32(a, b) ^ kSign : random.f32();

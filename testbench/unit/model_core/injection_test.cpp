@@ -344,7 +344,7 @@ TEST_CASE("INJECT registers: what is written is read, what does not exist is ref
   }
 }
 
-TEST_CASE("flips outlive a core reset, as the memories do; after an ECC fault and a reset the core is as new") {
+TEST_CASE("flips outlive a core reset, as the memories do, and after an ECC fault and a reset the core is as new") {
   for (const auto kind : {core::CoreKind::kRtl, core::CoreKind::kFast}) {
     CoreBench bench("nano", kind);
     kProgram.place(bench, 3);

@@ -152,7 +152,7 @@ TEST_CASE("two MXUs that fault are two faults, whichever cycles they fault in, a
   CHECK(together != 0);
 }
 
-TEST_CASE("a poisoned seed names its ACC row among those of all MXUs; commands behind it are given up") {
+TEST_CASE("a poisoned seed names its ACC row among those of all MXUs, and commands behind it are given up") {
   std::vector<bench::Outcome> outcomes;
   for (const auto kind : kBoth) {
     CoreBench bench(kChip, kind);

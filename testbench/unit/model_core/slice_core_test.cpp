@@ -141,7 +141,7 @@ TEST_CASE("A remote post that overflows is the receiver's fault SEMAPHORE_OVERFL
   CHECK(bench.core.read_csr(WEFT_CSR_FAULT_ADDRESS) == 48);
 }
 
-TEST_CASE("A barrier holds the sync queue until it ends; a mismatch is fault ICI; a core reset forgets it") {
+TEST_CASE("A barrier holds the sync queue until it ends, and a mismatch is fault ICI, and a core reset forgets it") {
   SliceBench bench;
   bench.push(WEFT_QUEUE_SYNC, posting(tagged(barrier(), 9), 1));
   bench.push(WEFT_QUEUE_SYNC, posting(sync(WEFT_OPCODE_SIGNAL), 2));

@@ -58,7 +58,7 @@ TEST_CASE("an executable with any byte changed or cut off is refused, not printe
   }
 }
 
-TEST_CASE("a span takes the name of its tag on its own chip; a file that is no trace is left as it was") {
+TEST_CASE("a span takes the name of its tag on its own chip, and a file that is no trace is left as it was") {
   const std::string path = "trace_names_test.json";
   const auto bytes = [](const std::string& text) {
     const auto* p = reinterpret_cast<const std::byte*>(text.data());

@@ -77,7 +77,7 @@ TEST_CASE("the table of links has a line a direction, its use ever and now, its 
   CHECK((json["links"][1]["state"] == "absent" && json["links"][1]["neighbor"].is_null()));
 }
 
-TEST_CASE("a link that is not up is named once; two simulators, or a time that stands still, are not compared") {
+TEST_CASE("a link that is not up is named once, and two simulators, or a time that stands still, are not compared") {
   const LinksSnapshot before = parsed(sample_links(10'000, 1000)), down = parsed(sample_links(10'000, 1000, "down"));
   CHECK_THAT(links_text(before, down), Contains("\n  0 +x to 1 is down\n"));
   CHECK_FALSE(link_use(before, down, 0).now);

@@ -74,7 +74,7 @@ TEST_CASE("a buffer is replayed with one doorbell and one interrupt, as often as
   REQUIRE_OK(weft_queue_release(two));
 }
 
-TEST_CASE("a patch is for later replays; one in flight keeps what it has, buffers included") {
+TEST_CASE("a patch is for later replays, and one in flight keeps what it has, buffers included") {
   MockDevice device;
   weft_queue* queue = device.queue();
   weft_command_buffer* buffer = nullptr;

@@ -154,7 +154,7 @@ TEST_CASE("wrong semaphores are refused before they are submitted") {
   (void)!weft_queue_release(queue);
 }
 
-TEST_CASE("semaphores run out and come back; one that a command uses stays until the command has ended") {
+TEST_CASE("semaphores run out and come back, and one that a command uses stays until the command has ended") {
   MockDevice device;
   weft_queue* queue = device.queue();
   std::vector<weft_semaphore*> all;
