@@ -3,69 +3,12 @@
 #include <cstring>
 #include <vector>
 
-#include "testbench/system/driver_handles.hpp"
+#include "testbench/system/test_device.hpp"
 
 using namespace weft::test;
 using Catch::Contains;
 
 namespace {
-
-struct Device {
-  explicit Device(const char* name = "sim:nano?core=fast") {
-    weft_device* d = nullptr;
-    require_ok(weft_open(name, &d));
-    device.reset(d);
-  }
-  Handle<weft_queue> queue() {
-    weft_queue* q = nullptr;
-    require_ok(weft_queue_create(device.get(), nullptr, &q));
-    return Handle<weft_queue>(q);
-  }
-  /// `completions`: whose completion ring it shares; null: one of its own, of `completion_entries`.
-  Handle<weft_queue> small_queue(weft_queue* completions, uint32_t completion_entries) {
-    weft_queue_options options = WEFT_INIT(weft_queue_options);
-    options.entries = 4;
-    options.completion_entries = completion_entries;
-    options.completions = completions;
-    weft_queue* q = nullptr;
-    require_ok(weft_queue_create(device.get(), &options, &q));
-    return Handle<weft_queue>(q);
-  }
-  Handle<weft_semaphore> semaphore(uint64_t value = 0) {
-    weft_semaphore* s = nullptr;
-    require_ok(weft_semaphore_create(device.get(), value, &s));
-    return Handle<weft_semaphore>(s);
-  }
-  Handle<weft_buffer> buffer(weft_memory memory, uint64_t bytes) {
-    weft_buffer* b = nullptr;
-    require_ok(weft_buffer_create(device.get(), memory, bytes, &b));
-    return Handle<weft_buffer>(b);
-  }
-  Handle<weft_device> device;
-};
-
-Handle<weft_event> nop(const Handle<weft_queue>& queue) {
-  weft_event* e = nullptr;
-  require_ok(weft_nop(queue.get(), nullptr, &e));
-  return Handle<weft_event>(e);
-}
-
-Handle<weft_event> wait(const Handle<weft_queue>& queue, const Handle<weft_semaphore>& semaphore, uint64_t value,
-                        uint32_t budget_kcycles = 0) {
-  weft_command_options options = WEFT_INIT(weft_command_options);
-  options.budget_kcycles = budget_kcycles;
-  weft_event* e = nullptr;
-  require_ok(weft_wait(queue.get(), semaphore.get(), value, &options, &e));
-  return Handle<weft_event>(e);
-}
-
-weft_status end_of(const Handle<weft_event>& event) { return weft_event_wait(event.get(), nullptr); }
-
-weft_event_info info_of(const Handle<weft_event>& event) {
-  weft_event_info info = WEFT_INIT(weft_event_info);
-  require_ok(weft_event_query(event.get(), &info));
-  return info;
-}
 
 void nothing_was_lost(const Device& d) {
   weft_device_statistics s = WEFT_INIT(weft_device_statistics);
