@@ -57,9 +57,9 @@ bool copy_start(Location source, Location destination, uint64_t bytes);
 /// 0: none or still running; 1: done; 2: bus error. Reading a result clears it.
 uint32_t copy_result();
 
-/// Ends a copy that runs: no byte moves afterwards, and no result is left. Nothing runs: nothing happens. Cost:
-/// mmio_write.
-void copy_abort();
+/// Ends a copy that runs and waits until the engine stands still: no byte moves afterwards, and no result is left.
+/// Nothing runs: nothing happens. False: the engine did not stop within its bound. Cost: mmio_write.
+[[nodiscard]] bool copy_abort();
 
 /// Whose host memory the core reaches through its segments; function 0 after reset. Only while the core is drained.
 /// Cost: mmio_write.

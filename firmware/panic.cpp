@@ -2,6 +2,7 @@
 #include "firmware/panic.hpp"
 
 #include "firmware/admin/faults.hpp"
+#include "firmware/core/core.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/state.hpp"
 
@@ -11,6 +12,8 @@ void panic(State& state, uint64_t value) {
   if (state.panicked) return;
   state.panicked = true;
   const uint64_t waypoint = static_cast<uint64_t>(static_cast<Waypoint>(state.waypoint));
+  (void)hal::copy_abort();  // an engine that does not stop is held by the device's reset, before which nothing is used
+  (void)core::reset();
   weft_fault_record record{};
   record.error = WEFT_ERROR_FIRMWARE_PANIC;
   record.fault_cycle = hal::now();

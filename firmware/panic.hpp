@@ -44,8 +44,9 @@ class ShownWaypoint {
   Waypoint value_;
 };
 
-/// Device state FAILED, FIRST_ERROR = FIRMWARE_PANIC, a fault record {waypoint, value}, a log record, vector 0, on
-/// every function. The main loop then takes no more commands until reset.
+/// Stops the engines, as far as they can be stopped; then device state FAILED, FIRST_ERROR = FIRMWARE_PANIC, a fault
+/// record {waypoint, value}, a log record, vector 0, on every function. The main loop then takes no more commands until
+/// reset.
 void panic(State& state, uint64_t value);
 
 }  // namespace weft::fw

@@ -97,7 +97,7 @@ void engine_lines(Out& out, const HangReport& r) {
   for (const weft_state_engine& e : r.page->engines) {
     const std::string name = name_or_number(spec::engine_name(e.engine), e.engine);
     if (e.active == 0) {
-      line(out, "  {:<7} idle{}", name, e.lost != 0 ? ", lost: a former command did not end in time" : "");
+      line(out, "  {:<7} idle{}", name, e.lost != 0 ? ", lost: it did not stop when it was told to" : "");
       continue;
     }
     const std::string since = e.start_cycle == 0

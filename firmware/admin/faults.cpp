@@ -64,9 +64,25 @@ void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry
   complete(state, queue, entry, completion);
 }
 
+namespace {
+
+/// Takes the queue's command off its engine without a completion: the halt is how it ends.
+void drop_in_flight(State& state, Queue& queue, weft_error why) {
+  const bool launch = launch_of(state, queue);
+  if (!launch && !copy_of(state, queue)) return;
+  const weft_submission_entry& entry = launch ? state.launch.entry : state.copy.entry;
+  launch ? launch_drop(state) : copy_drop(state);
+  queue.in_flight = false;
+  const RootCause root{static_cast<uint16_t>(queue.id), entry.command_id, entry.tag, why};
+  (void)timeline_end(owner(state, queue), entry, why, root);
+}
+
+}  // namespace
+
 void halt_queue(State& state, Queue& queue, Status why) {
   if (queue.state != QueueState::kActive) return;
   queue.state = QueueState::kHalted;
+  drop_in_flight(state, queue, why.error);
   queue.head_checked = queue.waits = false;
   queue.ticket = 0;
   queue.batch_next = queue.batch_count;

@@ -28,8 +28,9 @@ void note_error(Function& function, weft_error error);
 /// Completes an entry that was not started, with its fault record.
 void refuse_entry(State& state, Queue& queue, const weft_submission_entry& entry, Status status);
 
-/// Takes nothing more from the queue until DELETE_QUEUE; record, FIRST_ERROR, its vector and vector 0. An entry in
-/// flight still completes; entries behind it do not.
+/// Takes nothing more from the queue until DELETE_QUEUE. First what it has on an engine is stopped, so that nothing of
+/// the queue touches memory any more when the host hears of it; then record, FIRST_ERROR, its vector and vector 0. No
+/// entry of it completes any more, the one in flight included, which fails the semaphore that it should have raised.
 void halt_queue(State& state, Queue& queue, Status why);
 
 }  // namespace weft::fw

@@ -28,8 +28,8 @@ void release(State& state, Function& function, bool departed) {
   function.interrupts_held = 0;
   function.log.iova = 0;
   function.faults.iova = 0;
-  launch_drop(state, function.index);
-  copy_drop(state, function.index);
+  if (state.launch.active && state.launch.function == function.index) launch_drop(state);
+  if (state.copy.active && state.copy.function == function.index) copy_drop(state);
   if (!departed) return finish_release(function);
   core_tenant_left(state, function.index);
   function.state = FunctionState::kClearing;

@@ -65,7 +65,7 @@ void note_written(Function& function, uint64_t end) {
 }
 
 bool hbm_scrub_ready(const State& state) {
-  return copy_engine_idle(state) && !state.copy.engine_lost && find_dirty(state) != state.function_count &&
+  return copy_engine_idle(state) && find_dirty(state) != state.function_count &&
          (state.hbm_scrub.next_turn || !copy_waits(state));
 }
 

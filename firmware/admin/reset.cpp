@@ -84,9 +84,9 @@ Status reset_queue(State& state, Function& function, const E& e) {
   queue.head_checked = false;
   queue.batch_next = queue.batch_count;
   steps.done(WEFT_RESET_STEP_STOP_FETCH);
-  if (state.launch.active && state.launch.function == function.index && state.launch.queue == queue.id) {
+  if (launch_of(state, queue)) {
     stop_core(state, steps);
-  } else if (state.copy.active && state.copy.function == function.index && state.copy.queue == queue.id) {
+  } else if (copy_of(state, queue)) {
     stop_copy(state, steps);
   }
   steps.done(WEFT_RESET_STEP_STOP_ENGINES);
@@ -112,9 +112,8 @@ Status reset_engine(State& state, Function& function, const E& e) {
     if (!core::reset()) panic(state, hal::csr_read(WEFT_CSR_STATUS));
     core_scrub_cancel(state);
   } else {
-    hal::copy_abort();
+    stop_copy_engine(state);
     hbm_scrub_cancel(state);
-    state.copy.engine_lost = false;
   }
   steps.done(WEFT_RESET_STEP_STOP_ENGINES);
   log_event(function, LogLevel::kWarning, WEFT_LOG_EVENT_ENGINE_RESET, e.size, steps.record.error);

@@ -88,9 +88,12 @@ bool copy_start(Location source, Location destination, uint64_t bytes) {
                                   source.function << 8 | destination.function << 16;
   return true;
 }
-void copy_abort() {
+bool copy_abort() {
   word(kManager + kCopyControl) = kCopyAbort;
-  [[maybe_unused]] const uint32_t cleared = word(kManager + kCopyStatus);  // what had ended before
+  for (uint32_t i = 0; i < kDmaTries; i++) {
+    if ((word(kManager + kCopyStatus) & kCopyRunning) == 0) return true;  // the read has cleared what had ended before
+  }
+  return false;
 }
 uint32_t copy_result() { return word(kManager + kCopyStatus) & 3; }
 

@@ -74,20 +74,22 @@ Status check_ranges(const Function& function, const E& entry, const CopyJob& job
 
 }  // namespace
 
-bool copy_free(State& state) {
-  if (!copy_engine_idle(state)) return false;
-  if (state.copy.engine_lost && hal::copy_result() != kRunning) state.copy.engine_lost = false;
-  return true;
-}
-
 bool copy_engine_idle(const State& state) { return !state.copy.active && !state.hbm_scrub.running; }
 
-void copy_drop(State& state, uint32_t function) {
-  CopyJob& job = state.copy;
-  if ((!job.active && !job.engine_lost) || job.function != function) return;
-  hal::copy_abort();
-  job.active = false;
-  job.engine_lost = false;
+bool copy_of(const State& state, const Queue& queue) {
+  return state.copy.active && state.copy.function == queue.function && state.copy.queue == queue.id;
+}
+
+void stop_copy_engine(State& state) {
+  if (hal::copy_abort()) return;
+  state.copy.engine_lost = true;
+  panic(state, static_cast<uint64_t>(Waypoint::kCopy));
+}
+
+void copy_drop(State& state) {
+  state.waypoint = Waypoint::kCopy;
+  stop_copy_engine(state);
+  state.copy.active = false;
 }
 
 Status copy_begin(State& state, Queue& queue, const E& entry) {
@@ -103,8 +105,6 @@ Status copy_begin(State& state, Queue& queue, const E& entry) {
   job.remaining_bytes = entry.size;
   const Status status = check_ranges(function, entry, job);
   if (!status.ok()) return status;
-  job.engine_lost = state.copy.engine_lost;
-  if (job.engine_lost) return Status{WEFT_ERROR_DEVICE_HUNG, 0, kCopyPieceCycles};
   job.start_cycle = hal::now();
   job.deadline_cycle = entry.budget_kcycles == 0 ? UINT64_MAX : job.start_cycle + entry.budget_kcycles * UINT64_C(1000);
   if (!start_piece(job)) return Status{WEFT_ERROR_DEVICE_HUNG, 0, kCopyPieceCycles};
@@ -122,7 +122,7 @@ void copy_service(State& state) {
   const uint32_t result = hal::copy_result();
   if (result == kRunning) {
     if (hal::now() < job.piece_cycle) return;
-    job.engine_lost = true;
+    stop_copy_engine(state);  // before the completion: nothing may write into the caller's buffers after it
     return end_job(state, WEFT_ERROR_DEVICE_HUNG);
   }
   if (result != kDone) return end_job(state, WEFT_ERROR_DMA_FAULT);
@@ -134,14 +134,13 @@ void copy_service(State& state) {
 
 weft_error copy_reset(State& state) {
   const weft_error error = hal::now() >= state.copy.piece_cycle ? WEFT_ERROR_DEVICE_HUNG : WEFT_ERROR_ABORTED_BY_RESET;
-  hal::copy_abort();
+  stop_copy_engine(state);
   end_job(state, error);
-  state.copy.engine_lost = false;
   return error;
 }
 
 void copy_cancel(State& state) {
-  hal::copy_abort();
+  stop_copy_engine(state);
   end_job(state, WEFT_ERROR_CANCELLED);
 }
 

@@ -18,7 +18,7 @@ inline constexpr uint64_t kCopyPieceCycles = 100'000'000;
 /// The job that owns the copy engine. One at a time.
 struct CopyJob {
   bool active;
-  bool engine_lost;  ///< a piece did not end in time and may still be running
+  bool engine_lost;  ///< it did not stop when it was told to: the firmware has panicked
   bool fill;
   uint32_t function;
   uint32_t queue;
@@ -32,19 +32,24 @@ struct CopyJob {
   uint64_t piece_cycle;     ///< end of the piece's time
 };
 
-/// True if a new job can start. An engine that was lost is looked at again.
-bool copy_free(State& state);
-
-/// Nobody uses the engine, neither a job nor the clearing of HBM. A lost engine counts as idle.
+/// Neither a job nor the clearing of HBM uses the engine.
 bool copy_engine_idle(const State& state);
 
-/// Ends the job of `function`, if it has one, at once and without a completion.
-void copy_drop(State& state, uint32_t function);
+/// The engine works for this queue.
+bool copy_of(const State& state, const Queue& queue);
+
+/// Ends the job that the engine has, at once and without a completion: no byte moves afterwards.
+void copy_drop(State& state);
+
+/// Stops the engine, whoever uses it. An engine that does not stop is lost, and a panic: what it would still write
+/// cannot be known.
+void stop_copy_engine(State& state);
 
 /// Checks the addresses and starts. Not ok: nothing started; the caller refuses the entry.
 Status copy_begin(State& state, Queue& queue, const weft_submission_entry& entry);
 
-/// Takes the engine's result, starts the next piece or completes the job.
+/// Takes the engine's result, starts the next piece or completes the job. A piece that is overdue is stopped before the
+/// job completes with DEVICE_HUNG.
 void copy_service(State& state);
 
 /// Aborts the engine: no byte moves afterwards. The job completes. Returns how: DEVICE_HUNG if its piece is overdue,

@@ -79,6 +79,7 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
   if (!clean) {
     panic(state, hal::csr_read(WEFT_CSR_STATUS));
   }
+  unmap_all(launch);
   const bool more = write_fault_record(function, record);
   if (error_beyond_command(error) || error_class(error) == WEFT_ERROR_CLASS_UNIT) note_error(function, error);
   if (error != WEFT_ERROR_CANCELLED)
@@ -200,9 +201,12 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   return kOk;
 }
 
-void launch_drop(State& state, uint32_t function) {
+bool launch_of(const State& state, const Queue& queue) {
+  return state.launch.active && state.launch.function == queue.function && state.launch.queue == queue.id;
+}
+
+void launch_drop(State& state) {
   Launch& launch = state.launch;
-  if (!launch.active || launch.function != function) return;
   state.waypoint = Waypoint::kCoreReset;
   launch.active = false;
   if (!core::reset()) panic(state, hal::csr_read(WEFT_CSR_STATUS));

@@ -36,8 +36,11 @@ inline constexpr uint64_t kBackstopCycles = UINT64_C(256) * WEFT_CORE_WATCHDOG_D
 /// the entry.
 Status launch_begin(State& state, Queue& queue, const weft_submission_entry& entry);
 
-/// Ends the launch of `function`, if it runs one, without a completion.
-void launch_drop(State& state, uint32_t function);
+/// The core works for this queue.
+bool launch_of(const State& state, const Queue& queue);
+
+/// Ends the launch that runs without a completion: the core is reset and reaches no memory afterwards.
+void launch_drop(State& state);
 
 /// Serves the core: faults, budget, refill, end. The launch may be over afterwards.
 void launch_service(State& state);

@@ -20,12 +20,12 @@ constexpr Status invalid(uint64_t offset, uint64_t value) {
 /// Ends what the queue has in flight, if it is `command_id` or `all`. False: it is not.
 bool abort_running(State& state, Queue& queue, uint16_t command_id, bool all) {
   if (!queue.in_flight) return false;
-  if (state.launch.active && state.launch.function == queue.function && state.launch.queue == queue.id) {
+  if (launch_of(state, queue)) {
     if (!all && state.launch.entry.command_id != command_id) return false;
     launch_cancel(state);
     return true;
   }
-  if (!state.copy.active || state.copy.function != queue.function || state.copy.queue != queue.id) return false;
+  if (!copy_of(state, queue)) return false;
   if (!all && state.copy.entry.command_id != command_id) return false;
   copy_service(state);  // what has ended is not cancelled any more
   if (!state.copy.active) return false;

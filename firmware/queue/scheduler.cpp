@@ -24,7 +24,7 @@ enum class Step : uint8_t {
 bool engine_busy(State& state, Queue& queue, const E& entry) {
   Engine engine;
   if (!needs_engine(entry, &engine)) return false;
-  const bool taken = engine == Engine::kCore ? state.launch.active : !copy_free(state);
+  const bool taken = engine == Engine::kCore ? state.launch.active : !copy_engine_idle(state);
   join_engine(state, queue, engine);
   if (!taken && !must_let_pass(state, queue, engine) &&
       (engine != Engine::kCore || core_clean_for(state, queue.function))) {

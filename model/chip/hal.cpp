@@ -47,7 +47,7 @@ bool completion_write(uint32_t function, uint32_t queue, uint64_t iova, const we
 bool copy_start(Location source, Location destination, uint64_t bytes) {
   return running_manager->copy_start(source, destination, bytes);
 }
-void copy_abort() { running_manager->copy_abort(); }
+bool copy_abort() { return running_manager->copy_abort(); }
 uint32_t copy_result() { return running_manager->copy_result(); }
 
 uint32_t doorbell_submission(uint32_t function, uint32_t queue) {

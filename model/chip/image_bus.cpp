@@ -277,7 +277,7 @@ bool ImageBus::store_manager(uint32_t offset, uint32_t value) {
       return true;
     case kCopyControl:
       if ((value & kCopyAbort) != 0) {
-        manager_.copy_abort();
+        (void)manager_.copy_abort();
       } else {
         (void)manager_.copy_start(place(value, value >> 8, copy_source_),
                                   place(value >> 2, value >> 16, copy_destination_), copy_bytes_);

@@ -125,13 +125,17 @@ uint64_t Manager::firmware_watchdog_cycles() const {
 void Manager::halt() {
   halted_ = failed_ = true;
   fall_asleep();
+  set_running_manager(nullptr);
+  copy_.reset();
+  core_.write_csr(WEFT_CSR_CONTROL, kCoreReset);
+  const uint64_t stopped = cycle() + WEFT_CORE_CORE_RESET_CYCLES;  // before anybody is told
+  wait(sc_core::sc_time::from_value(time_.edge_fs(stopped)) - sc_core::sc_time_stamp());
   for (const auto& function : functions_) {
     Registers& registers = function->registers();
     registers.note_error(WEFT_ERROR_DEVICE_HUNG);
     registers.firmware_write(WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
     registers.raise(0);
   }
-  set_running_manager(nullptr);
   while (!reset_pending_) wait(restart_);
   set_running_manager(this);
   throw DeviceReset{};
@@ -201,10 +205,11 @@ void Manager::csr_write(uint32_t offset, uint64_t value) {
   core_.write_csr(offset, value);
 }
 
-void Manager::copy_abort() {
+bool Manager::copy_abort() {
   spend(WEFT_MANAGER_MMIO_WRITE);
   copy_.reset();
   faults_.copy_aborted();
+  return true;
 }
 
 bool Manager::push_command(uint32_t queue, const uint8_t* command) {

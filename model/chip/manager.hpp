@@ -75,7 +75,7 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] bool completion_write(uint32_t function, uint32_t queue, uint64_t iova,
                                       const weft_completion_entry& entry);
   [[nodiscard]] bool copy_start(fw::Location source, fw::Location destination, uint64_t bytes);
-  void copy_abort();
+  [[nodiscard]] bool copy_abort();
   [[nodiscard]] bool copy_busy() const { return copy_.busy(); }
   [[nodiscard]] uint32_t copy_result();
   [[nodiscard]] uint32_t doorbell_submission(uint32_t function, uint32_t queue);

@@ -52,7 +52,7 @@ const std::vector<Entry> kCatalogue{
     {fault("completion_torn", "queue = 1\nnth = 3"), WEFT_ERROR_TIMEOUT_WAIT, Recovery::kReset},
     {fault("completion_repeated", "queue = 1\nnth = 3"), WEFT_ERROR_TIMEOUT_WAIT, Recovery::kReset},
     {fault("copy_error", "nth = 1"), WEFT_ERROR_DMA_FAULT, Recovery::kNone},
-    {fault("copy_stall", "nth = 2"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReset},
+    {fault("copy_stall", "nth = 2"), WEFT_ERROR_DEVICE_HUNG, Recovery::kNone},
     {fault("firmware_dead", "nth = 2"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReset},
     {fault("firmware_loops", "nth = 2"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReset},
     {fault("firmware_deaf", "nth = 2"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReset},
@@ -73,7 +73,7 @@ const std::vector<Entry> kCatalogue{
     {fault("core_raise", "queue = \"vpu\"\ncommand = 1\ncode = \"ICI\""), WEFT_ERROR_ICI_FAULT, Recovery::kNone},
     {fault("host_write_error") + fault("core_raise", "queue = \"mxu\"\ncommand = 1\ncode = \"RANGE\""),
      WEFT_ERROR_DMA_FAULT, Recovery::kNone},
-    {fault("reset_stuck") + fault("copy_stall"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReopened},
+    {fault("reset_stuck") + fault("firmware_dead", "nth = 2"), WEFT_ERROR_DEVICE_HUNG, Recovery::kReopened},
     {fault("device_gone", "queue = 1\nnth = 2"), WEFT_ERROR_DEVICE_LOST, Recovery::kReopened},
     {fault("simulator_exit", "queue = 1\nnth = 2"), WEFT_ERROR_DEVICE_LOST, Recovery::kReopened},
 };

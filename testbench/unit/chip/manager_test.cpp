@@ -260,6 +260,35 @@ TEST_CASE("firmware that loops is halted by its watchdog in the same cycle each 
   }
 }
 
+TEST_CASE("the watchdog stops the engines before it says that the device has failed") {
+  const auto simulation = simulate([] {
+    hal::function_write(0, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_BOOTING);
+    hal::wait_for_event(UINT64_MAX);
+    (void)hal::push_command(0, test::command_of(60000).bytes.data());
+    (void)hal::copy_start({WEFT_ADDRESS_SPACE_NONE, 0, 0xffffffff}, fw::hbm_at(1 << 16), 32 << 20);
+    sleep_forever();
+  });
+  chip::Function& function = simulation->function();
+  auto& bus = simulation->chip().bus();
+  test::write_register(function, WEFT_REG_FIRMWARE_WATCHDOG, 20000);
+  test::ring_doorbell(function, 0, 1);
+  simulation->run_for(1000);
+  REQUIRE(simulation->chip().copy_engine().busy());
+  simulation->chip().manager().ail(chip::Ailment::kLoops);
+  test::ring_doorbell(function, 0, 2);
+  const auto state = [&] { return test::read_register(function, WEFT_REG_DEVICE_STATE); };
+  while (simulation->pending() && state() != WEFT_DEVICE_STATE_FAILED) simulation->run_slice();
+  REQUIRE(state() == WEFT_DEVICE_STATE_FAILED);
+  constexpr uint32_t kEnginesBusy = 1u << 9 | 1u << 11;
+  CHECK((test::read_register(function, WEFT_REG_FIRMWARE_STATUS) & kEnginesBusy) == 0);
+  const auto moved = simulation->chip().copy_engine().moved_bytes();
+  simulation->run_until_idle();
+  CHECK(simulation->chip().copy_engine().moved_bytes() == moved);
+  std::array<std::byte, 8> last{};
+  CHECK(bus.read(WEFT_ADDRESS_SPACE_HBM, (1 << 16) + (32 << 20) - 8, last));
+  CHECK(last[7] == std::byte{0});
+}
+
 TEST_CASE("dead firmware sleeps through doorbells, deaf firmware beats and sees none, and a reset ends both") {
   const auto simulation = simulate(beating_firmware);
   chip::Function& function = simulation->function();
@@ -301,7 +330,7 @@ TEST_CASE("an aborted copy moves nothing more and leaves no result") {
   const auto simulation = simulate([&] {
     (void)hal::copy_start({WEFT_ADDRESS_SPACE_NONE, 0, 0xffffffff}, fw::hbm_at(1 << 16), 1 << 20);
     hal::charge(300);
-    hal::copy_abort();
+    (void)hal::copy_abort();
     hal::charge(100000);
     result = hal::copy_result();
     again = hal::copy_start({WEFT_ADDRESS_SPACE_NONE, 0, 1}, fw::hbm_at(1 << 16), 64);

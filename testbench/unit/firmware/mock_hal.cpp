@@ -116,6 +116,7 @@ uint32_t functions() { return machine().functions; }
 void function_write(uint32_t function, uint32_t offset, uint64_t value) {
   auto& m = machine();
   m.spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  if (m.before_telling) m.before_telling(offset);
   for (uint32_t f = 0; f < m.functions; f++) {
     if (f == function || function == kAllFunctions) m.side(f).registers[offset] = value;
   }
@@ -149,6 +150,7 @@ bool dma_write(Location place, const void* sram, uint32_t bytes) {
   uint8_t* to = m.find(place.space, place.address, bytes, place.function);
   if (to == nullptr || bytes > 4096 || mock::dma_fails(m)) return false;
   if (!mock::allowed(m, place.space, place.address, bytes)) m.stray_writes++;
+  if (!hbm && m.before_telling) m.before_telling(place.address);
   std::memcpy(to, sram, bytes);
   return true;
 }
@@ -168,11 +170,13 @@ bool copy_start(Location source, Location destination, uint64_t bytes) {
   if (!mock::allowed(m, destination.space, destination.address, bytes)) m.stray_writes++;
   return true;
 }
-void copy_abort() {
+bool copy_abort() {
   machine().spend(WEFT_MANAGER_MMIO_WRITE * mock::kDivider);
+  if (machine().copy_running && machine().copy_unstoppable) return false;
   machine().copies_aborted += machine().copy_running ? 1 : 0;
   machine().copy_running = false;
   machine().copy_outcome = 0;
+  return true;
 }
 uint32_t copy_result() {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);

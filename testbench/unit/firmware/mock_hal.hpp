@@ -67,7 +67,9 @@ struct Machine : Side {
   std::map<uint64_t, std::function<void()>> at_cycle;  ///< acts of the host at a cycle
   std::vector<Range> writable;                         ///< empty: everything
   uint64_t stray_writes = 0;                           ///< outside `writable`
-  int fail_dma_after = -1;                             ///< the n-th DMA from now on fails
+  /// Called before the firmware tells a host something, with the IOVA that it writes or the register's offset.
+  std::function<void(uint64_t)> before_telling;
+  int fail_dma_after = -1;  ///< the n-th DMA from now on fails
   uint64_t dma_reads = 0, dma_writes = 0, csr_reads = 0, waits = 0, passes_without_sleep = 0;
   bool event = false;
   bool hung = false;  ///< a bound on the firmware's activity was hit
@@ -78,6 +80,7 @@ struct Machine : Side {
   uint32_t copy_outcome = 0;  ///< result waiting to be read
   uint32_t copy_answer = 1;   ///< what the next pieces end with
   bool copy_never_ends = false;
+  bool copy_unstoppable = false;  ///< an abort does not stop it
   uint64_t copies_aborted = 0;
   uint32_t waypoint = 0;  ///< as the host sees it
 

@@ -1,6 +1,8 @@
 // The firmware's own end: every function is told once, and nothing is done afterwards.
 #include "firmware/panic.hpp"
 
+#include <array>
+
 #include "check.hpp"
 #include "firmware/main_loop.hpp"
 #include "host_side.hpp"
@@ -49,6 +51,22 @@ static void every_function_sees_the_state_the_error_a_record_and_vector_zero(voi
   }
 }
 
+static void the_engines_stand_still_before_anybody_is_told(void**) {
+  State& state = two_functions();
+  const std::array<uint8_t, WEFT_COMMAND_BYTES> command{};
+  assert_true(hal::push_command(WEFT_QUEUE_MXU, command.data()));
+  assert_true(hal::copy_start(Location{WEFT_ADDRESS_SPACE_NONE, 0, 1}, hbm_at(mock::kData), 1u << 20));
+  uint32_t told = 0;
+  machine().before_telling = [&](uint64_t) {
+    told++;
+    assert_false(machine().core.busy());
+    assert_false(machine().copy_running);
+  };
+  panic(state, 1);
+  assert_true(told > 0);
+  assert_int_equal(machine().copies_aborted, 1);
+}
+
 static void a_second_panic_changes_nothing(void**) {
   State& state = two_functions();
   panic(state, 1);
@@ -78,6 +96,7 @@ static void a_panicked_firmware_sleeps_and_serves_nobody_until_its_reset(void**)
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup(every_function_sees_the_state_the_error_a_record_and_vector_zero, fresh),
+      cmocka_unit_test_setup(the_engines_stand_still_before_anybody_is_told, fresh),
       cmocka_unit_test_setup(a_second_panic_changes_nothing, fresh),
       cmocka_unit_test_setup(a_panic_without_rings_still_shows_in_the_registers, fresh),
       cmocka_unit_test_setup(a_panicked_firmware_sleeps_and_serves_nobody_until_its_reset, fresh),

@@ -2,12 +2,18 @@
 #include "firmware/admin/faults.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <utility>
 
 #include "check.hpp"
 #include "host_side.hpp"
 
 using namespace weft::fw;
+using mock::kData;
 using mock::machine;
+using mock::make_image;
+using mock::place_image;
 
 namespace {
 
@@ -142,6 +148,138 @@ static void the_admin_queue_halts_with_one_interrupt(void**) {
   assert_int_equal(log.event, WEFT_LOG_EVENT_ENTRY_REFUSED);
 }
 
+namespace {
+
+constexpr uint16_t kSemaphore = 7;
+constexpr uint64_t kHbm = UINT64_C(1) << 63;
+
+enum class Work { kLaunch, kFill };
+
+/// A function with queues 1 and 2, and on queue 1 work that outlasts every test: it raises semaphore 7. Queue 2 feeds
+/// the completion ring of queue 1.
+struct Busy {
+  explicit Busy(Work work) {
+    const auto image = make_image({0, 8, 0, 0, 0});
+    place_image(image);
+    machine().core.service_cycles[WEFT_QUEUE_MXU] = 200'000;
+    machine().copy_never_ends = true;
+    machine().script = {[this, size = image.size()] {
+                          host.create(1, 4, 8);
+                          host.create_guest(2, 4, 1);
+                          host.submit(0, mock::load_entry(size));
+                          auto semaphore = mock::entry(WEFT_ADMIN_OPCODE_CREATE_TIMELINE);
+                          semaphore.size = kSemaphore;
+                          host.submit(0, semaphore);
+                        },
+                        [this, work] {
+                          const auto done = host.drain(0);
+                          assert_int_equal(done.size(), 4);
+                          auto e = work == Work::kLaunch
+                                       ? mock::launch_entry(done[2].start_cycle, mock::make_list(0, 0), 0x1001)
+                                       : mock::entry(WEFT_QUEUE_OPCODE_FILL, 0x1001);
+                          if (work == Work::kFill) e.arg0 = 0xffffffff, e.arg1 = kData | kHbm, e.size = 4096;
+                          e.signal_id = kSemaphore;
+                          e.signal_value = 1;
+                          host.submit(1, e);
+                          machine().at_cycle[machine().now + 60'000] = [this] {
+                            assert_true(busy());
+                            machine().before_telling = [this](uint64_t place) {
+                              const bool news = place >= mock::kHostBase || place == WEFT_REG_FIRST_ERROR;
+                              told_while_busy += news && busy() ? 1 : 0;
+                            };
+                            act();
+                          };
+                        }};
+  }
+  static bool busy() { return machine().core.busy() || machine().copy_running; }
+  void run(std::function<void()> what) {
+    act = std::move(what);
+    mock::run_firmware();
+    assert_int_equal(machine().script_next, machine().script.size());
+    assert_false(machine().hung);
+  }
+  mock::Host host = mock::boot();
+  std::function<void()> act;
+  uint32_t told_while_busy = 0;  ///< news to the host, from the halt on, while an engine worked
+};
+
+void wait_for_the_semaphore(mock::Host& host) {
+  auto e = mock::entry(WEFT_QUEUE_OPCODE_WAIT, 0x1002);
+  e.wait_id = kSemaphore;
+  e.wait_value = 1;
+  host.submit(2, e);
+}
+
+}  // namespace
+
+static void a_queue_that_halts_has_nothing_on_an_engine_when_the_host_hears_of_it(void**) {
+  for (const Work work : {Work::kLaunch, Work::kFill}) {
+    Busy b(work);
+    b.run([] { machine().ring(1, 99); });
+    assert_int_equal(b.told_while_busy, 0);
+    assert_false(Busy::busy());
+    assert_int_equal(b.host.fault(1).error, WEFT_ERROR_BAD_DOORBELL);
+    assert_int_equal(b.host.drain(1).size(), 0);  // the halt is how it ends
+    assert_int_equal(machine().hbm[kData], 0);
+    for (uint32_t i = 0; i < WEFT_SEGMENTS; i++) assert_int_equal(machine().core.attributes(i), 0);
+  }
+}
+
+static void a_bad_head_of_a_completion_ring_stops_what_its_queues_have_on_engines(void**) {
+  for (const Work work : {Work::kLaunch, Work::kFill}) {
+    Busy b(work);
+    b.run([&b] {
+      machine().side(0).completion_doorbell[1] = 5;  // nothing was written yet
+      b.host.submit(2, mock::entry(WEFT_QUEUE_OPCODE_NOP, 0x1002));
+    });
+    assert_int_equal(b.told_while_busy, 0);
+    assert_false(Busy::busy());
+    assert_int_equal(b.host.fault(1).queue_id, 1);
+    assert_int_equal(b.host.fault(2).queue_id, 2);
+  }
+}
+
+static void a_completion_ring_that_cannot_be_written_stops_what_its_queues_have_on_engines(void**) {
+  for (const Work work : {Work::kLaunch, Work::kFill}) {
+    Busy b(work);
+    b.run([&b] {
+      b.host.submit(2, mock::entry(WEFT_QUEUE_OPCODE_NOP, 0x1002));
+      machine().fail_dma_after = 1;  // the completion, after the fetch
+    });
+    assert_int_equal(b.told_while_busy, 0);
+    assert_false(Busy::busy());
+    assert_int_equal(b.host.fault(1).error, WEFT_ERROR_DMA_FAULT);
+  }
+}
+
+static void the_command_that_a_halt_takes_off_its_engine_fails_its_semaphore(void**) {
+  Busy b(Work::kLaunch);
+  b.run([&b] {
+    machine().ring(1, 99);
+    wait_for_the_semaphore(b.host);  // on queue 2, which is not halted
+  });
+  const auto done = b.host.drain(1);
+  assert_int_equal(done.size(), 1);
+  assert_int_equal(CODE(done[0]), WEFT_ERROR_DEPENDENCY_FAILED);
+  assert_int_equal(static_cast<uint32_t>(b.host.fault(2).detail0), 0x1001 | 1 << 16);
+  assert_int_equal(b.host.fault(2).detail1, WEFT_ERROR_BAD_DOORBELL);
+}
+
+static void a_halt_leaves_the_engines_of_other_queues_alone(void**) {
+  for (const Work work : {Work::kLaunch, Work::kFill}) {
+    Busy b(work);
+    b.run([] {
+      machine().ring(2, 99);
+      machine().before_telling = nullptr;
+      machine().copy_never_ends = false;
+      machine().copy_done_cycle = machine().now + 100'000;
+    });
+    const auto done = b.host.drain(1);
+    assert_int_equal(done.size(), 1);
+    assert_int_equal(CODE(done[0]), WEFT_ERROR_OK);
+  }
+}
+
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup(records_are_numbered_from_one_and_wrap_around_the_ring, fresh),
@@ -153,6 +291,11 @@ int main() {
       cmocka_unit_test_setup(what_the_host_cancelled_or_what_follows_from_another_error_is_not_logged, fresh),
       cmocka_unit_test_setup(a_queue_halts_once_with_its_record_its_vector_and_vector_zero, fresh),
       cmocka_unit_test_setup(the_admin_queue_halts_with_one_interrupt, fresh),
+      cmocka_unit_test(a_queue_that_halts_has_nothing_on_an_engine_when_the_host_hears_of_it),
+      cmocka_unit_test(a_bad_head_of_a_completion_ring_stops_what_its_queues_have_on_engines),
+      cmocka_unit_test(a_completion_ring_that_cannot_be_written_stops_what_its_queues_have_on_engines),
+      cmocka_unit_test(the_command_that_a_halt_takes_off_its_engine_fails_its_semaphore),
+      cmocka_unit_test(a_halt_leaves_the_engines_of_other_queues_alone),
   };
   return cmocka_run_group_tests_name("firmware/admin/faults", tests, nullptr, nullptr);
 }

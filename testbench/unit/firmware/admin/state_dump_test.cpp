@@ -157,7 +157,7 @@ static void a_long_kernel_tells_the_posts_of_the_next_128_commands_only(void**) 
   assert_true(core_queue_record(WEFT_QUEUE_MXU).posts == (UINT64_C(1) << WEFT_QUEUE_MXU | UINT64_C(1) << 9));
 }
 
-static void a_copy_shows_what_is_left_and_a_lost_engine_says_so(void**) {
+static void a_copy_shows_what_is_left(void**) {
   Fixture f;
   machine().copy_never_ends = true;
   f.then([&] {
@@ -212,7 +212,7 @@ int main() {
       cmocka_unit_test(an_idle_chip_tells_its_queues_and_nothing_is_written_beyond_the_page),
       cmocka_unit_test(a_hung_launch_shows_its_owner_the_command_at_its_heads_and_who_waits_behind_it),
       cmocka_unit_test(a_long_kernel_tells_the_posts_of_the_next_128_commands_only),
-      cmocka_unit_test(a_copy_shows_what_is_left_and_a_lost_engine_says_so),
+      cmocka_unit_test(a_copy_shows_what_is_left),
       cmocka_unit_test(a_page_that_cannot_be_written_is_a_dma_fault_and_keeps_its_magic_unwritten),
       cmocka_unit_test(the_waypoint_is_shown_as_it_changes),
   };

@@ -1,4 +1,4 @@
-// COPY and FILL: addresses, pieces, budget, a lost engine, and work beside a launch.
+// COPY and FILL: addresses, pieces, budget, an engine that hangs, and work beside a launch.
 #include "firmware/core/copy.hpp"
 
 #include <cstring>
@@ -127,28 +127,42 @@ static void a_large_copy_goes_in_pieces_that_touch_and_a_budget_ends_it_between_
   assert_int_equal(codes[1], WEFT_ERROR_BUDGET_EXCEEDED);
 }
 
-static void an_engine_that_never_answers_is_device_hung_and_stays_refused_until_it_answers(void**) {
+static void a_piece_that_is_overdue_is_stopped_before_its_command_ends_and_the_engine_goes_on(void**) {
   Host host = boot();
   machine().copy_never_ends = true;
   std::vector<uint32_t> codes;
+  uint32_t told_while_busy = 0;
   const auto collect = [&] {
     for (const auto& c : host.drain(1)) codes.push_back(CODE(c));
   };
-  machine().script = {[&] { host.create(1, 4, 4); }, [&] { host.submit(1, copy(kBuffer, kHbm | kData, 64)); },
+  machine().script = {[&] { host.create(1, 4, 4); },
                       [&] {
-                        collect();
                         host.submit(1, copy(kBuffer, kHbm | kData, 64));
+                        machine().before_telling = [&](uint64_t place) {
+                          told_while_busy += place >= kHostBase && machine().copy_running ? 1 : 0;
+                        };
                       },
                       [&] {
                         collect();
+                        assert_int_equal(told_while_busy, 0);
+                        assert_int_equal(machine().copies_aborted, 1);
+                        machine().before_telling = nullptr;
                         machine().copy_never_ends = false;
-                        machine().copy_running = false;
-                        machine().copy_outcome = 1;
                         host.submit(1, copy(kBuffer, kHbm | kData, 64));
                       },
                       [&] { collect(); }};
   run_firmware();
-  assert_true((codes == std::vector<uint32_t>{WEFT_ERROR_DEVICE_HUNG, WEFT_ERROR_DEVICE_HUNG, WEFT_ERROR_OK}));
+  assert_true((codes == std::vector<uint32_t>{WEFT_ERROR_DEVICE_HUNG, WEFT_ERROR_OK}));
+}
+
+static void an_engine_that_does_not_stop_is_a_panic_and_its_command_does_not_end(void**) {
+  Host host = boot();
+  machine().copy_never_ends = machine().copy_unstoppable = true;
+  machine().script = {[&] { host.create(1, 4, 4); }, [&] { host.submit(1, copy(kBuffer, kHbm | kData, 64)); }};
+  run_firmware();
+  assert_int_equal(machine().registers[WEFT_REG_DEVICE_STATE], WEFT_DEVICE_STATE_FAILED);
+  assert_int_equal(host.fault(1).error, WEFT_ERROR_FIRMWARE_PANIC);
+  assert_int_equal(host.drain(1).size(), 0);
 }
 
 static void a_copy_runs_beside_a_launch_of_another_queue_and_a_second_copy_waits(void**) {
@@ -187,7 +201,8 @@ int main() {
       cmocka_unit_test(wrong_addresses_and_sizes_are_refused),
       cmocka_unit_test(a_bus_error_is_a_dma_fault_with_its_place),
       cmocka_unit_test(a_large_copy_goes_in_pieces_that_touch_and_a_budget_ends_it_between_two),
-      cmocka_unit_test(an_engine_that_never_answers_is_device_hung_and_stays_refused_until_it_answers),
+      cmocka_unit_test(a_piece_that_is_overdue_is_stopped_before_its_command_ends_and_the_engine_goes_on),
+      cmocka_unit_test(an_engine_that_does_not_stop_is_a_panic_and_its_command_does_not_end),
       cmocka_unit_test(a_copy_runs_beside_a_launch_of_another_queue_and_a_second_copy_waits),
   };
   return cmocka_run_group_tests_name("firmware/copy", tests, nullptr, nullptr);
