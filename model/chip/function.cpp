@@ -173,6 +173,7 @@ void Function::reset() {
 }
 
 void Function::disconnect() {
+  host_memory_.abandon();
   msix_.set_sink(nullptr);
   faults_.disarm();
   registers_.reappear();

@@ -59,8 +59,11 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   void reset();
   /// Another function's reset has become the device's.
   void device_was_reset();
-  /// The client is gone. Its maps stay until the device has ended all accesses (settled()).
+  /// The client is gone: no memory of it is reached when this returns. Its maps stay, abandoned, until the device has
+  /// ended all accesses (settled()).
   void disconnect();
+  /// A client has left, and what it held is not yet released and cleared.
+  [[nodiscard]] bool leaving() const { return leaving_; }
   /// False: a client has left and the device still ends or clears what was its. True: power-up state, nothing of a
   /// former client remains but the reset generation.
   [[nodiscard]] bool settled();

@@ -60,6 +60,7 @@ int HostMemory::unmap(uint64_t iova, uint64_t bytes) {
 void HostMemory::clear() {
   for (const auto& [iova, mapping] : maps_) ::munmap(mapping.data, mapping.bytes);
   maps_.clear();
+  abandoned_ = false;
 }
 
 std::byte* HostMemory::locate(uint64_t iova, Access access, uint64_t& bytes_left) const {
@@ -84,6 +85,10 @@ bool HostMemory::mapped(uint64_t iova, uint64_t bytes, Access access) const {
 
 bool HostMemory::read(uint64_t iova, std::span<std::byte> out) const {
   if (!mapped(iova, out.size(), Access::kRead)) return false;
+  if (abandoned_) {
+    std::ranges::fill(out, std::byte{0});
+    return true;
+  }
   while (!out.empty()) {
     uint64_t left = 0;
     const std::byte* from = locate(iova, Access::kRead, left);
@@ -97,6 +102,7 @@ bool HostMemory::read(uint64_t iova, std::span<std::byte> out) const {
 
 bool HostMemory::write(uint64_t iova, std::span<const std::byte> data) {
   if (!mapped(iova, data.size(), Access::kWrite)) return false;
+  if (abandoned_) return true;
   while (!data.empty()) {
     uint64_t left = 0;
     std::byte* to = locate(iova, Access::kWrite, left);
@@ -109,7 +115,7 @@ bool HostMemory::write(uint64_t iova, std::span<const std::byte> data) {
 }
 
 bool HostMemory::write_last_word_after(uint64_t iova, std::span<const std::byte> data) {
-  if (data.size() < kWordBytes || (iova + data.size()) % kWordBytes != 0) return write(iova, data);
+  if (abandoned_ || data.size() < kWordBytes || (iova + data.size()) % kWordBytes != 0) return write(iova, data);
   if (!mapped(iova, data.size(), Access::kWrite)) return false;
   const uint64_t first_bytes = data.size() - kWordBytes;
   if (!write(iova, data.first(first_bytes))) return false;

@@ -30,6 +30,10 @@ class HostMemory {
   /// Removes a range that was mapped by one map(). 0, or ENOENT if none has exactly this address and size.
   [[nodiscard]] int unmap(uint64_t iova, uint64_t bytes);
 
+  /// The client has left, and no memory of it is reached from now on: reads of what it had mapped give zeros, writes go
+  /// nowhere. So what the device still does for the client goes on and ends as it would. Until clear().
+  void abandon() { abandoned_ = true; }
+
   void clear();
   [[nodiscard]] size_t size() const { return maps_.size(); }
 
@@ -53,6 +57,7 @@ class HostMemory {
   [[nodiscard]] bool mapped(uint64_t iova, uint64_t bytes, Access access) const;
 
   std::map<uint64_t, Mapping> maps_;
+  bool abandoned_ = false;
 };
 
 }  // namespace weft::chip

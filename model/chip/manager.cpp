@@ -70,6 +70,8 @@ void Manager::thread() {
     faults_.restart();
     awake_since_ = cycle();
     failed_ = false;
+    for (const auto& function : functions_)  // the firmware may have heard of it, and not come to its end
+      if (function->leaving()) departed_ |= 1u << function->index();
     requests_ = departed_;  // resets have happened with the restart
     for (const auto& function : functions_) {
       const bool clearing = functions() > 1 && (departed_ >> function->index() & 1) != 0;

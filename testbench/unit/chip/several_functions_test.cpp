@@ -117,9 +117,18 @@ TEST_CASE_METHOD(Fixture, "the reset of one function is the firmware's to do, an
   CHECK(word(0) == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a client that leaves keeps its maps until the firmware has released its function") {
+TEST_CASE_METHOD(Fixture, "what the device does for a client that has left reaches no memory of it") {
   release = false;
+  *shared[1].at<uint64_t>(0) = 7;
   simulation->disconnect(1);
+  const std::array<std::byte, 8> data{std::byte{9}};
+  std::array<std::byte, 8> seen{std::byte{1}};
+  auto& bus = simulation->chip().bus();
+  bus.set_core_function(1);
+  CHECK(bus.read(WEFT_ADDRESS_SPACE_HOST, kIova, seen));  // its engines see memory, so that they end as they would
+  CHECK(seen[0] == std::byte{0});
+  CHECK(bus.write(WEFT_ADDRESS_SPACE_HOST, kIova, data));
+  CHECK(word(1) == 7);
   simulation->run_until_idle();
   CHECK(departures == 2);
   CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
@@ -159,4 +168,20 @@ TEST_CASE_METHOD(Fixture, "a client that leaves failed firmware is still release
   CHECK(state(0) == WEFT_DEVICE_STATE_PRESENT);
   CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
   CHECK_FALSE(function(1).settled());
+}
+
+TEST_CASE_METHOD(Fixture, "a departure that the firmware had not finished is told again after a device reset") {
+  release = false;
+  simulation->disconnect(1);
+  simulation->run_until_idle();
+  REQUIRE(departures == 2);  // the firmware has heard of it and clears what the client has left
+  fail = true;
+  ring(0);
+  fail = false;
+  departures = 0;
+  reset(0);
+  REQUIRE(starts == 2);
+  CHECK(departures == 2);
+  CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
+  CHECK_FALSE(function(1).settled());  // no client gets a function whose memory is not cleared
 }
