@@ -33,7 +33,7 @@ FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& tim
       injector_(state_.chip()),
       mxu_(state_, timing_, counters_, vmem_flips_),
       vpu_(state_, timing_, counters_, vmem_flips_, mxu_),
-      vmem_(mxu_, vpu_, state_.chip()),
+      vmem_(state_.chip().vmem_banks, timing_.vmem_starve_limit),
       dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN),
       dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT, remote) {
   if (remote_ != nullptr) remote_->attach(this);
@@ -58,16 +58,14 @@ uint64_t FastCore::advance(uint64_t until) {
     if (!busy()) {
       settle_queue_states();
       count_queues(until - cycle_);
+      skip_engines(until);
       cycle_ = until;
       break;
     }
     const bool before = interrupt();
     step();
     if (!before && interrupt()) break;
-    if (moved_ || cycle_ >= until) continue;
-    const uint64_t next = std::clamp(next_event(), cycle_, until);
-    count_queues(next - cycle_);
-    cycle_ = next;
+    if (!moved_ && cycle_ < until) run_engines(std::clamp(next_event(), cycle_, until));
   }
   return cycle_;
 }
@@ -76,13 +74,20 @@ void FastCore::step() {
   moved_ = false;
   waits_granted_ = queues_taken_ = 0;
   interrupt_set_ = interrupt_clear_ = 0;
+  if (snapshot_due()) {
+    settle_counters();
+    snapshot_ = counters_;
+  }
   look();
-  if (!remote_posts_.empty()) apply_remote_posts();
+  if (!acknowledgements_.empty()) take_acknowledgement();
   if (!in_reset()) {
     grant_waits();
-    retire();
+    take_remote_post(retire());
     step_units();
     for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) issue(queue);
+  } else {
+    take_remote_post(false);
+    skip_engines(cycle_ + 1);
   }
   watch();
   apply_pending();
@@ -108,17 +113,20 @@ void FastCore::look() {
     now_.full |= lane.held.size() >= depth ? 1u << unit : 0;
   }
   now_.any_working = working();
+  now_.hangs = !stop_ && cycle_ >= watchdog_cycle();
+  now_.vpu_ready = vpu_.ready();
   for (unsigned u = 0; u < mxu_.size(); u++) now_.mxu_ready |= mxu_.ready(u) ? 1u << u : 0;
   now_.sync_ready = !sync_.active;
 }
 
-/// Cycles behind the current one are known to change nothing before the one returned.
+/// Nothing but MXUs and VPU moves before the cycle returned.
 uint64_t FastCore::next_event() const {
-  uint64_t next = std::min({dma_in_.next_event(cycle_ - 1), dma_out_.next_event(cycle_ - 1), mxu_.next_event(),
-                            vpu_.next_event(cycle_ - 1)});
+  uint64_t next = std::min(dma_in_.next_event(cycle_ - 1), dma_out_.next_event(cycle_ - 1));
   if (in_reset()) next = std::min(next, reset_until_);
   if (working() && !stop_) next = std::min(next, watchdog_cycle());
-  if (!remote_posts_.empty()) next = std::min(next, remote_posts_.front().cycle);
+  // A post is taken a cycle before a wait may see it.
+  if (!remote_posts_.empty()) next = std::min(next, std::max(remote_posts_.front().cycle, cycle_ + 1) - 1);
+  if (!acknowledgements_.empty()) next = cycle_;
   return next;
 }
 
@@ -138,10 +146,10 @@ void FastCore::grant_waits() {
         spec::decode_header(queues_[static_cast<size_t>(std::countr_zero(waits_granted_))].commands.front()));
 }
 
-/// One finished command posts and is counted; one a cycle in the whole core.
-void FastCore::retire() {
+/// One finished command posts and is counted; one a cycle in the whole core. True: one does.
+bool FastCore::retire() {
   const uint32_t granted = retire_turn_.grant(now_.finished);
-  if (granted == 0) return;
+  if (granted == 0) return false;
   const auto unit = static_cast<unsigned>(std::countr_zero(granted));
   Lane& lane = lanes_[unit];
   const spec::Command command = lane.held.front();
@@ -154,8 +162,8 @@ void FastCore::retire() {
   if (is_mxu(unit)) mxu_order_.pop_front();
   moved_ = true;
   if (const auto semaphore = posts ? semaphores_.post(header) : std::nullopt) {
-    raise(unit, header.tag, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore});
-    return;
+    raise(unit, header.tag, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore}, FaultSource::kRetirement);
+    return true;
   }
   const unsigned queue = queue_of_unit(unit);
   queues_[queue].retired++;
@@ -163,6 +171,7 @@ void FastCore::retire() {
   last_retire_ = cycle_;
   last_progress_ = cycle_;
   if (observer_ != nullptr) observer_->command_retired(static_cast<weft_unit_index>(unit), command, cycle_);
+  return true;
 }
 
 // ---------------------------------------------------------------- units
@@ -176,6 +185,43 @@ void FastCore::Lane::finish() {
   ending.lost_done = false;
 }
 
+/// One cycle of VMEM, MXUs and VPU; DMA asks for these banks.
+void FastCore::clock_engines(uint32_t dma_read, uint32_t dma_write) {
+  vmem_.begin(dma_read, dma_write);
+  mxu_.request(vmem_);
+  vpu_.request(vmem_);
+  vmem_.end();
+  mxu_.clock(cycle_);
+  vpu_.clock(cycle_);
+  if (mxu_.progressed() || vpu_.progressed()) last_progress_ = cycle_;
+}
+
+/// From here to `end` control and DMA are at rest. Stops where an engine has something to say.
+void FastCore::run_engines(uint64_t end) {
+  // An error that ECC cannot correct is raised in the cycle that finds it.
+  if (!vmem_flips_.idle() || !mxu_.acc_idle()) {
+    if (!mxu_.resting() || !vpu_.resting()) return;
+  }
+  const uint64_t from = cycle_;
+  while (cycle_ < end) {
+    const uint64_t next = std::min({end, mxu_.next_event(), vpu_.next_event()});
+    if (next <= cycle_) break;
+    if (mxu_.resting() && vpu_.resting()) {
+      skip_engines(next);
+      cycle_ = next;
+    } else {
+      clock_engines(0, 0);
+      cycle_++;
+    }
+  }
+  count_queues(cycle_ - from);
+}
+
+void FastCore::skip_engines(uint64_t to) {
+  mxu_.skip(cycle_, to);
+  vpu_.skip(cycle_, to);
+}
+
 void FastCore::step_units() {
   const auto note = [&](unsigned unit, const fast::UnitOutcome& out) {
     if (out.done) lanes_[unit].finish();
@@ -187,14 +233,15 @@ void FastCore::step_units() {
   };
   dma_in_.look(cycle_);
   dma_out_.look(cycle_);
+  clock_engines(dma_out_.vmem_banks(), dma_in_.vmem_banks());
   const auto in = dma_in_.step(cycle_);
   const auto out = dma_out_.step(cycle_);
   note(WEFT_UNIT_DMA0, in[0]);
   note(WEFT_UNIT_DMA1, in[1]);
   note(WEFT_UNIT_DMA2, out[0]);
   note(WEFT_UNIT_DMA3, out[1]);
-  for (unsigned u = 0; u < mxu_.size(); u++) note(unit_of_mxu(u), mxu_.step(u, cycle_));
-  note(WEFT_UNIT_VPU, vpu_.step(cycle_));
+  for (unsigned u = 0; u < mxu_.size(); u++) note(unit_of_mxu(u), mxu_.outcome(u, cycle_));
+  note(WEFT_UNIT_VPU, vpu_.outcome(cycle_));
   if (dma_in_.moved() || dma_out_.moved()) moved_ = true;
   if (dma_in_.progressed() || dma_out_.progressed()) last_progress_ = cycle_;
 
@@ -254,7 +301,7 @@ bool FastCore::queue_active(unsigned queue) const {
 }
 
 bool FastCore::working() const {
-  if (!on_their_way_.empty()) return true;
+  if (unacknowledged_ != 0) return true;
   for (const Queue& q : queues_)
     if (!q.commands.empty()) return true;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
@@ -264,6 +311,7 @@ bool FastCore::working() const {
 
 bool FastCore::busy() const {
   if (in_reset() || !pending_.empty() || !remote_posts_.empty() || worked_ != working()) return true;
+  if (unacknowledged_ != 0) return true;
   for (const Queue& q : queues_)
     if (!q.commands.empty() && !stop_) return true;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
@@ -287,10 +335,10 @@ void FastCore::issue(unsigned queue) {
       injector_.checked(queue);
       if (raised) {
         raise(kUnitOfQueue[queue], header.tag,
-              {static_cast<weft_fault>(injector_.raise_place().code), injector_.raise_address()}, true);
+              {static_cast<weft_fault>(injector_.raise_place().code), injector_.raise_address()}, FaultSource::kHeader);
         q.issue = IssueState::kRefused;
       } else if (const auto fault = golden::check_header(q.commands.front(), queue, place())) {
-        raise(kUnitOfQueue[queue], header.tag, *fault, true);
+        raise(kUnitOfQueue[queue], header.tag, *fault, FaultSource::kHeader);
         q.issue = IssueState::kRefused;
       } else {
         q.issue = waits(header) ? IssueState::kWait : IssueState::kIssue;
@@ -332,7 +380,7 @@ void FastCore::take(unsigned queue) {
       return start_if(has_bit(now_.mxu_ready, mxu), unit_of_mxu(mxu));
     }
     case WEFT_QUEUE_VPU:
-      return start_if(vpu_.ready(cycle_), WEFT_UNIT_VPU);
+      return start_if(now_.vpu_ready, WEFT_UNIT_VPU);
     case WEFT_QUEUE_SYNC:
       return start_if(now_.sync_ready, WEFT_UNIT_SYNC);
   }
@@ -357,7 +405,7 @@ void FastCore::start(unsigned unit) {
     case WEFT_UNIT_DMA2:
     case WEFT_UNIT_DMA3:
       if (const uint64_t number = dma_out_.take(unit - WEFT_UNIT_DMA2, command, cycle_, marks.fail_beat); number != 0)
-        on_their_way_.emplace(number, OnItsWay{unit, spec::decode_header(command).tag});
+        send_remote(number, unit, spec::decode_header(command).tag);
       break;
     case WEFT_UNIT_MXU:
     case WEFT_UNIT_MXU1:
@@ -401,23 +449,19 @@ void FastCore::apply_pending() {
 
 // ---------------------------------------------------------------- faults
 
-void FastCore::raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header) {
-  raised_.push_back({fault, unit, queue_of_unit(unit), tag, cycle_, of_header});
+void FastCore::raise(unsigned unit, uint16_t tag, const golden::Fault& fault, FaultSource source) {
+  raised_.push_back({fault, unit, queue_of_unit(unit), tag, cycle_, source});
 }
 
 /// The first cycle in which the watchdog has counted its limit, if nothing progresses until then.
 uint64_t FastCore::watchdog_cycle() const {
   if (watchdog_limit_ == 0) return fast::kNever;
-  const uint64_t last = std::max({last_progress_, mxu_.last_progress(), vpu_.last_progress()});
-  return last + 1 > fast::kNever - watchdog_limit_ ? fast::kNever : last + 1 + watchdog_limit_;
+  return last_progress_ + 1 > fast::kNever - watchdog_limit_ ? fast::kNever : last_progress_ + 1 + watchdog_limit_;
 }
 
 void FastCore::watch() {
-  if (!now_.any_working || stop_) {
-    last_progress_ = cycle_;
-  } else if (cycle_ >= watchdog_cycle()) {
-    raise_hang();
-  }
+  if (now_.hangs) raise_hang();
+  if (!now_.any_working || stop_) last_progress_ = cycle_;
 }
 
 /// Names the first unit at work with its oldest command, else the first queue that is not empty with its head.
@@ -425,26 +469,22 @@ void FastCore::raise_hang() {
   for (Lane& lane : lanes_) lane.faulted = lane.faulted || !lane.held.empty();  // given up
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
     if (!lanes_[unit].held.empty())
-      return raise(unit, spec::decode_header(lanes_[unit].held.front()).tag, {WEFT_FAULT_WATCHDOG, 0});
+      return raise(unit, spec::decode_header(lanes_[unit].held.front()).tag, {WEFT_FAULT_WATCHDOG, 0},
+                   FaultSource::kWatchdog);
   for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
     if (!queues_[queue].commands.empty())
       return raise(kUnitOfQueue[queue], spec::decode_header(queues_[queue].commands.front()).tag,
-                   {WEFT_FAULT_WATCHDOG, 0});
+                   {WEFT_FAULT_WATCHDOG, 0}, FaultSource::kWatchdog);
 }
 
-/// Of the faults of one cycle the first source counts: units, retirement, queues, watchdog; they are raised out of
+/// Of the faults of one cycle the first source counts, of one source the first unit or queue; they are raised out of
 /// order.
 void FastCore::capture_faults() {
   if (clear_fault_count_) fault_count_ = 0;
   clear_fault_count_ = false;
   if (raised_.empty()) return;
-  const auto source = [](const CapturedFault& f) {
-    if (f.of_header) return 2;
-    if (f.fault.code == WEFT_FAULT_WATCHDOG) return 3;
-    return f.fault.code == WEFT_FAULT_SEMAPHORE_OVERFLOW ? 1 : 0;
-  };
-  std::ranges::stable_sort(raised_, [&](const auto& a, const auto& b) {
-    return std::pair(source(a), a.unit) < std::pair(source(b), b.unit);
+  std::ranges::stable_sort(raised_, {}, [](const CapturedFault& f) {
+    return std::pair(f.source, f.source == FaultSource::kHeader ? f.queue : f.unit);
   });
   if (!fault_) fault_ = raised_.front();
   fault_count_ += raised_.size();

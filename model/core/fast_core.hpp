@@ -16,10 +16,10 @@
 
 namespace weft::core {
 
-/// Runs commands at host speed: the control (queues, checks, waits, retirement, registers) is stepped as the RTL's is,
-/// in the cycles in which something moves; MXU and VPU commands are one event each; DMA goes beat by beat. Cycles in
-/// which nothing can move are jumped over. Deterministic: no state but its own, no host time. One owner, one thread;
-/// `bus` outlives it.
+/// Runs commands at host speed: control (queues, checks, waits, retirement, registers), DMA, MXUs and VPU are stepped
+/// as the RTL's registers are, in the cycles in which something moves, without the data, which move in larger pieces.
+/// Cycles in which nothing can move are jumped over. Deterministic: no state but its own, no host time. One owner, one
+/// thread; `bus` outlives it.
 class FastCore final : public TensorCore, private RemoteCore {
  public:
   /// `remote`: the way to the other chips of a slice; nullptr: the core stands alone.
@@ -72,8 +72,13 @@ class FastCore final : public TensorCore, private RemoteCore {
     unsigned unit;
     uint16_t tag;
   };
+  /// It has, and the core is told: one a cycle.
+  struct Acknowledgement {
+    OnItsWay command;
+    std::optional<golden::Fault> fault;
+  };
   struct RemotePost {
-    uint64_t cycle;
+    uint64_t cycle;  // in which a wait may see it
     uint8_t semaphore;
     uint16_t count;
   };
@@ -84,12 +89,14 @@ class FastCore final : public TensorCore, private RemoteCore {
     uint64_t value;
     spec::Command command;
   };
+  /// Where faults arise, in the order in which those of one cycle count.
+  enum class FaultSource : uint8_t { kUnit, kAcknowledgement, kRetirement, kRemotePost, kHeader, kWatchdog };
   struct CapturedFault {
     golden::Fault fault;
     unsigned unit, queue;
     uint16_t tag;
     uint64_t cycle;
-    bool of_header;  // found by a queue's header check
+    FaultSource source;
   };
   // Counters of a queue: one a state, then the commands retired.
   static constexpr size_t kQueueStates = 4, kQueueCounters = 5;
@@ -100,15 +107,19 @@ class FastCore final : public TensorCore, private RemoteCore {
     uint32_t finished = 0;   // bit per unit: a command may retire
     uint32_t full = 0;       // bit per unit: no room for another command's posts
     uint32_t mxu_ready = 0;  // bit per MXU
-    bool any_working = false, sync_ready = false;
+    bool any_working = false, sync_ready = false, vpu_ready = false;
+    bool hangs = false;  // the watchdog has counted its limit
   };
 
   // One cycle; the parts in the order of their calls. moved_: registers changed, so the next cycle is looked at too.
   void step();
   void look();
   void grant_waits();
-  void retire();
+  bool retire();
   void step_units();
+  void clock_engines(uint32_t dma_read, uint32_t dma_write);
+  void run_engines(uint64_t end);
+  void skip_engines(uint64_t to);
   void issue(unsigned queue);
   void take(unsigned queue);
   void start(unsigned unit);
@@ -121,14 +132,16 @@ class FastCore final : public TensorCore, private RemoteCore {
   void receive_post(uint8_t semaphore, uint16_t count, uint64_t cycle) override;
   void acknowledge(uint64_t number, const std::optional<golden::Fault>& fault) override;
   void end_barrier(const std::optional<golden::Fault>& fault) override;
-  void apply_remote_posts();
+  void send_remote(uint64_t number, unsigned unit, uint16_t tag);
+  void take_acknowledgement();
+  void take_remote_post(bool retires);
   void start_sync(const spec::Command& command);
   void forget_remote();
   [[nodiscard]] golden::SlicePlace place() const {
     return remote_ != nullptr ? remote_->place() : golden::SlicePlace{};
   }
 
-  void raise(unsigned unit, uint16_t tag, const golden::Fault& fault, bool of_header = false);
+  void raise(unsigned unit, uint16_t tag, const golden::Fault& fault, FaultSource source = FaultSource::kUnit);
   void raise_hang();
   void count_queues(uint64_t cycles);
   void settle_queue_states();
@@ -147,7 +160,8 @@ class FastCore final : public TensorCore, private RemoteCore {
   void write_segment(uint32_t offset, uint64_t value);
   [[nodiscard]] uint64_t read_segment(uint32_t offset) const;
   [[nodiscard]] uint64_t read_control(uint32_t offset) const;
-  void settle_counters(uint64_t cycle);
+  void settle_counters();
+  [[nodiscard]] bool snapshot_due() const;
   void core_reset();
   void write_inject(uint32_t offset, uint64_t value);
   [[nodiscard]] uint64_t read_inject_status();
@@ -156,7 +170,9 @@ class FastCore final : public TensorCore, private RemoteCore {
   MemoryBus& bus_;
   RemotePort* remote_;
   std::map<uint64_t, OnItsWay> on_their_way_;  // by number
-  std::deque<RemotePost> remote_posts_;        // by cycle
+  std::deque<Acknowledgement> acknowledgements_;
+  uint64_t unacknowledged_ = 0;          // those of acknowledgements_ included
+  std::deque<RemotePost> remote_posts_;  // by cycle
   golden::CoreState state_;
   fast::Counters counters_{}, snapshot_{};
   fast::Injector injector_;
@@ -164,7 +180,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   fast::MxuGroup mxu_;
   std::deque<unsigned> mxu_order_;  // the units of the MXU commands that are held, oldest first: so they retire
   fast::VpuUnit vpu_;
-  fast::VmemTraffic vmem_;
+  fast::VmemArbiter vmem_;
   fast::DmaDirection dma_in_, dma_out_;
   SyncUnit sync_;
   std::array<Queue, WEFT_CORE_QUEUES> queues_;

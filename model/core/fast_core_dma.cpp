@@ -59,6 +59,32 @@ uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint
   return ch.checking_number;
 }
 
+void DmaDirection::look(uint64_t cycle) {
+  memory_ready_ = request_.valid && !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
+  vmem_banks_ = 0;
+  if (!out()) {
+    if (write_.valid) vmem_banks_ = banks_of(write_.beat);
+    return;
+  }
+  // A beat that was refused asks again before any other.
+  std::array<bool, 2> asking{};
+  for (unsigned i = 0; i < 2; i++) {
+    const DmaChannel& ch = channels_[i];
+    asking[i] = ch.front.valid() && !ch.dead && !ch.poisoned && ch.outstanding < outstanding_limit();
+  }
+  const bool room = skid_.size() + (reading_.valid ? 1 : 0) < 2;
+  reads_ = room ? pick_front(asking, asked_last_) : -1;
+  if (reads_ >= 0 && repeated_ >= 0 && asking[static_cast<unsigned>(repeated_)]) reads_ = repeated_;
+  if (reads_ < 0) return;
+  const BeatWalk& front = channels_[static_cast<unsigned>(reads_)].front;
+  if (!front.fill()) vmem_banks_ = banks_of(front.beat());
+}
+
+uint32_t DmaDirection::banks_of(const BeatWalk::Beat& beat) const {
+  const uint32_t word = state_.chip().word_bytes;
+  return vmem_.banks(beat.vmem / word, (beat.bytes + word - 1) / word);
+}
+
 std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
   std::array<UnitOutcome, 2> now;
   std::array<uint32_t, 2> held{};
@@ -147,21 +173,12 @@ void DmaDirection::write_vmem(const VmemWrite& write) {
     state_.flip_vmem(flipped->place * kGranuleBytes, flipped->change);
 }
 
-/// VMEM serves the others first, but not for ever. A refused access is repeated in the next cycle.
-bool DmaDirection::vmem_granted(const BeatWalk::Beat& beat, uint32_t taken, weft_counter granted,
-                                weft_counter refused) {
-  const uint32_t word = state_.chip().word_bytes;
+/// A refused access is repeated in the next cycle.
+bool DmaDirection::count_vmem(bool granted, weft_counter grants, weft_counter conflicts) {
   moved_ = true;
-  if ((vmem_.banks(beat.vmem / word, (beat.bytes + word - 1) / word) & taken) != 0 &&
-      refused_ < timing_.vmem_starve_limit) {
-    refused_++;
-    counters_[refused]++;
-    return false;
-  }
-  refused_ = 0;
-  counters_[granted]++;
-  progressed_ = true;
-  return true;
+  counters_[granted ? grants : conflicts]++;
+  progressed_ = progressed_ || granted;
+  return granted;
 }
 
 void DmaDirection::accept_read(uint64_t cycle) {
@@ -179,8 +196,8 @@ void DmaDirection::accept_read(uint64_t cycle) {
 
 void DmaDirection::step_in(uint64_t cycle) {
   // VMEM takes the beat of its register.
-  if (write_.valid && vmem_granted(write_.beat, vmem_.write_banks(cycle), WEFT_COUNTER_VMEM_GRANTS_DMA_WRITE,
-                                   WEFT_COUNTER_VMEM_CONFLICTS_DMA_WRITE)) {
+  if (write_.valid && count_vmem(vmem_.dma_write_granted(), WEFT_COUNTER_VMEM_GRANTS_DMA_WRITE,
+                                 WEFT_COUNTER_VMEM_CONFLICTS_DMA_WRITE)) {
     write_vmem(write_);
     write_.valid = false;
     if (write_.beat.last) retire(write_.channel);
@@ -207,8 +224,8 @@ void DmaDirection::step_in(uint64_t cycle) {
       write_ = {true, i, ch.back.beat(), fill, static_cast<uint32_t>(ch.back.command().src_off), answer.slot};
     answer_taken(i, answer.error, !fill);
     wrote_last_ = i;
-    progressed_ = true;
     if (!fill) {
+      progressed_ = true;
       ch.answers.pop_front();
       offered_ = -1;
     }
@@ -216,7 +233,7 @@ void DmaDirection::step_in(uint64_t cycle) {
   if (drop && offered_ >= 0) {
     channels_[static_cast<size_t>(offered_)].answers.pop_front();
     offered_ = -1;
-    moved_ = true;
+    moved_ = progressed_ = true;
   }
   // Memory takes the request of its register, and the fronts fill it again.
   if (request_.valid) {
@@ -309,10 +326,6 @@ bool DmaDirection::dropped(const Request& read) {
 }
 
 void DmaDirection::step_out(uint64_t cycle) {
-  const std::array<bool, 2> asking = {channels_[0].front.valid() && !channels_[0].dead && !channels_[0].poisoned &&
-                                          channels_[0].outstanding < outstanding_limit(),
-                                      channels_[1].front.valid() && !channels_[1].dead && !channels_[1].poisoned &&
-                                          channels_[1].outstanding < outstanding_limit()};
   // One acknowledgement a cycle; those of a dead channel fall on the floor.
   if (const int acknowledged = earliest_answer(cycle); acknowledged >= 0) {
     const auto i = static_cast<unsigned>(acknowledged);
@@ -327,7 +340,6 @@ void DmaDirection::step_out(uint64_t cycle) {
     }
   }
   // Memory takes the write of its register.
-  const bool room = skid_.size() + (reading_.valid ? 1 : 0) < 2;
   if (request_.valid) {
     if (!memory_ready_) {
       counters_[WEFT_COUNTER_DMA_WRITE_STALLS]++;
@@ -348,17 +360,15 @@ void DmaDirection::step_out(uint64_t cycle) {
     request_ = skid_.front();
     skid_.pop_front();
   }
-  // A beat is read from VMEM; one that was refused asks again before any other.
-  int ask = room ? pick_front(asking, asked_last_) : -1;
-  if (ask >= 0 && repeated_ >= 0 && asking[static_cast<unsigned>(repeated_)]) ask = repeated_;
+  // A beat is read from VMEM.
   repeated_ = -1;
-  if (ask >= 0) {
-    const auto i = static_cast<unsigned>(ask);
+  if (reads_ >= 0) {
+    const auto i = static_cast<unsigned>(reads_);
     DmaChannel& ch = channels_[i];
     const bool fill = ch.front.fill();
-    if (!fill && !vmem_granted(ch.front.beat(), vmem_.read_banks(cycle), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
-                               WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ)) {
-      repeated_ = ask;
+    if (!fill && !count_vmem(vmem_.dma_read_granted(), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
+                             WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ)) {
+      repeated_ = reads_;
       return;
     }
     if (!fill) count_read(ch.front.beat());
@@ -375,7 +385,7 @@ void DmaDirection::step_out(uint64_t cycle) {
     ch.front.advance();
     ch.outstanding++;
     asked_last_ = i;
-    moved_ = progressed_ = true;
+    moved_ = true;
   }
 }
 
@@ -416,7 +426,8 @@ void DmaDirection::reset() {
   reading_ = {};
   write_ = {};
   skid_.clear();
-  refused_ = 0;
+  vmem_banks_ = 0;
+  reads_ = -1;
   offered_ = -1;
   repeated_ = -1;
   asked_last_ = wrote_last_ = 1;

@@ -84,7 +84,7 @@ struct DmaChannel {
 /// Two channels of one direction and the ports that they share. step() does one cycle; nothing else moves time.
 class DmaDirection {
  public:
-  DmaDirection(golden::CoreState& state, MemoryBus& bus, VmemTraffic& vmem, const FastTiming& timing,
+  DmaDirection(golden::CoreState& state, MemoryBus& bus, const VmemArbiter& vmem, const FastTiming& timing,
                Counters& counters, VmemFlips& flips, unsigned queue, RemotePort* remote = nullptr)
       : state_(state),
         bus_(bus),
@@ -95,11 +95,12 @@ class DmaDirection {
         queue_(queue),
         remote_(remote) {}
 
-  /// Asks memory whether it would take this cycle's request: for both directions, before either of them steps.
-  void look(uint64_t cycle) {
-    memory_ready_ = request_.valid && !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
-  }
-  /// One cycle of both channels, after look() and before ready().
+  /// Asks memory whether it would take this cycle's request, and chooses what VMEM is asked for: for both directions,
+  /// before either of them steps.
+  void look(uint64_t cycle);
+  /// Banks of VMEM that this cycle's access needs; 0: there is none.
+  [[nodiscard]] uint32_t vmem_banks() const { return vmem_banks_; }
+  /// One cycle of both channels, after look() and the arbiter's end(), before ready().
   std::array<UnitOutcome, 2> step(uint64_t cycle);
   /// The channel that would take a command in the cycle just stepped, or -1.
   [[nodiscard]] int ready() const { return ready_; }
@@ -143,7 +144,8 @@ class DmaDirection {
   void step_in(uint64_t cycle);
   void step_out(uint64_t cycle);
   void load_jobs(uint64_t cycle);
-  bool vmem_granted(const BeatWalk::Beat& beat, uint32_t taken, weft_counter granted, weft_counter refused);
+  [[nodiscard]] uint32_t banks_of(const BeatWalk::Beat& beat) const;
+  bool count_vmem(bool granted, weft_counter grants, weft_counter conflicts);
   void write_vmem(const VmemWrite& write);
   void count_read(const BeatWalk::Beat& beat);
   [[nodiscard]] bool dropped(const Request& read);
@@ -156,7 +158,7 @@ class DmaDirection {
 
   golden::CoreState& state_;
   MemoryBus& bus_;
-  VmemTraffic& vmem_;
+  const VmemArbiter& vmem_;
   const FastTiming& timing_;
   Counters& counters_;
   VmemFlips& flips_;
@@ -171,7 +173,8 @@ class DmaDirection {
   std::deque<Request> skid_;  // dma_out: beats read behind a refused write
   Request reading_;           // dma_out: the beat whose VMEM data come next cycle
   VmemWrite write_;           // dma_in: the register towards VMEM
-  uint32_t refused_ = 0;      // VMEM's refusals in a row
+  uint32_t vmem_banks_ = 0;
+  int reads_ = -1;  // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
   int offered_ = -1;
   std::vector<std::byte> slots_;  // data of answers, a ring
   size_t next_slot_ = 0;

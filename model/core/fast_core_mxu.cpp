@@ -6,19 +6,9 @@
 namespace weft::core::fast {
 namespace {
 
-/// How far walks are simulated at once, and how much of a product is computed at once: a command may last 2^40 cycles,
-/// and whoever asks for the next one must get an answer soon.
-constexpr uint64_t kMostAheadCycles = 1u << 14;
-
-/// One cycle of all walks: x of each, then weights of each, as VMEM grants them. `told` gets each walk and what its
-/// cycle was.
-template <typename Walks, typename Told>
-void step_walks(Walks& walks, const Told& told) {
-  uint32_t taken = 0;
-  for (auto& w : walks) w.walk.request_x(taken);
-  for (auto& w : walks) w.walk.request_w(taken);
-  for (auto& w : walks) told(w, w.walk.step());
-}
+/// How many cycles of a product are computed at once: a command may last 2^40 cycles, and whoever asks for the next one
+/// must get an answer soon.
+constexpr uint64_t kPieceCycles = 1u << 14;
 
 }  // namespace
 
@@ -36,68 +26,99 @@ void MxuGroup::take(unsigned unit, const spec::Command& command, uint64_t cycle)
   Unit& u = units_[unit];
   if (u.dead) return;  // taken in the cycle of the fault: dropped with the others
   const auto c = spec::decode_mxu(command);
+  u.checked = cycle + 1;
   if (auto fault = golden::check_unit(command, WEFT_QUEUE_MXU, state_.chip(), state_.segments())) {
     u.refusing = true;
     u.refusal = {true, *fault, c.header.tag};
-    u.last_taken = cycle;
-    if (u.running.empty()) u.refuse_cycle = cycle + timing_.mxu_refuse;
+    if (u.running.empty()) refuse_in(u, cycle + timing_.mxu_refuse);
     return;
   }
-  run_walks(cycle);
   u.walk.add(c, cycle);
+  if (u.running.empty()) u.compute_at = cycle + kPieceCycles;
   u.running.push_back(command);
-  if (units_.size() > 1 || (next_row_ == kNever && looked_until_ == kNever)) look_ahead();
 }
 
-/// Copies run on to the next cycle in which a command's last row enters, or ECC stops one, but not further than
-/// kMostAheadCycles; rows enter until there.
-void MxuGroup::look_ahead() {
-  struct Ahead {
-    MxuWalk walk;
-    Unit* unit;
-  };
-  next_row_ = looked_until_ = kNever;
-  std::vector<Ahead> ahead;
-  bool more = false;
-  const auto goes_on = [](const MxuWalk& walk, const Unit& unit) {
-    return !walk.exhausted() || (walk.stopped() && unit.ecc_fault == kNever);
-  };
+/// A refused command keeps the unit active until its fault.
+void MxuGroup::refuse_in(Unit& u, uint64_t cycle) {
+  u.refuse_cycle = cycle;
+  u.drained = cycle + 1;
+  find_next_event();
+}
+
+void MxuGroup::find_next_event() {
+  next_event_ = kNever;
+  for (const Unit& u : units_) next_event_ = std::min({next_event_, u.refuse_cycle, u.front_done});
+}
+
+// ---------------------------------------------------------------- a cycle
+
+void MxuGroup::request(VmemArbiter& vmem) {
+  for (Unit& u : units_) u.walk.request_x(vmem);
+  for (Unit& u : units_) u.walk.request_w(vmem);
+}
+
+void MxuGroup::clock(uint64_t cycle) {
+  progressed_ = false;
   for (Unit& u : units_) {
-    if (u.latest && u.latest->command_done) next_row_ = latest_cycle_;
-    if (u.ecc_fault >= u.walk.cycle()) u.ecc_fault = kNever;  // found anew below
-    more = more || goes_on(u.walk, u);
-    ahead.push_back({u.walk, &u});
-  }
-  if (next_row_ != kNever) return;
-  const uint64_t end = ahead.front().walk.cycle() + kMostAheadCycles;
-  while (more && next_row_ == kNever) {
-    const uint64_t cycle = ahead.front().walk.cycle();
-    if (cycle == end) {
-      looked_until_ = last_row_ = end;
-      return;
+    const MxuWalk::Cycle what = u.walk.step();
+    count(u, what, cycle);
+    if (what.fault) u.ecc_fault = cycle;
+    if (cycle >= u.compute_at) {
+      compute_entered(u);
+      u.compute_at = cycle + kPieceCycles;
     }
-    more = false;
-    step_walks(ahead, [&](Ahead& w, const MxuWalk::Cycle& what) {
-      if (what.fault) w.unit->ecc_fault = cycle;
-      if (what.command_done || what.fault) next_row_ = cycle;
-      more = more || goes_on(w.walk, *w.unit);
-    });
   }
-  if (next_row_ != kNever) last_row_ = next_row_;
 }
 
-/// The walks go past the last row that was looked for, or as far as copies have looked for it; then the next one is.
-void MxuGroup::pass_event(uint64_t cycle) {
-  while (next_row_ < cycle || looked_until_ <= cycle) {
-    if (looked_until_ <= cycle) {
-      run_walks(looked_until_);
-      for (Unit& u : units_) compute_entered(u);
-    } else {
-      run_walks(next_row_ + 1);
-    }
-    look_ahead();
+bool MxuGroup::resting() const {
+  return std::ranges::all_of(units_, [](const Unit& u) { return u.walk.exhausted(); });
+}
+
+void MxuGroup::skip(uint64_t from, uint64_t to) {
+  progressed_ = false;
+  for (Unit& u : units_) {
+    const uint64_t drain = std::clamp(u.drained, from, to) - from;
+    counters_[WEFT_COUNTER_MXU_DRAIN] += drain;
+    counters_[WEFT_COUNTER_MXU_IDLE] += to - from - drain;
+    u.walk.skip_to(to);
   }
 }
+
+void MxuGroup::count(Unit& u, const MxuWalk::Cycle& what, uint64_t cycle) {
+  MxuState state = what.state;
+  if (state == MxuState::kIdle && cycle == u.checked)
+    state = MxuState::kWeightWait;
+  else if (state == MxuState::kIdle && cycle < u.drained)
+    state = MxuState::kDrain;
+  counters_[WEFT_COUNTER_MXU_BUSY + static_cast<size_t>(state)]++;
+  if (what.state == MxuState::kBusy || what.x_read || what.w_read) progressed_ = true;
+  counters_[WEFT_COUNTER_VMEM_GRANTS_X] += what.x_read;
+  counters_[WEFT_COUNTER_VMEM_GRANTS_W] += what.w_read;
+  counters_[WEFT_COUNTER_VMEM_CONFLICTS_X] += what.x_refused;
+  counters_[WEFT_COUNTER_VMEM_CONFLICTS_W] += what.w_refused;
+  counters_[WEFT_COUNTER_ECC_VMEM_CORRECTED] += what.vmem.corrected;
+  counters_[WEFT_COUNTER_ECC_VMEM_UNCORRECTABLE] += what.vmem.poisoned;
+  counters_[WEFT_COUNTER_ECC_ACC_CORRECTED] += what.acc.corrected;
+  counters_[WEFT_COUNTER_ECC_ACC_UNCORRECTABLE] += what.acc.poisoned;
+  state_.status().macs += what.dropped_macs;
+  if (what.dropped_end) u.drained = kNever;  // until the fault
+  if (!what.command_done) return;
+  const uint64_t done = cycle + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain;
+  u.ended.push_back(cycle);
+  if (u.ended.size() == 1) {
+    u.front_done = done;
+    find_next_event();
+  }
+  u.drained = done + 1;
+}
+
+bool MxuGroup::acc_free(uint32_t row, uint64_t cycle) const {
+  const uint32_t rows = 2 * state_.chip().acc_bank_rows, unit = row / rows;
+  if (unit >= units_.size()) return true;
+  return !units_[unit].walk.seeds_read(row % rows / state_.chip().acc_bank_rows, cycle);
+}
+
+// ---------------------------------------------------------------- data
 
 /// Of an oldest command whose rows are still entering: the tiles that have.
 void MxuGroup::compute_entered(Unit& u) {
@@ -126,43 +147,38 @@ spec::MxuCommand MxuGroup::tiles_from(const Unit& u, uint64_t tile) const {
   return c;
 }
 
-UnitOutcome MxuGroup::step(unsigned unit, uint64_t cycle) {
+UnitOutcome MxuGroup::outcome(unsigned unit, uint64_t cycle) {
   UnitOutcome out;
-  pass_event(cycle);
   Unit& u = units_[unit];
   if (u.front_done == cycle) {
-    run_walks(cycle);
     compute_tiles(u, golden::matmul_tiles(spec::decode_mxu(u.running.front()), state_.chip()).count);
     u.computed = 0;
+    u.compute_at = cycle + kPieceCycles;
     u.running.pop_front();
     u.ended.pop_front();
     out.done = true;
     u.front_done = u.ended.empty()
                        ? kNever
                        : std::max(u.ended.front() + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain, cycle + 1);
+    find_next_event();
     if (u.refusing && u.running.empty() && u.refuse_cycle == kNever)
-      u.refuse_cycle = std::max(cycle + 1, u.last_taken + timing_.mxu_refuse);
+      refuse_in(u, std::max(cycle + 1, u.checked - 1 + timing_.mxu_refuse));
   }
   if (u.ecc_fault == cycle) {
     out.fault = stop_by_ecc(u, cycle);
+    find_next_event();
     return out;
   }
   if (u.refuse_cycle == cycle) {
     out.fault = u.refusal;
     u.refuse_cycle = kNever;
+    find_next_event();
   }
   return out;
 }
 
-uint64_t MxuGroup::next_event() const {
-  uint64_t next = next_row_ == kNever ? looked_until_ : next_row_ + 1;
-  for (const Unit& u : units_) next = std::min({next, u.refuse_cycle, u.front_done, u.ecc_fault});
-  return next;
-}
-
 /// What comes before the poison is computed tile by tile; then the unit is empty and takes nothing more.
 UnitFault MxuGroup::stop_by_ecc(Unit& u, uint64_t cycle) {
-  run_walks(cycle + 1);
   const MxuWalk::EccStop stop = u.walk.ecc_stop();
   compute_tiles(u, stop.tile);
   spec::MxuCommand c = tiles_from(u, stop.tile);
@@ -173,77 +189,15 @@ UnitFault MxuGroup::stop_by_ecc(Unit& u, uint64_t cycle) {
   if (c.m != 0) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
   clear(u, cycle + 1);
   u.dead = true;
-  look_ahead();
   return fault;
 }
 
-/// Simulates and counts the walks' cycles before `end`; the last one is kept back, see read_banks().
-void MxuGroup::run_walks(uint64_t end) {
-  if (latest_cycle_ < end)
-    for (Unit& u : units_)
-      if (u.latest) {
-        count(u, *u.latest, latest_cycle_);
-        u.latest.reset();
-      }
-  const auto exhausted = [](const Unit& u) { return u.walk.exhausted(); };
-  while (units_.front().walk.cycle() < end && !std::ranges::all_of(units_, exhausted)) {
-    const uint64_t cycle = units_.front().walk.cycle();
-    step_walks(units_, [&](Unit& u, const MxuWalk::Cycle& what) { count(u, what, cycle); });
-  }
-  const uint64_t first = units_.front().walk.cycle();
-  if (first >= end) return;
-  for (Unit& u : units_) {
-    const uint64_t drain = std::clamp(u.drained, first, end) - first;
-    counters_[WEFT_COUNTER_MXU_DRAIN] += drain;
-    counters_[WEFT_COUNTER_MXU_IDLE] += end - first - drain;
-    u.walk.skip_to(end);
-  }
-}
-
-void MxuGroup::count(Unit& u, const MxuWalk::Cycle& what, uint64_t cycle) {
-  MxuState state = what.state;
-  if (state == MxuState::kIdle && cycle < u.drained) state = MxuState::kDrain;
-  counters_[WEFT_COUNTER_MXU_BUSY + static_cast<size_t>(state)]++;
-  counters_[WEFT_COUNTER_VMEM_GRANTS_X] += what.x_read;
-  counters_[WEFT_COUNTER_VMEM_GRANTS_W] += what.w_read;
-  counters_[WEFT_COUNTER_VMEM_CONFLICTS_X] += what.x_refused;
-  counters_[WEFT_COUNTER_VMEM_CONFLICTS_W] += what.w_refused;
-  counters_[WEFT_COUNTER_ECC_VMEM_CORRECTED] += what.vmem.corrected;
-  counters_[WEFT_COUNTER_ECC_VMEM_UNCORRECTABLE] += what.vmem.poisoned;
-  counters_[WEFT_COUNTER_ECC_ACC_CORRECTED] += what.acc.corrected;
-  counters_[WEFT_COUNTER_ECC_ACC_UNCORRECTABLE] += what.acc.poisoned;
-  state_.status().macs += what.dropped_macs;
-  if (what.dropped_end) u.drained = kNever;  // until the fault
-  if (!what.command_done) return;
-  const uint64_t done = cycle + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain;
-  u.ended.push_back(cycle);
-  if (u.ended.size() == 1) u.front_done = done;
-  u.drained = done + 1;
-}
-
-uint32_t MxuGroup::read_banks(uint64_t cycle) {
-  if (!units_.front().latest || latest_cycle_ != cycle) {
-    run_walks(cycle);
-    const auto exhausted = [](const Unit& u) { return u.walk.exhausted(); };
-    if (std::ranges::all_of(units_, exhausted) || units_.front().walk.cycle() != cycle) return 0;
-    latest_cycle_ = cycle;
-    step_walks(units_, [](Unit& u, const MxuWalk::Cycle& what) { u.latest = what; });
-  }
-  uint32_t banks = 0;
-  for (const Unit& u : units_) banks |= u.latest->banks;
-  return banks;
-}
-
-void MxuGroup::account(uint64_t cycle) { run_walks(cycle); }
-
 void MxuGroup::reset(uint64_t cycle) {
-  run_walks(cycle);
   for (Unit& u : units_) {
     clear(u, cycle);
     u.dead = false;
   }
-  next_row_ = looked_until_ = kNever;
-  last_row_ = 0;
+  find_next_event();
 }
 
 /// As new from `cycle` on, but for ACC, which keeps what it holds.
@@ -261,23 +215,15 @@ size_t MxuGroup::unit_of(uint64_t place) const {
   return std::min<uint64_t>(unit, units_.size() - 1);
 }
 
-AccFlips& MxuGroup::acc_flips(uint64_t place, uint64_t cycle) {
-  run_walks(cycle);
-  return units_[unit_of(place)].walk.acc();
-}
-
-bool MxuGroup::acc_idle(uint64_t cycle) {
-  run_walks(cycle);
+bool MxuGroup::acc_idle() const {
   return std::ranges::all_of(units_, [](const Unit& u) { return u.walk.acc().idle(); });
 }
 
-bool MxuGroup::acc_armed(uint64_t cycle) {
-  run_walks(cycle);
+bool MxuGroup::acc_armed() const {
   return std::ranges::any_of(units_, [](const Unit& u) { return u.walk.acc().armed(); });
 }
 
-void MxuGroup::disarm_acc(uint64_t cycle) {
-  run_walks(cycle);
+void MxuGroup::disarm_acc() {
   for (Unit& u : units_) u.walk.acc().disarm();
 }
 

@@ -58,21 +58,16 @@ uint64_t MxuWalk::w_word(const Place& p) const {
   return c.w_addr + p.tile * c.w_tile_stride + words(p) - 1 - p.index;
 }
 
-MxuWalk::Request MxuWalk::request(uint64_t word, uint32_t& taken) const {
-  const uint32_t bank = bank_mask(word, 1, chip_.vmem_banks);
-  const bool granted = (taken & bank) == 0;
-  taken |= bank;
-  return {true, granted, bank};
-}
-
-void MxuWalk::request_x(uint32_t& taken) {
+void MxuWalk::request_x(VmemArbiter& vmem) {
   x_request_ = {};
-  if (visible(x_next_) && x_count_ + (x_pending_ ? 1 : 0) < kFifoDepth) x_request_ = request(x_word(x_next_), taken);
+  if (!visible(x_next_) || x_count_ + (x_pending_ ? 1 : 0) >= kFifoDepth) return;
+  x_request_ = {true, vmem.read(vmem.banks(x_word(x_next_), 1))};
 }
 
-void MxuWalk::request_w(uint32_t& taken) {
+void MxuWalk::request_w(VmemArbiter& vmem) {
   w_request_ = {};
-  if (visible(w_next_) && w_count_ + (w_pending_ ? 1 : 0) < kFifoDepth) w_request_ = request(w_word(w_next_), taken);
+  if (!visible(w_next_) || w_count_ + (w_pending_ ? 1 : 0) >= kFifoDepth) return;
+  w_request_ = {true, vmem.read(vmem.banks(w_word(w_next_), 1))};
 }
 
 /// `lanes`: those that the command uses.
@@ -135,7 +130,6 @@ void MxuWalk::fetch(bool row_taken, bool word_taken, Cycle& out) {
   out.w_read = w_request_.granted;
   out.x_refused = x_request_.asked && !x_request_.granted;
   out.w_refused = w_request_.asked && !w_request_.granted;
-  out.banks = (out.x_read ? x_request_.bank : 0) | (out.w_read ? w_request_.bank : 0);
   if (!vmem_->idle()) {
     if (out.x_read) read_word(x_word(x_next_), 0, out.vmem);
     if (out.w_read) read_word(w_word(w_next_), 0, out.vmem);
@@ -150,6 +144,10 @@ void MxuWalk::fetch(bool row_taken, bool word_taken, Cycle& out) {
 
 MxuWalk::Cycle MxuWalk::step() {
   Cycle out;
+  if (exhausted()) {
+    cycle_++;
+    return out;
+  }
   const bool row_valid = x_count_ != 0;
   const uint64_t since_row = last_row_ == 0 ? UINT64_MAX : cycle_ + 1 - last_row_;
   const bool flight = since_row <= 2 * uint64_t{chip_.n};
@@ -195,6 +193,7 @@ MxuWalk::Cycle MxuWalk::step() {
   shadow_ready_ = (shadow_ready_ && !swap) || word_last;
   if (word_issue) next_word(w_head_);
   if (row_issue) {
+    if (reads_acc) seeds_until_[(command->acc_row + x_head_.index) / chip_.acc_bank_rows] = cycle_ + chip_.n;
     enter_acc(reads_acc, out);
     if (stop_) {
       const auto& tiles = job(x_head_).tiles;

@@ -1,11 +1,13 @@
 /// The MXU's fetch and issue, cycle by cycle: which words it reads, which rows enter, and why not.
 #pragma once
+#include <array>
 #include <deque>
 #include <optional>
 #include <vector>
 
 #include "model/core/fast_core_ecc.hpp"
 #include "model/core/fast_core_timing.hpp"
+#include "model/core/fast_core_vmem.hpp"
 #include "model/golden/check.hpp"
 
 namespace weft::core::fast {
@@ -14,8 +16,7 @@ namespace weft::core::fast {
 enum class MxuState : uint8_t { kBusy, kWeightWait, kAccWait, kVmemWait, kDrain, kIdle };
 
 /// rtl/mxu without data: two walks over the words of x and of weights, a FIFO of four words behind each, and the rules
-/// of issue. Copies are independent: a copy runs ahead to find out when a command will be done. Nothing but VMEM's
-/// choice between x and weights (of all MXUs, x first) delays a walk here; other readers come after them.
+/// of issue. A value type.
 class MxuWalk {
  public:
   /// `vmem`: VMEM's flips, which the walk looks at when it reads a word; outlives the walk and its copies.
@@ -24,7 +25,6 @@ class MxuWalk {
   /// What one cycle was.
   struct Cycle {
     MxuState state = MxuState::kIdle;
-    uint32_t banks = 0;  ///< of VMEM, a bit each, that x and weights read
     bool x_read = false, w_read = false, x_refused = false, w_refused = false;
     bool command_done = false;  ///< the last row of the oldest command entered, and all of it will be written
     bool fault = false;         ///< a poisoned word or seed is next and nothing older is in flight: ecc_stop()
@@ -44,18 +44,20 @@ class MxuWalk {
   [[nodiscard]] const AccFlips& acc() const { return acc_; }
 
   void add(const spec::MxuCommand& command, uint64_t taken);
-  /// The requests of the next cycle: granted if the bank is free in `taken` (a bit a bank), which is then taken. All
-  /// walks of a core ask for x, then all for weights, before one of them steps.
-  void request_x(uint32_t& taken);
-  void request_w(uint32_t& taken);
+  /// The requests of the next cycle. All walks of a core ask for x, then all for weights, before one of them steps.
+  void request_x(VmemArbiter& vmem);
+  void request_w(VmemArbiter& vmem);
   /// Simulates the next cycle.
   Cycle step();
   /// ECC stops it, now or once nothing older is in flight.
   [[nodiscard]] bool stopped() const { return stop_.has_value(); }
   /// The next cycle to be simulated.
   [[nodiscard]] uint64_t cycle() const { return cycle_; }
-  /// No rows are left: until the next command every cycle is drain or idle, and skip_to() may be used.
-  [[nodiscard]] bool exhausted() const { return jobs_.empty(); }
+  /// No rows are left, and no fault is to be raised: until the next command every cycle is drain or idle, and skip_to()
+  /// may be used.
+  [[nodiscard]] bool exhausted() const { return jobs_.empty() && !stop_; }
+  /// Seeds use the read ports of the bank of ACC in `cycle`, the last one that was simulated.
+  [[nodiscard]] bool seeds_read(unsigned bank, uint64_t cycle) const { return cycle < seeds_until_[bank]; }
   void skip_to(uint64_t cycle) { cycle_ = cycle; }
   /// The tile of the oldest command, not exhausted, whose rows enter: those of all before it have.
   [[nodiscard]] uint64_t tile() const { return x_head_.tile; }
@@ -79,9 +81,7 @@ class MxuWalk {
   void next_word(Place& p) const;
   struct Request {
     bool asked = false, granted = false;
-    uint32_t bank = 0;  // a bit
   };
-  [[nodiscard]] Request request(uint64_t word, uint32_t& taken) const;
   void fetch(bool row_taken, bool word_taken, Cycle& out);
 
   // ECC; only looked at while something is flipped or armed.
@@ -108,9 +108,10 @@ class MxuWalk {
   const VmemFlips* vmem_;
   AccFlips acc_;
   std::optional<EccStop> stop_;
-  uint64_t seeds_fault_ = UINT64_MAX;  // cycle in which the fault of a poisoned seed is raised
-  uint64_t halted_ = UINT64_MAX;       // no row enters from this cycle on
-  std::vector<uint64_t> last_write_;   // by ACC row: cycle after the row that writes it entered
+  uint64_t seeds_fault_ = UINT64_MAX;      // cycle in which the fault of a poisoned seed is raised
+  uint64_t halted_ = UINT64_MAX;           // no row enters from this cycle on
+  std::vector<uint64_t> last_write_;       // by ACC row: cycle after the row that writes it entered
+  std::array<uint64_t, 2> seeds_until_{};  // by bank of ACC: first cycle in which no seed is read
   uint64_t cycle_ = 0;
 };
 

@@ -43,8 +43,7 @@ uint64_t FastCore::read_csr(uint32_t offset) {
 uint64_t FastCore::read_inject_status() {
   if (injector_.armed(WEFT_INJECT_KIND_VMEM_FLIP) && !vmem_flips_.armed())
     injector_.flipped(WEFT_INJECT_KIND_VMEM_FLIP);
-  if (injector_.armed(WEFT_INJECT_KIND_ACC_FLIP) && !mxu_.acc_armed(cycle_))
-    injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
+  if (injector_.armed(WEFT_INJECT_KIND_ACC_FLIP) && !mxu_.acc_armed()) injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
   injector_.settle();
   return injector_.status();
 }
@@ -57,7 +56,7 @@ void FastCore::write_inject(uint32_t offset, uint64_t value) {
   switch (static_cast<weft_inject_kind>(value)) {
     case WEFT_INJECT_KIND_NONE:
       vmem_flips_.disarm();
-      mxu_.disarm_acc(cycle_);
+      mxu_.disarm_acc();
       return;
     case WEFT_INJECT_KIND_VMEM_FLIP: {
       const uint64_t granule = injector_.address() / fast::kGranuleBytes;
@@ -69,8 +68,8 @@ void FastCore::write_inject(uint32_t offset, uint64_t value) {
     case WEFT_INJECT_KIND_ACC_FLIP: {
       const uint32_t row = injector_.address() & 0xffff, column = injector_.address() >> 16 & 0xffff;
       const uint64_t element = uint64_t{row} * state_.chip().n + column;
-      mxu_.disarm_acc(cycle_);
-      fast::AccFlips& acc = mxu_.acc_flips(element, cycle_);
+      mxu_.disarm_acc();
+      fast::AccFlips& acc = mxu_.acc_flips(element);
       if (place.n != 0) return acc.arm(element, bits, place.n);
       (void)acc.flip(element, bits);
       return injector_.flipped(WEFT_INJECT_KIND_ACC_FLIP);
@@ -130,11 +129,8 @@ void FastCore::apply_write(uint32_t offset, uint64_t value) {
       first_accept_.reset();
       return;
     case WEFT_CSR_COUNTER_SNAPSHOT:
-      settle_counters(cycle_);
-      snapshot_ = counters_;
-      return;
+      return;  // of what was counted before this cycle: step() has taken it
     case WEFT_CSR_COUNTER_CLEAR:
-      settle_counters(cycle_ + 1);
       counters_.fill(0);
       state_.status() = {};
       clear_counters_ = true;
@@ -185,10 +181,12 @@ uint64_t FastCore::read_segment(uint32_t offset) const {
   }
 }
 
-/// Brings the counters up to date for all cycles before `cycle`.
-void FastCore::settle_counters(uint64_t cycle) {
-  mxu_.account(cycle);
-  vpu_.account(cycle);
+bool FastCore::snapshot_due() const {
+  return !pending_.empty() && !pending_.front().is_push && pending_.front().offset == WEFT_CSR_COUNTER_SNAPSHOT;
+}
+
+/// Brings up to date what golden counts.
+void FastCore::settle_counters() {
   const golden::Status& status = state_.status();
   counters_[WEFT_COUNTER_MXU_MACS] = status.macs;
   counters_[WEFT_COUNTER_VPU_ROWS] = status.vpu_rows;
@@ -204,14 +202,15 @@ void FastCore::core_reset() {
   dma_out_.reset();
   mxu_.reset(cycle_);
   mxu_order_.clear();
-  vpu_.reset(cycle_);
+  vpu_.reset();
+  vmem_.reset();
   sync_ = {};
   for (Queue& q : queues_) q = {};
   for (Lane& lane : lanes_) lane = {};
   semaphores_.reset();
   injector_.reset();
   vmem_flips_.disarm();
-  mxu_.disarm_acc(cycle_);
+  mxu_.disarm_acc();
   wait_turn_.reset();
   retire_turn_.reset();
   reset_until_ = cycle_ + WEFT_CORE_CORE_RESET_CYCLES;

@@ -12,38 +12,51 @@ std::optional<golden::Fault> FastCore::receive(const RemotePiece& piece, uint64_
   const auto combine_vmem = [&](uint64_t first, std::span<const std::byte> data) {
     golden::combine(piece.command.header.flags, state_.vmem().subspan(first, data.size()), data);
   };
-  const auto fault =
-      receive_piece(piece, {state_.chip(), state_.segments(), here, bus_, cycle_, combine_vmem}, visible);
-  if (!fault) last_progress_ = cycle_;
-  return fault;
+  return receive_piece(piece, {state_.chip(), state_.segments(), here, bus_, cycle_, combine_vmem}, visible);
 }
 
+/// What the core is shown stays first until it is taken.
 void FastCore::receive_post(uint8_t semaphore, uint16_t count, uint64_t cycle) {
-  const auto later = std::ranges::find_if(remote_posts_, [&](const RemotePost& p) { return p.cycle > cycle; });
-  remote_posts_.insert(later, {std::max(cycle, cycle_), semaphore, count});
+  const bool shown = !remote_posts_.empty() && remote_posts_.front().cycle <= cycle_ + 1;
+  const auto later = std::find_if(remote_posts_.begin() + (shown ? 1 : 0), remote_posts_.end(),
+                                  [&](const RemotePost& p) { return p.cycle > cycle; });
+  remote_posts_.insert(later, {cycle, semaphore, count});
 }
 
-/// At the start of a cycle: a wait sees the post in this very cycle.
-void FastCore::apply_remote_posts() {
-  while (!remote_posts_.empty() && remote_posts_.front().cycle <= cycle_) {
-    spec::CommandHeader header;
-    header.post_sem0 = remote_posts_.front().semaphore;
-    header.post_count0 = remote_posts_.front().count;
-    header.post_sem1 = WEFT_NO_SEMAPHORE;
-    remote_posts_.pop_front();
-    if (const auto semaphore = semaphores_.post(header))
-      raise(WEFT_UNIT_SYNC, 0, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore});
-    last_progress_ = cycle_;
-    moved_ = true;
-  }
+/// Posts to the semaphores in a cycle in which nothing retires; a wait sees it in the next one.
+void FastCore::take_remote_post(bool retires) {
+  if (retires || remote_posts_.empty() || remote_posts_.front().cycle > cycle_ + 1) return;
+  spec::CommandHeader header;
+  header.post_sem0 = remote_posts_.front().semaphore;
+  header.post_count0 = remote_posts_.front().count;
+  header.post_sem1 = WEFT_NO_SEMAPHORE;
+  remote_posts_.pop_front();
+  last_progress_ = cycle_;
+  moved_ = true;
+  if (in_reset()) return;
+  if (const auto semaphore = semaphores_.post(header))
+    raise(WEFT_UNIT_SYNC, 0, {WEFT_FAULT_SEMAPHORE_OVERFLOW, *semaphore}, FaultSource::kRemotePost);
+}
+
+void FastCore::send_remote(uint64_t number, unsigned unit, uint16_t tag) {
+  on_their_way_.emplace(number, OnItsWay{unit, tag});
+  unacknowledged_++;
 }
 
 void FastCore::acknowledge(uint64_t number, const std::optional<golden::Fault>& fault) {
   const auto sent = on_their_way_.find(number);
   if (sent == on_their_way_.end()) return;
-  if (fault) raise(sent->second.unit, sent->second.tag, *fault);
+  acknowledgements_.push_back({sent->second, fault});
   on_their_way_.erase(sent);
+}
+
+void FastCore::take_acknowledgement() {
+  const Acknowledgement& first = acknowledgements_.front();
+  if (first.fault) raise(first.command.unit, first.command.tag, *first.fault, FaultSource::kAcknowledgement);
+  acknowledgements_.pop_front();
+  unacknowledged_--;
   last_progress_ = cycle_;
+  moved_ = true;
 }
 
 void FastCore::start_sync(const spec::Command& command) {
@@ -73,6 +86,8 @@ void FastCore::end_barrier(const std::optional<golden::Fault>& fault) {
 
 void FastCore::forget_remote() {
   on_their_way_.clear();
+  acknowledgements_.clear();
+  unacknowledged_ = 0;
   remote_posts_.clear();
   if (remote_ != nullptr) remote_->core_reset();
 }

@@ -19,10 +19,7 @@ struct FastTiming {
 
   // VPU (rtl/vpu)
   uint32_t vpu_start = 2;     ///< command taken to its start
-  uint32_t vpu_pipeline = 3;  ///< start to last write, beyond the rows read (REDUCE along lanes: log2 N more)
-  uint32_t vpu_function = 6;  ///< more for exp2 to erf
-  uint32_t vpu_turn = 1;      ///< more for TRANSPOSE, beyond the rows written
-  uint32_t vpu_done = 1;      ///< last write to done
+  uint32_t vpu_function = 6;  ///< stages of exp2 to erf
 
   // VMEM (rtl/vmem)
   uint32_t vmem_starve_limit = 15;  ///< refusals in a row after which a DMA access goes first

@@ -1,4 +1,4 @@
-/// The VPU's timeline.
+/// The VPU's commands and its pipeline: rtl/vpu/vpu_control.sv and vpu_operand.sv, a cycle at a time.
 #include "model/core/fast_core_vpu.hpp"
 
 #include <algorithm>
@@ -9,130 +9,190 @@
 namespace weft::core::fast {
 
 void VpuUnit::take(const spec::Command& command, uint64_t cycle) {
-  const auto c = spec::decode_vpu(command);
-  const bool busy = last_write_ != 0 && last_write_ >= cycle;
-  const uint64_t checked = cycle + timing_.vpu_start;
-  if (auto fault = golden::check_unit(command, WEFT_QUEUE_VPU, state_.chip(), state_.segments())) {
-    refusing_ = true;
-    refusal_ = {true, *fault, c.header.tag};
-    refuse_cycle_ = std::max(checked, busy ? last_write_ + 1 : 0) + 1;
+  slot_ =
+      Slot{command, spec::decode_vpu(command),
+           golden::check_unit(command, WEFT_QUEUE_VPU, state_.chip(), state_.segments()), cycle + timing_.vpu_start};
+}
+
+/// The slot's command is the one that executes from now on; its first rows are requested in the next cycle.
+void VpuUnit::start(uint64_t cycle) {
+  const spec::VpuCommand& c = slot_->body;
+  command_ = slot_->command;
+  body_ = c;
+  tensor_ = golden::vpu_rows(c, state_.chip());
+  from_acc_ = c.src_space == WEFT_VPU_SPACE_ACC;
+  iota_ = c.op == WEFT_VPU_OP_IOTA;
+  columns_ = c.b_mode == WEFT_VPU_B_MODE_COLUMN;
+  use_b_ = columns_ || c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW;
+  windows_ = c.axis == WEFT_VPU_AXIS_ROWS;
+  transpose_ = c.header.opcode == WEFT_OPCODE_TRANSPOSE;
+  inner_stages_ = 0;
+  if (c.header.opcode == WEFT_OPCODE_REDUCE && !windows_)
+    inner_stages_ = static_cast<uint32_t>(std::bit_width(state_.chip().n) - 1);
+  if (golden::is_vpu_function(static_cast<weft_vpu_op>(c.op))) inner_stages_ = timing_.vpu_function;
+  const uint32_t window = windows_ ? c.window : 1;
+  a_ = {.windows = c.rows,
+        .address = c.a_addr,
+        .first = c.a_addr,
+        .stride = c.a_stride,
+        .inner = c.b_stride,
+        .window = window,
+        .inside = window};
+  b_ = {.windows = use_b_ ? static_cast<uint32_t>(tensor_.b) : 0,
+        .address = c.b_addr,
+        .first = c.b_addr,
+        .stride = c.b_stride,
+        .keep = c.b_mode == WEFT_VPU_B_MODE_ROW};
+  b_lane_ = 0;
+  inside_ = window;
+  loaded_ = emitted_ = 0;
+  unwritten_ = transpose_ ? c.cols : c.rows;
+  write_address_ = c.d_addr;
+  run_ = true;
+  slot_.reset();
+  next_event_ = cycle + 1;  // ready() has changed
+}
+
+/// A request that was granted goes on to the next row; a row that is used up makes room.
+void VpuUnit::Operand::advance(bool pop, const Mark& mark) {
+  if (pop && !keep) {
+    marks[0] = marks[1];
+    rows--;
+  }
+  if (!granted) return;
+  marks[rows++] = mark;
+  granted_rows++;
+  if (inside == 1) {
+    first += stride;
+    address = first;
+    inside = window;
+    windows--;
+  } else {
+    address += inner;
+    inside--;
+  }
+}
+
+uint32_t VpuUnit::row_banks(const VmemArbiter& vmem, uint32_t word) const {
+  return vmem.banks(word, golden::words_per_row(body_.src_dtype));
+}
+
+void VpuUnit::request(VmemArbiter& vmem) {
+  a_.asked = a_.asks();
+  b_.asked = b_.asks();
+  a_.granted = a_.asked && (iota_ || (!from_acc_ && vmem.read(row_banks(vmem, a_.address))));
+  b_.granted = b_.asked && vmem.read(row_banks(vmem, b_.address));
+  write_granted_ = out_valid_ && vmem.write(vmem.banks(write_address_, golden::words_per_row(body_.dst_dtype)));
+}
+
+/// What the cycle was, by the grants that it had.
+void VpuUnit::count_cycle() const {
+  const bool write_refused = out_valid_ && !write_granted_;
+  if (a_.granted)
+    counters_[WEFT_COUNTER_VPU_BUSY]++;
+  else if (run_ && (a_.windows != 0 || b_.windows != 0 || write_refused))
+    counters_[WEFT_COUNTER_VPU_STALLED]++;
+  else
+    counters_[WEFT_COUNTER_VPU_IDLE]++;
+  const bool a_of_vmem = a_.asked && !from_acc_ && !iota_;
+  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += (a_of_vmem && a_.granted) || b_.granted;
+  counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_READ] += (a_of_vmem && !a_.granted) || (b_.asked && !b_.granted);
+  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += write_granted_;
+  counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_WRITE] += write_refused;
+}
+
+void VpuUnit::clock(uint64_t cycle) {
+  if (next_event_ <= cycle) next_event_ = kNever;
+  if (a_.asked && from_acc_) a_.granted = mxu_.acc_free(a_.address, cycle);
+  progressed_ = (a_.granted && !from_acc_ && !iota_) || b_.granted || write_granted_;
+  if (!run_ && !slot_ && !a_.asked && !b_.asked) {
+    counters_[WEFT_COUNTER_VPU_IDLE]++;
     return;
   }
-  const uint64_t start = busy ? std::max(checked, last_write_) : checked;
-  const golden::VpuRows rows = golden::vpu_rows(c, state_.chip());
-  const uint64_t steps = c.rows * rows.window;
-  last_write_ = start + steps + latency(c);
-  slot_free_ = start + 1;
-  account(cycle);
-  running_.push_back({command, c, rows, start, steps, last_write_});
-  counted_.push_back(running_.back());
-  if (running_.size() == 1) look_for_poison(cycle);
+  count_cycle();
+  const Mark a_mark = a_.granted ? look_at_a() : Mark{}, b_mark = b_.granted ? look_at_b() : Mark{};
+  const bool last_write = write_granted_ && unwritten_ == 1;
+  const bool go = !out_valid_ || write_granted_;
+  const bool operands = a_.rows != 0 && (!use_b_ || b_.rows != 0);
+  const bool a_bad = operands && a_.marks[0].bad, bad = a_bad || (operands && use_b_ && b_.marks[0].bad);
+  const bool execute = go && operands && !bad;
+  const bool empty = !result_valid_ && inner_valid_ == 0 && !emit_valid_ && !out_valid_;
+  const bool poisoned = run_ && bad && empty;
+  const bool checked = slot_ && !dead_ && cycle >= slot_->checked;
+
+  if (poisoned) fault_ = {true, {WEFT_FAULT_ECC_UNCORRECTABLE, (a_bad ? a_ : b_).marks[0].address}, body_.header.tag};
+  const bool b_pop = execute && use_b_ && (!columns_ || (b_lane_ + 1) % state_.chip().n == 0);
+  if (execute) b_lane_++;
+  a_.advance(execute, a_mark);
+  b_.advance(b_pop, b_mark);
+  if (go) move_pipeline(execute);
+  if (write_granted_) {
+    unwritten_--;
+    write_address_ += body_.d_stride;
+  }
+  if (last_write || poisoned) {
+    // All rows that are written; the columns of a TRANSPOSE come out when all rows are there.
+    finish_command(transpose_ && poisoned ? 0 : body_.rows - (transpose_ ? 0 : unwritten_));
+    run_ = false;
+    (poisoned ? fault_cycle_ : done_cycle_) = next_event_ = cycle + 1;
+  }
+  if (poisoned) {
+    slot_.reset();
+    dead_ = true;
+  } else if (checked && slot_->refusal && !run_ && !last_write) {
+    fault_ = {true, *slot_->refusal, slot_->body.header.tag};
+    fault_cycle_ = next_event_ = cycle + 1;
+    dead_ = true;
+  } else if (checked && !slot_->refusal && !run_) {
+    start(cycle);
+  }
 }
 
-/// From the last row read to the last row written.
-uint64_t VpuUnit::latency(const spec::VpuCommand& c) const {
-  uint64_t cycles = timing_.vpu_pipeline;
-  if (c.header.opcode == WEFT_OPCODE_REDUCE && c.axis == WEFT_VPU_AXIS_LANES)
-    cycles += std::bit_width(state_.chip().n) - 1;
-  if (c.header.opcode == WEFT_OPCODE_TRANSPOSE) cycles += c.cols + timing_.vpu_turn;
-  if (golden::is_vpu_function(static_cast<weft_vpu_op>(c.op))) cycles += timing_.vpu_function;
-  return cycles;
+/// The registers behind the operands, which move together.
+void VpuUnit::move_pipeline(bool execute) {
+  const bool emit = transpose_ && run_ && loaded_ == body_.rows && emitted_ != body_.cols;
+  const bool load = transpose_ && result_valid_;
+  out_valid_ = transpose_           ? emit_valid_
+               : inner_stages_ != 0 ? (inner_valid_ >> (inner_stages_ - 1) & 1) != 0
+                                    : result_valid_;
+  inner_valid_ = inner_stages_ == 0 ? 0 : (inner_valid_ << 1 | (result_valid_ ? 1u : 0u)) & ((1u << inner_stages_) - 1);
+  emit_valid_ = emit;
+  result_valid_ = execute && inside_ == 1;
+  if (execute) inside_ = inside_ != 1 ? inside_ - 1 : windows_ ? body_.window : 1;
+  loaded_ += load;
+  emitted_ += emit;
 }
 
-UnitOutcome VpuUnit::step(uint64_t cycle) {
+/// Its first `rows` rows have been read and written.
+void VpuUnit::finish_command(uint64_t rows) {
+  if (rows == 0) return;
+  NoMemory none;
+  spec::VpuCommand c = body_;
+  c.rows = static_cast<uint16_t>(rows);
+  (void)state_.execute_checked(rows == body_.rows ? command_ : spec::encode(c), WEFT_QUEUE_VPU, none);
+  write_rows(transpose_ ? body_.cols : rows);
+}
+
+void VpuUnit::skip(uint64_t from, uint64_t to) {
+  progressed_ = false;
+  if (next_event_ < to) next_event_ = kNever;
+  counters_[WEFT_COUNTER_VPU_IDLE] += to - from;
+}
+
+UnitOutcome VpuUnit::outcome(uint64_t cycle) {
   UnitOutcome out;
-  if (ecc_fault_ == cycle) {
-    out.fault = stop_by_ecc(cycle);
-    return out;
-  }
-  if (ecc_fault_ == kNever && !running_.empty() && running_.front().last_write + timing_.vpu_done == cycle) {
-    const Running& r = running_.front();
-    NoMemory none;
-    (void)state_.execute_checked(r.command, WEFT_QUEUE_VPU, none);
-    // A row of b comes in the cycle of a row of a, and both count once.
-    counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += r.body.src_space == WEFT_VPU_SPACE_VMEM ? r.rows.a : r.rows.b;
-    counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += r.rows.d;
-    write_rows(r);
-    out.done = true;
-    running_.pop_front();
-    look_for_poison(cycle);
-  }
-  if (refuse_cycle_ == cycle) {
-    out.fault = refusal_;
-    refuse_cycle_ = kNever;
-  }
+  out.done = done_cycle_ == cycle;
+  if (fault_cycle_ == cycle) out.fault = fault_;
   return out;
 }
 
-uint64_t VpuUnit::next_event(uint64_t cycle) const {
-  uint64_t next = std::min(refuse_cycle_, ecc_fault_);
-  if (ecc_fault_ == kNever && !running_.empty()) next = std::min(next, running_.front().last_write + timing_.vpu_done);
-  if (slot_free_ > cycle) next = std::min(next, slot_free_);
-  return next;
-}
-
-uint32_t VpuUnit::a_banks(const Running& r, uint64_t step) const {
-  if (r.body.src_space != WEFT_VPU_SPACE_VMEM || r.rows.a == 0) return 0;
-  const uint64_t inside = step % r.rows.window;
-  return bank_mask(r.body.a_addr + step / r.rows.window * r.body.a_stride + inside * r.body.b_stride,
-                   golden::words_per_row(r.body.src_dtype), state_.chip().vmem_banks);
-}
-
-/// A row for each row of a, or one. Of a column vector, two rows are asked for at once and each further one in the
-/// cycle after N more elements are used up.
-uint32_t VpuUnit::b_banks(const Running& r, uint64_t step) const {
-  uint64_t row = step;
-  if (r.body.b_mode == WEFT_VPU_B_MODE_COLUMN && step >= 2) {
-    const uint64_t n = state_.chip().n;
-    if ((step - 1) % n != 0) return 0;
-    row = (step - 1) / n + 1;
-  }
-  if (row >= r.rows.b) return 0;
-  return bank_mask(r.body.b_addr + row * r.body.b_stride, golden::words_per_row(r.body.src_dtype),
-                   state_.chip().vmem_banks);
-}
-
-uint32_t VpuUnit::read_banks(uint64_t cycle) const {
-  for (const Running& r : running_)
-    if (cycle > r.start && cycle <= r.start + r.steps)
-      return a_banks(r, cycle - r.start - 1) | b_banks(r, cycle - r.start - 1);
-  return 0;
-}
-
-uint32_t VpuUnit::write_banks(uint64_t cycle) const {
-  for (const Running& r : running_) {
-    if (cycle > r.last_write || cycle + r.rows.d * r.rows.window <= r.last_write) continue;
-    const uint64_t left = r.last_write - cycle;
-    if (left % r.rows.window != 0) return 0;
-    const uint64_t row = r.rows.d - 1 - left / r.rows.window;
-    return bank_mask(r.body.d_addr + row * r.body.d_stride, golden::words_per_row(r.body.dst_dtype),
-                     state_.chip().vmem_banks);
-  }
-  return 0;
-}
-
-void VpuUnit::account(uint64_t cycle) {
-  if (cycle <= accounted_) return;
-  uint64_t busy = 0;
-  for (const Running& r : counted_) {
-    const uint64_t first = std::max(r.start + 1, accounted_);
-    const uint64_t end = std::min(r.start + 1 + r.steps, cycle);
-    busy += end > first ? end - first : 0;
-  }
-  while (!counted_.empty() && counted_.front().start + 1 + counted_.front().steps <= cycle) counted_.pop_front();
-  counters_[WEFT_COUNTER_VPU_BUSY] += busy;
-  counters_[WEFT_COUNTER_VPU_IDLE] += cycle - accounted_ - busy;
-  accounted_ = cycle;
-}
-
-void VpuUnit::reset(uint64_t cycle) {
-  account(cycle);
-  running_.clear();
-  counted_.clear();
-  slot_free_ = 0;
-  last_write_ = 0;
-  refusing_ = false;
-  refuse_cycle_ = ecc_fault_ = dead_from_ = kNever;
+void VpuUnit::reset() {
+  slot_.reset();
+  dead_ = run_ = false;
+  a_ = b_ = {};
+  result_valid_ = emit_valid_ = out_valid_ = write_granted_ = progressed_ = false;
+  inner_valid_ = 0;
+  done_cycle_ = fault_cycle_ = next_event_ = kNever;
 }
 
 }  // namespace weft::core::fast

@@ -1,6 +1,7 @@
-/// The VPU's timeline: one command executes, the next stands checked; one row a cycle.
+/// The VPU, row by row: rtl/vpu without data. What a command writes is computed with its last write.
 #pragma once
-#include <deque>
+#include <array>
+#include <optional>
 
 #include "model/core/fast_core_mxu.hpp"
 #include "model/core/fast_core_timing.hpp"
@@ -8,69 +9,97 @@
 
 namespace weft::core::fast {
 
-/// A command's times are known when it is taken: nothing that happens later changes them. Data move when it is done.
+/// One command executes, the next stands checked. A cycle is request() and then clock(), or, while it rests, skip().
 class VpuUnit {
  public:
   VpuUnit(golden::CoreState& state, const FastTiming& timing, Counters& counters, VmemFlips& vmem_flips, MxuGroup& mxu)
       : state_(state), timing_(timing), counters_(counters), vmem_flips_(vmem_flips), mxu_(mxu) {}
 
-  /// Another command may be taken in `cycle`.
-  [[nodiscard]] bool ready(uint64_t cycle) const { return !refusing_ && cycle >= slot_free_ && cycle < dead_from_; }
+  /// Another command may be taken in the next cycle that is simulated.
+  [[nodiscard]] bool ready() const { return !slot_ && !dead_; }
   void take(const spec::Command& command, uint64_t cycle);
-  UnitOutcome step(uint64_t cycle);
-  [[nodiscard]] bool active() const { return !running_.empty() || refusing_; }
-  /// First cycle from which step() has something to say, or ready() changes; kNever: none.
-  [[nodiscard]] uint64_t next_event(uint64_t cycle) const;
-  /// Last cycle in which a row was or will be moved.
-  [[nodiscard]] uint64_t last_progress() const { return last_write_; }
-  /// Banks of VMEM that operands are read from, results are written to, in `cycle`.
-  [[nodiscard]] uint32_t read_banks(uint64_t cycle) const;
-  [[nodiscard]] uint32_t write_banks(uint64_t cycle) const;
-  /// Counts the states of cycles from the last call's to `cycle`, exclusive.
-  void account(uint64_t cycle);
-  void reset(uint64_t cycle);
+  [[nodiscard]] bool active() const { return slot_ || run_; }
+
+  /// The reads and the write of the next cycle ask VMEM, which has served the MXUs.
+  void request(VmemArbiter& vmem);
+  /// Simulates the next cycle, `cycle`, with what request() was granted. The MXUs' cycle has been simulated.
+  void clock(uint64_t cycle);
+  /// Nothing moves: a cycle is idle.
+  [[nodiscard]] bool resting() const { return !run_ && (!slot_ || dead_) && !a_.asks() && !b_.asks(); }
+  /// Counts cycles [from, to), in which it rests.
+  void skip(uint64_t from, uint64_t to);
+  /// What it reports in `cycle`, after clock().
+  UnitOutcome outcome(uint64_t cycle);
+  /// First cycle in which outcome() has something to say, or ready() has changed; kNever: none is known.
+  [[nodiscard]] uint64_t next_event() const { return next_event_; }
+  /// A word was read or written in the last cycle: what the watchdog takes for progress.
+  [[nodiscard]] bool progressed() const { return progressed_; }
+  void reset();
 
  private:
-  struct Running {
+  struct Slot {
     spec::Command command;
     spec::VpuCommand body;
-    golden::VpuRows rows;
-    uint64_t start, steps, last_write;  // steps: cycles in which a row of a is read
+    std::optional<golden::Fault> refusal;
+    uint64_t checked;  // first cycle in which it may start
   };
-  [[nodiscard]] uint64_t latency(const spec::VpuCommand& c) const;
-  [[nodiscard]] uint32_t a_banks(const Running& r, uint64_t step) const;
-  [[nodiscard]] uint32_t b_banks(const Running& r, uint64_t step) const;
+  /// A row that ECC looked at when it was read.
+  struct Mark {
+    bool bad = false;
+    uint64_t address = 0;  // of the fault
+  };
+  /// rtl/vpu/vpu_operand.sv: walks the rows of a tensor; up to two rows wait for their use.
+  struct Operand {
+    uint32_t windows = 0;  // whose rows are not all requested
+    uint32_t address = 0, first = 0, stride = 0, inner = 0;
+    uint32_t window = 1, inside = 1;      // rows of a window, those left to request
+    bool keep = false;                    // its row stays
+    uint32_t rows = 0;                    // here, one that arrives in this cycle included
+    std::array<Mark, 2> marks{};          // of those
+    uint32_t granted_rows = 0;            // since the command's start
+    bool asked = false, granted = false;  // in the cycle under way
+    [[nodiscard]] bool asks() const { return windows != 0 && rows < 2; }
+    void advance(bool pop, const Mark& mark);
+  };
+  void start(uint64_t cycle);
+  void move_pipeline(bool execute);
+  void finish_command(uint64_t rows);
+  void count_cycle() const;
+  [[nodiscard]] uint32_t row_banks(const VmemArbiter& vmem, uint32_t word) const;
 
   // ECC (fast_core_vpu_ecc.cpp)
-  struct Poison {
-    uint64_t step, address;
-  };
-  [[nodiscard]] EccRead read_vmem(uint64_t word, const spec::VpuCommand& c, uint64_t first_byte, uint64_t lanes) const;
-  [[nodiscard]] EccRead read_a(const Running& r, uint64_t step, uint64_t cycle, uint64_t& address);
-  [[nodiscard]] EccRead read_b(const Running& r, uint64_t row) const;
-  [[nodiscard]] std::optional<Poison> find_poison(const Running& r, uint64_t cycle);
-  void count_reads(const Running& r, uint64_t a_steps, uint64_t b_rows, uint64_t cycle);
-  void look_for_poison(uint64_t cycle);
-  void write_rows(const Running& r);
-  UnitFault stop_by_ecc(uint64_t cycle);
+  [[nodiscard]] EccRead read_vmem(uint64_t word, uint64_t first_byte, uint64_t lanes) const;
+  [[nodiscard]] Mark look_at_a();
+  [[nodiscard]] Mark look_at_b();
+  void write_rows(uint64_t rows);
 
   golden::CoreState& state_;
   const FastTiming& timing_;
   Counters& counters_;
   VmemFlips& vmem_flips_;
   MxuGroup& mxu_;
-  std::deque<Running> running_;  // taken and not done
-  std::deque<Running> counted_;  // their rows are not all counted
-  uint64_t slot_free_ = 0;       // first cycle in which the slot takes a command
-  uint64_t last_write_ = 0;
-  bool refusing_ = false;
-  uint64_t refuse_cycle_ = kNever;
-  UnitFault refusal_;
-  uint64_t ecc_fault_ = kNever;  // when running_.front() faults; its steps and rows are those done until then
-  uint64_t poison_address_ = 0;
-  uint64_t stall_from_ = kNever;  // of the command that faults: its reads stand still, rows are left to read
-  uint64_t dead_from_ = kNever;
-  uint64_t accounted_ = 0;
+
+  std::optional<Slot> slot_;
+  bool dead_ = false;
+  // The command that executes, and what follows from it.
+  bool run_ = false;
+  spec::Command command_{};
+  spec::VpuCommand body_{};
+  golden::VpuRows tensor_{};
+  bool from_acc_ = false, iota_ = false, use_b_ = false, columns_ = false, windows_ = false, transpose_ = false;
+  uint32_t inner_stages_ = 0;  // of the tree or the functions; 0: rows skip them
+  // The registers of rtl/vpu/vpu_control.sv.
+  Operand a_, b_;
+  uint32_t b_lane_ = 0;  // of a column
+  uint32_t inside_ = 0, loaded_ = 0, emitted_ = 0, unwritten_ = 0, write_address_ = 0;
+  bool result_valid_ = false, emit_valid_ = false, out_valid_ = false;
+  uint32_t inner_valid_ = 0;    // a bit a stage
+  bool write_granted_ = false;  // in the cycle under way
+
+  uint64_t done_cycle_ = kNever, fault_cycle_ = kNever;
+  UnitFault fault_;
+  uint64_t next_event_ = kNever;
+  bool progressed_ = false;
 };
 
 }  // namespace weft::core::fast

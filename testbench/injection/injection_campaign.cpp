@@ -89,7 +89,7 @@ class Run {
       : program_(program),
         flip_(flip),
         chip_(*program.chip),
-        contents_(chip_, program.data_seed),
+        contents_(program),
         bus_(chip_, contents_, program.jitter, program.data_seed),
         core_(core::make_core(kind, chip_, bus_, {}, error_)) {}
 
@@ -193,7 +193,7 @@ class Run {
   /// All memories with golden's.
   std::string compare() {
     golden::CoreState golden(chip_);
-    random::Contents memory(chip_, program_.data_seed);
+    random::Contents memory(program_);
     golden.segments() = program_.segments;
     for (const auto& c : program_.commands)
       if (progress_.retired(c.command)) (void)golden.execute(c.command, c.queue, memory);

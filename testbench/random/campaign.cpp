@@ -9,7 +9,11 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
+#include <optional>
+#include <tuple>
 
+#include "testbench/random/compiled_program.hpp"
 #include "testbench/random/program_runner.hpp"
 #include "testbench/random/reached.hpp"
 #include "testbench/random/shrink.hpp"
@@ -21,28 +25,65 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-std::string_view legality_name(Legality legality) { return legality == Legality::kLegal ? "legal" : "illegal"; }
+std::string_view kind_name(const Batch& batch) {
+  if (batch.compiled) return "compiled";
+  return batch.legality == Legality::kLegal ? "legal" : "illegal";
+}
+
+/// A program of a batch, and how to make it smaller.
+struct Candidate {
+  std::optional<Program> program;
+  std::string what;  ///< in words; or why there is no program
+  std::function<std::optional<Program>(const StillFails&)> shrink;
+};
+
+Candidate draw_commands(const Batch& batch, uint64_t seed) {
+  const Plan plan = generate_plan(*spec::find_chip(batch.chip), seed, batch.legality);
+  Candidate candidate{make_program(plan), "", {}};
+  if (!candidate.program || (batch.legality == Legality::kOneIllegal && !candidate.program->fault)) {
+    candidate.what = candidate.program ? "the generator made a plan without anything illegal"
+                                       : "the generator made a plan without a program";
+    candidate.program.reset();
+    return candidate;
+  }
+  candidate.what = fmt::format("{} commands", candidate.program->commands.size());
+  candidate.shrink = [plan](const StillFails& still_fails) { return make_program(shrink_plan(plan, still_fails)); };
+  return candidate;
+}
+
+Candidate draw_compiled(const Batch& batch, uint64_t seed) {
+  const Recipe recipe = draw_recipe(*spec::find_chip(batch.chip), seed);
+  Candidate candidate;
+  std::string error;
+  candidate.program = make_program(recipe, error);
+  candidate.what = recipe_text(recipe) + (error.empty() ? "" : ": " + error);
+  candidate.shrink = [recipe](const StillFails& still_fails) {
+    const Recipe small = shrink_recipe(recipe, still_fails);
+    std::string unused;
+    fmt::print("shrunk to {}\n", recipe_text(small));
+    return make_program(small, unused);
+  };
+  return candidate;
+}
 
 /// Shrinks the program, writes the file, and says how to run it again.
-json report_failure(const Batch& batch, const CampaignOptions& options, const Plan& plan, const Program& program,
+json report_failure(const Batch& batch, const CampaignOptions& options, uint64_t seed, const Candidate& candidate,
                     const Verdict& verdict) {
-  const std::string rerun = rerun_line(batch, options, plan.seed);
-  std::string text = fmt::format("FAILED seed {}, {} commands: {}\nrerun: {}\n", plan.seed, program.commands.size(),
-                                 verdict.report, rerun);
-  const Plan small = shrink_plan(plan, [&](const Program& p) { return !run_program(p, options.kind).passed; });
-  if (const auto small_program = make_program(small)) {
-    const std::string file =
-        fmt::format("random_{}_{}{}.txt", batch.chip, plan.seed, batch.legality == Legality::kLegal ? "" : "_illegal");
-    std::ofstream(file) << program_text(*small_program);
-    text += fmt::format("shrunk to {} commands: {}\n{}replay: random_programs --core {} --replay {}\n",
-                        small_program->commands.size(), run_program(*small_program, options.kind).report,
-                        program_text(*small_program), options.core, file);
+  const std::string rerun = rerun_line(batch, options, seed);
+  fmt::print("FAILED seed {}, {}: {}\nrerun: {}\n", seed, candidate.what, verdict.report, rerun);
+  const auto small =
+      candidate.shrink([&](const Program& p) { return !p.commands.empty() && !judge(p, options).passed; });
+  if (small) {
+    const std::string kind = batch.compiled ? "_compiled" : batch.legality == Legality::kLegal ? "" : "_illegal";
+    const std::string file = fmt::format("random_{}_{}{}.txt", batch.chip, seed, kind);
+    std::ofstream(file) << program_text(*small);
+    fmt::print("shrunk to {} commands: {}\n{}replay: random_programs --core {} --replay {}\n", small->commands.size(),
+               judge(*small, options).report, program_text(*small), options.core, file);
   }
-  fmt::print("{}", text);
   std::fflush(stdout);
   return {{"chip", batch.chip},
-          {"legality", legality_name(batch.legality)},
-          {"seed", plan.seed},
+          {"legality", kind_name(batch)},
+          {"seed", seed},
           {"report", verdict.report},
           {"rerun", rerun}};
 }
@@ -65,27 +106,25 @@ class Worker {
  private:
   json run_batch(const Batch& batch, unsigned job) {
     const auto begin = Clock::now();
-    const spec::Chip& chip = *spec::find_chip(batch.chip);
     uint64_t programs = 0, failed = 0, commands = 0, cycles = 0;
     for (uint64_t i = job; i < batch.programs; i += options_.jobs) {
-      const Plan plan = generate_plan(chip, batch.first_seed + i, batch.legality);
+      const uint64_t seed = batch.first_seed + i;
+      const Candidate candidate = batch.compiled ? draw_compiled(batch, seed) : draw_commands(batch, seed);
       programs++;
-      const auto program = make_program(plan);
-      const bool complete = program && (batch.legality == Legality::kLegal || program->fault);
-      if (!complete) {
-        fmt::print("FAILED seed {}: the generator made a plan without {}\n", plan.seed,
-                   program ? "anything illegal" : "a program");
+      if (!candidate.program) {
+        fmt::print("FAILED seed {}: {}\n", seed, candidate.what);
         failed++;
         continue;
       }
-      const Verdict verdict = run_program(*program, options_.kind, {.wave_path = options_.wave});
-      reached_.count(*program);
-      if (program->fault && verdict.passed) faults_[std::string(spec::fault_name(program->fault->code))]++;
+      const Program& program = *candidate.program;
+      const Verdict verdict = judge(program, options_, {.wave_path = options_.wave});
+      reached_.count(program);
+      if (program.fault && verdict.passed) faults_[std::string(spec::fault_name(program.fault->code))]++;
       commands += verdict.commands;
       cycles += verdict.cycles;
       if (verdict.passed) continue;
       failed++;
-      failures_.push_back(report_failure(batch, options_, plan, *program, verdict));
+      failures_.push_back(report_failure(batch, options_, seed, candidate, verdict));
       if (!options_.keep_going) break;
     }
     return {{"programs", programs},
@@ -138,26 +177,50 @@ std::vector<json> run_processes(const std::vector<Batch>& batches, const Campaig
   return tallies;
 }
 
+/// How many times the programs of level ci; 0: no such level.
+uint64_t scale_of(std::string_view level) { return level == "ci" ? 1 : level == "nightly" ? 10 : 0; }
+
 }  // namespace
 
+Verdict judge(const Program& program, const CampaignOptions& options, const core::CoreOptions& core) {
+  return options.compare ? compare_cores(program, core) : run_program(program, options.kind, core);
+}
+
 std::vector<Batch> level_batches(std::string_view level, uint64_t seed) {
-  const uint64_t scale = level == "ci" ? 1 : level == "nightly" ? 10 : 0;
+  const uint64_t scale = scale_of(level);
   if (scale == 0) return {};
   std::vector<Batch> batches;
-  for (const char* chip : {"nano", "mini", "small"}) {
-    const uint64_t legal = chip == std::string_view("nano") ? 500 : 450;
+  for (const auto& [chip, legal, illegal] : {std::tuple("nano", 350, 150), std::tuple("nano-4mxu", 300, 100),
+                                             std::tuple("mini", 350, 150), std::tuple("small", 450, 150)}) {
     batches.push_back({chip, Legality::kLegal, seed, legal * scale});
-    batches.push_back({chip, Legality::kOneIllegal, seed, 200 * scale});
+    batches.push_back({chip, Legality::kOneIllegal, seed, illegal * scale});
   }
   batches.push_back({"v5e-1mxu", Legality::kLegal, seed, 40});
   batches.push_back({"v5e-1mxu", Legality::kOneIllegal, seed, 10});
   return batches;
 }
 
+std::vector<Batch> comparison_batches(std::string_view level, uint64_t seed) {
+  const uint64_t scale = scale_of(level);
+  if (scale == 0) return {};
+  std::vector<Batch> batches;
+  for (const auto& [chip, compiled] : {std::pair("nano", 1300), std::pair("nano-4mxu", 650), std::pair("small", 50)})
+    batches.push_back({chip, Legality::kLegal, seed, compiled * scale, true});
+  for (const auto& [chip, legal, illegal] :
+       {std::tuple("nano", 250, 80), std::tuple("nano-4mxu", 150, 50), std::tuple("small", 15, 5)}) {
+    batches.push_back({chip, Legality::kLegal, seed, legal * scale});
+    batches.push_back({chip, Legality::kOneIllegal, seed, illegal * scale});
+  }
+  return batches;
+}
+
 std::string rerun_line(const Batch& batch, const CampaignOptions& options, uint64_t seed) {
   return fmt::format("random_programs --chip {} --core {} --count 1 --seed {}{} --wave-last random_{}_{}.fst",
-                     batch.chip, options.core, seed, batch.legality == Legality::kLegal ? "" : " --illegal", batch.chip,
-                     seed);
+                     batch.chip, options.core, seed,
+                     batch.compiled                       ? " --compiled"
+                     : batch.legality == Legality::kLegal ? ""
+                                                          : " --illegal",
+                     batch.chip, seed);
 }
 
 json run_campaign(const std::vector<Batch>& batches, const CampaignOptions& options) {
@@ -170,7 +233,7 @@ json run_campaign(const std::vector<Batch>& batches, const CampaignOptions& opti
   json list = json::array(), failures = json::array();
   for (const Batch& batch : batches)
     list.push_back({{"chip", batch.chip},
-                    {"legality", legality_name(batch.legality)},
+                    {"legality", kind_name(batch)},
                     {"first_seed", batch.first_seed},
                     {"wanted", batch.programs},
                     {"programs", 0},

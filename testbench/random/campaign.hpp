@@ -8,6 +8,7 @@
 
 #include "model/core/tensor_core.hpp"
 #include "testbench/random/program_generator.hpp"
+#include "testbench/random/program_runner.hpp"
 
 namespace weft::random {
 
@@ -17,18 +18,24 @@ struct Batch {
   Legality legality = Legality::kLegal;
   uint64_t first_seed = 1;
   uint64_t programs = 0;
+  bool compiled = false;  ///< networks through the compiler instead of commands
 };
 
 struct CampaignOptions {
   std::string core = "lockstep";
   core::CoreKind kind = core::CoreKind::kLockstep;
+  bool compare = false;     ///< instead of `kind`: the RTL and the fast core, which must agree in every cycle
   unsigned jobs = 1;        ///< processes
   bool keep_going = false;  ///< after a failure; else each process ends its batch
   std::string wave;         ///< FST of each run; empty: none
 };
 
-/// The batches of a level, "ci" or "nightly"; empty: no such level.
+/// Runs one program as `options` say.
+[[nodiscard]] Verdict judge(const Program& program, const CampaignOptions& options, const core::CoreOptions& core = {});
+
+/// The batches of a level, "ci" or "nightly": of programs on one core, or of comparisons of two; empty: no such level.
 [[nodiscard]] std::vector<Batch> level_batches(std::string_view level, uint64_t seed);
+[[nodiscard]] std::vector<Batch> comparison_batches(std::string_view level, uint64_t seed);
 
 /// Runs them all. The result: programs, failed, commands, cycles, seconds, fault_codes (every code, 0 if not reached),
 /// reached (kinds and bins), batches, failures (chip, seed, legality, report, rerun). Failures are printed as they

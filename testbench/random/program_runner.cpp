@@ -14,6 +14,7 @@
 #include "model/core/core_units.hpp"
 #include "model/core/hazard_checker.hpp"
 #include "testbench/random/random_memory.hpp"
+#include "testbench/random/run_record.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::random {
@@ -24,16 +25,19 @@ constexpr uint64_t kLimitCycles = 3'000'000;
 constexpr uint64_t kQuietCycles = kWatchdogCycles;  // after a fault: then nothing more will retire
 constexpr size_t kCompareBytes = 65536;
 
-/// Which commands started and retired, by their tags.
+/// Which commands started and retired, by their tags, and when.
 class Retired final : public core::CoreObserver {
  public:
-  void command_started(weft_unit_index unit, const spec::Command& command, uint64_t) override {
+  void command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override {
     units_[spec::decode_header(command).tag] = unit;
+    events_.push_back({false, unit, spec::decode_header(command).tag, cycle});
   }
-  void command_retired(weft_unit_index, const spec::Command& command, uint64_t cycle) override {
+  void command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override {
     times_[spec::decode_header(command).tag]++;
+    events_.push_back({true, unit, spec::decode_header(command).tag, cycle});
     last_cycle_ = cycle;
   }
+  [[nodiscard]] const std::vector<RunRecord::Event>& events() const { return events_; }
   [[nodiscard]] unsigned times(const spec::Command& command) const {
     const auto found = times_.find(spec::decode_header(command).tag);
     return found == times_.end() ? 0 : found->second;
@@ -49,6 +53,7 @@ class Retired final : public core::CoreObserver {
  private:
   std::map<uint16_t, weft_unit_index> units_;
   std::map<uint16_t, unsigned> times_;
+  std::vector<RunRecord::Event> events_;
   uint64_t last_cycle_ = 0;
 };
 
@@ -58,12 +63,16 @@ core::CoreOptions with_hazards(const Program& program, core::CoreOptions options
   return options;
 }
 
+/// Whether the order of accesses is judged: it depends on the commands only, not on the core.
+enum class Hazards : uint8_t { kJudged, kNotJudged };
+
 class Run {
  public:
-  Run(const Program& program, core::CoreKind kind, const core::CoreOptions& options)
+  Run(const Program& program, core::CoreKind kind, const core::CoreOptions& options, Hazards judged = Hazards::kJudged)
       : program_(program),
+        judged_(judged),
         chip_(*program.chip),
-        contents_(chip_, program.data_seed),
+        contents_(program),
         bus_(chip_, contents_, program.jitter, program.data_seed),
         hazards_(chip_, &retired_),
         core_(core::make_core(kind, chip_, bus_, with_hazards(program, options), error_)) {}
@@ -88,6 +97,31 @@ class Run {
     return verdict;
   }
 
+  /// What the run showed, for a comparison with that of another core. After judge().
+  RunRecord record() {
+    RunRecord record;
+    record.events = retired_.events();
+    record.end_cycle = core_->cycle();
+    for (const uint32_t offset :
+         {WEFT_CSR_STATUS, WEFT_CSR_INTERRUPT, WEFT_CSR_FIRST_ACCEPT_CYCLE, WEFT_CSR_LAST_RETIRE_CYCLE,
+          WEFT_CSR_FAULT_CODE, WEFT_CSR_FAULT_ADDRESS, WEFT_CSR_FAULT_CYCLE, WEFT_CSR_FAULT_COUNT})
+      record.registers.push_back(core_->read_csr(offset));
+    write(WEFT_CSR_COUNTER_SNAPSHOT, 1);
+    for (uint32_t i = 0; i < WEFT_COUNTERS; i++)
+      record.counters.push_back(core_->read_csr(WEFT_CSR_COUNTER + i * WEFT_CSR_COUNTER_STRIDE));
+    record.vmem.resize(chip_.vmem_bytes);
+    (void)core_->peek_vmem(0, record.vmem);
+    const size_t row_bytes = chip_.n * sizeof(uint32_t);
+    record.acc.resize(golden::acc_rows(chip_) * row_bytes);
+    for (uint32_t r = 0; r < golden::acc_rows(chip_); r++)
+      (void)core_->peek_acc(r, std::span(record.acc).subspan(r * row_bytes, row_bytes));
+    for (const auto space : {WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HOST}) {
+      const auto bytes = contents_.bytes(space);
+      record.memory.insert(record.memory.end(), bytes.begin(), bytes.end());
+    }
+    return record;
+  }
+
  private:
   void write(uint32_t offset, uint64_t value) {
     core_->write_csr(offset, value);
@@ -106,7 +140,10 @@ class Run {
     }
     write(WEFT_CSR_WATCHDOG_LIMIT, kWatchdogCycles);
     hazards_.set_segments(program_.segments);
-    core_->set_observer(&hazards_);
+    if (judged_ == Hazards::kJudged)
+      core_->set_observer(&hazards_);
+    else
+      core_->set_observer(&retired_);
   }
 
   /// Each cycle each queue is offered its next command, but for random pauses.
@@ -171,6 +208,7 @@ class Run {
   }
 
   [[nodiscard]] std::string check_hazards() {
+    if (judged_ == Hazards::kNotJudged) return {};
     const auto hazards = hazards_.finish();
     const bool expected = program_.fault && program_.fault->code == WEFT_FAULT_HAZARD;
     if (hazards.empty()) return expected ? "no hazard is reported" : "";
@@ -180,7 +218,7 @@ class Run {
   [[nodiscard]] std::string check_state() {
     golden::CoreState golden(chip_);
     golden.segments() = program_.segments;
-    Contents memory(chip_, program_.data_seed);
+    Contents memory(program_);
     const auto faulted = static_cast<unsigned>(core_->read_csr(WEFT_CSR_FAULT_CODE) >> 8 & 0xff);
     const bool fault = (core_->read_csr(WEFT_CSR_FAULT_CODE) & 0xff) != 0;
     for (const auto& c : program_.commands) {
@@ -226,6 +264,7 @@ class Run {
   }
 
   const Program& program_;
+  const Hazards judged_;
   const spec::Chip& chip_;
   Contents contents_;
   RandomBus bus_;
@@ -239,6 +278,25 @@ class Run {
 
 Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options) {
   return Run(program, kind, options).judge();
+}
+
+Verdict compare_cores(const Program& program, const core::CoreOptions& options) {
+  Run rtl(program, core::CoreKind::kRtl, options);
+  Verdict verdict = rtl.judge();
+  if (!verdict.passed) {
+    verdict.report = "rtl: " + verdict.report;
+    return verdict;
+  }
+  Run fast(program, core::CoreKind::kFast, {}, Hazards::kNotJudged);
+  const Verdict of_fast = fast.judge();
+  if (!of_fast.passed) {
+    verdict.passed = false;
+    verdict.report = "fast: " + of_fast.report;
+    return verdict;
+  }
+  verdict.report = first_difference(rtl.record(), fast.record());
+  verdict.passed = verdict.report.empty();
+  return verdict;
 }
 
 }  // namespace weft::random

@@ -23,4 +23,9 @@ struct Verdict {
 /// hazard. `options`: waves.
 [[nodiscard]] Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options = {});
 
+/// Runs `program` on the RTL and on the fast core, in the same memory. Wrong is: what run_program() finds wrong on
+/// either; a start or a retirement in another cycle; another fault register, counter or byte at the end. `options`: of
+/// the RTL.
+[[nodiscard]] Verdict compare_cores(const Program& program, const core::CoreOptions& options = {});
+
 }  // namespace weft::random

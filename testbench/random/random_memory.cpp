@@ -45,10 +45,16 @@ uint32_t value(uint64_t seed, uint64_t address) {
   }
 }
 
-std::vector<std::byte> filled(uint64_t bytes, uint64_t seed) {
+/// Two bf16 from 1/8 to 16 and their negatives; as f32 it is one of them, nearly.
+uint32_t plain_value(uint64_t seed, uint64_t address) {
+  const auto bits = static_cast<uint32_t>(mix(seed, address / 4));
+  return (bits & 0x807f807f) + 0x3e003e00 + (bits & 0x03000300);
+}
+
+std::vector<std::byte> filled(uint64_t bytes, uint64_t seed, bool plain) {
   std::vector<std::byte> memory(bytes);
   for (uint64_t i = 0; i < bytes; i += 4) {
-    const uint32_t v = value(seed, i);
+    const uint32_t v = plain ? plain_value(seed, i) : value(seed, i);
     std::memcpy(&memory[i], &v, sizeof v);
   }
   return memory;
@@ -56,8 +62,10 @@ std::vector<std::byte> filled(uint64_t bytes, uint64_t seed) {
 
 }  // namespace
 
-Contents::Contents(const spec::Chip& chip, uint64_t seed)
-    : hbm_(filled(memory_bytes(chip), seed)), host_(filled(memory_bytes(chip), seed + 1)) {}
+Contents::Contents(const Program& program)
+    : hbm_(filled(program.hbm_bytes != 0 ? program.hbm_bytes : memory_bytes(*program.chip), program.data_seed,
+                  program.plain_data)),
+      host_(filled(memory_bytes(*program.chip), program.data_seed + 1, program.plain_data)) {}
 
 std::byte* Contents::find(weft_address_space space, uint64_t address, uint64_t bytes) {
   if (space != WEFT_ADDRESS_SPACE_HBM && space != WEFT_ADDRESS_SPACE_HOST) return nullptr;

@@ -13,9 +13,9 @@ namespace weft::random {
 /// The bytes of both spaces.
 class Contents final : public golden::MemoryAccess {
  public:
-  /// Random numbers of every type, among them infinities, NaN, subnormals, zeros of both signs and extremes. A byte
-  /// depends on the seed and on its address only.
-  Contents(const spec::Chip& chip, uint64_t seed);
+  /// Random numbers of every type, among them infinities, NaN, subnormals, zeros of both signs and extremes, or plain
+  /// ones. A byte depends on the program's data_seed and on its address only.
+  explicit Contents(const Program& program);
   [[nodiscard]] bool read(weft_address_space space, uint64_t address, std::span<std::byte> out) override;
   [[nodiscard]] bool write(weft_address_space space, uint64_t address, std::span<const std::byte> data) override;
   [[nodiscard]] const std::vector<std::byte>& bytes(weft_address_space space) const {

@@ -123,6 +123,22 @@ TEST_CASE(
   CHECK(programs("nightly", false) == 20000);
   CHECK(programs("nightly", true) == 50);
   CHECK(level_batches("weekly", 1).empty());
+  for (const char* chip : {"nano", "nano-4mxu", "mini", "small"})
+    CHECK(std::ranges::any_of(level_batches("ci", 1), [&](const Batch& b) { return b.chip == chip; }));
+}
+
+TEST_CASE("the comparison of both cores has 2,000 compiled programs, and commands in random order, legal and not") {
+  const auto programs = [](std::string_view level, bool compiled, Legality legality) {
+    uint64_t count = 0;
+    for (const Batch& batch : comparison_batches(level, 1))
+      if (batch.compiled == compiled && batch.legality == legality) count += batch.programs;
+    return count;
+  };
+  CHECK(programs("ci", true, Legality::kLegal) == 2000);
+  CHECK(programs("ci", false, Legality::kLegal) == 415);
+  CHECK(programs("ci", false, Legality::kOneIllegal) == 135);
+  CHECK(programs("nightly", true, Legality::kLegal) == 20000);
+  CHECK(comparison_batches("weekly", 1).empty());
 }
 
 TEST_CASE("two processes reach what one does, and every fault code stands in the table") {

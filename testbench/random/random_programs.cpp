@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "testbench/random/campaign.hpp"
+#include "testbench/random/compiled_program.hpp"
 #include "testbench/random/program_runner.hpp"
 
 namespace {
@@ -16,7 +17,7 @@ using namespace weft::random;
 struct Options {
   std::string chip = "nano", level, replay, json, junit, wave_last;
   uint64_t count = 100, seed = 1;
-  bool illegal = false, reached = false;
+  bool illegal = false, compiled = false, reached = false;
   CampaignOptions campaign;
 };
 
@@ -31,14 +32,14 @@ bool write_file(const std::string& path, const std::string& text) {
 
 /// Runs it, and with --wave-last once more with waves of the cycles before what went wrong, or before the end.
 int run_one(const Options& options, const Program& program, const std::string& name) {
-  const Verdict verdict = run_program(program, options.campaign.kind, {.wave_path = options.campaign.wave});
+  const Verdict verdict = judge(program, options.campaign, {.wave_path = options.campaign.wave});
   fmt::print("{}: {} commands retired, {} cycles: {}\n", name, verdict.commands, verdict.cycles,
              verdict.passed ? "passed" : verdict.report);
   if (!options.wave_last.empty()) {
     core::CoreOptions waves{.wave_path = options.wave_last};
     waves.wave_from_cycle = verdict.last_cycle - std::min(verdict.last_cycle, core::kWaveWindowCycles);
     waves.wave_to_cycle = verdict.last_cycle + 1;
-    (void)run_program(program, options.campaign.kind, waves);
+    (void)judge(program, options.campaign, waves);
     fmt::print("waves of cycles {} to {}: {}\n", waves.wave_from_cycle, waves.wave_to_cycle, options.wave_last);
   }
   return verdict.passed ? 0 : 1;
@@ -58,15 +59,22 @@ int replay(const Options& options) {
 int run_all(const Options& options) {
   const Legality legality = options.illegal ? Legality::kOneIllegal : Legality::kLegal;
   if (!options.wave_last.empty()) {
-    const auto program = make_program(generate_plan(*spec::find_chip(options.chip), options.seed, legality));
+    const spec::Chip& chip = *spec::find_chip(options.chip);
+    std::string error;
+    const auto program = options.compiled ? make_program(draw_recipe(chip, options.seed), error)
+                                          : make_program(generate_plan(chip, options.seed, legality));
     return program ? run_one(options, *program, fmt::format("seed {}", options.seed)) : 1;
   }
-  const std::vector<Batch> batches = options.level.empty()
-                                         ? std::vector<Batch>{{options.chip, legality, options.seed, options.count}}
-                                         : level_batches(options.level, options.seed);
+  std::vector<Batch> batches{{options.chip, legality, options.seed, options.count, options.compiled}};
+  if (!options.level.empty())
+    batches = options.campaign.compare ? comparison_batches(options.level, options.seed)
+                                       : level_batches(options.level, options.seed);
   for (const Batch& batch : batches)
     fmt::print("seeds {} to {}: {} programs on {} {}\n", batch.first_seed, batch.first_seed + batch.programs - 1,
-               batch.legality == Legality::kLegal ? "legal" : "illegal", options.campaign.core, batch.chip);
+               batch.compiled                       ? "compiled"
+               : batch.legality == Legality::kLegal ? "legal"
+                                                    : "illegal",
+               options.campaign.core, batch.chip);
   std::fflush(stdout);
   nlohmann::json result = run_campaign(batches, options.campaign);
   result["level"] = options.level;
@@ -93,14 +101,18 @@ int main(int argc, char** argv) {
   Options options;
   CampaignOptions& campaign = options.campaign;
   CLI::App app("Runs random programs on a tensor core beside the golden model.");
-  app.add_option("--level", options.level,
-                 "ci (2000 programs at nano, mini, small; 50 at v5e-1mxu) or nightly (20000 and 50), legal and illegal")
+  app.add_option(
+         "--level", options.level,
+         "ci (2000 programs at nano, nano-4mxu, mini, small; 50 at v5e-1mxu) or nightly (20000 and 50), legal and "
+         "illegal; with --core both 2000 compiled ones and 550 of commands, or ten times as many")
       ->check(CLI::IsMember({"ci", "nightly"}));
   app.add_option("--chip", options.chip, "preset")->capture_default_str();
-  app.add_option("--core", campaign.core, "lockstep, fast or rtl")->capture_default_str();
+  app.add_option("--core", campaign.core, "lockstep, fast, rtl, or both: RTL and fast core, equal in every cycle")
+      ->capture_default_str();
   app.add_option("--count", options.count, "programs")->capture_default_str();
   app.add_option("--seed", options.seed, "seed of the first program; the next has one more")->capture_default_str();
   app.add_flag("--illegal", options.illegal, "one illegal thing in each program, whose fault is predicted");
+  app.add_flag("--compiled", options.compiled, "networks through the compiler instead of random commands");
   app.add_option("--jobs", campaign.jobs, "processes")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_flag("--reached", options.reached, "print what kinds of commands were run");
   app.add_option("--json", options.json, "write the result to this file");
@@ -116,7 +128,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const spec::Chip* chip = spec::find_chip(options.chip);
-  if (chip == nullptr || !core::parse_core_kind(campaign.core, campaign.kind)) {
+  campaign.compare = campaign.core == "both";
+  if (chip == nullptr || (!campaign.compare && !core::parse_core_kind(campaign.core, campaign.kind))) {
     fmt::print(stderr, "no {} '{}'\n", chip == nullptr ? "chip" : "core",
                chip == nullptr ? options.chip : campaign.core);
     return 2;

@@ -1,5 +1,5 @@
-/// The 20 shapes on which the fast core's cycles are compared with the RTL's: by the test with a gate, by the bench
-/// with a table.
+/// The 20 shapes on which the fast core's cycles are compared with the RTL's: by the test, which wants them equal, by
+/// the bench with a table.
 #pragma once
 #include <array>
 #include <cmath>
@@ -13,8 +13,6 @@ struct CycleShape {
   const char* chip;
   Shape shape;
 };
-
-inline constexpr double kCycleGate = 0.05;  ///< largest |fast / RTL - 1|
 
 /// Below one tile, on tile boundaries, memory-bound, compute-bound, long K, wide N, many rows; both types.
 inline constexpr std::array<CycleShape, 20> kCycleShapes{{

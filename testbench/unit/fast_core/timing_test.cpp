@@ -83,7 +83,7 @@ TEST_CASE("The knobs of FastTiming move what they name and nothing else") {
   later.mxu_first_weight += 2;
   CHECK(span(later) == span(base) + 2);
   later = base;
-  later.vpu_pipeline += 5;
+  later.vpu_function += 5;
   CHECK(span(later) == span(base));
 }
 

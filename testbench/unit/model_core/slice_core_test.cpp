@@ -1,4 +1,7 @@
 // A core of any kind in a slice: what it sends, what it lets in, when it posts and faults.
+#include <algorithm>
+#include <random>
+
 #include "testbench/unit/model_core/slice_core_bench.hpp"
 
 using namespace weft;
@@ -248,4 +251,52 @@ TEST_CASE("The same commands, congestion and answers take the same cycles on eve
   const auto fast = run(core::CoreKind::kFast);
   CHECK(run(core::CoreKind::kRtl) == fast);
   CHECK(run(core::CoreKind::kLockstep) == fast);
+}
+
+TEST_CASE("Posts and acknowledgements of others beside retirements take the same cycles on the RTL and the fast core") {
+  // Another chip's post goes to the semaphores in a cycle in which nothing retires, one a cycle, whichever core it is.
+  const auto run = [](core::CoreKind kind, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    SliceBench bench(kind);
+    Log log;
+    bench.core.set_observer(&log);
+    std::vector<uint64_t> idle;
+    unsigned copies = 0;
+    uint64_t acknowledged = 0;
+    uint16_t tag = 0;
+    for (unsigned step = 0; step < 400; step++) {
+      const auto chance = [&](unsigned percent) { return random() % 100 < percent; };
+      if (chance(60)) {
+        auto signal = tagged(sync(WEFT_OPCODE_SIGNAL), ++tag);
+        if (chance(50)) signal = waiting(signal, static_cast<uint8_t>(48 + random() % 3));
+        (void)bench.core.push(WEFT_QUEUE_SYNC, spec::encode(signal));
+      }
+      if (chance(40)) {
+        auto rows = tagged(epilogue(0, static_cast<uint16_t>(1 + random() % 3), 8, 16), ++tag);
+        if (chance(30)) rows = waiting(rows, static_cast<uint8_t>(48 + random() % 3));
+        (void)bench.core.push(WEFT_QUEUE_VPU, spec::encode(rows));
+      }
+      if (chance(20) && bench.core.push(WEFT_QUEUE_DMA_OUT, spec::encode(tagged(remote(2, 0, 9, 0, 64), ++tag))))
+        copies++;
+      const uint64_t posts = chance(40) ? random() % 4 : 0;
+      const uint64_t delay = random() % 6;
+      for (uint64_t i = 0; i < posts; i++)
+        bench.port.behind->receive_post(static_cast<uint8_t>(48 + random() % 3), 1, bench.core.cycle() + delay);
+      for (uint64_t acks = random() % 3; acks != 0 && acknowledged < bench.port.sent.size(); acks--)
+        bench.port.behind->acknowledge(++acknowledged, std::nullopt);
+      bench.run(1 + random() % 5);
+      idle.push_back(bench.working());
+    }
+    for (unsigned s = 48; s < 51; s++) idle.push_back(bench.semaphore(s));
+    CHECK(copies > 20);
+    CHECK(log.lines.size() > 300);
+    std::ranges::sort(log.lines, {}, [](const auto& line) { return std::tuple(std::get<3>(line), line); });
+    return std::pair(log.lines, idle);
+  };
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    INFO("seed " << seed);
+    const auto rtl = run(core::CoreKind::kRtl, seed), fast = run(core::CoreKind::kFast, seed);
+    CHECK((rtl.first == fast.first));
+    CHECK((rtl.second == fast.second));
+  }
 }
