@@ -21,8 +21,8 @@ module mxu_control
   output logic [63:0]              fault_address_o,
   output logic                     active_o,
   output logic                     arriving_o,      // a command is in its check
-  // the oldest command met an error that ECC could not correct: reported at once, then all is
-  // dropped
+  // the oldest command met an error that ECC could not correct: reported at once and once, though
+  // the error stands; then all is dropped
   input  wire logic                ecc_fault_i,
   input  wire logic [63:0]         ecc_address_i,
   output logic                     halted_o,
@@ -49,7 +49,7 @@ module mxu_control
   logic [7:0]           code;
   logic [63:0]          address;
   job_t                 job;
-  logic                 empty, push;
+  logic                 empty, push, ecc_fault;
 
   mxu_check u_check (.cmd_i(stage_cmd_q), .code_o(code), .address_o(address), .job_o(job));
 
@@ -68,10 +68,11 @@ module mxu_control
   assign rows_left_o = issue_q != tail_q;
 
   // stage_cmd_q keeps the faulty command: nothing is taken after it
-  assign fault_valid_o = (fault_q & empty) | ecc_fault_i;
-  assign fault_code_o = ecc_fault_i ? weft_pkg::FaultEccUncorrectable : code;
-  assign fault_tag_o = ecc_fault_i ? tags_q[head_q[IndexBits-1:0]] : stage_cmd_q.tag;
-  assign fault_address_o = ecc_fault_i ? ecc_address_i : address;
+  assign ecc_fault = ecc_fault_i & !halted_q;
+  assign fault_valid_o = (fault_q & empty) | ecc_fault;
+  assign fault_code_o = ecc_fault ? weft_pkg::FaultEccUncorrectable : code;
+  assign fault_tag_o = ecc_fault ? tags_q[head_q[IndexBits-1:0]] : stage_cmd_q.tag;
+  assign fault_address_o = ecc_fault ? ecc_address_i : address;
   assign halted_o = halted_q;
 
   always_ff @(posedge clk_i) begin
@@ -99,7 +100,7 @@ module mxu_control
       w_q <= w_q + (IndexBits + 1)'(w_done_i);
       issue_q <= issue_q + (IndexBits + 1)'(issued_i);
       head_q <= head_q + (IndexBits + 1)'(retire_i);
-      if (ecc_fault_i) begin
+      if (ecc_fault) begin
         stage_q <= 1'b0;
         fault_q <= 1'b0;
         tail_q <= '0;

@@ -10,6 +10,8 @@
 namespace weft::mxu_bench {
 namespace {
 
+constexpr uint32_t kTwoBits = 3;
+
 template <class Top>
 auto outputs(const Top& t) {
   return std::tuple(t.cmd_ready_o, t.done_o, t.active_o, t.fault_valid_o, t.x_req_o, t.x_req_o ? t.x_addr_o : 0,
@@ -56,6 +58,18 @@ void Harness::drive(Top& top) const {
   top.w_gnt_i = w_grant_;
   top.w_rvalid_i = w_pending_;
   if (w_pending_) std::memcpy(top.w_rdata_i.data(), &vmem[size_t{w_word_} * kN], 2 * kN);
+  const auto poison = [this](unsigned word) {
+    const auto found = poisoned.find(word);
+    return found == poisoned.end() ? uint8_t{0} : found->second;
+  };
+  top.x_poison_i = poison(x_word_);
+  top.w_poison_i = poison(w_word_);
+  // core_pkg::flip_t: check 8, data 64, granule 32, next, watch, now, from bit 0 on
+  const uint64_t granule = acc_flip_.value_or(0);
+  top.flip_i[0] = kTwoBits << 8;
+  top.flip_i[1] = 0;
+  top.flip_i[2] = static_cast<uint32_t>(granule << 8);
+  top.flip_i[3] = static_cast<uint32_t>(granule >> 24) | (acc_flip_ ? 1u << 10 : 0);
   top.acc_req_i = acc_request_ >= 0;
   top.acc_row_i = acc_request_ >= 0 ? static_cast<uint16_t>(acc_request_) : 0;
   top.clk_i = 0;
@@ -107,6 +121,7 @@ void Harness::step() {
   x_word_ = t.x_addr_o;
   w_word_ = t.w_addr_o;
   acc_request_ = -1;
+  acc_flip_.reset();
   waves_->before_edge(cycle);
   loops_->clk_i = 1;
   loops_->eval();

@@ -4,7 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -61,8 +63,12 @@ class Harness {
   /// Asks for `row` in the next step, once.
   void request_row(unsigned row) { acc_request_ = static_cast<int>(row); }
 
-  std::vector<uint16_t> vmem;  ///< kVmemWords words of kN lanes
-  unsigned x_refusals = 0;     ///< percent of requests
+  /// Flips two bits of an ACC element in the next step, so that ECC cannot correct it.
+  void poison_acc(unsigned row, unsigned column) { acc_flip_ = row * kN + column; }
+
+  std::vector<uint16_t> vmem;            ///< kVmemWords words of kN lanes
+  std::map<unsigned, uint8_t> poisoned;  ///< by word: granules that ECC cannot correct, a bit each
+  unsigned x_refusals = 0;               ///< percent of requests
   unsigned w_refusals = 0;
   unsigned command_pauses = 0;  ///< percent of cycles in which no command is offered
   std::mt19937_64 random;
@@ -92,6 +98,7 @@ class Harness {
   bool x_grant_ = false, w_grant_ = false, x_pending_ = false, w_pending_ = false;
   unsigned x_word_ = 0, w_word_ = 0;
   int acc_request_ = -1;
+  std::optional<unsigned> acc_flip_;  // element
 };
 
 }  // namespace weft::mxu_bench

@@ -147,6 +147,63 @@ TEST_CASE("a double error that a command uses is its fault, with the address of 
     check(vmem_flip(kY + 2 * row * kWord + 8 * (row % 4), 0x300), {WEFT_UNIT_DMA2, WEFT_QUEUE_DMA_OUT, kTagY, 0});
 }
 
+TEST_CASE("a fault of ECC is counted once and its interrupt can be cleared while other units go on") {
+  // The core is clocked long after the fault: a copy is under way.
+  spec::DmaCommand copy;
+  copy.header = header(WEFT_OPCODE_COPY, 9, {});
+  copy.src_seg = 1, copy.size0 = 128 * 1024, copy.dst_off = 64 * 1024;
+  for (const Injection& injection : {acc_flip(5, 2, 3, 0, 1), acc_flip(6, 1, 3, 0, 3), vmem_flip(kX + 5 * kWord, 3),
+                                     vmem_flip(kW + 9 * kWord, 3), vmem_flip(kBias, 3)}) {
+    INFO("address " << injection.address << ", write " << injection.n);
+    std::vector<Outcome> outcomes;
+    for (const auto kind : {core::CoreKind::kRtl, core::CoreKind::kFast}) {
+      CoreBench bench("nano", kind);
+      kProgram.place(bench, 3);
+      inject(bench, injection);
+      REQUIRE(kProgram.push(bench));
+      REQUIRE(bench.push(WEFT_QUEUE_DMA_IN, encode(copy)));
+      while (bench.core->busy() && fault(bench).code == 0) bench.skip(1);
+      CHECK(bench.core->busy());
+      bench.skip(10);
+      bench.write(WEFT_CSR_INTERRUPT, 7);
+      bench.skip(2);
+      CHECK_FALSE(bench.core->interrupt());
+      while (bench.core->busy()) bench.skip(100);
+      CHECK((bench.read(WEFT_CSR_INTERRUPT) & 1) == 0);
+      CHECK(bench.read(WEFT_CSR_QUEUE_RETIRED + 8 * WEFT_QUEUE_DMA_IN) == 4);
+      outcomes.push_back(outcome(bench));
+      CHECK(outcomes.back().fault.code == WEFT_FAULT_ECC_UNCORRECTABLE);
+      CHECK(outcomes.back().fault.count == 1);
+    }
+    CHECK(outcomes[0].fault.cycle == outcomes[1].fault.cycle);
+    CHECK(outcomes[0].last_retire == outcomes[1].last_retire);
+    CHECK(outcomes[0].counters == outcomes[1].counters);
+    CHECK((outcomes[0].vmem == outcomes[1].vmem));
+    CHECK((outcomes[0].acc == outcomes[1].acc));
+  }
+}
+
+TEST_CASE("a double error in a partial tile is a fault if a PE row below K or a lane below cols uses it") {
+  for (const auto dtype : {WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8})
+    for (const unsigned pe_rows : {1u, 3u, 4u, 5u, 7u, 8u})
+      for (const unsigned granule : {0u, 1u}) {
+        spec::MxuCommand product;  // two tiles of x at word 0, weights at word 100
+        product.header = header(WEFT_OPCODE_MATMUL, 7, {});
+        product.x_row_stride = 2, product.x_tile_stride = 1, product.w_addr = 100, product.w_tile_stride = 8;
+        product.m = 3, product.cols = static_cast<uint16_t>(pe_rows), product.dtype = static_cast<uint8_t>(dtype);
+        product.k = (8 + pe_rows) * (dtype == WEFT_MXU_DTYPE_INT8 ? 2 : 1);
+        for (const uint64_t address : {3 * kWord + 8 * granule, 109 * kWord + 8 * granule}) {
+          if (address >= 100 * kWord && pe_rows == 1) continue;  // the last tile has one word of weights, 108
+          INFO("PE rows and columns " << pe_rows << ", address " << address << ", dtype " << static_cast<int>(dtype));
+          const Outcome o = run_both({vmem_flip(address, 5, 0, 0)}, product);
+          if (4 * granule < pe_rows)
+            check_ecc_fault(o, {WEFT_UNIT_MXU, WEFT_QUEUE_MXU, 7, address});
+          else
+            CHECK(o.fault.code == 0);
+        }
+      }
+}
+
 TEST_CASE("a double error in what no command uses is no fault: lanes at or beyond cols, words never read") {
   for (const Injection& injection : {vmem_flip(kBias + kWord + 8, 3), acc_flip(3, 5, 3, 0, 1), acc_flip(3, 7, 3, 0, 3),
                                      vmem_flip(200 * kWord, 3), acc_flip(kBankRows + 4, 2, 3, 0, 1)}) {
