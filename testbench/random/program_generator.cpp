@@ -62,16 +62,30 @@ void add_loads(Plan& plan, const Place& place, Draw& draw) {
   }
 }
 
+/// Now and then many commands of one kind in a row: only so do a queue, a unit's lane of retirement and the order of
+/// the MXUs hold all that they can.
 void add_steps(Plan& plan, const Place& place, Draw& draw) {
   const size_t count = plan.steps.size() + draw.between(4, 40);
+  size_t burst_end = 0;
+  auto kind = spec::Body::kNone;
   while (plan.steps.size() < count) {
-    Step step = draw_step(place, draw, static_cast<uint16_t>(plan.steps.size()));
+    const auto tag = static_cast<uint16_t>(plan.steps.size());
+    if (plan.steps.size() >= burst_end && draw.once_in(32)) {
+      burst_end = plan.steps.size() + draw.between(6, 24);
+      kind = draw.one_of({spec::Body::kMxu, spec::Body::kMxu, spec::Body::kDma, spec::Body::kVpu, spec::Body::kNone});
+    }
+    const bool burst = plan.steps.size() < burst_end;
+    auto of_kind = burst ? draw_step(place, draw, tag, kind) : std::nullopt;
+    Step step = of_kind ? std::move(*of_kind) : draw_step(place, draw, tag);
     const bool sync = step.queue == WEFT_QUEUE_SYNC;
     const unsigned extra = static_cast<unsigned>(sync ? draw.between(0, 3) : draw.once_in(6));
     for (unsigned i = 0; i < extra; i++)
       step.after.push_back(plan.steps.size() - 1 - draw.below(std::min<size_t>(plan.steps.size(), 12)));
     plan.steps.push_back(std::move(step));
-    if (!make_program(plan)) plan.steps.pop_back();  // semaphores have run out
+    if (!make_program(plan)) {  // semaphores have run out
+      plan.steps.pop_back();
+      burst_end = 0;
+    }
   }
 }
 

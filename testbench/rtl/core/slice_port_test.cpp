@@ -63,10 +63,29 @@ TEST_CASE("the core waits exactly while more remote commands have set out than w
     bench.step();
   }
   CHECK(most > 100);
-  bench.top->open_i = bench.top->ack_valid_i = 0;
-  bench.reset();
-  bench.settle();
-  CHECK(bench.top->waiting_o == 0);
+}
+
+TEST_CASE("after a reset the core waits for none of the remote commands that had set out before it") {
+  for (const unsigned commands : {1u, 2u, 5u, 300u}) {
+    Bench bench;
+    bench.top->open_i = 1;
+    for (unsigned i = 0; i < commands; i++) bench.step();
+    bench.top->open_i = 0;
+    bench.settle();
+    REQUIRE(bench.top->waiting_o == 1);
+    bench.reset();
+    bench.settle();
+    CHECK(bench.top->waiting_o == 0);
+    // The next one is counted from 0 on.
+    bench.top->open_i = 1;
+    bench.step();
+    bench.top->open_i = 0;
+    bench.top->ack_valid_i = 1;
+    bench.step();
+    bench.top->ack_valid_i = 0;
+    bench.settle();
+    CHECK(bench.top->waiting_o == 0);
+  }
 }
 
 TEST_CASE("a command that its receiver refuses is fault ICI of the channel and the tag that sent it") {

@@ -4,7 +4,9 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <vector>
 
+#include "model/golden/vpu_functions.hpp"
 #include "testbench/rtl/bench/mismatch.hpp"
 #include "testbench/rtl/vpu/lane_vectors.hpp"
 #include "testbench/rtl/vpu/vpu_harness.hpp"
@@ -299,4 +301,32 @@ TEST_CASE("a command sees what the one before it wrote") {
   CHECK(bench.violation() == "");
   const std::string difference = first_difference(bench.vmem, want, commands);
   if (!difference.empty()) FAIL(difference);
+}
+
+TEST_CASE("every function equals golden at every power of two, on both sides of it, and at special values") {
+  std::vector<uint32_t> values = special_values();
+  for (uint32_t exponent = 0; exponent < 256; exponent++)
+    for (const uint32_t fraction : {0x000000u, 0x000001u, 0x7fffffu})
+      for (const uint32_t sign : {0u, 0x80000000u}) values.push_back(sign | exponent << 23 | fraction);
+  constexpr uint32_t kResult = 8192;  // VMEM word
+  const auto rows = static_cast<uint16_t>((values.size() + kN - 1) / kN);
+  values.resize(size_t{rows} * kN);
+  for (uint8_t op = WEFT_VPU_OP_EXP2; op <= WEFT_VPU_OP_ERF; op++) {
+    VpuHarness bench(op, 10);
+    std::memcpy(bench.vmem.data(), values.data(), values.size() * sizeof values[0]);
+    spec::VpuCommand c;
+    c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+    c.op = op;
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_F32;
+    c.rows = rows, c.cols = kN, c.a_stride = c.d_stride = 2, c.d_addr = kResult;
+    bench.push(c);
+    REQUIRE(bench.run());
+    for (size_t i = 0; i < values.size(); i++) {
+      uint32_t got;
+      std::memcpy(&got, &bench.vmem[kResult * 2 * kN + i * sizeof got], sizeof got);
+      const uint32_t expected = golden::vpu_function_f32(static_cast<weft_vpu_op>(op), values[i]);
+      if (got != expected)
+        FAIL_CHECK(fmt::format("op {}: f({:#010x}) is {:#010x}, golden has {:#010x}", op, values[i], got, expected));
+    }
+  }
 }

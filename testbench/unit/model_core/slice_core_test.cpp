@@ -50,6 +50,29 @@ TEST_CASE("A failure at the receiver is fault ICI of the sender, with the comman
   CHECK(bench.core.interrupt());
 }
 
+TEST_CASE("A core reset forgets remote copies that were not acknowledged, and the core is idle and works again") {
+  SliceBench bench;
+  for (uint16_t i = 0; i < 3; i++) bench.push(WEFT_QUEUE_DMA_OUT, tagged(remote(2, 0, 9, 0x1000u * i, 64), i));
+  bench.run(300);
+  REQUIRE(bench.port.sent.size() == 3);
+  CHECK(bench.working());
+  bench.core.write_csr(WEFT_CSR_CONTROL, 1);
+  bench.run(100);
+  CHECK(bench.port.resets == 1);
+  CHECK_FALSE(bench.working());
+  CHECK_FALSE(bench.core.busy());
+  bench.port.behind->acknowledge(2, golden::ici_fault(WEFT_ICI_CAUSE_RANGE, 2, 9));  // of before the reset
+  bench.run(20);
+  CHECK(bench.fault_code() == WEFT_FAULT_NONE);
+  CHECK_FALSE(bench.working());
+  bench.push(WEFT_QUEUE_DMA_OUT, tagged(remote(2, 0, 9, 0, 64), 7));
+  bench.run(300);
+  CHECK(bench.working());
+  bench.port.behind->acknowledge(bench.port.begun.size(), std::nullopt);
+  bench.run(20);
+  CHECK_FALSE(bench.working());
+}
+
 TEST_CASE("A wrong chip is refused before anything is sent") {
   const auto kind = GENERATE(core::CoreKind::kFast, core::CoreKind::kRtl, core::CoreKind::kLockstep);
   for (const uint16_t chip : {uint16_t{1}, uint16_t{4}, uint16_t{0xffff}}) {
