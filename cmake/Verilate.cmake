@@ -3,11 +3,12 @@
 #
 # ASSERT: the assertions in the sources are on, and testbench/rtl/assertions/bind_<block>.sv of each block is bound to them.
 # RANDOM_INITIAL: what no reset sets starts, and X becomes, what VerilatedContext::randReset() and randSeed() say; 0 if they
-# say nothing. BENCH: built for a short run soon after an edit: -O1, all of the model in one translation unit, since most of
-# the time of small ones goes into Verilator's headers.
+# say nothing. BENCH: built for a short run soon after an edit: -O1.
 # A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
-# configure time: a lint error is a build error that names its file). OPT_FAST is set because Verilator's makefile compiles
-# with -Os otherwise, OPT_SLOW because what runs once (constructors, declarations of waves) takes most of the compiler's time at -O1; --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
+# configure time: a lint error is a build error that names its file). The target TARGET_verilate makes the C++ alone. A model is
+# three translation units (verilated_units.cmake), because Verilator's headers take longer than most of its files: what runs each
+# cycle, what runs once, at -O0, and what writes waves, at -O1, since the optimiser takes longest over those long straight lines.
+# --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
 # With WEFT_RTL_COVERAGE every model counts its coverage (testbench/coverage/README.md).
 find_program(VERILATOR verilator REQUIRED)
 execute_process(COMMAND ${VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE VERILATOR_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -69,16 +70,13 @@ function(weft_verilate target)
   if(V_TRACE)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
-  list(JOIN WEFT_FAST_FLAGS " " fast)
+  set(fast ${WEFT_FAST_FLAGS})
+  if(V_BENCH)
+    set(fast -O1 -march=${WEFT_MARCH})
+  endif()
   if(WEFT_MUTATED_RTL)
     set(fast -O1)   # built for one short run a mutant
   endif()
-  set(units)
-  if(V_BENCH)
-    set(fast "-O1 -march=${WEFT_MARCH}")
-    set(units VM_PARALLEL_BUILDS=0)
-  endif()
-  set(hooks)
   set(prepare)
   set(instrument)
   set(watched)
@@ -86,31 +84,41 @@ function(weft_verilate target)
     weft_coverage_sources(watched "${sources}")
     list(APPEND flags ${WEFT_COVERAGE_FLAGS})
     set(fast ${WEFT_COVERAGE_OPTIMISATION})
-    set(hooks " -I${WEFT_COVERAGE_FOLDER}")
     # instrument_model.py changes files that Verilator would take for its own
     set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
     set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
                            ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${sources})
   endif()
-  set(library ${dir}/${prefix}__ALL.a)
+  set(units ${dir}/units/fast.cpp ${dir}/units/slow.cpp)
+  if(V_TRACE)
+    list(APPEND units ${dir}/units/waves.cpp)
+  endif()
   add_custom_command(
-    OUTPUT ${library}
+    OUTPUT ${units}
     BYPRODUCTS ${dir}/ports/${prefix}.h ${dir}/${prefix}___024root.h
     ${prepare}
     COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
-    COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${CCACHE} make -s -C ${dir} -f ${prefix}.mk ${prefix}__ALL.a ${units} CXX=${CMAKE_CXX_COMPILER}
-            "OPT_FAST=${fast}" "OPT_SLOW=-O0" "OPT_GLOBAL=-O2" "CFG_CXXFLAGS_NO_UNUSED=-w -fPIC${hooks}"
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${dir} -DPREFIX=${prefix} -P ${CMAKE_SOURCE_DIR}/cmake/verilated_units.cmake
     # the ports alone, which most edits leave: what includes them is not compiled again
     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${dir}/${prefix}.h ${dir}/ports/${prefix}.h
-    DEPENDS ${sources} ${watched} weft_spec_generate
+    DEPENDS ${sources} ${watched} ${CMAKE_SOURCE_DIR}/cmake/verilated_units.cmake weft_spec_generate
     COMMENT "Verilating ${V_TOP} for ${V_CHIP} (${target})"
     VERBATIM)
-  add_custom_target(${target}_verilate DEPENDS ${library})
-  add_library(${target} INTERFACE)
+  add_custom_target(${target}_verilate DEPENDS ${units})
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${units})
   add_dependencies(${target} ${target}_verilate)
-  set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP})
-  set_target_properties(${target} ${target}_verilate PROPERTIES FOLDER rtl/${V_CHIP})
-  target_link_libraries(${target} INTERFACE ${library} weft_verilated)
-  target_include_directories(${target} SYSTEM INTERFACE ${dir}/ports ${dir})
+  set_source_files_properties(${dir}/units/fast.cpp PROPERTIES COMPILE_OPTIONS "${fast}")
+  set_source_files_properties(${dir}/units/slow.cpp PROPERTIES COMPILE_OPTIONS -O0)
+  set_source_files_properties(${dir}/units/waves.cpp PROPERTIES COMPILE_OPTIONS -O1)
+  # C++17 has quicker headers than C++20; C++14 would leave the alignment of a model to chance
+  set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP} CXX_STANDARD 17)
+  target_compile_options(${target} PRIVATE -w -g0 -fcf-protection=none)
+  target_compile_definitions(${target} PRIVATE VERILATOR=1)
+  if(WEFT_RTL_COVERAGE)
+    target_include_directories(${target} PRIVATE ${WEFT_COVERAGE_FOLDER})  # the collector's header
+  endif()
+  set_target_properties(${target}_verilate PROPERTIES FOLDER rtl/${V_CHIP})
+  target_link_libraries(${target} PUBLIC weft_verilated)
+  target_include_directories(${target} SYSTEM PUBLIC ${dir}/ports ${dir})
 endfunction()

@@ -8,7 +8,7 @@ from pathlib import Path
 from figures_tools import row
 
 RTL_PRODUCT, FAST_PRODUCT = "1024x1024x1024", "2048x2048x2048"
-RTL_LIBRARY = "weft_core_v5e_1mxu_verilate"
+RTL_LIBRARY = "weft_core_v5e_1mxu"
 
 
 def bit_exact(tools):

@@ -87,8 +87,8 @@ class Build:
 
     def sources(self, model: str) -> set[str]:
         """Files of rtl/ that a Verilated model is made of."""
-        library = f"verilated/{model}/V{model}__ALL.a"
-        lines = self.run(["ninja", "-C", str(self.build), "-t", "query", library]).splitlines()
+        units = f"verilated/{model}/units/fast.cpp"
+        lines = self.run(["ninja", "-C", str(self.build), "-t", "query", units]).splitlines()
         inputs = (line.strip() for line in lines)
         return {"rtl/" + str(Path(i).relative_to(self.rtl)) for i in inputs if i.startswith(str(self.rtl) + "/")}
 
