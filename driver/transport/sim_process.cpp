@@ -11,12 +11,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 extern char** environ;
@@ -27,6 +29,9 @@ namespace {
 constexpr const char* kName = "weft-sim";
 constexpr int kChildSocket = 3;  // of chip 0, then one after the other
 constexpr size_t kTailBytes = 2048;
+constexpr int kDyingMs = 1000;                         // the socket closes a moment before the process is gone
+constexpr int kExitRefused = 2, kExitCannotStart = 3;  // model/sim/README.md
+constexpr std::string_view kComplaint = "weft-sim: ";
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -187,7 +192,8 @@ bool SimProcess::reap(int wait_ms) {
     ending_ = fmt::format("the simulator (process {}) was ended by signal {} ({})", pid_, WTERMSIG(status),
                           strsignal(WTERMSIG(status)));
   } else {
-    ending_ = fmt::format("the simulator (process {}) ended with exit code {}", pid_, WEXITSTATUS(status));
+    exit_code_ = WEXITSTATUS(status);
+    ending_ = fmt::format("the simulator (process {}) ended with exit code {}", pid_, *exit_code_);
   }
   return true;
 }
@@ -203,23 +209,38 @@ void SimProcess::stop() {
   reap(kExitWaitMs);
 }
 
-std::string SimProcess::last_words() {
-  constexpr int kDyingMs = 1000;  // the socket closes a moment before the process is gone
-  const std::lock_guard lock(mutex_);
-  reap(kDyingMs);
-  std::string words = ending_.empty() ? "the simulator still runs" : ending_;
+std::string SimProcess::output() const {
   const off_t bytes = ::lseek(errors_.get(), 0, SEEK_END);
-  if (bytes <= 0) return words;
+  if (bytes <= 0) return {};
   std::string tail(std::min<size_t>(kTailBytes, static_cast<size_t>(bytes)), 0);
   const ssize_t got = ::pread(errors_.get(), tail.data(), tail.size(), bytes - static_cast<off_t>(tail.size()));
   tail.resize(got > 0 ? static_cast<size_t>(got) : 0);
   while (!tail.empty() && tail.back() == '\n') tail.pop_back();
+  return tail;
+}
+
+std::string SimProcess::last_words() {
+  const std::lock_guard lock(mutex_);
+  reap(kDyingMs);
+  const std::string words = ending_.empty() ? "the simulator still runs" : ending_;
+  std::string tail = output();
   constexpr size_t kLines = 4;
   size_t first = tail.size();
   for (size_t line = 0; line < kLines && first != std::string::npos && first != 0; line++)
     first = tail.rfind('\n', first - 1);
   if (first != std::string::npos && first != 0 && first < tail.size()) tail = tail.substr(first + 1);
   return tail.empty() ? words : words + "; its last output: " + tail;
+}
+
+Status SimProcess::refusal() {
+  const std::lock_guard lock(mutex_);
+  if (!reap(kDyingMs) || (exit_code_ != kExitRefused && exit_code_ != kExitCannotStart)) return {};
+  std::string words = output();
+  if (words.empty()) return {};
+  if (const size_t complaint = words.rfind(kComplaint); complaint != std::string::npos)
+    words.erase(0, complaint + kComplaint.size());
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return failure(exit_code_ == kExitRefused ? WEFT_ERROR_INVALID_ARGUMENT : WEFT_ERROR_INVALID_STATE, "{}", words);
 }
 
 }  // namespace weft::driver

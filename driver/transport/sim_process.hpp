@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ class SimProcess {
   /// How it ended and the last lines of its standard error.
   std::string last_words();
 
+  /// Why it refuses to start, in its own words: INVALID_ARGUMENT if what it was asked to simulate cannot be, or
+  /// INVALID_STATE if this machine does not let it run. OK if it has not ended, or has ended otherwise. Called when the
+  /// connection fails before the simulator has answered; waits a moment for the end of the process.
+  Status refusal();
+
   pid_t pid() const { return pid_; }
 
   /// Absolute path of the recording that it writes; empty: none.
@@ -45,13 +51,15 @@ class SimProcess {
 
  private:
   SimProcess() = default;
-  bool reap(int wait_ms);  ///< mutex_ is held
+  bool reap(int wait_ms);      ///< mutex_ is held
+  std::string output() const;  ///< the last bytes that it wrote to its standard output and error
 
   std::mutex mutex_;
   pid_t pid_ = -1;
   FileDescriptor process_;  ///< pidfd
   FileDescriptor errors_;   ///< memfd with its standard output and error
   bool reaped_ = false;
+  std::optional<int> exit_code_;  ///< none: it runs, a signal ended it, or another thread has reaped it
   std::string ending_;
   std::string record_file_;
 };

@@ -125,6 +125,8 @@ Status VfioUserTransport::check_device() {
 
 Status VfioUserTransport::with_last_words(Status status) {
   if (status.ok() || status.code() != WEFT_ERROR_DEVICE_LOST) return status;
+  if (simulator_ != nullptr)
+    if (Status refusal = simulator_->refusal(); !refusal.ok()) return refusal;
   const std::string words = last_words();
   return words.empty() ? status : failure(WEFT_ERROR_DEVICE_LOST, "{}; {}", status.message(), words);
 }

@@ -38,6 +38,7 @@ class VfioUserTransport : public Transport {
 
   Status negotiate();
   Status check_device();
+  /// A lost connection explained by the simulator: its refusal to start, or how it ended.
   Status with_last_words(Status status);
 
   VfioUserSocket socket_;

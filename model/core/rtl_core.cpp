@@ -63,6 +63,16 @@ void RtlCore::command_events(uint32_t start, uint32_t retire) {
   }
 }
 
+std::string rtl_not_built(const spec::Chip& chip) {
+  const std::string name(chip.name), possible = WEFT_RTL_POSSIBLE;
+  std::string text = "the RTL core of chip '" + name +
+                     "' is not in this build, which has those of " WEFT_RTL_BUILT
+                     ": take one of these, or the fast core";
+  if ((", " + possible + ",").find(", " + name + ",") != std::string::npos)
+    return text + ", or build it: cmake --preset release -DWEFT_RTL_CHIPS='nano;" + name + "' && scripts/build";
+  return text + " (presets with RTL: " + possible + ")";
+}
+
 std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
                                        std::string& error) {
   if (chip.name == "nano") return make_rtl_core_nano(chip, bus, options, error);
@@ -71,7 +81,7 @@ std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, c
   if (chip.name == "small") return make_rtl_core_small(chip, bus, options, error);
   if (chip.name == "v5e-1mxu") return make_rtl_core_v5e_1mxu(chip, bus, options, error);
   if (chip.name == "v5e") return make_rtl_core_v5e(chip, bus, options, error);
-  error = "no RTL core was built for chip '" + std::string(chip.name) + "': rtl/CMakeLists.txt names the presets";
+  error = rtl_not_built(chip);
   return nullptr;
 }
 

@@ -7,6 +7,9 @@
 
 namespace weft::core {
 
+/// The error of a preset whose RTL core is not in this build: names those that are, and what to do.
+[[nodiscard]] std::string rtl_not_built(const spec::Chip& chip);
+
 using RtlCoreMaker = std::unique_ptr<RtlCore>(const spec::Chip&, MemoryBus&, const CoreOptions&, std::string& error);
 RtlCoreMaker make_rtl_core_nano;
 RtlCoreMaker make_rtl_core_nano_4mxu;

@@ -6,6 +6,8 @@
 
 namespace weft::sim {
 
+/// kExitUsage: what was asked for cannot be. kExitCannotStart: the machine does not let it. The driver tells its caller
+/// the complaint of either as the reason why a device does not open.
 inline constexpr int kExitUsage = 2, kExitCannotStart = 3, kExitModelFailure = 4, kExitDiffers = 6;
 
 /// Says `what` on stderr and returns `code`.

@@ -58,7 +58,7 @@ int replay(Arguments arguments) {
   arguments.core_options.check_hazards = header.check_hazards != 0;
   end_on_model_failure(nullptr);
   const auto simulation = make_simulation(arguments, simulated, nullptr, error);
-  if (simulation == nullptr) return complain(kExitCannotStart, error);
+  if (simulation == nullptr) return complain(kExitUsage, error);
   const record::ReplayContext context{arguments.replay, core_kind_name(recorded_kind), core_kind_name(kind),
                                       same_cycles(kind, recorded_kind) ? record::Pace::kCycles : record::Pace::kCauses};
   record::Replayer replayer(*simulation, *recording, context.pace);

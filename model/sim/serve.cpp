@@ -88,7 +88,7 @@ int serve(const Arguments& arguments) {
   }
   std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
   const auto simulation = make_simulation(arguments, simulated, network.get(), error);
-  if (simulation == nullptr) return complain(kExitCannotStart, error);
+  if (simulation == nullptr) return complain(kExitUsage, error);
   server::Server server(*simulation);
   server.stop_on(signals.get());
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Bad input to weft: one message that says what, where and which values, the documented exit code, no output left, the next run works."""
 import os
+import re
 import signal
 import unittest
 
@@ -8,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from weft_command import DIGITS, WeftTest, children, cpu_seconds, wait_for
+from weft_command import BUILD, DIGITS, WeftTest, children, cpu_seconds, wait_for
 
 WRONG_USAGE, WRONG_INPUT, NO_MEMORY, DEVICE_FAILED, BAD_EXECUTABLE = 1, 2, 3, 4, 5
 FAST = ["--chip", "nano", "--core", "fast"]
@@ -258,6 +259,51 @@ class Model(BadInput):
         (self.folder / "m.onnx").write_bytes(model.SerializeToString())
         self.array("big.npy", (8192, columns))
         self.refused(NO_MEMORY, ["134217728"], "run", "m.onnx", "--input", "x=big.npy", "--output", "y=y.npy", *FAST)
+
+
+class Targets(BadInput):
+    """What no build, or no generation, has: every command that starts a simulator says so before anything runs."""
+    COMMANDS = {"gemm": ["gemm", "--shape", "8x8x8"], "selftest": ["selftest"], "inject": ["inject", "--count", 1],
+                "run": ["run", DIGITS, "--input", "pixels=x.npy"], "digits": ["digits"], "digits_train": ["digits_train", "--steps", 1]}
+    SLICE_COMMANDS = {"preflight": ["preflight"], "collective": ["collective", "barrier"], "run": ["run", DIGITS, "--input", "pixels=x.npy"],
+                      "digits_train": ["digits_train", "--steps", 1]}
+
+    def setUp(self):
+        super().setUp()
+        self.array("x.npy", (48, 64))
+
+    def says(self, words, *arguments):
+        """Exit code 2 and one message with all `words`, in which nothing is lost or closed."""
+        example = arguments[0].startswith("digits")
+        code, out, err = self.run_weft(*arguments[1:], program=str(BUILD / "bin" / arguments[0])) if example else self.run_weft(*arguments)
+        told = f"{' '.join(map(str, arguments))}\nexit code {code}, stdout {out!r}, stderr:\n{err}"
+        self.assertEqual((code, out), (WRONG_INPUT, ""), told)
+        self.assertEqual(len(err.splitlines()), 1, told)
+        for word in words:
+            self.assertIn(word, err, told)
+        for word in ("LOST", "lost", "reset by peer", "pipe", "HBM is gone", "exit code"):
+            self.assertNotIn(word, err, told)
+
+    def test_rtl_that_this_build_does_not_have(self):
+        for name, command in self.COMMANDS.items():
+            for core in ("rtl", "lockstep"):
+                with self.subTest(command=name, core=core):
+                    self.says(["the RTL core of chip 'v4' is not in this build", "nano", "the fast core", "presets with RTL"],
+                              *command, "--chip", "v4", "--core", core)
+        for name, command in self.SLICE_COMMANDS.items():
+            with self.subTest(command=name):
+                self.says(["the RTL core of chip 'v4' is not in this build"], *command, "--slice", "v4-2x2x1", "--core", "rtl")
+        cache = BUILD / "CMakeCache.txt"
+        if cache.exists() and not re.search(r"^WEFT_RTL_CHIPS:.*\bv5e(;|$)", cache.read_text(), re.MULTILINE):
+            self.says(["-DWEFT_RTL_CHIPS='nano;v5e'"], *self.COMMANDS["gemm"], "--chip", "v5e", "--core", "rtl")
+
+    def test_slices_that_their_generation_forbids(self):
+        for slice_, rule in (("v4-3x4x4", "a slice of v4 with more than 16 chips is made of whole cubes of 4x4x4; 3x4x4 is not"),
+                             ("nano-17x2", "17x2 is larger than the largest slice of nano"), ("v5e-2x2x2", "v5e has 2 axes, not 3"),
+                             ("v4-4x4x4_twisted", "can be twisted"), ("pico-2x2", "no such generation"), ("v5e-4", "no slice")):
+            for name, command in self.SLICE_COMMANDS.items():
+                with self.subTest(command=name, slice=slice_):
+                    self.says([slice_, rule], *command, "--slice", slice_)
 
 
 class Death(BadInput):

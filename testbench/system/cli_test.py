@@ -261,7 +261,9 @@ class Collective(WeftTest):
                                        (2, "no dtype 'int8'", ("all-reduce", "--slice", "nano-2x2", "--dtype", "int8")),
                                        (2, "core 'slow'", ("barrier", "--slice", "nano-2x2", "--core", "slow")),
                                        (2, "no slice", ("barrier", "--slice", "nano")),
-                                       (4, "largest slice", ("barrier", "--slice", "nano-17x2")),
+                                       (2, "17x2 is larger than the largest slice of nano", ("barrier", "--slice", "nano-17x2")),
+                                       (2, "whole cubes of 4x4x4; 3x4x4 is not", ("barrier", "--slice", "v4-3x4x4")),
+                                       (2, "--core names 2 cores for 4 chips", ("barrier", "--slice", "nano-2x2", "--core", "fast,rtl")),
                                        (1, "--listen", ("all-reduce",))):
             got, _, err = self.run_weft("collective", *arguments)
             self.assertEqual(got, code, err)

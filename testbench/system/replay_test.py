@@ -34,6 +34,14 @@ class ReplayTest(WeftTest):
         return report
 
 
+class Refusals(ReplayTest):
+    def test_a_core_that_this_build_does_not_have(self):
+        self.record(WEFT, "gemm", "--shape", "8x8x8", "--chip", "v4", "--core", "fast")
+        code, out, err = self.run_weft("replay", "run.weftrec", "--core", "rtl")
+        self.assertEqual((code, out), (2, ""), err)
+        self.assertIn("the RTL core of chip 'v4' is not in this build", err)
+
+
 class SameBits(ReplayTest):
     def test_a_product_on_the_rtl_is_identical_there_and_but_for_cycles_on_the_other_cores(self):
         said = json.loads(self.record(WEFT, "gemm", "--shape", "24x20x16", "--chip", "nano", "--core", "rtl", "--json"))

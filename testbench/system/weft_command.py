@@ -61,18 +61,18 @@ class WeftTest(unittest.TestCase):
     def path(self, name):
         return str(self.folder / name)
 
-    def start(self, *arguments, **options):
-        return subprocess.Popen([WEFT, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def start(self, *arguments, program=WEFT, **options):
+        return subprocess.Popen([program, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 stdin=subprocess.DEVNULL, env={**os.environ, "WEFT_SIM": WEFT_SIM, "TMPDIR": str(self.folder)}, **options)
 
-    def run_weft(self, *arguments):
-        process = self.start(*arguments)
+    def run_weft(self, *arguments, program=WEFT):
+        process = self.start(*arguments, program=program)
         try:
             out, err = process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             out, err = process.communicate()
-            self.fail(f"weft {' '.join(map(str, arguments))} still ran after {PATIENCE_S} s\n{out}\n{err}")
+            self.fail(f"{program} {' '.join(map(str, arguments))} still ran after {PATIENCE_S} s\n{out}\n{err}")
         return process.returncode, out, err
 
     def weft(self, *arguments):

@@ -106,8 +106,9 @@ const char* weft_status_name(weft_status status);
  * "sim:<preset>[?core=rtl|fast|lockstep&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>&record=<file>]"
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
- *  INVALID_ARGUMENT (name), INVALID_STATE (no simulator found), BUSY (another client), BOOT_FAILED (names the stage),
- *  ABI_MISMATCH (names both versions). */
+ *  INVALID_ARGUMENT (the name, or what the simulator refuses, in its words: a core that is not in this build, a file
+ *  that does not open), INVALID_STATE (no simulator found, or it cannot start: this machine does not let it, another one
+ *  writes its recording), BUSY (another client), BOOT_FAILED (names the stage), ABI_MISMATCH (names both versions). */
 WEFT_MUST_USE weft_status weft_open(const char* name, weft_device** device);
 
 typedef struct weft_close_options {
@@ -213,7 +214,8 @@ WEFT_MUST_USE weft_status weft_event_get_news(weft_event* event, weft_device_new
  *        "sim:v5e-4x4"), fast cores unless told, at most 256 chips; "vfio-user:<directory>" connects to the
  *        sockets of a weft-sim --slice that listens there. Each chip takes about six open files of the process
  *        (RLIMIT_NOFILE).
- *  Errors of weft_open; DEVICE_LOST with the simulator's words for a slice that its generation's rules forbid. */
+ *  Errors of weft_open; INVALID_ARGUMENT too for a slice that its generation's rules forbid: the message names the
+ * rule. */
 WEFT_MUST_USE weft_status weft_slice_open(const char* name, weft_slice** slice);
 
 /** weft_close for all chips; time goes on if it was held. Device handles of the slice are invalid afterwards. */

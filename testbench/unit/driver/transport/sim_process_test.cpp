@@ -37,9 +37,9 @@ class FakeSimulator {
   std::string folder_, path_;
 };
 
-std::string open_message(const char* name) {
+std::string open_message(const char* name, weft_error expected = WEFT_ERROR_DEVICE_LOST) {
   weft_device* device = nullptr;
-  CHECK(weft_open(name, &device) == WEFT_ERROR_DEVICE_LOST);
+  CHECK(weft_open(name, &device) == expected);
   weft_error_info info = WEFT_INIT(weft_error_info);
   CHECK(weft_last_error(&info) == WEFT_ERROR_OK);
   return info.message;
@@ -67,12 +67,30 @@ TEST_CASE("WEFT_SIM that names no program is said so") {
 }
 
 TEST_CASE("a simulator that dies at once: its exit code and last words are in the error") {
-  const FakeSimulator fake("echo first line >&2; echo \"cannot: $*\" >&2; exit 3\n");
+  const FakeSimulator fake("echo first line >&2; echo \"cannot: $*\" >&2; exit 9\n");
   const std::string message =
       open_message("sim:nano?core=fast&wave=w.fst&wave-from=1&wave-to=2&trace=t&mismatch-report=m");
-  CHECK_THAT(message, Contains("exit code 3"));
+  CHECK_THAT(message, Contains("exit code 9"));
   CHECK_THAT(message, Contains("cannot: --chip nano --core fast --fd 3 --wave w.fst --wave-from 1 --wave-to 2 --trace "
                                "t --mismatch-report m"));
+}
+
+TEST_CASE("a simulator that refuses what it was asked for: its complaint is the error, and nothing is lost") {
+  const FakeSimulator fake("echo warming up; echo 'weft-sim: no such core' >&2; exit 2\n");
+  CHECK(open_message("sim:nano", WEFT_ERROR_INVALID_ARGUMENT) == "no such core");
+  weft_slice* slice = nullptr;
+  CHECK(weft_slice_open("sim:nano-2x2", &slice) == WEFT_ERROR_INVALID_ARGUMENT);
+  CHECK(slice == nullptr);
+}
+
+TEST_CASE("a simulator that the machine does not let start: its complaint is the error") {
+  const FakeSimulator fake("echo 'weft-sim: needs vector instructions' >&2; exit 3\n");
+  CHECK(open_message("sim:nano", WEFT_ERROR_INVALID_STATE) == "needs vector instructions");
+}
+
+TEST_CASE("a simulator that ends with an exit code of a refusal and no word is lost") {
+  const FakeSimulator fake("exit 2\n");
+  CHECK_THAT(open_message("sim:nano"), Contains("exit code 2"));
 }
 
 TEST_CASE("a simulator that is killed: the signal is in the error") {
