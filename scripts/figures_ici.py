@@ -50,12 +50,15 @@ def examples(tools):
 
 
 def collective(tools, kind, *arguments):
-    """One run of weft collective. Exit code 6: elements differ, and the JSON says how many."""
+    """One run of weft collective. Exit code 6: elements differ, and the JSON says how many, of how many: of none only for a barrier."""
     command = [tools.program("weft"), "collective", kind, *map(str, arguments), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=with_sim(tools), timeout=900)
     if done.returncode not in (0, 6):
         raise tools.Failed(f"{' '.join(command)} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    if kind != "barrier" and found["elements"] == 0:
+        raise tools.Failed(f"{' '.join(command)} compared nothing")
+    return found
 
 
 def step_overhead(tools):
@@ -150,6 +153,8 @@ def differing_bytes(tools, first, second):
         files = [Path(folder, name) for name in ("first", "second")]
         reports = [train(tools, *arguments, "--goal", 0, "--save", file) for arguments, file in zip((first, second), files)]
         a, b = (file.read_bytes() for file in files)
+    if not a or not b:
+        raise tools.Failed("a training left an empty checkpoint: there is nothing to compare")
     return sum(x != y for x, y in zip(a, b)) + abs(len(a) - len(b)), reports
 
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "host/compiler/debug_section.hpp"
@@ -51,6 +52,20 @@ Bytes kernels_section(const Kernel& kernel) {
   return section;
 }
 
+/// What a loader takes as a name.
+Status check_name(const char* what, const std::string& name) {
+  constexpr size_t kNameBytes = sizeof(weft_kernel_record::name) - 1;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
+  std::string shown = name.substr(0, kNameBytes);
+  std::ranges::replace_if(shown, is_control, '?');
+  if (name.empty() || name.size() > kNameBytes)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("{} name '{}' has {} bytes; 1 to {} are possible", what, shown, name.size(), kNameBytes)};
+  if (std::ranges::any_of(name, is_control))
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} name '{}' has a control character", what, shown)};
+  return Ok{};
+}
+
 }  // namespace
 
 uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
@@ -70,17 +85,12 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
 }
 
 Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
-  constexpr size_t kNameBytes = sizeof(weft_kernel_record::name) - 1;
-  if (kernel.name.size() > kNameBytes)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                 fmt::format("kernel name '{}' is longer than {} bytes", kernel.name, kNameBytes)};
+  if (auto status = check_name("kernel", kernel.name); !status.ok()) return status.error();
   if (kernel.arguments.size() > WEFT_LIMIT_ARGUMENTS)
     return Error{WEFT_ERROR_INVALID_ARGUMENT,
                  fmt::format("{} arguments, a kernel may have {}", kernel.arguments.size(), WEFT_LIMIT_ARGUMENTS)};
   for (const auto& argument : kernel.arguments)
-    if (argument.name.size() > kNameBytes)
-      return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                   fmt::format("argument name '{}' is longer than {} bytes", argument.name, kNameBytes)};
+    if (auto status = check_name("argument", argument.name); !status.ok()) return status.error();
 
   Bytes commands;
   for (const auto& queue : kernel.queues)

@@ -6,12 +6,13 @@
 #include <variant>
 #include <vector>
 
+#include "host/compiler/result.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::compiler {
 
 /// A value of the graph. Every tensor is a matrix: the first dimension is the rows, the others together are the
-/// columns.
+/// columns; a vector is one row.
 struct Tensor {
   std::string name;
   std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in
@@ -36,14 +37,31 @@ struct VectorNode {
   std::variant<size_t, std::vector<float>, float> b;
 };
 
-using Node = std::variant<DenseNode, VectorNode>;
+/// y = a, where y is an output of the network. It alone may read an output.
+struct CopyNode {
+  std::string name;
+  size_t a = 0, y = 0;
+};
 
-/// Nodes in an order in which every input is computed before it is read.
+using Node = std::variant<DenseNode, VectorNode, CopyNode>;
+
+/// Nodes in an order in which every input is computed before it is read. An output lies as f32 in memory of the
+/// caller, any other result as bf16 in scratch: so no node but a copy reads an output, and a tensor is one output once.
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;
   std::vector<size_t> inputs, outputs;  ///< indices into tensors
 };
+
+/// Rows and columns of a tensor with these dimensions, all of which are positive.
+struct MatrixShape {
+  uint64_t rows = 1, columns = 1;
+  bool operator==(const MatrixShape&) const = default;
+};
+[[nodiscard]] MatrixShape matrix_shape(const std::vector<int64_t>& dims);
+
+/// INTERNAL: the graph breaks a rule above, or its sizes do not fit each other. The message names node and tensor.
+[[nodiscard]] Status check_graph(const Graph& graph);
 
 }  // namespace weft::compiler

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -277,6 +278,24 @@ class Lowering {
     expect(node.y);
   }
 
+  /// The bits of an output, or bf16 as f32: a multiplication by one in the type in which `a` lies.
+  void add(const CopyNode& node) {
+    const Span block = view_.result_block(me(), columns(node.y));
+    if (block.count == 0) return;
+    constexpr float kOne = 1.0f;
+    VectorStep step;
+    step.name = node.name.substr(0, 32);
+    step.rows = rows(node.a), step.cols = block.count;
+    step.op = WEFT_VPU_OP_MUL;
+    step.b_mode = WEFT_VPU_B_MODE_SCALAR;
+    step.dtype = result_dtype(node.a);
+    step.scalar = output_[node.a] ? std::bit_cast<uint32_t>(kOne) : bf16_from_f32(kOne);
+    step.a = place(node.a, block.first);
+    step.y = place(node.y, block.first);
+    step.y_dtype = result_dtype(node.y);
+    program_.steps.push_back(std::move(step));
+  }
+
   void add(const VectorNode& node, Span block) {
     VectorStep step;
     step.name = node.name.substr(0, 32);
@@ -333,6 +352,7 @@ Result<Program> lower(const spec::Chip& chip, const Graph& graph) {
 
 Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph, const SliceShape& slice,
                                      const Sharding& sharding, uint32_t number) {
+  if (auto status = check_graph(graph); !status.ok()) return status.error();
   if (number >= slice.chips())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: the slice has {}", number, slice.chips())};
   for (const Tensor& tensor : graph.tensors) {

@@ -10,7 +10,8 @@
 namespace weft::compiler {
 
 /// Inputs become arguments of bf16 rows, outputs arguments of f32 rows, in the model's order; tensors between them lie
-/// in scratch as bf16 rows; weights and biases become constants. UNSUPPORTED if there are more arguments than segments.
+/// in scratch as bf16 rows; weights and biases become constants. UNSUPPORTED if there are more arguments than segments;
+/// errors of check_graph.
 [[nodiscard]] Result<Program> lower(const spec::Chip& chip, const Graph& graph);
 
 /// The part of a tensor that an argument of one chip holds; no columns: 16 bytes that nobody touches.

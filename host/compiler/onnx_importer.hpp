@@ -1,14 +1,15 @@
-/// The walk over an ONNX graph that import_onnx makes; nobody else includes it.
+/// The walk over an ONNX graph that import_onnx makes; private to the importer.
 #pragma once
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <onnx/onnx_pb.h>
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "host/compiler/graph.hpp"
+#include "host/compiler/onnx_import.hpp"
 #include "host/compiler/onnx_tensor.hpp"
 #include "host/compiler/result.hpp"
 
@@ -20,16 +21,23 @@ inline std::string dims_text(const std::vector<int64_t>& dims) { return fmt::for
 /// where that changes no bit.
 class OnnxImporter {
  public:
-  /// `batch` replaces a symbolic first dimension; 0: none is taken. `proto` outlives the importer.
-  OnnxImporter(const onnx::GraphProto& proto, uint64_t batch) : proto_(proto), batch_(batch) {}
+  /// `proto` has passed check_names() and outlives the importer.
+  OnnxImporter(const onnx::GraphProto& proto, int64_t opset, const BatchSizes& batch)
+      : proto_(proto), opset_(opset), batch_(batch) {}
 
   /// Once.
   Result<Graph> run();
 
  private:
-  /// A name of the model: a tensor, under a shape that Reshape or Flatten may have given to this name alone.
+  /// A name of the model: a tensor, under a shape that Reshape or Flatten may have given to this name alone. The shape
+  /// has the tensor's rows and columns.
   struct Value {
     size_t tensor = 0;
+    std::vector<int64_t> dims;
+  };
+  /// A constant as a row that is added to every row of a tensor, and the shape of the sum.
+  struct RowConstant {
+    std::vector<float> values;  ///< one for each column, or a single one for all
     std::vector<int64_t> dims;
   };
 
@@ -44,38 +52,43 @@ class OnnxImporter {
   size_t new_tensor(const std::string& name, std::vector<int64_t> dims);
   Status add_input(const onnx::ValueInfoProto& input);
   Status add_node(const onnx::NodeProto& node);
-  /// Attributes other than `known` are refused by name.
-  Status only(const onnx::NodeProto& node, const std::set<std::string>& known) const;
   static const onnx::AttributeProto* attribute(const onnx::NodeProto& node, const char* name);
   Result<Value> tensor_input(const onnx::NodeProto& node, int i) const;
   const ConstantTensor* constant_input(const onnx::NodeProto& node, int i) const;
-  /// An output that other nodes read too, that is an input, or that is two outputs at once gets a copy of its own.
+  /// What the model says of a value's type and shape is what the nodes compute.
+  Status check_declared(const onnx::ValueInfoProto& declared, const char* kind);
+  /// An output that nodes read too, that is an input, or that is two outputs at once gets a copy of its own.
   void keep_outputs_apart();
 
   // onnx_products.cpp: Gemm, MatMul, Add, Relu.
   Status add_gemm(const onnx::NodeProto& node);
   Status add_matmul(const onnx::NodeProto& node);
-  Status fill_weights(DenseNode& dense, const Value& x, const ConstantTensor& w, bool transposed, float alpha) const;
-  Status finish_dense(const onnx::NodeProto& node, DenseNode dense, std::vector<int64_t> dims);
-  /// A constant that is one value, [n], [1, n] as a row of n.
-  Result<std::vector<float>> row_constant(const ConstantTensor& c, uint64_t n) const;
+  Result<DenseNode> dense_node(const onnx::NodeProto& node, const Value& x, bool transposed, float alpha) const;
+  Status finish_dense(const onnx::NodeProto& node, DenseNode dense);
+  /// A constant added to a tensor of shape `to`, by ONNX's broadcasting; refused if the sum has other rows and columns,
+  /// or the constant is not the same for every row.
+  Result<RowConstant> row_constant(const ConstantTensor& c, const std::vector<int64_t>& to) const;
   /// The product that made tensor `t`, if exactly one node reads it (under whatever name).
   DenseNode* fusable(size_t t);
   /// The node that read `value` last becomes part of the product that made it: its output is the same tensor.
   void fuse(const Value& value, const std::string& output);
   Status add_add(const onnx::NodeProto& node);
+  Status add_constant_to(const onnx::NodeProto& node, const Value& x, const ConstantTensor& c);
   Status add_relu(const onnx::NodeProto& node);
   Status finish_vector(const onnx::NodeProto& node, VectorNode vector, std::vector<int64_t> dims);
 
   // onnx_shapes.cpp: Flatten, Reshape, Identity, Cast, Constant.
-  /// Flatten, Reshape, Identity, Cast to float: the same rows under another shape.
+  /// The same rows under another shape, or under another name.
   Status add_alias(const onnx::NodeProto& node);
-  Status reshape(const onnx::NodeProto& node, const Tensor& tensor, const std::vector<int64_t>& from,
-                 std::vector<int64_t>& dims) const;
+  Result<std::vector<int64_t>> cast(const onnx::NodeProto& node, const std::vector<int64_t>& dims) const;
+  Result<std::vector<int64_t>> flatten(const onnx::NodeProto& node, const std::vector<int64_t>& from) const;
+  Result<std::vector<int64_t>> reshape(const onnx::NodeProto& node, const std::vector<int64_t>& from) const;
   Status add_constant(const onnx::NodeProto& node);
+  Status alias_constant(const onnx::NodeProto& node, ConstantTensor constant);
 
   const onnx::GraphProto& proto_;
-  const uint64_t batch_;
+  const int64_t opset_;
+  const BatchSizes& batch_;
   Graph graph_;
   std::string where_;
   std::map<std::string, ConstantTensor> constants_;

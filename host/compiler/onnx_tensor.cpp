@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "host/compiler/onnx_rules.hpp"
+
 namespace weft::compiler {
 namespace {
 
@@ -36,19 +38,22 @@ Result<ConstantTensor> read_constant(const onnx::TensorProto& proto, const std::
   for (const int64_t d : proto.dims()) {
     if (d < 0 || (d > 0 && count > (1ull << 33) / static_cast<uint64_t>(d)))
       return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                   fmt::format("{}: tensor '{}' has an impossible dimension {}", where, proto.name(), d)};
+                   fmt::format("{}: tensor '{}' has an impossible dimension {}", where, printable(proto.name()), d)};
     tensor.dims.push_back(d);
     count *= static_cast<uint64_t>(d);
   }
-  if (proto.data_location() == onnx::TensorProto::EXTERNAL)
-    return Error{
-        WEFT_ERROR_UNSUPPORTED,
-        fmt::format("{}: tensor '{}' keeps its data in another file; store it in the model", where, proto.name())};
+  if (proto.has_segment())
+    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: tensor '{}' is a segment of another; store it whole", where,
+                                                     printable(proto.name()))};
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL || proto.external_data_size() != 0)
+    return Error{WEFT_ERROR_UNSUPPORTED,
+                 fmt::format("{}: tensor '{}' keeps its data in another file; store it in the model", where,
+                             printable(proto.name()))};
   const std::string& raw = proto.raw_data();
-  const auto too_short = [&](uint64_t have) {
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: tensor '{}' holds {} elements, its shape needs {}",
-                                                          where, proto.name(), have, count)};
-  };
+  const uint64_t typed_fields =
+      static_cast<uint64_t>(proto.float_data_size()) + static_cast<uint64_t>(proto.double_data_size()) +
+      static_cast<uint64_t>(proto.int32_data_size()) + static_cast<uint64_t>(proto.int64_data_size()) +
+      static_cast<uint64_t>(proto.uint64_data_size()) + static_cast<uint64_t>(proto.string_data_size());
   // Bytes of an element in raw_data, and the number of elements in the typed field.
   size_t width = 0;
   uint64_t typed = 0;
@@ -73,13 +78,19 @@ Result<ConstantTensor> read_constant(const onnx::TensorProto& proto, const std::
       return Error{
           WEFT_ERROR_UNSUPPORTED,
           fmt::format("{}: tensor '{}' has element type {}; supported: float, double, float16, bfloat16, int32, int64",
-                      where, proto.name(),
+                      where, printable(proto.name()),
                       onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(proto.data_type())))};
   }
   const bool is_raw = !raw.empty();
-  const uint64_t have = is_raw ? raw.size() / width : typed;
-  if (have < count) return too_short(have);
-  tensor.is_integer = proto.data_type() == onnx::TensorProto::INT32 || proto.data_type() == onnx::TensorProto::INT64;
+  if (is_raw ? raw.size() != count * width || typed_fields != 0 : typed != count || typed_fields != typed)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("{}: tensor '{}' holds {} bytes and {} elements, its shape needs {} elements of {} bytes "
+                             "in one field",
+                             where, printable(proto.name()), raw.size(), typed_fields, count, width)};
+  tensor.type = proto.data_type() == onnx::TensorProto::FLOAT   ? ConstantType::kFloat
+                : proto.data_type() == onnx::TensorProto::INT64 ? ConstantType::kInt64
+                : proto.data_type() == onnx::TensorProto::INT32 ? ConstantType::kInt32
+                                                                : ConstantType::kOtherFloat;
   for (uint64_t i = 0; i < count; i++) {
     const int at = static_cast<int>(i);
     switch (proto.data_type()) {

@@ -157,16 +157,19 @@ std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, wef
   return data;
 }
 
-CollectiveCheck check_collective(const ChipData& expected, const std::vector<ChipData>& outputs,
-                                 weft_argument_dtype dtype) {
-  const size_t size = compiler::element_bytes(dtype);
-  CollectiveCheck out;
-  for (size_t chip = 0; chip < expected.size(); chip++) {
-    for (size_t at = 0; at < expected[chip].size(); at += size) {
-      out.elements++;
-      if (std::equal(&expected[chip][at], &expected[chip][at] + size, &outputs[chip].back()[at])) continue;
-      if (out.differing++ == 0) out.first = fmt::format("chip {}, element {}", chip, at / size);
-    }
+Comparison check_collective(const SliceShape& slice, const Collective& c, const ChipData& expected,
+                            const std::vector<ChipData>& outputs) {
+  const size_t size = compiler::element_bytes(c.dtype);
+  Comparison out;
+  for (uint32_t chip = 0; chip < slice.chips(); chip++) {
+    const uint64_t bytes = collective_output_bytes(slice, chip, c), elements = bytes / size;
+    if (bytes == 0) continue;
+    const std::span<const std::byte> reference =
+        chip < expected.size() ? std::span(expected[chip]) : std::span<std::byte>();
+    std::span<const std::byte> got;
+    if (chip < outputs.size() && !outputs[chip].empty()) got = outputs[chip].back();
+    out.add(fmt::format("chip {}", chip), {&elements, 1}, reference, got.first(std::min<size_t>(bytes, got.size())),
+            size);
   }
   return out;
 }

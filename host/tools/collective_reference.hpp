@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/compiler/collective.hpp"
+#include "host/tools/comparison.hpp"
 
 namespace weft::tools {
 
@@ -25,12 +26,9 @@ using ChipData = std::vector<std::vector<std::byte>>;  ///< by chip
 /// i8: any bits.
 [[nodiscard]] std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype);
 
-struct CollectiveCheck {
-  uint64_t elements = 0, differing = 0;
-  std::string first;  ///< place of the first that differs; empty: none
-};
-/// Compares bits. `outputs`: by chip and argument, of which the last one counts; it has at least as many bytes.
-[[nodiscard]] CollectiveCheck check_collective(const ChipData& expected, const std::vector<ChipData>& outputs,
-                                               weft_argument_dtype dtype);
+/// Compares the bits of every chip that has an output, in elements of the collective's type. `outputs`: by chip and
+/// argument, of which the last one counts; it has at least as many bytes. A barrier has nothing to compare.
+[[nodiscard]] Comparison check_collective(const compiler::SliceShape& slice, const compiler::Collective& collective,
+                                          const ChipData& expected, const std::vector<ChipData>& outputs);
 
 }  // namespace weft::tools

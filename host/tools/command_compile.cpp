@@ -72,6 +72,8 @@ int compile(const CompileOptions& options) {
   const auto chip = chip_by_name(options.chip);
   if (!chip.ok()) return fail(chip.error());
   if (auto status = check_writable(options.output); !status.ok()) return fail(status.error());
+  if (auto status = check_apart({{"the executable", options.output}}, {options.model}); !status.ok())
+    return fail(status.error());
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
   const auto program = compile_model(options.model, file.value(), *chip.value(), options.batch);

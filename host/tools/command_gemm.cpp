@@ -32,8 +32,11 @@ struct GemmOptions {
 
 int run(const GemmOptions& options) {
   if (auto status = check_target(options.target); !status.ok()) return fail(status.error());
-  if (!options.output.empty())
+  if (!options.output.empty()) {
     if (auto status = check_writable(options.output); !status.ok()) return fail(status.error());
+    if (auto status = check_apart({{"C", options.output}}, {options.a, options.b}); !status.ok())
+      return fail(status.error());
+  }
   auto input = make_gemm_input(options.a, options.b, options.shape, options.seed, options.precision);
   if (!input.ok()) return fail(input.error());
   const GemmInput& in = input.value();
@@ -68,9 +71,8 @@ int run(const GemmOptions& options) {
   report.macs = in.m * in.device_k() * in.n;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle * (int8 ? 2 : 1);
   report.clock_hz = chip.clock_hz;
-  report.elements = in.m * in.n;
   if (options.verify || options.target.core == "lockstep") {
-    report.differing = in.differing_from_golden(c);
+    report.comparison = in.compared_with_golden(c);
     report.max_relative_error = in.max_relative_error(c);
   }
   if (!options.output.empty()) {
@@ -78,10 +80,9 @@ int run(const GemmOptions& options) {
     if (auto status = write_file(options.output, format_npy(array)); !status.ok()) return fail(status.error());
   }
   fmt::print("{}", options.json ? report_json(report) : report_text(report));
-  if (report.differing.value_or(0) != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH,
-                 fmt::format("{} of {} elements differ from the golden model", *report.differing, report.elements)});
-  return 0;
+  if (!report.comparison) return 0;
+  const auto verdict = report.comparison->verdict("the golden model");
+  return verdict.ok() ? 0 : fail(verdict.error());
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ int run(const RunOptions& options) {
   if (!output_files.ok()) return fail(output_files.error());
   for (const auto& [name, path] : output_files.value())
     if (auto status = check_writable(path); !status.ok()) return fail(status.error());
+  std::vector<std::string> read_files{options.model};
+  for (const auto& [name, path] : input_files.value()) read_files.push_back(path);
+  if (auto status = check_apart(output_files.value(), read_files); !status.ok()) return fail(status.error());
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
   auto read = read_arrays(input_files.value());
@@ -69,10 +72,9 @@ int run(const RunOptions& options) {
   if (compiled || !options.target.socket.empty()) session = runtime::Session::open(mismatch.target());
   if ((compiled || !options.target.socket.empty()) && !session.ok()) return fail(session.error());
   const spec::Chip& chip = session.ok() ? session.value().chip() : *spec::find_chip(options.target.chip);
-  const uint64_t batch = arrays.empty() || arrays.begin()->second.shape.empty() ? 1 : arrays.begin()->second.shape[0];
   ModelProgram program;
   if (!compiled) {
-    auto made = compile_model(options.model, file.value(), chip, batch);
+    auto made = compile_model(options.model, file.value(), chip, batch_of(arrays));
     if (!made.ok()) return fail(made.error());
     program = std::move(made.value());
   }
@@ -94,6 +96,11 @@ int run(const RunOptions& options) {
     if (info.direction != WEFT_ARGUMENT_DIRECTION_INPUT) continue;
     const auto found = arrays.find(info.name);
     if (found == arrays.end()) return fail(missing_input(info.name, input_names));
+    if (!compiled)
+      if (auto status = check_shape(program.graph.tensors[program.graph.inputs[values.size()]],
+                                    input_files.value().at(info.name), found->second);
+          !status.ok())
+        return fail(status.error());
     values.emplace_back();
     auto packed = pack_input(info, input_files.value().at(info.name), found->second, values.back());
     if (!packed.ok()) return fail(packed.error());
@@ -118,28 +125,27 @@ int run(const RunOptions& options) {
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
   report.clock_hz = chip.clock_hz;
   const bool verify = !compiled && (options.verify || options.target.core == "lockstep");
-  const auto golden = verify ? evaluate_golden(program.graph, values) : std::vector<std::vector<float>>{};
-  const auto exact = verify ? evaluate_fp64(program.graph, values) : std::vector<std::vector<double>>{};
-  size_t output = 0;
+  std::vector<std::vector<std::byte>> outputs;  // dense
   for (size_t i = 0; i < layout.size(); i++) {
     if (layout[i].direction != WEFT_ARGUMENT_DIRECTION_OUTPUT) continue;
-    const auto dense = compiler::unpack_rows(results.value()[i], layout[i].rows, layout[i].columns, 4);
-    if (verify) compare(report, golden[output], exact[output], dense, layout[i].columns);
+    const size_t output = outputs.size();
+    outputs.push_back(compiler::unpack_rows(results.value()[i], layout[i].rows, layout[i].columns, 4));
     if (const auto path = output_files.value().find(layout[i].name); path != output_files.value().end()) {
-      NpyArray array{NpyType::kF32, {layout[i].rows, layout[i].columns}, dense};
+      NpyArray array{NpyType::kF32, {layout[i].rows, layout[i].columns}, outputs.back()};
       if (!compiled) {
         const auto& dims = program.graph.tensors[program.graph.outputs[output]].dims;
         array.shape.assign(dims.begin(), dims.end());
       }
       if (auto status = write_file(path->second, format_npy(array)); !status.ok()) return fail(status.error());
     }
-    output++;
   }
+  if (verify)
+    compare(report, program.graph, evaluate_golden(program.graph, values), evaluate_fp64(program.graph, values),
+            outputs);
   fmt::print("{}", options.json ? report_json(report) : report_text(report));
-  if (report.differing.value_or(0) != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH,
-                 fmt::format("{} of {} elements differ from the golden model", *report.differing, report.elements)});
-  return 0;
+  if (!report.comparison) return 0;
+  const auto verdict = report.comparison->verdict("the golden model");
+  return verdict.ok() ? 0 : fail(verdict.error());
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ std::string wrong_byte(uint64_t offset, std::byte got, std::byte expected, std::
                      static_cast<unsigned>(expected));
 }
 
+std::string wrong_size(uint64_t got, uint64_t expected) {
+  return fmt::format("{} bytes were read back, not {}: they cannot be compared", got, expected);
+}
+
 }  // namespace
 
 FaultAreas::FaultAreas(const spec::Chip& chip, uint64_t rows, uint64_t inner, uint64_t columns, uint32_t pattern) {
@@ -84,6 +88,7 @@ void FaultAreas::write_hbm_image(std::span<std::byte> out) const {
 }
 
 std::string FaultAreas::first_wrong_host_byte(std::span<const std::byte> bytes, bool y_done, bool f_done) const {
+  if (bytes.size() != total_bytes_) return wrong_size(bytes.size(), total_bytes_);
   std::vector<std::byte> expected(bytes.size());
   write_host_image(expected);
   std::copy(y_.begin(), y_.end(), expected.begin() + static_cast<std::ptrdiff_t>(y().offset));
@@ -98,6 +103,7 @@ std::string FaultAreas::first_wrong_host_byte(std::span<const std::byte> bytes, 
 }
 
 std::string FaultAreas::first_wrong_hbm_byte(std::span<const std::byte> bytes) const {
+  if (bytes.size() != total_bytes_) return wrong_size(bytes.size(), total_bytes_);
   for (uint64_t i = 0; i < bytes.size(); i++)
     if (bytes[i] != guard_byte(i, kHbm) && area_at(i) == nullptr)
       return wrong_byte(i, bytes[i], guard_byte(i, kHbm), "outside of every destination");

@@ -18,6 +18,13 @@ Error failed(const std::string& path, const char* what, int reason) {
   return {WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: cannot {}: {}", path, what, std::strerror(reason))};
 }
 
+/// Exists and is no regular file, which a rename would replace.
+bool is_special(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+}
+
 struct Close {
   void operator()(FILE* file) const { std::fclose(file); }
 };
@@ -37,16 +44,17 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
 }
 
 Status write_file(const std::string& path, const std::vector<std::byte>& data) {
-  const std::string temporary = fmt::format("{}.{}.partial", path, getpid());
+  const bool special = is_special(path);
+  const std::string temporary = special ? path : fmt::format("{}.{}.partial", path, getpid());
   std::unique_ptr<FILE, Close> file(std::fopen(temporary.c_str(), "wbe"));
   if (!file) return failed(path, "write", errno);
   const bool written =
       std::fwrite(data.data(), 1, data.size(), file.get()) == data.size() && std::fflush(file.get()) == 0;
   int reason = errno;
   file.reset();
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return Ok{};
+  if (written && (special || std::rename(temporary.c_str(), path.c_str()) == 0)) return Ok{};
   if (written) reason = errno;
-  std::remove(temporary.c_str());
+  if (!special) std::remove(temporary.c_str());
   return failed(path, "write", reason);
 }
 
@@ -55,7 +63,35 @@ Status check_writable(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) return failed(path, "write", EISDIR);
   const auto parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
-  if (access(folder.c_str(), W_OK) != 0) return failed(path, "write", errno);
+  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0) return failed(path, "write", errno);
+  if (!is_special(path) && access(folder.c_str(), W_OK) != 0) return failed(path, "write", errno);
+  return Ok{};
+}
+
+Status check_regular(const std::string& path) {
+  if (auto status = check_writable(path); !status.ok()) return status;
+  if (!is_special(path)) return Ok{};
+  return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{}: cannot write: it is no regular file", path)};
+}
+
+Status check_apart(const std::map<std::string, std::string>& written, const std::vector<std::string>& read) {
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  const auto same = [&](const std::string& a, const std::string& b) {
+    return !a.empty() && !b.empty() && place(a) == place(b) && !is_special(a);
+  };
+  for (auto file = written.begin(); file != written.end(); file++) {
+    for (auto other = written.begin(); other != file; other++)
+      if (same(file->second, other->second))
+        return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                     fmt::format("{}: '{}' and '{}' would be written to it", file->second, other->first, file->first)};
+    for (const auto& path : read)
+      if (same(file->second, path))
+        return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                     fmt::format("{}: '{}' would be written over what is read from it", file->second, file->first)};
+  }
   return Ok{};
 }
 

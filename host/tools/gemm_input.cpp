@@ -100,7 +100,7 @@ std::vector<std::byte> GemmInput::packed_b(const spec::Chip& chip) const {
   return compiler::pack_weights_bf16(chip, device_b(), device_k(), n);
 }
 
-uint64_t GemmInput::differing_from_golden(const std::vector<std::byte>& c) const {
+Comparison GemmInput::compared_with_golden(const std::vector<std::byte>& c) const {
   std::vector<uint32_t> expected(m * n);
   if (dtype == WEFT_MXU_DTYPE_INT8) {
     (void)golden::gemm_int8(m, k, n, a8.data(), k, b8.data(), n, reinterpret_cast<int32_t*>(expected.data()), n);
@@ -109,9 +109,9 @@ uint64_t GemmInput::differing_from_golden(const std::vector<std::byte>& c) const
     golden::gemm_bf16(m, device_k(), n, ra.data(), device_k(), rb.data(), n, reinterpret_cast<float*>(expected.data()),
                       n);
   }
-  uint64_t differing = 0;
-  for (size_t i = 0; i < expected.size(); i++) differing += std::memcmp(&c[4 * i], &expected[i], 4) != 0;
-  return differing;
+  Comparison comparison;
+  comparison.add("C", std::array{m, n}, expected, c);
+  return comparison;
 }
 
 double GemmInput::max_relative_error(const std::vector<std::byte>& c) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/compiler/result.hpp"
+#include "host/tools/comparison.hpp"
 #include "weft/spec/chips.hpp"
 
 namespace weft::tools {
@@ -28,15 +29,16 @@ struct GemmInput {
   [[nodiscard]] std::vector<std::byte> packed_a() const;
   [[nodiscard]] std::vector<std::byte> packed_b(const spec::Chip& chip) const;
 
-  /// Elements of c (m x n of 4 bytes) whose bits are not those of the golden model.
-  [[nodiscard]] uint64_t differing_from_golden(const std::vector<std::byte>& c) const;
+  /// c (m x n of 4 bytes) with the golden model's product, bit by bit.
+  [[nodiscard]] Comparison compared_with_golden(const std::vector<std::byte>& c) const;
 
   /// Bits of A (m x device_k) and B (device_k x n) as the device gets them.
   [[nodiscard]] std::vector<uint16_t> device_a() const;
   [[nodiscard]] std::vector<uint16_t> device_b() const;
 
   /// Largest |c - exact| of an element divided by the largest |exact| of its row. exact is computed in fp64 from the
-  /// unrounded inputs. Elements that are not finite in either are left out; `differing` sees them.
+  /// unrounded inputs. Elements that are not finite in either are left out; the comparison of bits
+  /// sees them. c has m x n elements.
   [[nodiscard]] double max_relative_error(const std::vector<std::byte>& c) const;
 };
 

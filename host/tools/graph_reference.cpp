@@ -13,6 +13,7 @@
 namespace weft::tools {
 namespace {
 
+using compiler::CopyNode;
 using compiler::DenseNode;
 using compiler::Graph;
 using compiler::VectorNode;
@@ -97,6 +98,20 @@ class GoldenEvaluation {
       bf16_[node.y] = std::move(d);
   }
 
+  void evaluate(const CopyNode& node) {
+    if (output_[node.a]) {
+      const std::vector<float> one(f32_[node.a].size(), 1.0f);
+      f32_[node.y].resize(one.size());
+      golden::elementwise_f32(WEFT_VPU_OP_MUL, f32_[node.a], one, f32_[node.y]);
+      return;
+    }
+    const std::vector<uint16_t> one(bf16_[node.a].size(), round_bf16({1.0f})[0]);
+    std::vector<uint16_t> product(one.size());
+    golden::elementwise_bf16(WEFT_VPU_OP_MUL, bf16_[node.a], one, product);
+    f32_[node.y].resize(one.size());
+    golden::cast_bf16_to_f32(product, f32_[node.y]);
+  }
+
   const Graph& graph_;
   const unsigned parts_;
   const uint64_t unit_;
@@ -149,6 +164,8 @@ class Fp64Evaluation {
     }
     values_[node.y] = std::move(y);
   }
+
+  void evaluate(const CopyNode& node) { values_[node.y] = values_[node.a]; }
 
   const Graph& graph_;
   std::vector<std::vector<double>> values_;

@@ -6,9 +6,9 @@
 
 namespace weft::tools {
 
-/// inputs[i]: fp32 values of graph input i, row-major. One array for each graph output, in their order.
-/// The golden evaluation rounds as the compiled program does: inputs, weights and values between nodes to bf16, sums
-/// and outputs fp32.
+/// The graph passes compiler::check_graph. inputs[i]: fp32 values of graph input i, row-major. One array for each graph
+/// output, in their order. The golden evaluation rounds as the compiled program does: inputs, weights and values
+/// between nodes to bf16, sums and outputs fp32.
 [[nodiscard]] std::vector<std::vector<float>> evaluate_golden(const compiler::Graph& graph,
                                                               const std::vector<std::vector<float>>& inputs);
 

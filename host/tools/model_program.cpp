@@ -12,7 +12,7 @@
 namespace weft::tools {
 
 Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file, const spec::Chip& chip,
-                                   uint64_t batch) {
+                                   const compiler::BatchSizes& batch) {
   const auto at = [&path](const Error& error) { return Error{error.code, fmt::format("{}: {}", path, error.message)}; };
   auto graph = compiler::import_onnx(file, batch);
   if (!graph.ok()) return at(graph.error());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/compiler/graph.hpp"
+#include "host/compiler/onnx_import.hpp"
 #include "host/compiler/result.hpp"
 #include "weft/spec/chips.hpp"
 
@@ -17,9 +18,9 @@ struct ModelProgram {
   uint64_t macs = 0, cycle_estimate = 0;
 };
 
-/// Imports, lowers, compiles. The message begins with the path. `batch` replaces a symbolic first dimension.
+/// Imports, lowers, compiles. The message begins with the path. `batch` replaces symbolic first dimensions.
 [[nodiscard]] Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file,
-                                                 const spec::Chip& chip, uint64_t batch);
+                                                 const spec::Chip& chip, const compiler::BatchSizes& batch);
 
 /// True if the bytes begin like a .weft executable.
 [[nodiscard]] bool is_executable(const std::vector<std::byte>& file);

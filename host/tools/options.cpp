@@ -57,7 +57,7 @@ Status check_target(const runtime::Target& target) {
                  fmt::format("--wave-from {} is after --wave-to {}", target.wave_from, target.wave_to)};
   for (const auto& path : {target.wave, target.trace})
     if (!path.empty())
-      if (auto status = check_writable(path); !status.ok()) return status;
+      if (auto status = check_regular(path); !status.ok()) return status;
   return Ok{};
 }
 

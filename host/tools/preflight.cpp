@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
+#include <span>
 
 #include "host/compiler/neighbor_exchange.hpp"
 #include "host/runtime/chip_set.hpp"
@@ -113,14 +115,17 @@ CheckResult check_neighbors(const Exchange& e, const LinksSnapshot& slice, const
   return passed(kName, fmt::format("{} numbers of neighbours received, each from where the shape says", read));
 }
 
-uint64_t differing_bytes(const Exchange& e, uint32_t sender, uint32_t receiver, uint32_t port) {
-  uint64_t differing = 0;
-  const auto& sent = e.blocks[sender];
+/// What `receiver` got by `port`, byte by byte.
+Comparison compare_blocks(const Exchange& e, uint32_t sender, uint32_t receiver, uint32_t port) {
+  Comparison comparison;
+  const std::span<const std::byte> received = e.result.outputs[receiver].back();
+  const std::array<uint64_t, 1> shape{e.shape.block_bytes};
   for (uint32_t round = 0; round < e.shape.rounds; round++) {
-    const std::byte* got = &e.result.outputs[receiver].back()[e.shape.offset(port, round)];
-    for (size_t i = 0; i < sent.size(); i++) differing += got[i] != sent[i] ? 1 : 0;
+    const size_t first = std::min<size_t>(e.shape.offset(port, round), received.size());
+    const size_t count = std::min<size_t>(e.shape.block_bytes, received.size() - first);
+    comparison.add(fmt::format("block {}", round), shape, e.blocks[sender], received.subspan(first, count), 1);
   }
-  return differing;
+  return comparison;
 }
 
 LinkTest test_link(const Exchange& e, size_t index, double rate_limit) {
@@ -134,11 +139,15 @@ LinkTest test_link(const Exchange& e, size_t index, double rate_limit) {
   t.wire_bytes = now.wire_bytes - then.wire_bytes;
   t.frame_errors = now.frame_errors - then.frame_errors;
   t.downs = now.downs - then.downs;
-  t.differing_bytes = differing_bytes(e, t.chip, t.neighbor, t.port ^ 1);
+  const Comparison received = compare_blocks(e, t.chip, t.neighbor, t.port ^ 1);
+  const auto verdict = received.verdict("what was sent");
+  t.differing_bytes = received.differing();
   t.rate = bit_error_rate(t.frame_errors, kBitsPerByte * t.wire_bytes);
   const uint64_t due = e.shape.rounds * e.shape.block_bytes;
   if (t.differing_bytes != 0)
     t.fault = fmt::format("{} bytes arrived wrong", t.differing_bytes);
+  else if (!verdict.ok())
+    t.fault = verdict.error().message;
   else if (t.state != "up")
     t.fault = fmt::format("{}: data took other ways", t.state);
   else if (t.downs != 0)
@@ -197,14 +206,13 @@ CheckResult check_all_reduce(runtime::SliceSession& session, const PreflightOpti
       inputs.push_back(draw_numbers(random, collective_input_bytes(shape, chip, sum), sum.dtype));
     const auto result = runtime::run_collective(session, sum, inputs);
     if (!result.ok()) return failed(kName, fmt::format("along {}: {}", "xyz"[axis], result.error().message));
-    const auto checked = check_collective(collective_reference(shape, sum, inputs), result.value().outputs, sum.dtype);
-    if (checked.differing != 0)
-      return failed(kName, fmt::format("along {}: {} of {} elements differ from the documented order, first at {}",
-                                       "xyz"[axis], checked.differing, checked.elements, checked.first));
+    const auto checked = check_collective(shape, sum, collective_reference(shape, sum, inputs), result.value().outputs);
+    if (const auto verdict = checked.verdict("the documented order"); !verdict.ok())
+      return failed(kName, fmt::format("along {}: {}", "xyz"[axis], verdict.error().message));
     numbers +=
-        fmt::format("{}along {} {} elements, 0 differ", numbers.empty() ? "" : "; ", "xyz"[axis], checked.elements);
+        fmt::format("{}along {} {} elements, 0 differ", numbers.empty() ? "" : "; ", "xyz"[axis], checked.elements());
   }
-  return passed(kName, numbers);
+  return passed(kName, numbers.empty() ? "a slice of one chip has nothing to add" : numbers);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "host/compiler/layout.hpp"
 #include "weft/spec/names.hpp"
@@ -15,6 +16,26 @@ namespace weft::tools {
 namespace {
 
 Error invalid(std::string text) { return {WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; }
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+/// Largest |got - exact| of an element divided by the largest |exact| of its row; infinite if the sizes differ.
+/// Elements that are not finite are left out: the comparison of bits sees them.
+double relative_error(const std::vector<double>& exact, const std::vector<std::byte>& got, uint64_t columns) {
+  if (exact.empty() || got.size() != 4 * exact.size() || exact.size() % columns != 0) return kUnknown;
+  double worst = 0;
+  for (size_t row = 0; row < exact.size(); row += columns) {
+    double largest = 0;
+    for (size_t i = row; i < row + columns; i++) largest = std::max(largest, std::abs(exact[i]));
+    for (size_t i = row; i < row + columns; i++) {
+      float value;
+      std::memcpy(&value, &got[4 * i], 4);
+      if (largest > 0 && std::isfinite(value))
+        worst = std::max(worst, std::abs(static_cast<double>(value) - exact[i]) / largest);
+    }
+  }
+  return worst;
+}
 
 }  // namespace
 
@@ -49,6 +70,20 @@ Status check_names(const char* kind, const std::map<std::string, std::string>& f
   return Ok{};
 }
 
+compiler::BatchSizes batch_of(const std::map<std::string, NpyArray>& arrays) {
+  std::map<std::string, uint64_t> sizes;
+  for (const auto& [name, array] : arrays)
+    if (!array.shape.empty()) sizes[name] = array.shape[0];
+  return {std::move(sizes), 1};
+}
+
+Status check_shape(const compiler::Tensor& input, const std::string& path, const NpyArray& array) {
+  const std::vector<uint64_t> wanted(input.dims.begin(), input.dims.end());
+  if (array.shape == wanted) return Ok{};
+  return invalid(fmt::format("{}: the shape is ({}), input '{}' needs ({})", path, fmt::join(array.shape, ", "),
+                             input.name, fmt::join(wanted, ", ")));
+}
+
 Error missing_input(const std::string& name, const std::vector<std::string>& names) {
   return invalid(
       fmt::format("input '{}' is missing: give --input {}=FILE.npy; inputs: {}", name, name, fmt::join(names, ", ")));
@@ -78,24 +113,21 @@ Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, con
                            spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
 }
 
-void compare(RunReport& report, const std::vector<float>& golden, const std::vector<double>& exact,
-             const std::vector<std::byte>& got, uint64_t columns) {
-  report.elements += golden.size();
-  uint64_t differing = report.differing.value_or(0);
-  double worst = report.max_relative_error.value_or(0);
-  for (size_t row = 0; row < golden.size(); row += columns) {
-    double largest = 0;
-    for (size_t i = row; i < row + columns; i++) largest = std::max(largest, std::abs(exact[i]));
-    for (size_t i = row; i < row + columns; i++) {
-      differing += std::memcmp(&golden[i], &got[4 * i], 4) != 0;
-      float value;
-      std::memcpy(&value, &got[4 * i], 4);
-      if (largest > 0 && std::isfinite(value))
-        worst = std::max(worst, std::abs(static_cast<double>(value) - exact[i]) / largest);
-    }
+void compare(RunReport& report, const compiler::Graph& graph, const std::vector<std::vector<float>>& golden,
+             const std::vector<std::vector<double>>& exact, const std::vector<std::vector<std::byte>>& results) {
+  Comparison comparison;
+  double worst = 0;
+  for (size_t i = 0; i < graph.outputs.size(); i++) {
+    const auto& tensor = graph.tensors[graph.outputs[i]];
+    const std::vector<uint64_t> shape(tensor.dims.begin(), tensor.dims.end());
+    const auto& expected = i < golden.size() ? golden[i] : std::vector<float>{};
+    const auto& got = i < results.size() ? results[i] : std::vector<std::byte>{};
+    comparison.add(tensor.name, shape, expected, got);
+    if (!exact.empty())
+      worst = std::max(worst, i < exact.size() ? relative_error(exact[i], got, tensor.columns) : kUnknown);
   }
-  report.differing = differing;
-  report.max_relative_error = worst;
+  report.comparison = std::move(comparison);
+  if (!exact.empty()) report.max_relative_error = worst;
 }
 
 }  // namespace weft::tools

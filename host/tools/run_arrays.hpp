@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "host/compiler/graph.hpp"
+#include "host/compiler/onnx_import.hpp"
 #include "host/runtime/session.hpp"
 #include "host/tools/npy.hpp"
 #include "host/tools/run_report.hpp"
@@ -22,6 +24,12 @@ namespace weft::tools {
 [[nodiscard]] Status check_names(const char* kind, const std::map<std::string, std::string>& files,
                                  const std::vector<std::string>& names);
 
+/// The first dimension of each array, for a model whose inputs have a symbolic one; 1 for an input without an array.
+[[nodiscard]] compiler::BatchSizes batch_of(const std::map<std::string, NpyArray>& arrays);
+
+/// INVALID_ARGUMENT: the array of an input of the model has other dimensions than the input.
+[[nodiscard]] Status check_shape(const compiler::Tensor& input, const std::string& path, const NpyArray& array);
+
 /// INVALID_ARGUMENT: input `name` has no file.
 [[nodiscard]] Error missing_input(const std::string& name, const std::vector<std::string>& names);
 
@@ -30,8 +38,10 @@ namespace weft::tools {
 [[nodiscard]] Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, const std::string& path,
                                                         const NpyArray& array, std::vector<float>& values);
 
-/// Bits against golden, values against fp64; `got`: f32 elements. Adds to what the report has.
-void compare(RunReport& report, const std::vector<float>& golden, const std::vector<double>& exact,
-             const std::vector<std::byte>& got, uint64_t columns);
+/// The results of a network, f32, dense, in the order of its outputs: their bits against golden, their values against
+/// fp64 (`exact` empty: not compared). Sets the comparison and the largest relative error of the report; a result that
+/// is missing or has another size than its output is a failure of the comparison.
+void compare(RunReport& report, const compiler::Graph& graph, const std::vector<std::vector<float>>& golden,
+             const std::vector<std::vector<double>>& exact, const std::vector<std::vector<std::byte>>& results);
 
 }  // namespace weft::tools

@@ -46,8 +46,9 @@ std::string report_text(const RunReport& r) {
       c.fetched - c.doorbell, c.validated - c.fetched, c.first_command - c.validated, c.completion - c.last_write);
   text += fmt::format("  wall time           {:.3f} s ({:.1f} M simulated MAC/s)\n", r.launch.wall_seconds,
                       macs_per_second(r) / 1e6);
-  if (r.differing)
-    text += fmt::format("  differing           {} of {} elements from the golden model\n", *r.differing, r.elements);
+  if (r.comparison)
+    text += fmt::format("  differing           {} of {} elements from the golden model\n", r.comparison->differing(),
+                        r.comparison->elements());
   if (r.max_relative_error)
     text += fmt::format("  max relative error  {:.3g} against fp64 of the unrounded inputs\n", *r.max_relative_error);
   return text;
@@ -71,7 +72,7 @@ std::string report_json(const RunReport& r) {
                             {"first_command_to_last_write", c.last_write - c.first_command},
                             {"last_write_to_completion", c.completion - c.last_write},
                             {"doorbell_to_completion", c.completion - c.doorbell}};
-  if (r.differing) json["differing"] = *r.differing;
+  if (r.comparison) json["elements"] = r.comparison->elements(), json["differing"] = r.comparison->differing();
   if (r.max_relative_error) json["max_relative_error"] = *r.max_relative_error;
   return json_text(json) + "\n";
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "host/runtime/session.hpp"
+#include "host/tools/comparison.hpp"
 
 namespace weft::tools {
 
@@ -15,9 +16,8 @@ struct RunReport {
   uint64_t peak_macs_per_cycle = 0;
   uint64_t clock_hz = 0;
   runtime::LaunchResult launch;
-  std::optional<uint64_t> differing;         ///< elements that differ from the golden model
+  std::optional<Comparison> comparison;      ///< of the result with the golden model
   std::optional<double> max_relative_error;  ///< against fp64 of the unrounded inputs
-  uint64_t elements = 0;                     ///< elements of the result
 };
 
 /// Several lines for a person; one JSON object for a program.

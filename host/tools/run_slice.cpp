@@ -48,6 +48,7 @@ Result<std::vector<std::vector<float>>> values_of(const Graph& graph, const std:
     const auto& tensor = graph.tensors[t];
     const auto found = arrays.find(tensor.name);
     if (found == arrays.end()) return missing_input(tensor.name, names);
+    if (auto status = check_shape(tensor, files.at(tensor.name), found->second); !status.ok()) return status.error();
     const runtime::ArgumentInfo whole{.name = tensor.name,
                                       .dtype = WEFT_ARGUMENT_DTYPE_BF16,
                                       .layout = WEFT_ARGUMENT_LAYOUT_ROWS,
@@ -96,7 +97,8 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
                                    {"mxu_utilization", utilization},
                                    {"macs", report.macs},
                                    {"wall_seconds", report.launch.wall_seconds}};
-    if (report.differing) json["differing"] = *report.differing;
+    if (report.comparison)
+      json["elements"] = report.comparison->elements(), json["differing"] = report.comparison->differing();
     if (report.max_relative_error) json["max_relative_error"] = *report.max_relative_error;
     fmt::print("{}\n", json_text(json));
     return;
@@ -107,9 +109,9 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
   fmt::print("  MXU utilization     {:.2f} % of all chips\n", 100 * utilization);
   fmt::print("  MACs                {}\n", report.macs);
   fmt::print("  wall time           {:.3f} s\n", report.launch.wall_seconds);
-  if (report.differing)
-    fmt::print("  differing           {} of {} elements from the documented order\n", *report.differing,
-               report.elements);
+  if (report.comparison)
+    fmt::print("  differing           {} of {} elements from the documented order\n", report.comparison->differing(),
+               report.comparison->elements());
   if (report.max_relative_error)
     fmt::print("  max relative error  {:.3g} against fp64 of the unrounded inputs\n", *report.max_relative_error);
 }
@@ -125,8 +127,11 @@ int run_on_slice(const SliceRun& run) {
   if (!output_files.ok()) return fail(output_files.error());
   for (const auto& [name, path] : output_files.value())
     if (auto status = check_writable(path); !status.ok()) return fail(status.error());
+  std::vector<std::string> read_files{run.model};
+  for (const auto& [name, path] : input_files.value()) read_files.push_back(path);
+  if (auto status = check_apart(output_files.value(), read_files); !status.ok()) return fail(status.error());
   if (!run.trace.empty())
-    if (auto status = check_writable(run.trace); !status.ok()) return fail(status.error());
+    if (auto status = check_regular(run.trace); !status.ok()) return fail(status.error());
   const auto file = read_file(run.model);
   if (!file.ok()) return fail(file.error());
   if (is_executable(file.value()))
@@ -134,10 +139,7 @@ int run_on_slice(const SliceRun& run) {
                  fmt::format("{}: --slice needs the ONNX model: an executable is the part of one chip", run.model)});
   const auto arrays = read_arrays(input_files.value());
   if (!arrays.ok()) return fail(arrays.error());
-  const uint64_t batch = arrays.value().empty() || arrays.value().begin()->second.shape.empty()
-                             ? 1
-                             : arrays.value().begin()->second.shape[0];
-  const auto graph = compiler::import_onnx(file.value(), batch);
+  const auto graph = compiler::import_onnx(file.value(), batch_of(arrays.value()));
   if (!graph.ok()) return fail({graph.error().code, fmt::format("{}: {}", run.model, graph.error().message)});
   const auto values = values_of(graph.value(), input_files.value(), arrays.value());
   if (!values.ok()) return fail(values.error());
@@ -169,9 +171,9 @@ int run_on_slice(const SliceRun& run) {
     const auto golden = evaluate_golden_in_parts(graph.value(), values.value(),
                                                  compiler::mesh_ranks(shape, sharding.value().k), chip.n);
     const auto exact = evaluate_fp64(graph.value(), values.value());
-    for (size_t i = 0; i < golden.size(); i++)
-      compare(report, golden[i], exact[i], bytes_of(result.value().outputs[i]),
-              graph.value().tensors[graph.value().outputs[i]].columns);
+    std::vector<std::vector<std::byte>> outputs;
+    for (const auto& output : result.value().outputs) outputs.push_back(bytes_of(output));
+    compare(report, graph.value(), golden, exact, outputs);
   }
   if (auto status = write_outputs(graph.value(), result.value(), output_files.value()); !status.ok())
     return fail(status.error());
@@ -184,10 +186,9 @@ int run_on_slice(const SliceRun& run) {
     for (const auto& chip_kernel : kernels.value()) tags.push_back(chip_kernel.kernel.tags);
     if (auto status = name_trace(run.trace, tags); !status.ok()) return fail(status.error());
   }
-  if (report.differing.value_or(0) != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} elements differ from the documented order",
-                                                         *report.differing, report.elements)});
-  return 0;
+  if (!report.comparison) return 0;
+  const auto verdict = report.comparison->verdict("the documented order");
+  return verdict.ok() ? 0 : fail(verdict.error());
 }
 
 }  // namespace weft::tools

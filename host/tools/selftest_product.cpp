@@ -44,15 +44,13 @@ CheckResult check_product(runtime::Session& session, uint64_t seed, ProductResul
   if (!input.ok()) return failed(kName, input.error().message);
   auto product = run_product(session, input.value());
   if (!product.ok()) return failed(kName, product.error().message);
-  const uint64_t differing = input.value().differing_from_golden(product.value().bits);
-  if (differing != 0)
-    return failed(kName, fmt::format("{} of {} elements differ from the golden model (seed {}); weft gemm --verify "
-                                     "--shape {}x{}x{} names the first",
-                                     differing, kM * kN, seed, kM, kK, kN));
+  const Comparison comparison = input.value().compared_with_golden(product.value().bits);
+  if (const auto verdict = comparison.verdict("the golden model"); !verdict.ok())
+    return failed(kName, fmt::format("{} (seed {})", verdict.error().message, seed));
   const uint64_t cycles = product.value().cycles;
   if (result != nullptr) *result = std::move(product.value());
   return passed(kName, fmt::format("{}x{}x{} bf16: 0 of {} elements differ from the golden model, {} cycles", kM, kK,
-                                   kN, kM * kN, cycles));
+                                   kN, comparison.elements(), cycles));
 }
 
 CheckResult check_reset(runtime::Session& session, uint64_t seed, const ProductResult& before) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 #include <variant>
@@ -106,6 +107,12 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
 
 std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
                                                   chip::SliceNetwork* network, std::string& error) {
+  const std::string& wave = arguments.core_options.wave_path;
+  if (std::error_code ignored;
+      std::filesystem::exists(wave, ignored) && !std::filesystem::is_regular_file(wave, ignored)) {
+    error = fmt::format("waves '{}': it is no regular file, which the writer of waves would replace", wave);
+    return nullptr;
+  }
   std::vector<chip::ChipOptions> options;
   for (uint32_t i = 0; i < simulated.kinds.size(); i++)
     options.push_back(chip_options(arguments, simulated, i, network));

@@ -197,11 +197,13 @@ weft::Result<Measured> real_us(const RealData& example) {
                                                example.work.dtype));
   const auto result = run(example.work, inputs, cycles);
   if (!result.ok()) return result.error();
-  const auto checked = weft::tools::check_collective(weft::tools::collective_reference(shape, example.work, inputs),
-                                                     result.value().outputs, example.work.dtype);
+  const auto checked = weft::tools::check_collective(
+      shape, example.work, weft::tools::collective_reference(shape, example.work, inputs), result.value().outputs);
+  if (const auto verdict = checked.verdict("the reference"); checked.differing() == 0 && !verdict.ok())
+    return verdict.error();
   return Measured{
       1e6 * static_cast<double>(cycles - barrier_cycles) / static_cast<double>(session.value().chip().clock_hz),
-      checked.differing};
+      checked.differing()};
 }
 
 double user_seconds() {

@@ -24,21 +24,6 @@ bool small(const compiler::Graph& graph) {
   return elements <= kMaxElements;
 }
 
-void check_graph(const compiler::Graph& graph) {
-  const size_t tensors = graph.tensors.size();
-  for (const size_t t : graph.inputs) fuzz::require(t < tensors, "inputs are tensors");
-  for (const size_t t : graph.outputs) fuzz::require(t < tensors, "outputs are tensors");
-  for (const auto& node : graph.nodes) {
-    const auto* dense = std::get_if<compiler::DenseNode>(&node);
-    if (dense == nullptr) continue;
-    fuzz::require(dense->x < tensors && dense->y < tensors, "a product reads and writes tensors");
-    fuzz::require(dense->weights.size() == dense->k * dense->n, "weights fill their matrix");
-    fuzz::require(!dense->bias || dense->bias->size() == dense->n, "a bias has a value a column");
-    fuzz::require(graph.tensors[dense->x].columns == dense->k, "a product's input has K columns");
-    fuzz::require(graph.tensors[dense->y].columns == dense->n, "a product's result has N columns");
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -47,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require(!graph.error().message.empty(), "an error has a message");
     return 0;
   }
-  check_graph(graph.value());
+  fuzz::require(compiler::check_graph(graph.value()).ok(), "a graph that was imported keeps the rules of graphs");
   if (!small(graph.value())) return 0;
   const spec::Chip& chip = *spec::find_chip("nano");
   const auto program = compiler::lower(chip, graph.value());

@@ -12,6 +12,7 @@ class Model {
  public:
   Model() {
     proto_.set_ir_version(8);
+    proto_.add_opset_import()->set_version(17);
     proto_.mutable_graph()->set_name("seed");
     auto* input = proto_.mutable_graph()->add_input();
     input->set_name("x");
@@ -45,11 +46,19 @@ class Model {
     return *this;
   }
   Model& integer(const char* name, int64_t value) {
-    add_attribute(name)->set_i(value);
+    auto* attribute = add_attribute(name);
+    attribute->set_type(onnx::AttributeProto::INT);
+    attribute->set_i(value);
     return *this;
   }
   Model& real(const char* name, float value) {
-    add_attribute(name)->set_f(value);
+    auto* attribute = add_attribute(name);
+    attribute->set_type(onnx::AttributeProto::FLOAT);
+    attribute->set_f(value);
+    return *this;
+  }
+  Model& output(const char* name) {
+    proto_.mutable_graph()->add_output()->set_name(name);
     return *this;
   }
   std::vector<uint8_t> bytes() const {
@@ -86,7 +95,7 @@ Seeds onnx_seeds() {
   alias.shape("shape", {-1, 4});
   alias.node("Flatten", {"x"}, "f").integer("axis", 1).node("Reshape", {"f", "shape"}, "r");
   alias.node("Cast", {"r"}, "c").integer("to", onnx::TensorProto::FLOAT);
-  alias.node("Identity", {"c"}, "i").node("Relu", {"i"}, "y");
+  alias.node("Identity", {"c"}, "i").node("Relu", {"i"}, "y").output("i").output("c");
   return {{"gemm", gemm.bytes()}, {"matmul", matmul.bytes()}, {"alias", alias.bytes()}};
 }
 

@@ -259,6 +259,9 @@ class Run {
   [[nodiscard]] static std::string compare_bytes(std::span<const std::byte> is,
                                                  const std::vector<std::vector<std::byte>>& expected,
                                                  weft_address_space space, const Recorder& recorder) {
+    if (expected.empty() || std::ranges::any_of(expected, [&](const auto& bytes) { return bytes.size() != is.size(); }))
+      return fmt::format("{} has {} bytes, golden another number: they cannot be compared",
+                         spec::address_space_name(space), is.size());
     for (size_t i = 0; i < is.size(); i++) {
       if (std::ranges::any_of(expected, [&](const auto& bytes) { return bytes[i] == is[i]; })) continue;
       if (recorder.wrote(space, i, is[i])) continue;

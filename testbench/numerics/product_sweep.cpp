@@ -147,5 +147,7 @@ int main(int argc, char** argv) {
                                               {"differing", named_counts(kOracles, counts.differing)},
                                               {"classes", named_counts(kClassNames, counts.classes)},
                                               {"seconds", seconds}});
-  return differing == 0 && written ? 0 : 1;
+  const bool compared = std::ranges::find(counts.compared, 0u) == counts.compared.end();
+  if (!compared) fmt::print(stderr, "product_sweep: an oracle was compared with nothing\n");
+  return differing == 0 && compared && written ? 0 : 1;
 }

@@ -236,6 +236,9 @@ class Run {
   }
   [[nodiscard]] static std::string compare(std::span<const std::byte> core, std::span<const std::byte> golden,
                                            uint64_t first, std::string_view where) {
+    if (core.size() != golden.size())
+      return fmt::format("at the end {} has {} bytes, golden {}: they cannot be compared", where, core.size(),
+                         golden.size());
     const auto [is, should] = std::ranges::mismatch(core, golden);
     if (is == core.end()) return {};
     return fmt::format("at the end {} byte {:#x} is 0x{:02x} ({}), golden has 0x{:02x} ({})", where,

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import stat
 import unittest
 
 import numpy as np
@@ -203,6 +204,39 @@ class Model(BadInput):
         self.run_digits(WRONG_INPUT, ["bad.npy", "4, 63", "64"], "--input", f"{self.input}=bad.npy", *output)
         self.array("bad.npy", (4, 64), np.int8)
         self.run_digits(WRONG_INPUT, ["bad.npy", "int8", "float32"], "--input", f"{self.input}=bad.npy", *output)
+
+    def test_an_array_of_another_rank(self):
+        for shape in ((4, 8, 8), (256,), (1, 4, 64), ()):
+            self.array("bad.npy", shape)
+            self.run_digits(WRONG_INPUT, ["bad.npy", f"({', '.join(map(str, shape))})", "needs ("], "--input", f"{self.input}=bad.npy")
+
+    def test_files_that_are_no_arrays(self):
+        whole = (self.folder / "x.npy").read_bytes()
+        for data, words in ((b"", "NUMPY"), (b"PK\3\4" + bytes(100), "NUMPY"), (whole[:60], "header"), (whole[:-1], "needs 1024 bytes"),
+                            (whole + b"x", "needs 1024 bytes"), (whole.replace(b"<f4", b"<f2"), "'<f2'"), (whole.replace(b"<f4", b"|O "), "'|O '"),
+                            (whole.replace(b"(4, 64)", b"(-4,64)"), "shape")):
+            (self.folder / "bad.npy").write_bytes(data)
+            self.run_digits(WRONG_INPUT, ["bad.npy", words], "--input", f"{self.input}=bad.npy")
+
+    def test_outputs_that_cannot_be_written_or_lose_what_is_there(self):
+        given = ("--input", f"{self.input}=x.npy")
+        model = self.folder / "digits.onnx"
+        model.write_bytes(DIGITS.read_bytes())
+        kept = model.read_bytes(), (self.folder / "x.npy").read_bytes()
+        for path, words in (("none/y.npy", ["none/y.npy", "No such file"]), (".", ["directory"]), ("digits.onnx", ["digits.onnx", "written over"]),
+                            ("./x.npy", ["x.npy", "written over"])):
+            self.refused(WRONG_INPUT, words, "run", "digits.onnx", *given, "--output", f"{self.output}={path}", *FAST)
+        self.assertEqual((model.read_bytes(), (self.folder / "x.npy").read_bytes()), kept)
+        self.refused(WRONG_INPUT, ["y.npy", "'a' and 'b' would be written"], "run", "digits.onnx", *given, "--output", "a=y.npy", "--output", "b=./y.npy", *FAST)
+        self.refused(WRONG_INPUT, ["digits.onnx", "written over"], "compile", "digits.onnx", "-o", "digits.onnx", "--chip", "nano")
+        self.refused(WRONG_INPUT, ["A.npy", "written over"], "gemm", "A.npy", "B.npy", "-o", "A.npy", *FAST)
+
+    def test_waves_and_traces_are_regular_files(self):
+        os.mkfifo(self.path("pipe"))
+        for command, option in ((["gemm", "--shape", "8x8x8", "--chip", "nano", "--core", "rtl"], "--wave"), (["gemm", "--shape", "8x8x8", *FAST], "--trace"),
+                                (["collective", "barrier", "--slice", "nano-2x2"], "--trace")):
+            self.refused(WRONG_INPUT, ["pipe", "no regular file"], *command, option, "pipe")
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
 
     def compile_model(self, code, words, model, *arguments):
         data = model if isinstance(model, bytes) else model.SerializeToString()

@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 """The subcommands of weft as a user types them: results, JSON, waves, traces, and attaching to a weft-sim that runs."""
 import json
+import os
 import resource
 import signal
+import stat
 import subprocess
 import unittest
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from weft_command import BUILD, DIGITS, WEFT_SIM, WeftTest, cpu_seconds, wait_for
 
@@ -133,6 +137,51 @@ class Model(WeftTest):
             report = self.weft_json("run", "d.weft", *files, "--chip", "nano", "--core", core)
             self.assertLessEqual(REPORT_KEYS, set(report))
             self.assertEqual((self.folder / "y.npy").read_bytes(), of_model, core)
+
+    def several_outputs(self):
+        """m.onnx: y = x W, and z, f and r, which are y under other names and shapes; i is x. Its input x.npy and what y is."""
+        random = np.random.default_rng(5)
+        x, w = (random.integers(-8, 9, shape).astype(np.float32) / 8 for shape in ((6, 12), (12, 4)))
+        nodes = [helper.make_node("Gemm", ["x", "w"], ["y"]), helper.make_node("Identity", ["y"], ["z"]), helper.make_node("Flatten", ["y"], ["f"]),
+                 helper.make_node("Reshape", ["z", "shape"], ["r"]), helper.make_node("Identity", ["x"], ["i"])]
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+                   for name, dims in (("z", [6, 4]), ("y", [6, 4]), ("f", [6, 4]), ("r", [6, 2, 2]), ("i", [6, 12]))]
+        constants = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.array([6, 2, 2]), "shape")]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6, 12])], outputs, constants)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), self.path("m.onnx"))
+        np.save(self.path("x.npy"), x)
+        return x, x.astype(np.float64) @ w
+
+    def test_a_value_that_is_several_outputs_is_right_in_each(self):
+        x, y = self.several_outputs()
+        files = [word for name in "zyfri" for word in ("--output", f"{name}={name}.npy")]
+        for where in (["--chip", "nano", "--core", "fast"], NANO, ["--chip", "nano", "--core", "lockstep"], ["--slice", "nano-2x2", "--core", "fast"]):
+            with self.subTest(where=where):
+                report = self.weft_json("run", "m.onnx", "--input", "x=x.npy", *files, *where, "--verify")
+                # Sums of 12 products of small multiples of 1/8 are exact.
+                for name, expected in (("z", y), ("y", y), ("f", y), ("r", y.reshape(6, 2, 2)), ("i", x)):
+                    np.testing.assert_array_equal(np.load(self.path(f"{name}.npy")), expected.astype(np.float32), name)
+                self.assertEqual((report["elements"], report["differing"]), (4 * 24 + 72, 0))
+
+    def test_each_input_has_its_own_symbolic_first_dimension(self):
+        nodes = [helper.make_node("Relu", [name], [name + "_"]) for name in "ab"]
+        tensors = [[helper.make_tensor_value_info(name + suffix, TensorProto.FLOAT, [name, 3]) for name in "ab"] for suffix in ("", "_")]
+        onnx.save(helper.make_model(helper.make_graph(nodes, "g", *tensors)), self.path("m.onnx"))
+        for name, rows in (("a", 2), ("b", 5)):
+            np.save(self.path(f"{name}.npy"), np.ones((rows, 3), np.float32))
+        self.weft("run", "m.onnx", "--input", "a=a.npy", "--input", "b=b.npy", "--output", "a_=x.npy", "--output", "b_=y.npy", *NANO, "--verify")
+        self.assertEqual((np.load(self.path("x.npy")).shape, np.load(self.path("y.npy")).shape), ((2, 3), (5, 3)))
+
+    def test_what_is_no_regular_file_is_written_as_it_is(self):
+        _, files = self.compile_digits(5)
+        os.mkfifo(self.path("pipe"))
+        reader = subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE)
+        self.addCleanup(reader.stdout.close)
+        self.weft("run", "d.weft", files[0], files[1], "--output", files[3].replace("y.npy", "pipe"), *NANO)
+        self.assertEqual(reader.communicate(timeout=30)[0][:6], b"\x93NUMPY")
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
+        self.weft("gemm", "--shape", "8x8x8", *NANO, "-o", "/dev/null")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
 
     def test_a_model_on_a_slice_gives_the_documented_bits(self):
         _, files = self.compile_digits(50)

@@ -93,13 +93,18 @@ Outcome run_timed(const std::string& name, const Collective& collective,
     REQUIRE(link.state == WEFT_LINK_STATE_DOWN);
   }
   const auto expected = tools::collective_reference(shape, collective, inputs);
+  REQUIRE(expected.size() == shape.chips());
+  uint64_t compared = 0;
   for (uint32_t chip = 0; chip < shape.chips(); chip++) {
+    REQUIRE(expected[chip].size() == tools::collective_output_bytes(shape, chip, collective));
     if (expected[chip].empty()) continue;
     const auto got = slice.read(chip, 1);
     REQUIRE(got.size() >= expected[chip].size());
+    compared += expected[chip].size();
     for (size_t i = 0; i < expected[chip].size(); i++) out.differing += got[i] != expected[chip][i] ? 1 : 0;
     for (size_t i = expected[chip].size(); i < got.size(); i++) out.differing += got[i] != std::byte{0xee} ? 1 : 0;
   }
+  REQUIRE((compared != 0 || collective.kind == CollectiveKind::kBarrier));
   return out;
 }
 

@@ -93,11 +93,13 @@ Status sweep(const std::string& name, Coverage coverage, unsigned turn, std::mt1
     const auto result = runtime::run_collective(session.value(), c, inputs);
     if (!result.ok()) return Error{result.error().code, text_of(name, c) + ": " + result.error().message};
     const auto checked =
-        tools::check_collective(tools::collective_reference(shape, c, inputs), result.value().outputs, c.dtype);
+        tools::check_collective(shape, c, tools::collective_reference(shape, c, inputs), result.value().outputs);
+    if (const auto verdict = checked.verdict("the documented order"); checked.differing() == 0 && !verdict.ok())
+      return Error{verdict.error().code, text_of(name, c) + ": " + verdict.error().message};
     tally.runs++;
-    tally.elements += checked.elements;
-    tally.differing += checked.differing;
-    if (checked.differing != 0 && tally.first.empty()) tally.first = text_of(name, c) + ", " + checked.first;
+    tally.elements += checked.elements();
+    tally.differing += checked.differing();
+    if (checked.differing() != 0 && tally.first.empty()) tally.first = text_of(name, c) + ", " + checked.first();
   }
   return Ok{};
 }

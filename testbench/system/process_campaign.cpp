@@ -134,6 +134,7 @@ int run(const Arguments& arguments) {
   check_functions(arguments, server, tally);
   const test::Holdings after = server.settle(before);
   if (tally.differing != 0) tally.failures.push_back("products differ");
+  if (tally.elements == 0) tally.failures.push_back("no element was compared");
   if (tally.fresh_nonzero != 0) tally.failures.push_back("memory of a dead process was seen by the next one");
   if (!(after == before)) tally.failures.push_back("the server holds something else than before");
   if (tally.products == 0) tally.failures.push_back("the steady processes did nothing");

@@ -112,8 +112,10 @@ std::vector<uint32_t> golden_product(const Product& product) {
 
 Difference compare_bits(const Product& product, const std::vector<uint32_t>& got,
                         const std::vector<uint32_t>& expected) {
-  if (got.size() != expected.size())
-    return {expected.size(), fmt::format("{} elements, expected {}", got.size(), expected.size())};
+  const uint64_t elements = product.shape.m * product.shape.n;
+  if (elements == 0 || got.size() != elements || expected.size() != elements)
+    return {std::max<uint64_t>(elements, 1),
+            fmt::format("{} and {} elements cannot be compared, {} are due", got.size(), expected.size(), elements)};
   Difference difference;
   for (size_t i = 0; i < got.size(); i++) {
     if (got[i] == expected[i]) continue;

@@ -22,7 +22,8 @@ inline compiler::Graph random_network(uint64_t rows, const std::vector<uint64_t>
   compiler::Graph graph;
   graph.name = "network";
   const auto tensor = [&](uint64_t columns) {
-    graph.tensors.push_back({"t" + std::to_string(graph.tensors.size()), {}, rows, columns});
+    graph.tensors.push_back(
+        {"t" + std::to_string(graph.tensors.size()), {int64_t(rows), int64_t(columns)}, rows, columns});
     return graph.tensors.size() - 1;
   };
   graph.inputs = {tensor(widths[0])};

@@ -2,9 +2,10 @@
 #include "host/runtime/sharded_network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
-#include <cstring>
 
+#include "host/tools/comparison.hpp"
 #include "host/tools/graph_reference.hpp"
 #include "testbench/system/random_network.hpp"
 
@@ -18,7 +19,8 @@ namespace {
 constexpr MeshAxes kX{true, false, false}, kY{false, true, false}, kXY{true, true, false};
 
 struct Outcome {
-  uint64_t differing = 0, cycles = 0;
+  Status verdict = Ok{};
+  uint64_t cycles = 0;
 };
 
 /// The network on all chips of the slice against the documented order of additions.
@@ -32,15 +34,21 @@ Outcome run(const std::string& slice, const Graph& graph, const Sharding& shardi
   if (!result.ok()) FAIL(result.error().message);
   const auto expected = tools::evaluate_golden_in_parts(
       graph, inputs, compiler::mesh_ranks(session.value().shape(), sharding.k), session.value().chip().n);
-  Outcome outcome;
+  REQUIRE(expected.size() == graph.outputs.size());
+  REQUIRE(result.value().outputs.size() == expected.size());
+  tools::Comparison comparison;
   for (size_t i = 0; i < expected.size(); i++) {
-    REQUIRE(result.value().outputs[i].size() == expected[i].size());
-    for (size_t e = 0; e < expected[i].size(); e++)
-      outcome.differing += std::memcmp(&expected[i][e], &result.value().outputs[i][e], 4) != 0 ? 1 : 0;
+    const auto& tensor = graph.tensors[graph.outputs[i]];
+    comparison.add(tensor.name, std::array{tensor.rows, tensor.columns}, expected[i], result.value().outputs[i]);
   }
+  Outcome outcome{comparison.verdict("the documented order"), 0};
   outcome.cycles =
       *std::ranges::max_element(result.value().end_cycle) - *std::ranges::min_element(result.value().start_cycle);
   return outcome;
+}
+
+void check_verdict(const Outcome& outcome) {
+  if (!outcome.verdict.ok()) FAIL_CHECK(outcome.verdict.error().message);
 }
 
 /// 0 elements differ, whether results travel row chunk by row chunk or at once.
@@ -48,7 +56,7 @@ void check(const std::string& slice, const Graph& graph, Sharding sharding) {
   INFO(slice);
   for (const bool overlap : {true, false}) {
     sharding.overlap = overlap;
-    CHECK(run(slice, graph, sharding).differing == 0);
+    check_verdict(run(slice, graph, sharding));
   }
 }
 
@@ -95,8 +103,8 @@ TEST_CASE("a result that travels while the next chunk multiplies saves device cy
     auto at_once = sharding;
     at_once.overlap = false;
     const Outcome overlapped = run(slice, graph, sharding), apart = run(slice, graph, at_once);
-    CHECK(overlapped.differing == 0);
-    CHECK(apart.differing == 0);
+    check_verdict(overlapped);
+    check_verdict(apart);
     INFO(overlapped.cycles << " device cycles, and " << apart.cycles << " without overlap");
     CHECK(overlapped.cycles < apart.cycles);
   }

@@ -19,6 +19,7 @@
 #include "host/tools/model_program.hpp"
 #include "host/tools/options.hpp"
 #include "host/tools/progress.hpp"
+#include "host/tools/run_arrays.hpp"
 #include "host/tools/run_report.hpp"
 
 namespace {
@@ -75,9 +76,8 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
 
   // Compare with the golden model, and with the labels.
-  const auto golden = evaluate_golden(program.value().graph, {data.pixels})[0];
-  uint64_t differing = 0;
-  for (size_t i = 0; i < golden.size(); i++) differing += std::memcmp(&scores[4 * i], &golden[i], 4) != 0;
+  const auto& graph = program.value().graph;
+  compare(report, graph, evaluate_golden(graph, {data.pixels}), {}, {scores});
   Confusion confusion{};
   size_t right = 0;
   for (size_t i = 0; i < count; i++) {
@@ -95,8 +95,6 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   report.macs = program.value().macs;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
   report.clock_hz = chip.clock_hz;
-  report.elements = golden.size();
-  report.differing = differing;
   if (json) {
     auto object = nlohmann::ordered_json::parse(report_json(report));
     object["accuracy"] = accuracy;
@@ -107,9 +105,7 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
     fmt::print("{}  accuracy            {:.2f} % ({} of {})\n", report_text(report), 100 * accuracy, right, count);
     print_confusion(confusion);
   }
-  if (differing != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH,
-                 fmt::format("{} of {} elements differ from the golden model", differing, golden.size())});
+  if (const auto verdict = report.comparison->verdict("the golden model"); !verdict.ok()) return fail(verdict.error());
   return accuracy >= 0.95 ? 0 : kBelowGoal;
 }
 

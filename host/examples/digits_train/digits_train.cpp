@@ -14,6 +14,7 @@
 #include "host/examples/digits_train/pulled_link.hpp"
 #include "host/examples/digits_train/reference_trainer.hpp"
 #include "host/examples/digits_train/trainer.hpp"
+#include "host/tools/comparison.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
 #include "host/tools/options.hpp"
@@ -52,8 +53,8 @@ struct Run {
   std::vector<float> losses;
   uint64_t device_cycles = 0;
   double wall_seconds = 0;
-  std::string pulled_link;               ///< what became of it; empty: none was
-  uint64_t elements = 0, differing = 0;  ///< of losses, parameters and momentum, with --verify
+  std::string pulled_link;                          ///< what became of it; empty: none was
+  std::optional<weft::tools::Comparison> compared;  ///< losses, parameters and momentum, with --verify
 };
 
 Result<ChipSet> open(const Arguments& a) {
@@ -110,9 +111,10 @@ void verify(const Trainer& trainer, const Checkpoint& start, const Checkpoint& l
   reference.set(start);
   const auto losses = reference.run(last.step - start.step);
   const Checkpoint expected = reference.get();
-  run.elements = losses.size() + expected.parameters.size() + expected.momentum.size();
-  run.differing = differing(losses, run.losses) + differing(expected.parameters, last.parameters) +
-                  differing(expected.momentum, last.momentum);
+  weft::tools::Comparison& compared = run.compared.emplace();
+  compared.add_list("losses", losses, run.losses);
+  compared.add_list("parameters", expected.parameters, last.parameters);
+  compared.add_list("momentum", expected.momentum, last.momentum);
 }
 
 void print(const Arguments& a, const Trainer& trainer, const Checkpoint& last, const Run& run) {
@@ -138,7 +140,7 @@ void print(const Arguments& a, const Trainer& trainer, const Checkpoint& last, c
                                    {"wall_seconds", run.wall_seconds}};
     if (!run.pulled_link.empty()) json["pulled_link"] = run.pulled_link;
     if (!run.epochs.empty()) json["accuracy"] = run.epochs.back().accuracy;
-    if (a.verify) json["elements"] = run.elements, json["differing"] = run.differing;
+    if (run.compared) json["elements"] = run.compared->elements(), json["differing"] = run.compared->differing();
     fmt::print("{}\n", json.dump(2));
     return;
   }
@@ -146,9 +148,9 @@ void print(const Arguments& a, const Trainer& trainer, const Checkpoint& last, c
   if (!run.pulled_link.empty()) fmt::print("  link pulled         {}\n", run.pulled_link);
   fmt::print("  wall time           {:.3f} s, {:.3f} s an epoch\n", run.wall_seconds,
              run.wall_seconds / steps * static_cast<double>(steps_per_epoch(last.settings)));
-  if (a.verify)
-    fmt::print("  differing           {} of {} losses, parameters and momenta from the host's\n", run.differing,
-               run.elements);
+  if (run.compared)
+    fmt::print("  differing           {} of {} losses, parameters and momenta from the host's\n",
+               run.compared->differing(), run.compared->elements());
 }
 
 int run(const Arguments& a) {
@@ -198,9 +200,8 @@ int run(const Arguments& a) {
   print(a, trainer.value(), last.value(), result.value());
   if (!a.save.empty())
     if (auto status = write_file(a.save, encode_checkpoint(last.value())); !status.ok()) return fail(status.error());
-  if (result.value().differing != 0)
-    return fail({WEFT_ERROR_GOLDEN_MISMATCH, fmt::format("{} of {} values differ from the host's reference",
-                                                         result.value().differing, result.value().elements)});
+  if (const auto& compared = result.value().compared)
+    if (const auto verdict = compared->verdict("the host's reference"); !verdict.ok()) return fail(verdict.error());
   return 100 * result.value().epochs.back().accuracy >= a.goal ? 0 : kBelowGoal;
 }
 

@@ -60,11 +60,4 @@ std::vector<float> ReferenceTrainer::run(uint64_t count) {
   return losses;
 }
 
-uint64_t differing(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return std::max(a.size(), b.size());
-  uint64_t count = 0;
-  for (size_t i = 0; i < a.size(); i++) count += std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]);
-  return count;
-}
-
 }  // namespace weft::examples

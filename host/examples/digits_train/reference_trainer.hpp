@@ -30,7 +30,4 @@ class ReferenceTrainer {
   tools::LayoutBuffer parameters_, momentum_;
 };
 
-/// Values of two arrays whose bits differ; all, if the lengths do.
-[[nodiscard]] uint64_t differing(const std::vector<float>& a, const std::vector<float>& b);
-
 }  // namespace weft::examples

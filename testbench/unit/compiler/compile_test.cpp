@@ -40,6 +40,7 @@ int64_t check_bf16(const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, u
   const auto c = compiler::unpack_rows(executor.argument(2, arguments[2].size_bytes), m, n, 4);
   std::vector<float> expected(m * n);
   golden::gemm_bf16(m, k, n, a.data(), k, b.data(), n, expected.data(), n);
+  REQUIRE((m * n > 0 && c.size() == 4 * m * n));
   int64_t differing = 0;
   for (uint64_t i = 0; i < m * n; i++) differing += std::memcmp(&c[i * 4], &expected[i], 4) != 0;
   return differing;

@@ -24,7 +24,8 @@ const SliceShape kSlice{{4, 2, 2}, {}};
 compiler::Graph network(uint64_t rows, uint64_t inputs, uint64_t hidden, uint64_t outputs) {
   compiler::Graph graph;
   graph.name = "network";
-  for (const uint64_t columns : {inputs, hidden, hidden, outputs}) graph.tensors.push_back({"t", {}, rows, columns});
+  for (const uint64_t columns : {inputs, hidden, hidden, outputs})
+    graph.tensors.push_back({"t", {int64_t(rows), int64_t(columns)}, rows, columns});
   graph.nodes.emplace_back(compiler::DenseNode{"first", 0, 1, inputs, hidden, std::vector<float>(inputs * hidden),
                                                std::vector<float>(hidden), true});
   graph.nodes.emplace_back(compiler::VectorNode{"shift", WEFT_VPU_OP_ADD, 1, 2, std::vector<float>(hidden)});
@@ -176,7 +177,8 @@ TEST_CASE("A sharding that cannot be is refused, and the message says why") {
   CHECK(many.error().code == WEFT_ERROR_UNSUPPORTED);
   CHECK_THAT(many.error().message, Contains("32 chips: 16 are possible"));
   auto uneven = network(8, 16, 16, 16);
-  uneven.tensors[3].rows = 4;
+  uneven.inputs.push_back(uneven.tensors.size());
+  uneven.tensors.push_back({"u", {4, 16}, 4, 16});
   const auto refused = compiler::compile_sharded(*spec::find_chip("nano"), uneven, kSlice, {.batch = kX});
   REQUIRE_FALSE(refused.ok());
   CHECK_THAT(refused.error().message, Contains("has 4 rows"));

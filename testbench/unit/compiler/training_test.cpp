@@ -31,7 +31,7 @@ std::vector<T> values_of(const std::vector<std::byte>& bytes) {
 }
 
 uint64_t differing(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
+  REQUIRE((a.size() == b.size() && !a.empty()));
   uint64_t count = 0;
   for (size_t i = 0; i < a.size(); i++) count += std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]);
   return count;

@@ -44,7 +44,7 @@ TEST_CASE("three and six passes come closer to fp64, each by its share of the si
     std::vector<std::byte> c(in.m * in.n * 4);
     golden::gemm_bf16(in.m, in.device_k(), in.n, a.data(), in.device_k(), b.data(), in.n,
                       reinterpret_cast<float*>(c.data()), in.n);
-    CHECK(in.differing_from_golden(c) == 0);
+    CHECK(in.compared_with_golden(c).verdict("golden").ok());
     error[i++] = in.max_relative_error(c);
   }
   CHECK(error[0] < 1e-2);
@@ -59,10 +59,11 @@ TEST_CASE("one element changed is one element that differs") {
   const auto& in = input.value();
   std::vector<std::byte> c(4 * 6 * 4);
   (void)golden::gemm_int8(4, 5, 6, in.a8.data(), 5, in.b8.data(), 6, reinterpret_cast<int32_t*>(c.data()), 6);
-  CHECK(in.differing_from_golden(c) == 0);
+  CHECK(in.compared_with_golden(c).verdict("golden").ok());
   CHECK(in.max_relative_error(c) == 0);
   c[17] ^= std::byte{1};
-  CHECK(in.differing_from_golden(c) == 1);
+  CHECK(in.compared_with_golden(c).differing() == 1);
+  CHECK(in.compared_with_golden(c).first() == "C, element [0, 4]");
   CHECK(in.max_relative_error(c) > 0);
 }
 

@@ -1,0 +1,102 @@
+// The rules of a graph, which every importer keeps and lowering relies on.
+#include "host/compiler/graph.hpp"
+
+#include <fmt/format.h>
+
+namespace weft::compiler {
+namespace {
+
+class GraphCheck {
+ public:
+  explicit GraphCheck(const Graph& graph)
+      : graph_(graph), computed_(graph.tensors.size()), output_(graph.tensors.size()) {}
+
+  Status run() {
+    for (const Tensor& tensor : graph_.tensors)
+      if (matrix_shape(tensor.dims) != MatrixShape{tensor.rows, tensor.columns} || tensor.rows * tensor.columns == 0)
+        return broken(fmt::format("tensor '{}' has {} x {} elements and other dimensions", tensor.name, tensor.rows,
+                                  tensor.columns));
+    for (const size_t t : graph_.outputs) {
+      if (t >= graph_.tensors.size()) return broken("an output is no tensor");
+      if (output_[t]) return broken(fmt::format("tensor '{}' is two outputs", graph_.tensors[t].name));
+      output_[t] = true;
+    }
+    for (const size_t t : graph_.inputs) {
+      if (t >= graph_.tensors.size()) return broken("an input is no tensor");
+      if (auto status = write("the network's inputs", t); !status.ok()) return status;
+      if (output_[t]) return broken(fmt::format("input '{}' is an output", graph_.tensors[t].name));
+    }
+    for (const Node& node : graph_.nodes)
+      if (auto status = std::visit([this](const auto& n) { return check(n); }, node); !status.ok()) return status;
+    for (const size_t t : graph_.outputs)
+      if (!computed_[t]) return broken(fmt::format("nothing computes output '{}'", graph_.tensors[t].name));
+    return Ok{};
+  }
+
+ private:
+  enum class Reads { kNoOutput, kAny };
+
+  Error broken(const std::string& text) const {
+    return {WEFT_ERROR_INTERNAL, fmt::format("graph '{}': {}", graph_.name, text)};
+  }
+
+  Status read(const std::string& node, size_t t, Reads reads = Reads::kNoOutput) const {
+    if (t >= graph_.tensors.size()) return broken(fmt::format("{} reads no tensor", node));
+    const auto& name = graph_.tensors[t].name;
+    if (!computed_[t]) return broken(fmt::format("{} reads '{}', which nothing has computed", node, name));
+    if (output_[t] && reads == Reads::kNoOutput)
+      return broken(fmt::format("{} reads output '{}', which lies as f32", node, name));
+    return Ok{};
+  }
+  Status write(const std::string& node, size_t t) {
+    if (t >= graph_.tensors.size()) return broken(fmt::format("{} writes no tensor", node));
+    if (computed_[t]) return broken(fmt::format("{} writes '{}' again", node, graph_.tensors[t].name));
+    computed_[t] = true;
+    return Ok{};
+  }
+  [[nodiscard]] MatrixShape shape(size_t t) const { return {graph_.tensors[t].rows, graph_.tensors[t].columns}; }
+
+  Status check(const DenseNode& node) {
+    if (auto status = read(node.name, node.x); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (shape(node.x).columns != node.k || shape(node.y) != MatrixShape{shape(node.x).rows, node.n} ||
+        node.weights.size() != node.k * node.n || (node.bias && node.bias->size() != node.n))
+      return broken(fmt::format("the sizes of product {} do not fit", node.name));
+    return Ok{};
+  }
+  Status check(const VectorNode& node) {
+    if (auto status = read(node.name, node.a); !status.ok()) return status;
+    const auto* b = std::get_if<size_t>(&node.b);
+    if (b != nullptr)
+      if (auto status = read(node.name, *b); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    const auto* row = std::get_if<std::vector<float>>(&node.b);
+    if (shape(node.y) != shape(node.a) || (b != nullptr && shape(*b) != shape(node.a)) ||
+        (row != nullptr && row->size() != shape(node.a).columns))
+      return broken(fmt::format("the sizes of operation {} do not fit", node.name));
+    return Ok{};
+  }
+  Status check(const CopyNode& node) {
+    if (auto status = read(node.name, node.a, Reads::kAny); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (shape(node.y) != shape(node.a)) return broken(fmt::format("the sizes of copy {} do not fit", node.name));
+    if (!output_[node.y]) return broken(fmt::format("copy {} writes no output", node.name));
+    return Ok{};
+  }
+
+  const Graph& graph_;
+  std::vector<bool> computed_, output_;
+};
+
+}  // namespace
+
+MatrixShape matrix_shape(const std::vector<int64_t>& dims) {
+  MatrixShape shape;
+  for (size_t i = 0; i < dims.size(); i++)
+    (i == 0 && dims.size() > 1 ? shape.rows : shape.columns) *= static_cast<uint64_t>(dims[i]);
+  return shape;
+}
+
+Status check_graph(const Graph& graph) { return GraphCheck(graph).run(); }
+
+}  // namespace weft::compiler
