@@ -1,0 +1,92 @@
+"""ONNX's own test vectors of single operators, which its wheel ships, through weft run.
+
+usage: node_vectors.py [--only TEXT] [--known] [--jobs J] [--json FILE]
+                       (Python of .venv; WEFT and WEFT_SIM name the programs, default those of build/bin)
+
+weft takes a model or refuses it by name. What it takes must give the vector's outputs: number, shape, values within the
+bound of bounds.py. Exit code 1: a model was judged wrong, or none was taken.
+"""
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import oracle
+from random_models import ONE_CHIP, ROOT
+
+VECTORS = Path(onnx.__file__).parent / "backend/test/data/node"
+KNOWN = {"Gemm", "MatMul", "Add", "Relu", "Flatten", "Reshape", "Identity", "Constant", "Cast"}
+
+
+def tensors(folder, kind):
+    """The vector's arrays in order; None: one is no tensor, or has no counterpart in NumPy."""
+    found = []
+    for i in range(len(list(folder.glob(f"{kind}_*.pb")))):
+        proto = onnx.TensorProto()
+        try:
+            proto.ParseFromString((folder / f"{kind}_{i}.pb").read_bytes())
+            found.append(numpy_helper.to_array(proto))
+        except Exception:  # sequences, optionals, types of one to eight bits
+            return None
+    return found
+
+
+def run(weft, work, test):
+    folder = Path(work) / test.name
+    folder.mkdir()
+    model = onnx.load(str(test / "model.onnx"))
+    inputs, outputs = (tensors(test / "test_data_set_0", kind) for kind in ("input", "output"))
+    names = [i.name for i in model.graph.input]
+    whole = inputs is not None and outputs is not None and len(inputs) == len(names)
+    arrays = dict(zip(names, inputs)) if whole else {}
+    arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items() if a.dtype == np.float32 and a.size}
+    outcome = oracle.ask_weft(weft, folder, model, arrays, *ONE_CHIP)
+    verdict = oracle.Verdict("" if whole else "its vector is of other types than tensors")
+    if whole:
+        verdict.outputs = dict(zip([o.name for o in model.graph.output], outputs))
+    wrong, used = oracle.judge(model, arrays, verdict, outcome)
+    shutil.rmtree(folder)
+    return {"test": test.name, "code": outcome.code, "used": used, "wrong": wrong}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="tests whose name contains this")
+    parser.add_argument("--known", action="store_true", help="models of weft's operators only")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--json", help="write the tally to this file")
+    arguments = parser.parse_args()
+    weft = os.environ.get("WEFT", str(ROOT / "build/bin/weft"))
+    os.environ.setdefault("WEFT_SIM", str(ROOT / "build/bin/weft-sim"))
+    tests = sorted(t for t in VECTORS.iterdir() if arguments.only in t.name)
+    if arguments.known:
+        tests = [t for t in tests if {n.op_type for n in onnx.load(str(t / "model.onnx")).graph.node} <= KNOWN]
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="weft-onnx-") as work, ThreadPoolExecutor(arguments.jobs) as pool:
+        results = list(pool.map(lambda test: run(weft, work, test), tests))
+    for r in results:
+        if r["wrong"]:
+            print(f"WRONG: {r['test']}: {r['wrong']}\nrerun: .venv/bin/python testbench/onnx/node_vectors.py --only {r['test']}")
+    taken = [r["test"] for r in results if r["code"] == 0]
+    tally = {"onnx": onnx.__version__, "tests": len(results), "taken": taken, "refused": sum(r["code"] == oracle.REFUSED for r in results),
+             "wrong": sum(bool(r["wrong"]) for r in results), "seconds": round(time.monotonic() - begin, 1)}
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(tally, indent=2) + "\n")
+    print(f"{tally['tests']} tests of onnx {tally['onnx']} in {tally['seconds']} s: {len(taken)} taken, {tally['refused']} refused, {tally['wrong']} wrong")
+    print(f"taken: {', '.join(taken)}")
+    if not taken:
+        sys.exit("node_vectors.py: nothing was compared")
+    sys.exit(1 if tally["wrong"] else 0)
+
+
+if __name__ == "__main__":
+    main()
