@@ -204,8 +204,9 @@ void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const
 
 void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how) {
   auto node = parcels_.extract(message.tag);
+  if (node.empty()) return;  // it arrived, and its source could not know
   if (auto* data = std::get_if<Data>(&node.mapped())) return receive(*data, how);
-  const bool lost = how == ici::Delivery::kUnreachable;
+  const bool lost = how != ici::Delivery::kDone;
   if (const auto* arrival = std::get_if<Arrival>(&node.mapped()))
     return lost ? cannot_arrive(*arrival) : arrive(*arrival);
   if (lost) return;  // who waits at the barrier is told by its watchdog
@@ -222,7 +223,7 @@ void SliceNetwork::receive(Data& data, ici::Delivery how) {
   Chip& to = *chips_[data.to];
   transfer->arrived++;
   std::optional<golden::Fault> fault;
-  if (how == ici::Delivery::kUnreachable || to.core == nullptr) {
+  if (how != ici::Delivery::kDone || to.core == nullptr) {
     fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, data.to, 0);
   } else if (to.epoch != transfer->receiver_epoch) {
     fault = golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, data.to, 0);

@@ -31,6 +31,10 @@ class CreditReturns {
     for (; place > 0 && at(place - 1).time > credit.time; place--) at(place) = at(place - 1);
     at(place) = credit;
   }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (size_t place = 0; place < count_; place++) visit(ring_[(first_ + place) & (ring_.size() - 1)]);
+  }
   /// Fetches what first() and add() will touch.
   void prefetch_first() const { __builtin_prefetch(ring_.data() + first_); }
   void prefetch_last() const { __builtin_prefetch(ring_.data() + ((first_ + count_) & (ring_.size() - 1))); }

@@ -20,15 +20,18 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       frame_hazard_(frame_hazard(options.bit_error_rate)),
       links_(size_t{topology.chips()} * kPorts),
       queues_(size_t{topology.chips()} * kInputs * kChannels),
-      flow_head_(links_.size() * kChannels, kNone),
-      flow_tail_(links_.size() * kChannels, kNone),
+      list_head_(links_.size() * kChannels, kNone),
+      list_tail_(links_.size() * kChannels, kNone),
       chip_alive_(topology.chips(), true),
-      prefetches_(links_.size() * sizeof(Link) + queues_.size() * sizeof(Queue) > kNearBytes) {
+      prefetches_(links_.size() * sizeof(Link) + queues_.size() * sizeof(Queue) > kNearBytes),
+      tables_(topology_) {
   // what a sender may have on its way and in the next router before the first credit is back
   const auto round_trip = 2 * options.hop_latency;
-  const auto bytes =
-      static_cast<unsigned __int128>(options.link_bytes_per_second) * round_trip / 1'000'000'000'000'000 +
-      2 * wire_bytes(options.packet_payload_bytes);
+  const auto packet = wire_bytes(options.packet_payload_bytes);
+  const auto bytes = options.buffer_packets != 0 ? static_cast<unsigned __int128>(options.buffer_packets) * packet
+                                                 : static_cast<unsigned __int128>(options.link_bytes_per_second) *
+                                                           round_trip / 1'000'000'000'000'000 +
+                                                       2 * packet;
   buffer_bytes_ = static_cast<uint32_t>(std::min<unsigned __int128>(bytes, ~uint32_t{0}));
   set_length(full_, options.packet_payload_bytes);
   for (uint32_t chip = 0; chip < topology.chips(); chip++)
@@ -37,7 +40,7 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       link.to = topology.neighbor(chip, port);
       link.alive = link.to != kNoChip;
       link.input = link.alive ? queue_index(link.to, opposite(port), 0) : 0;
-      link.wraps = topology.is_wrap_link(chip, port);
+      link.wraps = options.datelines == Datelines::kKept && topology.is_wrap_link(chip, port);
       link.credits.fill(buffer_bytes_);
       link.random = options.seed * 0x100000001b3ull + chip * kPorts + port;
       draw_error(link);
@@ -48,6 +51,10 @@ bool Network::run_until(Femtoseconds end) {
   for (;;) {
     const auto source = events_.next_source();
     const auto time = events_.front(source).time;
+    if (time == kNever && under_way_ != 0) {
+      break_up();
+      continue;
+    }
     if (time > end || time == kNever) break;
     if (prefetches_) prefetch(source);
     const auto event = events_.take(source);
@@ -63,28 +70,56 @@ bool Network::run_until(Femtoseconds end) {
         if (links_[event.subject].retry_at == event.time) links_[event.subject].retry_at = kNever;
         serve(event.subject);
         break;
-      case kDelivered: {
-        const auto message = flows_[event.subject].message;
-        free_flows_.push_back(event.subject);
-        if (handler_) handler_(message, static_cast<Delivery>(event.object), now_);
-        break;
-      }
-      case kLinkDown:
-        take_down(event.subject, event.object != 0);
-        break;
-      case kLinkUp:
-        if (links_[event.subject].retraining) revive_link(event.subject / kPorts, event.subject % kPorts);
-        break;
-      case kChipCut:
-        fail_chip(event.subject);
+      case kDelivered:
+        tell_delivery(event.subject, static_cast<Delivery>(event.object));
         break;
       default:
+        act(event);
         break;
     }
   }
   if (events_.empty() || end == kNever) return events_.empty();
   now_ = end;
   return false;
+}
+
+/// What happens only when something is wrong.
+void Network::act(const Event& event) {
+  switch (event.kind) {
+    case kEndDown:
+      end_goes_down(event.subject, event.object / 2, event.object % 2 != 0);
+      break;
+    case kEndUp:
+      if (links_[event.subject].retraining && links_[event.subject].session == event.object)
+        end_comes_up(event.subject, event.object + 1);
+      break;
+    case kFarDown:
+      hear_far_down(event.subject, event.object / 2, event.object % 2 != 0);
+      break;
+    case kFarUp:
+      hear_far_up(event.subject, event.object);
+      break;
+    case kFarDark:
+      if (links_[event.subject].session == event.object) end_goes_dark(event.subject);
+      break;
+    case kChipCut:
+      cut_off(event.subject);
+      break;
+    case kNews:
+      hear_news(event.subject, event.object);
+      break;
+    case kAcknowledged:
+      hear_acknowledgement(event.subject);
+      break;
+    case kResume:
+      if (flows_[event.subject].resume_at == now_) resume(event.subject);
+      break;
+    case kGiveUp:
+      if (flows_[event.subject].give_up_at == now_) give_up(event.subject, Delivery::kUnreachable);
+      break;
+    default:
+      break;
+  }
 }
 
 }  // namespace weft::ici

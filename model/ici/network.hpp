@@ -4,15 +4,20 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/ici/credit_returns.hpp"
 #include "model/ici/event_queue.hpp"
 #include "model/ici/large_vector.hpp"
 #include "model/ici/link_state.hpp"
+#include "model/ici/link_view.hpp"
 #include "model/ici/routing.hpp"
 #include "model/ici/time.hpp"
 #include "model/ici/topology.hpp"
+#include "model/ici/transport.hpp"
 #include "weft/spec/ici.hpp"
 
 namespace weft::ici {
@@ -22,8 +27,12 @@ struct NetworkOptions {
   Femtoseconds hop_latency = spec::kIciHopLatencyNs * kNanosecond;
   double bit_error_rate = 0;                                     ///< of every link
   uint64_t seed = 1;                                             ///< each link draws from its own sequence
-  uint64_t packet_payload_bytes = spec::kIciPacketPayloadBytes;  ///< largest, > 0
+  uint64_t packet_payload_bytes = spec::kIciPacketPayloadBytes;  ///< largest, > 0, < 2^31
   bool framing = true;  ///< false: packets take the time of their payload alone, to be compared with closed forms
+  /// Of a link's virtual channel, in full packets; 0: what keeps the link busy (bandwidth x round trip, two packets).
+  uint32_t buffer_packets = 0;
+  /// kIgnored: packets keep to their first channel. A saturated ring deadlocks then, which shows that it would be told.
+  Datelines datelines = Datelines::kKept;
 };
 
 /// What a link did. Bytes and packets are counted once, however often frames were sent again.
@@ -53,19 +62,13 @@ struct LinkTrouble {
   uint32_t credit_delay_ns = 0;  ///< of this packet's credit
 };
 
-/// A message from one chip to another, cut into packets. Messages of one source, destination, class and order arrive in
-/// order.
-struct Message {
-  uint32_t from = 0;
-  uint32_t to = 0;
-  uint64_t bytes = 0;
-  uint8_t traffic_class = 0;  ///< < kClasses
-  uint8_t order = 0;          ///< < kOrders: in which the axes are taken
-  bool other_way = false;     ///< of two ways that are as short, the one that wraps more
-  uint64_t tag = 0;           ///< comes back with the delivery
+/// How a message ended. kUnreachable and kStuck are told at its source, which cannot know whether the message has
+/// arrived after all: then both are told.
+enum class Delivery : uint8_t {
+  kDone,         ///< the last byte has arrived
+  kUnreachable,  ///< a fault has left no way
+  kStuck,        ///< packets waited for each other, and nothing could happen any more
 };
-
-enum class Delivery : uint8_t { kDone, kUnreachable };
 
 /// A packet that sets out by a link.
 struct Hop {
@@ -81,25 +84,35 @@ struct Hop {
 };
 
 /// A network. It owns its clock; nothing happens but in run_until. One thread.
+///
+/// No chip acts on another one within a hop's time: news of links, acknowledgements and credits take it too. What
+/// fail_link, fail_chip and revive_link do comes from outside, to both ends at once.
 class Network {
  public:
   using Handler = std::function<void(const Message&, Delivery, Femtoseconds)>;
   using Observer = std::function<void(const Hop&)>;
   using TroubleSource = std::function<LinkTrouble(uint32_t chip, unsigned port)>;
+  using StuckHandler = std::function<void(const std::string& report)>;
 
   Network(const Topology& topology, const NetworkOptions& options);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
 
-  /// Called when the last byte of a message has arrived, or when a fault leaves no way; the handler may send.
+  /// Called when the last byte of a message has arrived, and when its source gives it up; the handler may send.
   void on_delivery(Handler handler) { handler_ = std::move(handler); }
 
   /// Told of every hop; must not send. For traces and maps of link use.
   void on_hop(Observer observer) { observer_ = std::move(observer); }
 
-  /// Sends at `at`, not before now(). The message waits in the source's memory as long as its first link is not free.
+  /// Told when messages are under way and no event is left, with the circle of buffers that wait for each other. All
+  /// packets are dropped then, and all messages under way end as kStuck.
+  void on_stuck(StuckHandler handler) { stuck_handler_ = std::move(handler); }
+
+  /// Sends at `at`, not before now(). The source keeps the message in its memory until all of it is acknowledged.
   void send(const Message& message, Femtoseconds at);
 
-  /// Both directions of a link, or all links of a chip, die now. What is under way takes other ways; a packet that was
-  /// on the link is sent again.
+  /// Both directions of a link, or all links of a chip, die now. Packets on them are lost; their sources send them
+  /// again by other ways once they know.
   void fail_link(uint32_t chip, unsigned port);
   void fail_chip(uint32_t chip);
   /// Both directions of a dead link live again, if its chips do.
@@ -115,6 +128,11 @@ class Network {
   [[nodiscard]] Femtoseconds now() const { return now_; }
   [[nodiscard]] uint64_t packet_hops() const { return packet_hops_; }
   [[nodiscard]] uint32_t packets_in_flight() const { return in_flight_; }
+  /// Messages that have begun and not ended, as their sources know it.
+  [[nodiscard]] uint64_t messages_under_way() const { return under_way_; }
+  /// What contradicts the rules that keep packets from blocking each other: generations that mix, ends that their chip
+  /// takes for something else, credits that are lost. For tests; looks at everything.
+  [[nodiscard]] std::optional<std::string> audit() const;
   [[nodiscard]] const LinkCounters& link(uint32_t chip, unsigned port) const {
     return links_[chip * kPorts + port].counters;
   }
@@ -124,31 +142,50 @@ class Network {
   static uint64_t wire_bytes(uint64_t payload_bytes);
 
  private:
-  enum EventKind : uint16_t { kSend, kArrive, kRetry, kDelivered, kLinkDown, kLinkUp, kChipCut };
-  static constexpr uint32_t kNone = ~uint32_t{0};
+  enum EventKind : uint16_t {
+    kSend,
+    kArrive,
+    kRetry,
+    kDelivered,
+    // of a link's end, with its session
+    kEndDown,
+    kEndUp,
+    kFarDown,
+    kFarUp,
+    kFarDark,
+    kChipCut,
+    kNews,  // at a link's end
+    // of a flow
+    kAcknowledged,
+    kResume,
+    kGiveUp,
+  };
+  static constexpr uint32_t kNone = kNothing;
   static constexpr unsigned kInputs =
       2 * kPorts;  // of a router: its ports, then the chip itself, once for each first port
 
   /// What a hop needs, in one cache line.
   struct alignas(64) Packet {
-    uint64_t payload_bytes = 0;
-    uint64_t wire_bytes = 0;
+    uint32_t payload_bytes = 0;
+    uint32_t wire_bytes = 0;
     Femtoseconds time = 0;  // on a link, without replays
     uint32_t next = kNone;  // in its queue
     uint32_t message = 0;
     uint32_t number = 0;
+    uint32_t place = 0;  // in its message
     uint32_t to = 0;
     uint32_t sent_on = kNone;  // link of its last hop
-    uint32_t epoch = 0;        // of that link when it was sent
+    uint32_t session = 0;      // of that link when it was sent; kNone: something befell it there
+    uint32_t generation = 0;   // by tables: of its source's view
     uint32_t credit_delay_ns = 0;
     DimensionOrder route;
     uint8_t port = 0;  // route.port()
     uint8_t traffic_class = 0;
     uint8_t channel = 0;
     uint8_t axis = kAxes;
-    bool past_dateline = false;
-    bool around_fault = false;
-    bool went_down = false;
+    bool past_dateline : 1 = false;
+    bool by_tables : 1 = false;
+    bool went_down : 1 = false;
   };
   static_assert(sizeof(Packet) == 64);
   struct Queue {
@@ -164,11 +201,11 @@ class Network {
     uint32_t bytes;    // of credits that the head takes
     uint8_t channel;   // in which
   };
-  /// What is touched together shares a cache line.
+  /// A direction of a link, and the sender's end of it. What is touched together shares a cache line.
   struct alignas(64) Link {
     uint32_t to = kNoChip;
-    uint32_t input = 0;  // queue of channel 0 that its packets wait in
-    uint32_t epoch = 0;  // counts its deaths
+    uint32_t input = 0;    // queue of channel 0 that its packets wait in
+    uint32_t session = 0;  // counts the times that the end came up
     bool alive = false;
     bool wraps = false;
     bool retraining = false;
@@ -184,28 +221,42 @@ class Network {
 
     [[nodiscard]] bool has_waiting() const { return !passing.empty() || !setting_out.empty(); }
   };
-  struct alignas(64) Flow {
-    Message message;
-    uint64_t left_bytes = 0;  // not yet cut into packets
-    Femtoseconds last_byte = 0;
-    DimensionOrder route;
-    uint32_t packets_left = 0;  // not yet delivered
-    uint32_t next = kNone;      // in its source's list
-    bool unreachable = false;
+  /// News on its way over a link.
+  struct News {
+    LinkNews news;
+    uint32_t session;  // of the link
   };
 
   [[nodiscard]] uint32_t queue_index(uint32_t chip, unsigned input, unsigned channel) const {
     return (chip * kInputs + input) * kChannels + channel;
   }
+  static uint32_t chip_of_queue(uint32_t queue) { return queue / (kInputs * kChannels); }
   static bool is_injection(uint32_t queue) { return queue / kChannels % kInputs >= kPorts; }
   /// Where the messages stand that feed an injection queue.
-  static uint32_t flow_list(uint32_t queue) {
-    return (queue / (kInputs * kChannels) * kPorts + queue / kChannels % kInputs - kPorts) * kChannels +
-           queue % kChannels;
+  static uint32_t message_list(uint32_t queue) {
+    return (chip_of_queue(queue) * kPorts + queue / kChannels % kInputs - kPorts) * kChannels + queue % kChannels;
   }
-  void start_message(uint32_t flow);
+  /// The other end of the same link.
+  [[nodiscard]] uint32_t back(uint32_t link) const { return links_[link].to * kPorts + opposite(link % kPorts); }
+
+  // messages and packets
+  void act(const Event& event);
+  void start_message(uint32_t message);
+  void append_to_list(uint32_t message, uint32_t queue);
   void cut_packet(uint32_t queue);
-  void arrive(uint32_t packet, uint32_t chip);
+  void drop_finished(uint32_t list);
+  void finish(uint32_t packet, Femtoseconds last_byte);
+  void tell_delivery(uint32_t message, Delivery how);
+  void set_length(Packet& packet, uint64_t payload_bytes) const;
+  /// What a packet takes of a link's time and of a buffer.
+  [[nodiscard]] uint32_t link_bytes(const Packet& packet) const {
+    return options_.framing ? packet.wire_bytes : packet.payload_bytes;
+  }
+  uint32_t new_packet();
+  uint32_t new_message();
+
+  // hops
+  void arrive(uint32_t packet, uint32_t link);
   void enqueue(uint32_t packet, uint32_t queue);
   void request(uint32_t queue);
   void serve(uint32_t link);
@@ -214,32 +265,64 @@ class Network {
   void tell(const Packet& packet, uint32_t link, Femtoseconds replay) const;
   void transmit(uint32_t link, const Waiting& what);
   void collect_credits(Link& link) const;
-  void return_credits(uint32_t link, uint8_t channel, uint64_t bytes, Femtoseconds at);
-  void finish(uint32_t packet, Delivery how, Femtoseconds last_byte);
-  void set_length(Packet& packet, uint64_t payload_bytes) const;
-  /// What a packet takes of a link's time and of a buffer.
-  [[nodiscard]] uint64_t link_bytes(const Packet& packet) const {
-    return options_.framing ? packet.wire_bytes : packet.payload_bytes;
-  }
+  void return_credits(uint32_t link, uint8_t channel, uint32_t bytes, Femtoseconds at);
+  void discard(uint32_t packet);
+  void forget(uint32_t packet);
+  [[nodiscard]] uint8_t next_channel(const Packet& packet, uint32_t link) const;
   void prefetch(EventQueue::Source source) const;
   void prefetch_places(const Event& event) const;
   void prefetch_contents(const Event& event) const;
   void prefetch_sender(const Event& event) const;
-  [[nodiscard]] unsigned choose_port(const Packet& packet, uint32_t chip) const;
-  [[nodiscard]] uint8_t next_channel(const Packet& packet, uint32_t link) const;
+
+  // faults
   /// Expected damaged frames for each whole one.
   static double frame_hazard(double bit_error_rate);
   Femtoseconds replay_time(Link& link, uint64_t wire_bytes, double hazard);
   static void draw_error(Link& link);
-  Femtoseconds strike(uint32_t link, const LinkTrouble& trouble);
-  void take_down(uint32_t link, bool flap);
-  void kill(uint32_t link);
-  void rebuild_tables();
-  void turn_queues();
-  uint32_t new_packet();
-  uint32_t new_flow();
+  void strike(uint32_t link, const LinkTrouble& trouble);
+  void end_goes_down(uint32_t end, uint32_t session, bool comes_back);
+  void hear_far_down(uint32_t end, uint32_t session, bool comes_back);
+  void end_goes_dark(uint32_t end);
+  void end_comes_up(uint32_t end, uint32_t session);
+  void hear_far_up(uint32_t end, uint32_t session);
+  void cut_off(uint32_t chip);
+  void die(uint32_t end, bool comes_back);
+  void rise(uint32_t end, uint32_t session);
 
-  Topology topology_;
+  // news of links
+  [[nodiscard]] LinkName name(uint32_t end) const { return link_name(topology_, end / kPorts, end % kPorts); }
+  void learn(uint32_t chip, const LinkNews& news, uint32_t heard_by);
+  void send_news(uint32_t end, const LinkNews& news);
+  void hear_news(uint32_t end, uint32_t news);
+  void drop_old_packets(uint32_t chip);
+  [[nodiscard]] const FaultTables& tables(uint32_t chip);
+
+  // from end to end, once the books are open
+  void open_books();
+  void enter_into_books(uint32_t message);
+  uint32_t flow_of(const Message& message);
+  void join_flow(uint32_t message);
+  void send_kept(uint32_t flow, uint32_t message);
+  void choose_way(uint32_t flow);
+  [[nodiscard]] bool goes_over(const SourceFlow& flow, LinkName link) const;
+  [[nodiscard]] bool way_is_alive(const SourceFlow& flow) const;
+  void turn_flows(uint32_t chip, LinkName link);
+  void withdraw(uint32_t queue);
+  void wait_for_acknowledgements(uint32_t flow);
+  void resume(uint32_t flow);
+  void give_up(uint32_t flow, Delivery how);
+  void receive(uint32_t packet, Femtoseconds last_byte);
+  void acknowledge(uint32_t flow);
+  void hear_acknowledgement(uint32_t flow);
+  void release(uint32_t message);
+
+  // nothing moves any more
+  void break_up();
+  [[nodiscard]] std::string describe_stuck();
+  [[nodiscard]] uint32_t waits_for(uint32_t queue);
+  [[nodiscard]] std::string buffer_name(uint32_t queue) const;
+
+  const Topology topology_;
   NetworkOptions options_;
   EventQueue events_;
   Femtoseconds now_ = 0;
@@ -249,18 +332,30 @@ class Network {
   Packet full_;  // the length of the largest packet
   LargeVector<Link> links_;
   LargeVector<Queue> queues_;
-  std::vector<uint32_t> flow_head_, flow_tail_;  // messages to be sent, for each chip, first port and channel
+  std::vector<uint32_t> list_head_, list_tail_;  // messages to be sent, for each chip, first port and channel
   LargeVector<Packet> packets_;
-  std::vector<uint32_t> free_packets_, free_flows_;
-  LargeVector<Flow> flows_;
+  std::vector<uint32_t> free_packets_, free_messages_;
+  LargeVector<Sending> sendings_;      // messages at their sources
+  LargeVector<Receiving> receivings_;  // the same messages at their receivers
   std::vector<bool> chip_alive_;
   bool prefetches_;
-  std::vector<FaultTables> tables_;  // one after a fault, else none
+  bool books_open_ = false;  // something has gone wrong
+  std::vector<ChipBooks> chips_;
+  std::vector<SourceFlow> flows_;
+  std::vector<ReceiverFlow> receiver_flows_;  // the same flows at their receivers
+  TablesOfViews tables_;
+  std::vector<News> news_;
+  std::vector<uint32_t> free_news_;
+  Femtoseconds settle_time_ = 0;   // news reach all chips by the shortest ways, and their acknowledgements come back
+  Femtoseconds give_up_time_ = 0;  // news reach all chips by whatever way
   Handler handler_;
   Observer observer_;
+  StuckHandler stuck_handler_;
   TroubleSource trouble_;
   uint32_t packets_cut_ = 0;
+  uint32_t messages_started_ = 0;
   uint64_t packet_hops_ = 0;
+  uint64_t under_way_ = 0;
   uint32_t in_flight_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What goes wrong on links: damaged frames, links that die and come back, ways around them.
+// What goes wrong on links: damaged frames, ends that die and come up. Each end has its own state; the other one hears
+// of it a hop later.
 #include <algorithm>
 #include <cmath>
 
@@ -46,109 +47,133 @@ Femtoseconds Network::replay_time(Link& link, uint64_t wire_bytes, double hazard
   return lost;
 }
 
+/// A packet leaves by a link, and is lost on it. What else comes of that happens once this moment is over.
+void Network::strike(uint32_t number, const LinkTrouble& trouble) {
+  constexpr Femtoseconds kGiveUp = LinkEndOptions{}.give_up_time();
+  const auto session = links_[number].session;
+  switch (trouble.kind) {
+    case LinkTrouble::Kind::kNone:
+      break;
+    case LinkTrouble::Kind::kDown:
+      events_.add(now_, kEndDown, number, session * 2);
+      break;
+    case LinkTrouble::Kind::kFlap:
+      events_.add(now_, kEndDown, number, session * 2 + 1);
+      events_.add(now_ + trouble.time, kEndUp, number, session);
+      break;
+    case LinkTrouble::Kind::kDark:
+      end_goes_dark(number);
+      events_.add(now_ + options_.hop_latency, kFarDark, back(number), session);
+      events_.add(now_ + kGiveUp, kEndDown, number, session * 2);
+      break;
+    case LinkTrouble::Kind::kChipCut:
+      events_.add(now_, kChipCut, number / kPorts, 0);
+      break;
+  }
+}
+
+/// The end sends nothing while it retrains, which it does until it gives up.
+void Network::end_goes_dark(uint32_t end) {
+  auto& link = links_[end];
+  if (!link.alive) return;
+  link.retraining = true;
+  link.busy_until = std::max(link.busy_until, now_ + LinkEndOptions{}.give_up_time());
+}
+
+/// An end loses the link in this session; the far end hears of it.
+void Network::end_goes_down(uint32_t end, uint32_t session, bool comes_back) {
+  if (links_[end].session != session) return;
+  const bool lived = links_[end].alive;
+  die(end, comes_back);
+  if (lived) events_.add(now_ + options_.hop_latency, kFarDown, back(end), session * 2 + (comes_back ? 1 : 0));
+}
+
+void Network::hear_far_down(uint32_t end, uint32_t session, bool comes_back) {
+  if (links_[end].session == session) die(end, comes_back);
+}
+
+/// An end comes up in a new session; the far end hears of it before anything that is sent in the session.
+void Network::end_comes_up(uint32_t end, uint32_t session) {
+  if (!chip_alive_[end / kPorts]) return;
+  events_.add(now_ + options_.hop_latency, kFarUp, back(end), session);
+  rise(end, session);
+}
+
+/// The far end has come up. An end that is dead for good refuses: for it the new session is over as it begins.
+void Network::hear_far_up(uint32_t end, uint32_t session) {
+  auto& link = links_[end];
+  if (link.session >= session) return;
+  if (link.alive) die(end, true);
+  if (link.retraining) return rise(end, session);
+  link.session = session;
+  learn(end / kPorts, {name(end), session * 2 + 1}, kNone);
+  events_.add(now_ + options_.hop_latency, kFarDown, back(end), session * 2);
+}
+
+/// The chip loses all its links for good.
+void Network::cut_off(uint32_t chip) {
+  chip_alive_[chip] = false;
+  for (unsigned port = 0; port < kPorts; port++)
+    if (topology_.neighbor(chip, port) != kNoChip)
+      end_goes_down(chip * kPorts + port, links_[chip * kPorts + port].session, false);
+}
+
+/// One end of a link dies, with what waits there for the link. A link that is dead for good does not come back.
+void Network::die(uint32_t end, bool comes_back) {
+  auto& link = links_[end];
+  if (!link.alive) {
+    link.retraining &= comes_back;
+    return;
+  }
+  open_books();
+  link.alive = false;
+  link.retraining = comes_back;
+  link.counters.downs++;
+  learn(end / kPorts, {name(end), link.session * 2 + 1}, kNone);
+  const auto lost = std::move(link.passing);
+  link.passing.clear();
+  for (const auto& waiting : lost) queues_[waiting.queue].waiting = 0;
+  for (const auto& waiting : lost) request(waiting.queue);
+}
+
+void Network::rise(uint32_t end, uint32_t session) {
+  auto& link = links_[end];
+  link.session = session;
+  link.alive = true;
+  link.retraining = false;
+  link.busy_until = now_;
+  const auto chip = end / kPorts;
+  for (const auto& [known, version] : chips_[chip].view.versions()) send_news(end, {known, version});
+  learn(chip, {name(end), session * 2}, kNone);
+}
+
 LinkState Network::state(uint32_t chip, unsigned port) const {
   const auto& link = links_[chip * kPorts + port];
   if (link.retraining) return LinkState::kRetraining;
   return link.alive ? LinkState::kUp : LinkState::kDown;
 }
 
-/// A packet leaves by a link. Faults act once this moment is over; returns how much later than otherwise the packet is
-/// found lost.
-Femtoseconds Network::strike(uint32_t number, const LinkTrouble& trouble) {
-  switch (trouble.kind) {
-    case LinkTrouble::Kind::kNone:
-      return 0;
-    case LinkTrouble::Kind::kDown:
-      events_.add(now_, kLinkDown, number, 0);
-      return 0;
-    case LinkTrouble::Kind::kFlap:
-      events_.add(now_, kLinkDown, number, 1);
-      events_.add(now_ + trouble.time, kLinkUp, number, 0);
-      return 0;
-    case LinkTrouble::Kind::kChipCut:
-      events_.add(now_, kChipCut, number / kPorts, 0);
-      return 0;
-    case LinkTrouble::Kind::kDark:
-      break;
-  }
-  constexpr Femtoseconds kGiveUp = LinkEndOptions{}.give_up_time();
-  const auto back = links_[number].to * kPorts + opposite(number % kPorts);
-  for (const auto direction : {number, back}) {
-    auto& link = links_[direction];
-    link.retraining = true;
-    link.busy_until = std::max(link.busy_until, now_ + kGiveUp);
-  }
-  events_.add(now_ + kGiveUp, kLinkDown, number, 0);
-  return kGiveUp;
-}
-
-void Network::take_down(uint32_t number, bool flap) {
-  const auto back = links_[number].to * kPorts + opposite(number % kPorts);
-  flap &= links_[number].alive;
-  fail_link(number / kPorts, number % kPorts);
-  if (flap) links_[number].retraining = links_[back].retraining = true;
-}
-
-void Network::kill(uint32_t number) {
-  auto& link = links_[number];
-  link.retraining = false;
-  if (!link.alive) return;
-  link.alive = false;
-  link.epoch++;
-  link.counters.downs++;
-}
-
 void Network::fail_link(uint32_t chip, unsigned port) {
-  const auto to = topology_.neighbor(chip, port);
-  if (to == kNoChip) return;
-  const bool alive = links_[chip * kPorts + port].alive;
-  kill(chip * kPorts + port);
-  kill(to * kPorts + opposite(port));
-  if (!alive) return;
-  rebuild_tables();
-  turn_queues();
+  if (topology_.neighbor(chip, port) == kNoChip) return;
+  const auto end = chip * kPorts + port;
+  die(end, false);
+  die(back(end), false);
 }
 
 void Network::fail_chip(uint32_t chip) {
   chip_alive_[chip] = false;
-  for (unsigned port = 0; port < kPorts; port++) {
-    const auto to = topology_.neighbor(chip, port);
-    if (to == kNoChip) continue;
-    kill(chip * kPorts + port);
-    kill(to * kPorts + opposite(port));
-  }
-  rebuild_tables();
-  turn_queues();
+  for (unsigned port = 0; port < kPorts; port++) fail_link(chip, port);
 }
 
 void Network::revive_link(uint32_t chip, unsigned port) {
   const auto to = topology_.neighbor(chip, port);
-  if (to == kNoChip || links_[chip * kPorts + port].alive || !chip_alive_[chip] || !chip_alive_[to]) return;
-  for (const auto number : {chip * kPorts + port, to * kPorts + opposite(port)}) {
-    links_[number].alive = true;
-    links_[number].retraining = false;
-    links_[number].busy_until = now_;
-  }
-  rebuild_tables();
-  turn_queues();
-}
-
-void Network::rebuild_tables() {
-  std::vector<bool> alive(links_.size());
-  std::transform(links_.begin(), links_.end(), alive.begin(), [](const Link& link) { return link.alive; });
-  tables_.assign(1, FaultTables(topology_, alive));
-}
-
-/// Every packet that waits chooses its way anew. One that went round an earlier fault may go up again: the tables are
-/// others now.
-void Network::turn_queues() {
-  for (auto& link : links_) {
-    link.passing.clear();
-    link.setting_out.clear();
-  }
-  for (auto& packet : packets_) packet.went_down = false;
-  for (auto& queue : queues_) queue.waiting = false;
-  for (uint32_t number = 0; number < queues_.size(); number++) request(number);
+  if (to == kNoChip || !chip_alive_[chip] || !chip_alive_[to]) return;
+  const auto end = chip * kPorts + port, far = back(end);
+  if (links_[end].alive && links_[far].alive) return;
+  const auto session = std::max(links_[end].session, links_[far].session) + 1;
+  for (const auto one : {end, far})
+    if (links_[one].alive) die(one, true);
+  for (const auto one : {end, far}) rise(one, session);
 }
 
 }  // namespace weft::ici

@@ -17,46 +17,26 @@ void Network::enqueue(uint32_t packet, uint32_t queue_number) {
   }
 }
 
-/// The port that a packet leaves by; kPorts: a fault has left no way.
-unsigned Network::choose_port(const Packet& packet, uint32_t chip) const {
-  if (packet.around_fault) return tables_.front().port(chip, packet.to, packet.went_down);
-  return packet.port;
-}
-
+/// The head of a queue asks for the link that it needs. Packets with no way on from here are dropped: the link has
+/// died, and their sources learn of that.
 void Network::request(uint32_t queue_number) {
   auto& queue = queues_[queue_number];
-  if (queue.head == kNone || queue.waiting) return;
-  const auto chip = queue_number / (kInputs * kChannels);
-  auto& packet = packets_[queue.head];
-  if (!tables_.empty() && !packet.around_fault) {
-    auto route = packet.route;
-    auto at = chip;
-    bool lives = true;
-    for (unsigned port = route.port(); port != kPorts && lives; port = route.port()) {
-      lives = links_[at * kPorts + port].alive;
-      at = links_[at * kPorts + port].to;
-      route.take(port);
+  const auto chip = chip_of_queue(queue_number);
+  while (queue.head != kNone && !queue.waiting) {
+    const auto& packet = packets_[queue.head];
+    const auto port = packet.by_tables ? tables(chip).port(chip, packet.to, packet.went_down) : packet.port;
+    const auto link = chip * kPorts + port;
+    if (port != kPorts && links_[link].alive) [[likely]] {
+      queue.waiting = true;
+      auto& waiting = is_injection(queue_number) ? links_[link].setting_out : links_[link].passing;
+      waiting.push_back({queue_number, queue.head, packet.sent_on, link_bytes(packet), next_channel(packet, link)});
+      return serve(link);
     }
-    packet.around_fault = !lives;
-  }
-  const auto port = choose_port(packet, chip);
-  if (port == kPorts) {  // a fault has left no way
     const auto lost = queue.head;
     queue.head = packet.next;
-    if (packet.sent_on != kNone) return_credits(packet.sent_on, packet.channel, link_bytes(packet), now_);
-    finish(lost, Delivery::kUnreachable, now_);
-    if (queue.head != kNone)
-      request(queue_number);
-    else if (is_injection(queue_number))
-      cut_packet(queue_number);
-    return;
+    discard(lost);
+    if (queue.head == kNone && is_injection(queue_number)) cut_packet(queue_number);
   }
-  queue.waiting = true;
-  const auto link = chip * kPorts + port;
-  auto& waiting = is_injection(queue_number) ? links_[link].setting_out : links_[link].passing;
-  waiting.push_back({queue_number, queue.head, packet.sent_on, static_cast<uint32_t>(link_bytes(packet)),
-                     next_channel(packet, link)});
-  serve(link);
 }
 
 void Network::retry(uint32_t number, Femtoseconds at) {
@@ -95,7 +75,7 @@ bool Network::serve_one_of(std::vector<Waiting>& waiting, uint32_t number) {
 
 uint8_t Network::next_channel(const Packet& packet, uint32_t number) const {
   const auto port = number % kPorts;
-  if (packet.around_fault) return static_cast<uint8_t>(fault_channel_of(packet.traffic_class));
+  if (packet.by_tables) return static_cast<uint8_t>(fault_channel_of(packet.traffic_class));
   const bool past = (packet.axis == axis_of(port) && packet.past_dateline) || links_[number].wraps;
   return static_cast<uint8_t>(channel_of(packet.traffic_class, packet.route.order, past));
 }
@@ -108,7 +88,7 @@ void Network::tell(const Packet& packet, uint32_t number, Femtoseconds replay) c
              .first = packet.sent_on == kNone,
              .last = link.to == packet.to,
              .packet = packet.number,
-             .message_tag = flows_[packet.message].message.tag,
+             .message_tag = sendings_[packet.message].message.tag,
              .payload_bytes = packet.payload_bytes,
              .from = now_,
              .to = link.busy_until,
@@ -142,8 +122,8 @@ void Network::transmit(uint32_t number, const Waiting& what) {
     return_credits(packet.sent_on, packet.channel, what.bytes,
                    link.busy_until + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
   const auto port = number % kPorts;
-  if (packet.around_fault) {
-    packet.went_down |= tables_.front().is_down(number / kPorts, port);
+  if (packet.by_tables) {
+    packet.went_down |= tables(number / kPorts).is_down(number / kPorts, port);
   } else {
     packet.past_dateline = (packet.axis == axis_of(port) && packet.past_dateline) || link.wraps;
     packet.axis = static_cast<uint8_t>(axis_of(port));
@@ -152,9 +132,13 @@ void Network::transmit(uint32_t number, const Waiting& what) {
   }
   packet.channel = what.channel;
   packet.sent_on = number;
-  packet.epoch = link.epoch;
+  packet.session = link.session;
   packet.credit_delay_ns = trouble.credit_delay_ns;
-  events_.add_to_stream(now_ + options_.hop_latency + replay + strike(number, trouble), kArrive, index, number);
+  if (trouble.kind != LinkTrouble::Kind::kNone) {
+    packet.session = kNone;
+    strike(number, trouble);
+  }
+  events_.add_to_stream(now_ + options_.hop_latency + replay, kArrive, index, number);
 
   if (queue.head != kNone)
     request(what.queue);
@@ -168,30 +152,41 @@ void Network::collect_credits(Link& link) const {
     link.credits[link.returning.first().channel] += link.returning.first().bytes;
 }
 
-void Network::return_credits(uint32_t number, uint8_t channel, uint64_t bytes, Femtoseconds at) {
+void Network::return_credits(uint32_t number, uint8_t channel, uint32_t bytes, Femtoseconds at) {
   auto& link = links_[number];
-  link.returning.add({at, static_cast<uint32_t>(bytes), channel});
+  link.returning.add({at, bytes, channel});
   if (link.has_waiting()) retry(number, std::max(at, link.busy_until));
+}
+
+/// The packet is no more. The buffer that it stood in, or was on its way to, is free; the link's sender knows a hop
+/// later.
+void Network::discard(uint32_t index) {
+  const auto& packet = packets_[index];
+  if (packet.sent_on != kNone)
+    return_credits(packet.sent_on, packet.channel, link_bytes(packet), now_ + options_.hop_latency);
+  forget(index);
+}
+
+void Network::forget(uint32_t index) {
+  free_packets_.push_back(index);
+  in_flight_--;
+  if (books_open_) release(packets_[index].message);
 }
 
 void Network::arrive(uint32_t index, uint32_t number) {
   auto& packet = packets_[index];
   const auto& link = links_[number];
-  if (packet.epoch != link.epoch) {  // the link died with the packet on it: its sender still has it
-    return_credits(number, packet.channel, link_bytes(packet), now_);
-    packet.around_fault = true;
-    packet.went_down = false;
-    packet.sent_on = kNone;
-    const auto chip = number / kPorts;
-    if (!chip_alive_[chip]) return finish(index, Delivery::kUnreachable, now_);
-    return enqueue(index, queue_index(chip, kPorts, fault_channel_of(packet.traffic_class)));
+  if (books_open_) {
+    const auto& end = links_[back(number)];
+    if (!end.alive || end.session != packet.session) return discard(index);  // lost on the link
   }
   if (link.to == packet.to) {
     const auto last = now_ + packet.time;
     return_credits(number, packet.channel, link_bytes(packet),
                    last + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
-    return finish(index, Delivery::kDone, last);
+    return finish(index, last);
   }
+  if (packet.by_tables && packet.generation != chips_[link.to].view.generation()) return discard(index);
   enqueue(index, link.input + packet.channel);
 }
 

@@ -17,7 +17,8 @@ void Network::prefetch_places(const Event& event) const {
     __builtin_prefetch(link.credits.data());
     __builtin_prefetch(&link.counters);
   } else if (event.kind == kSend || event.kind == kDelivered) {
-    __builtin_prefetch(&flows_[event.subject]);
+    __builtin_prefetch(&sendings_[event.subject]);
+    if (event.kind == kDelivered) __builtin_prefetch(&receivings_[event.subject]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace weft::ici {
 
@@ -13,46 +14,51 @@ DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t
   return route;
 }
 
-FaultTables::FaultTables(const Topology& topology, const std::vector<bool>& alive)
-    : chips_(topology.chips()), table_(size_t{chips_} * chips_ * 2, kPorts), down_(size_t{chips_} * kPorts) {
+FaultTables::FaultTables(const Topology& topology, std::vector<bool> alive)
+    : topology_(topology),
+      alive_(std::move(alive)),
+      down_(size_t{topology.chips()} * kPorts),
+      part_(topology.chips(), kNoChip),
+      ways_to_(topology.chips()) {
   // levels of a breadth-first tree, one for each part that hangs together
-  std::vector<uint32_t> level(chips_, kNoChip);
-  for (uint32_t root = 0; root < chips_; root++) {
-    if (level[root] != kNoChip) continue;
-    level[root] = 0;
+  std::vector<uint32_t> level(topology.chips());
+  for (uint32_t root = 0; root < topology.chips(); root++) {
+    if (part_[root] != kNoChip) continue;
+    part_[root] = root;
     std::deque<uint32_t> next{root};
     for (; !next.empty(); next.pop_front())
       for (unsigned port = 0; port < kPorts; port++) {
         const auto to = topology.neighbor(next.front(), port);
-        if (to == kNoChip || !alive[next.front() * kPorts + port] || level[to] != kNoChip) continue;
+        if (to == kNoChip || !alive_[next.front() * kPorts + port] || part_[to] != kNoChip) continue;
+        part_[to] = root;
         level[to] = level[next.front()] + 1;
         next.push_back(to);
       }
   }
-  for (uint32_t chip = 0; chip < chips_; chip++)
+  for (uint32_t chip = 0; chip < topology.chips(); chip++)
     for (unsigned port = 0; port < kPorts; port++)
       if (const auto to = topology.neighbor(chip, port); to != kNoChip)
         down_[chip * kPorts + port] = std::pair(level[to], to) > std::pair(level[chip], chip);
-  for (uint32_t to = 0; to < chips_; to++) fill(topology, alive, to);
 }
 
 /// Shortest legal ways to one chip, backwards from it over (chip, has gone down).
-void FaultTables::fill(const Topology& topology, const std::vector<bool>& alive, uint32_t to) {
-  std::vector<bool> seen(size_t{chips_} * 2);
+void FaultTables::fill(uint32_t to, std::vector<uint8_t>& ways) const {
+  ways.assign(size_t{topology_.chips()} * 2, kPorts);
+  std::vector<bool> seen(ways.size());
   std::deque<std::pair<uint32_t, bool>> next{{to, false}, {to, true}};
   seen[to * 2] = seen[to * 2 + 1] = true;
   for (; !next.empty(); next.pop_front()) {
     const auto [chip, went_down] = next.front();
     for (unsigned port = 0; port < kPorts; port++) {
-      const auto from = topology.neighbor(chip, port);
-      if (from == kNoChip || !alive[chip * kPorts + port]) continue;
+      const auto from = topology_.neighbor(chip, port);
+      if (from == kNoChip || !alive_[chip * kPorts + port]) continue;
       const bool down = is_down(from, opposite(port));
       if (down != went_down) continue;  // going down leads to "has gone down", going up to "has not"
       for (const bool before : {false, true}) {
         if (before && !down) continue;  // never up after down
         if (seen[from * 2 + before]) continue;
         seen[from * 2 + before] = true;
-        table_[(size_t{to} * chips_ + from) * 2 + before] = static_cast<uint8_t>(opposite(port));
+        ways[from * 2 + before] = static_cast<uint8_t>(opposite(port));
         next.emplace_back(from, before);
       }
     }
@@ -157,8 +163,7 @@ std::optional<std::string> dependency_cycle(const Topology& topology, const Faul
         follow_dimension_order(topology, from, to, order, datelines, dependencies);
       if (tables != nullptr) follow_tables(topology, *tables, from, to, dependencies);
     }
-  // A packet in a channel of its order may turn into a channel of the tables at any chip, and never back: no cycle
-  // comes of that.
+  // A packet keeps to the channels of its order or to those of the tables all its way: the two do not meet.
   return dependencies.cycle();
 }
 

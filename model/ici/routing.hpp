@@ -43,25 +43,31 @@ DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t
                                bool other_way = false);
 
 /// Ways around dead links and chips, by up*/down* (Autonet, Schroeder et al. 1991): links point up towards a root, and
-/// no packet goes up after it went down, so channels form no cycle whatever is dead. Built anew when something dies.
+/// no packet goes up after it went down, so channels form no cycle whatever is dead. Built anew when something changes.
+/// The ways to a chip are worked out when somebody first asks for them. One thread.
 class FaultTables {
  public:
-  /// alive: one for each chip and port (chip * kPorts + port), as seen from that chip; both ends agree.
-  FaultTables(const Topology& topology, const std::vector<bool>& alive);
+  /// alive: one for each chip and port (chip * kPorts + port), as seen from that chip; both ends agree. The topology
+  /// outlives the tables.
+  FaultTables(const Topology& topology, std::vector<bool> alive);
 
   /// The port to leave by, kPorts if `to` cannot be reached. went_down: the packet has taken a link down before.
   [[nodiscard]] unsigned port(uint32_t at, uint32_t to, bool went_down) const {
-    return table_[(size_t{to} * chips_ + at) * 2 + (went_down ? 1 : 0)];
+    auto& ways = ways_to_[to];
+    if (ways.empty()) fill(to, ways);
+    return ways[at * 2 + (went_down ? 1 : 0)];
   }
   [[nodiscard]] bool is_down(uint32_t chip, unsigned port) const { return down_[chip * kPorts + port]; }
-  [[nodiscard]] bool reaches(uint32_t from, uint32_t to) const { return from == to || port(from, to, false) != kPorts; }
+  [[nodiscard]] bool reaches(uint32_t from, uint32_t to) const { return part_[from] == part_[to]; }
 
  private:
-  void fill(const Topology& topology, const std::vector<bool>& alive, uint32_t to);
+  void fill(uint32_t to, std::vector<uint8_t>& ways) const;
 
-  uint32_t chips_;
-  std::vector<uint8_t> table_;
+  const Topology& topology_;
+  const std::vector<bool> alive_;
   std::vector<bool> down_;
+  std::vector<uint32_t> part_;                         // chips that hang together have the same
+  mutable std::vector<std::vector<uint8_t>> ways_to_;  // by the chip that is gone to; empty: not asked for yet
 };
 
 enum class Datelines : uint8_t { kKept, kIgnored };

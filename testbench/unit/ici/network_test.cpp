@@ -180,6 +180,7 @@ TEST_CASE("a link that dies in the middle of traffic costs no message where a wa
     CHECK(std::all_of(traffic.delivered.begin(), traffic.delivered.end(),
                       [](const auto& entry) { return entry.second == 1; }));
     CHECK(traffic.unreachable == 0);
+    CHECK(traffic.out_of_order == 0);
     CHECK(network.link(1, port_of(0, true)).packets > 0);
   }
 }
