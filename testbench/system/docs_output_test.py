@@ -49,7 +49,7 @@ class Shell:
     def run(self, command):
         """Exit code and lines of a command. Paths of this run read as the pages show them."""
         command = command.replace(SHOWN_FOLDER, str(self.sockets)).replace(SHOWN_HOME, str(self.folder))
-        self.bash.stdin.write(f"{command}\necho; echo '{MARK}' $?\n")
+        self.bash.stdin.write(f"{command}\nstatus=$?; echo; echo '{MARK}' $status\n")
         self.bash.stdin.flush()
         guard = threading.Timer(PATIENCE_S, self.close)
         guard.start()

@@ -4,6 +4,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
+from docs_output_test import Shell
 from transcripts import difference, read_page, replace_outputs
 
 
@@ -55,6 +56,15 @@ class Differences(unittest.TestCase):
     def test_an_update_replaces_outputs_but_those_with_an_elision(self):
         text = "```console\n$ a\nold\n$ b\nold\n...\n```\nend"
         self.assertEqual(replace_outputs(text, {2: ["new", "more"], 4: ["new"]}), "```console\n$ a\nnew\nmore\n$ b\nold\n...\n```\nend")
+
+
+class Commands(unittest.TestCase):
+    def test_a_command_has_its_own_exit_code_and_output(self):
+        shell = Shell()
+        self.addCleanup(shell.remove)
+        for command, code, lines in (("true", 0, []), ("false", 1, []), ("echo a; (exit 3)", 3, ["a"]), ("nothing-of-this-name 2>/dev/null", 127, []),
+                                     ("echo b", 0, ["b"])):
+            self.assertEqual(shell.run(command), (code, lines), command)
 
 
 if __name__ == "__main__":
