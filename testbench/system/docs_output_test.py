@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 sys.dont_write_bytecode = True
-from transcripts import difference, read_page, replace_outputs  # noqa: E402
+from transcripts import difference, read_page, replace_outputs, updated  # noqa: E402
 from weft_command import BUILD, SOURCE  # noqa: E402
 
 PATIENCE_S = 600
@@ -91,7 +91,8 @@ def check(page, slow, update):
                     wrong = f"exit code {code}: " + " / ".join(lines[-3:]) if code else None
                 else:
                     wrong = difference(step.shown, lines, step.live)
-                    outputs[step.line] = lines
+                    if wrong:
+                        outputs[step.line] = updated(step, lines)
                 if wrong and not (update and step.shown is not None and code >= 0):
                     errors.append(f"line {step.line}: {step.command}\n  {wrong}")
                 if code < 0:

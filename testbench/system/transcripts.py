@@ -140,6 +140,13 @@ def difference(shown, printed, live=False):
     return None
 
 
+def updated(step, printed):
+    """The output of a step as the page should show it: what was printed, with the shown lines that differ in volatile words alone."""
+    if len(step.shown) != len(printed):
+        return printed
+    return [old if comparable(old, step.live) == comparable(new, step.live) else new for old, new in zip(step.shown, printed)]
+
+
 def replace_outputs(text, outputs):
     """The page with the outputs of `outputs` ({line of a command: lines}) in place of those it shows. A transcript with an elision stays as it is."""
     lines, result, at = text.split("\n"), [], 0

@@ -5,7 +5,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 from docs_output_test import Shell
-from transcripts import difference, read_page, replace_outputs
+from transcripts import Step, difference, read_page, replace_outputs, updated
 
 
 class Pages(unittest.TestCase):
@@ -52,6 +52,11 @@ class Differences(unittest.TestCase):
     def test_process_ids_and_wall_time_are_not_compared(self):
         self.assertIsNone(difference(["weft-sim 12, cycle 5", "  wall time           1.0 s"], ["weft-sim 99, cycle 5", "  wall time           2.0 s"]))
         self.assertIsNotNone(difference(["weft-sim 12, cycle 5"], ["weft-sim 12, cycle 6"]))
+
+    def test_an_update_keeps_lines_that_differ_in_volatile_words_alone(self):
+        step = Step(1, "a", ["cycles 5", "  wall time           1.0 s"])
+        self.assertEqual(updated(step, ["cycles 6", "  wall time           9.0 s"]), ["cycles 6", "  wall time           1.0 s"])
+        self.assertEqual(updated(step, ["cycles 6"]), ["cycles 6"])
 
     def test_an_update_replaces_outputs_but_those_with_an_elision(self):
         text = "```console\n$ a\nold\n$ b\nold\n...\n```\nend"
