@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -92,7 +93,11 @@ Status VfioUserTransport::negotiate() {
                    theirs.minor, kMajor, kMinor);
   }
   const auto* first = reinterpret_cast<const char*>(bytes.data()) + sizeof theirs;
-  return check_version_capabilities(std::string_view(first, strnlen(first, bytes.size() - sizeof theirs)));
+  const auto descriptors =
+      descriptors_of_version_reply(std::string_view(first, strnlen(first, bytes.size() - sizeof theirs)));
+  if (!descriptors.ok()) return descriptors.status();
+  message_descriptors_ = static_cast<size_t>(std::min<uint64_t>(descriptors.value(), VfioUserSocket::kMaxDescriptors));
+  return {};
 }
 
 Status VfioUserTransport::check_device() {
@@ -173,10 +178,14 @@ Status VfioUserTransport::dma_unmap(uint64_t iova, uint64_t bytes) {
 }
 
 Status VfioUserTransport::set_irqs(std::span<const int> eventfds) {
-  const IrqSet set{sizeof(IrqSet), kIrqDataEventfd | kIrqActionTrigger, kIrqMsix, 0,
-                   static_cast<uint32_t>(eventfds.size())};
-  const VfioUserSocket::Bytes payload{&set, sizeof set};
-  return socket_.request(Command::kDeviceSetIrqs, {&payload, 1}, eventfds).status();
+  for (size_t first = 0; first < eventfds.size(); first += message_descriptors_) {
+    const auto part = eventfds.subspan(first, std::min(message_descriptors_, eventfds.size() - first));
+    const IrqSet set{sizeof(IrqSet), kIrqDataEventfd | kIrqActionTrigger, kIrqMsix, static_cast<uint32_t>(first),
+                     static_cast<uint32_t>(part.size())};
+    const VfioUserSocket::Bytes payload{&set, sizeof set};
+    if (Status s = socket_.request(Command::kDeviceSetIrqs, {&payload, 1}, part).status(); !s.ok()) return s;
+  }
+  return {};
 }
 
 Status VfioUserTransport::reset() { return socket_.request(Command::kDeviceReset, {}).status(); }

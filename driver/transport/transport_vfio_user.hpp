@@ -43,6 +43,7 @@ class VfioUserTransport : public Transport {
 
   VfioUserSocket socket_;
   std::unique_ptr<SimProcess> simulator_;
+  size_t message_descriptors_ = 1;  ///< that the server takes
 };
 
 }  // namespace weft::driver

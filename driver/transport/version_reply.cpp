@@ -78,8 +78,7 @@ class Capabilities {
 
 }  // namespace
 
-Status check_version_capabilities(std::string_view json) {
-  constexpr uint64_t kNeeded = WEFT_PCI_MSIX_VECTORS;
+Result<uint64_t> descriptors_of_version_reply(std::string_view json) {
   constexpr size_t kShownBytes = 80;
   Capabilities capabilities;
   if (!json.empty()) {
@@ -93,11 +92,9 @@ Status check_version_capabilities(std::string_view json) {
     }
   }
   const uint64_t descriptors = capabilities.count().value_or(1);  // unless the server says otherwise
-  if (descriptors < kNeeded) {
-    return failure(WEFT_ERROR_UNSUPPORTED, "the server takes {} descriptors a message, {} are needed", descriptors,
-                   kNeeded);
-  }
-  return {};
+  if (descriptors == 0)
+    return failure(WEFT_ERROR_UNSUPPORTED, "the server takes no descriptors: interrupts need one for each vector");
+  return descriptors;
 }
 
 }  // namespace weft::driver

@@ -22,9 +22,14 @@ weft_error reply_error(uint32_t number) {
     case EBUSY:
       return WEFT_ERROR_BUSY;
     case ENOMEM:
+    case ENOSPC:
+    case EFBIG:
+    case EMFILE:
       return WEFT_ERROR_NO_HOST_MEMORY;
     case ENOTSUP:
     case ENOSYS:
+    case EPERM:
+    case EACCES:
       return WEFT_ERROR_UNSUPPORTED;
     default:
       return WEFT_ERROR_INVALID_ARGUMENT;

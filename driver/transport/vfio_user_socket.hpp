@@ -20,7 +20,7 @@ namespace weft::driver {
 class VfioUserSocket {
  public:
   static constexpr uint32_t kMaxDataBytes = 1u << 20;
-  static constexpr size_t kMaxDescriptors = 32;
+  static constexpr size_t kMaxDescriptors = 32;  ///< of one message
 
   /// `reply_timeout_ms`: wall-clock bound of one whole reply, and of the time for which the other end may leave a
   /// message untaken.

@@ -362,7 +362,7 @@ TEST_CASE("reading the capabilities of a server without memory ends with bad_all
     refusals = INT64_MAX;  // from then on there is none at all: what is unwound may not need any
     until_failure = failing;
     try {
-      accepted = check_version_capabilities(text).ok();
+      accepted = descriptors_of_version_reply(text).ok();
     } catch (const std::bad_alloc&) {
     }
     until_failure = INT64_MAX;

@@ -48,6 +48,35 @@ TEST_CASE("requests have the published layout") {
   CHECK(r[13].header.command == 13);
 }
 
+TEST_CASE("eventfds go in as many messages as the server's max_msg_fds asks for") {
+  const auto [offer, messages] = GENERATE(table<const char*, size_t>(
+      {{R"({"capabilities":{"max_msg_fds":8}})", 3}, {R"({"capabilities":{"max_msg_fds":16}})", 2}, {"{}", 17}}));
+  CAPTURE(offer);
+  Server server(only(Command::kVersion, [text = std::string(offer)](const Request&, Answer& a) {
+    a.payload = bytes_of(Version{0, 1}, text);
+    a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
+  }));
+  {
+    auto transport = connect(server);
+    REQUIRE(transport.ok());
+    std::array<int, WEFT_PCI_MSIX_VECTORS> fds{};
+    REQUIRE(transport.value()->set_irqs(fds).ok());
+  }
+  size_t seen = 0, vectors = 0;
+  for (const Request& request : server.requests()) {
+    if (request.header.command != 8) continue;
+    IrqSet set{};
+    REQUIRE(request.payload.size() == sizeof set);
+    std::memcpy(&set, request.payload.data(), sizeof set);
+    CHECK(set.start == vectors);
+    CHECK(set.count == request.descriptors);
+    vectors += set.count;
+    seen++;
+  }
+  CHECK(seen == messages);
+  CHECK(vectors == WEFT_PCI_MSIX_VECTORS);
+}
+
 TEST_CASE("a server that does not fit is refused with the reason") {
   const auto [name, script, expected] = GENERATE(table<std::string, Server::Script, std::string>({
       {"version", only(Command::kVersion, [](const Request&, Answer& a) { a.payload[0] = 7; }), "speaks vfio-user 7.1"},
@@ -55,10 +84,10 @@ TEST_CASE("a server that does not fit is refused with the reason") {
       {"fds",
        only(Command::kVersion,
             [](const Request&, Answer& a) {
-              a.payload = bytes_of(Version{0, 1}, R"({"capabilities":{"max_msg_fds":1}})");
+              a.payload = bytes_of(Version{0, 1}, R"({"capabilities":{"max_msg_fds":0}})");
               a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
             }),
-       "descriptors a message"},
+       "takes no descriptors"},
       {"no regions", only(Command::kDeviceGetInfo, [](const Request&, Answer& a) { a.payload[8] = 1; }),
        "not a PCI device"},
       {"small region", only(Command::kDeviceGetRegionInfo, [](const Request&, Answer& a) { a.payload[18] = 0; }),

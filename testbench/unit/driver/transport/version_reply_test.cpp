@@ -12,6 +12,8 @@ using Catch::Contains;
 
 namespace {
 
+weft_error code_of(const std::string& text) { return descriptors_of_version_reply(text).status().code(); }
+
 /// The same answer by the parser's tree.
 weft_error answer_by_tree(const std::string& text) {
   uint64_t descriptors = 1;
@@ -25,42 +27,52 @@ weft_error answer_by_tree(const std::string& text) {
       descriptors = fds.get<uint64_t>();
     }
   }
-  return descriptors < WEFT_PCI_MSIX_VECTORS ? WEFT_ERROR_UNSUPPORTED : WEFT_ERROR_OK;
+  return descriptors == 0 ? WEFT_ERROR_UNSUPPORTED : WEFT_ERROR_OK;
 }
 
 }  // namespace
 
-TEST_CASE("a server that takes a descriptor an MSI-X vector is accepted, and one of fewer is not") {
+TEST_CASE("a server says how many descriptors it takes in a message, and one that takes none is refused") {
   const auto reply = [](uint64_t count) { return R"({"capabilities":{"max_msg_fds":)" + std::to_string(count) + "}}"; };
-  CHECK(check_version_capabilities(reply(WEFT_PCI_MSIX_VECTORS)).ok());
-  CHECK(check_version_capabilities(reply(UINT64_MAX)).ok());
-  const Status few = check_version_capabilities(reply(WEFT_PCI_MSIX_VECTORS - 1));
-  CHECK(few.code() == WEFT_ERROR_UNSUPPORTED);
-  CHECK_THAT(few.message(), Contains(std::to_string(WEFT_PCI_MSIX_VECTORS)));
-  CHECK(check_version_capabilities("").code() == WEFT_ERROR_UNSUPPORTED);
+  for (const uint64_t count : {uint64_t{1}, uint64_t{8}, uint64_t{32}, UINT64_MAX}) {
+    const auto descriptors = descriptors_of_version_reply(reply(count));
+    REQUIRE(descriptors.ok());
+    CHECK(descriptors.value() == count);
+  }
+  CHECK(code_of(reply(0)) == WEFT_ERROR_UNSUPPORTED);
+  CHECK_THAT(descriptors_of_version_reply(reply(0)).status().message(), Contains("no descriptors"));
+  REQUIRE(descriptors_of_version_reply("").ok());
+  CHECK(descriptors_of_version_reply("").value() == 1);
 }
 
 TEST_CASE("only capabilities.max_msg_fds counts, and the last one of two") {
-  const char* const accepted[] = {
+  const char* const said[] = {
       R"({"capabilities":{"max_msg_fds":1,"max_msg_fds":32}})",
       R"({"capabilities":{"max_msg_fds":"32","max_msg_fds":32}})", R"({"capabilities":{"max_msg_fds":32},"list":[5]})",
       R"({"capabilities":{"max_msg_fds":1},"capabilities":{"max_msg_fds":32}})",
       R"({"capabilities":7,"capabilities":{"deep":{"max_msg_fds":1},"max_msg_fds":32,"list":[1,{"max_msg_fds":2}]}})"};
-  for (const char* text : accepted) {
+  for (const char* text : said) {
     CAPTURE(text);
-    CHECK(check_version_capabilities(text).ok());
+    const auto descriptors = descriptors_of_version_reply(text);
+    REQUIRE(descriptors.ok());
+    CHECK(descriptors.value() == 32);
   }
-  const char* const refused[] = {R"({"max_msg_fds":32})",
-                                 R"({"capabilities":[{"max_msg_fds":32}]})",
-                                 R"({"capabilities":{"other":{"max_msg_fds":32}}})",
-                                 R"({"other":{"max_msg_fds":32}})",
-                                 R"({"capabilities":{"max_msg_fds":32},"capabilities":{}})",
-                                 R"({"capabilities":{"max_msg_fds":32},"capabilities":null})",
-                                 R"({"capabilities":{"max_msg_fds":32,"max_msg_fds":[32]}})",
-                                 R"({"capabilities":{"max_msg_fds":true}})"};
-  for (const char* text : refused) {
+  const char* const not_said[] = {R"({"max_msg_fds":32})",
+                                  R"({"capabilities":[{"max_msg_fds":32}]})",
+                                  R"({"capabilities":{"other":{"max_msg_fds":32}}})",
+                                  R"({"other":{"max_msg_fds":32}})",
+                                  R"({"capabilities":{"max_msg_fds":32},"capabilities":{}})",
+                                  R"({"capabilities":{"max_msg_fds":32},"capabilities":null})"};
+  for (const char* text : not_said) {
     CAPTURE(text);
-    CHECK(check_version_capabilities(text).code() == WEFT_ERROR_UNSUPPORTED);
+    const auto descriptors = descriptors_of_version_reply(text);
+    REQUIRE(descriptors.ok());
+    CHECK(descriptors.value() == 1);
+  }
+  for (const char* text :
+       {R"({"capabilities":{"max_msg_fds":32,"max_msg_fds":[32]}})", R"({"capabilities":{"max_msg_fds":true}})"}) {
+    CAPTURE(text);
+    CHECK(code_of(text) == WEFT_ERROR_UNSUPPORTED);
   }
 }
 
@@ -77,7 +89,7 @@ TEST_CASE("any text gets the answer that a tree of its values gives") {
     for (uint64_t n = random() % 10; n > 0; n--) text += pieces[random() % std::size(pieces)];
     const weft_error expected = answer_by_tree(text);
     objects += expected != WEFT_ERROR_DEVICE_LOST;
-    if (check_version_capabilities(text).code() != expected) {
+    if (code_of(text) != expected) {
       CAPTURE(text, int{expected});
       FAIL("another answer");
     }
