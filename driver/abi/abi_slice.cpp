@@ -213,7 +213,13 @@ weft_status weft_slice_hold(weft_slice* slice) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(slice);
     if (slice->held) return failure(WEFT_ERROR_INVALID_STATE, "time is held already");
-    if (Status s = write32(slice->transport(0), WEFT_REG_SIM_HOLD, 1); !s.ok()) return s;
+    const Status s = write32(slice->transport(0), WEFT_REG_SIM_HOLD, 1);
+    if (s.code() == WEFT_ERROR_UNSUPPORTED)
+      return failure(s.code(),
+                     "the simulator does not hold time while others use it, unless it was started with "
+                     "--allow-hold ({})",
+                     s.message());
+    if (!s.ok()) return s;
     slice->held = true;
     return {};
   });

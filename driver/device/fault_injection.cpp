@@ -35,7 +35,13 @@ Status Device::inject(const Injection& fault) {
   for (size_t i = 0; i < fault.value.size(); i++)
     if (Status s = write64(*transport_, WEFT_REG_INJECT_VALUE0 + sizeof(uint64_t) * i, fault.value[i]); !s.ok())
       return s;
-  if (Status s = write32(*transport_, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM); !s.ok()) return s;
+  const Status armed = write32(*transport_, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM);
+  if (armed.code() == WEFT_ERROR_UNSUPPORTED)
+    return failure(armed.code(),
+                   "the simulator takes no faults from a client while others use it, unless it was started with "
+                   "--allow-inject ({})",
+                   armed.message());
+  if (!armed.ok()) return armed;
   const auto status = read64(*transport_, WEFT_REG_INJECT_STATUS);
   if (!status.ok()) return status.status();
   if ((status.value() & kRefused) == 0) return {};

@@ -25,7 +25,7 @@ class Transport {
   virtual Status post(Region region, uint64_t offset, const void* data, uint32_t bytes) = 0;
 
   /// Lets the device read and write `bytes` of `fd` from `fd_offset` at `iova`; all multiples of the page size. The
-  /// descriptor is sealed against shrinking.
+  /// descriptor is a file in memory (memfd_create).
   virtual Status dma_map(int fd, uint64_t fd_offset, uint64_t iova, uint64_t bytes) = 0;
 
   /// When it returns OK, the device does not touch the range any more.

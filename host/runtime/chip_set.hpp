@@ -38,7 +38,7 @@ class ChipSet {
   [[nodiscard]] weft_slice* slice() const;
 
   /// A slice's time stands still between them, so that what is submitted meanwhile begins in one device cycle. One chip
-  /// alone: nothing.
+  /// alone: nothing; nor where the simulator refuses it, because others use it as well.
   [[nodiscard]] Status hold();
   [[nodiscard]] Status resume();
 

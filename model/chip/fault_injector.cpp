@@ -105,9 +105,9 @@ bool FaultInjector::legal(const InjectedFault& fault) const {
   return shape.all_values || (fault.value[1] == 0 && fault.value[2] == 0 && fault.value[3] == 0);
 }
 
-bool FaultInjector::arm(const InjectedFault& fault) {
+bool FaultInjector::arm(const InjectedFault& fault, By by) {
   refused_ = armed_.size() == kMaxArmed || !legal(fault);
-  if (!refused_) armed_.push_back({.fault = fault});
+  if (!refused_) armed_.push_back({.fault = fault, .by = by});
   return !refused_;
 }
 

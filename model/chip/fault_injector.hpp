@@ -1,5 +1,6 @@
 /// Faults that a test asks for, and the occasions at which they act.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +31,10 @@ class FaultInjector {
   /// `ports`: bit p: port p has a neighbour, so faults of links may name it.
   explicit FaultInjector(uint32_t ports = 0) : ports_(ports) {}
 
+  enum class By : uint8_t { kHost, kObserver };
+
   /// False: refused, nothing changed: kMaxArmed are armed, the kind does not exist, or a field is out of its range.
-  bool arm(const InjectedFault& fault);
+  bool arm(const InjectedFault& fault, By by = By::kHost);
   /// Forgets all and clears acted().
   void disarm();
 
@@ -40,6 +43,9 @@ class FaultInjector {
   [[nodiscard]] const InjectedFault* occasion(weft_injected_fault kind, uint32_t target = 0);
 
   [[nodiscard]] size_t armed() const { return armed_.size(); }
+  [[nodiscard]] bool armed_by_host() const {
+    return std::ranges::any_of(armed_, [](const Armed& armed) { return armed.by == By::kHost; });
+  }
   /// Occasions at which a fault acted since disarm().
   [[nodiscard]] uint32_t acted() const { return acted_; }
   /// INJECT_STATUS.
@@ -48,6 +54,7 @@ class FaultInjector {
  private:
   struct Armed {
     InjectedFault fault;
+    By by = By::kHost;
     uint32_t seen = 0;  // occasions
     uint32_t acted = 0;
   };

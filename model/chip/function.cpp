@@ -1,6 +1,8 @@
 // Bounds and sizes of host accesses, doorbells, reset.
 #include "model/chip/function.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -9,6 +11,13 @@ namespace {
 
 constexpr unsigned kWordBytes = 4;
 constexpr unsigned kWideBytes = 8;
+
+constexpr unsigned kBitsPerByte = 8;
+
+/// 1, 2, 4 or 8 bytes at a multiple of their size.
+bool is_plain_access(uint64_t offset, size_t bytes) {
+  return std::has_single_bit(bytes) && bytes <= kWideBytes && offset % bytes == 0;
+}
 
 uint64_t load(std::span<const std::byte> data) {
   uint64_t value = 0;
@@ -46,10 +55,12 @@ int Function::read(Region region, uint64_t offset, std::span<std::byte> out) {
     config_.read(offset, out);
     return 0;
   }
-  if (offset % kWordBytes != 0 || out.size() % kWordBytes != 0) return EINVAL;
+  const bool words = offset % kWordBytes == 0 && out.size() % kWordBytes == 0;
+  if (!words && !is_plain_access(offset, out.size())) return EINVAL;
   for (size_t i = 0; i < out.size(); i += kWordBytes) {
-    const uint32_t word = read_word(region, offset + i);
-    std::memcpy(&out[i], &word, kWordBytes);
+    const uint32_t word = read_word(region, (offset + i) / kWordBytes * kWordBytes);
+    std::memcpy(&out[i], reinterpret_cast<const std::byte*>(&word) + (offset + i) % kWordBytes,
+                std::min<size_t>(kWordBytes, out.size() - i));
   }
   return 0;
 }
@@ -77,42 +88,60 @@ int Function::write(Region region, uint64_t offset, std::span<const std::byte> d
     config_.write(offset, data);
     return 0;
   }
-  const bool wide = data.size() == kWideBytes && region != Region::kDoorbells;
-  if ((data.size() != kWordBytes && !wide) || offset % data.size() != 0) return EINVAL;
+  if (!is_plain_access(offset, data.size())) return EINVAL;
+  if (region == Region::kRegisters && !permits(offset, data)) return EPERM;
   const uint64_t value = load(data);
-  if (wide && region == Region::kRegisters) {
+  if (data.size() == kWideBytes && region == Region::kRegisters) {
     registers_.write_wide(offset, value);
-    return 0;
+  } else if (data.size() == kWideBytes) {
+    write_word(region, offset, static_cast<uint32_t>(value));
+    write_word(region, offset + kWordBytes, static_cast<uint32_t>(value >> 32));
+  } else {
+    const unsigned shift = kBitsPerByte * static_cast<unsigned>(offset % kWordBytes);
+    const auto bits = static_cast<uint32_t>((uint64_t{1} << (kBitsPerByte * data.size())) - 1);
+    write_word(region, offset - offset % kWordBytes, static_cast<uint32_t>(value) << shift, bits << shift);
   }
-  write_word(region, offset, static_cast<uint32_t>(value));
-  if (wide) write_word(region, offset + kWordBytes, static_cast<uint32_t>(value >> 32));
   return 0;
 }
 
-void Function::write_word(Region region, uint64_t offset, uint32_t value) {
+bool Function::permits(uint64_t offset, std::span<const std::byte> data) const {
+  /// What the access writes into the register at `place`; nothing: 0, which asks for nothing.
+  const auto written = [&](uint64_t place) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < data.size(); i++) {
+      if (offset + i >= place && offset + i < place + kWordBytes)
+        value |= std::to_integer<uint32_t>(data[i]) << kBitsPerByte * (offset + i - place);
+    }
+    return value;
+  };
+  if (!rights_.hold && (written(WEFT_REG_SIM_HOLD) & 1) != 0) return false;
+  return rights_.inject || written(WEFT_REG_INJECT_CONTROL) != WEFT_INJECT_CONTROL_ARM;
+}
+
+void Function::write_word(Region region, uint64_t offset, uint32_t value, uint32_t enabled) {
   switch (region) {
     case Region::kRegisters:
-      return registers_.write(offset, value);
+      return registers_.write(offset, value, enabled);
     case Region::kMsix:
-      return msix_.write(offset, value);
+      return msix_.write(offset, value, enabled);
     case Region::kDoorbells:
-      return write_doorbell(offset, value);
+      return write_doorbell(offset, value, enabled);
     case Region::kConfig:
       return;
   }
 }
 
-void Function::write_doorbell(uint64_t offset, uint32_t value) {
+void Function::write_doorbell(uint64_t offset, uint32_t value, uint32_t enabled) {
   const uint64_t queue = offset / kWideBytes;
   if (queue >= kQueues) return;  // nothing decodes it, as on a bus
-  if (offset % kWideBytes != 0) {
-    completion_head_[queue] = value;
-  } else {
-    if (doorbell_swallowed(static_cast<uint32_t>(queue), value)) return;
-    submission_tail_[queue] = value;
+  uint32_t& doorbell = offset % kWideBytes == 0 ? submission_tail_[queue] : completion_head_[queue];
+  uint32_t merged = (doorbell & ~enabled) | (value & enabled);
+  if (offset % kWideBytes == 0) {
+    if (doorbell_swallowed(static_cast<uint32_t>(queue), merged)) return;
     doorbell_cycle_[queue] = events_.device_cycle();
     pending_doorbells_ |= 1u << queue;
   }
+  doorbell = merged;
   events_.wake_manager();
 }
 
@@ -170,6 +199,12 @@ void Function::reset() {
   device_was_reset();
   if (faults_.occasion(WEFT_INJECTED_FAULT_RESET_STUCK) != nullptr) return;  // the state stays resetting
   events_.function_reset(index_);
+}
+
+void Function::function_level_reset() {
+  reset();
+  config_.reset();
+  msix_.reset();
 }
 
 void Function::disconnect() {

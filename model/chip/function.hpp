@@ -36,6 +36,12 @@ class FunctionEvents {
 /// Regions of the function.
 enum class Region : uint8_t { kRegisters, kDoorbells, kMsix, kConfig };
 
+/// What the host of one function may do to all tenants of the process.
+struct HostRights {
+  bool hold = true;    ///< stop simulated time (SIM_HOLD)
+  bool inject = true;  ///< arm injected faults (INJECT_CONTROL)
+};
+
 /// Bytes of a region.
 [[nodiscard]] uint64_t region_bytes(Region region);
 
@@ -49,13 +55,19 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   Function(const spec::Chip& chip, core::CoreKind kind, unsigned index, FunctionEvents& events,
            const SliceRegisters& slice = {});
 
-  /// Host accesses. 0 or EINVAL: outside of the region, or of a size or alignment that the region does not take.
-  /// Registers and MSI-X take multiples of 4 bytes at multiples of 4; writes at most 8 and aligned to their size.
-  /// Doorbells take 4 aligned bytes. Configuration space takes any.
+  /// Host accesses. 0 or an errno, and then nothing has changed: EINVAL (outside of the region, or of a size or
+  /// alignment that the region does not take), EPERM (a write that the host has no right to, see set_rights()).
+  /// Registers, doorbells and MSI-X take 1, 2, 4 and 8 bytes at multiples of their size, reads also any multiple of 4
+  /// bytes at a multiple of 4. A register has 4 bytes: a smaller write leaves its other bytes as they are, a write of 8
+  /// bytes is one write of a register of 8 bytes, and else two. Configuration space takes any size.
   [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
 
-  /// Reset by the host: RESET_CONTROL, function-level reset, or the transport's. The MSI-X set-up and the maps stay.
+  /// From now on. Taking a right away changes nothing that the host has done by it already.
+  void set_rights(HostRights rights) { rights_ = rights; }
+
+  /// Reset by the host: RESET_CONTROL, function-level reset, or the transport's. The maps stay; configuration space and
+  /// the MSI-X set-up stay as well, except by a function-level reset, after which they are as at power-up.
   void reset();
   /// Another function's reset has become the device's.
   void device_was_reset();
@@ -97,17 +109,20 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   void msix_control_changed(bool enabled, bool function_masked) override {
     msix_.set_control(enabled, function_masked);
   }
-  void function_level_reset() override { reset(); }
+  void function_level_reset() override;
 
   [[nodiscard]] uint32_t read_word(Region region, uint64_t offset);
-  void write_word(Region region, uint64_t offset, uint32_t value);
-  void write_doorbell(uint64_t offset, uint32_t value);
+  /// `enabled`: the bits of the bytes that are written.
+  void write_word(Region region, uint64_t offset, uint32_t value, uint32_t enabled = UINT32_MAX);
+  [[nodiscard]] bool permits(uint64_t offset, std::span<const std::byte> data) const;
+  void write_doorbell(uint64_t offset, uint32_t value, uint32_t enabled);
   /// The doorbell does not arrive, or with another value.
   [[nodiscard]] bool doorbell_swallowed(uint32_t queue, uint32_t& value);
   void clear_requests();
 
   unsigned index_;
   FunctionEvents& events_;
+  HostRights rights_;
   HostMemory host_memory_;
   Msix msix_;
   PciConfig config_;

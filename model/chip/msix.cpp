@@ -22,10 +22,12 @@ uint32_t Msix::read(uint64_t offset) const {
   return 0;
 }
 
-void Msix::write(uint64_t offset, uint32_t value) {
+void Msix::write(uint64_t offset, uint32_t value, uint32_t enabled) {
   if (offset >= kVectors * kEntryBytes) return;
   const unsigned field = static_cast<unsigned>(offset % kEntryBytes / 4);
-  table_[offset / kEntryBytes][field] = field == kControl ? value & kMaskBit : value;
+  uint32_t& word = table_[offset / kEntryBytes][field];
+  const uint32_t merged = (word & ~enabled) | (value & enabled);
+  word = field == kControl ? merged & kMaskBit : merged;
   deliver();
 }
 

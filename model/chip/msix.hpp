@@ -33,9 +33,10 @@ class Msix {
   /// Forgets what is pending; masks stay.
   void clear_pending() { pending_ = 0; }
 
-  /// Aligned 4-byte accesses within BAR4. Unused offsets read 0 and ignore writes.
+  /// Aligned 4-byte accesses within BAR4. Unused offsets read 0 and ignore writes. `enabled`: the bits of the bytes
+  /// that are written.
   [[nodiscard]] uint32_t read(uint64_t offset) const;
-  void write(uint64_t offset, uint32_t value);
+  void write(uint64_t offset, uint32_t value, uint32_t enabled = UINT32_MAX);
 
   void raise(unsigned vector);
   void set_vector_mask(unsigned vector, bool masked);

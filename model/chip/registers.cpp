@@ -100,10 +100,12 @@ InjectedFault Registers::injected_fault() const {
                     wide(WEFT_REG_INJECT_VALUE3)}};
 }
 
-void Registers::write(uint64_t offset, uint32_t value) {
+void Registers::write(uint64_t offset, uint32_t value, uint32_t enabled) {
   if (gone_) return;
+  value &= enabled;
+  const auto merged = [&] { return (dword(static_cast<uint32_t>(offset)) & ~enabled) | value; };
   if (offset >= WEFT_REG_INJECT_KIND && offset < WEFT_REG_INJECT_CONTROL) {
-    dword(static_cast<uint32_t>(offset)) = value;
+    dword(static_cast<uint32_t>(offset)) = merged();
     return;
   }
   switch (offset) {
@@ -120,7 +122,7 @@ void Registers::write(uint64_t offset, uint32_t value) {
       dword(WEFT_REG_INTERRUPT_STATUS) &= ~value;
       return;
     case WEFT_REG_INTERRUPT_MASK:
-      return set_interrupt_mask(value);
+      return set_interrupt_mask(merged());
     case WEFT_REG_BOOT_CONTROL:
       if (value == 1) events_.boot_requested(wide(WEFT_REG_PARAMETER_PAGE));
       return;
@@ -128,20 +130,16 @@ void Registers::write(uint64_t offset, uint32_t value) {
       if (value == 1) events_.snapshot(counters_);
       return;
     case WEFT_REG_WAIT_ALARM + 4:
-      return arm_wait(uint64_t{value} << 32 | dword(WEFT_REG_WAIT_ALARM));
+      return arm_wait(uint64_t{merged()} << 32 | dword(WEFT_REG_WAIT_ALARM));
     case WEFT_REG_WAIT_ALARM:
     case WEFT_REG_PARAMETER_PAGE:
     case WEFT_REG_PARAMETER_PAGE + 4:
-      dword(static_cast<uint32_t>(offset)) = value;
-      return;
     case WEFT_REG_FIRMWARE_WATCHDOG:
-      dword(WEFT_REG_FIRMWARE_WATCHDOG) = value;
+      dword(static_cast<uint32_t>(offset)) = merged();
       return;
     case WEFT_REG_SIM_HOLD:
-      dword(WEFT_REG_SIM_HOLD) = value & 1;
-      return;
     case WEFT_REG_TRACE_CONTROL:
-      dword(WEFT_REG_TRACE_CONTROL) = value & 1;
+      dword(static_cast<uint32_t>(offset)) = merged() & 1;
       return;
     default:
       return;

@@ -39,9 +39,10 @@ class Registers {
  public:
   Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events, const SliceRegisters& slice = {});
 
-  /// Aligned 4-byte accesses. Unknown offsets read 0 and ignore writes.
+  /// Aligned 4-byte accesses. Unknown offsets read 0 and ignore writes. `enabled`: the bits of the bytes that are
+  /// written; the others keep their value, clear nothing and set nothing off.
   [[nodiscard]] uint32_t read(uint64_t offset);
-  void write(uint64_t offset, uint32_t value);
+  void write(uint64_t offset, uint32_t value, uint32_t enabled = UINT32_MAX);
   /// Aligned 8-byte write of an 8-byte register: acts once.
   void write_wide(uint64_t offset, uint64_t value);
 

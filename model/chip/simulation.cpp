@@ -67,9 +67,12 @@ uint64_t Simulation::cycle() const {
   return cycle;
 }
 bool Simulation::held() {
-  for (size_t i = 0; i < functions(); i++)
-    if (function(i).registers().holds_time()) return true;
-  return false;
+  bool held = false;
+  for (size_t i = 0; i < functions(); i++) {
+    if (!function(i).settled()) return false;  // what a client left is cleared away in simulated time
+    held |= function(i).registers().holds_time();
+  }
+  return held;
 }
 bool Simulation::firmware_awake() const {
   return std::ranges::any_of(chips_, [](const auto& chip) { return chip->manager().awake(); });
@@ -186,8 +189,11 @@ void Simulation::end_wait(size_t function_index, weft_wait_status status) {
   registers.end_wait(status);
 }
 
+void Simulation::end_idle_wait(size_t function_index) {
+  end_wait(function_index, WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
+}
 void Simulation::end_idle_wait() {
-  for (size_t i = 0; i < functions(); i++) end_wait(i, WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
+  for (size_t i = 0; i < functions(); i++) end_idle_wait(i);
 }
 
 uint64_t Simulation::observe_counters(size_t index, std::array<uint64_t, WEFT_COUNTERS>& counters) {

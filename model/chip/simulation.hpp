@@ -56,7 +56,7 @@ class Simulation {
   [[nodiscard]] Chip& chip(size_t index = 0) { return *chips_[index]; }
   [[nodiscard]] uint64_t cycle() const;
 
-  /// A host holds time (SIM_HOLD): slices must not run.
+  /// A host holds time (SIM_HOLD), and no former client is being cleared away: slices must not run.
   [[nodiscard]] bool held();
 
   /// True if anything is going to happen by itself.
@@ -83,7 +83,9 @@ class Simulation {
   void set_boundary(Boundary* boundary);
   [[nodiscard]] Boundary* boundary() { return boundary_; }
 
-  /// Nothing is pending and no message of the host is left: an armed wait ends as idle_with_outstanding.
+  /// Nothing is pending and no message of the function's host is left: its armed wait ends as idle_with_outstanding.
+  void end_idle_wait(size_t function);
+  /// The same for all functions.
   void end_idle_wait();
 
   /// The core's counters for somebody who looks on: no cycle of what runs changes by it. While the core works this is a

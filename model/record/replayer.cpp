@@ -1,11 +1,9 @@
 // The recording's stimuli, one after the other.
 #include "model/record/replayer.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/vfio.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +12,6 @@ namespace weft::record {
 namespace {
 
 using server::Command;
-using server::FileDescriptor;
 using server::RegionAccessBody;
 
 constexpr uint64_t kStepCycles = 256;  // of device time between two looks at what has happened
@@ -25,17 +22,14 @@ void append(std::vector<std::byte>& bytes, const T& value) {
   bytes.insert(bytes.end(), added.begin(), added.end());
 }
 
-/// A file that can be mapped as the recorded one was; nothing of it is looked at. Invalid if the system has no room.
-FileDescriptor stand_in_memory(std::span<const std::byte> payload) {
+/// The same map without a file: what the device reads of it comes from the recording, what it writes is compared and
+/// kept nowhere.
+void forget_file(server::Message& message) {
   server::DmaMapBody body;
-  if (payload.size() < sizeof body) return {};
-  std::memcpy(&body, payload.data(), sizeof body);
-  FileDescriptor file(::memfd_create("weft-replay", MFD_ALLOW_SEALING | MFD_CLOEXEC));
-  if (!file.valid() || body.offset > INT64_MAX || body.bytes > INT64_MAX - body.offset ||
-      ::ftruncate(file.get(), static_cast<off_t>(body.offset + body.bytes)) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
-    return {};
-  return file;
+  if (message.payload.size() < sizeof body) return;
+  std::memcpy(&body, message.payload.data(), sizeof body);
+  body.offset = 0;
+  std::memcpy(message.payload.data(), &body, sizeof body);
 }
 
 /// Tells how the simulator was started, not what the device does.
@@ -202,9 +196,11 @@ void Replayer::repeat_message(size_t number, const Record& record) {
   server::Message message;
   message.header.command = record.command;
   message.payload = recording_.data(record);
-  const bool map = record.command == static_cast<uint16_t>(Command::kDmaMap);
-  for (unsigned i = 0; i < record.fds; i++)
-    message.fds.push_back(map ? stand_in_memory(message.payload) : FileDescriptor(::eventfd(0, EFD_CLOEXEC)));
+  if (record.command == static_cast<uint16_t>(Command::kDmaMap)) {
+    forget_file(message);
+  } else {
+    for (unsigned i = 0; i < record.fds; i++) message.fds.emplace_back(::eventfd(0, EFD_CLOEXEC));
+  }
   const server::Reply reply = clients_[record.function]->handle(message);
   if (reply.error != 0) refused(number, record, fmt::format("message of command {}", record.command), reply.error);
 }

@@ -5,12 +5,34 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
+
+#include "model/server/received_file.hpp"
 
 namespace weft::server {
+namespace {
+
+namespace limits = chip::tenant_limits;
+
+/// What is sent already is moved out of the way once it is this much.
+constexpr size_t kOutputBytes = 2 * limits::kBacklogBytes + 2 * kMaxMessageBytes;
+
+}  // namespace
+
+void Connection::reserve() { output_.reserve(kOutputBytes); }
 
 Connection::Received Connection::receive(Message& message) {
+  if (kept_.empty()) return receive_new(message);
+  message = std::move(kept_.front());
+  kept_.pop_front();
+  kept_bytes_ -= message.payload.size();
+  return Received::kMessage;
+}
+
+Connection::Received Connection::receive_new(Message& message) {
   if (broken_) return Received::kClosed;
   const auto result = [&](Fill fill) {
     if (fill == Fill::kClosed) broken_ = true;
@@ -34,11 +56,11 @@ Connection::Received Connection::receive(Message& message) {
   return Received::kMessage;
 }
 
-pid_t Connection::peer() const {
+Peer Connection::peer() const {
   ucred credentials{};
   socklen_t bytes = sizeof credentials;
-  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return 0;
-  return credentials.pid;
+  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return {};
+  return {credentials.pid, credentials.uid};
 }
 
 bool Connection::peer_closed() const {
@@ -51,11 +73,19 @@ void Connection::start_payload() {
   payload_.clear();
   if (header_.size < sizeof header_) {
     error_ = EINVAL;
-  } else if (header_.size > kMaxMessageBytes) {
+    return;
+  }
+  const size_t bytes = header_.size - sizeof header_;
+  if (header_.size > kMaxMessageBytes) {
     error_ = EMSGSIZE;
-    skip_bytes_ = header_.size - sizeof header_;
-  } else {
-    payload_.resize(header_.size - sizeof header_);
+    skip_bytes_ = bytes;
+    return;
+  }
+  try {
+    payload_.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    error_ = ENOMEM;
+    skip_bytes_ = bytes;
   }
 }
 
@@ -73,7 +103,7 @@ Connection::Fill Connection::skip() {
 Connection::Fill Connection::fill(std::span<std::byte> place, size_t& got) {
   while (got < place.size()) {
     iovec piece{&place[got], place.size() - got};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxMessageFds * sizeof(int))> control;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(limits::kMessageDescriptors * sizeof(int))> control;
     msghdr message{};
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
@@ -97,14 +127,31 @@ void Connection::take_fds(msghdr& message) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
       FileDescriptor owned(fd);
-      if (fds_.size() < kMaxMessageFds) {
-        fds_.push_back(std::move(owned));
-      } else {
+      if (!is_memory(fd) && !is_eventfd(fd)) owned.reset();
+      if (fds_.size() == limits::kMessageDescriptors) {
         error_ = EMFILE;
+        continue;
+      }
+      try {
+        fds_.push_back(std::move(owned));
+      } catch (const std::bad_alloc&) {
+        error_ = ENOMEM;
       }
     }
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0) error_ = EMFILE;
+}
+
+void Connection::append(std::span<const std::byte> bytes) {
+  if (!has_output()) {
+    output_.clear();
+    sent_ = 0;
+    progress_ = Clock::now();
+  } else if (output_.size() + bytes.size() > output_.capacity() && sent_ != 0) {
+    output_.erase(output_.begin(), output_.begin() + static_cast<ptrdiff_t>(sent_));
+    sent_ = 0;
+  }
+  output_.insert(output_.end(), bytes.begin(), bytes.end());
 }
 
 void Connection::reply(const Header& request, int error, std::span<const std::byte> payload) {
@@ -115,13 +162,8 @@ void Connection::reply(const Header& request, int error, std::span<const std::by
                       .size = static_cast<uint32_t>(sizeof(Header) + payload.size()),
                       .flags = kTypeReply | (error != 0 ? kFlagError : 0),
                       .error = static_cast<uint32_t>(error)};
-  if (!has_output()) {
-    output_.clear();
-    sent_ = 0;
-  }
-  const auto bytes = std::as_bytes(std::span(&header, 1));
-  output_.insert(output_.end(), bytes.begin(), bytes.end());
-  output_.insert(output_.end(), payload.begin(), payload.end());
+  append(std::as_bytes(std::span(&header, 1)));
+  append(payload);
   if (!flush()) broken_ = true;
 }
 
@@ -131,10 +173,52 @@ bool Connection::flush() {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     sent_ += static_cast<size_t>(sent);
+    progress_ = Clock::now();
   }
   output_.clear();
   sent_ = 0;
   return true;
+}
+
+bool Connection::keep(Message&& message) {
+  if (kept_.size() == limits::kMessagesKept || message.payload.size() > limits::kBytesKept - kept_bytes_) return false;
+  const size_t bytes = message.payload.size();
+  kept_.push_back(std::move(message));
+  kept_bytes_ += bytes;
+  return true;
+}
+
+bool Connection::ask(Command command, std::span<const std::byte> body, std::span<const std::byte> data,
+                     Clock::time_point deadline, Message& reply) {
+  const Header header{.message_id = next_id_++,
+                      .command = static_cast<uint16_t>(command),
+                      .size = static_cast<uint32_t>(sizeof(Header) + body.size() + data.size()),
+                      .flags = kTypeCommand,
+                      .error = 0};
+  append(std::as_bytes(std::span(&header, 1)));
+  append(body);
+  append(data);
+  while (!broken_) {
+    if (!flush()) break;
+    Message message;
+    const Received received = receive_new(message);
+    if (received == Received::kClosed) break;
+    if (received == Received::kMessage) {
+      const bool is_reply = (message.header.flags & kTypeMask) == kTypeReply;
+      if (is_reply && message.header.message_id == header.message_id && message.header.command == header.command) {
+        reply = std::move(message);
+        return true;
+      }
+      if (is_reply || !keep(std::move(message))) break;
+      continue;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) break;
+    pollfd p{fd(), static_cast<short>(POLLIN | (has_output() ? POLLOUT : 0)), 0};
+    (void)::poll(&p, 1, static_cast<int>(left.count()));
+  }
+  broken_ = true;
+  return false;
 }
 
 }  // namespace weft::server

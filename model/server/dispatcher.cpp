@@ -7,15 +7,17 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <new>
 #include <optional>
-#include <string>
-#include <string_view>
+#include <utility>
+
+#include "model/server/received_file.hpp"
+#include "model/server/version.hpp"
 
 namespace weft::server {
 namespace {
 
-constexpr size_t kMaxVersionTextBytes = 4096;
+namespace limits = chip::tenant_limits;
 
 Reply fail(int error) { return Reply{error, {}}; }
 
@@ -59,25 +61,39 @@ std::optional<chip::Region> find_region(uint32_t index) {
   }
 }
 
-/// The JSON text of a VERSION message, without its final zero; nullopt if it is not text of a sensible size.
-std::optional<std::string_view> version_text(const Message& message) {
-  const size_t bytes = message.payload.size() - sizeof(VersionBody);
-  if (bytes == 0) return std::string_view();
-  if (bytes > kMaxVersionTextBytes || message.payload.back() != std::byte{0}) return std::nullopt;
-  return std::string_view(reinterpret_cast<const char*>(message.payload.data()) + sizeof(VersionBody), bytes - 1);
-}
-
 }  // namespace
 
-Dispatcher::Dispatcher(chip::Simulation& simulation, size_t function, MessageLog* log)
-    : simulation_(simulation), function_(function), log_(log) {
+Dispatcher::Dispatcher(chip::Simulation& simulation, size_t function, Surroundings surroundings)
+    : simulation_(simulation),
+      function_(function),
+      log_(surroundings.log),
+      interrupts_(std::move(surroundings.signal)),
+      memory_(surroundings.connection, surroundings.credit) {
   if (log_ != nullptr) log_->connected(function_);
   this->function().msix().set_sink(this);
+  this->function().host_memory().set_messages(&memory_);
 }
 
 Dispatcher::~Dispatcher() {
   if (log_ != nullptr) log_->left(function_);
+  function().host_memory().set_messages(nullptr);
+  function().set_rights({});
   simulation_.disconnect(function_);
+}
+
+void Dispatcher::set_rights(chip::HostRights rights) {
+  function().set_rights(rights);
+  if (!rights.hold && function().registers().holds_time()) write_register(WEFT_REG_SIM_HOLD, 0);
+  if (!rights.inject && function().faults().armed_by_host())
+    write_register(WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_DISARM);
+}
+
+void Dispatcher::write_register(uint32_t offset, uint32_t value) {
+  const RegionAccessBody body{offset, VFIO_PCI_BAR0_REGION_INDEX, sizeof value};
+  Message message;
+  message.header.command = static_cast<uint16_t>(Command::kRegionWrite);
+  message.payload = answer(body, std::as_bytes(std::span(&value, 1))).payload;
+  (void)handle(message);
 }
 
 bool Dispatcher::signal(unsigned vector) {
@@ -88,7 +104,12 @@ bool Dispatcher::signal(unsigned vector) {
 
 Reply Dispatcher::handle(Message& message) {
   if (log_ != nullptr) log_->message(function_, message);
-  Reply reply = checked(message);
+  Reply reply;
+  try {
+    reply = checked(message);
+  } catch (const std::bad_alloc&) {
+    reply = fail(ENOMEM);
+  }
   if (log_ != nullptr) log_->answered(reply.error, reply.payload);
   return reply;
 }
@@ -98,7 +119,6 @@ Reply Dispatcher::checked(Message& message) {
     if (message.error == EINVAL) hopeless_ = true;
     return fail(message.error);
   }
-  if ((message.header.flags & kTypeMask) != kTypeCommand) return fail(EINVAL);
   const bool is_version = message.header.command == static_cast<uint16_t>(Command::kVersion);
   if (is_version == negotiated_) return fail(EINVAL);
   return execute(message);
@@ -143,36 +163,40 @@ Reply Dispatcher::version(const Message& message) {
     hopeless_ = true;
     return fail(EPROTONOSUPPORT);
   }
-  const auto text = version_text(message);
-  if (!text) return fail(EINVAL);
-  if (!text->empty() && !nlohmann::json::parse(*text, nullptr, false).is_object()) return fail(EINVAL);
-  const nlohmann::json ours = {{"capabilities",
-                                {{"max_msg_fds", kMaxMessageFds},
-                                 {"max_data_xfer_size", kMaxTransferBytes},
-                                 {"max_dma_maps", kMaxDmaMaps},
-                                 {"pgsizes", chip::HostMemory::kPageBytes}}}};
-  const std::string reply = ours.dump();
+  const auto proposal = read_proposal(std::span(message.payload).subspan(sizeof *body));
+  if (!proposal) return fail(EINVAL);
+  const std::string ours = answer_proposal(*proposal);
+  Reply reply = answer(VersionBody{kProtocolMajor, std::min(body->minor, kProtocolMinor)},
+                       std::as_bytes(std::span(ours.c_str(), ours.size() + 1)));
+  memory_.set_transfer_bytes(proposal->transfer_bytes);
   negotiated_ = true;
-  return answer(VersionBody{kProtocolMajor, std::min(body->minor, kProtocolMinor)},
-                std::as_bytes(std::span(reply.c_str(), reply.size() + 1)));
+  return reply;
 }
 
 Reply Dispatcher::dma_map(const Message& message) {
-  static_assert(kMaxDmaMaps == chip::HostMemory::kMaxMaps);
   const auto body = body_of<DmaMapBody>(message);
   if (!body || message.payload.size() != sizeof *body || body->argument_bytes < sizeof *body) return fail(EINVAL);
   if (body->flags == 0 || (body->flags & ~(kDmaReadable | kDmaWritable)) != 0) return fail(EINVAL);
-  if (message.fds.empty()) return fail(ENOTSUP);  // memory that would have to be read by messages
+  const auto access = static_cast<chip::Access>(body->flags);
+  chip::HostMemory& memory = function().host_memory();
+  if (message.fds.empty())
+    return fail(body->offset != 0 ? EINVAL : memory.map_messages(body->address, body->bytes, access));
   if (message.fds.size() != 1) return fail(EINVAL);
-  return fail(function().host_memory().map(message.fds.front().get(), body->offset, body->address, body->bytes,
-                                           static_cast<chip::Access>(body->flags)));
+  return fail(memory.map(message.fds.front().get(), body->offset, body->address, body->bytes, access));
 }
 
 Reply Dispatcher::dma_unmap(const Message& message) {
   const auto body = sole_body_of<DmaUnmapBody>(message);
-  if (!body || body->argument_bytes < sizeof *body || body->flags != 0) return fail(EINVAL);
-  if (const int error = function().host_memory().unmap(body->address, body->bytes); error != 0) return fail(error);
-  return answer(*body);
+  if (!body || body->argument_bytes < sizeof *body || (body->flags & ~kUnmapAll) != 0) return fail(EINVAL);
+  Reply reply = answer(*body);
+  chip::HostMemory& memory = function().host_memory();
+  if ((body->flags & kUnmapAll) != 0) {
+    if (body->address != 0 || body->bytes != 0) return fail(EINVAL);
+    memory.clear();
+    return reply;
+  }
+  if (const int error = memory.unmap(body->address, body->bytes); error != 0) return fail(error);
+  return reply;
 }
 
 Reply Dispatcher::device_info(const Message& message) const {
@@ -261,12 +285,14 @@ int Dispatcher::assign_eventfds(Message& message, unsigned start, unsigned count
 
 Reply Dispatcher::region_read(const Message& message) {
   const auto body = sole_body_of<RegionAccessBody>(message);
-  if (!body || body->count > kMaxTransferBytes) return fail(EINVAL);
+  if (!body || body->count > limits::kTransferBytes) return fail(EINVAL);
   const auto region = find_region(body->region);
   if (!region) return fail(EINVAL);
-  std::vector<std::byte> data(body->count);
+  Reply reply = answer(*body);
+  reply.payload.resize(sizeof *body + body->count);
+  const auto data = std::span(reply.payload).subspan(sizeof *body);
   if (const int error = function().read(*region, body->offset, data); error != 0) return fail(error);
-  return answer(*body, data);
+  return reply;
 }
 
 Reply Dispatcher::region_write(const Message& message) {
@@ -275,8 +301,9 @@ Reply Dispatcher::region_write(const Message& message) {
   const auto region = find_region(body->region);
   if (!region) return fail(EINVAL);
   const auto data = std::span(message.payload).subspan(sizeof *body);
+  Reply reply = answer(*body);
   if (const int error = function().write(*region, body->offset, data); error != 0) return fail(error);
-  return answer(*body);
+  return reply;
 }
 
 }  // namespace weft::server

@@ -1,10 +1,13 @@
 /// What each vfio-user command does to its function; every length, offset and count of a message is checked here.
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "model/chip/simulation.hpp"
+#include "model/server/client_memory.hpp"
 #include "model/server/connection.hpp"
+#include "model/server/event_signal.hpp"
 #include "model/server/irq.hpp"
 #include "model/server/message_log.hpp"
 
@@ -16,20 +19,32 @@ struct Reply {
   std::vector<std::byte> payload;
 };
 
+/// What a client has beside its messages. Nothing but the last is owned; all of it may be missing, as in a replay: then
+/// vectors reach no eventfd, and memory that is not shared reads as zeros.
+struct Surroundings {
+  MessageLog* log = nullptr;         ///< hears of the messages
+  Connection* connection = nullptr;  ///< for DMA_READ and DMA_WRITE
+  WaitCredit* credit = nullptr;      ///< of their replies
+  std::shared_ptr<EventSignal> signal = nullptr;
+};
+
 /// The protocol's state of one client. Made when the client comes; its destructor takes away the eventfds and tells
 /// the device, which ends and clears what the client left; the function is free again when it has settled. Not
 /// thread-safe.
 class Dispatcher final : private chip::InterruptSink {
  public:
-  /// `log`: hears of the messages; nullptr: nobody does.
-  Dispatcher(chip::Simulation& simulation, size_t function, MessageLog* log = nullptr);
+  Dispatcher(chip::Simulation& simulation, size_t function, Surroundings surroundings = {});
   ~Dispatcher() override;
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// Executes a message. Errors: the message's own frame error; EINVAL: not a command, VERSION is due or was due once,
-  /// or a wrong size or field; ENOTSUP: unknown or not built; else what the command says.
+  /// Executes a command. Errors: the message's own frame error; EINVAL: VERSION is due or was due once, or a wrong size
+  /// or field; ENOTSUP: unknown or not built; ENOMEM; else what the command says. Nothing has changed after an error.
   [[nodiscard]] Reply handle(Message& message);
+
+  /// From now on the client may do what `rights` say. What it has done by a right that it loses is undone: time goes
+  /// on, faults are disarmed.
+  void set_rights(chip::HostRights rights);
 
   /// The client cannot be served any more (its protocol version, its framing): end the connection after the reply.
   [[nodiscard]] bool hopeless() const { return hopeless_; }
@@ -48,6 +63,8 @@ class Dispatcher final : private chip::InterruptSink {
   [[nodiscard]] int assign_eventfds(Message& message, unsigned start, unsigned count);
   [[nodiscard]] Reply region_read(const Message& message);
   [[nodiscard]] Reply region_write(const Message& message);
+  /// Writes a register as if the client did.
+  void write_register(uint32_t offset, uint32_t value);
 
   [[nodiscard]] chip::Function& function() const { return simulation_.function(function_); }
 
@@ -55,6 +72,7 @@ class Dispatcher final : private chip::InterruptSink {
   size_t function_;
   MessageLog* log_;
   EventfdInterrupts interrupts_;
+  ClientMemory memory_;
   bool negotiated_ = false;
   bool hopeless_ = false;
 };

@@ -4,41 +4,89 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <new>
 #include <string>
+#include <utility>
 
 namespace weft::server {
 
+namespace limits = chip::tenant_limits;
+
 void FunctionPort::attach(FileDescriptor socket) {
-  client_.emplace(std::move(socket), simulation_, function_, log_);
-  if (listener_) listener_->publish_owner(client_->connection.peer());
+  client_.emplace(std::move(socket), simulation_, function_, log_, &credit_, signal_);
+  changed_ = true;
+  try {
+    client_->connection.reserve();
+    if (listener_) listener_->publish_owner(client_->connection.peer().pid);
+  } catch (const std::bad_alloc&) {
+    close();
+    throw;
+  }
+}
+
+std::optional<Peer> FunctionPort::peer() const {
+  return client_ ? std::optional(client_->connection.peer()) : std::nullopt;
 }
 
 FunctionOwner FunctionPort::owner() const {
   if (!client_) return {};
-  FunctionOwner owner{client_->connection.peer(), {}};
+  const Peer peer = client_->connection.peer();
+  FunctionOwner owner{true, peer.pid, peer.uid, {}};
   std::ifstream name("/proc/" + std::to_string(owner.pid) + "/comm");
   std::getline(name, owner.process);
   return owner;
 }
 
+void FunctionPort::set_rights(chip::HostRights rights, size_t tenants) {
+  credit_.set_tenants(tenants, Clock::now());
+  if (client_) client_->dispatcher.set_rights(rights);
+}
+
 void FunctionPort::close() {
   if (!client_) return;
   client_.reset();
+  changed_ = true;
   if (listener_) listener_->publish_owner(0);
 }
 
-void FunctionPort::poll_for(std::vector<pollfd>& polled) const {
+bool FunctionPort::takes_connections() const {
+  // A client that comes after one that is gone is not refused: it waits until that one's last message is read and all
+  // of it is cleared.
+  return client_ ? !client_->connection.peer_closed() : simulation_.function(function_).settled();
+}
+
+void FunctionPort::poll_for(std::vector<pollfd>& polled) {
+  polled_at_ = polled.size();
+  client_polled_ = client_.has_value();
   if (client_) {
     const Connection& c = client_->connection;
     polled.push_back({c.fd(), static_cast<short>((c.backlogged() ? 0 : POLLIN) | (c.has_output() ? POLLOUT : 0)), 0});
   }
-  if (listener_ && (client_ || simulation_.function(function_).settled()))
-    polled.push_back({listener_->fd(), POLLIN, 0});
-  for (const Connection& c : refused_) polled.push_back({c.fd(), POLLIN, 0});
+  // A connection that is not going to be taken must not wake the loop again and again.
+  if (listener_ && !listener_->resting() && takes_connections()) polled.push_back({listener_->fd(), POLLIN, 0});
+  for (const Refused& r : refused_) polled.push_back({r.connection.fd(), POLLIN, 0});
+  polled_ = polled.size() - polled_at_;
 }
 
-bool FunctionPort::serve() {
-  if (client_ && !serve_client()) {
+FunctionPort::Clock::time_point FunctionPort::due() const {
+  auto due = Clock::time_point::max();
+  if (client_) {
+    const Connection& c = client_->connection;
+    if (c.given_up() || (c.keeps_messages() && !c.backlogged())) return Clock::time_point::min();
+    if (c.backlogged()) due = c.patience_ends();
+  }
+  return listener_ ? std::min(due, listener_->rest_ends()) : due;
+}
+
+bool FunctionPort::look(std::span<const pollfd> polled) {
+  const auto own = polled.subspan(polled_at_, polled_);
+  quiet_ = !client_ || (!client_->connection.keeps_messages() && !client_->connection.given_up() &&
+                        (!client_polled_ || (own.front().revents & ~POLLOUT) == 0));
+  return std::ranges::any_of(own, [](const pollfd& p) { return p.revents != 0; }) || due() <= Clock::now();
+}
+
+bool FunctionPort::serve(Clock::time_point end) {
+  if (client_ && !serve_client(end)) {
     close();
     if (!listener_) return false;
   }
@@ -47,10 +95,12 @@ bool FunctionPort::serve() {
   return true;
 }
 
-bool FunctionPort::serve_client() {
+bool FunctionPort::serve_client(Clock::time_point end) {
   Connection& connection = client_->connection;
   if (!connection.flush()) return false;
-  for (unsigned i = 0; i < kMessagesPerTurn && !connection.backlogged(); i++) {
+  if (connection.backlogged() && connection.patience_ends() <= Clock::now()) return false;
+  for (unsigned i = 0; i < limits::kMessagesOfTurn && !connection.backlogged(); i++) {
+    if (i != 0 && Clock::now() >= end) break;
     Message message;
     switch (connection.receive(message)) {
       case Connection::Received::kNothing:
@@ -60,33 +110,48 @@ bool FunctionPort::serve_client() {
       case Connection::Received::kMessage:
         break;
     }
+    // A reply that belongs to no command of the server's is dropped: a reply has no reply.
+    if (message.error == 0 && (message.header.flags & kTypeMask) != kTypeCommand) continue;
     const Reply reply = client_->dispatcher.handle(message);
-    connection.reply(message.header, reply.error, reply.payload);
+    try {
+      connection.reply(message.header, reply.error, reply.payload);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     if (client_->dispatcher.hopeless()) return false;
   }
   return true;
 }
 
 void FunctionPort::accept() {
-  // Whoever comes after a client that is gone is not refused: it waits until that one's last message is read and all of
-  // it is cleared.
-  while (client_ ? !client_->connection.peer_closed() : simulation_.function(function_).settled()) {
+  for (unsigned i = 0; i < limits::kAcceptsOfTurn && takes_connections(); i++) {
     FileDescriptor socket = listener_->accept();
     if (!socket.valid()) return;
-    if (!client_) {
-      attach(std::move(socket));
-    } else if (refused_.size() < kMaxRefused) {
-      refused_.emplace_back(std::move(socket));
+    try {
+      Connection connection(std::move(socket));
+      const bool may_connect = server::may_connect(permissions_, connection.peer().uid);
+      if (may_connect && !client_) {
+        attach(connection.take_socket());
+        continue;
+      }
+      if (refused_.size() == limits::kRefused) refused_.pop_front();
+      refused_.push_back({std::move(connection), may_connect ? EBUSY : EACCES});
+    } catch (const std::bad_alloc&) {
+      // The client finds its connection closed.
     }
   }
 }
 
 void FunctionPort::serve_refused() {
-  std::erase_if(refused_, [](Connection& connection) {
-    Message message;
-    const auto received = connection.receive(message);
-    if (received == Connection::Received::kMessage) connection.reply(message.header, EBUSY, {});
-    return received != Connection::Received::kNothing;
+  std::erase_if(refused_, [](Refused& refused) {
+    try {
+      Message message;
+      const auto received = refused.connection.receive(message);
+      if (received == Connection::Received::kMessage) refused.connection.reply(message.header, refused.error, {});
+      return received != Connection::Received::kNothing;
+    } catch (const std::bad_alloc&) {
+      return true;
+    }
   });
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 #include <poll.h>
 
+#include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/chip/simulation.hpp"
@@ -11,58 +13,89 @@
 #include "model/server/dispatcher.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/management_reply.hpp"
+#include "model/server/rights.hpp"
 
 namespace weft::server {
 
-/// Serves one function to one client at a time. A further client is answered with EBUSY; one that comes while the
-/// device still clears what the former one left waits until that is done. Owner: the server; not thread-safe.
+/// Serves one function to one client at a time. A further client is answered with EBUSY, one that may not connect with
+/// EACCES; one that comes while the device still clears what the former one left waits until that is done. Owner: the
+/// server; not thread-safe.
 class FunctionPort {
  public:
-  /// Messages served in a row before simulated time goes on.
-  static constexpr unsigned kMessagesPerTurn = 64;
-  /// Further clients that wait for their refusal; beyond that they are closed without one.
-  static constexpr size_t kMaxRefused = 16;
+  using Clock = Connection::Clock;
 
   FunctionPort(chip::Simulation& simulation, size_t function) : simulation_(simulation), function_(function) {}
 
-  /// Hears of the messages of every client to come; nullptr: nobody.
+  /// Of every client to come. `log`: hears of their messages; nullptr: nobody does. `signal`: nullptr: their eventfds
+  /// are not signalled.
   void set_log(MessageLog* log) { log_ = log; }
+  void set_signal(std::shared_ptr<EventSignal> signal) { signal_ = std::move(signal); }
+  /// See WaitCredit::set_patience().
+  void set_patience(std::chrono::milliseconds patience) { credit_.set_patience(patience); }
+  void set_permissions(const Permissions& permissions) { permissions_ = permissions; }
 
-  /// Serves the client at the other end of `socket`.
+  /// Serves the client at the other end of `socket`. Throws std::bad_alloc, and the socket is closed then.
   void attach(FileDescriptor socket);
   /// Serves whoever connects, one after the other.
   void listen(std::unique_ptr<Listener> listener) { listener_ = std::move(listener); }
 
   /// Adds what is to be polled.
-  void poll_for(std::vector<pollfd>& polled) const;
-  /// Takes what the sockets have. False: the attached client has left and no other can come.
-  [[nodiscard]] bool serve();
+  void poll_for(std::vector<pollfd>& polled);
+  /// When serve() is to be called although no socket has anything; Clock::time_point::max(): never.
+  [[nodiscard]] Clock::time_point due() const;
+  /// Looks at what poll() said of what poll_for() added. True: serve() has something to do.
+  [[nodiscard]] bool look(std::span<const pollfd> polled);
+  /// As of look(): no message of the client is left.
+  [[nodiscard]] bool quiet() const { return quiet_; }
+  /// Takes what the sockets have; no message of the client after `end`. False: the attached client has left and no
+  /// other can come.
+  [[nodiscard]] bool serve(Clock::time_point end = Clock::time_point::max());
+
   /// A client that came with attach() is still there.
   [[nodiscard]] bool attached() const { return client_.has_value() && listener_ == nullptr; }
-  /// Who is served.
+  /// The process that is served.
+  [[nodiscard]] std::optional<Peer> peer() const;
   [[nodiscard]] FunctionOwner owner() const;
+  /// The client has changed since the last call: it came, or it left.
+  [[nodiscard]] bool take_change() { return std::exchange(changed_, false); }
+  /// What the client may do from now on beside `tenants` - 1 others.
+  void set_rights(chip::HostRights rights, size_t tenants);
   /// The client's traces are handed to the device.
   void close();
 
  private:
   struct Client {
-    Client(FileDescriptor socket, chip::Simulation& simulation, size_t function, MessageLog* log)
-        : connection(std::move(socket)), dispatcher(simulation, function, log) {}
+    Client(FileDescriptor socket, chip::Simulation& simulation, size_t function, MessageLog* log, WaitCredit* credit,
+           std::shared_ptr<EventSignal> signal)
+        : connection(std::move(socket)),
+          dispatcher(simulation, function, {log, &connection, credit, std::move(signal)}) {}
     Connection connection;
     Dispatcher dispatcher;
   };
+  struct Refused {
+    Connection connection;
+    int error;
+  };
 
   void accept();
+  [[nodiscard]] bool takes_connections() const;
   /// False: the client has left.
-  [[nodiscard]] bool serve_client();
+  [[nodiscard]] bool serve_client(Clock::time_point end);
   void serve_refused();
 
   chip::Simulation& simulation_;
   size_t function_;
   MessageLog* log_ = nullptr;
+  std::shared_ptr<EventSignal> signal_;
+  Permissions permissions_;
+  WaitCredit credit_;  // of all clients of this function, one after the other
   std::unique_ptr<Listener> listener_;
   std::optional<Client> client_;
-  std::vector<Connection> refused_;
+  std::deque<Refused> refused_;  // the oldest first
+  size_t polled_at_ = 0, polled_ = 0;
+  bool client_polled_ = false;
+  bool quiet_ = true;
+  bool changed_ = false;
 };
 
 }  // namespace weft::server

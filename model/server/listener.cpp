@@ -15,6 +15,8 @@ namespace weft::server {
 namespace {
 
 constexpr const char* kOwnerSuffix = ".owner";
+constexpr mode_t kOwnMode = 0600, kGroupMode = 0660, kGroupReadMode = 0640;
+constexpr std::chrono::milliseconds kRest{100};
 constexpr size_t kPidDigits = 7;  // PID_MAX_LIMIT is 2^22
 constexpr size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1 - 1 - kPidDigits;
 
@@ -29,9 +31,10 @@ const sockaddr* generic(const sockaddr_un& address) { return reinterpret_cast<co
 
 bool is_left_over(const std::string& path) {
   struct stat file {};
-  if (::stat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
   const sockaddr_un address = address_of(path);
-  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // A server whose queue is full is there as well: without O_NONBLOCK connect() would wait for it.
+  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return ::connect(probe.get(), generic(address), sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
@@ -46,7 +49,7 @@ bool publish(const std::string& unready, const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& error) {
+std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& error, std::optional<gid_t> group) {
   if (path.empty() || path.size() > kMaxPath) {
     error = fmt::format("socket path '{}' has {} characters: 1 to {} are possible", path, path.size(), kMaxPath);
     return nullptr;
@@ -57,14 +60,17 @@ std::unique_ptr<Listener> Listener::make(const std::string& path, std::string& e
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   ::unlink(unready.c_str());
   constexpr int kBacklog = 16;
-  if (::bind(socket.get(), generic(bound), sizeof bound) != 0 || ::listen(socket.get(), kBacklog) != 0 ||
-      !publish(unready, path)) {
+  // The mode of the socket becomes that of its name: at no moment may others connect.
+  if (::fchmod(socket.get(), kOwnMode) != 0 || ::bind(socket.get(), generic(bound), sizeof bound) != 0 ||
+      (group &&
+       (::lchown(unready.c_str(), static_cast<uid_t>(-1), *group) != 0 || ::chmod(unready.c_str(), kGroupMode) != 0)) ||
+      ::listen(socket.get(), kBacklog) != 0 || !publish(unready, path)) {
     error = fmt::format("socket '{}': {}", path, std::strerror(errno));
     ::unlink(unready.c_str());
     return nullptr;
   }
   ::unlink(unready.c_str());
-  return std::unique_ptr<Listener>(new Listener(std::move(socket), path));
+  return std::unique_ptr<Listener>(new Listener(std::move(socket), path, group));
 }
 
 Listener::~Listener() {
@@ -74,18 +80,23 @@ Listener::~Listener() {
 
 void Listener::publish_owner(pid_t pid) const {
   const std::string path = path_ + kOwnerSuffix;
-  if (pid == 0) {
-    ::unlink(path.c_str());
-    return;
-  }
+  ::unlink(path.c_str());
+  if (pid == 0) return;
   const std::string text = fmt::format("{}\n", pid);
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (file.valid() && ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnMode));
+  if (!file.valid()) return;
+  const bool readable = !group_ || (::fchown(file.get(), static_cast<uid_t>(-1), *group_) == 0 &&
+                                    ::fchmod(file.get(), kGroupReadMode) == 0);
+  if (!readable || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     ::unlink(path.c_str());
 }
 
 FileDescriptor Listener::accept() {
-  return FileDescriptor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (resting()) return {};
+  FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket.valid() && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED)
+    rest_ends_ = Clock::now() + kRest;
+  return socket;
 }
 
 }  // namespace weft::server

@@ -80,7 +80,8 @@ std::string inject_reply(chip::Simulation& simulation, const ManagementRequest& 
                    .target = request.port,
                    .nth = request.nth,
                    .count = request.count,
-                   .value = {request.value}}))
+                   .value = {request.value}},
+                  chip::FaultInjector::By::kObserver))
     return error_reply(
         "INVALID_ARGUMENT",
         fmt::format("chip {} refused {} at port {} with value {}: it has no link there, {} faults are "

@@ -1,11 +1,14 @@
 // Observers: lines in, lines out, one request at a time.
 #include "model/server/management_port.hpp"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 
 #include "model/server/management_links.hpp"
 
@@ -13,7 +16,7 @@ namespace weft::server {
 
 void ManagementPort::poll_for(std::vector<pollfd>& polled) const {
   const bool rests = resting();
-  if (!rests) polled.push_back({listener_->fd(), POLLIN, 0});
+  if (!rests && !listener_->resting()) polled.push_back({listener_->fd(), POLLIN, 0});
   for (const Observer& observer : observers_) {
     // While the port rests, a hang-up that is polled for would wake the loop again and again.
     const short events = observer.has_output() ? POLLOUT : POLLIN;
@@ -31,23 +34,45 @@ int ManagementPort::timeout_ms() const {
 void ManagementPort::serve() {
   if (!resting()) accept();
   std::erase_if(observers_, [this](Observer& observer) {
-    return !flush(observer) || (!observer.has_output() && !resting() && !receive(observer));
+    try {
+      return !flush(observer) || (!observer.has_output() && !resting() && !receive(observer));
+    } catch (const std::bad_alloc&) {
+      return true;
+    }
   });
   if (resting()) return;
   const auto asks = std::ranges::find_if(observers_, [](const Observer& o) { return o.has_line() && !o.has_output(); });
   if (asks == observers_.end()) return;
-  answer(*asks);
-  next_ = Clock::now() + kPeriod;
-  std::rotate(asks, asks + 1, observers_.end());
+  const auto begin = Clock::now();
+  bool answered = true;
+  try {
+    answer(*asks);
+  } catch (const std::bad_alloc&) {
+    answered = false;
+  }
+  const auto end = Clock::now();
+  next_ = end + std::max<Clock::duration>(kPeriod, (kPartOfTime - 1) * (end - begin));
+  if (!answered) {
+    observers_.erase(asks);
+  } else {
+    std::rotate(asks, asks + 1, observers_.end());
+  }
 }
 
 void ManagementPort::accept() {
-  for (;;) {
-    FileDescriptor socket = listener_->accept();
-    if (!socket.valid()) return;
+  for (unsigned i = 0; i < chip::tenant_limits::kAcceptsOfTurn; i++) {
+    Connection connection(listener_->accept());
+    if (connection.fd() < 0) return;
+    const uid_t user = connection.peer().uid;
+    if (!may_connect(permissions_, user)) continue;
     if (observers_.size() == kMaxObservers)
       observers_.erase(std::ranges::min_element(observers_, {}, &Observer::heard));
-    observers_.push_back({.socket = std::move(socket), .input = {}, .output = {}, .heard = ++requests_});
+    try {
+      observers_.push_back(
+          {.socket = connection.take_socket(), .user = user, .input = {}, .output = {}, .heard = ++requests_});
+    } catch (const std::bad_alloc&) {
+      return;
+    }
   }
 }
 
@@ -82,18 +107,17 @@ bool ManagementPort::receive(Observer& observer) {
 void ManagementPort::answer(Observer& observer) {
   const size_t end = observer.input.find('\n');
   observer.heard = ++requests_;
-  observer.output = reply_to(std::string_view(observer.input).substr(0, end));
+  observer.output = reply_to(std::string_view(observer.input).substr(0, end), observer.user);
   observer.input.erase(0, end + 1);
   (void)flush(observer);  // gone: the next look tells
 }
 
-std::string ManagementPort::reply_to(std::string_view line) {
+std::string ManagementPort::reply_to(std::string_view line, uid_t user) {
   std::string error;
   const auto request = parse_management_request(line, simulation_.chips(), simulation_.functions_of_a_chip(), error);
   if (!request) return error_reply("INVALID_ARGUMENT", error);
   const std::vector<FunctionOwner> owners = owners_();
-  const size_t index = function_index(simulation_, *request);
-  const FunctionOwner& owner = owners[index];
+  const FunctionOwner& owner = owners[function_index(simulation_, *request)];
   switch (request->kind) {
     case ManagementRequest::Kind::kState:
       return state_reply(simulation_, *request, owners);
@@ -102,15 +126,28 @@ std::string ManagementPort::reply_to(std::string_view line) {
     case ManagementRequest::Kind::kLinks:
       return links_reply(simulation_);
     case ManagementRequest::Kind::kInject:
+      if (!may_inject(permissions_, user))
+        return error_reply("UNSUPPORTED", fmt::format("faults are injected by the user of the simulator ({}), not by "
+                                                      "user {}; weft-sim --allow-inject takes them from any observer",
+                                                      ::geteuid(), user));
       return inject_reply(simulation_, *request);
     case ManagementRequest::Kind::kReset:
-      break;
+      return reset(*request, user, owner);
   }
-  if (owner.pid != 0 && !request->force)
-    return error_reply("BUSY", "function " + std::to_string(request->function) + " belongs to process " +
-                                   std::to_string(owner.pid) + " (" + owner.process + ")");
-  const std::string reply = reset_reply(simulation_, *request, owner);
-  chip::Function& function = simulation_.function(index);
+  return {};
+}
+
+std::string ManagementPort::reset(const ManagementRequest& request, uid_t user, const FunctionOwner& owner) {
+  const auto busy = [&](const std::string& why) {
+    return error_reply("BUSY", fmt::format("function {} belongs to process {} ({}){}", request.function, owner.pid,
+                                           owner.process, why));
+  };
+  if (owner.owned && !request.force) return busy("");
+  if (!may_reset(permissions_, user, owner.owned ? std::optional(owner.uid) : std::nullopt))
+    return busy(
+        fmt::format(" of user {}, not of user {}; weft-sim --allow-reset lets any observer reset it", owner.uid, user));
+  const std::string reply = reset_reply(simulation_, request, owner);
+  chip::Function& function = simulation_.function(function_index(simulation_, request));
   function.reset();
   function.registers().raise(0);  // so that an owner that waits looks, and finds another generation
   return reply;

@@ -13,22 +13,29 @@
 #include "model/chip/simulation.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/management_reply.hpp"
+#include "model/server/rights.hpp"
 
 namespace weft::server {
 
 /// Answers requests (management_request.hpp) of several observers, one line each. Nothing that an observer does or
-/// leaves undone delays an owner: no call blocks; one request is served in kPeriod, whoever asks; who does not read its
-/// reply is not read; who comes when all places are taken gets that of the observer that has been silent for longest.
+/// leaves undone delays an owner: no call blocks; one request is served in kPeriod, and none before nine times the time
+/// that the last one took; an observer that does not read its reply is not read; one that comes when all places are
+/// taken gets that of the observer that has been silent for longest. An observer is known by its user (rights.hpp).
 /// Owner: the server; not thread-safe.
 class ManagementPort {
  public:
   static constexpr size_t kMaxObservers = 8;
   static constexpr std::chrono::milliseconds kPeriod{5};
+  /// Of the server's time, requests take at most one part in so many.
+  static constexpr int kPartOfTime = 10;
 
   /// `owners`: who is served on each function; called with each request.
-  ManagementPort(chip::Simulation& simulation, std::unique_ptr<Listener> listener,
+  ManagementPort(chip::Simulation& simulation, std::unique_ptr<Listener> listener, const Permissions& permissions,
                  std::function<std::vector<FunctionOwner>()> owners)
-      : simulation_(simulation), listener_(std::move(listener)), owners_(std::move(owners)) {}
+      : simulation_(simulation),
+        listener_(std::move(listener)),
+        permissions_(permissions),
+        owners_(std::move(owners)) {}
 
   /// Adds what is to be polled.
   void poll_for(std::vector<pollfd>& polled) const;
@@ -42,6 +49,7 @@ class ManagementPort {
 
   struct Observer {
     FileDescriptor socket;
+    uid_t user = 0;
     std::string input;
     std::string output;
     size_t sent = 0;
@@ -56,11 +64,13 @@ class ManagementPort {
   [[nodiscard]] bool flush(Observer& observer);
   [[nodiscard]] bool receive(Observer& observer);
   void answer(Observer& observer);
-  [[nodiscard]] std::string reply_to(std::string_view line);
+  [[nodiscard]] std::string reply_to(std::string_view line, uid_t user);
+  [[nodiscard]] std::string reset(const ManagementRequest& request, uid_t user, const FunctionOwner& owner);
   [[nodiscard]] bool resting() const { return Clock::now() < next_; }
 
   chip::Simulation& simulation_;
   std::unique_ptr<Listener> listener_;
+  Permissions permissions_;
   std::function<std::vector<FunctionOwner>()> owners_;
   std::deque<Observer> observers_;  // the next to be answered first
   Clock::time_point next_{};        // before it no request is served

@@ -41,7 +41,7 @@ std::vector<Record> read_records(chip::Function& function, uint64_t iova, size_t
   std::vector<Record> records;
   for (size_t i = 0; i < count && iova != 0; i++) {
     Record record;
-    if (function.host_memory().read(iova + i * sizeof record, std::as_writable_bytes(std::span(&record, 1))))
+    if (function.host_memory().peek(iova + i * sizeof record, std::as_writable_bytes(std::span(&record, 1))))
       records.push_back(record);
   }
   return records;
@@ -110,7 +110,7 @@ Json hbm_json(chip::Function& function, const fw::Function& known) {
               {"largest_free_bytes", nullptr}};
   weft_parameter_page page{};
   if (known.state != fw::FunctionState::kReady ||
-      !function.host_memory().read(registers.firmware_read(WEFT_REG_PARAMETER_PAGE),
+      !function.host_memory().peek(registers.firmware_read(WEFT_REG_PARAMETER_PAGE),
                                    std::as_writable_bytes(std::span(&page, 1))) ||
       page.driver_tells_hbm != 1)
     return out;
@@ -120,7 +120,7 @@ Json hbm_json(chip::Function& function, const fw::Function& known) {
 }
 
 Json owner_json(const FunctionOwner& owner) {
-  return owner.pid == 0 ? Json() : Json{{"pid", owner.pid}, {"process", owner.process}};
+  return !owner.owned ? Json() : Json{{"pid", owner.pid}, {"process", owner.process}};
 }
 
 Json function_json(chip::Function& function, const fw::Function& known, const FunctionOwner& owner) {
@@ -220,7 +220,7 @@ Json ring_json(chip::Function& function, uint64_t iova, uint32_t entries, uint32
   for (uint32_t i = end - count; i != end; i++) {
     Entry entry;
     const auto bytes = std::as_writable_bytes(std::span(&entry, 1));
-    const bool mapped = function.host_memory().read(iova + uint64_t{i & (entries - 1)} * sizeof entry, bytes);
+    const bool mapped = function.host_memory().peek(iova + uint64_t{i & (entries - 1)} * sizeof entry, bytes);
     out["entries"].push_back(mapped ? Json(hex(bytes)) : Json());
   }
   return out;

@@ -12,9 +12,11 @@
 
 namespace weft::server {
 
-/// Who is served on a function.
+/// The client that is served on a function.
 struct FunctionOwner {
-  pid_t pid = 0;        ///< 0: nobody
+  bool owned = false;   ///< there is one
+  pid_t pid = 0;        ///< 0: of another process namespace
+  uid_t uid = 0;        ///< its user
   std::string process;  ///< its name, as the system knows it
 };
 

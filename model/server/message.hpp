@@ -59,6 +59,7 @@ struct DmaMapBody {
 static_assert(sizeof(DmaMapBody) == 32 && offsetof(DmaMapBody, address) == 16);
 inline constexpr uint32_t kDmaReadable = 1 << 0;
 inline constexpr uint32_t kDmaWritable = 1 << 1;
+inline constexpr uint32_t kUnmapAll = 1 << 1;  ///< of DMA_UNMAP: VFIO_DMA_UNMAP_FLAG_ALL
 
 /// Also its reply.
 struct DmaUnmapBody {
@@ -113,9 +114,12 @@ struct RegionAccessBody {
 };
 static_assert(sizeof(RegionAccessBody) == 16 && offsetof(RegionAccessBody, region) == 8);
 
-inline constexpr size_t kMaxTransferBytes = 65536;  ///< data of one region access: the largest BAR
-inline constexpr size_t kMaxMessageBytes = sizeof(Header) + sizeof(RegionAccessBody) + kMaxTransferBytes;
-inline constexpr size_t kMaxMessageFds = 32;  ///< enough for one eventfd a vector
-inline constexpr size_t kMaxDmaMaps = 16384;
+/// DMA_READ and DMA_WRITE, which the server sends, and their replies; `count` bytes of data follow a write and the
+/// reply to a read.
+struct DmaAccessBody {
+  uint64_t address;
+  uint64_t count;
+};
+static_assert(sizeof(DmaAccessBody) == 16);
 
 }  // namespace weft::server

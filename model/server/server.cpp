@@ -5,16 +5,24 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <vector>
 
 namespace weft::server {
 
-Server::Server(chip::Simulation& simulation) : simulation_(simulation) {
-  for (size_t i = 0; i < simulation.functions(); i++) ports_.emplace_back(simulation, i);
+Server::Server(chip::Simulation& simulation, std::shared_ptr<EventSignal> signal, Permissions permissions)
+    : simulation_(simulation), permissions_(permissions), turns_(simulation.functions()) {
+  const auto shares = std::make_shared<chip::HostMemoryShares>(simulation.functions());
+  for (size_t i = 0; i < simulation.functions(); i++) {
+    simulation.function(i).host_memory().share(shares, i);
+    FunctionPort& port = ports_.emplace_back(simulation, i);
+    port.set_signal(signal);
+    port.set_permissions(permissions_);
+  }
 }
 
 void Server::manage(std::unique_ptr<Listener> listener) {
-  management_.emplace(simulation_, std::move(listener), [this] {
+  management_.emplace(simulation_, std::move(listener), permissions_, [this] {
     std::vector<FunctionOwner> owners;
     for (const FunctionPort& port : ports_) owners.push_back(port.owner());
     return owners;
@@ -27,40 +35,79 @@ void Server::set_log(MessageLog* log) {
 }
 
 int Server::idle_ms() const {
-  const int management_ms = management_ ? management_->timeout_ms() : -1;
-  const int log_ms = log_ != nullptr ? log_->wake_ms() : -1;
-  if (management_ms < 0 || log_ms < 0) return std::max(management_ms, log_ms);
-  return std::min(management_ms, log_ms);
+  const auto now = Clock::now();
+  auto due = Clock::time_point::max();
+  for (const FunctionPort& port : ports_) due = std::min(due, port.due());
+  int ms = -1;
+  if (due <= now) {
+    ms = 0;
+  } else if (due != Clock::time_point::max()) {
+    ms = static_cast<int>(std::min<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(due - now).count(), INT_MAX));
+  }
+  const auto earlier = [](int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); };
+  if (management_) ms = earlier(ms, management_->timeout_ms());
+  return log_ != nullptr ? earlier(ms, log_->wake_ms()) : ms;
+}
+
+void Server::update_rights() {
+  bool changed = false;
+  for (FunctionPort& port : ports_) changed |= port.take_change();
+  if (!changed) return;
+  std::vector<std::optional<Peer>> clients;
+  for (const FunctionPort& port : ports_) clients.push_back(port.peer());
+  const bool alone = is_one_tenant(clients, simulation_.functions_of_a_chip());
+  present_ = static_cast<size_t>(std::ranges::count_if(clients, [](const auto& c) { return c.has_value(); }));
+  for (size_t i = 0; i < ports_.size(); i++)
+    if (clients[i]) ports_[i].set_rights(rights_of(*clients[i], alone, permissions_), alone ? 1 : present_);
+}
+
+bool Server::serve(std::span<const size_t> waiting) {
+  turns_.begin(waiting, present_, simulation_.pending() && !simulation_.held(), Clock::now());
+  bool left = false;
+  for (const size_t i : waiting) {
+    const auto time = turns_.time_for(i);
+    if (time <= Clock::duration::zero()) continue;
+    const auto begin = Clock::now();
+    left |= !ports_[i].serve(begin + time);
+    turns_.spend(i, Clock::now() - begin);
+    update_rights();
+  }
+  return !left || std::ranges::any_of(ports_, [](const FunctionPort& port) { return port.attached(); });
+}
+
+void Server::run_slices() {
+  const auto end = Clock::now() + chip::Simulation::kSliceTarget;
+  do {
+    simulation_.run_slice();
+  } while (simulation_.pending() && !simulation_.held() && Clock::now() < end);
 }
 
 void Server::run() {
   std::vector<pollfd> polled;
+  std::vector<size_t> waiting;
   bool stopping = false;
+  update_rights();
   while (!stopping) {
     const bool busy = simulation_.pending() || simulation_.next_alarm() != 0;
     polled.clear();
     if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
-    for (const FunctionPort& port : ports_) port.poll_for(polled);
+    for (FunctionPort& port : ports_) port.poll_for(polled);
     if (management_) management_->poll_for(polled);
     const bool runs = busy && !simulation_.held();
     if (!runs && log_ != nullptr) log_->sleeps();
-    const int ready = ::poll(polled.data(), polled.size(), runs ? 0 : idle_ms());
-    if (ready < 0 && errno != EINTR) return;
-    if (ready > 0) {
-      if (stop_fd_ >= 0 && polled.front().revents != 0) stopping = true;
-      bool left = false, served = false;
-      for (FunctionPort& port : ports_) {
-        left |= !port.serve();
-        served |= port.attached();
-      }
-      stopping |= left && !served;
-    }
-    if (management_) management_->serve();
+    if (::poll(polled.data(), polled.size(), runs ? 0 : idle_ms()) < 0 && errno != EINTR) return;
+    if (stop_fd_ >= 0 && polled.front().revents != 0) stopping = true;
+    waiting.clear();
+    for (size_t i = 0; i < ports_.size(); i++)
+      if (ports_[i].look(polled)) waiting.push_back(i);
+    if (!serve(waiting)) stopping = true;
+    if (spare_.refill() && management_) management_->serve();
     if (simulation_.held()) continue;
     if (simulation_.pending()) {
-      simulation_.run_slice();
-    } else if (ready == 0) {
-      simulation_.end_idle_wait();
+      run_slices();
+    } else {
+      for (size_t i = 0; i < ports_.size(); i++)
+        if (ports_[i].quiet()) simulation_.end_idle_wait(i);
     }
   }
   for (FunctionPort& port : ports_) port.close();

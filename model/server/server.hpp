@@ -1,22 +1,31 @@
 /// The simulator's loop: sockets and simulated time on one thread.
 #pragma once
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "model/chip/simulation.hpp"
+#include "model/server/event_signal.hpp"
+#include "model/server/fair_turns.hpp"
 #include "model/server/function_port.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/management_port.hpp"
+#include "model/server/memory_spare.hpp"
 
 namespace weft::server {
 
 /// Serves each function to one client at a time. While something is pending on the device it alternates between a slice
 /// of simulated time and a look at the sockets; else, and while a host holds time, it sleeps until a socket has
-/// something, and time stands still.
+/// something, and time stands still. The clients' messages take at most as long as the slice in a turn, and each client
+/// an equal part of that.
 class Server {
  public:
-  explicit Server(chip::Simulation& simulation);
+  using Clock = std::chrono::steady_clock;
+
+  /// `signal`: for the clients' eventfds; nullptr: they are not signalled.
+  explicit Server(chip::Simulation& simulation, std::shared_ptr<EventSignal> signal, Permissions permissions = {});
 
   /// Serves the client at the other end of `socket`; run() ends when the last of such clients has left.
   void attach(FileDescriptor socket, size_t function = 0) { ports_[function].attach(std::move(socket)); }
@@ -34,12 +43,22 @@ class Server {
   void run();
 
  private:
-  /// How long poll() may sleep: until the management port or the log wants to act; -1: for ever.
+  /// How long poll() may sleep: until a port, the management port or the log wants to act; -1: for ever.
   [[nodiscard]] int idle_ms() const;
+  /// Serves the ports that `waiting` names. False: the attached clients have left.
+  [[nodiscard]] bool serve(std::span<const size_t> waiting);
+  /// Lets time go on for as long as a slice is meant to take, also where alarms cut it into pieces.
+  void run_slices();
+  /// After clients have come or left.
+  void update_rights();
 
   chip::Simulation& simulation_;
+  Permissions permissions_;
   std::deque<FunctionPort> ports_;  // by function; they do not move
+  FairTurns turns_;
+  size_t present_ = 0;  // clients
   std::optional<ManagementPort> management_;
+  MemorySpare spare_;
   MessageLog* log_ = nullptr;
   int stop_fd_ = -1;
 };

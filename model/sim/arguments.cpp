@@ -1,12 +1,27 @@
 // The options, and which of them go together.
 #include "model/sim/arguments.hpp"
 
+#include <fmt/format.h>
+#include <grp.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "model/sim/ending.hpp"
 #include "model/sim/simulated.hpp"
 
 namespace weft::sim {
+namespace {
+
+/// By name or number.
+std::optional<gid_t> find_group(const std::string& name) {
+  if (const group* known = ::getgrnam(name.c_str())) return known->gr_gid;
+  gid_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
 
 std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) {
   Arguments arguments;
@@ -39,6 +54,18 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
       ->check(CLI::Range(1u, unsigned{WEFT_LIMIT_FUNCTIONS}))
       ->needs(directory)
       ->capture_default_str();
+  app.add_flag("--allow-hold", arguments.permissions.hold,
+               "any client may hold simulated time, also beside others; without it a client that is the only one, and "
+               "of this user");
+  app.add_flag("--allow-inject", arguments.permissions.inject,
+               "any client and any observer may inject faults; without it as above, and observers of this user");
+  app.add_flag("--allow-reset", arguments.permissions.reset,
+               "any observer may reset any function; without it of its own user's only");
+  std::string group;
+  auto* group_option = app.add_option("--group", group,
+                                      "processes of this group (name or number) may connect as well; without it those "
+                                      "of this user only")
+                           ->excludes(fd);
   auto* wave = app.add_option("--wave", arguments.core_options.wave_path,
                               "write the core's waves to this FST file (rtl, lockstep)");
   app.add_option("--wave-from", arguments.core_options.wave_from_cycle, "first cycle of the waves")->needs(wave);
@@ -55,7 +82,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
                      ->excludes(record);
   app.add_flag("--partial", arguments.partial, "replay what is there of a recording that is cut off")->needs(replay);
   app.add_flag("--json", arguments.json, "print the result of the replay as JSON")->needs(replay);
-  for (auto* option : {chip, slice, fd, socket, directory}) replay->excludes(option);
+  for (auto* option : {chip, slice, fd, socket, directory, group_option}) replay->excludes(option);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -63,10 +90,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
     return {};
   }
   if (replay->count() != 0) return arguments;
-  const auto wrong = [&exit_code](const char* what) -> std::optional<Arguments> {
+  const auto wrong = [&exit_code](const std::string& what) -> std::optional<Arguments> {
     exit_code = complain(kExitUsage, what);
     return {};
   };
+  if (group_option->count() != 0 && !(arguments.permissions.group = find_group(group)))
+    return wrong(fmt::format("--group {}: there is no such group", group));
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
   if (slice->count() != 0 && wave->count() + record->count() != 0)
     return wrong("--wave and --record are of one chip: they do not go with --slice");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/core/tensor_core.hpp"
+#include "model/server/rights.hpp"
 
 namespace weft::sim {
 
@@ -18,6 +19,7 @@ struct Arguments {
   std::string socket;
   std::string directory;
   unsigned functions = 1;
+  server::Permissions permissions;
   std::string trace;
   std::string mismatch_report;
   std::string record;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "model/record/recorder.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
+#include "model/server/socket_folder.hpp"
 #include "model/sim/ending.hpp"
 #include "model/sim/simulated.hpp"
 
@@ -40,19 +40,13 @@ std::string socket_path(const Arguments& arguments, unsigned chip, unsigned func
   return fmt::format("{}/chip{}-function{}.sock", arguments.directory, chip, function);
 }
 
-void make_directory(const std::string& path, std::string& error) {
-  std::error_code failed;
-  if (!path.empty()) std::filesystem::create_directories(path, failed);
-  if (failed) error = fmt::format("directory '{}': {}", path, failed.message());
-}
-
 /// The sockets of all functions; empty and a message in `error` if one is not to be had.
 std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, unsigned chips,
                                                               std::string& error) {
   std::vector<std::unique_ptr<server::Listener>> listeners;
   for (unsigned i = 0; i < chips * arguments.functions && error.empty(); i++) {
-    auto listener =
-        server::Listener::make(socket_path(arguments, i / arguments.functions, i % arguments.functions), error);
+    auto listener = server::Listener::make(socket_path(arguments, i / arguments.functions, i % arguments.functions),
+                                           error, arguments.permissions.group);
     if (listener != nullptr) listeners.push_back(std::move(listener));
   }
   if (!error.empty()) listeners.clear();
@@ -89,16 +83,19 @@ int serve(const Arguments& arguments) {
   std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
   const auto simulation = make_simulation(arguments, simulated, network.get(), error);
   if (simulation == nullptr) return complain(kExitUsage, error);
-  server::Server server(*simulation);
+  std::shared_ptr<server::EventSignal> signal = server::EventSignal::make(error);
+  if (signal == nullptr) return complain(kExitCannotStart, error);
+  server::Server server(*simulation, std::move(signal), arguments.permissions);
   server.stop_on(signals.get());
 
   // The names appear when the chips are there, those of the functions last: who finds one is served.
   std::vector<std::unique_ptr<server::Listener>> listeners;
   std::unique_ptr<server::Listener> management;
   if (arguments.fds.empty()) {
-    make_directory(arguments.directory, error);
-    if (error.empty() && !arguments.directory.empty())
-      management = server::Listener::make(arguments.directory + "/management.sock", error);
+    const auto group = arguments.permissions.group;
+    const bool ready = arguments.directory.empty() || server::prepare_socket_folder(arguments.directory, group, error);
+    if (ready && !arguments.directory.empty())
+      management = server::Listener::make(arguments.directory + "/management.sock", error, group);
     if (error.empty()) listeners = make_listeners(arguments, chips, error);
     if (!error.empty()) return complain(kExitCannotStart, error);
   }

@@ -49,12 +49,14 @@ std::unique_ptr<chip::Simulation> make_simulation() {
 
 /// The only chip of the process.
 struct Device {
+  Device() { port.set_patience(std::chrono::milliseconds{0}); }  // the client is on the server's thread
+
   std::unique_ptr<chip::Simulation> simulation = make_simulation();
   server::FunctionPort port{*simulation, 0};
   fuzz::SessionDescriptors descriptors{fuzz::kHostMemoryBytes};
 };
 
-/// Reads all replies that are there and checks their frames.
+/// Reads all messages that are there and checks their frames.
 class Replies {
  public:
   void receive(int socket) {
@@ -65,7 +67,11 @@ class Replies {
     while (stream_.size() >= sizeof(server::Header)) {
       server::Header header;
       std::memcpy(&header, stream_.data(), sizeof header);
-      fuzz::require((header.flags & server::kTypeMask) == server::kTypeReply, "the server sends replies only");
+      const auto command = static_cast<server::Command>(header.command);
+      const bool asks = (header.flags & server::kTypeMask) == server::kTypeCommand &&
+                        (command == server::Command::kDmaRead || command == server::Command::kDmaWrite);
+      fuzz::require(asks || (header.flags & server::kTypeMask) == server::kTypeReply,
+                    "the server sends replies, and commands that read and write memory");
       fuzz::require(header.size >= sizeof header && header.size <= server::kMaxMessageBytes, "a reply has a sane size");
       fuzz::require(((header.flags & server::kFlagError) != 0) == (header.error != 0), "an error reply has an errno");
       if (stream_.size() < header.size) return;

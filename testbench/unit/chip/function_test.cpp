@@ -1,6 +1,8 @@
 // What the host sees of a function: registers, access sizes, interrupts through both masks.
 #include "model/chip/function.hpp"
 
+#include <linux/pci_regs.h>
+
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <vector>
@@ -82,16 +84,90 @@ TEST_CASE_METHOD(Fixture, "accesses outside of a region, or of a size it does no
     CHECK(write(region, bytes - 4, 8) == EINVAL);
     CHECK(write(region, 0, 0) == EINVAL);
   }
-  CHECK(read(Region::kRegisters, 2, 4) == EINVAL);
-  CHECK(read(Region::kRegisters, 0, 6) == EINVAL);
+  for (const Region region : {Region::kRegisters, Region::kDoorbells, Region::kMsix}) {
+    for (const size_t bytes : {1, 2, 4, 8}) {
+      CHECK(read(region, 8 + bytes % 8, bytes) == 0);
+      CHECK(write(region, 8 + bytes % 8, bytes) == 0);
+      if (bytes == 1) continue;
+      CHECK(read(region, 8 + bytes / 2, bytes) == (bytes == 8 ? 0 : EINVAL));  // two words
+      CHECK(write(region, 8 + bytes / 2, bytes) == EINVAL);
+    }
+    for (const size_t bytes : {3, 5, 6, 7}) {
+      CHECK(read(region, 0, bytes) == EINVAL);
+      CHECK(write(region, 0, bytes) == EINVAL);
+    }
+  }
+  events.wakes = 0;
   CHECK(read(Region::kRegisters, WEFT_REG_COUNTERS, 4096) == 0);
   CHECK(write(Region::kRegisters, 0x84, 8) == EINVAL);
   CHECK(write(Region::kRegisters, 0x80, 16) == EINVAL);
-  CHECK(write(Region::kDoorbells, 0, 8) == EINVAL);
-  CHECK(write(Region::kDoorbells, 2, 4) == EINVAL);
   CHECK(write(Region::kDoorbells, 8 * 17, 4) == 0);  // no such queue: ignored
   CHECK(events.wakes == 0);
   CHECK(write(Region::kConfig, 0x3c, 1) == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "an access of a part of a register reads and writes these bytes and no other") {
+  write_register(function, WEFT_REG_PARAMETER_PAGE, 0x1122334455667788, 8);
+  for (unsigned byte = 0; byte < 8; byte++)
+    CHECK(read_register(function, WEFT_REG_PARAMETER_PAGE + byte, 1) == (0x1122334455667788 >> 8 * byte & 0xff));
+  CHECK(read_register(function, WEFT_REG_PARAMETER_PAGE + 2, 2) == 0x5566);
+  write_register(function, WEFT_REG_PARAMETER_PAGE + 1, 0xaa, 1);
+  write_register(function, WEFT_REG_PARAMETER_PAGE + 6, 0xbbcc, 2);
+  CHECK(read_register(function, WEFT_REG_PARAMETER_PAGE, 8) == 0xbbcc33445566aa88);
+
+  write_register(function, WEFT_REG_INTERRUPT_MASK, 0x1ffff);
+  write_register(function, WEFT_REG_INTERRUPT_MASK + 1, 0, 1);
+  CHECK(read_register(function, WEFT_REG_INTERRUPT_MASK) == 0x100ff);
+  write_register(function, WEFT_REG_INTERRUPT_MASK, 0);
+  // Ones clear the bits of the bytes that are written.
+  function.registers().raise(0);
+  function.registers().raise(9);
+  write_register(function, WEFT_REG_INTERRUPT_STATUS + 1, 0xff, 1);
+  CHECK(read_register(function, WEFT_REG_INTERRUPT_STATUS) == 1);
+  // A part of the key is no key.
+  write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY & 0xffff, 2);
+  write_register(function, WEFT_REG_RESET_CONTROL + 2, WEFT_RESET_KEY >> 16, 2);
+  CHECK(events.resets == 0);
+
+  const auto put = [&](Region region, uint64_t offset, uint64_t value, size_t bytes) {
+    REQUIRE(function.write(region, offset, std::as_bytes(std::span(&value, 1)).first(bytes)) == 0);
+  };
+  put(Region::kDoorbells, 8, 0x11223344, 4);
+  put(Region::kDoorbells, 9, 0xaa, 1);
+  CHECK(function.submission_tail(1) == 0x1122aa44);
+  put(Region::kDoorbells, 16, 0x5566778811223344, 8);  // tail and head of queue 2
+  CHECK(function.submission_tail(2) == 0x11223344);
+  CHECK(function.completion_head(2) == 0x55667788);
+  CHECK(function.take_pending_doorbells() == (1 << 1 | 1 << 2));
+  put(Region::kMsix, 0, 0x1122334455667788, 8);
+  put(Region::kMsix, 3, 0xaa, 1);
+  CHECK(function.msix().read(0) == 0xaa667788);
+  CHECK(function.msix().read(4) == 0x11223344);
+}
+
+TEST_CASE_METHOD(Fixture, "a host without the right to it neither holds time nor arms a fault, whatever its access") {
+  const auto put = [&](uint64_t offset, uint64_t value, size_t bytes) {
+    return function.write(Region::kRegisters, offset, std::as_bytes(std::span(&value, 1)).first(bytes));
+  };
+  write_register(function, WEFT_REG_INJECT_KIND, WEFT_INJECTED_FAULT_SIMULATOR_EXIT);
+  write_register(function, WEFT_REG_INJECT_NTH, 1);
+  write_register(function, WEFT_REG_INJECT_COUNT, 1);
+  function.set_rights({.hold = false, .inject = false});
+  CHECK(put(WEFT_REG_SIM_HOLD, 1, 1) == EPERM);
+  CHECK(put(WEFT_REG_SIM_HOLD, 0xff01, 2) == EPERM);
+  CHECK(put(WEFT_REG_SIM_HOLD, 1, 4) == EPERM);
+  CHECK(put(WEFT_REG_SIM_HOLD - 4, uint64_t{1} << 32, 8) == EPERM);
+  CHECK(put(WEFT_REG_SIM_HOLD, 0xfffffffe, 4) == 0);
+  CHECK(put(WEFT_REG_SIM_HOLD + 1, 0xff, 1) == 0);
+  CHECK_FALSE(function.registers().holds_time());
+  for (const size_t bytes : {1, 2, 4, 8}) CHECK(put(WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM, bytes) == EPERM);
+  CHECK(function.faults().armed() == 0);
+  CHECK(put(WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_DISARM, 4) == 0);
+  function.set_rights({.hold = true, .inject = true});
+  CHECK(put(WEFT_REG_SIM_HOLD, 1, 1) == 0);
+  CHECK(function.registers().holds_time());
+  CHECK(put(WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM, 1) == 0);
+  CHECK(function.faults().armed() == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "the host cannot write the firmware's registers, nor the firmware the host's") {
@@ -167,6 +243,31 @@ TEST_CASE_METHOD(Fixture,
   CHECK(sink.seen == std::vector<unsigned>{2});  // MSI-X stays as the host set it up
   function.reset();
   CHECK(read_register(function, WEFT_REG_RESET_GENERATION) == 2);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a function-level reset brings configuration space and MSI-X back to power-up, and keeps maps") {
+  test::SharedMemory shared(4096);
+  REQUIRE(function.host_memory().map(shared.fd(), 0, 0, 4096, chip::Access::kReadWrite) == 0);
+  const auto config = [&](uint64_t offset, uint64_t value, size_t bytes) {
+    REQUIRE(function.write(Region::kConfig, offset, std::as_bytes(std::span(&value, 1)).first(bytes)) == 0);
+  };
+  const auto word = [&](uint64_t offset) {
+    uint16_t value = 0;
+    REQUIRE(function.read(Region::kConfig, offset, std::as_writable_bytes(std::span(&value, 1))) == 0);
+    return value;
+  };
+  config(PCI_COMMAND, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER, 2);
+  config(PCI_BASE_ADDRESS_0, 0x12340000, 4);
+  CHECK((word(chip::PciConfig::kMsixControl) & chip::PciConfig::kMsixEnable) != 0);
+  config(chip::PciConfig::kPcieCapability + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_BCR_FLR, 2);
+  CHECK(events.resets == 1);
+  CHECK(read_register(function, WEFT_REG_RESET_GENERATION) == 1);
+  CHECK(word(PCI_COMMAND) == 0);
+  CHECK(word(PCI_BASE_ADDRESS_0 + 2) == 0);
+  CHECK((word(chip::PciConfig::kMsixControl) & chip::PciConfig::kMsixEnable) == 0);
+  CHECK(function.msix().vector_masked(0));
+  CHECK(function.host_memory().size() == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "a client that leaves takes its maps, masks and interrupts with it") {

@@ -76,7 +76,7 @@ void drive(const std::string& path) {
   recorder->attach(*simulation);
   test::SharedMemory memory(16384);
   {
-    server::Dispatcher client(*simulation, 0, recorder.get());
+    server::Dispatcher client(*simulation, 0, {.log = recorder.get()});
     send(client, message_of(Command::kVersion, server::VersionBody{0, 1}));
     auto map = message_of(Command::kDmaMap, server::DmaMapBody{32, 3, 0, kIova, 16384});
     map.fds.emplace_back(::dup(memory.fd()));

@@ -103,7 +103,14 @@ class Client {
     return request(command, std::span<const std::byte>(bytes_of(body)), fds);
   }
 
-  void negotiate() { REQUIRE(request(Command::kVersion, server::VersionBody{0, 1}).error() == 0); }
+  /// VERSION with `json` (nothing: none) behind it.
+  Answer version(std::string_view json = {}) {
+    auto payload = bytes_of(server::VersionBody{0, 1});
+    for (const char c : json) payload.push_back(static_cast<std::byte>(c));
+    if (!json.empty()) payload.push_back(std::byte{0});
+    return request(Command::kVersion, std::span<const std::byte>(payload));
+  }
+  void negotiate() { REQUIRE(version().error() == 0); }
 
   Answer read(uint32_t region, uint64_t offset, uint32_t count) {
     return request(Command::kRegionRead, server::RegionAccessBody{offset, region, count});
@@ -130,10 +137,13 @@ class Client {
         send(static_cast<uint16_t>(Command::kRegionWrite), write_body(region, offset, value, 4), server::kFlagNoReply));
   }
 
-  int map(int memory_fd, uint64_t iova, uint64_t bytes) {
-    return request(Command::kDmaMap, server::DmaMapBody{sizeof(server::DmaMapBody), 3, 0, iova, bytes},
+  int map(int memory_fd, uint64_t iova, uint64_t bytes, uint64_t offset = 0) {
+    return request(Command::kDmaMap, server::DmaMapBody{sizeof(server::DmaMapBody), 3, offset, iova, bytes},
                    std::array{memory_fd})
         .error();
+  }
+  int unmap(uint64_t iova, uint64_t bytes, uint32_t flags = 0) {
+    return request(Command::kDmaUnmap, server::DmaUnmapBody{sizeof(server::DmaUnmapBody), flags, iova, bytes}).error();
   }
   int listen_to(unsigned first, std::span<const int> eventfds) {
     constexpr uint32_t kEventfdTrigger = 1 << 2 | 1 << 5;
@@ -197,6 +207,13 @@ inline uint64_t wait_for(const FileDescriptor& fd, int timeout_ms = kReplyTimeou
   return ::read(fd.get(), &count, sizeof count) == sizeof count ? count : 0;
 }
 
+/// How a chip with stand-in core and firmware is served.
+struct ServedOptions {
+  std::vector<std::unique_ptr<server::Listener>> listeners;  ///< one for each function
+  std::unique_ptr<server::Listener> management;
+  server::Permissions permissions;
+};
+
 /// A chip with stand-in core and firmware, served on a thread of its own until its client leaves or stop().
 class Served {
  public:
@@ -204,23 +221,25 @@ class Served {
     auto pair = socket_pair();
     client.emplace(std::move(pair[0]));
     thread_ = std::thread([this, socket = std::move(pair[1])]() mutable {
-      make_simulation();
-      server::Server server(*simulation_);
+      make_simulation(1);
+      server::Server server(*simulation_, signal());
       server.stop_on(stop_.get());
       server.attach(std::move(socket));
       server.run();
     });
   }
-  explicit Served(std::unique_ptr<server::Listener> listener, std::unique_ptr<server::Listener> management = nullptr) {
-    thread_ = std::thread([this, listener = std::move(listener), management = std::move(management)]() mutable {
-      make_simulation();
-      server::Server server(*simulation_);
+  explicit Served(ServedOptions options) {
+    thread_ = std::thread([this, options = std::move(options)]() mutable {
+      make_simulation(static_cast<unsigned>(options.listeners.size()));
+      server::Server server(*simulation_, signal(), options.permissions);
       server.stop_on(stop_.get());
-      server.listen(std::move(listener));
-      if (management != nullptr) server.manage(std::move(management));
+      for (size_t i = 0; i < options.listeners.size(); i++) server.listen(std::move(options.listeners[i]), i);
+      if (options.management != nullptr) server.manage(std::move(options.management));
       server.run();
     });
   }
+  explicit Served(std::unique_ptr<server::Listener> listener, std::unique_ptr<server::Listener> management = nullptr)
+      : Served(options_of(std::move(listener), std::move(management))) {}
   ~Served() { stop(); }
 
   void stop() {
@@ -228,13 +247,34 @@ class Served {
     if (thread_.joinable() && ::write(stop_.get(), &one, sizeof one) == sizeof one) thread_.join();
   }
   void join() { thread_.join(); }
+  /// Time that the server's thread has worked, in seconds.
+  double worked() {
+    clockid_t clock{};
+    timespec time{};
+    if (::pthread_getcpuclockid(thread_.native_handle(), &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+      std::abort();
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
 
   std::optional<Client> client;
 
  private:
-  void make_simulation() {
+  static ServedOptions options_of(std::unique_ptr<server::Listener> listener,
+                                  std::unique_ptr<server::Listener> management) {
+    ServedOptions options;
+    options.listeners.push_back(std::move(listener));
+    options.management = std::move(management);
+    return options;
+  }
+  static std::shared_ptr<server::EventSignal> signal() {
     std::string error;
-    simulation_ = chip::Simulation::make(chip_options(), error);
+    return server::EventSignal::make(error);
+  }
+  void make_simulation(unsigned functions) {
+    std::string error;
+    chip::ChipOptions options = chip_options();
+    options.functions = functions;
+    simulation_ = chip::Simulation::make(options, error);
   }
 
   FileDescriptor stop_ = event_fd();

@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Fixture, "a message in single bytes is one message") {
 TEST_CASE_METHOD(Fixture, "more descriptors than a message may have are refused and closed") {
   test::Client client = connect();
   const FileDescriptor event = test::event_fd();
-  const std::vector<int> fds(kMaxMessageFds + 1, event.get());
+  const std::vector<int> fds(chip::tenant_limits::kMessageDescriptors + 1, event.get());
   REQUIRE(client.send(9, test::bytes_of(RegionAccessBody{0, 0, 4}), 0, fds));
   CHECK(client.receive()->error() == EMFILE);
   CHECK(client.read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
