@@ -32,8 +32,19 @@ def commands_md(spec):
     return "".join(out)
 
 
+def constant_rows(host, values):
+    """One row for each constant: counts and sizes in decimal, numbers that are written or compared in hexadecimal."""
+    decimal = lambda key, value: value <= 4096 or key.endswith(("_bytes", "_cycles"))
+    return [(f"`{key}`", value if decimal(key, value) else f"{value:#x}", host["doc"][key]) for key, value in values]
+
+
 def registers_md(spec):
-    out = [BANNER, "# Registers, rings and structures\n\n## BAR0\n\n",
+    constants = lambda values: table(["name", "value", "meaning"], constant_rows(spec.host, values))
+    scalars = [(key, value) for key, value in spec.host.items() if isinstance(value, int)]
+    out = [BANNER, "# Registers, rings and structures\n\nAll numbers are little-endian.\n\n## Constants\n\n",
+           constants(scalars), "## PCI function\n\n", constants(spec.host["pci"].items()),
+           "## Limits\n\n", constants(spec.host["limits"].items()),
+           "## BAR0\n\n",
            table(["offset", "bytes", "access", "register", "meaning"], [(f"{r['offset']:#06x}", r["bytes"], r["access"], f"`{r['name']}`", r["doc"]) for r in spec.host["register"]]),
            "## Core registers, on the manager's side\n\n",
            table(["offset", "count", "access", "register", "meaning"], [(f"{r['offset']:#06x}", r.get("count", 1), r["access"], f"`{r['name']}`", r["doc"]) for r in spec.csr["register"]])]

@@ -43,11 +43,12 @@ class Spec:
 
 
 def with_state_page(host, state):
-    """The host interface with the limits, registers, enumerations and structures of state_page.toml."""
+    """The host interface with the limits, their texts, registers, enumerations and structures of state_page.toml."""
     for key, value in state["limits"].items():
         if key in host["limits"]:
             raise SpecError(f"state_page.limits.{key} is in host_interface.toml already")
         host["limits"][key] = value
+    host["doc"] |= state["doc"]
     for key in ("register", "host_enum", "struct"):
         host[key] += state[key]
     return host
@@ -131,6 +132,9 @@ def check(spec):
         for field in struct["fields"]:
             if field["offset"] % TYPE_BYTES[field["type"]]:
                 raise SpecError(f"{struct['name']}.{field['name']}: offset {field['offset']} is not aligned to its type")
+    for key in [k for k, v in spec.host.items() if isinstance(v, int)] + list(spec.host["pci"]) + list(spec.host["limits"]):
+        if key not in spec.host["doc"]:
+            raise SpecError(f"host_interface.{key} has no text in [doc], which the reference page shows")
     check_fields("host_interface.register", spec.host["register"], spec.host["pci"]["bar0_bytes"], lambda f: f["bytes"])
     names = {e["name"] for e in spec.errors["error"]}
     for fault in spec.faults["fault"]:
