@@ -257,19 +257,14 @@ Status Device::wait(const Event& event, const WaitLimits& limits) {
 }
 
 Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {
-  {
-    const std::lock_guard lock(state_mutex_);
-    if (state_ == State::kClosed) return reason_;  // nobody is left to run it
-  }
   std::list<DueCallback> due;
   due.push_back({std::move(callback), event});
-  dispatcher_.expect();
+  if (!dispatcher_.expect()) return failure(WEFT_ERROR_INVALID_STATE, "the device is closed: no callback is called");
   switch (event->set_callback(due)) {
     case Event::CallbackResult::kRegistered:
       return {};
     case Event::CallbackResult::kDue:
       dispatcher_.run(std::move(due));
-      waits_.events_ended();  // the dispatcher may sleep behind a waiter
       return {};
     case Event::CallbackResult::kTaken:
       break;
