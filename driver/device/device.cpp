@@ -322,11 +322,11 @@ void Device::check_faults(const TakenEvents::Hold& hold, std::vector<Finished>& 
   const uint64_t position = control_->faults.position();
   try {
     Status panic;
-    while (const auto record = control_->faults.next()) {
-      if (record->command_id != 0 && record->error != WEFT_ERROR_FIRMWARE_PANIC) continue;
-      const Status status = halted(hold, *record, finished);
+    control_->faults.for_each_new([&](const weft_fault_record& record) {
+      if (record.command_id != 0 && record.error != WEFT_ERROR_FIRMWARE_PANIC) return;
+      const Status status = halted(hold, record, finished);
       if (status.code() == WEFT_ERROR_FIRMWARE_PANIC) panic = status;
-    }
+    });
     if (panic.ok()) return;
     set_state(State::kFailed, panic);
     const std::shared_lock queues(queues_mutex_);

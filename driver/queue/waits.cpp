@@ -111,7 +111,7 @@ void Waits::look(const Wake& wake) {
   if (wake.hung_up) source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
   if (wake.async && ended == 0) source_.check_failed();
   if (alarm_check_due(wake)) check_alarm();
-  if (!wake.interrupt) check_progress();
+  if (!wake.interrupt || ended == 0) check_progress();  // interrupts for nothing are no progress
 }
 
 int Waits::poll_timeout_ms() const {
