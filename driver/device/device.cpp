@@ -12,6 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kClosedWords = "the device is closed";
+
 /// Keeps the use of HBM in the parameter page, where tools that look at the chip from outside find it. `memory`
 /// outlives the watch.
 HbmSpace::Watcher tell_hbm_use(const std::shared_ptr<const HostMemory>& memory) {
@@ -47,14 +49,15 @@ spec::Chip chip_of(const DeviceIdentity& identity) {
 
 }  // namespace
 
-Device::Device(std::unique_ptr<Transport> transport, const BootLimits& limits)
+Device::Device(std::unique_ptr<Transport> transport, const BootLimits& limits, int slow_poll_ms)
     : transport_(std::move(transport)),
       limits_(limits),
-      waits_(*transport_, interrupts_, *this),
+      waits_(*transport_, interrupts_, *this, slow_poll_ms),
       dispatcher_(waits_, *this, transport_->liveness_fd()) {}
 
-Result<std::shared_ptr<Device>> Device::open(std::unique_ptr<Transport> transport, const BootLimits& limits) {
-  std::shared_ptr<Device> device(new Device(std::move(transport), limits));
+Result<std::shared_ptr<Device>> Device::open(std::unique_ptr<Transport> transport, const BootLimits& limits,
+                                             int slow_poll_ms) {
+  std::shared_ptr<Device> device(new Device(std::move(transport), limits, slow_poll_ms));
   Status status = device->start();
   if (status.ok()) return device;
   if (status.code() == WEFT_ERROR_DEVICE_LOST) {
@@ -124,10 +127,9 @@ void Device::tell_log_level() {
 
 void Device::set_state(State state, Status reason) {
   const std::lock_guard lock(state_mutex_);
-  if (state_ == State::kClosed) return;
-  if (state_ == State::kLost && state != State::kClosed) return;
+  if (state_ == State::kLost || state_ == State::kClosed) return;
   state_ = state;
-  reason_ = std::move(reason);
+  if (!closing_) reason_ = std::move(reason);
 }
 
 Status Device::check() const {
@@ -135,8 +137,16 @@ Status Device::check() const {
   return reason_;
 }
 
+Status Device::check_not_closed() const {
+  if (!closed_) return {};
+  return with_words(WEFT_ERROR_INVALID_STATE, kClosedWords);
+}
+
 void Device::fail_queue(Queue& queue, const Status& why) noexcept {
-  while (auto finished = queue.fail_next(why)) finish(*finished);
+  {
+    const TakenEvents::Hold hold(taken_);
+    while (auto finished = queue.fail_next(hold, why)) finish(*finished);
+  }
   waits_.events_ended();
 }
 
@@ -161,7 +171,7 @@ void Device::lost(const Status& why) {
     const bool more = !words.empty() && why.message().find(words) == std::string::npos;
     reason = Status(WEFT_ERROR_DEVICE_LOST, more ? why.message() + "; " + words : why.message());
     state_ = State::kLost;
-    reason_ = reason;
+    if (!closing_) reason_ = reason;
   }
   log_.line(LogModule::kDriverDevice, LogLevel::kError, {}, "lost: {}", reason.message());
   best_effort([&] { log_.flush(); });
@@ -185,36 +195,51 @@ void Device::drain_before_close(uint32_t drain_ms) {
   }
 }
 
-Status Device::close(uint32_t drain_ms) {
-  if (dispatcher_.on_this_thread()) return failure(WEFT_ERROR_INVALID_STATE, "a callback cannot close its device");
+/// Takes the device out of the open state: nothing is submitted, made or reset from here on. Calls under the lifecycle
+/// lock that are under way have ended when it returns.
+Status Device::begin_close(bool& drain_first) {
+  const Status closed = with_words(WEFT_ERROR_INVALID_STATE, kClosedWords);
   const std::lock_guard lifecycle(lifecycle_mutex_);
-  const Status closed = with_words(WEFT_ERROR_INVALID_STATE, "the device is closed");
-  const Status cancelled = with_words(WEFT_ERROR_CANCELLED, "the device was closed while the command was in flight");
-  bool drain_first = false;
   {
     const std::lock_guard lock(state_mutex_);
-    if (state_ == State::kClosed) return {};
+    if (closing_) return closed;
+    closing_ = true;
+    reason_ = closed;
     drain_first = state_ == State::kReady;
   }
-  {
-    const std::shared_lock lock(queues_mutex_);
-    for (const auto& queue : queues_) {
-      if (queue != nullptr) queue->stop(closed);
-    }
+  const std::shared_lock lock(queues_mutex_);
+  for (const auto& queue : queues_) {
+    if (queue != nullptr) queue->stop(closed);
   }
+  return {};
+}
+
+/// No lock is held while it waits: callbacks that are running may want any of them.
+Status Device::close(uint32_t drain_ms) {
+  if (dispatcher_.on_this_thread()) return failure(WEFT_ERROR_INVALID_STATE, "a callback cannot close its device");
+  const Status cancelled = with_words(WEFT_ERROR_CANCELLED, "the device was closed while the command was in flight");
+  bool drain_first = false;
+  if (Status s = begin_close(drain_first); !s.ok()) return s;
   if (drain_first) best_effort([&] { drain_before_close(drain_ms); });
-  set_state(State::kClosed, closed);
+  {
+    const std::lock_guard lock(state_mutex_);
+    state_ = State::kClosed;
+  }
   if (hbm_ != nullptr) hbm_->watch({});
   transport_->shutdown();  // nothing writes into host memory any more
   best_effort([&] { drain(); });
   fail_all(cancelled);
+  taken_.await_none();
   dispatcher_.stop();
-  const std::scoped_lock lock(remains_mutex_, queues_mutex_);
-  remains_.clear();
-  timeline_remains_.clear();
-  for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
+  {
+    const std::scoped_lock lock(remains_mutex_, queues_mutex_);
+    remains_.clear();
+    timeline_remains_.clear();
+    for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
+  }
   log_.line(LogModule::kDriverDevice, LogLevel::kInfo, {}, "closed");
   best_effort([&] { log_.close(); });
+  closed_ = true;
   return {};
 }
 
@@ -266,6 +291,7 @@ void Device::finish(std::vector<Finished>& finished) noexcept {
 }
 
 size_t Device::drain() {
+  const TakenEvents::Hold hold(taken_);
   std::vector<Finished> finished;
   size_t ended = 0;
   bool whole = false;
@@ -273,12 +299,12 @@ size_t Device::drain() {
     {
       const std::shared_lock lock(queues_mutex_);
       for (const auto& queue : queues_) {
-        if (queue != nullptr) queue->drain(finished);
+        if (queue != nullptr) queue->drain(hold, finished);
       }
     }
-    check_host_waits(finished);
+    check_host_waits(hold, finished);
     ended = finished.size();
-    check_faults(finished);
+    check_faults(hold, finished);
     whole = true;
   });
   ended = std::max(ended, finished.size());
@@ -290,24 +316,24 @@ size_t Device::drain() {
 
 /// Fault records without a command: a queue that was halted, or a firmware that has stopped. A record that there was no
 /// memory for is looked at again.
-void Device::check_faults(std::vector<Finished>& finished) {
+void Device::check_faults(const TakenEvents::Hold& hold, std::vector<Finished>& finished) {
   const std::unique_lock lock(fault_mutex_, std::try_to_lock);
   if (!lock.owns_lock() || control_ == nullptr) return;
   const uint64_t position = control_->faults.position();
   try {
     Status panic;
-    while (const auto record = control_->faults.next()) {
-      if (record->command_id != 0 && record->error != WEFT_ERROR_FIRMWARE_PANIC) continue;
-      const Status status = halted(*record, finished);
+    control_->faults.for_each_new([&](const weft_fault_record& record) {
+      if (record.command_id != 0 && record.error != WEFT_ERROR_FIRMWARE_PANIC) return;
+      const Status status = halted(hold, record, finished);
       if (status.code() == WEFT_ERROR_FIRMWARE_PANIC) panic = status;
-    }
+    });
     if (panic.ok()) return;
     set_state(State::kFailed, panic);
     const std::shared_lock queues(queues_mutex_);
     for (const auto& queue : queues_) {
       if (queue == nullptr) continue;
-      queue->drain(finished);  // what it completed before the panic; nothing comes after it
-      queue->fail(panic, finished);
+      queue->drain(hold, finished);  // what it completed before the panic; nothing comes after it
+      queue->fail(hold, panic, finished);
     }
   } catch (const std::bad_alloc&) {
     control_->faults.rewind(position);
@@ -316,7 +342,7 @@ void Device::check_faults(std::vector<Finished>& finished) {
 }
 
 /// Ends what was on a queue that is halted. Returns why; a panic, which halts no queue alone, is only returned.
-Status Device::halted(const weft_fault_record& record, std::vector<Finished>& finished) {
+Status Device::halted(const TakenEvents::Hold& hold, const weft_fault_record& record, std::vector<Finished>& finished) {
   Detail detail;
   detail.queue = record.queue_id;
   detail.cycle = record.fault_cycle;
@@ -330,8 +356,8 @@ Status Device::halted(const weft_fault_record& record, std::vector<Finished>& fi
   if (panic) return why;
   const std::shared_lock queues(queues_mutex_);
   if (record.queue_id >= queues_.size() || queues_[record.queue_id] == nullptr) return why;
-  queues_[record.queue_id]->drain(finished);  // what it completed before the record
-  queues_[record.queue_id]->fail(why, finished);
+  queues_[record.queue_id]->drain(hold, finished);  // what it completed before the record
+  queues_[record.queue_id]->fail(hold, why, finished);
   return why;
 }
 

@@ -24,19 +24,25 @@ namespace weft::driver {
 
 class Program;
 
-/// Thread-safe. Locks, outermost first: lifecycle (open, close, reset, queue creation) > admin > Waits > queue table >
-/// queue. Events end, callbacks fall due and resources go under no lock.
+/// Thread-safe. Locks, outermost first: lifecycle (open, reset, queue creation, the begin of a close) > admin > Waits >
+/// queue table > queue. Events end, callbacks fall due and resources go under no lock; no thread is joined and no
+/// callback waited for under a lock. driver/README.md, "Threads and locks", has the rules.
 class Device final : public CompletionSource, public std::enable_shared_from_this<Device> {
  public:
   static constexpr uint32_t kMaxQueueEntries = WEFT_LIMIT_RING_ENTRIES_MAX;
   static constexpr uint32_t kUserQueues = WEFT_LIMIT_IO_QUEUES - 1;  ///< one is left for loading programs
 
-  /// Boots the device behind `transport`.
-  static Result<std::shared_ptr<Device>> open(std::unique_ptr<Transport> transport, const BootLimits& limits = {});
+  /// Boots the device behind `transport`. `slow_poll_ms`: see Waits.
+  static Result<std::shared_ptr<Device>> open(std::unique_ptr<Transport> transport, const BootLimits& limits = {},
+                                              int slow_poll_ms = Waits::kSlowPollMs);
   ~Device() { (void)close(0).ok(); }
 
-  /// Drains for up to `drain_ms`, then ends everything. INVALID_STATE from a callback; otherwise OK.
+  /// Drains for up to `drain_ms`, then ends everything. When it returns OK every event is done and every callback has
+  /// returned. INVALID_STATE: from a callback, or another thread closes the device or has closed it; nothing happens.
   Status close(uint32_t drain_ms);
+  /// OK until close() has returned, whatever else has become of the device.
+  Status check_not_closed() const;
+  bool in_callback() const { return dispatcher_.on_this_thread(); }
   /// See weft_reset. `report` may be null.
   Status reset(weft_reset_report* report = nullptr);
   Status reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_report& report);
@@ -162,19 +168,20 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   };
   enum class State { kOpening, kReady, kResetting, kFailed, kLost, kClosed };
 
-  Device(std::unique_ptr<Transport> transport, const BootLimits& limits);
+  Device(std::unique_ptr<Transport> transport, const BootLimits& limits, int slow_poll_ms);
   Status check_injection() const;
   void log_ending(const Finished& finished);
   void tell_log_level();
   Status start();
   Status bring_up();
   void set_state(State state, Status reason);
+  Status begin_close(bool& drain_first);
   void finish(std::vector<Finished>& finished) noexcept;
   void finish(Finished& finished) noexcept;
   void fail_all(const Status& why) noexcept;
   void fail_queue(Queue& queue, const Status& why) noexcept;
-  void check_faults(std::vector<Finished>& finished);
-  Status halted(const weft_fault_record& record, std::vector<Finished>& finished);
+  void check_faults(const TakenEvents::Hold& hold, std::vector<Finished>& finished);
+  Status halted(const TakenEvents::Hold& hold, const weft_fault_record& record, std::vector<Finished>& finished);
   void drain_before_close(uint32_t drain_ms);
   /// Submits to the admin queue and waits, without a report. TIMEOUT_WAIT. Without memory (bad_alloc) nothing was
   /// submitted.
@@ -208,7 +215,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Result<uint32_t> reserve_queue_id();
   void remove_queue(uint32_t id);
   void collect_timelines();
-  void check_host_waits(std::vector<Finished>& finished);
+  void check_host_waits(const TakenEvents::Hold& hold, std::vector<Finished>& finished);
   void fail_host_waits(const Status& why) noexcept;
   Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
 
@@ -221,6 +228,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::shared_ptr<HbmSpace> hbm_;
   std::atomic<uint32_t> generation_{0};
   Interrupts interrupts_;
+  TakenEvents taken_;
   Waits waits_;
   Dispatcher dispatcher_;
 
@@ -233,7 +241,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   mutable std::mutex state_mutex_;
   State state_ = State::kOpening;
-  Status reason_;  ///< why check() is not OK
+  bool closing_ = false;  ///< a thread closes the device: reason_ stays
+  Status reason_;         ///< why check() is not OK
+  std::atomic<bool> closed_{false};
 
   mutable std::shared_mutex queues_mutex_;
   std::array<std::shared_ptr<Queue>, WEFT_LIMIT_IO_QUEUES + 1> queues_;  ///< by id; 0: admin

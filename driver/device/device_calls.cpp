@@ -257,19 +257,14 @@ Status Device::wait(const Event& event, const WaitLimits& limits) {
 }
 
 Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {
-  {
-    const std::lock_guard lock(state_mutex_);
-    if (state_ == State::kClosed) return reason_;  // nobody is left to run it
-  }
   std::list<DueCallback> due;
   due.push_back({std::move(callback), event});
-  dispatcher_.expect();
+  if (!dispatcher_.expect()) return failure(WEFT_ERROR_INVALID_STATE, "the device is closed: no callback is called");
   switch (event->set_callback(due)) {
     case Event::CallbackResult::kRegistered:
       return {};
     case Event::CallbackResult::kDue:
       dispatcher_.run(std::move(due));
-      waits_.events_ended();  // the dispatcher may sleep behind a waiter
       return {};
     case Event::CallbackResult::kTaken:
       break;
@@ -317,19 +312,12 @@ uint32_t Device::read_log(std::span<weft_log_record> records, uint64_t* lost_rec
   uint32_t count = 0;
   uint64_t lost_count = 0;
   while (control_ != nullptr && count < records.size()) {
-    const uint32_t place = control_->log_read % WEFT_LIMIT_LOG_ENTRIES;
-    const std::byte* p = control_->memory->data() + ControlMemory::kLogOffset + place * sizeof(weft_log_record);
-    weft_log_record& record = records[count];
-    weft_log_record again;
-    do {  // the firmware may be writing it
-      std::memcpy(&record, p, sizeof record);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      std::memcpy(&again, p, sizeof again);
-    } while (std::memcmp(&record, &again, sizeof record) != 0);
-    if (record.sequence <= control_->log_read) break;
-    lost_count += record.sequence - control_->log_read - 1;
-    control_->log_read = record.sequence;
-    count++;
+    const auto record = read_log_record(control_->memory->data() + ControlMemory::kLogOffset,
+                                        control_->log_read % WEFT_LIMIT_LOG_ENTRIES);
+    if (!record || record->sequence <= control_->log_read) break;
+    lost_count += record->sequence - control_->log_read - 1;
+    control_->log_read = record->sequence;
+    records[count++] = *record;
   }
   if (lost_records != nullptr) *lost_records = lost_count;
   return count;

@@ -164,12 +164,13 @@ void Device::end_guilty(const std::optional<StatePage>& page) {
   if (core == nullptr || core->active == 0 || core->command_id == 0 ||
       page->header.cycle - std::min(page->header.cycle, core->progress_cycle) <= page->header.watchdog_cycles)
     return;
+  const TakenEvents::Hold hold(taken_);
   std::vector<Finished> finished;
   {
     const std::shared_lock lock(queues_mutex_);
     if (core->queue < queues_.size() && queues_[core->queue] != nullptr) {
       queues_[core->queue]->fail_one(
-          core->command_id,
+          hold, core->command_id,
           failure(WEFT_ERROR_DEVICE_HUNG,
                   "no command of the launch has retired since cycle {}; the device was reset in cycle {}",
                   core->progress_cycle, page->header.cycle),

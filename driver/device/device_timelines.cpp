@@ -85,7 +85,7 @@ Status Device::wait_timeline(const std::shared_ptr<const Timeline>& timeline, ui
 }
 
 /// Ends the waits whose value is reached, or will never be.
-void Device::check_host_waits(std::vector<Finished>& finished) {
+void Device::check_host_waits(const TakenEvents::Hold&, std::vector<Finished>& finished) {
   if (host_wait_count_.load(std::memory_order_seq_cst) == 0) return;  // pairs with wait_timeline
   const std::lock_guard lock(timelines_mutex_);
   finished.reserve(finished.size() + host_waits_.size());
@@ -104,6 +104,7 @@ void Device::check_host_waits(std::vector<Finished>& finished) {
 }
 
 void Device::fail_host_waits(const Status& why) noexcept {
+  const TakenEvents::Hold hold(taken_);
   for (;;) {
     Finished finished;
     {

@@ -1,6 +1,5 @@
 // The dispatcher thread: runs callbacks, and notices a dead device when nobody waits.
 #pragma once
-#include <atomic>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -12,7 +11,7 @@ namespace weft::driver {
 
 /// Sleeps on the connection's hang-up; listens for interrupts only while a callback is due from a command in flight, so
 /// that without callbacks a completion wakes nobody but its waiter. Callbacks run one at a time, in the order they fell
-/// due.
+/// due, under no lock. A callback that was taken is called: stop() waits for it.
 class Dispatcher {
  public:
   Dispatcher(Waits& waits, CompletionSource& source, int liveness_fd)
@@ -20,33 +19,38 @@ class Dispatcher {
   ~Dispatcher() { stop(); }
 
   Status start();
-  /// Runs what has fallen due, then ends the thread. Not from a callback. Does nothing the second time.
+  /// Takes no more callbacks, and ends the thread once those that were taken have returned: their events have ended, or
+  /// other threads are ending them. Not from a callback, and under no lock that a callback may want. Does nothing the
+  /// second time.
   void stop();
 
-  /// A callback was registered with a command in flight: listen.
-  void expect();
+  /// A callback is about to be registered: run() or unexpect() follows. From then on it is listened for. False: the
+  /// dispatcher has stopped or is stopping, and takes none.
+  [[nodiscard]] bool expect();
   /// It was not registered after all.
-  void unexpect() { expected_.fetch_sub(1); }
+  void unexpect();
   /// It falls due now; expect() was called for it. Allocates nothing.
   void run(std::list<DueCallback> callback) noexcept;
 
-  bool on_this_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool on_this_thread() const { return std::this_thread::get_id() == id_; }
 
  private:
+  enum class Next { kRun, kListen, kAwaitEndings, kSleep, kEnd };
   void loop();
-  void listen();
+  Next next();
   void wake();
-  bool run_ready();
+  void run_ready();
 
   Waits& waits_;
   CompletionSource& source_;
   const int liveness_fd_;
   FileDescriptor control_;
   std::thread thread_;
-  std::atomic<uint64_t> expected_{0};
-  std::atomic<bool> stopping_{false};
+  std::thread::id id_;    ///< since start()
   bool hung_up_ = false;  ///< dispatcher thread only
   std::mutex mutex_;
+  uint64_t expected_ = 0;  ///< callbacks that were taken and have not fallen due
+  bool stopping_ = false;
   std::list<DueCallback> ready_;
 };
 

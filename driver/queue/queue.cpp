@@ -225,7 +225,7 @@ void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& fini
   finished.push_back({std::move(event), std::move(ending)});
 }
 
-size_t Queue::drain(std::vector<Finished>& finished) {
+size_t Queue::drain(const TakenEvents::Hold&, std::vector<Finished>& finished) {
   return host_ != nullptr ? host_->drain_ring(finished) : drain_ring(finished);
 }
 
@@ -322,7 +322,7 @@ Finished Queue::ended(std::shared_ptr<Event> event, const Status& why) noexcept 
   return {std::move(event), Ending{std::move(status), 0, 0}};
 }
 
-void Queue::fail(const Status& why, std::vector<Finished>& finished) {
+void Queue::fail(const TakenEvents::Hold&, const Status& why, std::vector<Finished>& finished) {
   const std::lock_guard lock(mutex_);
   happens(QueueEvent::kFail);
   if (stopped_.ok()) stopped_ = why;
@@ -330,7 +330,7 @@ void Queue::fail(const Status& why, std::vector<Finished>& finished) {
   ids_.release_all([&](std::shared_ptr<Event> event) { finished.push_back(ended(std::move(event), why)); });
 }
 
-std::optional<Finished> Queue::fail_next(const Status& why) noexcept {
+std::optional<Finished> Queue::fail_next(const TakenEvents::Hold&, const Status& why) noexcept {
   const std::lock_guard lock(mutex_);
   happens(QueueEvent::kFail);
   if (stopped_.ok()) stopped_ = why;
@@ -339,7 +339,8 @@ std::optional<Finished> Queue::fail_next(const Status& why) noexcept {
   return ended(ids_.release(event->command_id()), why);
 }
 
-void Queue::fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished) {
+void Queue::fail_one(const TakenEvents::Hold&, uint16_t command_id, const Status& why,
+                     std::vector<Finished>& finished) {
   const std::lock_guard lock(mutex_);
   make_room(finished);
   if (ids_.match(command_id) == IdMatch::kOutstanding) finished.push_back(ended(ids_.release(command_id), why));

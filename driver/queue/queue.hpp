@@ -11,6 +11,7 @@
 #include "driver/queue/event.hpp"
 #include "driver/queue/queue_state.hpp"
 #include "driver/queue/ring.hpp"
+#include "driver/queue/taken_events.hpp"
 #include "driver/report/fault_log.hpp"
 #include "driver/report/wait_graph.hpp"
 
@@ -67,6 +68,8 @@ struct CompletionCounts {
 /// `entries` commands, so neither ring can ever overflow: the head of the completion ring is written back before it
 /// matters.
 ///
+/// Calls that hand out events which have ended on the device ask for a hold: see TakenEvents.
+///
 /// A completion ring belongs to the queue that it was made with, its host. Guests feed it too; their completions are
 /// found by the host, whose memory lives as long as any of them. Of two mutexes, the host's is taken first.
 class Queue {
@@ -105,7 +108,7 @@ class Queue {
 
   /// Takes what the device has completed off the ring that the queue feeds, whosever command it is. Returns how many
   /// commands ended. Without memory (bad_alloc) what was not taken stays in the ring.
-  size_t drain(std::vector<Finished>& finished);
+  size_t drain(const TakenEvents::Hold& hold, std::vector<Finished>& finished);
 
   /// CREATE_QUEUE has completed: commands are taken.
   void created();
@@ -117,7 +120,7 @@ class Queue {
   Status refusal() const;
 
   /// Ends one command in flight with `why`; nothing if it is not.
-  void fail_one(uint16_t command_id, const Status& why, std::vector<Finished>& finished);
+  void fail_one(const TakenEvents::Hold& hold, uint16_t command_id, const Status& why, std::vector<Finished>& finished);
 
   /// Rings as new, but for a completion ring that others feed. The device does not know the queue, and nothing of it is
   /// in flight.
@@ -132,9 +135,9 @@ class Queue {
 
   /// Ends everything in flight with `why`; their completions, should they come, are late. Without memory (bad_alloc)
   /// nothing has ended, and nothing is taken any more.
-  void fail(const Status& why, std::vector<Finished>& finished);
+  void fail(const TakenEvents::Hold& hold, const Status& why, std::vector<Finished>& finished);
   /// The same one by one, until nothing comes back. Needs no memory.
-  std::optional<Finished> fail_next(const Status& why) noexcept;
+  std::optional<Finished> fail_next(const TakenEvents::Hold& hold, const Status& why) noexcept;
 
   /// Appends every command in flight, oldest first.
   void outstanding(std::vector<OutstandingCommand>& out) const;

@@ -1,6 +1,8 @@
 // Leader and followers, the alarm, the guards.
 #include "driver/queue/waits.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 
 #include "driver/transport/registers.hpp"
@@ -16,6 +18,11 @@ constexpr int kProgressCheckMs = 1000;
 /// Idle engines and no completion for so many device cycles: somebody should ask the firmware.
 constexpr uint64_t kStaleCycles = 4'000'000;
 constexpr int kLateInterruptMs = 200;  ///< behind its completion; after that it counts as lost
+
+bool readable(int fd) {
+  pollfd p{fd, POLLIN, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
 
 }  // namespace
 
@@ -35,20 +42,18 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
   }
   std::unique_lock lock(mutex_);
   waits_.add(self);
-  waiting_.fetch_add(1, std::memory_order_seq_cst);  // pairs with events_ended: it sees us, or we see the event done
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  begin_waiting();
   while (!event.done() && self.verdict == Verdict::kNone) {
     program_alarm();
     if (leading_) {
-      changed_.wait_for(lock, milliseconds(kSlowPollMs));
+      changed_.wait_for(lock, milliseconds(slow_poll_ms_));
     } else {
       lead(lock, -1);
     }
   }
   waits_.remove(self);
-  waiting_.fetch_sub(1, std::memory_order_seq_cst);
   program_alarm();
-  if (!waits_.empty()) changed_.notify_all();
+  stop_waiting();
   lock.unlock();
   if (stale != nullptr) *stale = self.verdict == Verdict::kStale;
   return event.done() ? Status() : timed_out(self);
@@ -56,19 +61,34 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
 
 void Waits::listen(int control_fd) {
   std::unique_lock lock(mutex_);
-  if (leading_) {
-    changed_.wait_for(lock, milliseconds(kSlowPollMs));
-    return;
+  begin_waiting();
+  if (!leading_) {
+    lead(lock, control_fd);
+  } else if (!readable(control_fd)) {
+    changed_.wait_for(lock, milliseconds(slow_poll_ms_));
   }
-  lead(lock, control_fd);
-  changed_.notify_all();
+  stop_waiting();
 }
 
+void Waits::wake_listener() { events_ended(); }
+
 void Waits::events_ended() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wait(): the events were ended before
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with begin_waiting()
   if (waiting_.load(std::memory_order_seq_cst) == 0) return;
   const std::lock_guard lock(mutex_);
   changed_.notify_all();
+}
+
+/// The lock is held. Either events_ended() and wake_listener() see this thread and wait for the lock, so that they wake
+/// it, or this thread sees what they tell: the event done, the descriptor readable.
+void Waits::begin_waiting() {
+  waiting_.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+/// The lock is held, and this thread leads no more.
+void Waits::stop_waiting() {
+  if (waiting_.fetch_sub(1, std::memory_order_seq_cst) != 1) changed_.notify_all();
 }
 
 /// Entered and left with the lock held; sleeps without it.
@@ -91,16 +111,19 @@ void Waits::look(const Wake& wake) {
   if (wake.hung_up) source_.lost(failure(WEFT_ERROR_DEVICE_LOST, "the device has closed its connection"));
   if (wake.async && ended == 0) source_.check_failed();
   if (alarm_check_due(wake)) check_alarm();
-  if (!wake.interrupt) check_progress();
+  if (!wake.interrupt || ended == 0) check_progress();  // interrupts for nothing are no progress
 }
 
 int Waits::poll_timeout_ms() const {
-  int timeout_ms = kSlowPollMs;
+  int timeout_ms = slow_poll_ms_;
   const auto now = Clock::now();
-  for (const Wait* wait : waits_) {
-    if (wait->epoch != 0) continue;
-    const auto left = std::chrono::duration_cast<milliseconds>(wait->start + milliseconds(kGraceMs) - now).count();
+  const auto until = [&](Clock::time_point end) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - now).count();
     timeout_ms = std::clamp<int>(static_cast<int>(left) + 1, 1, timeout_ms);
+  };
+  for (const Wait* wait : waits_) {
+    if (wait->epoch == 0) until(wait->start + milliseconds(kGraceMs));
+    if (wait->limits.wall_ms != 0) until(wait->start + milliseconds(wait->limits.wall_ms));
   }
   return timeout_ms;
 }
@@ -161,6 +184,7 @@ void Waits::check_alarm() {
       wait->verdict = Verdict::kIdle;
     }
   }
+  changed_.notify_all();
   if (epoch == epoch_) alarm_ = 0;  // it has fired: whoever still waits arms it again
   for (Wait* wait : waits_) {
     if (alarm_ == 0 && wait->verdict == Verdict::kNone) wait->epoch = 0;
@@ -198,6 +222,7 @@ void Waits::check_progress() {
       wait->verdict = Verdict::kGuard;
     if (stale && wait->limits.deadline_cycles == 0) wait->verdict = Verdict::kStale;
   }
+  changed_.notify_all();
 }
 
 /// Cycles pass, engines are idle, and no completion has been written for kStaleCycles. Then the look starts anew.

@@ -35,7 +35,8 @@ class CompletionSource {
 };
 
 /// One thread at a time leads: it sleeps on the interrupts, drains, and tells the others. So a lone waiter is woken by
-/// the device and by nobody else. Behind the interrupts runs a slow poll: a lost interrupt costs latency and a count.
+/// the device and by nobody else. A thread that stops leading wakes those that are left, the dispatcher among them, so
+/// that one of them leads. Behind the interrupts runs a slow poll: a lost interrupt costs latency and a count.
 ///
 /// The device's wait alarm: it is written when a wait has a deadline, or has lasted longer than a grace period, so that
 /// short waits cost no message. Written after the doorbells of its waiters, it makes the device say
@@ -45,8 +46,9 @@ class Waits {
   static constexpr int kSlowPollMs = 20;
   static constexpr int kGraceMs = 2;
 
-  Waits(Transport& transport, Interrupts& interrupts, CompletionSource& source)
-      : transport_(transport), interrupts_(interrupts), source_(source) {}
+  /// `slow_poll_ms`: tests turn the slow poll off by a long period, so that a wake-up that is missed shows.
+  Waits(Transport& transport, Interrupts& interrupts, CompletionSource& source, int slow_poll_ms)
+      : transport_(transport), interrupts_(interrupts), source_(source), slow_poll_ms_(slow_poll_ms) {}
 
   /// OK: the event is done. TIMEOUT_WAIT: says why the wait ended without it. Any thread, under no lock.
   /// `stale` (may be null): true if nothing on the device has moved for long although cycles pass; the caller may ask
@@ -55,6 +57,8 @@ class Waits {
 
   /// For the dispatcher: leads, or lets another lead, until something happens or `control_fd` is readable.
   void listen(int control_fd);
+  /// After `control_fd` has become readable: listen() returns although another thread leads.
+  void wake_listener();
 
   /// After events have ended, by whoever ended them: other waiters look again.
   void events_ended();
@@ -101,6 +105,8 @@ class Waits {
     Wait* first = nullptr;
   };
 
+  void begin_waiting();
+  void stop_waiting();
   void lead(std::unique_lock<std::mutex>& lock, int control_fd) noexcept;
   void look(const Wake& wake);
   void program_alarm() noexcept;
@@ -115,7 +121,8 @@ class Waits {
   Transport& transport_;
   Interrupts& interrupts_;
   CompletionSource& source_;
-  std::atomic<uint32_t> waiting_{0};
+  const int slow_poll_ms_;
+  std::atomic<uint32_t> waiting_{0};  ///< threads in wait() and listen()
   std::atomic<uint64_t> lost_interrupts_{0};
 
   std::mutex mutex_;

@@ -63,14 +63,19 @@ std::vector<weft_fault_record> FaultLog::last(size_t count) const {
   return records;
 }
 
+std::optional<weft_log_record> read_log_record(const std::byte* ring, size_t place) {
+  return settled<weft_log_record>([&] {
+    weft_log_record record;
+    std::memcpy(&record, ring + place * sizeof record, sizeof record);
+    return record;
+  });
+}
+
 std::vector<weft_log_record> last_log(const std::byte* ring, size_t count) {
   std::vector<weft_log_record> records;
   for (size_t place = 0; place < WEFT_LIMIT_LOG_ENTRIES; place++) {
-    weft_log_record record, again;
-    std::memcpy(&record, ring + place * sizeof record, sizeof record);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    std::memcpy(&again, ring + place * sizeof again, sizeof again);
-    if (record.sequence != 0 && std::memcmp(&record, &again, sizeof record) == 0) records.push_back(record);
+    const auto record = read_log_record(ring, place);
+    if (record && record->sequence != 0) records.push_back(*record);
   }
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
   if (records.size() > count) records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(count));

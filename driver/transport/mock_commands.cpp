@@ -13,6 +13,11 @@ using E = weft_submission_entry;
 
 constexpr uint64_t kCyclesPerCommand = 100;
 
+/// The command as the root of a failure, as in fault records.
+uint64_t root_of(uint32_t queue, const E& entry) {
+  return uint64_t{entry.command_id} | uint64_t{queue} << 16 | uint64_t{entry.tag} << 32;
+}
+
 }  // namespace
 
 void MockTransport::doorbell(uint32_t queue, uint32_t tail) {
@@ -27,6 +32,9 @@ void MockTransport::doorbell(uint32_t queue, uint32_t tail) {
     }
     E entry;
     std::memcpy(&entry, place, sizeof entry);
+    // From here on its place in the ring does not matter: what is before it may be cancelled.
+    const uint32_t seal = submission_seal(entry, 0);
+    entry.crc32c = entry.crc32c == submission_seal(entry, ring_lap(q.head, q.entries)) ? seal : ~seal;
     q.pending.push_back(entry);
     q.head++;
   }
@@ -67,8 +75,7 @@ MockTransport::Outcome MockTransport::run_entry(uint32_t queue, const E& entry) 
   MockQueue& q = queues_[queue];
   cycle_ += kCyclesPerCommand;
   Outcome outcome{WEFT_ERROR_OK, 0, 0, cycle_ - kCyclesPerCommand};
-  const uint32_t index = q.head - static_cast<uint32_t>(q.pending.size()) - 1;
-  if (submission_seal(entry, ring_lap(index, q.entries)) != entry.crc32c)
+  if (submission_seal(entry, 0) != entry.crc32c)
     return {WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), entry.crc32c, 0};
   if (const auto timeline = timelines_.find(entry.wait_id);
       timeline != timelines_.end() && timeline->second.now.value < entry.wait_value)
@@ -80,17 +87,22 @@ MockTransport::Outcome MockTransport::run_entry(uint32_t queue, const E& entry) 
   return outcome;
 }
 
-/// Completion, interrupt, and what the end means for a chain and a semaphore.
-void MockTransport::end(uint32_t queue, const E& entry, const Outcome& result) {
+/// The end of the entry whose turn it was: what it means for the chain, and the rest.
+void MockTransport::end(uint32_t queue, const E& entry, const Outcome& outcome) {
   MockQueue& q = queues_[queue];
-  Outcome outcome = result;
-  signal(queue, entry, outcome);
   if ((entry.flags & WEFT_SUBMISSION_FLAG_CHAIN) == 0) {
     q.broken_detail0 = q.broken_detail1 = 0;
   } else if (outcome.error != WEFT_ERROR_OK && q.broken_detail1 == 0) {
-    q.broken_detail0 = uint64_t{entry.command_id} | uint64_t{queue} << 16 | uint64_t{entry.tag} << 32;
+    q.broken_detail0 = root_of(queue, entry);
     q.broken_detail1 = outcome.error;
   }
+  finish(queue, entry, outcome);
+}
+
+/// Completion, interrupt, and what the end means for a semaphore.
+void MockTransport::finish(uint32_t queue, const E& entry, Outcome outcome) {
+  MockQueue& q = queues_[queue];
+  signal(queue, entry, outcome);
   complete(queue, entry.command_id, entry.tag, outcome);
   if (faults_.duplicate_completions && queue != 0) complete(queue, entry.command_id, entry.tag, outcome);
   if ((entry.flags & WEFT_SUBMISSION_FLAG_INTERRUPT) == 0) return;
@@ -111,15 +123,27 @@ MockTransport::Outcome MockTransport::abort(const E& entry) {
   MockQueue& q = queues_[entry.arg0];
   const bool all = entry.arg1 == 0x10000;
   for (size_t i = 0; i < q.pending.size();) {
-    const E target = q.pending[i];
-    if (!all && target.command_id != entry.arg1) {
+    if (all || q.pending[i].command_id == entry.arg1) {
+      cancel_entry(static_cast<uint32_t>(entry.arg0), i);
+    } else {
       i++;
-      continue;
     }
-    q.pending.erase(q.pending.begin() + static_cast<std::ptrdiff_t>(i));
-    end(static_cast<uint32_t>(entry.arg0), target, {WEFT_ERROR_CANCELLED, 0, 0, 0});
   }
   return {};
+}
+
+/// Takes the entry out of its turn, and the links of its chain that are behind it; what is before it does not notice.
+void MockTransport::cancel_entry(uint32_t queue, size_t index) {
+  MockQueue& q = queues_[queue];
+  const auto place = q.pending.begin() + static_cast<std::ptrdiff_t>(index);
+  auto last = place;
+  while ((last->flags & WEFT_SUBMISSION_FLAG_CHAIN) != 0 && last + 1 != q.pending.end()) ++last;
+  const std::vector<E> links(place, last + 1);
+  q.pending.erase(place, last + 1);
+  if (index == 0 && (links.back().flags & WEFT_SUBMISSION_FLAG_CHAIN) == 0) q.broken_detail0 = q.broken_detail1 = 0;
+  finish(queue, links.front(), {WEFT_ERROR_CANCELLED, 0, 0, 0});
+  for (size_t i = 1; i < links.size(); i++)
+    finish(queue, links[i], {WEFT_ERROR_DEPENDENCY_FAILED, root_of(queue, links[0]), WEFT_ERROR_CANCELLED, 0});
 }
 
 MockTransport::Outcome MockTransport::execute(const E& entry) {

@@ -219,8 +219,9 @@ void MockTransport::write_register(uint64_t offset, uint64_t value) {
       wait_status_ = value == 0 ? WEFT_WAIT_STATUS_NONE : WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING;
       if (value == 0) return;
       if (faults_.complete_on_alarm) {
+        run_pending(WEFT_LIMIT_RING_ENTRIES_MAX);
         wait_status_ = WEFT_WAIT_STATUS_ARMED;
-        return run_pending(WEFT_LIMIT_RING_ENTRIES_MAX);
+        if (value == kAllOnes64) return;
       }
       if (value != kAllOnes64) {  // nothing happens before the alarm, so time jumps to it
         cycle_ = std::max(cycle_, value);
@@ -325,8 +326,10 @@ void MockTransport::write_log(uint64_t argument) {
 
 void MockTransport::halt_queue(uint32_t queue, uint64_t doorbell) {
   const std::lock_guard lock(mutex_);
+  if (queues_[queue].entries == 0) return;
   write_fault(queue, 0, {WEFT_ERROR_BAD_DOORBELL, doorbell, queues_[queue].head, 0});
   queues_[queue].active = false;
+  queues_[queue].pending.clear();
   error_log_.halted++;
   tell(WEFT_ASYNC_EVENT_QUEUE_HALTED, queue, WEFT_ERROR_BAD_DOORBELL);
   raise(queue);

@@ -148,6 +148,8 @@ class MockTransport : public Transport {
   Outcome abort(const weft_submission_entry& entry);
   Outcome run_entry(uint32_t queue, const weft_submission_entry& entry);
   void end(uint32_t queue, const weft_submission_entry& entry, const Outcome& outcome);
+  void finish(uint32_t queue, const weft_submission_entry& entry, Outcome outcome);
+  void cancel_entry(uint32_t queue, size_t index);
   void complete(uint32_t queue, uint16_t command_id, uint32_t tag, const Outcome& outcome);
   void write_completion(uint32_t queue, weft_completion_entry entry);
   bool write_fault(uint32_t queue, uint16_t command_id, const Outcome& outcome);

@@ -23,10 +23,11 @@ inline std::string last_message() {
 /// Closes what a test leaves open.
 class MockDevice {
  public:
-  explicit MockDevice(MockFaults faults = {}) {
+  /// `slow_poll_ms`: how long a wake-up that was missed stays missed.
+  explicit MockDevice(MockFaults faults = {}, int slow_poll_ms = Waits::kSlowPollMs) {
     auto transport = std::make_unique<MockTransport>(nano(), faults);
     mock_ = transport.get();
-    auto opened = Device::open(std::move(transport));
+    auto opened = Device::open(std::move(transport), {}, slow_poll_ms);
     INFO((opened.ok() ? std::string() : opened.status().message()));
     REQUIRE(opened.ok());
     driver_ = opened.value();

@@ -1,5 +1,9 @@
 // What a device can do wrong with rings and interrupts, and what the callers notice of it: nothing, or a bounded wait.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
 
 #include "driver/queue/ring.hpp"
 #include "testbench/unit/driver/device_fixture.hpp"
@@ -137,4 +141,38 @@ TEST_CASE("a log ring that overflows loses its oldest records and says how many"
   }
   CHECK(last == first + kWritten);
   CHECK(seen + all_lost == kWritten);
+}
+
+TEST_CASE("a device that interrupts without end for nothing keeps no wait from its guard") {
+  MockDevice device({.complete_on_alarm = true});  // the alarm says nothing
+  weft_queue* queue = device.queue();
+  weft_semaphore* semaphore = nullptr;
+  REQUIRE_OK(weft_semaphore_create(device.handle(), 0, &semaphore));
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_wait(queue, semaphore, 1, nullptr, &event));
+  std::atomic<bool> stop{false}, ended{false};
+  std::thread storm([&] {
+    while (!stop) device.mock().raise_vector(1);
+  });
+  weft_status status = WEFT_ERROR_OK;
+  std::string words;
+  std::thread waiter([&] {
+    weft_wait_options options = WEFT_INIT(weft_wait_options);
+    options.guard_ms = 100;
+    status = weft_event_wait(event, &options);
+    words = last_message();
+    ended = true;
+  });
+  for (int i = 0; i < 20000 && !ended; i++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(ended);
+  stop = true;
+  storm.join();
+  waiter.join();
+  CHECK(status == WEFT_ERROR_TIMEOUT_WAIT);
+  CHECK_THAT(words, Catch::Contains("no device cycle has passed"));
+  REQUIRE_OK(weft_semaphore_signal(semaphore, 1));
+  REQUIRE_OK(weft_event_wait(event, nullptr));
+  weft_event_release(event);
+  weft_semaphore_release(semaphore);
+  REQUIRE_OK(weft_queue_release(queue));
 }

@@ -1,8 +1,11 @@
 // Fault records as a person reads them.
 #include "driver/report/fault_log.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <random>
+#include <vector>
 
 using namespace weft::driver;
 using Catch::Contains;
@@ -51,4 +54,37 @@ TEST_CASE("any record has a text") {
     for (size_t at = 0; at < sizeof record; at++) reinterpret_cast<unsigned char*>(&record)[at] = random() & 0xff;
     REQUIRE_FALSE(describe_record(record).empty());
   }
+}
+
+TEST_CASE("what changes at every look is given up, what settles is read") {
+  int looks = 0;
+  CHECK_FALSE(settled<int>([&] { return ++looks; }));
+  CHECK(looks < 100);
+  int steps = 0;
+  const auto read = settled<int>([&] { return std::min(++steps, 5); });
+  REQUIRE(read);
+  CHECK(*read == 5);
+}
+
+TEST_CASE("a device that writes fault records without end is read for one lap at a time, and nothing is lost") {
+  std::vector<std::byte> memory(WEFT_LIMIT_FAULT_ENTRIES * sizeof(weft_fault_record));
+  FaultLog log(memory.data());
+  uint64_t written = 0;
+  const auto write_next = [&] {
+    weft_fault_record record{};
+    record.record_number = ++written;
+    std::memcpy(&memory[(written - 1) % WEFT_LIMIT_FAULT_ENTRIES * sizeof record], &record, sizeof record);
+  };
+  write_next();
+  std::vector<uint64_t> seen;
+  const auto look = [&](const weft_fault_record& record) {
+    seen.push_back(record.record_number);
+    REQUIRE(seen.size() < 1000);
+    write_next();  // one ahead, always
+  };
+  log.for_each_new(look);
+  CHECK(seen.size() == WEFT_LIMIT_FAULT_ENTRIES);
+  log.for_each_new(look);
+  CHECK(seen.size() == 2 * WEFT_LIMIT_FAULT_ENTRIES);
+  for (size_t i = 0; i < seen.size(); i++) REQUIRE(seen[i] == i + 1);
 }
