@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "driver/transport/pci.hpp"
 #include "driver/transport/registers.hpp"
@@ -152,6 +153,19 @@ void Device::fail_all(const Status& why) noexcept {
   fail_host_waits(why);
 }
 
+void Device::cut_off() noexcept {
+  constexpr int kTries = 1000;  // a millisecond apart, while there is no memory
+  for (int i = 0; i < kTries; i++) {
+    try {
+      if (iova_space_->cut_off(*transport_).ok()) return;
+      break;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  transport_->disconnect();
+}
+
 void Device::lost(const Status& why) {
   Status reason;
   {
@@ -163,6 +177,7 @@ void Device::lost(const Status& why) {
     state_ = State::kLost;
     reason_ = reason;
   }
+  transport_->disconnect();  // before the first event ends: the process at the other end may well be alive
   log_.line(LogModule::kDriverDevice, LogLevel::kError, {}, "lost: {}", reason.message());
   best_effort([&] { log_.flush(); });
   fail_all(reason);
@@ -303,6 +318,7 @@ void Device::check_faults(std::vector<Finished>& finished) {
     }
     if (panic.ok()) return;
     set_state(State::kFailed, panic);
+    cut_off();
     const std::shared_lock queues(queues_mutex_);
     for (const auto& queue : queues_) {
       if (queue == nullptr) continue;

@@ -23,10 +23,10 @@ inline std::string last_message() {
 /// Closes what a test leaves open.
 class MockDevice {
  public:
-  explicit MockDevice(MockFaults faults = {}) {
+  explicit MockDevice(MockFaults faults = {}, const BootLimits& limits = {}) {
     auto transport = std::make_unique<MockTransport>(nano(), faults);
     mock_ = transport.get();
-    auto opened = Device::open(std::move(transport));
+    auto opened = Device::open(std::move(transport), limits);
     INFO((opened.ok() ? std::string() : opened.status().message()));
     REQUIRE(opened.ok());
     driver_ = opened.value();
