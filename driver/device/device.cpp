@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "driver/transport/pci.hpp"
 #include "driver/transport/registers.hpp"
@@ -162,6 +163,19 @@ void Device::fail_all(const Status& why) noexcept {
   fail_host_waits(why);
 }
 
+void Device::cut_off() noexcept {
+  constexpr int kTries = 1000;  // a millisecond apart, while there is no memory
+  for (int i = 0; i < kTries; i++) {
+    try {
+      if (iova_space_->cut_off(*transport_).ok()) return;
+      break;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  transport_->disconnect();
+}
+
 void Device::lost(const Status& why) {
   Status reason;
   {
@@ -173,6 +187,7 @@ void Device::lost(const Status& why) {
     state_ = State::kLost;
     if (!closing_) reason_ = reason;
   }
+  transport_->disconnect();  // before the first event ends: the process at the other end may well be alive
   log_.line(LogModule::kDriverDevice, LogLevel::kError, {}, "lost: {}", reason.message());
   best_effort([&] { log_.flush(); });
   fail_all(reason);
@@ -329,6 +344,7 @@ void Device::check_faults(const TakenEvents::Hold& hold, std::vector<Finished>& 
     });
     if (panic.ok()) return;
     set_state(State::kFailed, panic);
+    cut_off();
     const std::shared_lock queues(queues_mutex_);
     for (const auto& queue : queues_) {
       if (queue == nullptr) continue;

@@ -81,8 +81,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Status cancel(const Event& event);
   /// The same for every command of the queue that was submitted before.
   Status cancel_all(const Queue& queue);
-  /// Submits to the admin queue and waits. Returns how it ended, which may be with an error.
-  Result<Ending> admin(const Command& command);
+  /// Submits to the admin queue and waits. Returns how it ended, which may be with an error. `memory` that the command
+  /// names is held until it has ended, which may be after the wait for it.
+  Result<Ending> admin(const Command& command, std::shared_ptr<const void> memory = nullptr);
   /// GET_LOG. See weft_device_get_errors. device_news.cpp.
   struct ErrorLog {
     weft_error_log log;
@@ -179,6 +180,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void finish(std::vector<Finished>& finished) noexcept;
   void finish(Finished& finished) noexcept;
   void fail_all(const Status& why) noexcept;
+  /// Before commands end by the driver's own verdict: whatever the engines still do, they reach no memory of this
+  /// process when it returns. Until restore() of the IOVA space, or for good if the device does not let go.
+  void cut_off() noexcept;
   void fail_queue(Queue& queue, const Status& why) noexcept;
   void check_faults(const TakenEvents::Hold& hold, std::vector<Finished>& finished);
   Status halted(const TakenEvents::Hold& hold, const weft_fault_record& record, std::vector<Finished>& finished);

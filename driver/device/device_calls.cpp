@@ -87,7 +87,7 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   if (!queue.ok()) return queue.status();
   queue.value()->set_priority(shape.priority);
   const bool shares = shape.completions != nullptr;
-  const auto ending = admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew));
+  const auto ending = admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew), queue.value());
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   in_use.keep();
@@ -215,8 +215,9 @@ Status Device::cancel_all(const Queue& queue) {
   return queue.snapshot().in_flight == 0 ? Status() : status;
 }
 
-Result<Ending> Device::admin(const Command& command) {
+Result<Ending> Device::admin(const Command& command, std::shared_ptr<const void> memory) {
   const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
+  if (memory != nullptr) event->hold({std::move(memory)});
   const Status status = run_admin(event, command);
   if (status.code() == WEFT_ERROR_TIMEOUT_WAIT) {
     if (Status s = report_timeout(*event, status, WaitLimits{kAdminCycles}); !s.ok()) return s;

@@ -7,18 +7,19 @@ namespace weft::driver {
 
 Result<Device::ErrorLog> Device::error_log() {
   if (Status s = check(); !s.ok()) return s;
-  auto memory = HostMemory::create(transport_, iova_space_, sizeof(ErrorLog));
-  if (!memory.ok()) return memory.status();
+  auto created = HostMemory::create(transport_, iova_space_, sizeof(ErrorLog));
+  if (!created.ok()) return created.status();
+  const std::shared_ptr<const HostMemory> memory = std::move(created.value());
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_GET_LOG;
-  command.arg0 = memory.value()->iova();
+  command.arg0 = memory->iova();
   command.size = sizeof(ErrorLog);
-  const auto ending = admin(command);
+  const auto ending = admin(command, memory);
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   ErrorLog log;
   static_assert(offsetof(ErrorLog, entries) == sizeof(weft_error_log));
-  std::memcpy(&log, memory.value()->data(), sizeof log);
+  std::memcpy(&log, memory->data(), sizeof log);
   return log;
 }
 

@@ -242,6 +242,7 @@ Status Device::report_timeout(const Event& event, const Status& why, const WaitL
 
 void Device::fail_device(const Status& why) {
   set_state(State::kFailed, why);
+  cut_off();
   fail_all(why);
 }
 

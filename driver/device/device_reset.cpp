@@ -231,7 +231,11 @@ Status Device::reset_steps(const std::optional<StatePage>& page, ResetClock& clo
   clock.done(WEFT_RESET_STEP_STOP_ENGINES);
   best_effort([&] { drain(); });
   clock.done(WEFT_RESET_STEP_DRAIN_COMPLETIONS);
-  if (generation.ok()) end_guilty(page);
+  if (generation.ok()) {
+    end_guilty(page);
+  } else {
+    cut_off();
+  }
   fail_all(aborted("the device"));
   {
     const std::unique_lock lock(queues_mutex_);
@@ -244,7 +248,8 @@ Status Device::reset_steps(const std::optional<StatePage>& page, ResetClock& clo
     generation_ = generation.value();
     timeline_used_.fill(false);
   }
-  Status status = prepare_pci(*transport_);
+  Status status = iova_space_->restore(*transport_);
+  if (status.ok()) status = prepare_pci(*transport_);
   if (status.ok()) status = bring_up();
   clock.done(WEFT_RESET_STEP_REINITIALISE);
   clock.done(WEFT_RESET_STEP_ARM);  // the reset has cleared the mask

@@ -12,7 +12,18 @@ namespace weft::driver {
 
 inline constexpr uint64_t kPageBytes = 4096;
 
-/// IOVA space of one device. Thread-safe.
+/// A range of host memory that a device is to reach. Its owner keeps it in place while it is mapped.
+struct DmaRange {
+  int fd = -1;
+  uint64_t iova = 0;
+  uint64_t bytes = 0;
+  bool reached = false;  ///< the device has it now
+  DmaRange* next = nullptr;
+  DmaRange* previous = nullptr;
+};
+
+/// IOVA space of one device, and what of it the device reaches. Thread-safe; the calls that take a transport wait for
+/// its answers.
 class IovaSpace {
  public:
   IovaSpace() : allocator_(kFirst, kEnd - kFirst) {}
@@ -20,16 +31,32 @@ class IovaSpace {
   Result<uint64_t> allocate(uint64_t bytes);
   void release(uint64_t iova);
 
+  /// Lets the device reach the range, until unmap(). INVALID_STATE: the device is cut off.
+  Status map(Transport& transport, DmaRange& range);
+  /// The range is forgotten in any case. False: the device has not confirmed that it reaches the range no more, so its
+  /// IOVA must not be used again. Throws std::bad_alloc, and the range is forgotten then too.
+  bool unmap(Transport& transport, DmaRange& range);
+
+  /// Takes all ranges away from the device and lets nothing be mapped. OK: whatever engines do, they reach no memory of
+  /// this process. Throws std::bad_alloc: call it again.
+  Status cut_off(Transport& transport);
+  /// After cut_off(), once the engines stand still: the ranges that there are come back to their places.
+  Status restore(Transport& transport);
+
  private:
   static constexpr uint64_t kFirst = uint64_t{1} << 32;  ///< 0 and what truncates to 32 bits are never valid
   static constexpr uint64_t kEnd = uint64_t{1} << 47;
-  std::mutex mutex_;
+  static Status take_away(Transport& transport, DmaRange& range);
+  std::mutex mutex_;  ///< of the allocator
   AddressAllocator allocator_;
+  std::mutex ranges_mutex_;  ///< held while a transport answers
+  DmaRange* ranges_ = nullptr;
+  bool cut_off_ = false;
 };
 
 /// A sealed, zeroed memfd mapped into this process and into the device. Owner: whoever holds it; the destructor unmaps
-/// from the device first. If the device does not confirm that, the memory is still safe to free: a device that does not
-/// answer is lost, and the transport cuts it off.
+/// from the device first. If the device does not confirm that, the memory is still safe to free: the device keeps the
+/// memfd, which nothing else uses, and the IOVA is not used again.
 class HostMemory {
  public:
   static Result<std::unique_ptr<HostMemory>> create(std::shared_ptr<Transport> transport,
@@ -39,8 +66,8 @@ class HostMemory {
   HostMemory& operator=(const HostMemory&) = delete;
 
   std::byte* data() const { return data_; }
-  uint64_t iova() const { return iova_; }
-  uint64_t bytes() const { return bytes_; }  ///< rounded up to pages
+  uint64_t iova() const { return range_.iova; }
+  uint64_t bytes() const { return range_.bytes; }  ///< rounded up to pages
 
  private:
   HostMemory() = default;
@@ -49,9 +76,7 @@ class HostMemory {
   std::shared_ptr<IovaSpace> space_;
   FileDescriptor fd_;
   std::byte* data_ = nullptr;
-  uint64_t bytes_ = 0;
-  uint64_t iova_ = 0;
-  bool mapped_ = false;
+  DmaRange range_;
 };
 
 }  // namespace weft::driver

@@ -200,7 +200,15 @@ bool SimProcess::reap(int wait_ms) {
 
 void SimProcess::stop() {
   const std::lock_guard lock(mutex_);
-  if (reap(kExitWaitMs)) return;
+  if (!reap(kExitWaitMs)) kill_locked();
+}
+
+void SimProcess::kill() {
+  const std::lock_guard lock(mutex_);
+  if (!reap(0)) kill_locked();
+}
+
+void SimProcess::kill_locked() {
   if (process_.valid()) {
     ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
   } else {

@@ -36,6 +36,9 @@ class SimProcess {
   /// Waits for it to end by itself (its socket must be shut down), then kills it. Does nothing the second time.
   void stop();
 
+  /// Ends it at once: for one that does not answer. Does nothing once it has ended.
+  void kill();
+
   /// How it ended and the last lines of its standard error.
   std::string last_words();
 
@@ -52,6 +55,7 @@ class SimProcess {
  private:
   SimProcess() = default;
   bool reap(int wait_ms);      ///< mutex_ is held
+  void kill_locked();
   std::string output() const;  ///< the last bytes that it wrote to its standard output and error
 
   std::mutex mutex_;

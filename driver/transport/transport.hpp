@@ -41,6 +41,9 @@ class Transport {
   virtual int liveness_fd() const = 0;
 
   /// Ends the connection. When it returns, the device does not touch host memory any more, and all calls fail.
+  virtual void disconnect() = 0;
+
+  /// The same, and waits for the end of a simulator that this process has started.
   virtual void shutdown() = 0;
 
   /// What the device left behind when it died, one line or more; empty: nothing.

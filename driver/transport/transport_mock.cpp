@@ -111,6 +111,7 @@ Status MockTransport::dma_unmap(uint64_t iova, uint64_t bytes) {
   const auto mapping = mappings_.find(iova);
   if (mapping == mappings_.end() || mapping->second.bytes != bytes)
     return Status(WEFT_ERROR_INVALID_ARGUMENT, "not mapped");
+  if (faults_.keeps_maps) return Status(WEFT_ERROR_INVALID_ARGUMENT, "the mock was told to keep its maps");
   ::munmap(mapping->second.data, bytes);
   mappings_.erase(mapping);
   return check();
@@ -131,7 +132,7 @@ Status MockTransport::reset() {
   return {};
 }
 
-void MockTransport::shutdown() {
+void MockTransport::disconnect() {
   const std::lock_guard lock(mutex_);
   shut_down_ = true;
 }
@@ -359,6 +360,11 @@ uint16_t MockTransport::pending_id(uint32_t queue, size_t n) const {
 size_t MockTransport::mapped_ranges() const {
   const std::lock_guard lock(mutex_);
   return mappings_.size();
+}
+
+bool MockTransport::reaches_host_memory() const {
+  const std::lock_guard lock(mutex_);
+  return !shut_down_ && !mappings_.empty();
 }
 
 uint64_t MockTransport::programs_loaded() const {

@@ -25,6 +25,7 @@ struct MockFaults {
   bool all_ones = false;               ///< registers and configuration space read as all ones
   bool stale_ready = false;            ///< READY of another boot
   bool ignore_reset = false;
+  bool keeps_maps = false;           ///< refuses to unmap
   bool silent = false;               ///< admin commands are taken and not run
   bool beats = false;                ///< the heartbeat moves with each look at it
   uint32_t firmware_status = 0x102;  ///< FIRMWARE_STATUS: asleep at waypoint idle
@@ -51,7 +52,8 @@ class MockTransport : public Transport {
   Status set_irqs(std::span<const int> eventfds) override;
   Status reset() override;
   int liveness_fd() const override { return alive_read_.get(); }
-  void shutdown() override;
+  void disconnect() override;
+  void shutdown() override { disconnect(); }
   std::string last_words() override { return dead_ ? "the mock was told to die" : ""; }
 
   /// Changes knobs; unpausing runs what is in flight.
@@ -76,6 +78,8 @@ class MockTransport : public Transport {
   /// Id of the n-th entry in flight of a queue.
   uint16_t pending_id(uint32_t queue, size_t n) const;
   size_t mapped_ranges() const;
+  /// An engine that still runs could touch memory of this process.
+  bool reaches_host_memory() const;
   uint64_t doorbell_writes() const { return doorbell_writes_.load(); }
   uint64_t interrupts_raised() const { return interrupts_raised_.load(); }
   uint64_t programs_loaded() const;

@@ -190,8 +190,13 @@ Status VfioUserTransport::set_irqs(std::span<const int> eventfds) {
 
 Status VfioUserTransport::reset() { return socket_.request(Command::kDeviceReset, {}).status(); }
 
-void VfioUserTransport::shutdown() {
+void VfioUserTransport::disconnect() {
   socket_.shutdown("closed by this process");
+  if (!socket_.wait_until_closed(close_ms_) && simulator_ != nullptr) simulator_->kill();
+}
+
+void VfioUserTransport::shutdown() {
+  disconnect();
   if (simulator_ != nullptr) simulator_->stop();
 }
 

@@ -1,5 +1,6 @@
 // Transport over a vfio-user socket: to weft-sim, or to any server that speaks the protocol.
 #pragma once
+#include <algorithm>
 #include <memory>
 
 #include "driver/transport/sim_process.hpp"
@@ -11,6 +12,7 @@ namespace weft::driver {
 class VfioUserTransport : public Transport {
  public:
   static constexpr int kReplyTimeoutMs = 30000;
+  static constexpr int kCloseMs = 10000;
 
   /// Negotiates the version and checks that the device has the regions and vectors of the specification. `simulator`
   /// (may be null) is the process behind the socket: it ends with the transport.
@@ -29,12 +31,15 @@ class VfioUserTransport : public Transport {
   Status set_irqs(std::span<const int> eventfds) override;
   Status reset() override;
   int liveness_fd() const override { return socket_.fd(); }
+  void disconnect() override;
   void shutdown() override;
   std::string last_words() override;
 
  private:
   VfioUserTransport(FileDescriptor socket, std::unique_ptr<SimProcess> simulator, int reply_timeout_ms)
-      : socket_(std::move(socket), reply_timeout_ms), simulator_(std::move(simulator)) {}
+      : socket_(std::move(socket), reply_timeout_ms),
+        simulator_(std::move(simulator)),
+        close_ms_(std::min(reply_timeout_ms, kCloseMs)) {}
 
   Status negotiate();
   Status check_device();
@@ -44,6 +49,7 @@ class VfioUserTransport : public Transport {
   VfioUserSocket socket_;
   std::unique_ptr<SimProcess> simulator_;
   size_t message_descriptors_ = 1;  ///< that the server takes
+  const int close_ms_;  ///< that the other end gets to let go of this process
 };
 
 }  // namespace weft::driver

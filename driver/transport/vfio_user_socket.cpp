@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -53,7 +54,24 @@ void VfioUserSocket::shutdown(std::string_view why) {
     if (closed_.exchange(true)) return;
     best_effort([&] { why_ = why; });
   }
-  ::shutdown(socket_.get(), SHUT_RDWR);
+  ::shutdown(socket_.get(), SHUT_WR);
+}
+
+bool VfioUserSocket::wait_until_closed(int wait_ms) {
+  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
+  bool closed = false;
+  for (std::array<char, 512> rest; !closed;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd p{socket_.get(), POLLIN, 0};
+    const int ready = ::poll(&p, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
+    const ssize_t got = ::recv(socket_.get(), rest.data(), rest.size(), MSG_DONTWAIT);
+    closed = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+  }
+  ::shutdown(socket_.get(), SHUT_RD);
+  return closed;
 }
 
 Status VfioUserSocket::broken(std::string why) {

@@ -41,8 +41,13 @@ class VfioUserSocket {
   /// Sends a command that asks for no reply.
   Status post(vfio_user::Command command, std::span<const Bytes> payload);
 
-  /// Ends the connection; a request that waits fails. The descriptor stays open, so that it polls as hung up.
+  /// Ends the connection: nothing more is sent, and the other end sees its end.
   void shutdown(std::string_view why);
+
+  /// After shutdown(): waits until the other end has closed too, which it does when it has let go of this process's
+  /// memory. False: it has not for `wait_ms`. Then nothing is received any more, either: a request that waits fails.
+  /// The descriptor stays open, so that it polls as hung up.
+  bool wait_until_closed(int wait_ms);
 
   int fd() const { return socket_.get(); }
 

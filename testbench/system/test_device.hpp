@@ -16,6 +16,8 @@ struct Device {
     require_ok(weft_open(name.c_str(), &d));
     device.reset(d);
   }
+  /// A chip of a slice, which closes it: the handle's own close is refused.
+  explicit Device(weft_device* chip) : device(chip) {}
   Handle<weft_queue> queue() {
     weft_queue* q = nullptr;
     require_ok(weft_queue_create(device.get(), nullptr, &q));

@@ -24,10 +24,11 @@ inline std::string last_message() {
 class MockDevice {
  public:
   /// `slow_poll_ms`: how long a wake-up that was missed stays missed.
-  explicit MockDevice(MockFaults faults = {}, int slow_poll_ms = Waits::kSlowPollMs) {
+  MockDevice(MockFaults faults, int slow_poll_ms) : MockDevice(faults, BootLimits{}, slow_poll_ms) {}
+  explicit MockDevice(MockFaults faults = {}, const BootLimits& limits = {}, int slow_poll_ms = Waits::kSlowPollMs) {
     auto transport = std::make_unique<MockTransport>(nano(), faults);
     mock_ = transport.get();
-    auto opened = Device::open(std::move(transport), {}, slow_poll_ms);
+    auto opened = Device::open(std::move(transport), limits, slow_poll_ms);
     INFO((opened.ok() ? std::string() : opened.status().message()));
     REQUIRE(opened.ok());
     driver_ = opened.value();

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "testbench/unit/driver/device_fixture.hpp"
@@ -132,6 +133,106 @@ TEST_CASE("a firmware panic fails the device until it is reset") {
   weft_event_release(fine);
   REQUIRE_OK(weft_queue_release(queue));
   REQUIRE_OK(weft_queue_release(fresh));
+}
+
+namespace {
+
+/// A device with a command in flight on a buffer that its caller keeps, and what the device could reach of the process
+/// when the command's event ended.
+struct Watched {
+  Watched() {
+    device.mock().configure([](MockFaults& f) { f.paused = true; });
+    REQUIRE_OK(weft_buffer_create(device.handle(), WEFT_MEMORY_HOST, 4096, &buffer));
+    REQUIRE_OK(weft_fill(queue, buffer, 0, 4096, 7, nullptr, &event));
+    REQUIRE_OK(weft_event_set_callback(event, look, this));
+  }
+  ~Watched() {
+    weft_event_release(event);
+    weft_buffer_release(buffer);
+    (void)!weft_queue_release(queue);
+  }
+  static void look(weft_event*, weft_status status, void* user) {
+    auto* self = static_cast<Watched*>(user);
+    self->reached = self->device.mock().reaches_host_memory();
+    self->status = status;
+    self->ended = 1;
+  }
+  MockDevice device{MockFaults{}, BootLimits{std::chrono::milliseconds(100), std::chrono::milliseconds(100)}};
+  weft_queue* queue = device.queue();
+  weft_buffer* buffer = nullptr;
+  weft_event* event = nullptr;
+  bool reached = true;
+  weft_status status = WEFT_ERROR_OK;
+  std::atomic<int> ended{0};
+};
+
+}  // namespace
+
+TEST_CASE("a device that has failed reaches no host memory any more when its first command ends") {
+  struct Way {
+    const char* name;
+    weft_status status;
+    void (*end)(Watched&);
+  };
+  const Way ways[] = {
+      {"panic", WEFT_ERROR_FIRMWARE_PANIC, [](Watched& w) { w.device.mock().panic(1); }},
+      {"watchdog", WEFT_ERROR_DEVICE_HUNG, [](Watched& w) { w.device.mock().halt_firmware(); }},
+      {"no sign of life", WEFT_ERROR_DEVICE_HUNG,
+       [](Watched& w) {
+         w.device.mock().configure([](MockFaults& f) { f.silent = true; });
+         (void)!weft_event_wait(w.event, nullptr);
+       }},
+      {"a reset that does not end", WEFT_ERROR_ABORTED_BY_RESET,
+       [](Watched& w) {
+         w.device.mock().configure([](MockFaults& f) { f.ignore_reset = true; });
+         CHECK(weft_device_reset(w.device.handle()) == WEFT_ERROR_BOOT_FAILED);
+       }},
+      {"registers of all ones", WEFT_ERROR_DEVICE_LOST,
+       [](Watched& w) {
+         w.device.mock().configure([](MockFaults& f) { f.all_ones = true; });
+         uint64_t cycle = 0;
+         CHECK(weft_device_cycle(w.device.handle(), &cycle) == WEFT_ERROR_DEVICE_LOST);
+       }},
+      {"hang-up", WEFT_ERROR_DEVICE_LOST, [](Watched& w) { w.device.mock().die(); }},
+      {"a panic of a device that does not let go", WEFT_ERROR_FIRMWARE_PANIC,
+       [](Watched& w) {
+         w.device.mock().configure([](MockFaults& f) { f.keeps_maps = true; });
+         w.device.mock().panic(1);
+       }},
+  };
+  for (const Way& way : ways) {
+    INFO(way.name);
+    Watched w;
+    way.end(w);
+    await(w.ended, 1);
+    CHECK(w.ended == 1);
+    CHECK(weft_status_name(w.status) == std::string(weft_status_name(way.status)));
+    CHECK_FALSE(w.reached);
+  }
+}
+
+TEST_CASE("a reset gives a failed device the memory back that its callers have kept, in its old place") {
+  Watched w;
+  weft_buffer_info before = WEFT_INIT(weft_buffer_info), after = WEFT_INIT(weft_buffer_info);
+  REQUIRE_OK(weft_buffer_get_info(w.buffer, &before));
+  w.device.mock().panic(1);
+  await(w.ended, 1);
+  weft_buffer* none = nullptr;
+  CHECK(weft_buffer_create(w.device.handle(), WEFT_MEMORY_HOST, 64, &none) == WEFT_ERROR_FIRMWARE_PANIC);
+  CHECK(weft_buffer_create(w.device.handle(), WEFT_MEMORY_HBM, 64, &none) == WEFT_ERROR_FIRMWARE_PANIC);
+  w.device.mock().configure([](MockFaults& f) { f.paused = false; });
+  REQUIRE_OK(weft_device_reset(w.device.handle()));
+  weft_queue* queue = w.device.queue();
+  weft_event* fill = nullptr;
+  REQUIRE_OK(weft_fill(queue, w.buffer, 0, 4096, 0x01010101, nullptr, &fill));
+  REQUIRE_OK(weft_event_wait(fill, nullptr));
+  void* bytes = nullptr;
+  REQUIRE_OK(weft_buffer_map(w.buffer, &bytes));
+  CHECK(static_cast<const char*>(bytes)[4095] == 1);
+  REQUIRE_OK(weft_buffer_get_info(w.buffer, &after));
+  CHECK(after.device_address == before.device_address);
+  weft_event_release(fill);
+  REQUIRE_OK(weft_queue_release(queue));
 }
 
 TEST_CASE("closing with work in flight cancels it once, and old handles say that the device is closed") {

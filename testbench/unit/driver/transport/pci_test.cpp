@@ -63,6 +63,7 @@ class FakeTransport : public Transport {
   Status set_irqs(std::span<const int>) override { return {}; }
   Status reset() override { return {}; }
   int liveness_fd() const override { return -1; }
+  void disconnect() override {}
   void shutdown() override {}
   std::string last_words() override { return {}; }
 };

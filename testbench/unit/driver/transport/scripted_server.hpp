@@ -59,7 +59,13 @@ class Server {
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);
     client_ = FileDescriptor(pair[0]);
     server_ = FileDescriptor(pair[1]);
-    thread_ = std::thread([this] { serve(); });
+    thread_ = std::thread([this] {
+      serve();
+      if (keeps_open_) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(linger_ms_));
+      let_go_ = true;
+      stop();  // as a server does when its client has closed
+    });
   }
   ~Server() {
     stopped_ = true;
@@ -67,6 +73,11 @@ class Server {
     thread_.join();
   }
   FileDescriptor client() { return std::move(client_); }
+  /// When its client has closed: it closes after so long, or never.
+  void linger(int ms) { linger_ms_ = ms; }
+  void keep_open() { keeps_open_ = true; }
+  /// It has seen the client's end, and is about to close.
+  bool let_go() const { return let_go_; }
   const std::vector<Request>& requests() const { return requests_; }
   void stop() { ::shutdown(server_.get(), SHUT_RDWR); }
 
@@ -176,7 +187,8 @@ class Server {
   FileDescriptor client_;
   FileDescriptor server_;
   std::vector<Request> requests_;
-  std::atomic<bool> stopped_{false};
+  std::atomic<bool> stopped_{false}, keeps_open_{false}, let_go_{false};
+  std::atomic<int> linger_ms_{0};
   std::thread thread_;
 };
 

@@ -178,3 +178,26 @@ TEST_CASE("no device at a path is said so") {
   CHECK_THAT(transport.status().message(), Contains("/nonexistent/weft.sock"));
   CHECK(VfioUserTransport::connect_path(std::string(200, 'x')).status().code() == WEFT_ERROR_INVALID_ARGUMENT);
 }
+
+TEST_CASE("a transport that disconnects returns when the server has let go, or after the time of a reply") {
+  {
+    Server server;
+    server.linger(50);
+    const auto transport = connect(server);
+    REQUIRE(transport.ok());
+    transport.value()->disconnect();
+    CHECK(server.let_go());
+    uint32_t word = 0;
+    CHECK(transport.value()->read(Region::kRegisters, 0, &word, sizeof word).code() == WEFT_ERROR_DEVICE_LOST);
+    transport.value()->disconnect();  // nothing is left to do
+  }
+  Server server;
+  server.keep_open();
+  const auto transport = connect(server);
+  REQUIRE(transport.ok());
+  const auto begin = std::chrono::steady_clock::now();
+  transport.value()->disconnect();
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  CHECK(taken >= std::chrono::milliseconds(kReplyTimeoutMs / 2));
+  CHECK(taken < std::chrono::seconds(20));
+}
