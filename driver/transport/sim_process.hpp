@@ -54,7 +54,7 @@ class SimProcess {
 
  private:
   SimProcess() = default;
-  bool reap(int wait_ms);      ///< mutex_ is held
+  bool reap(int wait_ms);  ///< mutex_ is held
   void kill_locked();
   std::string output() const;  ///< the last bytes that it wrote to its standard output and error
 

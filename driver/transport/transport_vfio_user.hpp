@@ -49,7 +49,7 @@ class VfioUserTransport : public Transport {
   VfioUserSocket socket_;
   std::unique_ptr<SimProcess> simulator_;
   size_t message_descriptors_ = 1;  ///< that the server takes
-  const int close_ms_;  ///< that the other end gets to let go of this process
+  const int close_ms_;              ///< that the other end gets to let go of this process
 };
 
 }  // namespace weft::driver

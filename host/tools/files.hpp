@@ -23,8 +23,8 @@ namespace weft::tools {
 /// The same for a file that another program makes or that is read again: what is there must be a regular file.
 [[nodiscard]] Status check_regular(const std::string& path);
 
-/// INVALID_ARGUMENT: two results would be written to one file, or a result to a file that is read. `written`: a result's
-/// name and its path.
+/// INVALID_ARGUMENT: two results would be written to one file, or a result to a file that is read. `written`: a
+/// result's name and its path.
 [[nodiscard]] Status check_apart(const std::map<std::string, std::string>& written,
                                  const std::vector<std::string>& read);
 

@@ -75,7 +75,7 @@ TEST_CASE("Wrong chips, coordinates and calls are refused, and the slice works o
 
 TEST_CASE("A slice that cannot be is refused with the rule that it breaks") {
   weft_slice* slice = nullptr;
-  CHECK(weft_slice_open("sim:nano-17x2", &slice) == WEFT_ERROR_DEVICE_LOST);
+  CHECK(weft_slice_open("sim:nano-17x2", &slice) == WEFT_ERROR_INVALID_ARGUMENT);
   weft_error_info error = WEFT_INIT(weft_error_info);
   REQUIRE(weft_last_error(&error) == WEFT_ERROR_OK);
   CAPTURE(error.message);

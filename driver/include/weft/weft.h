@@ -107,8 +107,9 @@ const char* weft_status_name(weft_status status);
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
  *  INVALID_ARGUMENT (the name, or what the simulator refuses, in its words: a core that is not in this build, a file
- *  that does not open), INVALID_STATE (no simulator found, or it cannot start: this machine does not let it, another one
- *  writes its recording), BUSY (another client), BOOT_FAILED (names the stage), ABI_MISMATCH (names both versions). */
+ *  that does not open), INVALID_STATE (no simulator found, or it cannot start: this machine does not let it, another
+ * one writes its recording), BUSY (another client), BOOT_FAILED (names the stage), ABI_MISMATCH (names both versions).
+ */
 WEFT_MUST_USE weft_status weft_open(const char* name, weft_device** device);
 
 typedef struct weft_close_options {
