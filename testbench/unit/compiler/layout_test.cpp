@@ -8,7 +8,7 @@
 
 using namespace weft;
 
-TEST_CASE("word k of a bf16 tile is W[k, n0 .. n0 + N), column blocks outermost") {
+TEST_CASE("word k of a bf16 tile is W(k, n0 to n0 + N - 1), column blocks outermost") {
   const auto& chip = *spec::find_chip("nano");
   const uint64_t k = 19, n = 13;
   std::vector<uint16_t> w(k * n);
@@ -25,7 +25,7 @@ TEST_CASE("word k of a bf16 tile is W[k, n0 .. n0 + N), column blocks outermost"
       }
 }
 
-TEST_CASE("word i, lane j of an int8 tile holds W[2i+1, j] above W[2i, j]") {
+TEST_CASE("word i, lane j of an int8 tile holds W(2i+1, j) above W(2i, j)") {
   const auto& chip = *spec::find_chip("nano");
   const uint64_t k = 17, n = 3;
   std::vector<int8_t> w(k * n);

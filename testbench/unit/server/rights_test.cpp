@@ -22,7 +22,7 @@ const uid_t kOther = kOwn + 1000;
 
 }  // namespace
 
-TEST_CASE("one process with a function of each chip is one tenant; anything else is several") {
+TEST_CASE("one process with a function of each chip is one tenant, and anything else is several") {
   const std::optional<Peer> a = Peer{100, kOwn}, b = Peer{101, kOwn}, far = Peer{0, kOwn};
   CHECK(is_one_tenant(Clients{}, 1));
   CHECK(is_one_tenant(Clients{kNone, kNone}, 2));
