@@ -39,13 +39,17 @@ bool are_cores(std::string_view value) {
 }
 
 Status set_option(DeviceName& name, std::string_view text, std::string_view key, std::string_view value) {
-  if (name.slice && key != "core" && key != "trace")
-    return invalid(text, fmt::format("option '{}': a slice has core and trace only", key));
+  if (name.slice && key != "core" && key != "array" && key != "trace")
+    return invalid(text, fmt::format("option '{}': a slice has core, array and trace only", key));
   if (value.empty()) return invalid(text, fmt::format("option '{}' has no value", key));
   if (key == "core") {
     if (name.slice ? !are_cores(value) : !is_core(value))
       return invalid(text, fmt::format("core '{}': rtl, fast and lockstep are possible", value));
     name.core = value;
+  } else if (key == "array") {
+    if (value != "fast" && value != "structural")
+      return invalid(text, fmt::format("array '{}': fast and structural are possible", value));
+    name.array = value;
   } else if (key == "wave") {
     name.wave_file = value;
   } else if (key == "wave-from" || key == "wave-to") {
@@ -59,8 +63,9 @@ Status set_option(DeviceName& name, std::string_view text, std::string_view key,
     name.record_file = value;
   } else {
     return invalid(
-        text, fmt::format("option '{}': core, wave, wave-from, wave-to, trace, mismatch-report and record are possible",
-                          key));
+        text,
+        fmt::format(
+            "option '{}': core, array, wave, wave-from, wave-to, trace, mismatch-report and record are possible", key));
   }
   return {};
 }
@@ -133,6 +138,8 @@ Result<DeviceName> parse_device_name(std::string_view text) {
   if (spec::find_chip(name.target) == nullptr)
     return invalid(text, fmt::format("there is no preset '{}': {} are possible", name.target, preset_names()));
   if (Status s = set_options(name, text, options); !s.ok()) return s;
+  if (name.core == "fast" && !name.array.empty())
+    return invalid(text, fmt::format("array={}: the fast core has no array of RTL", name.array));
   if (name.wave_file.empty() && !(name.wave_from_cycle.empty() && name.wave_to_cycle.empty())) {
     return invalid(text, "wave-from and wave-to need wave=<file>");
   }
@@ -169,11 +176,9 @@ Result<DeviceName> parse_slice_name(std::string_view text) {
 
 Status apply_environment(DeviceName& name) {
   if (name.kind != DeviceKind::kSimulator || name.slice) return {};
-  constexpr std::pair<const char*, const char*> kVariables[] = {{"WEFT_CORE", "core"},
-                                                                {"WEFT_WAVE", "wave"},
-                                                                {"WEFT_WAVE_FROM", "wave-from"},
-                                                                {"WEFT_WAVE_TO", "wave-to"},
-                                                                {"WEFT_RECORD", "record"}};
+  constexpr std::pair<const char*, const char*> kVariables[] = {
+      {"WEFT_CORE", "core"},           {"WEFT_ARRAY", "array"},     {"WEFT_WAVE", "wave"},
+      {"WEFT_WAVE_FROM", "wave-from"}, {"WEFT_WAVE_TO", "wave-to"}, {"WEFT_RECORD", "record"}};
   for (const auto& [variable, option] : kVariables) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == 0) continue;

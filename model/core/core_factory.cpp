@@ -56,4 +56,10 @@ bool parse_core_kind(std::string_view text, CoreKind& kind) {
   return true;
 }
 
+bool parse_array_form(std::string_view text, ArrayForm& form) {
+  if (text != "fast" && text != "structural") return false;
+  form = text == "fast" ? ArrayForm::kFast : ArrayForm::kStructural;
+  return true;
+}
+
 }  // namespace weft::core

@@ -63,25 +63,29 @@ void RtlCore::command_events(uint32_t start, uint32_t retire) {
   }
 }
 
-std::string rtl_not_built(const spec::Chip& chip) {
-  const std::string name(chip.name), possible = WEFT_RTL_POSSIBLE;
-  std::string text = "the RTL core of chip '" + name +
-                     "' is not in this build, which has those of " WEFT_RTL_BUILT
-                     ": take one of these, or the fast core";
-  if ((", " + possible + ",").find(", " + name + ",") != std::string::npos)
-    return text + ", or build it: cmake --preset release -DWEFT_RTL_CHIPS='nano;" + name + "' && scripts/build";
-  return text + " (presets with RTL: " + possible + ")";
+namespace {
+
+/// The error of a preset whose RTL core is not in this build: names those that are, and what to do.
+std::string rtl_not_built(const spec::Chip& chip, ArrayForm array) {
+  std::string built;
+  for (const RtlPreset& preset : rtl_presets())
+    if (preset.array == array) built += (built.empty() ? "" : ", ") + std::string(preset.chip);
+  const bool structural = array == ArrayForm::kStructural;
+  const std::string what = structural ? "the RTL core with the structural array" : "the RTL core";
+  return what + " of chip '" + std::string(chip.name) + "' is not in this build, which has " +
+         (built.empty() ? "none" : "those of " + built) + ": take one of these, or the " +
+         (structural ? "fast array" : "fast core") + ", or build it: cmake --preset release -DWEFT_RTL_" +
+         (structural ? "STRUCTURAL_" : "") + "CHIPS='" + (built.empty() ? "" : "nano;") + std::string(chip.name) +
+         "' && scripts/build";
 }
+
+}  // namespace
 
 std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
                                        std::string& error) {
-  if (chip.name == "nano") return make_rtl_core_nano(chip, bus, options, error);
-  if (chip.name == "nano-4mxu") return make_rtl_core_nano_4mxu(chip, bus, options, error);
-  if (chip.name == "mini") return make_rtl_core_mini(chip, bus, options, error);
-  if (chip.name == "small") return make_rtl_core_small(chip, bus, options, error);
-  if (chip.name == "v5e-1mxu") return make_rtl_core_v5e_1mxu(chip, bus, options, error);
-  if (chip.name == "v5e") return make_rtl_core_v5e(chip, bus, options, error);
-  error = rtl_not_built(chip);
+  for (const RtlPreset& preset : rtl_presets())
+    if (preset.chip == chip.name && preset.array == options.array) return preset.make(chip, bus, options, error);
+  error = rtl_not_built(chip, options.array);
   return nullptr;
 }
 

@@ -62,6 +62,10 @@ class TensorCore {
 
 class RemotePort;
 
+/// How the RTL writes down the MXU's array: as vector loops, which simulate fast, or as N x N instances of a processing
+/// element, which is what would be built. Bits and cycles are the same.
+enum class ArrayForm : uint8_t { kFast, kStructural };
+
 /// Which core to build, and the options that only some of them have.
 struct CoreOptions {
   std::string wave_path;                ///< FST file; RTL and lockstep only; empty: none
@@ -70,6 +74,7 @@ struct CoreOptions {
   /// RTL and lockstep: seed of what flip-flops and memories other than VMEM and ACC hold before they are written;
   /// 0: all 0. v5e-1mxu always starts from 0.
   unsigned initial_seed = 0;
+  ArrayForm array = ArrayForm::kFast;  ///< RTL and lockstep
   bool initial_memories = false;  ///< RTL only, with a seed: VMEM and ACC too hold anything, also what is no codeword
   bool check_hazards = false;     ///< unordered accesses to the same place are faults (hazard_core.hpp)
   std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
@@ -101,5 +106,8 @@ Mismatch find_mismatch(const TensorCore& core);
 
 /// "rtl", "fast", "lockstep" to the kind. False: no such core.
 bool parse_core_kind(std::string_view text, CoreKind& kind);
+
+/// "fast", "structural" to the form. False: no such array.
+bool parse_array_form(std::string_view text, ArrayForm& form);
 
 }  // namespace weft::core

@@ -27,6 +27,7 @@ class VerilatedCore final : public RtlCore {
     power_up();
   }
   ~VerilatedCore() override {
+    Verilated::threadContextp(&context_);  // a model's end asks the thread's context, which may be one that has ended
     if (wave_) wave_->close();
     model_->final();
   }

@@ -31,6 +31,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
                  "one for each, separated by commas; default: fast, or the recorded one");
+  app.add_option("--array", arguments.array,
+                 "how the RTL (rtl, lockstep) writes down the MXU's array: fast (vector loops), or structural (N x N "
+                 "instances of a processing element, as it would be built); bits and cycles are the same")
+      ->check(CLI::IsMember({"fast", "structural"}))
+      ->envname("WEFT_ARRAY")
+      ->capture_default_str();
   app.add_option(
          "--manager", arguments.manager,
          "what runs the firmware: native (this program's own code, each call charged with cycles), or rv32 (the "

@@ -14,6 +14,7 @@ struct Arguments {
   std::string chip;
   std::string slice;
   std::string core;  // empty: fast, or the recorded one
+  std::string array = "fast";
   std::string manager = "native";
   std::vector<int> fds;
   std::string socket;

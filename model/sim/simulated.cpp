@@ -87,6 +87,7 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   options.preset = simulated.preset;
   options.kind = simulated.kinds[number];
   core::CoreOptions core_options = arguments.core_options;
+  (void)core::parse_array_form(arguments.array, core_options.array);  // the command line knows the names
   if (network != nullptr) core_options.remote = &network->port(number);
   core_options.report_hazard = [](const std::string& text) { fmt::print(stderr, "weft-sim: hazard: {}\n", text); };
   options.make_core = [kind = options.kind, preset = options.preset, core_options](core::MemoryBus& bus,

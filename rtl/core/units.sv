@@ -9,6 +9,7 @@ module units
   import weft_pkg::*, chip_pkg::*;
   import control_pkg::AtMxu, control_pkg::AtVpu, control_pkg::AtSync;
 #(
+  parameter bit Structural = 1'b0,       // see mxu
   localparam int unsigned Units = control_pkg::Units,
   localparam int unsigned WordBits = 8 * WordBytes,
   localparam int unsigned BeatBits = DmaWords * WordBits,
@@ -197,7 +198,7 @@ module units
     assign fault_address[Unit] = mxu_fault_address[u];
   end
 
-  mxu_group u_mxus (
+  mxu_group #(.Structural(Structural)) u_mxus (
     .clk_i, .rst_ni, .cmd_valid_i(mxu_valid), .cmd_ready_o(mxu_ready), .cmd_i(mxu_cmd_i),
     .done_o(mxu_done), .fault_valid_o(mxu_fault), .fault_code_o(mxu_fault_code),
     .fault_tag_o(mxu_fault_tag), .fault_address_o(mxu_fault_address), .active_o(mxu_active),

@@ -8,7 +8,9 @@
 // This file only connects; the latencies stand in core/README.md. busy_o is 0 when a clock edge
 // would change nothing but counts of cycles: then the edges may be left out and credited later by
 // idle_credit_i.
-module weft_core (
+module weft_core #(
+  parameter bit Structural = 1'b0       // the MXUs' arrays: 0 vector loops, 1 N x N instances of a PE
+) (
   input  logic         clk_i,
   input  logic         rst_ni,
   input  core_pkg::place_t place_i,   // straps: in which slice the core stands
@@ -293,7 +295,7 @@ module weft_core (
   assign ici_valid_o = ici_valid && core_rst_n;
   assign ici_open_valid_o = ici_open_valid && core_rst_n;
 
-  units u_units (
+  units #(.Structural(Structural)) u_units (
     .clk_i, .rst_ni(core_rst_n),
     .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]),
     .mxu_cmd_i(lane_cmd[QueueMxu]),

@@ -50,7 +50,9 @@ module mxu_array_structural
     int8_skew[0] <= row_i.int8;
     seed_skew[0] <= seed_select_i;
     forward_skew[0] <= forward_cols_i;
-    for (int unsigned i = 1; i < N; i++) begin
+  end
+  for (genvar i = 1; i < N; i++) begin : gen_control_skew
+    always_ff @(posedge clk_i) begin
       swap_skew[i] <= swap_skew[i-1];
       int8_skew[i] <= int8_skew[i-1];
       seed_skew[i] <= seed_skew[i-1];

@@ -10,6 +10,7 @@
 module mxu_group
   import mxu_pkg::*, chip_pkg::NumMxu;
 #(
+  parameter bit Structural = 1'b0,       // see mxu
   localparam int unsigned States = 6     // busy, weight_wait, acc_wait, vmem_wait, drain, idle
 ) (
   input  wire logic                clk_i,
@@ -85,7 +86,7 @@ module mxu_group
     // A fault in ACC names the row as the VPU does.
     assign fault_address_o[u] = address[63] ? address + 64'(u * AccRows) : address;
 
-    mxu u_mxu (
+    mxu #(.Structural(Structural)) u_mxu (
       .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[u]), .cmd_ready_o(cmd_ready_o[u]), .cmd_i,
       .done_o(done_o[u]), .fault_valid_o(fault_valid_o[u]), .fault_code_o(fault_code_o[u]),
       .fault_tag_o(fault_tag_o[u]), .fault_address_o(address), .active_o(active_o[u]),

@@ -22,6 +22,7 @@ module mxu_pe (
   input  wire logic         left_i,       // the running int8 sum has left int32
   output logic              left_o
 );
+  /* verilator no_inline_module */   // one piece of C++ for all of them
   logic [15:0] active_q, weight;
   logic [31:0] pair, int_sum;
 

@@ -58,7 +58,7 @@ class Build:
         query = self.build / ".cmake/api/v1/query/codemodel-v2"
         query.parent.mkdir(parents=True, exist_ok=True)
         query.touch()
-        self.run(["cmake", "--preset", "release", "-B", str(self.build), "-DWEFT_RTL_CHIPS=nano;nano-4mxu",
+        self.run(["cmake", "--preset", "release", "-B", str(self.build), "-DWEFT_RTL_CHIPS=nano;nano-4mxu", "-DWEFT_RTL_STRUCTURAL_CHIPS=",
                   f"-DWEFT_MUTATED_RTL={self.rtl}"])
 
     def programs(self) -> list[Program]:

@@ -183,7 +183,7 @@ uint64_t scale_of(std::string_view level) { return level == "ci" ? 1 : level == 
 }  // namespace
 
 Verdict judge(const Program& program, const CampaignOptions& options, const core::CoreOptions& core) {
-  return options.compare ? compare_cores(program, core) : run_program(program, options.kind, core);
+  return options.comparison ? compare(program, *options.comparison, core) : run_program(program, options.kind, core);
 }
 
 std::vector<Batch> level_batches(std::string_view level, uint64_t seed) {
@@ -200,10 +200,19 @@ std::vector<Batch> level_batches(std::string_view level, uint64_t seed) {
   return batches;
 }
 
-std::vector<Batch> comparison_batches(std::string_view level, uint64_t seed) {
+std::vector<Batch> comparison_batches(Comparison comparison, std::string_view level, uint64_t seed) {
   const uint64_t scale = scale_of(level);
   if (scale == 0) return {};
   std::vector<Batch> batches;
+  if (comparison == Comparison::kArrays) {
+    for (const auto& [chip, compiled, legal, illegal] :
+         {std::tuple("nano", 40, 40, 10), std::tuple("mini", 20, 30, 10), std::tuple("small", 5, 40, 5)}) {
+      batches.push_back({chip, Legality::kLegal, seed, compiled * scale, true});
+      batches.push_back({chip, Legality::kLegal, seed, legal * scale});
+      batches.push_back({chip, Legality::kOneIllegal, seed, illegal * scale});
+    }
+    return batches;
+  }
   for (const auto& [chip, compiled] : {std::pair("nano", 1300), std::pair("nano-4mxu", 650), std::pair("small", 50)})
     batches.push_back({chip, Legality::kLegal, seed, compiled * scale, true});
   for (const auto& [chip, legal, illegal] :

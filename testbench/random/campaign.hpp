@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,10 @@ struct Batch {
 struct CampaignOptions {
   std::string core = "lockstep";
   core::CoreKind kind = core::CoreKind::kLockstep;
-  bool compare = false;     ///< instead of `kind`: the RTL and the fast core, which must agree in every cycle
-  unsigned jobs = 1;        ///< processes
-  bool keep_going = false;  ///< after a failure; else each process ends its batch
-  std::string wave;         ///< FST of each run; empty: none
+  std::optional<Comparison> comparison{};  ///< instead of `kind`: two cores that must agree in every cycle
+  unsigned jobs = 1;                       ///< processes
+  bool keep_going = false;                 ///< after a failure; else each process ends its batch
+  std::string wave;                        ///< FST of each run; empty: none
 };
 
 /// Runs one program as `options` say.
@@ -35,7 +36,7 @@ struct CampaignOptions {
 
 /// The batches of a level, "ci" or "nightly": of programs on one core, or of comparisons of two; empty: no such level.
 [[nodiscard]] std::vector<Batch> level_batches(std::string_view level, uint64_t seed);
-[[nodiscard]] std::vector<Batch> comparison_batches(std::string_view level, uint64_t seed);
+[[nodiscard]] std::vector<Batch> comparison_batches(Comparison comparison, std::string_view level, uint64_t seed);
 
 /// Runs them all. The result: programs, failed, commands, cycles, seconds, fault_codes (every code, 0 if not reached),
 /// reached (kinds and bins), batches, failures (chip, seed, legality, report, rerun). Failures are printed as they

@@ -106,7 +106,7 @@ TEST_CASE("products and chains that once differed take the same cycles on the RT
     const auto program = make_program(recipe, error);
     INFO(recipe_text(recipe) << error);
     REQUIRE(program);
-    const Verdict verdict = compare_cores(*program);
+    const Verdict verdict = compare(*program, Comparison::kCores);
     INFO(verdict.report);
     CHECK(verdict.passed);
     CHECK(verdict.commands == program->commands.size());

@@ -283,21 +283,29 @@ Verdict run_program(const Program& program, core::CoreKind kind, const core::Cor
   return Run(program, kind, options).judge();
 }
 
-Verdict compare_cores(const Program& program, const core::CoreOptions& options) {
-  Run rtl(program, core::CoreKind::kRtl, options);
-  Verdict verdict = rtl.judge();
+Verdict compare(const Program& program, Comparison comparison, const core::CoreOptions& options) {
+  const bool arrays = comparison == Comparison::kArrays;
+  core::CoreOptions plain, structural = options;
+  structural.array = core::ArrayForm::kStructural;
+  Run one(program, core::CoreKind::kRtl, arrays ? structural : options);
+  Verdict verdict = one.judge();
+  const std::string_view one_name = arrays ? "the structural array" : "the RTL";
   if (!verdict.passed) {
-    verdict.report = "rtl: " + verdict.report;
+    verdict.report = fmt::format("{}: {}", one_name, verdict.report);
     return verdict;
   }
-  Run fast(program, core::CoreKind::kFast, {}, Hazards::kNotJudged);
-  const Verdict of_fast = fast.judge();
-  if (!of_fast.passed) {
+  Run other(program, arrays ? core::CoreKind::kRtl : core::CoreKind::kFast, plain, Hazards::kNotJudged);
+  const Verdict of_other = other.judge();
+  const std::string_view other_name = arrays ? "the fast array" : "the fast core";
+  if (!of_other.passed) {
     verdict.passed = false;
-    verdict.report = "fast: " + of_fast.report;
+    verdict.report = fmt::format("{}: {}", other_name, of_other.report);
     return verdict;
   }
-  verdict.report = first_difference(rtl.record(), fast.record());
+  RunRecord of_one = one.record(), record = other.record();
+  of_one.core = one_name;
+  record.core = other_name;
+  verdict.report = first_difference(of_one, record);
   verdict.passed = verdict.report.empty();
   return verdict;
 }

@@ -23,9 +23,14 @@ struct Verdict {
 /// hazard. `options`: waves.
 [[nodiscard]] Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options = {});
 
-/// Runs `program` on the RTL and on the fast core, in the same memory. Wrong is: what run_program() finds wrong on
-/// either; a start or a retirement in another cycle; another fault register, counter or byte at the end. `options`: of
-/// the RTL.
-[[nodiscard]] Verdict compare_cores(const Program& program, const core::CoreOptions& options = {});
+/// Two cores that must agree in every cycle.
+enum class Comparison : uint8_t {
+  kCores,   ///< the RTL and the fast core
+  kArrays,  ///< the RTL with the structural array and with the fast one
+};
+
+/// Runs `program` on both cores, in the same memory. Wrong is: what run_program() finds wrong on either; a start or a
+/// retirement in another cycle; another fault register, counter or byte at the end. `options`: of the first core.
+[[nodiscard]] Verdict compare(const Program& program, Comparison comparison, const core::CoreOptions& options = {});
 
 }  // namespace weft::random

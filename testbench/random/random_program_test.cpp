@@ -130,7 +130,7 @@ TEST_CASE(
 TEST_CASE("the comparison of both cores has 2,000 compiled programs, and commands in random order, legal and not") {
   const auto programs = [](std::string_view level, bool compiled, Legality legality) {
     uint64_t count = 0;
-    for (const Batch& batch : comparison_batches(level, 1))
+    for (const Batch& batch : comparison_batches(Comparison::kCores, level, 1))
       if (batch.compiled == compiled && batch.legality == legality) count += batch.programs;
     return count;
   };
@@ -138,7 +138,18 @@ TEST_CASE("the comparison of both cores has 2,000 compiled programs, and command
   CHECK(programs("ci", false, Legality::kLegal) == 415);
   CHECK(programs("ci", false, Legality::kOneIllegal) == 135);
   CHECK(programs("nightly", true, Legality::kLegal) == 20000);
-  CHECK(comparison_batches("weekly", 1).empty());
+  CHECK(comparison_batches(Comparison::kCores, "weekly", 1).empty());
+}
+
+TEST_CASE("the comparison of both forms of the array has 2,000 programs in nightly, on three sizes") {
+  uint64_t ci = 0, nightly = 0;
+  for (const Batch& batch : comparison_batches(Comparison::kArrays, "ci", 1)) ci += batch.programs;
+  for (const Batch& batch : comparison_batches(Comparison::kArrays, "nightly", 1)) nightly += batch.programs;
+  CHECK(ci == 200);
+  CHECK(nightly == 2000);
+  for (const char* chip : {"nano", "mini", "small"})
+    CHECK(std::ranges::any_of(comparison_batches(Comparison::kArrays, "ci", 1),
+                              [&](const Batch& b) { return b.chip == chip; }));
 }
 
 TEST_CASE("two processes reach what one does, and every fault code stands in the table") {

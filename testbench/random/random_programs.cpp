@@ -67,8 +67,9 @@ int run_all(const Options& options) {
   }
   std::vector<Batch> batches{{options.chip, legality, options.seed, options.count, options.compiled}};
   if (!options.level.empty())
-    batches = options.campaign.compare ? comparison_batches(options.level, options.seed)
-                                       : level_batches(options.level, options.seed);
+    batches = options.campaign.comparison
+                  ? comparison_batches(*options.campaign.comparison, options.level, options.seed)
+                  : level_batches(options.level, options.seed);
   for (const Batch& batch : batches)
     fmt::print("seeds {} to {}: {} programs on {} {}\n", batch.first_seed, batch.first_seed + batch.programs - 1,
                batch.compiled                       ? "compiled"
@@ -104,10 +105,14 @@ int main(int argc, char** argv) {
   app.add_option(
          "--level", options.level,
          "ci (2000 programs at nano, nano-4mxu, mini, small; 50 at v5e-1mxu) or nightly (20000 and 50), legal and "
-         "illegal; with --core both 2000 compiled ones and 550 of commands, or ten times as many")
+         "illegal; with --core both 2000 compiled ones and 550 of commands, or ten times as many; with --core arrays "
+         "200, or 2000")
       ->check(CLI::IsMember({"ci", "nightly"}));
   app.add_option("--chip", options.chip, "preset")->capture_default_str();
-  app.add_option("--core", campaign.core, "lockstep, fast, rtl, or both: RTL and fast core, equal in every cycle")
+  app.add_option(
+         "--core", campaign.core,
+         "lockstep, fast, rtl; or two that are equal in every cycle: both (RTL and fast core), arrays (RTL with the "
+         "structural and with the fast array)")
       ->capture_default_str();
   app.add_option("--count", options.count, "programs")->capture_default_str();
   app.add_option("--seed", options.seed, "seed of the first program; the next has one more")->capture_default_str();
@@ -128,8 +133,9 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const spec::Chip* chip = spec::find_chip(options.chip);
-  campaign.compare = campaign.core == "both";
-  if (chip == nullptr || (!campaign.compare && !core::parse_core_kind(campaign.core, campaign.kind))) {
+  if (campaign.core == "both") campaign.comparison = Comparison::kCores;
+  if (campaign.core == "arrays") campaign.comparison = Comparison::kArrays;
+  if (chip == nullptr || (!campaign.comparison && !core::parse_core_kind(campaign.core, campaign.kind))) {
     fmt::print(stderr, "no {} '{}'\n", chip == nullptr ? "chip" : "core",
                chip == nullptr ? options.chip : campaign.core);
     return 2;

@@ -27,41 +27,54 @@ std::vector<RunRecord::Event> sorted(std::vector<RunRecord::Event> events) {
   return events;
 }
 
-std::string differing_byte(std::string_view where, std::span<const std::byte> rtl, std::span<const std::byte> fast) {
-  if (rtl.size() != fast.size())
-    return fmt::format("{} has {} bytes on the RTL, {} on the fast core", where, rtl.size(), fast.size());
-  const auto [a, b] = std::ranges::mismatch(rtl, fast);
-  if (a == rtl.end()) return {};
-  return fmt::format("{} byte {:#x} is {:#04x} on the RTL, {:#04x} on the fast core", where, a - rtl.begin(),
-                     std::to_integer<unsigned>(*a), std::to_integer<unsigned>(*b));
+/// Both sides of a comparison in words.
+struct Names {
+  std::string_view one, other;
+
+  template <typename T>
+  [[nodiscard]] std::string differ(const std::string& what, T a, T b) const {
+    return fmt::format("{} {} on {}, {} on {}", what, a, one, b, other);
+  }
+};
+
+std::string differing_byte(const Names& names, std::string_view where, std::span<const std::byte> one,
+                           std::span<const std::byte> other) {
+  if (one.size() != other.size())
+    return names.differ(fmt::format("the bytes of {} are", where), one.size(), other.size());
+  const auto [a, b] = std::ranges::mismatch(one, other);
+  if (a == one.end()) return {};
+  return names.differ(fmt::format("{} byte {:#x} is", where, a - one.begin()),
+                      fmt::format("{:#04x}", std::to_integer<unsigned>(*a)),
+                      fmt::format("{:#04x}", std::to_integer<unsigned>(*b)));
 }
 
 }  // namespace
 
-std::string first_difference(const RunRecord& rtl, const RunRecord& fast) {
+std::string first_difference(const RunRecord& one, const RunRecord& other) {
   constexpr size_t kFaultCode = 4;  // of kRegisters
-  if (rtl.events.empty() && rtl.registers.at(kFaultCode) == 0)
+  if (one.events.empty() && one.registers.at(kFaultCode) == 0)
     return "no command was taken and none refused, so nothing was compared";
-  const auto a = sorted(rtl.events), b = sorted(fast.events);
+  const Names names{one.core, other.core};
+  const auto a = sorted(one.events), b = sorted(other.events);
   for (size_t i = 0; i < std::max(a.size(), b.size()); i++)
     if (i >= a.size() || i >= b.size() || a[i] != b[i])
-      return fmt::format("event {} of {}: RTL: {}; fast core: {}", i, a.size(), event_text(a, i), event_text(b, i));
+      return fmt::format("event {} of {}: {}: {}; {}: {}", i, a.size(), one.core, event_text(a, i), other.core,
+                         event_text(b, i));
   constexpr std::string_view kRegisters[] = {"STATUS",     "INTERRUPT",     "FIRST_ACCEPT_CYCLE", "LAST_RETIRE_CYCLE",
                                              "FAULT_CODE", "FAULT_ADDRESS", "FAULT_CYCLE",        "FAULT_COUNT"};
   for (size_t i = 0; i < std::size(kRegisters); i++)
-    if (rtl.registers.at(i) != fast.registers.at(i))
-      return fmt::format("{} is {:#x} on the RTL, {:#x} on the fast core", kRegisters[i], rtl.registers[i],
-                         fast.registers[i]);
-  if (rtl.end_cycle != fast.end_cycle)
-    return fmt::format("the RTL is idle from cycle {} on, the fast core from {}", rtl.end_cycle, fast.end_cycle);
+    if (one.registers.at(i) != other.registers.at(i))
+      return names.differ(fmt::format("{} is", kRegisters[i]), fmt::format("{:#x}", one.registers[i]),
+                          fmt::format("{:#x}", other.registers[i]));
+  if (one.end_cycle != other.end_cycle) return names.differ("the first idle cycle is", one.end_cycle, other.end_cycle);
   for (size_t i = 0; i < WEFT_COUNTERS; i++)
-    if (rtl.counters.at(i) != fast.counters.at(i))
-      return fmt::format("counter {} is {} on the RTL, {} on the fast core",
-                         spec::counter_name(static_cast<unsigned>(i)), rtl.counters[i], fast.counters[i]);
-  for (const auto& [where, of_rtl, of_fast] :
-       {std::tuple("VMEM", &rtl.vmem, &fast.vmem), std::tuple("ACC", &rtl.acc, &fast.acc),
-        std::tuple("memory", &rtl.memory, &fast.memory)})
-    if (auto text = differing_byte(where, *of_rtl, *of_fast); !text.empty()) return text;
+    if (one.counters.at(i) != other.counters.at(i))
+      return names.differ(fmt::format("counter {} is", spec::counter_name(static_cast<unsigned>(i))), one.counters[i],
+                          other.counters[i]);
+  for (const auto& [where, in_one, in_other] :
+       {std::tuple("VMEM", &one.vmem, &other.vmem), std::tuple("ACC", &one.acc, &other.acc),
+        std::tuple("memory", &one.memory, &other.memory)})
+    if (auto text = differing_byte(names, where, *in_one, *in_other); !text.empty()) return text;
   return {};
 }
 

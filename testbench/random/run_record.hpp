@@ -9,6 +9,7 @@
 namespace weft::random {
 
 struct RunRecord {
+  std::string core;  ///< whose run it is, as it stands in a sentence: "the RTL"
   /// A unit takes a command, or the command retires.
   struct Event {
     bool retires = false;
@@ -26,6 +27,6 @@ struct RunRecord {
 
 /// The first thing that differs, as a sentence; empty if nothing does. Records without an event and without a
 /// fault differ from each other: where nothing ran, nothing was compared.
-[[nodiscard]] std::string first_difference(const RunRecord& rtl, const RunRecord& fast);
+[[nodiscard]] std::string first_difference(const RunRecord& one, const RunRecord& other);
 
 }  // namespace weft::random

@@ -5,6 +5,7 @@ import re
 import signal
 import stat
 import unittest
+import unittest.mock
 
 import numpy as np
 import onnx
@@ -322,11 +323,14 @@ class Targets(BadInput):
         for name, command in self.COMMANDS.items():
             for core in ("rtl", "lockstep"):
                 with self.subTest(command=name, core=core):
-                    self.says(["the RTL core of chip 'v4' is not in this build", "nano", "the fast core", "presets with RTL"],
+                    self.says(["the RTL core of chip 'v4' is not in this build", "nano", "the fast core", "-DWEFT_RTL_CHIPS='nano;v4'"],
                               *command, "--chip", "v4", "--core", core)
         for name, command in self.SLICE_COMMANDS.items():
             with self.subTest(command=name):
                 self.says(["the RTL core of chip 'v4' is not in this build"], *command, "--slice", "v4-2x2x1", "--core", "rtl")
+        with unittest.mock.patch.dict(os.environ, WEFT_ARRAY="structural"):
+            self.says(["the RTL core with the structural array of chip 'v4' is not in this build", "the fast array",
+                       "-DWEFT_RTL_STRUCTURAL_CHIPS='"], *self.COMMANDS["gemm"], "--chip", "v4", "--core", "rtl")
         cache = BUILD / "CMakeCache.txt"
         if cache.exists() and not re.search(r"^WEFT_RTL_CHIPS:.*\bv5e(;|$)", cache.read_text(), re.MULTILINE):
             self.says(["-DWEFT_RTL_CHIPS='nano;v5e'"], *self.COMMANDS["gemm"], "--chip", "v5e", "--core", "rtl")

@@ -103,7 +103,7 @@ const char* weft_status_name(weft_status status);
 
 /** Opens a device and boots it.
  *  name:
- * "sim:<preset>[?core=rtl|fast|lockstep&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>&record=<file>]"
+ * "sim:<preset>[?core=rtl|fast|lockstep&array=fast|structural&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>&record=<file>]"
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
  *  INVALID_ARGUMENT (the name, or what the simulator refuses, in its words: a core that is not in this build, a file
@@ -211,8 +211,8 @@ WEFT_MUST_USE weft_status weft_event_get_news(weft_event* event, weft_device_new
  * commands of its programs reach the other chips (docs/collectives.md). Chips are numbered x first. */
 
 /** Opens and boots all chips of a slice.
- *  name: "sim:<slice>[?core=<kind>|<kind>,<kind>,...]" starts a simulator with all of them ("sim:nano-2x2",
- *        "sim:v5e-4x4"), fast cores unless told, at most 256 chips; "vfio-user:<directory>" connects to the
+ *  name: "sim:<slice>[?core=<kind>|<kind>,<kind>,...&array=<form>]" starts a simulator with all of them
+ * ("sim:nano-2x2", "sim:v5e-4x4"), fast cores unless told, at most 256 chips; "vfio-user:<directory>" connects to the
  *        sockets of a weft-sim --slice that listens there. Each chip takes about six open files of the process
  *        (RLIMIT_NOFILE).
  *  Errors of weft_open; INVALID_ARGUMENT too for a slice that its generation's rules forbid: the message names the

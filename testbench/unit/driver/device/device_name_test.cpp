@@ -8,11 +8,12 @@ using Catch::Contains;
 
 TEST_CASE("a simulator's name carries preset and options") {
   const auto name = parse_device_name(
-      "sim:nano?core=fast&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt&record=r.weftrec");
+      "sim:nano?core=rtl&array=structural&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt&record=r.weftrec");
   REQUIRE(name.ok());
   CHECK(name.value().kind == DeviceKind::kSimulator);
   CHECK(name.value().target == "nano");
-  CHECK(name.value().core == "fast");
+  CHECK(name.value().core == "rtl");
+  CHECK(name.value().array == "structural");
   CHECK(name.value().wave_file == "out/a.fst");
   CHECK(name.value().wave_from_cycle == "10");
   CHECK(name.value().wave_to_cycle == "20");
@@ -38,6 +39,8 @@ TEST_CASE("a wrong name is refused with what is possible") {
        {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
        {"sim:nano?core=slow", "rtl, fast and lockstep"},
        {"sim:nano?core=", "no value"},
+       {"sim:nano?array=round", "fast and structural"},
+       {"sim:nano?core=fast&array=structural", "the fast core has no array of RTL"},
        {"sim:nano?core", "no value"},
        {"sim:nano?speed=1", "option 'speed'"},
        {"sim:nano?wave-from=1", "need wave"},
@@ -80,7 +83,7 @@ TEST_CASE("a wrong name of a slice is refused with what is possible") {
                                                                      {"sim:nano-9999x9999x9999", "at most 256"},
                                                                      {"sim:nano-2x2?core=slow", "rtl, fast and"},
                                                                      {"sim:nano-2x2?core=fast,", "rtl, fast and"},
-                                                                     {"sim:nano-2x2?wave=f", "core and trace only"}}));
+                                                                     {"sim:nano-2x2?wave=f", "core, array and trace only"}}));
   CAPTURE(text);
   const auto name = parse_slice_name(text);
   REQUIRE_FALSE(name.ok());
