@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -44,7 +45,7 @@ struct weft_queue {
 
 struct weft_semaphore {
   std::shared_ptr<weft::driver::Device> device;
-  std::shared_ptr<const weft::driver::Timeline> timeline;
+  weft::driver::TimelineHandle timeline;
 };
 
 struct weft_event {
@@ -107,8 +108,27 @@ Result<T> options_or_default(const T* options) {
   return *options;
 }
 
-inline WaitLimits wait_limits(const weft_wait_options& options) {
-  return {options.deadline_cycles, options.guard_ms != 0 ? options.guard_ms : WaitLimits::kDefaultGuardMs, 0};
+/// The caller's options of a wait, or defaults for a null pointer. weft_wait_options has grown: its first form, which
+/// ended behind guard_ms, is the same with zeros in what came later.
+inline Result<WaitLimits> wait_limits(const weft_wait_options* options) {
+  WaitLimits limits;
+  if (options == nullptr) return limits;
+  struct FirstForm {
+    size_t size;
+    uint64_t deadline_cycles;
+    uint32_t guard_ms;
+  };
+  static_assert(sizeof(FirstForm) < sizeof(weft_wait_options) &&
+                offsetof(FirstForm, guard_ms) == offsetof(weft_wait_options, guard_ms));
+  const bool first_form = options->size == sizeof(FirstForm);
+  if (!first_form) {
+    if (Status s = check_size(options, "options"); !s.ok()) return s;
+    limits.until_idle = options->until_idle != 0;
+    limits.wall_ms = options->timeout_ms;
+  }
+  limits.deadline_cycles = options->deadline_cycles;
+  limits.guard_ms = options->guard_ms;
+  return limits;
 }
 
 /// Copies text into a zeroed field of a structure.

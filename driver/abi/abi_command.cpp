@@ -119,7 +119,7 @@ Status use_semaphore(const DeviceHandle& device, const weft_semaphore& semaphore
     return failure(WEFT_ERROR_INVALID_STATE, "semaphore {} went with the reset of generation {}: create another",
                    semaphore.timeline->id(), semaphore.timeline->generation());
   }
-  out.resources.push_back(semaphore.timeline);
+  out.resources.push_back(semaphore.timeline.share());
   return {};
 }
 
@@ -129,7 +129,7 @@ Status apply_semaphores(const DeviceHandle& device, const weft_command_options& 
     if (Status s = use_semaphore(device, *options.wait_semaphore, out); !s.ok()) return s;
     command.wait_id = static_cast<uint16_t>(options.wait_semaphore->timeline->id());
     command.wait_value = options.wait_value;
-    out.wait = options.wait_semaphore->timeline;
+    out.wait = options.wait_semaphore->timeline.share();
   }
   if (options.signal_semaphore != nullptr) {
     const Timeline& timeline = *options.signal_semaphore->timeline;
@@ -140,6 +140,7 @@ Status apply_semaphores(const DeviceHandle& device, const weft_command_options& 
     }
     command.signal_id = static_cast<uint16_t>(timeline.id());
     command.signal_value = options.signal_value;
+    out.signal = options.signal_semaphore->timeline.share();
   }
   return {};
 }
@@ -204,11 +205,7 @@ std::shared_ptr<Event> make_event(const Queue& queue, const PreparedCommand& pre
                                   std::vector<std::shared_ptr<const void>> resources) {
   auto event = std::make_shared<Event>(queue.id(), prepared.command.tag, prepared.command.opcode);
   event->hold(std::move(resources));
-  if (prepared.wait != nullptr) {
-    event->set_wait([wait = prepared.wait, value = prepared.command.wait_value] {
-      return wait->value() < value ? wait->describe_wait(value) : std::string();
-    });
-  }
+  if (prepared.wait != nullptr) event->set_wait(prepared.wait, prepared.command.wait_value);
   return event;
 }
 

@@ -11,7 +11,8 @@ struct PreparedCommand {
   Command command;
   std::vector<weft_launch_argument> arguments;  ///< LAUNCH; command.arguments shows them once submitted
   std::vector<std::shared_ptr<const void>> resources;
-  std::shared_ptr<const Timeline> wait;  ///< that it waits for, null: none
+  std::shared_ptr<const Timeline> wait;    ///< that it waits for, null: none
+  std::shared_ptr<const Timeline> signal;  ///< that it raises, null: none
 };
 
 /// INVALID_ARGUMENT (what and why), INVALID_STATE (a program of before a reset), UNSUPPORTED.

@@ -18,6 +18,7 @@ struct weft_command_buffer {
   uint32_t generation;
   std::mutex mutex;  ///< the pointer; a replay holds it only to take a copy
   std::shared_ptr<const Recording> recording;
+  std::vector<TimelineHandle> signals;  ///< by command: what a replay could still raise
 };
 
 namespace {
@@ -69,8 +70,11 @@ weft_status weft_command_buffer_create(weft_device* device, const weft_command* 
       if (!made.ok()) return made.status();
       recording.push_back(std::move(made.value()));
     }
+    std::vector<TimelineHandle> signals;
+    signals.reserve(count);
+    for (const PreparedCommand& command : recording) signals.emplace_back(command.signal);
     *buffer = new weft_command_buffer{
-        device->device, generation, {}, std::make_shared<const Recording>(std::move(recording))};
+        device->device, generation, {}, std::make_shared<const Recording>(std::move(recording)), std::move(signals)};
     return {};
   });
 }
@@ -93,6 +97,7 @@ weft_status weft_command_buffer_patch(weft_command_buffer* buffer, uint32_t inde
     if (!made.ok()) return made.status();
     auto patched = std::make_shared<Recording>(now);
     (*patched)[index] = std::move(made.value());
+    buffer->signals[index] = TimelineHandle((*patched)[index].signal);
     buffer->recording = std::move(patched);
     return {};
   });

@@ -28,11 +28,11 @@ weft_status weft_event_query(weft_event* event, weft_event_info* info) {
 weft_status weft_event_wait(weft_event* event, const weft_wait_options* options) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(event);
-    const auto chosen = options_or_default(options);
-    if (!chosen.ok()) return chosen.status();
+    const auto limits = wait_limits(options);
+    if (!limits.ok()) return limits.status();
     Event& e = *event->event;
     if (!e.done()) {
-      if (Status s = event->device->wait(e, wait_limits(chosen.value())); !s.ok()) return s;
+      if (Status s = event->device->wait(e, limits.value()); !s.ok()) return s;
     }
     return e.ending().status;
   });

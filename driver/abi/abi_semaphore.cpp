@@ -44,7 +44,7 @@ weft_status weft_semaphore_create(weft_device* device, uint64_t value, weft_sema
     WEFT_REQUIRE(device);
     auto created = Timeline::create(device->device, value);
     if (!created.ok()) return created.status();
-    *semaphore = new weft_semaphore{device->device, std::move(created.value())};
+    *semaphore = new weft_semaphore{device->device, TimelineHandle(std::move(created.value()))};
     return {};
   });
 }
@@ -76,10 +76,10 @@ weft_status weft_semaphore_signal(weft_semaphore* semaphore, uint64_t value) {
 weft_status weft_semaphore_wait(weft_semaphore* semaphore, uint64_t value, const weft_wait_options* options) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(semaphore);
-    const auto chosen = options_or_default(options);
-    if (!chosen.ok()) return chosen.status();
+    const auto limits = wait_limits(options);
+    if (!limits.ok()) return limits.status();
     if (Status s = check_generation(*semaphore); !s.ok()) return s;
-    return semaphore->device->wait_timeline(semaphore->timeline, value, wait_limits(chosen.value()));
+    return semaphore->device->wait_timeline(semaphore->timeline.share(), value, limits.value());
   });
 }
 

@@ -74,6 +74,7 @@ Status Device::start() {
   auto identity = identify(*transport_);
   if (!identity.ok()) return identity.status();
   identity_ = identity.value();
+  waits_.set_clock(identity_.clock_hz);
   chip_ = chip_of(identity_);
   hbm_ = std::make_shared<HbmSpace>(identity_.hbm_reserved_bytes, identity_.hbm_bytes - identity_.hbm_reserved_bytes);
   const auto present = waits_for_boot(*transport_);
@@ -205,7 +206,10 @@ void Device::drain_before_close(uint32_t drain_ms) {
       const auto event = queue->any_in_flight();
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
       if (event == nullptr || left <= 0) break;
-      if (!waits_.wait(*event, WaitLimits{0, WaitLimits::kDefaultGuardMs, static_cast<uint32_t>(left)}).ok()) break;
+      WaitLimits limits;
+      limits.wall_ms = static_cast<uint32_t>(left);
+      limits.until_idle = true;  // nobody can signal any more
+      if (!waits_.wait(*event, limits).ok()) break;
     }
   }
 }

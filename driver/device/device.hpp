@@ -70,8 +70,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Result<std::shared_ptr<Buffer>> create_buffer(bool on_host, uint64_t bytes);
 
   Result<std::shared_ptr<Queue>> create_queue(const QueueShape& shape);
-  /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more.
-  Status delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits = {});
+  /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more. Once the device has
+  /// nothing to do it does not wait for signals.
+  Status delete_queue(const std::shared_ptr<Queue>& queue);
 
   /// Submits all or none; the events are fresh and hold their commands' resources.
   Status submit(Queue& queue, std::span<const Submission> submissions);
@@ -136,6 +137,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   size_t drain() override;
   void lost(const Status& why) override;
   std::string blocked() override;
+  Hope hope_of(const Event& event) override;
   void check_failed() override;
 
   /// How the device was opened; for reports. Before the handle is given out.

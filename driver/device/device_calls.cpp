@@ -1,4 +1,5 @@
 // What callers ask of a device: buffers, queues, commands, waits, registers.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -137,7 +138,9 @@ Command Device::create_command(const Queue& queue, Ring ring) {
   return command;
 }
 
-Status Device::delete_queue(const std::shared_ptr<Queue>& queue, const WaitLimits& limits) {
+Status Device::delete_queue(const std::shared_ptr<Queue>& queue) {
+  WaitLimits limits;
+  limits.until_idle = true;
   queue->stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} is released", queue->id()));
   while (const auto event = queue->any_in_flight()) {
     if (Status s = wait(*event, limits); !s.ok()) return s;
@@ -174,6 +177,10 @@ Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
     log_.line(LogModule::kDriverQueue, LogLevel::kDebug, {}, "queue {}: {} submitted{}", queue.id(), name,
               submissions.size() == 1 ? std::string() : fmt::format(", and {} more", submissions.size() - 1));
   }
+  // Admin commands signal, cancel and reset.
+  if (queue.id() == 0 ||
+      std::any_of(submissions.begin(), submissions.end(), [](const Submission& s) { return s.command.signal_id != 0; }))
+    waits_.signalling();
   Status status = queue.submit(submissions);
   if (status.code() == WEFT_ERROR_QUEUE_FULL) {
     drain();  // completions that nobody has asked for
@@ -247,12 +254,19 @@ Status Device::run_admin(const std::shared_ptr<Event>& event, const Command& com
 }
 
 Status Device::wait(const Event& event, const WaitLimits& limits) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(limits.wall_ms);
+  WaitLimits rest = limits;
   for (;;) {
     bool stale = false;
-    const Status status = waits_.wait(event, limits, &stale);
+    if (limits.wall_ms != 0) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+      rest.wall_ms = static_cast<uint32_t>(std::max<int64_t>(1, left));
+    }
+    const Status status = waits_.wait(event, rest, &stale);
     if (status.ok()) return status;
-    if (stale && ask_state().ok()) continue;  // nothing moves, but the firmware is well
-    if (event.listens()) return status;       // no news is no hang
+    // Nothing moves: only a firmware that does not answer is a reason to end the wait.
+    if (stale && ask_state().status().code() != WEFT_ERROR_TIMEOUT_WAIT) continue;
+    if (event.listens()) return status;  // no news is no hang
     return report_timeout(event, status, limits);
   }
 }

@@ -61,7 +61,7 @@ Status Device::wait_timeline(const std::shared_ptr<const Timeline>& timeline, ui
                              const WaitLimits& limits) {
   if (Status s = check(); !s.ok()) return s;
   const auto event = std::make_shared<Event>(0, 0, uint8_t{WEFT_QUEUE_OPCODE_WAIT});
-  event->set_wait([timeline, value] { return timeline->describe_wait(value); });
+  event->set_wait(timeline, value);
   {
     const std::lock_guard lock(timelines_mutex_);
     host_waits_.push_back({timeline, value, event});
@@ -117,6 +117,19 @@ void Device::fail_host_waits(const Status& why) noexcept {
     finish(finished);
   }
   waits_.events_ended();
+}
+
+Hope Device::hope_of(const Event& event) {
+  Attainable values;
+  const std::shared_lock lock(queues_mutex_);
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& queue : queues_) more = (queue != nullptr && queue->add_attainable(values)) || more;
+  }
+  const bool of_the_host = event.command_id() == 0;
+  if (of_the_host) return values.reaches(event) ? Hope::kSignal : Hope::kNobody;
+  const auto& queue = queues_[event.queue()];
+  return queue != nullptr ? queue->hope_of(event, values) : Hope::kNoSemaphore;
 }
 
 std::string Device::blocked() {

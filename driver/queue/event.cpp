@@ -1,6 +1,8 @@
 // Completion against callback registration.
 #include "driver/queue/event.hpp"
 
+#include "driver/queue/timeline.hpp"
+
 namespace weft::driver {
 
 std::list<DueCallback> Event::complete(Ending ending) noexcept {
@@ -11,6 +13,15 @@ std::list<DueCallback> Event::complete(Ending ending) noexcept {
   done_.store(true, std::memory_order_release);  // pairs with done()
   return std::move(callback_);
 }
+
+void Event::set_wait(std::shared_ptr<const Timeline> timeline, uint64_t value) {
+  awaited_ = std::move(timeline);
+  awaited_value_ = value;
+}
+
+bool Event::waits() const { return awaited_ != nullptr && !awaited_->failed() && awaited_->value() < awaited_value_; }
+
+std::string Event::waits_for() const { return waits() ? awaited_->describe_wait(awaited_value_) : std::string(); }
 
 std::string Event::report() const {
   const std::lock_guard lock(mutex_);

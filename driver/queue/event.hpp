@@ -30,6 +30,7 @@ struct TimelineUse {
 };
 
 class Event;
+class Timeline;
 
 /// A callback with the event that has ended, whose status it gets. One node of a list: it is allocated when the
 /// callback is registered, so that nothing is when the command ends.
@@ -64,10 +65,15 @@ class Event {
   /// Keeps what the command uses alive until it has ended. By the submitter, before submission.
   void hold(std::vector<std::shared_ptr<const void>> resources) { resources_ = std::move(resources); }
 
-  /// What it waits for before it starts, for messages; empty: nothing.
-  std::string waits_for() const { return waits_for_ ? waits_for_() : std::string(); }
-  /// By the submitter, before submission. `describe` is empty text once there is nothing to wait for.
-  void set_wait(std::function<std::string()> describe) { waits_for_ = std::move(describe); }
+  /// The semaphore that it waits for before it starts, and the value. By the submitter, before submission.
+  void set_wait(std::shared_ptr<const Timeline> timeline, uint64_t value);
+  /// Null: it waits for no semaphore.
+  const Timeline* awaited() const { return awaited_.get(); }
+  uint64_t awaited_value() const { return awaited_value_; }
+  /// The semaphore has not reached the value, and has not failed.
+  bool waits() const;
+  /// That in words; empty: it does not wait.
+  std::string waits_for() const;
 
   /// Acquire: pairs with the release in complete(), so that ending() may be read.
   bool done() const { return done_.load(std::memory_order_acquire); }
@@ -103,7 +109,8 @@ class Event {
   Ending ending_;
   std::optional<weft_launch_profile> profile_;
   std::vector<std::shared_ptr<const void>> resources_;
-  std::function<std::string()> waits_for_;
+  std::shared_ptr<const Timeline> awaited_;
+  uint64_t awaited_value_ = 0;
   mutable std::mutex mutex_;  ///< callback against completion, the report
   mutable std::string report_;
   std::list<DueCallback> callback_;  ///< none or one, without its event

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/memory/host_memory.hpp"
+#include "driver/queue/attainable.hpp"
 #include "driver/queue/command_ids.hpp"
 #include "driver/queue/event.hpp"
 #include "driver/queue/queue_state.hpp"
@@ -147,6 +148,12 @@ class Queue {
   /// The one that all others of the queue are behind; null: none.
   std::shared_ptr<Event> oldest_in_flight() const;
 
+  /// On a device that has nothing to do: adds what commands can signal that wait for nothing unattainable, nor are
+  /// behind such a command. True: that was more than was known.
+  bool add_attainable(Attainable& values) const;
+  /// On a device that has nothing to do: what the event waits for. `values`: of all queues.
+  Hope hope_of(const Event& event, const Attainable& values) const;
+
   struct Snapshot {
     uint32_t head;
     uint32_t tail;
@@ -164,6 +171,8 @@ class Queue {
   Finished ended(std::shared_ptr<Event> event, const Status& why) noexcept;
   Status words_of(const weft_completion_entry& entry, uint8_t opcode) const noexcept;
   Status refusal_locked() const;
+  struct Obstacles;
+  Obstacles obstacles(const Attainable& values) const;
   size_t drain_ring(std::vector<Finished>& finished);
   void take(const weft_completion_entry& entry, std::vector<Finished>& finished) noexcept;
   void leave_host();

@@ -60,8 +60,10 @@ Timeline::~Timeline() {
 
 uint64_t Timeline::value() const { return load<uint64_t>(*mirror_, offsetof(weft_timeline_mirror, value)); }
 
+bool Timeline::failed() const { return load<uint32_t>(*mirror_, offsetof(weft_timeline_mirror, failed)) != 0; }
+
 Status Timeline::failure() const {
-  if (load<uint32_t>(*mirror_, offsetof(weft_timeline_mirror, failed)) == 0) return {};
+  if (!failed()) return {};
   weft_fault_record record{};
   record.error = WEFT_ERROR_DEPENDENCY_FAILED;
   record.detail0 = load<uint64_t>(*mirror_, offsetof(weft_timeline_mirror, root));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "driver/queue/timeline.hpp"
 #include "driver/transport/registers.hpp"
 
 namespace weft::driver {
@@ -18,6 +19,15 @@ constexpr int kProgressCheckMs = 1000;
 /// Idle engines and no completion for so many device cycles: somebody should ask the firmware.
 constexpr uint64_t kStaleCycles = 4'000'000;
 constexpr int kLateInterruptMs = 200;  ///< behind its completion; after that it counts as lost
+
+uint32_t guard_ms(const WaitLimits& limits) {
+  return limits.guard_ms != 0 ? limits.guard_ms : WaitLimits::kDefaultGuardMs;
+}
+
+/// Of a wait of the host, also once the semaphore has moved on.
+std::string awaited_words(const Event& event) {
+  return event.awaited() != nullptr ? event.awaited()->describe_wait(event.awaited_value()) : std::string();
+}
 
 bool readable(int fd) {
   pollfd p{fd, POLLIN, 0};
@@ -122,10 +132,15 @@ int Waits::poll_timeout_ms() const {
     timeout_ms = std::clamp<int>(static_cast<int>(left) + 1, 1, timeout_ms);
   };
   for (const Wait* wait : waits_) {
-    if (wait->epoch == 0) until(wait->start + milliseconds(kGraceMs));
+    if (wait->epoch == 0) until(alarm_due(*wait));
     if (wait->limits.wall_ms != 0) until(wait->start + milliseconds(wait->limits.wall_ms));
   }
   return timeout_ms;
+}
+
+/// When the wait needs the alarm: at once for a deadline, after the grace period without, later while it is parked.
+Waits::Clock::time_point Waits::alarm_due(const Wait& wait) {
+  return std::max(wait.deadline_cycle != 0 ? wait.start : wait.start + milliseconds(kGraceMs), wait.parked_until);
 }
 
 /// Writes the earliest deadline of those who wait; no deadline if none has one; 0 if nobody needs the alarm. The lock
@@ -135,21 +150,22 @@ void Waits::program_alarm() noexcept {
   uint64_t alarm = 0;
   bool uncovered = false;
   for (const Wait* wait : waits_) {
-    if (wait->deadline_cycle == 0 && now < wait->start + milliseconds(kGraceMs)) continue;
+    if (now < alarm_due(*wait)) continue;
     const uint64_t wanted = wait->deadline_cycle != 0 ? wait->deadline_cycle : kNoDeadline;
     alarm = alarm == 0 ? wanted : std::min(alarm, wanted);
     uncovered = uncovered || wait->epoch == 0;
   }
   if (alarm == alarm_ && !(uncovered && alarm != 0)) return;
+  const uint64_t signals = signals_.load();
   bool posted = false;
   best_effort([&] { posted = post64(transport_, WEFT_REG_WAIT_ALARM, alarm).ok(); });
   if (!posted) return;  // lost: the hang-up tells
   alarm_ = alarm;
   if (alarm == 0) return;
   epoch_++;
+  alarm_signals_ = signals;
   for (Wait* wait : waits_) {
-    if (wait->epoch == 0 && (wait->deadline_cycle != 0 || now >= wait->start + milliseconds(kGraceMs)))
-      wait->epoch = epoch_;
+    if (wait->epoch == 0 && now >= alarm_due(*wait)) wait->epoch = epoch_;
   }
 }
 
@@ -163,10 +179,11 @@ bool Waits::alarm_check_due(const Wake& wake) {
 }
 
 void Waits::check_alarm() {
-  uint64_t epoch = 0;
+  uint64_t epoch = 0, signals = 0;
   {
     const std::lock_guard lock(mutex_);
     epoch = epoch_;
+    signals = alarm_signals_;
   }
   const auto status = read32(transport_, WEFT_REG_WAIT_STATUS);
   if (!status.ok()) return;
@@ -181,7 +198,7 @@ void Waits::check_alarm() {
     if (wait->deadline_cycle != 0 && wait->deadline_cycle <= cycle.value()) {
       wait->verdict = Verdict::kDeadline;
     } else if (idle) {
-      wait->verdict = Verdict::kIdle;
+      device_is_idle(*wait, cycle.value(), signals);
     }
   }
   changed_.notify_all();
@@ -191,14 +208,47 @@ void Waits::check_alarm() {
   }
 }
 
+/// The lock is held. The device had nothing to do when the wait was covered by the alarm, with `signals` as they were
+/// then: the wait ends, or it is parked, or it needs the alarm again because somebody has signalled meanwhile.
+void Waits::device_is_idle(Wait& wait, uint64_t cycle, uint64_t signals) {
+  if (wait.limits.until_idle) {
+    wait.verdict = Verdict::kIdle;
+    return;
+  }
+  // Handles and mirrors first: who gives up a handle after a signal has counted the signal before.
+  const Hope hope = source_.hope_of(*wait.event);
+  if (hope != Hope::kSignal) {
+    if (signals_.load() == signals) wait.verdict = Verdict::kIdle;
+    return;
+  }
+  const auto now = Clock::now();
+  if (wait.idle_seen != Clock::time_point{} && wait.idle_cycle == cycle) wait.idle_time += now - wait.idle_seen;
+  wait.idle_seen = now;
+  wait.idle_cycle = cycle;
+  Clock::duration pause = milliseconds(kParkedMs);
+  if (wait.deadline_cycle != 0 && clock_hz_ != 0) {
+    const std::chrono::duration<double> left(static_cast<double>(wait.deadline_cycle - cycle) /
+                                             static_cast<double>(clock_hz_));
+    if (wait.idle_time >= left) {
+      wait.verdict = Verdict::kDeadline;
+      return;
+    }
+    if (left - wait.idle_time < pause)
+      pause = std::chrono::duration_cast<Clock::duration>(left - wait.idle_time) + milliseconds(1);
+  }
+  wait.parked_until = now + pause;
+}
+
 /// The wall-clock guard: a device whose cycles pass is alive, however slow it is.
 void Waits::check_progress() {
   const auto now = Clock::now();
   int period_ms = kProgressCheckMs;
   {
     const std::lock_guard lock(mutex_);
-    for (const Wait* wait : waits_)
-      period_ms = std::min(period_ms, std::max<int>(1, static_cast<int>(wait->limits.guard_ms / 4)));
+    for (const Wait* wait : waits_) {
+      if (wait->limits.guard_ms != 0)
+        period_ms = std::min(period_ms, std::max<int>(1, static_cast<int>(wait->limits.guard_ms / 4)));
+    }
     if (waits_.empty() || now < progress_checked_ + milliseconds(period_ms)) return;
     progress_checked_ = now;
   }
@@ -218,8 +268,9 @@ void Waits::check_progress() {
     progress_time_ = now;
   }
   for (Wait* wait : waits_) {
-    if (now > std::max(wait->start, progress_time_) + milliseconds(wait->limits.guard_ms))
-      wait->verdict = Verdict::kGuard;
+    auto since = std::max(wait->start, progress_time_);
+    if (wait->limits.guard_ms == 0) since = std::max(since, wait->idle_seen);
+    if (now > since + milliseconds(guard_ms(wait->limits))) wait->verdict = Verdict::kGuard;
     if (stale && wait->limits.deadline_cycles == 0) wait->verdict = Verdict::kStale;
   }
   changed_.notify_all();
@@ -259,13 +310,15 @@ Status Waits::timed_out(const Wait& wait) {
   std::string why;
   switch (wait.verdict) {
     case Verdict::kDeadline:
-      why = fmt::format("the deadline of {} cycles was reached", wait.limits.deadline_cycles);
+      why = fmt::format(
+          "the deadline of {} cycles was reached{}", wait.limits.deadline_cycles,
+          wait.idle_time != Clock::duration{} ? ", at the rate of the clock while the device stood idle" : "");
       break;
     case Verdict::kIdle:
       why = "nothing is pending on the device, so nothing can end the wait";
       break;
     case Verdict::kGuard:
-      why = fmt::format("no device cycle has passed for {} ms", wait.limits.guard_ms);
+      why = fmt::format("no device cycle has passed for {} ms", guard_ms(wait.limits));
       break;
     case Verdict::kStale:
       why = fmt::format("nothing has moved on the device for more than {} cycles", kStaleCycles);
@@ -280,10 +333,10 @@ Status Waits::timed_out(const Wait& wait) {
   detail.command_id = wait.event->command_id();
   detail.tag = wait.event->tag();
   detail.cycle = cycle.ok() ? cycle.value() : 0;
-  // Every command has an id; what has none is a wait of the host itself.
+  // Every command has an id; a wait of the host itself has none.
   const std::string subject = detail.command_id != 0 ? fmt::format("command {:#x} (tag {}) of queue {}",
                                                                    detail.command_id, detail.tag, detail.queue)
-                                                     : "the wait for " + wait.event->waits_for();
+                                                     : "the wait for " + awaited_words(*wait.event);
   detail.message = fmt::format("{} has not ended: {}{}; device cycle {}, {} commands completed", subject, why,
                                source_.blocked(), text(cycle), text(progress));
   return Status(WEFT_ERROR_TIMEOUT_WAIT, std::move(detail));

@@ -5,20 +5,23 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "driver/queue/attainable.hpp"
 #include "driver/queue/event.hpp"
 #include "driver/transport/interrupts.hpp"
 
 namespace weft::driver {
 
-/// Bounds of a wait; 0: none, but for guard_ms.
+/// Bounds of a wait; 0: none, except for guard_ms.
 struct WaitLimits {
   static constexpr uint32_t kDefaultGuardMs = 30000;
-  uint64_t deadline_cycles = 0;         ///< device cycles from now
-  uint32_t guard_ms = kDefaultGuardMs;  ///< wall-clock time in which the device's cycle counter stands still
-  uint32_t wall_ms = 0;                 ///< wall-clock time in all
+  uint64_t deadline_cycles = 0;  ///< device cycles from now
+  uint32_t guard_ms = 0;         ///< wall-clock time in which the device's cycle counter stands still; 0: the default,
+                                 ///< not counted while the device says that it has nothing to do
+  uint32_t wall_ms = 0;          ///< wall-clock time in all
+  bool until_idle = false;       ///< ends once the device has nothing to do, whoever could still signal
 };
 
-/// What Waits needs of the device. Called under no lock.
+/// What Waits needs of the device. Called under no lock, except where it says so.
 class CompletionSource {
  public:
   /// Takes completions off all rings and ends their events. Returns how many.
@@ -29,6 +32,8 @@ class CompletionSource {
   virtual void check_failed() = 0;
   /// What queues wait for besides engines, for messages: "; queue 1: command ... waits for ..." or empty.
   virtual std::string blocked() = 0;
+  /// Called under the lock of Waits; allocates nothing.
+  virtual Hope hope_of(const Event& event) = 0;
 
  protected:
   ~CompletionSource() = default;
@@ -40,15 +45,23 @@ class CompletionSource {
 ///
 /// The device's wait alarm: it is written when a wait has a deadline, or has lasted longer than a grace period, so that
 /// short waits cost no message. Written after the doorbells of its waiters, it makes the device say
-/// IDLE_WITH_OUTSTANDING once nothing is pending; an epoch tells which waits such a verdict covers.
+/// IDLE_WITH_OUTSTANDING once nothing is pending; an epoch tells which waits such a verdict covers. A wait that
+/// somebody can still end by a signal goes on in spite of it, and arms the alarm again after a while: such a wait is
+/// parked.
 class Waits {
  public:
   static constexpr int kSlowPollMs = 20;
   static constexpr int kGraceMs = 2;
+  static constexpr int kParkedMs = 100;
 
   /// `slow_poll_ms`: tests turn the slow poll off by a long period, so that a wake-up that is missed shows.
   Waits(Transport& transport, Interrupts& interrupts, CompletionSource& source, int slow_poll_ms)
       : transport_(transport), interrupts_(interrupts), source_(source), slow_poll_ms_(slow_poll_ms) {}
+
+  /// For deadlines of waits that stand parked. Before the first wait; 0: nothing is known.
+  void set_clock(uint64_t hz) { clock_hz_ = hz; }
+  /// Before a doorbell that may set semaphores or their waiters free: a verdict from before it says nothing about them.
+  void signalling() { signals_.fetch_add(1); }
 
   /// OK: the event is done. TIMEOUT_WAIT: says why the wait ended without it. Any thread, under no lock.
   /// `stale` (may be null): true if nothing on the device has moved for long although cycles pass; the caller may ask
@@ -76,6 +89,10 @@ class Waits {
     uint64_t deadline_cycle = 0;  ///< absolute, 0: none
     uint64_t epoch = 0;           ///< of the alarm that covers it, 0: none yet
     Verdict verdict = Verdict::kNone;
+    Clock::time_point parked_until{};  ///< needs no alarm before; in the past: not parked
+    Clock::time_point idle_seen{};     ///< the device has said that it had nothing to do
+    uint64_t idle_cycle = 0;           ///< device cycle of that
+    Clock::duration idle_time{};       ///< in which the device stood idle since the wait began
     Wait* next = nullptr;
   };
 
@@ -113,6 +130,8 @@ class Waits {
   int poll_timeout_ms() const;
   bool alarm_check_due(const Wake& wake);
   void check_alarm();
+  void device_is_idle(Wait& wait, uint64_t cycle, uint64_t signals);
+  static Clock::time_point alarm_due(const Wait& wait);
   void check_progress();
   bool nothing_moves(uint64_t cycle);
   void check_wall();
@@ -124,13 +143,16 @@ class Waits {
   const int slow_poll_ms_;
   std::atomic<uint32_t> waiting_{0};  ///< threads in wait() and listen()
   std::atomic<uint64_t> lost_interrupts_{0};
+  std::atomic<uint64_t> signals_{0};
+  uint64_t clock_hz_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool leading_ = false;
   WaitList waits_;
-  uint64_t alarm_ = 0;  ///< last value written
-  uint64_t epoch_ = 0;  ///< writes of a value that is not 0
+  uint64_t alarm_ = 0;          ///< last value written
+  uint64_t epoch_ = 0;          ///< writes of a value that is not 0
+  uint64_t alarm_signals_ = 0;  ///< signals_ before the last of them
   Clock::time_point alarm_checked_{};
   Clock::time_point progress_checked_{};
   Clock::time_point progress_time_{};

@@ -42,6 +42,7 @@ Status wait_for(weft_event* event) {
   const EventHandle handle(event);
   weft_wait_options options = WEFT_INIT(weft_wait_options);
   options.deadline_cycles = kDeadlineCycles;
+  options.until_idle = 1;  // nobody but this thread would signal
   if (const auto status = weft_event_wait(event, &options); status != WEFT_ERROR_OK)
     return Error{status, driver_words(status)};
   return Ok{};

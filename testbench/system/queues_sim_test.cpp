@@ -26,6 +26,7 @@ TEST_CASE("two queues hand a buffer to and fro by one semaphore, and the host se
   const auto hbm = d.buffer(WEFT_MEMORY_HBM, 4096), host = d.buffer(WEFT_MEMORY_HOST, 200 * 4);
   void* seen = nullptr;
   require_ok(weft_buffer_map(host.get(), &seen));
+  weft_event* last = nullptr;
   for (uint32_t i = 0; i < 200; i++) {  // queue one fills, queue two copies out: each waits for the other
     weft_command_options options = WEFT_INIT(weft_command_options);
     options.wait_semaphore = options.signal_semaphore = turn.get();
@@ -34,8 +35,9 @@ TEST_CASE("two queues hand a buffer to and fro by one semaphore, and the host se
     require_ok(weft_fill(one.get(), hbm.get(), 0, 4096, 1000 + i, &options, nullptr));
     options.wait_value = 2 * i + 1;
     options.signal_value = 2 * i + 2;
-    require_ok(weft_copy(two.get(), host.get(), 4 * i, hbm.get(), 0, 4, &options, nullptr));
+    require_ok(weft_copy(two.get(), host.get(), 4 * i, hbm.get(), 0, 4, &options, i == 199 ? &last : nullptr));
   }
+  const Handle<weft_event> last_copy(last);
   require_ok(weft_semaphore_wait(turn.get(), 201, nullptr));
   require_ok(weft_semaphore_wait(turn.get(), 400, nullptr));
   for (uint32_t i = 0; i < 200; i++) {
@@ -44,6 +46,7 @@ TEST_CASE("two queues hand a buffer to and fro by one semaphore, and the host se
     REQUIRE(value == 1000 + i);
   }
   require_ok(weft_queue_cancel(one.get()));
+  require_ok(end_of(last_copy));  // the semaphore has its value before the completion is written
   nothing_was_lost(d);
 }
 
@@ -74,16 +77,17 @@ TEST_CASE("a chain is cut where it fails, and a semaphore passes the failure on 
   nothing_was_lost(d);
 }
 
-TEST_CASE("a wait that nothing can end is reported with its semaphore, and a signal of the host ends it") {
+TEST_CASE("a wait until the device is idle is reported with its semaphore, and a signal of the host ends it") {
   Device d;
   const auto queue = d.queue();
   const auto s = d.semaphore(5);
   const auto waiter = wait(queue, s, 7), behind = nop(queue);
-  CHECK(end_of(behind) == WEFT_ERROR_TIMEOUT_WAIT);
+  const weft_wait_options options = until_idle();
+  CHECK(weft_event_wait(behind.get(), &options) == WEFT_ERROR_TIMEOUT_WAIT);
   CHECK_THAT(driver_message(WEFT_ERROR_TIMEOUT_WAIT), Contains("nothing is pending on the device") &&
                                                           Contains("queue 1: command") &&
                                                           Contains("semaphore 1 to reach 7, which stands at 5"));
-  CHECK(weft_semaphore_wait(s.get(), 6, nullptr) == WEFT_ERROR_TIMEOUT_WAIT);
+  CHECK(weft_semaphore_wait(s.get(), 6, &options) == WEFT_ERROR_TIMEOUT_WAIT);
   require_ok(weft_semaphore_signal(s.get(), 7));
   CHECK(end_of(waiter) == WEFT_ERROR_OK);
   CHECK(end_of(behind) == WEFT_ERROR_OK);

@@ -86,6 +86,13 @@ inline Handle<weft_event> wait(const Handle<weft_queue>& queue, const Handle<wef
 
 inline weft_status end_of(const Handle<weft_event>& event) { return weft_event_wait(event.get(), nullptr); }
 
+/// A wait that ends once the device has nothing to do.
+inline weft_wait_options until_idle() {
+  weft_wait_options options = WEFT_INIT(weft_wait_options);
+  options.until_idle = 1;
+  return options;
+}
+
 inline weft_event_info info_of(const Handle<weft_event>& event) {
   weft_event_info info = WEFT_INIT(weft_event_info);
   require_ok(weft_event_query(event.get(), &info));

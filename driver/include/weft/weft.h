@@ -458,9 +458,10 @@ typedef struct weft_queue_options {
  * is of another device; INVALID_STATE: it is on another queue's ring itself. It may be released before its guests. */
 WEFT_MUST_USE weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue);
 
-/** Waits for the queue's commands as weft_event_wait does, then deletes it. The handle is given back in any case but
- * NO_HOST_MEMORY, after which it can be released again; commands that did not end complete with CANCELLED when they do,
- * or when the device is reset or closed. Null: OK. */
+/** Waits for the queue's commands as weft_event_wait with until_idle does, then deletes it: TIMEOUT_WAIT once the
+ * device has nothing to do and a command still waits for a semaphore. The handle is given back in any case but NO_HOST_MEMORY,
+ * after which it can be released again; commands that did not end go on until they do, or the device is reset or
+ * closed. Null: OK. */
 WEFT_MUST_USE weft_status weft_queue_release(weft_queue* queue);
 
 /** weft_event_cancel for every command that was submitted to the queue before. */
@@ -493,7 +494,8 @@ typedef struct weft_command_options {
                      the chain, ends with DEPENDENCY_FAILED, and the message names the command that failed first */
   weft_semaphore* wait_semaphore; /**< starts when it has reached wait_value; null: at once */
   uint64_t wait_value;
-  weft_semaphore* signal_semaphore; /**< takes signal_value when the command has succeeded; null: none */
+  weft_semaphore* signal_semaphore; /**< takes signal_value when the command has succeeded, which may be
+                                        seen a little before its event ends; null: none */
   uint64_t signal_value;            /**< larger than any value before */
 } weft_command_options;
 
@@ -578,13 +580,23 @@ WEFT_MUST_USE weft_status weft_event_query(weft_event* event, weft_event_info* i
 
 typedef struct weft_wait_options {
   size_t size;
-  uint64_t deadline_cycles; /**< device cycles from now; 0: no deadline */
-  uint32_t guard_ms;        /**< wall-clock time without a device cycle passing; 0: 30000 */
-} weft_wait_options;
+  uint64_t deadline_cycles; /**< device cycles from now; 0: no deadline. A device that has nothing to do stands still:
+                                 time that it stands idle then counts at the rate of its clock */
+  uint32_t guard_ms;        /**< wall-clock time without a device cycle passing, idle or not; 0: 30000, not counted
+                                 while the device says that it has nothing to do */
+  uint32_t until_idle;      /**< 1: the wait ends as soon as the device has nothing to do, although somebody could still
+                                 signal what it waits for: for a caller who knows that nobody will */
+  uint32_t timeout_ms;      /**< wall-clock time in all; 0: no limit */
+} weft_wait_options;        /**< `size` may also be that of the form that ended with guard_ms (24 bytes) */
 
-/** Waits until the command has ended and returns how. TIMEOUT_WAIT: the deadline was reached, or nothing is pending on
- * the device that could end the wait, or the wall-clock guard; the message says which, and the work goes on. Returns on
- * the calling thread's own wake-up: no other thread lies between the device and it. */
+/** Waits until the command has ended and returns how. TIMEOUT_WAIT: the deadline, the timeout or the guard was reached,
+ * or the device has nothing to do and nobody can end the wait; the message says which, and the work goes on. Returns on
+ * the calling thread's own wake-up: no other thread lies between the device and it.
+ * Wait before signal: a command may wait, and be waited for, before the signal of its semaphore has been submitted. As
+ * long as somebody could still signal it, the wait has no end but its own limits. That can: whoever holds a handle of
+ * the semaphore, a command buffer that signals it, and a command in flight that signals it and is not itself behind a
+ * semaphore that nobody can signal. Two commands that wait for each other wait for ever while the handles of their
+ * semaphores exist; until_idle tells. docs/decisions/wait-before-signal.md. */
 WEFT_MUST_USE weft_status weft_event_wait(weft_event* event, const weft_wait_options* options);
 
 /** Runs on the device's dispatcher thread, one at a time, under no lock. It may submit, wait, query and release; it may
@@ -651,8 +663,9 @@ WEFT_MUST_USE weft_status weft_semaphore_get_value(weft_semaphore* semaphore, ui
 /** Raises it from the host; returns when the device has it. INVALID_ARGUMENT: it stands there already, or higher. */
 WEFT_MUST_USE weft_status weft_semaphore_signal(weft_semaphore* semaphore, uint64_t value);
 
-/** Waits on the host until it has reached the value, as weft_event_wait does. TIMEOUT_WAIT names its value, and which
- * queues wait for what. */
+/** Waits on the host until it has reached the value, as weft_event_wait does: any thread that has the handle may still
+ * signal, so without limits and until_idle it waits until somebody does, the semaphore fails, or the device is closed,
+ * reset or lost. TIMEOUT_WAIT names its value, and which queues wait for what. */
 WEFT_MUST_USE weft_status weft_semaphore_wait(weft_semaphore* semaphore, uint64_t value,
                                               const weft_wait_options* options);
 

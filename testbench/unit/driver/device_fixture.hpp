@@ -74,4 +74,11 @@ inline weft_event_info query(weft_event* event) {
   return info;
 }
 
+/// A wait that ends once the device has nothing to do.
+inline weft_wait_options until_idle() {
+  weft_wait_options options = WEFT_INIT(weft_wait_options);
+  options.until_idle = 1;
+  return options;
+}
+
 }  // namespace weft::driver::test
