@@ -119,6 +119,7 @@ Reply Dispatcher::checked(Message& message) {
     if (message.error == EINVAL) hopeless_ = true;
     return fail(message.error);
   }
+  if ((message.header.flags & kTypeMask) != kTypeCommand) return fail(EINVAL);
   const bool is_version = message.header.command == static_cast<uint16_t>(Command::kVersion);
   if (is_version == negotiated_) return fail(EINVAL);
   return execute(message);

@@ -70,6 +70,7 @@ void FunctionPort::poll_for(std::vector<pollfd>& polled) {
 
 FunctionPort::Clock::time_point FunctionPort::due() const {
   auto due = Clock::time_point::max();
+  if (next_.valid() && !client_ && takes_connections()) return Clock::time_point::min();
   if (client_) {
     const Connection& c = client_->connection;
     if (c.given_up() || (c.keeps_messages() && !c.backlogged())) return Clock::time_point::min();
@@ -110,8 +111,9 @@ bool FunctionPort::serve_client(Clock::time_point end) {
       case Connection::Received::kMessage:
         break;
     }
-    // A reply that belongs to no command of the server's is dropped: a reply has no reply.
-    if (message.error == 0 && (message.header.flags & kTypeMask) != kTypeCommand) continue;
+    // A reply that belongs to no command of the server's is dropped, whatever is wrong with it: a reply has no reply.
+    // Only one that has lost the frame (EINVAL) ends the connection, as any such message does.
+    if (message.error != EINVAL && (message.header.flags & kTypeMask) == kTypeReply) continue;
     const Reply reply = client_->dispatcher.handle(message);
     try {
       connection.reply(message.header, reply.error, reply.payload);
@@ -124,21 +126,28 @@ bool FunctionPort::serve_client(Clock::time_point end) {
 }
 
 void FunctionPort::accept() {
+  if (next_.valid() && !client_ && takes_connections()) take(std::move(next_));
   for (unsigned i = 0; i < limits::kAcceptsOfTurn && takes_connections(); i++) {
     FileDescriptor socket = listener_->accept();
     if (!socket.valid()) return;
-    try {
-      Connection connection(std::move(socket));
-      const bool may_connect = server::may_connect(permissions_, connection.peer().uid);
-      if (may_connect && !client_) {
-        attach(connection.take_socket());
-        continue;
-      }
-      if (refused_.size() == limits::kRefused) refused_.pop_front();
-      refused_.push_back({std::move(connection), may_connect ? EBUSY : EACCES});
-    } catch (const std::bad_alloc&) {
-      // The client finds its connection closed.
+    take(std::move(socket));
+  }
+}
+
+void FunctionPort::take(FileDescriptor socket) {
+  try {
+    Connection connection(std::move(socket));
+    const bool may_connect = server::may_connect(permissions_, connection.peer().uid);
+    if (may_connect && !client_) return attach(connection.take_socket());
+    // The one before may have left between the look at it and the accepting of this one, who is not refused then.
+    if (may_connect && client_->connection.peer_closed()) {
+      next_ = connection.take_socket();
+      return;
     }
+    if (refused_.size() == limits::kRefused) refused_.pop_front();
+    refused_.push_back({std::move(connection), may_connect ? EBUSY : EACCES});
+  } catch (const std::bad_alloc&) {
+    // The client finds its connection closed.
   }
 }
 

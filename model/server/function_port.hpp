@@ -78,6 +78,7 @@ class FunctionPort {
   };
 
   void accept();
+  void take(FileDescriptor socket);
   [[nodiscard]] bool takes_connections() const;
   /// False: the client has left.
   [[nodiscard]] bool serve_client(Clock::time_point end);
@@ -91,6 +92,7 @@ class FunctionPort {
   WaitCredit credit_;  // of all clients of this function, one after the other
   std::unique_ptr<Listener> listener_;
   std::optional<Client> client_;
+  FileDescriptor next_;  // of a client that came when the one before had left, and the server had not seen that yet
   std::deque<Refused> refused_;  // the oldest first
   size_t polled_at_ = 0, polled_ = 0;
   bool client_polled_ = false;
