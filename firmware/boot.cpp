@@ -155,6 +155,9 @@ void prepare_functions(State& state) {
   state.waypoint = Waypoint::kBoot;
   state.function_count = hal::functions();
   const uint32_t count = state.function_count;
+  const uint32_t batch = WEFT_LIMIT_FUNCTIONS / count, records = kProgramRecords / count;
+  state.batch_entries = static_cast<uint8_t>(batch < kBatchEntries ? batch : kBatchEntries);
+  state.program_records = static_cast<uint8_t>(records < WEFT_LIMIT_PROGRAMS ? records : WEFT_LIMIT_PROGRAMS);
   // Divided in units of the alignment, which are fewer than 2^32: a 64-bit division is a library call on RV32.
   const auto units = static_cast<uint32_t>(hal::hbm_bytes() / kShareAlignment);
   const uint64_t share = count == 1 ? hal::hbm_bytes() : units / count * kShareAlignment;

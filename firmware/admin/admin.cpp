@@ -46,7 +46,7 @@ Status create_queue(Function& function, const E& e) {
     return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
   if (shared == 0) {
     open_completion_ring(function, id, e.arg1, completion_entries);
-  } else if (entries > function.rings[ring].entries - function.rings[ring].fed_entries) {
+  } else if (entries + function.rings[ring].fed_entries > function.rings[ring].entries) {
     return invalid(offsetof(E, size), e.size);
   }
   open_queue(function, id, e.arg0, entries, ring);
@@ -123,7 +123,7 @@ Status run_admin(State& state, Function& function, const E& e, uint64_t* result)
     case WEFT_ADMIN_OPCODE_CREATE_TIMELINE:
       return create_timeline(function, e);
     case WEFT_ADMIN_OPCODE_DELETE_TIMELINE:
-      return delete_timeline(function, e);
+      return delete_timeline(state, function, e);
     case WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE:
       return signal_timeline(function, e);
     case WEFT_ADMIN_OPCODE_SET_COALESCING:
@@ -133,7 +133,7 @@ Status run_admin(State& state, Function& function, const E& e, uint64_t* result)
     case WEFT_ADMIN_OPCODE_RESET_ENGINE:
       return reset_engine(state, function, e);
     case WEFT_ADMIN_OPCODE_GET_LOG:
-      return get_log(function, e);
+      return get_log(state, function, e);
     case WEFT_ADMIN_OPCODE_ASYNC_EVENT:
       return listen(function.events, e);
     case WEFT_ADMIN_OPCODE_BIND_CONTEXT:

@@ -12,7 +12,12 @@ namespace {
 using E = weft_submission_entry;
 
 E take_listener(AsyncEvents& events, uint32_t index) {
-  const E entry = events.listeners[index].entry;
+  const AsyncEvents::Listener listener = events.listeners[index];
+  E entry{};
+  entry.opcode = WEFT_ADMIN_OPCODE_ASYNC_EVENT;
+  entry.flags = listener.flags;
+  entry.command_id = listener.command_id;
+  entry.tag = listener.tag;
   events.listener_count--;
   for (uint32_t i = index; i < events.listener_count; i++) events.listeners[i] = events.listeners[i + 1];
   return entry;
@@ -59,14 +64,14 @@ void raise_async_event(Function& function, weft_async_event event, uint32_t queu
 Status listen(AsyncEvents& events, const E& e) {
   if (events.listener_count == WEFT_LIMIT_ASYNC_EVENTS)
     return refused(WEFT_ERROR_QUEUE_FULL, offsetof(E, opcode), events.listener_count);
-  events.listeners[events.listener_count++] = {e, false};
+  events.listeners[events.listener_count++] = {e.flags, false, e.command_id, e.tag};
   return kOk;
 }
 
 bool cancel_listeners(AsyncEvents& events, uint16_t command_id, bool all) {
   bool found = false;
   for (uint32_t i = 0; i < events.listener_count; i++) {
-    if (!all && events.listeners[i].entry.command_id != command_id) continue;
+    if (!all && events.listeners[i].command_id != command_id) continue;
     found = events.listeners[i].cancelled = true;
   }
   return found;

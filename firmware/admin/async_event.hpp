@@ -14,9 +14,12 @@ inline constexpr uint32_t kAsyncEvents = WEFT_ASYNC_EVENT_LOG_OFF + 1;
 
 /// All zero: nobody listens, no news.
 struct AsyncEvents {
+  /// What its completion needs of the entry.
   struct Listener {
-    weft_submission_entry entry;
+    uint8_t flags;
     bool cancelled;
+    uint16_t command_id;
+    uint32_t tag;
   };
   struct News {
     uint64_t what;  ///< start of the completion that tells it

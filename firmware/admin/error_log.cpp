@@ -4,6 +4,7 @@
 #include "firmware/admin/function.hpp"
 #include "firmware/hal.hpp"
 #include "firmware/memory_map.hpp"
+#include "firmware/state.hpp"
 
 namespace weft::fw {
 namespace {
@@ -15,20 +16,31 @@ constexpr uint32_t kAlignment = 64;
 }  // namespace
 
 void count_error(ErrorLog& log, weft_error error, const ErrorPlace& place) {
-  if (static_cast<uint32_t>(error) >= WEFT_LIMIT_ERROR_LOG_ENTRIES) {
+  if (static_cast<uint32_t>(error) >= kErrorCodes) {
     log.unknown++;
     return;
   }
-  weft_error_log_entry& entry = log.entries[error];
-  entry.count++;
-  entry.cycle = place.cycle;
-  entry.tag = place.tag;
-  entry.command_id = place.command_id;
-  entry.queue_id = place.queue_id;
+  if (log.count[error] != UINT32_MAX) log.count[error]++;
+  log.cycle[error] = place.cycle;
+  log.tag[error] = place.tag;
+  log.command_id[error] = place.command_id;
+  log.queue_id[error] = static_cast<uint8_t>(place.queue_id);
 }
 
-Status get_log(const Function& function, const E& e) {
-  constexpr uint32_t kBytes = sizeof(weft_error_log) + sizeof function.errors.entries;
+weft_error_log_entry error_log_entry(const ErrorLog& log, uint32_t error) {
+  weft_error_log_entry entry{};
+  entry.count = log.count[error];
+  entry.cycle = log.cycle[error];
+  entry.tag = log.tag[error];
+  entry.command_id = log.command_id[error];
+  entry.queue_id = log.queue_id[error];
+  return entry;
+}
+
+Status get_log(State& state, const Function& function, const E& e) {
+  constexpr uint32_t kEntryBytes = WEFT_LIMIT_ERROR_LOG_ENTRIES * sizeof(weft_error_log_entry);
+  static_assert(kEntryBytes <= sizeof state.scratch);
+  constexpr uint32_t kBytes = sizeof(weft_error_log) + kEntryBytes;
   if (e.arg0 % kAlignment != 0 || !host_range_valid(e.arg0, kBytes))
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), e.arg0);
   if (e.size < kBytes) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), e.size);
@@ -46,9 +58,12 @@ Status get_log(const Function& function, const E& e) {
   log.events_waiting = function.events.waiting;
   const Location head = host_at(function.index, e.arg0);
   const Location rest = host_at(function.index, e.arg0 + sizeof log);
-  if (hal::dma_write(head, &log, sizeof log) &&
-      hal::dma_write(rest, function.errors.entries, sizeof function.errors.entries))
-    return kOk;
+  __builtin_memset(state.scratch, 0, kEntryBytes);
+  for (uint32_t error = 0; error < kErrorCodes; error++) {
+    const weft_error_log_entry entry = error_log_entry(function.errors, error);
+    __builtin_memcpy(state.scratch + error * sizeof entry, &entry, sizeof entry);
+  }
+  if (hal::dma_write(head, &log, sizeof log) && hal::dma_write(rest, state.scratch, kEntryBytes)) return kOk;
   return Status{WEFT_ERROR_DMA_FAULT, e.arg0, kBytes};
 }
 

@@ -10,12 +10,21 @@ namespace weft::fw {
 
 struct Function;
 
-/// All zero: no errors.
+struct State;
+
+inline constexpr uint32_t kErrorCodes = WEFT_ERROR_INTERNAL + 1;
+static_assert(kErrorCodes <= WEFT_LIMIT_ERROR_LOG_ENTRIES);
+
+/// All zero: no errors. Of each code: how often it came, and the newest.
 struct ErrorLog {
-  weft_error_log_entry entries[WEFT_LIMIT_ERROR_LOG_ENTRIES];  ///< by error code
-  uint64_t failed;                                             ///< commands
-  uint32_t halted;                                             ///< times that a queue was halted
-  uint32_t unknown;                                            ///< errors of a code beyond the entries
+  uint64_t cycle[kErrorCodes];
+  uint32_t count[kErrorCodes];
+  uint32_t tag[kErrorCodes];
+  uint16_t command_id[kErrorCodes];
+  uint8_t queue_id[kErrorCodes];
+  uint32_t halted;   ///< times that a queue was halted
+  uint32_t unknown;  ///< errors of a code that has no name
+  uint64_t failed;   ///< commands
 };
 
 /// Of a command that ended with an error. A queue that was halted has command id and tag 0.
@@ -29,7 +38,10 @@ struct ErrorPlace {
 /// Counts by code. `failed` and `halted` are the caller's.
 void count_error(ErrorLog& log, weft_error error, const ErrorPlace& place);
 
-/// GET_LOG: an error_log and its entries.
-Status get_log(const Function& function, const weft_submission_entry& e);
+/// What the log knows of a code below kErrorCodes, as GET_LOG tells it.
+weft_error_log_entry error_log_entry(const ErrorLog& log, uint32_t error);
+
+/// GET_LOG: an error_log and its entries. Uses state.scratch.
+Status get_log(State& state, const Function& function, const weft_submission_entry& e);
 
 }  // namespace weft::fw

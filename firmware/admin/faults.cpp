@@ -73,7 +73,7 @@ void drop_in_flight(State& state, Queue& queue, weft_error why) {
   const weft_submission_entry& entry = launch ? state.launch.entry : state.copy.entry;
   launch ? launch_drop(state) : copy_drop(state);
   queue.in_flight = false;
-  const RootCause root{static_cast<uint16_t>(queue.id), entry.command_id, entry.tag, why};
+  const RootCause root{queue.id, why, entry.command_id, entry.tag};
   (void)timeline_end(owner(state, queue), entry, why, root);
 }
 

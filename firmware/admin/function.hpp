@@ -33,16 +33,20 @@ struct Function {
   uint64_t completed;        ///< PROGRESS
   uint32_t turn[2];          ///< when the function last got the copy engine [0] and the core [1], in order of turns
   uint32_t interrupts_held;  ///< rings whose interrupt is held back
-  uint64_t share_clock[2];   ///< share of the queue that got the engine last, when it got it
+  uint32_t share_clock[2];   ///< share of the queue that got the engine last, when it got it
   Log log;
   FaultLog faults;
   ErrorLog errors;
   AsyncEvents events;
   AbortMarks aborts;
-  Timeline timelines[kTimelines];  ///< by id
-  Queue queues[kQueues];           ///< by id; 0: admin
-  CompletionRing rings[kQueues];   ///< by id
-  Program programs[WEFT_LIMIT_PROGRAMS];
+  Timeline timelines[WEFT_LIMIT_TIMELINES];  ///< of id 1 first
+  Queue queues[kQueues];                     ///< by id; 0: admin
+  CompletionRing rings[kQueues];             ///< by id
+  ProgramSlots programs;
+
+  /// `id` from 1 to WEFT_LIMIT_TIMELINES.
+  constexpr const Timeline& timeline(uint64_t id) const { return timelines[static_cast<uint32_t>(id) - 1]; }
+  constexpr Timeline& timeline(uint64_t id) { return timelines[static_cast<uint32_t>(id) - 1]; }
 };
 
 }  // namespace weft::fw

@@ -21,7 +21,7 @@ void release(State& state, Function& function, bool departed) {
   if (function.state == FunctionState::kClearing) return;  // nothing of it is left but its bytes
   __builtin_memset(function.queues, 0, sizeof function.queues);
   __builtin_memset(function.rings, 0, sizeof function.rings);
-  __builtin_memset(function.programs, 0, sizeof function.programs);
+  function.programs = ProgramSlots{};
   __builtin_memset(function.timelines, 0, sizeof function.timelines);
   __builtin_memset(&function.aborts, 0, sizeof function.aborts);
   __builtin_memset(&function.events, 0, sizeof function.events);

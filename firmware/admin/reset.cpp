@@ -77,7 +77,7 @@ Status reset_queue(State& state, Function& function, const E& e) {
   state.waypoint = Waypoint::kQueueReset;
   Steps steps;
   steps.begin(WEFT_RESET_LEVEL_QUEUE, queue.id);
-  steps.record.dropped = queue.batch_count - queue.batch_next + ring::used(queue.head, queue.tail);
+  steps.record.dropped = uint32_t{queue.batch_count} - queue.batch_next + ring::used(queue.head, queue.tail);
   queue.state = QueueState::kQuiescing;  // no doorbell and no entry is taken any more
   queue.ticket = 0;
   steps.done(WEFT_RESET_STEP_STOP_DOORBELLS);

@@ -55,10 +55,11 @@ const E* oldest_entry(const State& state, const Queue& queue) {
   const Function& function = state.functions[queue.function];
   if (queue.in_flight && launches(state, function) && state.launch.queue == queue.id) return &state.launch.entry;
   if (queue.in_flight && copies(state, function) && state.copy.queue == queue.id) return &state.copy.entry;
-  return queue.batch_next != queue.batch_count ? &queue.batch[queue.batch_next] : nullptr;
+  return queue.batch_next != queue.batch_count ? &next_entry(state, queue) : nullptr;
 }
 
-weft_queue_wait waits_for(const Function& function, const Queue& queue) {
+weft_queue_wait waits_for(const State& state, const Queue& queue) {
+  const Function& function = state.functions[queue.function];
   if (queue.state == QueueState::kHalted) return WEFT_QUEUE_WAIT_HALTED;
   if (queue.in_flight) return WEFT_QUEUE_WAIT_RUNNING;
   if (!has_entry(queue)) return WEFT_QUEUE_WAIT_NOTHING;
@@ -66,7 +67,7 @@ weft_queue_wait waits_for(const Function& function, const Queue& queue) {
   if (completion_ring_full(function, function.rings[queue.completion_ring])) return WEFT_QUEUE_WAIT_COMPLETION_ROOM;
   if (queue.batch_next == queue.batch_count) return WEFT_QUEUE_WAIT_FETCH;
   if (queue.ticket == 0) return WEFT_QUEUE_WAIT_TURN;
-  return queue.batch[queue.batch_next].opcode == WEFT_QUEUE_OPCODE_LAUNCH ? WEFT_QUEUE_WAIT_CORE : WEFT_QUEUE_WAIT_COPY;
+  return next_entry(state, queue).opcode == WEFT_QUEUE_OPCODE_LAUNCH ? WEFT_QUEUE_WAIT_CORE : WEFT_QUEUE_WAIT_COPY;
 }
 
 weft_queue_state page_state(QueueState state) {
@@ -90,18 +91,18 @@ void put_queue(const State& state, Writer& out, uint32_t id) {
   record.state = static_cast<uint8_t>(page_state(queue.state));
   if (queue.state != QueueState::kFree) {
     record.priority = queue.priority;
-    record.wait = static_cast<uint8_t>(waits_for(out.function, queue));
+    record.wait = static_cast<uint8_t>(waits_for(state, queue));
     const CompletionRing& ring = out.function.rings[queue.completion_ring];
     record.entries = queue.entries;
     record.completion_entries = ring.entries;
     record.head = queue.head;
     record.tail = queue.tail;
     record.doorbell = hal::doorbell_submission(queue.function, id);
-    record.completion_head = ring.head;
+    record.completion_head = ring.head();
     record.completion_tail = ring.tail;
     record.completion_ring = ring.id;
     record.fetched_cycle = queue.fetched_cycle;
-    record.fetched = queue.batch_count - queue.batch_next + (queue.in_flight ? 1 : 0);
+    record.fetched = static_cast<uint32_t>(queue.batch_count - queue.batch_next + (queue.in_flight ? 1 : 0));
     if (const E* entry = oldest_entry(state, queue); entry != nullptr) {
       record.command_id = entry->command_id;
       record.opcode = entry->opcode;
@@ -168,20 +169,26 @@ void put_copy_engine(const State& state, Writer& out) {
   out.put(kEnginesAt + sizeof record, &record, sizeof record);
 }
 
-/// HBM address of the first command of core queue `index` of the launch; 0: not to be had.
-uint64_t first_command(State& state, const weft_program_kernel& kernel, uint32_t index) {
-  const Program* program = find_program(state.functions[state.launch.function], state.launch.program_id);
-  return program == nullptr ? 0 : program->commands_address + uint64_t{kernel.queue_first[index]} * WEFT_COMMAND_BYTES;
-}
+/// The kernel of the launch, and where its program's commands begin.
+struct LaunchedKernel {
+  weft_program_kernel kernel;
+  uint64_t commands_address;  ///< 0: not to be had
 
-/// Reads the launch's kernel entry again. False: no launch, or the host has written over the image.
-bool read_kernel(State& state, const Function& function, weft_program_kernel* kernel) {
-  const Program* program =
-      launches(state, function) ? find_program(state.functions[function.index], state.launch.program_id) : nullptr;
-  if (program == nullptr) return false;
-  const uint64_t address = program->image_address + kernel_offset(state.launch.kernel_index);
-  return hal::dma_read(hbm_at(address), kernel, sizeof *kernel) &&
-         check_program_kernel(*kernel, state.launch.kernel_index, program->commands).ok();
+  /// HBM address of the first command of core queue `index`; 0: not to be had.
+  uint64_t first_command(uint32_t index) const {
+    return commands_address == 0 ? 0 : commands_address + uint64_t{kernel.queue_first[index]} * WEFT_COMMAND_BYTES;
+  }
+};
+
+/// Reads the launch's kernel entry again. Not to be had: no launch, or the host has written over the image.
+void read_kernel(const State& state, const Function& function, LaunchedKernel* launched) {
+  launched->commands_address = 0;
+  Program program;
+  if (!launches(state, function) || !find_program(state, function, state.launch.program_id, &program).ok()) return;
+  const uint64_t address = program.image_address() + kernel_offset(state.launch.kernel_index);
+  if (hal::dma_read(hbm_at(address), &launched->kernel, sizeof launched->kernel) &&
+      check_program_kernel(launched->kernel, state.launch.kernel_index, program.commands).ok())
+    launched->commands_address = program.commands_address();
 }
 
 /// Semaphores that the commands from `first` on post. Uses state.scratch.
@@ -203,7 +210,7 @@ bool core_visible(const State& state, const Function& function) {
   return !state.launch.active || launches(state, function);
 }
 
-void put_core_queue(State& state, Writer& out, uint32_t index, const weft_program_kernel* kernel) {
+void put_core_queue(State& state, Writer& out, uint32_t index, const LaunchedKernel& launched) {
   const QueueStream& stream = state.stream.queue[index];
   weft_state_core_queue record{};
   const auto put_record = [&] {
@@ -221,7 +228,7 @@ void put_core_queue(State& state, Writer& out, uint32_t index, const weft_progra
     const uint32_t taken = stream.pushed - record.level;
     const uint32_t running = taken - record.retired;
     record.running = static_cast<uint8_t>(running < kManyRunning ? running : kManyRunning);
-    const uint64_t base = kernel != nullptr ? first_command(state, *kernel, index) : 0;
+    const uint64_t base = launched.first_command(index);
     if (base != 0 && taken < stream.total && record.retired <= taken) {
       record.head_valid = record.level != 0 && hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES),
                                                              record.head, WEFT_COMMAND_BYTES);
@@ -242,12 +249,12 @@ void put_semaphores(const State& state, Writer& out) {
 /// Those that exist. Returns how many.
 uint16_t put_timelines(Writer& out) {
   uint16_t count = 0;
-  for (uint32_t id = 1; id < kTimelines; id++) {
-    const Timeline& timeline = out.function.timelines[id];
-    if (!timeline.created) continue;
+  for (uint32_t id = 1; id <= WEFT_LIMIT_TIMELINES; id++) {
+    const Timeline& timeline = out.function.timeline(id);
+    if (!timeline.created()) continue;
     weft_state_timeline record{};
     record.semaphore = static_cast<uint16_t>(id);
-    record.value = timeline.value;
+    record.value = timeline.value();
     out.put(kTimelinesAt + count * static_cast<uint32_t>(sizeof record), &record, sizeof record);
     count++;
   }
@@ -297,9 +304,9 @@ Status dump_state(State& state, const Function& function, const E& e) {
   for (uint32_t id = 0; id < kQueues; id++) put_queue(state, out, id);
   put_core_engine(state, out);
   put_copy_engine(state, out);
-  weft_program_kernel kernel;
-  const bool known = read_kernel(state, function, &kernel);
-  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) put_core_queue(state, out, i, known ? &kernel : nullptr);
+  LaunchedKernel launched;
+  read_kernel(state, function, &launched);
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) put_core_queue(state, out, i, launched);
   put_semaphores(state, out);
   put_header(state, out, put_timelines(out));
   return out.status;

@@ -86,8 +86,8 @@ Status read_arguments(const Function& function, uint64_t iova, const weft_progra
 uint32_t map_arguments(Function& function, const Program& program, const weft_program_kernel& kernel,
                        const uint8_t* list) {
   uint32_t mapped = 0;
-  if (program.constants_bytes != 0) {
-    core::map_segment(kConstantsSegment, WEFT_ADDRESS_SPACE_HBM, program.constants_address, program.constants_bytes,
+  if (program.constants_granules != 0) {
+    core::map_segment(kConstantsSegment, WEFT_ADDRESS_SPACE_HBM, program.constants_address(), program.constants_bytes(),
                       core::kSegmentReadable);
     mapped |= 1u << kConstantsSegment;
   }

@@ -137,21 +137,22 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   state.waypoint = Waypoint::kLaunchPrepare;
   const uint64_t begin = hal::now();
   Function& function = owner(state, queue);
-  const Program* program = find_program(function, entry.arg0);
-  if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0);
-  if (entry.size >= program->kernel_count) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
+  Program program;
+  Status status = find_program(state, function, entry.arg0, &program);
+  if (!status.ok()) return status;
+  if (entry.size >= program.kernel_count) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
   if (!host_range_valid(entry.arg1, sizeof(weft_launch_list)) || entry.arg1 % 8 != 0) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
   }
 
   const uint32_t kernel_index = static_cast<uint32_t>(entry.size);
   weft_program_kernel kernel;
-  const uint64_t kernel_address = program->image_address + kernel_offset(kernel_index);
+  const uint64_t kernel_address = program.image_address() + kernel_offset(kernel_index);
   if (!hal::dma_read(hbm_at(kernel_address), &kernel, sizeof kernel)) {
     return Status{WEFT_ERROR_DMA_FAULT, kernel_address - function.hbm_base, sizeof kernel};
   }
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
-  Status status = check_program_kernel(kernel, kernel_index, program->commands);
+  status = check_program_kernel(kernel, kernel_index, program.commands);
   if (!status.ok()) return status;
   status = read_arguments(function, entry.arg1, kernel, state.scratch);
   if (!status.ok()) return status;
@@ -185,12 +186,12 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
     state.core_function = function.index;
     hal::core_function(function.index);
   }
-  launch.segments = map_arguments(function, *program, kernel, state.scratch);
+  launch.segments = map_arguments(function, program, kernel, state.scratch);
   hal::csr_write(WEFT_CSR_WATCHDOG_LIMIT, function.watchdog_cycles);
   hal::csr_write(WEFT_CSR_QUEUE_LOW, kQueueLow);
   hal::csr_write(WEFT_CSR_INTERRUPT, core::kInterruptAll);
   launch.profile.validated = hal::now();
-  if (!stream_begin(state.stream, kernel, program->commands_address)) {
+  if (!stream_begin(state.stream, kernel, program.commands_address())) {
     unmap_all(launch);
     return Status{WEFT_ERROR_DMA_FAULT, state.stream.fault_address - function.hbm_base, 0};
   }

@@ -8,7 +8,7 @@
 namespace weft::fw {
 namespace {
 
-constexpr uint64_t kAlignment = WEFT_COMMAND_BYTES;
+constexpr uint64_t kAlignment = kProgramAlignment;
 constexpr uint64_t kGranule = WEFT_CORE_DMA_GRANULE_BYTES;
 constexpr uint32_t kSlotBits = 6;
 static_assert(WEFT_LIMIT_PROGRAMS == 1u << kSlotBits);
@@ -22,7 +22,31 @@ constexpr Status invalid(uint64_t offset, uint64_t value) {
   return refused(WEFT_ERROR_EXECUTABLE_INVALID, offset, value);
 }
 
-uint32_t make_id(uint32_t slot, uint32_t generation) { return (generation << kSlotBits) | slot; }
+constexpr uint32_t kRecordStride = 32;
+static_assert(sizeof(Program) <= kRecordStride &&
+              WEFT_LIMIT_PROGRAMS * kRecordStride <= WEFT_MANAGER_HBM_RESERVED_BYTES / 2);
+
+/// Never 0.
+uint32_t make_id(const ProgramSlots& slots, uint32_t slot) {
+  constexpr uint32_t kGenerations = UINT32_MAX >> kSlotBits;
+  return (slots.unloads % kGenerations + 1) << kSlotBits | slot;
+}
+
+uint64_t record_address(const Function& function, uint32_t slot) { return function.hbm_base + slot * kRecordStride; }
+
+bool read_record(const State& state, const Function& function, uint32_t slot, Program* program) {
+  if (slot >= state.program_records)
+    return hal::dma_read(hbm_at(record_address(function, slot)), program, sizeof *program);
+  *program = state.programs[function.index * state.program_records + slot];
+  return true;
+}
+
+bool write_record(State& state, const Function& function, uint32_t slot, const Program& program) {
+  if (slot >= state.program_records)
+    return hal::dma_write(hbm_at(record_address(function, slot)), &program, sizeof program);
+  state.programs[function.index * state.program_records + slot] = program;
+  return true;
+}
 
 }  // namespace
 
@@ -87,7 +111,7 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
   if (bytes < kernel_offset(1) || !range_valid(function, image, bytes))
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), bytes);
   uint32_t slot = 0;
-  while (slot < WEFT_LIMIT_PROGRAMS && function.programs[slot].loaded) slot++;
+  while (slot < WEFT_LIMIT_PROGRAMS && function.programs.has(slot)) slot++;
   if (slot == WEFT_LIMIT_PROGRAMS) return Status{WEFT_ERROR_NO_DEVICE_MEMORY, WEFT_LIMIT_PROGRAMS, 0};
 
   weft_program_header header;
@@ -108,34 +132,41 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
     if (!status.ok()) return status;
   }
 
-  Program& program = function.programs[slot];
-  program.loaded = true;
-  program.generation++;
-  if (make_id(0, program.generation) == 0) program.generation = 1;
-  program.image_address = image.address;
+  const auto unit = [](uint64_t place) { return static_cast<uint32_t>(place / kAlignment); };
+  Program program{};
+  program.id = make_id(function.programs, slot);
   program.kernel_count = header.kernel_count;
-  program.commands_address = image.address + header.commands_offset;
-  program.commands = commands;
-  program.constants_address = image.address + header.constants_offset;
-  program.constants_bytes = header.constants_bytes;
-  *id = make_id(slot, program.generation);
+  program.commands = static_cast<uint32_t>(commands);
+  program.image_unit = unit(image.address);
+  program.commands_unit = unit(image.address + header.commands_offset);
+  program.constants_unit = unit(image.address + header.constants_offset);
+  program.constants_granules = static_cast<uint32_t>(header.constants_bytes / kGranule);
+  if (!write_record(state, function, slot, program))
+    return Status{WEFT_ERROR_DMA_FAULT, record_address(function, slot) - function.hbm_base, sizeof program};
+  function.programs.loaded[slot / 32] |= 1u << slot % 32;
+  *id = program.id;
   log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_LOADED, *id, header.kernel_count);
   return kOk;
 }
 
-Program* find_program(Function& function, uint64_t id) {
-  if (id > UINT32_MAX) return nullptr;
+Status find_program(const State& state, const Function& function, uint64_t id, Program* program) {
+  const Status unknown = refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
   const uint32_t slot = static_cast<uint32_t>(id) & (WEFT_LIMIT_PROGRAMS - 1);
-  Program& program = function.programs[slot];
-  return program.loaded && make_id(slot, program.generation) == id ? &program : nullptr;
+  if (id > UINT32_MAX || !function.programs.has(slot)) return unknown;
+  if (!read_record(state, function, slot, program))
+    return Status{WEFT_ERROR_DMA_FAULT, record_address(function, slot) - function.hbm_base, sizeof *program};
+  return program->id == id ? kOk : unknown;
 }
 
 Status unload_program(State& state, Function& function, uint64_t id) {
-  Program* program = find_program(function, id);
-  if (program == nullptr) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
+  Program program;
+  const Status status = find_program(state, function, id, &program);
+  if (!status.ok()) return status;
   if (state.launch.active && state.launch.function == function.index && state.launch.program_id == id)
     return Status{WEFT_ERROR_BUSY, offsetof(weft_submission_entry, arg0), id};
-  program->loaded = false;
+  const uint32_t slot = static_cast<uint32_t>(id) & (WEFT_LIMIT_PROGRAMS - 1);
+  function.programs.loaded[slot / 32] &= ~(1u << slot % 32);
+  function.programs.unloads++;
   log_event(function, LogLevel::kInfo, WEFT_LOG_EVENT_PROGRAM_UNLOADED, id);
   return kOk;
 }

@@ -9,18 +9,35 @@ namespace weft::fw {
 struct Function;
 struct State;
 
-/// A loaded program. The image stays in HBM; a launch reads its kernel entry again and checks it again. Addresses
-/// are those of the chip.
+/// The record of a loaded program. The image stays in HBM; a launch reads its kernel entry again and checks it again.
+/// Addresses are those of the chip, below kProgramHbmBytes.
 struct Program {
-  bool loaded;
-  uint32_t generation;  ///< of the slot, so that an old id does not reach a new program
-  uint64_t image_address;
+  uint32_t id;
   uint32_t kernel_count;
-  uint64_t commands_address;
-  uint64_t commands;  ///< number of commands
-  uint64_t constants_address;
-  uint64_t constants_bytes;
+  uint32_t commands;                                   ///< number of commands
+  uint32_t image_unit, commands_unit, constants_unit;  ///< addresses in kProgramAlignment
+  uint32_t constants_granules;
+
+  constexpr uint64_t image_address() const { return uint64_t{image_unit} * WEFT_COMMAND_BYTES; }
+  constexpr uint64_t commands_address() const { return uint64_t{commands_unit} * WEFT_COMMAND_BYTES; }
+  constexpr uint64_t constants_address() const { return uint64_t{constants_unit} * WEFT_COMMAND_BYTES; }
+  constexpr uint64_t constants_bytes() const { return uint64_t{constants_granules} * WEFT_CORE_DMA_GRANULE_BYTES; }
 };
+
+/// Of images, and of the tables in them.
+inline constexpr uint64_t kProgramAlignment = WEFT_COMMAND_BYTES;
+/// HBM that a record can name; no chip has more (a unit test of the presets).
+inline constexpr uint64_t kProgramHbmBytes = uint64_t{WEFT_CORE_DMA_GRANULE_BYTES} << 32;
+
+/// Which programs a function has loaded. All zero: none. The records of the first slots lie in State, those of the
+/// others at the start of the function's HBM, which belongs to the firmware: a launch of one takes a read more.
+struct ProgramSlots {
+  uint32_t loaded[2];  ///< a bit a slot
+  uint32_t unloads;    ///< the generation of ids, so that an old one does not reach a new program
+
+  constexpr bool has(uint32_t slot) const { return ((loaded[slot / 32] >> slot % 32) & 1) != 0; }
+};
+static_assert(WEFT_LIMIT_PROGRAMS == 8 * sizeof(ProgramSlots::loaded));
 
 /// Checks a header against the image's size and this chip, without overflow for any input. EXECUTABLE_INVALID {byte
 /// offset in the image, value found}.
@@ -36,8 +53,8 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
 /// INVALID_ARGUMENT: no such program. BUSY: a launch runs it.
 Status unload_program(State& state, Function& function, uint64_t id);
 
-/// The function's program with this id, or nullptr.
-Program* find_program(Function& function, uint64_t id);
+/// The function's program with this id. INVALID_ARGUMENT: none has it. DMA_FAULT: its record could not be read.
+Status find_program(const State& state, const Function& function, uint64_t id, Program* program);
 
 /// Bytes of the image before its kernel `index`.
 constexpr uint64_t kernel_offset(uint32_t index) {

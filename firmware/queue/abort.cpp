@@ -37,7 +37,7 @@ Status mark(Function& function, const Queue& queue, uint16_t command_id, uint32_
   for (auto& mark : function.aborts.marks) {
     hal::charge(WEFT_MANAGER_SRAM_WORD);
     if (mark.queue != 0) continue;
-    mark = {static_cast<uint16_t>(queue.id), command_id, index};
+    mark = {queue.id, command_id, static_cast<uint16_t>(index)};
     function.aborts.used++;
     return kOk;
   }
@@ -86,7 +86,7 @@ bool take_abort(Function& function, Queue& queue, const E& entry) {
   }
   if (function.aborts.used == 0) return false;
   for (auto& mark : function.aborts.marks) {
-    if (mark.queue != queue.id || mark.index != index) continue;
+    if (mark.queue != queue.id || mark.index != static_cast<uint16_t>(index)) continue;
     const bool same = mark.command_id == entry.command_id;  // the host may have named an index of another command
     mark.queue = 0;
     function.aborts.used--;

@@ -18,10 +18,10 @@ struct AbortMarks {
   struct Mark {
     uint16_t queue;  ///< 0: free
     uint16_t command_id;
-    uint32_t index;
+    uint16_t index;  ///< its low bits: a ring holds fewer entries than they count
   };
   Mark marks[kAborts];
-  uint32_t used;
+  uint16_t used;
 };
 
 /// Runs ABORT. `result` 1: the command was found; a launch or a copy has ended with CANCELLED and writes nothing
@@ -30,7 +30,7 @@ struct AbortMarks {
 /// many marks.
 Status abort_command(State& state, Function& function, const weft_submission_entry& entry, uint64_t* result);
 
-/// batch[batch_next] of the queue was aborted. True once for a marked entry.
+/// Entry batch_next of the queue was aborted. True once for a marked entry.
 bool take_abort(Function& function, Queue& queue, const weft_submission_entry& entry);
 
 /// The queue goes away, and with it its marks.

@@ -9,12 +9,13 @@ namespace {
 
 /// The queue's next entry wants the engine and could have it now. A queue that was not visited since its last command
 /// ended has no ticket yet, and a claim all the same.
-bool claims(const Function& function, const Queue& queue, Engine engine) {
+bool claims(const State& state, const Queue& queue, Engine engine) {
+  const Function& function = state.functions[queue.function];
   if (queue.state != QueueState::kActive || queue.in_flight || queue.waits || queue.batch_next == queue.batch_count)
     return false;
   if (completion_ring_full(function, function.rings[queue.completion_ring])) return false;
   Engine its;
-  return needs_engine(queue.batch[queue.batch_next], &its) && its == engine;
+  return needs_engine(next_entry(state, queue), &its) && its == engine;
 }
 
 }  // namespace
@@ -26,7 +27,7 @@ bool must_let_pass(const State& state, const Queue& queue, Engine engine) {
     const Function& function = state.functions[f];
     if (function.turn[e] > turn) continue;
     for (const Queue& other : function.queues) {
-      if (&other == &queue || !claims(function, other, engine)) continue;
+      if (&other == &queue || !claims(state, other, engine)) continue;
       if (f != queue.function) {
         if (other.ticket == 0) continue;
         if (function.turn[e] < turn || queue.ticket == 0 || other.ticket < queue.ticket) return true;
@@ -42,7 +43,7 @@ bool must_let_pass(const State& state, const Queue& queue, Engine engine) {
 
 void join_engine(State& state, Queue& queue, Engine engine) {
   const auto e = static_cast<uint32_t>(engine);
-  const uint64_t clock = owner(state, queue).share_clock[e];
+  const uint32_t clock = owner(state, queue).share_clock[e];
   if (queue.ticket == 0 && queue.share[e] < clock) queue.share[e] = clock;
 }
 
@@ -53,6 +54,10 @@ void grant_engine(State& state, Queue& queue, Engine engine) {
   function.turn[e] = ++state.turns;
   function.share_clock[e] = queue.share[e];
   queue.share[e] += stride(queue.priority);
+  if (queue.share[e] < kShareLimit) return;
+  for (Queue& other : function.queues)  // only differences count, and a share behind the clock is lifted to it
+    other.share[e] = other.share[e] > kShareLimit / 2 ? other.share[e] - kShareLimit / 2 : 0;
+  function.share_clock[e] -= kShareLimit / 2;
 }
 
 }  // namespace weft::fw

@@ -28,6 +28,9 @@ constexpr uint32_t streaming_entries(uint8_t priority) { return weight(priority)
 /// the engine, another queue of its function uses it at most (its weight / the queue's weight, rounded up) + 1 times.
 constexpr uint32_t stride(uint8_t priority) { return 16 / weight(priority); }
 
+/// A share that reaches it is taken back, and the others of its function with it.
+inline constexpr uint32_t kShareLimit = 1u << 31;
+
 enum class Engine : uint8_t { kCopy = 0, kCore = 1 };
 
 /// Another queue has a better claim to the engine: its function had the engine longer ago; or it is of the same

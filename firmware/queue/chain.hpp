@@ -8,11 +8,12 @@ namespace weft::fw {
 
 /// The command that failed first, where others fail because of it. All zero: none.
 struct RootCause {
-  uint16_t queue;
+  uint8_t queue;
+  weft_error error : 8;
   uint16_t command_id;
   uint32_t tag;
-  weft_error error;
 };
+static_assert(sizeof(RootCause) == 8, "a queue and a timeline semaphore each keep one");
 
 /// What the next entry of a queue is linked to. All zero: nothing.
 struct Chain {
@@ -30,8 +31,8 @@ constexpr Status dependency_failed(const RootCause& root) {
 
 /// The other way round; only for a status with DEPENDENCY_FAILED.
 constexpr RootCause root_of(const Status& status) {
-  return RootCause{static_cast<uint16_t>(status.detail0 >> 16), static_cast<uint16_t>(status.detail0),
-                   static_cast<uint32_t>(status.detail0 >> 32), static_cast<weft_error>(status.detail1)};
+  return RootCause{static_cast<uint8_t>(status.detail0 >> 16), static_cast<weft_error>(status.detail1),
+                   static_cast<uint16_t>(status.detail0), static_cast<uint32_t>(status.detail0 >> 32)};
 }
 
 /// Whether the next entry may run: Ok or DEPENDENCY_FAILED.

@@ -23,7 +23,7 @@ Status set_coalescing(Function& function, const E& e) {
   if (e.arg0 > ring.entries) return invalid(offsetof(E, arg0), e.arg0);
   if (e.arg1 > UINT32_MAX || (e.arg0 > 1 && e.arg1 == 0)) return invalid(offsetof(E, arg1), e.arg1);
   flush_interrupt(function, ring);
-  ring.coalescing.count = static_cast<uint32_t>(e.arg0);
+  ring.coalescing.count = static_cast<uint16_t>(e.arg0);
   ring.coalescing.cycles = static_cast<uint32_t>(e.arg1);
   return kOk;
 }

@@ -12,9 +12,9 @@ struct CompletionRing;
 
 /// Of one completion ring. All zero: every completion that asks for an interrupt raises its own.
 struct Coalescing {
-  uint32_t count;
+  uint16_t count;
+  uint16_t pending;  ///< completions since the last interrupt
   uint32_t cycles;
-  uint32_t pending;   ///< completions since the last interrupt
   uint64_t deadline;  ///< device cycle at which they raise one; only with pending
 };
 

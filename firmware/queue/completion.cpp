@@ -19,7 +19,7 @@ bool write_overtaken(State& state, const Queue& queue, const weft_submission_ent
   record.error = error;
   record.fault_cycle = cycle;
   record.detail0 = entry.signal_id;
-  record.detail1 = owner(state, queue).timelines[entry.signal_id].value;
+  record.detail1 = owner(state, queue).timeline(entry.signal_id).value();
   return write_fault_record(owner(state, queue), record);
 }
 
@@ -29,14 +29,15 @@ void refresh_completion_head(State& state, Queue& queue) {
   CompletionRing& ring = owner(state, queue).rings[queue.completion_ring];
   const uint32_t head = hal::doorbell_completion(ring.function, ring.id);
   if (ring.stale_doorbell) {
-    if (head == ring.stale_head) return;
+    if (head == ring.doorbell) return;
     ring.stale_doorbell = false;
+    ring.doorbell = 0;
   }
-  if (!ring::head_valid(ring.head, head, ring.tail)) {
-    halt_completion_ring(state, ring, Status{WEFT_ERROR_BAD_DOORBELL, head, ring.head});
+  if (!ring::head_valid(ring.doorbell, head, ring.tail)) {
+    halt_completion_ring(state, ring, Status{WEFT_ERROR_BAD_DOORBELL, head, ring.doorbell});
     return;
   }
-  ring.head = head;
+  ring.doorbell = head;
 }
 
 bool completion_room(State& state, Queue& queue) {
@@ -51,7 +52,7 @@ void complete(State& state, Queue& queue, const weft_submission_entry& entry, co
   if (state.panicked) return;
   state.waypoint = Waypoint::kCompletion;
   const bool dependant = completion.error == WEFT_ERROR_DEPENDENCY_FAILED;
-  const RootCause self{static_cast<uint16_t>(queue.id), entry.command_id, entry.tag, completion.error};
+  const RootCause self{queue.id, completion.error, entry.command_id, entry.tag};
   const RootCause& root = dependant ? completion.root : self;
   const weft_error error = timeline_end(owner(state, queue), entry, completion.error, root);
   bool more = completion.more_information;

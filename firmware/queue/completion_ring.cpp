@@ -14,8 +14,8 @@ void open_completion_ring(Function& function, uint32_t id, uint64_t iova, uint32
   ring.id = id;
   ring.iova = iova;
   ring.entries = entries;
-  ring.stale_head = hal::doorbell_completion(function.index, id);
-  ring.stale_doorbell = ring.stale_head != 0;
+  ring.doorbell = hal::doorbell_completion(function.index, id);
+  ring.stale_doorbell = ring.doorbell != 0;
 }
 
 void join_completion_ring(Function& function, Queue& queue, uint32_t ring) {
@@ -32,7 +32,7 @@ void leave_completion_ring(Function& function, Queue& queue) {
 }
 
 bool completion_ring_full(const Function& function, const CompletionRing& ring) {
-  uint32_t taken = ring::used(ring.head, ring.tail);
+  uint32_t taken = ring::used(ring.head(), ring.tail);
   if (ring.queues > 1) {  // a queue alone starts nothing while it has a command in flight
     for (const Queue& queue : function.queues) {
       if (queue.state != QueueState::kFree && queue.in_flight && queue.completion_ring == ring.id) taken++;

@@ -11,19 +11,21 @@ struct Queue;
 struct State;
 
 /// All zero: no ring. Its id is that of the queue that it was made with, and so are its doorbell and its vector.
-/// Indices run freely. `head` is what the host is known to have consumed.
+/// Indices run freely.
 struct CompletionRing {
-  uint32_t function;
-  uint32_t id;
+  uint8_t function;
+  uint8_t id;
+  uint8_t queues;       ///< that feed it; 0: no ring
+  bool stale_doorbell;  ///< the doorbell still holds what a former ring of this id left
+  uint16_t entries;
+  uint16_t fed_entries;  ///< of the submission rings of those queues, together
   uint64_t iova;
-  uint32_t entries;
-  uint32_t queues;       ///< that feed it; 0: no ring
-  uint32_t fed_entries;  ///< of the submission rings of those queues, together
-  bool stale_doorbell;   ///< the doorbell still holds what a former ring of this id left
-  uint32_t stale_head;
-  uint32_t head;
+  uint32_t doorbell;  ///< the last good one; with stale_doorbell: what the former ring left
   uint32_t tail;
   Coalescing coalescing;
+
+  /// What the host is known to have consumed.
+  constexpr uint32_t head() const { return stale_doorbell ? 0 : doorbell; }
 };
 
 /// A new ring that nobody feeds yet.

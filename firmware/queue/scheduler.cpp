@@ -70,7 +70,7 @@ Step wait_at_head(Queue& queue) {
 Step step(State& state, Queue& queue) {
   if (queue.in_flight || !fetch_entry(state, queue) || !completion_room(state, queue)) return Step::kWaiting;
   const bool admin = queue.id == kAdminQueue;
-  const E entry = queue.batch[queue.batch_next];
+  const E entry = next_entry(state, queue);
   state.waypoint = Waypoint::kCheck;
   Status status = kOk;
   if (!queue.head_checked) status = check_entry(entry, admin, ring::lap(next_index(queue), queue.entries));
@@ -128,7 +128,7 @@ bool copy_waits(const State& state) {
   for (uint32_t f = 0; f < state.function_count; f++) {
     for (const Queue& queue : state.functions[f].queues) {
       Engine engine;
-      const bool needs = queue.ticket != 0 && needs_engine(queue.batch[queue.batch_next], &engine);
+      const bool needs = queue.ticket != 0 && needs_engine(next_entry(state, queue), &engine);
       if (needs && engine == Engine::kCopy) return true;
     }
   }
@@ -141,7 +141,7 @@ void scheduler_forget(State& state) {
   state.turns = 0;
   for (uint32_t f = 0; f < state.function_count; f++) {
     for (uint32_t& turn : state.functions[f].turn) turn = 0;
-    for (uint64_t& clock : state.functions[f].share_clock) clock = 0;
+    for (uint32_t& clock : state.functions[f].share_clock) clock = 0;
     for (Queue& queue : state.functions[f].queues) queue.share[0] = queue.share[1] = 0;
   }
 }

@@ -89,20 +89,20 @@ bool has_entry(const Queue& queue) {
 bool fetch_entry(State& state, Queue& queue) {
   if (queue.state != QueueState::kActive) return false;
   if (queue.batch_next != queue.batch_count) return true;
-  const uint32_t count = ring::contiguous(queue.head, queue.tail, queue.entries, kBatchEntries);
+  const uint32_t count = ring::contiguous(queue.head, queue.tail, queue.entries, state.batch_entries);
   if (count == 0) return false;
   state.waypoint = Waypoint::kFetch;
   queue.doorbell_cycle = hal::doorbell_cycle(queue.function, queue.id);
   const uint64_t address = queue.submission_iova + uint64_t{ring::slot(queue.head, queue.entries)} * sizeof(E);
   const uint32_t bytes = count * static_cast<uint32_t>(sizeof(E));
-  if (!hal::dma_read(host_at(queue.function, address), queue.batch, bytes)) {
+  if (!hal::dma_read(host_at(queue.function, address), batch_of(state, queue), bytes)) {
     halt_queue(state, queue, Status{WEFT_ERROR_DMA_FAULT, address, bytes});
     return false;
   }
   queue.fetched_cycle = hal::now();
   queue.head += count;
   queue.batch_next = 0;
-  queue.batch_count = count;
+  queue.batch_count = static_cast<uint8_t>(count);
   refresh_completion_head(state,
                           queue);  // once a batch and always, so that cycles do not depend on how full the ring is
   return queue.state == QueueState::kActive;

@@ -15,8 +15,8 @@ void accept_doorbell(State& state, Queue& queue);
 /// The queue has an entry that was not yet taken.
 bool has_entry(const Queue& queue);
 
-/// Makes batch[batch_next] valid, reading up to 16 entries if the batch is used up. False: none, or the read failed
-/// (which halts the queue with DMA_FAULT).
+/// Makes next_entry() valid, reading up to 16 entries if the batch is used up (fewer on a chip with several functions).
+/// False: none, or the read failed (which halts the queue with DMA_FAULT).
 bool fetch_entry(State& state, Queue& queue);
 
 /// CRC (of an entry of this lap of its ring), opcode, flags, fields that must be zero, in this order. BAD_DESCRIPTOR

@@ -10,32 +10,37 @@ namespace {
 
 using E = weft_submission_entry;
 
-constexpr uint64_t kMirrorAlignment = 64;
 constexpr uint64_t kCyclesPerBudgetUnit = 1000;
 
 constexpr Status invalid(uint64_t offset, uint64_t value) {
   return refused(WEFT_ERROR_INVALID_ARGUMENT, offset, value);
 }
 
-/// Tells the host: mirror, then vector 0. A mirror that cannot be written is given up; waits of the host then end
-/// through their bounds.
-void publish(const Function& function, Timeline& timeline) {
-  if (timeline.mirror_iova == 0) return;
-  const weft_timeline_mirror mirror{timeline.value, dependency_failed(timeline.root).detail0,
-                                    static_cast<uint32_t>(timeline.root.error), timeline.failed ? 1u : 0u};
+/// Tells the host the value, and `root` if the semaphore fails: mirror, then vector 0. A mirror that cannot be written
+/// is given up; waits of the host then end through their bounds.
+void publish(const Function& function, Timeline& timeline, const RootCause* root = nullptr) {
+  if (timeline.mirror_iova() == 0) return;
+  weft_timeline_mirror mirror{};
+  mirror.value = timeline.value();
+  if (root != nullptr) {
+    mirror.root = dependency_failed(*root).detail0;
+    mirror.error = static_cast<uint32_t>(root->error);
+    mirror.failed = 1;
+  }
   static_assert(sizeof mirror <= 32, "one ordered write");
-  if (!hal::dma_write(host_at(function.index, timeline.mirror_iova), &mirror, sizeof mirror)) timeline.mirror_iova = 0;
+  if (!hal::dma_write(host_at(function.index, timeline.mirror_iova()), &mirror, sizeof mirror))
+    timeline.forget_mirror();
   hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
 }
 
-bool exists(const Function& function, uint64_t id) {
-  return id != 0 && id < kTimelines && function.timelines[id].created;
-}
+bool id_valid(uint64_t id) { return id != 0 && id <= WEFT_LIMIT_TIMELINES; }
+
+bool exists(const Function& function, uint64_t id) { return id_valid(id) && function.timeline(id).created(); }
 
 /// Some queue's next entry waits for it.
-bool waited_for(const Function& function, uint64_t id) {
+bool waited_for(const State& state, const Function& function, uint64_t id) {
   for (const Queue& queue : function.queues) {
-    if (queue.waits && queue.batch[queue.batch_next].wait_id == id) return true;
+    if (queue.waits && next_entry(state, queue).wait_id == id) return true;
   }
   return false;
 }
@@ -43,32 +48,29 @@ bool waited_for(const Function& function, uint64_t id) {
 }  // namespace
 
 Status create_timeline(Function& function, const E& e) {
-  if (e.size == 0 || e.size >= kTimelines) return invalid(offsetof(E, size), e.size);
-  if (e.arg1 % kMirrorAlignment != 0 || !host_range_valid(e.arg1, sizeof(weft_timeline_mirror)))
+  if (!id_valid(e.size)) return invalid(offsetof(E, size), e.size);
+  if (e.arg1 % Timeline::kMirrorAlignment != 0 || !host_range_valid(e.arg1, sizeof(weft_timeline_mirror)))
     return invalid(offsetof(E, arg1), e.arg1);
-  Timeline& timeline = function.timelines[e.size];
-  if (timeline.created) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
-  timeline = Timeline{};
-  timeline.created = true;
-  timeline.value = e.arg0;
-  timeline.mirror_iova = e.arg1;
+  Timeline& timeline = function.timeline(e.size);
+  if (timeline.created()) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  timeline.create(e.arg0, e.arg1);
   return kOk;
 }
 
-Status delete_timeline(Function& function, const E& e) {
-  if (e.size == 0 || e.size >= kTimelines) return invalid(offsetof(E, size), e.size);
-  if (!function.timelines[e.size].created) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
-  if (waited_for(function, e.size)) return refused(WEFT_ERROR_BUSY, offsetof(E, size), e.size);
-  function.timelines[e.size] = Timeline{};
+Status delete_timeline(const State& state, Function& function, const E& e) {
+  if (!id_valid(e.size)) return invalid(offsetof(E, size), e.size);
+  if (!exists(function, e.size)) return refused(WEFT_ERROR_INVALID_STATE, offsetof(E, size), e.size);
+  if (waited_for(state, function, e.size)) return refused(WEFT_ERROR_BUSY, offsetof(E, size), e.size);
+  function.timeline(e.size).remove();
   return kOk;
 }
 
 Status signal_timeline(Function& function, const E& e) {
   if (!exists(function, e.size)) return invalid(offsetof(E, size), e.size);
-  Timeline& timeline = function.timelines[e.size];
-  if (timeline.failed) return dependency_failed(timeline.root);
-  if (e.arg0 <= timeline.value) return invalid(offsetof(E, arg0), e.arg0);
-  timeline.value = e.arg0;
+  Timeline& timeline = function.timeline(e.size);
+  if (timeline.failed()) return dependency_failed(timeline.root());
+  if (e.arg0 <= timeline.value()) return invalid(offsetof(E, arg0), e.arg0);
+  timeline.raise(e.arg0);
   publish(function, timeline);
   return kOk;
 }
@@ -76,19 +78,19 @@ Status signal_timeline(Function& function, const E& e) {
 Status check_timelines(const Function& function, const E& e) {
   if (e.wait_id != 0 && !exists(function, e.wait_id)) return invalid(offsetof(E, wait_id), e.wait_id);
   if (e.signal_id != 0 && !exists(function, e.signal_id)) return invalid(offsetof(E, signal_id), e.signal_id);
-  if (e.signal_id != 0 && e.signal_value <= function.timelines[e.signal_id].value)
+  if (e.signal_id != 0 && e.signal_value <= function.timeline(e.signal_id).value())
     return invalid(offsetof(E, signal_value), e.signal_value);
   return kOk;
 }
 
 bool timeline_holds(const Function& function, Queue& queue, const E& e, Status& status) {
   if (e.wait_id == 0) return false;
-  const Timeline& timeline = function.timelines[e.wait_id];
-  if (!timeline.created) {
+  const Timeline& timeline = function.timeline(e.wait_id);
+  if (!timeline.created()) {
     status = invalid(offsetof(E, wait_id), e.wait_id);
-  } else if (timeline.value < e.wait_value && timeline.failed) {
-    status = dependency_failed(timeline.root);
-  } else if (timeline.value < e.wait_value) {
+  } else if (timeline.value() < e.wait_value && timeline.failed()) {
+    status = dependency_failed(timeline.root());
+  } else if (timeline.value() < e.wait_value) {
     const uint64_t now = hal::now();
     if (!queue.waits) {
       const bool limited = e.opcode == WEFT_QUEUE_OPCODE_WAIT && e.budget_kcycles != 0;
@@ -113,19 +115,17 @@ uint64_t timeline_wake_cycle(const State& state) {
 
 weft_error timeline_end(Function& function, const E& e, weft_error error, const RootCause& root) {
   if (error == WEFT_ERROR_BAD_DESCRIPTOR || !exists(function, e.signal_id)) return error;  // its fields prove nothing
-  Timeline& timeline = function.timelines[e.signal_id];
-  if (timeline.failed) return error;
-  if (error == WEFT_ERROR_OK && e.signal_value > timeline.value) {
-    timeline.value = e.signal_value;
+  Timeline& timeline = function.timeline(e.signal_id);
+  if (timeline.failed()) return error;
+  if (error == WEFT_ERROR_OK && e.signal_value > timeline.value()) {
+    timeline.raise(e.signal_value);
+    publish(function, timeline);
   } else if (error == WEFT_ERROR_OK) {
     return WEFT_ERROR_SEMAPHORE_FAULT;
-  } else if (e.signal_value > timeline.value) {
-    timeline.failed = true;
-    timeline.root = root;
-  } else {
-    return error;  // the value that it owed is there
+  } else if (e.signal_value > timeline.value()) {  // else the value that it owed is there
+    publish(function, timeline, &root);
+    timeline.fail_with(root);
   }
-  publish(function, timeline);
   return error;
 }
 

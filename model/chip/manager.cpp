@@ -277,7 +277,10 @@ bool Manager::completion_write(uint32_t function, uint32_t queue, uint64_t iova,
   weft_completion_entry out = entry;
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&out, 1));
   const auto write = [&](uint64_t address, std::span<const std::byte> data) {
-    if (trace_ != nullptr) trace_->command_completed(sram().functions[function].queues[queue], entry, cycle());
+    if (trace_ != nullptr) {
+      const fw::Queue& known = sram().functions[function].queues[queue];
+      trace_->command_completed(known, {fw::batch_of(sram(), known), known.batch_count}, entry, cycle());
+    }
     return bus_.write({WEFT_ADDRESS_SPACE_HOST, function, address}, data, Accessor::kCompletion,
                       ChipBus::Order::kLastWordAfter);
   };

@@ -17,12 +17,12 @@ constexpr unsigned kFirstQueueTrack = 300;  // links come before
 
 /// The entry that a completion is of. It still stands in the firmware's memory, unless another batch of its queue has
 /// taken its place: nullptr.
-const weft_submission_entry* find_entry(const fw::Queue& queue, const weft_completion_entry& completion) {
-  const auto* end = queue.batch + queue.batch_count;
-  const auto* found = std::find_if(queue.batch, end, [&completion](const weft_submission_entry& entry) {
+const weft_submission_entry* find_entry(std::span<const weft_submission_entry> batch,
+                                        const weft_completion_entry& completion) {
+  const auto found = std::ranges::find_if(batch, [&completion](const weft_submission_entry& entry) {
     return entry.command_id == completion.command_id && entry.tag == completion.tag;
   });
-  return found == end ? nullptr : found;
+  return found == batch.end() ? nullptr : &*found;
 }
 
 std::string name_of(uint32_t queue, const weft_submission_entry* entry) {
@@ -92,9 +92,10 @@ void TraceWriter::arrow(const char* phase, uint64_t id, uint32_t track, uint64_t
                   phase, process_, track, id, microseconds(cycle), *phase == 'f' ? R"(,"bp":"e")" : ""));
 }
 
-void TraceWriter::command_completed(const fw::Queue& queue, const weft_completion_entry& completion, uint64_t cycle) {
+void TraceWriter::command_completed(const fw::Queue& queue, std::span<const weft_submission_entry> batch,
+                                    const weft_completion_entry& completion, uint64_t cycle) {
   if (!enabled_()) return;
-  const weft_submission_entry* entry = find_entry(queue, completion);
+  const weft_submission_entry* entry = find_entry(batch, completion);
   const uint32_t track = queue_track(queue.function, queue.id);
   uint64_t& before = command_ended_[track];
   const uint64_t from = std::clamp(entry != nullptr ? queue.doorbell_cycle : cycle, std::min(before, cycle), cycle);

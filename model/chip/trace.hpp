@@ -29,10 +29,12 @@ class TraceWriter final : public core::CoreObserver {
   void command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
   /// The firmware ran from one cycle to the other.
   void manager_awake(uint64_t from_cycle, uint64_t to_cycle);
-  /// A completion of a command of the host's `queue` is written, as the firmware knows that queue: a span on the
+  /// A completion of a command of the host's `queue` is written, as the firmware knows that queue and the
+  /// entries that it has fetched of it: a span on the
   /// queue's track, from the doorbell or from the end of the command before it, and an arrow from there to the
   /// firmware, by way of the engine's command that ended last if it was a launch.
-  void command_completed(const fw::Queue& queue, const weft_completion_entry& completion, uint64_t cycle);
+  void command_completed(const fw::Queue& queue, std::span<const weft_submission_entry> batch,
+                         const weft_completion_entry& completion, uint64_t cycle);
   /// The firmware has told a host of something.
   void interrupt(uint32_t function, uint32_t vector, uint64_t cycle);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -72,7 +73,7 @@ Json queue_json(chip::Function& function, const fw::Queue& queue, const fw::Comp
           {"fetched", queue.batch_count - queue.batch_next + (queue.in_flight ? 1 : 0)},
           {"completion_ring", ring.id},
           {"completion_entries", ring.entries},
-          {"completion_head", ring.head},
+          {"completion_head", ring.head()},
           {"completion_tail", ring.tail}};
 }
 
@@ -80,8 +81,8 @@ Json queue_json(chip::Function& function, const fw::Queue& queue, const fw::Comp
 Json last_errors(chip::Function& function, const fw::Function& known) {
   const auto records = read_records<weft_fault_record>(function, known.faults.iova, WEFT_LIMIT_FAULT_ENTRIES);
   Json out = Json::array();
-  for (uint32_t error = 0; error < WEFT_LIMIT_ERROR_LOG_ENTRIES; error++) {
-    const weft_error_log_entry& entry = known.errors.entries[error];
+  for (uint32_t error = 0; error < fw::kErrorCodes; error++) {
+    const weft_error_log_entry entry = fw::error_log_entry(known.errors, error);
     if (entry.count == 0) continue;
     Json one = {{"error", named(spec::error_name(error), error)},
                 {"count", entry.count},
@@ -140,8 +141,8 @@ Json function_json(chip::Function& function, const fw::Function& known, const Fu
   out["first_error"] = named(spec::error_name(read(WEFT_REG_FIRST_ERROR)), read(WEFT_REG_FIRST_ERROR));
   out["pending_errors"] = read(WEFT_REG_PENDING_ERRORS);
   out["hbm"] = hbm_json(function, known);
-  out["programs"] = std::ranges::count_if(known.programs, [](const fw::Program& p) { return p.loaded; });
-  out["timelines"] = std::ranges::count_if(known.timelines, [](const fw::Timeline& t) { return t.created; });
+  out["programs"] = std::popcount(known.programs.loaded[0]) + std::popcount(known.programs.loaded[1]);
+  out["timelines"] = std::ranges::count_if(known.timelines, [](const fw::Timeline& t) { return t.created(); });
   out["log_records"] = known.log.sequence;
   out["fault_records"] = known.faults.written;
   out["queues"] = Json::array();

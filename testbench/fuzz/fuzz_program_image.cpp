@@ -13,16 +13,16 @@ namespace {
 
 void check_loaded(const fw::Program& program, uint64_t address, uint64_t bytes) {
   const uint64_t end = address + bytes;
-  fuzz::require(program.image_address == address, "the program begins where its image does");
+  fuzz::require(program.image_address() == address, "the program begins where its image does");
   fuzz::require(program.kernel_count >= 1 && fw::kernel_offset(program.kernel_count) <= bytes,
                 "its kernels are inside");
-  const uint64_t commands_bytes = program.commands * WEFT_COMMAND_BYTES;
-  fuzz::require(program.commands_address >= address && program.commands_address <= end &&
-                    commands_bytes <= end - program.commands_address,
+  const uint64_t commands_bytes = uint64_t{program.commands} * WEFT_COMMAND_BYTES;
+  fuzz::require(program.commands_address() >= address && program.commands_address() <= end &&
+                    commands_bytes <= end - program.commands_address(),
                 "its commands are inside");
   fuzz::require(
-      program.constants_bytes == 0 || (program.constants_address >= address && program.constants_address <= end &&
-                                       program.constants_bytes <= end - program.constants_address),
+      program.constants_bytes() == 0 || (program.constants_address() >= address && program.constants_address() <= end &&
+                                         program.constants_bytes() <= end - program.constants_address()),
       "its constants are inside");
 }
 
@@ -43,14 +43,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint32_t id = 0;
   const fw::Status status = fw::load_program(state, function, address, bytes, &id);
   if (!status.ok()) {
-    for (const fw::Program& program : function.programs)
-      fuzz::require(!program.loaded, "a refused image is not loaded");
+    fuzz::require((function.programs.loaded[0] | function.programs.loaded[1]) == 0, "a refused image is not loaded");
     return 0;
   }
-  const fw::Program* program = fw::find_program(function, id);
-  fuzz::require(program != nullptr, "a loaded program is found by its id");
-  check_loaded(*program, address, bytes);
+  fw::Program program;
+  fuzz::require(fw::find_program(state, function, id, &program).ok(), "a loaded program is found by its id");
+  check_loaded(program, address, bytes);
   fuzz::require(fw::unload_program(state, function, id).ok(), "a program that does not run is unloaded");
-  fuzz::require(fw::find_program(function, id) == nullptr, "an unloaded program is gone");
+  fuzz::require(!fw::find_program(state, function, id, &program).ok(), "an unloaded program is gone");
   return 0;
 }

@@ -100,22 +100,23 @@ TEST_CASE("each command of a host has a span on its queue's track and an arrow o
   queue.id = 2;
   queue.doorbell_cycle = 1000;
   queue.batch_count = 3;
+  weft_submission_entry batch[3] = {};
   const uint8_t opcodes[] = {WEFT_QUEUE_OPCODE_COPY, WEFT_QUEUE_OPCODE_LAUNCH, WEFT_QUEUE_OPCODE_LAUNCH};
   for (uint16_t i = 0; i < 3; i++) {
-    queue.batch[i].opcode = opcodes[i];
-    queue.batch[i].command_id = static_cast<uint16_t>(0x1000 + i);
-    queue.batch[i].tag = 7;
+    batch[i].opcode = opcodes[i];
+    batch[i].command_id = static_cast<uint16_t>(0x1000 + i);
+    batch[i].tag = 7;
   }
   weft_submission_entry forgotten{};
   forgotten.command_id = 0x1000;
   const auto json = traced([&](chip::TraceWriter& writer) {
     const auto matmul = test::command_of(5);
-    writer.command_completed(queue, completion_of(queue.batch[0], 1100, WEFT_ERROR_OK), 2000);
+    writer.command_completed(queue, batch, completion_of(batch[0], 1100, WEFT_ERROR_OK), 2000);
     writer.command_started(WEFT_UNIT_MXU, matmul, 2500);
     writer.command_retired(WEFT_UNIT_MXU, matmul, 2600);
-    writer.command_completed(queue, completion_of(queue.batch[1], 2400, WEFT_ERROR_OK), 3000);
-    writer.command_completed(queue, completion_of(queue.batch[2], 3100, WEFT_ERROR_CANCELLED), 4000);
-    writer.command_completed(queue, completion_of(forgotten, 0, WEFT_ERROR_OK), 5000);
+    writer.command_completed(queue, batch, completion_of(batch[1], 2400, WEFT_ERROR_OK), 3000);
+    writer.command_completed(queue, batch, completion_of(batch[2], 3100, WEFT_ERROR_CANCELLED), 4000);
+    writer.command_completed(queue, batch, completion_of(forgotten, 0, WEFT_ERROR_OK), 5000);
     writer.manager_awake(900, 5500);
   });
 

@@ -58,7 +58,7 @@ static void a_copy_and_the_clearing_take_turns(void**) {
   State& state = left_behind(4096);
   Function& other = state.functions[1];
   open_pair(other, 1, kRings, 8, kRings + 0x10000, 8);
-  other.queues[1].batch[0] = entry(WEFT_QUEUE_OPCODE_FILL);
+  *batch_of(state, other.queues[1]) = entry(WEFT_QUEUE_OPCODE_FILL);
   other.queues[1].batch_count = 1;
   other.queues[1].ticket = 1;
   assert_false(hbm_scrub_ready(state));  // a copy waits and the clearing had no piece taken from it

@@ -120,8 +120,8 @@ static void the_largest_list_maps_every_segment_with_its_permissions(void**) {
   l.kernel.argument_writable = 0x03333333;
   assert_true(l.read().ok());
   Program program{};
-  program.constants_address = 0x12340;
-  program.constants_bytes = 64;
+  program.constants_unit = 0x12340 / kProgramAlignment;
+  program.constants_granules = 64 / WEFT_CORE_DMA_GRANULE_BYTES;
   assert_int_equal(map_arguments(l.function(), program, l.kernel, l.sram), 0xfffffffe);
   auto& core = machine().core;
   for (uint32_t i = 0; i < 29; i++) {

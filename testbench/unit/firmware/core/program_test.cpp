@@ -139,17 +139,49 @@ static void images_are_loaded_refused_and_unloaded_by_id(void**) {
   const Good g;
   place_image(g.image);
   uint32_t id = 0, other = 0;
+  Program program;
   assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
-  assert_true(id != 0 && find_program(function, id) != nullptr);
+  assert_true(id != 0 && find_program(state, function, id, &program).ok());
   assert_true(unload_program(state, function, id).ok());
   ASSERT_REFUSED(unload_program(state, function, id), WEFT_ERROR_INVALID_ARGUMENT,
                  offsetof(weft_submission_entry, arg0), id);
   assert_true(load_program(state, function, kImage, g.bytes(), &other).ok());
   assert_int_not_equal(id, other);  // an old id does not reach the new program
-  assert_null(find_program(function, id));
+  ASSERT_REFUSED(find_program(state, function, id, &program), WEFT_ERROR_INVALID_ARGUMENT,
+                 offsetof(weft_submission_entry, arg0), id);
   for (uint32_t i = 1; i < WEFT_LIMIT_PROGRAMS; i++)
     assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
   assert_int_equal(load_program(state, function, kImage, g.bytes(), &id).error, WEFT_ERROR_NO_DEVICE_MEMORY);
+}
+
+static void a_record_beyond_the_function_s_part_of_state_lies_in_its_hbm(void**) {
+  reset();
+  machine().functions = 16;
+  State& state = make_state();
+  assert_int_equal(state.program_records, kProgramRecords / 16);
+  Function& function = state.functions[3];
+  const Good g;
+  std::memcpy(machine().hbm.data() + function.hbm_base + kImage, g.image.data(), g.image.size());
+  uint32_t id[WEFT_LIMIT_PROGRAMS];
+  for (uint32_t& one : id) assert_true(load_program(state, function, kImage, g.bytes(), &one).ok());
+  Program program;
+  for (uint32_t i = 0; i < WEFT_LIMIT_PROGRAMS; i++) {
+    const uint64_t reads = machine().dma_reads;
+    assert_true(find_program(state, function, id[i], &program).ok());
+    assert_int_equal(program.id, id[i]);
+    assert_int_equal(program.image_address(), function.hbm_base + kImage);
+    assert_int_equal(machine().dma_reads - reads, i < state.program_records ? 0 : 1);
+    assert_false(find_program(state, state.functions[2], id[i], &program).ok());
+  }
+  const uint32_t last = id[WEFT_LIMIT_PROGRAMS - 1];
+  machine().fail_dma_after = 0;
+  assert_int_equal(find_program(state, function, last, &program).error, WEFT_ERROR_DMA_FAULT);
+  assert_true(unload_program(state, function, last).ok());
+  assert_false(find_program(state, function, last, &program).ok());
+  machine().fail_dma_after = 2;  // header and table, then the record
+  assert_int_equal(load_program(state, function, kImage, g.bytes(), &id[0]).error, WEFT_ERROR_DMA_FAULT);
+  assert_true(load_program(state, function, kImage, g.bytes(), &id[0]).ok());
+  assert_int_not_equal(id[0], last);
 }
 
 static void addresses_and_sizes_of_images_are_checked(void**) {
@@ -184,6 +216,7 @@ int main() {
       cmocka_unit_test(every_wrong_kernel_field_is_named),
       cmocka_unit_test(random_headers_and_kernels_never_pass_a_range_that_leaves_the_image),
       cmocka_unit_test(images_are_loaded_refused_and_unloaded_by_id),
+      cmocka_unit_test(a_record_beyond_the_function_s_part_of_state_lies_in_its_hbm),
       cmocka_unit_test(addresses_and_sizes_of_images_are_checked),
   };
   return cmocka_run_group_tests_name("firmware/program", tests, nullptr, nullptr);

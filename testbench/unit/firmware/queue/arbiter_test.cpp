@@ -133,10 +133,34 @@ static void time_without_work_is_not_made_up_for(void**) {
   assert_true(late.share[0] + stride(late.priority) >= busy.share[0]);
 }
 
+static void shares_that_grow_for_ever_keep_their_order(void**) {
+  const auto state = std::make_unique<State>();
+  state->function_count = 1;
+  Function& function = state->functions[0];
+  Queue& busy = function.queues[1];
+  Queue& late = function.queues[2];
+  Queue& idle = function.queues[3];
+  busy.priority = late.priority = WEFT_QUEUE_PRIORITY_LOW;
+  busy.share[1] = kShareLimit - 20;
+  late.share[1] = kShareLimit - 10;
+  grant_engine(*state, busy, Engine::kCore);  // below the limit: 16 more
+  assert_int_equal(busy.share[1], kShareLimit - 4);
+  assert_int_equal(late.share[1], kShareLimit - 10);
+  grant_engine(*state, late, Engine::kCore);
+  assert_int_equal(late.share[1], kShareLimit / 2 + 6);  // all are taken back by the same
+  assert_int_equal(busy.share[1], kShareLimit / 2 - 4);
+  assert_int_equal(function.share_clock[1], kShareLimit / 2 - 10);
+  assert_int_equal(idle.share[1], 0);
+  assert_int_equal(late.share[0] + busy.share[0], 0);  // of the other engine
+  join_engine(*state, idle, Engine::kCore);
+  assert_int_equal(idle.share[1], function.share_clock[1]);
+}
+
 static void who_cannot_run_has_no_claim(void**) {
   reset();
   const auto state = std::make_unique<State>();
   state->function_count = 1;
+  state->batch_entries = kBatchEntries;
   Function& function = state->functions[0];
   open_pair(function, 1, kRings, 8, kRings + 0x10000, 8);
   open_pair(function, 2, kRings, 8, kRings + 0x10000, 8);
@@ -144,7 +168,7 @@ static void who_cannot_run_has_no_claim(void**) {
   Queue& other = function.queues[2];
   mine.share[0] = 100;
   other.batch_count = 1;
-  other.batch[0] = fill(1);
+  *batch_of(*state, other) = fill(1);
   assert_true(must_let_pass(*state, mine, Engine::kCopy));
   assert_false(must_let_pass(*state, mine, Engine::kCore));
   other.waits = true;
@@ -178,6 +202,7 @@ int main() {
       cmocka_unit_test(entries_are_taken_by_weight_and_nobody_waits_longer_than_the_others_turns),
       cmocka_unit_test(the_copy_engine_is_shared_by_weight_within_its_bound),
       cmocka_unit_test(time_without_work_is_not_made_up_for),
+      cmocka_unit_test(shares_that_grow_for_ever_keep_their_order),
       cmocka_unit_test(who_cannot_run_has_no_claim),
       cmocka_unit_test(a_priority_that_is_none_is_refused),
   };

@@ -113,7 +113,7 @@ static void a_malformed_entry_within_a_chain_does_not_end_it(void**) {
   chain_advance(chain, e, WEFT_ERROR_OK, {});
   assert_true(chain.linked && !chain.broken);
   e.flags = 0;  // what a flipped bit may have made of it
-  chain_advance(chain, e, WEFT_ERROR_BAD_DESCRIPTOR, RootCause{3, 2, 0, WEFT_ERROR_BAD_DESCRIPTOR});
+  chain_advance(chain, e, WEFT_ERROR_BAD_DESCRIPTOR, RootCause{3, WEFT_ERROR_BAD_DESCRIPTOR, 2, 0});
   assert_true(chain.broken);
   assert_int_equal(chain_status(chain).error, WEFT_ERROR_DEPENDENCY_FAILED);
   chain_advance(chain, e, WEFT_ERROR_DEPENDENCY_FAILED, chain.root);
@@ -123,7 +123,7 @@ static void a_malformed_entry_within_a_chain_does_not_end_it(void**) {
 }
 
 static void a_root_cause_survives_its_encoding(void**) {
-  const RootCause root{16, 0xffff, 0xdeadbeef, WEFT_ERROR_INTERNAL};
+  const RootCause root{16, WEFT_ERROR_INTERNAL, 0xffff, 0xdeadbeef};
   const RootCause again = root_of(dependency_failed(root));
   assert_true(again.queue == 16 && again.command_id == 0xffff && again.tag == 0xdeadbeef);
   assert_int_equal(again.error, WEFT_ERROR_INTERNAL);

@@ -20,7 +20,7 @@ struct OneRing {
   explicit OneRing(uint32_t base, uint32_t entries) {
     reset();
     open_pair(state->functions[0], 2, kRings, entries, kRings + 0x10000, entries);
-    ring.head = ring.tail = base;
+    ring.doorbell = ring.tail = base;
     machine().completion_doorbell[2] = base;
     machine().writable = {{WEFT_ADDRESS_SPACE_HOST, kRings + 0x10000, entries * sizeof(weft_completion_entry)}};
   }

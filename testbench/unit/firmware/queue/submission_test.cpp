@@ -23,11 +23,12 @@ struct OneQueue {
   Queue& queue = state->functions[0].queues[1];
   explicit OneQueue(uint32_t base = 0) {
     reset();
+    state->batch_entries = kBatchEntries;
     open_pair(state->functions[0], 1, kRings, 8, kRings + 0x10000, 8);
     state->functions[0].faults.iova = kFaults;
     CompletionRing& completions = state->functions[0].rings[1];
-    queue.head = queue.tail = completions.head = completions.tail = base;
-    completions.stale_head = 0;
+    queue.head = queue.tail = completions.doorbell = completions.tail = base;
+    completions.stale_doorbell = false;
     machine().completion_doorbell[1] = base;
   }
   E* ring() { return reinterpret_cast<E*>(machine().find(WEFT_ADDRESS_SPACE_HOST, kRings, 8 * sizeof(E))); }
@@ -146,7 +147,7 @@ static void entries_are_fetched_in_order_around_every_wrap(void**) {
       q.doorbell(base + count);
       for (uint32_t i = 0; i < count; i++) {
         assert_true(fetch_entry(*q.state, q.queue));
-        assert_int_equal(q.queue.batch[q.queue.batch_next++].command_id, i);
+        assert_int_equal(batch_of(*q.state, q.queue)[q.queue.batch_next++].command_id, i);
       }
       assert_false(fetch_entry(*q.state, q.queue));
       assert_int_equal(q.queue.head, base + count);
@@ -211,7 +212,8 @@ static void a_doorbell_before_its_data_is_a_refused_entry_and_the_queue_goes_on(
   OneQueue q;
   q.doorbell(1);  // the ring is zero
   assert_true(fetch_entry(*q.state, q.queue));
-  ASSERT_REFUSED(check_entry(q.queue.batch[0], false, 0), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), 0);
+  ASSERT_REFUSED(check_entry(*batch_of(*q.state, q.queue), false, 0), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c),
+                 0);
   assert_true(q.queue.state == QueueState::kActive);
 }
 
@@ -221,7 +223,7 @@ static void what_an_earlier_lap_left_is_refused(void**) {
   q.queue.head = q.queue.tail = 8;
   q.doorbell(9);  // ahead of its data: slot 0 holds the entry of index 0 still
   assert_true(fetch_entry(*q.state, q.queue));
-  const E stale = q.queue.batch[0];
+  const E stale = *batch_of(*q.state, q.queue);
   assert_int_equal(ring::lap(next_index(q.queue), q.queue.entries), 1);
   ASSERT_REFUSED(check_entry(stale, false, 1), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), stale.crc32c);
   assert_true(check_entry(stale, false, 0).ok());
