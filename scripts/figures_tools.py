@@ -22,9 +22,9 @@ def cpu_name():
     return f"{model.group(1) if model else os.uname().machine}, {os.cpu_count()} processors, {vector}"
 
 
-def row(name, value, unit, goal, holds):
-    """One figure. holds None: it is not measured here; goal says where."""
-    return {"name": name, "value": value, "unit": unit, "goal": goal, "holds": holds}
+def row(name, value, unit, goal, holds, **more):
+    """One figure. holds None: it is not measured here; goal says where. `oracle`: whose arithmetic or text it was compared with."""
+    return {"name": name, "value": value, "unit": unit, "goal": goal, "holds": holds, **more}
 
 
 def peak_memory_bytes(pid):
@@ -116,8 +116,10 @@ def shown(value):
 
 
 def print_table(rows):
-    head = ("figure", "value", "unit", "goal", "holds")
-    lines = [(r["name"], shown(r["value"]), r["unit"], r["goal"], {True: "yes", False: "no", None: "-"}[r["holds"]]) for r in rows]
+    head = ("figure", "value", "unit", "goal", "holds", "oracle")
+    lines = [(r["name"], shown(r["value"]), r["unit"], r["goal"], {True: "yes", False: "no", None: "-"}[r["holds"]], r.get("oracle", "")) for r in rows]
+    if not any(line[-1] for line in lines):
+        head, lines = head[:-1], [line[:-1] for line in lines]
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     for line in [head, *lines]:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())
