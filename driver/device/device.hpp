@@ -199,9 +199,10 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Status admin_reset(uint8_t opcode, uint64_t target, weft_reset_record* record);
   Status mask_interrupts(uint32_t mask);
   void end_guilty(const std::optional<StatePage>& page);
-  /// Counts guilty and innocent while a reset is under way.
+  /// Counts guilty and innocent among the commands in reach of a reset that is under way.
   void tally(const Finished& finished);
-  void set_tally(weft_reset_report* report);
+  static constexpr uint32_t kAllQueues = 0;
+  class Tally;
   /// What the device knows of a queue's completion ring when the queue is made.
   enum class Ring { kNew, kExists };
   Status set_coalescing(uint32_t queue, const QueueShape& shape);
@@ -259,6 +260,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   std::mutex tally_mutex_;
   weft_reset_report* tally_ = nullptr;  ///< of the reset under way
+  uint32_t tally_queue_ = kAllQueues;
 
   std::string name_;
   std::string recording_;

@@ -45,6 +45,20 @@ class Device::ResetClock {
       report_.step_cycles[step] = record.step_cycles[step];
     if (report_.failed_step == 0) report_.failed_step = record.failed_step;
   }
+  /// The command that the firmware has taken off the engine; only it is in reach, and it knows which it was.
+  void blame(const weft_reset_record& record) {
+    if (record.command_id == 0) return;  // the engine had nothing
+    if (record.error == WEFT_ERROR_ABORTED_BY_RESET) {
+      report_.innocent = 1;
+      return;
+    }
+    report_.guilty = 1;
+    const bool known = record.error > WEFT_ERROR_OK && record.error <= WEFT_ERROR_INTERNAL;
+    report_.guilty_status = known ? static_cast<weft_error>(record.error) : WEFT_ERROR_INTERNAL;
+    report_.guilty_queue = record.queue;
+    report_.guilty_command = record.command_id;
+    report_.guilty_tag = record.tag;
+  }
 
  private:
   uint64_t now() const {
@@ -58,22 +72,39 @@ class Device::ResetClock {
 
 void Device::tally(const Finished& finished) {
   const std::lock_guard lock(tally_mutex_);
-  if (tally_ == nullptr || finished.ending.status.ok() || finished.event->listens()) return;
+  const uint32_t queue = finished.event->queue();
+  if (tally_ == nullptr || queue == 0 || (tally_queue_ != kAllQueues && tally_queue_ != queue)) return;
+  if (finished.ending.status.ok()) return;
   if (finished.ending.status.code() == WEFT_ERROR_ABORTED_BY_RESET) {
     tally_->innocent++;
     return;
   }
   if (tally_->guilty++ != 0) return;
   tally_->guilty_status = finished.ending.status.code();
-  tally_->guilty_queue = finished.event->queue();
+  tally_->guilty_queue = queue;
   tally_->guilty_command = finished.event->command_id();
   tally_->guilty_tag = finished.event->tag();
 }
 
-void Device::set_tally(weft_reset_report* report) {
-  const std::lock_guard lock(tally_mutex_);
-  tally_ = report;
-}
+/// As long as it lives, ends are counted. `queue`: whose commands are in reach. The driver's own, on the admin queue,
+/// and waits of the host never are.
+class Device::Tally {
+ public:
+  Tally(Device& device, weft_reset_report& report, uint32_t queue) : device_(device) {
+    const std::lock_guard lock(device_.tally_mutex_);
+    device_.tally_ = &report;
+    device_.tally_queue_ = queue;
+  }
+  ~Tally() {
+    const std::lock_guard lock(device_.tally_mutex_);
+    device_.tally_ = nullptr;
+  }
+  Tally(const Tally&) = delete;
+  Tally& operator=(const Tally&) = delete;
+
+ private:
+  Device& device_;
+};
 
 Status Device::mask_interrupts(uint32_t mask) { return write32(*transport_, WEFT_REG_INTERRUPT_MASK, mask); }
 
@@ -99,9 +130,10 @@ Status Device::reset_queue(const std::shared_ptr<Queue>& queue, weft_reset_repor
     if (queues_[queue->id()] != queue) return queue->refusal();
   }
   ResetClock clock(*transport_, WEFT_RESET_LEVEL_QUEUE, report);
-  set_tally(&report);
-  const Status status = reset_queue_steps(*queue, clock);
-  set_tally(nullptr);
+  const Status status = [&] {
+    const Tally tally(*this, report, queue->id());
+    return reset_queue_steps(*queue, clock);
+  }();
   log_.line(LogModule::kDriverQueue, LogLevel::kWarning, report.end_cycle, "queue {} reset: {}", queue->id(),
             status.ok() ? "done" : status.message().c_str());
   report.generation = generation();
@@ -146,14 +178,15 @@ Status Device::reset_core(weft_reset_report& report) {
   const std::lock_guard lifecycle(lifecycle_mutex_);
   if (Status s = check(); !s.ok()) return s;
   ResetClock clock(*transport_, WEFT_RESET_LEVEL_ENGINE, report);
-  set_tally(&report);
   weft_reset_record record{};
   const Status status = admin_reset(WEFT_ADMIN_OPCODE_RESET_ENGINE, WEFT_ENGINE_CORE, &record);
   clock.done(WEFT_RESET_STEP_STOP_ENGINES);
-  if (status.ok()) clock.take(record);
+  if (status.ok()) {
+    clock.take(record);
+    clock.blame(record);
+  }
   best_effort([&] { drain(); });
   clock.done(WEFT_RESET_STEP_DRAIN_COMPLETIONS);
-  set_tally(nullptr);
   report.generation = generation();
   return status;
 }
@@ -194,14 +227,13 @@ Status Device::reset(weft_reset_report* wanted) {
     reason_ = Status(WEFT_ERROR_INVALID_STATE, "the device is being reset");
   }
   ResetClock clock(*transport_, WEFT_RESET_LEVEL_DEVICE, report);
-  set_tally(&report);
   Status status;
   try {
+    const Tally tally(*this, report, kAllQueues);
     status = reset_steps(page, clock);
   } catch (const std::bad_alloc&) {  // somewhere on the way: another reset begins anew
     status = Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
   }
-  set_tally(nullptr);
   report.generation = generation();
   log_.line(LogModule::kDriverDevice, LogLevel::kWarning, report.end_cycle,
             "reset of the device: {}; generation {}, {} guilty, {} innocent commands",

@@ -1,6 +1,7 @@
 // Resets of a queue, of the core and of the device against the mock; the states of a queue, transition by transition.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <thread>
 
 #include "driver/queue/queue_state.hpp"
@@ -130,6 +131,39 @@ TEST_CASE("an engine reset ends the command on the core only") {
   for (weft_event* event : {running, behind, bystander}) weft_event_release(event);
   REQUIRE_OK(weft_queue_release(queue));
   REQUIRE_OK(weft_queue_release(other));
+}
+
+TEST_CASE("a reset with nothing in its reach blames nobody for what has failed elsewhere") {
+  MockDevice device;
+  weft_queue *queue = device.queue(8), *other = device.queue(8);
+  device.mock().configure([](MockFaults& f) { f.fail_next = WEFT_ERROR_DMA_FAULT; });
+  weft_event* failed = nop(other);  // it has ended on the device, and nobody has looked
+  const bool whole_queue = GENERATE(true, false);
+  const auto report = whole_queue ? report_of(device.handle(), queue, WEFT_RESET_LEVEL_QUEUE)
+                                  : report_of(device.handle(), nullptr, WEFT_RESET_LEVEL_ENGINE);
+  CHECK(report.guilty == 0);
+  CHECK(report.innocent == 0);
+  CHECK(report.guilty_status == WEFT_ERROR_OK);
+  CHECK(report.guilty_queue + report.guilty_command + report.guilty_tag == 0);
+  CHECK(query(failed).status == WEFT_ERROR_DMA_FAULT);
+  weft_event_release(failed);
+  REQUIRE_OK(weft_queue_release(queue));
+  REQUIRE_OK(weft_queue_release(other));
+}
+
+TEST_CASE("a device reset counts commands of queues, not waits of the host nor commands of the driver itself") {
+  MockDevice device;
+  weft_semaphore* s = nullptr;
+  REQUIRE_OK(weft_semaphore_create(device.handle(), 0, &s));
+  weft_status status = WEFT_ERROR_OK;
+  std::thread waiter([&] { status = weft_semaphore_wait(s, 1, nullptr); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  const auto report = report_of(device.handle(), nullptr, WEFT_RESET_LEVEL_DEVICE);
+  waiter.join();
+  CHECK(status == WEFT_ERROR_ABORTED_BY_RESET);
+  CHECK(report.innocent == 0);
+  CHECK(report.guilty == 0);
+  weft_semaphore_release(s);
 }
 
 TEST_CASE("a device reset counts up the generation, and old handles say what they met") {
