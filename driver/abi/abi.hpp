@@ -1,7 +1,5 @@
 // What the files of the C layer share: the handles, and the guard around every call.
 #pragma once
-#include <pthread.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -66,15 +64,30 @@ template <typename Enum>
   return number;
 }
 
-/// True in a child process of the one that loaded the driver.
-bool in_forked_child();
+/// The handle belongs to a process that this one is a forked child of. Anything else that is not null is no handle.
+inline bool inherited(...) { return false; }
+template <typename Handle>
+bool inherited_handle(const Handle* handle) {
+  return handle != nullptr && handle->device != nullptr && handle->device->inherited();
+}
+inline bool inherited(const weft_device* handle) { return inherited_handle(handle); }
+inline bool inherited(const weft_buffer* handle) { return inherited_handle(handle); }
+inline bool inherited(const weft_kernel* handle) { return inherited_handle(handle); }
+inline bool inherited(const weft_program* handle) { return inherited_handle(handle); }
+inline bool inherited(const weft_queue* handle) { return inherited_handle(handle); }
+inline bool inherited(const weft_semaphore* handle) { return inherited_handle(handle); }
+inline bool inherited(const weft_event* handle) { return inherited_handle(handle); }
+
+/// For calls that give a handle back: an inherited one is put aside. False: it is this process's own.
+inline bool put_aside(const void* handle, bool is_inherited) noexcept {
+  if (is_inherited) best_effort([&] { abandon(handle); });
+  return is_inherited;
+}
 
 /// Runs a call of the ABI: no exception leaves it, every failure becomes the thread's last error.
 template <typename Function>
 weft_status guard(Function&& function) noexcept {
   try {
-    if (in_forked_child())
-      return remember(WEFT_ERROR_INVALID_STATE, "a forked child cannot use the driver of its parent");
     return remember(static_cast<const Status&>(function()));
   } catch (const std::bad_alloc&) {
     return remember(WEFT_ERROR_NO_HOST_MEMORY, "the heap is exhausted");
@@ -87,8 +100,14 @@ weft_status guard(Function&& function) noexcept {
 
 inline Status null_argument(const char* name) { return failure(WEFT_ERROR_INVALID_ARGUMENT, "'{}' is null", name); }
 
-#define WEFT_REQUIRE(pointer) \
-  if ((pointer) == nullptr) return ::weft::driver::abi::null_argument(#pointer)
+inline Status inherited_argument(const char* name) {
+  return failure(WEFT_ERROR_INVALID_STATE, "'{}' is of the process that forked this one, which cannot use it", name);
+}
+
+/// The pointer is not null, and if it is a handle, this process's own.
+#define WEFT_REQUIRE(pointer)                                                    \
+  if ((pointer) == nullptr) return ::weft::driver::abi::null_argument(#pointer); \
+  if (::weft::driver::abi::inherited(pointer)) return ::weft::driver::abi::inherited_argument(#pointer)
 
 /// Checks the size field of a structure that the call fills.
 template <typename T>

@@ -21,6 +21,12 @@ struct weft_command_buffer {
   std::vector<TimelineHandle> signals;  ///< by command: what a replay could still raise
 };
 
+namespace weft::driver::abi {
+
+inline bool inherited(const weft_command_buffer* handle) { return inherited_handle(handle); }
+
+}  // namespace weft::driver::abi
+
 namespace {
 
 /// All commands of a buffer but the last are links of one chain.
@@ -132,6 +138,6 @@ weft_status weft_command_buffer_submit(weft_queue* queue, weft_command_buffer* b
 }
 
 void weft_command_buffer_release(weft_command_buffer* buffer) {
-  if (buffer == nullptr || in_forked_child()) return;
+  if (buffer == nullptr || put_aside(buffer, inherited(buffer))) return;
   delete buffer;
 }

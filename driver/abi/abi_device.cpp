@@ -13,9 +13,6 @@ using namespace weft::driver::abi;
 
 namespace {
 
-std::atomic<bool> forked{false};
-const int kForkHandler = pthread_atfork(nullptr, nullptr, [] { forked = true; });
-
 /// `recording` gets the file that a simulator of our own writes.
 Result<std::unique_ptr<Transport>> connect(const DeviceName& name, std::string& recording) {
   switch (name.kind) {
@@ -33,8 +30,6 @@ Result<std::unique_ptr<Transport>> connect(const DeviceName& name, std::string& 
 }
 
 }  // namespace
-
-bool weft::driver::abi::in_forked_child() { return kForkHandler == 0 && forked; }
 
 weft_status weft_last_error(weft_error_info* info) {
   if (info == nullptr || info->size != sizeof *info) return WEFT_ERROR_INVALID_ARGUMENT;
@@ -69,6 +64,7 @@ weft_status weft_open(const char* name, weft_device** device) {
 
 weft_status weft_close(weft_device* device, const weft_close_options* options) {
   return guard([&]() -> Status {
+    if (put_aside(device, inherited(device))) return {};
     WEFT_REQUIRE(device);
     if (device->slice)
       return failure(WEFT_ERROR_INVALID_STATE, "the device belongs to a slice: weft_slice_close closes it");
@@ -208,8 +204,7 @@ weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t
 }
 
 void weft_buffer_release(weft_buffer* buffer) {
-  if (in_forked_child()) return;
-  delete buffer;
+  if (!put_aside(buffer, inherited(buffer))) delete buffer;
 }
 
 weft_status weft_buffer_map(weft_buffer* buffer, void** pointer) {

@@ -78,6 +78,6 @@ weft_status weft_event_cancel(weft_event* event) {
 }
 
 void weft_event_release(weft_event* event) {
-  if (event == nullptr || in_forked_child()) return;
+  if (event == nullptr || put_aside(event, inherited(event))) return;
   if (event->references.fetch_sub(1) == 1) delete event;
 }

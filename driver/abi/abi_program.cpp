@@ -40,7 +40,7 @@ weft_status weft_program_load(weft_device* device, const void* bytes, size_t siz
 }
 
 void weft_program_release(weft_program* program) {
-  if (program == nullptr || in_forked_child()) return;
+  if (program == nullptr || put_aside(program, inherited(program))) return;
   const auto device = program->device;
   delete program;
   (void)guard([&]() -> Status {

@@ -21,6 +21,7 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
     shape.entries = entries;
     shape.completion_entries = chosen.value().completion_entries;
     if (const weft_queue* host = chosen.value().completions; host != nullptr) {
+      WEFT_REQUIRE(host);
       if (host->device != device->device)
         return failure(WEFT_ERROR_INVALID_ARGUMENT, "queue {} with the completion ring is of another device",
                        host->queue->id());
@@ -44,6 +45,7 @@ weft_status weft_queue_create(weft_device* device, const weft_queue_options* opt
 weft_status weft_queue_release(weft_queue* queue) {
   return guard([&]() -> Status {
     if (queue == nullptr) return {};
+    if (put_aside(queue, inherited(queue))) return inherited_argument("queue");
     const Status status = queue->device->delete_queue(queue->queue);  // bad_alloc: the handle stays
     delete queue;
     return status;

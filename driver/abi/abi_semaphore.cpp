@@ -50,7 +50,7 @@ weft_status weft_semaphore_create(weft_device* device, uint64_t value, weft_sema
 }
 
 void weft_semaphore_release(weft_semaphore* semaphore) {
-  if (semaphore == nullptr || in_forked_child()) return;
+  if (semaphore == nullptr || put_aside(semaphore, inherited(semaphore))) return;
   delete semaphore;
 }
 

@@ -26,6 +26,14 @@ struct weft_slice {
   [[nodiscard]] Transport& transport(size_t chip) const { return chips[chip].device->device->transport(); }
 };
 
+namespace weft::driver::abi {
+
+inline bool inherited(const weft_slice* handle) {
+  return handle != nullptr && !handle->chips.empty() && inherited(handle->chips.front().device.get());
+}
+
+}  // namespace weft::driver::abi
+
 namespace {
 
 constexpr uint32_t kDefaultDrainMs = 1000;
@@ -117,6 +125,7 @@ weft_status weft_slice_open(const char* name, weft_slice** slice) {
 
 weft_status weft_slice_close(weft_slice* slice, const weft_close_options* options) {
   return guard([&]() -> Status {
+    if (put_aside(slice, inherited(slice))) return {};
     WEFT_REQUIRE(slice);
     const auto chosen = options_or_default(options);
     if (!chosen.ok()) return chosen.status();

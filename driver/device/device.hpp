@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/device/boot.hpp"
+#include "driver/fork.hpp"
 #include "driver/log/device_log.hpp"
 #include "driver/memory/buffer.hpp"
 #include "driver/queue/dispatcher.hpp"
@@ -40,6 +41,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   /// Drains for up to `drain_ms`, then ends everything. When it returns OK every event is done and every callback has
   /// returned. INVALID_STATE: from a callback, or another thread closes the device or has closed it; nothing happens.
   Status close(uint32_t drain_ms);
+  /// It belongs to a process that this one is a forked child of.
+  bool inherited() const { return fork_generation_ != fork_generation(); }
   /// OK until close() has returned, whatever else has become of the device.
   Status check_not_closed() const;
   bool in_callback() const { return dispatcher_.on_this_thread(); }
@@ -226,6 +229,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void fail_host_waits(const Status& why) noexcept;
   Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
 
+  const uint32_t fork_generation_ = fork_generation();
   std::shared_ptr<Transport> transport_;
   const BootLimits limits_;
   DeviceLog log_;

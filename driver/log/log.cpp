@@ -83,6 +83,8 @@ LogLevels log_levels() {
   return log.levels;
 }
 
+std::mutex& log_fork_mutex() { return the_log().mutex; }
+
 void hand_out(const std::string& device, const LogLine& line) {
   Log& log = the_log();
   const std::lock_guard lock(log.mutex);

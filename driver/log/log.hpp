@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 
 #include "driver/log/log_levels.hpp"
@@ -35,5 +36,8 @@ void hand_out(const std::string& device, const LogLine& line);
 
 /// "     12345  info     driver.queue     queue 1 created", an unknown cycle with a tilde: "    ~12345".
 std::string log_line_text(const LogLine& line);
+
+/// Of driver/fork.cpp: nobody is handing out a line while it is held.
+std::mutex& log_fork_mutex();
 
 }  // namespace weft::driver

@@ -90,6 +90,7 @@ Result<std::unique_ptr<HostMemory>> HostMemory::create(std::shared_ptr<Transport
   void* data = ::mmap(nullptr, memory->range_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd_.get(), 0);
   if (data == MAP_FAILED) return no_memory("mmap");
   memory->data_ = static_cast<std::byte*>(data);
+  (void)::madvise(data, memory->range_.bytes, MADV_DONTFORK);  // what a child wrote there would reach the device
   Result<uint64_t> iova = space->allocate(memory->range_.bytes);
   if (!iova.ok()) return iova.status();
   memory->space_ = std::move(space);

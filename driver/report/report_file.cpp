@@ -44,6 +44,8 @@ Status write_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+std::mutex& report_fork_mutex() { return folder_mutex; }
+
 void set_report_folder(std::string folder) {
   const std::lock_guard lock(folder_mutex);
   chosen_folder = std::move(folder);

@@ -1,5 +1,6 @@
 // Where hang reports go: a folder, two files a report, not more than the last few of a process.
 #pragma once
+#include <mutex>
 #include <string>
 
 #include "driver/status.hpp"
@@ -26,5 +27,8 @@ Result<std::string> write_report(const std::string& path, const std::string& tex
 uint64_t lost_reports() noexcept;
 /// One more; returns how many there are now.
 uint64_t count_lost_report() noexcept;
+
+/// Of driver/fork.cpp: nobody reads or sets the folder while it is held.
+std::mutex& report_fork_mutex();
 
 }  // namespace weft::driver

@@ -150,10 +150,12 @@ Result<SimProcess::Started> SimProcess::start(const DeviceName& name) {
   if (!program.ok()) return program.status();
   std::vector<FileDescriptor> ours, theirs;
   for (uint32_t chip = 0; chip < name.chips; chip++) {
-    std::array<int, 2> pair{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-      return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
-    ours.emplace_back(pair[0]);
+    std::array<int, 2> pair{-1, -1};
+    ours.push_back(FileDescriptor::opened_by([&] {
+      if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) pair.fill(-1);
+      return pair[0];
+    }));
+    if (!ours.back().valid()) return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
     theirs.push_back(above_child(FileDescriptor(pair[1]), name.chips));
     if (!theirs.back().valid()) return failure(WEFT_ERROR_NO_HOST_MEMORY, "socketpair: {}", std::strerror(errno));
   }

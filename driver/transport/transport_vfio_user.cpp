@@ -64,7 +64,7 @@ Result<std::unique_ptr<Transport>> VfioUserTransport::connect_path(const std::st
                    sizeof address.sun_path - 1);
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  FileDescriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  auto fd = FileDescriptor::opened_by([] { return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); });
   if (!fd.valid() || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failure(WEFT_ERROR_DEVICE_LOST, "no device at socket '{}': {}", path, std::strerror(errno));
   }

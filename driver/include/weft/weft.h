@@ -12,7 +12,11 @@
  * answers INVALID_STATE, but for the release calls and for reading events.
  * - All calls may come from any thread, unless the call says otherwise; two threads may not release one handle, nor use
  * it while another releases it.
- * - A process that forks keeps its devices; the child must not touch them: calls answer INVALID_STATE there.
+ * - A process that forks keeps its devices. The child has none of them: its copies of the driver's descriptors are
+ * closed and its HOST buffers are not mapped (their pointers are invalid), so the simulator ends, or a function becomes
+ * free, with the parent. In the child every call on a handle of the parent answers INVALID_STATE at once; weft_close,
+ * weft_slice_close and the release calls give the handle back and do nothing else. A child may open devices of its
+ * own. Children made without fork() (clone, vfork) may only call exec or _exit.
  * - Every call may also fail with DEVICE_LOST (the device or simulator is gone), NO_HOST_MEMORY and INTERNAL; a null
  * pointer where none is allowed, or a wrong size, is INVALID_ARGUMENT.
  * - Sizes and offsets are bytes, device times are cycles of the device's clock.

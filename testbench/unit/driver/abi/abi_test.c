@@ -328,6 +328,57 @@ static void a_forked_child_is_told_so(void** state) {
   OK(weft_device_cycle(*state, &cycle));
 }
 
+/// In the child, 0 if all is as it should be, else the number of what is not.
+static int look_in_child(weft_device* device, weft_queue* queue, weft_semaphore* semaphore, weft_event* event,
+                         weft_buffer* buffer) {
+  weft_event_info info = WEFT_INIT(weft_event_info);
+  weft_device* own = NULL;
+  weft_queue* none = NULL;
+  void* pointer = NULL;
+  uint64_t value = 0;
+  if (weft_queue_create(device, NULL, &none) != WEFT_ERROR_INVALID_STATE) return 1;
+  if (weft_nop(queue, NULL, NULL) != WEFT_ERROR_INVALID_STATE) return 2;
+  if (weft_semaphore_get_value(semaphore, &value) != WEFT_ERROR_INVALID_STATE) return 3;
+  if (weft_semaphore_wait(semaphore, 1, NULL) != WEFT_ERROR_INVALID_STATE) return 4;
+  if (weft_semaphore_signal(semaphore, 1) != WEFT_ERROR_INVALID_STATE) return 5;
+  if (weft_event_query(event, &info) != WEFT_ERROR_INVALID_STATE) return 6;
+  if (weft_event_wait(event, NULL) != WEFT_ERROR_INVALID_STATE) return 7;
+  if (weft_buffer_map(buffer, &pointer) != WEFT_ERROR_INVALID_STATE) return 8;
+  if (weft_device_reset(device) != WEFT_ERROR_INVALID_STATE) return 9;
+  if (weft_open("mock:nano", &own) != WEFT_ERROR_OK) return 10;
+  if (weft_queue_create(own, NULL, &none) != WEFT_ERROR_OK) return 11;
+  if (weft_nop(none, NULL, NULL) != WEFT_ERROR_OK) return 12;
+  weft_event_release(event);
+  weft_semaphore_release(semaphore);
+  weft_buffer_release(buffer);
+  if (weft_queue_release(queue) != WEFT_ERROR_INVALID_STATE) return 13;
+  if (weft_close(device, NULL) != WEFT_ERROR_OK) return 14;
+  if (weft_queue_release(none) != WEFT_ERROR_OK) return 15;
+  if (weft_close(own, NULL) != WEFT_ERROR_OK) return 16;
+  return 0;
+}
+
+static void a_forked_child_gets_errors_for_what_it_inherits_and_opens_a_device_of_its_own(void** state) {
+  weft_queue* queue = NULL;
+  weft_semaphore* semaphore = NULL;
+  weft_event* event = NULL;
+  weft_buffer* buffer = NULL;
+  OK(weft_queue_create(*state, NULL, &queue));
+  OK(weft_semaphore_create(*state, 0, &semaphore));
+  OK(weft_buffer_create(*state, WEFT_MEMORY_HOST, 4096, &buffer));
+  OK(weft_nop(queue, NULL, &event));
+  const pid_t child = fork();
+  if (child == 0) _exit(look_in_child(*state, queue, semaphore, event, buffer));
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  OK(weft_event_wait(event, NULL));
+  weft_event_release(event);
+  weft_semaphore_release(semaphore);
+  weft_buffer_release(buffer);
+  OK(weft_queue_release(queue));
+}
+
 static void a_device_is_reset(void** state) {
   weft_device_info info = WEFT_INIT(weft_device_info);
   OK(weft_device_reset(*state));
@@ -348,6 +399,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(null_pointers_are_refused, open_mock, close_mock),
       cmocka_unit_test(slices_refuse_null_pointers_and_wrong_names),
       cmocka_unit_test_setup_teardown(a_forked_child_is_told_so, open_mock, close_mock),
+      cmocka_unit_test_setup_teardown(a_forked_child_gets_errors_for_what_it_inherits_and_opens_a_device_of_its_own,
+                                      open_mock, close_mock),
       cmocka_unit_test_setup_teardown(a_device_is_reset, open_mock, close_mock),
   };
   return cmocka_run_group_tests_name("driver C ABI", tests, NULL, NULL);
