@@ -44,6 +44,7 @@ Result<PreparedCommand> record(const DeviceHandle& device, const weft_command& c
 }
 
 Status check_generation(const weft_command_buffer& buffer) {
+  if (Status s = buffer.device->check_not_closed(); !s.ok()) return s;
   if (buffer.generation == buffer.device->generation()) return {};
   return failure(WEFT_ERROR_INVALID_STATE,
                  "the command buffer was recorded in generation {}, the device is in {}: record it again",

@@ -211,6 +211,7 @@ weft_status weft_buffer_map(weft_buffer* buffer, void** pointer) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(buffer);
     WEFT_REQUIRE(pointer);
+    if (Status s = buffer->device->check_not_closed(); !s.ok()) return s;
     if (!buffer->buffer->on_host())
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "a buffer in HBM cannot be mapped: copy it to or from a HOST buffer");
     *pointer = buffer->buffer->data();
@@ -222,6 +223,7 @@ weft_status weft_buffer_get_info(weft_buffer* buffer, weft_buffer_info* info) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(buffer);
     if (Status s = check_size(info, "info"); !s.ok()) return s;
+    if (Status s = buffer->device->check_not_closed(); !s.ok()) return s;
     const Buffer& b = *buffer->buffer;
     *info = {sizeof *info, b.on_host() ? WEFT_MEMORY_HOST : WEFT_MEMORY_HBM, b.bytes(), b.address()};
     return {};

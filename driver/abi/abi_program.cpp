@@ -6,10 +6,19 @@ using namespace weft::driver::abi;
 
 namespace {
 
+/// The program is neither closed with its device nor gone with a reset.
+Status check_alive(const Program& program, const Device& device) {
+  if (Status s = device.check_not_closed(); !s.ok()) return s;
+  if (program.generation() == device.generation()) return {};
+  return failure(WEFT_ERROR_INVALID_STATE, "the program went with the reset of generation {}: load it again",
+                 program.generation());
+}
+
 /// The kernel's program, which must still be there.
 Result<std::shared_ptr<const Program>> program_of(const weft_kernel& kernel) {
   auto program = kernel.program.lock();
   if (program == nullptr) return Status(WEFT_ERROR_INVALID_STATE, "the kernel's program is released");
+  if (Status s = check_alive(*program, *kernel.device); !s.ok()) return s;
   return program;
 }
 
@@ -53,6 +62,7 @@ weft_status weft_program_kernel_count(weft_program* program, uint32_t* count) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(program);
     WEFT_REQUIRE(count);
+    if (Status s = check_alive(*program->program, *program->device); !s.ok()) return s;
     *count = static_cast<uint32_t>(program->kernels.size());
     return {};
   });
@@ -63,6 +73,7 @@ weft_status weft_program_get_kernel(weft_program* program, uint32_t index, weft_
     WEFT_REQUIRE(kernel);
     *kernel = nullptr;
     WEFT_REQUIRE(program);
+    if (Status s = check_alive(*program->program, *program->device); !s.ok()) return s;
     if (index >= program->kernels.size()) return no_kernel(*program->program, std::to_string(index));
     *kernel = &program->kernels[index];
     return {};
@@ -75,6 +86,7 @@ weft_status weft_program_find_kernel(weft_program* program, const char* name, we
     *kernel = nullptr;
     WEFT_REQUIRE(program);
     WEFT_REQUIRE(name);
+    if (Status s = check_alive(*program->program, *program->device); !s.ok()) return s;
     for (weft_kernel& candidate : program->kernels) {
       if (program->program->kernels()[candidate.index].name != name) continue;
       *kernel = &candidate;

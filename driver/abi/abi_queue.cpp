@@ -6,6 +6,16 @@
 using namespace weft::driver;
 using namespace weft::driver::abi;
 
+namespace {
+
+/// The queue is neither closed with its device nor gone with a reset.
+Status check_alive(const weft_queue& queue) {
+  if (Status s = queue.device->check_not_closed(); !s.ok()) return s;
+  return queue.queue->state() == WEFT_QUEUE_STATE_DELETED ? queue.queue->refusal() : Status();
+}
+
+}  // namespace
+
 weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(queue);
@@ -55,6 +65,7 @@ weft_status weft_queue_release(weft_queue* queue) {
 weft_status weft_queue_cancel(weft_queue* queue) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(queue);
+    if (Status s = check_alive(*queue); !s.ok()) return s;
     return queue->device->cancel_all(*queue->queue);
   });
 }
@@ -63,6 +74,7 @@ weft_status weft_queue_get_info(weft_queue* queue, weft_queue_info* info) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(queue);
     if (Status s = check_size(info, "info"); !s.ok()) return s;
+    if (Status s = check_alive(*queue); !s.ok()) return s;
     const auto snapshot = queue->queue->snapshot();
     *info = {sizeof *info,  queue->queue->id(), queue->queue->entries(),
              snapshot.head, snapshot.tail,      snapshot.in_flight};

@@ -8,6 +8,7 @@ namespace {
 
 /// Semaphores go with a reset.
 Status check_generation(const weft_semaphore& semaphore) {
+  if (Status s = semaphore.device->check_not_closed(); !s.ok()) return s;
   if (semaphore.timeline->generation() == semaphore.device->generation()) return {};
   return failure(WEFT_ERROR_INVALID_STATE, "semaphore {} went with the reset of generation {}: create another",
                  semaphore.timeline->id(), semaphore.timeline->generation());
