@@ -247,14 +247,16 @@ void Device::fail_device(const Status& why) {
 }
 
 void Device::check_failed() {
+  const uint32_t known = generation_;
   if (!check().ok()) return;
   const auto generation = read32(*transport_, WEFT_REG_RESET_GENERATION);
-  if (generation.ok() && generation.value() != kAllOnes && generation.value() != generation_.load()) {
+  if (generation.ok() && generation.value() != kAllOnes && generation.value() != known) {
+    if (!check().ok() || generation_ != known) return;  // a reset of this process, under way or over by now
     fail_device(
         failure(WEFT_ERROR_ABORTED_BY_RESET,
                 "somebody else has reset the device (generation {}, this process knows {}); weft_reset makes it "
                 "usable again",
-                generation.value(), generation_.load()));
+                generation.value(), known));
     return;
   }
   const auto state = read32(*transport_, WEFT_REG_DEVICE_STATE);
