@@ -67,6 +67,7 @@ void MockTransport::end_pending(uint32_t queue, weft_reset_record& record) {
   record.queue = static_cast<uint16_t>(queue);
   record.command_id = entry.command_id;
   record.tag = entry.tag;
+  fail_signal(queue, entry, record.error);
   complete(queue, entry.command_id, entry.tag, {record.error, 0, 0, 0});
 }
 
@@ -79,18 +80,22 @@ MockTransport::Outcome MockTransport::reset_queue(const E& entry) {
   record.target = static_cast<uint32_t>(entry.size);
   end_pending(record.target, record);
   record.dropped = static_cast<uint32_t>(q.pending.size());
+  for (const E& entry : q.pending) fail_signal(record.target, entry, WEFT_ERROR_ABORTED_BY_RESET);
   close_queue(record.target);
   std::byte* place = host(entry.arg0, sizeof record);
   if (place != nullptr) std::memcpy(place, &record, sizeof record);
   return {};
 }
 
-/// The mock's core belongs to the first queue that has something in flight.
+/// The mock's core belongs to the first queue that has something in flight and waits for no semaphore.
 MockTransport::Outcome MockTransport::reset_engine(const E& entry) {
   weft_reset_record record{};
   record.level = WEFT_RESET_LEVEL_ENGINE;
   record.target = static_cast<uint32_t>(entry.size);
-  for (uint32_t id = 1; id < queues_.size() && record.error == 0; id++) end_pending(id, record);
+  for (uint32_t id = 1; id < queues_.size() && record.error == 0; id++) {
+    const auto& pending = queues_[id].pending;
+    if (!pending.empty() && !waits(pending.front())) end_pending(id, record);
+  }
   std::byte* place = host(entry.arg0, sizeof record);
   if (place != nullptr) std::memcpy(place, &record, sizeof record);
   return {};

@@ -46,6 +46,12 @@ void MockTransport::signal(uint32_t queue, const E& entry, Outcome& outcome) {
   publish(found->second);
 }
 
+/// The semaphore that a command owes, which was ended with `error`, fails.
+void MockTransport::fail_signal(uint32_t queue, const E& entry, uint32_t error) {
+  Outcome outcome{error};
+  signal(queue, entry, outcome);
+}
+
 MockTransport::Outcome MockTransport::execute_timeline(const E& entry) {
   if (entry.opcode == WEFT_ADMIN_OPCODE_CREATE_TIMELINE) {
     if (timelines_.count(entry.size) != 0) return {WEFT_ERROR_INVALID_STATE, offsetof(E, size), entry.size, 0};

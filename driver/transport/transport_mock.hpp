@@ -148,6 +148,7 @@ class MockTransport : public Transport {
   bool waits(const weft_submission_entry& entry) const;
   void publish(MockTimeline& timeline);
   void signal(uint32_t queue, const weft_submission_entry& entry, Outcome& outcome);
+  void fail_signal(uint32_t queue, const weft_submission_entry& entry, uint32_t error);
   void run_queue(uint32_t id, uint32_t limit);
   Outcome abort(const weft_submission_entry& entry);
   Outcome run_entry(uint32_t queue, const weft_submission_entry& entry);
