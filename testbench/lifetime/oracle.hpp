@@ -1,0 +1,40 @@
+/// Which outcomes weft.h allows. Written from its text alone: each rule quotes the sentence that it stands for. A rule
+/// takes what was known before the call (Before) and what is known after it.
+#pragma once
+#include "testbench/lifetime/calls.hpp"
+#include "testbench/lifetime/objects.hpp"
+
+namespace weft::lifetime {
+
+/// What was known of a device before a call.
+struct Before {
+  explicit Before(const Device& device)
+      : closed(device.closed), resets_ok(device.resets_ok), reset_mark(device.reset.mark()) {}
+  bool closed;
+  uint32_t resets_ok;
+  uint32_t reset_mark;
+};
+
+/// Whether an object goes with a reset of its device: queues, programs, semaphores and command buffers do.
+enum class WithReset { kStays, kGoes };
+
+/// Outcomes of a call on `object`; `normal`: those that the call has on a device that is open and stays so.
+Statuses allowed(const Before& before, const Child& object, WithReset with_reset, Statuses normal);
+/// Of a call on the device itself, whose handle no thread gives back meanwhile.
+Statuses allowed(const Before& before, const Device& device, Statuses normal);
+/// Of a submission to `queue`, whose resets had the mark `queue_reset`, of a command that uses `also` (a semaphore,
+/// program or recording; may be null).
+Statuses allowed_submission(const Before& before, const Queue& queue, uint32_t queue_reset, const Child* also);
+
+/// Ends of a command, with what is known now that it has ended.
+Statuses allowed_ends(const Event& event);
+
+/// How weft_event_wait may return before the command has ended: with TIMEOUT_WAIT, or not at all.
+struct Wait {
+  bool deadline = false;  ///< one was given
+  int64_t elapsed_ms = 0, guard_ms = 0;
+  bool host_signals_count = false;  ///< a wait that the host will end is not idle
+};
+bool may_time_out(const Event& event, const Wait& wait);
+
+}  // namespace weft::lifetime
