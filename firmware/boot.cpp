@@ -166,6 +166,7 @@ void prepare_functions(State& state) {
     function.index = i;
     function.hbm_base = i * share;
     function.hbm_bytes = share;
+    function.written_end = 0;
     prepare_function(function);
   }
 }

@@ -69,7 +69,12 @@ void core_function(uint32_t function);
 /// last value written counts.
 uint32_t doorbell_submission(uint32_t function, uint32_t queue);
 uint32_t doorbell_completion(uint32_t function, uint32_t queue);
-/// Bit q: the submission doorbell of ring q was written since the last call. Reading clears.
+/// The wake-cause register, WEFT_MANAGER_WAKE_*: which functions doorbell_pending() and boot_requested() have news of,
+/// and whether function_requests() has. Reading clears nothing. Cost: sram_word for each function, and one for requests
+/// if there are several, as a look at each would have.
+uint32_t wake_causes();
+/// Bit q: the submission doorbell of ring q was written since the last call. Reading clears. Cost: none beside that of
+/// wake_causes(), which told of it.
 uint32_t doorbell_pending(uint32_t function);
 /// Device cycle at which ring `queue`'s submission doorbell was last written.
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
@@ -78,7 +83,8 @@ uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
 /// departure stays known over a restart of the firmware. Cost: sram_word.
 uint32_t function_requests(uint32_t* departed);
 
-/// True once after the host wrote the function's BOOT_CONTROL; `parameter_page` receives its IOVA.
+/// True once after the host wrote the function's BOOT_CONTROL; `parameter_page` receives its IOVA. Cost: as
+/// doorbell_pending().
 bool boot_requested(uint32_t function, uint64_t* parameter_page);
 
 /// Raises MSI-X vector `vector` of a function.

@@ -1,4 +1,4 @@
-// Bounded passes: look at what happened, serve the core first, then copies, then the queues; sleep when nothing is
+// Bounded passes: serve the core first, then copies, then the queues; sleep when nothing is
 // left.
 #include "firmware/main_loop.hpp"
 
@@ -13,6 +13,30 @@
 namespace weft::fw {
 namespace {
 
+/// Interrupts of some ring are held back.
+bool interrupts_held(const State& state) {
+  for (uint32_t i = 0; i < state.function_count; i++) {
+    if (state.functions[i].interrupts_held != 0) return true;
+  }
+  return false;
+}
+
+/// Some function has a listener for news.
+bool listened_to(const State& state) {
+  for (uint32_t i = 0; i < state.function_count; i++) {
+    if (state.functions[i].events.listener_count != 0) return true;
+  }
+  return false;
+}
+
+/// Some queue may have entries.
+bool pending(const State& state) {
+  for (uint32_t i = 0; i < state.function_count; i++) {
+    if (state.functions[i].pending != 0) return true;
+  }
+  return false;
+}
+
 void accept_doorbells(State& state, Function& function) {
   uint32_t pending = hal::doorbell_pending(function.index);
   for (uint32_t id = 0; id < kQueues && pending != 0; id++, pending >>= 1) {
@@ -20,10 +44,11 @@ void accept_doorbells(State& state, Function& function) {
   }
 }
 
-/// Boot requests and doorbells. True: a function has booted.
-bool serve_functions(State& state) {
+/// Boot requests and doorbells of `functions`, a bit each. True: a function has booted.
+bool serve_functions(State& state, uint32_t functions) {
   bool booted = false;
-  for (uint32_t i = 0; i < state.function_count && !state.panicked; i++) {
+  for (uint32_t i = 0; functions != 0 && !state.panicked; i++, functions >>= 1) {
+    if ((functions & 1) == 0) continue;
     Function& function = state.functions[i];
     if (function.state == FunctionState::kReady) {
       accept_doorbells(state, function);
@@ -39,15 +64,17 @@ bool pass(State& state) {
   hal::charge(WEFT_MANAGER_MAIN_LOOP);
   state.passes++;
   hal::function_write(hal::kAllFunctions, WEFT_REG_HEARTBEAT, state.passes);
-  launch_service(state);
-  core_scrub_service(state);
-  copy_service(state);
-  take_release_requests(state);
-  release_service(state);
-  coalesce_service(state);
-  const bool booted = serve_functions(state);
-  const bool scheduled = schedule(state);
-  async_event_service(state);
+  // Each of the services would look itself whether it has anything to do: here it costs no call.
+  if (state.launch.active) launch_service(state);
+  if (state.core_tenant.scrubbing) core_scrub_service(state);
+  if (state.copy.active) copy_service(state);
+  if (interrupts_held(state)) coalesce_service(state);
+  const uint32_t causes = hal::wake_causes();
+  if ((causes & WEFT_MANAGER_WAKE_REQUESTS) != 0) take_release_requests(state);
+  if (state.function_count > 1) release_service(state);
+  const bool booted = serve_functions(state, causes & WEFT_MANAGER_WAKE_FUNCTIONS);
+  const bool scheduled = pending(state) && schedule(state);
+  if (listened_to(state)) async_event_service(state);
   return scheduled || booted || release_wants_pass(state);
 }
 

@@ -13,7 +13,7 @@ inline constexpr size_t kMainLoopStackBytes = 1024 * 1024;
 /// call and makes a new one.
 void main_loop();
 
-/// The same with the state where the caller has it; `state` is all zero.
+/// The same with the state where the caller has it. The first kClearedBytes of `state` are zero.
 void run(State& state);
 
 }  // namespace weft::fw

@@ -1,5 +1,6 @@
 /// Everything that the firmware knows, in one object without pointers into itself. All zero is the state after reset.
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 #include "firmware/admin/function.hpp"
@@ -20,29 +21,36 @@ inline constexpr uint32_t kFetchedEntries = WEFT_LIMIT_FUNCTIONS * kQueues;
 /// Programs whose records lie here, in equal parts by function; those of the rest lie in HBM.
 inline constexpr uint32_t kProgramRecords = 128;
 
-/// Owner: main_loop(). One thread. Trivial, so that the bare build clears it as memory.
+/// A queue of a function.
+struct Rotor {
+  uint8_t function, queue;
+};
+
+/// Owner: main_loop(). One thread. Trivial, so that the bare build clears it as memory: the first kClearedBytes of it.
+/// What comes behind is written before it is read.
 struct State {
-  Function functions[WEFT_LIMIT_FUNCTIONS];
   uint32_t function_count;
   Launch launch;  ///< the one that owns the core
-  Stream stream;  ///< its commands on their way into the core's queues
   CopyJob copy;   ///< the one that owns the copy engine
   CoreTenant core_tenant;
   HbmScrub hbm_scrub;
   uint64_t passes;   ///< HEARTBEAT
-  uint32_t rotor;    ///< queue that the scheduler visits first: function * kQueues + id
+  Rotor rotor;       ///< queue that the scheduler visits first
   uint32_t tickets;  ///< given to queues that wait for an engine, since the firmware was idle
   ShownWaypoint waypoint;
   uint32_t turns;          ///< of functions on an engine, since the firmware was idle
   uint32_t core_function;  ///< whose host memory the core reaches
   bool core_ready;         ///< reset and probed since the firmware started
   bool panicked;
-  uint8_t batch_entries;    ///< of `fetched`, a queue: those of one read
-  uint8_t program_records;  ///< of `programs`, a function
+  uint8_t batch_entries;                     ///< of `fetched`, a queue: those of one read
+  uint8_t program_records;                   ///< of `programs`, a function
+  Stream stream;                             ///< the launch's commands on their way into the core's queues
+  Function functions[WEFT_LIMIT_FUNCTIONS];  ///< prepare_functions() clears those that the chip has
   Program programs[kProgramRecords];
   weft_submission_entry fetched[kFetchedEntries];
   alignas(8) uint8_t scratch[kScratchBytes];  ///< a kernel table or an argument list while it is checked
 };
+inline constexpr uint32_t kClearedBytes = offsetof(State, stream);
 
 /// The function that a queue belongs to.
 inline Function& owner(State& state, const Queue& queue) { return state.functions[queue.function]; }

@@ -32,6 +32,7 @@ struct Function {
   uint64_t watchdog_cycles;  ///< limit for the core, SET_TIMEOUT
   uint64_t completed;        ///< PROGRESS
   uint32_t turn[2];          ///< when the function last got the copy engine [0] and the core [1], in order of turns
+  uint32_t pending;          ///< bit q: queue q may have entries that were not taken
   uint32_t interrupts_held;  ///< rings whose interrupt is held back
   uint32_t share_clock[2];   ///< share of the queue that got the engine last, when it got it
   Log log;

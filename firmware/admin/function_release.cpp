@@ -25,6 +25,7 @@ void release(State& state, Function& function, bool departed) {
   __builtin_memset(function.timelines, 0, sizeof function.timelines);
   __builtin_memset(&function.aborts, 0, sizeof function.aborts);
   __builtin_memset(&function.events, 0, sizeof function.events);
+  function.pending = 0;
   function.interrupts_held = 0;
   function.log.iova = 0;
   function.faults.iova = 0;

@@ -9,9 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
-IMAGE_BUDGET = 48 * 1024
-STACK_BUDGET = 4 * 1024
+BUDGETS = tomllib.loads((pathlib.Path(__file__).resolve().parent.parent / "budgets.toml").read_text())
+IMAGE_BUDGET, STACK_BUDGET, STATE_BUDGET = (BUDGETS[name] for name in ("image_bytes", "stack_bytes", "state_bytes"))
 FRAMES_SHOWN = 10
 INDIRECT = "__indirect_call"
 # Of the start-up code and the compiler's own library, which no call graph shows.
@@ -91,7 +92,9 @@ def main():
             sizes[fields[0]] = int(fields[1])
     total = sum(sizes.get(section, 0) for section in (".text", ".rodata", ".data"))
     print(f"image {total} of {IMAGE_BUDGET} bytes: text {sizes.get('.text', 0)}, rodata {sizes.get('.rodata', 0)}, "
-          f"data {sizes.get('.data', 0)}; state {sizes.get('.bss', 0)}, stack {sizes.get('.stack', 0)}")
+          f"data {sizes.get('.data', 0)}; state {sizes.get('.bss', 0)} of {STATE_BUDGET}, stack {sizes.get('.stack', 0)}")
+    if not 0 < sizes.get(".bss", 0) <= STATE_BUDGET:
+        problems.append(f"a state of {sizes.get('.bss', 0)} bytes is over its budget of {STATE_BUDGET}")
     if total == 0 or total > IMAGE_BUDGET:
         problems.append(f"image of {total} bytes is over its budget of {IMAGE_BUDGET}")
 

@@ -1,4 +1,4 @@
-// main_loop() of the bare build: the state has its place in SRAM, and every call begins with it cleared.
+// main_loop() of the bare build: the state has its place in SRAM, and every call begins with its first part cleared.
 #include "firmware/main_loop.hpp"
 #include "firmware/panic.hpp"
 #include "firmware/state.hpp"
@@ -9,7 +9,7 @@ namespace weft::fw {
 __attribute__((section(".bss.state"))) State the_state;
 
 void main_loop() {
-  __builtin_memset(&the_state, 0, sizeof the_state);
+  __builtin_memset(&the_state, 0, kClearedBytes);
   run(the_state);
 }
 

@@ -100,6 +100,7 @@ uint32_t copy_result() { return word(kManager + kCopyStatus) & 3; }
 uint32_t doorbell_submission(uint32_t function, uint32_t queue) { return word(doorbell(function, queue)); }
 uint32_t doorbell_completion(uint32_t function, uint32_t queue) { return word(doorbell(function, queue) + 4); }
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return read64(doorbell(function, queue) + 8); }
+uint32_t wake_causes() { return word(kManager + kWakeCauses); }
 uint32_t doorbell_pending(uint32_t function) { return word(doorbell(function, 0) + kDoorbellPending); }
 
 uint32_t function_requests(uint32_t* departed) {
@@ -121,11 +122,20 @@ uint32_t crc32c(const void* data, uint32_t bytes) {
   word(kManager + kCrcControl) = 1;
   uint32_t at = 0;
   if (reinterpret_cast<uintptr_t>(p) % 4 == 0) {
-    for (; at + 4 <= bytes; at += 4) {
+    const auto load = [p](uint32_t offset) {
       uint32_t value;
-      __builtin_memcpy(&value, __builtin_assume_aligned(p + at, 4), sizeof value);
-      word(kManager + kCrcWord) = value;
+      __builtin_memcpy(&value, __builtin_assume_aligned(p + offset, 4), sizeof value);
+      return value;
+    };
+    volatile uint32_t& unit = word(kManager + kCrcWord);
+    for (; at + 16 <= bytes; at += 16) {
+      const uint32_t a = load(at), b = load(at + 4), c = load(at + 8), d = load(at + 12);
+      unit = a;
+      unit = b;
+      unit = c;
+      unit = d;
     }
+    for (; at + 4 <= bytes; at += 4) unit = load(at);
   }
   for (; at < bytes; at++) word(kManager + kCrcData) = p[at];
   return word(kManager + kCrcResult);

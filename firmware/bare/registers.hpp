@@ -6,7 +6,7 @@
 namespace weft::fw::bare {
 
 inline constexpr uintptr_t kSramBase = 0x2000'0000;  ///< state and stack (link.ld)
-inline constexpr uint32_t kSramBytes = 512 * 1024;
+inline constexpr uint32_t kSramBytes = 160 * 1024;
 inline constexpr uintptr_t kCore = 0x4000'0000;  ///< core registers, offsets of spec/core_csr.toml
 inline constexpr uintptr_t kCoreBytes = 0x2'0000;
 inline constexpr uintptr_t kFunction = 0x4100'0000;     ///< function registers, offsets of BAR0
@@ -30,8 +30,9 @@ inline constexpr uintptr_t kDepartures = 0x0c;    ///< of those that the last re
 inline constexpr uintptr_t kRaise = 0x10;         ///< write a vector in 15:0 of function 31:16
 inline constexpr uintptr_t kRunning = 0x14;
 inline constexpr uintptr_t kEvent = 0x9c;  ///< 1; reading clears the latch of events, which is the external interrupt
-inline constexpr uintptr_t kCycle = 0x18;  ///< 64 bits; reading the low word holds the high word
-inline constexpr uintptr_t kAlarm = 0x20;  ///< 64 bits: wakes the processor at this cycle
+inline constexpr uintptr_t kWakeCauses = 0xa0;   ///< WEFT_MANAGER_WAKE_*
+inline constexpr uintptr_t kCycle = 0x18;        ///< 64 bits; reading the low word holds the high word
+inline constexpr uintptr_t kAlarm = 0x20;        ///< 64 bits: wakes the processor at this cycle
 inline constexpr uintptr_t kFingerprint = 0x28;  ///< 64 bits
 inline constexpr uintptr_t kHbmBytes = 0x30;     ///< 64 bits
 

@@ -19,8 +19,9 @@ constexpr Status invalid(uint64_t offset, uint64_t value) {
 }
 
 A argument(const uint8_t* list, uint32_t index) {
+  static_assert(list_bytes(0) % alignof(A) == 0 && sizeof(A) % alignof(A) == 0);
   A a;
-  __builtin_memcpy(&a, list + list_bytes(index), sizeof a);
+  __builtin_memcpy(&a, __builtin_assume_aligned(list + list_bytes(index), alignof(A)), sizeof a);
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof a / 4);
   return a;
 }

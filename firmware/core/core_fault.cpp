@@ -38,7 +38,7 @@ void describe(const Fault& fault, weft_fault_record& record) {
 }
 
 uint32_t find_leak(uint64_t mask) {
-  for (uint32_t i = 0; i < WEFT_SEMAPHORES; i++, mask >>= 1) {
+  for (uint32_t i = 0; mask != 0; i++, mask >>= 1) {
     if ((mask & 1) != 0 && hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE) != 0) return i;
   }
   return WEFT_SEMAPHORES;

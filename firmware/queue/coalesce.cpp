@@ -50,10 +50,10 @@ void flush_interrupt(Function& function, CompletionRing& ring) {
 }
 
 void coalesce_service(State& state) {
-  const uint64_t now = hal::now();
   for (uint32_t f = 0; f < state.function_count; f++) {
     Function& function = state.functions[f];
     if (function.interrupts_held == 0) continue;
+    const uint64_t now = hal::now();
     for (CompletionRing& ring : function.rings) {
       if (ring.coalescing.pending != 0 && ring.coalescing.deadline <= now) flush_interrupt(function, ring);
     }

@@ -88,37 +88,65 @@ Step step(State& state, Queue& queue) {
   return Step::kDone;
 }
 
+/// What a queue's turn came to.
+enum class Turn : uint8_t {
+  kNothing,
+  kTaken,
+  kStreaming,  ///< an entry was taken while a launch streams: it ends the pass
+};
+
+/// One turn of a queue that may have entries. The queue behind it is the next to be visited first, if it took one.
+Turn take_turn(State& state, Function& function, uint32_t id) {
+  Queue& queue = function.queues[id];
+  Turn result = Turn::kNothing;
+  const uint32_t turn = turn_entries(queue.priority);
+  for (uint32_t i = 0; i < turn && has_entry(queue) && !state.panicked; i++) {
+    if (step(state, queue) == Step::kWaiting) break;
+    result = Turn::kTaken;
+    const bool last_queue = id + 1 == kQueues;
+    const uint32_t next_function = function.index + 1 < state.function_count ? function.index + 1 : 0;
+    state.rotor = {static_cast<uint8_t>(last_queue ? next_function : function.index),
+                   static_cast<uint8_t>(last_queue ? 0 : id + 1)};
+    if (!launch_streaming(state)) continue;
+    if (queue.credit == 0) queue.credit = static_cast<uint8_t>(streaming_entries(queue.priority));
+    queue.credit--;
+    if (queue.credit != 0 && has_entry(queue))
+      state.rotor = {static_cast<uint8_t>(function.index), static_cast<uint8_t>(id)};
+    return Turn::kStreaming;
+  }
+  queue.credit = 0;
+  if (!has_entry(queue)) function.pending &= ~(1u << id);
+  return result;
+}
+
 }  // namespace
 
 bool schedule(State& state) {
-  const uint32_t count = state.function_count * kQueues;
-  uint32_t index = state.rotor;
-  uint32_t taken = 0;
-  for (uint32_t n = 0; n < count; n++) {
-    const uint32_t own = index;
-    Queue& queue = state.functions[own / kQueues].queues[own % kQueues];
-    index = own + 1 < count ? own + 1 : 0;
-    const uint32_t turn = turn_entries(queue.priority);
-    for (uint32_t i = 0; i < turn && has_entry(queue) && !state.panicked; i++) {
-      if (step(state, queue) == Step::kWaiting) break;
-      taken++;
-      state.rotor = index;
-      if (!launch_streaming(state)) continue;
-      if (queue.credit == 0) queue.credit = static_cast<uint8_t>(streaming_entries(queue.priority));
-      queue.credit--;
-      if (queue.credit != 0 && has_entry(queue)) state.rotor = own;
-      return true;
+  const Rotor first = state.rotor;
+  bool taken = false;
+  uint32_t f = first.function;
+  for (uint32_t n = 0; n <= state.function_count; n++) {  // the first function twice: from its first queue on, up to it
+    Function& function = state.functions[f];
+    uint32_t queues = function.pending;
+    if (n == 0) queues &= ~0u << first.queue;
+    if (n == state.function_count) queues &= (1u << first.queue) - 1;
+    for (uint32_t id = 0; queues != 0; id++, queues >>= 1) {
+      if ((queues & 1) == 0) continue;
+      const Turn turn = take_turn(state, function, id);
+      if (turn == Turn::kStreaming) return true;
+      taken |= turn == Turn::kTaken;
     }
-    queue.credit = 0;
+    f = f + 1 < state.function_count ? f + 1 : 0;
   }
-  return taken != 0;
+  return taken;
 }
 
 bool scheduler_idle(const State& state) {
   if (state.launch.active || state.copy.active) return false;
   for (uint32_t f = 0; f < state.function_count; f++) {
-    for (const Queue& queue : state.functions[f].queues) {
-      if (has_entry(queue)) return false;
+    const Function& function = state.functions[f];
+    for (uint32_t queues = function.pending, id = 0; queues != 0; queues >>= 1, id++) {
+      if ((queues & 1) != 0 && has_entry(function.queues[id])) return false;
     }
   }
   return true;
@@ -136,8 +164,9 @@ bool copy_waits(const State& state) {
 }
 
 void scheduler_forget(State& state) {
-  state.rotor = 0;
+  state.rotor = {};
   state.tickets = 0;
+  if (state.turns == 0) return;  // no share of an engine was given to anyone
   state.turns = 0;
   for (uint32_t f = 0; f < state.function_count; f++) {
     for (uint32_t& turn : state.functions[f].turn) turn = 0;

@@ -80,6 +80,7 @@ void accept_doorbell(State& state, Queue& queue) {
     return;
   }
   queue.tail = tail;
+  owner(state, queue).pending |= 1u << queue.id;
 }
 
 bool has_entry(const Queue& queue) {

@@ -106,8 +106,10 @@ bool timeline_holds(const Function& function, Queue& queue, const E& e, Status& 
 uint64_t timeline_wake_cycle(const State& state) {
   uint64_t first = UINT64_MAX;
   for (uint32_t f = 0; f < state.function_count; f++) {
-    for (const Queue& queue : state.functions[f].queues) {
-      if (queue.waits && queue.wait_deadline < first) first = queue.wait_deadline;
+    const Function& function = state.functions[f];
+    for (uint32_t queues = function.pending, id = 0; queues != 0; queues >>= 1, id++) {
+      const Queue& queue = function.queues[id];
+      if ((queues & 1) != 0 && queue.waits && queue.wait_deadline < first) first = queue.wait_deadline;
     }
   }
   return first;

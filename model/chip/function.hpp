@@ -92,6 +92,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] uint32_t submission_tail(unsigned queue) const { return queue < kQueues ? submission_tail_[queue] : 0; }
   [[nodiscard]] uint32_t completion_head(unsigned queue) const { return queue < kQueues ? completion_head_[queue] : 0; }
   [[nodiscard]] uint64_t doorbell_cycle(unsigned queue) const { return queue < kQueues ? doorbell_cycle_[queue] : 0; }
+  [[nodiscard]] bool doorbells_pending() const { return pending_doorbells_ != 0; }
+  [[nodiscard]] bool boot_pending() const { return boot_requested_; }
   [[nodiscard]] uint32_t take_pending_doorbells();
   [[nodiscard]] bool take_boot_request(uint64_t& parameter_page);
 

@@ -56,6 +56,7 @@ uint32_t doorbell_submission(uint32_t function, uint32_t queue) {
 uint32_t doorbell_completion(uint32_t function, uint32_t queue) {
   return running_manager->doorbell_completion(function, queue);
 }
+uint32_t wake_causes() { return running_manager->wake_causes(); }
 uint32_t doorbell_pending(uint32_t function) { return running_manager->doorbell_pending(function); }
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return running_manager->doorbell_cycle(function, queue); }
 

@@ -44,6 +44,11 @@ void ImageBus::reset() {
   crc_.clear();
 }
 
+void ImageBus::wake() {
+  woken_ = hart_->instructions();
+  awaits_handler_ = true;
+}
+
 template <typename Read>
 uint32_t ImageBus::read_half(uint32_t address, Read read) {
   if (address == read_.address) {
@@ -129,6 +134,9 @@ bool ImageBus::load_manager(uint32_t offset, uint32_t& value) {
     case kEvent:
       value = 1;
       hart_->set_external_interrupt(false);
+      return true;
+    case kWakeCauses:
+      value = manager_.wake_causes();
       return true;
     case kCycle:
     case kCycle + 4:
@@ -248,6 +256,8 @@ bool ImageBus::store_manager(uint32_t offset, uint32_t value) {
       set_half(alarm_, offset != kAlarm, value);
       return true;
     case kWaypoint:
+      if (awaits_handler_ && value != WEFT_WAYPOINT_IDLE) handler_instructions_ = hart_->instructions() - woken_;
+      awaits_handler_ = false;
       manager_.show_waypoint(value);
       return true;
     case kDmaAddress:

@@ -35,6 +35,10 @@ class ImageBus final : public rv32::Bus {
   /// Lets the cycles pass that the processor has counted since the last call.
   void pay();
   [[nodiscard]] uint64_t alarm() const { return alarm_; }
+  /// The processor wakes up now.
+  void wake();
+  /// Instructions from a wake-up to the waypoint that its handler has shown: the last one that had a handler.
+  [[nodiscard]] uint64_t handler_instructions() const { return handler_instructions_; }
   /// As after a device reset.
   void reset();
 
@@ -61,6 +65,8 @@ class ImageBus final : public rv32::Bus {
   uint64_t paid_ = 0;
   Wide read_, written_;
   uint64_t alarm_ = UINT64_MAX;
+  uint64_t woken_ = 0, handler_instructions_ = 0;
+  bool awaits_handler_ = false;
   uint64_t dma_address_ = 0, copy_source_ = 0, copy_destination_ = 0, copy_bytes_ = 0, parameter_page_ = 0;
   uint32_t dma_sram_ = 0, dma_control_ = 0, completion_ring_ = 0, departures_ = 0;
   std::array<std::array<uint8_t, WEFT_COMMAND_BYTES>, 8> windows_{};

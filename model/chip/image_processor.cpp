@@ -71,6 +71,7 @@ void ImageProcessor::run() {
       case rv32::Stop::kWaiting:
         manager_.wait_for_event(bus_.alarm());
         hart_.set_external_interrupt(true);
+        bus_.wake();
         break;
       case rv32::Stop::kLockedUp:
         manager_.halt();

@@ -28,6 +28,7 @@ class ImageProcessor {
   /// The firmware's state in SRAM. It has the layout of the native one: 32 and 64 bits agree on every field.
   [[nodiscard]] const fw::State& state() const;
   [[nodiscard]] const rv32::Hart& hart() const { return hart_; }
+  [[nodiscard]] const ImageBus& bus() const { return bus_; }
   /// "function+0x12" of a program counter.
   [[nodiscard]] std::string where(uint32_t pc) const;
   /// Where the processor stands and, as far as the stack tells, how it came there: return addresses behind calls.

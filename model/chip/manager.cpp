@@ -320,8 +320,18 @@ uint32_t Manager::doorbell_completion(uint32_t function, uint32_t queue) {
   return functions_[function]->completion_head(queue);
 }
 
+uint32_t Manager::wake_causes() {
+  const bool no_requests = functions() > 1 && requests_ == 0;  // else function_requests() takes the word's cycle
+  spend((functions() + (no_requests ? 1u : 0u)) * WEFT_MANAGER_SRAM_WORD);
+  uint32_t causes = requests_ != 0 ? WEFT_MANAGER_WAKE_REQUESTS : 0;
+  for (const auto& function : functions_) {
+    const bool rung = function->doorbells_pending() && ailment_ != Ailment::kDeaf;
+    if (rung || function->boot_pending()) causes |= 1u << function->index();
+  }
+  return causes;
+}
+
 uint32_t Manager::doorbell_pending(uint32_t function) {
-  spend(WEFT_MANAGER_SRAM_WORD);
   return ailment_ == Ailment::kDeaf ? 0 : functions_[function]->take_pending_doorbells();
 }
 
@@ -337,7 +347,6 @@ uint32_t Manager::function_requests(uint32_t* departed) {
 }
 
 bool Manager::boot_requested(uint32_t function, uint64_t* parameter_page) {
-  spend(WEFT_MANAGER_SRAM_WORD);
   uint64_t page = 0;
   if (!functions_[function]->take_boot_request(page)) return false;
   *parameter_page = page;

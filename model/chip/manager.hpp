@@ -80,6 +80,7 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] uint32_t copy_result();
   [[nodiscard]] uint32_t doorbell_submission(uint32_t function, uint32_t queue);
   [[nodiscard]] uint32_t doorbell_completion(uint32_t function, uint32_t queue);
+  [[nodiscard]] uint32_t wake_causes();
   [[nodiscard]] uint32_t doorbell_pending(uint32_t function);
   [[nodiscard]] uint64_t doorbell_cycle(uint32_t function, uint32_t queue);
   [[nodiscard]] uint32_t function_requests(uint32_t* departed);

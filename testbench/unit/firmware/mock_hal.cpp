@@ -190,15 +190,20 @@ uint32_t doorbell_completion(uint32_t function, uint32_t queue) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   return machine().side(function).completion_doorbell.at(queue);
 }
-uint32_t doorbell_pending(uint32_t function) {
+uint32_t wake_causes() {
   auto& m = machine();
   m.spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   if (++m.passes_without_sleep > mock::kActivityLimit) {
     m.hung = true;
     m.running = false;
   }
-  return std::exchange(m.side(function).doorbell_pending, 0);
+  uint32_t causes = (m.requests | m.departed) != 0 ? WEFT_MANAGER_WAKE_REQUESTS : 0;
+  for (uint32_t f = 0; f < m.functions; f++) {
+    if (m.side(f).doorbell_pending != 0 || m.side(f).boot_pending) causes |= 1u << f;
+  }
+  return causes;
 }
+uint32_t doorbell_pending(uint32_t function) { return std::exchange(machine().side(function).doorbell_pending, 0); }
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue) {
   machine().spend(WEFT_MANAGER_MMIO_READ * mock::kDivider);
   return machine().side(function).doorbell_cycle.at(queue);

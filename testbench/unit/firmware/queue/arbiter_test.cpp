@@ -167,6 +167,7 @@ static void who_cannot_run_has_no_claim(void**) {
   Queue& mine = function.queues[1];
   Queue& other = function.queues[2];
   mine.share[0] = 100;
+  function.pending = 1u << 1 | 1u << 2;
   other.batch_count = 1;
   *batch_of(*state, other) = fill(1);
   assert_true(must_let_pass(*state, mine, Engine::kCopy));
