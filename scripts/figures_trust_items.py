@@ -40,13 +40,17 @@ ITEMS = (
     Item(7, "after a close every event is done and every callback has run", "the events and callbacks that the test counted itself",
          "'flight.done() == 41: 1 == 41'; 'calls == 41: 0 == 41' of drained events, '40 == 41' of a loss",
          tests=("driver_device_test:after a close every *", "driver_device_test:a callback is refused or runs, whenever its device is closed")),
-    Item(8, "a wait before the signal", "weft.h: the signals that the test gives itself", "the wait ended after 2 ms as idle, with a hang report (the issue's text; no commit quotes a test)", tests=(
-        "driver_hang_test:a wait until the device is idle is reported with its semaphore, and a signal of the host ends it",
-        "driver_hang_test:a wait until the device is idle says which queue waits for what", "driver_device_test:the host signals and waits")),
+    Item(8, "a wait before the signal", "the signals that the test gives itself, and its clock", "a wait ended after 2 ms as idle although another thread was about to signal (no test is quoted)", tests=(
+        "wait_before_signal_test", "driver_device_test:a wait of the host for what the host signals later ends with OK, and leaves no report",
+        "driver_device_test:a wait for a command behind a semaphore goes on until the host signals it", "driver_device_test:a signal that races with the verdict is never missed",
+        "driver_device_test:once nobody has the semaphore's handle, waits for commands behind it end, with a report",
+        "driver_device_test:a wait until the device is idle says which queue waits for what")),
     Item(9, "forks, wake-ups, blame and logs without end", "clocks and records that the test keeps itself",
          "'callback 26 has not come: nobody leads after the thread that did has left'; read_log: 'CHECK( ended ): 0' after 20 s", tests=(
              "driver_device_test:a callback comes although the thread that led has just left",
              "driver_device_test:a completion that lands between drain and sleep is found without another interrupt",
+             "*fork*", "driver_hang_test:a reset with nothing in its reach blames nobody for what has failed elsewhere",
+             "driver_hang_test:a device reset counts commands of queues, not waits of the host nor commands of the driver itself",
              "driver_device_test:the reset of a queue leaves the others of its completion ring alone",
              "driver_hang_test:a queue reset ends what it has, guilty and innocent apart, and the same handle goes on",
              "driver_data_test:a device that writes * without end is read for one lap at a time, and nothing is lost")),
