@@ -27,16 +27,6 @@ void count_error(ErrorLog& log, weft_error error, const ErrorPlace& place) {
   log.queue_id[error] = static_cast<uint8_t>(place.queue_id);
 }
 
-weft_error_log_entry error_log_entry(const ErrorLog& log, uint32_t error) {
-  weft_error_log_entry entry{};
-  entry.count = log.count[error];
-  entry.cycle = log.cycle[error];
-  entry.tag = log.tag[error];
-  entry.command_id = log.command_id[error];
-  entry.queue_id = log.queue_id[error];
-  return entry;
-}
-
 Status get_log(State& state, const Function& function, const E& e) {
   constexpr uint32_t kEntryBytes = WEFT_LIMIT_ERROR_LOG_ENTRIES * sizeof(weft_error_log_entry);
   static_assert(kEntryBytes <= sizeof state.scratch);

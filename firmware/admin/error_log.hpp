@@ -39,7 +39,15 @@ struct ErrorPlace {
 void count_error(ErrorLog& log, weft_error error, const ErrorPlace& place);
 
 /// What the log knows of a code below kErrorCodes, as GET_LOG tells it.
-weft_error_log_entry error_log_entry(const ErrorLog& log, uint32_t error);
+inline weft_error_log_entry error_log_entry(const ErrorLog& log, uint32_t error) {
+  weft_error_log_entry entry{};
+  entry.count = log.count[error];
+  entry.cycle = log.cycle[error];
+  entry.tag = log.tag[error];
+  entry.command_id = log.command_id[error];
+  entry.queue_id = log.queue_id[error];
+  return entry;
+}
 
 /// GET_LOG: an error_log and its entries. Uses state.scratch.
 Status get_log(State& state, const Function& function, const weft_submission_entry& e);
