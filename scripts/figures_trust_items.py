@@ -75,7 +75,7 @@ ITEMS = (
          '"the server takes 8 descriptors a message, 17 are needed"; a message of no type waited for ever', tests=(
              "protocol_test", "server_test:a message takes eight descriptors, and one more is refused", "server_test:any range can be unmapped, and all at once",
              "server_test:the device reads and writes memory that is not shared by messages to the client", "server_test:QEMU's VERSION gets values that QEMU accepts",
-             "server_test:a message of no type is refused, and a reply to nothing gets no answer", "server_test:a client that comes after one has left is not refused",
+             "server_test:a message of no type is refused, and a reply to nothing gets no answer", "server_test:a client that is accepted while the one before has left unseen is served next",
              "driver_transport_test:eventfds go in as many messages as the server's max_msg_fds asks for")),
     Item(13, "faults of the MXU, resets beside remote copies, partial K", "counts by hand; model/golden",
          '"201 == 1" faults for a seed, "385 (0x181) == 1" with a copy under way', tests=(

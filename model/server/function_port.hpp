@@ -39,6 +39,10 @@ class FunctionPort {
   /// Serves whoever connects, one after the other.
   void listen(std::unique_ptr<Listener> listener) { listener_ = std::move(listener); }
 
+  /// Serves the client that has connected by `socket`, keeps it until the one before is cleared away, or refuses it. Of
+  /// a port that listens.
+  void take(FileDescriptor socket);
+
   /// Adds what is to be polled.
   void poll_for(std::vector<pollfd>& polled);
   /// When serve() is to be called although no socket has anything; Clock::time_point::max(): never.
@@ -78,7 +82,6 @@ class FunctionPort {
   };
 
   void accept();
-  void take(FileDescriptor socket);
   [[nodiscard]] bool takes_connections() const;
   /// False: the client has left.
   [[nodiscard]] bool serve_client(Clock::time_point end);
