@@ -65,6 +65,7 @@ weft_error fault_error(uint32_t fault) {
     case WEFT_FAULT_RANGE:
     case WEFT_FAULT_SEGMENT:
     case WEFT_FAULT_DMA_BUS:
+    case WEFT_FAULT_COMMAND_FETCH:
       return WEFT_ERROR_DMA_FAULT;
     case WEFT_FAULT_SEMAPHORE_OVERFLOW:
     case WEFT_FAULT_SEMAPHORE_LEAK:

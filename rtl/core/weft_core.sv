@@ -1,7 +1,7 @@
 `default_nettype none
 // weft_core: a tensor core without its memory. Queues, issue, units, retirement, registers.
 //
-//   push ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire ─► semaphores
+//   push, prefetch ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire ─► semaphores
 //                                                 └─ vmem ─┘
 // In a slice, remote COPYs and BARRIERs leave by the ici ports, beside the memory's.
 //
@@ -77,6 +77,9 @@ module weft_core #(
   output logic         busy_o,
   output logic [control_pkg::Units-1:0] start_o,    // the unit takes a command in this cycle
   output logic [control_pkg::Units-1:0] retire_o,   // a command of the unit retires in this cycle
+  output logic [weft_pkg::NumQueues-1:0] fetching_o,      // the queue takes no push
+  output logic [weft_pkg::NumQueues-1:0] fetch_push_o,    // the queue gets a fetched command
+  output logic [weft_pkg::CmdBits-1:0]   fetch_cmd_o,
   // cycles that were not clocked since the last edge; counted at this one
   input  logic [63:0]  idle_credit_i
 );
@@ -102,7 +105,7 @@ module weft_core #(
 
   // ---------------------------------------------------------------- queues and issue
   logic stop, watchdog_expired;
-  logic [NumQueues-1:0] push, full, head_valid, pop, wait_valid, wait_grant, lane_valid,
+  logic [NumQueues-1:0] push, manager_push, full, head_valid, pop, wait_valid, wait_grant, lane_valid,
       lane_taken, queue_active;
   logic [CmdBits-1:0] head [NumQueues];
   logic [CmdBits-1:0] lane_cmd [NumQueues];
@@ -111,6 +114,8 @@ module weft_core #(
   control_pkg::queue_state_e queue_state [NumQueues];
   control_pkg::fault_t queue_fault [NumQueues];
   none_cmd_t lane_header [NumQueues];
+  logic [CmdBits-1:0] queue_cmd;
+  assign queue_cmd = cmd_valid_i ? cmd_i : fetch_cmd_o;
   logic in_slice;
   assign in_slice = place_i.chips > 16'd1;
   // fault injection (csr/inject.sv)
@@ -120,11 +125,12 @@ module weft_core #(
   control_pkg::marks_t marks [NumQueues];
 
   for (genvar i = 0; i < NumQueues; i++) begin : gen_queue
-    assign push[i] = cmd_valid_i && cmd_queue_i == 3'(i) && !queue_full_o[i];
-    assign queue_full_o[i] = full[i] || in_reset;
+    assign manager_push[i] = cmd_valid_i && cmd_queue_i == 3'(i) && !queue_full_o[i];
+    assign push[i] = manager_push[i] || fetch_push_o[i];
+    assign queue_full_o[i] = full[i] || fetching_o[i] || in_reset;
 
     command_queue u_queue (
-      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i, .full_o(full[i]),
+      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i(queue_cmd), .full_o(full[i]),
       .head_valid_o(head_valid[i]),
       .head_o(head[i]), .head_tag_o(head_tag[i]), .pop_i(pop[i]), .level_o(level[i]));
 
@@ -284,6 +290,15 @@ module weft_core #(
   control_pkg::fault_t unit_faults [Units];
   logic [Units-1:0] engine_ready, engine_done, engine_active;   // all but the sync engine
   logic mrd_valid, mwr_valid, ici_valid, ici_open_valid;
+  logic dma_read_valid, dma_read_ready, dma_mrsp_ready, fetch_read_valid, fetch_read_ready;
+  logic mrd_fetch, mrsp_fetch, read_conflict, fetch_moving, fetch_waits;
+  logic prefetch_base_write, prefetch_count_write;
+  logic [NumQueues-1:0] fetch_dead, fetch_refused, fed;
+  logic [1:0] dma_read_space, dma_read_channel;
+  logic [15:0] dma_read_bytes;
+  logic [63:0] dma_read_addr, fetch_read_addr, prefetch_base;
+  logic [31:0] prefetch_left;
+  control_pkg::fault_t fetch_fault;
   core_pkg::flip_t vmem_flip, acc_flip;
   logic vmem_flip_write, acc_flip_write;
   logic [1:0] fail;
@@ -295,6 +310,30 @@ module weft_core #(
   assign ici_valid_o = ici_valid && core_rst_n;
   assign ici_open_valid_o = ici_open_valid && core_rst_n;
 
+  // ---------------------------------------------------------------- commands from HBM
+  command_prefetch u_command_prefetch (
+    .clk_i, .rst_ni(core_rst_n), .stop_i(stop), .base_write_i(prefetch_base_write),
+    .count_write_i(prefetch_count_write), .index_i(csr_addr_i[5:3]), .wdata_i(csr_wdata_i),
+    .base_o(prefetch_base), .left_o(prefetch_left), .active_o(fetching_o), .dead_o(fetch_dead),
+    .refused_o(fetch_refused), .manager_push_i(manager_push), .fed_o(fed),
+    .mrd_valid_o(fetch_read_valid), .mrd_ready_i(fetch_read_ready), .mrd_addr_o(fetch_read_addr),
+    .mrsp_valid_i(mrsp_valid_i && mrsp_fetch), .mrsp_error_i,
+    .mrsp_data_i(mrsp_data_i[CmdBits-1:0]), .full_i(full), .empty_i(~head_valid),
+    .push_o(fetch_push_o), .cmd_o(fetch_cmd_o), .push_ready_i(!cmd_valid_i),
+    .moving_o(fetch_moving), .wait_o(fetch_waits), .fault_o(fetch_fault));
+
+  read_arbiter u_read_arbiter (
+    .clk_i, .rst_ni(core_rst_n), .dma_valid_i(dma_read_valid), .dma_ready_o(dma_read_ready),
+    .fetch_valid_i(fetch_read_valid), .fetch_ready_o(fetch_read_ready), .mrd_valid_o(mrd_valid),
+    .mrd_fetch_o(mrd_fetch), .mrd_ready_i, .conflict_o(read_conflict));
+
+  assign mrd_space_o = mrd_fetch ? core_pkg::SpaceHbm : dma_read_space;
+  assign mrd_addr_o = mrd_fetch ? fetch_read_addr : dma_read_addr;
+  assign mrd_bytes_o = mrd_fetch ? 16'(CmdBits / 8) : dma_read_bytes;
+  assign mrd_channel_o = mrd_fetch ? 2'(PrefetchChannel) : dma_read_channel;
+  assign mrsp_fetch = mrsp_channel_i == 2'(PrefetchChannel);
+  assign mrsp_ready_o = mrsp_fetch || dma_mrsp_ready;
+
   units #(.Structural(Structural)) u_units (
     .clk_i, .rst_ni(core_rst_n),
     .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]),
@@ -302,8 +341,9 @@ module weft_core #(
     .vpu_cmd_i(lane_cmd[QueueVpu]), .place_i, .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
     .done_o(engine_done), .active_o(engine_active), .fault_o(unit_faults),
     .seg_index_o(seg_index), .segment_i(segment),
-    .mrd_valid_o(mrd_valid), .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
-    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
+    .mrd_valid_o(dma_read_valid), .mrd_ready_i(dma_read_ready), .mrd_space_o(dma_read_space),
+    .mrd_addr_o(dma_read_addr), .mrd_bytes_o(dma_read_bytes), .mrd_channel_o(dma_read_channel),
+    .mrsp_valid_i(mrsp_valid_i && !mrsp_fetch), .mrsp_ready_o(dma_mrsp_ready), .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
     .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o,
     .mwr_channel_o, .mwr_data_o,
     .ici_open_valid_o(ici_open_valid), .ici_open_channel_o, .ici_open_cmd_o,
@@ -318,10 +358,11 @@ module weft_core #(
 
   // ---------------------------------------------------------------- faults and the watchdog
   // units in the order of their numbers, acknowledgements, retirement, other chips' posts, queues,
-  // watchdog
+  // fetches, watchdog
   localparam int unsigned AtAck = Units, AtRetire = Units + 1, AtPost = Units + 2;
   localparam int unsigned AtQueues = Units + 3;
-  localparam int unsigned FaultSources = AtQueues + NumQueues + 1;
+  localparam int unsigned AtFetch = AtQueues + NumQueues;
+  localparam int unsigned FaultSources = AtFetch + 2;
   control_pkg::fault_t faults [FaultSources];
   control_pkg::fault_t first_fault, hang;
   logic [63:0] cycle, first_fault_cycle, fault_count, watchdog_limit;
@@ -347,6 +388,7 @@ module weft_core #(
   for (genvar u = 0; u < NumMxu; u++) begin : gen_mxu_busy
     assign mxu_busy[u] = events.mxu_state[u*control_pkg::MxuStates+control_pkg::MxuBusy];
   end
+  assign faults[AtFetch] = fetch_fault;
   assign faults[FaultSources-1] = hang;
 
   fault_capture #(.Sources(FaultSources)) u_fault_capture (
@@ -367,12 +409,18 @@ module weft_core #(
     .limit_i(watchdog_limit), .expired_o(watchdog_expired));
 
   // Who hangs: the first unit at work with its oldest command, else the first queue that is not
-  // empty with its head.
+  // empty with its head, else the first queue that fetches.
   always_comb begin
     hang = '0;
     if (watchdog_expired) begin
       hang.valid = 1'b1;
       hang.code = FaultWatchdog;
+      for (int unsigned i = NumQueues; i > 0; i--) begin
+        if (fetching_o[i-1]) begin
+          hang.queue_id = 3'(i) - 3'd1;
+          hang.unit_id = control_pkg::unit_of_queue(hang.queue_id);
+        end
+      end
       for (int unsigned i = NumQueues; i > 0; i--) begin
         if (head_valid[i-1]) begin
           hang.queue_id = 3'(i) - 3'd1;
@@ -396,11 +444,11 @@ module weft_core #(
   logic segment_write, inject_write, snapshot, clear_counters, idle_event;
   core_pkg::segment_t csr_segment;
 
-  // Work: a command in a queue, in a unit, or on its way to another chip. Stopped queues keep
-  // theirs, but no edge moves them.
-  assign working = head_valid != 0 || unit_working != 0 || ici_waiting;
-  assign busy_o = (head_valid != 0 && !stop) || unit_working != 0 || ici_waiting || in_reset ||
-                  idle_event;
+  // Work: a command in a queue or on its way to it, in a unit, or on its way to another chip.
+  // Stopped queues keep theirs, but no edge moves them.
+  assign working = head_valid != 0 || fetching_o != 0 || unit_working != 0 || ici_waiting;
+  assign busy_o = ((head_valid | fetching_o) != 0 && !stop) || fetch_moving || unit_working != 0 ||
+                  ici_waiting || in_reset || idle_event;
 
   always_comb begin
     queue_retired = '0;
@@ -414,10 +462,13 @@ module weft_core #(
   csr u_csr (
     .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .csr_valid_i, .csr_write_i, .csr_addr_i,
     .csr_wdata_i, .csr_rdata_o,
-    .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0), .fell_i(pop & ~push),
+    .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0), .fell_i(pop & ~push & ~fed),
     .retire_i(queue_retired), .level_i(level), .head_tag_i(head_tag), .fault_raised_i(fault_raised),
     .fault_i(first_fault), .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
     .clear_fault_count_o(clear_fault_count), .sem_write_o(sem_write), .sem_rdata_i(sem_rdata),
+    .prefetch_base_write_o(prefetch_base_write), .prefetch_count_write_o(prefetch_count_write),
+    .prefetch_base_i(prefetch_base), .prefetch_left_i(prefetch_left),
+    .prefetch_status_i({fetch_refused, fetch_dead, fetching_o}),
     .segment_write_o(segment_write), .segment_i(csr_segment), .snapshot_o(snapshot),
     .clear_counters_o(clear_counters), .counter_rdata_i(counter_rdata), .cycle_o(cycle),
     .watchdog_limit_o(watchdog_limit), .core_reset_o(core_reset), .idle_event_o(idle_event),
@@ -439,7 +490,8 @@ module weft_core #(
   counters u_counters (
     .clk_i, .rst_ni, .clear_i(clear_counters), .snapshot_i(snapshot), .idle_credit_i,
     .queue_state_i(queue_state),
-    .queue_retired_i(queue_retired), .events_i(events), .csr_index_i(csr_addr_i[11:3]),
+    .queue_retired_i(queue_retired), .fetched_i(fetch_push_o != 0), .fetch_waits_i(fetch_waits),
+    .read_conflict_i(read_conflict), .events_i(events), .csr_index_i(csr_addr_i[11:3]),
     .csr_rdata_o(counter_rdata));
 endmodule
 `default_nettype wire

@@ -14,6 +14,9 @@ module counters (
   // what happens in this cycle
   input  control_pkg::queue_state_e   queue_state_i [weft_pkg::NumQueues],
   input  logic [weft_pkg::NumQueues-1:0] queue_retired_i,
+  input  logic                        fetched_i,
+  input  logic                        fetch_waits_i,
+  input  logic                        read_conflict_i,
   input  control_pkg::unit_events_t   events_i,
   // reading
   input  logic [8:0]                  csr_index_i,
@@ -90,6 +93,9 @@ module counters (
     run_q[weft_pkg::CounterDmaWriteBeats] += 64'(events_i.dma_write_beat);
     run_q[weft_pkg::CounterDmaReadStalls] += 64'(events_i.dma_read_stall);
     run_q[weft_pkg::CounterDmaWriteStalls] += 64'(events_i.dma_write_stall);
+    run_q[weft_pkg::CounterPrefetchCommands] += 64'(fetched_i);
+    run_q[weft_pkg::CounterPrefetchWaits] += 64'(fetch_waits_i);
+    run_q[weft_pkg::CounterPrefetchConflicts] += 64'(read_conflict_i);
   endtask
   // verilator lint_on BLKSEQ
 

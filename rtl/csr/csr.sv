@@ -33,6 +33,12 @@ module csr (
   // semaphores
   output logic                              sem_write_o,
   input  logic [15:0]                       sem_rdata_i,
+  // prefetch, of the queue in csr_addr_i[5:3]
+  output logic                              prefetch_base_write_o,
+  output logic                              prefetch_count_write_o,
+  input  logic [63:0]                       prefetch_base_i,
+  input  logic [31:0]                       prefetch_left_i,
+  input  logic [3*weft_pkg::NumQueues-1:0]  prefetch_status_i,   // refused, faulted, fetches
   // segments
   output logic                              segment_write_o,
   input  core_pkg::segment_t                segment_i,
@@ -78,6 +84,9 @@ module csr (
   assign clear_counters_o = write && csr_addr_i == 16'(weft_pkg::CsrCounterClear);
   assign sem_write_o = write && in_block(16'(weft_pkg::CsrSemaphore), SemaphoreBytes);
   assign segment_write_o = write && in_block(16'(weft_pkg::CsrSegmentBase), SegmentBytes);
+
+  assign prefetch_base_write_o = write && in_block(16'(weft_pkg::CsrPrefetchBase), QueueBytes);
+  assign prefetch_count_write_o = write && in_block(16'(weft_pkg::CsrPrefetchCount), QueueBytes);
 
   assign inject_write_o = write && in_block(16'(weft_pkg::CsrInjectAddress), InjectBytes);
 
@@ -160,6 +169,10 @@ module csr (
           weft_pkg::CsrFaultAddress: csr_rdata_o = fault_i.address;
           weft_pkg::CsrFaultCycle: csr_rdata_o = fault_cycle_i;
           weft_pkg::CsrFaultCount: csr_rdata_o = fault_count_i;
+          weft_pkg::CsrPrefetchStatus:
+            for (int unsigned i = 0; i < 3; i++)
+              csr_rdata_o[8*i+:weft_pkg::NumQueues] =
+                  prefetch_status_i[weft_pkg::NumQueues*i+:weft_pkg::NumQueues];
           default: csr_rdata_o = '0;
         endcase
       end else if (in_block(16'(weft_pkg::CsrQueueLevel), QueueBytes)) begin
@@ -168,6 +181,10 @@ module csr (
         csr_rdata_o = retired_q[queue];
       end else if (in_block(16'(weft_pkg::CsrQueueHeadTag), QueueBytes)) begin
         csr_rdata_o = level_i[queue] == 0 ? '0 : {47'd0, 1'b1, head_tag_i[queue]};
+      end else if (in_block(16'(weft_pkg::CsrPrefetchBase), QueueBytes)) begin
+        csr_rdata_o = prefetch_base_i;
+      end else if (in_block(16'(weft_pkg::CsrPrefetchCount), QueueBytes)) begin
+        csr_rdata_o = 64'(prefetch_left_i);
       end else if (in_block(16'(weft_pkg::CsrSemaphore), SemaphoreBytes)) begin
         csr_rdata_o = 64'(sem_rdata_i);
       end else if (in_block(16'(weft_pkg::CsrSegmentBase), SegmentBytes)) begin

@@ -26,9 +26,12 @@ bind weft_core stream_contract #(.Width(3 + weft_pkg::CmdBits)) u_push_contract 
 bind slice_port stream_contract #(.Width(24)) u_post_contract (
   .clk_i, .rst_ni, .valid_i(post_valid_i), .ready_i(post_ready_o),
   .payload_i({post_sem_i, post_count_i}));
+bind weft_core stream_contract #(.Width(84)) u_mrd_contract (
+  .clk_i, .rst_ni(core_rst_n), .valid_i(mrd_valid_o), .ready_i(mrd_ready_i),
+  .payload_i({mrd_space_o, mrd_addr_o, mrd_bytes_o, mrd_channel_o}));
 bind weft_core core_invariants #(.Units(Units)) u_core_invariants (
   .clk_i, .rst_ni(core_rst_n), .stop_i(stop), .busy_i(busy_o), .start_i(start_o),
   .retire_i(retired), .held_i(held), .active_i(unit_active), .faulted_i(unit_faulted_q),
   .in_reset_i(in_reset), .full_i(queue_full_o),
-  .level_i({level[4], level[3], level[2], level[1], level[0]}),
+  .fetching_i(fetching_o), .level_i({level[4], level[3], level[2], level[1], level[0]}),
   .head_valid_i(head_valid), .taken_i(lane_taken), .expired_i(watchdog_expired));

@@ -15,6 +15,7 @@ module core_invariants #(
   input logic [Units-1:0]  faulted_i,
   input logic              in_reset_i,      // the core resets itself
   input logic [Queues-1:0] full_i,          // as the manager is told
+  input logic [Queues-1:0] fetching_i,
   input logic [5*Queues-1:0] level_i,       // commands in each queue
   input logic [Queues-1:0] head_valid_i,
   input logic [Queues-1:0] taken_i,
@@ -30,7 +31,8 @@ module core_invariants #(
   TakenFromHead_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       (taken_i & ~head_valid_i) == '0);
   BusyWhileWorking_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      (active_i & ~faulted_i) != '0 || (head_valid_i != '0 && !stop_i) |-> busy_i);
+      (active_i & ~faulted_i) != '0 || ((head_valid_i | fetching_i) != '0 && !stop_i)
+      |-> busy_i);
   WatchdogOnce_A: assert property (@(posedge clk_i) disable iff (!rst_ni) expired_i |=> !expired_i);
 
   ResetTakesNothing_A: assert property (@(posedge clk_i) in_reset_i |-> full_i == '1);
@@ -38,7 +40,7 @@ module core_invariants #(
   for (genvar i = 0; i < Queues; i++) begin : gen_queue
     assign full[i] = level_i[5*i+:5] == 5'(weft_pkg::QueueDepth);
   end
-  FullIsTold_A: assert property (@(posedge clk_i) disable iff (!rst_ni) full_i == full);
+  FullIsTold_A: assert property (@(posedge clk_i) disable iff (!rst_ni) full_i == (full | fetching_i));
 
   SeveralStart_C: cover property (@(posedge clk_i) rst_ni && !$onehot0(start_i));
   Stopped_C: cover property (@(posedge clk_i) rst_ni && stop_i);

@@ -21,6 +21,7 @@ module counters_bench (
   input  logic [15:0]     dma_write_bytes_i,
   input  logic [1:0]      dma_beat_i,     // read, write
   input  logic [1:0]      dma_stall_i,
+  input  logic [2:0]      prefetch_i,     // a command, a wait, a conflict
   input  logic [15:0]     vmem_corrected_i,
   input  logic [15:0]     vmem_poison_i,
   input  logic [15:0]     acc_corrected_i,
@@ -57,6 +58,7 @@ module counters_bench (
   end
   counters u_counters (
     .clk_i, .rst_ni, .clear_i, .snapshot_i, .idle_credit_i, .queue_state_i(queue_state),
-    .queue_retired_i, .events_i(events), .csr_index_i, .csr_rdata_o);
+    .queue_retired_i, .fetched_i(prefetch_i[0]), .fetch_waits_i(prefetch_i[1]),
+    .read_conflict_i(prefetch_i[2]), .events_i(events), .csr_index_i, .csr_rdata_o);
 endmodule
 `default_nettype wire

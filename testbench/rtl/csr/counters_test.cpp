@@ -25,7 +25,7 @@ class CountersBench : public VerilatedBench<Vcounters_model> {
   /// What happens in a cycle; all that is random in it comes from `random`.
   struct Events {
     std::array<unsigned, WEFT_CORE_QUEUES> queue_state{};
-    unsigned retired = 0, mxu_state = 5, vpu_state = 2, grant = 0, conflict = 0, beat = 0, stall = 0;
+    unsigned retired = 0, mxu_state = 5, vpu_state = 2, grant = 0, conflict = 0, beat = 0, stall = 0, prefetch = 0;
     uint32_t macs = 0, nans = 0, infinities = 0, read_bytes = 0, write_bytes = 0;
     std::array<unsigned, 4> ecc{};  ///< corrected in VMEM, uncorrectable there, the same in ACC
     bool overflow = false, row = false;
@@ -45,6 +45,7 @@ class CountersBench : public VerilatedBench<Vcounters_model> {
     top->vmem_corrected_i = static_cast<uint16_t>(e.ecc[0]), top->vmem_poison_i = static_cast<uint16_t>(e.ecc[1]);
     top->acc_corrected_i = static_cast<uint16_t>(e.ecc[2]), top->acc_poison_i = static_cast<uint16_t>(e.ecc[3]);
     top->dma_beat_i = static_cast<uint8_t>(e.beat), top->dma_stall_i = static_cast<uint8_t>(e.stall);
+    top->prefetch_i = static_cast<uint8_t>(e.prefetch);
   }
   uint64_t read(unsigned index) {
     top->csr_index_i = static_cast<uint16_t>(index);
@@ -83,6 +84,9 @@ void count(Counts& counts, const CountersBench::Events& e) {
   counts[WEFT_COUNTER_DMA_WRITE_BEATS] += e.beat >> 1;
   counts[WEFT_COUNTER_DMA_READ_STALLS] += e.stall & 1;
   counts[WEFT_COUNTER_DMA_WRITE_STALLS] += e.stall >> 1;
+  counts[WEFT_COUNTER_PREFETCH_COMMANDS] += e.prefetch & 1;
+  counts[WEFT_COUNTER_PREFETCH_WAITS] += e.prefetch >> 1 & 1;
+  counts[WEFT_COUNTER_PREFETCH_CONFLICTS] += e.prefetch >> 2;
 }
 
 }  // namespace
@@ -104,6 +108,7 @@ TEST_CASE("every counter is the sum of its events, as of the last snapshot, over
     e.grant = below(2) * below(64), e.conflict = below(2) * below(64);
     for (auto& count : e.ecc) count = below(4) == 0 ? below(65536) : 0;
     e.read_bytes = below(65536), e.write_bytes = below(65536), e.beat = below(4), e.stall = below(4);
+    e.prefetch = below(8);
     const bool clear = below(500) == 0, snap = below(50) == 0;
     const uint64_t credit = below(20) == 0 ? random() >> below(64) : 0;  // sums wrap, as 64 bits do
     bench.set_events(e);

@@ -69,6 +69,8 @@ uint64_t value_at(const Vcsr_model& t, const Model& model, uint32_t address) {
   if (in(WEFT_CSR_QUEUE_RETIRED, 8 * WEFT_CORE_QUEUES)) return model.retired[queue];
   if (in(WEFT_CSR_QUEUE_HEAD_TAG, 8 * WEFT_CORE_QUEUES))
     return t.level_i[queue] == 0 ? 0 : uint64_t{1} << 16 | t.head_tag_i[queue];
+  if (in(WEFT_CSR_PREFETCH_BASE, 8 * WEFT_CORE_QUEUES)) return t.prefetch_base_i;
+  if (in(WEFT_CSR_PREFETCH_COUNT, 8 * WEFT_CORE_QUEUES)) return t.prefetch_left_i;
   if (in(WEFT_CSR_SEMAPHORE, 8 * WEFT_SEMAPHORES)) return t.sem_rdata_i;
   if (in(WEFT_CSR_SEGMENT_BASE, 32 * WEFT_SEGMENTS)) {
     const unsigned field = address >> 3 & 3;
@@ -100,6 +102,8 @@ uint64_t value_at(const Vcsr_model& t, const Model& model, uint32_t address) {
       return t.fault_cycle_i;
     case WEFT_CSR_FAULT_COUNT:
       return t.fault_count_i;
+    case WEFT_CSR_PREFETCH_STATUS:  // 5 bits each: refused, faulted, fetches
+      return (t.prefetch_status_i & 31) | (t.prefetch_status_i >> 5 & 31) << 8 | (t.prefetch_status_i >> 10) << 16;
     default:
       return 0;
   }
@@ -115,23 +119,38 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
   CsrBench bench;
   auto& t = *bench.top;
   Model model;
-  constexpr std::array<uint32_t, 22> kAddresses{WEFT_CSR_STATUS,         WEFT_CSR_CONTROL,
-                                                WEFT_CSR_CYCLE,          WEFT_CSR_INTERRUPT,
-                                                WEFT_CSR_INTERRUPT,      WEFT_CSR_QUEUE_LOW,
-                                                WEFT_CSR_WATCHDOG_LIMIT, WEFT_CSR_FIRST_ACCEPT_CYCLE,
-                                                WEFT_CSR_FAULT_CYCLE,    WEFT_CSR_LAST_RETIRE_CYCLE,
-                                                WEFT_CSR_FAULT_COUNT,    WEFT_CSR_COUNTER_SNAPSHOT,
-                                                WEFT_CSR_COUNTER_CLEAR,  WEFT_CSR_SEMAPHORE,
-                                                WEFT_CSR_SEGMENT_BASE,   WEFT_CSR_QUEUE_RETIRED,
-                                                WEFT_CSR_FAULT_CODE,     WEFT_CSR_FAULT_ADDRESS,
-                                                WEFT_CSR_QUEUE_LEVEL,    WEFT_CSR_QUEUE_HEAD_TAG,
-                                                WEFT_CSR_INJECT_ADDRESS, WEFT_CSR_COUNTER};
+  constexpr std::array<uint32_t, 25> kAddresses{WEFT_CSR_PREFETCH_STATUS,
+                                                WEFT_CSR_PREFETCH_BASE,
+                                                WEFT_CSR_PREFETCH_COUNT,
+                                                WEFT_CSR_STATUS,
+                                                WEFT_CSR_CONTROL,
+                                                WEFT_CSR_CYCLE,
+                                                WEFT_CSR_INTERRUPT,
+                                                WEFT_CSR_INTERRUPT,
+                                                WEFT_CSR_QUEUE_LOW,
+                                                WEFT_CSR_WATCHDOG_LIMIT,
+                                                WEFT_CSR_FIRST_ACCEPT_CYCLE,
+                                                WEFT_CSR_FAULT_CYCLE,
+                                                WEFT_CSR_LAST_RETIRE_CYCLE,
+                                                WEFT_CSR_FAULT_COUNT,
+                                                WEFT_CSR_COUNTER_SNAPSHOT,
+                                                WEFT_CSR_COUNTER_CLEAR,
+                                                WEFT_CSR_SEMAPHORE,
+                                                WEFT_CSR_SEGMENT_BASE,
+                                                WEFT_CSR_QUEUE_RETIRED,
+                                                WEFT_CSR_FAULT_CODE,
+                                                WEFT_CSR_FAULT_ADDRESS,
+                                                WEFT_CSR_QUEUE_LEVEL,
+                                                WEFT_CSR_QUEUE_HEAD_TAG,
+                                                WEFT_CSR_INJECT_ADDRESS,
+                                                WEFT_CSR_COUNTER};
   for (unsigned i = 0; i < 20000; i++) {
     const bool valid = !chance(random, idle), write = below(2) != 0, core_reset = below(200) == 0;
     const auto index = static_cast<uint32_t>(below(WEFT_CORE_QUEUES));
     uint32_t address = kAddresses[below(kAddresses.size())];
     if (address == WEFT_CSR_QUEUE_RETIRED || address == WEFT_CSR_QUEUE_LEVEL || address == WEFT_CSR_QUEUE_HEAD_TAG)
       address += 8 * index;
+    if (address == WEFT_CSR_PREFETCH_BASE || address == WEFT_CSR_PREFETCH_COUNT) address += 8 * index;
     if (address == WEFT_CSR_INJECT_ADDRESS) address += 8 * static_cast<uint32_t>(below(6));
     if (address == WEFT_CSR_COUNTER) address += WEFT_CSR_COUNTER_STRIDE * static_cast<uint32_t>(below(WEFT_COUNTERS));
     if (below(20) == 0) address = 8 * static_cast<uint32_t>(below(kRegisterBytes));  // any of the bus, mapped or not
@@ -146,6 +165,8 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
     t.retire_i = static_cast<uint8_t>(below(4) == 0 ? 1u << below(WEFT_CORE_QUEUES) : 0);
     t.fault_raised_i = below(40) == 0;
     t.fault_cycle_i = random(), t.fault_count_i = random(), t.sem_rdata_i = static_cast<uint16_t>(random());
+    t.prefetch_base_i = random(), t.prefetch_left_i = static_cast<uint32_t>(random());
+    t.prefetch_status_i = static_cast<uint16_t>(below(1u << 15));
     t.counter_rdata_i = random(), t.inject_rdata_i = random();
     for (unsigned w = 0; w < 3; w++) t.fault_i[w] = static_cast<uint32_t>(random());
     for (unsigned w = 0; w < 5; w++) t.segment_i[w] = static_cast<uint32_t>(random()) & (w == 4 ? 15 : UINT32_MAX);
@@ -174,6 +195,11 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
     REQUIRE(!!t.snapshot_o == (writes && address == WEFT_CSR_COUNTER_SNAPSHOT));
     REQUIRE(!!t.clear_counters_o == (writes && address == WEFT_CSR_COUNTER_CLEAR));
     REQUIRE(!!t.sem_write_o == (writes && address >= WEFT_CSR_SEMAPHORE && address < WEFT_CSR_SEMAPHORE + 8 * 64));
+    const auto queue_write = [&](uint32_t base) {
+      return writes && address >= base && address < base + 8 * WEFT_CORE_QUEUES;
+    };
+    REQUIRE(!!t.prefetch_base_write_o == queue_write(WEFT_CSR_PREFETCH_BASE));
+    REQUIRE(!!t.prefetch_count_write_o == queue_write(WEFT_CSR_PREFETCH_COUNT));
     REQUIRE(!!t.segment_write_o ==
             (writes && address >= WEFT_CSR_SEGMENT_BASE && address < WEFT_CSR_SEGMENT_BASE + 32 * WEFT_SEGMENTS));
     REQUIRE(!!t.inject_write_o ==

@@ -81,6 +81,8 @@ TEST_CASE("offsets that no register has read 0 and ignore writes, and so do read
                               WEFT_CSR_COUNTER_CLEAR};
   for (uint32_t offset = WEFT_CSR_INJECT_ADDRESS; offset <= WEFT_CSR_INJECT_ARM; offset += 8) writable.insert(offset);
   for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) writable.insert(WEFT_CSR_SEMAPHORE + 8 * i);
+  for (unsigned i = 0; i < WEFT_CORE_QUEUES; i++)
+    writable.insert({WEFT_CSR_PREFETCH_BASE + 8 * i, WEFT_CSR_PREFETCH_COUNT + 8 * i});
   for (unsigned i = 0; i < WEFT_SEGMENTS; i++)
     for (unsigned field = 0; field < 3; field++) writable.insert(WEFT_CSR_SEGMENT_BASE + 32 * i + 8 * field);
   std::array<uint64_t, 0x400> before{};
