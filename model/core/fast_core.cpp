@@ -34,7 +34,7 @@ FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& tim
       mxu_(state_, timing_, counters_, vmem_flips_),
       vpu_(state_, timing_, counters_, vmem_flips_, mxu_),
       vmem_(state_.chip().vmem_banks, timing_.vmem_starve_limit),
-      dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN),
+      dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN, nullptr, &fetch_),
       dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT, remote) {
   if (remote_ != nullptr) remote_->attach(this);
 }
@@ -45,6 +45,7 @@ FastCore::~FastCore() {
 
 bool FastCore::push(unsigned queue, const spec::Command& command) {
   if (queue >= WEFT_CORE_QUEUES || reset_pending_ || in_reset()) return false;
+  if (fetch_.active(queue) || pending_fetches_[queue] != 0) return false;
   if (queues_[queue].commands.size() + pending_pushes_[queue] >= WEFT_CORE_QUEUE_DEPTH) return false;
   pending_.push_back({true, queue, 0, 0, command});
   pending_pushes_[queue]++;
@@ -91,6 +92,7 @@ void FastCore::step() {
   }
   watch();
   apply_pending();
+  if (!in_reset()) clock_fetch();
   capture_faults();
   if (!clear_counters_) count_queues(1);
   clear_counters_ = false;
@@ -117,6 +119,34 @@ void FastCore::look() {
   now_.vpu_ready = vpu_.ready();
   for (unsigned u = 0; u < mxu_.size(); u++) now_.mxu_ready |= mxu_.ready(u) ? 1u << u : 0;
   now_.sync_ready = !sync_.active;
+  look_at_fetch();
+}
+
+void FastCore::look_at_fetch() {
+  fast::CommandFetch::Surroundings now;
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) {
+    if (queues_[queue].commands.empty()) now.empty |= 1u << queue;
+    if (queues_[queue].commands.size() == WEFT_CORE_QUEUE_DEPTH) now.full |= 1u << queue;
+  }
+  now.stop = stop_;
+  // A register write goes beside the push that follows it.
+  const size_t push = !pending_.empty() && !pending_.front().is_push ? 1 : 0;
+  now.manager_pushes = pending_.size() > push && pending_[push].is_push;
+  fetch_.look(now);
+  if (const auto fault = fetch_.fault()) {
+    raised_.push_back({{WEFT_FAULT_COMMAND_FETCH, fault->second},
+                       kUnitOfQueue[fault->first],
+                       fault->first,
+                       0,
+                       cycle_,
+                       FaultSource::kFetch});
+  }
+}
+
+void FastCore::clock_fetch() {
+  fetch_.clock(counters_);
+  if (fetch_.moved()) moved_ = true;
+  if (fetch_.progressed()) last_progress_ = cycle_;
 }
 
 /// Nothing but MXUs and VPU moves before the cycle returned.
@@ -215,6 +245,7 @@ void FastCore::run_engines(uint64_t end) {
     }
   }
   count_queues(cycle_ - from);
+  if (fetch_.waits()) counters_[WEFT_COUNTER_PREFETCH_WAITS] += cycle_ - from;
 }
 
 void FastCore::skip_engines(uint64_t to) {
@@ -304,6 +335,7 @@ bool FastCore::working() const {
   if (unacknowledged_ != 0) return true;
   for (const Queue& q : queues_)
     if (!q.commands.empty()) return true;
+  if (fetch_.active()) return true;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
     if (unit_working(unit)) return true;
   return false;
@@ -311,7 +343,7 @@ bool FastCore::working() const {
 
 bool FastCore::busy() const {
   if (in_reset() || !pending_.empty() || !remote_posts_.empty() || worked_ != working()) return true;
-  if (unacknowledged_ != 0) return true;
+  if (unacknowledged_ != 0 || fetch_.moving() || (fetch_.active() && !stop_)) return true;
   for (const Queue& q : queues_)
     if (!q.commands.empty() && !stop_) return true;
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
@@ -431,20 +463,28 @@ void FastCore::apply_pending() {
     pending_.pop_front();
     moved_ = true;
   }
+  const auto fetched = in_reset() ? std::nullopt : fetch_.delivered();
   for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) {
-    const bool next = !pending_.empty() && pending_.front().is_push && pending_.front().queue == queue;
-    if (has_bit(queues_taken_, queue) && !next && queues_[queue].commands.size() <= queue_low_)
+    const bool next = (!pending_.empty() && pending_.front().is_push && pending_.front().queue == queue) ||
+                      (fetched && fetched->first == queue);
+    if (has_bit(queues_taken_, queue) && !next && !fetch_.queue(queue).fed &&
+        queues_[queue].commands.size() <= queue_low_)
       interrupt_set_ |= kIrqLow;
   }
   if (!pending_.empty() && pending_.front().is_push) {
     const Pending& push = pending_.front();
     queues_[push.queue].commands.push_back(push.command);
     pending_pushes_[push.queue]--;
+    fetch_.manager_pushed(push.queue);
     pending_.pop_front();
-    if (!first_accept_) first_accept_ = cycle_;
-    last_progress_ = cycle_;
-    moved_ = true;
+  } else if (fetched) {
+    queues_[fetched->first].commands.push_back(fetched->second);
+  } else {
+    return;
   }
+  if (!first_accept_) first_accept_ = cycle_;
+  last_progress_ = cycle_;
+  moved_ = true;
 }
 
 // ---------------------------------------------------------------- faults
@@ -464,7 +504,8 @@ void FastCore::watch() {
   if (!now_.any_working || stop_) last_progress_ = cycle_;
 }
 
-/// Names the first unit at work with its oldest command, else the first queue that is not empty with its head.
+/// Names the first unit at work with its oldest command, else the first queue that is not empty with its head, else the
+/// first queue that fetches.
 void FastCore::raise_hang() {
   for (Lane& lane : lanes_) lane.faulted = lane.faulted || !lane.held.empty();  // given up
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
@@ -475,6 +516,8 @@ void FastCore::raise_hang() {
     if (!queues_[queue].commands.empty())
       return raise(kUnitOfQueue[queue], spec::decode_header(queues_[queue].commands.front()).tag,
                    {WEFT_FAULT_WATCHDOG, 0}, FaultSource::kWatchdog);
+  for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++)
+    if (fetch_.active(queue)) return raise(kUnitOfQueue[queue], 0, {WEFT_FAULT_WATCHDOG, 0}, FaultSource::kWatchdog);
 }
 
 /// Of the faults of one cycle the first source counts, of one source the first unit or queue; they are raised out of

@@ -8,6 +8,7 @@
 #include "model/core/fast_core_dma.hpp"
 #include "model/core/fast_core_inject.hpp"
 #include "model/core/fast_core_mxu.hpp"
+#include "model/core/fast_core_prefetch.hpp"
 #include "model/core/fast_core_semaphores.hpp"
 #include "model/core/fast_core_timing.hpp"
 #include "model/core/fast_core_vpu.hpp"
@@ -90,7 +91,7 @@ class FastCore final : public TensorCore, private RemoteCore {
     spec::Command command;
   };
   /// Where faults arise, in the order in which those of one cycle count.
-  enum class FaultSource : uint8_t { kUnit, kAcknowledgement, kRetirement, kRemotePost, kHeader, kWatchdog };
+  enum class FaultSource : uint8_t { kUnit, kAcknowledgement, kRetirement, kRemotePost, kHeader, kFetch, kWatchdog };
   struct CapturedFault {
     golden::Fault fault;
     unsigned unit, queue;
@@ -124,6 +125,8 @@ class FastCore final : public TensorCore, private RemoteCore {
   void take(unsigned queue);
   void start(unsigned unit);
   void apply_pending();
+  void look_at_fetch();
+  void clock_fetch();
   void watch();
   void capture_faults();
 
@@ -181,11 +184,12 @@ class FastCore final : public TensorCore, private RemoteCore {
   std::deque<unsigned> mxu_order_;  // the units of the MXU commands that are held, oldest first: so they retire
   fast::VpuUnit vpu_;
   fast::VmemArbiter vmem_;
+  fast::CommandFetch fetch_;
   fast::DmaDirection dma_in_, dma_out_;
   SyncUnit sync_;
   std::array<Queue, WEFT_CORE_QUEUES> queues_;
   std::array<Lane, WEFT_CORE_UNITS> lanes_;
-  std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{};
+  std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{}, pending_fetches_{};
   fast::Semaphores semaphores_;
   fast::RoundRobin wait_turn_, retire_turn_;
   std::deque<Pending> pending_;

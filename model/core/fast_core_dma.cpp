@@ -60,7 +60,17 @@ uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint
 }
 
 void DmaDirection::look(uint64_t cycle) {
-  memory_ready_ = request_.valid && !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
+  if (fetch_ != nullptr && fetch_->requesting()) {
+    const bool fetch = fetch_->chosen(request_.valid);
+    const bool ready = !bus_.congested(fetch ? WEFT_ADDRESS_SPACE_HBM : request_.space, cycle);
+    memory_ready_ = !fetch && ready;
+    fetch_ready_ = fetch && ready;
+    fetch_->port(request_.valid, ready);
+  } else {
+    fetch_ready_ = false;
+    memory_ready_ = request_.valid && !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
+    if (fetch_ != nullptr) fetch_->port(request_.valid, memory_ready_);
+  }
   vmem_banks_ = 0;
   if (!out()) {
     if (write_.valid) vmem_banks_ = banks_of(write_.beat);
@@ -109,7 +119,7 @@ std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
       moved_ = true;
     }
   }
-  if (held[0] + held[1] != 0 || request_.valid || write_.valid || reading_.valid) {
+  if (held[0] + held[1] != 0 || request_.valid || write_.valid || reading_.valid || !fetch_answers_.empty()) {
     if (out()) {
       step_out(cycle);
     } else {
@@ -117,6 +127,7 @@ std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
     }
     load_jobs(cycle);
   }
+  if (fetch_ready_) accept_fetch(cycle);
   for (unsigned i = 0; i < 2; i++) able[i] = able[i] && !channels_[i].checking;
   ready_ = able[0] && (!able[1] || held[0] <= held[1]) ? 0 : able[1] ? 1 : -1;
   return now;
@@ -129,16 +140,23 @@ int DmaDirection::pick_front(const std::array<bool, 2>& valid, unsigned last) co
 
 int DmaDirection::earliest_answer(uint64_t cycle) const {
   int best = -1;
-  for (int i = 0; i < 2; i++) {
-    const auto& answers = channels_[static_cast<size_t>(i)].answers;
-    if (answers.empty() || answers.front().cycle > cycle) continue;
+  for (int i = 0; i <= kFetchChannel; i++) {
+    const DmaChannel::Answer* answer = first_answer(i);
+    if (answer == nullptr || answer->cycle > cycle) continue;
     if (best >= 0) {
-      const auto& other = channels_[static_cast<size_t>(best)].answers.front();
-      if (std::pair(answers.front().cycle, answers.front().sequence) > std::pair(other.cycle, other.sequence)) continue;
+      const DmaChannel::Answer* other = first_answer(best);
+      if (std::pair(answer->cycle, answer->sequence) > std::pair(other->cycle, other->sequence)) continue;
     }
     best = i;
   }
   return best;
+}
+
+/// The oldest answer of a channel; nullptr: there is none.
+const DmaChannel::Answer* DmaDirection::first_answer(int channel) const {
+  if (channel == kFetchChannel) return fetch_answers_.empty() ? nullptr : &fetch_answers_.front().when;
+  const auto& answers = channels_[static_cast<size_t>(channel)].answers;
+  return answers.empty() ? nullptr : &answers.front();
 }
 
 void DmaDirection::retire(unsigned channel) {
@@ -194,6 +212,15 @@ void DmaDirection::accept_read(uint64_t cycle) {
   counters_[WEFT_COUNTER_DMA_READ_BEATS]++;
 }
 
+void DmaDirection::accept_fetch(uint64_t cycle) {
+  FetchAnswer answer;
+  const bool ok =
+      bus_.read(WEFT_ADDRESS_SPACE_HBM, fetch_->address(), std::as_writable_bytes(std::span(answer.command.bytes)));
+  const uint64_t there = std::max(bus_.schedule_read(WEFT_ADDRESS_SPACE_HBM, WEFT_COMMAND_BYTES, cycle), cycle + 1);
+  answer.when = {there, sequence_++, !ok, 0};
+  fetch_answers_.push_back(answer);
+}
+
 void DmaDirection::step_in(uint64_t cycle) {
   // VMEM takes the beat of its register.
   if (write_.valid && count_vmem(vmem_.dma_write_granted(), WEFT_COUNTER_VMEM_GRANTS_DMA_WRITE,
@@ -207,7 +234,11 @@ void DmaDirection::step_in(uint64_t cycle) {
       channels_[0].front.valid() && !channels_[0].dead && channels_[0].outstanding < outstanding_limit(),
       channels_[1].front.valid() && !channels_[1].dead && channels_[1].outstanding < outstanding_limit()};
   if (offered_ < 0) offered_ = earliest_answer(cycle);
-  const bool drop = offered_ >= 0 && channels_[static_cast<size_t>(offered_)].dead;
+  if (offered_ == kFetchChannel) {
+    fetch_->answer(fetch_answers_.front().command, fetch_answers_.front().when.error);
+    fetch_answers_.pop_front();
+  }
+  const bool drop = offered_ >= 0 && offered_ != kFetchChannel && channels_[static_cast<size_t>(offered_)].dead;
   std::array<bool, 2> offer{};
   for (unsigned i = 0; i < 2; i++) {
     const DmaChannel& ch = channels_[i];
@@ -230,6 +261,7 @@ void DmaDirection::step_in(uint64_t cycle) {
       offered_ = -1;
     }
   }
+  if (offered_ == kFetchChannel) offered_ = -1;
   if (drop && offered_ >= 0) {
     channels_[static_cast<size_t>(offered_)].answers.pop_front();
     offered_ = -1;
@@ -413,6 +445,7 @@ void DmaDirection::load_jobs(uint64_t cycle) {
 
 uint64_t DmaDirection::next_event(uint64_t cycle) const {
   uint64_t next = kNever;
+  if (!fetch_answers_.empty()) next = std::max(fetch_answers_.front().when.cycle, cycle + 1);
   for (const DmaChannel& ch : channels_) {
     if (!ch.answers.empty()) next = std::min(next, std::max(ch.answers.front().cycle, cycle + 1));
     if (ch.checking && ch.verdict_cycle > cycle) next = std::min(next, ch.verdict_cycle);
@@ -422,6 +455,7 @@ uint64_t DmaDirection::next_event(uint64_t cycle) const {
 
 void DmaDirection::reset() {
   for (DmaChannel& ch : channels_) ch = {};
+  fetch_answers_.clear();
   request_ = {};
   reading_ = {};
   write_ = {};

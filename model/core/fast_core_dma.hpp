@@ -7,6 +7,7 @@
 
 #include "model/core/fast_core_ecc.hpp"
 #include "model/core/fast_core_inject.hpp"
+#include "model/core/fast_core_prefetch.hpp"
 #include "model/core/fast_core_timing.hpp"
 #include "model/core/fast_core_unit.hpp"
 #include "model/core/fast_core_vmem.hpp"
@@ -85,7 +86,8 @@ struct DmaChannel {
 class DmaDirection {
  public:
   DmaDirection(golden::CoreState& state, MemoryBus& bus, const VmemArbiter& vmem, const FastTiming& timing,
-               Counters& counters, VmemFlips& flips, unsigned queue, RemotePort* remote = nullptr)
+               Counters& counters, VmemFlips& flips, unsigned queue, RemotePort* remote = nullptr,
+               CommandFetch* fetch = nullptr)
       : state_(state),
         bus_(bus),
         vmem_(vmem),
@@ -93,7 +95,8 @@ class DmaDirection {
         counters_(counters),
         flips_(flips),
         queue_(queue),
-        remote_(remote) {}
+        remote_(remote),
+        fetch_(fetch) {}
 
   /// Asks memory whether it would take this cycle's request, and chooses what VMEM is asked for: for both directions,
   /// before either of them steps.
@@ -152,6 +155,8 @@ class DmaDirection {
   void answer_taken(unsigned channel, bool error, bool asked);
   void retire(unsigned channel);
   void accept_read(uint64_t cycle);
+  void accept_fetch(uint64_t cycle);
+  [[nodiscard]] const DmaChannel::Answer* first_answer(int channel) const;
   void accept_write(uint64_t cycle);
   void accept_remote(uint64_t cycle);
   int pick_front(const std::array<bool, 2>& valid, unsigned last) const;
@@ -163,19 +168,27 @@ class DmaDirection {
   Counters& counters_;
   VmemFlips& flips_;
   const unsigned queue_;
-  RemotePort* remote_;  // may be nullptr
+  RemotePort* remote_;   // may be nullptr
+  CommandFetch* fetch_;  // dma_in: shares the port of reads; else nullptr
+  struct FetchAnswer {
+    DmaChannel::Answer when;
+    spec::Command command;
+  };
+  std::deque<FetchAnswer> fetch_answers_;  // of memory, in request order
   std::array<DmaChannel, 2> channels_;
   uint64_t sequence_ = 0;
   unsigned asked_last_ = 1, wrote_last_ = 1;
   int repeated_ = -1;  // dma_out: the channel whose read of VMEM was refused in the cycle before
   Request request_;    // the register towards memory
   bool memory_ready_ = false;
+  bool fetch_ready_ = false;
   std::deque<Request> skid_;  // dma_out: beats read behind a refused write
   Request reading_;           // dma_out: the beat whose VMEM data come next cycle
   VmemWrite write_;           // dma_in: the register towards VMEM
   uint32_t vmem_banks_ = 0;
-  int reads_ = -1;  // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
-  int offered_ = -1;
+  int reads_ = -1;    // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
+  int offered_ = -1;  // dma_in: the channel whose answer memory shows, or kFetchChannel
+  static constexpr int kFetchChannel = WEFT_CORE_PREFETCH_CHANNEL;
   std::vector<std::byte> slots_;  // data of answers, a ring
   size_t next_slot_ = 0;
   int ready_ = -1;

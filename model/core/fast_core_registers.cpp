@@ -19,6 +19,8 @@ bool in_block(uint32_t offset, uint32_t base, uint32_t bytes) { return offset >=
 
 void FastCore::write_csr(uint32_t offset, uint64_t value) {
   if (offset == WEFT_CSR_CONTROL && (value & 1) != 0) reset_pending_ = true;
+  if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock) && offset % 8 == 0)
+    pending_fetches_[(offset - WEFT_CSR_PREFETCH_COUNT) / 8]++;
   pending_.push_back({false, 0, offset, value, {}});
 }
 
@@ -31,6 +33,8 @@ uint64_t FastCore::read_csr(uint32_t offset) {
     const Queue& q = queues_[index(WEFT_CSR_QUEUE_HEAD_TAG)];
     return q.commands.empty() ? 0 : 0x10000u | spec::decode_header(q.commands.front()).tag;
   }
+  if (in_block(offset, WEFT_CSR_PREFETCH_BASE, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_BASE)).base;
+  if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_COUNT)).left;
   if (in_block(offset, WEFT_CSR_SEMAPHORE, kSemaphoreBlock)) return semaphores_.value(index(WEFT_CSR_SEMAPHORE));
   if (in_block(offset, WEFT_CSR_SEGMENT_BASE, kSegmentBlock)) return read_segment(offset);
   if (in_block(offset, WEFT_CSR_COUNTER, kCounterBlock)) return snapshot_[index(WEFT_CSR_COUNTER)];
@@ -105,6 +109,8 @@ uint64_t FastCore::read_control(uint32_t offset) const {
       return fault_ ? fault_->cycle : 0;
     case WEFT_CSR_FAULT_COUNT:
       return fault_count_;
+    case WEFT_CSR_PREFETCH_STATUS:
+      return fetch_.status();
     default:
       return 0;
   }
@@ -139,6 +145,13 @@ void FastCore::apply_write(uint32_t offset, uint64_t value) {
       break;
   }
   if (offset % 8 != 0) return;
+  if (in_block(offset, WEFT_CSR_PREFETCH_BASE, kQueueBlock))
+    fetch_.write_base((offset - WEFT_CSR_PREFETCH_BASE) / 8, value);
+  if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock)) {
+    const unsigned queue = (offset - WEFT_CSR_PREFETCH_COUNT) / 8;
+    pending_fetches_[queue]--;
+    fetch_.write_count(queue, value);
+  }
   if (fast::Injector::owns(offset)) write_inject(offset, value);
   if (in_block(offset, WEFT_CSR_SEMAPHORE, kSemaphoreBlock))
     semaphores_.set((offset - WEFT_CSR_SEMAPHORE) / 8, static_cast<uint16_t>(value));
@@ -198,6 +211,7 @@ void FastCore::settle_counters() {
 /// Everything but VMEM, ACC, segments, counters and the registers that the manager sets.
 void FastCore::core_reset() {
   forget_remote();
+  fetch_.reset();
   dma_in_.reset();
   dma_out_.reset();
   mxu_.reset(cycle_);

@@ -5,12 +5,23 @@
 
 namespace weft::core {
 
+namespace {
+
+/// The queue whose fetch a write of this register starts; -1: none.
+int starts_fetch(uint32_t offset) {
+  const uint32_t at = offset - WEFT_CSR_PREFETCH_COUNT;
+  return at % 8 == 0 && at / 8 < WEFT_CORE_QUEUES ? static_cast<int>(at / 8) : -1;
+}
+
+}  // namespace
+
 RtlCore::RtlCore(const spec::Chip& chip, MemoryBus& bus, RemotePort* remote) : chip_(chip), memory_(bus) {
   if (remote != nullptr) slice_.emplace(*this, bus, *remote);
 }
 
 bool RtlCore::push(unsigned queue, const spec::Command& command) {
   if (queue >= WEFT_CORE_QUEUES || reset_pending_ || held_in_reset()) return false;
+  if (fetching(queue) || pending_fetches_[queue] != 0) return false;
   if (queued_[queue].size() + pending_pushes_[queue] >= WEFT_CORE_QUEUE_DEPTH) return false;
   pending_.push_back({.is_push = true, .queue = queue, .offset = 0, .value = 0, .command = command});
   pending_pushes_[queue]++;
@@ -19,6 +30,7 @@ bool RtlCore::push(unsigned queue, const spec::Command& command) {
 
 void RtlCore::write_csr(uint32_t offset, uint64_t value) {
   if (offset == WEFT_CSR_CONTROL && (value & 1) != 0) reset_pending_ = true;
+  if (const int queue = starts_fetch(offset); queue >= 0) pending_fetches_[static_cast<size_t>(queue)]++;
   pending_.push_back({.is_push = false, .queue = 0, .offset = offset, .value = value, .command = {}});
 }
 
@@ -28,6 +40,7 @@ void RtlCore::command_accepted(const Pending& push) {
 }
 
 void RtlCore::csr_clocked(const Pending& write) {
+  if (const int queue = starts_fetch(write.offset); queue >= 0) pending_fetches_[static_cast<size_t>(queue)]--;
   injected_ = injected_ || write.offset == WEFT_CSR_INJECT_ARM;
   if (write.offset == WEFT_CSR_CONTROL && (write.value & 1) != 0)
     reset_clocked_ = true;

@@ -80,6 +80,10 @@ class RtlCore : public TensorCore {
     spec::Command command;
   };
   void command_accepted(const Pending& push);
+  /// The core's prefetcher puts a command into a queue.
+  void command_fetched(unsigned queue, const spec::Command& command) { queued_[queue].push_back(command); }
+  /// The queue takes no push, because it fetches.
+  [[nodiscard]] virtual bool fetching(unsigned queue) const = 0;
   void csr_clocked(const Pending& write);
   /// After the edge that took the write of CONTROL.
   void core_was_reset();
@@ -100,7 +104,7 @@ class RtlCore : public TensorCore {
  private:
   std::array<std::deque<spec::Command>, WEFT_CORE_QUEUES> queued_;
   std::array<std::deque<spec::Command>, WEFT_CORE_UNITS> started_;
-  std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{};
+  std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{}, pending_fetches_{};
   uint64_t reset_until_ = 0;  // the core is held in reset before this cycle
   bool reset_pending_ = false;
 };

@@ -13,7 +13,8 @@ void RtlMemory::read(unsigned channel, weft_address_space space, uint64_t addres
   answer.cycle = std::max(bus_.schedule_read(space, bytes, cycle), cycle + 1);
   answer.sequence = sequence_++;
   outstanding_reads_++;
-  if (tap_ != nullptr) tap_->memory_read(channel, space, address, answer.data, !answer.error);
+  if (tap_ != nullptr && channel != WEFT_CORE_PREFETCH_CHANNEL)
+    tap_->memory_read(channel, space, address, answer.data, !answer.error);
 }
 
 void RtlMemory::write(unsigned channel, weft_address_space space, uint64_t address, std::span<const std::byte> data,

@@ -10,7 +10,8 @@
 
 namespace weft::core {
 
-/// Who wants to see what a core reads and writes (the lockstep core). Called within advance(), in order.
+/// Who wants to see what a core's commands read and write (the lockstep core); not the reads of commands. Called within
+/// advance(), in order.
 class MemoryTap {
  public:
   virtual ~MemoryTap() = default;

@@ -3,6 +3,7 @@
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -52,6 +53,7 @@ class VerilatedCore final : public RtlCore {
     model_->csr_valid_i = 0;
     return model_->csr_rdata_o;
   }
+  [[nodiscard]] bool fetching(unsigned queue) const override { return (model_->fetching_o >> queue & 1) != 0; }
   [[nodiscard]] bool busy() const override {
     return model_->busy_o != 0 || !pending_.empty() || (slice_ && slice_->waiting());
   }
@@ -308,6 +310,13 @@ class VerilatedCore final : public RtlCore {
     }
   }
 
+  void take_fetched() {
+    if (model_->fetch_push_o == 0) return;
+    spec::Command command;
+    std::memcpy(command.bytes.data(), model_->fetch_cmd_o.data(), WEFT_COMMAND_BYTES);
+    command_fetched(static_cast<unsigned>(std::countr_zero(unsigned{model_->fetch_push_o})), command);
+  }
+
   void take_slice() {
     if (model_->ici_ack_valid_i) slice_->take_acknowledgement();
     if (model_->ici_post_valid_i && model_->ici_post_ready_o) slice_->take_post();
@@ -338,6 +347,7 @@ class VerilatedCore final : public RtlCore {
     take_memory();
     if (slice_) take_slice();
     if ((model_->start_o | model_->retire_o) != 0) command_events(model_->start_o, model_->retire_o);
+    take_fetched();
     if (tap_ != nullptr) look_at_writes();
     model_->clk_i = 1;
     model_->eval();

@@ -276,6 +276,7 @@ Recipe draw_recipe(const spec::Chip& chip, uint64_t seed) {
   recipe.data_seed = draw.bits();
   recipe.stall_percent = draw.one_of({0u, 0u, 0u, 25u, 75u});
   recipe.jitter = draw.once_in(3);
+  recipe.prefetch = prefetch_drawn(recipe.data_seed);
   const uint64_t n = chip.n;
   if (draw.once_in(10)) {
     recipe.form = draw.one_of({Recipe::Form::kScores, Recipe::Form::kGradient, Recipe::Form::kUpdate});
@@ -307,6 +308,7 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
   program.data_seed = recipe.data_seed;
   program.stall_percent = recipe.stall_percent;
   program.jitter = recipe.jitter;
+  program.prefetch = recipe.prefetch;
   program.plain_data = true;
   const auto map = [&](size_t segment, uint64_t bytes) {
     bytes = round_up(std::max<uint64_t>(bytes, 1), kAlign);
@@ -377,6 +379,9 @@ Recipe shrink_recipe(Recipe recipe, const std::function<bool(const Program&)>& s
     Recipe steady = recipe;
     steady.stall_percent = 0, steady.jitter = false;
     if (recipe.stall_percent != 0 || recipe.jitter) any = try_it(steady) || any;
+    Recipe pushed = recipe;
+    pushed.prefetch = false;
+    if (recipe.prefetch) any = try_it(pushed) || any;
     for (size_t i = 0; i < recipe.layers.size(); i++) {
       any = smaller_numbers([i](Recipe& r) -> uint64_t& { return r.layers[i].rows; }) || any;
       any = smaller_numbers([i](Recipe& r) -> uint64_t& { return r.layers[i].inner; }) || any;

@@ -31,6 +31,7 @@ struct Recipe {
   uint64_t data_seed = 0;
   unsigned stall_percent = 0;
   bool jitter = false;
+  bool prefetch = false;
   Form form = Form::kLayers;
   std::vector<LayerRecipe> layers;  ///< kLayers
   std::vector<uint64_t> widths;     ///< of a network that is trained

@@ -40,4 +40,7 @@ class Draw {
   std::mt19937_64 random_;
 };
 
+/// Half of all programs fetch their commands: those whose data_seed has this bit.
+[[nodiscard]] constexpr bool prefetch_drawn(uint64_t data_seed) { return (data_seed >> 40 & 1) != 0; }
+
 }  // namespace weft::random

@@ -163,6 +163,7 @@ Plan generate_plan(const spec::Chip& chip, uint64_t seed, Legality legality) {
   plan.data_seed = draw.bits();
   plan.stall_percent = draw.one_of({0u, 0u, 25u, 75u});
   plan.jitter = draw.once_in(2);
+  plan.prefetch = prefetch_drawn(plan.data_seed);
   plan.segments = draw_segments(chip, draw);
   const Place place{&chip, plan.segments, draw_windows(chip, draw)};
   add_loads(plan, place, draw);

@@ -285,6 +285,7 @@ class Lowering {
                     .data_seed = plan_.data_seed,
                     .stall_percent = plan_.stall_percent,
                     .jitter = plan_.jitter,
+                    .prefetch = plan_.prefetch,
                     .segments = plan_.segments,
                     .commands = {},
                     .fault = {}};

@@ -38,6 +38,7 @@ struct Plan {
   uint64_t seed = 0, data_seed = 0;
   unsigned stall_percent = 0;
   bool jitter = false;
+  bool prefetch = false;
   golden::SegmentTable segments{};
   std::vector<Step> steps;
   std::optional<Damage> damage;

@@ -146,7 +146,17 @@ class Run {
       core_->set_observer(&retired_);
   }
 
-  /// Each cycle each queue is offered its next command, but for random pauses.
+  /// The queue fetches its next commands: all that are left, or some. Returns how many; 0: it does not now.
+  size_t fetch_some(unsigned q, size_t next, size_t left, std::mt19937_64& random) {
+    if (core_->read_csr(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE) != 0) return 0;
+    const size_t count = random() % 4 != 0 ? left : 1 + random() % left;
+    write(WEFT_CSR_PREFETCH_BASE + q * WEFT_CSR_PREFETCH_BASE_STRIDE, command_address(q, next));
+    write(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE, count);
+    return count;
+  }
+
+  /// Each cycle each queue is offered its next command, except in random pauses. With prefetch seven of eight offers
+  /// start a fetch.
   void feed() {
     std::array<std::vector<spec::Command>, WEFT_CORE_QUEUES> queues;
     for (const auto& c : program_.commands) queues[c.queue].push_back(c.command);
@@ -156,7 +166,11 @@ class Run {
       bool left = false;
       for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
         const bool pause = random() % 100 < program_.stall_percent;
-        if (!pause && next[q] < queues[q].size() && core_->push(q, queues[q][next[q]])) next[q]++;
+        const size_t rest = queues[q].size() - next[q];
+        if (!pause && rest != 0 && program_.prefetch && random() % 8 != 0)
+          next[q] += fetch_some(q, next[q], rest, random);
+        else if (!pause && rest != 0 && core_->push(q, queues[q][next[q]]))
+          next[q]++;
         left = left || next[q] < queues[q].size();
       }
       if (!left && !core_->busy()) return;

@@ -65,7 +65,18 @@ std::vector<std::byte> filled(uint64_t bytes, uint64_t seed, bool plain) {
 Contents::Contents(const Program& program)
     : hbm_(filled(program.hbm_bytes != 0 ? program.hbm_bytes : memory_bytes(*program.chip), program.data_seed,
                   program.plain_data)),
-      host_(filled(memory_bytes(*program.chip), program.data_seed + 1, program.plain_data)) {}
+      host_(filled(memory_bytes(*program.chip), program.data_seed + 1, program.plain_data)) {
+  for (const auto& c : program.commands) commands_[c.queue].push_back(c.command);
+}
+
+const spec::Command* Contents::find_command(uint64_t address) const {
+  for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
+    const uint64_t at = address - command_address(q, 0);
+    if (at % WEFT_COMMAND_BYTES == 0 && at / WEFT_COMMAND_BYTES < commands_[q].size())
+      return &commands_[q][at / WEFT_COMMAND_BYTES];
+  }
+  return nullptr;
+}
 
 std::byte* Contents::find(weft_address_space space, uint64_t address, uint64_t bytes) {
   if (space != WEFT_ADDRESS_SPACE_HBM && space != WEFT_ADDRESS_SPACE_HOST) return nullptr;
@@ -74,6 +85,12 @@ std::byte* Contents::find(weft_address_space space, uint64_t address, uint64_t b
 }
 
 bool Contents::read(weft_address_space space, uint64_t address, std::span<std::byte> out) {
+  if (space == WEFT_ADDRESS_SPACE_HBM && address >= command_address(0, 0)) {
+    const spec::Command* command = find_command(address);
+    if (command == nullptr || out.size() != command->bytes.size()) return false;
+    std::memcpy(out.data(), command->bytes.data(), out.size());
+    return true;
+  }
   const std::byte* at = find(space, address, out.size());
   if (at != nullptr) std::memcpy(out.data(), at, out.size());
   return at != nullptr;

@@ -10,7 +10,7 @@
 
 namespace weft::random {
 
-/// The bytes of both spaces.
+/// The bytes of both spaces, and the commands of the queues in HBM.
 class Contents final : public golden::MemoryAccess {
  public:
   /// Random numbers of every type, among them infinities, NaN, subnormals, zeros of both signs and extremes, or plain
@@ -24,7 +24,9 @@ class Contents final : public golden::MemoryAccess {
 
  private:
   [[nodiscard]] std::byte* find(weft_address_space space, uint64_t address, uint64_t bytes);
+  [[nodiscard]] const spec::Command* find_command(uint64_t address) const;
   std::vector<std::byte> hbm_, host_;
+  std::array<std::vector<spec::Command>, WEFT_CORE_QUEUES> commands_;  // at command_address(); read only
 };
 
 /// What a core sees: the contents, with the chip's bandwidth and latency, or with jitter: three times the latency now

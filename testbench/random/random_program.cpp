@@ -79,6 +79,7 @@ bool parse_line(const std::string& key, std::istream& in, Program& program) {
   if (key == "data_seed") return static_cast<bool>(in >> program.data_seed);
   if (key == "stall_percent") return static_cast<bool>(in >> program.stall_percent);
   if (key == "jitter") return static_cast<bool>(in >> program.jitter);
+  if (key == "prefetch") return static_cast<bool>(in >> program.prefetch);
   if (key == "hbm_bytes") return static_cast<bool>(in >> program.hbm_bytes);
   if (key == "plain_data") return static_cast<bool>(in >> program.plain_data);
   if (key != "chip") return false;
@@ -94,6 +95,7 @@ std::string program_text(const Program& program) {
   std::string text = fmt::format(
       "# run: random_programs --replay <this file>\nchip {}\nseed {}\ndata_seed {}\nstall_percent {}\njitter {}\n",
       program.chip->name, program.seed, program.data_seed, program.stall_percent, program.jitter ? 1 : 0);
+  if (program.prefetch) text += "prefetch 1\n";
   if (program.hbm_bytes != 0) text += fmt::format("hbm_bytes {}\n", program.hbm_bytes);
   if (program.plain_data) text += "plain_data 1\n";
   for (unsigned i = 0; i < program.segments.size(); i++) {

@@ -29,7 +29,12 @@ struct ExpectedFault {
 /// Bytes of HBM, and of host memory, that a program of random commands may touch.
 [[nodiscard]] constexpr uint64_t memory_bytes(const spec::Chip& chip) { return uint64_t{8192} * chip.word_bytes; }
 
-/// Everything that a run depends on. Commands stand in program order: in each queue they are pushed in this order, and
+/// Where HBM holds the commands of a queue for its prefetcher: beyond all that a program may touch.
+[[nodiscard]] constexpr uint64_t command_address(unsigned queue, uint64_t index) {
+  return (uint64_t{1} << 40) + (uint64_t{queue} << 32) + index * WEFT_COMMAND_BYTES;
+}
+
+/// Everything that a run depends on. Commands stand in program order: in each queue they come in this order, and
 /// a golden execution in this order gives the expected state. Tags are unique.
 struct Program {
   const spec::Chip* chip = nullptr;
@@ -37,8 +42,9 @@ struct Program {
   uint64_t data_seed = 0;      ///< of HBM's and host memory's contents
   unsigned stall_percent = 0;  ///< cycles in which a queue is not fed
   bool jitter = false;         ///< memory latency and refusals vary
-  uint64_t hbm_bytes = 0;      ///< 0: memory_bytes() of the chip
-  bool plain_data = false;     ///< only numbers near 1 of either sign, as bf16 and as f32; no infinity, no NaN
+  bool prefetch = false;    ///< queues fetch their commands from HBM, in one piece or several, now and then pushed to
+  uint64_t hbm_bytes = 0;   ///< 0: memory_bytes() of the chip
+  bool plain_data = false;  ///< only numbers near 1 of either sign, as bf16 and as f32; no infinity, no NaN
   golden::SegmentTable segments{};
   std::vector<QueuedCommand> commands;
   std::optional<ExpectedFault> fault;  ///< nothing: the program is legal

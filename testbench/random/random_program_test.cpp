@@ -35,6 +35,7 @@ TEST_CASE("a program comes back from its file as it was") {
     CHECK(back->data_seed == program->data_seed);
     CHECK(back->stall_percent == program->stall_percent);
     CHECK(back->jitter == program->jitter);
+    CHECK(back->prefetch == program->prefetch);
   }
 }
 

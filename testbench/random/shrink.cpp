@@ -71,6 +71,11 @@ class Shrinker {
       candidate.stall_percent = 0;
       smaller = accept(std::move(candidate));
     }
+    if (plan_.prefetch) {
+      Plan candidate = plan_;
+      candidate.prefetch = false;
+      smaller = accept(std::move(candidate)) || smaller;
+    }
     if (plan_.jitter) {
       Plan candidate = plan_;
       candidate.jitter = false;

@@ -50,7 +50,7 @@ uint64_t SimpleBus::schedule_read(weft_address_space, uint64_t bytes, uint64_t c
   return book(bytes, cycle) + read_latency_ + late(cycle);
 }
 uint64_t SimpleBus::schedule_write(weft_address_space, uint64_t bytes, uint64_t cycle) {
-  return book(bytes, cycle) + write_latency_ + late(cycle);
+  return book(bytes, cycle) + (writes_are_quick ? 0 : write_latency_) + late(cycle);
 }
 uint64_t SimpleBus::late(uint64_t cycle) const { return refuse_percent == 0 ? 0 : mix(~cycle) % 20; }
 bool SimpleBus::congested(weft_address_space space, uint64_t cycle) const {
