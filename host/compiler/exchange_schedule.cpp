@@ -21,7 +21,7 @@ Result<uint64_t> schedule_exchange(ProgramBuilder& program, const ExchangeStep& 
     ranges[{sink.first_column, sink.columns}].push_back(sink);
     widest = std::max(widest, sink.columns);
   }
-  const auto row_chunks = cut_rows(step.rows, chip.n);
+  const auto row_chunks = cut_rows(chip, step.rows);
   uint64_t rows = 0;
   for (const Span& chunk : row_chunks) rows = std::max(rows, chunk.count);
   const uint64_t words = (widest + chip.n - 1) / chip.n * row_words(step.dtype), slot_words = rows * words;

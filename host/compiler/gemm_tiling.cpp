@@ -38,7 +38,12 @@ uint64_t place(GemmTiling& plan) {
 
 }  // namespace
 
-std::vector<Span> cut_rows(uint64_t total, uint64_t edge) {
+std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total) {
+  const uint64_t edge = chip.n;
+  if (chip.pe_latency > 2) {  // 2 N rows would leave the array idle between tiles; an ACC bank has 4 N
+    const uint64_t chunks = std::max<uint64_t>(1, (total + 4 * edge - 1) / (4 * edge));
+    return cut(total, (total + chunks - 1) / chunks);
+  }
   if (total < 2 * edge) return {{0, total}};
   std::vector<Span> chunks{{0, edge}};
   uint64_t first = edge;
@@ -56,7 +61,7 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
   plan.tile_k = tile_k(chip, step.dtype);
   plan.tiles = (step.k + plan.tile_k - 1) / plan.tile_k;
   plan.column_blocks = (step.n + chip.n - 1) / chip.n;
-  plan.row_chunks = cut_rows(step.m, chip.n);
+  plan.row_chunks = cut_rows(chip, step.m);
   uint64_t rows = 0;
   for (const auto& chunk : plan.row_chunks) rows = std::max(rows, chunk.count);
   plan.output_row_words = step.y_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;

@@ -20,6 +20,8 @@ struct Span {
 /// Output blocks are (row chunk, column block), rows outermost; a block's sums stay in one ACC bank while K streams
 /// by. The first row chunk has N rows and the last about N, so that neither the first load nor the last store stands
 /// alone for long; those between have up to 2 N, so that the weights of the next tile have twice the time they need.
+/// A tile takes max(rows, L N) cycles: from a PE latency L of 3 on, chunks are as few as 4 N rows each allow, and
+/// equal.
 struct GemmTiling {
   uint64_t tile_k = 0;         ///< k values of a weight tile
   uint64_t tiles = 0;          ///< K tiles
@@ -40,7 +42,8 @@ struct GemmTiling {
 /// NO_DEVICE_MEMORY if even the smallest plan does not fit VMEM; the message gives both sizes.
 [[nodiscard]] Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step);
 
-/// Cuts `total` rows into chunks of `edge` (the first) to 2 * edge rows; a total below 2 * edge is one chunk.
-[[nodiscard]] std::vector<Span> cut_rows(uint64_t total, uint64_t edge);
+/// Cuts `total` rows into chunks. PE latency 1 and 2: of N (the first) to 2 N rows; a total below 2 N is one chunk.
+/// Else: of up to 4 N rows, as few and as equal as that allows.
+[[nodiscard]] std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total);
 
 }  // namespace weft::compiler

@@ -171,7 +171,7 @@ class Lowering {
         senders.push_back(arrival_from(member));
     if (!senders.empty()) pending_.emplace_back(t, Arrival{senders, row_chunks(rows(t))});
   }
-  [[nodiscard]] uint64_t row_chunks(uint64_t count) const { return cut_rows(count, chip_.n).size(); }
+  [[nodiscard]] uint64_t row_chunks(uint64_t count) const { return cut_rows(chip_, count).size(); }
 
   /// What a step that reads `t` waits for: its arrival and all that were sent before it, since a sender's posts are
   /// told apart by their order.

@@ -26,7 +26,7 @@ struct Group {
 class PartSumScheduler {
  public:
   PartSumScheduler(ProgramBuilder& program, const PartSumStep& step)
-      : program_(program), step_(step), chip_(program.chip()), row_chunks_(cut_rows(step.rows, chip_.n)) {
+      : program_(program), step_(step), chip_(program.chip()), row_chunks_(cut_rows(chip_, step.rows)) {
     for (const Span& chunk : row_chunks_) rows_ = std::max(rows_, chunk.count);
   }
 

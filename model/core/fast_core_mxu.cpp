@@ -103,7 +103,7 @@ void MxuGroup::count(Unit& u, const MxuWalk::Cycle& what, uint64_t cycle) {
   state_.status().macs += what.dropped_macs;
   if (what.dropped_end) u.drained = kNever;  // until the fault
   if (!what.command_done) return;
-  const uint64_t done = cycle + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain;
+  const uint64_t done = cycle + mxu_flight(state_.chip()) + timing_.mxu_drain;
   u.ended.push_back(cycle);
   if (u.ended.size() == 1) {
     u.front_done = done;
@@ -157,9 +157,8 @@ UnitOutcome MxuGroup::outcome(unsigned unit, uint64_t cycle) {
     u.running.pop_front();
     u.ended.pop_front();
     out.done = true;
-    u.front_done = u.ended.empty()
-                       ? kNever
-                       : std::max(u.ended.front() + 2 * uint64_t{state_.chip().n} + timing_.mxu_drain, cycle + 1);
+    u.front_done =
+        u.ended.empty() ? kNever : std::max(u.ended.front() + mxu_flight(state_.chip()) + timing_.mxu_drain, cycle + 1);
     find_next_event();
     if (u.refusing && u.running.empty() && u.refuse_cycle == kNever)
       refuse_in(u, std::max(cycle + 1, u.checked - 1 + timing_.mxu_refuse));

@@ -15,6 +15,9 @@ constexpr uint32_t kRequestToEntry = 2;  // a word granted in cycle c may enter 
 
 MxuWalk::MxuWalk(const spec::Chip& chip, const FastTiming& timing, const VmemFlips& vmem)
     : chip_(chip),
+      depth_(mxu_depth(chip)),
+      flight_(mxu_flight(chip)),
+      swap_lead_((chip.pe_latency - 1) * (chip.n - 1)),
       request_delay_(timing.mxu_first_weight - kRequestToEntry),
       vmem_(&vmem),
       last_write_(2 * size_t{chip.acc_bank_rows}) {}
@@ -103,7 +106,7 @@ void MxuWalk::enter_acc(bool reads_acc, Cycle& out) {
       const uint64_t found = cycle_ + *out.acc.first_poison - first;
       halted_ = std::min(halted_, found + 1);
       if (stop_) return;
-      seeds_fault_ = std::max(found + 2, last_row_ == 0 ? 0 : last_row_ + 2 * uint64_t{chip_.n});
+      seeds_fault_ = std::max(found + 2, last_row_ == 0 ? 0 : last_row_ + flight_);
       stop_ = EccStop{kAccAddress | row, x_head_.job, x_head_.tile, x_head_.index};
       return;
     }
@@ -150,7 +153,7 @@ MxuWalk::Cycle MxuWalk::step() {
   }
   const bool row_valid = x_count_ != 0;
   const uint64_t since_row = last_row_ == 0 ? UINT64_MAX : cycle_ + 1 - last_row_;
-  const bool flight = since_row <= 2 * uint64_t{chip_.n};
+  const bool flight = since_row <= flight_;
   const bool no_weights = tile_start_ && !shadow_ready_;
   bool other_type = false, hazard = false, reads_acc = false;
   const spec::MxuCommand* command = nullptr;
@@ -159,8 +162,8 @@ MxuWalk::Cycle MxuWalk::step() {
     other_type = flight && (command->dtype == WEFT_MXU_DTYPE_INT8) != int8_;
     const bool from_acc = command->seed == WEFT_MXU_SEED_KEEP || x_head_.tile != 0;
     const uint64_t written = last_write_[command->acc_row + x_head_.index];
-    hazard = from_acc && written != 0 && cycle_ + 1 - written < chip_.n;
-    reads_acc = from_acc && (written == 0 || cycle_ + 1 - written != chip_.n);
+    hazard = from_acc && written != 0 && cycle_ + 1 - written < depth_;
+    reads_acc = from_acc && (written == 0 || cycle_ + 1 - written != depth_);
   }
   std::optional<uint64_t> bad_row, bad_weights;
   if (!vmem_->idle()) {
@@ -170,7 +173,9 @@ MxuWalk::Cycle MxuWalk::step() {
   const bool row_issue = row_valid && !other_type && !hazard && !no_weights && !bad_row && cycle_ < halted_;
   const bool swap = row_issue && x_head_.index == 0;
   const bool word_first = w_head_.index == 0;
-  const bool word_issue = w_count_ != 0 && !bad_weights && (!word_first || !shadow_busy_ || swap);
+  if (swap) next_load_ = cycle_ + swap_lead_;
+  const bool shadow_free = (!shadow_busy_ || swap) && cycle_ >= next_load_;
+  const bool word_issue = w_count_ != 0 && !bad_weights && (!word_first || shadow_free);
   const bool word_last = word_issue && w_head_.index + 1 == words(w_head_);
   const bool rows_left = exists(x_head_) && cycle_ > job(x_head_).taken;
 

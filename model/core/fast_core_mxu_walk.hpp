@@ -95,6 +95,8 @@ class MxuWalk {
                   Cycle& out);
 
   spec::Chip chip_;
+  uint64_t depth_, flight_;
+  uint64_t swap_lead_;      // a tile's first row to the next tile's first word, at least
   uint32_t request_delay_;  // command taken to its first words asked for
   std::deque<Job> jobs_;    // their rows have not all entered
   uint64_t first_job_ = 0;
@@ -104,7 +106,8 @@ class MxuWalk {
   bool x_pending_ = false, w_pending_ = false;
   Request x_request_, w_request_;  // of the next cycle
   bool shadow_busy_ = false, shadow_ready_ = false, tile_start_ = true, int8_ = false;
-  uint64_t last_row_ = 0;  // cycle after the last row entered; 0: none
+  uint64_t last_row_ = 0;   // cycle after the last row entered; 0: none
+  uint64_t next_load_ = 0;  // first cycle in which the shadow plane is free behind the last swap
   const VmemFlips* vmem_;
   AccFlips acc_;
   std::optional<EccStop> stop_;

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "weft/spec/chips.hpp"
+
 namespace weft::core {
 
 /// Cycles as in the RTL's own words (rtl/*/README.md); FAST_CORE.md says how each was found. What is not here follows
@@ -13,7 +15,7 @@ struct FastTiming {
 
   // MXU (rtl/mxu)
   uint32_t mxu_first_weight = 4;  ///< command taken to its first weight word entering the array
-  uint32_t mxu_drain = 0;         ///< beyond 2 N: last row of x entering to done
+  uint32_t mxu_drain = 0;         ///< beyond (L + 1) N: last row of x entering to done
   uint32_t mxu_refuse = 2;  ///< command taken to its fault (one cycle after the command before it is done, if later)
   uint32_t mxu_held = 4;    ///< commands held
 
@@ -27,5 +29,11 @@ struct FastTiming {
   // Retirement (rtl/core): a unit's lane holds as many commands as the unit, and no more than this
   uint32_t lane_depth = 4;
 };
+
+/// Cycles between two rows of which the second takes the first one's sums as they leave the array: L N.
+[[nodiscard]] constexpr uint64_t mxu_depth(const spec::Chip& chip) { return uint64_t{chip.pe_latency} * chip.n; }
+
+/// A row entering to its last result in ACC: (L + 1) N.
+[[nodiscard]] constexpr uint64_t mxu_flight(const spec::Chip& chip) { return mxu_depth(chip) + chip.n; }
 
 }  // namespace weft::core

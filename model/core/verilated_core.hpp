@@ -373,7 +373,7 @@ class VerilatedCore final : public RtlCore {
       uint32_t row;
     } acc[4];  // of each MXU
   };
-  /// A row of a product on its way through the columns: column j is written N + 1 + j steps after the issue.
+  /// A row of a product on its way through the columns: column j is written L N + 1 + j steps after the issue.
   struct AccRow {
     uint32_t row;
     unsigned age;
@@ -398,14 +398,16 @@ class VerilatedCore final : public RtlCore {
       if (writes_.acc[u].step) step_acc(u);
   }
   void step_acc(size_t unit) {
-    const unsigned n = chip_.n;
+    const unsigned n = chip_.n, depth = chip_.pe_latency * n;
     Ring<AccRow>& rows = acc_rows_[unit];
     for (size_t i = 0; i < rows.size(); i++) {
       AccRow& row = rows[i];
       row.age++;
-      if (row.age > n && row.age <= 2 * n) row.data[row.age - n - 1] = acc_elements(row.row).data[row.age - n - 1];
+      if (row.age <= depth || row.age > depth + n) continue;
+      const unsigned column = row.age - depth - 1;
+      row.data[column] = acc_elements(row.row).data[column];
     }
-    if (!rows.empty() && rows.front().age == 2 * n) {
+    if (!rows.empty() && rows.front().age == depth + n) {
       const AccRow& row = rows.front();
       tap_->acc_written(row.row, std::as_bytes(std::span(row.data)), cycle_);
       rows.pop();

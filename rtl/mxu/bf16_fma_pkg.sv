@@ -65,15 +65,16 @@ package bf16_fma_pkg;
     return m == 32'd0 ? 32'd0 : (m & SignBit) | (((e - ExpOne) << 23) + (mag >> 4));
   endfunction
 
-  // One link of the chain: (m, e) + product (pm, pe), rounded to 24 bits with an unbounded
-  // exponent. pm = significand(a) * significand(b) << 13, |pm| < 2^29 and not normalised; pe =
-  // exponent(a) + exponent(b).
-  function automatic void add_product(
+  // The steps of one link of the chain, in their order. mxu_multiply_add puts registers between
+  // them.
+
+  // Which of two numbers is shifted right, and how far.
+  function automatic void order(
       input logic [31:0] m, input logic [31:0] e, input logic [31:0] pm, input logic [31:0] pe,
-      output logic [31:0] m_o, output logic [31:0] e_o);
-    logic [31:0] big, small_, hi, lo, d, aligned, sum, mag, k, n, v;
+      output logic [31:0] big, output logic [31:0] small_, output logic [31:0] hi,
+      output logic [31:0] d);
+    logic [31:0] lo;
     logic sum_first;
-    // align the one with the lower exponent, keeping what falls out as a sticky bit
     sum_first = e > pe;
     big = sum_first ? m : pm;
     small_ = sum_first ? pm : m;
@@ -81,49 +82,99 @@ package bf16_fma_pkg;
     lo = sum_first ? pe : e;
     d = hi - lo;
     d = d > 32'd31 ? 32'd31 : d;
+  endfunction
+
+  // The one with the lower exponent, shifted; what falls out stays as a sticky bit.
+  function automatic logic [31:0] align(input logic [31:0] small_, input logic [31:0] d);
+    logic [31:0] aligned;
     aligned = $unsigned($signed(small_) >>> d[4:0]);
-    aligned = aligned | ((aligned << d[4:0]) != small_ ? 32'd1 : 32'd0);
-    sum = big + aligned;                                  // |sum| < 2^30
-    // leading one to bit 29
+    return aligned | ((aligned << d[4:0]) != small_ ? 32'd1 : 32'd0);
+  endfunction
+
+  // How far its leading one is from bit 29: first by 16 and 8, then to the end.
+  function automatic void leading_coarse(
+      input logic [31:0] sum, output logic [31:0] mag_o, output logic [31:0] n_o);
+    logic [31:0] mag, k, n;
     mag = sum[31] ? -sum : sum;
     k = mag < 32'h00004000 ? 32'd16 : 32'd0;  n = k;      mag = mag << k[4:0];
     k = mag < 32'h00400000 ? 32'd8 : 32'd0;   n = n | k;  mag = mag << k[4:0];
+    mag_o = mag;
+    n_o = n;
+  endfunction
+
+  function automatic logic [31:0] leading_fine(input logic [31:0] coarse, input logic [31:0] by);
+    logic [31:0] mag, k, n;
+    mag = coarse;
+    n = by;
     k = mag < 32'h04000000 ? 32'd4 : 32'd0;   n = n | k;  mag = mag << k[4:0];
     k = mag < 32'h10000000 ? 32'd2 : 32'd0;   n = n | k;  mag = mag << k[4:0];
     k = mag < 32'h20000000 ? 32'd1 : 32'd0;   n = n | k;
-    v = sum << n[4:0];
-    // nearest even at bit 6, of a two's complement number: the same rule for both signs
+    return n;
+  endfunction
+
+  // Nearest even at bit 6, of a two's complement number: the same rule for both signs.
+  function automatic logic [31:0] round_even(input logic [31:0] normal);
+    logic [31:0] v;
+    v = normal;
     v = v + 32'd31 + ((v >> 6) & 32'd1);
     v = v & ~32'h3f;
-    m_o = $unsigned($signed(v) >>> 2);
+    return $unsigned($signed(v) >>> 2);
+  endfunction
+
+  // One link of the chain: (m, e) + product (pm, pe), rounded to 24 bits with an unbounded
+  // exponent. pm = significand(a) * significand(b) << 13, |pm| < 2^29 and not normalised; pe =
+  // exponent(a) + exponent(b).
+  function automatic void add_product(
+      input logic [31:0] m, input logic [31:0] e, input logic [31:0] pm, input logic [31:0] pe,
+      output logic [31:0] m_o, output logic [31:0] e_o);
+    logic [31:0] big, small_, hi, d, sum, mag, by, n;
+    order(m, e, pm, pe, big, small_, hi, d);
+    sum = big + align(small_, d);                         // |sum| < 2^30
+    leading_coarse(sum, mag, by);
+    n = leading_fine(mag, by);
+    m_o = round_even(sum << n[4:0]);
     e_o = sum == 32'd0 ? 32'd0 : hi + 32'd2 - n;
   endfunction
 
-  // The multiply-add of a PE, for all operands.
-  function automatic logic [31:0] fma(
-      input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
-    logic [31:0] m, e, mag, top, r, sign_p, sign_c;
-    logic inf_p, inf_c, zero_p, is_nan;
-    sign_p = {a[15] ^ b[15], 31'd0};
-    sign_c = c & SignBit;
-    add_product(sum_significand(c), sum_exponent(c), (significand(a) << 13) * significand(b),
-                exponent(a) + exponent(b), m, e);
+  // What a sum of any exponent is as fp32. negative_zero: a sum of 0 is -0.
+  function automatic logic [31:0] pack_any(
+      input logic [31:0] m, input logic [31:0] e, input logic negative_zero);
+    logic [31:0] mag, top, r;
     // rounding may have carried to 2^28: one binade up. Too small then: zero of the same sign
     mag = m[31] ? -m : m;
     top = e + {31'd0, mag[28]};
     r = ((e - ExpOne) << 23) + (mag >> 4);
     r = top < ExpOne ? 32'd0 : r;
     r = top > ExpMax ? Infinity : r;
-    r = m == 32'd0 ? (sign_p & sign_c) : (m & SignBit) | r;
-    // infinities and NaN
+    return m == 32'd0 ? {negative_zero, 31'd0} : (m & SignBit) | r;
+  endfunction
+
+  // Infinities and NaN among the operands of a multiply-add: 1, and its result.
+  function automatic void exceptional(
+      input logic [15:0] a, input logic [15:0] b, input logic [31:0] c,
+      output logic is_exceptional, output logic [31:0] result);
+    logic [31:0] sign_p, sign_c;
+    logic inf_p, inf_c, zero_p, is_nan;
+    sign_p = {a[15] ^ b[15], 31'd0};
+    sign_c = c & SignBit;
     zero_p = (a[14:7] == 8'd0) | (b[14:7] == 8'd0);
     inf_p = special(a) | special(b);
     inf_c = c[30:23] == 8'hff;
     is_nan = (special(a) & (a[6:0] != 7'd0)) | (special(b) & (b[6:0] != 7'd0))
            | (inf_c & (c[22:0] != 23'd0)) | (inf_p & zero_p) | (inf_p & inf_c & (sign_p != sign_c));
-    r = inf_p ? sign_p | Infinity : r;
-    r = inf_c ? sign_c | Infinity : r;
-    return is_nan ? Nan : r;
+    is_exceptional = inf_p | inf_c;
+    result = is_nan ? Nan : (inf_c ? sign_c : sign_p) | Infinity;
+  endfunction
+
+  // The multiply-add of a PE, for all operands.
+  function automatic logic [31:0] fma(
+      input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
+    logic [31:0] m, e, result;
+    logic is_exceptional;
+    add_product(sum_significand(c), sum_exponent(c), (significand(a) << 13) * significand(b),
+                exponent(a) + exponent(b), m, e);
+    exceptional(a, b, c, is_exceptional, result);
+    return is_exceptional ? result : pack_any(m, e, (a[15] ^ b[15]) & c[31]);
   endfunction
 endpackage
 // verilator lint_on UNUSEDSIGNAL

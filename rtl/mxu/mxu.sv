@@ -82,7 +82,7 @@ module mxu
   addr_t        row_addr, weight_addr;
   logic         row_stop, weight_stop, no_weights, acc_poison, ecc_fault, halted, feed_rst_n;
   acc_row_t     acc_poison_row;
-  logic [2*N-1:0] kill;
+  logic [Flight-1:0] kill;
   logic [63:0]  ecc_address;
 
   initial begin

@@ -3,12 +3,12 @@
 // accessed skewed.
 //
 //   row issued in cycle c ──► column j reads its seed in c + j, a cycle before PE (0, j) needs it
-//                             column j writes its result in c + 1 + N + j
+//                             column j writes its result in c + 1 + Depth + j
 //
-// A column writes before it reads in a cycle. A result that is written one cycle after the read, N
-// cycles after its own row, is forwarded from the bottom of the column to the top (SeedForward): so
-// M = N needs no bubble. The VPU reads whole rows of a bank whose read ports no seed uses in that
-// cycle; data follow in the next cycle.
+// Depth is PeLatency N. A column writes before it reads in a cycle. A result that is written one
+// cycle after the read, Depth cycles after its own row, is forwarded from the bottom of the column
+// to the top (SeedForward): so M = Depth needs no bubble. The VPU reads whole rows of a bank whose
+// read ports no seed uses in that cycle; data follow in the next cycle.
 //
 // Each element of 32 bits has 7 check bits of its own (common/secded_pkg), because each column is
 // read and written in a cycle of its own. One wrong bit is corrected in what is read. A seed with
@@ -31,7 +31,7 @@ module mxu_acc
   input  wire logic          row_issue_i,
   // array
   output lanes_t             seed_o,           // lane j: for the row that entered j cycles ago
-  input  wire lanes_t        sum_i,            // lane j: of the row that entered N + j cycles ago
+  input  wire lanes_t        sum_i,            // lane j: of the row entered Depth + j cycles ago
   input  wire logic [N-1:0]  overflow_i,
   output logic               int_overflow_o,
   // VPU
@@ -44,7 +44,7 @@ module mxu_acc
   // ECC
   output logic               poison_o,         // a seed was poisoned ...
   output acc_row_t           poison_row_o,     // ... of this row: the oldest such, in the end
-  output logic [2*N-1:0]     kill_o,           // rows issued k + 1 cycles ago that are dropped
+  output logic [Flight-1:0]  kill_o,           // rows issued k + 1 cycles ago that are dropped
   output logic [15:0]        cnt_corrected_o,  // elements that were read in the last cycle
   output logic [15:0]        cnt_poison_o,
   // fault injection
@@ -53,15 +53,18 @@ module mxu_acc
 );
   /* verilator inline_module */
   localparam int unsigned RowBits = $bits(acc_row_t);
+  localparam int unsigned RingBits = $clog2(Flight);
+  localparam int unsigned Places = 2 ** RingBits;
+  typedef logic [RingBits-1:0] ring_t;
 
   logic [31:0]       mem_q[AccRows*N] /* verilator public_flat_rd */;  // row r, column j at r N + j
   logic [7:0]        check_q[AccRows*N] /* verilator public_flat_rd */;  // 7 bits each
   logic [15:0]       corrected, poisoned;      // elements read in this cycle
-  // the last 2N rows by the cycle of their issue, in a ring
-  logic [15:0]       ring_row[2*N];            // ACC row, bit 15: valid
-  logic [15:0]       ring_cols[2*N];
-  logic [2*N-1:0]    ring_read;                // its seed comes from the read port
-  logic [LaneBits:0] now_q;                    // place of the row issued in this cycle
+  // the last rows, Flight of them or more, by the cycle of their issue, in a ring
+  logic [15:0]       ring_row[Places];         // ACC row, bit 15: valid
+  logic [15:0]       ring_cols[Places];
+  logic [Places-1:0] ring_read;                // its seed comes from the read port
+  ring_t             now_q;                    // place of the row issued in this cycle
   logic [LaneBits:0] bank_reads_q[2];          // cycles in which seeds still use the bank
   logic [1:0]        bank_busy;
   logic              seed_read;
@@ -72,12 +75,12 @@ module mxu_acc
              chip_pkg::AccBankRows, 4 * N);
   end
 
-  // Does a row in the array, issued 1 to N - 1 cycles ago, still have to write ACC row `row`?
+  // Does a row in the array, issued 1 to Depth - 1 cycles ago, still have to write ACC row `row`?
   function automatic logic in_flight(input logic [15:0] row);
     logic [31:0] hits;
     hits = 32'd0;
-    for (int unsigned a = 1; a < N; a++) begin
-      hits = hits | (ring_row[now_q-(LaneBits+1)'(a)] == row ? 32'd1 : 32'd0);
+    for (int unsigned a = 1; a < Depth; a++) begin
+      hits = hits | (ring_row[now_q-ring_t'(a)] == row ? 32'd1 : 32'd0);
     end
     return hits[0];
   endfunction
@@ -87,9 +90,9 @@ module mxu_acc
 
   always_comb begin
     hazard_o = row_i.from_acc && in_flight(tagged_row);
-    forward_cols_o = count_t'(ring_cols[now_q-(LaneBits+1)'(N)]);
+    forward_cols_o = count_t'(ring_cols[now_q-ring_t'(Depth)]);
     seed_select_o = !row_i.from_acc ? SeedZero
-                  : ring_row[now_q-(LaneBits+1)'(N)] == tagged_row ? SeedForward : SeedAcc;
+                  : ring_row[now_q-ring_t'(Depth)] == tagged_row ? SeedForward : SeedAcc;
   end
 
   assign seed_read = row_issue_i & (seed_select_o == SeedAcc);
@@ -114,8 +117,8 @@ module mxu_acc
     for (int unsigned j = 0; j < N; j++) value[j] = sum_i[32*j+:32];
     for (int unsigned j = 0; j < N; j++) check[j] = secded_pkg::check32(value[j]);
     for (int unsigned j = 0; j < N; j++) begin
-      logic [LaneBits:0] place;
-      place = now_q - (LaneBits + 1)'(N + 1 + j);
+      ring_t place;
+      place = now_q - ring_t'(Depth + 1 + j);
       if (ring_row[place][15]) begin
         mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] =
             16'(j) < ring_cols[place] ? value[j] : 32'd0;
@@ -148,8 +151,8 @@ module mxu_acc
     last = '0;
     seen = 32'd0;
     for (int unsigned j = 0; j < N; j++) begin
-      logic [LaneBits:0] place;
-      place = now_q - (LaneBits + 1)'(j);
+      ring_t place;
+      place = now_q - ring_t'(j);
       data[j] = ring_read[place] ? mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] : 32'd0;
       check[j] = ring_read[place]
                ? 32'(check_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}]) : 32'd0;
@@ -162,7 +165,7 @@ module mxu_acc
         logic lane_bad;
         repair(data[j], 8'(check[j]), lane, lane_bad);
         data[j] = lane;
-        if (lane_bad && 16'(j) < ring_cols[now_q-(LaneBits+1)'(j)]) begin
+        if (lane_bad && 16'(j) < ring_cols[now_q-ring_t'(j)]) begin
           bad = 1'b1;
           last = LaneBits'(j);
         end
@@ -193,15 +196,14 @@ module mxu_acc
 
   // Fault injection: element granule = row N + column.
   wire [RowBits+LaneBits-1:0] flip_element = flip_i.granule[RowBits+LaneBits-1:0];
-  wire [LaneBits:0] flip_place = now_q - (LaneBits + 1)'(N + 1)
-                               - (LaneBits + 1)'(flip_element[LaneBits-1:0]);
+  wire ring_t flip_place = now_q - ring_t'(Depth + 1) - ring_t'(flip_element[LaneBits-1:0]);
   wire [15:0] flip_row = 16'h8000 | 16'(flip_element[LaneBits+:RowBits]);
 
   function automatic logic any_overflow();
     any_overflow = 1'b0;
     for (int unsigned j = 0; j < N; j++) begin
-      logic [LaneBits:0] place;
-      place = now_q - (LaneBits + 1)'(N + 1 + j);
+      ring_t place;
+      place = now_q - ring_t'(Depth + 1 + j);
       any_overflow = any_overflow
                    | (overflow_i[j] & ring_row[place][15] & (16'(j) < ring_cols[place]));
     end
@@ -236,17 +238,17 @@ module mxu_acc
         seed_o <= data;
         if (bad) begin
           poison_o <= 1'b1;
-          poison_row_o <= acc_row_t'(ring_row[now_q-(LaneBits+1)'(last)]);
+          poison_row_o <= acc_row_t'(ring_row[now_q-ring_t'(last)]);
           for (int unsigned a = 0; a < N; a++) begin
             if (a <= 32'(last)) begin
-              ring_row[now_q-(LaneBits+1)'(a)][15] = 1'b0;
-              ring_read[now_q-(LaneBits+1)'(a)] = 1'b0;
+              ring_row[now_q-ring_t'(a)][15] = 1'b0;
+              ring_read[now_q-ring_t'(a)] = 1'b0;
               kill_o[a] <= 1'b1;
             end
           end
         end
       end
-      now_q <= now_q + (LaneBits + 1)'(1);
+      now_q <= now_q + ring_t'(1);
     end
     if (acc_gnt_o) begin
       read_row(acc_row_i[RowBits-1:0], data, poison);
@@ -261,7 +263,7 @@ module mxu_acc
       else if (bank_reads_q[b] != '0) bank_reads_q[b] <= bank_reads_q[b] - (LaneBits + 1)'(1);
     end
     if (!rst_ni) begin
-      for (int unsigned k = 0; k < 2 * N; k++) ring_row[k] = 16'd0;
+      for (int unsigned k = 0; k < Places; k++) ring_row[k] = 16'd0;
       ring_read = '0;
       poison_o <= 1'b0;
       kill_o <= '0;

@@ -8,8 +8,8 @@
 // leave skewed, as they do in the array. A row costs its own work and nothing else: bypassed PE
 // rows, zeros of x and bubbles cost nothing.
 //
-// Row issued in cycle c: PE (i, j) works on it in c + 1 + i + j, lane j of sum_o holds its result
-// in c + 1 + N + j.
+// Row issued in cycle c: PE (i, j) begins with it in c + 1 + PeLatency i + j, lane j of sum_o holds
+// its result in c + 1 + Depth + j.
 
 // Memories are written and read by one always_ff in a stated order, hence blocking assignments:
 // verilator lint_off BLKSEQ
@@ -31,7 +31,7 @@ module mxu_array
   input  wire word_t         w_i,
   // ACC
   input  wire lanes_t        seed_i,            // lane j: for the row that entered j cycles ago
-  output lanes_t             sum_o,             // lane j: of the row that entered N + j cycles ago
+  output lanes_t             sum_o,             // lane j: of the row entered Depth + j cycles ago
   output logic [N-1:0]       overflow_o         // int8: its running sum has left int32
 );
   import bf16_fma_pkg::*;
@@ -39,17 +39,18 @@ module mxu_array
   localparam int unsigned TileBits = $clog2(Tiles);
   localparam int unsigned TileAddr = 2 * LaneBits + TileBits;
 
-  // Rows of the last N cycles by the cycle of their issue, in a ring. Sums wait in place for their
-  // lane's turn, and a row's place is the one of the row N cycles earlier: a forwarded seed is
-  // there already.
-  logic [LaneBits-1:0] now_q;                   // place of the row issued in this cycle
-  word_t               ring_x[N];
-  logic [31:0]         ring_sum[N*N];
-  logic                ring_left[N*N];          // has left int32
-  logic [31:0]         ring_rows[N];            // PE rows that count
-  logic [31:0]         ring_zero[N];            // lanes from here on start at 0
-  logic [TileBits-1:0] ring_tile[N];
-  logic [N-1:0]        ring_valid, ring_acc, ring_int8, ring_overflow;
+  // Rows of the last Depth cycles by the cycle of their issue, in a ring. Sums wait in place for
+  // their lane's turn, and a row's place is the one of the row Depth cycles earlier: a forwarded
+  // seed is there already.
+  localparam int unsigned SumAddr = $bits(place_t) + LaneBits;
+  place_t              now_q;                   // place of the row issued in this cycle
+  word_t               ring_x[Depth];
+  logic [31:0]         ring_sum[Depth*N];
+  logic                ring_left[Depth*N];      // has left int32
+  logic [31:0]         ring_rows[Depth];        // PE rows that count
+  logic [31:0]         ring_zero[Depth];        // lanes from here on start at 0
+  logic [TileBits-1:0] ring_tile[Depth];
+  logic [Depth-1:0]    ring_valid, ring_acc, ring_int8, ring_overflow;
 
   // Tiles of weights: bf16 significand and exponent, or the low and the high byte of int8, and the
   // word as it came.
@@ -62,11 +63,17 @@ module mxu_array
   logic [31:0] m[N], e[N];                      // its sums, unpacked
   logic [31:0] left[N];
 
+  // Place of the row issued `age` cycles ago, 0 to Depth.
+  function automatic place_t place_of(input int unsigned age);
+    if (2 ** $bits(place_t) == Depth) return now_q - place_t'(age);
+    return place_t'(32'(now_q) < age ? 32'(now_q) + Depth - age : 32'(now_q) - age);
+  endfunction
+
   // Seeds that ACC read for this cycle.
   task automatic take_seeds();
     for (int unsigned j = 0; j < N; j++) begin
-      logic [LaneBits-1:0] place;
-      place = now_q - LaneBits'(1 + j);
+      place_t place;
+      place = place_of(1 + j);
       if (ring_acc[place]) ring_sum[{place, LaneBits'(j)}] = seed_i[32*j+:32];
     end
   endtask
@@ -121,9 +128,9 @@ module mxu_array
       logic [15:0] lane;
       lane = ring_x[now_q][16*i+:16];
       base = {(32 - 2 * LaneBits - TileBits)'(0), ring_tile[now_q], (2 * LaneBits)'(i * N)};
-      for (int unsigned j = 0; j < N; j++) m[j] = ring_sum[(2*LaneBits)'(place+j)];
+      for (int unsigned j = 0; j < N; j++) m[j] = ring_sum[SumAddr'(place+j)];
       for (int unsigned j = 0; j < N; j++) m[j] = fma(lane, w_raw[TileAddr'(base+j)], m[j]);
-      for (int unsigned j = 0; j < N; j++) ring_sum[(2*LaneBits)'(place+j)] = m[j];
+      for (int unsigned j = 0; j < N; j++) ring_sum[SumAddr'(place+j)] = m[j];
     end
   endtask
 
@@ -184,16 +191,16 @@ module mxu_array
   // Results for the next cycle.
   function automatic lanes_t results();
     for (int unsigned j = 0; j < N; j++) begin
-      logic [LaneBits-1:0] place;
-      place = now_q - LaneBits'(j);
+      place_t place;
+      place = place_of(j);
       results[32*j+:32] = ring_sum[{place, LaneBits'(j)}];
     end
   endfunction
 
   function automatic logic [N-1:0] overflows();
     for (int unsigned j = 0; j < N; j++) begin
-      logic [LaneBits-1:0] place;
-      place = now_q - LaneBits'(j);
+      place_t place;
+      place = place_of(j);
       overflows[j] = ring_overflow[place] & ring_left[{place, LaneBits'(j)}];
     end
   endfunction
@@ -228,7 +235,7 @@ module mxu_array
       take_row();
       sum_o <= results();
       overflow_o <= ring_overflow != '0 ? overflows() : '0;
-      now_q <= now_q + LaneBits'(1);
+      now_q <= 32'(now_q) == Depth - 1 ? '0 : now_q + place_t'(1);
     end
     if (weight_valid_i) take_weights();
     if (!rst_ni) begin

@@ -4,11 +4,11 @@
 //            w, column j delayed by j          seed, column j delayed by j
 //                    │ shadow                          │ sum
 //   x, element i ─► PE(0,0) ─► PE(0,1) ─► ...
-//   delayed by i ─► PE(1,0) ─► PE(1,1) ─► ...
-//                    │                                 └─► sum_o, column j
+//   delayed by     ─► PE(1,0) ─► PE(1,1) ─► ...
+//   PeLatency i      │                                 └─► sum_o, column j
 //
-// Row issued in cycle c: PE (i, j) works on it in c + 1 + i + j, lane j of sum_o holds its result
-// in c + 1 + N + j. Same ports as mxu_array, which is proven equal to it by the bench.
+// Row issued in cycle c: PE (i, j) begins with it in c + 1 + PeLatency i + j, lane j of sum_o holds
+// its result in c + 1 + Depth + j. Same ports as mxu_array, which the bench proves equal to it.
 module mxu_array_structural
   import mxu_pkg::*;
 (
@@ -30,10 +30,11 @@ module mxu_array_structural
   output lanes_t             sum_o,
   output logic [N-1:0]       overflow_o
 );
-  // x and its control, skewed: stage i of element i feeds PE (i, 0)
-  logic [15:0] x_skew[N][N];
-  logic        swap_skew[N], int8_skew[N];
-  logic        bypass_skew[N][N], shift_skew[N];
+  // x and its control, skewed: stage PeLatency i of element i feeds PE (i, 0)
+  localparam int unsigned Stages = PeLatency * (N - 1) + 1;
+  logic [15:0] x_skew[N][Stages];
+  logic        swap_skew[Stages], int8_skew[Stages];
+  logic        bypass_skew[N][Stages], shift_skew[N];
   logic [15:0] w_skew[N][N];                    // [column][stage]
   seed_e       seed_skew[N];                    // by column
   count_t      forward_skew[N];
@@ -51,10 +52,14 @@ module mxu_array_structural
     seed_skew[0] <= seed_select_i;
     forward_skew[0] <= forward_cols_i;
   end
-  for (genvar i = 1; i < N; i++) begin : gen_control_skew
+  for (genvar s = 1; s < Stages; s++) begin : gen_control_skew
     always_ff @(posedge clk_i) begin
-      swap_skew[i] <= swap_skew[i-1];
-      int8_skew[i] <= int8_skew[i-1];
+      swap_skew[s] <= swap_skew[s-1];
+      int8_skew[s] <= int8_skew[s-1];
+    end
+  end
+  for (genvar i = 1; i < N; i++) begin : gen_seed_skew
+    always_ff @(posedge clk_i) begin
       seed_skew[i] <= seed_skew[i-1];
       forward_skew[i] <= forward_skew[i-1];
     end
@@ -68,23 +73,28 @@ module mxu_array_structural
       // a word shifts the PE rows that its predecessors of the same tile have reached, and one more
       shift_skew[i] <= rst_ni & weight_valid_i & (weight_i.index + count_t'(1) > count_t'(i));
     end
-    for (genvar s = 1; s < N; s++) begin : gen_stage
-      if (s <= i) begin : gen_used
+    for (genvar s = 1; s < Stages; s++) begin : gen_stage
+      if (s <= PeLatency * i) begin : gen_used
         always_ff @(posedge clk_i) begin
           x_skew[i][s] <= x_skew[i][s-1];
           bypass_skew[i][s] <= bypass_skew[i][s-1];
-          w_skew[i][s] <= w_skew[i][s-1];
         end
       end else begin : gen_unused
         assign x_skew[i][s] = '0;
         assign bypass_skew[i][s] = 1'b0;
+      end
+    end
+    for (genvar s = 1; s < N; s++) begin : gen_weight_stage
+      if (s <= i) begin : gen_used
+        always_ff @(posedge clk_i) w_skew[i][s] <= w_skew[i][s-1];
+      end else begin : gen_unused
         assign w_skew[i][s] = '0;
       end
     end
-    assign x_in[i][0] = x_skew[i][i];
-    assign swap_in[i][0] = swap_skew[i];
-    assign bypass_in[i][0] = bypass_skew[i][i];
-    assign int8_in[i][0] = int8_skew[i];
+    assign x_in[i][0] = x_skew[i][PeLatency*i];
+    assign swap_in[i][0] = swap_skew[PeLatency*i];
+    assign bypass_in[i][0] = bypass_skew[i][PeLatency*i];
+    assign int8_in[i][0] = int8_skew[PeLatency*i];
     assign shift_in[i][0] = shift_skew[i];
     assign shadow_in[0][i] = w_skew[i][i];
     assign sum_in[0][i] = seed_skew[i] == SeedAcc ? seed_i[32*i+:32]
@@ -94,7 +104,7 @@ module mxu_array_structural
     assign overflow_o[i] = left_in[N][i];
 
     for (genvar j = 0; j < N; j++) begin : gen_pe
-      mxu_pe u_pe (
+      mxu_pe #(.Latency(PeLatency)) u_pe (
           .clk_i, .swap_i(swap_in[i][j]), .bypass_i(bypass_in[i][j]), .int8_i(int8_in[i][j]),
           .shift_i(shift_in[i][j]), .swap_o(swap_in[i][j+1]), .bypass_o(bypass_in[i][j+1]),
           .int8_o(int8_in[i][j+1]), .shift_o(shift_in[i][j+1]), .x_i(x_in[i][j]),

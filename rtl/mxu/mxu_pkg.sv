@@ -5,6 +5,12 @@ package mxu_pkg;
   localparam int unsigned Commands = 4;                            // taken and not yet retired
   localparam int unsigned AccRows = 2 * chip_pkg::AccBankRows;
   localparam int unsigned LaneBits = $clog2(N);
+  // A multiply-add takes PeLatency cycles. A result reaches the bottom of its column Depth cycles
+  // after the row's column began, and ACC has all of a row Flight cycles after its issue.
+  localparam int unsigned PeLatency = chip_pkg::PeLatency;
+  localparam int unsigned Depth = PeLatency * N;
+  localparam int unsigned Flight = Depth + N;
+  typedef logic [$clog2(Depth)-1:0] place_t;                       // of the last Depth rows
 
   typedef logic [$clog2(chip_pkg::VmemWords)-1:0] addr_t;
   typedef logic [$clog2(AccRows)-1:0] acc_row_t;
@@ -35,7 +41,7 @@ package mxu_pkg;
   typedef enum logic [1:0] {
     SeedZero = 2'd0,
     SeedAcc = 2'd1,              // ACC's read port
-    SeedForward = 2'd2           // the column's own result, of the row N cycles earlier
+    SeedForward = 2'd2           // the column's own result, of the row Depth cycles earlier
   } seed_e;
 
   // What travels with a row of x.

@@ -95,6 +95,7 @@ def commands_hpp(spec):
 
 
 CHIP_FIELDS = [("n", "unsigned", "MXU rows and columns (PEs)"), ("num_mxu", "unsigned", "MXUs"),
+               ("pe_latency", "unsigned", "cycles of a multiply-add in a PE, 1 to 4"),
                ("clock_hz", "uint64_t", "core clock"), ("vmem_bytes", "uint64_t", "VMEM"), ("vmem_banks", "unsigned", "banks of VMEM"),
                ("acc_bank_rows", "unsigned", "rows of each of the two ACC banks"), ("dma_words", "unsigned", "VMEM words of a DMA beat"),
                ("hbm_bytes", "uint64_t", "HBM"), ("hbm_bytes_per_second", "uint64_t", "HBM bandwidth, reads and writes together"),

@@ -63,6 +63,8 @@ def derive_chip(chip, spec):
         raise SpecError(f"chips/{chip['name']}.toml: acc_bank_rows = {chip['acc_bank_rows']}, needs a power of two >= {4 * n}")
     if chip["num_mxu"] not in (1, 2, 4):
         raise SpecError(f"chips/{chip['name']}.toml: num_mxu = {chip['num_mxu']} is none of 1, 2, 4")
+    if chip.setdefault("pe_latency", 1) not in (1, 2, 3, 4):
+        raise SpecError(f"chips/{chip['name']}.toml: pe_latency = {chip['pe_latency']} is none of 1 to 4")
     chip["word_bytes"] = 2 * n
     chip["vmem_words"] = chip["vmem_bytes"] // chip["word_bytes"]
     chip["peak_macs_per_cycle"] = n * n * chip["num_mxu"]
@@ -71,6 +73,8 @@ def derive_chip(chip, spec):
     chip["pcie_latency_cycles"] = -(-chip["pcie_latency_ns"] * clock // 10**9)
     matter = ("n", "num_mxu", "vmem_bytes", "vmem_banks", "acc_bank_rows", "dma_words")
     text = f"isa={spec.host['isa_version']};" + "".join(f"{key}={chip[key]};" for key in matter)
+    if chip["pe_latency"] != 1:      # a driver knows a chip's preset, and a compiler its timing, by the fingerprint
+        text += f"pe_latency={chip['pe_latency']};"
     chip["fingerprint"] = fnv1a64(text.encode())
     chip["identifier"] = chip["name"].replace("-", "_")
     return chip

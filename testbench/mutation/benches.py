@@ -10,7 +10,7 @@ from pathlib import Path
 
 STAGES = ("own", "bench", "system")      # whose tests: the block's own, other blocks', the whole core's
 BENCH = [["-a", "~[small]"]]       # test cases that need the whole core of preset small: only nano's is built
-CHIPS = {"nano", "nano-4mxu", "small"}   # a model of another preset is not built: it costs minutes and kills nothing more
+CHIPS = {"nano", "nano-4mxu", "nano-pe3", "small"}   # a model of another preset is not built: it costs minutes and kills nothing more
 # What kills the mutants that the benches leave: the whole core, of nano with one MXU and with four, against the golden model.
 SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "1000"],
                               ["--chip", "nano", "--count", "60", "--seed", "2000", "--illegal"],

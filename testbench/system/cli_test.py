@@ -237,7 +237,7 @@ class Model(WeftTest):
 class Info(WeftTest):
     def test_info_names_the_presets(self):
         info = self.weft_json("info")
-        self.assertEqual([c["name"] for c in info["chips"]], ["mini", "nano-4mxu", "nano", "small", "v2", "v3", "v4", "v5e-1mxu", "v5e", "v5p", "v6e"])
+        self.assertEqual([c["name"] for c in info["chips"]], ["mini", "nano-4mxu", "nano-pe2", "nano-pe3", "nano-pe4", "nano", "small", "v2", "v3", "v4", "v5e-1mxu", "v5e", "v5p", "v6e"])
         self.assertEqual(info["cores"], ["rtl", "fast", "lockstep"])
         text = self.weft("info")
         for chip in info["chips"]:

@@ -16,7 +16,7 @@ module array_equal
   input word_t        w_i,
   input count_t       rows_i, cols_i     // of a tile, taken with its first word
 );
-  localparam int unsigned Last = 2 * N;
+  localparam int unsigned Last = Flight;
   // Four bits of each value are free: those that make it special, and two more.
   localparam word_t Free = {N{16'hc003}};
   localparam lanes_t FreeSum = {N{32'hc0000003}};
@@ -59,7 +59,7 @@ module array_equal
       .cnt_acc_wait_o(), .cnt_vmem_wait_o(), .cnt_drain_o(), .cnt_idle_o(), .cnt_macs_o());
 
   wire seed_e seed = seed_e'(seed_i);
-  wire count_t forward_cols = cols_q[N-1];
+  wire count_t forward_cols = cols_q[Depth-1];
   wire step = row_issue | flight;
   lanes_t sum_loops, sum_pes;
   logic [N-1:0] overflow_loops, overflow_pes;
@@ -93,7 +93,7 @@ module array_equal
 
   logic [N-1:0] due;                     // the lane holds a result that counts
   for (genvar j = 0; j < N; j++) begin : gen_lane
-    assign due[j] = issued_q[N+j] && count_t'(j) < cols_q[N+j];
+    assign due[j] = issued_q[Depth+j] && count_t'(j) < cols_q[Depth+j];
     always_comb begin
       if (reset_done && due[j]) Equal_A: assert (sum_loops[32*j+:32] == sum_pes[32*j+:32]);
       if (reset_done && due[j]) OverflowEqual_A: assert (overflow_loops[j] == overflow_pes[j]);
@@ -103,12 +103,12 @@ module array_equal
     assume (rst_ni == reset_done);
     assume (rows_i != 0 && rows_i <= count_t'(N) && cols_i != 0 && cols_i <= count_t'(N));
     assume (seed_i != 2'd3);
-    if (seed_i == 2'd2) assume (issued_q[N-1]);      // ACC forwards only what was issued N cycles ago
+    if (seed_i == 2'd2) assume (issued_q[Depth-1]);  // ACC forwards only what was issued Depth cycles ago
     AllLanes_C: cover (reset_done && due == '1 && sum_pes[31:0] != sum_pes[32*(N-1)+:32]);
     if (`INT8) Overflow_C: cover (reset_done && due[N-1] && overflow_pes[N-1]);
     if (!`INT8) Unknown_C: cover (reset_done && row_issue && seed == SeedAcc && x_i[15:14] == 2'b11);
     SecondTile_C: cover (reset_done && row_issue && start_q && flight && seed == SeedForward);
-    ForwardedResult_C: cover (reset_done && due[0] && issued_q[Last-1] && forwarded_q[N]);
+    ForwardedResult_C: cover (reset_done && due[0] && issued_q[Last-1] && forwarded_q[Depth]);
   end
   logic [Last:0] forwarded_q = '0;
   always_ff @(posedge clk_i) forwarded_q <= {forwarded_q[Last-1:0], row_issue && seed == SeedForward};

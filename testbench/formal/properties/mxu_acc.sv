@@ -2,7 +2,7 @@
   // Properties of the accumulators: one element, row w and column lane, chosen by the solver. `value` is what the rows
   // issued so far have left there, by the time at which each result is at the bottom of its column. No memory error is
   // assumed (rows behind one are dropped); mxu_issue issues no row while hazard_o.
-  localparam int unsigned Last = 2 * N;                    // cycles after which every lane of a row is written
+  localparam int unsigned Last = Flight;                   // cycles after which every lane of a row is written
   logic [RowBits-1:0] w;
   logic [LaneBits-1:0] lane;
   any_const #(.WIDTH(RowBits)) u_w (.Y(w));
@@ -14,7 +14,7 @@
   logic written_q = 1'b0, was_granted_q = 1'b0;
   logic [31:0] value_q;
   wire issues = row_issue_i && row_i.acc_row == w;
-  wire arrives = writes_q[32'(N) + 32'(lane)];             // issued N + lane + 1 cycles ago
+  wire arrives = writes_q[32'(Depth) + 32'(lane)];         // issued Depth + lane + 1 cycles ago
   wire seed_due = reads_q[lane];
   wire forward_due = forwards_q[lane];
 
@@ -28,7 +28,7 @@
     taken_q <= {taken_q[Last-1:0], count_t'(lane) < forward_cols_o};
     if (arrives) begin
       written_q <= 1'b1;
-      value_q <= counts_q[32'(N) + 32'(lane)] ? sum_i[32*lane+:32] : 32'd0;
+      value_q <= counts_q[32'(Depth) + 32'(lane)] ? sum_i[32*lane+:32] : 32'd0;
     end
     was_granted_q <= acc_gnt_o && acc_row_i == 16'(w);
     if (!rst_ni) {writes_q, reads_q, forwards_q, busy_q, written_q, was_granted_q} <= '0;
@@ -45,10 +45,10 @@
       if (seed_due && written_q) SeedIsLastResult_A: assert (seed_o[32*lane+:32] == value_q);
       // a forwarded seed is that row's result, which is at the bottom in this very cycle
       if (forward_due) ForwardIsLastResult_A:
-        assert (arrives && taken_q[lane] == counts_q[32'(N) + 32'(lane)]);
+        assert (arrives && taken_q[lane] == counts_q[32'(Depth) + 32'(lane)]);
       // no pending write is passed over: a row that seeds from ACC waits for it, and only for it
-      if (row_i.from_acc && row_i.acc_row == w) HazardExact_A: assert (hazard_o == (writes_q[N-2:0] != '0));
-      if (issues && row_i.from_acc && writes_q[N-1]) Forwards_A: assert (seed_select_o == SeedForward);
+      if (row_i.from_acc && row_i.acc_row == w) HazardExact_A: assert (hazard_o == (writes_q[Depth-2:0] != '0));
+      if (issues && row_i.from_acc && writes_q[Depth-1]) Forwards_A: assert (seed_select_o == SeedForward);
       if (issues && !row_i.from_acc) Zero_A: assert (seed_select_o == SeedZero);
       if (was_granted_q && written_q) VpuSeesLastResult_A: assert (acc_rvalid_o && acc_rdata_o[32*lane+:32] == value_q);
     end

@@ -16,7 +16,8 @@ bind mxu_acc acc_invariants u_acc_invariants (
   .seed_bank_i(row_i.acc_row[$bits(row_i.acc_row)-1]),
   .bank_reads_i({bank_reads_q[1] != '0, bank_reads_q[0] != '0}), .acc_req_i,
   .acc_gnt_i(acc_gnt_o), .acc_bank_i(acc_row_i[$bits(row_i.acc_row)-1]));
-bind mxu_issue mxu_issue_invariants u_issue_invariants (
+bind mxu_issue mxu_issue_invariants #(
+  .SwapLead((mxu_pkg::PeLatency - 1) * (mxu_pkg::N - 1))) u_issue_invariants (
   .clk_i, .rst_ni, .row_issue_i(row_issue_o), .tile_start_i(tile_start_q), .swap_i(row_i.swap),
   .shadow_ready_i(shadow_ready_q), .shadow_busy_i(shadow_busy_q), .weight_first_i(weight_i.first),
   .weight_issue_i(weight_issue_o), .flight_i(flight_o), .same_type_i(row_i.int8 == int8_q),

@@ -1,7 +1,9 @@
 `default_nettype none
 // The MXU's issue: no row before the weights of its tile are complete, no word into a shadow plane
 // that is still needed, rows of the other type only into an empty array.
-module mxu_issue_invariants (
+module mxu_issue_invariants #(
+  parameter int unsigned SwapLead = 0 // cycles from a swap until the shadow plane is free behind it
+) (
   input logic       clk_i,
   input logic       rst_ni,
   input logic       row_issue_i,
@@ -19,8 +21,16 @@ module mxu_issue_invariants (
       row_issue_i && tile_start_i |-> shadow_ready_i);
   SwapAtTileStart_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       row_issue_i |-> swap_i == tile_start_i);
+  logic [15:0] since_swap;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) since_swap <= '1;
+    else if (row_issue_i && swap_i) since_swap <= 16'd1;
+    else if (since_swap != '1) since_swap <= since_swap + 16'd1;
+  end
+  wire [15:0] lead = row_issue_i && swap_i ? 16'd0 : since_swap;
   ShadowNotOverwritten_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      weight_issue_i && weight_first_i |-> !shadow_busy_i || (row_issue_i && swap_i));
+      weight_issue_i && weight_first_i |-> (!shadow_busy_i || (row_issue_i && swap_i))
+                                           && 32'(lead) >= SwapLead);
   OneTypeInFlight_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       row_issue_i && flight_i |-> same_type_i);
   OneState_A: assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot(state_i));

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "Vmxu_nano.h"
-#include "Vmxu_nano_structural.h"
+#include WEFT_MXU_MODEL_HEADER
+#include WEFT_MXU_STRUCTURAL_HEADER
 
 namespace weft::mxu_bench {
 namespace {
@@ -26,9 +26,9 @@ Harness::Harness(uint64_t seed)
     : vmem(size_t{kVmemWords} * kN),
       random(seed),
       context_(bench::make_context()),
-      loops_(std::make_unique<Vmxu_nano>(context_.get(), "loops")),
-      pes_(std::make_unique<Vmxu_nano_structural>(context_.get(), "pes")),
-      waves_(std::make_unique<bench::Waves<Vmxu_nano>>(*context_, *loops_)) {
+      loops_(std::make_unique<WEFT_MXU_MODEL>(context_.get(), "loops")),
+      pes_(std::make_unique<WEFT_MXU_STRUCTURAL>(context_.get(), "pes")),
+      waves_(std::make_unique<bench::Waves<WEFT_MXU_MODEL>>(*context_, *loops_)) {
   reset();
 }
 
@@ -90,7 +90,7 @@ void Harness::step() {
   drive(*loops_);
   drive(*pes_);
 
-  Vmxu_nano& t = *loops_;
+  WEFT_MXU_MODEL& t = *loops_;
   if (!reset_) {
     if (!outputs_agree()) differing_cycles++;
     ready = t.cmd_ready_o;

@@ -14,8 +14,8 @@
 #include "testbench/rtl/mxu/mxu_reference.hpp"
 #include "weft/spec/chips.hpp"
 
-class Vmxu_nano;
-class Vmxu_nano_structural;
+class WEFT_MXU_MODEL;
+class WEFT_MXU_STRUCTURAL;
 
 namespace weft::mxu_bench {
 
@@ -35,6 +35,9 @@ struct Fault {
 class Harness {
  public:
   static constexpr unsigned kN = 8;
+  static constexpr unsigned kLatency = WEFT_MXU_PE_LATENCY;  ///< L of the preset
+  static constexpr unsigned kDepth = kLatency * kN;          ///< a row's issue to its first result, less one
+  static constexpr unsigned kFlight = kDepth + kN;           ///< a row's issue to its last result
   static constexpr unsigned kVmemWords = 16384;
   static constexpr unsigned kBankRows = 64;
 
@@ -89,9 +92,9 @@ class Harness {
   [[nodiscard]] bool outputs_agree() const;
 
   std::unique_ptr<VerilatedContext> context_;  // outlives the models
-  std::unique_ptr<Vmxu_nano> loops_;
-  std::unique_ptr<Vmxu_nano_structural> pes_;
-  std::unique_ptr<bench::Waves<Vmxu_nano>> waves_;
+  std::unique_ptr<WEFT_MXU_MODEL> loops_;
+  std::unique_ptr<WEFT_MXU_STRUCTURAL> pes_;
+  std::unique_ptr<bench::Waves<WEFT_MXU_MODEL>> waves_;
   std::deque<spec::MxuCommand> waiting_;
   spec::Command offered_{};
   bool offering_ = false, reset_ = false;

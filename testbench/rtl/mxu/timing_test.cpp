@@ -1,6 +1,7 @@
 // Latency, bubbles and waits, by the cycle.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "testbench/rtl/mxu/mxu_harness.hpp"
@@ -10,7 +11,9 @@ using weft::mxu_bench::Counters;
 using weft::mxu_bench::Harness;
 using weft::mxu_bench::Reference;
 using weft::spec::MxuCommand;
-constexpr unsigned kN = Harness::kN;
+constexpr unsigned kN = Harness::kN, kLatency = Harness::kLatency, kDepth = Harness::kDepth, kFlight = Harness::kFlight;
+/// A tile's first row to the next tile's first word.
+constexpr unsigned kSwapLead = (kLatency - 1) * (kN - 1);
 
 MxuCommand make(unsigned m, unsigned k, unsigned acc_row = 0) {
   MxuCommand c;
@@ -32,17 +35,17 @@ void fill(Harness& bench) {
 }
 }  // namespace
 
-TEST_CASE("one command of one tile takes PE rows + M + 2 N + 3 cycles") {
+TEST_CASE("one command of one tile takes PE rows + M + (L + 1) N + 3 cycles") {
   for (unsigned m : {1u, 2u, 8u, 9u, 31u, 64u}) {
     for (unsigned k = 1; k <= kN; k++) {
       Harness bench(1);
       bench.push(make(m, k));
       REQUIRE(bench.run());
       REQUIRE(bench.done.size() == 1);
-      CHECK(bench.done[0] - bench.accepted[0] == k + m + 2 * kN + 3);
+      CHECK(bench.done[0] - bench.accepted[0] == k + m + kFlight + 3);
       CHECK(bench.counters.weight_wait == k + 3);
       CHECK(bench.counters.busy == m);
-      CHECK(bench.counters.drain == 2 * kN);
+      CHECK(bench.counters.drain == kFlight);
       CHECK(bench.counters.vmem_wait + bench.counters.acc_wait == 0);
     }
   }
@@ -82,8 +85,8 @@ TEST_CASE("the last row is readable in the cycle of done, and not yet in the cyc
   CHECK(early[kN - 2] == expected[kN - 2]);
 }
 
-TEST_CASE("no bubble between tiles and between commands for M = N, N + 1, N + 2") {
-  for (unsigned m : {kN, kN + 1, kN + 2}) {
+TEST_CASE("no bubble between tiles and between commands for M = L N, L N + 1, L N + 2") {
+  for (unsigned m : {kDepth, kDepth + 1, kDepth + 2}) {
     for (unsigned commands : {1u, 2u, 9u}) {
       for (bool same_rows : {true, false}) {
         INFO(fmt::format("m {}, {} commands", m, commands));
@@ -102,8 +105,8 @@ TEST_CASE("no bubble between tiles and between commands for M = N, N + 1, N + 2"
         CHECK(c.weight_wait == kN + 3);  // before the first row only
         CHECK(c.acc_wait == 0);
         CHECK(c.vmem_wait == 0);
-        CHECK(c.drain == 2 * kN);
-        CHECK(bench.done.back() - bench.accepted[0] == kN + commands * 5 * m + 2 * kN + 3);
+        CHECK(c.drain == kFlight);
+        CHECK(bench.done.back() - bench.accepted[0] == kN + commands * 5 * m + kFlight + 3);
         CHECK(bench.differing_cycles == 0);
         for (unsigned row = 0; row < m; row++) {
           const auto expected = reference.row(row);
@@ -114,16 +117,16 @@ TEST_CASE("no bubble between tiles and between commands for M = N, N + 1, N + 2"
   }
 }
 
-TEST_CASE("fewer rows than N: a tile takes N cycles and the rest is acc_wait") {
-  for (unsigned m = 1; m < kN; m++) {
+TEST_CASE("fewer rows than L N: a tile takes L N cycles and the rest is acc_wait") {
+  for (unsigned m = 1; m < kDepth; m++) {
     Harness bench(4);
     bench.push(make(m, 6 * kN));
     REQUIRE(bench.run());
     CHECK(bench.counters.busy == 6 * m);
-    CHECK(bench.counters.acc_wait == 5 * (kN - m));
+    CHECK(bench.counters.acc_wait == 5 * (kDepth - m));
     CHECK(bench.counters.weight_wait == kN + 3);
     CHECK(bench.counters.vmem_wait == 0);
-    CHECK(bench.done[0] - bench.accepted[0] == kN + 5 * kN + m + 2 * kN + 3);
+    CHECK(bench.done[0] - bench.accepted[0] == kN + 5 * kDepth + m + kFlight + 3);
   }
 }
 
@@ -134,7 +137,7 @@ TEST_CASE("commands of fewer rows than N that seed with zero wait for weights") 
     REQUIRE(bench.run());
     CHECK(bench.counters.busy == 4 * m);
     CHECK(bench.counters.acc_wait == 0);
-    CHECK(bench.counters.weight_wait == kN + 3 + 3 * (kN - m));
+    CHECK(bench.counters.weight_wait == kN + 3 + 3 * (kSwapLead + kN - m));
   }
 }
 
@@ -145,14 +148,15 @@ TEST_CASE("a change of type drains the array first") {
   bench.push(make(8, 8));
   bench.push(second);
   REQUIRE(bench.run());
-  CHECK(bench.counters.drain == 2 * kN + 2 * kN);
+  CHECK(bench.counters.drain == kFlight + kFlight);
   CHECK(bench.counters.weight_wait == kN + 3);
-  CHECK(bench.done[1] - bench.done[0] == 8 + 2 * kN);
+  CHECK(bench.done[1] - bench.done[0] == 8 + kFlight);
 }
 
 TEST_CASE("a bank whose read ports seeds use refuses the VPU, the other one does not") {
   Harness bench(7);
-  bench.push(make(16, 4 * kN));
+  constexpr unsigned kRows = 2 * kDepth;  // so many that seeds are read and not forwarded
+  bench.push(make(kRows, 4 * kN));
   unsigned refused = 0, other_refused = 0;
   for (unsigned limit = 1000; bench.done.empty() && limit != 0; limit--) {
     const bool other = bench.cycle % 2 != 0;
@@ -160,7 +164,7 @@ TEST_CASE("a bank whose read ports seeds use refuses the VPU, the other one does
     bench.step();
     (other ? other_refused : refused) += !bench.acc_granted;
   }
-  CHECK(refused == (3 * 16 + kN - 1 + 1) / 2);  // from the first seeded row to the last column of the last one
+  CHECK(refused == (3 * kRows + kN - 1 + 1) / 2);  // from the first seeded row to the last column of the last one
   CHECK(other_refused == 0);
 }
 
@@ -193,7 +197,7 @@ TEST_CASE("a reset in the middle of a command leaves nothing behind") {
     reference.execute(command, bench.vmem);
     bench.push(command);
     REQUIRE(bench.run());
-    CHECK(bench.done[0] - bench.accepted[0] == kN + 3 * 12 + 2 * kN + 3);
+    CHECK(bench.done[0] - bench.accepted[0] == kN + 2 * std::max(12u, kDepth) + 12 + kFlight + 3);
     for (unsigned row = 64; row < 76; row++) {
       const auto expected = reference.row(row);
       CHECK(bench.read_row(row) == std::vector<uint32_t>(expected.begin(), expected.end()));

@@ -8,7 +8,8 @@ using Catch::Contains;
 
 TEST_CASE("a simulator's name carries preset and options") {
   const auto name = parse_device_name(
-      "sim:nano?core=rtl&array=structural&wave=out/a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt&record=r.weftrec");
+      "sim:nano?core=rtl&array=structural&wave=out/"
+      "a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt&record=r.weftrec");
   REQUIRE(name.ok());
   CHECK(name.value().kind == DeviceKind::kSimulator);
   CHECK(name.value().target == "nano");
@@ -30,24 +31,26 @@ TEST_CASE("the other kinds") {
 }
 
 TEST_CASE("a wrong name is refused with what is possible") {
-  const auto [text, why] = GENERATE(table<std::string, std::string>(
-      {{"", "are possible"},
-       {"pci:1", "are possible"},
-       {"replay:a.weftrec", "weft replay a.weftrec"},
-       {"sim", "no preset ''"},
-       {"sim:", "nano"},
-       {"sim:huge", "no preset 'huge': mini, nano-4mxu, nano, small, v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
-       {"sim:nano?core=slow", "rtl, fast and lockstep"},
-       {"sim:nano?core=", "no value"},
-       {"sim:nano?array=round", "fast and structural"},
-       {"sim:nano?core=fast&array=structural", "the fast core has no array of RTL"},
-       {"sim:nano?core", "no value"},
-       {"sim:nano?speed=1", "option 'speed'"},
-       {"sim:nano?wave-from=1", "need wave"},
-       {"sim:nano?wave=f&wave-from=-1", "device cycle"},
-       {"vfio-user:", "path"},
-       {"mock?x=1", "are possible"},
-       {"mock:nano?x=1", "no options"}}));
+  const auto [text, why] = GENERATE(
+      table<std::string, std::string>({{"", "are possible"},
+                                       {"pci:1", "are possible"},
+                                       {"replay:a.weftrec", "weft replay a.weftrec"},
+                                       {"sim", "no preset ''"},
+                                       {"sim:", "nano"},
+                                       {"sim:huge",
+                                        "no preset 'huge': mini, nano-4mxu, nano-pe2, nano-pe3, nano-pe4, nano, small, "
+                                        "v2, v3, v4, v5e-1mxu, v5e, v5p, v6e"},
+                                       {"sim:nano?core=slow", "rtl, fast and lockstep"},
+                                       {"sim:nano?core=", "no value"},
+                                       {"sim:nano?array=round", "fast and structural"},
+                                       {"sim:nano?core=fast&array=structural", "the fast core has no array of RTL"},
+                                       {"sim:nano?core", "no value"},
+                                       {"sim:nano?speed=1", "option 'speed'"},
+                                       {"sim:nano?wave-from=1", "need wave"},
+                                       {"sim:nano?wave=f&wave-from=-1", "device cycle"},
+                                       {"vfio-user:", "path"},
+                                       {"mock?x=1", "are possible"},
+                                       {"mock:nano?x=1", "no options"}}));
   CAPTURE(text);
   const auto name = parse_device_name(text);
   REQUIRE_FALSE(name.ok());
@@ -68,22 +71,23 @@ TEST_CASE("the names of slices") {
 }
 
 TEST_CASE("a wrong name of a slice is refused with what is possible") {
-  const auto [text, why] = GENERATE(table<std::string, std::string>({{"", "are possible"},
-                                                                     {"mock", "are possible"},
-                                                                     {"vfio-user:", "directory"},
-                                                                     {"sim:nano", "as in nano-2x2"},
-                                                                     {"sim:-2x2", "as in"},
-                                                                     {"sim:nano-2", "as in"},
-                                                                     {"sim:nano-2x", "as in"},
-                                                                     {"sim:nano-0x2", "as in"},
-                                                                     {"sim:nano-2x2x2x2", "as in"},
-                                                                     {"sim:nano-99999x2", "as in"},
-                                                                     {"sim:nano-2x2_twistedly", "as in"},
-                                                                     {"sim:v4-8x8x8", "at most 256"},
-                                                                     {"sim:nano-9999x9999x9999", "at most 256"},
-                                                                     {"sim:nano-2x2?core=slow", "rtl, fast and"},
-                                                                     {"sim:nano-2x2?core=fast,", "rtl, fast and"},
-                                                                     {"sim:nano-2x2?wave=f", "core, array and trace only"}}));
+  const auto [text, why] =
+      GENERATE(table<std::string, std::string>({{"", "are possible"},
+                                                {"mock", "are possible"},
+                                                {"vfio-user:", "directory"},
+                                                {"sim:nano", "as in nano-2x2"},
+                                                {"sim:-2x2", "as in"},
+                                                {"sim:nano-2", "as in"},
+                                                {"sim:nano-2x", "as in"},
+                                                {"sim:nano-0x2", "as in"},
+                                                {"sim:nano-2x2x2x2", "as in"},
+                                                {"sim:nano-99999x2", "as in"},
+                                                {"sim:nano-2x2_twistedly", "as in"},
+                                                {"sim:v4-8x8x8", "at most 256"},
+                                                {"sim:nano-9999x9999x9999", "at most 256"},
+                                                {"sim:nano-2x2?core=slow", "rtl, fast and"},
+                                                {"sim:nano-2x2?core=fast,", "rtl, fast and"},
+                                                {"sim:nano-2x2?wave=f", "core, array and trace only"}}));
   CAPTURE(text);
   const auto name = parse_slice_name(text);
   REQUIRE_FALSE(name.ok());
