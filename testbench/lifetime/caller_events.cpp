@@ -4,6 +4,12 @@
 #include "testbench/lifetime/caller.hpp"
 
 namespace weft::lifetime {
+namespace {
+
+/// "`size` may also be that of the form that ended with guard_ms (24 bytes)."
+constexpr size_t kFormOfGuard = 24;
+
+}  // namespace
 
 weft_status Caller::query(Event& event, weft_event_info& info) {
   info = WEFT_INIT(weft_event_info);
@@ -26,6 +32,9 @@ void Caller::query_any() {
 weft_wait_options Caller::draw_wait_options(bool deadline) {
   weft_wait_options options = WEFT_INIT(weft_wait_options);
   if (deadline) options.deadline_cycles = draw_.one_of<uint64_t>({1, 100, 5'000, 50'000});
+  if (draw_.once_in(4)) options.timeout_ms = static_cast<uint32_t>(draw_.between(1, 10));
+  if (draw_.once_in(6)) options.until_idle = 1;
+  if (draw_.once_in(8)) options.size = kFormOfGuard;
   options.guard_ms = static_cast<uint32_t>(draw_.between(2'000, 4'000) * static_cast<uint64_t>(kSlowness));
   return options;
 }
@@ -42,12 +51,15 @@ weft_status Caller::wait_event(Event& event, const weft_wait_options& options) {
     return status;
   }
   world_.findings.checked("wait that timed out");
-  const Wait wait{options.deadline_cycles != 0, (now_us() - begin) / 1000, options.guard_ms, world_.checks("signals")};
-  if (!may_time_out(event, wait)) {
+  const int64_t took_ms = (now_us() - begin) / 1000;
+  if (!may_time_out(event, options, took_ms)) {
     weft_error_info info = WEFT_INIT(weft_error_info);
     (void)!weft_last_error(&info);
-    world_.fail(fmt::format("a wait for {} without a deadline timed out after {} ms, guard {} ms (\"{}\")", event.what,
-                            wait.elapsed_ms, wait.guard_ms, info.message));
+    world_.fail(
+        fmt::format("a wait for {} timed out after {} ms; deadline {} cycles, timeout {} ms, guard {} ms, until "
+                    "idle {} (\"{}\")",
+                    event.what, took_ms, options.deadline_cycles, options.timeout_ms, options.guard_ms,
+                    options.until_idle, info.message));
   }
   return status;
 }
@@ -82,6 +94,7 @@ void Caller::await_ends() {
 
 void Caller::cancel(Event& event) {
   const Before before(*event.device);
+  if (event.queue != nullptr) event.queue->cancels = true;
   const Acting cancelling(event.cancel);
   const weft_status status = call(Call::k_event_cancel, [&] { return weft_event_cancel(event.handle); });
   Statuses normal{WEFT_ERROR_OK, WEFT_ERROR_BUSY};

@@ -112,11 +112,10 @@ void Caller::wait_semaphore() {
   const weft_status status = call(
       Call::k_semaphore_wait, [&] { return weft_semaphore_wait(semaphore->handle, value, &options); },
       options.guard_ms);
-  const bool guard = (now_us() - begin) / 1000 >= options.guard_ms;
+  const int64_t took_ms = (now_us() - begin) / 1000;
   Statuses normal;
   if (semaphore->at_most >= value) normal.add(WEFT_ERROR_OK);
-  if (!reached && (options.deadline_cycles != 0 || guard || !world_.checks("signals")))
-    normal.add(WEFT_ERROR_TIMEOUT_WAIT);
+  if (!reached && may_time_out(true, options, took_ms)) normal.add(WEFT_ERROR_TIMEOUT_WAIT);
   judge(Call::k_semaphore_wait, status, allowed(before, *semaphore, WithReset::kGoes, normal),
         options.deadline_cycles != 0 ? "a value that the host signals, with a deadline"
                                      : "a value that the host signals");

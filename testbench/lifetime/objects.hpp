@@ -133,6 +133,7 @@ struct Queue : Child {
   Cause cancel, reset, release;
   std::atomic<uint32_t> submitted{0};  ///< commands, counted before the call
   std::atomic<bool> stalls{false};     ///< a command of it has waited for a semaphore
+  std::atomic<bool> cancels{false};    ///< one of its commands was cancelled by itself
   std::atomic<bool> chained{false};    ///< a command of it was chained to the next
   std::atomic<bool> halts{false};      ///< a bad doorbell was armed for it
   std::atomic<bool> budgets{false};    ///< a command of it has a budget

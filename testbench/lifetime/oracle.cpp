@@ -59,8 +59,6 @@ Statuses allowed_ends(const Event& event) {
   }
   const Queue& queue = *event.queue;
   if (queue.cancel.may_act_since(event.marks.queue_cancel)) ends.add(WEFT_ERROR_CANCELLED);
-  // "Commands that did not end complete with CANCELLED when they do."
-  if (queue.release.begun != 0) ends.add(WEFT_ERROR_CANCELLED);
   if (queue.reset.may_act_since(event.marks.queue_reset)) ends.add(WEFT_ERROR_ABORTED_BY_RESET);
   if (event.launch && device.engine_reset.may_act_since(event.marks.engine_reset))
     ends.add(WEFT_ERROR_ABORTED_BY_RESET);
@@ -69,8 +67,8 @@ Statuses allowed_ends(const Event& event) {
   if (queue.halts) ends.add(WEFT_ERROR_BAD_DOORBELL);
   // "The next command of the queue runs only if this one succeeds; otherwise it ends with DEPENDENCY_FAILED": of the
   // chain, or of a replay, some command must have been able to fail.
-  const bool may_fail = ends.has(WEFT_ERROR_CANCELLED) || ends.has(WEFT_ERROR_ABORTED_BY_RESET) || queue.budgets ||
-                        ends.has(WEFT_ERROR_BAD_DOORBELL);
+  const bool may_fail = ends.has(WEFT_ERROR_CANCELLED) || ends.has(WEFT_ERROR_ABORTED_BY_RESET) ||
+                        ends.has(WEFT_ERROR_BAD_DOORBELL) || queue.cancels || queue.budgets;
   if ((event.recorded || queue.chained) && may_fail) ends.add(WEFT_ERROR_DEPENDENCY_FAILED);
   if (event.wait != nullptr) {
     if (event.wait->may_fail) ends.add(WEFT_ERROR_DEPENDENCY_FAILED);
@@ -80,12 +78,19 @@ Statuses allowed_ends(const Event& event) {
   return ends;
 }
 
-bool may_time_out(const Event& event, const Wait& wait) {
+bool may_time_out(bool stalls, const weft_wait_options& options, int64_t took_ms) {
+  if (options.deadline_cycles != 0) return true;
+  const bool old_form = options.size < sizeof options;
+  if (!old_form && options.timeout_ms != 0 && took_ms >= options.timeout_ms) return true;
+  if (took_ms >= options.guard_ms) return true;
+  // "The wait ends as soon as the device has nothing to do, although somebody could still signal what it waits for."
+  // Without it: "As long as somebody could still signal it, the wait has no end but its own limits."
+  return stalls && !old_form && options.until_idle != 0;
+}
+
+bool may_time_out(const Event& event, const weft_wait_options& options, int64_t took_ms) {
   if (event.queue == nullptr) return true;  // "a wait for it ends with TIMEOUT_WAIT once the device has nothing to do"
-  if (wait.deadline || wait.elapsed_ms >= wait.guard_ms) return true;
-  // "Nothing is pending on the device that could end the wait": what waits for a semaphore, and what is behind it.
-  const bool stalls = event.queue->stalls || (event.queue->ring != nullptr && event.queue->ring->stalls);
-  return stalls && !wait.host_signals_count;
+  return may_time_out(event.queue->stalls, options, took_ms);
 }
 
 }  // namespace weft::lifetime

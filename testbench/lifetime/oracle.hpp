@@ -29,12 +29,9 @@ Statuses allowed_submission(const Before& before, const Queue& queue, uint32_t q
 /// Ends of a command, with what is known now that it has ended.
 Statuses allowed_ends(const Event& event);
 
-/// How weft_event_wait may return before the command has ended: with TIMEOUT_WAIT, or not at all.
-struct Wait {
-  bool deadline = false;  ///< one was given
-  int64_t elapsed_ms = 0, guard_ms = 0;
-  bool host_signals_count = false;  ///< a wait that the host will end is not idle
-};
-bool may_time_out(const Event& event, const Wait& wait);
+/// Whether weft_event_wait with `options`, which took so long, may have returned TIMEOUT_WAIT.
+bool may_time_out(const Event& event, const weft_wait_options& options, int64_t took_ms);
+/// The same of a wait for what the host will signal (`stalls`), or for what cannot stall.
+bool may_time_out(bool stalls, const weft_wait_options& options, int64_t took_ms);
 
 }  // namespace weft::lifetime
