@@ -19,7 +19,7 @@ namespace {
 using namespace weft::lifetime;
 
 /// Rules that hold only on drivers of which they are asked.
-const std::vector<std::string> kRules{"fork", "guests", "semaphores"};
+const std::vector<std::string> kRules{"admin", "fork", "guests", "semaphores"};
 
 constexpr int64_t kDeadlockMs = 30'000;  ///< in one call, before kSlowness
 
