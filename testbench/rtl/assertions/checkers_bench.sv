@@ -82,6 +82,7 @@ module checkers_bench (
   input logic [4:0]        full_i,
   input logic [24:0]       queue_level_i,
   input logic [4:0]        head_valid_i,
+  input logic [4:0]        fetching_i,
   input logic [4:0]        taken_i,
   input logic              expired_i,
   input logic              interrupt_rst_ni,
@@ -123,7 +124,7 @@ module checkers_bench (
   core_invariants #(.Units(7), .Queues(5)) u_core (.clk_i, .rst_ni(core_rst_ni), .stop_i, .busy_i,
     .start_i(units_start_i), .retire_i(units_retire_i), .held_i(units_held_i),
     .active_i(units_active_i), .faulted_i(units_faulted_i), .in_reset_i, .full_i,
-    .level_i(queue_level_i), .head_valid_i, .taken_i, .expired_i);
+    .fetching_i, .level_i(queue_level_i), .head_valid_i, .taken_i, .expired_i);
   interrupt_invariants u_interrupt (.clk_i, .rst_ni(interrupt_rst_ni), .interrupt_i, .set_i,
     .clear_i(clear_bits_i), .irq_i);
   first_fault_invariants #(.Width(8)) u_first_fault (.clk_i, .rst_ni(first_fault_rst_ni), .raised_i,

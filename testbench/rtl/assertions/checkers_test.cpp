@@ -312,6 +312,11 @@ TEST_CASE("the core's assertions fail on starts, retirements and idleness that c
   check_rule(
       {CHECKER(core), "TakenFromHead_A", {}, DO(t.taken_i = t.head_valid_i = 8, t.busy_i = 1), DO(t.taken_i = 8)});
   check_rule({CHECKER(core), "BusyWhileWorking_A", {}, DO(t.head_valid_i = t.stop_i = 1), DO(t.head_valid_i = 1)});
+  check_rule({CHECKER(core),
+              "BusyWhileWorking_A",
+              {},
+              DO(t.fetching_i = t.full_i = 1, t.stop_i = 1),
+              DO(t.fetching_i = t.full_i = 1)});
   check_rule({CHECKER(core), "WatchdogOnce_A", {DO(t.expired_i = 1)}, kNothing, DO(t.expired_i = 1)});
   constexpr uint32_t kFull = WEFT_CORE_QUEUE_DEPTH;  // 5 bits a queue
   constexpr uint32_t kAllFull = kFull | kFull << 5 | kFull << 10 | kFull << 15 | kFull << 20;
@@ -323,6 +328,11 @@ TEST_CASE("the core's assertions fail on starts, retirements and idleness that c
   const Cycle full = DO(t.queue_level_i = kFull << 10, t.full_i = 4);
   check_rule({CHECKER(core), "FullIsTold_A", {}, full, DO(t.queue_level_i = kFull << 10)});
   check_rule({CHECKER(core), "FullIsTold_A", {}, full, DO(t.queue_level_i = (kFull - 1) << 10, t.full_i = 4)});
+  check_rule({CHECKER(core),
+              "FullIsTold_A",
+              {},
+              DO(t.fetching_i = t.full_i = 4, t.busy_i = 1),
+              DO(t.fetching_i = 4, t.busy_i = 1)});
 }
 
 TEST_CASE("the interrupts' assertions fail on a bit lost, an event lost, a bit for nothing, and a wrong line") {
