@@ -152,7 +152,7 @@ package bf16_fma_pkg;
   // Infinities and NaN among the operands of a multiply-add: 1, and its result.
   function automatic void exceptional(
       input logic [15:0] a, input logic [15:0] b, input logic [31:0] c,
-      output logic is_exceptional, output logic [31:0] result);
+      output logic [0:0] is_exceptional, output logic [31:0] result);
     logic [31:0] sign_p, sign_c;
     logic inf_p, inf_c, zero_p, is_nan;
     sign_p = {a[15] ^ b[15], 31'd0};
@@ -170,7 +170,7 @@ package bf16_fma_pkg;
   function automatic logic [31:0] fma(
       input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
     logic [31:0] m, e, result;
-    logic is_exceptional;
+    logic [0:0] is_exceptional;
     add_product(sum_significand(c), sum_exponent(c), (significand(a) << 13) * significand(b),
                 exponent(a) + exponent(b), m, e);
     exceptional(a, b, c, is_exceptional, result);

@@ -127,10 +127,12 @@ TEST_CASE("a compiled failure is shrunk to one step of small sizes") {
 }
 
 TEST_CASE("a difference in any cycle, register, counter or byte is told, and two runs of nothing are not equal") {
-  const RunRecord record = small_record();
+  RunRecord record = small_record();
+  record.core = "the RTL";
   CHECK(first_difference(record, record).empty());
   const auto differs = [&](const auto& change, const char* what) {
     RunRecord other = record;
+    other.core = "the fast core";
     change(other);
     INFO(what);
     CHECK(first_difference(record, other).find(what) != std::string::npos);
@@ -139,10 +141,10 @@ TEST_CASE("a difference in any cycle, register, counter or byte is told, and two
   differs([](RunRecord& r) { r.events.pop_back(); }, "fast core: nothing");
   differs([](RunRecord& r) { r.events.push_back({true, WEFT_UNIT_MXU, 9, 30}); }, "mxu retires tag 9");
   differs([](RunRecord& r) { r.registers[7] = 2; }, "FAULT_COUNT is 0x0 on the RTL, 0x2 on the fast core");
-  differs([](RunRecord& r) { r.end_cycle++; }, "idle from cycle 22 on, the fast core from 23");
+  differs([](RunRecord& r) { r.end_cycle++; }, "the first idle cycle is 22 on the RTL, 23 on the fast core");
   differs([](RunRecord& r) { r.counters[WEFT_COUNTER_VPU_STALLED] = 5; }, "vpu_stalled is 0 on the RTL, 5");
   differs([](RunRecord& r) { r.acc[7] = std::byte{1}; }, "ACC byte 0x7");
-  differs([](RunRecord& r) { r.memory.clear(); }, "memory has 16 bytes on the RTL, 0");
+  differs([](RunRecord& r) { r.memory.clear(); }, "the bytes of memory are 16 on the RTL, 0");
   RunRecord nothing = record;
   nothing.events.clear();
   CHECK_FALSE(first_difference(nothing, nothing).empty());

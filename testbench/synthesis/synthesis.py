@@ -55,10 +55,6 @@ def rtl_sources(build, folder):
     chip = tomllib.loads((Path(__file__).parent / "chip.toml").read_text())
     chip["word_bytes"] = 2 * chip["n"]
     (folder / "chip_pkg.sv").write_text(systemverilog.chip_pkg(chip))
-    mxu = (ROOT / "rtl" / "mxu" / "mxu.sv").read_text()
-    if mxu.count("bit Structural = 1'b0") != 1:
-        raise CannotRun("rtl/mxu/mxu.sv: no parameter Structural of value 0 to choose the PE instances by")
-    (folder / "mxu.sv").write_text(mxu.replace("bit Structural = 1'b0", "bit Structural = 1'b1"))
     generated = build / "generated" / "rtl"
     first = [generated / "weft_pkg.sv", folder / "chip_pkg.sv", ROOT / "rtl/common/core_pkg.sv", generated / "vpu_table_pkg.sv"]
     for path in first:
@@ -67,8 +63,17 @@ def rtl_sources(build, folder):
     rest = sorted((ROOT / "rtl").glob("*/*.sv"))
     packages = [path for path in rest if path.stem.endswith("_pkg") and path not in first]
     packages.sort(key=lambda path: path.stem == "vpu_function_pkg")     # after those that it imports
-    modules = [path for path in rest if not path.stem.endswith("_pkg") and path.stem not in ("mxu", "mxu_array")]
-    return first + packages + modules + [folder / "mxu.sv"]
+    modules = [path for path in rest if not path.stem.endswith("_pkg") and path.stem != "mxu_array"]
+    chosen = 0
+    for i, path in enumerate(modules):                              # each module on the way down to the array has the parameter
+        text = path.read_text()
+        if "bit Structural = 1'b0" in text:
+            modules[i] = folder / path.name
+            modules[i].write_text(text.replace("bit Structural = 1'b0", "bit Structural = 1'b1"))
+            chosen += path.stem == "mxu"
+    if chosen != 1:
+        raise CannotRun("rtl/mxu/mxu.sv: no parameter Structural of value 0 to choose the PE instances by")
+    return first + packages + modules
 
 
 def read(sources, top, folder):

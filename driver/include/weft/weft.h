@@ -463,9 +463,9 @@ typedef struct weft_queue_options {
 WEFT_MUST_USE weft_status weft_queue_create(weft_device* device, const weft_queue_options* options, weft_queue** queue);
 
 /** Waits for the queue's commands as weft_event_wait with until_idle does, then deletes it: TIMEOUT_WAIT once the
- * device has nothing to do and a command still waits for a semaphore. The handle is given back in any case but NO_HOST_MEMORY,
- * after which it can be released again; commands that did not end go on until they do, or the device is reset or
- * closed. Null: OK. */
+ * device has nothing to do and a command still waits for a semaphore. The handle is given back in any case but
+ * NO_HOST_MEMORY, after which it can be released again; commands that did not end go on until they do, or the device is
+ * reset or closed. Null: OK. */
 WEFT_MUST_USE weft_status weft_queue_release(weft_queue* queue);
 
 /** weft_event_cancel for every command that was submitted to the queue before. */

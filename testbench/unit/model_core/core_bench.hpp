@@ -29,7 +29,7 @@ class SimpleBus final : public core::MemoryBus {
   std::vector<std::byte>& memory(weft_address_space space) { return space == WEFT_ADDRESS_SPACE_HOST ? host_ : hbm_; }
   uint64_t bad_address = UINT64_MAX;
   bool writes_are_quick = false;  ///< acknowledged without latency
-  unsigned refuse_percent = 0;  ///< of the cycles, requests are refused; answers come up to 20 cycles later
+  unsigned refuse_percent = 0;    ///< of the cycles, requests are refused; answers come up to 20 cycles later
 
  private:
   uint64_t book(uint64_t bytes, uint64_t cycle);
