@@ -176,9 +176,7 @@ module command_prefetch #(
   assign moving_o = order_valid || stage_q != '0 || fault_o.valid;
   assign wait_o = !stop_i && (active_o & empty_i & ~buffered & ~staged) != '0;
 
-  OrderNeverFull_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      asked != '0 |-> order_ready);
-  AnswerIsExpected_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      mrsp_valid_i |-> order_valid);
+  OrderNeverFull_A: assert property (@(posedge clk_i) !rst_ni || asked == '0 || order_ready);
+  AnswerIsExpected_A: assert property (@(posedge clk_i) !rst_ni || !mrsp_valid_i || order_valid);
 endmodule
 `default_nettype wire

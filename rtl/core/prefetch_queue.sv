@@ -105,7 +105,7 @@ module prefetch_queue #(
     end
   end
 
-  AskedIsWanted_A: assert property (@(posedge clk_i) disable iff (!rst_ni) asked_i |-> wants_o);
-  ReadIsBuffered_A: assert property (@(posedge clk_i) disable iff (!rst_ni) read_i |-> buffered_o);
+  AskedIsWanted_A: assert property (@(posedge clk_i) !rst_ni || !asked_i || wants_o);
+  ReadIsBuffered_A: assert property (@(posedge clk_i) !rst_ni || !read_i || buffered_o);
 endmodule
 `default_nettype wire

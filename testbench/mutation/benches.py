@@ -18,6 +18,7 @@ SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "100
           "rtl_core_test": [["-a", "~the same program is right on every size*"]],   # only the cores of nano are built
           "several_mxus_test": [["-a"]],
           "lockstep_core_test": [["-a", "~random commands*"]],
+          "prefetch_core_test": [["-a"]],          # commands from HBM
           "slice_core_test": [["-a"]],             # straps, the ici ports
           "injection_test": [["-a"]]}              # what only an injected fault reaches: ECC, lost dones
 
