@@ -17,6 +17,7 @@ struct Image {
   std::span<const std::byte> rom;
   uint32_t state_address;  ///< of weft::fw::State, in SRAM
   uint32_t state_bytes;
+  uint32_t crc;                              ///< CRC-32 of `rom`: which image it is
   std::span<const ImageFunction> functions;  ///< by address
 };
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 STATE = "weft::fw::the_state"
@@ -56,7 +57,7 @@ constexpr ImageFunction kFunctions[] = {{
 }}  // namespace
 
 const Image* embedded_image() {{
-  static const Image image{{std::as_bytes(std::span(kRom)), 0x{state[0]:x}, {state[1]}, kFunctions}};
+  static const Image image{{std::as_bytes(std::span(kRom)), 0x{state[0]:x}, {state[1]}, 0x{zlib.crc32(rom):08x}, kFunctions}};
   return &image;
 }}
 

@@ -1,6 +1,7 @@
 // The HAL on a bare RV32: registers instead of a simulator.
 #include "firmware/hal.hpp"
 
+#include "firmware/bare/access.hpp"
 #include "firmware/bare/registers.hpp"
 
 namespace weft::fw::hal {
@@ -11,26 +12,24 @@ using namespace weft::fw::bare;
 /// Reads of a status register before a DMA counts as lost.
 constexpr uint32_t kDmaTries = 1'000'000;
 
-volatile uint32_t& word(uintptr_t address) { return *reinterpret_cast<volatile uint32_t*>(address); }
-
 uint64_t read64(uintptr_t address) {
-  const uint32_t low = word(address);
-  return low | uint64_t{word(address + 4)} << 32;
+  const uint32_t low = load(address);
+  return low | uint64_t{load(address + 4)} << 32;
 }
 
 void write64(uintptr_t address, uint64_t value) {
-  word(address) = static_cast<uint32_t>(value);
-  word(address + 4) = static_cast<uint32_t>(value >> 32);
+  store(address, static_cast<uint32_t>(value));
+  store(address + 4, static_cast<uint32_t>(value >> 32));
 }
 
 uintptr_t doorbell(uint32_t function, uint32_t queue) { return kDoorbell + function * kDoorbellStride + 16 * queue; }
 
 bool dma(Location place, const void* sram, uint32_t bytes, uint32_t write) {
   write64(kManager + kDmaAddress, place.address);
-  word(kManager + kDmaSram) = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(sram));
-  word(kManager + kDmaControl) = bytes | static_cast<uint32_t>(place.space) << 16 | write << 18 | place.function << 24;
+  store_pointer(kManager + kDmaSram, sram);
+  store(kManager + kDmaControl, bytes | static_cast<uint32_t>(place.space) << 16 | write << 18 | place.function << 24);
   for (uint32_t i = 0; i < kDmaTries; i++) {
-    const uint32_t status = word(kManager + kDmaStatus);
+    const uint32_t status = load(kManager + kDmaStatus);
     if (status != 0) {
       __asm__ volatile("" ::: "memory");  // the unit has written SRAM
       return status == 1;
@@ -49,15 +48,15 @@ bool push_command(uint32_t queue, const uint8_t command[64]) {
   const auto* words = static_cast<const uint32_t*>(__builtin_assume_aligned(command, alignof(uint32_t)));
   for (uint32_t i = 0; i < WEFT_COMMAND_BYTES / 4; i += 4) {  // loads first: a store does not wait for them then
     const uint32_t a = words[i], b = words[i + 1], c = words[i + 2], d = words[i + 3];
-    word(window + 4 * i) = a;
-    word(window + 4 * i + 4) = b;
-    word(window + 4 * i + 8) = c;
-    word(window + 4 * i + 12) = d;
+    store(window + 4 * i, a);
+    store(window + 4 * i + 4, b);
+    store(window + 4 * i + 8, c);
+    store(window + 4 * i + 12, d);
   }
-  return word(window) == 1;
+  return load(window) == 1;
 }
 
-uint32_t functions() { return word(kManager + kFunctions); }
+uint32_t functions() { return load(kManager + kFunctions); }
 void function_write(uint32_t function, uint32_t offset, uint64_t value) {
   const uint32_t block = function == kAllFunctions ? WEFT_LIMIT_FUNCTIONS : function;
   write64(kFunction + block * kFunctionStride + offset, value);
@@ -65,8 +64,8 @@ void function_write(uint32_t function, uint32_t offset, uint64_t value) {
 uint64_t function_read(uint32_t function, uint32_t offset) {
   return read64(kFunction + function * kFunctionStride + offset);
 }
-void core_function(uint32_t function) { word(kManager + kCoreFunction) = function; }
-void show_waypoint(uint32_t waypoint) { word(kManager + kWaypoint) = waypoint; }
+void core_function(uint32_t function) { store(kManager + kCoreFunction, function); }
+void show_waypoint(uint32_t waypoint) { store(kManager + kWaypoint, waypoint); }
 
 bool dma_read(Location from, void* sram, uint32_t bytes) { return dma(from, sram, bytes, 0); }
 bool dma_write(Location to, const void* sram, uint32_t bytes) {
@@ -75,70 +74,69 @@ bool dma_write(Location to, const void* sram, uint32_t bytes) {
 }
 
 bool completion_write(uint32_t function, uint32_t queue, uint64_t iova, const weft_completion_entry* entry) {
-  word(kManager + kDmaCompletion) = queue + 1;
+  store(kManager + kDmaCompletion, queue + 1);
   return dma_write(host_at(function, iova), entry, sizeof *entry);
 }
 
 bool copy_start(Location source, Location destination, uint64_t bytes) {
-  if ((word(kManager + kCopyStatus) & kCopyRunning) != 0) return false;
+  if ((load(kManager + kCopyStatus) & kCopyRunning) != 0) return false;
   write64(kManager + kCopySource, source.address);
   write64(kManager + kCopyDestination, destination.address);
   write64(kManager + kCopyBytes, bytes);
-  word(kManager + kCopyControl) = static_cast<uint32_t>(source.space) | static_cast<uint32_t>(destination.space) << 2 |
-                                  source.function << 8 | destination.function << 16;
+  store(kManager + kCopyControl, static_cast<uint32_t>(source.space) | static_cast<uint32_t>(destination.space) << 2 |
+                                     source.function << 8 | destination.function << 16);
   return true;
 }
 bool copy_abort() {
-  word(kManager + kCopyControl) = kCopyAbort;
+  store(kManager + kCopyControl, kCopyAbort);
   for (uint32_t i = 0; i < kDmaTries; i++) {
-    if ((word(kManager + kCopyStatus) & kCopyRunning) == 0) return true;  // the read has cleared what had ended before
+    if ((load(kManager + kCopyStatus) & kCopyRunning) == 0) return true;  // the read has cleared what had ended before
   }
   return false;
 }
-uint32_t copy_result() { return word(kManager + kCopyStatus) & 3; }
+uint32_t copy_result() { return load(kManager + kCopyStatus) & 3; }
 
-uint32_t doorbell_submission(uint32_t function, uint32_t queue) { return word(doorbell(function, queue)); }
-uint32_t doorbell_completion(uint32_t function, uint32_t queue) { return word(doorbell(function, queue) + 4); }
+uint32_t doorbell_submission(uint32_t function, uint32_t queue) { return load(doorbell(function, queue)); }
+uint32_t doorbell_completion(uint32_t function, uint32_t queue) { return load(doorbell(function, queue) + 4); }
 uint64_t doorbell_cycle(uint32_t function, uint32_t queue) { return read64(doorbell(function, queue) + 8); }
-uint32_t wake_causes() { return word(kManager + kWakeCauses); }
-uint32_t doorbell_pending(uint32_t function) { return word(doorbell(function, 0) + kDoorbellPending); }
+uint32_t wake_causes() { return load(kManager + kWakeCauses); }
+uint32_t doorbell_pending(uint32_t function) { return load(doorbell(function, 0) + kDoorbellPending); }
 
 uint32_t function_requests(uint32_t* departed) {
-  const uint32_t requests = word(kManager + kRequests);
-  *departed = word(kManager + kDepartures);
+  const uint32_t requests = load(kManager + kRequests);
+  *departed = load(kManager + kDepartures);
   return requests;
 }
 
 bool boot_requested(uint32_t function, uint64_t* parameter_page) {
-  if (word(doorbell(function, 0) + kBootRequested) == 0) return false;
+  if (load(doorbell(function, 0) + kBootRequested) == 0) return false;
   *parameter_page = read64(doorbell(function, 0) + kParameterPage);
   return true;
 }
 
-void raise_interrupt(uint32_t function, uint32_t vector) { word(kManager + kRaise) = vector | function << 16; }
+void raise_interrupt(uint32_t function, uint32_t vector) { store(kManager + kRaise, vector | function << 16); }
 
 uint32_t crc32c(const void* data, uint32_t bytes) {
   const auto* p = static_cast<const uint8_t*>(data);
-  word(kManager + kCrcControl) = 1;
+  store(kManager + kCrcControl, 1);
   uint32_t at = 0;
   if (reinterpret_cast<uintptr_t>(p) % 4 == 0) {
-    const auto load = [p](uint32_t offset) {
+    const auto word_at = [p](uint32_t offset) {
       uint32_t value;
       __builtin_memcpy(&value, __builtin_assume_aligned(p + offset, 4), sizeof value);
       return value;
     };
-    volatile uint32_t& unit = word(kManager + kCrcWord);
     for (; at + 16 <= bytes; at += 16) {
-      const uint32_t a = load(at), b = load(at + 4), c = load(at + 8), d = load(at + 12);
-      unit = a;
-      unit = b;
-      unit = c;
-      unit = d;
+      const uint32_t a = word_at(at), b = word_at(at + 4), c = word_at(at + 8), d = word_at(at + 12);
+      store(kManager + kCrcWord, a);
+      store(kManager + kCrcWord, b);
+      store(kManager + kCrcWord, c);
+      store(kManager + kCrcWord, d);
     }
-    for (; at + 4 <= bytes; at += 4) unit = load(at);
+    for (; at + 4 <= bytes; at += 4) store(kManager + kCrcWord, word_at(at));
   }
-  for (; at < bytes; at++) word(kManager + kCrcData) = p[at];
-  return word(kManager + kCrcResult);
+  for (; at < bytes; at++) store(kManager + kCrcData, p[at]);
+  return load(kManager + kCrcResult);
 }
 
 uint64_t now() { return read64(kManager + kCycle); }
@@ -146,14 +144,14 @@ void charge(uint32_t) {}  // here time passes by itself
 
 void wait_for_event(uint64_t deadline_cycle) {
   write64(kManager + kAlarm, deadline_cycle);
-  __asm__ volatile("wfi" ::: "memory");
-  [[maybe_unused]] const uint32_t event = word(kManager + kEvent);
+  wait_for_interrupt();
+  [[maybe_unused]] const uint32_t event = load(kManager + kEvent);
 }
 
-bool running() { return word(kManager + kRunning) != 0; }
+bool running() { return load(kManager + kRunning) != 0; }
 CoreShape core_shape() {
-  return CoreShape{read64(kManager + kVmemBytes), word(kManager + kMxuRows), word(kManager + kMxus),
-                   word(kManager + kAccBankRows)};
+  return CoreShape{read64(kManager + kVmemBytes), load(kManager + kMxuRows), load(kManager + kMxus),
+                   load(kManager + kAccBankRows)};
 }
 uint64_t chip_fingerprint() { return read64(kManager + kFingerprint); }
 uint64_t hbm_bytes() { return read64(kManager + kHbmBytes); }

@@ -36,8 +36,10 @@ struct ChipOptions {
   std::function<void(const std::string& report)> report_mismatch;
   /// What the manager's processor runs; nullptr: the natively compiled firmware, whose time is charged by the call.
   const fw::Image* firmware = nullptr;
-  /// Called with exception and backtrace when the image traps, each time.
-  std::function<void(const std::string& report)> report_trap;
+  std::string bus_log;  ///< file for all accesses of the image's processor (bus_log.hpp); empty: none
+  /// Called when the image fails: with its exception, that it has panicked, or that its processor was halted, and a
+  /// backtrace.
+  std::function<void(const std::string& report)> report_firmware;
   unsigned functions = 1;  ///< PCIe functions, 1 to WEFT_LIMIT_FUNCTIONS
   SliceRegisters slice;
   std::shared_ptr<TraceFile> trace;  ///< Chrome trace, in which a chip is a process by its number; nullptr: none

@@ -5,6 +5,7 @@
 
 #include "firmware/bare/registers.hpp"
 #include "firmware/hal.hpp"
+#include "model/chip/bus_log.hpp"
 #include "model/chip/manager.hpp"
 #include "model/ici/crc32c.hpp"
 
@@ -62,6 +63,18 @@ uint32_t ImageBus::read_half(uint32_t address, Read read) {
 bool ImageBus::load(uint32_t address, unsigned bytes, uint32_t& value) {
   if (bytes != 4) return false;
   pay();
+  if (!load_register(address, value)) return false;
+  if (log_ == nullptr) return true;
+  log_->load(address, value);
+  constexpr uint32_t kDone = 1;
+  if (address == kManager + kDmaStatus && value == kDone) {
+    const uint32_t count = dma_control_ & 0xffff;
+    (dma_control_ >> 18 & 1) != 0 ? log_->drained(source(dma_sram_, count)) : log_->filled(sram(dma_sram_, count));
+  }
+  return true;
+}
+
+bool ImageBus::load_register(uint32_t address, uint32_t& value) {
   if (const uint32_t offset = offset_from(kFunction, address); offset < manager_.functions() * kFunctionStride) {
     const auto function = static_cast<uint32_t>(offset / kFunctionStride);
     value = read_half(address, [&] { return manager_.function_read(function, offset % kFunctionStride); });
@@ -215,6 +228,12 @@ bool ImageBus::push(uint32_t queue) { return manager_.push_command(queue, window
 bool ImageBus::store(uint32_t address, unsigned bytes, uint32_t value) {
   if (bytes != 4) return false;
   pay();
+  if (!store_register(address, value)) return false;
+  if (log_ != nullptr) log_->store(address, value);
+  return true;
+}
+
+bool ImageBus::store_register(uint32_t address, uint32_t value) {
   if (const uint32_t offset = offset_from(kManager, address); offset < kManagerBytes)
     return store_manager(offset, value);
   if (const uint32_t offset = offset_from(kPush, address); offset < kQueues * WEFT_COMMAND_BYTES) {

@@ -12,6 +12,7 @@
 
 namespace weft::chip {
 
+class BusLog;
 class Manager;
 
 /// Each access first lets the time pass that the processor has computed since the last one, then asks the manager,
@@ -25,6 +26,9 @@ class ImageBus final : public rv32::Bus {
 
   [[nodiscard]] bool load(uint32_t address, unsigned bytes, uint32_t& value) override;
   [[nodiscard]] bool store(uint32_t address, unsigned bytes, uint32_t value) override;
+
+  /// Writes down what passes; nullptr: nothing. It outlives the bus.
+  void set_log(BusLog* log) { log_ = log; }
 
   /// Told before the processor takes an exception; nothing by default.
   std::function<void(rv32::Cause cause, uint32_t value)> on_exception;
@@ -51,6 +55,8 @@ class ImageBus final : public rv32::Bus {
   };
   template <typename Read>
   uint32_t read_half(uint32_t address, Read read);
+  [[nodiscard]] bool load_register(uint32_t address, uint32_t& value);
+  [[nodiscard]] bool store_register(uint32_t address, uint32_t value);
   [[nodiscard]] bool load_doorbell(uint32_t offset, uint32_t& value);
   [[nodiscard]] bool load_manager(uint32_t offset, uint32_t& value);
   [[nodiscard]] bool store_manager(uint32_t offset, uint32_t value);
@@ -62,6 +68,7 @@ class ImageBus final : public rv32::Bus {
 
   Manager& manager_;
   rv32::Hart* hart_ = nullptr;
+  BusLog* log_ = nullptr;
   uint64_t paid_ = 0;
   Wide read_, written_;
   uint64_t alarm_ = UINT64_MAX;

@@ -38,8 +38,7 @@ ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image)
       hart_({.sram_base = fw::bare::kSramBase, .sram_bytes = fw::bare::kSramBytes}, image.rom, bus_) {
   bus_.connect(hart_);
   bus_.on_exception = [this](rv32::Cause cause, uint32_t value) {
-    manager_.firmware_trapped(fmt::format("{} (mtval {:#x}) in cycle {}\n  at {}", rv32::cause_name(cause), value,
-                                          manager_.now(), backtrace()));
+    manager_.firmware_trapped(fmt::format("{} (mtval {:#x})", rv32::cause_name(cause), value));
   };
 }
 
@@ -59,9 +58,15 @@ std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw:
 
 const fw::State& ImageProcessor::state() const { return *reinterpret_cast<const fw::State*>(hart_.sram().data()); }
 
+void ImageProcessor::set_log(std::unique_ptr<BusLog> log) {
+  log_ = std::move(log);
+  bus_.set_log(log_.get());
+}
+
 void ImageProcessor::run() {
   hart_.reset();
   bus_.reset();
+  if (log_ != nullptr) log_->restart();
   for (;;) {
     const rv32::Stop stop = hart_.run(hart_.cycles() + kStrideCycles);
     bus_.pay();
@@ -72,6 +77,7 @@ void ImageProcessor::run() {
         manager_.wait_for_event(bus_.alarm());
         hart_.set_external_interrupt(true);
         bus_.wake();
+        if (log_ != nullptr) log_->wake(state());
         break;
       case rv32::Stop::kLockedUp:
         manager_.halt();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "firmware/image.hpp"
+#include "model/chip/bus_log.hpp"
 #include "model/chip/image_bus.hpp"
 #include "model/rv32/hart.hpp"
 
@@ -22,6 +23,9 @@ class ImageProcessor {
   /// nullptr and a message in `error`: the image does not fit the processor or this build's State.
   static std::unique_ptr<ImageProcessor> make(Manager& manager, const fw::Image& image, std::string& error);
 
+  /// From now on, everything that passes between the processor and its registers is written there.
+  void set_log(std::unique_ptr<BusLog> log);
+
   /// From reset, until an exception leaves it (a device reset), or for ever. A processor that has locked up is halted.
   [[noreturn]] void run();
 
@@ -31,6 +35,7 @@ class ImageProcessor {
   [[nodiscard]] const ImageBus& bus() const { return bus_; }
   /// "function+0x12" of a program counter.
   [[nodiscard]] std::string where(uint32_t pc) const;
+  [[nodiscard]] const fw::Image& image() const { return image_; }
   /// Where the processor stands and, as far as the stack tells, how it came there: return addresses behind calls.
   [[nodiscard]] std::string backtrace() const;
 
@@ -39,6 +44,7 @@ class ImageProcessor {
 
   Manager& manager_;
   const fw::Image& image_;
+  std::unique_ptr<BusLog> log_;
   ImageBus bus_;
   rv32::Hart hart_;
 };

@@ -1,6 +1,8 @@
 // The firmware's thread, and what its calls cost.
 #include "model/chip/manager.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "model/chip/image_processor.hpp"
 #include "model/chip/trace.hpp"
 #include "model/ici/crc32c.hpp"
+#include "weft/spec/names.hpp"
 
 namespace weft::chip {
 namespace {
@@ -50,6 +53,17 @@ bool Manager::load(const fw::Image& image, std::string& error) {
   return processor_ != nullptr;
 }
 
+bool Manager::write_bus_log(const std::string& path, std::string& error) {
+  if (processor_ == nullptr) {
+    error = path + ": the log of a processor needs the firmware's image to run on one";
+    return false;
+  }
+  auto log = BusLog::make(path, error);
+  if (log == nullptr) return false;
+  processor_->set_log(std::move(log));
+  return true;
+}
+
 const fw::State& Manager::sram() const { return processor_ != nullptr ? processor_->state() : *sram_; }
 
 void Manager::fall_asleep() {
@@ -63,7 +77,7 @@ void Manager::thread() {
     debt_cycles_ = 0;
     fall_asleep();
     awake_ = true;
-    halted_ = false;
+    halted_ = failure_reported_ = false;
     ailment_ = Ailment::kNone;
     waypoint_ = WEFT_WAYPOINT_RESET;
     watchdog_.restart();
@@ -124,7 +138,16 @@ uint64_t Manager::firmware_watchdog_cycles() const {
   return cycles;
 }
 
+void Manager::report_failure(const std::string& what) {
+  failure_reported_ = true;
+  if (processor_ == nullptr || !report_failure_) return;
+  const std::string_view name = spec::waypoint_name(waypoint_);
+  report_failure_(fmt::format("{} in cycle {}, waypoint {}\n  at {}", what, now(),
+                              name.empty() ? std::to_string(waypoint_) : std::string(name), processor_->backtrace()));
+}
+
 void Manager::halt() {
+  if (!failure_reported_) report_failure("halted: it stays awake without a heartbeat");
   halted_ = failed_ = true;
   fall_asleep();
   set_running_manager(nullptr);
@@ -228,8 +251,10 @@ void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value)
   for (uint32_t f = 0; f < functions(); f++) {
     if (f == function || function == fw::hal::kAllFunctions) functions_[f]->registers().firmware_write(offset, value);
   }
-  if (function == fw::hal::kAllFunctions && offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_FAILED)
+  if (function == fw::hal::kAllFunctions && offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_FAILED) {
     failed_ = true;
+    if (!failure_reported_) report_failure("panicked");
+  }
   if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
   if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
   if (offset == WEFT_REG_BOOT_STAGE && faults_.boot_stops(function, static_cast<uint32_t>(value))) {

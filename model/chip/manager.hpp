@@ -44,11 +44,12 @@ class Manager final : public sc_core::sc_module {
   /// From the next restart on the processor runs this image, not the natively compiled firmware. False and a message in
   /// `error`: it cannot.
   [[nodiscard]] bool load(const fw::Image& image, std::string& error);
-  /// Called with the exception and the backtrace, before the firmware's trap handler runs. Empty: not wanted.
-  void report_traps(std::function<void(const std::string& report)> report) { report_trap_ = std::move(report); }
-  void firmware_trapped(const std::string& report) {
-    if (report_trap_) report_trap_(report);
-  }
+  /// Of the processor that runs the image. False and a message in `error`: the file does not open, or there is none.
+  [[nodiscard]] bool write_bus_log(const std::string& path, std::string& error);
+  /// Called when the image fails, with the reason and a backtrace: an exception, before the firmware's trap handler
+  /// runs; a panic; a halt. Once for each restart, but for exceptions. Empty: not wanted.
+  void report_failures(std::function<void(const std::string& report)> report) { report_failure_ = std::move(report); }
+  void firmware_trapped(const std::string& what) { report_failure(what); }
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -121,6 +122,8 @@ class Manager final : public sc_core::sc_module {
   static constexpr uint64_t kPageIova = 0;
 
   void thread();
+  /// Of an image only: natively the debugger knows more.
+  void report_failure(const std::string& what);
   [[nodiscard]] uint64_t firmware_watchdog_cycles() const;
   void fall_asleep();
   [[nodiscard]] uint64_t cycle() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
@@ -144,7 +147,8 @@ class Manager final : public sc_core::sc_module {
   uint64_t awake_cycles_ = 0;        // of times awake that have ended
   std::unique_ptr<fw::State> sram_;  // the firmware's state
   std::unique_ptr<ImageProcessor> processor_;
-  std::function<void(const std::string&)> report_trap_;
+  std::function<void(const std::string&)> report_failure_;
+  bool failure_reported_ = false;  // since the last restart
   const Observation* observation_ = nullptr;
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept

@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kCycleBytes = offsetof(weft_completion_entry, tag);  // start and end come first
 static_assert(offsetof(weft_completion_entry, start_cycle) == 0 && offsetof(weft_completion_entry, end_cycle) == 8 &&
               kCycleBytes == 16);
+constexpr size_t kCheckAt = offsetof(weft_completion_entry, status) + 3;  // of all other bytes, the cycles included
+static_assert(kCheckAt + 1 == sizeof(weft_completion_entry) && WEFT_STATUS_CHECK(0xff000000u) == 0xff);
 
 bool mapped(const Record& r) { return (r.flags & kFlagOk) != 0; }
 bool firmware(const Record& r) { return r.detail == static_cast<uint8_t>(chip::Accessor::kFirmware); }
@@ -113,14 +115,16 @@ class Causal final : public Expectation {
     const bool whole_entry = completion && r.bytes == sizeof(weft_completion_entry);
     uint64_t at = 0;
     for (auto part : recording_.parts(r)) {
-      if (write && whole_entry && at < kCycleBytes) {
-        const auto cycles = part.first(std::min<size_t>(part.size(), kCycleBytes - at));
-        writes_[r.function].add(r.address + at, cycles, number, true);
-        at += cycles.size();
-        part = part.subspan(cycles.size());
+      while (!part.empty()) {
+        const bool entry = write && whole_entry;
+        const bool cycles = entry && at < kCycleBytes, check = entry && at >= kCheckAt;
+        const size_t left = cycles ? kCycleBytes - at : entry && !check ? kCheckAt - at : part.size();
+        const auto same = part.first(std::min<size_t>(part.size(), left));
+        (write ? writes_ : reads_)[r.function].add(r.address + at, same, number,
+                                                   write && (firmware(r) || cycles || check));
+        at += same.size();
+        part = part.subspan(same.size());
       }
-      (write ? writes_ : reads_)[r.function].add(r.address + at, part, number, write && firmware(r));
-      at += part.size();
     }
     left_[number] = r.bytes;
   }

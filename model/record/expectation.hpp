@@ -73,8 +73,9 @@ std::unique_ptr<Expectation> expect_exactly(const Recording& recording);
 
 /// Another core: it may do things earlier, later, in other portions and in another order. Each byte of host memory must
 /// be written with the same values in the same order, and is read with the values that were read, one after the other.
-/// Start and end cycles of completions are not compared, nor what the firmware writes beside completions (logs, fault
-/// records, profiles, state pages: they tell cycles and progress), nor how often a vector was raised, only whether.
+/// Start and end cycles of completions, and their check, are not compared, nor what the firmware writes beside
+/// completions (logs, fault records, profiles, state pages: they tell cycles and progress), nor how often a vector was
+/// raised, only whether.
 std::unique_ptr<Expectation> expect_causally(const Recording& recording);
 
 /// "completion entry of function 0 at 0x1000", "host read of the copy engine, function 0 at 0x2000".

@@ -15,7 +15,7 @@ namespace weft::record {
 
 inline constexpr std::array<char, 8> kMagic = {'W', 'E', 'F', 'T', 'R', 'E', 'C', '\n'};
 inline constexpr uint32_t kVersion = 1;
-inline constexpr size_t kPresetBytes = 32;
+inline constexpr size_t kPresetBytes = 28;
 
 /// What the chip was: a replay makes the same one.
 struct FileHeader {
@@ -24,7 +24,8 @@ struct FileHeader {
   uint32_t abi = 0;          ///< ABI_VERSION
   uint64_t fingerprint = 0;  ///< of the preset
   std::array<char, kPresetBytes> preset{};
-  uint8_t core = 0;  ///< core::CoreKind
+  uint32_t image = 0;  ///< CRC-32 of the firmware's image; 0: the firmware ran natively
+  uint8_t core = 0;    ///< core::CoreKind
   uint8_t functions = 1;
   uint8_t check_hazards = 0;
   uint8_t reserved = 0;

@@ -34,6 +34,7 @@ std::unique_ptr<Recorder> Recorder::make(const std::string& path, const chip::Ch
                                          std::string& error) {
   FileHeader header{.abi = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR,
                     .fingerprint = options.preset->fingerprint,
+                    .image = options.firmware != nullptr ? options.firmware->crc : 0,
                     .core = static_cast<uint8_t>(options.kind),
                     .functions = static_cast<uint8_t>(options.functions),
                     .check_hazards = static_cast<uint8_t>(hazards)};

@@ -21,6 +21,10 @@ const char* ending_text(const Recording& recording) {
   return "";
 }
 
+std::string firmware_text(uint32_t image) {
+  return image == 0 ? "native code, charged by the call" : fmt::format("image {:08x}", image);
+}
+
 }  // namespace
 
 std::string replay_text(const ReplayContext& context, const Recording& recording, const ReplayResult& result) {
@@ -28,6 +32,7 @@ std::string replay_text(const ReplayContext& context, const Recording& recording
   std::string out = fmt::format(
       "recording      {}: {} bytes, {} records, {}\n"
       "chip           {}, {} function{}, recorded on the {} core, replayed on the {} core\n"
+      "firmware       recorded with {}, replayed with {}\n"
       "stimuli        {}\n"
       "completions    {}\n"
       "host writes    {} others, {} bytes\n"
@@ -35,8 +40,8 @@ std::string replay_text(const ReplayContext& context, const Recording& recording
       "interrupts     {}\n",
       context.file, recording.file_bytes(), recording.records().size(), ending_text(recording), recording.preset(),
       recording.header().functions, recording.header().functions == 1 ? "" : "s", context.recorded_core, context.core,
-      result.stimuli, c.completions, c.host_writes, c.host_written_bytes, c.host_reads, c.host_read_bytes,
-      c.interrupts);
+      firmware_text(context.recorded_image), firmware_text(context.image), result.stimuli, c.completions, c.host_writes,
+      c.host_written_bytes, c.host_reads, c.host_read_bytes, c.interrupts);
   if (context.pace == Pace::kCycles) out += fmt::format("registers      {} reads\n", c.registers);
   out += fmt::format("device cycles  {}\n", result.last_cycle);
   if (!recording.cut().empty()) out += fmt::format("cut            {}\n", recording.cut());
@@ -60,6 +65,8 @@ std::string replay_json(const ReplayContext& context, const Recording& recording
                                 {"functions", recording.header().functions},
                                 {"recorded_core", context.recorded_core},
                                 {"core", context.core},
+                                {"recorded_image", context.recorded_image},
+                                {"image", context.image},
                                 {"cycles_compared", context.pace == Pace::kCycles},
                                 {"stimuli", result.stimuli},
                                 {"completions", c.completions},

@@ -11,6 +11,7 @@ struct ReplayContext {
   std::string file;
   std::string_view recorded_core;
   std::string_view core;
+  uint32_t recorded_image = 0, image = 0;  ///< CRC-32 of the firmware's image; 0: native
   Pace pace = Pace::kCycles;
 };
 

@@ -8,10 +8,12 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "firmware/state.hpp"
 #include "model/chip/chip.hpp"
+#include "model/chip/image_processor.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::server {
@@ -180,6 +182,20 @@ Json chip_json(chip::Simulation& simulation, uint32_t number) {
           {"pid", ::getpid()}};
 }
 
+/// The manager's processor, if it runs an image.
+Json processor_json(const chip::Manager& manager) {
+  const chip::ImageProcessor* processor = manager.processor();
+  if (processor == nullptr) return nullptr;
+  const rv32::Hart& hart = processor->hart();
+  Json registers = Json::array(), backtrace = Json::array();
+  for (const uint32_t x : hart.x()) registers.push_back(x);
+  std::istringstream lines(processor->backtrace());
+  for (std::string line; std::getline(lines, line);)
+    backtrace.push_back(line.substr(std::min(line.size(), line.find_first_not_of(' '))));
+  return {{"image", processor->image().crc},   {"pc", hart.pc()},         {"registers", std::move(registers)},
+          {"backtrace", std::move(backtrace)}, {"cycles", hart.cycles()}, {"instructions", hart.instructions()}};
+}
+
 Json firmware_json(chip::Manager& manager, const fw::State& state) {
   const uint32_t status = manager.status();
   const uint32_t waypoint = status & 0xff;
@@ -189,7 +205,8 @@ Json firmware_json(chip::Manager& manager, const fw::State& state) {
           {"halted", bit(12)},
           {"panicked", state.panicked},
           {"passes", state.passes},
-          {"awake_cycles", manager.awake_cycles()}};
+          {"awake_cycles", manager.awake_cycles()},
+          {"processor", processor_json(manager)}};
 }
 
 Json engines_json(chip::Chip& chip, const fw::State& state) {
@@ -267,6 +284,7 @@ std::string function_reply(chip::Simulation& simulation, const ManagementRequest
   reply["chip"] = chip_json(simulation, request.chip);
   reply["cycle"] = simulation.cycle();
   reply["function"] = function_json(function, known, owner);
+  reply["processor"] = processor_json(chip.manager());
   reply["state_page"] = hex(chip.manager().state_page(request.function));
   reply["log"] = records_json(read_records<weft_log_record>(function, known.log.iova, WEFT_LIMIT_LOG_ENTRIES));
   reply["faults"] =

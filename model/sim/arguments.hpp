@@ -15,7 +15,8 @@ struct Arguments {
   std::string slice;
   std::string core;  // empty: fast, or the recorded one
   std::string array = "fast";
-  std::string manager = "native";
+  std::string manager;  // empty: native, or the recorded one
+  std::string manager_log;
   std::vector<int> fds;
   std::string socket;
   std::string directory;

@@ -55,12 +55,19 @@ int replay(Arguments arguments) {
     return complain(kExitUsage, fmt::format("no core '{}'; there are: rtl, fast, lockstep", arguments.core));
   arguments.functions = header.functions;
   const Simulated simulated{preset, std::nullopt, {kind}};
+  // The firmware runs as it ran, unless --manager says otherwise. Another image has other cycles.
+  const fw::Image* image = fw::embedded_image();
+  if (arguments.manager.empty()) arguments.manager = header.image != 0 && image != nullptr ? "rv32" : "native";
+  if (arguments.manager == "rv32" && image == nullptr) return complain(kExitUsage, std::string(kNoImage));
+  const uint32_t replayed_image = arguments.manager == "rv32" ? image->crc : 0;
+  const bool same = same_cycles(kind, recorded_kind) && replayed_image == header.image;
   arguments.core_options.check_hazards = header.check_hazards != 0;
   end_on_model_failure(nullptr);
   const auto simulation = make_simulation(arguments, simulated, nullptr, error);
   if (simulation == nullptr) return complain(kExitUsage, error);
-  const record::ReplayContext context{arguments.replay, core_kind_name(recorded_kind), core_kind_name(kind),
-                                      same_cycles(kind, recorded_kind) ? record::Pace::kCycles : record::Pace::kCauses};
+  const record::ReplayContext context{arguments.replay,     core_kind_name(recorded_kind),
+                                      core_kind_name(kind), header.image,
+                                      replayed_image,       same ? record::Pace::kCycles : record::Pace::kCauses};
   record::Replayer replayer(*simulation, *recording, context.pace);
   const record::ReplayResult result = replayer.run();
   fmt::print("{}\n", arguments.json ? record::replay_json(context, *recording, result)

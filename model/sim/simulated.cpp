@@ -74,8 +74,7 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
   }
   out.preset = spec::find_chip(chip);
   if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
-  if (arguments.manager == "rv32" && fw::embedded_image() == nullptr)
-    error = "--manager rv32: this weft-sim was built without a RISC-V compiler and has no image of the firmware";
+  if (arguments.manager == "rv32" && fw::embedded_image() == nullptr) error = kNoImage;
   if (error.empty())
     out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
   return out;
@@ -100,8 +99,10 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   };
   options.functions = arguments.functions;
   if (arguments.manager == "rv32") options.firmware = fw::embedded_image();
-  options.report_trap = [](const std::string& report) {
-    fmt::print(stderr, "weft-sim: the firmware trapped: {}\n", report);
+  options.bus_log = arguments.manager_log;
+  if (network != nullptr && !options.bus_log.empty()) options.bus_log += fmt::format(".{}", number);
+  options.report_firmware = [](const std::string& report) {
+    fmt::print(stderr, "weft-sim: the firmware's image: {}\n", report);
   };
   return options;
 }

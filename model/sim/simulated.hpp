@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/chip/simulation.hpp"
@@ -17,6 +18,10 @@ struct Simulated {
   std::optional<ici::Slice> slice;
   std::vector<core::CoreKind> kinds;  // of each chip
 };
+
+/// Why --manager rv32 cannot be.
+inline constexpr std::string_view kNoImage =
+    "--manager rv32: this weft-sim was built without a RISC-V compiler and has no image of the firmware";
 
 /// Names of all presets, for messages.
 [[nodiscard]] std::string chip_names();

@@ -22,7 +22,7 @@ class ImageHost {
     chip::ChipOptions options = chip_options(preset);
     options.firmware = image;
     options.functions = functions;
-    options.report_trap = [this](const std::string& report) { traps.push_back(report); };
+    options.report_firmware = [this](const std::string& report) { traps.push_back(report); };
     simulation = chip::Simulation::make(options, error);
     if (simulation == nullptr) return;
     if (function().host_memory().map(memory.fd(), 0, kBase, kBytes, chip::Access::kReadWrite) != 0) std::abort();

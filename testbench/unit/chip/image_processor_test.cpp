@@ -40,7 +40,7 @@ class TestImage {
       : rom_(rv32::Hart::kResetOffset + 4 * program.size()) {
     std::memcpy(rom_.data(), handler.data(), 4 * handler.size());
     std::memcpy(&rom_[rv32::Hart::kResetOffset], program.data(), 4 * program.size());
-    image_ = {rom_, fw::bare::kSramBase, sizeof(fw::State), functions_};
+    image_ = {rom_, fw::bare::kSramBase, sizeof(fw::State), 0, functions_};
   }
   fw::Image* operator&() { return &image_; }
 
@@ -55,7 +55,7 @@ struct Run {
   explicit Run(const fw::Image* image) {
     chip::ChipOptions options = test::chip_options();
     options.firmware = image;
-    options.report_trap = [this](const std::string& report) { traps.push_back(report); };
+    options.report_firmware = [this](const std::string& report) { traps.push_back(report); };
     simulation = chip::Simulation::make(options, error);
   }
   std::vector<std::string> traps;
@@ -151,6 +151,31 @@ TEST_CASE("a processor that locks up is a failed device until its reset") {
   test::write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
   run.simulation->run_until_idle();
   CHECK(run.traps.size() == 2 * traps);  // it has started again
+}
+
+TEST_CASE("an image that fails every function is reported once with where it stood") {
+  const uint32_t all = fw::bare::kFunction + WEFT_LIMIT_FUNCTIONS * fw::bare::kFunctionStride;
+  TestImage image({lui(5, all), addi(6, 0, WEFT_DEVICE_STATE_FAILED), sw(6, 5, WEFT_REG_DEVICE_STATE),
+                   sw(0, 5, WEFT_REG_DEVICE_STATE + 4), sw(6, 5, WEFT_REG_DEVICE_STATE),
+                   sw(0, 5, WEFT_REG_DEVICE_STATE + 4), kWfi, kForEver});
+  const Run run(&image);
+  REQUIRE(run.simulation != nullptr);
+  REQUIRE(run.traps.size() == 1);
+  INFO(run.traps.front());
+  CHECK(run.traps.front().find("panicked in cycle ") == 0);
+  CHECK(run.traps.front().find("waypoint reset\n  at 0x0008c the_program+0xc") != std::string::npos);
+}
+
+TEST_CASE("an image without a heartbeat is reported when its watchdog halts it") {
+  TestImage image({lui(5, fw::bare::kFunction), addi(6, 0, WEFT_DEVICE_STATE_BOOTING), sw(6, 5, WEFT_REG_DEVICE_STATE),
+                   sw(0, 5, WEFT_REG_DEVICE_STATE + 4), kForEver});
+  const Run run(&image);
+  REQUIRE(run.simulation != nullptr);
+  run.simulation->run_until_idle();
+  REQUIRE(run.traps.size() == 1);
+  INFO(run.traps.front());
+  CHECK(run.traps.front().find("halted: it stays awake without a heartbeat in cycle ") == 0);
+  CHECK(run.traps.front().find("the_program+0x10") != std::string::npos);
 }
 
 TEST_CASE("no random image ends the simulator") {
