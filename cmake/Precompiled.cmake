@@ -16,7 +16,7 @@ set(WEFT_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <deque> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
   <random> <set> <span> <sstream> <string> <string_view> <thread> <tuple> <utility> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
 
-# weft_precompiled_header(KIND POSITION_INDEPENDENT HEADERS ..): target weft_headers_<KIND>, whose precompiled header others reuse.
+# weft_precompiled_header(KIND HEADERS ..): target weft_headers_<KIND>, whose precompiled header others reuse.
 function(weft_precompiled_header kind)
   file(WRITE ${CMAKE_BINARY_DIR}/headers_${kind}.cpp "")
   add_library(weft_headers_${kind} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers_${kind}.cpp)

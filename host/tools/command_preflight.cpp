@@ -12,16 +12,14 @@
 namespace weft::tools {
 namespace {
 
-constexpr int kCheckFailed = 4;
-
-struct Arguments {
+struct PreflightArguments {
   std::string slice, directory, core = "fast";
   PreflightOptions options;
   uint64_t hbm_mib = 1, link_kib = 256;
   bool json = false;
 };
 
-int run(Arguments a) {
+int run(PreflightArguments a) {
   a.options.hbm_bytes = a.hbm_mib << 20;
   a.options.link_bytes = a.link_kib << 10;
   auto session = runtime::SliceSession::open(a.slice.empty() ? "vfio-user:" + a.directory
@@ -46,7 +44,7 @@ int run(Arguments a) {
 }  // namespace
 
 void register_preflight(CLI::App& app, Action& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PreflightArguments>();
   auto* command = app.add_subcommand(
       "preflight", "check a slice: neighbours, every link, HBM, a known all-reduce; exit code 4: a check failed");
   auto* slice = command->add_option("--slice", a->slice, "slice to simulate: nano-2x2, v5e-4x4, ...");

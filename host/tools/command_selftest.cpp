@@ -22,8 +22,6 @@ struct SelftestOptions {
   bool json = false;
 };
 
-constexpr int kCheckFailed = 4;
-
 /// Stops at the first that fails: what comes after would fail by it.
 std::vector<CheckResult> run_checks(runtime::Session& session, const SelftestOptions& options,
                                     const std::function<void(const CheckResult&)>& show) {

@@ -4,6 +4,9 @@
 
 namespace weft::tools {
 
+/// Exit code of a command that finds the device or the slice bad.
+constexpr int kCheckFailed = 4;
+
 /// Prints "weft: <message>" and returns the exit code of the error.
 int fail(const Error& error);
 
