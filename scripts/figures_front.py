@@ -1,0 +1,87 @@
+"""The figures of the front door: what a build and the first commands of a newcomer cost."""
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from figures_tools import row
+
+DEMO = ("weft", "weft-sim", "digits")  # scripts/demo builds these
+STEP_LIMIT_S = 2 * 3600
+GOAL_FULL_MIN, GOAL_DEMO_MIN = 16, 8  # of CPU
+GOAL_DEMO_WALL_MIN, GOAL_TEST_WALL_MIN = 6, 16
+
+
+def steps_of(tools, targets):
+    """Outputs that ninja makes for targets, and the commands for them."""
+    inputs = tools.run(["ninja", "-C", tools.build, "-t", "inputs", *targets]).splitlines()
+    commands = tools.run(["ninja", "-C", tools.build, "-t", "commands", *targets]).splitlines()
+    # Paths of the build are relative to it, but for those that CMake writes with it.
+    return {os.path.normpath(tools.build / path) for path in [*inputs, *targets]}, len(commands)
+
+
+def log(tools):
+    """Output -> (begin, end, command) of its last run, from .ninja_log: milliseconds since its ninja began, and the command's hash."""
+    path = tools.build / ".ninja_log"
+    if not path.is_file():
+        raise tools.Failed(f"{path} is not there: run scripts/build")
+    found = {}
+    for line in path.read_text().splitlines():
+        if not line.startswith("#"):
+            begin, end, _, output, command = line.split("\t")
+            found[os.path.normpath(tools.build / output)] = (int(begin), int(end), command)
+    return found
+
+
+def build_at_hand(tools):
+    """How much the build folder's build is, cheaply: its steps, and the time between begin and end of each, added up. That is CPU time if
+    nothing ran beside the build and ccache held nothing: the sum says how the work is distributed, and no goal is judged by it."""
+    times = log(tools)
+    rows = []
+    for name, targets, goal in (("full", ("all",), GOAL_FULL_MIN), ("demo", DEMO, GOAL_DEMO_MIN)):
+        outputs, count = steps_of(tools, targets)
+        ran = {times[output] for output in outputs if output in times}  # several outputs of one step count once
+        if not ran:
+            raise tools.Failed(f"{tools.build}/.ninja_log holds no step of {' '.join(targets)}: run scripts/build")
+        rows.append(row(f"steps, {name}", count, "commands of ninja", "", None))
+        rows.append(row(f"steps' time, {name}", sum(end - begin for begin, end, _ in ran) / 60e3,
+                        f"min, {len(ran)} steps that .ninja_log knows, ccache and other work included", f"<= {goal} of CPU: --level nightly", None))
+    return rows
+
+
+def timed(tools, folder, command):
+    """Runs a command without ccache; minutes of wall clock and of CPU, of its children too."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    tools.run(command, timeout=STEP_LIMIT_S, cwd=folder, env={**os.environ, "CCACHE_DISABLE": "1"})
+    after, end = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    return (end - begin) / 60, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
+
+
+def clean_clone(tools, name, script, targets, cpu_goal, wall_goal):
+    """A clean clone of HEAD: packages, then the script's build, whose CPU counts, then the script, which finds both done."""
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="weft-front-") as folder:
+        clone = Path(folder) / "weft"
+        tools.run(["git", "clone", "--quiet", "--no-hardlinks", tools.root, clone])
+        packages, _ = timed(tools, clone, ["scripts/packages"])
+        build, cpu = timed(tools, clone, ["scripts/build", *targets])
+        rest, _ = timed(tools, clone, [script])
+    beside = f"without ccache, load {load:.1f} before it"
+    wall = packages + build + rest
+    return [row(f"build, {name}", cpu, f"CPU minutes, {beside}", f"<= {cpu_goal} (AVX2)", cpu <= cpu_goal),
+            row(f"wall, {script}", wall, f"min, clean clone, Debian's packages installed, {os.cpu_count()} processors, {beside}",
+                f"<= {wall_goal} (2 processors)", wall <= wall_goal)]
+
+
+def of_nightly(name, script, targets, cpu_goal, wall_goal):
+    """A measurement of minutes to hours: not at level ci."""
+    def measure(tools):
+        return [] if tools.level == "ci" else clean_clone(tools, name, script, targets, cpu_goal, wall_goal)
+    return measure
+
+
+FIGURES = (("build at hand", build_at_hand),
+           ("demo", of_nightly("demo", "scripts/demo", DEMO, GOAL_DEMO_MIN, GOAL_DEMO_WALL_MIN)),
+           ("test", of_nightly("full", "scripts/test", (), GOAL_FULL_MIN, GOAL_TEST_WALL_MIN)))
