@@ -52,6 +52,19 @@ TEST_CASE("Below N rows a tile takes N cycles, the rest of which is a wait") {
   CHECK(mxu_counter(bench, WEFT_COUNTER_MXU_ACC_WAIT) == 9 * 6);
 }
 
+TEST_CASE("A multiply-add of L cycles: a tile takes L N, and a command is done (L + 1) N after its last row") {
+  for (const char* preset : {"nano", "nano-pe2", "nano-pe3", "nano-pe4"}) {
+    CAPTURE(preset);
+    Bench bench(preset);
+    const uint64_t latency = bench.chip.pe_latency;
+    bench.push(WEFT_QUEUE_MXU, matmul(0, 1, 0, 2, 80, 8, 8));
+    REQUIRE(bench.drain());
+    CHECK(mxu_counter(bench, WEFT_COUNTER_MXU_BUSY) == 20);
+    CHECK(mxu_counter(bench, WEFT_COUNTER_MXU_ACC_WAIT) == 9 * (8 * latency - 2));
+    CHECK(mxu_counter(bench, WEFT_COUNTER_MXU_DRAIN) == 8 * (latency + 1));
+  }
+}
+
 TEST_CASE("The VPU does a row a cycle, and its next command follows the last write") {
   Bench bench;
   for (uint16_t i = 0; i < 3; i++) bench.push(WEFT_QUEUE_VPU, tagged(epilogue(0, 40, 8, 0), i));
