@@ -76,7 +76,7 @@ double cycles_a_command(CoreKind kind, unsigned queues, unsigned count) {
 
 }  // namespace
 
-TEST_CASE("a queue fetches its commands and runs them in order; the core is busy from the count to the last one") {
+TEST_CASE("a queue fetches its commands and runs them in order, and the core is busy from the count to the last one") {
   for (const CoreKind kind : {CoreKind::kRtl, CoreKind::kFast, CoreKind::kLockstep}) {
     CoreBench bench("nano", kind);
     place(bench, WEFT_QUEUE_SYNC, signals(300, {.post0 = 7, .post_count0 = 2}));
@@ -200,7 +200,7 @@ TEST_CASE("a core whose commands do not come hangs, and the watchdog names the f
   }
 }
 
-TEST_CASE("a core reset in any cycle of a fetch drops it; the next one is whole, in the same cycles") {
+TEST_CASE("a core reset in any cycle of a fetch drops it, and the next one is whole, in the same cycles") {
   for (const CoreKind kind : {CoreKind::kRtl, CoreKind::kFast}) {
     CoreBench bench("nano", kind);
     for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
