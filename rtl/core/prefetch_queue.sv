@@ -2,7 +2,7 @@
 // What one queue's prefetcher counts: what to ask for, what is on its way, what is buffered.
 //
 //   base, count ─► to ask ──ask──► on its way ──answer──► buffered ──read──► into the queue
-//                     ◄───────── Depth places of the buffer, taken by the ask, given back by the read
+//                     ◄───────── Depth places of the buffer: an ask takes one, a read gives it back
 //
 // The trick: a read is asked for only when its answer has a place, so answers are never refused.
 // An answer with an error is the end: the queue asks for nothing more, drops what comes and hands
@@ -45,7 +45,7 @@ module prefetch_queue #(
 
   logic [63:Align] base_q, answer_q;
   logic [31:0] to_ask_q, left_q;
-  logic [LevelBits-1:0] taken_q, buffered_q;   // places of the buffer: not free; that hold a command
+  logic [LevelBits-1:0] taken_q, buffered_q;   // places of the buffer: not free; filled
   logic [PlaceBits-1:0] tail_q, head_q;
   logic dead_q, refused_q, fed_q;
   logic start, wrong;

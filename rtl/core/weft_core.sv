@@ -1,7 +1,8 @@
 `default_nettype none
 // weft_core: a tensor core without its memory. Queues, issue, units, retirement, registers.
 //
-//   push, prefetch ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire ─► semaphores
+//   push, prefetch ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire
+//                                                                                       └► semaphores
 //                                                 └─ vmem ─┘
 // In a slice, remote COPYs and BARRIERs leave by the ici ports, beside the memory's.
 //
@@ -9,7 +10,7 @@
 // would change nothing but counts of cycles: then the edges may be left out and credited later by
 // idle_credit_i.
 module weft_core #(
-  parameter bit Structural = 1'b0       // the MXUs' arrays: 0 vector loops, 1 N x N instances of a PE
+  parameter bit Structural = 1'b0       // the MXUs' arrays: 0 vector loops, 1 instances of a PE
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -105,7 +106,8 @@ module weft_core #(
 
   // ---------------------------------------------------------------- queues and issue
   logic stop, watchdog_expired;
-  logic [NumQueues-1:0] push, manager_push, full, head_valid, pop, wait_valid, wait_grant, lane_valid,
+  logic [NumQueues-1:0] push, manager_push, full, head_valid, pop, wait_valid, wait_grant;
+  logic [NumQueues-1:0] lane_valid,
       lane_taken, queue_active;
   logic [CmdBits-1:0] head [NumQueues];
   logic [CmdBits-1:0] lane_cmd [NumQueues];
@@ -343,7 +345,8 @@ module weft_core #(
     .seg_index_o(seg_index), .segment_i(segment),
     .mrd_valid_o(dma_read_valid), .mrd_ready_i(dma_read_ready), .mrd_space_o(dma_read_space),
     .mrd_addr_o(dma_read_addr), .mrd_bytes_o(dma_read_bytes), .mrd_channel_o(dma_read_channel),
-    .mrsp_valid_i(mrsp_valid_i && !mrsp_fetch), .mrsp_ready_o(dma_mrsp_ready), .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
+    .mrsp_valid_i(mrsp_valid_i && !mrsp_fetch), .mrsp_ready_o(dma_mrsp_ready),
+    .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
     .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o,
     .mwr_channel_o, .mwr_data_o,
     .ici_open_valid_o(ici_open_valid), .ici_open_channel_o, .ici_open_cmd_o,
