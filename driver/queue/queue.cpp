@@ -95,6 +95,7 @@ Queue::Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLo
       host_(std::move(host)),
       submission_(memory_->data(), entries),
       completion_(memory_->data() + completion_offset, completion_entries),
+      ring_id_(id),
       fed_entries_(entries),
       ids_(entries),
       profile_offset_(entries, 0) {}
@@ -110,6 +111,13 @@ void Queue::leave_host() {
 bool Queue::has_guests() const {
   const std::lock_guard lock(mutex_);
   return !guests_.empty();
+}
+
+/// Of a host: it is there, or guests besides this one are.
+bool Queue::feeds_beside(const Queue& guest) const {
+  const std::lock_guard lock(mutex_);
+  return state_ != WEFT_QUEUE_STATE_DELETED ||
+         std::any_of(guests_.begin(), guests_.end(), [&](const Queue* other) { return other != &guest; });
 }
 
 uint64_t Queue::write_list(uint32_t slot, const Command& command) {
@@ -260,7 +268,7 @@ size_t Queue::drain_ring(std::vector<Finished>& finished) {
   const uint32_t spare = completion_.entries() - fed_entries_;
   if (completion_.unacknowledged() >= std::max(spare, 1u)) {
     completion_.acknowledge();
-    (void)ring_completion_doorbell(*transport_, id_, completion_.head())
+    (void)ring_completion_doorbell(*transport_, ring_id_, completion_.head())
         .ok();  // a lost device is noticed by its hang-up
   }
   if (finished.size() != before && ids_.in_use() == 0) happens(QueueEvent::kDrained);
@@ -347,11 +355,21 @@ void Queue::fail_one(const TakenEvents::Hold&, uint16_t command_id, const Status
 }
 
 void Queue::reinitialise() {
+  const bool alone = !shares_completions();
+  {
+    const std::lock_guard lock(mutex_);
+    std::memset(memory_->data(), 0, completion_offset_);
+    submission_.restart();
+  }
+  if (alone) (host_ != nullptr ? *host_ : *this).restart_completions(id_);
+}
+
+/// Of a host: its completion ring as new.
+void Queue::restart_completions(uint32_t ring_id) {
   const std::lock_guard lock(mutex_);
-  std::memset(memory_->data(), 0, guests_.empty() ? lists_offset_ : completion_offset_);
-  submission_ = SubmissionRing(memory_->data(), submission_.entries());
-  if (host_ != nullptr || !guests_.empty()) return;
-  completion_ = CompletionRing(memory_->data() + completion_offset_, completion_.entries());
+  std::memset(memory_->data() + completion_offset_, 0, uint64_t{completion_.entries()} * sizeof(weft_completion_entry));
+  completion_.restart();
+  ring_id_ = ring_id;
 }
 
 void Queue::rearm() {
@@ -375,6 +393,11 @@ void Queue::outstanding(std::vector<OutstandingCommand>& out) const {
   });
   std::sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
             [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+}
+
+bool Queue::has_in_flight(const Event& event) const {
+  const std::lock_guard lock(mutex_);
+  return ids_.any([&](const std::shared_ptr<Event>& other) { return other.get() == &event; }) != nullptr;
 }
 
 std::shared_ptr<Event> Queue::any_in_flight() const {

@@ -92,13 +92,17 @@ class Queue {
   void set_priority(uint32_t priority) { priority_ = priority; }
   uint32_t priority() const { return priority_; }
   uint32_t entries() const { return submission_.entries(); }
-  uint32_t completion_entries() const { return completion_.entries(); }
+  /// Of the completion ring that it feeds.
+  uint32_t completion_entries() const { return host_ != nullptr ? host_->completion_entries() : completion_.entries(); }
   uint64_t submission_iova() const { return memory_->iova(); }
-  uint64_t completion_iova() const { return memory_->iova() + completion_offset_; }
+  uint64_t completion_iova() const {
+    return host_ != nullptr ? host_->completion_iova() : memory_->iova() + completion_offset_;
+  }
   /// Id of the completion ring that it feeds: its own, or its host's.
   uint32_t completion_ring() const { return host_ != nullptr ? host_->id_ : id_; }
-  /// It is a guest, or has guests.
-  bool shares_completions() const { return host_ != nullptr || has_guests(); }
+  /// Another queue that the device knows feeds the same completion ring. Otherwise the ring goes on the device with
+  /// this queue: a guest may be the last one, its host deleted.
+  bool shares_completions() const { return host_ != nullptr ? host_->feeds_beside(*this) : has_guests(); }
   /// Others feed the ring that it feeds, or fed until it was deleted.
   bool ring_has_guests() const { return host_ != nullptr ? host_->has_guests() : has_guests(); }
 
@@ -123,8 +127,8 @@ class Queue {
   /// Ends one command in flight with `why`; nothing if it is not.
   void fail_one(const TakenEvents::Hold& hold, uint16_t command_id, const Status& why, std::vector<Finished>& finished);
 
-  /// Rings as new, but for a completion ring that others feed. The device does not know the queue, and nothing of it is
-  /// in flight.
+  /// Rings as new, except a completion ring that others feed. The device does not know the queue, and nothing of it is
+  /// in flight. A completion ring that the queue feeds alone has the queue's own id from here on.
   void reinitialise();
   /// After reinitialise(), once the device knows the rings again: commands are taken.
   void rearm();
@@ -142,6 +146,9 @@ class Queue {
 
   /// Appends every command in flight, oldest first.
   void outstanding(std::vector<OutstandingCommand>& out) const;
+
+  /// The event's command is in flight here.
+  bool has_in_flight(const Event& event) const;
 
   /// Some command in flight that ends by itself; null: none.
   std::shared_ptr<Event> any_in_flight() const;
@@ -177,6 +184,8 @@ class Queue {
   void take(const weft_completion_entry& entry, std::vector<Finished>& finished) noexcept;
   void leave_host();
   bool has_guests() const;
+  bool feeds_beside(const Queue& guest) const;
+  void restart_completions(uint32_t ring_id);
   uint64_t write_list(uint32_t slot, const Command& command);
   std::optional<weft_launch_profile> read_profile(uint32_t slot) const;
 
@@ -192,6 +201,7 @@ class Queue {
   mutable std::mutex mutex_;
   SubmissionRing submission_;
   CompletionRing completion_;
+  uint32_t ring_id_;            ///< of completion_ on the device
   std::vector<Queue*> guests_;  ///< each leaves when it is deleted, at the latest when it dies
   uint32_t fed_entries_;        ///< of all queues that feed the completion ring
   CommandIds<std::shared_ptr<Event>> ids_;

@@ -67,6 +67,9 @@ class SubmissionRing {
     std::atomic_thread_fence(std::memory_order_release);  // pairs with the device: doorbell, then entry
   }
 
+  /// From the first entry again; its entries() may be read beside this.
+  void restart() { head_ = tail_ = 0; }
+
   /// Takes over the device's head from a completion. False: it lies outside of head to tail, and nothing changes.
   bool advance_head(uint32_t head) {
     if (head - head_ > used()) return false;
@@ -76,7 +79,7 @@ class SubmissionRing {
 
  private:
   weft_submission_entry* memory_;
-  uint32_t entries_;
+  const uint32_t entries_;
   uint32_t head_;  ///< first entry that the device may not have fetched
   uint32_t tail_;
 };
@@ -113,9 +116,12 @@ class CompletionRing {
 
   void pop() { head_++; }
 
+  /// From the first entry again, of zeroed memory; its entries() may be read beside this.
+  void restart() { head_ = acknowledged_ = 0; }
+
  private:
   const unsigned char* memory_;
-  uint32_t entries_;
+  const uint32_t entries_;
   uint32_t head_;
   uint32_t acknowledged_;
 };

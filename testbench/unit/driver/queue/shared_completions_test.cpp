@@ -131,6 +131,35 @@ TEST_CASE("the reset of a queue leaves the others of its completion ring alone")
   for (weft_queue* queue : {guest, host}) REQUIRE_OK(weft_queue_release(queue));
 }
 
+TEST_CASE("a guest is reset and works on after the queue of its ring was released, also as the last one on the ring") {
+  MockDevice device;
+  weft_queue* host = host_queue(device, 4, 16);
+  weft_queue* guests[] = {guest_queue(device, host, 4), guest_queue(device, host, 2)};
+  for (weft_queue* queue : {host, guests[0], guests[1]}) work(queue, 2);
+  REQUIRE_OK(weft_queue_release(host));
+  for (int round = 0; round < 6; round++) {
+    CAPTURE(round);
+    if (round == 3) REQUIRE_OK(weft_queue_release(guests[1]));
+    device.mock().configure([](MockFaults& f) { f.paused = true; });
+    weft_event* lost[] = {nop(guests[0]), nop(guests[0])};
+    REQUIRE_OK(weft_reset(device.handle(), guests[0], WEFT_RESET_LEVEL_QUEUE, nullptr));
+    device.mock().configure([](MockFaults& f) { f.paused = false; });
+    for (weft_event* event : lost) {
+      CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_ABORTED_BY_RESET);
+      weft_event_release(event);
+    }
+    for (int lap = 0; lap < 10; lap++) work(guests[0], 4);
+    if (round < 3) work(guests[1], 2);
+  }
+  const auto counts = device.statistics();
+  CHECK(counts.bad_completions + counts.late_completions + counts.unknown_completions == 0);
+  REQUIRE_OK(weft_queue_release(guests[0]));
+  weft_queue* again = host_queue(device, 2, 2);
+  CHECK(again->queue->id() == 1);
+  work(again, 2);
+  REQUIRE_OK(weft_queue_release(again));
+}
+
 TEST_CASE("a completion for a queue that is not on the ring ends nothing and is counted") {
   MockDevice device;
   weft_queue* host = host_queue(device, 4, 8);
