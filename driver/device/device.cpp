@@ -333,6 +333,11 @@ size_t Device::drain() {
   return ended;
 }
 
+void Device::settle() {
+  drain();
+  taken_.await_earlier();
+}
+
 /// Fault records without a command: a queue that was halted, or a firmware that has stopped. A record that there was no
 /// memory for is looked at again.
 void Device::check_faults(const TakenEvents::Hold& hold, std::vector<Finished>& finished) {

@@ -138,6 +138,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   /// What there is no memory for stays where it is until the next look; the rest ends, then bad_alloc.
   size_t drain() override;
+  void settle() override;
   void lost(const Status& why) override;
   std::string blocked() override;
   Hope hope_of(const Event& event) override;

@@ -65,6 +65,7 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
   program_alarm();
   stop_waiting();
   lock.unlock();
+  if (!event.done()) source_.settle();  // another thread may have its completion: only then is a verdict believed
   if (stale != nullptr) *stale = self.verdict == Verdict::kStale;
   return event.done() ? Status() : timed_out(self);
 }

@@ -26,6 +26,9 @@ class CompletionSource {
  public:
   /// Takes completions off all rings and ends their events. Returns how many.
   virtual size_t drain() = 0;
+  /// When it returns, every event has ended whose command the device had completed before the call, also those that
+  /// other threads have taken off the rings.
+  virtual void settle() = 0;
   /// The device is gone: ends every event.
   virtual void lost(const Status& why) = 0;
   /// Vector 0 was raised and nothing had ended: has the device failed?

@@ -84,11 +84,6 @@ bool Caller::judge(Call kind, weft_status status, Statuses allowed, const std::s
   std::string message;
   if (status != WEFT_ERROR_OK && weft_last_error(&info) == WEFT_ERROR_OK && info.code == status)
     message = fmt::format(" (\"{}\")", info.message);
-  // Known of this driver, without the rule "admin": a call that sends an admin command, which is of queue 0, may not
-  // see that another thread has taken its completion.
-  if (status == WEFT_ERROR_TIMEOUT_WAIT && !world_.checks("admin") &&
-      message.find(" of queue 0 has not ended") != std::string::npos)
-    return true;
   world_.fail(fmt::format("{}{}{} returned {}{}; allowed: {}", name_of(kind), what.empty() ? "" : " of ", what,
                           weft_status_name(status), message, allowed.text()));
   return false;

@@ -170,13 +170,6 @@ void Caller::check_memory(Device& device) {
         call(Call::k_device_get_info, [&] { return weft_device_get_info(device.handle, &info); });
     if (!judge(Call::k_device_get_info, status, {WEFT_ERROR_OK})) return;
     if (info.hbm_free_bytes == device.hbm_free_bytes) break;
-    if (!world_.checks(
-            "admin")) {  // what could not be unloaded is asked for again by the next call that makes something
-      weft_semaphore* semaphore = nullptr;
-      if (call(Call::k_semaphore_create, [&] { return weft_semaphore_create(device.handle, 0, &semaphore); }) ==
-          WEFT_ERROR_OK)
-        call_void(Call::k_semaphore_release, [&] { weft_semaphore_release(semaphore); });
-    }
     if (now_us() > last_us) {
       world_.fail(fmt::format("every handle is given back and every command has ended, and {} bytes of HBM are in use",
                               static_cast<int64_t>(device.hbm_free_bytes - info.hbm_free_bytes)));

@@ -1,6 +1,8 @@
 // A device on a mock, with its handles as the C ABI gives them out.
 #pragma once
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "driver/abi/abi.hpp"
 #include "driver/transport/transport_mock.hpp"
@@ -60,6 +62,22 @@ class MockDevice {
   MockTransport* mock_ = nullptr;
   std::shared_ptr<Device> driver_;  ///< keeps the mock alive for looks after a close
   weft_device* handle_ = nullptr;
+};
+
+inline void await(const std::atomic<bool>& flag) {
+  while (!flag) std::this_thread::yield();
+}
+
+/// What an event's command holds; whoever ends the event stays in here until it is opened.
+struct Latch {
+  std::atomic<bool> reached{false};
+  std::atomic<bool> open{false};
+  std::shared_ptr<const void> resource() {
+    return {this, [](const Latch* latch) {
+              const_cast<Latch*>(latch)->reached = true;
+              await(latch->open);
+            }};
+  }
 };
 
 inline weft_event* nop(weft_queue* queue) {

@@ -37,22 +37,6 @@ void require_returns(const char* what, Function&& function) {
 
 void pause_briefly() { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
 
-void await(const std::atomic<bool>& flag) {
-  while (!flag) std::this_thread::yield();
-}
-
-/// What an event's command holds; whoever ends the event stays in here until it is opened.
-struct Latch {
-  std::atomic<bool> reached{false};
-  std::atomic<bool> open{false};
-  std::shared_ptr<const void> resource() {
-    return {this, [](const Latch* latch) {
-              const_cast<Latch*>(latch)->reached = true;
-              await(latch->open);
-            }};
-  }
-};
-
 /// A device of the C++ layer, with a queue and commands in flight, the first of which holds a latch.
 struct Flight {
   static constexpr size_t kCommands = 41;

@@ -355,3 +355,38 @@ TEST_CASE("the release of a queue does not wait for signals") {
   weft_event_release(event);
   weft_semaphore_release(s);
 }
+
+TEST_CASE(
+    "a wait ends with OK if another thread has its completion when the device says that time is up or nothing is "
+    "left") {
+  const bool deadline = GENERATE(true, false);
+  CAPTURE(deadline);
+  Latch latch;
+  auto transport = std::make_unique<MockTransport>(nano(), MockFaults{});
+  MockTransport& mock = *transport;
+  const auto device = Device::open(std::move(transport)).value();
+  const auto queue = device->create_queue({8, 8}).value();
+  mock.configure([](MockFaults& f) { f.paused = true; });
+  Command command;
+  command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  const auto first = std::make_shared<Event>(queue->id(), 0, command.opcode);
+  const auto second = std::make_shared<Event>(queue->id(), 0, command.opcode);
+  first->hold({latch.resource()});
+  for (const auto& event : {first, second}) REQUIRE(device->submit(*queue, Submission{event, command}).ok());
+  mock.run(2);
+  std::thread taker([&] { device->poll(); });  // takes both, and is held up while it ends the first
+  await(latch.reached);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(kLater);
+    latch.open = true;
+  });
+  WaitLimits limits;
+  limits.deadline_cycles = deadline ? 1000 : 0;
+  limits.until_idle = !deadline;
+  const Status status = device->wait(*second, limits);
+  CHECK(status.ok());
+  CHECK(second->done());
+  opener.join();
+  taker.join();
+  REQUIRE(device->close(0).ok());
+}
