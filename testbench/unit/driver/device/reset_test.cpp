@@ -151,6 +151,40 @@ TEST_CASE("a reset with nothing in its reach blames nobody for what has failed e
   REQUIRE_OK(weft_queue_release(other));
 }
 
+TEST_CASE("an engine reset leaves a command alone that waits for a semaphore, which is not on the core") {
+  MockDevice device;
+  weft_queue* queue = device.queue(8);
+  weft_semaphore* s = nullptr;
+  REQUIRE_OK(weft_semaphore_create(device.handle(), 0, &s));
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_wait(queue, s, 1, nullptr, &event));
+  const auto report = report_of(device.handle(), nullptr, WEFT_RESET_LEVEL_ENGINE);
+  CHECK(report.guilty + report.innocent == 0);
+  CHECK(query(event).done == 0);
+  REQUIRE_OK(weft_semaphore_signal(s, 1));
+  REQUIRE_OK(weft_event_wait(event, nullptr));
+  weft_event_release(event);
+  weft_semaphore_release(s);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
+TEST_CASE("the reset of a queue fails the semaphores that its commands owe, the one on the engine and those behind") {
+  MockDevice device;
+  weft_queue* queue = device.queue(8);
+  weft_semaphore* owed[2] = {};
+  for (auto& s : owed) REQUIRE_OK(weft_semaphore_create(device.handle(), 0, &s));
+  pause(device, true);
+  for (auto* s : owed) REQUIRE_OK(weft_signal(queue, s, 1, nullptr, nullptr));
+  (void)report_of(device.handle(), queue, WEFT_RESET_LEVEL_QUEUE);
+  for (auto* s : owed) {
+    CHECK(weft_semaphore_wait(s, 1, nullptr) == WEFT_ERROR_DEPENDENCY_FAILED);
+    CHECK_THAT(last_message(), Contains("ABORTED_BY_RESET"));
+    weft_semaphore_release(s);
+  }
+  pause(device, false);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
 TEST_CASE("a device reset counts commands of queues, not waits of the host nor commands of the driver itself") {
   MockDevice device;
   weft_semaphore* s = nullptr;
