@@ -159,7 +159,7 @@ Status run_admin(Device& device, uint8_t opcode, uint64_t size) {
   Command command;
   command.opcode = opcode;
   command.size = size;
-  const auto ending = device.admin(command);
+  const auto ending = device.admin(command, device.generation());
   return ending.ok() ? ending.value().status : ending.status();
 }
 

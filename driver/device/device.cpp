@@ -124,7 +124,7 @@ void Device::tell_log_level() {
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_SET_LOG_LEVEL;
   command.size = static_cast<uint64_t>(wanted);
-  (void)admin(command).ok();  // without it the log is shorter
+  (void)admin(command, generation()).ok();  // without it the log is shorter
 }
 
 void Device::set_state(State state, Status reason) {
@@ -137,6 +137,13 @@ void Device::set_state(State state, Status reason) {
 Status Device::check() const {
   const std::lock_guard lock(state_mutex_);
   return reason_;
+}
+
+/// Ids of `generation` are those of the device.
+Status Device::check_generation(uint32_t generation) const {
+  if (generation == this->generation()) return {};
+  return failure(WEFT_ERROR_INVALID_STATE, "what is of generation {} went with a reset: the device is in generation {}",
+                 generation, this->generation());
 }
 
 Status Device::check_not_closed() const {

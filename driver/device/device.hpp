@@ -85,9 +85,10 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Status cancel(const Event& event);
   /// The same for every command of the queue that was submitted before.
   Status cancel_all(const Queue& queue);
-  /// Submits to the admin queue and waits. Returns how it ended, which may be with an error. `memory` that the command
-  /// names is held until it has ended, which may be after the wait for it.
-  Result<Ending> admin(const Command& command, std::shared_ptr<const void> memory = nullptr);
+  /// Submits to the admin queue and waits. Returns how it ended, which may be with an error. Ids that the command names
+  /// are those of `generation`: INVALID_STATE if the device is in another one, and nothing was submitted. `memory` that
+  /// the command names is held until it has ended, which may be after the wait for it.
+  Result<Ending> admin(const Command& command, uint32_t generation, std::shared_ptr<const void> memory = nullptr);
   /// GET_LOG. See weft_device_get_errors. device_news.cpp.
   struct ErrorLog {
     weft_error_log log;
@@ -131,9 +132,14 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   // Timeline semaphores (device_timelines.cpp). Their ids go with a reset.
   void bury(std::list<TimelineRemains> remains) noexcept;
   Result<std::unique_ptr<HostMemory>> create_mirror();
-  Result<uint32_t> reserve_timeline();
+  struct TimelineId {
+    uint32_t id;
+    uint32_t generation;
+  };
+  /// BUSY: all are in use.
+  Result<TimelineId> reserve_timeline();
   void release_timeline(uint32_t id, uint32_t generation);
-  /// OK, or DEPENDENCY_FAILED: the value will never be reached. TIMEOUT_WAIT.
+  /// OK, or DEPENDENCY_FAILED: the value will never be reached. TIMEOUT_WAIT. INVALID_STATE: it went with a reset.
   Status wait_timeline(const std::shared_ptr<const Timeline>& timeline, uint64_t value, const WaitLimits& limits);
 
   /// What there is no memory for stays where it is until the next look; the rest ends, then bad_alloc.
@@ -195,7 +201,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void drain_before_close(uint32_t drain_ms);
   /// Submits to the admin queue and waits, without a report. TIMEOUT_WAIT. Without memory (bad_alloc) nothing was
   /// submitted.
-  Status run_admin(const std::shared_ptr<Event>& event, const Command& command);
+  Status run_admin(const std::shared_ptr<Event>& event, const Command& command, uint32_t generation);
   // device_reset.cpp
   class ResetClock;
   Status reset_steps(const std::optional<StatePage>& page, ResetClock& clock);
@@ -222,6 +228,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   bool firmware_answers();
   void fail_device(const Status& why);
   std::shared_ptr<const Program> find_program(uint64_t id);
+  Status check_generation(uint32_t generation) const;
   class QueueId;
   Result<uint32_t> reserve_queue_id();
   void remove_queue(uint32_t id);

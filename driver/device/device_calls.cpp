@@ -88,7 +88,8 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   if (!queue.ok()) return queue.status();
   queue.value()->set_priority(shape.priority);
   const bool shares = shape.completions != nullptr;
-  const auto ending = admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew), queue.value());
+  const auto ending =
+      admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew), generation(), queue.value());
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   in_use.keep();
@@ -115,7 +116,7 @@ Status Device::set_coalescing(uint32_t queue, const QueueShape& shape) {
   command.size = queue;
   for (int tries = 0;; tries++) {  // the queue is there: to delete it again would need memory too
     try {
-      const auto ending = admin(command);
+      const auto ending = admin(command, generation());
       return ending.ok() ? ending.value().status : ending.status();
     } catch (const std::bad_alloc&) {
       if (tries == kMemoryTries) return Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
@@ -160,7 +161,7 @@ Status Device::delete_queue_locked(Queue& queue) {
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_DELETE_QUEUE;
   command.size = id;
-  const auto ending = admin(command);
+  const auto ending = admin(command, generation());
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   log_.line(LogModule::kDriverQueue, LogLevel::kInfo, ending.value().end_cycle, "queue {} deleted", id);
@@ -193,39 +194,55 @@ Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
   return status;
 }
 
+/// The lifecycle lock is held, so that the id is not another queue's by the time that the device looks at it.
 Status Device::abort(uint32_t queue, uint64_t what, uint32_t ring_index) {
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_ABORT;
   command.arg0 = queue;
   command.arg1 = what;
   command.size = ring_index;
-  const auto ending = admin(command);
+  const auto ending = admin(command, generation());
   return ending.ok() ? ending.value().status : ending.status();
 }
 
 Status Device::cancel(const Event& event) {
   drain();
   if (event.done()) return {};
-  const Status status = abort(event.queue(), event.command_id(), event.ring_index());
-  drain();
+  Status status;
+  {
+    const std::lock_guard lifecycle(lifecycle_mutex_);
+    std::shared_ptr<Queue> queue;
+    {
+      const std::shared_lock lock(queues_mutex_);
+      queue = queues_[event.queue()];
+    }
+    // A command that is in flight no more is about to end, and its ids may be those of another one.
+    if (queue != nullptr && queue->has_in_flight(event))
+      status = abort(event.queue(), event.command_id(), event.ring_index());
+  }
+  settle();
   // The queue may have been halted, reset or deleted meanwhile: then its commands have ended.
   return event.done() ? Status() : status;
 }
 
 Status Device::cancel_all(const Queue& queue) {
   drain();
-  const Queue::Snapshot now = queue.snapshot();
-  if (now.in_flight == 0) return {};
   constexpr uint64_t kAllBefore = 0x10000;
-  const Status status = abort(queue.id(), kAllBefore, now.tail);
+  Status status;
+  {
+    const std::lock_guard lifecycle(lifecycle_mutex_);
+    const Queue::Snapshot now = queue.snapshot();  // of a queue that is deleted: nothing is in flight
+    if (now.in_flight == 0) return {};
+    status = abort(queue.id(), kAllBefore, now.tail);
+  }
   drain();
   return queue.snapshot().in_flight == 0 ? Status() : status;
 }
 
-Result<Ending> Device::admin(const Command& command, std::shared_ptr<const void> memory) {
+Result<Ending> Device::admin(const Command& command, uint32_t generation, std::shared_ptr<const void> memory) {
   const auto event = std::make_shared<Event>(0, command.tag, command.opcode);
   if (memory != nullptr) event->hold({std::move(memory)});
-  const Status status = run_admin(event, command);
+  const Status status = run_admin(event, command, generation);
   if (status.code() == WEFT_ERROR_TIMEOUT_WAIT) {
     if (Status s = report_timeout(*event, status, WaitLimits{kAdminCycles}); !s.ok()) return s;
   } else if (!status.ok()) {
@@ -234,14 +251,23 @@ Result<Ending> Device::admin(const Command& command, std::shared_ptr<const void>
   return event->ending();
 }
 
-Status Device::run_admin(const std::shared_ptr<Event>& event, const Command& command) {
+Status Device::run_admin(const std::shared_ptr<Event>& event, const Command& command, uint32_t generation) {
   const std::lock_guard lock(admin_mutex_);
   std::shared_ptr<Queue> queue;
   {
+    // A reset takes the old admin queue off the table, counts the generation up, and puts the new one there. So a queue
+    // that is found with its generation is of it; if the reset comes afterwards, the queue is stopped and takes
+    // nothing.
     const std::shared_lock queues(queues_mutex_);
     queue = queues_[0];
+    if (queue != nullptr) {
+      if (Status s = check_generation(generation); !s.ok()) return s;
+    }
   }
-  if (queue == nullptr) return check();
+  if (queue == nullptr) {
+    const Status s = check();
+    return s.ok() ? failure(WEFT_ERROR_INVALID_STATE, "the device was reset meanwhile") : s;
+  }
   if (Status s = submit(*queue, Submission{event, command}); !s.ok()) return s;
   for (int tries = 0;; tries++) {  // it is on its way: what becomes of it must be known
     try {
@@ -368,8 +394,10 @@ void Device::collect() {
     command.opcode = WEFT_ADMIN_OPCODE_UNLOAD_PROGRAM;
     command.arg0 = one.front().program_id;
     try {
-      const auto ending = admin(command);
-      if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) bury(std::move(one));
+      const auto ending = admin(command, one.front().generation);
+      const weft_error code = ending.ok() ? ending.value().status.code() : ending.status().code();
+      // Used, or not known to be gone: another time.
+      if (code == WEFT_ERROR_BUSY || code == WEFT_ERROR_TIMEOUT_WAIT) bury(std::move(one));
     } catch (const std::bad_alloc&) {  // it is still there: another time
       bury(std::move(one));
     }

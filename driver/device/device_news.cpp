@@ -7,6 +7,7 @@ namespace weft::driver {
 
 Result<Device::ErrorLog> Device::error_log() {
   if (Status s = check(); !s.ok()) return s;
+  const uint32_t generation = this->generation();  // the memory's address is of it
   auto created = HostMemory::create(transport_, iova_space_, sizeof(ErrorLog));
   if (!created.ok()) return created.status();
   const std::shared_ptr<const HostMemory> memory = std::move(created.value());
@@ -14,7 +15,7 @@ Result<Device::ErrorLog> Device::error_log() {
   command.opcode = WEFT_ADMIN_OPCODE_GET_LOG;
   command.arg0 = memory->iova();
   command.size = sizeof(ErrorLog);
-  const auto ending = admin(command, memory);
+  const auto ending = admin(command, generation, memory);
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   ErrorLog log;

@@ -115,7 +115,7 @@ Status Device::admin_reset(uint8_t opcode, uint64_t target, weft_reset_record* r
   command.opcode = opcode;
   command.arg0 = control_->memory->iova() + ControlMemory::kResetOffset;
   command.size = target;
-  const auto ending = admin(command);
+  const auto ending = admin(command, generation());
   if (!ending.ok()) return ending.status();
   std::copy_n(place, sizeof *record, reinterpret_cast<std::byte*>(record));
   return ending.value().status;
@@ -144,7 +144,7 @@ Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   queue.stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} is being reset", queue.id()));
   clock.done(WEFT_RESET_STEP_STOP_DOORBELLS);
   const Status why = aborted(fmt::format("queue {}", queue.id()));
-  const bool shares = queue.shares_completions();  // then ring and vector go on without it
+  const bool shares = queue.shares_completions();  // then ring and vector go on without it; else they go with it
   if (Status s = mask_interrupts(shares ? 0 : 1u << queue.id()); !s.ok()) return s;
   clock.done(WEFT_RESET_STEP_MASK_INTERRUPTS);
   weft_reset_record record{};
@@ -164,7 +164,7 @@ Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   if (!shares) {
     if (Status s = ring_completion_doorbell(*transport_, queue.id(), 0); !s.ok()) return s;
   }
-  const auto created = admin(create_command(queue, shares ? Ring::kExists : Ring::kNew));
+  const auto created = admin(create_command(queue, shares ? Ring::kExists : Ring::kNew), generation());
   const Status status = created.ok() ? created.value().status : created.status();
   clock.done(WEFT_RESET_STEP_REINITIALISE);
   if (Status s = mask_interrupts(0); !s.ok()) return s;

@@ -10,12 +10,12 @@ Result<std::unique_ptr<HostMemory>> Device::create_mirror() {
   return HostMemory::create(transport_, iova_space_, sizeof(weft_timeline_mirror));
 }
 
-Result<uint32_t> Device::reserve_timeline() {
+Result<Device::TimelineId> Device::reserve_timeline() {
   const std::lock_guard lock(timelines_mutex_);
   for (uint32_t id = 1; id < timeline_used_.size(); id++) {
     if (timeline_used_[id]) continue;
     timeline_used_[id] = true;
-    return id;
+    return TimelineId{id, generation()};
   }
   return failure(WEFT_ERROR_BUSY, "all {} timeline semaphores of the device are in use", WEFT_LIMIT_TIMELINES);
 }
@@ -45,8 +45,9 @@ void Device::collect_timelines() {
     command.opcode = WEFT_ADMIN_OPCODE_DELETE_TIMELINE;
     command.size = timeline.id;
     try {
-      const auto ending = admin(command);
-      if (ending.ok() && ending.value().status.code() == WEFT_ERROR_BUSY) {
+      const auto ending = admin(command, timeline.generation);
+      const weft_error code = ending.ok() ? ending.value().status.code() : ending.status().code();
+      if (code == WEFT_ERROR_BUSY || code == WEFT_ERROR_TIMEOUT_WAIT) {  // used, or not known to be gone: another time
         bury(std::move(one));
       } else {
         release_timeline(timeline.id, timeline.generation);
@@ -67,12 +68,17 @@ Status Device::wait_timeline(const std::shared_ptr<const Timeline>& timeline, ui
     host_waits_.push_back({timeline, value, event});
     host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);  // pairs with check_host_waits
   }
-  if (Status s = check(); !s.ok()) fail_host_waits(s);  // lost or reset before it was on the list
+  // True: it was on the list, so nobody else ends it.
   const auto forget = [&] {
     const std::lock_guard lock(timelines_mutex_);
-    std::erase_if(host_waits_, [&](const HostWait& wait) { return wait.event == event; });
+    const auto forgotten = std::erase_if(host_waits_, [&](const HostWait& wait) { return wait.event == event; });
     host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);
+    return forgotten != 0;
   };
+  // Lost or reset before it was on the list: a reset that is over shows in the generation alone.
+  Status gone = check();
+  if (gone.ok()) gone = check_generation(timeline->generation());
+  if (!gone.ok() && forget()) return gone;
   try {
     const Status status = wait(*event, limits);
     if (status.ok()) return event->ending().status;

@@ -104,7 +104,7 @@ Result<std::shared_ptr<Program>> Program::load(const std::shared_ptr<Device>& de
   command.opcode = WEFT_ADMIN_OPCODE_LOAD_PROGRAM;
   command.arg0 = program->image_.address();
   command.size = image.bytes();
-  const auto ending = device->admin(command);
+  const auto ending = device->admin(command, program->generation_, program);
   if (!ending.ok()) return ending.status();
   if (!ending.value().status.ok()) return ending.value().status;
   program->id_ = ending.value().start_cycle;

@@ -25,30 +25,32 @@ Result<std::shared_ptr<Timeline>> Timeline::create(const std::shared_ptr<Device>
   if (!mirror.ok()) return mirror.status();
   std::shared_ptr<Timeline> timeline(new Timeline);
   timeline->mirror_ = std::move(mirror.value());
-  timeline->generation_ = device->generation();
   *reinterpret_cast<uint64_t*>(timeline->mirror_->data() + offsetof(weft_timeline_mirror, value)) = value;
   timeline->remains_.emplace_back();
-  const auto id = device->reserve_timeline();
-  if (!id.ok()) return id.status();
+  const auto reserved = device->reserve_timeline();
+  if (!reserved.ok()) return reserved.status();
+  const auto [id, generation] = reserved.value();
   Command command;
   command.opcode = WEFT_ADMIN_OPCODE_CREATE_TIMELINE;
   command.arg0 = value;
   command.arg1 = timeline->mirror_->iova();
-  command.size = id.value();
+  command.size = id;
   try {
-    const auto ending = device->admin(command);
+    const auto ending = device->admin(command, generation);
     const Status status = ending.ok() ? ending.value().status : ending.status();
-    if (!status.ok()) {
-      device->release_timeline(id.value(), timeline->generation_);
+    if (!status.ok() && status.code() != WEFT_ERROR_TIMEOUT_WAIT) {
+      device->release_timeline(id, generation);
       return status;
     }
+    timeline->id_ = id;
+    timeline->generation_ = generation;
+    timeline->device_ = device;
+    if (!status.ok()) return status;  // the device may have it yet: it is buried
+    return timeline;
   } catch (const std::bad_alloc&) {  // the device has not heard of it
-    device->release_timeline(id.value(), timeline->generation_);
+    device->release_timeline(id, generation);
     throw;
   }
-  timeline->id_ = id.value();
-  timeline->device_ = device;
-  return timeline;
 }
 
 Timeline::~Timeline() {
@@ -85,7 +87,7 @@ Status Timeline::signal(Device& device, uint64_t value) const {
   command.opcode = WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE;
   command.arg0 = value;
   command.size = id_;
-  const auto ending = device.admin(command);
+  const auto ending = device.admin(command, generation_);
   if (!ending.ok()) return ending.status();
   const Status& status = ending.value().status;
   if (status.code() == WEFT_ERROR_INVALID_ARGUMENT)

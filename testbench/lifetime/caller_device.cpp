@@ -183,8 +183,6 @@ void Caller::reset_device() {
   const bool level = draw_.once_in(2);
   const Call kind = level ? Call::k_reset_device_level : Call::k_device_reset;
   weft_status status = WEFT_ERROR_OK;
-  std::unique_lock no_calls(device->semaphore_calls, std::defer_lock);
-  if (!world_.checks("semaphores")) no_calls.lock();
   {
     const Acting resetting(device->reset);
     status = call(kind, [&] {

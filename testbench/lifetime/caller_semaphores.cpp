@@ -7,8 +7,6 @@ namespace weft::lifetime {
 
 std::shared_ptr<Semaphore> Caller::make_semaphore(const Pinned<Device>& device, uint64_t value) {
   auto semaphore = std::make_shared<Semaphore>(device.shared());
-  std::shared_lock no_reset(device->semaphore_calls, std::defer_lock);
-  if (!world_.checks("semaphores")) no_reset.lock();
   const uint32_t made = ++device->semaphores_made;
   const Before before(*device);
   auto* handle = no_handle<weft_semaphore>();
@@ -55,8 +53,6 @@ uint64_t Caller::draw_wait_value(const Pinned<Semaphore>& semaphore) {
 
 /// "Raises it from the host. INVALID_ARGUMENT: it stands there already, or higher."
 void Caller::signal_from_host(Semaphore& semaphore, uint64_t value) {
-  std::shared_lock no_reset(semaphore.device->semaphore_calls, std::defer_lock);
-  if (!world_.checks("semaphores")) no_reset.lock();
   const Before before(*semaphore.device);
   const uint64_t at_least = semaphore.at_least, at_most = semaphore.at_most;
   const uint32_t mark = semaphore.signals.mark();

@@ -18,17 +18,12 @@ namespace {
 
 using namespace weft::lifetime;
 
-/// Rules that hold only on drivers of which they are asked.
-const std::vector<std::string> kRules{"admin", "fork", "guests", "semaphores"};
-
 constexpr int64_t kDeadlockMs = 30'000;  ///< in one call, before kSlowness
 
 std::string again(const Options& options, uint64_t index) {
-  std::string text =
-      fmt::format("lifetimes --transport {} --seed {} --first {} --programs 1 --threads {} --per-program {}",
-                  options.simulator ? "sim" : "mock", options.seed, index, options.threads, options.calls_per_program);
-  if (!options.also.empty()) text += fmt::format(" --also {}", fmt::join(options.also, " "));
-  return text;
+  return fmt::format("lifetimes --transport {} --seed {} --first {} --programs 1 --threads {} --per-program {}",
+                     options.simulator ? "sim" : "mock", options.seed, index, options.threads,
+                     options.calls_per_program);
 }
 
 /// A run in which a kind of call never happened proves nothing of it. Launches that are stopped need a simulator.
@@ -114,7 +109,7 @@ int run(const Options& options, const std::string& json) {
     if (findings.count() >= options.failures) return false;
     return options.programs != 0 ? index - options.first < options.programs : counts.all() < options.calls;
   };
-  if (options.simulator && options.also.contains("fork")) check_orphan(options, findings);
+  if (options.simulator) check_orphan(options, findings);
   for (; goes_on(); index++) {
     findings.set_again(again(options, index));
     watchdog.set_again(again(options, index));
@@ -150,7 +145,6 @@ int main(int argc, char** argv) {
   ::setenv("WEFT_REPORT_DIR", "off", 0);
   Options options;
   std::string transport = "mock", json, parent_of;
-  std::vector<std::string> also;
   CLI::App app{"Random programs of API calls from several threads, judged by an oracle written from weft.h."};
   app.add_option("--seed", options.seed, "of everything that is drawn")->envname("WEFT_SEED")->capture_default_str();
   app.add_option("--calls", options.calls, "calls after which no further program begins")
@@ -169,13 +163,10 @@ int main(int argc, char** argv) {
   app.add_option("--slack-ms", options.slack_ms, "by which a call may be late; four times that under sanitizers")
       ->capture_default_str();
   app.add_option("--failures", options.failures, "wrong outcomes after which it stops")->capture_default_str();
-  app.add_option("--also", also, fmt::format("rules beyond the default: {}", fmt::join(kRules, ", ")))
-      ->check(CLI::IsMember(kRules));
   app.add_option("--json", json, "writes the figures there");
   app.add_option("--be-parent", parent_of)->group("");
   CLI11_PARSE(app, argc, argv);
   if (!parent_of.empty()) return be_parent(parent_of);
-  options.also.insert(also.begin(), also.end());
   options.simulator = transport == "sim";
   options.device = options.simulator ? "sim:nano?core=fast" : "mock:nano";
   return run(options, json);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,7 +105,6 @@ struct Device : Object {
   std::atomic<uint32_t> queues_alive{0};     ///< of handles, and those that their release left with commands in flight
   std::atomic<uint32_t> listens{0};
   std::atomic<int64_t> callback_returned_us{0};  ///< the last one
-  std::shared_mutex semaphore_calls;             ///< without the rule "semaphores": none beside a device reset
   std::atomic<bool> overwriting{false};          ///< a thread is at Caller::overwrite
   uint32_t max_queues = 0;
   std::mutex mutex;

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,10 +22,9 @@ struct Options {
   uint64_t calls_per_program = 600;
   unsigned threads = 4;
   bool simulator = false;
-  std::string device;          ///< as weft_open wants it
-  int64_t slack_ms = 5'000;    ///< by which a call may be late, before kSlowness
-  std::set<std::string> also;  ///< rules that are checked only when asked for
-  unsigned failures = 3;       ///< after which it stops
+  std::string device;        ///< as weft_open wants it
+  int64_t slack_ms = 5'000;  ///< by which a call may be late, before kSlowness
+  unsigned failures = 3;     ///< after which it stops
 };
 
 /// Callbacks whose time is known, and threads of this program that were woken at the same times: a machine that is busy
@@ -72,7 +70,6 @@ class World {
 
   void fail(const std::string& text) { findings.report(text); }
   [[nodiscard]] bool failed() const { return findings.count() != failures_before_; }
-  [[nodiscard]] bool checks(const char* rule) const { return options.also.contains(rule); }
   [[nodiscard]] int64_t slack_ms() const;
 
   const Options& options;

@@ -1,5 +1,7 @@
 // Chains and cancelling through the C ABI, against the mock.
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
 
 #include "testbench/unit/driver/device_fixture.hpp"
 
@@ -89,4 +91,44 @@ TEST_CASE("a device that is gone or closed says so to who cancels, and the event
   CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_DEVICE_LOST);
   weft_event_release(event);
   (void)!weft_queue_release(queue);
+}
+
+TEST_CASE("cancelling a command that has just ended cancels none that has its queue's id and its own by now") {
+  Latch latch;
+  auto transport = std::make_unique<MockTransport>(nano(), MockFaults{});
+  MockTransport& mock = *transport;
+  const auto device = Device::open(std::move(transport)).value();
+  mock.configure([](MockFaults& f) { f.paused = true; });
+  Command command;
+  command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  const auto submit = [&](Queue& queue, std::vector<std::shared_ptr<const void>> resources) {
+    auto event = std::make_shared<Event>(queue.id(), 0, command.opcode);
+    event->hold(std::move(resources));
+    REQUIRE(device->submit(queue, Submission{event, command}).ok());
+    return event;
+  };
+  const auto queue = device->create_queue({8, 8}).value();
+  const auto first = submit(*queue, {latch.resource()}), second = submit(*queue, {});
+  mock.run(2);
+  std::thread taker([&] { device->poll(); });  // takes both, and is held up while it ends the first
+  await(latch.reached);
+  REQUIRE(device->delete_queue(queue).ok());
+  const auto heir = device->create_queue({8, 8}).value();
+  const auto third = submit(*heir, {}), fourth = submit(*heir, {});
+  REQUIRE(heir->id() == queue->id());
+  REQUIRE(fourth->command_id() == second->command_id());
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    latch.open = true;
+  });
+  CHECK(device->cancel(*second).ok());
+  opener.join();
+  taker.join();
+  CHECK(second->ending().status.ok());
+  mock.configure([](MockFaults& f) { f.paused = false; });
+  for (const auto& event : {third, fourth}) {
+    REQUIRE(device->wait(*event, {}).ok());
+    CHECK(event->ending().status.ok());
+  }
+  REQUIRE(device->close(0).ok());
 }

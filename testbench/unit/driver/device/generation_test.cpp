@@ -1,0 +1,170 @@
+// What a device reset has taken is named to the device no more, however the reset and the calls meet.
+#include <chrono>
+#include <functional>
+#include <mutex>
+
+#include "testbench/unit/driver/device_fixture.hpp"
+
+using namespace weft::driver;
+using namespace weft::driver::test;
+using Catch::Contains;
+
+namespace {
+
+/// A mock whose reads of registers a test may get between.
+class HookedMock : public MockTransport {
+ public:
+  using Hook = std::function<void(uint64_t offset)>;
+  using MockTransport::MockTransport;
+  void set_hook(Hook hook) {
+    const std::lock_guard lock(hook_mutex_);
+    hook_ = std::move(hook);
+  }
+  Status read(Region region, uint64_t offset, void* data, uint32_t bytes) override {
+    Hook hook;
+    {
+      const std::lock_guard lock(hook_mutex_);
+      hook = hook_;
+    }
+    if (hook && region == Region::kRegisters) hook(offset);
+    return MockTransport::read(region, offset, data, bytes);
+  }
+
+ private:
+  std::mutex hook_mutex_;
+  Hook hook_;
+};
+
+struct HookedDevice {
+  HookedMock* mock = nullptr;
+  std::shared_ptr<Device> device;
+  weft_device handle;
+  HookedDevice() {
+    auto transport = std::make_unique<HookedMock>(nano());
+    mock = transport.get();
+    device = Device::open(std::move(transport)).value();
+    handle.device = device;
+  }
+  ~HookedDevice() { (void)device->close(0).ok(); }
+};
+
+/// A thread in the middle of an admin command, which ends, but whose thread does not see it before let_go(): all other
+/// admin commands wait for it.
+class BusyAdmin {
+ public:
+  explicit BusyAdmin(HookedDevice& device) : device_(device) {
+    device.mock->configure([](MockFaults& f) { f.silent = true; });
+    thread_ = std::thread([this] {
+      device_.mock->set_hook([this, self = std::this_thread::get_id()](uint64_t offset) {
+        if (offset != WEFT_REG_CYCLES || std::this_thread::get_id() != self) return;
+        reached_ = true;
+        await(open_);
+      });
+      (void)!weft_device_set_watchdog(&device_.handle, 1'000'000);
+    });
+    await(reached_);
+    device.mock->configure([](MockFaults& f) { f.silent = false; });
+  }
+  ~BusyAdmin() { let_go(); }
+  void let_go() {
+    open_ = true;
+    if (thread_.joinable()) thread_.join();
+    device_.mock->set_hook({});
+  }
+
+ private:
+  HookedDevice& device_;
+  std::atomic<bool> reached_{false}, open_{false};
+  std::thread thread_;
+};
+
+weft_semaphore* semaphore(weft_device* device, uint64_t value = 0) {
+  weft_semaphore* made = nullptr;
+  REQUIRE_OK(weft_semaphore_create(device, value, &made));
+  return made;
+}
+
+uint64_t value_of(weft_semaphore* s) {
+  uint64_t value = 0;
+  REQUIRE_OK(weft_semaphore_get_value(s, &value));
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("a semaphore that was on its way to the device during a reset is not there, and takes no id from others") {
+  HookedDevice device;
+  weft_semaphore* late = nullptr;
+  weft_status status = WEFT_ERROR_OK;
+  {
+    BusyAdmin busy(device);
+    std::thread creator([&] { status = weft_semaphore_create(&device.handle, 7, &late); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it has its id, and waits for its turn
+    REQUIRE_OK(weft_device_reset(&device.handle));
+    busy.let_go();
+    creator.join();
+  }
+  CHECK(status == WEFT_ERROR_INVALID_STATE);
+  CHECK(late == nullptr);
+  weft_semaphore *one = semaphore(&device.handle), *two = semaphore(&device.handle, 2);
+  CHECK(value_of(one) == 0);
+  REQUIRE_OK(weft_semaphore_signal(one, 1));
+  CHECK(value_of(one) == 1);
+  CHECK(value_of(two) == 2);
+  for (weft_semaphore* s : {late, one, two}) weft_semaphore_release(s);
+}
+
+TEST_CASE("a signal that meets a reset raises no semaphore that has the id by now") {
+  MockDevice device;
+  weft_semaphore* old = semaphore(device.handle());
+  REQUIRE_OK(weft_device_reset(device.handle()));
+  weft_semaphore* heir = semaphore(device.handle());
+  REQUIRE(heir->timeline->id() == old->timeline->id());
+  // as weft_semaphore_signal calls it after its look at the generation
+  const Status status = old->timeline->signal(*old->device, 5);
+  CHECK(status.code() == WEFT_ERROR_INVALID_STATE);
+  CHECK_THAT(status.message(), Contains("of generation 0 went with a reset: the device is in generation 1"));
+  CHECK(value_of(heir) == 0);
+  for (weft_semaphore* s : {old, heir}) weft_semaphore_release(s);
+}
+
+TEST_CASE("a wait of the host that meets a reset ends, and no other wait with it") {
+  MockDevice device;
+  weft_semaphore* old = semaphore(device.handle());
+  REQUIRE_OK(weft_device_reset(device.handle()));
+  weft_semaphore* heir = semaphore(device.handle());
+  weft_status of_heir = WEFT_ERROR_INTERNAL;
+  std::thread waiter([&] { of_heir = weft_semaphore_wait(heir, 1, nullptr); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  WaitLimits limits;
+  limits.wall_ms = 200;
+  // as weft_semaphore_wait calls it after its look at the generation
+  CHECK(old->device->wait_timeline(old->timeline.share(), 1, limits).code() == WEFT_ERROR_INVALID_STATE);
+  REQUIRE_OK(weft_semaphore_signal(heir, 1));
+  waiter.join();
+  CHECK(of_heir == WEFT_ERROR_OK);
+  for (weft_semaphore* s : {old, heir}) weft_semaphore_release(s);
+}
+
+TEST_CASE("a device that this process resets while another thread looks at it has not been reset by somebody else") {
+  HookedDevice device;
+  std::atomic<bool> once{false};
+  Status reset(WEFT_ERROR_INTERNAL, std::string("not called"));
+  device.mock->set_hook([&](uint64_t offset) {
+    if (offset == WEFT_REG_RESET_GENERATION && !once.exchange(true))
+      std::thread([&] { reset = device.device->reset(); }).join();
+  });
+  device.device->check_failed();
+  CHECK(once);
+  CHECK(reset.ok());
+  CHECK(device.device->check().ok());
+  CHECK(device.device->generation() == 1);
+}
+
+TEST_CASE("a device that somebody else has reset fails") {
+  HookedDevice device;
+  REQUIRE(static_cast<Transport*>(device.mock)->reset().ok());
+  device.device->check_failed();
+  CHECK(device.device->check().code() == WEFT_ERROR_ABORTED_BY_RESET);
+  CHECK_THAT(device.device->check().message(), Contains("somebody else has reset the device"));
+}
