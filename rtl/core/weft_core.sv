@@ -2,8 +2,7 @@
 // weft_core: a tensor core without its memory. Queues, issue, units, retirement, registers.
 //
 //   push, prefetch ─► 5 queues ─► check, wait, issue ─► dma x 4 · mxu · vpu · sync ─► retire
-//                                                                                       └► semaphores
-//                                                 └─ vmem ─┘
+//                                                 └─ vmem ─┘                  semaphores ◄┘
 // In a slice, remote COPYs and BARRIERs leave by the ici ports, beside the memory's.
 //
 // This file only connects; the latencies stand in core/README.md. busy_o is 0 when a clock edge
@@ -107,8 +106,7 @@ module weft_core #(
   // ---------------------------------------------------------------- queues and issue
   logic stop, watchdog_expired;
   logic [NumQueues-1:0] push, manager_push, full, head_valid, pop, wait_valid, wait_grant;
-  logic [NumQueues-1:0] lane_valid,
-      lane_taken, queue_active;
+  logic [NumQueues-1:0] lane_valid, lane_taken, queue_active;
   logic [CmdBits-1:0] head [NumQueues];
   logic [CmdBits-1:0] lane_cmd [NumQueues];
   logic [15:0] head_tag [NumQueues];
@@ -465,7 +463,8 @@ module weft_core #(
   csr u_csr (
     .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .csr_valid_i, .csr_write_i, .csr_addr_i,
     .csr_wdata_i, .csr_rdata_o,
-    .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0), .fell_i(pop & ~push & ~fed),
+    .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0),
+    .fell_i(pop & ~push & ~fed),
     .retire_i(queue_retired), .level_i(level), .head_tag_i(head_tag), .fault_raised_i(fault_raised),
     .fault_i(first_fault), .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
     .clear_fault_count_o(clear_fault_count), .sem_write_o(sem_write), .sem_rdata_i(sem_rdata),
