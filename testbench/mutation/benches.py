@@ -10,6 +10,7 @@ from pathlib import Path
 
 STAGES = ("own", "bench", "system")      # whose tests: the block's own, other blocks', the whole core's
 BENCH = [["-a", "~[small]"]]       # test cases that need the whole core of preset small: only nano's is built
+SHARE = (38, 40)                  # of the bugs by hand, that the tests must kill
 CHIPS = {"nano", "nano-4mxu", "nano-pe3", "small"}   # a model of another preset is not built: it costs minutes and kills nothing more
 # What kills the mutants that the benches leave: the whole core, of nano with one MXU and with four, against the golden model.
 SYSTEM = {"random_programs": [["--chip", "nano", "--count", "60", "--seed", "1000"],
@@ -119,6 +120,11 @@ def closure(start: str, targets: dict) -> set[str]:
 
 def order(programs: list[Program], file: str, until: str = "system") -> list[Program]:
     """Those that contain the file, up to a stage: stage after stage, the quick ones first."""
-    block = file.split("/")[1]
-    chosen = [p for p in programs if file in p.files and STAGES.index(p.stage(block)) <= STAGES.index(until)]
+    return order_of(programs, (file,), until)
+
+
+def order_of(programs: list[Program], files: tuple[str, ...], until: str = "system") -> list[Program]:
+    """The same for several files, the first of which tells the block."""
+    block = files[0].split("/")[1]
+    chosen = [p for p in programs if p.files & set(files) and STAGES.index(p.stage(block)) <= STAGES.index(until)]
     return sorted(chosen, key=lambda p: (STAGES.index(p.stage(block)), p.cpu_seconds))

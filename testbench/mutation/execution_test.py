@@ -1,4 +1,5 @@
 """Tests of execution.py, benches.py and report.py, with shell scripts as benches."""
+import dataclasses
 import json
 import tempfile
 import unittest
@@ -73,8 +74,10 @@ class Scripts(unittest.TestCase):
         verdicts = execution.judge_all(self.mutants(), [picky], "system", never, 1, lambda *_: None)
         first = verdicts[0].mutant
         waiver = Waiver(first.change.file, first.source, "swap", first.what, "me", "equivalent", "both are the same here")
-        result = report.Result(9, 1, verdicts, report.match(verdicts, [waiver]))
-        self.assertEqual((result.killed, len(result.unexplained), round(result.score, 1)), (1, 1, 33.3))
+        result = report.Result(9, 1, verdicts, {first.id: waiver})
+        self.assertEqual((result.killed, len(result.unexplained), len(result.unproven), round(result.score, 1)), (1, 1, 0, 33.3))
+        unproven = dataclasses.replace(waiver, category="unproven")
+        self.assertEqual(len(report.Result(9, 1, verdicts, {first.id: unproven}).unproven), 1)
         self.assertEqual(report.text_table(result).splitlines()[-1].split()[:8], "all 3 1 0 0 0 1 2".split())
         out = Path(self.folder.name)
         self.write_source("abc")

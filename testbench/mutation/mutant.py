@@ -40,12 +40,12 @@ class Change:
 
     @property
     def is_statement(self) -> bool:
-        return self.replacement == ""
+        return self.replacement == "" or self.original.endswith(";")
 
     def apply(self, text: str) -> str:
         """The text with this change alone, as a person would write it: what follows binds no part of the replacement."""
         if self.is_statement:
-            new = ";"
+            new = self.replacement or ";"
         else:
             new = self.replacement if SIMPLE.fullmatch(self.replacement) else f"({self.replacement})"
         return text[:self.start] + new + text[self.end:]

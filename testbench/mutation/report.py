@@ -11,7 +11,7 @@ from benches import STAGES
 from execution import Verdict
 from lint import STAGE
 from mutant import Mutant
-from waivers import Waiver, key_of
+from waivers import UNPROVEN, Waiver
 
 COLUMNS = ("block", "mutants", "own bench", "other bench", "system", "lint", "killed", "survived", "waived", "score")
 
@@ -37,13 +37,14 @@ class Result:
         return [v for v in self.verdicts if not v.killed and v.mutant.id not in self.waived]
 
     @property
+    def unproven(self) -> list[Verdict]:
+        """Survivors that are known, and that nothing proves to be equal."""
+        return [v for v in self.verdicts if not v.killed and v.mutant.id in self.waived
+                and self.waived[v.mutant.id].category == UNPROVEN]
+
+    @property
     def wrongly_waived(self) -> list[Verdict]:
         return [v for v in self.verdicts if v.killed and v.mutant.id in self.waived]
-
-
-def match(verdicts: list[Verdict], waivers: list[Waiver]) -> dict[str, Waiver]:
-    by_key = {waiver.key: waiver for waiver in waivers}
-    return {v.mutant.id: by_key[key_of(v.mutant)] for v in verdicts if key_of(v.mutant) in by_key}
 
 
 def rows(result: Result, group) -> list[list[str]]:
@@ -119,7 +120,8 @@ def write_json(result: Result, path: Path, root: Path) -> None:
                 "rerun": rerun(v)} for v in result.verdicts]
     document = {"population": result.population, "seed": result.seed, "mutants": len(result.verdicts),
                 "killed": result.killed, "score": round(result.score, 2),
-                "unexplained": len(result.unexplained), "verdicts": entries}
+                "unexplained": len(result.unexplained),
+                "unproven": len(result.unproven), "verdicts": entries}
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 

@@ -37,7 +37,9 @@ def render_range(text, start, end, order, position, places) -> tuple[int, str]:
         pieces.append(text[cursor:first])
         following, inner = render_range(text, first, last, order, position + 1, places)
         for number, mutant in places[(first, last)]:
-            if mutant.change.is_statement:
+            if mutant.change.is_statement and mutant.change.replacement:
+                inner = f"begin if ({ACTIVE} == 32'd{number}) begin {mutant.change.replacement} end else {inner} end"
+            elif mutant.change.is_statement:
                 inner = f"begin if ({ACTIVE} != 32'd{number}) {inner} end"
             else:
                 inner = f"({ACTIVE} == 32'd{number} ? ({mutant.change.replacement}) : ({inner}))"
@@ -50,9 +52,14 @@ def render_range(text, start, end, order, position, places) -> tuple[int, str]:
 def write_tree(root: Path, out: Path, mutants: list[Mutant]) -> None:
     """out/ becomes root/rtl with the mutants, numbered by living_numbers(). Files that do not change keep their time."""
     numbers = living_numbers(mutants)
-    of_file: dict[str, list[tuple[int, Mutant]]] = {}
-    for mutant in mutants:
-        of_file.setdefault(mutant.change.file, []).append((numbers[mutant.id], mutant))
+    write_numbered(root, out, [(numbers[mutant.id], mutant) for mutant in mutants])
+
+
+def write_numbered(root: Path, out: Path, numbered: list) -> None:
+    """The same for pairs of a number and what has a `change`."""
+    of_file: dict[str, list] = {}
+    for number, mutant in numbered:
+        of_file.setdefault(mutant.change.file, []).append((number, mutant))
     written = set()
     for source in sorted((root / "rtl").glob("**/*.sv")):
         text = source.read_text(encoding=BYTES)
