@@ -152,6 +152,7 @@ class Run {
     const size_t count = random() % 4 != 0 ? left : 1 + random() % left;
     write(WEFT_CSR_PREFETCH_BASE + q * WEFT_CSR_PREFETCH_BASE_STRIDE, command_address(q, next));
     write(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE, count);
+    core_->advance(core_->cycle() + 1);  // a read shows the count in the second cycle after its write
     return count;
   }
 
