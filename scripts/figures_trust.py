@@ -49,6 +49,14 @@ def read(tools, path):
         raise tools.Failed(f"{path}: {error}") from None
 
 
+def printed(tools, done):
+    """The object that a command printed."""
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise tools.Failed(f"{' '.join(map(str, done.args))} printed no JSON ({error})\n{(done.stdout + done.stderr)[-2000:]}") from None
+
+
 # The items.
 def names_of_tests(tools):
     if "ctest" not in tools.kept:
@@ -114,7 +122,7 @@ def of_item(item):
 # The campaigns.
 def hostile_tenant(tools):
     count = SEQUENCES[tools.level]
-    found = json.loads(judged(tools, [tools.program("hostile_tenant"), "--sequences", count, "--json"]).stdout)
+    found = printed(tools, judged(tools, [tools.program("hostile_tenant"), "--sequences", count, "--json"]))
     good = found["ok"] and found["harmed"] == 0 and found["sequences"] == count and found["elements"] > 0 and found["bytes"] > 0
     oracle = "the neighbours' own arithmetic on the host, their cycles alone, /proc"
     return [row("hostile tenant, neighbours harmed", found["harmed"], f"in {found['sequences']} sequences of {found['classes']} classes of attacks", nightly(tools, "0 in 10000"), good, oracle=oracle),

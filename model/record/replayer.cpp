@@ -170,7 +170,7 @@ void Replayer::access_region(size_t number, const Record& record) {
     return reply.payload.size() > sizeof(RegionAccessBody) &&
            std::ranges::equal(recording_.data(record), std::span(reply.payload).subspan(sizeof(RegionAccessBody)));
   };
-  // On another core the device may need longer to come where the host saw it.
+  // With another firmware the device may need longer to come where the host saw it.
   while (pace_ == Pace::kCauses && read && is_polled(record) && !stopped() && simulation_.pending() && !as_recorded()) {
     simulation_.run_for(kStepCycles);
     reply = client.handle(message);

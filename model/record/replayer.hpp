@@ -15,8 +15,8 @@ namespace weft::record {
 
 /// How the recorded stimuli find their moment.
 enum class Pace : uint8_t {
-  kCycles,  ///< the same core: in the cycle in which they came
-  kCauses,  ///< another core: after all that had happened before they came, and as many cycles later
+  kCycles,  ///< the same firmware: in the cycle in which they came
+  kCauses,  ///< another firmware: after all that had happened before they came, and as many cycles later
 };
 
 struct ReplayResult {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Recorded runs and their replay: on the same core identical with cycles, on another but for them; damaged files; the cost."""
+"""Recorded runs and their replay: with the same firmware identical with cycles, with another but for them; damaged files; the cost."""
 import json
 import os
 import random
@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import unittest
+from unittest import mock
 
 from weft_command import BUILD, WEFT, WEFT_SIM, WeftTest, wait_for
 
@@ -43,7 +44,7 @@ class Refusals(ReplayTest):
 
 
 class SameBits(ReplayTest):
-    def test_a_product_on_the_rtl_is_identical_there_and_but_for_cycles_on_the_other_cores(self):
+    def test_a_product_on_the_rtl_is_identical_on_every_core_cycles_included(self):
         said = json.loads(self.record(WEFT, "gemm", "--shape", "24x20x16", "--chip", "nano", "--core", "rtl", "--json"))
         report = self.replay()
         self.assertEqual((report["recorded_core"], report["core"], report["cycles_compared"]), ("rtl", "rtl", True))
@@ -51,15 +52,24 @@ class SameBits(ReplayTest):
         self.assertGreater(report["device_cycles"], said["device_cycles"])
         for key in ("completions", "host_writes", "host_reads", "interrupts", "register_reads", "stimuli"):
             self.assertGreater(report[key], 0, key)
-        lockstep = self.replay("--core", "lockstep")
-        self.assertTrue(lockstep["cycles_compared"])
-        self.assertEqual(lockstep["device_cycles"], report["device_cycles"])
-        fast = self.replay("--core", "fast")
-        self.assertFalse(fast["cycles_compared"])
+        for core in ("lockstep", "fast"):
+            other = self.replay("--core", core)
+            self.assertEqual((other["core"], other["cycles_compared"]), (core, True))
+            for key in ("completions", "host_writes", "host_reads", "host_read_bytes", "interrupts", "stimuli", "device_cycles"):
+                self.assertEqual(other[key], report[key], f"{core}: {key}")
+            self.assertIn("identical, cycles included", self.weft("replay", "run.weftrec", "--core", core))
+
+    def test_a_product_of_the_native_firmware_is_identical_but_for_cycles_on_its_image(self):
+        with mock.patch.dict(os.environ, WEFT_MANAGER="native"):
+            self.record(WEFT, "gemm", "--shape", "24x20x16", "--chip", "nano", "--core", "fast")
+            report = self.replay()
+        with mock.patch.dict(os.environ, WEFT_MANAGER="rv32"):
+            image = self.replay()
+            words = self.weft("replay", "run.weftrec")
+        self.assertEqual((report["cycles_compared"], image["cycles_compared"]), (True, False))
         for key in ("completions", "host_read_bytes", "stimuli"):
-            self.assertEqual(fast[key], report[key], key)
-        self.assertIn("identical, cycles included", self.weft("replay", "run.weftrec"))
-        self.assertIn("identical but for start and end cycles", self.weft("replay", "run.weftrec", "--core", "fast"))
+            self.assertEqual(image[key], report[key], key)
+        self.assertIn("identical but for start and end cycles", words)
 
     def test_a_product_on_the_fast_core_is_the_same_on_the_rtl(self):
         self.record(WEFT, "gemm", "--shape", "40x30x20", "--chip", "nano", "--core", "fast", "--precision", "int8")

@@ -86,6 +86,9 @@ std::string choice(const Arguments& arguments) {
   return text;
 }
 
+/// Where what is found is told while the campaign runs: with --json the standard output holds the object alone.
+std::FILE* progress(const Arguments& arguments) { return arguments.json ? stderr : stdout; }
+
 /// One sequence: attacks while the neighbours work, then a look at everything. Sentences of harm.
 std::vector<std::string> run_sequence(const Arguments& arguments, House& house, const std::vector<Attack>& attacks,
                                       uint64_t sequence, Tally& tally, std::string& names) {
@@ -151,7 +154,7 @@ void run(const Arguments& arguments, const std::vector<Attack>& attacks, Tally& 
       house->stage().hostile_management = arguments.hostile_management;
       since = s;
       if (!house->trouble().empty()) {
-        fmt::print("HARM before sequence {}: {}\n", s, house->trouble());
+        fmt::print(progress(arguments), "HARM before sequence {}: {}\n", s, house->trouble());
         tally.failures.push_back({s, "", house->trouble(), ""});
         tally.harmed++;
         return;
@@ -168,8 +171,9 @@ void run(const Arguments& arguments, const std::vector<Attack>& attacks, Tally& 
     const std::string again = fmt::format(
         "hostile_tenant --seed {} --first {} --sequences 1{}   (with its server's history: --first {} --sequences {})",
         arguments.seed, s, choice(arguments), since, s - since + 1);
-    fmt::print("HARM in sequence {}: {}\n  attacks: {}\n  again:   {}\n", s, text, names, again);
-    std::fflush(stdout);
+    std::FILE* out = progress(arguments);
+    fmt::print(out, "HARM in sequence {}: {}\n  attacks: {}\n  again:   {}\n", s, text, names, again);
+    std::fflush(out);
     tally.failures.push_back({s, names, text, again});
     house.reset();
     if (tally.failures.size() >= arguments.failures) return;
