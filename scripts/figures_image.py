@@ -1,0 +1,143 @@
+"""The figures of the firmware's image: what it computes beside the native build, and what launches, commands and a boot cost.
+Each is measured with the image (`rv32`) in charge, on the fast core unless a row says otherwise."""
+import json
+import os
+import re
+import subprocess
+import xml.etree.ElementTree
+
+from figures_tools import row
+
+LIMIT_S = 2 * 3600
+MANAGERS = ("native", "rv32")
+LAUNCHES = 1000
+SCHEDULES = {"ci": 60, "nightly": 500, "release": 500}
+GOAL_SCHEDULES = 500
+GOAL_BOOT, GOAL_STATE = 50_000, 128 * 1024
+GOAL_ONE, GOAL_FIVE = 8, 12
+GOAL_SPEED, GOAL_WALL = 100e6, 1.2
+# Shape, chip, percent of the peak, level from which it is measured.
+PRODUCTS = (("512x8x512", "nano", 60, "ci"), ("1024x1024x1024", "v5e-1mxu", 95, "ci"), ("4096x4096x4096", "v5e-1mxu", 99, "nightly"),
+            ("4096x4096x4096", "v5e", 97, "nightly"))
+# Faults whose occasion counts what the firmware does by its own pace (passes, reads of a ring, interrupts): the n-th is another one in
+# another build of it. All others are placed by what the workload does.
+BY_PACE = re.compile(r"^(firmware_|host_read_|interrupt_)")
+
+
+def environment(tools, manager):
+    return {**os.environ, "WEFT": tools.program("weft"), "WEFT_SIM": tools.program("weft-sim"), "WEFT_MANAGER": manager, "WEFT_REPORT_DIR": "off",
+            "WEFT_CHECK_HAZARDS": "1"}
+
+
+def launches(tools):
+    rows = []
+    for chip in ("v5e", "nano"):
+        done = subprocess.run([tools.program("launch_cycles"), "--chip", chip, "--launches", str(LAUNCHES), "--json"], capture_output=True, text=True, timeout=LIMIT_S)
+        if done.returncode not in (0, 1) or not done.stdout:
+            raise tools.Failed(f"launch_cycles --chip {chip} ended with {done.returncode}\n{done.stderr[-2000:]}")
+        found = json.loads(done.stdout)
+        for kernel in found["kernels"]:
+            what = f"{kernel['arguments']} arguments" if kernel["arguments"] else "empty"
+            rows.append(row(f"launch on {chip}, {what}", kernel["cycles"], f"core cycles from doorbell to completion, {kernel['instructions']} instructions",
+                            f"<= {kernel['budget_cycles']}", kernel["cycles"] <= kernel["budget_cycles"]))
+        different, ran = sum(k["different"] for k in found["kernels"]), sum(k["launches"] for k in found["kernels"])
+        rows.append(row(f"determinism on {chip}", different, f"of {ran} launches take other cycles in a step, {found['phases']} phases of the manager's clock", "0",
+                        different == 0 and ran == LAUNCHES and found["phases"] > 1))
+        if chip == "v5e":
+            rows.append(row("boot", found["boot_instructions"], "instructions", f"<= {GOAL_BOOT}", 0 < found["boot_instructions"] <= GOAL_BOOT))
+            rows.append(row("State", found["state_bytes"], "bytes", f"<= {GOAL_STATE}", 0 < found["state_bytes"] <= GOAL_STATE))
+    return rows
+
+
+def commands(tools):
+    """Commands that move no data, fetched by the queues' prefetchers on nano."""
+    done = subprocess.run([tools.program("prefetch_core_test"), "sustained at nano's HBM*"], capture_output=True, text=True, timeout=LIMIT_S)
+    alone = [float(x) for x in re.findall(r"([\d.]+) cycles a command on queue \d alone", done.stdout)]
+    five = [float(x) for x in re.findall(r"([\d.]+) cycles a command on five queues", done.stdout)]
+    if len(alone) != 10 or len(five) != 2:
+        raise tools.Failed(f"prefetch_core_test printed other lines\n{done.stdout[-2000:]}")
+    return [row("commands, one queue", max(alone), "core cycles a command sustained, worst of five queues on RTL and fast core", f"<= {GOAL_ONE}", max(alone) <= GOAL_ONE),
+            row("commands, five queues", max(five), "core cycles a command, RTL and fast core", f"<= {GOAL_FIVE}", max(five) <= GOAL_FIVE)]
+
+
+def utilisation(tools):
+    rows = []
+    for shape, chip, goal, level in PRODUCTS:
+        if level != "ci" and tools.level == "ci":
+            continue
+        report = json.loads(tools.run([tools.program("weft"), "gemm", "--shape", shape, "--chip", chip, "--core", "fast", "--json"], LIMIT_S, env=environment(tools, "rv32")))
+        value = 100 * report["mxu_utilization"]
+        rows.append(row(f"utilisation, {shape} on {chip}", value, f"%, {report['device_cycles']} device cycles", f">= {goal}", value >= goal))
+    return rows
+
+
+def system_tests(tools, manager):
+    """Name -> (status, seconds) of the system tests, with one manager for every simulator that a test starts."""
+    out = tools.build / "figures" / f"system_{manager}.xml"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    subprocess.run(["ctest", "-L", "^system$", "-LE", "nightly", "-E", "with the firmware's image|^lockstep:", "--output-junit", str(out)], cwd=tools.build,
+                   capture_output=True, text=True, timeout=LIMIT_S, env={**os.environ, "WEFT_MANAGER": manager})
+    try:
+        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        raise tools.Failed(f"ctest wrote no results with {manager}: {error}") from None
+    return {case.get("name"): (case.get("status"), float(case.get("time"))) for case in cases}
+
+
+def equality(tools):
+    """The system tests pass with either; the wall time of both, one test at a time."""
+    found = {manager: system_tests(tools, manager) for manager in MANAGERS}
+    names = set(found["native"])
+    bad = [name for name in sorted(names) if any(found[m].get(name, ("missing",))[0] != "run" for m in MANAGERS)]
+    seconds = {m: sum(time for _, time in found[m].values()) for m in MANAGERS}
+    ratio = seconds["rv32"] / seconds["native"] if seconds["native"] else 0
+    return [row("image equality, system tests", len(bad), f"of {len(names)} fail with native or rv32" + (f": {bad[0]}" if bad else ""), "0", not bad and len(names) > 20,
+                oracle="each test's own"),
+            row("wall time, system tests", ratio, f"times native, {seconds['rv32']:.0f} s", f"<= {GOAL_WALL}", 0 < ratio <= GOAL_WALL)]
+
+
+def lockstep(tools):
+    """The native build is fed with what the image reads: then both write the same."""
+    out = tools.build / "figures" / "lockstep.xml"
+    out.unlink(missing_ok=True)
+    subprocess.run(["ctest", "-R", "^lockstep:", "-LE", "nightly", "--output-junit", str(out)], cwd=tools.build, capture_output=True, text=True, timeout=LIMIT_S)
+    try:
+        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        raise tools.Failed(f"ctest wrote no results: {error}") from None
+    bad = [case.get("name") for case in cases if case.get("status") != "run"]
+    return [row("image equality, access by access", len(bad), f"of {len(cases)} lockstep tests differ in a store, a DMA or State" + (f": {bad[0]}" if bad else ""), "0",
+                not bad and len(cases) > 0, oracle="the native build of the same sources")]
+
+
+def schedules(tools):
+    count = SCHEDULES[tools.level]
+    found = {}
+    for manager in MANAGERS:
+        done = subprocess.run([tools.program("weft"), "inject", "--count", str(count), "--seed", "1", "--core", "fast", "--json"], capture_output=True, text=True,
+                              timeout=LIMIT_S, env=environment(tools, manager))
+        if done.returncode not in (0, 6):
+            raise tools.Failed(f"weft inject with {manager} ended with {done.returncode}\n{done.stderr[-2000:]}")
+        found[manager] = json.loads(done.stdout)
+    pairs = list(zip(found["native"], found["rv32"], strict=True))
+    broken = sum(1 for pair in pairs for trial in pair if trial["broken"])
+
+    def outcome(trial):
+        return [trial[key] for key in ("faults", "status", "recovery", "commands")] + [trial["acted"] > 0]
+
+    placed = [pair for pair in pairs if not BY_PACE.search(pair[0]["faults"])]
+    differ = sum(1 for a, b in placed if outcome(a) != outcome(b))
+    goal = f"0 in {GOAL_SCHEDULES}" + (" (nightly)" if tools.level == "ci" else "")
+    return [row("image equality, fault schedules", differ, f"of {len(placed)} faults placed by what the workload does end otherwise", goal, differ == 0 and len(placed) > count // 3,
+                oracle="the native build of the same sources"),
+            row("image, invariants under faults", broken, f"broken in {len(pairs)} schedules with each", goal, broken == 0 and len(pairs) >= count)]
+
+
+def speed(tools):
+    best = max(tools.run_json("hart_speed", "--seconds", 1)["instructions_per_second"] for _ in range(tools.repetitions))
+    return [row("instruction-set simulator", best / 1e6, "M instructions a second", f">= {GOAL_SPEED / 1e6:.0f}", best >= GOAL_SPEED)]
+
+
+FIGURES = (("launches", launches), ("commands", commands), ("utilisation", utilisation), ("lockstep", lockstep), ("fault schedules", schedules), ("speed", speed),
+           ("system tests", equality))

@@ -1,0 +1,111 @@
+"""The figures of the RTL's form: the structural array beside the fast one, PeLatency, formal equality, synthesis, speed, bugs by hand."""
+import json
+import os
+import subprocess
+import xml.etree.ElementTree
+
+from figures_tools import row
+
+LIMIT_S = 4 * 3600
+PROGRAMS = 2000
+SIZES = {"nano": 8, "mini": 16, "small": 32}
+BUGS, GOAL_BUGS = 40, 38
+
+
+def judged(tools, command):
+    """Runs what ends with 1 if a figure does not hold."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=tools.root, timeout=LIMIT_S)
+    if done.returncode not in (0, 1):
+        raise tools.Failed(f"{' '.join(map(str, command))} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
+    return done
+
+
+def read(tools, path):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise tools.Failed(f"{path}: {error}") from None
+
+
+def ctest(tools, expression, name):
+    """(tests that ran, names of those that did not pass)."""
+    out = tools.build / "figures" / f"{name}.xml"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    subprocess.run(["ctest", "-R", expression, "-j", str(os.cpu_count()), "--output-junit", str(out)], cwd=tools.build, capture_output=True, text=True, timeout=LIMIT_S)
+    try:
+        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        raise tools.Failed(f"ctest wrote no results for {expression}: {error}") from None
+    return len(cases), [case.get("name") for case in cases if case.get("status") != "run"]
+
+
+def structural(tools):
+    """Whole cores with either array on the same random programs."""
+    level = "ci" if tools.level == "ci" else "nightly"
+    judged(tools, ["scripts/regress", level, "--only", "both arrays", "--build", tools.build])
+    found = read(tools, tools.build / "regression" / level / "both arrays" / "arrays.json")
+    rows = []
+    for chip, size in SIZES.items():
+        batches = [batch for batch in found["batches"] if batch["chip"] == chip]
+        programs, failed = sum(b["programs"] for b in batches), sum(b["failed"] for b in batches)
+        rows.append(row(f"structural, N = {size}", failed, f"of {programs} programs differ in a cycle, a counter or a byte", "0", failed == 0 and programs > 0,
+                        oracle="the fast array, whose oracle is model/golden"))
+    programs = found["programs"]
+    rows.append(row("structural, programs", programs, "on all sizes", f">= {PROGRAMS}" + (" (nightly)" if tools.level == "ci" else ""), programs >= PROGRAMS or tools.level == "ci"))
+    ran, bad = ctest(tools, "with the structural array$", "structural")
+    rows.append(row("structural, system tests", len(bad), f"of {ran} fail" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0, oracle="each test's own"))
+    return rows
+
+
+def pe_latency(tools):
+    ran, bad = ctest(tools, r"nano-pe[234]|^mxu_pe[234]_test", "pe_latency")
+    return [row("PeLatency 2 to 4", len(bad), f"of {ran} tests against model/golden and the fast core fail" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0,
+                oracle="model/golden")]
+
+
+def formal(tools):
+    out = tools.build / "figures" / "arrays_formal.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    listed = [line.split("\t")[0] for line in judged(tools, ["testbench/formal/prove.py", "--list"]).stdout.splitlines()]
+    names = [name for name in listed if name.startswith("array_equal")]
+    if not names:
+        raise tools.Failed("no proof is called array_equal...")
+    judged(tools, ["testbench/formal/prove.py", "--build", tools.build, "--only", *names, "--jobs", os.cpu_count(), "--json", out])
+    proofs = read(tools, out)
+    held = sum(1 for proof in proofs if proof["good"])
+    return [row("structural, formal equality", held, f"of {len(names)} proofs hold: {', '.join(names)}", "all, N = 2 to 4", held == len(names) == len(proofs))]
+
+
+def synthesis(tools):
+    """Yosys on the core with the structural array; the page is compared with what it says now."""
+    ran, bad = ctest(tools, "^synthesis", "synthesis")
+    return [row("synthesis", len(bad), f"of {ran} tests fail: latches, black boxes, the page" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0, oracle="Yosys")]
+
+
+def speed(tools):
+    """Simulated MACs a second. A comparison with another commit needs both builds at hand: it is no figure of one tree."""
+    rows = []
+    for name, words in (("fast array, v5e-1mxu", ("1024x1024x1024", "v5e-1mxu", "rtl")), ("structural, N = 32", ("256x256x256", "small?array=structural", "rtl")),
+                        ("fast core, v5e-1mxu", ("2048x2048x2048", "v5e-1mxu", "fast"))):
+        shape, chip, core = words
+        chip, _, option = chip.partition("?")
+        command = [tools.program("weft"), "gemm", "--shape", shape, "--chip", chip, "--core", core, "--json"]
+        env = {**os.environ, "WEFT_SIM": tools.program("weft-sim"), **({"WEFT_ARRAY": option.partition("=")[2]} if option else {})}
+        best = max(json.loads(tools.run(command, LIMIT_S, env=env))["simulated_macs_per_second"] for _ in range(tools.repetitions))
+        rows.append(row(f"speed, {name}", best / 1e6, "M MAC/s", "stated", None))
+    return rows
+
+
+def bugs(tools):
+    """Bugs that a reviewer would plant, hunted by the tests of level ci; the build of the mutated RTL takes minutes."""
+    if tools.level == "ci":
+        return []
+    out = tools.build / "figures" / "bugs.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    judged(tools, ["scripts/mutate", "--bugs", "--json", out])
+    found = read(tools, out)
+    return [row("bugs by hand", found["killed"], f"of {found['bugs']} killed", f">= {GOAL_BUGS} of {BUGS}", found["killed"] >= GOAL_BUGS and found["bugs"] >= BUGS)]
+
+
+FIGURES = (("structural", structural), ("PeLatency", pe_latency), ("formal", formal), ("synthesis", synthesis), ("speed", speed), ("bugs", bugs))
