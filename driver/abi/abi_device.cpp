@@ -86,6 +86,7 @@ weft_status weft_device_get_info(weft_device* device, weft_device_info* info) {
     Device& d = *device->device;
     const auto state = d.state();
     if (!state.ok()) return state.status();
+    d.collect();  // what was released while its last launch was in flight
     const auto usage = d.hbm()->usage();
     constexpr uint32_t kCoreShift = 16;
     const uint32_t core = d.identity().capabilities >> kCoreShift & 0xf;

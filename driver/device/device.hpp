@@ -127,6 +127,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   };
   /// One node, made while the program was loaded: a burial needs no memory.
   void bury(std::list<Remains> remains) noexcept;
+  /// Also what another thread is collecting is gone when it returns. Blocks; under no lock, as for admin().
   void collect();
 
   // Timeline semaphores (device_timelines.cpp). Their ids go with a reset.
@@ -279,6 +280,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::mutex programs_mutex_;
   std::list<std::weak_ptr<const Program>> programs_;  ///< for reports
 
+  std::mutex collect_mutex_;
   std::mutex remains_mutex_;
   std::list<Remains> remains_;
   std::list<TimelineRemains> timeline_remains_;

@@ -26,6 +26,10 @@ Result<std::shared_ptr<Buffer>> Device::create_buffer(bool on_host, uint64_t byt
     return std::make_shared<Buffer>(std::move(memory.value()), bytes);
   }
   auto range = HbmRange::allocate(hbm_, bytes);
+  if (range.status().code() == WEFT_ERROR_NO_DEVICE_MEMORY) {
+    collect();
+    range = HbmRange::allocate(hbm_, bytes);
+  }
   if (!range.ok()) return range.status();
   log_.line(LogModule::kDriverMemory, LogLevel::kDebug, {}, "{} bytes of HBM at {:#x}", bytes, range.value().address());
   return std::make_shared<Buffer>(std::move(range.value()), bytes);
@@ -380,6 +384,7 @@ void Device::bury(std::list<Remains> remains) noexcept {
 }
 
 void Device::collect() {
+  const std::lock_guard collecting(collect_mutex_);
   collect_timelines();
   std::list<Remains> remains;
   {

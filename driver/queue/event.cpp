@@ -7,8 +7,7 @@ namespace weft::driver {
 
 std::list<DueCallback> Event::complete(Ending ending) noexcept {
   ending_ = std::move(ending);
-  std::vector<std::shared_ptr<const void>> resources;
-  resources.swap(resources_);  // destroyed outside of the lock
+  resources_.clear();  // before anybody can see that it is done: what the command used is free by then
   const std::lock_guard lock(mutex_);
   done_.store(true, std::memory_order_release);  // pairs with done()
   return std::move(callback_);

@@ -88,8 +88,8 @@ class Event {
   std::string report() const;
   void set_report(std::string path) const;
 
-  /// Ends the command; called once. Gives up the resources. Returns the callback that is due, if one is registered; the
-  /// caller names the event in it. Allocates nothing.
+  /// Ends the command; called once, under no lock. Gives up the resources first. Returns the callback that is due, if
+  /// one is registered; the caller names the event in it. Allocates nothing.
   std::list<DueCallback> complete(Ending ending) noexcept;
 
   enum class CallbackResult { kRegistered, kDue, kTaken };

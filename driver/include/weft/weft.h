@@ -138,8 +138,8 @@ typedef struct weft_device_info {
   char preset[32];      /**< name of the chip preset; empty if its fingerprint is not one that this driver knows */
   uint64_t fingerprint; /**< an executable for this device carries the same */
   uint64_t clock_hz;
-  uint64_t hbm_bytes; /**< that buffers and programs may use */
-  uint64_t hbm_free_bytes;
+  uint64_t hbm_bytes;         /**< that buffers and programs may use */
+  uint64_t hbm_free_bytes;    /**< memory of what was released is free once the last command that uses it has ended */
   uint64_t hbm_largest_bytes; /**< largest free piece */
   weft_device_state state;
   weft_core_kind core;
@@ -404,7 +404,8 @@ WEFT_MUST_USE weft_status weft_buffer_get_info(weft_buffer* buffer, weft_buffer_
 WEFT_MUST_USE weft_status weft_program_load(weft_device* device, const void* bytes, size_t size,
                                             weft_program** program);
 
-/** Kernels of the program become invalid; launches in flight go on. Null: nothing happens. */
+/** Kernels of the program become invalid; launches in flight go on, and its memory is free once they have ended. Null:
+ * nothing happens. */
 void weft_program_release(weft_program* program);
 
 WEFT_MUST_USE weft_status weft_program_kernel_count(weft_program* program, uint32_t* count);

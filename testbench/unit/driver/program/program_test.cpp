@@ -83,6 +83,36 @@ TEST_CASE("a program of several staging pieces arrives whole, is launched with a
   REQUIRE_OK(weft_queue_release(queue));
 }
 
+TEST_CASE("the memory of a program that is released during its last launch is free once that has ended") {
+  const bool looks = GENERATE(true, false);
+  CAPTURE(looks);
+  MockDevice device;
+  weft_device_info before = WEFT_INIT(weft_device_info), after = WEFT_INIT(weft_device_info);
+  REQUIRE_OK(weft_device_get_info(device.handle(), &before));
+  weft_program* program = load(device, make_executable(nano()));
+  weft_kernel* kernel = nullptr;
+  REQUIRE_OK(weft_program_get_kernel(program, 0, &kernel));
+  weft_queue* queue = device.queue();
+  device.mock().configure([](MockFaults& f) { f.paused = true; });
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_launch(queue, kernel, nullptr, 0, nullptr, &event));
+  weft_program_release(program);
+  CHECK(device.mock().programs_loaded() == 1);
+  device.mock().configure([](MockFaults& f) { f.paused = false; });
+  REQUIRE_OK(weft_event_wait(event, nullptr));
+  if (looks) {
+    REQUIRE_OK(weft_device_get_info(device.handle(), &after));
+    CHECK(after.hbm_free_bytes == before.hbm_free_bytes);
+  } else {
+    weft_buffer* all = nullptr;
+    REQUIRE_OK(weft_buffer_create(device.handle(), WEFT_MEMORY_HBM, before.hbm_largest_bytes, &all));
+    weft_buffer_release(all);
+  }
+  CHECK(device.mock().programs_loaded() == 0);
+  weft_event_release(event);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
 TEST_CASE("a thousand empty launches in flight") {
   MockDevice device;
   weft_program* program = load(device, make_executable(nano()));
