@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "driver/device/device.hpp"
@@ -183,9 +184,10 @@ Status Device::submit(Queue& queue, std::span<const Submission> submissions) {
               submissions.size() == 1 ? std::string() : fmt::format(", and {} more", submissions.size() - 1));
   }
   // Admin commands signal, cancel and reset.
+  std::optional<Waits::Signalling> signalling;
   if (queue.id() == 0 ||
       std::any_of(submissions.begin(), submissions.end(), [](const Submission& s) { return s.command.signal_id != 0; }))
-    waits_.signalling();
+    signalling.emplace(waits_);
   Status status = queue.submit(submissions);
   if (status.code() == WEFT_ERROR_QUEUE_FULL) {
     drain();  // completions that nobody has asked for

@@ -157,7 +157,7 @@ void Waits::program_alarm() noexcept {
     uncovered = uncovered || wait->epoch == 0;
   }
   if (alarm == alarm_ && !(uncovered && alarm != 0)) return;
-  const uint64_t signals = signals_.load();
+  const uint64_t signals = signals_sent_.load();
   bool posted = false;
   best_effort([&] { posted = post64(transport_, WEFT_REG_WAIT_ALARM, alarm).ok(); });
   if (!posted) return;  // lost: the hang-up tells
@@ -209,8 +209,8 @@ void Waits::check_alarm() {
   }
 }
 
-/// The lock is held. The device had nothing to do when the wait was covered by the alarm, with `signals` as they were
-/// then: the wait ends, or it is parked, or it needs the alarm again because somebody has signalled meanwhile.
+/// The lock is held. The device had nothing to do when the wait was covered by the alarm, and had `signals` of them by
+/// then: the wait ends, or it is parked, or it needs the alarm again because a signal has come or was on its way.
 void Waits::device_is_idle(Wait& wait, uint64_t cycle, uint64_t signals) {
   if (wait.limits.until_idle) {
     wait.verdict = Verdict::kIdle;
@@ -219,7 +219,7 @@ void Waits::device_is_idle(Wait& wait, uint64_t cycle, uint64_t signals) {
   // Handles and mirrors first: who gives up a handle after a signal has counted the signal before.
   const Hope hope = source_.hope_of(*wait.event);
   if (hope != Hope::kSignal) {
-    if (signals_.load() == signals) wait.verdict = Verdict::kIdle;
+    if (signals_begun_.load() == signals) wait.verdict = Verdict::kIdle;
     return;
   }
   const auto now = Clock::now();

@@ -63,8 +63,18 @@ class Waits {
 
   /// For deadlines of waits that stand parked. Before the first wait; 0: nothing is known.
   void set_clock(uint64_t hz) { clock_hz_ = hz; }
-  /// Before a doorbell that may set semaphores or their waiters free: a verdict from before it says nothing about them.
-  void signalling() { signals_.fetch_add(1); }
+  /// Lives while a doorbell is rung that may set semaphores or their waiters free. A verdict says nothing about them if
+  /// the doorbell had not reached the device when the alarm was armed, be it rung since or on its way then.
+  class Signalling {
+   public:
+    explicit Signalling(Waits& waits) : waits_(waits) { waits_.signals_begun_.fetch_add(1); }
+    ~Signalling() { waits_.signals_sent_.fetch_add(1); }
+    Signalling(const Signalling&) = delete;
+    Signalling& operator=(const Signalling&) = delete;
+
+   private:
+    Waits& waits_;
+  };
 
   /// OK: the event is done. TIMEOUT_WAIT: says why the wait ended without it. Any thread, under no lock.
   /// `stale` (may be null): true if nothing on the device has moved for long although cycles pass; the caller may ask
@@ -146,7 +156,8 @@ class Waits {
   const int slow_poll_ms_;
   std::atomic<uint32_t> waiting_{0};  ///< threads in wait() and listen()
   std::atomic<uint64_t> lost_interrupts_{0};
-  std::atomic<uint64_t> signals_{0};
+  std::atomic<uint64_t> signals_begun_{0};
+  std::atomic<uint64_t> signals_sent_{0};  ///< of them, those whose doorbell the device has
   uint64_t clock_hz_ = 0;
 
   std::mutex mutex_;
@@ -155,7 +166,7 @@ class Waits {
   WaitList waits_;
   uint64_t alarm_ = 0;          ///< last value written
   uint64_t epoch_ = 0;          ///< writes of a value that is not 0
-  uint64_t alarm_signals_ = 0;  ///< signals_ before the last of them
+  uint64_t alarm_signals_ = 0;  ///< signals_sent_ before the last of them
   Clock::time_point alarm_checked_{};
   Clock::time_point progress_checked_{};
   Clock::time_point progress_time_{};

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
+#include "driver/transport/pci.hpp"
 #include "testbench/unit/driver/device_fixture.hpp"
 
 using namespace weft::driver;
@@ -86,6 +88,18 @@ class Waiting {
   weft_status status_ = WEFT_ERROR_OK;
   std::string message_;
   std::thread thread_;
+};
+
+/// A device on which nothing ends by itself: the test says what the event waits for, and ends it while it is asked.
+class Silence : public CompletionSource {
+ public:
+  size_t drain() override { return 0; }
+  void settle() override {}
+  void lost(const Status&) override {}
+  void check_failed() override {}
+  std::string blocked() override { return {}; }
+  Hope hope_of(const Event& event) override { return judge(event); }
+  std::function<Hope(const Event&)> judge;
 };
 
 constexpr milliseconds kSoon(2000);  // for what happens at once, on a busy machine
@@ -389,4 +403,25 @@ TEST_CASE(
   opener.join();
   taker.join();
   REQUIRE(device->close(0).ok());
+}
+
+TEST_CASE("an idle device is not believed while a signal is counted and its doorbell is still on its way") {
+  MockTransport mock(nano());
+  REQUIRE(prepare_pci(mock).ok());
+  Interrupts interrupts;
+  REQUIRE(interrupts.connect(mock).ok());
+  Silence silence;
+  Waits waits(mock, interrupts, silence, Waits::kSlowPollMs);
+  Event event(1, 0, WEFT_QUEUE_OPCODE_NOP), other(1, 0, WEFT_QUEUE_OPCODE_NOP);
+  int judged = 0;
+  silence.judge = [&](const Event&) {
+    if (++judged == 3) (void)event.complete({});
+    return Hope::kNoSemaphore;  // the mirror has moved, and the completion is not written yet
+  };
+  {
+    const Waits::Signalling on_its_way(waits);
+    CHECK(waits.wait(event, WaitLimits{}).ok());
+  }
+  CHECK(judged == 3);
+  CHECK(waits.wait(other, WaitLimits{}).code() == WEFT_ERROR_TIMEOUT_WAIT);  // with the doorbell it is believed
 }
