@@ -23,6 +23,7 @@ Status Device::check_injection() const {
 
 Status Device::inject(const Injection& fault) {
   if (Status s = check_injection(); !s.ok()) return s;
+  const std::lock_guard lifecycle(lifecycle_mutex_);  // a reset clears the registers
   const std::lock_guard lock(injection_mutex_);
   const std::pair<uint64_t, uint32_t> words[] = {
       {WEFT_REG_INJECT_KIND, fault.kind},

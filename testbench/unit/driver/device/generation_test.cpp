@@ -4,49 +4,13 @@
 #include <mutex>
 
 #include "testbench/unit/driver/device_fixture.hpp"
+#include "testbench/unit/driver/hooked_mock.hpp"
 
 using namespace weft::driver;
 using namespace weft::driver::test;
 using Catch::Contains;
 
 namespace {
-
-/// A mock whose reads of registers a test may get between.
-class HookedMock : public MockTransport {
- public:
-  using Hook = std::function<void(uint64_t offset)>;
-  using MockTransport::MockTransport;
-  void set_hook(Hook hook) {
-    const std::lock_guard lock(hook_mutex_);
-    hook_ = std::move(hook);
-  }
-  Status read(Region region, uint64_t offset, void* data, uint32_t bytes) override {
-    Hook hook;
-    {
-      const std::lock_guard lock(hook_mutex_);
-      hook = hook_;
-    }
-    if (hook && region == Region::kRegisters) hook(offset);
-    return MockTransport::read(region, offset, data, bytes);
-  }
-
- private:
-  std::mutex hook_mutex_;
-  Hook hook_;
-};
-
-struct HookedDevice {
-  HookedMock* mock = nullptr;
-  std::shared_ptr<Device> device;
-  weft_device handle;
-  HookedDevice() {
-    auto transport = std::make_unique<HookedMock>(nano());
-    mock = transport.get();
-    device = Device::open(std::move(transport)).value();
-    handle.device = device;
-  }
-  ~HookedDevice() { (void)device->close(0).ok(); }
-};
 
 /// A thread in the middle of an admin command, which ends, but whose thread does not see it before let_go(): all other
 /// admin commands wait for it.
@@ -55,7 +19,7 @@ class BusyAdmin {
   explicit BusyAdmin(HookedDevice& device) : device_(device) {
     device.mock->configure([](MockFaults& f) { f.silent = true; });
     thread_ = std::thread([this] {
-      device_.mock->set_hook([this, self = std::this_thread::get_id()](uint64_t offset) {
+      device_.mock->set_read_hook([this, self = std::this_thread::get_id()](uint64_t offset) {
         if (offset != WEFT_REG_CYCLES || std::this_thread::get_id() != self) return;
         reached_ = true;
         await(open_);
@@ -69,7 +33,7 @@ class BusyAdmin {
   void let_go() {
     open_ = true;
     if (thread_.joinable()) thread_.join();
-    device_.mock->set_hook({});
+    device_.mock->set_read_hook({});
   }
 
  private:
@@ -150,7 +114,7 @@ TEST_CASE("a device that this process resets while another thread looks at it ha
   HookedDevice device;
   std::atomic<bool> once{false};
   Status reset(WEFT_ERROR_INTERNAL, std::string("not called"));
-  device.mock->set_hook([&](uint64_t offset) {
+  device.mock->set_read_hook([&](uint64_t offset) {
     if (offset == WEFT_REG_RESET_GENERATION && !once.exchange(true))
       std::thread([&] { reset = device.device->reset(); }).join();
   });
@@ -167,4 +131,32 @@ TEST_CASE("a device that somebody else has reset fails") {
   device.device->check_failed();
   CHECK(device.device->check().code() == WEFT_ERROR_ABORTED_BY_RESET);
   CHECK_THAT(device.device->check().message(), Contains("somebody else has reset the device"));
+}
+
+TEST_CASE("a reset of the device, which clears the registers, does not come between those of a fault that is armed") {
+  HookedDevice device;
+  std::atomic<bool> reset_written{false}, armed{false};
+  bool between = false;
+  std::thread resetter;
+  device.mock->set_write_hook([&](Region region, uint64_t offset, uint64_t) {
+    if (region != Region::kRegisters) return;
+    if (offset == WEFT_REG_RESET_CONTROL) reset_written = true;
+    if (offset == WEFT_REG_INJECT_TARGET) {
+      resetter = std::thread([&] { (void)!weft_device_reset(&device.handle); });
+      for (int i = 0; i < 100 && !reset_written; i++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (offset == WEFT_REG_INJECT_CONTROL) {
+      between = reset_written;
+      armed = true;
+    }
+  });
+  weft_fault_injection fault = WEFT_INIT(weft_fault_injection);
+  fault.kind = WEFT_INJECTED_FAULT_DOORBELL_LOST;
+  fault.target = 1;
+  CHECK(weft_fault_inject(&device.handle, &fault) == WEFT_ERROR_OK);
+  resetter.join();
+  device.mock->set_write_hook({});
+  CHECK(armed);
+  CHECK(reset_written);
+  CHECK(!between);
 }
