@@ -104,6 +104,7 @@ int run(const Options& options, const std::string& json) {
   Promptness promptness;
   Watchdog watchdog(kDeadlockMs * kSlowness);
   fmt::print("lifetimes: seed {}\n", options.seed);
+  std::fflush(stdout);  // into a file too: a run that says nothing more has found nothing yet
   uint64_t index = options.first;
   const auto goes_on = [&] {
     if (findings.count() >= options.failures) return false;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kThreads = 256;
 std::array<ThreadRecord, kThreads> records;
+std::atomic<int64_t> last_call_us{0};  ///< when the last one of any thread began
 std::mutex again_mutex;
 std::string again_text;
 
@@ -48,7 +49,9 @@ ThreadRecord& this_thread(const char* role) {
 
 InCall::InCall(ThreadRecord& record, Call call) : record_(record), call_(call) {
   record_.current.store(static_cast<int>(call));
-  record_.since_us.store(now_us());
+  const int64_t now = now_us();
+  last_call_us.store(now);
+  record_.since_us.store(now);
 }
 
 void InCall::ended(weft_status status) {
@@ -87,22 +90,28 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::set_again(const std::string& again) {
+  last_call_us = now_us();
   const std::lock_guard lock(again_mutex);
   again_text = again;
+}
+
+void Watchdog::bark(const std::string& what) {
+  const std::lock_guard lock(again_mutex);
+  fmt::print("FAILED: {}: a deadlock\n{}  again: {}\n", what, describe_threads(), again_text);
+  std::fflush(stdout);
+  std::abort();
 }
 
 void Watchdog::look() {
   while (!stop_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (const int64_t silent_us = now_us() - last_call_us; last_call_us != 0 && silent_us > 2 * limit_us_)
+      bark(fmt::format("no thread has begun a call for {} ms", silent_us / 1000));
     for (const ThreadRecord& record : records) {
       const int64_t since = record.since_us;
       if (!record.used || since == 0 || now_us() - since < limit_us_) continue;
-      const std::lock_guard lock(again_mutex);
-      fmt::print("FAILED: {} has not returned for {} ms: a deadlock\n{}  again: {}\n",
-                 name_of(static_cast<Call>(record.current.load())), (now_us() - since) / 1000, describe_threads(),
-                 again_text);
-      std::fflush(stdout);
-      std::abort();
+      bark(fmt::format("{} has not returned for {} ms", name_of(static_cast<Call>(record.current.load())),
+                       (now_us() - since) / 1000));
     }
   }
 }

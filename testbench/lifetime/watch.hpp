@@ -53,7 +53,7 @@ class InCall {
 std::string describe_threads();
 
 /// Aborts the program, with `again` (what to type to see it again) and every thread's call, when one of them lasts
-/// longer than `limit_ms`.
+/// longer than `limit_ms`, or if no thread has begun one for twice as long: then the program itself hangs.
 class Watchdog {
  public:
   explicit Watchdog(int64_t limit_ms);
@@ -63,6 +63,7 @@ class Watchdog {
 
  private:
   void look();
+  [[noreturn]] static void bark(const std::string& what);
   int64_t limit_us_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
