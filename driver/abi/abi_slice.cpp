@@ -109,8 +109,9 @@ weft_status weft_slice_open(const char* name, weft_slice** slice) {
     WEFT_REQUIRE(slice);
     *slice = nullptr;
     WEFT_REQUIRE(name);
-    const auto parsed = parse_slice_name(name);
+    auto parsed = parse_slice_name(name);
     if (!parsed.ok()) return parsed.status();
+    if (Status s = apply_environment(parsed.value()); !s.ok()) return s;
     auto opened = std::make_unique<weft_slice>();
     Status status = parsed.value().kind == DeviceKind::kSimulator ? open_simulator(*opened, parsed.value(), name)
                                                                   : open_directory(*opened, parsed.value(), name);

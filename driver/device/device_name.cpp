@@ -38,22 +38,26 @@ bool are_cores(std::string_view value) {
   }
 }
 
-Status set_option(DeviceName& name, std::string_view text, std::string_view key, std::string_view value) {
-  if (name.slice && key != "core" && key != "array" && key != "trace")
-    return invalid(text, fmt::format("option '{}': a slice has core, array and trace only", key));
-  if (value.empty()) return invalid(text, fmt::format("option '{}' has no value", key));
+/// What is wrong with the option; empty: nothing, and it is set.
+std::string set_option(DeviceName& name, std::string_view key, std::string_view value) {
+  if (name.slice && key != "core" && key != "array" && key != "manager" && key != "trace")
+    return fmt::format("option '{}': a slice has core, array, manager and trace only", key);
+  if (value.empty()) return fmt::format("option '{}' has no value", key);
   if (key == "core") {
     if (name.slice ? !are_cores(value) : !is_core(value))
-      return invalid(text, fmt::format("core '{}': rtl, fast and lockstep are possible", value));
+      return fmt::format("core '{}': rtl, fast and lockstep are possible", value);
     name.core = value;
   } else if (key == "array") {
     if (value != "fast" && value != "structural")
-      return invalid(text, fmt::format("array '{}': fast and structural are possible", value));
+      return fmt::format("array '{}': fast and structural are possible", value);
     name.array = value;
+  } else if (key == "manager") {
+    if (value != "native" && value != "rv32") return fmt::format("manager '{}': native and rv32 are possible", value);
+    name.manager = value;
   } else if (key == "wave") {
     name.wave_file = value;
   } else if (key == "wave-from" || key == "wave-to") {
-    if (!is_number(value)) return invalid(text, fmt::format("option '{}' is a device cycle, not '{}'", key, value));
+    if (!is_number(value)) return fmt::format("option '{}' is a device cycle, not '{}'", key, value);
     (key == "wave-from" ? name.wave_from_cycle : name.wave_to_cycle) = value;
   } else if (key == "trace") {
     name.trace_file = value;
@@ -62,10 +66,10 @@ Status set_option(DeviceName& name, std::string_view text, std::string_view key,
   } else if (key == "record") {
     name.record_file = value;
   } else {
-    return invalid(
-        text,
-        fmt::format(
-            "option '{}': core, array, wave, wave-from, wave-to, trace, mismatch-report and record are possible", key));
+    return fmt::format(
+        "option '{}': core, array, manager, wave, wave-from, wave-to, trace, "
+        "mismatch-report and record are possible",
+        key);
   }
   return {};
 }
@@ -78,7 +82,8 @@ Status set_options(DeviceName& name, std::string_view text, std::string_view opt
     options = end == std::string_view::npos ? std::string_view() : options.substr(end + 1);
     const size_t equals = option.find('=');
     const std::string_view value = equals == std::string_view::npos ? std::string_view() : option.substr(equals + 1);
-    if (Status s = set_option(name, text, option.substr(0, equals), value); !s.ok()) return s;
+    if (std::string wrong = set_option(name, option.substr(0, equals), value); !wrong.empty())
+      return invalid(text, std::move(wrong));
   }
   return {};
 }
@@ -175,16 +180,17 @@ Result<DeviceName> parse_slice_name(std::string_view text) {
 }
 
 Status apply_environment(DeviceName& name) {
-  if (name.kind != DeviceKind::kSimulator || name.slice) return {};
+  if (name.kind != DeviceKind::kSimulator) return {};
   constexpr std::pair<const char*, const char*> kVariables[] = {
-      {"WEFT_CORE", "core"},           {"WEFT_ARRAY", "array"},     {"WEFT_WAVE", "wave"},
+      {"WEFT_CORE", "core"},           {"WEFT_ARRAY", "array"},     {"WEFT_MANAGER", "manager"}, {"WEFT_WAVE", "wave"},
       {"WEFT_WAVE_FROM", "wave-from"}, {"WEFT_WAVE_TO", "wave-to"}, {"WEFT_RECORD", "record"}};
   for (const auto& [variable, option] : kVariables) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == 0) continue;
+    if (name.slice && option != std::string_view("array") && option != std::string_view("manager")) continue;
     if (std::string_view(option).starts_with("wave-") && name.wave_file.empty()) continue;
-    if (Status s = set_option(name, variable, option, value); !s.ok())
-      return failure(s.code(), "environment variable {}={}: {}", variable, value, s.message());
+    if (const std::string wrong = set_option(name, option, value); !wrong.empty())
+      return failure(WEFT_ERROR_INVALID_ARGUMENT, "environment variable {}={}: {}", variable, value, wrong);
   }
   return {};
 }

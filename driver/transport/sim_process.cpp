@@ -65,6 +65,7 @@ std::vector<std::string> arguments_of(const DeviceName& name, const std::string&
   };
   for (uint32_t chip = 0; chip < name.chips; chip++) add("--fd", std::to_string(kChildSocket + static_cast<int>(chip)));
   add("--array", name.array);
+  add("--manager", name.manager);
   add("--wave", name.wave_file);
   add("--wave-from", name.wave_from_cycle);
   add("--wave-to", name.wave_to_cycle);

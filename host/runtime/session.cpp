@@ -52,6 +52,7 @@ class ProgressThread {
 std::string device_name(const Target& target) {
   if (!target.socket.empty()) return "vfio-user:" + target.socket;
   std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
+  if (!target.manager.empty()) name += "&manager=" + target.manager;
   if (!target.wave.empty()) name += fmt::format("&wave={}&wave-from={}", target.wave, target.wave_from);
   if (!target.wave.empty() && target.wave_to != UINT64_MAX) name += fmt::format("&wave-to={}", target.wave_to);
   if (!target.trace.empty()) name += "&trace=" + target.trace;

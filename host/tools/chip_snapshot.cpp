@@ -93,6 +93,7 @@ void read_chip(const JsonFields& fields, ChipSnapshot& chip) {
     firmware->get("halted", chip.halted);
     firmware->get("panicked", chip.panicked);
     firmware->get("awake_cycles", chip.awake_cycles);
+    chip.processor = read_processor(*firmware);
   }
   if (const auto engines = fields.object("engines")) read_engines(*engines, chip);
   chip.counters.resize(WEFT_COUNTERS);
@@ -102,6 +103,20 @@ void read_chip(const JsonFields& fields, ChipSnapshot& chip) {
 }
 
 }  // namespace
+
+std::optional<ProcessorSnapshot> read_processor(const JsonFields& fields) {
+  if (!fields.has("processor")) return std::nullopt;  // of a weft-sim that does not tell
+  const auto object = fields.object("processor");
+  if (!object) return std::nullopt;
+  ProcessorSnapshot p;
+  object->get("image", p.image);
+  object->get("pc", p.pc);
+  object->get("registers", p.registers);
+  object->get("backtrace", p.backtrace);
+  object->get("cycles", p.cycles);
+  object->get("instructions", p.instructions);
+  return p;
+}
 
 FunctionSnapshot read_function(const JsonFields& fields) {
   FunctionSnapshot f;

@@ -42,6 +42,15 @@ struct FunctionSnapshot {
   std::vector<LastError> last_errors;
 };
 
+/// The manager's processor as it runs the firmware's image.
+struct ProcessorSnapshot {
+  uint32_t image = 0;  ///< CRC-32 of its ROM
+  uint32_t pc = 0;
+  std::vector<uint32_t> registers;     ///< x0 to x31
+  std::vector<std::string> backtrace;  ///< by function, the innermost first
+  uint64_t cycles = 0, instructions = 0;
+};
+
 /// The command that an engine works on.
 struct EngineCommand {
   uint32_t function = 0, queue = 0, command = 0, tag = 0;
@@ -59,6 +68,7 @@ struct ChipSnapshot {
   std::vector<uint64_t> counters;  ///< by weft_counter
   std::string waypoint;
   bool asleep = false, halted = false, panicked = false;
+  std::optional<ProcessorSnapshot> processor;  ///< nothing: the firmware runs natively, and its cycles are charged
   uint64_t awake_cycles = 0;
   bool core_busy = false, core_faulted = false, copy_busy = false, copy_lost = false;
   uint64_t copy_busy_cycles = 0, copy_bytes = 0;
@@ -78,6 +88,8 @@ struct ChipSnapshot {
 /// The document of a reply, of this version; errors as above. For replies to other requests.
 [[nodiscard]] Result<nlohmann::json> parse_management_reply(std::string_view reply);
 [[nodiscard]] Error wrong_management_reply(std::string_view why);
+/// The processor of an object that holds "processor"; nothing: null, or it is not there.
+[[nodiscard]] std::optional<ProcessorSnapshot> read_processor(const JsonFields& fields);
 /// A function as both kinds of reply describe it.
 [[nodiscard]] FunctionSnapshot read_function(const JsonFields& fields);
 

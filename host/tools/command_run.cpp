@@ -44,7 +44,7 @@ std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& argu
 int run(const RunOptions& options) {
   if (!options.slice.slice.empty())
     return run_on_slice({options.model, options.inputs, options.outputs, options.slice, options.target.core,
-                         options.target.trace, options.verify, options.json});
+                         options.target.manager, options.target.trace, options.verify, options.json});
   if (auto status = check_target(options.target); !status.ok()) return fail(status.error());
   const auto input_files = parse_pairs(options.inputs, "--input");
   if (!input_files.ok()) return fail(input_files.error());
@@ -121,6 +121,7 @@ int run(const RunOptions& options) {
   report.what = options.model;
   report.chip = chip.name;
   report.core = options.target.socket.empty() ? options.target.core : "attached";
+  report.manager = manager_of(options.target);
   report.macs = compiled ? report.launch.counters[WEFT_COUNTER_MXU_MACS] : program.macs;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
   report.clock_hz = chip.clock_hz;

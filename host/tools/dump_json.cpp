@@ -4,6 +4,7 @@
 #include "driver/report/fault_log.hpp"
 #include "driver/report/log_text.hpp"
 #include "host/tools/dump_view.hpp"
+#include "host/tools/processor_json.hpp"
 #include "host/tools/ring_entries.hpp"
 #include "host/tools/state_document.hpp"
 #include "weft/spec/names.hpp"
@@ -91,6 +92,7 @@ std::string dump_json(const FunctionDump& dump, const DumpSelection& selection) 
     out["heartbeat"] = f.heartbeat;
     out["completed"] = f.progress;
     out["first_error"] = f.first_error;
+    out["processor"] = processor_json(dump.processor);
     const auto state = state_document(dump.state_page, true);
     out["state"] = state.ok() ? Json::parse(state.value())["state"] : Json();
     out["rings"] = std::move(rings);

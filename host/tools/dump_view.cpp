@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "driver/report/fault_log.hpp"
 #include "driver/report/hang_report.hpp"
 #include "driver/report/log_text.hpp"
@@ -25,6 +28,22 @@ void head_lines(Out& out, const FunctionDump& dump) {
                      f.reset_generation, dump.cycle);
   out += fmt::format("heartbeat {}, {} commands completed, first error {}, {} pending\n", f.heartbeat, f.progress,
                      f.first_error == "OK" ? "none" : f.first_error, f.pending_errors);
+}
+
+/// Where the manager's processor stands, if it runs the firmware's image.
+void processor_lines(Out& out, const FunctionDump& dump) {
+  if (!dump.processor) return;
+  constexpr size_t kColumns = 8;
+  constexpr const char* kNames[] = {"zero", "ra", "sp", "gp", "tp",  "t0",  "t1", "t2", "s0", "s1", "a0",
+                                    "a1",   "a2", "a3", "a4", "a5",  "a6",  "a7", "s2", "s3", "s4", "s5",
+                                    "s6",   "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6"};
+  const ProcessorSnapshot& p = *dump.processor;
+  out += fmt::format("\nmanager: image {:08x}, {} instructions in {} cycles\n", p.image, p.instructions, p.cycles);
+  for (size_t i = 0; i < p.backtrace.size(); i++) out += fmt::format("  {}{}\n", i == 0 ? "at " : "", p.backtrace[i]);
+  const size_t shown = std::min(p.registers.size(), std::size(kNames));
+  for (size_t i = 0; i < shown; i++)
+    out += fmt::format("  {:<4} {:08x}{}", kNames[i], p.registers[i],
+                       i % kColumns == kColumns - 1 || i + 1 == shown ? "\n" : "");
 }
 
 /// Queues, engines, and who waits for whom.
@@ -129,6 +148,7 @@ std::string dump_text(const FunctionDump& dump, const DumpSelection& selection) 
   if (selection.log_only) return log_lines(dump, "");
   Out out;
   head_lines(out, dump);
+  processor_lines(out, dump);
   state_lines(out, dump);
   for (const RingDump& ring : dump.rings) {
     if (selection.queue && *selection.queue != ring.id) continue;

@@ -107,6 +107,7 @@ Result<FunctionDump> parse_function_dump(std::string_view reply) {
     chip->get("chips", dump.chips);
   }
   if (const auto function = fields.object("function")) dump.function = read_function(*function);
+  dump.processor = read_processor(fields);
   std::string page;
   fields.get("state_page", page);
   const auto page_bytes = parse_hex(page);

@@ -28,9 +28,10 @@ struct FunctionDump {
   uint32_t chip = 0, chips = 1;  ///< which chip of how many in the folder
   uint64_t cycle = 0;
   FunctionSnapshot function;
-  std::vector<std::byte> state_page;      ///< empty: there is none
-  std::vector<weft_log_record> log;       ///< oldest first
-  std::vector<weft_fault_record> faults;  ///< oldest first
+  std::optional<ProcessorSnapshot> processor;  ///< of the chip; nothing: the firmware runs natively
+  std::vector<std::byte> state_page;           ///< empty: there is none
+  std::vector<weft_log_record> log;            ///< oldest first
+  std::vector<weft_fault_record> faults;       ///< oldest first
   std::vector<RingDump> rings;
 };
 

@@ -51,6 +51,8 @@ class JsonFields {
     out = value->is_string() ? value->get<std::string>() : std::to_string(value->get<uint64_t>());
     std::erase_if(out, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
   }
+  void get(const char* name, std::vector<uint32_t>& out) const { get_list(name, out); }
+  void get(const char* name, std::vector<std::string>& out) const { get_list(name, out); }
   void get(const char* name, std::optional<uint64_t>& out) const {
     const nlohmann::json* value = find(name);
     if (value == nullptr || value->is_null()) return;
@@ -82,6 +84,17 @@ class JsonFields {
   }
 
  private:
+  template <typename Value>
+  void get_list(const char* name, std::vector<Value>& out) const {
+    const nlohmann::json* list = find(name);
+    if (list == nullptr) return;
+    if (!list->is_array()) return fail(name, "is no list");
+    for (const nlohmann::json& value : *list) {  // each as a field of its own
+      const nlohmann::json one = {{name, value}};
+      JsonFields(one, path_, error_).get(name, out.emplace_back());
+      if (!error_.empty()) return;
+    }
+  }
   [[nodiscard]] const nlohmann::json* find(const char* name) const {
     if (!error_.empty()) return nullptr;
     const auto found = object_.find(name);

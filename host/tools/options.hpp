@@ -14,8 +14,16 @@ class App;
 
 namespace weft::tools {
 
-/// Adds --chip, --core, --socket, --wave, --wave-from, --wave-to, --trace, each with its default shown.
+/// Adds --chip, --core, --manager, --socket, --wave, --wave-from, --wave-to, --trace, each with its default shown.
 void add_target_options(CLI::App& app, runtime::Target& target);
+
+/// What runs the firmware of a simulator that is started with this --manager (empty: not given): "native" or "rv32".
+/// WEFT_MANAGER overrides it.
+[[nodiscard]] std::string manager_of(const std::string& wanted);
+/// The same of a target; "attached" if its simulator runs already, which does not tell.
+[[nodiscard]] std::string manager_of(const runtime::Target& target);
+/// INVALID_ARGUMENT: --manager names none.
+[[nodiscard]] Status check_manager(const std::string& manager);
 
 /// Of a command that shows what happens between two samples, once or again and again.
 struct WatchOptions {

@@ -42,8 +42,9 @@ std::string report_text(const RunReport& r) {
   text += fmt::format("  HBM bytes           {}\n", hbm_bytes(r));
   text += fmt::format(
       "  launch latency      {} cycles to fetch, {} to validate, {} to the first command, {} from the last write to "
-      "completion\n",
-      c.fetched - c.doorbell, c.validated - c.fetched, c.first_command - c.validated, c.completion - c.last_write);
+      "completion{}\n",
+      c.fetched - c.doorbell, c.validated - c.fetched, c.first_command - c.validated, c.completion - c.last_write,
+      r.manager == "native" ? " (charged)" : "");
   text += fmt::format("  wall time           {:.3f} s ({:.1f} M simulated MAC/s)\n", r.launch.wall_seconds,
                       macs_per_second(r) / 1e6);
   if (r.comparison)
@@ -60,6 +61,7 @@ std::string report_json(const RunReport& r) {
   json["what"] = r.what;
   json["chip"] = r.chip;
   json["core"] = r.core;
+  json["manager"] = r.manager;
   json["device_cycles"] = device_cycles(r);
   json["mxu_utilization"] = utilization(r);
   json["macs"] = r.macs;

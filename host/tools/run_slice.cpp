@@ -17,6 +17,7 @@
 #include "host/tools/graph_reference.hpp"
 #include "host/tools/json_text.hpp"
 #include "host/tools/model_program.hpp"
+#include "host/tools/options.hpp"
 #include "host/tools/run_arrays.hpp"
 #include "host/tools/trace_names.hpp"
 
@@ -91,6 +92,7 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
                                    {"slice", run.slice.slice},
                                    {"chips", session.shape().chips()},
                                    {"core", report.core},
+                                   {"manager", report.manager},
                                    {"sharding", run.slice.sharding},
                                    {"overlap", !run.slice.no_overlap},
                                    {"device_cycles", cycles},
@@ -105,7 +107,8 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
   }
   fmt::print("{} on {} ({} chips, {} core), {}{}\n", report.what, run.slice.slice, session.shape().chips(), report.core,
              run.slice.sharding, run.slice.no_overlap ? ", without overlap" : "");
-  fmt::print("  device cycles       {} ({:.1f} us), barrier included\n", cycles, 1e6 * seconds);
+  fmt::print("  device cycles       {} ({:.1f} us), barrier included{}\n", cycles, 1e6 * seconds,
+             report.manager == "native" ? "; the firmware's are charged" : "");
   fmt::print("  MXU utilization     {:.2f} % of all chips\n", 100 * utilization);
   fmt::print("  MACs                {}\n", report.macs);
   fmt::print("  wall time           {:.3f} s\n", report.launch.wall_seconds);
@@ -119,6 +122,7 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
 }  // namespace
 
 int run_on_slice(const SliceRun& run) {
+  if (auto status = check_manager(run.manager); !status.ok()) return fail(status.error());
   const auto sharding = parse_sharding(run.slice);
   if (!sharding.ok()) return fail(sharding.error());
   const auto input_files = parse_pairs(run.inputs, "--input");
@@ -148,7 +152,9 @@ int run_on_slice(const SliceRun& run) {
     return fail(status.error());
 
   const std::string trace = run.trace.empty() ? "" : "&trace=" + run.trace;
-  auto session = runtime::SliceSession::open(fmt::format("sim:{}?core={}{}", run.slice.slice, run.core, trace));
+  const std::string manager = run.manager.empty() ? "" : "&manager=" + run.manager;
+  auto session =
+      runtime::SliceSession::open(fmt::format("sim:{}?core={}{}{}", run.slice.slice, run.core, manager, trace));
   if (!session.ok()) return fail(session.error());
   const spec::Chip& chip = session.value().chip();
   const auto& shape = session.value().shape();
@@ -161,6 +167,7 @@ int run_on_slice(const SliceRun& run) {
   RunReport report;
   report.what = run.model;
   report.core = run.core;
+  report.manager = manager_of(run.manager);
   report.macs = macs_of(graph.value());
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle * shape.chips();
   report.clock_hz = chip.clock_hz;

@@ -1,6 +1,7 @@
 // weft smi for programs.
 #include <nlohmann/json.hpp>
 
+#include "host/tools/processor_json.hpp"
 #include "host/tools/smi_view.hpp"
 
 namespace weft::tools {
@@ -94,7 +95,12 @@ std::string smi_json(const ChipSnapshot& before, const ChipSnapshot& chip, int i
       {"hbm_bytes", chip.hbm_bytes},
       {"cycle", chip.cycle},
       {"firmware",
-       {{"waypoint", chip.waypoint}, {"asleep", chip.asleep}, {"halted", chip.halted}, {"panicked", chip.panicked}}},
+       {{"waypoint", chip.waypoint},
+        {"asleep", chip.asleep},
+        {"halted", chip.halted},
+        {"panicked", chip.panicked},
+        {"charged", !chip.processor},
+        {"processor", processor_json(chip.processor)}}},
       {"engines",
        {{"core",
          {{"busy", chip.core_busy}, {"faulted", chip.core_faulted}, {"command", command_json(chip.core_command)}}},

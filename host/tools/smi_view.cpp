@@ -35,6 +35,13 @@ std::string firmware_text(const ChipSnapshot& chip) {
   return fmt::format("{}, waypoint {}", chip.asleep ? "asleep" : "awake", chip.waypoint);
 }
 
+/// Whose cycles the firmware takes.
+std::string manager_text(const ChipSnapshot& chip) {
+  if (!chip.processor) return "native, its cycles are charged";
+  const ProcessorSnapshot& p = *chip.processor;
+  return fmt::format("image {:08x} at {}", p.image, p.backtrace.empty() ? "?" : p.backtrace.front());
+}
+
 std::string place_text(const ChipSnapshot& chip) {
   return chip.chips == 1 ? chip.folder : fmt::format("{}, chip {} of {}", chip.folder, chip.number, chip.chips);
 }
@@ -42,7 +49,7 @@ std::string place_text(const ChipSnapshot& chip) {
 void chip_lines(Out& out, const ChipSnapshot& chip, const std::optional<Utilisation>& use) {
   line(out, "{}: {}, {} core, {:.3g} GHz, HBM {}, weft-sim {}, device cycle {}", place_text(chip), chip.preset,
        chip.core, static_cast<double>(chip.clock_hz) / 1e9, bytes_text(chip.hbm_bytes), chip.pid, chip.cycle);
-  line(out, "  firmware     {}", firmware_text(chip));
+  line(out, "  firmware     {}; {}", firmware_text(chip), manager_text(chip));
   line(out, "  core         {}{}", command_text(chip.core_command, chip.core_busy, "idle"),
        chip.core_faulted ? ", stopped by a fault" : "");
   line(out, "  copy engine  {}{}", command_text(chip.copy_command, chip.copy_busy, "idle"),

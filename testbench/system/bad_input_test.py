@@ -91,7 +91,8 @@ class Gemm(BadInput):
         self.gemm(WRONG_INPUT, ["99999999x99999999x99999999"], "--shape", "99999999x99999999x99999999")
         self.gemm(WRONG_INPUT, ["18446744073709551617"], "--shape", "18446744073709551617x1x1")
 
-    def test_chip_core_precision(self):
+    def test_chip_core_manager_precision(self):
+        self.gemm(WRONG_INPUT, ["there is no manager 'arm'; managers: native, rv32"], "--shape", "8x8x8", "--chip", "nano", "--manager", "arm")
         self.gemm(WRONG_INPUT, ["v99", "nano", "small", "v5e-1mxu"], "--shape", "8x8x8", "--chip", "v99")
         self.gemm(WRONG_INPUT, ["slow", "rtl", "fast", "lockstep"], "--shape", "8x8x8", "--chip", "nano", "--core", "slow")
         self.gemm(WRONG_INPUT, ["fp64", "bf16", "int8"], "--shape", "8x8x8", "--precision", "fp64")
@@ -262,6 +263,7 @@ class Model(BadInput):
                      "compile", DIGITS, "-o", "m.weft", "--slice", "nano-16x2", "--sharding", "weights=n:xy")
         self.array("x.npy", (4, 64))
         self.refused(WRONG_INPUT, ["no input 'x'", "pixels"], "run", DIGITS, "--input", "x=x.npy", "--slice", "nano-2x2", "--core", "fast")
+        self.refused(WRONG_INPUT, ["no manager 'arm'"], "run", DIGITS, "--slice", "nano-2x2", "--core", "fast", "--manager", "arm")
         self.refused(WRONG_INPUT, ["input 'pixels' is missing"], "run", DIGITS, "--slice", "nano-2x2", "--core", "fast")
 
     def test_no_onnx(self):

@@ -84,6 +84,18 @@ class Gemm(WeftTest):
         bits = {(self.folder / f"{core}.npy").read_bytes() for core in reports}
         self.assertEqual(len(bits), 1, "the cores' results differ")
 
+    def test_each_manager_gives_the_same_bits_and_only_the_native_one_charges(self):
+        shape = ("gemm", "--shape", "40x30x20", "--seed", 7, "--chip", "nano", "--core", "fast")
+        cycles, bits = {}, set()
+        for manager in ("native", "rv32"):
+            report = self.weft_json(*shape, "--manager", manager, "-o", "C.npy")
+            self.assertEqual(report["manager"], manager)
+            cycles[manager] = report["launch_latency"]["fetched_to_validated"]
+            bits.add((self.folder / "C.npy").read_bytes())
+            self.assertEqual("(charged)" in self.weft(*shape, "--manager", manager), manager == "native")
+        self.assertEqual(len(bits), 1, "the managers' results differ")
+        self.assertNotEqual(cycles["native"], cycles["rv32"], "--manager changes nothing")
+
     def test_text_report(self):
         text = self.weft("gemm", "--shape", "8x8x8", *NANO, "--verify")
         for words in ("device cycles", "MXU utilization", "MACs", "HBM bytes", "launch latency", "wall time", "differing           0 of 64"):
@@ -330,6 +342,16 @@ class Attach(WeftTest):
         self.addCleanup(simulator.kill)
         wait_for(lambda: "s.sock" in self.files(), "socket")
         return simulator
+
+    def test_the_default_manager_is_the_one_that_reports_name(self):
+        named = self.weft_json("gemm", "--shape", "8x8x8", "--chip", "nano", "--core", "fast")["manager"]
+        simulator = subprocess.Popen([WEFT_SIM, "--chip", "nano", "--core", "fast", "--listen", self.path("chip")], stdin=subprocess.DEVNULL)
+        self.addCleanup(simulator.wait)
+        self.addCleanup(simulator.kill)
+        wait_for(lambda: (self.folder / "chip/management.sock").exists(), "socket")
+        firmware = self.weft_json("smi", "chip")[0]["firmware"]
+        self.assertEqual((firmware["charged"], firmware["processor"] is None), (named == "native",) * 2)
+        self.assertEqual(self.weft_json("gemm", "--shape", "8x8x8", "--socket", "chip/function0.sock")["manager"], "attached")
 
     def test_clients_one_after_the_other(self):
         simulator = self.start_simulator()

@@ -92,6 +92,7 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   report.what = fmt::format("digits: {} held-out digits through 64-128-10", count);
   report.chip = chip.name;
   report.core = wanted.core;
+  report.manager = manager_of(wanted);
   report.macs = program.value().macs;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
   report.clock_hz = chip.clock_hz;

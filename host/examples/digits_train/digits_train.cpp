@@ -41,6 +41,7 @@ struct Arguments {
     if (!slice.empty()) return slice;
     return directory.empty() ? fmt::format("{} ({} core)", target.chip, target.core) : directory;
   }
+  [[nodiscard]] std::string manager() const { return directory.empty() ? weft::tools::manager_of(target) : "attached"; }
 };
 
 struct Epoch {
@@ -58,8 +59,12 @@ struct Run {
 };
 
 Result<ChipSet> open(const Arguments& a) {
-  if (!a.slice.empty()) return ChipSet::open_slice(fmt::format("sim:{}?core={}", a.slice, a.target.core));
   if (!a.directory.empty()) return ChipSet::open_slice("vfio-user:" + a.directory);
+  if (!a.slice.empty()) {
+    if (auto status = weft::tools::check_manager(a.target.manager); !status.ok()) return status.error();
+    const std::string manager = a.target.manager.empty() ? "" : "&manager=" + a.target.manager;
+    return ChipSet::open_slice(fmt::format("sim:{}?core={}{}", a.slice, a.target.core, manager));
+  }
   if (auto status = weft::tools::check_target(a.target); !status.ok()) return status.error();
   return ChipSet::open_chip(a.target);
 }
@@ -127,6 +132,7 @@ void print(const Arguments& a, const Trainer& trainer, const Checkpoint& last, c
     nlohmann::ordered_json json = {{"where", a.where()},
                                    {"chip", trainer.chips().chip().name},
                                    {"chips", trainer.chips().chips()},
+                                   {"manager", a.manager()},
                                    {"widths", last.settings.network.widths},
                                    {"seed", last.settings.seed},
                                    {"batch", last.settings.batch},
@@ -144,7 +150,8 @@ void print(const Arguments& a, const Trainer& trainer, const Checkpoint& last, c
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("  device time         {} cycles, {:.1f} us a step\n", run.device_cycles, us / steps);
+  fmt::print("  device time         {} cycles, {:.1f} us a step{}\n", run.device_cycles, us / steps,
+             a.manager() == "native" ? "; the firmware's cycles are charged" : "");
   if (!run.pulled_link.empty()) fmt::print("  link pulled         {}\n", run.pulled_link);
   fmt::print("  wall time           {:.3f} s, {:.3f} s an epoch\n", run.wall_seconds,
              run.wall_seconds / steps * static_cast<double>(steps_per_epoch(last.settings)));

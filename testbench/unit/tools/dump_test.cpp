@@ -117,6 +117,30 @@ std::string file_refusal(std::string_view bytes) {
 
 }  // namespace
 
+TEST_CASE("a dump shows where the processor of an image stands, with all registers by name") {
+  Json reply = sample_dump();
+  CHECK(dump_text(parsed(reply), {}).find("manager:") == std::string::npos);
+  CHECK(Json::parse(dump_json(parsed(reply), {}))["processor"].is_null());
+  reply["processor"] = sample_processor();
+  const std::string text = dump_text(parsed(reply), {});
+  for (const char* part : {"manager: image c86c406e, 54956 instructions in 90670 cycles\n",
+                           "  at 0x081b8 wait_for_event+0xc\n  from 0x0009e _start+0x1e\n",
+                           "  zero 10000000  ra   10000001", "  sp   10000002", "  t6   1000001f\n"})
+    CHECK_THAT(text, Contains(part));
+  CHECK(Json::parse(dump_json(parsed(reply), {}))["processor"] == sample_processor());
+}
+
+TEST_CASE("a dump of a processor with too many or too few registers is shown as far as it goes") {
+  Json reply = sample_dump();
+  reply["processor"] = sample_processor();
+  for (const size_t registers : {size_t{0}, size_t{5}, size_t{40}}) {
+    reply["processor"]["registers"] = std::vector<uint32_t>(registers, 0xabcd);
+    const std::string text = dump_text(parsed(reply), {});
+    CHECK_THAT(text, Contains("54956 instructions"));
+    CHECK_THAT(text, Contains("\nqueue  state") || Contains("\nno state"));
+  }
+}
+
 TEST_CASE("records are decoded, in the order in which they were written, and unmapped entries are told") {
   const FunctionDump dump = parsed(sample_dump());
   REQUIRE(dump.log.size() == 2);

@@ -45,6 +45,35 @@ TEST_CASE("a reply becomes a snapshot with every field") {
   CHECK(f.last_errors[0].fault == "ECC_DOUBLE");
 }
 
+TEST_CASE("the processor of an image is shown, and the cycles of native firmware are said to be charged") {
+  Json reply = sample_state(1000, 5);
+  CHECK_THAT(smi_text(parsed(reply), parsed(reply)), Contains("asleep, waypoint idle; native, its cycles are charged"));
+  reply["firmware"]["processor"] = nullptr;
+  const Json native = Json::parse(smi_json(parsed(reply), parsed(reply), -1))["firmware"];
+  CHECK((native["charged"] == true && native["processor"].is_null()));
+  reply["firmware"]["processor"] = sample_processor();
+  const ChipSnapshot chip = parsed(reply);
+  REQUIRE(chip.processor);
+  CHECK_THAT(smi_text(chip, chip), Contains("waypoint idle; image c86c406e at 0x081b8 wait_for_event+0xc\n"));
+  const Json json = Json::parse(smi_json(chip, chip, -1))["firmware"];
+  CHECK((json["charged"] == false && json["processor"] == sample_processor()));
+}
+
+TEST_CASE("a processor that is none is told with the field that is wrong") {
+  const auto with = [](const char* field, const Json& value) {
+    return refusal([&](Json& r) {
+      r["firmware"]["processor"] = sample_processor();
+      r["firmware"]["processor"][field] = value;
+    });
+  };
+  CHECK_THAT(refusal([](Json& r) { r["firmware"]["processor"] = 1; }), Contains("'firmware.processor' is no object"));
+  CHECK_THAT(with("pc", -1), Contains("'firmware.processor.pc' is no number that fits"));
+  CHECK_THAT(with("registers", 1), Contains("'firmware.processor.registers' is no list"));
+  CHECK_THAT(with("registers", {1, 1ull << 32}), Contains("'firmware.processor.registers' is no number that fits"));
+  CHECK_THAT(with("backtrace", Json::array({Json::object()})),
+             Contains("'firmware.processor.backtrace' is neither a name nor"));
+}
+
 TEST_CASE("a chip of a slice says which it is, and is not compared with another one") {
   Json reply = sample_state(1000, 0);
   reply["chip"]["number"] = 2;

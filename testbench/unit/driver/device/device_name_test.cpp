@@ -8,13 +8,14 @@ using Catch::Contains;
 
 TEST_CASE("a simulator's name carries preset and options") {
   const auto name = parse_device_name(
-      "sim:nano?core=rtl&array=structural&wave=out/"
+      "sim:nano?core=rtl&array=structural&manager=rv32&wave=out/"
       "a.fst&wave-from=10&wave-to=20&trace=t.json&mismatch-report=m.txt&record=r.weftrec");
   REQUIRE(name.ok());
   CHECK(name.value().kind == DeviceKind::kSimulator);
   CHECK(name.value().target == "nano");
   CHECK(name.value().core == "rtl");
   CHECK(name.value().array == "structural");
+  CHECK(name.value().manager == "rv32");
   CHECK(name.value().wave_file == "out/a.fst");
   CHECK(name.value().wave_from_cycle == "10");
   CHECK(name.value().wave_to_cycle == "20");
@@ -43,6 +44,7 @@ TEST_CASE("a wrong name is refused with what is possible") {
                                        {"sim:nano?core=slow", "rtl, fast and lockstep"},
                                        {"sim:nano?core=", "no value"},
                                        {"sim:nano?array=round", "fast and structural"},
+                                       {"sim:nano?manager=arm", "manager 'arm': native and rv32 are possible"},
                                        {"sim:nano?core=fast&array=structural", "the fast core has no array of RTL"},
                                        {"sim:nano?core", "no value"},
                                        {"sim:nano?speed=1", "option 'speed'"},
@@ -87,7 +89,7 @@ TEST_CASE("a wrong name of a slice is refused with what is possible") {
                                                 {"sim:nano-9999x9999x9999", "at most 256"},
                                                 {"sim:nano-2x2?core=slow", "rtl, fast and"},
                                                 {"sim:nano-2x2?core=fast,", "rtl, fast and"},
-                                                {"sim:nano-2x2?wave=f", "core, array and trace only"}}));
+                                                {"sim:nano-2x2?wave=f", "core, array, manager and trace only"}}));
   CAPTURE(text);
   const auto name = parse_slice_name(text);
   REQUIRE_FALSE(name.ok());
@@ -97,4 +99,43 @@ TEST_CASE("a wrong name of a slice is refused with what is possible") {
 
 TEST_CASE("one device cannot be a slice, and the message says what opens it") {
   CHECK_THAT(parse_device_name("sim:nano-2x2").status().message(), Contains("weft_slice_open"));
+}
+
+namespace {
+
+/// Sets a variable of the environment while it stands.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("the environment overrides the manager of a chip's and of a slice's name") {
+  const Variable manager("WEFT_MANAGER", "rv32"), core("WEFT_CORE", "rtl");
+  auto chip = parse_device_name("sim:nano?core=fast&manager=native");
+  REQUIRE((chip.ok() && apply_environment(chip.value()).ok()));
+  CHECK((chip.value().manager == "rv32" && chip.value().core == "rtl"));
+  auto slice = parse_slice_name("sim:nano-2x2?core=fast&manager=native");
+  REQUIRE((slice.ok() && apply_environment(slice.value()).ok()));
+  CHECK((slice.value().manager == "rv32" && slice.value().core == "fast"));
+  auto attached = parse_device_name("vfio-user:/tmp/s.sock");
+  REQUIRE((attached.ok() && apply_environment(attached.value()).ok()));
+  CHECK(attached.value().manager.empty());
+}
+
+TEST_CASE("a manager in the environment that is none is refused with the variable's name") {
+  const Variable manager("WEFT_MANAGER", "arm");
+  for (auto name : {parse_device_name("sim:nano"), parse_slice_name("sim:nano-2x2")}) {
+    REQUIRE(name.ok());
+    const Status status = apply_environment(name.value());
+    CHECK(status.code() == WEFT_ERROR_INVALID_ARGUMENT);
+    CHECK(status.message() == "environment variable WEFT_MANAGER=arm: manager 'arm': native and rv32 are possible");
+  }
 }
