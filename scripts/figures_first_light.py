@@ -49,7 +49,7 @@ def rtl_build(tools):
 
 def fast_bits(tools):
     lines, passed = tools.test_line("cores_agree_test", "bits", r"cores_agree: (\d+) shapes, (\d+) differing")
-    shapes, differing = (int(sum(column)) for column in zip(*lines))
+    shapes, differing = (int(sum(column)) for column in zip(*lines, strict=True))
     return [row("fast core, bits", differing, f"elements differ from the RTL, {shapes} shapes", "0", passed and differing == 0 and shapes > 0)]
 
 

@@ -1,7 +1,6 @@
 """The figures of the front door: what a build and the first commands of a newcomer cost."""
 import os
 import resource
-import subprocess
 import tempfile
 import time
 from pathlib import Path

@@ -151,11 +151,11 @@ def differing_bytes(tools, first, second):
     """Two trainings: bytes of their checkpoints that differ, and both reports."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("first", "second")]
-        reports = [train(tools, *arguments, "--goal", 0, "--save", file) for arguments, file in zip((first, second), files)]
+        reports = [train(tools, *arguments, "--goal", 0, "--save", file) for arguments, file in zip((first, second), files, strict=True)]
         a, b = (file.read_bytes() for file in files)
     if not a or not b:
         raise tools.Failed("a training left an empty checkpoint: there is nothing to compare")
-    return sum(x != y for x, y in zip(a, b)) + abs(len(a) - len(b)), reports
+    return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b)), reports
 
 
 def training(tools):

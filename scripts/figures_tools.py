@@ -122,4 +122,4 @@ def print_table(rows):
         head, lines = head[:-1], [line[:-1] for line in lines]
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     for line in [head, *lines]:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())

@@ -11,7 +11,7 @@ import dataclasses
 import pathlib
 
 import sv_module
-from data import Coverage, Point, PortBits
+from data import Coverage, PortBits
 from waivers import Waiver
 
 METRICS = ("line", "branch", "toggle", "bin")

@@ -97,4 +97,4 @@ def unnamed(model: list[Insert], package: pathlib.Path, points: list[Insert]) ->
     if len(first) != 1 or end - begin + 1 != len(points) or first[0].arguments.split(", ")[:2] != points[0].arguments.split(", ")[:2]:
         raise PackageError(f"{package}: {end - begin + 1} counters for {len(points)} points; is this another version of Verilator?")
     numbers = [end, *range(begin, end)]
-    return [dataclasses.replace(point, index=number) for point, number in zip(points, numbers)]
+    return [dataclasses.replace(point, index=number) for point, number in zip(points, numbers, strict=True)]

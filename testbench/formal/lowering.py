@@ -23,7 +23,7 @@ def lower(text, packages):
 def void_calls(text, functions):
     """Calls of functions that _void_function() has rewritten: f(a, x, y); with outputs x, y -> {y, x} = f(a);"""
     for name, outputs in functions.items():
-        def call(match):
+        def call(match, name=name, outputs=outputs):
             arguments = [part.strip() for part in _split(match[2])]
             out = ", ".join(reversed(arguments[-outputs:]))
             return f"{match[1]}{{{out}}} = {name}({', '.join(arguments[:-outputs])});"

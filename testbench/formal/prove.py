@@ -194,7 +194,7 @@ def main():
         head, rows = table(results)
         widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
         for row in [head, *rows]:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         print(f"{sum(r.good for r in results)} of {len(results)} proofs hold, "
               f"{sum(r.mutants_killed for r in results)} of {sum(r.mutants for r in results)} mutants killed, "
               f"{sum(r.proof_seconds + r.mutant_seconds for r in results):.0f} s")

@@ -130,7 +130,7 @@ def table(verdicts: list[Verdict]) -> str:
     rows += [(v.bug.id, v.bug.block, v.killed_by or "SURVIVED", f"{v.how} {v.test}".strip()[:80], f"{v.seconds:.1f}")
              for v in verdicts]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def needed(count: int) -> int:

@@ -8,7 +8,7 @@ import bugs
 import mutate
 import schemata
 import small_design
-from small_design import COUNTER, resolve
+from small_design import COUNTER
 
 GOOD = '''[[bug]]
 name = "one-more"

@@ -89,7 +89,7 @@ def sources(root: Path, packages: Path, proof: Proof, mutant: Mutant | None) -> 
         text = ASSERTION.sub("", text)
         for module, items in proof.bind:
             if re.search(rf"^module\s+{module}\b", text, re.M):
-                text = re.sub(r"^endmodule\b", lambda _: items + "\nendmodule", text, count=1, flags=re.M)
+                text = re.sub(r"^endmodule\b", lambda _, items=items: items + "\nendmodule", text, count=1, flags=re.M)
         result.append((f"{index}_{file.name}", text))
     return result
 

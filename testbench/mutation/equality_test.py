@@ -40,10 +40,11 @@ endmodule
 """
 BOUND = ("level", "wire invariant_level = level_q <= 3'd4;")
 ALIKE = ("level", "wire [7:0] alike_spare = live_q ? spare_q : 8'd0;")
+LEVEL_PROOF = Proof("level")
 
 
 class Equality(unittest.TestCase):
-    def outcome(self, old: str, new: str, proof: Proof = Proof("level")):
+    def outcome(self, old: str, new: str, proof: Proof = LEVEL_PROOF):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             small_design.write(root)

@@ -62,7 +62,7 @@ def rows(result: Result, group) -> list[list[str]]:
 def text_table(result: Result) -> str:
     lines = [list(COLUMNS)] + rows(result, lambda v: v.mutant.block)
     widths = [max(len(row[i]) for row in lines) for i in range(len(COLUMNS))]
-    return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
+    return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
                      for row in lines)
 
 

@@ -47,12 +47,12 @@ def run(weft, work, test):
     inputs, outputs = (tensors(test / "test_data_set_0", kind) for kind in ("input", "output"))
     names = [i.name for i in model.graph.input]
     whole = inputs is not None and outputs is not None and len(inputs) == len(names)
-    arrays = dict(zip(names, inputs)) if whole else {}
+    arrays = dict(zip(names, inputs, strict=True)) if whole else {}
     arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items() if a.dtype == np.float32 and a.size}
     outcome = oracle.ask_weft(weft, folder, model, arrays, *ONE_CHIP)
     verdict = oracle.Verdict("" if whole else "its vector is of other types than tensors")
     if whole:
-        verdict.outputs = dict(zip([o.name for o in model.graph.output], outputs))
+        verdict.outputs = dict(zip([o.name for o in model.graph.output], outputs, strict=True))
     wrong, used = oracle.judge(model, arrays, verdict, outcome)
     shutil.rmtree(folder)
     return {"test": test.name, "code": outcome.code, "used": used, "wrong": wrong}

@@ -56,7 +56,7 @@ def ask_onnx(model, arrays):
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         names = [o.name for o in session.get_outputs()]
-        return Verdict(outputs=dict(zip(names, session.run(names, dict(arrays)))))
+        return Verdict(outputs=dict(zip(names, session.run(names, dict(arrays)), strict=True)))
     except Exception as error:
         return Verdict(f"onnxruntime: {first_line(error)}")
 

@@ -117,7 +117,7 @@ class Bounds(unittest.TestCase):
 class Draw(unittest.TestCase):
     def test_a_seed_draws_the_same_models(self):
         for index in range(20):
-            kinds, models, arrays = zip(*(draw(9, index) for _ in range(2)))
+            kinds, models, arrays = zip(*(draw(9, index) for _ in range(2)), strict=True)
             self.assertEqual(kinds[0], kinds[1])
             self.assertEqual(models[0].SerializeToString(), models[1].SerializeToString())
             for name, array in arrays[0].items():

@@ -39,7 +39,7 @@ def bar(cases):
 def table(head, rows):
     """head: (title, class) pairs; cells are HTML already."""
     top = "".join(f'<th class="{kind}">{text(title)}</th>' for title, kind in head)
-    body = "".join("<tr>" + "".join(f'<td class="{kind}">{cell}</td>' for cell, (_, kind) in zip(row, head)) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f'<td class="{kind}">{cell}</td>' for cell, (_, kind) in zip(row, head, strict=True)) + "</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

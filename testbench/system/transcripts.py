@@ -144,7 +144,7 @@ def updated(step, printed):
     """The output of a step as the page should show it: what was printed, with the shown lines that differ in volatile words alone."""
     if len(step.shown) != len(printed):
         return printed
-    return [old if comparable(old, step.live) == comparable(new, step.live) else new for old, new in zip(step.shown, printed)]
+    return [old if comparable(old, step.live) == comparable(new, step.live) else new for old, new in zip(step.shown, printed, strict=True)]
 
 
 def replace_outputs(text, outputs):

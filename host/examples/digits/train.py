@@ -46,7 +46,7 @@ def train(x, labels, seed, epochs):
             gradient /= len(rows)
             back = (gradient @ w2.T) * (hidden > 0)
             gradients = [x[rows].T @ back + decay * w1, back.sum(axis=0), hidden.T @ gradient + decay * w2, gradient.sum(axis=0)]
-            for p, v, g in zip(parameters, velocity, gradients):
+            for p, v, g in zip(parameters, velocity, gradients, strict=True):
                 v *= momentum
                 v -= rate * (0.97**epoch) * g
                 p += v
@@ -60,7 +60,7 @@ def write(path, parameters):
              helper.make_node("Gemm", ["activated", "w2", "b2"], ["scores"], name="output_layer")]
     graph = helper.make_graph(nodes, "digits", [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["batch", 64])],
                               [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", 10])],
-                              [numpy_helper.from_array(p, name) for name, p in zip(names, parameters)])
+                              [numpy_helper.from_array(p, name) for name, p in zip(names, parameters, strict=True)])
     model = helper.make_model(graph, producer_name="weft digits example", opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     onnx.checker.check_model(model)
