@@ -3,6 +3,7 @@ storms, ONNX models, the protocol's second reading. Every row names its oracle: 
 import json
 import os
 import re
+import runpy
 import subprocess
 import xml.etree.ElementTree
 
@@ -33,10 +34,10 @@ def environment(tools):
             "WEFT_CHECK_HAZARDS": "1"}
 
 
-def judged(tools, command, **options):
+def judged(tools, command, more_environment=None, **options):
     """Runs what ends with 1 if a figure does not hold. What it printed."""
     command = [str(word) for word in command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, cwd=tools.root, env=environment(tools), **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, cwd=tools.root, env=environment(tools) | (more_environment or {}), **options)
     if done.returncode not in (0, 1):
         raise tools.Failed(f"{' '.join(command)} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
     return done
@@ -130,18 +131,25 @@ def hostile_tenant(tools):
                 good and found["differing"] + found["wrong_bytes"] == 0, oracle=oracle)]
 
 
+def sanitizer_environment(tools, build):
+    """What scripts/sanitize sets, and the weft-sim of the sanitized build if it has one, which the address sanitizer's has."""
+    options = runpy.run_path(str(tools.root / "scripts/sanitize"))["OPTIONS"]
+    simulator = build / "bin/weft-sim"
+    return options | ({"WEFT_SIM": str(simulator)} if simulator.is_file() else {})
+
+
 def lifetimes_of(tools, build, transport, calls):
     program = build / "bin/lifetimes"
     if not program.is_file():
         raise tools.Failed(f"{program} is missing")
     out = folder(tools) / f"lifetimes_{build.name}_{transport}.json"
     out.unlink(missing_ok=True)
-    done = judged(tools, [program, "--transport", transport, "--calls", calls, "--seed", 1, "--json", out])
+    done = judged(tools, [program, "--transport", transport, "--calls", calls, "--seed", 1, "--json", out], sanitizer_environment(tools, build))
     return read(tools, out), len(re.findall(r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error:", done.stdout + done.stderr))
 
 
 def lifetimes(tools):
-    """The build's own; at nightly those of scripts/sanitize. Half of the calls on the mock, half on a weft-sim of the build."""
+    """The build's own; at nightly those of scripts/sanitize. Half of the calls on the mock, half on a weft-sim: the sanitized one, or the build's."""
     sanitized = (("address sanitizer", tools.root / "build-asan"), ("thread sanitizer", tools.root / "build-tsan"))
     rows = []
     for name, build in [("no sanitizer", tools.build)] if tools.level == "ci" else sanitized:
