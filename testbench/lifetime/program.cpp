@@ -88,6 +88,8 @@ void judge_callbacks(World& world, Promptness& promptness) {
       if (event->called_us - std::max(event->due_us.load(), event->free_us.load()) > Promptness::kLateUs)
         promptness.late++;
     }
+    device->suspects.clear();
+    device->events.clear();  // each of which keeps its device
   }
 }
 
