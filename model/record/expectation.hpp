@@ -71,9 +71,9 @@ class Expectation {
 /// Same core: every access, in order, with its cycle (the core's accesses have none). Outlived by `recording`.
 std::unique_ptr<Expectation> expect_exactly(const Recording& recording);
 
-/// Another firmware: it may do things earlier, later, in other portions and in another order. Each byte of host memory must
-/// be written with the same values in the same order, and is read with the values that were read, one after the other.
-/// Start and end cycles of completions, and their check, are not compared, nor what the firmware writes beside
+/// Another firmware: it may do things earlier, later, in other portions and in another order. Each byte of host memory
+/// must be written with the same values in the same order, and is read with the values that were read, one after the
+/// other. Start and end cycles of completions, and their check, are not compared, nor what the firmware writes beside
 /// completions (logs, fault records, profiles, state pages: they tell cycles and progress), nor how often a vector was
 /// raised, only whether.
 std::unique_ptr<Expectation> expect_causally(const Recording& recording);
