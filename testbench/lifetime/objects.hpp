@@ -56,7 +56,8 @@ class Object {
     int32_t none = 0;
     return use_.compare_exchange_strong(none, -1);
   }
-  /// For an object of one thread alone, at whose events another looks for a moment when it has closed their device.
+  /// For an object that another thread has pinned for a moment at most: an event of one thread alone, at which another
+  /// looks when it has closed their device; a device whose callbacks still act.
   void claim_soon() {
     while (!claim()) std::this_thread::yield();
   }

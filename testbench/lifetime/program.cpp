@@ -52,7 +52,9 @@ void end_program(World& world, Caller& caller, random::Draw& draw) {
   }
   for (const auto& device : world.devices.all()) {
     world.devices.remove(device.get());
-    if (!device->claim()) {
+    if (!quiet) {
+      device->claim_soon();
+    } else if (!device->claim()) {
       world.fail("a device is still pinned");
       continue;
     }
@@ -64,7 +66,8 @@ void end_program(World& world, Caller& caller, random::Draw& draw) {
     caller.end_transfers();
     for (const auto& device : world.devices.all()) {
       world.devices.remove(device.get());
-      if (device->claim()) caller.close_device(device, 1);
+      device->claim_soon();
+      caller.close_device(device, 1);
     }
     world.keep_promises();
     caller.release_all();
