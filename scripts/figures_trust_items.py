@@ -43,10 +43,12 @@ ITEMS = (
     Item(8, "a wait before the signal", "the signals that the test gives itself, and its clock", "a wait ended after 2 ms as idle although another thread was about to signal (no test is quoted)", tests=(
         "wait_before_signal_test", "driver_device_test:a wait of the host for what the host signals later ends with OK, and leaves no report",
         "driver_device_test:a wait for a command behind a semaphore goes on until the host signals it", "driver_device_test:a signal that races with the verdict is never missed",
+        "driver_device_test:an idle device is not believed while a signal is counted and its doorbell is still on its way",
         "driver_device_test:once nobody has the semaphore's handle, waits for commands behind it end, with a report",
         "driver_device_test:a wait until the device is idle says which queue waits for what")),
     Item(9, "forks, wake-ups, blame and logs without end", "clocks and records that the test keeps itself",
-         "'callback 26 has not come: nobody leads after the thread that did has left'; read_log: 'CHECK( ended ): 0' after 20 s", tests=(
+         "'callback 26 has not come: nobody leads after the thread that did has left'; read_log: 'CHECK( ended ): 0' after 20 s; without the handlers of "
+         "pthread_atfork all four cases of fork_test fail: 'within(milliseconds(1000), ... ended(simulators.front()) ...): false'", tests=(
              "driver_device_test:a callback comes although the thread that led has just left",
              "driver_device_test:a completion that lands between drain and sleep is found without another interrupt",
              "*fork*", "driver_hang_test:a reset with nothing in its reach blames nobody for what has failed elsewhere",
