@@ -111,6 +111,8 @@ uint64_t FastCore::read_control(uint32_t offset) const {
       return fault_count_;
     case WEFT_CSR_PREFETCH_STATUS:
       return fetch_.status();
+    case WEFT_CSR_SEMAPHORE_NONZERO:
+      return semaphores_.nonzero();
     default:
       return 0;
   }

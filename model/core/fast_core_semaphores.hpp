@@ -31,6 +31,12 @@ class Semaphores {
   [[nodiscard]] uint16_t value(unsigned index) const { return values_[index]; }
   void set(unsigned index, uint16_t value) { values_[index] = value; }
   void reset() { values_.fill(0); }
+  /// Bit i: semaphore i is not 0.
+  [[nodiscard]] uint64_t nonzero() const {
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < values_.size(); i++) bits |= uint64_t{values_[i] != 0} << i;
+    return bits;
+  }
 
   /// Both counts are there.
   [[nodiscard]] bool can_take(const spec::CommandHeader& h) const {

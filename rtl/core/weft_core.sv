@@ -231,6 +231,7 @@ module weft_core #(
   // ---------------------------------------------------------------- semaphores and the sync engine
   logic sem_write;
   logic [15:0] sem_rdata;
+  logic [weft_pkg::NumSemaphores-1:0] sem_nonzero;
   logic [8*NumQueues-1:0] wait_sem0, wait_sem1;
   logic [16*NumQueues-1:0] wait_count0, wait_count1;
 
@@ -264,7 +265,7 @@ module weft_core #(
     .post_count0_i(sem_count0),
     .post_count1_i(sem_count1), .overflow_o(sem_overflow), .overflow_sem_o(post_overflow_sem),
     .csr_write_i(sem_write), .csr_index_i(csr_addr_i[8:3]), .csr_wdata_i(csr_wdata_i[15:0]),
-    .csr_rdata_o(sem_rdata));
+    .csr_rdata_o(sem_rdata), .nonzero_o(sem_nonzero));
 
   logic sync_ready, sync_done, sync_active, sync_fault;
   logic [7:0] sync_fault_code;
@@ -468,6 +469,7 @@ module weft_core #(
     .retire_i(queue_retired), .level_i(level), .head_tag_i(head_tag), .fault_raised_i(fault_raised),
     .fault_i(first_fault), .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
     .clear_fault_count_o(clear_fault_count), .sem_write_o(sem_write), .sem_rdata_i(sem_rdata),
+    .sem_nonzero_i(sem_nonzero),
     .prefetch_base_write_o(prefetch_base_write), .prefetch_count_write_o(prefetch_count_write),
     .prefetch_base_i(prefetch_base), .prefetch_left_i(prefetch_left),
     .prefetch_status_i({fetch_refused, fetch_dead, fetching_o}),

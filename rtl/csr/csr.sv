@@ -33,6 +33,7 @@ module csr (
   // semaphores
   output logic                              sem_write_o,
   input  logic [15:0]                       sem_rdata_i,
+  input  logic [weft_pkg::NumSemaphores-1:0] sem_nonzero_i,
   // prefetch, of the queue in csr_addr_i[5:3]
   output logic                              prefetch_base_write_o,
   output logic                              prefetch_count_write_o,
@@ -173,6 +174,7 @@ module csr (
             for (int unsigned i = 0; i < 3; i++)
               csr_rdata_o[8*i+:weft_pkg::NumQueues] =
                   prefetch_status_i[weft_pkg::NumQueues*i+:weft_pkg::NumQueues];
+          weft_pkg::CsrSemaphoreNonzero: csr_rdata_o = 64'(sem_nonzero_i);
           default: csr_rdata_o = '0;
         endcase
       end else if (in_block(16'(weft_pkg::CsrQueueLevel), QueueBytes)) begin

@@ -30,17 +30,17 @@ module semaphores #(
   input  logic                 csr_write_i,
   input  logic [5:0]           csr_index_i,
   input  logic [15:0]          csr_wdata_i,
-  output logic [15:0]          csr_rdata_o
+  output logic [15:0]          csr_rdata_o,
+  output logic [weft_pkg::NumSemaphores-1:0] nonzero_o
 );
   localparam logic [7:0] None = weft_pkg::NoSemaphore;
 
-  // Reset clears one bit a semaphore instead of the memory: what was not written since then reads
-  // 0.
+  // One bit a semaphore tells that it is not 0. Reset clears these bits instead of the memory.
   logic [15:0] count_q [0:weft_pkg::NumSemaphores-1];
-  logic [weft_pkg::NumSemaphores-1:0] live_q;
+  logic [weft_pkg::NumSemaphores-1:0] nonzero_q;
 
   function automatic [15:0] value(input [5:0] index);
-    value = live_q[index] ? count_q[index] : 16'd0;
+    value = nonzero_q[index] ? count_q[index] : 16'd0;
   endfunction
 
   // Which queues could go: both counts are there.
@@ -104,25 +104,32 @@ module semaphores #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (take_sem0 != None) count_q[take_sem0[5:0]] <= left0;
-    if (take_sem1 != None) count_q[take_sem1[5:0]] <= left1;
+    if (take_sem0 != None) begin
+      count_q[take_sem0[5:0]] <= left0;
+      nonzero_q[take_sem0[5:0]] <= left0 != 0;
+    end
+    if (take_sem1 != None) begin
+      count_q[take_sem1[5:0]] <= left1;
+      nonzero_q[take_sem1[5:0]] <= left1 != 0;
+    end
     if (post_valid_i && !overflow_o) begin
       if (post_sem0_i != None) begin
         count_q[post_sem0_i[5:0]] <= sum0[15:0];
-        live_q[post_sem0_i[5:0]] <= 1'b1;
+        nonzero_q[post_sem0_i[5:0]] <= sum0 != 0;
       end
       if (post_sem1_i != None) begin
         count_q[post_sem1_i[5:0]] <= sum1[15:0];
-        live_q[post_sem1_i[5:0]] <= 1'b1;
+        nonzero_q[post_sem1_i[5:0]] <= sum1 != 0;
       end
     end
     if (csr_write_i) begin
       count_q[csr_index_i] <= csr_wdata_i;
-      live_q[csr_index_i] <= 1'b1;
+      nonzero_q[csr_index_i] <= csr_wdata_i != 0;
     end
-    if (!rst_ni) live_q <= 0;
+    if (!rst_ni) nonzero_q <= 0;
   end
 
   assign csr_rdata_o = value(csr_index_i);
+  assign nonzero_o = nonzero_q;
 endmodule
 `default_nettype wire

@@ -3,9 +3,9 @@
   (* anyconst *) logic [5:0] watched;
   logic reset_done = 1'b0;
   logic [17:0] expected_q;                // posted minus taken since reset, or what the last write left
-  wire [17:0] held = live_q[watched] ? count_q[watched] : 16'd0;
-  wire [17:0] post0_held = live_q[post_sem0_i[5:0]] ? count_q[post_sem0_i[5:0]] : 16'd0;
-  wire [17:0] post1_held = live_q[post_sem1_i[5:0]] ? count_q[post_sem1_i[5:0]] : 16'd0;
+  wire [17:0] held = nonzero_q[watched] ? count_q[watched] : 16'd0;
+  wire [17:0] post0_held = nonzero_q[post_sem0_i[5:0]] ? count_q[post_sem0_i[5:0]] : 16'd0;
+  wire [17:0] post1_held = nonzero_q[post_sem1_i[5:0]] ? count_q[post_sem1_i[5:0]] : 16'd0;
 
   // What the wait that is granted takes from one semaphore; TakeIsGranted_A ties it to the queue's own fields.
   function automatic [17:0] taken(input [7:0] sem);
@@ -46,8 +46,8 @@
   end
 
   (* anyconst *) logic [2:0] queue;       // any one queue
-  wire [17:0] wait0_held = live_q[wait_sem0_i[8*queue+:6]] ? count_q[wait_sem0_i[8*queue+:6]] : 16'd0;
-  wire [17:0] wait1_held = live_q[wait_sem1_i[8*queue+:6]] ? count_q[wait_sem1_i[8*queue+:6]] : 16'd0;
+  wire [17:0] wait0_held = nonzero_q[wait_sem0_i[8*queue+:6]] ? count_q[wait_sem0_i[8*queue+:6]] : 16'd0;
+  wire [17:0] wait1_held = nonzero_q[wait_sem1_i[8*queue+:6]] ? count_q[wait_sem1_i[8*queue+:6]] : 16'd0;
   wire has0 = wait_sem0_i[8*queue+:8] == None || wait0_held >= wait_count0_i[16*queue+:16];
   wire has1 = wait_sem1_i[8*queue+:8] == None || wait1_held >= wait_count1_i[16*queue+:16];
 
@@ -58,6 +58,7 @@
       // conservation: a semaphore holds what was posted less what was taken; nothing else changes it
       Conserved_A: assert (held == expected_q);
       ReadBack_A: assert (csr_index_i != watched || csr_rdata_o == held[15:0]);
+      NonzeroExact_A: assert (nonzero_o[watched] == (held != 0));
       // both or none: a wait is granted with both counts there, takes both (Conserved_A), one a cycle
       GrantHasBoth_A: assert (!wait_grant_o[queue] || wait_valid_i[queue] && has0 && has1);
       if (wait_grant_o[queue]) TakeIsGranted_A:

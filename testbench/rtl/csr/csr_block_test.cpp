@@ -104,6 +104,8 @@ uint64_t value_at(const Vcsr_model& t, const Model& model, uint32_t address) {
       return t.fault_count_i;
     case WEFT_CSR_PREFETCH_STATUS:  // 5 bits each: refused, faulted, fetches
       return (t.prefetch_status_i & 31) | (t.prefetch_status_i >> 5 & 31) << 8 | (t.prefetch_status_i >> 10) << 16;
+    case WEFT_CSR_SEMAPHORE_NONZERO:
+      return t.sem_nonzero_i;
     default:
       return 0;
   }
@@ -119,31 +121,19 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
   CsrBench bench;
   auto& t = *bench.top;
   Model model;
-  constexpr std::array<uint32_t, 25> kAddresses{WEFT_CSR_PREFETCH_STATUS,
-                                                WEFT_CSR_PREFETCH_BASE,
-                                                WEFT_CSR_PREFETCH_COUNT,
-                                                WEFT_CSR_STATUS,
-                                                WEFT_CSR_CONTROL,
-                                                WEFT_CSR_CYCLE,
-                                                WEFT_CSR_INTERRUPT,
-                                                WEFT_CSR_INTERRUPT,
-                                                WEFT_CSR_QUEUE_LOW,
-                                                WEFT_CSR_WATCHDOG_LIMIT,
-                                                WEFT_CSR_FIRST_ACCEPT_CYCLE,
-                                                WEFT_CSR_FAULT_CYCLE,
-                                                WEFT_CSR_LAST_RETIRE_CYCLE,
-                                                WEFT_CSR_FAULT_COUNT,
-                                                WEFT_CSR_COUNTER_SNAPSHOT,
-                                                WEFT_CSR_COUNTER_CLEAR,
-                                                WEFT_CSR_SEMAPHORE,
-                                                WEFT_CSR_SEGMENT_BASE,
-                                                WEFT_CSR_QUEUE_RETIRED,
-                                                WEFT_CSR_FAULT_CODE,
-                                                WEFT_CSR_FAULT_ADDRESS,
-                                                WEFT_CSR_QUEUE_LEVEL,
-                                                WEFT_CSR_QUEUE_HEAD_TAG,
-                                                WEFT_CSR_INJECT_ADDRESS,
-                                                WEFT_CSR_COUNTER};
+  constexpr std::array<uint32_t, 26> kAddresses{WEFT_CSR_PREFETCH_STATUS, WEFT_CSR_SEMAPHORE_NONZERO,
+                                                WEFT_CSR_PREFETCH_BASE,   WEFT_CSR_PREFETCH_COUNT,
+                                                WEFT_CSR_STATUS,          WEFT_CSR_CONTROL,
+                                                WEFT_CSR_CYCLE,           WEFT_CSR_INTERRUPT,
+                                                WEFT_CSR_INTERRUPT,       WEFT_CSR_QUEUE_LOW,
+                                                WEFT_CSR_WATCHDOG_LIMIT,  WEFT_CSR_FIRST_ACCEPT_CYCLE,
+                                                WEFT_CSR_FAULT_CYCLE,     WEFT_CSR_LAST_RETIRE_CYCLE,
+                                                WEFT_CSR_FAULT_COUNT,     WEFT_CSR_COUNTER_SNAPSHOT,
+                                                WEFT_CSR_COUNTER_CLEAR,   WEFT_CSR_SEMAPHORE,
+                                                WEFT_CSR_SEGMENT_BASE,    WEFT_CSR_QUEUE_RETIRED,
+                                                WEFT_CSR_FAULT_CODE,      WEFT_CSR_FAULT_ADDRESS,
+                                                WEFT_CSR_QUEUE_LEVEL,     WEFT_CSR_QUEUE_HEAD_TAG,
+                                                WEFT_CSR_INJECT_ADDRESS,  WEFT_CSR_COUNTER};
   for (unsigned i = 0; i < 20000; i++) {
     const bool valid = !chance(random, idle), write = below(2) != 0, core_reset = below(200) == 0;
     const auto index = static_cast<uint32_t>(below(WEFT_CORE_QUEUES));
@@ -165,6 +155,7 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
     t.retire_i = static_cast<uint8_t>(below(4) == 0 ? 1u << below(WEFT_CORE_QUEUES) : 0);
     t.fault_raised_i = below(40) == 0;
     t.fault_cycle_i = random(), t.fault_count_i = random(), t.sem_rdata_i = static_cast<uint16_t>(random());
+    t.sem_nonzero_i = random();
     t.prefetch_base_i = random(), t.prefetch_left_i = static_cast<uint32_t>(random());
     t.prefetch_status_i = static_cast<uint16_t>(below(1u << 15));
     t.counter_rdata_i = random(), t.inject_rdata_i = random();

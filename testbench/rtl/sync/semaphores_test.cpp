@@ -81,6 +81,7 @@ class Bench {
     top_.csr_index_i = before;
     return value;
   }
+  [[nodiscard]] uint64_t nonzero() const { return top_.nonzero_o; }
   void reset() {
     top_.rst_ni = 0;
     step();
@@ -118,6 +119,12 @@ std::optional<uint8_t> overflowing(const Counts& counts, const Pair& p) {
   if (p.sem0 != kNone && counts[p.sem0] + p.count0 > UINT16_MAX) return p.sem0;
   if (p.sem1 != kNone && counts[p.sem1] + p.count1 > UINT16_MAX) return p.sem1;
   return std::nullopt;
+}
+
+uint64_t nonzero(const Counts& counts) {
+  uint64_t bits = 0;
+  for (unsigned i = 0; i < counts.size(); i++) bits |= uint64_t{counts[i] != 0} << i;
+  return bits;
 }
 
 /// Random cycles over `semaphores` semaphores with counts up to `largest`.
@@ -184,6 +191,7 @@ void run_random(unsigned seed, unsigned semaphores, unsigned largest) {
     bench.write(std::nullopt, 0);
     const unsigned looked_at = draw(WEFT_SEMAPHORES);
     REQUIRE(bench.value(looked_at) == counts[looked_at]);
+    REQUIRE(bench.nonzero() == nonzero(counts));
   }
   for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) REQUIRE(bench.value(i) == counts[i]);
   CHECK(grants > 1000);
@@ -258,6 +266,8 @@ TEST_CASE("reset clears all counts") {
   }
   bench.write(std::nullopt, 0);
   for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) CHECK(bench.value(i) == i + 1);
+  CHECK(bench.nonzero() == UINT64_MAX);
   bench.reset();
+  CHECK(bench.nonzero() == 0);
   for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) CHECK(bench.value(i) == 0);
 }

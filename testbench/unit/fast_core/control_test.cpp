@@ -33,6 +33,7 @@ TEST_CASE("A command with two waits takes both counts at once or neither") {
   REQUIRE(bench.drain());
   CHECK(bench.csr(WEFT_CSR_SEMAPHORE + 8 * 1) == 0);
   CHECK(bench.csr(WEFT_CSR_SEMAPHORE + 8 * 2) == 2);
+  CHECK(bench.csr(WEFT_CSR_SEMAPHORE_NONZERO) == 1u << 2);
   CHECK(bench.csr(WEFT_CSR_QUEUE_RETIRED + 8 * WEFT_QUEUE_SYNC) == 1);
 }
 
@@ -42,6 +43,7 @@ TEST_CASE("SIGNAL posts both semaphores") {
   REQUIRE(bench.drain());
   CHECK(bench.csr(WEFT_CSR_SEMAPHORE + 8 * 1) == 2);
   CHECK(bench.csr(WEFT_CSR_SEMAPHORE + 8 * 63) == 0xffff);
+  CHECK(bench.csr(WEFT_CSR_SEMAPHORE_NONZERO) == (uint64_t{1} << 63 | 1u << 1));
 }
 
 TEST_CASE("FENCE waits for the other units, SIGNAL does not") {
