@@ -81,6 +81,8 @@ weft_error fault_error(uint32_t fault) {
 }
 
 uint32_t completion_status(weft_error error, uint32_t phase, bool more_information) {
+  if (error == WEFT_ERROR_OK)
+    return WEFT_STATUS(phase, WEFT_ERROR_CLASS_OK, WEFT_ERROR_OK, 0u, more_information ? 1u : 0u);
   return WEFT_STATUS(phase, error_class(error), error, error_retryable(error) ? 1u : 0u, more_information ? 1u : 0u);
 }
 

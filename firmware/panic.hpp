@@ -18,7 +18,7 @@ enum class Waypoint : uint32_t {
   kCheck = 5,
   kAdmin = 6,
   kLaunchPrepare = 7,
-  kLaunchStream = 8,
+  kLaunchRun = 8,
   kLaunchEnd = 9,
   kCoreReset = 10,
   kCopy = 11,

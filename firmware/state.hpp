@@ -8,7 +8,6 @@
 #include "firmware/core/copy.hpp"
 #include "firmware/core/core_scrub.hpp"
 #include "firmware/core/launch.hpp"
-#include "firmware/core/streaming.hpp"
 #include "firmware/panic.hpp"
 
 namespace weft::fw {
@@ -44,13 +43,12 @@ struct State {
   bool panicked;
   uint8_t batch_entries;                     ///< of `fetched`, a queue: those of one read
   uint8_t program_records;                   ///< of `programs`, a function
-  Stream stream;                             ///< the launch's commands on their way into the core's queues
   Function functions[WEFT_LIMIT_FUNCTIONS];  ///< prepare_functions() clears those that the chip has
   Program programs[kProgramRecords];
   weft_submission_entry fetched[kFetchedEntries];
   alignas(8) uint8_t scratch[kScratchBytes];  ///< a kernel table or an argument list while it is checked
 };
-inline constexpr uint32_t kClearedBytes = offsetof(State, stream);
+inline constexpr uint32_t kClearedBytes = offsetof(State, functions);
 
 /// The function that a queue belongs to.
 inline Function& owner(State& state, const Queue& queue) { return state.functions[queue.function]; }

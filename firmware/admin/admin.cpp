@@ -84,6 +84,7 @@ void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint3
   queue.id = id;
   queue.state = QueueState::kActive;
   queue.entries = entries;
+  queue.order = static_cast<uint8_t>(ring::order(entries));
   queue.submission_iova = submission_iova;
   join_completion_ring(function, queue, completion_ring);
 }

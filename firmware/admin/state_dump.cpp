@@ -140,7 +140,7 @@ void put_core_engine(const State& state, Writer& out) {
     for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
       const uint32_t retired =
           static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + i * WEFT_CSR_QUEUE_RETIRED_STRIDE));
-      record.remaining += state.stream.queue[i].total - retired;
+      record.remaining += launch.queue_total[i] - retired;
     }
   }
   out.put(kEnginesAt, &record, sizeof record);
@@ -183,12 +183,15 @@ struct LaunchedKernel {
 /// Reads the launch's kernel entry again. Not to be had: no launch, or the host has written over the image.
 void read_kernel(const State& state, const Function& function, LaunchedKernel* launched) {
   launched->commands_address = 0;
-  Program program;
-  if (!launches(state, function) || !find_program(state, function, state.launch.program_id, &program).ok()) return;
-  const uint64_t address = program.image_address() + kernel_offset(state.launch.kernel_index);
+  if (!launches(state, function)) return;
+  Program room;
+  Status status = kOk;
+  const Program* program = find_program(state, function, state.launch.program_id, room, status);
+  if (program == nullptr) return;
+  const uint64_t address = program->image_address() + kernel_offset(state.launch.kernel_index);
   if (hal::dma_read(hbm_at(address), &launched->kernel, sizeof launched->kernel) &&
-      check_program_kernel(launched->kernel, state.launch.kernel_index, program.commands).ok())
-    launched->commands_address = program.commands_address();
+      check_program_kernel(launched->kernel, state.launch.kernel_index, program->commands).ok())
+    launched->commands_address = program->commands_address();
 }
 
 /// Semaphores that the commands from `first` on post. Uses state.scratch.
@@ -211,30 +214,30 @@ bool core_visible(const State& state, const Function& function) {
 }
 
 void put_core_queue(State& state, Writer& out, uint32_t index, const LaunchedKernel& launched) {
-  const QueueStream& stream = state.stream.queue[index];
   weft_state_core_queue record{};
   const auto put_record = [&] {
     out.put(kCoreQueuesAt + index * static_cast<uint32_t>(sizeof record), &record, sizeof record);
   };
   record.queue = static_cast<uint16_t>(index);
   if (!core_visible(state, out.function)) return put_record();
-  record.level = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + index * WEFT_CSR_QUEUE_LEVEL_STRIDE));
+  // In the order of a command's way, backwards: the core goes on meanwhile, and what has retired has been pushed.
   record.retired = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + index * WEFT_CSR_QUEUE_RETIRED_STRIDE));
+  record.level = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + index * WEFT_CSR_QUEUE_LEVEL_STRIDE));
   record.head_tag =
       static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + index * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE));
   if (launches(state, out.function)) {
-    record.pushed = stream.pushed;
-    record.total = stream.total;
-    const uint32_t taken = stream.pushed - record.level;
+    record.total = state.launch.queue_total[index];
+    record.pushed = record.total - core::fetch_left(index);
+    const uint32_t taken = record.pushed - record.level;
     const uint32_t running = taken - record.retired;
     record.running = static_cast<uint8_t>(running < kManyRunning ? running : kManyRunning);
     const uint64_t base = launched.first_command(index);
-    if (base != 0 && taken < stream.total && record.retired <= taken) {
+    if (base != 0 && taken < record.total && record.retired <= taken) {
       record.head_valid = record.level != 0 && hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES),
                                                              record.head, WEFT_COMMAND_BYTES);
     }
-    if (base != 0 && record.retired <= stream.total)
-      record.posts = read_posts(state, base, record.retired, stream.total);
+    if (base != 0 && record.retired <= record.total)
+      record.posts = read_posts(state, base, record.retired, record.total);
   }
   put_record();
 }

@@ -52,9 +52,9 @@ Status check_argument(const Function& function, const A& a, uint32_t at) {
     return invalid(at + offsetof(A, space), a.space);
   if (a.reserved != 0) return invalid(at + offsetof(A, reserved), a.reserved);
   const Location where = locate(function, static_cast<weft_address_space>(a.space), a.address);
+  if (range_valid(function, where, a.size_bytes)) return kOk;
   if (!range_valid(function, where, 0)) return invalid(at + offsetof(A, address), a.address);
-  if (!range_valid(function, where, a.size_bytes)) return invalid(at + offsetof(A, size_bytes), a.size_bytes);
-  return kOk;
+  return invalid(at + offsetof(A, size_bytes), a.size_bytes);
 }
 
 }  // namespace

@@ -37,4 +37,13 @@ void unmap_segment(uint32_t segment) {
   hal::csr_write(WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE, 0);
 }
 
+void start_fetch(uint32_t queue, uint64_t address, uint32_t count) {
+  hal::csr_write(WEFT_CSR_PREFETCH_BASE + queue * WEFT_CSR_PREFETCH_BASE_STRIDE, address);
+  hal::csr_write(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE, count);
+}
+
+uint32_t fetch_left(uint32_t queue) {
+  return static_cast<uint32_t>(hal::csr_read(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE));
+}
+
 }  // namespace weft::fw::core

@@ -12,7 +12,6 @@ inline constexpr uint64_t kStatusFaulted = 2;
 inline constexpr uint64_t kControlReset = 1;
 inline constexpr uint64_t kInterruptFault = 1;
 inline constexpr uint64_t kInterruptIdle = 2;
-inline constexpr uint64_t kInterruptLow = 4;
 inline constexpr uint64_t kInterruptAll = 7;
 inline constexpr uint64_t kSegmentReadable = 4;
 inline constexpr uint64_t kSegmentWritable = 8;
@@ -37,5 +36,12 @@ uint64_t take_interrupts();
 
 void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint64_t bytes, uint64_t permissions);
 void unmap_segment(uint32_t segment);
+
+/// Lets queue `queue`, which has no fetch under way, read `count` commands from HBM address `address` on. reset() ends
+/// it.
+void start_fetch(uint32_t queue, uint64_t address, uint32_t count);
+
+/// Commands of the queue's fetch that are not in the queue yet.
+uint32_t fetch_left(uint32_t queue);
 
 }  // namespace weft::fw::core

@@ -37,11 +37,12 @@ void describe(const Fault& fault, weft_fault_record& record) {
   }
 }
 
-uint32_t find_leak(uint64_t mask) {
-  for (uint32_t i = 0; mask != 0; i++, mask >>= 1) {
-    if ((mask & 1) != 0 && hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE) != 0) return i;
-  }
-  return WEFT_SEMAPHORES;
+uint32_t find_leak() {
+  uint64_t nonzero = hal::csr_read(WEFT_CSR_SEMAPHORE_NONZERO);
+  if (nonzero == 0) return WEFT_SEMAPHORES;
+  uint32_t first = 0;
+  for (; (nonzero & 1) == 0; nonzero >>= 1) first++;
+  return first;
 }
 
 }  // namespace weft::fw::core

@@ -21,7 +21,7 @@ Fault read_fault();
 /// Fills the record's fault fields, and the core's queues and semaphores as they are now.
 void describe(const Fault& fault, weft_fault_record& record);
 
-/// First of the semaphores in `mask` that is not 0; WEFT_SEMAPHORES: none.
-uint32_t find_leak(uint64_t mask);
+/// First semaphore that is not 0; WEFT_SEMAPHORES: all are.
+uint32_t find_leak();
 
 }  // namespace weft::fw::core

@@ -30,10 +30,44 @@ void unmap_all(Launch& launch) {
 }
 
 bool has_commands(const weft_program_kernel& kernel) {
-  for (const uint32_t count : kernel.queue_count) {
-    if (count != 0) return true;
+  uint32_t any = 0;
+#pragma GCC unroll 8
+  for (const uint32_t count : kernel.queue_count) any |= count;
+  return any != 0;
+}
+
+/// Where the host wants the profile: behind the arguments. 0: nowhere.
+uint64_t profile_iova(const E& entry, const weft_program_kernel& kernel) {
+  return (entry.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0 ? entry.arg1 + list_bytes(list_entries(kernel)) : 0;
+}
+
+weft_launch_profile begin_profile(const Queue& queue) {
+  weft_launch_profile profile{};
+  profile.doorbell = queue.doorbell_cycle;
+  profile.fetched = queue.fetched_cycle;
+  return profile;
+}
+
+void write_profile(const Queue& queue, uint64_t iova, weft_launch_profile& profile, const Completion& completion) {
+  if (iova == 0) return;
+  profile.first_command = completion.start_cycle;
+  profile.last_write = completion.end_cycle;
+  profile.completion = hal::now();
+  (void)hal::dma_write(host_at(queue.function, iova), &profile, sizeof profile);
+}
+
+/// A kernel without commands ends where it would begin.
+void complete_empty(State& state, Queue& queue, const E& entry, const weft_program_kernel& kernel) {
+  state.waypoint = Waypoint::kLaunchEnd;
+  const uint64_t now = hal::now();
+  const Completion completion{WEFT_ERROR_OK, false, now, now};
+  if (const uint64_t iova = profile_iova(entry, kernel); iova != 0) {
+    weft_launch_profile profile = begin_profile(queue);
+    profile.validated = now;
+    write_profile(queue, iova, profile, completion);
   }
-  return false;
+  complete(state, queue, entry, completion);
+  log_event(owner(state, queue), LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, entry.arg0, WEFT_ERROR_OK);
 }
 
 /// Profile, completion, then a clean core for the next launch.
@@ -44,12 +78,7 @@ void end_launch(State& state, const Completion& completion) {
   state.waypoint = Waypoint::kLaunchEnd;
   launch.active = false;
   queue.in_flight = false;
-  if (launch.profile_iova != 0) {
-    launch.profile.first_command = completion.start_cycle;
-    launch.profile.last_write = completion.end_cycle;
-    launch.profile.completion = hal::now();
-    (void)hal::dma_write(host_at(launch.function, launch.profile_iova), &launch.profile, sizeof launch.profile);
-  }
+  write_profile(queue, launch.profile_iova, launch.profile, completion);
   complete(state, queue, launch.entry, completion);
   unmap_all(launch);
   log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, launch.program_id, completion.error);
@@ -68,8 +97,8 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
   record.program_id = launch.program_id;
   record.kernel = launch.kernel_index;
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
-    record.queue_pushed[i] = state.stream.queue[i].pushed;
-    record.queue_total[i] = state.stream.queue[i].total;
+    record.queue_total[i] = launch.queue_total[i];
+    record.queue_pushed[i] = launch.queue_total[i] - core::fetch_left(i);
   }
   core::describe(fault, record);
   if (record.fault_cycle == 0) record.fault_cycle = hal::now();
@@ -87,9 +116,16 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
   end_launch(state, Completion{error, more, start, record.fault_cycle});
 }
 
+/// The fault of the launch's core. A command's address is the function's: HBM as its host counts it.
+core::Fault read_fault(const State& state) {
+  core::Fault fault = core::read_fault();
+  if (fault.code == WEFT_FAULT_COMMAND_FETCH) fault.address -= state.functions[state.launch.function].hbm_base;
+  return fault;
+}
+
 /// The core has stopped by itself.
 void fail_by_core(State& state) {
-  const core::Fault fault = core::read_fault();
+  const core::Fault fault = read_fault(state);
   fail_launch(state, fault_error(fault.code), fault, 0, 0);
 }
 
@@ -97,7 +133,7 @@ void fail_by_core(State& state) {
 void finish(State& state) {
   Completion completion{WEFT_ERROR_OK, false, hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE),
                         hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE)};
-  const uint32_t leak = core::find_leak(state.stream.posted);
+  const uint32_t leak = core::find_leak();
   if (leak < WEFT_SEMAPHORES) {
     core::Fault fault{};
     fault.code = WEFT_FAULT_SEMAPHORE_LEAK;
@@ -111,24 +147,15 @@ void finish(State& state) {
   end_launch(state, completion);
 }
 
-/// A look at the core without an interrupt. True: the launch is over.
-bool poll_core(State& state, uint64_t now) {
+/// A look at the core: it has stopped, or it is done, or it is dead, or it works on.
+void poll_core(State& state, uint64_t now) {
   const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
-  if ((status & core::kStatusFaulted) != 0) {
-    fail_by_core(state);
-    return true;
-  }
-  if (stream_exhausted(state.stream) && (status & core::kStatusBusy) == 0) {
-    finish(state);
-    return true;
-  }
+  if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
+  if ((status & core::kStatusBusy) == 0) return finish(state);
   const uint64_t last = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
   const uint64_t alive = last > state.launch.profile.validated ? last : state.launch.profile.validated;
-  if (now > alive && now - alive > kBackstopCycles) {
+  if (now > alive && now - alive > kBackstopCycles)
     fail_launch(state, WEFT_ERROR_DEVICE_HUNG, core::Fault{}, alive, kBackstopCycles);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -137,25 +164,32 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   state.waypoint = Waypoint::kLaunchPrepare;
   const uint64_t begin = hal::now();
   Function& function = owner(state, queue);
-  Program program;
-  Status status = find_program(state, function, entry.arg0, &program);
-  if (!status.ok()) return status;
-  if (entry.size >= program.kernel_count) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
+  Program room;
+  Status status = kOk;
+  const Program* program = find_program(state, function, entry.arg0, room, status);
+  if (program == nullptr) return status;
+  if (entry.size >= program->kernel_count) return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, size), entry.size);
   if (!host_range_valid(entry.arg1, sizeof(weft_launch_list)) || entry.arg1 % 8 != 0) {
     return refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg1), entry.arg1);
   }
 
   const uint32_t kernel_index = static_cast<uint32_t>(entry.size);
   weft_program_kernel kernel;
-  const uint64_t kernel_address = program.image_address() + kernel_offset(kernel_index);
+  const uint64_t kernel_address = program->image_address() + kernel_offset(kernel_index);
   if (!hal::dma_read(hbm_at(kernel_address), &kernel, sizeof kernel)) {
     return Status{WEFT_ERROR_DMA_FAULT, kernel_address - function.hbm_base, sizeof kernel};
   }
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
-  status = check_program_kernel(kernel, kernel_index, program.commands);
+  status = check_program_kernel(kernel, kernel_index, program->commands);
   if (!status.ok()) return status;
-  status = read_arguments(function, entry.arg1, kernel, state.scratch);
-  if (!status.ok()) return status;
+  if (list_entries(kernel) != 0) {
+    status = read_arguments(function, entry.arg1, kernel, state.scratch);
+    if (!status.ok()) return status;
+  }
+  if (!has_commands(kernel)) {
+    complete_empty(state, queue, entry, kernel);
+    return kOk;
+  }
 
   Launch& launch = state.launch;
   launch.function = queue.function;
@@ -163,18 +197,10 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   launch.entry = entry;
   launch.program_id = static_cast<uint32_t>(entry.arg0);
   launch.kernel_index = kernel_index;
-  launch.profile_iova =
-      (entry.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0 ? entry.arg1 + list_bytes(list_entries(kernel)) : 0;
-  launch.profile = weft_launch_profile{};
-  launch.profile.doorbell = queue.doorbell_cycle;
-  launch.profile.fetched = queue.fetched_cycle;
+  launch.profile_iova = profile_iova(entry, kernel);
+  launch.profile = begin_profile(queue);
   launch.deadline_cycle = budget_deadline(entry, begin);
-  launch.refill_again = true;
-  if (!has_commands(kernel)) {
-    launch.profile.validated = hal::now();
-    end_launch(state, Completion{WEFT_ERROR_OK, false, launch.profile.validated, launch.profile.validated});
-    return kOk;
-  }
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) launch.queue_total[i] = kernel.queue_count[i];
 
   state.waypoint = Waypoint::kCoreReset;
   if (!core::reset()) {
@@ -186,14 +212,12 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
     state.core_function = function.index;
     hal::core_function(function.index);
   }
-  launch.segments = map_arguments(function, program, kernel, state.scratch);
+  launch.segments = map_arguments(function, *program, kernel, state.scratch);
   hal::csr_write(WEFT_CSR_WATCHDOG_LIMIT, function.watchdog_cycles);
-  hal::csr_write(WEFT_CSR_QUEUE_LOW, kQueueLow);
-  hal::csr_write(WEFT_CSR_INTERRUPT, core::kInterruptAll);
   launch.profile.validated = hal::now();
-  if (!stream_begin(state.stream, kernel, program.commands_address())) {
-    unmap_all(launch);
-    return Status{WEFT_ERROR_DMA_FAULT, state.stream.fault_address - function.hbm_base, 0};
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
+    const uint64_t first = uint64_t{kernel.queue_first[i]} * WEFT_COMMAND_BYTES;
+    if (kernel.queue_count[i] != 0) core::start_fetch(i, program->commands_address() + first, kernel.queue_count[i]);
   }
   launch.active = true;
   queue.in_flight = true;
@@ -217,7 +241,7 @@ void launch_drop(State& state) {
 void launch_service(State& state) {
   Launch& launch = state.launch;
   if (!launch.active) return;
-  state.waypoint = Waypoint::kLaunchStream;
+  state.waypoint = Waypoint::kLaunchRun;
   const uint64_t interrupts = core::take_interrupts();
   if ((interrupts & core::kInterruptFault) != 0) return fail_by_core(state);
   const uint64_t now = hal::now();
@@ -227,22 +251,11 @@ void launch_service(State& state) {
   }
   const bool poll = now >= launch.poll_cycle;
   if (poll) launch.poll_cycle = now + kPollCycles;
-  if (!stream_exhausted(state.stream)) {
-    const Refill refill = stream_refill(state.stream);
-    if (refill == Refill::kBusError) {
-      const uint64_t base = state.functions[launch.function].hbm_base;
-      return fail_launch(state, WEFT_ERROR_DMA_FAULT, core::Fault{}, state.stream.fault_address - base, 0);
-    }
-    launch.refill_again = refill == Refill::kMore && !stream_exhausted(state.stream);
-    if (!poll) return;
-  } else {
-    launch.refill_again = false;
-  }
-  if (poll || (interrupts & core::kInterruptIdle) != 0) (void)poll_core(state, now);
+  if (poll || (interrupts & core::kInterruptIdle) != 0) poll_core(state, now);
 }
 
 weft_error launch_reset(State& state) {
-  const core::Fault fault = core::read_fault();
+  const core::Fault fault = read_fault(state);
   weft_error error = fault.code != 0 ? fault_error(fault.code) : WEFT_ERROR_ABORTED_BY_RESET;
   if (fault.code == 0) {
     const uint64_t retired = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
@@ -261,10 +274,7 @@ void launch_cancel(State& state) { fail_launch(state, WEFT_ERROR_CANCELLED, core
 uint64_t launch_wake_cycle(const State& state) {
   const Launch& launch = state.launch;
   if (!launch.active) return UINT64_MAX;
-  if (launch.refill_again) return 0;
   return launch.deadline_cycle < launch.poll_cycle ? launch.deadline_cycle : launch.poll_cycle;
 }
-
-bool launch_streaming(const State& state) { return state.launch.active && !stream_exhausted(state.stream); }
 
 }  // namespace weft::fw

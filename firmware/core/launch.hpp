@@ -12,7 +12,6 @@ struct State;
 /// The launch that owns the core. One at a time.
 struct Launch {
   bool active;
-  bool refill_again;  ///< the last refill stopped at its bound
   uint32_t function;
   uint32_t queue;
   weft_submission_entry entry;
@@ -21,8 +20,9 @@ struct Launch {
   uint32_t segments;  ///< bit i: segment i is mapped
   uint64_t profile_iova;
   weft_launch_profile profile;
-  uint64_t deadline_cycle;  ///< end of the budget; UINT64_MAX: none
-  uint64_t poll_cycle;      ///< next look at the core without an interrupt
+  uint32_t queue_total[WEFT_CORE_QUEUES];  ///< commands of its kernel
+  uint64_t deadline_cycle;                 ///< end of the budget; UINT64_MAX: none
+  uint64_t poll_cycle;                     ///< next look at the core without an interrupt
 };
 
 /// Cycles between two looks at the core without an interrupt: a lost interrupt costs this much.
@@ -31,7 +31,8 @@ inline constexpr uint64_t kPollCycles = 50000;
 /// dead.
 inline constexpr uint64_t kBackstopCycles = UINT64_C(256) * WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
 
-/// Checks the entry, its program and its arguments, maps segments, reads the first commands and starts the core. A
+/// Checks the entry, its program and its arguments, maps segments and starts the core: each of its
+/// queues reads its commands from HBM by itself. A
 /// kernel without commands completes within the call. Not ok: nothing runs and nothing is mapped; the caller refuses
 /// the entry.
 Status launch_begin(State& state, Queue& queue, const weft_submission_entry& entry);
@@ -42,7 +43,7 @@ bool launch_of(const State& state, const Queue& queue);
 /// Ends the launch that runs without a completion: the core is reset and reaches no memory afterwards.
 void launch_drop(State& state);
 
-/// Serves the core: faults, budget, refill, end. The launch may be over afterwards.
+/// Serves the core: faults, budget, end. The launch may be over afterwards.
 void launch_service(State& state);
 
 /// Ends the launch that runs and resets the core; it completes. Returns how: with its fault if the core has stopped for
@@ -52,10 +53,7 @@ weft_error launch_reset(State& state);
 /// Ends the active launch with CANCELLED. The core is clean afterwards.
 void launch_cancel(State& state);
 
-/// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch. 0: at once.
+/// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch.
 uint64_t launch_wake_cycle(const State& state);
-
-/// A launch still has commands to push.
-bool launch_streaming(const State& state);
 
 }  // namespace weft::fw

@@ -34,11 +34,10 @@ uint32_t make_id(const ProgramSlots& slots, uint32_t slot) {
 
 uint64_t record_address(const Function& function, uint32_t slot) { return function.hbm_base + slot * kRecordStride; }
 
-bool read_record(const State& state, const Function& function, uint32_t slot, Program* program) {
-  if (slot >= state.program_records)
-    return hal::dma_read(hbm_at(record_address(function, slot)), program, sizeof *program);
-  *program = state.programs[function.index * state.program_records + slot];
-  return true;
+/// nullptr: it lies in HBM, and could not be read into `room`.
+const Program* read_record(const State& state, const Function& function, uint32_t slot, Program& room) {
+  if (slot < state.program_records) return &state.programs[function.index * state.program_records + slot];
+  return hal::dma_read(hbm_at(record_address(function, slot)), &room, sizeof room) ? &room : nullptr;
 }
 
 bool write_record(State& state, const Function& function, uint32_t slot, const Program& program) {
@@ -80,9 +79,27 @@ Status check_program_header(const weft_program_header& h, uint64_t image_bytes, 
   return kOk;
 }
 
-Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint64_t commands) {
+namespace {
+
+/// Every field of the kernel is as it must be: a launch's check, without a branch a field.
+bool kernel_valid(const weft_program_kernel& k, uint32_t commands) {
+  bool bad = k.argument_count > WEFT_LIMIT_ARGUMENTS || k.scratch_bytes % kGranule != 0;
+#pragma GCC unroll 8
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++)
+    bad |= (k.queue_first[q] > commands) | (k.queue_count[q] > commands - k.queue_first[q]);
+  const uint32_t known = (1u << (k.argument_count & 31)) - 1;
+  uint64_t zero = (k.argument_writable | k.argument_readable) & ~known;
+#pragma GCC unroll 8
+  for (const uint64_t word : k.reserved) zero |= word;
+  return !bad && zero == 0;
+}
+
+}  // namespace
+
+Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint32_t commands) {
   using K = weft_program_kernel;
-  const uint64_t at = kernel_offset(index);
+  if (kernel_valid(k, commands)) return kOk;
+  const uint32_t at = static_cast<uint32_t>(kernel_offset(index));
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
     if (k.queue_first[q] > commands) return invalid(at + offsetof(K, queue_first) + 4 * q, k.queue_first[q]);
   }
@@ -123,7 +140,8 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
   const uint64_t table = image.address + kernel_offset(0);
   if (!hal::dma_read(hbm_at(table), state.scratch, table_bytes))
     return Status{WEFT_ERROR_DMA_FAULT, address + kernel_offset(0), table_bytes};
-  const uint64_t commands = header.commands_bytes / WEFT_COMMAND_BYTES;
+  // As many as the record can name: the image lies in HBM that is no larger than kProgramHbmBytes.
+  const auto commands = static_cast<uint32_t>(header.commands_bytes / WEFT_COMMAND_BYTES);
   for (uint32_t i = 0; i < header.kernel_count; i++) {
     weft_program_kernel kernel;
     __builtin_memcpy(&kernel, state.scratch + i * sizeof kernel, sizeof kernel);
@@ -136,7 +154,7 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
   Program program{};
   program.id = make_id(function.programs, slot);
   program.kernel_count = header.kernel_count;
-  program.commands = static_cast<uint32_t>(commands);
+  program.commands = commands;
   program.image_unit = unit(image.address);
   program.commands_unit = unit(image.address + header.commands_offset);
   program.constants_unit = unit(image.address + header.constants_offset);
@@ -149,19 +167,24 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
   return kOk;
 }
 
-Status find_program(const State& state, const Function& function, uint64_t id, Program* program) {
-  const Status unknown = refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
+const Program* find_program(const State& state, const Function& function, uint64_t id, Program& room, Status& status) {
   const uint32_t slot = static_cast<uint32_t>(id) & (WEFT_LIMIT_PROGRAMS - 1);
-  if (id > UINT32_MAX || !function.programs.has(slot)) return unknown;
-  if (!read_record(state, function, slot, program))
-    return Status{WEFT_ERROR_DMA_FAULT, record_address(function, slot) - function.hbm_base, sizeof *program};
-  return program->id == id ? kOk : unknown;
+  if (id <= UINT32_MAX && function.programs.has(slot)) {
+    const Program* program = read_record(state, function, slot, room);
+    if (program == nullptr) {
+      status = {WEFT_ERROR_DMA_FAULT, record_address(function, slot) - function.hbm_base, sizeof *program};
+      return nullptr;
+    }
+    if (program->id == static_cast<uint32_t>(id)) return program;
+  }
+  status = refused(WEFT_ERROR_INVALID_ARGUMENT, offsetof(weft_submission_entry, arg0), id);
+  return nullptr;
 }
 
 Status unload_program(State& state, Function& function, uint64_t id) {
-  Program program;
-  const Status status = find_program(state, function, id, &program);
-  if (!status.ok()) return status;
+  Program room;
+  Status status = kOk;
+  if (find_program(state, function, id, room, status) == nullptr) return status;
   if (state.launch.active && state.launch.function == function.index && state.launch.program_id == id)
     return Status{WEFT_ERROR_BUSY, offsetof(weft_submission_entry, arg0), id};
   const uint32_t slot = static_cast<uint32_t>(id) & (WEFT_LIMIT_PROGRAMS - 1);

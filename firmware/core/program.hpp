@@ -44,7 +44,7 @@ static_assert(WEFT_LIMIT_PROGRAMS == 8 * sizeof(ProgramSlots::loaded));
 Status check_program_header(const weft_program_header& header, uint64_t image_bytes, uint64_t fingerprint);
 
 /// Checks kernel `index` of a program with `commands` commands. EXECUTABLE_INVALID as above.
-Status check_program_kernel(const weft_program_kernel& kernel, uint32_t index, uint64_t commands);
+Status check_program_kernel(const weft_program_kernel& kernel, uint32_t index, uint32_t commands);
 
 /// Reads and checks the image at `address` of the function's HBM, and gives it an id (never 0).
 /// INVALID_ARGUMENT {offset in the submission entry, value}, EXECUTABLE_INVALID, NO_DEVICE_MEMORY (no slot), DMA_FAULT.
@@ -53,8 +53,9 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
 /// INVALID_ARGUMENT: no such program. BUSY: a launch runs it.
 Status unload_program(State& state, Function& function, uint64_t id);
 
-/// The function's program with this id. INVALID_ARGUMENT: none has it. DMA_FAULT: its record could not be read.
-Status find_program(const State& state, const Function& function, uint64_t id, Program* program);
+/// The record of the function's program with this id: in State, or read into `room`. nullptr and `status` with
+/// INVALID_ARGUMENT: none has it; with DMA_FAULT: its record could not be read.
+const Program* find_program(const State& state, const Function& function, uint64_t id, Program& room, Status& status);
 
 /// Bytes of the image before its kernel `index`.
 constexpr uint64_t kernel_offset(uint32_t index) {

@@ -26,9 +26,10 @@ bool must_let_pass(const State& state, const Queue& queue, Engine engine) {
   for (uint32_t f = 0; f < state.function_count; f++) {
     const Function& function = state.functions[f];
     if (function.turn[e] > turn) continue;
-    for (uint32_t queues = function.pending, id = 0; queues != 0; queues >>= 1, id++) {
+    const uint32_t others = f == queue.function ? function.pending & ~(1u << queue.id) : function.pending;
+    for (uint32_t queues = others, id = 0; queues != 0; queues >>= 1, id++) {
       const Queue& other = function.queues[id];
-      if ((queues & 1) == 0 || &other == &queue || !claims(state, other, engine)) continue;
+      if ((queues & 1) == 0 || !claims(state, other, engine)) continue;
       if (f != queue.function) {
         if (other.ticket == 0) continue;
         if (function.turn[e] < turn || queue.ticket == 0 || other.ticket < queue.ticket) return true;

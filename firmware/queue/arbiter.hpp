@@ -21,9 +21,6 @@ constexpr uint32_t weight(uint8_t priority) {
 /// other queues' turns passes.
 constexpr uint32_t turn_entries(uint8_t priority) { return 4 * weight(priority); }
 
-/// The same while a launch streams, when every entry costs the core's queues time: 1, 1 or 4, one a pass.
-constexpr uint32_t streaming_entries(uint8_t priority) { return weight(priority) > 4 ? weight(priority) / 4 : 1; }
-
 /// What one use of an engine adds to a queue's share of it: 16, 4 or 1. So between two uses by a queue that waits for
 /// the engine, another queue of its function uses it at most (its weight / the queue's weight, rounded up) + 1 times.
 constexpr uint32_t stride(uint8_t priority) { return 16 / weight(priority); }

@@ -22,12 +22,12 @@ struct Queue {
   bool waits : 1;         ///< entry batch_next waits for a timeline semaphore
   bool abort_all : 1;     ///< every entry before index `abort_before` is cancelled
   uint8_t priority;       ///< queue_priority
-  uint8_t credit;         ///< entries left of its turn while a launch streams
   uint8_t function;
   uint8_t id;
   uint8_t completion_ring;  ///< id of the ring that it feeds
   uint8_t batch_next;       ///< first entry of the batch that was not taken
   uint8_t batch_count;
+  uint8_t order;  ///< 2^order entries
   uint16_t entries;
   Chain chain;
   uint32_t head;    ///< first entry not yet fetched

@@ -36,8 +36,15 @@ constexpr uint32_t contiguous(uint32_t head, uint32_t tail, uint32_t entries, ui
   return count < limit ? count : limit;
 }
 
-/// How often the ring was filled before the entry with this index.
-constexpr uint32_t lap(uint32_t index, uint32_t entries) { return index / entries; }
+/// Binary logarithm of a size.
+constexpr uint32_t order(uint32_t entries) {
+  uint32_t bits = 0;
+  while ((entries >> bits) > 1) bits++;
+  return bits;
+}
+
+/// How often a ring of size 2^order was filled before the entry with this index.
+constexpr uint32_t lap(uint32_t index, uint32_t order) { return index >> order; }
 
 /// Phase bit of the completion with this index: 1 in the first lap, then alternating.
 constexpr uint32_t phase(uint32_t index, uint32_t entries) { return (index & entries) == 0 ? 1 : 0; }

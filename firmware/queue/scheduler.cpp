@@ -70,13 +70,13 @@ Step wait_at_head(Queue& queue) {
 Step step(State& state, Queue& queue) {
   if (queue.in_flight || !fetch_entry(state, queue) || !completion_room(state, queue)) return Step::kWaiting;
   const bool admin = queue.id == kAdminQueue;
-  const E entry = next_entry(state, queue);
+  const E& entry = next_entry(state, queue);  // stays where it is until its queue fetches again
   state.waypoint = Waypoint::kCheck;
   Status status = kOk;
-  if (!queue.head_checked) status = check_entry(entry, admin, ring::lap(next_index(queue), queue.entries));
+  if (!queue.head_checked) status = check_entry(entry, admin, ring::lap(next_index(queue), queue.order));
   if (!queue.head_checked && status.ok()) status = check_timelines(owner(state, queue), entry);
   if (take_abort(owner(state, queue), queue, entry)) status = Status{WEFT_ERROR_CANCELLED, 0, 0};
-  if (status.ok()) status = chain_status(queue.chain);
+  if (status.ok() && queue.chain.broken) status = chain_status(queue.chain);
   if (status.ok() && timeline_holds(owner(state, queue), queue, entry, status)) return wait_at_head(queue);
   queue.waits = false;
   if (status.ok() && !admin && engine_busy(state, queue, entry)) return wait_at_head(queue);
@@ -88,35 +88,22 @@ Step step(State& state, Queue& queue) {
   return Step::kDone;
 }
 
-/// What a queue's turn came to.
-enum class Turn : uint8_t {
-  kNothing,
-  kTaken,
-  kStreaming,  ///< an entry was taken while a launch streams: it ends the pass
-};
-
-/// One turn of a queue that may have entries. The queue behind it is the next to be visited first, if it took one.
-Turn take_turn(State& state, Function& function, uint32_t id) {
+/// One turn of a queue that may have entries: true if it took one. The queue behind it is then the next to be visited
+/// first.
+bool take_turn(State& state, Function& function, uint32_t id) {
   Queue& queue = function.queues[id];
-  Turn result = Turn::kNothing;
+  bool taken = false;
   const uint32_t turn = turn_entries(queue.priority);
   for (uint32_t i = 0; i < turn && has_entry(queue) && !state.panicked; i++) {
     if (step(state, queue) == Step::kWaiting) break;
-    result = Turn::kTaken;
+    taken = true;
     const bool last_queue = id + 1 == kQueues;
     const uint32_t next_function = function.index + 1 < state.function_count ? function.index + 1 : 0;
     state.rotor = {static_cast<uint8_t>(last_queue ? next_function : function.index),
                    static_cast<uint8_t>(last_queue ? 0 : id + 1)};
-    if (!launch_streaming(state)) continue;
-    if (queue.credit == 0) queue.credit = static_cast<uint8_t>(streaming_entries(queue.priority));
-    queue.credit--;
-    if (queue.credit != 0 && has_entry(queue))
-      state.rotor = {static_cast<uint8_t>(function.index), static_cast<uint8_t>(id)};
-    return Turn::kStreaming;
   }
-  queue.credit = 0;
   if (!has_entry(queue)) function.pending &= ~(1u << id);
-  return result;
+  return taken;
 }
 
 }  // namespace
@@ -132,9 +119,7 @@ bool schedule(State& state) {
     if (n == state.function_count) queues &= (1u << first.queue) - 1;
     for (uint32_t id = 0; queues != 0; id++, queues >>= 1) {
       if ((queues & 1) == 0) continue;
-      const Turn turn = take_turn(state, function, id);
-      if (turn == Turn::kStreaming) return true;
-      taken |= turn == Turn::kTaken;
+      taken |= take_turn(state, function, id);
     }
     f = f + 1 < state.function_count ? f + 1 : 0;
   }

@@ -227,6 +227,7 @@ void Manager::csr_write(uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   if (offset == WEFT_CSR_INTERRUPT) interrupts_cleared_ = true;
   if (offset == WEFT_CSR_CONTROL && (value & kCoreReset) != 0) faults_.core_resets();
+  if (offset - WEFT_CSR_PREFETCH_COUNT < WEFT_CORE_QUEUES * WEFT_CSR_PREFETCH_COUNT_STRIDE) faults_.core_fed();
   core_.write_csr(offset, value);
 }
 
@@ -240,7 +241,7 @@ bool Manager::copy_abort() {
 bool Manager::push_command(uint32_t queue, const uint8_t* command) {
   debt_cycles_ += WEFT_MANAGER_COMMAND_PUSH_CORE_CYCLES;
   spend(0);
-  faults_.push();
+  faults_.core_fed();
   spec::Command copy;
   std::memcpy(copy.bytes.data(), command, copy.bytes.size());
   return core_.push(queue, copy);

@@ -85,7 +85,7 @@ void ManagerFaults::core_resets() {
   if (anywhere(WEFT_INJECTED_FAULT_CORE_RESET_STUCK) != nullptr) core_stuck_ = true;
 }
 
-void ManagerFaults::push() {
+void ManagerFaults::core_fed() {
   if (!core_fresh_) return;
   core_fresh_ = false;
   for (uint32_t kind = WEFT_INJECTED_FAULT_CORE_VMEM_FLIP; kind <= WEFT_INJECTED_FAULT_CORE_RAISE; kind++) {

@@ -47,8 +47,9 @@ class ManagerFaults {
   void core_resets();
   /// The core's STATUS is to read as busy.
   [[nodiscard]] bool core_stuck() const { return core_stuck_; }
-  /// The firmware pushes a command: the first one after a reset begins a launch, and core faults are armed.
-  void push();
+  /// The firmware gives the core commands, by a push or a fetch: the first ones after a reset begin a launch, and core
+  /// faults are armed.
+  void core_fed();
 
   /// The firmware enters a boot stage; true: it stops there.
   [[nodiscard]] bool boot_stops(uint32_t function, uint32_t stage);
@@ -66,7 +67,7 @@ class ManagerFaults {
   std::array<std::array<weft_completion_entry, Function::kQueues>, WEFT_LIMIT_FUNCTIONS> last_completion_{};
   Copy copy_ = Copy::kNone;
   bool core_stuck_ = false;
-  bool core_fresh_ = false;  // reset, and no command pushed since
+  bool core_fresh_ = false;  // reset, and no command given since
 };
 
 }  // namespace weft::chip

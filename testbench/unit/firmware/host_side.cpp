@@ -59,7 +59,7 @@ void Host::put_raw(uint32_t queue, const weft_submission_entry& e) {
 
 void Host::put(uint32_t queue, weft_submission_entry e) {
   seal(e);
-  e.crc32c ^= weft::fw::ring::lap(rings[queue].tail, rings[queue].entries);
+  e.crc32c ^= weft::fw::ring::lap(rings[queue].tail, weft::fw::ring::order(rings[queue].entries));
   put_raw(queue, e);
 }
 

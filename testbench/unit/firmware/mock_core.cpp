@@ -10,7 +10,8 @@ constexpr uint64_t kNever = UINT64_MAX;
 }
 
 bool Core::busy() const {
-  return std::any_of(units_.begin(), units_.end(), [](const Unit& u) { return u.active || !u.queue.empty(); });
+  return std::any_of(units_.begin(), units_.end(),
+                     [](const Unit& u) { return u.active || !u.queue.empty() || u.fetch_left != 0; });
 }
 
 void Core::reset() {
@@ -31,36 +32,45 @@ void Core::fault(uint32_t code, uint32_t queue, uint16_t tag, uint64_t address, 
 void Core::start(uint32_t queue, uint64_t cycle) {
   Unit& u = units_[queue];
   if (stopped_ || u.active || u.queue.empty()) return;
-  const size_t before = u.queue.size();
   const Command command = u.queue.front();
   u.tag = static_cast<uint16_t>(command[2] | command[3] << 8);
   if (fault_code != 0 && queue == fault_queue && u.started == fault_command)
     return fault(fault_code, queue, u.tag, fault_address, cycle);
   u.queue.pop_front();
-  const uint64_t low = registers_[WEFT_CSR_QUEUE_LOW];
-  if (before > low && u.queue.size() <= low) interrupt_ |= 4;
   u.active = true;
   u.done_cycle =
       (static_cast<int>(queue) == hang_queue && u.started == hang_command) ? kNever : cycle + service_cycles[queue];
-  if (u.started != 0) starved_cycles[queue] += cycle - u.idle_since;
   u.started++;
+}
+
+void Core::accept(uint32_t queue, const uint8_t* command, uint64_t cycle) {
+  Command copy;
+  std::memcpy(copy.data(), command, copy.size());
+  accepted[queue].push_back(copy);
+  accepted_cycle[queue].push_back(cycle);
+  if (first_accept_ == 0) first_accept_ = progress_cycle_ = cycle;
+  units_[queue].queue.push_back(copy);
+  start(queue, cycle);
 }
 
 bool Core::push(uint32_t queue, const uint8_t* command, uint64_t now) {
   advance(now);
-  Unit& u = units_[queue];
-  if (u.queue.size() == WEFT_CORE_QUEUE_DEPTH) {
-    refused_pushes++;
-    return false;
-  }
-  Command copy;
-  std::memcpy(copy.data(), command, copy.size());
-  accepted[queue].push_back(copy);
-  accepted_cycle[queue].push_back(now);
-  if (first_accept_ == 0) first_accept_ = progress_cycle_ = now;
-  u.queue.push_back(copy);
-  start(queue, now);
+  if (!has_room(units_[queue]) || units_[queue].fetch_left != 0) return false;
+  accept(queue, command, now);
   return true;
+}
+
+void Core::feed(uint64_t cycle) {
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+    Unit& u = units_[q];
+    while (!stopped_ && u.fetch_left != 0 && u.fetch_cycle <= cycle && has_room(u)) {
+      const uint8_t* command = read_command(u.fetch_address);
+      if (command == nullptr) return fault(WEFT_FAULT_COMMAND_FETCH, q, 0, u.fetch_address, cycle);
+      u.fetch_address += WEFT_COMMAND_BYTES;
+      u.fetch_left--;
+      accept(q, command, cycle);
+    }
+  }
 }
 
 uint64_t Core::next_event() const {
@@ -68,6 +78,7 @@ uint64_t Core::next_event() const {
   uint64_t next = kNever;
   for (const Unit& u : units_) {
     if (u.active) next = std::min(next, u.done_cycle);
+    if (u.fetch_left != 0 && has_room(u)) next = std::min(next, u.fetch_cycle);
   }
   const auto limit = registers_.find(WEFT_CSR_WATCHDOG_LIMIT);
   if (!watchdog_dead && busy() && limit != registers_.end() && limit->second != 0)
@@ -79,18 +90,21 @@ void Core::advance(uint64_t now) {
   for (;;) {
     const uint64_t cycle = next_event();
     if (cycle > now) return;
+    const bool fetched = std::any_of(units_.begin(), units_.end(), [cycle](const Unit& u) {
+      return u.fetch_left != 0 && has_room(u) && u.fetch_cycle == cycle;
+    });
     bool retired = false;
     for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
       Unit& u = units_[q];
       if (!u.active || u.done_cycle != cycle) continue;
       u.active = false;
-      u.idle_since = cycle;
       u.retired++;
       last_retire_ = progress_cycle_ = cycle;
       retired = true;
       start(q, cycle);
     }
-    if (!retired) return fault(WEFT_FAULT_WATCHDOG, 0, 0, 0, cycle);
+    if (!retired && !fetched) return fault(WEFT_FAULT_WATCHDOG, 0, 0, 0, cycle);
+    feed(cycle);
     if (!busy()) interrupt_ |= 2;
   }
 }
@@ -98,10 +112,8 @@ void Core::advance(uint64_t now) {
 uint64_t Core::read(uint32_t offset, uint64_t now) {
   advance(now);
   const uint32_t queue = (offset & 0x3f) / 8;
-  if (offset >= WEFT_CSR_QUEUE_LEVEL && offset < WEFT_CSR_QUEUE_LEVEL + 40) {
-    level_reads++;
-    return units_[queue].queue.size();
-  }
+  if (offset >= WEFT_CSR_QUEUE_LEVEL && offset < WEFT_CSR_QUEUE_LEVEL + 40) return units_[queue].queue.size();
+  if (offset >= WEFT_CSR_PREFETCH_COUNT && offset < WEFT_CSR_PREFETCH_COUNT + 40) return units_[queue].fetch_left;
   if (offset >= WEFT_CSR_QUEUE_RETIRED && offset < WEFT_CSR_QUEUE_RETIRED + 40) return units_[queue].retired;
   if (offset >= WEFT_CSR_QUEUE_HEAD_TAG && offset < WEFT_CSR_QUEUE_HEAD_TAG + 40) {
     return units_[queue].queue.empty()
@@ -117,6 +129,11 @@ uint64_t Core::read(uint32_t offset, uint64_t now) {
       return now;
     case WEFT_CSR_INTERRUPT:
       return deaf ? 0 : interrupt_;
+    case WEFT_CSR_SEMAPHORE_NONZERO: {
+      uint64_t bits = 0;
+      for (unsigned i = 0; i < leftover.size(); i++) bits |= uint64_t{leftover[i] != 0} << i;
+      return bits;
+    }
     case WEFT_CSR_FIRST_ACCEPT_CYCLE:
       return first_accept_;
     case WEFT_CSR_LAST_RETIRE_CYCLE:
@@ -138,8 +155,22 @@ void Core::write(uint32_t offset, uint64_t value, uint64_t now) {
     reset();
   else if (offset == WEFT_CSR_INTERRUPT)
     interrupt_ &= ~value;
+  else if (offset >= WEFT_CSR_PREFETCH_COUNT && offset < WEFT_CSR_PREFETCH_COUNT + 40)
+    start_fetch((offset - WEFT_CSR_PREFETCH_COUNT) / 8, value, now);
   else
     registers_[offset] = value;
+}
+
+void Core::start_fetch(uint32_t queue, uint64_t count, uint64_t now) {
+  Unit& u = units_[queue];
+  if (u.fetch_left != 0) {
+    refused_fetches++;
+    return;
+  }
+  u.fetch_address = registers_[WEFT_CSR_PREFETCH_BASE + queue * WEFT_CSR_PREFETCH_BASE_STRIDE];
+  u.fetch_left = count;
+  u.fetch_cycle = now + fetch_cycles;
+  progress_cycle_ = now;
 }
 
 }  // namespace mock

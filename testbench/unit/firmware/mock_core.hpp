@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace mock {
 
 using Command = std::array<uint8_t, WEFT_COMMAND_BYTES>;
 
-/// Queues run independently. A command leaves its queue when its unit starts it, and retires `service_cycles` later.
+/// Queues run independently, and are pushed to or fetch their commands. A command leaves its queue when its unit starts
+/// it, and retires `service_cycles` later.
 class Core {
  public:
   std::array<uint64_t, WEFT_CORE_QUEUES> service_cycles{100, 100, 100, 100, 100};
@@ -24,6 +26,10 @@ class Core {
   /// Command number `hang_command` of `hang_queue` never retires; -1: none.
   int hang_queue = -1;
   uint64_t hang_command = 0;
+  /// What the fetches read: a command in HBM, or nullptr where there is none. The first arrives so many cycles after
+  /// its fetch was started, the others as soon as the queue has room.
+  std::function<const uint8_t*(uint64_t address)> read_command;
+  uint64_t fetch_cycles = 0;
   bool deaf = false;                                 ///< interrupts are lost
   bool reset_stuck = false;                          ///< busy for ever after a reset
   bool watchdog_dead = false;                        ///< the watchdog never fires
@@ -32,11 +38,8 @@ class Core {
   // What was seen.
   std::array<std::vector<Command>, WEFT_CORE_QUEUES> accepted;
   std::array<std::vector<uint64_t>, WEFT_CORE_QUEUES> accepted_cycle;
-  std::array<uint64_t, WEFT_CORE_QUEUES>
-      starved_cycles{};  ///< unit idle and queue empty between its first and last command
-  uint64_t refused_pushes = 0;
   uint64_t resets = 0;
-  uint64_t level_reads = 0;
+  uint64_t refused_fetches = 0;  ///< started while the queue's last one had not ended
 
   bool push(uint32_t queue, const uint8_t* command, uint64_t now);
   uint64_t read(uint32_t offset, uint64_t now);
@@ -61,12 +64,19 @@ class Core {
     std::deque<Command> queue;
     bool active = false;
     uint64_t done_cycle = 0;
-    uint64_t idle_since = 0;
     uint64_t started = 0;
     uint64_t retired = 0;
     uint16_t tag = 0;
+    uint64_t fetch_address = 0;
+    uint64_t fetch_left = 0;
+    uint64_t fetch_cycle = 0;  ///< of its first answer
   };
+  static bool has_room(const Unit& u) { return u.queue.size() < WEFT_CORE_QUEUE_DEPTH; }
+  void accept(uint32_t queue, const uint8_t* command, uint64_t cycle);
+  /// Commands that have arrived go into their queues.
+  void feed(uint64_t cycle);
   void start(uint32_t queue, uint64_t cycle);
+  void start_fetch(uint32_t queue, uint64_t count, uint64_t now);
   void fault(uint32_t code, uint32_t queue, uint16_t tag, uint64_t address, uint64_t cycle);
   void reset();
 

@@ -54,7 +54,13 @@ void finish_copy(Machine& m) {
 }  // namespace
 
 Machine& machine() { return *the_machine; }
-void reset() { the_machine = std::make_unique<Machine>(); }
+void reset() {
+  the_machine = std::make_unique<Machine>();
+  the_machine->core.read_command = [](uint64_t address) {
+    return machine().find(WEFT_ADDRESS_SPACE_HBM, address, WEFT_COMMAND_BYTES);
+  };
+  the_machine->core.fetch_cycles = kHbmReadCycles;
+}
 
 uint8_t* Machine::find(weft_address_space space, uint64_t address, uint64_t bytes, uint32_t function) {
   const bool is_hbm = space == WEFT_ADDRESS_SPACE_HBM;

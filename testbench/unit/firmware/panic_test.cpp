@@ -36,7 +36,7 @@ static int fresh(void**) {
 
 static void every_function_sees_the_state_the_error_a_record_and_vector_zero(void**) {
   State& state = two_functions();
-  state.waypoint = Waypoint::kLaunchStream;
+  state.waypoint = Waypoint::kLaunchRun;
   panic(state, 0x1234);
   for (uint32_t f = 0; f < 2; f++) {
     auto& side = machine().side(f);
@@ -45,7 +45,7 @@ static void every_function_sees_the_state_the_error_a_record_and_vector_zero(voi
     assert_int_equal(side.interrupts.size(), 1);
     assert_int_equal(side.interrupts[0], completion_vector(kAdminQueue));
     assert_int_equal(record(f).error, WEFT_ERROR_FIRMWARE_PANIC);
-    assert_int_equal(record(f).detail0, WEFT_WAYPOINT_LAUNCH_STREAM);
+    assert_int_equal(record(f).detail0, WEFT_WAYPOINT_LAUNCH_RUN);
     assert_int_equal(record(f).detail1, 0x1234);
     assert_int_equal(state.functions[f].log.sequence, 1);
   }

@@ -17,7 +17,7 @@ using namespace weft::fw;
 
 namespace {
 
-constexpr size_t kBudget = 128 * 1024;
+constexpr size_t kBudget = 88 * 1024;
 
 struct Member {
   const char* name;
@@ -27,10 +27,10 @@ struct Member {
 #define OF(type, member, count) \
   Member { #type "::" #member, sizeof(type::member), count }
 constexpr Member kMembers[] = {
-    OF(State, functions, 1),  OF(Function, queues, 16), OF(Function, timelines, 16), OF(Function, rings, 16),
-    OF(Function, errors, 16), OF(Function, aborts, 16), OF(Function, events, 16),    OF(State, stream, 1),
-    OF(State, fetched, 1),    OF(State, programs, 1),   OF(State, scratch, 1),       OF(State, launch, 1),
-    OF(State, copy, 1),       OF(State, hbm_scrub, 1),  OF(State, core_tenant, 1),
+    OF(State, functions, 1),  OF(Function, queues, 16),  OF(Function, timelines, 16), OF(Function, rings, 16),
+    OF(Function, errors, 16), OF(Function, aborts, 16),  OF(Function, events, 16),    OF(State, fetched, 1),
+    OF(State, programs, 1),   OF(State, scratch, 1),     OF(State, launch, 1),        OF(State, copy, 1),
+    OF(State, hbm_scrub, 1),  OF(State, core_tenant, 1),
 };
 #undef OF
 static_assert(WEFT_LIMIT_FUNCTIONS == 16);

@@ -201,6 +201,19 @@ static void programs_of_one_function_are_unknown_to_the_other(void**) {
   assert_int_equal(CODE(two.b().drain(1).at(0)), WEFT_ERROR_OK);
 }
 
+static void the_address_of_a_command_that_cannot_be_read_counts_from_its_functions_share(void**) {
+  Two two;
+  machine().core.read_command = [](uint64_t) -> const uint8_t* { return nullptr; };
+  two.then([&] { two.b().submit(1, two.launch(1)); });
+  two.then([&] {
+    assert_int_equal(CODE(two.b().drain(1).at(0)), WEFT_ERROR_DMA_FAULT);
+    const auto record = two.b().fault(1);
+    assert_int_equal(record.fault_code, WEFT_FAULT_COMMAND_FETCH);
+    assert_in_range(record.fault_address, kImage, kImage + two.image.size() - 1);
+  });
+  two.run();
+}
+
 static void segments_of_a_launch_lie_in_its_functions_share_and_host(void**) {
   Two two;
   two.then([&] { two.b().submit(1, two.launch(1)); });
@@ -346,6 +359,7 @@ int main() {
       cmocka_unit_test(the_same_address_is_another_place_for_each_function),
       cmocka_unit_test(foreign_addresses_are_refused_in_every_field_of_every_entry),
       cmocka_unit_test(programs_of_one_function_are_unknown_to_the_other),
+      cmocka_unit_test(the_address_of_a_command_that_cannot_be_read_counts_from_its_functions_share),
       cmocka_unit_test(segments_of_a_launch_lie_in_its_functions_share_and_host),
       cmocka_unit_test(functions_take_turns_on_the_core_however_many_queues_one_has),
       cmocka_unit_test(a_reset_ends_the_functions_launch_and_copy_without_completions_and_keeps_its_memory),

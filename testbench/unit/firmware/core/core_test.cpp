@@ -20,6 +20,24 @@ static void a_reset_leaves_an_idle_core(void**) {
   assert_false(machine().core.busy());
 }
 
+static void a_queue_fetches_its_commands_until_a_reset(void**) {
+  constexpr uint64_t kCommands = 0x10000;
+  constexpr uint32_t kCount = 40;
+  for (uint32_t i = 0; i < kCount; i++) machine().hbm.data()[kCommands + i * WEFT_COMMAND_BYTES + 2] = uint8_t(i);
+  machine().core.hang_queue = WEFT_QUEUE_VPU;
+  core::start_fetch(WEFT_QUEUE_VPU, kCommands, kCount);
+  assert_int_equal(core::fetch_left(WEFT_QUEUE_VPU), kCount);
+  assert_int_equal(core::fetch_left(WEFT_QUEUE_MXU), 0);
+  machine().spend(mock::kHbmReadCycles);
+  const auto& taken = machine().core.accepted[WEFT_QUEUE_VPU];
+  assert_int_equal(taken.size(), WEFT_CORE_QUEUE_DEPTH + 1);
+  for (uint32_t i = 0; i < taken.size(); i++) assert_int_equal(taken[i][2], i);
+  assert_int_equal(core::fetch_left(WEFT_QUEUE_VPU), kCount - taken.size());
+  assert_true(core::reset());
+  assert_int_equal(core::fetch_left(WEFT_QUEUE_VPU), 0);
+  assert_false(machine().core.busy());
+}
+
 static void a_core_that_stays_busy_after_its_reset_is_given_up_within_a_bound(void**) {
   machine().core.reset_stuck = true;
   const uint64_t before = machine().now;
@@ -62,6 +80,7 @@ static void semaphores_become_bits_of_both_halves_and_none_becomes_no_bit(void**
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup(a_reset_leaves_an_idle_core, fresh),
+      cmocka_unit_test_setup(a_queue_fetches_its_commands_until_a_reset, fresh),
       cmocka_unit_test_setup(a_core_that_stays_busy_after_its_reset_is_given_up_within_a_bound, fresh),
       cmocka_unit_test_setup(interrupt_bits_are_taken_once, fresh),
       cmocka_unit_test_setup(a_segment_is_mapped_with_base_limit_space_and_permissions, fresh),

@@ -98,9 +98,71 @@ static void a_launch_maps_its_segments_runs_and_completes_with_the_cores_cycles(
   assert_int_equal(machine().core.limit(2), 512);
   for (uint32_t s = 1; s < WEFT_SEGMENTS; s++)
     assert_int_equal(machine().core.attributes(s), 0);  // nothing is left mapped
-  assert_int_equal(machine().core.accepted[0].size(), 200);
-  assert_int_equal(machine().core.accepted[1].size(), 150);
+  const std::array<uint32_t, WEFT_CORE_QUEUES> counts{200, 150, 20, 20, 3};
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+    assert_int_equal(machine().core.accepted[q].size(), counts[q]);
+    for (uint32_t i = 0; i < counts[q]; i++) {  // every command once, in order, in its own queue
+      assert_int_equal(machine().core.accepted[q][i][2] | machine().core.accepted[q][i][3] << 8, i);
+      assert_int_equal(machine().core.accepted[q][i][20], q);
+    }
+  }
   assert_false(machine().hung);
+}
+
+static void a_launch_costs_the_firmware_the_same_whatever_its_commands_are(void**) {
+  uint64_t reads[2], csr_reads[2], waits[2];
+  for (uint32_t large = 0; large < 2; large++) {
+    Fixture f(large != 0 ? std::array<uint32_t, WEFT_CORE_QUEUES>{2000, 2000, 300, 300, 20}
+                         : std::array<uint32_t, WEFT_CORE_QUEUES>{1, 1, 1, 1, 1});
+    for (uint64_t& cycles : machine().core.service_cycles) cycles = 10;
+    f.then([&] {
+      make_list(0, 2);
+      reads[large] = machine().dma_reads, csr_reads[large] = machine().csr_reads, waits[large] = machine().waits;
+      f.host.submit(1, launch_entry(f.program, kLists));
+    });
+    f.then([&] {
+      assert_int_equal(CODE(f.only()), WEFT_ERROR_OK);
+      reads[large] = machine().dma_reads - reads[large], csr_reads[large] = machine().csr_reads - csr_reads[large];
+      waits[large] = machine().waits - waits[large];
+    });
+    run_firmware();
+    assert_int_equal(machine().core.refused_fetches, 0);
+    assert_int_equal(machine().core.accepted[1].size(), large != 0 ? 2000 : 1);
+  }
+  assert_int_equal(reads[0], reads[1]);
+  assert_int_equal(csr_reads[0], csr_reads[1]);
+  assert_int_equal(waits[0], waits[1]);
+}
+
+static void a_command_that_cannot_be_read_ends_the_launch_with_its_address(void**) {
+  Fixture f({5, 40, 3, 3, 1});
+  const uint64_t lost =
+      kImage + sizeof(weft_program_header) + sizeof(weft_program_kernel) + (5 + 20) * WEFT_COMMAND_BYTES;
+  machine().core.read_command = [lost](uint64_t address) {
+    return address == lost ? nullptr : machine().find(WEFT_ADDRESS_SPACE_HBM, address, WEFT_COMMAND_BYTES);
+  };
+  f.then([&] {
+    make_list(0, 2);
+    f.host.submit(1, launch_entry(f.program, kLists, 3));
+  });
+  f.then([&] {
+    assert_int_equal(CODE(f.only()), WEFT_ERROR_DMA_FAULT);
+    const auto r = f.host.fault(1);
+    assert_int_equal(r.fault_code, WEFT_FAULT_COMMAND_FETCH);
+    assert_int_equal(r.fault_queue, WEFT_QUEUE_MXU);
+    assert_int_equal(r.fault_address, lost);
+    assert_int_equal(r.queue_total[WEFT_QUEUE_MXU], 40);
+    assert_int_equal(r.queue_pushed[WEFT_QUEUE_MXU], 20);
+    assert_int_equal(r.queue_pushed[WEFT_QUEUE_DMA_IN], 5);
+    f.host.submit(1, launch_entry(f.program, kLists, 4));
+    machine().core.read_command = [](uint64_t address) {
+      return machine().find(WEFT_ADDRESS_SPACE_HBM, address, WEFT_COMMAND_BYTES);
+    };
+  });
+  f.then([&] { assert_int_equal(CODE(f.only()), WEFT_ERROR_OK); });
+  run_firmware();
+  assert_int_equal(machine().script_next, machine().script.size());
+  assert_int_equal(machine().core.refused_fetches, 0);
 }
 
 static void a_kernel_without_commands_completes_at_once(void**) {
@@ -200,7 +262,7 @@ static void every_core_fault_reaches_the_host_with_its_record(void**) {
 static void a_semaphore_left_over_is_a_fault_of_the_launch(void**) {
   Fixture f({3, 3, 3, 3, 0});
   machine().core.leftover[2] = 1;
-  machine().core.leftover[50] = 7;  // not posted by this program: another chip's
+  machine().core.leftover[50] = 7;  // posted by another chip: what a program does not wait for is a leak all the same
   f.then([&] {
     make_list(0, 2);
     f.host.submit(1, launch_entry(f.program, kLists));
@@ -216,7 +278,7 @@ static void a_semaphore_left_over_is_a_fault_of_the_launch(void**) {
 }
 
 static void a_budget_ends_the_launch_in_device_cycles(void**) {
-  Fixture f({3, 3, 0, 0, 0});
+  Fixture f({3, 300, 0, 0, 0});  // most of queue 1 is still to be fetched
   machine().core.hang_queue = 1;
   uint64_t rung = 0;
   f.then([&] {
@@ -232,6 +294,8 @@ static void a_budget_ends_the_launch_in_device_cycles(void**) {
     assert_in_range(c.end_cycle - rung, 40'000, 48'000);
     assert_int_equal(f.host.fault(1).detail0, 40'000);
     assert_int_equal(f.host.fault(1).fault_code, 0);
+    assert_int_equal(f.host.fault(1).queue_total[1], 300);
+    assert_int_equal(f.host.fault(1).queue_pushed[1], WEFT_CORE_QUEUE_DEPTH + 1);
   });
   run_firmware();
   assert_false(machine().core.busy());
@@ -338,6 +402,8 @@ static void wrong_launch_entries_name_the_field(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_launch_maps_its_segments_runs_and_completes_with_the_cores_cycles),
+      cmocka_unit_test(a_launch_costs_the_firmware_the_same_whatever_its_commands_are),
+      cmocka_unit_test(a_command_that_cannot_be_read_ends_the_launch_with_its_address),
       cmocka_unit_test(a_kernel_without_commands_completes_at_once),
       cmocka_unit_test(the_same_launch_takes_the_same_cycles_whatever_ran_before),
       cmocka_unit_test(every_core_fault_reaches_the_host_with_its_record),

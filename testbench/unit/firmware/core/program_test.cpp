@@ -43,6 +43,12 @@ constexpr uint64_t kNasty[] = {1,
                                0xffffffffffffffc0,
                                0xffffffffffffffff};
 
+Status find(const State& state, const Function& function, uint64_t id, Program* program) {
+  Status status = kOk;
+  if (const Program* found = find_program(state, function, id, *program, status)) *program = *found;
+  return status;
+}
+
 }  // namespace
 
 static void a_good_image_passes(void**) {
@@ -141,13 +147,13 @@ static void images_are_loaded_refused_and_unloaded_by_id(void**) {
   uint32_t id = 0, other = 0;
   Program program;
   assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
-  assert_true(id != 0 && find_program(state, function, id, &program).ok());
+  assert_true(id != 0 && find(state, function, id, &program).ok());
   assert_true(unload_program(state, function, id).ok());
   ASSERT_REFUSED(unload_program(state, function, id), WEFT_ERROR_INVALID_ARGUMENT,
                  offsetof(weft_submission_entry, arg0), id);
   assert_true(load_program(state, function, kImage, g.bytes(), &other).ok());
   assert_int_not_equal(id, other);  // an old id does not reach the new program
-  ASSERT_REFUSED(find_program(state, function, id, &program), WEFT_ERROR_INVALID_ARGUMENT,
+  ASSERT_REFUSED(find(state, function, id, &program), WEFT_ERROR_INVALID_ARGUMENT,
                  offsetof(weft_submission_entry, arg0), id);
   for (uint32_t i = 1; i < WEFT_LIMIT_PROGRAMS; i++)
     assert_true(load_program(state, function, kImage, g.bytes(), &id).ok());
@@ -167,17 +173,17 @@ static void a_record_beyond_the_function_s_part_of_state_lies_in_its_hbm(void**)
   Program program;
   for (uint32_t i = 0; i < WEFT_LIMIT_PROGRAMS; i++) {
     const uint64_t reads = machine().dma_reads;
-    assert_true(find_program(state, function, id[i], &program).ok());
+    assert_true(find(state, function, id[i], &program).ok());
     assert_int_equal(program.id, id[i]);
     assert_int_equal(program.image_address(), function.hbm_base + kImage);
     assert_int_equal(machine().dma_reads - reads, i < state.program_records ? 0 : 1);
-    assert_false(find_program(state, state.functions[2], id[i], &program).ok());
+    assert_false(find(state, state.functions[2], id[i], &program).ok());
   }
   const uint32_t last = id[WEFT_LIMIT_PROGRAMS - 1];
   machine().fail_dma_after = 0;
-  assert_int_equal(find_program(state, function, last, &program).error, WEFT_ERROR_DMA_FAULT);
+  assert_int_equal(find(state, function, last, &program).error, WEFT_ERROR_DMA_FAULT);
   assert_true(unload_program(state, function, last).ok());
-  assert_false(find_program(state, function, last, &program).ok());
+  assert_false(find(state, function, last, &program).ok());
   machine().fail_dma_after = 2;  // header and table, then the record
   assert_int_equal(load_program(state, function, kImage, g.bytes(), &id[0]).error, WEFT_ERROR_DMA_FAULT);
   assert_true(load_program(state, function, kImage, g.bytes(), &id[0]).ok());

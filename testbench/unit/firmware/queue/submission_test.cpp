@@ -224,7 +224,7 @@ static void what_an_earlier_lap_left_is_refused(void**) {
   q.doorbell(9);  // ahead of its data: slot 0 holds the entry of index 0 still
   assert_true(fetch_entry(*q.state, q.queue));
   const E stale = *batch_of(*q.state, q.queue);
-  assert_int_equal(ring::lap(next_index(q.queue), q.queue.entries), 1);
+  assert_int_equal(ring::lap(next_index(q.queue), ring::order(q.queue.entries)), 1);
   ASSERT_REFUSED(check_entry(stale, false, 1), WEFT_ERROR_BAD_DESCRIPTOR, offsetof(E, crc32c), stale.crc32c);
   assert_true(check_entry(stale, false, 0).ok());
 }
