@@ -117,25 +117,9 @@ bool boot_requested(uint32_t function, uint64_t* parameter_page) {
 void raise_interrupt(uint32_t function, uint32_t vector) { store(kManager + kRaise, vector | function << 16); }
 
 uint32_t crc32c(const void* data, uint32_t bytes) {
-  const auto* p = static_cast<const uint8_t*>(data);
-  store(kManager + kCrcControl, 1);
-  uint32_t at = 0;
-  if (reinterpret_cast<uintptr_t>(p) % 4 == 0) {
-    const auto word_at = [p](uint32_t offset) {
-      uint32_t value;
-      __builtin_memcpy(&value, __builtin_assume_aligned(p + offset, 4), sizeof value);
-      return value;
-    };
-    for (; at + 16 <= bytes; at += 16) {
-      const uint32_t a = word_at(at), b = word_at(at + 4), c = word_at(at + 8), d = word_at(at + 12);
-      store(kManager + kCrcWord, a);
-      store(kManager + kCrcWord, b);
-      store(kManager + kCrcWord, c);
-      store(kManager + kCrcWord, d);
-    }
-    for (; at + 4 <= bytes; at += 4) store(kManager + kCrcWord, word_at(at));
-  }
-  for (; at < bytes; at++) store(kManager + kCrcData, p[at]);
+  __asm__ volatile("" ::: "memory");  // what the unit is to read is in SRAM
+  store_pointer(kManager + kCrcSram, data);
+  store(kManager + kCrcBytes, bytes);
   return load(kManager + kCrcResult);
 }
 

@@ -61,9 +61,9 @@ inline constexpr uintptr_t kCopyStatus =
 inline constexpr uint32_t kCopyRunning = 1u << 31;
 inline constexpr uint32_t kCopyAbort = 1u << 31;
 
-inline constexpr uintptr_t kCrcControl = 0x80;  ///< write 1: restart
-inline constexpr uintptr_t kCrcData = 0x84;     ///< write a byte
-inline constexpr uintptr_t kCrcWord = 0x8c;     ///< write four bytes, the first in 7:0
-inline constexpr uintptr_t kCrcResult = 0x88;
+// The CRC unit reads SRAM (and ROM) by itself.
+inline constexpr uintptr_t kCrcSram = 0x80;    ///< where the bytes begin
+inline constexpr uintptr_t kCrcBytes = 0x84;   ///< how many, at most 4096; writing starts
+inline constexpr uintptr_t kCrcResult = 0x88;  ///< CRC-32C of them; reading waits for it
 
 }  // namespace weft::fw::bare

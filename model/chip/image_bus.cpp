@@ -16,8 +16,8 @@ using namespace weft::fw::bare;
 namespace {
 
 constexpr uint32_t kQueues = 5;
-constexpr uint32_t kDmaBytes = 4096;       // of one DMA
-constexpr uint32_t kCrcBytes = kDmaBytes;  // of one checksum
+constexpr uint32_t kDmaBytes = 4096;  // of one DMA
+constexpr uint32_t kLongestCrc = kDmaBytes;
 
 constexpr uint32_t offset_from(uintptr_t base, uint32_t address) { return address - static_cast<uint32_t>(base); }
 
@@ -42,7 +42,7 @@ void ImageBus::reset() {
   paid_ = hart_->cycles();
   read_ = written_ = {};
   alarm_ = UINT64_MAX;
-  crc_.clear();
+  crc_ = 0;
 }
 
 void ImageBus::wake() {
@@ -183,7 +183,7 @@ bool ImageBus::load_manager(uint32_t offset, uint32_t& value) {
       value = manager_.copy_busy() ? kCopyRunning : manager_.copy_result();
       return true;
     case kCrcResult:
-      value = ici::crc32c(crc_);
+      value = crc_;
       return true;
     default:
       return false;
@@ -312,14 +312,14 @@ bool ImageBus::store_manager(uint32_t offset, uint32_t value) {
                                   place(value >> 2, value >> 16, copy_destination_), copy_bytes_);
       }
       return true;
-    case kCrcControl:
-      crc_.clear();
+    case kCrcSram:
+      crc_sram_ = value;
       return true;
-    case kCrcData:
-    case kCrcWord: {
-      const std::span<const std::byte> bytes = std::as_bytes(std::span(&value, 1)).first(offset == kCrcWord ? 4 : 1);
-      if (crc_.size() + bytes.size() > kCrcBytes) return false;
-      crc_.insert(crc_.end(), bytes.begin(), bytes.end());
+    case kCrcBytes: {
+      if (value > kLongestCrc) return false;
+      const std::span<const std::byte> bytes = source(crc_sram_, value);
+      if (bytes.size() != value) return false;
+      crc_ = manager_.crc32c(bytes);
       return true;
     }
     default:

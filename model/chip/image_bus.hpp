@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "model/rv32/hart.hpp"
 #include "weft/spec/spec.h"
@@ -77,7 +76,7 @@ class ImageBus final : public rv32::Bus {
   uint64_t dma_address_ = 0, copy_source_ = 0, copy_destination_ = 0, copy_bytes_ = 0, parameter_page_ = 0;
   uint32_t dma_sram_ = 0, dma_control_ = 0, completion_ring_ = 0, departures_ = 0;
   std::array<std::array<uint8_t, WEFT_COMMAND_BYTES>, 8> windows_{};
-  std::vector<std::byte> crc_;
+  uint32_t crc_sram_ = 0, crc_ = 0;
 };
 
 }  // namespace weft::chip

@@ -27,7 +27,7 @@ struct Different {
 };
 
 struct Totals {
-  uint64_t loads = 0, stores = 0, filled = 0, drained = 0, wakes = 0, restarts = 0;
+  uint64_t loads = 0, stores = 0, filled = 0, drained = 0, checksums = 0, wakes = 0, restarts = 0;
 };
 
 /// The log's lines, one after the other.
@@ -63,6 +63,8 @@ Totals totals;
 fw::State* state = nullptr;
 uint32_t dma_control = 0;
 const void* dma_memory = nullptr;
+const void* crc_memory = nullptr;
+uint32_t crc_bytes = 0;
 
 /// The memory's side of the DMA that has just ended.
 void move_dma() {
@@ -102,6 +104,12 @@ uint32_t load(uintptr_t address) {
   totals.loads++;
   constexpr uint32_t kDone = 1;
   if (address == kManager + kDmaStatus && value == kDone) move_dma();
+  if (address == kManager + kCrcResult) {
+    const uint32_t own = ici::crc32c(std::span(static_cast<const std::byte*>(crc_memory), crc_bytes));
+    if (own != value)
+      feed->differs(fmt::format("a CRC of {:x} over {} bytes, the native firmware's {:x}", value, crc_bytes, own));
+    totals.checksums++;
+  }
   return value;
 }
 
@@ -115,6 +123,7 @@ void store(uintptr_t address, uint32_t value) {
         fmt::format("a store of {:#x} to {:#x}, the native firmware's of {:#x} to {:#x}", stored, to, value, address));
   totals.stores++;
   if (address == kManager + kDmaControl) dma_control = value;
+  if (address == kManager + kCrcBytes) crc_bytes = value;
 }
 
 void store_pointer(uintptr_t address, const void* memory) {
@@ -123,7 +132,7 @@ void store_pointer(uintptr_t address, const void* memory) {
   fields >> std::hex >> to;
   if (to != address) feed->differs(fmt::format("a store to {:#x}, the native firmware's to {:#x}", to, address));
   totals.stores++;
-  dma_memory = memory;
+  (address == kManager + kCrcSram ? crc_memory : dma_memory) = memory;
 }
 
 void wait_for_interrupt() {
@@ -180,8 +189,9 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "lockstep: {}\n", different.what);
       return 1;
     }
-    fmt::print("{}: {} loads, {} stores, {} DMA reads, {} DMA writes, {} wake-ups, {} starts: equal\n", argv[i],
-               totals.loads, totals.stores, totals.filled, totals.drained, totals.wakes, totals.restarts);
+    fmt::print("{}: {} loads, {} stores, {} DMA reads, {} DMA writes, {} checksums, {} wake-ups, {} starts: equal\n",
+               argv[i], totals.loads, totals.stores, totals.filled, totals.drained, totals.checksums, totals.wakes,
+               totals.restarts);
   }
   return 0;
 }
