@@ -105,7 +105,7 @@ def fuzz(tools):
 
 
 def firmware(tools):
-    image = tools.build / "firmware/rv32"
+    image = tools.build / "firmware/image"
     text = tools.run([sys.executable, tools.root / "firmware/bare/check_image.py", image / "weft_firmware_rv32.elf", image])
     size = int(re.search(r"^image (\d+) ", text, re.MULTILINE).group(1))
     stack = int(re.search(r"^stack (\d+) of", text, re.MULTILINE).group(1))
