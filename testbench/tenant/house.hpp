@@ -101,6 +101,7 @@ class House {
   [[nodiscard]] Holdings holdings() const;
   /// The server sleeps, and is not woken all the time. Independent of how busy the machine is.
   [[nodiscard]] bool rests() const;
+  double processor_seconds() const;  ///< that the server has taken
   std::optional<uint64_t> device_cycle();
 
   std::string folder_;  ///< of this run
