@@ -46,10 +46,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::require((function.programs.loaded[0] | function.programs.loaded[1]) == 0, "a refused image is not loaded");
     return 0;
   }
-  fw::Program program;
-  fuzz::require(fw::find_program(state, function, id, &program).ok(), "a loaded program is found by its id");
-  check_loaded(program, address, bytes);
+  fw::Program record;
+  fw::Status found = fw::kOk;
+  const fw::Program* program = fw::find_program(state, function, id, record, found);
+  fuzz::require(program != nullptr && found.ok(), "a loaded program is found by its id");
+  check_loaded(*program, address, bytes);
   fuzz::require(fw::unload_program(state, function, id).ok(), "a program that does not run is unloaded");
-  fuzz::require(!fw::find_program(state, function, id, &program).ok(), "an unloaded program is gone");
+  program = fw::find_program(state, function, id, record, found);
+  fuzz::require(program == nullptr && !found.ok(), "an unloaded program is gone");
   return 0;
 }
