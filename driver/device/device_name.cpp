@@ -52,7 +52,8 @@ std::string set_option(DeviceName& name, std::string_view key, std::string_view 
       return fmt::format("array '{}': fast and structural are possible", value);
     name.array = value;
   } else if (key == "manager") {
-    if (value != "native" && value != "rv32") return fmt::format("manager '{}': native and rv32 are possible", value);
+    if (value != "native" && value != "rv32" && value != "ibex")
+      return fmt::format("manager '{}': native, rv32 and ibex are possible", value);
     name.manager = value;
   } else if (key == "wave") {
     name.wave_file = value;

@@ -17,7 +17,7 @@ struct DeviceName {
   std::string target;  ///< preset or socket path
   std::string core = "rtl";
   std::string array;    ///< of the RTL's MXU: "fast", "structural"
-  std::string manager;  ///< what runs the firmware: "native", "rv32"; empty: as the simulator likes
+  std::string manager;  ///< what runs the firmware: "native", "rv32", "ibex"; empty: as the simulator likes
   std::string wave_file;
   std::string wave_from_cycle;
   std::string wave_to_cycle;

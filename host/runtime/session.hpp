@@ -18,7 +18,7 @@ namespace weft::runtime {
 struct Target {
   std::string chip = "v5e-1mxu";  ///< a preset
   std::string core = "rtl";       ///< rtl, fast, lockstep
-  std::string manager;            ///< native, rv32; empty: as the simulator likes
+  std::string manager;            ///< native, rv32, ibex; empty: as the simulator likes
   std::string socket;             ///< not empty: attach to a weft-sim that listens there; chip and core are its own
   std::string wave;               ///< FST file, RTL and lockstep only
   uint64_t wave_from = 0, wave_to = UINT64_MAX;  ///< device cycles

@@ -109,6 +109,8 @@ std::optional<ProcessorSnapshot> read_processor(const JsonFields& fields) {
   const auto object = fields.object("processor");
   if (!object) return std::nullopt;
   ProcessorSnapshot p;
+  p.kind = "rv32";  // of a weft-sim that knows no other
+  if (object->has("kind")) object->get("kind", p.kind);
   object->get("image", p.image);
   object->get("pc", p.pc);
   object->get("registers", p.registers);

@@ -44,6 +44,7 @@ struct FunctionSnapshot {
 
 /// The manager's processor as it runs the firmware's image.
 struct ProcessorSnapshot {
+  std::string kind;    ///< "rv32": an instruction-set simulator; "ibex": Ibex's RTL
   uint32_t image = 0;  ///< CRC-32 of its ROM
   uint32_t pc = 0;
   std::vector<uint32_t> registers;     ///< x0 to x31

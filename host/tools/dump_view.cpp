@@ -38,7 +38,8 @@ void processor_lines(Out& out, const FunctionDump& dump) {
                                     "a1",   "a2", "a3", "a4", "a5",  "a6",  "a7", "s2", "s3", "s4", "s5",
                                     "s6",   "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6"};
   const ProcessorSnapshot& p = *dump.processor;
-  out += fmt::format("\nmanager: image {:08x}, {} instructions in {} cycles\n", p.image, p.instructions, p.cycles);
+  out += fmt::format("\nmanager: image {:08x} on {}, {} instructions in {} cycles\n", p.image, p.kind, p.instructions,
+                     p.cycles);
   for (size_t i = 0; i < p.backtrace.size(); i++) out += fmt::format("  {}{}\n", i == 0 ? "at " : "", p.backtrace[i]);
   const size_t shown = std::min(p.registers.size(), std::size(kNames));
   for (size_t i = 0; i < shown; i++)

@@ -21,8 +21,8 @@ void add_target_options(CLI::App& app, runtime::Target& target) {
   app.add_option("--core", target.core, "rtl, fast or lockstep")->capture_default_str();
   app.add_option(
       "--manager", target.manager,
-      fmt::format("what runs the firmware: native (this build's own code, its cycles charged by the call) or "
-                  "rv32 (its image, with the cycles of its instructions); default: {}",
+      fmt::format("what runs the firmware: native (this build's own code, its cycles charged by the call), rv32 (its "
+                  "image, with the cycles of its instructions) or ibex (the image on Ibex's RTL); default: {}",
                   kDefaultManager));
   app.add_option("--socket", target.socket,
                  "attach to a weft-sim that listens here, whatever --chip, --core and --manager say");
@@ -68,8 +68,9 @@ void add_watch_options(CLI::App& app, WatchOptions& options, std::string_view sa
 }
 
 Status check_manager(const std::string& manager) {
-  if (manager.empty() || manager == "native" || manager == "rv32") return Ok{};
-  return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("there is no manager '{}'; managers: native, rv32", manager)};
+  if (manager.empty() || manager == "native" || manager == "rv32" || manager == "ibex") return Ok{};
+  return Error{WEFT_ERROR_INVALID_ARGUMENT,
+               fmt::format("there is no manager '{}'; managers: native, rv32, ibex", manager)};
 }
 
 Status check_target(const runtime::Target& target) {

@@ -17,8 +17,8 @@ namespace weft::tools {
 /// Adds --chip, --core, --manager, --socket, --wave, --wave-from, --wave-to, --trace, each with its default shown.
 void add_target_options(CLI::App& app, runtime::Target& target);
 
-/// What runs the firmware of a simulator that is started with this --manager (empty: not given): "native" or "rv32".
-/// WEFT_MANAGER overrides it.
+/// What runs the firmware of a simulator that is started with this --manager (empty: not given): "native", "rv32" or
+/// "ibex". WEFT_MANAGER overrides it.
 [[nodiscard]] std::string manager_of(const std::string& wanted);
 /// The same of a target; "attached" if its simulator runs already, which does not tell.
 [[nodiscard]] std::string manager_of(const runtime::Target& target);

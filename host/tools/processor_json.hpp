@@ -10,9 +10,13 @@ namespace weft::tools {
 /// null: the firmware runs natively.
 [[nodiscard]] inline nlohmann::ordered_json processor_json(const std::optional<ProcessorSnapshot>& processor) {
   if (!processor) return nullptr;
-  return {{"image", processor->image},         {"pc", processor->pc},
-          {"registers", processor->registers}, {"backtrace", processor->backtrace},
-          {"cycles", processor->cycles},       {"instructions", processor->instructions}};
+  return {{"kind", processor->kind},
+          {"image", processor->image},
+          {"pc", processor->pc},
+          {"registers", processor->registers},
+          {"backtrace", processor->backtrace},
+          {"cycles", processor->cycles},
+          {"instructions", processor->instructions}};
 }
 
 }  // namespace weft::tools

@@ -12,8 +12,9 @@ namespace weft::tools {
 struct RunReport {
   std::string what;  ///< "gemm 1024x1024x1024 bf16", or the model
   std::string chip, core;
-  std::string manager;  ///< what ran the firmware: "native", whose cycles are charged, "rv32", or "attached": not known
-  uint64_t macs = 0;    ///< useful multiply-accumulates
+  std::string
+      manager;  ///< what ran the firmware: "native", whose cycles are charged, "rv32", "ibex", or "attached": not known
+  uint64_t macs = 0;  ///< useful multiply-accumulates
   uint64_t peak_macs_per_cycle = 0;
   uint64_t clock_hz = 0;
   runtime::LaunchResult launch;

@@ -12,7 +12,7 @@ struct SliceRun {
   std::vector<std::string> inputs, outputs;  ///< NAME=FILE.npy
   SliceOptions slice;
   std::string core;
-  std::string manager;  ///< native, rv32; empty: as the simulator likes
+  std::string manager;  ///< native, rv32, ibex; empty: as the simulator likes
   std::string trace;    ///< Chrome trace of all chips and links; empty: none
   bool verify = false, json = false;
 };

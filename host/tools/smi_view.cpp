@@ -39,7 +39,7 @@ std::string firmware_text(const ChipSnapshot& chip) {
 std::string manager_text(const ChipSnapshot& chip) {
   if (!chip.processor) return "native, its cycles are charged";
   const ProcessorSnapshot& p = *chip.processor;
-  return fmt::format("image {:08x} at {}", p.image, p.backtrace.empty() ? "?" : p.backtrace.front());
+  return fmt::format("image {:08x} on {} at {}", p.image, p.kind, p.backtrace.empty() ? "?" : p.backtrace.front());
 }
 
 std::string place_text(const ChipSnapshot& chip) {

@@ -48,7 +48,7 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   copy_ = std::make_unique<CopyEngine>((prefix + "_copy").c_str(), time_, bus_, [this] { manager_->wake(); });
   manager_ = std::make_unique<Manager>((prefix + "_manager").c_str(), time_, preset_, *core_, bus_, *copy_, functions_);
   manager_->report_failures(options.report_firmware);
-  if (options.firmware != nullptr && !manager_->load(*options.firmware, error)) return false;
+  if (options.firmware != nullptr && !manager_->load(*options.firmware, options.make_processor, error)) return false;
   if (!options.bus_log.empty() && !manager_->write_bus_log(options.bus_log, error)) return false;
   if (options.trace == nullptr) return true;
   constexpr uint32_t kNumber = 0xffff;  // of ICI_CHIP

@@ -1,11 +1,14 @@
 /// What a chip is made from. No SystemC here.
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "firmware/image.hpp"
 #include "model/core/tensor_core.hpp"
+#include "model/rv32/processor.hpp"
 #include "model/trace/trace_file.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/spec.h"
@@ -24,6 +27,10 @@ struct SliceRegisters {
   std::function<weft_ici_link(unsigned port)> link;  ///< ICI_LINKS, as it stands now; empty: stands alone
 };
 
+/// Makes the processor of an image; nullptr: this build cannot.
+using MakeProcessor = std::function<std::unique_ptr<rv32::Processor>(const rv32::Layout& layout,
+                                                                     std::span<const std::byte> rom, rv32::Bus& bus)>;
+
 /// The core comes from a function, so that this component needs no core's code and tests bring their own.
 struct ChipOptions {
   const spec::Chip* preset = nullptr;
@@ -36,6 +43,8 @@ struct ChipOptions {
   std::function<void(const std::string& report)> report_mismatch;
   /// What the manager's processor runs; nullptr: the natively compiled firmware, whose time is charged by the call.
   const fw::Image* firmware = nullptr;
+  rv32::Engine engine = rv32::Engine::kSimulator;  ///< of the image's processor
+  MakeProcessor make_processor;                    ///< of another engine than the instruction-set simulator
   std::string bus_log;  ///< file for all accesses of the image's processor (bus_log.hpp); empty: none
   /// Called when the image fails: with its exception, that it has panicked, or that its processor was halted, and a
   /// backtrace.

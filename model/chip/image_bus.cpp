@@ -34,19 +34,19 @@ fw::Location place(uint32_t space, uint32_t function, uint64_t address) {
 }  // namespace
 
 void ImageBus::pay() {
-  manager_.charge(static_cast<uint32_t>(hart_->cycles() - paid_));
-  paid_ = hart_->cycles();
+  manager_.charge(static_cast<uint32_t>(processor_->cycles() - paid_));
+  paid_ = processor_->cycles();
 }
 
 void ImageBus::reset() {
-  paid_ = hart_->cycles();
+  paid_ = processor_->cycles();
   read_ = written_ = {};
   alarm_ = UINT64_MAX;
   crc_ = 0;
 }
 
 void ImageBus::wake() {
-  woken_ = hart_->instructions();
+  woken_ = processor_->instructions();
   awaits_handler_ = true;
 }
 
@@ -146,7 +146,7 @@ bool ImageBus::load_manager(uint32_t offset, uint32_t& value) {
       return true;
     case kEvent:
       value = 1;
-      hart_->set_external_interrupt(false);
+      processor_->set_external_interrupt(false);
       return true;
     case kWakeCauses:
       value = manager_.wake_causes();
@@ -191,14 +191,14 @@ bool ImageBus::load_manager(uint32_t offset, uint32_t& value) {
 }
 
 std::span<std::byte> ImageBus::sram(uint32_t address, uint32_t bytes) {
-  const std::span<std::byte> memory = hart_->sram();
+  const std::span<std::byte> memory = processor_->sram();
   const uint32_t offset = address - static_cast<uint32_t>(kSramBase);
   if (offset >= memory.size() || memory.size() - offset < bytes) return {};
   return memory.subspan(offset, bytes);
 }
 
 std::span<const std::byte> ImageBus::source(uint32_t address, uint32_t bytes) {
-  const std::span<const std::byte> rom = hart_->rom();  // at address 0: constants
+  const std::span<const std::byte> rom = processor_->rom();  // at address 0: constants
   if (address < rom.size() && rom.size() - address >= bytes) return rom.subspan(address, bytes);
   return sram(address, bytes);
 }
@@ -275,7 +275,7 @@ bool ImageBus::store_manager(uint32_t offset, uint32_t value) {
       set_half(alarm_, offset != kAlarm, value);
       return true;
     case kWaypoint:
-      if (awaits_handler_ && value != WEFT_WAYPOINT_IDLE) handler_instructions_ = hart_->instructions() - woken_;
+      if (awaits_handler_ && value != WEFT_WAYPOINT_IDLE) handler_instructions_ = processor_->instructions() - woken_;
       awaits_handler_ = false;
       manager_.show_waypoint(value);
       return true;

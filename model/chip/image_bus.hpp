@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "model/rv32/hart.hpp"
+#include "model/rv32/processor.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::chip {
@@ -21,7 +21,7 @@ class ImageBus final : public rv32::Bus {
  public:
   explicit ImageBus(Manager& manager) : manager_(manager) {}
   /// The processor whose port this is; before its first instruction.
-  void connect(rv32::Hart& hart) { hart_ = &hart; }
+  void connect(rv32::Processor& processor) { processor_ = &processor; }
 
   [[nodiscard]] bool load(uint32_t address, unsigned bytes, uint32_t& value) override;
   [[nodiscard]] bool store(uint32_t address, unsigned bytes, uint32_t value) override;
@@ -66,7 +66,7 @@ class ImageBus final : public rv32::Bus {
   [[nodiscard]] std::span<const std::byte> source(uint32_t address, uint32_t bytes);
 
   Manager& manager_;
-  rv32::Hart* hart_ = nullptr;
+  rv32::Processor* processor_ = nullptr;
   BusLog* log_ = nullptr;
   uint64_t paid_ = 0;
   Wide read_, written_;

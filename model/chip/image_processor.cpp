@@ -8,6 +8,7 @@
 #include "firmware/bare/registers.hpp"
 #include "firmware/state.hpp"
 #include "model/chip/manager.hpp"
+#include "model/rv32/hart.hpp"
 
 namespace weft::chip {
 namespace {
@@ -31,21 +32,23 @@ bool behind_call(std::span<const std::byte> rom, uint32_t address) {
 
 }  // namespace
 
-ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image)
-    : manager_(manager),
-      image_(image),
-      bus_(manager),
-      hart_({.sram_base = fw::bare::kSramBase, .sram_bytes = fw::bare::kSramBytes}, image.rom, bus_) {
-  bus_.connect(hart_);
+ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image, const MakeProcessor& make_processor)
+    : manager_(manager), image_(image), bus_(manager) {
+  const rv32::Layout layout{.sram_base = fw::bare::kSramBase, .sram_bytes = fw::bare::kSramBytes};
+  processor_ =
+      make_processor ? make_processor(layout, image.rom, bus_) : std::make_unique<rv32::Hart>(layout, image.rom, bus_);
+  if (processor_ == nullptr) return;
+  bus_.connect(*processor_);
   bus_.on_exception = [this](rv32::Cause cause, uint32_t value) {
     manager_.firmware_trapped(fmt::format("{} (mtval {:#x})", rv32::cause_name(cause), value));
   };
 }
 
-std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw::Image& image, std::string& error) {
-  if (image.rom.size() <= rv32::Hart::kResetOffset || image.rom.size() > kRomBytes) {
+std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw::Image& image,
+                                                     const MakeProcessor& make_processor, std::string& error) {
+  if (image.rom.size() <= rv32::Processor::kResetOffset || image.rom.size() > kRomBytes) {
     error = fmt::format("the firmware's image has {} bytes; a ROM of {} bytes holds more than {} of them",
-                        image.rom.size(), kRomBytes, rv32::Hart::kResetOffset);
+                        image.rom.size(), kRomBytes, rv32::Processor::kResetOffset);
     return nullptr;
   }
   if (image.state_address != fw::bare::kSramBase || image.state_bytes != sizeof(fw::State)) {
@@ -53,10 +56,15 @@ std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw:
                         image.state_bytes, image.state_address, sizeof(fw::State), fw::bare::kSramBase);
     return nullptr;
   }
-  return std::unique_ptr<ImageProcessor>(new ImageProcessor(manager, image));
+  std::unique_ptr<ImageProcessor> made(new ImageProcessor(manager, image, make_processor));
+  if (made->processor_ != nullptr) return made;
+  error = "this build has no such processor for the firmware's image";
+  return nullptr;
 }
 
-const fw::State& ImageProcessor::state() const { return *reinterpret_cast<const fw::State*>(hart_.sram().data()); }
+const fw::State& ImageProcessor::state() const {
+  return *reinterpret_cast<const fw::State*>(processor_->sram().data());
+}
 
 void ImageProcessor::set_log(std::unique_ptr<BusLog> log) {
   log_ = std::move(log);
@@ -64,18 +72,18 @@ void ImageProcessor::set_log(std::unique_ptr<BusLog> log) {
 }
 
 void ImageProcessor::run() {
-  hart_.reset();
+  processor_->reset();
   bus_.reset();
   if (log_ != nullptr) log_->restart();
   for (;;) {
-    const rv32::Stop stop = hart_.run(hart_.cycles() + kStrideCycles);
+    const rv32::Stop stop = processor_->run(processor_->cycles() + kStrideCycles);
     bus_.pay();
     switch (stop) {
       case rv32::Stop::kLimit:
         break;
       case rv32::Stop::kWaiting:
         manager_.wait_for_event(bus_.alarm());
-        hart_.set_external_interrupt(true);
+        processor_->set_external_interrupt(true);
         bus_.wake();
         if (log_ != nullptr) log_->wake(state());
         break;
@@ -94,19 +102,19 @@ std::string ImageProcessor::where(uint32_t pc) const {
 }
 
 std::string ImageProcessor::backtrace() const {
-  std::string text = where(hart_.pc());
+  std::string text = where(processor_->pc());
   const uint32_t top = fw::bare::kSramBase + fw::bare::kSramBytes;
   size_t depth = 0;
   const auto caller = [&](uint32_t address) {
-    if (!behind_call(hart_.rom(), address) || depth == kDeepestBacktrace) return;
+    if (!behind_call(processor_->rom(), address) || depth == kDeepestBacktrace) return;
     text += "\n  from " + where(address);
     depth++;
   };
-  caller(hart_.x()[kReturnAddress]);
-  for (uint32_t at = hart_.x()[kStackPointer] & ~3u; at - fw::bare::kSramBase <= fw::bare::kSramBytes - 4 && at < top;
-       at += 4) {
+  caller(processor_->x()[kReturnAddress]);
+  for (uint32_t at = processor_->x()[kStackPointer] & ~3u;
+       at - fw::bare::kSramBase <= fw::bare::kSramBytes - 4 && at < top; at += 4) {
     uint32_t word = 0;
-    std::memcpy(&word, &hart_.sram()[at - fw::bare::kSramBase], sizeof word);
+    std::memcpy(&word, &processor_->sram()[at - fw::bare::kSramBase], sizeof word);
     caller(word);
   }
   return text;

@@ -5,8 +5,9 @@
 
 #include "firmware/image.hpp"
 #include "model/chip/bus_log.hpp"
+#include "model/chip/chip_options.hpp"
 #include "model/chip/image_bus.hpp"
-#include "model/rv32/hart.hpp"
+#include "model/rv32/processor.hpp"
 
 namespace weft::fw {
 struct State;
@@ -20,8 +21,10 @@ class Manager;
 /// on whose thread run() runs.
 class ImageProcessor {
  public:
-  /// nullptr and a message in `error`: the image does not fit the processor or this build's State.
-  static std::unique_ptr<ImageProcessor> make(Manager& manager, const fw::Image& image, std::string& error);
+  /// `make_processor` as in ChipOptions. nullptr and a message in `error`: the image does not fit the processor or this
+  /// build's State, or there is no such processor.
+  static std::unique_ptr<ImageProcessor> make(Manager& manager, const fw::Image& image,
+                                              const MakeProcessor& make_processor, std::string& error);
 
   /// From now on, everything that passes between the processor and its registers is written there.
   void set_log(std::unique_ptr<BusLog> log);
@@ -31,7 +34,7 @@ class ImageProcessor {
 
   /// The firmware's state in SRAM. It has the layout of the native one: 32 and 64 bits agree on every field.
   [[nodiscard]] const fw::State& state() const;
-  [[nodiscard]] const rv32::Hart& hart() const { return hart_; }
+  [[nodiscard]] const rv32::Processor& processor() const { return *processor_; }
   [[nodiscard]] const ImageBus& bus() const { return bus_; }
   /// "function+0x12" of a program counter.
   [[nodiscard]] std::string where(uint32_t pc) const;
@@ -40,13 +43,13 @@ class ImageProcessor {
   [[nodiscard]] std::string backtrace() const;
 
  private:
-  ImageProcessor(Manager& manager, const fw::Image& image);
+  ImageProcessor(Manager& manager, const fw::Image& image, const MakeProcessor& make_processor);
 
   Manager& manager_;
   const fw::Image& image_;
   std::unique_ptr<BusLog> log_;
   ImageBus bus_;
-  rv32::Hart hart_;
+  std::unique_ptr<rv32::Processor> processor_;
 };
 
 }  // namespace weft::chip

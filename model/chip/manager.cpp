@@ -48,8 +48,8 @@ Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec:
 
 Manager::~Manager() = default;
 
-bool Manager::load(const fw::Image& image, std::string& error) {
-  processor_ = ImageProcessor::make(*this, image, error);
+bool Manager::load(const fw::Image& image, const MakeProcessor& make_processor, std::string& error) {
+  processor_ = ImageProcessor::make(*this, image, make_processor, error);
   return processor_ != nullptr;
 }
 

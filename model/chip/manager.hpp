@@ -12,6 +12,7 @@
 
 #include "firmware/hal.hpp"
 #include "model/chip/chip_bus.hpp"
+#include "model/chip/chip_options.hpp"
 #include "model/chip/copy_engine.hpp"
 #include "model/chip/core_host.hpp"
 #include "model/chip/firmware_watchdog.hpp"
@@ -41,9 +42,9 @@ class Manager final : public sc_core::sc_module {
   Manager(sc_core::sc_module_name name, const TimeBase& time, const spec::Chip& chip, CoreHost& core, ChipBus& bus,
           CopyEngine& copy, std::span<const std::unique_ptr<Function>> functions);
   ~Manager() override;
-  /// From the next restart on the processor runs this image, not the natively compiled firmware. False and a message in
-  /// `error`: it cannot.
-  [[nodiscard]] bool load(const fw::Image& image, std::string& error);
+  /// From the next restart on a processor runs this image, not the natively compiled firmware. `make_processor` as in
+  /// ChipOptions. False and a message in `error`: it cannot.
+  [[nodiscard]] bool load(const fw::Image& image, const MakeProcessor& make_processor, std::string& error);
   /// Of the processor that runs the image. False and a message in `error`: the file does not open, or there is none.
   [[nodiscard]] bool write_bus_log(const std::string& path, std::string& error);
   /// Called when the image fails, with the reason and a backtrace: an exception, before the firmware's trap handler

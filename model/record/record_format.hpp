@@ -28,8 +28,8 @@ struct FileHeader {
   uint8_t core = 0;    ///< core::CoreKind
   uint8_t functions = 1;
   uint8_t check_hazards = 0;
-  uint8_t reserved = 0;
-  uint32_t crc = 0;  ///< CRC-32 (zlib's) of all before it
+  uint8_t engine = 0;  ///< rv32::Engine that ran the image
+  uint32_t crc = 0;    ///< CRC-32 (zlib's) of all before it
 };
 static_assert(sizeof(FileHeader) == 64 && offsetof(FileHeader, fingerprint) == 16 && offsetof(FileHeader, crc) == 60);
 

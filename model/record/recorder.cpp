@@ -37,7 +37,8 @@ std::unique_ptr<Recorder> Recorder::make(const std::string& path, const chip::Ch
                     .image = options.firmware != nullptr ? options.firmware->crc : 0,
                     .core = static_cast<uint8_t>(options.kind),
                     .functions = static_cast<uint8_t>(options.functions),
-                    .check_hazards = static_cast<uint8_t>(hazards)};
+                    .check_hazards = static_cast<uint8_t>(hazards),
+                    .engine = static_cast<uint8_t>(options.engine)};
   std::ranges::copy(options.preset->name.substr(0, kPresetBytes - 1), header.preset.begin());
   auto file = BlockWriter::make(with_process_id(path), header, error);
   return file == nullptr ? nullptr : std::unique_ptr<Recorder>(new Recorder(std::move(file)));

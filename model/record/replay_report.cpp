@@ -21,8 +21,8 @@ const char* ending_text(const Recording& recording) {
   return "";
 }
 
-std::string firmware_text(uint32_t image) {
-  return image == 0 ? "native code, charged by the call" : fmt::format("image {:08x}", image);
+std::string firmware_text(uint32_t image, std::string_view manager) {
+  return image == 0 ? "native code, charged by the call" : fmt::format("image {:08x} on {}", image, manager);
 }
 
 }  // namespace
@@ -40,8 +40,9 @@ std::string replay_text(const ReplayContext& context, const Recording& recording
       "interrupts     {}\n",
       context.file, recording.file_bytes(), recording.records().size(), ending_text(recording), recording.preset(),
       recording.header().functions, recording.header().functions == 1 ? "" : "s", context.recorded_core, context.core,
-      firmware_text(context.recorded_image), firmware_text(context.image), result.stimuli, c.completions, c.host_writes,
-      c.host_written_bytes, c.host_reads, c.host_read_bytes, c.interrupts);
+      firmware_text(context.recorded_image, context.recorded_manager), firmware_text(context.image, context.manager),
+      result.stimuli, c.completions, c.host_writes, c.host_written_bytes, c.host_reads, c.host_read_bytes,
+      c.interrupts);
   if (context.pace == Pace::kCycles) out += fmt::format("registers      {} reads\n", c.registers);
   out += fmt::format("device cycles  {}\n", result.last_cycle);
   if (!recording.cut().empty()) out += fmt::format("cut            {}\n", recording.cut());
@@ -65,6 +66,8 @@ std::string replay_json(const ReplayContext& context, const Recording& recording
                                 {"functions", recording.header().functions},
                                 {"recorded_core", context.recorded_core},
                                 {"core", context.core},
+                                {"recorded_manager", context.recorded_manager},
+                                {"manager", context.manager},
                                 {"recorded_image", context.recorded_image},
                                 {"image", context.image},
                                 {"cycles_compared", context.pace == Pace::kCycles},

@@ -11,7 +11,8 @@ struct ReplayContext {
   std::string file;
   std::string_view recorded_core;
   std::string_view core;
-  uint32_t recorded_image = 0, image = 0;  ///< CRC-32 of the firmware's image; 0: native
+  std::string_view recorded_manager, manager;  ///< "native", "rv32", "ibex"
+  uint32_t recorded_image = 0, image = 0;      ///< CRC-32 of the firmware's image; 0: native
   Pace pace = Pace::kCycles;
 };
 

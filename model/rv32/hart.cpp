@@ -48,6 +48,8 @@ uint32_t remainder(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(static_cast<int32_t>(a) % static_cast<int32_t>(b));
 }
 
+uint32_t half_of(uint64_t counter, bool high) { return static_cast<uint32_t>(high ? counter >> 32 : counter); }
+
 /// Replaces half `high` of a counter.
 uint64_t with_half(uint64_t counter, bool high, uint32_t value) {
   return high ? (counter & UINT32_MAX) | uint64_t{value} << 32 : (counter & ~uint64_t{UINT32_MAX}) | value;
@@ -73,9 +75,7 @@ const char* cause_name(Cause cause) {
   return "unknown exception";
 }
 
-Hart::Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus)
-    : layout_(layout), bus_(bus), rom_(image.begin(), image.end()), sram_(layout.sram_bytes) {
-  rom_.resize((rom_.size() + 3) / 4 * 4);
+Hart::Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus) : Processor(layout, image, bus) {
   code_.resize(rom_.size() / 2);
   for (size_t at = 0; at < code_.size(); at++) {
     uint32_t word = 0;
@@ -90,6 +90,7 @@ void Hart::reset() {
   std::fill(std::begin(x_), std::end(x_), 0u);
   csrs_ = Csrs{.mtvec = (layout_.rom_base & ~0xffu) | kVectored};
   pc_ = layout_.rom_base + kResetOffset;
+  cycles_ += kResetCycles;
   waiting_ = false;
 }
 
@@ -146,11 +147,11 @@ bool Hart::read_csr(uint32_t number, uint32_t& value) const {
       return true;
     case kCsrMcycle:
     case kCsrMcycleh:
-      value = static_cast<uint32_t>(number == kCsrMcycle ? cycles_ : cycles_ >> 32);
+      value = half_of(cycles_ + mcycle_ahead_, number == kCsrMcycleh);
       return true;
     case kCsrMinstret:
     case kCsrMinstreth:
-      value = static_cast<uint32_t>(number == kCsrMinstret ? instructions_ : instructions_ >> 32);
+      value = half_of(instructions_ + minstret_ahead_, number == kCsrMinstreth);
       return true;
     case kCsrMvendorid:
     case kCsrMarchid:
@@ -167,9 +168,11 @@ bool Hart::write_csr(uint32_t number, uint32_t value) {
   switch (number) {
     case kCsrMstatus:
       csrs_.mstatus = value & (kMie | kMpie);
+      cycles_ += kFlushCycles;
       return true;
     case kCsrMie:
       csrs_.mie = value & kMeie;
+      cycles_ += kFlushCycles;
       return true;
     case kCsrMtvec:
       csrs_.mtvec = (value & ~0xffu) | kVectored;
@@ -188,11 +191,11 @@ bool Hart::write_csr(uint32_t number, uint32_t value) {
       return true;
     case kCsrMcycle:
     case kCsrMcycleh:
-      cycles_ = with_half(cycles_, number == kCsrMcycleh, value);
+      mcycle_ahead_ = with_half(cycles_ + mcycle_ahead_, number == kCsrMcycleh, value) - cycles_;
       return true;
     case kCsrMinstret:
     case kCsrMinstreth:
-      instructions_ = with_half(instructions_, number == kCsrMinstreth, value);
+      minstret_ahead_ = with_half(instructions_ + minstret_ahead_, number == kCsrMinstreth, value) - instructions_;
       return true;
     case kCsrMisa:
     case kCsrMip:
@@ -227,6 +230,7 @@ void Hart::trap(uint32_t cause, uint32_t value) {
   const uint32_t base = csrs_.mtvec & ~0xffu;
   const bool interrupt = (cause >> 31) != 0;
   pc_ = interrupt ? base + 4 * (cause & 31) : base;
+  cycles_ += kTrapCycles;
   traps_++;
 }
 
@@ -242,12 +246,20 @@ unsigned Hart::fetch_cycles(uint32_t target) const {
   return (target & 2) != 0 && offset < rom_.size() && code_[offset / 2].length == 4 ? kUnalignedTargetCycles : 0;
 }
 
+uint32_t Hart::encoding(uint32_t address) const {
+  const uint32_t offset = address - layout_.rom_base;
+  uint32_t word = 0;
+  std::memcpy(&word, &rom_[offset], std::min<size_t>(code_[offset / 2].length, rom_.size() - offset));
+  return word;
+}
+
 Stop Hart::run(uint64_t limit) {
   while (cycles_ < limit) {
     attention_ = false;
     if (waiting_) {
       if (!interrupt_pending()) return Stop::kWaiting;
       waiting_ = false;
+      cycles_ += kWakeCycles;
     }
     if (interrupt_pending() && (csrs_.mstatus & kMie) != 0) trap(kExternalInterrupt, 0);
     if (within(pc_ - layout_.rom_base, rom_.size(), 2)) {
@@ -264,6 +276,11 @@ Stop Hart::run(uint64_t limit) {
 bool Hart::execute(uint64_t limit) {
   const auto raised = [this](Cause cause, uint32_t value) {
     raise(cause, value);
+    return false;
+  };
+  const auto access_failed = [this](Cause cause, uint32_t address) {
+    cycles_ += kAccessCycles;
+    raise(cause, address);
     return false;
   };
   while (cycles_ < limit && !attention_) {
@@ -327,30 +344,30 @@ bool Hart::execute(uint64_t limit) {
       // clang-format on
       case Op::kLb:
       case Op::kLbu:
-        if (!load(a + imm, 1, result)) return raised(Cause::kLoadFault, a + imm);
+        if (!load(a + imm, 1, result)) return access_failed(Cause::kLoadFault, a + imm);
         if (i.op == Op::kLb) result = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(result)));
         cycles_ += kAccessCycles;
         break;
       case Op::kLh:
       case Op::kLhu:
-        if (!load(a + imm, 2, result)) return raised(Cause::kLoadFault, a + imm);
+        if (!load(a + imm, 2, result)) return access_failed(Cause::kLoadFault, a + imm);
         if (i.op == Op::kLh) result = static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(result)));
         cycles_ += access_cycles(a + imm, 2);
         break;
       case Op::kLw:
-        if (!load(a + imm, 4, result)) return raised(Cause::kLoadFault, a + imm);
+        if (!load(a + imm, 4, result)) return access_failed(Cause::kLoadFault, a + imm);
         cycles_ += access_cycles(a + imm, 4);
         break;
       case Op::kSb:
-        if (!store(a + imm, 1, b)) return raised(Cause::kStoreFault, a + imm);
+        if (!store(a + imm, 1, b)) return access_failed(Cause::kStoreFault, a + imm);
         cycles_ += kAccessCycles;
         break;
       case Op::kSh:
-        if (!store(a + imm, 2, b)) return raised(Cause::kStoreFault, a + imm);
+        if (!store(a + imm, 2, b)) return access_failed(Cause::kStoreFault, a + imm);
         cycles_ += access_cycles(a + imm, 2);
         break;
       case Op::kSw:
-        if (!store(a + imm, 4, b)) return raised(Cause::kStoreFault, a + imm);
+        if (!store(a + imm, 4, b)) return access_failed(Cause::kStoreFault, a + imm);
         cycles_ += access_cycles(a + imm, 4);
         break;
       case Op::kCsrrw:
@@ -359,16 +376,17 @@ bool Hart::execute(uint64_t limit) {
       case Op::kCsrrwi:
       case Op::kCsrrsi:
       case Op::kCsrrci:
-        if (!csr(i, result)) return raised(Cause::kIllegal, 0);
+        if (!csr(i, result)) return raised(Cause::kIllegal, encoding(pc_));
         break;
       case Op::kMret:
         csrs_.mstatus = kMpie | ((csrs_.mstatus & kMpie) != 0 ? kMie : 0);
         pc_ = csrs_.mepc;
-        cycles_ += kJumpCycles + fetch_cycles(pc_);
+        cycles_ += kReturnCycles + fetch_cycles(pc_);
         instructions_++;
         return false;  // an interrupt may be enabled now
       case Op::kWfi:
         pc_ = next;
+        cycles_ += kSleepCycles;
         instructions_++;
         return true;
       case Op::kEcall:
@@ -376,7 +394,7 @@ bool Hart::execute(uint64_t limit) {
       case Op::kEbreak:
         return raised(Cause::kBreakpoint, 0);
       case Op::kIllegal:
-        return raised(Cause::kIllegal, 0);
+        return raised(Cause::kIllegal, encoding(pc_));
     }
     if (i.rd != 0) x_[i.rd] = result;
     pc_ = next;

@@ -186,14 +186,19 @@ Json chip_json(chip::Simulation& simulation, uint32_t number) {
 Json processor_json(const chip::Manager& manager) {
   const chip::ImageProcessor* processor = manager.processor();
   if (processor == nullptr) return nullptr;
-  const rv32::Hart& hart = processor->hart();
+  const rv32::Processor& hart = processor->processor();
   Json registers = Json::array(), backtrace = Json::array();
   for (const uint32_t x : hart.x()) registers.push_back(x);
   std::istringstream lines(processor->backtrace());
   for (std::string line; std::getline(lines, line);)
     backtrace.push_back(line.substr(std::min(line.size(), line.find_first_not_of(' '))));
-  return {{"image", processor->image().crc},   {"pc", hart.pc()},         {"registers", std::move(registers)},
-          {"backtrace", std::move(backtrace)}, {"cycles", hart.cycles()}, {"instructions", hart.instructions()}};
+  return {{"kind", hart.engine() == rv32::Engine::kIbex ? "ibex" : "rv32"},
+          {"image", processor->image().crc},
+          {"pc", hart.pc()},
+          {"registers", std::move(registers)},
+          {"backtrace", std::move(backtrace)},
+          {"cycles", hart.cycles()},
+          {"instructions", hart.instructions()}};
 }
 
 Json firmware_json(chip::Manager& manager, const fw::State& state) {

@@ -39,14 +39,15 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
       ->capture_default_str();
   app.add_option(
          "--manager", arguments.manager,
-         "what runs the firmware: native (this program's own code, each call charged with cycles), or rv32 (the "
-         "firmware's image on an RV32IMC processor, with the cycles that its instructions take); default: native, or "
-         "as it was recorded")
-      ->check(CLI::IsMember({"native", "rv32"}))
+         "what runs the firmware: native (this program's own code, each call charged with cycles), rv32 (the "
+         "firmware's image on an RV32IMC processor, with the cycles that its instructions take), or ibex (the image on "
+         "Ibex's RTL); default: native, or as it was recorded")
+      ->check(CLI::IsMember({"native", "rv32", "ibex"}))
       ->envname("WEFT_MANAGER");
-  app.add_option("--manager-log", arguments.manager_log,
-                 "with --manager rv32: write all loads, stores and wake-ups of the processor to this file (%p: the "
-                 "process id; with --slice a file for each chip, with its number behind a dot), for testbench/lockstep")
+  app.add_option(
+         "--manager-log", arguments.manager_log,
+         "with --manager rv32 or ibex: write all loads, stores and wake-ups of the processor to this file (%p: the "
+         "process id; with --slice a file for each chip, with its number behind a dot), for testbench/lockstep")
       ->envname("WEFT_MANAGER_LOG");
   auto* fd = app.add_option("--fd", arguments.fds,
                             "serve the client at this inherited socket, and end when it leaves; with --slice one for "
@@ -109,8 +110,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
   if (slice->count() != 0 && wave->count() + record->count() != 0)
     return wrong("--wave and --record are of one chip: they do not go with --slice");
-  if (!arguments.manager_log.empty() && arguments.manager != "rv32")
-    return wrong("--manager-log needs --manager rv32: the native firmware has no processor");
+  if (!arguments.manager_log.empty() && arguments.manager != "rv32" && arguments.manager != "ibex")
+    return wrong("--manager-log needs --manager rv32 or ibex: the native firmware has no processor");
   if (slice->count() != 0 && socket->count() != 0)
     return wrong("--slice has a socket for each chip: give --listen and a directory");
   if ((fd->count() != 0 ? 1 : 0) + socket->count() + directory->count() != 1)

@@ -23,6 +23,12 @@ std::string_view core_kind_name(core::CoreKind kind) {
   return {};
 }
 
+/// --manager as it was.
+std::string_view manager_name(const record::FileHeader& header) {
+  if (header.image == 0) return "native";
+  return header.engine == static_cast<uint8_t>(rv32::Engine::kIbex) ? "ibex" : "rv32";
+}
+
 }  // namespace
 
 int replay(Arguments arguments) {
@@ -50,20 +56,30 @@ int replay(Arguments arguments) {
     return complain(kExitUsage, fmt::format("no core '{}'; there are: rtl, fast, lockstep", arguments.core));
   arguments.functions = header.functions;
   const Simulated simulated{preset, std::nullopt, {kind}};
-  // The firmware runs as it ran, unless --manager says otherwise. Another image has other cycles; every core has the
-  // same.
-  const fw::Image* image = fw::embedded_image();
-  if (arguments.manager.empty()) arguments.manager = header.image != 0 && image != nullptr ? "rv32" : "native";
-  if (arguments.manager == "rv32" && image == nullptr) return complain(kExitUsage, std::string(kNoImage));
-  const uint32_t replayed_image = arguments.manager == "rv32" ? image->crc : 0;
-  const bool same = replayed_image == header.image;
+  // The firmware runs as it ran, as far as this build can, unless --manager says otherwise. Another image, or the same
+  // on another processor, has other cycles; every core has the same.
+  const std::string_view recorded_manager = manager_name(header);
+  if (arguments.manager.empty()) {
+    arguments.manager = recorded_manager;
+    if (!missing_manager(arguments.manager).empty()) arguments.manager = "rv32";
+    if (!missing_manager(arguments.manager).empty()) arguments.manager = "native";
+  }
+  if (const std::string missing = missing_manager(arguments.manager); !missing.empty())
+    return complain(kExitUsage, missing);
+  const uint32_t replayed_image = arguments.manager == "native" ? 0 : fw::embedded_image()->crc;
+  const bool same = replayed_image == header.image && arguments.manager == recorded_manager;
   arguments.core_options.check_hazards = header.check_hazards != 0;
   end_on_model_failure(nullptr);
   const auto simulation = make_simulation(arguments, simulated, nullptr, error);
   if (simulation == nullptr) return complain(kExitUsage, error);
-  const record::ReplayContext context{arguments.replay,     core_kind_name(recorded_kind),
-                                      core_kind_name(kind), header.image,
-                                      replayed_image,       same ? record::Pace::kCycles : record::Pace::kCauses};
+  const record::ReplayContext context{.file = arguments.replay,
+                                      .recorded_core = core_kind_name(recorded_kind),
+                                      .core = core_kind_name(kind),
+                                      .recorded_manager = recorded_manager,
+                                      .manager = arguments.manager,
+                                      .recorded_image = header.image,
+                                      .image = replayed_image,
+                                      .pace = same ? record::Pace::kCycles : record::Pace::kCauses};
   record::Replayer replayer(*simulation, *recording, context.pace);
   const record::ReplayResult result = replayer.run();
   fmt::print("{}\n", arguments.json ? record::replay_json(context, *recording, result)

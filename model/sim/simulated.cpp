@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "model/ibex/ibex.hpp"
 #include "model/trace/trace_file.hpp"
 
 namespace weft::sim {
@@ -55,6 +56,17 @@ std::string chip_names() {
   return names;
 }
 
+std::string missing_manager(std::string_view manager) {
+  if (manager.empty() || manager == "native") return {};
+  if (fw::embedded_image() == nullptr)
+    return fmt::format(
+        "--manager {}: this weft-sim was built without a RISC-V compiler and has no image of the firmware", manager);
+  if (manager == "ibex" && !ibex::is_built())
+    return "--manager ibex: this weft-sim was built without Ibex; scripts/packages brings its sources "
+           "(pythondata-cpu-ibex), scripts/build builds them in";
+  return {};
+}
+
 Simulated find_simulated(const Arguments& arguments, std::string& error) {
   Simulated out;
   std::string chip = arguments.chip;
@@ -74,7 +86,7 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
   }
   out.preset = spec::find_chip(chip);
   if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
-  if (arguments.manager == "rv32" && fw::embedded_image() == nullptr) error = kNoImage;
+  if (error.empty()) error = missing_manager(arguments.manager);
   if (error.empty())
     out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
   return out;
@@ -98,7 +110,11 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
     report_mismatch(path, report);
   };
   options.functions = arguments.functions;
-  if (arguments.manager == "rv32") options.firmware = fw::embedded_image();
+  if (arguments.manager == "rv32" || arguments.manager == "ibex") options.firmware = fw::embedded_image();
+  if (arguments.manager == "ibex") {
+    options.engine = rv32::Engine::kIbex;
+    options.make_processor = ibex::make;
+  }
   options.bus_log = arguments.manager_log;
   if (network != nullptr && !options.bus_log.empty()) options.bus_log += fmt::format(".{}", number);
   options.report_firmware = [](const std::string& report) {

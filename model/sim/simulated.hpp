@@ -19,9 +19,8 @@ struct Simulated {
   std::vector<core::CoreKind> kinds;  // of each chip
 };
 
-/// Why --manager rv32 cannot be.
-inline constexpr std::string_view kNoImage =
-    "--manager rv32: this weft-sim was built without a RISC-V compiler and has no image of the firmware";
+/// Why this build has no such --manager; empty: it has. "native" needs nothing.
+[[nodiscard]] std::string missing_manager(std::string_view manager);
 
 /// Names of all presets, for messages.
 [[nodiscard]] std::string chip_names();

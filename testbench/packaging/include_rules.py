@@ -16,6 +16,7 @@ ALLOWED = {
     "model/trace": {"model/trace"},
     "model/ici": {"model/ici", "model/trace"},
     "model/rv32": {"model/rv32"},
+    "model/ibex": {"model/ibex", "model/rv32"},
     "model/chip": {"model/chip", "model/rv32", "model/ici", "model/trace", "model/core", "model/golden", "firmware"},
     "model/server": {"model/server", "model/chip", "model/core", "firmware/state.hpp"},
     "model/record": {"model/record", "model/server", "model/chip", "model/core"},

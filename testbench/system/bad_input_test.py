@@ -92,7 +92,7 @@ class Gemm(BadInput):
         self.gemm(WRONG_INPUT, ["18446744073709551617"], "--shape", "18446744073709551617x1x1")
 
     def test_chip_core_manager_precision(self):
-        self.gemm(WRONG_INPUT, ["there is no manager 'arm'; managers: native, rv32"], "--shape", "8x8x8", "--chip", "nano", "--manager", "arm")
+        self.gemm(WRONG_INPUT, ["there is no manager 'arm'; managers: native, rv32, ibex"], "--shape", "8x8x8", "--chip", "nano", "--manager", "arm")
         self.gemm(WRONG_INPUT, ["v99", "nano", "small", "v5e-1mxu"], "--shape", "8x8x8", "--chip", "v99")
         self.gemm(WRONG_INPUT, ["slow", "rtl", "fast", "lockstep"], "--shape", "8x8x8", "--chip", "nano", "--core", "slow")
         self.gemm(WRONG_INPUT, ["fp64", "bf16", "int8"], "--shape", "8x8x8", "--precision", "fp64")

@@ -93,6 +93,15 @@ class Gemm(WeftTest):
             cycles[manager] = report["launch_latency"]["fetched_to_validated"]
             bits.add((self.folder / "C.npy").read_bytes())
             self.assertEqual("(charged)" in self.weft(*shape, "--manager", manager), manager == "native")
+        code, out, err = self.run_weft(*shape, "--manager", "ibex", "-o", "C.npy", "--json")
+        if code == 0:
+            report = json.loads(out)
+            self.assertEqual(report["manager"], "ibex")
+            self.assertEqual(report["launch_latency"]["fetched_to_validated"], cycles["rv32"], "Ibex has other cycles than its simulator")
+            bits.add((self.folder / "C.npy").read_bytes())
+        else:
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("--manager ibex: this weft-sim was built without Ibex; scripts/packages", err)
         self.assertEqual(len(bits), 1, "the managers' results differ")
         self.assertNotEqual(cycles["native"], cycles["rv32"], "--manager changes nothing")
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/chip/image_processor.hpp"
@@ -18,9 +19,12 @@ class ImageHost {
   static constexpr uint32_t kRing = 64;                             ///< entries of queue 1
   static constexpr uint32_t kCommandCycles = 500;
 
-  explicit ImageHost(const fw::Image* image, const char* preset = "v5e-1mxu", unsigned functions = 1) {
+  /// `make_processor` as in ChipOptions.
+  explicit ImageHost(const fw::Image* image, const char* preset = "v5e-1mxu", unsigned functions = 1,
+                     chip::MakeProcessor make_processor = {}) {
     chip::ChipOptions options = chip_options(preset);
     options.firmware = image;
+    options.make_processor = std::move(make_processor);
     options.functions = functions;
     options.report_firmware = [this](const std::string& report) { traps.push_back(report); };
     simulation = chip::Simulation::make(options, error);
@@ -31,7 +35,7 @@ class ImageHost {
 
   chip::Function& function() { return simulation->function(); }
   chip::Manager& manager() { return simulation->chip(0).manager(); }
-  uint64_t instructions() { return manager().processor()->hart().instructions(); }
+  uint64_t instructions() { return manager().processor()->processor().instructions(); }
   uint64_t handler_instructions() { return manager().processor()->bus().handler_instructions(); }
   uint64_t device_state() { return read_register(function(), WEFT_REG_DEVICE_STATE); }
 
@@ -47,6 +51,13 @@ class ImageHost {
     write_register(function(), WEFT_REG_PARAMETER_PAGE, kBase, 8);
     write_register(function(), WEFT_REG_BOOT_CONTROL, 1);
     simulation->run_until_idle();
+  }
+
+  /// The device was reset: rings begin anew.
+  void forget() {
+    tail_[0] = tail_[1] = 0;
+    std::memset(memory.at<std::byte>(kAdminEntries), 0, kLog - kAdminEntries);
+    std::memset(memory.at<std::byte>(kEntries), 0, kList - kEntries);
   }
 
   /// Submits to the admin queue or queue 1 and runs until the device sleeps. The error code of the completion.

@@ -2,9 +2,6 @@
 // system tests (testbench/system, WEFT_MANAGER=rv32).
 #include "model/chip/image_processor.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -12,9 +9,11 @@
 
 #include "firmware/bare/registers.hpp"
 #include "firmware/state.hpp"
+#include "testbench/unit/chip/own_process.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
 
 using namespace weft;
+using test::in_own_process;
 
 namespace {
 
@@ -37,16 +36,16 @@ constexpr uint32_t sw(uint32_t rs2, uint32_t rs1, uint32_t imm) {
 class TestImage {
  public:
   explicit TestImage(const std::vector<uint32_t>& program, const std::vector<uint32_t>& handler = {kWfi, 0xffdf'f06f})
-      : rom_(rv32::Hart::kResetOffset + 4 * program.size()) {
+      : rom_(rv32::Processor::kResetOffset + 4 * program.size()) {
     std::memcpy(rom_.data(), handler.data(), 4 * handler.size());
-    std::memcpy(&rom_[rv32::Hart::kResetOffset], program.data(), 4 * program.size());
+    std::memcpy(&rom_[rv32::Processor::kResetOffset], program.data(), 4 * program.size());
     image_ = {rom_, fw::bare::kSramBase, sizeof(fw::State), 0, functions_};
   }
   fw::Image* operator&() { return &image_; }
 
  private:
   std::vector<std::byte> rom_;
-  fw::ImageFunction functions_[2] = {{0, "the_handler"}, {rv32::Hart::kResetOffset, "the_program"}};
+  fw::ImageFunction functions_[2] = {{0, "the_handler"}, {rv32::Processor::kResetOffset, "the_program"}};
   fw::Image image_{};
 };
 
@@ -62,28 +61,6 @@ struct Run {
   std::string error;
   std::unique_ptr<chip::Simulation> simulation;
 };
-
-/// What `body` returns, from a process of its own, since SystemC elaborates once; how that process ended if not by
-/// itself.
-template <typename Body>
-std::string in_own_process(Body body) {
-  int ends[2];
-  if (::pipe(ends) != 0) return "no pipe";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::string text = body();
-    (void)!::write(ends[1], text.data(), text.size());
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(got));
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status == 0 ? text : "ended with status " + std::to_string(status);
-}
 
 }  // namespace
 

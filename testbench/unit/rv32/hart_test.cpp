@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "model/rv32/ibex_cycles.hpp"
+
 namespace weft::rv32 {
 namespace {
 
@@ -139,7 +141,7 @@ TEST_CASE("an enabled interrupt is taken between two instructions, and mret goes
   CHECK(m.hart.x()[1] == 1);
   const uint32_t pc = m.hart.pc();
   m.hart.set_external_interrupt(true);
-  (void)m.hart.run(m.hart.cycles() + 1);
+  (void)m.hart.run(m.hart.cycles() + kTrapCycles + 1);
   CHECK(m.hart.csrs().mcause == kExternalInterrupt);
   CHECK(m.hart.csrs().mepc == pc);
   CHECK((m.hart.csrs().mstatus & 8) != 0);  // after mret, which took the step

@@ -123,7 +123,7 @@ TEST_CASE("a dump shows where the processor of an image stands, with all registe
   CHECK(Json::parse(dump_json(parsed(reply), {}))["processor"].is_null());
   reply["processor"] = sample_processor();
   const std::string text = dump_text(parsed(reply), {});
-  for (const char* part : {"manager: image c86c406e, 54956 instructions in 90670 cycles\n",
+  for (const char* part : {"manager: image c86c406e on rv32, 54956 instructions in 90670 cycles\n",
                            "  at 0x081b8 wait_for_event+0xc\n  from 0x0009e _start+0x1e\n",
                            "  zero 10000000  ra   10000001", "  sp   10000002", "  t6   1000001f\n"})
     CHECK_THAT(text, Contains(part));

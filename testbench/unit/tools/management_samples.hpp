@@ -76,9 +76,13 @@ inline nlohmann::json sample_chip() {
 inline nlohmann::json sample_processor() {
   std::vector<uint32_t> registers(32);
   for (uint32_t i = 0; i < 32; i++) registers[i] = 0x1000'0000 + i;
-  return {{"image", 0xc86c406e},    {"pc", 0x81b8},
-          {"registers", registers}, {"backtrace", {"0x081b8 wait_for_event+0xc", "from 0x0009e _start+0x1e"}},
-          {"cycles", 90670},        {"instructions", 54956}};
+  return {{"kind", "rv32"},
+          {"image", 0xc86c406e},
+          {"pc", 0x81b8},
+          {"registers", registers},
+          {"backtrace", {"0x081b8 wait_for_event+0xc", "from 0x0009e _start+0x1e"}},
+          {"cycles", 90670},
+          {"instructions", 54956}};
 }
 
 /// {"request":"state"} at device cycle `cycle`; every counter is `counter`.

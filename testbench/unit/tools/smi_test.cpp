@@ -54,7 +54,7 @@ TEST_CASE("the processor of an image is shown, and the cycles of native firmware
   reply["firmware"]["processor"] = sample_processor();
   const ChipSnapshot chip = parsed(reply);
   REQUIRE(chip.processor);
-  CHECK_THAT(smi_text(chip, chip), Contains("waypoint idle; image c86c406e at 0x081b8 wait_for_event+0xc\n"));
+  CHECK_THAT(smi_text(chip, chip), Contains("waypoint idle; image c86c406e on rv32 at 0x081b8 wait_for_event+0xc\n"));
   const Json json = Json::parse(smi_json(chip, chip, -1))["firmware"];
   CHECK((json["charged"] == false && json["processor"] == sample_processor()));
 }

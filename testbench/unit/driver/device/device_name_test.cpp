@@ -44,7 +44,7 @@ TEST_CASE("a wrong name is refused with what is possible") {
                                        {"sim:nano?core=slow", "rtl, fast and lockstep"},
                                        {"sim:nano?core=", "no value"},
                                        {"sim:nano?array=round", "fast and structural"},
-                                       {"sim:nano?manager=arm", "manager 'arm': native and rv32 are possible"},
+                                       {"sim:nano?manager=arm", "manager 'arm': native, rv32 and ibex are possible"},
                                        {"sim:nano?core=fast&array=structural", "the fast core has no array of RTL"},
                                        {"sim:nano?core", "no value"},
                                        {"sim:nano?speed=1", "option 'speed'"},
@@ -136,6 +136,7 @@ TEST_CASE("a manager in the environment that is none is refused with the variabl
     REQUIRE(name.ok());
     const Status status = apply_environment(name.value());
     CHECK(status.code() == WEFT_ERROR_INVALID_ARGUMENT);
-    CHECK(status.message() == "environment variable WEFT_MANAGER=arm: manager 'arm': native and rv32 are possible");
+    CHECK(status.message() ==
+          "environment variable WEFT_MANAGER=arm: manager 'arm': native, rv32 and ibex are possible");
   }
 }
