@@ -206,6 +206,7 @@ std::shared_ptr<Event> make_event(const Queue& queue, const PreparedCommand& pre
   auto event = std::make_shared<Event>(queue.id(), prepared.command.tag, prepared.command.opcode);
   event->hold(std::move(resources));
   if (prepared.wait != nullptr) event->set_wait(prepared.wait, prepared.command.wait_value);
+  event->set_signal(prepared.signal);
   return event;
 }
 

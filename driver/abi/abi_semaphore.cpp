@@ -60,6 +60,7 @@ weft_status weft_semaphore_get_value(weft_semaphore* semaphore, uint64_t* value)
     WEFT_REQUIRE(semaphore);
     WEFT_REQUIRE(value);
     if (Status s = check_generation(*semaphore); !s.ok()) return s;
+    semaphore->device->poll_owed();
     const Status failed = semaphore->timeline->failure();
     if (failed.ok()) *value = semaphore->timeline->value();
     return failed;

@@ -263,6 +263,7 @@ Status Device::close(uint32_t drain_ms) {
     timeline_remains_.clear();
     for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
   }
+  forget_owed();
   log_.line(LogModule::kDriverDevice, LogLevel::kInfo, {}, "closed");
   best_effort([&] { log_.close(); });
   closed_ = true;
@@ -336,6 +337,7 @@ size_t Device::drain() {
   ended = std::max(ended, finished.size());
   finish(finished);
   if (!finished.empty()) best_effort([&] { log_.flush(); });
+  best_effort([&] { send_owed(); });   // what there is no memory for stays until the next look
   if (!whole) throw std::bad_alloc();  // nobody may conclude that nothing had ended
   return ended;
 }
@@ -388,8 +390,11 @@ Status Device::halted(const TakenEvents::Hold& hold, const weft_fault_record& re
   if (panic) return why;
   const std::shared_lock queues(queues_mutex_);
   if (record.queue_id >= queues_.size() || queues_[record.queue_id] == nullptr) return why;
-  queues_[record.queue_id]->drain(hold, finished);  // what it completed before the record
-  queues_[record.queue_id]->fail(hold, why, finished);
+  Queue& queue = *queues_[record.queue_id];
+  queue.drain(hold, finished);  // what it completed before the record
+  queue.stop(why);              // nothing joins what is looked at here and ended after it
+  owe(queue, code);
+  queue.fail(hold, why, finished);
   return why;
 }
 

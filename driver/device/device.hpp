@@ -132,6 +132,10 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
 
   // Timeline semaphores (device_timelines.cpp). Their ids go with a reset.
   void bury(std::list<TimelineRemains> remains) noexcept;
+  /// Nothing, or a look for completions: what the driver has to fail goes to the device one by one.
+  void poll_owed() {
+    if (owes_.load()) drain();
+  }
   Result<std::unique_ptr<HostMemory>> create_mirror();
   struct TimelineId {
     uint32_t id;
@@ -236,6 +240,13 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void collect_timelines();
   void check_host_waits(const TakenEvents::Hold& hold, std::vector<Finished>& finished);
   void fail_host_waits(const Status& why) noexcept;
+  /// Before commands end that the device has dropped: fails the semaphores that they owe. The lifecycle lock is held.
+  void fail_owed(const Queue& queue, weft_error why);
+  /// The same where nobody can wait for the device: send_owed() does it.
+  void owe(const Queue& queue, weft_error why) noexcept;
+  void owe(OwedSignal signal) noexcept;
+  void send_owed();
+  void forget_owed() noexcept;
   Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
 
   const uint32_t fork_generation_ = fork_generation();
@@ -294,6 +305,11 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::array<bool, WEFT_LIMIT_TIMELINES + 1> timeline_used_{};
   std::vector<HostWait> host_waits_;
   std::atomic<size_t> host_wait_count_{0};
+
+  std::mutex owed_mutex_;
+  OwedSignals owed_;
+  std::shared_ptr<Event> owed_event_;  ///< of the one that is under way
+  std::atomic<bool> owes_{false};      ///< owed_ is not empty
 };
 
 }  // namespace weft::driver

@@ -157,6 +157,7 @@ Status Device::reset_queue_steps(Queue& queue, ResetClock& clock) {
   clock.take(record);
   best_effort([&] { drain(); });
   clock.done(WEFT_RESET_STEP_DRAIN_COMPLETIONS);
+  fail_owed(queue, why.code());
   fail_queue(queue, why);
   clock.done(WEFT_RESET_STEP_COMPLETE_REST);
   queue.reinitialise();

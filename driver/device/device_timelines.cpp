@@ -125,6 +125,76 @@ void Device::fail_host_waits(const Status& why) noexcept {
   waits_.events_ended();
 }
 
+void Device::fail_owed(const Queue& queue, weft_error why) {
+  OwedSignals owed;
+  queue.add_owed(why, owed);
+  for (OwedSignal signal = owed.take(); signal.timeline != nullptr; signal = owed.take()) {
+    const bool answered = [&] {
+      try {
+        return admin(fail_command(signal), signal.timeline->generation(), signal.timeline).ok();
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    }();
+    if (!answered) owe(std::move(signal));
+  }
+}
+
+void Device::owe(const Queue& queue, weft_error why) noexcept {
+  OwedSignals owed;
+  queue.add_owed(why, owed);
+  for (OwedSignal signal = owed.take(); signal.timeline != nullptr; signal = owed.take()) owe(std::move(signal));
+}
+
+void Device::owe(OwedSignal signal) noexcept {
+  const std::lock_guard lock(owed_mutex_);
+  owed_.add(signal);
+  owes_ = true;
+}
+
+void Device::forget_owed() noexcept {
+  OwedSignals owed;  // whose semaphores go after the lock
+  const std::lock_guard lock(owed_mutex_);
+  std::swap(owed, owed_);
+  owes_ = false;
+}
+
+/// One at a time, so that the admin ring has room for everybody; the end of one sends the next. Waits for nothing: the
+/// thread may hold the admin lock, or lead.
+void Device::send_owed() {
+  if (!owes_.load()) return;
+  const auto event = std::make_shared<Event>(0, 0, uint8_t{WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE});
+  std::vector<std::shared_ptr<const void>> held(1);
+  OwedSignal signal;
+  {
+    const std::lock_guard lock(owed_mutex_);
+    if (owed_event_ != nullptr && !owed_event_->done()) return;
+    signal = owed_.take();
+    owes_ = !owed_.empty();
+    if (signal.timeline == nullptr) return;
+    owed_event_ = event;
+  }
+  held.front() = signal.timeline;  // its id stays its own until the device has answered
+  event->hold(std::move(held));
+  Status status;
+  try {
+    const Waits::Signalling signalling(waits_);
+    const std::shared_lock lock(queues_mutex_);
+    const bool there = queues_[0] != nullptr && signal.timeline->generation() == generation();
+    const Submission submission(event, fail_command(signal));
+    status = there ? queues_[0]->submit(std::span(&submission, 1)) : Status::without_words(WEFT_ERROR_INVALID_STATE);
+  } catch (const std::bad_alloc&) {  // it wanted to say why it takes nothing
+    status = Status::without_words(WEFT_ERROR_QUEUE_FULL);
+  }
+  // Lost: the event is in flight. Stopped, or of another generation: the semaphore goes, or has gone.
+  if (status.ok() || status.code() == WEFT_ERROR_DEVICE_LOST) return;
+  {
+    const std::lock_guard lock(owed_mutex_);
+    owed_event_.reset();
+  }
+  if (status.code() == WEFT_ERROR_QUEUE_FULL) owe(std::move(signal));
+}
+
 Hope Device::hope_of(const Event& event) {
   Attainable values;
   const std::shared_lock lock(queues_mutex_);

@@ -8,6 +8,7 @@ namespace weft::driver {
 std::list<DueCallback> Event::complete(Ending ending) noexcept {
   ending_ = std::move(ending);
   resources_.clear();  // before anybody can see that it is done: what the command used is free by then
+  owed_.reset();
   const std::lock_guard lock(mutex_);
   done_.store(true, std::memory_order_release);  // pairs with done()
   return std::move(callback_);

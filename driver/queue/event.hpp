@@ -70,6 +70,10 @@ class Event {
   /// Null: it waits for no semaphore.
   const Timeline* awaited() const { return awaited_.get(); }
   uint64_t awaited_value() const { return awaited_value_; }
+  /// The semaphore that it signals. By the submitter, before submission.
+  void set_signal(std::shared_ptr<const Timeline> timeline) { owed_ = std::move(timeline); }
+  /// Until it has ended, under the queue's mutex; null: it signals none.
+  const std::shared_ptr<const Timeline>& owed() const { return owed_; }
   /// The semaphore has not reached the value, and has not failed.
   bool waits() const;
   /// That in words; empty: it does not wait.
@@ -111,6 +115,7 @@ class Event {
   std::vector<std::shared_ptr<const void>> resources_;
   std::shared_ptr<const Timeline> awaited_;
   uint64_t awaited_value_ = 0;
+  std::shared_ptr<const Timeline> owed_;
   mutable std::mutex mutex_;  ///< callback against completion, the report
   mutable std::string report_;
   std::list<DueCallback> callback_;  ///< none or one, without its event

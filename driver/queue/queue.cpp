@@ -354,6 +354,17 @@ void Queue::fail_one(const TakenEvents::Hold&, uint16_t command_id, const Status
   if (ids_.match(command_id) == IdMatch::kOutstanding) finished.push_back(ended(ids_.release(command_id), why));
 }
 
+void Queue::add_owed(weft_error error, OwedSignals& owed) const {
+  const std::lock_guard lock(mutex_);
+  ids_.for_each([&](uint64_t order, const std::shared_ptr<Event>& event) {
+    const auto& timeline = event->owed();
+    const uint64_t value = event->timelines().signal_value;
+    if (timeline == nullptr || timeline->failed() || timeline->value() >= value) return;
+    OwedSignal signal{timeline, value, id_, event->command_id(), event->tag(), error, order};
+    owed.add(signal);
+  });
+}
+
 void Queue::reinitialise() {
   const bool alone = !shares_completions();
   {

@@ -10,6 +10,7 @@
 #include "driver/queue/attainable.hpp"
 #include "driver/queue/command_ids.hpp"
 #include "driver/queue/event.hpp"
+#include "driver/queue/owed_signals.hpp"
 #include "driver/queue/queue_state.hpp"
 #include "driver/queue/ring.hpp"
 #include "driver/queue/taken_events.hpp"
@@ -143,6 +144,9 @@ class Queue {
   void fail(const TakenEvents::Hold& hold, const Status& why, std::vector<Finished>& finished);
   /// The same one by one, until nothing comes back. Needs no memory.
   std::optional<Finished> fail_next(const TakenEvents::Hold& hold, const Status& why) noexcept;
+
+  /// Adds what its commands in flight owe to semaphores that can still grow, with `error` as what they end with.
+  void add_owed(weft_error error, OwedSignals& owed) const;
 
   /// Appends every command in flight, oldest first.
   void outstanding(std::vector<OutstandingCommand>& out) const;

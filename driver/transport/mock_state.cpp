@@ -80,7 +80,6 @@ MockTransport::Outcome MockTransport::reset_queue(const E& entry) {
   record.target = static_cast<uint32_t>(entry.size);
   end_pending(record.target, record);
   record.dropped = static_cast<uint32_t>(q.pending.size());
-  for (const E& entry : q.pending) fail_signal(record.target, entry, WEFT_ERROR_ABORTED_BY_RESET);
   close_queue(record.target);
   std::byte* place = host(entry.arg0, sizeof record);
   if (place != nullptr) std::memcpy(place, &record, sizeof record);

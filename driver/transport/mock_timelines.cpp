@@ -58,13 +58,23 @@ MockTransport::Outcome MockTransport::execute_timeline(const E& entry) {
     timelines_[entry.size] = {{entry.arg0, 0, 0, 0}, entry.arg1};
     return {};
   }
-  const auto found = timelines_.find(entry.size);
+  const bool signal = entry.opcode == WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE;
+  const uint32_t error = signal ? static_cast<uint32_t>(entry.size >> 32) : uint32_t{WEFT_ERROR_OK};
+  const auto found = timelines_.find(signal ? static_cast<uint32_t>(entry.size) : entry.size);
   if (found == timelines_.end()) return {WEFT_ERROR_INVALID_STATE, offsetof(E, size), entry.size, 0};
   if (entry.opcode == WEFT_ADMIN_OPCODE_DELETE_TIMELINE) {
     timelines_.erase(found);
     return {};
   }
   weft_timeline_mirror& now = found->second.now;
+  if (error != WEFT_ERROR_OK) {  // what a command owed that the driver has ended
+    if (now.failed != 0 || entry.arg0 <= now.value) return {};
+    now.failed = 1;
+    now.root = entry.arg1;
+    now.error = error;
+    publish(found->second);
+    return {};
+  }
   if (now.failed != 0) return {WEFT_ERROR_DEPENDENCY_FAILED, now.root, now.error, 0};
   if (entry.arg0 <= now.value) return {WEFT_ERROR_INVALID_ARGUMENT, offsetof(E, arg0), entry.arg0, 0};
   now.value = entry.arg0;

@@ -50,7 +50,7 @@ constexpr Rule kRules[] = {
     {WEFT_ADMIN_OPCODE_DUMP_STATE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_CREATE_TIMELINE, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
     {WEFT_ADMIN_OPCODE_DELETE_TIMELINE, kAdmin | kBuilt | kSize},
-    {WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE, kAdmin | kBuilt | kArg0 | kSize},
+    {WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
     {WEFT_ADMIN_OPCODE_SET_COALESCING, kAdmin | kBuilt | kArg0 | kArg1 | kSize},
     {WEFT_ADMIN_OPCODE_RESET_QUEUE, kAdmin | kBuilt | kArg0 | kSize},
     {WEFT_ADMIN_OPCODE_RESET_ENGINE, kAdmin | kBuilt | kArg0 | kSize},

@@ -33,6 +33,14 @@ void publish(const Function& function, Timeline& timeline, const RootCause* root
   hal::raise_interrupt(function.index, completion_vector(kAdminQueue));
 }
 
+/// A command that owed the value has failed because of `root`. Nothing if the value is there, or the semaphore has
+/// failed.
+void fail(const Function& function, Timeline& timeline, uint64_t value, const RootCause& root) {
+  if (timeline.failed() || value <= timeline.value()) return;
+  publish(function, timeline, &root);
+  timeline.fail_with(root);
+}
+
 bool id_valid(uint64_t id) { return id != 0 && id <= WEFT_LIMIT_TIMELINES; }
 
 bool exists(const Function& function, uint64_t id) { return id_valid(id) && function.timeline(id).created(); }
@@ -66,8 +74,16 @@ Status delete_timeline(const State& state, Function& function, const E& e) {
 }
 
 Status signal_timeline(Function& function, const E& e) {
-  if (!exists(function, e.size)) return invalid(offsetof(E, size), e.size);
-  Timeline& timeline = function.timeline(e.size);
+  const auto id = static_cast<uint32_t>(e.size), error = static_cast<uint32_t>(e.size >> 32);
+  if (!exists(function, id) || error > WEFT_ERROR_INTERNAL) return invalid(offsetof(E, size), e.size);
+  Timeline& timeline = function.timeline(id);
+  if (error != WEFT_ERROR_OK) {
+    const uint32_t queue = static_cast<uint16_t>(e.arg1 >> 16);
+    if (queue == kAdminQueue || queue >= kQueues) return invalid(offsetof(E, arg1), e.arg1);
+    fail(function, timeline, e.arg0, root_of(Status{WEFT_ERROR_DEPENDENCY_FAILED, e.arg1, error}));
+    return kOk;
+  }
+  if (e.arg1 != 0) return invalid(offsetof(E, arg1), e.arg1);
   if (timeline.failed()) return dependency_failed(timeline.root());
   if (e.arg0 <= timeline.value()) return invalid(offsetof(E, arg0), e.arg0);
   timeline.raise(e.arg0);
@@ -118,15 +134,12 @@ uint64_t timeline_wake_cycle(const State& state) {
 weft_error timeline_end(Function& function, const E& e, weft_error error, const RootCause& root) {
   if (error == WEFT_ERROR_BAD_DESCRIPTOR || !exists(function, e.signal_id)) return error;  // its fields prove nothing
   Timeline& timeline = function.timeline(e.signal_id);
-  if (timeline.failed()) return error;
-  if (error == WEFT_ERROR_OK && e.signal_value > timeline.value()) {
+  if (error != WEFT_ERROR_OK) {
+    fail(function, timeline, e.signal_value, root);
+  } else if (!timeline.failed()) {
+    if (e.signal_value <= timeline.value()) return WEFT_ERROR_SEMAPHORE_FAULT;
     timeline.raise(e.signal_value);
     publish(function, timeline);
-  } else if (error == WEFT_ERROR_OK) {
-    return WEFT_ERROR_SEMAPHORE_FAULT;
-  } else if (e.signal_value > timeline.value()) {  // else the value that it owed is there
-    publish(function, timeline, &root);
-    timeline.fail_with(root);
   }
   return error;
 }

@@ -60,6 +60,8 @@ static_assert(sizeof(Timeline) == 16);
 Status create_timeline(Function& function, const weft_submission_entry& entry);
 Status delete_timeline(const State& state, Function& function, const weft_submission_entry& entry);
 /// The host raises a value. INVALID_ARGUMENT: it would not grow. DEPENDENCY_FAILED: the semaphore has failed.
+/// Or, with an error in it, fails the semaphore for a command that it has ended itself, and which owed the value.
+/// INVALID_ARGUMENT: no such error, or no such queue.
 Status signal_timeline(Function& function, const weft_submission_entry& entry);
 
 /// The semaphores that an entry names exist, and its signal can still grow. INVALID_ARGUMENT {offset, value}.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -158,6 +159,52 @@ TEST_CASE("signals that race with waits are never missed") {
     REQUIRE(by_value == WEFT_ERROR_OK);
     REQUIRE(by_event == WEFT_ERROR_OK);
   }
+}
+
+TEST_CASE("a wait ends when the queue that owes its signal is reset or halted, and tells what was lost") {
+  const bool halt = GENERATE(false, true);
+  CAPTURE(halt);
+  const Reports reports;
+  Device d;
+  const auto one = d.queue(), two = d.queue();
+  const auto gate = d.semaphore(), owed = d.semaphore();
+  const auto first = wait(one, gate, 1);
+  weft_command_options options = WEFT_INIT(weft_command_options);
+  options.tag = 77;
+  require_ok(weft_signal(one.get(), owed.get(), 1, &options, nullptr));
+  const auto behind = wait(two, owed, 1);
+  weft_status by_value = WEFT_ERROR_OK, by_event = WEFT_ERROR_OK;
+  std::string said;
+  weft_wait_options limits = WEFT_INIT(weft_wait_options);
+  limits.timeout_ms = 20000;
+  std::thread value([&] { by_value = weft_semaphore_wait(owed.get(), 1, &limits); });
+  std::thread event([&] {
+    by_event = weft_event_wait(behind.get(), &limits);
+    weft_error_info info = WEFT_INIT(weft_error_info);
+    if (weft_last_error(&info) == WEFT_ERROR_OK) said = info.message;
+  });
+  std::this_thread::sleep_for(kPause);
+  if (halt) {
+    d.inject(WEFT_INJECTED_FAULT_DOORBELL_VALUE, id_of(one), 1, 0x7fffffff);
+    weft_event* last = nullptr;
+    CHECK(weft_nop(one.get(), nullptr, &last) == WEFT_ERROR_OK);  // and nothing else calls the driver for it
+    event.join();
+    value.join();
+    CHECK(end_of(Handle<weft_event>(last)) == WEFT_ERROR_BAD_DOORBELL);
+  } else {
+    weft_reset_report report = WEFT_INIT(weft_reset_report);
+    CHECK(weft_reset(d.device.get(), one.get(), WEFT_RESET_LEVEL_QUEUE, &report) == WEFT_ERROR_OK);
+    uint64_t now = 0;
+    CHECK(weft_semaphore_get_value(owed.get(), &now) == WEFT_ERROR_DEPENDENCY_FAILED);  // as soon as it is over
+    event.join();
+    value.join();
+  }
+  CHECK(by_value == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK(by_event == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK_THAT(said, Contains("(tag 77) of queue 1 failed first, with " +
+                            std::string(halt ? "BAD_DOORBELL" : "ABORTED_BY_RESET")));
+  CHECK(end_of(first) == (halt ? WEFT_ERROR_BAD_DOORBELL : WEFT_ERROR_ABORTED_BY_RESET));
+  CHECK(reports.count() == 0);
 }
 
 TEST_CASE("close and reset end waits that the host could still have ended") {

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "testbench/unit/driver/device_fixture.hpp"
 
@@ -16,6 +18,20 @@ weft_semaphore* semaphore(MockDevice& device, uint64_t value = 0) {
   weft_semaphore* made = nullptr;
   REQUIRE_OK(weft_semaphore_create(device.handle(), value, &made));
   return made;
+}
+
+weft_event* wait(weft_queue* queue, weft_semaphore* s, uint64_t value) {
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_wait(queue, s, value, nullptr, &event));
+  return event;
+}
+
+void signal_with_nop(weft_queue* queue, weft_semaphore* s, uint64_t value, uint32_t tag) {
+  weft_command_options options = WEFT_INIT(weft_command_options);
+  options.signal_semaphore = s;
+  options.signal_value = value;
+  options.tag = tag;
+  REQUIRE_OK(weft_nop(queue, &options, nullptr));
 }
 
 uint64_t value_of(weft_semaphore* s) {
@@ -183,4 +199,81 @@ TEST_CASE("a host wait ends with the device") {
   waiter.join();
   CHECK(status == WEFT_ERROR_DEVICE_LOST);
   weft_semaphore_release(s);
+}
+
+TEST_CASE("a reset or halt of a queue fails what its dropped commands owed, and names the oldest of them") {
+  const bool halt = GENERATE(false, true);
+  CAPTURE(halt);
+  MockDevice device;
+  weft_queue *one = device.queue(), *two = device.queue(), *three = device.queue();
+  weft_semaphore *gate = semaphore(device), *owed = semaphore(device, 3), *other = semaphore(device);
+  weft_semaphore* whole = semaphore(device);
+  signal_with_nop(one, whole, 4, 0);  // done before
+  weft_event* first = wait(one, gate, 1);
+  signal_with_nop(one, owed, 5, 41);
+  signal_with_nop(one, owed, 9, 42);
+  signal_with_nop(one, other, 1, 43);
+  weft_event *waiter = wait(two, owed, 7), *behind = wait(three, other, 1);
+  if (halt) {
+    weft_queue_info info = WEFT_INIT(weft_queue_info);
+    REQUIRE_OK(weft_queue_get_info(one, &info));
+    device.mock().halt_queue(info.id, 777);
+  } else {
+    weft_reset_report report = WEFT_INIT(weft_reset_report);
+    REQUIRE_OK(weft_reset(device.handle(), one, WEFT_RESET_LEVEL_QUEUE, &report));
+    CHECK(report.innocent == 4);
+    uint64_t value = 0;
+    CHECK(weft_semaphore_get_value(owed, &value) == WEFT_ERROR_DEPENDENCY_FAILED);  // as soon as the reset is over
+    CHECK(weft_semaphore_get_value(other, &value) == WEFT_ERROR_DEPENDENCY_FAILED);
+  }
+  weft_wait_options limits = WEFT_INIT(weft_wait_options);
+  limits.timeout_ms = 5000;
+  const std::string cause = halt ? "BAD_DOORBELL" : "ABORTED_BY_RESET";
+  CHECK(weft_event_wait(waiter, &limits) == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK_THAT(last_message(), Contains("(tag 41) of queue 1 failed first, with " + cause));
+  CHECK(weft_event_wait(behind, &limits) == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK_THAT(last_message(), Contains("(tag 43) of queue 1 failed first, with " + cause));
+  CHECK(weft_semaphore_wait(owed, 4, &limits) == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK(value_of(whole) == 4);
+  CHECK(value_of(gate) == 0);
+  CHECK(weft_event_wait(first, nullptr) == (halt ? WEFT_ERROR_BAD_DOORBELL : WEFT_ERROR_ABORTED_BY_RESET));
+  REQUIRE_OK(weft_semaphore_signal(gate, 1));  // it owes nothing to nobody, and goes on
+  for (weft_event* event : {first, waiter, behind}) weft_event_release(event);
+  for (weft_semaphore* s : {gate, owed, other, whole}) weft_semaphore_release(s);
+  (void)!weft_queue_release(one);
+  REQUIRE_OK(weft_queue_release(two));
+  REQUIRE_OK(weft_queue_release(three));
+}
+
+TEST_CASE("a halted queue that owes to every semaphore fails them all, more than the admin ring holds") {
+  MockDevice device;
+  weft_queue *one = device.queue(128), *two = device.queue(128);
+  weft_queue_info info = WEFT_INIT(weft_queue_info);
+  REQUIRE_OK(weft_queue_get_info(one, &info));
+  static_assert(WEFT_LIMIT_TIMELINES > WEFT_LIMIT_ADMIN_RING_ENTRIES);
+  std::vector<weft_semaphore*> all;
+  for (uint32_t i = 0; i < WEFT_LIMIT_TIMELINES; i++) all.push_back(semaphore(device));
+  weft_event* gate = wait(one, all[0], 1);
+  for (size_t i = 1; i < all.size(); i++) signal_with_nop(one, all[i], 1, static_cast<uint32_t>(i));
+  weft_event* waiter = wait(two, all.back(), 1);
+  for (size_t i = 1; i < all.size(); i += 2) weft_semaphore_release(std::exchange(all[i], nullptr));
+  device.mock().halt_queue(info.id, 777);
+  weft_wait_options limits = WEFT_INIT(weft_wait_options);
+  limits.timeout_ms = 10000;
+  CHECK(weft_event_wait(waiter, &limits) == WEFT_ERROR_DEPENDENCY_FAILED);
+  CHECK_THAT(last_message(), Contains("(tag 63) of queue 1"));
+  CHECK(weft_event_wait(gate, nullptr) == WEFT_ERROR_BAD_DOORBELL);
+  for (size_t i = 2; i < all.size(); i += 2) {
+    CAPTURE(i);
+    CHECK(weft_semaphore_wait(all[i], 1, &limits) == WEFT_ERROR_DEPENDENCY_FAILED);
+  }
+  weft_event_release(gate);
+  weft_event_release(waiter);
+  for (size_t i = 1; i < all.size(); i += 2) {  // the ids of those that were released are free, and as new
+    all[i] = semaphore(device, 8);
+    CHECK(value_of(all[i]) == 8);
+  }
+  for (weft_semaphore* s : all) weft_semaphore_release(s);
+  (void)!weft_queue_release(one);
+  REQUIRE_OK(weft_queue_release(two));
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -28,6 +29,11 @@ E create(uint64_t value, uint64_t id = kSemaphore, uint64_t mirror = 0) {
   return admin(WEFT_ADMIN_OPCODE_CREATE_TIMELINE, value, id, mirror);
 }
 E host_signal(uint64_t value, uint64_t id = kSemaphore) { return admin(WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE, value, id); }
+/// For a command that the host has ended with `error`, and which owed the value.
+E host_fail(uint64_t value, uint64_t root, uint64_t error = WEFT_ERROR_ABORTED_BY_RESET, uint64_t id = kSemaphore) {
+  return admin(WEFT_ADMIN_OPCODE_SIGNAL_TIMELINE, value, id | error << 32, root);
+}
+constexpr uint64_t command(uint16_t id, uint64_t queue, uint64_t tag) { return id | queue << 16 | tag << 32; }
 
 E wait(uint16_t command, uint64_t value, uint16_t id = kSemaphore) {
   E e = entry(WEFT_QUEUE_OPCODE_WAIT, command);
@@ -175,6 +181,103 @@ static void a_failed_producer_fails_whoever_waits_and_whoever_waits_for_those(vo
     assert_int_equal(b.host.fault(3).detail0 & 0xffff, 3);
     b.check_admin(1, WEFT_ERROR_DEPENDENCY_FAILED);
   });
+  b.run();
+}
+
+static void the_host_fails_a_semaphore_for_a_command_that_it_has_ended(void**) {
+  Bench b;
+  constexpr uint64_t kRoot = command(0x3007, 2, 0xabcd1234);
+  b.step([&] { b.host.submit(1, wait(1, 12)); });
+  b.step([&] {
+    b.host.submit(0, host_fail(10, kRoot));  // somebody else has raised it to the value by now
+  });
+  b.step([&] {
+    b.check_admin(1, WEFT_ERROR_OK);
+    assert_int_equal(mirror().failed, 0);
+    assert_int_equal(b.host.drain(1).size(), 0);
+    b.host.submit(0, host_fail(11, kRoot));
+  });
+  b.step([&] {
+    b.check_admin(1, WEFT_ERROR_OK);
+    assert_int_equal(mirror().failed, 1);
+    assert_int_equal(mirror().value, 10);
+    assert_true(mirror().root == kRoot);
+    assert_int_equal(mirror().error, WEFT_ERROR_ABORTED_BY_RESET);
+    assert_int_equal(CODE(b.host.drain(1).at(0)), WEFT_ERROR_DEPENDENCY_FAILED);
+    assert_true(b.host.fault(1).detail0 == kRoot);
+    assert_int_equal(b.host.fault(1).detail1, WEFT_ERROR_ABORTED_BY_RESET);
+    b.host.submit(0, host_fail(13, command(1, 1, 1), WEFT_ERROR_BAD_DOORBELL));  // the first failure is the root cause
+  });
+  b.step([&] {
+    b.check_admin(1, WEFT_ERROR_OK);
+    b.host.submit(1, wait(2, 11));
+    b.host.submit(0, host_signal(20));
+  });
+  b.step([&] {
+    b.check_admin(1, WEFT_ERROR_DEPENDENCY_FAILED);
+    assert_int_equal(CODE(b.host.drain(1).at(0)), WEFT_ERROR_DEPENDENCY_FAILED);
+    assert_true(b.host.fault(2).detail0 == kRoot);
+    assert_int_equal(b.host.fault(2).detail1, WEFT_ERROR_ABORTED_BY_RESET);
+  });
+  b.run();
+}
+
+static void a_semaphore_is_failed_by_its_function_alone(void**) {
+  reset();
+  machine().functions = 2;
+  Host first(0), second(1);
+  machine().script = {
+      [&] { first.submit(0, create(0, kSemaphore, kMirror)); },
+      [&] {
+        assert_int_equal(CODE(first.drain(0).at(0)), WEFT_ERROR_OK);
+        second.submit(0, host_fail(1, command(1, 1, 0)));
+      },
+      [&] {
+        assert_int_equal(CODE(second.drain(0).at(0)), WEFT_ERROR_INVALID_ARGUMENT);
+        first.submit(0, host_signal(1));
+      },
+      [&] {
+        assert_int_equal(CODE(first.drain(0).at(0)), WEFT_ERROR_OK);
+        assert_int_equal(mirror().value, 1);
+        assert_int_equal(mirror().failed, 0);
+      },
+  };
+  run_firmware();
+  assert_int_equal(machine().script_next, machine().script.size());
+}
+
+static void a_failure_with_wrong_fields_is_refused_and_fails_nothing(void**) {
+  Bench b;
+  constexpr uint64_t kRoot = command(1, 1, 0);
+  E waits = host_fail(11, kRoot);
+  waits.wait_id = kSemaphore;
+  E raises = host_signal(11);
+  raises.arg1 = kRoot;
+  const std::vector<std::pair<E, weft_error>> wrong = {
+      {host_fail(11, kRoot, WEFT_ERROR_INTERNAL + 1), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, kRoot, UINT32_MAX), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, kRoot, WEFT_ERROR_CANCELLED, 0), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, kRoot, WEFT_ERROR_CANCELLED, 6), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, kRoot, WEFT_ERROR_CANCELLED, 65), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, kRoot, WEFT_ERROR_CANCELLED, UINT64_C(0x10005)), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, command(1, 0, 0)), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, command(1, weft::fw::kQueues, 0)), WEFT_ERROR_INVALID_ARGUMENT},
+      {host_fail(11, command(1, 0x101, 0)), WEFT_ERROR_INVALID_ARGUMENT},
+      {raises, WEFT_ERROR_INVALID_ARGUMENT},
+      {waits, WEFT_ERROR_BAD_DESCRIPTOR},
+  };
+  b.step([&] {
+    for (const auto& [e, error] : wrong) b.host.put(0, e);
+    b.host.ring(0);
+  });
+  b.step([&] {
+    const auto ended = b.host.drain(0);
+    assert_int_equal(ended.size(), wrong.size());
+    for (size_t i = 0; i < wrong.size(); i++) assert_int_equal(CODE(ended[i]), wrong[i].second);
+    assert_int_equal(mirror().failed, 0);
+    b.host.submit(0, host_signal(11));
+  });
+  b.step([&] { b.check_admin(1, WEFT_ERROR_OK); });
   b.run();
 }
 
@@ -335,6 +438,9 @@ int main() {
       cmocka_unit_test(the_host_signals_too_and_values_have_64_bits),
       cmocka_unit_test(a_value_that_is_there_holds_nobody_back),
       cmocka_unit_test(a_failed_producer_fails_whoever_waits_and_whoever_waits_for_those),
+      cmocka_unit_test(the_host_fails_a_semaphore_for_a_command_that_it_has_ended),
+      cmocka_unit_test(a_semaphore_is_failed_by_its_function_alone),
+      cmocka_unit_test(a_failure_with_wrong_fields_is_refused_and_fails_nothing),
       cmocka_unit_test(two_queues_that_wait_for_each_other_leave_the_device_idle_and_can_be_aborted),
       cmocka_unit_test(a_wait_with_a_budget_ends_with_it),
       cmocka_unit_test(a_semaphore_that_grew_meanwhile_is_a_semaphore_fault),
