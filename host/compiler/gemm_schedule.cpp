@@ -72,9 +72,12 @@ class GemmScheduler {
   uint64_t blocks() const { return plan_.row_chunks.size() * plan_.column_blocks; }
   uint64_t row_of(uint64_t block) const { return block / plan_.column_blocks; }
   uint64_t column_of(uint64_t block) const { return block % plan_.column_blocks; }
-  /// Blocks whose sums the ACCs hold at once: two in each MXU's.
-  uint64_t blocks_in_acc() const { return 2 * chip_.num_mxu; }
-  uint64_t bank_of(uint64_t block) const { return block / chip_.num_mxu % 2; }
+  /// Blocks whose sums the ACCs hold at once. Those of an MXU take turns of both banks, and of the places in a bank.
+  uint64_t blocks_in_acc() const { return 2 * plan_.acc_blocks * chip_.num_mxu; }
+  uint64_t acc_row(uint64_t block) const {
+    const uint64_t turn = block / chip_.num_mxu % (2 * plan_.acc_blocks);
+    return turn % 2 * chip_.acc_bank_rows + turn / 2 * (chip_.acc_bank_rows / plan_.acc_blocks);
+  }
 
   /// The K groups of a wave: whole K chunks, but small groups in the very first wave, each with loads of its own.
   std::vector<Span> groups(bool first_wave) const {
@@ -117,7 +120,7 @@ class GemmScheduler {
     command.k = static_cast<uint32_t>(std::min(group.count * plan_.tile_k, step_.k - group.first * plan_.tile_k));
     command.m = static_cast<uint16_t>(plan_.row_chunks[row].count);
     command.cols = static_cast<uint16_t>(columns(column));
-    command.acc_row = static_cast<uint16_t>(bank_of(block) * chip_.acc_bank_rows);
+    command.acc_row = static_cast<uint16_t>(acc_row(block));
     command.seed = first_of_block ? WEFT_MXU_SEED_ZERO : WEFT_MXU_SEED_KEEP;
     command.dtype = static_cast<uint8_t>(step_.dtype);
     command.mxu = static_cast<uint8_t>(block % chip_.num_mxu);
@@ -284,31 +287,38 @@ class GemmScheduler {
   void emit_results() {
     const auto sinks =
         step_.sinks.empty() ? std::vector<ResultSink>{{0, step_.n, step_.y, {}, WEFT_NO_SEMAPHORE}} : step_.sinks;
-    std::vector<uint64_t> stores_of(blocks());
-    uint64_t block = 0;
+    std::vector<uint64_t> stores_of;  // by group of blocks
+    const uint64_t groups =
+        plan_.row_chunks.size() * ((plan_.column_blocks + plan_.store_blocks - 1) / plan_.store_blocks);
     for (uint64_t row = 0; row < plan_.row_chunks.size(); row++) {
-      for (uint64_t column = 0; column < plan_.column_blocks; column++, block++) {
-        const uint64_t slot = block % plan_.output_slots;
+      for (uint64_t column = 0; column < plan_.column_blocks; column += plan_.store_blocks) {
+        const uint64_t group = stores_of.size(), slot = group % plan_.output_slots;
+        const uint64_t end = std::min(column + plan_.store_blocks, plan_.column_blocks);
         const uint64_t word = plan_.output_base + slot * plan_.output_slot_words;
-        auto epilogue = epilogue_of(row, column, block, word);
-        auto stores = result_stores(program_, tag("store", row, column), sinks,
-                                    {.rows = plan_.row_chunks[row],
-                                     .columns = {column * chip_.n, columns(column)},
-                                     .element_bytes = output_element(),
-                                     .word = word,
-                                     .row_words = plan_.output_row_words});
-        stores_of[block] = stores.size();
-        ProgramBuilder::wait(epilogue.header, kAccFull, 1);
-        ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot),
-                             block >= plan_.output_slots ? stores_of[block - plan_.output_slots] : 0);
-        ProgramBuilder::post(epilogue.header, kAccFree, block + blocks_in_acc() < blocks() ? 1 : 0);
-        ProgramBuilder::post(epilogue.header, kOutputReady, stores.size());
-        program_.push(WEFT_QUEUE_VPU, spec::encode(epilogue));
+        auto stores =
+            result_stores(program_, tag("store", row, column), sinks,
+                          {.rows = plan_.row_chunks[row],
+                           .columns = {column * chip_.n, (end - 1) * chip_.n + columns(end - 1) - column * chip_.n},
+                           .element_bytes = output_element(),
+                           .word = word,
+                           .row_words = plan_.store_blocks * plan_.output_row_words});
+        for (uint64_t c = column; c < end; c++) {
+          const uint64_t block = row * plan_.column_blocks + c;
+          auto epilogue = epilogue_of(row, c, block, word + (c - column) * plan_.output_row_words);
+          ProgramBuilder::wait(epilogue.header, kAccFull, 1);
+          if (c == column)
+            ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot),
+                                 group >= plan_.output_slots ? stores_of[group - plan_.output_slots] : 0);
+          ProgramBuilder::post(epilogue.header, kAccFree, block + blocks_in_acc() < blocks() ? 1 : 0);
+          if (c + 1 == end) ProgramBuilder::post(epilogue.header, kOutputReady, stores.size());
+          program_.push(WEFT_QUEUE_VPU, spec::encode(epilogue));
+        }
         for (auto& store : stores) {
           ProgramBuilder::wait(store.header, kOutputReady, 1);
-          if (post_store(store.header, slot, block + plan_.output_slots < blocks(), chain_.announce)) announced_++;
+          if (post_store(store.header, slot, group + plan_.output_slots < groups, chain_.announce)) announced_++;
           push_store(program_, store);
         }
+        stores_of.push_back(stores.size());
       }
     }
   }
@@ -322,10 +332,10 @@ class GemmScheduler {
     epilogue.dst_dtype = static_cast<uint8_t>(step_.y_dtype);
     epilogue.rows = static_cast<uint16_t>(plan_.row_chunks[row].count);
     epilogue.cols = static_cast<uint16_t>(columns(column));
-    epilogue.a_addr = static_cast<uint32_t>((block % chip_.num_mxu * 2 + bank_of(block)) * chip_.acc_bank_rows);
+    epilogue.a_addr = static_cast<uint32_t>(block % chip_.num_mxu * 2 * chip_.acc_bank_rows + acc_row(block));
     epilogue.a_stride = 1;
     epilogue.d_addr = static_cast<uint32_t>(word);
-    epilogue.d_stride = static_cast<uint32_t>(plan_.output_row_words);
+    epilogue.d_stride = static_cast<uint32_t>(plan_.store_blocks * plan_.output_row_words);
     epilogue.b_mode = step_.bias ? WEFT_VPU_B_MODE_ROW : WEFT_VPU_B_MODE_NONE;
     epilogue.b_addr = step_.bias ? static_cast<uint32_t>(bias_word(block, column)) : 0;
     epilogue.activation = static_cast<uint8_t>(step_.activation);

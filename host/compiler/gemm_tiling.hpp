@@ -20,8 +20,12 @@ struct Span {
 /// Output blocks are (row chunk, column block), rows outermost; a block's sums stay in one ACC bank while K streams
 /// by. The first row chunk has N rows and the last about N, so that neither the first load nor the last store stands
 /// alone for long; those between have up to 2 N, so that the weights of the next tile have twice the time they need.
+/// Where HBM brings the weights of the first chunk more slowly than N rows use them, it has 2 N rows too.
 /// A tile takes max(rows, L N) cycles: from a PE latency L of 3 on, chunks are as few as 4 N rows each allow, and
 /// equal.
+///
+/// Results leave by groups of column blocks: a store takes HBM's write latency however small it is, so blocks that are
+/// computed faster than stores of one block can follow each other lie side by side in a slot and leave together.
 struct GemmTiling {
   uint64_t tile_k = 0;         ///< k values of a weight tile
   uint64_t tiles = 0;          ///< K tiles
@@ -35,6 +39,8 @@ struct GemmTiling {
   uint64_t weight_slots = 0, weight_slot_words = 0, weight_base = 0;
   bool bias_resident = false;  ///< all bias rows loaded at once; otherwise a slot a block
   uint64_t bias_slots = 0, bias_base = 0;
+  uint64_t acc_blocks = 1;    ///< blocks that one ACC bank holds at a time
+  uint64_t store_blocks = 1;  ///< column blocks of a store, side by side in its slot
   uint64_t output_row_words = 1, output_slots = 0, output_slot_words = 0, output_base = 0;
   uint64_t words_used = 0;
 };
@@ -42,8 +48,8 @@ struct GemmTiling {
 /// NO_DEVICE_MEMORY if even the smallest plan does not fit VMEM; the message gives both sizes.
 [[nodiscard]] Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step);
 
-/// Cuts `total` rows into chunks. PE latency 1 and 2: of N (the first) to 2 N rows; a total below 2 N is one chunk.
-/// Else: of up to 4 N rows, as few and as equal as that allows.
-[[nodiscard]] std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total);
+/// Cuts `total` rows into chunks. PE latency 1 and 2: of `first_rows` (the first; 0: N; at most 2 N) to 2 N rows; a
+/// total below 2 N is one chunk. Else: of up to 4 N rows, as few and as equal as that allows.
+[[nodiscard]] std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total, uint64_t first_rows = 0);
 
 }  // namespace weft::compiler
