@@ -28,15 +28,16 @@ bool write_overtaken(State& state, const Queue& queue, const weft_submission_ent
 void refresh_completion_head(State& state, Queue& queue) {
   CompletionRing& ring = owner(state, queue).rings[queue.completion_ring];
   const uint32_t head = hal::doorbell_completion(ring.function, ring.id);
-  if (ring.stale_doorbell) {
-    if (head == ring.doorbell) return;
-    ring.stale_doorbell = false;
-    ring.doorbell = 0;
-  }
-  if (!ring::head_valid(ring.doorbell, head, ring.tail)) {
-    halt_completion_ring(state, ring, Status{WEFT_ERROR_BAD_DOORBELL, head, ring.doorbell});
+  // A ring that was made anew starts from 0, and the host's last doorbell to the one before it counts for nothing.
+  // Without branches: the first command of a ring takes the cycles of those after it.
+  const uint32_t stale = ring.stale_doorbell ? 1 : 0;
+  const uint32_t kept = stale & static_cast<uint32_t>(head == ring.doorbell);
+  const uint32_t from = ring.doorbell & (stale - 1);
+  if ((kept | static_cast<uint32_t>(ring::head_valid(from, head, ring.tail))) == 0) {
+    halt_completion_ring(state, ring, Status{WEFT_ERROR_BAD_DOORBELL, head, from});
     return;
   }
+  ring.stale_doorbell = kept != 0;
   ring.doorbell = head;
 }
 

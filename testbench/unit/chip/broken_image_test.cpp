@@ -14,7 +14,7 @@ using namespace weft;
 
 namespace {
 
-constexpr const char* kBroken = "weft::fw::copy_begin";  // runs when a queue fills or copies
+constexpr const char* kBroken = "weft::fw::(anonymous namespace)::start_piece";  // runs when a queue fills or copies
 
 /// The embedded image with other instructions at the beginning of a function.
 class BrokenImage {
@@ -82,7 +82,7 @@ TEST_CASE("a broken function of the image fails the device by name, and a reset 
       // where it stood, and who called
       if (report.find("instruction access") == std::string::npos && text.find(kBroken) == std::string::npos)
         return text;
-      if (text.find("\n  from ") == std::string::npos || text.find("weft::fw::run(") == std::string::npos) return text;
+      if (text.find("\n  from ") == std::string::npos || text.find("weft_main") == std::string::npos) return text;
       if (host.traps.size() != 1) return fmt::format("{} reports, the second: {}", host.traps.size(), host.traps[1]);
       test::write_register(host.function(), WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
       host.simulation->run_until_idle();

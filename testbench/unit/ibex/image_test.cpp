@@ -75,7 +75,7 @@ TEST_CASE("the simulator that is fed with Ibex's loads and wake-ups does the sam
   REQUIRE(work(host) == "");
   const rv32::Processor& ibex = *watched.ibex;
   std::vector<ibex::test::Access>& tape = watched.recorder->tape;
-  REQUIRE(tape.size() > 1000);
+  REQUIRE(tape.size() > 500);
   {
     ibex::test::Player player(tape);
     rv32::Hart hart(watched.layout, watched.rom, player);

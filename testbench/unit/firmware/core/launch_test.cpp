@@ -136,9 +136,9 @@ static void a_launch_costs_the_firmware_the_same_whatever_its_commands_are(void*
 
 static void a_command_that_cannot_be_read_ends_the_launch_with_its_address(void**) {
   Fixture f({5, 40, 3, 3, 1});
-  const uint64_t lost =
+  constexpr uint64_t lost =
       kImage + sizeof(weft_program_header) + sizeof(weft_program_kernel) + (5 + 20) * WEFT_COMMAND_BYTES;
-  machine().core.read_command = [lost](uint64_t address) {
+  machine().core.read_command = [](uint64_t address) {
     return address == lost ? nullptr : machine().find(WEFT_ADDRESS_SPACE_HBM, address, WEFT_COMMAND_BYTES);
   };
   f.then([&] {
