@@ -12,7 +12,7 @@
 namespace weft::tools {
 namespace {
 
-constexpr const char* kDefaultManager = "native";  // of weft-sim (model/sim); cli_test compares
+constexpr const char* kDefaultManager = WEFT_DEFAULT_MANAGER;  // of weft-sim, too
 
 }  // namespace
 

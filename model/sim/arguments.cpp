@@ -41,7 +41,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
          "--manager", arguments.manager,
          "what runs the firmware: native (this program's own code, each call charged with cycles), rv32 (the "
          "firmware's image on an RV32IMC processor, with the cycles that its instructions take), or ibex (the image on "
-         "Ibex's RTL); default: native, or as it was recorded")
+         "Ibex's RTL); default: " WEFT_DEFAULT_MANAGER ", or as it was recorded")
       ->check(CLI::IsMember({"native", "rv32", "ibex"}))
       ->envname("WEFT_MANAGER");
   app.add_option(
@@ -110,6 +110,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
   if (slice->count() != 0 && wave->count() + record->count() != 0)
     return wrong("--wave and --record are of one chip: they do not go with --slice");
+  if (arguments.manager.empty()) arguments.manager = WEFT_DEFAULT_MANAGER;
   if (!arguments.manager_log.empty() && arguments.manager != "rv32" && arguments.manager != "ibex")
     return wrong("--manager-log needs --manager rv32 or ibex: the native firmware has no processor");
   if (slice->count() != 0 && socket->count() != 0)

@@ -15,7 +15,7 @@ struct Arguments {
   std::string slice;
   std::string core;  // empty: fast, or the recorded one
   std::string array = "fast";
-  std::string manager;  // empty: native, or the recorded one
+  std::string manager;  // empty: the recorded one
   std::string manager_log;
   std::vector<int> fds;
   std::string socket;

@@ -44,20 +44,39 @@ def read_programs(path):
     return programs
 
 
+def image_compiler():
+    """What compiles the firmware's image, whose instructions are cycles: its first line of --version; "" if there is none."""
+    try:
+        return subprocess.run(["riscv64-unknown-elf-g++", "--version"], capture_output=True, text=True, timeout=LIMIT_S).stdout.split("\n")[0]
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def read_compiler(path):
+    """The image's compiler of the baselines; "" if they do not say. Raises CyclesError as read_baselines does."""
+    if not path.exists():
+        return ""
+    try:
+        return next((str(row["compiler"]) for row in json.loads(path.read_text(encoding="utf-8")) if "compiler" in row), "")
+    except (OSError, UnicodeDecodeError, ValueError, TypeError) as error:
+        raise CyclesError(f"{path}: not a list of baselines: {error!r}") from None
+
+
 def read_baselines(path):
     """{(program, core): {measure: cycles}}; empty if there is no file. Raises CyclesError."""
     if not path.exists():
         return {}
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row for row in json.loads(path.read_text(encoding="utf-8")) if "compiler" not in row]
         return {(row["program"], row["core"]): {"device": int(row["device"]), **({"launch": int(row["launch"])} if "launch" in row else {})} for row in rows}
     except (OSError, UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
         raise CyclesError(f"{path}: not a list of baselines: {error!r}") from None
 
 
-def write_baselines(path, measured):
-    """A line for each program, so that a change of one is a change of one line."""
-    rows = [json.dumps({"program": program, "core": core, **cycles}) for (program, core), cycles in sorted(measured.items())]
+def write_baselines(path, measured, compiler=""):
+    """A line for each program, so that a change of one is a change of one line; before them the image's compiler."""
+    rows = [json.dumps({"compiler": compiler})] if compiler else []
+    rows += [json.dumps({"program": program, "core": core, **cycles}) for (program, core), cycles in sorted(measured.items())]
     path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
 

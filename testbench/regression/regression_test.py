@@ -9,7 +9,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from buckets import alike, buckets  # noqa: E402
-from cycles import CyclesError, compare, read_baselines, read_programs, write_baselines  # noqa: E402
+from cycles import CyclesError, compare, read_baselines, read_compiler, read_programs, write_baselines  # noqa: E402
 from page import page  # noqa: E402
 from plan import LEVELS, Job, PlanError, read_plan  # noqa: E402
 from results import FAILED, PASSED, SKIPPED, Case, ResultsError, read_junit, write_junit  # noqa: E402
@@ -116,7 +116,12 @@ class Cycles(InFolder):
     def test_written_and_read_again_they_are_the_same(self):
         measured = {("p", "rtl"): {"device": 1, "launch": 2}, ("p", "fast"): {"device": 1, "launch": 3}, ("of a slice", "fast"): {"device": 1}}
         write_baselines(self.folder / "b.json", measured)
-        self.assertEqual(read_baselines(self.folder / "b.json"), measured)
+        self.assertEqual((read_baselines(self.folder / "b.json"), read_compiler(self.folder / "b.json")), (measured, ""))
+        write_baselines(self.folder / "b.json", measured, "g++ 12.2.0")
+        self.assertEqual((read_baselines(self.folder / "b.json"), read_compiler(self.folder / "b.json")), (measured, "g++ 12.2.0"))
+
+    def test_the_committed_baselines_name_the_compiler_of_the_image(self):
+        self.assertIn("g++", read_compiler(HERE / "cycle_baselines.json"))
 
     def test_one_cycle_more_a_new_and_a_gone_program_are_seen(self):
         rows = compare({("p", "rtl"): {"device": 1, "launch": 2}, ("gone", "rtl"): {"device": 1, "launch": 1}},

@@ -101,6 +101,7 @@ _VOLATILE = [
     (re.compile(r"^(  wall time +).*"), r"\1<seconds>"),
 ]
 _NUMBER = re.compile(r"(?<![\w.])[+-]?(0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?)(?![\w.])( ([KMG]?i?B(/s)?|ms|us|s))?(?!\w)")
+_WORD = re.compile(r"(?<![\w.])[0-9a-f]{8}(?![\w.])")  # of a register, a CRC
 
 
 def comparable(line, live):
@@ -108,6 +109,7 @@ def comparable(line, live):
     for pattern, replacement in _VOLATILE:
         line = pattern.sub(replacement, line)
     if live:
+        line = _WORD.sub("#", line)
         line = re.sub(r"\s+", " ", _NUMBER.sub("#", line)).strip()
     return line.rstrip()
 
