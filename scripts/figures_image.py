@@ -4,9 +4,8 @@ import json
 import os
 import re
 import subprocess
-import xml.etree.ElementTree
 
-from figures_tools import row
+from figures_tools import ctest, row
 
 LIMIT_S = 2 * 3600
 MANAGERS = ("native", "rv32")
@@ -75,24 +74,16 @@ def utilisation(tools):
 
 
 def system_tests(tools, manager):
-    """Name -> (status, seconds) of the system tests, with one manager for every simulator that a test starts."""
-    out = tools.build / "figures" / f"system_{manager}.xml"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.unlink(missing_ok=True)
-    subprocess.run(["ctest", "-L", "^system$", "-LE", "nightly", "-E", "with the firmware's image|^lockstep:", "--output-junit", str(out)], cwd=tools.build,
-                   capture_output=True, text=True, timeout=LIMIT_S, env={**os.environ, "WEFT_MANAGER": manager})
-    try:
-        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
-    except (OSError, xml.etree.ElementTree.ParseError) as error:
-        raise tools.Failed(f"ctest wrote no results with {manager}: {error}") from None
-    return {case.get("name"): (case.get("status"), float(case.get("time"))) for case in cases}
+    """Name -> (passed, seconds) of the system tests, with one manager for every simulator that a test starts."""
+    return ctest(tools, ["-L", "^system$", "-LE", "nightly", "-E", "with the firmware's image|^lockstep:"], f"system_{manager}", timeout=LIMIT_S,
+                 env={**os.environ, "WEFT_MANAGER": manager})
 
 
 def equality(tools):
     """The system tests pass with either; the wall time of both, one test at a time."""
     found = {manager: system_tests(tools, manager) for manager in MANAGERS}
     names = set(found["native"])
-    bad = [name for name in sorted(names) if any(found[m].get(name, ("missing",))[0] != "run" for m in MANAGERS)]
+    bad = [name for name in sorted(names) if not all(found[m].get(name, (False,))[0] for m in MANAGERS)]
     seconds = {m: sum(time for _, time in found[m].values()) for m in MANAGERS}
     ratio = seconds["rv32"] / seconds["native"] if seconds["native"] else 0
     return [row("image equality, system tests", len(bad), f"of {len(names)} fail with native or rv32" + (f": {bad[0]}" if bad else ""), "0", not bad and len(names) > 20,
@@ -102,14 +93,8 @@ def equality(tools):
 
 def lockstep(tools):
     """The native build is fed with what the image reads: then both write the same."""
-    out = tools.build / "figures" / "lockstep.xml"
-    out.unlink(missing_ok=True)
-    subprocess.run(["ctest", "-R", "^lockstep:", "-LE", "nightly", "--output-junit", str(out)], cwd=tools.build, capture_output=True, text=True, timeout=LIMIT_S)
-    try:
-        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
-    except (OSError, xml.etree.ElementTree.ParseError) as error:
-        raise tools.Failed(f"ctest wrote no results: {error}") from None
-    bad = [case.get("name") for case in cases if case.get("status") != "run"]
+    cases = ctest(tools, ["-R", "^lockstep:", "-LE", "nightly"], "lockstep", timeout=LIMIT_S)
+    bad = [name for name, (good, _) in cases.items() if not good]
     return [row("image equality, access by access", len(bad), f"of {len(cases)} lockstep tests differ in a store, a DMA or State" + (f": {bad[0]}" if bad else ""), "0",
                 not bad and len(cases) > 0, oracle="the native build of the same sources")]
 

@@ -2,9 +2,8 @@
 import json
 import os
 import subprocess
-import xml.etree.ElementTree
 
-from figures_tools import row
+from figures_tools import ctest, folder, read, row
 
 LIMIT_S = 4 * 3600
 PROGRAMS = 2000
@@ -20,24 +19,10 @@ def judged(tools, command):
     return done
 
 
-def read(tools, path):
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise tools.Failed(f"{path}: {error}") from None
-
-
-def ctest(tools, expression, name):
+def failing(tools, expression, name):
     """(tests that ran, names of those that did not pass)."""
-    out = tools.build / "figures" / f"{name}.xml"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.unlink(missing_ok=True)
-    subprocess.run(["ctest", "-R", expression, "-j", str(os.cpu_count()), "--output-junit", str(out)], cwd=tools.build, capture_output=True, text=True, timeout=LIMIT_S)
-    try:
-        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
-    except (OSError, xml.etree.ElementTree.ParseError) as error:
-        raise tools.Failed(f"ctest wrote no results for {expression}: {error}") from None
-    return len(cases), [case.get("name") for case in cases if case.get("status") != "run"]
+    found = ctest(tools, ["-R", expression, "-j", os.cpu_count()], name, timeout=LIMIT_S)
+    return len(found), [test for test, (good, _) in found.items() if not good]
 
 
 def structural(tools):
@@ -53,20 +38,19 @@ def structural(tools):
                         oracle="the fast array, whose oracle is model/golden"))
     programs = found["programs"]
     rows.append(row("structural, programs", programs, "on all sizes", f">= {PROGRAMS}" + (" (nightly)" if tools.level == "ci" else ""), programs >= PROGRAMS or tools.level == "ci"))
-    ran, bad = ctest(tools, "with the structural array$", "structural")
+    ran, bad = failing(tools, "with the structural array$", "structural")
     rows.append(row("structural, system tests", len(bad), f"of {ran} fail" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0, oracle="each test's own"))
     return rows
 
 
 def pe_latency(tools):
-    ran, bad = ctest(tools, r"nano-pe[234]|^mxu_pe[234]_test", "pe_latency")
+    ran, bad = failing(tools, r"nano-pe[234]|^mxu_pe[234]_test", "pe_latency")
     return [row("PeLatency 2 to 4", len(bad), f"of {ran} tests against model/golden and the fast core fail" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0,
                 oracle="model/golden")]
 
 
 def formal(tools):
-    out = tools.build / "figures" / "arrays_formal.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder(tools) / "arrays_formal.json"
     listed = dict(line.split("\t")[::2] for line in judged(tools, ["testbench/formal/prove.py", "--list"]).stdout.splitlines())
     names = [name for name in listed if name.startswith("array_equal")]
     if not names:
@@ -82,7 +66,7 @@ def formal(tools):
 
 def synthesis(tools):
     """Yosys on the core with the structural array; the page is compared with what it says now."""
-    ran, bad = ctest(tools, "^synthesis", "synthesis")
+    ran, bad = failing(tools, "^synthesis", "synthesis")
     return [row("synthesis", len(bad), f"of {ran} tests fail: latches, black boxes, the page" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0, oracle="Yosys")]
 
 
@@ -104,8 +88,7 @@ def bugs(tools):
     """Bugs that a reviewer would plant, hunted by the tests of level ci; the build of the mutated RTL takes minutes."""
     if tools.level == "ci":
         return []
-    out = tools.build / "figures" / "bugs.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = folder(tools) / "bugs.json"
     judged(tools, ["scripts/mutate", "--bugs", "--json", out])
     found = read(tools, out)
     return [row("bugs by hand", found["killed"], f"of {found['bugs']} killed", f">= {GOAL_BUGS} of {BUGS}", found["killed"] >= GOAL_BUGS and found["bugs"] >= BUGS)]

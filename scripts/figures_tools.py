@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import time
+import xml.etree.ElementTree
 from pathlib import Path
 
 WAIT_S = 900
@@ -46,6 +47,33 @@ def children(pid):
         if int(text.rpartition(")")[2].split()[1]) == pid:
             found.append(int(text.split()[0]))
     return found
+
+
+def folder(tools):
+    """Where figures keep files of programs that they run."""
+    path = tools.build / "figures"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def read(tools, path):
+    """The JSON that a program wrote."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise tools.Failed(f"{path}: {error}") from None
+
+
+def ctest(tools, arguments, name, **options):
+    """Runs tests by ctest's arguments: name of each that there is -> (whether it ran and passed, seconds)."""
+    out = folder(tools) / f"{name}.xml"
+    out.unlink(missing_ok=True)
+    subprocess.run(["ctest", *map(str, arguments), "--output-junit", str(out)], cwd=tools.build, capture_output=True, text=True, **options)
+    try:
+        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        raise tools.Failed(f"ctest wrote no results of {name}: {error}") from None
+    return {case.get("name"): (case.get("status") == "run", float(case.get("time"))) for case in cases}
 
 
 class Tools:

@@ -5,9 +5,8 @@ import os
 import re
 import runpy
 import subprocess
-import xml.etree.ElementTree
 
-from figures_tools import row
+from figures_tools import ctest, folder, read, row
 from figures_trust_items import ITEMS
 
 LIMIT_S = 6 * 3600
@@ -23,12 +22,6 @@ def nightly(tools, goal):
     return goal + (" (nightly)" if tools.level == "ci" else "")
 
 
-def folder(tools):
-    path = tools.build / "figures"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 def environment(tools):
     return {**os.environ, "WEFT": tools.program("weft"), "WEFT_SIM": tools.program("weft-sim"), "WEFT_SOURCE": str(tools.root), "WEFT_BUILD": str(tools.build),
             "WEFT_CHECK_HAZARDS": "1"}
@@ -41,13 +34,6 @@ def judged(tools, command, more_environment=None, **options):
     if done.returncode not in (0, 1):
         raise tools.Failed(f"{' '.join(command)} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
     return done
-
-
-def read(tools, path):
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise tools.Failed(f"{path}: {error}") from None
 
 
 def printed(tools, done):
@@ -82,17 +68,9 @@ def chosen(tools, item):
 
 def run_ctest(tools, names, number):
     """(tests that ran, those that failed). What did not run failed."""
-    out = folder(tools) / f"item{number}.xml"
-    out.unlink(missing_ok=True)
     expression = "^(" + "|".join(re.sub(r"([][.^$*+?()|\\])", r"\\\1", name) for name in names) + ")$"
-    subprocess.run(["ctest", "-R", expression, "-LE", "nightly", "-j", str(os.cpu_count()), "--output-junit", str(out)], cwd=tools.build, capture_output=True, text=True,
-                   timeout=LIMIT_S)
-    try:
-        cases = xml.etree.ElementTree.parse(out).getroot().findall(".//testcase")
-    except (OSError, xml.etree.ElementTree.ParseError) as error:
-        raise tools.Failed(f"ctest wrote no results of item {number}: {error}") from None
-    good = {case.get("name") for case in cases if case.get("status") == "run"}
-    return len(cases), [name for name in names if name not in good]
+    found = ctest(tools, ["-R", expression, "-LE", "nightly", "-j", os.cpu_count()], f"item{number}", timeout=LIMIT_S)
+    return len(found), [name for name in names if not found.get(name, (False,))[0]]
 
 
 def run_cases(tools, case):

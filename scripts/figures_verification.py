@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 
-from figures_tools import row
+from figures_tools import folder, read, row
 
 RANDOM_PROGRAMS = {"ci": 2000, "nightly": 20000, "release": 20000}
 MUTANTS = {"ci": 30, "nightly": 400, "release": 400}
@@ -26,19 +26,6 @@ def script(tools, *command):
     if done.returncode not in (0, 1):
         raise tools.Failed(f"{' '.join(map(str, command))} ended with {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}")
     return done.stdout
-
-
-def read(tools, path):
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise tools.Failed(f"{path}: {error}") from None
-
-
-def folder(tools):
-    path = tools.build / "figures"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def random_run(tools):

@@ -242,7 +242,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void fail_host_waits(const Status& why) noexcept;
   /// Before commands end that the device has dropped: fails the semaphores that they owe. The lifecycle lock is held.
   void fail_owed(const Queue& queue, weft_error why);
-  /// The same where nobody can wait for the device: send_owed() does it.
+  /// The same for a thread that must not wait for the device: send_owed() sends it.
   void owe(const Queue& queue, weft_error why) noexcept;
   void owe(OwedSignal signal) noexcept;
   void send_owed();
