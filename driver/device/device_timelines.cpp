@@ -68,7 +68,7 @@ Status Device::wait_timeline(const std::shared_ptr<const Timeline>& timeline, ui
     host_waits_.push_back({timeline, value, event});
     host_wait_count_.store(host_waits_.size(), std::memory_order_seq_cst);  // pairs with check_host_waits
   }
-  // True: it was on the list, so nobody else ends it.
+  // True: the wait was still on the list, so this thread is the one that ends it.
   const auto forget = [&] {
     const std::lock_guard lock(timelines_mutex_);
     const auto forgotten = std::erase_if(host_waits_, [&](const HostWait& wait) { return wait.event == event; });

@@ -44,7 +44,7 @@ class OwedSignals {
   bool empty() const {
     return std::all_of(by_id_.begin(), by_id_.end(), [](const OwedSignal& s) { return s.timeline == nullptr; });
   }
-  /// Any one, which is no longer here; without a timeline if there is none.
+  /// Removes one of them and returns it; a signal without a timeline if none is left.
   OwedSignal take() {
     for (OwedSignal& signal : by_id_) {
       if (signal.timeline != nullptr) return std::exchange(signal, OwedSignal{});

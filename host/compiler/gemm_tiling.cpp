@@ -62,7 +62,7 @@ uint64_t store_blocks(const spec::Chip& chip, const DenseStep& step, const GemmT
   return std::min(blocks, plan.column_blocks);
 }
 
-/// The same but for what the caller has chosen: fits, or not.
+/// Chooses K chunks and weight slots for the rows and stores that the caller has chosen. False: VMEM is too small.
 bool complete(const spec::Chip& chip, uint64_t rows, GemmTiling& plan) {
   plan.output_slot_words = (rows * plan.store_blocks * plan.output_row_words + 1) / 2 * 2;
   for (uint64_t chunk_tiles = plan.tiles;; chunk_tiles = (chunk_tiles + 1) / 2) {

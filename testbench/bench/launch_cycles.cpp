@@ -46,7 +46,7 @@ class Steps final : public chip::Boundary {
     from_ = simulation_.cycle();
     steps.clear();
   }
-  /// Cycles from the doorbell to the completion entry; 0: there is none.
+  /// Cycles from the doorbell to the completion entry; 0 if the device wrote no entry.
   uint64_t completion() const {
     const auto found = std::ranges::find(steps, 'c', &Step::what);
     return found == steps.end() ? 0 : found->cycles;
