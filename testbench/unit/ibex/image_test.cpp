@@ -25,7 +25,7 @@ std::string prepare(test::ImageHost& host) {
 /// The same, launches, and a fill, which overwrites the program.
 std::string work(test::ImageHost& host) {
   if (std::string wrong = prepare(host); !wrong.empty()) return wrong;
-  for (const uint32_t kernel : {0u, 1u, 2u, 0u})
+  for (const uint32_t kernel : {0u, 1u, 2u, 0u, 1u, 2u, 0u, 1u})
     if (host.launch(kernel) != WEFT_ERROR_OK) return fmt::format("no launch of kernel {}", kernel);
   if (host.fill() != WEFT_ERROR_OK) return "no fill";
   return host.traps.empty() ? "" : host.traps.front();
@@ -75,7 +75,7 @@ TEST_CASE("the simulator that is fed with Ibex's loads and wake-ups does the sam
   REQUIRE(work(host) == "");
   const rv32::Processor& ibex = *watched.ibex;
   std::vector<ibex::test::Access>& tape = watched.recorder->tape;
-  REQUIRE(tape.size() > 500);
+  REQUIRE(tape.size() > 1000);
   {
     ibex::test::Player player(tape);
     rv32::Hart hart(watched.layout, watched.rom, player);
