@@ -14,6 +14,7 @@ FLIPS = 5000
 PROOFS = 12
 LOOP_S = 30
 UNWRITTEN_TEST = "a program that reads VMEM that nothing has written since power-up ends with ECC_UNCORRECTABLE"
+UNFETCHED_TEST = "a command that memory does not have is fault COMMAND_FETCH of its queue, with its address"  # the firmware lets no program go there
 CODES_TEST = "every fault code can be raised at the n-th command of a queue"
 # A source of each block, which is touched, and the bench of that block.
 LOOP = {"common": "rtl/common/fifo.sv", "core": "rtl/core/issue.sv", "csr": "rtl/csr/counters.sv", "dma": "rtl/dma/dma_addrgen.sv", "mxu": "rtl/mxu/mxu_acc.sv",
@@ -98,11 +99,13 @@ def passes(tools, program, test):
 
 
 def fault_codes(tools):
-    """By programs: the random campaign, wrong programs through the whole stack, and one that reads what nothing has written. By injection: the test that asks for each."""
+    """By programs: the random campaign, wrong programs through the whole stack, one that reads what nothing has written, and queues whose commands memory does not have. By injection: the test that asks for each."""
     faults = set(re.findall(r'^name = "([A-Z_]+)"', (tools.root / "spec/faults.toml").read_text(), re.MULTILINE))
     reached = stack_codes(tools) | {code for code, state in random_run(tools)["fault_codes"].items() if state}
     if passes(tools, "rtl_core_xsafety_test", UNWRITTEN_TEST):
         reached |= {"ECC_UNCORRECTABLE"}
+    if passes(tools, "prefetch_core_test", UNFETCHED_TEST):
+        reached |= {"COMMAND_FETCH"}
     missing = ", ".join(sorted(faults - reached))
     by_injection = passes(tools, "injection_test", CODES_TEST)
     return [row("fault codes by programs", len(faults & reached), f"of {len(faults)}; not: {missing or 'none'}", "all", faults <= reached),

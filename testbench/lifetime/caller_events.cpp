@@ -1,6 +1,8 @@
 // Events: looks, waits, cancels, callbacks, releases.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "testbench/lifetime/caller.hpp"
 
 namespace weft::lifetime {
@@ -9,6 +11,16 @@ namespace {
 /// "`size` may also be that of the form that ended with guard_ms (24 bytes)."
 constexpr size_t kFormOfGuard = 24;
 constexpr int kPatience = 5;  ///< times the limit, to tell what is late from what never ends
+
+/// As weft_state_dump tells it.
+std::string state_of(const Device& device) {
+  std::string text(size_t{1} << 16, '\0');
+  size_t size = 0;
+  const weft_status status = weft_state_dump(device.handle, WEFT_STATE_FORMAT_TEXT, text.data(), text.size(), &size);
+  if (status != WEFT_ERROR_OK) return fmt::format("weft_state_dump: {}", weft_status_name(status));
+  text.resize(std::min(size, text.size()));
+  return text;
+}
 
 }  // namespace
 
@@ -92,8 +104,9 @@ void Caller::await_ends() {
     if (await_end(*event)) continue;
     bool ends = false;  // a machine that is busy makes it late; a signal or a completion that was lost, for ever
     for (int i = 0; i < kPatience && !ends; i++) ends = await_end(*event);
-    world_.fail(fmt::format("{} {} {} ms, although the host had signalled all that it promised", event->what,
-                            ends ? "ended only after" : "has not ended for", (now_us() - begin) / 1000));
+    world_.fail(fmt::format("{} {} {} ms, although the host had signalled all that it promised{}", event->what,
+                            ends ? "ended only after" : "has not ended for", (now_us() - begin) / 1000,
+                            ends ? std::string() : "\n" + state_of(*event->device)));
   }
 }
 

@@ -6,7 +6,7 @@ namespace weft::lifetime {
 
 std::string Statuses::text() const {
   std::string text;
-  for (uint32_t code = 0; code < 64; code++) {
+  for (uint32_t code = 0; code <= WEFT_ERROR_INTERNAL; code++) {
     const auto status = static_cast<weft_status>(code);
     if (has(status)) text += std::string(text.empty() ? "" : ", ") + weft_status_name(status);
   }

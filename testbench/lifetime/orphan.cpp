@@ -38,7 +38,12 @@ bool lives(pid_t process) {
 
 int be_parent(const std::string& device) {
   weft_device* handle = nullptr;
-  if (weft_open(device.c_str(), &handle) != WEFT_ERROR_OK) return 1;
+  if (weft_open(device.c_str(), &handle) != WEFT_ERROR_OK) {
+    weft_error_info info = WEFT_INIT(weft_error_info);
+    (void)!weft_last_error(&info);
+    fmt::print(stderr, "weft_open: {}\n", info.message);
+    return 1;
+  }
   const auto simulators = children_of(::getpid());
   const pid_t child = ::fork();
   if (child == 0) {
