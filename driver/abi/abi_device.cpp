@@ -118,6 +118,23 @@ weft_status weft_device_cycle(weft_device* device, uint64_t* cycle) {
   });
 }
 
+weft_status weft_device_get_descriptor(weft_device* device, int* descriptor) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    WEFT_REQUIRE(descriptor);
+    const auto found = device->device->loop_descriptor();
+    if (found.ok()) *descriptor = found.value();
+    return found.status();
+  });
+}
+
+weft_status weft_device_process(weft_device* device) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(device);
+    return device->device->process();
+  });
+}
+
 weft_status weft_device_counters(weft_device* device, uint64_t* values, uint32_t count) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);

@@ -70,6 +70,16 @@ weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profi
   });
 }
 
+weft_status weft_event_get_error(weft_event* event, weft_error_info* info) {
+  return guard([&]() -> Status {
+    WEFT_REQUIRE(event);
+    if (Status s = check_size(info, "info"); !s.ok()) return s;
+    if (!event->event->done()) return Status(WEFT_ERROR_INVALID_STATE, "the command has not ended");
+    describe(event->event->ending().status, *info);
+    return {};
+  });
+}
+
 weft_status weft_event_cancel(weft_event* event) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(event);

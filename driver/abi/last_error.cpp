@@ -70,41 +70,49 @@ weft_error_class origin_of(std::string_view name) {
 
 thread_local weft_error_info last{};
 
-void set_code(weft_error code) {
-  last = weft_error_info{};
-  last.code = code;
-  if (const auto* info = spec::find_error(code); info != nullptr) {
-    last.scope = info->scope == "device"  ? WEFT_ERROR_SCOPE_DEVICE
-                 : info->scope == "queue" ? WEFT_ERROR_SCOPE_QUEUE
-                                          : WEFT_ERROR_SCOPE_COMMAND;
-    last.retryable = info->retryable ? 1 : 0;
-    last.origin = origin_of(info->origin);
+/// What the code alone tells.
+void set_code(weft_error_info& info, weft_error code) {
+  const size_t size = info.size;
+  info = weft_error_info{};
+  info.size = size;
+  info.code = code;
+  if (const auto* known = spec::find_error(code); known != nullptr) {
+    info.scope = known->scope == "device"  ? WEFT_ERROR_SCOPE_DEVICE
+                 : known->scope == "queue" ? WEFT_ERROR_SCOPE_QUEUE
+                                           : WEFT_ERROR_SCOPE_COMMAND;
+    info.retryable = known->retryable ? 1 : 0;
+    info.origin = origin_of(known->origin);
   }
-  copy_text(last.hint, hint_of(code));
+  copy_text(info.hint, hint_of(code));
 }
 
 }  // namespace
 
+void describe(const Status& status, weft_error_info& info) {
+  set_code(info, status.code());
+  if (status.ok()) return;
+  const Detail& detail = status.detail();
+  info.queue = detail.queue;
+  info.command = detail.command_id;
+  info.tag = detail.tag;
+  info.cycle = detail.cycle;
+  info.fault = detail.fault;
+  info.fault_unit = detail.fault_unit;
+  info.fault_queue = detail.fault_queue;
+  info.fault_tag = detail.fault_tag;
+  info.fault_address = detail.fault_address;
+  copy_text(info.message, detail.message.c_str());
+  copy_text(info.report_path, detail.report_path.c_str());
+}
+
 weft_status remember(const Status& status) {
   if (status.ok()) return WEFT_ERROR_OK;
-  const Detail& detail = status.detail();
-  set_code(status.code());
-  last.queue = detail.queue;
-  last.command = detail.command_id;
-  last.tag = detail.tag;
-  last.cycle = detail.cycle;
-  last.fault = detail.fault;
-  last.fault_unit = detail.fault_unit;
-  last.fault_queue = detail.fault_queue;
-  last.fault_tag = detail.fault_tag;
-  last.fault_address = detail.fault_address;
-  copy_text(last.message, detail.message.c_str());
-  copy_text(last.report_path, detail.report_path.c_str());
+  describe(status, last);
   return status.code();
 }
 
 weft_status remember(weft_error code, const char* message) {
-  set_code(code);
+  set_code(last, code);
   copy_text(last.message, message);
   return code;
 }

@@ -156,7 +156,7 @@ void Device::fail_queue(Queue& queue, const Status& why) noexcept {
     const TakenEvents::Hold hold(taken_);
     while (auto finished = queue.fail_next(hold, why)) finish(*finished);
   }
-  waits_.events_ended();
+  tell_ended();
 }
 
 void Device::fail_all(const Status& why) noexcept {
@@ -264,6 +264,7 @@ Status Device::close(uint32_t drain_ms) {
     for (uint32_t id = 0; id < queues_.size(); id++) remove_queue(id);
   }
   forget_owed();
+  loop_.close();
   log_.line(LogModule::kDriverDevice, LogLevel::kInfo, {}, "closed");
   best_effort([&] { log_.close(); });
   closed_ = true;
@@ -296,6 +297,11 @@ void Device::remove_queue(uint32_t id) {
   if (ring != id && !ring_used && queues_[ring] == nullptr) queue_id_used_[ring] = false;
 }
 
+void Device::tell_ended() noexcept {
+  waits_.events_ended();
+  loop_.tell();
+}
+
 /// Ends one event: whatever there is no memory for, it ends, and its callback falls due.
 void Device::finish(Finished& f) noexcept {
   best_effort([&] { log_ending(f); });
@@ -314,7 +320,7 @@ void Device::finish(Finished& f) noexcept {
 
 void Device::finish(std::vector<Finished>& finished) noexcept {
   for (Finished& f : finished) finish(f);
-  if (!finished.empty()) waits_.events_ended();
+  if (!finished.empty()) tell_ended();
 }
 
 size_t Device::drain() {

@@ -13,6 +13,7 @@
 #include "driver/log/device_log.hpp"
 #include "driver/memory/buffer.hpp"
 #include "driver/queue/dispatcher.hpp"
+#include "driver/queue/loop_descriptor.hpp"
 #include "driver/queue/queue.hpp"
 #include "driver/queue/timeline.hpp"
 #include "driver/queue/waits.hpp"
@@ -101,6 +102,9 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Status wait(const Event& event, const WaitLimits& limits);
   /// Looks for completions without waiting.
   void poll() { drain(); }
+  /// See weft_device_get_descriptor, weft_device_process.
+  Result<int> loop_descriptor();
+  Status process();
   /// INVALID_STATE: the event has a callback.
   Status set_callback(const std::shared_ptr<Event>& event, Event::Callback callback);
 
@@ -248,6 +252,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void send_owed();
   void forget_owed() noexcept;
   Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
+  /// Wakes whoever waits for events, after some have ended.
+  void tell_ended() noexcept;
 
   const uint32_t fork_generation_ = fork_generation();
   std::shared_ptr<Transport> transport_;
@@ -260,6 +266,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   std::atomic<uint32_t> generation_{0};
   Interrupts interrupts_;
   TakenEvents taken_;
+  LoopDescriptor loop_;
   Waits waits_;
   Dispatcher dispatcher_;
 

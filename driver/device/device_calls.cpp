@@ -303,6 +303,17 @@ Status Device::wait(const Event& event, const WaitLimits& limits) {
   }
 }
 
+Result<int> Device::loop_descriptor() {
+  if (Status s = check(); !s.ok()) return s;
+  return loop_.get(interrupts_);
+}
+
+Status Device::process() {
+  waits_.look_now();
+  loop_.consume();  // what it told of is done by now: the caller's queries see it
+  return check();
+}
+
 Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {
   std::list<DueCallback> due;
   due.push_back({std::move(callback), event});

@@ -122,7 +122,7 @@ void Device::fail_host_waits(const Status& why) noexcept {
     }
     finish(finished);
   }
-  waits_.events_ended();
+  tell_ended();
 }
 
 void Device::fail_owed(const Queue& queue, weft_error why) {

@@ -58,7 +58,7 @@ Status Waits::wait(const Event& event, const WaitLimits& limits, bool* stale) {
     if (leading_) {
       changed_.wait_for(lock, milliseconds(slow_poll_ms_));
     } else {
-      lead(lock, -1);
+      lead(lock, -1, poll_timeout_ms());
     }
   }
   waits_.remove(self);
@@ -74,9 +74,22 @@ void Waits::listen(int control_fd) {
   std::unique_lock lock(mutex_);
   begin_waiting();
   if (!leading_) {
-    lead(lock, control_fd);
+    lead(lock, control_fd, poll_timeout_ms());
   } else if (!readable(control_fd)) {
     changed_.wait_for(lock, milliseconds(slow_poll_ms_));
+  }
+  stop_waiting();
+}
+
+void Waits::look_now() {
+  std::unique_lock lock(mutex_);
+  begin_waiting();
+  if (!leading_) {
+    lead(lock, -1, 0);
+  } else {
+    lock.unlock();
+    best_effort([&] { source_.drain(); });
+    lock.lock();
   }
   stop_waiting();
 }
@@ -103,12 +116,12 @@ void Waits::stop_waiting() {
 }
 
 /// Entered and left with the lock held; sleeps without it.
-void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd) noexcept {
+void Waits::lead(std::unique_lock<std::mutex>& lock, int control_fd, int timeout_ms) noexcept {
   leading_ = true;
-  const int timeout_ms = poll_timeout_ms();
   lock.unlock();
-  const Wake wake = interrupts_.wait(timeout_ms, control_fd);
-  best_effort([&] { look(wake); });  // what there was no memory for stands there at the next look
+  Wake wake = interrupts_.wait(timeout_ms, control_fd);
+  if (timeout_ms == 0) wake.timed_out = false;  // an interrupt may be on its way
+  best_effort([&] { look(wake); });             // what there was no memory for stands there at the next look
   lock.lock();
   check_wall();
   leading_ = false;

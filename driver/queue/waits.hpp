@@ -86,6 +86,9 @@ class Waits {
   /// After `control_fd` has become readable: listen() returns although another thread leads.
   void wake_listener();
 
+  /// Looks once without sleeping, in the place of a thread that leads if none does.
+  void look_now();
+
   /// After events have ended, by whoever ended them: other waiters look again.
   void events_ended();
 
@@ -137,7 +140,7 @@ class Waits {
 
   void begin_waiting();
   void stop_waiting();
-  void lead(std::unique_lock<std::mutex>& lock, int control_fd) noexcept;
+  void lead(std::unique_lock<std::mutex>& lock, int control_fd, int timeout_ms) noexcept;
   void look(const Wake& wake);
   void program_alarm() noexcept;
   int poll_timeout_ms() const;

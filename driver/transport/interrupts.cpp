@@ -2,11 +2,13 @@
 #include "driver/transport/interrupts.hpp"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace weft::driver {
 namespace {
@@ -57,6 +59,19 @@ Wake Interrupts::wait(int timeout_ms, int control_fd) {
 bool Interrupts::arrives(int timeout_ms) const {
   std::array<pollfd, 2> fds{{{completions_.get(), POLLIN, 0}, {async_.get(), POLLIN, 0}}};
   return ::poll(fds.data(), fds.size(), timeout_ms) > 0;
+}
+
+Status Interrupts::watch(int epoll_fd) const {
+  for (const auto& [fd, events] :
+       {std::pair<int, uint32_t>(completions_.get(), EPOLLIN), std::pair<int, uint32_t>(async_.get(), EPOLLIN),
+        std::pair<int, uint32_t>(liveness_fd_, EPOLLRDHUP)}) {
+    if (fd < 0) continue;
+    epoll_event event{};
+    event.events = events;
+    if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+      return failure(WEFT_ERROR_NO_HOST_MEMORY, "epoll_ctl: {}", std::strerror(errno));
+  }
+  return {};
 }
 
 bool wait_for_hang_up(int fd, int control_fd) {

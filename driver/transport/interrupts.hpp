@@ -30,6 +30,9 @@ class Interrupts {
   /// True if an interrupt has come that wait() has not consumed, or comes within the time. Consumes nothing.
   bool arrives(int timeout_ms) const;
 
+  /// Makes an epoll instance readable while wait() would return at once.
+  Status watch(int epoll_fd) const;
+
   uint64_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:

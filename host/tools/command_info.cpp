@@ -20,7 +20,7 @@ double peak_tflops(const spec::Chip& chip) {
 
 int info(bool json) {
   if (json) {
-    nlohmann::ordered_json out = {{"version", WEFT_VERSION},
+    nlohmann::ordered_json out = {{"version", WEFT_PROJECT_VERSION},
                                   {"abi", fmt::format("{}.{}", WEFT_ABI_MAJOR, WEFT_ABI_MINOR)},
                                   {"isa", WEFT_ISA_VERSION},
                                   {"golden_fast_path", golden::fast_path_name()},
@@ -39,7 +39,7 @@ int info(bool json) {
     fmt::print("{}\n", json_text(out));
     return 0;
   }
-  fmt::print("weft {}, ABI {}.{}, ISA {}, cores rtl, fast, lockstep; golden model with {}\n\n", WEFT_VERSION,
+  fmt::print("weft {}, ABI {}.{}, ISA {}, cores rtl, fast, lockstep; golden model with {}\n\n", WEFT_PROJECT_VERSION,
              WEFT_ABI_MAJOR, WEFT_ABI_MINOR, WEFT_ISA_VERSION, golden::fast_path_name());
   fmt::print("{:<10} {:>4} {:>5} {:>6} {:>9} {:>10} {:>9} {:>8}  {}\n", "chip", "N", "MXUs", "GHz", "TFLOP/s",
              "VMEM KiB", "HBM MiB", "GB/s", "");

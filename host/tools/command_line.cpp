@@ -57,7 +57,7 @@ int run_command_line(std::vector<std::string> words) {
       "gone; 5 the executable is not valid for this chip; 6 the result differs from the golden model, or the replay "
       "from its\n"
       "recording; 7 a defect of Weft.");
-  app.set_version_flag("--version", WEFT_VERSION);
+  app.set_version_flag("--version", WEFT_PROJECT_VERSION);
   Action action;
   register_all(app, action);
   const auto names = command_names(app);

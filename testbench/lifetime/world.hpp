@@ -10,7 +10,6 @@
 
 #include "testbench/lifetime/calls.hpp"
 #include "testbench/lifetime/objects.hpp"
-#include "testbench/lifetime/watch.hpp"
 
 namespace weft::lifetime {
 
@@ -31,7 +30,7 @@ struct Options {
 /// Callbacks whose time is known, and threads of this program that were woken at the same times: a machine that is busy
 /// delays both.
 struct Promptness {
-  static constexpr int64_t kLateUs = 12'000 * kSlowness;
+  static constexpr int64_t kLateUs = 12'000;
   std::atomic<uint64_t> callbacks{0}, late{0}, controls{0}, late_controls{0};
 };
 

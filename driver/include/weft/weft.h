@@ -102,6 +102,18 @@ WEFT_MUST_USE weft_status weft_last_error(weft_error_info* info);
 /** Name of a code ("QUEUE_FULL"); "UNKNOWN" for a value that is none. Static text. */
 const char* weft_status_name(weft_status status);
 
+/* ---- Version
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/** Of this header. Before 1.0 another minor version may be another ABI: libweft.so's number then counts up too. */
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+#define WEFT_VERSION (WEFT_VERSION_MAJOR << 16 | WEFT_VERSION_MINOR << 8 | WEFT_VERSION_PATCH)
+
+/** WEFT_VERSION of the library that the program runs with. Never fails; needs no device. */
+uint32_t weft_version(void);
+
 /* ---- Device
  * ---------------------------------------------------------------------------------------------------------- */
 
@@ -156,6 +168,15 @@ WEFT_MUST_USE weft_status weft_device_cycle(weft_device* device, uint64_t* cycle
 
 /** Snapshot of the core's counters (weft_counter): values[i] for i < count, count at most WEFT_COUNTERS. */
 WEFT_MUST_USE weft_status weft_device_counters(weft_device* device, uint64_t* values, uint32_t count);
+
+/** For an event loop of the caller (poll, epoll, io_uring): readable when commands with an event may have ended, or the
+ * device is lost, since weft_device_process looked last. The same on every call; it belongs to the device, which closes
+ * it with weft_close: wait for it and do nothing else with it. NO_HOST_MEMORY: no descriptor is left. */
+WEFT_MUST_USE weft_status weft_device_get_descriptor(weft_device* device, int* descriptor);
+
+/** Looks for completions and returns at once; then weft_event_query tells. The descriptor is readable afterwards only for
+ * what happened since, but stays so if the device is lost. DEVICE_LOST: it is, and every event is done. */
+WEFT_MUST_USE weft_status weft_device_process(weft_device* device);
 
 /** What the driver has counted since weft_open. */
 typedef struct weft_device_statistics {
@@ -615,6 +636,10 @@ WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_
 /** Device cycle of each step of a launch with option profile. INVALID_STATE before it has ended or without the option.
  */
 WEFT_MUST_USE weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profile);
+
+/** What went wrong with a command that has ended, as weft_last_error tells it to whoever waited for it: for callbacks and
+ * queries, in which no call has failed. Code OK: nothing. INVALID_STATE before it has ended. */
+WEFT_MUST_USE weft_status weft_event_get_error(weft_event* event, weft_error_info* info);
 
 /** Asks the device to end the command early, and returns when it has been asked. The event ends exactly once: with
  * CANCELLED, or as it would have, if it had all but ended. A launch or a copy is stopped at once, a

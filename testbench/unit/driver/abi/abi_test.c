@@ -36,6 +36,12 @@ static void the_header_has_one_layout_in_both_languages(void** state) {
   assert_int_equal(weft_test_header_cxx20(), sizeof(weft_error_info));
 }
 
+static void the_library_tells_its_version(void** state) {
+  (void)state;
+  assert_int_equal(weft_version(), WEFT_VERSION);
+  assert_int_equal(weft_version() >> 8 & 0xff, WEFT_VERSION_MINOR);
+}
+
 static void statuses_have_names(void** state) {
   (void)state;
   assert_string_equal(weft_status_name(WEFT_ERROR_OK), "OK");
@@ -389,6 +395,7 @@ static void a_device_is_reset(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_header_has_one_layout_in_both_languages),
+      cmocka_unit_test(the_library_tells_its_version),
       cmocka_unit_test(statuses_have_names),
       cmocka_unit_test(errors_are_remembered_with_their_properties),
       cmocka_unit_test_setup_teardown(a_device_describes_itself, open_mock, close_mock),

@@ -1,0 +1,52 @@
+# What `cmake --install` puts under a prefix, and the Debian packages that `cpack` makes of it. Three components:
+#
+#   library       libweft.so.0, what programs are linked with
+#   development   weft.h, find_package(weft), pkg-config's weft
+#   tools         weft, weft-sim
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS libweft EXPORT weft-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+install(TARGETS weft weft-sim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+install(FILES ${CMAKE_SOURCE_DIR}/driver/include/weft/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft COMPONENT development)
+install(FILES ${CMAKE_BINARY_DIR}/generated/include/weft/spec/spec.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/spec COMPONENT development)
+foreach(component library development tools)
+  set(package weft-${component})
+  install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/${package} COMPONENT ${component})
+endforeach()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_folder} COMPONENT development)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/weft-config.cmake.in ${CMAKE_BINARY_DIR}/weft-config.cmake INSTALL_DESTINATION ${package_folder})
+# Before 1.0 each minor version may change the ABI; libweft.so.0 then counts up too.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/weft-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/weft-config.cmake ${CMAKE_BINARY_DIR}/weft-config-version.cmake DESTINATION ${package_folder} COMPONENT development)
+string(REGEX REPLACE "[^/]+" ".." weft_pc_up ${CMAKE_INSTALL_LIBDIR}/pkgconfig)  # from there to the prefix: the tree may be moved
+configure_file(${CMAKE_SOURCE_DIR}/cmake/weft.pc.in ${CMAKE_BINARY_DIR}/weft.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME weft)
+set(CPACK_PACKAGE_VENDOR Weft)
+set(CPACK_PACKAGE_CONTACT "The Weft authors <weft@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "A TPU-class chip in simulation, its driver and its tools")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL library development tools)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libweft0)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "weft (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libweft-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libweft0 (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME weft)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION electronics)
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library that a program calls: queues, buffers, kernels of a Weft device")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Header, CMake package and pkg-config file of libweft")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "The simulator weft-sim and the weft command")
+include(CPack)
