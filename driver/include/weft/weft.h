@@ -174,8 +174,8 @@ WEFT_MUST_USE weft_status weft_device_counters(weft_device* device, uint64_t* va
  * it with weft_close: wait for it and do nothing else with it. NO_HOST_MEMORY: no descriptor is left. */
 WEFT_MUST_USE weft_status weft_device_get_descriptor(weft_device* device, int* descriptor);
 
-/** Looks for completions and returns at once; then weft_event_query tells. The descriptor is readable afterwards only for
- * what happened since, but stays so if the device is lost. DEVICE_LOST: it is, and every event is done. */
+/** Looks for completions and returns at once; then weft_event_query tells. The descriptor is readable afterwards only
+ * for what happened since, but stays so if the device is lost. DEVICE_LOST: it is, and every event is done. */
 WEFT_MUST_USE weft_status weft_device_process(weft_device* device);
 
 /** What the driver has counted since weft_open. */
@@ -637,8 +637,8 @@ WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_
  */
 WEFT_MUST_USE weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profile);
 
-/** What went wrong with a command that has ended, as weft_last_error tells it to whoever waited for it: for callbacks and
- * queries, in which no call has failed. Code OK: nothing. INVALID_STATE before it has ended. */
+/** What went wrong with a command that has ended, as weft_last_error tells it to whoever waited for it: for callbacks
+ * and queries, in which no call has failed. Code OK: nothing. INVALID_STATE before it has ended. */
 WEFT_MUST_USE weft_status weft_event_get_error(weft_event* event, weft_error_info* info);
 
 /** Asks the device to end the command early, and returns when it has been asked. The event ends exactly once: with
