@@ -114,6 +114,7 @@ class Caller {
   void submit_many();
   void submit_waiting();
   // On events (caller_events.cpp).
+  void query_error(Event& event, weft_status ended);
   void query_any();
   void wait_any();
   void cancel_any();

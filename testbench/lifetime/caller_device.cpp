@@ -98,7 +98,7 @@ void Caller::look_at_device() {
     kind = which;
     status = call(which, function);
   };
-  switch (draw_.below(11)) {
+  switch (draw_.below(15)) {
     case 0: {
       weft_device_info info = WEFT_INIT(weft_device_info);
       make(Call::k_device_get_info, [&] { return weft_device_get_info(handle, &info); });
@@ -143,6 +143,16 @@ void Caller::look_at_device() {
            [&] { return weft_state_dump(handle, WEFT_STATE_FORMAT_TEXT, text, sizeof text, &size); });
       break;
     }
+    case 10: {
+      int descriptor = -1;
+      make(Call::k_device_get_descriptor, [&] { return weft_device_get_descriptor(handle, &descriptor); });
+      break;
+    }
+    case 11:
+    case 12:
+    case 13:
+      make(Call::k_device_process, [&] { return weft_device_process(handle); });
+      break;
     default: {
       weft_error_info info = WEFT_INIT(weft_error_info);
       make(Call::k_last_error, [&] { return weft_last_error(&info); });

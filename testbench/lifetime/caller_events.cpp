@@ -31,10 +31,21 @@ weft_status Caller::query(Event& event, weft_event_info& info) {
   if (!judge(Call::k_event_query, status, {WEFT_ERROR_OK}, event.what)) return status;
   if (info.done != 0) {
     see_end(event, info.status);
+    if (draw_.once_in(4)) query_error(event, info.status);
   } else if (ended) {
     world_.fail(fmt::format("{} was done and is not any more", event.what));
   }
   return status;
+}
+
+/// "As weft_last_error tells it."
+void Caller::query_error(Event& event, weft_status ended) {
+  weft_error_info error = WEFT_INIT(weft_error_info);
+  const weft_status status = call(Call::k_event_get_error, [&] { return weft_event_get_error(event.handle, &error); });
+  if (!judge(Call::k_event_get_error, status, {WEFT_ERROR_OK}, event.what)) return;
+  if (error.code != ended || (ended != WEFT_ERROR_OK && error.message[0] == 0))
+    world_.fail(fmt::format("{} ended with {}; its error is {}, \"{}\"", event.what, weft_status_name(ended),
+                            weft_status_name(error.code), error.message));
 }
 
 void Caller::query_any() {

@@ -14,12 +14,12 @@ namespace weft::lifetime {
 #define WEFT_LIFETIME_CALLS(X)                                                                                        \
   X(open) X(close) X(device_get_info) X(device_cycle) X(device_counters) X(device_get_statistics) X(device_read_log)  \
   X(device_set_log_level) X(device_set_watchdog) X(device_get_errors) X(device_listen) X(device_reset) X(reset_queue) X(reset_engine)        \
-  X(reset_device_level) X(state_dump) X(last_error)                                                                   \
+  X(reset_device_level) X(state_dump) X(last_error) X(device_get_descriptor) X(device_process)                         \
   X(buffer_create) X(buffer_release) X(buffer_map) X(buffer_get_info)                                                 \
   X(program_load) X(program_release) X(program_get_kernel) X(kernel_get_info)                                         \
   X(queue_create) X(queue_release) X(queue_cancel) X(queue_get_info)                                                  \
   X(launch) X(copy) X(fill) X(fence) X(nop) X(timestamp) X(wait) X(signal) X(submit)                                  \
-  X(event_query) X(event_wait) X(event_set_callback) X(event_cancel) X(event_release) X(event_get_news)               \
+  X(event_query) X(event_wait) X(event_set_callback) X(event_cancel) X(event_release) X(event_get_news) X(event_get_error) \
   X(command_buffer_create) X(command_buffer_patch) X(command_buffer_submit) X(command_buffer_release)                 \
   X(semaphore_create) X(semaphore_release) X(semaphore_get_value) X(semaphore_signal) X(semaphore_wait)               \
   X(fault_inject) X(fault_disarm) X(fork)
