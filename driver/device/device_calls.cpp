@@ -93,6 +93,10 @@ Result<std::shared_ptr<Queue>> Device::create_queue(const QueueShape& shape) {
   if (!queue.ok()) return queue.status();
   queue.value()->set_priority(shape.priority);
   const bool shares = shape.completions != nullptr;
+  // What a former ring of this id left there may be a head of this one too, and would then count for nothing.
+  if (!shares) {
+    if (Status s = ring_completion_doorbell(*transport_, id.value(), 0); !s.ok()) return s;
+  }
   const auto ending =
       admin(create_command(*queue.value(), shares ? Ring::kExists : Ring::kNew), generation(), queue.value());
   if (!ending.ok()) return ending.status();

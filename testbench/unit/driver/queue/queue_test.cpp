@@ -1,8 +1,10 @@
 // How a queue is made: priority and interrupt coalescing.
 #include <catch2/catch.hpp>
+#include <utility>
 #include <vector>
 
-#include "testbench/unit/driver/device_fixture.hpp"
+#include "driver/transport/registers.hpp"
+#include "testbench/unit/driver/hooked_mock.hpp"
 
 using namespace weft::driver;
 using namespace weft::driver::test;
@@ -49,4 +51,30 @@ TEST_CASE("a priority or a coalescing that cannot be is refused, and no queue is
   std::vector<weft_queue*> all(WEFT_LIMIT_IO_QUEUES);
   for (weft_queue*& each : all) each = device.queue(2);  // all ids are free
   for (weft_queue* each : all) REQUIRE_OK(weft_queue_release(each));
+}
+
+TEST_CASE(
+    "the doorbell of a completion ring is set to 0 before the device has the ring, and that of a shared one is not") {
+  HookedDevice device;
+  std::vector<std::pair<uint64_t, uint64_t>> writes;  // (offset, value) of doorbells
+  device.mock->set_write_hook([&](Region region, uint64_t offset, uint64_t value) {
+    if (region == Region::kDoorbells) writes.emplace_back(offset, value);
+  });
+  weft_queue_options options = WEFT_INIT(weft_queue_options);
+  options.entries = 16;
+  options.completion_entries = 64;
+  weft_queue *queue = nullptr, *guest = nullptr;
+  REQUIRE_OK(weft_queue_create(&device.handle, &options, &queue));
+  const uint64_t completions = kDoorbellStride * queue->queue->id() + kCompletionDoorbell, admin = 0;
+  REQUIRE(writes.size() >= 2);
+  CHECK(writes[0] == std::pair<uint64_t, uint64_t>(completions, 0));
+  CHECK(writes[1].first == admin);
+  writes.clear();
+  options.completions = queue;
+  options.completion_entries = 0;
+  REQUIRE_OK(weft_queue_create(&device.handle, &options, &guest));
+  REQUIRE_FALSE(writes.empty());
+  CHECK(writes[0].first == admin);
+  REQUIRE_OK(weft_queue_release(guest));
+  REQUIRE_OK(weft_queue_release(queue));
 }
