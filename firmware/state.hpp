@@ -5,6 +5,7 @@
 
 #include "firmware/admin/function.hpp"
 #include "firmware/admin/hbm_scrub.hpp"
+#include "firmware/core/control.hpp"
 #include "firmware/core/copy.hpp"
 #include "firmware/core/core_scrub.hpp"
 #include "firmware/core/launch.hpp"
@@ -47,6 +48,7 @@ struct State {
   Program programs[kProgramRecords];
   weft_submission_entry fetched[kFetchedEntries];
   alignas(8) uint8_t scratch[kScratchBytes];  ///< a kernel table or an argument list while it is checked
+  Control control;                            ///< of the launch that runs, if launch.control
 };
 inline constexpr uint32_t kClearedBytes = offsetof(State, functions);
 

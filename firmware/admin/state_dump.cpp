@@ -137,10 +137,13 @@ void put_core_engine(const State& state, Writer& out) {
     record.deadline_cycle = launch.deadline_cycle;
     const uint64_t retire = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
     record.progress_cycle = retire > launch.profile.validated ? retire : launch.profile.validated;
-    for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
-      const uint32_t retired =
-          static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + i * WEFT_CSR_QUEUE_RETIRED_STRIDE));
-      record.remaining += launch.queue_total[i] - retired;
+    for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++)
+      record.remaining += launch.queue_total[i] - launch_retired(state, i);
+    if (launch.control) {
+      const ControlPlace place = control_place(state.control);
+      record.control_entry = static_cast<uint16_t>(place.entry + 1);
+      record.control_block = place.block;
+      for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_LOOPS; i++) record.control_turn[i] = place.turn[i];
     }
   }
   out.put(kEnginesAt, &record, sizeof record);
@@ -192,6 +195,10 @@ void read_kernel(const State& state, const Function& function, LaunchedKernel* l
   if (hal::dma_read(hbm_at(address), &launched->kernel, sizeof launched->kernel) &&
       check_program_kernel(launched->kernel, state.launch.kernel_index, program->commands).ok())
     launched->commands_address = program->commands_address();
+  const Control& control = state.control;
+  if (!state.launch.control || launched->commands_address == 0) return;
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++)
+    launched->kernel.queue_first[i] = control.known[control.current].block.queue_first[i];
 }
 
 /// Semaphores that the commands from `first` on post. Uses state.scratch.
@@ -221,7 +228,10 @@ void put_core_queue(State& state, Writer& out, uint32_t index, const LaunchedKer
   record.queue = static_cast<uint16_t>(index);
   if (!core_visible(state, out.function)) return put_record();
   // In the order of a command's way, backwards: the core goes on meanwhile, and what has retired has been pushed.
-  record.retired = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + index * WEFT_CSR_QUEUE_RETIRED_STRIDE));
+  record.retired =
+      launches(state, out.function)
+          ? launch_retired(state, index)
+          : static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + index * WEFT_CSR_QUEUE_RETIRED_STRIDE));
   record.level = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + index * WEFT_CSR_QUEUE_LEVEL_STRIDE));
   record.head_tag =
       static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + index * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE));

@@ -63,7 +63,7 @@ inline constexpr uint32_t kCopyAbort = 1u << 31;
 
 // The CRC unit reads SRAM (and ROM) by itself.
 inline constexpr uintptr_t kCrcSram = 0x80;    ///< where the bytes begin
-inline constexpr uintptr_t kCrcBytes = 0x84;   ///< how many, at most 4096; writing starts
+inline constexpr uintptr_t kCrcBytes = 0x84;   ///< how many, at most 32768; writing starts
 inline constexpr uintptr_t kCrcResult = 0x88;  ///< CRC-32C of them; reading waits for it
 
 }  // namespace weft::fw::bare

@@ -57,12 +57,22 @@ Status check_argument(const Function& function, const A& a, uint32_t at) {
   return invalid(at + offsetof(A, size_bytes), a.size_bytes);
 }
 
+/// A piece at a time: of a list without a control list, one.
+bool read_list(const Function& function, uint64_t iova, uint8_t* list, uint32_t bytes) {
+  constexpr uint32_t kPieceBytes = 4096;
+  static_assert(list_bytes(WEFT_LIMIT_ARGUMENTS + 1) <= kPieceBytes);
+  for (; bytes > kPieceBytes; bytes -= kPieceBytes, iova += kPieceBytes, list += kPieceBytes) {
+    if (!hal::dma_read(host_at(function.index, iova), list, kPieceBytes)) return false;
+  }
+  return hal::dma_read(host_at(function.index, iova), list, bytes);
+}
+
 }  // namespace
 
 Status read_arguments(const Function& function, uint64_t iova, const weft_program_kernel& kernel, uint8_t* list) {
   const uint32_t entries = list_entries(kernel);
   const uint32_t bytes = list_bytes(entries);
-  if (!hal::dma_read(host_at(function.index, iova), list, bytes)) {
+  if (!read_list(function, iova, list, bytes)) {
     // A list that is too short may end at the edge of a mapping: its header then says so better than a bus error does.
     if (!hal::dma_read(host_at(function.index, iova), list, sizeof(weft_launch_list)))
       return Status{WEFT_ERROR_DMA_FAULT, iova, bytes};

@@ -21,7 +21,7 @@ constexpr uint32_t list_bytes(uint32_t entries) {
   return static_cast<uint32_t>(sizeof(weft_launch_list) + entries * sizeof(weft_launch_argument));
 }
 
-/// Reads the function's list at `iova` into `list` (room for 30 entries, 8-byte aligned) and checks it.
+/// Reads the function's list at `iova` into `list` (room for list_entries(), 8-byte aligned) and checks it.
 /// INVALID_ARGUMENT {byte offset in the list, value found}; BAD_DESCRIPTOR {the same}: its CRC does not fit; DMA_FAULT
 /// {iova, bytes}.
 Status read_arguments(const Function& function, uint64_t iova, const weft_program_kernel& kernel, uint8_t* list);

@@ -33,6 +33,10 @@ void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint
                  static_cast<uint64_t>(space) | permissions);
 }
 
+void move_segment(uint32_t segment, uint64_t base) {
+  hal::csr_write(WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE, base);
+}
+
 void unmap_segment(uint32_t segment) {
   hal::csr_write(WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE, 0);
 }

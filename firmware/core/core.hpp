@@ -35,6 +35,8 @@ bool reset();
 uint64_t take_interrupts();
 
 void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint64_t bytes, uint64_t permissions);
+/// Another base for a mapped segment.
+void move_segment(uint32_t segment, uint64_t base);
 void unmap_segment(uint32_t segment);
 
 /// Lets queue `queue`, which has no fetch under way, read `count` commands from HBM address `address` on. reset() ends

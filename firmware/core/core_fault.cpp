@@ -37,8 +37,8 @@ void describe(const Fault& fault, weft_fault_record& record) {
   }
 }
 
-uint32_t find_leak() {
-  uint64_t nonzero = hal::csr_read(WEFT_CSR_SEMAPHORE_NONZERO);
+uint32_t find_leak(uint64_t semaphores) {
+  uint64_t nonzero = hal::csr_read(WEFT_CSR_SEMAPHORE_NONZERO) & semaphores;
   if (nonzero == 0) return WEFT_SEMAPHORES;
   uint32_t first = 0;
   for (; (nonzero & 1) == 0; nonzero >>= 1) first++;

@@ -21,7 +21,7 @@ Fault read_fault();
 /// Fills the record's fault fields, and the core's queues and semaphores as they are now.
 void describe(const Fault& fault, weft_fault_record& record);
 
-/// First semaphore that is not 0; WEFT_SEMAPHORES: all are.
-uint32_t find_leak();
+/// First semaphore of `semaphores` (a bit each) that is not 0; WEFT_SEMAPHORES: all are.
+uint32_t find_leak(uint64_t semaphores = UINT64_MAX);
 
 }  // namespace weft::fw::core

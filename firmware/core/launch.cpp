@@ -3,6 +3,7 @@
 #include "firmware/core/launch.hpp"
 
 #include "firmware/core/arguments.hpp"
+#include "firmware/core/control.hpp"
 #include "firmware/core/core.hpp"
 #include "firmware/core/core_fault.hpp"
 #include "firmware/errors.hpp"
@@ -17,6 +18,9 @@ namespace {
 using E = weft_submission_entry;
 
 constexpr uint64_t kCyclesPerBudgetUnit = 1000;
+constexpr uint64_t kAllSemaphores = UINT64_MAX;
+/// Those that only the chip's own commands post. The others may be posted for the next block already.
+constexpr uint64_t kOwnSemaphores = (UINT64_C(1) << WEFT_REMOTE_SEMAPHORE_FIRST) - 1;
 
 uint64_t budget_deadline(const E& entry, uint64_t from) {
   return entry.budget_kcycles == 0 ? UINT64_MAX : from + entry.budget_kcycles * kCyclesPerBudgetUnit;
@@ -84,6 +88,15 @@ void end_launch(State& state, const Completion& completion) {
   log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, launch.program_id, completion.error);
 }
 
+/// Where in its control list the launch is, and the counts of the block there.
+[[gnu::noinline]] void describe_control(const State& state, weft_fault_record& record) {
+  const ControlPlace place = control_place(state.control);
+  record.control_entry = static_cast<uint16_t>(place.entry + 1);
+  record.control_block = place.block;
+  for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_LOOPS; i++) record.control_turn[i] = place.turn[i];
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) record.queue_retired[i] -= state.control.retired[i];
+}
+
 /// Ends the launch with an error: record, completion, core reset. `fault` is all zero if the core reported none.
 void fail_launch(State& state, weft_error error, const core::Fault& fault, uint64_t detail0, uint64_t detail1) {
   Launch& launch = state.launch;
@@ -101,6 +114,7 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
     record.queue_pushed[i] = launch.queue_total[i] - core::fetch_left(i);
   }
   core::describe(fault, record);
+  if (launch.control) describe_control(state, record);
   if (record.fault_cycle == 0) record.fault_cycle = hal::now();
   const uint64_t start = hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE);
   state.waypoint = Waypoint::kCoreReset;
@@ -129,22 +143,65 @@ void fail_by_core(State& state) {
   fail_launch(state, fault_error(fault.code), fault, 0, 0);
 }
 
+/// The core is idle: fails the launch if one of these semaphores is not 0.
+bool leaks(State& state, uint64_t semaphores) {
+  const uint32_t leak = core::find_leak(semaphores);
+  if (leak == WEFT_SEMAPHORES) return false;
+  core::Fault fault{};
+  fault.code = WEFT_FAULT_SEMAPHORE_LEAK;
+  fault.unit = WEFT_UNIT_SYNC;
+  fault.queue = WEFT_QUEUE_SYNC;
+  fault.address = leak;
+  fault.cycle = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
+  fail_launch(state, fault_error(fault.code), fault, 0, 0);
+  return true;
+}
+
 /// All commands have retired.
 void finish(State& state) {
   Completion completion{WEFT_ERROR_OK, false, hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE),
                         hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE)};
-  const uint32_t leak = core::find_leak();
-  if (leak < WEFT_SEMAPHORES) {
-    core::Fault fault{};
-    fault.code = WEFT_FAULT_SEMAPHORE_LEAK;
-    fault.unit = WEFT_UNIT_SYNC;
-    fault.queue = WEFT_QUEUE_SYNC;
-    fault.address = leak;
-    fault.cycle = completion.end_cycle;
-    fail_launch(state, fault_error(fault.code), fault, 0, 0);
-    return;
+  if (!leaks(state, kAllSemaphores)) end_launch(state, completion);
+}
+
+/// No command has retired since the block began, or since the launch was checked, for so long that the watchdog must be
+/// dead.
+void check_alive(State& state, uint64_t now, uint64_t began) {
+  const uint64_t last = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
+  const uint64_t alive = last > began ? last : began;
+  if (now > alive && now - alive > kBackstopCycles)
+    fail_launch(state, WEFT_ERROR_DEVICE_HUNG, core::Fault{}, alive, kBackstopCycles);
+}
+
+/// The list has ended.
+[[gnu::noinline]] void finish_control(State& state) {
+  const Control& control = state.control;
+  if (control.step == ControlStep::kFailed) {
+    const Status why = control.failure;
+    return fail_launch(state, why.error, core::Fault{}, why.detail0, why.detail1);
   }
-  end_launch(state, completion);
+  const uint64_t now = hal::now();
+  Completion completion{WEFT_ERROR_OK, false, now, now};  // if no block has run
+  if (control.place.block != kNoBlock) {
+    completion.start_cycle = hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE);
+    completion.end_cycle = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
+  }
+  if (!leaks(state, kAllSemaphores)) end_launch(state, completion);
+}
+
+/// A launch with a control list: `look`: the core may have fallen idle.
+[[gnu::noinline]] void serve_control(State& state, uint64_t now, bool look) {
+  const Control& control = state.control;
+  bool idle = false;
+  if (look && control.running) {
+    const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
+    if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
+    idle = (status & core::kStatusBusy) == 0;
+    if (idle && leaks(state, kOwnSemaphores)) return;
+    if (!idle) check_alive(state, now, control.started_cycle);
+    if (!state.launch.active) return;
+  }
+  if (control_service(state, idle)) finish_control(state);
 }
 
 /// A look at the core: it has stopped, or it is done, or it is dead, or it works on.
@@ -152,10 +209,7 @@ void poll_core(State& state, uint64_t now) {
   const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
   if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
   if ((status & core::kStatusBusy) == 0) return finish(state);
-  const uint64_t last = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
-  const uint64_t alive = last > state.launch.profile.validated ? last : state.launch.profile.validated;
-  if (now > alive && now - alive > kBackstopCycles)
-    fail_launch(state, WEFT_ERROR_DEVICE_HUNG, core::Fault{}, alive, kBackstopCycles);
+  check_alive(state, now, state.launch.profile.validated);
 }
 
 }  // namespace
@@ -182,11 +236,16 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
   status = check_program_kernel(kernel, kernel_index, program->commands);
   if (!status.ok()) return status;
-  if (list_entries(kernel) != 0) {
+  const bool control = kernel.control_bytes != 0;
+  if (control) {
+    status = check_control_place(kernel, kernel_index, program->image_bytes());
+    if (status.ok()) status = control_prepare(state, function, *program, kernel, kernel_index, entry.arg1);
+    if (!status.ok()) return status;
+  } else if (list_entries(kernel) != 0) {
     status = read_arguments(function, entry.arg1, kernel, state.scratch);
     if (!status.ok()) return status;
   }
-  if (!has_commands(kernel)) {
+  if (!control && !has_commands(kernel)) {
     complete_empty(state, queue, entry, kernel);
     return kOk;
   }
@@ -199,7 +258,9 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
   launch.kernel_index = kernel_index;
   launch.profile_iova = profile_iova(entry, kernel);
   launch.profile = begin_profile(queue);
-  launch.deadline_cycle = budget_deadline(entry, begin);
+  launch.control = control;
+  if (control && entry.budget_kcycles == 0) launch.entry.budget_kcycles = WEFT_EXECUTABLE_CONTROL_BUDGET_KCYCLES;
+  launch.deadline_cycle = budget_deadline(launch.entry, begin);
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) launch.queue_total[i] = kernel.queue_count[i];
 
   state.waypoint = Waypoint::kCoreReset;
@@ -212,7 +273,8 @@ Status launch_begin(State& state, Queue& queue, const E& entry) {
     state.core_function = function.index;
     hal::core_function(function.index);
   }
-  launch.segments = map_arguments(function, *program, kernel, state.scratch);
+  launch.segments =
+      control ? control_map(function, state.control) : map_arguments(function, *program, kernel, state.scratch);
   hal::csr_write(WEFT_CSR_WATCHDOG_LIMIT, function.watchdog_cycles);
   launch.profile.validated = hal::now();
   for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
@@ -251,7 +313,9 @@ void launch_service(State& state) {
   }
   const bool poll = now >= launch.poll_cycle;
   if (poll) launch.poll_cycle = now + kPollCycles;
-  if (poll || (interrupts & core::kInterruptIdle) != 0) poll_core(state, now);
+  const bool look = poll || (interrupts & core::kInterruptIdle) != 0;
+  if (launch.control) return serve_control(state, now, look);
+  if (look) poll_core(state, now);
 }
 
 weft_error launch_reset(State& state) {
@@ -271,9 +335,16 @@ weft_error launch_reset(State& state) {
 
 void launch_cancel(State& state) { fail_launch(state, WEFT_ERROR_CANCELLED, core::Fault{}, 0, 0); }
 
+uint32_t launch_retired(const State& state, uint32_t queue) {
+  const auto retired =
+      static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + queue * WEFT_CSR_QUEUE_RETIRED_STRIDE));
+  return state.launch.control ? retired - state.control.retired[queue] : retired;
+}
+
 uint64_t launch_wake_cycle(const State& state) {
   const Launch& launch = state.launch;
   if (!launch.active) return UINT64_MAX;
+  if (launch.control && control_wants_pass(state.control)) return 0;
   return launch.deadline_cycle < launch.poll_cycle ? launch.deadline_cycle : launch.poll_cycle;
 }
 

@@ -12,6 +12,7 @@ struct State;
 /// The launch that owns the core. One at a time.
 struct Launch {
   bool active;
+  bool control;  ///< its kernel has a control list: State::control
   uint32_t function;
   uint32_t queue;
   weft_submission_entry entry;
@@ -20,7 +21,7 @@ struct Launch {
   uint32_t segments;  ///< bit i: segment i is mapped
   uint64_t profile_iova;
   weft_launch_profile profile;
-  uint32_t queue_total[WEFT_CORE_QUEUES];  ///< commands of its kernel
+  uint32_t queue_total[WEFT_CORE_QUEUES];  ///< commands of its kernel, or of the block that runs
   uint64_t deadline_cycle;                 ///< end of the budget; UINT64_MAX: none
   uint64_t poll_cycle;                     ///< next look at the core without an interrupt
 };
@@ -52,6 +53,9 @@ weft_error launch_reset(State& state);
 
 /// Ends the active launch with CANCELLED. The core is clean afterwards.
 void launch_cancel(State& state);
+
+/// Commands of queue `queue` that have retired in the kernel, or in the block that runs.
+uint32_t launch_retired(const State& state, uint32_t queue);
 
 /// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch.
 uint64_t launch_wake_cycle(const State& state);

@@ -81,14 +81,14 @@ Status check_program_header(const weft_program_header& h, uint64_t image_bytes, 
 
 namespace {
 
-/// Every field of the kernel is as it must be: a launch's check, without a branch a field.
+/// Every field of a kernel without a control list is as it must be: a launch's check, without a branch a field.
 bool kernel_valid(const weft_program_kernel& k, uint32_t commands) {
   bool bad = k.argument_count > WEFT_LIMIT_ARGUMENTS || k.scratch_bytes % kGranule != 0;
 #pragma GCC unroll 8
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++)
     bad |= (k.queue_first[q] > commands) | (k.queue_count[q] > commands - k.queue_first[q]);
   const uint32_t known = (1u << (k.argument_count & 31)) - 1;
-  uint64_t zero = (k.argument_writable | k.argument_readable) & ~known;
+  uint64_t zero = ((k.argument_writable | k.argument_readable) & ~known) | k.control_offset | k.control_bytes;
 #pragma GCC unroll 8
   for (const uint64_t word : k.reserved) zero |= word;
   return !bad && zero == 0;
@@ -107,8 +107,15 @@ Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint32
     if (k.queue_count[q] > commands - k.queue_first[q])
       return invalid(at + offsetof(K, queue_count) + 4 * q, k.queue_count[q]);
   }
-  if (k.argument_count > WEFT_LIMIT_ARGUMENTS) return invalid(at + offsetof(K, argument_count), k.argument_count);
-  const uint32_t known = (1u << k.argument_count) - 1;
+  const bool control = k.control_bytes != 0;
+  if (!control && k.control_offset != 0) return invalid(at + offsetof(K, control_offset), k.control_offset);
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES && control; q++) {  // its commands are those of its blocks
+    if (k.queue_first[q] != 0) return invalid(at + offsetof(K, queue_first) + 4 * q, k.queue_first[q]);
+    if (k.queue_count[q] != 0) return invalid(at + offsetof(K, queue_count) + 4 * q, k.queue_count[q]);
+  }
+  const uint32_t arguments = control ? WEFT_EXECUTABLE_CONTROL_ARGUMENTS : WEFT_LIMIT_ARGUMENTS;
+  if (k.argument_count > arguments) return invalid(at + offsetof(K, argument_count), k.argument_count);
+  const uint32_t known = control ? 0 : (1u << k.argument_count) - 1;
   if ((k.argument_writable & ~known) != 0) return invalid(at + offsetof(K, argument_writable), k.argument_writable);
   if ((k.argument_readable & ~known) != 0) return invalid(at + offsetof(K, argument_readable), k.argument_readable);
   if (k.scratch_bytes % kGranule != 0) return invalid(at + offsetof(K, scratch_bytes), k.scratch_bytes);
@@ -118,6 +125,17 @@ Status check_program_kernel(const weft_program_kernel& k, uint32_t index, uint32
   return kOk;
 }
 static_assert(WEFT_LIMIT_ARGUMENTS < 32, "one bit an argument");
+
+Status check_control_place(const weft_program_kernel& k, uint32_t index, uint64_t image_bytes) {
+  using K = weft_program_kernel;
+  const uint64_t at = kernel_offset(index);
+  if (k.control_offset % kAlignment != 0 || !inside(k.control_offset, 0, kernel_offset(1), image_bytes))
+    return invalid(at + offsetof(K, control_offset), k.control_offset);
+  if (k.control_bytes % kAlignment != 0 || k.control_bytes < sizeof(weft_control_header) ||
+      !inside(k.control_offset, k.control_bytes, 0, image_bytes))
+    return invalid(at + offsetof(K, control_bytes), k.control_bytes);
+  return kOk;
+}
 
 Status load_program(State& state, Function& function, uint64_t address, uint64_t bytes, uint32_t* id) {
   using E = weft_submission_entry;
@@ -147,6 +165,7 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
     __builtin_memcpy(&kernel, state.scratch + i * sizeof kernel, sizeof kernel);
     hal::charge(WEFT_MANAGER_SRAM_WORD * sizeof kernel / 4);
     status = check_program_kernel(kernel, i, commands);
+    if (status.ok() && kernel.control_bytes != 0) status = check_control_place(kernel, i, bytes);
     if (!status.ok()) return status;
   }
 
@@ -159,6 +178,7 @@ Status load_program(State& state, Function& function, uint64_t address, uint64_t
   program.commands_unit = unit(image.address + header.commands_offset);
   program.constants_unit = unit(image.address + header.constants_offset);
   program.constants_granules = static_cast<uint32_t>(header.constants_bytes / kGranule);
+  program.image_units = unit(bytes);
   if (!write_record(state, function, slot, program))
     return Status{WEFT_ERROR_DMA_FAULT, record_address(function, slot) - function.hbm_base, sizeof program};
   function.programs.loaded[slot / 32] |= 1u << slot % 32;

@@ -17,10 +17,12 @@ struct Program {
   uint32_t commands;                                   ///< number of commands
   uint32_t image_unit, commands_unit, constants_unit;  ///< addresses in kProgramAlignment
   uint32_t constants_granules;
+  uint32_t image_units;  ///< size of the image
 
   constexpr uint64_t image_address() const { return uint64_t{image_unit} * WEFT_COMMAND_BYTES; }
   constexpr uint64_t commands_address() const { return uint64_t{commands_unit} * WEFT_COMMAND_BYTES; }
   constexpr uint64_t constants_address() const { return uint64_t{constants_unit} * WEFT_COMMAND_BYTES; }
+  constexpr uint64_t image_bytes() const { return uint64_t{image_units} * WEFT_COMMAND_BYTES; }
   constexpr uint64_t constants_bytes() const { return uint64_t{constants_granules} * WEFT_CORE_DMA_GRANULE_BYTES; }
 };
 
@@ -45,6 +47,9 @@ Status check_program_header(const weft_program_header& header, uint64_t image_by
 
 /// Checks kernel `index` of a program with `commands` commands. EXECUTABLE_INVALID as above.
 Status check_program_kernel(const weft_program_kernel& kernel, uint32_t index, uint32_t commands);
+
+/// Of a kernel with a control list: that its place lies in an image of `image_bytes`. EXECUTABLE_INVALID as above.
+[[gnu::noinline]] Status check_control_place(const weft_program_kernel& kernel, uint32_t index, uint64_t image_bytes);
 
 /// Reads and checks the image at `address` of the function's HBM, and gives it an id (never 0).
 /// INVALID_ARGUMENT {offset in the submission entry, value}, EXECUTABLE_INVALID, NO_DEVICE_MEMORY (no slot), DMA_FAULT.

@@ -16,8 +16,8 @@ using namespace weft::fw::bare;
 namespace {
 
 constexpr uint32_t kQueues = 5;
-constexpr uint32_t kDmaBytes = 4096;  // of one DMA
-constexpr uint32_t kLongestCrc = kDmaBytes;
+constexpr uint32_t kDmaBytes = 4096;         // of one DMA
+constexpr uint32_t kLongestCrc = 32 * 1024;  // an argument list of a control list
 
 constexpr uint32_t offset_from(uintptr_t base, uint32_t address) { return address - static_cast<uint32_t>(base); }
 

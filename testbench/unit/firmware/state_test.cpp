@@ -17,7 +17,7 @@ using namespace weft::fw;
 
 namespace {
 
-constexpr size_t kBudget = 88 * 1024;
+constexpr size_t kBudget = 120 * 1024;
 
 struct Member {
   const char* name;
@@ -30,7 +30,7 @@ constexpr Member kMembers[] = {
     OF(State, functions, 1),  OF(Function, queues, 16),  OF(Function, timelines, 16), OF(Function, rings, 16),
     OF(Function, errors, 16), OF(Function, aborts, 16),  OF(Function, events, 16),    OF(State, fetched, 1),
     OF(State, programs, 1),   OF(State, scratch, 1),     OF(State, launch, 1),        OF(State, copy, 1),
-    OF(State, hbm_scrub, 1),  OF(State, core_tenant, 1),
+    OF(State, hbm_scrub, 1),  OF(State, core_tenant, 1), OF(State, control, 1),
 };
 #undef OF
 static_assert(WEFT_LIMIT_FUNCTIONS == 16);

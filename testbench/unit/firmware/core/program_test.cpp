@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <random>
 
@@ -103,7 +104,7 @@ static void every_wrong_kernel_field_is_named(void**) {
   refuse(offsetof(K, argument_writable), [](K& k) { k.argument_writable = 8; });
   refuse(offsetof(K, argument_readable), [](K& k) { k.argument_readable = 8; });
   refuse(offsetof(K, scratch_bytes), [](K& k) { k.scratch_bytes = 8; });
-  for (uint32_t i = 0; i < 8; i++)
+  for (uint32_t i = 0; i < std::size(g.kernel.reserved); i++)
     refuse(offsetof(K, reserved) + 8 * i, [=](K& k) { k.reserved[i] = UINT64_C(1) << 63; });
 }
 
