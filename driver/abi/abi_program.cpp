@@ -108,7 +108,7 @@ weft_status weft_kernel_get_info(weft_kernel* kernel, weft_kernel_info* info) {
     out.argument_count = static_cast<uint32_t>(k.arguments.size());
     out.vmem_bytes = k.vmem_bytes;
     out.scratch_bytes = k.scratch_bytes;
-    for (const uint32_t count : k.queue_count) out.command_count += count;
+    out.command_count = k.command_count();
     out.cycle_estimate = k.cycle_estimate;
     out.macs = k.macs;
     *info = out;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "driver/queue/crc32c.hpp"
@@ -99,7 +100,7 @@ Status check_header(Bytes file, const H& h, const spec::Chip& chip) {
 
 /// The section of `kind`, if the file has it.
 struct Sections {
-  std::array<std::optional<Bytes>, WEFT_SECTION_KIND_DEBUG + 1> by_kind;
+  std::array<std::optional<Bytes>, WEFT_SECTION_KIND_CONTROL + 1> by_kind;
 };
 
 Result<Sections> find_sections(Bytes file, uint32_t count) {
@@ -196,11 +197,13 @@ Result<ExecutableArgument> read_argument(Bytes section, uint64_t at) {
                             a.size_bytes};
 }
 
-Result<ExecutableKernel> read_kernel(Bytes section, uint64_t at, uint64_t commands, const spec::Chip& chip) {
+/// `max_arguments`: more with a control list.
+Result<ExecutableKernel> read_kernel(Bytes section, uint64_t at, uint64_t commands, uint32_t max_arguments,
+                                     const spec::Chip& chip) {
   const K k = read_at<K>(section, at);
   const auto name = name_of(k.name);
   if (!name) return invalid("kernels", at + offsetof(K, name), "the kernel's name is not a terminated text");
-  ExecutableKernel kernel{*name, {}, {}, k.vmem_bytes, k.scratch_bytes, k.cycle_estimate, k.macs, {}};
+  ExecutableKernel kernel{*name, {}, {}, k.vmem_bytes, k.scratch_bytes, k.cycle_estimate, k.macs, {}, {}};
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
     if (k.queue_first[q] > commands || k.queue_count[q] > commands - k.queue_first[q]) {
       return invalid("kernels", at + offsetof(K, queue_first) + 4 * q,
@@ -210,9 +213,9 @@ Result<ExecutableKernel> read_kernel(Bytes section, uint64_t at, uint64_t comman
     kernel.queue_first[q] = k.queue_first[q];
     kernel.queue_count[q] = k.queue_count[q];
   }
-  if (k.argument_count > WEFT_LIMIT_ARGUMENTS)
+  if (k.argument_count > max_arguments)
     return invalid("kernels", at + offsetof(K, argument_count), "kernel '{}': {} arguments, {} are possible", *name,
-                   k.argument_count, WEFT_LIMIT_ARGUMENTS);
+                   k.argument_count, max_arguments);
   if (k.vmem_bytes > chip.vmem_bytes)
     return invalid("kernels", at + offsetof(K, vmem_bytes), "kernel '{}' needs {} bytes of VMEM, the chip has {}",
                    *name, k.vmem_bytes, chip.vmem_bytes);
@@ -235,6 +238,14 @@ Result<ExecutableKernel> read_kernel(Bytes section, uint64_t at, uint64_t comman
 
 }  // namespace
 
+uint64_t ExecutableKernel::command_count() const {
+  uint64_t count = std::accumulate(queue_count.begin(), queue_count.end(), uint64_t{0});
+  if (!control) return count;
+  for (const weft_control_block& block : control->blocks)
+    count = std::accumulate(std::begin(block.queue_count), std::end(block.queue_count), count);
+  return count;
+}
+
 Result<Executable> load_executable(Bytes file, const spec::Chip& chip) {
   if (file.size() < sizeof(H))
     return invalid("HEADER", file.size(), "the file ends inside the header of {} bytes", sizeof(H));
@@ -255,13 +266,27 @@ Result<Executable> load_executable(Bytes file, const spec::Chip& chip) {
     return invalid("commands", 0, "{} bytes are not whole commands", executable.commands.size());
   if (executable.constants.size() % kGranule != 0)
     return invalid("constants", 0, "{} bytes are no multiple of {}", executable.constants.size(), kGranule);
+  executable.control = by_kind[WEFT_SECTION_KIND_CONTROL].value_or(Bytes());
+  auto lists = find_control_lists(executable.control, WEFT_LIMIT_KERNELS_PER_PROGRAM);
+  if (!lists.ok()) return lists.status();
+  const uint64_t commands = executable.commands.size() / WEFT_COMMAND_BYTES;
+  auto next_list = lists.value().begin();
   const Bytes kernels = *by_kind[WEFT_SECTION_KIND_KERNELS];
   for (uint64_t at = 0; at != kernels.size();) {
     if (kernels.size() - at < sizeof(K)) return invalid("kernels", at, "the section ends inside a kernel");
     if (executable.kernels.size() == WEFT_LIMIT_KERNELS_PER_PROGRAM)
       return invalid("kernels", at, "more than {} kernels", WEFT_LIMIT_KERNELS_PER_PROGRAM);
-    auto kernel = read_kernel(kernels, at, executable.commands.size() / WEFT_COMMAND_BYTES, chip);
+    const bool listed = next_list != lists.value().end() && next_list->first == executable.kernels.size();
+    auto kernel =
+        read_kernel(kernels, at, commands, listed ? WEFT_EXECUTABLE_CONTROL_ARGUMENTS : WEFT_LIMIT_ARGUMENTS, chip);
     if (!kernel.ok()) return kernel.status();
+    if (listed) {
+      ControlList& list = next_list++->second;
+      const Status status =
+          read_control_list(executable.control, kernel.value(), {commands, executable.constants.size()}, list);
+      if (!status.ok()) return status;
+      kernel.value().control = std::move(list);
+    }
     for (const auto& other : executable.kernels) {
       if (other.name == kernel.value().name) return invalid("kernels", at, "kernel '{}' occurs twice", other.name);
     }
@@ -269,6 +294,9 @@ Result<Executable> load_executable(Bytes file, const spec::Chip& chip) {
     executable.kernels.push_back(std::move(kernel.value()));
   }
   if (executable.kernels.empty()) return invalid("kernels", 0, "there is no kernel");
+  if (next_list != lists.value().end())
+    return invalid("control", next_list->second.offset, "a list of kernel {}, there are {}", next_list->first,
+                   executable.kernels.size());
   return executable;
 }
 

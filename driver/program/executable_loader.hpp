@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "driver/program/control_list.hpp"
 #include "driver/status.hpp"
 #include "weft/spec/chips.hpp"
 
@@ -32,13 +34,18 @@ struct ExecutableKernel {
   uint64_t cycle_estimate;
   uint64_t macs;
   std::vector<ExecutableArgument> arguments;
+  std::optional<ControlList> control;  ///< then its queues have no commands but those of its blocks
+
+  /// Commands of all queues; with a control list, of all blocks.
+  uint64_t command_count() const;
 };
 
-/// `commands` and `constants` point into the bytes given to load_executable.
+/// `commands`, `constants` and `control` point into the bytes given to load_executable.
 struct Executable {
   std::vector<ExecutableKernel> kernels;
   std::span<const std::byte> commands;
   std::span<const std::byte> constants;
+  std::span<const std::byte> control;  ///< the whole section
 };
 
 /// Checks every length, offset, enumeration, checksum and reserved byte before it is used, for any input.

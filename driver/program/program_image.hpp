@@ -1,4 +1,4 @@
-// The image of a program in HBM, made from an executable: header, kernel table, commands, constants.
+// The image of a program in HBM, made from an executable: header, kernel table, commands, constants, control lists.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -27,7 +27,7 @@ class ProgramImage {
   };
 
   std::vector<std::byte> head_;  ///< header and kernel table
-  std::array<Piece, 3> pieces_;
+  std::array<Piece, 4> pieces_;
   uint64_t bytes_;
 };
 

@@ -17,6 +17,8 @@ static_assert(sizeof(weft_launch_list) + (WEFT_LIMIT_ARGUMENTS + 1) * sizeof(wef
                   sizeof(weft_launch_profile) <=
               kListBytes);
 
+constexpr bool list_is_large(size_t arguments) { return arguments > WEFT_LIMIT_ARGUMENTS + 1; }
+
 constexpr uint64_t list_bytes(size_t arguments) {
   return sizeof(weft_launch_list) + arguments * sizeof(weft_launch_argument);
 }
@@ -49,10 +51,11 @@ Result<std::shared_ptr<Queue>> Queue::create(std::shared_ptr<Transport> transpor
   }
   const uint64_t completion_offset = uint64_t{entries} * sizeof(weft_submission_entry);
   const uint64_t lists_offset = completion_offset + uint64_t{completion_entries} * sizeof(weft_completion_entry);
-  auto memory = HostMemory::create(transport, std::move(space), lists_offset + (with_lists ? entries * kListBytes : 0));
+  auto memory = HostMemory::create(transport, space, lists_offset + (with_lists ? entries * kListBytes : 0));
   if (!memory.ok()) return memory.status();
   return std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
-                                          entries, completion_entries, completion_offset, lists_offset, nullptr));
+                                          entries, completion_entries, completion_offset, lists_offset, nullptr,
+                                          std::move(space)));
 }
 
 Result<std::shared_ptr<Queue>> Queue::create_guest(std::shared_ptr<Transport> transport,
@@ -63,11 +66,11 @@ Result<std::shared_ptr<Queue>> Queue::create_guest(std::shared_ptr<Transport> tr
     return failure(WEFT_ERROR_INVALID_ARGUMENT, "a ring of {} entries: a power of two from {} to {}", entries,
                    WEFT_LIMIT_RING_ENTRIES_MIN, WEFT_LIMIT_RING_ENTRIES_MAX);
   const uint64_t lists_offset = uint64_t{entries} * sizeof(weft_submission_entry);
-  auto memory = HostMemory::create(transport, std::move(space), lists_offset + entries * kListBytes);
+  auto memory = HostMemory::create(transport, space, lists_offset + entries * kListBytes);
   if (!memory.ok()) return memory.status();
   // Made before the host is locked, so that it dies, if it must, after that: its end asks the host to forget it.
   auto queue = std::shared_ptr<Queue>(new Queue(std::move(transport), std::move(faults), std::move(memory.value()), id,
-                                                entries, 0, lists_offset, lists_offset, host));
+                                                entries, 0, lists_offset, lists_offset, host, std::move(space)));
   const std::lock_guard lock(host->mutex_);
   if (host->host_ != nullptr || host->state_ == WEFT_QUEUE_STATE_DELETED)
     return failure(WEFT_ERROR_INVALID_STATE, "queue {} has no completion ring to share: it {}", host->id_,
@@ -85,7 +88,8 @@ Result<std::shared_ptr<Queue>> Queue::create_guest(std::shared_ptr<Transport> tr
 
 Queue::Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
              std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
-             uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host)
+             uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host,
+             std::shared_ptr<IovaSpace> space)
     : transport_(std::move(transport)),
       faults_(std::move(faults)),
       memory_(std::move(memory)),
@@ -98,7 +102,9 @@ Queue::Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLo
       ring_id_(id),
       fed_entries_(entries),
       ids_(entries),
-      profile_offset_(entries, 0) {}
+      profiles_(entries, nullptr),
+      large_lists_(transport_, std::move(space)),
+      large_in_slot_(entries) {}
 
 Queue::~Queue() { leave_host(); }
 
@@ -120,30 +126,36 @@ bool Queue::feeds_beside(const Queue& guest) const {
          std::any_of(guests_.begin(), guests_.end(), [&](const Queue* other) { return other != &guest; });
 }
 
-uint64_t Queue::write_list(uint32_t slot, const Command& command) {
+uint64_t Queue::write_list(uint32_t slot, const Command& command, std::vector<LargeLists::List>& large) {
   std::byte* list = memory_->data() + lists_offset_ + slot * kListBytes;
+  uint64_t iova = memory_->iova() + lists_offset_ + slot * kListBytes;
+  if (list_is_large(command.arguments.size())) {
+    large_in_slot_[slot] = std::move(large.back());
+    large.pop_back();
+    list = large_in_slot_[slot]->data();
+    iova = large_in_slot_[slot]->iova();
+  }
   weft_launch_list header{static_cast<uint32_t>(command.arguments.size()), 0, 0};
   header.crc32c = crc32c(command.arguments.data(), command.arguments.size_bytes(), crc32c(&header, sizeof header));
   std::memcpy(list, &header, sizeof header);
   if (!command.arguments.empty())
     std::memcpy(list + sizeof header, command.arguments.data(), command.arguments.size_bytes());
-  profile_offset_[slot] = 0;
   if ((command.flags & WEFT_SUBMISSION_FLAG_PROFILE) != 0) {
-    profile_offset_[slot] = lists_offset_ + slot * kListBytes + list_bytes(command.arguments.size());
-    std::memset(memory_->data() + profile_offset_[slot], 0, sizeof(weft_launch_profile));
+    profiles_[slot] = list + list_bytes(command.arguments.size());
+    std::memset(list + list_bytes(command.arguments.size()), 0, sizeof(weft_launch_profile));
   }
-  return memory_->iova() + lists_offset_ + slot * kListBytes;
+  return iova;
 }
 
 std::optional<weft_launch_profile> Queue::read_profile(uint32_t slot) const {
-  if (profile_offset_[slot] == 0) return std::nullopt;
+  if (profiles_[slot] == nullptr) return std::nullopt;
   weft_launch_profile profile;
-  std::memcpy(&profile, memory_->data() + profile_offset_[slot], sizeof profile);
+  std::memcpy(&profile, profiles_[slot], sizeof profile);
   return profile;
 }
 
 /// Writes one entry; the ring has room. Returns the new tail.
-uint32_t Queue::push(const Submission& submission, uint16_t id) {
+uint32_t Queue::push(const Submission& submission, uint16_t id, std::vector<LargeLists::List>& large) {
   const Command& command = submission.command;
   weft_submission_entry entry{};
   entry.opcode = command.opcode;
@@ -159,14 +171,28 @@ uint32_t Queue::push(const Submission& submission, uint16_t id) {
   entry.signal_value = command.signal_value;
   entry.tag = command.tag;
   const uint32_t slot = ids_.slot_of(id);
-  profile_offset_[slot] = 0;
-  if (command.opcode == WEFT_QUEUE_OPCODE_LAUNCH) entry.arg1 = write_list(slot, command);
+  profiles_[slot] = nullptr;
+  large_lists_.give_back(std::move(large_in_slot_[slot]));  // of a launch that did not end by a completion
+  if (command.opcode == WEFT_QUEUE_OPCODE_LAUNCH) entry.arg1 = write_list(slot, command, large);
   submission.event->set_place(id, submission_.tail());
   submission.event->set_timelines({command.wait_id, command.signal_id, command.wait_value, command.signal_value});
   return submission_.push(entry);
 }
 
 Status Queue::submit(std::span<const Submission> submissions) {
+  std::vector<LargeLists::List> large;
+  const auto needed = static_cast<size_t>(std::count_if(
+      submissions.begin(), submissions.end(), [](const auto& s) { return list_is_large(s.command.arguments.size()); }));
+  if (needed == 0) return submit_with(submissions, large);
+  // Before the mutex is taken: a map waits for the device's answer.
+  Status status = large_lists_.acquire(needed, large);
+  if (status.ok()) status = submit_with(submissions, large);
+  for (LargeLists::List& list : large) large_lists_.give_back(std::move(list));
+  return status;
+}
+
+/// With as many lists in `large` as the submissions need; what is left was not used.
+Status Queue::submit_with(std::span<const Submission> submissions, std::vector<LargeLists::List>& large) {
   const auto count = static_cast<uint32_t>(submissions.size());
   const std::lock_guard lock(mutex_);
   if (!takes_commands(state_)) return refusal_locked();
@@ -181,7 +207,7 @@ Status Queue::submit(std::span<const Submission> submissions) {
                    id_, submission_.head(), submission_.tail(), submission_.entries(), ids_.in_use(), count);
   }
   uint32_t tail = submission_.tail();
-  for (const Submission& s : submissions) tail = push(s, *ids_.acquire(s.event));
+  for (const Submission& s : submissions) tail = push(s, *ids_.acquire(s.event), large);
   counts_.submitted += count;
   submission_.publish();
   try {
@@ -223,7 +249,9 @@ void Queue::take(const weft_completion_entry& entry, std::vector<Finished>& fini
       counts_.unknown++;
       return;
   }
-  const auto profile = read_profile(ids_.slot_of(entry.command_id));
+  const uint32_t slot = ids_.slot_of(entry.command_id);
+  const auto profile = read_profile(slot);
+  large_lists_.give_back(std::move(large_in_slot_[slot]));
   std::shared_ptr<Event> event = ids_.release(entry.command_id);
   if (profile) event->set_profile(*profile);
   counts_.completed++;

@@ -10,6 +10,7 @@
 #include "driver/queue/attainable.hpp"
 #include "driver/queue/command_ids.hpp"
 #include "driver/queue/event.hpp"
+#include "driver/queue/large_lists.hpp"
 #include "driver/queue/owed_signals.hpp"
 #include "driver/queue/queue_state.hpp"
 #include "driver/queue/ring.hpp"
@@ -176,8 +177,10 @@ class Queue {
  private:
   Queue(std::shared_ptr<Transport> transport, std::shared_ptr<const FaultLog> faults,
         std::unique_ptr<HostMemory> memory, uint32_t id, uint32_t entries, uint32_t completion_entries,
-        uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host);
-  uint32_t push(const Submission& submission, uint16_t id);
+        uint64_t completion_offset, uint64_t lists_offset, std::shared_ptr<Queue> host,
+        std::shared_ptr<IovaSpace> space);
+  uint32_t push(const Submission& submission, uint16_t id, std::vector<LargeLists::List>& large);
+  Status submit_with(std::span<const Submission> submissions, std::vector<LargeLists::List>& large);
   void happens(QueueEvent event);
   Finished ended(std::shared_ptr<Event> event, const Status& why) noexcept;
   Status words_of(const weft_completion_entry& entry, uint8_t opcode) const noexcept;
@@ -190,7 +193,7 @@ class Queue {
   bool has_guests() const;
   bool feeds_beside(const Queue& guest) const;
   void restart_completions(uint32_t ring_id);
-  uint64_t write_list(uint32_t slot, const Command& command);
+  uint64_t write_list(uint32_t slot, const Command& command, std::vector<LargeLists::List>& large);
   std::optional<weft_launch_profile> read_profile(uint32_t slot) const;
 
   std::shared_ptr<Transport> transport_;
@@ -209,7 +212,9 @@ class Queue {
   std::vector<Queue*> guests_;  ///< each leaves when it is deleted, at the latest when it dies
   uint32_t fed_entries_;        ///< of all queues that feed the completion ring
   CommandIds<std::shared_ptr<Event>> ids_;
-  std::vector<uint64_t> profile_offset_;  ///< by slot: of the launch's profile in memory_, 0: none
+  std::vector<const std::byte*> profiles_;  ///< by slot: of the launch, null: none
+  LargeLists large_lists_;
+  std::vector<LargeLists::List> large_in_slot_;  ///< by slot: the launch's list, null: it lies in memory_
   CompletionCounts counts_;
   weft_queue_state state_ = WEFT_QUEUE_STATE_CREATED;
   Status stopped_;  ///< why nothing is taken

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "driver/program/control_list.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::driver {
@@ -26,6 +27,7 @@ std::string progress_text(const weft_fault_record& r) {
     text += fmt::format("{}{} {} of {}", text.empty() ? "; commands issued: " : ", ", spec::queue_name(q),
                         r.queue_pushed[q], r.queue_total[q]);
   }
+  if (r.control_entry != 0) text += "; in " + control_place_text(r.control_entry, r.control_block, r.control_turn);
   return text;
 }
 
@@ -117,7 +119,7 @@ std::string describe_record(const weft_fault_record& r) {
       if (r.error == WEFT_ERROR_UNSUPPORTED &&
           (r.detail1 == WEFT_ADMIN_OPCODE_BIND_CONTEXT || r.detail1 == WEFT_ADMIN_OPCODE_RELEASE_CONTEXT))
         return "a function is a context: opening it binds it, and leaving it releases all that it held";
-      return fmt::format("the field at byte {} holds {:#x}", r.detail0, r.detail1);
+      return fmt::format("the field at byte {} holds {:#x}{}", r.detail0, r.detail1, progress_text(r));
     case WEFT_ERROR_BAD_DOORBELL:
       return fmt::format("the doorbell was {}, the ring's head is {}", r.detail0, r.detail1);
     case WEFT_ERROR_DEPENDENCY_FAILED:

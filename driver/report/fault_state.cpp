@@ -15,10 +15,16 @@ constexpr uint32_t kManyRunning = 255;
 std::span<const std::byte> commands_of(const weft_fault_record& r, const ProgramText& program, uint32_t queue) {
   if (r.kernel >= program.kernels.size()) return {};
   const ExecutableKernel& kernel = program.kernels[r.kernel];
-  const uint64_t first = uint64_t{kernel.queue_first[queue]} * WEFT_COMMAND_BYTES;
-  const uint64_t bytes = uint64_t{kernel.queue_count[queue]} * WEFT_COMMAND_BYTES;
-  if (kernel.queue_count[queue] != r.queue_total[queue] || first > program.commands.size() ||
-      bytes > program.commands.size() - first)
+  uint32_t begin = kernel.queue_first[queue], count = kernel.queue_count[queue];
+  if (kernel.control) {
+    if (r.control_block >= kernel.control->blocks.size()) return {};
+    const weft_control_block& block = kernel.control->blocks[r.control_block];
+    begin = block.queue_first[queue];
+    count = block.queue_count[queue];
+  }
+  const uint64_t first = uint64_t{begin} * WEFT_COMMAND_BYTES;
+  const uint64_t bytes = uint64_t{count} * WEFT_COMMAND_BYTES;
+  if (count != r.queue_total[queue] || first > program.commands.size() || bytes > program.commands.size() - first)
     return {};
   return program.commands.subspan(first, bytes);
 }
@@ -48,6 +54,9 @@ StatePage state_of_record(const weft_fault_record& r, const ProgramText& program
   core.program_id = r.program_id;
   core.kernel = r.kernel;
   core.deadline_cycle = UINT64_MAX;
+  core.control_entry = r.control_entry;
+  core.control_block = r.control_block;
+  std::copy(std::begin(r.control_turn), std::end(r.control_turn), core.control_turn);
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
     weft_state_core_queue queue{};
     queue.queue = static_cast<uint16_t>(q);

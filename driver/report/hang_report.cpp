@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "driver/program/control_list.hpp"
 #include "driver/report/log_text.hpp"
 #include "driver/report/rerun_line.hpp"
 #include "weft/spec/names.hpp"
@@ -104,9 +105,12 @@ void engine_lines(Out& out, const HangReport& r) {
                                   ? std::string()
                                   : fmt::format(", since cycle {}, last progress at {}, budget ends at {}",
                                                 e.start_cycle, e.progress_cycle, cycle_text(e.deadline_cycle));
-    line(out, "  {:<7} {} of queue {}{}, {} {} left", name,
+    const std::string place = e.control_entry == 0
+                                  ? std::string()
+                                  : ", in " + control_place_text(e.control_entry, e.control_block, e.control_turn);
+    line(out, "  {:<7} {} of queue {}{}, {} {} left{}", name,
          command_text(static_cast<uint8_t>(e.opcode), e.command_id, e.tag), e.queue, since, e.remaining,
-         e.engine == WEFT_ENGINE_CORE ? "commands" : "bytes");
+         e.engine == WEFT_ENGINE_CORE ? "commands" : "bytes", place);
   }
   for (const weft_state_core_queue& q : r.page->core_queues) {
     if (q.total == 0) continue;

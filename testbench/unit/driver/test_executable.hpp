@@ -113,6 +113,85 @@ inline Bytes make_executable(const spec::Chip& chip, size_t constants_bytes = 96
                           {WEFT_SECTION_KIND_DEBUG, Bytes(7, std::byte{0x33})}});
 }
 
+/// Fields of a test's control list, before they are put together.
+struct TestList {
+  std::vector<weft_control_block> blocks;
+  std::vector<weft_control_binding> bindings;
+  std::vector<weft_control_entry> entries;
+};
+
+/// Binds segment 3 to a window of x that moves 64 bytes a turn, runs a block 4 times, then once more if a word says so.
+inline TestList test_list() {
+  TestList list;
+  weft_control_block block{};
+  block.queue_first[WEFT_QUEUE_SYNC] = 1;
+  block.queue_count[WEFT_QUEUE_SYNC] = 1;
+  list.blocks = {block};
+  weft_control_binding binding{};
+  binding.segment = 3;
+  binding.access = WEFT_EXECUTABLE_CONTROL_READABLE;
+  binding.offset_bytes = 16;
+  binding.size_bytes = 48;
+  for (uint16_t& loop : binding.stride_loop) loop = WEFT_EXECUTABLE_CONTROL_NO_LOOP;
+  binding.stride_bytes[0] = 64;
+  binding.stride_loop[0] = 1;
+  weft_control_binding word = binding;
+  word.segment = word.access = 0;
+  word.argument = 1;
+  word.size_bytes = 4;
+  word.stride_bytes[0] = 0;
+  word.stride_loop[0] = WEFT_EXECUTABLE_CONTROL_NO_LOOP;
+  list.bindings = {binding, word};
+  const auto entry = [](uint8_t opcode, uint16_t target, uint16_t first, uint32_t count) {
+    weft_control_entry e{};
+    e.opcode = opcode;
+    e.target = target;
+    e.first = first;
+    e.count = count;
+    return e;
+  };
+  list.entries = {entry(WEFT_CONTROL_OPCODE_BIND, 0, 0, 1), entry(WEFT_CONTROL_OPCODE_LOOP, 3, 0, 4),
+                  entry(WEFT_CONTROL_OPCODE_RUN, 0, 0, 0),  entry(WEFT_CONTROL_OPCODE_END, 1, 0, 0),
+                  entry(WEFT_CONTROL_OPCODE_IF, 6, 1, 0),   entry(WEFT_CONTROL_OPCODE_RUN, 0, 0, 0),
+                  entry(WEFT_CONTROL_OPCODE_END, 4, 0, 0)};
+  list.entries[4].condition = WEFT_CONTROL_CONDITION_LESS;
+  list.entries[4].value = 9;
+  return list;
+}
+
+/// The bytes of one list in section CONTROL.
+inline Bytes list_bytes(const TestList& list, uint32_t kernel) {
+  weft_control_header h{};
+  h.version = WEFT_EXECUTABLE_CONTROL_VERSION;
+  h.kernel = kernel;
+  h.block_count = static_cast<uint32_t>(list.blocks.size());
+  h.binding_count = static_cast<uint32_t>(list.bindings.size());
+  h.entry_count = static_cast<uint32_t>(list.entries.size());
+  Bytes bytes;
+  append(bytes, h);
+  for (const auto& block : list.blocks) append(bytes, block);
+  for (const auto& binding : list.bindings) append(bytes, binding);
+  for (const auto& entry : list.entries) append(bytes, entry);
+  bytes.resize((bytes.size() + 63) / 64 * 64);
+  h.list_bytes = bytes.size();
+  std::memcpy(bytes.data(), &h, sizeof h);
+  return bytes;
+}
+
+/// Kernels "plain" (one command) and "listed" (x in, y out, of 256 bytes), which has `list`.
+inline Bytes make_listed(const spec::Chip& chip, const TestList& list, uint32_t arguments = 2) {
+  Bytes kernels;
+  append(kernels, kernel_record("plain", 0, 1));
+  append(kernels, kernel_record("listed", arguments));
+  append(kernels, argument_record("x", WEFT_ARGUMENT_DIRECTION_INPUT));
+  append(kernels, argument_record("y", WEFT_ARGUMENT_DIRECTION_OUTPUT));
+  for (uint32_t i = 2; i < arguments; i++)
+    append(kernels, argument_record("a" + std::to_string(i), WEFT_ARGUMENT_DIRECTION_INPUT));
+  return make_file(chip, {{WEFT_SECTION_KIND_KERNELS, kernels},
+                          {WEFT_SECTION_KIND_COMMANDS, Bytes(2 * WEFT_COMMAND_BYTES, std::byte{0x11})},
+                          {WEFT_SECTION_KIND_CONTROL, list_bytes(list, 1)}});
+}
+
 inline const spec::Chip& nano() { return *spec::find_chip("nano"); }
 
 }  // namespace weft::driver::test
