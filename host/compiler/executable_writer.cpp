@@ -23,7 +23,7 @@ Bytes kernels_section(const Kernel& kernel) {
   weft_kernel_record record{};
   std::memcpy(record.name, kernel.name.data(), kernel.name.size());
   uint32_t first = 0;
-  for (unsigned q = 0; q < 5; q++) {
+  for (unsigned q = 0; q < 5 && kernel.control.entries.empty(); q++) {
     record.queue_first[q] = first;
     record.queue_count[q] = static_cast<uint32_t>(kernel.queues[q].size());
     first += record.queue_count[q];
@@ -86,20 +86,28 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
 
 Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   if (auto status = check_name("kernel", kernel.name); !status.ok()) return status.error();
-  if (kernel.arguments.size() > WEFT_LIMIT_ARGUMENTS)
+  const bool control = !kernel.control.entries.empty();
+  const size_t most = control ? WEFT_EXECUTABLE_CONTROL_ARGUMENTS : WEFT_LIMIT_ARGUMENTS;
+  if (kernel.arguments.size() > most)
     return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                 fmt::format("{} arguments, a kernel may have {}", kernel.arguments.size(), WEFT_LIMIT_ARGUMENTS)};
+                 fmt::format("{} arguments, a kernel may have {}", kernel.arguments.size(), most)};
+  if (control && std::ranges::any_of(kernel.queues, [](const auto& queue) { return !queue.empty(); }))
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("kernel '{}' has commands beside those of its control list", kernel.name)};
   for (const auto& argument : kernel.arguments)
     if (auto status = check_name("argument", argument.name); !status.ok()) return status.error();
 
   Bytes commands;
   for (const auto& queue : kernel.queues)
     for (const auto& command : queue) append(commands, command.bytes);
-  const std::array<std::pair<weft_section_kind, Bytes>, 4> sections{
-      {{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
-       {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
-       {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
-       {WEFT_SECTION_KIND_DEBUG, write_tags(kernel.tags)}}};
+  for (const Block& block : kernel.control.blocks)
+    for (const auto& queue : block)
+      for (const auto& command : queue) append(commands, command.bytes);
+  std::vector<std::pair<weft_section_kind, Bytes>> sections{{{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
+                                                             {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
+                                                             {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
+                                                             {WEFT_SECTION_KIND_DEBUG, write_tags(kernel.tags)}}};
+  if (control) sections.emplace_back(WEFT_SECTION_KIND_CONTROL, control_section(kernel.control));
   Bytes file(sizeof(weft_executable_header) + sections.size() * sizeof(weft_section_entry));
   for (size_t i = 0; i < sections.size(); i++) {
     file.resize((file.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT - 1) / WEFT_EXECUTABLE_SECTION_ALIGNMENT *

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "host/compiler/control_list.hpp"
 #include "host/compiler/result.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 
 namespace weft::compiler {
 
-/// One argument of a kernel; argument i is segment 3 + i.
+/// One argument of a kernel; argument i is segment 3 + i, or with a control list what its bindings make of it.
 struct Argument {
   std::string name;
   weft_argument_dtype dtype = WEFT_ARGUMENT_DTYPE_F32;
@@ -32,6 +33,7 @@ struct Kernel {
   std::map<uint16_t, std::string> tags;
   std::vector<std::byte> constants;
   uint64_t vmem_bytes = 0, scratch_bytes = 0, semaphores = 0, cycle_estimate = 0, macs = 0;
+  Control control = {};  ///< with entries: the kernel's commands are those of its blocks, and `queues` are empty
 };
 
 /// The bytes of the file. INVALID_ARGUMENT if a name is too long or there are too many arguments.

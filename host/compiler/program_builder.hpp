@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/compiler/executable_writer.hpp"
@@ -58,6 +59,9 @@ class ProgramBuilder {
   void note_vmem_words(uint64_t words) { vmem_words_ = std::max(vmem_words_, words); }
   void note_macs(uint64_t macs) { macs_ += macs; }
   void note_hbm_bytes(uint64_t bytes) { hbm_bytes_ += bytes; }
+
+  /// The commands pushed since the last call, as a block of a control list; the builder goes on without them.
+  [[nodiscard]] Block take_block() { return std::exchange(queues_, {}); }
 
   /// A kernel of all that was pushed and noted. Arguments, constants and scratch are the caller's to add.
   [[nodiscard]] Kernel kernel(std::string name) const;

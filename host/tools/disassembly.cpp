@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "driver/program/executable_loader.hpp"
+#include "host/compiler/control_list.hpp"
 #include "host/compiler/debug_section.hpp"
 #include "host/tools/json_text.hpp"
 #include "weft/spec/commands.hpp"
@@ -89,6 +92,38 @@ std::string command_text(const spec::Command& command, const std::map<uint16_t, 
   return text;
 }
 
+/// The commands of a kernel, or of a block of its control list.
+struct Commands {
+  std::string title;  ///< empty: the kernel's own
+  std::array<uint32_t, WEFT_CORE_QUEUES> first, count;
+};
+
+std::vector<Commands> commands_of(const driver::ExecutableKernel& kernel) {
+  if (!kernel.control) return {{{}, kernel.queue_first, kernel.queue_count}};
+  std::vector<Commands> blocks;
+  for (const weft_control_block& block : kernel.control->blocks) {
+    blocks.push_back({fmt::format("block {}", blocks.size()), {}, {}});
+    std::ranges::copy(block.queue_first, blocks.back().first.begin());
+    std::ranges::copy(block.queue_count, blocks.back().count.begin());
+  }
+  return blocks;
+}
+
+std::string list_text(const driver::ControlList& list) {
+  return compiler::control_text({.blocks = {}, .bindings = list.bindings, .entries = list.entries});
+}
+
+nlohmann::ordered_json queues_json(const driver::Executable& executable, const Commands& commands,
+                                   const std::map<uint16_t, std::string>& tags) {
+  nlohmann::ordered_json queues;
+  for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
+    auto& list = queues[std::string(spec::queue_name(q))] = nlohmann::ordered_json::array();
+    for (uint32_t i = 0; i < commands.count[q]; i++)
+      list.push_back(command_json(command_at(executable, commands.first[q] + i), tags));
+  }
+  return queues;
+}
+
 }  // namespace
 
 Result<std::string> disassemble(const std::vector<std::byte>& file) {
@@ -103,14 +138,21 @@ Result<std::string> disassemble(const std::vector<std::byte>& file) {
                         kernel.name, kernel.macs, kernel.cycle_estimate, kernel.vmem_bytes, kernel.scratch_bytes);
     for (size_t i = 0; i < kernel.arguments.size(); i++) {
       const auto& a = kernel.arguments[i];
-      text += fmt::format("  argument {} (segment {}): {} {} [{}, {}] {} {}, {} bytes\n", i, i + 3,
+      const std::string segment = kernel.control ? std::string() : fmt::format(" (segment {})", i + 3);
+      text += fmt::format("  argument {}{}: {} {} [{}, {}] {} {}, {} bytes\n", i, segment,
                           spec::argument_direction_name(a.direction), a.name, a.shape[0], a.shape[1],
                           spec::argument_dtype_name(a.dtype), spec::argument_layout_name(a.layout), a.size_bytes);
     }
-    for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
-      text += fmt::format("\n  queue {}  ; {} commands\n", spec::queue_name(q), kernel.queue_count[q]);
-      for (uint32_t i = 0; i < kernel.queue_count[q]; i++)
-        text += fmt::format("  {:6}  {}\n", i, command_text(command_at(executable, kernel.queue_first[q] + i), tags));
+    if (kernel.control)
+      text +=
+          fmt::format("\n  control list  ; {} entries\n{}", kernel.control->entries.size(), list_text(*kernel.control));
+    for (const Commands& commands : commands_of(kernel)) {
+      if (!commands.title.empty()) text += fmt::format("\n  {}\n", commands.title);
+      for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
+        text += fmt::format("\n  queue {}  ; {} commands\n", spec::queue_name(q), commands.count[q]);
+        for (uint32_t i = 0; i < commands.count[q]; i++)
+          text += fmt::format("  {:6}  {}\n", i, command_text(command_at(executable, commands.first[q] + i), tags));
+      }
     }
   }
   return text;
@@ -135,10 +177,13 @@ Result<std::string> disassemble_json(const std::vector<std::byte>& file) {
                                 {"layout", spec::argument_layout_name(a.layout)},
                                 {"shape", a.shape},
                                 {"size_bytes", a.size_bytes}});
-    for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
-      auto& list = k["queues"][std::string(spec::queue_name(q))] = nlohmann::ordered_json::array();
-      for (uint32_t i = 0; i < kernel.queue_count[q]; i++)
-        list.push_back(command_json(command_at(executable, kernel.queue_first[q] + i), tags));
+    if (kernel.control) k["control"] = list_text(*kernel.control);
+    for (const Commands& commands : commands_of(kernel)) {
+      auto queues = queues_json(executable, commands, tags);
+      if (kernel.control)
+        k["blocks"].push_back({{"queues", std::move(queues)}});
+      else
+        k["queues"] = std::move(queues);
     }
     json["kernels"].push_back(std::move(k));
   }

@@ -38,6 +38,36 @@ TEST_CASE("every queue, command and argument of an executable is in its text, wi
   CHECK(tools::disassemble_json(executable()).ok());
 }
 
+TEST_CASE("a control list is printed before its blocks, as text and as JSON") {
+  const auto& chip = *spec::find_chip("nano");
+  compiler::Kernel kernel;
+  kernel.name = "steps";
+  kernel.arguments = {{.name = "x", .rows = 4, .columns = 16, .pitch_bytes = 64, .size_bytes = 256}};
+  spec::NoneCommand signal;
+  signal.header.opcode = WEFT_OPCODE_SIGNAL;
+  compiler::Block block;
+  block[WEFT_QUEUE_SYNC] = {spec::encode(signal)};
+  compiler::ControlListBuilder list;
+  const compiler::Loop loop = list.new_loop();
+  list.bind({{3, {.argument = 0, .size_bytes = 64, .strides = {{loop, 64}}}}});
+  list.begin_loop(loop, 4);
+  list.run(list.add_block(block));
+  list.end();
+  kernel.control = list.finish().value();
+  const auto file = compiler::write_executable(chip, kernel);
+  REQUIRE(file.ok());
+  const auto text = tools::disassemble(file.value());
+  REQUIRE(text.ok());
+  for (const char* part :
+       {"argument 0: input x", "control list  ; 4 entries", "segment 3 = argument 0 at 0 +64 x turn of 1",
+        "   1 loop 4 turns", "   2   run block 0", "\n  block 0\n", "queue sync  ; 1 commands", "SIGNAL"})
+    CHECK(text.value().find(part) != std::string::npos);
+  const auto json = tools::disassemble_json(file.value());
+  REQUIRE(json.ok());
+  CHECK(json.value().find("\"control\":") != std::string::npos);
+  CHECK(json.value().find("\"blocks\":") != std::string::npos);
+}
+
 TEST_CASE("a name that is no UTF-8 is printed with a replacement, as text and as JSON") {
   const auto json = tools::disassemble_json(executable("gem\x95"));
   REQUIRE(json.ok());
