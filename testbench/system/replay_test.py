@@ -84,6 +84,11 @@ class SameBits(ReplayTest):
             with self.subTest(name=name):
                 self.replay(to=name)
 
+    def test_control_lists_that_end_by_themselves_and_by_their_budget(self):
+        self.record(str(BUILD / "bin/control_test"), "[replay]")
+        self.assertGreater(self.replay()["completions"], 10)
+        self.replay("--core", "rtl")
+
     def test_injected_faults_on_two_queues(self):
         self.record(WEFT, "inject", "--count", 4, "--seed", 5, "--core", "fast")
         self.assertGreater(self.replay()["completions"], 20)
