@@ -2,6 +2,7 @@
 // lies inside of its image.
 //
 // Layout: offset of the image in units of 64 bytes u16, size of the image u32, its bytes.
+#include "firmware/core/control.hpp"
 #include "firmware/core/program.hpp"
 #include "firmware/state.hpp"
 #include "host_side.hpp"
@@ -24,6 +25,19 @@ void check_loaded(const fw::Program& program, uint64_t address, uint64_t bytes) 
       program.constants_bytes() == 0 || (program.constants_address() >= address && program.constants_address() <= end &&
                                          program.constants_bytes() <= end - program.constants_address()),
       "its constants are inside");
+}
+
+/// What a launch does with the kernels that have a control list, up to where it would run.
+void prepare_lists(fw::State& state, const fw::Function& function, const fw::Program& program, uint64_t bytes) {
+  for (uint32_t i = 0; i < program.kernel_count; i++) {
+    weft_program_kernel kernel;
+    fuzz::require(fw::hal::dma_read(fw::hbm_at(program.image_address() + fw::kernel_offset(i)), &kernel, sizeof kernel),
+                  "a kernel of a loaded program can be read");
+    if (kernel.control_bytes == 0) continue;
+    fuzz::require(fw::check_control_place(kernel, i, bytes).ok(), "the place of a loaded program's list was checked");
+    if (!fw::control_prepare(state, function, program, kernel, i, mock::kLists).ok()) continue;
+    fuzz::require(state.control.shape.end() <= kernel.control_bytes, "a list that may run lies inside its place");
+  }
 }
 
 }  // namespace
@@ -51,6 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const fw::Program* program = fw::find_program(state, function, id, record, found);
   fuzz::require(program != nullptr && found.ok(), "a loaded program is found by its id");
   check_loaded(*program, address, bytes);
+  prepare_lists(state, function, *program, bytes);
   fuzz::require(fw::unload_program(state, function, id).ok(), "a program that does not run is unloaded");
   program = fw::find_program(state, function, id, record, found);
   fuzz::require(program == nullptr && !found.ok(), "an unloaded program is gone");

@@ -1,4 +1,5 @@
 // Seeds for what the firmware reads: images, and what a host does.
+#include "control_image.hpp"
 #include "host_side.hpp"
 #include "testbench/fuzz/host_operations.hpp"
 #include "testbench/fuzz/seeds.hpp"
@@ -41,6 +42,15 @@ Seeds program_image_seeds() {
   add("small", mock::make_image({2, 1, 1, 1, 1}, 2));
   add("constants", mock::make_image({1, 0, 0, 0, 0}, 0, 4096, 256));
   add("no_commands", mock::make_image({0, 0, 0, 0, 0}));
+  mock::ListImage list;
+  list.add_block(0, 0, 2);
+  list.scratch = 256;
+  list.add_binding(3, WEFT_EXECUTABLE_CONTROL_SCRATCH, 0, 16, 1);
+  list.add(WEFT_CONTROL_OPCODE_BIND, 0, 1);
+  const uint16_t loop = list.add(WEFT_CONTROL_OPCODE_LOOP, 0, 4);
+  list.add(WEFT_CONTROL_OPCODE_RUN, 0);
+  list.end(loop);
+  add("list", list.image());
   return seeds;
 }
 

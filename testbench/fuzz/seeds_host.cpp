@@ -57,6 +57,7 @@ Seeds executable_seeds() {
   driver::test::Bytes kernel;
   driver::test::append(kernel, driver::test::kernel_record("a", 0));
   return {{"whole", bytes_of(driver::test::make_executable(chip))},
+          {"listed", bytes_of(driver::test::make_listed(chip, driver::test::test_list()))},
           {"smallest", bytes_of(driver::test::make_file(
                            chip, {{WEFT_SECTION_KIND_KERNELS, kernel}, {WEFT_SECTION_KIND_COMMANDS, {}}}))},
           {"other_chip", bytes_of(driver::test::make_executable(*spec::find_chip("small"), 0))}};
