@@ -7,20 +7,28 @@
 #include <nlohmann/json.hpp>
 
 #include "host/compiler/compile_sharded.hpp"
-#include "host/compiler/onnx_import.hpp"
+#include "host/compiler/ir/text.hpp"
+#include "host/compiler/onnx/importer.hpp"
+#include "host/compiler/passes/pass.hpp"
 #include "host/tools/command.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
 #include "host/tools/json_text.hpp"
 #include "host/tools/model_program.hpp"
 #include "host/tools/options.hpp"
+#include "host/tools/run_arrays.hpp"
+#include "host/tools/run_parts.hpp"
 #include "host/tools/slice_options.hpp"
 
 namespace weft::tools {
 namespace {
 
+constexpr uint64_t kShownElements = 16;  // of a constant
+
 struct CompileOptions {
   std::string model, output, chip = "v5e-1mxu";
+  std::vector<std::string> binds;
+  std::string print_after;
   uint64_t batch = 1;
   bool json = false;
   SliceOptions slice;
@@ -39,13 +47,16 @@ std::string path_of_chip(const std::string& path, size_t number) {
 int compile_for_slice(const CompileOptions& options) {
   const auto slice = parse_slice(options.slice.slice);
   if (!slice.ok()) return fail(slice.error());
+  if (options.output.empty()) return fail({WEFT_ERROR_INVALID_ARGUMENT, "--slice needs -o FILE"});
   const auto sharding = parse_sharding(options.slice);
   if (!sharding.ok()) return fail(sharding.error());
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
   const auto at = [&](const Error& e) { return fail({e.code, fmt::format("{}: {}", options.model, e.message)}); };
-  const auto graph = compiler::import_onnx(file.value(), options.batch);
-  if (!graph.ok()) return at(graph.error());
+  const auto binding = binding_of({}, options.binds, static_cast<int64_t>(options.batch));
+  if (!binding.ok()) return fail(binding.error());
+  const auto graph = import_graph(options.model, file.value(), binding.value());
+  if (!graph.ok()) return fail(graph.error());
   const spec::Chip& chip = *slice.value().chip;
   const auto kernels = compiler::compile_sharded(chip, graph.value(), slice.value().shape, sharding.value());
   if (!kernels.ok()) return at(kernels.error());
@@ -67,27 +78,60 @@ int compile_for_slice(const CompileOptions& options) {
   return 0;
 }
 
+/// The model in L1 behind a pass, as text.
+int print_after(const CompileOptions& options, const std::vector<std::byte>& file,
+                const compiler::frontend::Binding& binding) {
+  const auto folder = std::filesystem::path(options.model).parent_path().string();
+  auto imported = compiler::frontend::import_model(file, folder.empty() ? "." : folder, binding);
+  if (!imported.ok())
+    return fail({imported.error().code, fmt::format("{}: {}", options.model, imported.error().message)});
+  const auto show = [&](std::string_view pass, const compiler::ir::Module& module) {
+    if (pass == options.print_after) fmt::print("{}", compiler::ir::print(module, kShownElements));
+  };
+  show("import", imported.value().module);
+  const auto module = compiler::passes::run_all(std::move(imported.value().module), show);
+  return module.ok() ? 0 : fail({module.error().code, fmt::format("{}: {}", options.model, module.error().message)});
+}
+
 int compile(const CompileOptions& options) {
   if (!options.slice.slice.empty()) return compile_for_slice(options);
   const auto chip = chip_by_name(options.chip);
   if (!chip.ok()) return fail(chip.error());
-  if (auto status = check_writable(options.output); !status.ok()) return fail(status.error());
-  if (auto status = check_apart({{"the executable", options.output}}, {options.model}); !status.ok())
-    return fail(status.error());
+  if (!options.output.empty()) {
+    if (auto status = check_writable(options.output); !status.ok()) return fail(status.error());
+    if (auto status = check_apart({{"the executable", options.output}}, {options.model}); !status.ok())
+      return fail(status.error());
+  }
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
-  const auto program = compile_model(options.model, file.value(), *chip.value(), options.batch);
+  const auto binding = binding_of({}, options.binds, static_cast<int64_t>(options.batch));
+  if (!binding.ok()) return fail(binding.error());
+  if (!options.print_after.empty()) return print_after(options, file.value(), binding.value());
+  if (options.output.empty()) {
+    const auto model =
+        compile_model(options.model, file.value(), *chip.value(), binding.value(), compiler::Device::kUsed);
+    if (!model.ok()) return fail(model.error());
+    if (options.json)
+      fmt::print("{}", parts_json(model.value(), nullptr));
+    else
+      fmt::print("{} in {} parts\n{}", options.model, model.value().partition.parts.size(), parts_text(model.value()));
+    return 0;
+  }
+  const auto program = compile_for_device(options.model, file.value(), *chip.value(), binding.value());
   if (!program.ok()) return fail(program.error());
-  if (auto status = write_file(options.output, program.value().executable); !status.ok()) return fail(status.error());
-  const auto& p = program.value();
+  const auto& p = program.value().program;
+  if (auto status = write_file(options.output, p.executable); !status.ok()) return fail(status.error());
   if (options.json) {
-    const nlohmann::ordered_json json = {{"output", options.output},      {"chip", options.chip},
-                                         {"bytes", p.executable.size()},  {"macs", p.macs},
-                                         {"steps", p.graph.nodes.size()}, {"cycle_estimate", p.cycle_estimate}};
+    const nlohmann::ordered_json json = {{"output", options.output},
+                                         {"chip", options.chip},
+                                         {"bytes", p.executable.size()},
+                                         {"macs", p.macs},
+                                         {"steps", program.value().graph.nodes.size()},
+                                         {"cycle_estimate", p.cycle_estimate}};
     fmt::print("{}\n", json_text(json));
   } else {
     fmt::print("{}: {} bytes for {}, {} steps, {} MACs, at least {} cycles\n", options.output, p.executable.size(),
-               options.chip, p.graph.nodes.size(), p.macs, p.cycle_estimate);
+               options.chip, program.value().graph.nodes.size(), p.macs, p.cycle_estimate);
   }
   return 0;
 }
@@ -98,13 +142,18 @@ void register_compile(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("compile", "an ONNX model becomes a .weft executable");
   auto options = std::make_shared<CompileOptions>();
   command->add_option("MODEL", options->model, "ONNX file")->required();
-  command
-      ->add_option("-o,--output", options->output, "the .weft file; with --slice one a chip, FILE-chip0.weft and so on")
-      ->required();
+  command->add_option(
+      "-o,--output", options->output,
+      "the .weft file; with --slice one a chip, FILE-chip0.weft and so on; without it: what runs where, and why");
   command->add_option("--chip", options->chip, "chip preset")->capture_default_str();
   command->add_option("--batch", options->batch, "value of a symbolic first dimension")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
+  command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
+  std::vector<std::string> passes{"import"};
+  for (const auto& pass : compiler::passes::all()) passes.emplace_back(pass.name);
+  command->add_option("--print-after", options->print_after, "print the model's operators as they are behind this pass")
+      ->check(CLI::IsMember(passes));
   add_slice_options(*command, options->slice, {"--chip"});
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, &action] { action = [options] { return compile(*options); }; });

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "host/compiler/debug_section.hpp"
 #include "host/compiler/layout.hpp"
@@ -17,9 +19,11 @@
 #include "host/tools/options.hpp"
 #include "host/tools/progress.hpp"
 #include "host/tools/run_arrays.hpp"
+#include "host/tools/run_parts.hpp"
 #include "host/tools/run_report.hpp"
 #include "host/tools/run_slice.hpp"
 #include "host/tools/slice_options.hpp"
+#include "host/tools/tensor_arrays.hpp"
 #include "host/tools/trace_names.hpp"
 
 namespace weft::tools {
@@ -27,7 +31,8 @@ namespace {
 
 struct RunOptions {
   std::string model;
-  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> inputs, outputs, binds;
+  std::string device = "chip";
   bool verify = false, json = false;
   runtime::Target target;
   SliceOptions slice;
@@ -39,6 +44,63 @@ std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& argu
   for (const auto& a : arguments)
     if (a.direction == direction) names.push_back(a.name);
   return names;
+}
+
+/// A model that is not one device program.
+int run_shared(const RunOptions& options, const ModelProgram& model, const std::map<std::string, NpyArray>& arrays,
+               const std::map<std::string, std::string>& input_files,
+               const std::map<std::string, std::string>& output_files, MismatchReport& mismatch) {
+  std::vector<std::string> input_names, output_names;
+  for (const auto input : model.module.inputs) input_names.push_back(model.module.input_name(input));
+  for (const auto& output : model.module.outputs) output_names.push_back(output.name);
+  if (auto status = check_names("output", output_files, output_names); !status.ok()) return fail(status.error());
+  if (auto status = check_names("input", input_files, input_names); !status.ok()) return fail(status.error());
+  std::vector<compiler::ir::TensorPtr> inputs;
+  for (const auto input : model.module.inputs) {
+    const auto& name = model.module.input_name(input);
+    const auto array = arrays.find(name);
+    if (array == arrays.end()) return fail(missing_input(name, input_names));
+    auto tensor = input_tensor(name, input_files.at(name), array->second, model.module.type(input));
+    if (!tensor.ok()) return fail(tensor.error());
+    inputs.push_back(std::move(tensor.value()));
+  }
+  const bool device =
+      std::ranges::any_of(model.partition.parts, [](const auto& part) { return part.graph.has_value(); });
+  if (options.verify && !device)
+    return fail({WEFT_ERROR_UNSUPPORTED,
+                 fmt::format("{}: --verify compares device programs, and the model has none: the host computes it",
+                             options.model)});
+  std::optional<runtime::Session> session;
+  if (device) {
+    auto opened = runtime::Session::open(mismatch.target());
+    if (!opened.ok()) return fail(opened.error());
+    session.emplace(std::move(opened.value()));
+  }
+  const bool verify = device && (options.verify || options.target.core == "lockstep");
+  const auto result = run_parts(model, inputs, session ? &*session : nullptr, verify ? Verify::kYes : Verify::kNo);
+  if (!result.ok())
+    return fail(mismatch.explain({result.error().code, fmt::format("{}: {}", options.model, result.error().message)}));
+  if (session)
+    if (auto status = session->close(); !status.ok()) return fail(status.error());
+  for (size_t i = 0; i < model.module.outputs.size(); i++)
+    if (const auto path = output_files.find(model.module.outputs[i].name); path != output_files.end())
+      if (auto status = write_file(path->second, format_npy(array_of(*result.value().outputs[i]))); !status.ok())
+        return fail(status.error());
+  if (options.json) {
+    fmt::print("{}", parts_json(model, &result.value()));
+  } else {
+    fmt::print("{} in {} parts\n{}", options.model, model.partition.parts.size(), parts_text(model));
+    if (device)
+      fmt::print("  device cycles       {} on {} ({} core)\n", result.value().device_cycles, options.target.chip,
+                 options.target.core);
+    fmt::print("  host                {:.3f} s\n", result.value().host_seconds);
+    if (verify)
+      fmt::print("  differing           {} of {} elements of device programs from the golden model\n",
+                 result.value().comparison.differing(), result.value().comparison.elements());
+  }
+  if (!verify) return 0;
+  const auto verdict = result.value().comparison.verdict("the golden model");
+  return verdict.ok() ? 0 : fail(verdict.error());
 }
 
 int run(const RunOptions& options) {
@@ -74,13 +136,22 @@ int run(const RunOptions& options) {
   const spec::Chip& chip = session.ok() ? session.value().chip() : *spec::find_chip(options.target.chip);
   ModelProgram program;
   if (!compiled) {
-    auto made = compile_model(options.model, file.value(), chip, batch_of(arrays));
+    const auto binding = binding_of(arrays, options.binds, 1);
+    if (!binding.ok()) return fail(binding.error());
+    const auto device = options.device == "none" ? compiler::Device::kNone : compiler::Device::kUsed;
+    auto made = compile_model(options.model, file.value(), chip, binding.value(), device);
     if (!made.ok()) return fail(made.error());
     program = std::move(made.value());
+    if (program.whole() == nullptr) {
+      if (session.ok()) (void)session.value().close();
+      return run_shared(options, program, arrays, input_files.value(), output_files.value(), mismatch);
+    }
   }
+  const compiler::Graph* graph = compiled ? nullptr : program.whole();
+  const PartProgram part = compiled ? PartProgram{} : std::move(program.programs[0]);
   if (!session.ok()) session = runtime::Session::open(mismatch.target());
   if (!session.ok()) return fail(session.error());
-  if (auto status = session.value().load(compiled ? file.value() : program.executable); !status.ok())
+  if (auto status = session.value().load(compiled ? file.value() : part.executable); !status.ok())
     return fail({status.error().code, fmt::format("{}: {}", options.model, status.error().message)});
 
   const auto& infos = session.value().arguments();
@@ -97,8 +168,8 @@ int run(const RunOptions& options) {
     const auto found = arrays.find(info.name);
     if (found == arrays.end()) return fail(missing_input(info.name, input_names));
     if (!compiled)
-      if (auto status = check_shape(program.graph.tensors[program.graph.inputs[values.size()]],
-                                    input_files.value().at(info.name), found->second);
+      if (auto status = check_shape(graph->tensors[graph->inputs[values.size()]], input_files.value().at(info.name),
+                                    found->second);
           !status.ok())
         return fail(status.error());
     values.emplace_back();
@@ -109,12 +180,12 @@ int run(const RunOptions& options) {
 
   RunReport report;
   ProgressLine progress;
-  auto results = session.value().run(arguments, report.launch, progress.callback(program.cycle_estimate));
+  auto results = session.value().run(arguments, report.launch, progress.callback(part.cycle_estimate));
   if (!results.ok()) return fail(mismatch.explain(results.error()));
   const std::vector<runtime::ArgumentInfo> layout = infos;
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
   if (!options.target.trace.empty()) {
-    const TagNames tags = compiler::read_tags(compiled ? file.value() : program.executable);
+    const TagNames tags = compiler::read_tags(compiled ? file.value() : part.executable);
     if (auto status = name_trace(options.target.trace, {&tags, 1}); !status.ok()) return fail(status.error());
   }
 
@@ -122,7 +193,7 @@ int run(const RunOptions& options) {
   report.chip = chip.name;
   report.core = options.target.socket.empty() ? options.target.core : "attached";
   report.manager = manager_of(options.target);
-  report.macs = compiled ? report.launch.counters[WEFT_COUNTER_MXU_MACS] : program.macs;
+  report.macs = compiled ? report.launch.counters[WEFT_COUNTER_MXU_MACS] : part.macs;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
   report.clock_hz = chip.clock_hz;
   const bool verify = !compiled && (options.verify || options.target.core == "lockstep");
@@ -134,15 +205,13 @@ int run(const RunOptions& options) {
     if (const auto path = output_files.value().find(layout[i].name); path != output_files.value().end()) {
       NpyArray array{NpyType::kF32, {layout[i].rows, layout[i].columns}, outputs.back()};
       if (!compiled) {
-        const auto& dims = program.graph.tensors[program.graph.outputs[output]].dims;
+        const auto& dims = graph->tensors[graph->outputs[output]].dims;
         array.shape.assign(dims.begin(), dims.end());
       }
       if (auto status = write_file(path->second, format_npy(array)); !status.ok()) return fail(status.error());
     }
   }
-  if (verify)
-    compare(report, program.graph, evaluate_golden(program.graph, values), evaluate_fp64(program.graph, values),
-            outputs);
+  if (verify) compare(report, *graph, evaluate_golden(*graph, values), evaluate_fp64(*graph, values), outputs);
   fmt::print("{}", options.json ? report_json(report) : report_text(report));
   if (!report.comparison) return 0;
   const auto verdict = report.comparison->verdict("the golden model");
@@ -155,7 +224,11 @@ void register_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "run an ONNX model or a .weft executable on .npy arrays");
   auto options = std::make_shared<RunOptions>();
   command->add_option("MODEL", options->model, "ONNX or .weft file")->required();
-  command->add_option("--input", options->inputs, "NAME=FILE.npy, float32; once for each input");
+  command->add_option("--input", options->inputs, "NAME=FILE.npy; once for each input");
+  command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension that no array tells");
+  command->add_option("--device", options->device, "chip, or none: the host computes all of the model, in float32")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"chip", "none"}));
   command->add_option("--output", options->outputs, "NAME=FILE.npy; once for each output to be written");
   command->add_flag("--verify", options->verify,
                     "compare with the golden model, bit for bit, and with fp64 (ONNX models)");

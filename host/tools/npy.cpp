@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -46,13 +47,38 @@ std::optional<std::string_view> enclosed(std::optional<std::string_view> text, c
   return text->substr(1, end - 1);
 }
 
+struct TypeInfo {
+  NpyType type;
+  const char* descr;
+  const char* name;
+  size_t bytes;
+};
+constexpr std::array<TypeInfo, 12> kTypes{{{NpyType::kF32, "<f4", "float32", 4},
+                                           {NpyType::kI8, "|i1", "int8", 1},
+                                           {NpyType::kI32, "<i4", "int32", 4},
+                                           {NpyType::kF16, "<f2", "float16", 2},
+                                           {NpyType::kF64, "<f8", "float64", 8},
+                                           {NpyType::kI16, "<i2", "int16", 2},
+                                           {NpyType::kI64, "<i8", "int64", 8},
+                                           {NpyType::kU8, "|u1", "uint8", 1},
+                                           {NpyType::kU16, "<u2", "uint16", 2},
+                                           {NpyType::kU32, "<u4", "uint32", 4},
+                                           {NpyType::kU64, "<u8", "uint64", 8},
+                                           {NpyType::kBool, "|b1", "bool", 1}}};
+
+const TypeInfo& info(NpyType type) { return *std::ranges::find(kTypes, type, &TypeInfo::type); }
+
+std::string all_types() {
+  std::vector<std::string> names;
+  for (const auto& type : kTypes) names.push_back(fmt::format("{} ('{}')", type.name, type.descr));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
-size_t element_bytes(NpyType type) { return type == NpyType::kI8 ? 1 : 4; }
+size_t element_bytes(NpyType type) { return info(type).bytes; }
 
-const char* type_name(NpyType type) {
-  return type == NpyType::kF32 ? "float32" : type == NpyType::kI8 ? "int8" : "int32";
-}
+const char* type_name(NpyType type) { return info(type).name; }
 
 Result<NpyArray> parse_npy(const std::vector<std::byte>& file) {
   if (file.size() < 10 || std::memcmp(file.data(), kMagic, 6) != 0)
@@ -71,15 +97,10 @@ Result<NpyArray> parse_npy(const std::vector<std::byte>& file) {
   NpyArray array;
   const auto descr = enclosed(value_of(header, "descr"), '\'', '\'');
   if (!descr) return invalid("the header has no 'descr'");
-  if (*descr == "<f4")
-    array.type = NpyType::kF32;
-  else if (*descr == "|i1")
-    array.type = NpyType::kI8;
-  else if (*descr == "<i4")
-    array.type = NpyType::kI32;
-  else
-    return invalid(fmt::format("element type '{}'; supported: float32 ('<f4'), int8 ('|i1'), int32 ('<i4')",
-                               descr->substr(0, kShownBytes)));
+  const auto known = std::ranges::find_if(kTypes, [&](const TypeInfo& type) { return *descr == type.descr; });
+  if (known == kTypes.end())
+    return invalid(fmt::format("element type '{}'; supported: {}", descr->substr(0, kShownBytes), all_types()));
+  array.type = known->type;
   const auto order = value_of(header, "fortran_order");
   if (!order || !(order->starts_with("True") || order->starts_with("False")))
     return invalid("the header has no 'fortran_order'");
@@ -114,7 +135,7 @@ Result<NpyArray> read_npy(const std::string& path) {
 }
 
 std::vector<std::byte> format_npy(const NpyArray& array) {
-  const char* descr = array.type == NpyType::kF32 ? "<f4" : array.type == NpyType::kI8 ? "|i1" : "<i4";
+  const char* descr = info(array.type).descr;
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
                                    fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
   const size_t total = (10 + header.size() + 1 + 63) / 64 * 64;

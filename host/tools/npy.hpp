@@ -1,4 +1,4 @@
-/// NumPy .npy files, versions 1 to 3, of the types that matrices on a TPU have.
+/// NumPy .npy files, versions 1 to 3, of numbers and bool.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::tools {
 
-enum class NpyType : uint8_t { kF32, kI8, kI32 };
+enum class NpyType : uint8_t { kF32, kI8, kI32, kF16, kF64, kI16, kI64, kU8, kU16, kU32, kU64, kBool };
 
 /// A dense array in C order.
 struct NpyArray {
@@ -33,7 +33,7 @@ struct NpyArray {
 [[nodiscard]] const char* type_name(NpyType type);
 
 /// Parses the bytes of a file. INVALID_ARGUMENT with what is wrong: not .npy, big-endian, Fortran order, a type that is
-/// not float32, int8 or int32, a length that does not fit the shape.
+/// not among these, a length that does not fit the shape.
 [[nodiscard]] Result<NpyArray> parse_npy(const std::vector<std::byte>& file);
 
 /// Reads and parses; the message begins with the path.

@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "host/compiler/layout.hpp"
+#include "host/tools/tensor_arrays.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {
@@ -56,7 +58,6 @@ Result<std::map<std::string, NpyArray>> read_arrays(const std::map<std::string, 
   for (const auto& [name, path] : files) {
     auto array = read_npy(path);
     if (!array.ok()) return array.error();
-    if (array.value().count() == 0) return invalid(fmt::format("{}: the array is empty", path));
     arrays[name] = std::move(array.value());
   }
   return arrays;
@@ -70,11 +71,24 @@ Status check_names(const char* kind, const std::map<std::string, std::string>& f
   return Ok{};
 }
 
-compiler::BatchSizes batch_of(const std::map<std::string, NpyArray>& arrays) {
-  std::map<std::string, uint64_t> sizes;
-  for (const auto& [name, array] : arrays)
-    if (!array.shape.empty()) sizes[name] = array.shape[0];
-  return {std::move(sizes), 1};
+Result<compiler::frontend::Binding> binding_of(const std::map<std::string, NpyArray>& arrays,
+                                               const std::vector<std::string>& binds, int64_t first) {
+  compiler::frontend::Binding binding;
+  binding.first = first;
+  for (const auto& [name, array] : arrays) {
+    binding.shapes[name].assign(array.shape.begin(), array.shape.end());
+    binding.values[name] = tensor_of(array);
+  }
+  for (const auto& text : binds) {
+    const size_t equal = text.rfind('=');
+    int64_t size = 0;
+    const char* end = text.data() + text.size();
+    if (equal == std::string::npos || equal == 0 || std::from_chars(text.data() + equal + 1, end, size).ptr != end ||
+        size < 0 || size > INT32_MAX)
+      return invalid(fmt::format("--bind '{}' is not NAME=SIZE", text));
+    binding.symbols[text.substr(0, equal)] = size;
+  }
+  return binding;
 }
 
 Status check_shape(const compiler::Tensor& input, const std::string& path, const NpyArray& array) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/compiler/graph.hpp"
-#include "host/compiler/onnx_import.hpp"
+#include "host/compiler/onnx/importer.hpp"
 #include "host/runtime/session.hpp"
 #include "host/tools/npy.hpp"
 #include "host/tools/run_report.hpp"
@@ -17,15 +17,17 @@ namespace weft::tools {
 [[nodiscard]] Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts,
                                                                      const char* option);
 
-/// The arrays of all files, by name. INVALID_ARGUMENT: a file that cannot be read, or an array without elements.
+/// The arrays of all files, by name. INVALID_ARGUMENT: a file that cannot be read.
 [[nodiscard]] Result<std::map<std::string, NpyArray>> read_arrays(const std::map<std::string, std::string>& files);
 
 /// INVALID_ARGUMENT: a file for an input, or an output, that is not among `names`.
 [[nodiscard]] Status check_names(const char* kind, const std::map<std::string, std::string>& files,
                                  const std::vector<std::string>& names);
 
-/// The first dimension of each array, for a model whose inputs have a symbolic one; 1 for an input without an array.
-[[nodiscard]] compiler::BatchSizes batch_of(const std::map<std::string, NpyArray>& arrays);
+/// Shapes and values of the arrays, for a model with symbolic dimensions or shapes that values decide; `binds`:
+/// NAME=SIZE of dimensions; `first`: any other symbolic first dimension. INVALID_ARGUMENT: no such word, or no size.
+[[nodiscard]] Result<compiler::frontend::Binding> binding_of(const std::map<std::string, NpyArray>& arrays,
+                                                             const std::vector<std::string>& binds, int64_t first);
 
 /// INVALID_ARGUMENT: the array of an input of the model has other dimensions than the input.
 [[nodiscard]] Status check_shape(const compiler::Tensor& input, const std::string& path, const NpyArray& array);

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "host/compiler/layout.hpp"
-#include "host/compiler/onnx_import.hpp"
 #include "host/runtime/sharded_network.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
@@ -143,8 +142,10 @@ int run_on_slice(const SliceRun& run) {
                  fmt::format("{}: --slice needs the ONNX model: an executable is the part of one chip", run.model)});
   const auto arrays = read_arrays(input_files.value());
   if (!arrays.ok()) return fail(arrays.error());
-  const auto graph = compiler::import_onnx(file.value(), batch_of(arrays.value()));
-  if (!graph.ok()) return fail({graph.error().code, fmt::format("{}: {}", run.model, graph.error().message)});
+  const auto binding = binding_of(arrays.value(), {}, 1);
+  if (!binding.ok()) return fail(binding.error());
+  const auto graph = import_graph(run.model, file.value(), binding.value());
+  if (!graph.ok()) return fail(graph.error());
   const auto values = values_of(graph.value(), input_files.value(), arrays.value());
   if (!values.ok()) return fail(values.error());
   if (auto status = check_names("output", output_files.value(), names_of(graph.value(), graph.value().outputs));

@@ -1,14 +1,14 @@
 // ONNX models: any bytes give a graph or an error; a small graph is lowered and compiled, or refused.
 #include "host/compiler/compile.hpp"
+#include "host/compiler/import_graph.hpp"
 #include "host/compiler/lower.hpp"
-#include "host/compiler/onnx_import.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 
 using namespace weft;
 
 namespace {
 
-constexpr uint64_t kBatch = 3;
+constexpr int64_t kBatch = 3;
 constexpr uint64_t kMaxElements = 1u << 14;  // of all tensors of a graph that is compiled
 
 /// Small enough to compile thousands of times a second.
@@ -27,7 +27,9 @@ bool small(const compiler::Graph& graph) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto graph = compiler::import_onnx(std::as_bytes(std::span(data, size)), kBatch);
+  compiler::frontend::Binding binding;
+  binding.first = kBatch;
+  const auto graph = compiler::import_graph(std::as_bytes(std::span(data, size)), "", binding);
   if (!graph.ok()) {
     fuzz::require(!graph.error().message.empty(), "an error has a message");
     return 0;

@@ -15,7 +15,7 @@ LARGEST = 2.0 ** 127
 
 
 class Unknown(Exception):
-    """The model has an operator that weft does not have: if weft takes it, it is wrong."""
+    """The model has an operator for whose result there is no bound here."""
 
 
 def rounded(value, error):
@@ -51,27 +51,92 @@ def reshaped(array, words):
     return array.reshape([array.shape[i] if d == 0 else d for i, d in enumerate(words)])
 
 
+def through(function, slope):
+    """A function whose derivative is at most `slope` in size."""
+    return lambda x, given: (function(x[0][0]), slope * x[0][1] + 2.0 ** -20 * (1 + np.abs(function(x[0][0]))))
+
+
+def exponential(x, given):
+    value, error = x[0]
+    return np.exp(value), np.exp(value) * np.expm1(error) + 2.0 ** -20 * np.exp(value)
+
+
+def softmax(x, given):
+    """Each probability moves by a factor of at most exp(2 error)."""
+    value, error = x[0]
+    axis = given.get("axis")
+    shape = value.shape
+    if given["opset"] < 13:
+        cut = (1 if axis is None else axis) % max(value.ndim, 1)
+        value, error = (part.reshape(int(np.prod(shape[:cut])), -1) for part in (value, error))
+        axis = 1
+    axis = -1 if axis is None else axis
+    powers = np.exp(value - value.max(axis, keepdims=True))
+    y = powers / powers.sum(axis, keepdims=True)
+    return y.reshape(shape), (y * np.expm1(2 * error.max(axis, keepdims=True)) + 2.0 ** -20).reshape(shape)
+
+
+def multiply(x, given):
+    (a, a_error), (b, b_error) = x
+    return a * b, np.abs(a) * b_error + np.abs(b) * a_error + a_error * b_error + F32 * np.abs(a * b)
+
+
+def concatenate(x, given):
+    axis = given["axis"]
+    return np.concatenate([v for v, _ in x], axis), np.concatenate([e for _, e in x], axis)
+
+
+def transpose(x, given):
+    return tuple(np.transpose(part, given.get("perm")) for part in x[0])
+
+
+# What the host computes, in f32.
+FOREIGN = {"Sigmoid": through(lambda v: 1 / (1 + np.exp(-v)), 0.25), "Tanh": through(np.tanh, 1), "Neg": through(np.negative, 1), "Abs": through(np.abs, 1),
+           "Exp": exponential, "Softmax": softmax, "Transpose": transpose, "Sub": lambda x, given: add(x[0], (-x[1][0], x[1][1])), "Mul": multiply,
+           "Max": lambda x, given: (np.maximum(x[0][0], x[1][0]), np.maximum(x[0][1], x[1][1])), "Concat": concatenate}
+
+
+def cast(value, error, to):
+    """To 16-bit floats: one more rounding. To integers: an error may move a value to the next one."""
+    if to in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+        return value, error + BF16 * (np.abs(value) + error) + TINY
+    if to == TensorProto.BOOL:
+        return (value != 0).astype(np.float64), np.where(np.abs(value) > error, 0.0, 1.0) * (error > 0)
+    return np.trunc(value), np.where(error > 0, error + 1, 0.0)
+
+
 def values_of(model, arrays):
     """Name -> (value, bound of the error) for everything that the graph computes from these inputs, which are bf16 values or not."""
     values = {name: (np.asarray(a, np.float64), np.where(a.view(np.uint32) & 0xFFFF, BF16 * np.abs(a), 0.0)) for name, a in arrays.items()}
     raw = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     with np.errstate(all="ignore"):  # a broken model may hold any number
-        return computed(model, values, raw)
+        values = computed(model, values, raw)
+    for output in model.graph.output:  # a constant is as the model has it, or rounded once
+        if output.name not in values and output.name in raw:
+            values[output.name] = constant(raw[output.name])
+    return values
 
 
 def computed(model, values, raw):
     for node in model.graph.node:
         given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        given["opset"] = max((i.version for i in model.opset_import if i.domain in ("", "ai.onnx")), default=0)
         op = node.op_type
         if op == "Constant":
-            value = next(iter(given.values()))
+            value = helper.get_attribute_value(node.attribute[0])
             raw[node.output[0]] = numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
             continue
         if op in ("Identity", "Cast") and node.input[0] in raw:
             raw[node.output[0]] = raw[node.input[0]]
             continue
+        if op == "Shape":
+            raw[node.output[0]] = np.asarray(values[node.input[0]][0].shape if node.input[0] in values else raw[node.input[0]].shape, np.int64)
+            values[node.output[0]] = raw[node.output[0]], np.zeros(raw[node.output[0]].shape)
+            continue
         x = [values[i] if i in values else constant(raw[i]) for i in node.input if i and op != "Reshape"]
         if op == "Gemm":
+            if given.get("transA"):
+                x[0] = tuple(part.T for part in x[0])
             w = (x[1][0].T, x[1][1].T) if given.get("transB") else x[1]
             y = product(x[0], scaled(w, given.get("alpha", 1.0)))
             if len(x) > 2:
@@ -82,6 +147,8 @@ def computed(model, values, raw):
             y = add(*x)
         elif op == "Relu":
             y = np.maximum(x[0][0], 0), x[0][1]
+        elif op == "Cast" and given.get("to") not in (TensorProto.FLOAT, TensorProto.DOUBLE):
+            y = cast(*x[0], given.get("to"))
         elif op in ("Identity", "Cast"):
             y = x[0]
         elif op == "Flatten":
@@ -92,7 +159,9 @@ def computed(model, values, raw):
             y = x[0][0].reshape(flat), x[0][1].reshape(flat)
         elif op == "Reshape":
             words = raw[node.input[1]].tolist()
-            y = tuple(reshaped(part, words) for part in values[node.input[0]])
+            y = tuple(reshaped(part, words) for part in (values[node.input[0]] if node.input[0] in values else constant(raw[node.input[0]])))
+        elif op in FOREIGN:
+            y = FOREIGN[op](x, given)
         else:
             raise Unknown(f"operator {op}")
         values[node.output[0]] = rounded(*y)

@@ -56,27 +56,29 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   const auto file = read_file(folder + "/digits.onnx");
   if (!file.ok()) return fail(file.error());
   const weft::spec::Chip& chip = *weft::spec::find_chip(wanted.chip);
-  const auto program = compile_model(folder + "/digits.onnx", file.value(), chip, count);
-  if (!program.ok()) return fail(program.error());
+  weft::compiler::frontend::Binding binding;
+  binding.first = static_cast<int64_t>(count);
+  const auto model = compile_for_device(folder + "/digits.onnx", file.value(), chip, binding);
+  if (!model.ok()) return fail(model.error());
+  const auto& [graph, program] = model.value();
 
   // Open, load, run.
   const MismatchReport mismatch(wanted);
   auto session = weft::runtime::Session::open(mismatch.target());
   if (!session.ok()) return fail(session.error());
-  if (auto status = session.value().load(program.value().executable); !status.ok()) return fail(status.error());
+  if (auto status = session.value().load(program.executable); !status.ok()) return fail(status.error());
   std::vector<uint16_t> pixels;
   for (const float v : data.pixels) pixels.push_back(weft::compiler::bf16_from_f32(v));
   RunReport report;
   ProgressLine progress;
   auto outputs =
       session.value().run({weft::compiler::pack_rows(std::as_bytes(std::span(pixels)), count, kPixels, 2), {}},
-                          report.launch, progress.callback(program.value().cycle_estimate));
+                          report.launch, progress.callback(program.cycle_estimate));
   if (!outputs.ok()) return fail(mismatch.explain(outputs.error()));
   const auto scores = weft::compiler::unpack_rows(outputs.value()[1], count, kClasses, 4);
   if (auto status = session.value().close(); !status.ok()) return fail(status.error());
 
   // Compare with the golden model, and with the labels.
-  const auto& graph = program.value().graph;
   compare(report, graph, evaluate_golden(graph, {data.pixels}), {}, {scores});
   Confusion confusion{};
   size_t right = 0;
@@ -93,7 +95,7 @@ int run(const std::string& folder, const weft::runtime::Target& wanted, bool jso
   report.chip = chip.name;
   report.core = wanted.core;
   report.manager = manager_of(wanted);
-  report.macs = program.value().macs;
+  report.macs = program.macs;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
   report.clock_hz = chip.clock_hz;
   if (json) {

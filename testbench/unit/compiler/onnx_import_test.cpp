@@ -1,6 +1,4 @@
 // ONNX models built in memory: what is imported computes what the model says; what is not is refused by name.
-#include "host/compiler/onnx_import.hpp"
-
 #include <onnx/onnx_pb.h>
 
 #include <catch2/catch.hpp>
@@ -10,6 +8,7 @@
 #include <set>
 
 #include "host/compiler/compile.hpp"
+#include "host/compiler/import_graph.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/tools/graph_reference.hpp"
@@ -18,6 +17,12 @@
 using namespace weft;
 
 namespace {
+
+Result<compiler::Graph> import_bytes(std::span<const std::byte> bytes, uint64_t batch) {
+  compiler::frontend::Binding binding;
+  binding.first = static_cast<int64_t>(batch);
+  return compiler::import_graph(bytes, "", binding);
+}
 
 /// A model under construction.
 class Model {
@@ -89,7 +94,7 @@ class Model {
   onnx::ModelProto& proto() { return proto_; }
   onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
   onnx::NodeProto& last() { return *graph().mutable_node(graph().node_size() - 1); }
-  Result<compiler::Graph> import(uint64_t batch = 0) const { return compiler::import_onnx(bytes(), batch); }
+  Result<compiler::Graph> import(uint64_t batch = 0) const { return import_bytes(bytes(), batch); }
 
  private:
   onnx::ModelProto proto_;
@@ -256,29 +261,27 @@ TEST_CASE("a constant broadcasts as ONNX says, within a row") {
   check_runs(vector, 0, 18);
 }
 
-TEST_CASE("a constant that makes the sum another shape, or differs from row to row, is refused") {
+TEST_CASE("a constant that makes the sum larger, or differs from row to row, is for the host") {
   const auto add = [](std::vector<int64_t> x, std::vector<int64_t> c) {
     Model model;
     model.input("x", std::move(x)).weights("c", std::move(c), 1).node("Add", {"x", "c"}, "y").output("y");
     return refusal(model);
   };
-  CHECK(add({2, 3, 1}, {3}) ==
-        "node 0 'y_node' (Add): a constant of shape [3] added to [2, 3, 1]; supported: constants that are the same for "
-        "every row, and leave a sum of 2 x 3 elements");
-  CHECK(add({2, 3}, {4, 2, 3}).find("a constant of shape [4, 2, 3] added to [2, 3]") != std::string::npos);
-  CHECK(add({2, 3}, {1, 2, 3}).find("a constant of shape [1, 2, 3] added to [2, 3]") != std::string::npos);
+  CHECK(add({2, 3, 1}, {3}) == "'y_node' (broadcast_in_dim) is for the host: no command for broadcast_in_dim");
+  CHECK(add({2, 3}, {4, 2, 3}).find("is for the host") != std::string::npos);
+  CHECK(add({2, 3}, {1, 2, 3}).find("is for the host") != std::string::npos);
   CHECK(add({2, 3}, {2, 3}).find("the same for every row") != std::string::npos);
   CHECK(add({2, 3}, {2, 1}).find("the same for every row") != std::string::npos);
-  CHECK(add({1, 3}, {2, 3}).find("leave a sum of 1 x 3") != std::string::npos);
+  CHECK(add({1, 3}, {2, 3}).find("is for the host") != std::string::npos);
   CHECK(add({2, 3}, {4}) == "node 0 'y_node' (Add): shapes [2, 3] and [4] do not broadcast");
   CHECK(add({2, 3}, {0}).find("do not broadcast") != std::string::npos);
   Model tensors;
   tensors.input("x", {2, 3}).input("b", {4, 3}).node("Add", {"x", "b"}, "y").output("y");
-  CHECK(refusal(tensors) == "node 0 'y_node' (Add): shapes [2, 3] and [4, 3] of two computed tensors do not broadcast");
+  CHECK(refusal(tensors) == "node 0 'y_node' (Add): shapes [2, 3] and [4, 3] do not broadcast");
   Model gemm;
   gemm.input("x", {1, 3}).weights("w", {3, 4}, 1).weights("c", {1, 1, 4}, 1);
   gemm.node("Gemm", {"x", "w", "c"}, "y").output("y");
-  CHECK(refusal(gemm).find("input 2 (bias) of shape [1, 1, 4]") != std::string::npos);
+  CHECK(refusal(gemm).find("input 2 of shape [1, 1, 4]") != std::string::npos);
 }
 
 TEST_CASE("Flatten has ONNX's shape for every rank and axis, or is refused") {
@@ -309,23 +312,23 @@ TEST_CASE("Flatten has ONNX's shape for every rank and axis, or is refused") {
   Model old;
   old.input("x", {2, 3}).node("Flatten", {"x"}, "y", {{"axis", -1}}).output("y");
   old.proto().mutable_opset_import(0)->set_version(9);
-  CHECK(refusal(old).find("axis = -1") != std::string::npos);
+  CHECK(refusal(old).find("axis -1") != std::string::npos);
 }
 
 TEST_CASE("a product takes matrices of float only") {
   Model solid;
   solid.input("x", {2, 3, 4}).weights("w", {12, 5}, 1).node("Gemm", {"x", "w"}, "y").output("y");
-  CHECK(refusal(solid) == "node 0 'y_node' (Gemm): input 0 has shape [2, 3, 4]; supported: matrices");
+  CHECK(refusal(solid) == "node 0 'y_node' (Gemm): a product of f32[2, 3, 4] and f32[12, 5]; Gemm takes matrices");
   Model line;
   line.input("x", {4}).weights("w", {4, 5}, 1).node("MatMul", {"x", "w"}, "y").output("y");
-  CHECK(refusal(line).find("input 0 has shape [4]; supported: matrices") != std::string::npos);
+  check_runs(line, 0, 20);  // a vector is one row
   Model wide;
   wide.input("x", {2, 4}).weights("w", {4, 5}, 1).node("MatMul", {"x", "w"}, "y").output("y");
   auto& w = *wide.graph().mutable_initializer(0);
   w.set_data_type(onnx::TensorProto::DOUBLE);
   for (const float value : w.float_data()) w.add_double_data(static_cast<double>(value));
   w.clear_float_data();
-  CHECK(refusal(wide).find("the weights (input 1) are no float tensor") != std::string::npos);
+  CHECK(refusal(wide).find("input 1 has element type DOUBLE, another input FLOAT") != std::string::npos);
 }
 
 TEST_CASE("a constant of another type is cast to float by the model, or refused") {
@@ -338,7 +341,7 @@ TEST_CASE("a constant of another type is cast to float by the model, or refused"
         std::vector<float>{1, -2, 3});
   Model plain;
   plain.input("x", {2, 3}).integers("i", {1, -2, 3}).node("Add", {"x", "i"}, "y").output("y");
-  CHECK(refusal(plain).find("the constant is no float tensor") != std::string::npos);
+  CHECK(refusal(plain).find("input 1 has element type INT64, another input FLOAT") != std::string::npos);
 }
 
 TEST_CASE("versions that are not known are refused") {
@@ -350,9 +353,9 @@ TEST_CASE("versions that are not known are refused") {
     return model;
   };
   CHECK(with(8, 7).import().ok());
-  CHECK(with(14, 28).import().ok());
-  CHECK(refusal(with(8, 99)) == "the model is of opset 99; supported: 7 to 28");
-  CHECK(refusal(with(8, 6)) == "the model is of opset 6; supported: 7 to 28");
+  CHECK(with(14, 23).import().ok());
+  CHECK(refusal(with(8, 99)) == "the model is of opset 99; supported: 6 to 23");
+  CHECK(refusal(with(8, 5)) == "the model is of opset 5; supported: 6 to 23");
   CHECK(refusal(with(99, 17)) == "the model has ir_version 99; supported: 3 to 14");
   auto none = with(8, 17), two = with(8, 17);
   none.proto().clear_opset_import();
@@ -361,7 +364,7 @@ TEST_CASE("versions that are not known are refused") {
   CHECK(refusal(two).find("imports ONNX's operators twice") != std::string::npos);
   auto function = with(8, 17);
   function.proto().add_functions()->set_name("Relu");
-  CHECK(refusal(function) == "the model defines functions, the first one 'Relu'; supported: models without");
+  CHECK(refusal(function) == "node 0 'y_node' (Relu): 1 inputs and 1 outputs; function 'Relu' has 0 and 0");
 }
 
 TEST_CASE("a name that is given twice is refused with both places") {
@@ -435,16 +438,16 @@ TEST_CASE("attributes are of their operator, of their type, of the opset, and th
   two.last().mutable_attribute(0)->set_f(1);
   CHECK(refusal(two) == "node 0 'y_node' (Gemm): attribute 'transB' has a value of another type than INT");
   CHECK(refusal(gemm({{"transB", 1}, {"transB", 0}})) == "node 0 'y_node' (Gemm): attribute 'transB' is there twice");
-  CHECK(refusal(gemm({{"broadcast", 1}})).find("attribute 'broadcast'; supported: alpha, beta") != std::string::npos);
+  CHECK(refusal(gemm({{"broadcast", 1}})).find("attribute 'broadcast'; Gemm has in opset 17: alpha, beta") !=
+        std::string::npos);
   Model reshape;
   reshape.input("x", {2, 3}).integers("s", {2, 3}).node("Reshape", {"x", "s"}, "y", {{"allowzero", 0}}).output("y");
   CHECK(reshape.import().ok());
   reshape.proto().mutable_opset_import(0)->set_version(13);
-  CHECK(refusal(reshape) ==
-        "node 0 'y_node' (Reshape): attribute 'allowzero' exists from opset 14 on, this is opset 13");
+  CHECK(refusal(reshape) == "node 0 'y_node' (Reshape): attribute 'allowzero'; Reshape has in opset 13: none");
   Model zero;
   zero.input("x", {2, 3}).integers("s", {0, 3}).node("Reshape", {"x", "s"}, "y", {{"allowzero", 1}}).output("y");
-  CHECK(refusal(zero).find("the shape [0, 3] is impossible") != std::string::npos);
+  CHECK(refusal(zero).find("reshape: f32[2, 3] has 6 elements, f32[0, 3] has 0") != std::string::npos);
   Model constant;
   constant.input("x", {2, 3}).node("Constant", {}, "c", {{"value_int", 1}, {"value_float", 1.5}});
   constant.node("Relu", {"x"}, "y").output("y");
@@ -460,15 +463,15 @@ TEST_CASE("input shapes that are no shapes are refused") {
     return model;
   };
   CHECK(refusal(with(-1, 3), 4).find("input 'x': dimension 0 is -1") != std::string::npos);
-  CHECK(refusal(with(2, 0), 4).find("input 'x': dimension 1 is 0") != std::string::npos);
+  CHECK(refusal(with(2, 0), 4) == "input 'x' is f32[2, 0]; the device takes f32 of one dimension and more");
   CHECK(refusal(with(1ll << 40, 3)).find("too large") != std::string::npos);
   auto none = with(2, 3), unnamed = with(2, 3), other = with(2, 3);
   none.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-  CHECK(refusal(none, 4) == "input 'x': the input has no shape");
+  CHECK(refusal(none, 4) == "input 'x': the input has no shape: give its array");
   unnamed.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->Clear();
-  CHECK(refusal(unnamed, 4) == "input 'x': dimension 1 is symbolic; only the first may be");
+  CHECK(refusal(unnamed, 4) == "input 'x': dimension 1 '' is symbolic: give --bind NAME=SIZE");
   other.graph().mutable_input(0)->mutable_type()->mutable_sequence_type();
-  CHECK(refusal(other).find("the element type must be float") != std::string::npos);
+  CHECK(refusal(other).find("it is no tensor") != std::string::npos);
 }
 
 TEST_CASE("what the model declares of a value is what its node computes, or the model is refused") {
@@ -484,7 +487,8 @@ TEST_CASE("what the model declares of a value is what its node computes, or the 
   CHECK(refusal(declared({2, 4}, onnx::TensorProto::FLOAT)) ==
         "output 'y' is declared as [2, 4], its node computes [2, 3]");
   CHECK(refusal(declared({6}, onnx::TensorProto::FLOAT)).find("declared as [6]") != std::string::npos);
-  CHECK(refusal(declared({2, 3}, onnx::TensorProto::INT64)).find("another type than float") != std::string::npos);
+  CHECK(refusal(declared({2, 3}, onnx::TensorProto::INT64)).find("declared as INT64, its node computes FLOAT") !=
+        std::string::npos);
 }
 
 TEST_CASE("an output that is a constant is refused") {
@@ -510,38 +514,40 @@ TEST_CASE("a tensor's data is in one field and as long as its shape") {
 }
 
 TEST_CASE("what is not built is refused with the node, the operator and what is supported") {
-  Model conv;
-  conv.input("x", {1, 4}).node("Conv", {"x"}, "y").output("y");
-  CHECK(refusal(conv) ==
-        "node 0 'y_node' (Conv): the operator is not built; supported: Gemm, MatMul, Add, Relu, Flatten, Reshape, "
-        "Identity, Constant, Cast");
+  Model none, sequence;
+  none.input("x", {1, 4}).node("Gem", {"x"}, "y").output("y");
+  CHECK(refusal(none) ==
+        "node 0 'y_node' (Gem): the operator is not built; supported: those of docs/onnx_operators.md");
+  sequence.input("x", {1, 4}).node("SequenceConstruct", {"x"}, "y").output("y");
+  CHECK(refusal(sequence) ==
+        "node 0 'y_node' (SequenceConstruct): the operator is not built (sequences); supported: those of "
+        "docs/onnx_operators.md");
   Model trans;
   trans.input("x", {4, 4}).weights("w", {4, 4}, 1).node("Gemm", {"x", "w"}, "y", {{"transA", 1}}).output("y");
-  CHECK(refusal(trans) == "node 0 'y_node' (Gemm): attribute transA = 1 on a computed tensor; supported: 0");
+  CHECK(refusal(trans) == "'y_node' (transpose) is for the host: no command for transpose");
   Model attribute;
   attribute.input("x", {4, 4}).node("Relu", {"x"}, "y", {{"slope", 1}}).output("y");
-  CHECK(refusal(attribute) == "node 0 'y_node' (Relu): attribute 'slope'; supported: none");
+  CHECK(refusal(attribute) == "node 0 'y_node' (Relu): attribute 'slope'; Relu has in opset 17: none");
 }
 
 TEST_CASE("shapes that do not fit are refused with both") {
   Model model;
   model.input("x", {4, 5}).weights("w", {6, 3}, 1).node("MatMul", {"x", "w"}, "y").output("y");
-  CHECK(refusal(model) ==
-        "node 0 'y_node' (MatMul): input 0 has 5 columns (shape [4, 5]), the weights have 6 rows (shape [6, 3])");
+  CHECK(refusal(model) == "node 0 'y_node' (MatMul): a product of f32[4, 5] and f32[6, 3]");
   Model symbolic;
   symbolic.input("x", {0, 5}).node("Relu", {"x"}, "y").output("y");
-  CHECK(refusal(symbolic) == "input 'x': the first dimension 'batch' is symbolic: give the batch");
+  CHECK(refusal(symbolic) == "input 'x': dimension 0 'batch' is symbolic: give --bind batch=SIZE");
   Model dangling;
   dangling.input("x", {2, 5}).node("Relu", {"x"}, "y").output("z");
   CHECK(refusal(dangling) == "output 'z' is computed by no node");
 }
 
 TEST_CASE("garbage is no ONNX model, and a model with any byte changed is imported or refused but never crashes") {
-  CHECK(!compiler::import_onnx({}, 1).ok());
+  CHECK(!import_bytes({}, 1).ok());
   std::mt19937_64 random(99);
   std::vector<std::byte> noise(4096);
   for (auto& b : noise) b = static_cast<std::byte>(random());
-  const auto refused = compiler::import_onnx(noise, 1);
+  const auto refused = import_bytes(noise, 1);
   REQUIRE(!refused.ok());
   CHECK(refused.error().message == "not an ONNX model (4096 bytes)");
   Model model;
@@ -558,10 +564,10 @@ TEST_CASE("garbage is no ONNX model, and a model with any byte changed is import
     for (int bit = 0; bit < 8; bit++) {
       auto bad = good;
       bad[i] ^= static_cast<std::byte>(1 << bit);
-      const auto graph = compiler::import_onnx(bad, 4);
+      const auto graph = import_bytes(bad, 4);
       if (graph.ok()) (void)compiler::lower(*spec::find_chip("nano"), graph.value());
     }
-    (void)compiler::import_onnx(std::span(good).first(i), 4);
+    (void)import_bytes(std::span(good).first(i), 4);
   }
 }
 
@@ -569,6 +575,6 @@ TEST_CASE("a Reshape whose product does not fit 64 bits is refused") {
   for (const auto& shape : {std::vector<int64_t>{3, INT64_MAX, 639}, {3, INT64_MAX, -1}, {3, 1ll << 32, 1ll << 32}}) {
     Model model;
     model.input("x", {3, 8}).integers("shape", shape).node("Reshape", {"x", "shape"}, "y").output("y");
-    CHECK(refusal(model).find("cannot become") != std::string::npos);
+    CHECK(refusal(model).starts_with("node 0 'y_node' (Reshape): "));
   }
 }

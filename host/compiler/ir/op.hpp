@@ -1,0 +1,115 @@
+/// The operators of L1. They mean what StableHLO's operators of the same names mean; docs/decisions tells what differs.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "host/compiler/ir/tensor.hpp"
+
+namespace weft::compiler::ir {
+
+// name, text, operands (-1: one or more), rule that infers the results
+#define WEFT_IR_OPS(X)                                   \
+  X(Parameter, "parameter", 0, parameter)                \
+  X(Constant, "constant", 0, constant)                   \
+  X(Iota, "iota", 0, iota)                               \
+  X(Abs, "abs", 1, numeric)                              \
+  X(Negate, "negate", 1, numeric)                        \
+  X(Sign, "sign", 1, numeric)                            \
+  X(Not, "not", 1, bits)                                 \
+  X(Ceil, "ceil", 1, floating)                           \
+  X(Floor, "floor", 1, floating)                         \
+  X(RoundNearestEven, "round_nearest_even", 1, floating) \
+  X(Exponential, "exponential", 1, floating)             \
+  X(Log, "log", 1, floating)                             \
+  X(LogPlusOne, "log_plus_one", 1, floating)             \
+  X(Logistic, "logistic", 1, floating)                   \
+  X(Sqrt, "sqrt", 1, floating)                           \
+  X(Sine, "sine", 1, floating)                           \
+  X(Cosine, "cosine", 1, floating)                       \
+  X(Tan, "tan", 1, floating)                             \
+  X(Asin, "asin", 1, floating)                           \
+  X(Acos, "acos", 1, floating)                           \
+  X(Atan, "atan", 1, floating)                           \
+  X(Sinh, "sinh", 1, floating)                           \
+  X(Cosh, "cosh", 1, floating)                           \
+  X(Tanh, "tanh", 1, floating)                           \
+  X(Asinh, "asinh", 1, floating)                         \
+  X(Acosh, "acosh", 1, floating)                         \
+  X(Atanh, "atanh", 1, floating)                         \
+  X(Erf, "erf", 1, floating)                             \
+  X(Add, "add", 2, numeric)                              \
+  X(Subtract, "subtract", 2, numeric)                    \
+  X(Multiply, "multiply", 2, numeric)                    \
+  X(Divide, "divide", 2, numeric)                        \
+  X(Remainder, "remainder", 2, numeric)                  \
+  X(Power, "power", 2, numeric)                          \
+  X(Maximum, "maximum", 2, any)                          \
+  X(Minimum, "minimum", 2, any)                          \
+  X(And, "and", 2, bits)                                 \
+  X(Or, "or", 2, bits)                                   \
+  X(Xor, "xor", 2, bits)                                 \
+  X(ShiftLeft, "shift_left", 2, integers)                \
+  X(ShiftRight, "shift_right_logical", 2, integers)      \
+  X(Compare, "compare", 2, compare)                      \
+  X(Select, "select", 3, select)                         \
+  X(Convert, "convert", 1, convert)                      \
+  X(Broadcast, "broadcast_in_dim", 1, broadcast)         \
+  X(Reshape, "reshape", 1, reshape)                      \
+  X(Transpose, "transpose", 1, transpose)                \
+  X(Slice, "slice", 1, slice)                            \
+  X(Pad, "pad", 2, pad)                                  \
+  X(Concatenate, "concatenate", -1, concatenate)         \
+  X(Reverse, "reverse", 1, reverse)                      \
+  X(Gather, "gather", 2, gather)                         \
+  X(Scatter, "scatter", 3, scatter)                      \
+  X(DotGeneral, "dot_general", 2, dot_general)           \
+  X(Convolution, "convolution", 2, convolution)          \
+  X(Reduce, "reduce", 1, reduce)                         \
+  X(ReduceWindow, "reduce_window", 1, reduce_window)     \
+  X(Sort, "sort", -1, sort)
+
+enum class OpKind : uint8_t {
+#define WEFT_IR_KIND(kind, text, operands, rule) k##kind,
+  WEFT_IR_OPS(WEFT_IR_KIND)
+#undef WEFT_IR_KIND
+};
+
+[[nodiscard]] std::string_view name_of(OpKind kind);
+[[nodiscard]] std::optional<OpKind> op_kind_of(std::string_view name);
+/// -1: one or more.
+[[nodiscard]] int operands_of(OpKind kind);
+
+/// A value of a module; of its own type, so that none is taken for a number.
+enum class ValueId : uint32_t {};
+[[nodiscard]] constexpr size_t index_of(ValueId value) { return static_cast<size_t>(value); }
+/// An integer, a list of integers, or a word.
+using Attribute = std::variant<int64_t, Dims, std::string>;
+using Attributes = std::map<std::string, Attribute, std::less<>>;
+
+struct Op {
+  OpKind kind = OpKind::kConstant;
+  std::vector<ValueId> operands, results;
+  Attributes attributes;
+  TensorPtr constant;  ///< of Constant alone
+  std::string origin;  ///< of the model's node that it stems from; for messages
+
+  /// Refuses an attribute that is missing or has another type.
+  [[nodiscard]] int64_t integer(std::string_view name) const;
+  [[nodiscard]] const Dims& list(std::string_view name) const;
+  [[nodiscard]] const std::string& word(std::string_view name) const;
+  /// The attribute "element".
+  [[nodiscard]] ElementType element() const;
+};
+
+using Types = std::vector<TensorType>;
+/// The types of the results that the operator has on operands of these types. Refuses operands and attributes that the
+/// operator does not take; the message says which and why.
+[[nodiscard]] Types infer(const Op& op, const Types& operands);
+
+}  // namespace weft::compiler::ir

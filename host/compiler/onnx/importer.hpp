@@ -1,0 +1,35 @@
+/// Reads an ONNX model into L1.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+#include "host/compiler/ir/module.hpp"
+#include "host/compiler/result.hpp"
+
+namespace weft::compiler::frontend {
+
+/// What is known of a model's inputs when it is compiled.
+struct Binding {
+  std::map<std::string, ir::Dims> shapes;       ///< of inputs
+  std::map<std::string, ir::TensorPtr> values;  ///< of inputs; used where a value decides a shape or a branch
+  std::map<std::string, int64_t> symbols;       ///< of dimensions, by name
+  int64_t first = 0;                            ///< any other symbolic first dimension; 0: an error
+};
+
+struct Imported {
+  ir::Module module;
+  std::set<std::string> decided_by;  ///< inputs whose values have decided shapes or branches: it serves no others
+};
+
+/// The standard operators of opsets 6 to 23, local functions, If, Loop and Scan (unrolled), and initializers of every
+/// type of L1, those beside the model in files of `folder` (empty: none) and below it. The module keeps ir::verify().
+/// INVALID_ARGUMENT: no ONNX model, one that breaks ONNX's rules, or one whose shapes depend on what is not bound.
+/// UNSUPPORTED: an operator, attribute or type that is not built. The message names node and operator, or the tensor,
+/// and what is supported.
+[[nodiscard]] Result<Imported> import_model(std::span<const std::byte> file, const std::string& folder,
+                                            const Binding& binding);
+
+}  // namespace weft::compiler::frontend

@@ -1,0 +1,37 @@
+/// What of L1 today's device programs compute: products by constant matrices with bias and relu, sums and relu between
+/// them, on matrices.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/compiler/graph.hpp"
+#include "host/compiler/ir/module.hpp"
+
+namespace weft::compiler {
+
+enum class DeviceUse : uint8_t {
+  kNone,     ///< the host computes it
+  kProduct,  ///< a product of the MXU
+  kVector,   ///< an elementwise operation of the VPU
+  kView,     ///< another shape of the same rows and columns
+  kOperand   ///< a constant, or one that is repeated: part of whoever reads it
+};
+
+struct DeviceVerdict {
+  DeviceUse use = DeviceUse::kNone;
+  std::string reason;  ///< why the host computes it
+};
+
+/// Whether a device program may compute operator `op` of the module.
+[[nodiscard]] DeviceVerdict device_use(const ir::Module& module, const ir::Op& op);
+
+/// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are
+/// the values from outside, `outputs` what others read, each with its name there. INTERNAL: errors of check_graph.
+[[nodiscard]] Result<Graph> device_graph(const ir::Module& module, std::span<const uint32_t> ops,
+                                         const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
+
+/// The whole module as one graph. UNSUPPORTED names the first operator that a device program cannot have.
+[[nodiscard]] Result<Graph> whole_device_graph(const ir::Module& module);
+
+}  // namespace weft::compiler

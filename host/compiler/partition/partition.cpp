@@ -1,0 +1,165 @@
+// Operators that hang together are device programs; a stage of them, an island, the next stage.
+#include "host/compiler/partition/partition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "host/compiler/partition/device_graph.hpp"
+
+namespace weft::compiler {
+namespace {
+
+using ir::Module;
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+/// Sets of operators that grow together.
+class Groups {
+ public:
+  explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
+  size_t find(size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void join(size_t a, size_t b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<size_t> parent_;
+};
+
+class Partitioning {
+ public:
+  Partitioning(const Module& module, Device device) : module_(module), uses_(module.ops().size()) {
+    for (uint32_t i = 0; i < uses_.size(); i++) {
+      auto verdict = device_use(module, module.ops()[i]);
+      uses_[i] = verdict.use;
+      if (verdict.use == DeviceUse::kNone) result_.reasons[i] = std::move(verdict.reason);
+    }
+    if (device == Device::kNone)
+      for (uint32_t i = 0; i < uses_.size(); i++) to_host(i, "no device is asked for");
+  }
+
+  Result<Partition> run() {
+    keep_products();
+    const auto stages = stages_of();
+    const uint32_t last = stages.empty() ? 0 : *std::ranges::max_element(stages);
+    for (uint32_t stage = 0; stage <= last; stage++) {
+      Part part;
+      for (uint32_t i = 0; i < stages.size(); i++)
+        if (stages[i] == stage && module_.ops()[i].kind != OpKind::kParameter && uses_[i] != DeviceUse::kOperand)
+          part.ops.push_back(i);
+      if (stage == 0)
+        for (const auto& output : module_.outputs)  // an output that is a constant has no other reader
+          if (const uint32_t op = module_.value(output.value).op; uses_[op] == DeviceUse::kOperand)
+            part.ops.push_back(op);
+      std::ranges::sort(part.ops);
+      part.ops.erase(std::ranges::unique(part.ops).begin(), part.ops.end());
+      if (part.ops.empty()) continue;
+      find_borders(part);
+      if (stage % 2 == 1) {
+        std::vector<ir::Output> inputs, outputs;
+        for (const auto value : part.inputs) inputs.push_back({name_of_value(value), value});
+        for (const auto value : part.outputs) outputs.push_back({name_of_value(value), value});
+        auto graph = device_graph(module_, part.ops, inputs, outputs);
+        if (!graph.ok()) return graph.error();
+        part.graph = std::move(graph.value());
+      }
+      add_constants(part);
+      result_.parts.push_back(std::move(part));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void to_host(uint32_t op, const char* reason) {
+    if (uses_[op] == DeviceUse::kOperand || uses_[op] == DeviceUse::kNone) return;
+    uses_[op] = DeviceUse::kNone;
+    result_.reasons[op] = reason;
+  }
+  [[nodiscard]] bool on_device(uint32_t op) const {
+    return uses_[op] != DeviceUse::kNone && uses_[op] != DeviceUse::kOperand;
+  }
+
+  void keep_products() {
+    Groups groups(uses_.size());
+    for (uint32_t i = 0; i < uses_.size(); i++)
+      for (const auto operand : module_.ops()[i].operands)
+        if (const uint32_t before = module_.value(operand).op; on_device(i) && on_device(before))
+          groups.join(before, i);
+    std::set<size_t> with_product;
+    for (uint32_t i = 0; i < uses_.size(); i++)
+      if (uses_[i] == DeviceUse::kProduct) with_product.insert(groups.find(i));
+    for (uint32_t i = 0; i < uses_.size(); i++)
+      if (on_device(i) && !with_product.contains(groups.find(i))) to_host(i, "no product beside it");
+  }
+
+  /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads.
+  [[nodiscard]] std::vector<uint32_t> stages_of() const {
+    std::vector<uint32_t> stages(uses_.size());
+    for (uint32_t i = 0; i < uses_.size(); i++) {
+      for (const auto operand : module_.ops()[i].operands)
+        stages[i] = std::max(stages[i], stages[module_.value(operand).op]);
+      const bool free = module_.ops()[i].kind == OpKind::kParameter || uses_[i] == DeviceUse::kOperand;
+      if (!free && (stages[i] % 2 == 1) != on_device(i)) stages[i]++;
+    }
+    return stages;
+  }
+
+  /// What the part reads from outside, and what others read of it. Constants are part of whoever reads them.
+  void find_borders(Part& part) const {
+    const std::set<uint32_t> own(part.ops.begin(), part.ops.end());
+    std::set<ValueId> inputs, outputs;
+    for (const uint32_t i : part.ops)
+      for (const auto operand : module_.ops()[i].operands)
+        if (const uint32_t from = module_.value(operand).op; !own.contains(from) && uses_[from] != DeviceUse::kOperand)
+          inputs.insert(operand);
+    for (uint32_t i = 0; i < module_.ops().size(); i++)
+      if (!own.contains(i))
+        for (const auto operand : module_.ops()[i].operands)
+          if (own.contains(module_.value(operand).op)) outputs.insert(operand);
+    for (const auto& output : module_.outputs)
+      if (own.contains(module_.value(output.value).op)) outputs.insert(output.value);
+    part.inputs.assign(inputs.begin(), inputs.end());
+    part.outputs.assign(outputs.begin(), outputs.end());
+  }
+
+  /// The constants that the part reads, and what repeats them.
+  void add_constants(Part& part) const {
+    std::set<uint32_t> ops(part.ops.begin(), part.ops.end());
+    for (size_t i = part.ops.size(); i-- > 0;) add_constants_of(part.ops[i], ops);
+    part.ops.assign(ops.begin(), ops.end());
+  }
+  void add_constants_of(uint32_t op, std::set<uint32_t>& ops) const {
+    for (const auto operand : module_.ops()[op].operands)
+      if (const uint32_t from = module_.value(operand).op; uses_[from] == DeviceUse::kOperand) {
+        ops.insert(from);
+        add_constants_of(from, ops);
+      }
+  }
+
+  [[nodiscard]] std::string name_of_value(ValueId value) const {
+    for (const auto& output : module_.outputs)
+      if (output.value == value) return output.name;
+    const Op& op = module_.op_of(value);
+    return op.kind == OpKind::kParameter ? op.word("name") : fmt::format("%{}", index_of(value));
+  }
+
+  const Module& module_;
+  std::vector<DeviceUse> uses_;
+  Partition result_;
+};
+
+}  // namespace
+
+Result<Partition> partition(const Module& module, Device device) { return Partitioning(module, device).run(); }
+
+void leave_to_host(Partition& partition, size_t part, const std::string& reason) {
+  partition.parts[part].graph.reset();
+  for (const uint32_t op : partition.parts[part].ops) partition.reasons[op] = reason;
+}
+
+}  // namespace weft::compiler

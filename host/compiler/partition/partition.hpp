@@ -1,0 +1,34 @@
+/// Cuts a module into device programs and host islands, so that every model runs.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/compiler/graph.hpp"
+#include "host/compiler/ir/module.hpp"
+
+namespace weft::compiler {
+
+/// Operators that run in one place, one part after the other.
+struct Part {
+  std::vector<uint32_t> ops;                 ///< of the module, ascending
+  std::optional<Graph> graph;                ///< of a device program; none: the host computes it
+  std::vector<ir::ValueId> inputs, outputs;  ///< in the graph's order
+};
+
+struct Partition {
+  std::vector<Part> parts;
+  std::map<uint32_t, std::string> reasons;  ///< by operator of an island: why the device does not compute it
+};
+
+enum class Device : uint8_t { kUsed, kNone };
+
+/// Parts in an order in which each reads what inputs, constants and earlier parts have. A device program holds a
+/// product at least: rounding to bf16 costs accuracy, and moving elements time. INTERNAL: errors of check_graph.
+[[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device);
+
+/// Makes the part an island, for the reason that the device has refused it.
+void leave_to_host(Partition& partition, size_t part, const std::string& reason);
+
+}  // namespace weft::compiler

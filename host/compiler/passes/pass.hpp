@@ -1,0 +1,31 @@
+/// Passes over L1, each a function from a module to another one that computes the same outputs from the same inputs.
+#pragma once
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "host/compiler/ir/module.hpp"
+
+namespace weft::compiler::passes {
+
+/// fold.cpp: operators on constants become constants, unless their results are large and easily made again.
+[[nodiscard]] ir::Module fold(const ir::Module& module);
+/// simplify.cpp: reshapes and transposes that meet or do nothing.
+[[nodiscard]] ir::Module simplify(const ir::Module& module);
+/// common_subexpressions.cpp: of equal operators on equal operands the first one serves all.
+[[nodiscard]] ir::Module common_subexpressions(const ir::Module& module);
+/// dead_code.cpp: what no output needs goes; inputs stay.
+[[nodiscard]] ir::Module dead_code(const ir::Module& module);
+
+struct Pass {
+  std::string_view name;
+  ir::Module (*run)(const ir::Module&);
+};
+/// In the order in which an imported model goes through them.
+[[nodiscard]] std::span<const Pass> all();
+
+/// Runs all of them; `after` sees the module behind each. UNSUPPORTED: folding takes too much.
+[[nodiscard]] Result<ir::Module> run_all(ir::Module module,
+                                         const std::function<void(std::string_view, const ir::Module&)>& after = {});
+
+}  // namespace weft::compiler::passes

@@ -1,0 +1,65 @@
+// Which operators run where: device programs hold products, the rest is the host's, and each part reads what is there.
+#include "host/compiler/partition/partition.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "host/compiler/ir/text.hpp"
+
+using namespace weft;
+using namespace weft::compiler;
+
+namespace {
+
+constexpr const char* kInput =
+    "%0 = parameter() {dims = [2, 2], element = f32, name = \"x\"} : f32[2, 2]\n"
+    "%1 = constant() [1, 2, 3, 4] : f32[2, 2]\n"
+    "%2 = constant() [5, 6] : f32[2]\n"
+    "%3 = broadcast_in_dim(%2) {dimensions = [1], dims = [2, 2]} : f32[2, 2]\n";
+constexpr const char* kDot = "{lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : f32[2, 2]\n";
+
+/// "D" or "H" for each part, with the number of its operators that are no constants.
+std::string cut(const std::string& text, Device device = Device::kUsed) {
+  const auto module = ir::parse(kInput + text);
+  if (!module.ok()) FAIL(module.error().message);
+  const auto parts = partition(module.value(), device);
+  if (!parts.ok()) FAIL(parts.error().message);
+  std::string line;
+  for (const auto& part : parts.value().parts) {
+    size_t count = 0;
+    for (const uint32_t op : part.ops) {
+      const auto kind = module.value().ops()[op].kind;
+      count += kind != ir::OpKind::kConstant && kind != ir::OpKind::kBroadcast;
+    }
+    line += fmt::format("{}{} ", part.graph ? 'D' : 'H', count);
+    if (part.graph) CHECK(check_graph(*part.graph).ok());
+  }
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("a product with its bias is a device program, what follows is the host's") {
+  const std::string net = std::string("%4 = dot_general(%0, %1) ") + kDot +
+                          "%5 = add(%4, %3) : f32[2, 2]\n%6 = erf(%5) : f32[2, 2]\nreturn \"y\" = %6\n";
+  CHECK(cut(net) == "D2 H1 ");
+  CHECK(cut(net, Device::kNone) == "H3 ");
+}
+
+TEST_CASE("an island between two products gives three parts") {
+  CHECK(cut(std::string("%4 = dot_general(%0, %1) ") + kDot + "%5 = erf(%4) : f32[2, 2]\n%6 = dot_general(%5, %1) " +
+            kDot + "return \"y\" = %6\n") == "D1 H1 D1 ");
+}
+
+TEST_CASE("sums without a product stay with the host") {
+  CHECK(cut("%4 = add(%0, %3) : f32[2, 2]\nreturn \"y\" = %4\n") == "H1 ");
+}
+
+TEST_CASE("a product of two computed tensors is the host's") {
+  CHECK(cut(std::string("%4 = dot_general(%0, %0) ") + kDot + "return \"y\" = %4\n") == "H1 ");
+}
+
+TEST_CASE("an output that is an input or a constant needs no part of the device") {
+  CHECK(cut("return \"y\" = %1\nreturn \"z\" = %0\n") == "H0 ");
+}
