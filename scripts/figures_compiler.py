@@ -1,0 +1,39 @@
+"""The figures of the compiler: which ONNX models it takes, and whether what it makes of them is right."""
+import subprocess
+
+from figures_tools import folder, read, row
+
+LIMIT_S = 1800
+GOAL = 0.95
+MOST_EXCUSED = 25
+
+
+def conformance(tools):
+    """ONNX's own vectors, through the importer and the reference on the host."""
+    python = tools.root / ".venv/bin/python"
+    if not python.is_file():
+        raise tools.Failed(f"{python} is missing: scripts/packages makes it")
+    out = folder(tools) / "conformance.json"
+    out.unlink(missing_ok=True)
+    subprocess.run([python, "-B", "testbench/onnx/conformance.py", "--json", out], cwd=tools.root, timeout=LIMIT_S, capture_output=True, text=True,
+                   env={"RUNNER": str(tools.program("conformance_runner"))}, check=False)
+    if not out.is_file():
+        raise tools.Failed("testbench/onnx/conformance.py wrote no tally")
+    found = read(tools, out)
+    oracle = f"the vectors of onnx {found['onnx']}"
+    rows = []
+    wrong = crashes = 0
+    for name, tally in found["sets"].items():
+        right, refused = tally.get("right", 0), tally.get("refused", 0)
+        total = right + refused + tally.get("wrong", 0) + tally.get("crash", 0)
+        wrong, crashes = wrong + tally.get("wrong", 0), crashes + tally.get("crash", 0)
+        share = right / total if total else 0
+        rows.append(row(f"conformance, {name}", round(100 * share, 1), f"% of {total} vectors right, {refused} refused, {tally.get('excused', 0)} of excused operators or types, "
+                        f"{tally.get('disputed', 0)} disputed", ">= 95 %", share >= GOAL, oracle=oracle))
+    rows.append(row("conformance, wrong", wrong, "vectors", "0", wrong == 0, oracle=oracle))
+    rows.append(row("conformance, crashes", crashes, "vectors", "0", crashes == 0, oracle=oracle))
+    rows.append(row("conformance, excused operators", len(found["excused"]), "of the standard ones", f"<= {MOST_EXCUSED}", len(found["excused"]) <= MOST_EXCUSED))
+    return rows
+
+
+FIGURES = (("conformance", conformance),)
