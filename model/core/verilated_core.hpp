@@ -13,6 +13,8 @@
 
 #include "model/core/rtl_core.hpp"
 #include "model/golden/secded.hpp"
+#include "model/verilated/acc_columns.hpp"
+#include "model/verilated/vmem_banks.hpp"
 
 namespace weft::core {
 
@@ -23,7 +25,11 @@ template <typename Model>
 class VerilatedCore final : public RtlCore {
  public:
   VerilatedCore(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options)
-      : RtlCore(chip, bus, options.remote), options_(options), model_(make_model()), accs_(find_accs(*model_->rootp)) {
+      : RtlCore(chip, bus, options.remote),
+        options_(options),
+        model_(make_model()),
+        accs_(find_accs(*model_->rootp)),
+        vmem_(context_, kModelName + std::string(".weft_core.u_units.u_vmem.u_storage"), chip.word_bytes) {
     acc_rows_.resize(accs_.size());
     power_up();
   }
@@ -75,86 +81,78 @@ class VerilatedCore final : public RtlCore {
 
   [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override {
     if (out.size() > chip_.vmem_bytes || byte_address > chip_.vmem_bytes - out.size()) return false;
-    // Words lie one after the other, the lowest byte first: the array is byte-linear, as VMEM is.
-    const auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
-    static_assert(sizeof(words) % sizeof(words[0]) == 0);
-    const auto* stored = reinterpret_cast<const std::byte*>(&words[0]);
-    std::memcpy(out.data(), stored + byte_address, out.size());
-    if (injected_) show_vmem(stored, byte_address, out);
+    vmem_.for_each_piece(byte_address, out.size(), [&](size_t at, std::byte* stored, size_t bytes) {
+      std::memcpy(out.data() + at, stored, bytes);
+    });
+    if (injected_) show_vmem(byte_address, out);
     return true;
   }
   [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override {
     if (row >= acc_rows() || out.size() != size_t{chip_.n} * 4) return false;
-    const AccElements at = acc_elements(row);
-    std::memcpy(out.data(), at.data, out.size());
-    if (injected_) {
-      for (size_t lane = 0; lane < chip_.n; lane++) {
-        const auto value = static_cast<uint32_t>(golden::kSecded32.decode(at.data[lane], at.checks[lane]).data);
-        std::memcpy(out.data() + lane * sizeof value, &value, sizeof value);
-      }
+    const AccRowOf at = acc_row(row);
+    for (size_t lane = 0; lane < chip_.n; lane++) {
+      uint32_t value = at.data(lane);
+      if (injected_) value = static_cast<uint32_t>(golden::kSecded32.decode(value, at.check(lane)).data);
+      std::memcpy(out.data() + lane * sizeof value, &value, sizeof value);
     }
     return true;
   }
   [[nodiscard]] bool poke_vmem(uint64_t byte_address, std::span<const std::byte> data) override {
     if (data.size() > chip_.vmem_bytes || byte_address > chip_.vmem_bytes - data.size()) return false;
-    auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
-    auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
-    auto* stored = reinterpret_cast<std::byte*>(&words[0]);
-    std::memcpy(stored + byte_address, data.data(), data.size());
-    for (uint64_t granule = byte_address / 8; granule * 8 < byte_address + data.size(); granule++) {
-      uint64_t raw;
-      std::memcpy(&raw, stored + granule * 8, sizeof raw);
-      checks[granule] = golden::kSecded64.encode(raw);
-    }
+    vmem_.for_each_piece(byte_address, data.size(), [&](size_t at, std::byte* stored, size_t bytes) {
+      std::memcpy(stored, data.data() + at, bytes);
+    });
+    for (uint64_t granule = byte_address / 8; granule * 8 < byte_address + data.size(); granule++)
+      vmem_.check(granule) = golden::kSecded64.encode(vmem_.granule_value(granule));
     return true;
   }
   [[nodiscard]] bool poke_acc(uint32_t row, std::span<const std::byte> data) override {
     if (row >= acc_rows() || data.size() != size_t{chip_.n} * 4) return false;
-    const AccElements at = acc_elements(row);
-    std::memcpy(at.data, data.data(), data.size());
-    for (size_t lane = 0; lane < chip_.n; lane++) at.checks[lane] = golden::kSecded32.encode(at.data[lane]);
+    const AccRowOf at = acc_row(row);
+    for (size_t lane = 0; lane < chip_.n; lane++) {
+      std::memcpy(&at.data(lane), data.data() + lane * sizeof(uint32_t), sizeof(uint32_t));
+      at.check(lane) = golden::kSecded32.encode(at.data(lane));
+    }
     return true;
   }
 
   [[nodiscard]] bool vmem_poisoned(uint64_t byte_address) const override {
     if (!injected_) return false;
-    const auto& storage = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
-    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
-    uint64_t raw;
-    std::memcpy(&raw, reinterpret_cast<const std::byte*>(&storage[0]) + byte_address / 8 * 8, sizeof raw);
-    return golden::kSecded64.decode(raw, checks[byte_address / 8]).result == golden::SecdedResult::kPoison;
+    const uint64_t granule = byte_address / 8;
+    return golden::kSecded64.decode(vmem_.granule_value(granule), vmem_.check(granule)).result ==
+           golden::SecdedResult::kPoison;
   }
   [[nodiscard]] bool acc_poisoned(uint32_t row, uint32_t lane) const override {
     if (!injected_) return false;
-    const AccElements at = acc_elements(row);
-    return golden::kSecded32.decode(at.data[lane], at.checks[lane]).result == golden::SecdedResult::kPoison;
+    const AccRowOf at = acc_row(row);
+    return golden::kSecded32.decode(at.data(lane), at.check(lane)).result == golden::SecdedResult::kPoison;
   }
 
  private:
-  /// The accumulators of one MXU in the model: row r, lane j is element r N + j. What this cycle's edge does to them.
+  static constexpr const char* kModelName = "weft_core";
+
+  /// The accumulators of one MXU. What this cycle's edge does to them.
   struct Acc {
-    uint32_t* data;
-    uint8_t* checks;
-    size_t elements;
+    AccColumns columns;
     const uint8_t *step, *issue;
     const uint16_t* issue_row;
   };
-  struct AccElements {  // of a row
-    uint32_t* data;
-    uint8_t* checks;
+  struct AccRowOf {  // a row of one MXU
+    const AccColumns& columns;
+    uint32_t row;
+    [[nodiscard]] uint32_t& data(size_t lane) const { return columns.data(row, lane); }
+    [[nodiscard]] uint8_t& check(size_t lane) const { return columns.check(row, lane); }
   };
 
 #define WEFT_ACC(root, unit, name) \
   (root).weft_core__DOT__u_units__DOT__u_mxus__DOT__gen_unit__BRA__##unit##__KET____DOT__u_mxu__DOT__u_acc__DOT__##name
-#define WEFT_ADD_ACC(accs, root, unit)                                                          \
-  if constexpr (requires { WEFT_ACC(root, unit, mem_q); })                                      \
-  (accs).push_back({&WEFT_ACC(root, unit, mem_q)[0], &WEFT_ACC(root, unit, check_q)[0],         \
-                    sizeof WEFT_ACC(root, unit, mem_q) / sizeof WEFT_ACC(root, unit, mem_q)[0], \
-                    &WEFT_ACC(root, unit, step_seen), &WEFT_ACC(root, unit, issue_seen),        \
+#define WEFT_ADD_ACC(accs, root, unit)                                                                      \
+  if constexpr (requires { WEFT_ACC(root, unit, step_seen); })                                              \
+  (accs).push_back({acc_columns(unit), &WEFT_ACC(root, unit, step_seen), &WEFT_ACC(root, unit, issue_seen), \
                     &WEFT_ACC(root, unit, issue_row_seen)})
   /// One for each MXU of the preset.
   template <typename Root>
-  static std::vector<Acc> find_accs(Root& root) {
+  std::vector<Acc> find_accs(Root& root) const {
     std::vector<Acc> accs;
     WEFT_ADD_ACC(accs, root, 0);
     WEFT_ADD_ACC(accs, root, 1);
@@ -164,23 +162,25 @@ class VerilatedCore final : public RtlCore {
   }
 #undef WEFT_ADD_ACC
 #undef WEFT_ACC
+  [[nodiscard]] AccColumns acc_columns(unsigned unit) const {
+    return {context_,
+            kModelName + std::string(".weft_core.u_units.u_mxus.gen_unit[") + std::to_string(unit) +
+                "].u_mxu.u_acc.u_memory",
+            chip_.n, chip_.acc_bank_rows};
+  }
 
   [[nodiscard]] uint32_t acc_rows() const { return chip_.num_mxu * 2 * chip_.acc_bank_rows; }
   /// A row as the VPU counts them: MXU after MXU.
-  [[nodiscard]] AccElements acc_elements(uint32_t row) const {
+  [[nodiscard]] AccRowOf acc_row(uint32_t row) const {
     const uint32_t rows = 2 * chip_.acc_bank_rows;
-    const Acc& acc = accs_[row / rows];
-    const size_t first = size_t{row % rows} * chip_.n;
-    return {acc.data + first, acc.checks + first};
+    return {accs_[row / rows].columns, row % rows};
   }
 
   /// Corrects the granules that `out` shows.
-  void show_vmem(const std::byte* stored, uint64_t byte_address, std::span<std::byte> out) const {
-    const auto& checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
+  void show_vmem(uint64_t byte_address, std::span<std::byte> out) const {
     for (uint64_t granule = byte_address / 8; granule * 8 < byte_address + out.size(); granule++) {
-      uint64_t raw;
-      std::memcpy(&raw, stored + granule * 8, sizeof raw);
-      const uint64_t data = golden::kSecded64.decode(raw, checks[granule]).data;
+      const uint64_t raw = vmem_.granule_value(granule);
+      const uint64_t data = golden::kSecded64.decode(raw, vmem_.check(granule)).data;
       for (unsigned i = 0; i < 8 && data != raw; i++) {
         const uint64_t at = granule * 8 + i;
         if (at >= byte_address && at < byte_address + out.size())
@@ -193,20 +193,14 @@ class VerilatedCore final : public RtlCore {
     context_.threads(1);  // else the context starts a pool of one thread a processor, which no model uses
     context_.randReset(options_.initial_seed == 0 ? 0 : 2);
     context_.randSeed(static_cast<int>(options_.initial_seed));
-    return std::make_unique<Model>(&context_, "weft_core");
+    return std::make_unique<Model>(&context_, kModelName);
   }
 
   /// A program may read what it has not written: VMEM and ACC start at 0 in every core. After the reset: an edge before
   /// it ends may write, whatever its registers hold.
   void clear_memories() {
-    auto& words = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__words;
-    auto& word_checks = model_->rootp->weft_core__DOT__u_units__DOT__u_vmem__DOT__u_storage__DOT__checks;
-    std::memset(&words[0], 0, sizeof words);
-    std::memset(&word_checks[0], 0, sizeof word_checks);
-    for (const Acc& acc : accs_) {
-      std::memset(acc.data, 0, acc.elements * sizeof acc.data[0]);
-      std::memset(acc.checks, 0, acc.elements);
-    }
+    vmem_.clear();
+    for (const Acc& acc : accs_) acc.columns.clear();
   }
 
   void power_up() {
@@ -405,7 +399,7 @@ class VerilatedCore final : public RtlCore {
       row.age++;
       if (row.age <= depth || row.age > depth + n) continue;
       const unsigned column = row.age - depth - 1;
-      row.data[column] = acc_elements(row.row).data[column];
+      row.data[column] = acc_row(row.row).data(column);
     }
     if (!rows.empty() && rows.front().age == depth + n) {
       const AccRow& row = rows.front();
@@ -430,7 +424,8 @@ class VerilatedCore final : public RtlCore {
   std::unique_ptr<VerilatedFstC> wave_;
   int offered_ = -1;
   Writes writes_{};
-  std::vector<Acc> accs_;               // of each MXU
+  std::vector<Acc> accs_;  // of each MXU
+  VmemBanks vmem_;
   std::vector<Ring<AccRow>> acc_rows_;  // of each MXU, oldest first
 };
 

@@ -9,7 +9,7 @@
 // would change nothing but counts of cycles: then the edges may be left out and credited later by
 // idle_credit_i.
 module weft_core #(
-  parameter bit Structural = 1'b0       // the MXUs' arrays: 0 vector loops, 1 instances of a PE
+  parameter bit Structural = 1'b0       // MXUs: 0 vector loops, 1 instances of PEs and RAMs
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,

@@ -127,6 +127,10 @@ module inject
     acc_flip_o.now = acc_now_q;
     acc_flip_o.watch = armed_q[AccFlip];
     acc_flip_o.next = count_q[AccFlip] + 16'd1 == armed_place_q[AccFlip].n;
+`ifdef SYNTHESIS
+    vmem_flip_o = '0;                            // a chip's memories flip by themselves
+    acc_flip_o = '0;
+`endif
   end
 
   // What each kind counts in this cycle.

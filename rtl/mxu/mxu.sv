@@ -13,7 +13,7 @@
 module mxu
   import mxu_pkg::*;
 #(
-  parameter bit Structural = 1'b0       // 1: N x N instances of a PE; the same cycles, slowly
+  parameter bit Structural = 1'b0       // 1: instances of a PE and of a RAM; the same cycles
 ) (
   input  wire logic                clk_i,
   input  wire logic                rst_ni,
@@ -161,7 +161,7 @@ module mxu
         .sum_o(sum), .overflow_o(overflow));
   end
 
-  mxu_acc u_acc (
+  mxu_acc #(.Structural(Structural)) u_acc (
       .clk_i, .rst_ni, .step_i(step), .row_i(row), .hazard_o(hazard), .seed_select_o(seed_select),
       .forward_cols_o(forward_cols), .row_issue_i(row_issue), .seed_o(seed), .sum_i(sum),
       .overflow_i(overflow), .int_overflow_o, .acc_req_i, .acc_row_i, .acc_gnt_o, .acc_rvalid_o,

@@ -5,21 +5,20 @@
 //   row issued in cycle c ──► column j reads its seed in c + j, a cycle before PE (0, j) needs it
 //                             column j writes its result in c + 1 + Depth + j
 //
-// Depth is PeLatency N. A column writes before it reads in a cycle. A result that is written one
-// cycle after the read, Depth cycles after its own row, is forwarded from the bottom of the column
-// to the top (SeedForward): so M = Depth needs no bubble. The VPU reads whole rows of a bank whose
-// read ports no seed uses in that cycle; data follow in the next cycle.
+// Depth is PeLatency N. A column that is written where it is read shows the new word. A result that
+// is written one cycle after the read, Depth cycles after its own row, is forwarded from the bottom
+// of the column to the top (SeedForward): so M = Depth needs no bubble. The VPU reads whole rows of
+// a bank whose read ports no seed uses in that cycle. Data follow a read in the next cycle.
 //
 // Each element of 32 bits has 7 check bits of its own (common/secded_pkg), because each column is
 // read and written in a cycle of its own. One wrong bit is corrected in what is read. A seed with
 // two, in a lane below cols, drops its row and those behind it before any of them is written:
 // poison_o stays 1 until reset, and nothing more may be issued.
-
-// Memories are written and read by one always_ff in a stated order, hence blocking assignments:
-// verilator lint_off BLKSEQ
 module mxu_acc
-  import mxu_pkg::*;
-(
+  import mxu_pkg::*, ram_pkg::access_t;
+#(
+  parameter bit Structural = 1'b0             // see mxu_acc_memory
+) (
   input  wire logic          clk_i,
   input  wire logic          rst_ni,
   input  wire logic          step_i,           // a row is issued, or rows are in flight
@@ -53,21 +52,29 @@ module mxu_acc
 );
   /* verilator inline_module */
   localparam int unsigned RowBits = $bits(acc_row_t);
-  localparam int unsigned RingBits = $clog2(Flight);
-  localparam int unsigned Places = 2 ** RingBits;
-  typedef logic [RingBits-1:0] ring_t;
 
-  logic [31:0]       mem_q[AccRows*N] /* verilator public_flat_rd */;  // row r, column j at r N + j
-  logic [7:0]        check_q[AccRows*N] /* verilator public_flat_rd */;  // 7 bits each
-  logic [15:0]       corrected, poisoned;      // elements read in this cycle
-  // the last rows, Flight of them or more, by the cycle of their issue, in a ring
-  logic [15:0]       ring_row[Places];         // ACC row, bit 15: valid
-  logic [15:0]       ring_cols[Places];
-  logic [Places-1:0] ring_read;                // its seed comes from the read port
-  ring_t             now_q;                    // place of the row issued in this cycle
+  // A row in flight. 32 bits, so that loops over lanes become vector instructions.
+  typedef struct packed {
+    logic        valid;
+    logic        seeded;                       // its seed comes from the read port
+    logic [14:0] cols;
+    logic [14:0] acc_row;
+  } row_t;
+
+  row_t [Flight:1]   flight_q, flight_d;       // element a: the row issued a cycles ago
+  row_t              issued;                   // in this cycle
+  row_t [N-1:0]      arriving;                 // lane j: the row whose result is at the bottom
   logic [LaneBits:0] bank_reads_q[2];          // cycles in which seeds still use the bank
   logic [1:0]        bank_busy;
   logic              seed_read;
+  logic              pending;                  // a row in the array has yet to write this ACC row
+  logic              seeds_q;                  // seeds were read in the last cycle
+  logic              seed_bad, poison_q;       // a seed that the last cycle has read is poisoned
+  logic [LaneBits-1:0] seed_bad_lane;          // the highest such lane, whose row is the oldest
+  acc_row_t          poison_row_q;
+  access_t [N-1:0]   seed_access, result_access;
+  access_t           row_access;
+  lanes_t            seed_data, seed_check, row_data, row_check, result, result_check;
 
   initial begin
     if (chip_pkg::AccBankRows < 4 * N || 2 ** RowBits != AccRows || AccRows > 2 ** 15)
@@ -75,27 +82,33 @@ module mxu_acc
              chip_pkg::AccBankRows, 4 * N);
   end
 
-  // Does a row in the array, issued 1 to Depth - 1 cycles ago, still have to write ACC row `row`?
-  function automatic logic in_flight(input logic [15:0] row);
+  // ---------------------------------------------------------------- the row at the door
+  // Is one of these rows, issued 1 to Depth - 1 cycles ago, still to write `row`? The youngest
+  // `dropped` of them are not.
+  function automatic logic in_flight(input row_t [Depth-1:1] rows, input logic [14:0] row,
+                                     input logic [31:0] dropped);
+    /* verilator no_inline_task */
     logic [31:0] hits;
     hits = 32'd0;
-    for (int unsigned a = 1; a < Depth; a++) begin
-      hits = hits | (ring_row[now_q-ring_t'(a)] == row ? 32'd1 : 32'd0);
-    end
-    return hits[0];
+    for (int unsigned a = 1; a < Depth; a++)
+      hits = hits | (rows[a].valid & rows[a].acc_row == row & a > dropped ? 32'd1 : 32'd0);
+    in_flight = hits[0];
   endfunction
 
-  logic [15:0] tagged_row;
-  assign tagged_row = 16'h8000 | 16'(row_i.acc_row);
-
   always_comb begin
-    hazard_o = row_i.from_acc && in_flight(tagged_row);
-    forward_cols_o = count_t'(ring_cols[now_q-ring_t'(Depth)]);
-    seed_select_o = !row_i.from_acc ? SeedZero
-                  : ring_row[now_q-ring_t'(Depth)] == tagged_row ? SeedForward : SeedAcc;
+    pending = in_flight(flight_q[Depth-1:1], 15'(row_i.acc_row),
+                        seed_bad ? 32'(seed_bad_lane) + 32'd1 : 32'd0);
+    hazard_o = row_i.from_acc && pending;
+    forward_cols_o = count_t'(flight_q[Depth].cols);
+    if (!row_i.from_acc) seed_select_o = SeedZero;
+    else if (flight_q[Depth].valid && flight_q[Depth].acc_row == 15'(row_i.acc_row))
+      seed_select_o = SeedForward;
+    else seed_select_o = SeedAcc;
   end
 
   assign seed_read = row_issue_i & (seed_select_o == SeedAcc);
+  assign issued = '{valid: row_issue_i, seeded: seed_read, cols: 15'(row_i.cols),
+                    acc_row: 15'(row_i.acc_row)};
   always_comb begin
     for (int unsigned b = 0; b < 2; b++) begin
       bank_busy[b] = (seed_read & (row_i.acc_row[RowBits-1] == b[0])) | (bank_reads_q[b] != '0);
@@ -110,164 +123,177 @@ module mxu_acc
   assign issue_seen = row_issue_i;
   assign issue_row_seen = 16'(row_i.acc_row);
 
-  // Results of this cycle into their columns. Values and check bits of all lanes first: that loop
-  // becomes vector instructions.
-  task automatic write_results();
-    logic [31:0] value[N], check[N];
-    for (int unsigned j = 0; j < N; j++) value[j] = sum_i[32*j+:32];
-    for (int unsigned j = 0; j < N; j++) check[j] = secded_pkg::check32(value[j]);
-    for (int unsigned j = 0; j < N; j++) begin
-      ring_t place;
-      place = now_q - ring_t'(Depth + 1 + j);
-      if (ring_row[place][15]) begin
-        mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] =
-            16'(j) < ring_cols[place] ? value[j] : 32'd0;
-        check_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] =
-            16'(j) < ring_cols[place] ? 8'(check[j]) : 8'd0;
-      end
-    end
-  endtask
-
-  // Corrects one element; 1: it cannot be. Counts both.
-  task automatic repair(input logic [31:0] data, input logic [7:0] check,
-                        output logic [31:0] repaired, output logic bad);
-    logic [7:0] syndrome;
-    logic [31:0] error;
-    syndrome = 8'(secded_pkg::check32(data)) ^ check;
-    error = secded_pkg::error32(syndrome[6:0]);
-    repaired = data ^ error;
-    bad = syndrome != 8'd0 && error == 32'd0 && !secded_pkg::check_error(syndrome);
-    if (bad) poisoned = poisoned + 16'd1;
-    else if (syndrome != 8'd0) corrected = corrected + 16'd1;
-  endtask
-
-  // Seeds for the next cycle. bad: some lane below cols is poisoned; last: the highest such lane,
-  // whose row is the oldest.
-  task automatic read_seeds(output lanes_t seeds, output logic bad,
-                            output logic [LaneBits-1:0] last);
-    logic [31:0] data[N], check[N];
-    logic [31:0] seen;
-    bad = 1'b0;
-    last = '0;
-    seen = 32'd0;
-    for (int unsigned j = 0; j < N; j++) begin
-      ring_t place;
-      place = now_q - ring_t'(j);
-      data[j] = ring_read[place] ? mem_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}] : 32'd0;
-      check[j] = ring_read[place]
-               ? 32'(check_q[{ring_row[place][RowBits-1:0], LaneBits'(j)}]) : 32'd0;
-    end
-    for (int unsigned j = 0; j < N; j++)
-      seen = seen | (secded_pkg::check32(data[j]) ^ check[j]);
-    if (seen != 32'd0) begin
-      for (int unsigned j = 0; j < N; j++) begin
-        logic [31:0] lane;
-        logic lane_bad;
-        repair(data[j], 8'(check[j]), lane, lane_bad);
-        data[j] = lane;
-        if (lane_bad && 16'(j) < ring_cols[now_q-ring_t'(j)]) begin
-          bad = 1'b1;
-          last = LaneBits'(j);
-        end
-      end
-    end
-    for (int unsigned j = 0; j < N; j++) seeds[32*j+:32] = data[j];
-  endtask
-
-  task automatic read_row(input acc_row_t row, output lanes_t data, output logic [N-1:0] poison);
-    logic [31:0] base, seen;
-    base = 32'({row, LaneBits'(0)});
-    poison = '0;
-    seen = 32'd0;
-    for (int unsigned j = 0; j < N; j++) data[32*j+:32] = mem_q[(RowBits+LaneBits)'(base+j)];
-    for (int unsigned j = 0; j < N; j++)
-      seen = seen | (secded_pkg::check32(mem_q[(RowBits+LaneBits)'(base+j)])
-                     ^ 32'(check_q[(RowBits+LaneBits)'(base+j)]));
-    if (seen != 32'd0) begin
-      for (int unsigned j = 0; j < N; j++) begin
-        logic [31:0] lane;
-        logic lane_bad;
-        repair(data[32*j+:32], check_q[(RowBits+LaneBits)'(base+j)], lane, lane_bad);
-        data[32*j+:32] = lane;
-        poison[j] = lane_bad;
-      end
-    end
-  endtask
-
+  // ---------------------------------------------------------------- results of this cycle
   // Fault injection: element granule = row N + column.
   wire [RowBits+LaneBits-1:0] flip_element = flip_i.granule[RowBits+LaneBits-1:0];
-  wire ring_t flip_place = now_q - ring_t'(Depth + 1) - ring_t'(flip_element[LaneBits-1:0]);
-  wire [15:0] flip_row = 16'h8000 | 16'(flip_element[LaneBits+:RowBits]);
+  wire [LaneBits-1:0] flip_column = flip_element[LaneBits-1:0];
+  wire acc_row_t flip_row = flip_element[LaneBits+:RowBits];
+  wire flip_write = flip_i.watch & step_i & arriving[flip_column].valid
+                  & (arriving[flip_column].acc_row == 15'(flip_row));
+
+  assign arriving = flight_q[Flight:Depth+1];
+
+  task automatic results(input row_t [N-1:0] rows, input lanes_t sums, output lanes_t data,
+                         output lanes_t check, output access_t [N-1:0] access);
+    /* verilator no_inline_task */
+    for (int unsigned j = 0; j < N; j++) begin
+      data[32*j+:32] = j < 32'(rows[j].cols) ? sums[32*j+:32] : 32'd0;
+      check[32*j+:32] = secded_pkg::check32(data[32*j+:32]);
+      access[j] = '{enable: rows[j].valid, address: 31'(rows[j].acc_row)};
+    end
+  endtask
+
+  always_comb begin
+    result = '0;
+    result_check = '0;
+    result_access = '0;
+    if (step_i) begin
+      results(arriving, sum_i, result, result_check, result_access);
+      if (flip_write & flip_i.next) begin
+        result[32*32'(flip_column)+:32] = result[32*32'(flip_column)+:32] ^ flip_i.data[31:0];
+        result_check[32*32'(flip_column)+:8] = result_check[32*32'(flip_column)+:8] ^ flip_i.check;
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- memories
+  // Column j reads for the row that was issued j cycles ago: column 0 for the one of this cycle.
+  task automatic seeds_of(input row_t [N-1:0] rows, output access_t [N-1:0] access);
+    /* verilator no_inline_task */
+    for (int unsigned j = 0; j < N; j++)
+      access[j] = '{enable: rows[j].seeded, address: 31'(rows[j].acc_row)};
+  endtask
+
+  always_comb begin
+    seed_access = '0;
+    if (step_i) seeds_of({flight_q[N-1:1], issued}, seed_access);
+    row_access = '{enable: acc_gnt_o, address: 31'(acc_row_i[RowBits-1:0])};
+  end
+
+  mxu_acc_memory #(.Structural(Structural)) u_memory (
+      .clk_i, .read_i(seed_access), .rdata_o(seed_data), .rcheck_o(seed_check),
+      .row_read_i(row_access), .row_rdata_o(row_data), .row_rcheck_o(row_check),
+      .write_i(result_access), .wdata_i(result), .wcheck_i(result_check),
+      .flip_i(flip_i.now), .flip_column_i(flip_column), .flip_row_i(flip_row),
+      .flip_data_i(flip_i.data[31:0]), .flip_check_i(flip_i.check[6:0]));
+
+  // ---------------------------------------------------------------- what was read
+  // Corrects the elements of a row. bad: those that cannot be; corrected: how many were.
+  task automatic repair(input lanes_t stored, input lanes_t check, output lanes_t data,
+                        output logic [N-1:0] bad, output logic [15:0] corrected);
+    /* verilator no_inline_task */
+    corrected = '0;
+    bad = '0;
+    for (int unsigned j = 0; j < N; j++) begin
+      logic [7:0] syndrome;
+      logic [31:0] error;
+      syndrome = 8'(secded_pkg::check32(stored[32*j+:32])) ^ check[32*j+:8];
+      error = secded_pkg::error32(syndrome[6:0]);
+      data[32*j+:32] = stored[32*j+:32] ^ error;
+      bad[j] = syndrome != 8'd0 && error == 32'd0 && !secded_pkg::check_error(syndrome);
+      if (syndrome != 8'd0 && !bad[j]) corrected = corrected + 16'd1;
+    end
+  endtask
+
+  // Is some element of these wrong? The quick question, most often answered with no.
+  function automatic logic any_error(input lanes_t data, input lanes_t check);
+    /* verilator no_inline_task */
+    logic [31:0] seen;
+    seen = 32'd0;
+    for (int unsigned j = 0; j < N; j++)
+      seen = seen | (secded_pkg::check32(data[32*j+:32]) ^ check[32*j+:32]);
+    any_error = seen != 32'd0;
+  endfunction
+
+  // Elements of rows that did not seed count as 0.
+  task automatic select_seeds(input row_t [N-1:0] rows, input lanes_t data, input lanes_t check,
+                              output lanes_t seeds, output lanes_t seeds_check);
+    /* verilator no_inline_task */
+    for (int unsigned j = 0; j < N; j++) begin
+      seeds[32*j+:32] = rows[j].seeded ? data[32*j+:32] : 32'd0;
+      seeds_check[32*j+:32] = rows[j].seeded ? check[32*j+:32] : 32'd0;
+    end
+  endtask
+
+  lanes_t       seeds, seeds_check;
+  logic [N-1:0] seeds_bad;
+  logic [15:0]  seeds_corrected, row_corrected;
+  always_comb begin
+    seeds = '0;
+    seeds_check = '0;
+    seed_o = '0;
+    seeds_bad = '0;
+    seeds_corrected = '0;
+    if (seeds_q) begin
+      select_seeds(flight_q[N:1], seed_data, seed_check, seeds, seeds_check);
+      seed_o = seeds;
+      if (any_error(seeds, seeds_check))
+        repair(seeds, seeds_check, seed_o, seeds_bad, seeds_corrected);
+    end
+    acc_rdata_o = row_data;
+    acc_poison_o = '0;
+    row_corrected = '0;
+    if (acc_rvalid_o && any_error(row_data, row_check))
+      repair(row_data, row_check, acc_rdata_o, acc_poison_o, row_corrected);
+    cnt_corrected_o = seeds_corrected + row_corrected;
+    cnt_poison_o = 16'($countones(seeds_bad)) + 16'($countones(acc_poison_o));
+  end
+
+  always_comb begin
+    seed_bad = 1'b0;
+    seed_bad_lane = '0;
+    if (seeds_bad != '0)
+      for (int unsigned j = 0; j < N; j++)
+        if (seeds_bad[j] && j < 32'(flight_q[1+j].cols)) begin
+          seed_bad = 1'b1;
+          seed_bad_lane = LaneBits'(j);
+        end
+  end
+
+  always_comb begin
+    poison_o = poison_q | seed_bad;
+    poison_row_o = poison_row_q;
+    if (seed_bad) poison_row_o = acc_row_t'(flight_q[32'(seed_bad_lane)+1].acc_row);
+    kill_o = '0;
+    if (seed_bad) for (int unsigned a = 0; a < N; a++) kill_o[a] = a <= 32'(seed_bad_lane);
+  end
 
   function automatic logic any_overflow();
     any_overflow = 1'b0;
-    for (int unsigned j = 0; j < N; j++) begin
-      ring_t place;
-      place = now_q - ring_t'(Depth + 1 + j);
+    for (int unsigned j = 0; j < N; j++)
       any_overflow = any_overflow
-                   | (overflow_i[j] & ring_row[place][15] & (16'(j) < ring_cols[place]));
-    end
+                   | (overflow_i[j] & arriving[j].valid & (j < 32'(arriving[j].cols)));
   endfunction
 
-  always_ff @(posedge clk_i) begin
-    logic issue, read, flip_write, flip;         // before the ring changes: they follow from it
-    logic bad;
-    logic [LaneBits-1:0] last;
-    logic [N-1:0] poison;
-    lanes_t data;
-    issue = row_issue_i;
-    read = seed_read;
-    flip_write = flip_i.watch & step_i & (ring_row[flip_place] == flip_row);
-    flip = flip_i.now | (flip_write & flip_i.next);
-    flip_write_o <= flip_write & rst_ni;
-    corrected = '0;
-    poisoned = '0;
-    kill_o <= '0;
-    int_overflow_o <= step_i && rst_ni && overflow_i != '0 && any_overflow();
-    if (step_i) write_results();
-    if (flip) begin
-      mem_q[flip_element] = mem_q[flip_element] ^ flip_i.data[31:0];
-      check_q[flip_element] = check_q[flip_element] ^ flip_i.check;
-    end
-    if (step_i) begin
-      ring_row[now_q] = {issue, 15'(row_i.acc_row)};
-      ring_cols[now_q] = 16'(row_i.cols);
-      ring_read[now_q] = read;
-      if (bank_busy != 2'b00) begin
-        read_seeds(data, bad, last);
-        seed_o <= data;
-        if (bad) begin
-          poison_o <= 1'b1;
-          poison_row_o <= acc_row_t'(ring_row[now_q-ring_t'(last)]);
-          for (int unsigned a = 0; a < N; a++) begin
-            if (a <= 32'(last)) begin
-              ring_row[now_q-ring_t'(a)][15] = 1'b0;
-              ring_read[now_q-ring_t'(a)] = 1'b0;
-              kill_o[a] <= 1'b1;
-            end
-          end
+  // ---------------------------------------------------------------- rows in flight
+  always_comb begin
+    flight_d = flight_q;
+    if (seed_bad)
+      for (int unsigned a = 1; a <= N; a++)
+        if (a <= 32'(seed_bad_lane) + 1) begin
+          flight_d[a].valid = 1'b0;
+          flight_d[a].seeded = 1'b0;
         end
-      end
-      now_q <= now_q + ring_t'(1);
+    if (step_i) flight_d = {flight_d[Flight-1:1], issued};
+  end
+
+  always_ff @(posedge clk_i) begin
+    flight_q <= flight_d;
+    flip_write_o <= flip_write & rst_ni;
+    int_overflow_o <= step_i && rst_ni && overflow_i != '0 && any_overflow();
+    if (seed_bad) begin
+      poison_q <= 1'b1;
+      poison_row_q <= poison_row_o;
     end
-    if (acc_gnt_o) begin
-      read_row(acc_row_i[RowBits-1:0], data, poison);
-      acc_rdata_o <= data;
-      acc_poison_o <= poison;
-    end
-    cnt_corrected_o <= corrected;
-    cnt_poison_o <= poisoned;
+    seeds_q <= step_i & (bank_busy != 2'b00) & rst_ni;
     acc_rvalid_o <= acc_gnt_o & rst_ni;
     for (int unsigned b = 0; b < 2; b++) begin
       if (seed_read && row_i.acc_row[RowBits-1] == b[0]) bank_reads_q[b] <= (LaneBits + 1)'(N - 1);
       else if (bank_reads_q[b] != '0) bank_reads_q[b] <= bank_reads_q[b] - (LaneBits + 1)'(1);
     end
     if (!rst_ni) begin
-      for (int unsigned k = 0; k < Places; k++) ring_row[k] = 16'd0;
-      ring_read = '0;
-      poison_o <= 1'b0;
-      kill_o <= '0;
-      now_q <= '0;
+      flight_q <= '0;
+      poison_q <= 1'b0;
       bank_reads_q[0] <= '0;
       bank_reads_q[1] <= '0;
     end
@@ -277,5 +303,4 @@ module mxu_acc
   assign unused_bits = &{1'b0, acc_row_i[15:RowBits], row_i.swap, row_i.tile_last,
                          row_i.command_last, row_i.rows, row_i.odd, row_i.int8, flip_i};
 endmodule
-// verilator lint_on BLKSEQ
 `default_nettype wire

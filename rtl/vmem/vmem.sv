@@ -7,7 +7,7 @@
 //
 // gnt answers req in the same cycle; a refused request is repeated by its owner. Every bank is read
 // once and written once a cycle, so all ports can move in every cycle whose banks differ. A
-// read beside a write of the same word sees the old one.
+// read beside a write of the same word sees the new one.
 module vmem
   import chip_pkg::*;
 #(

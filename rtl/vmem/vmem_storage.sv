@@ -1,11 +1,13 @@
 `default_nettype none
-// The words of VMEM, as one array: word a of the address space is element a; it stands for bank a %
-// Banks, row a / Banks.
+// The banks of VMEM and the crossbars before and behind them: word a lies in bank a % VmemBanks,
+// row a / VmemBanks.
 //
-// The trick: vmem_arbiter lets each bank be read once and written once a cycle, so the banks' ports
-// need not be drawn: a granted access copies its words between array and port, and a port that is
-// idle costs nothing to simulate. Reads take one cycle and see the words as they were before
-// a write in the same cycle.
+//   x w va vb dr ──► read, raddr ──► bank 0 ──► the bank of each port ──► check, repair ──► rdata
+//   vw dw ──► check bits ──► write, wdata ──► bank 1 ...
+//
+// vmem_arbiter lets each bank be read once and written once a cycle. Data follow a granted read in
+// the next cycle; a read sees what is written in its cycle, which its RAM does not show. Words of a
+// port beyond the access mean nothing.
 //
 // Each granule of 64 bits has 8 check bits (common/secded_pkg). A word is checked as it is read:
 // one wrong bit of a granule is corrected in what is shown, two set the granule's poison flag
@@ -19,7 +21,10 @@ module vmem_storage
   localparam int unsigned WordBits = WordBytes * 8,
   localparam int unsigned ChunkBits = weft_pkg::DmaGranuleBytes * 8,
   localparam int unsigned WordChunks = WordBits / ChunkBits,
+  localparam int unsigned BankBits = $clog2(VmemBanks),
+  localparam int unsigned RowBits = AddrBits - BankBits,
   localparam int unsigned Granules = WordBits / 64,   // of a word
+  localparam int unsigned WordChecks = 8 * Granules,
   localparam int unsigned GranuleBits = $clog2(Granules)
 ) (
   input  logic                           clk_i,
@@ -64,62 +69,94 @@ module vmem_storage
   input  core_pkg::flip_t                flip_i,
   output logic                           flip_write_o   // the granule of flip_i is written
 );
-  logic [WordBits-1:0] words[VmemWords]  /*verilator public_flat_rd*/;
-  logic [7:0] checks[VmemWords*Granules] /*verilator public_flat_rd*/;   // word a, granule g
-  logic [15:0] corrected, poisoned;                                     // in this cycle
+  typedef logic [BankBits-1:0] bank_t;
+  typedef logic [RowBits-1:0] row_t;
 
-  // Memories are touched by one process alone, whose statements are in the order that is meant.
-  // verilator lint_off BLKSEQ
+  logic [VmemBanks-1:0]  read;
+  row_t                  raddr[VmemBanks];
+  logic [WordBits-1:0]   bank_data[VmemBanks];      // of the last read
+  logic [WordChecks-1:0] bank_check[VmemBanks];
+  logic [VmemBanks-1:0]  from_vw;                   // the bank is written by vw
+  logic [Granules-1:0]   write[VmemBanks];
+  row_t                  waddr[VmemBanks];
+  logic [2*WordChecks-1:0]        vw_check;
+  logic [DmaWords*WordChecks-1:0] dw_check;
 
-  function automatic logic [AddrBits+GranuleBits-1:0] place(input logic [AddrBits-1:0] addr,
-                                                            input logic [31:0] granule);
-    place = (AddrBits + GranuleBits)'(32'({addr, GranuleBits'(0)}) + granule);
-  endfunction
-
-  // A word with its errors told; the loop over granules is all that happens to a good one.
-  task automatic read_word(input logic [AddrBits-1:0] addr, output logic [WordBits-1:0] data,
-                           output logic [Granules-1:0] poison);
-    logic [31:0] seen;
-    data = words[addr];
-    poison = '0;
-    seen = 32'd0;
-    for (int unsigned g = 0; g < Granules; g++)
-      seen = seen | (secded_pkg::check64({data[64*g+32+:32], data[64*g+:32]})
-                     ^ 32'(checks[place(addr, g)]));
-    if (seen != 32'd0) repair(addr, data, poison);
-  endtask
-
-  task automatic repair(input logic [AddrBits-1:0] addr, inout logic [WordBits-1:0] data,
-                        inout logic [Granules-1:0] poison);
-    for (int unsigned g = 0; g < Granules; g++) begin
-      logic [7:0] syndrome;
-      logic [63:0] error;
-      syndrome = 8'(secded_pkg::check64(data[64*g+:64])) ^ checks[place(addr, g)];
-      error = secded_pkg::error64(syndrome);
-      data[64*g+:64] = data[64*g+:64] ^ error;
-      if (error != '0 || secded_pkg::check_error(syndrome)) corrected = corrected + 16'd1;
-      else if (syndrome != '0) begin
-        poison[g] = 1'b1;
-        poisoned = poisoned + 16'd1;
+  // ---------------------------------------------------------------- which bank reads what
+  always_comb begin
+    logic [AddrBits-1:0] addr;
+    addr = '0;
+    read = '0;
+    for (int unsigned b = 0; b < VmemBanks; b++) raddr[b] = '0;
+    for (int unsigned u = 0; u < NumMxu; u++)
+      if (x_en_i[u]) begin
+        read[x_addr_i[u][BankBits-1:0]] = 1'b1;
+        raddr[x_addr_i[u][BankBits-1:0]] = x_addr_i[u][AddrBits-1:BankBits];
       end
-    end
+    for (int unsigned u = 0; u < NumMxu; u++)
+      if (w_en_i[u]) begin
+        read[w_addr_i[u][BankBits-1:0]] = 1'b1;
+        raddr[w_addr_i[u][BankBits-1:0]] = w_addr_i[u][AddrBits-1:BankBits];
+      end
+    for (int unsigned i = 0; i < 2; i++)
+      if (va_en_i && (i == 0 || va_pair_i)) begin
+        addr = va_addr_i + AddrBits'(i);
+        read[addr[BankBits-1:0]] = 1'b1;
+        raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+      end
+    for (int unsigned i = 0; i < 2; i++)
+      if (vb_en_i && (i == 0 || vb_pair_i)) begin
+        addr = vb_addr_i + AddrBits'(i);
+        read[addr[BankBits-1:0]] = 1'b1;
+        raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+      end
+    for (int unsigned i = 0; i < DmaWords; i++)
+      if (dr_en_i && CountBits'(i) < dr_words_i) begin
+        addr = dr_addr_i + AddrBits'(i);
+        read[addr[BankBits-1:0]] = 1'b1;
+        raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+      end
+  end
+
+  // ---------------------------------------------------------------- which bank is written
+  task automatic check_bits(input logic [WordBits-1:0] data,
+                            output logic [WordChecks-1:0] check);
+    /* verilator no_inline_task */
+    logic [31:0] lane[Granules];
+    for (int unsigned g = 0; g < Granules; g++)
+      lane[g] = secded_pkg::check64({data[64*g+32+:32], data[64*g+:32]});
+    for (int unsigned g = 0; g < Granules; g++) check[8*g+:8] = lane[g][7:0];
   endtask
 
-  // One word of a DMA beat: whole, or only the 16-byte chunks whose strobe is set.
-  task automatic write_word(input logic [AddrBits-1:0] addr, input logic [WordChunks-1:0] strb,
-                            input logic [WordBits-1:0] data);
-    if (&strb) begin
-      words[addr] = data;
-      for (int unsigned g = 0; g < Granules; g++)
-        checks[place(addr, g)] = 8'(secded_pkg::check64({data[64*g+32+:32], data[64*g+:32]}));
-    end else begin
-      for (int unsigned j = 0; j < WordChunks; j++)
-        if (strb[j]) words[addr][j*ChunkBits+:ChunkBits] = data[j*ChunkBits+:ChunkBits];
-      for (int unsigned g = 0; g < Granules; g++)
-        if (strb[g/2]) checks[place(addr, g)] = 8'(secded_pkg::check64(data[64*g+:64]));
+  always_comb begin
+    logic [AddrBits-1:0] addr;
+    addr = '0;
+    from_vw = '0;
+    vw_check = '0;
+    dw_check = '0;
+    for (int unsigned b = 0; b < VmemBanks; b++) begin
+      write[b] = '0;
+      waddr[b] = '0;
     end
-  endtask
+    for (int unsigned i = 0; i < 2; i++)
+      if (vw_en_i && (i == 0 || vw_pair_i)) begin
+        addr = vw_addr_i + AddrBits'(i);
+        from_vw[addr[BankBits-1:0]] = 1'b1;
+        write[addr[BankBits-1:0]] = '1;
+        waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+        check_bits(vw_wdata_i[i*WordBits+:WordBits], vw_check[i*WordChecks+:WordChecks]);
+      end
+    for (int unsigned i = 0; i < DmaWords; i++)
+      if (dw_en_i && CountBits'(i) < dw_words_i) begin
+        addr = dw_addr_i + AddrBits'(i);
+        for (int unsigned j = 0; j < WordChunks; j++)
+          write[addr[BankBits-1:0]][2*j+:2] = {2{dw_strb_i[i*WordChunks+j]}};
+        waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+        check_bits(dw_wdata_i[i*WordBits+:WordBits], dw_check[i*WordChecks+:WordChecks]);
+      end
+  end
 
+  // ---------------------------------------------------------------- fault injection
   // Is the granule of flip_i written in this cycle?
   wire [AddrBits-1:0] flip_word = flip_i.granule[GranuleBits+:AddrBits];
   wire [GranuleBits-1:0] flip_granule = flip_i.granule[GranuleBits-1:0];
@@ -134,72 +171,153 @@ module vmem_storage
             && dw_strb_i[i*WordChunks+32'(flip_granule)/2]) flip_write_o = 1'b1;
     end
   end
+  wire flip_wdata = flip_write_o && flip_i.next;    // in what is written
 
-  // All reads stand before all writes in the one process that touches the memories, so its writes
-  // can be blocking: the order of the statements says what a read beside a write sees, and no word
-  // is copied twice. Words of a port beyond the access keep what they showed before.
+  // ---------------------------------------------------------------- banks
+  for (genvar b = 0; b < VmemBanks; b++) begin : gen_bank
+    logic [WordBits-1:0]   wdata, ram_data, late_data_q;
+    logic [WordChecks-1:0] wcheck, ram_check, late_check_q;
+    logic [Granules-1:0]   flip, late_q;            // late: granules that the RAM does not show
+    wire vw_word = b[0] ^ vw_addr_i[0];             // which word of the access
+    wire bank_t dw_word = bank_t'(b) - dw_addr_i[BankBits-1:0];
+    wire meets = read[b] && write[b] != '0 && raddr[b] == waddr[b];
+
+    always_comb begin
+      wdata = '0;
+      wcheck = '0;
+      if (from_vw[b]) begin
+        wdata = vw_wdata_i[32'(vw_word)*WordBits+:WordBits];
+        wcheck = vw_check[32'(vw_word)*WordChecks+:WordChecks];
+      end else if (write[b] != '0) begin
+        wdata = dw_wdata_i[32'(dw_word)%DmaWords*WordBits+:WordBits];
+        wcheck = dw_check[32'(dw_word)%DmaWords*WordChecks+:WordChecks];
+      end
+      if (flip_wdata && flip_word[BankBits-1:0] == bank_t'(b)) begin
+        wdata[64*32'(flip_granule)+:64] = wdata[64*32'(flip_granule)+:64] ^ flip_i.data;
+        wcheck[8*32'(flip_granule)+:8] = wcheck[8*32'(flip_granule)+:8] ^ flip_i.check;
+      end
+      flip = '0;
+      flip[flip_granule] = flip_i.now && flip_word[BankBits-1:0] == bank_t'(b);
+    end
+
+    ram_1r1w #(
+      .Words(VmemWords / VmemBanks), .Granules(Granules), .DataBits(64), .CheckBits(8)
+    ) u_ram (
+      .clk_i, .read_i(read[b]), .raddr_i(raddr[b]), .rdata_o(ram_data), .rcheck_o(ram_check),
+      .write_i(write[b]), .waddr_i(waddr[b]), .wdata_i(wdata), .wcheck_i(wcheck),
+      .flip_i(flip), .flip_addr_i(flip_word[AddrBits-1:BankBits]), .flip_data_i(flip_i.data),
+      .flip_check_i(flip_i.check));
+
+    // A read sees what is written in its cycle.
+    always_ff @(posedge clk_i) begin
+      if (read[b]) late_q <= meets ? write[b] : '0;
+      if (meets) begin
+        late_data_q <= wdata;
+        late_check_q <= wcheck;
+      end
+    end
+    always_comb begin
+      bank_data[b] = ram_data;
+      bank_check[b] = ram_check;
+      if (late_q != '0)
+        for (int unsigned g = 0; g < Granules; g++)
+          if (late_q[g]) begin
+            bank_data[b][64*g+:64] = late_data_q[64*g+:64];
+            bank_check[b][8*g+:8] = late_check_q[8*g+:8];
+          end
+    end
+  end
+
+  // ---------------------------------------------------------------- what the ports show
+  logic [NumMxu-1:0]    x_en_q, w_en_q;             // the port has read in the last cycle
+  bank_t                x_bank_q[NumMxu], w_bank_q[NumMxu];
+  logic [1:0]           va_en_q, vb_en_q;           // its words
+  bank_t                va_bank_q, vb_bank_q, dr_bank_q;
+  logic [DmaWords-1:0]  dr_en_q;
+  logic [15:0]          corrected, poisoned;
+
   always_ff @(posedge clk_i) begin
-    logic [WordBits-1:0] data;
-    logic [Granules-1:0] poison;
+    x_en_q <= x_en_i;
+    w_en_q <= w_en_i;
+    va_en_q <= {va_en_i && va_pair_i, va_en_i};
+    vb_en_q <= {vb_en_i && vb_pair_i, vb_en_i};
+    va_bank_q <= va_addr_i[BankBits-1:0];
+    vb_bank_q <= vb_addr_i[BankBits-1:0];
+    dr_bank_q <= dr_addr_i[BankBits-1:0];
+    for (int unsigned i = 0; i < DmaWords; i++)
+      dr_en_q[i] <= dr_en_i && CountBits'(i) < dr_words_i;
+  end
+  for (genvar u = 0; u < NumMxu; u++) begin : gen_mxu
+    always_ff @(posedge clk_i) begin
+      x_bank_q[u] <= x_addr_i[u][BankBits-1:0];
+      w_bank_q[u] <= w_addr_i[u][BankBits-1:0];
+    end
+  end
+
+  // Is some granule of a word wrong? The quick question, most often answered with no.
+  function automatic logic any_error(input logic [WordBits-1:0] data,
+                                     input logic [WordChecks-1:0] check);
+    /* verilator no_inline_task */
+    logic [31:0] seen, stored[Granules];
+    seen = 32'd0;
+    for (int unsigned g = 0; g < Granules; g++) stored[g] = 32'(check[8*g+:8]);
+    for (int unsigned g = 0; g < Granules; g++)
+      seen = seen | (secded_pkg::check64({data[64*g+32+:32], data[64*g+:32]}) ^ stored[g]);
+    any_error = seen != 32'd0;
+  endfunction
+
+  // Corrects a word. poison: granules that cannot be; count: how many were.
+  task automatic repair(input logic [WordBits-1:0] stored, input logic [WordChecks-1:0] check,
+                        output logic [WordBits-1:0] data, output logic [Granules-1:0] poison,
+                        output logic [15:0] count);
+    /* verilator no_inline_task */
+    count = '0;
+    for (int unsigned g = 0; g < Granules; g++) begin
+      logic [7:0] syndrome;
+      logic [63:0] error;
+      syndrome = 8'(secded_pkg::check64(stored[64*g+:64])) ^ check[8*g+:8];
+      error = secded_pkg::error64(syndrome);
+      data[64*g+:64] = stored[64*g+:64] ^ error;
+      poison[g] = syndrome != 8'd0 && error == '0 && !secded_pkg::check_error(syndrome);
+      if (syndrome != 8'd0 && !poison[g]) count = count + 16'd1;
+    end
+  endtask
+
+  // The word that a bank shows; valid: the port has read it.
+  task automatic show(input logic valid, input bank_t bank, output logic [WordBits-1:0] data,
+                      output logic [Granules-1:0] poison);
+    logic [15:0] count;
+    data = '0;
+    poison = '0;
+    if (valid) begin
+      data = bank_data[bank];
+      if (any_error(bank_data[bank], bank_check[bank])) begin
+        repair(bank_data[bank], bank_check[bank], data, poison, count);
+        corrected = corrected + count;
+        poisoned = poisoned + 16'($countones(poison));
+      end
+    end
+  endtask
+
+  always_comb begin
     corrected = '0;
     poisoned = '0;
     for (int unsigned u = 0; u < NumMxu; u++)
-      if (x_en_i[u]) begin
-        read_word(x_addr_i[u], data, poison);
-        x_rdata_o[u] <= data;
-        x_poison_o[u] <= poison;
-      end
+      show(x_en_q[u], x_bank_q[u], x_rdata_o[u], x_poison_o[u]);
     for (int unsigned u = 0; u < NumMxu; u++)
-      if (w_en_i[u]) begin
-        read_word(w_addr_i[u], data, poison);
-        w_rdata_o[u] <= data;
-        w_poison_o[u] <= poison;
-      end
-    if (va_en_i) begin
-      read_word(va_addr_i, data, poison);
-      va_rdata_o[0+:WordBits] <= data;
-      va_poison_o[0+:Granules] <= poison;
-      if (va_pair_i) begin
-        read_word(va_addr_i + AddrBits'(1), data, poison);
-        va_rdata_o[WordBits+:WordBits] <= data;
-        va_poison_o[Granules+:Granules] <= poison;
-      end
-    end
-    if (vb_en_i) begin
-      read_word(vb_addr_i, data, poison);
-      vb_rdata_o[0+:WordBits] <= data;
-      vb_poison_o[0+:Granules] <= poison;
-      if (vb_pair_i) begin
-        read_word(vb_addr_i + AddrBits'(1), data, poison);
-        vb_rdata_o[WordBits+:WordBits] <= data;
-        vb_poison_o[Granules+:Granules] <= poison;
-      end
-    end
+      show(w_en_q[u], w_bank_q[u], w_rdata_o[u], w_poison_o[u]);
+    for (int unsigned i = 0; i < 2; i++)
+      show(va_en_q[i], va_bank_q + bank_t'(i), va_rdata_o[i*WordBits+:WordBits],
+           va_poison_o[i*Granules+:Granules]);
+    for (int unsigned i = 0; i < 2; i++)
+      show(vb_en_q[i], vb_bank_q + bank_t'(i), vb_rdata_o[i*WordBits+:WordBits],
+           vb_poison_o[i*Granules+:Granules]);
     for (int unsigned i = 0; i < DmaWords; i++)
-      if (dr_en_i && CountBits'(i) < dr_words_i) begin
-        read_word(dr_addr_i + AddrBits'(i), data, poison);
-        dr_rdata_o[i*WordBits+:WordBits] <= data;
-        dr_poison_o[i*Granules+:Granules] <= poison;
-      end
-    cnt_corrected_o <= corrected;
-    cnt_poison_o <= poisoned;
-
-    if (vw_en_i) begin
-      write_word(vw_addr_i, '1, vw_wdata_i[0+:WordBits]);
-      if (vw_pair_i) write_word(vw_addr_i + AddrBits'(1), '1, vw_wdata_i[WordBits+:WordBits]);
-    end
-    for (int unsigned i = 0; i < DmaWords; i++)
-      if (dw_en_i && CountBits'(i) < dw_words_i)
-        write_word(dw_addr_i + AddrBits'(i), dw_strb_i[i*WordChunks+:WordChunks],
-                   dw_wdata_i[i*WordBits+:WordBits]);
-    if (flip_i.now || (flip_write_o && flip_i.next)) begin
-      words[flip_word][64*32'(flip_granule)+:64] = words[flip_word][64*32'(flip_granule)+:64]
-                                                 ^ flip_i.data;
-      checks[flip_i.granule[AddrBits+GranuleBits-1:0]] =
-          checks[flip_i.granule[AddrBits+GranuleBits-1:0]] ^ flip_i.check;
-    end
+      show(dr_en_q[i], dr_bank_q + bank_t'(i), dr_rdata_o[i*WordBits+:WordBits],
+           dr_poison_o[i*Granules+:Granules]);
+    cnt_corrected_o = corrected;
+    cnt_poison_o = poisoned;
   end
-  // verilator lint_on BLKSEQ
 
   logic unused_bits;
   assign unused_bits = &{1'b0, flip_i.granule};

@@ -273,7 +273,7 @@ def package_files(generated: Path, chip: str = "nano") -> list[Path]:
 def population(root: Path, generated: Path, chip: str = "nano") -> tuple[list[Mutant], dict[str, str]]:
     """All mutants of root/rtl, in order, and the texts of the files. `generated`: weft_pkg.sv and <chip>/chip_pkg.sv."""
     files = package_files(generated, chip)
-    rtl = compile_order(list((root / "rtl").glob("**/*.sv")))
+    rtl = compile_order(list((root / "rtl").glob("*/*.sv")))
     options = ast.CompilationOptions()
     preprocessor = parsing.PreprocessorOptions()
     defines = ["SYNTHESIS"]

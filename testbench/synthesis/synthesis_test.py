@@ -15,7 +15,8 @@ def synthesise(path):
 
 class Refusals(unittest.TestCase):
     def test_each_broken_module_is_refused_for_its_reason(self):
-        reasons = {"latch": "latch ", "two_drivers": "multiple conflicting drivers", "loop": "logic loop", "undriven": "middle is used but has no driver"}
+        reasons = {"latch": "latch ", "two_drivers": "multiple conflicting drivers", "loop": "logic loop", "undriven": "middle is used but has no driver",
+                   "black_box": "black box unknown_cell"}
         self.assertEqual({path.stem for path in (HERE / "refused").glob("*.sv")}, set(reasons))
         for name, reason in reasons.items():
             code, text = synthesise(HERE / "refused" / f"{name}.sv")

@@ -12,7 +12,7 @@ bind mxu_fetch level_invariants #(.Depth(4)) u_level_invariants (
   .clk_i, .rst_ni, .push_i(push), .pop_i, .level_i(count_q));
 bind mxu_acc acc_invariants u_acc_invariants (
   .clk_i, .rst_ni, .row_issue_i, .seed_read_i(seed_read),
-  .pending_write_i(seed_read && in_flight(tagged_row)),
+  .pending_write_i(seed_read && pending),
   .seed_bank_i(row_i.acc_row[$bits(row_i.acc_row)-1]),
   .bank_reads_i({bank_reads_q[1] != '0, bank_reads_q[0] != '0}), .acc_req_i,
   .acc_gnt_i(acc_gnt_o), .acc_bank_i(acc_row_i[$bits(row_i.acc_row)-1]));

@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
+#include "model/verilated/vmem_banks.hpp"
 #include "testbench/rtl/bench/verilated_bench.hpp"
 #include "testbench/rtl/dma/memory_model.hpp"
 #include "weft/spec/chips.hpp"
@@ -72,6 +74,7 @@ class DmaBench {
     context_ = make_context();
     model = std::make_unique<WEFT_MODEL>(context_.get());
     waves_.emplace(*context_, *model);
+    vmem_banks_.emplace(*context_, "TOP.dma_bench.u_vmem.u_storage", kWordBytes);
     reset();
   }
 
@@ -134,12 +137,15 @@ class DmaBench {
   bool idle() const { return in_.empty() && out_.empty() && held_ == 0; }
   uint64_t cycle() const { return cycle_; }
 
+  /// One byte where the model keeps it; the next word lies elsewhere.
   uint8_t* vmem(uint64_t byte);
+  void read_vmem(uint64_t byte, std::span<uint8_t> out);
   /// Gives what was written through vmem() its check bits: `bytes` from 0 on, a multiple of 8.
   void seal_vmem(uint64_t bytes);
-  std::vector<uint8_t> vmem_image() {
-    std::vector<uint8_t> image(kChip.vmem_bytes);
-    std::memcpy(image.data(), vmem(0), image.size());
+  /// The first `bytes` of VMEM.
+  std::vector<uint8_t> vmem_image(uint64_t bytes = kChip.vmem_bytes) {
+    std::vector<uint8_t> image(bytes);
+    read_vmem(0, image);
     return image;
   }
 
@@ -176,6 +182,7 @@ class DmaBench {
   unsigned interference_percent_ = 0, scratch_words_ = 1;
   unsigned granted_ = 0;  // VMEM's grants of the cycle before
   std::optional<Waves<WEFT_MODEL>> waves_;
+  std::optional<core::VmemBanks> vmem_banks_;
   uint64_t cycle_ = 0;
 };
 

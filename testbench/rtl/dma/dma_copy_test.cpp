@@ -110,7 +110,7 @@ TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes
   const bool scratch_in_play = writable < kVmemUsed;
 
   std::vector<uint8_t> vmem(kVmemUsed);
-  std::memcpy(vmem.data(), bench.vmem(0), vmem.size());
+  bench.read_vmem(0, vmem);
   auto hbm = bench.memory.space(WEFT_ADDRESS_SPACE_HBM).bytes;
   auto host = bench.memory.space(WEFT_ADDRESS_SPACE_HOST).bytes;
   uint64_t read_bytes = 0, write_bytes = 0, read_beats = 0, write_beats = 0, vmem_beats = 0;
@@ -143,7 +143,7 @@ TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes
     for (const auto& f : bench.faults)
       fmt::print("fault: channel {} code {} tag {} address {:#x}\n", f.channel, f.code, f.tag, f.address);
     REQUIRE(bench.faults.empty());
-    if (scratch_in_play) std::memcpy(vmem.data() + writable, bench.vmem(writable), kVmemUsed - writable);
+    if (scratch_in_play) bench.read_vmem(writable, std::span(vmem).subspan(writable));
     std::vector<spec::DmaCommand> to_host, to_hbm;
     for (const auto& c : out) (c.dst_seg == kHostSegment ? to_host : to_hbm).push_back(c);
     const auto compare = [&](std::span<const uint8_t> rtl, std::span<const uint8_t> want, uint64_t offset,
@@ -151,7 +151,7 @@ TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes
       const std::string difference = first_difference(rtl, want, offset, commands, bench.cycle(), seed);
       if (!difference.empty()) FAIL(difference);
     };
-    compare({bench.vmem(0), vmem.size()}, vmem, 0, in);
+    compare(bench.vmem_image(vmem.size()), vmem, 0, in);
     compare(bench.memory.space(WEFT_ADDRESS_SPACE_HBM).bytes, hbm, kHbmBytes / 2, to_hbm);
     compare(bench.memory.space(WEFT_ADDRESS_SPACE_HOST).bytes, host, 0, to_host);
   }
@@ -179,7 +179,7 @@ TEST_CASE("every size around 16 bytes, a word and a beat is copied to the byte, 
   std::mt19937 random(5);
   prepare(bench, random);
   for (uint32_t size = 16; size <= 2 * kBeatBytes + 32; size += 16) {
-    const auto before = std::vector<uint8_t>(bench.vmem(0), bench.vmem(0) + kVmemUsed);
+    const auto before = bench.vmem_image(kVmemUsed);
     auto hbm = bench.memory.space(WEFT_ADDRESS_SPACE_HBM).bytes;
     spec::DmaCommand in;
     in.header.opcode = WEFT_OPCODE_COPY;
@@ -189,14 +189,14 @@ TEST_CASE("every size around 16 bytes, a word and a beat is copied to the byte, 
     auto vmem = before;
     execute(in, hbm.data(), vmem.data());
     INFO("size " << size);
-    REQUIRE(std::memcmp(vmem.data(), bench.vmem(0), vmem.size()) == 0);
+    REQUIRE(vmem == bench.vmem_image(vmem.size()));
     spec::DmaCommand out = in;
     out.src_seg = 0, out.dst_seg = kOutSegment, out.src_off = 5 * kWordBytes, out.dst_off = 1024 + 16;
     bench.issue_out(out);
     REQUIRE(bench.run(10000));
     execute(out, vmem.data(), hbm.data() + kHbmBytes / 2);
     REQUIRE(hbm == bench.memory.space(WEFT_ADDRESS_SPACE_HBM).bytes);
-    REQUIRE(std::memcmp(vmem.data(), bench.vmem(0), vmem.size()) == 0);
+    REQUIRE(vmem == bench.vmem_image(vmem.size()));
   }
 }
 

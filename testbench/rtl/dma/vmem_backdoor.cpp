@@ -1,24 +1,22 @@
-// What is in the model's VMEM. Alone here, because only this needs the model's inside, which every edit of the RTL
-// changes.
-#include WEFT_MODEL_ROOT_HEADER
-
+// What is in the model's VMEM, whose words lie in banks.
 #include "model/golden/secded.hpp"
 #include "testbench/rtl/dma/dma_bench.hpp"
 
 namespace weft::bench {
 
 uint8_t* DmaBench::vmem(uint64_t byte) {
-  auto& word = model->rootp->dma_bench__DOT__u_vmem__DOT__u_storage__DOT__words[byte / kWordBytes];
-  return reinterpret_cast<uint8_t*>(word.data()) + byte % kWordBytes;
+  return reinterpret_cast<uint8_t*>(vmem_banks_->word(byte / kWordBytes)) + byte % kWordBytes;
+}
+
+void DmaBench::read_vmem(uint64_t byte, std::span<uint8_t> out) {
+  vmem_banks_->for_each_piece(byte, out.size(), [&](size_t at, const std::byte* stored, size_t bytes) {
+    std::memcpy(out.data() + at, stored, bytes);
+  });
 }
 
 void DmaBench::seal_vmem(uint64_t bytes) {
-  auto& checks = model->rootp->dma_bench__DOT__u_vmem__DOT__u_storage__DOT__checks;
-  for (uint64_t granule = 0; granule < bytes / 8; granule++) {
-    uint64_t data;
-    std::memcpy(&data, vmem(8 * granule), sizeof data);
-    checks[granule] = golden::kSecded64.encode(data);
-  }
+  for (uint64_t granule = 0; granule < bytes / 8; granule++)
+    vmem_banks_->check(granule) = golden::kSecded64.encode(vmem_banks_->granule_value(granule));
 }
 
 }  // namespace weft::bench
