@@ -44,6 +44,7 @@ class SliceNetwork::Port final : public core::RemotePort {
 
   uint64_t begin(const spec::DmaCommand& command) override {
     const uint64_t number = ++state().numbers;
+    network_.under_way_++;
     network_.flows_[{chip_, command.remote_chip}].transfers.push_back(
         {.number = number, .command = command, .receiver_epoch = network_.chips_[command.remote_chip]->epoch});
     return number;
@@ -51,7 +52,8 @@ class SliceNetwork::Port final : public core::RemotePort {
 
   void send(core::RemotePiece piece, uint64_t cycle) override {
     const uint32_t to = piece.command.remote_chip;
-    auto& transfers = network_.flows_[{chip_, to}].transfers;
+    Flow& flow = network_.flows_[{chip_, to}];
+    auto& transfers = flow.transfers;
     const auto transfer = std::ranges::find(transfers, piece.number, &Transfer::number);
     if (transfer == transfers.end()) return;
     transfer->sent++;
@@ -59,19 +61,22 @@ class SliceNetwork::Port final : public core::RemotePort {
     const uint64_t bytes = piece.data.size();
     state().on_its_way += bytes;
     network_.depart(chip_, network_.time_.edge_fs(cycle + 1),
-                    {chip_, to, bytes, kDataClass, Data{chip_, to, std::move(piece)}});
+                    {chip_, to, bytes, kDataClass, network_.route(chip_, to, flow), Data{chip_, to, std::move(piece)}});
   }
 
   void enter_barrier(const spec::BarrierCommand& command, uint64_t cycle) override {
     const uint64_t at_fs = network_.time_.edge_fs(cycle + 1) + network_.way_to_itself(chip_, command.base);
-    network_.depart(chip_, at_fs, {chip_, command.base, 0, kControlClass, Arrival{chip_, state().epoch, command}});
+    network_.depart(chip_, at_fs, {chip_, command.base, 0, kControlClass, {}, Arrival{chip_, state().epoch, command}});
   }
 
   void core_reset() override {
     state().epoch++;
     state().on_its_way = 0;
     for (auto& [ends, flow] : network_.flows_)
-      if (ends.first == chip_) flow = {};
+      if (ends.first == chip_) {
+        network_.ended(flow.transfers.size());
+        flow = {};
+      }
     network_.barriers_.forget(chip_);
   }
 
@@ -178,6 +183,8 @@ void SliceNetwork::run(uint64_t now_fs) {
       message.to = departure.to;
       message.bytes = departure.bytes;
       message.traffic_class = departure.traffic_class;
+      message.order = departure.route.order;
+      message.way = departure.route.way;
       message.tag = parcel_count_++;
       parcels_.emplace(message.tag, std::move(departure.parcel));
       network_.send(message, std::max(std::get<0>(node.key()), network_.now()));
@@ -192,6 +199,16 @@ void SliceNetwork::run(uint64_t now_fs) {
 
 void SliceNetwork::depart(uint32_t from, uint64_t at_fs, Departure departure) {
   departures_.emplace(Order{at_fs, from, asked_++}, std::move(departure));
+}
+
+ici::Route SliceNetwork::route(uint32_t from, uint32_t to, Flow& flow) const {
+  if (flow.period != period_) flow.blocks = 0, flow.period = period_;
+  return ici::balanced_route(network_.topology(), from, to, flow.blocks++);
+}
+
+void SliceNetwork::ended(uint64_t commands) {
+  under_way_ -= commands;
+  if (commands != 0 && under_way_ == 0) period_++;
 }
 
 /// `across`: the chip that answers.
@@ -253,6 +270,7 @@ void SliceNetwork::settle(uint32_t from, uint32_t to, Flow& flow) {
     give_back(from, to, at_fs,
               {.number = first.number, .room = 0, .epoch = chips_[from]->epoch, .done = true, .fault = first.fault});
     flow.transfers.pop_front();
+    ended(1);
   }
 }
 
@@ -271,9 +289,13 @@ void SliceNetwork::arrive(const Arrival& arrival) {
   if (arrival.epoch != chips_[arrival.chip]->epoch) return;
   for (const SliceBarriers::Release& released : barriers_.arrive(arrival.chip, arrival.command)) {
     const uint32_t from = arrival.command.base;
-    depart(
-        from, now_fs_ + way_to_itself(from, released.chip),
-        {from, released.chip, 0, kControlClass, Release{released.chip, chips_[released.chip]->epoch, released.fault}});
+    depart(from, now_fs_ + way_to_itself(from, released.chip),
+           {from,
+            released.chip,
+            0,
+            kControlClass,
+            {},
+            Release{released.chip, chips_[released.chip]->epoch, released.fault}});
   }
 }
 
@@ -281,7 +303,7 @@ void SliceNetwork::arrive(const Arrival& arrival) {
 void SliceNetwork::cannot_arrive(const Arrival& arrival) {
   const auto fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, arrival.command.base, 0);
   depart(arrival.chip, now_fs_ + options_.hop_latency,
-         {arrival.chip, arrival.chip, 0, kControlClass, Release{arrival.chip, arrival.epoch, fault}});
+         {arrival.chip, arrival.chip, 0, kControlClass, {}, Release{arrival.chip, arrival.epoch, fault}});
 }
 
 void SliceNetwork::release(const Release& release) {

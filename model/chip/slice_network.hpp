@@ -26,6 +26,9 @@ class CoreHost;
 /// back (room in the interconnect, acknowledgements) takes a hop's latency for each link and no bandwidth, as it rides
 /// on frames that travel anyway. Barriers are messages of the control class to the group's lowest chip and back.
 ///
+/// The pieces of a COPY take all shortest ways to the receiver by turns (ici::balanced_route), so they arrive in any
+/// order; its post follows all of them, and posts of one sender at one receiver keep the order of their commands.
+///
 /// Deterministic: what cores ask for is ordered by (time, chip, order of asking), whatever order the simulator runs
 /// them in. One thread. Made before the chips, which it must outlive.
 class SliceNetwork final : public Interconnect {
@@ -73,6 +76,7 @@ class SliceNetwork final : public Interconnect {
     uint32_t from, to;
     uint64_t bytes;
     uint8_t traffic_class;
+    ici::Route route;
     Parcel parcel;
   };
   /// A remote command on its way.
@@ -89,6 +93,8 @@ class SliceNetwork final : public Interconnect {
   struct Flow {
     std::deque<Transfer> transfers;
     uint64_t visible = 0;  // cycle of the last post
+    uint32_t blocks = 0;   // pieces sent in this period: they choose the way
+    uint32_t period = 0;
   };
   struct Return {  // to a sender
     uint64_t number;
@@ -104,6 +110,10 @@ class SliceNetwork final : public Interconnect {
     return from == to ? options_.hop_latency : 0;
   }
   void depart(uint32_t from, uint64_t at_fs, Departure departure);
+  /// Of the next piece from one core to another.
+  [[nodiscard]] ici::Route route(uint32_t from, uint32_t to, Flow& flow) const;
+  /// So many remote commands are not under way any more.
+  void ended(uint64_t commands);
   void give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back);
   void delivered(const ici::Message& message, ici::Delivery how);
   void receive(Data& data, ici::Delivery how);
@@ -125,6 +135,8 @@ class SliceNetwork final : public Interconnect {
   std::map<Order, Return> returns_;
   std::map<uint64_t, Parcel> parcels_;  // by the tag of their message
   std::map<std::pair<uint32_t, uint32_t>, Flow> flows_;
+  uint64_t under_way_ = 0;  // remote commands
+  uint32_t period_ = 0;     // counts the times that none was left: a drained slice is as a new one
   SliceBarriers barriers_;
   std::unique_ptr<ici::LinkTrace> trace_;
 };

@@ -46,8 +46,8 @@ class RemotePort {
   [[nodiscard]] virtual golden::SlicePlace place() const = 0;
   /// The core behind the port; nullptr: none any more.
   virtual void attach(RemoteCore* core) = 0;
-  /// A legal remote COPY has been taken. Returns its number: commands of one core become visible at one receiver, and
-  /// post there, in the order of their numbers.
+  /// A legal remote COPY has been taken. Returns its number: commands of one core post at one receiver in the order of
+  /// their numbers, each after all of its data, which come in any order.
   virtual uint64_t begin(const spec::DmaCommand& command) = 0;
   /// No room for another beat: as much is on its way as the links need to be kept busy.
   [[nodiscard]] virtual bool congested() const = 0;

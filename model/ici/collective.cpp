@@ -111,7 +111,7 @@ void Collective::hop(uint32_t from, const Tag& tag, bool half) {
   Message message;
   message.from = from;
   message.to = topology_.neighbor(from, port);
-  message.other_way = topology_.size(axis) == 2 && topology_.is_wrap_link(from, port);
+  message.way = topology_.size(axis) == 2 && topology_.is_wrap_link(from, port) ? 1 : 0;
   message.bytes = half ? (tag.up ? bytes - bytes / 2 : bytes / 2) : bytes;
   message.tag = pack(tag);
   send_(message);

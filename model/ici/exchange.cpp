@@ -13,12 +13,12 @@ uint32_t along(const Topology& topology, uint32_t chip, unsigned axis, unsigned 
   return topology.chip(at);
 }
 
-Message message(uint32_t from, uint32_t to, uint64_t bytes, bool other_way = false) {
+Message message(uint32_t from, uint32_t to, uint64_t bytes, unsigned way = 0) {
   Message message;
   message.from = from;
   message.to = to;
   message.bytes = bytes;
-  message.other_way = other_way;
+  message.way = static_cast<uint8_t>(way);
   return message;
 }
 
@@ -34,7 +34,7 @@ std::vector<Message> all_to_all(const Topology& topology, unsigned axis, uint64_
         const bool as_long = topology.wraps(axis) && 2 * distance == size;
         const auto to = along(topology, chip, axis, up ? distance : size - distance);
         const auto share = !as_long ? part : up ? part - part / 2 : part / 2;
-        messages.push_back(message(chip, to, share, as_long && up != (at < size / 2)));
+        messages.push_back(message(chip, to, share, as_long && up != (at < size / 2) ? 1 : 0));
       }
     }
   return messages;
@@ -49,7 +49,7 @@ std::vector<Message> broadcast(const Topology& topology, unsigned axis, unsigned
     const auto down = size - 1 - up;
     if (up > 0) {
       const bool as_long = topology.wraps(axis) && 2 * up == size;
-      messages.push_back(message(chip, along(topology, chip, axis, up), bytes, as_long && root >= size / 2));
+      messages.push_back(message(chip, along(topology, chip, axis, up), bytes, as_long && root >= size / 2 ? 1 : 0));
     }
     if (down > 0) messages.push_back(message(chip, along(topology, chip, axis, size - down), bytes));
   }

@@ -39,7 +39,7 @@ void FlowNetwork::send(const Message& message, Femtoseconds at) {
   flow.message = message;
   flow.bytes = options_.framing ? Network::wire_bytes(message.bytes) : message.bytes;
   flow.links.clear();
-  auto route = dimension_order(topology_, message.from, message.to, message.order, message.other_way);
+  auto route = dimension_order(topology_, message.from, message.to, message.order, message.way);
   auto chip = message.from;
   for (auto port = route.port(); port != kPorts; port = route.port()) {
     flow.links.push_back(chip * kPorts + port);

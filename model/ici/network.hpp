@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/ici/arbiter.hpp"
 #include "model/ici/credit_returns.hpp"
 #include "model/ici/event_queue.hpp"
 #include "model/ici/large_vector.hpp"
@@ -183,6 +184,7 @@ class Network {
     uint8_t traffic_class = 0;
     uint8_t channel = 0;
     uint8_t axis = kAxes;
+    uint8_t account = 0;  // of its source, in arbiters
     bool past_dateline : 1 = false;
     bool by_tables : 1 = false;
     bool went_down : 1 = false;
@@ -192,14 +194,6 @@ class Network {
     uint32_t head = kNone;
     uint32_t tail : 31 = kNone >> 1;
     uint32_t waiting : 1 = 0;  // its head stands in a link's list
-  };
-  /// A queue whose head goes out by a link.
-  struct Waiting {
-    uint32_t queue;
-    uint32_t packet;   // its head
-    uint32_t sent_on;  // the head's last link
-    uint32_t bytes;    // of credits that the head takes
-    uint8_t channel;   // in which
   };
   /// A direction of a link, and the sender's end of it. What is touched together shares a cache line.
   struct alignas(64) Link {
@@ -211,15 +205,12 @@ class Network {
     bool retraining = false;
     Femtoseconds busy_until = 0;
     Femtoseconds retry_at = kNever;
-    std::vector<Waiting> passing;                  // the one that waits longest first
-    alignas(64) std::vector<Waiting> setting_out;  // likewise
-    CreditReturns returning;
+    alignas(64) Arbiter arbiter;
+    alignas(64) CreditReturns returning;
     alignas(64) std::array<uint32_t, kChannels> credits{};  // bytes
     uint64_t random = 0;
     double until_error = 0;  // what its frames may still take of errors (frame_hazard) until one is damaged
     alignas(64) LinkCounters counters;
-
-    [[nodiscard]] bool has_waiting() const { return !passing.empty() || !setting_out.empty(); }
   };
   /// News on its way over a link.
   struct News {
@@ -261,7 +252,6 @@ class Network {
   void request(uint32_t queue);
   void serve(uint32_t link);
   void retry(uint32_t link, Femtoseconds at);
-  bool serve_one_of(std::vector<Waiting>& waiting, uint32_t link);
   void tell(const Packet& packet, uint32_t link, Femtoseconds replay) const;
   void transmit(uint32_t link, const Waiting& what);
   void collect_credits(Link& link) const;
@@ -357,6 +347,7 @@ class Network {
   uint64_t packet_hops_ = 0;
   uint64_t under_way_ = 0;
   uint32_t in_flight_ = 0;
+  uint32_t period_ = 0;  // counts the times that no packet was left: what arbiters remember ends then
 };
 
 }  // namespace weft::ici

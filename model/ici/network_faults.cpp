@@ -130,8 +130,11 @@ void Network::die(uint32_t end, bool comes_back) {
   link.retraining = comes_back;
   link.counters.downs++;
   learn(end / kPorts, {name(end), link.session * 2 + 1}, kNone);
-  const auto lost = std::move(link.passing);
-  link.passing.clear();
+  std::vector<Waiting> lost;
+  link.arbiter.remove_if([&lost](const Waiting& waiting) {
+    if (!waiting.sets_out) lost.push_back(waiting);
+    return !waiting.sets_out;
+  });
   for (const auto& waiting : lost) queues_[waiting.queue].waiting = 0;
   for (const auto& waiting : lost) request(waiting.queue);
 }

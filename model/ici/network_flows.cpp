@@ -63,7 +63,7 @@ uint32_t Network::flow_of(const Message& message) {
     place->second = static_cast<uint32_t>(flows_.size());
     auto& flow = flows_.emplace_back();
     flow.ends = message;
-    flow.route = dimension_order(topology_, message.from, message.to, message.order, message.other_way);
+    flow.route = dimension_order(topology_, message.from, message.to, message.order, message.way);
     receiver_flows_.emplace_back();
   }
   return place->second;
@@ -173,8 +173,8 @@ void Network::withdraw(uint32_t queue_number) {
   auto& queue = queues_[queue_number];
   if (queue.head == kNone || !stopped(packets_[queue.head].message)) return;
   for (unsigned port = 0; port < kPorts; port++)
-    std::erase_if(links_[chip_of_queue(queue_number) * kPorts + port].setting_out,
-                  [queue_number](const Waiting& waiting) { return waiting.queue == queue_number; });
+    links_[chip_of_queue(queue_number) * kPorts + port].arbiter.remove_if(
+        [queue_number](const Waiting& waiting) { return waiting.queue == queue_number; });
   queue.waiting = 0;
   discard(std::exchange(queue.head, kNone));
   cut_packet(queue_number);

@@ -28,8 +28,9 @@ void Network::request(uint32_t queue_number) {
     const auto link = chip * kPorts + port;
     if (port != kPorts && links_[link].alive) [[likely]] {
       queue.waiting = true;
-      auto& waiting = is_injection(queue_number) ? links_[link].setting_out : links_[link].passing;
-      waiting.push_back({queue_number, queue.head, packet.sent_on, link_bytes(packet), next_channel(packet, link)});
+      links_[link].arbiter.add({queue_number, queue.head, packet.sent_on, link_bytes(packet),
+                                next_channel(packet, link), packet.account, packet.traffic_class != 0,
+                                is_injection(queue_number)});
       return serve(link);
     }
     const auto lost = queue.head;
@@ -46,31 +47,18 @@ void Network::retry(uint32_t number, Femtoseconds at) {
   events_.add(at, kRetry, number, 0);
 }
 
-/// Gives a free link to the queue that waits longest of those that have room at the other end.
+/// Gives a free link to the packet that its arbiter takes.
 void Network::serve(uint32_t number) {
   auto& link = links_[number];
-  if (!link.has_waiting()) return;
+  if (link.arbiter.empty()) return;
   if (now_ < link.busy_until) return retry(number, link.busy_until);
   collect_credits(link);
-  // what is on its way goes before what sets out: otherwise a saturated ring fills its buffers at each chip and comes
-  // to a crawl
-  if (serve_one_of(link.passing, number) || serve_one_of(link.setting_out, number)) {
-    if (link.has_waiting()) retry(number, link.busy_until);
+  if (Waiting next; link.arbiter.take(link.credits, period_, next)) {
+    transmit(number, next);
+    if (!link.arbiter.empty()) retry(number, link.busy_until);
   } else if (!link.returning.empty()) {
     retry(number, link.returning.first().time);
   }
-}
-
-bool Network::serve_one_of(std::vector<Waiting>& waiting, uint32_t number) {
-  const auto& credits = links_[number].credits;
-  for (auto place = waiting.begin(); place != waiting.end(); ++place)
-    if (credits[place->channel] >= place->bytes) {
-      const auto what = *place;
-      waiting.erase(place);
-      transmit(number, what);
-      return true;
-    }
-  return false;
 }
 
 uint8_t Network::next_channel(const Packet& packet, uint32_t number) const {
@@ -155,7 +143,7 @@ void Network::collect_credits(Link& link) const {
 void Network::return_credits(uint32_t number, uint8_t channel, uint32_t bytes, Femtoseconds at) {
   auto& link = links_[number];
   link.returning.add({at, bytes, channel});
-  if (link.has_waiting()) retry(number, std::max(at, link.busy_until));
+  if (!link.arbiter.empty()) retry(number, std::max(at, link.busy_until));
 }
 
 /// The packet is no more. The buffer that it stood in, or was on its way to, is free; the link's sender knows a hop
@@ -169,7 +157,7 @@ void Network::discard(uint32_t index) {
 
 void Network::forget(uint32_t index) {
   free_packets_.push_back(index);
-  in_flight_--;
+  if (--in_flight_ == 0) period_++;
   if (books_open_) release(packets_[index].message);
 }
 

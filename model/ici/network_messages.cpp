@@ -75,7 +75,7 @@ void Network::start_message(uint32_t index) {
   receivings_[index].packets_left = sending.packets;
   if (books_open_) return join_flow(index);
   sending.number = messages_started_++;
-  sending.route = dimension_order(topology_, message.from, message.to, message.order, message.other_way);
+  sending.route = dimension_order(topology_, message.from, message.to, message.order, message.way);
   append_to_list(index, queue_index(message.from, kPorts + sending.route.port(),
                                     channel_of(message.traffic_class, message.order, false)));
 }
@@ -106,6 +106,7 @@ void Network::cut_packet(uint32_t queue) {
   p.place = sending.cut++;
   p.to = sending.message.to;
   p.traffic_class = sending.message.traffic_class;
+  p.account = Arbiter::account_of(sending.message.from);
   p.route = sending.route;
   p.port = static_cast<uint8_t>(p.route.port());
   const auto before = p.place * options_.packet_payload_bytes;
@@ -138,7 +139,7 @@ void Network::finish(uint32_t index, Femtoseconds last_byte) {
   receiving.last_byte = std::max(receiving.last_byte, last_byte);
   receiving.bytes += packet.payload_bytes;
   free_packets_.push_back(index);
-  in_flight_--;
+  if (--in_flight_ == 0) period_++;
   if (--receiving.packets_left != 0) return;
   under_way_--;
   events_.add(receiving.last_byte, kDelivered, message, static_cast<uint32_t>(Delivery::kDone));

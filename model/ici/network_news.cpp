@@ -45,8 +45,8 @@ void Network::hear_news(uint32_t end, uint32_t index) {
 /// Packets in the channels of the tables are of this chip's generation, and that has ended.
 void Network::drop_old_packets(uint32_t chip) {
   for (unsigned port = 0; port < kPorts; port++)
-    std::erase_if(links_[chip * kPorts + port].passing,
-                  [](const Waiting& waiting) { return waiting.channel >= fault_channel_of(0); });
+    links_[chip * kPorts + port].arbiter.remove_if(
+        [](const Waiting& waiting) { return !waiting.sets_out && waiting.channel >= fault_channel_of(0); });
   for (unsigned input = 0; input < kPorts; input++)
     for (unsigned traffic_class = 0; traffic_class < kClasses; traffic_class++) {
       auto& queue = queues_[queue_index(chip, input, fault_channel_of(traffic_class))];

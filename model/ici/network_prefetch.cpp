@@ -13,7 +13,7 @@ void Network::prefetch_places(const Event& event) const {
   } else if (event.kind == kRetry) {
     const auto& link = links_[event.subject];
     __builtin_prefetch(&link);
-    __builtin_prefetch(&link.setting_out);
+    __builtin_prefetch(&link.arbiter);
     __builtin_prefetch(link.credits.data());
     __builtin_prefetch(&link.counters);
   } else if (event.kind == kSend || event.kind == kDelivered) {
@@ -31,13 +31,12 @@ void Network::prefetch_contents(const Event& event) const {
     __builtin_prefetch(&queues_[link.input + packet.channel]);
     const auto& next = links_[link.to * kPorts + packet.port % kPorts];
     __builtin_prefetch(&next);
-    __builtin_prefetch(&next.setting_out);
+    __builtin_prefetch(&next.arbiter);
     __builtin_prefetch(next.credits.data());
     __builtin_prefetch(&next.counters);
   } else if (event.kind == kRetry) {
     const auto& link = links_[event.subject];
-    __builtin_prefetch(link.passing.data());
-    __builtin_prefetch(link.setting_out.data());
+    link.arbiter.prefetch();
     link.returning.prefetch_first();
   }
 }
@@ -50,8 +49,9 @@ void Network::prefetch_sender(const Event& event) const {
     links_[link.to * kPorts + packet.port % kPorts].returning.prefetch_first();
   } else if (event.kind == kRetry) {
     const auto& link = links_[event.subject];
-    if (!link.has_waiting()) return;
-    const auto& what = link.passing.empty() ? link.setting_out.front() : link.passing.front();
+    if (link.arbiter.empty()) return;
+    link.arbiter.prefetch_accounts();
+    const auto& what = link.arbiter.waiting().front();
     __builtin_prefetch(&packets_[what.packet]);
     __builtin_prefetch(&queues_[what.queue]);
     if (what.sent_on != kNone) __builtin_prefetch(&links_[what.sent_on].returning);

@@ -59,10 +59,7 @@ std::string Network::describe_stuck() {
 void Network::break_up() {
   open_books();
   if (stuck_handler_) stuck_handler_(describe_stuck());
-  for (auto& link : links_) {
-    link.passing.clear();
-    link.setting_out.clear();
-  }
+  for (auto& link : links_) link.arbiter.clear();
   for (uint32_t number = 0; number < flows_.size(); number++)
     if (!flows_[number].kept.empty()) give_up(number, Delivery::kStuck);
   for (uint32_t number = 0; number < queues_.size(); number++) {

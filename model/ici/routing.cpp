@@ -1,17 +1,66 @@
 #include "model/ici/routing.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <utility>
 
 namespace weft::ici {
 
-DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, bool other_way) {
-  const auto way = topology.way(from, to, other_way);
+DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, unsigned number) {
+  const auto way = topology.way(from, to, number);
   DimensionOrder route;
   for (unsigned axis = 0; axis < kAxes; axis++) route.left[axis] = static_cast<int8_t>(way[axis]);
   route.order = static_cast<uint8_t>(order);
   return route;
+}
+
+namespace {
+
+/// The orders that differ in how they take the axes of a way; of those that do not, the first one.
+struct Orders {
+  std::array<uint8_t, kOrders> order{};
+  uint8_t count = 0;
+};
+
+/// mask: of the axes that the way goes along.
+constexpr Orders orders_of(unsigned mask) {
+  Orders found;
+  std::array<unsigned, kOrders> sequences{};
+  for (uint8_t order = 0; order < kOrders; order++) {
+    unsigned sequence = 0;
+    for (const auto axis : kAxisOrders[order])
+      if ((mask >> axis & 1) != 0) sequence = sequence * (kAxes + 1) + axis + 1;
+    bool known = false;
+    for (unsigned i = 0; i < found.count; i++) known |= sequences[i] == sequence;
+    if (known) continue;
+    sequences[found.count] = sequence;
+    found.order[found.count++] = order;
+  }
+  return found;
+}
+
+constexpr auto kOrdersOf = [] {
+  std::array<Orders, 1 << kAxes> table{};
+  for (unsigned mask = 0; mask < table.size(); mask++) table[mask] = orders_of(mask);
+  return table;
+}();
+static_assert(kOrdersOf[1].count == 1 && kOrdersOf[3].count == 2 && kOrdersOf[7].count == kOrders);
+
+}  // namespace
+
+Route balanced_route(const Topology& topology, uint32_t from, uint32_t to, uint32_t block) {
+  constexpr uint32_t kOdd = 0x9e3779b1, kOther = 0x85ebca77;  // multiplicative hashing (Knuth, 6.4)
+  const auto ways = topology.ways(from, to);
+  const auto number = (block + ((from * kOdd ^ to * kOther) * kOdd >> 16)) % ways;
+  const auto way = topology.way(from, to, number);
+  unsigned mask = 0, length = 0;
+  for (unsigned axis = 0; axis < kAxes; axis++) {
+    mask |= way[axis] != 0 ? 1u << axis : 0;
+    length += static_cast<unsigned>(std::abs(way[axis]));
+  }
+  const auto& orders = kOrdersOf[mask];
+  return {orders.order[(block / ways + block % ways + length) % orders.count], static_cast<uint8_t>(number)};
 }
 
 FaultTables::FaultTables(const Topology& topology, std::vector<bool> alive)
@@ -121,9 +170,9 @@ class Dependencies {
   std::vector<std::vector<uint32_t>> waits_for_;
 };
 
-void follow_dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, Datelines datelines,
-                            Dependencies& dependencies) {
-  auto route = dimension_order(topology, from, to, order);
+void follow_dimension_order(const Topology& topology, uint32_t from, uint32_t to, const Route& taken,
+                            Datelines datelines, Dependencies& dependencies) {
+  auto route = dimension_order(topology, from, to, taken.order, taken.way);
   uint32_t last = kNoChip, at = from;
   unsigned axis = kAxes;
   bool past_dateline = false;
@@ -131,7 +180,7 @@ void follow_dimension_order(const Topology& topology, uint32_t from, uint32_t to
     if (axis_of(port) != axis) past_dateline = false;
     axis = axis_of(port);
     past_dateline |= datelines == Datelines::kKept && topology.is_wrap_link(at, port);
-    const auto channel = Dependencies::channel(at, port, channel_of(0, order, past_dateline));
+    const auto channel = Dependencies::channel(at, port, channel_of(0, taken.order, past_dateline));
     if (last != kNoChip) dependencies.add(last, channel);
     last = channel;
     route.take(port);
@@ -159,8 +208,9 @@ std::optional<std::string> dependency_cycle(const Topology& topology, const Faul
   for (uint32_t from = 0; from < topology.chips(); from++)
     for (uint32_t to = 0; to < topology.chips(); to++) {
       if (from == to) continue;
-      for (unsigned order = 0; order < kOrders; order++)
-        follow_dimension_order(topology, from, to, order, datelines, dependencies);
+      for (uint8_t way = 0; way < topology.ways(from, to); way++)
+        for (uint8_t order = 0; order < kOrders; order++)
+          follow_dimension_order(topology, from, to, {order, way}, datelines, dependencies);
       if (tables != nullptr) follow_tables(topology, *tables, from, to, dependencies);
     }
   // A packet keeps to the channels of its order or to those of the tables all its way: the two do not meet.

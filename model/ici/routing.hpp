@@ -39,8 +39,19 @@ struct DimensionOrder {
   void take(unsigned port) { left[axis_of(port)] = static_cast<int8_t>(left[axis_of(port)] + (is_up(port) ? -1 : 1)); }
 };
 
-DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order,
-                               bool other_way = false);
+DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t to, unsigned order, unsigned way = 0);
+
+/// One of the ways that packets from one chip to another may take without faults.
+struct Route {
+  uint8_t order = 0;  ///< of the axes, < kOrders
+  uint8_t way = 0;    ///< of the shortest ones
+};
+
+/// The route of a block, by its number among those that a chip sends to another: all shortest ways by turns, and each
+/// of them in all orders of the axes that differ. Pairs of chips begin with different ways; first blocks that go as far
+/// take one order, so that they do not crowd links where each chip sends one block. So loads even out over the slice's
+/// links as far as shortest ways can even them out; and a block's route depends on nothing but these numbers.
+Route balanced_route(const Topology& topology, uint32_t from, uint32_t to, uint32_t block);
 
 /// Ways around dead links and chips, by up*/down* (Autonet, Schroeder et al. 1991): links point up towards a root, and
 /// no packet goes up after it went down, so channels form no cycle whatever is dead. Built anew when something changes.
@@ -73,8 +84,9 @@ class FaultTables {
 enum class Datelines : uint8_t { kKept, kIgnored };
 
 /// A circle of channels that could wait for each other, as "chip port channel" one after the other; nothing if there is
-/// none. Follows every packet from every chip to every other, in every order, and those of `tables` too if given.
-/// kIgnored: as if packets kept to their first channel, which shows that the search finds what datelines prevent.
+/// none. Follows every packet from every chip to every other, by all shortest ways in every order, and those of
+/// `tables` too if given. kIgnored: as if packets kept to their first channel, which shows that the search finds what
+/// datelines prevent.
 std::optional<std::string> dependency_cycle(const Topology& topology, const FaultTables* tables,
                                             Datelines datelines = Datelines::kKept);
 

@@ -1,6 +1,7 @@
 #include "model/ici/topology.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 
 namespace weft::ici {
@@ -30,6 +31,10 @@ Topology::Topology(std::array<unsigned, kAxes> size, std::array<bool, kAxes> wra
       const auto to = step(coordinates(c), port);
       if (size_[axis_of(port)] > 1 && (!to.wrapped || wrap_[axis_of(port)])) neighbor_[c * kPorts + port] = chip(to.at);
     }
+  const auto farthest = [this](unsigned axis) { return static_cast<int>(size_[axis]) - 1; };
+  for (int z = -farthest(2); z <= farthest(2); z++)
+    for (int y = -farthest(1); y <= farthest(1); y++)
+      for (int x = -farthest(0); x <= farthest(0); x++) ways_.push_back(find_ways({x, y, z}));
 }
 
 bool Topology::is_twistable(const std::array<unsigned, kAxes>& size) {
@@ -62,51 +67,42 @@ bool Topology::is_wrap_link(uint32_t chip, unsigned port) const {
   return neighbor(chip, port) != kNoChip && step(coordinates(chip), port).wrapped;
 }
 
-Coordinates Topology::way(uint32_t from, uint32_t to, bool other_way) const {
-  const auto a = coordinates(from), b = coordinates(to);
-  if (!twisted_) {  // each axis by itself
-    Coordinates way{};
-    for (unsigned axis = 0; axis < kAxes; axis++) {
-      const int straight = b[axis] - a[axis], size = static_cast<int>(size_[axis]);
-      const int around = straight > 0 ? straight - size : straight + size;
-      const bool wraps =
-          wrap_[axis] && straight != 0 &&
-          (std::abs(around) < std::abs(straight) || (other_way && std::abs(around) == std::abs(straight)));
-      way[axis] = wraps ? around : straight;
-    }
-    return way;
-  }
-  const unsigned k = *std::min_element(size_.begin(), size_.end());
-  Coordinates best{};
-  int best_length = -1, best_wraps = 0;
-  // how often the way closes each ring: -1, 0 or 1
-  Coordinates wraps{};
-  for (wraps[2] = 0; wraps[2] <= 2; wraps[2]++)
-    for (wraps[1] = 0; wraps[1] <= 2; wraps[1]++)
-      for (wraps[0] = 0; wraps[0] <= 2; wraps[0]++) {
-        Coordinates way{};
-        int length = 0, used = 0;
-        bool possible = true;
+/// All ways that close each ring once at most, in either direction, of which the shortest count.
+Topology::Ways Topology::find_ways(const Coordinates& apart) const {
+  const int k = static_cast<int>(*std::min_element(size_.begin(), size_.end()));
+  Ways best;
+  std::array<unsigned, Ways::kMost> wraps{};
+  unsigned best_length = ~0u;
+  Coordinates turn{};  // 0: the ring of this axis is not closed; 1: going down; 2: going up
+  for (turn[2] = 0; turn[2] <= 2; turn[2]++)
+    for (turn[1] = 0; turn[1] <= 2; turn[1]++)
+      for (turn[0] = 0; turn[0] <= 2; turn[0]++) {
+        std::array<int8_t, kAxes> way{};
+        unsigned length = 0, used = 0;
         int twist = 0;
-        std::array<int, kAxes> sign{};
+        bool possible = true;
         for (unsigned axis = 0; axis < kAxes; axis++) {
-          sign[axis] = wraps[axis] == 2 ? -1 : wraps[axis];
-          possible &= sign[axis] == 0 || (wrap_[axis] && size_[axis] > 1);
-          if (twisted_ && size_[axis] == k) twist += sign[axis];
+          possible &= turn[axis] == 0 || (wrap_[axis] && size_[axis] > 1);
+          used += turn[axis] != 0 ? 1 : 0;
+          if (twisted_ && static_cast<int>(size_[axis]) == k) twist += turn[axis] == 2 ? -1 : turn[axis];
         }
         if (!possible) continue;
         for (unsigned axis = 0; axis < kAxes; axis++) {
-          const int size = static_cast<int>(size_[axis]);
-          if (twisted_ && size_[axis] == 2 * k)  // a wrap of a short axis has moved it by k
-            way[axis] = modulo(b[axis] - a[axis] - twist * static_cast<int>(k), 2 * k) - (sign[axis] != 0 ? size : 0);
-          else
-            way[axis] = b[axis] - a[axis] + sign[axis] * size;
-          length += std::abs(way[axis]);
-          used += std::abs(sign[axis]);
+          const int size = static_cast<int>(size_[axis]), sign = turn[axis] == 2 ? -1 : turn[axis];
+          const int links = twisted_ && size == 2 * k  // a wrap of a short axis has moved it by k
+                                ? modulo(apart[axis] - twist * k, size_[axis]) - (sign != 0 ? size : 0)
+                                : apart[axis] + sign * size;
+          way[axis] = static_cast<int8_t>(links);
+          length += static_cast<unsigned>(std::abs(links));
         }
-        const bool better = best_length < 0 || length < best_length ||
-                            (length == best_length && (other_way ? used > best_wraps : used < best_wraps));
-        if (better) best = way, best_length = length, best_wraps = used;
+        if (length < best_length) best.count = 0, best_length = length;
+        const auto end = best.way.begin() + best.count;
+        if (length > best_length || std::find(best.way.begin(), end, way) != end) continue;
+        assert(best.count < Ways::kMost);
+        unsigned place = best.count++;
+        for (; place > 0 && wraps[place - 1] > used; place--)
+          best.way[place] = best.way[place - 1], wraps[place] = wraps[place - 1];
+        best.way[place] = way, wraps[place] = used;
       }
   return best;
 }

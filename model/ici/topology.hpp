@@ -44,9 +44,15 @@ class Topology {
   /// True if that link is the one that closes the ring of its axis: a dateline lies on it.
   [[nodiscard]] bool is_wrap_link(uint32_t chip, unsigned port) const;
 
-  /// Links to take along each axis, negative: down. A shortest way; of two as short, the one that wraps less, then up
-  /// first; other_way: the one that wraps more.
-  [[nodiscard]] Coordinates way(uint32_t from, uint32_t to, bool other_way = false) const;
+  /// How many shortest ways there are, the order of the axes apart; 1 from a chip to itself.
+  [[nodiscard]] unsigned ways(uint32_t from, uint32_t to) const { return ways_[displacement(from, to)].count; }
+  /// Links to take along each axis, negative: down. Shortest way `number`, modulo their number: 0 is the one that wraps
+  /// least, then goes up first.
+  [[nodiscard]] Coordinates way(uint32_t from, uint32_t to, unsigned number = 0) const {
+    const auto& ways = ways_[displacement(from, to)];
+    const auto& way = ways.way[number % ways.count];
+    return {way[0], way[1], way[2]};
+  }
   [[nodiscard]] unsigned distance(uint32_t from, uint32_t to) const;
   [[nodiscard]] unsigned links() const;  ///< one way each
 
@@ -55,7 +61,23 @@ class Topology {
     Coordinates at;
     bool wrapped;
   };
+  /// Shortest ways between chips so far from each other, those that wrap less first.
+  struct Ways {
+    static constexpr unsigned kMost = 8;  // as many as ties on three axes make, or a twist
+    std::array<std::array<int8_t, kAxes>, kMost> way;
+    uint8_t count = 0;
+  };
   [[nodiscard]] Step step(Coordinates at, unsigned port) const;
+  [[nodiscard]] Ways find_ways(const Coordinates& apart) const;
+  /// Place in `ways_` of two chips' differences along each axis.
+  [[nodiscard]] size_t displacement(uint32_t from, uint32_t to) const {
+    const auto &a = coordinates_[from], &b = coordinates_[to];
+    size_t place = 0;
+    for (unsigned axis = kAxes; axis-- > 0;)
+      place =
+          place * (2 * size_[axis] - 1) + static_cast<size_t>(b[axis] - a[axis] + static_cast<int>(size_[axis]) - 1);
+    return place;
+  }
 
   std::array<unsigned, kAxes> size_;
   std::array<bool, kAxes> wrap_;
@@ -63,6 +85,7 @@ class Topology {
   uint32_t chips_;
   std::vector<Coordinates> coordinates_;
   std::vector<uint32_t> neighbor_;
+  std::vector<Ways> ways_;
 };
 
 }  // namespace weft::ici

@@ -20,7 +20,7 @@ struct Message {
   uint64_t bytes = 0;         ///< of a message that has arrived: as its receiver counted them
   uint8_t traffic_class = 0;  ///< < kClasses
   uint8_t order = 0;          ///< < kOrders: in which the axes are taken
-  bool other_way = false;     ///< of two ways that are as short, the one that wraps more
+  uint8_t way = 0;            ///< of the shortest ones, modulo their number (Topology::way)
   uint64_t tag = 0;           ///< comes back with the delivery
 };
 
@@ -85,9 +85,9 @@ struct ReceiverFlow {
 };
 
 /// Of a flow among those of its source: destination, class, order, way.
-using FlowKey = std::tuple<uint32_t, uint8_t, uint8_t, bool>;
+using FlowKey = std::tuple<uint32_t, uint8_t, uint8_t, uint8_t>;
 constexpr FlowKey flow_key(const Message& message) {
-  return {message.to, message.traffic_class, message.order, message.other_way};
+  return {message.to, message.traffic_class, message.order, message.way};
 }
 
 /// What a chip knows once something has gone wrong in the slice.

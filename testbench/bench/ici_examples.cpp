@@ -141,9 +141,9 @@ std::vector<Example> examples() {
   corner.shift = 1;
   const auto shuffle = real(compiler::CollectiveKind::kAllToAll, 2'097'152, y);  // of each of 16 chips
   return {
-      {"E1", "16,777,216 bytes corner to corner, two ways", "v5e-4x4", 194, 192.41, corner_to_corner(16'777'216, 2)},
-      {"E1b", "the same by one way", "v5e-4x4", 0, 378.83, corner_to_corner(16'777'216, 1), kCi,
-       RealData{"v5e-4x4", corner, 1}},
+      {"E1", "16,777,216 bytes corner to corner, two ways", "v5e-4x4", 194, 192.41, corner_to_corner(16'777'216, 2),
+       kCi, RealData{"v5e-4x4", corner, 1}},
+      {"E1b", "the same by one way", "v5e-4x4", 0, 378.83, corner_to_corner(16'777'216, 1)},
       {"E2", "all-gather bf16[2048,8192], line of 4", "v5e-8x4", 560, 562.24, collective(kAllGather, 33'554'432, 2),
        kCi, RealData{"v5e-1x4", real(kRealGather, 33'554'432, y), 3}},
       {"E3", "all-gather bf16[256,256], line of 4", "v5e-8x4", 3, 5.1845, collective(kAllGather, 131'072, 2), kCi,

@@ -65,6 +65,7 @@ class Storm {
     message.bytes = random_() % (plan_.traffic.largest + 1);
     message.traffic_class = random_() % 8 == 0 ? 1 : 0;
     message.order = static_cast<uint8_t>(random_() % plan_.traffic.orders);
+    message.way = static_cast<uint8_t>(random_() % 8);
     ledger_.send(message);
     network_.send(message, now);
   }

@@ -81,14 +81,14 @@ class Ledger {
   }
 
  private:
-  using Flow = std::tuple<uint32_t, uint32_t, uint8_t, uint8_t, bool>;  // from, to, class, order, other way
+  using Flow = std::tuple<uint32_t, uint32_t, uint8_t, uint8_t, uint8_t>;  // from, to, class, order, way
   struct Entry {
     ici::Message message;
     uint64_t number = 0;  // in its flow, from 1 on
     unsigned came = 0, reported = 0;
   };
   static Flow flow_of(const ici::Message& message) {
-    return {message.from, message.to, message.traffic_class, message.order, message.other_way};
+    return {message.from, message.to, message.traffic_class, message.order, message.way};
   }
   void complain(const char* what, const Entry& entry, ici::Femtoseconds now);
 

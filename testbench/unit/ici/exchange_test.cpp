@@ -31,7 +31,7 @@ TEST_CASE("in an all-to-all each chip sends its part to each other of its group"
 TEST_CASE("an all-to-all on an even ring loads every link alike") {
   std::map<std::pair<uint32_t, unsigned>, uint64_t> load;
   for (const auto& message : exchange(kRing, {ExchangeKind::kAllToAll, 3600, 1})) {
-    auto route = dimension_order(kRing, message.from, message.to, 0, message.other_way);
+    auto route = dimension_order(kRing, message.from, message.to, 0, message.way);
     auto chip = message.from;
     for (auto port = route.port(); port != kPorts; port = route.port()) {
       load[{chip, port}] += message.bytes;
@@ -49,7 +49,7 @@ TEST_CASE("a broadcast passes every chip of the group once") {
     for (unsigned root = 0; root < slice.size(1); root++) {
       std::map<uint32_t, unsigned> reached;
       for (const auto& message : exchange(slice, {ExchangeKind::kBroadcast, 7, 1, root})) {
-        auto route = dimension_order(slice, message.from, message.to, 0, message.other_way);
+        auto route = dimension_order(slice, message.from, message.to, 0, message.way);
         auto chip = message.from;
         for (auto port = route.port(); port != kPorts; port = route.port()) {
           route.take(port);

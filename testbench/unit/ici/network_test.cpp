@@ -1,5 +1,6 @@
 #include "model/ici/network.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <iostream>
 #include <map>
@@ -90,17 +91,62 @@ TEST_CASE("two ways that share no link halve the time") {
   CHECK(microseconds(one) == Approx(378.8).epsilon(0.001));
 }
 
-TEST_CASE("what is on its way goes before what sets out, and the link is never idle") {
+TEST_CASE("what is on its way goes before what sets out up to the lag, then both get as much; the link is never idle") {
   const Topology line({3, 1, 1}, {false, false, false}, false);
+  const auto ends = [&](uint64_t bytes) {
+    Network network(line, kNoFraming);
+    std::map<uint32_t, double> at;
+    network.on_delivery(
+        [&](const Message& message, Delivery, Femtoseconds time) { at[message.from] = microseconds(time); });
+    network.send({0, 2, bytes}, 0);
+    network.send({1, 2, bytes}, 0);
+    REQUIRE(network.run_until(kNever));
+    return at;
+  };
+  const auto microseconds_of = [](uint64_t bytes) { return microseconds(transfer_time(bytes, 45'000'000'000)); };
+  const uint64_t few = Arbiter::kLag, many = 16 * Arbiter::kLag;
+  auto at = ends(few);
+  CHECK(at[0] == Approx(microseconds_of(few) + 2).epsilon(0.02));
+  CHECK(at[1] == Approx(microseconds_of(2 * few) + 1).epsilon(0.01));
+  at = ends(many);  // the one that lags ends a lag after the other
+  CHECK(at[0] == Approx(microseconds_of(2 * many - Arbiter::kLag) + 2).epsilon(0.02));
+  CHECK(at[1] == Approx(microseconds_of(2 * many) + 1).epsilon(0.01));
+}
+
+TEST_CASE("chips in a row that send to the last one get as much of its link each") {
+  const Topology line({8, 1, 1}, {false, false, false}, false);
   Network network(line, kNoFraming);
-  std::map<uint32_t, Femtoseconds> at;
-  network.on_delivery([&](const Message& message, Delivery, Femtoseconds time) { at[message.from] = time; });
-  network.send({0, 2, 4'000'000}, 0);
-  network.send({1, 2, 4'000'000}, 0);
-  REQUIRE(network.run_until(kNever));
-  const auto one = microseconds(transfer_time(4'000'000, 45'000'000'000));
-  CHECK(microseconds(at[0]) == Approx(one + 2).epsilon(0.01));
-  CHECK(microseconds(at[1]) == Approx(2 * one + 1).epsilon(0.01));
+  std::map<uint32_t, uint64_t> packets;
+  network.on_delivery([&](const Message& message, Delivery, Femtoseconds) { packets[message.from]++; });
+  for (uint32_t chip = 0; chip < 7; chip++)
+    for (unsigned i = 0; i < 2000; i++) network.send({chip, 7, 4096}, 0);
+  network.run_until(1000 * kMicrosecond);  // 11,000 packets
+  REQUIRE(packets.size() == 7);
+  const auto [least, most] = std::ranges::minmax_element(packets, {}, [](const auto& entry) { return entry.second; });
+  CHECK(static_cast<double>(most->second) <= 1.2 * static_cast<double>(least->second));
+}
+
+TEST_CASE("a control message passes a stream of data, and data pass saturated control") {
+  const Topology line({4, 1, 1}, {false, false, false}, false);
+  Network network(line, kNoFraming);
+  double control = 0;
+  std::map<uint8_t, uint64_t> bytes;
+  network.on_delivery([&](const Message& message, Delivery, Femtoseconds time) {
+    if (message.tag == 1) control = microseconds(time) - 200;
+    bytes[message.traffic_class] += message.bytes;
+  });
+  for (unsigned i = 0; i < 16'384; i++) network.send({0, 3, 4096}, 0);
+  network.send({1, 3, 64, 1, 0, 0, 1}, 200 * kMicrosecond);
+  network.run_until(300 * kMicrosecond);
+  const auto packet = microseconds(transfer_time(4096, 45'000'000'000));
+  CHECK(control > 0);
+  CHECK(control <= 2 * (1 + packet) + 1);
+  for (unsigned i = 0; i < 10'000; i++)
+    for (uint32_t chip = 0; chip < 3; chip++) network.send({chip, 3, 4096, 1}, network.now());
+  bytes.clear();
+  network.run_until(network.now() + 500 * kMicrosecond);
+  CHECK(bytes[1] > bytes[0]);
+  CHECK(10 * bytes[0] > bytes[1]);
 }
 
 TEST_CASE("a saturated ring stays at full rate") {
@@ -118,7 +164,7 @@ TEST_CASE("an observer is told of every hop of every packet, in order, first and
   Network network(line, kNoFraming);
   std::vector<Hop> hops;
   network.on_hop([&](const Hop& hop) { hops.push_back(hop); });
-  network.send({0, 3, 5000, 0, 0, false, 77}, 0);
+  network.send({0, 3, 5000, 0, 0, 0, 77}, 0);
   REQUIRE(network.run_until(kNever));
   REQUIRE(hops.size() == 6);
   CHECK(network.packet_hops() == 6);

@@ -1,6 +1,8 @@
 #include "model/ici/routing.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
 #include "model/ici/slice.hpp"
 
@@ -100,5 +102,50 @@ TEST_CASE("a way in dimension order takes its axes in that order") {
       route.take(route.port());
     }
     CHECK(route.port() == kPorts);
+  }
+}
+
+TEST_CASE("blocks of a pair of chips take all shortest ways alike often, each in all orders of its axes") {
+  const auto slice = topology("v4-4x4x4");
+  const auto opposite_corner = slice.chip({2, 2, 2});
+  std::map<std::pair<unsigned, unsigned>, unsigned> times;
+  for (uint32_t block = 0; block < 96; block++) {
+    const auto route = balanced_route(slice, 0, opposite_corner, block);
+    times[{route.order, route.way}]++;
+  }
+  CHECK(times.size() == 8 * kOrders);
+  for (const auto& [route, count] : times) CHECK(count == 2);
+
+  std::set<std::pair<unsigned, unsigned>> neighbor, diagonal;
+  for (uint32_t block = 0; block < 96; block++) {
+    const auto one = balanced_route(slice, 0, 1, block), two = balanced_route(slice, 0, 5, block);
+    neighbor.insert({one.order, one.way});
+    diagonal.insert({two.order, two.way});
+  }
+  CHECK(neighbor.size() == 1);
+  CHECK(diagonal.size() == 2);
+}
+
+TEST_CASE("shortest ways are different, all as long, and end where they should") {
+  for (const auto* name : {"v5e-4x16", "v4-4x4x4", "v4-4x4x8_twisted", "v4-4x8x8_twisted"}) {
+    const auto slice = topology(name);
+    for (uint32_t to = 1; to < slice.chips(); to++) {
+      std::set<Coordinates> seen;
+      for (unsigned way = 0; way < slice.ways(7, to); way++) {
+        const auto links = slice.way(7, to, way);
+        seen.insert(links);
+        unsigned length = 0;
+        auto route = dimension_order(slice, 7, to, 0, way);
+        auto at = uint32_t{7};
+        for (auto port = route.port(); port != kPorts; port = route.port(), length++) {
+          at = slice.neighbor(at, port);
+          REQUIRE(at != kNoChip);
+          route.take(port);
+        }
+        CHECK(at == to);
+        CHECK(length == slice.distance(7, to));
+      }
+      CHECK(seen.size() == slice.ways(7, to));
+    }
   }
 }

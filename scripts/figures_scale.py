@@ -1,0 +1,75 @@
+"""The figures of large slices: storms, how near routing comes to the bound of shortest ways, fairness, control beside data, what a collective on many chips costs."""
+import json
+import subprocess
+import time
+
+import figures_ici
+import figures_trust
+from figures_tools import row
+
+GOAL_SHARE, GOAL_FAIR, GOAL_COST_S = 0.90, 1.2, 10.0
+UNIFORM_PACKETS = 16_000  # of each chip: fewer show the luck of the draw
+COST = ("all-reduce", "--slice", "v5e-16x16", "--axis", "xy", "--dtype", "f32", "--bytes", 1 << 20)
+
+
+def saturation(tools, *arguments):
+    return tools.run_json("ici_saturation", *arguments, timeout=1800)
+
+
+def bounds(tools):
+    """Units over the busiest link of each slice under the best shortest ways, if all pairs of chips send one."""
+    python = tools.root / ".venv/bin/python"
+    if not python.exists():
+        raise tools.Failed(f"{python} is missing, which scripts/packages makes: the bound is a linear program of scipy")
+    done = subprocess.run([python, "-B", tools.root / "testbench/routes/route_bound.py"], capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise tools.Failed(f"route_bound.py ended with {done.returncode}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def throughput(tools):
+    """Routes of chips' DMA, default buffers, no framing. All-to-all of 480 KiB of each chip to each: nothing is taken off for latency. The bound is the busiest link's."""
+    rows = []
+    for name, bound in bounds(tools).items():
+        few, found = (saturation(tools, "all-to-all", "--slice", name, "--bytes", size << 10) for size in (48, 480))
+        share = found["share"] * bound / found["largest_load"]
+        whole = found["arrived_bytes"] == found["sent_bytes"]
+        rows.append(row(f"all-to-all, {name}", share, f"of the bound: {found['us']:.1f} us, the busiest link alone {found['link_us']:.1f}, its load {found['largest_load']:.2f} of {bound:.2f}; "
+                        f"48 KiB: {few['us']:.1f} us, {few['link_us']:.1f} alone, and {few['longest_way_hops']} the longest way's latency", f">= {GOAL_SHARE:g}", share >= GOAL_SHARE and whole))
+        found = saturation(tools, "uniform", "--slice", name, "--packets", UNIFORM_PACKETS)
+        share = found["share"] * found["largest_load"] / bound
+        rows.append(row(f"uniform, {name}", share, f"of the bound: {found['bytes_per_second_a_chip'] / 1e9:.2f} GB/s a chip", f">= {GOAL_SHARE:g}", share >= GOAL_SHARE))
+        rows.append(row(f"fairness, uniform, {name}", found["most_over_least"], f"most over least bytes by source, {UNIFORM_PACKETS} packets of each chip", f"<= {GOAL_FAIR:g}",
+                        found["most_over_least"] <= GOAL_FAIR))
+    return rows
+
+
+def fairness(tools):
+    rows = []
+    for chips in (4, 8):
+        found = saturation(tools, "parking-lot", "--chips", chips)
+        rows.append(row(f"fairness, parking lot of {chips}", found["most_over_least"], "most over least bytes by source, until the first of them has sent 16 MB", f"<= {GOAL_FAIR:g}",
+                        found["most_over_least"] <= GOAL_FAIR))
+    return rows
+
+
+def control(tools):
+    found = saturation(tools, "control", "--chips", 4)
+    over = found["most_over_limit_us"]
+    return [row("control beside a 64 MiB stream", over, f"us over hops x (1 us + one packet) + 1 us, the worst of {len(found['messages'])} messages", "<= 0", over <= 0 and len(found["messages"]) > 0),
+            row("data beside saturated control", 100 * found["data_share_beside_control"], "% of the link's bytes are data's", ">= 10", found["data_share_beside_control"] >= 0.1)]
+
+
+def cost(tools):
+    """Wall time of weft and weft-sim, boot and launch and the check of all bits included."""
+    best = None
+    for _ in range(min(tools.repetitions, 2)):
+        start = time.monotonic()
+        found = figures_ici.collective(tools, *COST)
+        seconds = time.monotonic() - start
+        best = seconds if best is None else min(best, seconds)
+    return [row("cost, 1 MiB all-reduce on 256 chips", best, f"s of wall time with real data; {found['microseconds']:.0f} us on the device, {found['differing']} of {found['elements']} elements differ",
+                f"<= {GOAL_COST_S:g}, 0 differ", best <= GOAL_COST_S and found["differing"] == 0)]
+
+
+FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("cost", cost))
