@@ -35,12 +35,18 @@ class Abc:
         """One by one instead of all in one question: which assertion fails in this cycle?"""
         log = self.ask(folder, "asserts", f"bmc3 -S {frame} -F {frame + 1} -T 5", clock)
         failed = re.search(r"Output (\d+) of miter", log)
-        names = re.findall(r"^ *cell \$assert (\S+)", (folder / "asserts.il").read_text(), flags=re.M)
-        return f"{names[int(failed[1])].lstrip(chr(92)) if failed else 'an assertion'} in cycle {frame}"
+        return f"{self._names(folder)[int(failed[1])] if failed else 'an assertion'} in cycle {frame}"
+
+    def _names(self, folder):
+        """Of the assertions, in the order of the model's outputs. Yosys 0.70 writes cells in the opposite order."""
+        names = re.findall(r"^ *cell \$assert \\?(\S+)", (folder / "asserts.il").read_text(), flags=re.M)
+        return names[::-1] if self.entry.get("reader") == "slang" else names
 
     def holds(self, folder, clock):
         """None, or why not."""
         method, depth = self.entry["method"], self.entry["depth"]
+        if method == "exhaustive" and self.entry.get("sweep"):
+            return self.swept(folder, clock)
         if method == "exhaustive":
             try:
                 return self.refuted(folder, 1, clock)
@@ -54,6 +60,15 @@ class Abc:
             return failed
         log = self.ask(folder, "asserts", f"orpos; ind -F {depth + 1}", clock)
         return None if "Networks are equivalent" in log else f"no induction over {depth} cycles"
+
+    def swept(self, folder, clock):
+        """None, or which assertion of a block without state fails: each by itself, merging what is equal inside. For those that
+        compare two ways of computing."""
+        for index, name in enumerate(self._names(folder)):
+            log = self.ask(folder, "asserts", f"cone -s -O {index}; strash; frames -F 1 -i; iprove", clock)
+            if not re.search(r"Networks are equivalent|UNSATISFIABLE", log):
+                return f"{name} is not proved"
+        return None
 
     def covers(self, folder, depth, clock):
         """(all, reached)"""

@@ -129,6 +129,9 @@ def make(entry, build, folder, clock, mutant=None):
         script = (f"read_slang --threads 1 --top {entry['top']} {defines} {given} --allow-use-before-declare --ignore-initial "
                   f"--blackboxed-module any_const --blackboxed-module any_seq free_values.sv {' '.join(files)}\n"
                   "chtype -set $anyconst t:any_const\nchtype -set $anyseq t:any_seq\n")
+        if entry.get("free_results"):
+            (folder / "free_results.v").write_text((HERE / "free_results.v").read_text())
+            script += "techmap -map free_results.v\n"
     else:
         script = f"read_verilog -sv -formal {defines} {' '.join(files)}\n"
         script += "".join(f"chparam -set {key} {value} {entry['top']}\n" for key, value in parameters)

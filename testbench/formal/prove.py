@@ -52,26 +52,55 @@ class Result:
         return self.ran and self.holds and self.covers_reached == self.covers > 0 and self.mutants_killed == self.mutants > 0
 
 
+def cases(entry, mutant=None):
+    """The entry once for each of its arrays and lanes, with ARRAY and LANE, or the entry alone: it holds if each does. The result of
+    lane j is there j cycles after lane 0's."""
+    if "lanes" not in entry:
+        return [entry]
+    arrays = [mutant["array"]] if mutant else entry["arrays"]
+    return [entry | {"case": f"_{array}_{lane}", "depth": entry["depth"] + lane, "defines": entry["defines"] | {"ARRAY": array, "LANE": lane}}
+            for array in arrays for lane in range(entry["lanes"])]
+
+
+def inherited(entries):
+    """`like` names an earlier proof whose keys an entry has unless it gives its own."""
+    known = {}
+    for entry in entries:
+        if "like" in entry:
+            if str(entry["like"]) not in known:
+                sys.exit(f"prove.py: proofs.toml: {entry.get('name', '?')}: like {entry['like']}, which is no earlier proof")
+            entry |= known[str(entry["like"])] | entry
+        known[str(entry.get("name"))] = entry
+    return entries
+
+
 def prove(entry, build, folder):
     """One entry of the table: proof, covers, mutants."""
     result = Result(entry["name"], entry["statement"], entry["method"], entry["depth"],
                     model.READERS[entry.get("reader", "yosys")], entry.get("solver", "abc"), mutants=len(entry["mutants"]))
     limit = entry.get("timeout", model.TIMEOUT)
-    engine, clock = engines.engine(entry), model.Clock(limit)
+    clock = model.Clock(limit)
     try:
-        made = model.make(entry, build, folder / "proof", clock)
-        failed = engine.holds(made, clock)
-        result.holds, result.message = failed is None, failed or ""
-        result.covers, result.covers_reached = engine.covers(made, entry.get("cover_depth", entry["depth"]), clock)
+        for case in cases(entry):
+            engine = engines.engine(case)
+            made = model.make(case, build, folder / f"proof{case.get('case', '')}", clock)
+            failed = engine.holds(made, clock)
+            result.message = result.message or failed or ""
+            covers, reached = engine.covers(made, case.get("cover_depth", case["depth"] + ("case" in case)), clock)
+            result.covers, result.covers_reached = result.covers + covers, result.covers_reached + reached
+        result.holds = not result.message
         if result.covers_reached < result.covers or result.covers == 0:
             result.message += f" {result.covers_reached} of {result.covers} covers reached"
         result.proof_seconds = clock.seconds
         clock = model.Clock(limit)
         for index, mutant in enumerate(entry["mutants"]):
-            made = model.make(entry, build, folder / f"mutant{index}", clock, mutant)
-            # a counterexample from reset, not only an induction that fails
-            depth = 1 if entry["method"] == "exhaustive" else mutant.get("depth", entry["depth"])
-            by = engine.refuted(made, depth, clock, mutant.get("first", 0))
+            for case in reversed(cases(entry, mutant)):
+                # a counterexample from reset, not only an induction that fails
+                depth = 1 if entry["method"] == "exhaustive" else mutant.get("depth", case["depth"] + ("case" in case))
+                made = model.make(case, build, folder / f"mutant{index}{case.get('case', '')}", clock, mutant)
+                by = engines.engine(case).refuted(made, depth, clock, mutant.get("first", 0))
+                if by is not None:
+                    break
             result.notes.append({key: mutant[key] for key in ("file", "find", "replace")} | {"by": by})
             result.mutants_killed += by is not None
             if by is None:
@@ -153,6 +182,7 @@ def main():
         entries = tomllib.loads(arguments.proofs.read_text()).get("proof", [])
     except (OSError, tomllib.TOMLDecodeError) as error:
         sys.exit(f"prove.py: {arguments.proofs}: {error}")
+    entries = inherited(entries) if isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries) else entries
     check_table(entries)
     if arguments.list:
         print("\n".join(f"{e['name']}\t{'nightly' if e.get('nightly') else 'always'}\t{e['statement']}" for e in entries))

@@ -64,6 +64,30 @@ class Runner(unittest.TestCase):
             self.assertEqual((code, result["holds"]), (1, False), text)
         self.assertIn("AtMostNine_A in cycle", self.prove(limit=0)[2])
 
+    def test_of_several_assertions_the_false_one_is_named(self):
+        for reader in ("yosys", "slang"):
+            for false in range(3):
+                names = [f"A{k}_A" for k in range(3)]
+                checks = "".join(f"{name}: assert (a_i != 4'd{3 if k == false else 0} || a_i == 4'd0);" for k, name in enumerate(names))
+                with tempfile.TemporaryDirectory() as folder:
+                    Path(folder, "block.sv").write_text(f"module block (input logic [3:0] a_i); always_comb begin {checks} C: cover (a_i == 4'd1); end endmodule")
+                    for sweep in ("false", "true"):
+                        proofs = Path(folder, "proofs.toml")
+                        proofs.write_text(f"""[[proof]]
+name = "block"
+statement = "Three assertions"
+sources = ["{folder}/block.sv"]
+reader = "{reader}"
+top = "block"
+method = "exhaustive"
+depth = 1
+sweep = {sweep}
+mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
+""")
+                        done = subprocess.run([sys.executable, PROVE, "--proofs", proofs, "--json", "-"], capture_output=True, text=True)
+                        self.assertEqual(done.returncode, 1, done.stderr)
+                        self.assertIn(names[false], json.loads(done.stdout)[0]["message"], f"{reader}, sweep {sweep}")
+
     def test_what_holds_from_reset_but_not_by_induction_fails(self):
         code, result, text = self.prove(limit=14)   # 10 to 14 are not reached, but 14 counts on to 15
         self.assertEqual((code, result["holds"]), (1, False), text)
@@ -89,7 +113,7 @@ class Runner(unittest.TestCase):
         self.assertIn("no program yosys: scripts/packages installs it", text)
 
     def test_garbage_in_the_table_is_refused(self):
-        for table in ("\x00", "[[proof]]", "[[proof]]\nname = 3", "[[proof", "proof = 1", "\n".join(["[[proof]]"] * 2)):
+        for table in ("\x00", "[[proof]]", "[[proof]]\nname = 3", "[[proof", "proof = 1", "[[proof]]\nname = 'a'\nlike = 'b'", "[[proof]]\nname = []\nlike = []", "\n".join(["[[proof]]"] * 2)):
             code, _, text = self.prove(table=table)
             self.assertNotEqual(code, 0, table)
             self.assertIn("prove.py: ", text, table)
