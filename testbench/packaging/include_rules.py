@@ -12,7 +12,7 @@ ALLOWED = {
     "firmware": {"firmware"},
     "model/golden": {"model/golden"},
     "model/verilated": {"model/verilated"},
-    "model/core": {"model/core", "model/golden"},
+    "model/core": {"model/core", "model/golden", "model/verilated"},
     "model/trace": {"model/trace"},
     "model/ici": {"model/ici", "model/trace"},
     "model/rv32": {"model/rv32"},
