@@ -138,7 +138,7 @@ class Usage(BadInput):
         self.usage("--frobnicate", "gemm", "--frobnicate")
         self.usage("--seed", "gemm", "--shape", "8x8x8", "--seed", "x")
         self.usage("--batch", "compile", DIGITS, "-o", "x.weft", "--batch", "0")
-        self.usage("--output", "compile", DIGITS)
+        self.usage("MODEL", "compile", "-o", "x.weft")
         self.usage("MODEL", "run")
 
 
@@ -215,7 +215,7 @@ class Model(BadInput):
     def test_files_that_are_no_arrays(self):
         whole = (self.folder / "x.npy").read_bytes()
         for data, words in ((b"", "NUMPY"), (b"PK\3\4" + bytes(100), "NUMPY"), (whole[:60], "header"), (whole[:-1], "needs 1024 bytes"),
-                            (whole + b"x", "needs 1024 bytes"), (whole.replace(b"<f4", b"<f2"), "'<f2'"), (whole.replace(b"<f4", b"|O "), "'|O '"),
+                            (whole + b"x", "needs 1024 bytes"), (whole.replace(b"<f4", b"<f2"), "float16 needs 512 bytes"), (whole.replace(b"<f4", b"<c8"), "'<c8'"), (whole.replace(b"<f4", b"|O "), "'|O '"),
                             (whole.replace(b"(4, 64)", b"(-4,64)"), "shape")):
             (self.folder / "bad.npy").write_bytes(data)
             self.run_digits(WRONG_INPUT, ["bad.npy", words], "--input", f"{self.input}=bad.npy")
@@ -272,13 +272,14 @@ class Model(BadInput):
             self.compile_model(WRONG_INPUT, ["ONNX"], data)
         self.refused(WRONG_INPUT, ["none.onnx"], "compile", "none.onnx", "-o", "m.weft")
 
-    def one_node(self, node, shape=(4, 8), constants=()):
+    def one_node(self, node, shape=(4, 8), constants=(), opset=13):
         graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
                                   [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], list(constants))
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
     def test_operator_and_attribute_that_are_not_built(self):
-        self.compile_model(WRONG_INPUT, ["Conv", "the_node", "Gemm", "MatMul"], self.one_node(helper.make_node("Conv", ["x", "x"], ["y"], name="the_node")))
+        self.compile_model(WRONG_INPUT, ["GridSample", "the_node", "onnx_operators"], self.one_node(helper.make_node("GridSample", ["x", "x"], ["y"], name="the_node"), opset=16))
+        self.compile_model(WRONG_INPUT, ["Conv", "the_node", "f32[4, 8]"], self.one_node(helper.make_node("Conv", ["x", "x"], ["y"], name="the_node")))
         self.compile_model(WRONG_INPUT, ["Cast", "the_node"], self.one_node(helper.make_node("Cast", ["x"], ["y"], name="the_node", to=TensorProto.STRING)))
 
     def test_shapes_inside_the_model_that_do_not_fit(self):

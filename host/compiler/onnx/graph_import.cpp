@@ -209,9 +209,11 @@ void GraphImport::add_node(const ::onnx::NodeProto& node, const Opsets& opsets) 
     if (!output.empty() && scope_->values.contains(output))
       invalid("'{}' is the name of {} already", printable(output), giver_of(output));
   const Rule rule = find_rule(node.op_type());
-  if (rule == nullptr)
-    unsupported("the operator is not built ({}); supported: those of docs/onnx_operators.md",
-                excuse_of(node.op_type()));
+  if (rule == nullptr) {
+    const std::string_view why = excuse_of(node.op_type());
+    unsupported("the operator is not built{}{}; supported: those of docs/onnx_operators.md", why.empty() ? "" : ": ",
+                why);
+  }
   std::vector<int> types;
   for (const auto& input : node.input())
     types.push_back(input.empty() ? 0 : data_type_of(builder_.element(find(input))));

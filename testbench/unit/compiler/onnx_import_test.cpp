@@ -520,7 +520,7 @@ TEST_CASE("what is not built is refused with the node, the operator and what is 
         "node 0 'y_node' (Gem): the operator is not built; supported: those of docs/onnx_operators.md");
   sequence.input("x", {1, 4}).node("SequenceConstruct", {"x"}, "y").output("y");
   CHECK(refusal(sequence) ==
-        "node 0 'y_node' (SequenceConstruct): the operator is not built (sequences); supported: those of "
+        "node 0 'y_node' (SequenceConstruct): the operator is not built: sequences; supported: those of "
         "docs/onnx_operators.md");
   Model trans;
   trans.input("x", {4, 4}).weights("w", {4, 4}, 1).node("Gemm", {"x", "w"}, "y", {{"transA", 1}}).output("y");

@@ -91,7 +91,8 @@ TEST_CASE("two ways that share no link halve the time") {
   CHECK(microseconds(one) == Approx(378.8).epsilon(0.001));
 }
 
-TEST_CASE("what is on its way goes before what sets out up to the lag, then both get as much; the link is never idle") {
+TEST_CASE(
+    "what is on its way goes before what sets out up to the lag, then both get as much, and the link is never idle") {
   const Topology line({3, 1, 1}, {false, false, false}, false);
   const auto ends = [&](uint64_t bytes) {
     Network network(line, kNoFraming);
