@@ -71,7 +71,10 @@ bool pass(State& state) {
   if (interrupts_held(state)) coalesce_service(state);
   const uint32_t causes = hal::wake_causes();
   if ((causes & WEFT_MANAGER_WAKE_REQUESTS) != 0) take_release_requests(state);
-  if (state.function_count > 1) release_service(state);
+  if (state.function_count > 1) {
+    release_service(state);
+    launch_limit_hold(state);
+  }
   const bool booted = serve_functions(state, causes & WEFT_MANAGER_WAKE_FUNCTIONS);
   const bool scheduled = pending(state) && schedule(state);
   if (listened_to(state)) async_event_service(state);

@@ -10,6 +10,7 @@
 #include "firmware/hal.hpp"
 #include "firmware/memory_map.hpp"
 #include "firmware/queue/completion.hpp"
+#include "firmware/queue/scheduler.hpp"
 #include "firmware/state.hpp"
 
 namespace weft::fw {
@@ -334,6 +335,15 @@ weft_error launch_reset(State& state) {
 }
 
 void launch_cancel(State& state) { fail_launch(state, WEFT_ERROR_CANCELLED, core::Fault{}, 0, 0); }
+
+void launch_limit_hold(State& state) {
+  Launch& launch = state.launch;
+  if (!launch.active) return;
+  const uint64_t limit = hal::now() + uint64_t{kMaxHoldKcycles} * kCyclesPerBudgetUnit;
+  if (launch.deadline_cycle <= limit || !core_waited_for_by_others(state)) return;
+  launch.deadline_cycle = limit;
+  launch.entry.budget_kcycles = kMaxHoldKcycles;
+}
 
 uint32_t launch_retired(const State& state, uint32_t queue) {
   const auto retired =

@@ -54,6 +54,13 @@ weft_error launch_reset(State& state);
 /// Ends the active launch with CANCELLED. The core is clean afterwards.
 void launch_cancel(State& state);
 
+/// Of a chip that several functions share: while another one waits for the core, the launch has at most kMaxHoldKcycles
+/// left, and ends with BUDGET_EXCEEDED then.
+void launch_limit_hold(State& state);
+
+/// 2^29 cycles, rounded to 1000; a third of a second at 1.5 GHz.
+inline constexpr uint32_t kMaxHoldKcycles = 536'871;
+
 /// Commands of queue `queue` that have retired in the kernel, or in the block that runs.
 uint32_t launch_retired(const State& state, uint32_t queue);
 

@@ -148,6 +148,18 @@ bool copy_waits(const State& state) {
   return false;
 }
 
+bool core_waited_for_by_others(const State& state) {
+  for (uint32_t f = 0; f < state.function_count; f++) {
+    if (f == state.launch.function) continue;
+    for (const Queue& queue : state.functions[f].queues) {
+      Engine engine;
+      const bool needs = queue.ticket != 0 && needs_engine(next_entry(state, queue), &engine);
+      if (needs && engine == Engine::kCore) return true;
+    }
+  }
+  return false;
+}
+
 void scheduler_forget(State& state) {
   state.rotor = {};
   state.tickets = 0;

@@ -17,6 +17,9 @@ bool scheduler_idle(const State& state);
 /// A queue waits for the copy engine.
 bool copy_waits(const State& state);
 
+/// A queue of another function than that of the launch waits for the core.
+bool core_waited_for_by_others(const State& state);
+
 /// Forgets who came last: the next command finds the scheduler as it was after boot.
 void scheduler_forget(State& state);
 

@@ -282,6 +282,24 @@ TEST_CASE("a process that goes in a while that never ends leaves the chip to its
   }
 }
 
+TEST_CASE("a while that never ends, with the largest budget, gives the core to another process that waits for it") {
+  const SimServer server("nano", "fast", 2);
+  Device hog(server.device(0)), neighbour(server.device(1));
+  const auto queue = hog.queue();
+  const auto program = hog.load(listed(counting(10)));
+  const auto buffers = upload(hog, counting_data(0), WEFT_MEMORY_HBM, queue);
+  const auto arguments = arguments_of(buffers);
+  weft_command_options options = WEFT_INIT(weft_command_options);
+  options.budget_kcycles = UINT32_MAX;
+  weft_event* raw = nullptr;
+  require_ok(weft_launch(queue.get(), kernel_of(program), arguments.data(), 1, &options, &raw));
+  const Handle<weft_event> event(raw);
+  const Outcome after = run(neighbour, listed(counting(10)), counting_data(2));
+  REQUIRE(after.message.empty());
+  CHECK(after.data[0][0] == 10);
+  CHECK(end_of(event) == WEFT_ERROR_BUDGET_EXCEEDED);
+}
+
 TEST_CASE("300 arguments are bound by 99 steps") {
   constexpr uint32_t kArguments = 300;
   compiler::ControlListBuilder list;

@@ -2,6 +2,7 @@
 #include "firmware/core/launch.hpp"
 
 #include <cstring>
+#include <memory>
 
 #include "check.hpp"
 #include "firmware/core/arguments.hpp"
@@ -399,6 +400,48 @@ static void wrong_launch_entries_name_the_field(void**) {
   }
 }
 
+static void a_launch_for_which_another_function_waits_has_a_bound_to_its_time(void**) {
+  using namespace weft::fw;
+  mock::reset();
+  const auto state = std::make_unique<State>();
+  state->function_count = 2;
+  state->batch_entries = 1;
+  for (uint32_t f = 0; f < 2; f++)
+    for (uint32_t id = 0; id < kQueues; id++) {
+      state->functions[f].queues[id].function = static_cast<uint8_t>(f);
+      state->functions[f].queues[id].id = static_cast<uint8_t>(id);
+    }
+  Launch& launch = state->launch;
+  launch.function = 1;
+  launch.queue = 1;
+  const uint64_t bound = uint64_t{kMaxHoldKcycles} * 1000;
+  const auto deadline = [&](uint64_t before) {
+    launch.deadline_cycle = before;
+    launch.entry.budget_kcycles = 7;
+    launch_limit_hold(*state);
+    return launch.deadline_cycle;
+  };
+  const auto waits = [&](uint32_t function, uint8_t opcode) {
+    Queue& queue = state->functions[function].queues[2];
+    queue.ticket = 1;
+    batch_of(*state, queue)->opcode = opcode;
+  };
+  assert_int_equal(deadline(UINT64_MAX), UINT64_MAX);  // nothing runs
+  launch.active = true;
+  assert_int_equal(deadline(UINT64_MAX), UINT64_MAX);  // nobody waits
+  waits(1, WEFT_QUEUE_OPCODE_LAUNCH);
+  assert_int_equal(deadline(UINT64_MAX), UINT64_MAX);  // its own function
+  waits(0, WEFT_QUEUE_OPCODE_COPY);
+  assert_int_equal(deadline(UINT64_MAX), UINT64_MAX);  // for the other engine
+  waits(0, WEFT_QUEUE_OPCODE_LAUNCH);
+  const uint64_t ends = deadline(UINT64_MAX);
+  assert_in_range(ends, bound, machine().now + bound);
+  assert_int_equal(launch.entry.budget_kcycles, kMaxHoldKcycles);
+  assert_int_equal(deadline(ends), ends);  // once
+  assert_int_equal(deadline(5), 5);        // sooner by its own budget
+  assert_int_equal(launch.entry.budget_kcycles, 7);
+}
+
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_launch_maps_its_segments_runs_and_completes_with_the_cores_cycles),
@@ -409,6 +452,7 @@ int main() {
       cmocka_unit_test(every_core_fault_reaches_the_host_with_its_record),
       cmocka_unit_test(a_semaphore_left_over_is_a_fault_of_the_launch),
       cmocka_unit_test(a_budget_ends_the_launch_in_device_cycles),
+      cmocka_unit_test(a_launch_for_which_another_function_waits_has_a_bound_to_its_time),
       cmocka_unit_test(a_hang_is_ended_by_the_cores_watchdog_with_the_limit_that_was_set),
       cmocka_unit_test(a_dead_watchdog_is_noticed_by_the_firmware),
       cmocka_unit_test(lost_interrupts_cost_time_and_nothing_else),
