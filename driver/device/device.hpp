@@ -252,7 +252,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void send_owed();
   void forget_owed() noexcept;
   Status abort(uint32_t queue, uint64_t what, uint32_t ring_index);
-  /// Wakes whoever waits for events, after some have ended.
+  /// Wakes the threads that wait for events, and the caller's event loop. Called after events have ended.
   void tell_ended() noexcept;
 
   const uint32_t fork_generation_ = fork_generation();

@@ -14,7 +14,7 @@ class LoopDescriptor {
  public:
   /// Opened by the first call. The interrupts are connected. NO_HOST_MEMORY.
   Result<int> get(const Interrupts& interrupts);
-  /// Events have ended. Costs one load if nobody has asked for the descriptor.
+  /// Called after events have ended. One atomic load if the descriptor was never opened.
   void tell() noexcept;
   /// After a look for what has ended: events are done before they are told of.
   void consume() noexcept;

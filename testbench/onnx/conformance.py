@@ -117,17 +117,17 @@ def main():
     parser.add_argument("--show", action="append", default=[], choices=("right", "wrong", "refused", "crash"))
     arguments = parser.parse_args()
     runner = os.environ.get("RUNNER", str(ROOT / "build/bin/conformance_runner"))
-    todo = list(cases(arguments.set, arguments.only))
+    vectors = list(cases(arguments.set, arguments.only))
     tally = {name: Counter() for name in SETS}
     refusals = Counter()
     with tempfile.TemporaryDirectory(prefix="weft-conformance-") as work:
-        outs = [Path(work) / str(i) for i in range(len(todo))]
-        lines = "".join(f"{folder / 'model.onnx'}\t{data}\t{out}\n" for (_, folder, data), out in zip(todo, outs, strict=True))
+        outs = [Path(work) / str(i) for i in range(len(vectors))]
+        lines = "".join(f"{folder / 'model.onnx'}\t{data}\t{out}\n" for (_, folder, data), out in zip(vectors, outs, strict=True))
         done = subprocess.run([runner], input=lines, capture_output=True, text=True, check=True)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
-        if len(rows) != len(todo):
-            sys.exit(f"conformance.py: {len(rows)} of {len(todo)} vectors ran")
-        for case, row, out in zip(todo, rows, outs, strict=True):
+        if len(rows) != len(vectors):
+            sys.exit(f"conformance.py: {len(rows)} of {len(vectors)} vectors ran")
+        for case, row, out in zip(vectors, rows, outs, strict=True):
             model = onnx.load(str(case[1] / "model.onnx"), load_external_data=False)
             verdict, why = judge(case, model, row, out)
             counted = counts(model)

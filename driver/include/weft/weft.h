@@ -637,8 +637,8 @@ WEFT_MUST_USE weft_status weft_event_set_callback(weft_event* event, weft_event_
  */
 WEFT_MUST_USE weft_status weft_event_get_profile(weft_event* event, weft_launch_profile* profile);
 
-/** What went wrong with a command that has ended, as weft_last_error tells it to whoever waited for it: for callbacks
- * and queries, in which no call has failed. Code OK: nothing. INVALID_STATE before it has ended. */
+/** The error of a command that has ended, in the form of weft_last_error: for callbacks and queries, where no call of
+ * this thread has failed. Code OK: it succeeded. INVALID_STATE before it has ended. */
 WEFT_MUST_USE weft_status weft_event_get_error(weft_event* event, weft_error_info* info);
 
 /** Asks the device to end the command early, and returns when it has been asked. The event ends exactly once: with

@@ -15,7 +15,7 @@ enum class ElementType : uint8_t { kPred, kI8, kU8, kI16, kU16, kI32, kU32, kI64
 [[nodiscard]] std::optional<ElementType> element_type_of(std::string_view name);
 [[nodiscard]] size_t bytes_of(ElementType type);
 [[nodiscard]] constexpr bool is_float(ElementType type) { return type >= ElementType::kF16; }
-/// Integers; pred is none.
+/// Integer types; pred is not one of them.
 [[nodiscard]] constexpr bool is_integer(ElementType type) {
   return type >= ElementType::kI8 && type <= ElementType::kU64;
 }

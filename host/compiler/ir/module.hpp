@@ -48,7 +48,7 @@ class Module {
 };
 
 /// INVALID_ARGUMENT: an operand that nothing before has computed, types that infer() does not confirm, an input or
-/// output that is none, or a name twice.
+/// output that does not exist, or a name twice.
 [[nodiscard]] Status verify(const Module& module);
 
 }  // namespace weft::compiler::ir
