@@ -9,8 +9,8 @@ namespace {
 
 bool contains(const Dims& list, size_t d) { return std::ranges::find(list, static_cast<int64_t>(d)) != list.end(); }
 
-/// The index vectors: the dimensions of the indices but for the one that holds a vector, which may be one behind the
-/// last.
+/// Dimensions of the batch of index vectors: those of `indices` without the dimension that holds a vector. That may be
+/// the one after the last: then each index is a vector of one.
 Dims index_batch(const Op& op, const TensorType& indices, size_t vector_size) {
   if (!is_integer(indices.element)) invalid("{}: indices of type {}", name_of(op.kind), indices.text());
   const int64_t vector = op.integer("index_vector_dim");

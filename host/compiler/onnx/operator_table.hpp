@@ -20,7 +20,7 @@ struct OperatorRow {
   std::string_view attributes, inputs, outputs, types;
 };
 
-/// The operator as opset `opset` has it; null: there is none of this name, or no more.
+/// The operator as opset `opset` has it; null: that opset has no operator of this name.
 [[nodiscard]] const OperatorRow* find_operator(std::string_view name, int64_t opset);
 
 /// All rows, by name and opset.

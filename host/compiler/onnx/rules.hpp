@@ -29,7 +29,7 @@ const Rules& signal_rules();
 
 /// Null: the operator is not built.
 [[nodiscard]] Rule find_rule(std::string_view op);
-/// Why an operator of ONNX is not built; empty: it is built, or there is none of this name.
+/// Why an operator of ONNX is not built. Empty: it is built, or no reason is recorded.
 [[nodiscard]] std::string_view excuse_of(std::string_view op);
 
 }  // namespace weft::compiler::frontend

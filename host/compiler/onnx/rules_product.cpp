@@ -85,7 +85,7 @@ void sum_unless(Node& n, Term& term, const Labels& needed) {
   term.labels = kept;
 }
 
-/// a and b multiplied; labels of both that nobody needs later are summed.
+/// Multiplies a by b and sums over the labels that no later term uses.
 Term contract(Node& n, Term a, Term b, const Labels& later) {
   sum_unless(n, a, later + b.labels);
   sum_unless(n, b, later + a.labels);

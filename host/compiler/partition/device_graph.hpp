@@ -15,7 +15,7 @@ enum class DeviceUse : uint8_t {
   kProduct,  ///< a product of the MXU
   kVector,   ///< an elementwise operation of the VPU
   kView,     ///< another shape of the same rows and columns
-  kOperand   ///< a constant, or one that is repeated: part of whoever reads it
+  kOperand   ///< a constant or a broadcast of one: it joins the part of its reader
 };
 
 struct DeviceVerdict {

@@ -109,7 +109,7 @@ class Partitioning {
     return stages;
   }
 
-  /// What the part reads from outside, and what others read of it. Constants are part of whoever reads them.
+  /// What the part reads from outside, and what others read of it. Constants join the part of their reader.
   void find_borders(Part& part) const {
     const std::set<uint32_t> own(part.ops.begin(), part.ops.end());
     std::set<ValueId> inputs, outputs;
