@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/program/executable_loader.hpp"
+#include "driver/program/section_reading.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::driver {
@@ -22,18 +23,6 @@ template <typename... Args>
 Status invalid(uint64_t offset, fmt::format_string<Args...> reason, Args&&... args) {
   return failure(WEFT_ERROR_EXECUTABLE_INVALID, "section control, offset {}: {}", offset,
                  fmt::format(reason, std::forward<Args>(args)...));
-}
-
-template <typename T>
-T read_at(Bytes bytes, uint64_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-template <typename T, size_t Count>
-bool all_zero(const T (&values)[Count]) {
-  return std::all_of(std::begin(values), std::end(values), [](T v) { return v == 0; });
 }
 
 constexpr uint64_t align(uint64_t value) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "driver/program/section_reading.hpp"
 #include "driver/queue/crc32c.hpp"
 #include "weft/spec/names.hpp"
 
@@ -24,19 +25,6 @@ template <typename... Args>
 Status invalid(std::string_view section, uint64_t offset, fmt::format_string<Args...> reason, Args&&... args) {
   return failure(WEFT_ERROR_EXECUTABLE_INVALID, "section {}, offset {}: {}", section, offset,
                  fmt::format(reason, std::forward<Args>(args)...));
-}
-
-/// A T at `offset`; the caller has checked that it lies inside.
-template <typename T>
-T read_at(Bytes bytes, uint64_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-template <typename T, size_t Count>
-bool all_zero(const T (&values)[Count]) {
-  return std::all_of(std::begin(values), std::end(values), [](T v) { return v == 0; });
 }
 
 /// A name field: terminated, not empty, printable, nothing behind the end.
