@@ -17,6 +17,8 @@
 struct weft_device {
   std::shared_ptr<weft::driver::Device> device;
   bool slice = false;  ///< belongs to one, which closes it
+  /// Cycles that weft_device_set_watchdog() sets for 0, if not the firmware's own: of a slice whose chips are shared.
+  uint64_t watchdog_default = 0;
 };
 
 struct weft_buffer {
@@ -70,6 +72,9 @@ template <typename Handle>
 bool inherited_handle(const Handle* handle) {
   return handle != nullptr && handle->device != nullptr && handle->device->inherited();
 }
+/// SET_TIMEOUT of the device, 0: its default.
+Status set_watchdog(weft_device& device, uint64_t cycles);
+
 inline bool inherited(const weft_device* handle) { return inherited_handle(handle); }
 inline bool inherited(const weft_buffer* handle) { return inherited_handle(handle); }
 inline bool inherited(const weft_kernel* handle) { return inherited_handle(handle); }

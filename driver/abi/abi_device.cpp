@@ -183,6 +183,10 @@ Status run_admin(Device& device, uint8_t opcode, uint64_t size) {
 
 }  // namespace
 
+Status weft::driver::abi::set_watchdog(weft_device& device, uint64_t cycles) {
+  return run_admin(*device.device, WEFT_ADMIN_OPCODE_SET_TIMEOUT, cycles != 0 ? cycles : device.watchdog_default);
+}
+
 weft_status weft_device_set_log_level(weft_device* device, uint32_t level) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
@@ -196,14 +200,15 @@ weft_status weft_device_set_log_level(weft_device* device, uint32_t level) {
 weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
-    return run_admin(*device->device, WEFT_ADMIN_OPCODE_SET_TIMEOUT, cycles);
+    return set_watchdog(*device, cycles);
   });
 }
 
 weft_status weft_device_reset(weft_device* device) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
-    return device->device->reset();
+    if (Status s = device->device->reset(); !s.ok()) return s;
+    return device->watchdog_default == 0 ? Status{} : set_watchdog(*device, 0);
   });
 }
 

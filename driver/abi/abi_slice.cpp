@@ -1,7 +1,9 @@
 // C ABI: slices, one handle for the devices of all their chips.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -49,8 +51,19 @@ Status close_chips(weft_slice& slice, uint32_t drain_ms) {
   return first;
 }
 
-std::string socket_of(const std::string& directory, uint32_t chip) {
-  return fmt::format("{}/chip{}-function0.sock", directory, chip);
+std::string socket_of(const std::string& directory, uint32_t chip, uint32_t function = 0) {
+  return fmt::format("{}/chip{}-function{}.sock", directory, chip, function);
+}
+
+/// While another chip is held by other functions, launches here wait for it without progress: each of the others may
+/// hold it for MAX_HOLD_KCYCLES. 0: the chips have one function each.
+uint64_t watchdog_beside_others(const std::string& directory) {
+  uint32_t functions = 1;
+  std::error_code ignored;
+  while (functions < WEFT_LIMIT_FUNCTIONS && std::filesystem::exists(socket_of(directory, 0, functions), ignored))
+    functions++;
+  constexpr uint64_t kHoldCycles = uint64_t{WEFT_CORE_MAX_HOLD_KCYCLES} * 1000;
+  return functions == 1 ? 0 : (functions - 1) * kHoldCycles + WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
 }
 
 /// Boots the chip behind the transport and adds it; it must be the next one of the slice.
@@ -92,6 +105,12 @@ Status open_directory(weft_slice& slice, const DeviceName& name, const std::stri
     auto transport = VfioUserTransport::connect_path(socket_of(name.target, chip));
     if (Status s = add_chip(slice, std::move(transport), text); !s.ok()) return s;
     chips = slice.chips.front().place.chips;
+  }
+  const uint64_t watchdog = watchdog_beside_others(name.target);
+  if (watchdog == 0) return {};
+  for (const auto& chip : slice.chips) {
+    chip.device->watchdog_default = watchdog;
+    if (Status s = set_watchdog(*chip.device, 0); !s.ok()) return s;
   }
   return {};
 }

@@ -170,8 +170,10 @@ void finish(State& state) {
 void check_alive(State& state, uint64_t now, uint64_t began) {
   const uint64_t last = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
   const uint64_t alive = last > began ? last : began;
-  if (now > alive && now - alive > kBackstopCycles)
-    fail_launch(state, WEFT_ERROR_DEVICE_HUNG, core::Fault{}, alive, kBackstopCycles);
+  if (now <= alive || now - alive <= kBackstopCycles) return;
+  const uint64_t limit = state.functions[state.launch.function].watchdog_cycles;
+  if (now - alive - kBackstopCycles > limit)
+    fail_launch(state, WEFT_ERROR_DEVICE_HUNG, core::Fault{}, alive, kBackstopCycles + limit);
 }
 
 /// The list has ended.
@@ -339,10 +341,10 @@ void launch_cancel(State& state) { fail_launch(state, WEFT_ERROR_CANCELLED, core
 void launch_limit_hold(State& state) {
   Launch& launch = state.launch;
   if (!launch.active) return;
-  const uint64_t limit = hal::now() + uint64_t{kMaxHoldKcycles} * kCyclesPerBudgetUnit;
+  const uint64_t limit = hal::now() + uint64_t{WEFT_CORE_MAX_HOLD_KCYCLES} * kCyclesPerBudgetUnit;
   if (launch.deadline_cycle <= limit || !core_waited_for_by_others(state)) return;
   launch.deadline_cycle = limit;
-  launch.entry.budget_kcycles = kMaxHoldKcycles;
+  launch.entry.budget_kcycles = WEFT_CORE_MAX_HOLD_KCYCLES;
 }
 
 uint32_t launch_retired(const State& state, uint32_t queue) {

@@ -28,8 +28,8 @@ struct Launch {
 
 /// Cycles between two looks at the core without an interrupt: a lost interrupt costs this much.
 inline constexpr uint64_t kPollCycles = 50000;
-/// The core's own watchdog counts no progress. If the core neither retires nor faults for so long, its watchdog is
-/// dead.
+/// The core's own watchdog counts no progress. If the core neither retires nor faults for so long beyond its limit, the
+/// watchdog is dead.
 inline constexpr uint64_t kBackstopCycles = UINT64_C(256) * WEFT_CORE_WATCHDOG_DEFAULT_CYCLES;
 
 /// Checks the entry, its program and its arguments, maps segments and starts the core: each of its
@@ -54,12 +54,9 @@ weft_error launch_reset(State& state);
 /// Ends the active launch with CANCELLED. The core is clean afterwards.
 void launch_cancel(State& state);
 
-/// Of a chip that several functions share: while another one waits for the core, the launch has at most kMaxHoldKcycles
-/// left, and ends with BUDGET_EXCEEDED then.
+/// Of a chip that several functions share: while another one waits for the core, the launch has at most
+/// WEFT_CORE_MAX_HOLD_KCYCLES left, and ends with BUDGET_EXCEEDED then.
 void launch_limit_hold(State& state);
-
-/// 2^29 cycles, rounded to 1000; a third of a second at 1.5 GHz.
-inline constexpr uint32_t kMaxHoldKcycles = 536'871;
 
 /// Commands of queue `queue` that have retired in the kernel, or in the block that runs.
 uint32_t launch_retired(const State& state, uint32_t queue);

@@ -147,11 +147,11 @@ class Tenants(WeftTest):
     def test_a_slice_works_beside_another_tenant_though_it_cannot_hold_time(self):
         self.start_simulator("--functions", "2", folder="slice", functions=0)
         alone = self.weft_json("collective", "all-reduce", "--listen", "slice", "--bytes", 65536)
-        # shorter than the watchdog of the chips that wait for chip 2 at the barrier
-        other = self.start("gemm", "--shape", "256x256x256", "--socket", "slice/chip2-function1.sock", "--json")
+        # holds chip 2 for 7 million cycles: 2 million without progress are a hang where chips are not shared
+        other = self.start("gemm", "--shape", "768x768x768", "--socket", "slice/chip2-function1.sock", "--json")
         self.addCleanup(other.communicate)
         self.addCleanup(other.kill)
-        wait_for(lambda: os.path.exists(self.path("slice/chip2-function1.sock.owner")), "the other tenant")
+        wait_for(lambda: json.loads(self.weft("smi", "slice", "--json", "--interval", 0.01))[2]["engines"]["core"]["command"], "launch of the other tenant")
         beside = self.weft_json("collective", "all-reduce", "--listen", "slice", "--bytes", 65536)
         self.assertEqual((alone["differing"], beside["differing"]), (0, 0))
 

@@ -201,7 +201,9 @@ WEFT_MUST_USE weft_status weft_device_read_log(weft_device* device, weft_log_rec
 /** Level of the firmware's log: 0 error to 3 debug. INVALID_ARGUMENT. */
 WEFT_MUST_USE weft_status weft_device_set_log_level(weft_device* device, uint32_t level);
 
-/** Cycles without progress after which the core's watchdog ends a launch with DEVICE_HUNG; 0: the default. */
+/** Cycles without progress after which the core's watchdog ends a launch with DEVICE_HUNG; 0: the default, which is
+ * 2,000,000. Of a chip of a slice whose chips other functions share as well, it is 536,871,000 more for each of these:
+ * they may hold a chip for so long that this one waits for. */
 WEFT_MUST_USE weft_status weft_device_set_watchdog(weft_device* device, uint64_t cycles);
 
 /** What the device itself has counted since it booted or was reset: how many commands ended how, what became of its log

@@ -327,16 +327,29 @@ static void a_hang_is_ended_by_the_cores_watchdog_with_the_limit_that_was_set(vo
 }
 
 static void a_dead_watchdog_is_noticed_by_the_firmware(void**) {
-  Fixture f({3, 3, 0, 0, 0});
-  machine().core.hang_queue = 0;
-  machine().core.watchdog_dead = true;
-  f.then([&] {
-    make_list(0, 2);
-    f.host.submit(1, launch_entry(f.program, kLists));
-  });
-  f.then([&] { assert_int_equal(CODE(f.only()), WEFT_ERROR_DEVICE_HUNG); });
-  run_firmware();
-  assert_int_equal(machine().script_next, machine().script.size());
+  for (const uint64_t limit : {uint64_t{0}, UINT64_C(1) << 30}) {
+    Fixture f({3, 3, 0, 0, 0});
+    machine().core.hang_queue = 0;
+    machine().core.watchdog_dead = true;
+    f.then([&] {
+      auto e = entry(WEFT_ADMIN_OPCODE_SET_TIMEOUT);
+      e.size = limit;
+      f.host.submit(0, e);
+    });
+    uint64_t began = 0;
+    f.then([&] {
+      began = machine().now;
+      make_list(0, 2);
+      f.host.submit(1, launch_entry(f.program, kLists));
+    });
+    f.then([&] {
+      assert_int_equal(CODE(f.only()), WEFT_ERROR_DEVICE_HUNG);
+      assert_in_range(machine().now - began, weft::fw::kBackstopCycles + limit,
+                      weft::fw::kBackstopCycles + limit + 4'000'000);
+    });
+    run_firmware();
+    assert_int_equal(machine().script_next, machine().script.size());
+  }
 }
 
 static void lost_interrupts_cost_time_and_nothing_else(void**) {
@@ -414,7 +427,7 @@ static void a_launch_for_which_another_function_waits_has_a_bound_to_its_time(vo
   Launch& launch = state->launch;
   launch.function = 1;
   launch.queue = 1;
-  const uint64_t bound = uint64_t{kMaxHoldKcycles} * 1000;
+  const uint64_t bound = uint64_t{WEFT_CORE_MAX_HOLD_KCYCLES} * 1000;
   const auto deadline = [&](uint64_t before) {
     launch.deadline_cycle = before;
     launch.entry.budget_kcycles = 7;
@@ -436,7 +449,7 @@ static void a_launch_for_which_another_function_waits_has_a_bound_to_its_time(vo
   waits(0, WEFT_QUEUE_OPCODE_LAUNCH);
   const uint64_t ends = deadline(UINT64_MAX);
   assert_in_range(ends, bound, machine().now + bound);
-  assert_int_equal(launch.entry.budget_kcycles, kMaxHoldKcycles);
+  assert_int_equal(launch.entry.budget_kcycles, WEFT_CORE_MAX_HOLD_KCYCLES);
   assert_int_equal(deadline(ends), ends);  // once
   assert_int_equal(deadline(5), 5);        // sooner by its own budget
   assert_int_equal(launch.entry.budget_kcycles, 7);
