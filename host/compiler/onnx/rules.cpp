@@ -6,10 +6,11 @@ namespace weft::compiler::frontend {
 Rule find_rule(std::string_view op) {
   static const Rules all = [] {
     Rules rules;
-    for (const auto* family : {&activation_rules(), &attention_rules(), &control_rules(), &convolution_rules(),
-                               &elementwise_rules(), &image_rules(), &indexing_rules(), &movement_rules(),
-                               &normalization_rules(), &pooling_rules(), &product_rules(), &quantization_rules(),
-                               &recurrent_rules(), &reduction_rules(), &shape_rules(), &signal_rules()})
+    for (const auto* family :
+         {&activation_rules(), &attention_rules(), &control_rules(), &convolution_rules(), &elementwise_rules(),
+          &grid_rules(), &image_rules(), &indexing_rules(), &movement_rules(), &normalization_rules(), &pooling_rules(),
+          &product_rules(), &quantization_rules(), &recurrent_rules(), &reduction_rules(), &shape_rules(),
+          &signal_rules()})
       rules.insert(family->begin(), family->end());
     return rules;
   }();

@@ -15,6 +15,7 @@ const Rules& attention_rules();
 const Rules& control_rules();
 const Rules& convolution_rules();
 const Rules& elementwise_rules();
+const Rules& grid_rules();
 const Rules& image_rules();
 const Rules& indexing_rules();
 const Rules& movement_rules();
