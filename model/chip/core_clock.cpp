@@ -27,15 +27,11 @@ void CoreClock::begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::t
   paused_ = false;
 }
 
-/// True if a core that is not ahead of time has something to do.
+/// True if a core has something to do in this cycle. Those that are ahead, idle, or quiet for longer are passed over.
 bool CoreClock::look_at_cores(uint64_t cycle) {
   bool due = false;
-  for (CoreHost* core : cores_) {
-    core->look();
-    if (core->core().cycle() > cycle) continue;
-    core->catch_up();
-    due |= core->core().busy();
-  }
+  for (CoreHost* core : cores_)
+    if (core->due_cycle() <= cycle) due |= core->look(cycle);
   return due;
 }
 
@@ -52,30 +48,28 @@ uint64_t CoreClock::limit(uint64_t cycle) const {
   return std::max(limit, cycle + 1);
 }
 
-/// When something is to be done again, if nobody kicks before; UINT64_MAX: never.
-uint64_t CoreClock::wake_fs(uint64_t cycle) const {
-  uint64_t wake = interconnect_ != nullptr ? interconnect_->next_event_fs() : UINT64_MAX;
-  for (const CoreHost* core : cores_) {
-    if (core->core().cycle() > cycle)
-      wake = std::min(wake, time_.edge_fs(core->core().cycle()));
-    else if (core->core().busy())
-      wake = std::min(wake, time_.edge_fs(cycle + 1));
-  }
-  return wake;
+/// When something is to be done again, if nobody kicks before: of cores in `next_cycle` at the earliest. UINT64_MAX:
+/// never.
+uint64_t CoreClock::wake_fs(uint64_t next_cycle) const {
+  const uint64_t event = interconnect_ != nullptr ? interconnect_->next_event_fs() : UINT64_MAX;
+  uint64_t due = kNever;
+  for (const CoreHost* core : cores_) due = std::min(due, core->due_cycle());
+  return due == kNever ? event : std::min(event, time_.edge_fs(std::max(due, next_cycle)));
 }
 
 void CoreClock::run() {
   const uint64_t now_fs = sc_core::sc_time_stamp().value();
   const uint64_t cycle = time_.cycle_at(now_fs);
+  const bool at_edge = now_fs == time_.edge_fs(cycle);  // between edges only the interconnect acts
   const bool network_due = interconnect_ != nullptr && interconnect_->next_event_fs() <= now_fs;
-  bool due = look_at_cores(cycle) || network_due;
-  if (due && sc_core::sc_pending_activity_at_current_time()) {  // somebody may still act on a core in this cycle
+  bool due = at_edge && look_at_cores(cycle);
+  if ((due || network_due) && sc_core::sc_pending_activity_at_current_time()) {  // somebody may still act on a core
     next_trigger(sc_core::SC_ZERO_TIME);
     return;
   }
   if (network_due) {
     interconnect_->run(now_fs);
-    due = look_at_cores(cycle);
+    due = at_edge && look_at_cores(cycle);
     if (sc_core::sc_pending_activity_at_current_time()) {  // it woke a manager
       next_trigger(sc_core::SC_ZERO_TIME);
       return;
@@ -90,10 +84,10 @@ void CoreClock::run() {
   if (due) {
     const uint64_t end = limit(cycle);
     for (CoreHost* core : cores_) {
-      if (core->core().cycle() <= cycle && core->core().busy()) core->run_ahead(end);
+      if (core->due_cycle() <= cycle) core->run_ahead(end);
     }
   }
-  const uint64_t wake = wake_fs(cycle);
+  const uint64_t wake = wake_fs(at_edge ? cycle + 1 : cycle);
   if (wake != UINT64_MAX) next_trigger(until_fs(wake), kick_);
 }
 

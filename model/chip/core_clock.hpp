@@ -26,7 +26,8 @@ class Interconnect {
 /// Clocks the cores while they are busy. Nobody else acts between now and the next pending event, and nothing that a
 /// core does reaches another one within the interconnect's lookahead: so every busy core runs ahead that far at once,
 /// and simulated time follows. Of one moment, managers act first, then the interconnect, then cores: what happens does
-/// not depend on the order in which the kernel wakes them. Idle cores are not clocked.
+/// not depend on the order in which the kernel wakes them. What arrives between two edges is there at the second one.
+/// Cores that are idle, or quiet (TensorCore::quiet_until), are not clocked.
 class CoreClock final : public sc_core::sc_module {
  public:
   /// `time`: of all cores. `interconnect` may be nullptr, and outlives the clock.
@@ -52,7 +53,7 @@ class CoreClock final : public sc_core::sc_module {
   void run();
   [[nodiscard]] bool look_at_cores(uint64_t cycle);
   [[nodiscard]] uint64_t limit(uint64_t cycle) const;
-  [[nodiscard]] uint64_t wake_fs(uint64_t cycle) const;
+  [[nodiscard]] uint64_t wake_fs(uint64_t next_cycle) const;
 
   const TimeBase time_;
   Interconnect* interconnect_;

@@ -32,23 +32,43 @@ CoreHost::CoreHost(const TimeBase& time, std::unique_ptr<core::TensorCore> core,
   clock.add(*this);
 }
 
-void CoreHost::run_ahead(uint64_t limit) {
-  const uint64_t from = core_->cycle();
-  const auto begin = Clock::now();
-  core_->advance(std::min(limit, from + stride_cycles_));
-  const auto taken = Clock::now() - begin;
-  if (taken > 2 * kStrideTarget) stride_cycles_ = std::max(stride_cycles_ / 2, kMinStrideCycles);
-  if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_)
-    stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
+bool CoreHost::look(uint64_t now_cycle) {
+  advance_to(now_cycle, now_cycle);
+  if (core_->cycle() > now_cycle) {
+    due_cycle_ = core_->cycle();
+    return false;
+  }
+  const bool busy = core_->busy();
+  due_cycle_ = busy ? now_cycle : kNever;
+  return busy;
 }
 
-void CoreHost::advance_to(uint64_t cycle) {
+void CoreHost::run_ahead(uint64_t limit) {
+  const uint64_t from = core_->cycle();
+  if (limit <= from + kMinStrideCycles) {  // no time worth measuring
+    core_->advance(limit);
+  } else {
+    const auto begin = Clock::now();
+    core_->advance(std::min(limit, from + stride_cycles_));
+    const auto taken = Clock::now() - begin;
+    if (taken > 2 * kStrideTarget) stride_cycles_ = std::max(stride_cycles_ / 2, kMinStrideCycles);
+    if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_)
+      stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
+  }
+  // What it has to say is told at its own cycle; so long it is quiet that it is brought to the end of it at once.
+  const uint64_t quiet = core_->quiet_until();
+  const bool tells =
+      find_mismatch_ || quiet == kNever || (stopped_by_mismatch_ || core_->interrupt()) != interrupt_seen_;
+  due_cycle_ = tells ? core_->cycle() : std::max(core_->cycle(), quiet);
+}
+
+void CoreHost::advance_to(uint64_t cycle, uint64_t now_cycle) {
   while (core_->cycle() < cycle) {
     const uint64_t before = core_->cycle();
     core_->advance(cycle);
     if (core_->cycle() == before) break;
   }
-  look();
+  if (core_->cycle() <= now_cycle) look_at_core();
 }
 
 void CoreHost::look_at_core() {

@@ -65,18 +65,27 @@ class CoreHost final {
   [[nodiscard]] core::TensorCore& core() { return *core_; }
   [[nodiscard]] const core::TensorCore& core() const { return *core_; }
 
-  /// Brings a core that lags behind to the current cycle. One that is ahead stays there, and so does its interrupt.
-  void catch_up() { advance_to(now()); }
-  /// The clock's: runs a busy core towards `limit`, as far as one look at the wall clock allows.
-  void run_ahead(uint64_t limit);
-  /// The clock's: tells of an interrupt or a mismatch at the core's own cycle once simulated time is there.
-  void look() {
-    if (core_->cycle() <= now()) look_at_core();
+  /// Brings a core that lags behind to the current cycle, for somebody who is about to act on it. One that is ahead
+  /// stays there, and so does its interrupt.
+  void catch_up() {
+    advance_to(now());
+    due_cycle_ = 0;
   }
+
+  // The clock's
+  /// The next cycle in which the clock has to look at the core; kNever: not before somebody acts on it.
+  [[nodiscard]] uint64_t due_cycle() const { return due_cycle_; }
+  /// Looks at a core that is due: brings it to the current cycle and tells of its interrupt or mismatch. True: it is
+  /// busy there, and has to be run.
+  [[nodiscard]] bool look(uint64_t now_cycle);
+  /// Runs a busy core towards `limit`, as far as one look at the wall clock allows.
+  void run_ahead(uint64_t limit);
 
  private:
   [[nodiscard]] uint64_t now() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
-  void advance_to(uint64_t cycle);
+  /// Brings the core to `cycle`. Tells of what it has to say unless it is ahead of `now_cycle`.
+  void advance_to(uint64_t cycle, uint64_t now_cycle);
+  void advance_to(uint64_t cycle) { advance_to(cycle, now()); }
   void look_at_core();
 
   const TimeBase& time_;
@@ -85,6 +94,7 @@ class CoreHost final {
   CoreHostEvents& events_;
   CoreClock& clock_;
   uint64_t stride_cycles_;  // of one advance(), so that the clock is looked at in between
+  uint64_t due_cycle_ = 0;
   bool interrupt_seen_ = false;
   bool mismatch_reported_ = false;
   bool stopped_by_mismatch_ = false;

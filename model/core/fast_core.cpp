@@ -149,6 +149,13 @@ void FastCore::clock_fetch() {
   if (fetch_.progressed()) last_progress_ = cycle_;
 }
 
+/// What advance() jumps over, if no engine works.
+uint64_t FastCore::quiet_until() const {
+  if (!busy()) return UINT64_MAX;
+  if (moved_ || !pending_.empty() || worked_ != working() || !mxu_.resting() || !vpu_.resting()) return cycle_;
+  return std::max(cycle_, std::min({next_event(), mxu_.next_event(), vpu_.next_event()}));
+}
+
 /// Nothing but MXUs and VPU moves before the cycle returned.
 uint64_t FastCore::next_event() const {
   uint64_t next = std::min(dma_in_.next_event(cycle_ - 1), dma_out_.next_event(cycle_ - 1));

@@ -38,6 +38,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   [[nodiscard]] bool interrupt() const override { return interrupt_ != 0; }
   [[nodiscard]] uint64_t cycle() const override { return cycle_; }
   uint64_t advance(uint64_t until) override;
+  [[nodiscard]] uint64_t quiet_until() const override;
   [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override;
   [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override;
   void set_observer(CoreObserver* observer) override { observer_ = observer; }

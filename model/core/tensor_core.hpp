@@ -51,6 +51,11 @@ class TensorCore {
   /// An idle core jumps to `until` and credits its idle counters.
   virtual uint64_t advance(uint64_t until) = 0;
 
+  /// As long as nobody acts on the core, nothing that others can see happens before this cycle: it may be advanced
+  /// there at once. cycle(): something may happen at any moment. UINT64_MAX: it is not busy. Of the core as advance()
+  /// has left it.
+  [[nodiscard]] virtual uint64_t quiet_until() const { return busy() ? cycle() : UINT64_MAX; }
+
   /// Copies VMEM bytes or ACC rows (N x 4 bytes each) for comparison and dumps, as ECC shows them: single errors
   /// corrected. False: outside.
   [[nodiscard]] virtual bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const = 0;

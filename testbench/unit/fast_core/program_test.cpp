@@ -92,6 +92,33 @@ TEST_CASE("Time cut into single cycles, odd pieces or none at all gives the same
   CHECK(whole.lines.size() == 2 * (6 * 4 + 1));
 }
 
+TEST_CASE("A core that says that it is quiet does nothing that others see before that cycle") {
+  Bench bench("nano");
+  fill_operands(bench);
+  const Program program = product(bench.chip, 20, 60, 6);
+  for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
+    for (const auto& command : program.queues[q]) REQUIRE(bench.core.push(q, command));
+  const auto seen = [&] { return std::tuple(bench.log.lines.size(), bench.core.interrupt(), bench.bus.accesses); };
+  size_t quiet_cycles = 0, cycles = 0;
+  uint64_t promised = 0;
+  auto before = seen();
+  for (; bench.core.busy(); cycles++) {
+    const uint64_t from = bench.core.cycle();
+    bench.core.advance(from + 1);
+    if (from + 1 < promised) {
+      quiet_cycles++;
+      REQUIRE(seen() == before);
+      REQUIRE(bench.core.quiet_until() == promised);
+    }
+    promised = bench.core.quiet_until();
+    REQUIRE(promised >= bench.core.cycle());
+    before = seen();
+    REQUIRE(cycles < 100'000);
+  }
+  CHECK(quiet_cycles > cycles / 20);
+  CHECK(bench.core.quiet_until() == UINT64_MAX);
+}
+
 TEST_CASE("A product that is computed in pieces has the bits of one that is not, however time is cut") {
   const auto dtype = GENERATE(WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8);
   const char* preset = GENERATE("nano", "nano-4mxu");

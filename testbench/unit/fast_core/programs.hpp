@@ -18,6 +18,7 @@ class Bus : public core::MemoryBus {
 
   std::vector<std::byte> bytes;
   uint64_t hole_first = UINT64_MAX, hole_end = UINT64_MAX;
+  uint64_t accesses = 0;  ///< that were scheduled
 
   bool read(weft_address_space space, uint64_t address, std::span<std::byte> out) override {
     if (!inside(space, address, out.size())) return false;
@@ -41,6 +42,7 @@ class Bus : public core::MemoryBus {
 
  private:
   uint64_t book(uint64_t size, uint64_t cycle) {
+    accesses++;
     free_ = std::max(free_, cycle * bytes_per_cycle_) + size;
     return (free_ + bytes_per_cycle_ - 1) / bytes_per_cycle_;
   }
