@@ -1,5 +1,6 @@
 /// Simulated time of the tensor cores of all chips, and of the interconnect between them.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <systemc>
@@ -43,6 +44,9 @@ class CoreClock final : public sc_core::sc_module {
   /// None of them changes a cycle of a device.
   void begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::time_point deadline,
                    uint64_t hold_cycle = kNever);
+  /// The furthest cycle that a core has been run to; never less than before.
+  [[nodiscard]] uint64_t front_cycle() const { return front_cycle_; }
+  void reached(uint64_t cycle) { front_cycle_ = std::max(front_cycle_, cycle); }
   /// The slice was ended early, when all others had done what they do in this cycle.
   [[nodiscard]] bool paused() const { return paused_; }
 
@@ -61,6 +65,7 @@ class CoreClock final : public sc_core::sc_module {
   sc_core::sc_event kick_;
   uint64_t horizon_ = kNever;
   uint64_t hold_cycle_ = kNever;
+  uint64_t front_cycle_ = 0;
   bool paused_ = false;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };

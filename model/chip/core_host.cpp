@@ -55,6 +55,7 @@ void CoreHost::run_ahead(uint64_t limit) {
     if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_)
       stride_cycles_ = std::min(stride_cycles_ * 2, kMaxStrideCycles);
   }
+  clock_.reached(core_->cycle());
   // What it has to say is told at its own cycle; so long it is quiet that it is brought to the end of it at once.
   const uint64_t quiet = core_->quiet_until();
   const bool tells =
@@ -68,7 +69,10 @@ void CoreHost::advance_to(uint64_t cycle, uint64_t now_cycle) {
     core_->advance(cycle);
     if (core_->cycle() == before) break;
   }
-  if (core_->cycle() <= now_cycle) look_at_core();
+  if (core_->cycle() <= now_cycle)
+    look_at_core();
+  else
+    clock_.reached(core_->cycle());
 }
 
 void CoreHost::look_at_core() {

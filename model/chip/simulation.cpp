@@ -62,9 +62,7 @@ Function& Simulation::function(size_t index) {
   return chips_[index / of_chip]->function(index % of_chip);
 }
 uint64_t Simulation::cycle() const {
-  uint64_t cycle = chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value());
-  for (const auto& chip : chips_) cycle = std::max(cycle, chip->core().core().cycle());
-  return cycle;
+  return std::max(chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value()), clock_->front_cycle());
 }
 bool Simulation::held() {
   bool held = false;

@@ -72,11 +72,11 @@ class SliceNetwork::Port final : public core::RemotePort {
   void core_reset() override {
     state().epoch++;
     state().on_its_way = 0;
-    for (auto& [ends, flow] : network_.flows_)
-      if (ends.first == chip_) {
-        network_.ended(flow.transfers.size());
-        flow = {};
-      }
+    auto& flows = network_.flows_;
+    for (auto it = flows.lower_bound({chip_, 0}); it != flows.end() && it->first.first == chip_; ++it) {
+      network_.ended(it->second.transfers.size());
+      it->second = {};
+    }
     network_.barriers_.forget(chip_);
   }
 
