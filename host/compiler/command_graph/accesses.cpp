@@ -1,0 +1,76 @@
+// Runs of words, rows and granules of each kind of command (docs/command_checks.md has the extents).
+#include "host/compiler/command_graph/accesses.hpp"
+
+#include <algorithm>
+
+namespace weft::compiler::command_graph {
+namespace {
+
+using Visit = std::function<void(const Access&)>;
+
+uint64_t up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit; }
+
+/// One side of a DMA: buffer and words, or segment and granules.
+void visit_side(const spec::Chip& chip, const spec::DmaCommand& c, bool writes, BufferId buffer, const Visit& visit) {
+  const bool vmem = (writes ? c.dst_seg : c.src_seg) == 0;
+  const auto offset = static_cast<int64_t>(writes ? c.dst_off : c.src_off);
+  const int64_t s1 = writes ? c.dst_stride1 : c.src_stride1, s2 = writes ? c.dst_stride2 : c.src_stride2,
+                s3 = writes ? c.dst_stride3 : c.src_stride3;
+  const uint64_t unit = vmem ? chip.word_bytes : kGranuleBytes;
+  for (int64_t i3 = 0; i3 < c.size3; i3++)
+    for (int64_t i2 = 0; i2 < c.size2; i2++)
+      for (int64_t i1 = 0; i1 < c.size1; i1++)
+        visit({vmem ? buffer : kNoBuffer, writes ? c.dst_seg : c.src_seg, writes,
+               static_cast<uint64_t>(offset + i1 * s1 + i2 * s2 + i3 * s3) / unit, up(c.size0, unit)});
+}
+
+void visit_dma(const spec::Chip& chip, const GraphCommand& command, const spec::DmaCommand& c, const Visit& visit) {
+  if (c.header.opcode == WEFT_OPCODE_COPY) visit_side(chip, c, false, command.a, visit);
+  visit_side(chip, c, true, command.d, visit);
+}
+
+void visit_mxu(const spec::Chip& chip, const GraphCommand& command, const spec::MxuCommand& c, const Visit& visit) {
+  const uint64_t tile_k = c.dtype == WEFT_MXU_DTYPE_INT8 ? 2ull * chip.n : chip.n, tiles = up(c.k, tile_k);
+  const uint64_t rest = c.k - (tiles - 1) * tile_k, last = c.dtype == WEFT_MXU_DTYPE_INT8 ? up(rest, 2) : rest;
+  for (uint64_t r = 0; r < c.m; r++) {
+    if (c.x_tile_stride == 1) {
+      visit({command.a, 0, false, c.x_addr + r * c.x_row_stride, tiles});
+      continue;
+    }
+    for (uint64_t t = 0; t < tiles; t++)
+      visit({command.a, 0, false, c.x_addr + r * c.x_row_stride + t * c.x_tile_stride, 1});
+  }
+  for (uint64_t t = 0; t < tiles; t++)
+    visit({command.b, 0, false, c.w_addr + t * c.w_tile_stride, t + 1 < tiles ? chip.n : last});
+  if (c.seed == WEFT_MXU_SEED_KEEP) visit({command.d, 0, false, c.acc_row, c.m});
+  visit({command.d, 0, true, c.acc_row, c.m});
+}
+
+uint64_t words_of(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1; }
+
+void visit_vpu(const spec::Chip& chip, const GraphCommand& command, const spec::VpuCommand& c, const Visit& visit) {
+  const bool across = c.header.opcode == WEFT_OPCODE_REDUCE && c.axis == WEFT_VPU_AXIS_ROWS;
+  const uint64_t from = words_of(c.src_dtype), to = words_of(c.dst_dtype);
+  const uint64_t a_words = c.src_space == WEFT_VPU_SPACE_ACC ? 1 : from;
+  if (c.op != WEFT_VPU_OP_IOTA)
+    for (uint64_t r = 0; r < c.rows; r++)
+      for (uint64_t k = 0; k < (across ? c.window : 1u); k++)
+        visit({command.a, 0, false, c.a_addr + r * c.a_stride + k * c.b_stride, a_words});
+  const uint64_t b_rows = c.b_mode == WEFT_VPU_B_MODE_TENSOR   ? c.rows
+                          : c.b_mode == WEFT_VPU_B_MODE_ROW    ? 1
+                          : c.b_mode == WEFT_VPU_B_MODE_COLUMN ? up(c.rows, chip.n)
+                                                               : 0;
+  for (uint64_t r = 0; r < b_rows; r++) visit({command.b, 0, false, c.b_addr + r * c.b_stride, from});
+  const uint64_t d_rows = c.header.opcode == WEFT_OPCODE_TRANSPOSE ? c.cols : c.rows;
+  for (uint64_t r = 0; r < d_rows; r++) visit({command.d, 0, true, c.d_addr + r * c.d_stride, to});
+}
+
+}  // namespace
+
+void for_each_access(const spec::Chip& chip, const GraphCommand& command, const Visit& visit) {
+  if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body)) return visit_dma(chip, command, *dma, visit);
+  if (const auto* mxu = std::get_if<spec::MxuCommand>(&command.body)) return visit_mxu(chip, command, *mxu, visit);
+  visit_vpu(chip, command, std::get<spec::VpuCommand>(command.body), visit);
+}
+
+}  // namespace weft::compiler::command_graph

@@ -1,0 +1,68 @@
+/// L3: commands whose addresses are still symbolic. What a command waits for, where its operands lie and in which order
+/// its queue runs is derived from what it reads and writes.
+#pragma once
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "weft/spec/chips.hpp"
+#include "weft/spec/commands.hpp"
+
+namespace weft::compiler::command_graph {
+
+/// A piece of VMEM or ACC that commands share.
+enum class BufferId : uint32_t {};
+inline constexpr BufferId kNoBuffer{UINT32_MAX};
+[[nodiscard]] constexpr size_t index_of(BufferId buffer) { return static_cast<size_t>(buffer); }
+
+enum class BufferSpace : uint8_t { kVmem, kAcc };
+
+struct Buffer {
+  BufferSpace space = BufferSpace::kVmem;
+  uint32_t size = 0;  ///< words of VMEM; rows of ACC, all of one MXU and one bank
+};
+
+/// A command of dma_in, mxu, vpu or dma_out. Address fields count from the beginning of their buffer: x_addr and a_addr
+/// of `a`, w_addr and b_addr of `b`, acc_row and d_addr of `d`; of a DMA, src_off of `a` and dst_off of `d` where the
+/// segment is VMEM, in bytes. The fields `mxu`, waits and posts are empty.
+struct GraphCommand {
+  weft_queue_index queue = WEFT_QUEUE_SYNC;
+  std::variant<spec::DmaCommand, spec::MxuCommand, spec::VpuCommand> body;
+  BufferId a = kNoBuffer, b = kNoBuffer, d = kNoBuffer;
+};
+
+/// Commands in an order in which each could run alone behind the one before. Segments do not overlap.
+class CommandGraph {
+ public:
+  explicit CommandGraph(const spec::Chip& chip) : chip_(&chip) {}
+
+  BufferId add_buffer(BufferSpace space, uint64_t size) {
+    buffers_.push_back({space, static_cast<uint32_t>(size)});
+    return BufferId{static_cast<uint32_t>(buffers_.size() - 1)};
+  }
+  /// COPY from memory into `d`.
+  void load(const spec::DmaCommand& command, BufferId d) {
+    commands_.push_back({WEFT_QUEUE_DMA_IN, command, kNoBuffer, kNoBuffer, d});
+  }
+  /// COPY from `a` to memory.
+  void store(const spec::DmaCommand& command, BufferId a) {
+    commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, kNoBuffer, kNoBuffer});
+  }
+  void product(const spec::MxuCommand& command, BufferId x, BufferId w, BufferId acc) {
+    commands_.push_back({WEFT_QUEUE_MXU, command, x, w, acc});
+  }
+  void vector(const spec::VpuCommand& command, BufferId a, BufferId b, BufferId d) {
+    commands_.push_back({WEFT_QUEUE_VPU, command, a, b, d});
+  }
+
+  [[nodiscard]] const spec::Chip& chip() const { return *chip_; }
+  [[nodiscard]] const std::vector<Buffer>& buffers() const { return buffers_; }
+  [[nodiscard]] const std::vector<GraphCommand>& commands() const { return commands_; }
+
+ private:
+  const spec::Chip* chip_;
+  std::vector<Buffer> buffers_;
+  std::vector<GraphCommand> commands_;
+};
+
+}  // namespace weft::compiler::command_graph

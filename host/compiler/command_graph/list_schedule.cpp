@@ -1,0 +1,229 @@
+// Simulates the five queues with the units' closed forms (rtl/mxu, rtl/vpu, rtl/dma: README.md).
+#include "host/compiler/command_graph/list_schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace weft::compiler::command_graph {
+namespace {
+
+constexpr uint64_t kNever = UINT64_MAX;
+constexpr uint64_t kAccBlocksPerBank = 4;
+constexpr uint64_t kVpuLatency = 6, kCommandLatency = 8;
+
+uint64_t up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit; }
+
+/// Places in the ACCs, each for one block of sums at a time. All are as large as the largest block.
+class AccPlaces {
+ public:
+  explicit AccPlaces(const CommandGraph& graph) {
+    uint64_t rows = 1;
+    for (const Buffer& buffer : graph.buffers())
+      if (buffer.space == BufferSpace::kAcc) rows = std::max<uint64_t>(rows, buffer.size);
+    const spec::Chip& chip = graph.chip();
+    const uint64_t blocks = std::clamp<uint64_t>(chip.acc_bank_rows / rows, 1, kAccBlocksPerBank);
+    for (uint64_t u = 0; u < chip.num_mxu; u++)
+      for (uint64_t i = 0; i < blocks; i++)
+        for (uint64_t bank = 0; bank < 2; bank++)
+          places_.push_back(
+              {static_cast<uint8_t>(u), (2 * u + bank) * chip.acc_bank_rows + i * (chip.acc_bank_rows / blocks), 0});
+  }
+
+  struct Place {
+    uint8_t mxu;
+    uint64_t row;
+    uint64_t free_at;  ///< kNever: taken
+  };
+  /// The place where a product can start first; of those, of the MXU and the place that has rested longest.
+  [[nodiscard]] std::optional<size_t> best(const std::vector<uint64_t>& mxu_free) const {
+    std::optional<size_t> found;
+    const auto key = [&](const Place& p) {
+      return std::tuple(std::max(p.free_at, mxu_free[p.mxu]), mxu_free[p.mxu], p.free_at);
+    };
+    for (size_t i = 0; i < places_.size(); i++)
+      if (places_[i].free_at != kNever && (!found || key(places_[i]) < key(places_[*found]))) found = i;
+    return found;
+  }
+  [[nodiscard]] size_t free_places() const {
+    return static_cast<size_t>(std::ranges::count_if(places_, [](const Place& p) { return p.free_at != kNever; }));
+  }
+  Place& operator[](size_t i) { return places_[i]; }
+
+ private:
+  std::vector<Place> places_;
+};
+
+class ListScheduler {
+ public:
+  ListScheduler(const CommandGraph& graph, const std::vector<std::vector<uint32_t>>& before,
+                const ScheduleLimits& limits)
+      : graph_(graph), before_(before), limits_(limits), chip_(graph.chip()), acc_(graph) {
+    const size_t n = graph.commands().size();
+    missing_.resize(n), ready_at_.resize(n), after_.resize(n), loads_used_.resize(n);
+    users_.resize(graph.buffers().size()), acc_place_.resize(graph.buffers().size());
+    opened_.resize(graph.buffers().size());
+    mxu_free_.resize(chip_.num_mxu);
+    result_.mxu.resize(n), result_.acc_bases.resize(graph.buffers().size());
+    for (uint32_t i = 0; i < n; i++) {
+      missing_[i] = before[i].size();
+      for (const uint32_t p : before[i]) after_[p].push_back(i);
+      waiting_[graph.commands()[i].queue].push_back(i);
+      for_each_buffer(i, [&](BufferId b) { users_[index_of(b)]++; });
+    }
+  }
+
+  Schedule run() {
+    for (size_t n = graph_.commands().size(); result_.order.size() < n;) {
+      auto next = choose(false);
+      if (!next) next = choose(true);
+      if (!next) return {};
+      take(*next);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Choice {
+    uint32_t command;
+    uint64_t start;
+    std::optional<size_t> acc;  ///< place that it opens
+  };
+
+  template <typename F>
+  void for_each_buffer(uint32_t command, F f) const {
+    const GraphCommand& c = graph_.commands()[command];
+    if (c.a != kNoBuffer) f(c.a);
+    if (c.b != kNoBuffer && c.b != c.a) f(c.b);
+    if (c.d != kNoBuffer && c.d != c.a && c.d != c.b) f(c.d);
+  }
+
+  /// The first command of all queues by its start; loads beyond the limits only if `forced`.
+  std::optional<Choice> choose(bool forced) {
+    std::optional<Choice> best;
+    for (auto& queue : waiting_) {
+      uint32_t seen = 0;
+      for (size_t i = 0; i < queue.size() && seen < limits_.window; i++, seen++) {
+        const uint32_t command = queue[i];
+        if (missing_[command] != 0) continue;
+        const auto choice = start_of(command, seen == 0, forced);
+        if (choice && (!best || choice->start < best->start)) best = choice;
+      }
+    }
+    return best;
+  }
+
+  std::optional<Choice> start_of(uint32_t command, bool oldest, bool forced) {
+    const GraphCommand& c = graph_.commands()[command];
+    uint64_t at = ready_at_[command];
+    if (c.queue == WEFT_QUEUE_VPU) return Choice{command, std::max(at, vpu_free_), {}};
+    if (c.queue == WEFT_QUEUE_DMA_OUT) return Choice{command, std::max(at, dma_out_free_), {}};
+    if (c.queue == WEFT_QUEUE_DMA_IN) {
+      const bool fits =
+          opened_[index_of(c.d)] != 0 || live_words_ + graph_.buffers()[index_of(c.d)].size <= limits_.vmem_words;
+      if (!forced && (!fits || loads_ahead_ >= limits_.loads_ahead)) return std::nullopt;
+      if (forced && !oldest) return std::nullopt;
+      return Choice{command, std::max(at, dma_in_free_), {}};
+    }
+    if (opened_[index_of(c.d)] != 0)
+      return Choice{command, std::max(at, mxu_free_[acc_[acc_place_[index_of(c.d)]].mxu]), {}};
+    // The last place is for the oldest product: those behind it might wait for what it computes.
+    if (!oldest && acc_.free_places() < 2) return std::nullopt;
+    const auto place = acc_.best(mxu_free_);
+    if (!place) return std::nullopt;
+    return Choice{command, std::max({at, acc_[*place].free_at, mxu_free_[acc_[*place].mxu]}), place};
+  }
+
+  void take(const Choice& choice) {
+    const uint32_t command = choice.command;
+    const GraphCommand& c = graph_.commands()[command];
+    if (choice.acc) {
+      acc_place_[index_of(c.d)] = *choice.acc;
+      acc_[*choice.acc].free_at = kNever;
+      result_.acc_bases[index_of(c.d)] = acc_[*choice.acc].row;
+    }
+    const uint64_t end = run_on_unit(command, choice.start);
+    for_each_buffer(command, [&](BufferId b) { use(b, end); });
+    for (const uint32_t p : before_[command])
+      if (graph_.commands()[p].queue == WEFT_QUEUE_DMA_IN && std::exchange(loads_used_[p], uint8_t{1}) == 0)
+        loads_ahead_--;
+    for (const uint32_t next : after_[command]) {
+      missing_[next]--;
+      const bool follows = graph_.commands()[next].queue == c.queue &&
+                           (c.queue == WEFT_QUEUE_MXU || c.queue == WEFT_QUEUE_VPU);  // needs no semaphore
+      ready_at_[next] = std::max(ready_at_[next], follows ? choice.start : end + kCommandLatency);
+    }
+    auto& queue = waiting_[c.queue];
+    queue.erase(std::ranges::find(queue, command));
+    result_.order.push_back(command);
+  }
+
+  void use(BufferId b, uint64_t end) {
+    const size_t i = index_of(b);
+    const bool vmem = graph_.buffers()[i].space == BufferSpace::kVmem;
+    if (std::exchange(opened_[i], uint8_t{1}) == 0 && vmem) live_words_ += graph_.buffers()[i].size;
+    if (--users_[i] != 0) return;
+    if (vmem)
+      live_words_ -= graph_.buffers()[i].size;
+    else
+      acc_[acc_place_[i]].free_at = end;
+  }
+
+  /// When the command's writes are visible.
+  uint64_t run_on_unit(uint32_t command, uint64_t start) {
+    const GraphCommand& c = graph_.commands()[command];
+    if (const auto* dma = std::get_if<spec::DmaCommand>(&c.body)) {
+      const uint64_t runs = uint64_t{dma->size1} * dma->size2 * dma->size3;
+      const uint64_t beats = runs * up(dma->size0, uint64_t{chip_.dma_words} * chip_.word_bytes);
+      const auto line = static_cast<uint64_t>(static_cast<unsigned __int128>(runs * dma->size0) * chip_.clock_hz /
+                                              chip_.hbm_bytes_per_second);
+      const bool in = c.queue == WEFT_QUEUE_DMA_IN;
+      uint64_t& free = in ? dma_in_free_ : dma_out_free_;
+      free = start + std::max({beats, line, uint64_t{4}});
+      if (in && !after_[command].empty()) loads_ahead_++;
+      return free + (in ? chip_.hbm_read_latency_cycles : chip_.hbm_write_latency_cycles);
+    }
+    if (const auto* mxu = std::get_if<spec::MxuCommand>(&c.body)) {
+      const uint64_t tile = mxu->dtype == WEFT_MXU_DTYPE_INT8 ? 2ull * chip_.n : chip_.n;
+      const auto place = acc_[acc_place_[index_of(c.d)]];
+      result_.mxu[command] = place.mxu;
+      mxu_free_[place.mxu] =
+          start + up(mxu->k, tile) * std::max<uint64_t>(mxu->m, uint64_t{chip_.pe_latency} * chip_.n);
+      return mxu_free_[place.mxu] + (uint64_t{chip_.pe_latency} + 1) * chip_.n;
+    }
+    const auto& vpu = std::get<spec::VpuCommand>(c.body);
+    const bool across = vpu.header.opcode == WEFT_OPCODE_REDUCE && vpu.axis == WEFT_VPU_AXIS_ROWS;
+    const bool transpose = vpu.header.opcode == WEFT_OPCODE_TRANSPOSE;
+    vpu_free_ = start + uint64_t{vpu.rows} * (across ? vpu.window : 1) + (transpose ? vpu.cols : 0) + kVpuLatency;
+    return vpu_free_;
+  }
+
+  const CommandGraph& graph_;
+  const std::vector<std::vector<uint32_t>>& before_;
+  const ScheduleLimits limits_;
+  const spec::Chip& chip_;
+  std::array<std::vector<uint32_t>, WEFT_CORE_QUEUES> waiting_;  ///< in the graph's order
+  std::vector<size_t> missing_;
+  std::vector<uint64_t> ready_at_;
+  std::vector<std::vector<uint32_t>> after_;
+  std::vector<uint8_t> loads_used_;  ///< 1: yes
+  std::vector<uint32_t> users_;      ///< by buffer: commands still to come
+  std::vector<uint8_t> opened_;      ///< 1: yes
+  std::vector<size_t> acc_place_;
+  AccPlaces acc_;
+  std::vector<uint64_t> mxu_free_;
+  uint64_t vpu_free_ = 0, dma_in_free_ = 0, dma_out_free_ = 0, live_words_ = 0;
+  uint32_t loads_ahead_ = 0;
+  Schedule result_;
+};
+
+}  // namespace
+
+Schedule list_schedule(const CommandGraph& graph, const std::vector<std::vector<uint32_t>>& before,
+                       const ScheduleLimits& limits) {
+  return ListScheduler(graph, before, limits).run();
+}
+
+}  // namespace weft::compiler::command_graph

@@ -1,0 +1,81 @@
+// First fit over what is free at the moment.
+#include "host/compiler/command_graph/vmem_placement.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace weft::compiler::command_graph {
+namespace {
+
+class FreeWords {
+ public:
+  explicit FreeWords(uint64_t words) { free_[0] = words; }
+
+  std::optional<uint64_t> take(uint64_t words) {
+    for (auto at = free_.begin(); at != free_.end(); at++) {
+      if (at->second < words) continue;
+      const auto [first, count] = *at;
+      free_.erase(at);
+      if (count > words) free_[first + words] = count - words;
+      return first;
+    }
+    return std::nullopt;
+  }
+
+  void give(uint64_t first, uint64_t words) {
+    auto next = free_.lower_bound(first);
+    if (next != free_.end() && next->first == first + words) {
+      words += next->second;
+      next = free_.erase(next);
+    }
+    if (next != free_.begin())
+      if (auto before = std::prev(next); before->first + before->second == first) {
+        before->second += words;
+        return;
+      }
+    free_[first] = words;
+  }
+
+ private:
+  std::map<uint64_t, uint64_t> free_;  ///< first word -> words
+};
+
+}  // namespace
+
+std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::vector<uint32_t>& order, uint64_t rest) {
+  const size_t buffers = graph.buffers().size();
+  constexpr uint64_t kUnused = UINT64_MAX;
+  std::vector<uint64_t> first(buffers, kUnused), last(buffers);
+  const auto note = [&](BufferId buffer, uint64_t position) {
+    if (buffer == kNoBuffer || graph.buffers()[index_of(buffer)].space != BufferSpace::kVmem) return;
+    first[index_of(buffer)] = std::min(first[index_of(buffer)], position);
+    last[index_of(buffer)] = position;
+  };
+  for (uint64_t position = 0; position < order.size(); position++) {
+    const auto& command = graph.commands()[order[position]];
+    for (const BufferId buffer : {command.a, command.b, command.d}) note(buffer, position);
+  }
+  std::vector<size_t> by_start;
+  std::multimap<uint64_t, size_t> by_end;  ///< from this position on its words are free
+  for (size_t b = 0; b < buffers; b++)
+    if (first[b] != kUnused) by_start.push_back(b);
+  std::ranges::stable_sort(by_start, {}, [&](size_t b) { return first[b]; });
+  FreeWords free(graph.chip().vmem_words);
+  VmemPlacement placement{BufferBases(buffers), 0};
+  for (const size_t b : by_start) {
+    while (!by_end.empty() && by_end.begin()->first <= first[b]) {
+      const size_t done = by_end.begin()->second;
+      free.give(placement.bases[done], (uint64_t{graph.buffers()[done].size} + 1) / 2 * 2);
+      by_end.erase(by_end.begin());
+    }
+    const uint64_t words = (uint64_t{graph.buffers()[b].size} + 1) / 2 * 2;
+    const auto place = free.take(words);
+    if (!place) return std::nullopt;
+    placement.bases[b] = *place;
+    placement.words = std::max(placement.words, *place + words);
+    by_end.emplace(last[b] + 1 + rest, b);
+  }
+  return placement;
+}
+
+}  // namespace weft::compiler::command_graph

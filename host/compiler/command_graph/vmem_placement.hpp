@@ -1,0 +1,20 @@
+/// Where the buffers of VMEM lie, for a given order of commands.
+#pragma once
+#include <optional>
+
+#include "host/compiler/command_graph/dependences.hpp"
+
+namespace weft::compiler::command_graph {
+
+struct VmemPlacement {
+  BufferBases bases;  ///< by buffer, of VMEM only; even words
+  uint64_t words = 0;
+};
+
+/// Interval packing: a buffer has its words from its first to its last command in `order`, and no other one has them
+/// within `rest` commands behind that, so that what comes next in the same place does not wait. Nothing: it does not
+/// fit.
+[[nodiscard]] std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::vector<uint32_t>& order,
+                                                      uint64_t rest);
+
+}  // namespace weft::compiler::command_graph
