@@ -11,10 +11,6 @@
 namespace weft::compiler {
 namespace {
 
-/// The smallest stride >= tiles that is banks - 1 modulo banks: rows of x then walk the banks downwards like the
-/// weights do.
-uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks) { return tiles / banks * banks + banks - 1; }
-
 std::vector<Span> cut(uint64_t total, uint64_t size) {
   std::vector<Span> spans;
   for (uint64_t first = 0; first < total; first += size) spans.push_back({first, std::min(size, total - first)});
@@ -84,6 +80,8 @@ bool complete(const spec::Chip& chip, uint64_t rows, GemmTiling& plan) {
 }
 
 }  // namespace
+
+uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks) { return tiles / banks * banks + banks - 1; }
 
 std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total, uint64_t first_rows) {
   const uint64_t edge = chip.n;

@@ -48,6 +48,10 @@ struct GemmTiling {
 /// NO_DEVICE_MEMORY if even the smallest plan does not fit VMEM; the message gives both sizes.
 [[nodiscard]] Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step);
 
+/// The smallest stride >= tiles that is banks - 1 modulo banks: rows of x then walk the banks downwards like the
+/// weights do.
+[[nodiscard]] uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks);
+
 /// Cuts `total` rows into chunks. PE latency 1 and 2: of `first_rows` (the first; 0: N; at most 2 N) to 2 N rows; a
 /// total below 2 N is one chunk. Else: of up to 4 N rows, as few and as equal as that allows.
 [[nodiscard]] std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total, uint64_t first_rows = 0);

@@ -10,6 +10,7 @@
 #include "host/compiler/import_graph.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 
 namespace weft::tools {
 namespace {
@@ -20,7 +21,8 @@ using compiler::ir::Module;
 Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph) {
   const auto program = compiler::lower(chip, graph);
   if (!program.ok()) return program.error();
-  const auto kernel = compiler::compile(chip, program.value());
+  auto kernel = compiler::tiles::compile_resident(chip, program.value());
+  if (!kernel.ok()) kernel = compiler::compile(chip, program.value());
   if (!kernel.ok()) return kernel.error();
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();

@@ -1,0 +1,117 @@
+// Products: row chunk by row chunk, so that the next operator begins with the first one while this one goes on with the
+// second. Of a chunk, output blocks in waves of as many column blocks as there are MXUs, K group by K group, so that
+// the MXUs run side by side on the same rows of x. Weights are loaded for the first chunk and stay for the others.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/compiler/chunk_pipeline.hpp"
+#include "host/compiler/tiles/tile_builder.hpp"
+
+namespace weft::compiler::tiles {
+namespace {
+
+constexpr uint64_t kFineCycles = 256, kCoarseCycles = 512;  // of a MATMUL
+constexpr uint64_t kStoreBlocks = 2;
+constexpr uint64_t kChunksAhead = 4;  // row chunks of x that are loaded beside the first one
+
+}  // namespace
+
+std::vector<Span> TileBuilder::tile_groups(uint64_t tiles, uint64_t rows, bool fine) const {
+  const uint64_t tile_cycles = std::max<uint64_t>(rows, uint64_t{chip_.pe_latency} * chip_.n);
+  const uint64_t size = std::max<uint64_t>(1, (fine ? kFineCycles : kCoarseCycles) / tile_cycles);
+  std::vector<Span> groups;
+  for (uint64_t first = 0; first < tiles; first += size) groups.push_back({first, std::min(size, tiles - first)});
+  return groups;
+}
+
+/// Sums of a block += K tiles `group`.
+void TileBuilder::multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
+                           BufferId sums) {
+  const uint64_t tiles = blocks(x.columns);
+  auto found = std::ranges::find(weights[block], group.first, [](const auto& w) { return w.first; });
+  if (found == weights[block].end()) {
+    // x of the first chunks comes with the first weights: what is there goes on while more weights come.
+    for (uint64_t c = 0; c < std::min<uint64_t>(x.chunks.size(), kChunksAhead); c++) need(x, c, group);
+    const BufferId buffer = graph_.add_buffer(command_graph::BufferSpace::kVmem, group.count * chip_.n);
+    spec::DmaCommand load;
+    load.header.opcode = WEFT_OPCODE_COPY;
+    load.header.tag = program_.tag(fmt::format("{} weights columns {}..", by.name, block * chip_.n));
+    load.src_seg = by.weights.segment;
+    load.src_off = by.weights.offset_bytes + (block * tiles + group.first) * chip_.n * chip_.word_bytes;
+    load.size0 = static_cast<uint32_t>(group.count * chip_.n * chip_.word_bytes);
+    program_.note_hbm_bytes(load.size0);
+    graph_.load(load, buffer);
+    weights[block].emplace_back(group.first, buffer);
+    found = std::prev(weights[block].end());
+  }
+  need(x, chunk, group);
+  spec::MxuCommand c;
+  c.header.opcode = WEFT_OPCODE_MATMUL;
+  c.header.tag =
+      program_.tag(fmt::format("{} rows {}.. columns {}..", by.name, x.row_chunks[chunk].first, block * chip_.n));
+  c.x_addr = static_cast<uint32_t>(group.first);
+  c.x_row_stride = static_cast<uint32_t>(x.row_words), c.x_tile_stride = 1;
+  c.w_tile_stride = chip_.n;
+  c.k = static_cast<uint32_t>(std::min(group.count * chip_.n, x.columns - group.first * chip_.n));
+  c.m = static_cast<uint16_t>(x.row_chunks[chunk].count);
+  c.cols = static_cast<uint16_t>(lanes(by.n, block));
+  c.seed = group.first == 0 ? WEFT_MXU_SEED_ZERO : WEFT_MXU_SEED_KEEP;
+  c.dtype = WEFT_MXU_DTYPE_BF16;
+  graph_.product(c, x.chunks[chunk], found->second, sums);
+}
+
+/// Bias, activation and rounding of a block's sums.
+void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias) {
+  spec::VpuCommand c;
+  c.header.opcode = WEFT_OPCODE_EPILOGUE;
+  c.header.tag = program_.tag(
+      fmt::format("{} epilogue rows {}.. columns {}..", by.name, y.row_chunks[chunk].first, block * chip_.n));
+  c.src_space = WEFT_VPU_SPACE_ACC;
+  c.src_dtype = WEFT_VPU_DTYPE_F32, c.dst_dtype = static_cast<uint8_t>(by.dtype);
+  c.rows = static_cast<uint16_t>(y.row_chunks[chunk].count);
+  c.cols = static_cast<uint16_t>(lanes(by.n, block));
+  c.a_stride = 1;
+  if (by.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = static_cast<uint32_t>(2 * block);
+  c.activation = static_cast<uint8_t>(by.activation);
+  c.d_addr = static_cast<uint32_t>(block * row_words(by.dtype)), c.d_stride = static_cast<uint32_t>(y.row_words);
+  graph_.vector(c, sums, bias, y.chunks[chunk]);
+}
+
+/// The blocks of a wave, some side by side.
+void TileBuilder::store_wave(const Matrix& y, uint64_t chunk, const Product& by, Span wave) {
+  for (uint64_t i = 0; i < wave.count; i += kStoreBlocks) {
+    const Span part{wave.first + i, std::min(kStoreBlocks, wave.count - i)};
+    store_blocks(*by.store, y.row_chunks[chunk], part, by.n, by.dtype, y.chunks[chunk],
+                 part.first * row_words(by.dtype), y.row_words,
+                 program_.tag(fmt::format("{} store rows {}.. columns {}..", by.name, y.row_chunks[chunk].first,
+                                          part.first * chip_.n)));
+  }
+}
+
+Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
+  const uint64_t k = x.columns, tiles = blocks(k), column_blocks = blocks(by.n);
+  Matrix y = new_matrix(x.rows, by.n, by.dtype);
+  const BufferId bias =
+      by.bias ? load_row(*by.bias, column_blocks * 4ull * chip_.n, by.name + " bias") : command_graph::kNoBuffer;
+  uint64_t most_rows = 0;
+  for (const Span& chunk : x.row_chunks) most_rows = std::max(most_rows, chunk.count);
+  Weights weights(column_blocks);
+  for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++)
+    for (uint64_t first = 0; first < column_blocks; first += chip_.num_mxu) {
+      const Span wave{first, std::min<uint64_t>(chip_.num_mxu, column_blocks - first)};
+      const bool fine = !begun_ || last;
+      std::vector<BufferId> sums;
+      for (uint64_t i = 0; i < wave.count; i++)
+        sums.push_back(graph_.add_buffer(command_graph::BufferSpace::kAcc, x.row_chunks[chunk].count));
+      for (const Span& group : tile_groups(tiles, most_rows, fine))
+        for (uint64_t i = 0; i < wave.count; i++) multiply(x, chunk, by, first + i, group, weights, sums[i]);
+      for (uint64_t i = 0; i < wave.count; i++) finish(y, chunk, by, first + i, sums[i], bias);
+      if (by.store) store_wave(y, chunk, by, wave);
+    }
+  begun_ = true;
+  program_.note_macs(x.rows * k * by.n);
+  return y;
+}
+
+}  // namespace weft::compiler::tiles

@@ -1,0 +1,11 @@
+/// Programs whose values stay in VMEM from one step to the next, with weights loaded ahead of their use.
+#pragma once
+#include "host/compiler/compile.hpp"
+
+namespace weft::compiler::tiles {
+
+/// As compile(), for programs of one chip that are made of products of bf16 and elementwise steps. UNSUPPORTED: the
+/// program has other steps, or too many commands. NO_DEVICE_MEMORY: its values do not fit VMEM.
+[[nodiscard]] Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program);
+
+}  // namespace weft::compiler::tiles

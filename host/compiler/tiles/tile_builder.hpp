@@ -1,0 +1,93 @@
+/// L2: operators on matrices that stay in VMEM, as commands of L3.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/compiler/command_graph/command_graph.hpp"
+#include "host/compiler/gemm_tiling.hpp"
+#include "host/compiler/program_builder.hpp"
+#include "host/compiler/step.hpp"
+
+namespace weft::compiler::tiles {
+
+using command_graph::BufferId;
+using command_graph::CommandGraph;
+
+/// A matrix in VMEM: row chunks, each a buffer of rows `row_words` apart; a row is blocks of N columns side by side, of
+/// two words each for f32. What lies in memory is loaded when an operator reads it first, piece by piece.
+struct Matrix {
+  uint64_t rows = 0, columns = 0;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+  uint64_t row_words = 0;
+  std::vector<Span> row_chunks;
+  std::vector<BufferId> chunks;
+  std::optional<TensorPlace> source;              ///< in memory
+  std::vector<std::vector<uint8_t>> loaded = {};  ///< by chunk and column block, with a source; 1: yes
+};
+
+/// x W + bias, then the activation: f32 sums, rounded to the result's type.
+struct Product {
+  std::string name;
+  uint64_t n = 0;
+  TensorPlace weights;              ///< packed tiles of bf16
+  std::optional<TensorPlace> bias;  ///< a row of f32, padded with zeros to a multiple of N
+  weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32
+  std::optional<TensorPlace> store;            ///< where the result goes, block by block
+};
+
+/// a op b, as ELEMENTWISE does it in a's type, then cast to the result's.
+struct Elementwise {
+  std::string name;
+  weft_vpu_op op = WEFT_VPU_OP_ADD;
+  weft_vpu_b_mode b_mode = WEFT_VPU_B_MODE_TENSOR;
+  Matrix* b = nullptr;  ///< tensor: of a's shape; row: of one row
+  uint32_t scalar = 0, scalar2 = 0;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;
+};
+
+/// Appends commands to a graph, in an order in which they can run one by one. One owner; a Matrix belongs to the
+/// builder that made it.
+class TileBuilder {
+ public:
+  TileBuilder(CommandGraph& graph, ProgramBuilder& program) : graph_(graph), program_(program), chip_(graph.chip()) {}
+
+  /// A matrix that lies in memory, rows in the place's pitch.
+  [[nodiscard]] Matrix from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place);
+  /// x is bf16. `last`: nothing follows that could hide this product's end.
+  [[nodiscard]] Matrix product(Matrix& x, const Product& by, bool last);
+  [[nodiscard]] Matrix elementwise(Matrix& a, const Elementwise& by);
+  void store(const Matrix& from, const TensorPlace& to, const std::string& name);
+
+ private:
+  [[nodiscard]] Matrix new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
+  [[nodiscard]] uint64_t blocks(uint64_t columns) const { return (columns + chip_.n - 1) / chip_.n; }
+  /// Lanes of block `block` that count.
+  [[nodiscard]] uint64_t lanes(uint64_t columns, uint64_t block) const {
+    return std::min<uint64_t>(chip_.n, columns - block * chip_.n);
+  }
+  void need(Matrix& matrix, uint64_t chunk, Span column_blocks);
+  BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
+  void store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns, weft_vpu_dtype dtype,
+                    BufferId buffer, uint64_t word, uint64_t row_words, uint16_t tag);
+  /// By column block: first K tile of a group, and where its weights lie.
+  using Weights = std::vector<std::vector<std::pair<uint64_t, BufferId>>>;
+  void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
+                BufferId sums);
+  void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias);
+  void store_wave(const Matrix& y, uint64_t chunk, const Product& by, Span wave);
+  [[nodiscard]] std::vector<Span> tile_groups(uint64_t tiles, uint64_t rows, bool fine) const;
+
+  CommandGraph& graph_;
+  ProgramBuilder& program_;
+  const spec::Chip& chip_;
+  bool begun_ = false;  ///< a product has been lowered
+};
+
+/// Row chunks of a matrix: the array is fed without a gap (N rows at least where there are so many), and there are as
+/// many as that allows, so that the next operator begins before this one has ended.
+[[nodiscard]] std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows);
+
+}  // namespace weft::compiler::tiles
