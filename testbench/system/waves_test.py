@@ -3,6 +3,7 @@ import bisect
 import os
 import re
 import struct
+import subprocess
 import unittest
 import unittest.mock
 
@@ -90,6 +91,18 @@ class Waves(WeftTest):
             sums = [lane(at("sum", cycle + 1 + depth + j), j, 32) for j in range(size)]
             expected = [struct.unpack("<I", struct.pack("<f", value))[0] for value in a[index] @ b]
             self.assertEqual(sums, expected, f"{chip}: sums of the row issued in cycle {cycle}")
+
+    def test_scripts_wave_prints_the_rows_that_the_program_multiplies(self):
+        a, _, _ = self.product("nano")
+        done = subprocess.run([SOURCE / "scripts" / "wave", self.folder / "w.fst", SCOPE + "row_issue", SCOPE + "row_masked", SCOPE + "row_masked[31:16]"],
+                              capture_output=True, text=True, check=True)
+        rows = [line.split() for line in done.stdout.splitlines()[1:]]
+        issued = [(row[2], row[3]) for row in rows if row[1] == "1"]
+        self.assertEqual(issued, [("".join(f"{bits:04x}" for bits in reversed(bf16(row))), f"{bf16(row)[1]:04x}") for row in a])
+        for arguments, text in ((["no.fst"], "No such file"), ([SOURCE / "README.md"], "is no FST file"), ([self.folder / "w.fst", "nobody"], "no signal is named nobody")):
+            refused = subprocess.run([SOURCE / "scripts" / "wave", *arguments], capture_output=True, text=True)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(text, refused.stderr)
 
     def test_weights_rows_and_sums_of_every_preset_are_what_the_program_multiplies(self):
         chips = built("WEFT_RTL_CHIPS")
