@@ -2,13 +2,20 @@
 #
 #   library       libweft.so.0, what programs are linked with
 #   development   weft.h, find_package(weft), pkg-config's weft
-#   tools         weft, weft-sim
+#   tools         weft, weft-sim, their man pages
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS libweft EXPORT weft-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
 install(TARGETS weft weft-sim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+# The pages say what the commands' --help says.
+set(man_pages ${CMAKE_BINARY_DIR}/man)
+add_custom_command(OUTPUT ${man_pages}/weft.1.gz
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/command_pages --build ${CMAKE_BINARY_DIR} --man ${man_pages}
+  DEPENDS weft weft-sim ${CMAKE_SOURCE_DIR}/scripts/command_pages ${CMAKE_SOURCE_DIR}/scripts/command_help.py)
+add_custom_target(man_pages ALL DEPENDS ${man_pages}/weft.1.gz)
+install(DIRECTORY ${man_pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
 install(FILES ${CMAKE_SOURCE_DIR}/driver/include/weft/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft COMPONENT development)
 install(FILES ${CMAKE_BINARY_DIR}/generated/include/weft/spec/spec.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/spec COMPONENT development)
 foreach(component library development tools)

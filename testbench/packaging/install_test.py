@@ -65,7 +65,8 @@ class Installed(unittest.TestCase):
     def test_each_component_has_its_files(self):
         names = "\n".join(self.files())
         for wanted in ("bin/weft$", "bin/weft-sim$", r"libweft\.so$", r"libweft\.so\.0$", "include/weft/weft.h$", "include/weft/spec/spec.h$",
-                       "cmake/weft/weft-config.cmake$", "pkgconfig/weft.pc$", "licenses/weft-library/LICENSE$"):
+                       "cmake/weft/weft-config.cmake$", "pkgconfig/weft.pc$", "licenses/weft-library/LICENSE$",
+                       r"man/man1/weft\.1\.gz$", r"man/man1/weft-gemm\.1\.gz$", r"man/man1/weft-sim\.1\.gz$"):
             self.assertRegex(names, re.compile(wanted, re.MULTILINE))
 
     def test_the_library_exports_what_weft_h_declares(self):
@@ -118,6 +119,7 @@ class Installed(unittest.TestCase):
         self.assertNotIn("libsystemc", needs["libweft0"])
         for path in packages.values():
             run("dpkg-deb", "--extract", path, root)
+        self.assertIn("share/man/man1/weft-gemm.1.gz", run("dpkg-deb", "--contents", packages["weft"]))
         program = self.folder / "copy_package"
         run("cc", CONSUMER / "copy.c", "-o", program, "-I", root / "usr/include", "-L", library_of(root), "-lweft")
         self.copies(program, root)
