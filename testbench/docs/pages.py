@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Links of the pages: each leads to a file of the tree and to a heading of it; each page of docs/ is linked from another one. Terms of the
+glossary: each once, in alphabetical order.
+
+usage: pages.py links|glossary SOURCE_FOLDER
+Exit code 0: all is well; 1: what is not, page and line. Addresses on the net are not looked at."""
+import re
+import sys
+import unicodedata
+from pathlib import Path
+from urllib.parse import unquote
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lint"))
+from sources import known  # noqa: E402
+
+FENCE = re.compile(r"^\s*```")
+CODE = re.compile(r"`[^`]*`")
+LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
+HEADING = re.compile(r"^#{1,6} +(.*?)(?: +#+)?$")
+TERM = re.compile(r"^\| ([^|]+) \|")
+
+
+def lines_of(page):
+    """(number, line) outside of code blocks."""
+    inside = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            yield number, line
+
+
+def slug(heading):
+    """The anchor that GitHub gives to a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+    kept = "".join(c for c in text if c in " -_" or unicodedata.category(c)[0] in "LN")
+    return kept.replace(" ", "-")
+
+
+def anchors_of(page):
+    found = {}
+    for _, line in lines_of(page):
+        heading = HEADING.match(line)
+        if heading:
+            name = slug(heading[1])
+            found[name] = found.get(name, -1) + 1
+    return {name if not number else f"{name}-{number}" for name, last in found.items() for number in range(last + 1)}
+
+
+def links_of(page):
+    for number, line in lines_of(page):
+        # A link's text may be code; code with brackets is no link.
+        for match in LINK.finditer(CODE.sub(lambda code: "x" * len(code[0]), line)):
+            yield number, match[1]
+
+
+def check_links(root):
+    pages = [path for path in known(root) if path.suffix == ".md"]
+    wrong, linked, seen, anchors = [], set(), 0, {}
+    for page in pages:
+        for number, target in links_of(page):
+            if re.match(r"[a-z][a-z0-9+.-]*:", target):
+                continue
+            seen += 1
+            name, _, anchor = target.partition("#")
+            path = (page.parent / unquote(name)).resolve() if name else page
+            where = f"{page.relative_to(root)}:{number}: {target}"
+            if not path.exists() or root not in [path, *path.parents]:
+                wrong.append(f"{where}: there is no such file")
+                continue
+            if path != page:
+                linked.add(path)
+            if anchor and path.suffix == ".md" and anchor not in anchors.setdefault(path, anchors_of(path)):
+                wrong.append(f"{where}: the page has no such heading")
+    for page in pages:
+        listed = page.parent != root / "docs" and page.parent in linked  # as a folder of many: docs/decisions
+        if root / "docs" in page.parents and page not in linked and not listed:
+            wrong.append(f"{page.relative_to(root)}: no other page links to it")
+    print(f"{len(pages)} pages, {seen} links within the tree")
+    return wrong if seen else ["no link was found"]
+
+
+def check_glossary(root):
+    page = root / "docs" / "glossary.md"
+    terms = [(number, match[1]) for number, line in lines_of(page) if (match := TERM.match(line)) and match[1] not in ("term", "---")]
+    order = [(name.lower(), number) for number, name in terms]
+    wrong = [f"docs/glossary.md:{number}: {name!r} stands before {before!r} in the alphabet, or twice"
+             for (before, _), (name, number) in zip(order, order[1:], strict=False) if name <= before]
+    print(f"{len(terms)} terms")
+    return wrong if terms else ["docs/glossary.md: no term was found"]
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] not in ("links", "glossary"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = Path(sys.argv[2]).resolve()
+    wrong = (check_links if sys.argv[1] == "links" else check_glossary)(root)
+    print(*wrong, sep="\n", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
