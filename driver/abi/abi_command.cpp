@@ -1,4 +1,4 @@
-// Checks and translation of commands, one function an opcode.
+// Checks and translation of commands, one function per opcode.
 #include "driver/abi/abi_command.hpp"
 
 namespace weft::driver::abi {

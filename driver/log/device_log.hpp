@@ -15,7 +15,7 @@ namespace weft::driver {
 
 /// Lines wait here until flush(), which puts them in order with what the firmware has written meanwhile. A record lies
 /// in host memory before the completion of anything that happened after it: so if the driver flushes when it has
-/// drained its rings, order holds over flushes too, but for a line that another thread adds late. Thread-safe. Blocks
+/// drained its rings, order holds over flushes too, except a line that another thread adds late. Thread-safe. Blocks
 /// while another thread's lines are handed out.
 class DeviceLog {
  public:

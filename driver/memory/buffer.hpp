@@ -63,7 +63,7 @@ class HbmRange {
   uint64_t address_ = 0;
 };
 
-/// Immutable but for the memory itself. Commands in flight share its ownership.
+/// Immutable except for the memory itself. Commands in flight share its ownership.
 class Buffer {
  public:
   Buffer(HbmRange range, uint64_t bytes) : range_(std::move(range)), bytes_(bytes) {}

@@ -54,7 +54,7 @@ class IovaSpace {
   bool cut_off_ = false;
 };
 
-/// A sealed, zeroed memfd mapped into this process and into the device. Owner: whoever holds it; the destructor unmaps
+/// A sealed, zeroed memfd mapped into this process and into the device. Owner: its holder; the destructor unmaps
 /// from the device first. If the device does not confirm that, the memory is still safe to free: the device keeps the
 /// memfd, which nothing else uses, and the IOVA is not used again.
 class HostMemory {

@@ -39,7 +39,7 @@ struct DueCallback {
   std::shared_ptr<const Event> event;
 };
 
-/// Thread-safe. Owner: the queue's slot while the command is in flight, and whoever asked for it.
+/// Thread-safe. Owner: the queue's slot while the command is in flight, and the caller that asked for it.
 class Event {
  public:
   using Callback = std::function<void(const Status&)>;

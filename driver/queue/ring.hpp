@@ -2,10 +2,10 @@
 // usable.
 //
 // Orderings, each with its pair:
-//   submission: entry (plain stores) -> release fence -> doorbell          pairs with the device's read of the
-//   doorbell, then entry completion: device stores bytes 0 to 23, then one release store of the last 8 (with the phase)
-//                                                                          pairs with the acquire load in
-//                                                                          CompletionRing::peek
+//   submission: entry (plain stores) -> release fence -> doorbell
+//     pairs with: the device reads the doorbell, then the entry
+//   completion: the device stores bytes 0 to 23, then the last 8, with the phase, by one release store
+//     pairs with: the acquire load in CompletionRing::peek
 #pragma once
 #include <atomic>
 #include <cstring>

@@ -216,7 +216,7 @@ void Waits::check_alarm() {
     }
   }
   changed_.notify_all();
-  if (epoch == epoch_) alarm_ = 0;  // it has fired: whoever still waits arms it again
+  if (epoch == epoch_) alarm_ = 0;  // it has fired: a thread that still waits arms it again
   for (Wait* wait : waits_) {
     if (alarm_ == 0 && wait->verdict == Verdict::kNone) wait->epoch = 0;
   }

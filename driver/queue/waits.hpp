@@ -89,7 +89,7 @@ class Waits {
   /// Looks once without sleeping, in the place of a thread that leads if none does.
   void look_now();
 
-  /// After events have ended, by whoever ended them: other waiters look again.
+  /// After events have ended, in any thread: other waiters look again.
   void events_ended();
 
   uint64_t lost_interrupts() const { return lost_interrupts_.load(std::memory_order_relaxed); }

@@ -7,7 +7,7 @@ namespace {
 constexpr size_t kIndent = 2;
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
-/// Bytes of the UTF-8 character that `text` begins with; 0: it is none. `text` is not empty.
+/// Bytes of the UTF-8 character that `text` begins with; 0: no character. `text` is not empty.
 size_t character_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);

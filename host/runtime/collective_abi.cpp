@@ -1,4 +1,4 @@
-// The C calls of weft/collective.h: compile_collective, and a program a chip.
+// The C calls of weft/collective.h: compile_collective, and a program per chip.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// C++ over the slices of weft.h: a kernel a chip, launched in one device cycle, on arrays in host memory.
+/// C++ over the slices of weft.h: a kernel per chip, launched in one device cycle, on arrays in host memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -82,7 +82,7 @@ struct ChipSnapshot {
 /// before it.
 [[nodiscard]] std::string management_request(std::string_view kind, uint32_t chip, std::string_view fields = {});
 
-/// From a reply to "state". ABI_MISMATCH: a reply of another version; DEVICE_LOST: it is none, and the
+/// From a reply to "state". ABI_MISMATCH: a reply of another version; DEVICE_LOST: no reply, and the
 /// message says which field is missing or not of its type.
 [[nodiscard]] Result<ChipSnapshot> parse_chip_snapshot(std::string_view reply);
 

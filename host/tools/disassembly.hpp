@@ -8,7 +8,7 @@
 
 namespace weft::tools {
 
-/// EXECUTABLE_INVALID with section, offset and reason. The text is stable: one command a line, queue by queue.
+/// EXECUTABLE_INVALID with section, offset and reason. The text is stable: one command per line, queue by queue.
 [[nodiscard]] Result<std::string> disassemble(const std::vector<std::byte>& file);
 
 /// The same as JSON: {chip, kernels: [{name, arguments, queues: {dma_in: [{opcode, tag, ...}], ...}}]}.

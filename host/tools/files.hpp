@@ -12,8 +12,8 @@ namespace weft::tools {
 /// INVALID_ARGUMENT with path and reason if it cannot be read.
 [[nodiscard]] Result<std::vector<std::byte>> read_file(const std::string& path);
 
-/// Writes beside `path` and renames: either the whole file is there, or what was there before. What is no regular file
-/// (/dev/null, a pipe) is written as it is. INVALID_ARGUMENT with path and reason.
+/// Writes beside `path` and renames: either the whole file is there, or what was there before. /dev/null, a pipe and
+/// the like are written as they are. INVALID_ARGUMENT with path and reason.
 [[nodiscard]] Status write_file(const std::string& path, const std::vector<std::byte>& data);
 
 /// OK if a file could be written at `path` (its folder exists and is writable, and a file that is there is too): asked

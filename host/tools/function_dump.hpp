@@ -38,7 +38,7 @@ struct FunctionDump {
 /// From a reply to {"request":"function"}. Errors as of parse_chip_snapshot.
 [[nodiscard]] Result<FunctionDump> parse_function_dump(std::string_view reply);
 
-/// Bytes of hexadecimal text; nothing if it is none.
+/// Bytes of hexadecimal text; nothing if it is other text.
 [[nodiscard]] std::optional<std::vector<std::byte>> parse_hex(std::string_view text);
 
 }  // namespace weft::tools

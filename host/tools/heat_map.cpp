@@ -81,7 +81,7 @@ nlohmann::ordered_json data_of(const LinkMap& map) {
   return {{"size", map.size}, {"step_us", map.step_us}, {"total", total}, {"links", links}};
 }
 
-/// A row a port: how many links, and what they did.
+/// A row per port: how many links, and what they did.
 std::string port_rows(const LinkMap& map) {
   std::string rows;
   for (const char* port : {"+x", "-x", "+y", "-y", "+z", "-z"}) {

@@ -15,7 +15,7 @@ struct HeatMapOptions {
 };
 
 /// The page: self-contained, works offline. Time begins with the first packet and ends with the last. INVALID_ARGUMENT
-/// with path and reason: the trace cannot be read, is none, or has no packets on links.
+/// with path and reason: the trace cannot be read, is no trace, or has no packets on links.
 [[nodiscard]] Result<std::string> heat_map_page(const std::string& trace_path, const HeatMapOptions& options);
 
 }  // namespace weft::tools

@@ -18,7 +18,7 @@ class JsonFields {
  public:
   /// Nesting beyond it is dropped: a parser that recurses would run out of stack.
   static constexpr int kMaxDepth = 12;
-  /// A document; discarded if the text is none.
+  /// A document; discarded if the text is no JSON.
   template <typename Json = nlohmann::json>
   [[nodiscard]] static Json parse(std::string_view text) {
     return Json::parse(

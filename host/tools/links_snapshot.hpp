@@ -39,7 +39,7 @@ struct LinksSnapshot {
 /// A link as people write it, "3:+x" or "3,+x". INVALID_ARGUMENT says what is wrong.
 [[nodiscard]] Result<std::pair<uint32_t, uint32_t>> parse_link_name(std::string_view text);
 
-/// From a reply to "links". ABI_MISMATCH: of another version; DEVICE_LOST: it is none, the message says why.
+/// From a reply to "links". ABI_MISMATCH: of another version; DEVICE_LOST: no such reply, the message says why.
 [[nodiscard]] Result<LinksSnapshot> parse_links_snapshot(std::string_view reply);
 
 /// Of an open slice; `name` is its place. Any error of the driver.

@@ -14,7 +14,7 @@ struct LinkUse {
 };
 [[nodiscard]] LinkUse link_use(const LinksSnapshot& before, const LinksSnapshot& after, size_t link);
 
-/// The slice, a table with a line a chip and port that has a neighbour, and the links that are not up.
+/// The slice, a table with a line per chip and port that has a neighbour, and the links that are not up.
 [[nodiscard]] std::string links_text(const LinksSnapshot& before, const LinksSnapshot& after);
 
 /// The same and ports without a neighbour, for programs. `indent`: spaces a level; -1: one line.

@@ -36,7 +36,7 @@ struct PreflightResult {
   [[nodiscard]] bool passed() const;
 };
 
-/// All checks, also after one has failed. `show` hears of each when it has ended. The chips are as before, but for what
+/// All checks, also after one has failed. `show` hears of each when it has ended. The chips are as before, except what
 /// the links have counted.
 [[nodiscard]] PreflightResult preflight(runtime::SliceSession& session, const PreflightOptions& options,
                                         const std::function<void(const CheckResult&)>& show);

@@ -26,7 +26,7 @@ struct ProductResult {
   uint64_t cycles = 0;
 };
 
-// Each leaves the device as it found it, but for a reset. Not thread-safe.
+// Each leaves the device as it found it, except for a reset. Not thread-safe.
 
 /// Magic, versions, fingerprint, clock, and every bit of registers that can be written and read back.
 [[nodiscard]] CheckResult check_registers(runtime::Session& session);

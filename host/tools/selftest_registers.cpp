@@ -30,7 +30,7 @@ constexpr std::array<Writable, 8> kWritable{{
     {"INJECT_VALUE3 + 4", WEFT_REG_INJECT_VALUE3 + 4, 0xffffffff},
 }};
 
-/// Walking ones, walking zeros, all, none, and two checkerboards. Large values come last but for 0: the watchdog must
+/// Walking ones, walking zeros, all, none, and two checkerboards. Large values come last except 0: the watchdog must
 /// not bite while it is small, so the firmware sleeps meanwhile.
 std::vector<uint32_t> patterns() {
   std::vector<uint32_t> values{0xffffffff, 0x55555555, 0xaaaaaaaa};

@@ -9,7 +9,7 @@
  * null pointer to options means: all defaults.
  * - Handles belong to the caller, who gives each back with its release call, in any order. An object that the device
  * still uses lives on until the device is done with it. After weft_close every call on what belonged to the device
- * answers INVALID_STATE, but for the release calls and for reading events.
+ * answers INVALID_STATE, except the release calls and reading events.
  * - All calls may come from any thread, unless the call says otherwise; two threads may not release one handle, nor use
  * it while another releases it.
  * - A process that forks keeps its devices. The child has none of them: its copies of the driver's descriptors are
@@ -65,8 +65,8 @@ typedef struct weft_event weft_event;
 typedef struct weft_semaphore weft_semaphore;
 typedef struct weft_command_buffer weft_command_buffer;
 
-/* ---- Errors
- * ---------------------------------------------------------------------------------------------------------- */
+/* Errors
+ * ------ */
 
 /** What is lost with an error. */
 typedef enum weft_error_scope {
@@ -99,11 +99,11 @@ typedef struct weft_error_info {
 /** Details of the calling thread's last failed call. Code OK if none failed yet. */
 WEFT_MUST_USE weft_status weft_last_error(weft_error_info* info);
 
-/** Name of a code ("QUEUE_FULL"); "UNKNOWN" for a value that is none. Static text. */
+/** Name of a code ("QUEUE_FULL"); "UNKNOWN" for any other value. Static text. */
 const char* weft_status_name(weft_status status);
 
-/* ---- Version
- * ---------------------------------------------------------------------------------------------------------- */
+/* Version
+ * ------- */
 
 /** Of this header. Before 1.0 another minor version may be another ABI: libweft.so's number then counts up too. */
 #define WEFT_VERSION_MAJOR 0
@@ -114,12 +114,12 @@ const char* weft_status_name(weft_status status);
 /** WEFT_VERSION of the library that the program runs with. Never fails; needs no device. */
 uint32_t weft_version(void);
 
-/* ---- Device
- * ---------------------------------------------------------------------------------------------------------- */
+/* Device
+ * ------ */
 
-/** Opens a device and boots it.
- *  name:
- * "sim:<preset>[?core=rtl|fast|lockstep&array=fast|structural&wave=<file>&wave-from=<cycle>&wave-to=<cycle>&trace=<file>&mismatch-report=<file>&record=<file>]"
+/** Opens a device and boots it. Names:
+ *  "sim:<preset>[?option&option...]", options core=rtl|fast|lockstep, array=fast|structural, manager=rv32|ibex|native,
+ *        wave=<file>, wave-from=<cycle>, wave-to=<cycle>, trace=<file>, mismatch-report=<file>, record=<file>:
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
  *  INVALID_ARGUMENT (the name, or what the simulator refuses, in its words: a core that is not in this build, a file
@@ -369,8 +369,8 @@ typedef struct weft_reset_report {
   uint32_t failed_step;                         /**< 1 + weft_reset_step that took longer than its bound; 0: none */
   uint64_t start_cycle;                         /**< device cycle of the first step */
   uint64_t end_cycle;                           /**< and after the last */
-  uint64_t step_cycles[WEFT_LIMIT_RESET_STEPS]; /**< device cycles by weft_reset_step; those of other work included, but
-                                                     for stop_fetch and stop_engines below level device */
+  uint64_t step_cycles[WEFT_LIMIT_RESET_STEPS]; /**< device cycles by weft_reset_step; those of other work included,
+                                                     except for stop_fetch and stop_engines below level device */
   uint64_t step_bounds[WEFT_LIMIT_RESET_STEPS]; /**< device cycles that a step may take; 0: the step is the firmware's,
                                                      which bounds it by itself, or takes no time on the device */
 } weft_reset_report;
@@ -389,8 +389,8 @@ WEFT_MUST_USE weft_status weft_reset(weft_device* device, weft_queue* queue, wef
  * failed: another reset may help. INVALID_STATE from a callback. */
 WEFT_MUST_USE weft_status weft_device_reset(weft_device* device);
 
-/* ---- Buffers
- * --------------------------------------------------------------------------------------------------------- */
+/* Buffers
+ * ------- */
 
 typedef enum weft_memory {
   WEFT_MEMORY_HBM = 1, /**< on the device; reached by commands only */
@@ -418,8 +418,8 @@ typedef struct weft_buffer_info {
 
 WEFT_MUST_USE weft_status weft_buffer_get_info(weft_buffer* buffer, weft_buffer_info* info);
 
-/* ---- Programs
- * -------------------------------------------------------------------------------------------------------- */
+/* Programs
+ * -------- */
 
 /** Checks the executable (.weft) of `size` bytes at `bytes` and loads it into HBM. The bytes are not needed afterwards.
  *  EXECUTABLE_INVALID: the message names section, offset and reason, or what differs between its chip and this one.
@@ -466,8 +466,8 @@ typedef struct weft_argument_info {
 /** INVALID_ARGUMENT: no such argument. */
 WEFT_MUST_USE weft_status weft_kernel_get_argument(weft_kernel* kernel, uint32_t index, weft_argument_info* info);
 
-/* ---- Queues
- * ---------------------------------------------------------------------------------------------------------- */
+/* Queues
+ * ------ */
 
 typedef struct weft_queue_options {
   size_t size;
@@ -585,12 +585,12 @@ typedef struct weft_command {
 
 /** Submits `count` commands (from 1, at most the queue's entries) with one doorbell; they start in their order. All or
  * none: on failure nothing was submitted and all events are null; the message names the command that is wrong, and
- * what is wrong as the call of its opcode does. A command without an event raises no interrupt, but for the last.
+ * what is wrong as the call of its opcode does. A command without an event raises no interrupt, except the last.
  * QUEUE_FULL: fewer entries are free. */
 WEFT_MUST_USE weft_status weft_submit(weft_queue* queue, const weft_command* commands, uint32_t count);
 
-/* ---- Events
- * ---------------------------------------------------------------------------------------------------------- */
+/* Events
+ * ------ */
 
 typedef struct weft_event_info {
   size_t size;
@@ -621,7 +621,7 @@ typedef struct weft_wait_options {
  * or the device has nothing to do and nobody can end the wait; the message says which, and the work goes on. Returns on
  * the calling thread's own wake-up: no other thread lies between the device and it.
  * Wait before signal: a command may wait, and be waited for, before the signal of its semaphore has been submitted. As
- * long as somebody could still signal it, the wait has no end but its own limits. That can: whoever holds a handle of
+ * long as somebody could still signal it, the wait has no end but its own limits. That can: a program with a handle of
  * the semaphore, a command buffer that signals it, and a command in flight that signals it and is not itself behind a
  * semaphore that nobody can signal. Two commands that wait for each other wait for ever while the handles of their
  * semaphores exist; until_idle tells. docs/decisions/wait-before-signal.md. */
@@ -680,8 +680,8 @@ void weft_command_buffer_release(weft_command_buffer* buffer);
  * ---------------------------------------------------------------------------------------------- A 64-bit value that
  * only grows, between queues of a device and the host. Commands wait for it and raise it through their options. A
  * command that fails, or is cancelled, fails the semaphore that it should have raised: the value stays for ever, and
- * whoever waits for more ends with DEPENDENCY_FAILED and the name of the command that failed first. Create another
- * then. Semaphores go with a reset of the device (INVALID_STATE). */
+ * a command that waits for more ends with DEPENDENCY_FAILED and the name of the command that failed first. Create
+ * another then. Semaphores go with a reset of the device (INVALID_STATE). */
 
 /** BUSY: 64 exist, or are still used by commands in flight. */
 WEFT_MUST_USE weft_status weft_semaphore_create(weft_device* device, uint64_t value, weft_semaphore** semaphore);
@@ -701,8 +701,8 @@ WEFT_MUST_USE weft_status weft_semaphore_signal(weft_semaphore* semaphore, uint6
 WEFT_MUST_USE weft_status weft_semaphore_wait(weft_semaphore* semaphore, uint64_t value,
                                               const weft_wait_options* options);
 
-/* ---- Fault injection (simulators only)
- * ---------------------------------------------------------------------------------------------------------- */
+/* Fault injection (simulators only)
+ * --------------------------------- */
 
 /** A fault of docs/reference/host_interface.md, `injected_fault`, placed by occasion: the n-th doorbell of a queue, the
  * n-th completion, the n-th launch, the n-th packet on a link. Never by time, so that it means the same to every core.

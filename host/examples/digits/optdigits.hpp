@@ -20,8 +20,8 @@ struct Optdigits {
   Digits training, held_out;
 };
 
-/// INVALID_ARGUMENT with path, line and column if the file cannot be read or is not 64 pixels of 0 to 16 and a label a
-/// line.
+/// INVALID_ARGUMENT with path, line and column if the file cannot be read or is not 64 pixels of 0 to 16 and a label
+/// per line.
 [[nodiscard]] Result<Optdigits> read_optdigits(const std::string& path);
 
 }  // namespace weft::examples

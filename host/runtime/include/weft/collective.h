@@ -64,7 +64,7 @@ typedef struct weft_collective_part {
   size_t size;
   uint32_t takes_part;   /**< 0: the chip is in no group, or alone at a barrier; it is not launched */
   uint64_t input_bytes;  /**< that its input must have: the data, and what rounds them up to 64; 0: it has none */
-  uint64_t output_bytes; /**< the same of its output. What is behind the data is undefined */
+  uint64_t output_bytes; /**< the same of its output. Bytes behind the data are undefined */
 } weft_collective_part;
 
 /** INVALID_ARGUMENT: no such chip. */
