@@ -1,11 +1,14 @@
-"""The figures of the front door: what a build and the first commands of a newcomer cost."""
+"""The figures of the front door: what a build and the first commands of a newcomer cost, pages, lints."""
 import os
+import re
 import resource
+import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from figures_tools import row
+from figures_tools import ctest, row
+from figures_trust import docs_outputs
 
 DEMO = ("weft", "weft-sim", "digits")  # scripts/demo builds these
 STEP_LIMIT_S = 2 * 3600
@@ -81,6 +84,31 @@ def of_nightly(name, script, targets, cpu_goal, wall_goal):
     return measure
 
 
-FIGURES = (("build at hand", build_at_hand),
+def counted(tools, *command):
+    """What a check of the tree prints, and how many findings it has: lines on standard error."""
+    done = subprocess.run([tools.root / command[0], *command[1:], tools.root], capture_output=True, text=True, timeout=STEP_LIMIT_S)
+    if done.returncode not in (0, 1):
+        raise tools.Failed(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout, sum(1 for line in done.stderr.splitlines() if line)
+
+
+def dead_links(tools):
+    text, wrong = counted(tools, "testbench/docs/pages.py", "links")
+    pages, links = map(int, re.search(r"^(\d+) pages, (\d+) links", text).groups())
+    return [row("docs, dead links", wrong, f"of {links} links on {pages} pages", "0", wrong == 0 and links > 0)]
+
+
+def lints(tools):
+    """The ctests of label lint, which are the tools and the checks of sources and pages."""
+    cases = ctest(tools, ["-L", "lint"], "lint")
+    failed = sorted(name for name, (passed, _) in cases.items() if not passed)
+    text, wrong = counted(tools, "testbench/lint/english.py")
+    files = int(re.search(r"^(\d+) files", text)[1])
+    return [row("lint", len(failed), f"of {len(cases)} lints and checks of sources fail{': ' if failed else ''}{', '.join(failed)}", "0", not failed and bool(cases)),
+            row("lint, English", wrong, f"findings in {files} pages and sources", "0", wrong == 0 and files > 0)]
+
+
+FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("lint", lints),
+           ("build at hand", build_at_hand),
            ("demo", of_nightly("demo", "scripts/demo", DEMO, GOAL_DEMO_MIN, GOAL_DEMO_WALL_MIN)),
            ("test", of_nightly("full", "scripts/test", (), GOAL_FULL_MIN, GOAL_TEST_WALL_MIN)))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Links of the pages: each leads to a file of the tree and to a heading of it; each page of docs/ is linked from another one. Terms of the
-glossary: each once, in alphabetical order.
+glossary: each once, in alphabetical order. Versions: CHANGELOG.md's newest is that of CMake, weft.h and the pages.
 
-usage: pages.py links|glossary SOURCE_FOLDER
+usage: pages.py links|glossary|versions SOURCE_FOLDER
 Exit code 0: all is well; 1: what is not, page and line. Addresses on the net are not looked at."""
 import re
 import sys
@@ -91,12 +91,30 @@ def check_glossary(root):
     return wrong if terms else ["docs/glossary.md: no term was found"]
 
 
+def check_versions(root):
+    """Each place tells the version of CMakeLists.txt; a place that tells none is wrong too."""
+    def said(name, pattern):
+        match = re.search(pattern, (root / name).read_text(), flags=re.M)
+        return ".".join(match.groups()) if match else "nothing"
+    version = said("CMakeLists.txt", r"^project\(weft VERSION (\d+)\.(\d+)\.(\d+) ")
+    print(f"version {version}")
+    minor = version.rpartition(".")[0]
+    places = (("CHANGELOG.md", r"^## (\d+)\.(\d+)\.(\d+)$", version), ("docs/install.md", r"find_package\(weft (\d+)\.(\d+) REQUIRED\)", minor),
+              ("driver/include/weft/weft.h", r"_MAJOR (\d+)\n.*_MINOR (\d+)\n.*_PATCH (\d+)\n", version),
+              ("testbench/packaging/consumer/CMakeLists.txt", r"find_package\(weft (\d+)\.(\d+)", minor))
+    wrong = [f"{name} says {said(name, pattern)}, CMakeLists.txt {expected}" for name, pattern, expected in places if said(name, pattern) != expected]
+    return wrong + (["CMakeLists.txt tells no version"] if version == "nothing" else [])
+
+
+CHECKS = {"links": check_links, "glossary": check_glossary, "versions": check_versions}
+
+
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("links", "glossary"):
+    if len(sys.argv) != 3 or sys.argv[1] not in CHECKS:
         print(__doc__, file=sys.stderr)
         return 2
     root = Path(sys.argv[2]).resolve()
-    wrong = (check_links if sys.argv[1] == "links" else check_glossary)(root)
+    wrong = CHECKS[sys.argv[1]](root)
     print(*wrong, sep="\n", file=sys.stderr)
     return 1 if wrong else 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pages import check_glossary, check_links, slug  # noqa: E402
+from pages import check_glossary, check_links, check_versions, slug  # noqa: E402
 
 GOOD = {"README.md": "# Weft\n[docs](docs/README.md), [a heading](docs/a.md#the-weft-command), [the same](docs/a.md#the-weft-command-1), [net](https://nowhere)\n",
         "docs/README.md": "[a](a.md) `[no](link.md)`\n```text\n[no](link.md)\n```\n",
@@ -43,6 +43,16 @@ class Tree(unittest.TestCase):
         for rows in ("| bar | y |\n| ACC | x |\n", "| ACC | x |\n| acc | y |\n", ""):
             with self.subTest(rows=rows):
                 self.assertEqual(len(self.found(check_glossary, {"docs/glossary.md": head + rows})), 1)
+
+    def test_a_place_with_another_version_or_none_is_found(self):
+        tree = {"CMakeLists.txt": "project(weft VERSION 0.2.1 LANGUAGES C)\n", "CHANGELOG.md": "# Changelog\n## 0.2.1\n## 0.1.0\n",
+                "docs/install.md": "find_package(weft 0.2 REQUIRED)\n", "testbench/packaging/consumer/CMakeLists.txt": "find_package(weft 0.2 REQUIRED)\n",
+                "driver/include/weft/weft.h": "#define WEFT_VERSION_MAJOR 0\n#define WEFT_VERSION_MINOR 2\n#define WEFT_VERSION_PATCH 1\n"}
+        self.assertEqual(self.found(check_versions, tree), [])
+        for name, text in tree.items():
+            for changed in (text.replace("0.2", "0.3").replace("MINOR 2", "MINOR 3"), ""):
+                with self.subTest(name=name, changed=changed):
+                    self.assertNotEqual(self.found(check_versions, tree | {name: changed}), [])
 
     def test_anchors_are_those_of_github(self):
         self.assertEqual(slug("One job, from call to answer"), "one-job-from-call-to-answer")
