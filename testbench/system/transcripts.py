@@ -98,6 +98,7 @@ _VOLATILE = [
     (re.compile(r"\b\d+ weft(-sim)?\b"), r"<pid> weft\1"),
     (re.compile(r"generation (\d+) in \d+ cycles"), r"generation \1 in <cycles>"),
     (re.compile(r"weft-hang-\d+-"), "weft-hang-<pid>-"),
+    (re.compile(r"golden model with \w+"), "golden model with <vectors>"),
     (re.compile(r"^(  wall time +).*"), r"\1<seconds>"),
 ]
 _NUMBER = re.compile(r"(?<![\w.])[+-]?(0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?)(?![\w.])( ([KMG]?i?B(/s)?|ms|us|s))?(?!\w)")
