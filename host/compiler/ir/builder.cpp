@@ -34,6 +34,17 @@ ValueId Builder::add(OpKind kind, std::vector<ValueId> operands, Attributes attr
   return module_.add(std::move(op));
 }
 
+std::vector<ValueId> Builder::add_with_regions(OpKind kind, std::vector<ValueId> operands, Attributes attributes,
+                                               std::vector<std::shared_ptr<const Module>> regions) {
+  Op op;
+  op.kind = kind;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  op.regions = std::move(regions);
+  op.origin = origin;
+  return module_.op_of(module_.add(std::move(op))).results;
+}
+
 ValueId Builder::constant(TensorPtr value) {
   Op op;
   op.kind = OpKind::kConstant;

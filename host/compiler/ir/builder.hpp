@@ -16,6 +16,7 @@ class Builder {
 
   std::string origin;  ///< of every operator that follows
 
+  [[nodiscard]] const Module& module() const { return module_; }
   [[nodiscard]] const TensorType& type(ValueId x) const { return module_.type(x); }
   [[nodiscard]] const Dims& dims(ValueId x) const { return type(x).dims; }
   [[nodiscard]] int64_t dim(ValueId x, size_t d) const { return dims(x).at(d); }
@@ -85,6 +86,9 @@ class Builder {
   std::vector<ValueId> sort(const std::vector<ValueId>& operands, size_t dimension, bool descending);
 
   ValueId add(OpKind kind, std::vector<ValueId> operands, Attributes attributes);
+  /// All results.
+  std::vector<ValueId> add_with_regions(OpKind kind, std::vector<ValueId> operands, Attributes attributes,
+                                        std::vector<std::shared_ptr<const Module>> regions);
 
  private:
   Module& module_;

@@ -43,4 +43,26 @@ Types infer_select(const Op&, const Types& in) {
 
 Types infer_convert(const Op& op, const Types& in) { return {{op.element(), in[0].dims}}; }
 
+Types infer_bitcast_convert(const Op& op, const Types& in) {
+  // A wider element is several narrow ones, which are the last dimension.
+  TensorType out{op.element(), in[0].dims};
+  const size_t from = bytes_of(in[0].element), to = bytes_of(out.element);
+  if (in[0].element == ElementType::kPred || out.element == ElementType::kPred)
+    unsupported("bitcast_convert: {} to {}", in[0].text(), name_of(out.element));
+  if (from > to) out.dims.push_back(static_cast<int64_t>(from / to));
+  if (from < to) {
+    if (out.dims.empty() || out.dims.back() != static_cast<int64_t>(to / from))
+      invalid("bitcast_convert: {} to {}", in[0].text(), name_of(out.element));
+    out.dims.pop_back();
+  }
+  return {out};
+}
+
+Types infer_reduce_precision(const Op& op, const Types& in) {
+  const int64_t exponent = op.integer("exponent_bits"), fraction = op.integer("mantissa_bits");
+  if (exponent < 1 || exponent > 11 || fraction < 0 || fraction > 52)
+    invalid("reduce_precision: {} bits of exponent, {} of mantissa", exponent, fraction);
+  return infer_floating(op, in);
+}
+
 }  // namespace weft::compiler::ir

@@ -54,14 +54,11 @@ Types infer_gather(const Op& op, const Types& in) {
   return {{operand.element, interleave(op, batch, windows, where)}};
 }
 
-Types infer_scatter(const Op& op, const Types& in) {
+Types infer_scatter_places(const Op& op, const Types& in) {
   const TensorType &operand = in[0], &indices = in[1], &updates = in[2];
   const Dims& inserted = dimensions(op, "inserted_window_dims", operand.rank());
   const Dims& map = dimensions(op, "scatter_dims_to_operand_dims", operand.rank());
   const Dims batch = index_batch(op, indices, map.size());
-  const auto& kind = op.word("kind");
-  if (kind != "set" && kind != "add" && kind != "multiply" && kind != "minimum" && kind != "maximum")
-    invalid("scatter: kind '{}'; supported: set, add, multiply, minimum, maximum", kind);
   const Dims& where = dimensions(op, "update_window_dims", updates.rank());
   if (updates.rank() != batch.size() + where.size() || where.size() + inserted.size() != operand.rank())
     invalid("scatter: updates of type {} for {} and indices {}", updates.text(), operand.text(), indices.text());
@@ -75,6 +72,13 @@ Types infer_scatter(const Op& op, const Types& in) {
     if (!contains(inserted, d) && windows[window++] > operand.dims[d])
       invalid("scatter: updates of type {} are larger than {}", updates.text(), operand.text());
   return {operand};
+}
+
+Types infer_scatter(const Op& op, const Types& in) {
+  const auto& kind = op.word("kind");
+  if (kind != "set" && kind != "add" && kind != "multiply" && kind != "minimum" && kind != "maximum")
+    invalid("scatter: kind '{}'; supported: set, add, multiply, minimum, maximum", kind);
+  return infer_scatter_places(op, in);
 }
 
 Types infer_sort(const Op& op, const Types& in) {

@@ -92,6 +92,36 @@ Types infer_slice(const Op& op, const Types& in) {
   return {out};
 }
 
+namespace {
+
+/// Operands from `first` on are start indices, one for each dimension.
+void check_starts(const Op& op, const Types& in, size_t first) {
+  if (in.size() != first + in[0].rank())
+    invalid("{}: {} start indices for {}", name_of(op.kind), in.size() - std::min(first, in.size()), in[0].text());
+  for (size_t i = first; i < in.size(); i++)
+    if (in[i].rank() != 0 || !is_integer(in[i].element))
+      invalid("{}: a start index of type {}", name_of(op.kind), in[i].text());
+}
+
+}  // namespace
+
+Types infer_dynamic_slice(const Op& op, const Types& in) {
+  check_starts(op, in, 1);
+  const Dims& sizes = entries(op, "slice_sizes", in[0].rank(), 0);
+  for (size_t d = 0; d < sizes.size(); d++)
+    if (sizes[d] > in[0].dims[d]) invalid("dynamic_slice: {} of dimension {} of {}", sizes[d], d, in[0].text());
+  return {{in[0].element, sizes}};
+}
+
+Types infer_dynamic_update_slice(const Op& op, const Types& in) {
+  if (in.size() < 2 || in[1].element != in[0].element || in[1].rank() != in[0].rank())
+    invalid("dynamic_update_slice: {} takes an update of the same rank and type", in[0].text());
+  check_starts(op, in, 2);
+  for (size_t d = 0; d < in[0].rank(); d++)
+    if (in[1].dims[d] > in[0].dims[d]) invalid("dynamic_update_slice: {} into {}", in[1].text(), in[0].text());
+  return {in[0]};
+}
+
 Types infer_pad(const Op& op, const Types& in) {
   const size_t rank = in[0].rank();
   if (in[1].element != in[0].element || in[1].rank() != 0)

@@ -82,6 +82,26 @@ Types infer_convolution(const Op& op, const Types& in) {
   return {out};
 }
 
+Types infer_cholesky(const Op& op, const Types& in) {
+  (void)op.integer("lower");
+  const TensorType& a = in[0];
+  if (a.rank() < 2 || a.dims[a.rank() - 1] != a.dims[a.rank() - 2] || !is_float(a.element))
+    invalid("cholesky: {}; it takes square matrices of floats", a.text());
+  return {a};
+}
+
+Types infer_triangular_solve(const Op& op, const Types& in) {
+  const TensorType &a = in[0], &b = in[1];
+  for (const char* name : {"left_side", "lower", "transpose", "unit_diagonal"}) (void)op.integer(name);
+  const size_t rank = a.rank();
+  const bool fits = rank >= 2 && b.rank() == rank && a.element == b.element && is_float(a.element) &&
+                    std::equal(a.dims.begin(), a.dims.end() - 2, b.dims.begin()) &&
+                    a.dims[rank - 1] == a.dims[rank - 2] &&
+                    b.dims[op.integer("left_side") != 0 ? rank - 2 : rank - 1] == a.dims[rank - 1];
+  if (!fits) invalid("triangular_solve: {} with {}", a.text(), b.text());
+  return {b};
+}
+
 Types infer_reduce(const Op& op, const Types& in) {
   check_kind(op, in[0]);
   const Dims& gone = dimensions(op, "dimensions", in[0].rank());
@@ -91,16 +111,19 @@ Types infer_reduce(const Op& op, const Types& in) {
   return {out};
 }
 
+Dims window_places(const Op& op, const Dims& size, const Dims& dilation) {
+  const size_t rank = size.size();
+  const Dims &window = entries(op, "window", rank, 1), &stride = entries(op, "strides", rank, 1),
+             &low = entries(op, "low", rank, 0), &high = entries(op, "high", rank, 0);
+  Dims places;
+  for (size_t d = 0; d < rank; d++)
+    places.push_back(positions(size[d] + low[d] + high[d], window[d], dilation[d], stride[d]));
+  return places;
+}
+
 Types infer_reduce_window(const Op& op, const Types& in) {
   check_kind(op, in[0]);
-  const size_t rank = in[0].rank();
-  const Dims &window = entries(op, "window", rank, 1), &stride = entries(op, "strides", rank, 1),
-             &low = entries(op, "low", rank, 0), &high = entries(op, "high", rank, 0),
-             &dilation = entries(op, "dilation", rank, 1);
-  TensorType out{in[0].element, {}};
-  for (size_t d = 0; d < rank; d++)
-    out.dims.push_back(positions(in[0].dims[d] + low[d] + high[d], window[d], dilation[d], stride[d]));
-  return {out};
+  return {{in[0].element, window_places(op, in[0].dims, entries(op, "dilation", in[0].rank(), 1))}};
 }
 
 }  // namespace weft::compiler::ir

@@ -13,6 +13,8 @@ Types infer_any(const Op& op, const Types& in);
 Types infer_compare(const Op& op, const Types& in);
 Types infer_select(const Op& op, const Types& in);
 Types infer_convert(const Op& op, const Types& in);
+Types infer_bitcast_convert(const Op& op, const Types& in);
+Types infer_reduce_precision(const Op& op, const Types& in);
 // infer_movement.cpp
 Types infer_parameter(const Op& op, const Types& in);
 Types infer_constant(const Op& op, const Types& in);
@@ -24,6 +26,8 @@ Types infer_slice(const Op& op, const Types& in);
 Types infer_pad(const Op& op, const Types& in);
 Types infer_concatenate(const Op& op, const Types& in);
 Types infer_reverse(const Op& op, const Types& in);
+Types infer_dynamic_slice(const Op& op, const Types& in);
+Types infer_dynamic_update_slice(const Op& op, const Types& in);
 // infer_indexing.cpp
 Types infer_gather(const Op& op, const Types& in);
 Types infer_scatter(const Op& op, const Types& in);
@@ -31,8 +35,23 @@ Types infer_sort(const Op& op, const Types& in);
 // infer_products.cpp
 Types infer_dot_general(const Op& op, const Types& in);
 Types infer_convolution(const Op& op, const Types& in);
+Types infer_cholesky(const Op& op, const Types& in);
+Types infer_triangular_solve(const Op& op, const Types& in);
 Types infer_reduce(const Op& op, const Types& in);
 Types infer_reduce_window(const Op& op, const Types& in);
+// infer_regions.cpp
+Types infer_while(const Op& op, const Types& in);
+Types infer_case(const Op& op, const Types& in);
+Types infer_reduce_by(const Op& op, const Types& in);
+Types infer_reduce_window_by(const Op& op, const Types& in);
+Types infer_select_and_scatter(const Op& op, const Types& in);
+Types infer_scatter_by(const Op& op, const Types& in);
+Types infer_sort_by(const Op& op, const Types& in);
+
+/// Types that gather and scatter share with operators of other files: the result of a scatter whatever its operation.
+Types infer_scatter_places(const Op& op, const Types& in);
+/// Places of a window in each dimension, from the attributes window, strides, low, high and dilation.
+Dims window_places(const Op& op, const Dims& size, const Dims& dilation);
 
 /// A list attribute with one entry for each dimension of `type`, each at least `least`.
 const Dims& entries(const Op& op, std::string_view name, size_t count, int64_t least);

@@ -22,7 +22,13 @@ ValueId Module::add(Op op) {
 }
 
 ValueId Module::add_parameter(const std::string& name, const TensorType& type) {
-  Op op{.kind = OpKind::kParameter, .operands = {}, .results = {}, .attributes = {}, .constant = {}, .origin = {}};
+  Op op{.kind = OpKind::kParameter,
+        .operands = {},
+        .results = {},
+        .attributes = {},
+        .constant = {},
+        .regions = {},
+        .origin = {}};
   op.attributes = {{"name", name}, {"element", std::string(name_of(type.element))}, {"dims", type.dims}};
   inputs.push_back(add(std::move(op)));
   return inputs.back();
@@ -44,6 +50,10 @@ Status verify(const Module& module) {
       for (const ValueId operand : op.operands)
         if (index_of(operand) >= computed.size() || !computed[index_of(operand)])
           invalid("{}: operand %{} is not computed before it", name_of(op.kind), index_of(operand));
+      for (const auto& region : op.regions) {
+        if (!region) invalid("{}: a region is missing", name_of(op.kind));
+        if (auto status = verify(*region); !status.ok()) throw Refusal{status.error()};
+      }
       const Types types = infer(op, module.operand_types(op));
       if (types.size() != op.results.size())
         invalid("{}: {} results; it has {}", name_of(op.kind), op.results.size(), types.size());

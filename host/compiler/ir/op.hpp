@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,64 +15,85 @@
 namespace weft::compiler::ir {
 
 // name, text, operands (-1: one or more), rule that infers the results
-#define WEFT_IR_OPS(X)                                   \
-  X(Parameter, "parameter", 0, parameter)                \
-  X(Constant, "constant", 0, constant)                   \
-  X(Iota, "iota", 0, iota)                               \
-  X(Abs, "abs", 1, numeric)                              \
-  X(Negate, "negate", 1, numeric)                        \
-  X(Sign, "sign", 1, numeric)                            \
-  X(Not, "not", 1, bits)                                 \
-  X(Ceil, "ceil", 1, floating)                           \
-  X(Floor, "floor", 1, floating)                         \
-  X(RoundNearestEven, "round_nearest_even", 1, floating) \
-  X(Exponential, "exponential", 1, floating)             \
-  X(Log, "log", 1, floating)                             \
-  X(LogPlusOne, "log_plus_one", 1, floating)             \
-  X(Logistic, "logistic", 1, floating)                   \
-  X(Sqrt, "sqrt", 1, floating)                           \
-  X(Sine, "sine", 1, floating)                           \
-  X(Cosine, "cosine", 1, floating)                       \
-  X(Tan, "tan", 1, floating)                             \
-  X(Asin, "asin", 1, floating)                           \
-  X(Acos, "acos", 1, floating)                           \
-  X(Atan, "atan", 1, floating)                           \
-  X(Sinh, "sinh", 1, floating)                           \
-  X(Cosh, "cosh", 1, floating)                           \
-  X(Tanh, "tanh", 1, floating)                           \
-  X(Asinh, "asinh", 1, floating)                         \
-  X(Acosh, "acosh", 1, floating)                         \
-  X(Atanh, "atanh", 1, floating)                         \
-  X(Erf, "erf", 1, floating)                             \
-  X(Add, "add", 2, numeric)                              \
-  X(Subtract, "subtract", 2, numeric)                    \
-  X(Multiply, "multiply", 2, numeric)                    \
-  X(Divide, "divide", 2, numeric)                        \
-  X(Remainder, "remainder", 2, numeric)                  \
-  X(Power, "power", 2, numeric)                          \
-  X(Maximum, "maximum", 2, any)                          \
-  X(Minimum, "minimum", 2, any)                          \
-  X(And, "and", 2, bits)                                 \
-  X(Or, "or", 2, bits)                                   \
-  X(Xor, "xor", 2, bits)                                 \
-  X(ShiftLeft, "shift_left", 2, integers)                \
-  X(ShiftRight, "shift_right_logical", 2, integers)      \
-  X(Compare, "compare", 2, compare)                      \
-  X(Select, "select", 3, select)                         \
-  X(Convert, "convert", 1, convert)                      \
-  X(Broadcast, "broadcast_in_dim", 1, broadcast)         \
-  X(Reshape, "reshape", 1, reshape)                      \
-  X(Transpose, "transpose", 1, transpose)                \
-  X(Slice, "slice", 1, slice)                            \
-  X(Pad, "pad", 2, pad)                                  \
-  X(Concatenate, "concatenate", -1, concatenate)         \
-  X(Reverse, "reverse", 1, reverse)                      \
-  X(Gather, "gather", 2, gather)                         \
-  X(Scatter, "scatter", 3, scatter)                      \
-  X(DotGeneral, "dot_general", 2, dot_general)           \
-  X(Convolution, "convolution", 2, convolution)          \
-  X(Reduce, "reduce", 1, reduce)                         \
-  X(ReduceWindow, "reduce_window", 1, reduce_window)     \
+#define WEFT_IR_OPS(X)                                                    \
+  X(Parameter, "parameter", 0, parameter)                                 \
+  X(Constant, "constant", 0, constant)                                    \
+  X(Iota, "iota", 0, iota)                                                \
+  X(Abs, "abs", 1, numeric)                                               \
+  X(Negate, "negate", 1, numeric)                                         \
+  X(Sign, "sign", 1, numeric)                                             \
+  X(Not, "not", 1, bits)                                                  \
+  X(Ceil, "ceil", 1, floating)                                            \
+  X(Floor, "floor", 1, floating)                                          \
+  X(RoundNearestEven, "round_nearest_even", 1, floating)                  \
+  X(RoundNearestAway, "round_nearest_afz", 1, floating)                   \
+  X(Exponential, "exponential", 1, floating)                              \
+  X(ExponentialMinusOne, "exponential_minus_one", 1, floating)            \
+  X(Log, "log", 1, floating)                                              \
+  X(LogPlusOne, "log_plus_one", 1, floating)                              \
+  X(Logistic, "logistic", 1, floating)                                    \
+  X(Sqrt, "sqrt", 1, floating)                                            \
+  X(Rsqrt, "rsqrt", 1, floating)                                          \
+  X(Cbrt, "cbrt", 1, floating)                                            \
+  X(Sine, "sine", 1, floating)                                            \
+  X(Cosine, "cosine", 1, floating)                                        \
+  X(Tan, "tan", 1, floating)                                              \
+  X(Asin, "asin", 1, floating)                                            \
+  X(Acos, "acos", 1, floating)                                            \
+  X(Atan, "atan", 1, floating)                                            \
+  X(Sinh, "sinh", 1, floating)                                            \
+  X(Cosh, "cosh", 1, floating)                                            \
+  X(Tanh, "tanh", 1, floating)                                            \
+  X(Asinh, "asinh", 1, floating)                                          \
+  X(Acosh, "acosh", 1, floating)                                          \
+  X(Atanh, "atanh", 1, floating)                                          \
+  X(Erf, "erf", 1, floating)                                              \
+  X(ReducePrecision, "reduce_precision", 1, reduce_precision)             \
+  X(PopulationCount, "popcnt", 1, integers)                               \
+  X(CountLeadingZeros, "count_leading_zeros", 1, integers)                \
+  X(Add, "add", 2, numeric)                                               \
+  X(Subtract, "subtract", 2, numeric)                                     \
+  X(Multiply, "multiply", 2, numeric)                                     \
+  X(Divide, "divide", 2, numeric)                                         \
+  X(Remainder, "remainder", 2, numeric)                                   \
+  X(Power, "power", 2, numeric)                                           \
+  X(Atan2, "atan2", 2, floating)                                          \
+  X(Maximum, "maximum", 2, any)                                           \
+  X(Minimum, "minimum", 2, any)                                           \
+  X(And, "and", 2, bits)                                                  \
+  X(Or, "or", 2, bits)                                                    \
+  X(Xor, "xor", 2, bits)                                                  \
+  X(ShiftLeft, "shift_left", 2, integers)                                 \
+  X(ShiftRight, "shift_right_logical", 2, integers)                       \
+  X(ShiftRightArithmetic, "shift_right_arithmetic", 2, integers)          \
+  X(Compare, "compare", 2, compare)                                       \
+  X(Select, "select", 3, select)                                          \
+  X(Convert, "convert", 1, convert)                                       \
+  X(BitcastConvert, "bitcast_convert", 1, bitcast_convert)                \
+  X(Broadcast, "broadcast_in_dim", 1, broadcast)                          \
+  X(Reshape, "reshape", 1, reshape)                                       \
+  X(Transpose, "transpose", 1, transpose)                                 \
+  X(Slice, "slice", 1, slice)                                             \
+  X(DynamicSlice, "dynamic_slice", -1, dynamic_slice)                     \
+  X(DynamicUpdateSlice, "dynamic_update_slice", -1, dynamic_update_slice) \
+  X(Pad, "pad", 2, pad)                                                   \
+  X(Concatenate, "concatenate", -1, concatenate)                          \
+  X(Reverse, "reverse", 1, reverse)                                       \
+  X(Gather, "gather", 2, gather)                                          \
+  X(Scatter, "scatter", 3, scatter)                                       \
+  X(ScatterBy, "scatter_by", 3, scatter_by)                               \
+  X(DotGeneral, "dot_general", 2, dot_general)                            \
+  X(Convolution, "convolution", 2, convolution)                           \
+  X(Cholesky, "cholesky", 1, cholesky)                                    \
+  X(TriangularSolve, "triangular_solve", 2, triangular_solve)             \
+  X(Reduce, "reduce", 1, reduce)                                          \
+  X(ReduceWindow, "reduce_window", 1, reduce_window)                      \
+  X(ReduceBy, "reduce_by", -1, reduce_by)                                 \
+  X(ReduceWindowBy, "reduce_window_by", 2, reduce_window_by)              \
+  X(SelectAndScatter, "select_and_scatter", 3, select_and_scatter)        \
+  X(SortBy, "sort_by", -1, sort_by)                                       \
+  X(While, "while", -1, while)                                            \
+  X(Case, "case", -1, case)                                               \
   X(Sort, "sort", -1, sort)
 
 enum class OpKind : uint8_t {
@@ -91,12 +113,16 @@ enum class ValueId : uint32_t {};
 /// An integer, a list of integers, or a word.
 using Attribute = std::variant<int64_t, Dims, std::string>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;
+class Module;
 
 struct Op {
   OpKind kind = OpKind::kConstant;
   std::vector<ValueId> operands, results;
   Attributes attributes;
   TensorPtr constant;  ///< of Constant alone
+  /// What the operator runs: a module for each region, whose inputs are the region's arguments, followed by the values
+  /// from outside that it reads. It sees no others.
+  std::vector<std::shared_ptr<const Module>> regions;
   std::string origin;  ///< of the model's node that it stems from; for messages
 
   /// Refuses an attribute that is missing or has another type.

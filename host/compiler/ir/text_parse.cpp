@@ -103,20 +103,40 @@ T element_from(std::string_view text) {
   }
 }
 
+/// The lines of a text, one after the other.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  [[nodiscard]] bool done() const { return rest_.empty(); }
+  [[nodiscard]] int number() const { return number_; }  ///< of the line that was taken last
+  [[nodiscard]] Line peek() const { return Line(rest_.substr(0, end())); }
+  Line take() {
+    const Line line = peek();
+    rest_.remove_prefix(std::min(end() + 1, rest_.size()));
+    number_++;
+    return line;
+  }
+
+ private:
+  [[nodiscard]] size_t end() const { return std::min(rest_.find('\n'), rest_.size()); }
+  std::string_view rest_;
+  int number_ = 0;
+};
+
+constexpr int kMaxDepth = 64;  // of regions in regions
+
 class Parser {
  public:
-  Module run(std::string_view text) {
-    int number = 0;
-    while (!text.empty()) {
-      const size_t end = std::min(text.find('\n'), text.size());
-      number++;
-      try {
-        read(Line(text.substr(0, end)));
-      } catch (Refusal& refusal) {
-        invalid("line {}: {}", number, refusal.error.message);
-      }
-      text.remove_prefix(std::min(end + 1, text.size()));
+  Parser(Lines& lines, int depth) : lines_(lines), depth_(depth) {}
+
+  /// A module; that of a region ends with its brace.
+  Module run() {
+    while (!lines_.done()) {
+      Line line = lines_.take();
+      if (depth_ != 0 && line.take("}")) return std::move(module_);
+      read(line);
     }
+    if (depth_ != 0) invalid("a region does not end");
     return std::move(module_);
   }
 
@@ -133,6 +153,17 @@ class Parser {
       read_op(line);
     }
     if (!line.done()) invalid("more than the line should have");
+  }
+
+  /// The regions below an operator's line.
+  std::vector<std::shared_ptr<const Module>> regions() {
+    std::vector<std::shared_ptr<const Module>> list;
+    while (!lines_.done() && lines_.peek().take("region {")) {
+      if (depth_ >= kMaxDepth) unsupported("more than {} regions in one another", kMaxDepth);
+      (void)lines_.take();
+      list.push_back(std::make_shared<Module>(Parser(lines_, depth_ + 1).run()));
+    }
+    return list;
   }
 
   ValueId value(Line& line) {
@@ -180,6 +211,8 @@ class Parser {
     do types.push_back(line.type());
     while (line.take(","));
     if (op.kind == OpKind::kConstant) op.constant = constant(types.front(), elements);
+    if (!line.done()) invalid("more than the line should have");
+    op.regions = regions();
     add(std::move(op), results, types);
   }
 
@@ -218,6 +251,8 @@ class Parser {
     }
   }
 
+  Lines& lines_;
+  const int depth_;
   Module module_;
   std::map<int64_t, ValueId> values_;
 };
@@ -225,7 +260,14 @@ class Parser {
 }  // namespace
 
 Result<Module> parse(std::string_view text) {
-  return guarded([&] { return Parser().run(text); });
+  return guarded([&] {
+    Lines lines(text);
+    try {
+      return Parser(lines, 0).run();
+    } catch (Refusal& refusal) {
+      invalid("line {}: {}", lines.number(), refusal.error.message);
+    }
+  });
 }
 
 }  // namespace weft::compiler::ir

@@ -51,6 +51,17 @@ std::string constant_text(const Tensor& tensor, uint64_t most) {
   return text + "]";
 }
 
+/// Each line two spaces to the right, the first one too.
+std::string indented(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at) + 1;
+    out += "  " + text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string print(const Module& module, uint64_t most_elements) {
@@ -68,6 +79,7 @@ std::string print(const Module& module, uint64_t most_elements) {
     if (op.constant) text += " " + constant_text(*op.constant, most_elements);
     if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
     text += fmt::format(" : {}\n", fmt::join(types, ", "));
+    for (const auto& region : op.regions) text += indented("region {\n" + print(*region, most_elements)) + "  }\n";
   }
   for (const auto& output : module.outputs)
     text += fmt::format("return {} = %{}\n", quoted(output.name), index_of(output.value));

@@ -37,6 +37,33 @@ To element(From value) {
 
 }  // namespace
 
+Results bitcast_convert(const ir::Op&, const Operands& in, const ir::Types& out) {
+  auto result = make(out[0]);
+  result->data = in[0]->data;
+  return {result};
+}
+
+Results reduce_precision(const ir::Op& op, const Operands& in, const ir::Types& out) {
+  auto result = make(out[0]);
+  const auto exponent = static_cast<int>(op.integer("exponent_bits")),
+             fraction = static_cast<int>(op.integer("mantissa_bits"));
+  const int bias = (1 << (exponent - 1)) - 1;
+  const auto rounded = [&](double x) {
+    if (!std::isfinite(x) || x == 0) return x;
+    const int power = std::ilogb(x);
+    if (power < 1 - bias) return std::copysign(0.0, x);  // subnormal values become zero
+    const double unit = std::ldexp(1.0, power - fraction), y = std::nearbyint(x / unit) * unit;
+    return std::abs(y) >= std::ldexp(1.0, bias + 1) ? std::copysign(std::numeric_limits<double>::infinity(), x) : y;
+  };
+  ir::visit_type(out[0].element, [&](auto t) {
+    using T = typename decltype(t)::type;
+    if constexpr (!std::is_integral_v<T>)
+      for (uint64_t i = 0, n = out[0].count(); i < n; i++)
+        result->as<T>()[i] = static_cast<T>(rounded(static_cast<double>(in[0]->as<T>()[i])));
+  });
+  return {result};
+}
+
 Results convert(const ir::Op&, const Operands& in, const ir::Types& out) {
   auto result = make(out[0]);
   ir::visit_type(in[0]->type.element, [&](auto f) {

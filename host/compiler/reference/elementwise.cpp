@@ -2,6 +2,7 @@
 // arithmetic, computed, converted back.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "host/compiler/ir/refusal.hpp"
@@ -113,6 +114,8 @@ C logistic(C x) {
   return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
 }
 
+constexpr auto kArcTangent = [](auto y, auto x) { return std::atan2(y, x); };
+
 Unary unary_of(OpKind kind) {
   switch (kind) {
     case OpKind::kAbs:
@@ -127,8 +130,12 @@ Unary unary_of(OpKind kind) {
       return floats([](auto x) { return std::floor(x); });
     case OpKind::kRoundNearestEven:
       return floats([](auto x) { return std::nearbyint(x); });
+    case OpKind::kRoundNearestAway:
+      return floats([](auto x) { return std::round(x); });
     case OpKind::kExponential:
       return floats([](auto x) { return std::exp(x); });
+    case OpKind::kExponentialMinusOne:
+      return floats([](auto x) { return std::expm1(x); });
     case OpKind::kLog:
       return floats([](auto x) { return std::log(x); });
     case OpKind::kLogPlusOne:
@@ -137,6 +144,10 @@ Unary unary_of(OpKind kind) {
       return floats([](auto x) { return logistic(x); });
     case OpKind::kSqrt:
       return floats([](auto x) { return std::sqrt(x); });
+    case OpKind::kRsqrt:
+      return floats([](auto x) { return 1 / std::sqrt(x); });
+    case OpKind::kCbrt:
+      return floats([](auto x) { return std::cbrt(x); });
     case OpKind::kSine:
       return floats([](auto x) { return std::sin(x); });
     case OpKind::kCosine:
@@ -182,6 +193,8 @@ Binary binary_of(OpKind kind) {
       return binary_numbers([](auto a, auto b) { return remainder(a, b); });
     case OpKind::kPower:
       return binary_numbers([](auto a, auto b) { return power(a, b); });
+    case OpKind::kAtan2:
+      return {binary_loop<decltype(kArcTangent), float>, binary_loop<decltype(kArcTangent), double>};
     case OpKind::kMaximum:
       return binary_numbers([](auto a, auto b) { return maximum(a, b); });
     case OpKind::kMinimum:
@@ -256,17 +269,32 @@ void bitwise(OpKind kind, const Operands& in, ir::Tensor& out) {
       if (kind == OpKind::kShiftLeft)
         each<T>(in, out,
                 [&](T a, T b) { return shift(a, b, [](auto x, auto y) { return static_cast<uint64_t>(x) << y; }); });
+      if (kind == OpKind::kShiftRightArithmetic)
+        each<T>(in, out, [&](T a, T b) {
+          const auto count = std::min<uint64_t>(static_cast<U>(b), kBits - 1);
+          return static_cast<T>(static_cast<std::make_signed_t<T>>(a) >> count);
+        });
+      if (kind == OpKind::kPopulationCount)
+        each<T>(in, out, [](T a, T) { return static_cast<T>(std::popcount(static_cast<U>(a))); });
+      if (kind == OpKind::kCountLeadingZeros)
+        each<T>(in, out, [](T a, T) { return static_cast<T>(std::countl_zero(static_cast<U>(a))); });
       if (kind == OpKind::kShiftRight)
         each<T>(in, out, [&](T a, T b) { return shift(a, b, [](auto x, auto y) { return x >> y; }); });
     }
   });
 }
 
+bool is_bitwise(OpKind kind) {
+  return kind == OpKind::kNot || kind == OpKind::kShiftLeft || kind == OpKind::kShiftRight ||
+         kind == OpKind::kShiftRightArithmetic || kind == OpKind::kPopulationCount ||
+         kind == OpKind::kCountLeadingZeros;
+}
+
 }  // namespace
 
 Results elementwise(const ir::Op& op, const Operands& in, const ir::Types& out) {
   auto result = make(out[0]);
-  if (op.kind == OpKind::kNot || op.kind == OpKind::kShiftLeft || op.kind == OpKind::kShiftRight) {
+  if (is_bitwise(op.kind)) {
     bitwise(op.kind, in, *result);
     return {result};
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "host/compiler/reference/region.hpp"
 #include "host/compiler/reference/rules.hpp"
 
 namespace weft::compiler::reference {
@@ -76,34 +77,55 @@ Results gather(const ir::Op& op, const Operands& in, const ir::Types& out) {
   return {result};
 }
 
-Results scatter(const ir::Op& op, const Operands& in, const ir::Types& out) {
-  auto result = std::make_shared<ir::Tensor>(*in[0]);
+namespace {
+
+/// The place in the operand of each element of the updates; -1: beside it.
+std::vector<int64_t> scatter_places(const ir::Op& op, const Operands& in) {
   const ir::Tensor& updates = *in[2];
-  const auto& kind = op.word("kind");
+  const Dims& dims = in[0]->type.dims;
   const Windows windows(op, *in[1], op.list("update_window_dims"), op.list("scatter_dims_to_operand_dims"),
-                        op.list("inserted_window_dims"), out[0].rank());
-  const Dims strides = ir::strides_of(out[0].dims);
-  Dims start(out[0].rank()), inside(out[0].rank());
+                        op.list("inserted_window_dims"), dims.size());
+  const Dims strides = ir::strides_of(dims);
+  Dims start(dims.size()), inside(dims.size());
+  std::vector<int64_t> places(updates.type.count(), -1);
+  Odometer at(updates.type.dims);
+  for (auto& place : places) {
+    windows.split(at.at(), start, inside);
+    int64_t to = 0;
+    bool lands = true;
+    for (size_t d = 0; d < start.size(); d++) {
+      lands = lands && start[d] >= 0 && start[d] < dims[d] && start[d] + inside[d] < dims[d];
+      if (lands) to += (start[d] + inside[d]) * strides[d];
+    }
+    if (lands) place = to;
+    at.next();
+  }
+  return places;
+}
+
+}  // namespace
+
+Results scatter(const ir::Op& op, const Operands& in, const ir::Types& out) {
+  const auto places = scatter_places(op, in);
+  auto result = std::make_shared<ir::Tensor>(*in[0]);
+  const auto& kind = op.word("kind");
   ir::visit_type(out[0].element, [&](auto t) {
     using T = typename decltype(t)::type;
     using C = computed_t<T>;
-    Odometer at(updates.type.dims);
-    for (uint64_t i = 0, n = updates.type.count(); i < n; i++, at.next()) {
-      windows.split(at.at(), start, inside);
-      int64_t to = 0;
-      bool lands = true;
-      for (size_t d = 0; d < start.size(); d++) {
-        const int64_t place = start[d] + inside[d];
-        lands = lands && start[d] >= 0 && place < out[0].dims[d];
-        to += place * strides[d];
-      }
-      if (!lands) continue;
-      T& element = result->as<T>()[to];
-      const T update = updates.as<T>()[i];
+    for (size_t i = 0; i < places.size(); i++) {
+      if (places[i] < 0) continue;
+      T& element = result->as<T>()[places[i]];
+      const T update = in[2]->as<T>()[i];
       element =
           kind == "set" ? update : narrow<T>(combine(combine_of(op), static_cast<C>(element), static_cast<C>(update)));
     }
   });
+  return {result};
+}
+
+Results scatter_by(const ir::Op& op, const Operands& in, const ir::Types&) {
+  auto result = std::make_shared<ir::Tensor>(*in[0]);
+  map_region_at(*op.regions[0], *result, scatter_places(op, in), *in[2]);
   return {result};
 }
 

@@ -1,6 +1,8 @@
 // Operators that make tensors or move elements: what moves is bytes, whatever the type.
+#include <algorithm>
 #include <cstring>
 
+#include "host/compiler/reference/region.hpp"
 #include "host/compiler/reference/rules.hpp"
 
 namespace weft::compiler::reference {
@@ -39,6 +41,19 @@ void copy_strided(const T* source, const Dims& from, T* target, const Dims& to, 
     for (size_t d = 0; d < last; d++) s += at.at()[d] * from[d], t += at.at()[d] * to[d];
     for (int64_t i = 0; i < dims[last]; i++) target[t + i * to[last]] = source[s + i * from[last]];
   }
+}
+
+/// Start indices are moved so that a slice of `sizes` lies inside.
+Dims starts_of(const Operands& in, size_t first, const Dims& sizes) {
+  Dims start;
+  for (size_t d = 0; d < sizes.size(); d++) {
+    const ir::Tensor& index = *in[first + d];
+    const int64_t most = in[0]->type.dims[d] - sizes[d];
+    // An index of 64 bits without a sign may be beyond what the others hold.
+    const bool beyond = index.type.element == ir::ElementType::kU64 && index.integer(0) < 0;
+    start.push_back(beyond ? most : std::clamp<int64_t>(index.integer(0), 0, most));
+  }
+  return start;
 }
 
 int64_t offset(const Dims& at, const Dims& strides) {
@@ -105,6 +120,26 @@ Results slice(const ir::Op& op, const Operands& in, const ir::Types& out) {
   for (size_t d = 0; d < from.size(); d++) from[d] *= op.list("stride")[d];
   visit_bytes(out[0].element, [&]<typename T>(T) {
     copy_strided(in[0]->as<T>() + first, from, result->as<T>(), ir::strides_of(out[0].dims), out[0].dims);
+  });
+  return {result};
+}
+
+Results dynamic_slice(const ir::Op& op, const Operands& in, const ir::Types& out) {
+  auto result = make(out[0]);
+  const Dims from = ir::strides_of(in[0]->type.dims), start = starts_of(in, 1, op.list("slice_sizes"));
+  visit_bytes(out[0].element, [&]<typename T>(T) {
+    copy_strided(in[0]->as<T>() + offset(start, from), from, result->as<T>(), ir::strides_of(out[0].dims), out[0].dims);
+  });
+  return {result};
+}
+
+Results dynamic_update_slice(const ir::Op&, const Operands& in, const ir::Types& out) {
+  const Dims start = starts_of(in, 2, in[1]->type.dims), to = ir::strides_of(out[0].dims);
+  // In place if nothing else reads the operand: a loop that fills an array writes each element once.
+  auto result = in[0].use_count() == 1 ? std::const_pointer_cast<ir::Tensor>(in[0]) : writable(in[0]);
+  visit_bytes(out[0].element, [&]<typename T>(T) {
+    copy_strided(in[1]->as<T>(), ir::strides_of(in[1]->type.dims), result->as<T>() + offset(start, to), to,
+                 in[1]->type.dims);
   });
   return {result};
 }

@@ -21,6 +21,8 @@ Results compare(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results select(const ir::Op& op, const Operands& in, const ir::Types& out);
 // convert.cpp
 Results convert(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results bitcast_convert(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results reduce_precision(const ir::Op& op, const Operands& in, const ir::Types& out);
 // movement.cpp
 Results constant(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results iota(const ir::Op& op, const Operands& in, const ir::Types& out);
@@ -31,16 +33,29 @@ Results slice(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results pad(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results concatenate(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results reverse(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results dynamic_slice(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results dynamic_update_slice(const ir::Op& op, const Operands& in, const ir::Types& out);
 // indexing.cpp
 Results gather(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results scatter(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results scatter_by(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results sort(const ir::Op& op, const Operands& in, const ir::Types& out);
 // products.cpp
 Results dot_general(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results convolution(const ir::Op& op, const Operands& in, const ir::Types& out);
+// decompositions.cpp
+Results cholesky(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results triangular_solve(const ir::Op& op, const Operands& in, const ir::Types& out);
 // reductions.cpp
 Results reduce(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results reduce_window(const ir::Op& op, const Operands& in, const ir::Types& out);
+// regions.cpp
+Results while_loop(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results case_of(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results reduce_by(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results reduce_window_by(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results select_and_scatter(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results sort_by(const ir::Op& op, const Operands& in, const ir::Types& out);
 
 /// The type in which elements of type T are computed.
 template <typename T>

@@ -65,3 +65,40 @@ TEST_CASE("a text that breaks a rule is refused with its line and the rule") {
   CHECK(refusal("%0 = parameter() {dims = [99999999, 99999999], element = f32, name = \"x\"} : f32[1]\n")
             .find("too large") != std::string::npos);
 }
+
+TEST_CASE("regions are printed below their operator and read back") {
+  const std::string loop = R"(module "loop"
+%0 = parameter() {dims = [], element = i32, name = "n"} : i32[]
+%1 = constant() [1] : i32[]
+%2 = while(%1, %0) {carried = 1} : i32[]
+  region {
+  module "region"
+  %0 = parameter() {dims = [], element = i32, name = "0"} : i32[]
+  %1 = parameter() {dims = [], element = i32, name = "1"} : i32[]
+  %2 = compare(%0, %1) {direction = lt} : pred[]
+  return "0" = %2
+  }
+  region {
+  module "region"
+  %0 = parameter() {dims = [], element = i32, name = "0"} : i32[]
+  %1 = parameter() {dims = [], element = i32, name = "1"} : i32[]
+  %2 = add(%0, %0) : i32[]
+  return "0" = %2
+  }
+return "y" = %2
+)";
+  const auto module = ir::parse(loop);
+  if (!module.ok()) FAIL(module.error().message);
+  CHECK(ir::print(module.value()) == loop);
+  CHECK(ir::verify(module.value()).ok());
+  const size_t end = loop.rfind("  }");
+  CHECK(refusal(loop.substr(0, end)) == "line 17: a region does not end");
+  std::string other = loop;
+  other.replace(other.find("direction = lt} : pred[]"), 24, "direction = lt} : i32[]");
+  CHECK(refusal(other) == "line 9: type i32[]; the operator computes pred[]");
+  other = loop;
+  other.replace(other.find("carried = 1"), 11, "carried = 2");
+  CHECK(refusal(other) ==
+        "line 18: while: a region takes (i32[], i32[]) and returns (i32[]); it should take (i32[], i32[]) and return "
+        "(i32[], i32[])");
+}

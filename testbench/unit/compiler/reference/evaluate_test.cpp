@@ -117,3 +117,135 @@ TEST_CASE("an input of another type is refused by name") {
   REQUIRE(!result.ok());
   CHECK(result.error().message == "input 'x' is f64[2], the model has it as f32[2]");
 }
+
+namespace {
+
+std::string unary(const char* op, const char* attributes, const char* x, const char* from, const char* to) {
+  return value(
+      fmt::format("%0 = constant() {} : {}\n%1 = {}(%0){} : {}\nreturn \"y\" = %1\n", x, from, op, attributes, to));
+}
+
+/// A region on scalars of one type.
+std::string region(const char* type, size_t arguments, const char* op, const char* result) {
+  std::string text = "  region {\n", operands;
+  for (size_t i = 0; i < arguments; i++) {
+    text += fmt::format("  %{} = parameter() {{dims = [], element = {}, name = \"{}\"}} : {}[]\n", i, type, i, type);
+    operands += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+  }
+  return text + fmt::format("  %{0} = {1} : {2}[]\n  return \"0\" = %{0}\n  }}\n", arguments, op, result);
+}
+
+}  // namespace
+
+TEST_CASE("bits are counted, shifted with the sign, and read as another type") {
+  CHECK(unary("popcnt", "", "[0, -1, 5]", "i8[3]", "i8[3]") == "[0, 8, 2]");
+  CHECK(unary("count_leading_zeros", "", "[0, 1, 255]", "u16[3]", "u16[3]") == "[16, 15, 8]");
+  CHECK(binary("shift_right_arithmetic", "[-8, -8, 8]", "[1, 40, 2]", "i32[3]") == "[-4, -1, 2]");
+  CHECK(unary("bitcast_convert", " {element = i32}", "[1, -0]", "f32[2]", "i32[2]") == "[1065353216, -2147483648]");
+  CHECK(unary("bitcast_convert", " {element = u8}", "[258]", "u16[1]", "u8[1, 2]") == "[2, 1]");
+  CHECK(unary("bitcast_convert", " {element = u16}", "[2, 1]", "u8[2]", "u16[]") == "[258]");
+}
+
+TEST_CASE("rounding away from zero, and to fewer bits") {
+  CHECK(unary("round_nearest_afz", "", "[0.5, -0.5, 2.5]", "f32[3]", "f32[3]") == "[1, -1, 3]");
+  CHECK(unary("reduce_precision", " {exponent_bits = 5, mantissa_bits = 2}", "[1.125, 1.375, 70000, -1e-9, nan]",
+              "f32[5]", "f32[5]") == "[1, 1.5, inf, -0, nan]");
+}
+
+TEST_CASE("a dynamic slice is moved inside, and so is an update") {
+  const auto slice = [](const char* index, const char* type) {
+    return value(
+        fmt::format("%0 = constant() [1, 2, 3, 4] : i32[4]\n%1 = constant() [{}] : {}[]\n"
+                    "%2 = dynamic_slice(%0, %1) {{slice_sizes = [2]}} : i32[2]\nreturn \"y\" = %2\n",
+                    index, type));
+  };
+  CHECK(slice("1", "i32") == "[2, 3]");
+  CHECK(slice("-5", "i64") == "[1, 2]");
+  CHECK(slice("18446744073709551615", "u64") == "[3, 4]");
+  // The operand is read again: the update is not in place.
+  CHECK(value("%0 = constant() [1, 2, 3] : i32[3]\n%1 = constant() [9] : i32[1]\n%2 = constant() [7] : i32[]\n"
+              "%3 = dynamic_update_slice(%0, %1, %2) : i32[3]\n%4 = subtract(%3, %0) : i32[3]\nreturn \"y\" = %4\n") ==
+        "[0, 0, 6]");
+}
+
+TEST_CASE("a loop runs until its condition is false, and a branch by an index beyond is the last one") {
+  const std::string start = "%0 = constant() [1] : i32[]\n%1 = constant() [100] : i32[]\n";
+  CHECK(value(start + "%2 = while(%0, %1) {carried = 1} : i32[]\n" +
+              region("i32", 2, "compare(%0, %1) {direction = lt}", "pred") + region("i32", 2, "add(%0, %0)", "i32") +
+              "return \"y\" = %2\n") == "[128]");
+  const auto branch = [](const char* index) {
+    return value(
+        fmt::format("%0 = constant() [{}] : i32[]\n%1 = constant() [5] : i32[]\n%2 = case(%0, %1) : i32[]\n", index) +
+        region("i32", 1, "negate(%0)", "i32") + region("i32", 1, "add(%0, %0)", "i32") + "return \"y\" = %2\n");
+  };
+  CHECK(branch("0") == "[-5]");
+  CHECK(branch("1") == "[10]");
+  CHECK(branch("2") == "[10]");
+  CHECK(branch("-1") == "[10]");
+}
+
+TEST_CASE("a reduction by a region keeps the order of its elements, for any number of them") {
+  // The left one of each pair: what comes out first is the initial value, then the first element.
+  const auto first = [](const char* elements, int count) {
+    return value(fmt::format("%0 = constant() {} : i32[2, {}]\n%1 = constant() [0] : i32[]\n"
+                             "%2 = reduce_by(%0, %1) {{dimensions = [1]}} : i32[2]\n",
+                             elements, count) +
+                 region("i32", 2, "subtract(%0, %1)", "i32") + "return \"y\" = %2\n");
+  };
+  CHECK(first("[5, 7]", 1) == "[-5, -7]");
+  CHECK(first("[5, 3, 7, 1]", 2) == "[-2, -6]");
+  CHECK(first("[9, 2, 1, 8, 3, 1]", 3) == "[-6, -4]");
+  CHECK(first("[]", 0) == "[0, 0]");
+}
+
+TEST_CASE("a sort by a region is stable for any number of elements") {
+  for (int count = 0; count <= 17; count++) {
+    std::string keys, numbers, expected_keys, expected_numbers;
+    for (int i = 0; i < count; i++) {
+      keys += fmt::format("{}{}", i == 0 ? "" : ", ", i * 7 % 5);
+      numbers += fmt::format("{}{}", i == 0 ? "" : ", ", i);
+    }
+    for (int key = 0; key < 5; key++)
+      for (int i = 0; i < count; i++)
+        if (i * 7 % 5 == key) expected_numbers += fmt::format("{}{}", expected_numbers.empty() ? "" : ", ", i);
+    CHECK(value(fmt::format("%0 = constant() [{}] : i32[{}]\n%1 = constant() [{}] : i32[{}]\n"
+                            "%2, %3 = sort_by(%0, %1) {{dimension = 0}} : i32[{}], i32[{}]\n",
+                            keys, count, numbers, count, count, count) +
+                region("i32", 4, "compare(%0, %1) {direction = lt}", "pred") + "return \"y\" = %3\n") ==
+          "[" + expected_numbers + "]");
+  }
+}
+
+TEST_CASE("updates of one place by a region meet it one after the other") {
+  CHECK(value("%0 = constant() [100, 200] : i32[2]\n%1 = constant() [0, 1, 0, 7, 0] : i32[5, 1]\n"
+              "%2 = constant() [1, 2, 3, 4, 5] : i32[5]\n"
+              "%3 = scatter_by(%0, %1, %2) {index_vector_dim = 1, inserted_window_dims = [0], "
+              "scatter_dims_to_operand_dims = [0], update_window_dims = []} : i32[2]\n" +
+              region("i32", 2, "subtract(%0, %1)", "i32") + "return \"y\" = %3\n") == "[91, 198]");
+}
+
+TEST_CASE("select and scatter gives each source to the element that its window chooses") {
+  CHECK(
+      value("%0 = constant() [1, 5, 2, 5, 4] : i32[5]\n%1 = constant() [10, 20] : i32[2]\n%2 = constant() [0] : i32[]\n"
+            "%3 = select_and_scatter(%0, %1, %2) {high = [0], low = [0], strides = [2], window = [3]} : i32[5]\n" +
+            region("i32", 2, "compare(%0, %1) {direction = ge}", "pred") + region("i32", 2, "add(%0, %1)", "i32") +
+            "return \"y\" = %3\n") == "[0, 10, 0, 20, 0]");
+}
+
+TEST_CASE("a decomposition reads one triangle, and a system is solved from either side") {
+  CHECK(unary("cholesky", " {lower = 1}", "[4, 99, 2, 5]", "f32[2, 2]", "f32[2, 2]") == "[2, 0, 1, 2]");
+  CHECK(unary("cholesky", " {lower = 0}", "[4, 2, 99, 5]", "f32[2, 2]", "f32[2, 2]") == "[2, 1, 0, 2]");
+  const auto solve = [](int left, int lower, int transpose, int unit, const char* b, const char* type) {
+    return value(
+        fmt::format("%0 = constant() [2, 4, 1, 8] : f32[2, 2]\n%1 = constant() {} : {}\n"
+                    "%2 = triangular_solve(%0, %1) {{left_side = {}, lower = {}, transpose = {}, "
+                    "unit_diagonal = {}}} : {}\nreturn \"y\" = %2\n",
+                    b, type, left, lower, transpose, unit, type));
+  };
+  CHECK(solve(1, 1, 0, 0, "[6, 19]", "f32[2, 1]") == "[3, 2]");   // 2 x = 6, x + 8 y = 19
+  CHECK(solve(1, 0, 0, 0, "[14, 16]", "f32[2, 1]") == "[3, 2]");  // 2 x + 4 y = 14, 8 y = 16
+  CHECK(solve(1, 1, 1, 0, "[8, 16]", "f32[2, 1]") == "[3, 2]");   // 2 x + y = 8, 8 y = 16
+  CHECK(solve(0, 1, 0, 0, "[8, 16]", "f32[1, 2]") == "[3, 2]");   // 2 x + y = 8, 8 y = 16
+  CHECK(solve(0, 0, 0, 0, "[6, 28]", "f32[1, 2]") == "[3, 2]");   // 2 x = 6, 4 x + 8 y = 28
+  CHECK(solve(1, 1, 0, 1, "[3, 5]", "f32[2, 1]") == "[3, 2]");    // x = 3, x + y = 5
+}
