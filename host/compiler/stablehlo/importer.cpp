@@ -1,0 +1,298 @@
+// Functions, calls and regions; what an operation means is its rule's business.
+#include "host/compiler/stablehlo/importer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/passes/pass.hpp"
+#include "host/compiler/stablehlo/node.hpp"
+#include "host/compiler/stablehlo/vhlo_types.hpp"
+
+namespace weft::compiler::stablehlo {
+namespace {
+
+constexpr int kMaxDepth = 64;  // of calls and regions in one another
+
+using Functions = std::map<std::string, const Operation*>;
+
+/// All values that a block reads and does not compute.
+void collect_reads(const Block& block, std::set<ValueNumber>& own, std::set<ValueNumber>& reads) {
+  own.insert(block.arguments.begin(), block.arguments.end());
+  for (const auto& op : block.operations) {
+    reads.insert(op.operands.begin(), op.operands.end());
+    own.insert(op.results.begin(), op.results.end());
+    for (const auto& region : op.regions) collect_reads(region, own, reads);
+  }
+}
+
+bool is_return(const Operation& op) { return op.name == "return_v1" || op.name == "return"; }
+
+/// Writes operations of one function, or of one region, into a module.
+class Body : public Surroundings {
+ public:
+  Body(const Program& program, const Functions& functions, ir::Module& module, int depth)
+      : program_(program), functions_(functions), b_(module), module_(module), depth_(depth) {
+    if (depth > kMaxDepth) ir::unsupported("more than {} calls and regions in one another", kMaxDepth);
+  }
+
+  void bind(ValueNumber number, ValueId value) { values_[number] = value; }
+
+  /// What the block returns.
+  Values run(const Block& block) {
+    for (const auto& op : block.operations) {
+      if (is_return(op)) return operands_of(op);
+      run(op);
+    }
+    ir::invalid("a block does not return");
+  }
+
+  std::vector<Region> regions(const std::vector<const Block*>& blocks,
+                              const std::vector<ir::TensorType>& arguments) override {
+    std::set<ValueNumber> own, reads;
+    for (const Block* block : blocks) collect_reads(*block, own, reads);
+    std::vector<ValueNumber> captured;
+    for (const ValueNumber number : reads)
+      if (!own.contains(number)) captured.push_back(number);
+    std::vector<Region> list;
+    for (const Block* block : blocks) list.push_back(region(*block, arguments, captured));
+    return list;
+  }
+
+  Values call(const std::string& name, const Values& arguments) override {
+    const auto found = functions_.find(name);
+    if (found == functions_.end()) ir::invalid("a call of '{}', which is no function of the program", name);
+    const Block& block = found->second->regions[0];
+    if (block.arguments.size() != arguments.size())
+      ir::invalid("a call of '{}' with {} arguments; it takes {}", name, arguments.size(), block.arguments.size());
+    Body body(program_, functions_, module_, depth_ + 1);
+    for (size_t i = 0; i < arguments.size(); i++) {
+      if (module_.type(arguments[i]) != tensor_type(program_, block.argument_types[i]))
+        ir::invalid("a call of '{}': argument {} is {}", name, i, module_.type(arguments[i]).text());
+      body.bind(block.arguments[i], arguments[i]);
+    }
+    return body.run(block);
+  }
+
+ private:
+  Values operands_of(const Operation& op) const {
+    Values values;
+    for (const ValueNumber number : op.operands) {
+      const auto found = values_.find(number);
+      if (found == values_.end())
+        ir::invalid("{}.{}: an operand that nothing before has computed", op.dialect, op.name);
+      values.push_back(found->second);
+    }
+    return values;
+  }
+
+  Region region(const Block& block, const std::vector<ir::TensorType>& arguments,
+                const std::vector<ValueNumber>& captured) {
+    auto module = std::make_shared<ir::Module>();
+    module->name = "region";
+    Body body(program_, functions_, *module, depth_ + 1);
+    if (block.arguments.size() != arguments.size())
+      ir::invalid("a region takes {} arguments; it should take {}", block.arguments.size(), arguments.size());
+    for (size_t i = 0; i < arguments.size(); i++)
+      body.bind(block.arguments[i], module->add_parameter(fmt::format("{}", i), arguments[i]));
+    Region made;
+    for (const ValueNumber number : captured) {
+      const auto found = values_.find(number);
+      if (found == values_.end()) ir::invalid("a region reads a value that nothing before has computed");
+      const ir::Op& source = module_.op_of(found->second);
+      if (source.constant && source.constant->type.rank() == 0) {  // the region has its own
+        body.bind(number, body.b_.constant(source.constant));
+        continue;
+      }
+      made.captured.push_back(found->second);
+      body.bind(number, module->add_parameter(fmt::format("{}", module->inputs.size()), module_.type(found->second)));
+    }
+    const Values results = body.run(block);
+    for (size_t i = 0; i < results.size(); i++) module->outputs.push_back({fmt::format("{}", i), results[i]});
+    auto simplified = passes::run_all(std::move(*module));
+    if (!simplified.ok()) throw ir::Refusal{simplified.error()};
+    made.module = std::make_shared<ir::Module>(std::move(simplified.value()));
+    return made;
+  }
+
+  void run(const Operation& op) {
+    try {
+      const Values results = results_of(op);
+      if (results.size() != op.results.size())
+        ir::invalid("{} results; {} are expected", op.results.size(), results.size());
+      for (size_t i = 0; i < results.size(); i++) {
+        if (op.dialect == "vhlo") check(results[i], tensor_type(program_, op.result_types[i]), i);
+        values_[op.results[i]] = results[i];
+      }
+    } catch (ir::Refusal& refusal) {
+      if (!refusal.error.message.starts_with("operator ")) {
+        const std::string place = program_.place_of(op);
+        refusal.error.message = fmt::format("operator {}.{}{}: {}", op.dialect, op.name,
+                                            place.empty() ? "" : fmt::format(" ({})", place), refusal.error.message);
+      }
+      throw;
+    }
+  }
+
+  void check(ValueId result, const ir::TensorType& expected, size_t i) const {
+    if (module_.type(result) != expected)
+      ir::invalid("result {} is {}; the program says {}", i, module_.type(result).text(), expected.text());
+  }
+
+  Values results_of(const Operation& op) {
+    b_.origin = program_.place_of(op);
+    Node node{program_, op, b_, *this, operands_of(op)};
+    // Sharding of a program for one device says nothing.
+    if (op.name == "unrealized_conversion_cast" ||
+        (op.dialect == "sdy" && (op.name == "sharding_constraint" || op.name == "reshard")))
+      return node.in;
+    if (op.dialect != "vhlo" || properties_of(op.name) == nullptr) ir::unsupported("it is not known");
+    const Rule rule = rule_of(std::string_view(op.name).substr(0, op.name.rfind("_v")));
+    if (rule == nullptr) ir::unsupported("it is not built");
+    return rule(node);
+  }
+
+  const Program& program_;
+  const Functions& functions_;
+  ir::Builder b_;
+  ir::Module& module_;
+  const int depth_;
+  std::map<ValueNumber, ValueId> values_;
+};
+
+void collect_functions(const Program& program, const std::vector<Operation>& operations, Functions& functions) {
+  for (const auto& op : operations) {
+    if (op.name == "module" || op.name == "module_v1")
+      for (const auto& region : op.regions) collect_functions(program, region.operations, functions);
+    if (op.name != "func_v1" || op.regions.size() != 1) continue;
+    if (const auto* name = program.find(op, "sym_name")) functions.emplace(name->text, &op);
+  }
+}
+
+ir::Module import(const Program& program) {
+  Functions functions;
+  collect_functions(program, program.operations, functions);
+  const auto main = functions.find("main");
+  if (main == functions.end()) ir::invalid("the program has no function 'main'");
+  const Block& block = main->second->regions[0];
+  ir::Module module;
+  if (!program.operations.empty())
+    if (const auto* name = program.find(program.operations[0], "sym_name"); name != nullptr && !name->text.empty())
+      module.name = name->text;
+  Body body(program, functions, module, 0);
+  for (size_t i = 0; i < block.arguments.size(); i++)
+    body.bind(block.arguments[i],
+              module.add_parameter(fmt::format("{}", i), tensor_type(program, block.argument_types[i])));
+  const Values results = body.run(block);
+  for (size_t i = 0; i < results.size(); i++) module.outputs.push_back({fmt::format("{}", i), results[i]});
+  return module;
+}
+
+}  // namespace
+
+int64_t Node::integer(std::string_view name) const {
+  const auto* attribute = find(name);
+  if (attribute == nullptr || attribute->kind != Attribute::Kind::kInteger)
+    ir::invalid("attribute '{}' is no integer", name);
+  return attribute->integer;
+}
+
+Dims Node::integers_or_none(std::string_view name) const {
+  const auto* attribute = find(name);
+  if (attribute == nullptr) return {};
+  if (attribute->kind == Attribute::Kind::kTensor) {
+    ir::TensorPtr tensor = tensor_of(program, *attribute);
+    const Dims dims = tensor_type(program, attribute->type).dims;
+    // Lists of dimensions, not arrays of data.
+    if (ir::count_of(dims) > 2 * ir::kMaxRank) ir::invalid("attribute '{}' has {} entries", name, ir::count_of(dims));
+    Dims values = tensor->integers();
+    if (values.size() == 1) values.assign(ir::count_of(dims), values[0]);
+    return values;
+  }
+  if (attribute->kind != Attribute::Kind::kArray) ir::invalid("attribute '{}' is no list", name);
+  Dims values;
+  for (const AttributeIndex element : attribute->elements) {
+    if (program.attributes[element].kind != Attribute::Kind::kInteger)
+      ir::invalid("attribute '{}' is no list of integers", name);
+    values.push_back(program.attributes[element].integer);
+  }
+  return values;
+}
+
+Dims Node::integers(std::string_view name) const {
+  if (find(name) == nullptr) ir::invalid("attribute '{}' is missing", name);
+  return integers_or_none(name);
+}
+
+std::string Node::text(std::string_view name) const {
+  const auto* attribute = find(name);
+  if (attribute == nullptr || attribute->kind != Attribute::Kind::kText) ir::invalid("attribute '{}' is no text", name);
+  return attribute->text;
+}
+
+ir::TensorType Node::result_type(size_t i) const {
+  if (i >= op.result_types.size()) ir::invalid("{} results; result {} is missing", op.result_types.size(), i);
+  return tensor_type(program, op.result_types[i]);
+}
+
+std::shared_ptr<const ir::Module> Node::scalar_region(size_t i, const std::vector<ir::TensorType>& types) const {
+  if (i >= op.regions.size()) ir::invalid("region {} is missing", i);
+  Region region = around.regions({&op.regions[i]}, types)[0];
+  if (!region.captured.empty()) ir::unsupported("its region reads values from outside that are no constants");
+  return region.module;
+}
+
+ir::TensorType tensor_type(const Program& program, TypeIndex index) {
+  const Type& type = program.types[index];
+  if (type.kind != Type::Kind::kTensor)
+    ir::unsupported("a value that is no tensor{}", type.kind == Type::Kind::kToken ? ", but a token" : "");
+  const Type& element = program.types[type.element];
+  // Builtin tensors are met where shardings are; their elements are builtin types, which are not read.
+  const auto known = element.kind == Type::Kind::kElement ? vhlo::element_of(element.code) : std::nullopt;
+  if (!known) ir::unsupported("elements of {}", vhlo::name_of_type(element.code));
+  for (const int64_t d : type.dims)
+    if (d < 0) ir::unsupported("a dimension that is not known before the program runs");
+  ir::TensorType made{*known, type.dims};
+  check_size(made);
+  return made;
+}
+
+ir::TensorPtr tensor_of(const Program& program, const Attribute& attribute) {
+  if (attribute.kind != Attribute::Kind::kTensor) ir::invalid("an attribute is no tensor");
+  const ir::TensorType type = tensor_type(program, attribute.type);
+  const uint64_t count = type.count(), size = attribute.text.size(), element = ir::bytes_of(type.element);
+  if (type.element == ir::ElementType::kPred) {  // bits; one byte of equal bits: all elements
+    const auto bit = [&](uint64_t i) {
+      return (static_cast<uint8_t>(attribute.text[static_cast<size_t>(i / 8)]) >> (i % 8) & 1) != 0;
+    };
+    const bool whole = size == (count + 7) / 8, one = size == 1;
+    const auto first = size == 0 ? uint8_t{0} : static_cast<uint8_t>(attribute.text[0]);
+    if (one && (first == 0xff || first == 0 || !whole) && count != 0) return ir::splat({type.element, {}}, first != 0);
+    if (!whole) ir::invalid("a constant {} of {} bytes", type.text(), size);
+    auto tensor = std::make_shared<ir::Tensor>(type);
+    for (uint64_t i = 0; i < count; i++) tensor->as<bool>()[i] = bit(i);
+    return tensor;
+  }
+  if (size == element && count != 1 && count != 0) {
+    auto tensor = std::make_shared<ir::Tensor>(ir::TensorType{type.element, {}});
+    std::memcpy(tensor->data.data(), attribute.text.data(), element);
+    return tensor;
+  }
+  if (count == 0) return std::make_shared<ir::Tensor>(type);
+  if (size != type.bytes()) ir::invalid("a constant {} of {} bytes", type.text(), size);
+  auto tensor = std::make_shared<ir::Tensor>(type);
+  std::memcpy(tensor->data.data(), attribute.text.data(), size);
+  return tensor;
+}
+
+Result<ir::Module> import_program(std::span<const std::byte> bytes) {
+  auto program = read_program(bytes);
+  if (!program.ok()) return program.error();
+  return ir::guarded([&] { return import(program.value()); });
+}
+
+}  // namespace weft::compiler::stablehlo
