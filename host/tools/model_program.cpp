@@ -55,6 +55,30 @@ bool compile_whole(ModelProgram& model, const spec::Chip& chip) {
   return true;
 }
 
+using Allowed = std::function<bool(const Module&, const compiler::Part&)>;
+
+/// Parts of the model's module, those of the device compiled. `allowed` may be empty.
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, const Allowed& allowed) {
+  auto parts = compiler::partition(model.module, device);
+  if (!parts.ok()) return parts.error();
+  model.partition = std::move(parts.value());
+  for (size_t i = 0; i < model.partition.parts.size(); i++) {
+    model.programs.emplace_back();
+    const compiler::Part& part = model.partition.parts[i];
+    if (!part.graph) continue;
+    if (allowed && !allowed(model.module, part)) {
+      compiler::leave_to_host(model.partition, i, "it would be rounded to bf16");
+      continue;
+    }
+    auto program = compile_graph(chip, *part.graph);
+    if (program.ok())
+      model.programs.back() = std::move(program.value());
+    else
+      compiler::leave_to_host(model.partition, i, program.error().message);
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 const Graph* ModelProgram::whole() const {
@@ -76,18 +100,15 @@ Result<ModelProgram> compile_model(const std::string& path, const std::vector<st
   model.module = std::move(imported.value().module);
   model.decided_by = std::move(imported.value().decided_by);
   if (device == compiler::Device::kUsed && compile_whole(model, chip)) return model;
-  auto parts = compiler::partition(model.module, device);
+  auto parts = cut(model, chip, device, {});
   if (!parts.ok()) return at(path, parts.error());
-  model.partition = std::move(parts.value());
-  for (size_t i = 0; i < model.partition.parts.size(); i++) {
-    model.programs.emplace_back();
-    if (!model.partition.parts[i].graph) continue;
-    auto program = compile_graph(chip, *model.partition.parts[i].graph);
-    if (program.ok())
-      model.programs.back() = std::move(program.value());
-    else
-      compiler::leave_to_host(model.partition, i, program.error().message);
-  }
+  return model;
+}
+
+Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, const Allowed& allowed) {
+  ModelProgram model;
+  model.module = std::move(module);
+  if (auto status = cut(model, chip, compiler::Device::kUsed, allowed); !status.ok()) return status.error();
   return model;
 }
 

@@ -1,6 +1,7 @@
 /// From an ONNX file to programs in memory: for the device and for the host; shared by compile and run.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,6 +37,12 @@ struct ModelProgram {
 [[nodiscard]] Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file,
                                                  const spec::Chip& chip, const compiler::frontend::Binding& binding,
                                                  compiler::Device device);
+
+/// Cuts a module that has gone through the passes, and compiles its device programs. What `allowed` refuses, and what
+/// the device's compiler refuses, runs on the host.
+[[nodiscard]] Result<ModelProgram> compile_parts(
+    compiler::ir::Module module, const spec::Chip& chip,
+    const std::function<bool(const compiler::ir::Module&, const compiler::Part&)>& allowed);
 
 /// The same as one graph of a device, for slices. UNSUPPORTED names the operator that is for the host.
 [[nodiscard]] Result<compiler::Graph> import_graph(const std::string& path, const std::vector<std::byte>& file,

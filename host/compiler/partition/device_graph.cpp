@@ -66,6 +66,7 @@ std::string host_only(const Op& op) { return fmt::format("no command for {}", na
 
 DeviceVerdict use_of_product(const Module& module, const Op& op) {
   const auto &a = module.type(op.operands[0]), &b = module.type(op.operands[1]);
+  if (op.attributes.contains("precision")) return {DeviceUse::kNone, "a product of more than one pass of bf16"};
   if (module.op_of(op.operands[1]).kind != OpKind::kConstant || constant_behind(module, op.operands[0]) != nullptr)
     return {DeviceUse::kNone, "a product of two computed tensors"};
   const bool matrices =

@@ -1,0 +1,101 @@
+/// What stands behind the handles that the framework holds.
+#pragma once
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/pjrt/chip.hpp"
+#include "host/pjrt/program.hpp"
+
+namespace weft::pjrt {
+
+struct DeviceDescription {
+  int id = 0;
+  std::string kind, text, debug;
+  std::array<int64_t, 3> coordinates{};
+  std::vector<NamedValue> attributes;
+};
+
+/// The HBM of one chip.
+struct Memory {
+  int id = 0;
+  Device* device = nullptr;
+  std::string kind = "device", text;
+};
+
+struct Device {
+  Client* client = nullptr;
+  std::unique_ptr<Chip> chip;
+  DeviceDescription description;
+  Memory memory;
+  Memory* memories[1] = {&memory};
+};
+
+struct Topology {
+  Client* client = nullptr;
+  std::vector<DeviceDescription*> descriptions;
+};
+
+struct Client {
+  std::string platform = "weft", version;
+  std::vector<std::unique_ptr<Device>> owned;
+  std::vector<Device*> devices;
+  std::vector<Memory*> memories;
+  Topology topology;
+};
+
+struct Buffer {
+  ContentsPtr contents;  ///< null: deleted
+  Device* device = nullptr;
+  compiler::ir::TensorType type;
+};
+
+struct LoadedExecutable {
+  std::shared_ptr<const Program> program;
+  Client* client = nullptr;
+  std::vector<Device*> devices;
+  bool deleted = false;
+};
+
+/// A program as the framework asks about it, with the lists that it is answered with.
+struct Executable {
+  std::shared_ptr<const Program> program;
+  std::vector<BufferType> types;
+  std::vector<int64_t> dims;
+  std::vector<size_t> ranks, kind_sizes;
+  std::vector<const char*> kinds;
+  std::vector<NamedValue> costs;
+};
+
+struct ExecuteContext {};
+
+/// A buffer's type as the framework numbers it; kInvalid: none of L1's.
+[[nodiscard]] BufferType buffer_type_of(compiler::ir::ElementType type);
+/// Refuses what L1 does not have.
+[[nodiscard]] Result<compiler::ir::ElementType> element_type_of(BufferType type);
+
+/// `values` live as long as what is made.
+[[nodiscard]] NamedValue named(const char* name, const int64_t* values, size_t count);
+[[nodiscard]] NamedValue named(const char* name, int64_t value);
+[[nodiscard]] NamedValue named(const char* name, float value);
+
+/// Functions of the table, by file; null: no error.
+// client.cpp
+Error* create_client(ClientCreateArguments& a);
+Error* memory_statistics(MemoryStatisticsArguments& a);
+// buffers.cpp
+Error* buffer_from_host(FromHostArguments& a);
+Error* buffer_to_host(ToHostArguments& a);
+Error* copy_to_device(CopyArguments& a);
+Error* copy_to_memory(CopyArguments& a);
+Error* buffer_layout(MemoryLayoutArguments& a);
+Error* buffer_ready_event(PartArguments<Buffer, Event>& a);
+// executables.cpp
+Error* compile(CompileArguments& a);
+Error* get_executable(PartArguments<LoadedExecutable, Executable>& a);
+Error* device_assignment(SerializedAssignmentArguments& a);
+Error* optimized_program(OptimizedProgramArguments& a);
+Error* execute(ExecuteArguments& a);
+
+}  // namespace weft::pjrt

@@ -1,0 +1,51 @@
+/// A compiled program: L1, cut into device programs and islands.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/compiler/ir/tensor.hpp"
+#include "host/compiler/result.hpp"
+#include "host/runtime/session.hpp"
+#include "host/tools/model_program.hpp"
+
+namespace weft::pjrt {
+
+/// What a caller asks for beside the program.
+struct CompileOptions {
+  int replicas = 1, partitions = 1;
+  std::vector<int> devices;  ///< ids, replica by replica; empty: from 0 on
+};
+
+/// Reads a serialized CompileOptionsProto. INVALID_ARGUMENT: it is none.
+[[nodiscard]] Result<CompileOptions> read_options(std::string_view bytes);
+/// A serialized DeviceAssignmentProto.
+[[nodiscard]] std::string assignment_of(const CompileOptions& options);
+
+/// Never changes once it is compiled; any thread.
+struct Program {
+  std::string name, fingerprint, code;  ///< code: as it came in
+  CompileOptions options;
+  tools::ModelProgram model;
+
+  [[nodiscard]] compiler::ir::TensorType input_type(size_t i) const;
+  [[nodiscard]] compiler::ir::TensorType output_type(size_t i) const;
+};
+
+/// What a program is made of. Products inside loops and branches are counted once.
+struct Cost {
+  uint64_t macs = 0, device_macs = 0;  ///< multiply-adds of products and convolutions
+  uint64_t device_programs = 0, islands = 0;
+};
+[[nodiscard]] Cost cost_of(const Program& program);
+
+/// A portable artifact for one chip. Errors of import_program and of the passes.
+[[nodiscard]] Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options,
+                                                                     const spec::Chip& chip);
+
+/// The outputs on these inputs, which have the program's types. Errors of the device and of the reference.
+[[nodiscard]] Result<std::vector<compiler::ir::TensorPtr>> run_program(
+    const Program& program, const std::vector<compiler::ir::TensorPtr>& inputs, runtime::Session& session);
+
+}  // namespace weft::pjrt
