@@ -278,7 +278,7 @@ class Model(BadInput):
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
     def test_operator_and_attribute_that_are_not_built(self):
-        self.compile_model(WRONG_INPUT, ["GridSample", "the_node", "onnx_operators"], self.one_node(helper.make_node("GridSample", ["x", "x"], ["y"], name="the_node"), opset=16))
+        self.compile_model(WRONG_INPUT, ["DeformConv", "the_node", "onnx_operators"], self.one_node(helper.make_node("DeformConv", ["x", "x", "x"], ["y"], name="the_node"), opset=19))
         self.compile_model(WRONG_INPUT, ["Conv", "the_node", "f32[4, 8]"], self.one_node(helper.make_node("Conv", ["x", "x"], ["y"], name="the_node")))
         self.compile_model(WRONG_INPUT, ["Cast", "the_node"], self.one_node(helper.make_node("Cast", ["x"], ["y"], name="the_node", to=TensorProto.STRING)))
 
