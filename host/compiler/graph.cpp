@@ -13,6 +13,9 @@ class GraphCheck {
 
   Status run() {
     for (const Tensor& tensor : graph_.tensors)
+      if (tensor.dtype != WEFT_VPU_DTYPE_BF16 && tensor.dtype != WEFT_VPU_DTYPE_F32)
+        return broken(fmt::format("tensor '{}' is neither bf16 nor f32", tensor.name));
+    for (const Tensor& tensor : graph_.tensors)
       if (matrix_shape(tensor.dims) != MatrixShape{tensor.rows, tensor.columns} || tensor.rows * tensor.columns == 0)
         return broken(fmt::format("tensor '{}' has {} x {} elements and other dimensions", tensor.name, tensor.rows,
                                   tensor.columns));
@@ -36,6 +39,9 @@ class GraphCheck {
  private:
   enum class Reads { kNoOutput, kAny };
 
+  static bool is_function(weft_vpu_op op) { return op >= WEFT_VPU_OP_EXP2 && op <= WEFT_VPU_OP_ERF; }
+  [[nodiscard]] bool lies_as_f32(size_t t) const { return output_[t] || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32; }
+
   Error broken(const std::string& text) const {
     return {WEFT_ERROR_INTERNAL, fmt::format("graph '{}': {}", graph_.name, text)};
   }
@@ -58,6 +64,8 @@ class GraphCheck {
 
   Status check(const DenseNode& node) {
     if (auto status = read(node.name, node.x); !status.ok()) return status;
+    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16)
+      return broken(fmt::format("product {} reads '{}', which is not bf16", node.name, graph_.tensors[node.x].name));
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     if (shape(node.x).columns != node.k || shape(node.y) != MatrixShape{shape(node.x).rows, node.n} ||
         node.weights.size() != node.k * node.n || (node.bias && node.bias->size() != node.n))
@@ -69,6 +77,10 @@ class GraphCheck {
     const auto* b = std::get_if<size_t>(&node.b);
     if (b != nullptr)
       if (auto status = read(node.name, *b); !status.ok()) return status;
+    if (b != nullptr && graph_.tensors[*b].dtype != graph_.tensors[node.a].dtype)
+      return broken(fmt::format("operation {} reads two types", node.name));
+    if (std::holds_alternative<std::monostate>(node.b) != is_function(node.op))
+      return broken(fmt::format("operation {} has one operand too few or too many", node.name));
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     const auto* row = std::get_if<std::vector<float>>(&node.b);
     if (shape(node.y) != shape(node.a) || (b != nullptr && shape(*b) != shape(node.a)) ||
@@ -80,7 +92,8 @@ class GraphCheck {
     if (auto status = read(node.name, node.a, Reads::kAny); !status.ok()) return status;
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     if (shape(node.y) != shape(node.a)) return broken(fmt::format("the sizes of copy {} do not fit", node.name));
-    if (!output_[node.y]) return broken(fmt::format("copy {} writes no output", node.name));
+    const bool rounds = lies_as_f32(node.a) && !lies_as_f32(node.y);
+    if (!output_[node.y] && !rounds) return broken(fmt::format("copy {} writes no output", node.name));
     return Ok{};
   }
 

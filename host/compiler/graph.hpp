@@ -17,6 +17,7 @@ struct Tensor {
   std::string name;
   std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in
   uint64_t rows = 0, columns = 0;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32: how it lies unless it is an output
 };
 
 /// y = activation(x W + bias); W is k x n, row-major, fp32 (alpha folded in); bias has n elements (beta folded in).
@@ -29,15 +30,17 @@ struct DenseNode {
   bool relu = false;
 };
 
-/// y = a op b, where b is a tensor, a constant row, or a constant.
+/// y = a op b, where b is a tensor of a's type, a constant row, a constant, or nothing if the operation is a function
+/// of one operand. Computed in f32; a result in a's type, then in y's.
 struct VectorNode {
   std::string name;
   weft_vpu_op op = WEFT_VPU_OP_ADD;
   size_t a = 0, y = 0;
-  std::variant<size_t, std::vector<float>, float> b;
+  std::variant<size_t, std::vector<float>, float, std::monostate> b;
+  float c = 0;  ///< of fma, axpy and select
 };
 
-/// y = a, where y is an output of the network. It alone may read an output.
+/// y = a, where y is an output of the network, or bf16 and a is f32. It alone may read an output.
 struct CopyNode {
   std::string name;
   size_t a = 0, y = 0;
@@ -46,7 +49,8 @@ struct CopyNode {
 using Node = std::variant<DenseNode, VectorNode, CopyNode>;
 
 /// Nodes in an order in which every input is computed before it is read. An output lies as f32 in memory of the
-/// caller, any other result as bf16 in scratch: so no node but a copy reads an output, and a tensor is one output once.
+/// caller, any other result in its type in scratch: so no node but a copy reads an output, and a tensor is one output
+/// once. Products read bf16.
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;

@@ -57,6 +57,14 @@ std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows
   return pitched;
 }
 
+std::vector<std::byte> pack_rows_as(std::span<const float> dense, uint64_t rows, uint64_t columns,
+                                    weft_vpu_dtype dtype) {
+  if (dtype == WEFT_VPU_DTYPE_F32) return pack_rows(std::as_bytes(dense), rows, columns, 4);
+  std::vector<uint16_t> bits(dense.size());
+  std::ranges::transform(dense, bits.begin(), bf16_from_f32);
+  return pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);
+}
+
 std::vector<std::byte> unpack_rows(std::span<const std::byte> pitched, uint64_t rows, uint64_t columns,
                                    uint64_t bytes) {
   const uint64_t pitch = row_pitch_bytes(columns, bytes);

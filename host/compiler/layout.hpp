@@ -54,6 +54,10 @@ namespace weft::compiler {
 [[nodiscard]] std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows, uint64_t columns,
                                                uint64_t element_bytes);
 
+/// The same of values in `dtype`, bf16 (rounded) or f32.
+[[nodiscard]] std::vector<std::byte> pack_rows_as(std::span<const float> dense, uint64_t rows, uint64_t columns,
+                                                  weft_vpu_dtype dtype);
+
 /// The reverse of pack_rows.
 [[nodiscard]] std::vector<std::byte> unpack_rows(std::span<const std::byte> pitched, uint64_t rows, uint64_t columns,
                                                  uint64_t element_bytes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "host/compiler/barrier_signature.hpp"
@@ -38,7 +39,9 @@ class Lowering {
                    fmt::format("{} inputs and {} outputs; a kernel has room for {}", graph_.inputs.size(),
                                graph_.outputs.size(), WEFT_LIMIT_ARGUMENTS - 1)};
     for (const size_t t : graph_.inputs)
-      add_argument(t, WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_DIRECTION_INPUT, view_.input_block(me(), columns(t)));
+      add_argument(t,
+                   graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32 ? WEFT_ARGUMENT_DTYPE_F32 : WEFT_ARGUMENT_DTYPE_BF16,
+                   WEFT_ARGUMENT_DIRECTION_INPUT, view_.input_block(me(), columns(t)));
     for (const size_t t : graph_.outputs) {
       output_[t] = true;
       add_argument(t, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_DIRECTION_OUTPUT, view_.result_block(me(), columns(t)));
@@ -78,13 +81,13 @@ class Lowering {
   /// An output has its argument; any other result gets a place in scratch, all columns, the same on all chips of the
   /// group.
   void make_place(size_t t) {
-    if (!output_[t]) places_[t] = scratch(rows(t), columns(t), 2);
+    if (!output_[t]) places_[t] = scratch(rows(t), columns(t), element_bytes_of(t));
   }
 
   /// Of a column of row 0.
   [[nodiscard]] TensorPlace place(size_t t, uint64_t column) const {
     TensorPlace at = places_[t];
-    at.offset_bytes += (column - stored_[t]) * (output_[t] ? 4 : 2);
+    at.offset_bytes += (column - stored_[t]) * element_bytes_of(t);
     return at;
   }
 
@@ -125,7 +128,11 @@ class Lowering {
     return constant(row.data(), row.size() * 4, 0);
   }
 
-  weft_vpu_dtype result_dtype(size_t t) const { return output_[t] ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16; }
+  /// How the tensor lies.
+  [[nodiscard]] weft_vpu_dtype dtype_of(size_t t) const {
+    return output_[t] ? WEFT_VPU_DTYPE_F32 : graph_.tensors[t].dtype;
+  }
+  [[nodiscard]] uint64_t element_bytes_of(size_t t) const { return dtype_of(t) == WEFT_VPU_DTYPE_F32 ? 4 : 2; }
 
   /// Columns of `t` that products of a member read.
   [[nodiscard]] Span needed(size_t t, unsigned member) const {
@@ -212,7 +219,7 @@ class Lowering {
     step.bias = bias(node, n);
     step.activation = activation(node);
     step.y = place(node.y, n.first);
-    step.y_dtype = result_dtype(node.y);
+    step.y_dtype = dtype_of(node.y);
     push_sending(step, sinks_of(node.y, n), step.m, step.y_dtype, step.y);
   }
 
@@ -266,7 +273,7 @@ class Lowering {
     step.arrivals = arrivals(id);
     step.bias = bias(node, own);
     step.activation = activation(node);
-    step.y_dtype = result_dtype(node.y);
+    step.y_dtype = dtype_of(node.y);
     push_sending(step, sinks_of(node.y, own), step.rows, step.y_dtype, place(node.y, own.first));
   }
 
@@ -278,44 +285,60 @@ class Lowering {
     expect(node.y);
   }
 
-  /// The bits of an output, or bf16 as f32: a multiplication by one in the type in which `a` lies.
+  /// The bits of an output, bf16 as f32, or f32 rounded: a multiplication by one in the type in which `a` lies.
   void add(const CopyNode& node) {
+    make_place(node.y);
     const Span block = view_.result_block(me(), columns(node.y));
-    if (block.count == 0) return;
-    constexpr float kOne = 1.0f;
+    if (block.count != 0) {
+      VectorStep step = vector_step(node.name, node.a, node.y, block);
+      step.op = WEFT_VPU_OP_MUL;
+      step.b_mode = WEFT_VPU_B_MODE_SCALAR;
+      step.scalar = bits_of(1.0f, step.dtype);
+      push_sending(step, sinks_of(node.y, block), step.rows, step.y_dtype, step.y);
+    }
+    expect(node.y);
+  }
+
+  VectorStep vector_step(const std::string& name, size_t a, size_t y, Span block) const {
     VectorStep step;
-    step.name = node.name.substr(0, 32);
-    step.rows = rows(node.a), step.cols = block.count;
-    step.op = WEFT_VPU_OP_MUL;
-    step.b_mode = WEFT_VPU_B_MODE_SCALAR;
-    step.dtype = result_dtype(node.a);
-    step.scalar = output_[node.a] ? std::bit_cast<uint32_t>(kOne) : bf16_from_f32(kOne);
-    step.a = place(node.a, block.first);
-    step.y = place(node.y, block.first);
-    step.y_dtype = result_dtype(node.y);
-    program_.steps.push_back(std::move(step));
+    step.name = name.substr(0, 32);
+    step.rows = rows(a), step.cols = block.count;
+    step.dtype = dtype_of(a), step.y_dtype = dtype_of(y);
+    step.a = place(a, block.first), step.y = place(y, block.first);
+    return step;
+  }
+  static uint32_t bits_of(float value, weft_vpu_dtype dtype) {
+    return dtype == WEFT_VPU_DTYPE_F32 ? std::bit_cast<uint32_t>(value) : bf16_from_f32(value);
+  }
+  /// A row of elements in a type.
+  TensorPlace constant_row(std::span<const float> row, weft_vpu_dtype dtype) {
+    if (dtype == WEFT_VPU_DTYPE_F32) {
+      std::vector<float> values(row_pitch_bytes(row.size(), 4) / 4);
+      std::ranges::copy(row, values.begin());
+      return constant(values.data(), values.size() * 4, values.size() * 4);
+    }
+    std::vector<uint16_t> bits(row_pitch_bytes(row.size(), 2) / 2);
+    std::ranges::transform(row, bits.begin(), bf16_from_f32);
+    return constant(bits.data(), bits.size() * 2, bits.size() * 2);
   }
 
   void add(const VectorNode& node, Span block) {
-    VectorStep step;
-    step.name = node.name.substr(0, 32);
-    step.rows = rows(node.a), step.cols = block.count;
+    VectorStep step = vector_step(node.name, node.a, node.y, block);
     step.op = node.op;
-    step.a = place(node.a, block.first);
     if (const auto* tensor = std::get_if<size_t>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_TENSOR;
       step.b = place(*tensor, block.first);
     } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_ROW;
-      std::vector<uint16_t> bits(row_pitch_bytes(block.count, 2) / 2);
-      std::transform(&(*row)[block.first], &(*row)[block.first] + block.count, bits.begin(), bf16_from_f32);
-      step.b = constant(bits.data(), bits.size() * 2, bits.size() * 2);
-    } else {
+      step.b = constant_row(std::span(*row).subspan(block.first, block.count), step.dtype);
+    } else if (const auto* scalar = std::get_if<float>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
-      step.scalar = bf16_from_f32(std::get<float>(node.b));
+      step.scalar = bits_of(*scalar, step.dtype);
+    } else {
+      step.b_mode = WEFT_VPU_B_MODE_NONE;
     }
-    step.y = place(node.y, block.first);
-    step.y_dtype = result_dtype(node.y);
+    if (node.op == WEFT_VPU_OP_FMA || node.op == WEFT_VPU_OP_AXPY || node.op == WEFT_VPU_OP_SELECT)
+      step.scalar2 = bits_of(node.c, step.dtype);
     push_sending(step, sinks_of(node.y, block), step.rows, step.y_dtype, step.y);
   }
 

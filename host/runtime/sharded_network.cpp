@@ -15,13 +15,14 @@ using compiler::ArgumentShard;
 using compiler::Graph;
 using compiler::ShardedKernel;
 
-std::vector<std::byte> cut(const std::vector<float>& values, uint64_t columns, const ArgumentShard& shard) {
-  std::vector<uint16_t> bits;
+std::vector<std::byte> cut(const std::vector<float>& values, const compiler::Tensor& tensor,
+                           const ArgumentShard& shard) {
+  std::vector<float> part;
   for (uint64_t row = shard.rows.first; row < shard.rows.first + shard.rows.count; row++)
     for (uint64_t c = shard.columns.first; c < shard.columns.first + shard.columns.count; c++)
-      bits.push_back(compiler::bf16_from_f32(values[row * columns + c]));
-  if (bits.empty()) return {};
-  return compiler::pack_rows(std::as_bytes(std::span(bits)), shard.rows.count, shard.columns.count, 2);
+      part.push_back(values[row * tensor.columns + c]);
+  if (part.empty()) return {};
+  return compiler::pack_rows_as(part, shard.rows.count, shard.columns.count, tensor.dtype);
 }
 
 void put(std::vector<float>& values, uint64_t columns, const ArgumentShard& shard,
@@ -50,7 +51,7 @@ Result<ShardedResult> run_sharded(SliceSession& session, const Graph& graph, con
     kernels.push_back(chip.kernel);
     arguments.emplace_back();
     for (size_t i = 0; i < inputs.size(); i++)
-      arguments.back().push_back(cut(inputs[i], graph.tensors[graph.inputs[i]].columns, chip.arguments[i]));
+      arguments.back().push_back(cut(inputs[i], graph.tensors[graph.inputs[i]], chip.arguments[i]));
   }
   auto run = session.run(kernels, arguments);
   if (!run.ok()) return run.error();

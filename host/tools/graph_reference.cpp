@@ -2,11 +2,14 @@
 #include "host/tools/graph_reference.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "host/compiler/layout.hpp"
 #include "host/compiler/sharding.hpp"
 #include "model/golden/arith.hpp"
+#include "model/golden/lane_operations.hpp"
 #include "model/golden/matmul.hpp"
 #include "model/golden/rows.hpp"
 
@@ -37,7 +40,7 @@ class GoldenEvaluation {
   }
 
   std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& inputs) {
-    for (size_t i = 0; i < inputs.size(); i++) bf16_[graph_.inputs[i]] = round_bf16(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); i++) store(graph_.inputs[i], inputs[i]);
     for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { evaluate(n); }, node);
     std::vector<std::vector<float>> results;
     for (const size_t t : graph_.outputs) results.push_back(f32_[t]);
@@ -45,9 +48,9 @@ class GoldenEvaluation {
   }
 
  private:
-  /// An output keeps fp32; any other tensor is rounded once, as the epilogue's cast does.
+  /// A tensor of bf16 is rounded once, as the epilogue's cast does.
   void store(size_t t, std::vector<float> values) {
-    if (output_[t])
+    if (lies_as_f32(t))
       f32_[t] = std::move(values);
     else
       bf16_[t] = round_bf16(values);
@@ -77,39 +80,51 @@ class GoldenEvaluation {
     store(node.y, std::move(y));
   }
 
-  void evaluate(const VectorNode& node) {
-    const auto& a = bf16_[node.a];
-    std::vector<uint16_t> b;
-    if (const auto* tensor = std::get_if<size_t>(&node.b)) {
-      b = bf16_[*tensor];
-    } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
-      const auto bits = round_bf16(*row);
-      for (size_t i = 0; i < a.size(); i++) b.push_back(bits[i % bits.size()]);
-    } else {
-      b.assign(a.size(), round_bf16({std::get<float>(node.b)})[0]);
-    }
-    std::vector<uint16_t> d(a.size());
-    golden::elementwise_bf16(node.op, a, b, d);
+  /// In f32, whatever the type.
+  [[nodiscard]] std::vector<float> values_of(size_t t) const {
+    if (lies_as_f32(t)) return f32_[t];
+    std::vector<float> values(bf16_[t].size());
+    golden::cast_bf16_to_f32(bf16_[t], values);
+    return values;
+  }
+  [[nodiscard]] bool lies_as_f32(size_t t) const { return output_[t] || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32; }
+  /// A constant in the type of the tensor that it meets.
+  [[nodiscard]] std::vector<float> constant(std::vector<float> values, size_t beside) const {
+    if (!lies_as_f32(beside)) golden::cast_bf16_to_f32(round_bf16(values), values);
+    return values;
+  }
+  static std::vector<uint32_t> bits_of(const std::vector<float>& values) {
+    std::vector<uint32_t> bits(values.size());
+    std::ranges::transform(values, bits.begin(), [](float v) { return std::bit_cast<uint32_t>(v); });
+    return bits;
+  }
+
+  /// One rounding to the type in which `a` lies, then one to that of the result.
+  void operate(weft_vpu_op op, size_t a, const std::vector<float>& b, float c, size_t y) {
+    const auto first = bits_of(values_of(a)), second = bits_of(b);
+    std::vector<uint32_t> d(first.size());
+    golden::operate_f32(op, first, second, std::bit_cast<uint32_t>(c), d);
     std::vector<float> values(d.size());
-    golden::cast_bf16_to_f32(d, values);
-    if (output_[node.y])
-      f32_[node.y] = std::move(values);
-    else
-      bf16_[node.y] = std::move(d);
+    std::ranges::transform(d, values.begin(), [](uint32_t v) { return std::bit_cast<float>(v); });
+    store(y, constant(std::move(values), a));
+  }
+
+  void evaluate(const VectorNode& node) {
+    const size_t count = values_of(node.a).size();
+    std::vector<float> b;
+    if (const auto* tensor = std::get_if<size_t>(&node.b)) {
+      b = values_of(*tensor);
+    } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
+      const auto values = constant(*row, node.a);
+      for (size_t i = 0; i < count; i++) b.push_back(values[i % values.size()]);
+    } else if (const auto* scalar = std::get_if<float>(&node.b)) {
+      b.assign(count, constant({*scalar}, node.a)[0]);
+    }
+    operate(node.op, node.a, b, constant({node.c}, node.a)[0], node.y);
   }
 
   void evaluate(const CopyNode& node) {
-    if (output_[node.a]) {
-      const std::vector<float> one(f32_[node.a].size(), 1.0f);
-      f32_[node.y].resize(one.size());
-      golden::elementwise_f32(WEFT_VPU_OP_MUL, f32_[node.a], one, f32_[node.y]);
-      return;
-    }
-    const std::vector<uint16_t> one(bf16_[node.a].size(), round_bf16({1.0f})[0]);
-    std::vector<uint16_t> product(one.size());
-    golden::elementwise_bf16(WEFT_VPU_OP_MUL, bf16_[node.a], one, product);
-    f32_[node.y].resize(one.size());
-    golden::cast_bf16_to_f32(product, f32_[node.y]);
+    operate(WEFT_VPU_OP_MUL, node.a, std::vector<float>(values_of(node.a).size(), 1.0f), 0, node.y);
   }
 
   const Graph& graph_;
@@ -150,9 +165,42 @@ class Fp64Evaluation {
   }
 
   double second(const VectorNode& node, size_t i) const {
+    if (std::holds_alternative<std::monostate>(node.b)) return 0;
     if (const auto* tensor = std::get_if<size_t>(&node.b)) return values_[*tensor][i];
     if (const auto* row = std::get_if<std::vector<float>>(&node.b)) return static_cast<double>((*row)[i % row->size()]);
     return static_cast<double>(std::get<float>(node.b));
+  }
+
+  /// NaN for what no node of a graph is made of.
+  static double operate(weft_vpu_op op, double a, double b, double c) {
+    switch (op) {
+      case WEFT_VPU_OP_ADD:
+        return a + b;
+      case WEFT_VPU_OP_SUB:
+        return a - b;
+      case WEFT_VPU_OP_MUL:
+        return a * b;
+      case WEFT_VPU_OP_MIN:
+        return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
+      case WEFT_VPU_OP_MAX:
+        return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
+      case WEFT_VPU_OP_AXPY:
+        return a * c + b;
+      case WEFT_VPU_OP_EXP2:
+        return std::exp2(a);
+      case WEFT_VPU_OP_LOG2:
+        return std::log2(a);
+      case WEFT_VPU_OP_RCP:
+        return 1 / a;
+      case WEFT_VPU_OP_RSQRT:
+        return 1 / std::sqrt(a);
+      case WEFT_VPU_OP_TANH:
+        return std::tanh(a);
+      case WEFT_VPU_OP_ERF:
+        return std::erf(a);
+      default:
+        return std::numeric_limits<double>::quiet_NaN();
+    }
   }
 
   void evaluate(const VectorNode& node) {
@@ -160,7 +208,7 @@ class Fp64Evaluation {
     std::vector<double> y(a.size());
     for (size_t i = 0; i < a.size(); i++) {
       const double b = second(node, i);
-      y[i] = node.op == WEFT_VPU_OP_ADD ? a[i] + b : node.op == WEFT_VPU_OP_MUL ? a[i] * b : std::max(a[i], b);
+      y[i] = operate(node.op, a[i], b, static_cast<double>(node.c));
     }
     values_[node.y] = std::move(y);
   }

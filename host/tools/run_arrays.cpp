@@ -112,19 +112,18 @@ Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, con
   if (rows != info.rows || columns != info.columns)
     return invalid(fmt::format("{}: the shape is ({}), input '{}' needs {} x {}", path, fmt::join(array.shape, ", "),
                                info.name, info.rows, info.columns));
-  if (info.dtype == WEFT_ARGUMENT_DTYPE_BF16) {
+  const bool f32 = info.dtype == WEFT_ARGUMENT_DTYPE_F32;
+  if (f32 || info.dtype == WEFT_ARGUMENT_DTYPE_BF16) {
     if (array.type != NpyType::kF32)
       return invalid(
           fmt::format("{}: the elements are {}, input '{}' needs float32", path, type_name(array.type), info.name));
     values.assign(array.as<float>(), array.as<float>() + array.count());
-    std::vector<uint16_t> bits(values.size());
-    for (size_t i = 0; i < bits.size(); i++) bits[i] = compiler::bf16_from_f32(values[i]);
     if (info.layout == WEFT_ARGUMENT_LAYOUT_ROWS)
-      return compiler::pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);
+      return compiler::pack_rows_as(values, rows, columns, f32 ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16);
   }
   return Error{WEFT_ERROR_UNSUPPORTED,
-               fmt::format("input '{}' has element type {} and layout {}; weft run takes bf16 rows", info.name,
-                           spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
+               fmt::format("input '{}' has element type {} and layout {}; weft run takes rows of bf16 and f32",
+                           info.name, spec::argument_dtype_name(info.dtype), spec::argument_layout_name(info.layout))};
 }
 
 void compare(RunReport& report, const compiler::Graph& graph, const std::vector<std::vector<float>>& golden,

@@ -63,9 +63,7 @@ class PartsRun {
       const auto& tensor = graph.tensors[graph.inputs[i]];
       const Tensor& value = *values_.at(part.inputs[i]);
       floats.emplace_back(value.as<float>(), value.as<float>() + value.type.count());
-      std::vector<uint16_t> bits(floats.back().size());
-      std::ranges::transform(floats.back(), bits.begin(), compiler::bf16_from_f32);
-      arguments.push_back(compiler::pack_rows(std::as_bytes(std::span(bits)), tensor.rows, tensor.columns, 2));
+      arguments.push_back(compiler::pack_rows_as(floats.back(), tensor.rows, tensor.columns, tensor.dtype));
     }
     arguments.resize(part.inputs.size() + part.outputs.size());
     runtime::LaunchResult launch;

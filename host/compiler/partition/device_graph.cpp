@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numbers>
 #include <set>
+#include <variant>
 
 #include "host/compiler/reference/evaluate.hpp"
 
@@ -62,6 +65,36 @@ bool is_zero(const Module& module, ValueId value) {
   return constant != nullptr && constant->constant->type.count() == 1 && constant->constant->number(0) == 0;
 }
 
+/// What the VPU computes in f32: functions of one operand, and operations of two of which one may be constant.
+bool is_function(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAbs:
+    case OpKind::kNegate:
+    case OpKind::kExponential:
+    case OpKind::kLog:
+    case OpKind::kLogistic:
+    case OpKind::kSqrt:
+    case OpKind::kTanh:
+    case OpKind::kErf:
+      return true;
+    default:
+      return false;
+  }
+}
+bool is_operation(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAdd:
+    case OpKind::kSubtract:
+    case OpKind::kMultiply:
+    case OpKind::kDivide:
+    case OpKind::kMaximum:
+    case OpKind::kMinimum:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string host_only(const Op& op) { return fmt::format("no command for {}", name_of(op.kind)); }
 
 DeviceVerdict use_of_product(const Module& module, const Op& op) {
@@ -75,16 +108,21 @@ DeviceVerdict use_of_product(const Module& module, const Op& op) {
                   : DeviceVerdict{DeviceUse::kNone, "a product of other than matrices"};
 }
 
-DeviceVerdict use_of_sum(const Module& module, const Op& op) {
+DeviceVerdict use_of_vector(const Module& module, const Op& op) {
+  if (is_function(op.kind))
+    return constant_behind(module, op.operands[0]) == nullptr
+               ? DeviceVerdict{DeviceUse::kVector, ""}
+               : DeviceVerdict{DeviceUse::kNone, "a function of a constant"};
   const bool constants[2] = {constant_behind(module, op.operands[0]) != nullptr,
                              constant_behind(module, op.operands[1]) != nullptr};
-  if (!constants[0] && !constants[1]) {
-    // Broadcast by the model: its own operator says so.
-    return {DeviceUse::kVector, ""};
-  }
-  if (constants[0] && constants[1]) return {DeviceUse::kNone, "a sum of constants"};
-  if (row_of(module, op.operands[constants[0] ? 0 : 1]).empty())
-    return {DeviceUse::kNone, "a constant that is not the same for every row"};
+  if (constants[0] && constants[1]) return {DeviceUse::kNone, "an operation on constants"};
+  // Broadcast by the model: its own operator says so.
+  if (!constants[0] && !constants[1]) return {DeviceUse::kVector, ""};
+  const auto row = row_of(module, op.operands[constants[0] ? 0 : 1]);
+  if (row.empty()) return {DeviceUse::kNone, "a constant that is not the same for every row"};
+  const auto has_no_reciprocal = [](float v) { return v != 0 && std::fpclassify(1 / v) == FP_SUBNORMAL; };
+  if (op.kind == OpKind::kDivide && constants[1] && std::ranges::any_of(row, has_no_reciprocal))
+    return {DeviceUse::kNone, "a division by a number whose reciprocal is too small"};
   return {DeviceUse::kVector, ""};
 }
 
@@ -94,8 +132,7 @@ DeviceVerdict device_use(const Module& module, const Op& op) {
   if (op.kind == OpKind::kConstant) return {DeviceUse::kOperand, ""};
   if (op.kind == OpKind::kBroadcast && module.op_of(op.operands[0]).kind == OpKind::kConstant)
     return {DeviceUse::kOperand, ""};
-  if (op.kind != OpKind::kDotGeneral && op.kind != OpKind::kAdd && op.kind != OpKind::kMaximum &&
-      op.kind != OpKind::kReshape)
+  if (op.kind != OpKind::kDotGeneral && op.kind != OpKind::kReshape && !is_function(op.kind) && !is_operation(op.kind))
     return {DeviceUse::kNone, host_only(op)};
   const auto& type = module.type(op.results[0]);
   for (const auto value : op.operands)
@@ -105,13 +142,7 @@ DeviceVerdict device_use(const Module& module, const Op& op) {
       module.type(op.operands[0]).count() == 0)
     return {DeviceUse::kNone, "a scalar or an empty tensor"};
   if (op.kind == OpKind::kDotGeneral) return use_of_product(module, op);
-  if (op.kind == OpKind::kAdd) return use_of_sum(module, op);
-  if (op.kind == OpKind::kMaximum) {
-    const bool relu = (is_zero(module, op.operands[0]) && constant_behind(module, op.operands[1]) == nullptr) ||
-                      (is_zero(module, op.operands[1]) && constant_behind(module, op.operands[0]) == nullptr);
-    return relu ? DeviceVerdict{DeviceUse::kVector, ""}
-                : DeviceVerdict{DeviceUse::kNone, "a maximum of other than zero"};
-  }
+  if (op.kind != OpKind::kReshape) return use_of_vector(module, op);
   if (constant_behind(module, op.operands[0]) != nullptr) return {DeviceUse::kNone, "a reshape of a constant"};
   const bool same = matrix_shape(type.dims) == matrix_shape(module.type(op.operands[0]).dims);
   return same ? DeviceVerdict{DeviceUse::kView, ""}
@@ -133,6 +164,7 @@ class GraphBuilder {
     }
     for (const uint32_t index : ops_) add(module_.ops()[index]);
     keep_outputs_apart(outputs);
+    settle_types();
     if (auto status = check_graph(graph_); !status.ok()) return status.error();
     return std::move(graph_);
   }
@@ -206,35 +238,121 @@ class GraphBuilder {
   }
 
   void add_vector(const Op& op) {
-    const bool first_constant = constant_behind(module_, op.operands[0]) != nullptr;
-    const bool constant = first_constant || constant_behind(module_, op.operands[1]) != nullptr;
-    const size_t a = tensors_.at(op.operands[first_constant ? 1 : 0]);
-    VectorNode vector;
-    vector.name = op.origin;
-    vector.a = a;
-    if (op.kind == OpKind::kMaximum) {
-      if (auto* dense = fusable(a)) {
-        dense->relu = true;
-        return fuse(op, a);
-      }
-      vector.op = WEFT_VPU_OP_MAX;
-      vector.b = 0.0f;
-    } else if (constant) {
-      auto row = row_of(module_, op.operands[first_constant ? 0 : 1]);
-      if (auto* dense = fusable(a); dense && !dense->bias && !dense->relu) {
-        row.resize(dense->n, row.front());
-        dense->bias = std::move(row);
-        return fuse(op, a);
-      }
-      if (row.size() == 1)
-        vector.b = row[0];
-      else
-        vector.b = std::move(row);
-    } else {
-      vector.b = tensors_.at(op.operands[1]);
+    if (is_function(op.kind)) {
+      tensors_[op.results[0]] = function(op, tensors_.at(op.operands[0]));
+      return;
     }
-    vector.y = tensors_[op.results[0]] = new_tensor(op.origin, op.results[0]);
+    const bool first = constant_behind(module_, op.operands[0]) != nullptr;
+    if (!first && constant_behind(module_, op.operands[1]) == nullptr) {
+      tensors_[op.results[0]] = operation(op, tensors_.at(op.operands[0]), tensors_.at(op.operands[1]), false);
+      return;
+    }
+    const size_t a = tensors_.at(op.operands[first ? 1 : 0]);
+    auto* dense = fusable(a);
+    if (dense != nullptr && op.kind == OpKind::kMaximum && is_zero(module_, op.operands[first ? 0 : 1])) {
+      dense->relu = true;
+      return fuse(op, a);
+    }
+    auto row = row_of(module_, op.operands[first ? 0 : 1]);
+    if (dense != nullptr && op.kind == OpKind::kAdd && !dense->bias && !dense->relu) {
+      row.resize(dense->n, row.front());
+      dense->bias = std::move(row);
+      return fuse(op, a);
+    }
+    const Second b = row.size() == 1 ? Second(row[0]) : Second(std::move(row));
+    tensors_[op.results[0]] = operation(op, a, b, first);
+  }
+
+  using Second = decltype(VectorNode::b);
+
+  /// A node on f32; its result.
+  size_t emit(const Op& op, weft_vpu_op what, size_t a, Second b = std::monostate{}, float c = 0) {
+    VectorNode vector{op.origin, what, a, new_tensor(op.origin, op.results[0]), std::move(b), c};
     graph_.nodes.emplace_back(std::move(vector));
+    return graph_.tensors.size() - 1;
+  }
+
+  size_t function(const Op& op, size_t a) {
+    constexpr auto kLog2E = std::numbers::log2e_v<float>;
+    switch (op.kind) {
+      case OpKind::kAbs:
+        return emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
+      case OpKind::kNegate:
+        return emit(op, WEFT_VPU_OP_MUL, a, -1.0f);
+      case OpKind::kExponential:
+        return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, kLog2E));
+      case OpKind::kLog:
+        return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_LOG2, a), std::numbers::ln2_v<float>);
+      case OpKind::kLogistic: {  // 1 / (1 + exp(-a)): small results keep their digits
+        const size_t power = emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, -kLog2E));
+        return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_ADD, power, 1.0f));
+      }
+      case OpKind::kSqrt:  // of zero and infinity too, which a * rsqrt(a) is not
+        return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_RSQRT, a));
+      case OpKind::kTanh:
+        return emit(op, WEFT_VPU_OP_TANH, a);
+      default:
+        return emit(op, WEFT_VPU_OP_ERF, a);
+    }
+  }
+
+  /// a op b; `reversed`: b op a, where b is constant.
+  size_t operation(const Op& op, size_t a, Second b, bool reversed) {
+    switch (op.kind) {
+      case OpKind::kAdd:
+        return emit(op, WEFT_VPU_OP_ADD, a, std::move(b));
+      case OpKind::kMultiply:
+        return emit(op, WEFT_VPU_OP_MUL, a, std::move(b));
+      case OpKind::kMaximum:
+        return emit(op, WEFT_VPU_OP_MAX, a, std::move(b));
+      case OpKind::kMinimum:
+        return emit(op, WEFT_VPU_OP_MIN, a, std::move(b));
+      case OpKind::kSubtract:
+        return reversed ? emit(op, WEFT_VPU_OP_AXPY, a, std::move(b), -1.0f)
+                        : emit(op, WEFT_VPU_OP_SUB, a, std::move(b));
+      default:
+        if (reversed) return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_RCP, a), std::move(b));
+        return emit(op, WEFT_VPU_OP_MUL, a, reciprocal(op, std::move(b)));
+    }
+  }
+  Second reciprocal(const Op& op, Second b) {
+    if (const auto* tensor = std::get_if<size_t>(&b)) return emit(op, WEFT_VPU_OP_RCP, *tensor);
+    if (const auto* scalar = std::get_if<float>(&b)) return 1 / *scalar;
+    auto row = std::get<std::vector<float>>(std::move(b));
+    for (float& value : row) value = 1 / value;
+    return row;
+  }
+
+  /// What only products read is bf16, rounded by what computes it. Anything else is f32; a product reads a rounded
+  /// copy.
+  void settle_types() {
+    std::vector<bool> by_product(graph_.tensors.size()), by_other(graph_.tensors.size());
+    for (const auto& node : graph_.nodes) {
+      if (const auto* dense = std::get_if<DenseNode>(&node)) by_product[dense->x] = true;
+      if (const auto* copy = std::get_if<CopyNode>(&node)) by_other[copy->a] = true;
+      if (const auto* vector = std::get_if<VectorNode>(&node)) {
+        by_other[vector->a] = true;
+        if (const auto* b = std::get_if<size_t>(&vector->b)) by_other[*b] = true;
+      }
+    }
+    for (size_t t = 0; t < by_other.size(); t++)
+      if (by_other[t]) graph_.tensors[t].dtype = WEFT_VPU_DTYPE_F32;
+    std::map<size_t, size_t> rounded;
+    std::vector<Node> nodes;
+    for (auto& node : graph_.nodes) {
+      if (auto* dense = std::get_if<DenseNode>(&node); dense != nullptr && by_other[dense->x]) {
+        const auto [found, first] = rounded.emplace(dense->x, graph_.tensors.size());
+        if (first) {
+          Tensor tensor = graph_.tensors[dense->x];
+          tensor.dtype = WEFT_VPU_DTYPE_BF16;
+          graph_.tensors.push_back(std::move(tensor));
+          nodes.emplace_back(CopyNode{dense->name, found->first, found->second});
+        }
+        dense->x = found->second;
+      }
+      nodes.push_back(std::move(node));
+    }
+    graph_.nodes = std::move(nodes);
   }
 
   /// An output that nodes read too, that is an input, or that is two outputs at once gets a copy of its own.

@@ -115,10 +115,8 @@ void check_runs(const Model& model, uint64_t batch, uint64_t seed) {
   for (const size_t t : graph.value().inputs) {
     const auto& tensor = graph.value().tensors[t];
     std::vector<float> values(tensor.rows * tensor.columns);
-    std::vector<uint16_t> bits;
-    for (auto& v : values)
-      v = static_cast<float>(random() % 4001) / 1000.0f - 2.0f, bits.push_back(compiler::bf16_from_f32(v));
-    arguments.push_back(compiler::pack_rows(std::as_bytes(std::span(bits)), tensor.rows, tensor.columns, 2));
+    for (auto& v : values) v = static_cast<float>(random() % 4001) / 1000.0f - 2.0f;
+    arguments.push_back(compiler::pack_rows_as(values, tensor.rows, tensor.columns, tensor.dtype));
     inputs.push_back(values);
   }
   for (size_t i = inputs.size(); i < program.value().arguments.size(); i++)

@@ -42,14 +42,20 @@ std::string cut(const std::string& text, Device device = Device::kUsed) {
 
 TEST_CASE("a product with its bias is a device program, what follows is the host's") {
   const std::string net = std::string("%4 = dot_general(%0, %1) ") + kDot +
-                          "%5 = add(%4, %3) : f32[2, 2]\n%6 = erf(%5) : f32[2, 2]\nreturn \"y\" = %6\n";
+                          "%5 = add(%4, %3) : f32[2, 2]\n%6 = sine(%5) : f32[2, 2]\nreturn \"y\" = %6\n";
   CHECK(cut(net) == "D2 H1 ");
   CHECK(cut(net, Device::kNone) == "H3 ");
 }
 
 TEST_CASE("an island between two products gives three parts") {
-  CHECK(cut(std::string("%4 = dot_general(%0, %1) ") + kDot + "%5 = erf(%4) : f32[2, 2]\n%6 = dot_general(%5, %1) " +
+  CHECK(cut(std::string("%4 = dot_general(%0, %1) ") + kDot + "%5 = sine(%4) : f32[2, 2]\n%6 = dot_general(%5, %1) " +
             kDot + "return \"y\" = %6\n") == "D1 H1 D1 ");
+}
+
+TEST_CASE("functions and operations of the vector unit stay beside their products") {
+  CHECK(cut(std::string("%4 = dot_general(%0, %1) ") + kDot +
+            "%5 = tanh(%4) : f32[2, 2]\n%6 = multiply(%5, %0) : f32[2, 2]\n%7 = dot_general(%6, %1) " + kDot +
+            "return \"y\" = %7\n") == "D4 ");
 }
 
 TEST_CASE("sums without a product stay with the host") {
