@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <variant>
 
 #include "host/tools/comparison.hpp"
 #include "host/tools/graph_reference.hpp"
@@ -60,6 +61,34 @@ void check(const std::string& slice, const Graph& graph, Sharding sharding) {
   }
 }
 
+/// d = (a tanh(a)) V + x with a = x W; the outputs are d and d times a row. All but what products read is f32.
+Graph f32_network() {
+  Graph graph = test::random_network(37, {40, 24, 40}, 3);
+  const auto tensor = [&](const char* name, int64_t columns, weft_vpu_dtype dtype) {
+    graph.tensors.push_back({name, {37, columns}, 37, static_cast<uint64_t>(columns), dtype});
+    return graph.tensors.size() - 1;
+  };
+  auto first = std::get<compiler::DenseNode>(graph.nodes[0]), second = std::get<compiler::DenseNode>(graph.nodes[1]);
+  first.relu = false;
+  graph.tensors.clear(), graph.nodes.clear();
+  const size_t x = tensor("x", 40, WEFT_VPU_DTYPE_F32), rounded = tensor("rounded", 40, WEFT_VPU_DTYPE_BF16);
+  const size_t a = tensor("a", 24, WEFT_VPU_DTYPE_F32), t = tensor("t", 24, WEFT_VPU_DTYPE_F32);
+  const size_t m = tensor("m", 24, WEFT_VPU_DTYPE_BF16), c = tensor("c", 40, WEFT_VPU_DTYPE_F32);
+  const size_t d = tensor("d", 40, WEFT_VPU_DTYPE_F32);
+  const size_t y = tensor("y", 40, WEFT_VPU_DTYPE_F32), z = tensor("z", 40, WEFT_VPU_DTYPE_F32);
+  first.x = rounded, first.y = a, second.x = m, second.y = c;
+  graph.nodes = {compiler::CopyNode{"round", x, rounded},
+                 first,
+                 compiler::VectorNode{"tanh", WEFT_VPU_OP_TANH, a, t, std::monostate{}},
+                 compiler::VectorNode{"gate", WEFT_VPU_OP_MUL, a, m, t},
+                 second,
+                 compiler::VectorNode{"residual", WEFT_VPU_OP_ADD, c, d, x},
+                 compiler::CopyNode{"copy", d, y},
+                 compiler::VectorNode{"scale", WEFT_VPU_OP_MUL, d, z, *second.bias}};
+  graph.inputs = {x}, graph.outputs = {y, z};
+  return graph;
+}
+
 }  // namespace
 
 TEST_CASE("a batch over chips gives what one chip gives, uneven shares of rows too") {
@@ -87,6 +116,12 @@ TEST_CASE("batch, k and n together") {
   check("sim:nano-2x2", test::random_network(37, {24, 64, 40, 10}, 1), {.batch = kX, .n = kY});
   check("sim:nano-2x2", test::random_network(37, {24, 64, 40, 10}, 1, true), {.batch = kY, .k = kX});
   check("sim:nano-4x4", test::random_network(37, {40, 72, 40, 10}, 1, true), {.k = kX, .n = kY});
+}
+
+TEST_CASE("values between operators are f32 on every chip, and rounded before they are multiplied") {
+  for (const Sharding& sharding :
+       {Sharding{.batch = kXY}, Sharding{.n = kXY}, Sharding{.k = kX}, Sharding{.k = kX, .n = kY}})
+    check("sim:nano-2x2", f32_network(), sharding);
 }
 
 TEST_CASE("a result that travels while the next chunk multiplies saves device cycles") {
