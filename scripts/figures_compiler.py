@@ -5,6 +5,7 @@ from figures_tools import folder, read, row
 
 LIMIT_S = 1800
 GOAL = 0.95
+DEVICE_GOAL = 0.8
 MOST_EXCUSED = 25
 
 
@@ -36,4 +37,23 @@ def conformance(tools):
     return rows
 
 
-FIGURES = (("conformance", conformance),)
+def device(tools):
+    """How many of ONNX's vectors of f32 are one device program, islands none."""
+    python = tools.root / ".venv/bin/python"
+    if not python.is_file():
+        raise tools.Failed(f"{python} is missing: scripts/packages makes it")
+    out = folder(tools) / "node_vectors.json"
+    out.unlink(missing_ok=True)
+    subprocess.run([python, "-B", "testbench/onnx/node_vectors.py", "--json", out], cwd=tools.root, timeout=LIMIT_S, capture_output=True, text=True,
+                   env={"WEFT": str(tools.program("weft")), "WEFT_SIM": str(tools.program("weft-sim"))}, check=False)
+    if not out.is_file():
+        raise tools.Failed("testbench/onnx/node_vectors.py wrote no tally")
+    found = read(tools, out)
+    oracle = f"the vectors of onnx {found['onnx']}"
+    whole, total = len(found["f32_on_device"]), found["f32"]
+    share = whole / total if total else 0
+    return [row("node vectors of f32 on the device", round(100 * share, 1), f"% of {total} vectors, {whole} without an island", ">= 80 %", share >= DEVICE_GOAL, oracle=oracle),
+            row("node vectors, wrong", found["wrong"], f"of {len(found['taken'])} that weft run takes", "0", found["wrong"] == 0 and bool(found["taken"]), oracle=oracle)]
+
+
+FIGURES = (("conformance", conformance), ("device", device))

@@ -63,6 +63,12 @@ def judge_by_tolerance(outputs, outcome):
     return ""
 
 
+def on_device(outcome):
+    """A model that is one device program is reported without parts."""
+    parts = json.loads(outcome.out).get("parts")
+    return parts is None or all(part["where"] == "device" for part in parts)
+
+
 def run(weft, work, test):
     folder = Path(work) / test.name
     folder.mkdir()
@@ -83,7 +89,8 @@ def run(weft, work, test):
     else:
         wrong, used = oracle.judge(model, arrays, verdict, outcome)
     shutil.rmtree(folder)
-    return {"test": test.name, "code": outcome.code, "used": used, "wrong": wrong}
+    f32 = bool(names) and all(v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for v in (*model.graph.input, *model.graph.output))
+    return {"test": test.name, "code": outcome.code, "used": used, "wrong": wrong, "f32": f32, "device": outcome.code == 0 and on_device(outcome)}
 
 
 def main():
@@ -106,11 +113,13 @@ def main():
             print(f"WRONG: {r['test']}: {r['wrong']}\nrerun: .venv/bin/python testbench/onnx/node_vectors.py --only {r['test']}")
     taken = [r["test"] for r in results if r["code"] == 0]
     tally = {"onnx": onnx.__version__, "tests": len(results), "taken": taken, "refused": sum(r["code"] == oracle.REFUSED for r in results),
-             "wrong": sum(bool(r["wrong"]) for r in results), "seconds": round(time.monotonic() - begin, 1)}
+             "wrong": sum(bool(r["wrong"]) for r in results), "f32": sum(r["f32"] for r in results),
+             "f32_on_device": [r["test"] for r in results if r["f32"] and r["device"]], "seconds": round(time.monotonic() - begin, 1)}
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(tally, indent=2) + "\n")
     print(f"{tally['tests']} tests of onnx {tally['onnx']} in {tally['seconds']} s: {len(taken)} taken, {tally['refused']} refused, {tally['wrong']} wrong")
     print(f"taken: {', '.join(taken)}")
+    print(f"whole on the device: {len(tally['f32_on_device'])} of {tally['f32']} whose inputs and outputs are f32: {', '.join(tally['f32_on_device'])}")
     if not taken:
         sys.exit("node_vectors.py: nothing was compared")
     sys.exit(1 if tally["wrong"] else 0)
