@@ -1,6 +1,7 @@
 """The figures of the RTL's form: the structural array beside the fast one, PeLatency, formal equality, synthesis, speed, bugs by hand."""
 import json
 import os
+import re
 import subprocess
 
 from figures_tools import ctest, folder, read, row
@@ -9,6 +10,7 @@ LIMIT_S = 4 * 3600
 PROGRAMS = 2000
 SIZES = {"nano": 8, "mini": 16, "small": 32}
 BUGS, GOAL_BUGS = 40, 38
+GATE_PROGRAMS, PE_LEVELS = 20, 60
 
 
 def judged(tools, command):
@@ -77,6 +79,25 @@ def synthesis(tools):
     return [row("synthesis", len(bad), f"of {ran} tests fail: latches, black boxes, the page" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0, oracle="Yosys")]
 
 
+def gates(tools):
+    """The netlist of gates on the RTL's pins; mapping takes a quarter of an hour the first time."""
+    if tools.level == "ci":
+        return []
+    netlist, out = folder(tools) / "core.net", folder(tools) / "gates.json"
+    said = judged(tools, ["testbench/synthesis/gates.py", "--build", tools.build]).stdout
+    judged(tools, ["testbench/synthesis/gates.py", "--build", tools.build, "--netlist", netlist])
+    judged(tools, [tools.program("gate_programs"), netlist, "--count", GATE_PROGRAMS, "--json", out])
+    found = read(tools, out)
+    pes = dict(re.findall(r"^\| (\d) \| (\d+) \| \d+ \| \d+ \|$", said, re.M))
+    if len(pes) != 4:
+        raise tools.Failed("gates.py tells no levels of a PE at each PeLatency")
+    return [row("gates, N = 8", found["differ"], f"of {found['programs']} programs differ in an output or a word of memory; {found['gates']} gates, {found['cycles']} cycles", "0",
+                found["differ"] == 0 and found["programs"] >= GATE_PROGRAMS and found["cycles"] > 0, oracle="the RTL, whose oracle is model/golden"),
+            row("gates, inverted", found["seen"], f"of {found['inverted']} copies with an inverted gate differ", "a quarter", 4 * found["seen"] >= found["inverted"] > 0),
+            row("gates, a PE at PeLatency 3", int(pes["3"]), "levels of gates between registers", f"< {PE_LEVELS}", int(pes["3"]) < PE_LEVELS, oracle="Yosys and ABC"),
+            row("gates, the whole core", found["levels"], "levels of gates between registers", "stated", None)]
+
+
 def speed(tools):
     """Simulated MACs a second. A comparison with another commit needs both builds at hand: it is no figure of one tree."""
     rows = []
@@ -101,4 +122,4 @@ def bugs(tools):
     return [row("bugs by hand", found["killed"], f"of {found['bugs']} killed", f">= {GOAL_BUGS} of {BUGS}", found["killed"] >= GOAL_BUGS and found["bugs"] >= BUGS)]
 
 
-FIGURES = (("structural", structural), ("PeLatency", pe_latency), ("formal", formal), ("synthesis", synthesis), ("speed", speed), ("bugs", bugs))
+FIGURES = (("structural", structural), ("PeLatency", pe_latency), ("formal", formal), ("synthesis", synthesis), ("gates", gates), ("speed", speed), ("bugs", bugs))

@@ -69,13 +69,21 @@ enum class Hazards : uint8_t { kJudged, kNotJudged };
 class Run {
  public:
   Run(const Program& program, core::CoreKind kind, const core::CoreOptions& options, Hazards judged = Hazards::kJudged)
+      : Run(
+            program,
+            [kind](const spec::Chip& chip, core::MemoryBus& bus, const core::CoreOptions& chosen, std::string& error) {
+              return core::make_core(kind, chip, bus, chosen, error);
+            },
+            options, judged) {}
+  Run(const Program& program, const CoreMaker& make, const core::CoreOptions& options,
+      Hazards judged = Hazards::kJudged)
       : program_(program),
         judged_(judged),
         chip_(*program.chip),
         contents_(program),
         bus_(chip_, contents_, program.jitter, program.data_seed),
         hazards_(chip_, &retired_),
-        core_(core::make_core(kind, chip_, bus_, with_hazards(program, options), error_)) {}
+        core_(make(chip_, bus_, with_hazards(program, options), error_)) {}
 
   Verdict judge() {
     Verdict verdict;
@@ -296,6 +304,13 @@ class Run {
 
 Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options) {
   return Run(program, kind, options).judge();
+}
+
+Verdict run_program(const Program& program, const CoreMaker& make, const core::CoreOptions& options) {
+  Run run(program, make, options);
+  const Verdict verdict = run.judge();
+  if (verdict.passed) (void)run.record();
+  return verdict;
 }
 
 Verdict compare(const Program& program, Comparison comparison, const core::CoreOptions& options) {

@@ -1,6 +1,8 @@
 /// Runs a program on a core and judges what it did.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "model/core/tensor_core.hpp"
@@ -22,6 +24,14 @@ struct Verdict {
 /// fault than the expected one; a legal program that does not retire all its commands or leaves a semaphore above 0; a
 /// hazard. `options`: waves.
 [[nodiscard]] Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options = {});
+
+/// Makes the core that a program runs on. nullptr and a message in `error`: there is none.
+using CoreMaker = std::function<std::unique_ptr<core::TensorCore>(
+    const spec::Chip& chip, core::MemoryBus& bus, const core::CoreOptions& options, std::string& error)>;
+
+/// The same on a core of another maker, whose counters and registers are all read at the end: what watches the core's
+/// pins sees them.
+[[nodiscard]] Verdict run_program(const Program& program, const CoreMaker& make, const core::CoreOptions& options);
 
 /// Two cores that must agree in every cycle.
 enum class Comparison : uint8_t {

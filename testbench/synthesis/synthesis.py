@@ -50,16 +50,22 @@ def run(command, folder):
     return done.returncode, done.stdout
 
 
-def rtl_sources(build, folder, n):
-    """The core's sources in order, with the package of chip.toml, the structural array and the RAMs' macro forms; n: instead of
-    chip.toml's, 0: that."""
-    chip = tomllib.loads((Path(__file__).parent / "chip.toml").read_text())
-    if n:
-        chip["acc_bank_rows"] = chip["acc_bank_rows"] * n // chip["n"]
-        chip["n"] = n
-    chip["word_bytes"] = 2 * chip["n"]
-    (folder / "chip_pkg.sv").write_text(systemverilog.chip_pkg(chip))
+def rtl_sources(build, folder, n=0, preset=""):
+    """The core's sources in order, with the structural array and the RAMs' macro forms, and the package of chip.toml (n: instead of its
+    own, 0: that) or of a preset."""
     generated = build / "generated" / "rtl"
+    if preset:
+        package = generated / preset / "chip_pkg.sv"
+        if not package.is_file():
+            raise CannotRun(f"no source {package}: build the target weft_spec_generate")
+        shutil.copyfile(package, folder / "chip_pkg.sv")
+    else:
+        chip = tomllib.loads((Path(__file__).parent / "chip.toml").read_text())
+        if n:
+            chip["acc_bank_rows"] = chip["acc_bank_rows"] * n // chip["n"]
+            chip["n"] = n
+        chip["word_bytes"] = 2 * chip["n"]
+        (folder / "chip_pkg.sv").write_text(systemverilog.chip_pkg(chip))
     first = [generated / "weft_pkg.sv", folder / "chip_pkg.sv", ROOT / "rtl/common/core_pkg.sv", generated / "vpu_table_pkg.sv"]
     for path in first:
         if not path.is_file():
@@ -81,15 +87,16 @@ def rtl_sources(build, folder, n):
     return first + packages + modules
 
 
-def read(sources, top, folder):
-    """Writes plain.il, a design that both versions of Yosys know, one module for each instance."""
+def read(sources, top, folder, parameters=None):
+    """Writes plain.il, a design that both versions of Yosys know, one module for each instance. parameters: of the top module."""
     (folder / "plain.v").write_text(PLAIN)
     for path in sources:                                            # the front end sees its working folder and nothing else
         if path.parent != folder:
             shutil.copyfile(path, folder / path.name)
     macros = " ".join(f"--blackboxed-module {name}" for name in MACROS)
+    values = "".join(f"-G {name}={value} " for name, value in (parameters or {}).items())
     (folder / "read.ys").write_text(
-        f"read_slang --threads 1 --ignore-assertions --ignore-initial --keep-hierarchy {macros} --top {top} "
+        f"read_slang --threads 1 --ignore-assertions --ignore-initial --keep-hierarchy {macros} --top {top} {values}"
         f"{' '.join(path.name for path in sources)}\n"
         "techmap -map plain.v\nbwmuxmap\nopt_clean\nwrite_rtlil plain.il\n")
     code, log = run([FRONT, "-q", "-s", "read.ys"], folder)
