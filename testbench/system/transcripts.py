@@ -5,16 +5,19 @@ A code block of a page is one of
   ```console live   the same of something that runs meanwhile: numbers, units and the width of columns may differ
   ```sh             commands without output; each must exit with 0
   ```text           a drawing or a formula: not compared, and must not show a command
-and of a language (c, cpp, toml), which other tests compile or read. The word `slow` after console or sh leaves the block to nightly;
+and of a language (c, cpp, python, toml), which other tests compile or read. A block by indentation, which could not say which it is,
+is refused. The word `slow` after console or sh leaves the block to nightly;
 `manual` leaves it out, with a reason behind it: ```sh manual: installs packages.
 <!-- run: command --> is a command that the reader does not see, in the place where it stands. All commands of a page go to one bash, in a
 folder with the repository's folders in it and build/bin first in PATH."""
 import re
 from dataclasses import dataclass, field
 
-LANGUAGES = {"c", "cpp", "toml", "text"}
+LANGUAGES = {"c", "cpp", "python", "toml", "text"}
 FENCE = re.compile(r"^(\s*)```(.*)$")
 HIDDEN = re.compile(r"^<!-- run: (.*) -->$")
+INDENTED = re.compile(r"^( {4}|\t)\s*\S")
+LIST_ITEM = re.compile(r"^([-*+]|\d+[.)]) ")
 COMMAND = "$ "
 ELISION = "..."
 
@@ -57,9 +60,25 @@ def _commands(page, first, body):
         command = ""
 
 
+def indented_blocks(text):
+    """Lines at which a code block by indentation begins. Within a list item such a line goes on with the item."""
+    found, fenced, listed, before = [], False, False, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            if line and not line[0].isspace():
+                listed = bool(LIST_ITEM.match(line))
+            if INDENTED.match(line) and not listed and not before.strip():
+                found.append(number)
+        before = line
+    return found
+
+
 def read_page(text, slow=False):
     """The steps of a page in their order. slow: also those of blocks marked slow."""
     page, inside, body, first, indent = Page(), None, [], 0, ""
+    page.errors += [f"line {number}: a code block begins and ends with ```, and says what it is" for number in indented_blocks(text)]
     for number, line in enumerate(text.split("\n"), 1):
         fence = FENCE.match(line)
         if not fence:
@@ -76,7 +95,7 @@ def read_page(text, slow=False):
         kind, options = (words[0] if words else ""), set(words[1:])
         inside = None
         if kind not in LANGUAGES | {"console", "sh"} or options - {"live", "slow", "manual"}:
-            page.errors.append(f"line {first - 1}: a code block is console, sh, text, c, cpp or toml, with live, slow or manual behind it; this is '{' '.join(words)}'")
+            page.errors.append(f"line {first - 1}: a code block is console, sh, text, c, cpp, python or toml, with live, slow or manual behind it; this is '{' '.join(words)}'")
         elif "manual" in options and not reason:
             page.errors.append(f"line {first - 1}: manual needs its reason, `manual: reason`")
         elif "manual" in options or ("slow" in options and not slow):

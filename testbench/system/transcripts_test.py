@@ -23,6 +23,14 @@ class Pages(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(len(read_page(text).errors), 1)
 
+    def test_a_block_by_indentation_is_refused(self):
+        for text in ("Commands:\n\n    weft info\n    weft info\n", "\tweft info\n", "- item\n\nText.\n\n    weft info\n"):
+            with self.subTest(text=text):
+                self.assertEqual(len(read_page(text).errors), 1)
+        for text in ("- item\n\n    more of it\n", "1. item\n\n    more of it\n", "a line\n    that goes on\n", "```text\n\n    x\n```\n", "a\n\n    \nb\n"):
+            with self.subTest(text=text):
+                self.assertEqual(read_page(text).errors, [])
+
     def test_slow_blocks_are_left_to_nightly(self):
         text = "```console slow\n$ a\n```\n```sh manual: installs packages\nb\n```\n"
         self.assertEqual((read_page(text).steps, read_page(text).left_out), ([], 2))
