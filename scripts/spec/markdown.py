@@ -57,7 +57,7 @@ def registers_md(spec):
 
 
 def errors_md(spec):
-    return "".join([BANNER, "# Errors, faults and counters\n\n## Status codes of the C ABI\n\n`exit` is the exit code of the `weft` command.\n\n",
+    return "".join([BANNER, "# Errors, faults and counters\n\n## Status codes of the C ABI\n\n`exit` is the exit code of the `weft` command. [Every code by an example](../errors.md).\n\n",
                     table(["code", "name", "scope", "retryable", "origin", "exit", "meaning"],
                           [(e["value"], e["name"], e["scope"], "yes" if e["retryable"] else "no", e["origin"], e["exit"], e["doc"]) for e in spec.errors["error"]]),
                     "## Faults of the tensor core\n\n",

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Links of the pages: each leads to a file of the tree and to a heading of it; each page of docs/ is linked from another one. Terms of the
-glossary: each once, in alphabetical order. Versions: CHANGELOG.md's newest is that of CMake, weft.h and the pages.
+glossary: each once, in alphabetical order. Versions: CHANGELOG.md's newest is that of CMake, weft.h and the pages. Errors: each status code of
+spec/errors.toml has its section of docs/errors.md, in whose output the code stands, or its reason in the table of the last section.
 
-usage: pages.py links|glossary|versions SOURCE_FOLDER
+usage: pages.py links|glossary|versions|errors SOURCE_FOLDER
 Exit code 0: all is well; 1: what is not, page and line. Addresses on the net are not looked at."""
 import re
 import sys
+import tomllib
 import unicodedata
 from pathlib import Path
 from urllib.parse import unquote
@@ -18,6 +20,8 @@ FENCE = re.compile(r"^\s*```")
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 HEADING = re.compile(r"^#{1,6} +(.*?)(?: +#+)?$")
+ELSEWHERE = "Elsewhere"  # section of docs/errors.md with the codes that have no example there, of which there may be so many:
+REASONS = 2
 TERM = re.compile(r"^\| ([^|]+) \|")
 
 
@@ -106,7 +110,30 @@ def check_versions(root):
     return wrong + (["CMakeLists.txt tells no version"] if version == "nothing" else [])
 
 
-CHECKS = {"links": check_links, "glossary": check_glossary, "versions": check_versions}
+def outputs_of(section):
+    """Lines of the console blocks of a section, without their commands."""
+    blocks = re.findall(r"^```console[^\n]*\n(.*?)^```$", section, flags=re.M | re.S)
+    return [line for block in blocks for line in block.splitlines() if not line.startswith("$ ")]
+
+
+def check_errors(root):
+    codes = [error["name"] for error in tomllib.loads((root / "spec" / "errors.toml").read_text())["error"]]
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", (root / "docs" / "errors.md").read_text(), flags=re.M | re.S))
+    reasons = re.findall(r"^\| ([A-Z_]+) \| [^|]{20,} \|$", sections.get(ELSEWHERE, ""), flags=re.M)
+    wrong = []
+    for code in codes:
+        # A command may tell an error by its message alone: then the section's name stands for the code.
+        shown = any(code in line or line.startswith("weft: ") for line in outputs_of(sections.get(code, "")))
+        if shown == (code in reasons):
+            wrong.append(f"docs/errors.md: {code} has " + ("an example, and a reason to have none" if shown else "no output that shows it, and no reason"))
+    wrong += [f"docs/errors.md: {name} is no status code of spec/errors.toml" for name in [*sections, *reasons] if name.isupper() and name not in codes]
+    if len(reasons) > REASONS:
+        wrong.append(f"docs/errors.md: {len(reasons)} status codes without an example, {REASONS} may be")
+    print(f"{len(codes)} status codes, {len(codes) - len(reasons)} with an example")
+    return wrong if codes else ["spec/errors.toml has no status code"]
+
+
+CHECKS = {"links": check_links, "glossary": check_glossary, "versions": check_versions, "errors": check_errors}
 
 
 def main():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from pages import check_glossary, check_links, check_versions, slug  # noqa: E402
+from pages import check_errors, check_glossary, check_links, check_versions, slug  # noqa: E402
 
 GOOD = {"README.md": "# Weft\n[docs](docs/README.md), [a heading](docs/a.md#the-weft-command), [the same](docs/a.md#the-weft-command-1), [net](https://nowhere)\n",
         "docs/README.md": "[a](a.md) `[no](link.md)`\n```text\n[no](link.md)\n```\n",
@@ -53,6 +53,16 @@ class Tree(unittest.TestCase):
             for changed in (text.replace("0.2", "0.3").replace("MINOR 2", "MINOR 3"), ""):
                 with self.subTest(name=name, changed=changed):
                     self.assertNotEqual(self.found(check_versions, tree | {name: changed}), [])
+
+    def test_an_error_without_an_example_or_a_reason_is_found(self):
+        spec = '[[error]]\nname = "OK"\n[[error]]\nname = "BUSY"\n[[error]]\nname = "INTERNAL"\n'
+        ok, busy = "## OK\n```console\n$ ./ok\nOK\n```\n", "## BUSY\n```console live\n$ weft run BUSY\nweft: all are in use\n```\n"
+        rest = "## Elsewhere\n| status | why |\n|---|---|\n| INTERNAL | a defect, which nobody can provoke |\n"
+        for page, errors in ((ok + busy + rest, 0), (ok + rest, 1), (ok + busy.replace("weft: all are in use\n", "") + rest, 1), (ok + busy, 1),
+                             (ok + busy + rest + "| BUSY | a second word on what has one |\n", 1), (ok + busy + rest.replace("a defect, which nobody can provoke", "why not"), 1),
+                             (ok + busy + rest + "## STRANGE\n", 1), (busy + rest + "| OK | nobody wants to see that one |\n", 0), ("", 3)):
+            with self.subTest(page=page):
+                self.assertEqual(len(self.found(check_errors, {"spec/errors.toml": spec, "docs/errors.md": page})), errors)
 
     def test_anchors_are_those_of_github(self):
         self.assertEqual(slug("One job, from call to answer"), "one-job-from-call-to-answer")
