@@ -1,5 +1,6 @@
 // What the files of the C layer share: the handles, and the guard around every call.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -114,44 +115,92 @@ inline Status inherited_argument(const char* name) {
   if ((pointer) == nullptr) return ::weft::driver::abi::null_argument(#pointer); \
   if (::weft::driver::abi::inherited(pointer)) return ::weft::driver::abi::inherited_argument(#pointer)
 
-/// Checks the size field of a structure that the call fills.
+/// The former, shorter form of a structure that begins with `size`: its size (0: there is none), and how many bytes of it
+/// are fields. What follows those is padding, in which the longer form may have its first new field.
+struct FormerForm {
+  size_t size = 0;
+  size_t field_bytes = 0;
+};
+/// A structure that grows gets a line of its own.
+template <typename T>
+inline constexpr FormerForm kFormerForm{};
+template <>
+inline constexpr FormerForm kFormerForm<weft_wait_options>{24, offsetof(weft_wait_options, until_idle)};
+
+/// What no structure of any version reaches: a larger size was not set.
+inline constexpr size_t kLargestSize = 4096;
+
+template <typename T>
+constexpr bool is_size_of(size_t size) {
+  static_assert(kFormerForm<T>.size < sizeof(T) && sizeof(T) <= kLargestSize);
+  const bool newer = size > sizeof(T) && size <= kLargestSize && size % alignof(T) == 0;
+  return size == sizeof(T) || newer || (kFormerForm<T>.size != 0 && size == kFormerForm<T>.size);
+}
+
+/// Checks the size field of a structure. Of what stands behind a structure of this version: unknown_byte().
 template <typename T>
 Status check_size(const T* value, const char* name) {
   if (value == nullptr) return null_argument(name);
-  if (value->size != sizeof(T))
-    return failure(WEFT_ERROR_INVALID_ARGUMENT, "'{}'.size is {}, not {}: set it with WEFT_INIT", name, value->size,
-                   sizeof(T));
-  return {};
+  if (is_size_of<T>(value->size)) return {};
+  return failure(WEFT_ERROR_INVALID_ARGUMENT, "'{}'.size is {}, not {}: set it with WEFT_INIT", name, value->size,
+                 sizeof(T));
+}
+
+/// Bytes of a structure of this size that are fields which this version knows. The size is right.
+template <typename T>
+constexpr size_t common_bytes(size_t size) {
+  return size < sizeof(T) ? kFormerForm<T>.field_bytes : sizeof(T);
+}
+
+/// The first byte that is set of those that this version does not know; 0: none. The size is right.
+template <typename T>
+size_t unknown_byte(const T& value) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
+  for (size_t at = sizeof(T); at < value.size; at++) {
+    if (bytes[at] != 0) return at;
+  }
+  return 0;
+}
+
+/// A caller's structure as this version knows it: with zeros for what an older form does not have.
+template <typename T>
+Result<T> taken(const T* value, const char* name) {
+  if (Status s = check_size(value, name); !s.ok()) return s;
+  if (const size_t at = unknown_byte(*value); at != 0)
+    return failure(WEFT_ERROR_UNSUPPORTED,
+                   "byte {} of '{}' is set, of which this library knows {}: it is older than the program's weft.h", at,
+                   name, sizeof(T));
+  T known{};
+  std::memcpy(static_cast<void*>(&known), value, common_bytes<T>(value->size));
+  known.size = sizeof(T);
+  return known;
+}
+
+/// Fills a caller's structure, of whichever version; its size stays.
+template <typename T>
+void give(const T& from, T* to) {
+  const size_t size = to->size;
+  std::memcpy(static_cast<void*>(to), &from, common_bytes<T>(size));
+  if (size > sizeof(T)) std::memset(reinterpret_cast<unsigned char*>(to) + sizeof(T), 0, size - sizeof(T));
+  to->size = size;
 }
 
 /// The caller's options, or defaults (zero) for a null pointer.
 template <typename T>
 Result<T> options_or_default(const T* options) {
   if (options == nullptr) return T{};
-  if (Status s = check_size(options, "options"); !s.ok()) return s;
-  return *options;
+  return taken(options, "options");
 }
 
-/// The caller's options of a wait, or defaults for a null pointer. weft_wait_options has grown: its first form, which
-/// ended behind guard_ms, is the same with zeros in what came later.
+/// The caller's limits of a wait, or defaults for a null pointer.
 inline Result<WaitLimits> wait_limits(const weft_wait_options* options) {
+  const auto chosen = options_or_default(options);
+  if (!chosen.ok()) return chosen.status();
   WaitLimits limits;
-  if (options == nullptr) return limits;
-  struct FirstForm {
-    size_t size;
-    uint64_t deadline_cycles;
-    uint32_t guard_ms;
-  };
-  static_assert(sizeof(FirstForm) < sizeof(weft_wait_options) &&
-                offsetof(FirstForm, guard_ms) == offsetof(weft_wait_options, guard_ms));
-  const bool first_form = options->size == sizeof(FirstForm);
-  if (!first_form) {
-    if (Status s = check_size(options, "options"); !s.ok()) return s;
-    limits.until_idle = options->until_idle != 0;
-    limits.wall_ms = options->timeout_ms;
-  }
-  limits.deadline_cycles = options->deadline_cycles;
-  limits.guard_ms = options->guard_ms;
+  limits.deadline_cycles = chosen.value().deadline_cycles;
+  limits.guard_ms = chosen.value().guard_ms;
+  limits.until_idle = chosen.value().until_idle != 0;
+  limits.wall_ms = chosen.value().timeout_ms;
   return limits;
 }
 

@@ -193,12 +193,34 @@ Result<PreparedCommand> prepare_command(const DeviceHandle& device, const weft_c
     return failure(WEFT_ERROR_INVALID_ARGUMENT, "opcode {} is none", opcode);
   PreparedCommand out;
   out.command.opcode = static_cast<uint8_t>(opcode);
-  if (command.options != nullptr) {
-    if (Status s = check_size(command.options, "options"); !s.ok()) return s;
-  }
+  const auto options = options_or_default(command.options);
+  if (!options.ok()) return options.status();
   if (Status s = prepare_operands(device, command, out); !s.ok()) return s;
-  if (Status s = apply_options(device, command.options, out); !s.ok()) return s;
+  if (Status s = apply_options(device, command.options != nullptr ? &options.value() : nullptr, out); !s.ok()) return s;
   return out;
+}
+
+Result<const weft_command*> taken_commands(const weft_command* commands, uint32_t count,
+                                           std::vector<weft_command>& own) {
+  const auto* first = reinterpret_cast<const std::byte*>(commands);
+  const size_t stride = count != 0 ? commands->size : sizeof *commands;
+  for (uint32_t i = 0; i < count; i++) {
+    const auto* command = reinterpret_cast<const weft_command*>(first + i * stride);
+    if (Status s = check_size(command, "commands[]"); !s.ok()) return in_batch(s, i, count);
+    if (command->size != stride) {
+      const Status differs = failure(WEFT_ERROR_INVALID_ARGUMENT, "'commands[]'.size is {}, that of the first is {}",
+                                     command->size, stride);
+      return in_batch(differs, i, count);
+    }
+  }
+  if (stride == sizeof *commands) return commands;
+  own.reserve(count);
+  for (uint32_t i = 0; i < count; i++) {
+    const auto command = taken(reinterpret_cast<const weft_command*>(first + i * stride), "commands[]");
+    if (!command.ok()) return in_batch(command.status(), i, count);
+    own.push_back(command.value());
+  }
+  return own.data();
 }
 
 std::shared_ptr<Event> make_event(const Queue& queue, const PreparedCommand& prepared,

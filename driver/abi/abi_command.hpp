@@ -18,6 +18,11 @@ struct PreparedCommand {
 /// INVALID_ARGUMENT (what and why), INVALID_STATE (a program of before a reset), UNSUPPORTED.
 Result<PreparedCommand> prepare_command(const DeviceHandle& device, const weft_command& command);
 
+/// The commands of an array as this version knows them: the caller's own, or copies in `own` if theirs have another size.
+/// INVALID_ARGUMENT: a wrong size, or not one for all; UNSUPPORTED: a field that this version does not know is set.
+Result<const weft_command*> taken_commands(const weft_command* commands, uint32_t count,
+                                           std::vector<weft_command>& own);
+
 /// The event of a prepared command, which keeps `resources` alive.
 std::shared_ptr<Event> make_event(const Queue& queue, const PreparedCommand& prepared,
                                   std::vector<std::shared_ptr<const void>> resources);

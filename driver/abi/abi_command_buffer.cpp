@@ -68,12 +68,14 @@ weft_status weft_command_buffer_create(weft_device* device, const weft_command* 
     if (count == 0 || count > WEFT_LIMIT_RING_ENTRIES_MAX)
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "a command buffer of {} commands: 1 to {}", count,
                      WEFT_LIMIT_RING_ENTRIES_MAX);
+    std::vector<weft_command> own;
+    const auto known = taken_commands(commands, count, own);
+    if (!known.ok()) return known.status();
     const uint32_t generation = device->device->generation();
     Recording recording;
     recording.reserve(count);
     for (uint32_t i = 0; i < count; i++) {
-      if (Status s = check_size(&commands[i], "commands[]"); !s.ok()) return in_batch(s, i, count);
-      auto made = record(device->device, commands[i], i, count);
+      auto made = record(device->device, known.value()[i], i, count);
       if (!made.ok()) return made.status();
       recording.push_back(std::move(made.value()));
     }
@@ -89,18 +91,20 @@ weft_status weft_command_buffer_create(weft_device* device, const weft_command* 
 weft_status weft_command_buffer_patch(weft_command_buffer* buffer, uint32_t index, const weft_command* command) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(buffer);
-    if (Status s = check_size(command, "command"); !s.ok()) return s;
+    const auto known = taken(command, "command");
+    if (!known.ok()) return known.status();
+    const weft_command& patch = known.value();
     if (Status s = check_generation(*buffer); !s.ok()) return s;
     const std::lock_guard lock(buffer->mutex);
     const Recording& now = *buffer->recording;
     const auto count = static_cast<uint32_t>(now.size());
     if (index >= count)
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "command {} of a command buffer of {}", index, count);
-    if (command->opcode != static_cast<weft_queue_opcode>(now[index].command.opcode)) {
+    if (patch.opcode != static_cast<weft_queue_opcode>(now[index].command.opcode)) {
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "command {} was recorded with opcode {}, the patch has {}", index,
-                     now[index].command.opcode, static_cast<int>(command->opcode));
+                     now[index].command.opcode, static_cast<int>(patch.opcode));
     }
-    auto made = record(buffer->device, *command, index, count);
+    auto made = record(buffer->device, patch, index, count);
     if (!made.ok()) return made.status();
     auto patched = std::make_shared<Recording>(now);
     (*patched)[index] = std::move(made.value());

@@ -1,4 +1,4 @@
-// C ABI: errors, devices, buffers.
+// C ABI: errors, devices.
 #include <algorithm>
 
 #include "driver/abi/abi.hpp"
@@ -32,8 +32,10 @@ Result<std::unique_ptr<Transport>> connect(const DeviceName& name, std::string& 
 }  // namespace
 
 weft_status weft_last_error(weft_error_info* info) {
-  if (info == nullptr || info->size != sizeof *info) return WEFT_ERROR_INVALID_ARGUMENT;
-  copy_last_error(*info);
+  if (info == nullptr || !is_size_of<weft_error_info>(info->size)) return WEFT_ERROR_INVALID_ARGUMENT;
+  weft_error_info out = WEFT_INIT(weft_error_info);
+  copy_last_error(out);
+  give(out, info);
   return WEFT_ERROR_OK;
 }
 
@@ -103,7 +105,7 @@ weft_status weft_device_get_info(weft_device* device, weft_device_info* info) {
     out.generation = d.generation();
     out.max_queues = Device::kUserQueues;
     out.max_queue_entries = Device::kMaxQueueEntries;
-    *info = out;
+    give(out, info);
     return {};
   });
 }
@@ -153,8 +155,10 @@ weft_status weft_device_get_statistics(weft_device* device, weft_device_statisti
     WEFT_REQUIRE(device);
     if (Status s = check_size(statistics, "statistics"); !s.ok()) return s;
     const auto s = device->device->statistics();
-    *statistics = {sizeof *statistics, s.counts.submitted, s.counts.completed, s.interrupts, s.lost_interrupts,
-                   s.counts.duplicate, s.counts.late,      s.counts.unknown,   s.counts.bad};
+    const weft_device_statistics out{sizeof out,    s.counts.submitted, s.counts.completed,
+                                     s.interrupts,  s.lost_interrupts,  s.counts.duplicate,
+                                     s.counts.late, s.counts.unknown,   s.counts.bad};
+    give(out, statistics);
     return {};
   });
 }
@@ -209,46 +213,5 @@ weft_status weft_device_reset(weft_device* device) {
     WEFT_REQUIRE(device);
     if (Status s = device->device->reset(); !s.ok()) return s;
     return device->watchdog_default == 0 ? Status{} : set_watchdog(*device, 0);
-  });
-}
-
-weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t size, weft_buffer** buffer) {
-  return guard([&]() -> Status {
-    WEFT_REQUIRE(buffer);
-    *buffer = nullptr;
-    WEFT_REQUIRE(device);
-    if (const uint32_t number = number_of(memory); number != WEFT_MEMORY_HBM && number != WEFT_MEMORY_HOST)
-      return failure(WEFT_ERROR_INVALID_ARGUMENT, "memory {} is neither HBM nor HOST", number);
-    auto created = device->device->create_buffer(memory == WEFT_MEMORY_HOST, size);
-    if (!created.ok()) return created.status();
-    *buffer = new weft_buffer{device->device, std::move(created.value())};
-    return {};
-  });
-}
-
-void weft_buffer_release(weft_buffer* buffer) {
-  if (!put_aside(buffer, inherited(buffer))) delete buffer;
-}
-
-weft_status weft_buffer_map(weft_buffer* buffer, void** pointer) {
-  return guard([&]() -> Status {
-    WEFT_REQUIRE(buffer);
-    WEFT_REQUIRE(pointer);
-    if (Status s = buffer->device->check_not_closed(); !s.ok()) return s;
-    if (!buffer->buffer->on_host())
-      return failure(WEFT_ERROR_INVALID_ARGUMENT, "a buffer in HBM cannot be mapped: copy it to or from a HOST buffer");
-    *pointer = buffer->buffer->data();
-    return {};
-  });
-}
-
-weft_status weft_buffer_get_info(weft_buffer* buffer, weft_buffer_info* info) {
-  return guard([&]() -> Status {
-    WEFT_REQUIRE(buffer);
-    if (Status s = check_size(info, "info"); !s.ok()) return s;
-    if (Status s = buffer->device->check_not_closed(); !s.ok()) return s;
-    const Buffer& b = *buffer->buffer;
-    *info = {sizeof *info, b.on_host() ? WEFT_MEMORY_HOST : WEFT_MEMORY_HBM, b.bytes(), b.address()};
-    return {};
   });
 }

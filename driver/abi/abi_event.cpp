@@ -20,7 +20,7 @@ weft_status weft_event_query(weft_event* event, weft_event_info* info) {
       out.start_cycle = e.listens() ? e.ending().end_cycle : e.ending().start_cycle;  // news instead of a cycle
       out.end_cycle = e.ending().end_cycle;
     }
-    *info = out;
+    give(out, info);
     return {};
   });
 }
@@ -75,7 +75,9 @@ weft_status weft_event_get_error(weft_event* event, weft_error_info* info) {
     WEFT_REQUIRE(event);
     if (Status s = check_size(info, "info"); !s.ok()) return s;
     if (!event->event->done()) return Status(WEFT_ERROR_INVALID_STATE, "the command has not ended");
-    describe(event->event->ending().status, *info);
+    weft_error_info out = WEFT_INIT(weft_error_info);
+    describe(event->event->ending().status, out);
+    give(out, info);
     return {};
   });
 }

@@ -10,10 +10,11 @@ using namespace weft::driver::abi;
 weft_status weft_fault_inject(weft_device* device, const weft_fault_injection* fault) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(device);
-    if (Status s = check_size(fault, "fault"); !s.ok()) return s;
-    Device::Injection injection{
-        static_cast<uint32_t>(fault->kind), fault->target, std::max(fault->nth, 1u), std::max(fault->count, 1u), {}};
-    std::copy(std::begin(fault->value), std::end(fault->value), injection.value.begin());
+    const auto given = taken(fault, "fault");
+    if (!given.ok()) return given.status();
+    const weft_fault_injection& f = given.value();
+    Device::Injection injection{number_of(f.kind), f.target, std::max(f.nth, 1u), std::max(f.count, 1u), {}};
+    std::copy(std::begin(f.value), std::end(f.value), injection.value.begin());
     return device->device->inject(injection);
   });
 }
@@ -31,8 +32,7 @@ weft_status weft_fault_get_info(weft_device* device, weft_fault_injection_info* 
     if (Status s = check_size(info, "info"); !s.ok()) return s;
     const auto counts = device->device->injected_faults();
     if (!counts.ok()) return counts.status();
-    info->armed = counts.value().armed;
-    info->acted = counts.value().acted;
+    give(weft_fault_injection_info{sizeof *info, counts.value().armed, counts.value().acted}, info);
     return {};
   });
 }

@@ -52,7 +52,7 @@ weft_status weft_event_get_news(weft_event* event, weft_device_news* news) {
     out.queue = static_cast<uint32_t>(what >> kQueueShift & kMask);
     out.error = static_cast<weft_status>(what >> kErrorShift);
     out.cycle = e.ending().end_cycle;
-    *news = out;
+    give(out, news);
     return {};
   });
 }

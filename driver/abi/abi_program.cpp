@@ -111,7 +111,7 @@ weft_status weft_kernel_get_info(weft_kernel* kernel, weft_kernel_info* info) {
     out.command_count = k.command_count();
     out.cycle_estimate = k.cycle_estimate;
     out.macs = k.macs;
-    *info = out;
+    give(out, info);
     return {};
   });
 }
@@ -137,7 +137,7 @@ weft_status weft_kernel_get_argument(weft_kernel* kernel, uint32_t index, weft_a
     out.shape[1] = a.shape[1];
     out.pitch_bytes = a.pitch_bytes;
     out.size_bytes = a.size_bytes;
-    *info = out;
+    give(out, info);
     return {};
   });
 }

@@ -76,8 +76,9 @@ weft_status weft_queue_get_info(weft_queue* queue, weft_queue_info* info) {
     if (Status s = check_size(info, "info"); !s.ok()) return s;
     if (Status s = check_alive(*queue); !s.ok()) return s;
     const auto snapshot = queue->queue->snapshot();
-    *info = {sizeof *info,  queue->queue->id(), queue->queue->entries(),
-             snapshot.head, snapshot.tail,      snapshot.in_flight};
+    const weft_queue_info out{sizeof out,    queue->queue->id(), queue->queue->entries(),
+                              snapshot.head, snapshot.tail,      snapshot.in_flight};
+    give(out, info);
     return {};
   });
 }

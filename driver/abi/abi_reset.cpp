@@ -29,7 +29,7 @@ weft_status weft_reset(weft_device* device, weft_queue* queue, weft_reset_level 
         status = device->device->reset(&filled);
         break;
     }
-    if (report != nullptr && filled.level != 0) *report = filled;
+    if (report != nullptr && filled.level != 0) give(filled, report);
     return status;
   });
 }

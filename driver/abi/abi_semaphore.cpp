@@ -17,8 +17,10 @@ Status check_generation(const weft_semaphore& semaphore) {
 weft_status submit_with(weft_queue* queue, weft_queue_opcode opcode, const weft_command_options* options,
                         const weft_command_options& own, weft_event** event) {
   weft_command_options merged = own;
-  const bool wrong_size = options != nullptr && options->size != sizeof *options;  // weft_submit says so
-  if (options != nullptr && !wrong_size) {
+  static_assert(kFormerForm<weft_command_options>.size == 0);  // else it would be copied field by field up to there
+  const bool unknown = options != nullptr && (!is_size_of<weft_command_options>(options->size) ||
+                                              unknown_byte(*options) != 0);  // weft_submit says so
+  if (options != nullptr && !unknown) {
     merged.tag = options->tag;
     merged.budget_kcycles = options->budget_kcycles;
     merged.fence_before = options->fence_before;
@@ -31,7 +33,7 @@ weft_status submit_with(weft_queue* queue, weft_queue_opcode opcode, const weft_
   }
   weft_command command = WEFT_INIT(weft_command);
   command.opcode = opcode;
-  command.options = wrong_size ? options : &merged;
+  command.options = unknown ? options : &merged;
   command.event = event;
   return weft_submit(queue, &command, 1);
 }

@@ -166,7 +166,7 @@ weft_status weft_slice_get_info(weft_slice* slice, weft_slice_info* info) {
     std::ranges::copy(place.wraps, out.wraps);
     out.twisted = place.twisted ? 1 : 0;
     out.link_bytes_per_second = place.link_bytes_per_second;
-    *info = out;
+    give(out, info);
     return {};
   });
 }
@@ -179,7 +179,7 @@ weft_status weft_slice_get_chip(weft_slice* slice, uint32_t chip, weft_chip_plac
     weft_chip_place out = WEFT_INIT(weft_chip_place);
     std::ranges::copy(slice->chips[chip].place.coordinates(), out.coordinates);
     std::ranges::copy(slice->chips[chip].place.neighbors, out.neighbors);
-    *place = out;
+    give(out, place);
     return {};
   });
 }
@@ -207,7 +207,7 @@ weft_status weft_slice_get_link(weft_slice* slice, uint32_t chip, uint32_t port,
     out.busy_cycles = l.busy_cycles;
     out.replay_cycles = l.replay_cycles;
     out.cycle = l.cycle;
-    *info = out;
+    give(out, info);
     return {};
   });
 }

@@ -57,15 +57,15 @@ weft_command make_command(weft_queue_opcode opcode, const weft_command_options* 
 weft_status weft_submit(weft_queue* queue, const weft_command* commands, uint32_t count) {
   return guard([&]() -> Status {
     WEFT_REQUIRE(commands);
+    std::vector<weft_command> own;
+    const auto known = taken_commands(commands, count, own);
+    if (!known.ok()) return known.status();
     for (uint32_t i = 0; i < count; i++) {
-      if (Status s = check_size(&commands[i], "commands[]"); !s.ok()) return in_batch(s, i, count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-      if (commands[i].event != nullptr) *commands[i].event = nullptr;
+      if (known.value()[i].event != nullptr) *known.value()[i].event = nullptr;
     }
     WEFT_REQUIRE(queue);
     if (count == 0) return Status(WEFT_ERROR_INVALID_ARGUMENT, "a batch of 0 commands");
-    return submit(*queue, commands, count);
+    return submit(*queue, known.value(), count);
   });
 }
 

@@ -72,6 +72,8 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   Statistics statistics() const;
 
   Result<std::shared_ptr<Buffer>> create_buffer(bool on_host, uint64_t bytes);
+  /// A HOST buffer of the caller's memory: weft_buffer_import.
+  Result<std::shared_ptr<Buffer>> import_buffer(int descriptor, uint64_t offset, uint64_t bytes);
 
   Result<std::shared_ptr<Queue>> create_queue(const QueueShape& shape);
   /// Waits for its commands, then deletes it; TIMEOUT_WAIT: it stays, and takes nothing more. Once the device has

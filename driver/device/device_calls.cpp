@@ -36,6 +36,13 @@ Result<std::shared_ptr<Buffer>> Device::create_buffer(bool on_host, uint64_t byt
   return std::make_shared<Buffer>(std::move(range.value()), bytes);
 }
 
+Result<std::shared_ptr<Buffer>> Device::import_buffer(int descriptor, uint64_t offset, uint64_t bytes) {
+  if (Status s = check(); !s.ok()) return s;
+  auto memory = HostMemory::import(transport_, iova_space_, descriptor, offset, bytes);
+  if (!memory.ok()) return memory.status();
+  return std::make_shared<Buffer>(std::move(memory.value()), bytes);
+}
+
 /// A queue id in use; given back with what has become of its queue, unless it is kept.
 class Device::QueueId {
  public:

@@ -15,6 +15,7 @@ inline constexpr uint64_t kPageBytes = 4096;
 /// A range of host memory that a device is to reach. Its owner keeps it in place while it is mapped.
 struct DmaRange {
   int fd = -1;
+  uint64_t fd_offset = 0;
   uint64_t iova = 0;
   uint64_t bytes = 0;
   bool reached = false;  ///< the device has it now
@@ -54,13 +55,18 @@ class IovaSpace {
   bool cut_off_ = false;
 };
 
-/// A sealed, zeroed memfd mapped into this process and into the device. Owner: its holder; the destructor unmaps
+/// A sealed memfd, zeroed or the caller's, mapped into this process and into the device. Owner: its holder; the destructor unmaps
 /// from the device first. If the device does not confirm that, the memory is still safe to free: the device keeps the
 /// memfd, which nothing else uses, and the IOVA is not used again.
 class HostMemory {
  public:
   static Result<std::unique_ptr<HostMemory>> create(std::shared_ptr<Transport> transport,
                                                     std::shared_ptr<IovaSpace> space, uint64_t bytes);
+  /// Of a file in memory that the caller has: the rules of weft_buffer_import. `descriptor` stays the caller's.
+  /// INVALID_ARGUMENT: names the rule that the file or the range breaks.
+  static Result<std::unique_ptr<HostMemory>> import(std::shared_ptr<Transport> transport,
+                                                    std::shared_ptr<IovaSpace> space, int descriptor, uint64_t offset,
+                                                    uint64_t bytes);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
@@ -71,6 +77,8 @@ class HostMemory {
 
  private:
   HostMemory() = default;
+  /// Maps the range of fd_ here and for the device.
+  Status map(std::shared_ptr<Transport> transport, std::shared_ptr<IovaSpace> space);
 
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<IovaSpace> space_;

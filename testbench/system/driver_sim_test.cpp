@@ -1,4 +1,8 @@
 // The driver against weft-sim: boot, NOPs, copies and fills in every direction, waits, faults, reset, latency.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -161,6 +165,34 @@ TEST_CASE("a reset with work in flight ends it, and the device works again") {
   weft_queue* q = nullptr;
   require_ok(weft_queue_create(d.device.get(), nullptr, &q));
   d.queue.reset(q);
+  require_ok(weft_event_wait(d.nop().get(), nullptr));
+}
+
+TEST_CASE("a device reads and writes memory that the program has had before") {
+  Device d;
+  constexpr size_t kBytes = 64 * 4096, kOffset = 4096;
+  const int fd = ::memfd_create("program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  REQUIRE(fd >= 0);
+  REQUIRE(::ftruncate(fd, kBytes + kOffset) == 0);
+  REQUIRE(::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  void* mapping = ::mmap(nullptr, kBytes + kOffset, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(mapping != MAP_FAILED);
+  unsigned char* own = static_cast<unsigned char*>(mapping) + kOffset;
+  constexpr uint32_t kSeed = 3;
+  std::mt19937 random(kSeed);
+  std::generate_n(own, kBytes / 2, [&] { return static_cast<unsigned char>(random()); });
+  weft_buffer* b = nullptr;
+  require_ok(weft_buffer_import(d.device.get(), fd, kOffset, kBytes, &b));
+  Handle<weft_buffer> imported(b);
+  ::close(fd);
+  const auto hbm = d.buffer(WEFT_MEMORY_HBM, kBytes / 2);
+  d.copy(hbm.get(), 0, imported.get(), 0, kBytes / 2);
+  d.copy(imported.get(), kBytes / 2, hbm.get(), 0, kBytes / 2);
+  CHECK(std::equal(own, own + kBytes / 2, own + kBytes / 2));
+  imported.reset();
+  own[0] = static_cast<unsigned char>(own[0] + 1);  // the program's still
+  CHECK(own[0] != own[kBytes / 2]);
+  REQUIRE(::munmap(mapping, kBytes + kOffset) == 0);
   require_ok(weft_event_wait(d.nop().get(), nullptr));
 }
 

@@ -55,6 +55,39 @@ unsigned messages_of(const std::string& words) {
 
 }  // namespace
 
+TEST_CASE("a list of devices tells which functions are free and who has the others") {
+  const SimServer server("nano", "fast", 3);
+  const std::string socket = server.socket(0);
+  const std::string folder = socket.substr(0, socket.rfind('/'));
+  const auto listed = [&] {
+    uint32_t count = 0;
+    require_ok(weft_enumerate(folder.c_str(), nullptr, 0, &count));
+    std::vector<weft_device_entry> entries(count);
+    entries.at(0) = WEFT_INIT(weft_device_entry);
+    require_ok(weft_enumerate(folder.c_str(), entries.data(), count, &count));
+    REQUIRE(count == entries.size());
+    return entries;
+  };
+  const auto before = listed();
+  REQUIRE(before.size() > 3);
+  for (unsigned i = 0; i < 3; i++) {
+    CHECK(before[i].name == server.device(i));
+    CHECK(std::string(before[i].preset) == "nano");
+    CHECK((before[i].core == WEFT_CORE_KIND_FAST && before[i].busy == 0 && before[i].owner == 0));
+  }
+  CHECK(std::string(before[3].name).starts_with("sim:"));
+  weft_device* opened = nullptr;
+  require_ok(weft_open(before[1].name, &opened));
+  Handle<weft_device> device(opened);
+  const auto now = listed();
+  CHECK((now[0].busy == 0 && now[2].busy == 0));
+  CHECK((now[1].busy == 1 && now[1].owner == static_cast<uint32_t>(::getpid())));
+  CHECK(nop(opened) == WEFT_ERROR_OK);
+  device.reset();
+  (void)server.without_clients();
+  CHECK(listed()[1].busy == 0);
+}
+
 TEST_CASE("eight processes at once each get their products bit for bit") {
   const SimServer server("nano", "fast", kProcesses);
   std::vector<ChildProcess> children;

@@ -7,6 +7,10 @@
  * a handle).
  * - Options and info structures start with their size: set it to sizeof, and zero the rest (WEFT_INIT does both). A
  * null pointer to options means: all defaults.
+ * - A program may be older or newer than the library. Of a structure in its shorter, older form the fields that it does
+ * not have yet count as 0. Of a longer, newer one the fields that the library does not know must be 0 (UNSUPPORTED
+ * names the byte of one that is not), and the library sets them to 0 in a structure that it fills. In an array of
+ * structures all have the size of the first, and lie that many bytes apart.
  * - Handles belong to the caller, who gives each back with its release call, in any order. An object that the device
  * still uses lives on until the device is done with it. After weft_close every call on what belonged to the device
  * answers INVALID_STATE, except the release calls and reading events.
@@ -117,6 +121,13 @@ uint32_t weft_version(void);
 /* Device
  * ------ */
 
+typedef enum weft_core_kind {
+  WEFT_CORE_KIND_UNKNOWN = 0,
+  WEFT_CORE_KIND_RTL = 1,
+  WEFT_CORE_KIND_FAST = 2,
+  WEFT_CORE_KIND_LOCKSTEP = 3
+} weft_core_kind;
+
 /** Opens a device and boots it. Names:
  *  "sim:<preset>[?option&option...]", options core=rtl|fast|lockstep, array=fast|structural, manager=rv32|ibex|native,
  *        wave=<file>, wave-from=<cycle>, wave-to=<cycle>, trace=<file>, mismatch-report=<file>, record=<file>:
@@ -128,6 +139,24 @@ uint32_t weft_version(void);
  */
 WEFT_MUST_USE weft_status weft_open(const char* name, weft_device** device);
 
+/** A device that weft_open could open. */
+typedef struct weft_device_entry {
+  size_t size;
+  char name[128];      /**< for weft_open */
+  char preset[32];     /**< of its chip */
+  weft_core_kind core; /**< UNKNOWN for a simulator to be started: the option core says */
+  uint32_t busy;       /**< 1: another process, or this one, has it, and weft_open answers BUSY */
+  uint32_t owner;      /**< process id of the one that has it; 0: none, or not known */
+} weft_device_entry;
+
+/** Lists what could be opened, without opening it; no client of a simulator that runs loses a device cycle. First the
+ * functions of the simulator that listens in `folder` (weft-sim --listen), chip by chip, then a simulator of each preset
+ * ("sim:nano"), if weft-sim is found. Folder null: /tmp/weft, where none needs to listen. Fills up to `capacity` entries
+ * (null with 0: none); `count` gets how many there are. A state of this moment: another process may be faster.
+ * DEVICE_LOST: nothing listens in the folder that is named, or does not answer within 5 s. Blocks until then. */
+WEFT_MUST_USE weft_status weft_enumerate(const char* folder, weft_device_entry* entries, uint32_t capacity,
+                                         uint32_t* count);
+
 typedef struct weft_close_options {
   size_t size;
   uint32_t drain_ms; /**< wall-clock time that work in flight gets to finish; 0: 1000 */
@@ -137,13 +166,6 @@ typedef struct weft_close_options {
  * gives back the handle. Its callbacks have all returned. INVALID_STATE from a callback and INVALID_ARGUMENT for wrong
  * options: nothing happens and the handle stays. */
 WEFT_MUST_USE weft_status weft_close(weft_device* device, const weft_close_options* options);
-
-typedef enum weft_core_kind {
-  WEFT_CORE_KIND_UNKNOWN = 0,
-  WEFT_CORE_KIND_RTL = 1,
-  WEFT_CORE_KIND_FAST = 2,
-  WEFT_CORE_KIND_LOCKSTEP = 3
-} weft_core_kind;
 
 typedef struct weft_device_info {
   size_t size;
@@ -400,6 +422,18 @@ typedef enum weft_memory {
 /** A zeroed (HOST) or undefined (HBM) buffer. `size` from 1. NO_DEVICE_MEMORY: the message says what was asked for,
  * what is free, and the largest piece. */
 WEFT_MUST_USE weft_status weft_buffer_create(weft_device* device, weft_memory memory, uint64_t size,
+                                             weft_buffer** buffer);
+
+/** A HOST buffer of memory that the caller already has, without a copy: `bytes` from `offset` on of `descriptor`, a file in
+ * memory (memfd_create with MFD_ALLOW_SEALING) of which the caller may have mappings of its own. Offset and bytes are
+ * multiples of 4096, or of its pages if these are larger. The file is open for reading and writing and sealed against
+ * shrinking (fcntl F_ADD_SEALS, F_SEAL_SHRINK): what a device reaches must not go away. What it holds stays as it is.
+ * The buffer has a descriptor and a mapping (weft_buffer_map) of its own: the caller may close and unmap its own at any
+ * time, and all mappings show the same bytes. The device reaches the range until the buffer is released and no command
+ * in flight uses it; then the memory is the file's again. A range may be imported many times, also into several
+ * devices; between commands and threads that use it at once nothing orders accesses but the caller. A forked child has
+ * what the caller's own mappings give it, not the buffer's. INVALID_ARGUMENT: the message names the rule. NO_HOST_MEMORY: no descriptor or no mapping can be had. */
+WEFT_MUST_USE weft_status weft_buffer_import(weft_device* device, int descriptor, uint64_t offset, uint64_t bytes,
                                              weft_buffer** buffer);
 
 /** The memory goes when no command in flight uses it. Null: nothing happens. */

@@ -1,0 +1,54 @@
+// One question to a management socket per chip, and a look for weft-sim.
+#include "driver/device/device_list.hpp"
+
+#include <array>
+#include <utility>
+
+#include "driver/device/device_name.hpp"
+#include "driver/transport/management_state.hpp"
+#include "driver/transport/sim_process.hpp"
+#include "weft/spec/chips.hpp"
+
+namespace weft::driver {
+namespace {
+
+weft_core_kind core_kind(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, weft_core_kind>, 3> kKinds{
+      {{"rtl", WEFT_CORE_KIND_RTL}, {"fast", WEFT_CORE_KIND_FAST}, {"lockstep", WEFT_CORE_KIND_LOCKSTEP}}};
+  for (const auto& [text, kind] : kKinds) {
+    if (text == name) return kind;
+  }
+  return WEFT_CORE_KIND_UNKNOWN;
+}
+
+void add_functions(std::vector<ListedDevice>& list, const std::string& folder, const ManagedChip& chip,
+                   uint32_t number) {
+  const std::string prefix =
+      fmt::format("vfio-user:{}/{}", folder, chip.chips > 1 ? fmt::format("chip{}-", number) : std::string());
+  for (const ManagedChip::Function& function : chip.functions)
+    list.push_back({fmt::format("{}function{}.sock", prefix, function.index), chip.preset, core_kind(chip.core),
+                    function.owned, function.owner_pid});
+}
+
+}  // namespace
+
+Result<std::vector<ListedDevice>> list_devices(const char* folder) {
+  std::vector<ListedDevice> list;
+  const std::string place = folder != nullptr ? folder : kListenFolder;
+  if (auto socket = ManagementSocket::connect(place); socket.ok()) {
+    uint32_t chips = 1;
+    for (uint32_t number = 0; number < chips; number++) {
+      const auto chip = socket.value().chip(number);
+      if (!chip.ok()) return chip.status();
+      chips = std::min(chip.value().chips, kMaxSimulatedChips);
+      add_functions(list, place, chip.value(), number);
+    }
+  } else if (folder != nullptr || socket.status().code() != WEFT_ERROR_DEVICE_LOST) {
+    return socket.status();
+  }
+  if (!find_simulator().ok()) return list;
+  for (const auto& chip : spec::kChips) list.push_back({fmt::format("sim:{}", chip.name), std::string(chip.name)});
+  return list;
+}
+
+}  // namespace weft::driver
