@@ -180,7 +180,8 @@ def build_site(folder):
     log.addHandler(complaints)
     settings.write_text("site_name: Weft\n")
     config = load_config(
-        config_file=str(settings), docs_dir=str(stage), site_dir=str(folder), site_name="Weft", theme="readthedocs", strict=False,
+        config_file=str(settings), docs_dir=str(stage), site_dir=str(folder), site_name="Weft", strict=False,
+        theme={"name": "readthedocs", "highlightjs": False},  # highlighting is a script of another host
         extra_css=["site.css"], nav=navigation(stage, pages), use_directory_urls=False, plugins=["search"],
         markdown_extensions=["tables", "fenced_code", "sane_lists", {"toc": {"slugify": lambda text, _: slug(text), "permalink": True}}],
         validation={"nav": {"omitted_files": "warn", "not_found": "warn"}, "links": {"not_found": "warn", "anchors": "warn", "absolute_links": "warn", "unrecognized_links": "warn"}})

@@ -44,24 +44,24 @@ class Svg:
 
 def architecture():
     """The processes and the folders that they are made of."""
-    s = Svg(940, 420, "Processes of Weft and the folders that they are made of")
+    s = Svg(940, 430, "Processes of Weft and the folders that they are made of")
     s.text(20, 24, "application process", weight="bold", size=15)
     s.text(520, 24, "simulator process (weft-sim), one per slice", weight="bold", size=15)
-    s.box(20, 40, 320, 66, "host/", ["compiler: graph, tiles, commands, executable", "runtime, tools, JAX by PJRT"])
-    s.box(20, 120, 320, 84, "driver/", ["weft.h; rings, doorbells, interrupts", "buffers: files in memory, mapped at IOVAs", "faults, hang reports, resets"])
-    s.box(520, 40, 400, 48, "model/server, model/chip", ["PCIe endpoint: registers, MSI-X, DMA"])
-    s.box(520, 104, 190, 66, "model/rv32, model/ibex", ["the manager's processor", "runs firmware/"])
-    s.box(730, 104, 190, 66, "HBM", ["programs, buffers, rings'", "argument lists"])
-    s.box(520, 188, 400, 84, "tensor core", ["rtl/: MXU, VPU, VMEM, DMA, queues; Verilated", "or model/core: the fast core; both in lockstep", "judged by model/golden"], colour="#f8f1e7")
-    s.box(520, 290, 400, 48, "model/ici", ["routers and links to the other chips of the slice"])
-    for y, label in ((62, "vfio-user messages"), (84, "interrupts: eventfd"), (150, "host memory: shared files")):
+    s.box(20, 40, 320, 84, "driver/", ["weft.h; rings, doorbells, interrupts", "buffers: files in memory, mapped at IOVAs", "faults, hang reports, resets"])
+    s.box(20, 150, 320, 66, "host/", ["compiler: graph, tiles, commands, executable", "runtime, tools, JAX by PJRT"])
+    s.box(20, 250, 320, 84, "spec/", ["one source in TOML: registers, commands, rings,", "errors, chips. Generated: SystemVerilog, C, C++,", "the reference pages"], colour="#eef7ee")
+    s.box(520, 40, 400, 84, "model/server, model/chip", ["PCIe endpoint: registers, MSI-X,", "DMA into the memory that was mapped"])
+    s.box(520, 140, 190, 66, "model/rv32, model/ibex", ["the manager's processor", "runs firmware/"])
+    s.box(730, 140, 190, 66, "HBM", ["programs, buffers,", "segments of launches"])
+    s.box(520, 224, 400, 84, "tensor core", ["rtl/: MXU, VPU, VMEM, DMA, queues; Verilated", "or model/core: the fast core; both in lockstep", "judged by model/golden"], colour="#f8f1e7")
+    s.box(520, 326, 400, 48, "model/ici", ["routers and links to the other chips of the slice"])
+    for y, label in ((62, "vfio-user messages"), (86, "interrupts: eventfd"), (110, "host memory: shared files")):
         s.line(340, y, 520, y, COLOURS[0], 1.5)
         s.text(430, y - 5, label, "middle", COLOURS[0], 11)
-    for x1, y1, x2, y2 in ((615, 88, 615, 104), (825, 88, 825, 104), (615, 170, 615, 188), (825, 170, 825, 188), (720, 272, 720, 290)):
-        s.line(x1, y1, x2, y2, INK, 1.5)
-    s.box(20, 250, 320, 88, "spec/", ["one source in TOML: registers, commands, rings,", "errors, chips. Generated: SystemVerilog, C, C++,", "the reference pages"], colour="#eef7ee")
-    s.text(20, 372, "driver/ includes spec/ alone, host/ does not include model/; the far side of the socket could be a PCIe card.", colour=MUTED, size=12)
-    s.text(20, 392, "Bit for bit: what the RTL computes, the golden model computes, on every size of the array.", colour=MUTED, size=12)
+    for x, y1, y2 in ((180, 124, 150), (615, 124, 140), (825, 124, 140), (615, 206, 224), (825, 206, 224), (720, 308, 326)):
+        s.line(x, y1, x, y2, INK, 1.5)
+    s.text(20, 396, "driver/ includes spec/ alone; the far side of the socket could be a PCIe card.", colour=MUTED, size=12)
+    s.text(20, 416, "Bit for bit: what the RTL computes, the golden model computes, on every size of the array.", colour=MUTED, size=12)
     return s.done()
 
 
@@ -96,7 +96,7 @@ def roofline(spec, rows, name):
     tallest = 2 * peak
     low_x, high_x = min(p[0] for p in points) / 2, max(max(p[0] for p in points), 2 * peak / bandwidth) * 3
     low_y, high_y = min(p[1] for p in points) / 2, tallest * 2
-    s = Svg(720, 430, f"Roofline of {name}")
+    s = Svg(880, 430, f"Roofline of {name}")
     left, right, top, bottom = 80, 690, 50, 370
     x = lambda v: log_axis(v, low_x, high_x, left, right)  # noqa: E731
     y = lambda v: log_axis(v, low_y, high_y, bottom, top)  # noqa: E731
@@ -114,11 +114,11 @@ def roofline(spec, rows, name):
     start = max(low_x, low_y / bandwidth)
     s.line(x(start), y(start * bandwidth), x(ridge), y(peak), COLOURS[1], 2)
     s.line(x(ridge), y(peak), right, y(peak), COLOURS[1], 2)
-    s.text(right, y(peak) + 16, f"bf16 peak: {peak:,} MACs a cycle", "end", COLOURS[1])
+    s.text(right + 8, y(peak) + 4, f"bf16: {peak:,} MACs a cycle", colour=COLOURS[1])
     s.line(x(2 * ridge), y(2 * peak), right, y(2 * peak), COLOURS[1], 1.5, "6 4")
     s.line(x(ridge), y(peak), x(2 * ridge), y(2 * peak), COLOURS[1], 1.5, "6 4")
-    s.text(right, y(2 * peak) - 8, f"int8 peak: {2 * peak:,}", "end", COLOURS[1])
-    s.text(x(ridge) - 14, y(peak) + 30, f"HBM: {bandwidth:g} bytes a cycle", "end", COLOURS[1])
+    s.text(right + 8, y(2 * peak) + 4, f"int8: {2 * peak:,}", colour=COLOURS[1])
+    s.text(x(start) + 24, y(start * bandwidth) + 14, f"HBM: {bandwidth:.4g} bytes a cycle", colour=COLOURS[1])
     for intensity, speed, size, tip in points:
         s.dot(x(intensity), y(speed), COLOURS[0] if size == 2 else COLOURS[2], tip)
     s.text((left + right) / 2, bottom + 42, "MACs per byte of operands and result", "middle")
@@ -146,8 +146,8 @@ def history(root):
 
 def trend(states, programs):
     """Device cycles of some programs at each commit that changed a baseline, relative to the first."""
-    s = Svg(860, 400, "Device cycles of programs over the commits that changed a baseline")
-    left, right, top, bottom = 70, 500, 50, 330
+    s = Svg(960, 400, "Device cycles of programs over the commits that changed a baseline")
+    left, right, top, bottom = 70, 480, 50, 330
     series = []
     for program in programs:
         values = [(i, rows[(program, core)]["device"]) for i, (_, rows) in enumerate(states) for core in ("rtl",) if (program, core) in rows]
@@ -162,9 +162,11 @@ def trend(states, programs):
     for tenth in range(0, int(high * 5) + 1):
         s.line(left, y(tenth / 5), right, y(tenth / 5), "#e5e5e5")
         s.text(left - 8, y(tenth / 5) + 4, f"{tenth / 5:.1f}", "end", MUTED)
+    last = -math.inf
     for i, (date, _) in enumerate(states):
-        if i == 0 or i == len(states) - 1 or states[i - 1][0] != date:
+        if (i == 0 or states[i - 1][0] != date) and x(i) - last > 70:  # room for its text
             s.text(x(i), bottom + 18, date, "middle", MUTED, 11)
+            last = x(i)
     for number, (program, values) in enumerate(series):
         colour = COLOURS[number % len(COLOURS)]
         s.polyline([(x(i), y(v / values[0][1])) for i, v in values], colour)

@@ -21,7 +21,7 @@ import site_pictures  # noqa: E402
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.links, self.anchors, self.shown, self.tags = [], set(), [], {}
+        self.links, self.loaded, self.anchors, self.shown, self.tags = [], [], set(), [], {}
         self.code = 0
         self.feed(text)
 
@@ -31,6 +31,7 @@ class Page(HTMLParser):
         self.code += tag in ("code", "pre", "script", "style")
         if found.get("id"):
             self.anchors.add(found["id"])
+        self.loaded += [found[key] for key in ("href", "src") if found.get(key) and tag in ("script", "link", "img", "iframe")]
         self.links += [found[key] for key in ("href", "src") if found.get(key)]
 
     def handle_endtag(self, tag):
@@ -77,6 +78,11 @@ class Site(unittest.TestCase):
     def test_no_link_is_dead(self):
         self.assertEqual(self.dead, [])
         self.assertGreater(self.seen, 5000)
+
+    def test_pages_load_nothing_from_other_hosts(self):
+        for path, page in self.pages.items():
+            with self.subTest(page=str(path.relative_to(self.folder))):
+                self.assertEqual([link for link in page.loaded if urlsplit(link).netloc], [])
 
     def test_every_page_of_the_tree_is_there_and_in_the_navigation(self):
         home = {unquote(urlsplit(link).path) for link in self.pages[self.folder / "index.html"].links}
