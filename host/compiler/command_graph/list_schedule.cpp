@@ -1,4 +1,4 @@
-// Simulates the five queues with the units' closed forms (rtl/mxu, rtl/vpu, rtl/dma: README.md).
+// Simulates the five queues with the units' closed forms.
 #include "host/compiler/command_graph/list_schedule.hpp"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 #include <tuple>
 #include <utility>
 
+#include "host/compiler/command_graph/unit_times.hpp"
+
 namespace weft::compiler::command_graph {
 namespace {
 
 constexpr uint64_t kNever = UINT64_MAX;
 constexpr uint64_t kAccBlocksPerBank = 4;
-constexpr uint64_t kVpuLatency = 6, kCommandLatency = 8;
-
-uint64_t up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit; }
+constexpr uint64_t kCommandLatency = 8;
 
 /// Places in the ACCs, each for one block of sums at a time. All are as large as the largest block.
 class AccPlaces {
@@ -175,28 +175,19 @@ class ListScheduler {
   uint64_t run_on_unit(uint32_t command, uint64_t start) {
     const GraphCommand& c = graph_.commands()[command];
     if (const auto* dma = std::get_if<spec::DmaCommand>(&c.body)) {
-      const uint64_t runs = uint64_t{dma->size1} * dma->size2 * dma->size3;
-      const uint64_t beats = runs * up(dma->size0, uint64_t{chip_.dma_words} * chip_.word_bytes);
-      const auto line = static_cast<uint64_t>(static_cast<unsigned __int128>(runs * dma->size0) * chip_.clock_hz /
-                                              chip_.hbm_bytes_per_second);
       const bool in = c.queue == WEFT_QUEUE_DMA_IN;
       uint64_t& free = in ? dma_in_free_ : dma_out_free_;
-      free = start + std::max({beats, line, uint64_t{4}});
+      free = start + unit_cycles(chip_, *dma);
       if (in && !after_[command].empty()) loads_ahead_++;
       return free + (in ? chip_.hbm_read_latency_cycles : chip_.hbm_write_latency_cycles);
     }
     if (const auto* mxu = std::get_if<spec::MxuCommand>(&c.body)) {
-      const uint64_t tile = mxu->dtype == WEFT_MXU_DTYPE_INT8 ? 2ull * chip_.n : chip_.n;
       const auto place = acc_[acc_place_[index_of(c.d)]];
       result_.mxu[command] = place.mxu;
-      mxu_free_[place.mxu] =
-          start + up(mxu->k, tile) * std::max<uint64_t>(mxu->m, uint64_t{chip_.pe_latency} * chip_.n);
+      mxu_free_[place.mxu] = start + unit_cycles(chip_, *mxu);
       return mxu_free_[place.mxu] + (uint64_t{chip_.pe_latency} + 1) * chip_.n;
     }
-    const auto& vpu = std::get<spec::VpuCommand>(c.body);
-    const bool across = vpu.header.opcode == WEFT_OPCODE_REDUCE && vpu.axis == WEFT_VPU_AXIS_ROWS;
-    const bool transpose = vpu.header.opcode == WEFT_OPCODE_TRANSPOSE;
-    vpu_free_ = start + uint64_t{vpu.rows} * (across ? vpu.window : 1) + (transpose ? vpu.cols : 0) + kVpuLatency;
+    vpu_free_ = start + unit_cycles(chip_, std::get<spec::VpuCommand>(c.body));
     return vpu_free_;
   }
 

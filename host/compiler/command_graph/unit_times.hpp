@@ -1,0 +1,39 @@
+/// How long a command keeps its unit busy: the closed forms of rtl/mxu, rtl/vpu and rtl/dma (README.md).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "weft/spec/chips.hpp"
+#include "weft/spec/commands.hpp"
+
+namespace weft::compiler::command_graph {
+
+inline constexpr uint64_t kVpuLatencyCycles = 6;
+inline constexpr uint64_t kMinDmaCycles = 4;  ///< a channel checks a command for so long
+
+/// Core cycles in which HBM moves so many bytes.
+[[nodiscard]] inline uint64_t hbm_cycles(const spec::Chip& chip, uint64_t bytes) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(bytes) * chip.clock_hz / chip.hbm_bytes_per_second);
+}
+
+[[nodiscard]] inline uint64_t bytes_of(const spec::DmaCommand& dma) {
+  return uint64_t{dma.size0} * dma.size1 * dma.size2 * dma.size3;
+}
+
+/// Cycles from the command's start to the next one's, if nothing is waited for.
+[[nodiscard]] inline uint64_t unit_cycles(const spec::Chip& chip, const spec::DmaCommand& dma) {
+  const uint64_t beat = uint64_t{chip.dma_words} * chip.word_bytes;
+  const uint64_t beats = uint64_t{dma.size1} * dma.size2 * dma.size3 * ((dma.size0 + beat - 1) / beat);
+  return std::max({beats, hbm_cycles(chip, bytes_of(dma)), kMinDmaCycles});
+}
+[[nodiscard]] inline uint64_t unit_cycles(const spec::Chip& chip, const spec::MxuCommand& mxu) {
+  const uint64_t tile = mxu.dtype == WEFT_MXU_DTYPE_INT8 ? 2ull * chip.n : chip.n;
+  return (mxu.k + tile - 1) / tile * std::max<uint64_t>(mxu.m, uint64_t{chip.pe_latency} * chip.n);
+}
+[[nodiscard]] inline uint64_t unit_cycles(const spec::Chip&, const spec::VpuCommand& vpu) {
+  const bool across = vpu.header.opcode == WEFT_OPCODE_REDUCE && vpu.axis == WEFT_VPU_AXIS_ROWS;
+  const bool transpose = vpu.header.opcode == WEFT_OPCODE_TRANSPOSE;
+  return uint64_t{vpu.rows} * (across ? vpu.window : 1) + (transpose ? vpu.cols : 0) + kVpuLatencyCycles;
+}
+
+}  // namespace weft::compiler::command_graph
