@@ -11,6 +11,7 @@
 #include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/tools/command.hpp"
+#include "host/tools/explain.hpp"
 #include "host/tools/failure.hpp"
 #include "host/tools/files.hpp"
 #include "host/tools/json_text.hpp"
@@ -30,7 +31,7 @@ struct CompileOptions {
   std::vector<std::string> binds;
   std::string print_after;
   uint64_t batch = 1;
-  bool json = false;
+  bool json = false, explain = false;
   SliceOptions slice;
 };
 
@@ -93,6 +94,16 @@ int print_after(const CompileOptions& options, const std::vector<std::byte>& fil
   return module.ok() ? 0 : fail({module.error().code, fmt::format("{}: {}", options.model, module.error().message)});
 }
 
+/// The table of the model's layers.
+int explain_model(const CompileOptions& options, const spec::Chip& chip, const ModelProgram& model) {
+  const auto explanation = explain(chip, model);
+  if (!explanation.ok())
+    return fail({explanation.error().code, fmt::format("{}: {}", options.model, explanation.error().message)});
+  const auto to_text = options.json ? explain_json : explain_text;
+  fmt::print("{}", to_text(chip, options.model, model, explanation.value()));
+  return 0;
+}
+
 int compile(const CompileOptions& options) {
   if (!options.slice.slice.empty()) return compile_for_slice(options);
   const auto chip = chip_by_name(options.chip);
@@ -111,6 +122,7 @@ int compile(const CompileOptions& options) {
     const auto model =
         compile_model(options.model, file.value(), *chip.value(), binding.value(), compiler::Device::kUsed);
     if (!model.ok()) return fail(model.error());
+    if (options.explain) return explain_model(options, *chip.value(), model.value());
     if (options.json)
       fmt::print("{}", parts_json(model.value(), nullptr));
     else
@@ -142,7 +154,7 @@ void register_compile(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("compile", "an ONNX model becomes a .weft executable");
   auto options = std::make_shared<CompileOptions>();
   command->add_option("MODEL", options->model, "ONNX file")->required();
-  command->add_option(
+  auto* output = command->add_option(
       "-o,--output", options->output,
       "the .weft file; with --slice one a chip, FILE-chip0.weft and so on; without it: what runs where, and why");
   command->add_option("--chip", options->chip, "chip preset")->capture_default_str();
@@ -152,9 +164,16 @@ void register_compile(CLI::App& app, Action& action) {
   command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
   std::vector<std::string> passes{"import"};
   for (const auto& pass : compiler::passes::all()) passes.emplace_back(pass.name);
-  command->add_option("--print-after", options->print_after, "print the model's operators as they are behind this pass")
-      ->check(CLI::IsMember(passes));
-  add_slice_options(*command, options->slice, {"--chip"});
+  auto* print_after = command
+                          ->add_option("--print-after", options->print_after,
+                                       "print the model's operators as they are behind this pass")
+                          ->check(CLI::IsMember(passes));
+  command
+      ->add_flag("--explain", options->explain,
+                 "a table of the layers: operators, where values live, bytes, cycles of each engine, what binds")
+      ->excludes(output)
+      ->excludes(print_after);
+  add_slice_options(*command, options->slice, {"--chip", "--explain"});
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, &action] { action = [options] { return compile(*options); }; });
 }

@@ -97,7 +97,13 @@ class PartsRun {
   PartsResult result_;
 };
 
-/// Operators of a part by name, constants aside.
+}  // namespace
+
+Result<PartsResult> run_parts(const ModelProgram& model, const std::vector<TensorPtr>& inputs,
+                              runtime::Session* session, Verify verify) {
+  return PartsRun(model, session, verify).run(inputs);
+}
+
 std::map<std::string, uint64_t> kinds_of(const ModelProgram& model, const Part& part) {
   std::map<std::string, uint64_t> kinds;
   for (const uint32_t op : part.ops)
@@ -105,20 +111,12 @@ std::map<std::string, uint64_t> kinds_of(const ModelProgram& model, const Part& 
   return kinds;
 }
 
-/// Why the host computes operators of a part, and how many of them.
 std::map<std::string, uint64_t> reasons_of(const ModelProgram& model, const Part& part) {
   std::map<std::string, uint64_t> reasons;
   for (const uint32_t op : part.ops)
     if (const auto reason = model.partition.reasons.find(op); reason != model.partition.reasons.end())
       reasons[reason->second]++;
   return reasons;
-}
-
-}  // namespace
-
-Result<PartsResult> run_parts(const ModelProgram& model, const std::vector<TensorPtr>& inputs,
-                              runtime::Session* session, Verify verify) {
-  return PartsRun(model, session, verify).run(inputs);
 }
 
 std::string parts_text(const ModelProgram& model) {

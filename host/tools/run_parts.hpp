@@ -28,6 +28,11 @@ enum class Verify : uint8_t { kNo, kYes };
                                             const std::vector<compiler::ir::TensorPtr>& inputs,
                                             runtime::Session* session, Verify verify);
 
+/// Operators of a part by name, constants aside.
+[[nodiscard]] std::map<std::string, uint64_t> kinds_of(const ModelProgram& model, const compiler::Part& part);
+/// Why the host computes operators of a part, and how many of them.
+[[nodiscard]] std::map<std::string, uint64_t> reasons_of(const ModelProgram& model, const compiler::Part& part);
+
 /// What runs where and why: a line for each part and each reason; for a program the same as a JSON text.
 [[nodiscard]] std::string parts_text(const ModelProgram& model);
 [[nodiscard]] std::string parts_json(const ModelProgram& model, const PartsResult* result);
