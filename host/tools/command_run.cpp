@@ -17,6 +17,7 @@
 #include "host/tools/model_program.hpp"
 #include "host/tools/npy.hpp"
 #include "host/tools/options.hpp"
+#include "host/tools/profile_files.hpp"
 #include "host/tools/progress.hpp"
 #include "host/tools/run_arrays.hpp"
 #include "host/tools/run_parts.hpp"
@@ -34,6 +35,7 @@ struct RunOptions {
   std::vector<std::string> inputs, outputs, binds;
   std::string device = "chip";
   bool verify = false, json = false;
+  std::vector<std::string> profiles;
   runtime::Target target;
   SliceOptions slice;
 };
@@ -49,7 +51,8 @@ std::vector<std::string> names_of(const std::vector<runtime::ArgumentInfo>& argu
 /// A model that is not one device program.
 int run_shared(const RunOptions& options, const ModelProgram& model, const std::map<std::string, NpyArray>& arrays,
                const std::map<std::string, std::string>& input_files,
-               const std::map<std::string, std::string>& output_files, MismatchReport& mismatch) {
+               const std::map<std::string, std::string>& output_files, MismatchReport& mismatch,
+               const ProfileFiles& profile) {
   std::vector<std::string> input_names, output_names;
   for (const auto input : model.module.inputs) input_names.push_back(model.module.input_name(input));
   for (const auto& output : model.module.outputs) output_names.push_back(output.name);
@@ -70,11 +73,17 @@ int run_shared(const RunOptions& options, const ModelProgram& model, const std::
     return fail({WEFT_ERROR_UNSUPPORTED,
                  fmt::format("{}: --verify compares device programs, and the model has none: the host computes it",
                              options.model)});
+  if (profile.wanted() && !device)
+    return fail({WEFT_ERROR_UNSUPPORTED,
+                 fmt::format("{}: --profile shows device programs, and the model has none: the host computes it",
+                             options.model)});
   std::optional<runtime::Session> session;
+  const spec::Chip* chip = nullptr;
   if (device) {
     auto opened = runtime::Session::open(mismatch.target());
     if (!opened.ok()) return fail(opened.error());
     session.emplace(std::move(opened.value()));
+    chip = &session->chip();  // a preset, which outlives the session
   }
   const bool verify = device && (options.verify || options.target.core == "lockstep");
   const auto result = run_parts(model, inputs, session ? &*session : nullptr, verify ? Verify::kYes : Verify::kNo);
@@ -82,6 +91,9 @@ int run_shared(const RunOptions& options, const ModelProgram& model, const std::
     return fail(mismatch.explain({result.error().code, fmt::format("{}: {}", options.model, result.error().message)}));
   if (session)
     if (auto status = session->close(); !status.ok()) return fail(status.error());
+  if (device)
+    if (auto status = profile.write(*chip, model, options.model, result.value()); !status.ok())
+      return fail(status.error());
   for (size_t i = 0; i < model.module.outputs.size(); i++)
     if (const auto path = output_files.find(model.module.outputs[i].name); path != output_files.end())
       if (auto status = write_file(path->second, format_npy(array_of(*result.value().outputs[i]))); !status.ok())
@@ -116,18 +128,27 @@ int run(const RunOptions& options) {
     if (auto status = check_writable(path); !status.ok()) return fail(status.error());
   std::vector<std::string> read_files{options.model};
   for (const auto& [name, path] : input_files.value()) read_files.push_back(path);
-  if (auto status = check_apart(output_files.value(), read_files); !status.ok()) return fail(status.error());
+  ProfileFiles profile(options.profiles);
+  runtime::Target target = options.target;
+  if (auto status = profile.prepare(target); !status.ok()) return fail(status.error());
+  auto written_files = output_files.value();
+  for (const auto& path : options.profiles) written_files.emplace("--profile " + path, path);
+  if (profile.wanted() && !options.target.trace.empty()) written_files.emplace("--trace", options.target.trace);
+  if (auto status = check_apart(written_files, read_files); !status.ok()) return fail(status.error());
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
   auto read = read_arrays(input_files.value());
   if (!read.ok()) return fail(read.error());
   const auto& arrays = read.value();
 
-  MismatchReport mismatch(options.target);
+  MismatchReport mismatch(target);
   const bool compiled = is_executable(file.value());
   if (compiled && options.verify)
     return fail({WEFT_ERROR_UNSUPPORTED,
                  "--verify needs the ONNX model: an executable does not hold the network that it was made from"});
+  if (compiled && profile.wanted())
+    return fail({WEFT_ERROR_UNSUPPORTED,
+                 "--profile needs the ONNX model: an executable does not hold the network that it was made from"});
   // A model is compiled before the device is opened, so that its mistakes are found first; an attached device tells its
   // chip itself.
   auto session = Result<runtime::Session>(Error{});
@@ -144,11 +165,12 @@ int run(const RunOptions& options) {
     program = std::move(made.value());
     if (program.whole() == nullptr) {
       if (session.ok()) (void)session.value().close();
-      return run_shared(options, program, arrays, input_files.value(), output_files.value(), mismatch);
+      return run_shared(options, program, arrays, input_files.value(), output_files.value(), mismatch, profile);
     }
   }
   const compiler::Graph* graph = compiled ? nullptr : program.whole();
-  const PartProgram part = compiled ? PartProgram{} : std::move(program.programs[0]);
+  const PartProgram none;
+  const PartProgram& part = compiled ? none : program.programs[0];
   if (!session.ok()) session = runtime::Session::open(mismatch.target());
   if (!session.ok()) return fail(session.error());
   if (auto status = session.value().load(compiled ? file.value() : part.executable); !status.ok())
@@ -188,6 +210,9 @@ int run(const RunOptions& options) {
     const TagNames tags = compiler::read_tags(compiled ? file.value() : part.executable);
     if (auto status = name_trace(options.target.trace, {&tags, 1}); !status.ok()) return fail(status.error());
   }
+
+  const PartsResult profiled{.launches = {{0, report.launch.start_cycle, report.launch.end_cycle}}};
+  if (auto status = profile.write(chip, program, options.model, profiled); !status.ok()) return fail(status.error());
 
   report.what = options.model;
   report.chip = chip.name;
@@ -233,8 +258,13 @@ void register_run(CLI::App& app, Action& action) {
   command->add_flag("--verify", options->verify,
                     "compare with the golden model, bit for bit, and with fp64 (ONNX models)");
   command->add_flag("--json", options->json, "print JSON");
+  command->add_option(
+      "--profile", options->profiles,
+      "write where the cycles of each layer went, and its place under the roofline, to this page (.html) "
+      "or document (.json)");
   add_target_options(*command, options->target);
-  add_slice_options(*command, options->slice, {"--chip", "--socket", "--wave", "--wave-from", "--wave-to"});
+  add_slice_options(*command, options->slice,
+                    {"--chip", "--socket", "--wave", "--wave-from", "--wave-to", "--profile"});
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "host/tools/html_text.hpp"
 #include "host/tools/json_text.hpp"
 #include "host/tools/link_map.hpp"
 
@@ -14,14 +15,9 @@ namespace weft::tools {
 namespace {
 
 constexpr const char* kStyle = R"css(
-:root{--ink:#1d2329;--soft:#5d6873;--line:#d9dfe4;--paper:#fff;--band:#f5f7f9;--chip:#5d6873}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--soft:#98a3ad;--line:#39424a;--paper:#14181c;--band:#1d2328;--chip:#98a3ad}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:72rem;margin:2rem auto;padding:0 1.5rem}
-h1{font-size:1.5rem;margin:0 0 .2rem}h2{font-size:1.1rem;margin:2rem 0 .6rem}.soft{color:var(--soft)}
 .row{display:flex;gap:1rem;align-items:center;margin:1rem 0}.row input{flex:1}button{font:inherit;padding:.1rem .8rem}
 canvas{display:block;max-width:100%}#when{font-variant-numeric:tabular-nums;min-width:16rem}
 .scale{display:inline-block;width:160px;height:10px;vertical-align:middle;margin:0 .5rem}
-table{border-collapse:collapse}th,td{text-align:right;padding:.2rem 1rem .2rem 0;border-bottom:1px solid var(--line);font-variant-numeric:tabular-nums}th{color:var(--soft);font-size:.85rem}
 )css";
 
 // d is the data. A link is a bar at its chip, on the side of its port; one that closes a ring sticks out. Ports along z
@@ -50,21 +46,6 @@ let timer=null;document.getElementById('play').onclick=()=>{if(timer){clearInter
  timer=setInterval(()=>{slider.value=(+slider.value+1)%d.total.length;draw(+slider.value)},80)};
 const from=location.hash.match(/^#step=(\d+)$/);if(from)slider.value=from[1];draw(from?+from[1]:-1);
 )js";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 double percent(double share) { return std::round(1000 * share) / 10; }
 
@@ -110,7 +91,7 @@ std::string page_of(const LinkMap& map, const std::string& title) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\"><title>{0}</title><style>{1}</style></head><body>\n<h1>{0}</"
       "h1>\n",
-      escaped(title), kStyle);
+      html_escaped(title), std::string(kPageStyle) + kStyle);
   out += fmt::format(
       "<p class=\"soft\">{}x{}x{} chips, {} links one way each, {} packets, {:.2f} us from the first to the last</p>\n",
       map.size[0], map.size[1], map.size[2], map.links.size(), packets, map.end_us - map.begin_us);

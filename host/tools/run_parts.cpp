@@ -32,7 +32,7 @@ class PartsRun {
     for (size_t i = 0; i < inputs.size(); i++) values_[model_.module.inputs[i]] = inputs[i];
     for (size_t i = 0; i < model_.partition.parts.size(); i++) {
       const Part& part = model_.partition.parts[i];
-      auto status = part.graph ? on_device(part, model_.programs[i]) : on_host(part);
+      auto status = part.graph ? on_device(i) : on_host(part);
       if (!status.ok()) return status.error();
     }
     for (const auto& output : model_.module.outputs) result_.outputs.push_back(values_.at(output.value));
@@ -54,7 +54,9 @@ class PartsRun {
     return status;
   }
 
-  Status on_device(const Part& part, const PartProgram& program) {
+  Status on_device(size_t number) {
+    const Part& part = model_.partition.parts[number];
+    const PartProgram& program = model_.programs[number];
     const Graph& graph = *part.graph;
     if (auto status = session_->load(program.executable); !status.ok()) return status;
     std::vector<std::vector<float>> floats;
@@ -70,6 +72,7 @@ class PartsRun {
     const auto results = session_->run(arguments, launch);
     if (!results.ok()) return results.error();
     result_.device_cycles += launch.end_cycle - launch.start_cycle;
+    result_.launches.push_back({number, launch.start_cycle, launch.end_cycle});
     result_.device_seconds += launch.wall_seconds;
     result_.macs += program.macs;
     const auto golden = verify_ == Verify::kYes ? evaluate_golden(graph, floats) : std::vector<std::vector<float>>{};

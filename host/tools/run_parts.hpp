@@ -12,12 +12,19 @@
 
 namespace weft::tools {
 
+/// A launch of a device program, in device cycles.
+struct LaunchWindow {
+  size_t part = 0;
+  uint64_t begin = 0, end = 0;
+};
+
 struct PartsResult {
   std::vector<compiler::ir::TensorPtr> outputs;  ///< in the model's order
   uint64_t device_cycles = 0;                    ///< of all launches, one behind the other
-  double device_seconds = 0, host_seconds = 0;   ///< of wall clock
-  uint64_t macs = 0;                             ///< of the device
-  Comparison comparison;                         ///< of device programs with the golden model, if asked for
+  std::vector<LaunchWindow> launches;
+  double device_seconds = 0, host_seconds = 0;  ///< of wall clock
+  uint64_t macs = 0;                            ///< of the device
+  Comparison comparison;                        ///< of device programs with the golden model, if asked for
 };
 
 enum class Verify : uint8_t { kNo, kYes };

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""What tells how well a model runs, as a user calls it: weft compile --explain."""
+"""What tells how well a model runs, as a user calls it: weft compile --explain, weft run --profile."""
 import json
+import re
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import onnx
@@ -60,6 +62,68 @@ class Explain(ModelTools):
         (self.folder / "bad.onnx").write_bytes(b"no model")
         self.refused(2, "bad.onnx: not an ONNX model", "compile", "bad.onnx", "--explain")
         self.assertEqual(self.files(), ["bad.onnx"])
+
+
+class Profile(ModelTools):
+    def profiled(self, model, *arguments):
+        report = self.weft_json("run", model, *arguments, "--profile", "p.json", "--profile", "p.html")
+        return report, json.loads((self.folder / "p.json").read_text()), (self.folder / "p.html").read_text()
+
+    def test_every_cycle_of_the_run_belongs_to_a_layer_on_both_cores(self):
+        np.save(self.path("x.npy"), np.ones((8, 64), np.float32))
+        for core in ("fast", "rtl"):
+            report, profile, _ = self.profiled(DIGITS, *NANO, "--core", core, "--input", "pixels=x.npy")
+            layers = profile["layers"]
+            self.assertEqual([layer["layer"] for layer in layers], ["hidden_layer", "output_layer"])
+            for layer in layers:
+                self.assertEqual(sum(layer["cycles_by_engine"].values()), layer["cycles"])
+                self.assertGreater(layer["busy_cycles"]["mxu"], layer["macs"] // 64 - 1)
+            self.assertEqual(sum(layer["cycles"] for layer in layers), report["device_cycles"])
+            self.assertEqual(sum(layer["macs"] for layer in layers), report["macs"])
+            self.assertEqual(profile["sum"]["bound_cycles"], 8 * 9472 / 64)
+            self.assertAlmostEqual(profile["sum"]["achieved"], 8 * 9472 / 64 / report["device_cycles"])
+        self.assertEqual(self.files(), ["p.html", "p.json", "x.npy"])
+
+    def test_the_page_is_drawings_that_need_nothing_else(self):
+        np.save(self.path("x.npy"), np.ones((9, 24), np.float32))
+        report, profile, page = self.profiled(self.network(), *NANO, "--core", "fast", "--input", "x=x.npy")
+        self.assertEqual(profile["islands"], 1)
+        self.assertEqual(profile["sum"]["cycles"], report["device_cycles"])
+        for word in ("http", "src=", "href", "<script", "<link", "url(", "@import"):
+            self.assertNotIn(word, page)
+        drawings = {drawing.get("id"): drawing for drawing in map(ElementTree.fromstring, re.findall(r"<svg.*?</svg>", page, re.DOTALL))}
+        self.assertEqual(set(drawings), {"roofline", "bars"})
+        dots = drawings["roofline"].findall("circle") + drawings["roofline"].findall("rect")
+        seen = [layer for layer in profile["layers"] if layer["cycles"]]
+        self.assertEqual([dot.find("title").text.split(":")[0] for dot in dots], [layer["layer"] for layer in seen])
+        bars = drawings["bars"].findall("g")
+        self.assertEqual(len(bars), len(profile["layers"]))
+        widths = [sum(float(piece.get("width")) for piece in bar.findall("rect")) for bar in bars]
+        longest = max(layer["cycles"] for layer in profile["layers"])
+        for width, layer in zip(widths, profile["layers"]):
+            self.assertAlmostEqual(width / max(widths), layer["cycles"] / longest, places=3)
+
+    def test_a_profile_and_a_trace_of_one_run(self):
+        np.save(self.path("x.npy"), np.ones((50, 64), np.float32))
+        files = (DIGITS, *NANO, "--core", "fast", "--input", "pixels=x.npy", "--trace", "t.json")
+        report, profile, _ = self.profiled(*files)
+        names = {event["name"] for event in json.loads((self.folder / "t.json").read_text())}
+        self.assertIn("hidden_layer rows 0.. columns 0..", names)
+        self.assertEqual(profile["sum"]["cycles"], report["device_cycles"])
+
+    def test_what_has_no_profile_is_refused_before_anything_runs(self):
+        np.save(self.path("x.npy"), np.ones((1, 64), np.float32))
+        run = ("run", DIGITS, *NANO, "--core", "fast", "--input", "pixels=x.npy")
+        self.refused(2, "p.txt: a profile is a page (.html) or a document (.json)", *run, "--profile", "p.txt")
+        self.refused(2, "nowhere/p.html", *run, "--profile", "nowhere/p.html")
+        self.refused(2, "would be written to it", *run, "--profile", "p.json", "--trace", "p.json")
+        self.refused(2, "would be written over", *run[:-1], "pixels=x.json", "--profile", "x.json")
+        self.refused(2, "one that is attached", *run, "--socket", "s", "--profile", "p.html")
+        self.refused(1, "--profile excludes --slice", *run[:2], "--slice", "nano-2x2", "--profile", "p.html")
+        self.refused(2, "the host computes it", *run, "--device", "none", "--profile", "p.html")
+        self.weft("compile", DIGITS, *NANO, "-o", "d.weft")
+        self.refused(2, "--profile needs the ONNX model", "run", "d.weft", *run[2:], "--profile", "p.html")
+        self.assertEqual(self.files(), ["d.weft", "x.npy"])
 
 
 if __name__ == "__main__":
