@@ -11,6 +11,18 @@
 
 namespace weft::core::fast {
 
+namespace {
+
+/// Bytes of a remote command's largest piece.
+uint64_t piece_room(const spec::DmaCommand& command) {
+  uint64_t bytes = std::min<uint64_t>(command.size0, spec::kIciPacketPayloadBytes);
+  for (const uint64_t count : {command.size1, command.size2, command.size3})
+    bytes = std::min<uint64_t>(bytes * count, spec::kIciPacketPayloadBytes);
+  return bytes;
+}
+
+}  // namespace
+
 BeatWalk::BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes)
     : command_(command),
       bus_(out ? golden::dma_destination(command) : golden::dma_source(command)),
@@ -183,7 +195,8 @@ void DmaDirection::write_vmem(const VmemWrite& write) {
     for (uint32_t i = 0; i < write.beat.bytes; i += sizeof write.pattern)
       std::memcpy(to + i, &write.pattern, sizeof write.pattern);
   } else {
-    std::memcpy(to, slots_.data() + write.slot * beat_bytes(), write.beat.bytes);
+    std::memcpy(to, slots_.get() + write.slot * beat_bytes(), write.beat.bytes);
+    free_slots_.push_back(write.slot);
   }
   if (flips_.idle()) return;
   const uint64_t first = write.beat.vmem / kGranuleBytes;
@@ -199,13 +212,20 @@ bool DmaDirection::count_vmem(bool granted, weft_counter grants, weft_counter co
   return granted;
 }
 
+/// All channels' outstanding beats, and the one in the register towards VMEM, have one.
+size_t DmaDirection::take_slot() {
+  const size_t slots = 2 * size_t{outstanding_limit()} + 1;
+  if (slots_ == nullptr) slots_ = std::make_unique_for_overwrite<std::byte[]>(slots * beat_bytes());
+  if (free_slots_.empty()) return slots_used_++;
+  const size_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
 void DmaDirection::accept_read(uint64_t cycle) {
-  const size_t slots = 2 * (size_t{outstanding_limit()} + 2);
-  if (slots_.empty()) slots_.resize(slots * beat_bytes());
-  const size_t slot = next_slot_;
-  next_slot_ = (next_slot_ + 1) % slots;
+  const size_t slot = take_slot();
   const BeatWalk::Beat& beat = request_.beat;
-  const bool ok = bus_.read(request_.space, beat.bus, std::span(slots_).subspan(slot * beat_bytes(), beat.bytes));
+  const bool ok = bus_.read(request_.space, beat.bus, {slots_.get() + slot * beat_bytes(), beat.bytes});
   const uint64_t there = std::max(bus_.schedule_read(request_.space, beat.bytes, cycle), cycle + 1);
   channels_[request_.channel].answers.push_back({there, sequence_++, !ok, slot});
   counters_[WEFT_COUNTER_DMA_READ_BYTES] += beat.bytes;
@@ -253,6 +273,7 @@ void DmaDirection::step_in(uint64_t cycle) {
     answer.error = answer.error || (!fill && ch.back.failing());
     if (!answer.error)
       write_ = {true, i, ch.back.beat(), fill, static_cast<uint32_t>(ch.back.command().src_off), answer.slot};
+    if (answer.error && !fill) free_slots_.push_back(answer.slot);
     answer_taken(i, answer.error, !fill);
     wrote_last_ = i;
     if (!fill) {
@@ -263,7 +284,9 @@ void DmaDirection::step_in(uint64_t cycle) {
   }
   if (offered_ == kFetchChannel) offered_ = -1;
   if (drop && offered_ >= 0) {
-    channels_[static_cast<size_t>(offered_)].answers.pop_front();
+    auto& answers = channels_[static_cast<size_t>(offered_)].answers;
+    free_slots_.push_back(answers.front().slot);
+    answers.pop_front();
     offered_ = -1;
     moved_ = progressed_ = true;
   }
@@ -303,6 +326,7 @@ void DmaDirection::accept_remote(uint64_t cycle) {
     piece.runs.push_back({beat.bus, beat.bytes});
   }
   const auto data = state_.vmem().subspan(beat.vmem, beat.bytes);
+  if (piece.data.empty()) piece.data.reserve(piece_room(request_.command));
   piece.data.insert(piece.data.end(), data.begin(), data.end());
   piece.last = beat.last;
   if (beat.last || piece.data.size() + beat_bytes() > spec::kIciPacketPayloadBytes)
@@ -455,6 +479,8 @@ uint64_t DmaDirection::next_event(uint64_t cycle) const {
 
 void DmaDirection::reset() {
   for (DmaChannel& ch : channels_) ch = {};
+  free_slots_.clear();
+  slots_used_ = 0;
   fetch_answers_.clear();
   request_ = {};
   reading_ = {};

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -155,6 +156,7 @@ class DmaDirection {
   void answer_taken(unsigned channel, bool error, bool asked);
   void retire(unsigned channel);
   void accept_read(uint64_t cycle);
+  [[nodiscard]] size_t take_slot();
   void accept_fetch(uint64_t cycle);
   [[nodiscard]] const DmaChannel::Answer* first_answer(int channel) const;
   void accept_write(uint64_t cycle);
@@ -189,8 +191,9 @@ class DmaDirection {
   int reads_ = -1;    // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
   int offered_ = -1;  // dma_in: the channel whose answer memory shows, or kFetchChannel
   static constexpr int kFetchChannel = WEFT_CORE_PREFETCH_CHANNEL;
-  std::vector<std::byte> slots_;  // data of answers, a ring
-  size_t next_slot_ = 0;
+  std::unique_ptr<std::byte[]> slots_;  // data of answers, a beat each
+  std::vector<size_t> free_slots_;      // given back; the last one is taken first, so few are ever touched
+  size_t slots_used_ = 0;               // those beyond have never been taken
   int ready_ = -1;
   bool moved_ = false, progressed_ = false;
 };

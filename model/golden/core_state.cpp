@@ -23,7 +23,10 @@ constexpr Entry kTable[] = {
 }  // namespace
 
 CoreState::CoreState(const spec::Chip& chip, Path path)
-    : chip_(chip), path_(path), vmem_(chip.vmem_bytes), acc_(size_t{golden::acc_rows(chip)} * chip.n) {}
+    : chip_(chip),
+      path_(path),
+      vmem_(chip.vmem_bytes),
+      acc_(size_t{golden::acc_rows(chip)} * chip.n * sizeof(uint32_t)) {}
 
 std::optional<Fault> CoreState::execute(const spec::Command& command, unsigned queue, MemoryAccess& memory,
                                         const SlicePlace& place) {

@@ -51,8 +51,8 @@ struct Status {
   uint64_t vpu_rows = 0;
 };
 
-/// VMEM, ACC and the segment table of one core. One owner, one thread. VMEM costs host memory only where it was
-/// touched.
+/// VMEM, ACC and the segment table of one core. One owner, one thread. VMEM and ACC cost host memory only where they
+/// were touched.
 class CoreState {
  public:
   explicit CoreState(const spec::Chip& chip, Path path = Path::kAutomatic);
@@ -70,9 +70,11 @@ class CoreState {
   [[nodiscard]] std::span<std::byte> vmem() { return vmem_.bytes(); }
   [[nodiscard]] std::span<const std::byte> vmem() const { return vmem_.bytes(); }
   /// N values of ACC row `row` < acc_rows(), counted as the VPU does: MXU after MXU.
-  [[nodiscard]] std::span<uint32_t> acc_row(uint32_t row) { return {acc_.data() + size_t{row} * chip_.n, chip_.n}; }
+  [[nodiscard]] std::span<uint32_t> acc_row(uint32_t row) {
+    return {reinterpret_cast<uint32_t*>(acc_.bytes().data()) + size_t{row} * chip_.n, chip_.n};
+  }
   [[nodiscard]] std::span<const uint32_t> acc_row(uint32_t row) const {
-    return {acc_.data() + size_t{row} * chip_.n, chip_.n};
+    return {reinterpret_cast<const uint32_t*>(acc_.bytes().data()) + size_t{row} * chip_.n, chip_.n};
   }
   /// Fault injection: flips what 8 bytes of VMEM show.
   void flip_vmem(uint64_t address, uint64_t mask) {
@@ -94,7 +96,7 @@ class CoreState {
   const spec::Chip chip_;
   const Path path_;
   LazyMemory vmem_;
-  std::vector<uint32_t> acc_;
+  LazyMemory acc_;
   SegmentTable segments_{};
   Status status_;
 };
