@@ -80,10 +80,12 @@ FunctionPort::Clock::time_point FunctionPort::due() const {
 }
 
 bool FunctionPort::look(std::span<const pollfd> polled) {
-  const auto own = polled.subspan(polled_at_, polled_);
+  const auto own = polled_of(polled);
   quiet_ = !client_ || (!client_->connection.keeps_messages() && !client_->connection.given_up() &&
                         (!client_polled_ || (own.front().revents & ~POLLOUT) == 0));
-  return std::ranges::any_of(own, [](const pollfd& p) { return p.revents != 0; }) || due() <= Clock::now();
+  if (std::ranges::any_of(own, [](const pollfd& p) { return p.revents != 0; })) return true;
+  const auto at = due();
+  return at != Clock::time_point::max() && at <= Clock::now();
 }
 
 bool FunctionPort::serve(Clock::time_point end) {

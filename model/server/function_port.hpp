@@ -47,6 +47,10 @@ class FunctionPort {
   void poll_for(std::vector<pollfd>& polled);
   /// When serve() is to be called although no socket has anything; Clock::time_point::max(): never.
   [[nodiscard]] Clock::time_point due() const;
+  /// What poll_for() added, of all that is polled.
+  [[nodiscard]] std::span<const pollfd> polled_of(std::span<const pollfd> polled) const {
+    return polled.subspan(polled_at_, polled_);
+  }
   /// Looks at what poll() said of what poll_for() added. True: serve() has something to do.
   [[nodiscard]] bool look(std::span<const pollfd> polled);
   /// As of look(): no message of the client is left.

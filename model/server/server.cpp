@@ -82,6 +82,19 @@ void Server::run_slices() {
   } while (simulation_.pending() && !simulation_.held() && Clock::now() < end);
 }
 
+bool Server::look_at_sockets(std::vector<pollfd>& polled, bool sleeps) {
+  // Ports that take connections, and those whose client has left, may have closed a descriptor in the last turn.
+  for (const FunctionPort& port : ports_)
+    if (!port.attached() && !polled.empty()) poll_set_.renew(port.polled_of(polled));
+  polled.clear();
+  if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
+  for (FunctionPort& port : ports_) port.poll_for(polled);
+  const size_t ports_end = polled.size();
+  if (management_) management_->poll_for(polled);
+  poll_set_.renew(std::span(polled).subspan(ports_end));
+  return poll_set_.wait(polled, sleeps ? idle_ms() : 0) >= 0 || errno == EINTR;
+}
+
 void Server::run() {
   std::vector<pollfd> polled;
   std::vector<size_t> waiting;
@@ -89,13 +102,9 @@ void Server::run() {
   update_rights();
   while (!stopping) {
     const bool busy = simulation_.pending() || simulation_.next_alarm() != 0;
-    polled.clear();
-    if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
-    for (FunctionPort& port : ports_) port.poll_for(polled);
-    if (management_) management_->poll_for(polled);
     const bool runs = busy && !simulation_.held();
     if (!runs && log_ != nullptr) log_->sleeps();
-    if (::poll(polled.data(), polled.size(), runs ? 0 : idle_ms()) < 0 && errno != EINTR) return;
+    if (!look_at_sockets(polled, !runs)) return;
     if (stop_fd_ >= 0 && polled.front().revents != 0) stopping = true;
     waiting.clear();
     for (size_t i = 0; i < ports_.size(); i++)

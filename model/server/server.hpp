@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "model/chip/simulation.hpp"
 #include "model/server/event_signal.hpp"
@@ -13,6 +14,7 @@
 #include "model/server/listener.hpp"
 #include "model/server/management_port.hpp"
 #include "model/server/memory_spare.hpp"
+#include "model/server/poll_set.hpp"
 
 namespace weft::server {
 
@@ -45,6 +47,9 @@ class Server {
  private:
   /// How long poll() may sleep: until a port, the management port or the log wants to act; -1: for ever.
   [[nodiscard]] int idle_ms() const;
+  /// Looks at the sockets, for as long as nothing else is to be done. Of `polled` that is left what was asked for.
+  /// False: it cannot.
+  [[nodiscard]] bool look_at_sockets(std::vector<pollfd>& polled, bool sleeps);
   /// Serves the ports that `waiting` names. False: the attached clients have left.
   [[nodiscard]] bool serve(std::span<const size_t> waiting);
   /// Lets time go on for as long as a slice is meant to take, also where alarms cut it into pieces.
@@ -59,6 +64,7 @@ class Server {
   size_t present_ = 0;  // clients
   std::optional<ManagementPort> management_;
   MemorySpare spare_;
+  PollSet poll_set_;
   MessageLog* log_ = nullptr;
   int stop_fd_ = -1;
 };
