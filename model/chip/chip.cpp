@@ -60,6 +60,11 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   return true;
 }
 
+void Chip::tell(Attention& attention) {
+  for (const auto& function : functions_) function->tell(attention);
+  manager_->tell(attention);
+}
+
 void Chip::set_boundary(Boundary* boundary) {
   boundary_ = boundary;
   bus_.set_boundary(boundary);

@@ -30,9 +30,22 @@ void CoreClock::begin_slice(uint64_t horizon_cycle, std::chrono::steady_clock::t
 /// True if a core has something to do in this cycle. Those that are ahead, idle, or quiet for longer are passed over.
 bool CoreClock::look_at_cores(uint64_t cycle) {
   bool due = false;
-  for (CoreHost* core : cores_)
-    if (core->due_cycle() <= cycle) due |= core->look(cycle);
+  for (size_t i = 0; i < cores_.size() && earliest_ <= cycle; i++)
+    if (due_[i] <= cycle) due |= cores_[i]->look(cycle);
   return due;
+}
+
+size_t CoreClock::add(CoreHost& core) {
+  cores_.push_back(&core);
+  due_.push_back(0);
+  earliest_ = 0;
+  return cores_.size() - 1;
+}
+
+uint64_t CoreClock::earliest_due() {
+  if (stale_) earliest_ = due_.empty() ? kNever : *std::ranges::min_element(due_);
+  stale_ = false;
+  return earliest_;
 }
 
 /// No core runs beyond it.
@@ -50,10 +63,9 @@ uint64_t CoreClock::limit(uint64_t cycle) const {
 
 /// When something is to be done again, if nobody kicks before: of cores in `next_cycle` at the earliest. UINT64_MAX:
 /// never.
-uint64_t CoreClock::wake_fs(uint64_t next_cycle) const {
+uint64_t CoreClock::wake_fs(uint64_t next_cycle) {
   const uint64_t event = interconnect_ != nullptr ? interconnect_->next_event_fs() : UINT64_MAX;
-  uint64_t due = kNever;
-  for (const CoreHost* core : cores_) due = std::min(due, core->due_cycle());
+  const uint64_t due = earliest_due();
   return due == kNever ? event : std::min(event, time_.edge_fs(std::max(due, next_cycle)));
 }
 
@@ -83,9 +95,8 @@ void CoreClock::run() {
   }
   if (due) {
     const uint64_t end = limit(cycle);
-    for (CoreHost* core : cores_) {
-      if (core->due_cycle() <= cycle) core->run_ahead(end);
-    }
+    for (size_t i = 0; i < cores_.size(); i++)
+      if (due_[i] <= cycle) cores_[i]->run_ahead(end);
   }
   const uint64_t wake = wake_fs(at_edge ? cycle + 1 : cycle);
   if (wake != UINT64_MAX) next_trigger(until_fs(wake), kick_);

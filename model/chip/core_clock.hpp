@@ -34,8 +34,15 @@ class CoreClock final : public sc_core::sc_module {
   /// `time`: of all cores. `interconnect` may be nullptr, and outlives the clock.
   CoreClock(sc_core::sc_module_name name, const TimeBase& time, Interconnect* interconnect = nullptr);
 
-  /// The core outlives every sc_start() that follows.
-  void add(CoreHost& core) { cores_.push_back(&core); }
+  /// The core outlives every sc_start() that follows. It is due in every cycle at first. Returns its number.
+  size_t add(CoreHost& core);
+  /// The next cycle in which the clock has to look at a core; kNever: not before somebody acts on it.
+  [[nodiscard]] uint64_t due_cycle(size_t core) const { return due_[core]; }
+  void set_due(size_t core, uint64_t cycle) {
+    if (due_[core] == earliest_ && cycle > earliest_) stale_ = true;
+    due_[core] = cycle;
+    earliest_ = std::min(earliest_, cycle);
+  }
   /// Something may have become busy.
   void kick() { kick_.notify(sc_core::SC_ZERO_TIME); }
 
@@ -57,11 +64,15 @@ class CoreClock final : public sc_core::sc_module {
   void run();
   [[nodiscard]] bool look_at_cores(uint64_t cycle);
   [[nodiscard]] uint64_t limit(uint64_t cycle) const;
-  [[nodiscard]] uint64_t wake_fs(uint64_t next_cycle) const;
+  [[nodiscard]] uint64_t wake_fs(uint64_t next_cycle);
+  [[nodiscard]] uint64_t earliest_due();
 
   const TimeBase time_;
   Interconnect* interconnect_;
   std::vector<CoreHost*> cores_;
+  std::vector<uint64_t> due_;   // cycles, by core
+  uint64_t earliest_ = kNever;  // of them, or before it if stale_
+  bool stale_ = false;
   sc_core::sc_event kick_;
   uint64_t horizon_ = kNever;
   uint64_t hold_cycle_ = kNever;

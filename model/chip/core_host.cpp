@@ -28,18 +28,17 @@ CoreHost::CoreHost(const TimeBase& time, std::unique_ptr<core::TensorCore> core,
       find_mismatch_(std::move(find_mismatch)),
       events_(events),
       clock_(clock),
-      stride_cycles_(kFirstStrideCycles) {
-  clock.add(*this);
-}
+      number_(clock.add(*this)),
+      stride_cycles_(kFirstStrideCycles) {}
 
 bool CoreHost::look(uint64_t now_cycle) {
   advance_to(now_cycle, now_cycle);
   if (core_->cycle() > now_cycle) {
-    due_cycle_ = core_->cycle();
+    clock_.set_due(number_, core_->cycle());
     return false;
   }
   const bool busy = core_->busy();
-  due_cycle_ = busy ? now_cycle : kNever;
+  clock_.set_due(number_, busy ? now_cycle : kNever);
   return busy;
 }
 
@@ -60,7 +59,7 @@ void CoreHost::run_ahead(uint64_t limit) {
   const uint64_t quiet = core_->quiet_until();
   const bool tells =
       find_mismatch_ || quiet == kNever || (stopped_by_mismatch_ || core_->interrupt()) != interrupt_seen_;
-  due_cycle_ = tells ? core_->cycle() : std::max(core_->cycle(), quiet);
+  clock_.set_due(number_, tells ? core_->cycle() : std::max(core_->cycle(), quiet));
 }
 
 void CoreHost::advance_to(uint64_t cycle, uint64_t now_cycle) {

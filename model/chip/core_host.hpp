@@ -69,12 +69,10 @@ class CoreHost final {
   /// stays there, and so does its interrupt.
   void catch_up() {
     advance_to(now());
-    due_cycle_ = 0;
+    clock_.set_due(number_, 0);
   }
 
   // The clock's
-  /// The next cycle in which the clock has to look at the core; kNever: not before somebody acts on it.
-  [[nodiscard]] uint64_t due_cycle() const { return due_cycle_; }
   /// Looks at a core that is due: brings it to the current cycle and tells of its interrupt or mismatch. True: it is
   /// busy there, and has to be run.
   [[nodiscard]] bool look(uint64_t now_cycle);
@@ -93,8 +91,8 @@ class CoreHost final {
   FindMismatch find_mismatch_;
   CoreHostEvents& events_;
   CoreClock& clock_;
+  size_t number_;           // at the clock
   uint64_t stride_cycles_;  // of one advance(), so that the clock is looked at in between
-  uint64_t due_cycle_ = 0;
   bool interrupt_seen_ = false;
   bool mismatch_reported_ = false;
   bool stopped_by_mismatch_ = false;

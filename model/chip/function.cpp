@@ -213,14 +213,19 @@ void Function::disconnect() {
   faults_.disarm();
   registers_.reappear();
   device_was_reset();
-  leaving_ = true;
+  set_leaving(true);
   events_.function_left(index_);
+}
+
+void Function::set_leaving(bool leaving) {
+  leaving_ = leaving;
+  if (attention_ != nullptr) attention_->claims++;
 }
 
 bool Function::settled() {
   if (!leaving_) return true;
   if (registers_.firmware_read(WEFT_REG_DEVICE_STATE) != WEFT_DEVICE_STATE_PRESENT) return false;
-  leaving_ = false;
+  set_leaving(false);
   host_memory_.clear();
   config_.reset();
   clear_requests();

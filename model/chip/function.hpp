@@ -63,6 +63,12 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
 
+  /// From now on, what the loop of simulated time asks of it is told there; it outlives this object.
+  void tell(Attention& attention) {
+    attention_ = &attention;
+    registers_.tell(attention);
+  }
+
   /// From now on. Taking a right away changes nothing that the host has done by it already.
   void set_rights(HostRights rights) { rights_ = rights; }
 
@@ -121,6 +127,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   /// The doorbell does not arrive, or with another value.
   [[nodiscard]] bool doorbell_swallowed(uint32_t queue, uint32_t& value);
   void clear_requests();
+  void set_leaving(bool leaving);
 
   unsigned index_;
   FunctionEvents& events_;
@@ -136,6 +143,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   uint32_t pending_doorbells_ = 0;
   bool boot_requested_ = false;
   bool leaving_ = false;
+  Attention* attention_ = nullptr;
   uint64_t parameter_page_ = 0;
 };
 

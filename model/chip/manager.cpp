@@ -67,8 +67,21 @@ bool Manager::write_bus_log(const std::string& path, std::string& error) {
 const fw::State& Manager::sram() const { return processor_ != nullptr ? processor_->state() : *sram_; }
 
 void Manager::fall_asleep() {
-  if (awake_) awake_cycles_ += cycle() - awake_since_;
+  if (!awake_) return;
+  awake_cycles_ += cycle() - awake_since_;
   awake_ = false;
+  if (attention_ != nullptr) attention_->awake_managers--;
+}
+
+void Manager::awaken() {
+  awake_ = true;
+  awake_since_ = cycle();
+  if (attention_ != nullptr) attention_->awake_managers++;
+}
+
+void Manager::tell(Attention& attention) {
+  attention_ = &attention;
+  if (awake_) attention_->awake_managers++;
 }
 
 void Manager::thread() {
@@ -76,13 +89,12 @@ void Manager::thread() {
     reset_pending_ = event_pending_ = interrupts_cleared_ = false;
     debt_cycles_ = 0;
     fall_asleep();
-    awake_ = true;
     halted_ = failure_reported_ = false;
     ailment_ = Ailment::kNone;
     waypoint_ = WEFT_WAYPOINT_RESET;
     watchdog_.restart();
     faults_.restart();
-    awake_since_ = cycle();
+    awaken();
     failed_ = false;
     for (const auto& function : functions_)  // the firmware may have heard of it, and not come to its end
       if (function->leaving()) departed_ |= 1u << function->index();
@@ -408,8 +420,7 @@ void Manager::wait_for_event(uint64_t deadline_cycle) {
       suspend(sc_core::sc_time::from_value(time_.edge_fs(deadline_cycle)) - sc_core::sc_time_stamp(), wake_);
     }
     while (ailment_ == Ailment::kDead) suspend(wake_);
-    awake_ = true;
-    awake_since_ = cycle();
+    awaken();
     watchdog_.beat(awake_since_);
   }
   event_pending_ = interrupts_cleared_ = false;

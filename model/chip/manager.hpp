@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "firmware/hal.hpp"
+#include "model/chip/attention.hpp"
 #include "model/chip/chip_bus.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/copy_engine.hpp"
@@ -60,6 +61,8 @@ class Manager final : public sc_core::sc_module {
   [[nodiscard]] bool failed() const { return failed_; }
   /// Restarts the firmware.
   void reset();
+  /// Whether it is awake is counted there from now on; it outlives this object.
+  void tell(Attention& attention);
   /// nullptr: no trace.
   void set_trace(TraceWriter* trace) { trace_ = trace; }
 
@@ -127,6 +130,7 @@ class Manager final : public sc_core::sc_module {
   void report_failure(const std::string& what);
   [[nodiscard]] uint64_t firmware_watchdog_cycles() const;
   void fall_asleep();
+  void awaken();
   [[nodiscard]] uint64_t cycle() const { return time_.cycle_at(sc_core::sc_time_stamp().value()); }
   /// Lets `manager_cycles` and what is owed pass.
   void spend(uint64_t manager_cycles);
@@ -141,6 +145,7 @@ class Manager final : public sc_core::sc_module {
   CopyEngine& copy_;
   std::span<const std::unique_ptr<Function>> functions_;
   TraceWriter* trace_ = nullptr;
+  Attention* attention_ = nullptr;
   sc_core::sc_event wake_;
   sc_core::sc_event restart_;
   uint64_t debt_cycles_ = 0;  // core cycles owed

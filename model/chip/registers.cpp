@@ -42,6 +42,7 @@ void Registers::power_up() {
   held_vectors_ = 0;
   set_constants();
   dword(WEFT_REG_DEVICE_STATE) = WEFT_DEVICE_STATE_PRESENT;
+  claims_changed();
 }
 
 void Registers::device_reset() {
@@ -132,12 +133,16 @@ void Registers::write(uint64_t offset, uint32_t value, uint32_t enabled) {
     case WEFT_REG_WAIT_ALARM + 4:
       return arm_wait(uint64_t{merged()} << 32 | dword(WEFT_REG_WAIT_ALARM));
     case WEFT_REG_WAIT_ALARM:
+      claims_changed();
+      [[fallthrough]];
     case WEFT_REG_PARAMETER_PAGE:
     case WEFT_REG_PARAMETER_PAGE + 4:
     case WEFT_REG_FIRMWARE_WATCHDOG:
       dword(static_cast<uint32_t>(offset)) = merged();
       return;
     case WEFT_REG_SIM_HOLD:
+      claims_changed();
+      [[fallthrough]];
     case WEFT_REG_TRACE_CONTROL:
       dword(static_cast<uint32_t>(offset)) = merged() & 1;
       return;
@@ -215,6 +220,7 @@ void Registers::set_interrupt_mask(uint32_t mask) {
 }
 
 void Registers::arm_wait(uint64_t alarm_cycle) {
+  claims_changed();
   set_wide(WEFT_REG_WAIT_ALARM, alarm_cycle);
   if (alarm_cycle != 0) {
     dword(WEFT_REG_WAIT_STATUS) = WEFT_WAIT_STATUS_ARMED;
@@ -225,6 +231,7 @@ void Registers::arm_wait(uint64_t alarm_cycle) {
 
 void Registers::end_wait(weft_wait_status status) {
   if (alarm_cycle() == 0) return;
+  claims_changed();
   set_wide(WEFT_REG_WAIT_ALARM, 0);
   dword(WEFT_REG_WAIT_STATUS) = status;
   raise(0);

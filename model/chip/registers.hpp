@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "model/chip/attention.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/fault_injector.hpp"
 #include "model/core/tensor_core.hpp"
@@ -38,6 +39,9 @@ class RegisterEvents {
 class Registers {
  public:
   Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events, const SliceRegisters& slice = {});
+
+  /// Changes of what the host has of time are counted there from now on; it outlives this object.
+  void tell(Attention& attention) { attention_ = &attention; }
 
   /// Aligned 4-byte accesses. Unknown offsets read 0 and ignore writes. `enabled`: the bits of the bytes that are
   /// written; the others keep their value, clear nothing and set nothing off.
@@ -99,6 +103,9 @@ class Registers {
   void arm_wait(uint64_t alarm_cycle);
   [[nodiscard]] InjectedFault injected_fault() const;
   void set_interrupt_mask(uint32_t mask);
+  void claims_changed() {
+    if (attention_ != nullptr) attention_->claims++;
+  }
 
   const spec::Chip& chip_;
   core::CoreKind kind_;
@@ -108,6 +115,7 @@ class Registers {
   std::array<uint64_t, WEFT_COUNTERS> counters_{};
   uint64_t held_vectors_ = 0;
   bool gone_ = false;
+  Attention* attention_ = nullptr;
 };
 
 }  // namespace weft::chip

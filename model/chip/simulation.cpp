@@ -46,6 +46,7 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
     if (chip == nullptr) return nullptr;
     if (network != nullptr)
       network->attach(i, chip->core(), [c = chip.get()](unsigned port) { return c->link_trouble(port); });
+    chip->tell(simulation->attention_);
     simulation->chips_.push_back(std::move(chip));
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
@@ -64,26 +65,30 @@ Function& Simulation::function(size_t index) {
 uint64_t Simulation::cycle() const {
   return std::max(chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value()), clock_->front_cycle());
 }
-bool Simulation::held() {
-  bool held = false;
+void Simulation::update_claims() {
+  if (claims_seen_ == attention_.claims) return;
+  leaving_ = held_ = false;
+  next_alarm_ = 0;
   for (size_t i = 0; i < functions(); i++) {
-    if (!function(i).settled()) return false;  // what a client left is cleared away in simulated time
-    held |= function(i).registers().holds_time();
+    const Registers& registers = function(i).registers();
+    leaving_ |= function(i).leaving();
+    held_ |= registers.holds_time();
+    const uint64_t alarm = registers.alarm_cycle();
+    if (alarm != 0 && (next_alarm_ == 0 || alarm < next_alarm_)) next_alarm_ = alarm;
   }
-  return held;
+  claims_seen_ = attention_.claims;
 }
-bool Simulation::firmware_awake() const {
-  return std::ranges::any_of(chips_, [](const auto& chip) { return chip->manager().awake(); });
+bool Simulation::held() {
+  update_claims();
+  for (size_t i = 0; i < functions() && leaving_; i++)
+    if (!function(i).settled()) return false;  // what a client left is cleared away in simulated time
+  return held_;
 }
 bool Simulation::pending() const { return sc_core::sc_pending_activity(); }
 
 uint64_t Simulation::next_alarm() {
-  uint64_t next = 0;
-  for (size_t i = 0; i < functions(); i++) {
-    const uint64_t alarm = function(i).registers().alarm_cycle();
-    if (alarm != 0 && (next == 0 || alarm < next)) next = alarm;
-  }
-  return next;
+  update_claims();
+  return next_alarm_;
 }
 
 void Simulation::set_boundary(Boundary* boundary) {
@@ -126,7 +131,7 @@ void Simulation::run_slice() {
   if (armed && end == alarm && gap && cycle() < end) {  // SystemC stops at the last event before the end
     start_until(time.edge_fs(end), Policy::kToEnd);
   }
-  for (size_t i = 0; i < functions() && armed; i++) {
+  for (size_t i = 0; i < functions() && armed && cycle() >= alarm; i++) {
     if (cycle() >= function(i).registers().alarm_cycle()) end_wait(i, WEFT_WAIT_STATUS_DEADLINE);
   }
   let_firmware_sleep();

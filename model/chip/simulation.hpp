@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/chip/attention.hpp"
 #include "model/chip/boundary.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/function.hpp"
@@ -106,7 +107,9 @@ class Simulation {
   Simulation();
   static std::unique_ptr<Simulation> elaborate(const std::vector<ChipOptions>& options, SliceNetwork* network,
                                                std::string& error);
-  [[nodiscard]] bool firmware_awake() const;
+  [[nodiscard]] bool firmware_awake() const { return attention_.awake_managers != 0; }
+  /// Asks all functions again if any may answer otherwise than the last time.
+  void update_claims();
   void adapt(std::chrono::nanoseconds taken);
   enum class Policy : uint8_t { kToLastEvent, kToEnd };
   /// sc_start() until `end_fs`; nothing if that is not ahead.
@@ -114,6 +117,11 @@ class Simulation {
   /// The wait of a function ends, if it has armed one.
   void end_wait(size_t function, weft_wait_status status);
 
+  Attention attention_;
+  uint64_t claims_seen_ = UINT64_MAX;  // attention_.claims at the last update
+  bool leaving_ = false;               // what a former client left is not known to be cleared away
+  bool held_ = false;
+  uint64_t next_alarm_ = 0;
   std::unique_ptr<CoreClock> clock_;
   std::vector<std::unique_ptr<Chip>> chips_;
   uint64_t slice_cycles_;

@@ -45,14 +45,14 @@ class SliceNetwork::Port final : public core::RemotePort {
   uint64_t begin(const spec::DmaCommand& command) override {
     const uint64_t number = ++state().numbers;
     network_.under_way_++;
-    network_.flows_[{chip_, command.remote_chip}].transfers.push_back(
+    network_.flows_[flow_key(chip_, command.remote_chip)].transfers.push_back(
         {.number = number, .command = command, .receiver_epoch = network_.chips_[command.remote_chip]->epoch});
     return number;
   }
 
   void send(core::RemotePiece piece, uint64_t cycle) override {
     const uint32_t to = piece.command.remote_chip;
-    Flow& flow = network_.flows_[{chip_, to}];
+    Flow& flow = network_.flows_[flow_key(chip_, to)];
     auto& transfers = flow.transfers;
     const auto transfer = std::ranges::find(transfers, piece.number, &Transfer::number);
     if (transfer == transfers.end()) return;
@@ -73,9 +73,11 @@ class SliceNetwork::Port final : public core::RemotePort {
     state().epoch++;
     state().on_its_way = 0;
     auto& flows = network_.flows_;
-    for (auto it = flows.lower_bound({chip_, 0}); it != flows.end() && it->first.first == chip_; ++it) {
-      network_.ended(it->second.transfers.size());
-      it->second = {};
+    for (uint32_t to = 0; to < network_.chips_.size() && !flows.empty(); to++) {
+      const auto flow = flows.find(flow_key(chip_, to));
+      if (flow == flows.end()) continue;
+      network_.ended(flow->second.transfers.size());
+      flow->second = {};
     }
     network_.barriers_.forget(chip_);
   }
@@ -166,8 +168,8 @@ weft_ici_link SliceNetwork::link(uint32_t chip, unsigned port) const {
 
 uint64_t SliceNetwork::next_event_fs() const {
   uint64_t next = network_.next_event();
-  if (!departures_.empty()) next = std::min(next, std::get<0>(departures_.begin()->first));
-  if (!returns_.empty()) next = std::min(next, std::get<0>(returns_.begin()->first));
+  if (!departures_.empty()) next = std::min(next, std::get<0>(departures_.key()));
+  if (!returns_.empty()) next = std::min(next, std::get<0>(returns_.key()));
   return next;
 }
 
@@ -175,9 +177,8 @@ uint64_t SliceNetwork::next_event_fs() const {
 void SliceNetwork::run(uint64_t now_fs) {
   now_fs_ = now_fs;
   while (next_event_fs() <= now_fs) {
-    while (!departures_.empty() && std::get<0>(departures_.begin()->first) <= now_fs) {
-      auto node = departures_.extract(departures_.begin());
-      Departure& departure = node.mapped();
+    while (!departures_.empty() && std::get<0>(departures_.key()) <= now_fs) {
+      auto [order, departure] = departures_.pop();
       ici::Message message;
       message.from = departure.from;
       message.to = departure.to;
@@ -185,20 +186,19 @@ void SliceNetwork::run(uint64_t now_fs) {
       message.traffic_class = departure.traffic_class;
       message.order = departure.route.order;
       message.way = departure.route.way;
-      message.tag = parcel_count_++;
-      parcels_.emplace(message.tag, std::move(departure.parcel));
-      network_.send(message, std::max(std::get<0>(node.key()), network_.now()));
+      message.tag = parcels_.add(std::move(departure.parcel));
+      network_.send(message, std::max(std::get<0>(order), network_.now()));
     }
     network_.run_until(now_fs);
-    while (!returns_.empty() && std::get<0>(returns_.begin()->first) <= now_fs) {
-      const auto node = returns_.extract(returns_.begin());
-      return_to(std::get<1>(node.key()), node.mapped());
+    while (!returns_.empty() && std::get<0>(returns_.key()) <= now_fs) {
+      const auto [order, back] = returns_.pop();
+      return_to(std::get<1>(order), back);
     }
   }
 }
 
 void SliceNetwork::depart(uint32_t from, uint64_t at_fs, Departure departure) {
-  departures_.emplace(Order{at_fs, from, asked_++}, std::move(departure));
+  departures_.push({at_fs, from, asked_++}, std::move(departure));
 }
 
 ici::Route SliceNetwork::route(uint32_t from, uint32_t to, Flow& flow) const {
@@ -214,24 +214,23 @@ void SliceNetwork::ended(uint64_t commands) {
 /// `across`: the chip that answers.
 void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
   const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
-  returns_.emplace(Order{at_fs + way, to, asked_++}, back);
+  returns_.push({at_fs + way, to, asked_++}, back);
 }
 
 // ---------------------------------------------------------------- arrivals
 
 void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how) {
-  auto node = parcels_.extract(message.tag);
-  if (node.empty()) return;  // it arrived, and its source could not know
-  if (auto* data = std::get_if<Data>(&node.mapped())) return receive(*data, how);
+  auto parcel = parcels_.take(message.tag);
+  if (!parcel) return;  // it arrived, and its source could not know
+  if (auto* data = std::get_if<Data>(&*parcel)) return receive(*data, how);
   const bool lost = how != ici::Delivery::kDone;
-  if (const auto* arrival = std::get_if<Arrival>(&node.mapped()))
-    return lost ? cannot_arrive(*arrival) : arrive(*arrival);
+  if (const auto* arrival = std::get_if<Arrival>(&*parcel)) return lost ? cannot_arrive(*arrival) : arrive(*arrival);
   if (lost) return;  // who waits at the barrier is told by its watchdog
-  release(std::get<Release>(node.mapped()));
+  release(std::get<Release>(*parcel));
 }
 
 void SliceNetwork::receive(Data& data, ici::Delivery how) {
-  Flow& flow = flows_[{data.from, data.to}];
+  Flow& flow = flows_[flow_key(data.from, data.to)];
   const auto transfer = std::ranges::find(flow.transfers, data.piece.number, &Transfer::number);
   if (transfer == flow.transfers.end()) return;  // the sender was reset
   give_back(

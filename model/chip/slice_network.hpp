@@ -1,17 +1,19 @@
 /// The interconnect between the chips of a slice: cores' remote writes and barriers as messages of model/ici.
 #pragma once
 #include <cstdint>
-#include <deque>
-#include <map>
+#include <list>
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "model/chip/chip_options.hpp"
 #include "model/chip/core_clock.hpp"
+#include "model/chip/number_window.hpp"
 #include "model/chip/slice_barriers.hpp"
+#include "model/chip/timed_heap.hpp"
 #include "model/core/remote_port.hpp"
 #include "model/ici/link_trace.hpp"
 #include "model/ici/network.hpp"
@@ -91,7 +93,7 @@ class SliceNetwork final : public Interconnect {
   };
   /// From one core to another, in order.
   struct Flow {
-    std::deque<Transfer> transfers;
+    std::list<Transfer> transfers;
     uint64_t visible = 0;  // cycle of the last post
     uint32_t blocks = 0;   // pieces sent in this period: they choose the way
     uint32_t period = 0;
@@ -109,6 +111,7 @@ class SliceNetwork final : public Interconnect {
   [[nodiscard]] uint64_t way_to_itself(uint32_t from, uint32_t to) const {
     return from == to ? options_.hop_latency : 0;
   }
+  static uint64_t flow_key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
   void depart(uint32_t from, uint64_t at_fs, Departure departure);
   /// Of the next piece from one core to another.
   [[nodiscard]] ici::Route route(uint32_t from, uint32_t to, Flow& flow) const;
@@ -129,14 +132,14 @@ class SliceNetwork final : public Interconnect {
   ici::Network network_;
   uint64_t room_bytes_;  // that one core may have on its way
   uint64_t now_fs_ = 0;
-  uint64_t asked_ = 0, parcel_count_ = 0;
+  uint64_t asked_ = 0;
   std::vector<std::unique_ptr<Chip>> chips_;
-  std::map<Order, Departure> departures_;
-  std::map<Order, Return> returns_;
-  std::map<uint64_t, Parcel> parcels_;  // by the tag of their message
-  std::map<std::pair<uint32_t, uint32_t>, Flow> flows_;
-  uint64_t under_way_ = 0;  // remote commands
-  uint32_t period_ = 0;     // counts the times that none was left: a drained slice is as a new one
+  TimedHeap<Order, Departure> departures_;
+  TimedHeap<Order, Return> returns_;
+  NumberWindow<Parcel> parcels_;              // by the tag of their message
+  std::unordered_map<uint64_t, Flow> flows_;  // that have been used, by flow_key()
+  uint64_t under_way_ = 0;                    // remote commands
+  uint32_t period_ = 0;                       // counts the times that none was left: a drained slice is as a new one
   SliceBarriers barriers_;
   std::unique_ptr<ici::LinkTrace> trace_;
 };
