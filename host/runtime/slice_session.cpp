@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "host/runtime/chip_set.hpp"
@@ -32,11 +33,17 @@ Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Ke
   launch.program = std::move(program.value());
   for (size_t i = 0; i < kernel.arguments.size(); i++) {
     const uint64_t room = kernel.arguments[i].size_bytes;
-    auto data = i < arguments.size() ? arguments[i] : std::vector<std::byte>{};
+    std::span<const std::byte> data;
+    if (i < arguments.size()) data = arguments[i];
     if (data.size() > room)
       return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} bytes for argument '{}', which has {}", number,
                                                             data.size(), kernel.arguments[i].name, room)};
-    data.resize(room);
+    std::vector<std::byte> filled_up;
+    if (data.size() < room) {
+      filled_up.assign(data.begin(), data.end());
+      filled_up.resize(room);
+      data = filled_up;
+    }
     auto memory = chips.buffer(number, WEFT_MEMORY_HBM, room);
     if (!memory.ok()) return memory.error();
     if (auto status = chips.write(number, memory.value(), 0, data); !status.ok()) return status.error();
