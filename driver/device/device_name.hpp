@@ -28,8 +28,8 @@ struct DeviceName {
   std::string record_file;
 };
 
-/// Chips that a simulator of our own has at most.
-inline constexpr uint32_t kMaxSimulatedChips = 256;
+/// Chips that a simulator of our own has at most: ICI_CHIP has 16 bits for their number, and 0xffff is no chip.
+inline constexpr uint32_t kMaxSimulatedChips = 0xfffe;
 
 /// INVALID_ARGUMENT: says what is wrong and what is possible. Values are taken as they are, without decoding.
 Result<DeviceName> parse_device_name(std::string_view text);

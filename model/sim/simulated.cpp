@@ -15,7 +15,7 @@
 namespace weft::sim {
 namespace {
 
-constexpr uint32_t kMaxChips = 256;
+constexpr uint32_t kMaxChips = 0xfffe;  // ICI_CHIP has 16 bits for their number, and 0xffff is no chip
 
 /// Tells a lockstep mismatch to the terminal and, if asked, to a file, which exists only if there is one to tell.
 void report_mismatch(const std::string& path, const std::string& report) {

@@ -301,9 +301,11 @@ class Collective(WeftTest):
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         run = self.weft_json("collective", "all-gather", "--slice", "v5e-16x16", "--axis", "y", "--bytes", "4096")
         self.assertEqual((run["differing"], run["chips"]), (0, 256))
-        code, _, err = self.run_weft("collective", "all-gather", "--slice", "v4-8x8x8", "--axis", "y", "--bytes", "4096")
+        run = self.weft_json("collective", "all-gather", "--slice", "v4-8x8x8", "--axis", "y", "--bytes", "4096")
+        self.assertEqual((run["differing"], run["chips"], run["ranks"]), (0, 512, 8))
+        code, _, err = self.run_weft("collective", "all-gather", "--slice", "nano-1024x1024", "--axis", "y", "--bytes", "4096")
         self.assertEqual(code, 2, err)
-        self.assertIn("a simulator has at most 256 chips", err)
+        self.assertIn("a simulator has at most 65534 chips", err)
         self.assertIn("16 ranks, lines", self.weft("collective", "broadcast", "--slice", "nano-4x4", "--axis", "xy", "--root", 5))
 
     def test_the_algorithm_is_the_faster_one_or_the_one_that_is_asked_for(self):

@@ -85,8 +85,7 @@ TEST_CASE("a wrong name of a slice is refused with what is possible") {
                                                 {"sim:nano-2x2x2x2", "as in"},
                                                 {"sim:nano-99999x2", "as in"},
                                                 {"sim:nano-2x2_twistedly", "as in"},
-                                                {"sim:v4-8x8x8", "at most 256"},
-                                                {"sim:nano-9999x9999x9999", "at most 256"},
+                                                {"sim:nano-9999x9999x9999", "at most 65534"},
                                                 {"sim:nano-2x2?core=slow", "rtl, fast and"},
                                                 {"sim:nano-2x2?core=fast,", "rtl, fast and"},
                                                 {"sim:nano-2x2?wave=f", "core, array, manager and trace only"}}));
