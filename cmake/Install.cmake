@@ -1,8 +1,9 @@
-# What `cmake --install` puts under a prefix, and the Debian packages that `cpack` makes of it. Three components:
+# What `cmake --install` puts under a prefix, and the Debian packages that `cpack` makes of it. Four components:
 #
 #   library       libweft.so.0, what programs are linked with
 #   development   weft.h, find_package(weft), pkg-config's weft
 #   tools         weft, weft-sim, their man pages
+#   rtl           what `weft build-chip` builds RTL cores from
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -18,7 +19,14 @@ add_custom_target(man_pages ALL DEPENDS ${man_pages}/weft.1.gz)
 install(DIRECTORY ${man_pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
 install(FILES ${CMAKE_SOURCE_DIR}/driver/include/weft/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft COMPONENT development)
 install(FILES ${CMAKE_BINARY_DIR}/generated/include/weft/spec/spec.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/spec COMPONENT development)
-foreach(component library development tools)
+set(core_sources ${CMAKE_INSTALL_DATADIR}/weft/core)
+install(FILES ${CMAKE_SOURCE_DIR}/CMakeLists.txt DESTINATION ${core_sources} COMPONENT rtl)
+foreach(folder cmake rtl spec scripts/spec model/core model/golden model/verilated)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder}/ DESTINATION ${core_sources}/${folder} COMPONENT rtl
+    FILES_MATCHING PATTERN *.cmake PATTERN core_key.py PATTERN *.sv PATTERN rtl/CMakeLists.txt PATTERN spec/CMakeLists.txt PATTERN *.toml
+    PATTERN scripts/spec/*.py PATTERN *.hpp PATTERN *.in PATTERN model_failure.cpp PATTERN __pycache__ EXCLUDE)
+endforeach()
+foreach(component library development tools rtl)
   set(package weft-${component})
   install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/${package} COMPONENT ${component})
 endforeach()
@@ -41,7 +49,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "A TPU-class chip in simulation, its drive
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL library development tools)
+set(CPACK_COMPONENTS_ALL library development tools rtl)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
@@ -53,6 +61,10 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libweft0 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME weft)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION electronics)
+set(CPACK_DEBIAN_RTL_PACKAGE_NAME weft-rtl)
+set(CPACK_DEBIAN_RTL_PACKAGE_SECTION electronics)
+set(CPACK_DEBIAN_RTL_PACKAGE_DEPENDS "weft (= ${PROJECT_VERSION}), cmake, verilator, python3 (>= 3.11), g++ | clang, zlib1g-dev")
+set(CPACK_COMPONENT_RTL_DESCRIPTION "Sources from which weft build-chip builds the RTL cores of further presets")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library that a program calls: queues, buffers, kernels of a Weft device")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Header, CMake package and pkg-config file of libweft")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "The simulator weft-sim and the weft command")

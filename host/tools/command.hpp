@@ -11,6 +11,7 @@ namespace weft::tools {
 /// A subcommand sets `action`, which is run after parsing, while the app is still there.
 using Action = std::function<int()>;
 
+void register_build_chip(CLI::App& app, Action& action);
 void register_gemm(CLI::App& app, Action& action);
 void register_compile(CLI::App& app, Action& action);
 void register_run(CLI::App& app, Action& action);

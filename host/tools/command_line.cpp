@@ -30,6 +30,7 @@ void register_all(CLI::App& app, Action& action) {
   register_selftest(app, action);
   register_replay(app, action);
   register_trace(app, action);
+  register_build_chip(app, action);
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {

@@ -1,6 +1,7 @@
 // The parts of the RTL core that do not depend on the preset, and the choice of the preset.
 #include "model/core/rtl_core.hpp"
 
+#include "model/core/loaded_core.hpp"
 #include "model/core/rtl_presets.hpp"
 
 namespace weft::core {
@@ -84,12 +85,12 @@ std::string rtl_not_built(const spec::Chip& chip, ArrayForm array) {
   for (const RtlPreset& preset : rtl_presets())
     if (preset.array == array) built += (built.empty() ? "" : ", ") + std::string(preset.chip);
   const bool structural = array == ArrayForm::kStructural;
+  const std::string why = why_no_module(chip.name, array);
   const std::string what = structural ? "the RTL core with the structural array" : "the RTL core";
   return what + " of chip '" + std::string(chip.name) + "' is not in this build, which has " +
          (built.empty() ? "none" : "those of " + built) + ": take one of these, or the " +
-         (structural ? "fast array" : "fast core") + ", or build it: cmake --preset release -DWEFT_RTL_" +
-         (structural ? "STRUCTURAL_" : "") + "CHIPS='" + (built.empty() ? "" : "nano;") + std::string(chip.name) +
-         "' && scripts/build";
+         (structural ? "fast array" : "fast core") + ", or build it: weft build-chip " + std::string(chip.name) +
+         (structural ? " --array structural" : "") + (why.empty() ? "" : "; " + why);
 }
 
 }  // namespace
@@ -98,7 +99,9 @@ std::unique_ptr<RtlCore> make_rtl_core(const spec::Chip& chip, MemoryBus& bus, c
                                        std::string& error) {
   for (const RtlPreset& preset : rtl_presets())
     if (preset.chip == chip.name && preset.array == options.array) return preset.make(chip, bus, options, error);
-  error = rtl_not_built(chip, options.array);
+  if (RtlCoreMaker* const make = load_core(chip.name, options.array, error); make != nullptr)
+    return make(chip, bus, options, error);
+  if (error.empty()) error = rtl_not_built(chip, options.array);
   return nullptr;
 }
 

@@ -12,7 +12,8 @@ ALLOWED = {
     "firmware": {"firmware"},
     "model/golden": {"model/golden"},
     "model/verilated": {"model/verilated"},
-    "model/core": {"model/core", "model/golden", "model/verilated"},
+    "model/loadable": {"model/loadable"},
+    "model/core": {"model/core", "model/golden", "model/loadable", "model/verilated"},
     "model/trace": {"model/trace"},
     "model/ici": {"model/ici", "model/trace"},
     "model/rv32": {"model/rv32"},
@@ -23,7 +24,7 @@ ALLOWED = {
     "driver": {"driver"},
     "host/compiler": {"host/compiler"},
     "host/runtime": {"host/runtime", "host/compiler"},
-    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "driver/program/executable_loader.hpp", "driver/transport/sim_process.hpp",
+    "host/tools": {"host/tools", "host/runtime", "host/compiler", "model/golden", "model/loadable", "driver/program/executable_loader.hpp", "driver/transport/sim_process.hpp",
                    # tools for a live chip: decoders of what the device wrote, and registers
                    "driver/report", "driver/queue/crc32c.hpp", "driver/abi/abi.hpp", "driver/transport/registers.hpp"},
     "host/examples": {"host/examples", "host/tools", "host/runtime", "host/compiler", "model/golden"},

@@ -14,7 +14,7 @@ from pathlib import Path
 
 SOURCE, BUILD = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 CONSUMER = SOURCE / "testbench/packaging/consumer"
-COMPONENTS = ("library", "development", "tools")
+COMPONENTS = ("library", "development", "tools", "rtl")
 LIMIT_S = 200
 
 
@@ -107,12 +107,26 @@ class Installed(unittest.TestCase):
         text = run(self.prefix / "bin/weft", "gemm", "--shape", "8x8x8", "--chip", "nano", "--verify", env={"PATH": "/usr/bin:/bin"})
         self.assertIn("0 of 64", text)
 
+    def test_the_command_finds_the_sources_of_rtl_cores(self):
+        sources = self.prefix / "share/weft/core"
+        keys = [run(sys.executable, "-B", root / "cmake/core_key.py", root, shutil.which("verilator")) for root in (SOURCE, sources)]
+        self.assertEqual(keys[0], keys[1])
+        # all that CMake needs to configure a core is there
+        run("cmake", "-S", sources, "-B", self.folder / "core", "-DCMAKE_BUILD_TYPE=Release", "-DWEFT_LOADABLE_CORE=nano-pe2",
+            "-DCMAKE_CXX_COMPILER=c++")
+        run("cmake", "--build", self.folder / "core", "--target", "weft_spec_generate")
+        # the command takes these sources: with another key it says whose they are
+        with open(sources / "rtl/mxu/mxu.sv", "a") as file:
+            file.write("// another version\n")
+        with self.assertRaisesRegex(AssertionError, f"the sources in {sources} and this Verilator have key"):
+            run(self.prefix / "bin/weft", "build-chip", "nano-pe2", env={"XDG_CACHE_HOME": str(self.folder / "caches")})
+
     @unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "no Debian tools")
     def test_debian_packages(self):
         out, root = self.folder / "packages", self.folder / "root"
         run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", out, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
         packages = {path.name.split("_")[0]: path for path in out.glob("*.deb")}
-        self.assertEqual(set(packages), {"libweft0", "libweft-dev", "weft"})
+        self.assertEqual(set(packages), {"libweft0", "libweft-dev", "weft", "weft-rtl"})
         needs = {name: run("dpkg-deb", "--field", path, "Depends") for name, path in packages.items()}
         self.assertIn("libsystemc", needs["weft"])
         self.assertIn("libweft0", needs["libweft-dev"])

@@ -61,9 +61,12 @@ class WeftTest(unittest.TestCase):
     def path(self, name):
         return str(self.folder / name)
 
-    def start(self, *arguments, program=WEFT, **options):
+    def start(self, *arguments, program=WEFT, environment=(), **options):
+        """Modules with RTL cores (weft build-chip) are none but the test's."""
         return subprocess.Popen([program, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                stdin=subprocess.DEVNULL, env={**os.environ, "WEFT_SIM": WEFT_SIM, "TMPDIR": str(self.folder)}, **options)
+                                stdin=subprocess.DEVNULL, **options,
+                                env={**os.environ, "WEFT_SIM": WEFT_SIM, "TMPDIR": str(self.folder),
+                                     "WEFT_CORES": str(self.folder / "cores"), **dict(environment)})
 
     def run_weft(self, *arguments, program=WEFT):
         process = self.start(*arguments, program=program)
