@@ -35,6 +35,9 @@ uint64_t row_pitch(const ExchangeStep& s) { return std::max(s.from.pitch_bytes, 
 uint64_t row_pitch(const VectorStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const RelayoutStep& s) { return std::max(s.a.pitch_bytes, s.y.pitch_bytes); }
 uint64_t row_pitch(const ColumnSumStep& s) { return s.a.pitch_bytes; }
+uint64_t row_pitch(const RearrangeStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const ReduceStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const PairProductStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const SoftmaxLossStep& s) { return std::max(s.scores.pitch_bytes, s.targets.pitch_bytes); }
 
 Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
@@ -57,6 +60,14 @@ Result<uint64_t> schedule(ProgramBuilder& b, const PartSumStep& s, const StepCha
 Result<uint64_t> schedule(ProgramBuilder& b, const ExchangeStep& s, const StepChain& c) {
   return schedule_exchange(b, s, c);
 }
+
+/// These have their operands in VMEM (tiles/).
+Error resident_only(const std::string& name) {
+  return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: it is computed where all values fit VMEM, and they do not", name)};
+}
+Result<uint64_t> schedule(ProgramBuilder&, const RearrangeStep& s, const StepChain&) { return resident_only(s.name); }
+Result<uint64_t> schedule(ProgramBuilder&, const ReduceStep& s, const StepChain&) { return resident_only(s.name); }
+Result<uint64_t> schedule(ProgramBuilder&, const PairProductStep& s, const StepChain&) { return resident_only(s.name); }
 
 template <typename Step>
 bool sends(const Step& step) {

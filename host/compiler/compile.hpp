@@ -12,8 +12,8 @@
 
 namespace weft::compiler {
 
-using Step =
-    std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep, PartSumStep, ExchangeStep>;
+using Step = std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep, PartSumStep,
+                          ExchangeStep, RearrangeStep, ReduceStep, PairProductStep>;
 
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
 struct Program {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace weft::compiler {
 namespace {
 
@@ -16,7 +18,8 @@ class GraphCheck {
       if (tensor.dtype != WEFT_VPU_DTYPE_BF16 && tensor.dtype != WEFT_VPU_DTYPE_F32)
         return broken(fmt::format("tensor '{}' is neither bf16 nor f32", tensor.name));
     for (const Tensor& tensor : graph_.tensors)
-      if (matrix_shape(tensor.dims) != MatrixShape{tensor.rows, tensor.columns} || tensor.rows * tensor.columns == 0)
+      if (const auto shape = matrix_shape(tensor.dims);
+          shape.rows * shape.columns != tensor.rows * tensor.columns || tensor.rows * tensor.columns == 0)
         return broken(fmt::format("tensor '{}' has {} x {} elements and other dimensions", tensor.name, tensor.rows,
                                   tensor.columns));
     for (const size_t t : graph_.outputs) {
@@ -86,6 +89,51 @@ class GraphCheck {
     if (shape(node.y) != shape(node.a) || (b != nullptr && shape(*b) != shape(node.a)) ||
         (row != nullptr && row->size() != shape(node.a).columns))
       return broken(fmt::format("the sizes of operation {} do not fit", node.name));
+    const bool uniform =
+        graph_.tensors[node.a].uniform && row == nullptr && (b == nullptr || graph_.tensors[*b].uniform);
+    if (graph_.tensors[node.y].uniform && !uniform)
+      return broken(fmt::format("the columns of operation {} are not equal", node.name));
+    return Ok{};
+  }
+  Status check(const RearrangeNode& node) {
+    uint64_t elements = 0;
+    for (const size_t t : node.sources) {
+      if (auto status = read(node.name, t); !status.ok()) return status;
+      if (graph_.tensors[t].dtype != WEFT_VPU_DTYPE_F32)
+        return broken(fmt::format("{} moves '{}', which is not f32", node.name, graph_.tensors[t].name));
+      elements += shape(t).rows * shape(t).columns;
+    }
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (!node.from || node.from->size() != shape(node.y).rows * shape(node.y).columns ||
+        std::ranges::any_of(*node.from, [&](uint32_t i) { return i >= elements; }))
+      return broken(fmt::format("the sizes of movement {} do not fit", node.name));
+    return Ok{};
+  }
+  Status check(const ReduceNode& node) {
+    if (auto status = read(node.name, node.a); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (graph_.tensors[node.a].dtype != WEFT_VPU_DTYPE_F32 || graph_.tensors[node.y].dtype != WEFT_VPU_DTYPE_F32 ||
+        shape(node.y) != shape(node.a) || !graph_.tensors[node.y].uniform || output_[node.y] ||
+        (node.op != WEFT_VPU_OP_SUM && node.op != WEFT_VPU_OP_RMAX && node.op != WEFT_VPU_OP_RMIN))
+      return broken(fmt::format("the types or sizes of reduction {} do not fit", node.name));
+    return Ok{};
+  }
+  Status check(const PairProductNode& node) {
+    for (const size_t t : {node.x, node.w})
+      if (auto status = read(node.name, t); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    const auto x = shape(node.x), w = shape(node.w), y = shape(node.y);
+    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16 || graph_.tensors[node.w].dtype != WEFT_VPU_DTYPE_F32)
+      return broken(fmt::format("product {} reads bf16 by f32", node.name));
+    if (node.batch == 0 || x.rows % node.batch != 0 || w.rows != node.batch * x.columns || y.rows != x.rows ||
+        y.columns != w.columns)
+      return broken(fmt::format("the sizes of product {} do not fit", node.name));
+    return Ok{};
+  }
+  Status check(const ConstantNode& node) {
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (node.values.size() != shape(node.y).rows * shape(node.y).columns || output_[node.y])
+      return broken(fmt::format("the size of constant {} does not fit, or it is an output", node.name));
     return Ok{};
   }
   Status check(const CopyNode& node) {
@@ -101,7 +149,25 @@ class GraphCheck {
   std::vector<bool> computed_, output_;
 };
 
+struct Operands {
+  std::vector<size_t> operator()(const DenseNode& n) const { return {n.x}; }
+  std::vector<size_t> operator()(const VectorNode& n) const {
+    const auto* b = std::get_if<size_t>(&n.b);
+    return b == nullptr ? std::vector<size_t>{n.a} : std::vector<size_t>{n.a, *b};
+  }
+  std::vector<size_t> operator()(const CopyNode& n) const { return {n.a}; }
+  std::vector<size_t> operator()(const RearrangeNode& n) const { return n.sources; }
+  std::vector<size_t> operator()(const ReduceNode& n) const { return {n.a}; }
+  std::vector<size_t> operator()(const PairProductNode& n) const { return {n.x, n.w}; }
+  std::vector<size_t> operator()(const ConstantNode&) const { return {}; }
+};
+
 }  // namespace
+
+std::vector<size_t> operands_of(const Node& node) { return std::visit(Operands{}, node); }
+size_t result_of(const Node& node) {
+  return std::visit([](const auto& n) { return n.y; }, node);
+}
 
 MatrixShape matrix_shape(const std::vector<int64_t>& dims) {
   MatrixShape shape;

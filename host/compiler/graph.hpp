@@ -1,6 +1,7 @@
 /// A network as the compiler sees it: matrices, and the few operations that they go through.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,13 +12,14 @@
 
 namespace weft::compiler {
 
-/// A value of the graph. Every tensor is a matrix: the first dimension is the rows, the others together are the
-/// columns; a vector is one row.
+/// A value of the graph. Every tensor is a matrix: its elements in the model's order, row by row; rows of as many columns
+/// as the operators that read it ask for.
 struct Tensor {
   std::string name;
   std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in
   uint64_t rows = 0, columns = 0;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32: how it lies unless it is an output
+  bool uniform = false;                        ///< all columns of a row are equal
 };
 
 /// y = activation(x W + bias); W is k x n, row-major, fp32 (alpha folded in); bias has n elements (beta folded in).
@@ -46,7 +48,42 @@ struct CopyNode {
   size_t a = 0, y = 0;
 };
 
-using Node = std::variant<DenseNode, VectorNode, CopyNode>;
+/// y = elements of the sources: element i of y is element `from[i]` of all sources one behind the other, everything row
+/// by row. The sources are f32.
+struct RearrangeNode {
+  std::string name;
+  std::vector<size_t> sources;
+  size_t y = 0;
+  std::shared_ptr<const std::vector<uint32_t>> from;
+};
+
+/// Each element of row r of y is the sum, the largest or the smallest of row r of a, in f32, as a tree of neighbours. y is
+/// uniform and has a's shape.
+struct ReduceNode {
+  std::string name;
+  weft_vpu_op op = WEFT_VPU_OP_SUM;  ///< sum, rmax or rmin
+  size_t a = 0, y = 0;
+};
+
+/// y = x w, `batch` times: x is batch m x k, bf16; w is batch k x n, f32, rounded to bf16; y is batch m x n.
+struct PairProductNode {
+  std::string name;
+  size_t x = 0, w = 0, y = 0;
+  uint64_t batch = 1;
+};
+
+/// y = values, in y's type.
+struct ConstantNode {
+  std::string name;
+  size_t y = 0;
+  std::vector<float> values;
+};
+
+using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode>;
+
+/// The tensors that a node reads, and the one that it writes.
+[[nodiscard]] std::vector<size_t> operands_of(const Node& node);
+[[nodiscard]] size_t result_of(const Node& node);
 
 /// Nodes in an order in which every input is computed before it is read. An output lies as f32 in memory of the
 /// caller, any other result in its type in scratch: so no node but a copy reads an output, and a tensor is one output
@@ -58,7 +95,8 @@ struct Graph {
   std::vector<size_t> inputs, outputs;  ///< indices into tensors
 };
 
-/// Rows and columns of a tensor with these dimensions, all of which are positive.
+/// Rows and columns of a tensor with these dimensions, all of which are positive, if no operator asks for others: the
+/// first dimension is the rows, the others together are the columns; a vector is one row.
 struct MatrixShape {
   uint64_t rows = 1, columns = 1;
   bool operator==(const MatrixShape&) const = default;

@@ -285,6 +285,30 @@ class Lowering {
     expect(node.y);
   }
 
+  void add(const RearrangeNode& node) {
+    make_place(node.y);
+    RearrangeStep step{node.name.substr(0, 32), rows(node.y),    columns(node.y), {}, node.from,
+                       places_[node.y],         dtype_of(node.y)};
+    for (const size_t t : node.sources) step.sources.push_back({places_[t], rows(t), columns(t)});
+    program_.steps.emplace_back(std::move(step));
+  }
+  void add(const ReduceNode& node) {
+    make_place(node.y);
+    program_.steps.emplace_back(
+        ReduceStep{node.name.substr(0, 32), rows(node.a), columns(node.a), node.op, places_[node.a], places_[node.y]});
+  }
+  void add(const PairProductNode& node) {
+    make_place(node.y);
+    program_.steps.emplace_back(PairProductStep{node.name.substr(0, 32), node.batch, rows(node.x) / node.batch,
+                                                columns(node.x), columns(node.y), places_[node.x], places_[node.w],
+                                                places_[node.y], dtype_of(node.y)});
+  }
+  void add(const ConstantNode& node) {
+    const auto packed = pack_rows_as(node.values, rows(node.y), columns(node.y), dtype_of(node.y));
+    places_[node.y] =
+        constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.y), element_bytes_of(node.y)));
+  }
+
   /// The bits of an output, bf16 as f32, or f32 rounded: a multiplication by one in the type in which `a` lies.
   void add(const CopyNode& node) {
     make_place(node.y);
@@ -305,6 +329,7 @@ class Lowering {
     step.rows = rows(a), step.cols = block.count;
     step.dtype = dtype_of(a), step.y_dtype = dtype_of(y);
     step.a = place(a, block.first), step.y = place(y, block.first);
+    step.uniform = graph_.tensors[y].uniform;
     return step;
   }
   static uint32_t bits_of(float value, weft_vpu_dtype dtype) {
@@ -385,6 +410,12 @@ Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph,
                    fmt::format("a batch over several chips: '{}' has {} rows and '{}' {}", tensor.name, tensor.rows,
                                graph.tensors.front().name, graph.tensors.front().rows)};
   }
+  if (slice.chips() > 1)
+    for (const Node& node : graph.nodes)
+      if (node.index() >= 3)  // neither product nor elementwise operation nor copy
+        return Error{WEFT_ERROR_UNSUPPORTED,
+                     fmt::format("{}: a slice shares products by constants and elementwise operations",
+                                 std::visit([](const auto& n) { return n.name; }, node))};
   const ShardView view(slice, sharding, number, chip.n);
   auto program = Lowering(chip, graph, view, sharding.overlap).run();
   if (!program.ok()) return program.error();

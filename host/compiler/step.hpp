@@ -1,6 +1,7 @@
 /// What the compiler schedules: the steps of a program on tensors that already have their place in memory.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,39 @@ struct VectorStep {
   uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar
   uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+  bool uniform = false;                          ///< all columns of a row are equal: one block of them is computed
+};
+
+/// A matrix of f32 rows that elements are taken from.
+struct RearrangeSource {
+  TensorPlace place;
+  uint64_t rows = 0, cols = 0;
+};
+
+/// y[i] = element from[i] of all sources one behind the other; y[rows, cols], everything row by row.
+struct RearrangeStep {
+  std::string name;
+  uint64_t rows = 0, cols = 0;
+  std::vector<RearrangeSource> sources;
+  std::shared_ptr<const std::vector<uint32_t>> from;
+  TensorPlace y;
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+};
+
+/// y[r, all columns] = sum, largest or smallest of a[r, 0 .. cols - 1] in f32, as a tree of neighbours.
+struct ReduceStep {
+  std::string name;
+  uint64_t rows = 0, cols = 0;
+  weft_vpu_op op = WEFT_VPU_OP_SUM;
+  TensorPlace a, y;  ///< f32 rows
+};
+
+/// y[b] = x[b] w[b] for each b: x[m, k] bf16, w[k, n] f32 rounded to bf16, y[m, n]; each b's rows behind the last one's.
+struct PairProductStep {
+  std::string name;
+  uint64_t batch = 1, m = 0, k = 0, n = 0;
+  TensorPlace x, w, y;
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
 };
 
 /// y = a, or a transposed, rounded to bf16: as rows, or as packed weight tiles. y must not overlap a.

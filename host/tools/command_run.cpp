@@ -195,7 +195,9 @@ int run(const RunOptions& options) {
           !status.ok())
         return fail(status.error());
     values.emplace_back();
-    auto packed = pack_input(info, input_files.value().at(info.name), found->second, values.back());
+    NpyArray array = found->second;
+    if (!compiled) array.shape = {info.rows, info.columns};  // the model has told its shape
+    auto packed = pack_input(info, input_files.value().at(info.name), array, values.back());
     if (!packed.ok()) return fail(packed.error());
     arguments.back() = std::move(packed.value());
   }

@@ -16,9 +16,13 @@
 namespace weft::tools {
 namespace {
 
+using compiler::ConstantNode;
 using compiler::CopyNode;
 using compiler::DenseNode;
 using compiler::Graph;
+using compiler::PairProductNode;
+using compiler::RearrangeNode;
+using compiler::ReduceNode;
 using compiler::VectorNode;
 
 std::vector<uint16_t> round_bf16(const std::vector<float>& values) {
@@ -127,6 +131,47 @@ class GoldenEvaluation {
     operate(WEFT_VPU_OP_MUL, node.a, std::vector<float>(values_of(node.a).size(), 1.0f), 0, node.y);
   }
 
+  void evaluate(const RearrangeNode& node) {
+    std::vector<float> all, moved;
+    for (const size_t t : node.sources) all.insert(all.end(), f32_[t].begin(), f32_[t].end());
+    for (const uint32_t i : *node.from) moved.push_back(all[i]);
+    const std::vector<uint32_t> one(moved.size(), std::bit_cast<uint32_t>(1.0f));
+    std::vector<uint32_t> d(moved.size());
+    golden::operate_f32(WEFT_VPU_OP_MUL, bits_of(moved), one, 0, d);  // moved values are canonical
+    std::ranges::transform(d, moved.begin(), [](uint32_t v) { return std::bit_cast<float>(v); });
+    store(node.y, std::move(moved));
+  }
+
+  void evaluate(const ReduceNode& node) {
+    const auto& a = graph_.tensors[node.a];
+    std::vector<float> y(a.rows * a.columns);
+    for (uint64_t row = 0; row < a.rows; row++) {
+      auto values = bits_of({f32_[node.a].begin() + static_cast<ptrdiff_t>(row * a.columns),
+                             f32_[node.a].begin() + static_cast<ptrdiff_t>((row + 1) * a.columns)});
+      if (values.size() == 1) golden::operate_f32(WEFT_VPU_OP_MAX, values, values, 0, values);
+      while (values.size() > 1) {
+        std::vector<uint32_t> pairs;
+        for (size_t i = 0; i < values.size(); i += 2)
+          pairs.push_back(i + 1 == values.size() ? values[i] : golden::binary_f32(node.op)(values[i], values[i + 1]));
+        values = std::move(pairs);
+      }
+      std::fill_n(y.begin() + static_cast<ptrdiff_t>(row * a.columns), a.columns, std::bit_cast<float>(values[0]));
+    }
+    store(node.y, std::move(y));
+  }
+
+  void evaluate(const PairProductNode& node) {
+    const auto &x = graph_.tensors[node.x], &w = graph_.tensors[node.w];
+    const uint64_t m = x.rows / node.batch, k = x.columns, n = w.columns;
+    const auto weights = round_bf16(f32_[node.w]);
+    std::vector<float> y(x.rows * n);
+    for (uint64_t b = 0; b < node.batch; b++)
+      golden::gemm_bf16(m, k, n, &bf16_[node.x][b * m * k], k, &weights[b * k * n], n, &y[b * m * n], n);
+    store(node.y, std::move(y));
+  }
+
+  void evaluate(const ConstantNode& node) { store(node.y, node.values); }
+
   const Graph& graph_;
   const unsigned parts_;
   const uint64_t unit_;
@@ -186,6 +231,22 @@ class Fp64Evaluation {
         return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
       case WEFT_VPU_OP_AXPY:
         return a * c + b;
+      case WEFT_VPU_OP_FMA:
+        return a * b + c;
+      case WEFT_VPU_OP_SELECT:
+        return a != 0 ? b : c;
+      case WEFT_VPU_OP_EQ:
+        return a == b ? 1 : 0;
+      case WEFT_VPU_OP_NE:
+        return a == b ? 0 : 1;
+      case WEFT_VPU_OP_LT:
+        return a < b ? 1 : 0;
+      case WEFT_VPU_OP_LE:
+        return a <= b ? 1 : 0;
+      case WEFT_VPU_OP_GT:
+        return a > b ? 1 : 0;
+      case WEFT_VPU_OP_GE:
+        return a >= b ? 1 : 0;
       case WEFT_VPU_OP_EXP2:
         return std::exp2(a);
       case WEFT_VPU_OP_LOG2:
@@ -214,6 +275,42 @@ class Fp64Evaluation {
   }
 
   void evaluate(const CopyNode& node) { values_[node.y] = values_[node.a]; }
+
+  void evaluate(const RearrangeNode& node) {
+    std::vector<double> all, moved;
+    for (const size_t t : node.sources) all.insert(all.end(), values_[t].begin(), values_[t].end());
+    for (const uint32_t i : *node.from) moved.push_back(all[i]);
+    values_[node.y] = std::move(moved);
+  }
+
+  void evaluate(const ReduceNode& node) {
+    const auto& a = values_[node.a];
+    const uint64_t columns = graph_.tensors[node.a].columns;
+    std::vector<double> y(a.size());
+    for (uint64_t row = 0; row < a.size(); row += columns) {
+      double value = a[row];
+      for (uint64_t i = row + 1; i < row + columns; i++)
+        value = operate(node.op == WEFT_VPU_OP_SUM    ? WEFT_VPU_OP_ADD
+                        : node.op == WEFT_VPU_OP_RMAX ? WEFT_VPU_OP_MAX
+                                                      : WEFT_VPU_OP_MIN,
+                        value, a[i], 0);
+      std::fill_n(y.begin() + static_cast<ptrdiff_t>(row), columns, value);
+    }
+    values_[node.y] = std::move(y);
+  }
+
+  void evaluate(const PairProductNode& node) {
+    const auto &x = values_[node.x], &w = values_[node.w];
+    const uint64_t m = graph_.tensors[node.x].rows / node.batch, k = graph_.tensors[node.x].columns,
+                   n = graph_.tensors[node.w].columns;
+    std::vector<double> y(node.batch * m * n);
+    for (uint64_t row = 0; row < node.batch * m; row++)
+      for (uint64_t i = 0; i < k; i++)
+        for (uint64_t j = 0; j < n; j++) y[row * n + j] += x[row * k + i] * w[(row / m * k + i) * n + j];
+    values_[node.y] = std::move(y);
+  }
+
+  void evaluate(const ConstantNode& node) { values_[node.y].assign(node.values.begin(), node.values.end()); }
 
   const Graph& graph_;
   std::vector<std::vector<double>> values_;

@@ -57,11 +57,14 @@ bool compile_whole(ModelProgram& model, const spec::Chip& chip) {
 
 using Allowed = std::function<bool(const Module&, const compiler::Part&)>;
 
-/// Parts of the model's module, those of the device compiled. `allowed` may be empty.
-Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, const Allowed& allowed) {
-  auto parts = compiler::partition(model.module, device);
+/// Parts of the model's module, those of the device compiled. `allowed` may be empty. Where a part with all that the
+/// device computes does not fit, again with parts of matrices.
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, const Allowed& allowed,
+           compiler::DeviceScope scope = compiler::DeviceScope::kAll) {
+  auto parts = compiler::partition(model.module, device, scope);
   if (!parts.ok()) return parts.error();
   model.partition = std::move(parts.value());
+  model.programs.clear();
   for (size_t i = 0; i < model.partition.parts.size(); i++) {
     model.programs.emplace_back();
     const compiler::Part& part = model.partition.parts[i];
@@ -71,6 +74,8 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
       continue;
     }
     auto program = compile_graph(chip, *part.graph);
+    if (!program.ok() && scope == compiler::DeviceScope::kAll)
+      return cut(model, chip, device, allowed, compiler::DeviceScope::kMatrices);
     if (program.ok())
       model.programs.back() = std::move(program.value());
     else

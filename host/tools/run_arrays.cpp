@@ -105,11 +105,13 @@ Error missing_input(const std::string& name, const std::vector<std::string>& nam
 
 Result<std::vector<std::byte>> pack_input(const runtime::ArgumentInfo& info, const std::string& path,
                                           const NpyArray& array, std::vector<float>& values) {
-  uint64_t columns = 1;
-  for (size_t i = 1; i < array.shape.size(); i++) columns *= array.shape[i];
-  const uint64_t rows = array.shape.size() < 2 ? 1 : array.shape[0];
-  if (array.shape.size() == 1) columns = array.shape[0];
-  if (rows != info.rows || columns != info.columns)
+  // Rows may be of any of the last dimensions.
+  const uint64_t rows = info.rows, columns = info.columns;
+  bool fits = array.count() == rows * columns && (rows == 1 || columns == 1);
+  uint64_t last = 1;
+  for (size_t i = array.shape.size(); i-- > 0;)
+    fits = fits || ((last *= array.shape[i]) == columns && array.count() == rows * columns);
+  if (!fits)
     return invalid(fmt::format("{}: the shape is ({}), input '{}' needs {} x {}", path, fmt::join(array.shape, ", "),
                                info.name, info.rows, info.columns));
   const bool f32 = info.dtype == WEFT_ARGUMENT_DTYPE_F32;

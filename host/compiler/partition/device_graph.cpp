@@ -1,20 +1,17 @@
-// Recognises operators of L1 as nodes of a Graph. A constant sum and a relu join the product before them where that
-// changes no bit.
+// Operators of L1 as nodes of a Graph. Movements of elements are put together until an operator reads them. A constant
+// sum and a relu join the product before them where that changes no bit.
 #include "host/compiler/partition/device_graph.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <numbers>
-#include <set>
-#include <variant>
+#include <bit>
+#include <numeric>
 
-#include "host/compiler/reference/evaluate.hpp"
+#include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/partition/graph_builder.hpp"
 
 namespace weft::compiler {
-namespace {
 
 using ir::Dims;
 using ir::Module;
@@ -22,390 +19,441 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr uint64_t kMaxRow = 1u << 26;  // columns of a constant that is repeated
-
-/// The constant behind a value, or behind what repeats it; null: it is computed.
-const Op* constant_behind(const Module& module, ValueId value) {
-  const Op& op = module.op_of(value);
-  if (op.kind == OpKind::kConstant) return &op;
-  if (op.kind == OpKind::kBroadcast && module.op_of(op.operands[0]).kind == OpKind::kConstant)
-    return &module.op_of(op.operands[0]);
-  return nullptr;
-}
-
-/// One row of a constant that is the same for every row of the tensor that it is added to; a single element if it is
-/// the same for every column too. Empty: it is not.
-std::vector<float> row_of(const Module& module, ValueId value) {
-  const ir::TensorType& type = module.type(value);
-  const Op& constant = *constant_behind(module, value);
-  if (constant.constant->type.count() == 1) return {constant.constant->as<float>()[0]};
-  const auto shape = matrix_shape(type.dims);
-  if (shape.columns > kMaxRow) return {};
-  const Op& op = module.op_of(value);
-  ir::TensorPtr row = constant.constant;
-  if (&op != &constant) {
-    Op first = op;
-    Dims dims = type.dims;
-    if (shape.rows != 1) {
-      const auto& where = op.list("dimensions");
-      for (size_t i = 0; i < where.size(); i++)
-        if (where[i] == 0 && constant.constant->type.dims[i] != 1) return {};
-      dims[0] = 1;
-    }
-    first.attributes["dims"] = dims;
-    row = reference::evaluate_op(first, {constant.constant}, {{type.element, dims}})[0];
-  } else if (shape.rows != 1) {
-    return {};
-  }
-  return {row->as<float>(), row->as<float>() + row->type.count()};
-}
-
-bool is_zero(const Module& module, ValueId value) {
-  const Op* constant = constant_behind(module, value);
-  return constant != nullptr && constant->constant->type.count() == 1 && constant->constant->number(0) == 0;
-}
-
-/// What the VPU computes in f32: functions of one operand, and operations of two of which one may be constant.
-bool is_function(OpKind kind) {
-  switch (kind) {
-    case OpKind::kAbs:
-    case OpKind::kNegate:
-    case OpKind::kExponential:
-    case OpKind::kLog:
-    case OpKind::kLogistic:
-    case OpKind::kSqrt:
-    case OpKind::kTanh:
-    case OpKind::kErf:
-      return true;
-    default:
-      return false;
-  }
-}
-bool is_operation(OpKind kind) {
-  switch (kind) {
-    case OpKind::kAdd:
-    case OpKind::kSubtract:
-    case OpKind::kMultiply:
-    case OpKind::kDivide:
-    case OpKind::kMaximum:
-    case OpKind::kMinimum:
-      return true;
-    default:
-      return false;
-  }
-}
-
-std::string host_only(const Op& op) { return fmt::format("no command for {}", name_of(op.kind)); }
-
-DeviceVerdict use_of_product(const Module& module, const Op& op) {
-  const auto &a = module.type(op.operands[0]), &b = module.type(op.operands[1]);
-  if (op.attributes.contains("precision")) return {DeviceUse::kNone, "a product of more than one pass of bf16"};
-  if (module.op_of(op.operands[1]).kind != OpKind::kConstant || constant_behind(module, op.operands[0]) != nullptr)
-    return {DeviceUse::kNone, "a product of two computed tensors"};
-  const bool matrices =
-      a.rank() == 2 && b.rank() == 2 && op.list("lhs_contract") == Dims{1} && op.list("rhs_contract") == Dims{0};
-  return matrices ? DeviceVerdict{DeviceUse::kProduct, ""}
-                  : DeviceVerdict{DeviceUse::kNone, "a product of other than matrices"};
-}
-
-DeviceVerdict use_of_vector(const Module& module, const Op& op) {
-  if (is_function(op.kind))
-    return constant_behind(module, op.operands[0]) == nullptr
-               ? DeviceVerdict{DeviceUse::kVector, ""}
-               : DeviceVerdict{DeviceUse::kNone, "a function of a constant"};
-  const bool constants[2] = {constant_behind(module, op.operands[0]) != nullptr,
-                             constant_behind(module, op.operands[1]) != nullptr};
-  if (constants[0] && constants[1]) return {DeviceUse::kNone, "an operation on constants"};
-  // Broadcast by the model: its own operator says so.
-  if (!constants[0] && !constants[1]) return {DeviceUse::kVector, ""};
-  const auto row = row_of(module, op.operands[constants[0] ? 0 : 1]);
-  if (row.empty()) return {DeviceUse::kNone, "a constant that is not the same for every row"};
-  const auto has_no_reciprocal = [](float v) { return v != 0 && std::fpclassify(1 / v) == FP_SUBNORMAL; };
-  if (op.kind == OpKind::kDivide && constants[1] && std::ranges::any_of(row, has_no_reciprocal))
-    return {DeviceUse::kNone, "a division by a number whose reciprocal is too small"};
-  return {DeviceUse::kVector, ""};
-}
-
-}  // namespace
-
-DeviceVerdict device_use(const Module& module, const Op& op) {
-  if (op.kind == OpKind::kConstant) return {DeviceUse::kOperand, ""};
-  if (op.kind == OpKind::kBroadcast && module.op_of(op.operands[0]).kind == OpKind::kConstant)
-    return {DeviceUse::kOperand, ""};
-  if (op.kind != OpKind::kDotGeneral && op.kind != OpKind::kReshape && !is_function(op.kind) && !is_operation(op.kind))
-    return {DeviceUse::kNone, host_only(op)};
-  const auto& type = module.type(op.results[0]);
-  for (const auto value : op.operands)
-    if (module.type(value).element != ir::ElementType::kF32 || type.element != ir::ElementType::kF32)
-      return {DeviceUse::kNone, fmt::format("{} of {}", name_of(op.kind), module.type(value).text())};
-  if (type.rank() == 0 || type.count() == 0 || module.type(op.operands[0]).rank() == 0 ||
-      module.type(op.operands[0]).count() == 0)
-    return {DeviceUse::kNone, "a scalar or an empty tensor"};
-  if (op.kind == OpKind::kDotGeneral) return use_of_product(module, op);
-  if (op.kind != OpKind::kReshape) return use_of_vector(module, op);
-  if (constant_behind(module, op.operands[0]) != nullptr) return {DeviceUse::kNone, "a reshape of a constant"};
-  const bool same = matrix_shape(type.dims) == matrix_shape(module.type(op.operands[0]).dims);
-  return same ? DeviceVerdict{DeviceUse::kView, ""}
-              : DeviceVerdict{DeviceUse::kNone, "a reshape that moves elements between rows"};
-}
-
 namespace {
 
-class GraphBuilder {
- public:
-  GraphBuilder(const Module& module, std::span<const uint32_t> ops) : module_(module), ops_(ops) {}
+/// Elements of the last dimensions, as few as are more than one.
+uint64_t last_columns(const Dims& dims) {
+  uint64_t columns = 1;
+  for (size_t d = dims.size(); d-- > 0 && columns == 1;) columns = static_cast<uint64_t>(dims[d]);
+  return columns;
+}
 
-  Result<Graph> run(const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs) {
-    graph_.name = module_.name;
-    count_readers(outputs);
-    for (const auto& input : inputs) {
-      tensors_[input.value] = new_tensor(input.name, input.value);
-      graph_.inputs.push_back(tensors_.at(input.value));
-    }
-    for (const uint32_t index : ops_) add(module_.ops()[index]);
-    keep_outputs_apart(outputs);
-    settle_types();
-    if (auto status = check_graph(graph_); !status.ok()) return status.error();
-    return std::move(graph_);
-  }
+uint64_t elements_of(const Tensor& tensor) { return tensor.rows * tensor.columns; }
 
- private:
-  /// Views read nothing: their readers read what they view.
-  void count_readers(const std::vector<ir::Output>& outputs) {
-    std::map<ValueId, ValueId> viewed;
-    const auto root = [&](ValueId value) {
-      const auto found = viewed.find(value);
-      return found == viewed.end() ? value : found->second;
-    };
-    for (const uint32_t index : ops_) {
-      const Op& op = module_.ops()[index];
-      if (device_use(module_, op).use == DeviceUse::kView) {
-        viewed[op.results[0]] = root(op.operands[0]);
-        continue;
-      }
-      for (const auto operand : op.operands) readers_[root(operand)]++;
-    }
-    for (const auto& output : outputs) readers_[root(output.value)]++;
-  }
+bool equal_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
-  size_t new_tensor(const std::string& name, ValueId value) {
-    const auto& dims = module_.type(value).dims;
-    const auto shape = matrix_shape(dims);
-    graph_.tensors.push_back({name, dims, shape.rows, shape.columns});
-    roots_.push_back(value);
-    return graph_.tensors.size() - 1;
-  }
-
-  void add(const Op& op) {
-    switch (device_use(module_, op).use) {
-      case DeviceUse::kProduct:
-        return add_product(op);
-      case DeviceUse::kVector:
-        return add_vector(op);
-      case DeviceUse::kView:
-        tensors_[op.results[0]] = tensors_.at(op.operands[0]);
-        return;
-      case DeviceUse::kOperand:
-      case DeviceUse::kNone:
-        return;
-    }
-  }
-
-  void add_product(const Op& op) {
-    const auto& w = *module_.op_of(op.operands[1]).constant;
-    DenseNode dense;
-    dense.name = op.origin;
-    dense.x = tensors_.at(op.operands[0]);
-    dense.k = static_cast<uint64_t>(w.type.dims[0]), dense.n = static_cast<uint64_t>(w.type.dims[1]);
-    dense.weights.assign(w.as<float>(), w.as<float>() + w.type.count());
-    dense.y = tensors_[op.results[0]] = new_tensor(op.origin, op.results[0]);
-    producer_[dense.y] = graph_.nodes.size();
-    graph_.nodes.emplace_back(std::move(dense));
-  }
-
-  /// The product that made a tensor which one operator reads.
-  DenseNode* fusable(size_t tensor) {
-    const auto made = producer_.find(tensor);
-    return made == producer_.end() || readers_[roots_[tensor]] != 1
-               ? nullptr
-               : std::get_if<DenseNode>(&graph_.nodes[made->second]);
-  }
-  /// The operator has become part of the product: its result is the same tensor.
-  void fuse(const Op& op, size_t tensor) {
-    tensors_[op.results[0]] = tensor;
-    readers_[roots_[tensor]] = readers_[op.results[0]];
-    graph_.tensors[tensor].dims = module_.type(op.results[0]).dims;
-  }
-
-  void add_vector(const Op& op) {
-    if (is_function(op.kind)) {
-      tensors_[op.results[0]] = function(op, tensors_.at(op.operands[0]));
-      return;
-    }
-    const bool first = constant_behind(module_, op.operands[0]) != nullptr;
-    if (!first && constant_behind(module_, op.operands[1]) == nullptr) {
-      tensors_[op.results[0]] = operation(op, tensors_.at(op.operands[0]), tensors_.at(op.operands[1]), false);
-      return;
-    }
-    const size_t a = tensors_.at(op.operands[first ? 1 : 0]);
-    auto* dense = fusable(a);
-    if (dense != nullptr && op.kind == OpKind::kMaximum && is_zero(module_, op.operands[first ? 0 : 1])) {
-      dense->relu = true;
-      return fuse(op, a);
-    }
-    auto row = row_of(module_, op.operands[first ? 0 : 1]);
-    if (dense != nullptr && op.kind == OpKind::kAdd && !dense->bias && !dense->relu) {
-      row.resize(dense->n, row.front());
-      dense->bias = std::move(row);
-      return fuse(op, a);
-    }
-    const Second b = row.size() == 1 ? Second(row[0]) : Second(std::move(row));
-    tensors_[op.results[0]] = operation(op, a, b, first);
-  }
-
-  using Second = decltype(VectorNode::b);
-
-  /// A node on f32; its result.
-  size_t emit(const Op& op, weft_vpu_op what, size_t a, Second b = std::monostate{}, float c = 0) {
-    VectorNode vector{op.origin, what, a, new_tensor(op.origin, op.results[0]), std::move(b), c};
-    graph_.nodes.emplace_back(std::move(vector));
-    return graph_.tensors.size() - 1;
-  }
-
-  size_t function(const Op& op, size_t a) {
-    constexpr auto kLog2E = std::numbers::log2e_v<float>;
-    switch (op.kind) {
-      case OpKind::kAbs:
-        return emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
-      case OpKind::kNegate:
-        return emit(op, WEFT_VPU_OP_MUL, a, -1.0f);
-      case OpKind::kExponential:
-        return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, kLog2E));
-      case OpKind::kLog:
-        return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_LOG2, a), std::numbers::ln2_v<float>);
-      case OpKind::kLogistic: {  // 1 / (1 + exp(-a)): small results keep their digits
-        const size_t power = emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, -kLog2E));
-        return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_ADD, power, 1.0f));
-      }
-      case OpKind::kSqrt:  // of zero and infinity too, which a * rsqrt(a) is not
-        return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_RSQRT, a));
-      case OpKind::kTanh:
-        return emit(op, WEFT_VPU_OP_TANH, a);
-      default:
-        return emit(op, WEFT_VPU_OP_ERF, a);
-    }
-  }
-
-  /// a op b; `reversed`: b op a, where b is constant.
-  size_t operation(const Op& op, size_t a, Second b, bool reversed) {
-    switch (op.kind) {
-      case OpKind::kAdd:
-        return emit(op, WEFT_VPU_OP_ADD, a, std::move(b));
-      case OpKind::kMultiply:
-        return emit(op, WEFT_VPU_OP_MUL, a, std::move(b));
-      case OpKind::kMaximum:
-        return emit(op, WEFT_VPU_OP_MAX, a, std::move(b));
-      case OpKind::kMinimum:
-        return emit(op, WEFT_VPU_OP_MIN, a, std::move(b));
-      case OpKind::kSubtract:
-        return reversed ? emit(op, WEFT_VPU_OP_AXPY, a, std::move(b), -1.0f)
-                        : emit(op, WEFT_VPU_OP_SUB, a, std::move(b));
-      default:
-        if (reversed) return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_RCP, a), std::move(b));
-        return emit(op, WEFT_VPU_OP_MUL, a, reciprocal(op, std::move(b)));
-    }
-  }
-  Second reciprocal(const Op& op, Second b) {
-    if (const auto* tensor = std::get_if<size_t>(&b)) return emit(op, WEFT_VPU_OP_RCP, *tensor);
-    if (const auto* scalar = std::get_if<float>(&b)) return 1 / *scalar;
-    auto row = std::get<std::vector<float>>(std::move(b));
-    for (float& value : row) value = 1 / value;
-    return row;
-  }
-
-  /// What only products read is bf16, rounded by what computes it. Anything else is f32; a product reads a rounded
-  /// copy.
-  void settle_types() {
-    std::vector<bool> by_product(graph_.tensors.size()), by_other(graph_.tensors.size());
-    for (const auto& node : graph_.nodes) {
-      if (const auto* dense = std::get_if<DenseNode>(&node)) by_product[dense->x] = true;
-      if (const auto* copy = std::get_if<CopyNode>(&node)) by_other[copy->a] = true;
-      if (const auto* vector = std::get_if<VectorNode>(&node)) {
-        by_other[vector->a] = true;
-        if (const auto* b = std::get_if<size_t>(&vector->b)) by_other[*b] = true;
-      }
-    }
-    for (size_t t = 0; t < by_other.size(); t++)
-      if (by_other[t]) graph_.tensors[t].dtype = WEFT_VPU_DTYPE_F32;
-    std::map<size_t, size_t> rounded;
-    std::vector<Node> nodes;
-    for (auto& node : graph_.nodes) {
-      if (auto* dense = std::get_if<DenseNode>(&node); dense != nullptr && by_other[dense->x]) {
-        const auto [found, first] = rounded.emplace(dense->x, graph_.tensors.size());
-        if (first) {
-          Tensor tensor = graph_.tensors[dense->x];
-          tensor.dtype = WEFT_VPU_DTYPE_BF16;
-          graph_.tensors.push_back(std::move(tensor));
-          nodes.emplace_back(CopyNode{dense->name, found->first, found->second});
-        }
-        dense->x = found->second;
-      }
-      nodes.push_back(std::move(node));
-    }
-    graph_.nodes = std::move(nodes);
-  }
-
-  /// An output that nodes read too, that is an input, or that is two outputs at once gets a copy of its own.
-  void keep_outputs_apart(const std::vector<ir::Output>& outputs) {
-    std::set<size_t> taken(graph_.inputs.begin(), graph_.inputs.end());
-    for (const auto& node : graph_.nodes) {
-      if (const auto* dense = std::get_if<DenseNode>(&node)) taken.insert(dense->x);
-      if (const auto* vector = std::get_if<VectorNode>(&node)) {
-        taken.insert(vector->a);
-        if (const auto* b = std::get_if<size_t>(&vector->b)) taken.insert(*b);
-      }
-    }
-    for (const auto& output : outputs) {
-      const size_t tensor = tensors_.at(output.value);
-      Tensor named = graph_.tensors[tensor];
-      named.name = output.name;
-      named.dims = module_.type(output.value).dims;
-      if (taken.insert(tensor).second) {
-        graph_.tensors[tensor] = std::move(named);
-        graph_.outputs.push_back(tensor);
-        continue;
-      }
-      graph_.nodes.emplace_back(CopyNode{named.name, tensor, graph_.tensors.size()});
-      graph_.outputs.push_back(graph_.tensors.size());
-      graph_.tensors.push_back(std::move(named));
-    }
-  }
-
-  const Module& module_;
-  std::span<const uint32_t> ops_;
-  Graph graph_;
-  std::map<ValueId, size_t> tensors_;
-  std::vector<ValueId> roots_;         ///< by tensor: the value that it was made for
-  std::map<ValueId, int> readers_;     ///< operators that compute, and outputs
-  std::map<size_t, size_t> producer_;  ///< tensor -> node, products only
-};
+bool is_zero(const std::variant<size_t, std::vector<float>, float, std::monostate>& operand) {
+  const auto* number = std::get_if<float>(&operand);
+  return number != nullptr && *number == 0;
+}
 
 }  // namespace
+
+Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs) {
+  graph_.name = module_.name;
+  count_readers(outputs);
+  find_columns();
+  for (const auto& input : inputs) {
+    const auto& dims = module_.type(input.value).dims;
+    const uint64_t columns = columns_of(input.value);
+    const size_t tensor = new_tensor(input.name, dims, module_.type(input.value).count() / columns, columns);
+    views_[input.value] = {{tensor}, nullptr};
+    graph_.inputs.push_back(tensor);
+  }
+  for (const uint32_t index : ops_) add(module_.ops()[index]);
+  keep_outputs_apart(outputs);
+  settle_types();
+  if (auto status = check_graph(graph_); !status.ok()) return status.error();
+  return std::move(graph_);
+}
+
+void GraphBuilder::count_readers(const std::vector<ir::Output>& outputs) {
+  for (const uint32_t index : ops_) {
+    const Op& op = module_.ops()[index];
+    for (const auto operand : op.operands) readers_[operand]++;
+    if (data_operands(op) != 0) moved_[op.results[0]] = op.operands[0];
+  }
+  for (const auto& output : outputs) readers_[output.value]++;
+}
+
+/// Whether one operator reads the value, and those that it is a view of.
+bool GraphBuilder::is_exclusive(ValueId value) const {
+  for (;;) {
+    const auto readers = readers_.find(value);
+    if (readers == readers_.end() || readers->second != 1) return false;
+    const auto before = moved_.find(value);
+    if (before == moved_.end()) return true;
+    value = before->second;
+  }
+}
+
+/// From the last operator to the first: in how many columns values are read.
+void GraphBuilder::find_columns() {
+  for (size_t i = ops_.size(); i-- > 0;) find_columns(module_.ops()[ops_[i]]);
+}
+
+void GraphBuilder::find_columns(const Op& op) {
+  const auto& out = module_.type(op.results[0]);
+  const auto want = [&](ValueId value, uint64_t columns) {
+    if (columns != 0) wanted_.emplace(value, columns);
+  };
+  const auto known = wanted_.find(op.results[0]);
+  uint64_t columns = known == wanted_.end() ? 0 : known->second;
+  if (op.kind == OpKind::kReshape) return want(op.operands[0], columns);
+  if (op.kind == OpKind::kReduce) {
+    const auto& gone = op.list("dimensions");
+    const auto& dims = module_.type(op.operands[0]).dims;
+    Dims last(gone.size());
+    std::iota(last.begin(), last.end(), static_cast<int64_t>(dims.size() - gone.size()));
+    if (std::ranges::is_permutation(gone, last))
+      want(op.operands[0], module_.type(op.operands[0]).count() / out.count());
+    return;
+  }
+  if (op.kind == OpKind::kDotGeneral) {
+    uint64_t k = 1;
+    for (const int64_t d : op.list("lhs_contract"))
+      k *= static_cast<uint64_t>(module_.type(op.operands[0]).dims[static_cast<size_t>(d)]);
+    if (op.list("lhs_contract") == Dims{static_cast<int64_t>(module_.type(op.operands[0]).rank()) - 1})
+      want(op.operands[0], k);
+    if (op.list("rhs_contract") != Dims{static_cast<int64_t>(module_.type(op.operands[1]).rank()) - 1})
+      want(op.operands[1], last_columns(module_.type(op.operands[1]).dims));
+    return;
+  }
+  if (!is_elementwise_kind(op.kind)) return;
+  if (columns == 0)
+    for (const auto operand : op.operands)
+      if (const Op& before = module_.op_of(operand);
+          !is_constant(operand) && data_operands(before) != 0 && before.kind != OpKind::kReshape)
+        columns = last_columns(out.dims);
+  want(op.results[0], columns);
+  for (const auto operand : op.operands)
+    if (!is_constant(operand)) want(operand, columns);
+}
+
+uint64_t GraphBuilder::columns_of(ValueId value) const {
+  const auto found = wanted_.find(value);
+  return found == wanted_.end() ? matrix_shape(module_.type(value).dims).columns : found->second;
+}
+
+size_t GraphBuilder::new_tensor(const std::string& name, const Dims& dims, uint64_t rows, uint64_t columns) {
+  graph_.tensors.push_back({name, dims, rows, columns});
+  return graph_.tensors.size() - 1;
+}
+
+void GraphBuilder::add(const Op& op) {
+  if (is_constant(op.results[0])) return;
+  if (op.kind == OpKind::kDotGeneral) return add_product(op);
+  if (op.kind == OpKind::kConvolution) return add_convolution(op);
+  if (op.kind == OpKind::kReduce) return add_reduce(op);
+  if (op.kind == OpKind::kReduceWindow) return add_window(op);
+  if (data_operands(op) != 0) return add_movement(op);
+  add_vector(op);
+}
+
+ValueView GraphBuilder::view(ValueId value) {
+  const auto found = views_.find(value);
+  if (found != views_.end()) return found->second;
+  const auto values = constant_values(module_, value);
+  return views_[value] = {{constant_tensor("constant", values, values.size())}, nullptr};
+}
+
+ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick) {
+  if (view.from)
+    for (uint32_t& i : pick) i = (*view.from)[i];
+  // Tensors that nothing is taken from any more are left out.
+  std::vector<uint64_t> begins;
+  uint64_t next = 0;
+  for (const size_t t : view.tensors) {
+    begins.push_back(next);
+    next += elements_of(graph.tensors[t]);
+  }
+  std::vector<bool> used(view.tensors.size());
+  const auto source_of = [&](uint32_t i) {
+    return static_cast<size_t>(std::ranges::upper_bound(begins, uint64_t{i}) - begins.begin()) - 1;
+  };
+  for (const uint32_t i : pick) used[source_of(i)] = true;
+  ValueView result;
+  std::vector<uint64_t> less(view.tensors.size());
+  uint64_t dropped = 0;
+  for (size_t s = 0; s < used.size(); s++) {
+    less[s] = dropped;
+    if (used[s])
+      result.tensors.push_back(view.tensors[s]);
+    else
+      dropped += elements_of(graph.tensors[view.tensors[s]]);
+  }
+  if (dropped != 0)
+    for (uint32_t& i : pick) i -= static_cast<uint32_t>(less[source_of(i)]);
+  bool same = result.tensors.size() == 1 && pick.size() == elements_of(graph.tensors[result.tensors[0]]);
+  for (size_t i = 0; same && i < pick.size(); i++) same = pick[i] == i;
+  if (!same) result.from = std::make_shared<const std::vector<uint32_t>>(std::move(pick));
+  return result;
+}
+
+void GraphBuilder::add_movement(const Op& op) {
+  if (op.kind == OpKind::kReshape) {
+    views_[op.results[0]] = view(op.operands[0]);
+    return;
+  }
+  ValueView all;
+  std::vector<uint32_t> from;
+  uint64_t base = 0;
+  for (size_t i = 0; i < data_operands(op); i++) {
+    const ValueView part = view(op.operands[i]);
+    const uint64_t count = module_.type(op.operands[i]).count();
+    for (uint32_t e = 0; e < count; e++)
+      from.push_back(static_cast<uint32_t>(base) + (part.from ? (*part.from)[e] : e));
+    for (const size_t t : part.tensors) base += elements_of(graph_.tensors[t]);
+    all.tensors.insert(all.tensors.end(), part.tensors.begin(), part.tensors.end());
+  }
+  all.from = std::make_shared<const std::vector<uint32_t>>(std::move(from));
+  views_[op.results[0]] = picked(graph_, all, moved_from(module_, op));
+}
+
+/// Of a uniform tensor all columns are the same: those are taken whose lanes need not change.
+ElementMap GraphBuilder::normalized(const ValueView& view, uint64_t count, uint64_t columns) const {
+  const Tensor& tensor = graph_.tensors[view.tensors[0]];
+  if (view.tensors.size() != 1 || !tensor.uniform) return view.from;
+  std::vector<uint32_t> from(count);
+  for (uint64_t i = 0; i < count; i++) from[i] = view.from ? (*view.from)[i] : static_cast<uint32_t>(i);
+  for (uint64_t row = 0; row < count; row += columns) {
+    const uint64_t source = from[row] / tensor.columns;
+    bool one = true;  // row of the tensor
+    for (uint64_t c = 0; one && c < columns; c++) one = from[row + c] / tensor.columns == source;
+    for (uint64_t c = 0; one && c < std::min(columns, tensor.columns); c++)
+      from[row + c] = static_cast<uint32_t>(source * tensor.columns + c);
+  }
+  bool same = count == elements_of(tensor);
+  for (uint64_t i = 0; same && i < count; i++) same = from[i] == i;
+  return same ? nullptr : std::make_shared<const std::vector<uint32_t>>(std::move(from));
+}
+
+size_t GraphBuilder::tensor_of(const std::string& name, const ValueView& view, uint64_t count, uint64_t columns) {
+  ElementMap from = normalized(view, count, columns);
+  if (!from && graph_.tensors[view.tensors[0]].columns == columns) return view.tensors[0];
+  auto& made = made_[{view.tensors, columns}];
+  for (const auto& [other, tensor] : made)
+    if (other == from || (other && from && *other == *from)) return tensor;
+  const size_t y = new_tensor(name, {static_cast<int64_t>(count)}, count / columns, columns);
+  made.emplace_back(from, y);
+  if (!from) {
+    std::vector<uint32_t> all(count);
+    std::iota(all.begin(), all.end(), 0u);
+    from = std::make_shared<const std::vector<uint32_t>>(std::move(all));
+  }
+  graph_.nodes.emplace_back(RearrangeNode{name, view.tensors, y, from});
+  return y;
+}
+
+size_t GraphBuilder::constant_tensor(const std::string& name, const std::vector<float>& values, uint64_t columns) {
+  const size_t y = new_tensor(name, {static_cast<int64_t>(values.size())}, values.size() / columns, columns);
+  graph_.nodes.emplace_back(ConstantNode{name, y, values});
+  return y;
+}
+
+/// A number, a row or a tensor, whichever says it.
+GraphBuilder::Second GraphBuilder::constant_second(const std::string& name, std::vector<float> values,
+                                                   uint64_t columns) {
+  if (std::ranges::all_of(values, [&](float v) { return equal_bits(v, values[0]); })) return values[0];
+  if (std::equal(values.begin() + static_cast<ptrdiff_t>(columns), values.end(), values.begin(), equal_bits)) {
+    values.resize(columns);
+    return values;
+  }
+  return constant_tensor(name, values, columns);
+}
+
+/// Where all operands are the same elements of tensors of one shape, or constants: the tensors themselves are read, and
+/// the result's elements lie as theirs do.
+bool GraphBuilder::align_in_place(const Op& op, Aligned& aligned) {
+  const uint64_t count = module_.type(op.results[0]).count();
+  const ValueView* first = nullptr;
+  bool whole = true;  // each element of the tensors is one of the result
+  for (const auto value : op.operands) {
+    if (is_constant(value)) continue;
+    const ValueView& other = views_.at(value);
+    if (other.tensors.size() != 1) return false;
+    if (first == nullptr) {
+      first = &other;
+      const Tensor& tensor = graph_.tensors[other.tensors[0]];
+      if ((tensor.uniform ? tensor.rows : elements_of(tensor)) > count) return false;
+      aligned.from = other.from, aligned.rows = tensor.rows, aligned.columns = tensor.columns;
+      whole = !tensor.uniform && elements_of(tensor) == count;
+      if (whole && other.from) {
+        std::vector<bool> seen(count);
+        for (const uint32_t i : *other.from) seen[i] = true;
+        whole = std::ranges::all_of(seen, [](bool s) { return s; });
+      }
+      continue;
+    }
+    const Tensor &a = graph_.tensors[first->tensors[0]], &b = graph_.tensors[other.tensors[0]];
+    if (a.rows != b.rows || a.columns != b.columns) return false;
+    if (first->from != other.from && !(first->from && other.from && *first->from == *other.from)) return false;
+  }
+  for (const auto value : op.operands) {
+    if (!is_constant(value)) {
+      aligned.operands.emplace_back(views_.at(value).tensors[0]);
+      continue;
+    }
+    auto values = constant_values(module_, value);
+    const bool number = std::ranges::all_of(values, [&](float v) { return equal_bits(v, values[0]); });
+    if (!number && !whole) return false;
+    if (!number && aligned.from) {
+      std::vector<float> ordered(values.size());
+      for (size_t i = 0; i < values.size(); i++) ordered[(*aligned.from)[i]] = values[i];
+      values = std::move(ordered);
+    }
+    aligned.operands.push_back(number ? Second(values[0])
+                                      : constant_second(op.origin, std::move(values), aligned.columns));
+  }
+  return true;
+}
+
+GraphBuilder::Aligned GraphBuilder::align(const Op& op) {
+  Aligned aligned;
+  if (align_in_place(op, aligned)) return aligned;
+  aligned = {};
+  const uint64_t count = module_.type(op.results[0]).count();
+  uint64_t columns = 0;
+  if (const auto known = wanted_.find(op.results[0]); known != wanted_.end()) columns = known->second;
+  for (const auto value : op.operands)
+    if (columns == 0 && !is_constant(value))
+      if (const ValueView& v = views_.at(value); !v.from && !graph_.tensors[v.tensors[0]].uniform)
+        columns = graph_.tensors[v.tensors[0]].columns;
+  if (columns == 0) columns = last_columns(module_.type(op.results[0]).dims);
+  aligned.rows = count / columns, aligned.columns = columns;
+  for (const auto value : op.operands)
+    aligned.operands.push_back(is_constant(value) ? constant_second(op.origin, constant_values(module_, value), columns)
+                                                  : Second(tensor_of(op.origin, views_.at(value), count, columns)));
+  return aligned;
+}
+
+/// A constant sum or a relu of what a product has made and nothing else reads.
+bool GraphBuilder::fuse(const Op& op, const Aligned& operands) {
+  if (op.kind != OpKind::kMaximum && op.kind != OpKind::kAdd) return false;
+  const size_t computed = is_constant(op.operands[0]) ? 1 : 0;
+  const auto* tensor = std::get_if<size_t>(&operands.operands[computed]);
+  const Second& other = operands.operands[1 - computed];
+  if (tensor == nullptr || !is_exclusive(op.operands[computed]) || !is_constant(op.operands[1 - computed]) ||
+      std::holds_alternative<size_t>(other))
+    return false;
+  const auto made = producer_.find(*tensor);
+  if (made == producer_.end()) return false;
+  auto& dense = std::get<DenseNode>(graph_.nodes[made->second]);
+  if (op.kind == OpKind::kMaximum) {
+    if (!is_zero(other)) return false;
+    dense.relu = true;
+    return true;
+  }
+  if (dense.bias || dense.relu) return false;
+  const auto* row = std::get_if<std::vector<float>>(&other);
+  dense.bias = row != nullptr ? *row : std::vector<float>(dense.n, std::get<float>(other));
+  return true;
+}
+
+void GraphBuilder::add_vector(const Op& op) {
+  const ValueId result = op.results[0];
+  if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32) {
+    views_[result] = view(op.operands[0]);  // pred is 0 or 1
+    return;
+  }
+  const Aligned operands = align(op);
+  const auto& all = operands.operands;
+  size_t y = 0;
+  if (op.kind == OpKind::kSelect) {
+    y = select(op, operands);
+  } else if (all.size() == 1) {
+    y = function(op, std::get<size_t>(all[0]));
+  } else if (fuse(op, operands)) {
+    y = std::get<size_t>(all[is_constant(op.operands[0]) ? 1 : 0]);
+  } else {
+    // A constant is the second operand, whichever it was; a tensor of constants can be either.
+    const bool reversed = !std::holds_alternative<size_t>(all[0]);
+    y = operation(op, std::get<size_t>(all[reversed ? 1 : 0]), all[reversed ? 0 : 1], reversed);
+  }
+  views_[result] = {{y}, operands.from};
+}
+
+/// What only products read is bf16, rounded by what computes it. Anything else is f32; a product reads a rounded
+/// copy.
+void GraphBuilder::settle_types() {
+  std::vector<bool> f32(graph_.tensors.size());
+  for (size_t t = 0; t < f32.size(); t++) f32[t] = graph_.tensors[t].uniform;
+  const auto product_operand = [](Node& node) -> size_t* {
+    if (auto* dense = std::get_if<DenseNode>(&node)) return &dense->x;
+    if (auto* pair = std::get_if<PairProductNode>(&node)) return &pair->x;
+    return nullptr;
+  };
+  for (auto& node : graph_.nodes) {
+    auto operands = operands_of(node);
+    if (product_operand(node) != nullptr) operands.erase(operands.begin());
+    for (const size_t t : operands) f32[t] = true;
+  }
+  for (size_t t = 0; t < f32.size(); t++)
+    if (f32[t]) graph_.tensors[t].dtype = WEFT_VPU_DTYPE_F32;
+  std::map<size_t, size_t> rounded;
+  std::vector<Node> nodes;
+  for (auto& node : graph_.nodes) {
+    if (size_t* x = product_operand(node); x != nullptr && f32[*x]) {
+      const auto [found, first] = rounded.emplace(*x, graph_.tensors.size());
+      if (first) {
+        Tensor tensor = graph_.tensors[*x];
+        tensor.dtype = WEFT_VPU_DTYPE_BF16, tensor.uniform = false;
+        graph_.tensors.push_back(std::move(tensor));
+        nodes.emplace_back(
+            CopyNode{std::visit([](const auto& n) { return n.name; }, node), found->first, found->second});
+      }
+      *x = found->second;
+    }
+    nodes.push_back(std::move(node));
+  }
+  graph_.nodes = std::move(nodes);
+}
+
+/// An output that nodes read too, that is an input, or that is two outputs at once gets a copy of its own.
+void GraphBuilder::keep_outputs_apart(const std::vector<ir::Output>& outputs) {
+  std::vector<size_t> tensors;
+  for (const auto& output : outputs) {
+    const ValueView& v = views_.at(output.value);
+    const Tensor& first = graph_.tensors[v.tensors[0]];
+    const uint64_t count = module_.type(output.value).count();
+    const uint64_t columns = first.uniform && first.rows == count ? 1
+                             : v.from                             ? columns_of(output.value)
+                                                                  : first.columns;
+    tensors.push_back(tensor_of(output.name, v, count, columns));
+  }
+  std::set<size_t> taken(graph_.inputs.begin(), graph_.inputs.end());
+  for (const auto& node : graph_.nodes) {
+    for (const size_t t : operands_of(node)) taken.insert(t);
+    if (std::holds_alternative<ConstantNode>(node)) taken.insert(result_of(node));
+  }
+  for (size_t t = 0; t < graph_.tensors.size(); t++)
+    if (graph_.tensors[t].uniform) taken.insert(t);
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const size_t tensor = tensors[i];
+    Tensor named = graph_.tensors[tensor];
+    named.name = outputs[i].name;
+    named.dims = module_.type(outputs[i].value).dims;
+    if (taken.insert(tensor).second) {
+      graph_.tensors[tensor] = std::move(named);
+      graph_.outputs.push_back(tensor);
+      continue;
+    }
+    named.uniform = false;
+    graph_.nodes.emplace_back(CopyNode{named.name, tensor, graph_.tensors.size()});
+    graph_.outputs.push_back(graph_.tensors.size());
+    graph_.tensors.push_back(std::move(named));
+  }
+}
 
 Result<Graph> device_graph(const Module& module, std::span<const uint32_t> ops, const std::vector<ir::Output>& inputs,
                            const std::vector<ir::Output>& outputs) {
-  return GraphBuilder(module, ops).run(inputs, outputs);
+  auto graph = ir::guarded([&] { return GraphBuilder(module, ops).run(inputs, outputs); });
+  if (!graph.ok()) return graph.error();
+  return std::move(graph.value());
 }
 
 Result<Graph> whole_device_graph(const Module& module) {
+  const auto f32 = [&](ValueId value) {
+    const auto& type = module.type(value);
+    return type.element == ir::ElementType::kF32 && type.count() != 0;
+  };
   std::vector<uint32_t> ops;
   std::vector<ir::Output> inputs;
   for (const ValueId input : module.inputs) {
-    const auto& type = module.type(input);
     const auto& name = module.input_name(input);
-    if (type.element != ir::ElementType::kF32 || type.rank() == 0 || type.count() == 0)
-      return Error{WEFT_ERROR_UNSUPPORTED,
-                   fmt::format("input '{}' is {}; the device takes f32 of one dimension and more", name, type.text())};
+    if (!f32(input))
+      return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("input '{}' is {}; the device takes f32 that is not empty", name,
+                                                       module.type(input).text())};
     inputs.push_back({name, input});
   }
   for (uint32_t i = 0; i < module.ops().size(); i++) {
@@ -417,10 +465,14 @@ Result<Graph> whole_device_graph(const Module& module) {
                    fmt::format("'{}' ({}) is for the host: {}", op.origin, name_of(op.kind), verdict.reason)};
     ops.push_back(i);
   }
-  for (const auto& output : module.outputs)
+  for (const auto& output : module.outputs) {
     if (device_use(module, module.op_of(output.value)).use == DeviceUse::kOperand)
       return Error{WEFT_ERROR_UNSUPPORTED,
                    fmt::format("output '{}' is a constant: it is computed by no node from an input", output.name)};
+    if (!f32(output.value))
+      return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("output '{}' is {}; the device makes f32", output.name,
+                                                       module.type(output.value).text())};
+  }
   return device_graph(module, ops, inputs, module.outputs);
 }
 

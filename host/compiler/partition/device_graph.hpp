@@ -1,5 +1,5 @@
-/// What of L1 today's device programs compute: products by constant matrices with bias and relu, sums and relu between
-/// them, on matrices.
+/// What of L1 device programs compute: products, elementwise operations, reductions, windows, and elements that change
+/// their places between them.
 #pragma once
 #include <span>
 #include <string>
@@ -13,8 +13,8 @@ namespace weft::compiler {
 enum class DeviceUse : uint8_t {
   kNone,     ///< the host computes it
   kProduct,  ///< a product of the MXU
-  kVector,   ///< an elementwise operation of the VPU
-  kView,     ///< another shape of the same rows and columns
+  kVector,   ///< operations of the VPU
+  kView,     ///< the same elements in other places
   kOperand   ///< a constant or a broadcast of one: it joins the part of its reader
 };
 
@@ -23,11 +23,19 @@ struct DeviceVerdict {
   std::string reason;  ///< why the host computes it
 };
 
+/// How much of L1 a program may have.
+enum class DeviceScope : uint8_t {
+  kAll,      ///< what fits VMEM
+  kMatrices  ///< products by constants, elementwise operations and reshapes of whole rows, whatever their sizes
+};
+
 /// Whether a device program may compute operator `op` of the module.
-[[nodiscard]] DeviceVerdict device_use(const ir::Module& module, const ir::Op& op);
+[[nodiscard]] DeviceVerdict device_use(const ir::Module& module, const ir::Op& op,
+                                       DeviceScope scope = DeviceScope::kAll);
 
 /// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are
-/// the values from outside, `outputs` what others read, each with its name there. INTERNAL: errors of check_graph.
+/// the values from outside, `outputs` what others read, each with its name there; all of them f32. INTERNAL: errors of
+/// check_graph.
 [[nodiscard]] Result<Graph> device_graph(const ir::Module& module, std::span<const uint32_t> ops,
                                          const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
 

@@ -7,6 +7,7 @@
 
 #include "host/compiler/graph.hpp"
 #include "host/compiler/ir/module.hpp"
+#include "host/compiler/partition/device_graph.hpp"
 
 namespace weft::compiler {
 
@@ -26,7 +27,8 @@ enum class Device : uint8_t { kUsed, kNone };
 
 /// Parts in an order in which each reads what inputs, constants and earlier parts have. A device program holds a
 /// product at least: rounding to bf16 costs accuracy, and moving elements time. INTERNAL: errors of check_graph.
-[[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device);
+[[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device,
+                                          DeviceScope scope = DeviceScope::kAll);
 
 /// Makes the part an island, for the reason that the device has refused it.
 void leave_to_host(Partition& partition, size_t part, const std::string& reason);

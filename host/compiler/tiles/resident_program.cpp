@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <utility>
 
@@ -16,6 +17,11 @@ namespace {
 constexpr uint8_t kScratch = 2;
 constexpr double kMaxCommands = 100'000;
 
+Error too_many(const Program& program, double commands) {
+  return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {:.0f} commands or more, and at most {:.0f} are ordered",
+                                              program.name, commands, kMaxCommands)};
+}
+
 class ResidentProgram {
  public:
   ResidentProgram(const spec::Chip& chip, const Program& program)
@@ -24,10 +30,12 @@ class ResidentProgram {
   Result<Kernel> run() {
     for (size_t i = 0; i < program_.steps.size(); i++) {
       const auto& step = program_.steps[i];
-      if (const auto* dense = std::get_if<DenseStep>(&step))
-        add(*dense, i + 1 == program_.steps.size());
-      else
-        add(std::get<VectorStep>(step));
+      if (const auto* dense = std::get_if<DenseStep>(&step)) add(*dense, i + 1 == program_.steps.size());
+      if (const auto* vector = std::get_if<VectorStep>(&step)) add(*vector);
+      if (const auto* rearrange = std::get_if<RearrangeStep>(&step)) add(*rearrange);
+      if (const auto* reduce = std::get_if<ReduceStep>(&step)) add(*reduce);
+      if (const auto* pair = std::get_if<PairProductStep>(&step)) add(*pair);
+      if (static_cast<double>(graph_.commands().size()) > kMaxCommands) return too_many(program_, kMaxCommands);
     }
     if (auto status = command_graph::assemble(graph_, builder_); !status.ok())
       return Error{status.error().code, fmt::format("{}: {}", program_.name, status.error().message)};
@@ -55,19 +63,51 @@ class ResidentProgram {
     keep(step.y, tiles_.product(x, product, last));
   }
 
+  /// Of an output, what has been computed goes to its place.
+  void finish(const TensorPlace& place, Matrix value, const std::string& name) {
+    if (place.segment != kScratch) tiles_.store(value, place, name);
+    keep(place, std::move(value));
+  }
+
+  void add(const RearrangeStep& step) {
+    Rearrangement by{step.name, {}, *step.from, step.rows, step.cols};
+    for (const auto& source : step.sources)
+      by.sources.push_back(&matrix(source.place, source.rows, source.cols, WEFT_VPU_DTYPE_F32));
+    Matrix y = tiles_.rearrange(by);
+    finish(step.y, step.y_dtype == WEFT_VPU_DTYPE_BF16 ? tiles_.rounded(y, step.name) : std::move(y), step.name);
+  }
+
+  void add(const ReduceStep& step) {
+    Matrix& a = matrix(step.a, step.rows, step.cols, WEFT_VPU_DTYPE_F32);
+    keep(step.y, tiles_.reduce(a, step.op, step.name));
+  }
+
+  void add(const PairProductStep& step) {
+    Matrix& x = matrix(step.x, step.batch * step.m, step.k, WEFT_VPU_DTYPE_BF16);
+    Matrix& w = matrix(step.w, step.batch * step.k, step.n, WEFT_VPU_DTYPE_F32);
+    finish(step.y, tiles_.pair_product(x, w, step.batch, step.y_dtype, step.name), step.name);
+  }
+
+  /// A multiplication by one that rounds is a cast.
+  [[nodiscard]] static bool only_rounds(const VectorStep& step) {
+    return step.op == WEFT_VPU_OP_MUL && step.b_mode == WEFT_VPU_B_MODE_SCALAR &&
+           step.scalar == std::bit_cast<uint32_t>(1.0f) && step.dtype == WEFT_VPU_DTYPE_F32 &&
+           step.y_dtype == WEFT_VPU_DTYPE_BF16;
+  }
+
   void add(const VectorStep& step) {
     Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
+    if (only_rounds(step)) return finish(step.y, tiles_.rounded(a, step.name), step.name);
     Elementwise by{.name = step.name,
                    .op = step.op,
                    .b_mode = step.b_mode,
                    .scalar = step.scalar,
                    .scalar2 = step.scalar2,
-                   .dtype = step.y_dtype};
+                   .dtype = step.y_dtype,
+                   .uniform = step.uniform};
     if (step.b_mode == WEFT_VPU_B_MODE_TENSOR || step.b_mode == WEFT_VPU_B_MODE_ROW)
       by.b = &matrix(step.b, step.b_mode == WEFT_VPU_B_MODE_ROW ? 1 : step.rows, step.cols, step.dtype);
-    Matrix y = tiles_.elementwise(a, by);
-    if (step.y.segment != kScratch) tiles_.store(y, step.y, step.name);
-    keep(step.y, std::move(y));
+    finish(step.y, tiles_.elementwise(a, by), step.name);
   }
 
   const Program& program_;
@@ -82,23 +122,44 @@ bool taken(const Step& step) {
   if (const auto* dense = std::get_if<DenseStep>(&step))
     return dense->dtype == WEFT_MXU_DTYPE_BF16 && dense->arrivals.empty() &&
            (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
-  return std::holds_alternative<VectorStep>(step);
+  return std::holds_alternative<VectorStep>(step) || std::holds_alternative<RearrangeStep>(step) ||
+         std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step);
 }
 
 /// Commands, about: row chunks times column blocks, of products times K tiles.
 double commands_of(const spec::Chip& chip, const Step& step) {
   const auto parts = [&](uint64_t size) { return static_cast<double>((size + chip.n - 1) / chip.n); };
   if (const auto* dense = std::get_if<DenseStep>(&step)) return parts(dense->m) * parts(dense->n) * parts(dense->k);
-  const auto& vector = std::get<VectorStep>(step);
-  return parts(vector.rows) * parts(vector.cols);
+  const auto area = [&](const auto& s) { return parts(s.rows) * parts(s.cols); };
+  if (const auto* vector = std::get_if<VectorStep>(&step)) return area(*vector);
+  if (const auto* reduce = std::get_if<ReduceStep>(&step)) return area(*reduce);
+  if (const auto* rearrange = std::get_if<RearrangeStep>(&step)) return area(*rearrange);
+  const auto& pair = std::get<PairProductStep>(step);
+  return static_cast<double>(pair.batch) * parts(pair.m) * parts(pair.n);
 }
 
 /// A result that stays in VMEM fits it.
 bool fits(const spec::Chip& chip, const Step& step) {
+  const TensorPlace y = std::visit(
+      [](const auto& s) {
+        if constexpr (requires { s.y; })
+          return s.y;
+        else
+          return TensorPlace{};
+      },
+      step);
   const auto* dense = std::get_if<DenseStep>(&step);
-  const auto* vector = std::get_if<VectorStep>(&step);
-  const TensorPlace& y = dense != nullptr ? dense->y : vector->y;
-  const uint64_t rows = dense != nullptr ? dense->m : vector->rows;
+  const auto* pair = std::get_if<PairProductStep>(&step);
+  const uint64_t rows = dense != nullptr  ? dense->m
+                        : pair != nullptr ? pair->batch * pair->m
+                                          : std::visit(
+                                                [](const auto& s) {
+                                                  if constexpr (requires { s.rows; })
+                                                    return s.rows;
+                                                  else
+                                                    return uint64_t{0};
+                                                },
+                                                step);
   return y.segment != kScratch || rows * y.pitch_bytes <= chip.vmem_bytes;
 }
 
@@ -106,16 +167,14 @@ bool fits(const spec::Chip& chip, const Step& step) {
 
 Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program) {
   if (program.barrier || !std::ranges::all_of(program.steps, taken))
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: not of products and elementwise steps alone", program.name)};
+    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: a step is not of those that stay in VMEM", program.name)};
   double commands = 0;
   for (const Step& step : program.steps) {
     commands += commands_of(chip, step);
     if (!fits(chip, step))
       return Error{WEFT_ERROR_NO_DEVICE_MEMORY, fmt::format("{}: a value is larger than VMEM", program.name)};
   }
-  if (commands > kMaxCommands)
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: about {:.0f} commands, and at most {:.0f} are ordered",
-                                                     program.name, commands, kMaxCommands)};
+  if (commands > kMaxCommands) return too_many(program, commands);
   return ResidentProgram(chip, program).run();
 }
 

@@ -30,9 +30,16 @@ Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype d
   const uint64_t words = blocks(columns) * row_words(dtype);
   // Rows that the MXU reads walk the banks downwards, as weights do; f32 rows begin at even words.
   matrix.row_words = dtype == WEFT_VPU_DTYPE_F32 ? words : conflict_free_stride(words, chip_.vmem_banks);
+  matrix.block_words = row_words(dtype);
   matrix.row_chunks = row_chunks(chip_, rows);
   for (const Span& chunk : matrix.row_chunks)
     matrix.chunks.push_back(graph_.add_buffer(command_graph::BufferSpace::kVmem, chunk.count * matrix.row_words));
+  return matrix;
+}
+
+Matrix TileBuilder::new_uniform(uint64_t rows, uint64_t columns) {
+  Matrix matrix = new_matrix(rows, 1, WEFT_VPU_DTYPE_F32);
+  matrix.columns = columns, matrix.block_words = 0;
   return matrix;
 }
 
@@ -70,8 +77,7 @@ void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {
 }
 
 Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
-  Matrix d = new_matrix(a.rows, a.columns, by.dtype);
-  const uint64_t from = row_words(a.dtype), to = row_words(by.dtype);
+  Matrix d = by.uniform ? new_uniform(a.rows, a.columns) : new_matrix(a.rows, a.columns, by.dtype);
   const bool cast = by.dtype != a.dtype;
   // The operation's result before its cast.
   Matrix before = cast ? new_matrix(a.rows, a.columns, a.dtype) : d;
@@ -79,7 +85,7 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
     if (b != nullptr) need(*b, by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk, {0, blocks(a.columns)});
-    for (uint64_t block = 0; block < blocks(a.columns); block++) {
+    for (uint64_t block = 0; block < (by.uniform ? 1 : blocks(a.columns)); block++) {
       spec::VpuCommand c;
       c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
       c.header.tag = program_.tag(fmt::format("{} rows {}..", by.name, a.row_chunks[chunk].first));
@@ -87,12 +93,13 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
       c.src_dtype = c.dst_dtype = static_cast<uint8_t>(a.dtype);
       c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
       c.cols = static_cast<uint16_t>(lanes(a.columns, block));
-      c.a_addr = static_cast<uint32_t>(block * from), c.a_stride = static_cast<uint32_t>(a.row_words);
+      c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
       c.b_mode = static_cast<uint8_t>(by.b_mode);
-      if (b != nullptr) c.b_addr = static_cast<uint32_t>(block * from);
+      if (b != nullptr) c.b_addr = static_cast<uint32_t>(block * b->block_words);
       if (by.b_mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = static_cast<uint32_t>(b->row_words);
       c.scalar = by.scalar, c.scalar2 = by.scalar2;
-      c.d_addr = static_cast<uint32_t>(block * from), c.d_stride = static_cast<uint32_t>(before.row_words);
+      c.d_addr = static_cast<uint32_t>(block * before.block_words),
+      c.d_stride = static_cast<uint32_t>(before.row_words);
       const BufferId b_buffer =
           b == nullptr ? command_graph::kNoBuffer : b->chunks[by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk];
       graph_.vector(c, a.chunks[chunk], b_buffer, before.chunks[chunk]);
@@ -103,8 +110,28 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
       convert.src_dtype = c.src_dtype, convert.dst_dtype = static_cast<uint8_t>(by.dtype);
       convert.rows = c.rows, convert.cols = c.cols;
       convert.a_addr = c.d_addr, convert.a_stride = c.d_stride;
-      convert.d_addr = static_cast<uint32_t>(block * to), convert.d_stride = static_cast<uint32_t>(d.row_words);
+      convert.d_addr = static_cast<uint32_t>(block * d.block_words),
+      convert.d_stride = static_cast<uint32_t>(d.row_words);
       graph_.vector(convert, before.chunks[chunk], command_graph::kNoBuffer, d.chunks[chunk]);
+    }
+  }
+  return d;
+}
+
+Matrix TileBuilder::rounded(Matrix& a, const std::string& name) {
+  Matrix d = new_matrix(a.rows, a.columns, WEFT_VPU_DTYPE_BF16);
+  for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
+    need(a, chunk, {0, blocks(a.columns)});
+    for (uint64_t block = 0; block < blocks(a.columns); block++) {
+      spec::VpuCommand c;
+      c.header.opcode = WEFT_OPCODE_CAST;
+      c.header.tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
+      c.src_dtype = WEFT_VPU_DTYPE_F32, c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+      c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
+      c.cols = static_cast<uint16_t>(lanes(a.columns, block));
+      c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
+      c.d_addr = static_cast<uint32_t>(block * d.block_words), c.d_stride = static_cast<uint32_t>(d.row_words);
+      graph_.vector(c, a.chunks[chunk], command_graph::kNoBuffer, d.chunks[chunk]);
     }
   }
   return d;

@@ -15,12 +15,12 @@ namespace weft::compiler::tiles {
 using command_graph::BufferId;
 using command_graph::CommandGraph;
 
-/// A matrix in VMEM: row chunks, each a buffer of rows `row_words` apart; a row is blocks of N columns side by side, of
-/// two words each for f32. What lies in memory is loaded when an operator reads it first, piece by piece.
+/// A matrix in VMEM: row chunks, each a buffer of rows `row_words` apart; a row is blocks of N columns `block_words`
+/// apart, of two words each for f32. What lies in memory is loaded when an operator reads it first, piece by piece.
 struct Matrix {
   uint64_t rows = 0, columns = 0;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
-  uint64_t row_words = 0;
+  uint64_t row_words = 0, block_words = 0;     ///< no block words: all blocks are one, whose columns are equal
   std::vector<Span> row_chunks;
   std::vector<BufferId> chunks;
   std::optional<TensorPlace> source;              ///< in memory
@@ -46,6 +46,15 @@ struct Elementwise {
   Matrix* b = nullptr;  ///< tensor: of a's shape; row: of one row
   uint32_t scalar = 0, scalar2 = 0;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;
+  bool uniform = false;  ///< all columns of a row of the result are equal
+};
+
+/// Element i of the result, row by row, is element `from[i]` of all sources one behind the other. All are f32.
+struct Rearrangement {
+  std::string name;
+  std::vector<Matrix*> sources;
+  const std::vector<uint32_t>& from;
+  uint64_t rows = 0, columns = 0;
 };
 
 /// Appends commands to a graph, in an order in which they can run one by one. One owner; a Matrix belongs to the
@@ -59,6 +68,15 @@ class TileBuilder {
   /// x is bf16. `last`: nothing follows that could hide this product's end.
   [[nodiscard]] Matrix product(Matrix& x, const Product& by, bool last);
   [[nodiscard]] Matrix elementwise(Matrix& a, const Elementwise& by);
+  /// Row by row where rows stay together, else through transposes of up to N rows.
+  [[nodiscard]] Matrix rearrange(const Rearrangement& by);
+  /// f32 to bf16.
+  [[nodiscard]] Matrix rounded(Matrix& a, const std::string& name);
+  /// Sum, largest or smallest of each row, in all columns.
+  [[nodiscard]] Matrix reduce(Matrix& a, weft_vpu_op op, const std::string& name);
+  /// `batch` products of rows of x (bf16) by rows of w (f32, rounded here).
+  [[nodiscard]] Matrix pair_product(Matrix& x, Matrix& w, uint64_t batch, weft_vpu_dtype dtype,
+                                    const std::string& name);
   void store(const Matrix& from, const TensorPlace& to, const std::string& name);
 
  private:
@@ -69,6 +87,10 @@ class TileBuilder {
     return std::min<uint64_t>(chip_.n, columns - block * chip_.n);
   }
   void need(Matrix& matrix, uint64_t chunk, Span column_blocks);
+  [[nodiscard]] Matrix new_uniform(uint64_t rows, uint64_t columns);
+  /// The rows of w as weights: a chunk for each of the batch, in it the column blocks one behind the other.
+  [[nodiscard]] Matrix as_weights(Matrix& w, uint64_t batch, const std::string& name);
+  friend class Mover;
   BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
   void store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns, weft_vpu_dtype dtype,
                     BufferId buffer, uint64_t word, uint64_t row_words, uint16_t tag);

@@ -20,10 +20,10 @@ constexpr const char* kInput =
 constexpr const char* kDot = "{lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : f32[2, 2]\n";
 
 /// "D" or "H" for each part, with the number of its operators that are no constants.
-std::string cut(const std::string& text, Device device = Device::kUsed) {
+std::string cut(const std::string& text, Device device = Device::kUsed, DeviceScope scope = DeviceScope::kAll) {
   const auto module = ir::parse(kInput + text);
   if (!module.ok()) FAIL(module.error().message);
-  const auto parts = partition(module.value(), device);
+  const auto parts = partition(module.value(), device, scope);
   if (!parts.ok()) FAIL(parts.error().message);
   std::string line;
   for (const auto& part : parts.value().parts) {
@@ -62,8 +62,10 @@ TEST_CASE("sums without a product stay with the host") {
   CHECK(cut("%4 = add(%0, %3) : f32[2, 2]\nreturn \"y\" = %4\n") == "H1 ");
 }
 
-TEST_CASE("a product of two computed tensors is the host's") {
-  CHECK(cut(std::string("%4 = dot_general(%0, %0) ") + kDot + "return \"y\" = %4\n") == "H1 ");
+TEST_CASE("a product of two computed tensors is the device's, but not in parts of matrices alone") {
+  const auto text = std::string("%4 = dot_general(%0, %0) ") + kDot + "return \"y\" = %4\n";
+  CHECK(cut(text) == "D1 ");
+  CHECK(cut(text, Device::kUsed, DeviceScope::kMatrices) == "H1 ");
 }
 
 TEST_CASE("an output that is an input or a constant needs no part of the device") {

@@ -1,0 +1,135 @@
+// Which operators of L1 a device program may have, and why it may not have the others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/value_views.hpp"
+
+namespace weft::compiler {
+namespace {
+
+using ir::Dims;
+using ir::ElementType;
+using ir::Module;
+using ir::Op;
+using ir::OpKind;
+
+constexpr uint64_t kMaxMoved = 1u << 22;  // elements of a tensor whose elements are moved one by one
+constexpr uint64_t kMaxTaps = 1024;       // of a window, and factors of a product of elements
+
+DeviceVerdict host(std::string reason) { return {DeviceUse::kNone, std::move(reason)}; }
+
+/// Reads of f32, or of pred, which is 0 or 1 in f32.
+bool on_f32(ElementType type) { return type == ElementType::kF32 || type == ElementType::kPred; }
+
+bool no_small_reciprocal(const Module& module, ir::ValueId value) {
+  const auto values = constant_values(module, value);
+  return std::ranges::none_of(values, [](float v) { return v != 0 && std::fpclassify(1 / v) == FP_SUBNORMAL; });
+}
+
+DeviceVerdict use_of_product(const Module& module, const Op& op, DeviceScope scope) {
+  const auto &a = module.type(op.operands[0]), &b = module.type(op.operands[1]);
+  if (op.attributes.contains("precision")) return host("a product of more than one pass of bf16");
+  const bool constants[2] = {constant_behind(module, op.operands[0]) != nullptr,
+                             constant_behind(module, op.operands[1]) != nullptr};
+  if (constants[0] && constants[1]) return host("a product of constants");
+  if (scope == DeviceScope::kAll) return {DeviceUse::kProduct, ""};
+  if (module.op_of(op.operands[1]).kind != OpKind::kConstant || constants[0])
+    return host("a product of two computed tensors");
+  const bool matrices =
+      a.rank() == 2 && b.rank() == 2 && op.list("lhs_contract") == Dims{1} && op.list("rhs_contract") == Dims{0};
+  return matrices ? DeviceVerdict{DeviceUse::kProduct, ""} : host("a product of other than matrices");
+}
+
+DeviceVerdict use_of_convolution(const Module& module, const Op& op) {
+  const auto &w = module.type(op.operands[1]), &y = module.type(op.results[0]);
+  const uint64_t patches = y.count() / static_cast<uint64_t>(w.dims[0]) * static_cast<uint64_t>(op.integer("groups")) *
+                           (w.count() / static_cast<uint64_t>(w.dims[0]));
+  if (constant_behind(module, op.operands[0]) != nullptr) return host("a convolution of a constant");
+  if (patches > kMaxMoved) return host(fmt::format("a convolution with {} elements under its windows", patches));
+  return {DeviceUse::kProduct, ""};
+}
+
+DeviceVerdict use_of_elementwise(const Module& module, const Op& op, DeviceScope scope) {
+  const auto constant = [&](size_t i) { return constant_behind(module, op.operands[i]) != nullptr; };
+  bool all = true;
+  for (size_t i = 0; i < op.operands.size(); i++) all = all && constant(i);
+  if (all) return host(op.operands.size() == 1 ? "a function of a constant" : "an operation on constants");
+  if (op.kind == OpKind::kDivide && constant(1) && !no_small_reciprocal(module, op.operands[1]))
+    return host("a division by a number whose reciprocal is too small");
+  if (scope == DeviceScope::kMatrices)
+    for (const auto value : op.operands)
+      if (constant_behind(module, value) != nullptr && !same_in_rows(module, value))
+        return host("a constant that is not the same for every row");
+  return {DeviceUse::kVector, ""};
+}
+
+DeviceVerdict use_of_movement(const Module& module, const Op& op) {
+  const size_t data = data_operands(op);
+  bool all = true;
+  for (size_t i = 0; i < op.operands.size(); i++) {
+    const bool constant = constant_behind(module, op.operands[i]) != nullptr;
+    if (i >= data && !constant) return host(fmt::format("{} at computed places", name_of(op.kind)));
+    all = all && (constant || i >= data);
+  }
+  if (all) return host(fmt::format("a {} of a constant", name_of(op.kind)));
+  uint64_t elements = module.type(op.results[0]).count();
+  for (size_t i = 0; i < data; i++) elements = std::max(elements, module.type(op.operands[i]).count());
+  if (op.kind != OpKind::kReshape && elements > kMaxMoved)
+    return host(fmt::format("{} of {} elements", name_of(op.kind), elements));
+  return {DeviceUse::kView, ""};
+}
+
+DeviceVerdict use_of_reduction(const Module& module, const Op& op) {
+  const auto &in = module.type(op.operands[0]), &out = module.type(op.results[0]);
+  if (constant_behind(module, op.operands[0]) != nullptr)
+    return host(fmt::format("a {} of a constant", name_of(op.kind)));
+  if (in.count() > kMaxMoved) return host(fmt::format("{} of {} elements", name_of(op.kind), in.count()));
+  const uint64_t taps = op.kind == OpKind::kReduceWindow ? ir::count_of(op.list("window")) : in.count() / out.count();
+  if ((op.kind == OpKind::kReduceWindow || op.word("kind") == "multiply") && taps > kMaxTaps)
+    return host(fmt::format("{} of {} elements each", name_of(op.kind), taps));
+  return {DeviceUse::kVector, ""};
+}
+
+DeviceVerdict use_of_matrices(const Module& module, const Op& op) {
+  if (op.kind != OpKind::kReshape) return host(fmt::format("no command for {}", name_of(op.kind)));
+  const bool same = matrix_shape(module.type(op.results[0]).dims) == matrix_shape(module.type(op.operands[0]).dims);
+  return same ? DeviceVerdict{DeviceUse::kView, ""} : host("a reshape that moves elements between rows");
+}
+
+bool is_matrix_kind(const Module& module, const Op& op) {
+  if (module.type(op.results[0]).element != ElementType::kF32) return false;
+  return op.kind == OpKind::kDotGeneral ||
+         (is_elementwise_kind(op.kind) && op.kind != OpKind::kSelect && op.kind != OpKind::kConvert);
+}
+
+}  // namespace
+
+DeviceVerdict device_use(const Module& module, const Op& op, DeviceScope scope) {
+  if (op.kind == OpKind::kConstant) return {DeviceUse::kOperand, ""};
+  if (data_operands(op) == 1 && constant_behind(module, op.results[0]) != nullptr) return {DeviceUse::kOperand, ""};
+  const bool moves = data_operands(op) != 0;
+  const bool known = is_elementwise_kind(op.kind) || moves || op.kind == OpKind::kDotGeneral ||
+                     op.kind == OpKind::kConvolution || op.kind == OpKind::kReduce || op.kind == OpKind::kReduceWindow;
+  if (!known) return host(fmt::format("no command for {}", name_of(op.kind)));
+  const auto& type = module.type(op.results[0]);
+  if (!on_f32(type.element)) return host(fmt::format("{} to {}", name_of(op.kind), type.text()));
+  const size_t read = moves ? data_operands(op) : op.operands.size();
+  for (size_t i = 0; i < read; i++)
+    if (const auto& in = module.type(op.operands[i]); !on_f32(in.element))
+      return host(fmt::format("{} of {}", name_of(op.kind), in.text()));
+  for (const auto value : op.operands)
+    if (module.type(value).count() == 0) return host("an empty tensor");
+  if (type.count() == 0) return host("an empty tensor");
+  if (scope == DeviceScope::kMatrices && !is_matrix_kind(module, op)) return use_of_matrices(module, op);
+  if (scope == DeviceScope::kMatrices && (type.rank() == 0 || module.type(op.operands[0]).rank() == 0))
+    return host("a scalar");
+  if (op.kind == OpKind::kDotGeneral) return use_of_product(module, op, scope);
+  if (op.kind == OpKind::kConvolution) return use_of_convolution(module, op);
+  if (op.kind == OpKind::kReduce || op.kind == OpKind::kReduceWindow) return use_of_reduction(module, op);
+  return moves ? use_of_movement(module, op) : use_of_elementwise(module, op, scope);
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,91 @@
+/// Turns operators of L1 into nodes of a Graph; private to partition/.
+#pragma once
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "host/compiler/graph.hpp"
+#include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/value_views.hpp"
+
+namespace weft::compiler {
+
+/// One graph; used once. Operators are those that device_use() allows.
+class GraphBuilder {
+ public:
+  GraphBuilder(const ir::Module& module, std::span<const uint32_t> ops) : module_(module), ops_(ops) {}
+
+  Result<Graph> run(const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
+
+ private:
+  using Second = decltype(VectorNode::b);
+
+  /// Operands that an elementwise operator reads side by side: tensors of one shape, constant rows, numbers; and where
+  /// the elements of the result are in a tensor of that shape.
+  struct Aligned {
+    std::vector<Second> operands;
+    ElementMap from;
+    uint64_t rows = 0, columns = 0;
+  };
+
+  // device_graph.cpp
+  void count_readers(const std::vector<ir::Output>& outputs);
+  void find_columns();
+  void find_columns(const ir::Op& op);
+  void add(const ir::Op& op);
+  void add_movement(const ir::Op& op);
+  void add_vector(const ir::Op& op);
+  [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
+  void keep_outputs_apart(const std::vector<ir::Output>& outputs);
+  void settle_types();
+  [[nodiscard]] bool is_constant(ir::ValueId value) const { return constant_behind(module_, value) != nullptr; }
+  [[nodiscard]] bool is_exclusive(ir::ValueId value) const;
+  size_t new_tensor(const std::string& name, const ir::Dims& dims, uint64_t rows, uint64_t columns);
+  [[nodiscard]] uint64_t columns_of(ir::ValueId value) const;
+  /// The value's elements; of a constant those of a new tensor.
+  ValueView view(ir::ValueId value);
+  /// A tensor of these elements in rows of `columns`.
+  size_t tensor_of(const std::string& name, const ValueView& view, uint64_t count, uint64_t columns);
+  [[nodiscard]] ElementMap normalized(const ValueView& view, uint64_t count, uint64_t columns) const;
+  /// Elements `pick` of a view.
+  [[nodiscard]] static ValueView picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick);
+  size_t constant_tensor(const std::string& name, const std::vector<float>& values, uint64_t columns);
+  Aligned align(const ir::Op& op);
+  [[nodiscard]] bool align_in_place(const ir::Op& op, Aligned& aligned);
+  Second constant_second(const std::string& name, std::vector<float> values, uint64_t columns);
+
+  // vector_rules.cpp
+  size_t emit(const ir::Op& op, weft_vpu_op what, size_t a, Second b = std::monostate{}, float c = 0);
+  size_t as_tensor(const ir::Op& op, const Second& operand, const Aligned& like);
+  size_t function(const ir::Op& op, size_t a);
+  size_t rounded_to_whole(const ir::Op& op, size_t a);
+  size_t operation(const ir::Op& op, size_t a, Second b, bool reversed);
+  size_t compare(const ir::Op& op, size_t a, Second b, bool reversed);
+  size_t power(const ir::Op& op, size_t a, const Second& b, bool reversed);
+  size_t select(const ir::Op& op, const Aligned& operands);
+  Second reciprocal(const ir::Op& op, Second b);
+  void add_reduce(const ir::Op& op);
+
+  // product_rules.cpp
+  void add_product(const ir::Op& op);
+  void add_convolution(const ir::Op& op);
+
+  // window_rules.cpp
+  void add_window(const ir::Op& op);
+
+  const ir::Module& module_;
+  std::span<const uint32_t> ops_;
+  Graph graph_;
+  std::map<ir::ValueId, ValueView> views_;
+  std::map<ir::ValueId, uint64_t> wanted_;    ///< columns that readers ask for
+  std::map<ir::ValueId, int> readers_;        ///< operators and outputs
+  std::map<ir::ValueId, ir::ValueId> moved_;  ///< result of a movement -> what it moves
+  std::map<size_t, size_t> producer_;         ///< tensor -> node, products by constants only
+  std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;
+};
+
+}  // namespace weft::compiler

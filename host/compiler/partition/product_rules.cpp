@@ -1,0 +1,154 @@
+// Products of matrices, one by one or many, and convolutions as products of what lies under their windows.
+#include <algorithm>
+#include <numeric>
+
+#include "host/compiler/partition/graph_builder.hpp"
+
+namespace weft::compiler {
+
+using ir::Dims;
+using ir::Op;
+
+namespace {
+
+struct Order {
+  std::vector<size_t> dims;
+  uint64_t free = 1;  ///< elements of the dimensions that are neither side by side nor summed
+};
+
+/// [batch, free, summed], or [batch, summed, free].
+Order order_of(const Dims& sizes, const Dims& batch, const Dims& summed, bool summed_last) {
+  Order order;
+  std::vector<size_t> free;
+  for (size_t d = 0; d < sizes.size(); d++)
+    if (std::ranges::find(batch, static_cast<int64_t>(d)) == batch.end() &&
+        std::ranges::find(summed, static_cast<int64_t>(d)) == summed.end()) {
+      free.push_back(d);
+      order.free *= static_cast<uint64_t>(sizes[d]);
+    }
+  order.dims.assign(batch.begin(), batch.end());
+  if (summed_last) order.dims.insert(order.dims.end(), free.begin(), free.end());
+  order.dims.insert(order.dims.end(), summed.begin(), summed.end());
+  if (!summed_last) order.dims.insert(order.dims.end(), free.begin(), free.end());
+  return order;
+}
+
+uint64_t product_of(const Dims& sizes, const Dims& dims) {
+  uint64_t count = 1;
+  for (const int64_t d : dims) count *= static_cast<uint64_t>(sizes[static_cast<size_t>(d)]);
+  return count;
+}
+
+}  // namespace
+
+void GraphBuilder::add_product(const Op& op) {
+  const auto &a = module_.type(op.operands[0]), &b = module_.type(op.operands[1]);
+  const Order left = order_of(a.dims, op.list("lhs_batch"), op.list("lhs_contract"), true),
+              right = order_of(b.dims, op.list("rhs_batch"), op.list("rhs_contract"), false);
+  const uint64_t batch = product_of(a.dims, op.list("lhs_batch")), k = product_of(a.dims, op.list("lhs_contract"));
+  const auto ordered = [&](ir::ValueId value, const Dims& dims, const std::vector<size_t>& order) {
+    const ValueView v = view(value);
+    return std::ranges::is_sorted(order) ? v : picked(graph_, v, permuted(dims, order));
+  };
+  if (batch == 1 && is_constant(op.operands[1])) {
+    const auto values = constant_values(module_, op.operands[1]);
+    DenseNode dense;
+    dense.name = op.origin;
+    dense.x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
+    dense.k = k, dense.n = right.free;
+    dense.weights.reserve(values.size());
+    for (const uint32_t i : permuted(b.dims, right.dims)) dense.weights.push_back(values[i]);
+    dense.y = new_tensor(op.origin, module_.type(op.results[0]).dims, left.free, right.free);
+    views_[op.results[0]] = {{dense.y}, nullptr};
+    producer_[dense.y] = graph_.nodes.size();
+    graph_.nodes.emplace_back(std::move(dense));
+    return;
+  }
+  const size_t x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
+  const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
+  const size_t y = new_tensor(op.origin, module_.type(op.results[0]).dims, batch * left.free, right.free);
+  graph_.nodes.emplace_back(PairProductNode{op.origin, x, w, y, batch});
+  views_[op.results[0]] = {{y}, nullptr};
+}
+
+/// Rows are the places of the windows, columns the channels: x becomes one row for each window, (tap, channel), and the
+/// result lies with its channels last.
+void GraphBuilder::add_convolution(const Op& op) {
+  const auto &x = module_.type(op.operands[0]), &w = module_.type(op.operands[1]), &y = module_.type(op.results[0]);
+  const Dims &stride = op.list("strides"), &low = op.list("low"), &dilation_x = op.list("lhs_dilation"),
+             &dilation_w = op.list("rhs_dilation");
+  const auto groups = static_cast<size_t>(op.integer("groups"));
+  const size_t spatial = x.rank() - 2;
+  const auto channels = static_cast<size_t>(w.dims[1]), outputs = static_cast<size_t>(w.dims[0]) / groups,
+             images = static_cast<size_t>(x.dims[0]);
+  const Dims taps(w.dims.begin() + 2, w.dims.end()), places(y.dims.begin() + 2, y.dims.end()),
+      size(x.dims.begin() + 2, x.dims.end());
+  const size_t tap_count = ir::count_of(taps), place_count = ir::count_of(places), pixels = ir::count_of(size);
+  // The pixel under each tap at each place; pixels: none.
+  std::vector<size_t> pixel(tap_count * place_count);
+  const Dims from = ir::strides_of(size), tap_strides = ir::strides_of(taps), place_strides = ir::strides_of(places);
+  for (size_t p = 0; p < place_count; p++)
+    for (size_t t = 0; t < tap_count; t++) {
+      int64_t at = 0;
+      bool inside = true;
+      for (size_t d = 0; d < spatial; d++) {
+        const int64_t place = static_cast<int64_t>(p) / place_strides[d] % places[d],
+                      tap = static_cast<int64_t>(t) / tap_strides[d] % taps[d],
+                      i = place * stride[d] + tap * dilation_w[d] - low[d];
+        inside = inside && i >= 0 && i % dilation_x[d] == 0 && i / dilation_x[d] < size[d];
+        at += i / dilation_x[d] * from[d];
+      }
+      pixel[p * tap_count + t] = inside ? static_cast<size_t>(at) : pixels;
+    }
+  // Channels last, and a zero behind the last pixel, then the patches of each group.
+  ValueView source = view(op.operands[0]);
+  std::vector<size_t> last{0};
+  for (size_t d = 0; d < spatial; d++) last.push_back(d + 2);
+  last.push_back(1);
+  const auto all_channels = static_cast<uint64_t>(x.dims[1]);
+  const size_t image = tensor_of(op.origin, picked(graph_, source, permuted(x.dims, last)), x.count(), all_channels);
+  source = {{image}, nullptr};
+  if (std::ranges::find(pixel, pixels) != pixel.end()) {
+    source.tensors.push_back(constant_tensor(op.origin, std::vector<float>(all_channels), all_channels));
+    std::vector<uint32_t> both(x.count() + all_channels);
+    std::iota(both.begin(), both.end(), 0u);
+    source.from = std::make_shared<const std::vector<uint32_t>>(std::move(both));
+  }
+  const uint64_t k = tap_count * channels, rows = images * place_count;
+  std::vector<uint32_t> patches;
+  patches.reserve(groups * rows * k);
+  for (size_t g = 0; g < groups; g++)
+    for (size_t i = 0; i < images; i++)
+      for (size_t at = 0; at < place_count * tap_count; at++)
+        for (size_t c = 0; c < channels; c++)
+          patches.push_back(static_cast<uint32_t>(
+              (pixel[at] == pixels ? images * pixels : i * pixels + pixel[at]) * all_channels + g * channels + c));
+  const size_t under = tensor_of(op.origin, picked(graph_, source, std::move(patches)), groups * rows * k, k);
+  // Weights [group][tap, channel][output] from [group, output, channel, tap].
+  std::vector<uint32_t> weights;
+  weights.reserve(w.count());
+  for (size_t g = 0; g < groups; g++)
+    for (size_t t = 0; t < tap_count; t++)
+      for (size_t c = 0; c < channels; c++)
+        for (size_t o = 0; o < outputs; o++)
+          weights.push_back(static_cast<uint32_t>(((g * outputs + o) * channels + c) * tap_count + t));
+  const size_t sums = new_tensor(op.origin, {static_cast<int64_t>(groups * rows), static_cast<int64_t>(outputs)},
+                                 groups * rows, outputs);
+  if (groups == 1 && is_constant(op.operands[1])) {
+    const auto values = constant_values(module_, op.operands[1]);
+    DenseNode dense{op.origin, under, sums, k, outputs, {}, {}, false};
+    for (const uint32_t i : weights) dense.weights.push_back(values[i]);
+    producer_[sums] = graph_.nodes.size();
+    graph_.nodes.emplace_back(std::move(dense));
+  } else {
+    const size_t filter =
+        tensor_of(op.origin, picked(graph_, view(op.operands[1]), std::move(weights)), w.count(), outputs);
+    graph_.nodes.emplace_back(PairProductNode{op.origin, under, filter, sums, groups});
+  }
+  // [image, group, output, place] from [group, image, place, output].
+  const Dims lies{static_cast<int64_t>(groups), static_cast<int64_t>(images), static_cast<int64_t>(place_count),
+                  static_cast<int64_t>(outputs)};
+  views_[op.results[0]] = picked(graph_, {{sums}, nullptr}, permuted(lies, {1, 0, 3, 2}));
+}
+
+}  // namespace weft::compiler

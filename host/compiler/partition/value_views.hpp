@@ -1,0 +1,48 @@
+/// Values of L1 as elements of a graph's tensors: what only moves elements is kept as where they come from until an
+/// operator reads them.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "host/compiler/ir/module.hpp"
+
+namespace weft::compiler {
+
+/// The constant behind a value, or behind what moves its elements; null: it is computed.
+[[nodiscard]] const ir::Op* constant_behind(const ir::Module& module, ir::ValueId value);
+
+/// A value that constant_behind() finds.
+[[nodiscard]] ir::TensorPtr constant_tensor_of(const ir::Module& module, ir::ValueId value);
+
+/// All elements of a value that constant_behind() finds, of f32 or pred.
+[[nodiscard]] std::vector<float> constant_values(const ir::Module& module, ir::ValueId value);
+
+/// Whether all rows of such a value, as matrix_shape() has them, are equal.
+[[nodiscard]] bool same_in_rows(const ir::Module& module, ir::ValueId value);
+
+/// Operators of the vector unit, element by element.
+[[nodiscard]] bool is_elementwise_kind(ir::OpKind kind);
+
+/// How many of the first operands an operator moves elements of, which does nothing else; 0: it does something else.
+/// Its other operands tell where to.
+[[nodiscard]] size_t data_operands(const ir::Op& op);
+
+using ElementMap = std::shared_ptr<const std::vector<uint32_t>>;
+
+/// For each element of the result of an operator that moves elements, which element it is of its data operands one
+/// behind the other.
+[[nodiscard]] std::vector<uint32_t> moved_from(const ir::Module& module, const ir::Op& op);
+
+/// Element i of the value is element from[i] of the tensors one behind the other; without `from` the elements of the
+/// only tensor in their order.
+struct ValueView {
+  std::vector<size_t> tensors;
+  ElementMap from;
+};
+
+/// The order of a tensor's elements when its dimensions are put in the order `dims`: element i of the result is element
+/// [i] of the tensor.
+[[nodiscard]] std::vector<uint32_t> permuted(const ir::Dims& sizes, const std::vector<size_t>& dims);
+
+}  // namespace weft::compiler

@@ -1,0 +1,230 @@
+// Operators as operations of the vector unit, and reductions of rows.
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numbers>
+
+#include "host/compiler/partition/graph_builder.hpp"
+
+namespace weft::compiler {
+
+using ir::Dims;
+using ir::Op;
+using ir::OpKind;
+
+/// A node on f32; its result.
+size_t GraphBuilder::emit(const Op& op, weft_vpu_op what, size_t a, Second b, float c) {
+  const auto* tensor = std::get_if<size_t>(&b);
+  const bool row = std::holds_alternative<std::vector<float>>(b);
+  const bool uniform = graph_.tensors[a].uniform && !row && (tensor == nullptr || graph_.tensors[*tensor].uniform);
+  const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
+  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  graph_.tensors[y].uniform = uniform;
+  graph_.nodes.emplace_back(VectorNode{op.origin, what, a, y, std::move(b), c});
+  return y;
+}
+
+/// An operand as a tensor of the others' shape.
+size_t GraphBuilder::as_tensor(const Op& op, const Second& operand, const Aligned& like) {
+  if (const auto* tensor = std::get_if<size_t>(&operand)) return *tensor;
+  std::vector<float> values;
+  if (const auto* row = std::get_if<std::vector<float>>(&operand)) values = *row;
+  if (const auto* number = std::get_if<float>(&operand)) values.assign(like.columns, *number);
+  std::vector<float> all;
+  for (uint64_t r = 0; r < like.rows; r++) all.insert(all.end(), values.begin(), values.end());
+  return constant_tensor(op.origin, all, like.columns);
+}
+
+size_t GraphBuilder::function(const Op& op, size_t a) {
+  constexpr auto kLog2E = std::numbers::log2e_v<float>;
+  switch (op.kind) {
+    case OpKind::kAbs:
+      return emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
+    case OpKind::kNegate:
+      return emit(op, WEFT_VPU_OP_MUL, a, -1.0f);
+    case OpKind::kSign: {
+      const size_t sign =
+          emit(op, WEFT_VPU_OP_SUB, emit(op, WEFT_VPU_OP_GT, a, 0.0f), emit(op, WEFT_VPU_OP_LT, a, 0.0f));
+      return emit(op, WEFT_VPU_OP_ADD, sign, emit(op, WEFT_VPU_OP_SELECT, emit(op, WEFT_VPU_OP_NE, a, a), a, 0.0f));
+    }
+    case OpKind::kNot:
+      return emit(op, WEFT_VPU_OP_EQ, a, 0.0f);
+    case OpKind::kConvert:  // to pred
+      return emit(op, WEFT_VPU_OP_NE, a, 0.0f);
+    case OpKind::kRoundNearestEven:
+      return rounded_to_whole(op, a);
+    case OpKind::kFloor: {
+      const size_t whole = rounded_to_whole(op, a);
+      return emit(op, WEFT_VPU_OP_SUB, whole, emit(op, WEFT_VPU_OP_GT, whole, a));
+    }
+    case OpKind::kCeil: {
+      const size_t whole = rounded_to_whole(op, a);
+      return emit(op, WEFT_VPU_OP_ADD, whole, emit(op, WEFT_VPU_OP_LT, whole, a));
+    }
+    case OpKind::kExponential:
+      return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, kLog2E));
+    case OpKind::kLog:
+      return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_LOG2, a), std::numbers::ln2_v<float>);
+    case OpKind::kLogPlusOne: {
+      // With u = 1 + a: log(u) a / (u - 1) makes up for what u has lost of a; a itself where that is all of it.
+      const size_t u = emit(op, WEFT_VPU_OP_ADD, a, 1.0f), gained = emit(op, WEFT_VPU_OP_SUB, u, 1.0f);
+      const size_t log = emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_LOG2, u), std::numbers::ln2_v<float>);
+      const size_t share = emit(op, WEFT_VPU_OP_MUL, a, emit(op, WEFT_VPU_OP_RCP, gained));
+      const size_t moderate = emit(op, WEFT_VPU_OP_LT, gained, 65536.0f);  // beyond, what u has lost does not show
+      const size_t factor = emit(op, WEFT_VPU_OP_SELECT, moderate, share, 1.0f);
+      const size_t none = emit(op, WEFT_VPU_OP_EQ, gained, 0.0f), some = emit(op, WEFT_VPU_OP_EQ, none, 0.0f);
+      return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, none, a, -0.0f),
+                  emit(op, WEFT_VPU_OP_SELECT, some, emit(op, WEFT_VPU_OP_MUL, log, factor), -0.0f));
+    }
+    case OpKind::kLogistic: {  // 1 / (1 + exp(-a)): small results keep their digits
+      const size_t power = emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, -kLog2E));
+      return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_ADD, power, 1.0f));
+    }
+    case OpKind::kSqrt:  // of zero and infinity too, which a * rsqrt(a) is not
+      return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_RSQRT, a));
+    case OpKind::kRsqrt:
+      return emit(op, WEFT_VPU_OP_RSQRT, a);
+    case OpKind::kTanh:
+      return emit(op, WEFT_VPU_OP_TANH, a);
+    default:
+      return emit(op, WEFT_VPU_OP_ERF, a);
+  }
+}
+
+/// Below 2^22 a sum with 1.5 x 2^23 rounds to whole numbers; what is not below is whole, infinite or a NaN.
+size_t GraphBuilder::rounded_to_whole(const Op& op, size_t a) {
+  constexpr float kShift = 12582912.0f, kWhole = 4194304.0f;
+  const size_t size = emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
+  const size_t small = emit(op, WEFT_VPU_OP_LT, size, kWhole), large = emit(op, WEFT_VPU_OP_EQ, small, 0.0f);
+  const size_t rounded = emit(op, WEFT_VPU_OP_SUB, emit(op, WEFT_VPU_OP_ADD, a, kShift), kShift);
+  return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, small, rounded, -0.0f),
+              emit(op, WEFT_VPU_OP_SELECT, large, a, -0.0f));
+}
+
+/// a op b; `reversed`: b op a.
+size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) {
+  switch (op.kind) {
+    case OpKind::kAdd:
+      return emit(op, WEFT_VPU_OP_ADD, a, std::move(b));
+    case OpKind::kMultiply:
+      return emit(op, WEFT_VPU_OP_MUL, a, std::move(b));
+    case OpKind::kMaximum:
+    case OpKind::kOr:
+      return emit(op, WEFT_VPU_OP_MAX, a, std::move(b));
+    case OpKind::kMinimum:
+    case OpKind::kAnd:
+      return emit(op, WEFT_VPU_OP_MIN, a, std::move(b));
+    case OpKind::kXor:
+      return emit(op, WEFT_VPU_OP_NE, a, std::move(b));
+    case OpKind::kCompare:
+      return compare(op, a, std::move(b), reversed);
+    case OpKind::kPower:
+      return power(op, a, b, reversed);
+    case OpKind::kSubtract:
+      return reversed ? emit(op, WEFT_VPU_OP_AXPY, a, std::move(b), -1.0f) : emit(op, WEFT_VPU_OP_SUB, a, std::move(b));
+    default:
+      if (reversed) return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_RCP, a), std::move(b));
+      return emit(op, WEFT_VPU_OP_MUL, a, reciprocal(op, std::move(b)));
+  }
+}
+
+size_t GraphBuilder::compare(const Op& op, size_t a, Second b, bool reversed) {
+  const auto& direction = op.word("direction");
+  const auto either = [&](weft_vpu_op plain, weft_vpu_op turned) {
+    return emit(op, reversed ? turned : plain, a, std::move(b));
+  };
+  if (direction == "eq") return either(WEFT_VPU_OP_EQ, WEFT_VPU_OP_EQ);
+  if (direction == "ne") return either(WEFT_VPU_OP_NE, WEFT_VPU_OP_NE);
+  if (direction == "lt") return either(WEFT_VPU_OP_LT, WEFT_VPU_OP_GT);
+  if (direction == "le") return either(WEFT_VPU_OP_LE, WEFT_VPU_OP_GE);
+  if (direction == "gt") return either(WEFT_VPU_OP_GT, WEFT_VPU_OP_LT);
+  return either(WEFT_VPU_OP_GE, WEFT_VPU_OP_LE);
+}
+
+/// Small whole exponents are products. Else |base| ^ exponent by logarithms, with the sign of an odd whole exponent; a
+/// negative base to another power is NaN, and 0 and 1 have their own cases.
+size_t GraphBuilder::power(const Op& op, size_t a, const Second& b, bool reversed) {
+  if (const auto* number = std::get_if<float>(&b); number != nullptr && !reversed) {
+    if (*number == 0.5f) return emit(op, WEFT_VPU_OP_RCP, emit(op, WEFT_VPU_OP_RSQRT, a));
+    if (*number == 1) return emit(op, WEFT_VPU_OP_MUL, a, 1.0f);
+    if (*number == 2 || *number == 3) {
+      const size_t square = emit(op, WEFT_VPU_OP_MUL, a, a);
+      return *number == 2 ? square : emit(op, WEFT_VPU_OP_MUL, square, a);
+    }
+  }
+  const Aligned like{{}, nullptr, graph_.tensors[a].rows, graph_.tensors[a].columns};
+  const size_t other = as_tensor(op, b, like), base = reversed ? other : a, exponent = reversed ? a : other;
+  const auto choose = [&](size_t mask, const Second& yes, size_t no) {
+    const size_t chosen = emit(op, WEFT_VPU_OP_SELECT, mask, yes, -0.0f), rest = emit(op, WEFT_VPU_OP_EQ, mask, 0.0f);
+    return emit(op, WEFT_VPU_OP_ADD, chosen, emit(op, WEFT_VPU_OP_SELECT, rest, no, -0.0f));
+  };
+  const size_t size = emit(op, WEFT_VPU_OP_MAX, base, emit(op, WEFT_VPU_OP_MUL, base, -1.0f));
+  const size_t plain =
+      emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_LOG2, size), exponent));
+  const size_t half = emit(op, WEFT_VPU_OP_MUL, exponent, 0.5f);
+  const size_t odd = emit(op, WEFT_VPU_OP_NE, half, rounded_to_whole(op, half));
+  const size_t whole = emit(op, WEFT_VPU_OP_EQ, exponent, rounded_to_whole(op, exponent));
+  const size_t turned = choose(odd, emit(op, WEFT_VPU_OP_MUL, plain, -1.0f), plain);
+  const size_t of_negative = emit(op, WEFT_VPU_OP_SELECT, whole, turned, std::numeric_limits<float>::quiet_NaN());
+  const size_t any = choose(emit(op, WEFT_VPU_OP_LT, base, 0.0f), of_negative, plain);
+  const size_t one =
+      emit(op, WEFT_VPU_OP_MAX, emit(op, WEFT_VPU_OP_EQ, exponent, 0.0f), emit(op, WEFT_VPU_OP_EQ, base, 1.0f));
+  return choose(one, 1.0f, any);
+}
+
+GraphBuilder::Second GraphBuilder::reciprocal(const Op& op, Second b) {
+  if (const auto* tensor = std::get_if<size_t>(&b)) return emit(op, WEFT_VPU_OP_RCP, *tensor);
+  if (const auto* number = std::get_if<float>(&b)) return 1 / *number;
+  auto row = std::get<std::vector<float>>(std::move(b));
+  for (float& value : row) value = 1 / value;
+  return row;
+}
+
+/// A choice between two tensors is a sum of two choices between a tensor and -0: x + -0 is x.
+size_t GraphBuilder::select(const Op& op, const Aligned& operands) {
+  const size_t mask = as_tensor(op, operands.operands[0], operands);
+  const Second &a = operands.operands[1], &b = operands.operands[2];
+  if (const auto* number = std::get_if<float>(&b)) return emit(op, WEFT_VPU_OP_SELECT, mask, a, *number);
+  const size_t other = emit(op, WEFT_VPU_OP_EQ, mask, 0.0f);
+  if (const auto* number = std::get_if<float>(&a)) return emit(op, WEFT_VPU_OP_SELECT, other, b, *number);
+  return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, mask, a, -0.0f),
+              emit(op, WEFT_VPU_OP_SELECT, other, b, -0.0f));
+}
+
+/// The dimensions that go are put last, then rows are reduced; products of elements are multiplied one by one.
+void GraphBuilder::add_reduce(const Op& op) {
+  const auto& in = module_.type(op.operands[0]);
+  const auto& gone = op.list("dimensions");
+  const uint64_t count = module_.type(op.results[0]).count(), width = in.count() / count;
+  std::vector<size_t> order;
+  for (size_t d = 0; d < in.rank(); d++)
+    if (std::ranges::find(gone, static_cast<int64_t>(d)) == gone.end()) order.push_back(d);
+  for (size_t d = 0; d < in.rank(); d++)
+    if (std::ranges::find(gone, static_cast<int64_t>(d)) != gone.end()) order.push_back(d);
+  ValueView from = view(op.operands[0]);
+  if (!std::ranges::is_sorted(order)) from = picked(graph_, from, permuted(in.dims, order));
+  const auto& kind = op.word("kind");
+  if (kind == "multiply") {
+    size_t y = 0;
+    for (uint64_t i = 0; i < width; i++) {
+      std::vector<uint32_t> pick(count);
+      for (uint64_t r = 0; r < count; r++) pick[r] = static_cast<uint32_t>(r * width + i);
+      const size_t factor = tensor_of(op.origin, picked(graph_, from, std::move(pick)), count, count);
+      y = i == 0 ? factor : emit(op, WEFT_VPU_OP_MUL, y, factor);
+    }
+    views_[op.results[0]] = {{y}, nullptr};
+    return;
+  }
+  const size_t a = tensor_of(op.origin, from, in.count(), width);
+  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(count), static_cast<int64_t>(width)}, count, width);
+  graph_.tensors[y].uniform = true;
+  const auto what = kind == "add"                       ? WEFT_VPU_OP_SUM
+                    : kind == "maximum" || kind == "or" ? WEFT_VPU_OP_RMAX
+                                                        : WEFT_VPU_OP_RMIN;
+  graph_.nodes.emplace_back(ReduceNode{op.origin, what, a, y});
+  std::vector<uint32_t> first(count);
+  for (uint64_t r = 0; r < count; r++) first[r] = static_cast<uint32_t>(r * width);
+  views_[op.results[0]] = picked(graph_, {{y}, nullptr}, std::move(first));
+}
+
+}  // namespace weft::compiler

@@ -1,0 +1,253 @@
+// Elements that change their rows or lanes. Rows whose lanes stay where they are are copied. All else goes through
+// TRANSPOSE: once, where lanes become rows; twice, where lanes of one row become other lanes of one row, with the lanes
+// put together as rows in between.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "host/compiler/chunk_pipeline.hpp"
+#include "host/compiler/tiles/tile_builder.hpp"
+
+namespace weft::compiler::tiles {
+
+namespace {
+
+constexpr uint64_t kWords = 2;  // of a row of f32
+constexpr size_t kMaxCommands = 100'000;
+
+/// An element of a source.
+struct Place {
+  size_t source = 0;
+  uint64_t row = 0, column = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// Lanes of a result's row that are consecutive rows of one transposed piece of a source.
+struct Run {
+  Place first;
+  uint64_t lane = 0, count = 1, step = 1;
+};
+
+}  // namespace
+
+class Mover {
+ public:
+  Mover(TileBuilder& tiles, const Rearrangement& by)
+      : tiles_(tiles), by_(by), n_(tiles.chip_.n), tag_(tiles.program_.tag(by.name)) {
+    uint64_t elements = 0;
+    for (const Matrix* source : by.sources) {
+      begins_.push_back(elements);
+      elements += source->rows * source->columns;
+    }
+  }
+
+  Matrix run() {
+    Matrix y = tiles_.new_matrix(by_.rows, by_.columns, WEFT_VPU_DTYPE_F32);
+    for (uint64_t chunk = 0; chunk < y.chunks.size(); chunk++)
+      for (uint64_t block = 0; block < tiles_.blocks(y.columns); block++) {
+        target_ = {&y, chunk, block, tiles_.lanes(y.columns, block)};
+        const Span rows = y.row_chunks[chunk];
+        for (uint64_t r = rows.first, end = rows.first + rows.count; r < end;) {
+          if (tiles_.graph_.commands().size() > kMaxCommands) return y;  // the caller refuses it
+          r += move(r, end);
+        }
+      }
+    return y;
+  }
+
+ private:
+  struct Target {
+    Matrix* matrix = nullptr;
+    uint64_t chunk = 0, block = 0, lanes = 0;
+  };
+
+  /// What lane `lane` of the target's block takes in row r.
+  [[nodiscard]] Place at(uint64_t r, uint64_t lane) const {
+    const uint64_t element = by_.from[r * by_.columns + target_.block * n_ + lane];
+    const auto source = static_cast<size_t>(std::ranges::upper_bound(begins_, element) - begins_.begin()) - 1;
+    const uint64_t rest = element - begins_[source], columns = by_.sources[source]->columns;
+    return {source, rest / columns, rest % columns};
+  }
+  [[nodiscard]] uint64_t chunk_of(const Place& place) const {
+    const auto& chunks = by_.sources[place.source]->row_chunks;
+    return static_cast<uint64_t>(std::ranges::upper_bound(chunks, place.row, {}, &Span::first) - chunks.begin()) - 1;
+  }
+  /// Rows from `place` on, `step` apart, that lie in its chunk.
+  [[nodiscard]] uint64_t rows_in_chunk(const Place& place, uint64_t step) const {
+    const Span chunk = by_.sources[place.source]->row_chunks[chunk_of(place)];
+    return step == 0 ? UINT64_MAX : (chunk.first + chunk.count - 1 - place.row) / step + 1;
+  }
+
+  /// Moves some rows from r on; how many.
+  uint64_t move(uint64_t r, uint64_t end) {
+    std::vector<Place> row(target_.lanes);
+    for (uint64_t lane = 0; lane < row.size(); lane++) row[lane] = at(r, lane);
+    if (const uint64_t count = copy_rows(r, end, row); count != 0) return count;
+    const uint64_t across = rows_across(r, end, row);
+    const auto [along, step] = rows_along(r, end, row);
+    if (across >= along && across != 0) {
+      transpose_once(r, across, row);
+      return across;
+    }
+    transpose_twice(r, along, step, row);
+    return along;
+  }
+
+  /// How many rows from r on are the first one with their source's rows `step` further each, all lanes alike.
+  [[nodiscard]] std::pair<uint64_t, uint64_t> rows_along(uint64_t r, uint64_t end,
+                                                         const std::vector<Place>& row) const {
+    uint64_t count = 1, step = 1;
+    for (; r + count < end && count < n_; count++) {
+      const Place first = at(r + count, 0);
+      if (count == 1) {
+        if (first.row < row[0].row) break;
+        step = first.row - row[0].row;
+      }
+      bool same = true;
+      for (uint64_t lane = 0; lane < row.size() && same; lane++) {
+        Place moved = row[lane];
+        moved.row += count * step;
+        same = at(r + count, lane) == moved && rows_in_chunk(row[lane], step) > count;
+      }
+      if (!same) break;
+    }
+    return {count, count == 1 ? 1 : step};
+  }
+
+  /// Rows that are lanes 0 .. of a block of their source.
+  uint64_t copy_rows(uint64_t r, uint64_t end, const std::vector<Place>& row) {
+    if (row[0].column % n_ != 0) return 0;
+    for (uint64_t lane = 0; lane < row.size(); lane++)
+      if (row[lane] != Place{row[0].source, row[0].row, row[0].column + lane}) return 0;
+    uint64_t count = 1, step = 1;
+    for (; r + count < end; count++) {
+      const Place first = at(r + count, 0);
+      if (count == 1 && first.row >= row[0].row) step = first.row - row[0].row;
+      bool same = rows_in_chunk(row[0], step) > count;
+      for (uint64_t lane = 0; lane < row.size() && same; lane++)
+        same = at(r + count, lane) == Place{row[0].source, row[0].row + count * step, row[0].column + lane};
+      if (!same) break;
+    }
+    emit(WEFT_OPCODE_ELEMENTWISE, source_of(row[0], step), count, target_.lanes, target_of(r));
+    return count;
+  }
+
+  /// Rows that are columns of their source, one behind the other.
+  [[nodiscard]] uint64_t rows_across(uint64_t r, uint64_t end, const std::vector<Place>& row) const {
+    const Place& first = row[0];
+    if (row.size() < 2 || row[1].row < first.row) return 0;
+    const uint64_t step = row[1].row - first.row;
+    if (rows_in_chunk(first, step) < row.size()) return 0;
+    const uint64_t limit = std::min(end - r, n_ - first.column % n_);
+    for (uint64_t count = 0; count < limit; count++)
+      for (uint64_t lane = 0; lane < row.size(); lane++)
+        if (at(r + count, lane) != Place{first.source, first.row + lane * step, first.column + count}) return count;
+    return limit;
+  }
+
+  void transpose_once(uint64_t r, uint64_t count, const std::vector<Place>& row) {
+    const uint64_t step = row[1].row - row[0].row, skipped = row[0].column % n_;
+    Place begin = row[0];
+    begin.column -= skipped;
+    if (skipped == 0) return emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), target_.lanes, count, target_of(r));
+    // The columns before the first one come with it.
+    auto& [buffer, columns] = wide_[{begin.source, begin.row, begin.column, step, target_.lanes}];
+    const uint64_t wanted = std::min(n_, by_.sources[begin.source]->columns - begin.column);
+    if (columns == 0) {
+      buffer = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, wanted * kWords);
+      columns = wanted;
+      emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), target_.lanes, columns, {buffer, 0, kWords});
+    }
+    emit(WEFT_OPCODE_ELEMENTWISE, {buffer, skipped * kWords, kWords}, count, target_.lanes, target_of(r));
+  }
+
+  void transpose_twice(uint64_t r, uint64_t count, uint64_t step, const std::vector<Place>& row) {
+    std::vector<Run> runs;
+    for (uint64_t lane = 0; lane < row.size(); lane++) {
+      if (!runs.empty() && continues(runs.back(), row[lane]))
+        runs.back().count++;
+      else
+        runs.push_back({row[lane], lane, 1, 1});
+    }
+    if (runs.size() == 1) {
+      const auto piece = piece_of(runs[0], step, count);
+      return emit(WEFT_OPCODE_TRANSPOSE, piece, target_.lanes, count, target_of(r));
+    }
+    const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, row.size() * kWords);
+    for (const Run& run : runs)
+      emit(WEFT_OPCODE_ELEMENTWISE, piece_of(run, step, count), run.count, count,
+           {together, run.lane * kWords, kWords});
+    emit(WEFT_OPCODE_TRANSPOSE, {together, 0, kWords}, target_.lanes, count, target_of(r));
+  }
+  /// The run with one more lane, of the same row and block; the second one sets the step.
+  [[nodiscard]] bool continues(Run& run, const Place& place) const {
+    if (place.source != run.first.source || place.row != run.first.row || place.column < run.first.column ||
+        place.column / n_ != run.first.column / n_)
+      return false;
+    if (run.count == 1) run.step = place.column - run.first.column;
+    return place.column == run.first.column + run.count * run.step;
+  }
+
+  /// Words of a buffer from which rows are read, or to which they are written.
+  struct Rows {
+    BufferId buffer;
+    uint64_t word, stride;
+  };
+
+  /// Columns of a block of `count` rows of a source as rows.
+  Rows piece_of(const Run& run, uint64_t step, uint64_t count) {
+    Place begin = run.first;
+    begin.column -= begin.column % n_;
+    const auto [found, fresh] = pieces_.try_emplace({begin.source, begin.row, begin.column, step, count});
+    if (fresh) {
+      const uint64_t columns = std::min(n_, by_.sources[begin.source]->columns - begin.column);
+      found->second = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, columns * kWords);
+      emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), count, columns, {found->second, 0, kWords});
+    }
+    return {found->second, run.first.column % n_ * kWords, run.step * kWords};
+  }
+
+  Rows source_of(const Place& place, uint64_t step) {
+    Matrix& source = *by_.sources[place.source];
+    const uint64_t chunk = chunk_of(place), block = place.column / n_;
+    tiles_.need(source, chunk, {0, tiles_.blocks(source.columns)});
+    return {source.chunks[chunk],
+            (place.row - source.row_chunks[chunk].first) * source.row_words + block * source.block_words,
+            step * source.row_words};
+  }
+  [[nodiscard]] Rows target_of(uint64_t r) const {
+    const Matrix& y = *target_.matrix;
+    return {y.chunks[target_.chunk],
+            (r - y.row_chunks[target_.chunk].first) * y.row_words + target_.block * y.block_words, y.row_words};
+  }
+
+  /// ELEMENTWISE without operation, or TRANSPOSE, of rows x lanes.
+  void emit(weft_opcode opcode, const Rows& a, uint64_t rows, uint64_t lanes, const Rows& d) {
+    spec::VpuCommand c;
+    c.header.opcode = static_cast<uint8_t>(opcode);
+    c.header.tag = tag_;
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_F32;
+    c.rows = static_cast<uint16_t>(rows), c.cols = static_cast<uint16_t>(lanes);
+    c.a_addr = static_cast<uint32_t>(a.word), c.a_stride = static_cast<uint32_t>(a.stride);
+    c.d_addr = static_cast<uint32_t>(d.word), c.d_stride = static_cast<uint32_t>(d.stride);
+    tiles_.graph_.vector(c, a.buffer, command_graph::kNoBuffer, d.buffer);
+  }
+
+  /// Source, first row, first column, step and number of rows.
+  using Key = std::tuple<size_t, uint64_t, uint64_t, uint64_t, uint64_t>;
+
+  TileBuilder& tiles_;
+  const Rearrangement& by_;
+  const uint64_t n_;
+  const uint16_t tag_;
+  std::vector<uint64_t> begins_;  ///< of the sources' elements
+  Target target_;
+  std::map<Key, BufferId> pieces_;
+  std::map<Key, std::pair<BufferId, uint64_t>> wide_;  ///< with their columns
+};
+
+Matrix TileBuilder::rearrange(const Rearrangement& by) { return Mover(*this, by).run(); }
+
+}  // namespace weft::compiler::tiles

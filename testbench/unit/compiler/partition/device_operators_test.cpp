@@ -1,0 +1,307 @@
+// Movements, reductions, products, convolutions and windows as device programs: close to the reference, and bit by bit
+// what the golden arithmetic gives, in any order of execution over VMEM full of NaN.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "host/compiler/ir/text.hpp"
+#include "host/compiler/layout.hpp"
+#include "host/compiler/lower.hpp"
+#include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/reference/evaluate.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
+#include "host/tools/graph_reference.hpp"
+#include "testbench/unit/compiler/program_executor.hpp"
+
+using namespace weft;
+using namespace weft::compiler;
+
+namespace {
+
+constexpr float kExact = 0, kF32 = 1e-5f, kBf16 = 0.02f;
+
+std::vector<float> draw(std::mt19937_64& random, uint64_t count) {
+  std::vector<float> values(count);
+  for (float& v : values) v = static_cast<float>(random() % 4001) / 1000.0f - 2.0f;
+  return values;
+}
+
+/// The program's results, of the graph's only output.
+std::vector<float> run(const spec::Chip& chip, const Graph& graph, const std::vector<std::vector<float>>& inputs,
+                       uint64_t seed) {
+  const auto program = lower(chip, graph);
+  REQUIRE(program.ok());
+  const auto kernel = tiles::compile_resident(chip, program.value());
+  if (!kernel.ok()) FAIL(kernel.error().message);
+  std::vector<std::vector<std::byte>> arguments;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const auto& tensor = graph.tensors[graph.inputs[i]];
+    arguments.push_back(pack_rows_as(inputs[i], tensor.rows, tensor.columns, tensor.dtype));
+  }
+  const uint64_t bytes = kernel.value().arguments.back().size_bytes;
+  arguments.emplace_back(bytes);
+  test::ProgramExecutor executor(chip, kernel.value(), arguments, seed);
+  REQUIRE(executor.run() == "");
+  const auto& y = graph.tensors[graph.outputs[0]];
+  const auto dense = unpack_rows(executor.argument(inputs.size(), bytes), y.rows, y.columns, 4);
+  std::vector<float> values(dense.size() / 4);
+  std::memcpy(values.data(), dense.data(), dense.size());
+  return values;
+}
+
+uint64_t differing(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  uint64_t count = 0;
+  for (size_t i = 0; i < a.size(); i++) count += std::memcmp(&a[i], &b[i], 4) != 0;
+  return count;
+}
+
+/// A module in text whose last value is the output, as one program of `chip`: within `bound` of the largest value from
+/// the reference, and without a differing bit from the golden arithmetic.
+void check(const std::string& text, float bound, const char* chip_name, uint64_t seed) {
+  INFO(text << chip_name << ", seed " << seed);
+  auto module = ir::parse(text);
+  if (!module.ok()) FAIL(module.error().message);
+  const auto graph = whole_device_graph(module.value());
+  if (!graph.ok()) FAIL(graph.error().message);
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<float>> inputs;
+  std::vector<ir::TensorPtr> tensors;
+  for (const auto input : module.value().inputs) {
+    auto tensor = std::make_shared<ir::Tensor>(module.value().type(input));
+    inputs.push_back(draw(random, tensor->type.count()));
+    std::memcpy(tensor->data.data(), inputs.back().data(), tensor->data.size());
+    tensors.push_back(tensor);
+  }
+  const auto golden = tools::evaluate_golden(graph.value(), inputs);
+  REQUIRE(golden.size() == 1);
+  const auto expected = reference::evaluate(module.value(), tensors);
+  if (!expected.ok()) FAIL(expected.error().message);
+  const float* wanted = expected.value()[0]->as<float>();
+  REQUIRE(golden[0].size() == expected.value()[0]->type.count());
+  float largest = 0;
+  for (size_t i = 0; i < golden[0].size(); i++) largest = std::max(largest, std::abs(wanted[i]));
+  uint64_t far = 0;
+  for (size_t i = 0; i < golden[0].size(); i++) far += !(std::abs(golden[0][i] - wanted[i]) <= bound * largest);
+  CHECK(far == 0);
+  CHECK(differing(run(*spec::find_chip(chip_name), graph.value(), inputs, seed), golden[0]) == 0);
+}
+
+void check(const std::string& text, float bound, uint64_t seed = 1) {
+  check(text, bound, "nano", seed);
+  check(text, bound, "nano-4mxu", seed + 1);
+}
+
+std::string parameter(int number, const std::string& dims) {
+  return fmt::format("%{} = parameter() {{dims = {}, element = f32, name = \"x{}\"}} : f32{}\n", number, dims, number,
+                     dims);
+}
+std::string constant(int number, const std::string& dims, uint64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  return fmt::format("%{} = constant() [{}] : f32{}\n", number, fmt::join(draw(random, count), ", "), dims);
+}
+std::string returned(int number) { return fmt::format("return \"y\" = %{}\n", number); }
+
+}  // namespace
+
+TEST_CASE("elements from anywhere in several matrices come together as any matrix") {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    std::mt19937_64 random(seed);
+    Graph graph;
+    graph.name = "movement";
+    uint64_t elements = 0;
+    std::vector<std::vector<float>> inputs;
+    for (uint64_t i = 0, count = 1 + random() % 3; i < count; i++) {
+      const uint64_t rows = 1 + random() % 20, columns = 1 + random() % 20;
+      graph.tensors.push_back({fmt::format("x{}", i),
+                               {static_cast<int64_t>(rows), static_cast<int64_t>(columns)},
+                               rows,
+                               columns,
+                               WEFT_VPU_DTYPE_F32});
+      graph.inputs.push_back(i);
+      elements += rows * columns;
+      inputs.push_back(draw(random, rows * columns));
+    }
+    const uint64_t rows = 1 + random() % 20, columns = 1 + random() % 20;
+    graph.tensors.push_back({"y", {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns});
+    graph.outputs = {graph.tensors.size() - 1};
+    auto from = std::make_shared<std::vector<uint32_t>>(rows * columns);
+    // Anything, or steps between rows and columns that go round.
+    const uint64_t first = random() % elements, down = random() % 24, across = random() % 24;
+    for (uint64_t i = 0; i < from->size(); i++)
+      (*from)[i] = static_cast<uint32_t>(
+          (seed % 4 == 0 ? random() : first + i / columns * down + i % columns * across) % elements);
+    graph.nodes.emplace_back(RearrangeNode{"move", graph.inputs, graph.outputs[0], from});
+    REQUIRE(check_graph(graph).ok());
+    std::vector<float> all, wanted;
+    for (const auto& input : inputs) all.insert(all.end(), input.begin(), input.end());
+    for (const uint32_t i : *from) wanted.push_back(all[i]);
+    INFO("seed " << seed);
+    CHECK(differing(run(*spec::find_chip("nano"), graph, inputs, seed), wanted) == 0);
+  }
+}
+
+TEST_CASE("operators that move elements") {
+  for (const char* order : {"[0, 2, 1]", "[1, 0, 2]", "[1, 2, 0]", "[2, 0, 1]", "[2, 1, 0]"}) {
+    ir::Dims to;
+    for (const char* c = order; *c != 0; c++)
+      if (*c >= '0' && *c <= '2') to.push_back(std::array{9, 4, 11}[static_cast<size_t>(*c - '0')]);
+    check(parameter(0, "[9, 4, 11]") +
+              fmt::format("%1 = transpose(%0) {{permutation = {}}} : f32[{}]\n", order, fmt::join(to, ", ")) +
+              returned(1),
+          kExact);
+  }
+  check(parameter(0, "[4, 3]") +
+            "%1 = broadcast_in_dim(%0) {dimensions = [1, 3], dims = [2, 4, 10, 3]} : f32[2, 4, 10, 3]\n" + returned(1),
+        kExact);
+  check(parameter(0, "[9, 20]") + "%1 = slice(%0) {limit = [9, 18], start = [1, 3], stride = [2, 5]} : f32[4, 3]\n" +
+            returned(1),
+        kExact);
+  check(parameter(0, "[5, 6]") + constant(1, "[]", 1, 7) +
+            "%2 = pad(%0, %1) {high = [1, 3], interior = [1, 0], low = [2, 1]} : f32[12, 10]\n" + returned(2),
+        kExact);
+  check(
+      parameter(0, "[3, 5]") + parameter(1, "[3, 9]") +
+          "%2 = concatenate(%0, %1) {dimension = 1} : f32[3, 14]\n%3 = reverse(%2) {dimensions = [1]} : f32[3, 14]\n" +
+          returned(3),
+      kExact);
+}
+
+TEST_CASE("sums, largest, smallest and products over dimensions, narrower and wider than N") {
+  const auto reduce = [](const char* kind, const char* gone, const char* in, const char* out) {
+    check(parameter(0, in) + fmt::format("%1 = reduce(%0) {{dimensions = {}, kind = {}}} : f32{}\n", gone, kind, out) +
+              returned(1),
+          kF32);
+  };
+  for (const char* kind : {"add", "maximum", "minimum", "multiply"}) {
+    reduce(kind, "[1]", "[11, 5]", "[11]");
+    reduce(kind, "[1]", "[11, 8]", "[11]");
+    reduce(kind, "[1]", "[70, 16]", "[70]");
+    reduce(kind, "[1]", "[11, 21]", "[11]");
+    reduce(kind, "[0, 2]", "[3, 4, 5]", "[4]");
+    reduce(kind, "[0, 1]", "[6, 7]", "[]");
+  }
+}
+
+TEST_CASE("a softmax over the last dimension, narrower and wider than N") {
+  for (const int width : {6, 8, 19, 24})
+    check(parameter(0, fmt::format("[2, 13, {}]", width)) +
+              fmt::format("%1 = reduce(%0) {{dimensions = [2], kind = maximum}} : f32[2, 13]\n"
+                          "%2 = broadcast_in_dim(%1) {{dimensions = [0, 1], dims = [2, 13, {0}]}} : f32[2, 13, {0}]\n"
+                          "%3 = subtract(%0, %2) : f32[2, 13, {0}]\n%4 = exponential(%3) : f32[2, 13, {0}]\n"
+                          "%5 = reduce(%4) {{dimensions = [2], kind = add}} : f32[2, 13]\n"
+                          "%6 = broadcast_in_dim(%5) {{dimensions = [0, 1], dims = [2, 13, {0}]}} : f32[2, 13, {0}]\n"
+                          "%7 = divide(%4, %6) : f32[2, 13, {0}]\n",
+                          width) +
+              returned(7),
+          kF32);
+}
+
+TEST_CASE("products of computed matrices, many at a time, with dimensions in any order") {
+  check(parameter(0, "[3, 10, 7]") + parameter(1, "[3, 7, 9]") +
+            "%2 = dot_general(%0, %1) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : "
+            "f32[3, 10, 9]\n" +
+            returned(2),
+        kBf16);
+  check(parameter(0, "[10, 3, 20]") + parameter(1, "[9, 3, 20]") +
+            "%2 = dot_general(%0, %1) {lhs_batch = [1], lhs_contract = [2], rhs_batch = [1], rhs_contract = [2]} : "
+            "f32[3, 10, 9]\n" +
+            returned(2),
+        kBf16);
+  check(parameter(0, "[70, 12]") + constant(1, "[5, 12]", 60, 3) +
+            "%2 = dot_general(%1, %0) {lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : "
+            "f32[5, 70]\n" +
+            returned(2),
+        kBf16);
+}
+
+TEST_CASE("convolutions with strides, padding, groups and dilation, weights constant or computed") {
+  const auto convolution = [](bool computed, const char* x, const char* w, uint64_t count, const char* rest,
+                              const char* y) {
+    check(parameter(0, x) + (computed ? parameter(1, w) : constant(1, w, count, 5)) +
+              fmt::format("%2 = convolution(%0, %1) {{{}}} : f32{}\n", rest, y) + returned(2),
+          kBf16);
+  };
+  for (const bool computed : {false, true}) {
+    convolution(
+        computed, "[2, 3, 6, 7]", "[4, 3, 3, 3]", 108,
+        "groups = 1, high = [1, 1], lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]",
+        "[2, 4, 6, 7]");
+    convolution(
+        computed, "[1, 8, 9, 9]", "[10, 8, 3, 3]", 720,
+        "groups = 1, high = [0, 0], lhs_dilation = [1, 1], low = [0, 1], rhs_dilation = [2, 1], strides = [2, 2]",
+        "[1, 10, 3, 4]");
+    convolution(
+        computed, "[2, 6, 5, 5]", "[6, 2, 2, 2]", 48,
+        "groups = 3, high = [0, 0], lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]",
+        "[2, 6, 4, 4]");
+    convolution(
+        computed, "[1, 2, 4, 4]", "[3, 2, 3, 3]", 54,
+        "groups = 1, high = [2, 2], lhs_dilation = [2, 2], low = [2, 2], rhs_dilation = [1, 1], strides = [1, 1]",
+        "[1, 3, 9, 9]");
+  }
+}
+
+TEST_CASE("largest and sums under windows") {
+  for (const char* kind : {"maximum", "add"}) {
+    check(parameter(0, "[2, 5, 8, 9]") +
+              fmt::format(
+                  "%1 = reduce_window(%0) {{dilation = [1, 1, 1, 1], high = [0, 0, 1, 1], kind = {}, low = [0, 0, "
+                  "1, 0], strides = [1, 1, 2, 2], window = [1, 1, 3, 2]}} : f32[2, 5, 4, 5]\n",
+                  kind) +
+              returned(1),
+          kF32);
+    check(
+        parameter(0, "[2, 3, 17]") +
+            fmt::format("%1 = reduce_window(%0) {{dilation = [1, 1, 2], high = [0, 0, 0], kind = {}, low = [0, 0, 0], "
+                        "strides = [1, 1, 3], window = [1, 1, 3]}} : f32[2, 3, 5]\n",
+                        kind) +
+            returned(1),
+        kF32);
+  }
+}
+
+TEST_CASE("comparisons, choices, whole numbers and powers") {
+  const auto function = [](const std::string& text, int last) {
+    check(parameter(0, "[7, 11]") + parameter(1, "[7, 11]") + constant(2, "[7, 11]", 77, 9) + text + returned(last),
+          kF32);
+  };
+  for (const char* direction : {"eq", "ne", "lt", "le", "gt", "ge"}) {
+    function(
+        fmt::format("%3 = compare(%0, %1) {{direction = {}}} : pred[7, 11]\n%4 = select(%3, %0, %1) : f32[7, 11]\n",
+                    direction),
+        4);
+    function(
+        fmt::format("%3 = compare(%2, %0) {{direction = {}}} : pred[7, 11]\n%4 = select(%3, %2, %1) : f32[7, 11]\n",
+                    direction),
+        4);
+  }
+  for (const char* name : {"floor", "ceil", "round_nearest_even", "sign", "log_plus_one"})
+    function(std::string(name[0] == 'l' ? "%3 = abs(%0) : f32[7, 11]\n" : "%3 = multiply(%0, %2) : f32[7, 11]\n") +
+                 fmt::format("%4 = {}(%3) : f32[7, 11]\n", name),
+             4);
+  function("%3 = round_nearest_even(%1) : f32[7, 11]\n%4 = power(%0, %3) : f32[7, 11]\n", 4);
+}
+
+TEST_CASE("numbers that are read in other rows than they are computed in, beside a residual") {
+  // x W as [12, 2, 8], heads first, transposed back, and x added.
+  check(parameter(0, "[12, 16]") + constant(1, "[16, 16]", 256, 4) +
+            "%2 = dot_general(%0, %1) {lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : "
+            "f32[12, 16]\n"
+            "%3 = reshape(%2) {dims = [12, 2, 8]} : f32[12, 2, 8]\n"
+            "%4 = transpose(%3) {permutation = [1, 0, 2]} : f32[2, 12, 8]\n%5 = tanh(%4) : f32[2, 12, 8]\n"
+            "%6 = dot_general(%5, %4) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]} : "
+            "f32[2, 12, 12]\n"
+            "%7 = dot_general(%6, %5) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : "
+            "f32[2, 12, 8]\n"
+            "%8 = transpose(%7) {permutation = [1, 0, 2]} : f32[12, 2, 8]\n%9 = reshape(%8) {dims = [12, 16]} : "
+            "f32[12, 16]\n"
+            "%10 = add(%9, %0) : f32[12, 16]\n" +
+            returned(10),
+        kBf16);
+}
