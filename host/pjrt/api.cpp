@@ -70,15 +70,11 @@ class Table {
   void set_executables();
   void set_buffers();
 
-  static Error* no_shardings(ShardingsArguments* a) {
-    a->count = 0;
-    a->shardings = nullptr;
-    a->sizes = nullptr;
-    return nullptr;
-  }
   static constexpr int kShardings = 19;
   Api api_{};
-  ShardingsExtension shardings_{{sizeof(ShardingsExtension), kShardings, nullptr}, no_shardings, no_shardings};
+  ShardingsExtension shardings_{{sizeof(ShardingsExtension), kShardings, nullptr},
+                                &entry<ShardingsArguments, parameter_shardings>,
+                                &entry<ShardingsArguments, output_shardings>};
 };
 
 /// Frees what a handle names; null is allowed.

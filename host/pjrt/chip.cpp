@@ -16,6 +16,12 @@ Result<std::unique_ptr<Chip>> Chip::open(const runtime::Target& target) {
   return std::unique_ptr<Chip>(new Chip(std::move(session.value())));
 }
 
+Result<std::unique_ptr<Chip>> Chip::open(weft_device* device) {
+  auto session = runtime::Session::on(device);
+  if (!session.ok()) return session.error();
+  return std::unique_ptr<Chip>(new Chip(std::move(session.value())));
+}
+
 Chip::Chip(runtime::Session session)
     : session_(std::move(session)),
       process_(getpid()),

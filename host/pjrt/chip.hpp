@@ -40,6 +40,8 @@ class Chip {
  public:
   /// Any error of Session::open.
   [[nodiscard]] static Result<std::unique_ptr<Chip>> open(const runtime::Target& target);
+  /// A chip of a slice, which must outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<Chip>> open(weft_device* device);
   /// Ends behind the work that is posted.
   ~Chip();
 

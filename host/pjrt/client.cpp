@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "host/pjrt/objects.hpp"
+#include "host/runtime/driver_error.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -54,27 +55,61 @@ NamedValue named(const char* name, float value) {
   return made;
 }
 
+namespace {
+
+void add(Client& client, std::unique_ptr<Chip> chip, const std::array<int64_t, 3>& coordinates) {
+  auto device = std::make_unique<Device>();
+  device->client = &client;
+  device->chip = std::move(chip);
+  device->description.coordinates = coordinates;
+  describe(*device, static_cast<int>(client.owned.size()));
+  client.devices.push_back(device.get());
+  client.memories.push_back(&device->memory);
+  client.topology.descriptions.push_back(&device->description);
+  client.owned.push_back(std::move(device));
+}
+
+Status open_slice(Client& client, const runtime::Target& target) {
+  weft_slice* slice = nullptr;
+  const std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
+  if (const auto status = weft_slice_open(name.c_str(), &slice); status != WEFT_ERROR_OK)
+    return runtime::driver_error(status);
+  client.slice.reset(slice);
+  weft_slice_info info = WEFT_INIT(weft_slice_info);
+  if (const auto status = weft_slice_get_info(slice, &info); status != WEFT_ERROR_OK)
+    return runtime::driver_error(status);
+  for (uint32_t number = 0; number < info.chips; number++) {
+    weft_device* device = nullptr;
+    weft_chip_place place = WEFT_INIT(weft_chip_place);
+    for (const auto status :
+         {weft_slice_get_device(slice, number, &device), weft_slice_get_chip(slice, number, &place)})
+      if (status != WEFT_ERROR_OK) return runtime::driver_error(status);
+    auto chip = Chip::open(device);
+    if (!chip.ok()) return chip.error();
+    add(client, std::move(chip.value()), {place.coordinates[0], place.coordinates[1], place.coordinates[2]});
+  }
+  return Ok{};
+}
+
+}  // namespace
+
 Error* create_client(ClientCreateArguments& a) {
   auto client = std::make_unique<Client>();
   runtime::Target target;
   target.chip = setting("WEFT_CHIPS", "v5e-1mxu");
   target.core = setting("WEFT_CORE", "fast");
-  if (spec::find_chip(target.chip) == nullptr)
-    return made(
-        ErrorCode::kInvalidArgument,
-        fmt::format("WEFT_CHIPS names '{}'; it names one chip's preset, as `weft info` lists them", target.chip));
-  auto chip = Chip::open(target);
-  if (!chip.ok()) return made(chip.error());
-  auto device = std::make_unique<Device>();
-  device->client = client.get();
-  device->chip = std::move(chip.value());
-  describe(*device, 0);
-  client->version = fmt::format("weft {}, chip {}, core {}", WEFT_PROJECT_VERSION, target.chip, target.core);
-  client->devices.push_back(device.get());
-  client->memories.push_back(&device->memory);
   client->topology.client = client.get();
-  client->topology.descriptions.push_back(&device->description);
-  client->owned.push_back(std::move(device));
+  if (spec::find_chip(target.chip) != nullptr) {
+    auto chip = Chip::open(target);
+    if (!chip.ok()) return made(chip.error());
+    add(*client, std::move(chip.value()), {});
+  } else if (auto status = open_slice(*client, target); !status.ok()) {
+    return made(code_of(status.error().code),
+                fmt::format("WEFT_CHIPS names '{}'; it names a chip's preset, as `weft info` lists them, or a slice of "
+                            "one, as in nano-2x2: {}",
+                            target.chip, status.error().message));
+  }
+  client->version = fmt::format("weft {}, chip {}, core {}", WEFT_PROJECT_VERSION, target.chip, target.core);
   a.client = client.release();
   return nullptr;
 }

@@ -1,7 +1,8 @@
-// Two messages of XLA in protobuf's wire format: as much of them as one device needs.
+// Three messages of XLA in protobuf's wire format: as much of them as the plugin needs.
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <map>
 
 #include "host/pjrt/program.hpp"
 
@@ -73,6 +74,8 @@ constexpr uint64_t kBuildOptions = 3;                                           
 constexpr uint64_t kReplicas = 4, kPartitions = 5, kAssignment = 9;              // of ExecutableBuildOptionsProto
 constexpr uint64_t kReplicaCount = 1, kComputationCount = 2, kComputations = 3;  // of DeviceAssignmentProto
 constexpr uint64_t kReplicaIds = 1;                                              // of its ComputationDevice
+constexpr uint64_t kShardingKind = 1, kTileDims = 3, kTileDevices = 4, kReplicateLast = 6;  // of OpSharding
+constexpr uint64_t kReplicated = 0, kTiled = 3;                                             // its kinds
 constexpr int kMaxDevices = 1024;
 
 /// Device ids of each partition, replica by replica.
@@ -150,6 +153,28 @@ std::string assignment_of(const CompileOptions& options) {
     put_field(device, kReplicaIds, ids);
     put_field(out, kComputations, device);
   }
+  return out;
+}
+
+std::string sharding_text(const compiler::ir::Tiling& tiling) {
+  std::string out;
+  if (tiling.replicated()) {
+    put_field(out, kShardingKind, kReplicated);
+    return out;
+  }
+  // Tile by tile in C order, the devices that have it.
+  std::map<compiler::ir::Dims, std::vector<uint64_t>> owners;
+  for (size_t device = 0; device < tiling.place.size(); device++) owners[tiling.place[device]].push_back(device);
+  const size_t copies = owners.begin()->second.size();
+  std::string dims, devices;
+  for (const int64_t count : tiling.tiles) put(dims, static_cast<uint64_t>(count));
+  if (copies > 1) put(dims, copies);
+  for (const auto& [place, list] : owners)
+    for (const uint64_t device : list) put(devices, device);
+  put_field(out, kShardingKind, kTiled);
+  put_field(out, kTileDims, dims);
+  put_field(out, kTileDevices, devices);
+  if (copies > 1) put_field(out, kReplicateLast, uint64_t{1});
   return out;
 }
 

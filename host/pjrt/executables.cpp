@@ -10,53 +10,79 @@ namespace {
 
 constexpr std::string_view kFormat = "mlir";
 
-/// What one launch on one device needs, until it has ended.
+/// What one launch needs, until it has ended: by device, what it has of each argument and result.
 struct Launch {
   std::shared_ptr<const Program> program;
-  std::vector<ContentsPtr> inputs, outputs;
+  std::vector<std::vector<ContentsPtr>> inputs, outputs;
   CompletionPtr complete = std::make_shared<Completion>();
 };
 
+/// Arguments are gathered, and results are cut; on one device they are what they are.
 std::optional<weft::Error> run(Launch& launch, runtime::Session& session) {
+  const auto& layout = launch.program->layout;
   std::vector<compiler::ir::TensorPtr> inputs;
-  for (const auto& input : launch.inputs) {
-    if (auto error = input->ready->wait()) return error;
-    inputs.push_back(input->tensor);
+  for (size_t i = 0; i < launch.inputs[0].size(); i++) {
+    std::vector<compiler::ir::TensorPtr> tiles;
+    for (const auto& of_device : launch.inputs) {
+      if (auto error = of_device[i]->ready->wait()) return error;
+      tiles.push_back(of_device[i]->tensor);
+    }
+    inputs.push_back(layout.inputs.empty() ? tiles[0] : compiler::ir::joined(tiles, layout.inputs[i]));
   }
   auto outputs = run_program(*launch.program, inputs, session);
   if (!outputs.ok()) return outputs.error();
-  for (size_t i = 0; i < launch.outputs.size(); i++) launch.outputs[i]->tensor = std::move(outputs.value()[i]);
+  for (size_t device = 0; device < launch.outputs.size(); device++)
+    for (size_t i = 0; i < launch.outputs[device].size(); i++)
+      launch.outputs[device][i]->tensor = layout.outputs.empty()
+                                              ? outputs.value()[i]
+                                              : compiler::ir::tile_of(outputs.value()[i], layout.outputs[i], device);
   return std::nullopt;
 }
 
-/// Null: the launch is on its way, its outputs are buffers of the framework.
-Error* launch_on(Device& device, const std::shared_ptr<const Program>& program, Buffer** arguments, size_t count,
-                 Buffer** outputs, Event** complete) {
-  auto launch = std::make_shared<Launch>();
-  launch->program = program;
+/// Takes the arguments of one device, and places for its results. Null: they are there.
+Error* prepare(Launch& launch, Device& device, Buffer** arguments, size_t count) {
+  const Program& program = *launch.program;
+  auto& inputs = launch.inputs.emplace_back();
+  auto& outputs = launch.outputs.emplace_back();
   for (size_t i = 0; i < count; i++) {
     const Buffer& argument = *arguments[i];
     if (!argument.contents)
       return made(ErrorCode::kInvalidArgument, fmt::format("argument {} has been deleted or donated", i));
-    if (argument.type != program->input_type(i))
+    if (argument.type != program.input_type(i))
       return made(ErrorCode::kInvalidArgument, fmt::format("argument {} is {}; the program takes {}", i,
-                                                           argument.type.text(), program->input_type(i).text()));
-    launch->inputs.push_back(argument.contents);
+                                                           argument.type.text(), program.input_type(i).text()));
+    inputs.push_back(argument.contents);
   }
-  for (size_t i = 0; i < program->model.module.outputs.size(); i++) {
-    auto place = device.chip->reserve(program->output_type(i));
+  for (size_t i = 0; i < program.model.module.outputs.size(); i++) {
+    auto place = device.chip->reserve(program.output_type(i));
     if (!place.ok()) return made(place.error());
-    launch->outputs.push_back(place.value());
+    outputs.push_back(place.value());
   }
-  auto posted = device.chip->post([launch, chip = device.chip.get()] {
+  return nullptr;
+}
+
+/// The thread of the first device's chip does the work. Null: it is on its way.
+Error* post(Device& first, const std::shared_ptr<Launch>& launch) {
+  auto posted = first.chip->post([launch, chip = first.chip.get()] {
     const auto error = run(*launch, chip->session());
-    for (const auto& output : launch->outputs) output->ready->finish(error);
+    for (const auto& of_device : launch->outputs)
+      for (const auto& output : of_device) output->ready->finish(error);
     launch->complete->finish(error);
   });
-  if (!posted.ok()) return made(posted.error());
-  for (size_t i = 0; i < launch->outputs.size(); i++)
-    outputs[i] = new Buffer{launch->outputs[i], &device, launch->outputs[i]->type};
-  if (complete != nullptr) *complete = new Event{launch->complete};
+  return posted.ok() ? nullptr : made(posted.error());
+}
+
+Executable::Shardings shardings_of(const std::vector<compiler::ir::Tiling>& tilings) {
+  Executable::Shardings made;
+  for (const auto& tiling : tilings) made.texts.push_back(sharding_text(tiling));
+  for (const auto& text : made.texts) made.data.push_back(text.data()), made.sizes.push_back(text.size());
+  return made;
+}
+
+Error* answer(ShardingsArguments& a, const Executable::Shardings& shardings) {
+  a.count = shardings.data.size();
+  a.shardings = a.count == 0 ? nullptr : shardings.data.data();
+  a.sizes = a.count == 0 ? nullptr : shardings.sizes.data();
   return nullptr;
 }
 
@@ -68,10 +94,14 @@ Error* compile(CompileArguments& a) {
     return made(ErrorCode::kUnimplemented, fmt::format("a program in the format '{}'; supported: {}", format, kFormat));
   auto options = read_options({a.options, a.options_size});
   if (!options.ok()) return made(options.error());
-  const int copies = options.value().replicas * options.value().partitions;
-  if (copies != 1)
-    return made(ErrorCode::kUnimplemented, fmt::format("a program for {} devices; supported: 1", copies));
-  if (options.value().devices.empty()) options.value().devices.push_back(0);
+  if (options.value().replicas != 1)
+    return made(ErrorCode::kUnimplemented,
+                fmt::format("a program of {} replicas; supported: 1, of several partitions", options.value().replicas));
+  auto& ids = options.value().devices;
+  for (int id = 0; ids.empty() && id < options.value().partitions; id++) ids.push_back(id);
+  if (ids.size() != static_cast<size_t>(options.value().partitions))
+    return made(ErrorCode::kInvalidArgument,
+                fmt::format("{} devices for {} partitions", ids.size(), options.value().partitions));
   auto loaded = std::make_unique<LoadedExecutable>();
   loaded->client = a.client;
   for (const int id : options.value().devices) {
@@ -104,9 +134,14 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a) {
                        named("device flops", static_cast<float>(2 * cost.device_macs)),
                        named("device programs", static_cast<float>(cost.device_programs)),
                        named("islands", static_cast<float>(cost.islands))};
+  executable->parameters = shardings_of(executable->program->layout.inputs);
+  executable->outputs = shardings_of(executable->program->layout.outputs);
   a.result = executable.release();
   return nullptr;
 }
+
+Error* parameter_shardings(ShardingsArguments& a) { return answer(a, a.executable->parameters); }
+Error* output_shardings(ShardingsArguments& a) { return answer(a, a.executable->outputs); }
 
 Error* device_assignment(SerializedAssignmentArguments& a) {
   auto* bytes = new std::string(assignment_of(a.executable->program->options));
@@ -140,11 +175,24 @@ Error* execute(ExecuteArguments& a) {
   if (a.argument_count != program->model.module.inputs.size())
     return made(ErrorCode::kInvalidArgument, fmt::format("{} arguments; the program takes {}", a.argument_count,
                                                          program->model.module.inputs.size()));
-  if (a.device_count != 1)
-    return made(ErrorCode::kUnimplemented, fmt::format("a launch on {} devices; supported: 1", a.device_count));
-  Device& device = a.device != nullptr ? *a.device : *loaded.devices[0];
-  return launch_on(device, program, a.arguments[0], a.argument_count, a.outputs[0],
-                   a.complete == nullptr ? nullptr : &a.complete[0]);
+  const size_t devices = program->devices();
+  if (a.device_count != devices)
+    return made(ErrorCode::kInvalidArgument,
+                fmt::format("a launch on {} devices of a program for {}", a.device_count, devices));
+  const auto device = [&](size_t i) -> Device& {
+    return devices == 1 && a.device != nullptr ? *a.device : *loaded.devices[i];
+  };
+  auto launch = std::make_shared<Launch>();
+  launch->program = program;
+  for (size_t d = 0; d < devices; d++)
+    if (auto* error = prepare(*launch, device(d), a.arguments[d], a.argument_count)) return error;
+  if (auto* error = post(device(0), launch)) return error;
+  for (size_t d = 0; d < devices; d++) {
+    for (size_t i = 0; i < launch->outputs[d].size(); i++)
+      a.outputs[d][i] = new Buffer{launch->outputs[d][i], &device(d), launch->outputs[d][i]->type};
+    if (a.complete != nullptr) a.complete[d] = new Event{launch->complete};
+  }
+  return nullptr;
 }
 
 }  // namespace weft::pjrt

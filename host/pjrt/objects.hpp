@@ -37,8 +37,13 @@ struct Topology {
   std::vector<DeviceDescription*> descriptions;
 };
 
+struct SliceClose {
+  void operator()(weft_slice* slice) const { (void)!weft_slice_close(slice, nullptr); }
+};
+
 struct Client {
   std::string platform = "weft", version;
+  std::unique_ptr<weft_slice, SliceClose> slice;  ///< null: one chip; it outlives the devices
   std::vector<std::unique_ptr<Device>> owned;
   std::vector<Device*> devices;
   std::vector<Memory*> memories;
@@ -66,6 +71,13 @@ struct Executable {
   std::vector<size_t> ranks, kind_sizes;
   std::vector<const char*> kinds;
   std::vector<NamedValue> costs;
+  /// Of several devices: serialized OpShardings.
+  struct Shardings {
+    std::vector<std::string> texts;
+    std::vector<const char*> data;
+    std::vector<size_t> sizes;
+  };
+  Shardings parameters, outputs;
 };
 
 struct ExecuteContext {};
@@ -97,5 +109,7 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a);
 Error* device_assignment(SerializedAssignmentArguments& a);
 Error* optimized_program(OptimizedProgramArguments& a);
 Error* execute(ExecuteArguments& a);
+Error* parameter_shardings(ShardingsArguments& a);
+Error* output_shardings(ShardingsArguments& a);
 
 }  // namespace weft::pjrt

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
 #include "host/tools/run_parts.hpp"
@@ -56,6 +57,16 @@ uint64_t macs_of(const Module& module) {
   return macs;
 }
 
+/// UNSUPPORTED: tiles of different sizes.
+Status check_layout(const compiler::stablehlo::Layout& layout, const Module& module) {
+  return compiler::ir::guarded([&] {
+    for (size_t i = 0; i < layout.inputs.size(); i++) (void)layout.inputs[i].local(module.type(module.inputs[i]));
+    for (size_t i = 0; i < layout.outputs.size(); i++)
+      (void)layout.outputs[i].local(module.type(module.outputs[i].value));
+    return Ok{};
+  });
+}
+
 }  // namespace
 
 Cost cost_of(const Program& program) {
@@ -68,18 +79,29 @@ Cost cost_of(const Program& program) {
   return cost;
 }
 
-compiler::ir::TensorType Program::input_type(size_t i) const { return model.module.type(model.module.inputs.at(i)); }
+compiler::ir::TensorType Program::input_type(size_t i) const {
+  const auto& whole = model.module.type(model.module.inputs.at(i));
+  return layout.inputs.empty() ? whole : layout.inputs[i].local(whole);
+}
 compiler::ir::TensorType Program::output_type(size_t i) const {
-  return model.module.type(model.module.outputs.at(i).value);
+  const auto& whole = model.module.type(model.module.outputs.at(i).value);
+  return layout.outputs.empty() ? whole : layout.outputs[i].local(whole);
 }
 
 Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options,
                                                        const spec::Chip& chip) {
   auto imported = compiler::stablehlo::import_program(std::as_bytes(std::span(code)));
   if (!imported.ok()) return imported.error();
+  auto program = std::make_shared<Program>();
+  if (options.partitions > 1) {
+    auto layout = compiler::stablehlo::layout_of(std::as_bytes(std::span(code)), imported.value(),
+                                                 static_cast<size_t>(options.partitions));
+    if (!layout.ok()) return layout.error();
+    program->layout = std::move(layout.value());
+    if (auto status = check_layout(program->layout, imported.value()); !status.ok()) return status.error();
+  }
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
-  auto program = std::make_shared<Program>();
   program->name = simplified.value().name;
   auto model = tools::compile_parts(std::move(simplified.value()), chip, rounds_only_products);
   if (!model.ok()) return model.error();

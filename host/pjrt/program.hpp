@@ -1,4 +1,5 @@
-/// A compiled program: L1, cut into device programs and islands.
+/// A compiled program: L1, cut into device programs and islands. One of several devices runs whole on the first of
+/// them, on its arguments gathered.
 #pragma once
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "host/compiler/ir/tensor.hpp"
 #include "host/compiler/result.hpp"
+#include "host/compiler/stablehlo/importer.hpp"
 #include "host/runtime/session.hpp"
 #include "host/tools/model_program.hpp"
 
@@ -27,8 +29,11 @@ struct CompileOptions {
 struct Program {
   std::string name, fingerprint, code;  ///< code: as it came in
   CompileOptions options;
-  tools::ModelProgram model;
+  tools::ModelProgram model;           ///< of whole arrays
+  compiler::stablehlo::Layout layout;  ///< of several devices; of one, empty
 
+  [[nodiscard]] size_t devices() const { return static_cast<size_t>(options.partitions); }
+  /// Of what one device has.
   [[nodiscard]] compiler::ir::TensorType input_type(size_t i) const;
   [[nodiscard]] compiler::ir::TensorType output_type(size_t i) const;
 };
@@ -40,11 +45,14 @@ struct Cost {
 };
 [[nodiscard]] Cost cost_of(const Program& program);
 
-/// A portable artifact for one chip. Errors of import_program and of the passes.
+/// How an array lies on several devices, as XLA writes it: a serialized OpSharding.
+[[nodiscard]] std::string sharding_text(const compiler::ir::Tiling& tiling);
+
+/// A portable artifact, for the chips of its options. Errors of import_program and of the passes.
 [[nodiscard]] Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options,
                                                                      const spec::Chip& chip);
 
-/// The outputs on these inputs, which have the program's types. Errors of the device and of the reference.
+/// The outputs on these inputs, whole arrays of the program's types. Errors of the device and of the reference.
 [[nodiscard]] Result<std::vector<compiler::ir::TensorPtr>> run_program(
     const Program& program, const std::vector<compiler::ir::TensorPtr>& inputs, runtime::Session& session);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -64,7 +65,7 @@ struct Session::State {
   ~State() {
     program.reset();
     if (queue) (void)!weft_queue_release(queue);
-    if (device) (void)!weft_close(device, nullptr);
+    if (device && owned) (void)!weft_close(device, nullptr);
   }
 
   Result<BufferHandle> buffer(weft_memory memory, uint64_t bytes) const {
@@ -86,8 +87,10 @@ struct Session::State {
   }
 
   weft_device* device = nullptr;
+  bool owned = true;
   weft_queue* queue = nullptr;
   ProgramHandle program;
+  std::vector<std::byte> executable;  // of program
   weft_kernel* kernel = nullptr;
   std::vector<ArgumentInfo> arguments;
   const spec::Chip* chip = nullptr;
@@ -120,6 +123,17 @@ Result<Session> Session::open(const Target& target) {
   auto state = std::make_unique<State>();
   if (const auto status = weft_open(device_name(target).c_str(), &state->device); status != WEFT_ERROR_OK)
     return driver_error(status);
+  return begin(std::move(state));
+}
+
+Result<Session> Session::on(weft_device* device) {
+  auto state = std::make_unique<State>();
+  state->device = device;
+  state->owned = false;
+  return begin(std::move(state));
+}
+
+Result<Session> Session::begin(std::unique_ptr<State> state) {
   weft_device_info info = WEFT_INIT(weft_device_info);
   if (const auto status = weft_device_get_info(state->device, &info); status != WEFT_ERROR_OK)
     return driver_error(status);
@@ -134,11 +148,13 @@ Result<Session> Session::open(const Target& target) {
 }
 
 Status Session::load(std::span<const std::byte> executable) {
+  if (state_->program && std::ranges::equal(state_->executable, executable)) return Ok{};
   weft_program* program = nullptr;
   if (const auto status = weft_program_load(state_->device, executable.data(), executable.size(), &program);
       status != WEFT_ERROR_OK)
     return driver_error(status);
   state_->program.reset(program);
+  state_->executable.clear();
   state_->arguments.clear();
   if (const auto status = weft_program_get_kernel(program, 0, &state_->kernel); status != WEFT_ERROR_OK)
     return driver_error(status);
@@ -152,6 +168,7 @@ Status Session::load(std::span<const std::byte> executable) {
     state_->arguments.push_back(
         {a.name, a.dtype, a.layout, a.direction, a.shape[0], a.shape[1], a.pitch_bytes, a.size_bytes});
   }
+  state_->executable.assign(executable.begin(), executable.end());
   return Ok{};
 }
 
@@ -241,7 +258,7 @@ Status Session::close() {
   s.program.reset();
   weft_status status = WEFT_ERROR_OK;
   if (s.queue) status = weft_queue_release(std::exchange(s.queue, nullptr));
-  if (s.device)
+  if (s.device && s.owned)
     if (const auto closed = weft_close(std::exchange(s.device, nullptr), nullptr); closed != WEFT_ERROR_OK)
       status = closed;
   if (status != WEFT_ERROR_OK) return driver_error(status);

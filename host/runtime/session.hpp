@@ -65,6 +65,8 @@ class Session {
 
   /// Starts weft-sim, or attaches to one. Any error of the driver, with its message and hint.
   [[nodiscard]] static Result<Session> open(const Target& target);
+  /// On an open device that is not this session's to close: a chip of a slice.
+  [[nodiscard]] static Result<Session> on(weft_device* device);
 
   [[nodiscard]] const spec::Chip& chip() const;
 
@@ -76,7 +78,8 @@ class Session {
   /// Resets the device and makes a new queue; the program is gone. `report` has its size set.
   [[nodiscard]] Status reset(weft_reset_report& report);
 
-  /// Loads an executable in place of the one before; EXECUTABLE_INVALID names section, offset and reason.
+  /// Loads an executable in place of the one before, unless they are equal. EXECUTABLE_INVALID names section, offset and
+  /// reason.
   [[nodiscard]] Status load(std::span<const std::byte> executable);
 
   /// Arguments of the loaded kernel, in order.
@@ -94,6 +97,7 @@ class Session {
  private:
   struct State;
   explicit Session(std::unique_ptr<State> state);
+  [[nodiscard]] static Result<Session> begin(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

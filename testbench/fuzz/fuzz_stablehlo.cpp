@@ -14,6 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   fuzz::require(compiler::ir::verify(module.value()).ok(), "a module that was imported keeps the rules of modules");
+  const auto layout = compiler::stablehlo::layout_of(std::as_bytes(std::span(data, size)), module.value(), 4);
+  fuzz::require(layout.ok() || layout.error().code != WEFT_ERROR_INTERNAL, "shardings are taken or refused by a rule");
   const auto simplified = compiler::passes::run_all(std::move(module.value()));
   fuzz::require(simplified.ok() || !simplified.error().message.empty(), "a refusal has a message");
   return 0;

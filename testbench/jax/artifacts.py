@@ -8,14 +8,32 @@ import pathlib
 import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 import jax  # noqa: E402
+import numpy as np  # noqa: E402
+from jax.sharding import Mesh  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
 from jaxlib.mlir.dialects import stablehlo  # noqa: E402
 import programs  # noqa: E402
 
 VERSION = "1.13.3"  # of StableHLO, as host/pjrt asks for it
 CHOSEN = ("plus_one", "bits_to_float", "take_along", "index_apply", "argmax", "sort_pairs", "max_pool_grad",
           "conv_grouped_grad", "cholesky", "nested_scan", "switch", "random_split", "decode", "mlp_adam")
+
+
+def of_several_devices():
+    """A step of data and model parallelism, each device on its part; then what nothing says the sharding of."""
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+    def step(x, w):
+        y = jax.lax.psum(x @ w, "model") + jax.lax.axis_index("data")
+        return jax.lax.all_gather(y, "data", tiled=True)
+
+    f = jax.shard_map(step, mesh=mesh, in_specs=(P("data", "model"), P("model")), out_specs=P(), check_vma=False)
+    place = jax.sharding.NamedSharding(mesh, P("data"))
+    return jax.jit(lambda x, w: f(x, w) * 2, in_shardings=(place, None)).trace(
+        np.ones((4, 6), np.float32), np.ones((6, 2), np.float32)).lower(lowering_platforms=("tpu",))
 
 
 def main() -> int:
@@ -30,7 +48,9 @@ def main() -> int:
         module = jax.jit(known[name].function).trace(*known[name].arguments).lower(
             lowering_platforms=("tpu",)).compiler_ir("stablehlo")
         (folder / f"seed_{name}").write_bytes(stablehlo.serialize_portable_artifact(module, VERSION))
-    print(f"{len(CHOSEN)} programs in {folder}")
+    module = of_several_devices().compiler_ir("stablehlo")
+    (folder / "seed_shard_map").write_bytes(stablehlo.serialize_portable_artifact(module, VERSION, True))
+    print(f"{len(CHOSEN) + 1} programs in {folder}")
     return 0
 
 

@@ -48,6 +48,11 @@ Types infer_select_and_scatter(const Op& op, const Types& in);
 Types infer_scatter_by(const Op& op, const Types& in);
 Types infer_sort_by(const Op& op, const Types& in);
 
+// infer_devices.cpp
+Types infer_manual(const Op& op, const Types& in);
+Types infer_collective(const Op& op, const Types& in);
+Types infer_partition_id(const Op& op, const Types& in);
+
 /// Types that gather and scatter share with operators of other files: the result of a scatter whatever its operation.
 Types infer_scatter_places(const Op& op, const Types& in);
 /// Places of a window in each dimension, from the attributes window, strides, low, high and dilation.

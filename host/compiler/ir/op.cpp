@@ -60,7 +60,8 @@ ElementType Op::element() const {
 
 Types infer(const Op& op, const Types& operands) {
   const int wanted = operands_of(op.kind);
-  if (wanted < 0 ? operands.empty() : operands.size() != static_cast<size_t>(wanted))
+  const bool none_will_do = op.kind == OpKind::kManual;
+  if (wanted < 0 ? operands.empty() && !none_will_do : operands.size() != static_cast<size_t>(wanted))
     invalid("{}: {} operands; it takes {}", name_of(op.kind), operands.size(),
             wanted < 0 ? "one or more" : std::to_string(wanted));
   Types results = info(op.kind).rule(op, operands);

@@ -1,4 +1,6 @@
 /// The operators of L1. They mean what StableHLO's operators of the same names mean; docs/decisions tells what differs.
+/// Of several devices: `manual` runs its region once for each entry of the list "ids", on slices of its operands, and
+/// joins the results; within, `partition_id` is the entry, and `collective` exchanges values between the entries.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -94,7 +96,10 @@ namespace weft::compiler::ir {
   X(SortBy, "sort_by", -1, sort_by)                                       \
   X(While, "while", -1, while)                                            \
   X(Case, "case", -1, case)                                               \
-  X(Sort, "sort", -1, sort)
+  X(Sort, "sort", -1, sort)                                               \
+  X(Manual, "manual", -1, manual)                                         \
+  X(Collective, "collective", 1, collective)                              \
+  X(PartitionId, "partition_id", 0, partition_id)
 
 enum class OpKind : uint8_t {
 #define WEFT_IR_KIND(kind, text, operands, rule) k##kind,

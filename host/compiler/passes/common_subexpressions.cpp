@@ -20,7 +20,8 @@ ir::Module common_subexpressions(const ir::Module& module) {
   for (const auto& op : module.ops()) {
     auto mapped = rewriter.mapped(op);
     const bool large = op.constant && op.constant->data.size() > kComparedBytes;
-    if (op.kind == ir::OpKind::kParameter || large || op.results.size() != 1) {
+    // Regions are not compared.
+    if (op.kind == ir::OpKind::kParameter || large || op.results.size() != 1 || !op.regions.empty()) {
       rewriter.add(op, std::move(mapped));
       continue;
     }

@@ -1,6 +1,7 @@
 // Constant folding, by the reference.
 #include <algorithm>
 
+#include "host/compiler/ir/devices.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/passes/rewriter.hpp"
 #include "host/compiler/reference/evaluate.hpp"
@@ -43,7 +44,7 @@ ir::Module fold(const ir::Module& module) {
     auto mapped = rewriter.mapped(op);
     // What repeats or counts stays as it is, and is a constant to whoever reads it.
     const bool computes = op.kind != ir::OpKind::kParameter && op.kind != ir::OpKind::kConstant &&
-                          op.kind != ir::OpKind::kBroadcast && op.kind != ir::OpKind::kIota;
+                          op.kind != ir::OpKind::kBroadcast && op.kind != ir::OpKind::kIota && !ir::reads_device(op);
     if (!computes || op.results.size() != 1 || !all_known(rewriter.to(), mapped) || !worth_folding(module, op)) {
       rewriter.add(op, std::move(mapped));
       continue;

@@ -47,6 +47,9 @@ const std::map<OpKind, Rule>& rules() {
       {OpKind::kSortBy, sort_by},
       {OpKind::kWhile, while_loop},
       {OpKind::kCase, case_of},
+      {OpKind::kManual, manual},
+      {OpKind::kCollective, collective},
+      {OpKind::kPartitionId, partition_id},
   };
   return table;
 }

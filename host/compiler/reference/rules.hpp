@@ -57,6 +57,11 @@ Results reduce_window_by(const ir::Op& op, const Operands& in, const ir::Types& 
 Results select_and_scatter(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results sort_by(const ir::Op& op, const Operands& in, const ir::Types& out);
 
+// devices.cpp
+Results manual(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results collective(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results partition_id(const ir::Op& op, const Operands& in, const ir::Types& out);
+
 /// The type in which elements of type T are computed.
 template <typename T>
 struct Computed {

@@ -11,6 +11,7 @@
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/stablehlo/node.hpp"
+#include "host/compiler/stablehlo/shardings.hpp"
 #include "host/compiler/stablehlo/vhlo_types.hpp"
 
 namespace weft::compiler::stablehlo {
@@ -146,10 +147,13 @@ class Body : public Surroundings {
   Values results_of(const Operation& op) {
     b_.origin = program_.place_of(op);
     Node node{program_, op, b_, *this, operands_of(op)};
-    // Sharding of a program for one device says nothing.
+    // A program of whole arrays has nothing of shardings.
     if (op.name == "unrealized_conversion_cast" ||
-        (op.dialect == "sdy" && (op.name == "sharding_constraint" || op.name == "reshard")))
+        (op.dialect == "sdy" &&
+         (op.name == "sharding_constraint" || op.name == "reshard" || op.name == "propagation_barrier")))
       return node.in;
+    if (op.dialect == "sdy" && op.name == "sharding_group") return {};
+    if (op.dialect == "sdy" && op.name == "manual_computation") return manual_computation(node);
     if (op.dialect != "vhlo" || properties_of(op.name) == nullptr) ir::unsupported("it is not known");
     const Rule rule = rule_of(std::string_view(op.name).substr(0, op.name.rfind("_v")));
     if (rule == nullptr) ir::unsupported("it is not built");
@@ -173,12 +177,16 @@ void collect_functions(const Program& program, const std::vector<Operation>& ope
   }
 }
 
+const Operation& main_of(const Functions& functions) {
+  const auto main = functions.find("main");
+  if (main == functions.end()) ir::invalid("the program has no function 'main'");
+  return *main->second;
+}
+
 ir::Module import(const Program& program) {
   Functions functions;
   collect_functions(program, program.operations, functions);
-  const auto main = functions.find("main");
-  if (main == functions.end()) ir::invalid("the program has no function 'main'");
-  const Block& block = main->second->regions[0];
+  const Block& block = main_of(functions).regions[0];
   ir::Module module;
   if (!program.operations.empty())
     if (const auto* name = program.find(program.operations[0], "sym_name"); name != nullptr && !name->text.empty())
@@ -287,6 +295,21 @@ ir::TensorPtr tensor_of(const Program& program, const Attribute& attribute) {
   auto tensor = std::make_shared<ir::Tensor>(type);
   std::memcpy(tensor->data.data(), attribute.text.data(), size);
   return tensor;
+}
+
+Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& module, size_t devices) {
+  auto program = read_program(bytes);
+  if (!program.ok()) return program.error();
+  return ir::guarded([&] {
+    Functions functions;
+    collect_functions(program.value(), program.value().operations, functions);
+    const Operation& main = main_of(functions);
+    std::vector<size_t> inputs, outputs;
+    for (const auto input : module.inputs) inputs.push_back(module.type(input).rank());
+    for (const auto& output : module.outputs) outputs.push_back(module.type(output.value).rank());
+    return Layout{tilings_of_values(program.value(), main, "arg_attrs", inputs, devices),
+                  tilings_of_values(program.value(), main, "res_attrs", outputs, devices)};
+  });
 }
 
 Result<ir::Module> import_program(std::span<const std::byte> bytes) {

@@ -62,6 +62,16 @@ using Rule = Values (*)(Node&);
 /// The rule of an operator without its version; null: the operator is not built.
 [[nodiscard]] Rule rule_of(std::string_view name);
 
+// rules_devices.cpp
+Values manual_computation(Node& node);
+Values all_reduce(Node& node);
+Values all_gather(Node& node);
+Values all_to_all(Node& node);
+Values reduce_scatter(Node& node);
+Values collective_permute(Node& node);
+Values collective_broadcast(Node& node);
+Values partition_id(Node& node);
+Values replica_id(Node& node);
 // rules_indexing.cpp
 Values gather(Node& node);
 Values scatter(Node& node);

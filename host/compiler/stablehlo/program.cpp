@@ -196,7 +196,44 @@ class Reader {
     const uint64_t code = in.number();
     if (dialects_[entry.dialect] == "builtin") return read_builtin(code, in);
     if (dialects_[entry.dialect] == "vhlo") return read_vhlo(code, in);
+    if (dialects_[entry.dialect] == "sdy") return read_sdy(code, in);
     return {};
+  }
+
+  /// What stands behind the fields that are read says how open a sharding is, which is nothing to a program that is
+  /// not partitioned.
+  Attribute read_sdy(uint64_t code, ByteReader& in) const {
+    using enum Attribute::Kind;
+    switch (code) {
+      case sdy::kManualAxes:
+      case sdy::kDimension:
+      case sdy::kShardings:
+        return array(in);
+      case sdy::kMeshAxis: {
+        Attribute made{.kind = kText, .text = string(in)};
+        made.integer = in.signed_number();
+        return made;
+      }
+      case sdy::kMesh: {
+        Attribute made = array(in);
+        made.devices.resize(in.count("devices"));
+        for (auto& device : made.devices) device = in.signed_number();
+        return made;
+      }
+      case sdy::kAxis: {
+        Attribute made{.kind = kText, .text = string(in)};
+        made.integer = static_cast<int64_t>(in.number() & 1);
+        return made;
+      }
+      case sdy::kSharding: {
+        const AttributeIndex mesh = attribute_index(in);
+        Attribute made = array(in);
+        made.elements.insert(made.elements.begin(), mesh);
+        return made;
+      }
+      default:
+        return {};
+    }
   }
 
   Attribute array(ByteReader& in) const {
@@ -224,6 +261,8 @@ class Reader {
       case builtin::kString:
       case builtin::kTypedString:
         return {.kind = kText, .text = string(in)};
+      case builtin::kSymbol:
+        return {.kind = kArray, .elements = {attribute_index(in)}};
       case builtin::kType:
         return {.kind = kType, .type = type_index(in)};
       case builtin::kUnit:
@@ -380,6 +419,11 @@ class Reader {
       const auto* names = properties_of(op.name);
       if (names == nullptr) ir::unsupported("the operator vhlo.{} is not known", op.name);
       for (const auto property : *names) op.attributes[std::string(property)] = attribute_index(in);
+    } else if (op.dialect == "sdy") {
+      static const std::map<std::string_view, std::vector<const char*>> kKnown{
+          {"mesh", {"mesh", "sym_name"}}, {"manual_computation", {"in_shardings", "manual_axes", "out_shardings"}}};
+      if (const auto known = kKnown.find(op.name); known != kKnown.end())
+        for (const char* property : known->second) op.attributes[property] = attribute_index(in);
     } else if (op.dialect == "builtin" && op.name == "module") {
       for (const char* property : {"sym_name", "sym_visibility"}) {  // each may be absent
         const uint64_t value = in.number();

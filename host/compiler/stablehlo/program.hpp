@@ -31,11 +31,15 @@ struct Type {
 struct Attribute {
   enum class Kind : uint8_t { kOther, kUnit, kArray, kDictionary, kInteger, kFloat, kText, kTensor, kType, kLocation };
   Kind kind = Kind::kOther;
-  int64_t integer = 0;  ///< of an integer, a bool (0 or 1), or the number of an enumerator; a line of a location
+  int64_t integer = 0;  ///< of an integer, a bool (0 or 1), or the number of an enumerator; a line of a location; the
+                        ///< size of a mesh's axis; 1: part of an axis
   double number = 0;    ///< of a float
   std::string text;     ///< of a text; the name of a location; the bytes of a tensor's elements, or of one for all
   TypeIndex type = 0;   ///< of a tensor or of a type
-  std::vector<AttributeIndex> elements;                            ///< of an array; parts of a location
+  /// Of an array; parts of a location; a symbol's name; axes of a mesh or a dimension; a sharding's mesh, then its
+  /// dimensions.
+  std::vector<AttributeIndex> elements;
+  std::vector<int64_t> devices;                                    ///< of a mesh, if they are not counted up
   std::vector<std::pair<AttributeIndex, AttributeIndex>> entries;  ///< of a dictionary: names and values
 };
 

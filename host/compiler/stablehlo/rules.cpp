@@ -289,12 +289,13 @@ Values custom_call(Node& node) {
   ir::unsupported("custom_call @{} is not built", target);
 }
 
-Values partition_id(Node& node) { return {node.b.scalar(node.result_type().element, 0)}; }
-
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> table{
       {"abs", elementwise<OpKind::kAbs>},
       {"add", arithmetic<OpKind::kAdd, OpKind::kOr>},
+      {"all_gather", all_gather},
+      {"all_reduce", all_reduce},
+      {"all_to_all", all_to_all},
       {"and", elementwise<OpKind::kAnd>},
       {"atan2", elementwise<OpKind::kAtan2>},
       {"bitcast_convert", bitcast_convert},
@@ -306,6 +307,8 @@ const std::map<std::string_view, Rule>& rules() {
       {"cholesky", cholesky},
       {"clamp", clamp},
       {"compare", compare},
+      {"collective_broadcast", collective_broadcast},
+      {"collective_permute", collective_permute},
       {"composite", composite},
       {"concatenate", concatenate},
       {"constant", constant},
@@ -344,9 +347,10 @@ const std::map<std::string_view, Rule>& rules() {
       {"real", same},
       {"reduce", reduce},
       {"reduce_precision", reduce_precision},
+      {"reduce_scatter", reduce_scatter},
       {"reduce_window", reduce_window},
       {"remainder", elementwise<OpKind::kRemainder>},
-      {"replica_id", partition_id},
+      {"replica_id", replica_id},
       {"reshape", reshape},
       {"reverse", reverse},
       {"round_nearest_afz", elementwise<OpKind::kRoundNearestAway>},

@@ -71,6 +71,7 @@ enum AttributeCode : uint64_t {
   kDictionary = 1,
   kString = 2,
   kTypedString = 3,
+  kSymbol = 4,
   kType = 6,
   kUnit = 7,
   kCallSite = 10,
@@ -81,4 +82,19 @@ enum AttributeCode : uint64_t {
 };
 
 }  // namespace builtin
+
+/// Shardy's dialect.
+namespace sdy {
+
+enum AttributeCode : uint64_t {
+  kManualAxes = 0,
+  kMeshAxis = 1,
+  kMesh = 2,
+  kAxis = 4,
+  kDimension = 5,
+  kSharding = 6,
+  kShardings = 7,
+};
+
+}  // namespace sdy
 }  // namespace weft::compiler::stablehlo

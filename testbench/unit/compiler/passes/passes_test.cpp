@@ -87,3 +87,26 @@ TEST_CASE("dead code goes, inputs stay") {
         "%1 = constant() [1] : f32[1]\n"
         "return \"y\" = %1\n");
 }
+
+TEST_CASE("operators with regions are not taken for equal, nor is what a device reads folded") {
+  const auto reduced = [](const char* operation) {
+    return std::string(
+               "  region {\n  module \"region\"\n"
+               "  %0 = parameter() {dims = [], element = f32, name = \"0\"} : f32[]\n"
+               "  %1 = parameter() {dims = [], element = f32, name = \"1\"} : f32[]\n"
+               "  %2 = ") +
+           operation + "(%0, %1) : f32[]\n  return \"0\" = %2\n  }\n";
+  };
+  const std::string text =
+      "%1 = constant() [0] : f32[]\n"
+      "%2 = reduce_by(%0, %1) {dimensions = [0]} : f32[3]\n" +
+      reduced("add") + "%3 = reduce_by(%0, %1) {dimensions = [0]} : f32[3]\n" + reduced("maximum") +
+      "return \"y\" = %2\nreturn \"z\" = %3\n";
+  check(passes::common_subexpressions, text, text);
+  const std::string device =
+      "%1 = partition_id() : u32[]\n"
+      "%2 = constant() [1] : u32[]\n"
+      "%3 = add(%1, %2) : u32[]\n"
+      "return \"y\" = %3\n";
+  check(passes::fold, device, device);
+}

@@ -56,7 +56,7 @@ TEST_CASE("every seed is taken, and loops and branches have their regions") {
     CHECK(!text_of(name.substr(5)).empty());
     seeds++;
   }
-  CHECK(seeds == 14);
+  CHECK(seeds == 15);
   CHECK(text_of("nested_scan").find("while(") != std::string::npos);
   CHECK(text_of("switch").find("case(") != std::string::npos);
   CHECK(text_of("sort_pairs").find("sort_by(") != std::string::npos);
@@ -64,8 +64,32 @@ TEST_CASE("every seed is taken, and loops and branches have their regions") {
   CHECK(text_of("max_pool_grad").find("select_and_scatter(") != std::string::npos);
 }
 
+TEST_CASE("a program of several devices is one of whole arrays, and tells where its arrays lie") {
+  const std::string text = text_of("shard_map");
+  CHECK(text.find("manual(%0, %1) {absolute = 0, ids = [0, 1, 2, 3], "
+                  "places = [0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0], "
+                  "tiles = [2, 2, 2, 1, 1, 1]} : f32[4, 2]") != std::string::npos);
+  CHECK(text.find("{combine = add, group_size = 2, groups = [0, 1, 2, 3], kind = all_reduce} : f32[2, 2]") !=
+        std::string::npos);
+  CHECK(text.find("{dimension = 0, group_size = 2, groups = [0, 2, 1, 3], kind = all_gather} : f32[4, 2]") !=
+        std::string::npos);
+  const std::string bytes = seed("shard_map");
+  const auto module = imported(bytes);
+  REQUIRE(module.ok());
+  const auto layout = stablehlo::layout_of(std::as_bytes(std::span(bytes)), module.value(), 4);
+  REQUIRE(layout.ok());
+  REQUIRE(layout.value().inputs.size() == 2);
+  CHECK(layout.value().inputs[0] == ir::Tiling{{2, 1}, {{0, 0}, {0, 0}, {1, 0}, {1, 0}}});
+  CHECK(layout.value().inputs[1].replicated());
+  CHECK(layout.value().outputs.at(0).replicated());
+  const auto other = stablehlo::layout_of(std::as_bytes(std::span(bytes)), module.value(), 8);
+  REQUIRE(!other.ok());
+  CHECK(other.error().message == "a mesh of 4 devices in a program for 8");
+}
+
 TEST_CASE("a program that is cut anywhere is refused") {
-  const std::string whole = seed("argmax");
+  const std::string name = GENERATE("argmax", "shard_map");
+  const std::string whole = seed(name);
   for (size_t length = 0; length < whole.size(); length++) {
     const auto module = imported(whole.substr(0, length));
     REQUIRE(!module.ok());

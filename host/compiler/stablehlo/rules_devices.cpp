@@ -1,0 +1,127 @@
+// Operators of several devices: manual computations, and the collectives in them.
+#include <algorithm>
+
+#include "host/compiler/ir/devices.hpp"
+#include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/stablehlo/node.hpp"
+#include "host/compiler/stablehlo/shardings.hpp"
+
+namespace weft::compiler::stablehlo {
+namespace {
+
+/// A list of groups of devices.
+struct Groups {
+  Dims devices;
+  int64_t size = 0;
+};
+Groups groups_of(const Node& node, const char* name) {
+  const auto* attribute = node.find(name);
+  if (attribute == nullptr || attribute->kind != Attribute::Kind::kTensor)
+    ir::invalid("attribute '{}' is missing", name);
+  const Dims dims = tensor_type(node.program, attribute->type).dims;
+  if (dims.size() != 2) ir::invalid("attribute '{}' has {} dimensions", name, dims.size());
+  const ir::TensorPtr tensor = tensor_of(node.program, *attribute);
+  Groups groups{tensor->integers(), dims[1]};
+  const uint64_t count = ir::count_of(dims);
+  if (groups.devices.size() == 1) groups.devices.assign(std::min<uint64_t>(count, 1), groups.devices[0]);
+  if (groups.devices.size() != count) ir::invalid("attribute '{}' has {} entries", name, groups.devices.size());
+  return groups;
+}
+
+/// One collective for each operand.
+Values collective(Node& node, const char* kind, const Groups& groups, ir::Attributes more = {}) {
+  more["kind"] = std::string(kind);
+  more["groups"] = groups.devices;
+  more["group_size"] = groups.size;
+  Values results;
+  for (const ValueId x : node.in) results.push_back(node.b.add(OpKind::kCollective, {x}, more));
+  return results;
+}
+
+/// The word for the region on scalars of the operands' elements.
+std::string combine_of(Node& node) {
+  if (node.in.empty()) ir::invalid("no operands");
+  const ir::TensorType scalar{node.b.element(node.in[0]), {}};
+  for (const ValueId x : node.in)
+    if (node.b.element(x) != scalar.element) ir::unsupported("operands of different elements");
+  const std::string word = operation_of(*node.scalar_region(0, {scalar, scalar}));
+  if (word.empty() || word == "set") ir::unsupported("its region is no operation on its two arguments");
+  return word;
+}
+
+}  // namespace
+
+Values manual_computation(Node& node) {
+  const auto *in = node.find("in_shardings"), *out = node.find("out_shardings"), *axes = node.find("manual_axes");
+  for (const auto* list : {in, out, axes})
+    if (list == nullptr || list->kind != Attribute::Kind::kArray) ir::invalid("shardings or axes are missing");
+  if (in->elements.size() != node.in.size() || out->elements.size() != node.op.results.size())
+    ir::invalid("{} operands and {} results with {} and {} shardings", node.in.size(), node.op.results.size(),
+                in->elements.size(), out->elements.size());
+  if (node.op.results.empty()) return {};
+  if (node.op.regions.size() != 1) ir::invalid("{} regions; it takes 1", node.op.regions.size());
+  const Mesh mesh = sharding_of(node.program, node.program.attributes[out->elements[0]]).mesh;
+  std::vector<bool> manual(mesh.names.size());
+  for (const AttributeIndex axis : axes->elements) manual[mesh.axis(node.program.attributes[axis].text)] = true;
+  // The devices that differ along manual axes only; the others would compute the same.
+  Dims ids;
+  for (const int64_t device : mesh.devices) {
+    const Dims at = mesh.coordinates(device);
+    bool first = true;
+    for (size_t a = 0; a < at.size(); a++) first = first && (manual[a] || at[a] == 0);
+    if (first) ids.push_back(device);
+  }
+  const auto tiling = [&](AttributeIndex index) {
+    const Sharding sharding = sharding_of(node.program, node.program.attributes[index]);
+    if (sharding.mesh.names != mesh.names || sharding.mesh.devices != mesh.devices)
+      ir::unsupported("shardings by several meshes");
+    return tiling_of(sharding, ids, manual);
+  };
+  std::vector<ir::Tiling> tilings;
+  std::vector<ir::TensorType> locals;
+  for (size_t i = 0; i < node.in.size(); i++) {
+    tilings.push_back(tiling(in->elements[i]));
+    locals.push_back(tilings[i].local(node.b.type(node.in[i])));
+  }
+  const Region region = node.around.regions({&node.op.regions[0]}, locals)[0];
+  Values operands = node.in;
+  for (const ValueId value : region.captured) {
+    operands.push_back(value);
+    tilings.push_back(ir::replicated(node.b.rank(value), ids.size()));
+  }
+  for (const AttributeIndex index : out->elements) tilings.push_back(tiling(index));
+  ir::Attributes attributes{{"ids", ids}, {"absolute", int64_t{!std::ranges::is_sorted(mesh.devices)}}};
+  ir::set_tilings(attributes, tilings);
+  return node.b.add_with_regions(OpKind::kManual, operands, std::move(attributes), {region.module});
+}
+
+Values all_reduce(Node& node) {
+  return collective(node, "all_reduce", groups_of(node, "replica_groups"), {{"combine", combine_of(node)}});
+}
+Values reduce_scatter(Node& node) {
+  return collective(node, "reduce_scatter", groups_of(node, "replica_groups"),
+                    {{"combine", combine_of(node)}, {"dimension", node.integer("scatter_dimension")}});
+}
+Values all_gather(Node& node) {
+  return collective(node, "all_gather", groups_of(node, "replica_groups"),
+                    {{"dimension", node.integer("all_gather_dim")}});
+}
+Values all_to_all(Node& node) {
+  return collective(node, "all_to_all", groups_of(node, "replica_groups"),
+                    {{"dimension", node.integer("split_dimension")}, {"concat", node.integer("concat_dimension")}});
+}
+Values collective_permute(Node& node) {
+  const Groups pairs = groups_of(node, "source_target_pairs");
+  if (pairs.devices.empty()) {
+    const ir::TensorType type = node.b.type(node.in.at(0));
+    return {node.b.fill(type, 0)};
+  }
+  return collective(node, "permute", pairs);
+}
+Values collective_broadcast(Node& node) { return collective(node, "broadcast", groups_of(node, "replica_groups")); }
+
+Values partition_id(Node& node) { return {node.b.add(OpKind::kPartitionId, {}, {})}; }
+/// Programs have one replica.
+Values replica_id(Node& node) { return {node.b.scalar(node.result_type().element, 0)}; }
+
+}  // namespace weft::compiler::stablehlo

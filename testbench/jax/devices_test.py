@@ -1,0 +1,184 @@
+"""Programs of several devices on a slice of four chips, against NumPy.
+
+environment: WEFT_SIM, WEFT_PJRT_LIBRARY
+"""
+
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
+os.environ["JAX_PLATFORMS"] = "weft"
+os.environ["WEFT_CHIPS"] = "nano-2x2"
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax import lax  # noqa: E402
+from jax.sharding import Mesh, NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
+
+SEED = 5
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng([SEED, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def mesh(*names: str, shape: tuple = (4,), devices=None) -> Mesh:
+    return Mesh(np.array(devices or jax.devices()).reshape(shape), names)
+
+
+def manual(function, inputs, outputs, over=None):
+    return jax.jit(jax.shard_map(function, mesh=over or mesh("i"), in_specs=inputs, out_specs=outputs))
+
+
+class Devices(unittest.TestCase):
+    def test_a_slice_has_its_chips_at_their_coordinates(self):
+        self.assertEqual([list(d.coords) for d in jax.devices()], [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+        self.assertEqual([d.id for d in jax.devices()], [0, 1, 2, 3])
+
+    def test_a_program_runs_on_the_chip_that_its_argument_is_on(self):
+        for device in jax.devices():
+            y = jax.jit(lambda x: x * 2)(jax.device_put(np.arange(4), device))
+            self.assertEqual(y.devices(), {device})
+            np.testing.assert_array_equal(y, [0, 2, 4, 6])
+
+    def test_an_array_is_sharded_and_sharded_anew(self):
+        x = floats(8, 12)
+        for spec in (P("x", "y"), P("y"), P(None, ("x", "y")), P(("y", "x"))):
+            y = jax.device_put(x, NamedSharding(mesh("x", "y", shape=(2, 2)), spec))
+            np.testing.assert_array_equal(y, x)
+            np.testing.assert_array_equal(jax.device_put(y, NamedSharding(mesh("i"), P(None, "i"))), x)
+
+
+class Manual(unittest.TestCase):
+    """Each device runs the function on its part."""
+
+    def test_pmap_takes_the_mean_of_gradients(self):
+        w, x = floats(6), floats(4, 3, 6)
+        gradient = jax.pmap(lambda w, x: lax.pmean(jax.grad(lambda w: jnp.sum((x @ w) ** 2))(w), "i"), "i",
+                            in_axes=(None, 0))(w, x)
+        wanted = np.mean([2 * part.T @ (part @ w) for part in x], 0)
+        np.testing.assert_allclose(gradient, np.broadcast_to(wanted, (4, 6)), rtol=1e-4)
+
+    def test_sums_and_extremes(self):
+        x = floats(8, 3)
+        parts = x.reshape(4, 2, 3)
+        for function, wanted in ((lax.psum, parts.sum(0)), (lax.pmax, parts.max(0)), (lax.pmin, parts.min(0)),
+                                 (lax.pmean, parts.mean(0))):
+            np.testing.assert_allclose(manual(lambda a, f=function: f(a, "i"), P("i"), P())(x), wanted, rtol=1e-6)
+
+    def test_a_sum_of_bf16_and_of_integers(self):
+        for dtype in (jnp.bfloat16, np.int32, np.uint8):
+            x = np.arange(8).astype(dtype)
+            y = manual(lambda a: lax.psum(a, "i"), P("i"), P())(x)
+            np.testing.assert_array_equal(np.asarray(y), x.reshape(4, 2).sum(0))
+
+    def test_gather_scatter_exchange_and_permutation(self):
+        x = floats(8, 16)
+        gathered = manual(lambda a: lax.all_gather(a, "i", tiled=True) * 1, P("i"), P("i"))(x)
+        np.testing.assert_array_equal(gathered, np.concatenate([x] * 4))
+        stacked = manual(lambda a: lax.all_gather(a, "i") * 1, P("i"), P("i"))(x)
+        np.testing.assert_array_equal(stacked, np.concatenate([x.reshape(4, 2, 16)] * 4))
+        scattered = manual(lambda a: lax.psum_scatter(a, "i", scatter_dimension=1, tiled=True), P("i"), P(None, "i"))(x)
+        np.testing.assert_allclose(scattered, x.reshape(4, 2, 16).sum(0), rtol=1e-6)
+        ring = [(k, (k + 1) % 4) for k in range(4)]
+        np.testing.assert_array_equal(manual(lambda a: lax.ppermute(a, "i", ring), P("i"), P("i"))(x), np.roll(x, 2, 0))
+        some = manual(lambda a: lax.ppermute(a, "i", [(3, 0)]), P("i"), P("i"))(x)
+        np.testing.assert_array_equal(some, np.concatenate([x[6:], np.zeros((6, 16), np.float32)]))
+        np.testing.assert_array_equal(manual(lambda a: lax.all_to_all(a, "i", 1, 0, tiled=True), P("i"), P(None, "i"))(x), x)
+
+    def test_each_device_knows_its_place_on_each_axis(self):
+        both = mesh("x", "y", shape=(2, 2))
+        y = manual(lambda: (10 * lax.axis_index("x") + lax.axis_index("y"))[None, None], (), P("x", "y"), both)()
+        np.testing.assert_array_equal(y, [[0, 1], [10, 11]])
+
+    def test_one_axis_of_two_is_summed(self):
+        x = floats(4, 6)
+        both = mesh("x", "y", shape=(2, 2))
+        y = manual(lambda a: lax.psum(a, "y"), P("x", "y"), P("x"), both)(x)
+        np.testing.assert_allclose(y, x[:, :3] + x[:, 3:], rtol=1e-6)
+
+    def test_devices_in_another_order_than_the_slice(self):
+        order = [jax.devices()[k] for k in (2, 0, 3, 1)]
+        x = floats(8, 3)
+        over = mesh("i", devices=order)
+        y = manual(lambda a: a + lax.axis_index("i"), P("i"), P("i"), over)(jax.device_put(x, NamedSharding(over, P("i"))))
+        np.testing.assert_array_equal(y, x + np.repeat(np.arange(4), 2)[:, None].astype(np.float32))
+
+    def test_loops_whose_turns_differ_from_device_to_device(self):
+        def function(a):
+            return lax.while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] * 2), (lax.axis_index("i"), a))[1]
+
+        np.testing.assert_array_equal(manual(function, P("i"), P("i"))(np.ones(4, np.float32)), [1, 2, 4, 8])
+
+    def test_a_ring_of_exchanges_in_a_loop(self):
+        ring = [(k, (k + 1) % 4) for k in range(4)]
+
+        def function(a):
+            total, _ = lax.fori_loop(0, 4, lambda _, c: (c[0] + c[1], lax.ppermute(c[1], "i", ring)), (a * 0, a))
+            return total
+
+        x = floats(4, 3)
+        np.testing.assert_allclose(manual(function, P("i"), P("i"))(x), np.broadcast_to(x.sum(0), (4, 3)), rtol=1e-5)
+
+    def test_results_are_the_same_in_every_run(self):
+        x = floats(8, 64)
+        f = manual(lambda a: lax.psum(jnp.sin(a), "i"), P("i"), P())
+        first = np.asarray(f(x))
+        for _ in range(5):
+            np.testing.assert_array_equal(f(x), first)
+
+
+class Automatic(unittest.TestCase):
+    """Arguments and results are sharded; the program is one of whole arrays."""
+
+    def test_data_and_model_parallel_layers(self):
+        x, a, b = floats(8, 16), floats(16, 12), floats(12, 16)
+        both = mesh("data", "model", shape=(2, 2))
+        place = lambda *spec: NamedSharding(both, P(*spec))  # noqa: E731
+        f = jax.jit(lambda x, a, b: jax.nn.relu(x @ a) @ b, out_shardings=place("data"),
+                    in_shardings=(place("data"), place(None, "model"), place("model")))
+        with jax.default_matmul_precision("highest"):
+            y = f(x, a, b)
+        self.assertEqual(y.sharding.spec, P("data"))
+        np.testing.assert_allclose(y, np.maximum(x @ a, 0) @ b, rtol=1e-4, atol=1e-5)
+
+    def test_a_training_step_keeps_its_parameters_sharded_as_asked(self):
+        w, x = floats(16, 4), floats(8, 16)
+        over = mesh("i")
+        place = NamedSharding(over, P("i"))
+        step = jax.jit(lambda w, x: w - 0.1 * jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w), out_shardings=place)
+        y = step(jax.device_put(w, place), jax.device_put(x, place))
+        self.assertTrue(y.sharding.is_equivalent_to(place, 2))
+        np.testing.assert_allclose(y, w - 0.1 * 2 * x.T @ (x @ w) / 32, rtol=1e-4, atol=1e-5)
+
+    def test_results_that_nothing_is_said_of_are_replicated(self):
+        x = jax.device_put(floats(8, 4), NamedSharding(mesh("i"), P("i")))
+        y = jax.jit(lambda x: x * 2)(x)
+        self.assertTrue(y.sharding.is_fully_replicated)
+        np.testing.assert_array_equal(y, floats(8, 4) * 2)
+
+    def test_what_partitioning_finds_hard_is_right(self):
+        x = floats(8, 16)
+        over = mesh("i")
+        put = lambda a, *spec: jax.device_put(a, NamedSharding(over, P(*spec)))  # noqa: E731
+        np.testing.assert_array_equal(jax.jit(lambda x: x[::-1])(put(x, "i")), x[::-1])
+        np.testing.assert_array_equal(jax.jit(lambda t, k: t[k])(put(x, "i"), np.array([5, 1, 7])), x[[5, 1, 7]])
+        np.testing.assert_allclose(jax.jit(lambda x: (x[:7] * 2).sum(0))(put(x, "i")), (x[:7] * 2).sum(0), rtol=1e-5)
+        np.testing.assert_array_equal(jax.jit(lambda x: jnp.sort(x, 0))(put(x, "i")), np.sort(x, 0))
+
+
+class Refusals(unittest.TestCase):
+    def test_a_slice_that_does_not_exist_is_refused_with_its_name(self):
+        import subprocess
+        result = subprocess.run([sys.executable, "-c", "import jax; jax.devices()"], capture_output=True, text=True, timeout=60,
+                                env=os.environ | {"WEFT_CHIPS": "nano-0x7", "PYTHONPATH": sys.path[0]})
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("WEFT_CHIPS names 'nano-0x7'", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
