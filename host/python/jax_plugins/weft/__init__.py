@@ -1,10 +1,11 @@
 """Weft's chips as devices of JAX: registers the platform 'weft'.
 
-JAX calls initialize() when it looks for devices. WEFT_CHIPS names the chip (v5e-1mxu by default), WEFT_CORE the core
-(fast by default, rtl, lockstep), WEFT_PJRT_LIBRARY the plugin's library if it does not lie beside this file or in the
-build tree, WEFT_SIM the simulator.
+JAX calls initialize() when it looks for devices. WEFT_CHIPS names the chip (v5e-1mxu by default) or a slice of several
+(v5e-2x2), WEFT_CORE the core (fast by default, rtl, lockstep), WEFT_PJRT_LIBRARY the plugin's library if it does not
+lie beside this file or in the build tree, WEFT_SIM the simulator if it is not the wheel's.
 """
 
+import ctypes
 import os
 import pathlib
 
@@ -12,6 +13,7 @@ from jax._src import xla_bridge
 
 _NAME = "libweft_pjrt.so"
 _PRIORITY = 500  # above the CPU's, so that Weft is the default where it is installed
+_HERE = pathlib.Path(__file__).resolve().parent
 
 
 def library() -> pathlib.Path:
@@ -19,14 +21,26 @@ def library() -> pathlib.Path:
     if named := os.environ.get("WEFT_PJRT_LIBRARY"):
         places = [pathlib.Path(named)]
     else:
-        here = pathlib.Path(__file__).resolve()
-        places = [here.with_name(_NAME), here.parents[4] / "build" / "lib" / _NAME]
+        places = [_HERE / _NAME, _HERE.parents[2] / "build" / "lib" / _NAME]
     for place in places:
         if place.is_file():
             return place
     raise FileNotFoundError(f"Weft's PJRT plugin was not found: looked for {', '.join(map(str, places))}")
 
 
+def _use_the_wheels_own() -> None:
+    """The simulator of the wheel, and its shared libraries: one that is loaded is found by its name."""
+    order = _HERE / "libs" / "order.txt"
+    if not order.is_file():
+        return
+    os.environ.setdefault("WEFT_SIM", str(_HERE / "bin" / "weft-sim"))
+    for name in order.read_text().split():
+        ctypes.CDLL(str(order.with_name(name)))
+
+
 def initialize() -> None:
     """Called by JAX. The simulator starts when JAX asks for devices for the first time."""
-    xla_bridge.register_plugin("weft", priority=_PRIORITY, library_path=str(library()))
+    path = library()
+    if path.parent == _HERE:
+        _use_the_wheels_own()
+    xla_bridge.register_plugin("weft", priority=_PRIORITY, library_path=str(path))
