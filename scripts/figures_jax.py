@@ -1,0 +1,96 @@
+"""The figures of JAX on Weft: JAX's own tests, a census of programs, the examples, calls, several devices."""
+import json
+import os
+import subprocess
+
+from figures_tools import folder, read, row
+
+GOAL_PASS, GOAL_RETURN_US, GOAL_READY_US, GOAL_COMPILE_S = 0.90, 60, 1000, 2
+FILES = ("lax_test", "lax_numpy_test", "lax_control_flow_test", "random_test", "nn_test")
+MANY = ("pmap_test", "shard_map_test", "pjit_test")  # on a slice of eight chips: not at level ci
+SAMPLE, SEED = 60, 1  # tests of each file at level ci
+LIMIT_S = {"ci": 1800, "nightly": 4 * 3600, "release": 24 * 3600}
+
+
+def run(tools, script, *arguments, **environment):
+    """A script of testbench/jax with the Python of .venv, or the one that WEFT_JAX_PYTHON names."""
+    python = os.environ.get("WEFT_JAX_PYTHON") or tools.root / ".venv/bin/python"
+    try:
+        subprocess.run([python, "-c", "import jaxlib"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise tools.Failed(f"{python} has no jaxlib: scripts/packages installs it") from None
+    environment = {**os.environ, "WEFT_SIM": tools.program("weft-sim"), "WEFT_CHIPS": "nano",
+                   "WEFT_PJRT_LIBRARY": str(tools.build / "lib/libweft_pjrt.so"), **environment}
+    return subprocess.run([python, "-B", tools.root / "testbench/jax" / script, *map(str, arguments)], env=environment,
+                          capture_output=True, text=True, timeout=LIMIT_S[tools.level])
+
+
+def own_tests(tools):
+    """Tests of JAX's release; level ci draws some of each file, nightly runs one case of each, release ten."""
+    if not os.environ.get("WEFT_JAX_SOURCE"):
+        raise tools.Failed("WEFT_JAX_SOURCE names no checkout of JAX's repository at the release of scripts/requirements.txt")
+    draw = ("--sample", SAMPLE, "--seed", SEED) if tools.level == "ci" else ()
+    cases = 10 if tools.level == "release" else 1
+    runs = [(FILES, "nano")] if tools.level == "ci" else [(FILES, "nano"), (MANY, "nano-4x2")]
+    rows, crashes, version = [], 0, ""
+    for files, chips in runs:
+        out = folder(tools) / f"jax_{chips}.json"
+        out.unlink(missing_ok=True)
+        done = run(tools, "own_tests.py", "--file", *files, "--cases", cases, *draw, "--json", out, WEFT_CHIPS=chips)
+        if not out.is_file():
+            raise tools.Failed(done.stderr.strip()[-600:] or "testbench/jax/own_tests.py wrote no tally")
+        found = read(tools, out)
+        version = found["jax"]
+        for name, tally in found["files"].items():
+            crashes += tally["crash"]
+            share = tally["passed"] / tally["judged"] if tally["judged"] else 0
+            drawn = f", drawn of {tally['of']} with seed {SEED}" if draw else ""
+            rows.append(row(f"JAX's own, {name}", round(100 * share, 1), f"% of {tally['judged']} pass{drawn}; {tally['excluded']} of other types, {tally['skipped']} skipped by JAX, "
+                            f"{tally['timeout']} do not end", ">= 90", share >= GOAL_PASS, oracle=f"jax {version}",
+                            reasons=tally["reasons"], excluded=tally["excluded_types"]))
+    rows.append(row("JAX's own, crashes", crashes, "processes that ended", "0", crashes == 0, oracle=f"jax {version}"))
+    return rows
+
+
+def census(tools):
+    done = run(tools, "programs_test.py", "--json")
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        raise tools.Failed(f"testbench/jax/programs_test.py: {done.stderr.strip()[-600:]}") from None
+    wrong = [program["name"] for program in found if "error" in program]
+    device = sum(program.get("device_programs", 0) > 0 for program in found)
+    return [row("census, wrong or refused", len(wrong), f"of {len(found)} programs, {device} with device programs{': ' if wrong else ''}{', '.join(wrong)}", "0", not wrong and bool(found), oracle="JAX on the CPU")]
+
+
+def unit(tools, name, script, oracle, **environment):
+    """A file of tests, of which none may fail and some must be."""
+    done = run(tools, script, **environment)
+    tail = done.stderr.strip().splitlines()
+    ran = next((int(line.split()[1]) for line in tail if line.startswith("Ran ")), 0)
+    return [row(name, ran, f"tests{'' if done.returncode == 0 else ', ' + tail[-1] if tail else ', no output'}", "none fails", done.returncode == 0 and ran > 0, oracle=oracle)]
+
+
+def examples(tools):
+    steps = "20" if tools.level == "ci" else "100"
+    return unit(tools, f"examples, {steps} steps", "examples_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps)
+
+
+def devices(tools):
+    return unit(tools, "several devices, 2x2", "devices_test.py", "NumPy")
+
+
+def calls(tools):
+    done = run(tools, "call_latency.py", "--json")
+    if done.returncode != 0:
+        raise tools.Failed(f"testbench/jax/call_latency.py: {done.stderr.strip()[-600:]}")
+    found = json.loads(done.stdout)
+    rows = []
+    for name, key in (("an island", ""), ("a device program", "device_")):
+        for what, value, goal in (("until it returns", found[f"{key}return_us"], GOAL_RETURN_US), ("until it is ready", found[f"{key}ready_us"], GOAL_READY_US)):
+            rows.append(row(f"call of {name}, {what}", value, f"us, median of {found['calls']}, nano, fast core", f"<= {goal}", value <= goal))
+    rows.append(row("compilation, transformer step", found["compile_s"], "s", f"<= {GOAL_COMPILE_S}", found["compile_s"] <= GOAL_COMPILE_S))
+    return rows
+
+
+FIGURES = (("JAX's own tests", own_tests), ("census", census), ("examples", examples), ("several devices", devices), ("calls", calls))
