@@ -11,6 +11,14 @@ function(weft_component name folder)
   target_include_directories(weft_view_${name} INTERFACE ${view})
 endfunction()
 
+# weft_strict(TARGET... ): sources of the target convert numbers where they say so, and no name hides another. For components
+# that have no such finding. clang's reading of -Wconversion: GCC's also reads `byte |= mask` as one.
+function(weft_strict)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wconversion -Wshadow>)
+  endforeach()
+endfunction()
+
 # weft_library(NAME FOLDER SOURCES... ): static library weft_<NAME> with the component's view and the project's flags.
 function(weft_library name folder)
   weft_component(${name} ${folder})

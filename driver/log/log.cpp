@@ -32,9 +32,9 @@ struct Log {
   void from_environment() {
     const char* text = std::getenv("WEFT_LOG");
     std::string complaint;
-    const LogLevels levels = parse_log_levels(text != nullptr ? text : "", complaint);
+    const LogLevels wanted = parse_log_levels(text != nullptr ? text : "", complaint);
     if (!complaint.empty()) fmt::print(stderr, "weft: WEFT_LOG: {}\n", complaint);
-    set(levels, {});
+    set(wanted, {});
   }
 
   void set(const LogLevels& wanted, LogSink to) {

@@ -154,7 +154,7 @@ Result<ExecutableArgument> read_argument(Bytes section, uint64_t at) {
     return invalid("kernels", at + offsetof(A, direction), "argument '{}': direction {}", *name, a.direction);
   if (a.rank != 1 && a.rank != 2)
     return invalid("kernels", at + offsetof(A, rank), "argument '{}': rank {}", *name, a.rank);
-  for (int i = 0; i < 2; i++) {
+  for (size_t i = 0; i < 2; i++) {
     if (a.shape[i] == 0 || a.shape[i] > UINT32_MAX)
       return invalid("kernels", at + offsetof(A, shape) + 8 * i, "argument '{}': {} elements", *name, a.shape[i]);
   }

@@ -169,7 +169,7 @@ std::string core_command_text(const weft_state_core_queue& queue, const StatePag
   for (size_t i = 0; i < 2; i++) {
     const uint32_t semaphore = queue.head[kWaitSemaphore + i];
     if (semaphore >= WEFT_SEMAPHORES) continue;
-    const uint32_t needed = queue.head[kWaitCount + 2 * i] | queue.head[kWaitCount + 2 * i + 1] << 8;
+    const uint32_t needed = queue.head[kWaitCount + 2 * i] | uint32_t{queue.head[kWaitCount + 2 * i + 1]} << 8;
     text += fmt::format("{} semaphore {} >= {} (is {})", page.semaphores[semaphore] >= needed ? ", has" : ", waits for",
                         semaphore, needed, page.semaphores[semaphore]);
   }

@@ -108,7 +108,7 @@ class Builder {
     bool waits = false;
     for (size_t i = 0; i < kWaits; i++) {
       const uint8_t semaphore = queue.head[kWaitSemaphore + i];
-      const uint32_t needed = queue.head[kWaitCount + 2 * i] | queue.head[kWaitCount + 2 * i + 1] << 8;
+      const uint32_t needed = queue.head[kWaitCount + 2 * i] | uint32_t{queue.head[kWaitCount + 2 * i + 1]} << 8;
       if (semaphore >= WEFT_SEMAPHORES || page_.semaphores[semaphore] >= needed) continue;
       waits = true;
       add(node, semaphore_node(semaphore),
