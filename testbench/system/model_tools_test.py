@@ -100,7 +100,7 @@ class Profile(ModelTools):
         self.assertEqual(len(bars), len(profile["layers"]))
         widths = [sum(float(piece.get("width")) for piece in bar.findall("rect")) for bar in bars]
         longest = max(layer["cycles"] for layer in profile["layers"])
-        for width, layer in zip(widths, profile["layers"]):
+        for width, layer in zip(widths, profile["layers"], strict=True):
             self.assertAlmostEqual(width / max(widths), layer["cycles"] / longest, places=3)
 
     def test_a_profile_and_a_trace_of_one_run(self):
