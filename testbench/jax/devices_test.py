@@ -151,7 +151,8 @@ class Automatic(unittest.TestCase):
         over = mesh("i")
         place = NamedSharding(over, P("i"))
         step = jax.jit(lambda w, x: w - 0.1 * jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w), out_shardings=place)
-        y = step(jax.device_put(w, place), jax.device_put(x, place))
+        with jax.default_matmul_precision("highest"):
+            y = step(jax.device_put(w, place), jax.device_put(x, place))
         self.assertTrue(y.sharding.is_equivalent_to(place, 2))
         np.testing.assert_allclose(y, w - 0.1 * 2 * x.T @ (x @ w) / 32, rtol=1e-4, atol=1e-5)
 
