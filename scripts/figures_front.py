@@ -98,6 +98,31 @@ def dead_links(tools):
     return [row("docs, dead links", wrong, f"of {links} links on {pages} pages", "0", wrong == 0 and links > 0)]
 
 
+def errors_with_an_example(tools):
+    text, wrong = counted(tools, "testbench/docs/pages.py", "errors")
+    codes, shown = map(int, re.search(r"^(\d+) status codes, (\d+) with", text).groups())
+    return [row("docs, errors with an example", shown, f"of {codes} status codes; the others have their reason; {wrong} findings", f"{codes}, or a reason", wrong == 0 and codes > 0)]
+
+
+def site(tools):
+    with tempfile.TemporaryDirectory(prefix="weft-site-") as folder:
+        done = subprocess.run([tools.root / "scripts" / "site", Path(folder) / "site"], capture_output=True, text=True, timeout=STEP_LIMIT_S)
+        found = re.search(r"^(\d+) pages in \S+, (\d+) warnings", done.stdout, flags=re.M)
+        if not found:
+            raise tools.Failed(f"scripts/site ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    return [row("docs, site", int(found[2]), f"warnings of mkdocs in {found[1]} pages", "0", done.returncode == 0 and int(found[1]) > 100)]
+
+
+def house(tools):
+    """Sources without a mirrored test or a reason, files that are too long, and includes against the table of the architecture."""
+    text, wrong = counted(tools, "testbench/lint/mirrors.py")
+    sources, mirrored, files, long = map(int, re.search(r"^(\d+) sources, (\d+) with .*; (\d+) files, (\d+) with", text).groups())
+    rules = subprocess.run(["python3", "-B", tools.root / "testbench" / "packaging" / "include_rules.py", tools.root], capture_output=True, text=True)
+    upward = sum(1 for line in rules.stdout.splitlines() if line)
+    return [row("house, tests", wrong, f"findings in {sources} sources, {mirrored} of which a unit test mirrors, and {files} files, {long} of more than 500 lines", "0", wrong == 0 and sources > 0),
+            row("house, includes", upward, "includes against the table of docs/architecture.md", "0", rules.returncode == 0 and upward == 0)]
+
+
 def lints(tools):
     """The ctests of label lint, which are the tools and the checks of sources and pages."""
     cases = ctest(tools, ["-L", "lint"], "lint")
@@ -108,7 +133,7 @@ def lints(tools):
             row("lint, English", wrong, f"findings in {files} pages and sources", "0", wrong == 0 and files > 0)]
 
 
-FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("lint", lints),
+FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("docs, errors", errors_with_an_example), ("docs, site", site), ("house", house), ("lint", lints),
            ("build at hand", build_at_hand),
            ("demo", of_nightly("demo", "scripts/demo", DEMO, GOAL_DEMO_MIN, GOAL_DEMO_WALL_MIN)),
            ("test", of_nightly("full", "scripts/test", (), GOAL_FULL_MIN, GOAL_TEST_WALL_MIN)))
