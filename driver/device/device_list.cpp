@@ -1,7 +1,9 @@
 // One question to a management socket per chip, and a look for weft-sim.
 #include "driver/device/device_list.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "driver/device/device_name.hpp"
