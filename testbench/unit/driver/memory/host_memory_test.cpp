@@ -135,7 +135,7 @@ TEST_CASE("memory that a device must not have is refused with the rule that it b
   ::unlink(path);
   CHECK(refusal(d, pipe_or_file, 0, kPageBytes).find("memory") != std::string::npos);
   ::close(pipe_or_file);
-  CHECK_THAT(refusal(d, unsealed.fd, 0, kPageBytes), Contains("not sealed against shrinking"));
+  CHECK_THAT(refusal(d, unsealed.fd, 0, kPageBytes), Contains("not sealed against shrinking: memfd_create"));
   CHECK_THAT(refusal(d, read_only.fd, 0, kPageBytes), Contains("sealed against writing"));
   const int looking = ::open(("/proc/self/fd/" + std::to_string(good.fd)).c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(looking >= 0);
