@@ -52,6 +52,7 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
   }
   for (const uint32_t index : ops_) add(module_.ops()[index]);
   keep_outputs_apart(outputs);
+  drop_unread();
   settle_types();
   if (auto status = check_graph(graph_); !status.ok()) return status.error();
   return std::move(graph_);
@@ -140,11 +141,11 @@ void GraphBuilder::add(const Op& op) {
   add_vector(op);
 }
 
-ValueView GraphBuilder::view(ValueId value) {
+ValueView GraphBuilder::view(ValueId value, const std::string& reader) {
   const auto found = views_.find(value);
   if (found != views_.end()) return found->second;
   const auto values = constant_values(module_, value);
-  return views_[value] = {{constant_tensor("constant", values, values.size())}, nullptr};
+  return views_[value] = {{constant_tensor(reader, values, values.size())}, nullptr};
 }
 
 ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick) {
@@ -182,14 +183,14 @@ ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::v
 
 void GraphBuilder::add_movement(const Op& op) {
   if (op.kind == OpKind::kReshape) {
-    views_[op.results[0]] = view(op.operands[0]);
+    views_[op.results[0]] = view(op.operands[0], op.origin);
     return;
   }
   ValueView all;
   std::vector<uint32_t> from;
   uint64_t base = 0;
   for (size_t i = 0; i < data_operands(op); i++) {
-    const ValueView part = view(op.operands[i]);
+    const ValueView part = view(op.operands[i], op.origin);
     const uint64_t count = module_.type(op.operands[i]).count();
     for (uint32_t e = 0; e < count; e++)
       from.push_back(static_cast<uint32_t>(base) + (part.from ? (*part.from)[e] : e));
@@ -343,7 +344,7 @@ bool GraphBuilder::fuse(const Op& op, const Aligned& operands) {
 void GraphBuilder::add_vector(const Op& op) {
   const ValueId result = op.results[0];
   if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32) {
-    views_[result] = view(op.operands[0]);  // pred is 0 or 1
+    views_[result] = view(op.operands[0], op.origin);  // pred is 0 or 1
     return;
   }
   const Aligned operands = align(op);
@@ -361,6 +362,20 @@ void GraphBuilder::add_vector(const Op& op) {
     y = operation(op, std::get<size_t>(all[reversed ? 1 : 0]), all[reversed ? 0 : 1], reversed);
   }
   views_[result] = {{y}, operands.from};
+}
+
+/// Nodes whose results nothing reads: patterns have made others in their place.
+void GraphBuilder::drop_unread() {
+  std::vector<bool> read(graph_.tensors.size());
+  for (const size_t t : graph_.outputs) read[t] = true;
+  std::vector<Node> kept;
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    if (!read[result_of(graph_.nodes[i])]) continue;
+    for (const size_t t : operands_of(graph_.nodes[i])) read[t] = true;
+    kept.push_back(std::move(graph_.nodes[i]));
+  }
+  std::ranges::reverse(kept);
+  graph_.nodes = std::move(kept);
 }
 
 /// What only products read is bf16, rounded by what computes it. Anything else is f32; a product reads a rounded

@@ -1,6 +1,7 @@
 /// Turns operators of L1 into nodes of a Graph; private to partition/.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -40,14 +41,15 @@ class GraphBuilder {
   void add_movement(const ir::Op& op);
   void add_vector(const ir::Op& op);
   [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
+  void drop_unread();
   void keep_outputs_apart(const std::vector<ir::Output>& outputs);
   void settle_types();
   [[nodiscard]] bool is_constant(ir::ValueId value) const { return constant_behind(module_, value) != nullptr; }
   [[nodiscard]] bool is_exclusive(ir::ValueId value) const;
   size_t new_tensor(const std::string& name, const ir::Dims& dims, uint64_t rows, uint64_t columns);
   [[nodiscard]] uint64_t columns_of(ir::ValueId value) const;
-  /// The value's elements; of a constant those of a new tensor.
-  ValueView view(ir::ValueId value);
+  /// The value's elements; of a constant those of a new tensor, named after what reads it.
+  ValueView view(ir::ValueId value, const std::string& reader);
   /// A tensor of these elements in rows of `columns`.
   size_t tensor_of(const std::string& name, const ValueView& view, uint64_t count, uint64_t columns);
   [[nodiscard]] ElementMap normalized(const ValueView& view, uint64_t count, uint64_t columns) const;
@@ -60,6 +62,10 @@ class GraphBuilder {
 
   // vector_rules.cpp
   size_t emit(const ir::Op& op, weft_vpu_op what, size_t a, Second b = std::monostate{}, float c = 0);
+  [[nodiscard]] const VectorNode* made_with_number(size_t tensor, weft_vpu_op op) const;
+  size_t scaled(const ir::Op& op, size_t a, float factor);
+  std::optional<size_t> softmax_powers(const ir::Op& op, size_t a);
+  std::optional<size_t> scaled_sum(const ir::Op& op, size_t a, const Second& b);
   size_t as_tensor(const ir::Op& op, const Second& operand, const Aligned& like);
   size_t function(const ir::Op& op, size_t a);
   size_t rounded_to_whole(const ir::Op& op, size_t a);
@@ -84,6 +90,7 @@ class GraphBuilder {
   std::map<ir::ValueId, uint64_t> wanted_;    ///< columns that readers ask for
   std::map<ir::ValueId, int> readers_;        ///< operators and outputs
   std::map<ir::ValueId, ir::ValueId> moved_;  ///< result of a movement -> what it moves
+  std::map<size_t, size_t> vector_of_;        ///< tensor -> node, elementwise operations
   std::map<size_t, size_t> producer_;         ///< tensor -> node, products by constants only
   std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;
 };

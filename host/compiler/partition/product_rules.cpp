@@ -47,7 +47,7 @@ void GraphBuilder::add_product(const Op& op) {
               right = order_of(b.dims, op.list("rhs_batch"), op.list("rhs_contract"), false);
   const uint64_t batch = product_of(a.dims, op.list("lhs_batch")), k = product_of(a.dims, op.list("lhs_contract"));
   const auto ordered = [&](ir::ValueId value, const Dims& dims, const std::vector<size_t>& order) {
-    const ValueView v = view(value);
+    const ValueView v = view(value, op.origin);
     return std::ranges::is_sorted(order) ? v : picked(graph_, v, permuted(dims, order));
   };
   if (batch == 1 && is_constant(op.operands[1])) {
@@ -101,7 +101,7 @@ void GraphBuilder::add_convolution(const Op& op) {
       pixel[p * tap_count + t] = inside ? static_cast<size_t>(at) : pixels;
     }
   // Channels last, and a zero behind the last pixel, then the patches of each group.
-  ValueView source = view(op.operands[0]);
+  ValueView source = view(op.operands[0], op.origin);
   std::vector<size_t> last{0};
   for (size_t d = 0; d < spatial; d++) last.push_back(d + 2);
   last.push_back(1);
@@ -142,7 +142,7 @@ void GraphBuilder::add_convolution(const Op& op) {
     graph_.nodes.emplace_back(std::move(dense));
   } else {
     const size_t filter =
-        tensor_of(op.origin, picked(graph_, view(op.operands[1]), std::move(weights)), w.count(), outputs);
+        tensor_of(op.origin, picked(graph_, view(op.operands[1], op.origin), std::move(weights)), w.count(), outputs);
     graph_.nodes.emplace_back(PairProductNode{op.origin, under, filter, sums, groups});
   }
   // [image, group, output, place] from [group, image, place, output].

@@ -1,6 +1,7 @@
 // Operators as operations of the vector unit, and reductions of rows.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -20,8 +21,60 @@ size_t GraphBuilder::emit(const Op& op, weft_vpu_op what, size_t a, Second b, fl
   const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
   const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].uniform = uniform;
+  vector_of_[y] = graph_.nodes.size();
   graph_.nodes.emplace_back(VectorNode{op.origin, what, a, y, std::move(b), c});
   return y;
+}
+
+/// The node that has made a tensor, if it is an elementwise operation with a number.
+const VectorNode* GraphBuilder::made_with_number(size_t tensor, weft_vpu_op op) const {
+  const auto made = vector_of_.find(tensor);
+  if (made == vector_of_.end()) return nullptr;
+  const auto* node = std::get_if<VectorNode>(&graph_.nodes[made->second]);
+  return node != nullptr && node->op == op && std::holds_alternative<float>(node->b) ? node : nullptr;
+}
+
+/// a times a number; a that is a product by a number itself is multiplied once, by both.
+size_t GraphBuilder::scaled(const Op& op, size_t a, float factor) {
+  if (const auto* node = made_with_number(a, WEFT_VPU_OP_MUL))
+    if (const float both = std::get<float>(node->b) * factor; std::isnormal(both))
+      return emit(op, WEFT_VPU_OP_MUL, node->a, both);
+  return emit(op, WEFT_VPU_OP_MUL, a, factor);
+}
+
+/// exp(x - the largest x of the row) is 2 ^ (z - the largest z) with z = x log2 e: one pass less where x is scaled anyhow.
+std::optional<size_t> GraphBuilder::softmax_powers(const Op& op, size_t a) {
+  const auto made = vector_of_.find(a);
+  if (made == vector_of_.end()) return std::nullopt;
+  const auto difference = std::get<VectorNode>(graph_.nodes[made->second]);
+  const auto* largest = std::get_if<size_t>(&difference.b);
+  if (difference.op != WEFT_VPU_OP_SUB || largest == nullptr) return std::nullopt;
+  const auto reduced = std::ranges::find_if(graph_.nodes, [&](const Node& node) {
+    const auto* reduce = std::get_if<ReduceNode>(&node);
+    return reduce != nullptr && reduce->y == *largest && reduce->a == difference.a && reduce->op == WEFT_VPU_OP_RMAX;
+  });
+  if (reduced == graph_.nodes.end()) return std::nullopt;
+  const size_t z = scaled(op, difference.a, std::numbers::log2e_v<float>);
+  const auto [rows, columns] = std::pair(graph_.tensors[z].rows, graph_.tensors[z].columns);
+  const size_t top = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  graph_.tensors[top].uniform = true;
+  graph_.nodes.emplace_back(ReduceNode{op.origin, WEFT_VPU_OP_RMAX, z, top});
+  return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_SUB, z, top));
+}
+
+/// (u c) (e + d) is u (e c + c d), one pass less, and where c is a power of two the same but for what leaves f32's range.
+std::optional<size_t> GraphBuilder::scaled_sum(const Op& op, size_t a, const Second& b) {
+  const auto* other = std::get_if<size_t>(&b);
+  if (other == nullptr) return std::nullopt;
+  for (const auto& [product, sum] : {std::pair(a, *other), {*other, a}}) {
+    const auto *by = made_with_number(product, WEFT_VPU_OP_MUL), *plus = made_with_number(sum, WEFT_VPU_OP_ADD);
+    int exponent = 0;
+    if (by == nullptr || plus == nullptr || std::frexp(std::abs(std::get<float>(by->b)), &exponent) != 0.5f) continue;
+    const float c = std::get<float>(by->b), d = std::get<float>(plus->b);
+    const size_t u = by->a, e = plus->a;
+    return emit(op, WEFT_VPU_OP_MUL, u, emit(op, WEFT_VPU_OP_AXPY, e, c * d, c));
+  }
+  return std::nullopt;
 }
 
 /// An operand as a tensor of the others' shape.
@@ -62,6 +115,7 @@ size_t GraphBuilder::function(const Op& op, size_t a) {
       return emit(op, WEFT_VPU_OP_ADD, whole, emit(op, WEFT_VPU_OP_LT, whole, a));
     }
     case OpKind::kExponential:
+      if (const auto powers = softmax_powers(op, a)) return *powers;
       return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_MUL, a, kLog2E));
     case OpKind::kLog:
       return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_LOG2, a), std::numbers::ln2_v<float>);
@@ -107,6 +161,7 @@ size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) 
     case OpKind::kAdd:
       return emit(op, WEFT_VPU_OP_ADD, a, std::move(b));
     case OpKind::kMultiply:
+      if (const auto product = scaled_sum(op, a, b)) return *product;
       return emit(op, WEFT_VPU_OP_MUL, a, std::move(b));
     case OpKind::kMaximum:
     case OpKind::kOr:
@@ -201,7 +256,7 @@ void GraphBuilder::add_reduce(const Op& op) {
     if (std::ranges::find(gone, static_cast<int64_t>(d)) == gone.end()) order.push_back(d);
   for (size_t d = 0; d < in.rank(); d++)
     if (std::ranges::find(gone, static_cast<int64_t>(d)) != gone.end()) order.push_back(d);
-  ValueView from = view(op.operands[0]);
+  ValueView from = view(op.operands[0], op.origin);
   if (!std::ranges::is_sorted(order)) from = picked(graph_, from, permuted(in.dims, order));
   const auto& kind = op.word("kind");
   if (kind == "multiply") {

@@ -34,7 +34,7 @@ void GraphBuilder::add_window(const Op& op) {
   std::vector<size_t> order;
   for (size_t d = 0; d < in.rank(); d++) order.push_back(d);
   if (in.rank() == 4) order = {0, 2, 3, 1};
-  ValueView source = view(op.operands[0]);
+  ValueView source = view(op.operands[0], op.origin);
   const uint64_t columns = in.rank() == 0 ? 1 : static_cast<uint64_t>(out.dims[order.back()]);
   const auto in_columns = static_cast<uint64_t>(in.dims[order.back()]);
   const size_t whole = tensor_of(op.origin, picked(graph_, source, permuted(in.dims, order)), in.count(), in_columns);

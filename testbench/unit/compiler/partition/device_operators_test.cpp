@@ -305,3 +305,36 @@ TEST_CASE("numbers that are read in other rows than they are computed in, beside
             returned(10),
         kBf16);
 }
+
+TEST_CASE("a scaled softmax is scaled once, and a GELU is four operations") {
+  const auto nodes = [](const std::string& text) {
+    const auto module = ir::parse(text);
+    if (!module.ok()) FAIL(module.error().message);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    return graph.value().nodes.size();
+  };
+  const std::string softmax =
+      parameter(0, "[13, 19]") +
+      "%1 = constant() [0.3] : f32[]\n%2 = broadcast_in_dim(%1) {dimensions = [], dims = [13, 19]} : f32[13, 19]\n"
+      "%3 = multiply(%0, %2) : f32[13, 19]\n%4 = reduce(%3) {dimensions = [1], kind = maximum} : f32[13]\n"
+      "%5 = broadcast_in_dim(%4) {dimensions = [0], dims = [13, 19]} : f32[13, 19]\n%6 = subtract(%3, %5) : f32[13, "
+      "19]\n"
+      "%7 = exponential(%6) : f32[13, 19]\n" +
+      returned(7);
+  CHECK(nodes(softmax) == 4);
+  check(softmax, kF32);
+  const auto number = [](int at, const char* value) {
+    return fmt::format(
+        "%{0} = constant() [{1}] : f32[]\n%{2} = broadcast_in_dim(%{0}) {{dimensions = [], dims = [7, 11]}} : f32[7, "
+        "11]\n",
+        at, value, at + 1);
+  };
+  const std::string gelu =
+      parameter(0, "[7, 11]") + number(1, "0.5") + number(3, "0.70710678") + number(5, "1") +
+      "%7 = multiply(%0, %2) : f32[7, 11]\n%8 = multiply(%0, %4) : f32[7, 11]\n"
+      "%9 = erf(%8) : f32[7, 11]\n%10 = add(%9, %6) : f32[7, 11]\n%11 = multiply(%7, %10) : f32[7, 11]\n" +
+      returned(11);
+  CHECK(nodes(gelu) == 4);
+  check(gelu, kF32);
+}
