@@ -15,7 +15,7 @@ WRONG_INPUT, BUSY = 2, 3
 # Two presets that no build of the tests has: one is built here, the other never.
 CHIP, NAME, OTHER, OTHER_NAME = "nano-pe2", "weft_core_nano_pe2", "v4", "weft_core_v4"
 KEY = re.search(r'"([0-9a-f]{16})"', (BUILD / "generated/include/weft/core_key.hpp").read_text()).group(1)
-BUILD_LIMIT_S = 500
+BUILD_LIMIT_S = 800
 NO_PROGRAMS = {"PATH": "/nowhere"}
 
 
