@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "host/pjrt/objects.hpp"
+#include "host/runtime/driver_error.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -407,6 +408,18 @@ Error* buffer_is_deleted(FlagArguments<Buffer>& a) {
   a.value = a.object->contents == nullptr;
   return nullptr;
 }
+/// The array's address in HBM: a number to compare, not to read from.
+Error* buffer_pointer(SizeArguments<Buffer>& a) {
+  if (!a.object->contents) return made(ErrorCode::kInvalidArgument, "the array has been deleted or donated");
+  a.value = 0;
+  weft_buffer* place = a.object->contents->place.get();
+  if (place == nullptr) return nullptr;  // without elements
+  weft_buffer_info info = WEFT_INIT(weft_buffer_info);
+  if (const auto status = weft_buffer_get_info(place, &info); status != WEFT_ERROR_OK)
+    return made(runtime::driver_error(status));
+  a.value = info.device_address;
+  return nullptr;
+}
 Error* buffer_on_cpu(FlagArguments<Buffer>& a) {
   a.value = false;
   return nullptr;
@@ -427,6 +440,7 @@ void Table::set_buffers() {
   set<CopyArguments, copy_to_device>(Slot::kBuffer_CopyToDevice);
   set<CopyArguments, copy_to_memory>(Slot::kBuffer_CopyToMemory);
   set<ToHostArguments, buffer_to_host>(Slot::kBuffer_ToHostBuffer);
+  set<SizeArguments<Buffer>, buffer_pointer>(Slot::kBuffer_UnsafePointer);
   set<FlagArguments<Buffer>, buffer_on_cpu>(Slot::kBuffer_IsOnCpu);
   set<PartArguments<Buffer, Event>, buffer_ready_event>(Slot::kBuffer_ReadyEvent);
 }

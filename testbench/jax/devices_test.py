@@ -8,10 +8,13 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
+HOST = pathlib.Path(__file__).resolve().parents[2] / "host"
+sys.path[:0] = [str(HOST / "python"), str(HOST / "examples" / "jax")]
 os.environ["JAX_PLATFORMS"] = "weft"
 os.environ["WEFT_CHIPS"] = "nano-2x2"
 
+import data_parallel  # noqa: E402
+import digits_cnn  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
@@ -172,11 +175,25 @@ class Automatic(unittest.TestCase):
         np.testing.assert_array_equal(jax.jit(lambda x: jnp.sort(x, 0))(put(x, "i")), np.sort(x, 0))
 
 
+class Examples(unittest.TestCase):
+    """host/examples/jax/data_parallel.py against one device of the slice, from the same seed."""
+
+    STEPS = 5
+
+    def test_parts_of_a_batch_on_all_devices_learn_as_the_batch_on_one(self):
+        with jax.default_matmul_precision("highest"):
+            one = digits_cnn.train(self.STEPS, SEED)[0]
+            for train in (data_parallel.by_pmap, data_parallel.by_pjit):
+                many = train(self.STEPS, SEED)
+                self.assertEqual(len(many), self.STEPS)
+                np.testing.assert_allclose(many, one, rtol=1e-4)
+
+
 class Refusals(unittest.TestCase):
     def test_a_slice_that_does_not_exist_is_refused_with_its_name(self):
         import subprocess
         result = subprocess.run([sys.executable, "-c", "import jax; jax.devices()"], capture_output=True, text=True, timeout=60,
-                                env=os.environ | {"WEFT_CHIPS": "nano-0x7", "PYTHONPATH": sys.path[0]})
+                                env=os.environ | {"WEFT_CHIPS": "nano-0x7", "PYTHONPATH": str(HOST / "python")})
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("WEFT_CHIPS names 'nano-0x7'", result.stderr)
 

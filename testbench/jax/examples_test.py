@@ -3,6 +3,7 @@
 environment: WEFT_CHIPS, WEFT_CORE, WEFT_SIM, WEFT_PJRT_LIBRARY, EXAMPLE_STEPS (20: of training)
 """
 
+import importlib.util
 import os
 import pathlib
 import sys
@@ -47,6 +48,12 @@ class Losses(unittest.TestCase):
 
     def test_a_language_model_learns_as_on_the_cpu(self):
         self.compare(lambda: language_model.train(STEPS, SEED, SMALL))
+
+    @unittest.skipUnless(importlib.util.find_spec("flax") and importlib.util.find_spec("optax"), "flax and optax are not installed")
+    def test_a_language_model_in_flax_learns_as_on_the_cpu(self):
+        import flax_model
+
+        self.compare(lambda: flax_model.train(STEPS, SEED, SMALL))
 
     def test_a_convolutional_network_learns_as_on_the_cpu(self):
         self.compare(lambda: digits_cnn.train(STEPS, SEED)[0])

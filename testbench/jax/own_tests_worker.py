@@ -29,11 +29,11 @@ from jax._src import test_util  # noqa: E402
 TYPES = {np.bool_, np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, dtypes.bfloat16, np.float16, np.float32}
 
 
-def with_empty_lists(named_parameters):
+def with_empty_lists(parameters):
     """A test whose every case is of a type that is left out has no cases; absl refuses the file for that."""
-    def decorate(*parameters):
+    def decorate(*lists):
         try:
-            return named_parameters(*parameters)
+            return parameters(*lists)
         except parameterized.NoTestsError:
             return lambda function: None
     return decorate
@@ -41,7 +41,8 @@ def with_empty_lists(named_parameters):
 
 def load(path: pathlib.Path):
     test_util.supported_dtypes = lambda: set(TYPES)  # before the file asks for lists of types
-    parameterized.named_parameters = with_empty_lists(parameterized.named_parameters)
+    for name in ("parameters", "named_parameters"):
+        setattr(parameterized, name, with_empty_lists(getattr(parameterized, name)))
     specification = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(specification)
     sys.modules[path.stem] = module

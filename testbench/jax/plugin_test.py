@@ -112,6 +112,37 @@ class Programs(unittest.TestCase):
         x, y = np.ones((4, 16), np.float32), np.full((4, 16), 1 + 2.0**-20, np.float32)
         np.testing.assert_array_equal(jax.jit(lambda x, y: x @ w + y)(x, y), x + y)
 
+    def test_random_bits_are_threefrys_known_answers(self):
+        # Random123's known answers of threefry2x32 with 20 rounds: key, counter, both words.
+        for key, counter, words in (((0, 0), (0, 0), (0x6b200159, 0x99ba4efe)),
+                                    ((0xffffffff,) * 2, (0xffffffff,) * 2, (0x1cb996fc, 0xbb002be7)),
+                                    ((0x13198a2e, 0x03707344), (0x243f6a88, 0x85a308d3), (0xc4923a9c, 0x483df7a0))):
+            state = np.array([*key, *counter], np.uint32)
+            after, bits = jax.jit(lambda s: jax.lax.rng_bit_generator(s, (2,)))(state)
+            np.testing.assert_array_equal(bits, np.array(words, np.uint32))
+            self.assertEqual(int(after[2]) | int(after[3]) << 32, ((counter[0] | counter[1] << 32) + 1) % 2**64)
+
+    def test_random_bits_of_every_width_go_on_where_the_state_says(self):
+        state = np.arange(4, dtype=np.uint32)
+        draw = lambda state, dtype, count: jax.jit(lambda s: jax.lax.rng_bit_generator(s, (count,), dtype=dtype))(state)
+        _, whole = draw(state, np.uint32, 12)
+        after, first = draw(state, np.uint32, 5)  # three blocks of two words
+        np.testing.assert_array_equal(first, whole[:5])
+        np.testing.assert_array_equal(draw(after, np.uint32, 6)[1], whole[6:])
+        for dtype in (np.uint8, np.uint16):
+            np.testing.assert_array_equal(draw(state, dtype, 13)[1], np.asarray(whole).view(dtype)[:13])
+        self.assertEqual(draw(state, np.uint32, 0)[1].shape, (0,))
+
+    def test_keys_of_the_rbg_generator_draw_as_others_do(self):
+        x = np.asarray(jax.random.normal(jax.random.key(3, impl="rbg"), (4000,)))
+        self.assertLess(abs(x.mean()), 0.06)
+        self.assertLess(abs(x.std() - 1), 0.05)
+
+    def test_arrays_have_addresses(self):
+        x, y = jnp.arange(8), jnp.arange(8) + 1
+        self.assertNotEqual(x.unsafe_buffer_pointer(), y.unsafe_buffer_pointer())
+        self.assertEqual(x.unsafe_buffer_pointer(), x.unsafe_buffer_pointer())
+
     def test_a_forked_child_is_told_so(self):
         result = child("""
 import os, jax

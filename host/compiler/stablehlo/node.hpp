@@ -77,6 +77,8 @@ Values gather(Node& node);
 Values scatter(Node& node);
 Values dynamic_slice(Node& node);
 Values dynamic_update_slice(Node& node);
+// rules_random.cpp
+Values rng_bit_generator(Node& node);
 // rules_region.cpp
 Values reduce(Node& node);
 Values reduce_window(Node& node);

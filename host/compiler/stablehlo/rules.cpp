@@ -353,6 +353,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"replica_id", replica_id},
       {"reshape", reshape},
       {"reverse", reverse},
+      {"rng_bit_generator", rng_bit_generator},
       {"round_nearest_afz", elementwise<OpKind::kRoundNearestAway>},
       {"round_nearest_even", elementwise<OpKind::kRoundNearestEven>},
       {"rsqrt", elementwise<OpKind::kRsqrt>},
