@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "host/tools/html_text.hpp"
+#include "host/tools/log_axes.hpp"
 #include "host/tools/profile.hpp"
 
 namespace weft::tools {
@@ -25,15 +26,6 @@ svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font:12px sys
 double clock_of(const spec::Chip& chip) { return static_cast<double>(chip.clock_hz); }
 double per_second(const spec::Chip& chip, uint64_t operations, uint64_t cycles) {
   return cycles == 0 ? 0 : static_cast<double>(operations) * clock_of(chip) / static_cast<double>(cycles);
-}
-
-/// 1.5 T, 34 G, 12 M.
-std::string short_number(double value) {
-  constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P"};
-  size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < std::size(kUnits); unit++) value /= 1000;
-  const bool exact = value >= 99.5 || value == std::floor(value);
-  return fmt::format("{:.{}f}{}{}", value, exact ? 0 : value >= 9.95 ? 1 : 2, *kUnits[unit] ? " " : "", kUnits[unit]);
 }
 
 const char* class_of(const char* engine) {
@@ -61,28 +53,21 @@ std::string layer_title(const spec::Chip& chip, const ProfiledLayer& layer) {
       bound.cycles(), bound.engine(), 100 * padded_share(chip, layer.work.macs, layer.costs.mxu_cycles)));
 }
 
-/// Logarithmic axes over whole decades.
+constexpr LogAxes::Box kBox{70, 34, 940, 420};
+
 class Roofline {
  public:
-  Roofline(const spec::Chip& chip, const Profile& profile) : chip_(chip), profile_(profile) {
-    bandwidth_ = static_cast<double>(chip.hbm_bytes_per_second);
-    mxu_ = 2 * static_cast<double>(chip.peak_macs_per_cycle) * clock_of(chip);
-    vpu_ = chip.n * clock_of(chip);
-    double least_x = vpu_ / bandwidth_, most_x = mxu_ / bandwidth_, least_y = vpu_, most_y = mxu_;
-    for (const auto& layer : profile.layers) {
-      const auto x = intensity_of(layer.work);
-      const double y = per_second(chip, operations_of(layer.work), layer.measured.cycles());
-      if (x && *x > 0) least_x = std::min(least_x, *x), most_x = std::max(most_x, *x);
-      if (y > 0) least_y = std::min(least_y, y), most_y = std::max(most_y, y);
-    }
-    x0_ = std::floor(std::log10(least_x) - 0.05), x1_ = std::ceil(std::log10(most_x) + 0.05);
-    y0_ = std::floor(std::log10(least_y) - 0.05), y1_ = std::ceil(std::log10(most_y) + 0.05);
-  }
+  Roofline(const spec::Chip& chip, const Profile& profile)
+      : chip_(chip),
+        profile_(profile),
+        bandwidth_(static_cast<double>(chip.hbm_bytes_per_second)),
+        mxu_(2 * static_cast<double>(chip.peak_macs_per_cycle) * clock_of(chip)),
+        vpu_(chip.n * clock_of(chip)),
+        axes_(axes()) {}
 
   std::string svg() {
-    out_ = fmt::format("<svg id=\"roofline\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"roofline\">\n", kWidth,
-                       kHeight);
-    axes();
+    out_ = "<svg id=\"roofline\" viewBox=\"0 0 1000 470\" role=\"img\" aria-label=\"roofline\">\n";
+    out_ += axes_.svg("operations a byte of HBM", "operations a second");
     roof(mxu_, "roof", "MXU");
     roof(vpu_, "roof low", "VPU");
     for (const auto& layer : profile_.layers) dot(layer);
@@ -90,47 +75,28 @@ class Roofline {
   }
 
  private:
-  static constexpr double kWidth = 1000, kHeight = 470, kLeft = 70, kRight = 60, kTop = 34, kBottom = 50;
-
-  [[nodiscard]] double x(double intensity) const {
-    return kLeft + (std::log10(intensity) - x0_) / (x1_ - x0_) * (kWidth - kLeft - kRight);
-  }
-  [[nodiscard]] double y(double rate) const {
-    return kHeight - kBottom - (std::log10(rate) - y0_) / (y1_ - y0_) * (kHeight - kTop - kBottom);
-  }
-
-  void axes() {
-    for (double d = x0_; d <= x1_; d++) {
-      const double at = x(std::pow(10, d));
-      out_ += fmt::format(
-          "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/><text x=\"{0:.1f}\" y=\"{3}\" "
-          "text-anchor=\"middle\">{4:g}</text>\n",
-          at, kTop, kHeight - kBottom, kHeight - kBottom + 18, std::pow(10, d));
+  /// Room for both roofs and all dots.
+  [[nodiscard]] LogAxes axes() const {
+    LogAxes::Range x{vpu_ / bandwidth_, mxu_ / bandwidth_}, y{vpu_, mxu_};
+    for (const auto& layer : profile_.layers) {
+      x.add(intensity_of(layer.work).value_or(0));
+      y.add(per_second(chip_, operations_of(layer.work), layer.measured.cycles()));
     }
-    for (double d = y0_; d <= y1_; d++) {
-      const double at = y(std::pow(10, d));
-      out_ += fmt::format(
-          "<line class=\"grid\" x1=\"{1}\" y1=\"{0:.1f}\" x2=\"{2}\" y2=\"{0:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
-          "text-anchor=\"end\">{5}</text>\n",
-          at, kLeft, kWidth - kRight, kLeft - 8, at + 4, short_number(std::pow(10, d)));
-    }
-    out_ += fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">operations a byte of HBM</text><text x=\"{}\" "
-        "y=\"12\">operations "
-        "a second</text>\n",
-        (kLeft + kWidth - kRight) / 2, kHeight - 8, 4);
+    return {kBox, x, y};
   }
+  [[nodiscard]] double x(double intensity) const { return axes_.x(intensity); }
+  [[nodiscard]] double y(double rate) const { return axes_.y(rate); }
 
   /// HBM's slope up to an engine's peak.
   void roof(double peak, const char* style, const char* engine) {
-    const double ridge = peak / bandwidth_, least = std::max(std::pow(10, x0_), std::pow(10, y0_) / bandwidth_);
+    const double ridge = peak / bandwidth_, least = std::max(axes_.least_x(), axes_.least_y() / bandwidth_);
     out_ += fmt::format(
         "<polyline class=\"{}\" points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"><title>{} at most {} "
         "operations/s, "
         "from {:.1f} operations a byte on</title></polyline><text x=\"{:.1f}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{}</text>\n",
-        style, x(least), y(least * bandwidth_), x(ridge), y(peak), kWidth - kRight, y(peak), engine, short_number(peak),
-        ridge, kWidth - kRight - 4, y(peak) - 5, engine);
+        style, x(least), y(least * bandwidth_), x(ridge), y(peak), kBox.right, y(peak), engine, short_number(peak),
+        ridge, kBox.right - 4, y(peak) - 5, engine);
   }
 
   /// A layer that needs no HBM is a square at the right.
@@ -140,7 +106,7 @@ class Roofline {
     const auto intensity = intensity_of(layer.work);
     const char* style = class_of(bound_of(chip_, layer.work).engine());
     const std::string title = layer_title(chip_, layer);
-    const double right = kWidth - kRight + 26, at = intensity ? x(*intensity) : right;
+    const double right = kBox.right + 26, at = intensity ? x(*intensity) : right;
     if (intensity)
       out_ += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\"><title>{}</title></circle>\n",
                           style, at, y(rate), title);
@@ -160,8 +126,8 @@ class Roofline {
 
   const spec::Chip& chip_;
   const Profile& profile_;
-  double bandwidth_, mxu_, vpu_;
-  double x0_, x1_, y0_, y1_;
+  const double bandwidth_, mxu_, vpu_;
+  const LogAxes axes_;
   std::vector<std::pair<double, double>> named_;
   std::string out_;
 };

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What tells how well a model runs, as a user calls it: weft compile --explain, weft run --profile."""
+"""What tells how well a model runs, as a user calls it: weft compile --explain, weft run --profile, weft bench."""
 import json
 import re
 import unittest
@@ -124,6 +124,57 @@ class Profile(ModelTools):
         self.weft("compile", DIGITS, *NANO, "-o", "d.weft")
         self.refused(2, "--profile needs the ONNX model", "run", "d.weft", *run[2:], "--profile", "p.html")
         self.assertEqual(self.files(), ["d.weft", "x.npy"])
+
+
+class Bench(ModelTools):
+    def test_a_row_is_what_running_that_batch_measures(self):
+        bench = self.weft_json("bench", DIGITS, *NANO, "--batch", "50,3")
+        self.assertEqual([row["batch"] for row in bench["batches"]], [50, 3])
+        for row in bench["batches"]:
+            np.save(self.path("x.npy"), np.ones((row["batch"], 64), np.float32))
+            run = self.weft_json("run", DIGITS, *NANO, "--core", "fast", "--input", "pixels=x.npy")
+            self.assertEqual((row["device_cycles"], row["macs"]), (run["device_cycles"], run["macs"]))
+            self.assertAlmostEqual(row["samples_per_second"], row["batch"] / (row["device_cycles"] * 1e-9))
+
+    def test_both_cores_give_the_same_rows(self):
+        rows = [self.weft_json("bench", DIGITS, *NANO, "--batch", "3", "--core", core)["batches"] for core in ("fast", "rtl")]
+        for row in rows[0] + rows[1]:
+            row.pop("host_seconds")
+        self.assertEqual(*rows)
+
+    def test_a_picture_and_a_table_with_islands(self):
+        text = self.weft("bench", self.network(), *NANO, "--picture", "b.svg")
+        self.assertEqual([line.split()[0] for line in text.splitlines()[2:]], ["1", "8", "32", "128"])
+        self.assertIn("host s", text)
+        drawing = ElementTree.parse(self.path("b.svg"))
+        circles = drawing.findall(".//{http://www.w3.org/2000/svg}circle")
+        self.assertEqual(len(circles), 2 * 4)
+        heights = [float(circle.get("cy")) for circle in circles[:4]]
+        self.assertEqual(heights, sorted(heights, reverse=True))  # more samples a second
+
+    def test_a_model_of_one_size_has_one_row(self):
+        helper_shape = self.network()
+        model = onnx.load(self.path(helper_shape))
+        for value in (model.graph.input[0], model.graph.output[0]):
+            value.type.tensor_type.shape.dim[0].dim_value = 6
+        onnx.save(model, self.path("six.onnx"))
+        self.assertEqual([row["batch"] for row in self.weft_json("bench", "six.onnx", *NANO)["batches"]], [6])
+        self.refused(2, "no input has a symbolic first dimension, so its batch is 6", "bench", "six.onnx", *NANO, "--batch", "6,7")
+
+    def test_a_batch_that_is_refused_loses_no_other_row(self):
+        code, out, err = self.run_weft("bench", DIGITS, *NANO, "--batch", "4,1000000000", "--json")
+        self.assertEqual(code, 2, err)
+        self.assertIn("batch 1000000000: ", err)
+        self.assertEqual([row["batch"] for row in json.loads(out)["batches"]], [4])
+
+    def test_bad_words_are_refused(self):
+        for batches in ("0", "1,,2", "x", "1,1"):
+            self.refused(2, "--batch", "bench", DIGITS, *NANO, "--batch", batches)
+        self.refused(2, "a picture is an .svg file", "bench", DIGITS, *NANO, "--picture", "b.png")
+        self.refused(2, "none.onnx", "bench", "none.onnx", *NANO)
+        self.refused(2, "there is no chip", "bench", DIGITS, "--chip", "v9")
+        self.refused(1, "MODEL is required", "bench")
+        self.assertEqual(self.files(), [])
 
 
 if __name__ == "__main__":
