@@ -23,7 +23,7 @@ set(core_sources ${CMAKE_INSTALL_DATADIR}/weft/core)
 install(FILES ${CMAKE_SOURCE_DIR}/CMakeLists.txt DESTINATION ${core_sources} COMPONENT rtl)
 foreach(folder cmake rtl spec scripts/spec model/core model/golden model/verilated)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder}/ DESTINATION ${core_sources}/${folder} COMPONENT rtl
-    FILES_MATCHING PATTERN *.cmake PATTERN core_key.py PATTERN *.sv PATTERN rtl/CMakeLists.txt PATTERN spec/CMakeLists.txt PATTERN *.toml
+    FILES_MATCHING PATTERN *.cmake PATTERN core_key.py PATTERN *.sv PATTERN *.vlt PATTERN rtl/CMakeLists.txt PATTERN spec/CMakeLists.txt PATTERN *.toml
     PATTERN scripts/spec/*.py PATTERN *.hpp PATTERN *.in PATTERN model_failure.cpp PATTERN __pycache__ EXCLUDE)
 endforeach()
 foreach(component library development tools rtl)
