@@ -98,6 +98,22 @@ class Manual(unittest.TestCase):
         y = manual(lambda: (10 * lax.axis_index("x") + lax.axis_index("y"))[None, None], (), P("x", "y"), both)()
         np.testing.assert_array_equal(y, [[0, 1], [10, 11]])
 
+    def test_results_lie_as_the_function_says(self):
+        both = mesh("x", "y", shape=(2, 2))
+        y = manual(lambda a: lax.all_gather(a, "y", axis=1, tiled=True), P("x", "y"), P("x", "y"), both)(floats(4, 6))
+        self.assertEqual([shard.data.shape for shard in y.addressable_shards], [(2, 6)] * 4)
+
+    def test_a_constraint_on_a_result_is_where_it_lies(self):
+        place = NamedSharding(mesh("i"), P(None, "i"))
+        y = jax.jit(lambda x: lax.with_sharding_constraint(x + 1, place))(jax.device_put(floats(8, 12), place))
+        self.assertTrue(y.sharding.is_equivalent_to(place, 2))
+        np.testing.assert_array_equal(y, floats(8, 12) + 1)
+
+    def test_a_constraint_that_cuts_unevenly_leaves_a_result_whole(self):
+        place = NamedSharding(mesh("i"), P("i"))
+        y = jax.jit(lambda x: lax.with_sharding_constraint(x[:6], place))(jax.device_put(floats(8, 3), place))
+        np.testing.assert_array_equal(y, floats(8, 3)[:6])
+
     def test_one_axis_of_two_is_summed(self):
         x = floats(4, 6)
         both = mesh("x", "y", shape=(2, 2))

@@ -307,8 +307,28 @@ Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& mod
     std::vector<size_t> inputs, outputs;
     for (const auto input : module.inputs) inputs.push_back(module.type(input).rank());
     for (const auto& output : module.outputs) outputs.push_back(module.type(output.value).rank());
-    return Layout{tilings_of_values(program.value(), main, "arg_attrs", inputs, devices),
-                  tilings_of_values(program.value(), main, "res_attrs", outputs, devices)};
+    const auto told_inputs = told_shardings(program.value(), main, "arg_attrs", inputs.size());
+    auto told_outputs = told_shardings(program.value(), main, "res_attrs", outputs.size());
+    const Block& block = main.regions[0];
+    const auto end = std::ranges::find_if(block.operations, is_return);
+    std::vector<bool> inferred(outputs.size());
+    for (size_t i = 0; i < outputs.size() && end != block.operations.end() && i < end->operands.size(); i++)
+      if (told_outputs[i] == nullptr) {
+        told_outputs[i] = sharding_of_value(program.value(), block, end->operands[i]);
+        inferred[i] = true;
+      }
+    Layout layout{tilings_of_values(program.value(), told_inputs, inputs, devices),
+                  tilings_of_values(program.value(), told_outputs, outputs, devices)};
+    for (size_t i = 0; i < outputs.size(); i++) {  // a constraint may cut unevenly
+      const auto& dims = module.type(module.outputs[i].value).dims;
+      const auto& tiles = layout.outputs[i].tiles;
+      for (size_t d = 0; d < dims.size() && inferred[i]; d++)
+        if (dims[d] % tiles[d] != 0) {
+          layout.outputs[i] = ir::replicated(dims.size(), devices);
+          break;
+        }
+    }
+    return layout;
   });
 }
 

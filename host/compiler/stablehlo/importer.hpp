@@ -23,7 +23,8 @@ namespace weft::compiler::stablehlo {
 struct Layout {
   std::vector<ir::Tiling> inputs, outputs;
 };
-/// What the program's shardings say of the inputs and outputs of `main`; replicated is what they say nothing of.
+/// What the program's shardings say of the inputs and outputs of `main`, and of an output that they say nothing of, the
+/// manual computation or constraint that it comes of; else replicated.
 /// `module`: the program's. UNSUPPORTED: a mesh of another number of devices, an axis in parts.
 [[nodiscard]] Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& module, size_t devices);
 

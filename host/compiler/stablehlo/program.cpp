@@ -421,7 +421,9 @@ class Reader {
       for (const auto property : *names) op.attributes[std::string(property)] = attribute_index(in);
     } else if (op.dialect == "sdy") {
       static const std::map<std::string_view, std::vector<const char*>> kKnown{
-          {"mesh", {"mesh", "sym_name"}}, {"manual_computation", {"in_shardings", "manual_axes", "out_shardings"}}};
+          {"manual_computation", {"in_shardings", "manual_axes", "out_shardings"}},
+          {"mesh", {"mesh", "sym_name"}},
+          {"sharding_constraint", {"sharding"}}};
       if (const auto known = kKnown.find(op.name); known != kKnown.end())
         for (const char* property : known->second) op.attributes[property] = attribute_index(in);
     } else if (op.dialect == "builtin" && op.name == "module") {

@@ -87,6 +87,7 @@ ir::Dims Mesh::coordinates(int64_t device) const {
 }
 
 Sharding sharding_of(const Program& program, const Attribute& attribute) {
+  if (attribute.kind == Attribute::Kind::kOther) ir::unsupported("a sharding that leaves sums to be made (unreduced)");
   if (attribute.kind != Attribute::Kind::kArray || attribute.elements.empty()) ir::invalid("a sharding without a mesh");
   Sharding sharding{mesh_of(program, attribute.elements[0]), {}};
   for (size_t d = 1; d < attribute.elements.size(); d++) {
@@ -115,25 +116,53 @@ ir::Tiling tiling_of(const Sharding& sharding, const std::vector<int64_t>& ids, 
   return tiling;
 }
 
-std::vector<ir::Tiling> tilings_of_values(const Program& program, const Operation& function, std::string_view list,
+std::vector<const Attribute*> told_shardings(const Program& program, const Operation& function, std::string_view list,
+                                             size_t count) {
+  std::vector<const Attribute*> found(count);
+  const Attribute* dictionaries = program.find(function, list);
+  if (dictionaries == nullptr || dictionaries->kind != Attribute::Kind::kArray) return found;
+  for (size_t i = 0; i < std::min(count, dictionaries->elements.size()); i++)
+    for (const auto& [name, value] : program.attributes[dictionaries->elements[i]].entries)
+      if (program.attributes[name].text == "sdy.sharding") found[i] = &program.attributes[value];
+  return found;
+}
+
+const Attribute* sharding_of_value(const Program& program, const Block& block, ValueNumber value) {
+  for (auto op = block.operations.rbegin(); op != block.operations.rend(); ++op) {
+    const auto result = std::ranges::find(op->results, value);
+    if (result == op->results.end()) continue;
+    const auto number = static_cast<size_t>(result - op->results.begin());
+    if (op->name == "unrealized_conversion_cast" && number < op->operands.size()) {
+      value = op->operands[number];
+    } else if (op->dialect == "sdy" && op->name == "sharding_constraint") {
+      return program.find(*op, "sharding");
+    } else if (op->dialect == "sdy" && op->name == "manual_computation") {
+      const Attribute* all = program.find(*op, "out_shardings");
+      const bool there = all != nullptr && all->kind == Attribute::Kind::kArray && number < all->elements.size();
+      return there ? &program.attributes[all->elements[number]] : nullptr;
+    } else {
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<ir::Tiling> tilings_of_values(const Program& program, const std::vector<const Attribute*>& shardings,
                                           const std::vector<size_t>& ranks, size_t devices) {
   std::vector<int64_t> ids(devices);
   std::iota(ids.begin(), ids.end(), 0);
   std::vector<ir::Tiling> tilings;
   for (const size_t rank : ranks) tilings.push_back(ir::replicated(rank, devices));
-  const Attribute* dictionaries = program.find(function, list);
-  if (dictionaries == nullptr || dictionaries->kind != Attribute::Kind::kArray) return tilings;
-  for (size_t i = 0; i < std::min(ranks.size(), dictionaries->elements.size()); i++)
-    for (const auto& [name, value] : program.attributes[dictionaries->elements[i]].entries) {
-      if (program.attributes[name].text != "sdy.sharding") continue;
-      const Sharding sharding = sharding_of(program, program.attributes[value]);
-      if (sharding.mesh.sizes.empty()) continue;  // one device of many
-      if (sharding.mesh.devices.size() != devices)
-        ir::unsupported("a mesh of {} devices in a program for {}", sharding.mesh.devices.size(), devices);
-      if (sharding.axes.size() != ranks[i])
-        ir::invalid("a sharding of {} dimensions for {}", sharding.axes.size(), ranks[i]);
-      tilings[i] = tiling_of(sharding, ids, {});
-    }
+  for (size_t i = 0; i < ranks.size(); i++) {
+    if (shardings[i] == nullptr) continue;
+    const Sharding sharding = sharding_of(program, *shardings[i]);
+    if (sharding.mesh.sizes.empty()) continue;  // one device of many
+    if (sharding.mesh.devices.size() != devices)
+      ir::unsupported("a mesh of {} devices in a program for {}", sharding.mesh.devices.size(), devices);
+    if (sharding.axes.size() != ranks[i])
+      ir::invalid("a sharding of {} dimensions for {}", sharding.axes.size(), ranks[i]);
+    tilings[i] = tiling_of(sharding, ids, {});
+  }
   return tilings;
 }
 

@@ -30,9 +30,14 @@ struct Sharding {
 /// The tiles of the devices `ids`, by those of the axes that `counts` marks; empty: by all.
 [[nodiscard]] ir::Tiling tiling_of(const Sharding& sharding, const std::vector<int64_t>& ids,
                                    const std::vector<bool>& counts);
-/// By "sdy.sharding" in a function's list of dictionaries: a tiling for each value, whose rank is given.
-[[nodiscard]] std::vector<ir::Tiling> tilings_of_values(const Program& program, const Operation& function,
-                                                        std::string_view list, const std::vector<size_t>& ranks,
-                                                        size_t devices);
+/// By "sdy.sharding" in a function's list of dictionaries; null: nothing is told.
+[[nodiscard]] std::vector<const Attribute*> told_shardings(const Program& program, const Operation& function,
+                                                           std::string_view list, size_t count);
+/// What the operation that computes a value tells: a manual computation, or a constraint. Null: nothing.
+[[nodiscard]] const Attribute* sharding_of_value(const Program& program, const Block& block, ValueNumber value);
+/// A tiling for each value, whose rank is given. Null: replicated.
+[[nodiscard]] std::vector<ir::Tiling> tilings_of_values(const Program& program,
+                                                        const std::vector<const Attribute*>& shardings,
+                                                        const std::vector<size_t>& ranks, size_t devices);
 
 }  // namespace weft::compiler::stablehlo
