@@ -15,6 +15,7 @@ void register_build_chip(CLI::App& app, Action& action);
 void register_gemm(CLI::App& app, Action& action);
 void register_compile(CLI::App& app, Action& action);
 void register_bench(CLI::App& app, Action& action);
+void register_plan(CLI::App& app, Action& action);
 void register_run(CLI::App& app, Action& action);
 void register_disasm(CLI::App& app, Action& action);
 void register_info(CLI::App& app, Action& action);

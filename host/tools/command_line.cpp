@@ -19,6 +19,7 @@ void register_all(CLI::App& app, Action& action) {
   register_compile(app, action);
   register_run(app, action);
   register_bench(app, action);
+  register_plan(app, action);
   register_disasm(app, action);
   register_info(app, action);
   register_inject(app, action);

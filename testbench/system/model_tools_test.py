@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What tells how well a model runs, as a user calls it: weft compile --explain, weft run --profile, weft bench."""
+"""What tells how well a model runs, as a user calls it: weft compile --explain, weft run --profile, weft bench, weft plan."""
 import json
 import re
 import unittest
@@ -175,6 +175,38 @@ class Bench(ModelTools):
         self.refused(2, "there is no chip", "bench", DIGITS, "--chip", "v9")
         self.refused(1, "MODEL is required", "bench")
         self.assertEqual(self.files(), [])
+
+
+class Plan(ModelTools):
+    def test_the_estimate_is_near_what_a_run_measures(self):
+        for batch, chip in ((50, "nano"), (128, "nano-4mxu"), (8, "small")):
+            row = self.weft_json("plan", DIGITS, "--chip", chip, "--batch", batch)["chips"][0]
+            measured = self.weft_json("bench", DIGITS, "--chip", chip, "--batch", batch)["batches"][0]
+            self.assertEqual(row["bound_cycles"], measured["bound_cycles"])
+            self.assertLessEqual(row["bound_cycles"], row["estimate_cycles"])
+            self.assertLess(abs(row["estimate_cycles"] / measured["device_cycles"] - 1), 0.3, (chip, row, measured))
+
+    def test_every_preset_has_a_row(self):
+        plan = self.weft_json("plan", self.network(), "--batch", 4)
+        names = [row["chip"] for row in plan["chips"]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertLessEqual({"nano", "v2", "v5e", "v6e"}, set(names))
+        for row in plan["chips"]:
+            self.assertTrue(row["fits"])
+            self.assertEqual(row["host_reasons"], {"no command for sine": 1})
+            self.assertGreater(row["estimate_cycles"], row["bound_cycles"])
+
+    def test_from_the_critical_batch_on_hbm_does_not_bind(self):
+        critical = self.weft_json("plan", DIGITS, *NANO)["chips"][0]["critical_batch"]
+        bound = {row["batch"]: row["bound_by"] for row in self.weft_json("bench", DIGITS, *NANO, "--batch", f"{critical - 1},{critical}")["batches"]}
+        self.assertEqual(bound, {critical - 1: "HBM", critical: "MXU"})
+
+    def test_bad_words_are_refused(self):
+        self.refused(2, "there is no chip 'v9'", "plan", DIGITS, "--chip", "nano,v9")
+        self.refused(2, "nano is there twice", "plan", DIGITS, "--chip", "nano,nano")
+        self.refused(2, "none.onnx", "plan", "none.onnx")
+        self.refused(1, "--batch", "plan", DIGITS, "--batch", "0")
+        self.refused(1, "MODEL is required", "plan")
 
 
 if __name__ == "__main__":
