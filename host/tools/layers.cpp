@@ -27,6 +27,29 @@ const Op* constant_behind(const Module& module, ValueId value) {
   return op->kind == OpKind::kConstant ? op : nullptr;
 }
 
+/// Arithmetic with one number: where it has a neighbour it can join it (a scale and a summand are one AXPY, or part of a
+/// product's weights and bias), so no pass of its own is needed at least.
+bool with_number(const Module& module, const Op& op) {
+  switch (op.kind) {
+    case OpKind::kAdd:
+    case OpKind::kSubtract:
+    case OpKind::kMultiply:
+    case OpKind::kDivide:
+      break;
+    default:
+      return false;
+  }
+  return std::ranges::any_of(op.operands, [&](ValueId operand) {
+    const Op* const constant = constant_behind(module, operand);
+    if (constant == nullptr) return false;
+    if (op.kind == OpKind::kDivide && operand != op.operands[1]) return false;  // by a computed value: a reciprocal
+    const auto& tensor = *constant->constant;
+    for (uint64_t i = 1; i < tensor.type.count(); i++)
+      if (tensor.number(i) != tensor.number(0)) return false;
+    return tensor.type.count() != 0;
+  });
+}
+
 class LayerFinder {
  public:
   LayerFinder(const Module& module, const Part& part) : module_(module), part_(part) {
@@ -82,7 +105,7 @@ class LayerFinder {
     const auto elements = module_.type(shrinks ? op.operands[0] : op.results[0]).count();
     // The reciprocal of a constant is made when the model is compiled.
     const bool scaled = op.kind == OpKind::kDivide && constant_behind(module_, op.operands[1]) != nullptr;
-    if (!free) to.work.vector_elements += elements * (scaled ? 1 : vector_passes(op.kind));
+    if (!free && !with_number(module_, op)) to.work.vector_elements += elements * (scaled ? 1 : vector_passes(op.kind));
   }
 
   void read(Layer& layer, const Op& op, ValueId operand, size_t index) {
@@ -137,14 +160,12 @@ std::map<ValueId, size_t> producers_of(const Module& module, const Part& part) {
 
 uint64_t vector_passes(OpKind kind) {
   switch (kind) {
-    case OpKind::kAbs:          // max(a, -a)
-    case OpKind::kExponential:  // exp2(a log2 e)
-    case OpKind::kLog:
+    case OpKind::kAbs:     // max(a, -a)
     case OpKind::kSqrt:    // rcp(rsqrt(a))
     case OpKind::kDivide:  // a rcp(b)
       return 2;
-    case OpKind::kLogistic:  // rcp(1 + exp2(-a log2 e))
-      return 4;
+    case OpKind::kLogistic:  // rcp(1 + exp2(a c)): the number c joins what is before it, as in exp(a) and log(a)
+      return 3;
     case OpKind::kParameter:
     case OpKind::kConstant:
     case OpKind::kIota:

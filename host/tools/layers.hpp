@@ -38,7 +38,8 @@ struct Layer {
                                                                    const compiler::Part& part);
 
 /// Passes over its result (reductions: its operand) that the vector unit makes for an operator at least. A sum with a
-/// constant, and a relu behind it, that alone read a product are free: they belong to the product's pass out of ACC.
+/// constant, and a relu behind it, that alone read a product are free: they belong to the product's pass out of ACC. So
+/// is arithmetic with one number, which can join its neighbours.
 [[nodiscard]] uint64_t vector_passes(compiler::ir::OpKind kind);
 
 /// Operators as a person reads them: "dot_general, add (bias), 2 multiply"; the node's name behind those of another

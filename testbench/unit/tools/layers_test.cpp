@@ -53,12 +53,38 @@ TEST_CASE("a sum behind a product that something else reads is a pass of its own
   build.origin = "fc";
   const ValueId y = product(build, x, 8, 8);
   build.origin = "plus";
-  module.outputs = {{"y", y}, {"z", build.plus(y, build.constant(compiler::ir::splat(f32({8}), 1)))}};
+  auto summands = std::make_shared<compiler::ir::Tensor>(f32({8}));
+  summands->as<float>()[3] = 1;
+  module.outputs = {{"y", y}, {"z", build.plus(y, build.constant(summands))}};
   const auto model = compiled(std::move(module), "nano");
   const auto layers = layers_of_whole(model);
   uint64_t elements = 0;
   for (const auto& layer : layers) elements += layer.work.vector_elements;
   CHECK(elements == 2 * 4 * 8);
+}
+
+TEST_CASE("a scale and a summand that are numbers need no pass at least, a number divided by a value does") {
+  Module module;
+  const ValueId x = module.add_parameter("x", f32({4, 8}));
+  Builder build(module);
+  build.origin = "fc";
+  const ValueId before = product(build, x, 8, 8);
+  build.origin = "root";
+  const ValueId y = build.unary(compiler::ir::OpKind::kRsqrt, before);
+  const auto number = [&] { return build.constant(compiler::ir::splat(f32({1}), 3)); };
+  build.origin = "scale";
+  const ValueId scaled = build.times(y, number());
+  build.origin = "add";
+  const ValueId sum = build.plus(number(), scaled);
+  build.origin = "reciprocal";
+  module.outputs = {{"y", build.over(number(), sum)}};
+  const auto model = compiled(std::move(module), "nano");
+  std::map<std::string, uint64_t> passes;
+  for (const auto& layer : layers_of_whole(model)) passes[layer.name] = layer.work.vector_elements / 32;
+  CHECK(passes["root"] == 1);
+  CHECK(passes["scale"] == 0);
+  CHECK(passes["add"] == 0);
+  CHECK(passes["reciprocal"] == 2);
 }
 
 TEST_CASE("MACs of a product with a batch and of a convolution in groups") {
