@@ -8,6 +8,8 @@ namespace weft::server {
 
 static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLERR == POLLERR && EPOLLHUP == POLLHUP);
 
+PollSet::PollSet() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), unusable_(!epoll_.valid()) {}
+
 bool PollSet::add(const pollfd& asked) {
   epoll_event event{};
   event.events = static_cast<uint32_t>(asked.events);
@@ -17,8 +19,6 @@ bool PollSet::add(const pollfd& asked) {
 }
 
 bool PollSet::update(std::span<pollfd> polled) {
-  if (!epoll_.valid()) epoll_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_.valid()) return false;
   turn_++;
   for (size_t place = 0; place < polled.size(); place++) {
     pollfd& asked = polled[place];

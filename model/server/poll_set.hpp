@@ -19,7 +19,10 @@ namespace weft::server {
 class PollSet {
  public:
   /// So many, and fewer, are given to poll().
-  static constexpr size_t kFew = 32;
+  static constexpr size_t kFew = 128;
+
+  /// Takes its descriptor now: not when descriptors may have become rare.
+  PollSet();
 
   /// As poll(): fills revents. Each number at most once. -1: errno, EINTR among others.
   [[nodiscard]] int wait(std::span<pollfd> polled, int timeout_ms);
