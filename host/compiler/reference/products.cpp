@@ -4,6 +4,7 @@
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/reference/rules.hpp"
+#include "host/compiler/reference/window.hpp"
 
 namespace weft::compiler::reference {
 namespace {
@@ -109,33 +110,23 @@ Results dot_general(const ir::Op& op, const Operands& in, const ir::Types& out) 
 Results convolution(const ir::Op& op, const Operands& in, const ir::Types& out) {
   auto result = make(out[0]);
   const Dims &x_dims = in[0]->type.dims, &w_dims = in[1]->type.dims;
-  const Dims &stride = op.list("strides"), &low = op.list("low"), &dilation_x = op.list("lhs_dilation"),
-             &dilation_w = op.list("rhs_dilation");
   const int64_t groups = op.integer("groups"), channels = w_dims[1], outputs = w_dims[0] / groups;
   const Dims taps(w_dims.begin() + 2, w_dims.end()), places(out[0].dims.begin() + 2, out[0].dims.end()),
       size(x_dims.begin() + 2, x_dims.end());
   const auto tap_count = static_cast<int64_t>(ir::count_of(taps)),
              place_count = static_cast<int64_t>(ir::count_of(places)),
              pixels = static_cast<int64_t>(ir::count_of(size));
-  const Dims from = ir::strides_of(size);
+  const Window under{size, op.list("strides"), op.list("low"), op.list("rhs_dilation"), op.list("lhs_dilation")};
   const int64_t k = channels * tap_count;
   if (out[0].count() == 0 || k == 0) return {result};
   check_work(op, static_cast<double>(out[0].count()) * static_cast<double>(k));
   // The pixel under each tap at each place; -1: padding, or between pixels.
-  std::vector<int64_t> pixel(static_cast<size_t>(tap_count * place_count), -1);
+  std::vector<int64_t> pixel(static_cast<size_t>(tap_count * place_count));
   Odometer tap(taps);
   for (int64_t t = 0; t < tap_count; t++, tap.next()) {
     Odometer place(places);
-    for (int64_t p = 0; p < place_count; p++, place.next()) {
-      int64_t at = 0;
-      bool inside = true;
-      for (size_t d = 0; d < size.size(); d++) {
-        const int64_t x = place.at()[d] * stride[d] + tap.at()[d] * dilation_w[d] - low[d];
-        inside = inside && x >= 0 && x % dilation_x[d] == 0 && x / dilation_x[d] < size[d];
-        at += x / dilation_x[d] * from[d];
-      }
-      if (inside) pixel[static_cast<size_t>(t * place_count + p)] = at;
-    }
+    for (int64_t p = 0; p < place_count; p++, place.next())
+      pixel[static_cast<size_t>(t * place_count + p)] = under.element(place.at(), tap.at());
   }
   visit_sums(out[0].element, [&]<typename C>(C) {
     std::vector<size_t> same(x_dims.size());

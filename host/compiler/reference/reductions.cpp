@@ -3,6 +3,7 @@
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/reference/rules.hpp"
+#include "host/compiler/reference/window.hpp"
 
 namespace weft::compiler::reference {
 
@@ -54,9 +55,9 @@ Results reduce(const ir::Op& op, const Operands& in, const ir::Types& out) {
 Results reduce_window(const ir::Op& op, const Operands& in, const ir::Types& out) {
   auto result = make(out[0]);
   const Combine kind = combine_of(op);
-  const Dims &window = op.list("window"), &stride = op.list("strides"), &low = op.list("low"),
-             &dilation = op.list("dilation"), &size = in[0]->type.dims;
-  const Dims from = ir::strides_of(size);
+  const Dims &window = op.list("window"), &size = in[0]->type.dims;
+  const Dims dense(size.size(), 1);
+  const Window under{size, op.list("strides"), op.list("low"), op.list("dilation"), dense};
   const uint64_t taps = ir::count_of(window);
   check_work(op, static_cast<double>(taps) * static_cast<double>(out[0].count()));
   ir::visit_type(out[0].element, [&](auto t) {
@@ -67,14 +68,8 @@ Results reduce_window(const ir::Op& op, const Operands& in, const ir::Types& out
       S sum = identity<S>(kind);
       Odometer tap(window);
       for (uint64_t k = 0; k < taps; k++, tap.next()) {
-        int64_t place = 0;
-        bool inside = true;
-        for (size_t d = 0; d < size.size(); d++) {
-          const int64_t x = at.at()[d] * stride[d] + tap.at()[d] * dilation[d] - low[d];
-          inside = inside && x >= 0 && x < size[d];
-          place += x * from[d];
-        }
-        if (inside) sum = combine<S>(kind, sum, static_cast<S>(in[0]->as<T>()[place]));
+        const int64_t element = under.element(at.at(), tap.at());
+        if (element >= 0) sum = combine<S>(kind, sum, static_cast<S>(in[0]->as<T>()[element]));
       }
       result->as<T>()[i] = narrow<T>(sum);
     }

@@ -7,6 +7,7 @@
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/reference/evaluate.hpp"
 #include "host/compiler/reference/region.hpp"
+#include "host/compiler/reference/window.hpp"
 
 namespace weft::compiler::reference {
 namespace {
@@ -38,24 +39,16 @@ std::shared_ptr<Tensor> with_dims(TensorPtr tensor, const ir::TensorType& type) 
 /// The place under each tap of a window at each place of the window; -1: beside the tensor.
 std::vector<std::vector<int64_t>> window_taps(const ir::Op& op, const Dims& size, const Dims& places,
                                               const Dims& dilation) {
-  const Dims &window = op.list("window"), &stride = op.list("strides"), &low = op.list("low");
+  const Dims& window = op.list("window");
+  const Dims dense(size.size(), 1);
+  const Window under{size, op.list("strides"), op.list("low"), dilation, dense};
   const uint64_t count = ir::count_of(window), at_all = ir::count_of(places);
   check_work(op, static_cast<double>(count) * static_cast<double>(at_all));
-  const Dims from = ir::strides_of(size);
-  std::vector<std::vector<int64_t>> taps(count, std::vector<int64_t>(at_all, -1));
+  std::vector<std::vector<int64_t>> taps(count, std::vector<int64_t>(at_all));
   Odometer tap(window);
   for (uint64_t t = 0; t < count; t++, tap.next()) {
     Odometer at(places);
-    for (uint64_t i = 0; i < at_all; i++, at.next()) {
-      int64_t place = 0;
-      bool inside = true;
-      for (size_t d = 0; d < size.size(); d++) {
-        const int64_t x = at.at()[d] * stride[d] + tap.at()[d] * dilation[d] - low[d];
-        inside = inside && x >= 0 && x < size[d];
-        place += x * from[d];
-      }
-      if (inside) taps[t][i] = place;
-    }
+    for (uint64_t i = 0; i < at_all; i++, at.next()) taps[t][i] = under.element(at.at(), tap.at());
   }
   return taps;
 }
