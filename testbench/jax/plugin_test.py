@@ -42,6 +42,11 @@ class Devices(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("/nowhere/libweft_pjrt.so", result.stderr)
 
+    def test_in_a_tree_the_library_is_that_of_its_build_folder(self):
+        built = str(pathlib.Path(HOST_PYTHON).parents[1] / "build" / "lib" / "libweft_pjrt.so")
+        result = child("from jax_plugins import weft; print(weft.library())", WEFT_PJRT_LIBRARY="")
+        self.assertIn(built, result.stdout + result.stderr)  # there, or named among the places where it is not
+
     def test_a_simulator_that_is_not_there_is_told_with_its_path(self):
         result = child("import jax; jax.devices()", WEFT_SIM="/nowhere/weft-sim")
         self.assertNotEqual(result.returncode, 0)

@@ -21,7 +21,7 @@ def library() -> pathlib.Path:
     if named := os.environ.get("WEFT_PJRT_LIBRARY"):
         places = [pathlib.Path(named)]
     else:
-        places = [_HERE / _NAME, _HERE.parents[2] / "build" / "lib" / _NAME]
+        places = [_HERE / _NAME, _HERE.parents[3] / "build" / "lib" / _NAME]
     for place in places:
         if place.is_file():
             return place
