@@ -117,6 +117,8 @@ _VOLATILE = [
     (re.compile(r"\b\d+ weft(-sim)?\b"), r"<pid> weft\1"),
     (re.compile(r"generation (\d+) in \d+ cycles"), r"generation \1 in <cycles>"),
     (re.compile(r"weft-hang-\d+-"), "weft-hang-<pid>-"),
+    # A process that is killed closes its socket: the driver sees an end or a reset, whichever call it is in.
+    (re.compile(r"the device has closed its connection|the connection to the device is closed: [a-z ]+: Connection reset by peer"), "<connection closed>"),
     (re.compile(r"golden model with \w+"), "golden model with <vectors>"),
     (re.compile(r"^(  wall time +).*"), r"\1<seconds>"),
 ]

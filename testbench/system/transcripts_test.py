@@ -57,6 +57,11 @@ class Differences(unittest.TestCase):
         self.assertIsNotNone(difference(["up  0  500 KiB"], ["down  0  500 KiB"], live=True))
         self.assertIsNotNone(difference(["LAUNCH 0x1002 waits"], ["COPY 0x1002 waits"], live=True))
 
+    def test_how_a_killed_process_was_noticed_is_not_compared(self):
+        ended, reset = "the device has closed its connection", "the connection to the device is closed: receiving reply header: Connection reset by peer"
+        self.assertIsNone(difference([f"DEVICE_LOST: {ended}; x"], [f"DEVICE_LOST: {reset}; x"]))
+        self.assertIsNotNone(difference([f"DEVICE_LOST: {ended}; x"], ["DEVICE_LOST: no reply header for 30000 ms; x"]))
+
     def test_process_ids_and_wall_time_are_not_compared(self):
         self.assertIsNone(difference(["weft-sim 12, cycle 5", "  wall time           1.0 s"], ["weft-sim 99, cycle 5", "  wall time           2.0 s"]))
         self.assertIsNotNone(difference(["weft-sim 12, cycle 5"], ["weft-sim 12, cycle 6"]))
