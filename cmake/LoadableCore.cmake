@@ -29,8 +29,8 @@ weft_component(core model/core)
 weft_component(golden model/golden)
 
 string(REPLACE - _ model weft_core_${chip}${suffix})
-configure_file(model/core/rtl_core_preset.cpp.in ${CMAKE_BINARY_DIR}/rtl_core_preset.cpp @ONLY)
-configure_file(model/core/loadable_core.cpp.in ${CMAKE_BINARY_DIR}/loadable_core.cpp @ONLY)
+configure_file(model/core/rtl/rtl_core_preset.cpp.in ${CMAKE_BINARY_DIR}/rtl_core_preset.cpp @ONLY)
+configure_file(model/core/rtl/loadable_core.cpp.in ${CMAKE_BINARY_DIR}/loadable_core.cpp @ONLY)
 add_library(loadable_core MODULE ${CMAKE_BINARY_DIR}/rtl_core_preset.cpp ${CMAKE_BINARY_DIR}/loadable_core.cpp $<TARGET_OBJECTS:${model}>)
 target_link_libraries(loadable_core PRIVATE weft_options weft_spec weft_view_core weft_view_golden weft_view_verilated)
 foreach(from weft_verilated ${model})   # their headers, and not the runtime itself, which weft-sim has

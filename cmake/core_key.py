@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCES = ("rtl/CMakeLists.txt", "rtl/*/*.sv", "rtl/*/*.vlt", "spec/CMakeLists.txt", "spec/*.toml", "spec/chips/*.toml", "scripts/spec/*.py", "model/core/*.hpp",
-           "model/core/*.in", "model/golden/*.hpp", "model/verilated/*.hpp", "cmake/core_key.py", "cmake/Component.cmake",
+SOURCES = ("rtl/CMakeLists.txt", "rtl/*/*.sv", "rtl/*/*.vlt", "spec/CMakeLists.txt", "spec/*.toml", "spec/chips/*.toml", "scripts/spec/*.py", "model/core/*.hpp", "model/core/*/*.hpp",
+           "model/core/*/*.in", "model/golden/*.hpp", "model/verilated/*.hpp", "cmake/core_key.py", "cmake/Component.cmake",
            "cmake/LoadableCore.cmake", "cmake/Options.cmake", "cmake/Verilate.cmake", "cmake/verilated_units.cmake")
 
 

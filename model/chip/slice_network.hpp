@@ -14,7 +14,7 @@
 #include "model/chip/number_window.hpp"
 #include "model/chip/slice_barriers.hpp"
 #include "model/chip/timed_heap.hpp"
-#include "model/core/remote_port.hpp"
+#include "model/core/remote/remote_port.hpp"
 #include "model/ici/link_trace.hpp"
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"

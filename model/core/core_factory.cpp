@@ -1,10 +1,10 @@
 // Which core stands behind the interface.
 #include <utility>
 
-#include "model/core/fast_core.hpp"
-#include "model/core/hazard_core.hpp"
-#include "model/core/lockstep_core.hpp"
-#include "model/core/rtl_core.hpp"
+#include "model/core/fast/fast_core.hpp"
+#include "model/core/hazard/hazard_core.hpp"
+#include "model/core/lockstep/lockstep_core.hpp"
+#include "model/core/rtl/rtl_core.hpp"
 #include "model/core/tensor_core.hpp"
 
 namespace weft::core {

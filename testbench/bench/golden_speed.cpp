@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/core/fast_core.hpp"
+#include "model/core/fast/fast_core.hpp"
 #include "model/golden/core_state.hpp"
 #include "model/golden/matmul.hpp"
 #include "programs.hpp"

@@ -4,7 +4,7 @@
 // The input is a list of operations: an opcode byte and its operands.
 #include <array>
 
-#include "model/core/fast_core.hpp"
+#include "model/core/fast/fast_core.hpp"
 #include "testbench/fuzz/core_operations.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 #include "testbench/fuzz/seeds.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "model/chip/simulation.hpp"
-#include "model/core/fast_core.hpp"
+#include "model/core/fast/fast_core.hpp"
 #include "model/server/function_port.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 #include "testbench/fuzz/host_rings.hpp"

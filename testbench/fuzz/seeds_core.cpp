@@ -1,5 +1,5 @@
 // Seeds for what a core reads: commands, segments, registers.
-#include "model/core/fast_core.hpp"
+#include "model/core/fast/fast_core.hpp"
 #include "testbench/fuzz/core_operations.hpp"
 #include "testbench/fuzz/seeds.hpp"
 #include "testbench/unit/fast_core/programs.hpp"

@@ -28,7 +28,7 @@ def mirrors_of(source):
     elif parts[:2] == ("host", "examples"):
         folders = [Path(*parts[2:-1])]
     elif parts[:2] == ("model", "core"):
-        folders = [Path("model_core", *parts[2:-1]), Path("fast_core", *parts[2:-1])]
+        folders = [Path("model_core"), Path("fast_core")]
     else:
         folders = [Path(*parts[1:-1])]
     return [f"testbench/unit/{folder.as_posix()}/{stem}_test{suffix}" for folder in folders for suffix in (".cpp", ".c")]

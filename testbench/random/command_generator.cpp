@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "model/core/command_accesses.hpp"
+#include "model/core/command/command_accesses.hpp"
 #include "model/golden/dma_runs.hpp"
 
 namespace weft::random {

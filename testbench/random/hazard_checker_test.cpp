@@ -1,5 +1,5 @@
 // The hazard checker: it finds races, and is silent where queues and semaphores order.
-#include "model/core/hazard_checker.hpp"
+#include "model/core/hazard/hazard_checker.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "host/compiler/compile.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
-#include "model/core/command_text.hpp"
+#include "model/core/command/command_text.hpp"
 #include "testbench/random/hazard_commands.hpp"
 #include "testbench/random/program_generator.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/core/hazard_checker.hpp"
+#include "model/core/hazard/hazard_checker.hpp"
 
 namespace weft::random {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "host/compiler/training.hpp"
-#include "model/core/command_text.hpp"
+#include "model/core/command/command_text.hpp"
 #include "model/core/core_units.hpp"
 #include "testbench/random/hazard_commands.hpp"
 

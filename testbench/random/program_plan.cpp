@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "model/core/command_accesses.hpp"
+#include "model/core/command/command_accesses.hpp"
 #include "testbench/random/program_ending.hpp"
 
 namespace weft::random {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <random>
 
-#include "model/core/command_text.hpp"
+#include "model/core/command/command_text.hpp"
 #include "model/core/core_units.hpp"
-#include "model/core/hazard_checker.hpp"
+#include "model/core/hazard/hazard_checker.hpp"
 #include "testbench/random/random_memory.hpp"
 #include "testbench/random/run_record.hpp"
 #include "weft/spec/names.hpp"

@@ -6,7 +6,7 @@
 #include <istream>
 #include <sstream>
 
-#include "model/core/command_text.hpp"
+#include "model/core/command/command_text.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::random {

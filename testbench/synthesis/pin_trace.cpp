@@ -5,7 +5,7 @@
 
 #include "Vweft_core_nano.h"
 #include "Vweft_core_nano___024root.h"
-#include "model/core/verilated_core.hpp"
+#include "model/core/rtl/verilated_core.hpp"
 
 namespace weft::gates {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "model/core/fast_core.hpp"
+#include "model/core/fast/fast_core.hpp"
 #include "model/golden/remote.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
 

@@ -1,6 +1,6 @@
 /// A fast core with three segments of HBM and short ways to look at it.
 #pragma once
-#include "model/core/fast_core.hpp"
+#include "model/core/fast/fast_core.hpp"
 #include "programs.hpp"
 
 namespace weft::test {

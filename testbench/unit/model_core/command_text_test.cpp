@@ -1,5 +1,5 @@
 // A command as a person reads it.
-#include "model/core/command_text.hpp"
+#include "model/core/command/command_text.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // A hazard as a fault: both commands in the report, the registers as of any other fault, and nothing for what is
 // ordered.
-#include "model/core/hazard_core.hpp"
+#include "model/core/hazard/hazard_core.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

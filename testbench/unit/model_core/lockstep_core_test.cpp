@@ -1,6 +1,6 @@
 // The lockstep core: it agrees where the RTL is right, and names the first wrong element where the golden model was
 // disturbed.
-#include "model/core/lockstep_core.hpp"
+#include "model/core/lockstep/lockstep_core.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <random>
 
-#include "model/core/lockstep_core.hpp"
+#include "model/core/lockstep/lockstep_core.hpp"
 #include "model/golden/check.hpp"
 #include "testbench/unit/model_core/core_bench.hpp"
 

@@ -1,5 +1,5 @@
 // The memory side of a Verilated core: order, cycles, errors.
-#include "model/core/rtl_memory.hpp"
+#include "model/core/rtl/rtl_memory.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/core/remote_port.hpp"
+#include "model/core/remote/remote_port.hpp"
 #include "model/golden/remote.hpp"
 #include "testbench/unit/fast_core/programs.hpp"
 #include "testbench/unit/model_core/core_bench.hpp"

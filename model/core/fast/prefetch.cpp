@@ -1,0 +1,155 @@
+/// The command prefetchers of the fast core.
+#include "model/core/fast/prefetch.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft::core::fast {
+namespace {
+
+/// One of the requests, in turn: the first of those whose turn comes, else the first.
+uint32_t in_turn(uint32_t request, uint32_t after) {
+  const uint32_t turn = (request & after) != 0 ? request & after : request;
+  return turn & (~turn + 1);
+}
+/// Those above the one just served.
+uint32_t after(uint32_t served) { return ~(served | (served - 1)); }
+
+}  // namespace
+
+void CommandFetch::look(const Surroundings& now) {
+  wants_ = buffered_ = 0;
+  uint32_t active = 0;
+  for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
+    const QueueFetch& fetch = queues_[q];
+    if (fetch.to_ask != 0 && fetch.taken != WEFT_CORE_PREFETCH_COMMANDS && !fetch.dead) wants_ |= 1u << q;
+    if (!fetch.buffered.empty() && !fetch.dead) buffered_ |= 1u << q;
+    if (fetch.left != 0) active |= 1u << q;
+  }
+  const uint32_t staged = stage_ ? 1u << stage_->first : 0;
+  push_ready_ = !now.manager_pushes;
+  ask_ = now.stop ? 0 : in_turn(wants_, ask_after_);
+  const bool stage_free = !stage_ || push_ready_;
+  read_ = now.stop || !stage_free ? 0 : in_turn(buffered_ & ~now.full & ~staged, read_after_);
+  waits_ = !now.stop && (active & now.empty & ~buffered_ & ~staged) != 0;
+  moved_ = progressed_ = false;
+  request_taken_ = dma_waits_ = port_ready_ = false;
+  answer_.reset();
+  write_.reset();
+  pushed_queue_ = -1;
+}
+
+std::optional<std::pair<unsigned, spec::Command>> CommandFetch::delivered() const {
+  return push_ready_ ? stage_ : std::nullopt;
+}
+
+bool CommandFetch::chosen(bool dma_waits) const {
+  if (held_) return held_fetch_;
+  return request_.valid && (!dma_waits || passed_ == WEFT_CORE_PREFETCH_SHARE - 1);
+}
+
+void CommandFetch::port(bool dma_waits, bool taken) {
+  dma_waits_ = dma_waits;
+  port_ready_ = taken;
+  request_taken_ = taken && chosen(dma_waits);
+}
+
+void CommandFetch::answer(const spec::Command& command, bool error) {
+  const unsigned queue = order_.front();
+  answer_.emplace(queue, error ? std::nullopt : std::optional(command));
+}
+
+void CommandFetch::write_base(unsigned queue, uint64_t value) { write_ = Write{false, queue, value}; }
+void CommandFetch::write_count(unsigned queue, uint64_t value) { write_ = Write{true, queue, value}; }
+
+/// The edge. What is written here was looked at before: order matters only where a register has two sources.
+void CommandFetch::clock(Counters& counters) {
+  if (waits_) counters[WEFT_COUNTER_PREFETCH_WAITS]++;
+  // a write is judged by what the queue does in this cycle
+  const bool wrong = write_ && (queues_[write_->queue].left != 0 || (write_->count && write_->value >> 32 != 0));
+  // the port
+  const bool fetch_goes = chosen(dma_waits_);
+  if (request_.valid && !fetch_goes) counters[WEFT_COUNTER_PREFETCH_CONFLICTS]++;
+  held_ = (request_.valid || dma_waits_) && !port_ready_;
+  held_fetch_ = fetch_goes;
+  if (!request_.valid || request_taken_) {
+    passed_ = 0;
+  } else if (dma_waits_ && port_ready_) {
+    passed_++;
+  }
+  if (request_.valid || dma_waits_) moved_ = true;
+  if (request_taken_) progressed_ = true;
+  // answers
+  fault_.reset();
+  if (answer_) {
+    QueueFetch& fetch = queues_[answer_->first];
+    if (!fetch.dead && answer_->second) fetch.buffered.push_back(*answer_->second);
+    if (!fetch.dead && !answer_->second) {
+      fault_.emplace(answer_->first, fetch.answer);
+      fetch.dead = true;
+    }
+    fetch.answer += WEFT_COMMAND_BYTES;
+    order_.pop_front();
+    moved_ = progressed_ = true;
+  }
+  // asking
+  if (!request_.valid || request_taken_) {
+    request_.valid = ask_ != 0;
+    if (ask_ != 0) {
+      const auto q = static_cast<unsigned>(std::countr_zero(ask_));
+      request_.address = queues_[q].base;
+      queues_[q].base += WEFT_COMMAND_BYTES;
+      queues_[q].to_ask--;
+      queues_[q].taken++;
+      order_.push_back(q);
+      ask_after_ = after(ask_);
+      moved_ = true;
+    }
+  }
+  if (wants_ == 0) ask_after_ = 0;
+  // towards the queues
+  if (stage_ && push_ready_) {
+    queues_[stage_->first].left--;
+    counters[WEFT_COUNTER_PREFETCH_COMMANDS]++;
+    stage_.reset();
+    moved_ = true;
+  }
+  if (read_ != 0) {
+    const auto q = static_cast<unsigned>(std::countr_zero(read_));
+    stage_.emplace(q, queues_[q].buffered.front());
+    queues_[q].buffered.pop_front();
+    queues_[q].taken--;
+    read_after_ = after(read_);
+    moved_ = true;
+  } else if (buffered_ == 0) {
+    read_after_ = 0;
+  }
+  // the manager
+  if (pushed_queue_ >= 0) queues_[static_cast<unsigned>(pushed_queue_)].fed = false;
+  if (!write_) return;
+  QueueFetch& fetch = queues_[write_->queue];
+  moved_ = true;
+  if (wrong) {
+    fetch.refused = true;
+  } else if (!write_->count) {
+    fetch.base = write_->value & ~uint64_t{WEFT_COMMAND_BYTES - 1};
+  } else {
+    fetch.answer = fetch.base;
+    fetch.to_ask = fetch.left = static_cast<uint32_t>(write_->value);
+    if (fetch.left != 0) fetch.fed = true;
+  }
+}
+
+uint64_t CommandFetch::status() const {
+  uint64_t status = 0;
+  for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
+    status |= (queues_[q].left != 0 ? uint64_t{1} << q : 0) | (queues_[q].dead ? uint64_t{1} << (8 + q) : 0) |
+              (queues_[q].refused ? uint64_t{1} << (16 + q) : 0);
+  return status;
+}
+
+bool CommandFetch::active() const {
+  return std::ranges::any_of(queues_, [](const QueueFetch& fetch) { return fetch.left != 0; });
+}
+
+}  // namespace weft::core::fast

@@ -1,0 +1,98 @@
+/// The command prefetchers of the fast core, with the registers of rtl/core/command_prefetch.sv and read_arbiter.sv.
+#pragma once
+#include <array>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "model/core/fast/unit.hpp"
+#include "weft/spec/commands.hpp"
+
+namespace weft::core::fast {
+
+/// One queue's prefetcher.
+struct QueueFetch {
+  uint64_t base = 0;    ///< the next command to ask for
+  uint64_t answer = 0;  ///< the next that memory answers
+  uint32_t to_ask = 0;
+  uint32_t left = 0;   ///< not yet in the queue
+  uint32_t taken = 0;  ///< places of the buffer that are not free
+  std::deque<spec::Command> buffered;
+  bool dead = false;     ///< memory has answered with an error
+  bool refused = false;  ///< a write of a register was
+  bool fed = false;      ///< the queue's last commands come from here
+};
+
+/// All five, and who reads next from memory: DMA or they. look() chooses by the registers at the start of a cycle,
+/// clock() makes its edge; between them memory takes a request or gives an answer, and the manager writes registers.
+class CommandFetch {
+ public:
+  /// What the rest of the core shows in a cycle.
+  struct Surroundings {
+    uint32_t full = 0, empty = 0;  ///< a bit per queue
+    bool stop = false;
+    bool manager_pushes = false;
+  };
+  void look(const Surroundings& now);
+  /// The command that enters a queue with this cycle's edge.
+  [[nodiscard]] std::optional<std::pair<unsigned, spec::Command>> delivered() const;
+  void clock(Counters& counters);
+
+  // Memory. The request is of HBM, of one command.
+  [[nodiscard]] bool requesting() const { return request_.valid; }
+  [[nodiscard]] uint64_t address() const { return request_.address; }
+  /// The command's read goes first, if DMA's waits too.
+  [[nodiscard]] bool chosen(bool dma_waits) const;
+  /// The port in this cycle: a read of DMA waits; memory takes what was chosen.
+  void port(bool dma_waits, bool taken);
+  void answer(const spec::Command& command, bool error);
+
+  // Registers
+  void write_base(unsigned queue, uint64_t value);
+  void write_count(unsigned queue, uint64_t value);
+  void manager_pushed(unsigned queue) { pushed_queue_ = static_cast<int>(queue); }
+  [[nodiscard]] const QueueFetch& queue(unsigned queue) const { return queues_[queue]; }
+  [[nodiscard]] uint64_t status() const;
+
+  [[nodiscard]] bool active(unsigned queue) const { return queues_[queue].left != 0; }
+  [[nodiscard]] bool active() const;
+  /// Something is on its way, whether the core is stopped or not.
+  [[nodiscard]] bool moving() const { return !order_.empty() || stage_ || fault_.has_value(); }
+  /// A queue that fetches holds nothing and has nothing buffered: as of the last look().
+  [[nodiscard]] bool waits() const { return waits_; }
+  /// The next cycle may differ from this one though memory answers nothing.
+  [[nodiscard]] bool moved() const { return moved_; }
+  [[nodiscard]] bool progressed() const { return progressed_; }
+  /// An answer of the cycle before was an error: its queue and address.
+  [[nodiscard]] std::optional<std::pair<unsigned, uint64_t>> fault() const { return fault_; }
+  void reset() { *this = {}; }
+
+ private:
+  struct Request {
+    bool valid = false;
+    uint64_t address = 0;
+  };
+  std::array<QueueFetch, WEFT_CORE_QUEUES> queues_;
+  Request request_;                                          // the register towards memory
+  std::deque<unsigned> order_;                               // whose answers come
+  std::optional<std::pair<unsigned, spec::Command>> stage_;  // the register towards the queues
+  uint32_t ask_after_ = 0, read_after_ = 0;
+  uint32_t passed_ = 0;  // reads of DMA that went before the command's that waits
+  bool held_ = false, held_fetch_ = false;
+  std::optional<std::pair<unsigned, uint64_t>> fault_;
+
+  // Of this cycle.
+  uint32_t wants_ = 0, ask_ = 0, read_ = 0, buffered_ = 0;
+  bool push_ready_ = false, waits_ = false, moved_ = false, progressed_ = false;
+  bool request_taken_ = false, dma_waits_ = false, port_ready_ = false;
+  std::optional<std::pair<unsigned, std::optional<spec::Command>>> answer_;  // no command: an error
+  struct Write {
+    bool count;
+    unsigned queue;
+    uint64_t value;
+  };
+  std::optional<Write> write_;
+  int pushed_queue_ = -1;
+};
+
+}  // namespace weft::core::fast
