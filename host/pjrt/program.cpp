@@ -10,7 +10,7 @@
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
-#include "host/tools/run_parts.hpp"
+#include "host/tools/run/run_parts.hpp"
 
 namespace weft::pjrt {
 namespace {

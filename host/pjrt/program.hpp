@@ -10,7 +10,7 @@
 #include "host/compiler/result.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
 #include "host/runtime/session.hpp"
-#include "host/tools/model_program.hpp"
+#include "host/tools/run/model_program.hpp"
 
 namespace weft::pjrt {
 

@@ -1,7 +1,7 @@
 // The weft command.
 #include <sys/resource.h>
 
-#include "host/tools/command_line.hpp"
+#include "host/tools/commands/command_line.hpp"
 
 int main(int argc, char** argv) {
   rlimit files{};  // a slice of 256 chips needs more than the 1024 that a shell gives

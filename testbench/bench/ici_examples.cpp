@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "host/reference/collective_reference.hpp"
 #include "host/runtime/slice_session.hpp"
-#include "host/tools/collective_reference.hpp"
 #include "model/ici/collective.hpp"
 #include "model/ici/exchange.hpp"
 #include "model/ici/flow_network.hpp"

@@ -7,7 +7,7 @@
 #include "driver/program/program_image.hpp"
 #include "firmware/core/control_check.hpp"
 #include "firmware/core/program.hpp"
-#include "host/tools/disassembly.hpp"
+#include "host/tools/formats/disassembly.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 #include "testbench/unit/driver/test_executable.hpp"
 

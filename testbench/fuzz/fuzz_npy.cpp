@@ -1,7 +1,7 @@
 // .npy files: any bytes give an array whose data fits its shape, or an error; what is read is written and read again.
 #include <vector>
 
-#include "host/tools/npy.hpp"
+#include "host/tools/formats/npy.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 
 using namespace weft;

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "host/runtime/fault_schedule.hpp"
-#include "host/tools/npy.hpp"
+#include "host/tools/formats/npy.hpp"
 #include "testbench/fuzz/seeds.hpp"
 #include "testbench/fuzz/vfio_user_messages.hpp"
 #include "testbench/unit/driver/test_executable.hpp"

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mirrors import check_lengths, check_mirrors  # noqa: E402
 
 WHY = "a reason that a reader can follow, in a sentence"
-FILES = ["driver/queue/ring.cpp", "testbench/unit/driver/queue/ring_test.cpp", "model/core/rtl.cpp", "testbench/unit/fast_core/rtl_test.cpp", "host/tools/npy.cpp",
-         "testbench/unit/tools/npy_test.cpp", "host/examples/digits/batch.cpp", "testbench/unit/digits/batch_test.cpp", "driver/abi/abi.cpp", "testbench/unit/driver/abi/call_test.c",
+FILES = ["driver/queue/ring.cpp", "testbench/unit/driver/queue/ring_test.cpp", "model/core/rtl.cpp", "testbench/unit/fast_core/rtl_test.cpp", "host/tools/formats/npy.cpp",
+         "testbench/unit/tools/formats/npy_test.cpp", "host/examples/digits/batch.cpp", "testbench/unit/digits/batch_test.cpp", "driver/abi/abi.cpp", "testbench/unit/driver/abi/call_test.c",
          "driver/abi/abi.hpp", "rtl/core.sv", "scripts/tool.py"]
 GROUP = {"why": WHY, "sources": ["driver/abi/*.cpp"], "tests": ["testbench/unit/driver/abi/call_test.c", "testbench/unit"]}
 

@@ -5,7 +5,7 @@
 
 #include "host/compiler/collective.hpp"
 #include "host/compiler/layout.hpp"
-#include "host/tools/collective_reference.hpp"
+#include "host/reference/collective_reference.hpp"
 #include "testbench/system/slice_devices.hpp"
 
 using namespace weft;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "host/compiler/collective_algorithm.hpp"
+#include "host/reference/collective_reference.hpp"
 #include "host/runtime/slice_session.hpp"
-#include "host/tools/collective_reference.hpp"
 #include "model/ici/slice.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include "host/examples/digits_train/pulled_link.hpp"
 #include "host/examples/digits_train/reference_trainer.hpp"
 #include "host/examples/digits_train/trainer.hpp"
-#include "host/tools/comparison.hpp"
+#include "host/reference/comparison.hpp"
 
 using namespace weft;
 using examples::Checkpoint;

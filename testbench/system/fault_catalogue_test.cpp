@@ -1,12 +1,12 @@
 // Every kind of injected fault on the whole stack: the code that the caller sees, the recovery, the invariants of
-// host/tools/fault_trial.hpp; and the same outcome on both cores.
+// host/tools/inject/fault_trial.hpp; and the same outcome on both cores.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
 
 #include "host/runtime/fault_schedule.hpp"
-#include "host/tools/fault_trial.hpp"
+#include "host/tools/inject/fault_trial.hpp"
 #include "weft/spec/names.hpp"
 
 using namespace weft;

@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <variant>
 
-#include "host/tools/comparison.hpp"
-#include "host/tools/graph_reference.hpp"
+#include "host/reference/comparison.hpp"
+#include "host/reference/graph_reference.hpp"
 #include "testbench/system/random_network.hpp"
 
 using namespace weft;

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "host/compiler/collective.hpp"
+#include "host/reference/collective_reference.hpp"
 #include "host/runtime/fault_schedule.hpp"
-#include "host/tools/collective_reference.hpp"
 #include "testbench/system/remote_copy_kernels.hpp"
 #include "testbench/system/slice_devices.hpp"
 

@@ -11,16 +11,16 @@
 
 #include "host/compiler/layout.hpp"
 #include "host/examples/digits/optdigits.hpp"
+#include "host/reference/graph_reference.hpp"
 #include "host/runtime/session.hpp"
-#include "host/tools/failure.hpp"
-#include "host/tools/files.hpp"
-#include "host/tools/graph_reference.hpp"
-#include "host/tools/mismatch.hpp"
-#include "host/tools/model_program.hpp"
-#include "host/tools/options.hpp"
-#include "host/tools/progress.hpp"
-#include "host/tools/run_arrays.hpp"
-#include "host/tools/run_report.hpp"
+#include "host/tools/commands/failure.hpp"
+#include "host/tools/commands/options.hpp"
+#include "host/tools/formats/files.hpp"
+#include "host/tools/run/mismatch.hpp"
+#include "host/tools/run/model_program.hpp"
+#include "host/tools/run/progress.hpp"
+#include "host/tools/run/run_arrays.hpp"
+#include "host/tools/run/run_report.hpp"
 
 namespace {
 

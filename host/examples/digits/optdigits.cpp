@@ -7,7 +7,7 @@
 #include <array>
 #include <charconv>
 
-#include "host/tools/files.hpp"
+#include "host/tools/formats/files.hpp"
 
 namespace weft::examples {
 

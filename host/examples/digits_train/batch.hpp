@@ -5,7 +5,7 @@
 
 #include "host/examples/digits/optdigits.hpp"
 #include "host/examples/digits_train/checkpoint.hpp"
-#include "host/tools/training_reference.hpp"
+#include "host/reference/training_reference.hpp"
 
 namespace weft::examples {
 

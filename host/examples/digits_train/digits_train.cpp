@@ -14,10 +14,10 @@
 #include "host/examples/digits_train/pulled_link.hpp"
 #include "host/examples/digits_train/reference_trainer.hpp"
 #include "host/examples/digits_train/trainer.hpp"
-#include "host/tools/comparison.hpp"
-#include "host/tools/failure.hpp"
-#include "host/tools/files.hpp"
-#include "host/tools/options.hpp"
+#include "host/reference/comparison.hpp"
+#include "host/tools/commands/failure.hpp"
+#include "host/tools/commands/options.hpp"
+#include "host/tools/formats/files.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "host/runtime/driver_error.hpp"
-#include "host/tools/links_snapshot.hpp"
+#include "host/tools/live/links_snapshot.hpp"
 #include "weft/weft.h"
 
 namespace weft::examples {

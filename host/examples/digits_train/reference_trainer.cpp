@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "host/tools/collective_reference.hpp"
+#include "host/reference/collective_reference.hpp"
 
 namespace weft::examples {
 namespace {

@@ -11,7 +11,7 @@
 #include "host/compiler/import_graph.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/lower.hpp"
-#include "host/tools/graph_reference.hpp"
+#include "host/reference/graph_reference.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
 
 using namespace weft;

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "host/compiler/layout.hpp"
-#include "host/tools/training_reference.hpp"
+#include "host/reference/training_reference.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
 
 using namespace weft;

@@ -15,7 +15,7 @@
 #include "host/compiler/lower.hpp"
 #include "host/compiler/reference/evaluate.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
-#include "host/tools/graph_reference.hpp"
+#include "host/reference/graph_reference.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
 
 using namespace weft;

@@ -1,0 +1,335 @@
+// Node by node over dense arrays.
+#include "host/reference/graph_reference.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "host/compiler/layout.hpp"
+#include "host/compiler/sharding.hpp"
+#include "model/golden/arith.hpp"
+#include "model/golden/lane_operations.hpp"
+#include "model/golden/matmul.hpp"
+#include "model/golden/rows.hpp"
+
+namespace weft::tools {
+namespace {
+
+using compiler::ConstantNode;
+using compiler::CopyNode;
+using compiler::DenseNode;
+using compiler::Graph;
+using compiler::PairProductNode;
+using compiler::RearrangeNode;
+using compiler::ReduceNode;
+using compiler::VectorNode;
+
+std::vector<uint16_t> round_bf16(const std::vector<float>& values) {
+  std::vector<uint16_t> rounded(values.size());
+  golden::cast_f32_to_bf16(values, rounded);
+  return rounded;
+}
+
+class GoldenEvaluation {
+ public:
+  GoldenEvaluation(const Graph& graph, unsigned parts, uint64_t unit)
+      : graph_(graph),
+        parts_(parts),
+        unit_(unit),
+        bf16_(graph.tensors.size()),
+        f32_(graph.tensors.size()),
+        output_(graph.tensors.size()) {
+    for (const size_t t : graph.outputs) output_[t] = true;
+  }
+
+  std::vector<std::vector<float>> run(const std::vector<std::vector<float>>& inputs) {
+    for (size_t i = 0; i < inputs.size(); i++) store(graph_.inputs[i], inputs[i]);
+    for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { evaluate(n); }, node);
+    std::vector<std::vector<float>> results;
+    for (const size_t t : graph_.outputs) results.push_back(f32_[t]);
+    return results;
+  }
+
+ private:
+  /// A tensor of bf16 is rounded once, as the epilogue's cast does.
+  void store(size_t t, std::vector<float> values) {
+    if (lies_as_f32(t))
+      f32_[t] = std::move(values);
+    else
+      bf16_[t] = round_bf16(values);
+  }
+
+  void evaluate(const DenseNode& node) {
+    const uint64_t rows = graph_.tensors[node.x].rows;
+    const auto weights = round_bf16(node.weights);
+    std::vector<float> y, part(rows * node.n), sum(rows * node.n);
+    for (unsigned i = 0; i < parts_; i++) {
+      const auto [first, count] = compiler::shard(node.k, unit_, parts_, i);
+      if (count == 0) continue;
+      golden::gemm_bf16(rows, count, node.n, bf16_[node.x].data() + first, node.k, weights.data() + first * node.n,
+                        node.n, part.data(), node.n);
+      if (y.empty()) {
+        y = part;
+      } else {
+        golden::elementwise_f32(WEFT_VPU_OP_ADD, y, part, sum);
+        std::swap(y, sum);
+      }
+    }
+    const std::span<const float> bias = node.bias ? std::span<const float>(*node.bias) : std::span<const float>();
+    for (uint64_t row = 0; row < rows; row++) {
+      const std::span<float> values(&y[row * node.n], node.n);
+      golden::epilogue_row_f32(values, bias, node.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE, values);
+    }
+    store(node.y, std::move(y));
+  }
+
+  /// In f32, whatever the type.
+  [[nodiscard]] std::vector<float> values_of(size_t t) const {
+    if (lies_as_f32(t)) return f32_[t];
+    std::vector<float> values(bf16_[t].size());
+    golden::cast_bf16_to_f32(bf16_[t], values);
+    return values;
+  }
+  [[nodiscard]] bool lies_as_f32(size_t t) const { return output_[t] || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32; }
+  /// A constant in the type of the tensor that it meets.
+  [[nodiscard]] std::vector<float> constant(std::vector<float> values, size_t beside) const {
+    if (!lies_as_f32(beside)) golden::cast_bf16_to_f32(round_bf16(values), values);
+    return values;
+  }
+  static std::vector<uint32_t> bits_of(const std::vector<float>& values) {
+    std::vector<uint32_t> bits(values.size());
+    std::ranges::transform(values, bits.begin(), [](float v) { return std::bit_cast<uint32_t>(v); });
+    return bits;
+  }
+
+  /// One rounding to the type in which `a` lies, then one to that of the result.
+  void operate(weft_vpu_op op, size_t a, const std::vector<float>& b, float c, size_t y) {
+    const auto first = bits_of(values_of(a)), second = bits_of(b);
+    std::vector<uint32_t> d(first.size());
+    golden::operate_f32(op, first, second, std::bit_cast<uint32_t>(c), d);
+    std::vector<float> values(d.size());
+    std::ranges::transform(d, values.begin(), [](uint32_t v) { return std::bit_cast<float>(v); });
+    store(y, constant(std::move(values), a));
+  }
+
+  void evaluate(const VectorNode& node) {
+    const size_t count = values_of(node.a).size();
+    std::vector<float> b;
+    if (const auto* tensor = std::get_if<size_t>(&node.b)) {
+      b = values_of(*tensor);
+    } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
+      const auto values = constant(*row, node.a);
+      for (size_t i = 0; i < count; i++) b.push_back(values[i % values.size()]);
+    } else if (const auto* scalar = std::get_if<float>(&node.b)) {
+      b.assign(count, constant({*scalar}, node.a)[0]);
+    }
+    operate(node.op, node.a, b, constant({node.c}, node.a)[0], node.y);
+  }
+
+  void evaluate(const CopyNode& node) {
+    operate(WEFT_VPU_OP_MUL, node.a, std::vector<float>(values_of(node.a).size(), 1.0f), 0, node.y);
+  }
+
+  void evaluate(const RearrangeNode& node) {
+    std::vector<float> all, moved;
+    for (const size_t t : node.sources) all.insert(all.end(), f32_[t].begin(), f32_[t].end());
+    for (const uint32_t i : *node.from) moved.push_back(all[i]);
+    const std::vector<uint32_t> one(moved.size(), std::bit_cast<uint32_t>(1.0f));
+    std::vector<uint32_t> d(moved.size());
+    golden::operate_f32(WEFT_VPU_OP_MUL, bits_of(moved), one, 0, d);  // moved values are canonical
+    std::ranges::transform(d, moved.begin(), [](uint32_t v) { return std::bit_cast<float>(v); });
+    store(node.y, std::move(moved));
+  }
+
+  void evaluate(const ReduceNode& node) {
+    const auto& a = graph_.tensors[node.a];
+    std::vector<float> y(a.rows * a.columns);
+    for (uint64_t row = 0; row < a.rows; row++) {
+      auto values = bits_of({f32_[node.a].begin() + static_cast<ptrdiff_t>(row * a.columns),
+                             f32_[node.a].begin() + static_cast<ptrdiff_t>((row + 1) * a.columns)});
+      if (values.size() == 1) golden::operate_f32(WEFT_VPU_OP_MAX, values, values, 0, values);
+      while (values.size() > 1) {
+        std::vector<uint32_t> pairs;
+        for (size_t i = 0; i < values.size(); i += 2)
+          pairs.push_back(i + 1 == values.size() ? values[i] : golden::binary_f32(node.op)(values[i], values[i + 1]));
+        values = std::move(pairs);
+      }
+      std::fill_n(y.begin() + static_cast<ptrdiff_t>(row * a.columns), a.columns, std::bit_cast<float>(values[0]));
+    }
+    store(node.y, std::move(y));
+  }
+
+  void evaluate(const PairProductNode& node) {
+    const auto &x = graph_.tensors[node.x], &w = graph_.tensors[node.w];
+    const uint64_t m = x.rows / node.batch, k = x.columns, n = w.columns;
+    const auto weights = round_bf16(f32_[node.w]);
+    std::vector<float> y(x.rows * n);
+    for (uint64_t b = 0; b < node.batch; b++)
+      golden::gemm_bf16(m, k, n, &bf16_[node.x][b * m * k], k, &weights[b * k * n], n, &y[b * m * n], n);
+    store(node.y, std::move(y));
+  }
+
+  void evaluate(const ConstantNode& node) { store(node.y, node.values); }
+
+  const Graph& graph_;
+  const unsigned parts_;
+  const uint64_t unit_;
+  std::vector<std::vector<uint16_t>> bf16_;
+  std::vector<std::vector<float>> f32_;
+  std::vector<bool> output_;
+};
+
+class Fp64Evaluation {
+ public:
+  explicit Fp64Evaluation(const Graph& graph) : graph_(graph), values_(graph.tensors.size()) {}
+
+  std::vector<std::vector<double>> run(const std::vector<std::vector<float>>& inputs) {
+    for (size_t i = 0; i < inputs.size(); i++) values_[graph_.inputs[i]].assign(inputs[i].begin(), inputs[i].end());
+    for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { evaluate(n); }, node);
+    std::vector<std::vector<double>> results;
+    for (const size_t t : graph_.outputs) results.push_back(values_[t]);
+    return results;
+  }
+
+ private:
+  void evaluate(const DenseNode& node) {
+    const uint64_t rows = graph_.tensors[node.x].rows;
+    const auto& x = values_[node.x];
+    std::vector<double> y(rows * node.n);
+    for (uint64_t row = 0; row < rows; row++) {
+      double* out = &y[row * node.n];
+      if (node.bias) std::copy(node.bias->begin(), node.bias->end(), out);
+      for (uint64_t k = 0; k < node.k; k++)
+        for (uint64_t n = 0; n < node.n; n++)
+          out[n] += x[row * node.k + k] * static_cast<double>(node.weights[k * node.n + n]);
+      if (node.relu)
+        for (uint64_t n = 0; n < node.n; n++) out[n] = std::max(out[n], 0.0);
+    }
+    values_[node.y] = std::move(y);
+  }
+
+  double second(const VectorNode& node, size_t i) const {
+    if (std::holds_alternative<std::monostate>(node.b)) return 0;
+    if (const auto* tensor = std::get_if<size_t>(&node.b)) return values_[*tensor][i];
+    if (const auto* row = std::get_if<std::vector<float>>(&node.b)) return static_cast<double>((*row)[i % row->size()]);
+    return static_cast<double>(std::get<float>(node.b));
+  }
+
+  /// NaN for what no node of a graph is made of.
+  static double operate(weft_vpu_op op, double a, double b, double c) {
+    switch (op) {
+      case WEFT_VPU_OP_ADD:
+        return a + b;
+      case WEFT_VPU_OP_SUB:
+        return a - b;
+      case WEFT_VPU_OP_MUL:
+        return a * b;
+      case WEFT_VPU_OP_MIN:
+        return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
+      case WEFT_VPU_OP_MAX:
+        return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
+      case WEFT_VPU_OP_AXPY:
+        return a * c + b;
+      case WEFT_VPU_OP_FMA:
+        return a * b + c;
+      case WEFT_VPU_OP_SELECT:
+        return a != 0 ? b : c;
+      case WEFT_VPU_OP_EQ:
+        return a == b ? 1 : 0;
+      case WEFT_VPU_OP_NE:
+        return a == b ? 0 : 1;
+      case WEFT_VPU_OP_LT:
+        return a < b ? 1 : 0;
+      case WEFT_VPU_OP_LE:
+        return a <= b ? 1 : 0;
+      case WEFT_VPU_OP_GT:
+        return a > b ? 1 : 0;
+      case WEFT_VPU_OP_GE:
+        return a >= b ? 1 : 0;
+      case WEFT_VPU_OP_EXP2:
+        return std::exp2(a);
+      case WEFT_VPU_OP_LOG2:
+        return std::log2(a);
+      case WEFT_VPU_OP_RCP:
+        return 1 / a;
+      case WEFT_VPU_OP_RSQRT:
+        return 1 / std::sqrt(a);
+      case WEFT_VPU_OP_TANH:
+        return std::tanh(a);
+      case WEFT_VPU_OP_ERF:
+        return std::erf(a);
+      default:
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+
+  void evaluate(const VectorNode& node) {
+    const auto& a = values_[node.a];
+    std::vector<double> y(a.size());
+    for (size_t i = 0; i < a.size(); i++) {
+      const double b = second(node, i);
+      y[i] = operate(node.op, a[i], b, static_cast<double>(node.c));
+    }
+    values_[node.y] = std::move(y);
+  }
+
+  void evaluate(const CopyNode& node) { values_[node.y] = values_[node.a]; }
+
+  void evaluate(const RearrangeNode& node) {
+    std::vector<double> all, moved;
+    for (const size_t t : node.sources) all.insert(all.end(), values_[t].begin(), values_[t].end());
+    for (const uint32_t i : *node.from) moved.push_back(all[i]);
+    values_[node.y] = std::move(moved);
+  }
+
+  void evaluate(const ReduceNode& node) {
+    const auto& a = values_[node.a];
+    const uint64_t columns = graph_.tensors[node.a].columns;
+    std::vector<double> y(a.size());
+    for (uint64_t row = 0; row < a.size(); row += columns) {
+      double value = a[row];
+      for (uint64_t i = row + 1; i < row + columns; i++)
+        value = operate(node.op == WEFT_VPU_OP_SUM    ? WEFT_VPU_OP_ADD
+                        : node.op == WEFT_VPU_OP_RMAX ? WEFT_VPU_OP_MAX
+                                                      : WEFT_VPU_OP_MIN,
+                        value, a[i], 0);
+      std::fill_n(y.begin() + static_cast<ptrdiff_t>(row), columns, value);
+    }
+    values_[node.y] = std::move(y);
+  }
+
+  void evaluate(const PairProductNode& node) {
+    const auto &x = values_[node.x], &w = values_[node.w];
+    const uint64_t m = graph_.tensors[node.x].rows / node.batch, k = graph_.tensors[node.x].columns,
+                   n = graph_.tensors[node.w].columns;
+    std::vector<double> y(node.batch * m * n);
+    for (uint64_t row = 0; row < node.batch * m; row++)
+      for (uint64_t i = 0; i < k; i++)
+        for (uint64_t j = 0; j < n; j++) y[row * n + j] += x[row * k + i] * w[(row / m * k + i) * n + j];
+    values_[node.y] = std::move(y);
+  }
+
+  void evaluate(const ConstantNode& node) { values_[node.y].assign(node.values.begin(), node.values.end()); }
+
+  const Graph& graph_;
+  std::vector<std::vector<double>> values_;
+};
+
+}  // namespace
+
+std::vector<std::vector<float>> evaluate_golden(const Graph& graph, const std::vector<std::vector<float>>& inputs) {
+  return GoldenEvaluation(graph, 1, 1).run(inputs);
+}
+
+std::vector<std::vector<float>> evaluate_golden_in_parts(const Graph& graph,
+                                                         const std::vector<std::vector<float>>& inputs, unsigned parts,
+                                                         uint64_t unit) {
+  return GoldenEvaluation(graph, parts, unit).run(inputs);
+}
+
+std::vector<std::vector<double>> evaluate_fp64(const Graph& graph, const std::vector<std::vector<float>>& inputs) {
+  return Fp64Evaluation(graph).run(inputs);
+}
+
+}  // namespace weft::tools

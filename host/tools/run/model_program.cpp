@@ -1,0 +1,142 @@
+// ONNX -> L1 -> parts -> Graph -> Program -> Kernel -> bytes.
+#include "host/tools/run/model_program.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "host/compiler/compile.hpp"
+#include "host/compiler/import_graph.hpp"
+#include "host/compiler/lower.hpp"
+#include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
+
+namespace weft::tools {
+namespace {
+
+using compiler::Graph;
+using compiler::ir::Module;
+
+Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph) {
+  const auto program = compiler::lower(chip, graph);
+  if (!program.ok()) return program.error();
+  auto kernel = compiler::tiles::compile_resident(chip, program.value());
+  if (!kernel.ok()) kernel = compiler::compile(chip, program.value());
+  if (!kernel.ok()) return kernel.error();
+  auto executable = compiler::write_executable(chip, kernel.value());
+  if (!executable.ok()) return executable.error();
+  return PartProgram{std::move(executable.value()), kernel.value().macs, kernel.value().cycle_estimate};
+}
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+Error at(const std::string& path, const Error& error) {
+  return {error.code, fmt::format("{}: {}", path, error.message)};
+}
+
+/// All of the model in one device program, if the device takes it.
+bool compile_whole(ModelProgram& model, const spec::Chip& chip) {
+  auto graph = compiler::whole_device_graph(model.module);
+  if (!graph.ok()) return false;
+  auto program = compile_graph(chip, graph.value());
+  if (!program.ok()) return false;
+  compiler::Part part;
+  for (uint32_t i = 0; i < model.module.ops().size(); i++)
+    if (model.module.ops()[i].kind != compiler::ir::OpKind::kParameter) part.ops.push_back(i);
+  part.inputs = model.module.inputs;
+  for (const auto& output : model.module.outputs) part.outputs.push_back(output.value);
+  part.graph = std::move(graph.value());
+  model.partition.parts.push_back(std::move(part));
+  model.programs.push_back(std::move(program.value()));
+  return true;
+}
+
+using Allowed = std::function<bool(const Module&, const compiler::Part&)>;
+
+/// Parts of the model's module, those of the device compiled. `allowed` may be empty. Where a part with all that the
+/// device computes does not fit, again with parts of matrices.
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, const Allowed& allowed,
+           compiler::DeviceScope scope = compiler::DeviceScope::kAll) {
+  auto parts = compiler::partition(model.module, device, scope);
+  if (!parts.ok()) return parts.error();
+  model.partition = std::move(parts.value());
+  model.programs.clear();
+  for (size_t i = 0; i < model.partition.parts.size(); i++) {
+    model.programs.emplace_back();
+    const compiler::Part& part = model.partition.parts[i];
+    if (!part.graph) continue;
+    if (allowed && !allowed(model.module, part)) {
+      compiler::leave_to_host(model.partition, i, "it would be rounded to bf16");
+      continue;
+    }
+    auto program = compile_graph(chip, *part.graph);
+    if (!program.ok() && scope == compiler::DeviceScope::kAll)
+      return cut(model, chip, device, allowed, compiler::DeviceScope::kMatrices);
+    if (program.ok())
+      model.programs.back() = std::move(program.value());
+    else
+      compiler::leave_to_host(model.partition, i, program.error().message);
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+const Graph* ModelProgram::whole() const {
+  if (partition.parts.size() != 1 || !partition.parts[0].graph) return nullptr;
+  const auto& graph = *partition.parts[0].graph;
+  if (graph.inputs.size() != module.inputs.size() || graph.outputs.size() != module.outputs.size()) return nullptr;
+  for (size_t i = 0; i < module.inputs.size(); i++)
+    if (graph.tensors[graph.inputs[i]].name != module.input_name(module.inputs[i])) return nullptr;
+  for (size_t i = 0; i < module.outputs.size(); i++)
+    if (graph.tensors[graph.outputs[i]].name != module.outputs[i].name) return nullptr;
+  return &graph;
+}
+
+Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file, const spec::Chip& chip,
+                                   const compiler::frontend::Binding& binding, compiler::Device device) {
+  auto imported = compiler::import_simplified(file, folder_of(path), binding);
+  if (!imported.ok()) return at(path, imported.error());
+  ModelProgram model;
+  model.module = std::move(imported.value().module);
+  model.decided_by = std::move(imported.value().decided_by);
+  if (device == compiler::Device::kUsed && compile_whole(model, chip)) return model;
+  auto parts = cut(model, chip, device, {});
+  if (!parts.ok()) return at(path, parts.error());
+  return model;
+}
+
+Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, const Allowed& allowed) {
+  ModelProgram model;
+  model.module = std::move(module);
+  if (auto status = cut(model, chip, compiler::Device::kUsed, allowed); !status.ok()) return status.error();
+  return model;
+}
+
+Result<Graph> import_graph(const std::string& path, const std::vector<std::byte>& file,
+                           const compiler::frontend::Binding& binding) {
+  auto graph = compiler::import_graph(file, folder_of(path), binding);
+  if (!graph.ok()) return at(path, graph.error());
+  return graph;
+}
+
+Result<DeviceProgram> compile_for_device(const std::string& path, const std::vector<std::byte>& file,
+                                         const spec::Chip& chip, const compiler::frontend::Binding& binding) {
+  auto graph = import_graph(path, file, binding);
+  if (!graph.ok()) return graph.error();
+  auto program = compile_graph(chip, graph.value());
+  if (!program.ok()) return at(path, program.error());
+  return DeviceProgram{std::move(graph.value()), std::move(program.value())};
+}
+
+bool is_executable(const std::vector<std::byte>& file) {
+  uint64_t magic = 0;
+  if (file.size() >= sizeof magic) std::memcpy(&magic, file.data(), sizeof magic);
+  return magic == WEFT_EXECUTABLE_MAGIC;
+}
+
+}  // namespace weft::tools

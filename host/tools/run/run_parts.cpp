@@ -1,0 +1,164 @@
+// Islands go through the reference, device programs through a session.
+#include "host/tools/run/run_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/layout.hpp"
+#include "host/compiler/reference/evaluate.hpp"
+#include "host/reference/graph_reference.hpp"
+#include "host/tools/formats/json_text.hpp"
+
+namespace weft::tools {
+namespace {
+
+using compiler::Graph;
+using compiler::Part;
+using compiler::ir::OpKind;
+using compiler::ir::Tensor;
+using compiler::ir::TensorPtr;
+
+class PartsRun {
+ public:
+  PartsRun(const ModelProgram& model, runtime::Session* session, Verify verify)
+      : model_(model), session_(session), verify_(verify) {}
+
+  Result<PartsResult> run(const std::vector<TensorPtr>& inputs) {
+    for (size_t i = 0; i < inputs.size(); i++) values_[model_.module.inputs[i]] = inputs[i];
+    for (size_t i = 0; i < model_.partition.parts.size(); i++) {
+      const Part& part = model_.partition.parts[i];
+      auto status = part.graph ? on_device(i) : on_host(part);
+      if (!status.ok()) return status.error();
+    }
+    for (const auto& output : model_.module.outputs) result_.outputs.push_back(values_.at(output.value));
+    return std::move(result_);
+  }
+
+ private:
+  Status on_host(const Part& part) {
+    const auto begin = std::chrono::steady_clock::now();
+    // What later parts read, and the model's outputs, some of which are inputs or constants.
+    auto kept = part.outputs;
+    kept.insert(kept.end(), part.inputs.begin(), part.inputs.end());
+    for (const auto& output : model_.module.outputs) kept.push_back(output.value);
+    auto status = compiler::ir::guarded([&] {
+      compiler::reference::evaluate_ops(model_.module, part.ops, values_, kept);
+      return Ok{};
+    });
+    result_.host_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return status;
+  }
+
+  Status on_device(size_t number) {
+    const Part& part = model_.partition.parts[number];
+    const PartProgram& program = model_.programs[number];
+    const Graph& graph = *part.graph;
+    if (auto status = session_->load(program.executable); !status.ok()) return status;
+    std::vector<std::vector<float>> floats;
+    std::vector<std::vector<std::byte>> arguments;
+    for (size_t i = 0; i < part.inputs.size(); i++) {
+      const auto& tensor = graph.tensors[graph.inputs[i]];
+      const Tensor& value = *values_.at(part.inputs[i]);
+      floats.emplace_back(value.as<float>(), value.as<float>() + value.type.count());
+      arguments.push_back(compiler::pack_rows_as(floats.back(), tensor.rows, tensor.columns, tensor.dtype));
+    }
+    arguments.resize(part.inputs.size() + part.outputs.size());
+    runtime::LaunchResult launch;
+    const auto results = session_->run(arguments, launch);
+    if (!results.ok()) return results.error();
+    result_.device_cycles += launch.end_cycle - launch.start_cycle;
+    result_.launches.push_back({number, launch.start_cycle, launch.end_cycle});
+    result_.device_seconds += launch.wall_seconds;
+    result_.macs += program.macs;
+    const auto golden = verify_ == Verify::kYes ? evaluate_golden(graph, floats) : std::vector<std::vector<float>>{};
+    for (size_t i = 0; i < part.outputs.size(); i++) {
+      const auto& tensor = graph.tensors[graph.outputs[i]];
+      auto value = std::make_shared<Tensor>(model_.module.type(part.outputs[i]));
+      const auto dense = compiler::unpack_rows(results.value()[part.inputs.size() + i], tensor.rows, tensor.columns, 4);
+      if (dense.size() != value->data.size())
+        return Error{WEFT_ERROR_INTERNAL, fmt::format("result '{}' has {} bytes, its type {}", tensor.name,
+                                                      dense.size(), value->data.size())};
+      value->data = dense;
+      if (verify_ == Verify::kYes) {
+        const std::vector<uint64_t> shape(tensor.dims.begin(), tensor.dims.end());
+        result_.comparison.add(tensor.name, shape, i < golden.size() ? golden[i] : std::vector<float>{}, dense);
+      }
+      values_[part.outputs[i]] = std::move(value);
+    }
+    return Ok{};
+  }
+
+  const ModelProgram& model_;
+  runtime::Session* session_;
+  const Verify verify_;
+  compiler::reference::Environment values_;
+  PartsResult result_;
+};
+
+}  // namespace
+
+Result<PartsResult> run_parts(const ModelProgram& model, const std::vector<TensorPtr>& inputs,
+                              runtime::Session* session, Verify verify) {
+  return PartsRun(model, session, verify).run(inputs);
+}
+
+std::map<std::string, uint64_t> kinds_of(const ModelProgram& model, const Part& part) {
+  std::map<std::string, uint64_t> kinds;
+  for (const uint32_t op : part.ops)
+    if (const auto kind = model.module.ops()[op].kind; kind != OpKind::kConstant) kinds[std::string(name_of(kind))]++;
+  return kinds;
+}
+
+std::map<std::string, uint64_t> reasons_of(const ModelProgram& model, const Part& part) {
+  std::map<std::string, uint64_t> reasons;
+  for (const uint32_t op : part.ops)
+    if (const auto reason = model.partition.reasons.find(op); reason != model.partition.reasons.end())
+      reasons[reason->second]++;
+  return reasons;
+}
+
+std::string parts_text(const ModelProgram& model) {
+  std::string text;
+  for (size_t i = 0; i < model.partition.parts.size(); i++) {
+    const Part& part = model.partition.parts[i];
+    std::string kinds;
+    for (const auto& [kind, count] : kinds_of(model, part))
+      kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+    text += fmt::format("  part {} on the {}  {}\n", i, part.graph ? "device" : "host  ", kinds);
+    if (part.graph) continue;
+    for (const auto& [reason, count] : reasons_of(model, part))
+      text += fmt::format("    {} because: {}\n", count, reason);
+  }
+  if (!model.decided_by.empty()) {
+    text += "  compiled for the values of";
+    for (const auto& name : model.decided_by) text += fmt::format(" '{}'", name);
+    text += ", which decide shapes or branches\n";
+  }
+  return text;
+}
+
+std::string parts_json(const ModelProgram& model, const PartsResult* result) {
+  nlohmann::ordered_json json;
+  auto& parts = json["parts"] = nlohmann::ordered_json::array();
+  for (const auto& part : model.partition.parts)
+    parts.push_back({{"where", part.graph ? "device" : "host"},
+                     {"operators", kinds_of(model, part)},
+                     {"reasons", reasons_of(model, part)}});
+  json["decided_by"] = model.decided_by;
+  if (result != nullptr) {
+    json["device_cycles"] = result->device_cycles;
+    json["macs"] = result->macs;
+    json["device_seconds"] = result->device_seconds;
+    json["host_seconds"] = result->host_seconds;
+    if (result->comparison.elements() != 0)
+      json["elements"] = result->comparison.elements(), json["differing"] = result->comparison.differing();
+  }
+  return json_text(json) + "\n";
+}
+
+}  // namespace weft::tools
