@@ -7,6 +7,7 @@ LIMIT_S = 1800
 GOAL = 0.95
 DEVICE_GOAL = 0.8
 MOST_EXCUSED = 25
+MOST_CYCLES = {"resnet18, batch 8": 630_000, "bert_base, batch 8": 1_820_000}  # 35 % of the peak, 75 % of the bound
 
 
 def conformance(tools):
@@ -56,4 +57,29 @@ def device(tools):
             row("node vectors, wrong", found["wrong"], f"of {len(found['taken'])} that weft run takes", "0", found["wrong"] == 0 and bool(found["taken"]), oracle=oracle)]
 
 
-FIGURES = (("conformance", conformance), ("device", device))
+def networks(tools):
+    """The example networks in full size: what they cost, and how far they are from f32."""
+    python = tools.root / ".venv/bin/python"
+    if not python.is_file():
+        raise tools.Failed(f"{python} is missing: scripts/packages makes it")
+    out = folder(tools) / "full_networks.json"
+    out.unlink(missing_ok=True)
+    done = subprocess.run([python, "-B", "testbench/onnx/full_networks.py", "--json", out], cwd=tools.root, timeout=LIMIT_S, capture_output=True, text=True,
+                          env={"WEFT": str(tools.program("weft")), "WEFT_SIM": str(tools.program("weft-sim"))}, check=False)
+    if not out.is_file():
+        raise tools.Failed(f"testbench/onnx/full_networks.py wrote no tally: {done.stderr[-300:]}")
+    rows = []
+    for tally in read(tools, out):
+        name = f"{tally['name']} on {tally['chip']}"
+        if "error" not in tally:
+            rows.append(row(name, tally["wrong"], "", "it runs", False))
+            continue
+        most = MOST_CYCLES.get(tally["name"])
+        rows.append(row(f"{name}, error", f"{tally['error']:.2e}", "relative L2 against f32, products of bf16", "stated", True, oracle="onnxruntime"))
+        rows.append(row(f"{name}, differing", tally["differing"], f"of {tally['elements']} elements, {tally['islands']} islands of the host", "0", tally["differing"] == 0 and tally["elements"] > 0,
+                        oracle="the golden model"))
+        rows.append(row(f"{name}, cycles", tally["device_cycles"], f"device cycles, {tally['macs']} MACs", f"<= {most}" if most else "stated", most is None or tally["device_cycles"] <= most))
+    return rows
+
+
+FIGURES = (("conformance", conformance), ("device", device), ("networks", networks))

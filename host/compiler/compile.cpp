@@ -38,6 +38,8 @@ uint64_t row_pitch(const ColumnSumStep& s) { return s.a.pitch_bytes; }
 uint64_t row_pitch(const RearrangeStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const ReduceStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const PairProductStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const ConvolutionStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const WindowStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const SoftmaxLossStep& s) { return std::max(s.scores.pitch_bytes, s.targets.pitch_bytes); }
 
 Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
@@ -68,6 +70,8 @@ Error resident_only(const std::string& name) {
 Result<uint64_t> schedule(ProgramBuilder&, const RearrangeStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const ReduceStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const PairProductStep& s, const StepChain&) { return resident_only(s.name); }
+Result<uint64_t> schedule(ProgramBuilder&, const ConvolutionStep& s, const StepChain&) { return resident_only(s.name); }
+Result<uint64_t> schedule(ProgramBuilder&, const WindowStep& s, const StepChain&) { return resident_only(s.name); }
 
 template <typename Step>
 bool sends(const Step& step) {

@@ -13,7 +13,7 @@
 namespace weft::compiler {
 
 using Step = std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep, PartSumStep,
-                          ExchangeStep, RearrangeStep, ReduceStep, PairProductStep>;
+                          ExchangeStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep, WindowStep>;
 
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
 struct Program {

@@ -130,6 +130,38 @@ class GraphCheck {
       return broken(fmt::format("the sizes of product {} do not fit", node.name));
     return Ok{};
   }
+  Status check(const ConvolutionNode& node) {
+    const Windows& w = node.windows;
+    const bool lines = node.order == ConvolutionNode::Order::kLines;
+    uint64_t channels = 0;
+    const uint64_t residues = node.spread[0] * node.spread[1];
+    bool fit = !lines || residues == 1;
+    fit = fit && (!lines || (node.sources.size() == 1 && w.dilation[0] == 1 && w.low[0] >= 0 && w.low[1] >= 0));
+    for (const size_t t : node.sources) {
+      if (auto status = read(node.name, t); !status.ok()) return status;
+      const auto [rows, columns] = shape(t);
+      fit = fit && (lines ? columns == w.size[1] && rows % (w.images * w.size[0]) == 0 : rows == w.pixels());
+      channels += lines ? rows / (w.images * w.size[0]) : columns;
+    }
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (!fit || node.k != w.tap_count() * channels || node.k == 0 ||
+        shape(node.y) != MatrixShape{w.results() * residues, node.n} ||
+        node.weights.size() != residues * node.k * node.n || (node.bias && node.bias->size() != node.n))
+      return broken(fmt::format("the sizes of convolution {} do not fit", node.name));
+    return Ok{};
+  }
+  Status check(const WindowNode& node) {
+    if (auto status = read(node.name, node.x); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    const uint64_t columns = shape(node.x).columns;
+    const bool known = node.op == WEFT_VPU_OP_ADD || node.op == WEFT_VPU_OP_MUL || node.op == WEFT_VPU_OP_MIN ||
+                       node.op == WEFT_VPU_OP_MAX;
+    if (!known || graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_F32 || shape(node.x).rows != node.windows.pixels() ||
+        shape(node.y) != MatrixShape{node.windows.results(), columns} ||
+        (!node.weights.empty() && node.weights.size() != node.windows.tap_count() * columns))
+      return broken(fmt::format("the types or sizes of windows {} do not fit", node.name));
+    return Ok{};
+  }
   Status check(const ConstantNode& node) {
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     if (node.values.size() != shape(node.y).rows * shape(node.y).columns || output_[node.y])
@@ -160,6 +192,8 @@ struct Operands {
   std::vector<size_t> operator()(const ReduceNode& n) const { return {n.a}; }
   std::vector<size_t> operator()(const PairProductNode& n) const { return {n.x, n.w}; }
   std::vector<size_t> operator()(const ConstantNode&) const { return {}; }
+  std::vector<size_t> operator()(const ConvolutionNode& n) const { return n.sources; }
+  std::vector<size_t> operator()(const WindowNode& n) const { return {n.x}; }
 };
 
 }  // namespace

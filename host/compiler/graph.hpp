@@ -1,5 +1,6 @@
 /// A network as the compiler sees it: matrices, and the few operations that they go through.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "host/compiler/result.hpp"
+#include "host/compiler/windows.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::compiler {
@@ -79,7 +81,39 @@ struct ConstantNode {
   std::vector<float> values;
 };
 
-using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode>;
+/// y = activation(the sum of what lies under a window by W, + bias): sums of products as in a DenseNode of k = taps times
+/// channels, padding is zero. A row of y is a place, its columns are the output channels. With `spread` a place gives
+/// spread[0] x spread[1] results, each by weights of its own, at (spread x place + residue): a transposed convolution.
+struct ConvolutionNode {
+  enum class Order : uint8_t {
+    kPixels,  ///< a row of a source is a pixel; k counts (tap line, tap column, channel), source by source
+    kLines    ///< a row of the only source is a line of a channel of an image; k counts (tap column, tap line, channel)
+  };
+  std::string name;
+  Windows windows;
+  Order order = Order::kPixels;
+  std::vector<size_t> sources;  ///< bf16 or f32, rounded to bf16; of pixels, channels one behind the other
+  size_t y = 0;
+  uint64_t k = 0, n = 0;
+  std::array<uint64_t, 2> spread{1, 1};  ///< of pixels only
+  std::vector<float> weights;            ///< k x n, for each residue
+  std::optional<std::vector<float>> bias;
+  bool relu = false;
+};
+
+/// y = what the elements under a window come to, one operation for each tap in the order of lines and columns, in f32;
+/// with weights each element is multiplied by its column's weight of the tap first. Rows of x are pixels, of y places.
+struct WindowNode {
+  std::string name;
+  Windows windows;
+  weft_vpu_op op = WEFT_VPU_OP_ADD;  ///< add, mul, min or max
+  float padding = 0;
+  size_t x = 0, y = 0;
+  std::vector<float> weights;  ///< taps x columns; none: no multiplication
+};
+
+using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode,
+                          ConvolutionNode, WindowNode>;
 
 /// The tensors that a node reads, and the one that it writes.
 [[nodiscard]] std::vector<size_t> operands_of(const Node& node);
@@ -87,7 +121,7 @@ using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, Reduce
 
 /// Nodes in an order in which every input is computed before it is read. An output lies as f32 in memory of the
 /// caller, any other result in its type in scratch: so no node but a copy reads an output, and a tensor is one output
-/// once. Products read bf16.
+/// once. Products of matrices read bf16.
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;

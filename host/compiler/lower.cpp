@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "host/compiler/barrier_signature.hpp"
@@ -92,15 +95,28 @@ class Lowering {
   }
 
   TensorPlace constant(const void* data, uint64_t bytes, uint64_t pitch) {
+    // Equal constants are one, with the zeros behind them.
+    const auto* begin = static_cast<const std::byte*>(data);
+    const uint64_t size = (bytes + 63) / 64 * 64;
+    const auto hash = std::hash<std::string_view>()({static_cast<const char*>(data), bytes});
+    auto& equal = constants_[{size, hash}];
+    for (const uint64_t offset : equal) {
+      const auto* other = &program_.constants[offset];
+      if (std::equal(begin, begin + bytes, other) &&
+          std::all_of(other + bytes, other + size, [](std::byte b) { return b == std::byte{0}; }))
+        return {1, offset, pitch};
+    }
     const uint64_t offset = program_.constants.size();
-    program_.constants.resize(offset + (bytes + 63) / 64 * 64);
+    program_.constants.resize(offset + size);
     std::memcpy(&program_.constants[offset], data, bytes);
+    equal.push_back(offset);
     return {1, offset, pitch};
   }
 
   /// Rows k of the blocks of columns n, one behind the other; each but the last is filled up with zeros to a multiple
   /// of N.
-  TensorPlace weights(const DenseNode& node, Span k, const std::vector<Span>& n) {
+  template <typename Product>
+  TensorPlace weights(const Product& node, Span k, const std::vector<Span>& n) {
     const uint64_t columns = width(n);
     std::vector<uint16_t> block(k.count * columns);
     for (uint64_t row = 0; row < k.count; row++) {
@@ -121,7 +137,8 @@ class Lowering {
     return columns;
   }
 
-  std::optional<TensorPlace> bias(const DenseNode& node, Span n) {
+  template <typename Product>
+  std::optional<TensorPlace> bias(const Product& node, Span n) {
     if (!node.bias) return std::nullopt;
     std::vector<float> row((n.count + chip_.n - 1) / chip_.n * chip_.n);
     std::copy_n(&(*node.bias)[n.first], n.count, row.begin());
@@ -209,7 +226,8 @@ class Lowering {
     step.arrivals = arrivals(node.x);
     return step;
   }
-  static weft_vpu_activation activation(const DenseNode& node) {
+  template <typename Product>
+  static weft_vpu_activation activation(const Product& node) {
     return node.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE;
   }
 
@@ -303,6 +321,32 @@ class Lowering {
                                                 columns(node.x), columns(node.y), places_[node.x], places_[node.w],
                                                 places_[node.y], dtype_of(node.y)});
   }
+  void add(const ConvolutionNode& node) {
+    make_place(node.y);
+    ConvolutionStep step;
+    step.name = node.name.substr(0, 32);
+    step.windows = node.windows;
+    step.by_lines = node.order == ConvolutionNode::Order::kLines;
+    step.spread = node.spread;
+    for (const size_t t : node.sources) step.sources.push_back({places_[t], rows(t), columns(t), dtype_of(t)});
+    step.k = node.k, step.n = node.n;
+    step.weights = weights(node, {0, node.spread[0] * node.spread[1] * node.k}, {{0, node.n}});
+    step.bias = bias(node, {0, node.n});
+    step.activation = activation(node);
+    step.y = places_[node.y];
+    step.y_dtype = dtype_of(node.y);
+    program_.steps.emplace_back(std::move(step));
+  }
+  void add(const WindowNode& node) {
+    make_place(node.y);
+    WindowStep step{node.name.substr(0, 32), node.windows, node.op,         node.padding,    columns(node.x),
+                    places_[node.x],         {},           places_[node.y], dtype_of(node.y)};
+    if (!node.weights.empty()) {
+      const auto packed = pack_rows_as(node.weights, node.windows.tap_count(), columns(node.x), WEFT_VPU_DTYPE_F32);
+      step.weights = constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.x), 4));
+    }
+    program_.steps.emplace_back(std::move(step));
+  }
   void add(const ConstantNode& node) {
     const auto packed = pack_rows_as(node.values, rows(node.y), columns(node.y), dtype_of(node.y));
     places_[node.y] =
@@ -376,6 +420,7 @@ class Lowering {
   std::vector<bool> output_;
   std::vector<std::vector<uint64_t>> readers_;       ///< columns of the products that read a tensor
   std::vector<std::pair<size_t, Arrival>> pending_;  ///< tensors that others send, in the order in which they do
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<uint64_t>> constants_;  ///< by size and hash, their offsets
   std::vector<ArgumentShard> shards_;
   Program program_;
 };

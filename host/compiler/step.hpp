@@ -1,11 +1,13 @@
 /// What the compiler schedules: the steps of a program on tensors that already have their place in memory.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "host/compiler/windows.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::compiler {
@@ -88,6 +90,39 @@ struct PairProductStep {
   std::string name;
   uint64_t batch = 1, m = 0, k = 0, n = 0;
   TensorPlace x, w, y;
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+};
+
+/// y = activation(the sums of a ConvolutionNode + bias), its sources and weights in their places.
+struct ConvolutionStep {
+  struct Source {
+    TensorPlace place;
+    uint64_t rows = 0, cols = 0;
+    weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+  };
+  std::string name;
+  Windows windows;
+  bool by_lines = false;                 ///< a row of the source is a line of a channel; else a pixel
+  std::array<uint64_t, 2> spread{1, 1};  ///< results of a place
+  std::vector<Source> sources;
+  uint64_t k = 0, n = 0;
+  TensorPlace weights;              ///< packed tiles of (residues x k) x n
+  std::optional<TensorPlace> bias;  ///< as a DenseStep's
+  weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
+  TensorPlace y;
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+};
+
+/// A WindowNode, its x f32 rows.
+struct WindowStep {
+  std::string name;
+  Windows windows;
+  weft_vpu_op op = WEFT_VPU_OP_ADD;
+  float padding = 0;
+  uint64_t cols = 0;
+  TensorPlace x;
+  std::optional<TensorPlace> weights;  ///< a row of f32 for each tap
+  TensorPlace y;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
 };
 

@@ -17,6 +17,7 @@ namespace weft::tools {
 namespace {
 
 using compiler::ConstantNode;
+using compiler::ConvolutionNode;
 using compiler::CopyNode;
 using compiler::DenseNode;
 using compiler::Graph;
@@ -24,6 +25,73 @@ using compiler::PairProductNode;
 using compiler::RearrangeNode;
 using compiler::ReduceNode;
 using compiler::VectorNode;
+using compiler::WindowNode;
+
+/// What lies under each window, a row for a place, in the order of the sum; `values` by source.
+template <typename T>
+std::vector<T> under_windows(const ConvolutionNode& node, const Graph& graph,
+                             const std::vector<std::vector<T>>& values) {
+  const auto& w = node.windows;
+  const bool lines = node.order == ConvolutionNode::Order::kLines;
+  const uint64_t pixels = w.size[0] * w.size[1], outer = lines ? 1 : 0, inner = 1 - outer;
+  std::vector<T> rows;
+  rows.reserve(w.results() * node.k);
+  for (uint64_t image = 0; image < w.images; image++)
+    for (uint64_t line = 0; line < w.places[0]; line++)
+      for (uint64_t column = 0; column < w.places[1]; column++)
+        for (uint64_t a = 0; a < w.taps[outer]; a++)
+          for (uint64_t b = 0; b < w.taps[inner]; b++) {
+            const auto iy = w.element(0, line, lines ? b : a), ix = w.element(1, column, lines ? a : b);
+            for (size_t s = 0; s < node.sources.size(); s++) {
+              const auto& tensor = graph.tensors[node.sources[s]];
+              const uint64_t channels = lines ? tensor.rows / (w.images * w.size[0]) : tensor.columns;
+              for (uint64_t c = 0; c < channels; c++) {
+                if (!iy || !ix) {
+                  rows.push_back(T{});
+                  continue;
+                }
+                const uint64_t pixel = *iy * w.size[1] + *ix;
+                rows.push_back(values[s][lines ? (image * channels + c) * pixels + pixel
+                                               : (image * pixels + pixel) * channels + c]);
+              }
+            }
+          }
+  return rows;
+}
+
+/// The results of a residue to their rows.
+template <typename T>
+void spread(const ConvolutionNode& node, uint64_t residue, const std::vector<T>& part, std::vector<T>& y) {
+  const uint64_t columns = node.windows.places[1], n = node.n;
+  for (uint64_t row = 0; row < node.windows.results(); row++) {
+    const uint64_t line = row / columns * node.spread[0] + residue / node.spread[1],
+                   to = (line * columns + row % columns) * node.spread[1] + residue % node.spread[1];
+    std::copy_n(&part[row * n], n, &y[to * n]);
+  }
+}
+
+/// One operation after the other, tap by tap; a window of one tap without weights is a copy, which a multiplication by
+/// one is.
+template <typename T, typename Operate>
+std::vector<T> fold_windows(const WindowNode& node, const std::vector<T>& x, uint64_t columns, Operate operate) {
+  const auto& w = node.windows;
+  std::vector<T> y(w.results() * columns);
+  for (uint64_t row = 0; row < w.results(); row++) {
+    const uint64_t image = row / (w.places[0] * w.places[1]);
+    for (uint64_t tap = 0; tap < w.tap_count(); tap++) {
+      const auto iy = w.element(0, row / w.places[1] % w.places[0], tap / w.taps[1]),
+                 ix = w.element(1, row % w.places[1], tap % w.taps[1]);
+      for (uint64_t c = 0; c < columns; c++) {
+        T value = iy && ix ? x[((image * w.size[0] + *iy) * w.size[1] + *ix) * columns + c] : T{node.padding};
+        const T weight = node.weights.empty() ? T{1} : T{node.weights[tap * columns + c]};
+        if (!node.weights.empty() || w.tap_count() == 1) value = operate(WEFT_VPU_OP_MUL, value, weight);
+        T& to = y[row * columns + c];
+        to = tap == 0 ? value : operate(node.op, to, value);
+      }
+    }
+  }
+  return y;
+}
 
 std::vector<uint16_t> round_bf16(const std::vector<float>& values) {
   std::vector<uint16_t> rounded(values.size());
@@ -76,12 +144,40 @@ class GoldenEvaluation {
         std::swap(y, sum);
       }
     }
+    finish(node, std::move(y));
+  }
+
+  /// Sums of products on their way out of ACC.
+  template <typename Product>
+  void finish(const Product& node, std::vector<float> y) {
     const std::span<const float> bias = node.bias ? std::span<const float>(*node.bias) : std::span<const float>();
-    for (uint64_t row = 0; row < rows; row++) {
-      const std::span<float> values(&y[row * node.n], node.n);
+    for (size_t row = 0; row < y.size(); row += node.n) {
+      const std::span<float> values(&y[row], node.n);
       golden::epilogue_row_f32(values, bias, node.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE, values);
     }
     store(node.y, std::move(y));
+  }
+
+  void evaluate(const ConvolutionNode& node) {
+    std::vector<std::vector<uint16_t>> sources;
+    for (const size_t t : node.sources) sources.push_back(lies_as_f32(t) ? round_bf16(f32_[t]) : bf16_[t]);
+    const auto x = under_windows(node, graph_, sources);
+    const auto weights = round_bf16(node.weights);
+    const uint64_t rows = node.windows.results();
+    std::vector<float> part(rows * node.n), y(rows * node.spread[0] * node.spread[1] * node.n);
+    for (uint64_t residue = 0; residue < node.spread[0] * node.spread[1]; residue++) {
+      golden::gemm_bf16(rows, node.k, node.n, x.data(), node.k, &weights[residue * node.k * node.n], node.n,
+                        part.data(), node.n);
+      spread(node, residue, part, y);
+    }
+    finish(node, std::move(y));
+  }
+
+  void evaluate(const WindowNode& node) {
+    const auto operate = [](weft_vpu_op op, float a, float b) {
+      return std::bit_cast<float>(golden::binary_f32(op)(std::bit_cast<uint32_t>(a), std::bit_cast<uint32_t>(b)));
+    };
+    store(node.y, fold_windows(node, f32_[node.x], graph_.tensors[node.x].columns, operate));
   }
 
   /// In f32, whatever the type.
@@ -193,16 +289,30 @@ class Fp64Evaluation {
   }
 
  private:
-  void evaluate(const DenseNode& node) {
-    const uint64_t rows = graph_.tensors[node.x].rows;
-    const auto& x = values_[node.x];
+  void evaluate(const DenseNode& node) { multiply(node, values_[node.x]); }
+  void evaluate(const ConvolutionNode& node) {
+    std::vector<std::vector<double>> sources;
+    for (const size_t t : node.sources) sources.push_back(values_[t]);
+    const auto x = under_windows(node, graph_, sources);
+    const uint64_t residues = node.spread[0] * node.spread[1];
+    std::vector<double> y(node.windows.results() * residues * node.n);
+    for (uint64_t residue = 0; residue < residues; residue++) {
+      multiply(node, x, residue * node.k * node.n);
+      spread(node, residue, values_[node.y], y);
+    }
+    values_[node.y] = std::move(y);
+  }
+
+  template <typename Product>
+  void multiply(const Product& node, const std::vector<double>& x, uint64_t first_weight = 0) {
+    const uint64_t rows = x.size() / node.k;
     std::vector<double> y(rows * node.n);
     for (uint64_t row = 0; row < rows; row++) {
       double* out = &y[row * node.n];
       if (node.bias) std::copy(node.bias->begin(), node.bias->end(), out);
       for (uint64_t k = 0; k < node.k; k++)
         for (uint64_t n = 0; n < node.n; n++)
-          out[n] += x[row * node.k + k] * static_cast<double>(node.weights[k * node.n + n]);
+          out[n] += x[row * node.k + k] * static_cast<double>(node.weights[first_weight + k * node.n + n]);
       if (node.relu)
         for (uint64_t n = 0; n < node.n; n++) out[n] = std::max(out[n], 0.0);
     }
@@ -214,6 +324,11 @@ class Fp64Evaluation {
     if (const auto* tensor = std::get_if<size_t>(&node.b)) return values_[*tensor][i];
     if (const auto* row = std::get_if<std::vector<float>>(&node.b)) return static_cast<double>((*row)[i % row->size()]);
     return static_cast<double>(std::get<float>(node.b));
+  }
+
+  void evaluate(const WindowNode& node) {
+    values_[node.y] = fold_windows(node, values_[node.x], graph_.tensors[node.x].columns,
+                                   [](weft_vpu_op op, double a, double b) { return operate(op, a, b, 0); });
   }
 
   /// NaN for what no node of a graph is made of.

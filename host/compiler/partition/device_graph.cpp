@@ -1,5 +1,4 @@
-// Operators of L1 as nodes of a Graph. Movements of elements are put together until an operator reads them. A constant
-// sum and a relu join the product before them where that changes no bit.
+// Operators of L1 as nodes of a Graph. Movements of elements are put together until an operator reads them.
 #include "host/compiler/partition/device_graph.hpp"
 
 #include <fmt/format.h>
@@ -31,11 +30,6 @@ uint64_t last_columns(const Dims& dims) {
 uint64_t elements_of(const Tensor& tensor) { return tensor.rows * tensor.columns; }
 
 bool equal_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
-
-bool is_zero(const std::variant<size_t, std::vector<float>, float, std::monostate>& operand) {
-  const auto* number = std::get_if<float>(&operand);
-  return number != nullptr && *number == 0;
-}
 
 }  // namespace
 
@@ -100,6 +94,8 @@ void GraphBuilder::find_columns(const Op& op) {
       want(op.operands[0], module_.type(op.operands[0]).count() / out.count());
     return;
   }
+  if (op.kind == OpKind::kConvolution && module_.type(op.operands[0]).rank() == 4)
+    return want(op.operands[0], static_cast<uint64_t>(module_.type(op.operands[0]).dims[3]));
   if (op.kind == OpKind::kDotGeneral) {
     uint64_t k = 1;
     for (const int64_t d : op.list("lhs_contract"))
@@ -318,29 +314,6 @@ GraphBuilder::Aligned GraphBuilder::align(const Op& op) {
   return aligned;
 }
 
-/// A constant sum or a relu of what a product has made and nothing else reads.
-bool GraphBuilder::fuse(const Op& op, const Aligned& operands) {
-  if (op.kind != OpKind::kMaximum && op.kind != OpKind::kAdd) return false;
-  const size_t computed = is_constant(op.operands[0]) ? 1 : 0;
-  const auto* tensor = std::get_if<size_t>(&operands.operands[computed]);
-  const Second& other = operands.operands[1 - computed];
-  if (tensor == nullptr || !is_exclusive(op.operands[computed]) || !is_constant(op.operands[1 - computed]) ||
-      std::holds_alternative<size_t>(other))
-    return false;
-  const auto made = producer_.find(*tensor);
-  if (made == producer_.end()) return false;
-  auto& dense = std::get<DenseNode>(graph_.nodes[made->second]);
-  if (op.kind == OpKind::kMaximum) {
-    if (!is_zero(other)) return false;
-    dense.relu = true;
-    return true;
-  }
-  if (dense.bias || dense.relu) return false;
-  const auto* row = std::get_if<std::vector<float>>(&other);
-  dense.bias = row != nullptr ? *row : std::vector<float>(dense.n, std::get<float>(other));
-  return true;
-}
-
 void GraphBuilder::add_vector(const Op& op) {
   const ValueId result = op.results[0];
   if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32) {
@@ -391,6 +364,7 @@ void GraphBuilder::settle_types() {
   for (auto& node : graph_.nodes) {
     auto operands = operands_of(node);
     if (product_operand(node) != nullptr) operands.erase(operands.begin());
+    if (std::holds_alternative<ConvolutionNode>(node)) operands.clear();  // it rounds what it reads
     for (const size_t t : operands) f32[t] = true;
   }
   for (size_t t = 0; t < f32.size(); t++)

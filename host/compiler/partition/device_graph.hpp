@@ -33,6 +33,13 @@ enum class DeviceScope : uint8_t {
 [[nodiscard]] DeviceVerdict device_use(const ir::Module& module, const ir::Op& op,
                                        DeviceScope scope = DeviceScope::kAll);
 
+/// Whether a convolution is a ConvolutionNode, whatever its size: of one or two dimensions by constants, in one group,
+/// with windows of more than an element.
+[[nodiscard]] bool is_windows_product(const ir::Module& module, const ir::Op& op);
+/// Whether a convolution is a WindowNode with weights, and a reduce_window one without.
+[[nodiscard]] bool is_depthwise(const ir::Module& module, const ir::Op& op);
+[[nodiscard]] bool is_window_fold(const ir::Module& module, const ir::Op& op);
+
 /// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are
 /// the values from outside, `outputs` what others read, each with its name there; all of them f32. INTERNAL: errors of
 /// check_graph.

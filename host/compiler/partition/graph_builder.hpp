@@ -40,7 +40,6 @@ class GraphBuilder {
   void add(const ir::Op& op);
   void add_movement(const ir::Op& op);
   void add_vector(const ir::Op& op);
-  [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
   void drop_unread();
   void keep_outputs_apart(const std::vector<ir::Output>& outputs);
   void settle_types();
@@ -77,8 +76,19 @@ class GraphBuilder {
   void add_reduce(const ir::Op& op);
 
   // product_rules.cpp
+  [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
   void add_product(const ir::Op& op);
   void add_convolution(const ir::Op& op);
+
+  // convolution_rules.cpp
+  void add_windows_product(const ir::Op& op);
+  void add_depthwise(const ir::Op& op);
+  void add_window_fold(const ir::Op& op, weft_vpu_op what, float neutral);
+  /// The value as pixels with their channels last, f32.
+  size_t pixels_of(const ir::Op& op);
+  void set_channels_last(const ir::Op& op, size_t tensor);
+  [[nodiscard]] std::vector<size_t> channel_sources(const std::string& name, const ValueView& view, uint64_t pixels,
+                                                    uint64_t channels);
 
   // window_rules.cpp
   void add_window(const ir::Op& op);

@@ -1,5 +1,7 @@
-// Products of matrices, one by one or many, and convolutions as products of what lies under their windows.
+// Products of matrices, one by one or many, and convolutions as products of what lies under their windows. A constant
+// sum, a factor for each column and a relu join the product before them.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "host/compiler/partition/graph_builder.hpp"
@@ -8,6 +10,7 @@ namespace weft::compiler {
 
 using ir::Dims;
 using ir::Op;
+using ir::OpKind;
 
 namespace {
 
@@ -39,7 +42,53 @@ uint64_t product_of(const Dims& sizes, const Dims& dims) {
   return count;
 }
 
+bool is_zero(const std::variant<size_t, std::vector<float>, float, std::monostate>& operand) {
+  const auto* number = std::get_if<float>(&operand);
+  return number != nullptr && *number == 0;
+}
+
 }  // namespace
+
+/// What a product has made and nothing else reads takes a constant sum, a factor for each column, or a relu with it.
+bool GraphBuilder::fuse(const Op& op, const Aligned& operands) {
+  const bool factor = op.kind == OpKind::kMultiply, difference = op.kind == OpKind::kSubtract;
+  if (op.kind != OpKind::kMaximum && op.kind != OpKind::kAdd && !factor && !difference) return false;
+  const size_t computed = is_constant(op.operands[0]) ? 1 : 0;
+  const auto* tensor = std::get_if<size_t>(&operands.operands[computed]);
+  const Second& other = operands.operands[1 - computed];
+  if (tensor == nullptr || !is_exclusive(op.operands[computed]) || !is_constant(op.operands[1 - computed]) ||
+      std::holds_alternative<size_t>(other) || (difference && computed == 1))
+    return false;
+  const auto made = producer_.find(*tensor);
+  if (made == producer_.end()) return false;
+  const auto join = [&](auto& product) {
+    if (op.kind == OpKind::kMaximum) {
+      if (!is_zero(other)) return false;
+      product.relu = true;
+      return true;
+    }
+    if (product.relu) return false;
+    const auto* columns = std::get_if<std::vector<float>>(&other);
+    const auto row = columns != nullptr ? *columns : std::vector<float>(product.n, std::get<float>(other));
+    auto bias = product.bias ? *product.bias : std::vector<float>();
+    if (factor) {
+      auto weights = product.weights;
+      for (size_t i = 0; i < weights.size(); i++) weights[i] *= row[i % product.n];
+      for (size_t i = 0; i < bias.size(); i++) bias[i] *= row[i];
+      const auto fine = [](float v) { return v == 0 || std::isnormal(v); };
+      if (!std::ranges::all_of(weights, fine) || !std::ranges::all_of(bias, fine)) return false;
+      product.weights = std::move(weights);
+    } else {
+      bias.resize(product.n, -0.0f);
+      for (size_t i = 0; i < bias.size(); i++) bias[i] += difference ? -row[i] : row[i];
+    }
+    if (!bias.empty()) product.bias = std::move(bias);
+    return true;
+  };
+  auto& node = graph_.nodes[made->second];
+  if (auto* convolution = std::get_if<ConvolutionNode>(&node)) return join(*convolution);
+  return join(std::get<DenseNode>(node));
+}
 
 void GraphBuilder::add_product(const Op& op) {
   const auto &a = module_.type(op.operands[0]), &b = module_.type(op.operands[1]);
@@ -74,6 +123,8 @@ void GraphBuilder::add_product(const Op& op) {
 /// Rows are the places of the windows, columns the channels: x becomes one row for each window, (tap, channel), and the
 /// result lies with its channels last.
 void GraphBuilder::add_convolution(const Op& op) {
+  if (is_windows_product(module_, op)) return add_windows_product(op);
+  if (is_depthwise(module_, op)) return add_depthwise(op);
   const auto &x = module_.type(op.operands[0]), &w = module_.type(op.operands[1]), &y = module_.type(op.results[0]);
   const Dims &stride = op.list("strides"), &low = op.list("low"), &dilation_x = op.list("lhs_dilation"),
              &dilation_w = op.list("rhs_dilation");

@@ -31,6 +31,7 @@ void GraphBuilder::add_window(const Op& op) {
   const Dims &window = op.list("window"), &stride = op.list("strides"), &low = op.list("low"),
              &dilation = op.list("dilation");
   const auto [what, neutral] = combination_of(op.word("kind"));
+  if (is_window_fold(module_, op)) return add_window_fold(op, what, neutral);
   std::vector<size_t> order;
   for (size_t d = 0; d < in.rank(); d++) order.push_back(d);
   if (in.rank() == 4) order = {0, 2, 3, 1};

@@ -96,11 +96,12 @@ Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
       by.bias ? load_row(*by.bias, column_blocks * 4ull * chip_.n, by.name + " bias") : command_graph::kNoBuffer;
   uint64_t most_rows = 0;
   for (const Span& chunk : x.row_chunks) most_rows = std::max(most_rows, chunk.count);
-  Weights weights(column_blocks);
+  Weights own(column_blocks);
+  Weights& weights = by.again ? kept_.try_emplace({by.weights.offset_bytes, most_rows}, own).first->second : own;
   for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++)
     for (uint64_t first = 0; first < column_blocks; first += chip_.num_mxu) {
       const Span wave{first, std::min<uint64_t>(chip_.num_mxu, column_blocks - first)};
-      const bool fine = !begun_ || last;
+      const bool fine = !by.again && (!begun_ || last);
       std::vector<BufferId> sums;
       for (uint64_t i = 0; i < wave.count; i++)
         sums.push_back(graph_.add_buffer(command_graph::BufferSpace::kAcc, x.row_chunks[chunk].count));

@@ -4,18 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "host/compiler/command_graph/assemble.hpp"
+#include "host/compiler/tiles/spills.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {
 namespace {
 
-constexpr uint8_t kScratch = 2;
+constexpr uint8_t kConstants = 1, kScratch = 2;
 constexpr double kMaxCommands = 100'000;
+constexpr std::array<uint64_t, 3> kBudgets{5, 3, 0};  // eighths of VMEM that values may take, one after the other
 
 Error too_many(const Program& program, double commands) {
   return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {:.0f} commands or more, and at most {:.0f} are ordered",
@@ -24,10 +29,13 @@ Error too_many(const Program& program, double commands) {
 
 class ResidentProgram {
  public:
-  ResidentProgram(const spec::Chip& chip, const Program& program)
-      : program_(program), builder_(chip), graph_(chip), tiles_(graph_, builder_) {}
+  /// Values in scratch at the offsets `spilled` go through memory.
+  ResidentProgram(const spec::Chip& chip, const Program& program, std::set<uint64_t> spilled)
+      : program_(program), spilled_(std::move(spilled)), builder_(chip), graph_(chip), tiles_(graph_, builder_) {}
 
   Result<Kernel> run() {
+    for (const auto& step : program_.steps)
+      if (const auto* dense = std::get_if<DenseStep>(&step)) products_of_[dense->weights.offset_bytes]++;
     for (size_t i = 0; i < program_.steps.size(); i++) {
       const auto& step = program_.steps[i];
       if (const auto* dense = std::get_if<DenseStep>(&step)) add(*dense, i + 1 == program_.steps.size());
@@ -35,6 +43,8 @@ class ResidentProgram {
       if (const auto* rearrange = std::get_if<RearrangeStep>(&step)) add(*rearrange);
       if (const auto* reduce = std::get_if<ReduceStep>(&step)) add(*reduce);
       if (const auto* pair = std::get_if<PairProductStep>(&step)) add(*pair);
+      if (const auto* convolution = std::get_if<ConvolutionStep>(&step)) add(*convolution);
+      if (const auto* windows = std::get_if<WindowStep>(&step)) add(*windows);
       if (static_cast<double>(graph_.commands().size()) > kMaxCommands) return too_many(program_, kMaxCommands);
     }
     if (auto status = command_graph::assemble(graph_, builder_); !status.ok())
@@ -42,30 +52,40 @@ class ResidentProgram {
     Kernel kernel = builder_.kernel(program_.name);
     kernel.arguments = program_.arguments;
     kernel.constants = program_.constants;
+    if (!spilled_.empty()) kernel.scratch_bytes = program_.scratch_bytes;
     return kernel;
   }
 
  private:
   Matrix& matrix(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
-    const auto key = std::pair(place.segment, place.offset_bytes);
+    // Equal constants of several shapes lie in one place.
+    const bool constant = place.segment == kConstants;
+    const Key key{place.segment, place.offset_bytes, constant ? rows : 0, constant ? columns : 0, constant ? dtype : 0};
     auto found = values_.find(key);
+    // What went to memory comes back for each step that reads it.
+    if (goes_through_memory(place)) return values_[key] = tiles_.from_memory(rows, columns, dtype, place);
     if (found == values_.end()) found = values_.emplace(key, tiles_.from_memory(rows, columns, dtype, place)).first;
     return found->second;
   }
   void keep(const TensorPlace& place, Matrix value) {
-    values_.insert_or_assign(std::pair(place.segment, place.offset_bytes), std::move(value));
+    values_.insert_or_assign(Key{place.segment, place.offset_bytes, 0, 0, 0}, std::move(value));
+  }
+
+  [[nodiscard]] bool goes_through_memory(const TensorPlace& place) const {
+    return place.segment == kScratch && spilled_.contains(place.offset_bytes);
   }
 
   void add(const DenseStep& step, bool last) {
     Matrix& x = matrix(step.x, step.m, step.k, WEFT_VPU_DTYPE_BF16);
     Product product{step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
-    if (step.y.segment != kScratch) product.store = step.y;
+    if (step.y.segment != kScratch || goes_through_memory(step.y)) product.store = step.y;
+    product.again = products_of_[step.weights.offset_bytes] > 1;
     keep(step.y, tiles_.product(x, product, last));
   }
 
   /// Of an output, what has been computed goes to its place.
   void finish(const TensorPlace& place, Matrix value, const std::string& name) {
-    if (place.segment != kScratch) tiles_.store(value, place, name);
+    if (place.segment != kScratch || goes_through_memory(place)) tiles_.store(value, place, name);
     keep(place, std::move(value));
   }
 
@@ -86,6 +106,22 @@ class ResidentProgram {
     Matrix& x = matrix(step.x, step.batch * step.m, step.k, WEFT_VPU_DTYPE_BF16);
     Matrix& w = matrix(step.w, step.batch * step.k, step.n, WEFT_VPU_DTYPE_F32);
     finish(step.y, tiles_.pair_product(x, w, step.batch, step.y_dtype, step.name), step.name);
+  }
+
+  void add(const ConvolutionStep& step) {
+    Convolution by;
+    by.windows = step.windows, by.by_lines = step.by_lines;
+    for (const auto& source : step.sources)
+      by.sources.push_back(&matrix(source.place, source.rows, source.cols, source.dtype));
+    by.product = {step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
+    by.spread = step.spread;
+    finish(step.y, tiles_.convolution(by), step.name);
+  }
+
+  void add(const WindowStep& step) {
+    Matrix& x = matrix(step.x, step.windows.pixels(), step.cols, WEFT_VPU_DTYPE_F32);
+    Matrix y = tiles_.fold_windows(x, {step.name, step.windows, step.op, step.padding, step.weights});
+    finish(step.y, step.y_dtype == WEFT_VPU_DTYPE_BF16 ? tiles_.rounded(y, step.name) : std::move(y), step.name);
   }
 
   /// A multiplication by one that rounds is a cast.
@@ -111,10 +147,14 @@ class ResidentProgram {
   }
 
   const Program& program_;
+  const std::set<uint64_t> spilled_;
   ProgramBuilder builder_;
   CommandGraph graph_;
   TileBuilder tiles_;
-  std::map<std::pair<uint8_t, uint64_t>, Matrix> values_;  ///< by segment and offset
+  /// Segment, offset; of a constant rows, columns and type.
+  using Key = std::tuple<uint8_t, uint64_t, uint64_t, uint64_t, int>;
+  std::map<Key, Matrix> values_;
+  std::map<uint64_t, uint64_t> products_of_;  ///< of weights by their offset
 };
 
 /// Its results stay here, and its operands are bf16 or f32.
@@ -123,7 +163,17 @@ bool taken(const Step& step) {
     return dense->dtype == WEFT_MXU_DTYPE_BF16 && dense->arrivals.empty() &&
            (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
   return std::holds_alternative<VectorStep>(step) || std::holds_alternative<RearrangeStep>(step) ||
-         std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step);
+         std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step) ||
+         std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step);
+}
+
+uint64_t rows_of(const DenseStep& step) { return step.m; }
+uint64_t rows_of(const PairProductStep& step) { return step.batch * step.m; }
+uint64_t rows_of(const ConvolutionStep& step) { return step.windows.results() * step.spread[0] * step.spread[1]; }
+uint64_t rows_of(const WindowStep& step) { return step.windows.results(); }
+template <typename Other>
+uint64_t rows_of(const Other& step) {
+  return step.rows;
 }
 
 /// Commands, about: row chunks times column blocks, of products times K tiles.
@@ -134,48 +184,55 @@ double commands_of(const spec::Chip& chip, const Step& step) {
   if (const auto* vector = std::get_if<VectorStep>(&step)) return area(*vector);
   if (const auto* reduce = std::get_if<ReduceStep>(&step)) return area(*reduce);
   if (const auto* rearrange = std::get_if<RearrangeStep>(&step)) return area(*rearrange);
+  if (const auto* windows = std::get_if<ConvolutionStep>(&step))
+    return parts(rows_of(*windows)) * parts(windows->n) * parts(windows->k);
+  if (const auto* windows = std::get_if<WindowStep>(&step))
+    return parts(windows->windows.results()) * parts(windows->cols) * static_cast<double>(windows->windows.tap_count());
   const auto& pair = std::get<PairProductStep>(step);
   return static_cast<double>(pair.batch) * parts(pair.m) * parts(pair.n);
 }
 
 /// A result that stays in VMEM fits it.
 bool fits(const spec::Chip& chip, const Step& step) {
-  const TensorPlace y = std::visit(
-      [](const auto& s) {
+  return std::visit(
+      [&](const auto& s) {
         if constexpr (requires { s.y; })
-          return s.y;
+          return s.y.segment != kScratch || rows_of(s) * s.y.pitch_bytes <= chip.vmem_bytes;
         else
-          return TensorPlace{};
+          return true;
       },
       step);
-  const auto* dense = std::get_if<DenseStep>(&step);
-  const auto* pair = std::get_if<PairProductStep>(&step);
-  const uint64_t rows = dense != nullptr  ? dense->m
-                        : pair != nullptr ? pair->batch * pair->m
-                                          : std::visit(
-                                                [](const auto& s) {
-                                                  if constexpr (requires { s.rows; })
-                                                    return s.rows;
-                                                  else
-                                                    return uint64_t{0};
-                                                },
-                                                step);
-  return y.segment != kScratch || rows * y.pitch_bytes <= chip.vmem_bytes;
+}
+
+/// Nothing, if the program may be laid out.
+Status check(const spec::Chip& chip, const Program& program) {
+  if (program.barrier || !std::ranges::all_of(program.steps, taken))
+    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: a step is not of those that stay in VMEM", program.name)};
+  double commands = 0;
+  for (const Step& step : program.steps) commands += commands_of(chip, step);
+  if (commands > kMaxCommands) return too_many(program, commands);
+  return Ok{};
 }
 
 }  // namespace
 
 Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program) {
-  if (program.barrier || !std::ranges::all_of(program.steps, taken))
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: a step is not of those that stay in VMEM", program.name)};
-  double commands = 0;
-  for (const Step& step : program.steps) {
-    commands += commands_of(chip, step);
-    if (!fits(chip, step))
+  for (const Step& step : program.steps)
+    if (!fits(chip, step) && taken(step))
       return Error{WEFT_ERROR_NO_DEVICE_MEMORY, fmt::format("{}: a value is larger than VMEM", program.name)};
-  }
-  if (commands > kMaxCommands) return too_many(program, commands);
-  return ResidentProgram(chip, program).run();
+  if (auto status = check(chip, program); !status.ok()) return status.error();
+  return ResidentProgram(chip, program, {}).run();
+}
+
+Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program) {
+  if (auto status = check(chip, program); !status.ok()) return status.error();
+  Result<Kernel> kernel = Error{WEFT_ERROR_NO_DEVICE_MEMORY, program.name + ": its values do not fit VMEM"};
+  for (const uint64_t eighths : kBudgets)
+    if (!kernel.ok() && kernel.error().code == WEFT_ERROR_NO_DEVICE_MEMORY) {
+      auto spilled = choose_spills(chip, program, chip.vmem_bytes / 8 * eighths);
+      if (!spilled.empty()) kernel = ResidentProgram(chip, program, std::move(spilled)).run();
+    }
+  return kernel;
 }
 
 }  // namespace weft::compiler::tiles

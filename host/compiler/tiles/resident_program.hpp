@@ -4,8 +4,11 @@
 
 namespace weft::compiler::tiles {
 
-/// As compile(), for programs of one chip that are made of products of bf16 and elementwise steps. UNSUPPORTED: the
-/// program has other steps, or too many commands. NO_DEVICE_MEMORY: its values do not fit VMEM.
+/// As compile(), for programs of one chip of the steps that tiles/ has. UNSUPPORTED: the program has other steps, or too
+/// many commands. NO_DEVICE_MEMORY: its values do not fit VMEM.
 [[nodiscard]] Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program);
+
+/// The same with values that do not fit VMEM in scratch. NO_DEVICE_MEMORY: what a step needs at a time does not fit.
+[[nodiscard]] Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program);
 
 }  // namespace weft::compiler::tiles

@@ -10,6 +10,8 @@
 namespace weft::compiler::tiles {
 namespace {
 
+constexpr uint64_t kApartShare = 32;
+
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -29,7 +31,10 @@ Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype d
   Matrix matrix{.rows = rows, .columns = columns, .dtype = dtype};
   const uint64_t words = blocks(columns) * row_words(dtype);
   // Rows that the MXU reads walk the banks downwards, as weights do; f32 rows begin at even words.
-  matrix.row_words = dtype == WEFT_VPU_DTYPE_F32 ? words : conflict_free_stride(words, chip_.vmem_banks);
+  // Where that would take much of VMEM for rows of few words, they lie side by side.
+  const uint64_t apart = conflict_free_stride(words, chip_.vmem_banks);
+  const bool dense = apart >= 2 * words && rows * apart > chip_.vmem_words / kApartShare;
+  matrix.row_words = dtype == WEFT_VPU_DTYPE_F32 || dense ? words : apart;
   matrix.block_words = row_words(dtype);
   matrix.row_chunks = row_chunks(chip_, rows);
   for (const Span& chunk : matrix.row_chunks)

@@ -1,5 +1,7 @@
 /// L2: operators on matrices that stay in VMEM, as commands of L3.
 #pragma once
+#include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +38,7 @@ struct Product {
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32
   std::optional<TensorPlace> store;            ///< where the result goes, block by block
+  bool again = false;                          ///< other products have these weights: they stay in VMEM
 };
 
 /// a op b, as ELEMENTWISE does it in a's type, then cast to the result's.
@@ -55,6 +58,24 @@ struct Rearrangement {
   std::vector<Matrix*> sources;
   const std::vector<uint32_t>& from;
   uint64_t rows = 0, columns = 0;
+};
+
+/// Sums of products of what lies under windows, by a Product's weights.
+struct Convolution {
+  Windows windows;
+  bool by_lines = false;                 ///< a row of the source is a line of a channel, else a pixel
+  std::vector<Matrix*> sources;          ///< bf16 or f32; of pixels, channels one behind the other
+  Product product;                       ///< `store` is not used
+  std::array<uint64_t, 2> spread{1, 1};  ///< results of a place, each by weights of its own
+};
+
+/// What lies under windows, one operation for each tap in the order of lines and columns; x is f32, a row a pixel.
+struct WindowOperation {
+  std::string name;
+  Windows windows;
+  weft_vpu_op op = WEFT_VPU_OP_ADD;
+  float padding = 0;
+  std::optional<TensorPlace> weights;  ///< a row of f32 for each tap, by which its elements are multiplied
 };
 
 /// Appends commands to a graph, in an order in which they can run one by one. One owner; a Matrix belongs to the
@@ -77,6 +98,9 @@ class TileBuilder {
   /// `batch` products of rows of x (bf16) by rows of w (f32, rounded here).
   [[nodiscard]] Matrix pair_product(Matrix& x, Matrix& w, uint64_t batch, weft_vpu_dtype dtype,
                                     const std::string& name);
+  /// One MATMUL for each tap, on rows that lie as far apart as the tap says.
+  [[nodiscard]] Matrix convolution(const Convolution& by);
+  [[nodiscard]] Matrix fold_windows(Matrix& x, const WindowOperation& by);
   void store(const Matrix& from, const TensorPlace& to, const std::string& name);
 
  private:
@@ -91,11 +115,16 @@ class TileBuilder {
   /// The rows of w as weights: a chunk for each of the batch, in it the column blocks one behind the other.
   [[nodiscard]] Matrix as_weights(Matrix& w, uint64_t batch, const std::string& name);
   friend class Mover;
+  friend class Convolver;
+  friend class WindowFold;
+  friend class WindowImages;
   BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
   void store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns, weft_vpu_dtype dtype,
                     BufferId buffer, uint64_t word, uint64_t row_words, uint16_t tag);
   /// By column block: first K tile of a group, and where its weights lie.
   using Weights = std::vector<std::vector<std::pair<uint64_t, BufferId>>>;
+  /// Of weights that several products have: their place, and the size of the groups.
+  std::map<std::pair<uint64_t, uint64_t>, Weights> kept_;
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);
   void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias);

@@ -126,9 +126,11 @@ class LayerFinder {
     layer.work.hbm_bytes += module_.type(value).count() * (tensor.dtype == WEFT_VPU_DTYPE_F32 ? 4 : 2);
   }
 
-  /// A sum with a constant, or a relu, of a product's result that nothing else reads.
+  /// A sum with a constant, a factor, or a relu, of a product's result that nothing else reads.
   [[nodiscard]] bool joins_product(const Op& op) const {
-    if ((op.kind != OpKind::kAdd && op.kind != OpKind::kMaximum) || op.operands.size() != 2) return false;
+    const bool kind = op.kind == OpKind::kAdd || op.kind == OpKind::kSubtract || op.kind == OpKind::kMultiply ||
+                      op.kind == OpKind::kMaximum;
+    if (!kind || op.operands.size() != 2) return false;
     const bool first = constant_behind(module_, op.operands[0]) != nullptr;
     if (first == (constant_behind(module_, op.operands[1]) != nullptr)) return false;
     const ValueId product = root(op.operands[first ? 1 : 0]);

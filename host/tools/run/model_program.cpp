@@ -23,6 +23,9 @@ Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph) {
   if (!program.ok()) return program.error();
   auto kernel = compiler::tiles::compile_resident(chip, program.value());
   if (!kernel.ok()) kernel = compiler::compile(chip, program.value());
+  if (!kernel.ok())
+    if (auto spilled = compiler::tiles::compile_spilled(chip, program.value()); spilled.ok())
+      kernel = std::move(spilled);
   if (!kernel.ok()) return kernel.error();
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();

@@ -89,6 +89,29 @@ TEST_CASE("a network whose values stay in VMEM has the bits of the program that 
   }
 }
 
+TEST_CASE("a network whose values do not fit VMEM has them go through memory, with the same bits") {
+  const auto& chip = *spec::find_chip("nano");
+  uint64_t spilled_networks = 0;
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    std::mt19937_64 random(seed);
+    const auto graph = random_network(random, 1200 + random() % 200);
+    const auto program = lower(chip, graph);
+    REQUIRE(program.ok());
+    const auto stepwise = compile(chip, program.value());
+    REQUIRE(stepwise.ok());
+    const auto spilled = tiles::compile_spilled(chip, program.value());
+    if (program.value().scratch_bytes < chip.vmem_bytes && !spilled.ok()) continue;  // nothing to spill
+    if (!spilled.ok()) FAIL(spilled.error().message << ", seed " << seed);
+    spilled_networks += spilled.value().scratch_bytes != 0;
+    const auto& in = program.value().arguments[0];
+    std::vector<uint16_t> values(in.rows * in.columns);
+    for (auto& v : values) v = static_cast<uint16_t>(0x3c00 + random() % 0x0400 + (random() % 2 << 15));
+    const auto input = pack_rows(std::as_bytes(std::span(values)), in.rows, in.columns, 2);
+    CHECK(run(chip, spilled.value(), input, seed) == run(chip, stepwise.value(), input, seed));
+  }
+  CHECK(spilled_networks != 0);
+}
+
 TEST_CASE("a program of other steps than products and elementwise ones is refused by name") {
   Program program;
   program.name = "columns";

@@ -1,0 +1,214 @@
+// Convolutions by constants as sums over the taps of a window, without moving what lies under it.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "host/compiler/partition/graph_builder.hpp"
+
+namespace weft::compiler {
+
+using ir::Dims;
+using ir::Module;
+using ir::Op;
+
+namespace {
+
+constexpr uint64_t kLineChannels = 32;  // channels times tap lines up to which lines become pixels on the device
+
+/// Of an operator of one or two dimensions, whose lists `from` on are of these; one dimension is that of columns.
+Windows windows_of(const Module& module, const Op& op, const Dims& taps, const char* dilation, size_t from) {
+  const auto &x = module.type(op.operands[0]), &y = module.type(op.results[0]);
+  Windows windows;
+  windows.images = static_cast<uint64_t>(x.dims[0]);
+  for (size_t d = 2; d < x.rank(); d++) {
+    const size_t to = d + 2 - x.rank(), at = d - from;
+    windows.size[to] = static_cast<uint64_t>(x.dims[d]);
+    windows.taps[to] = static_cast<uint64_t>(taps[d]);
+    windows.places[to] = static_cast<uint64_t>(y.dims[d]);
+    windows.stride[to] = static_cast<uint64_t>(op.list("strides")[at]);
+    windows.dilation[to] = static_cast<uint64_t>(op.list(dilation)[at]);
+    windows.low[to] = op.list("low")[at];
+  }
+  return windows;
+}
+Windows windows_of_convolution(const Module& module, const Op& op) {
+  return windows_of(module, op, module.type(op.operands[1]).dims, "rhs_dilation", 2);
+}
+
+/// Padding and strides that images in VMEM are made for.
+bool moderate(const Windows& w) {
+  for (size_t d = 0; d < 2; d++)
+    if (w.taps[d] * w.dilation[d] > 256 || w.stride[d] > 16 || std::abs(w.low[d]) > 256) return false;
+  return true;
+}
+
+/// A convolution of one or two dimensions by constants.
+bool of_images(const Module& module, const Op& op) {
+  const size_t rank = module.type(op.operands[0]).rank();
+  return rank >= 3 && rank <= 4 && module.type(op.operands[1]).count() != 0 &&
+         constant_behind(module, op.operands[1]) != nullptr && constant_behind(module, op.operands[0]) == nullptr &&
+         moderate(windows_of_convolution(module, op));
+}
+bool all_ones(const Dims& dims) {
+  return std::ranges::all_of(dims, [](int64_t d) { return d == 1; });
+}
+
+/// A transposed convolution in which each result is of one pixel: as many taps as the pixels are apart.
+bool is_spread(const Module& module, const Op& op) {
+  const auto &x = module.type(op.operands[0]), &w = module.type(op.operands[1]), &y = module.type(op.results[0]);
+  for (size_t d = 2; d < x.rank(); d++) {
+    const int64_t apart = op.list("lhs_dilation")[d - 2];
+    if (w.dims[d] != apart || op.list("low")[d - 2] != apart - 1 || y.dims[d] != apart * x.dims[d]) return false;
+  }
+  return all_ones(op.list("strides")) && all_ones(op.list("rhs_dilation"));
+}
+
+/// Dimensions with the second one last.
+std::vector<size_t> channels_last(size_t rank) {
+  std::vector<size_t> order{0};
+  for (size_t d = 2; d < rank; d++) order.push_back(d);
+  order.push_back(1);
+  return order;
+}
+
+}  // namespace
+
+bool is_windows_product(const Module& module, const Op& op) {
+  if (op.integer("groups") != 1 || !of_images(module, op)) return false;
+  if (!all_ones(op.list("lhs_dilation"))) return is_spread(module, op);
+  const Windows windows = windows_of_convolution(module, op);
+  return windows.tap_count() != 1 || windows.stride != std::array<uint64_t, 2>{1, 1} ||
+         windows.low != std::array<int64_t, 2>{0, 0} || windows.places != windows.size;
+}
+
+bool is_depthwise(const Module& module, const Op& op) {
+  const auto &x = module.type(op.operands[0]), &w = module.type(op.operands[1]);
+  return op.integer("groups") == x.dims[1] && w.dims[0] == x.dims[1] && x.dims[1] > 1 &&
+         all_ones(op.list("lhs_dilation")) && of_images(module, op);
+}
+
+bool is_window_fold(const Module& module, const Op& op) {
+  const size_t rank = module.type(op.operands[0]).rank();
+  if (rank < 3 || rank > 4) return false;
+  for (size_t d = 0; d < 2; d++)
+    if (op.list("window")[d] != 1 || op.list("strides")[d] != 1 || op.list("low")[d] != 0 || op.list("high")[d] != 0)
+      return false;
+  return moderate(windows_of(module, op, op.list("window"), "dilation", 0));
+}
+
+/// The tensors whose rows, put side by side, are the rows of the view: one that is a concatenation of channels is not
+/// put together for a sum over them.
+std::vector<size_t> GraphBuilder::channel_sources(const std::string& name, const ValueView& view, uint64_t pixels,
+                                                  uint64_t channels) {
+  std::vector<size_t> sources;
+  if (view.from && view.tensors.size() > 1) {
+    std::vector<uint64_t> begins;
+    uint64_t next = 0;
+    for (const size_t t : view.tensors) {
+      begins.push_back(next);
+      next += graph_.tensors[t].rows * graph_.tensors[t].columns;
+    }
+    const auto& from = *view.from;
+    for (uint64_t channel = 0; channel < channels;) {
+      const auto source =
+          static_cast<size_t>(std::ranges::upper_bound(begins, uint64_t{from[channel]}) - begins.begin()) - 1;
+      const Tensor& tensor = graph_.tensors[view.tensors[source]];
+      bool whole = tensor.rows == pixels && channel + tensor.columns <= channels && !tensor.uniform;
+      for (uint64_t p = 0; whole && p < pixels; p++)
+        for (uint64_t c = 0; whole && c < tensor.columns; c++)
+          whole = from[p * channels + channel + c] == begins[source] + p * tensor.columns + c;
+      if (!whole) return {tensor_of(name, view, pixels * channels, channels)};
+      sources.push_back(view.tensors[source]);
+      channel += tensor.columns;
+    }
+    return sources;
+  }
+  return {tensor_of(name, view, pixels * channels, channels)};
+}
+
+size_t GraphBuilder::pixels_of(const Op& op) {
+  const auto& x = module_.type(op.operands[0]);
+  const ValueView source = picked(graph_, view(op.operands[0], op.origin), permuted(x.dims, channels_last(x.rank())));
+  return tensor_of(op.origin, source, x.count(), static_cast<uint64_t>(x.dims[1]));
+}
+
+/// The result's elements lie in a tensor whose rows are pixels.
+void GraphBuilder::set_channels_last(const Op& op, size_t tensor) {
+  const auto& y = module_.type(op.results[0]);
+  const auto pixels = static_cast<int64_t>(y.count()) / (y.dims[0] * y.dims[1]);
+  views_[op.results[0]] = picked(graph_, {{tensor}, nullptr}, permuted({y.dims[0], pixels, y.dims[1]}, {0, 2, 1}));
+}
+
+/// Channel by channel, on the vector unit.
+void GraphBuilder::add_depthwise(const Op& op) {
+  WindowNode node;
+  node.name = op.origin;
+  node.windows = windows_of_convolution(module_, op);
+  node.x = pixels_of(op);
+  const uint64_t channels = graph_.tensors[node.x].columns, taps = node.windows.tap_count();
+  const auto values = constant_values(module_, op.operands[1]);
+  for (uint64_t t = 0; t < taps; t++)
+    for (uint64_t c = 0; c < channels; c++) node.weights.push_back(values[c * taps + t]);
+  node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, node.windows.results(), channels);
+  set_channels_last(op, node.y);
+  graph_.nodes.emplace_back(std::move(node));
+}
+
+void GraphBuilder::add_window_fold(const Op& op, weft_vpu_op what, float neutral) {
+  WindowNode node;
+  node.name = op.origin;
+  node.windows = windows_of(module_, op, op.list("window"), "dilation", 0);
+  node.op = what, node.padding = neutral;
+  node.x = pixels_of(op);
+  node.y =
+      new_tensor(op.origin, module_.type(op.results[0]).dims, node.windows.results(), graph_.tensors[node.x].columns);
+  set_channels_last(op, node.y);
+  graph_.nodes.emplace_back(std::move(node));
+}
+
+void GraphBuilder::add_windows_product(const Op& op) {
+  const auto &x = module_.type(op.operands[0]), &w = module_.type(op.operands[1]);
+  ConvolutionNode node;
+  node.name = op.origin;
+  node.windows = windows_of_convolution(module_, op);
+  const auto channels = static_cast<uint64_t>(x.dims[1]);
+  const auto [high, wide] = node.windows.taps;
+  const bool spreads = !all_ones(op.list("lhs_dilation"));
+  if (spreads) {
+    node.spread = node.windows.taps;
+    node.windows.taps = {1, 1}, node.windows.low = {0, 0}, node.windows.places = node.windows.size;
+  }
+  const ValueView source = view(op.operands[0], op.origin);
+  // As the model has it, x has lines as rows.
+  const bool lines = !spreads && !source.from && graph_.tensors[source.tensors[0]].columns == node.windows.size[1] &&
+                     !graph_.tensors[source.tensors[0]].uniform && channels * high <= kLineChannels &&
+                     node.windows.dilation[0] == 1 && node.windows.low[0] >= 0 && node.windows.low[1] >= 0;
+  if (lines) {
+    node.order = ConvolutionNode::Order::kLines;
+    node.sources = {source.tensors[0]};
+  } else {
+    node.sources = channel_sources(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
+                                   node.windows.pixels(), channels);
+  }
+  node.k = node.windows.tap_count() * channels, node.n = static_cast<uint64_t>(w.dims[0]);
+  const auto values = constant_values(module_, op.operands[1]);
+  node.weights.resize(high * wide * channels * node.n);
+  for (uint64_t o = 0; o < node.n; o++)
+    for (uint64_t c = 0; c < channels; c++)
+      for (uint64_t ky = 0; ky < high; ky++)
+        for (uint64_t kx = 0; kx < wide; kx++) {
+          // The last tap of a transposed convolution is that of residue 0.
+          const uint64_t tap = lines     ? kx * high + ky
+                               : spreads ? (high - 1 - ky) * wide + wide - 1 - kx
+                                         : ky * wide + kx;
+          const uint64_t k = tap * channels + c;
+          node.weights[k * node.n + o] = values[((o * channels + c) * high + ky) * wide + kx];
+        }
+  node.y =
+      new_tensor(op.origin, module_.type(op.results[0]).dims, module_.type(op.results[0]).count() / node.n, node.n);
+  producer_[node.y] = graph_.nodes.size();
+  set_channels_last(op, node.y);
+  graph_.nodes.emplace_back(std::move(node));
+}
+
+}  // namespace weft::compiler
