@@ -11,6 +11,7 @@
 #include "host/compiler/collective_algorithm.hpp"
 #include "host/compiler/collective_direct.hpp"
 #include "host/compiler/collective_paths.hpp"
+#include "host/compiler/collective_resident.hpp"
 #include "host/compiler/collective_tiles.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/program_builder.hpp"
@@ -18,7 +19,7 @@
 namespace weft::compiler {
 namespace {
 
-constexpr unsigned kGate = 12;  // posted by the BARRIER
+constexpr unsigned kGate = 40;  // posted by the BARRIER
 constexpr uint64_t kGranule = 16, kPitch = 64;
 constexpr uint64_t kMostAtOnce = 16384;  // posts that one WAIT takes, so that the semaphore never overflows
 
@@ -121,6 +122,9 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
   DirectCollective direct;
   if (algorithm.value() == CollectiveAlgorithm::kDirect && has_algorithms(c.kind)) {
     direct = schedule_direct(program, mesh.value(), c, dtype, kGate);
+  } else if (is_resident(chip, mesh.value(), c)) {
+    schedule_resident(program, mesh.value(), c, dtype, kGate, slice.link_bytes_per_second);
+    direct.waits = true;
   } else if (c.kind != CollectiveKind::kBarrier) {
     auto made = collective_paths(mesh.value(), c, transfer_tile_bytes(chip));
     if (!made.ok()) return made.error();
@@ -132,7 +136,7 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
   barrier.header.opcode = WEFT_OPCODE_BARRIER;
   barrier.signature = signature_of(c, mesh.value(), algorithm.value());
   barrier.header.tag = program.tag("barrier");
-  if (direct.loads) ProgramBuilder::post(barrier.header, kGate, 1);
+  if (direct.waits) ProgramBuilder::post(barrier.header, kGate, 1);
   program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
   wait_for_direct(program, direct.direct_posts);
 

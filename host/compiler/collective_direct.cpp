@@ -32,9 +32,20 @@ struct Strip {
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
+/// Of the pieces of a block.
+uint64_t longest_piece(const CollectiveMesh& mesh, const CollectiveBlock& block) {
+  uint64_t longest = 0;
+  for (unsigned part = 0; part < mesh.axes.size(); part++)
+    longest = std::max(longest, collective_piece(mesh, block, part, 0).bytes);
+  return longest;
+}
+
 /// Of VMEM, for any piece of a reduction: whole rows of f32.
 uint64_t area_bytes(const spec::Chip& chip, const CollectiveMesh& mesh, const Collective& c) {
-  return round_up(collective_piece(mesh, collective_block(c.bytes, mesh.ranks(), 0), 0, 0).bytes, 2 * chip.word_bytes);
+  uint64_t longest = 0;
+  for (const unsigned rank : {0u, mesh.ranks() - 1})
+    longest = std::max(longest, longest_piece(mesh, collective_block(c.bytes, mesh.ranks(), rank)));
+  return round_up(longest, 2 * chip.word_bytes);
 }
 
 class Direct {
@@ -55,7 +66,7 @@ class Direct {
       load({0, 0, block.bytes}, 1, 0);
     }
     if (has_result(mesh_.rank)) send_result(ready);
-    DirectCollective out{.loads = loads_};
+    DirectCollective out{.waits = leaves_};
     if (c_.kind != CollectiveKind::kReduceScatter)
       for (unsigned rank = 0; rank < mesh_.ranks(); rank++)
         if (rank != mesh_.rank && has_result(rank)) out.direct_posts += result_strips(rank).size();
@@ -104,8 +115,6 @@ class Direct {
     command.src_off = strip.hbm, command.dst_off = strip.vmem;
     command.src_stride1 = static_cast<int32_t>(strip.hbm_stride);
     command.dst_stride1 = static_cast<int32_t>(strip.vmem_stride);
-    if (!loads_) ProgramBuilder::wait(command.header, gate_, 1);
-    loads_ = true;
     ProgramBuilder::post(command.header, kLoaded, for_dma_out);
     ProgramBuilder::post(command.header, kOwn, for_vpu);
     program_.note_hbm_bytes(strip.bytes * strip.count);
@@ -120,7 +129,7 @@ class Direct {
     command.size1 = static_cast<uint16_t>(strip.count);
     return command;
   }
-  /// On dma_out; the first one waits for `ready`.
+  /// On dma_out; the first one waits for `ready`, the first of all for the gate as well. Loads wait for nobody.
   spec::DmaCommand put(const std::string& tag, const Strip& strip, std::optional<unsigned> to) {
     spec::DmaCommand command = copy(tag, strip);
     command.src_off = strip.vmem, command.dst_off = strip.hbm;
@@ -135,7 +144,8 @@ class Direct {
   }
   void push_out(spec::DmaCommand& command, unsigned ready, uint64_t count, bool& first) {
     if (first) ProgramBuilder::wait(command.header, ready, count);
-    first = false;
+    if (!leaves_) ProgramBuilder::wait(command.header, gate_, 1);
+    first = false, leaves_ = true;
     program_.push(WEFT_QUEUE_DMA_OUT, spec::encode(command));
   }
 
@@ -159,7 +169,7 @@ class Direct {
   void send_parts() {
     bool first = true;
     for (const unsigned owner : others()) {
-      const uint64_t longest = piece(owner, 0).bytes;
+      const uint64_t longest = longest_piece(mesh_, block(owner));
       if (longest == 0) continue;
       const uint64_t there = (uint64_t{mesh_.ranks()} + mesh_.rank) * lanes() * area();
       auto command = put("part to chip " + std::to_string(mesh_.chips[owner]),
@@ -284,7 +294,7 @@ class Direct {
   const Collective& c_;
   const weft_vpu_dtype dtype_;
   const unsigned gate_;
-  bool loads_ = false;
+  bool leaves_ = false;
   uint64_t load_count_ = 0;
   std::vector<spec::VpuCommand> adds_;
 };

@@ -10,7 +10,7 @@ namespace weft::compiler {
 
 /// What the rest of the program must know of it.
 struct DirectCollective {
-  bool loads = false;         ///< its first load waits for `gate`
+  bool waits = false;         ///< a command waits for `gate`
   uint64_t direct_posts = 0;  ///< of kCollectiveDirect, from ranks that write this one's output
 };
 

@@ -93,6 +93,15 @@ Result<CollectiveMesh> mesh_of_group(const SliceShape& slice, const std::vector<
   return invalid(fmt::format("chip {} is in no group", chip));
 }
 
+/// As an axis is fast: K / (K - 1) of a line, twice that of a ring, over one denominator.
+uint64_t part_weight(const CollectiveMesh& mesh, unsigned part) {
+  if (mesh.axes.size() == 1) return 1;
+  uint64_t weight = uint64_t{mesh.axes[part].ranks} * (mesh.axes[part].ring ? 2 : 1);
+  for (unsigned other = 0; other < mesh.axes.size(); other++)
+    if (other != part) weight *= mesh.axes[other].ranks - 1;
+  return weight;
+}
+
 }  // namespace
 
 unsigned CollectiveMesh::coordinate(unsigned of_rank, unsigned axis) const {
@@ -154,9 +163,15 @@ CollectiveBlock collective_block(uint64_t bytes, unsigned ranks, unsigned rank) 
 
 CollectiveBlock collective_piece(const CollectiveMesh& mesh, const CollectiveBlock& block, unsigned part,
                                  unsigned half) {
-  const auto p = collective_block(block.bytes, static_cast<unsigned>(mesh.axes.size()), part);
-  const auto h = collective_block(p.bytes, mesh.halves() ? 2 : 1, half);
-  return {block.offset + p.offset + h.offset, h.bytes};
+  uint64_t before = 0, all = 0;
+  for (unsigned i = 0; i < mesh.axes.size(); i++) {
+    if (i == part) before = all;
+    all += part_weight(mesh, i);
+  }
+  const auto cut = [&](uint64_t weight) { return (block.bytes / kGranule * weight + all - 1) / all * kGranule; };
+  const uint64_t first = cut(before), end = cut(before + part_weight(mesh, part));
+  const auto h = collective_block(end - first, mesh.halves() ? 2 : 1, half);
+  return {block.offset + first + h.offset, h.bytes};
 }
 
 CollectiveReach collective_reach(unsigned ranks, bool ring, unsigned rank, unsigned half) {

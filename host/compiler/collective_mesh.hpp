@@ -41,7 +41,8 @@ struct CollectiveMesh {
   return (part + phase) % static_cast<unsigned>(mesh.axes.size());
 }
 
-/// Half `half` (of one or two) of part `part` of a block.
+/// Half `half` (of one or two) of part `part` of a block. Parts are as large as their axes are fast, so that all axes
+/// have as long to do: K / (K - 1) of a line of K, twice that of a ring, in granules, where they begin rounded up.
 [[nodiscard]] CollectiveBlock collective_piece(const CollectiveMesh& mesh, const CollectiveBlock& block, unsigned part,
                                                unsigned half);
 

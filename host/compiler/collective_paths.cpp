@@ -24,7 +24,7 @@ constexpr uint8_t kScratch = 2;  // segment
 /// Semaphores that the neighbours on axis a post, 4 a higher: sums on their way up and down, blocks on their way up and
 /// down.
 enum Way : uint8_t { kSumUp = 48, kSumDown = 49, kBlockUp = 50, kBlockDown = 51 };
-constexpr uint8_t kStored = 13;  // .. + 2: this rank's own sums of a part are in scratch
+constexpr uint8_t kStored = 41;  // .. + 2: this rank's own sums of a part are in scratch
 constexpr uint64_t kMaxPosts = 65535;
 
 using Order = std::tuple<unsigned, unsigned, unsigned>;  // phase, step, lane

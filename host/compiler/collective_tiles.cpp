@@ -8,9 +8,9 @@ namespace {
 
 constexpr unsigned kSlots = kTilesAtOnce;
 constexpr unsigned kSources = 3;           // areas of a slot
-constexpr unsigned kLoaded = 0;            // .. + 3: a source of the slot has been loaded
-constexpr unsigned kAdded = 4;             // .. + 3: the sum is there
-constexpr unsigned kFree = 8;              // .. + 3: a sink has read the slot
+constexpr unsigned kLoaded = 0;            // .. + 7: a source of the slot has been loaded
+constexpr unsigned kAdded = 8;             // .. + 7: the sum is there
+constexpr unsigned kFree = 16;             // .. + 7: a sink has read the slot
 constexpr uint64_t kMaxTileBytes = 32768;  // several are under way while one is loaded
 constexpr uint64_t kTilesInVmem = 32;      // a tile takes at most so much of it
 

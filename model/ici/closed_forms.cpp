@@ -1,6 +1,7 @@
 #include "model/ici/closed_forms.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace weft::ici {
 
@@ -10,19 +11,41 @@ double transfer_us(double bytes, const LinkRate& rate) { return 1e6 * bytes / ra
 
 }  // namespace
 
-double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate) {
-  double chips = 1, hops = 0, count = 0;
-  bool wraps = true;
+std::array<double, kAxes> axis_shares(const Topology& topology, unsigned axes) {
+  std::array<double, kAxes> shares{};
+  double all = 0;
   for (unsigned axis = 0; axis < kAxes; axis++) {
-    if ((axes >> axis & 1) == 0 || topology.size(axis) == 1) continue;
-    chips *= topology.size(axis);
-    hops += topology.wraps(axis) ? topology.size(axis) / 2 : topology.size(axis) - 1;
-    wraps = wraps && topology.wraps(axis);
-    count++;
+    const double size = topology.size(axis);
+    if ((axes >> axis & 1) == 0 || size == 1) continue;
+    all += shares[axis] = size / (size - 1) * (topology.wraps(axis) ? 2 : 1);
   }
-  if (count == 0) return 0;
-  return transfer_us(static_cast<double>(bytes) * (1 - 1 / chips) / (count * (wraps ? 2 : 1)), rate) +
-         hops * rate.hop_us;
+  for (double& share : shares) share /= all == 0 ? 1 : all;
+  return shares;
+}
+
+double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate) {
+  const auto shares = axis_shares(topology, axes);
+  std::vector<unsigned> order;
+  double hops = 0;
+  for (unsigned axis = 0; axis < kAxes; axis++) {
+    if (shares[axis] == 0) continue;
+    order.push_back(axis);
+    hops += topology.wraps(axis) ? topology.size(axis) / 2 : topology.size(axis) - 1;
+  }
+  double on_link = 0;  // of the whole array
+  std::vector<double> block;
+  for (const unsigned axis : order) block.push_back(shares[axis]);
+  for (size_t phase = 0; phase < order.size(); phase++) {
+    double longest = 0;
+    for (size_t part = 0; part < order.size(); part++) {
+      const unsigned axis = order[(part + phase) % order.size()];
+      const double size = topology.size(axis);
+      longest = std::max(longest, block[part] * (1 - 1 / size) / (topology.wraps(axis) ? 2 : 1));
+      block[part] /= size;
+    }
+    on_link += longest;
+  }
+  return transfer_us(static_cast<double>(bytes) * on_link, rate) + hops * rate.hop_us;
 }
 
 double all_reduce_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate) {

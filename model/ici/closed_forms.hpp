@@ -1,5 +1,6 @@
 /// What collectives take on links that do nothing else, without framing: what both models are compared with.
 #pragma once
+#include <array>
 #include <cstdint>
 
 #include "model/ici/topology.hpp"
@@ -12,9 +13,14 @@ struct LinkRate {
   double hop_us = 1;
 };
 
-/// `bytes` V of the whole array, over the axes of the mask `axes`, all of one kind: V (1 - 1 / prod K) / (n W) and a
-/// latency of floor(K / 2) hops an axis on n rings, with W both ways of a link; half of the bandwidth and K - 1 hops on
-/// lines. A reduce-scatter takes as long. With several axes these are as long as each other, or it is a lower bound.
+/// What part of an array takes each of the axes of the mask `axes` first, so that all are busy for as long: in
+/// proportion to K / (K - 1) on a line of K, to twice that on a ring. 0: not among the axes, or of one chip.
+std::array<double, kAxes> axis_shares(const Topology& topology, unsigned axes);
+
+/// `bytes` V of the whole array, over the axes of the mask `axes`. Each part takes the axes one after the other; the
+/// slowest of what is on its way in the same phase counts. On n axes of one kind and length V (1 - 1 / prod K) / (n W)
+/// and floor(K / 2) hops an axis on rings, with W both ways of a link; half of the bandwidth and K - 1 hops on lines. A
+/// reduce-scatter takes as long.
 double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate);
 
 /// A reduce-scatter and an all-gather.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
+
+#include "model/ici/closed_forms.hpp"
 
 namespace weft::ici {
 
@@ -21,11 +24,17 @@ Collective::Collective(const Topology& topology, const CollectiveOptions& option
     if ((options.axes >> axis & 1) != 0 && topology.size(axis) > 1) axes.push_back(axis);
   parts_ = static_cast<unsigned>(axes.size());
   phase_count_ = parts_ * (options.kind == CollectiveKind::kAllReduce ? 2 : 1);
+  const auto shares = axis_shares(topology, options.axes);
+  double share = 0;
+  uint64_t taken = 0;
   for (unsigned part = 0; part < parts_; part++) {
     // a reduction takes the axes as they come and a gathering takes them back, each from another one on
     std::vector<unsigned> order(axes);
     std::rotate(order.begin(), order.begin() + part, order.end());
-    uint64_t bytes = options.bytes / parts_ + (part < options.bytes % parts_ ? 1 : 0);
+    share += shares[axes[part]];
+    const auto end =
+        part + 1 == parts_ ? options.bytes : static_cast<uint64_t>(share * static_cast<double>(options.bytes));
+    uint64_t bytes = end - std::exchange(taken, end);
     std::vector<uint64_t> blocks;
     for (const auto axis : order) blocks.push_back(bytes = (bytes + topology.size(axis) - 1) / topology.size(axis));
     if (options.kind != CollectiveKind::kAllGather)

@@ -21,8 +21,8 @@ struct CollectiveOptions {
 };
 
 /// One collective on all groups of a slice, by rings in both directions (lines where an axis does not wrap). With
-/// several axes the data is cut into as many parts, and each part takes the axes in another order, so that every axis
-/// works at once (the bucket algorithm: Jain and Sabharwal 2010).
+/// several axes the data is cut into as many parts, as large as their axes are fast (axis_shares), and each part takes
+/// the axes in another order, so that every axis works at once (the bucket algorithm: Jain and Sabharwal 2010).
 ///
 /// Sends through `send` and wants every delivery told. One thread.
 class Collective {

@@ -45,9 +45,11 @@ std::vector<Collective> collectives(const SliceShape& shape) {
     for (const auto kind :
          {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce,
           CollectiveKind::kBroadcast, CollectiveKind::kBarrier, CollectiveKind::kAllToAll, CollectiveKind::kPermute})
-      for (const uint64_t bytes : {uint64_t{16}, uint64_t{4096}, uint64_t{40'016}})
+      for (const uint64_t bytes : {uint64_t{16}, uint64_t{4096}, uint64_t{40'016}, uint64_t{280'016}})
         for (const auto algorithm : {CollectiveAlgorithm::kNeighbor, CollectiveAlgorithm::kDirect}) {
           if (algorithm == CollectiveAlgorithm::kNeighbor && !compiler::has_algorithms(kind)) continue;
+          // what VMEM has no room for goes through HBM only
+          if (bytes > nano().vmem_bytes && (shape.chips() > 12 || algorithm == CollectiveAlgorithm::kDirect)) continue;
           all.push_back({.kind = kind,
                          .axes = axes,
                          .dtype = WEFT_ARGUMENT_DTYPE_F32,
