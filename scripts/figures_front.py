@@ -67,7 +67,7 @@ def clean_clone(tools, name, script, targets, cpu_goal, wall_goal):
     with tempfile.TemporaryDirectory(prefix="weft-front-") as folder:
         clone = Path(folder) / "weft"
         tools.run(["git", "clone", "--quiet", "--no-hardlinks", tools.root, clone])
-        packages, _ = timed(tools, clone, ["scripts/packages"])
+        packages, _ = timed(tools, clone, ["scripts/packages", *(["build"] if targets else [])])
         build, cpu = timed(tools, clone, ["scripts/build", *targets])
         rest, _ = timed(tools, clone, [script])
     beside = f"without ccache, load {load:.1f} before it"
