@@ -11,7 +11,7 @@
 
 #include "driver/abi/last_error.hpp"
 #include "driver/device/device.hpp"
-#include "driver/program/program.hpp"
+#include "driver/device/program.hpp"
 #include "driver/queue/timeline.hpp"
 #include "weft/weft.h"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "driver/abi/abi.hpp"
-#include "driver/device/device_name.hpp"
+#include "driver/mock/transport_mock.hpp"
+#include "driver/transport/device_name.hpp"
 #include "driver/transport/sim_process.hpp"
-#include "driver/transport/transport_mock.hpp"
 #include "driver/transport/transport_vfio_user.hpp"
 #include "weft/spec/names.hpp"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "driver/abi/abi.hpp"
-#include "driver/device/device_name.hpp"
 #include "driver/device/slice_place.hpp"
+#include "driver/transport/device_name.hpp"
 #include "driver/transport/registers.hpp"
 #include "driver/transport/sim_process.hpp"
 #include "driver/transport/transport_vfio_user.hpp"

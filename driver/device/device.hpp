@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "driver/device/boot.hpp"
-#include "driver/fork.hpp"
+#include "driver/device/fork.hpp"
+#include "driver/hang/hang_report.hpp"
 #include "driver/log/device_log.hpp"
 #include "driver/memory/buffer.hpp"
 #include "driver/queue/dispatcher.hpp"
@@ -17,7 +18,6 @@
 #include "driver/queue/queue.hpp"
 #include "driver/queue/timeline.hpp"
 #include "driver/queue/waits.hpp"
-#include "driver/report/hang_report.hpp"
 #include "driver/transport/interrupts.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/weft.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/device/device_name.hpp"
+#include "driver/transport/device_name.hpp"
 #include "driver/transport/management_state.hpp"
 #include "driver/transport/sim_process.hpp"
 #include "weft/spec/chips.hpp"

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "driver/device/device.hpp"
-#include "driver/program/program.hpp"
+#include "driver/device/program.hpp"
+#include "driver/hang/rerun_line.hpp"
 #include "driver/report/fault_state.hpp"
 #include "driver/report/report_file.hpp"
-#include "driver/report/rerun_line.hpp"
 #include "driver/transport/registers.hpp"
 #include "weft/spec/names.hpp"
 

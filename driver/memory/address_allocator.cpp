@@ -3,15 +3,12 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
+
 namespace weft::driver {
-namespace {
-
-constexpr uint64_t align_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
-
-}  // namespace
 
 AddressAllocator::AddressAllocator(uint64_t first, uint64_t bytes) {
-  const uint64_t begin = align_up(first, kGranuleBytes);
+  const uint64_t begin = round_up(first, kGranuleBytes);
   const uint64_t end = (first + bytes) & ~(kGranuleBytes - 1);
   total_bytes_ = end > begin ? end - begin : 0;
   if (total_bytes_ != 0) insert_free(begin, total_bytes_, make_nodes());
@@ -41,11 +38,11 @@ AddressAllocator::Nodes AddressAllocator::extract_free(FreeMap::iterator piece) 
 
 std::optional<uint64_t> AddressAllocator::allocate(uint64_t bytes, uint64_t alignment) {
   if (bytes > total_bytes_) return std::nullopt;  // also keeps the rounding below from overflowing
-  bytes = align_up(std::max<uint64_t>(bytes, 1), kGranuleBytes);
+  bytes = round_up(std::max<uint64_t>(bytes, 1), kGranuleBytes);
   alignment = std::max(alignment, kGranuleBytes);
   for (auto candidate = free_by_size_.lower_bound({bytes, 0}); candidate != free_by_size_.end(); ++candidate) {
     const auto [piece_bytes, piece] = *candidate;
-    const uint64_t address = align_up(piece, alignment);
+    const uint64_t address = round_up(piece, alignment);
     const uint64_t before = address - piece;
     if (before > piece_bytes || piece_bytes - before < bytes) continue;
     const uint64_t after = piece_bytes - before - bytes;

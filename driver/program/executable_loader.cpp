@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 
+#include "base/crc32c.hpp"
 #include "driver/program/section_reading.hpp"
-#include "driver/queue/crc32c.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::driver {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "driver/transport/registers.hpp"
 #include "weft/spec/names.hpp"
 

@@ -15,8 +15,8 @@
 #include "driver/queue/queue_state.hpp"
 #include "driver/queue/ring.hpp"
 #include "driver/queue/taken_events.hpp"
+#include "driver/queue/wait_graph.hpp"
 #include "driver/report/fault_log.hpp"
-#include "driver/report/wait_graph.hpp"
 
 namespace weft::driver {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "weft/spec/spec.h"
 
 namespace weft::driver {

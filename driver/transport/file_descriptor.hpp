@@ -9,7 +9,7 @@ namespace weft::driver {
 
 class FileDescriptor;
 
-/// All descriptors of this process's driver, so that a forked child can close them: see driver/fork.hpp. A leaf among
+/// All descriptors of this process's driver, so that a forked child can close them: see driver/device/fork.hpp. A leaf among
 /// the locks; nothing is allocated under it.
 class DescriptorList {
  public:

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/device/device_name.hpp"
 #include "driver/status.hpp"
+#include "driver/transport/device_name.hpp"
 #include "driver/transport/file_descriptor.hpp"
 
 namespace weft::driver {

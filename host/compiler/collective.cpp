@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/round_up.hpp"
 #include "host/compiler/barrier_signature.hpp"
 #include "host/compiler/collective_algorithm.hpp"
 #include "host/compiler/collective_direct.hpp"
@@ -22,8 +23,6 @@ namespace {
 constexpr unsigned kGate = 40;  // posted by the BARRIER
 constexpr uint64_t kGranule = 16, kPitch = 64;
 constexpr uint64_t kMostAtOnce = 16384;  // posts that one WAIT takes, so that the semaphore never overflows
-
-constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 uint32_t signature_of(const Collective& c, const CollectiveMesh& mesh, CollectiveAlgorithm algorithm) {
   std::vector<uint64_t> values{

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/round_up.hpp"
 #include "host/compiler/collective_paths.hpp"
 
 namespace weft::compiler {
@@ -29,8 +30,6 @@ struct Strip {
   uint64_t vmem, hbm, bytes;
   uint64_t count = 1, vmem_stride = 0, hbm_stride = 0;
 };
-
-constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 /// Of the pieces of a block.
 uint64_t longest_piece(const CollectiveMesh& mesh, const CollectiveBlock& block) {

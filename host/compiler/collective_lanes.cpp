@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
+
 namespace weft::compiler {
 namespace {
-
-constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllReduce;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/crc32c.hpp"
 #include "host/compiler/debug_section.hpp"
 
 namespace weft::compiler {
@@ -67,22 +68,6 @@ Status check_name(const char* what, const std::string& name) {
 }
 
 }  // namespace
-
-uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
-  static constexpr auto kTable = [] {
-    std::array<uint32_t, 256> table{};
-    for (uint32_t i = 0; i < 256; i++) {
-      uint32_t value = i;
-      for (int bit = 0; bit < 8; bit++) value = (value >> 1) ^ ((value & 1) ? 0x82f63b78u : 0u);
-      table[i] = value;
-    }
-    return table;
-  }();
-  crc = ~crc;
-  const auto* p = static_cast<const uint8_t*>(data);
-  for (size_t i = 0; i < bytes; i++) crc = (crc >> 8) ^ kTable[(crc ^ p[i]) & 0xff];
-  return ~crc;
-}
 
 Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   if (auto status = check_name("kernel", kernel.name); !status.ok()) return status.error();

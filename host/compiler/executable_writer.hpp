@@ -39,7 +39,4 @@ struct Kernel {
 /// The bytes of the file. INVALID_ARGUMENT if a name is too long or there are too many arguments.
 [[nodiscard]] Result<std::vector<std::byte>> write_executable(const spec::Chip& chip, const Kernel& kernel);
 
-/// CRC-32C (Castagnoli, reflected, as in RFC 3720).
-[[nodiscard]] uint32_t crc32c(const void* data, size_t bytes, uint32_t crc = 0);
-
 }  // namespace weft::compiler

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/round_up.hpp"
 #include "host/compiler/arrivals.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/result_stores.hpp"
@@ -26,8 +27,6 @@ namespace weft::compiler {
 namespace {
 
 constexpr uint64_t kFirstGroupTiles = 2;  // K tiles of a load in the first block: its runs of x are then two words
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 /// A load of dma_in and the MATMUL that needs it first.
 struct Load {

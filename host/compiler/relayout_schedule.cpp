@@ -8,13 +8,13 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
+
 namespace weft::compiler {
 namespace {
 
 constexpr uint64_t kMaxChunkRows = 512;
 constexpr uint64_t kMaxRuns = 65535;  // of a store: a transposed chunk has a run for each column
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 class RelayoutScheduler {
  public:

@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/round_up.hpp"
+
 namespace weft::compiler {
 namespace {
 
 constexpr float kLog2E = 1.44269504F, kLn2 = 0.693147181F;
 constexpr uint64_t kMaxRows = 65535;  // of a command
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 class SoftmaxLossScheduler {
  public:

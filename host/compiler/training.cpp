@@ -8,6 +8,7 @@
 #include <bit>
 #include <cassert>
 
+#include "base/round_up.hpp"
 #include "host/compiler/layout.hpp"
 
 namespace weft::compiler {
@@ -15,8 +16,6 @@ namespace {
 
 constexpr uint64_t kMaxWidth = 65535;
 constexpr uint64_t kUpdateColumns = 16;  // an update sees its buffers as rows of 64 bytes
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 class TrainingProgram {
  public:

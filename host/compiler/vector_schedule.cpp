@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
 #include "host/compiler/chunk_pipeline.hpp"
 
 namespace weft::compiler {
@@ -13,8 +14,6 @@ namespace {
 
 constexpr uint64_t kMaxChunkRows = 512;
 constexpr uint64_t kSlots = kOutputSlots;
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 class VectorScheduler {
  public:

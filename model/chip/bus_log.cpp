@@ -27,7 +27,7 @@ void BusLog::filled(std::span<const std::byte> bytes) {
 }
 
 void BusLog::drained(std::span<const std::byte> bytes) {
-  std::fprintf(file_.get(), "W %zx %x\n", bytes.size(), ici::crc32c(bytes));
+  std::fprintf(file_.get(), "W %zx %x\n", bytes.size(), weft::crc32c(bytes));
 }
 
 }  // namespace weft::chip

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "base/crc32c.hpp"
 #include "firmware/state.hpp"
-#include "model/ici/crc32c.hpp"
 
 namespace weft::chip {
 
@@ -18,7 +18,7 @@ namespace weft::chip {
 [[nodiscard]] inline uint32_t state_digest(const fw::State& state) {
   const auto bytes = std::as_bytes(std::span(&state, 1));
   const auto functions = std::as_bytes(std::span(state.functions)).first(state.function_count * sizeof(fw::Function));
-  return ici::crc32c(bytes.first(fw::kClearedBytes)) ^ ici::crc32c(functions) * 31;
+  return weft::crc32c(bytes.first(fw::kClearedBytes)) ^ weft::crc32c(functions) * 31;
 }
 
 /// One line for each access, when it has taken effect:

@@ -3,11 +3,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/crc32c.hpp"
 #include "firmware/bare/registers.hpp"
 #include "firmware/hal.hpp"
 #include "model/chip/bus_log.hpp"
 #include "model/chip/manager.hpp"
-#include "model/ici/crc32c.hpp"
 
 namespace weft::chip {
 

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/crc32c.hpp"
 #include "firmware/admin/state_dump.hpp"
 #include "firmware/main_loop.hpp"
 #include "firmware/state.hpp"
 #include "model/chip/image_processor.hpp"
 #include "model/chip/trace.hpp"
-#include "model/ici/crc32c.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::chip {
@@ -399,7 +399,7 @@ void Manager::raise_interrupt(uint32_t function, uint32_t vector) {
 
 uint32_t Manager::crc32c(std::span<const std::byte> data) {
   charge(static_cast<uint32_t>((data.size() + kCrcBlockBytes - 1) / kCrcBlockBytes * WEFT_MANAGER_CRC_PER_64_BYTES));
-  return ici::crc32c(data);
+  return weft::crc32c(data);
 }
 
 void Manager::wait_for_event(uint64_t deadline_cycle) {

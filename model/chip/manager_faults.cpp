@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "model/ici/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 namespace weft::chip {
 namespace {
@@ -59,7 +59,7 @@ ManagerFaults::CompletionWrite ManagerFaults::completion(uint32_t function, uint
     entry = before;
     entry.status = (before.status & ~1u) | phase;
     entry.status = WEFT_STATUS_WITH_CHECK(entry.status, 0);
-    entry.status = WEFT_STATUS_WITH_CHECK(entry.status, ici::crc32c(std::as_bytes(std::span(&entry, 1))));
+    entry.status = WEFT_STATUS_WITH_CHECK(entry.status, weft::crc32c(std::as_bytes(std::span(&entry, 1))));
   }
   if (const InjectedFault* flip = faults.occasion(WEFT_INJECTED_FAULT_COMPLETION_FLIP, queue))
     std::as_writable_bytes(std::span(&entry, 1))[flip->value[0] / kBitsPerByte] ^= std::byte{1}

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "model/ici/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 namespace weft::ici {
 

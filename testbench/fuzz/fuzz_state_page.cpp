@@ -1,8 +1,8 @@
 // State page, fault records and log of a device that writes anything: decoded or refused, and printed as text and JSON.
 #include <vector>
 
+#include "driver/hang/hang_report.hpp"
 #include "driver/report/fault_log.hpp"
-#include "driver/report/hang_report.hpp"
 #include "driver/report/log_text.hpp"
 #include "driver/report/state_page.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"

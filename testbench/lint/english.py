@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 from sources import known  # noqa: E402
 
 # Folders whose comments are looked at; the others follow one by one.
-COMMENTS = ("driver/", "host/tools/", "host/reference/", "host/runtime/", "host/examples/")
+COMMENTS = ("base/", "driver/", "host/tools/", "host/reference/", "host/runtime/", "host/examples/")
 # Pages made from texts of spec/ and of the commands.
 GENERATED = ("docs/reference/", "docs/cli.md")
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDERS = ("driver", "firmware", "host", "model", "testbench")
+FOLDERS = ("base", "driver", "firmware", "host", "model", "testbench")
 FORMATTER = "clang-format-16"
 COLUMNS = 100
 

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from sources import known  # noqa: E402
 
-FOLDERS = ("driver", "host", "model", "firmware")
+FOLDERS = ("base", "driver", "host", "model", "firmware")
 LIMIT = 500
 # Files that people write line by line. Specifications, data and pages are as long as what they hold.
 WRITTEN = (".c", ".h", ".cpp", ".hpp", ".sv", ".svh", ".v", ".py", ".sh", ".cmake")
@@ -23,7 +23,7 @@ def mirrors_of(source):
     """Names that the unit test of a source may have, below testbench/unit."""
     parts = Path(source).parts
     stem = Path(source).stem
-    if parts[0] in ("driver", "firmware"):
+    if parts[0] in ("base", "driver", "firmware"):
         folders = [Path(*parts[:-1])]
     elif parts[:2] == ("host", "examples"):
         folders = [Path(*parts[2:-1])]

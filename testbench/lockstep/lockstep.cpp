@@ -10,6 +10,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/crc32c.hpp"
 #include "firmware/bare/access.hpp"
 #include "firmware/bare/registers.hpp"
 #include "firmware/main_loop.hpp"
@@ -74,7 +75,7 @@ void move_dma() {
   if (write) {
     uint32_t count = 0, crc = 0;
     fields >> std::hex >> count >> crc;
-    const uint32_t own = ici::crc32c(std::span(static_cast<const std::byte*>(dma_memory), bytes));
+    const uint32_t own = weft::crc32c(std::span(static_cast<const std::byte*>(dma_memory), bytes));
     if (count != bytes || crc != own)
       feed->differs(fmt::format("a DMA writes {} bytes with CRC {:x}, the native firmware's {} with {:x}", count, crc,
                                 bytes, own));
@@ -105,7 +106,7 @@ uint32_t load(uintptr_t address) {
   constexpr uint32_t kDone = 1;
   if (address == kManager + kDmaStatus && value == kDone) move_dma();
   if (address == kManager + kCrcResult) {
-    const uint32_t own = ici::crc32c(std::span(static_cast<const std::byte*>(crc_memory), crc_bytes));
+    const uint32_t own = weft::crc32c(std::span(static_cast<const std::byte*>(crc_memory), crc_bytes));
     if (own != value)
       feed->differs(fmt::format("a CRC of {:x} over {} bytes, the native firmware's {:x}", value, crc_bytes, own));
     totals.checksums++;

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 
+#include "base/round_up.hpp"
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/training.hpp"
@@ -70,8 +71,6 @@ LayerRecipe draw_layer(const spec::Chip& chip, Draw& draw, bool large) {
 }
 
 // ---------------------------------------------------------------- building
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 /// A network of steps; each tensor is an argument of its own.
 class Network {

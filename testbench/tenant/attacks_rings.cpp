@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "model/ici/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "testbench/tenant/tenant.hpp"
 
 namespace weft::tenant {
@@ -200,7 +200,7 @@ unsigned launch(Tenant& tenant, RawDevice& device, bool hangs, unsigned times) {
               sizeof completion);
   if (!loaded || (*loaded != WEFT_ERROR_OK && hangs)) return 0;
   weft_launch_list arguments{};  // none
-  arguments.crc32c = ici::crc32c(std::as_bytes(std::span(&arguments, 1)));
+  arguments.crc32c = weft::crc32c(std::as_bytes(std::span(&arguments, 1)));
   std::memcpy(&device.memory()[*list], &arguments, sizeof arguments);
   unsigned completed = 0;
   for (unsigned i = 0; i < times; i++) {

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "model/ici/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 namespace weft::tenant {
 namespace {
@@ -92,7 +92,7 @@ std::optional<Ring> RawDevice::create_queue(unsigned queue, uint32_t entries, ui
 void RawDevice::put(Ring& ring, weft_submission_entry entry) const {
   entry.command_id = static_cast<uint16_t>(ring.tail % 4096);
   const auto bytes = std::as_bytes(std::span(&entry, 1));
-  entry.crc32c = ici::crc32c(bytes.first(offsetof(weft_submission_entry, crc32c))) ^ (ring.tail / ring.entries);
+  entry.crc32c = weft::crc32c(bytes.first(offsetof(weft_submission_entry, crc32c))) ^ (ring.tail / ring.entries);
   store(memory(), ring.submission + ring.tail % ring.entries * sizeof entry, entry);
   ring.tail++;
   std::atomic_thread_fence(std::memory_order_release);

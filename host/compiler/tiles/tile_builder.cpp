@@ -5,14 +5,13 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
 #include "host/compiler/chunk_pipeline.hpp"
 
 namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint64_t kApartShare = 32;
-
-uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 

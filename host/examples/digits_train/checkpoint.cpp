@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "host/compiler/executable_writer.hpp"
+#include "base/crc32c.hpp"
 
 namespace weft::examples {
 namespace {
@@ -79,7 +79,7 @@ std::vector<std::byte> encode_checkpoint(const Checkpoint& c) {
   for (const uint64_t width : c.settings.network.widths) put(out, width);
   put(out, c.parameters);
   put(out, c.momentum);
-  const uint32_t crc = compiler::crc32c(out.data() + kChecked, out.size() - kChecked);
+  const uint32_t crc = weft::crc32c(out.data() + kChecked, out.size() - kChecked);
   std::memcpy(&out[kChecked - sizeof crc], &crc, sizeof crc);
   return out;
 }
@@ -92,7 +92,7 @@ Result<Checkpoint> decode_checkpoint(std::span<const std::byte> bytes) {
   if (const auto version = reader.get<uint32_t>(); version != kVersion)
     return invalid(fmt::format("version {}, this program reads version {}", version, kVersion));
   const auto crc = reader.get<uint32_t>();
-  if (const uint32_t is = compiler::crc32c(&bytes[kChecked], bytes.size() - kChecked); is != crc)
+  if (const uint32_t is = weft::crc32c(&bytes[kChecked], bytes.size() - kChecked); is != crc)
     return invalid(fmt::format("its CRC-32C is {:#010x}, it says {:#010x}: the file is damaged", is, crc));
   Checkpoint out;
   RunSettings& s = out.settings;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "driver/hang/hang_report.hpp"
 #include "driver/report/fault_log.hpp"
-#include "driver/report/hang_report.hpp"
 #include "driver/report/log_text.hpp"
 #include "host/tools/formats/text_table.hpp"
 #include "host/tools/live/ring_entries.hpp"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {
@@ -77,7 +77,7 @@ std::string arguments_text(const weft_submission_entry& entry) {
 
 bool crc_matches(const weft_submission_entry& entry, uint32_t index, uint32_t entries) {
   const uint32_t lap = entries == 0 ? 0 : index / entries;
-  return (driver::crc32c(&entry, offsetof(weft_submission_entry, crc32c)) ^ lap) == entry.crc32c;
+  return (crc32c(&entry, offsetof(weft_submission_entry, crc32c)) ^ lap) == entry.crc32c;
 }
 
 }  // namespace weft::tools

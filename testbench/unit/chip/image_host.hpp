@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/crc32c.hpp"
 #include "model/chip/image_processor.hpp"
-#include "model/ici/crc32c.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
 
 namespace weft::test {
@@ -67,7 +67,7 @@ class ImageHost {
     const uint32_t entries = queue == 0 ? WEFT_LIMIT_ADMIN_RING_ENTRIES : kRing;
     const uint32_t slot = tail_[queue] % entries;
     e.crc32c = 0;
-    e.crc32c = ici::crc32c(std::as_bytes(std::span(&e, 1)).first(offsetof(weft_submission_entry, crc32c))) ^
+    e.crc32c = weft::crc32c(std::as_bytes(std::span(&e, 1)).first(offsetof(weft_submission_entry, crc32c))) ^
                tail_[queue] / entries;
     *memory.at<weft_submission_entry>(place + slot * sizeof e) = e;
     const uint64_t before = instructions();
@@ -135,7 +135,7 @@ class ImageHost {
     for (uint32_t i = 0; i < count; i++)
       *memory.at<weft_launch_argument>(kList + sizeof list + i * sizeof(weft_launch_argument)) = {
           kProgram + 0x1'0000 * (i + 1), 4096, WEFT_ADDRESS_SPACE_HBM, 0};
-    list.crc32c = ici::crc32c(std::span(memory.data() + kList, sizeof list + count * sizeof(weft_launch_argument)));
+    list.crc32c = weft::crc32c(std::span(memory.data() + kList, sizeof list + count * sizeof(weft_launch_argument)));
     weft_submission_entry e{};
     e.opcode = WEFT_QUEUE_OPCODE_LAUNCH;
     e.flags = WEFT_SUBMISSION_FLAG_INTERRUPT;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "host/compiler/executable_writer.hpp"
+#include "base/crc32c.hpp"
 
 using namespace weft;
 
@@ -31,7 +31,7 @@ template <typename T>
 std::vector<std::byte> changed(size_t at, T value) {
   auto bytes = examples::encode_checkpoint(sample());
   std::memcpy(&bytes[at], &value, sizeof value);
-  const uint32_t crc = compiler::crc32c(&bytes[16], bytes.size() - 16);
+  const uint32_t crc = weft::crc32c(&bytes[16], bytes.size() - 16);
   std::memcpy(&bytes[12], &crc, sizeof crc);
   return bytes;
 }

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "driver/abi/abi.hpp"
-#include "driver/transport/transport_mock.hpp"
+#include "driver/mock/transport_mock.hpp"
 #include "testbench/unit/driver/test_executable.hpp"
 
 namespace weft::driver::test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "weft/spec/chips.hpp"
 #include "weft/spec/spec.h"
 

@@ -28,7 +28,7 @@ TEST_CASE("a flip of any bit of a completion is noticed by its check, or by its 
   good.command_id = 0x1003;
   good.queue_id = 2;
   good.status = WEFT_STATUS(1, WEFT_ERROR_CLASS_UNIT, WEFT_ERROR_DMA_FAULT, 0, 1);
-  good.status = WEFT_STATUS_WITH_CHECK(good.status, crc32c(&good, sizeof good));
+  good.status = WEFT_STATUS_WITH_CHECK(good.status, weft::crc32c(&good, sizeof good));
   REQUIRE(completion_check_holds(good));
   for (uint32_t bit = 0; bit < 8 * sizeof good; bit++) {
     weft_completion_entry entry = good;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "driver/report/hang_report.hpp"
+#include "driver/hang/hang_report.hpp"
 
 using namespace weft::driver;
 using Catch::Contains;

@@ -1,7 +1,7 @@
 // The mock's state page and its resets below the device.
 #include <cstring>
 
-#include "driver/transport/transport_mock.hpp"
+#include "driver/mock/transport_mock.hpp"
 
 namespace weft::driver {
 namespace {

@@ -1,5 +1,5 @@
 // The report as JSON.
-#include "driver/report/hang_report.hpp"
+#include "driver/hang/hang_report.hpp"
 #include "driver/report/json_writer.hpp"
 #include "driver/report/log_text.hpp"
 #include "weft/spec/names.hpp"

@@ -1,5 +1,5 @@
 // Loading: check, allocate, copy the image in pieces, LOAD_PROGRAM.
-#include "driver/program/program.hpp"
+#include "driver/device/program.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "driver/transport/transport_mock.hpp"
+#include "driver/mock/transport_mock.hpp"
 
 namespace weft::driver {
 

@@ -1,5 +1,5 @@
 // Shell words.
-#include "driver/report/rerun_line.hpp"
+#include "driver/hang/rerun_line.hpp"
 
 #include <fmt/format.h>
 

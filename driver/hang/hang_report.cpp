@@ -1,12 +1,12 @@
 // The report as text.
-#include "driver/report/hang_report.hpp"
+#include "driver/hang/hang_report.hpp"
 
 #include <algorithm>
 #include <map>
 
+#include "driver/hang/rerun_line.hpp"
 #include "driver/program/control_list.hpp"
 #include "driver/report/log_text.hpp"
-#include "driver/report/rerun_line.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::driver {

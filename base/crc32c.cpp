@@ -1,10 +1,10 @@
 // CRC-32C by instruction (8 bytes a step) or by table (1 byte a step).
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 #include <array>
 #include <cstring>
 
-namespace weft::driver {
+namespace weft {
 namespace {
 
 constexpr uint32_t kReflectedPolynomial = 0x82f63b78u;
@@ -51,4 +51,4 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
   return crc32c_portable(data, bytes, crc);
 }
 
-}  // namespace weft::driver
+}  // namespace weft

@@ -1,12 +1,12 @@
 // Known vectors, and the instruction against the table.
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 #include <vector>
 
-using namespace weft::driver;
+using namespace weft;
 
 TEST_CASE("CRC-32C of the published vectors") {
   CHECK(crc32c("123456789", 9) == 0xe3069283u);

@@ -1,5 +1,5 @@
 // The mock's transport side: regions, maps, interrupts, boot, reset, and the knobs.
-#include "driver/transport/transport_mock.hpp"
+#include "driver/mock/transport_mock.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Edges by kind of waiter; who is stuck, by fixed point; a depth-first search for the cycle among them.
-#include "driver/report/wait_graph.hpp"
+#include "driver/queue/wait_graph.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // Hang reports: what makes one, what stands in it, what follows for the device.
-#include "driver/report/hang_report.hpp"
+#include "driver/hang/hang_report.hpp"
 
 #include <sys/stat.h>
 
@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "driver/hang/rerun_line.hpp"
 #include "driver/report/fault_state.hpp"
 #include "driver/report/report_file.hpp"
-#include "driver/report/rerun_line.hpp"
 #include "testbench/unit/driver/device_fixture.hpp"
 
 using namespace weft::driver;

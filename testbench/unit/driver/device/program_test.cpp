@@ -1,5 +1,5 @@
 // Programs: loading through staging copies, launching, unloading.
-#include "driver/program/program.hpp"
+#include "driver/device/program.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Handlers of pthread_atfork.
-#include "driver/fork.hpp"
+#include "driver/device/fork.hpp"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 // Device names: what they mean, and what is said of wrong ones.
-#include "driver/device/device_name.hpp"
+#include "driver/transport/device_name.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "driver/queue/crc32c.hpp"
+#include "base/crc32c.hpp"
+#include "driver/mock/transport_mock.hpp"
 #include "driver/queue/ring.hpp"
-#include "driver/transport/transport_mock.hpp"
 
 namespace weft::driver {
 namespace {

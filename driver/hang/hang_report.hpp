@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/device/firmware_health.hpp"
-#include "driver/report/wait_graph.hpp"
+#include "driver/hang/firmware_health.hpp"
+#include "driver/queue/wait_graph.hpp"
 
 namespace weft::driver {
 

@@ -1,5 +1,5 @@
 // Who waits for whom: deadlocks are found with their cycle, and work that goes on is none.
-#include "driver/report/wait_graph.hpp"
+#include "driver/queue/wait_graph.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Parsing of device names.
-#include "driver/device/device_name.hpp"
+#include "driver/transport/device_name.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // One look at each register, and the verdict.
-#include "driver/device/firmware_health.hpp"
+#include "driver/hang/firmware_health.hpp"
 
 #include "driver/transport/registers.hpp"
 #include "weft/spec/names.hpp"
