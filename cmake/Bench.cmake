@@ -1,7 +1,7 @@
 # Benches of RTL blocks.
 option(WEFT_BENCH_WAVES "benches of blocks can write waves (scripts/bench --wave)" OFF)
 
-# weft_bench_model(TARGET TOP .. CHIP .. SOURCES .. ASSERT <blocks> ..): as weft_verilate, starting from random values and quick to build.
+# weft_bench_model(TARGET TOP .. CHIP .. [QUICK] SOURCES .. ASSERT <blocks> ..): as weft_verilate, starting from random values and quick to build.
 function(weft_bench_model target)
   set(trace "")
   if(WEFT_BENCH_WAVES)

@@ -1,9 +1,10 @@
 # weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [ASSERT <blocks>] [RANDOM_INITIAL] [BENCH]
-#               [ARGS <verilator arguments>])
+#               [QUICK] [ARGS <verilator arguments>])
 #
 # ASSERT: the assertions in the sources are on, and testbench/rtl/assertions/bind_<block>.sv of each block is bound to them.
 # RANDOM_INITIAL: what no reset sets starts, and X becomes, what VerilatedContext::randReset() and randSeed() say; 0 if they
-# say nothing. BENCH: built for a short run soon after an edit: -O1.
+# say nothing. BENCH: built for a short run soon after an edit: -O1. QUICK: its tests take less of a second than the optimiser
+# would take seconds: -O0.
 # A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). The target TARGET_verilate makes the C++ alone. A model is
 # three translation units (verilated_units.cmake), because Verilator's headers take longer than most of its files: what runs each
@@ -37,7 +38,7 @@ if(WEFT_MUTATED_RTL)
 endif()
 
 function(weft_verilate target)
-  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL;BENCH" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
+  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL;BENCH;QUICK" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
   set(generated ${CMAKE_BINARY_DIR}/generated/rtl)
   set(dir ${CMAKE_BINARY_DIR}/verilated/${target})
   set(prefix V${target})
@@ -74,7 +75,10 @@ function(weft_verilate target)
   if(V_BENCH)
     set(fast -O1 -march=${WEFT_MARCH})
   endif()
-  if(WEFT_MUTATED_RTL)
+  if(V_QUICK)
+    set(fast -O0)
+  endif()
+  if(WEFT_MUTATED_RTL AND NOT V_QUICK)
     set(fast -O1)   # built for one short run a mutant
   endif()
   set(prepare)
@@ -83,7 +87,9 @@ function(weft_verilate target)
   if(WEFT_RTL_COVERAGE)
     weft_coverage_sources(watched "${sources}")
     list(APPEND flags ${WEFT_COVERAGE_FLAGS})
-    set(fast ${WEFT_COVERAGE_OPTIMISATION})
+    if(NOT V_QUICK)
+      set(fast ${WEFT_COVERAGE_OPTIMISATION})
+    endif()
     # instrument_model.py changes files that Verilator would take for its own
     set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
     set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
