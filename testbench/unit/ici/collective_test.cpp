@@ -51,6 +51,21 @@ TEST_CASE("an all-gather takes what its closed form says") {
   }
 }
 
+TEST_CASE(
+    "over axes of different length or form each part is as large as its axis is fast, and the closed form holds") {
+  const auto shares = axis_shares(topology("v5e-8x16"), 3);  // a line of 8, a ring of 16
+  CHECK(shares[0] * 7 / 8 == Approx(shares[1] * 15 / 16 / 2));
+  CHECK(shares[0] + shares[1] == Approx(1));
+  CHECK(shares[2] == 0);
+  for (const auto* name : {"v5e-8x16", "v5p-4x4x8", "v4-2x2x4"}) {
+    const auto slice = topology(name);
+    INFO(name);
+    const auto scatter = run(slice, {CollectiveKind::kReduceScatter, 16'777'216, 7});
+    CHECK(scatter.finished);
+    CHECK(microseconds(scatter.time) == Approx(all_gather_us(slice, 16'777'216, 7, LinkRate{45e9})).epsilon(0.03));
+  }
+}
+
 TEST_CASE("a reduce-scatter takes as long as an all-gather, an all-reduce as long as both") {
   for (const auto* name : {"v4-4x4x4", "v5e-4x4", "v5e-4x16"})
     for (const unsigned axes : {1u, 2u, 3u}) {
