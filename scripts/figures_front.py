@@ -113,6 +113,17 @@ def site(tools):
     return [row("docs, site", int(found[2]), f"warnings of mkdocs in {found[1]} pages", "0", done.returncode == 0 and int(found[1]) > 100)]
 
 
+def abi(tools):
+    """weft.h beside that of the last tag. Not judged in a clone that has no tag."""
+    done = subprocess.run([tools.root / "testbench" / "packaging" / "abi.py", tools.root], capture_output=True, text=True, timeout=STEP_LIMIT_S)
+    found = re.search(r"^(\S+): (\d+) calls, (\d+) structures, (\d+) constants; (\d+) of them", done.stdout, flags=re.M)
+    if found:
+        return [row("consumer, ABI", int(found[5]), f"of {found[2]} calls, {found[3]} structures, {found[4]} constants of {found[1]} break programs", "0, or announced", done.returncode == 0)]
+    if done.returncode == 77:
+        return [row("consumer, ABI", 0, "this clone has no tag to compare with", "0, or announced", None)]
+    raise tools.Failed(f"abi.py ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+
+
 def house(tools):
     """Sources without a mirrored test or a reason, files that are too long, and includes against the table of the architecture."""
     text, wrong = counted(tools, "testbench/lint/mirrors.py")
@@ -133,7 +144,7 @@ def lints(tools):
             row("lint, English", wrong, f"findings in {files} pages and sources", "0", wrong == 0 and files > 0)]
 
 
-FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("docs, errors", errors_with_an_example), ("docs, site", site), ("house", house), ("lint", lints),
+FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("docs, errors", errors_with_an_example), ("docs, site", site), ("consumer, ABI", abi), ("house", house), ("lint", lints),
            ("build at hand", build_at_hand),
            ("demo", of_nightly("demo", "scripts/demo", DEMO, GOAL_DEMO_MIN, GOAL_DEMO_WALL_MIN)),
            ("test", of_nightly("full", "scripts/test", (), GOAL_FULL_MIN, GOAL_TEST_WALL_MIN)))
