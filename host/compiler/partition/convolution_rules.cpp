@@ -13,7 +13,8 @@ using ir::Op;
 
 namespace {
 
-constexpr uint64_t kLineChannels = 32;  // channels times tap lines up to which lines become pixels on the device
+constexpr uint64_t kMaxWholePixels = 4096;  // of an image that is summed
+constexpr uint64_t kLineChannels = 32;      // channels times tap lines up to which lines become pixels on the device
 
 /// Of an operator of one or two dimensions, whose lists `from` on are of these; one dimension is that of columns.
 Windows windows_of(const Module& module, const Op& op, const Dims& taps, const char* dilation, size_t from) {
@@ -124,6 +125,66 @@ std::vector<size_t> GraphBuilder::channel_sources(const std::string& name, const
     return sources;
   }
   return {tensor_of(name, view, pixels * channels, channels)};
+}
+
+/// The tensor whose rows are the value's pixels, with its channels as columns, if it lies so.
+std::optional<size_t> GraphBuilder::pixel_tensor(ir::ValueId value, const std::vector<uint32_t>& order) const {
+  const auto found = views_.find(value);
+  if (found == views_.end() || found->second.tensors.size() != 1 || !found->second.from) return std::nullopt;
+  const Tensor& tensor = graph_.tensors[found->second.tensors[0]];
+  const auto channels = static_cast<uint64_t>(module_.type(value).dims[1]);
+  if (tensor.uniform || tensor.columns != channels || tensor.rows * channels != order.size()) return std::nullopt;
+  for (uint64_t i = 0; i < order.size(); i++)
+    if ((*found->second.from)[order[i]] != i) return std::nullopt;
+  return found->second.tensors[0];
+}
+
+/// Where an operand lies as pixels with its channels last, the others come to lie so too: they are what is repeated.
+bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
+  const auto& out = module_.type(op.results[0]);
+  if (out.rank() < 3) return false;
+  const uint64_t count = out.count(), channels = static_cast<uint64_t>(out.dims[1]);
+  const auto order = permuted(out.dims, channels_last(out.rank()));  // pixel by pixel: which element
+  for (const auto value : op.operands)
+    if (!aligned.from && !is_constant(value) && pixel_tensor(value, order)) aligned.from = views_.at(value).from;
+  if (!aligned.from) return false;
+  aligned.rows = count / channels, aligned.columns = channels;
+  for (const auto value : op.operands) {
+    if (!is_constant(value)) {
+      aligned.operands.emplace_back(tensor_of(op.origin, picked(graph_, views_.at(value), order), count, channels));
+      continue;
+    }
+    const auto values = constant_values(module_, value);
+    std::vector<float> ordered;
+    ordered.reserve(count);
+    for (const uint32_t i : order) ordered.push_back(values[i]);
+    aligned.operands.push_back(constant_second(op.origin, std::move(ordered), channels));
+  }
+  return true;
+}
+
+/// The sum, largest or smallest of all pixels of an image, channel by channel: a window as large as the image.
+bool GraphBuilder::add_whole_images(const Op& op) {
+  const auto& x = module_.type(op.operands[0]);
+  Dims spatial;
+  for (size_t d = 2; d < x.rank(); d++) spatial.push_back(static_cast<int64_t>(d));
+  const auto& kind = op.word("kind");
+  if (spatial.empty() || op.list("dimensions") != spatial || (kind != "add" && kind != "maximum" && kind != "minimum"))
+    return false;
+  const auto tensor = pixel_tensor(op.operands[0], permuted(x.dims, channels_last(x.rank())));
+  if (!tensor) return false;
+  WindowNode node;
+  node.name = op.origin;
+  const auto images = static_cast<uint64_t>(x.dims[0]), pixels = graph_.tensors[*tensor].rows / images;
+  if (pixels > kMaxWholePixels) return false;
+  node.windows.images = images;
+  node.windows.size = node.windows.taps = {1, pixels};
+  node.op = kind == "add" ? WEFT_VPU_OP_ADD : kind == "maximum" ? WEFT_VPU_OP_MAX : WEFT_VPU_OP_MIN;
+  node.x = *tensor;
+  node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, images, graph_.tensors[*tensor].columns);
+  views_[op.results[0]] = {{node.y}, nullptr};
+  graph_.nodes.emplace_back(std::move(node));
+  return true;
 }
 
 size_t GraphBuilder::pixels_of(const Op& op) {

@@ -299,6 +299,7 @@ GraphBuilder::Aligned GraphBuilder::align(const Op& op) {
   Aligned aligned;
   if (align_in_place(op, aligned)) return aligned;
   aligned = {};
+  if (align_as_pixels(op, aligned)) return aligned;
   const uint64_t count = module_.type(op.results[0]).count();
   uint64_t columns = 0;
   if (const auto known = wanted_.find(op.results[0]); known != wanted_.end()) columns = known->second;

@@ -87,7 +87,8 @@ DeviceVerdict use_of_reduction(const Module& module, const Op& op) {
   const auto &in = module.type(op.operands[0]), &out = module.type(op.results[0]);
   if (constant_behind(module, op.operands[0]) != nullptr)
     return host(fmt::format("a {} of a constant", name_of(op.kind)));
-  if (in.count() > kMaxMoved) return host(fmt::format("{} of {} elements", name_of(op.kind), in.count()));
+  const bool windows = op.kind == OpKind::kReduceWindow && is_window_fold(module, op);
+  if (!windows && in.count() > kMaxMoved) return host(fmt::format("{} of {} elements", name_of(op.kind), in.count()));
   const uint64_t taps = op.kind == OpKind::kReduceWindow ? ir::count_of(op.list("window")) : in.count() / out.count();
   if ((op.kind == OpKind::kReduceWindow || op.word("kind") == "multiply") && taps > kMaxTaps)
     return host(fmt::format("{} of {} elements each", name_of(op.kind), taps));

@@ -81,6 +81,9 @@ class GraphBuilder {
   void add_convolution(const ir::Op& op);
 
   // convolution_rules.cpp
+  [[nodiscard]] std::optional<size_t> pixel_tensor(ir::ValueId value, const std::vector<uint32_t>& order) const;
+  [[nodiscard]] bool align_as_pixels(const ir::Op& op, Aligned& aligned);
+  [[nodiscard]] bool add_whole_images(const ir::Op& op);
   void add_windows_product(const ir::Op& op);
   void add_depthwise(const ir::Op& op);
   void add_window_fold(const ir::Op& op, weft_vpu_op what, float neutral);

@@ -248,6 +248,7 @@ size_t GraphBuilder::select(const Op& op, const Aligned& operands) {
 
 /// The dimensions that go are put last, then rows are reduced; products of elements are multiplied one by one.
 void GraphBuilder::add_reduce(const Op& op) {
+  if (add_whole_images(op)) return;
   const auto& in = module_.type(op.operands[0]);
   const auto& gone = op.list("dimensions");
   const uint64_t count = module_.type(op.results[0]).count(), width = in.count() / count;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "host/compiler/chunk_pipeline.hpp"
@@ -29,6 +30,10 @@ class WindowFold {
       windows.images = group.count;
       WindowImages images(tiles_, windows, by_.name, WEFT_VPU_DTYPE_F32, std::bit_cast<uint32_t>(by_.padding));
       taps_ = images.copy(sources, group.first);
+      if (whole_images()) {
+        fold_whole(images.grid(), group, y);
+        continue;
+      }
       for (const Span& places : images.grid().cut(kPlaces))
         for (uint64_t block = 0; block < tiles_.blocks(x_.columns); block++) {
           tag_ = tiles_.program_.tag(fmt::format("{} places {}..", by_.name, places.first));
@@ -39,6 +44,33 @@ class WindowFold {
   }
 
  private:
+  /// Windows as large as their images, which lie row behind row.
+  [[nodiscard]] bool whole_images() const {
+    const auto& w = by_.windows;
+    return w.places == std::array<uint64_t, 2>{1, 1} && w.taps == w.size && w.size[0] == 1 && w.size[1] > 1 &&
+           w.low == std::array<int64_t, 2>{0, 0} && w.dilation[1] == 1 && !by_.weights && by_.op != WEFT_VPU_OP_MUL;
+  }
+  void fold_whole(const PlaceGrid& grid, Span group, const Matrix& y) {
+    for (uint64_t image = 0; image < group.count; image++)
+      for (uint64_t block = 0; block < tiles_.blocks(x_.columns); block++) {
+        tag_ = tiles_.program_.tag(fmt::format("{} image {}", by_.name, group.first + image));
+        const auto& t = taps_[0];
+        const uint64_t row = group.first + image, chunk = chunk_of(y, row);
+        auto c = command(
+            {t.buffer, t.word + image * grid.line_places * grid.image_lines * t.row_words + block * kWords, 0}, 1,
+            block,
+            {y.chunks[chunk], (row - y.row_chunks[chunk].first) * y.row_words + block * y.block_words, y.row_words});
+        c.header.opcode = WEFT_OPCODE_REDUCE;
+        c.op = by_.op == WEFT_VPU_OP_ADD   ? WEFT_VPU_OP_SUM
+               : by_.op == WEFT_VPU_OP_MAX ? WEFT_VPU_OP_RMAX
+                                           : WEFT_VPU_OP_RMIN;
+        c.axis = WEFT_VPU_AXIS_ROWS;
+        c.window = static_cast<uint16_t>(by_.windows.size[1]);
+        c.b_stride = static_cast<uint32_t>(t.row_words);
+        graph_.vector(c, t.buffer, command_graph::kNoBuffer, y.chunks[chunk]);
+      }
+  }
+
   /// Rows of a buffer.
   struct Rows {
     BufferId buffer;

@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 import zipfile
+from itertools import pairwise
 
 import numpy as np
 import onnx
@@ -46,9 +47,10 @@ def picture(images, answers, title):
     for i, (image, answer) in enumerate(zip(images, answers, strict=True)):
         top = 24 + 80 * i
         parts.append(f'<rect x="16" y="{top}" width="{WIDTH}" height="{HEIGHT}" fill="#fff" stroke="#888"/>')
-        for y, row in enumerate(image):
-            edges = np.flatnonzero(np.diff(np.concatenate(([0], row < 0.5, [0])).astype(int)))
-            parts += [f'<rect x="{16 + first}" y="{top + y}" width="{end - first}" height="1"/>' for first, end in edges.reshape(-1, 2)]
+        borders = [0, *(y for y in range(1, HEIGHT) if (image[y] != image[y - 1]).any()), HEIGHT]
+        for y, below in pairwise(borders):  # rows that are alike
+            edges = np.flatnonzero(np.diff(np.concatenate(([0], image[y] < 0.5, [0])).astype(int)))
+            parts += [f'<rect x="{16 + first}" y="{top + y}" width="{end - first}" height="{below - y}"/>' for first, end in edges.reshape(-1, 2)]
         best = int(np.argmax(answer))
         parts.append(f'<text x="{32 + WIDTH}" y="{top + 22}" font-size="16">{ANGLES[best]}</text>')
         parts.append(f'<text x="{32 + WIDTH}" y="{top + 40}" font-size="12" fill="#666">{answer[best]:.4f}</text>')

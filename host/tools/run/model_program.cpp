@@ -22,11 +22,16 @@ Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph) {
   const auto program = compiler::lower(chip, graph);
   if (!program.ok()) return program.error();
   auto kernel = compiler::tiles::compile_resident(chip, program.value());
-  if (!kernel.ok()) kernel = compiler::compile(chip, program.value());
-  if (!kernel.ok())
-    if (auto spilled = compiler::tiles::compile_spilled(chip, program.value()); spilled.ok())
+  if (!kernel.ok()) {
+    auto stepwise = compiler::compile(chip, program.value());
+    if (stepwise.ok()) {
+      kernel = std::move(stepwise);
+    } else if (auto spilled = compiler::tiles::compile_spilled(chip, program.value()); spilled.ok()) {
       kernel = std::move(spilled);
-  if (!kernel.ok()) return kernel.error();
+    } else {
+      return stepwise.error().code == WEFT_ERROR_UNSUPPORTED ? kernel.error() : stepwise.error();
+    }
+  }
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();
   return PartProgram{std::move(executable.value()), kernel.value().macs, kernel.value().cycle_estimate};

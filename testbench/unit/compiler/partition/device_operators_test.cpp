@@ -247,6 +247,29 @@ TEST_CASE("convolutions with strides, padding, groups and dilation, weights cons
   }
 }
 
+TEST_CASE(
+    "between convolutions elements stay pixels: a factor for each image and channel, a concatenation, depthwise and "
+    "transposed ones") {
+  const auto by = [](const char* rest) {
+    return fmt::format("{{groups = {}, rhs_dilation = [1, 1], strides = [1, 1]}}", rest);
+  };
+  const auto same = by("1, high = [1, 1], lhs_dilation = [1, 1], low = [1, 1]");
+  check(parameter(0, "[2, 3, 6, 7]") + constant(1, "[4, 3, 3, 3]", 108, 5) +
+            fmt::format("%2 = convolution(%0, %1) {} : f32[2, 4, 6, 7]\n", same) + parameter(3, "[2, 4]") +
+            "%4 = broadcast_in_dim(%3) {dimensions = [0, 1], dims = [2, 4, 6, 7]} : f32[2, 4, 6, 7]\n"
+            "%5 = multiply(%2, %4) : f32[2, 4, 6, 7]\n" +
+            constant(6, "[4, 1, 3, 3]", 36, 7) +
+            fmt::format("%7 = convolution(%5, %6) {} : f32[2, 4, 6, 7]\n",
+                        by("4, high = [1, 1], lhs_dilation = [1, 1], low = [1, 1]")) +
+            "%8 = concatenate(%5, %7) {dimension = 1} : f32[2, 8, 6, 7]\n" + constant(9, "[5, 8, 3, 3]", 360, 8) +
+            fmt::format("%10 = convolution(%8, %9) {} : f32[2, 5, 6, 7]\n", same) +
+            constant(11, "[3, 5, 2, 2]", 60, 9) +
+            fmt::format("%12 = convolution(%10, %11) {} : f32[2, 3, 12, 14]\n",
+                        by("1, high = [1, 1], lhs_dilation = [2, 2], low = [1, 1]")) +
+            returned(12),
+        kBf16);
+}
+
 TEST_CASE("largest and sums under windows") {
   for (const char* kind : {"maximum", "add"}) {
     check(parameter(0, "[2, 5, 8, 9]") +

@@ -125,12 +125,17 @@ TEST_CASE("operations on what lies under windows, with weights and without") {
     WindowNode node;
     node.name = "fold";
     node.windows = draw_windows(random, false);
+    if (seed % 5 == 0) {  // whole images
+      node.windows = {};
+      node.windows.images = 1 + random() % 20;
+      node.windows.size = node.windows.taps = {1, 1 + random() % 30};
+    }
     const uint64_t columns = 1 + random() % 20;
     node.x = add_tensor(graph, node.windows.pixels(), columns, WEFT_VPU_DTYPE_F32);
     graph.inputs = {node.x};
     node.op = kOperations[random() % 4];
     node.padding = static_cast<float>(random() % 3) - 1.0f;
-    if (random() % 2 == 0) node.weights = draw(random, node.windows.tap_count() * columns);
+    if (seed % 5 != 0 && random() % 2 == 0) node.weights = draw(random, node.windows.tap_count() * columns);
     node.y = add_tensor(graph, node.windows.results(), columns, WEFT_VPU_DTYPE_F32);
     graph.outputs = {node.y};
     graph.nodes.emplace_back(node);
