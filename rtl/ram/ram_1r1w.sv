@@ -36,55 +36,52 @@ module ram_1r1w #(
   logic [WordChecks-1:0] checks[Words] /* verilator public_flat_rd */;
   logic [31:0]           noise_q;            // another number after each read beside a write
 
-  // The bits of the granules that are set.
-  function automatic logic [WordBits-1:0] data_mask(input logic [Granules-1:0] granules);
-    for (int unsigned g = 0; g < Granules; g++)
-      data_mask[g*DataBits+:DataBits] = granules[g] ? '1 : '0;
-  endfunction
-  function automatic logic [WordChecks-1:0] check_mask(input logic [Granules-1:0] granules);
-    for (int unsigned g = 0; g < Granules; g++)
-      check_mask[g*CheckBits+:CheckBits] = granules[g] ? '1 : '0;
-  endfunction
-
-  function automatic logic [WordChecks-1:0] check_noise();
-    check_noise = WordChecks'({(WordChecks + 31) / 32{noise_q}});
-  endfunction
-
-  // What a word holds after this cycle's write.
-  function automatic logic [WordBits-1:0] data_after(input logic [AddrBits-1:0] addr);
-    data_after = words[addr];
-    if (write_i != '0 && waddr_i == addr)
-      data_after = (data_after & ~data_mask(write_i)) | (wdata_i & data_mask(write_i));
-  endfunction
-  function automatic logic [WordChecks-1:0] check_after(input logic [AddrBits-1:0] addr);
-    check_after = checks[addr];
-    if (write_i != '0 && waddr_i == addr)
-      check_after = (check_after & ~check_mask(write_i)) | (wcheck_i & check_mask(write_i));
-  endfunction
-
   wire meets = read_i && write_i != '0 && raddr_i == waddr_i;
 
+  // No functions, and one delayed assignment for all writes: Verilator clears the result of a
+  // function, and what is about to be stored, at the start of every cycle.
   always_ff @(posedge clk_i) begin
+    logic [WordBits-1:0]   shown, data, upset;
+    logic [WordChecks-1:0] shown_check, check, upset_check;
     if (read_i) begin
       rdata_o <= words[raddr_i];
       rcheck_o <= checks[raddr_i];
     end
     if (meets) begin
-      rdata_o <= words[raddr_i] ^ ({WordBits / 32{noise_q}} & data_mask(write_i));
-      rcheck_o <= checks[raddr_i] ^ (check_noise() & check_mask(write_i));
+      shown = words[raddr_i];
+      shown_check = checks[raddr_i];
+      for (int unsigned g = 0; g < Granules; g++)
+        if (write_i[g]) begin
+          shown[g*DataBits+:DataBits] = shown[g*DataBits+:DataBits] ^ {DataBits / 32{noise_q}};
+          shown_check[g*CheckBits+:CheckBits] = shown_check[g*CheckBits+:CheckBits]
+                                              ^ CheckBits'(noise_q >> (g * CheckBits % 32));
+        end
+      rdata_o <= shown;
+      rcheck_o <= shown_check;
       noise_q <= ram_pkg::next_noise(noise_q);
     end
-    if (write_i == '1) begin
-      words[waddr_i] <= wdata_i;
-      checks[waddr_i] <= wcheck_i;
-    end else if (write_i != '0) begin
-      words[waddr_i] <= data_after(waddr_i);
-      checks[waddr_i] <= check_after(waddr_i);
+    if (write_i != '0) begin
+      data = wdata_i;
+      check = wcheck_i;
+      if (write_i != '1)
+        for (int unsigned g = 0; g < Granules; g++)
+          if (!write_i[g]) begin
+            data[g*DataBits+:DataBits] = words[waddr_i][g*DataBits+:DataBits];
+            check[g*CheckBits+:CheckBits] = checks[waddr_i][g*CheckBits+:CheckBits];
+          end
+      words[waddr_i] <= data;
+      checks[waddr_i] <= check;
     end
     if (flip_i != '0) begin
-      words[flip_addr_i] <= data_after(flip_addr_i) ^ ({Granules{flip_data_i}} & data_mask(flip_i));
-      checks[flip_addr_i] <= check_after(flip_addr_i)
-                           ^ ({Granules{flip_check_i}} & check_mask(flip_i));
+      upset = write_i != '0 && waddr_i == flip_addr_i ? data : words[flip_addr_i];
+      upset_check = write_i != '0 && waddr_i == flip_addr_i ? check : checks[flip_addr_i];
+      for (int unsigned g = 0; g < Granules; g++)
+        if (flip_i[g]) begin
+          upset[g*DataBits+:DataBits] = upset[g*DataBits+:DataBits] ^ flip_data_i;
+          upset_check[g*CheckBits+:CheckBits] = upset_check[g*CheckBits+:CheckBits] ^ flip_check_i;
+        end
+      words[flip_addr_i] <= upset;
+      checks[flip_addr_i] <= upset_check;
     end
   end
 endmodule

@@ -45,56 +45,51 @@ module ram_columns
   logic [7:0]  checks[2*Words*Count] /* verilator public_flat_rd */;
   logic [31:0] noise_q;
 
-  function automatic logic any(input access_t [Count-1:0] accesses);
-    logic [31:0] all;
-    all = 32'd0;
-    for (int unsigned j = 0; j < Count; j++) all = all | accesses[j];
-    any = all[31];
-  endfunction
-
-  // Is some column written where it is read?
-  function automatic logic meets(input access_t [Count-1:0] reads);
-    logic [31:0] all;
-    all = 32'd0;
-    for (int unsigned j = 0; j < Count; j++)
-      all = all | (reads[j] == write_i[j] ? write_i[j] : 32'd0);
-    meets = all[31];
-  endfunction
-
-  // Lanes of noise where a column is written at the address that is read.
-  function automatic lanes_t disturbed(input access_t [Count-1:0] reads, input logic [31:0] noise);
-    for (int unsigned j = 0; j < Count; j++)
-      disturbed[32*j+:32] = reads[j] == write_i[j] && write_i[j].enable ? noise : 32'd0;
-  endfunction
-
-  task automatic read_columns(output lanes_t data, output lanes_t check);
-    logic [31:0] word[Count], stored[Count];
+  // verilator lint_off BLKSEQ
+  // What is read. No functions: Verilator clears their results, and copies their arguments, at the
+  // start of every cycle.
+  lanes_t data, check;
+  logic [31:0] word[Count], stored[Count];
+  task automatic read_columns();
+    logic [31:0] met;
+    met = 32'd0;
     for (int unsigned j = 0; j < Count; j++) begin
       word[j] = words[{read_i[j].address[AddrBits-1:0], IndexBits'(j)}];
       stored[j] = 32'(checks[{read_i[j].address[AddrBits-1:0], IndexBits'(j)}]);
     end
     for (int unsigned j = 0; j < Count; j++) data[32*j+:32] = word[j];
     for (int unsigned j = 0; j < Count; j++) check[32*j+:32] = stored[j];
-    if (meets(read_i)) begin
-      data = data ^ disturbed(read_i, noise_q);
-      check = check ^ disturbed(read_i, 32'(noise_q[31-:CheckBits]));
+    for (int unsigned j = 0; j < Count; j++)
+      met = met | (read_i[j] == write_i[j] ? write_i[j] : 32'd0);
+    if (met[31]) begin
+      for (int unsigned j = 0; j < Count; j++)
+        if (read_i[j] == write_i[j] && write_i[j].enable) begin
+          data[32*j+:32] = data[32*j+:32] ^ noise_q;
+          check[32*j+:32] = check[32*j+:32] ^ 32'(noise_q[31-:CheckBits]);
+        end
       noise_q <= ram_pkg::next_noise(noise_q);
     end
   endtask
 
-  task automatic read_row(output lanes_t data, output lanes_t check);
+  task automatic read_row();
+    logic [31:0] met;
+    met = 32'd0;
     for (int unsigned j = 0; j < Count; j++)
       data[32*j+:32] = words[{row_read_i.address[AddrBits-1:0], IndexBits'(j)}];
     for (int unsigned j = 0; j < Count; j++)
       check[32*j+:32] = 32'(checks[{row_read_i.address[AddrBits-1:0], IndexBits'(j)}]);
-    if (meets({Count{row_read_i}})) begin
-      data = data ^ disturbed({Count{row_read_i}}, noise_q);
-      check = check ^ disturbed({Count{row_read_i}}, 32'(noise_q[31-:CheckBits]));
+    for (int unsigned j = 0; j < Count; j++)
+      met = met | (row_read_i == write_i[j] ? write_i[j] : 32'd0);
+    if (met[31]) begin
+      for (int unsigned j = 0; j < Count; j++)
+        if (row_read_i == write_i[j]) begin
+          data[32*j+:32] = data[32*j+:32] ^ noise_q;
+          check[32*j+:32] = check[32*j+:32] ^ 32'(noise_q[31-:CheckBits]);
+        end
       noise_q <= ram_pkg::next_noise(noise_q);
     end
   endtask
 
-  // verilator lint_off BLKSEQ
   task automatic write_columns();
     for (int unsigned j = 0; j < Count; j++)
       if (write_i[j].enable) begin
@@ -104,18 +99,22 @@ module ram_columns
   endtask
 
   always_ff @(posedge clk_i) begin
-    lanes_t data, check;
-    if (any(read_i)) begin
-      read_columns(data, check);
+    logic [31:0] any_read, any_written;
+    any_read = 32'd0;
+    any_written = 32'd0;
+    for (int unsigned j = 0; j < Count; j++) any_read = any_read | read_i[j];
+    for (int unsigned j = 0; j < Count; j++) any_written = any_written | write_i[j];
+    if (any_read[31]) begin
+      read_columns();
       rdata_o <= data;
       rcheck_o <= check;
     end
     if (row_read_i.enable) begin
-      read_row(data, check);
+      read_row();
       row_rdata_o <= data;
       row_rcheck_o <= check;
     end
-    if (any(write_i)) write_columns();
+    if (any_written[31]) write_columns();
     if (flip_i) begin
       words[{flip_addr_i, flip_column_i}] = words[{flip_addr_i, flip_column_i}] ^ flip_data_i;
       checks[{flip_addr_i, flip_column_i}] = checks[{flip_addr_i, flip_column_i}]
