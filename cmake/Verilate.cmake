@@ -7,8 +7,8 @@
 # would take seconds: -O0.
 # A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). The target TARGET_verilate makes the C++ alone. A model is
-# three translation units (verilated_units.cmake), because Verilator's headers take longer than most of its files: what runs each
-# cycle, what runs once, at -O0, and what writes waves, at -O1, since the optimiser takes longest over those long straight lines.
+# two translation units (verilated_units.cmake), because Verilator's headers take longer than most of its files: what runs each
+# cycle, and, at -O0, what runs once and what writes waves: the optimiser takes longest over those long straight lines.
 # --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
 # With WEFT_RTL_COVERAGE every model counts its coverage (testbench/coverage/README.md).
 find_program(VERILATOR verilator REQUIRED)
@@ -96,9 +96,6 @@ function(weft_verilate target)
                            ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${sources})
   endif()
   set(units ${dir}/units/fast.cpp ${dir}/units/slow.cpp)
-  if(V_TRACE)
-    list(APPEND units ${dir}/units/waves.cpp)
-  endif()
   add_custom_command(
     OUTPUT ${units}
     BYPRODUCTS ${dir}/ports/${prefix}.h ${dir}/${prefix}___024root.h
@@ -116,7 +113,6 @@ function(weft_verilate target)
   add_dependencies(${target} ${target}_verilate)
   set_source_files_properties(${dir}/units/fast.cpp PROPERTIES COMPILE_OPTIONS "${fast}")
   set_source_files_properties(${dir}/units/slow.cpp PROPERTIES COMPILE_OPTIONS -O0)
-  set_source_files_properties(${dir}/units/waves.cpp PROPERTIES COMPILE_OPTIONS -O1)
   # C++17 has quicker headers than C++20; C++14 would leave the alignment of a model to chance
   set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP} CXX_STANDARD 17)
   target_compile_options(${target} PRIVATE -w -g0 -fcf-protection=none)

@@ -1,16 +1,15 @@
-# cmake -DFOLDER=<folder> -DPREFIX=<prefix> -P: after Verilator, writes units/fast.cpp, slow.cpp and waves.cpp, which include the
-# files of a model, as its list <prefix>_classes.mk tells them apart. A file that an earlier run left is in no list.
+# cmake -DFOLDER=<folder> -DPREFIX=<prefix> -P: after Verilator, writes units/fast.cpp and slow.cpp, which include the files of a
+# model, as its list <prefix>_classes.mk tells them apart. A file that an earlier run left is in no list.
 file(READ ${FOLDER}/${PREFIX}_classes.mk list)
 string(REPLACE "\\" "" list "${list}")
 string(REPLACE "\n" ";" list "${list}")
 set(fast "")
 set(slow "")
-set(waves "")
 foreach(line ${list})
   if(line MATCHES "^VM_[A-Z]+_(FAST|SLOW)")
     string(TOLOWER ${CMAKE_MATCH_1} kind)
-  elseif(line MATCHES "^\t(${PREFIX}__Trace__[0-9]+) ")
-    string(APPEND waves "#include \"${CMAKE_MATCH_1}.cpp\"\n")
+  elseif(line MATCHES "^\t(${PREFIX}__Trace__[0-9]+) ")   # what writes waves
+    string(APPEND slow "#include \"${CMAKE_MATCH_1}.cpp\"\n")
   elseif(line MATCHES "^\t(${PREFIX}[^ ]*)")
     string(APPEND ${kind} "#include \"${CMAKE_MATCH_1}.cpp\"\n")
   endif()
@@ -18,6 +17,6 @@ endforeach()
 if(NOT fast MATCHES "\"${PREFIX}\\.cpp" OR NOT slow MATCHES "${PREFIX}__Syms\\.cpp")
   message(FATAL_ERROR "${FOLDER}/${PREFIX}_classes.mk does not name the files of ${PREFIX}: is this another version of Verilator than 5.006?")
 endif()
-foreach(unit fast slow waves)
+foreach(unit fast slow)
   file(WRITE ${FOLDER}/units/${unit}.cpp "${${unit}}")
 endforeach()
