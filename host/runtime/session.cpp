@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -17,6 +18,9 @@
 
 namespace weft::runtime {
 namespace {
+
+constexpr size_t kLoaded = 4;              // programs that stay on the device
+constexpr uint64_t kKeptBytes = 4u << 20;  // of a program's arguments that stay there between calls
 
 /// Reports the device's cycle about five times a second until it is destroyed.
 class ProgressThread {
@@ -61,9 +65,24 @@ std::string device_name(const Target& target) {
   return name;
 }
 
+/// A program in HBM, and what its calls have needed.
+struct Session::Loaded {
+  /// Of an argument; host: its staging memory, which is mapped.
+  struct Buffers {
+    BufferHandle device, host;
+    std::byte* mapped = nullptr;
+  };
+
+  ProgramHandle program;
+  std::vector<std::byte> executable;
+  weft_kernel* kernel = nullptr;
+  std::vector<ArgumentInfo> arguments;
+  std::vector<Buffers> kept;
+};
+
 struct Session::State {
   ~State() {
-    program.reset();
+    loaded.clear();
     if (queue) (void)!weft_queue_release(queue);
     if (device && owned) (void)!weft_close(device, nullptr);
   }
@@ -86,13 +105,62 @@ struct Session::State {
     return Ok{};
   }
 
+  /// A program, without buffers for its arguments yet.
+  Result<Loaded> load(std::span<const std::byte> bytes) const {
+    Loaded made;
+    weft_program* program = nullptr;
+    if (const auto status = weft_program_load(device, bytes.data(), bytes.size(), &program); status != WEFT_ERROR_OK)
+      return driver_error(status);
+    made.program.reset(program);
+    if (const auto status = weft_program_get_kernel(program, 0, &made.kernel); status != WEFT_ERROR_OK)
+      return driver_error(status);
+    weft_kernel_info kernel = WEFT_INIT(weft_kernel_info);
+    if (const auto status = weft_kernel_get_info(made.kernel, &kernel); status != WEFT_ERROR_OK)
+      return driver_error(status);
+    for (uint32_t i = 0; i < kernel.argument_count; i++) {
+      weft_argument_info a = WEFT_INIT(weft_argument_info);
+      if (const auto status = weft_kernel_get_argument(made.kernel, i, &a); status != WEFT_ERROR_OK)
+        return driver_error(status);
+      made.arguments.push_back(
+          {a.name, a.dtype, a.layout, a.direction, a.shape[0], a.shape[1], a.pitch_bytes, a.size_bytes});
+    }
+    made.executable.assign(bytes.begin(), bytes.end());
+    return made;
+  }
+
+  [[nodiscard]] Result<std::vector<Loaded::Buffers>> buffers() const {
+    std::vector<Loaded::Buffers> made;
+    for (const auto& argument : loaded.front().arguments) {
+      auto on_device = buffer(WEFT_MEMORY_HBM, argument.size_bytes);
+      if (!on_device.ok()) return on_device.error();
+      auto on_host = buffer(WEFT_MEMORY_HOST, argument.size_bytes);
+      if (!on_host.ok()) return on_host.error();
+      void* pointer = nullptr;
+      if (const auto status = weft_buffer_map(on_host.value().get(), &pointer); status != WEFT_ERROR_OK)
+        return driver_error(status);
+      made.push_back({std::move(on_device.value()), std::move(on_host.value()), static_cast<std::byte*>(pointer)});
+    }
+    return made;
+  }
+
+  /// The arguments have the sizes of the program that is loaded.
+  Status check(const std::vector<std::vector<std::byte>>& given) const {
+    if (loaded.empty()) return Error{WEFT_ERROR_INVALID_STATE, "no program is loaded"};
+    const auto& wanted = loaded.front().arguments;
+    if (given.size() != wanted.size())
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   fmt::format("{} arguments, the kernel has {}", given.size(), wanted.size())};
+    for (size_t i = 0; i < given.size(); i++)
+      if (wanted[i].direction == WEFT_ARGUMENT_DIRECTION_INPUT && given[i].size() != wanted[i].size_bytes)
+        return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("argument '{}' has {} bytes, the kernel needs {}",
+                                                              wanted[i].name, given[i].size(), wanted[i].size_bytes)};
+    return Ok{};
+  }
+
   weft_device* device = nullptr;
   bool owned = true;
   weft_queue* queue = nullptr;
-  ProgramHandle program;
-  std::vector<std::byte> executable;  // of program
-  weft_kernel* kernel = nullptr;
-  std::vector<ArgumentInfo> arguments;
+  std::list<Loaded> loaded;  ///< the first one is run
   const spec::Chip* chip = nullptr;
 };
 
@@ -102,15 +170,17 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 const spec::Chip& Session::chip() const { return *state_->chip; }
-const std::vector<ArgumentInfo>& Session::arguments() const { return state_->arguments; }
+const std::vector<ArgumentInfo>& Session::arguments() const {
+  static const std::vector<ArgumentInfo> none;
+  return state_->loaded.empty() ? none : state_->loaded.front().arguments;
+}
 
 weft_device* Session::device() const { return state_->device; }
 weft_queue* Session::queue() const { return state_->queue; }
 
 Status Session::reset(weft_reset_report& report) {
   State& s = *state_;
-  s.program.reset();
-  s.kernel = nullptr;
+  s.loaded.clear();
   if (const auto status = weft_reset(s.device, nullptr, WEFT_RESET_LEVEL_DEVICE, &report); status != WEFT_ERROR_OK)
     return driver_error(status);
   (void)!weft_queue_release(std::exchange(s.queue, nullptr));  // it went with the reset
@@ -148,45 +218,33 @@ Result<Session> Session::begin(std::unique_ptr<State> state) {
 }
 
 Status Session::load(std::span<const std::byte> executable) {
-  if (state_->program && std::ranges::equal(state_->executable, executable)) return Ok{};
-  weft_program* program = nullptr;
-  if (const auto status = weft_program_load(state_->device, executable.data(), executable.size(), &program);
-      status != WEFT_ERROR_OK)
-    return driver_error(status);
-  state_->program.reset(program);
-  state_->executable.clear();
-  state_->arguments.clear();
-  if (const auto status = weft_program_get_kernel(program, 0, &state_->kernel); status != WEFT_ERROR_OK)
-    return driver_error(status);
-  weft_kernel_info kernel = WEFT_INIT(weft_kernel_info);
-  if (const auto status = weft_kernel_get_info(state_->kernel, &kernel); status != WEFT_ERROR_OK)
-    return driver_error(status);
-  for (uint32_t i = 0; i < kernel.argument_count; i++) {
-    weft_argument_info a = WEFT_INIT(weft_argument_info);
-    if (const auto status = weft_kernel_get_argument(state_->kernel, i, &a); status != WEFT_ERROR_OK)
-      return driver_error(status);
-    state_->arguments.push_back(
-        {a.name, a.dtype, a.layout, a.direction, a.shape[0], a.shape[1], a.pitch_bytes, a.size_bytes});
+  auto& loaded = state_->loaded;
+  for (auto at = loaded.begin(); at != loaded.end(); at++)
+    if (std::ranges::equal(at->executable, executable)) {
+      loaded.splice(loaded.begin(), loaded, at);
+      return Ok{};
+    }
+  auto made = state_->load(executable);
+  if (!made.ok() && made.error().code == WEFT_ERROR_NO_DEVICE_MEMORY && !loaded.empty()) {
+    loaded.clear();
+    made = state_->load(executable);
   }
-  state_->executable.assign(executable.begin(), executable.end());
+  if (!made.ok()) return made.error();
+  loaded.push_front(std::move(made.value()));
+  if (loaded.size() > kLoaded) loaded.pop_back();
   return Ok{};
 }
 
 Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::vector<std::byte>>& arguments,
                                                          LaunchResult& result, const Progress& progress) {
   State& s = *state_;
-  if (!s.program) return Error{WEFT_ERROR_INVALID_STATE, "no program is loaded"};
-  if (arguments.size() != s.arguments.size())
-    return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                 fmt::format("{} arguments, the kernel has {}", arguments.size(), s.arguments.size())};
+  if (auto status = s.check(arguments); !status.ok()) return status.error();
+  const Loaded& program = s.loaded.front();
   std::vector<BufferHandle> buffers;
   std::vector<weft_argument> launch_arguments;
   for (size_t i = 0; i < arguments.size(); i++) {
-    const ArgumentInfo& info = s.arguments[i];
+    const ArgumentInfo& info = program.arguments[i];
     const bool input = info.direction == WEFT_ARGUMENT_DIRECTION_INPUT;
-    if (input && arguments[i].size() != info.size_bytes)
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("argument '{}' has {} bytes, the kernel needs {}",
-                                                            info.name, arguments[i].size(), info.size_bytes)};
     auto buffer = s.buffer(WEFT_MEMORY_HBM, info.size_bytes);
     if (!buffer.ok()) return buffer.error();
     if (input) {
@@ -213,7 +271,7 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
   weft_command_options options = WEFT_INIT(weft_command_options);
   options.profile = 1;
   weft_event* event = nullptr;
-  if (const auto status = weft_launch(s.queue, s.kernel, launch_arguments.data(),
+  if (const auto status = weft_launch(s.queue, program.kernel, launch_arguments.data(),
                                       static_cast<uint32_t>(launch_arguments.size()), &options, &event);
       status != WEFT_ERROR_OK)
     return driver_error(status);
@@ -238,7 +296,7 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
 
   std::vector<std::vector<std::byte>> outputs(arguments.size());
   for (size_t i = 0; i < arguments.size(); i++) {
-    const ArgumentInfo& argument = s.arguments[i];
+    const ArgumentInfo& argument = program.arguments[i];
     if (argument.direction != WEFT_ARGUMENT_DIRECTION_OUTPUT) continue;
     auto staging = s.buffer(WEFT_MEMORY_HOST, argument.size_bytes);
     if (!staging.ok()) return staging.error();
@@ -253,9 +311,78 @@ Result<std::vector<std::vector<std::byte>>> Session::run(const std::vector<std::
   return outputs;
 }
 
+Result<std::vector<std::vector<std::byte>>> Session::call(const std::vector<std::vector<std::byte>>& arguments,
+                                                          LaunchResult& result) {
+  State& s = *state_;
+  if (auto status = s.check(arguments); !status.ok()) return status.error();
+  Loaded& program = s.loaded.front();
+  auto buffers = std::exchange(program.kept, {});
+  if (buffers.empty()) {
+    auto made = s.buffers();
+    if (!made.ok() && made.error().code == WEFT_ERROR_NO_DEVICE_MEMORY) {
+      for (auto& other : s.loaded) other.kept.clear();
+      made = s.buffers();
+    }
+    if (!made.ok()) return made.error();
+    buffers = std::move(made.value());
+  }
+  const auto began = std::chrono::steady_clock::now();
+  weft_command_options chained = WEFT_INIT(weft_command_options);
+  chained.chain = 1;
+  std::vector<weft_argument> launch_arguments;
+  std::vector<weft_command> commands;
+  const auto copy = [&](weft_buffer* to, weft_buffer* from, uint64_t bytes) {
+    weft_command command = WEFT_INIT(weft_command);
+    command.opcode = WEFT_QUEUE_OPCODE_COPY;
+    command.destination = to, command.source = from, command.bytes = bytes;
+    command.options = &chained;
+    commands.push_back(command);
+  };
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < buffers.size(); i++) {
+    launch_arguments.push_back({buffers[i].device.get(), 0});
+    bytes += program.arguments[i].size_bytes;
+    if (program.arguments[i].direction != WEFT_ARGUMENT_DIRECTION_INPUT) continue;
+    std::memcpy(buffers[i].mapped, arguments[i].data(), arguments[i].size());
+    copy(buffers[i].device.get(), buffers[i].host.get(), arguments[i].size());
+  }
+  weft_event *launched = nullptr, *ended = nullptr;
+  weft_command launch = WEFT_INIT(weft_command);
+  launch.opcode = WEFT_QUEUE_OPCODE_LAUNCH;
+  launch.kernel = program.kernel;
+  launch.arguments = launch_arguments.data(), launch.argument_count = static_cast<uint32_t>(launch_arguments.size());
+  launch.options = &chained;
+  launch.event = &launched;
+  commands.push_back(launch);
+  for (size_t i = 0; i < buffers.size(); i++)
+    if (program.arguments[i].direction == WEFT_ARGUMENT_DIRECTION_OUTPUT)
+      copy(buffers[i].host.get(), buffers[i].device.get(), program.arguments[i].size_bytes);
+  const bool copies_back = commands.back().opcode == WEFT_QUEUE_OPCODE_COPY;
+  commands.back().options = nullptr;
+  if (copies_back) commands.back().event = &ended;
+  if (const auto status = weft_submit(s.queue, commands.data(), static_cast<uint32_t>(commands.size()));
+      status != WEFT_ERROR_OK)
+    return driver_error(status);
+  const EventHandle launch_handle(launched), end_handle(ended);
+  if (ended != nullptr) (void)!weft_event_wait(ended, nullptr);
+  for (weft_event* event : {launched, ended})  // the launch's own error, if it has failed
+    if (event != nullptr)
+      if (const auto status = weft_event_wait(event, nullptr); status != WEFT_ERROR_OK) return driver_error(status);
+  result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  weft_event_info info = WEFT_INIT(weft_event_info);
+  if (const auto status = weft_event_query(launched, &info); status != WEFT_ERROR_OK) return driver_error(status);
+  result.start_cycle = info.start_cycle, result.end_cycle = info.end_cycle;
+  std::vector<std::vector<std::byte>> outputs(arguments.size());
+  for (size_t i = 0; i < buffers.size(); i++)
+    if (program.arguments[i].direction == WEFT_ARGUMENT_DIRECTION_OUTPUT)
+      outputs[i].assign(buffers[i].mapped, buffers[i].mapped + program.arguments[i].size_bytes);
+  if (bytes <= kKeptBytes) program.kept = std::move(buffers);
+  return outputs;
+}
+
 Status Session::close() {
   State& s = *state_;
-  s.program.reset();
+  s.loaded.clear();
   weft_status status = WEFT_ERROR_OK;
   if (s.queue) status = weft_queue_release(std::exchange(s.queue, nullptr));
   if (s.device && s.owned)

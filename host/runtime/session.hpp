@@ -55,8 +55,8 @@ struct LaunchResult {
 /// Called about five times a second during a long launch with the device cycles since it began.
 using Progress = std::function<void(uint64_t cycles)>;
 
-/// One open device with one queue and at most one loaded program. Not thread-safe. Everything it holds is released with
-/// it.
+/// One open device with one queue and the programs that were loaded last, the last of which is run. Not thread-safe.
+/// Everything it holds is released with it.
 class Session {
  public:
   Session(Session&&) noexcept;
@@ -78,8 +78,8 @@ class Session {
   /// Resets the device and makes a new queue; the program is gone. `report` has its size set.
   [[nodiscard]] Status reset(weft_reset_report& report);
 
-  /// Loads an executable in place of the one before, unless they are equal. EXECUTABLE_INVALID names section, offset and
-  /// reason.
+  /// Loads an executable, unless it is one of the last four that have been loaded. EXECUTABLE_INVALID names section,
+  /// offset and reason.
   [[nodiscard]] Status load(std::span<const std::byte> executable);
 
   /// Arguments of the loaded kernel, in order.
@@ -91,10 +91,17 @@ class Session {
   [[nodiscard]] Result<std::vector<std::vector<std::byte>>> run(const std::vector<std::vector<std::byte>>& arguments,
                                                                 LaunchResult& result, const Progress& progress = {});
 
+  /// The same without counters and cycles within the launch, and quicker: small buffers stay for the next call, and the
+  /// copies and the launch are submitted as one. `result` has the launch's first and last cycle, and wall time with the
+  /// copies.
+  [[nodiscard]] Result<std::vector<std::vector<std::byte>>> call(const std::vector<std::vector<std::byte>>& arguments,
+                                                                 LaunchResult& result);
+
   /// Ends the simulator and waits for its files (waves, trace).
   [[nodiscard]] Status close();
 
  private:
+  struct Loaded;
   struct State;
   explicit Session(std::unique_ptr<State> state);
   [[nodiscard]] static Result<Session> begin(std::unique_ptr<State> state);

@@ -69,7 +69,7 @@ class PartsRun {
     }
     arguments.resize(part.inputs.size() + part.outputs.size());
     runtime::LaunchResult launch;
-    const auto results = session_->run(arguments, launch);
+    const auto results = session_->call(arguments, launch);
     if (!results.ok()) return results.error();
     result_.device_cycles += launch.end_cycle - launch.start_cycle;
     result_.launches.push_back({number, launch.start_cycle, launch.end_cycle});
