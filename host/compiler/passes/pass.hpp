@@ -10,6 +10,8 @@ namespace weft::compiler::passes {
 
 /// fold.cpp: operators on constants become constants, unless their results are large and easily made again.
 [[nodiscard]] ir::Module fold(const ir::Module& module);
+/// unroll.cpp: loops with products for the device whose turns can be counted, written out and folded.
+[[nodiscard]] ir::Module unroll(const ir::Module& module);
 /// simplify.cpp: reshapes and transposes that meet or do nothing.
 [[nodiscard]] ir::Module simplify(const ir::Module& module);
 /// common_subexpressions.cpp: of equal operators on equal operands the first one serves all.

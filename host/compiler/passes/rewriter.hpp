@@ -28,6 +28,11 @@ class Rewriter {
   /// `value` of the new module stands for the first result of `op`.
   void replace(const ir::Op& op, ir::ValueId value) { values_[index_of(op.results[0])] = value; }
 
+  /// The same for all results of an operator.
+  void replace_all(const ir::Op& op, const std::vector<ir::ValueId>& values) {
+    for (size_t i = 0; i < op.results.size(); i++) values_[index_of(op.results[i])] = values[i];
+  }
+
   [[nodiscard]] ir::Module& to() { return to_; }
   [[nodiscard]] ir::ValueId value(ir::ValueId old) const { return values_[index_of(old)]; }
 

@@ -110,3 +110,59 @@ TEST_CASE("operators with regions are not taken for equal, nor is what a device 
       "return \"y\" = %3\n";
   check(passes::fold, device, device);
 }
+
+namespace {
+
+/// x is multiplied by itself, turn by turn, while a counter that begins at `first` is below `limit`, an i32 in text.
+std::string loop(const std::string& first, const std::string& limit, const std::string& product) {
+  return "%1 = constant() [" + first + "] : i32[]\n%2 = " + limit +
+         "\n%3, %4 = while(%0, %1, %2) {carried = 2} : f32[2, 2], i32[]\n"
+         "  region {\n  module \"condition\"\n"
+         "  %0 = parameter() {dims = [2, 2], element = f32, name = \"0\"} : f32[2, 2]\n"
+         "  %1 = parameter() {dims = [], element = i32, name = \"1\"} : i32[]\n"
+         "  %2 = parameter() {dims = [], element = i32, name = \"2\"} : i32[]\n"
+         "  %3 = compare(%1, %2) {direction = lt} : pred[]\n  return \"0\" = %3\n  }\n"
+         "  region {\n  module \"body\"\n"
+         "  %0 = parameter() {dims = [2, 2], element = f32, name = \"0\"} : f32[2, 2]\n"
+         "  %1 = parameter() {dims = [], element = i32, name = \"1\"} : i32[]\n"
+         "  %2 = parameter() {dims = [], element = i32, name = \"2\"} : i32[]\n"
+         "  %3 = constant() [2] : i32[]\n  %4 = add(%1, %3) : i32[]\n  %5 = " +
+         product + " : f32[2, 2]\n  return \"0\" = %5\n  return \"1\" = %4\n  }\n";
+}
+
+constexpr const char* kSquare =
+    "dot_general(%0, %0) {lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}";
+
+size_t products(const ir::Module& module) {
+  size_t count = 0;
+  for (const auto& op : module.ops()) count += op.kind == ir::OpKind::kDotGeneral;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("loops with products are written out if their turns can be counted") {
+  const std::string x = "module \"m\"\n%0 = parameter() {dims = [2, 2], element = f32, name = \"x\"} : f32[2, 2]\n",
+                    end = "return \"y\" = %3\nreturn \"n\" = %4\n";
+  const auto unrolled = [&](const std::string& text) {
+    const auto module = ir::parse(x + text + end);
+    if (!module.ok()) FAIL(module.error().message);
+    auto result = passes::dead_code(passes::unroll(module.value()));
+    CHECK(ir::verify(result).ok());
+    return result;
+  };
+  const std::string known = "constant() [9] : i32[]";
+  const auto five = unrolled(loop("0", known, kSquare));
+  CHECK(products(five) == 5);
+  REQUIRE(five.op_of(five.outputs[1].value).constant);
+  CHECK(five.op_of(five.outputs[1].value).constant->integer(0) == 10);
+  CHECK(unrolled(loop("9", known, kSquare)).outputs[0].value == five.inputs[0]);
+  // Nothing is gained, it depends on an input, or there are too many turns.
+  const auto stays = [&](const std::string& text) {
+    const auto module = unrolled(text);
+    CHECK(module.op_of(module.outputs[0].value).kind == ir::OpKind::kWhile);
+  };
+  stays(loop("0", known, "add(%0, %0)"));
+  stays(loop("0", "parameter() {dims = [], element = i32, name = \"n\"} : i32[]", kSquare));
+  stays(loop("-2000000000", known, kSquare));
+}
