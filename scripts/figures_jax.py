@@ -6,6 +6,7 @@ import subprocess
 from figures_tools import folder, read, row
 
 GOAL_PASS, GOAL_RETURN_US, GOAL_READY_US, GOAL_COMPILE_S = 0.90, 60, 1000, 2
+GOAL_PRODUCTS, GOAL_ELEMENTS = 90, 80  # %
 FILES = ("lax_test", "lax_numpy_test", "lax_control_flow_test", "random_test", "nn_test")
 MANY = ("pmap_test", "shard_map_test", "pjit_test")  # on a slice of eight chips: not at level ci
 SAMPLE, SEED = 60, 1  # tests of each file at level ci
@@ -93,4 +94,19 @@ def calls(tools):
     return rows
 
 
-FIGURES = (("JAX's own tests", own_tests), ("census", census), ("examples", examples), ("several devices", devices), ("calls", calls))
+def shares(tools):
+    """What of the examples' steps device programs have, on a chip of full size."""
+    done = run(tools, "device_share.py", "--json", WEFT_CHIPS="v5e-1mxu")
+    if done.returncode != 0:
+        raise tools.Failed(f"testbench/jax/device_share.py: {done.stderr.strip()[-600:]}")
+    rows = []
+    for name, share in json.loads(done.stdout).items():
+        products, elements, islands = round(100 * share["products"], 1), round(100 * share["elements"], 1), share["islands"]
+        where = f"in {share['device_programs']} device programs, v5e-1mxu"
+        rows += [row(f"{name}: products", products, f"% {where}", ">= 90", products >= GOAL_PRODUCTS),
+                 row(f"{name}: elementwise work", elements, f"% {where}", ">= 80", elements >= GOAL_ELEMENTS),
+                 row(f"{name}: islands", islands, "beside the device programs", "0", islands == 0)]
+    return rows
+
+
+FIGURES = (("JAX's own tests", own_tests), ("census", census), ("examples", examples), ("on the device", shares), ("several devices", devices), ("calls", calls))

@@ -43,9 +43,6 @@ uint64_t row_pitch(const WindowStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const SoftmaxLossStep& s) { return std::max(s.scores.pitch_bytes, s.targets.pitch_bytes); }
 
 Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
-Result<uint64_t> schedule(ProgramBuilder& b, const VectorStep& s, const StepChain& c) {
-  return schedule_vector(b, s, c);
-}
 Result<uint64_t> schedule(ProgramBuilder& b, const RelayoutStep& s, const StepChain& c) {
   return schedule_relayout(b, s, c);
 }
@@ -66,6 +63,10 @@ Result<uint64_t> schedule(ProgramBuilder& b, const ExchangeStep& s, const StepCh
 /// These have their operands in VMEM (tiles/).
 Error resident_only(const std::string& name) {
   return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: it is computed where all values fit VMEM, and they do not", name)};
+}
+Result<uint64_t> schedule(ProgramBuilder& b, const VectorStep& s, const StepChain& c) {
+  if (s.dtype == WEFT_VPU_DTYPE_I32 || s.y_dtype == WEFT_VPU_DTYPE_I32) return resident_only(s.name);
+  return schedule_vector(b, s, c);
 }
 Result<uint64_t> schedule(ProgramBuilder&, const RearrangeStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const ReduceStep& s, const StepChain&) { return resident_only(s.name); }

@@ -15,6 +15,12 @@ namespace weft::compiler {
 using Step = std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep, PartSumStep,
                           ExchangeStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep, WindowStep>;
 
+/// Bytes of an argument.
+struct ArgumentPlace {
+  size_t argument = 0;
+  uint64_t offset_bytes = 0, size_bytes = 0;
+};
+
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
 struct Program {
   std::string name;
@@ -22,6 +28,8 @@ struct Program {
   std::vector<Step> steps;
   std::vector<std::byte> constants;  ///< segment 1
   uint64_t scratch_bytes = 0;        ///< segment 2
+  /// Where the inputs of the graph lie, and then its outputs.
+  std::vector<ArgumentPlace> places = {};
   /// What the chips that send each other data begin with; without header. None: the chip works alone.
   std::optional<spec::BarrierCommand> barrier;
 };

@@ -15,8 +15,9 @@ class GraphCheck {
 
   Status run() {
     for (const Tensor& tensor : graph_.tensors)
-      if (tensor.dtype != WEFT_VPU_DTYPE_BF16 && tensor.dtype != WEFT_VPU_DTYPE_F32)
-        return broken(fmt::format("tensor '{}' is neither bf16 nor f32", tensor.name));
+      if (tensor.dtype != WEFT_VPU_DTYPE_BF16 && tensor.dtype != WEFT_VPU_DTYPE_F32 &&
+          tensor.dtype != WEFT_VPU_DTYPE_I32)
+        return broken(fmt::format("tensor '{}' is none of bf16, f32 and i32", tensor.name));
     for (const Tensor& tensor : graph_.tensors)
       if (const auto shape = matrix_shape(tensor.dims);
           shape.rows * shape.columns != tensor.rows * tensor.columns || tensor.rows * tensor.columns == 0)
@@ -43,7 +44,12 @@ class GraphCheck {
   enum class Reads { kNoOutput, kAny };
 
   static bool is_function(weft_vpu_op op) { return op >= WEFT_VPU_OP_EXP2 && op <= WEFT_VPU_OP_ERF; }
-  [[nodiscard]] bool lies_as_f32(size_t t) const { return output_[t] || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32; }
+  /// How the tensor lies.
+  [[nodiscard]] weft_vpu_dtype dtype_of(size_t t) const {
+    const auto dtype = graph_.tensors[t].dtype;
+    return output_[t] && dtype == WEFT_VPU_DTYPE_BF16 ? WEFT_VPU_DTYPE_F32 : dtype;
+  }
+  [[nodiscard]] bool is_i32(size_t t) const { return graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I32; }
 
   Error broken(const std::string& text) const {
     return {WEFT_ERROR_INTERNAL, fmt::format("graph '{}': {}", graph_.name, text)};
@@ -86,6 +92,10 @@ class GraphCheck {
       return broken(fmt::format("operation {} has one operand too few or too many", node.name));
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     const auto* row = std::get_if<std::vector<float>>(&node.b);
+    const bool floats = row != nullptr || std::holds_alternative<float>(node.b) || is_function(node.op),
+               integer = std::holds_alternative<int32_t>(node.b);
+    if (is_i32(node.a) != is_i32(node.y) || (is_i32(node.a) ? floats : integer))
+      return broken(fmt::format("operation {} mixes i32 with another type", node.name));
     if (shape(node.y) != shape(node.a) || (b != nullptr && shape(*b) != shape(node.a)) ||
         (row != nullptr && row->size() != shape(node.a).columns))
       return broken(fmt::format("the sizes of operation {} do not fit", node.name));
@@ -99,11 +109,13 @@ class GraphCheck {
     uint64_t elements = 0;
     for (const size_t t : node.sources) {
       if (auto status = read(node.name, t); !status.ok()) return status;
-      if (graph_.tensors[t].dtype != WEFT_VPU_DTYPE_F32)
-        return broken(fmt::format("{} moves '{}', which is not f32", node.name, graph_.tensors[t].name));
       elements += shape(t).rows * shape(t).columns;
     }
     if (auto status = write(node.name, node.y); !status.ok()) return status;
+    for (const size_t t : node.sources)
+      if (graph_.tensors[t].dtype != (is_i32(node.y) ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_F32))
+        return broken(fmt::format("{} moves '{}', which is not {}", node.name, graph_.tensors[t].name,
+                                  is_i32(node.y) ? "i32" : "f32"));
     if (!node.from || node.from->size() != shape(node.y).rows * shape(node.y).columns ||
         std::ranges::any_of(*node.from, [&](uint32_t i) { return i >= elements; }))
       return broken(fmt::format("the sizes of movement {} do not fit", node.name));
@@ -112,8 +124,9 @@ class GraphCheck {
   Status check(const ReduceNode& node) {
     if (auto status = read(node.name, node.a); !status.ok()) return status;
     if (auto status = write(node.name, node.y); !status.ok()) return status;
-    if (graph_.tensors[node.a].dtype != WEFT_VPU_DTYPE_F32 || graph_.tensors[node.y].dtype != WEFT_VPU_DTYPE_F32 ||
-        shape(node.y) != shape(node.a) || !graph_.tensors[node.y].uniform || output_[node.y] ||
+    if (graph_.tensors[node.a].dtype == WEFT_VPU_DTYPE_BF16 ||
+        graph_.tensors[node.y].dtype != graph_.tensors[node.a].dtype || shape(node.y) != shape(node.a) ||
+        !graph_.tensors[node.y].uniform || output_[node.y] ||
         (node.op != WEFT_VPU_OP_SUM && node.op != WEFT_VPU_OP_RMAX && node.op != WEFT_VPU_OP_RMIN))
       return broken(fmt::format("the types or sizes of reduction {} do not fit", node.name));
     return Ok{};
@@ -164,7 +177,9 @@ class GraphCheck {
   }
   Status check(const ConstantNode& node) {
     if (auto status = write(node.name, node.y); !status.ok()) return status;
-    if (node.values.size() != shape(node.y).rows * shape(node.y).columns || output_[node.y])
+    const uint64_t count = shape(node.y).rows * shape(node.y).columns;
+    if (node.values.size() != (is_i32(node.y) ? 0 : count) || node.integers.size() != (is_i32(node.y) ? count : 0) ||
+        output_[node.y])
       return broken(fmt::format("the size of constant {} does not fit, or it is an output", node.name));
     return Ok{};
   }
@@ -172,8 +187,11 @@ class GraphCheck {
     if (auto status = read(node.name, node.a, Reads::kAny); !status.ok()) return status;
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     if (shape(node.y) != shape(node.a)) return broken(fmt::format("the sizes of copy {} do not fit", node.name));
-    const bool rounds = lies_as_f32(node.a) && !lies_as_f32(node.y);
-    if (!output_[node.y] && !rounds) return broken(fmt::format("copy {} writes no output", node.name));
+    const auto from = dtype_of(node.a), to = dtype_of(node.y);
+    const bool casts = from == WEFT_VPU_DTYPE_F32 ? to != from : from == WEFT_VPU_DTYPE_I32 && to == WEFT_VPU_DTYPE_F32;
+    if (from != to && !casts && !(from == WEFT_VPU_DTYPE_BF16 && output_[node.y] && to == WEFT_VPU_DTYPE_F32))
+      return broken(fmt::format("copy {} makes no such type of its operand's", node.name));
+    if (!output_[node.y] && !casts) return broken(fmt::format("copy {} writes no output", node.name));
     return Ok{};
   }
 

@@ -20,7 +20,7 @@ struct Tensor {
   std::string name;
   std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in
   uint64_t rows = 0, columns = 0;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32: how it lies unless it is an output
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32: how it lies; a bf16 output lies as f32
   bool uniform = false;                        ///< all columns of a row are equal
 };
 
@@ -35,23 +35,25 @@ struct DenseNode {
 };
 
 /// y = a op b, where b is a tensor of a's type, a constant row, a constant, or nothing if the operation is a function
-/// of one operand. Computed in f32; a result in a's type, then in y's.
+/// of one operand. Computed in f32; a result in a's type, then in y's. i32 is computed in i32, which wraps; then y is
+/// i32, and a constant b is an integer.
 struct VectorNode {
   std::string name;
   weft_vpu_op op = WEFT_VPU_OP_ADD;
   size_t a = 0, y = 0;
-  std::variant<size_t, std::vector<float>, float, std::monostate> b;
+  std::variant<size_t, std::vector<float>, float, int32_t, std::monostate> b;
   float c = 0;  ///< of fma, axpy and select
 };
 
-/// y = a, where y is an output of the network, or bf16 and a is f32. It alone may read an output.
+/// y = a, where y is an output of the network, or y has another type: f32 becomes bf16 or i32 (nearest even; i32
+/// saturates, NaN is 0), i32 becomes f32. It alone may read an output.
 struct CopyNode {
   std::string name;
   size_t a = 0, y = 0;
 };
 
 /// y = elements of the sources: element i of y is element `from[i]` of all sources one behind the other, everything row
-/// by row. The sources are f32.
+/// by row. All sources are f32, or all and y are i32.
 struct RearrangeNode {
   std::string name;
   std::vector<size_t> sources;
@@ -59,8 +61,8 @@ struct RearrangeNode {
   std::shared_ptr<const std::vector<uint32_t>> from;
 };
 
-/// Each element of row r of y is the sum, the largest or the smallest of row r of a, in f32, as a tree of neighbours. y is
-/// uniform and has a's shape.
+/// Each element of row r of y is the sum, the largest or the smallest of row r of a, in f32 or i32, as a tree of
+/// neighbours. y is uniform and has a's shape and type.
 struct ReduceNode {
   std::string name;
   weft_vpu_op op = WEFT_VPU_OP_SUM;  ///< sum, rmax or rmin
@@ -74,11 +76,12 @@ struct PairProductNode {
   uint64_t batch = 1;
 };
 
-/// y = values, in y's type.
+/// y = values, in y's type; of an i32 tensor, integers.
 struct ConstantNode {
   std::string name;
   size_t y = 0;
   std::vector<float> values;
+  std::vector<int32_t> integers = {};
 };
 
 /// y = activation(the sum of what lies under a window by W, + bias): sums of products as in a DenseNode of k = taps times
@@ -119,7 +122,7 @@ using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, Reduce
 [[nodiscard]] std::vector<size_t> operands_of(const Node& node);
 [[nodiscard]] size_t result_of(const Node& node);
 
-/// Nodes in an order in which every input is computed before it is read. An output lies as f32 in memory of the
+/// Nodes in an order in which every input is computed before it is read. An output lies as f32 or i32 in memory of the
 /// caller, any other result in its type in scratch: so no node but a copy reads an output, and a tensor is one output
 /// once. Products of matrices read bf16.
 struct Graph {

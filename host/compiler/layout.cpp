@@ -59,7 +59,7 @@ std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows
 
 std::vector<std::byte> pack_rows_as(std::span<const float> dense, uint64_t rows, uint64_t columns,
                                     weft_vpu_dtype dtype) {
-  if (dtype == WEFT_VPU_DTYPE_F32) return pack_rows(std::as_bytes(dense), rows, columns, 4);
+  if (dtype != WEFT_VPU_DTYPE_BF16) return pack_rows(std::as_bytes(dense), rows, columns, 4);
   std::vector<uint16_t> bits(dense.size());
   std::ranges::transform(dense, bits.begin(), bf16_from_f32);
   return pack_rows(std::as_bytes(std::span(bits)), rows, columns, 2);

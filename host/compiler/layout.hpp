@@ -54,7 +54,7 @@ namespace weft::compiler {
 [[nodiscard]] std::vector<std::byte> pack_rows(std::span<const std::byte> dense, uint64_t rows, uint64_t columns,
                                                uint64_t element_bytes);
 
-/// The same of values in `dtype`, bf16 (rounded) or f32.
+/// The same of values in `dtype`: bf16 (rounded), f32, or i32, whose bits they are.
 [[nodiscard]] std::vector<std::byte> pack_rows_as(std::span<const float> dense, uint64_t rows, uint64_t columns,
                                                   weft_vpu_dtype dtype);
 

@@ -25,11 +25,12 @@ Span common(Span a, Span b) {
 
 class Lowering {
  public:
-  Lowering(const spec::Chip& chip, const Graph& graph, const ShardView& view, bool overlap)
+  Lowering(const spec::Chip& chip, const Graph& graph, const ShardView& view, bool overlap, Arguments arguments)
       : chip_(chip),
         graph_(graph),
         view_(view),
         overlap_(overlap),
+        one_(arguments == Arguments::kOne),
         places_(graph.tensors.size()),
         stored_(graph.tensors.size()),
         output_(graph.tensors.size()),
@@ -37,18 +38,18 @@ class Lowering {
 
   Result<ShardedProgram> run() {
     program_.name = graph_.name;
-    if (graph_.inputs.size() + graph_.outputs.size() >= WEFT_LIMIT_ARGUMENTS)
+    if (!one_ && graph_.inputs.size() + graph_.outputs.size() >= WEFT_LIMIT_ARGUMENTS)
       return Error{WEFT_ERROR_UNSUPPORTED,
                    fmt::format("{} inputs and {} outputs; a kernel has room for {}", graph_.inputs.size(),
                                graph_.outputs.size(), WEFT_LIMIT_ARGUMENTS - 1)};
     for (const size_t t : graph_.inputs)
-      add_argument(t,
-                   graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32 ? WEFT_ARGUMENT_DTYPE_F32 : WEFT_ARGUMENT_DTYPE_BF16,
-                   WEFT_ARGUMENT_DIRECTION_INPUT, view_.input_block(me(), columns(t)));
+      add_argument(t, WEFT_ARGUMENT_DIRECTION_INPUT, view_.input_block(me(), columns(t)));
+    if (one_) join_arguments("inputs", WEFT_ARGUMENT_DIRECTION_INPUT);
     for (const size_t t : graph_.outputs) {
       output_[t] = true;
-      add_argument(t, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_DIRECTION_OUTPUT, view_.result_block(me(), columns(t)));
+      add_argument(t, WEFT_ARGUMENT_DIRECTION_OUTPUT, view_.result_block(me(), columns(t)));
     }
+    if (one_) join_arguments("outputs", WEFT_ARGUMENT_DIRECTION_OUTPUT);
     for (const auto& node : graph_.nodes)
       if (const auto* dense = std::get_if<DenseNode>(&node)) readers_[dense->x].push_back(dense->n);
     for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { add(n); }, node);
@@ -63,16 +64,29 @@ class Lowering {
     return static_cast<uint8_t>(WEFT_REMOTE_SEMAPHORE_FIRST + member);
   }
 
-  void add_argument(size_t t, weft_argument_dtype dtype, weft_argument_direction direction, Span block) {
+  void add_argument(size_t t, weft_argument_direction direction, Span block) {
     const Tensor& tensor = graph_.tensors[t];
+    const auto lies = dtype_of(t);
+    const auto dtype = lies == WEFT_VPU_DTYPE_I32   ? WEFT_ARGUMENT_DTYPE_I32
+                       : lies == WEFT_VPU_DTYPE_F32 ? WEFT_ARGUMENT_DTYPE_F32
+                                                    : WEFT_ARGUMENT_DTYPE_BF16;
     const bool empty = block.count == 0;
     const uint64_t held = empty ? 16 / element_bytes(dtype) : block.count, count = empty ? 1 : rows(t);
     const uint64_t pitch = row_pitch_bytes(held, element_bytes(dtype));
-    places_[t] = {static_cast<uint8_t>(3 + program_.arguments.size()), 0, pitch};
-    stored_[t] = block.first;
+    places_[t] = {static_cast<uint8_t>(3 + program_.arguments.size()), one_ ? joined_bytes_ : 0, pitch};
+    program_.places.push_back({program_.arguments.size(), places_[t].offset_bytes, count * pitch});
+    stored_[t] = block.first, joined_bytes_ += count * pitch;
+    if (one_) return;
     program_.arguments.push_back(
         {tensor.name, dtype, WEFT_ARGUMENT_LAYOUT_ROWS, direction, count, held, pitch, count * pitch});
     shards_.push_back({view_.rows(tensor.rows), block});
+  }
+
+  /// What has been added since the last call, as one argument; nothing, if it has no bytes.
+  void join_arguments(const char* name, weft_argument_direction direction) {
+    if (const uint64_t bytes = std::exchange(joined_bytes_, 0); bytes != 0)
+      program_.arguments.push_back(
+          {name, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_LAYOUT_ROWS, direction, 1, bytes / 4, bytes, bytes});
   }
 
   TensorPlace scratch(uint64_t count, uint64_t row_columns, uint64_t element) {
@@ -147,9 +161,10 @@ class Lowering {
 
   /// How the tensor lies.
   [[nodiscard]] weft_vpu_dtype dtype_of(size_t t) const {
-    return output_[t] ? WEFT_VPU_DTYPE_F32 : graph_.tensors[t].dtype;
+    const auto dtype = graph_.tensors[t].dtype;
+    return output_[t] && dtype == WEFT_VPU_DTYPE_BF16 ? WEFT_VPU_DTYPE_F32 : dtype;
   }
-  [[nodiscard]] uint64_t element_bytes_of(size_t t) const { return dtype_of(t) == WEFT_VPU_DTYPE_F32 ? 4 : 2; }
+  [[nodiscard]] uint64_t element_bytes_of(size_t t) const { return dtype_of(t) == WEFT_VPU_DTYPE_BF16 ? 2 : 4; }
 
   /// Columns of `t` that products of a member read.
   [[nodiscard]] Span needed(size_t t, unsigned member) const {
@@ -305,15 +320,15 @@ class Lowering {
 
   void add(const RearrangeNode& node) {
     make_place(node.y);
-    RearrangeStep step{node.name.substr(0, 32), rows(node.y),    columns(node.y), {}, node.from,
-                       places_[node.y],         dtype_of(node.y)};
+    RearrangeStep step{node.name.substr(0, 32),   rows(node.y),    columns(node.y), {}, node.from, places_[node.y],
+                       dtype_of(node.sources[0]), dtype_of(node.y)};
     for (const size_t t : node.sources) step.sources.push_back({places_[t], rows(t), columns(t)});
     program_.steps.emplace_back(std::move(step));
   }
   void add(const ReduceNode& node) {
     make_place(node.y);
-    program_.steps.emplace_back(
-        ReduceStep{node.name.substr(0, 32), rows(node.a), columns(node.a), node.op, places_[node.a], places_[node.y]});
+    program_.steps.emplace_back(ReduceStep{node.name.substr(0, 32), rows(node.a), columns(node.a), node.op,
+                                           dtype_of(node.a), places_[node.a], places_[node.y]});
   }
   void add(const PairProductNode& node) {
     make_place(node.y);
@@ -348,12 +363,14 @@ class Lowering {
     program_.steps.emplace_back(std::move(step));
   }
   void add(const ConstantNode& node) {
-    const auto packed = pack_rows_as(node.values, rows(node.y), columns(node.y), dtype_of(node.y));
+    const auto packed = node.integers.empty()
+                            ? pack_rows_as(node.values, rows(node.y), columns(node.y), dtype_of(node.y))
+                            : pack_rows(std::as_bytes(std::span(node.integers)), rows(node.y), columns(node.y), 4);
     places_[node.y] =
         constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.y), element_bytes_of(node.y)));
   }
 
-  /// The bits of an output, bf16 as f32, or f32 rounded: a multiplication by one in the type in which `a` lies.
+  /// The bits of an output, bf16 as f32, or another type: a multiplication by one in the type in which `a` lies.
   void add(const CopyNode& node) {
     make_place(node.y);
     const Span block = view_.result_block(me(), columns(node.y));
@@ -377,6 +394,7 @@ class Lowering {
     return step;
   }
   static uint32_t bits_of(float value, weft_vpu_dtype dtype) {
+    if (dtype == WEFT_VPU_DTYPE_I32) return static_cast<uint32_t>(static_cast<int32_t>(value));
     return dtype == WEFT_VPU_DTYPE_F32 ? std::bit_cast<uint32_t>(value) : bf16_from_f32(value);
   }
   /// A row of elements in a type.
@@ -403,6 +421,9 @@ class Lowering {
     } else if (const auto* scalar = std::get_if<float>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bits_of(*scalar, step.dtype);
+    } else if (const auto* integer = std::get_if<int32_t>(&node.b)) {
+      step.b_mode = WEFT_VPU_B_MODE_SCALAR;
+      step.scalar = static_cast<uint32_t>(*integer);
     } else {
       step.b_mode = WEFT_VPU_B_MODE_NONE;
     }
@@ -414,7 +435,8 @@ class Lowering {
   const spec::Chip& chip_;
   const Graph& graph_;
   const ShardView& view_;
-  const bool overlap_;
+  const bool overlap_, one_;
+  uint64_t joined_bytes_ = 0;
   std::vector<TensorPlace> places_;
   std::vector<uint64_t> stored_;  ///< first column that lies at a tensor's place
   std::vector<bool> output_;
@@ -437,7 +459,13 @@ uint32_t signature_of(const Graph& graph, const Sharding& sharding) {
 
 }  // namespace
 
-Result<Program> lower(const spec::Chip& chip, const Graph& graph) {
+Result<Program> lower(const spec::Chip& chip, const Graph& graph, Arguments arguments) {
+  if (arguments == Arguments::kOne) {
+    if (auto status = check_graph(graph); !status.ok()) return status.error();
+    auto program = Lowering(chip, graph, ShardView({}, {}, 0, chip.n), false, arguments).run();
+    if (!program.ok()) return program.error();
+    return std::move(program.value().program);
+  }
   auto sharded = lower_sharded(chip, graph, {}, {}, 0);
   if (!sharded.ok()) return sharded.error();
   return std::move(sharded.value().program);
@@ -462,7 +490,7 @@ Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph,
                      fmt::format("{}: a slice shares products by constants and elementwise operations",
                                  std::visit([](const auto& n) { return n.name; }, node))};
   const ShardView view(slice, sharding, number, chip.n);
-  auto program = Lowering(chip, graph, view, sharding.overlap).run();
+  auto program = Lowering(chip, graph, view, sharding.overlap, Arguments::kEach).run();
   if (!program.ok()) return program.error();
   program.value().program.barrier = view.barrier();
   if (auto& barrier = program.value().program.barrier) barrier->signature = signature_of(graph, sharding);

@@ -9,10 +9,13 @@
 
 namespace weft::compiler {
 
-/// Inputs become arguments of bf16 rows, outputs arguments of f32 rows, in the model's order; tensors between them lie
-/// in scratch as bf16 rows; weights and biases become constants. UNSUPPORTED if there are more arguments than segments;
-/// errors of check_graph.
-[[nodiscard]] Result<Program> lower(const spec::Chip& chip, const Graph& graph);
+/// kOne: all inputs are one argument and all outputs another, one tensor behind the other.
+enum class Arguments : uint8_t { kEach, kOne };
+
+/// Inputs become arguments of rows in their types, outputs arguments of f32 or i32 rows, in the model's order; tensors
+/// between them lie in scratch; weights and biases become constants. UNSUPPORTED if there are more arguments than
+/// segments; errors of check_graph.
+[[nodiscard]] Result<Program> lower(const spec::Chip& chip, const Graph& graph, Arguments arguments = Arguments::kEach);
 
 /// The part of a tensor that an argument of one chip holds; no columns: 16 bytes that nobody touches.
 struct ArgumentShard {

@@ -53,15 +53,15 @@ struct VectorStep {
   uint64_t rows = 0, cols = 0;
   weft_vpu_op op = WEFT_VPU_OP_ADD;
   weft_vpu_b_mode b_mode = WEFT_VPU_B_MODE_TENSOR;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16 or f32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16, f32 or i32
   TensorPlace a, b, y;                           ///< b: tensor, or one row (b_mode row); unused for scalar
   uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar
   uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select
-  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32
   bool uniform = false;                          ///< all columns of a row are equal: one block of them is computed
 };
 
-/// A matrix of f32 rows that elements are taken from.
+/// A matrix of rows that elements are taken from.
 struct RearrangeSource {
   TensorPlace place;
   uint64_t rows = 0, cols = 0;
@@ -74,15 +74,17 @@ struct RearrangeStep {
   std::vector<RearrangeSource> sources;
   std::shared_ptr<const std::vector<uint32_t>> from;
   TensorPlace y;
-  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;    ///< of the sources, f32 or i32
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< dtype, or bf16
 };
 
-/// y[r, all columns] = sum, largest or smallest of a[r, 0 .. cols - 1] in f32, as a tree of neighbours.
+/// y[r, all columns] = sum, largest or smallest of a[r, 0 .. cols - 1] in its type, as a tree of neighbours.
 struct ReduceStep {
   std::string name;
   uint64_t rows = 0, cols = 0;
   weft_vpu_op op = WEFT_VPU_OP_SUM;
-  TensorPlace a, y;  ///< f32 rows
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or i32
+  TensorPlace a, y;
 };
 
 /// y[b] = x[b] w[b] for each b: x[m, k] bf16, w[k, n] f32 rounded to bf16, y[m, n]; each b's rows behind the last one's.

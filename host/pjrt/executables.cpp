@@ -132,6 +132,8 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a) {
   const Cost cost = cost_of(*executable->program);
   executable->costs = {named("flops", static_cast<float>(2 * cost.macs)),
                        named("device flops", static_cast<float>(2 * cost.device_macs)),
+                       named("elements", static_cast<float>(cost.elements)),
+                       named("device elements", static_cast<float>(cost.device_elements)),
                        named("device programs", static_cast<float>(cost.device_programs)),
                        named("islands", static_cast<float>(cost.islands))};
   executable->parameters = shardings_of(executable->program->layout.inputs);

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <functional>
-#include <set>
 
 #include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/partition/value_views.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
 #include "host/tools/run/run_parts.hpp"
@@ -15,46 +15,35 @@
 namespace weft::pjrt {
 namespace {
 
-using compiler::Part;
 using compiler::ir::Module;
+using compiler::ir::Op;
 using compiler::ir::OpKind;
 
-/// Whether a device program rounds nothing to bf16 but operands of products. Its inputs and what goes from node to node
-/// are bf16: right for what a product reads, wrong for a sum.
-bool rounds_only_products(const Module& module, const Part& part) {
-  const std::set<uint32_t> own(part.ops.begin(), part.ops.end());
-  for (const uint32_t i : part.ops) {
-    const auto& op = module.ops()[i];
-    if (op.kind != OpKind::kAdd && op.kind != OpKind::kMaximum) continue;
-    for (const auto operand : op.operands) {
-      const auto& from = module.op_of(operand);
-      const bool constant = from.constant != nullptr ||
-                            (from.kind == OpKind::kBroadcast && module.op_of(from.operands[0]).constant != nullptr);
-      // A bias or a relu joins the product before it, in f32.
-      const bool joins = from.kind == OpKind::kDotGeneral || (op.kind == OpKind::kMaximum && from.kind == OpKind::kAdd);
-      if (!constant && !(joins && own.contains(module.value(operand).op))) return false;
-    }
-  }
-  return true;
-}
+/// Multiply-adds of products and convolutions, and elements that elementwise operators compute.
+struct Work {
+  uint64_t macs = 0, elements = 0;
+  void add(const Work& other) { macs += other.macs, elements += other.elements; }
+};
 
-uint64_t macs_of(const Module& module) {
-  uint64_t macs = 0;
-  for (const auto& op : module.ops()) {
-    for (const auto& region : op.regions) macs += macs_of(*region);
-    if (op.kind != OpKind::kDotGeneral && op.kind != OpKind::kConvolution) continue;
-    // Each element of a result is a sum over what the second operand has and the result has not.
-    const auto &first = module.type(op.operands[0]), &second = module.type(op.operands[1]);
-    const uint64_t results = module.type(op.results[0]).count();
-    uint64_t depth = 1;
-    if (op.kind == OpKind::kConvolution && second.dims[0] != 0)
-      depth = second.count() / static_cast<uint64_t>(second.dims[0]);
-    else if (op.kind == OpKind::kDotGeneral)
-      for (const int64_t d : op.list("lhs_contract"))
-        depth *= static_cast<uint64_t>(first.dims[static_cast<size_t>(d)]);
-    macs += results * depth;
-  }
-  return macs;
+Work work_of(const Module& module, const Op& op) {
+  Work work;
+  for (const auto& region : op.regions)
+    for (const auto& inner : region->ops())
+      // A region on scalars is an operator's own; it runs element by element.
+      if (op.kind == OpKind::kWhile || op.kind == OpKind::kCase || op.kind == OpKind::kManual)
+        work.add(work_of(*region, inner));
+  const uint64_t results = module.type(op.results[0]).count();
+  if (compiler::is_elementwise_kind(op.kind)) work.elements += results;
+  if (op.kind != OpKind::kDotGeneral && op.kind != OpKind::kConvolution) return work;
+  // Each element of a result is a sum over what the second operand has and the result has not.
+  const auto &first = module.type(op.operands[0]), &second = module.type(op.operands[1]);
+  uint64_t depth = 1;
+  if (op.kind == OpKind::kConvolution && second.dims[0] != 0)
+    depth = second.count() / static_cast<uint64_t>(second.dims[0]);
+  else if (op.kind == OpKind::kDotGeneral)
+    for (const int64_t d : op.list("lhs_contract")) depth *= static_cast<uint64_t>(first.dims[static_cast<size_t>(d)]);
+  work.macs += results * depth;
+  return work;
 }
 
 /// UNSUPPORTED: tiles of different sizes.
@@ -70,12 +59,17 @@ Status check_layout(const compiler::stablehlo::Layout& layout, const Module& mod
 }  // namespace
 
 Cost cost_of(const Program& program) {
+  const Module& module = program.model.module;
+  Work all, device;
+  for (const auto& op : module.ops()) all.add(work_of(module, op));
   Cost cost;
-  cost.macs = macs_of(program.model.module);
-  for (size_t i = 0; i < program.model.partition.parts.size(); i++) {
-    (program.model.partition.parts[i].graph ? cost.device_programs : cost.islands)++;
-    cost.device_macs += program.model.programs[i].macs;
+  for (const auto& part : program.model.partition.parts) {
+    (part.graph ? cost.device_programs : cost.islands)++;
+    if (part.graph)
+      for (const uint32_t op : part.ops) device.add(work_of(module, module.ops()[op]));
   }
+  cost.macs = all.macs, cost.device_macs = device.macs;
+  cost.elements = all.elements, cost.device_elements = device.elements;
   return cost;
 }
 
@@ -103,9 +97,11 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
   program->name = simplified.value().name;
-  auto model = tools::compile_parts(std::move(simplified.value()), chip, rounds_only_products);
+  auto model = tools::compile_parts(std::move(simplified.value()), chip);
   if (!model.ok()) return model.error();
   program->model = std::move(model.value());
+  if (const char* wanted = std::getenv("WEFT_JAX_LOG"); wanted != nullptr && wanted == std::string_view("parts"))
+    fmt::print(stderr, "weft: {}\n{}", program->name, tools::parts_text(program->model));
   program->fingerprint = fmt::format("{:016x}", std::hash<std::string>()(code));
   program->code = std::move(code);
   program->options = std::move(options);

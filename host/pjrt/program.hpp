@@ -40,7 +40,8 @@ struct Program {
 
 /// What a program is made of. Products inside loops and branches are counted once.
 struct Cost {
-  uint64_t macs = 0, device_macs = 0;  ///< multiply-adds of products and convolutions
+  uint64_t macs = 0, device_macs = 0;          ///< multiply-adds of products and convolutions
+  uint64_t elements = 0, device_elements = 0;  ///< results of elementwise operators
   uint64_t device_programs = 0, islands = 0;
 };
 [[nodiscard]] Cost cost_of(const Program& program);

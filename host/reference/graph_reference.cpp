@@ -120,9 +120,9 @@ class GoldenEvaluation {
   }
 
  private:
-  /// A tensor of bf16 is rounded once, as the epilogue's cast does.
+  /// A tensor of bf16 is rounded once, as the epilogue's cast does; values of i32 are bits.
   void store(size_t t, std::vector<float> values) {
-    if (lies_as_f32(t))
+    if (is_i32(t) || lies_as_f32(t))
       f32_[t] = std::move(values);
     else
       bf16_[t] = round_bf16(values);
@@ -182,15 +182,21 @@ class GoldenEvaluation {
 
   /// In f32, whatever the type.
   [[nodiscard]] std::vector<float> values_of(size_t t) const {
-    if (lies_as_f32(t)) return f32_[t];
+    if (is_i32(t) || lies_as_f32(t)) return f32_[t];
     std::vector<float> values(bf16_[t].size());
     golden::cast_bf16_to_f32(bf16_[t], values);
     return values;
   }
   [[nodiscard]] bool lies_as_f32(size_t t) const { return output_[t] || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32; }
+  [[nodiscard]] bool is_i32(size_t t) const { return graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I32; }
   /// A constant in the type of the tensor that it meets.
   [[nodiscard]] std::vector<float> constant(std::vector<float> values, size_t beside) const {
     if (!lies_as_f32(beside)) golden::cast_bf16_to_f32(round_bf16(values), values);
+    return values;
+  }
+  static std::vector<float> values_of_bits(const std::vector<uint32_t>& bits) {
+    std::vector<float> values(bits.size());
+    std::ranges::transform(bits, values.begin(), [](uint32_t b) { return std::bit_cast<float>(b); });
     return values;
   }
   static std::vector<uint32_t> bits_of(const std::vector<float>& values) {
@@ -203,10 +209,12 @@ class GoldenEvaluation {
   void operate(weft_vpu_op op, size_t a, const std::vector<float>& b, float c, size_t y) {
     const auto first = bits_of(values_of(a)), second = bits_of(b);
     std::vector<uint32_t> d(first.size());
+    if (is_i32(a)) {
+      golden::operate_i32(op, first, second, static_cast<uint32_t>(static_cast<int32_t>(c)), d);
+      return store(y, values_of_bits(d));
+    }
     golden::operate_f32(op, first, second, std::bit_cast<uint32_t>(c), d);
-    std::vector<float> values(d.size());
-    std::ranges::transform(d, values.begin(), [](uint32_t v) { return std::bit_cast<float>(v); });
-    store(y, constant(std::move(values), a));
+    store(y, constant(values_of_bits(d), a));
   }
 
   void evaluate(const VectorNode& node) {
@@ -219,11 +227,19 @@ class GoldenEvaluation {
       for (size_t i = 0; i < count; i++) b.push_back(values[i % values.size()]);
     } else if (const auto* scalar = std::get_if<float>(&node.b)) {
       b.assign(count, constant({*scalar}, node.a)[0]);
+    } else if (const auto* integer = std::get_if<int32_t>(&node.b)) {
+      b.assign(count, std::bit_cast<float>(*integer));
     }
-    operate(node.op, node.a, b, constant({node.c}, node.a)[0], node.y);
+    operate(node.op, node.a, b, is_i32(node.a) ? node.c : constant({node.c}, node.a)[0], node.y);
   }
 
   void evaluate(const CopyNode& node) {
+    if (is_i32(node.a) != is_i32(node.y)) {
+      auto bits = bits_of(values_of(node.a));
+      std::ranges::transform(bits, bits.begin(), is_i32(node.a) ? golden::i32_to_f32 : golden::f32_to_i32);
+      return store(node.y, values_of_bits(bits));
+    }
+    if (is_i32(node.a)) return store(node.y, values_of(node.a));
     operate(WEFT_VPU_OP_MUL, node.a, std::vector<float>(values_of(node.a).size(), 1.0f), 0, node.y);
   }
 
@@ -231,11 +247,11 @@ class GoldenEvaluation {
     std::vector<float> all, moved;
     for (const size_t t : node.sources) all.insert(all.end(), f32_[t].begin(), f32_[t].end());
     for (const uint32_t i : *node.from) moved.push_back(all[i]);
+    if (is_i32(node.y)) return store(node.y, std::move(moved));
     const std::vector<uint32_t> one(moved.size(), std::bit_cast<uint32_t>(1.0f));
     std::vector<uint32_t> d(moved.size());
     golden::operate_f32(WEFT_VPU_OP_MUL, bits_of(moved), one, 0, d);  // moved values are canonical
-    std::ranges::transform(d, moved.begin(), [](uint32_t v) { return std::bit_cast<float>(v); });
-    store(node.y, std::move(moved));
+    store(node.y, values_of_bits(d));
   }
 
   void evaluate(const ReduceNode& node) {
@@ -244,11 +260,12 @@ class GoldenEvaluation {
     for (uint64_t row = 0; row < a.rows; row++) {
       auto values = bits_of({f32_[node.a].begin() + static_cast<ptrdiff_t>(row * a.columns),
                              f32_[node.a].begin() + static_cast<ptrdiff_t>((row + 1) * a.columns)});
-      if (values.size() == 1) golden::operate_f32(WEFT_VPU_OP_MAX, values, values, 0, values);
+      const auto combine = is_i32(node.a) ? golden::binary_i32(node.op) : golden::binary_f32(node.op);
+      if (values.size() == 1 && !is_i32(node.a)) golden::operate_f32(WEFT_VPU_OP_MAX, values, values, 0, values);
       while (values.size() > 1) {
         std::vector<uint32_t> pairs;
         for (size_t i = 0; i < values.size(); i += 2)
-          pairs.push_back(i + 1 == values.size() ? values[i] : golden::binary_f32(node.op)(values[i], values[i + 1]));
+          pairs.push_back(i + 1 == values.size() ? values[i] : combine(values[i], values[i + 1]));
         values = std::move(pairs);
       }
       std::fill_n(y.begin() + static_cast<ptrdiff_t>(row * a.columns), a.columns, std::bit_cast<float>(values[0]));
@@ -266,7 +283,10 @@ class GoldenEvaluation {
     store(node.y, std::move(y));
   }
 
-  void evaluate(const ConstantNode& node) { store(node.y, node.values); }
+  void evaluate(const ConstantNode& node) {
+    if (!is_i32(node.y)) return store(node.y, node.values);
+    store(node.y, values_of_bits({node.integers.begin(), node.integers.end()}));
+  }
 
   const Graph& graph_;
   const unsigned parts_;
@@ -281,7 +301,12 @@ class Fp64Evaluation {
   explicit Fp64Evaluation(const Graph& graph) : graph_(graph), values_(graph.tensors.size()) {}
 
   std::vector<std::vector<double>> run(const std::vector<std::vector<float>>& inputs) {
-    for (size_t i = 0; i < inputs.size(); i++) values_[graph_.inputs[i]].assign(inputs[i].begin(), inputs[i].end());
+    for (size_t i = 0; i < inputs.size(); i++) {
+      auto& values = values_[graph_.inputs[i]];
+      values.assign(inputs[i].begin(), inputs[i].end());
+      if (graph_.tensors[graph_.inputs[i]].dtype == WEFT_VPU_DTYPE_I32)
+        std::ranges::transform(inputs[i], values.begin(), [](float v) { return std::bit_cast<int32_t>(v); });
+    }
     for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { evaluate(n); }, node);
     std::vector<std::vector<double>> results;
     for (const size_t t : graph_.outputs) results.push_back(values_[t]);
@@ -323,6 +348,7 @@ class Fp64Evaluation {
     if (std::holds_alternative<std::monostate>(node.b)) return 0;
     if (const auto* tensor = std::get_if<size_t>(&node.b)) return values_[*tensor][i];
     if (const auto* row = std::get_if<std::vector<float>>(&node.b)) return static_cast<double>((*row)[i % row->size()]);
+    if (const auto* integer = std::get_if<int32_t>(&node.b)) return *integer;
     return static_cast<double>(std::get<float>(node.b));
   }
 
@@ -389,7 +415,11 @@ class Fp64Evaluation {
     values_[node.y] = std::move(y);
   }
 
-  void evaluate(const CopyNode& node) { values_[node.y] = values_[node.a]; }
+  void evaluate(const CopyNode& node) {
+    values_[node.y] = values_[node.a];
+    if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I32)
+      std::ranges::transform(values_[node.y], values_[node.y].begin(), [](double v) { return std::nearbyint(v); });
+  }
 
   void evaluate(const RearrangeNode& node) {
     std::vector<double> all, moved;
@@ -425,7 +455,10 @@ class Fp64Evaluation {
     values_[node.y] = std::move(y);
   }
 
-  void evaluate(const ConstantNode& node) { values_[node.y].assign(node.values.begin(), node.values.end()); }
+  void evaluate(const ConstantNode& node) {
+    values_[node.y].assign(node.values.begin(), node.values.end());
+    if (!node.integers.empty()) values_[node.y].assign(node.integers.begin(), node.integers.end());
+  }
 
   const Graph& graph_;
   std::vector<std::vector<double>> values_;

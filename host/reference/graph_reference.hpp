@@ -6,8 +6,8 @@
 
 namespace weft::tools {
 
-/// The graph passes compiler::check_graph. inputs[i]: fp32 values of graph input i, row-major. One array for each graph
-/// output, in their order. The golden evaluation rounds as the compiled program does: inputs, weights and values
+/// The graph passes compiler::check_graph. inputs[i]: fp32 values of graph input i, row-major; of i32 the bits of its
+/// elements. One array for each graph output, in their order, with the bits of i32 too. The golden evaluation rounds as the compiled program does: inputs, weights and values
 /// between nodes to bf16, sums and outputs fp32.
 [[nodiscard]] std::vector<std::vector<float>> evaluate_golden(const compiler::Graph& graph,
                                                               const std::vector<std::vector<float>>& inputs);
@@ -18,7 +18,7 @@ namespace weft::tools {
                                                                        const std::vector<std::vector<float>>& inputs,
                                                                        unsigned parts, uint64_t unit);
 
-/// No rounding but fp64's: independent of the golden model, of layouts and of the compiler.
+/// No rounding but fp64's: independent of the golden model, of layouts and of the compiler. Results of i32 are numbers.
 [[nodiscard]] std::vector<std::vector<double>> evaluate_fp64(const compiler::Graph& graph,
                                                              const std::vector<std::vector<float>>& inputs);
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "host/compiler/ir/refusal.hpp"
@@ -20,16 +19,7 @@ using ir::ValueId;
 
 namespace {
 
-/// Elements of the last dimensions, as few as are more than one.
-uint64_t last_columns(const Dims& dims) {
-  uint64_t columns = 1;
-  for (size_t d = dims.size(); d-- > 0 && columns == 1;) columns = static_cast<uint64_t>(dims[d]);
-  return columns;
-}
-
 uint64_t elements_of(const Tensor& tensor) { return tensor.rows * tensor.columns; }
-
-bool equal_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
 }  // namespace
 
@@ -41,6 +31,7 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
     const auto& dims = module_.type(input.value).dims;
     const uint64_t columns = columns_of(input.value);
     const size_t tensor = new_tensor(input.name, dims, module_.type(input.value).count() / columns, columns);
+    if (module_.type(input.value).element == ir::ElementType::kI32) graph_.tensors[tensor].dtype = WEFT_VPU_DTYPE_I32;
     views_[input.value] = {{tensor}, nullptr};
     graph_.inputs.push_back(tensor);
   }
@@ -56,7 +47,7 @@ void GraphBuilder::count_readers(const std::vector<ir::Output>& outputs) {
   for (const uint32_t index : ops_) {
     const Op& op = module_.ops()[index];
     for (const auto operand : op.operands) readers_[operand]++;
-    if (data_operands(op) != 0) moved_[op.results[0]] = op.operands[0];
+    if (moves_to_known_places(module_, op)) moved_[op.results[0]] = op.operands[0];
   }
   for (const auto& output : outputs) readers_[output.value]++;
 }
@@ -85,7 +76,7 @@ void GraphBuilder::find_columns(const Op& op) {
   const auto known = wanted_.find(op.results[0]);
   uint64_t columns = known == wanted_.end() ? 0 : known->second;
   if (op.kind == OpKind::kReshape) return want(op.operands[0], columns);
-  if (op.kind == OpKind::kReduce) {
+  if (op.kind == OpKind::kReduce || op.kind == OpKind::kReduceBy) {
     const auto& gone = op.list("dimensions");
     const auto& dims = module_.type(op.operands[0]).dims;
     Dims last(gone.size());
@@ -133,15 +124,23 @@ void GraphBuilder::add(const Op& op) {
   if (op.kind == OpKind::kConvolution) return add_convolution(op);
   if (op.kind == OpKind::kReduce) return add_reduce(op);
   if (op.kind == OpKind::kReduceWindow) return add_window(op);
-  if (data_operands(op) != 0) return add_movement(op);
+  if (op.kind == OpKind::kReduceBy) return add_search(op);
+  if (op.kind == OpKind::kSelectAndScatter) return add_window_scatter(op);
+  if (op.kind == OpKind::kScatter) return add_scatter(op);
+  if (moves_to_known_places(module_, op)) return add_movement(op);
+  if (op.kind == OpKind::kDynamicUpdateSlice) return add_update(op);
+  if (data_operands(op) != 0) return add_gather(op);
   add_vector(op);
 }
 
 ValueView GraphBuilder::view(ValueId value, const std::string& reader) {
   const auto found = views_.find(value);
   if (found != views_.end()) return found->second;
-  const auto values = constant_values(module_, value);
-  return views_[value] = {{constant_tensor(reader, values, values.size())}, nullptr};
+  const uint64_t count = module_.type(value).count();
+  const bool integers = module_.type(value).element == ir::ElementType::kI32;
+  return views_[value] = {{integers ? constant_tensor(reader, constant_integers(module_, value), count)
+                                    : constant_tensor(reader, constant_values(module_, value), count)},
+                          nullptr};
 }
 
 ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick) {
@@ -222,6 +221,7 @@ size_t GraphBuilder::tensor_of(const std::string& name, const ValueView& view, u
   for (const auto& [other, tensor] : made)
     if (other == from || (other && from && *other == *from)) return tensor;
   const size_t y = new_tensor(name, {static_cast<int64_t>(count)}, count / columns, columns);
+  if (is_i32(view.tensors[0])) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
   made.emplace_back(from, y);
   if (!from) {
     std::vector<uint32_t> all(count);
@@ -238,86 +238,17 @@ size_t GraphBuilder::constant_tensor(const std::string& name, const std::vector<
   return y;
 }
 
-/// A number, a row or a tensor, whichever says it.
-GraphBuilder::Second GraphBuilder::constant_second(const std::string& name, std::vector<float> values,
-                                                   uint64_t columns) {
-  if (std::ranges::all_of(values, [&](float v) { return equal_bits(v, values[0]); })) return values[0];
-  if (std::equal(values.begin() + static_cast<ptrdiff_t>(columns), values.end(), values.begin(), equal_bits)) {
-    values.resize(columns);
-    return values;
-  }
-  return constant_tensor(name, values, columns);
-}
-
-/// Where all operands are the same elements of tensors of one shape, or constants: the tensors themselves are read, and
-/// the result's elements lie as theirs do.
-bool GraphBuilder::align_in_place(const Op& op, Aligned& aligned) {
-  const uint64_t count = module_.type(op.results[0]).count();
-  const ValueView* first = nullptr;
-  bool whole = true;  // each element of the tensors is one of the result
-  for (const auto value : op.operands) {
-    if (is_constant(value)) continue;
-    const ValueView& other = views_.at(value);
-    if (other.tensors.size() != 1) return false;
-    if (first == nullptr) {
-      first = &other;
-      const Tensor& tensor = graph_.tensors[other.tensors[0]];
-      if ((tensor.uniform ? tensor.rows : elements_of(tensor)) > count) return false;
-      aligned.from = other.from, aligned.rows = tensor.rows, aligned.columns = tensor.columns;
-      whole = !tensor.uniform && elements_of(tensor) == count;
-      if (whole && other.from) {
-        std::vector<bool> seen(count);
-        for (const uint32_t i : *other.from) seen[i] = true;
-        whole = std::ranges::all_of(seen, [](bool s) { return s; });
-      }
-      continue;
-    }
-    const Tensor &a = graph_.tensors[first->tensors[0]], &b = graph_.tensors[other.tensors[0]];
-    if (a.rows != b.rows || a.columns != b.columns) return false;
-    if (first->from != other.from && !(first->from && other.from && *first->from == *other.from)) return false;
-  }
-  for (const auto value : op.operands) {
-    if (!is_constant(value)) {
-      aligned.operands.emplace_back(views_.at(value).tensors[0]);
-      continue;
-    }
-    auto values = constant_values(module_, value);
-    const bool number = std::ranges::all_of(values, [&](float v) { return equal_bits(v, values[0]); });
-    if (!number && !whole) return false;
-    if (!number && aligned.from) {
-      std::vector<float> ordered(values.size());
-      for (size_t i = 0; i < values.size(); i++) ordered[(*aligned.from)[i]] = values[i];
-      values = std::move(ordered);
-    }
-    aligned.operands.push_back(number ? Second(values[0])
-                                      : constant_second(op.origin, std::move(values), aligned.columns));
-  }
-  return true;
-}
-
-GraphBuilder::Aligned GraphBuilder::align(const Op& op) {
-  Aligned aligned;
-  if (align_in_place(op, aligned)) return aligned;
-  aligned = {};
-  if (align_as_pixels(op, aligned)) return aligned;
-  const uint64_t count = module_.type(op.results[0]).count();
-  uint64_t columns = 0;
-  if (const auto known = wanted_.find(op.results[0]); known != wanted_.end()) columns = known->second;
-  for (const auto value : op.operands)
-    if (columns == 0 && !is_constant(value))
-      if (const ValueView& v = views_.at(value); !v.from && !graph_.tensors[v.tensors[0]].uniform)
-        columns = graph_.tensors[v.tensors[0]].columns;
-  if (columns == 0) columns = last_columns(module_.type(op.results[0]).dims);
-  aligned.rows = count / columns, aligned.columns = columns;
-  for (const auto value : op.operands)
-    aligned.operands.push_back(is_constant(value) ? constant_second(op.origin, constant_values(module_, value), columns)
-                                                  : Second(tensor_of(op.origin, views_.at(value), count, columns)));
-  return aligned;
+size_t GraphBuilder::constant_tensor(const std::string& name, const std::vector<int32_t>& integers, uint64_t columns) {
+  const size_t y = new_tensor(name, {static_cast<int64_t>(integers.size())}, integers.size() / columns, columns);
+  graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
+  graph_.nodes.emplace_back(ConstantNode{name, y, {}, integers});
+  return y;
 }
 
 void GraphBuilder::add_vector(const Op& op) {
   const ValueId result = op.results[0];
-  if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32) {
+  if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32 &&
+      module_.type(op.operands[0]).element != ir::ElementType::kI32) {
     views_[result] = view(op.operands[0], op.origin);  // pred is 0 or 1
     return;
   }
@@ -357,6 +288,8 @@ void GraphBuilder::drop_unread() {
 void GraphBuilder::settle_types() {
   std::vector<bool> f32(graph_.tensors.size());
   for (size_t t = 0; t < f32.size(); t++) f32[t] = graph_.tensors[t].uniform;
+  for (const auto& node : graph_.nodes)
+    if (const auto* copy = std::get_if<CopyNode>(&node); copy != nullptr && is_i32(copy->a)) f32[copy->y] = true;
   const auto product_operand = [](Node& node) -> size_t* {
     if (auto* dense = std::get_if<DenseNode>(&node)) return &dense->x;
     if (auto* pair = std::get_if<PairProductNode>(&node)) return &pair->x;
@@ -368,8 +301,10 @@ void GraphBuilder::settle_types() {
     if (std::holds_alternative<ConvolutionNode>(node)) operands.clear();  // it rounds what it reads
     for (const size_t t : operands) f32[t] = true;
   }
-  for (size_t t = 0; t < f32.size(); t++)
+  for (size_t t = 0; t < f32.size(); t++) {
+    if (is_i32(t) || rounded_.contains(t)) f32[t] = false;
     if (f32[t]) graph_.tensors[t].dtype = WEFT_VPU_DTYPE_F32;
+  }
   std::map<size_t, size_t> rounded;
   std::vector<Node> nodes;
   for (auto& node : graph_.nodes) {

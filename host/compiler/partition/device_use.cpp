@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/patterns.hpp"
 #include "host/compiler/partition/value_views.hpp"
 
 namespace weft::compiler {
@@ -21,8 +22,29 @@ constexpr uint64_t kMaxTaps = 1024;       // of a window, and factors of a produ
 
 DeviceVerdict host(std::string reason) { return {DeviceUse::kNone, std::move(reason)}; }
 
-/// Reads of f32, or of pred, which is 0 or 1 in f32.
-bool on_f32(ElementType type) { return type == ElementType::kF32 || type == ElementType::kPred; }
+/// f32, pred, which is 0 or 1 in f32, and i32.
+bool has_type(ElementType type) {
+  return type == ElementType::kF32 || type == ElementType::kPred || type == ElementType::kI32;
+}
+
+/// What the vector unit does with i32.
+bool on_integers(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAbs:
+    case OpKind::kNegate:
+    case OpKind::kAdd:
+    case OpKind::kSubtract:
+    case OpKind::kMultiply:
+    case OpKind::kMaximum:
+    case OpKind::kMinimum:
+    case OpKind::kCompare:
+    case OpKind::kSelect:
+    case OpKind::kConvert:
+      return true;
+    default:
+      return false;
+  }
+}
 
 bool no_small_reciprocal(const Module& module, ir::ValueId value) {
   const auto values = constant_values(module, value);
@@ -70,10 +92,10 @@ DeviceVerdict use_of_elementwise(const Module& module, const Op& op, DeviceScope
 DeviceVerdict use_of_movement(const Module& module, const Op& op) {
   const size_t data = data_operands(op);
   bool all = true;
-  for (size_t i = 0; i < op.operands.size(); i++) {
-    const bool constant = constant_behind(module, op.operands[i]) != nullptr;
-    if (i >= data && !constant) return host(fmt::format("{} at computed places", name_of(op.kind)));
-    all = all && (constant || i >= data);
+  for (size_t i = 0; i < data; i++) all = all && constant_behind(module, op.operands[i]) != nullptr;
+  if (!moves_to_known_places(module, op)) {
+    const std::string reason = refusal_of_places(module, op, kMaxMoved);
+    return reason.empty() ? DeviceVerdict{DeviceUse::kVector, ""} : host(reason);
   }
   if (all) return host(fmt::format("a {} of a constant", name_of(op.kind)));
   uint64_t elements = module.type(op.results[0]).count();
@@ -95,6 +117,25 @@ DeviceVerdict use_of_reduction(const Module& module, const Op& op) {
   return {DeviceUse::kVector, ""};
 }
 
+DeviceVerdict use_of_search(const Module& module, const Op& op) {
+  if (!search_of(module, op)) return host("a reduce_by that is no argmax and no argmin");
+  if (constant_behind(module, op.operands[0]) != nullptr) return host("a reduce_by of a constant");
+  if (const auto& in = module.type(op.operands[0]); in.count() > kMaxMoved)
+    return host(fmt::format("reduce_by of {} elements", in.count()));
+  return {DeviceUse::kVector, ""};
+}
+
+/// The gradient of a largest or smallest value of windows: each source goes to the first such element of its window.
+DeviceVerdict use_of_window_scatter(const Module& module, const Op& op) {
+  if (!window_scatter_of(module, op)) return host("a select_and_scatter that is not of a largest or smallest value");
+  for (size_t i = 0; i < 2; i++)
+    if (constant_behind(module, op.operands[i]) != nullptr) return host("a select_and_scatter of a constant");
+  const uint64_t taps = ir::count_of(op.list("window")), elements = module.type(op.operands[0]).count();
+  if (taps > kMaxTaps) return host(fmt::format("select_and_scatter of {} elements each", taps));
+  if (elements > kMaxMoved) return host(fmt::format("select_and_scatter of {} elements", elements));
+  return {DeviceUse::kVector, ""};
+}
+
 DeviceVerdict use_of_matrices(const Module& module, const Op& op) {
   if (op.kind != OpKind::kReshape) return host(fmt::format("no command for {}", name_of(op.kind)));
   const bool same = matrix_shape(module.type(op.results[0]).dims) == matrix_shape(module.type(op.operands[0]).dims);
@@ -110,18 +151,29 @@ bool is_matrix_kind(const Module& module, const Op& op) {
 }  // namespace
 
 DeviceVerdict device_use(const Module& module, const Op& op, DeviceScope scope) {
-  if (op.kind == OpKind::kConstant) return {DeviceUse::kOperand, ""};
+  if (op.kind == OpKind::kConstant || op.kind == OpKind::kIota) return {DeviceUse::kOperand, ""};
   if (data_operands(op) == 1 && constant_behind(module, op.results[0]) != nullptr) return {DeviceUse::kOperand, ""};
   const bool moves = data_operands(op) != 0;
   const bool known = is_elementwise_kind(op.kind) || moves || op.kind == OpKind::kDotGeneral ||
-                     op.kind == OpKind::kConvolution || op.kind == OpKind::kReduce || op.kind == OpKind::kReduceWindow;
+                     op.kind == OpKind::kConvolution || op.kind == OpKind::kReduce ||
+                     op.kind == OpKind::kReduceWindow || op.kind == OpKind::kReduceBy || op.kind == OpKind::kScatter ||
+                     op.kind == OpKind::kSelectAndScatter;
   if (!known) return host(fmt::format("no command for {}", name_of(op.kind)));
   const auto& type = module.type(op.results[0]);
-  if (!on_f32(type.element)) return host(fmt::format("{} to {}", name_of(op.kind), type.text()));
+  if (!has_type(type.element)) return host(fmt::format("{} to {}", name_of(op.kind), type.text()));
+  bool integers = type.element == ElementType::kI32;
   const size_t read = moves ? data_operands(op) : op.operands.size();
-  for (size_t i = 0; i < read; i++)
-    if (const auto& in = module.type(op.operands[i]); !on_f32(in.element))
-      return host(fmt::format("{} of {}", name_of(op.kind), in.text()));
+  for (size_t i = 0; i < read; i++) {
+    const auto& in = module.type(op.operands[i]);
+    if (!has_type(in.element)) return host(fmt::format("{} of {}", name_of(op.kind), in.text()));
+    integers = integers || in.element == ElementType::kI32;
+  }
+  if (integers && scope == DeviceScope::kMatrices) return host(fmt::format("{} of integers", name_of(op.kind)));
+  if (integers && is_elementwise_kind(op.kind) && !on_integers(op.kind))
+    return host(fmt::format("{} of integers", name_of(op.kind)));
+  if (integers && (op.kind == OpKind::kDotGeneral || op.kind == OpKind::kConvolution ||
+                   op.kind == OpKind::kReduceWindow || op.kind == OpKind::kSelectAndScatter))
+    return host(fmt::format("{} of integers", name_of(op.kind)));
   for (const auto value : op.operands)
     if (module.type(value).count() == 0) return host("an empty tensor");
   if (type.count() == 0) return host("an empty tensor");
@@ -131,6 +183,12 @@ DeviceVerdict device_use(const Module& module, const Op& op, DeviceScope scope) 
   if (op.kind == OpKind::kDotGeneral) return use_of_product(module, op, scope);
   if (op.kind == OpKind::kConvolution) return use_of_convolution(module, op);
   if (op.kind == OpKind::kReduce || op.kind == OpKind::kReduceWindow) return use_of_reduction(module, op);
+  if (op.kind == OpKind::kReduceBy) return use_of_search(module, op);
+  if (op.kind == OpKind::kSelectAndScatter) return use_of_window_scatter(module, op);
+  if (op.kind == OpKind::kScatter) {
+    const std::string reason = refusal_of_places(module, op, kMaxMoved);
+    return reason.empty() ? DeviceVerdict{DeviceUse::kVector, ""} : host(reason);
+  }
   return moves ? use_of_movement(module, op) : use_of_elementwise(module, op, scope);
 }
 

@@ -11,9 +11,12 @@
 
 #include "host/compiler/graph.hpp"
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/patterns.hpp"
 #include "host/compiler/partition/value_views.hpp"
 
 namespace weft::compiler {
+
+class WindowTaps;
 
 /// One graph; used once. Operators are those that device_use() allows.
 class GraphBuilder {
@@ -55,12 +58,28 @@ class GraphBuilder {
   /// Elements `pick` of a view.
   [[nodiscard]] static ValueView picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick);
   size_t constant_tensor(const std::string& name, const std::vector<float>& values, uint64_t columns);
+  size_t constant_tensor(const std::string& name, const std::vector<int32_t>& integers, uint64_t columns);
+
+  // operand_alignment.cpp
   Aligned align(const ir::Op& op);
   [[nodiscard]] bool align_in_place(const ir::Op& op, Aligned& aligned);
   Second constant_second(const std::string& name, std::vector<float> values, uint64_t columns);
+  Second constant_second(const std::string& name, const std::vector<int32_t>& integers, uint64_t columns);
+  template <typename Element>
+  [[nodiscard]] std::optional<Second> constant_in_place(const std::string& name, std::vector<Element> values,
+                                                        const Aligned& beside, bool whole);
 
   // vector_rules.cpp
   size_t emit(const ir::Op& op, weft_vpu_op what, size_t a, Second b = std::monostate{}, float c = 0);
+  [[nodiscard]] bool is_i32(size_t tensor) const { return graph_.tensors[tensor].dtype == WEFT_VPU_DTYPE_I32; }
+  /// A number in the tensor's type.
+  [[nodiscard]] Second number(size_t tensor, int32_t value) const {
+    return is_i32(tensor) ? Second(value) : Second(static_cast<float>(value));
+  }
+  size_t cast(const ir::Op& op, size_t a, weft_vpu_dtype to);
+  size_t widened(const ir::Op& op, size_t a) { return emit(op, WEFT_VPU_OP_MUL, a, 1.0f); }
+  size_t converted(const ir::Op& op, size_t a);
+  size_t reduced(const ir::Op& op, weft_vpu_op what, size_t a);
   [[nodiscard]] const VectorNode* made_with_number(size_t tensor, weft_vpu_op op) const;
   size_t scaled(const ir::Op& op, size_t a, float factor);
   std::optional<size_t> softmax_powers(const ir::Op& op, size_t a);
@@ -74,6 +93,7 @@ class GraphBuilder {
   size_t select(const ir::Op& op, const Aligned& operands);
   Second reciprocal(const ir::Op& op, Second b);
   void add_reduce(const ir::Op& op);
+  void add_search(const ir::Op& op);
 
   // product_rules.cpp
   [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
@@ -94,17 +114,33 @@ class GraphBuilder {
                                                     uint64_t channels);
 
   // window_rules.cpp
+  std::vector<size_t> under_taps(const ir::Op& op, const WindowTaps& taps, float neutral);
   void add_window(const ir::Op& op);
+  void add_window_scatter(const ir::Op& op);
+
+  // index_rules.cpp
+  size_t place_numbers(const ir::Op& op, const Places& places, bool clamped);
+  size_t matches(const ir::Op& op, size_t numbers, uint64_t windows, uint64_t choices);
+  size_t exact_product(const ir::Op& op, size_t matches, size_t table);
+  size_t where(const ir::Op& op, size_t mask, const Second& a, bool integers, float otherwise);
+  [[nodiscard]] bool is_zeros(ir::ValueId value) const;
+  void overwrite(const ir::Op& op, ir::ValueId updates, const Places& places, const Writers& writers,
+                 const std::optional<size_t>& numbers, bool adds, ValueView& target);
+  void add_gather(const ir::Op& op);
+  void add_scatter(const ir::Op& op);
+  void add_update(const ir::Op& op);
 
   const ir::Module& module_;
   std::span<const uint32_t> ops_;
   Graph graph_;
   std::map<ir::ValueId, ValueView> views_;
-  std::map<ir::ValueId, uint64_t> wanted_;    ///< columns that readers ask for
-  std::map<ir::ValueId, int> readers_;        ///< operators and outputs
-  std::map<ir::ValueId, ir::ValueId> moved_;  ///< result of a movement -> what it moves
-  std::map<size_t, size_t> vector_of_;        ///< tensor -> node, elementwise operations
-  std::map<size_t, size_t> producer_;         ///< tensor -> node, products by constants only
+  std::map<ir::ValueId, uint64_t> wanted_;                     ///< columns that readers ask for
+  std::map<ir::ValueId, int> readers_;                         ///< operators and outputs
+  std::map<ir::ValueId, ir::ValueId> moved_;                   ///< result of a movement -> what it moves
+  std::map<size_t, size_t> vector_of_;                         ///< tensor -> node, elementwise operations
+  std::map<size_t, size_t> producer_;                          ///< tensor -> node, products by constants only
+  std::map<std::pair<size_t, weft_vpu_dtype>, size_t> casts_;  ///< tensor and type -> the tensor in that type
+  std::set<size_t> rounded_;                                   ///< tensors that are bf16 whatever reads them
   std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;
 };
 

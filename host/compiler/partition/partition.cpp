@@ -36,8 +36,6 @@ class Partitioning {
   Partitioning(const Module& module, Device device, DeviceScope scope) : module_(module), uses_(module.ops().size()) {
     for (uint32_t i = 0; i < uses_.size(); i++) {
       auto verdict = device_use(module, module.ops()[i], scope);
-      if (verdict.use != DeviceUse::kOperand && has_pred(module.ops()[i]))
-        verdict = {DeviceUse::kNone, "a pred, which the device has within a program that is the whole model"};
       uses_[i] = verdict.use;
       if (verdict.use == DeviceUse::kNone) result_.reasons[i] = std::move(verdict.reason);
     }
@@ -77,10 +75,6 @@ class Partitioning {
   }
 
  private:
-  [[nodiscard]] bool has_pred(const Op& op) const {
-    const auto pred = [&](ValueId value) { return module_.type(value).element == ir::ElementType::kPred; };
-    return std::ranges::any_of(op.operands, pred) || std::ranges::any_of(op.results, pred);
-  }
   void to_host(uint32_t op, const char* reason) {
     if (uses_[op] == DeviceUse::kOperand || uses_[op] == DeviceUse::kNone) return;
     uses_[op] = DeviceUse::kNone;

@@ -42,7 +42,7 @@ uint64_t product_of(const Dims& sizes, const Dims& dims) {
   return count;
 }
 
-bool is_zero(const std::variant<size_t, std::vector<float>, float, std::monostate>& operand) {
+bool is_zero(const decltype(VectorNode::b)& operand) {
   const auto* number = std::get_if<float>(&operand);
   return number != nullptr && *number == 0;
 }

@@ -18,27 +18,35 @@ using ir::ValueId;
 const Op* constant_behind(const Module& module, ValueId value) {
   const Op* op = &module.op_of(value);
   while (data_operands(*op) == 1 && op->operands.size() == 1) op = &module.op_of(op->operands[0]);
-  return op->kind == OpKind::kConstant ? op : nullptr;
+  return op->kind == OpKind::kConstant || op->kind == OpKind::kIota ? op : nullptr;
 }
 
 ir::TensorPtr constant_tensor_of(const Module& module, ValueId value) {
   const Op& op = module.op_of(value);
   if (op.kind == OpKind::kConstant) return op.constant;
+  if (op.kind == OpKind::kIota) return reference::evaluate_op(op, {}, {module.type(value)})[0];
   return reference::evaluate_op(op, {constant_tensor_of(module, op.operands[0])}, {module.type(value)})[0];
 }
 
 std::vector<float> constant_values(const Module& module, ValueId value) {
-  const ir::Tensor& constant = *constant_behind(module, value)->constant;
-  if (constant.type.count() == 1)
-    return std::vector<float>(module.type(value).count(), static_cast<float>(constant.number(0)));
+  if (const auto& constant = constant_behind(module, value)->constant; constant && constant->type.count() == 1)
+    return std::vector<float>(module.type(value).count(), static_cast<float>(constant->number(0)));
   const auto tensor = constant_tensor_of(module, value);
   std::vector<float> values(tensor->type.count());
   for (uint64_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(tensor->number(i));
   return values;
 }
 
+std::vector<int32_t> constant_integers(const Module& module, ValueId value) {
+  const auto tensor = constant_tensor_of(module, value);
+  std::vector<int32_t> values(tensor->type.count());
+  for (uint64_t i = 0; i < values.size(); i++) values[i] = static_cast<int32_t>(tensor->integer(i));
+  return values;
+}
+
 bool same_in_rows(const Module& module, ValueId value) {
-  if (constant_behind(module, value)->constant->type.count() == 1) return true;
+  if (const auto& constant = constant_behind(module, value)->constant; constant && constant->type.count() == 1)
+    return true;
   const auto columns = static_cast<ptrdiff_t>(matrix_shape(module.type(value).dims).columns);
   const auto values = constant_values(module, value);
   const auto bits = [](float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
@@ -92,12 +100,26 @@ size_t data_operands(const Op& op) {
     case OpKind::kDynamicSlice:
       return 1;
     case OpKind::kPad:
+    case OpKind::kDynamicUpdateSlice:
       return 2;
     case OpKind::kConcatenate:
       return op.operands.size();
     default:
       return 0;
   }
+}
+
+uint64_t last_columns(const ir::Dims& dims) {
+  uint64_t columns = 1;
+  for (size_t d = dims.size(); d-- > 0 && columns == 1;) columns = static_cast<uint64_t>(dims[d]);
+  return columns;
+}
+
+bool moves_to_known_places(const Module& module, const Op& op) {
+  const size_t data = data_operands(op);
+  for (size_t i = data; i < op.operands.size(); i++)
+    if (constant_behind(module, op.operands[i]) == nullptr) return false;
+  return data != 0;
 }
 
 std::vector<uint32_t> moved_from(const Module& module, const Op& op) {

@@ -9,7 +9,7 @@
 
 namespace weft::compiler {
 
-/// The constant behind a value, or behind what moves its elements; null: it is computed.
+/// The constant behind a value, or behind what moves its elements, or what counts; null: it is computed.
 [[nodiscard]] const ir::Op* constant_behind(const ir::Module& module, ir::ValueId value);
 
 /// A value that constant_behind() finds.
@@ -17,6 +17,8 @@ namespace weft::compiler {
 
 /// All elements of a value that constant_behind() finds, of f32 or pred.
 [[nodiscard]] std::vector<float> constant_values(const ir::Module& module, ir::ValueId value);
+/// The same of a value of i32.
+[[nodiscard]] std::vector<int32_t> constant_integers(const ir::Module& module, ir::ValueId value);
 
 /// Whether all rows of such a value, as matrix_shape() has them, are equal.
 [[nodiscard]] bool same_in_rows(const ir::Module& module, ir::ValueId value);
@@ -27,6 +29,12 @@ namespace weft::compiler {
 /// How many of the first operands an operator moves elements of, which does nothing else; 0: it does something else.
 /// Its other operands tell where to.
 [[nodiscard]] size_t data_operands(const ir::Op& op);
+
+/// Whether an operator moves elements to places that are known: no other operand of it is computed.
+[[nodiscard]] bool moves_to_known_places(const ir::Module& module, const ir::Op& op);
+
+/// Elements of the last dimensions, as few as are more than one.
+[[nodiscard]] uint64_t last_columns(const ir::Dims& dims);
 
 using ElementMap = std::shared_ptr<const std::vector<uint32_t>>;
 

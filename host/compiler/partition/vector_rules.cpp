@@ -21,9 +21,21 @@ size_t GraphBuilder::emit(const Op& op, weft_vpu_op what, size_t a, Second b, fl
   const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
   const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].uniform = uniform;
+  if (is_i32(a)) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
   vector_of_[y] = graph_.nodes.size();
   graph_.nodes.emplace_back(VectorNode{op.origin, what, a, y, std::move(b), c});
   return y;
+}
+
+/// As CAST does it: to i32 the nearest integer.
+size_t GraphBuilder::cast(const Op& op, size_t a, weft_vpu_dtype to) {
+  if (const auto made = casts_.find({a, to}); made != casts_.end()) return made->second;
+  const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
+  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  graph_.tensors[y].dtype = to;
+  if (to == WEFT_VPU_DTYPE_BF16) rounded_.insert(y);
+  graph_.nodes.emplace_back(CopyNode{op.origin, a, y});
+  return casts_[{a, to}] = y;
 }
 
 /// The node that has made a tensor, if it is an elementwise operation with a number.
@@ -80,6 +92,8 @@ std::optional<size_t> GraphBuilder::scaled_sum(const Op& op, size_t a, const Sec
 /// An operand as a tensor of the others' shape.
 size_t GraphBuilder::as_tensor(const Op& op, const Second& operand, const Aligned& like) {
   if (const auto* tensor = std::get_if<size_t>(&operand)) return *tensor;
+  if (const auto* integer = std::get_if<int32_t>(&operand))
+    return constant_tensor(op.origin, std::vector<int32_t>(like.rows * like.columns, *integer), like.columns);
   std::vector<float> values;
   if (const auto* row = std::get_if<std::vector<float>>(&operand)) values = *row;
   if (const auto* number = std::get_if<float>(&operand)) values.assign(like.columns, *number);
@@ -92,9 +106,9 @@ size_t GraphBuilder::function(const Op& op, size_t a) {
   constexpr auto kLog2E = std::numbers::log2e_v<float>;
   switch (op.kind) {
     case OpKind::kAbs:
-      return emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
+      return emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, number(a, -1)));
     case OpKind::kNegate:
-      return emit(op, WEFT_VPU_OP_MUL, a, -1.0f);
+      return emit(op, WEFT_VPU_OP_MUL, a, number(a, -1));
     case OpKind::kSign: {
       const size_t sign =
           emit(op, WEFT_VPU_OP_SUB, emit(op, WEFT_VPU_OP_GT, a, 0.0f), emit(op, WEFT_VPU_OP_LT, a, 0.0f));
@@ -102,8 +116,8 @@ size_t GraphBuilder::function(const Op& op, size_t a) {
     }
     case OpKind::kNot:
       return emit(op, WEFT_VPU_OP_EQ, a, 0.0f);
-    case OpKind::kConvert:  // to pred
-      return emit(op, WEFT_VPU_OP_NE, a, 0.0f);
+    case OpKind::kConvert:
+      return converted(op, a);
     case OpKind::kRoundNearestEven:
       return rounded_to_whole(op, a);
     case OpKind::kFloor: {
@@ -155,6 +169,22 @@ size_t GraphBuilder::rounded_to_whole(const Op& op, size_t a) {
               emit(op, WEFT_VPU_OP_SELECT, large, a, -0.0f));
 }
 
+/// To pred: 0 or 1 in f32. To i32: towards zero.
+size_t GraphBuilder::converted(const Op& op, size_t a) {
+  const auto from = module_.type(op.operands[0]).element, to = module_.type(op.results[0]).element;
+  if (to == ir::ElementType::kF32) return cast(op, a, WEFT_VPU_DTYPE_F32);
+  if (to == ir::ElementType::kPred) {
+    const size_t is = emit(op, WEFT_VPU_OP_NE, a, number(a, 0));
+    return is_i32(a) ? cast(op, is, WEFT_VPU_DTYPE_F32) : is;
+  }
+  if (from == ir::ElementType::kPred) return cast(op, a, WEFT_VPU_DTYPE_I32);
+  const size_t size = emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
+  const size_t whole = rounded_to_whole(op, size);
+  const size_t below = emit(op, WEFT_VPU_OP_SUB, whole, emit(op, WEFT_VPU_OP_GT, whole, size));
+  const size_t sign = emit(op, WEFT_VPU_OP_AXPY, emit(op, WEFT_VPU_OP_LT, a, 0.0f), 1.0f, -2.0f);
+  return cast(op, emit(op, WEFT_VPU_OP_MUL, below, sign), WEFT_VPU_DTYPE_I32);
+}
+
 /// a op b; `reversed`: b op a.
 size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) {
   switch (op.kind) {
@@ -176,6 +206,7 @@ size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) 
     case OpKind::kPower:
       return power(op, a, b, reversed);
     case OpKind::kSubtract:
+      if (reversed && is_i32(a)) return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_MUL, a, -1), std::move(b));
       return reversed ? emit(op, WEFT_VPU_OP_AXPY, a, std::move(b), -1.0f) : emit(op, WEFT_VPU_OP_SUB, a, std::move(b));
     default:
       if (reversed) return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_RCP, a), std::move(b));
@@ -186,7 +217,8 @@ size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) 
 size_t GraphBuilder::compare(const Op& op, size_t a, Second b, bool reversed) {
   const auto& direction = op.word("direction");
   const auto either = [&](weft_vpu_op plain, weft_vpu_op turned) {
-    return emit(op, reversed ? turned : plain, a, std::move(b));
+    const size_t is = emit(op, reversed ? turned : plain, a, std::move(b));
+    return is_i32(a) ? cast(op, is, WEFT_VPU_DTYPE_F32) : is;
   };
   if (direction == "eq") return either(WEFT_VPU_OP_EQ, WEFT_VPU_OP_EQ);
   if (direction == "ne") return either(WEFT_VPU_OP_NE, WEFT_VPU_OP_NE);
@@ -239,11 +271,25 @@ GraphBuilder::Second GraphBuilder::reciprocal(const Op& op, Second b) {
 size_t GraphBuilder::select(const Op& op, const Aligned& operands) {
   const size_t mask = as_tensor(op, operands.operands[0], operands);
   const Second &a = operands.operands[1], &b = operands.operands[2];
+  if (module_.type(op.results[0]).element == ir::ElementType::kI32) {
+    const size_t is = cast(op, mask, WEFT_VPU_DTYPE_I32), is_not = emit(op, WEFT_VPU_OP_EQ, is, 0);
+    return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, is, a), emit(op, WEFT_VPU_OP_SELECT, is_not, b));
+  }
   if (const auto* number = std::get_if<float>(&b)) return emit(op, WEFT_VPU_OP_SELECT, mask, a, *number);
   const size_t other = emit(op, WEFT_VPU_OP_EQ, mask, 0.0f);
   if (const auto* number = std::get_if<float>(&a)) return emit(op, WEFT_VPU_OP_SELECT, other, b, *number);
   return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, mask, a, -0.0f),
               emit(op, WEFT_VPU_OP_SELECT, other, b, -0.0f));
+}
+
+/// In all columns of each row.
+size_t GraphBuilder::reduced(const Op& op, weft_vpu_op what, size_t a) {
+  const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
+  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  graph_.tensors[y].uniform = true;
+  if (is_i32(a)) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
+  graph_.nodes.emplace_back(ReduceNode{op.origin, what, a, y});
+  return y;
 }
 
 /// The dimensions that go are put last, then rows are reduced; products of elements are multiplied one by one.
@@ -272,15 +318,38 @@ void GraphBuilder::add_reduce(const Op& op) {
     return;
   }
   const size_t a = tensor_of(op.origin, from, in.count(), width);
-  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(count), static_cast<int64_t>(width)}, count, width);
-  graph_.tensors[y].uniform = true;
   const auto what = kind == "add"                       ? WEFT_VPU_OP_SUM
                     : kind == "maximum" || kind == "or" ? WEFT_VPU_OP_RMAX
                                                         : WEFT_VPU_OP_RMIN;
-  graph_.nodes.emplace_back(ReduceNode{op.origin, what, a, y});
+  const size_t y = reduced(op, what, a);
   std::vector<uint32_t> first(count);
   for (uint64_t r = 0; r < count; r++) first[r] = static_cast<uint32_t>(r * width);
   views_[op.results[0]] = picked(graph_, {{y}, nullptr}, std::move(first));
+}
+
+/// The row's largest element, and the smallest place of an element that equals it or is NaN: the largest is NaN then.
+void GraphBuilder::add_search(const Op& op) {
+  const auto& in = module_.type(op.operands[0]);
+  const auto gone = static_cast<size_t>(op.list("dimensions")[0]);
+  const uint64_t count = module_.type(op.results[0]).count(), width = in.count() / count;
+  std::vector<size_t> order;
+  for (size_t d = 0; d < in.rank(); d++)
+    if (d != gone) order.push_back(d);
+  order.push_back(gone);
+  ValueView from = view(op.operands[0], op.origin);
+  if (!std::ranges::is_sorted(order)) from = picked(graph_, from, permuted(in.dims, order));
+  const size_t a = tensor_of(op.origin, from, in.count(), width);
+  const bool largest = search_of(module_, op) == Extreme::kLargest;
+  const size_t top = reduced(op, largest ? WEFT_VPU_OP_RMAX : WEFT_VPU_OP_RMIN, a);
+  const size_t is = emit(op, WEFT_VPU_OP_MAX, emit(op, WEFT_VPU_OP_EQ, a, top), emit(op, WEFT_VPU_OP_NE, a, a));
+  std::vector<float> counting(width);
+  for (uint64_t i = 0; i < width; i++) counting[i] = static_cast<float>(i);
+  const size_t candidates = emit(op, WEFT_VPU_OP_SELECT, is, counting, static_cast<float>(width));
+  const size_t place = cast(op, reduced(op, WEFT_VPU_OP_RMIN, candidates), WEFT_VPU_DTYPE_I32);
+  std::vector<uint32_t> first(count);
+  for (uint64_t r = 0; r < count; r++) first[r] = static_cast<uint32_t>(r * width);
+  views_[op.results[0]] = picked(graph_, {{top}, nullptr}, first);
+  views_[op.results[1]] = picked(graph_, {{place}, nullptr}, std::move(first));
 }
 
 }  // namespace weft::compiler

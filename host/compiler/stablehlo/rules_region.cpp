@@ -11,8 +11,9 @@ namespace {
 using ir::ElementType;
 using ir::TensorType;
 
-/// Whether a value is the scalar constant with which a reduction of this kind begins.
+/// Whether a value is the scalar constant with which a reduction of this kind begins; JAX may broadcast it to a scalar.
 bool is_identity(const ir::Module& module, ValueId value, const std::string& kind) {
+  while (module.op_of(value).kind == OpKind::kBroadcast) value = module.op_of(value).operands[0];
   const ir::Op& op = module.op_of(value);
   if (!op.constant) return false;
   const ElementType element = op.constant->type.element;

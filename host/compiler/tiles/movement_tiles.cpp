@@ -14,7 +14,7 @@ namespace weft::compiler::tiles {
 
 namespace {
 
-constexpr uint64_t kWords = 2;  // of a row of f32
+constexpr uint64_t kWords = 2;  // of a row of f32 or i32
 constexpr size_t kMaxCommands = 100'000;
 
 /// An element of a source.
@@ -44,7 +44,7 @@ class Mover {
   }
 
   Matrix run() {
-    Matrix y = tiles_.new_matrix(by_.rows, by_.columns, WEFT_VPU_DTYPE_F32);
+    Matrix y = tiles_.new_matrix(by_.rows, by_.columns, by_.sources[0]->dtype);
     for (uint64_t chunk = 0; chunk < y.chunks.size(); chunk++)
       for (uint64_t block = 0; block < tiles_.blocks(y.columns); block++) {
         target_ = {&y, chunk, block, tiles_.lanes(y.columns, block)};
@@ -228,7 +228,7 @@ class Mover {
     spec::VpuCommand c;
     c.header.opcode = static_cast<uint8_t>(opcode);
     c.header.tag = tag_;
-    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_F32;
+    c.src_dtype = c.dst_dtype = static_cast<uint8_t>(by_.sources[0]->dtype);
     c.rows = static_cast<uint16_t>(rows), c.cols = static_cast<uint16_t>(lanes);
     c.a_addr = static_cast<uint32_t>(a.word), c.a_stride = static_cast<uint32_t>(a.stride);
     c.d_addr = static_cast<uint32_t>(d.word), c.d_stride = static_cast<uint32_t>(d.stride);

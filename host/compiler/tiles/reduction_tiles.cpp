@@ -7,7 +7,7 @@
 namespace weft::compiler::tiles {
 namespace {
 
-constexpr uint64_t kWords = 2;  // of a row of f32
+constexpr uint64_t kWords = 2;  // of a row of f32 or i32
 
 /// The operation of two values that a reduction is made of.
 weft_vpu_op operation_of(weft_vpu_op op) {
@@ -17,7 +17,7 @@ weft_vpu_op operation_of(weft_vpu_op op) {
 }  // namespace
 
 Matrix TileBuilder::reduce(Matrix& a, weft_vpu_op op, const std::string& name) {
-  Matrix y = new_uniform(a.rows, a.columns);
+  Matrix y = new_uniform(a.rows, a.columns, a.dtype);
   const uint64_t count = a.block_words == 0 ? 1 : blocks(a.columns);
   // Lanes of the last block are all that each block's value is there for.
   const bool whole = count == 1 || a.columns % chip_.n == 0;
@@ -30,7 +30,7 @@ Matrix TileBuilder::reduce(Matrix& a, weft_vpu_op op, const std::string& name) {
       c.header.opcode = static_cast<uint8_t>(opcode);
       c.header.tag = tag;
       c.op = static_cast<uint8_t>(what);
-      c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_F32;
+      c.src_dtype = c.dst_dtype = static_cast<uint8_t>(a.dtype);
       c.rows = static_cast<uint16_t>(rows), c.cols = static_cast<uint16_t>(lanes);
       c.a_stride = c.d_stride = kWords;
       return c;

@@ -92,13 +92,13 @@ class ResidentProgram {
   void add(const RearrangeStep& step) {
     Rearrangement by{step.name, {}, *step.from, step.rows, step.cols};
     for (const auto& source : step.sources)
-      by.sources.push_back(&matrix(source.place, source.rows, source.cols, WEFT_VPU_DTYPE_F32));
+      by.sources.push_back(&matrix(source.place, source.rows, source.cols, step.dtype));
     Matrix y = tiles_.rearrange(by);
-    finish(step.y, step.y_dtype == WEFT_VPU_DTYPE_BF16 ? tiles_.rounded(y, step.name) : std::move(y), step.name);
+    finish(step.y, step.y_dtype == step.dtype ? std::move(y) : tiles_.cast(y, step.y_dtype, step.name), step.name);
   }
 
   void add(const ReduceStep& step) {
-    Matrix& a = matrix(step.a, step.rows, step.cols, WEFT_VPU_DTYPE_F32);
+    Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
     keep(step.y, tiles_.reduce(a, step.op, step.name));
   }
 
@@ -121,19 +121,21 @@ class ResidentProgram {
   void add(const WindowStep& step) {
     Matrix& x = matrix(step.x, step.windows.pixels(), step.cols, WEFT_VPU_DTYPE_F32);
     Matrix y = tiles_.fold_windows(x, {step.name, step.windows, step.op, step.padding, step.weights});
-    finish(step.y, step.y_dtype == WEFT_VPU_DTYPE_BF16 ? tiles_.rounded(y, step.name) : std::move(y), step.name);
+    finish(step.y, step.y_dtype == WEFT_VPU_DTYPE_F32 ? std::move(y) : tiles_.cast(y, step.y_dtype, step.name),
+           step.name);
   }
 
-  /// A multiplication by one that rounds is a cast.
-  [[nodiscard]] static bool only_rounds(const VectorStep& step) {
+  /// A multiplication by one whose result has another type is a cast.
+  [[nodiscard]] static bool only_casts(const VectorStep& step) {
+    const bool i32 = step.dtype == WEFT_VPU_DTYPE_I32;
     return step.op == WEFT_VPU_OP_MUL && step.b_mode == WEFT_VPU_B_MODE_SCALAR &&
-           step.scalar == std::bit_cast<uint32_t>(1.0f) && step.dtype == WEFT_VPU_DTYPE_F32 &&
-           step.y_dtype == WEFT_VPU_DTYPE_BF16;
+           step.scalar == (i32 ? 1 : std::bit_cast<uint32_t>(1.0f)) && (i32 || step.dtype == WEFT_VPU_DTYPE_F32) &&
+           step.y_dtype != step.dtype;
   }
 
   void add(const VectorStep& step) {
     Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
-    if (only_rounds(step)) return finish(step.y, tiles_.rounded(a, step.name), step.name);
+    if (only_casts(step)) return finish(step.y, tiles_.cast(a, step.y_dtype, step.name), step.name);
     Elementwise by{.name = step.name,
                    .op = step.op,
                    .b_mode = step.b_mode,

@@ -46,7 +46,7 @@ struct ResultOf {
   Result operator()(const DenseStep& s) const { return {s.y, s.m, s.n, s.y_dtype}; }
   Result operator()(const VectorStep& s) const { return {s.y, s.rows, s.cols, s.y_dtype, s.uniform}; }
   Result operator()(const RearrangeStep& s) const { return {s.y, s.rows, s.cols, s.y_dtype}; }
-  Result operator()(const ReduceStep& s) const { return {s.y, s.rows, s.cols, WEFT_VPU_DTYPE_F32, true}; }
+  Result operator()(const ReduceStep& s) const { return {s.y, s.rows, s.cols, s.dtype, true}; }
   Result operator()(const PairProductStep& s) const { return {s.y, s.batch * s.m, s.n, s.y_dtype}; }
   Result operator()(const ConvolutionStep& s) const {
     return {s.y, s.windows.results() * s.spread[0] * s.spread[1], s.n, s.y_dtype};
@@ -72,7 +72,7 @@ class Liveness {
       touched_at(i).insert(y.place.offset_bytes);
       Value& value = values_[y.place.offset_bytes];
       const uint64_t blocks = y.uniform ? 1 : (y.columns + chip.n - 1) / chip.n;
-      value.bytes = y.rows * blocks * chip.n * (y.dtype == WEFT_VPU_DTYPE_F32 ? 4 : 2);
+      value.bytes = y.rows * blocks * chip.n * (y.dtype == WEFT_VPU_DTYPE_BF16 ? 2 : 4);
       value.uniform = y.uniform;
       made_.emplace_back(i, y.place.offset_bytes);
     }

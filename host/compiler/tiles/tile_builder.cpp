@@ -29,11 +29,11 @@ std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
 Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
   Matrix matrix{.rows = rows, .columns = columns, .dtype = dtype};
   const uint64_t words = blocks(columns) * row_words(dtype);
-  // Rows that the MXU reads walk the banks downwards, as weights do; f32 rows begin at even words.
+  // Rows that the MXU reads walk the banks downwards, as weights do; rows of f32 and i32 begin at even words.
   // Where that would take much of VMEM for rows of few words, they lie side by side.
   const uint64_t apart = conflict_free_stride(words, chip_.vmem_banks);
   const bool dense = apart >= 2 * words && rows * apart > chip_.vmem_words / kApartShare;
-  matrix.row_words = dtype == WEFT_VPU_DTYPE_F32 || dense ? words : apart;
+  matrix.row_words = dtype != WEFT_VPU_DTYPE_BF16 || dense ? words : apart;
   matrix.block_words = row_words(dtype);
   matrix.row_chunks = row_chunks(chip_, rows);
   for (const Span& chunk : matrix.row_chunks)
@@ -41,8 +41,8 @@ Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype d
   return matrix;
 }
 
-Matrix TileBuilder::new_uniform(uint64_t rows, uint64_t columns) {
-  Matrix matrix = new_matrix(rows, 1, WEFT_VPU_DTYPE_F32);
+Matrix TileBuilder::new_uniform(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
+  Matrix matrix = new_matrix(rows, 1, dtype);
   matrix.columns = columns, matrix.block_words = 0;
   return matrix;
 }
@@ -81,7 +81,7 @@ void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {
 }
 
 Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
-  Matrix d = by.uniform ? new_uniform(a.rows, a.columns) : new_matrix(a.rows, a.columns, by.dtype);
+  Matrix d = by.uniform ? new_uniform(a.rows, a.columns, by.dtype) : new_matrix(a.rows, a.columns, by.dtype);
   const bool cast = by.dtype != a.dtype;
   // The operation's result before its cast.
   Matrix before = cast ? new_matrix(a.rows, a.columns, a.dtype) : d;
@@ -122,15 +122,15 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
   return d;
 }
 
-Matrix TileBuilder::rounded(Matrix& a, const std::string& name) {
-  Matrix d = new_matrix(a.rows, a.columns, WEFT_VPU_DTYPE_BF16);
+Matrix TileBuilder::cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name) {
+  Matrix d = new_matrix(a.rows, a.columns, dtype);
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
     for (uint64_t block = 0; block < blocks(a.columns); block++) {
       spec::VpuCommand c;
       c.header.opcode = WEFT_OPCODE_CAST;
       c.header.tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
-      c.src_dtype = WEFT_VPU_DTYPE_F32, c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+      c.src_dtype = static_cast<uint8_t>(a.dtype), c.dst_dtype = static_cast<uint8_t>(dtype);
       c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
       c.cols = static_cast<uint16_t>(lanes(a.columns, block));
       c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);

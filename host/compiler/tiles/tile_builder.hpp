@@ -18,10 +18,10 @@ using command_graph::BufferId;
 using command_graph::CommandGraph;
 
 /// A matrix in VMEM: row chunks, each a buffer of rows `row_words` apart; a row is blocks of N columns `block_words`
-/// apart, of two words each for f32. What lies in memory is loaded when an operator reads it first, piece by piece.
+/// apart, of two words each for f32 and i32. What lies in memory is loaded when an operator reads it first, piece by piece.
 struct Matrix {
   uint64_t rows = 0, columns = 0;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32
   uint64_t row_words = 0, block_words = 0;     ///< no block words: all blocks are one, whose columns are equal
   std::vector<Span> row_chunks;
   std::vector<BufferId> chunks;
@@ -52,7 +52,8 @@ struct Elementwise {
   bool uniform = false;  ///< all columns of a row of the result are equal
 };
 
-/// Element i of the result, row by row, is element `from[i]` of all sources one behind the other. All are f32.
+/// Element i of the result, row by row, is element `from[i]` of all sources one behind the other. All are of one type,
+/// f32 or i32.
 struct Rearrangement {
   std::string name;
   std::vector<Matrix*> sources;
@@ -91,8 +92,8 @@ class TileBuilder {
   [[nodiscard]] Matrix elementwise(Matrix& a, const Elementwise& by);
   /// Row by row where rows stay together, else through transposes of up to N rows.
   [[nodiscard]] Matrix rearrange(const Rearrangement& by);
-  /// f32 to bf16.
-  [[nodiscard]] Matrix rounded(Matrix& a, const std::string& name);
+  /// Another type: as CAST does it.
+  [[nodiscard]] Matrix cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name);
   /// Sum, largest or smallest of each row, in all columns.
   [[nodiscard]] Matrix reduce(Matrix& a, weft_vpu_op op, const std::string& name);
   /// `batch` products of rows of x (bf16) by rows of w (f32, rounded here).
@@ -111,7 +112,7 @@ class TileBuilder {
     return std::min<uint64_t>(chip_.n, columns - block * chip_.n);
   }
   void need(Matrix& matrix, uint64_t chunk, Span column_blocks);
-  [[nodiscard]] Matrix new_uniform(uint64_t rows, uint64_t columns);
+  [[nodiscard]] Matrix new_uniform(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
   /// The rows of w as weights: a chunk for each of the batch, in it the column blocks one behind the other.
   [[nodiscard]] Matrix as_weights(Matrix& w, uint64_t batch, const std::string& name);
   friend class Mover;

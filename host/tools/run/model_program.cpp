@@ -18,8 +18,9 @@ namespace {
 using compiler::Graph;
 using compiler::ir::Module;
 
-Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph) {
-  const auto program = compiler::lower(chip, graph);
+Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph,
+                                  compiler::Arguments arguments = compiler::Arguments::kEach) {
+  const auto program = compiler::lower(chip, graph, arguments);
   if (!program.ok()) return program.error();
   auto kernel = compiler::tiles::compile_resident(chip, program.value());
   if (!kernel.ok()) {
@@ -34,7 +35,8 @@ Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph) {
   }
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();
-  return PartProgram{std::move(executable.value()), kernel.value().macs, kernel.value().cycle_estimate};
+  return PartProgram{std::move(executable.value()), program.value().places, kernel.value().macs,
+                     kernel.value().cycle_estimate};
 }
 
 std::string folder_of(const std::string& path) {
@@ -63,11 +65,9 @@ bool compile_whole(ModelProgram& model, const spec::Chip& chip) {
   return true;
 }
 
-using Allowed = std::function<bool(const Module&, const compiler::Part&)>;
-
-/// Parts of the model's module, those of the device compiled. `allowed` may be empty. Where a part with all that the
-/// device computes does not fit, again with parts of matrices.
-Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, const Allowed& allowed,
+/// Parts of the model's module, those of the device compiled. Where a part with all that the device computes does not
+/// fit, again with parts of matrices.
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
            compiler::DeviceScope scope = compiler::DeviceScope::kAll) {
   auto parts = compiler::partition(model.module, device, scope);
   if (!parts.ok()) return parts.error();
@@ -77,13 +77,9 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
     model.programs.emplace_back();
     const compiler::Part& part = model.partition.parts[i];
     if (!part.graph) continue;
-    if (allowed && !allowed(model.module, part)) {
-      compiler::leave_to_host(model.partition, i, "it would be rounded to bf16");
-      continue;
-    }
-    auto program = compile_graph(chip, *part.graph);
+    auto program = compile_graph(chip, *part.graph, compiler::Arguments::kOne);
     if (!program.ok() && scope == compiler::DeviceScope::kAll)
-      return cut(model, chip, device, allowed, compiler::DeviceScope::kMatrices);
+      return cut(model, chip, device, compiler::DeviceScope::kMatrices);
     if (program.ok())
       model.programs.back() = std::move(program.value());
     else
@@ -102,6 +98,8 @@ const Graph* ModelProgram::whole() const {
     if (graph.tensors[graph.inputs[i]].name != module.input_name(module.inputs[i])) return nullptr;
   for (size_t i = 0; i < module.outputs.size(); i++)
     if (graph.tensors[graph.outputs[i]].name != module.outputs[i].name) return nullptr;
+  for (size_t i = 0; i < programs[0].places.size(); i++)
+    if (programs[0].places[i].argument != i) return nullptr;
   return &graph;
 }
 
@@ -113,15 +111,15 @@ Result<ModelProgram> compile_model(const std::string& path, const std::vector<st
   model.module = std::move(imported.value().module);
   model.decided_by = std::move(imported.value().decided_by);
   if (device == compiler::Device::kUsed && compile_whole(model, chip)) return model;
-  auto parts = cut(model, chip, device, {});
+  auto parts = cut(model, chip, device);
   if (!parts.ok()) return at(path, parts.error());
   return model;
 }
 
-Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, const Allowed& allowed) {
+Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip) {
   ModelProgram model;
   model.module = std::move(module);
-  if (auto status = cut(model, chip, compiler::Device::kUsed, allowed); !status.ok()) return status.error();
+  if (auto status = cut(model, chip, compiler::Device::kUsed); !status.ok()) return status.error();
   return model;
 }
 

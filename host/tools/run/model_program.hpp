@@ -1,12 +1,12 @@
 /// From an ONNX file to programs in memory: for the device and for the host; shared by compile and run.
 #pragma once
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "host/compiler/compile.hpp"
 #include "host/compiler/graph.hpp"
 #include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/partition/partition.hpp"
@@ -18,6 +18,7 @@ namespace weft::tools {
 /// A device program.
 struct PartProgram {
   std::vector<std::byte> executable;
+  std::vector<compiler::ArgumentPlace> places;  ///< of the graph's inputs, then of its outputs
   uint64_t macs = 0, cycle_estimate = 0;
 };
 
@@ -28,7 +29,8 @@ struct ModelProgram {
   std::vector<PartProgram> programs;  ///< by part; those of the host are empty
   std::set<std::string> decided_by;   ///< inputs whose values have decided shapes or branches
 
-  /// The graph if one device program is all of the model, its inputs and outputs those of the model; null: it is not.
+  /// The graph if one device program is all of the model, its inputs and outputs those of the model and arguments each;
+  /// null: it is not.
   [[nodiscard]] const compiler::Graph* whole() const;
 };
 
@@ -38,11 +40,9 @@ struct ModelProgram {
                                                  const spec::Chip& chip, const compiler::frontend::Binding& binding,
                                                  compiler::Device device);
 
-/// Cuts a module that has gone through the passes, and compiles its device programs. What `allowed` refuses, and what
-/// the device's compiler refuses, runs on the host.
-[[nodiscard]] Result<ModelProgram> compile_parts(
-    compiler::ir::Module module, const spec::Chip& chip,
-    const std::function<bool(const compiler::ir::Module&, const compiler::Part&)>& allowed);
+/// Cuts a module that has gone through the passes, and compiles its device programs. What the device's compiler refuses
+/// runs on the host.
+[[nodiscard]] Result<ModelProgram> compile_parts(compiler::ir::Module module, const spec::Chip& chip);
 
 /// The same as one graph of a device, for slices. UNSUPPORTED names the operator that is for the host.
 [[nodiscard]] Result<compiler::Graph> import_graph(const std::string& path, const std::vector<std::byte>& file,

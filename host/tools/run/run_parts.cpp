@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/layout.hpp"
@@ -19,9 +20,33 @@ namespace {
 
 using compiler::Graph;
 using compiler::Part;
+using compiler::ir::ElementType;
 using compiler::ir::OpKind;
 using compiler::ir::Tensor;
 using compiler::ir::TensorPtr;
+
+/// What a device program reads: f32, the bits of i32, pred as 0 or 1.
+std::vector<float> as_floats(const Tensor& value) {
+  std::vector<float> floats(value.type.count());
+  if (value.type.element == ElementType::kPred)
+    std::copy_n(value.as<uint8_t>(), floats.size(), floats.begin());
+  else
+    std::memcpy(floats.data(), value.data.data(), value.data.size());
+  return floats;
+}
+
+/// The reverse, of a device program's result.
+void set_elements(Tensor& value, const std::vector<std::byte>& dense) {
+  if (value.type.element != ElementType::kPred) {
+    value.data = dense;
+    return;
+  }
+  for (uint64_t i = 0; i < value.type.count(); i++) {
+    float element = 0;
+    std::memcpy(&element, &dense[4 * i], sizeof element);
+    value.as<uint8_t>()[i] = element != 0 ? 1 : 0;
+  }
+}
 
 class PartsRun {
  public:
@@ -60,14 +85,15 @@ class PartsRun {
     const Graph& graph = *part.graph;
     if (auto status = session_->load(program.executable); !status.ok()) return status;
     std::vector<std::vector<float>> floats;
-    std::vector<std::vector<std::byte>> arguments;
+    std::vector<std::vector<std::byte>> arguments(session_->arguments().size());
     for (size_t i = 0; i < part.inputs.size(); i++) {
       const auto& tensor = graph.tensors[graph.inputs[i]];
-      const Tensor& value = *values_.at(part.inputs[i]);
-      floats.emplace_back(value.as<float>(), value.as<float>() + value.type.count());
-      arguments.push_back(compiler::pack_rows_as(floats.back(), tensor.rows, tensor.columns, tensor.dtype));
+      floats.push_back(as_floats(*values_.at(part.inputs[i])));
+      const auto rows = compiler::pack_rows_as(floats.back(), tensor.rows, tensor.columns, tensor.dtype);
+      auto& argument = arguments[program.places[i].argument];
+      argument.resize(program.places[i].offset_bytes);
+      argument.insert(argument.end(), rows.begin(), rows.end());
     }
-    arguments.resize(part.inputs.size() + part.outputs.size());
     runtime::LaunchResult launch;
     const auto results = session_->call(arguments, launch);
     if (!results.ok()) return results.error();
@@ -79,11 +105,13 @@ class PartsRun {
     for (size_t i = 0; i < part.outputs.size(); i++) {
       const auto& tensor = graph.tensors[graph.outputs[i]];
       auto value = std::make_shared<Tensor>(model_.module.type(part.outputs[i]));
-      const auto dense = compiler::unpack_rows(results.value()[part.inputs.size() + i], tensor.rows, tensor.columns, 4);
-      if (dense.size() != value->data.size())
-        return Error{WEFT_ERROR_INTERNAL, fmt::format("result '{}' has {} bytes, its type {}", tensor.name,
-                                                      dense.size(), value->data.size())};
-      value->data = dense;
+      const auto& place = program.places[part.inputs.size() + i];
+      const auto rows = std::span(results.value()[place.argument]).subspan(place.offset_bytes, place.size_bytes);
+      const auto dense = compiler::unpack_rows(rows, tensor.rows, tensor.columns, 4);
+      if (dense.size() != 4 * value->type.count())
+        return Error{WEFT_ERROR_INTERNAL, fmt::format("result '{}' has {} bytes for {} elements", tensor.name,
+                                                      dense.size(), value->type.count())};
+      set_elements(*value, dense);
       if (verify_ == Verify::kYes) {
         const std::vector<uint64_t> shape(tensor.dims.begin(), tensor.dims.end());
         result_.comparison.add(tensor.name, shape, i < golden.size() ? golden[i] : std::vector<float>{}, dense);

@@ -48,7 +48,7 @@ inline Module with_island(int64_t rows) {
 }
 
 inline ModelProgram compiled(Module module, const char* chip) {
-  auto model = compile_parts(std::move(module), *spec::find_chip(chip), {});
+  auto model = compile_parts(std::move(module), *spec::find_chip(chip));
   if (!model.ok()) FAIL(model.error().message);
   return std::move(model.value());
 }
