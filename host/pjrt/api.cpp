@@ -361,6 +361,9 @@ void Table::set_executables() {
   set<MemoryKindsArguments, memory_kinds>(Slot::kExecutable_OutputMemoryKinds);
   set<CostArguments, costs>(Slot::kExecutable_GetCostAnalysis);
   set<OptimizedProgramArguments, optimized_program>(Slot::kExecutable_OptimizedProgram);
+  set<ProgramMemoryArguments, memory_of_program>(Slot::kExecutable_GetCompiledMemoryStats);
+  set<SerializeArguments, serialize>(Slot::kExecutable_Serialize);
+  set<DeserializeArguments, deserialize>(Slot::kExecutable_DeserializeAndLoad);
   set<ObjectArguments<LoadedExecutable>, destroy<LoadedExecutable>>(Slot::kLoadedExecutable_Destroy);
   set<PartArguments<LoadedExecutable, Executable>, get_executable>(Slot::kLoadedExecutable_GetExecutable);
   set<ListArguments<LoadedExecutable, Device*>, loaded_devices>(Slot::kLoadedExecutable_AddressableDevices);

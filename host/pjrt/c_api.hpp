@@ -307,6 +307,27 @@ struct SerializedAssignmentArguments : Arguments {
   void* owner;
   void (*release)(void* owner);
 };
+/// The bytes are what `owner` holds until it is released.
+struct SerializeArguments : Arguments {
+  const Executable* executable;
+  const char* bytes;
+  size_t bytes_size;
+  void* owner;
+  void (*release)(void* owner);
+};
+struct DeserializeArguments : Arguments {
+  Client* client;
+  const char* bytes;
+  size_t bytes_size;
+  LoadedExecutable* executable;
+  const char* options;  ///< null: those of the program
+  size_t options_size;
+};
+struct ProgramMemoryArguments : Arguments {
+  const Executable* executable;
+  int64_t code, arguments, results, aliased, scratch;
+  int64_t host_code, host_arguments, host_results, host_aliased, host_scratch;
+};
 struct ExecuteArguments : Arguments {
   LoadedExecutable* executable;
   void* options;

@@ -116,6 +116,7 @@ void put_field(std::string& out, uint64_t number, const std::string& bytes) {
 Result<CompileOptions> read_options(std::string_view bytes) {
   const weft::Error broken{WEFT_ERROR_INVALID_ARGUMENT, "the compile options are no CompileOptionsProto"};
   CompileOptions options;
+  options.text = bytes;
   std::vector<std::vector<int>> partitions;
   Fields message(bytes);
   while (message.next()) {

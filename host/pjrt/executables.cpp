@@ -88,34 +88,44 @@ Error* answer(ShardingsArguments& a, const Executable::Shardings& shardings) {
 
 }  // namespace
 
+/// The devices that a program's options name.
+static Result<std::vector<Device*>> devices_of(Client& client, CompileOptions& options) {
+  if (options.replicas != 1)
+    return weft::Error{WEFT_ERROR_UNSUPPORTED,
+                       fmt::format("a program of {} replicas; supported: 1, of several partitions", options.replicas)};
+  auto& ids = options.devices;
+  for (int id = 0; ids.empty() && id < options.partitions; id++) ids.push_back(id);
+  if (ids.size() != static_cast<size_t>(options.partitions))
+    return weft::Error{WEFT_ERROR_INVALID_ARGUMENT,
+                       fmt::format("{} devices for {} partitions", ids.size(), options.partitions)};
+  std::vector<Device*> devices;
+  for (const int id : ids) {
+    if (id < 0 || static_cast<size_t>(id) >= client.devices.size())
+      return weft::Error{WEFT_ERROR_INVALID_ARGUMENT,
+                         fmt::format("the program is for device {}; there are {}", id, client.devices.size())};
+    devices.push_back(client.devices[static_cast<size_t>(id)]);
+  }
+  return devices;
+}
+
+Error* load(Client* client, std::string_view code, std::string_view options, tools::CompiledParts* known,
+            LoadedExecutable*& executable) {
+  auto wanted = read_options(options);
+  if (!wanted.ok()) return made(wanted.error());
+  auto devices = devices_of(*client, wanted.value());
+  if (!devices.ok()) return made(devices.error());
+  const auto& chip = devices.value()[0]->chip->preset();
+  auto program = compile_program(std::string(code), std::move(wanted.value()), chip, known);
+  if (!program.ok()) return made(program.error());
+  executable = new LoadedExecutable{std::move(program.value()), client, std::move(devices.value())};
+  return nullptr;
+}
+
 Error* compile(CompileArguments& a) {
   const std::string_view format(a.program->format, a.program->format_size);
   if (format != kFormat)
     return made(ErrorCode::kUnimplemented, fmt::format("a program in the format '{}'; supported: {}", format, kFormat));
-  auto options = read_options({a.options, a.options_size});
-  if (!options.ok()) return made(options.error());
-  if (options.value().replicas != 1)
-    return made(ErrorCode::kUnimplemented,
-                fmt::format("a program of {} replicas; supported: 1, of several partitions", options.value().replicas));
-  auto& ids = options.value().devices;
-  for (int id = 0; ids.empty() && id < options.value().partitions; id++) ids.push_back(id);
-  if (ids.size() != static_cast<size_t>(options.value().partitions))
-    return made(ErrorCode::kInvalidArgument,
-                fmt::format("{} devices for {} partitions", ids.size(), options.value().partitions));
-  auto loaded = std::make_unique<LoadedExecutable>();
-  loaded->client = a.client;
-  for (const int id : options.value().devices) {
-    if (id < 0 || static_cast<size_t>(id) >= a.client->devices.size())
-      return made(ErrorCode::kInvalidArgument,
-                  fmt::format("the program is for device {}; there are {}", id, a.client->devices.size()));
-    loaded->devices.push_back(a.client->devices[static_cast<size_t>(id)]);
-  }
-  auto program = compile_program({a.program->code, a.program->code_size}, std::move(options.value()),
-                                 loaded->devices[0]->chip->preset());
-  if (!program.ok()) return made(program.error());
-  loaded->program = std::move(program.value());
-  a.executable = loaded.release();
-  return nullptr;
+  return load(a.client, {a.program->code, a.program->code_size}, {a.options, a.options_size}, nullptr, a.executable);
 }
 
 Error* get_executable(PartArguments<LoadedExecutable, Executable>& a) {
@@ -139,6 +149,19 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a) {
   executable->parameters = shardings_of(executable->program->layout.inputs);
   executable->outputs = shardings_of(executable->program->layout.outputs);
   a.result = executable.release();
+  return nullptr;
+}
+
+Error* memory_of_program(ProgramMemoryArguments& a) {
+  const Program& program = *a.executable->program;
+  a.code = a.arguments = a.results = 0;
+  for (const auto& part : program.model.programs) a.code += static_cast<int64_t>(part.executable.size());
+  for (size_t i = 0; i < program.model.module.inputs.size(); i++)
+    a.arguments += static_cast<int64_t>(program.input_type(i).bytes());
+  for (size_t i = 0; i < program.model.module.outputs.size(); i++)
+    a.results += static_cast<int64_t>(program.output_type(i).bytes());
+  a.aliased = a.scratch = 0;  // donation copies, and values between operators are in VMEM
+  a.host_code = a.host_arguments = a.host_results = a.host_aliased = a.host_scratch = 0;
   return nullptr;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/pjrt/chip.hpp"
@@ -109,7 +110,14 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a);
 Error* device_assignment(SerializedAssignmentArguments& a);
 Error* optimized_program(OptimizedProgramArguments& a);
 Error* execute(ExecuteArguments& a);
+Error* memory_of_program(ProgramMemoryArguments& a);
+/// Compiles for the devices that the options name, or takes what is `known` of it.
+Error* load(Client* client, std::string_view code, std::string_view options, tools::CompiledParts* known,
+            LoadedExecutable*& executable);
 Error* parameter_shardings(ShardingsArguments& a);
 Error* output_shardings(ShardingsArguments& a);
+// serialized.cpp
+Error* serialize(SerializeArguments& a);
+Error* deserialize(DeserializeArguments& a);
 
 }  // namespace weft::pjrt

@@ -82,8 +82,8 @@ compiler::ir::TensorType Program::output_type(size_t i) const {
   return layout.outputs.empty() ? whole : layout.outputs[i].local(whole);
 }
 
-Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options,
-                                                       const spec::Chip& chip) {
+Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options, const spec::Chip& chip,
+                                                       tools::CompiledParts* known) {
   auto imported = compiler::stablehlo::import_program(std::as_bytes(std::span(code)));
   if (!imported.ok()) return imported.error();
   auto program = std::make_shared<Program>();
@@ -97,13 +97,14 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
   program->name = simplified.value().name;
-  auto model = tools::compile_parts(std::move(simplified.value()), chip);
+  auto model = tools::compile_parts(std::move(simplified.value()), chip, known);
   if (!model.ok()) return model.error();
   program->model = std::move(model.value());
   if (const char* wanted = std::getenv("WEFT_JAX_LOG"); wanted != nullptr && wanted == std::string_view("parts"))
     fmt::print(stderr, "weft: {}\n{}", program->name, tools::parts_text(program->model));
   program->fingerprint = fmt::format("{:016x}", std::hash<std::string>()(code));
   program->code = std::move(code);
+  program->chip = chip.name;
   program->options = std::move(options);
   return std::shared_ptr<const Program>(std::move(program));
 }

@@ -18,6 +18,7 @@ namespace weft::pjrt {
 struct CompileOptions {
   int replicas = 1, partitions = 1;
   std::vector<int> devices;  ///< ids, replica by replica; empty: from 0 on
+  std::string text;          ///< as they came in
 };
 
 /// Reads a serialized CompileOptionsProto. INVALID_ARGUMENT: it is none.
@@ -28,6 +29,7 @@ struct CompileOptions {
 /// Never changes once it is compiled; any thread.
 struct Program {
   std::string name, fingerprint, code;  ///< code: as it came in
+  std::string chip;                     ///< the preset that it is compiled for
   CompileOptions options;
   tools::ModelProgram model;           ///< of whole arrays
   compiler::stablehlo::Layout layout;  ///< of several devices; of one, empty
@@ -49,9 +51,11 @@ struct Cost {
 /// How an array lies on several devices, as XLA writes it: a serialized OpSharding.
 [[nodiscard]] std::string sharding_text(const compiler::ir::Tiling& tiling);
 
-/// A portable artifact, for the chips of its options. Errors of import_program and of the passes.
+/// A portable artifact, for the chips of its options; `known`: its parts, compiled before. Errors of import_program and
+/// of the passes.
 [[nodiscard]] Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options,
-                                                                     const spec::Chip& chip);
+                                                                     const spec::Chip& chip,
+                                                                     tools::CompiledParts* known = nullptr);
 
 /// The outputs on these inputs, whole arrays of the program's types. Errors of the device and of the reference.
 [[nodiscard]] Result<std::vector<compiler::ir::TensorPtr>> run_program(

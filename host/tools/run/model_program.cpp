@@ -72,6 +72,7 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
   auto parts = compiler::partition(model.module, device, scope);
   if (!parts.ok()) return parts.error();
   model.partition = std::move(parts.value());
+  model.scope = scope;
   model.programs.clear();
   for (size_t i = 0; i < model.partition.parts.size(); i++) {
     model.programs.emplace_back();
@@ -84,6 +85,30 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
       model.programs.back() = std::move(program.value());
     else
       compiler::leave_to_host(model.partition, i, program.error().message);
+  }
+  return Ok{};
+}
+
+/// The parts of the model's module with the programs that they have been compiled to before.
+Status take(ModelProgram& model, CompiledParts& known) {
+  auto parts = compiler::partition(model.module, compiler::Device::kUsed, known.scope);
+  if (!parts.ok()) return parts.error();
+  model.partition = std::move(parts.value());
+  model.programs = std::move(known.programs);
+  model.scope = known.scope;
+  const auto other = [] {
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, "device programs that are not those of the program's parts"};
+  };
+  if (model.programs.size() != model.partition.parts.size()) return other();
+  for (size_t i = 0; i < model.programs.size(); i++) {
+    const auto& graph = model.partition.parts[i].graph;
+    const auto& program = model.programs[i];
+    if (!graph && !program.executable.empty()) return other();
+    if (!graph) continue;
+    if (program.executable.empty())
+      compiler::leave_to_host(model.partition, i, "the device's compiler has refused it");
+    else if (program.places.size() != graph->inputs.size() + graph->outputs.size())
+      return other();
   }
   return Ok{};
 }
@@ -116,9 +141,13 @@ Result<ModelProgram> compile_model(const std::string& path, const std::vector<st
   return model;
 }
 
-Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip) {
+Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, CompiledParts* known) {
   ModelProgram model;
   model.module = std::move(module);
+  if (known != nullptr) {
+    if (auto status = take(model, *known); !status.ok()) return status.error();
+    return model;
+  }
   if (auto status = cut(model, chip, compiler::Device::kUsed); !status.ok()) return status.error();
   return model;
 }

@@ -26,8 +26,9 @@ struct PartProgram {
 struct ModelProgram {
   compiler::ir::Module module;
   compiler::Partition partition;
-  std::vector<PartProgram> programs;  ///< by part; those of the host are empty
-  std::set<std::string> decided_by;   ///< inputs whose values have decided shapes or branches
+  std::vector<PartProgram> programs;                          ///< by part; those of the host are empty
+  compiler::DeviceScope scope = compiler::DeviceScope::kAll;  ///< with which it has been cut
+  std::set<std::string> decided_by;                           ///< inputs whose values have decided shapes or branches
 
   /// The graph if one device program is all of the model, its inputs and outputs those of the model and arguments each;
   /// null: it is not.
@@ -40,9 +41,16 @@ struct ModelProgram {
                                                  const spec::Chip& chip, const compiler::frontend::Binding& binding,
                                                  compiler::Device device);
 
-/// Cuts a module that has gone through the passes, and compiles its device programs. What the device's compiler refuses
-/// runs on the host.
-[[nodiscard]] Result<ModelProgram> compile_parts(compiler::ir::Module module, const spec::Chip& chip);
+/// What compile_parts() has made of a module before.
+struct CompiledParts {
+  compiler::DeviceScope scope = compiler::DeviceScope::kAll;
+  std::vector<PartProgram> programs;
+};
+
+/// Cuts a module that has gone through the passes, and compiles its device programs, or takes those that are `known`.
+/// What the device's compiler refuses runs on the host. INVALID_ARGUMENT: what is known is of another module.
+[[nodiscard]] Result<ModelProgram> compile_parts(compiler::ir::Module module, const spec::Chip& chip,
+                                                 CompiledParts* known = nullptr);
 
 /// The same as one graph of a device, for slices. UNSUPPORTED names the operator that is for the host.
 [[nodiscard]] Result<compiler::Graph> import_graph(const std::string& path, const std::vector<std::byte>& file,

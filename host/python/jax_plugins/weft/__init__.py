@@ -9,7 +9,7 @@ import ctypes
 import os
 import pathlib
 
-from jax._src import xla_bridge
+from jax._src import compilation_cache, xla_bridge
 
 _NAME = "libweft_pjrt.so"
 _PRIORITY = 500  # above the CPU's, so that Weft is the default where it is installed
@@ -38,9 +38,20 @@ def _use_the_wheels_own() -> None:
         ctypes.CDLL(str(order.with_name(name)))
 
 
+def _keep_compiled_programs() -> None:
+    """JAX's compilation cache is for the platforms that JAX lists; Weft's programs can be serialized as well."""
+    known = compilation_cache.is_cache_used
+
+    def is_cache_used(backend) -> bool:
+        return compilation_cache._is_cache_enabled() if backend.platform == "weft" else known(backend)
+
+    compilation_cache.is_cache_used = is_cache_used
+
+
 def initialize() -> None:
     """Called by JAX. The simulator starts when JAX asks for devices for the first time."""
     path = library()
     if path.parent == _HERE:
         _use_the_wheels_own()
+    _keep_compiled_programs()
     xla_bridge.register_plugin("weft", priority=_PRIORITY, library_path=str(path))
