@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "host/compiler/executable_writer.hpp"
+#include "base/crc32c.hpp"
 #include "host/pjrt/objects.hpp"
 
 namespace weft::pjrt {
@@ -69,7 +69,7 @@ std::string written(const Program& program) {
   const std::string body = writer.take();
   Writer file;
   file.bytes(kMagic);
-  file.number(compiler::crc32c(body.data(), body.size()));
+  file.number(crc32c(body.data(), body.size()));
   file.bytes(body);
   return file.take();
 }
@@ -89,7 +89,7 @@ Result<Parts> read(std::string_view file) {
   if (whole.bytes() != kMagic) return wrong("of another version of this plugin");
   const uint64_t sum = whole.number();
   const std::string_view body = whole.bytes();
-  if (whole.broken || sum != compiler::crc32c(body.data(), body.size())) return wrong("that is cut or changed");
+  if (whole.broken || sum != crc32c(body.data(), body.size())) return wrong("that is cut or changed");
   Reader reader(body);
   Parts parts{reader.bytes(), reader.bytes(), reader.bytes(), {}};
   parts.compiled.scope = static_cast<compiler::DeviceScope>(reader.number());
