@@ -130,12 +130,12 @@ def outcome(trial):
 def schedules(tools):
     """Faults of seeds 1, 2, 3, ... until enough of them are placed by what the workload does. The others count too: their invariants."""
     managers, wanted = MANAGERS[tools.level], SCHEDULES[tools.level]
-    drawn, placed, broken, different = 0, 0, 0, []
+    drawn, placed, broken, different = 0, 0, [], []
     while placed < wanted:
         found = {manager: draw_schedules(tools, manager, 1 + drawn, BATCH) for manager in managers}
         for trials in zip(*found.values(), strict=True):
             drawn += 1
-            broken += sum(1 for trial in trials if trial["broken"])
+            broken += [f"seed {drawn}, {manager}: {trial['broken'][0]}" for manager, trial in zip(found, trials, strict=True) if trial["broken"]]
             if BY_PACE.search(trials[0]["faults"]):
                 continue
             placed += 1
@@ -144,7 +144,7 @@ def schedules(tools):
     goal = f"0 in {GOAL_SCHEDULES}" + (" (nightly)" if tools.level == "ci" else "")
     return [row("image equality, fault schedules", len(different), f"of {placed} faults placed by what the workload does end otherwise with {', '.join(managers)}"
                 + (f": {different[0]}" if different else ""), goal, not different and placed >= wanted, oracle="the native build of the same sources"),
-            row("image, invariants under faults", broken, f"broken in {drawn} schedules with each", goal, broken == 0 and drawn >= wanted)]
+            row("image, invariants under faults", len(broken), f"broken in {drawn} schedules with each" + (f": {broken[0]}" if broken else ""), goal, not broken and drawn >= wanted)]
 
 
 def speed(tools):
