@@ -126,6 +126,8 @@ template <typename T>
 inline constexpr FormerForm kFormerForm{};
 template <>
 inline constexpr FormerForm kFormerForm<weft_wait_options>{24, offsetof(weft_wait_options, until_idle)};
+template <>
+inline constexpr FormerForm kFormerForm<weft_device_entry>{184, offsetof(weft_device_entry, obstacle)};
 
 /// What no structure of any version reaches: a larger size was not set.
 inline constexpr size_t kLargestSize = 4096;

@@ -5,6 +5,7 @@
 #include "driver/mock/transport_mock.hpp"
 #include "driver/transport/device_name.hpp"
 #include "driver/transport/sim_process.hpp"
+#include "driver/transport/transport_vfio.hpp"
 #include "driver/transport/transport_vfio_user.hpp"
 #include "weft/spec/names.hpp"
 
@@ -20,6 +21,8 @@ Result<std::unique_ptr<Transport>> connect(const DeviceName& name, std::string& 
       return std::unique_ptr<Transport>(std::make_unique<MockTransport>(*weft::spec::find_chip(name.target)));
     case DeviceKind::kVfioUser:
       return VfioUserTransport::connect_path(name.target);
+    case DeviceKind::kPci:
+      return VfioTransport::open(name.target);
     case DeviceKind::kSimulator:
       break;
   }

@@ -24,6 +24,7 @@ weft_status weft_enumerate(const char* folder, weft_device_entry* entries, uint3
       out.core = device.core;
       out.busy = device.busy ? 1 : 0;
       out.owner = device.owner_pid;
+      put_text(out.obstacle, device.obstacle);
       auto* entry = reinterpret_cast<weft_device_entry*>(reinterpret_cast<std::byte*>(entries) + i * stride);
       entry->size = stride;
       give(out, entry);

@@ -1,4 +1,4 @@
-// One question to a management socket per chip, and a look for weft-sim.
+// One question to a management socket per chip, a look at sysfs, and one for weft-sim.
 #include "driver/device/device_list.hpp"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "driver/transport/device_name.hpp"
 #include "driver/transport/management_state.hpp"
+#include "driver/transport/pci_functions.hpp"
 #include "driver/transport/sim_process.hpp"
 #include "weft/spec/chips.hpp"
 
@@ -28,13 +29,30 @@ void add_functions(std::vector<ListedDevice>& list, const std::string& folder, c
   const std::string prefix =
       fmt::format("vfio-user:{}/{}", folder, chip.chips > 1 ? fmt::format("chip{}-", number) : std::string());
   for (const ManagedChip::Function& function : chip.functions)
-    list.push_back({fmt::format("{}function{}.sock", prefix, function.index), chip.preset, core_kind(chip.core),
-                    function.owned, function.owner_pid});
+    list.push_back({fmt::format("{}function{}.sock", prefix, function.index),
+                    chip.preset,
+                    core_kind(chip.core),
+                    function.owned,
+                    function.owner_pid,
+                    {}});
+}
+
+void add_pci_functions(std::vector<ListedDevice>& list, const VfioKernel& kernel) {
+  for (const PciFunction& function : weft_functions(kernel)) {
+    const Status status = obstacle(kernel, function);
+    const uint32_t owner = owner_of(kernel, function);
+    list.push_back({"pci:" + function.address,
+                    {},
+                    WEFT_CORE_KIND_UNKNOWN,
+                    owner != 0,
+                    owner,
+                    status.ok() ? std::string() : status.message()});
+  }
 }
 
 }  // namespace
 
-Result<std::vector<ListedDevice>> list_devices(const char* folder) {
+Result<std::vector<ListedDevice>> list_devices(const char* folder, const VfioKernel& kernel) {
   std::vector<ListedDevice> list;
   const std::string place = folder != nullptr ? folder : kListenFolder;
   if (auto socket = ManagementSocket::connect(place); socket.ok()) {
@@ -48,8 +66,10 @@ Result<std::vector<ListedDevice>> list_devices(const char* folder) {
   } else if (folder != nullptr || socket.status().code() != WEFT_ERROR_DEVICE_LOST) {
     return socket.status();
   }
+  add_pci_functions(list, kernel);
   if (!find_simulator().ok()) return list;
-  for (const auto& chip : spec::kChips) list.push_back({fmt::format("sim:{}", chip.name), std::string(chip.name)});
+  for (const auto& chip : spec::kChips)
+    list.push_back({fmt::format("sim:{}", chip.name), std::string(chip.name), WEFT_CORE_KIND_UNKNOWN, false, 0, {}});
   return list;
 }
 

@@ -126,10 +126,17 @@ Result<DeviceName> parse_device_name(std::string_view text) {
     name.target = rest;
     return name;
   }
+  if (kind == "pci") {
+    if (rest.empty()) return invalid(text, "the PCI address is missing, as in pci:0000:00:05.0");
+    name.kind = DeviceKind::kPci;
+    name.target = rest;
+    return name;
+  }
   if (kind == "replay")
     return invalid(text,
                    fmt::format("a recorded run needs no program: weft replay {}", rest.empty() ? "<file>" : rest));
-  if (kind != "sim" && kind != "mock") return invalid(text, "sim:<preset>, vfio-user:<socket> and mock are possible");
+  if (kind != "sim" && kind != "mock")
+    return invalid(text, "sim:<preset>, vfio-user:<socket>, pci:<address> and mock are possible");
   name.kind = kind == "sim" ? DeviceKind::kSimulator : DeviceKind::kMock;
   const size_t question = rest.find('?');
   std::string_view options = question == std::string_view::npos ? std::string_view() : rest.substr(question + 1);

@@ -1,5 +1,5 @@
-// The name that weft_open takes: "sim:<preset>?key=value&...", "vfio-user:<socket>", "mock[:<preset>]"; and those of
-// slices, which weft_slice_open takes: "sim:<slice>?core=...", "vfio-user:<directory>".
+// The name that weft_open takes: "sim:<preset>?key=value&...", "vfio-user:<socket>", "pci:<address>",
+// "mock[:<preset>]"; and those of slices, which weft_slice_open takes: "sim:<slice>?core=...", "vfio-user:<directory>".
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace weft::driver {
 
-enum class DeviceKind { kSimulator, kVfioUser, kMock };
+enum class DeviceKind { kSimulator, kVfioUser, kPci, kMock };
 
 /// A parsed device name. Empty text: not given.
 struct DeviceName {
   DeviceKind kind;
-  std::string target;  ///< preset or socket path
+  std::string target;  ///< preset, socket path or PCI address
   std::string core = "rtl";
   std::string array;    ///< of the RTL's MXU: "fast", "structural"
   std::string manager;  ///< what runs the firmware: "native", "rv32", "ibex"; empty: as the simulator likes

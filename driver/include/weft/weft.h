@@ -132,10 +132,12 @@ typedef enum weft_core_kind {
  *  "sim:<preset>[?option&option...]", options core=rtl|fast|lockstep, array=fast|structural, manager=rv32|ibex|native,
  *        wave=<file>, wave-from=<cycle>, wave-to=<cycle>, trace=<file>, mismatch-report=<file>, record=<file>:
  *        starts a simulator of its own, which ends with the device; "vfio-user:<socket>" connects to one that runs;
+ *        "pci:<address>" ("pci:0000:00:05.0") is a PCI function of this machine that is bound to vfio-pci;
  *        "mock[:<preset>]" is a device in this process that moves data but computes nothing.
  *  INVALID_ARGUMENT (the name, or what the simulator refuses, in its words: a core that is not in this build, a file
  *  that does not open), INVALID_STATE (no simulator found, or it cannot start: this machine does not let it, another
- * one writes its recording), BUSY (another client), BOOT_FAILED (names the stage), ABI_MISMATCH (names both versions).
+ * one writes its recording; a PCI function that is not bound to vfio-pci, has no IOMMU, or is not for this user: the
+ * message says what to do), BUSY (another client), BOOT_FAILED (names the stage), ABI_MISMATCH (names both versions).
  */
 WEFT_MUST_USE weft_status weft_open(const char* name, weft_device** device);
 
@@ -143,16 +145,18 @@ WEFT_MUST_USE weft_status weft_open(const char* name, weft_device** device);
 typedef struct weft_device_entry {
   size_t size;
   char name[128];      /**< for weft_open */
-  char preset[32];     /**< of its chip */
+  char preset[32];     /**< of its chip; empty: a PCI function tells once it is open */
   weft_core_kind core; /**< UNKNOWN for a simulator to be started: the option core says */
   uint32_t busy;       /**< 1: another process, or this one, has it, and weft_open answers BUSY */
   uint32_t owner;      /**< process id of the one that has it; 0: none, or not known */
+  char obstacle[384];  /**< why weft_open would refuse, and what to do; empty: nothing is known to be in the way */
 } weft_device_entry;
 
 /** Lists what could be opened, without opening it; no client of a simulator that runs loses a device cycle. First the
- * functions of the simulator that listens in `folder` (weft-sim --listen), chip by chip, then a simulator of each preset
- * ("sim:nano"), if weft-sim is found. Folder null: /tmp/weft, where none needs to listen. Fills up to `capacity` entries
- * (null with 0: none); `count` gets how many there are. A state of this moment: another process may be faster.
+ * functions of the simulator that listens in `folder` (weft-sim --listen), chip by chip, then the PCI functions of this
+ * machine, then a simulator of each preset ("sim:nano"), if weft-sim is found. Folder null: /tmp/weft, where none needs to
+ * listen. Fills up to `capacity` entries (null with 0: none); `count` gets how many there are. A state of this moment:
+ * another process may be faster.
  * DEVICE_LOST: nothing listens in the folder that is named, or does not answer within 5 s. Blocks until then. */
 WEFT_MUST_USE weft_status weft_enumerate(const char* folder, weft_device_entry* entries, uint32_t capacity,
                                          uint32_t* count);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -94,7 +95,7 @@ TEST_CASE("functions of a simulator that runs come first, then a simulator of ea
 TEST_CASE("without weft-sim there is no simulator to start") {
   const SimulatorVariable found("/nonexistent");
   const Simulator running;
-  const auto list = list_devices(running.folder().c_str());
+  const auto list = list_devices(running.folder().c_str(), VfioKernel("/nonexistent"));
   REQUIRE(list.ok());
   CHECK(list.value().size() == 2);
 }
@@ -137,4 +138,22 @@ TEST_CASE("the C ABI fills as many entries as there is room for, and counts all"
   CHECK(entries[1].entry.size == sizeof(Newer));
   CHECK(weft_enumerate(nullptr, nullptr, 1, &count) == WEFT_ERROR_INVALID_ARGUMENT);
   CHECK(weft_enumerate(nullptr, nullptr, 0, nullptr) == WEFT_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a program from before weft_device_entry had an obstacle gets its shorter entries") {
+  constexpr size_t kFormerBytes = 184;
+  const SimulatorVariable found("/nonexistent");
+  const Simulator running;
+  std::array<char, 3 * kFormerBytes> entries{};
+  entries.fill('x');
+  std::memcpy(entries.data(), &kFormerBytes, sizeof kFormerBytes);
+  uint32_t count = 0;
+  REQUIRE(weft_enumerate(running.folder().c_str(), reinterpret_cast<weft_device_entry*>(entries.data()), 2, &count) ==
+          WEFT_ERROR_OK);
+  CHECK(count == 2);
+  size_t size = 0;
+  std::memcpy(&size, &entries[kFormerBytes], sizeof size);
+  CHECK(size == kFormerBytes);
+  CHECK(std::string(&entries[kFormerBytes + offsetof(weft_device_entry, name)]).ends_with("/chip1-function0.sock"));
+  CHECK(entries[2 * kFormerBytes] == 'x');  // nothing behind the second
 }

@@ -27,6 +27,8 @@ TEST_CASE("a simulator's name carries preset and options") {
 
 TEST_CASE("the other kinds") {
   CHECK(parse_device_name("vfio-user:/run/weft?x").value().target == "/run/weft?x");
+  CHECK(parse_device_name("pci:0000:00:05.0").value().kind == DeviceKind::kPci);
+  CHECK(parse_device_name("pci:0000:00:05.0").value().target == "0000:00:05.0");
   CHECK(parse_device_name("mock").value().target == "nano");
   CHECK(parse_device_name("mock:small").value().target == "small");
 }
@@ -34,7 +36,8 @@ TEST_CASE("the other kinds") {
 TEST_CASE("a wrong name is refused with what is possible") {
   const auto [text, why] = GENERATE(
       table<std::string, std::string>({{"", "are possible"},
-                                       {"pci:1", "are possible"},
+                                       {"usb:1", "are possible"},
+                                       {"pci:", "pci:0000:00:05.0"},
                                        {"replay:a.weftrec", "weft replay a.weftrec"},
                                        {"sim", "no preset ''"},
                                        {"sim:", "nano"},
