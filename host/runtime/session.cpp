@@ -55,6 +55,7 @@ class ProgressThread {
 }  // namespace
 
 std::string device_name(const Target& target) {
+  if (!target.device.empty()) return target.device;
   if (!target.socket.empty()) return "vfio-user:" + target.socket;
   std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
   if (!target.manager.empty()) name += "&manager=" + target.manager;

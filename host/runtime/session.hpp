@@ -20,10 +20,14 @@ struct Target {
   std::string core = "rtl";       ///< rtl, fast, lockstep
   std::string manager;            ///< native, rv32, ibex; empty: as the simulator likes
   std::string socket;             ///< not empty: attach to a weft-sim that listens there; chip and core are its own
+  std::string device;             ///< not empty: open the device of this name (weft_open); the same
   std::string wave;               ///< FST file, RTL and lockstep only
   uint64_t wave_from = 0, wave_to = UINT64_MAX;  ///< device cycles
   std::string trace;                             ///< Chrome trace JSON file
   std::string mismatch_report;                   ///< lockstep: where the first mismatch is described
+
+  /// The device is there before this process, and tells its chip itself.
+  [[nodiscard]] bool attached() const { return !socket.empty() || !device.empty(); }
 };
 
 /// The name under which weft_open opens it.

@@ -114,6 +114,14 @@ class Gemm(BadInput):
     def test_socket_that_nobody_serves(self):
         self.refused(DEVICE_FAILED, ["none.sock"], "gemm", "--shape", "8x8x8", "--socket", self.path("none.sock"), "-o", "C.npy")
 
+    def test_device_that_cannot_be(self):
+        gemm = ("gemm", "--shape", "8x8x8", "-o", "C.npy", "--open")
+        self.refused(DEVICE_FAILED, ["0000:ff:1f.7", "weft list"], *gemm, "pci:0000:ff:1f.7")
+        self.refused(WRONG_INPUT, ["0000:00:05.0"], *gemm, "pci:five")
+        self.refused(WRONG_INPUT, ["pci:<address>"], *gemm, "usb:1")
+        self.refused(WRONG_INPUT, ["--chip and --core"], *gemm, "sim:nano")
+        self.refused(DEVICE_FAILED, ["none"], "list", "--listen", self.path("none"))
+
     def test_result_that_was_there_before_is_kept(self):
         (self.folder / "C.npy").write_text("before")
         self.array("wrong.npy", (7, 5))

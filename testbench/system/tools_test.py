@@ -72,6 +72,21 @@ class Smi(Live):
         self.assertIn(f"{client.pid} weft", text)
         self.finish(client)
 
+    def test_the_list_of_devices_names_each_function_its_chip_and_its_owner(self):
+        client = self.start_client(function=1)
+        listed = json.loads(self.weft("list", "--listen", "chip", "--json"))
+        functions = [entry for entry in listed if entry["name"].startswith("vfio-user:")]
+        self.assertEqual([entry["name"] for entry in functions], [f"vfio-user:chip/function{i}.sock" for i in range(FUNCTIONS)])
+        self.assertEqual([entry["busy"] for entry in functions], [False, True, False, False])
+        self.assertEqual((functions[1]["owner"], functions[1]["preset"], functions[1]["core"], functions[1]["obstacle"]), (client.pid, "nano", "fast", ""))
+        self.assertIn("sim:v5e", [entry["name"] for entry in listed])
+        text = self.weft("list", "--listen", "chip")
+        self.assertRegex(text, rf"vfio-user:chip/function1.sock +nano +fast +busy, process {client.pid}\n")
+        self.assertRegex(text, r"sim:nano +nano +free\n")
+        self.finish(client)
+        report = json.loads(self.weft("gemm", "--shape", "8x8x8", "--open", functions[1]["name"], "--verify", "--json"))
+        self.assertEqual((report["core"], report["differing"]), ("attached", 0))
+
     def test_looking_on_changes_no_cycle_of_a_launch(self):
         alone = self.weft_json("gemm", "--shape", "512x512x512", "--socket", "chip/function0.sock")["device_cycles"]
         watcher = self.start("smi", "chip", "--watch", "0.05", "--json")

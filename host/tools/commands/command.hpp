@@ -20,6 +20,7 @@ void register_run(CLI::App& app, Action& action);
 void register_disasm(CLI::App& app, Action& action);
 void register_info(CLI::App& app, Action& action);
 void register_inject(CLI::App& app, Action& action);
+void register_list(CLI::App& app, Action& action);
 void register_collective(CLI::App& app, Action& action);
 void register_reset(CLI::App& app, Action& action);
 void register_selftest(CLI::App& app, Action& action);

@@ -82,7 +82,7 @@ int bench(const BenchOptions& options) {
   if (!file.ok()) return fail(file.error());
   MismatchReport mismatch(options.target);
   std::optional<runtime::Session> session;
-  if (!options.target.socket.empty()) {  // which tells its chip itself
+  if (options.target.attached()) {  // which tells its chip itself
     auto opened = runtime::Session::open(mismatch.target());
     if (!opened.ok()) return fail(opened.error());
     session.emplace(std::move(opened.value()));

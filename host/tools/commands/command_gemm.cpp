@@ -67,7 +67,7 @@ int run(const GemmOptions& options) {
 
   report.what = fmt::format("gemm {}x{}x{} {}", in.m, in.k, in.n, options.precision);
   report.chip = chip.name;
-  report.core = options.target.socket.empty() ? options.target.core : "attached";
+  report.core = options.target.attached() ? "attached" : options.target.core;
   report.manager = manager_of(options.target);
   report.macs = in.m * in.device_k() * in.n;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle * (int8 ? 2 : 1);

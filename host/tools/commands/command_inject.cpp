@@ -21,6 +21,7 @@ struct InjectOptions {
   std::string schedule;
   std::string chip = "nano";
   std::string core = "fast";
+  std::string device;  // not empty: this one, in the place of a simulator of its own
   uint64_t seed = 1;
   uint32_t count = 0;
   std::string listen;  // arm there, instead of trying
@@ -105,7 +106,8 @@ int inject(const InjectOptions& options) {
     return fail(Error{WEFT_ERROR_INVALID_ARGUMENT,
                       "nothing to inject: name a schedule, or give --count and --seed (weft inject --help)"});
   if (!options.listen.empty()) return arm(options);
-  auto trial = FaultTrial::open(fmt::format("sim:{}?core={}", options.chip, options.core));
+  auto trial = FaultTrial::open(options.device.empty() ? fmt::format("sim:{}?core={}", options.chip, options.core)
+                                                       : options.device);
   if (!trial.ok()) return fail(trial.error());
   const auto schedules = schedules_of(options, trial.value());
   if (!schedules.ok()) return fail(schedules.error());
@@ -150,6 +152,8 @@ void register_inject(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--chip", options->chip, "preset")->capture_default_str();
   command->add_option("--core", options->core, "rtl, fast or lockstep")->capture_default_str();
+  command->add_option("--open", options->device,
+                      "try them on this device, as weft list names it, whatever --chip and --core say");
   auto* listen =
       command->add_option("--listen", options->listen,
                           "arm the schedule (faults of links) on a chip of the weft-sim --slice that listens "

@@ -22,6 +22,7 @@ void register_all(CLI::App& app, Action& action) {
   register_plan(app, action);
   register_disasm(app, action);
   register_info(app, action);
+  register_list(app, action);
   register_inject(app, action);
   register_collective(app, action);
   register_smi(app, action);

@@ -152,8 +152,8 @@ int run(const RunOptions& options) {
   // A model is compiled before the device is opened, so that its mistakes are found first; an attached device tells its
   // chip itself.
   auto session = Result<runtime::Session>(Error{});
-  if (compiled || !options.target.socket.empty()) session = runtime::Session::open(mismatch.target());
-  if ((compiled || !options.target.socket.empty()) && !session.ok()) return fail(session.error());
+  if (compiled || options.target.attached()) session = runtime::Session::open(mismatch.target());
+  if ((compiled || options.target.attached()) && !session.ok()) return fail(session.error());
   const spec::Chip& chip = session.ok() ? session.value().chip() : *spec::find_chip(options.target.chip);
   ModelProgram program;
   if (!compiled) {
@@ -218,7 +218,7 @@ int run(const RunOptions& options) {
 
   report.what = options.model;
   report.chip = chip.name;
-  report.core = options.target.socket.empty() ? options.target.core : "attached";
+  report.core = options.target.attached() ? "attached" : options.target.core;
   report.manager = manager_of(options.target);
   report.macs = compiled ? report.launch.counters[WEFT_COUNTER_MXU_MACS] : part.macs;
   report.peak_macs_per_cycle = chip.peak_macs_per_cycle;
@@ -266,7 +266,7 @@ void register_run(CLI::App& app, Action& action) {
       "or document (.json)");
   add_target_options(*command, options->target);
   add_slice_options(*command, options->slice,
-                    {"--chip", "--socket", "--wave", "--wave-from", "--wave-to", "--profile"});
+                    {"--chip", "--socket", "--open", "--wave", "--wave-from", "--wave-to", "--profile"});
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -26,6 +26,10 @@ void add_target_options(CLI::App& app, runtime::Target& target) {
                   kDefaultManager));
   app.add_option("--socket", target.socket,
                  "attach to a weft-sim that listens here, whatever --chip, --core and --manager say");
+  app.add_option(
+         "--open", target.device,
+         "open this device, as weft list names it (pci:0000:00:05.0), whatever --chip, --core and --manager say")
+      ->excludes("--socket");
   app.add_option("--wave", target.wave, "write waves of the RTL to this FST file");
   app.add_option("--wave-from", target.wave_from, "first device cycle in the waves")->capture_default_str();
   app.add_option("--wave-to", target.wave_to, "last device cycle in the waves")->default_str("the end");
@@ -39,7 +43,7 @@ std::string manager_of(const std::string& wanted) {
 }
 
 std::string manager_of(const runtime::Target& target) {
-  return target.socket.empty() ? manager_of(target.manager) : "attached";
+  return target.attached() ? "attached" : manager_of(target.manager);
 }
 
 Error no_such_word(std::string_view what, std::string_view word, const std::vector<std::string>& words) {
@@ -79,6 +83,8 @@ Status check_target(const runtime::Target& target) {
     return Error{WEFT_ERROR_INVALID_ARGUMENT,
                  fmt::format("there is no core '{}'; cores: rtl, fast, lockstep", target.core)};
   if (auto status = check_manager(target.manager); !status.ok()) return status;
+  if (target.device.starts_with("sim:"))
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, "--open sim:...: --chip and --core say which simulator is started"};
   if (!target.wave.empty() && target.core == "fast")
     return Error{WEFT_ERROR_INVALID_ARGUMENT, "--wave needs --core rtl or lockstep: the fast core has no signals"};
   if (target.wave_from > target.wave_to)

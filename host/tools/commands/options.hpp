@@ -14,7 +14,8 @@ class App;
 
 namespace weft::tools {
 
-/// Adds --chip, --core, --manager, --socket, --wave, --wave-from, --wave-to, --trace, each with its default shown.
+/// Adds --chip, --core, --manager, --socket, --open, --wave, --wave-from, --wave-to, --trace, each with its default
+/// shown.
 void add_target_options(CLI::App& app, runtime::Target& target);
 
 /// What runs the firmware of a simulator that is started with this --manager (empty: not given): "native", "rv32" or

@@ -22,7 +22,7 @@ ProfileFiles::~ProfileFiles() {
 
 Status ProfileFiles::prepare(runtime::Target& target) {
   if (!wanted()) return Ok{};
-  if (!target.socket.empty())
+  if (target.attached())
     return invalid("--profile needs a simulator that this command starts: one that is attached writes its own trace");
   for (const auto& path : paths_) {
     if (!path.ends_with(".html") && !path.ends_with(".json"))
