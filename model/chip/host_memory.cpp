@@ -27,7 +27,7 @@ bool has(Access granted, Access wanted) {
 
 int HostMemory::check_new(uint64_t iova, uint64_t bytes) const {
   constexpr uint64_t kEnd = WEFT_LIMIT_ADDRESS_FLAG_HBM;
-  if (bytes == 0 || bytes % kPageBytes != 0 || iova % kPageBytes != 0) return EINVAL;
+  if (bytes == 0) return EINVAL;
   if (iova >= kEnd || bytes > kEnd - iova) return EINVAL;
   const auto next = ranges_.lower_bound(iova);
   if (next != ranges_.end() && next->first - iova < bytes) return EEXIST;
@@ -40,7 +40,7 @@ int HostMemory::check_new(uint64_t iova, uint64_t bytes) const {
 
 int HostMemory::map(int fd, uint64_t offset, uint64_t iova, uint64_t bytes, Access access) {
   if (const int error = check_new(iova, bytes); error != 0) return error;
-  if (offset % kPageBytes != 0 || offset > static_cast<uint64_t>(INT64_MAX) - bytes) return EINVAL;
+  if (offset > static_cast<uint64_t>(INT64_MAX) - bytes) return EINVAL;
   if (bytes > limits::kMappedBytes - file_bytes_) return EFBIG;
   std::shared_ptr<SharedFile> file;
   if (const int error = files_.cover(fd, offset, bytes, has(access, Access::kWrite), file); error != 0) return error;
@@ -87,7 +87,7 @@ int HostMemory::insert(uint64_t iova, Range range) {
 }
 
 int HostMemory::unmap(uint64_t iova, uint64_t bytes) {
-  if (bytes == 0 || bytes % kPageBytes != 0 || iova % kPageBytes != 0 || bytes - 1 > UINT64_MAX - iova) return EINVAL;
+  if (bytes == 0 || bytes - 1 > UINT64_MAX - iova) return EINVAL;
   const uint64_t last = iova + (bytes - 1);  // the end may be 2^64
   const auto removed = [this](const Range& range, uint64_t count) {
     if (range.file != nullptr) file_bytes_ -= count;
@@ -203,7 +203,9 @@ bool HostMemory::write_last_word_after(uint64_t iova, std::span<const std::byte>
   const uint64_t first_bytes = data.size() - kWordBytes;
   if (!write(iova, data.first(first_bytes))) return false;
   const Place place = locate(iova + first_bytes, Access::kWrite);
-  if (place.range->file == nullptr) return write(iova + first_bytes, data.subspan(first_bytes));
+  // One store needs a word of one file; a client's ranges may begin and end at any byte.
+  if (place.range->file == nullptr || place.offset % kWordBytes != 0 || place.bytes_left < kWordBytes)
+    return write(iova + first_bytes, data.subspan(first_bytes));
   uint64_t word = 0;
   std::memcpy(&word, data.data() + first_bytes, kWordBytes);
   return guarded_store(place.range->file->at(place.offset), word);

@@ -26,7 +26,7 @@ class MessageMemory {
 /// Owner: the chip; not thread-safe. Accesses copy at once, so none is in flight when unmap() returns.
 class HostMemory {
  public:
-  static constexpr uint64_t kPageBytes = 4096;
+  static constexpr uint64_t kPageBytes = 4096;  ///< in which clients count; a range may begin and end at any byte
 
   HostMemory() = default;
   HostMemory(const HostMemory&) = delete;
@@ -37,17 +37,16 @@ class HostMemory {
   /// The way to ranges of map_messages(); nullptr: there is none, and accesses of these ranges fail. Not owned.
   void set_messages(MessageMemory* messages) { messages_ = messages; }
 
-  /// Maps `bytes` of `fd` from `offset` at `iova`; all multiples of kPageBytes. The descriptor stays the caller's. A
-  /// range that goes on in address, file and rights where its neighbour ends becomes one with it. 0 or an errno: EINVAL
-  /// (zero, unaligned, wrapping, reaching the HBM flag of addresses, or the file is too small), EEXIST (overlaps),
+  /// Maps `bytes` of `fd` from `offset` at `iova`. The descriptor stays the caller's. A range that goes on in address,
+  /// file and rights where its neighbour ends becomes one with it. 0 or an errno: EINVAL (zero, wrapping, reaching the HBM flag of addresses, or the file is too small), EEXIST (overlaps),
   /// ENOSPC (tenant_limits::kRanges), EFBIG (kMappedBytes), or what SharedFiles::cover() says. Nothing changes on an
   /// error. Throws std::bad_alloc, and nothing has changed then.
   [[nodiscard]] int map(int fd, uint64_t offset, uint64_t iova, uint64_t bytes, Access access);
   /// The same for memory that is reached by messages.
   [[nodiscard]] int map_messages(uint64_t iova, uint64_t bytes, Access access);
 
-  /// Removes what is mapped between `iova` and `iova` + `bytes`: nothing, parts of ranges, or many. 0, or EINVAL (zero,
-  /// unaligned or wrapping), or ENOSPC (a range would become two, and there are kRanges). Throws as map().
+  /// Removes what is mapped between `iova` and `iova` + `bytes`: nothing, parts of ranges, or many. 0, or EINVAL (zero or
+  /// wrapping), or ENOSPC (a range would become two, and there are kRanges). Throws as map().
   [[nodiscard]] int unmap(uint64_t iova, uint64_t bytes);
 
   /// The client has left, and no memory of it is reached from now on: reads of what it had mapped give zeros, writes go
@@ -66,7 +65,8 @@ class HostMemory {
   [[nodiscard]] bool peek(uint64_t iova, std::span<std::byte> out) const;
 
   /// write() of which the last 8 bytes land after all others, by one release store; pairs with the host's acquire load
-  /// of a completion's phase. Their address must be a multiple of 8, else (or below 8 bytes) it is a plain write().
+  /// of a completion's phase. Their address and their place in the file must be multiples of 8, else (or below 8 bytes) it
+  /// is a plain write().
   [[nodiscard]] bool write_last_word_after(uint64_t iova, std::span<const std::byte> data);
 
  private:

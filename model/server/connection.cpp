@@ -1,6 +1,7 @@
 // Framing on a stream socket, with SCM_RIGHTS.
 #include "model/server/connection.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -149,12 +150,13 @@ void Connection::append(std::span<const std::byte> bytes) {
     progress_ = Clock::now();
   } else if (output_.size() + bytes.size() > output_.capacity() && sent_ != 0) {
     output_.erase(output_.begin(), output_.begin() + static_cast<ptrdiff_t>(sent_));
+    if (passed_.valid()) passed_at_ -= sent_;
     sent_ = 0;
   }
   output_.insert(output_.end(), bytes.begin(), bytes.end());
 }
 
-void Connection::reply(const Header& request, int error, std::span<const std::byte> payload) {
+void Connection::reply(const Header& request, int error, std::span<const std::byte> payload, int descriptor) {
   if ((request.flags & kFlagNoReply) != 0) return;
   if (error != 0) payload = {};
   const Header header{.message_id = request.message_id,
@@ -163,13 +165,39 @@ void Connection::reply(const Header& request, int error, std::span<const std::by
                       .flags = kTypeReply | (error != 0 ? kFlagError : 0),
                       .error = static_cast<uint32_t>(error)};
   append(std::as_bytes(std::span(&header, 1)));
+  if (error == 0 && descriptor >= 0) {
+    passed_ = FileDescriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    passed_at_ = output_.size() - sizeof header;
+  }
   append(payload);
   if (!flush()) broken_ = true;
 }
 
+ssize_t Connection::send_some() {
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+  if (!passed_.valid()) return ::send(socket_.get(), &output_[sent_], output_.size() - sent_, kFlags);
+  if (sent_ < passed_at_) return ::send(socket_.get(), &output_[sent_], passed_at_ - sent_, kFlags);
+  iovec piece{&output_[sent_], output_.size() - sent_};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = passed_.get();
+  std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+  const ssize_t sent = ::sendmsg(socket_.get(), &message, kFlags);
+  if (sent > 0) passed_.reset();
+  return sent;
+}
+
 bool Connection::flush() {
   while (has_output()) {
-    const ssize_t sent = ::send(socket_.get(), &output_[sent_], output_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = send_some();
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     sent_ += static_cast<size_t>(sent);

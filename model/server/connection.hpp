@@ -61,8 +61,9 @@ class Connection {
   [[nodiscard]] bool keeps_messages() const { return !kept_.empty(); }
 
   /// Answers `request` with `payload`, or with an error (payload is then ignored). Nothing if the request asked for no
-  /// reply.
-  void reply(const Header& request, int error, std::span<const std::byte> payload);
+  /// reply. `descriptor` goes with the reply; -1: none. It is the caller's, and at most one is on its way at a time: a
+  /// further one takes the place of one that the client has not read yet.
+  void reply(const Header& request, int error, std::span<const std::byte> payload, int descriptor = -1);
 
   /// Sends a command of the server's, `body` and `data` behind its header, and waits for its reply until `deadline`.
   /// Messages that come before the reply are kept for receive(), as many as tenant_limits say. False: no such reply has
@@ -95,6 +96,8 @@ class Connection {
   void take_fds(msghdr& message);
   void start_payload();
   void append(std::span<const std::byte> bytes);
+  /// Bytes of output_ from sent_ on, as many as the socket takes at once; as sendmsg().
+  [[nodiscard]] ssize_t send_some();
 
   FileDescriptor socket_;
   Header header_{};
@@ -107,6 +110,8 @@ class Connection {
   bool broken_ = false;
   std::vector<std::byte> output_;
   size_t sent_ = 0;
+  FileDescriptor passed_;  // goes with the byte of output_ at passed_at_
+  size_t passed_at_ = 0;
   Clock::time_point progress_ = Clock::now();  // the client has read, or had read everything
   std::deque<Message> kept_;
   size_t kept_bytes_ = 0;

@@ -68,7 +68,8 @@ Dispatcher::Dispatcher(chip::Simulation& simulation, size_t function, Surroundin
       function_(function),
       log_(surroundings.log),
       interrupts_(std::move(surroundings.signal)),
-      memory_(surroundings.connection, surroundings.credit) {
+      memory_(surroundings.connection, surroundings.credit),
+      may_map_doorbells_(surroundings.maps_doorbells) {
   if (log_ != nullptr) log_->connected(function_);
   this->function().msix().set_sink(this);
   this->function().host_memory().set_messages(&memory_);
@@ -83,17 +84,37 @@ Dispatcher::~Dispatcher() {
 
 void Dispatcher::set_rights(chip::HostRights rights) {
   function().set_rights(rights);
-  if (!rights.hold && function().registers().holds_time()) write_register(WEFT_REG_SIM_HOLD, 0);
+  if (!rights.hold && function().registers().holds_time()) write_word(VFIO_PCI_BAR0_REGION_INDEX, WEFT_REG_SIM_HOLD, 0);
   if (!rights.inject && function().faults().armed_by_host())
-    write_register(WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_DISARM);
+    write_word(VFIO_PCI_BAR0_REGION_INDEX, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_DISARM);
 }
 
-void Dispatcher::write_register(uint32_t offset, uint32_t value) {
-  const RegionAccessBody body{offset, VFIO_PCI_BAR0_REGION_INDEX, sizeof value};
+void Dispatcher::write_word(uint32_t region, uint32_t offset, uint32_t value) {
+  const RegionAccessBody body{offset, region, sizeof value};
   Message message;
   message.header.command = static_cast<uint16_t>(Command::kRegionWrite);
   message.payload = answer(body, std::as_bytes(std::span(&value, 1))).payload;
   (void)handle(message);
+}
+
+void Dispatcher::follow_resets() {
+  if (doorbells_ == nullptr) return;
+  const uint64_t now = function().registers().firmware_read(WEFT_REG_RESET_GENERATION);
+  if (std::exchange(generation_, now) != now) doorbells_->clear();
+}
+
+void Dispatcher::take_doorbells() {
+  follow_resets();
+  if (doorbells_ == nullptr) return;
+  for (size_t i = 0; i < DoorbellPage::kWords; i++) {  // a client that rings on and on does not keep the server
+    const auto ring = doorbells_->take();
+    if (!ring) return;
+    try {
+      write_word(VFIO_PCI_BAR2_REGION_INDEX, ring->offset, ring->value);
+    } catch (const std::bad_alloc&) {
+      return doorbells_->put_back(*ring);
+    }
+  }
 }
 
 bool Dispatcher::signal(unsigned vector) {
@@ -111,6 +132,7 @@ Reply Dispatcher::handle(Message& message) {
     reply = fail(ENOMEM);
   }
   if (log_ != nullptr) log_->answered(reply.error, reply.payload);
+  follow_resets();
   return reply;
 }
 
@@ -207,7 +229,7 @@ Reply Dispatcher::device_info(const Message& message) const {
                                VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS});
 }
 
-Reply Dispatcher::region_info(const Message& message) const {
+Reply Dispatcher::region_info(const Message& message) {
   const auto body = sole_body_of<RegionInfoBody>(message);
   if (!body || body->argument_bytes < sizeof *body || body->index >= VFIO_PCI_NUM_REGIONS) return fail(EINVAL);
   RegionInfoBody info{sizeof(RegionInfoBody), 0, body->index, 0, 0, 0};
@@ -215,7 +237,16 @@ Reply Dispatcher::region_info(const Message& message) const {
     info.flags = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
     info.bytes = region_bytes(*region);
   }
-  return answer(info);
+  if (body->index != VFIO_PCI_BAR2_REGION_INDEX || !may_map_doorbells_) return answer(info);
+  if (doorbells_ == nullptr) {
+    doorbells_ = DoorbellPage::make();
+    if (doorbells_ == nullptr) return fail(ENOMEM);
+    generation_ = function().registers().firmware_read(WEFT_REG_RESET_GENERATION);
+  }
+  info.flags |= VFIO_REGION_INFO_FLAG_MMAP;
+  Reply reply = answer(info);
+  reply.descriptor = doorbells_->fd();
+  return reply;
 }
 
 Reply Dispatcher::irq_info(const Message& message) const {

@@ -7,6 +7,7 @@
 #include "model/chip/simulation.hpp"
 #include "model/server/client_memory.hpp"
 #include "model/server/connection.hpp"
+#include "model/server/doorbell_page.hpp"
 #include "model/server/event_signal.hpp"
 #include "model/server/irq.hpp"
 #include "model/server/message_log.hpp"
@@ -17,6 +18,7 @@ namespace weft::server {
 struct Reply {
   int error = 0;
   std::vector<std::byte> payload;
+  int descriptor = -1;  ///< that goes with it; the dispatcher's
 };
 
 /// What a client has beside its messages. Nothing but the last is owned; all of it may be missing, as in a replay: then
@@ -26,6 +28,7 @@ struct Surroundings {
   Connection* connection = nullptr;  ///< for DMA_READ and DMA_WRITE
   WaitCredit* credit = nullptr;      ///< of their replies
   std::shared_ptr<EventSignal> signal = nullptr;
+  bool maps_doorbells = false;  ///< the client may map them: see DoorbellPage
 };
 
 /// The protocol's state of one client. Made when the client comes; its destructor takes away the eventfds and tells
@@ -46,6 +49,13 @@ class Dispatcher final : private chip::InterruptSink {
   /// on, faults are disarmed.
   void set_rights(chip::HostRights rights);
 
+  /// The client has mapped its doorbells: they are to be looked at without a message.
+  [[nodiscard]] bool maps_doorbells() const { return doorbells_ != nullptr; }
+  /// take_doorbells() has something to do.
+  [[nodiscard]] bool doorbells_rung() const { return doorbells_ != nullptr && doorbells_->rung(); }
+  /// What the client has stored into its doorbells is written to the device, as messages would.
+  void take_doorbells();
+
   /// The client cannot be served any more (its protocol version, its framing): end the connection after the reply.
   [[nodiscard]] bool hopeless() const { return hopeless_; }
 
@@ -57,14 +67,16 @@ class Dispatcher final : private chip::InterruptSink {
   [[nodiscard]] Reply dma_map(const Message& message);
   [[nodiscard]] Reply dma_unmap(const Message& message);
   [[nodiscard]] Reply device_info(const Message& message) const;
-  [[nodiscard]] Reply region_info(const Message& message) const;
+  [[nodiscard]] Reply region_info(const Message& message);
   [[nodiscard]] Reply irq_info(const Message& message) const;
   [[nodiscard]] Reply set_irqs(Message& message);
   [[nodiscard]] int assign_eventfds(Message& message, unsigned start, unsigned count);
   [[nodiscard]] Reply region_read(const Message& message);
   [[nodiscard]] Reply region_write(const Message& message);
-  /// Writes a register as if the client did.
-  void write_register(uint32_t offset, uint32_t value);
+  /// Writes 4 bytes as if the client did.
+  void write_word(uint32_t region, uint32_t offset, uint32_t value);
+  /// The doorbells in memory are those of the device: 0 since its last reset.
+  void follow_resets();
 
   [[nodiscard]] chip::Function& function() const { return simulation_.function(function_); }
 
@@ -73,6 +85,9 @@ class Dispatcher final : private chip::InterruptSink {
   MessageLog* log_;
   EventfdInterrupts interrupts_;
   ClientMemory memory_;
+  bool may_map_doorbells_;
+  std::unique_ptr<DoorbellPage> doorbells_;
+  uint64_t generation_ = 0;  // of the device, when doorbells_ were those of it
   bool negotiated_ = false;
   bool hopeless_ = false;
 };

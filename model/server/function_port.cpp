@@ -12,8 +12,15 @@ namespace weft::server {
 
 namespace limits = chip::tenant_limits;
 
+namespace {
+
+/// How long the server sleeps at most while a client has mapped its doorbells.
+constexpr std::chrono::milliseconds kDoorbellLook{1};
+
+}  // namespace
+
 void FunctionPort::attach(FileDescriptor socket) {
-  client_.emplace(std::move(socket), simulation_, function_, log_, &credit_, signal_);
+  client_.emplace(std::move(socket), simulation_, function_, log_, &credit_, signal_, permissions_.map_doorbells);
   changed_ = true;
   try {
     client_->connection.reserve();
@@ -75,14 +82,17 @@ FunctionPort::Clock::time_point FunctionPort::due() const {
     const Connection& c = client_->connection;
     if (c.given_up() || (c.keeps_messages() && !c.backlogged())) return Clock::time_point::min();
     if (c.backlogged()) due = c.patience_ends();
+    if (client_->dispatcher.maps_doorbells()) due = std::min(due, Clock::now() + kDoorbellLook);
   }
   return listener_ ? std::min(due, listener_->rest_ends()) : due;
 }
 
 bool FunctionPort::look(std::span<const pollfd> polled) {
   const auto own = polled_of(polled);
-  quiet_ = !client_ || (!client_->connection.keeps_messages() && !client_->connection.given_up() &&
+  const bool rung = client_ && client_->dispatcher.doorbells_rung();
+  quiet_ = !client_ || (!client_->connection.keeps_messages() && !client_->connection.given_up() && !rung &&
                         (!client_polled_ || (own.front().revents & ~POLLOUT) == 0));
+  if (rung) return true;
   if (std::ranges::any_of(own, [](const pollfd& p) { return p.revents != 0; })) return true;
   const auto at = due();
   return at != Clock::time_point::max() && at <= Clock::now();
@@ -101,6 +111,7 @@ bool FunctionPort::serve(Clock::time_point end) {
 bool FunctionPort::serve_client(Clock::time_point end) {
   Connection& connection = client_->connection;
   if (!connection.flush()) return false;
+  client_->dispatcher.take_doorbells();
   if (connection.backlogged() && connection.patience_ends() <= Clock::now()) return false;
   for (unsigned i = 0; i < limits::kMessagesOfTurn && !connection.backlogged(); i++) {
     if (i != 0 && Clock::now() >= end) break;
@@ -113,12 +124,13 @@ bool FunctionPort::serve_client(Clock::time_point end) {
       case Connection::Received::kMessage:
         break;
     }
+    client_->dispatcher.take_doorbells();  // those that were rung before the message
     // A reply that belongs to no command of the server's is dropped, whatever is wrong with it: a reply has no reply.
     // Only one that has lost the frame (EINVAL) ends the connection, as any such message does.
     if (message.error != EINVAL && (message.header.flags & kTypeMask) == kTypeReply) continue;
     const Reply reply = client_->dispatcher.handle(message);
     try {
-      connection.reply(message.header, reply.error, reply.payload);
+      connection.reply(message.header, reply.error, reply.payload, reply.descriptor);
     } catch (const std::bad_alloc&) {
       return false;
     }

@@ -74,9 +74,9 @@ class FunctionPort {
  private:
   struct Client {
     Client(FileDescriptor socket, chip::Simulation& simulation, size_t function, MessageLog* log, WaitCredit* credit,
-           std::shared_ptr<EventSignal> signal)
+           std::shared_ptr<EventSignal> signal, bool maps_doorbells)
         : connection(std::move(socket)),
-          dispatcher(simulation, function, {log, &connection, credit, std::move(signal)}) {}
+          dispatcher(simulation, function, {log, &connection, credit, std::move(signal), maps_doorbells}) {}
     Connection connection;
     Dispatcher dispatcher;
   };

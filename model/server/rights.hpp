@@ -17,6 +17,7 @@ struct Permissions {
   bool inject = false;         ///< --allow-inject
   bool reset = false;          ///< --allow-reset
   std::optional<gid_t> group;  ///< --group: its processes may connect as well
+  bool map_doorbells = false;  ///< --map-doorbells
 };
 
 /// The server's own user, or root.

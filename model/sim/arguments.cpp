@@ -72,6 +72,10 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
                "any client and any observer may inject faults; without it as above, and observers of this user");
   app.add_flag("--allow-reset", arguments.permissions.reset,
                "any observer may reset any function; without it of its own user's only");
+  auto* map_doorbells = app.add_flag(
+      "--map-doorbells", arguments.permissions.map_doorbells,
+      "clients may map their doorbells as memory, which is looked at once a millisecond while the device is idle: "
+      "for guests, whose doorbells then cost no way out of the virtual machine");
   std::string group;
   auto* group_option = app.add_option("--group", group,
                                       "processes of this group (name or number) may connect as well; without it those "
@@ -88,7 +92,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   auto* record =
       app.add_option("--record", arguments.record,
-                     "record everything that passes between the chip and its hosts to this file (%p: the process id)");
+                     "record everything that passes between the chip and its hosts to this file (%p: the process id)")
+          ->excludes(map_doorbells);  // a replay's clients map nothing
   auto* replay = app.add_option("--replay", arguments.replay, "replay this recording instead of serving, and compare")
                      ->excludes(record);
   app.add_flag("--partial", arguments.partial, "replay what is there of a recording that is cut off")->needs(replay);

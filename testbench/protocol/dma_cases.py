@@ -65,7 +65,7 @@ class Dma(SimulatorCase):
         self.device.unmap(0, 0, vu.UNMAP_ALL)
 
     def test_addresses_and_sizes_that_cannot_be_are_refused(self):
-        for address, size in ((AT, 0), (AT, 100), (AT + 1, PAGE), (AT, PAGE + 1), ((1 << 64) - PAGE, 2 * PAGE), (PAGE, (1 << 64) - PAGE),
+        for address, size in ((AT, 0), ((1 << 64) - PAGE, 2 * PAGE), (PAGE, (1 << 64) - PAGE),
                               (AT, 1 << 63), ((1 << 63) - PAGE, 2 * PAGE)):
             for fd in (self.fd, -1):
                 self.refused(self.device.map, address, size, fd)
@@ -76,7 +76,7 @@ class Dma(SimulatorCase):
     def test_a_file_that_is_too_short_or_without_the_rights_is_refused(self):
         self.refused(self.device.map, AT, 65 * PAGE, self.fd)
         self.refused(self.device.map, AT, PAGE, self.fd, offset=64 * PAGE)
-        self.refused(self.device.map, AT, PAGE, self.fd, offset=100)
+        self.refused(self.device.map, AT, PAGE, self.fd, offset=63 * PAGE + 1)
         self.refused(self.device.map, AT, PAGE, self.fd, offset=(1 << 64) - PAGE)
         read_only = os.open(f"/proc/self/fd/{self.fd}", os.O_RDONLY)
         self.addCleanup(os.close, read_only)
@@ -110,6 +110,31 @@ class Dma(SimulatorCase):
             with self.subTest(size=len(payload)), self.assertRaises(Refused):
                 self.device.wire.call(vu.DMA_UNMAP, payload)
         self.device.map(AT, PAGE, self.fd)
+
+    def test_less_than_a_page_is_mapped_and_unmapped_to_the_byte(self):
+        for fd in (self.fd, -1):
+            with self.subTest(fd=fd):
+                self.device.map(AT + 100, 50, fd, 7 if fd >= 0 else 0)
+                self.device.map(AT + 150, PAGE + 1, fd, 0)
+                self.assertEqual(self.refused(self.device.map, AT + 149, 1, fd), errno.EEXIST)
+                self.assertEqual(self.refused(self.device.map, AT + PAGE + 150, 1, fd), errno.EEXIST)
+                self.device.map(AT + PAGE + 151, 1, fd)
+                self.device.unmap(AT + 120, 10)
+                self.device.map(AT + 125, 5, fd)
+                self.device.unmap(0, 0, vu.UNMAP_ALL)
+
+    def test_a_gib_and_more_in_one_map(self):
+        gib = 1 << 30
+        fd = os.memfd_create("large")
+        self.addCleanup(os.close, fd)
+        os.ftruncate(fd, 5 * gib)
+        self.device.map(gib, gib, fd)
+        self.device.map(4 * gib, 4 * gib, fd, gib)
+        self.assertEqual(self.refused(self.device.map, 2 * gib - PAGE, PAGE, fd), errno.EEXIST)
+        self.assertEqual(self.refused(self.device.map, 8 * gib - PAGE, PAGE, fd), errno.EEXIST)
+        self.device.map(2 * gib, gib)  # without a descriptor
+        self.device.unmap(gib, 7 * gib)
+        self.device.map(gib, gib, fd, 3 * gib)
 
     def test_a_memfd_without_seals_and_one_with_seals_are_mapped(self):
         sealed = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)

@@ -161,8 +161,7 @@ TEST_CASE_METHOD(Fixture, "any range can be unmapped, and all at once") {
   CHECK(client->unmap(0, 0x1000'0000) == 0);
   CHECK(client->map(memory.fd(), 0xf000, 4096) == 0);
   CHECK(client->unmap(0, 0) == EINVAL);
-  CHECK(client->unmap(0, 100) == EINVAL);
-  CHECK(client->unmap(100, 4096) == EINVAL);
+  CHECK(client->unmap(0x20000, 100) == 0);  // less than a page
   CHECK(client->unmap(UINT64_MAX - 4095, 8192) == EINVAL);
   CHECK(client->unmap(0, 4096, 1) == EINVAL);  // a bitmap of dirty pages
   CHECK(client->unmap(0, 4096, kUnmapAll) == EINVAL);
