@@ -1,4 +1,5 @@
 """The figures of the front door: what a build and the first commands of a newcomer cost, pages, lints."""
+import json
 import os
 import re
 import resource
@@ -7,13 +8,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from figures_tools import ctest, row
+from figures_tools import ctest, folder, row
 from figures_trust import docs_outputs
 
 DEMO = ("weft", "weft-sim", "digits")  # scripts/demo builds these
 STEP_LIMIT_S = 2 * 3600
 GOAL_FULL_MIN, GOAL_DEMO_MIN = 16, 8  # of CPU
 GOAL_DEMO_WALL_MIN, GOAL_TEST_WALL_MIN = 6, 16
+GOAL_GUEST_S, GUESTS_KILLED = 120, 100
+SKIPPED = 77
 
 
 def steps_of(tools, targets):
@@ -124,6 +127,34 @@ def abi(tools):
     raise tools.Failed(f"abi.py ended with {done.returncode}: {done.stderr.strip()[-300:]}")
 
 
+def guest(tools):
+    """Linux in QEMU against the same commands outside; from nightly on guests that are killed too."""
+    out = folder(tools) / "guest.json"
+
+    def run(*arguments):
+        out.unlink(missing_ok=True)
+        done = subprocess.run([tools.root / "scripts/guest", "--build", tools.build, "--json", out, *arguments], capture_output=True, text=True, timeout=STEP_LIMIT_S)
+        last = done.stdout.strip().splitlines()[-1:] or [done.stderr.strip()]
+        if done.returncode not in (0, 1, SKIPPED) or (done.returncode != SKIPPED and not out.exists()):
+            raise tools.Failed(f"scripts/guest ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        return (None, last[0]) if done.returncode == SKIPPED else (json.loads(out.read_text()), last[0])
+
+    report, last = run()
+    if report is None:
+        return [row("guest", None, last, "skipped where no QEMU can be had", None)]
+    if "compared" not in report:
+        raise tools.Failed(f"scripts/guest: {last}")
+    equal = report["compared"] == report["of"] > 0
+    rows = [row("guest, boot to last test", report["seconds"], f"s, QEMU {report['qemu']} {report['accel']}, {report['cases']} tests", f"<= {GOAL_GUEST_S}", report["seconds"] <= GOAL_GUEST_S),
+            row("guest, as outside", report["compared"], f"of {report['of']} commands: bits, device cycles ({report['device_cycles']} together), statuses", "all", equal),
+            row("guest, findings", report["findings"], "of all tests of the guest", "0", report["findings"] == 0)]
+    if tools.level != "ci":
+        killed, last = run("--kills", str(GUESTS_KILLED), "--core", "fast")
+        killed = killed or {}
+        rows.append(row("guests killed, the next is served", killed.get("killed", 0), f"guests, {killed.get('after_a_product', 0)} of them after a product; {last}", str(GUESTS_KILLED), killed.get("served", False)))
+    return rows
+
+
 def house(tools):
     """Sources without a mirrored test or a reason, files that are too long, and includes against the table of the architecture."""
     text, wrong = counted(tools, "testbench/lint/mirrors.py")
@@ -144,7 +175,7 @@ def lints(tools):
             row("lint, English", wrong, f"findings in {files} pages and sources", "0", wrong == 0 and files > 0)]
 
 
-FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("docs, errors", errors_with_an_example), ("docs, site", site), ("consumer, ABI", abi), ("house", house), ("lint", lints),
+FIGURES = (("docs", docs_outputs), ("docs, dead links", dead_links), ("docs, errors", errors_with_an_example), ("docs, site", site), ("consumer, ABI", abi), ("guest", guest), ("house", house), ("lint", lints),
            ("build at hand", build_at_hand),
            ("demo", of_nightly("demo", "scripts/demo", DEMO, GOAL_DEMO_MIN, GOAL_DEMO_WALL_MIN)),
            ("test", of_nightly("full", "scripts/test", (), GOAL_FULL_MIN, GOAL_TEST_WALL_MIN)))
