@@ -62,7 +62,7 @@ package control_pkg;
     logic [31:0]          mxu_macs;       // of all
     logic                 int_overflow;
     logic [VpuStates-1:0] vpu_state;      // one hot: busy, stalled, idle
-    logic                 vpu_row;
+    logic [3:0]           vpu_rows;       // written in this cycle
     logic [15:0]          nan_results;
     logic [15:0]          inf_results;
     // x of each MXU, w of each MXU, vpu_read, vpu_write, dma_read, dma_write

@@ -15,6 +15,7 @@ module units
   localparam int unsigned BeatBits = DmaWords * WordBits,
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
+  localparam int unsigned Sublanes = VpuSublanes,
   localparam int unsigned BeatChunks = DmaWords * WordBytes / DmaGranuleBytes
 ) (
   input  logic                  clk_i,
@@ -102,39 +103,48 @@ module units
 
   // ---------------------------------------------------------------- VMEM
   logic [NumMxu-1:0] x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
-  logic va_req, va_pair, va_gnt, va_rvalid, vb_req, vb_pair, vb_gnt, vb_rvalid, vw_req;
+  logic va_pair, vb_pair;
+  logic [Sublanes-1:0] va_req, va_gnt, va_rvalid, vb_req, vb_gnt, vb_rvalid, vw_req;
   logic dr_req, dr_gnt, dr_rvalid, dw_req;
   logic [NumMxu-1:0][AddrBits-1:0] x_addr, w_addr;
   logic [AddrBits-1:0] dr_addr;
   logic [CountBits-1:0] dr_words;
   logic [BeatChunks-1:0] dw_strb;
   logic [NumMxu-1:0][WordBits-1:0] x_rdata, w_rdata;
-  logic [2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
+  logic [Sublanes-1:0][2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
   logic [BeatBits-1:0] dr_rdata, dw_wdata;
   logic [NumMxu-1:0][WordBytes/8-1:0] x_poison, w_poison;
-  logic [WordBytes/4-1:0] va_poison, vb_poison;
+  logic [Sublanes-1:0][WordBytes/4-1:0] va_poison, vb_poison;
   logic [DmaWords*WordBytes/8-1:0] dr_poison;
   // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
   // connected.
   // verilator lint_off UNUSEDSIGNAL
-  logic [31:0] va_addr, vb_addr;
-  logic [31:0] vw_addr /* verilator public_flat_rd */;
+  logic [Sublanes-1:0][31:0] va_addr, vb_addr;
+  logic [Sublanes-1:0][31:0] vw_addr /* verilator public_flat_rd */;
   // verilator lint_on UNUSEDSIGNAL
   // The lockstep core follows what is written.
-  logic vw_gnt /* verilator public_flat_rd */, vw_pair /* verilator public_flat_rd */;
+  logic [Sublanes-1:0] vw_gnt /* verilator public_flat_rd */;
+  logic vw_pair /* verilator public_flat_rd */;
+  logic [Sublanes-1:0][AddrBits-1:0] va_word, vb_word, vw_word;   // the addresses that VMEM has
   logic dw_gnt /* verilator public_flat_rd */;
   logic [AddrBits-1:0] dw_addr /* verilator public_flat_rd */;
   logic [CountBits-1:0] dw_words /* verilator public_flat_rd */;
+
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_word
+    assign va_word[i] = va_addr[i][AddrBits-1:0];
+    assign vb_word[i] = vb_addr[i][AddrBits-1:0];
+    assign vw_word[i] = vw_addr[i][AddrBits-1:0];
+  end
 
   vmem u_vmem (
     .clk_i, .rst_ni,
     .x_req_i(x_req), .x_addr_i(x_addr), .x_gnt_o(x_gnt), .x_rvalid_o(x_rvalid), .x_rdata_o(x_rdata),
     .w_req_i(w_req), .w_addr_i(w_addr), .w_gnt_o(w_gnt), .w_rvalid_o(w_rvalid), .w_rdata_o(w_rdata),
-    .va_req_i(va_req), .va_pair_i(va_pair), .va_addr_i(va_addr[AddrBits-1:0]), .va_gnt_o(va_gnt),
+    .va_req_i(va_req), .va_pair_i(va_pair), .va_addr_i(va_word), .va_gnt_o(va_gnt),
     .va_rvalid_o(va_rvalid), .va_rdata_o(va_rdata),
-    .vb_req_i(vb_req), .vb_pair_i(vb_pair), .vb_addr_i(vb_addr[AddrBits-1:0]), .vb_gnt_o(vb_gnt),
+    .vb_req_i(vb_req), .vb_pair_i(vb_pair), .vb_addr_i(vb_word), .vb_gnt_o(vb_gnt),
     .vb_rvalid_o(vb_rvalid), .vb_rdata_o(vb_rdata),
-    .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_addr[AddrBits-1:0]),
+    .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_word),
     .vw_wdata_i(vw_wdata),
     .vw_gnt_o(vw_gnt),
     .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt),
@@ -176,10 +186,10 @@ module units
     .dr_poison_i(dr_poison), .fail_i, .fail_beat_i);
 
   // ---------------------------------------------------------------- MXUs and their accumulators
-  logic acc_req, acc_gnt, acc_rvalid;
-  logic [15:0] acc_row;
-  logic [32*N-1:0] acc_rdata;
-  logic [N-1:0] acc_poison;
+  logic [Sublanes-1:0] acc_req, acc_gnt, acc_rvalid;
+  logic [Sublanes-1:0][15:0] acc_row;
+  logic [Sublanes-1:0][32*N-1:0] acc_rdata;
+  logic [Sublanes-1:0][N-1:0] acc_poison;
 
   logic [NumMxu-1:0] mxu_valid, mxu_ready, mxu_done, mxu_fault, mxu_active;
   logic [NumMxu-1:0][7:0] mxu_fault_code;
@@ -212,6 +222,9 @@ module units
     .flip_i(acc_flip_i), .flip_write_o(acc_flip_write_o));
 
   // ---------------------------------------------------------------- VPU
+  logic [$clog2(Sublanes+1)-1:0] vpu_rows;
+  assign events_o.vpu_rows = $bits(events_o.vpu_rows)'(vpu_rows);
+
   vpu u_vpu (
     .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i[AtVpu]), .cmd_ready_o(cmd_ready_o[AtVpu]),
     .cmd_i(vpu_cmd_i),
@@ -231,7 +244,7 @@ module units
     .acc_rdata_i(acc_rdata),
     .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]),
     .cnt_idle_o(events_o.vpu_state[2]),
-    .cnt_row_o(events_o.vpu_row), .nan_results_o(events_o.nan_results),
+    .cnt_rows_o(vpu_rows), .nan_results_o(events_o.nan_results),
     .inf_results_o(events_o.inf_results),
     .va_poison_i(va_poison), .vb_poison_i(vb_poison), .acc_poison_i(acc_poison));
 endmodule

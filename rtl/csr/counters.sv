@@ -69,8 +69,8 @@ module counters (
     end
     run_q[weft_pkg::CounterMxuMacs] += 64'(events_i.mxu_macs);
     if (events_i.int_overflow) run_q[weft_pkg::CounterStatusIntOverflow] = 64'd1;
-    if (events_i.vpu_row) begin
-      run_q[weft_pkg::CounterVpuRows] += 64'd1;
+    if (events_i.vpu_rows != '0) begin
+      run_q[weft_pkg::CounterVpuRows] += 64'(events_i.vpu_rows);
       run_q[weft_pkg::CounterStatusNanResults] += 64'(events_i.nan_results);
       run_q[weft_pkg::CounterStatusInfResults] += 64'(events_i.inf_results);
     end

@@ -42,12 +42,12 @@ module mxu
   input  wire word_t               w_rdata_i,
   input  wire poison_t             w_poison_i,
   // ACC, read by the VPU
-  input  wire logic                acc_req_i,
-  input  wire logic [15:0]         acc_row_i,
-  output logic                     acc_gnt_o,
-  output logic                     acc_rvalid_o,
-  output lanes_t                   acc_rdata_o,
-  output logic [N-1:0]             acc_poison_o,
+  input  wire logic [ReadRows-1:0] acc_req_i,
+  input  wire logic [ReadRows-1:0][15:0] acc_row_i,
+  output logic [ReadRows-1:0]      acc_gnt_o,
+  output logic [ReadRows-1:0]      acc_rvalid_o,
+  output lanes_t [ReadRows-1:0]    acc_rdata_o,
+  output logic [ReadRows-1:0][N-1:0] acc_poison_o,
   // counters
   output logic                     cnt_busy_o,
   output logic                     cnt_weight_wait_o,

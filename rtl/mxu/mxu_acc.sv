@@ -8,7 +8,8 @@
 // Depth is PeLatency N. A column that is written where it is read shows the new word. A result that
 // is written one cycle after the read, Depth cycles after its own row, is forwarded from the bottom
 // of the column to the top (SeedForward): so M = Depth needs no bubble. The VPU reads whole rows of
-// a bank whose read ports no seed uses in that cycle. Data follow a read in the next cycle.
+// a bank whose read ports no seed uses in that cycle: up to ReadRows rows, of a bank those that
+// differ modulo ReadRows, for that is how its RAMs are cut. Data follow a read in the next cycle.
 //
 // Each element of 32 bits has 7 check bits of its own (common/secded_pkg), because each column is
 // read and written in a cycle of its own. One wrong bit is corrected in what is read. A seed with
@@ -34,12 +35,12 @@ module mxu_acc
   input  wire logic [N-1:0]  overflow_i,
   output logic               int_overflow_o,
   // VPU
-  input  wire logic          acc_req_i,
-  input  wire logic [15:0]   acc_row_i,
-  output logic               acc_gnt_o,
-  output logic               acc_rvalid_o,
-  output lanes_t             acc_rdata_o,
-  output logic [N-1:0]       acc_poison_o,
+  input  wire logic [ReadRows-1:0]       acc_req_i,
+  input  wire logic [ReadRows-1:0][15:0] acc_row_i,
+  output logic [ReadRows-1:0]            acc_gnt_o,
+  output logic [ReadRows-1:0]            acc_rvalid_o,
+  output lanes_t [ReadRows-1:0]          acc_rdata_o,
+  output logic [ReadRows-1:0][N-1:0]     acc_poison_o,
   // ECC
   output logic               poison_o,         // a seed was poisoned ...
   output acc_row_t           poison_row_o,     // ... of this row: the oldest such, in the end
@@ -73,8 +74,9 @@ module mxu_acc
   logic [LaneBits-1:0] seed_bad_lane;          // the highest such lane, whose row is the oldest
   acc_row_t          poison_row_q;
   access_t [N-1:0]   seed_access, result_access;
-  access_t           row_access;
-  lanes_t            seed_data, seed_check, row_data, row_check, result, result_check;
+  access_t [ReadRows-1:0] row_access;
+  lanes_t            seed_data, seed_check, result, result_check;
+  lanes_t [ReadRows-1:0] row_data, row_check;
 
   initial begin
     if (chip_pkg::AccBankRows < 4 * N || 2 ** RowBits != AccRows || AccRows > 2 ** 15)
@@ -114,7 +116,15 @@ module mxu_acc
       bank_busy[b] = (seed_read & (row_i.acc_row[RowBits-1] == b[0])) | (bank_reads_q[b] != '0);
     end
   end
-  assign acc_gnt_o = acc_req_i & !bank_busy[acc_row_i[RowBits-1]];
+  // A RAM of the bank gives one row; of two that are asked for it the first goes on.
+  always_comb begin
+    for (int unsigned i = 0; i < ReadRows; i++) begin
+      acc_gnt_o[i] = acc_req_i[i] & !bank_busy[acc_row_i[i][RowBits-1]];
+      for (int unsigned k = 0; k < i; k++)
+        if (acc_gnt_o[k] && acc_row_i[k][RowBits-1] == acc_row_i[i][RowBits-1]
+            && 32'(acc_row_i[k]) % ReadRows == 32'(acc_row_i[i]) % ReadRows) acc_gnt_o[i] = 1'b0;
+    end
+  end
 
   // For the lockstep core, which follows a row through its columns: a step, the row issued in it.
   logic        step_seen /* verilator public_flat_rd */, issue_seen /* verilator public_flat_rd */;
@@ -167,7 +177,8 @@ module mxu_acc
   always_comb begin
     seed_access = '0;
     if (step_i) seeds_of({flight_q[N-1:1], issued}, seed_access);
-    row_access = '{enable: acc_gnt_o, address: 31'(acc_row_i[RowBits-1:0])};
+    for (int unsigned i = 0; i < ReadRows; i++)
+      row_access[i] = '{enable: acc_gnt_o[i], address: 31'(acc_row_i[i][RowBits-1:0])};
   end
 
   mxu_acc_memory #(.Structural(Structural)) u_memory (
@@ -230,13 +241,21 @@ module mxu_acc
       if (any_error(seeds, seeds_check))
         repair(seeds, seeds_check, seed_o, seeds_bad, seeds_corrected);
     end
-    acc_rdata_o = row_data;
-    acc_poison_o = '0;
-    row_corrected = '0;
-    if (acc_rvalid_o && any_error(row_data, row_check))
-      repair(row_data, row_check, acc_rdata_o, acc_poison_o, row_corrected);
-    cnt_corrected_o = seeds_corrected + row_corrected;
-    cnt_poison_o = 16'($countones(seeds_bad)) + 16'($countones(acc_poison_o));
+    cnt_corrected_o = seeds_corrected;
+    cnt_poison_o = 16'($countones(seeds_bad));
+    for (int unsigned i = 0; i < ReadRows; i++) begin
+      row_corrected = '0;
+      acc_rdata_o[i] = '0;
+      acc_poison_o[i] = '0;
+      if (acc_rvalid_o[i]) begin
+        acc_rdata_o[i] = row_data[i];
+        if (any_error(row_data[i], row_check[i])) begin
+          repair(row_data[i], row_check[i], acc_rdata_o[i], acc_poison_o[i], row_corrected);
+          cnt_corrected_o = cnt_corrected_o + row_corrected;
+          cnt_poison_o = cnt_poison_o + 16'($countones(acc_poison_o[i]));
+        end
+      end
+    end
   end
 
   always_comb begin
@@ -286,7 +305,7 @@ module mxu_acc
       poison_row_q <= poison_row_o;
     end
     seeds_q <= step_i & (bank_busy != 2'b00) & rst_ni;
-    acc_rvalid_o <= acc_gnt_o & rst_ni;
+    acc_rvalid_o <= rst_ni ? acc_gnt_o : '0;
     for (int unsigned b = 0; b < 2; b++) begin
       if (seed_read && row_i.acc_row[RowBits-1] == b[0]) bank_reads_q[b] <= (LaneBits + 1)'(N - 1);
       else if (bank_reads_q[b] != '0) bank_reads_q[b] <= bank_reads_q[b] - (LaneBits + 1)'(1);
@@ -300,7 +319,7 @@ module mxu_acc
   end
 
   logic unused_bits;
-  assign unused_bits = &{1'b0, acc_row_i[15:RowBits], row_i.swap, row_i.tile_last,
+  assign unused_bits = &{1'b0, acc_row_i, row_i.swap, row_i.tile_last,
                          row_i.command_last, row_i.rows, row_i.odd, row_i.int8, flip_i};
 endmodule
 `default_nettype wire

@@ -18,10 +18,10 @@ module mxu_acc_memory
   input  wire access_t [N-1:0]     read_i,
   output lanes_t                   rdata_o,
   output lanes_t                   rcheck_o,
-  // read of a row, of a bank that no column reads in that cycle
-  input  wire access_t             row_read_i,
-  output lanes_t                   row_rdata_o,
-  output lanes_t                   row_rcheck_o,
+  // reads of rows, of a bank that no column reads in that cycle, each of other RAMs (ram_columns)
+  input  wire access_t [ReadRows-1:0] row_read_i,
+  output lanes_t [ReadRows-1:0]    row_rdata_o,
+  output lanes_t [ReadRows-1:0]    row_rcheck_o,
   // write
   input  wire access_t [N-1:0]     write_i,
   input  wire lanes_t              wdata_i,
@@ -34,18 +34,22 @@ module mxu_acc_memory
   input  wire logic [6:0]          flip_check_i
 );
   /* verilator inline_module */
-  lanes_t ram_data, ram_check, ram_row_data, ram_row_check;
-  lanes_t late_q, row_late_q;                // lanes of ones: written where they were read
+  lanes_t ram_data, ram_check;
+  lanes_t [ReadRows-1:0] ram_row_data, ram_row_check, row_late_q;
+  lanes_t late_q;                            // lanes of ones: written where they were read
   lanes_t late_data_q, late_check_q;
-  logic   late_any_q, row_late_any_q;
+  logic   late_any_q;
+  logic [ReadRows-1:0] row_late_any_q;
 
   if (Structural) begin : gen_structural
-    ram_columns_structural #(.Count(N), .Words(chip_pkg::AccBankRows), .CheckBits(7)) u_ram (
+    ram_columns_structural #(
+        .Count(N), .Words(chip_pkg::AccBankRows), .CheckBits(7), .Rows(ReadRows)) u_ram (
         .clk_i, .read_i, .rdata_o(ram_data), .rcheck_o(ram_check), .row_read_i,
         .row_rdata_o(ram_row_data), .row_rcheck_o(ram_row_check), .write_i, .wdata_i, .wcheck_i,
         .flip_i, .flip_column_i, .flip_addr_i(flip_row_i), .flip_data_i, .flip_check_i);
   end else begin : gen_loops
-    ram_columns #(.Count(N), .Words(chip_pkg::AccBankRows), .CheckBits(7)) u_ram (
+    ram_columns #(
+        .Count(N), .Words(chip_pkg::AccBankRows), .CheckBits(7), .Rows(ReadRows)) u_ram (
         .clk_i, .read_i, .rdata_o(ram_data), .rcheck_o(ram_check), .row_read_i,
         .row_rdata_o(ram_row_data), .row_rcheck_o(ram_row_check), .write_i, .wdata_i, .wcheck_i,
         .flip_i, .flip_column_i, .flip_addr_i(flip_row_i), .flip_data_i, .flip_check_i);
@@ -73,14 +77,18 @@ module mxu_acc_memory
   endfunction
 
   always_ff @(posedge clk_i) begin
-    logic met, row_met;
+    logic met;
+    logic [ReadRows-1:0] row_met;
     met = meets(read_i, write_i);
-    row_met = row_read_i.enable && meets({N{row_read_i}}, write_i);
+    for (int unsigned i = 0; i < ReadRows; i++) begin
+      row_met[i] = 1'b0;
+      if (row_read_i[i].enable) row_met[i] = meets({N{row_read_i[i]}}, write_i);
+      if (row_met[i]) row_late_q[i] <= meetings({N{row_read_i[i]}});
+    end
     late_any_q <= met;
     row_late_any_q <= row_met;
     if (met) late_q <= meetings(read_i);
-    if (row_met) row_late_q <= meetings({N{row_read_i}});
-    if (met || row_met) begin
+    if (met || row_met != '0) begin
       late_data_q <= wdata_i;
       late_check_q <= wcheck_i;
     end
@@ -95,10 +103,12 @@ module mxu_acc_memory
     end
     row_rdata_o = ram_row_data;
     row_rcheck_o = ram_row_check;
-    if (row_late_any_q) begin
-      row_rdata_o = merge(row_late_q, late_data_q, ram_row_data);
-      row_rcheck_o = merge(row_late_q, late_check_q, ram_row_check);
-    end
+    if (row_late_any_q != '0)
+      for (int unsigned i = 0; i < ReadRows; i++)
+        if (row_late_any_q[i]) begin
+          row_rdata_o[i] = merge(row_late_q[i], late_data_q, ram_row_data[i]);
+          row_rcheck_o[i] = merge(row_late_q[i], late_check_q, ram_row_check[i]);
+        end
   end
 endmodule
 `default_nettype wire

@@ -40,12 +40,12 @@ module mxu_group
   input  wire word_t [NumMxu-1:0]  w_rdata_i,
   input  wire poison_t [NumMxu-1:0] w_poison_i,
   // ACC, read by the VPU
-  input  wire logic                acc_req_i,
-  input  wire logic [15:0]         acc_row_i,
-  output logic                     acc_gnt_o,
-  output logic                     acc_rvalid_o,
-  output lanes_t                   acc_rdata_o,
-  output logic [N-1:0]             acc_poison_o,
+  input  wire logic [ReadRows-1:0] acc_req_i,
+  input  wire logic [ReadRows-1:0][15:0] acc_row_i,
+  output logic [ReadRows-1:0]      acc_gnt_o,
+  output logic [ReadRows-1:0]      acc_rvalid_o,
+  output lanes_t [ReadRows-1:0]    acc_rdata_o,
+  output logic [ReadRows-1:0][N-1:0] acc_poison_o,
   // counters: the state of each, sums of the rest
   output logic [NumMxu*States-1:0] cnt_state_o,
   output logic [31:0]              cnt_macs_o,
@@ -58,9 +58,10 @@ module mxu_group
 );
   localparam int unsigned RowBits = $clog2(AccRows);
 
-  logic [NumMxu-1:0]       acc_gnt, acc_rvalid, int_overflow, flip_write;
-  lanes_t                  acc_rdata [NumMxu];
-  logic [NumMxu-1:0][N-1:0] acc_poison;
+  logic [NumMxu-1:0]       int_overflow, flip_write;
+  logic [NumMxu-1:0][ReadRows-1:0] acc_gnt, acc_rvalid;
+  lanes_t [ReadRows-1:0]   acc_rdata [NumMxu];
+  logic [NumMxu-1:0][ReadRows-1:0][N-1:0] acc_poison;
   logic [NumMxu-1:0][31:0] macs;
   logic [NumMxu-1:0][15:0] corrected, poisoned;
 
@@ -70,9 +71,11 @@ module mxu_group
   for (genvar u = 0; u < NumMxu; u++) begin : gen_unit
     core_pkg::flip_t flip;
     logic [63:0] address;
-    logic here;                          // the VPU asks for one of its rows
+    logic [ReadRows-1:0] here;           // the VPU asks for one of its rows
 
-    assign here = acc_row_i >> RowBits == 16'(u);
+    for (genvar i = 0; i < ReadRows; i++) begin : gen_here
+      assign here[i] = acc_row_i[i] >> RowBits == 16'(u);
+    end
 
     // Whose element it is; what ACC does with the low bits does not depend on the others.
     always_comb begin
@@ -104,19 +107,23 @@ module mxu_group
       .flip_i(flip), .flip_write_o(flip_write[u]));
   end
 
-  assign acc_gnt_o = acc_gnt != '0;
-  assign acc_rvalid_o = acc_rvalid != '0;
   assign int_overflow_o = int_overflow != '0;
   assign flip_write_o = flip_write != '0;
 
-  // The row of the MXU that was asked a cycle ago.
+  // Each row of the MXU that was asked for it a cycle ago.
   always_comb begin
+    acc_gnt_o = acc_gnt[0];
+    acc_rvalid_o = acc_rvalid[0];
     acc_rdata_o = acc_rdata[0];
     acc_poison_o = acc_poison[0];
     for (int unsigned u = 1; u < NumMxu; u++) begin
-      if (acc_rvalid[u]) begin
-        acc_rdata_o = acc_rdata[u];
-        acc_poison_o = acc_poison[u];
+      acc_gnt_o = acc_gnt_o | acc_gnt[u];
+      acc_rvalid_o = acc_rvalid_o | acc_rvalid[u];
+      for (int unsigned i = 0; i < ReadRows; i++) begin
+        if (acc_rvalid[u][i]) begin
+          acc_rdata_o[i] = acc_rdata[u][i];
+          acc_poison_o[i] = acc_poison[u][i];
+        end
       end
     end
   end
@@ -132,6 +139,12 @@ module mxu_group
     end
   end
 
-  OneAnswers_A: assert property (@(posedge clk_i) !rst_ni || $onehot0(acc_rvalid));
+  for (genvar i = 0; i < ReadRows; i++) begin : gen_answer
+    logic [NumMxu-1:0] answers;
+    for (genvar u = 0; u < NumMxu; u++) begin : gen_unit
+      assign answers[u] = acc_rvalid[u][i];
+    end
+    OneAnswers_A: assert property (@(posedge clk_i) !rst_ni || $onehot0(answers));
+  end
 endmodule
 `default_nettype wire

@@ -19,6 +19,7 @@ package mxu_pkg;
   localparam int unsigned Granules = N / 4;                        // of 64 bits, of a VMEM word
   typedef logic [Granules-1:0] poison_t;                           // ECC could not correct it
   typedef logic [32*N-1:0] lanes_t;                                // an ACC row: N lanes of 32 bits
+  localparam int unsigned ReadRows = chip_pkg::VpuSublanes;        // of ACC, by the VPU, in a cycle
 
   // A checked MATMUL. A "PE row" holds one k (bf16) or two (int8).
   typedef struct packed {

@@ -1,10 +1,11 @@
 `default_nettype none
-// The RAMs of ACC: two banks of Count columns, each of one granule of 32 bits and with addresses of
-// its own. This is the form that is simulated fast; ram_columns_structural has an instance of
-// ram_1r1w for each column and bank.
+// The RAMs of ACC: two banks of Count columns, each of Rows RAMs of one granule of 32 bits: word a
+// in RAM a % Rows. A column has addresses of its own. This is the form that is simulated fast;
+// ram_columns_structural has an instance of ram_1r1w for each RAM.
 //
 //   read_i       column j reads its address            write_i   column j writes its address
-//   row_read_i   all columns read one address, of a bank that no column reads in that cycle
+//   row_read_i   all columns read one address, of a bank that no column reads in that cycle; up to
+//                Rows such reads, of a bank each from another RAM
 //
 // One loop reads all columns and one writes them. The arrays are private to one process, which
 // reads before it writes; blocking, because Verilator takes no other assignment to an array in a
@@ -13,8 +14,9 @@ module ram_columns
   import ram_pkg::access_t;
 #(
   parameter int unsigned Count = 8,
-  parameter int unsigned Words = 64,         // of a RAM
+  parameter int unsigned Words = 64,         // of a column and bank
   parameter int unsigned CheckBits = 7,      // beside 32 bits of data, in a lane of 32
+  parameter int unsigned Rows = 1,           // a power of two
   localparam int unsigned AddrBits = $clog2(Words) + 1,
   localparam int unsigned IndexBits = $clog2(Count)
 ) (
@@ -23,10 +25,10 @@ module ram_columns
   input  wire access_t [Count-1:0]  read_i,
   output logic [32*Count-1:0]       rdata_o,
   output logic [32*Count-1:0]       rcheck_o,
-  // read of a row
-  input  wire access_t              row_read_i,
-  output logic [32*Count-1:0]       row_rdata_o,
-  output logic [32*Count-1:0]       row_rcheck_o,
+  // reads of rows
+  input  wire access_t [Rows-1:0]           row_read_i,
+  output logic [Rows-1:0][32*Count-1:0]     row_rdata_o,
+  output logic [Rows-1:0][32*Count-1:0]     row_rcheck_o,
   // write
   input  wire access_t [Count-1:0]  write_i,
   input  wire logic [32*Count-1:0]  wdata_i,
@@ -71,18 +73,20 @@ module ram_columns
     end
   endtask
 
-  task automatic read_row();
+  task automatic read_row(input int unsigned i);
+    access_t read;
     logic [31:0] met;
+    read = row_read_i[i];
     met = 32'd0;
     for (int unsigned j = 0; j < Count; j++)
-      data[32*j+:32] = words[{row_read_i.address[AddrBits-1:0], IndexBits'(j)}];
+      data[32*j+:32] = words[{read.address[AddrBits-1:0], IndexBits'(j)}];
     for (int unsigned j = 0; j < Count; j++)
-      check[32*j+:32] = 32'(checks[{row_read_i.address[AddrBits-1:0], IndexBits'(j)}]);
+      check[32*j+:32] = 32'(checks[{read.address[AddrBits-1:0], IndexBits'(j)}]);
     for (int unsigned j = 0; j < Count; j++)
-      met = met | (row_read_i == write_i[j] ? write_i[j] : 32'd0);
+      met = met | (read == write_i[j] ? write_i[j] : 32'd0);
     if (met[31]) begin
       for (int unsigned j = 0; j < Count; j++)
-        if (row_read_i == write_i[j]) begin
+        if (read == write_i[j]) begin
           data[32*j+:32] = data[32*j+:32] ^ noise_q;
           check[32*j+:32] = check[32*j+:32] ^ 32'(noise_q[31-:CheckBits]);
         end
@@ -109,11 +113,12 @@ module ram_columns
       rdata_o <= data;
       rcheck_o <= check;
     end
-    if (row_read_i.enable) begin
-      read_row();
-      row_rdata_o <= data;
-      row_rcheck_o <= check;
-    end
+    for (int unsigned i = 0; i < Rows; i++)
+      if (row_read_i[i].enable) begin
+        read_row(i);
+        row_rdata_o[i] <= data;
+        row_rcheck_o[i] <= check;
+      end
     if (any_written[31]) write_columns();
     if (flip_i) begin
       words[{flip_addr_i, flip_column_i}] = words[{flip_addr_i, flip_column_i}] ^ flip_data_i;

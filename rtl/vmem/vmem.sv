@@ -16,6 +16,7 @@ module vmem
   localparam int unsigned WordBits = WordBytes * 8,
   localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes,
   localparam int unsigned Granules = WordBytes / 8,    // of a word: 64 bits, each with its ECC
+  localparam int unsigned Sublanes = VpuSublanes,
   localparam int unsigned Counts = 4 + 2 * NumMxu
 ) (
   input  logic                         clk_i,
@@ -34,28 +35,28 @@ module vmem
   output logic [NumMxu-1:0]               w_rvalid_o,
   output logic [NumMxu-1:0][WordBits-1:0] w_rdata_o,
   output logic [NumMxu-1:0][Granules-1:0] w_poison_o,
-  // VPU: operand a, one word or the pair from an even address
-  input  logic                         va_req_i,
+  // VPU: operand a, a port for each row of a group; one word or the pair from an even address
+  input  logic [Sublanes-1:0]          va_req_i,
   input  logic                         va_pair_i,
-  input  logic [AddrBits-1:0]          va_addr_i,
-  output logic                         va_gnt_o,
-  output logic                         va_rvalid_o,
-  output logic [2*WordBits-1:0]        va_rdata_o,
-  output logic [2*Granules-1:0]        va_poison_o,
+  input  logic [Sublanes-1:0][AddrBits-1:0]   va_addr_i,
+  output logic [Sublanes-1:0]          va_gnt_o,
+  output logic [Sublanes-1:0]          va_rvalid_o,
+  output logic [Sublanes-1:0][2*WordBits-1:0] va_rdata_o,
+  output logic [Sublanes-1:0][2*Granules-1:0] va_poison_o,
   // VPU: operand b
-  input  logic                         vb_req_i,
+  input  logic [Sublanes-1:0]          vb_req_i,
   input  logic                         vb_pair_i,
-  input  logic [AddrBits-1:0]          vb_addr_i,
-  output logic                         vb_gnt_o,
-  output logic                         vb_rvalid_o,
-  output logic [2*WordBits-1:0]        vb_rdata_o,
-  output logic [2*Granules-1:0]        vb_poison_o,
+  input  logic [Sublanes-1:0][AddrBits-1:0]   vb_addr_i,
+  output logic [Sublanes-1:0]          vb_gnt_o,
+  output logic [Sublanes-1:0]          vb_rvalid_o,
+  output logic [Sublanes-1:0][2*WordBits-1:0] vb_rdata_o,
+  output logic [Sublanes-1:0][2*Granules-1:0] vb_poison_o,
   // VPU: result
-  input  logic                         vw_req_i,
+  input  logic [Sublanes-1:0]          vw_req_i,
   input  logic                         vw_pair_i,
-  input  logic [AddrBits-1:0]          vw_addr_i,
-  input  logic [2*WordBits-1:0]        vw_wdata_i,
-  output logic                         vw_gnt_o,
+  input  logic [Sublanes-1:0][AddrBits-1:0]   vw_addr_i,
+  input  logic [Sublanes-1:0][2*WordBits-1:0] vw_wdata_i,
+  output logic [Sublanes-1:0]          vw_gnt_o,
   // DMA out: 1 to DmaWords consecutive words
   input  logic                         dr_req_i,
   input  logic [AddrBits-1:0]          dr_addr_i,
@@ -90,21 +91,28 @@ module vmem
     $error("WordBytes %0d is no multiple of the DMA's granule", WordBytes);
 
   logic [NumMxu*BankBits-1:0] x_bank, w_bank;
+  logic [Sublanes-1:0][BankBits-1:0] va_bank, vb_bank, vw_bank;
   for (genvar u = 0; u < NumMxu; u++) begin : gen_bank
     assign x_bank[u*BankBits+:BankBits] = x_addr_i[u][BankBits-1:0];
     assign w_bank[u*BankBits+:BankBits] = w_addr_i[u][BankBits-1:0];
   end
 
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_row_bank
+    assign va_bank[i] = va_addr_i[i][BankBits-1:0];
+    assign vb_bank[i] = vb_addr_i[i][BankBits-1:0];
+    assign vw_bank[i] = vw_addr_i[i][BankBits-1:0];
+  end
+
   vmem_arbiter #(
-    .Banks(VmemBanks), .DmaWords(DmaWords), .Mxus(NumMxu)
+    .Banks(VmemBanks), .DmaWords(DmaWords), .Mxus(NumMxu), .Sublanes(Sublanes)
   ) u_arbiter (
     .clk_i, .rst_ni,
     .x_req_i, .x_bank_i(x_bank), .x_gnt_o,
     .w_req_i, .w_bank_i(w_bank), .w_gnt_o,
-    .va_req_i, .va_pair_i, .va_bank_i(va_addr_i[BankBits-1:0]), .va_gnt_o,
-    .vb_req_i, .vb_pair_i, .vb_bank_i(vb_addr_i[BankBits-1:0]), .vb_gnt_o,
+    .va_req_i, .va_pair_i, .va_bank_i(va_bank), .va_gnt_o,
+    .vb_req_i, .vb_pair_i, .vb_bank_i(vb_bank), .vb_gnt_o,
     .dr_req_i, .dr_words_i, .dr_bank_i(dr_addr_i[BankBits-1:0]), .dr_gnt_o,
-    .vw_req_i, .vw_pair_i, .vw_bank_i(vw_addr_i[BankBits-1:0]), .vw_gnt_o,
+    .vw_req_i, .vw_pair_i, .vw_bank_i(vw_bank), .vw_gnt_o,
     .dw_req_i, .dw_words_i, .dw_bank_i(dw_addr_i[BankBits-1:0]), .dw_gnt_o
   );
 
@@ -123,24 +131,27 @@ module vmem
   always_ff @(posedge clk_i) begin
     x_rvalid_o  <= rst_ni ? x_gnt_o : '0;
     w_rvalid_o  <= rst_ni ? w_gnt_o : '0;
-    va_rvalid_o <= rst_ni && va_gnt_o;
-    vb_rvalid_o <= rst_ni && vb_gnt_o;
+    va_rvalid_o <= rst_ni ? va_gnt_o : '0;
+    vb_rvalid_o <= rst_ni ? vb_gnt_o : '0;
     dr_rvalid_o <= rst_ni && dr_gnt_o;
   end
 
-  assign cnt_grant_o = {dw_gnt_o, dr_gnt_o, vw_gnt_o, va_gnt_o || vb_gnt_o, w_gnt_o, x_gnt_o};
+  assign cnt_grant_o = {dw_gnt_o, dr_gnt_o, vw_gnt_o != '0, (va_gnt_o | vb_gnt_o) != '0, w_gnt_o,
+                        x_gnt_o};
   assign cnt_conflict_o = {
-    dw_req_i && !dw_gnt_o, dr_req_i && !dr_gnt_o, vw_req_i && !vw_gnt_o,
-    (va_req_i && !va_gnt_o) || (vb_req_i && !vb_gnt_o), w_req_i & ~w_gnt_o, x_req_i & ~x_gnt_o
+    dw_req_i && !dw_gnt_o, dr_req_i && !dr_gnt_o, (vw_req_i & ~vw_gnt_o) != '0,
+    ((va_req_i & ~va_gnt_o) | (vb_req_i & ~vb_gnt_o)) != '0, w_req_i & ~w_gnt_o, x_req_i & ~x_gnt_o
   };
 
   // A pair starts at an even address, a DMA access has at least one word.
-  VaEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                             va_req_i && va_pair_i |-> !va_addr_i[0]);
-  VbEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                             vb_req_i && vb_pair_i |-> !vb_addr_i[0]);
-  VwEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                             vw_req_i && vw_pair_i |-> !vw_addr_i[0]);
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_even
+    VaEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                               va_req_i[i] && va_pair_i |-> !va_addr_i[i][0]);
+    VbEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                               vb_req_i[i] && vb_pair_i |-> !vb_addr_i[i][0]);
+    VwEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                               vw_req_i[i] && vw_pair_i |-> !vw_addr_i[i][0]);
+  end
   DrWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
                               dr_req_i |-> dr_words_i != '0 && dr_words_i <= CountBits'(DmaWords));
   DwWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -3,6 +3,8 @@
 // the deadlines.
 //
 // Reads:  x > w > va > vb > dr, x and w of MXU 0 before those of MXU 1.  Writes: vw > dw.
+// The VPU's rows each have a port; of a group the first rows go first, so two that write one word
+// do so in their order.
 // Reads and writes never meet: a bank has a port for each. An access is granted whole or not
 // at all. A DMA request that was refused StarveLimit times in a row goes first, once. Combinational
 // from request to grant; the two refusal counts are the only state.
@@ -10,6 +12,7 @@ module vmem_arbiter #(
   parameter int unsigned Banks = 16,
   parameter int unsigned DmaWords = 4,
   parameter int unsigned Mxus = 1,
+  parameter int unsigned Sublanes = 1,
   parameter int unsigned StarveLimit = 15,
   localparam int unsigned BankBits = $clog2(Banks),
   localparam int unsigned CountBits = $clog2(DmaWords + 1)
@@ -23,23 +26,23 @@ module vmem_arbiter #(
   input  logic [Mxus-1:0]      w_req_i,
   input  logic [Mxus*BankBits-1:0] w_bank_i,
   output logic [Mxus-1:0]      w_gnt_o,
-  input  logic                 va_req_i,
+  input  logic [Sublanes-1:0]  va_req_i,
   input  logic                 va_pair_i,
-  input  logic [BankBits-1:0]  va_bank_i,
-  output logic                 va_gnt_o,
-  input  logic                 vb_req_i,
+  input  logic [Sublanes*BankBits-1:0] va_bank_i,
+  output logic [Sublanes-1:0]  va_gnt_o,
+  input  logic [Sublanes-1:0]  vb_req_i,
   input  logic                 vb_pair_i,
-  input  logic [BankBits-1:0]  vb_bank_i,
-  output logic                 vb_gnt_o,
+  input  logic [Sublanes*BankBits-1:0] vb_bank_i,
+  output logic [Sublanes-1:0]  vb_gnt_o,
   input  logic                 dr_req_i,
   input  logic [CountBits-1:0] dr_words_i,
   input  logic [BankBits-1:0]  dr_bank_i,
   output logic                 dr_gnt_o,
   // writes
-  input  logic                 vw_req_i,
+  input  logic [Sublanes-1:0]  vw_req_i,
   input  logic                 vw_pair_i,
-  input  logic [BankBits-1:0]  vw_bank_i,
-  output logic                 vw_gnt_o,
+  input  logic [Sublanes*BankBits-1:0] vw_bank_i,
+  output logic [Sublanes-1:0]  vw_gnt_o,
   input  logic                 dw_req_i,
   input  logic [CountBits-1:0] dw_words_i,
   input  logic [BankBits-1:0]  dw_bank_i,
@@ -64,9 +67,15 @@ module vmem_arbiter #(
     assign x_mask[u*Banks+:Banks] = banks(x_bank_i[u*BankBits+:BankBits], CountBits'(1));
     assign w_mask[u*Banks+:Banks] = banks(w_bank_i[u*BankBits+:BankBits], CountBits'(1));
   end
-  wire [Banks-1:0] va_mask = banks(va_bank_i, va_pair_i ? CountBits'(2) : CountBits'(1));
-  wire [Banks-1:0] vb_mask = banks(vb_bank_i, vb_pair_i ? CountBits'(2) : CountBits'(1));
-  wire [Banks-1:0] vw_mask = banks(vw_bank_i, vw_pair_i ? CountBits'(2) : CountBits'(1));
+  logic [Sublanes*Banks-1:0] va_mask, vb_mask, vw_mask;
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_row_mask
+    assign va_mask[i*Banks+:Banks] = banks(va_bank_i[i*BankBits+:BankBits],
+                                           va_pair_i ? CountBits'(2) : CountBits'(1));
+    assign vb_mask[i*Banks+:Banks] = banks(vb_bank_i[i*BankBits+:BankBits],
+                                           vb_pair_i ? CountBits'(2) : CountBits'(1));
+    assign vw_mask[i*Banks+:Banks] = banks(vw_bank_i[i*BankBits+:BankBits],
+                                           vw_pair_i ? CountBits'(2) : CountBits'(1));
+  end
   wire [Banks-1:0] dr_mask = banks(dr_bank_i, dr_words_i);
   wire [Banks-1:0] dw_mask = banks(dw_bank_i, dw_words_i);
 
@@ -81,16 +90,26 @@ module vmem_arbiter #(
       w_gnt_o[u] = w_req_i[u] && (taken & w_mask[u*Banks+:Banks]) == '0;
       taken      = w_gnt_o[u] ? taken | w_mask[u*Banks+:Banks] : taken;
     end
-    va_gnt_o = va_req_i && (taken & va_mask) == '0;
-    taken    = va_gnt_o ? taken | va_mask : taken;
-    vb_gnt_o = vb_req_i && (taken & vb_mask) == '0;
-    taken    = vb_gnt_o ? taken | vb_mask : taken;
+    for (int unsigned i = 0; i < Sublanes; i++) begin
+      va_gnt_o[i] = va_req_i[i] && (taken & va_mask[i*Banks+:Banks]) == '0;
+      taken       = va_gnt_o[i] ? taken | va_mask[i*Banks+:Banks] : taken;
+    end
+    for (int unsigned i = 0; i < Sublanes; i++) begin
+      vb_gnt_o[i] = vb_req_i[i] && (taken & vb_mask[i*Banks+:Banks]) == '0;
+      taken       = vb_gnt_o[i] ? taken | vb_mask[i*Banks+:Banks] : taken;
+    end
     dr_gnt_o = dr_first || (dr_req_i && (taken & dr_mask) == '0);
   end
 
-  wire write_clash = vw_req_i && dw_req_i && (vw_mask & dw_mask) != '0;
-  assign vw_gnt_o = vw_req_i && !(write_clash && dw_first);
-  assign dw_gnt_o = dw_req_i && !(write_clash && !dw_first);
+  logic [Banks-1:0] written;  // write ports that a higher priority has
+  always_comb begin
+    written = dw_first ? dw_mask : '0;
+    for (int unsigned i = 0; i < Sublanes; i++) begin
+      vw_gnt_o[i] = vw_req_i[i] && (written & vw_mask[i*Banks+:Banks]) == '0;
+      written     = vw_gnt_o[i] ? written | vw_mask[i*Banks+:Banks] : written;
+    end
+    dw_gnt_o = dw_first || (dw_req_i && (written & dw_mask) == '0);
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -25,7 +25,9 @@ module vmem_storage
   localparam int unsigned RowBits = AddrBits - BankBits,
   localparam int unsigned Granules = WordBits / 64,   // of a word
   localparam int unsigned WordChecks = 8 * Granules,
-  localparam int unsigned GranuleBits = $clog2(Granules)
+  localparam int unsigned GranuleBits = $clog2(Granules),
+  localparam int unsigned Sublanes = VpuSublanes,
+  localparam int unsigned RowSelectBits = $clog2(2 * Sublanes)
 ) (
   input  logic                           clk_i,
   // granted reads
@@ -37,26 +39,26 @@ module vmem_storage
   input  logic [NumMxu-1:0][AddrBits-1:0] w_addr_i,
   output logic [NumMxu-1:0][WordBits-1:0] w_rdata_o,
   output logic [NumMxu-1:0][Granules-1:0] w_poison_o,
-  input  logic                           va_en_i,
+  input  logic [Sublanes-1:0]            va_en_i,
   input  logic                           va_pair_i,
-  input  logic [AddrBits-1:0]            va_addr_i,
-  output logic [2*WordBits-1:0]          va_rdata_o,
-  output logic [2*Granules-1:0]          va_poison_o,
-  input  logic                           vb_en_i,
+  input  logic [Sublanes-1:0][AddrBits-1:0]   va_addr_i,
+  output logic [Sublanes-1:0][2*WordBits-1:0] va_rdata_o,
+  output logic [Sublanes-1:0][2*Granules-1:0] va_poison_o,
+  input  logic [Sublanes-1:0]            vb_en_i,
   input  logic                           vb_pair_i,
-  input  logic [AddrBits-1:0]            vb_addr_i,
-  output logic [2*WordBits-1:0]          vb_rdata_o,
-  output logic [2*Granules-1:0]          vb_poison_o,
+  input  logic [Sublanes-1:0][AddrBits-1:0]   vb_addr_i,
+  output logic [Sublanes-1:0][2*WordBits-1:0] vb_rdata_o,
+  output logic [Sublanes-1:0][2*Granules-1:0] vb_poison_o,
   input  logic                           dr_en_i,
   input  logic [CountBits-1:0]           dr_words_i,
   input  logic [AddrBits-1:0]            dr_addr_i,
   output logic [DmaWords*WordBits-1:0]   dr_rdata_o,
   output logic [DmaWords*Granules-1:0]   dr_poison_o,
   // granted writes
-  input  logic                           vw_en_i,
+  input  logic [Sublanes-1:0]            vw_en_i,
   input  logic                           vw_pair_i,
-  input  logic [AddrBits-1:0]            vw_addr_i,
-  input  logic [2*WordBits-1:0]          vw_wdata_i,
+  input  logic [Sublanes-1:0][AddrBits-1:0]   vw_addr_i,
+  input  logic [Sublanes-1:0][2*WordBits-1:0] vw_wdata_i,
   input  logic                           dw_en_i,
   input  logic [CountBits-1:0]           dw_words_i,
   input  logic [AddrBits-1:0]            dw_addr_i,
@@ -79,7 +81,8 @@ module vmem_storage
   logic [VmemBanks-1:0]  from_vw;                   // the bank is written by vw
   logic [Granules-1:0]   write[VmemBanks];
   row_t                  waddr[VmemBanks];
-  logic [2*WordChecks-1:0]        vw_check;
+  logic [RowSelectBits-1:0] vw_word[VmemBanks];     // ... with this one of vw's words
+  logic [2*Sublanes-1:0][WordChecks-1:0] vw_check;  // of those
   logic [DmaWords*WordChecks-1:0] dw_check;
 
   // ---------------------------------------------------------------- which bank reads what
@@ -98,18 +101,20 @@ module vmem_storage
         read[w_addr_i[u][BankBits-1:0]] = 1'b1;
         raddr[w_addr_i[u][BankBits-1:0]] = w_addr_i[u][AddrBits-1:BankBits];
       end
-    for (int unsigned i = 0; i < 2; i++)
-      if (va_en_i && (i == 0 || va_pair_i)) begin
-        addr = va_addr_i + AddrBits'(i);
-        read[addr[BankBits-1:0]] = 1'b1;
-        raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
-      end
-    for (int unsigned i = 0; i < 2; i++)
-      if (vb_en_i && (i == 0 || vb_pair_i)) begin
-        addr = vb_addr_i + AddrBits'(i);
-        read[addr[BankBits-1:0]] = 1'b1;
-        raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
-      end
+    for (int unsigned s = 0; s < Sublanes; s++)
+      for (int unsigned i = 0; i < 2; i++)
+        if (va_en_i[s] && (i == 0 || va_pair_i)) begin
+          addr = va_addr_i[s] + AddrBits'(i);
+          read[addr[BankBits-1:0]] = 1'b1;
+          raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+        end
+    for (int unsigned s = 0; s < Sublanes; s++)
+      for (int unsigned i = 0; i < 2; i++)
+        if (vb_en_i[s] && (i == 0 || vb_pair_i)) begin
+          addr = vb_addr_i[s] + AddrBits'(i);
+          read[addr[BankBits-1:0]] = 1'b1;
+          raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+        end
     for (int unsigned i = 0; i < DmaWords; i++)
       if (dr_en_i && CountBits'(i) < dr_words_i) begin
         addr = dr_addr_i + AddrBits'(i);
@@ -137,15 +142,18 @@ module vmem_storage
     for (int unsigned b = 0; b < VmemBanks; b++) begin
       write[b] = '0;
       waddr[b] = '0;
+      vw_word[b] = '0;
     end
-    for (int unsigned i = 0; i < 2; i++)
-      if (vw_en_i && (i == 0 || vw_pair_i)) begin
-        addr = vw_addr_i + AddrBits'(i);
-        from_vw[addr[BankBits-1:0]] = 1'b1;
-        write[addr[BankBits-1:0]] = '1;
-        waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
-        check_bits(vw_wdata_i[i*WordBits+:WordBits], vw_check[i*WordChecks+:WordChecks]);
-      end
+    for (int unsigned s = 0; s < Sublanes; s++)
+      for (int unsigned i = 0; i < 2; i++)
+        if (vw_en_i[s] && (i == 0 || vw_pair_i)) begin
+          addr = vw_addr_i[s] + AddrBits'(i);
+          from_vw[addr[BankBits-1:0]] = 1'b1;
+          write[addr[BankBits-1:0]] = '1;
+          waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
+          vw_word[addr[BankBits-1:0]] = RowSelectBits'(2 * s + i);
+          check_bits(vw_wdata_i[s][i*WordBits+:WordBits], vw_check[2*s+i]);
+        end
     for (int unsigned i = 0; i < DmaWords; i++)
       if (dw_en_i && CountBits'(i) < dw_words_i) begin
         addr = dw_addr_i + AddrBits'(i);
@@ -160,12 +168,14 @@ module vmem_storage
   // Is the granule of flip_i written in this cycle?
   wire [AddrBits-1:0] flip_word = flip_i.granule[GranuleBits+:AddrBits];
   wire [GranuleBits-1:0] flip_granule = flip_i.granule[GranuleBits-1:0];
-  wire [AddrBits-1:0] flip_vw = flip_word - vw_addr_i;
   wire [AddrBits-1:0] flip_dw = flip_word - dw_addr_i;
   always_comb begin
     flip_write_o = 1'b0;
     if (flip_i.watch) begin
-      if (vw_en_i && (flip_vw == '0 || (vw_pair_i && flip_vw == AddrBits'(1)))) flip_write_o = 1'b1;
+      for (int unsigned s = 0; s < Sublanes; s++)
+        if (vw_en_i[s] && (flip_word == vw_addr_i[s]
+                           || (vw_pair_i && flip_word == vw_addr_i[s] + AddrBits'(1))))
+          flip_write_o = 1'b1;
       for (int unsigned i = 0; i < DmaWords; i++)
         if (dw_en_i && CountBits'(i) < dw_words_i && flip_dw == AddrBits'(i)
             && dw_strb_i[i*WordChunks+32'(flip_granule)/2]) flip_write_o = 1'b1;
@@ -174,11 +184,12 @@ module vmem_storage
   wire flip_wdata = flip_write_o && flip_i.next;    // in what is written
 
   // ---------------------------------------------------------------- banks
+  logic [2*Sublanes-1:0][WordBits-1:0] vw_words;
+  assign vw_words = vw_wdata_i;
   for (genvar b = 0; b < VmemBanks; b++) begin : gen_bank
     logic [WordBits-1:0]   wdata, ram_data, late_data_q;
     logic [WordChecks-1:0] wcheck, ram_check, late_check_q;
     logic [Granules-1:0]   flip, late_q;            // late: granules that the RAM does not show
-    wire vw_word = b[0] ^ vw_addr_i[0];             // which word of the access
     wire bank_t dw_word = bank_t'(b) - dw_addr_i[BankBits-1:0];
     wire meets = read[b] && write[b] != '0 && raddr[b] == waddr[b];
 
@@ -186,8 +197,8 @@ module vmem_storage
       wdata = '0;
       wcheck = '0;
       if (from_vw[b]) begin
-        wdata = vw_wdata_i[32'(vw_word)*WordBits+:WordBits];
-        wcheck = vw_check[32'(vw_word)*WordChecks+:WordChecks];
+        wdata = vw_words[vw_word[b]];
+        wcheck = vw_check[vw_word[b]];
       end else if (write[b] != '0) begin
         wdata = dw_wdata_i[32'(dw_word)%DmaWords*WordBits+:WordBits];
         wcheck = dw_check[32'(dw_word)%DmaWords*WordChecks+:WordChecks];
@@ -231,18 +242,19 @@ module vmem_storage
   // ---------------------------------------------------------------- what the ports show
   logic [NumMxu-1:0]    x_en_q, w_en_q;             // the port has read in the last cycle
   bank_t                x_bank_q[NumMxu], w_bank_q[NumMxu];
-  logic [1:0]           va_en_q, vb_en_q;           // its words
-  bank_t                va_bank_q, vb_bank_q, dr_bank_q;
+  logic [Sublanes-1:0]  va_en_q, vb_en_q;
+  logic                 va_pair_q, vb_pair_q;
+  bank_t                va_bank_q[Sublanes], vb_bank_q[Sublanes], dr_bank_q;
   logic [DmaWords-1:0]  dr_en_q;
   logic [15:0]          corrected, poisoned;
 
   always_ff @(posedge clk_i) begin
     x_en_q <= x_en_i;
     w_en_q <= w_en_i;
-    va_en_q <= {va_en_i && va_pair_i, va_en_i};
-    vb_en_q <= {vb_en_i && vb_pair_i, vb_en_i};
-    va_bank_q <= va_addr_i[BankBits-1:0];
-    vb_bank_q <= vb_addr_i[BankBits-1:0];
+    va_en_q <= va_en_i;
+    vb_en_q <= vb_en_i;
+    va_pair_q <= va_pair_i;
+    vb_pair_q <= vb_pair_i;
     dr_bank_q <= dr_addr_i[BankBits-1:0];
     for (int unsigned i = 0; i < DmaWords; i++)
       dr_en_q[i] <= dr_en_i && CountBits'(i) < dr_words_i;
@@ -251,6 +263,13 @@ module vmem_storage
     always_ff @(posedge clk_i) begin
       x_bank_q[u] <= x_addr_i[u][BankBits-1:0];
       w_bank_q[u] <= w_addr_i[u][BankBits-1:0];
+    end
+  end
+
+  for (genvar s = 0; s < Sublanes; s++) begin : gen_row
+    always_ff @(posedge clk_i) begin
+      va_bank_q[s] <= va_addr_i[s][BankBits-1:0];
+      vb_bank_q[s] <= vb_addr_i[s][BankBits-1:0];
     end
   end
 
@@ -306,12 +325,14 @@ module vmem_storage
       show(x_en_q[u], x_bank_q[u], x_rdata_o[u], x_poison_o[u]);
     for (int unsigned u = 0; u < NumMxu; u++)
       show(w_en_q[u], w_bank_q[u], w_rdata_o[u], w_poison_o[u]);
-    for (int unsigned i = 0; i < 2; i++)
-      show(va_en_q[i], va_bank_q + bank_t'(i), va_rdata_o[i*WordBits+:WordBits],
-           va_poison_o[i*Granules+:Granules]);
-    for (int unsigned i = 0; i < 2; i++)
-      show(vb_en_q[i], vb_bank_q + bank_t'(i), vb_rdata_o[i*WordBits+:WordBits],
-           vb_poison_o[i*Granules+:Granules]);
+    for (int unsigned s = 0; s < Sublanes; s++)
+      for (int unsigned i = 0; i < 2; i++)
+        show(va_en_q[s] && (i == 0 || va_pair_q), va_bank_q[s] + bank_t'(i),
+             va_rdata_o[s][i*WordBits+:WordBits], va_poison_o[s][i*Granules+:Granules]);
+    for (int unsigned s = 0; s < Sublanes; s++)
+      for (int unsigned i = 0; i < 2; i++)
+        show(vb_en_q[s] && (i == 0 || vb_pair_q), vb_bank_q[s] + bank_t'(i),
+             vb_rdata_o[s][i*WordBits+:WordBits], vb_poison_o[s][i*Granules+:Granules]);
     for (int unsigned i = 0; i < DmaWords; i++)
       show(dr_en_q[i], dr_bank_q + bank_t'(i), dr_rdata_o[i*WordBits+:WordBits],
            dr_poison_o[i*Granules+:Granules]);

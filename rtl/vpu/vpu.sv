@@ -1,19 +1,24 @@
 `default_nettype none
-// The vector unit: EPILOGUE, ELEMENTWISE, REDUCE, CAST, TRANSPOSE; rows of N lanes, one a cycle.
+// The vector unit: EPILOGUE, ELEMENTWISE, REDUCE, CAST, TRANSPOSE; rows of N lanes, one a cycle and
+// sublane.
 //
 //   commands ─► control ──► check
 //                 │ start, go
-//   ACC ──┐   ┌───▼─────┐    ┌───────┐    ┌────────┐
-//   va ───┴──►│operand a├───►│ lanes │───►│ out    ├──► vw
-//   vb ──────►│operand b├───►│ execute ─►─► finish │
-//             └─────────┘    └──▲─┬──┘    └────────┘
-//                               └─┴─ reduce, functions, transpose
-// Latency: command taken to first request 3 cycles, grant of a row to its write request 3 cycles
+//   ACC ──┐   ┌───▼─────┐    ┌───── a sublane for each row ────┐
+//   va ───┴──►│ operand a├───►│ lanes: execute ─►─► finish      ├──► vw
+//   vb ──────►│ operand b├───►│          └─ reduce, functions ─┘ │
+//             └─────────┘    └──────────▲─┬────────────────────┘
+//                                       └─┴─ transpose
+// Latency: command taken to first request 3 cycles, grant of a group to its write requests 3 cycles
 // (REDUCE: + log2 N, functions: + 6), last write granted to done_o 1 cycle. More: README.md.
 module vpu
   import weft_pkg::*;
   import chip_pkg::*;
-(
+#(
+  localparam int unsigned Sublanes = VpuSublanes,
+  localparam int unsigned CountBits = $clog2(Sublanes + 1),
+  localparam int unsigned RowBits = 2 * 8 * WordBytes
+) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
   // unit contract (rtl/README.md)
@@ -26,65 +31,70 @@ module vpu
   output logic [15:0]              fault_tag_o,
   output logic [63:0]              fault_address_o,
   output logic                     active_o,
-  // VMEM, operand a
-  output logic                     va_req_o,
-  output logic [31:0]              va_addr_o,
-  output logic                     va_pair_o,
-  input  logic                     va_gnt_i,
-  input  logic                     va_rvalid_i,
-  input  logic [2*8*WordBytes-1:0] va_rdata_i,
-  input  logic [N/2-1:0]           va_poison_i,
+  // VMEM, operand a: a port for each row of a group; pair holds for all
+  output logic [Sublanes-1:0]              va_req_o,
+  output logic [Sublanes-1:0][31:0]        va_addr_o,
+  output logic                             va_pair_o,
+  input  logic [Sublanes-1:0]              va_gnt_i,
+  input  logic [Sublanes-1:0]              va_rvalid_i,
+  input  logic [Sublanes-1:0][RowBits-1:0] va_rdata_i,
+  input  logic [Sublanes-1:0][N/2-1:0]     va_poison_i,
   // VMEM, operand b
-  output logic                     vb_req_o,
-  output logic [31:0]              vb_addr_o,
-  output logic                     vb_pair_o,
-  input  logic                     vb_gnt_i,
-  input  logic                     vb_rvalid_i,
-  input  logic [2*8*WordBytes-1:0] vb_rdata_i,
-  input  logic [N/2-1:0]           vb_poison_i,
+  output logic [Sublanes-1:0]              vb_req_o,
+  output logic [Sublanes-1:0][31:0]        vb_addr_o,
+  output logic                             vb_pair_o,
+  input  logic [Sublanes-1:0]              vb_gnt_i,
+  input  logic [Sublanes-1:0]              vb_rvalid_i,
+  input  logic [Sublanes-1:0][RowBits-1:0] vb_rdata_i,
+  input  logic [Sublanes-1:0][N/2-1:0]     vb_poison_i,
   // VMEM, result
-  output logic                     vw_req_o,
-  output logic [31:0]              vw_addr_o,
-  output logic                     vw_pair_o,
-  output logic [2*8*WordBytes-1:0] vw_data_o,
-  input  logic                     vw_gnt_i,
+  output logic [Sublanes-1:0]              vw_req_o,
+  output logic [Sublanes-1:0][31:0]        vw_addr_o,
+  output logic                             vw_pair_o,
+  output logic [Sublanes-1:0][RowBits-1:0] vw_data_o,
+  input  logic [Sublanes-1:0]              vw_gnt_i,
   // ACC, data the cycle after the grant
-  output logic                     acc_req_o,
-  output logic [15:0]              acc_row_o,
-  input  logic                     acc_gnt_i,
-  input  logic                     acc_rvalid_i,
-  input  logic [32*N-1:0]          acc_rdata_i,
-  input  logic [N-1:0]             acc_poison_i,
+  output logic [Sublanes-1:0]              acc_req_o,
+  output logic [Sublanes-1:0][15:0]        acc_row_o,
+  input  logic [Sublanes-1:0]              acc_gnt_i,
+  input  logic [Sublanes-1:0]              acc_rvalid_i,
+  input  logic [Sublanes-1:0][32*N-1:0]    acc_rdata_i,
+  input  logic [Sublanes-1:0][N-1:0]       acc_poison_i,
   // counters: exactly one of busy, stalled, idle in a cycle; the others count in the write's cycle
   output logic                     cnt_busy_o,
   output logic                     cnt_stalled_o,
   output logic                     cnt_idle_o,
-  output logic                     cnt_row_o,
+  output logic [CountBits-1:0]     cnt_rows_o,
   output logic [15:0]              nan_results_o,
   output logic [15:0]              inf_results_o
 );
-  if (2 * 8 * WordBytes != 32 * N) begin : gen_check_row
+  typedef logic [Sublanes-1:0] mask_t;
+  typedef logic [Sublanes-1:0][32*N-1:0] group_t;
+  typedef logic [N/2-1:0] poison_t;
+
+  if (RowBits != 32 * N) begin : gen_check_row
     $error("vpu: two VMEM words of %0d bytes are no row of %0d x 32 bits", WordBytes, N);
   end
 
   vpu_cmd_t        slot, run_cmd;
   logic            check, verdict_valid, legal, start, run;
-  logic            execute, first, inner_step, load, emit, finish, is_function, iota;
-  logic            columns, b_pop;
+  logic            execute, first, inner_step, load, emit, iota;
+  logic            columns, b_pop, single, slot_single;
+  mask_t           execute_rows, inner_rows, finish_rows;
   logic [15:0]     index;
   logic [$clog2(N)-1:0] b_lane_q;
   logic [31:0]     iota_q;
-  logic            iota_valid_q;
-  logic [32*N-1:0] function_row, column_row;
-  logic            a_req, a_gnt, a_rvalid, a_valid, a_left, b_valid, b_left, use_b, from_acc;
-  logic [31:0]     a_addr, root;
-  logic [32*N-1:0] a_rdata, a_row, b_row, result;
-  logic [15:0]     b_rows, nans, infs;
-  logic            written;
-  logic            a_bad, b_bad, a_row_bad, b_row_bad, fault_ecc;
-  logic [7:0]      a_granule, b_granule, a_row_granule, b_row_granule, check_code;
-  logic [31:0]     a_row_addr, b_row_addr;
-  logic [63:0]     check_address, ecc_address;
+  mask_t           iota_valid_q;
+  mask_t           a_req, a_gnt, a_rvalid, a_bad, b_bad, a_row_bad, b_row_bad, bad;
+  logic            a_valid, a_left, b_valid, b_left, use_b, from_acc, fault_ecc;
+  logic [Sublanes-1:0][31:0] a_addr, a_row_addr, b_row_addr;
+  logic [Sublanes-1:0][7:0]  a_granule, b_granule, a_row_granule, b_row_granule;
+  group_t          a_rdata, a_rows, b_rows, results, column_rows;
+  logic [15:0]     b_count, nans[Sublanes], infs[Sublanes];
+  logic            bad_found, bad_earlier;
+  logic [CountBits-1:0] bad_row;
+  logic [7:0]      check_code;
+  logic [63:0]     check_address, bad_address, bad_address_q;
   logic [15:0]     b_rest_q;                      // b_mode column: elements from this row of b on
 
   vpu_control u_control (
@@ -92,10 +102,11 @@ module vpu
     .fault_ecc_o(fault_ecc), .active_o, .check_o(check), .slot_o(slot),
     .verdict_valid_i(verdict_valid), .legal_i(legal),
     .start_o(start), .run_o(run), .run_cmd_o(run_cmd),
-    .operands_valid_i(a_valid & (b_valid | ~use_b)),
-    .operands_bad_i(a_row_bad | (b_row_bad & use_b)), .execute_o(execute),
-    .first_o(first), .inner_step_o(inner_step), .load_o(load), .emit_o(emit), .index_o(index),
-    .finish_o(finish), .vw_req_o, .vw_addr_o, .vw_gnt_i
+    .operands_valid_i(a_valid & (b_valid | ~use_b)), .operands_bad_i(bad),
+    .bad_found_o(bad_found), .bad_row_o(bad_row), .bad_earlier_o(bad_earlier),
+    .execute_o(execute), .execute_rows_o(execute_rows),
+    .first_o(first), .inner_step_o(inner_step), .inner_rows_o(inner_rows), .load_o(load),
+    .emit_o(emit), .index_o(index), .finish_rows_o(finish_rows), .vw_req_o, .vw_addr_o, .vw_gnt_i
   );
 
   vpu_check u_check (
@@ -103,23 +114,30 @@ module vpu
     .legal_o(legal), .fault_code_o(check_code), .fault_address_o(check_address)
   );
 
-  // A fault is of the slot's command, or of a row that the running one would use.
+  // A fault is of the slot's command, or of the first row that the running one would use. b counts
+  // beside the row of a that meets it first.
   always_comb begin
-    ecc_address = 64'(b_row_addr) * 64'(WordBytes) + 64'(b_row_granule) * 64'd8;
-    if (a_row_bad)
-      ecc_address = from_acc ? {1'b1, 31'd0, a_row_addr}
-                             : 64'(a_row_addr) * 64'(WordBytes) + 64'(a_row_granule) * 64'd8;
+    bad = a_row_bad;
+    if (use_b) bad = single ? bad | mask_t'(b_row_bad[0]) : bad | b_row_bad;
+    bad_address = '0;
+    if (bad_found)
+      for (int unsigned i = 0; i < Sublanes; i++)
+        if (bad_row == CountBits'(i)) begin
+          bad_address = 64'(b_row_addr[i]) * 64'(WordBytes) + 64'(b_row_granule[i]) * 64'd8;
+          if (a_row_bad[i])
+            bad_address = from_acc
+                ? {1'b1, 31'd0, a_row_addr[i]}
+                : 64'(a_row_addr[i]) * 64'(WordBytes) + 64'(a_row_granule[i]) * 64'd8;
+        end
   end
+  always_ff @(posedge clk_i) if (execute && bad_found) bad_address_q <= bad_address;
   assign fault_tag_o = fault_ecc ? run_cmd.tag : slot.tag;
   assign fault_code_o = fault_ecc ? FaultEccUncorrectable : check_code;
-  assign fault_address_o = fault_ecc ? ecc_address : check_address;
+  assign fault_address_o = !fault_ecc ? check_address : bad_earlier ? bad_address_q : bad_address;
 
   // An access of one word leaves the flags of the second as they were.
-  logic [N/2-1:0] va_poison, vb_poison;
   logic [1:0] lane_shift;
-  localparam logic [N/2-1:0] FirstWord = {{N / 4{1'b0}}, {N / 4{1'b1}}};
-  assign va_poison = va_pair_o ? va_poison_i : va_poison_i & FirstWord;
-  assign vb_poison = vb_pair_o ? vb_poison_i : vb_poison_i & FirstWord;
+  localparam poison_t FirstWord = {{N / 4{1'b0}}, {N / 4{1'b1}}};
   assign lane_shift = va_pair_o ? 2'd2 : run_cmd.src_dtype == VpuDtypeBf16 ? 2'd1 : 2'd0;
 
   function automatic logic two_words(input logic [7:0] dtype);
@@ -129,100 +147,109 @@ module vpu
   // Operand a: rows of VMEM or ACC; iota has none, its requests are granted here.
   assign from_acc = run_cmd.src_space == VpuSpaceAcc;
   assign iota = run_cmd.op == VpuOpIota;
-  assign va_req_o = a_req & ~from_acc & ~iota;
+  assign va_req_o = from_acc || iota ? '0 : a_req;
   assign va_addr_o = a_addr;
   assign va_pair_o = two_words(run_cmd.src_dtype);
-  assign acc_req_o = a_req & from_acc;
-  assign acc_row_o = a_addr[15:0];
-  assign a_gnt = iota ? 1'b1 : from_acc ? acc_gnt_i : va_gnt_i;
+  assign acc_req_o = from_acc ? a_req : '0;
+  assign a_gnt = iota ? '1 : from_acc ? acc_gnt_i : va_gnt_i;
   assign a_rvalid = iota ? iota_valid_q : from_acc ? acc_rvalid_i : va_rvalid_i;
-  assign a_rdata = from_acc ? acc_rdata_i : va_rdata_i;
 
-  vpu_poison u_poison_a (
-    .acc_i(from_acc), .shift_i(lane_shift), .upper_i(run_cmd.op == VpuOpUpper),
-    .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i, .bad_o(a_bad),
-    .granule_o(a_granule)
-  );
   vpu_operand u_operand_a (
-    .clk_i, .rst_ni, .start_i(start), .rows_i(slot.rows), .addr_i(slot.a_addr),
+    .clk_i, .rst_ni, .start_i(start), .rows_i(slot.rows), .single_i(1'b0), .addr_i(slot.a_addr),
     .stride_i(slot.a_stride), .window_i(slot.axis == VpuAxisRows ? slot.window : 16'd1),
     .inner_i(slot.b_stride), .keep_i(1'b0), .req_o(a_req), .addr_o(a_addr), .gnt_i(a_gnt),
-    .rvalid_i(a_rvalid), .rdata_i(a_rdata), .bad_i(a_bad & ~iota), .bad_granule_i(a_granule),
-    .valid_o(a_valid), .row_o(a_row), .bad_o(a_row_bad), .bad_addr_o(a_row_addr),
-    .bad_granule_o(a_row_granule), .pop_i(execute),
+    .rvalid_i(a_rvalid), .rdata_i(a_rdata), .bad_i(iota ? '0 : a_bad), .bad_granule_i(a_granule),
+    .valid_o(a_valid), .rows_o(a_rows), .bad_o(a_row_bad), .bad_addr_o(a_row_addr),
+    .bad_granule_o(a_row_granule), .use_i(execute), .pop_i(execute),
     .left_o(a_left)
   );
 
   // Operand b: a row for each row of a, one row that stays, or an element for each row.
   always_comb begin
-    b_rows = '0;
-    if (slot.b_mode == VpuBModeTensor) b_rows = slot.rows;
-    if (slot.b_mode == VpuBModeRow) b_rows = 16'd1;
-    if (slot.b_mode == VpuBModeColumn) b_rows = 16'((32'(slot.rows) + N - 1) / N);
+    b_count = '0;
+    if (slot.b_mode == VpuBModeTensor) b_count = slot.rows;
+    if (slot.b_mode == VpuBModeRow) b_count = 16'd1;
+    if (slot.b_mode == VpuBModeColumn) b_count = 16'((32'(slot.rows) + N - 1) / N);
   end
+  assign slot_single = slot.b_mode != VpuBModeTensor;
+  assign single = run_cmd.b_mode != VpuBModeTensor;
   assign columns = run_cmd.b_mode == VpuBModeColumn;
   assign use_b = run_cmd.b_mode == VpuBModeTensor || run_cmd.b_mode == VpuBModeRow || columns;
-  assign b_pop = execute & use_b & (~columns | (&b_lane_q));
+  assign b_pop = execute & use_b & (~columns | (32'(b_lane_q) == N - Sublanes));
   assign vb_pair_o = va_pair_o;
 
-  vpu_poison u_poison_b (
-    .acc_i(1'b0), .shift_i(lane_shift), .upper_i(1'b0),
-    .lanes_i(columns ? b_rest_q : run_cmd.cols), .vmem_poison_i(vb_poison), .acc_poison_i('0),
-    .bad_o(b_bad), .granule_o(b_granule)
-  );
   vpu_operand u_operand_b (
-    .clk_i, .rst_ni, .start_i(start), .rows_i(b_rows), .addr_i(slot.b_addr),
-    .stride_i(slot.b_stride), .window_i(16'd1), .inner_i(32'd0),
+    .clk_i, .rst_ni, .start_i(start), .rows_i(b_count), .single_i(slot_single),
+    .addr_i(slot.b_addr), .stride_i(slot.b_stride), .window_i(16'd1), .inner_i(32'd0),
     .keep_i(slot.b_mode == VpuBModeRow), .req_o(vb_req_o),
     .addr_o(vb_addr_o), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_rdata_i),
-    .bad_i(b_bad), .bad_granule_i(b_granule), .valid_o(b_valid), .row_o(b_row), .bad_o(b_row_bad),
-    .bad_addr_o(b_row_addr), .bad_granule_o(b_row_granule), .pop_i(b_pop), .left_o(b_left)
+    .bad_i(b_bad), .bad_granule_i(b_granule), .valid_o(b_valid), .rows_o(b_rows), .bad_o(b_row_bad),
+    .bad_addr_o(b_row_addr), .bad_granule_o(b_row_granule), .use_i(execute),
+    .pop_i(b_pop), .left_o(b_left)
   );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) iota_valid_q <= 1'b0;
-    else iota_valid_q <= a_req & iota;
+    if (!rst_ni) iota_valid_q <= '0;
+    else iota_valid_q <= iota ? a_req : '0;
     if (start) b_rest_q <= slot.rows;
-    else if (vb_rvalid_i) b_rest_q <= b_rest_q - 16'(N);
+    else if (vb_rvalid_i[0]) b_rest_q <= b_rest_q - 16'(N);
     if (start) begin
       b_lane_q <= '0;
       iota_q <= slot.scalar;
     end else if (execute) begin
-      b_lane_q <= b_lane_q + 1'b1;
-      iota_q <= iota_q + run_cmd.scalar2;
+      b_lane_q <= b_lane_q + $bits(b_lane_q)'(Sublanes);
+      iota_q <= iota_q + Sublanes * run_cmd.scalar2;
     end
   end
 
-  vpu_lanes u_lanes (
-    .clk_i, .cmd_i(run_cmd), .execute_i(execute), .first_i(first), .a_i(a_row), .b_i(b_row),
-    .b_lane_i(32'(b_lane_q)), .iota_i(iota_q), .result_o(result), .finish_i(finish), .root_i(root),
-    .function_i(function_row), .column_i(column_row), .out_o(vw_data_o), .nan_o(nans), .inf_o(infs)
-  );
+  // ---------------------------------------------------------------- a sublane for each row
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_sublane
+    poison_t va_poison, vb_poison;
+    assign va_poison = va_pair_o ? va_poison_i[i] : va_poison_i[i] & FirstWord;
+    assign vb_poison = vb_pair_o ? vb_poison_i[i] : vb_poison_i[i] & FirstWord;
+    vpu_poison u_poison_a (
+      .acc_i(from_acc), .shift_i(lane_shift), .upper_i(run_cmd.op == VpuOpUpper),
+      .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_poison_i[i]),
+      .bad_o(a_bad[i]), .granule_o(a_granule[i])
+    );
+    vpu_poison u_poison_b (
+      .acc_i(1'b0), .shift_i(lane_shift), .upper_i(1'b0),
+      .lanes_i(columns ? b_rest_q : run_cmd.cols), .vmem_poison_i(vb_poison), .acc_poison_i('0),
+      .bad_o(b_bad[i]), .granule_o(b_granule[i])
+    );
 
-  assign is_function = run_cmd.op >= VpuOpExp2 && run_cmd.op <= VpuOpErf;
-  vpu_functions u_functions (
-    .clk_i, .step_i(inner_step & is_function), .op_i(run_cmd.op), .x_i(result), .y_o(function_row)
-  );
-
-  vpu_reduce u_reduce (
-    .clk_i, .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
-    .step_i(inner_step & ~is_function), .i32_i(run_cmd.src_dtype == VpuDtypeI32),
-    .largest_i(run_cmd.op == VpuOpRmax), .smallest_i(run_cmd.op == VpuOpRmin), .row_i(result),
-    .root_o(root)
-  );
+    assign acc_row_o[i] = a_addr[i][15:0];
+    assign a_rdata[i] = from_acc ? acc_rdata_i[i] : va_rdata_i[i];
+    vpu_sublane u_sublane (
+      .clk_i, .cmd_i(run_cmd), .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
+      .execute_i(execute_rows[i]), .first_i(first), .a_i(a_rows[i]),
+      .b_i(single ? b_rows[0] : b_rows[i]), .b_lane_i(32'(b_lane_q) + i),
+      .iota_i(iota_q + i * run_cmd.scalar2), .result_o(results[i]),
+      .step_i(inner_step & inner_rows[i]), .finish_i(finish_rows[i]), .column_i(column_rows[i]),
+      .out_o(vw_data_o[i]), .nan_o(nans[i]), .inf_o(infs[i])
+    );
+  end
 
   vpu_transpose u_transpose (
-    .clk_i, .load_i(load), .emit_i(emit), .index_i(index), .row_i(result), .column_o(column_row)
+    .clk_i, .load_i(load), .emit_i(emit), .index_i(index), .rows_i(results),
+    .columns_o(column_rows)
   );
   assign vw_pair_o = two_words(run_cmd.dst_dtype);
 
   // busy: a row of a is read. stalled: rows are left to read and none is, or a write is refused.
-  assign written = vw_req_o & vw_gnt_i;
-  assign cnt_busy_o = a_req & a_gnt;
-  assign cnt_stalled_o = run & ~cnt_busy_o & (a_left | b_left | (vw_req_o & ~vw_gnt_i));
+  assign cnt_busy_o = (a_req & a_gnt) != '0;
+  assign cnt_stalled_o = run & ~cnt_busy_o & (a_left | b_left | ((vw_req_o & ~vw_gnt_i) != '0));
   assign cnt_idle_o = ~cnt_busy_o & ~cnt_stalled_o;
-  assign cnt_row_o = written;
-  assign nan_results_o = written ? nans : '0;
-  assign inf_results_o = written ? infs : '0;
+  always_comb begin
+    cnt_rows_o = '0;
+    nan_results_o = '0;
+    inf_results_o = '0;
+    for (int unsigned i = 0; i < Sublanes; i++)
+      if (vw_req_o[i] && vw_gnt_i[i]) begin
+        cnt_rows_o = cnt_rows_o + 1'b1;
+        nan_results_o = nan_results_o + nans[i];
+        inf_results_o = inf_results_o + infs[i];
+      end
+  end
 endmodule
 `default_nettype wire

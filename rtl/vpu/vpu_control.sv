@@ -6,11 +6,17 @@
 // after the last write, so it reads what the one before wrote. A refused command faults when the
 // one before has retired; then nothing is taken until reset.
 //
+// Rows move in groups of up to Sublanes, of which only a command's last is smaller: a group is
+// read, moves and is finished as one; its rows are written as each is granted, and the next group
+// leaves the pipeline when all are.
+//
 // Latency: command taken to start_o 2 cycles; last write granted to done_o 1 cycle.
 module vpu_control
   import weft_pkg::*;
 #(
-  parameter int unsigned FunctionStages = 6
+  parameter int unsigned Sublanes = chip_pkg::VpuSublanes,
+  parameter int unsigned FunctionStages = 6,
+  localparam int unsigned CountBits = $clog2(Sublanes + 1)
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -31,43 +37,63 @@ module vpu_control
   output logic         start_o,
   output logic         run_o,           // a command executes
   output vpu_cmd_t     run_cmd_o,
-  // a row moves through the pipeline
-  input  logic         operands_valid_i,
-  input  logic         operands_bad_i,  // with valid: ECC could not correct a lane that counts
-  output logic         execute_o,       // takes the operands' heads
+  // a group moves through the pipeline; a bit for each row where rows differ
+  input  logic                operands_valid_i,
+  input  logic [Sublanes-1:0] operands_bad_i,  // with valid: ECC could not correct what counts
+  output logic                bad_found_o,     // of those, one that counts:
+  output logic [CountBits-1:0] bad_row_o,      // the first
+  output logic                bad_earlier_o,   // the fault is that of a group before
+  output logic                execute_o,       // takes the operands' heads
+  output logic [Sublanes-1:0] execute_rows_o,
   output logic         first_o,         // REDUCE along rows: the first row of a window
   output logic         inner_step_o,    // the tree or the functions move
-  output logic         load_o,          // TRANSPOSE: a row goes in, or
-  output logic         emit_o,          // a column comes out,
-  output logic [15:0]  index_o,         // this one
-  output logic         finish_o,
+  output logic [Sublanes-1:0] inner_rows_o,
+  output logic         load_o,          // TRANSPOSE: rows go in, or
+  output logic         emit_o,          // columns come out,
+  output logic [15:0]  index_o,         // from this one on
+  output logic [Sublanes-1:0] finish_rows_o,
   // result
-  output logic         vw_req_o,
-  output logic [31:0]  vw_addr_o,
-  input  logic         vw_gnt_i
+  output logic [Sublanes-1:0]       vw_req_o,
+  output logic [Sublanes-1:0][31:0] vw_addr_o,
+  input  logic [Sublanes-1:0]       vw_gnt_i
 );
   localparam int unsigned Levels = $clog2(chip_pkg::N);
   localparam int unsigned Depth = Levels > FunctionStages ? Levels : FunctionStages;
   localparam logic [Depth-1:0] TreeMask = Depth'((1 << Levels) - 1);
   localparam logic [Depth-1:0] FunctionMask = Depth'((1 << FunctionStages) - 1);
+  typedef logic [Sublanes-1:0] mask_t;
+  typedef logic [CountBits-1:0] count_t;
 
   logic        slot_valid_q, check_q, checked_q, dead_q, fault_q, ecc_q, poisoned;
   vpu_cmd_t    slot_q;
   logic        run_q, done_q;
   vpu_cmd_t    run_cmd_q;
-  logic [15:0] unwritten_q;
-  logic [31:0] write_addr_q;
-  logic        result_valid_q, out_valid_q;
+  logic [15:0] left_q;                          // rows that no group has taken
+  count_t      good_q, good, group;             // rows of the group before one that is poisoned
+  logic        cut_q;                           // a group was cut short: nothing is taken behind it
+  logic [15:0] unwritten_q, unwritten_d;
+  mask_t       out_rows_q;                      // to be written
+  count_t      written, result_count_q;
+  logic [31:0] write_addr_q, offset_q[Sublanes], step_q;
+  logic        result_valid_q;
   logic [Depth-1:0] inner_valid_q;
   logic        emit_valid_q, first_q;
   logic [15:0] inside_q, loaded_q, emitted_q;   // rows left in the window; of TRANSPOSE
-  logic        accept, checked, refuse, last_write, go, result_ready;
-  logic        reduce, windows, func, inner, inner_enter, transpose, window_end;
+  logic        accept, checked, refuse, last_write, go, result_ready, finish, empty;
+  logic        reduce, windows, func, inner, inner_enter, transpose, window_end, out_done;
+
+  function automatic mask_t rows_below(input logic [15:0] count);
+    for (int unsigned i = 0; i < Sublanes; i++) rows_below[i] = 16'(i) < count;
+  endfunction
+  function automatic count_t at_most_group(input logic [15:0] rows);
+    at_most_group = rows < 16'(Sublanes) ? count_t'(rows) : count_t'(Sublanes);
+  endfunction
 
   assign cmd_ready_o = ~slot_valid_q & ~dead_q;
   assign accept = cmd_valid_i & cmd_ready_o;
   assign checked = slot_valid_q & (checked_q | verdict_valid_i);
-  assign last_write = vw_req_o & vw_gnt_i & (unwritten_q == 16'd1);
+  assign written = count_t'($countones(vw_req_o & vw_gnt_i));
+  assign last_write = written != 0 && unwritten_q == 16'(written) && !cut_q;
   assign start_o = checked & legal_i & (~run_q | last_write);
   assign refuse = checked & ~legal_i & ~run_q & ~dead_q;
 
@@ -79,24 +105,45 @@ module vpu_control
   assign inner_enter = inner & result_valid_q;
   assign transpose = run_cmd_q.opcode == OpcodeTranspose;
   assign window_end = inside_q == 16'd1;
-  assign go = ~out_valid_q | vw_gnt_i;
+  assign out_done = (out_rows_q & ~vw_gnt_i) == '0;
+  assign go = out_done;
   always_comb begin
     result_ready = result_valid_q;
     if (transpose) result_ready = emit_valid_q;
     if (reduce) result_ready = inner_valid_q[Levels-1];
     if (func) result_ready = inner_valid_q[FunctionStages-1];
   end
-  assign execute_o = go & operands_valid_i & ~operands_bad_i;
-  // A poisoned row is not taken; it faults when the rows before it are written.
-  assign poisoned = run_q & operands_valid_i & operands_bad_i
-                  & ~(result_valid_q | (|inner_valid_q) | emit_valid_q | out_valid_q);
+
+  // Of a group the rows before the first poisoned one are taken; in windows, also those that met
+  // poison in an earlier row of theirs are not. If there is none, the command faults when what is
+  // in the pipeline is written.
+  assign group = at_most_group(left_q);
+  always_comb begin
+    good = good_q < group ? good_q : group;
+    bad_found_o = 1'b0;
+    if (operands_bad_i != '0)
+      for (int unsigned i = Sublanes; i > 0; i--)
+        if (operands_bad_i[i-1] && count_t'(i) <= good_q && count_t'(i) <= group) begin
+          good = count_t'(i) - 1'b1;
+          bad_found_o = 1'b1;
+        end
+  end
+  assign bad_row_o = good;
+  assign bad_earlier_o = cut_q;
+  assign empty = ~(result_valid_q | (|inner_valid_q) | emit_valid_q | (|out_rows_q));
+  assign execute_o = go & operands_valid_i & good != 0 & ~cut_q;
+  assign poisoned = run_q & empty & (cut_q | (operands_valid_i & good == 0));
+  assign execute_rows_o = execute_o ? rows_below(16'(good)) : '0;
   assign first_o = first_q;
   assign inner_step_o = go & inner & (result_valid_q | (|inner_valid_q));
+  assign inner_rows_o = inner_step_o ? rows_below(run_cmd_q.rows) : '0;
   assign load_o = go & transpose & result_valid_q;
   assign emit_o = go & transpose & run_q & (loaded_q == run_cmd_q.rows)
-                & (emitted_q != run_cmd_q.cols);
+                & (emitted_q < run_cmd_q.cols);
   assign index_o = load_o ? loaded_q : emitted_q;
-  assign finish_o = go & result_ready;
+  assign finish = go & result_ready;
+  assign unwritten_d = unwritten_q - 16'(written);
+  assign finish_rows_o = finish ? rows_below(unwritten_d) : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -108,10 +155,11 @@ module vpu_control
       ecc_q <= 1'b0;
       run_q <= 1'b0;
       done_q <= 1'b0;
+      cut_q <= 1'b0;
       result_valid_q <= 1'b0;
       inner_valid_q <= '0;
       emit_valid_q <= 1'b0;
-      out_valid_q <= 1'b0;
+      out_rows_q <= '0;
     end else begin
       slot_valid_q <= accept | (slot_valid_q & ~start_o);
       check_q <= accept;
@@ -122,23 +170,38 @@ module vpu_control
       run_q <= start_o | (run_q & ~last_write & ~poisoned);
       if (poisoned) slot_valid_q <= 1'b0;
       done_q <= last_write;
+      cut_q <= cut_q | (execute_o & window_end & good != group);
+      out_rows_q <= out_rows_q & ~vw_gnt_i;
       if (go) begin
         result_valid_q <= execute_o & window_end;
         inner_valid_q <= ((inner_valid_q << 1) | Depth'(inner_enter))
                        & (reduce ? TreeMask : FunctionMask);
         emit_valid_q <= emit_o;
-        out_valid_q <= finish_o;
+        out_rows_q <= finish_rows_o;
       end
     end
     if (accept) slot_q <= cmd_i;
     if (start_o) begin
       run_cmd_q <= slot_q;
+      left_q <= slot_q.rows;
+      good_q <= count_t'(Sublanes);
       unwritten_q <= slot_q.opcode == OpcodeTranspose ? slot_q.cols : slot_q.rows;
       write_addr_q <= slot_q.d_addr;
-    end else if (vw_req_o & vw_gnt_i) begin
-      unwritten_q <= unwritten_q - 16'd1;
-      write_addr_q <= write_addr_q + run_cmd_q.d_stride;
+      for (int unsigned i = 0; i < Sublanes; i++) offset_q[i] <= i * slot_q.d_stride;
+      step_q <= Sublanes * slot_q.d_stride;
+    end else begin
+      unwritten_q <= unwritten_d;
+      if (execute_o) begin
+        good_q <= window_end ? count_t'(Sublanes) : good;
+        if (window_end) begin
+          left_q <= left_q - 16'(group);
+          // what is behind the cut is never written
+          if (good != group) unwritten_q <= unwritten_d - (left_q - 16'(good));
+        end
+      end
+      if (out_rows_q != '0 && out_done) write_addr_q <= write_addr_q + step_q;
     end
+    if (go) result_count_q <= good;
     if (start_o) begin
       inside_q <= slot_q.axis == VpuAxisRows ? slot_q.window : 16'd1;
       first_q <= 1'b1;
@@ -150,11 +213,14 @@ module vpu_control
                                          : window_end ? 16'd1 : inside_q - 16'd1;
         first_q <= window_end;
       end
-      loaded_q <= loaded_q + 16'(load_o);
-      emitted_q <= emitted_q + 16'(emit_o);
+      if (load_o) loaded_q <= loaded_q + 16'(result_count_q);
+      if (emit_o) emitted_q <= emitted_q + 16'(Sublanes);
     end
   end
 
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_row
+    assign vw_addr_o[i] = write_addr_q + offset_q[i];
+  end
   assign done_o = done_q;
   assign fault_valid_o = fault_q;
   assign fault_ecc_o = ecc_q;
@@ -163,17 +229,17 @@ module vpu_control
   assign slot_o = slot_q;
   assign run_o = run_q;
   assign run_cmd_o = run_cmd_q;
-  assign vw_req_o = out_valid_q;
-  assign vw_addr_o = write_addr_q;
+  assign vw_req_o = out_rows_q;
 
 `ifndef SYNTHESIS
   WriteHasCommand_A : assert property (@(posedge clk_i)
-    !rst_ni || !vw_req_o || (run_q && unwritten_q != 0));
+    !rst_ni || vw_req_o == '0 || (run_q && 32'(unwritten_q) >= $countones(vw_req_o)));
   DrainedAtStart_A : assert property (@(posedge clk_i)
     !rst_ni || !start_o || !(result_valid_q || (|inner_valid_q) || emit_valid_q));
   LoadOrEmit_A : assert property (@(posedge clk_i) !rst_ni || !(load_o && emit_o));
   ColumnLeaves_C : cover property (@(posedge clk_i) emit_o);
   WindowEnds_C : cover property (@(posedge clk_i) execute_o && windows && window_end && !first_q);
+  WrittenInPieces_C : cover property (@(posedge clk_i) written != 0 && !out_done);
 `endif
 endmodule
 `default_nettype wire

@@ -1,128 +1,173 @@
 `default_nettype none
-// One operand stream: walks the rows of a tensor, requests them, and hands them to the lanes.
+// One operand stream: walks the rows of a tensor in groups of up to Sublanes rows, requests them,
+// and hands each group to the lanes.
 //
-// A row arrives the cycle after its grant and may be used in that same cycle. While the lanes stand
-// still, up to two rows wait here, so a request never depends on a grant of the same cycle, and
-// one row a cycle flows when nothing is refused. With keep_i the first row stays for all pops.
-// The rows may come in windows: `window` rows `inner` apart, the windows `stride` apart.
+// A row is granted by itself, the rows of a group in one cycle or in several. It arrives the cycle
+// after its grant and may be used in that same cycle, if it is its group's last. While the lanes
+// stand still, up to two groups wait here, so a request never depends on a grant of the same
+// cycle, and a group a cycle flows when nothing is refused. With keep_i the first group stays for
+// all pops. Rows may come in windows: row i of a group is then row i of as many windows, each of
+// `window` rows `inner` apart, the windows `stride` apart; a group for each row of the window.
 //
-//   req ──► [memory] ──rvalid, rdata──┬──────────────►┐
-//                                     └─► two rows ──►┴─ row_o, valid_o ──► pop_i
+//   req ──► [memory] ──rvalid, rdata──┬──────────────────►┐
+//                                     └─► two groups ────►┴─ rows_o, valid_o ──► pop_i
 //
-// Latency: start_i to the first request 1 cycle, grant to valid_o 1 cycle.
+// Latency: start_i to the first request 1 cycle, grant of a group's last row to valid_o 1 cycle.
 module vpu_operand
   import chip_pkg::*;
-(
-  input  logic               clk_i,
-  input  logic               rst_ni,
+#(
+  parameter int unsigned Sublanes = VpuSublanes
+) (
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
   // the tensor; start_i drops whatever is left of the one before
-  input  logic               start_i,
-  input  logic [15:0]        rows_i,    // windows; 0: nothing is read
-  input  logic [31:0]        addr_i,
-  input  logic [31:0]        stride_i,
-  input  logic [15:0]        window_i,  // rows of a window, >= 1
-  input  logic [31:0]        inner_i,
-  input  logic               keep_i,
-  // memory
-  output logic               req_o,
-  output logic [31:0]        addr_o,
-  input  logic               gnt_i,
-  input  logic               rvalid_i,
-  input  logic [32*N-1:0]    rdata_i,
-  input  logic               bad_i,         // with rdata_i: ECC could not correct it, ...
-  input  logic [7:0]         bad_granule_i, // ... here
+  input  logic                          start_i,
+  input  logic [15:0]                   rows_i,    // windows; 0: nothing is read
+  input  logic                          single_i,  // a group is one row
+  input  logic [31:0]                   addr_i,
+  input  logic [31:0]                   stride_i,
+  input  logic [15:0]                   window_i,  // rows of a window, >= 1
+  input  logic [31:0]                   inner_i,
+  input  logic                          keep_i,
+  // memory, a port for each row of a group
+  output logic [Sublanes-1:0]           req_o,
+  output logic [Sublanes-1:0][31:0]     addr_o,
+  input  logic [Sublanes-1:0]           gnt_i,
+  input  logic [Sublanes-1:0]           rvalid_i,
+  input  logic [Sublanes-1:0][32*N-1:0] rdata_i,
+  input  logic [Sublanes-1:0]           bad_i,          // with rdata_i: ECC could not correct it
+  input  logic [Sublanes-1:0][7:0]      bad_granule_i,  // here
   // lanes
-  output logic               valid_o,
-  output logic [32*N-1:0]    row_o,
-  output logic               bad_o,         // of row_o, and its address
-  output logic [31:0]        bad_addr_o,
-  output logic [7:0]         bad_granule_o,
-  input  logic               pop_i,
+  output logic                          valid_o,
+  output logic [Sublanes-1:0][32*N-1:0] rows_o,         // with use_i
+  output logic [Sublanes-1:0]           bad_o,          // of rows_o, and their addresses
+  output logic [Sublanes-1:0][31:0]     bad_addr_o,
+  output logic [Sublanes-1:0][7:0]      bad_granule_o,
+  input  logic                          use_i,          // the lanes take the rows,
+  input  logic                          pop_i,          // for the last time
   // rows are still to be requested
-  output logic               left_o
+  output logic                          left_o
 );
-  logic [15:0]     rows_q;
-  logic [31:0]     addr_q, stride_q, inner_q, first_q;  // first_q: of the window
-  logic [15:0]     window_q, inside_q;                  // inside_q: rows left in the window
-  logic            keep_q;
-  logic [1:0]      level_q, level_d;
-  logic [32*N-1:0] head_q, next_q;
+  typedef logic [Sublanes-1:0] mask_t;
+
+  logic [15:0] rows_q, rows_d;                          // windows with rows to request
+  logic [31:0] addr_q, inner_q, first_q;                // row 0 of the group; first_q: its window's
+  logic [31:0] offset_q[Sublanes], step_q;              // of row i from row 0; of two groups
+  logic [15:0] window_q, inside_q;                      // inside_q: rows left in the window
+  logic        keep_q, single_q;
+  mask_t       pending_q, granted, arriving_q;          // pending: rows of the group to grant
+  logic [1:0]  groups_q;                                // granted whole and not dropped
+  logic        drop, group_done, window_end, window_done;
+  logic        arriving_slot_q, write_slot_q, read_slot_q;
   typedef struct packed {
     logic        bad;
     logic [7:0]  granule;
     logic [31:0] addr;
   } mark_t;
-  mark_t           head_mark_q, next_mark_q, mark, arriving;
-  logic [31:0]     arriving_addr_q;
-  logic            granted, drop, store_head, store_next, shift, window_end, window_done;
+
+  // Row i of a group is there if as many are left.
+  function automatic mask_t group_of(input logic [15:0] rows, input logic single);
+    for (int unsigned i = 0; i < Sublanes; i++)
+      group_of[i] = 16'(i) < rows && (i == 0 || !single);
+  endfunction
 
   assign left_o = rows_q != 0;
-  assign req_o = left_o & (level_q + 2'(rvalid_i) < 2'd2);
+  assign req_o = groups_q < 2'd2 ? pending_q : '0;
   assign granted = req_o & gnt_i;
+  assign group_done = granted != '0 && granted == pending_q;
   assign window_end = inside_q == 16'd1;
-  assign window_done = granted & window_end;
-  assign addr_o = addr_q;
-  assign valid_o = rvalid_i | (level_q != 0);
-  assign row_o = level_q == 0 ? rdata_i : head_q;
-  assign arriving = '{bad: bad_i, granule: bad_granule_i, addr: arriving_addr_q};
-  assign mark = level_q == 0 ? arriving : head_mark_q;
-  assign bad_o = mark.bad;
-  assign bad_addr_o = mark.addr;
-  assign bad_granule_o = mark.granule;
-
-  // A pop takes the head, or the arriving row when nothing waits.
+  assign window_done = group_done & window_end;
+  assign drop = pop_i & ~keep_q;
+  assign valid_o = groups_q != 0;
   always_comb begin
-    drop = pop_i & ~keep_q;
-    level_d = level_q + 2'(rvalid_i) - 2'(drop);
-    shift = drop & (level_q == 2'd2);
-    store_head = rvalid_i & (level_d == 2'd1) & ~(drop & (level_q == 0));
-    store_next = rvalid_i & (level_d == 2'd2);
+    rows_d = rows_q - (single_q ? 16'd1 : 16'(Sublanes));
+    if (!single_q && rows_q < 16'(Sublanes)) rows_d = '0;
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rows_q <= '0;
-      level_q <= '0;
+      pending_q <= '0;
+      groups_q <= '0;
+      arriving_q <= '0;
     end else if (start_i) begin
       rows_q <= rows_i;
-      level_q <= '0;
+      pending_q <= group_of(rows_i, single_i);
+      groups_q <= '0;
+      arriving_q <= '0;
     end else begin
-      rows_q <= rows_q - 16'(window_done);
-      level_q <= level_d;
+      pending_q <= pending_q & ~granted;
+      if (group_done) pending_q <= group_of(window_end ? rows_d : rows_q, single_q);
+      if (window_done) rows_q <= rows_d;
+      groups_q <= groups_q + 2'(group_done) - 2'(drop);
+      arriving_q <= granted;
     end
     if (start_i) begin
       addr_q <= addr_i;
       first_q <= addr_i;
-      stride_q <= stride_i;
+      for (int unsigned i = 0; i < Sublanes; i++) offset_q[i] <= i * stride_i;
+      step_q <= single_i ? stride_i : Sublanes * stride_i;
+      single_q <= single_i;
       inner_q <= inner_i;
       window_q <= window_i;
       inside_q <= window_i;
       keep_q <= keep_i;
-    end else if (granted) begin
-      addr_q <= window_end ? first_q + stride_q : addr_q + inner_q;
-      first_q <= window_end ? first_q + stride_q : first_q;
-      inside_q <= window_end ? window_q : inside_q - 16'd1;
+      write_slot_q <= 1'b0;
+      read_slot_q <= 1'b0;
+    end else begin
+      if (group_done) begin
+        addr_q <= window_end ? first_q + step_q : addr_q + inner_q;
+        first_q <= window_end ? first_q + step_q : first_q;
+        inside_q <= window_end ? window_q : inside_q - 16'd1;
+        write_slot_q <= ~write_slot_q;
+      end
+      if (drop) read_slot_q <= ~read_slot_q;
     end
-    if (granted) arriving_addr_q <= addr_q;
-    if (store_head) head_q <= rdata_i;
-    else if (shift) head_q <= next_q;
-    if (store_next) next_q <= rdata_i;
-    if (store_head) head_mark_q <= arriving;
-    else if (shift) head_mark_q <= next_mark_q;
-    if (store_next) next_mark_q <= arriving;
+    arriving_slot_q <= write_slot_q;
+  end
+
+  // Row i: where it comes from, where it waits.
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_row
+    logic [32*N-1:0] row_q, other_q;                    // of slots 0 and 1
+    mark_t           row_mark_q, other_mark_q, mark, arriving;
+    logic [31:0]     arriving_addr_q;
+    logic            fresh, store;
+
+    assign addr_o[i] = addr_q + offset_q[i];
+    assign fresh = rvalid_i[i] & (arriving_slot_q == read_slot_q);
+    assign store = rvalid_i[i] & ~(fresh & drop);
+    assign arriving = '{bad: bad_i[i], granule: bad_granule_i[i], addr: arriving_addr_q};
+    always_comb begin
+      rows_o[i] = '0;
+      if (use_i) rows_o[i] = fresh ? rdata_i[i] : read_slot_q ? other_q : row_q;
+    end
+    assign mark = fresh ? arriving : read_slot_q ? other_mark_q : row_mark_q;
+    assign bad_o[i] = mark.bad;
+    assign bad_addr_o[i] = mark.addr;
+    assign bad_granule_o[i] = mark.granule;
+
+    always_ff @(posedge clk_i) begin
+      if (granted[i]) arriving_addr_q <= addr_o[i];
+      if (store && !arriving_slot_q) begin
+        row_q <= rdata_i[i];
+        row_mark_q <= arriving;
+      end
+      if (store && arriving_slot_q) begin
+        other_q <= rdata_i[i];
+        other_mark_q <= arriving;
+      end
+    end
   end
 
 `ifndef SYNTHESIS
-  logic granted_q;
-  always_ff @(posedge clk_i) granted_q <= rst_ni & granted;
-
-  // Data follow their grant by one cycle, and what is granted always finds a place.
-  DataFollowGrant_A : assert property (@(posedge clk_i) !rst_ni || rvalid_i == granted_q);
-  NoOverflow_A : assert property (@(posedge clk_i) !rst_ni || level_q + 2'(rvalid_i) <= 2'd2);
-  PopHasRow_A : assert property (@(posedge clk_i) !rst_ni || !pop_i || valid_o);
-  TwoRowsWait_C : cover property (@(posedge clk_i) level_q == 2'd2 && !pop_i);
-  TwoRowsLeave_C : cover property (@(posedge clk_i) level_q == 2'd2 && pop_i);
-  ArrivesAndLeaves_C : cover property (@(posedge clk_i) rvalid_i && pop_i && level_q == 0);
+  // Data follow their grant by one cycle, and a group leaves when it is there.
+  DataFollowGrant_A : assert property (@(posedge clk_i) !rst_ni || rvalid_i == arriving_q);
+  TwoGroups_A : assert property (@(posedge clk_i) !rst_ni || groups_q <= 2'd2);
+  PopHasGroup_A : assert property (@(posedge clk_i) !rst_ni || !pop_i || valid_o);
+  TwoGroupsWait_C : cover property (@(posedge clk_i) groups_q == 2'd2 && !pop_i);
+  ArrivesAndLeaves_C : cover property (@(posedge clk_i)
+    rvalid_i != '0 && pop_i && groups_q == 2'd1);
+  GrantedInPieces_C : cover property (@(posedge clk_i) granted != '0 && !group_done);
 `endif
 endmodule
 `default_nettype wire

@@ -96,6 +96,7 @@ def commands_hpp(spec):
 
 CHIP_FIELDS = [("n", "unsigned", "MXU rows and columns (PEs)"), ("num_mxu", "unsigned", "MXUs"),
                ("pe_latency", "unsigned", "cycles of a multiply-add in a PE, 1 to 4"),
+               ("vpu_sublanes", "unsigned", "rows that the VPU takes in a cycle, 1, 2, 4 or 8"),
                ("clock_hz", "uint64_t", "core clock"), ("vmem_bytes", "uint64_t", "VMEM"), ("vmem_banks", "unsigned", "banks of VMEM"),
                ("acc_bank_rows", "unsigned", "rows of each of the two ACC banks"), ("dma_words", "unsigned", "VMEM words of a DMA beat"),
                ("hbm_bytes", "uint64_t", "HBM"), ("hbm_bytes_per_second", "uint64_t", "HBM bandwidth, reads and writes together"),
@@ -117,7 +118,7 @@ def chips_hpp(spec):
         values = ", ".join(f".{name} = {chip[name]}{'u' if kind == 'unsigned' else 'ull'}" for name, kind, _ in CHIP_FIELDS)
         rows.append(f'    Chip{{.name = "{chip["name"]}", .description = "{chip["description"]}", {values}}}')
     out.append(f"inline constexpr std::array<Chip, {len(spec.chips)}> kChips{{{{\n" + ",\n".join(rows) + "}};\n\n")
-    out.append("/// nullptr for a preset that does not exist.\ninline const Chip* find_chip(std::string_view name) {\n"
+    out.append("/// nullptr for a preset that does not exist.\nconstexpr const Chip* find_chip(std::string_view name) {\n"
                "  for (const auto& chip : kChips)\n    if (chip.name == name) return &chip;\n  return nullptr;\n}\n\n}  // namespace weft::spec\n")
     return "".join(out)
 

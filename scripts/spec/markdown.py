@@ -70,7 +70,7 @@ def chips_md(spec):
     rows = []
     for c in spec.chips:
         peak = 2 * c["peak_macs_per_cycle"] * c["clock_hz"] / 1e12
-        rows.append((f"`{c['name']}`", c["n"], c["num_mxu"], c["pe_latency"], f"{c['clock_hz'] / 1e9:g}", f"{peak:.4g}", f"{c['vmem_bytes'] / 1024:g}", c["acc_bank_rows"],
+        rows.append((f"`{c['name']}`", c["n"], c["num_mxu"], c["pe_latency"], c["vpu_sublanes"], f"{c['clock_hz'] / 1e9:g}", f"{peak:.4g}", f"{c['vmem_bytes'] / 1024:g}", c["acc_bank_rows"],
                      f"{c['hbm_bytes'] / 2**20:g}", f"{c['hbm_bytes_per_second'] / 1e9:g}", f"{c['hbm_bytes_per_second'] / c['clock_hz']:.4g}", f"{c['fingerprint']:#018x}"))
     return "".join([BANNER, "# Chip presets\n\nPeak is derived from the parameters. Sizes are binary, rates decimal.\n\n",
-                    table(["preset", "N", "MXUs", "PE latency", "clock GHz", "peak bf16 TFLOP/s", "VMEM KiB", "ACC rows a bank", "HBM MiB", "HBM GB/s", "HBM bytes a cycle", "fingerprint"], rows)])
+                    table(["preset", "N", "MXUs", "PE latency", "VPU sublanes", "clock GHz", "peak bf16 TFLOP/s", "VMEM KiB", "ACC rows a bank", "HBM MiB", "HBM GB/s", "HBM bytes a cycle", "fingerprint"], rows)])

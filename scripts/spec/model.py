@@ -65,6 +65,8 @@ def derive_chip(chip, spec):
         raise SpecError(f"chips/{chip['name']}.toml: num_mxu = {chip['num_mxu']} is none of 1, 2, 4")
     if chip.setdefault("pe_latency", 1) not in (1, 2, 3, 4):
         raise SpecError(f"chips/{chip['name']}.toml: pe_latency = {chip['pe_latency']} is none of 1 to 4")
+    if chip.setdefault("vpu_sublanes", 1) not in (1, 2, 4, 8):
+        raise SpecError(f"chips/{chip['name']}.toml: vpu_sublanes = {chip['vpu_sublanes']} is none of 1, 2, 4, 8")
     chip["word_bytes"] = 2 * n
     chip["vmem_words"] = chip["vmem_bytes"] // chip["word_bytes"]
     chip["peak_macs_per_cycle"] = n * n * chip["num_mxu"]
@@ -75,6 +77,8 @@ def derive_chip(chip, spec):
     text = f"isa={spec.host['isa_version']};" + "".join(f"{key}={chip[key]};" for key in matter)
     if chip["pe_latency"] != 1:      # a driver knows a chip's preset, and a compiler its timing, by the fingerprint
         text += f"pe_latency={chip['pe_latency']};"
+    if chip["vpu_sublanes"] != 1:
+        text += f"vpu_sublanes={chip['vpu_sublanes']};"
     chip["fingerprint"] = fnv1a64(text.encode())
     chip["identifier"] = chip["name"].replace("-", "_")
     return chip

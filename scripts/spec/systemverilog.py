@@ -113,6 +113,7 @@ def weft_pkg(spec):
 def chip_pkg(chip):
     rows = [("N", chip["n"], "MXU rows and columns"), ("NumMxu", chip["num_mxu"], "MXUs"),
             ("PeLatency", chip.get("pe_latency", 1), "cycles of a multiply-add in a PE"),
+            ("VpuSublanes", chip.get("vpu_sublanes", 1), "rows that the VPU takes in a cycle"),
             ("WordBytes", chip["word_bytes"], "bytes of a VMEM word"), ("VmemWords", chip["vmem_words"], "words of VMEM"),
             ("VmemBanks", chip["vmem_banks"], "banks of VMEM, low-order interleaved"),
             ("AccBankRows", chip["acc_bank_rows"], "rows of an ACC bank; there are two"),

@@ -10,6 +10,7 @@
 
 #include "Vvpu_speed_nano.h"
 #include "Vvpu_speed_v5e.h"
+#include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 
 namespace {
@@ -18,18 +19,19 @@ using weft::spec::VpuCommand;
 /// Runs one command shape back to back for at least `seconds`, all requests granted, data constant.
 template <class Model>
 void measure(const char* chip, const char* name, const VpuCommand* command, double seconds) {
+  const unsigned sublanes = weft::spec::find_chip(chip)->vpu_sublanes;
   auto model = std::make_unique<Model>();
   uint32_t pattern = 0x3f8ccccd;
   for (auto& w : model->acc_rdata_i.m_storage) w = pattern += 0x01234567;
   for (auto& w : model->va_rdata_i.m_storage) w = pattern += 0x01234567;
   for (auto& w : model->vb_rdata_i.m_storage) w = pattern += 0x01234567;
-  model->va_gnt_i = model->vb_gnt_i = model->vw_gnt_i = model->acc_gnt_i = 1;
+  model->va_gnt_i = model->vb_gnt_i = model->vw_gnt_i = model->acc_gnt_i = static_cast<uint8_t>((1u << sublanes) - 1);
   if (command != nullptr) {
     const auto c = weft::spec::encode(*command);
     std::memcpy(model->cmd_i.m_storage, c.bytes.data(), c.bytes.size());
   }
   uint64_t rows = 0;
-  bool va = false, vb = false, acc = false;
+  uint8_t va = 0, vb = 0, acc = 0;  // rows granted a cycle ago
   const auto cycle = [&] {
     model->clk_i = 0;
     model->va_rvalid_i = va;
@@ -37,7 +39,7 @@ void measure(const char* chip, const char* name, const VpuCommand* command, doub
     model->acc_rvalid_i = acc;
     model->eval();
     va = model->va_req_o, vb = model->vb_req_o, acc = model->acc_req_o;
-    rows += model->cnt_row_o;
+    rows += model->cnt_rows_o;
     if (model->fault_valid_o) std::abort();
     model->clk_i = 1;
     model->eval();

@@ -56,7 +56,7 @@ class Traced : public Vweft_core_nano {
       trace_.vmem_check.push_back(vmem.check(granule));
     }
     const core::AccColumns acc(*contextp(), "weft_core.weft_core.u_units.u_mxus.gen_unit[0].u_mxu.u_acc.u_memory",
-                               chip_.n, chip_.acc_bank_rows);
+                               chip_.n, chip_.acc_bank_rows, chip_.vpu_sublanes);
     for (uint32_t row = 0; row < 2 * chip_.acc_bank_rows; row++)
       for (uint32_t lane = 0; lane < chip_.n; lane++) {
         trace_.acc.push_back(acc.data(row, lane));

@@ -30,10 +30,11 @@ inline constexpr uint64_t kMinDmaCycles = 4;  ///< a channel checks a command fo
   const uint64_t tile = mxu.dtype == WEFT_MXU_DTYPE_INT8 ? 2ull * chip.n : chip.n;
   return (mxu.k + tile - 1) / tile * std::max<uint64_t>(mxu.m, uint64_t{chip.pe_latency} * chip.n);
 }
-[[nodiscard]] inline uint64_t unit_cycles(const spec::Chip&, const spec::VpuCommand& vpu) {
+[[nodiscard]] inline uint64_t unit_cycles(const spec::Chip& chip, const spec::VpuCommand& vpu) {
   const bool across = vpu.header.opcode == WEFT_OPCODE_REDUCE && vpu.axis == WEFT_VPU_AXIS_ROWS;
   const bool transpose = vpu.header.opcode == WEFT_OPCODE_TRANSPOSE;
-  return uint64_t{vpu.rows} * (across ? vpu.window : 1) + (transpose ? vpu.cols : 0) + kVpuLatencyCycles;
+  const auto groups = [&](uint64_t rows) { return (rows + chip.vpu_sublanes - 1) / chip.vpu_sublanes; };
+  return groups(vpu.rows) * (across ? vpu.window : 1) + (transpose ? groups(vpu.cols) : 0) + kVpuLatencyCycles;
 }
 
 }  // namespace weft::compiler::command_graph

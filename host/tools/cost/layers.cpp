@@ -225,7 +225,7 @@ const char* WorkBound::engine() const {
 
 WorkBound bound_of(const spec::Chip& chip, const LayerWork& work) {
   return {static_cast<double>(work.macs) / static_cast<double>(chip.peak_macs_per_cycle),
-          static_cast<double>(work.vector_elements) / chip.n,
+          static_cast<double>(work.vector_elements) / (uint64_t{chip.n} * chip.vpu_sublanes),
           static_cast<double>(work.hbm_bytes) * static_cast<double>(chip.clock_hz) /
               static_cast<double>(chip.hbm_bytes_per_second)};
 }

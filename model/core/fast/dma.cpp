@@ -102,7 +102,7 @@ void DmaDirection::look(uint64_t cycle) {
   if (!front.fill()) vmem_banks_ = banks_of(front.beat());
 }
 
-uint32_t DmaDirection::banks_of(const BeatWalk::Beat& beat) const {
+BankSet DmaDirection::banks_of(const BeatWalk::Beat& beat) const {
   const uint32_t word = state_.chip().word_bytes;
   return vmem_.banks(beat.vmem / word, (beat.bytes + word - 1) / word);
 }

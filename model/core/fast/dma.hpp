@@ -103,7 +103,7 @@ class DmaDirection {
   /// before either of them steps.
   void look(uint64_t cycle);
   /// Banks of VMEM that this cycle's access needs; 0: there is none.
-  [[nodiscard]] uint32_t vmem_banks() const { return vmem_banks_; }
+  [[nodiscard]] BankSet vmem_banks() const { return vmem_banks_; }
   /// One cycle of both channels, after look() and the arbiter's end(), before ready().
   std::array<UnitOutcome, 2> step(uint64_t cycle);
   /// The channel that would take a command in the cycle just stepped, or -1.
@@ -148,7 +148,7 @@ class DmaDirection {
   void step_in(uint64_t cycle);
   void step_out(uint64_t cycle);
   void load_jobs(uint64_t cycle);
-  [[nodiscard]] uint32_t banks_of(const BeatWalk::Beat& beat) const;
+  [[nodiscard]] BankSet banks_of(const BeatWalk::Beat& beat) const;
   bool count_vmem(bool granted, weft_counter grants, weft_counter conflicts);
   void write_vmem(const VmemWrite& write);
   void count_read(const BeatWalk::Beat& beat);
@@ -187,7 +187,7 @@ class DmaDirection {
   std::deque<Request> skid_;  // dma_out: beats read behind a refused write
   Request reading_;           // dma_out: the beat whose VMEM data come next cycle
   VmemWrite write_;           // dma_in: the register towards VMEM
-  uint32_t vmem_banks_ = 0;
+  BankSet vmem_banks_ = 0;
   int reads_ = -1;    // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
   int offered_ = -1;  // dma_in: the channel whose answer memory shows, or kFetchChannel
   static constexpr int kFetchChannel = WEFT_CORE_PREFETCH_CHANNEL;

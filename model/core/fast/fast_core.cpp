@@ -223,7 +223,7 @@ void FastCore::Lane::finish() {
 }
 
 /// One cycle of VMEM, MXUs and VPU; DMA asks for these banks.
-void FastCore::clock_engines(uint32_t dma_read, uint32_t dma_write) {
+void FastCore::clock_engines(fast::BankSet dma_read, fast::BankSet dma_write) {
   vmem_.begin(dma_read, dma_write);
   mxu_.request(vmem_);
   vpu_.request(vmem_);

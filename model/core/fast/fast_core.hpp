@@ -119,7 +119,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   void grant_waits();
   bool retire();
   void step_units();
-  void clock_engines(uint32_t dma_read, uint32_t dma_write);
+  void clock_engines(fast::BankSet dma_read, fast::BankSet dma_write);
   void run_engines(uint64_t end);
   void skip_engines(uint64_t to);
   void issue(unsigned queue);

@@ -7,7 +7,7 @@
 namespace weft::core {
 
 /// Cycles as in the RTL's own words (rtl/*/README.md); README.md says how each was found. What is not here follows
-/// from structure: one check, one wait and one retirement a cycle, one beat a cycle and port, one row a cycle.
+/// from structure: one check, one wait and one retirement a cycle, one beat a cycle and port, one group of rows a cycle.
 struct FastTiming {
   // DMA (rtl/dma)
   uint32_t dma_check = 4;  ///< command taken to its verdict; the front's first beat is one later

@@ -10,11 +10,16 @@ namespace weft::core::fast {
 
 inline constexpr uint64_t kNever = UINT64_MAX;
 
-/// Banks of `words` consecutive VMEM words, a bit each. `banks` is a power of two up to 32.
-inline uint32_t bank_mask(uint64_t first, uint32_t words, unsigned banks) {
-  uint32_t mask = 0;
-  for (uint32_t i = 0; i < words; i++) mask |= 1u << ((first + i) % banks);
-  return mask;
+/// A bit for each bank of VMEM.
+using BankSet = uint64_t;
+
+/// Banks of `words` consecutive VMEM words. `banks` is a power of two up to 64 and at least `words`, which is below 64.
+inline BankSet bank_mask(uint64_t first, uint32_t words, unsigned banks) {
+  const BankSet ones = (BankSet{1} << words) - 1;
+  const auto bank = static_cast<unsigned>(first & (banks - 1));
+  BankSet mask = ones << bank;
+  if (bank + words > banks) mask |= ones >> (banks - bank);
+  return banks == 64 ? mask : mask & ((BankSet{1} << banks) - 1);
 }
 
 /// A refusal or bus error of a unit, for one cycle.

@@ -14,29 +14,30 @@ class VmemArbiter {
   VmemArbiter(unsigned banks, uint32_t starve_limit) : banks_(banks), starve_limit_(starve_limit) {}
 
   /// A cycle begins, in which DMA asks to read and to write these banks; 0: it does not.
-  void begin(uint32_t dma_read, uint32_t dma_write) {
+  void begin(BankSet dma_read, BankSet dma_write) {
     dma_read_ = dma_read;
     dma_write_ = dma_write;
     read_first_ = dma_read != 0 && read_refusals_ == starve_limit_;
     write_first_ = dma_write != 0 && write_refusals_ == starve_limit_;
     reading_ = read_first_ ? dma_read : 0;
-    write_clash_ = false;
+    writing_ = write_first_ ? dma_write : 0;
   }
-  /// A read: x of all MXUs first, then weights of all MXUs, then the VPU's a, then its b.
-  bool read(uint32_t banks) {
+  /// A read: x of all MXUs first, then weights of all MXUs, then the rows of the VPU's a, then of its b.
+  bool read(BankSet banks) {
     if ((reading_ & banks) != 0) return false;
     reading_ |= banks;
     return true;
   }
-  /// The VPU's write.
-  bool write(uint32_t banks) {
-    write_clash_ = (banks & dma_write_) != 0;
-    return !write_clash_ || !write_first_;
+  /// A write of the VPU: its rows in their order.
+  bool write(BankSet banks) {
+    if ((writing_ & banks) != 0) return false;
+    writing_ |= banks;
+    return true;
   }
   /// All have asked: what is left is DMA's.
   void end() {
     read_granted_ = dma_read_ != 0 && (read_first_ || (reading_ & dma_read_) == 0);
-    write_granted_ = dma_write_ != 0 && (write_first_ || !write_clash_);
+    write_granted_ = dma_write_ != 0 && (write_first_ || (writing_ & dma_write_) == 0);
     read_refusals_ = dma_read_ == 0 || read_granted_ ? 0 : read_refusals_ + 1;
     write_refusals_ = dma_write_ == 0 || write_granted_ ? 0 : write_refusals_ + 1;
   }
@@ -45,15 +46,15 @@ class VmemArbiter {
   void reset() { read_refusals_ = write_refusals_ = 0; }
 
   /// Banks of `words` consecutive words from `first` on.
-  [[nodiscard]] uint32_t banks(uint64_t first, uint32_t words) const { return bank_mask(first, words, banks_); }
+  [[nodiscard]] BankSet banks(uint64_t first, uint32_t words) const { return bank_mask(first, words, banks_); }
 
  private:
   unsigned banks_;
   uint32_t starve_limit_;
   uint32_t read_refusals_ = 0, write_refusals_ = 0;
   // Of the cycle under way.
-  uint32_t dma_read_ = 0, dma_write_ = 0, reading_ = 0;
-  bool read_first_ = false, write_first_ = false, write_clash_ = false;
+  BankSet dma_read_ = 0, dma_write_ = 0, reading_ = 0, writing_ = 0;
+  bool read_first_ = false, write_first_ = false;
   bool read_granted_ = false, write_granted_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "model/golden/vpu_functions.hpp"
 
@@ -30,6 +31,7 @@ void VpuUnit::start(uint64_t cycle) {
   if (c.header.opcode == WEFT_OPCODE_REDUCE && !windows_)
     inner_stages_ = static_cast<uint32_t>(std::bit_width(state_.chip().n) - 1);
   if (golden::is_vpu_function(static_cast<weft_vpu_op>(c.op))) inner_stages_ = timing_.vpu_function;
+  sublanes_ = state_.chip().vpu_sublanes;
   const uint32_t window = windows_ ? c.window : 1;
   a_ = {.windows = c.rows,
         .address = c.a_addr,
@@ -37,15 +39,21 @@ void VpuUnit::start(uint64_t cycle) {
         .stride = c.a_stride,
         .inner = c.b_stride,
         .window = window,
-        .inside = window};
+        .inside = window,
+        .sublanes = sublanes_};
   b_ = {.windows = use_b_ ? static_cast<uint32_t>(tensor_.b) : 0,
         .address = c.b_addr,
         .first = c.b_addr,
         .stride = c.b_stride,
+        .sublanes = c.b_mode == WEFT_VPU_B_MODE_TENSOR ? sublanes_ : 1,
         .keep = c.b_mode == WEFT_VPU_B_MODE_ROW};
+  a_.start();
+  b_.start();
   b_lane_ = 0;
+  left_ = c.rows;
+  good_ = sublanes_;
   inside_ = window;
-  loaded_ = emitted_ = 0;
+  loaded_ = emitted_ = written_ = 0;
   unwritten_ = transpose_ ? c.cols : c.rows;
   write_address_ = c.d_addr;
   run_ = true;
@@ -53,86 +61,155 @@ void VpuUnit::start(uint64_t cycle) {
   next_event_ = cycle + 1;  // ready() has changed
 }
 
-/// A request that was granted goes on to the next row; a row that is used up makes room.
-void VpuUnit::Operand::advance(bool pop, const Mark& mark) {
-  if (pop && !keep) {
-    marks[0] = marks[1];
-    rows--;
-  }
-  if (!granted) return;
-  marks[rows++] = mark;
-  granted_rows++;
+void VpuUnit::Operand::start() { pending = (1u << std::min(windows, sublanes)) - 1; }
+
+void VpuUnit::Operand::pop() {
+  if (keep) return;
+  marks[0].bad = std::exchange(marks[1].bad, 0);
+  if (marks[0].bad != 0) marks[0].addresses = marks[1].addresses;
+  groups--;
+}
+
+void VpuUnit::Operand::mark(unsigned row, const Mark& what) {
+  if (!what.bad) return;
+  marks[groups].bad |= 1u << row;
+  marks[groups].addresses[row] = what.address;
+}
+
+/// Requests that were granted go on to the next rows.
+void VpuUnit::Operand::advance() {
+  if (granted == 0) return;
+  granted_rows += static_cast<uint32_t>(std::popcount(granted));
+  pending &= ~granted;
+  if (pending != 0) return;
+  groups++;
   if (inside == 1) {
-    first += stride;
+    first += sublanes * stride;
     address = first;
     inside = window;
-    windows--;
+    windows -= std::min(windows, sublanes);
   } else {
     address += inner;
     inside--;
   }
+  start();
 }
 
-uint32_t VpuUnit::row_banks(const VmemArbiter& vmem, uint32_t word) const {
+BankSet VpuUnit::row_banks(const VmemArbiter& vmem, uint32_t word) const {
   return vmem.banks(word, golden::words_per_row(body_.src_dtype));
 }
 
 void VpuUnit::request(VmemArbiter& vmem) {
+  const auto read = [&](Operand& operand) {
+    for (uint32_t rows = operand.asked; rows != 0; rows &= rows - 1) {
+      const auto row = static_cast<unsigned>(std::countr_zero(rows));
+      if (vmem.read(row_banks(vmem, operand.row_address(row)))) operand.granted |= 1u << row;
+    }
+  };
   a_.asked = a_.asks();
   b_.asked = b_.asks();
-  a_.granted = a_.asked && (iota_ || (!from_acc_ && vmem.read(row_banks(vmem, a_.address))));
-  b_.granted = b_.asked && vmem.read(row_banks(vmem, b_.address));
-  write_granted_ = out_valid_ && vmem.write(vmem.banks(write_address_, golden::words_per_row(body_.dst_dtype)));
+  a_.granted = iota_ ? a_.asked : 0;
+  b_.granted = write_granted_ = 0;
+  if (!iota_ && !from_acc_) read(a_);
+  read(b_);
+  for (uint32_t rows = out_rows_; rows != 0; rows &= rows - 1) {
+    const auto row = static_cast<unsigned>(std::countr_zero(rows));
+    const uint32_t word = write_address_ + row * body_.d_stride;
+    if (vmem.write(vmem.banks(word, golden::words_per_row(body_.dst_dtype)))) write_granted_ |= 1u << row;
+  }
+}
+
+/// ACC gives rows of a bank that no seed reads; of two that one of its RAMs has, the first.
+void VpuUnit::grant_acc(uint64_t cycle) {
+  uint64_t taken = 0;  // RAMs: a bit for each bank of each MXU and row modulo the sublanes
+  for (uint32_t rows = a_.asked; rows != 0; rows &= rows - 1) {
+    const auto row = static_cast<unsigned>(std::countr_zero(rows));
+    const uint32_t at = a_.row_address(row);
+    const uint64_t ram = uint64_t{1} << (at / state_.chip().acc_bank_rows * sublanes_ + at % sublanes_);
+    if ((taken & ram) != 0 || !mxu_.acc_free(at, cycle)) continue;
+    taken |= ram;
+    a_.granted |= 1u << row;
+  }
 }
 
 /// What the cycle was, by the grants that it had.
 void VpuUnit::count_cycle() const {
-  const bool write_refused = out_valid_ && !write_granted_;
-  if (a_.granted)
+  const bool write_refused = (out_rows_ & ~write_granted_) != 0;
+  if (a_.granted != 0)
     counters_[WEFT_COUNTER_VPU_BUSY]++;
   else if (run_ && (a_.windows != 0 || b_.windows != 0 || write_refused))
     counters_[WEFT_COUNTER_VPU_STALLED]++;
   else
     counters_[WEFT_COUNTER_VPU_IDLE]++;
-  const bool a_of_vmem = a_.asked && !from_acc_ && !iota_;
-  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += (a_of_vmem && a_.granted) || b_.granted;
-  counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_READ] += (a_of_vmem && !a_.granted) || (b_.asked && !b_.granted);
-  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += write_granted_;
+  const bool a_of_vmem = !from_acc_ && !iota_;
+  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += (a_of_vmem && a_.granted != 0) || b_.granted != 0;
+  counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_READ] += (a_of_vmem && a_.granted != a_.asked) || b_.granted != b_.asked;
+  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += write_granted_ != 0;
   counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_WRITE] += write_refused;
+}
+
+/// The rows that are read in this cycle.
+void VpuUnit::look_at_rows() {
+  for (uint32_t rows = a_.granted; rows != 0; rows &= rows - 1) {
+    const auto row = static_cast<unsigned>(std::countr_zero(rows));
+    a_.mark(row, look_at_a(a_.row_address(row)));
+  }
+  for (uint32_t rows = b_.granted; rows != 0; rows &= rows - 1) {
+    const auto row = static_cast<unsigned>(std::countr_zero(rows));
+    b_.mark(row, look_at_b(b_.row_address(row)));
+  }
 }
 
 void VpuUnit::clock(uint64_t cycle) {
   if (next_event_ <= cycle) next_event_ = kNever;
-  if (a_.asked && from_acc_) a_.granted = mxu_.acc_free(a_.address, cycle);
-  progressed_ = (a_.granted && !from_acc_ && !iota_) || b_.granted || write_granted_;
-  if (!run_ && !slot_ && !a_.asked && !b_.asked) {
+  if (a_.asked != 0 && from_acc_) grant_acc(cycle);
+  progressed_ = (a_.granted != 0 && !from_acc_ && !iota_) || b_.granted != 0 || write_granted_ != 0;
+  if (!run_ && !slot_ && a_.asked == 0 && b_.asked == 0) {
     counters_[WEFT_COUNTER_VPU_IDLE]++;
     return;
   }
   count_cycle();
-  const Mark a_mark = a_.granted ? look_at_a() : Mark{}, b_mark = b_.granted ? look_at_b() : Mark{};
-  const bool last_write = write_granted_ && unwritten_ == 1;
-  const bool go = !out_valid_ || write_granted_;
-  const bool operands = a_.rows != 0 && (!use_b_ || b_.rows != 0);
-  const bool a_bad = operands && a_.marks[0].bad, bad = a_bad || (operands && use_b_ && b_.marks[0].bad);
-  const bool execute = go && operands && !bad;
-  const bool empty = !result_valid_ && inner_valid_ == 0 && !emit_valid_ && !out_valid_;
-  const bool poisoned = run_ && bad && empty;
+  const auto written = static_cast<uint32_t>(std::popcount(write_granted_));
+  const bool last_write = written != 0 && unwritten_ == written && !cut_;
+  const bool go = (out_rows_ & ~write_granted_) == 0;
+  const bool operands = a_.groups != 0 && (!use_b_ || b_.groups != 0);
+
+  // Of the group the rows before the first that is poisoned.
+  const uint32_t group = std::min(left_, sublanes_);
+  uint32_t good = std::min(good_, group);
+  const uint32_t counts = (1u << good) - 1;
+  const uint32_t a_bad = a_.marks[0].bad & counts, b_bad = use_b_ ? b_.marks[0].bad & counts : 0;
+  uint64_t bad_address = 0;
+  if ((a_bad | b_bad) != 0) {
+    good = static_cast<uint32_t>(std::countr_zero(a_bad | b_bad));
+    bad_address = ((a_bad >> good & 1) != 0 ? a_ : b_).marks[0].addresses[good];
+  }
+  const bool execute = go && operands && good != 0 && !cut_;
+  const bool empty = !result_valid_ && inner_valid_ == 0 && !emit_valid_ && out_rows_ == 0;
+  const bool poisoned = run_ && empty && (cut_ || (operands && good == 0));
   const bool checked = slot_ && !dead_ && cycle >= slot_->checked;
 
-  if (poisoned) fault_ = {true, {WEFT_FAULT_ECC_UNCORRECTABLE, (a_bad ? a_ : b_).marks[0].address}, body_.header.tag};
-  const bool b_pop = execute && use_b_ && (!columns_ || (b_lane_ + 1) % state_.chip().n == 0);
-  if (execute) b_lane_++;
-  a_.advance(execute, a_mark);
-  b_.advance(b_pop, b_mark);
-  if (go) move_pipeline(execute);
-  if (write_granted_) {
-    unwritten_--;
-    write_address_ += body_.d_stride;
+  if (poisoned) fault_ = {true, {WEFT_FAULT_ECC_UNCORRECTABLE, cut_ ? cut_address_ : bad_address}, body_.header.tag};
+  if (execute) {
+    if ((a_bad | b_bad) != 0) cut_address_ = bad_address;
+    a_.pop();
+    b_lane_ += sublanes_;
+    if (use_b_ && (!columns_ || b_lane_ % state_.chip().n == 0)) b_.pop();
   }
+  if ((a_.granted | b_.granted) != 0 && !(vmem_flips_.idle() && mxu_.acc_idle())) look_at_rows();
+  a_.advance();
+  b_.advance();
+  if (write_granted_ != 0) {
+    unwritten_ -= written;
+    written_ += written;
+  }
+  if (out_rows_ != 0 && go) write_address_ += sublanes_ * body_.d_stride;
+  out_rows_ &= ~write_granted_;
+  if (go) move_pipeline(execute, good);
+  if (execute) take_group(group, good);
   if (last_write || poisoned) {
     // All rows that are written; the columns of a TRANSPOSE come out when all rows are there.
-    finish_command(transpose_ && poisoned ? 0 : body_.rows - (transpose_ ? 0 : unwritten_));
+    finish_command(transpose_ ? (poisoned ? 0 : body_.rows) : written_);
     run_ = false;
     (poisoned ? fault_cycle_ : done_cycle_) = next_event_ = cycle + 1;
   }
@@ -148,19 +225,36 @@ void VpuUnit::clock(uint64_t cycle) {
   }
 }
 
+/// The lanes have taken a group: `good` of its rows.
+void VpuUnit::take_group(uint32_t group, uint32_t good) {
+  if (inside_ != 1) {
+    inside_--;
+    good_ = good;
+    return;
+  }
+  inside_ = windows_ ? body_.window : 1;
+  good_ = sublanes_;
+  if (good != group) {  // what is behind the cut is never written
+    cut_ = true;
+    unwritten_ -= left_ - good;
+  }
+  left_ -= group;
+}
+
 /// The registers behind the operands, which move together.
-void VpuUnit::move_pipeline(bool execute) {
-  const bool emit = transpose_ && run_ && loaded_ == body_.rows && emitted_ != body_.cols;
+void VpuUnit::move_pipeline(bool execute, uint32_t good) {
+  const bool emit = transpose_ && run_ && loaded_ == body_.rows && emitted_ < body_.cols;
   const bool load = transpose_ && result_valid_;
-  out_valid_ = transpose_           ? emit_valid_
-               : inner_stages_ != 0 ? (inner_valid_ >> (inner_stages_ - 1) & 1) != 0
-                                    : result_valid_;
+  const bool finish = transpose_           ? emit_valid_
+                      : inner_stages_ != 0 ? (inner_valid_ >> (inner_stages_ - 1) & 1) != 0
+                                           : result_valid_;
+  out_rows_ = finish ? (1u << std::min(unwritten_, sublanes_)) - 1 : 0;
   inner_valid_ = inner_stages_ == 0 ? 0 : (inner_valid_ << 1 | (result_valid_ ? 1u : 0u)) & ((1u << inner_stages_) - 1);
   emit_valid_ = emit;
   result_valid_ = execute && inside_ == 1;
-  if (execute) inside_ = inside_ != 1 ? inside_ - 1 : windows_ ? body_.window : 1;
-  loaded_ += load;
-  emitted_ += emit;
+  if (load) loaded_ += result_rows_;
+  result_rows_ = good;
+  if (emit) emitted_ += sublanes_;
 }
 
 /// Its first `rows` rows have been read and written.
@@ -190,8 +284,8 @@ void VpuUnit::reset() {
   slot_.reset();
   dead_ = run_ = false;
   a_ = b_ = {};
-  result_valid_ = emit_valid_ = out_valid_ = write_granted_ = progressed_ = false;
-  inner_valid_ = 0;
+  result_valid_ = emit_valid_ = progressed_ = cut_ = false;
+  inner_valid_ = out_rows_ = write_granted_ = 0;
   done_cycle_ = fault_cycle_ = next_event_ = kNever;
 }
 

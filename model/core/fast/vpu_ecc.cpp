@@ -19,28 +19,28 @@ EccRead VpuUnit::read_vmem(uint64_t word, uint64_t first_byte, uint64_t lanes) c
   return all;
 }
 
-/// The row of a that is read in this cycle.
-VpuUnit::Mark VpuUnit::look_at_a() {
+/// The row of a at `address` that is read in this cycle.
+VpuUnit::Mark VpuUnit::look_at_a(uint32_t address) {
   if (iota_) return {};
   if (!from_acc_) {
     if (vmem_flips_.idle()) return {};
-    const auto read = read_vmem(a_.address, body_.op == WEFT_VPU_OP_UPPER ? state_.chip().n : 0, body_.cols);
+    const auto read = read_vmem(address, body_.op == WEFT_VPU_OP_UPPER ? state_.chip().n : 0, body_.cols);
     return {read.first_poison.has_value(), read.first_poison.value_or(0) * kGranuleBytes};
   }
-  const uint64_t first = uint64_t{a_.address} * state_.chip().n;
+  const uint64_t first = uint64_t{address} * state_.chip().n;
   const AccFlips& flips = mxu_.acc_flips(first);
   if (flips.idle()) return {};
   EccRead read;
   flips.read(first, first + state_.chip().n, first + body_.cols, read);
   counters_[WEFT_COUNTER_ECC_ACC_CORRECTED] += read.corrected;
   counters_[WEFT_COUNTER_ECC_ACC_UNCORRECTABLE] += read.poisoned;
-  return {read.first_poison.has_value(), kAccAddress | a_.address};
+  return {read.first_poison.has_value(), kAccAddress | address};
 }
 
-VpuUnit::Mark VpuUnit::look_at_b() {
+VpuUnit::Mark VpuUnit::look_at_b(uint32_t address) {
   if (vmem_flips_.idle()) return {};
   const uint64_t lanes = columns_ ? body_.rows - uint64_t{b_.granted_rows} * state_.chip().n : body_.cols;
-  const auto read = read_vmem(b_.address, 0, lanes);
+  const auto read = read_vmem(address, 0, lanes);
   return {read.first_poison.has_value(), read.first_poison.value_or(0) * kGranuleBytes};
 }
 

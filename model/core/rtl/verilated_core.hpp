@@ -166,7 +166,7 @@ class VerilatedCore final : public RtlCore {
     return {context_,
             kModelName + std::string(".weft_core.u_units.u_mxus.gen_unit[") + std::to_string(unit) +
                 "].u_mxu.u_acc.u_memory",
-            chip_.n, chip_.acc_bank_rows};
+            chip_.n, chip_.acc_bank_rows, chip_.vpu_sublanes};
   }
 
   [[nodiscard]] uint32_t acc_rows() const { return chip_.num_mxu * 2 * chip_.acc_bank_rows; }
@@ -359,9 +359,11 @@ class VerilatedCore final : public RtlCore {
 
   /// What this cycle's edge will write: told once it has.
   struct Writes {
-    bool vpu, dma;
-    unsigned vpu_words, dma_words;
-    uint64_t vpu_first, dma_first;
+    unsigned vpu_rows;  // of a group, a bit each
+    bool dma;
+    unsigned vpu_words, dma_words;  // of a row, of a beat
+    std::array<uint32_t, 8> vpu_first;
+    uint64_t dma_first;
     struct {
       bool step, issue;
       uint32_t row;
@@ -373,20 +375,30 @@ class VerilatedCore final : public RtlCore {
     unsigned age;
     std::vector<uint32_t> data;
   };
+  /// Word `index` of a signal of so many words of 32 bits as Verilator keeps it.
+  static uint32_t word_of(uint64_t signal, unsigned index) { return static_cast<uint32_t>(signal >> (32 * index)); }
+  template <std::size_t words>
+  static uint32_t word_of(const VlWide<words>& signal, unsigned index) {
+    return signal.m_storage[index];
+  }
   void look_at_writes() {
     const auto& root = *model_->rootp;
-    writes_ = {.vpu = root.weft_core__DOT__u_units__DOT__vw_gnt != 0,
+    writes_ = {.vpu_rows = root.weft_core__DOT__u_units__DOT__vw_gnt,
                .dma = root.weft_core__DOT__u_units__DOT__dw_gnt != 0,
                .vpu_words = root.weft_core__DOT__u_units__DOT__vw_pair != 0 ? 2u : 1u,
                .dma_words = root.weft_core__DOT__u_units__DOT__dw_words,
-               .vpu_first = root.weft_core__DOT__u_units__DOT__vw_addr,
+               .vpu_first = {},
                .dma_first = root.weft_core__DOT__u_units__DOT__dw_addr,
                .acc = {}};
+    for (unsigned row = 0; row < chip_.vpu_sublanes; row++)
+      writes_.vpu_first[row] = word_of(root.weft_core__DOT__u_units__DOT__vw_addr, row);
     for (size_t u = 0; u < accs_.size(); u++)
       writes_.acc[u] = {*accs_[u].step != 0, *accs_[u].issue != 0, *accs_[u].issue_row};
   }
   void tell_writes() {
-    if (writes_.vpu) tap_->vmem_written(VmemWriter::kVpu, writes_.vpu_first, writes_.vpu_words, cycle_);
+    for (unsigned rows = writes_.vpu_rows; rows != 0; rows &= rows - 1)
+      tap_->vmem_written(VmemWriter::kVpu, writes_.vpu_first[static_cast<size_t>(std::countr_zero(rows))],
+                         writes_.vpu_words, cycle_);
     if (writes_.dma) tap_->vmem_written(VmemWriter::kDma, writes_.dma_first, writes_.dma_words, cycle_);
     for (size_t u = 0; u < accs_.size(); u++)
       if (writes_.acc[u].step) step_acc(u);

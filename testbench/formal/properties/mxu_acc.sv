@@ -30,12 +30,12 @@
       written_q <= 1'b1;
       value_q <= counts_q[32'(Depth) + 32'(lane)] ? sum_i[32*lane+:32] : 32'd0;
     end
-    was_granted_q <= acc_gnt_o && acc_row_i == 16'(w);
+    was_granted_q <= acc_gnt_o[0] && acc_row_i[0] == 16'(w);
     if (!rst_ni) {writes_q, reads_q, forwards_q, busy_q, written_q, was_granted_q} <= '0;
   end
 
   always_comb begin
-    if (!reset_done) assume (!rst_ni && !row_issue_i && !acc_req_i);
+    if (!reset_done) assume (!rst_ni && !row_issue_i && acc_req_i == 0);
     if (reset_done) assume (rst_ni);
     assume (flip_i == '0 && !poison_o && kill_o == '0);
     assume (step_i || (!row_issue_i && busy_q == '0));
@@ -50,7 +50,7 @@
       if (row_i.from_acc && row_i.acc_row == w) HazardExact_A: assert (hazard_o == (writes_q[Depth-2:0] != '0));
       if (issues && row_i.from_acc && writes_q[Depth-1]) Forwards_A: assert (seed_select_o == SeedForward);
       if (issues && !row_i.from_acc) Zero_A: assert (seed_select_o == SeedZero);
-      if (was_granted_q && written_q) VpuSeesLastResult_A: assert (acc_rvalid_o && acc_rdata_o[32*lane+:32] == value_q);
+      if (was_granted_q && written_q) VpuSeesLastResult_A: assert (acc_rvalid_o[0] && acc_rdata_o[0][32*lane+:32] == value_q);
     end
     SeedRead_C: cover (reset_done && seed_due && written_q && value_q == 32'h12345678 && lane == LaneBits'(N - 1));
     SeedForwarded_C: cover (reset_done && forward_due && taken_q[lane] && lane == LaneBits'(N - 1));

@@ -10,12 +10,22 @@
     touches = distance < words;
   endfunction
 
-  wire [2:0] readers = {2'd0, x_gnt_o && touches(x_bank_i, 1)} + {2'd0, w_gnt_o && touches(w_bank_i, 1)}
-                     + {2'd0, va_gnt_o && touches(va_bank_i, va_pair_i ? 2 : 1)}
-                     + {2'd0, vb_gnt_o && touches(vb_bank_i, vb_pair_i ? 2 : 1)}
-                     + {2'd0, dr_gnt_o && touches(dr_bank_i, dr_words_i)};
-  wire [1:0] writers = {1'd0, vw_gnt_o && touches(vw_bank_i, vw_pair_i ? 2 : 1)}
-                     + {1'd0, dw_gnt_o && touches(dw_bank_i, dw_words_i)};
+  logic [3:0] readers, writers;
+  logic row_overtaken;                              // a row writes a bank that one before it asks for in vain
+  always_comb begin
+    readers = {3'd0, x_gnt_o && touches(x_bank_i, 1)} + {3'd0, w_gnt_o && touches(w_bank_i, 1)}
+            + {3'd0, dr_gnt_o && touches(dr_bank_i, dr_words_i)};
+    writers = {3'd0, dw_gnt_o && touches(dw_bank_i, dw_words_i)};
+    row_overtaken = 1'b0;
+    for (int i = 0; i < Sublanes; i++) begin
+      readers = readers + {3'd0, va_gnt_o[i] && touches(va_bank_i[i*BankBits+:BankBits], va_pair_i ? 2 : 1)}
+              + {3'd0, vb_gnt_o[i] && touches(vb_bank_i[i*BankBits+:BankBits], vb_pair_i ? 2 : 1)};
+      writers = writers + {3'd0, vw_gnt_o[i] && touches(vw_bank_i[i*BankBits+:BankBits], vw_pair_i ? 2 : 1)};
+      for (int k = 0; k < i; k++)
+        row_overtaken = row_overtaken || (vw_gnt_o[i] && vw_req_i[k] && !vw_gnt_o[k]
+            && vw_bank_i[i*BankBits+:BankBits] == vw_bank_i[k*BankBits+:BankBits]);
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     reset_done <= 1'b1;
@@ -30,16 +40,17 @@
     if (reset_done) begin
       OneReader_A: assert (readers <= 1);
       OneWriter_A: assert (writers <= 1);
-      OnlyRequests_A: assert ((!x_gnt_o || x_req_i) && (!w_gnt_o || w_req_i) && (!va_gnt_o || va_req_i)
-                              && (!vb_gnt_o || vb_req_i) && (!dr_gnt_o || dr_req_i)
-                              && (!vw_gnt_o || vw_req_i) && (!dw_gnt_o || dw_req_i));
+      OnlyRequests_A: assert ((!x_gnt_o || x_req_i) && (!w_gnt_o || w_req_i) && (va_gnt_o & ~va_req_i) == 0
+                              && (vb_gnt_o & ~vb_req_i) == 0 && (!dr_gnt_o || dr_req_i)
+                              && (vw_gnt_o & ~vw_req_i) == 0 && (!dw_gnt_o || dw_req_i));
+      RowsInOrder_A: assert (!row_overtaken);               // so the last row that writes a word stays
       DmaReadServed_A: assert (dr_waited_q <= StarveLimit);   // never refused StarveLimit + 1 times in a row
       DmaWriteServed_A: assert (dw_waited_q <= StarveLimit);
       if (x_req_i && !x_gnt_o) XOnlyYieldsToStarved_A: assert (dr_gnt_o && dr_waited_q == StarveLimit);
       RefusalsCounted_A: assert (dr_refused_q == dr_waited_q && dw_refused_q == dw_waited_q);
     end
-    AllReadersInOneCycle_C: cover (reset_done && x_gnt_o && w_gnt_o && va_gnt_o && vb_gnt_o && dr_gnt_o);
+    AllReadersInOneCycle_C: cover (reset_done && x_gnt_o && w_gnt_o && &va_gnt_o && &vb_gnt_o && dr_gnt_o);
     ReadStarvedGoesFirst_C: cover (reset_done && dr_gnt_o && x_req_i && !x_gnt_o);
-    WriteStarvedGoesFirst_C: cover (reset_done && dw_gnt_o && vw_req_i && !vw_gnt_o);
+    WriteStarvedGoesFirst_C: cover (reset_done && dw_gnt_o && vw_req_i[0] && !vw_gnt_o[0]);
     BankWithReadAndWrite_C: cover (reset_done && readers == 1 && writers == 1);
   end

@@ -5,17 +5,21 @@ module arbiter_invariants #(
   parameter int unsigned Banks = 16,
   parameter int unsigned StarveLimit = 15,
   parameter int unsigned Mxus = 1,
-  parameter int unsigned Readers = 3,
-  parameter int unsigned Writers = 2
+  parameter int unsigned Sublanes = 1
 ) (
   input logic                           clk_i,
   input logic                           rst_ni,
   // the MXUs' reads, x and weights: granted, and their banks
   input logic [2*Mxus-1:0]              mxu_granted_i,
   input logic [2*Mxus-1:0][Banks-1:0]   mxu_banks_i,
-  // banks of each other granted access; 0: not granted
-  input logic [Readers-1:0][Banks-1:0]  read_banks_i,
-  input logic [Writers-1:0][Banks-1:0]  write_banks_i,
+  // the VPU's rows
+  input logic [2*Sublanes-1:0]            row_reads_i,
+  input logic [2*Sublanes-1:0][Banks-1:0] row_read_banks_i,
+  input logic [Sublanes-1:0]              row_writes_i,
+  input logic [Sublanes-1:0][Banks-1:0]   row_write_banks_i,
+  // banks of DMA's granted accesses; 0: not granted
+  input logic [Banks-1:0]               dma_read_banks_i,
+  input logic [Banks-1:0]               dma_write_banks_i,
   // the two DMA requests: refused in this cycle
   input logic [1:0]                     dma_refused_i
 );
@@ -34,14 +38,19 @@ module arbiter_invariants #(
         seen = seen | mxu_banks_i[i];
       end
     end
-    for (int unsigned i = 0; i < Readers; i++) begin
-      read_twice = read_twice | ((seen & read_banks_i[i]) != '0);
-      seen = seen | read_banks_i[i];
+    for (int unsigned i = 0; i < 2 * Sublanes; i++) begin
+      if (row_reads_i[i]) begin
+        read_twice = read_twice | ((seen & row_read_banks_i[i]) != '0);
+        seen = seen | row_read_banks_i[i];
+      end
     end
-    seen = '0;
-    for (int unsigned i = 0; i < Writers; i++) begin
-      written_twice = written_twice | ((seen & write_banks_i[i]) != '0);
-      seen = seen | write_banks_i[i];
+    read_twice = read_twice | ((seen & dma_read_banks_i) != '0);
+    seen = dma_write_banks_i;
+    for (int unsigned i = 0; i < Sublanes; i++) begin
+      if (row_writes_i[i]) begin
+        written_twice = written_twice | ((seen & row_write_banks_i[i]) != '0);
+        seen = seen | row_write_banks_i[i];
+      end
     end
   end
 

@@ -6,16 +6,16 @@ bind mxu request_contract #(.Width($bits(x_addr_o))) u_x_contract (
   .clk_i, .rst_ni(rst_ni && !halted), .req_i(x_req_o), .gnt_i(x_gnt_i), .payload_i(x_addr_o));
 bind mxu request_contract #(.Width($bits(w_addr_o))) u_w_contract (
   .clk_i, .rst_ni(rst_ni && !halted), .req_i(w_req_o), .gnt_i(w_gnt_i), .payload_i(w_addr_o));
-bind mxu answer_contract u_acc_answer (
+bind mxu answer_contract #(.Ports(mxu_pkg::ReadRows)) u_acc_answer (
   .clk_i, .rst_ni, .gnt_i(acc_gnt_o), .rvalid_i(acc_rvalid_o));
 bind mxu_fetch level_invariants #(.Depth(4)) u_level_invariants (
   .clk_i, .rst_ni, .push_i(push), .pop_i, .level_i(count_q));
-bind mxu_acc acc_invariants u_acc_invariants (
+bind mxu_acc acc_invariants #(.Rows(mxu_pkg::ReadRows), .RowBits(RowBits)) u_acc_invariants (
   .clk_i, .rst_ni, .row_issue_i, .seed_read_i(seed_read),
   .pending_write_i(seed_read && pending),
   .seed_bank_i(row_i.acc_row[$bits(row_i.acc_row)-1]),
   .bank_reads_i({bank_reads_q[1] != '0, bank_reads_q[0] != '0}), .acc_req_i,
-  .acc_gnt_i(acc_gnt_o), .acc_bank_i(acc_row_i[$bits(row_i.acc_row)-1]));
+  .acc_gnt_i(acc_gnt_o), .acc_row_i);
 bind mxu_issue mxu_issue_invariants #(
   .SwapLead((mxu_pkg::PeLatency - 1) * (mxu_pkg::N - 1))) u_issue_invariants (
   .clk_i, .rst_ni, .row_issue_i(row_issue_o), .tile_start_i(tile_start_q), .swap_i(row_i.swap),

@@ -42,8 +42,12 @@ module checkers_bench (
   input logic              arbiter_rst_ni,
   input logic [1:0]        mxu_granted_i,
   input logic [1:0][3:0]   mxu_banks_i,
-  input logic [1:0][3:0]   read_banks_i,
-  input logic [1:0][3:0]   write_banks_i,
+  input logic [3:0]        row_reads_i,
+  input logic [3:0][3:0]   row_read_banks_i,
+  input logic [1:0]        row_writes_i,
+  input logic [1:0][3:0]   row_write_banks_i,
+  input logic [3:0]        dma_read_banks_i,
+  input logic [3:0]        dma_write_banks_i,
   input logic [1:0]        dma_refused_i,
   input logic              acc_rst_ni,
   input logic              row_issue_i,
@@ -51,7 +55,9 @@ module checkers_bench (
   input logic              pending_write_i,
   input logic              seed_bank_i,
   input logic [1:0]        bank_reads_i,
-  input logic              acc_bank_i,
+  input logic [1:0]        acc_req_i,
+  input logic [1:0]        acc_gnt_i,
+  input logic [1:0][15:0]  acc_row_i,
   input logic              issue_rst_ni,
   input logic              tile_start_i,
   input logic              swap_i,
@@ -110,11 +116,11 @@ module checkers_bench (
     .start_tag_i, .pending_i, .pending_tag_i, .retire_i);
   state_sum_invariants #(.States(2)) u_sum (.clk_i, .rst_ni(sum_rst_ni), .clear_i, .idle_credit_i,
     .counter_i);
-  arbiter_invariants #(.Banks(4), .StarveLimit(3), .Readers(2), .Writers(2)) u_arbiter (.clk_i,
-    .rst_ni(arbiter_rst_ni), .mxu_granted_i, .mxu_banks_i, .read_banks_i, .write_banks_i,
-    .dma_refused_i);
-  acc_invariants u_acc (.clk_i, .rst_ni(acc_rst_ni), .row_issue_i, .seed_read_i, .pending_write_i,
-    .seed_bank_i, .bank_reads_i, .acc_req_i(req_i), .acc_gnt_i(gnt_i), .acc_bank_i);
+  arbiter_invariants #(.Banks(4), .StarveLimit(3), .Sublanes(2)) u_arbiter (.clk_i,
+    .rst_ni(arbiter_rst_ni), .mxu_granted_i, .mxu_banks_i, .row_reads_i, .row_read_banks_i,
+    .row_writes_i, .row_write_banks_i, .dma_read_banks_i, .dma_write_banks_i, .dma_refused_i);
+  acc_invariants #(.Rows(2), .RowBits(8)) u_acc (.clk_i, .rst_ni(acc_rst_ni), .row_issue_i,
+    .seed_read_i, .pending_write_i, .seed_bank_i, .bank_reads_i, .acc_req_i, .acc_gnt_i, .acc_row_i);
   mxu_issue_invariants u_issue (.clk_i, .rst_ni(issue_rst_ni), .row_issue_i, .tile_start_i, .swap_i,
     .shadow_ready_i, .shadow_busy_i, .weight_first_i, .weight_issue_i, .flight_i, .same_type_i,
     .state_i);

@@ -48,19 +48,72 @@ class CheckersBench {
   }
   void clear() {
     Top& t = *top;
-    for (CData* input : {&t.valid_i,         &t.ready_i,         &t.payload_i,     &t.req_i,          &t.gnt_i,
-                         &t.rvalid_i,        &t.request_i,       &t.grant_i,       &t.push_i,         &t.pop_i,
-                         &t.level_i,         &t.done_i,          &t.fault_i,       &t.active_i,       &t.post_valid_i,
-                         &t.overflow_i,      &t.start_i,         &t.pending_i,     &t.retire_i,       &t.clear_i,
-                         &t.read_banks_i,    &t.write_banks_i,   &t.dma_refused_i, &t.row_issue_i,    &t.seed_read_i,
-                         &t.pending_write_i, &t.seed_bank_i,     &t.bank_reads_i,  &t.acc_bank_i,     &t.tile_start_i,
-                         &t.swap_i,          &t.shadow_ready_i,  &t.shadow_busy_i, &t.weight_first_i, &t.weight_issue_i,
-                         &t.flight_i,        &t.same_type_i,     &t.state_i,       &t.held_i,         &t.outstanding_i,
-                         &t.asked_i,         &t.answered_i,      &t.dead_i,        &t.front_valid_i,  &t.back_valid_i,
-                         &t.stop_i,          &t.busy_i,          &t.units_start_i, &t.units_retire_i, &t.units_held_i,
-                         &t.units_active_i,  &t.units_faulted_i, &t.in_reset_i,    &t.full_i,         &t.head_valid_i,
-                         &t.taken_i,         &t.expired_i,       &t.interrupt_i,   &t.set_i,          &t.clear_bits_i,
-                         &t.irq_i,           &t.raised_i})
+    for (CData* input : {&t.valid_i,
+                         &t.ready_i,
+                         &t.payload_i,
+                         &t.req_i,
+                         &t.gnt_i,
+                         &t.rvalid_i,
+                         &t.request_i,
+                         &t.grant_i,
+                         &t.push_i,
+                         &t.pop_i,
+                         &t.level_i,
+                         &t.done_i,
+                         &t.fault_i,
+                         &t.active_i,
+                         &t.post_valid_i,
+                         &t.overflow_i,
+                         &t.start_i,
+                         &t.pending_i,
+                         &t.retire_i,
+                         &t.clear_i,
+                         &t.row_reads_i,
+                         &t.row_writes_i,
+                         &t.row_write_banks_i,
+                         &t.dma_read_banks_i,
+                         &t.dma_write_banks_i,
+                         &t.dma_refused_i,
+                         &t.row_issue_i,
+                         &t.seed_read_i,
+                         &t.pending_write_i,
+                         &t.seed_bank_i,
+                         &t.bank_reads_i,
+                         &t.acc_req_i,
+                         &t.acc_gnt_i,
+                         &t.tile_start_i,
+                         &t.swap_i,
+                         &t.shadow_ready_i,
+                         &t.shadow_busy_i,
+                         &t.weight_first_i,
+                         &t.weight_issue_i,
+                         &t.flight_i,
+                         &t.same_type_i,
+                         &t.state_i,
+                         &t.held_i,
+                         &t.outstanding_i,
+                         &t.asked_i,
+                         &t.answered_i,
+                         &t.dead_i,
+                         &t.front_valid_i,
+                         &t.back_valid_i,
+                         &t.stop_i,
+                         &t.busy_i,
+                         &t.units_start_i,
+                         &t.units_retire_i,
+                         &t.units_held_i,
+                         &t.units_active_i,
+                         &t.units_faulted_i,
+                         &t.in_reset_i,
+                         &t.full_i,
+                         &t.head_valid_i,
+                         &t.taken_i,
+                         &t.expired_i,
+                         &t.interrupt_i,
+                         &t.set_i,
+                         &t.clear_bits_i,
+                         &t.irq_i,
+                         &t.raised_i})
       *input = 0;
     t.take_sem_i = 0xff;
     t.take_count_i = t.value_i = t.start_tag_i = t.pending_tag_i = 0;
@@ -69,6 +122,8 @@ class CheckersBench {
     t.idle_credit_i = 0;
     for (unsigned i = 0; i < 4; i++) t.counter_i[i] = 0;
     t.queue_level_i = 0;
+    t.row_read_banks_i = 0;
+    t.acc_row_i = 0;
     t.state_i = 1u << 5;
   }
   void step() {
@@ -221,7 +276,16 @@ TEST_CASE("the counters' assertion fails when states do not add up to the cycles
 }
 
 TEST_CASE("the VMEM arbiter's assertions fail on a bank used twice and on starvation") {
-  check_rule({CHECKER(arbiter), "BankReadOnce_A", {}, DO(t.read_banks_i = 0x3c), DO(t.read_banks_i = 0x36)});
+  check_rule({CHECKER(arbiter),
+              "BankReadOnce_A",
+              {},
+              DO(t.row_reads_i = 0xa, t.row_read_banks_i = 0x3fcf),
+              DO(t.row_reads_i = 0xa, t.row_read_banks_i = 0x3fcf, t.dma_read_banks_i = 8)});
+  check_rule({CHECKER(arbiter),
+              "BankReadOnce_A",
+              {},
+              DO(t.row_reads_i = 3, t.row_read_banks_i = 0x3c),
+              DO(t.row_reads_i = 3, t.row_read_banks_i = 0x36)});
   check_rule({CHECKER(arbiter),
               "BankReadOnce_A",
               {},
@@ -230,9 +294,18 @@ TEST_CASE("the VMEM arbiter's assertions fail on a bank used twice and on starva
   check_rule({CHECKER(arbiter),
               "BankReadOnce_A",
               {},
-              DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 1),
-              DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.read_banks_i = 2)});
-  check_rule({CHECKER(arbiter), "BankWrittenOnce_A", {}, DO(t.write_banks_i = 0x3c), DO(t.write_banks_i = 0x36)});
+              DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.dma_read_banks_i = 1),
+              DO(t.mxu_granted_i = 2, t.mxu_banks_i = 0x60, t.dma_read_banks_i = 2)});
+  check_rule({CHECKER(arbiter),
+              "BankWrittenOnce_A",
+              {},
+              DO(t.row_writes_i = 3, t.row_write_banks_i = 0x3c),
+              DO(t.row_writes_i = 3, t.row_write_banks_i = 0x36)});
+  check_rule({CHECKER(arbiter),
+              "BankWrittenOnce_A",
+              {},
+              DO(t.row_writes_i = 2, t.row_write_banks_i = 0x3c, t.dma_write_banks_i = 0xc),
+              DO(t.row_writes_i = 2, t.row_write_banks_i = 0x3c, t.dma_write_banks_i = 2)});
   const Cycle read = DO(t.dma_refused_i = 1), write = DO(t.dma_refused_i = 2);
   check_rule({CHECKER(arbiter), "DmaReadNotStarved_A", {read, read, read}, kNothing, read, true});
   check_rule({CHECKER(arbiter), "DmaWriteNotStarved_A", {write, write, write}, kNothing, write, true});
@@ -248,14 +321,19 @@ TEST_CASE(
   check_rule({CHECKER(acc),
               "BankReadOnce_A",
               {},
-              DO(t.req_i = t.gnt_i = 1, t.bank_reads_i = 2),
-              DO(t.req_i = t.gnt_i = 1, t.bank_reads_i = 1)});
+              DO(t.acc_req_i = t.acc_gnt_i = 1, t.bank_reads_i = 2),
+              DO(t.acc_req_i = t.acc_gnt_i = 1, t.bank_reads_i = 1)});
   check_rule({CHECKER(acc),
               "BankReadOnce_A",
               {},
-              DO(t.req_i = t.gnt_i = t.row_issue_i = t.seed_read_i = 1, t.seed_bank_i = 1),
-              DO(t.req_i = t.gnt_i = t.row_issue_i = t.seed_read_i = 1)});
-  check_rule({CHECKER(acc), "GrantIfFree_A", {}, DO(t.req_i = t.gnt_i = 1), DO(t.req_i = 1)});
+              DO(t.acc_req_i = t.acc_gnt_i = t.row_issue_i = t.seed_read_i = 1, t.seed_bank_i = 1),
+              DO(t.acc_req_i = t.acc_gnt_i = t.row_issue_i = t.seed_read_i = 1)});
+  check_rule({CHECKER(acc),
+              "BankReadOnce_A",
+              {},
+              DO(t.acc_req_i = t.acc_gnt_i = 3, t.acc_row_i = 0x10000),
+              DO(t.acc_req_i = t.acc_gnt_i = 3, t.acc_row_i = 0x20000)});
+  check_rule({CHECKER(acc), "GrantIfFree_A", {}, DO(t.acc_req_i = t.acc_gnt_i = 1), DO(t.acc_req_i = 1)});
 }
 
 TEST_CASE("the MXU issue's assertions fail on rows and weights that come too early, and on states") {

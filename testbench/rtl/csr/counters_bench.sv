@@ -12,7 +12,7 @@ module counters_bench (
   input  logic [31:0]     mxu_macs_i,
   input  logic            int_overflow_i,
   input  logic [2:0]      vpu_state_i,
-  input  logic            vpu_row_i,
+  input  logic [3:0]      vpu_rows_i,
   input  logic [15:0]     nan_results_i,
   input  logic [15:0]     inf_results_i,
   input  logic [5:0]      vmem_grant_i,
@@ -40,7 +40,7 @@ module counters_bench (
     events.mxu_macs = mxu_macs_i;
     events.int_overflow = int_overflow_i;
     events.vpu_state = vpu_state_i;
-    events.vpu_row = vpu_row_i;
+    events.vpu_rows = vpu_rows_i;
     events.nan_results = nan_results_i;
     events.inf_results = inf_results_i;
     events.vmem_grant = vmem_grant_i;

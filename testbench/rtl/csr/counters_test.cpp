@@ -37,7 +37,7 @@ class CountersBench : public VerilatedBench<Vcounters_model> {
     top->queue_retired_i = static_cast<uint8_t>(e.retired);
     top->mxu_state_i = static_cast<uint8_t>(1u << e.mxu_state);
     top->vpu_state_i = static_cast<uint8_t>(1u << e.vpu_state);
-    top->mxu_macs_i = e.macs, top->int_overflow_i = e.overflow, top->vpu_row_i = e.row;
+    top->mxu_macs_i = e.macs, top->int_overflow_i = e.overflow, top->vpu_rows_i = e.row;
     top->nan_results_i = static_cast<uint16_t>(e.nans), top->inf_results_i = static_cast<uint16_t>(e.infinities);
     top->vmem_grant_i = static_cast<uint8_t>(e.grant), top->vmem_conflict_i = static_cast<uint8_t>(e.conflict);
     top->dma_read_bytes_i = static_cast<uint16_t>(e.read_bytes);

@@ -220,7 +220,7 @@ TEST_CASE("ACC rows outside are ACC_RANGE with the first row as address") {
   };
   outside(kAccRows, 0, 1);
   outside(kAccRows - 3, 1, 4);
-  outside(0, 43, 4);
+  outside(0, kAccRows / 3 + 1, 4);
   outside(0xffffffff, 1, 1);
   outside(1, 0xffffffff, 65535);
   spec::VpuCommand c = legal(kEpilogue);

@@ -7,14 +7,17 @@
 #include <span>
 #include <vector>
 
+#include "weft/spec/chips.hpp"
 #include "weft/spec/commands.hpp"
 
 namespace weft::vpu_test {
 
-inline constexpr unsigned kN = 8;  ///< lanes of preset nano, which the bench simulates
-inline constexpr unsigned kWordBytes = 2 * kN;
-inline constexpr unsigned kVmemWords = 16384;
-inline constexpr unsigned kAccRows = 2 * 64;
+inline constexpr const spec::Chip& kChip = *spec::find_chip(WEFT_PRESET);  ///< of N = 8, which the bench simulates
+inline constexpr unsigned kN = kChip.n;
+inline constexpr unsigned kSublanes = kChip.vpu_sublanes;
+inline constexpr unsigned kWordBytes = kChip.word_bytes;
+inline constexpr unsigned kVmemWords = kChip.vmem_words;
+inline constexpr unsigned kAccRows = 2 * kChip.acc_bank_rows * kChip.num_mxu;
 
 using Vmem = std::vector<uint8_t>;  ///< kVmemWords * kWordBytes bytes
 using Acc = std::vector<uint32_t>;  ///< kAccRows * kN values

@@ -32,7 +32,7 @@ struct NoMemory final : golden::MemoryAccess {
 /// Commands on f32 tensors of kRows x kN, executed by both.
 class Sequence {
  public:
-  explicit Sequence(uint64_t seed) : bench_(seed, 25), core_(*spec::find_chip("nano")), random_(seed) {}
+  explicit Sequence(uint64_t seed) : bench_(seed, 25), core_(kChip), random_(seed) {}
 
   /// Fills `rows` rows of the tensor at `word` with normal numbers.
   void fill(uint32_t word, uint16_t rows, double mean, double deviation) {

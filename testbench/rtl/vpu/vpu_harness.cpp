@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "Vvpu_nano.h"
+#include WEFT_MODEL_HEADER
 
 namespace weft::vpu_test {
 
@@ -14,10 +14,12 @@ VpuHarness::VpuHarness(uint64_t seed, unsigned refused_percent)
     : vmem(kVmemWords * kWordBytes),
       acc(kAccRows * kN),
       context_(bench::make_context()),
-      model_(std::make_unique<Vvpu_nano>(context_.get())),
-      waves_(std::make_unique<bench::Waves<Vvpu_nano>>(*context_, *model_)),
+      model_(std::make_unique<WEFT_MODEL>(context_.get())),
+      waves_(std::make_unique<bench::Waves<WEFT_MODEL>>(*context_, *model_)),
       random_(seed),
       refused_percent_(refused_percent) {
+  // flags of granules and lanes: half a byte and a byte for a row
+  static_assert(sizeof model_->va_poison_i * 8 >= kSublanes * kN / 2 && sizeof model_->acc_poison_i >= kSublanes);
   model_->va_poison_i = model_->vb_poison_i = model_->acc_poison_i = 0;
   model_->rst_ni = 0;
   for (int i = 0; i < 2; i++) {
@@ -43,19 +45,35 @@ void VpuHarness::violate(const std::string& what) {
   if (violation_.empty()) violation_ = fmt::format("cycle {}: {}", now_, what);
 }
 
-bool VpuHarness::grant(bool req) { return req && random_() % 100 >= refused_percent_; }
+uint8_t VpuHarness::grant(Port& port) {
+  uint8_t granted = 0;
+  for (unsigned row = 0; row < kSublanes; row++) {
+    port[row].granted = port[row].req && random_() % 100 >= refused_percent_;
+    granted = static_cast<uint8_t>(granted | port[row].granted << row);
+  }
+  return granted;
+}
+
+bool VpuHarness::any_granted(const Port& port) { return std::ranges::any_of(port, &Request::granted); }
+bool VpuHarness::any_refused(const Port& port) {
+  return std::ranges::any_of(port, [](const Request& r) { return r.req && !r.granted; });
+}
 
 /// A refused request stands until it is granted; a granted address lies inside; a pair starts even.
-void VpuHarness::check_port(const char* port, const Request& before, const Request& now, uint32_t limit) {
-  if (before.req && !before.granted && (!now.req || now.addr != before.addr || now.pair != before.pair))
-    violate(fmt::format("{}: a refused request changed", port));
-  if (now.req && now.addr + (now.pair ? 1u : 0u) >= limit)
-    violate(fmt::format("{}: address {} outside", port, now.addr));
-  if (now.req && now.pair && now.addr % 2 != 0) violate(fmt::format("{}: pair at odd address {}", port, now.addr));
+void VpuHarness::check_port(const char* name, const Port& before, const Port& after, uint32_t limit) {
+  for (unsigned row = 0; row < kSublanes; row++) {
+    const Request &old = before[row], &now = after[row];
+    if (old.req && !old.granted && (!now.req || now.addr != old.addr || now.pair != old.pair))
+      violate(fmt::format("{} row {}: a refused request changed", name, row));
+    if (now.req && now.addr + (now.pair ? 1u : 0u) >= limit)
+      violate(fmt::format("{} row {}: address {} outside", name, row, now.addr));
+    if (now.req && now.pair && now.addr % 2 != 0)
+      violate(fmt::format("{} row {}: pair at odd address {}", name, row, now.addr));
+  }
 }
 
 /// Reads of a cycle see what stood before the writes of that cycle; their data appears in the next one, noise
-/// otherwise.
+/// otherwise. Of two rows that write one word the later one's stays, as VMEM has it.
 void VpuHarness::access_memories() {
   const auto noise = [&](auto& row) {
     for (auto& w : row) w = static_cast<uint32_t>(random_());
@@ -63,24 +81,34 @@ void VpuHarness::access_memories() {
   noise(a_data_);
   noise(b_data_);
   noise(acc_data_);
-  const auto load = [&](const Request& r, auto& row) {
-    if (r.granted) std::memcpy(row.data(), &vmem[size_t{r.addr} * kWordBytes], r.pair ? 2 * kWordBytes : kWordBytes);
+  const auto load = [&](const Port& port, Data& data) {
+    for (unsigned row = 0; row < kSublanes; row++)
+      if (const Request& r = port[row]; r.granted)
+        std::memcpy(&data[size_t{row} * kN], &vmem[size_t{r.addr} * kWordBytes], r.pair ? 2 * kWordBytes : kWordBytes);
   };
   load(va_, a_data_);
   load(vb_, b_data_);
-  if (acc_port_.granted) std::memcpy(acc_data_.data(), &acc[size_t{acc_port_.addr} * kN], 4 * kN);
-  if (vw_.granted)
-    std::memcpy(&vmem[size_t{vw_.addr} * kWordBytes], model_->vw_data_o.m_storage,
-                vw_.pair ? 2 * kWordBytes : kWordBytes);
+  for (unsigned row = 0; row < kSublanes; row++) {
+    if (acc_port_[row].granted)
+      std::memcpy(&acc_data_[size_t{row} * kN], &acc[size_t{acc_port_[row].addr} * kN], 4 * kN);
+    if (vw_[row].granted)
+      std::memcpy(&vmem[size_t{vw_[row].addr} * kWordBytes], &model_->vw_data_o.m_storage[size_t{row} * kN],
+                  vw_[row].pair ? 2 * kWordBytes : kWordBytes);
+  }
 }
 
 void VpuHarness::drive() {
   std::ranges::copy(a_data_, model_->va_rdata_i.m_storage);
   std::ranges::copy(b_data_, model_->vb_rdata_i.m_storage);
   std::ranges::copy(acc_data_, model_->acc_rdata_i.m_storage);
-  model_->va_rvalid_i = va_.granted;
-  model_->vb_rvalid_i = vb_.granted;
-  model_->acc_rvalid_i = acc_port_.granted;
+  const auto granted = [](const Port& port) {
+    uint8_t rows = 0;
+    for (unsigned row = 0; row < kSublanes; row++) rows = static_cast<uint8_t>(rows | port[row].granted << row);
+    return rows;
+  };
+  model_->va_rvalid_i = granted(va_);
+  model_->vb_rvalid_i = granted(vb_);
+  model_->acc_rvalid_i = granted(acc_port_);
   model_->va_gnt_i = model_->vb_gnt_i = model_->vw_gnt_i = model_->acc_gnt_i = 0;
   model_->cmd_valid_i = !offered_.empty();
   for (auto& w : model_->cmd_i.m_storage) w = static_cast<uint32_t>(random_());
@@ -91,28 +119,40 @@ void VpuHarness::drive() {
 
 /// What is asked for in this cycle, held against the port's contract.
 void VpuHarness::sample_requests() {
-  const Request va{.req = model_->va_req_o != 0, .addr = model_->va_addr_o, .pair = model_->va_pair_o != 0};
-  const Request vb{.req = model_->vb_req_o != 0, .addr = model_->vb_addr_o, .pair = model_->vb_pair_o != 0};
-  const Request vw{.req = model_->vw_req_o != 0, .addr = model_->vw_addr_o, .pair = model_->vw_pair_o != 0};
-  const Request ar{.req = model_->acc_req_o != 0, .addr = model_->acc_row_o};
+  const auto sample = [](unsigned rows, const auto& addresses, unsigned bits, bool pair) {
+    Port port;
+    for (unsigned row = 0; row < kSublanes; row++) {
+      uint32_t address = 0;
+      std::memcpy(&address, reinterpret_cast<const std::byte*>(&addresses) + size_t{row} * bits / 8, bits / 8);
+      port[row] = {.req = (rows >> row & 1) != 0, .addr = address, .pair = pair};
+    }
+    return port;
+  };
+  const Port va = sample(model_->va_req_o, model_->va_addr_o, 32, model_->va_pair_o != 0);
+  const Port vb = sample(model_->vb_req_o, model_->vb_addr_o, 32, model_->vb_pair_o != 0);
+  const Port vw = sample(model_->vw_req_o, model_->vw_addr_o, 32, model_->vw_pair_o != 0);
+  const Port ar = sample(model_->acc_req_o, model_->acc_row_o, 16, false);
   check_port("va", va_, va, kVmemWords);
   check_port("vb", vb_, vb, kVmemWords);
   check_port("vw", vw_, vw, kVmemWords);
   check_port("acc", acc_port_, ar, kAccRows);
-  if (vw_.req && !vw_.granted && !std::ranges::equal(write_data_, model_->vw_data_o.m_storage))
-    violate("vw: data of a refused write changed");
+  for (unsigned row = 0; row < kSublanes; row++)
+    if (vw_[row].req && !vw_[row].granted &&
+        !std::equal(&write_data_[size_t{row} * kN], &write_data_[size_t{row} * kN] + kN,
+                    &model_->vw_data_o.m_storage[size_t{row} * kN]))
+      violate("vw: data of a refused write changed");
   std::ranges::copy(model_->vw_data_o.m_storage, write_data_.begin());
   va_ = va, vb_ = vb, vw_ = vw, acc_port_ = ar;
 }
 
 void VpuHarness::answer_requests() {
-  model_->va_gnt_i = va_.granted = grant(va_.req);
-  model_->vb_gnt_i = vb_.granted = grant(vb_.req);
-  model_->vw_gnt_i = vw_.granted = grant(vw_.req);
-  model_->acc_gnt_i = acc_port_.granted = grant(acc_port_.req);
+  const auto asked = std::array{model_->va_req_o, model_->vb_req_o, model_->vw_req_o, model_->acc_req_o};
+  model_->va_gnt_i = grant(va_);
+  model_->vb_gnt_i = grant(vb_);
+  model_->vw_gnt_i = grant(vw_);
+  model_->acc_gnt_i = grant(acc_port_);
   model_->eval();
-  if ((model_->va_req_o != 0) != va_.req || (model_->vb_req_o != 0) != vb_.req || (model_->vw_req_o != 0) != vw_.req ||
-      (model_->acc_req_o != 0) != acc_port_.req)
+  if (asked != std::array{model_->va_req_o, model_->vb_req_o, model_->vw_req_o, model_->acc_req_o})
     violate("a request depends on a grant of the same cycle");
 }
 
@@ -126,32 +166,36 @@ void VpuHarness::track() {
   }
   if (retired_ >= times_.size()) return;
   auto& t = times_[retired_];
-  if ((va_.req || vb_.req || acc_port_.req) && t.first_request < 0) t.first_request = now_;
-  if (!vw_.granted) return;
+  const bool asks = (model_->va_req_o | model_->vb_req_o | model_->acc_req_o) != 0;
+  if (asks && t.first_request < 0) t.first_request = now_;
+  if (!any_granted(vw_)) return;
   if (t.first_write < 0) t.first_write = now_;
   t.last_write = now_;
-  t.writes++;
+  t.writes += rows_granted(vw_);
+}
+
+uint64_t VpuHarness::rows_granted(const Port& port) {
+  return static_cast<uint64_t>(std::ranges::count_if(port, &Request::granted));
 }
 
 void VpuHarness::check_outputs() {
   if (model_->cnt_busy_o + model_->cnt_stalled_o + model_->cnt_idle_o != 1)
     violate("not exactly one of busy, stalled, idle");
-  if (!model_->cnt_busy_o && (va_.granted || acc_port_.granted)) violate("busy is not a row of a read");
-  if (model_->cnt_row_o != vw_.granted) violate("cnt_row_o is not a row written");
-  if (!vw_.granted && (model_->nan_results_o != 0 || model_->inf_results_o != 0))
+  if (!model_->cnt_busy_o && (any_granted(va_) || any_granted(acc_port_))) violate("busy is not a row of a read");
+  if (model_->cnt_rows_o != rows_granted(vw_)) violate("cnt_rows_o is not the rows written");
+  if (!any_granted(vw_) && (model_->nan_results_o != 0 || model_->inf_results_o != 0))
     violate("status counts without a write");
   if ((model_->active_o != 0) != (taken_ > retired_)) violate(fmt::format("active_o is {}", model_->active_o));
   counters_.busy += model_->cnt_busy_o;
   counters_.stalled += model_->cnt_stalled_o;
   counters_.idle += model_->cnt_idle_o;
-  counters_.rows += model_->cnt_row_o;
+  counters_.rows += model_->cnt_rows_o;
   counters_.nans += model_->nan_results_o;
   counters_.infinities += model_->inf_results_o;
-  counters_.read_refused +=
-      (va_.req && !va_.granted) || (vb_.req && !vb_.granted) || (acc_port_.req && !acc_port_.granted);
-  counters_.write_refused += vw_.req && !vw_.granted;
-  counters_.a_granted += va_.granted || acc_port_.granted;
-  counters_.b_granted += vb_.granted;
+  counters_.read_refused += any_refused(va_) || any_refused(vb_) || any_refused(acc_port_);
+  counters_.write_refused += any_refused(vw_);
+  counters_.a_granted += rows_granted(va_) + rows_granted(acc_port_);
+  counters_.b_granted += rows_granted(vb_);
 }
 
 void VpuHarness::cycle() {

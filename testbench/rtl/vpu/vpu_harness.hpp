@@ -1,4 +1,4 @@
-/// The VPU at nano between models of VMEM and ACC that refuse at random; checks the ports' contracts while it runs.
+/// The VPU at a preset of N = 8 between models of VMEM and ACC that refuse at random; checks the ports' contracts while it runs.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "testbench/rtl/bench/verilated_bench.hpp"
 #include "testbench/rtl/vpu/command_reference.hpp"
 
-class Vvpu_nano;
+class WEFT_MODEL;
 
 namespace weft::vpu_test {
 
@@ -26,7 +26,7 @@ struct CommandTimes {
   uint64_t writes = 0;
 };
 
-/// Sums over all cycles since construction.
+/// Sums over all cycles since construction: cycles, but rows, a_granted and b_granted are rows.
 struct Counters {
   uint64_t busy = 0, stalled = 0, idle = 0, rows = 0, nans = 0, infinities = 0;
   uint64_t read_refused = 0, write_refused = 0, a_granted = 0, b_granted = 0;
@@ -74,9 +74,15 @@ class VpuHarness {
     bool granted = false;
     bool operator==(const Request&) const = default;
   };
+  using Port = std::array<Request, kSublanes>;  ///< of each row of a group
+  using Data = std::array<uint32_t, kSublanes * kN>;
   void violate(const std::string& what);
-  bool grant(bool req);
-  void check_port(const char* port, const Request& before, const Request& now, uint32_t limit);
+  /// A bit for each row that is granted, which its request notes.
+  uint8_t grant(Port& port);
+  void check_port(const char* name, const Port& before, const Port& now, uint32_t limit);
+  [[nodiscard]] static bool any_granted(const Port& port);
+  [[nodiscard]] static bool any_refused(const Port& port);
+  [[nodiscard]] static uint64_t rows_granted(const Port& port);
   void drive();
   void sample_requests();
   void answer_requests();
@@ -85,8 +91,8 @@ class VpuHarness {
   void access_memories();
 
   std::unique_ptr<VerilatedContext> context_;  // outlives the model
-  std::unique_ptr<Vvpu_nano> model_;
-  std::unique_ptr<bench::Waves<Vvpu_nano>> waves_;
+  std::unique_ptr<WEFT_MODEL> model_;
+  std::unique_ptr<bench::Waves<WEFT_MODEL>> waves_;
   std::mt19937_64 random_;
   unsigned refused_percent_;
   std::deque<spec::VpuCommand> offered_;
@@ -97,8 +103,8 @@ class VpuHarness {
   uint64_t faults_reported_ = 0;
   std::string violation_;
   int64_t now_ = 0;
-  Request va_, vb_, vw_, acc_port_;
-  std::array<uint32_t, kN> a_data_{}, b_data_{}, acc_data_{}, write_data_{};
+  Port va_, vb_, vw_, acc_port_;
+  Data a_data_{}, b_data_{}, acc_data_{}, write_data_{};
 };
 
 }  // namespace weft::vpu_test
