@@ -69,6 +69,8 @@ DeviceVerdict use_of_convolution(const Module& module, const Op& op) {
   const auto &w = module.type(op.operands[1]), &y = module.type(op.results[0]);
   const uint64_t patches = y.count() / static_cast<uint64_t>(w.dims[0]) * static_cast<uint64_t>(op.integer("groups")) *
                            (w.count() / static_cast<uint64_t>(w.dims[0]));
+  if (op.attributes.contains("precision") && !is_depthwise(module, op))
+    return host("a convolution of more than one pass of bf16");
   if (constant_behind(module, op.operands[0]) != nullptr) return host("a convolution of a constant");
   if (!is_windows_product(module, op) && !is_depthwise(module, op) && patches > kMaxMoved)
     return host(fmt::format("a convolution with {} elements under its windows", patches));

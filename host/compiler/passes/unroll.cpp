@@ -24,7 +24,7 @@ constexpr size_t kMaxDepth = 8;     // of loops in loops
 bool multiplies(const Module& module) {
   return std::ranges::any_of(module.ops(), [](const Op& op) {
     if (std::ranges::any_of(op.regions, [](const auto& region) { return multiplies(*region); })) return true;
-    return op.kind == OpKind::kConvolution || (op.kind == OpKind::kDotGeneral && !op.attributes.contains("precision"));
+    return (op.kind == OpKind::kConvolution || op.kind == OpKind::kDotGeneral) && !op.attributes.contains("precision");
   });
 }
 

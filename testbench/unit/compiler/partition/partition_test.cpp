@@ -68,6 +68,23 @@ TEST_CASE("a product of two computed tensors is the device's, but not in parts o
   CHECK(cut(text, Device::kUsed, DeviceScope::kMatrices) == "H1 ");
 }
 
+TEST_CASE("what asks for more than one pass of bf16 is the host's") {
+  const auto dot = [](const std::string& precision) {
+    return "%4 = dot_general(%0, %1) {lhs_batch = [], lhs_contract = [1], " + precision +
+           "rhs_batch = [], rhs_contract = [0]} : f32[2, 2]\nreturn \"y\" = %4\n";
+  };
+  CHECK(cut(dot("")) == "D1 ");
+  CHECK(cut(dot("precision = highest, ")) == "H1 ");
+  const auto convolution = [](const std::string& precision) {
+    return "%4 = parameter() {dims = [1, 2, 4, 4], element = f32, name = \"image\"} : f32[1, 2, 4, 4]\n"
+           "%5 = constant() [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8] : f32[2, 2, 2, 2]\n"
+           "%6 = convolution(%4, %5) {groups = 1, high = [0, 0], lhs_dilation = [1, 1], low = [0, 0], " +
+           precision + "rhs_dilation = [1, 1], strides = [1, 1]} : f32[1, 2, 3, 3]\nreturn \"y\" = %6\n";
+  };
+  CHECK(cut(convolution("")) == "D1 ");
+  CHECK(cut(convolution("precision = highest, ")) == "H1 ");
+}
+
 TEST_CASE("an output that is an input or a constant needs no part of the device") {
   CHECK(cut("return \"y\" = %1\nreturn \"z\" = %0\n") == "H0 ");
 }
