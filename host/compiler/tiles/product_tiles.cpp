@@ -97,7 +97,9 @@ Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
   uint64_t most_rows = 0;
   for (const Span& chunk : x.row_chunks) most_rows = std::max(most_rows, chunk.count);
   Weights own(column_blocks);
-  Weights& weights = by.again ? kept_.try_emplace({by.weights.offset_bytes, most_rows}, own).first->second : own;
+  // Weights of another shape can be the same bytes at the same place (zeros), but their tiles are others.
+  const std::array key{by.weights.offset_bytes, most_rows, tiles, column_blocks};
+  Weights& weights = by.again ? kept_.try_emplace(key, own).first->second : own;
   for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++)
     for (uint64_t first = 0; first < column_blocks; first += chip_.num_mxu) {
       const Span wave{first, std::min<uint64_t>(chip_.num_mxu, column_blocks - first)};

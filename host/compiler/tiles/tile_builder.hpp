@@ -124,8 +124,8 @@ class TileBuilder {
                     BufferId buffer, uint64_t word, uint64_t row_words, uint16_t tag);
   /// By column block: first K tile of a group, and where its weights lie.
   using Weights = std::vector<std::vector<std::pair<uint64_t, BufferId>>>;
-  /// Of weights that several products have: their place, and the size of the groups.
-  std::map<std::pair<uint64_t, uint64_t>, Weights> kept_;
+  /// Of weights that several products have: their place, the size of the groups, and their tiles by K and columns.
+  std::map<std::array<uint64_t, 4>, Weights> kept_;
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);
   void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias);
