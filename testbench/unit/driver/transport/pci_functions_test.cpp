@@ -26,7 +26,7 @@ TEST_CASE("Weft chips are found among other functions, in the order of their add
   CHECK(weft_functions(VfioKernel(empty.path())).empty());
 }
 
-TEST_CASE("an address may lack its domain and have capitals; anything else is refused") {
+TEST_CASE("an address may lack its domain and have capitals, and anything else is refused") {
   const MachineFolder folder;
   const FakeKernel kernel(folder);
   kernel.function("0000:00:1f.0", 0x8086, 0x2918);
