@@ -100,7 +100,8 @@ TEST_CASE("of windows that fold side by side those before the poisoned one are w
   check({granule(kA, 3 * 1), granule(kA, 2)}, sums, granule(kA, 2), 0);
 }
 
-TEST_CASE("functions, sums along lanes and casts are cut as any group, and a transpose has written nothing") {
+TEST_CASE(
+    "groups of functions and sums along lanes and casts are cut as any other and a transpose has written nothing") {
   for (const uint64_t row : {0u, 2u, 5u}) {
     auto exp2 = command(WEFT_OPCODE_ELEMENTWISE, 7);
     exp2.op = WEFT_VPU_OP_EXP2;
