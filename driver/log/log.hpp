@@ -37,7 +37,7 @@ void hand_out(const std::string& device, const LogLine& line);
 /// "     12345  info     driver.queue     queue 1 created", an unknown cycle with a tilde: "    ~12345".
 std::string log_line_text(const LogLine& line);
 
-/// Of driver/device/fork.cpp: nobody is handing out a line while it is held.
+/// Of driver/device/fork.cpp: no thread is handing out a line while the lock is held.
 std::mutex& log_fork_mutex();
 
 }  // namespace weft::driver

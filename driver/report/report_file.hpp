@@ -28,7 +28,7 @@ uint64_t lost_reports() noexcept;
 /// One more; returns how many there are now.
 uint64_t count_lost_report() noexcept;
 
-/// Of driver/device/fork.cpp: nobody reads or sets the folder while it is held.
+/// Of driver/device/fork.cpp: no thread reads or sets the folder while the lock is held.
 std::mutex& report_fork_mutex();
 
 }  // namespace weft::driver

@@ -79,7 +79,7 @@ class Estimate {
     for (unsigned phase = 0; phase < mesh_.axes.size(); phase++) all += phase_us(phase).wire;
     return all;
   }
-  /// In each phase either the links are busy all the time, but for a hop, or every step waits for a tile.
+  /// In each phase either the links are busy all the time, except for one hop, or every step waits for a tile.
   [[nodiscard]] double resident_us() const {
     double all = 0;
     for (unsigned phase = 0; phase < mesh_.axes.size(); phase++) {

@@ -128,7 +128,7 @@ class Direct {
     command.size1 = static_cast<uint16_t>(strip.count);
     return command;
   }
-  /// On dma_out; the first one waits for `ready`, the first of all for the gate as well. Loads wait for nobody.
+  /// On dma_out; the first one waits for `ready`, the first of all for the gate as well. Loads wait for nothing.
   spec::DmaCommand put(const std::string& tag, const Strip& strip, std::optional<unsigned> to) {
     spec::DmaCommand command = copy(tag, strip);
     command.src_off = strip.vmem, command.dst_off = strip.hbm;

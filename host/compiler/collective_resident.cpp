@@ -256,7 +256,7 @@ class Resident {
     leaving_.push_back({command, ready.load});
   }
 
-  /// Loads end in any order, so they go in groups: who needs one waits for its group, once a queue.
+  /// Loads end in any order, so they go in groups: a command that needs one waits for its group, once per queue.
   void push() {
     uint64_t all = 0, before = 0;
     for (const Load& load : loads_) all += load.bytes;

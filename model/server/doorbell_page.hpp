@@ -21,7 +21,7 @@ class DoorbellPage {
     uint32_t value;
   };
 
-  /// A memfd that nobody can resize. Null: the system has none to give.
+  /// A memfd sealed against another size. Null: the system gave none.
   [[nodiscard]] static std::unique_ptr<DoorbellPage> make();
   ~DoorbellPage();
   DoorbellPage(const DoorbellPage&) = delete;
