@@ -50,6 +50,7 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   manager_->report_failures(options.report_firmware);
   if (options.firmware != nullptr && !manager_->load(*options.firmware, options.make_processor, error)) return false;
   if (!options.bus_log.empty() && !manager_->write_bus_log(options.bus_log, error)) return false;
+  if (functions_.size() > 1) manager_->on_unanswered([this] { device_reset(static_cast<unsigned>(functions_.size())); });
   if (options.trace == nullptr) return true;
   constexpr uint32_t kNumber = 0xffff;  // of ICI_CHIP
   trace_ = std::make_unique<TraceWriter>(options.trace, options.slice.chip & kNumber, preset_.clock_hz,
@@ -74,7 +75,7 @@ void Chip::simulator_exits() {
   if (boundary_ == nullptr || boundary_->simulator_exits()) (void)std::raise(SIGKILL);
 }
 
-void Chip::device_reset(unsigned function) {
+void Chip::device_reset(unsigned function) {  // which may be none of them
   for (const auto& other : functions_) {
     if (other->index() != function) other->device_was_reset();
   }

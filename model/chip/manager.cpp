@@ -44,6 +44,9 @@ Manager::Manager(sc_core::sc_module_name name, const TimeBase& time, const spec:
   SC_HAS_PROCESS(Manager);
   SC_THREAD(thread);
   set_stack_size(kStackBytes);
+  SC_METHOD(answer_overdue);
+  dont_initialize();
+  sensitive << overdue_;
 }
 
 Manager::~Manager() = default;
@@ -99,6 +102,8 @@ void Manager::thread() {
     for (const auto& function : functions_)  // the firmware may have heard of it, and not come to its end
       if (function->leaving()) departed_ |= 1u << function->index();
     requests_ = departed_;  // resets have happened with the restart
+    overdue_.cancel();
+    if (requests_ != 0) expect_answer();
     for (const auto& function : functions_) {
       const bool clearing = functions() > 1 && (departed_ >> function->index() & 1) != 0;
       function->registers().firmware_write(WEFT_REG_DEVICE_STATE,
@@ -125,7 +130,20 @@ void Manager::wake() {
 void Manager::request(unsigned function, bool departed) {
   requests_ |= 1u << function;
   if (departed) departed_ |= 1u << function;
+  expect_answer();
   wake();
+}
+
+void Manager::expect_answer() {  // of several events at one sc_event the earliest counts
+  if (!reset_device_) return;
+  const uint64_t limit = cycle() + firmware_watchdog_cycles();
+  overdue_.notify(sc_core::sc_time::from_value(time_.edge_fs(limit)) - sc_core::sc_time_stamp());
+}
+
+void Manager::answer_overdue() {
+  if (requests_ == 0) return;
+  if (!failure_reported_) report_failure("takes no request of a function: the device is reset");
+  reset_device_();
 }
 
 void Manager::reset() {
@@ -361,7 +379,7 @@ uint32_t Manager::doorbell_completion(uint32_t function, uint32_t queue) {
 uint32_t Manager::wake_causes() {
   const bool no_requests = functions() > 1 && requests_ == 0;  // else function_requests() takes the word's cycle
   spend((functions() + (no_requests ? 1u : 0u)) * WEFT_MANAGER_SRAM_WORD);
-  uint32_t causes = requests_ != 0 ? WEFT_MANAGER_WAKE_REQUESTS : 0;
+  uint32_t causes = requests_ != 0 && ailment_ != Ailment::kDeaf ? WEFT_MANAGER_WAKE_REQUESTS : 0;
   for (const auto& function : functions_) {
     const bool rung = function->doorbells_pending() && ailment_ != Ailment::kDeaf;
     if (rung || function->boot_pending()) causes |= 1u << function->index();
@@ -380,6 +398,8 @@ uint64_t Manager::doorbell_cycle(uint32_t function, uint32_t queue) {
 
 uint32_t Manager::function_requests(uint32_t* departed) {
   spend(WEFT_MANAGER_SRAM_WORD);
+  if (ailment_ == Ailment::kDeaf) return *departed = 0;
+  overdue_.cancel();
   *departed = std::exchange(departed_, 0);
   return std::exchange(requests_, 0);
 }

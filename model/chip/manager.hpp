@@ -59,6 +59,9 @@ class Manager final : public sc_core::sc_module {
   void request(unsigned function, bool departed);
   /// The firmware has failed for every function: nothing but its restart helps.
   [[nodiscard]] bool failed() const { return failed_; }
+  /// Called when the firmware has not taken a function's request within its watchdog's limit, asleep or awake: to reset
+  /// the device, since no function alone can. From the kernel, not from the firmware's thread.
+  void on_unanswered(std::function<void()> reset_device) { reset_device_ = std::move(reset_device); }
   /// Restarts the firmware.
   void reset();
   /// Whether it is awake is counted there from now on; it outlives this object.
@@ -126,6 +129,9 @@ class Manager final : public sc_core::sc_module {
   static constexpr uint64_t kPageIova = 0;
 
   void thread();
+  /// The limit of the oldest request begins, unless it runs already.
+  void expect_answer();
+  void answer_overdue();
   /// Of an image only: natively the debugger knows more.
   void report_failure(const std::string& what);
   [[nodiscard]] uint64_t firmware_watchdog_cycles() const;
@@ -148,12 +154,14 @@ class Manager final : public sc_core::sc_module {
   Attention* attention_ = nullptr;
   sc_core::sc_event wake_;
   sc_core::sc_event restart_;
+  sc_core::sc_event overdue_;  // a request has waited for too long
   uint64_t debt_cycles_ = 0;  // core cycles owed
   uint64_t awake_since_ = 0;
   uint64_t awake_cycles_ = 0;        // of times awake that have ended
   std::unique_ptr<fw::State> sram_;  // the firmware's state
   std::unique_ptr<ImageProcessor> processor_;
   std::function<void(const std::string&)> report_failure_;
+  std::function<void()> reset_device_;
   bool failure_reported_ = false;  // since the last restart
   const Observation* observation_ = nullptr;
   bool event_pending_ = false;

@@ -144,6 +144,22 @@ class Tenants(WeftTest):
         alone = json.loads(self.as_other_user({"request": "inject", "kind": "link_down", "port": 0}, group=OTHER_GROUP))
         self.assertEqual(alone["error"], "INVALID_ARGUMENT")  # it has no links
 
+    def test_firmware_that_one_tenant_has_killed_or_deafened_comes_back_for_all(self):
+        """Only the chip can help: no function's reset reaches such firmware. The neighbour computes as before, in the same cycles."""
+        self.start_simulator("--allow-inject")
+
+        def neighbour():
+            return self.weft_json("gemm", "--shape", "8x8x8", "--socket", "chip/function0.sock")["device_cycles"]
+
+        before = neighbour()
+        for kind in ("firmware_dead", "firmware_deaf"):
+            with open(self.path("fault.toml"), "w", encoding="ascii") as file:
+                file.write(f'[[fault]]\nkind = "{kind}"\nnth = 2\n')
+            done = self.weft("inject", self.path("fault.toml"), "--open", f"vfio-user:{self.path('chip/function1.sock')}")
+            self.assertIn("acted 1", done)
+            self.assertIn("recovery: reset", done)
+            self.assertEqual(neighbour(), before)
+
     def test_a_slice_works_beside_another_tenant_though_it_cannot_hold_time(self):
         self.start_simulator("--functions", "2", folder="slice", functions=0)
         alone = self.weft_json("collective", "all-reduce", "--listen", "slice", "--bytes", 65536)

@@ -56,6 +56,22 @@ struct Fixture {
     simulation->run_until_idle();
   }
 
+  /// Function 1 resets itself while the firmware ails; the device is reset `limit` cycles later, and serves.
+  void recover(chip::Ailment ailment, uint64_t limit) {
+    simulation->chip().manager().ail(ailment);
+    const uint64_t asked = simulation->cycle();
+    reset(1);
+    CHECK(starts == 2);
+    CHECK(simulation->cycle() - asked >= limit);
+    CHECK(simulation->cycle() - asked < limit + 1000);
+    for (size_t f = 0; f < 3; f++) {
+      CHECK(state(f) == WEFT_DEVICE_STATE_PRESENT);
+      CHECK(generation(f) == (f == 1 ? 2 : 1));  // its own reset, and the device's
+    }
+    ring(0);
+    CHECK(word(0) == 1);
+  }
+
   test::SharedMemory shared[3] = {test::SharedMemory(4096), test::SharedMemory(4096), test::SharedMemory(4096)};
   uint32_t requests = 0, departures = 0;
   int starts = 0;
@@ -168,6 +184,37 @@ TEST_CASE_METHOD(Fixture, "a client that leaves failed firmware is still release
   CHECK(state(0) == WEFT_DEVICE_STATE_PRESENT);
   CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
   CHECK_FALSE(function(1).settled());
+}
+
+TEST_CASE_METHOD(Fixture, "dead firmware that a function asks for its reset is started anew after its watchdog's limit") {
+  recover(chip::Ailment::kDead, WEFT_LIMIT_FIRMWARE_WATCHDOG_CYCLES);
+}
+
+TEST_CASE_METHOD(Fixture, "deaf firmware is started anew as well, after the limit of the most patient host") {
+  test::write_register(function(0), WEFT_REG_FIRMWARE_WATCHDOG, 2'100'000);
+  test::write_register(function(2), WEFT_REG_FIRMWARE_WATCHDOG, 30'000);
+  recover(chip::Ailment::kDeaf, 2'100'000);
+}
+
+TEST_CASE_METHOD(Fixture, "a client that leaves dead firmware is released by the firmware that comes after") {
+  simulation->chip().manager().ail(chip::Ailment::kDead);
+  release = false;
+  simulation->disconnect(1);
+  simulation->run_until_idle();
+  CHECK(starts == 2);
+  CHECK(departures == 2);
+  CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
+  release = true;
+  ring(0);
+  CHECK(function(1).settled());
+}
+
+TEST_CASE_METHOD(Fixture, "a request that the firmware takes leaves nothing pending") {
+  const uint64_t asked = simulation->cycle();
+  reset(1);
+  CHECK_FALSE(simulation->pending());
+  CHECK(simulation->cycle() - asked < 1000);
+  CHECK(starts == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "a departure that the firmware had not finished is told again after a device reset") {
