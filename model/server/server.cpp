@@ -50,9 +50,6 @@ int Server::idle_ms() const {
 }
 
 void Server::update_rights() {
-  bool changed = false;
-  for (FunctionPort& port : ports_) changed |= port.take_change();
-  if (!changed) return;
   std::vector<std::optional<Peer>> clients;
   for (const FunctionPort& port : ports_) clients.push_back(port.peer());
   const bool alone = is_one_tenant(clients, simulation_.functions_of_a_chip());
@@ -70,7 +67,7 @@ bool Server::serve(std::span<const size_t> waiting) {
     const auto begin = Clock::now();
     left |= !ports_[i].serve(begin + time);
     turns_.spend(i, Clock::now() - begin);
-    update_rights();
+    if (ports_[i].take_change()) update_rights();  // before another client's message
   }
   return !left || std::ranges::any_of(ports_, [](const FunctionPort& port) { return port.attached(); });
 }
@@ -114,7 +111,7 @@ void Server::run() {
     if (simulation_.held()) continue;
     if (simulation_.pending()) {
       run_slices();
-    } else {
+    } else if (simulation_.next_alarm() != 0) {
       for (size_t i = 0; i < ports_.size(); i++)
         if (ports_[i].quiet()) simulation_.end_idle_wait(i);
     }
