@@ -16,6 +16,7 @@
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/tools/inject/fault_areas.hpp"
+#include "host/tools/inject/idle_time.hpp"
 #include "model/golden/matmul.hpp"
 #include "weft/weft.h"
 
@@ -24,8 +25,9 @@ namespace {
 
 constexpr uint64_t kRows = 24, kInner = 20, kColumns = 12;
 constexpr uint32_t kFillPattern = 0x5eed1e55;
-constexpr uint64_t kDeadlineCycles = 300'000'000;          // of one wait: beyond the watchdog of core and copy engine
-constexpr std::chrono::seconds kWallBound{60};             // of all waits of a trial
+constexpr uint64_t kDeadlineCycles = 300'000'000;  // of one wait: beyond the watchdog of core and copy engine
+// Neither bound counts time in which driver or simulator work or wait for a processor: a busy machine breaks no invariant.
+constexpr std::chrono::seconds kIdleBound{60};             // of all waits of a trial
 constexpr std::chrono::milliseconds kCallbackBound{5000};  // from the end of an event to its callback
 
 /// The driver's last error on this thread.
@@ -297,7 +299,7 @@ Result<TrialResult> FaultTrial::run(const runtime::FaultSchedule& faults, Pace p
       (void)!weft_fault_disarm(s.device);
       return refused;
     }
-  const auto begin = std::chrono::steady_clock::now();
+  IdleTime idle;
   bool stuck = false;
   const auto settle = [&](Submitted& command) {
     weft_status status = command.outcome.status;
@@ -307,6 +309,7 @@ Result<TrialResult> FaultTrial::run(const runtime::FaultSchedule& faults, Pace p
       status = weft_event_wait(command.event, &wait);
       command.outcome.waited_out = status == WEFT_ERROR_TIMEOUT_WAIT;
       stuck = stuck || command.outcome.waited_out;
+      (void)idle.elapsed();  // looks at a simulator before it may end
     }
     if (status == WEFT_ERROR_OK || result.first_error != WEFT_ERROR_OK) return;
     result.first_error = status;
@@ -344,15 +347,15 @@ Result<TrialResult> FaultTrial::run(const runtime::FaultSchedule& faults, Pace p
   const auto recovered = s.recover(result, stuck);
   if (of_reset && s.device != nullptr) (void)!weft_fault_disarm(s.device);
   // Invariant 1.
-  if (std::chrono::steady_clock::now() - begin > kWallBound)
-    result.broken.push_back(fmt::format("the waits took more than {} s", kWallBound.count()));
+  if (idle.elapsed() > kIdleBound)
+    result.broken.push_back(fmt::format("for {} s of the waits nothing worked", kIdleBound.count()));
   // Invariant 2.
   for (auto& command : commands) {
     if (command.event == nullptr) continue;
     weft_event_info event = WEFT_INIT(weft_event_info);
     const bool asked = weft_event_query(command.event, &event) == WEFT_ERROR_OK;
-    const auto patience = std::chrono::steady_clock::now() + kCallbackBound;
-    while (command.completions->load() == 0 && std::chrono::steady_clock::now() < patience)
+    const auto patience = idle.elapsed() + kCallbackBound;
+    while (command.completions->load() == 0 && idle.elapsed() < patience)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     command.outcome.completions = command.completions->load();
     command.outcome.status = event.status;
