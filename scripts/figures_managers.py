@@ -1,34 +1,50 @@
 """The system tests with each manager of the chip in turn: how each ends, and the processor time that it takes with all
 of its simulators. Turns, because other work on the machine then falls on all managers alike."""
 import ctypes
+import hashlib
 import json
 import os
 import re
 import resource
 import subprocess
 import sys
+import time
 
 from figures_tools import folder
 
-# All of testbench/system but what it runs a second time for one manager, and what takes hours.
-SELECTION = ["--test-dir", "testbench/system", "-L", "^system$", "-LE", "nightly", "-E", "with the firmware's image"]
+# Every test with label system, but those here, each with its reason: the figure names both.
+SELECTION = ["-L", "^system$", "-LE", "nightly"]
+LEFT_OUT = (
+    (re.compile(r"with the firmware's image|^lockstep: "), "names its manager itself: the run of the test that its name begins with"),
+    (re.compile(r"on the mock|^guest: its parts|^onnx: (operators|ONNX's test sets|2000 mutants|the judge)"), "starts no simulator"),
+)
 PR_SET_CHILD_SUBREAPER = 36
 LIMIT_S = 1800
+PATIENCE_S = 120   # with simulators whose test has ended
+SKIPPED = 77
 SLOWER = {"native": 5, "rv32": 5, "ibex": 60}   # times a test's own limit, which is for a machine with nothing else to do
 CASES = re.compile(r"assertions? in (\d+) test cases?|^Ran (\d+) tests?", re.MULTILINE)
 
 
-def system_tests(tools, only=None):
-    """Name -> {command, environment, folder, limit} of the system tests, as ctest would run them."""
+def left_out(name):
+    """Why a test is not run with each manager, or None."""
+    return next((why for names, why in LEFT_OUT if names.search(name)), None)
+
+
+def system_tests(tools):
+    """Name -> {command, environment, folder, limit} of the system tests, as ctest would run them; name -> why of those that are left out."""
     listed = json.loads(tools.run(["ctest", "--show-only=json-v1", *SELECTION], cwd=tools.build))
-    found = {}
-    for test in listed["tests"]:
+    found, out = {}, {}
+    makes_files = {test["name"] for test in listed["tests"] if any(p["name"] == "FIXTURES_SETUP" for p in test.get("properties", []))}
+    for test in sorted(listed["tests"], key=lambda test: test["name"] not in makes_files):   # those that others need come first
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-        if "command" not in test or (only and only not in test["name"]):
+        name, why = test["name"], left_out(test["name"])
+        if why or "command" not in test:
+            out[name] = why or "is not built"
             continue
-        found[test["name"]] = {"command": test["command"], "environment": dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", [])),
-                               "folder": properties.get("WORKING_DIRECTORY", str(tools.build)), "limit": float(properties.get("TIMEOUT", LIMIT_S))}
-    return found
+        found[name] = {"command": test["command"], "environment": dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", [])),
+                       "folder": properties.get("WORKING_DIRECTORY", str(tools.build)), "limit": float(properties.get("TIMEOUT", LIMIT_S))}
+    return found, out
 
 
 def processor_seconds():
@@ -37,40 +53,63 @@ def processor_seconds():
 
 
 def reap():
-    """Takes what a test has left behind, so that its time counts for the test."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
+    """Waits for what a test has left behind, so that its time counts for this test and not for the next. False: something does not end."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.02)
+        except ChildProcessError:
+            return True
+    return False
 
 
 def run_test(test, manager):
     """{passed, cases, seconds}: cases are those that the test says it ran, seconds are of processors."""
     before = processor_seconds()
     environment = {**os.environ, **test["environment"], "WEFT_MANAGER": manager}
+    skipped = False
     try:
         done = subprocess.run(test["command"], cwd=test["folder"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                               timeout=test["limit"] * SLOWER[manager])
-        passed, text = done.returncode == 0, done.stdout + done.stderr
+        skipped = done.returncode == SKIPPED
+        passed, text = done.returncode == 0 or skipped, done.stdout + done.stderr
     except subprocess.TimeoutExpired as error:
         passed, text = False, f"still ran after {error.timeout:.0f} s"
-    reap()
+    if not reap():
+        passed, text = False, f"left a process behind\n{text}"
     cases = sum(int(a or b) for a, b in CASES.findall(text))
-    return {"passed": passed, "cases": cases, "seconds": processor_seconds() - before, "said": "" if passed else text[-2000:]}
+    return {"passed": passed, "skipped": skipped, "cases": cases, "seconds": processor_seconds() - before, "said": "" if passed else text[-4000:]}
 
 
-def run_in_turns(tools, managers, only=None):
-    """Name -> manager -> what run_test() says. All of it is kept in figures/managers.json of the build."""
+def digest(tools):
+    """Of the programs whose results are kept: those of another build are measured again."""
+    both = hashlib.sha256()
+    for name in ("weft-sim", "weft"):
+        with open(tools.program(name), "rb") as file:
+            both.update(hashlib.file_digest(file, "sha256").digest())
+    return both.hexdigest()
+
+
+def run_in_turns(tools, managers):
+    """Name -> manager -> what run_test() says, and name -> why of the tests that are left out. What has ended is kept in figures/managers.json
+    of the build: with tools.resume a run that was broken off goes on from there."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)   # simulators that outlive their test come back to us
-    tests = system_tests(tools, only)
+    tests, out = system_tests(tools)
     if not tests:
         raise tools.Failed("ctest lists no system tests: run scripts/build")
+    path, programs = folder(tools) / "managers.json", digest(tools)
     results = {}
+    if tools.resume and path.is_file():
+        kept = json.loads(path.read_text())
+        if kept.get("programs") == programs and kept.get("managers") == list(managers):
+            results = {name: ends for name, ends in kept["tests"].items() if name in tests}
     for index, (name, test) in enumerate(tests.items()):
+        if name in results:
+            continue
         order = managers if index % 2 == 0 else tuple(reversed(managers))
         results[name] = {manager: run_test(test, manager) for manager in order}
         line = ", ".join(f"{m} {results[name][m]['seconds']:.1f} s{'' if results[name][m]['passed'] else ' FAILED'}" for m in managers)
         print(f"  {index + 1}/{len(tests)} {name}: {line}", file=sys.stderr, flush=True)
-        (folder(tools) / "managers.json").write_text(json.dumps(results, indent=1))
-    return results
+        path.write_text(json.dumps({"programs": programs, "managers": list(managers), "tests": results}, indent=1))
+    return results, out

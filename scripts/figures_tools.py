@@ -84,6 +84,7 @@ class Tools:
         self.root, self.build, self.repetitions, self.log = root, build, repetitions, log
         self.kept = {}
         self.level = "ci"  # of figures that take long: ci, nightly or release
+        self.resume = False
 
     def program(self, name):
         path = self.build / "bin" / name
