@@ -2,6 +2,7 @@
 does the proof hold, are all covers reached, is there a counterexample within some cycles of reset."""
 import re
 
+import step
 from model import CannotRun
 
 
@@ -58,8 +59,24 @@ class Abc:
         failed = self.refuted(folder, depth + 1, clock)
         if failed or method == "bounded":
             return failed
+        if self.entry.get("split"):
+            return self.stepped(folder, depth, clock)
         log = self.ask(folder, "asserts", f"orpos; ind -F {depth + 1}", clock)
         return None if "Networks are equivalent" in log else f"no induction over {depth} cycles"
+
+    def stepped(self, folder, depth, clock):
+        """None, or which assertion does not follow from `depth` cycles in which all hold: each by itself."""
+        unrolled = step.Step(step.read((folder / "asserts.aig").read_bytes()), depth)
+
+        def solve(made):
+            (folder / "step.aig").write_bytes(made)
+            log = self.ask(folder, "step", "sat; write_cex step.cex", clock)
+            return None if "UNSATISFIABLE" in log else (folder / "step.cex").read_text().strip()
+
+        for failure, name in zip(unrolled.failures, self._names(folder), strict=True):
+            if not step.holds(unrolled, failure, solve):
+                return f"{name} is no induction over {depth} cycles"
+        return None
 
     def swept(self, folder, clock):
         """None, or which assertion of a block without state fails: each by itself, merging what is equal inside. For those that

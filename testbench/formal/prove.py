@@ -52,14 +52,11 @@ class Result:
         return self.ran and self.holds and self.covers_reached == self.covers > 0 and self.mutants_killed == self.mutants > 0
 
 
-def cases(entry, mutant=None):
-    """The entry once for each of its arrays and lanes, with ARRAY and LANE, or the entry alone: it holds if each does. The result of
-    lane j is there j cycles after lane 0's."""
+def cases(entry):
+    """The entry once for each of its lanes, with LANE, or the entry alone: it holds if each does."""
     if "lanes" not in entry:
         return [entry]
-    arrays = [mutant["array"]] if mutant else entry["arrays"]
-    return [entry | {"case": f"_{array}_{lane}", "depth": entry["depth"] + lane, "defines": entry["defines"] | {"ARRAY": array, "LANE": lane}}
-            for array in arrays for lane in range(entry["lanes"])]
+    return [entry | {"case": f"_{lane}", "defines": entry["defines"] | {"LANE": lane}} for lane in range(entry["lanes"])]
 
 
 def inherited(entries):
@@ -86,7 +83,7 @@ def prove(entry, build, folder):
             made = model.make(case, build, folder / f"proof{case.get('case', '')}", clock)
             failed = engine.holds(made, clock)
             result.message = result.message or failed or ""
-            covers, reached = engine.covers(made, case.get("cover_depth", case["depth"] + ("case" in case)), clock)
+            covers, reached = engine.covers(made, case.get("cover_depth", case["depth"]), clock)
             result.covers, result.covers_reached = result.covers + covers, result.covers_reached + reached
         result.holds = not result.message
         if result.covers_reached < result.covers or result.covers == 0:
@@ -94,9 +91,9 @@ def prove(entry, build, folder):
         result.proof_seconds = clock.seconds
         clock = model.Clock(limit)
         for index, mutant in enumerate(entry["mutants"]):
-            for case in reversed(cases(entry, mutant)):
+            for case in reversed(cases(entry)):
                 # a counterexample from reset, not only an induction that fails
-                depth = 1 if entry["method"] == "exhaustive" else mutant.get("depth", case["depth"] + ("case" in case))
+                depth = 1 if entry["method"] == "exhaustive" else mutant.get("depth", case["depth"])
                 made = model.make(case, build, folder / f"mutant{index}{case.get('case', '')}", clock, mutant)
                 by = engines.engine(case).refuted(made, depth, clock, mutant.get("first", 0))
                 if by is not None:

@@ -40,14 +40,14 @@ mutants = [{{ file = "{folder}/counter.sv", find = "{find}", replace = "{replace
 
 
 class Runner(unittest.TestCase):
-    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None):
+    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None, extra=""):
         """Returns exit code, result and standard error."""
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "counter.sv").write_text(COUNTER)
             Path(folder, "properties.sv").write_text(PROPERTIES % (limit, reached))
             proofs = Path(folder, "proofs.toml")
             proofs.write_text(table if table is not None else
-                              ENTRY.format(folder=folder, reader=reader, solver=solver, find=find, replace=replace))
+                              ENTRY.format(folder=folder, reader=reader, solver=solver, find=find, replace=replace) + extra)
             environment = dict(os.environ, PATH=path) if path is not None else None
             done = subprocess.run([sys.executable, PROVE, "--proofs", proofs, "--json", "-"], capture_output=True, text=True,
                                   env=environment)
@@ -91,6 +91,13 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
     def test_what_holds_from_reset_but_not_by_induction_fails(self):
         code, result, text = self.prove(limit=14)   # 10 to 14 are not reached, but 14 counts on to 15
         self.assertEqual((code, result["holds"]), (1, False), text)
+
+    def test_a_step_asked_one_by_one_says_the_same(self):
+        for reader in ("yosys", "slang"):
+            for limit, good in ((9, True), (14, False)):
+                code, result, text = self.prove(limit=limit, reader=reader, extra="split = true\n")
+                self.assertEqual((code, result["holds"]), (0 if good else 1, good), text)
+        self.assertIn("AtMostNine_A is no induction over 2 cycles", text)
 
     def test_a_mutant_that_survives_fails(self):
         code, result, text = self.prove(replace="4'd8", reached=3)
