@@ -11,6 +11,7 @@ from figures_tools import ctest, folder, read, row
 LIMIT_S = 4 * 3600
 PROGRAMS = 2000
 SIZES = {"nano": 8, "mini": 16, "small": 32}
+SESSIONS_CI = ("cores_agree_test", "driver_sim_test", "launch_test", "hang_test", "fault_codes_test", "queues_sim_test", "slice_sim_test")
 BUGS, GOAL_BUGS = 40, 38
 GATE_PROGRAMS, PE_LEVELS = 20, 60
 
@@ -42,9 +43,25 @@ def structural(tools):
                         oracle="the fast array, whose oracle is model/golden"))
     programs = found["programs"]
     rows.append(row("structural, programs", programs, "on all sizes", f">= {PROGRAMS}" + (" (nightly)" if tools.level == "ci" else ""), programs >= PROGRAMS or tools.level == "ci"))
-    ran, bad = failing(tools, "with the structural array$", "structural")
-    rows.append(row("structural, system tests", len(bad), f"of {ran} fail" + (f": {bad[0]}" if bad else ""), "0", not bad and ran > 0, oracle="each test's own"))
-    return rows
+    return rows + sessions(tools)
+
+
+def sessions(tools):
+    """What the system tests do on nano: recorded with the fast array, replayed with the structural one; slices of nanos with it at once."""
+    out = folder(tools) / "array_sessions.json"
+    out.unlink(missing_ok=True)
+    judged(tools, ["testbench/system/array_sessions.py", "--build", tools.build, "--json", out, *(["--only", *SESSIONS_CI] if tools.level == "ci" else [])])
+    found = read(tools, out)
+    failed = [name for name, test in found.items() if not test["passed"]]
+    replays = [replay for test in found.values() for replay in test["replays"]]
+    different = [replay for replay in replays if not replay["identical"] or not replay["cycles_compared"]]
+    nightly = f" (all: nightly; ci: {', '.join(SESSIONS_CI)})" if tools.level == "ci" else ""
+    return [row("structural, system tests", len(failed), f"of {len(found)} fail" + (f": {failed[0]}" if failed else ""), "0" + nightly, not failed and len(found) > 0,
+                oracle="each test's own"),
+            row("structural, sessions on nano", len(different), f"of {len(replays)} differ in a byte, an access, a register or a cycle from the fast array: "
+                f"{sum(replay.get('completions', 0) for replay in replays)} completions, {sum(replay.get('device_cycles', 0) for replay in replays)} device cycles; "
+                f"{sum(test['long'] for test in found.values())} hangs of the fast core left out",
+                "0" + nightly, not different and len(replays) > 0, oracle="the fast array, whose oracle is model/golden")]
 
 
 def pe_latency(tools):
