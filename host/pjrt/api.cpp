@@ -40,6 +40,14 @@ Error* not_built(void*) {
   return made(ErrorCode::kUnimplemented, fmt::format("{} is not built", kNames[kSlot]));
 }
 
+/// DLPack's calls. The framework asks for them only to give an array's memory to others.
+Error* not_viewed(void*) {
+  return made(ErrorCode::kUnimplemented,
+              "the memory of a Weft chip is not this process's, so nobody else can view it; a copy on the host can be "
+              "had: numpy.asarray(x), or, with the platform cpu beside weft, numpy.from_dlpack(x, device='cpu', "
+              "copy=True)");
+}
+
 class Table {
  public:
   Table() {
@@ -446,6 +454,9 @@ void Table::set_buffers() {
   set<SizeArguments<Buffer>, buffer_pointer>(Slot::kBuffer_UnsafePointer);
   set<FlagArguments<Buffer>, buffer_on_cpu>(Slot::kBuffer_IsOnCpu);
   set<PartArguments<Buffer, Event>, buffer_ready_event>(Slot::kBuffer_ReadyEvent);
+  for (const Slot slot : {Slot::kBuffer_IncreaseExternalReferenceCount, Slot::kBuffer_DecreaseExternalReferenceCount,
+                          Slot::kBuffer_OpaqueDeviceMemoryDataPointer, Slot::kClient_CreateViewOfDeviceBuffer})
+    api_.slots[static_cast<size_t>(slot)] = reinterpret_cast<void*>(&not_viewed);
 }
 
 }  // namespace

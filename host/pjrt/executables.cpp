@@ -15,6 +15,7 @@ struct Launch {
   std::shared_ptr<const Program> program;
   std::vector<std::vector<ContentsPtr>> inputs, outputs;
   CompletionPtr complete = std::make_shared<Completion>();
+  std::unique_ptr<tools::LaunchRecord::Call> noted = tools::LaunchRecord::of_process().call();  ///< null: nobody asks
 };
 
 /// Arguments are gathered, and results are cut; on one device they are what they are.
@@ -29,7 +30,7 @@ std::optional<weft::Error> run(Launch& launch, runtime::Session& session) {
     }
     inputs.push_back(layout.inputs.empty() ? tiles[0] : compiler::ir::joined(tiles, layout.inputs[i]));
   }
-  auto outputs = run_program(*launch.program, inputs, session);
+  auto outputs = run_program(*launch.program, inputs, session, launch.noted.get());
   if (!outputs.ok()) return outputs.error();
   for (size_t device = 0; device < launch.outputs.size(); device++)
     for (size_t i = 0; i < launch.outputs[device].size(); i++)
@@ -65,6 +66,7 @@ Error* prepare(Launch& launch, Device& device, Buffer** arguments, size_t count)
 Error* post(Device& first, const std::shared_ptr<Launch>& launch) {
   auto posted = first.chip->post([launch, chip = first.chip.get()] {
     const auto error = run(*launch, chip->session());
+    launch->noted.reset();
     for (const auto& of_device : launch->outputs)
       for (const auto& output : of_device) output->ready->finish(error);
     launch->complete->finish(error);

@@ -111,9 +111,12 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
 
 Result<std::vector<compiler::ir::TensorPtr>> run_program(const Program& program,
                                                          const std::vector<compiler::ir::TensorPtr>& inputs,
-                                                         runtime::Session& session) {
+                                                         runtime::Session& session, tools::LaunchRecord::Call* noted) {
   auto result = tools::run_parts(program.model, inputs, &session, tools::Verify::kNo);
   if (!result.ok()) return result.error();
+  // The record keeps the program as long as it needs the model.
+  if (noted != nullptr)
+    noted->add(program.name, session.chip(), {program.shared_from_this(), &program.model}, result.value());
   return std::move(result.value().outputs);
 }
 

@@ -10,6 +10,7 @@
 #include "host/compiler/result.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
 #include "host/runtime/session.hpp"
+#include "host/tools/cost/launch_record.hpp"
 #include "host/tools/run/model_program.hpp"
 
 namespace weft::pjrt {
@@ -27,7 +28,7 @@ struct CompileOptions {
 [[nodiscard]] std::string assignment_of(const CompileOptions& options);
 
 /// Never changes once it is compiled; any thread.
-struct Program {
+struct Program : std::enable_shared_from_this<Program> {
   std::string name, fingerprint, code;  ///< code: as it came in
   std::string chip;                     ///< the preset that it is compiled for
   CompileOptions options;
@@ -57,8 +58,10 @@ struct Cost {
                                                                      const spec::Chip& chip,
                                                                      tools::CompiledParts* known = nullptr);
 
-/// The outputs on these inputs, whole arrays of the program's types. Errors of the device and of the reference.
+/// The outputs on these inputs, whole arrays of the program's types. Errors of the device and of the reference. `noted`:
+/// null, or where to tell what was launched.
 [[nodiscard]] Result<std::vector<compiler::ir::TensorPtr>> run_program(
-    const Program& program, const std::vector<compiler::ir::TensorPtr>& inputs, runtime::Session& session);
+    const Program& program, const std::vector<compiler::ir::TensorPtr>& inputs, runtime::Session& session,
+    tools::LaunchRecord::Call* noted);
 
 }  // namespace weft::pjrt

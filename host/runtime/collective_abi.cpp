@@ -1,15 +1,14 @@
 // The C calls of weft/collective.h: compile_collective, and a program per chip.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "host/compiler/collective.hpp"
 #include "host/compiler/collective_algorithm.hpp"
+#include "host/runtime/abi_guard.hpp"
 #include "host/runtime/driver_error.hpp"
 #include "host/runtime/open_chips.hpp"
 #include "weft/collective.h"
@@ -18,6 +17,7 @@ namespace {
 
 using namespace weft;
 using compiler::CollectiveKind;
+using runtime::guarded;
 
 static_assert(int{WEFT_COLLECTIVE_ALL_GATHER} == int(CollectiveKind::kAllGather));
 static_assert(int{WEFT_COLLECTIVE_REDUCE_SCATTER} == int(CollectiveKind::kReduceScatter));
@@ -41,36 +41,6 @@ uint32_t number_of(const Enum& value) {
   uint32_t number = 0;
   std::memcpy(&number, &value, sizeof number);
   return number;
-}
-
-/// Tells the caller, and returns the code. What the driver knows of its last error goes along, if it is this one.
-weft_status tell(const Error& error, weft_error_info* out) noexcept {
-  if (out == nullptr) return error.code;
-  weft_error_info info = WEFT_INIT(weft_error_info);
-  const bool known = weft_last_error(&info) == WEFT_ERROR_OK && info.code == error.code && info.message[0] != 0 &&
-                     error.message.find(info.message) != std::string::npos;
-  if (!known) info = WEFT_INIT(weft_error_info);
-  info.code = error.code;
-  if (!known) info.origin = WEFT_ERROR_CLASS_HOST;
-  const size_t length = std::min(error.message.size(), sizeof info.message - 1);
-  std::memcpy(info.message, error.message.data(), length);
-  info.message[length] = 0;
-  *out = info;
-  return error.code;
-}
-
-/// Runs a call that throws or answers with a Status.
-template <typename Call>
-weft_status guarded(weft_error_info* error, Call&& call) noexcept {
-  if (error != nullptr && error->size != sizeof *error) return WEFT_ERROR_INVALID_ARGUMENT;
-  try {
-    const Status status = call();
-    return status.ok() ? WEFT_ERROR_OK : tell(status.error(), error);
-  } catch (const std::bad_alloc&) {
-    return WEFT_ERROR_NO_HOST_MEMORY;
-  } catch (...) {
-    return WEFT_ERROR_INTERNAL;
-  }
 }
 
 Result<compiler::Collective> collective_of(const weft_collective_options& options) {

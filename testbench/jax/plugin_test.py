@@ -143,6 +143,31 @@ class Programs(unittest.TestCase):
         self.assertLess(abs(x.mean()), 0.06)
         self.assertLess(abs(x.std() - 1), 0.05)
 
+    def test_memory_of_a_chip_is_not_viewed_by_others_and_the_error_tells_what_to_do(self):
+        x = jnp.arange(6.0)
+        for call in (lambda: np.from_dlpack(x), x.__dlpack__):
+            with self.assertRaisesRegex(Exception, "UNIMPLEMENTED.*numpy.asarray"):
+                call()
+        with self.assertRaises(BufferError):
+            jax.dlpack.from_dlpack(x)
+        np.testing.assert_array_equal(np.asarray(x), np.arange(6, dtype=np.float32))
+
+    def test_dlpack_copies_between_host_and_chip_where_jax_has_its_cpu_too(self):
+        result = child("""
+import jax, numpy as np
+weft = jax.devices("weft")[0]
+for dtype in (np.int8, np.uint16, np.int32, np.float16, np.float32):
+    x = np.arange(24, dtype=dtype).reshape(2, 3, 4)
+    there = jax.dlpack.from_dlpack(x, device=weft, copy=True)
+    assert there.devices() == {weft}, there.devices()
+    back = np.from_dlpack(there, device="cpu", copy=True)
+    assert back.dtype == x.dtype and (back == x).all()
+    x[0] = 0
+    assert (np.asarray(there)[0].ravel() == np.arange(12)).all()
+print("copied")
+""", JAX_PLATFORMS="weft,cpu")
+        self.assertIn("copied", result.stdout, result.stderr)
+
     def test_arrays_have_addresses(self):
         x, y = jnp.arange(8), jnp.arange(8) + 1
         self.assertNotEqual(x.unsafe_buffer_pointer(), y.unsafe_buffer_pointer())

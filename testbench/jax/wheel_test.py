@@ -64,6 +64,15 @@ class Wheel(unittest.TestCase):
         for path in paths:
             self.assertTrue(path.startswith(str(self.venv)), path)
 
+    def test_the_package_opens_a_chip_and_multiplies(self):
+        out = self.python("import sys, numpy, weft\n"
+                          "with weft.open('nano') as chip: print(chip.gemm(numpy.eye(3, dtype=numpy.float32), numpy.full((3, 2), 2, numpy.float32)).tolist())\n"
+                          "print(weft.__file__, 'jax' in sys.modules)")
+        self.assertIn("[[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]]", out)
+        self.assertIn(str(self.venv), out)
+        self.assertIn("False", out)
+        self.assertTrue(next(self.venv.glob("lib/python3*/site-packages/weft/py.typed")).is_file())
+
     def test_the_command_comes_with_it(self):
         self.assertRegex(self.run_in(self.venv, self.venv / "bin/weft", "--version").stdout, r"\d+\.\d+\.\d+")
         out = self.run_in(self.venv, self.venv / "bin/weft", "gemm", "--shape", "16x16x16", "--chip", "nano", "--core", "fast").stdout

@@ -40,7 +40,8 @@ FLOORS = {
                "abi": ("transport", "memory", "program", "report", "log", "queue", "hang", "mock", "device")},
     "model/core": {"remote": (), "command": (), "fast": ("remote",), "rtl": ("remote", "command"), "lockstep": ("command", "rtl"), "hazard": ("command", "rtl")},
     "host/tools": {"formats": (), "live": ("formats",), "trace": ("formats",), "cores": (), "inject": ("live",), "run": ("formats",), "selftest": ("formats", "live", "run"),
-                   "cost": ("formats", "live", "run", "trace"), "commands": ("formats", "live", "trace", "cores", "inject", "run", "selftest", "cost")},
+                   "cost": ("formats", "live", "run", "trace"), "abi": ("formats", "run", "cost"),
+                   "commands": ("formats", "live", "trace", "cores", "inject", "run", "selftest", "cost")},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:base|firmware|model|driver|host|testbench|rtl)/[^">]+)[">]')
 

@@ -145,8 +145,7 @@ double GemmInput::max_relative_error(const std::vector<std::byte>& c) const {
   return worst;
 }
 
-Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape,
-                                  uint64_t seed, const std::string& precision) {
+Result<GemmInput> gemm_of_precision(const std::string& precision) {
   GemmInput in;
   if (precision == "int8")
     in.dtype = WEFT_MXU_DTYPE_INT8;
@@ -156,6 +155,14 @@ Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& 
     in.passes = 6;
   else if (precision != "bf16")
     return invalid(fmt::format("there is no precision '{}'; supported: bf16, bf16x3, bf16x6, int8", precision));
+  return in;
+}
+
+Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape,
+                                  uint64_t seed, const std::string& precision) {
+  auto made = gemm_of_precision(precision);
+  if (!made.ok()) return made;
+  GemmInput in = std::move(made.value());
   if (shape.empty() == (path_a.empty() && path_b.empty()))
     return invalid("give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
   if (!shape.empty()) {

@@ -42,6 +42,9 @@ struct GemmInput {
   [[nodiscard]] double max_relative_error(const std::vector<std::byte>& c) const;
 };
 
+/// Without operands yet. INVALID_ARGUMENT: an unknown precision.
+[[nodiscard]] Result<GemmInput> gemm_of_precision(const std::string& precision);
+
 /// From two .npy files or, if `shape` is not empty, from a seed: uniform in [-1, 1) (bf16) or all of int8.
 /// INVALID_ARGUMENT: files and shape together, shapes that do not fit, a wrong dtype, an unknown precision.
 [[nodiscard]] Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b,
