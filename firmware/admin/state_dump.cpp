@@ -137,10 +137,14 @@ void put_core_engine(const State& state, Writer& out) {
     record.deadline_cycle = launch.deadline_cycle;
     const uint64_t retire = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
     record.progress_cycle = retire > launch.profile.validated ? retire : launch.profile.validated;
-    for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++)
-      record.remaining += launch.queue_total[i] - launch_retired(state, i);
+    const StartedBlock* block = &state.control.started[state.control.newest];
+    for (uint32_t i = WEFT_CORE_QUEUES; i-- > 0;) {
+      const QueueProgress progress = launch_progress(state, i);
+      record.remaining += progress.total - progress.retired + progress.beyond;
+      if (launch.control && progress.beyond != 0) block = &state.control.started[state.control.newest ^ 1];
+    }
     if (launch.control) {
-      const ControlPlace place = control_place(state.control);
+      const ControlPlace place = control_place(state.control, *block);
       record.control_entry = static_cast<uint16_t>(place.entry + 1);
       record.control_block = place.block;
       for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_LOOPS; i++) record.control_turn[i] = place.turn[i];
@@ -177,9 +181,10 @@ struct LaunchedKernel {
   weft_program_kernel kernel;
   uint64_t commands_address;  ///< 0: not to be had
 
-  /// HBM address of the first command of core queue `index`; 0: not to be had.
-  uint64_t first_command(uint32_t index) const {
-    return commands_address == 0 ? 0 : commands_address + uint64_t{kernel.queue_first[index]} * WEFT_COMMAND_BYTES;
+  /// HBM address of the first command of core queue `index`, or of its block there; 0: not to be had.
+  uint64_t first_command(uint32_t index, const QueueProgress& progress) const {
+    const uint32_t first = kernel.control_bytes != 0 ? progress.first : kernel.queue_first[index];
+    return commands_address == 0 ? 0 : commands_address + uint64_t{first} * WEFT_COMMAND_BYTES;
   }
 };
 
@@ -195,10 +200,6 @@ void read_kernel(const State& state, const Function& function, LaunchedKernel* l
   if (hal::dma_read(hbm_at(address), &launched->kernel, sizeof launched->kernel) &&
       check_program_kernel(launched->kernel, state.launch.kernel_index, program->commands).ok())
     launched->commands_address = program->commands_address();
-  const Control& control = state.control;
-  if (!state.launch.control || launched->commands_address == 0) return;
-  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++)
-    launched->kernel.queue_first[i] = control.known[control.current].block.queue_first[i];
 }
 
 /// Semaphores that the commands from `first` on post. Uses state.scratch.
@@ -228,20 +229,21 @@ void put_core_queue(State& state, Writer& out, uint32_t index, const LaunchedKer
   record.queue = static_cast<uint16_t>(index);
   if (!core_visible(state, out.function)) return put_record();
   // In the order of a command's way, backwards: the core goes on meanwhile, and what has retired has been pushed.
+  const bool mine = launches(state, out.function);
+  const QueueProgress progress = mine ? launch_progress(state, index) : QueueProgress{};
   record.retired =
-      launches(state, out.function)
-          ? launch_retired(state, index)
-          : static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + index * WEFT_CSR_QUEUE_RETIRED_STRIDE));
+      mine ? progress.retired
+           : static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + index * WEFT_CSR_QUEUE_RETIRED_STRIDE));
   record.level = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_LEVEL + index * WEFT_CSR_QUEUE_LEVEL_STRIDE));
   record.head_tag =
       static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + index * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE));
-  if (launches(state, out.function)) {
-    record.total = state.launch.queue_total[index];
-    record.pushed = record.total - core::fetch_left(index);
+  if (mine) {
+    record.total = progress.total;
+    record.pushed = progress.pushed(core::fetch_left(index));
     const uint32_t taken = record.pushed - record.level;
     const uint32_t running = taken - record.retired;
     record.running = static_cast<uint8_t>(running < kManyRunning ? running : kManyRunning);
-    const uint64_t base = launched.first_command(index);
+    const uint64_t base = launched.first_command(index, progress);
     if (base != 0 && taken < record.total && record.retired <= taken) {
       record.head_valid = record.level != 0 && hal::dma_read(hbm_at(base + uint64_t{taken} * WEFT_COMMAND_BYTES),
                                                              record.head, WEFT_COMMAND_BYTES);

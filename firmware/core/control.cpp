@@ -116,11 +116,15 @@ Status control_prepare(State& state, const Function& function, const Program& pr
   control.loops = 0;
   control.current = control.next = 0;
   control.entry = 0;
-  control.place = {0, kNoBlock, {}};
-  for (uint32_t& retired : control.retired) retired = 0;
+  control.newest = 0;
+  control.overlaps = false;
+  control.version = 0;
+  StartedBlock& none = control.started[0];
+  none.place = {0, kNoBlock, {}};
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) none.first[q] = none.total[q] = none.before[q] = 0;
   control.started_cycle = 0;
   for (KnownBlock& known : control.known) known.index = kNoBlock;
-  control.bound = control.moving = control.moved = 0;
+  control.bound = control.moving = control.rebound = control.moved = control.behind = control.written = 0;
   control.word_index = kNoBinding;
   control.last_bind = WEFT_EXECUTABLE_CONTROL_ENTRIES;  // none
   return kOk;

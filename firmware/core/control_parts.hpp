@@ -31,12 +31,7 @@ inline weft_launch_argument argument(const Control& control, uint32_t index) {
   return a;
 }
 
-/// What a binding's window lies in.
-struct Room {
-  Location where;
-  uint64_t bytes;
-};
-
+/// Where the argument of a binding lies.
 inline Room room_of(const Function& function, const Control& control, const weft_control_binding& w) {
   if (w.argument == WEFT_EXECUTABLE_CONTROL_CONSTANTS)
     return {hbm_at(control.constants_address), control.constants_bytes};

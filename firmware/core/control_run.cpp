@@ -64,6 +64,20 @@ Status overwritten(const Control& control, uint32_t index) {
   return refused(WEFT_ERROR_EXECUTABLE_INVALID, at, index);
 }
 
+/// What a binding says to the core besides the base.
+struct Window {
+  weft_address_space space;
+  uint32_t access;
+  uint64_t bytes;
+  bool operator==(const Window&) const = default;
+};
+
+/// That of a segment that has been bound.
+Window window_of(const Control& control, uint32_t segment) {
+  const W& w = control.binding[segment];
+  return {control.room[segment].where.space, w.access, w.size_bytes};
+}
+
 void bind(State& state, Function& function, const C& entry) {
   Control& control = state.control;
   if (control.entry == control.last_bind) return;  // as in a loop with no other: its segments are bound
@@ -76,18 +90,20 @@ void bind(State& state, Function& function, const C& entry) {
     const uint8_t* read = state.scratch + i * sizeof(W);
     uint32_t segment;
     __builtin_memcpy(&segment, read + offsetof(W, segment), sizeof segment);
-    W& w = control.binding[segment & (WEFT_SEGMENTS - 1)];
+    const uint32_t place = segment & (WEFT_SEGMENTS - 1), bit = 1u << place;
+    W& w = control.binding[place];
+    const bool written = (control.written & ~control.bound & bit) != 0;
+    const Window before = written ? window_of(control, place) : Window{};
     __builtin_memcpy(&w, __builtin_assume_aligned(read, alignof(W)), sizeof w);
     if (!harmless(control, w, BindingUse::kSegment)) {
       status = overwritten(control, entry.first + i);
       break;
     }
-    const uint32_t bit = 1u << segment;
-    const Room room = room_of(function, control, w);
+    const Room room = control.room[segment] = room_of(function, control, w);
     if ((w.access & WEFT_EXECUTABLE_CONTROL_WRITABLE) != 0 && room.where.space == WEFT_ADDRESS_SPACE_HBM)
       note_written(function, room.where.address + room.bytes);
     control.binding_index[segment] = static_cast<uint16_t>(entry.first + i);
-    control.bound |= bit;
+    (written && before == window_of(control, segment) ? control.rebound : control.bound) |= bit;
     control.moving &= ~bit;
     if (w.stride_loop[0] != WEFT_EXECUTABLE_CONTROL_NO_LOOP) control.moving |= bit;
   }
@@ -96,7 +112,9 @@ void bind(State& state, Function& function, const C& entry) {
 
 /// Where a condition's word lies: control.word_at.
 Status find_word(const Function& function, Control& control, const C& entry) {
-  if (control.word_index != entry.first) {
+  if (control.word_index == entry.first) {
+    if (control.word.stride_loop[0] == WEFT_EXECUTABLE_CONTROL_NO_LOOP) return kOk;  // where it was
+  } else {
     control.word_index = kNoBinding;
     const Status status = read_list(
         function, control, control.shape.bindings_at() + entry.first * static_cast<uint32_t>(sizeof control.word),
@@ -104,8 +122,9 @@ Status find_word(const Function& function, Control& control, const C& entry) {
     if (!status.ok()) return status;
     if (!harmless(control, control.word, BindingUse::kWord)) return overwritten(control, entry.first);
     control.word_index = entry.first;
+    control.word_room = room_of(function, control, control.word);
   }
-  const Room room = room_of(function, control, control.word);
+  const Room& room = control.word_room;
   const uint64_t offset = offset_of(control, control.word);
   if (!window_inside(room, offset, sizeof(uint32_t), sizeof(uint32_t))) return overwritten(control, entry.first);
   control.word_at = room.where;
@@ -154,13 +173,15 @@ void stage(State& state, const Function& function, const C& entry) {
     if (status.ok()) status = check_control_block(control.shape, entry.first, known.block, control.commands);
     if (!status.ok()) return (void)fail(control, status);
     known.index = entry.first;
+    for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++)
+      known.address[q] = control.commands_address + uint64_t{known.block.queue_first[q]} * WEFT_COMMAND_BYTES;
   }
   control.next = static_cast<uint8_t>(slot);
   uint32_t segment = 0;
-  for (uint32_t left = control.bound | control.moving; left != 0; left >>= 1, segment++) {
+  for (uint32_t left = control.bound | control.moving | control.rebound; left != 0; left >>= 1, segment++) {
     if ((left & 1) == 0) continue;
     const W& w = control.binding[segment];
-    const Room room = room_of(function, control, w);
+    const Room& room = control.room[segment];
     const uint64_t offset = offset_of(control, w);
     if (!window_inside(room, offset, w.size_bytes, WEFT_CORE_DMA_GRANULE_BYTES))
       return (void)fail(control, overwritten(control, control.binding_index[segment]));
@@ -223,7 +244,6 @@ void end(Control& control, const C& entry) {
 /// Looks at entries up to the next block, condition or end.
 void follow(State& state, Function& function, bool idle) {
   Control& control = state.control;
-  if (control.step == ControlStep::kDrain && idle) decide(function, control, control.entries[control.entry]);
   for (uint32_t steps = 0; control.step == ControlStep::kFollow && steps < kSteps; steps++) {
     if (control.entry == control.shape.entries) {
       control.step = ControlStep::kEnd;
@@ -264,69 +284,94 @@ constexpr uint64_t permissions(uint32_t access) {
          ((access & WEFT_EXECUTABLE_CONTROL_WRITABLE) != 0 ? core::kSegmentWritable : 0);
 }
 
-/// Segments that have changed since the last block began.
-void write_segments(Launch& launch, const Function& function, Control& control) {
+/// Segments that have changed since the last block began. `joins`: that one still runs, and is not to see it.
+void write_segments(Launch& launch, Control& control, bool joins) {
+  using core::BaseOf;
+  const BaseOf versions = !joins ? BaseOf::kBoth : control.version != 0 ? BaseOf::kVersion1 : BaseOf::kVersion0;
   uint32_t segment = 0;
-  for (uint32_t left = control.bound | control.moved; left != 0; left >>= 1, segment++) {
+  for (uint32_t left = control.bound | control.moved | control.behind; left != 0; left >>= 1, segment++) {
     if ((left & 1) == 0) continue;
     const W& w = control.binding[segment];
     if ((control.bound >> segment & 1) != 0) {
-      core::map_segment(segment, room_of(function, control, w).where.space, control.base[segment], w.size_bytes,
+      core::map_segment(segment, control.room[segment].where.space, control.base[segment], w.size_bytes,
                         permissions(w.access));
       launch.segments |= 1u << segment;
+      control.written |= 1u << segment;
     } else {
-      core::move_segment(segment, control.base[segment]);
+      core::move_segment(segment, control.base[segment], versions);
     }
   }
+  control.behind = joins ? control.moved : 0;
   control.bound = control.moved = 0;
 }
 
-void begin_block(State& state, const Function& function) {
-  Launch& launch = state.launch;
+/// The core is given the block that is known next: behind the one that runs, or if that has ended.
+void begin_block(State& state) {
   Control& control = state.control;
-  write_segments(launch, function, control);
+  const bool joins = control.running;
+  control.version = joins ? control.version ^ 1 : 0;
+  if ((control.bound | control.moved | control.behind) != 0) write_segments(state.launch, control, joins);
+  control.rebound = 0;
   control.current = control.next;
-  const B& block = control.known[control.current].block;
+  const KnownBlock& known = control.known[control.current];
+  const B& block = known.block;
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
     if (block.queue_count[q] == 0) continue;
-    core::start_fetch(q, control.commands_address + uint64_t{block.queue_first[q]} * WEFT_COMMAND_BYTES,
-                      block.queue_count[q]);
+    core::start_fetch_of(control.version, q, known.address[q], block.queue_count[q]);
   }
   // The rest while the commands are on their way.
+  const StartedBlock& before = control.started[control.newest];
+  control.newest ^= 1;
+  StartedBlock& now = control.started[control.newest];
   for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
-    control.retired[q] += launch.queue_total[q];
-    launch.queue_total[q] = block.queue_count[q];
+    now.before[q] = before.before[q] + before.total[q];
+    now.first[q] = block.queue_first[q];
+    now.total[q] = block.queue_count[q];
   }
+  control.overlaps = joins;
   control.running = true;
   control.started_cycle = hal::now();
-  control.place.entry = control.entry;
-  control.place.block = static_cast<uint16_t>(control.known[control.current].index);
+  now.place.entry = control.entry;
+  now.place.block = static_cast<uint16_t>(control.known[control.current].index);
   for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_LOOPS; i++)
-    control.place.turn[i] = i < control.loops ? control.turn[i] : 0;
+    now.place.turn[i] = i < control.loops ? control.turn[i] : 0;
   control.entry++;
   control.step = ControlStep::kFollow;
 }
 
+/// The next block can begin while the core works: what it changes of the segments is their bases.
+bool may_join(const Control& control) {
+  return control_joins(control) && control.bound == 0 && core::version_free(control.version ^ 1u);
+}
+
 }  // namespace
+
+void control_look_ahead(State& state) { follow(state, state.functions[state.launch.function], false); }
 
 bool control_service(State& state, bool idle) {
   Control& control = state.control;
   Function& function = state.functions[state.launch.function];
   if (idle) control.running = false;
-  follow(state, function, !control.running);
-  if (control.running) return false;
-  if (control.step == ControlStep::kBlock) {
-    begin_block(state, function);
+  // What a block waits for goes without the call.
+  if (control.step == ControlStep::kDrain && !control.running)
+    decide(function, control, control.entries[control.entry]);
+  if (control.step == ControlStep::kFollow) follow(state, function, !control.running);
+  while (control.step == ControlStep::kBlock && (!control.running || may_join(control))) {
+    begin_block(state);
     follow(state, function, false);
-    return false;
   }
-  return control.step == ControlStep::kEnd || control.step == ControlStep::kFailed;
+  return !control.running && (control.step == ControlStep::kEnd || control.step == ControlStep::kFailed);
 }
 
 bool control_wants_pass(const Control& control) { return control.step == ControlStep::kFollow; }
 
-ControlPlace control_place(const Control& control) {
-  if (control.step != ControlStep::kFailed || control.running) return control.place;
+const StartedBlock& control_block(const Control& control, uint32_t queue, uint32_t retired) {
+  const StartedBlock& newest = control.started[control.newest];
+  return control.overlaps && retired < newest.before[queue] ? control.started[control.newest ^ 1] : newest;
+}
+
+ControlPlace control_place(const Control& control, const StartedBlock& block) {
+  if (control.step != ControlStep::kFailed || control.running) return block.place;
   ControlPlace place{control.entry, kNoBlock, {}};
   for (uint32_t i = 0; i < control.loops; i++) place.turn[i] = control.turn[i];
   return place;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES / WEFT_MANAGER_CLOCK_DIVIDER + 1;
 constexpr uint32_t kResetTries = 8;
+constexpr uint32_t kVersionsUsed = 24;  // bits of PREFETCH_STATUS
 
 }  // namespace
 
@@ -33,8 +34,9 @@ void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint
                  static_cast<uint64_t>(space) | permissions);
 }
 
-void move_segment(uint32_t segment, uint64_t base) {
-  hal::csr_write(WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE, base);
+void move_segment(uint32_t segment, uint64_t base, BaseOf versions) {
+  hal::csr_write(WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE,
+                 base | static_cast<uint32_t>(versions));
 }
 
 void unmap_segment(uint32_t segment) {
@@ -44,6 +46,16 @@ void unmap_segment(uint32_t segment) {
 void start_fetch(uint32_t queue, uint64_t address, uint32_t count) {
   hal::csr_write(WEFT_CSR_PREFETCH_BASE + queue * WEFT_CSR_PREFETCH_BASE_STRIDE, address);
   hal::csr_write(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE, count);
+}
+
+void start_fetch_of(uint32_t version, uint32_t queue, uint64_t address, uint32_t count) {
+  hal::csr_write(WEFT_CSR_PREFETCH_BASE + queue * WEFT_CSR_PREFETCH_BASE_STRIDE, address | version);
+  hal::csr_write(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE, uint64_t{version} << 32 | count);
+}
+
+bool version_free(uint32_t version) {
+  const auto used = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_PREFETCH_STATUS)) >> kVersionsUsed;
+  return (used >> version & 1) == 0;
 }
 
 uint32_t fetch_left(uint32_t queue) {

@@ -12,7 +12,8 @@ inline constexpr uint64_t kStatusFaulted = 2;
 inline constexpr uint64_t kControlReset = 1;
 inline constexpr uint64_t kInterruptFault = 1;
 inline constexpr uint64_t kInterruptIdle = 2;
-inline constexpr uint64_t kInterruptAll = 7;
+inline constexpr uint64_t kInterruptVersion = 8;
+inline constexpr uint64_t kInterruptAll = 15;
 inline constexpr uint64_t kSegmentReadable = 4;
 inline constexpr uint64_t kSegmentWritable = 8;
 
@@ -35,13 +36,20 @@ bool reset();
 uint64_t take_interrupts();
 
 void map_segment(uint32_t segment, weft_address_space space, uint64_t base, uint64_t bytes, uint64_t permissions);
+/// Which versions of a segment's base a write is for: the lowest bits of what is written.
+enum class BaseOf : uint8_t { kBoth = 0, kVersion1 = 1, kVersion0 = 2 };
 /// Another base for a mapped segment.
-void move_segment(uint32_t segment, uint64_t base);
+void move_segment(uint32_t segment, uint64_t base, BaseOf versions = BaseOf::kBoth);
 void unmap_segment(uint32_t segment);
 
 /// Lets queue `queue`, which has no fetch under way, read `count` commands from HBM address `address` on. reset() ends
 /// it.
 void start_fetch(uint32_t queue, uint64_t address, uint32_t count);
+/// The same behind a fetch of the other version; this one's commands name `version` (0 or 1) of the segments' bases.
+void start_fetch_of(uint32_t version, uint32_t queue, uint64_t address, uint32_t count);
+
+/// No command may look up this version of the segments' bases any more, and no queue fetches for it.
+bool version_free(uint32_t version);
 
 /// Commands of the queue's fetch that are not in the queue yet.
 uint32_t fetch_left(uint32_t queue);

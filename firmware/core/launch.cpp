@@ -19,6 +19,7 @@ namespace {
 using E = weft_submission_entry;
 
 constexpr uint64_t kCyclesPerBudgetUnit = 1000;
+constexpr uint32_t kBlocksAPass = 8;  // of a control list: the other queues wait for them
 constexpr uint64_t kAllSemaphores = UINT64_MAX;
 /// Those that only the chip's own commands post. The others may be posted for the next block already.
 constexpr uint64_t kOwnSemaphores = (UINT64_C(1) << WEFT_REMOTE_SEMAPHORE_FIRST) - 1;
@@ -89,13 +90,39 @@ void end_launch(State& state, const Completion& completion) {
   log_event(function, LogLevel::kDebug, WEFT_LOG_EVENT_LAUNCH_ENDED, launch.program_id, completion.error);
 }
 
+/// Of a block; of the core queue's commands `retired` have since the launch began.
+QueueProgress progress_of(const Control& control, const StartedBlock& block, uint32_t queue, uint32_t retired) {
+  const StartedBlock& newest = control.started[control.newest];
+  const uint32_t since = retired > block.before[queue] ? retired - block.before[queue] : 0;
+  return {block.first[queue], block.total[queue], since < block.total[queue] ? since : block.total[queue],
+          &block == &newest ? 0 : newest.total[queue]};
+}
+
+/// The block that a record is about: that of the queue that faulted, else the first of which a queue has commands left.
+const StartedBlock& block_of(const Control& control, const core::Fault& fault, const weft_fault_record& record) {
+  if (fault.code != 0 && fault.queue < WEFT_CORE_QUEUES)
+    return control_block(control, fault.queue, record.queue_retired[fault.queue]);
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+    const StartedBlock& block = control_block(control, q, record.queue_retired[q]);
+    if (&block != &control.started[control.newest]) return block;
+  }
+  return control.started[control.newest];
+}
+
 /// Where in its control list the launch is, and the counts of the block there.
-[[gnu::noinline]] void describe_control(const State& state, weft_fault_record& record) {
-  const ControlPlace place = control_place(state.control);
+[[gnu::noinline]] void describe_control(const State& state, const core::Fault& fault, weft_fault_record& record) {
+  const Control& control = state.control;
+  const StartedBlock& block = block_of(control, fault, record);
+  const ControlPlace place = control_place(control, block);
   record.control_entry = static_cast<uint16_t>(place.entry + 1);
   record.control_block = place.block;
   for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_LOOPS; i++) record.control_turn[i] = place.turn[i];
-  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) record.queue_retired[i] -= state.control.retired[i];
+  for (uint32_t q = 0; q < WEFT_CORE_QUEUES; q++) {
+    const QueueProgress progress = progress_of(control, block, q, record.queue_retired[q]);
+    record.queue_total[q] = progress.total;
+    record.queue_pushed[q] = progress.pushed(core::fetch_left(q));
+    record.queue_retired[q] = progress.retired;
+  }
 }
 
 /// Ends the launch with an error: record, completion, core reset. `fault` is all zero if the core reported none.
@@ -110,12 +137,12 @@ void fail_launch(State& state, weft_error error, const core::Fault& fault, uint6
   record.detail1 = detail1;
   record.program_id = launch.program_id;
   record.kernel = launch.kernel_index;
-  for (uint32_t i = 0; i < WEFT_CORE_QUEUES; i++) {
+  core::describe(fault, record);
+  if (launch.control) describe_control(state, fault, record);
+  for (uint32_t i = 0; i < WEFT_CORE_QUEUES && !launch.control; i++) {
     record.queue_total[i] = launch.queue_total[i];
     record.queue_pushed[i] = launch.queue_total[i] - core::fetch_left(i);
   }
-  core::describe(fault, record);
-  if (launch.control) describe_control(state, record);
   if (record.fault_cycle == 0) record.fault_cycle = hal::now();
   const uint64_t start = hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE);
   state.waypoint = Waypoint::kCoreReset;
@@ -185,26 +212,33 @@ void check_alive(State& state, uint64_t now, uint64_t began) {
   }
   const uint64_t now = hal::now();
   Completion completion{WEFT_ERROR_OK, false, now, now};  // if no block has run
-  if (control.place.block != kNoBlock) {
+  if (control.started[control.newest].place.block != kNoBlock) {
     completion.start_cycle = hal::csr_read(WEFT_CSR_FIRST_ACCEPT_CYCLE);
     completion.end_cycle = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
   }
   if (!leaks(state, kAllSemaphores)) end_launch(state, completion);
 }
 
-/// A launch with a control list: `look`: the core may have fallen idle.
+/// A launch with a control list: `look`: the core may have fallen idle. A block that is shorter than what the firmware
+/// does for the next one has ended by then: looking at once spares a pass and a wake-up.
 [[gnu::noinline]] void serve_control(State& state, uint64_t now, bool look) {
   const Control& control = state.control;
-  bool idle = false;
-  if (look && control.running) {
-    const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
-    if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
-    idle = (status & core::kStatusBusy) == 0;
-    if (idle && leaks(state, kOwnSemaphores)) return;
-    if (!idle) check_alive(state, now, control.started_cycle);
-    if (!state.launch.active) return;
+  for (uint32_t blocks = 0; blocks < kBlocksAPass; blocks++) {
+    bool idle = false;
+    if (look && control.running) {
+      const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
+      if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
+      idle = (status & core::kStatusBusy) == 0;
+      if (idle && control.step == ControlStep::kFollow) control_look_ahead(state);
+      if (idle && !control_joins(control) && leaks(state, kOwnSemaphores)) return;
+      if (!idle) check_alive(state, now, control.started_cycle);
+      if (!state.launch.active) return;
+    }
+    const uint64_t started = control.started_cycle;
+    if (control_service(state, idle)) return finish_control(state);
+    if (control.started_cycle == started) return;
+    look = true;
   }
-  if (control_service(state, idle)) finish_control(state);
 }
 
 /// A look at the core: it has stopped, or it is done, or it is dead, or it works on.
@@ -316,7 +350,7 @@ void launch_service(State& state) {
   }
   const bool poll = now >= launch.poll_cycle;
   if (poll) launch.poll_cycle = now + kPollCycles;
-  const bool look = poll || (interrupts & core::kInterruptIdle) != 0;
+  const bool look = poll || (interrupts & (core::kInterruptIdle | core::kInterruptVersion)) != 0;
   if (launch.control) return serve_control(state, now, look);
   if (look) poll_core(state, now);
 }
@@ -347,10 +381,11 @@ void launch_limit_hold(State& state) {
   launch.entry.budget_kcycles = WEFT_CORE_MAX_HOLD_KCYCLES;
 }
 
-uint32_t launch_retired(const State& state, uint32_t queue) {
+QueueProgress launch_progress(const State& state, uint32_t queue) {
   const auto retired =
       static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + queue * WEFT_CSR_QUEUE_RETIRED_STRIDE));
-  return state.launch.control ? retired - state.control.retired[queue] : retired;
+  if (!state.launch.control) return {0, state.launch.queue_total[queue], retired, 0};
+  return progress_of(state.control, control_block(state.control, queue, retired), queue, retired);
 }
 
 uint64_t launch_wake_cycle(const State& state) {

@@ -21,7 +21,7 @@ struct Launch {
   uint32_t segments;  ///< bit i: segment i is mapped
   uint64_t profile_iova;
   weft_launch_profile profile;
-  uint32_t queue_total[WEFT_CORE_QUEUES];  ///< commands of its kernel, or of the block that runs
+  uint32_t queue_total[WEFT_CORE_QUEUES];  ///< commands of its kernel, if that has no control list
   uint64_t deadline_cycle;                 ///< end of the budget; UINT64_MAX: none
   uint64_t poll_cycle;                     ///< next look at the core without an interrupt
 };
@@ -58,8 +58,18 @@ void launch_cancel(State& state);
 /// WEFT_CORE_MAX_HOLD_KCYCLES left, and ends with BUDGET_EXCEEDED then.
 void launch_limit_hold(State& state);
 
-/// Commands of queue `queue` that have retired in the kernel, or in the block that runs.
-uint32_t launch_retired(const State& state, uint32_t queue);
+/// What core queue `queue` has of the kernel that runs, or of that one of its blocks whose command is the next to retire
+/// from the queue.
+struct QueueProgress {
+  uint32_t first;  ///< of a block: its first command among the program's
+  uint32_t total;
+  uint32_t retired;
+  uint32_t beyond;  ///< commands of the block behind it
+
+  /// Its commands that have come into the queue, when `left` of the fetches' have not.
+  constexpr uint32_t pushed(uint32_t left) const { return left > beyond ? total - (left - beyond) : total; }
+};
+QueueProgress launch_progress(const State& state, uint32_t queue);
 
 /// Device cycle at which launch_service() wants to run without an interrupt; UINT64_MAX: no launch.
 uint64_t launch_wake_cycle(const State& state);

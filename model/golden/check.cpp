@@ -74,8 +74,12 @@ std::optional<Fault> check_dma_fields(const spec::DmaCommand& c, unsigned queue)
   const bool in = queue == WEFT_QUEUE_DMA_IN;
   FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
   const bool source_ok = fill ? c.src_seg == 0 : in ? c.src_seg != 0 : c.src_seg == 0;
-  check.require(c.src_seg < WEFT_SEGMENTS && source_ok, 16);
-  check.require(c.dst_seg < WEFT_SEGMENTS && (is_remote(c.header) || (c.dst_seg == 0) == in), 17);
+  constexpr size_t kEntries = std::tuple_size_v<SegmentTable>;
+  check.require(c.src_seg < kEntries && source_ok, 16);
+  // The receiver of a remote COPY looks in version 0.
+  check.require(
+      c.dst_seg < (is_remote(c.header) ? WEFT_SEGMENTS : kEntries) && (is_remote(c.header) || (c.dst_seg == 0) == in),
+      17);
   check.require(is_remote(c.header) || c.remote_chip == 0, 18);
   check.require(!fill || c.src_off <= UINT32_MAX, 20);
   check.require(c.size0 != 0, 30);
@@ -123,10 +127,10 @@ std::optional<Fault> check_dma(const Command& command, unsigned queue, const Chi
   if (auto fault = check_dma_alignment(c, chip)) return fault;
   const auto mapped = [&](uint8_t s) { return segments[s].space != WEFT_ADDRESS_SPACE_NONE; };
   if (copy && c.src_seg != 0 && !(mapped(c.src_seg) && segments[c.src_seg].readable))
-    return Fault{WEFT_FAULT_SEGMENT, c.src_seg};
+    return Fault{WEFT_FAULT_SEGMENT, c.src_seg % uint64_t{kSegmentVersion1}};
   const bool remote = is_remote(c.header);
   if (!remote && c.dst_seg != 0 && !(mapped(c.dst_seg) && segments[c.dst_seg].writable))
-    return Fault{WEFT_FAULT_SEGMENT, c.dst_seg};
+    return Fault{WEFT_FAULT_SEGMENT, c.dst_seg % uint64_t{kSegmentVersion1}};
   const auto limit = [&](uint8_t s) { return s == 0 ? chip.vmem_bytes : segments[s].limit; };
   if (copy)
     if (auto fault = check_dma_side(dma_source(c), c, limit(c.src_seg))) return fault;

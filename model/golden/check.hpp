@@ -1,5 +1,6 @@
 /// What makes a command legal: docs/command_checks.md as functions. Pure; nothing is written.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,8 +26,16 @@ struct Segment {
   bool writable = false;
   bool operator==(const Segment&) const = default;
 };
-/// Entry 0 is VMEM whatever it holds.
-using SegmentTable = std::array<Segment, WEFT_SEGMENTS>;
+/// The bit of a segment's number that says which version of its base is meant (rtl/csr/segment_table.sv). Limit and
+/// permission are the same in both.
+inline constexpr uint8_t kSegmentVersion1 = WEFT_SEGMENTS;
+/// Entry 0 is VMEM whatever it holds; the upper half is version 1, and its first entry nothing.
+using SegmentTable = std::array<Segment, 2 * WEFT_SEGMENTS>;
+
+/// Both versions are that of the lower half, as after writes of the registers for both.
+inline void copy_to_version1(SegmentTable& table) {
+  std::copy(table.begin() + 1, table.begin() + kSegmentVersion1, table.begin() + kSegmentVersion1 + 1);
+}
 
 /// Where a core stands in its slice. A core alone refuses everything that concerns other chips as not built.
 struct SlicePlace {

@@ -11,6 +11,9 @@ package core_pkg;
     logic [63:0] base;     // address in that space
   } segment_t;
 
+  // A segment's number, and above it the version of its base.
+  localparam int unsigned SegmentBits = $clog2(weft_pkg::NumSegments) + 1;
+
   // Where the core stands: straps. A core alone (chips 0 or 1) refuses all that is about others.
   typedef struct packed {
     logic [15:0] chips;    // of the slice

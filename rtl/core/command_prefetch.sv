@@ -5,9 +5,11 @@
 //   mrsp ─► order (whose answer it is) ─► buffer: a RAM of Depth commands a queue
 //                       in turn, to a queue with room ◄─┘ ─► command register ─► push
 //
-// Write of a count in cycle 0: first mrd valid in 2. Answer in cycle t: at the queue's push in
-// t + 2, at its head in t + 3. One read, one answer and one push a cycle; a queue gets a command
-// every second cycle at most. stop_i: nothing more is asked for or read from the buffer.
+// A queue has two fetches, one for each version of the segments; commands of fetch 1 name version 1
+// when they enter a DMA queue. Write of a count in cycle 0: first mrd valid in 2. Answer in cycle
+// t: at the queue's push in t + 2, at its head in t + 3. One read, one answer and one push a cycle;
+// a queue gets a command every second cycle at most. stop_i: nothing more is asked for or read from
+// the buffer.
 module command_prefetch #(
   parameter int unsigned Depth = weft_pkg::PrefetchCommands,
   localparam int unsigned Queues = weft_pkg::NumQueues,
@@ -40,7 +42,12 @@ module command_prefetch #(
   input  logic [Queues-1:0]    empty_i,
   output logic [Queues-1:0]    push_o,
   output logic [CmdBits-1:0]   cmd_o,
+  output logic                 version_o,       // of cmd_o
   input  logic                 push_ready_i,    // 0: the manager pushes in this cycle
+  input  logic [Queues-1:0][1:0] taken_i,       // a command of this fetch leaves the queue
+  // versions of the segments
+  output logic [1:0]           used_o,          // a command may still look this one up
+  output logic                 freed_o,         // one is not used any more, and the other one is
   // status
   output logic                 moving_o,        // something is on its way, whether stopped or not
   output logic                 wait_o,          // a queue that fetches has nothing to do
@@ -49,6 +56,8 @@ module command_prefetch #(
   localparam int unsigned PlaceBits = $clog2(Depth);
 
   logic [Queues-1:0] selected, wants, asked, answered, store, fault, buffered, read, staged;
+  logic [Queues-1:0] version;
+  logic [1:0] used [Queues];
   logic [63:0] base [Queues], answer_address [Queues];
   logic [31:0] left [Queues];
   logic [PlaceBits-1:0] place [Queues], head_place [Queues];
@@ -63,7 +72,7 @@ module command_prefetch #(
       .asked_i(asked[q]), .answered_i(answered[q]), .error_i(mrsp_error_i), .store_o(store[q]),
       .place_o(place[q]), .fault_o(fault[q]), .answer_address_o(answer_address[q]),
       .buffered_o(buffered[q]), .head_place_o(head_place[q]), .read_i(read[q]),
-      .pushed_i(push_o[q]));
+      .version_o(version[q]), .pushed_i(push_o[q]), .taken_i(taken_i[q]), .used_o(used[q]));
   end
 
   always_comb begin
@@ -155,7 +164,7 @@ module command_prefetch #(
 
   assign stage_free = stage_q == '0 || push_ready_i;
   assign push_o = push_ready_i ? stage_q : '0;
-  assign cmd_o = cmd_q;
+  assign version_o = (stage_q & version) != '0;
   assign staged = stage_q;
   // A queue whose command is in the register may be full with it.
   assign may_read = stop_i ? '0 : buffered & ~full_i & ~staged;
@@ -173,7 +182,49 @@ module command_prefetch #(
     end
   end
 
-  assign moving_o = order_valid || stage_q != '0 || fault_o.valid;
+  // ---------------------------------------------------------------- versions of the segments
+  localparam logic [7:0] Version1 = 8'd1 << (core_pkg::SegmentBits - 1);
+  function automatic logic [7:0] of_version(input logic [7:0] segment, input logic version_1);
+    of_version = version_1 && segment != '0 ? segment | Version1 : segment;   // VMEM has none
+  endfunction
+
+  // The destination of a remote COPY is the receiver's segment, which has its own versions.
+  weft_pkg::dma_cmd_t staged_cmd, dma_cmd;
+  logic remote;
+  assign staged_cmd = cmd_q;
+  assign remote = (staged_cmd.flags & weft_pkg::FlagRemote) != '0;
+  always_comb begin
+    dma_cmd = staged_cmd;
+    if (stage_q[weft_pkg::QueueDmaIn] || stage_q[weft_pkg::QueueDmaOut]) begin
+      dma_cmd.src_seg = of_version(staged_cmd.src_seg, version_o);
+      dma_cmd.dst_seg = of_version(staged_cmd.dst_seg, version_o && !remote);
+    end
+  end
+  assign cmd_o = dma_cmd;
+
+  // A DMA channel looks its segment up in the third cycle after it took the command.
+  logic [1:0] wanted, used_before_q;
+  logic [1:0] recent_q [3];
+  always_comb begin
+    wanted = '0;
+    for (int unsigned q = 0; q < Queues; q++) wanted |= used[q];
+  end
+  assign used_o = wanted | recent_q[0] | recent_q[1] | recent_q[2];
+  assign freed_o = (used_before_q & ~used_o) != '0 && used_o != '0;
+  always_ff @(posedge clk_i) begin
+    recent_q[0] <= wanted;
+    recent_q[1] <= recent_q[0];
+    recent_q[2] <= recent_q[1];
+    used_before_q <= used_o;
+    if (!rst_ni) begin
+      recent_q[0] <= '0;
+      recent_q[1] <= '0;
+      recent_q[2] <= '0;
+      used_before_q <= '0;
+    end
+  end
+
+  assign moving_o = order_valid || stage_q != '0 || fault_o.valid || used_before_q != wanted;
   assign wait_o = !stop_i && (active_o & empty_i & ~buffered & ~staged) != '0;
 
   OrderNeverFull_A: assert property (@(posedge clk_i) !rst_ni || asked == '0 || order_ready);

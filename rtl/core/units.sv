@@ -32,7 +32,7 @@ module units
   output logic [Units-1:0]      active_o,
   output control_pkg::fault_t   fault_o [Units],
   // segment table
-  output logic [DmaChannels-1:0][4:0] seg_index_o,
+  output logic [DmaChannels-1:0][core_pkg::SegmentBits-1:0] seg_index_o,
   input  core_pkg::segment_t [DmaChannels-1:0] segment_i,
   // memory port
   output logic                  mrd_valid_o,

@@ -104,18 +104,21 @@ module weft_core #(
   end
 
   // ---------------------------------------------------------------- queues and issue
-  logic stop, watchdog_expired;
+  logic stop, watchdog_expired, fetch_version;
   logic [NumQueues-1:0] push, manager_push, full, head_valid, pop, wait_valid, wait_grant;
   logic [NumQueues-1:0] lane_valid, lane_taken, queue_active;
   logic [CmdBits-1:0] head [NumQueues];
   logic [CmdBits-1:0] lane_cmd [NumQueues];
   logic [15:0] head_tag [NumQueues];
+  logic [1:0] mark, head_mark [NumQueues];   // the fetch that brought it, a bit each, or none
+  logic [NumQueues-1:0][1:0] fetched_taken;
   logic [4:0] level [NumQueues];
   control_pkg::queue_state_e queue_state [NumQueues];
   control_pkg::fault_t queue_fault [NumQueues];
   none_cmd_t lane_header [NumQueues];
   logic [CmdBits-1:0] queue_cmd;
   assign queue_cmd = cmd_valid_i ? cmd_i : fetch_cmd_o;
+  assign mark = cmd_valid_i ? 2'b00 : fetch_version ? 2'b10 : 2'b01;
   logic in_slice;
   assign in_slice = place_i.chips > 16'd1;
   // fault injection (csr/inject.sv)
@@ -130,16 +133,15 @@ module weft_core #(
     assign queue_full_o[i] = full[i] || fetching_o[i] || in_reset;
 
     command_queue u_queue (
-      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i(queue_cmd), .full_o(full[i]),
-      .head_valid_o(head_valid[i]),
-      .head_o(head[i]), .head_tag_o(head_tag[i]), .pop_i(pop[i]), .level_o(level[i]));
+      .clk_i, .rst_ni(core_rst_n), .push_i(push[i]), .cmd_i(queue_cmd), .mark_i(mark),
+      .full_o(full[i]), .head_valid_o(head_valid[i]), .head_o(head[i]), .head_tag_o(head_tag[i]),
+      .head_mark_o(head_mark[i]), .pop_i(pop[i]), .level_o(level[i]));
+    assign fetched_taken[i] = pop[i] ? head_mark[i] : 2'b00;
 
     issue #(.Queue(3'(i))) u_issue (
       .clk_i, .rst_ni(core_rst_n), .stop_i(stop || in_reset), .in_slice_i(in_slice),
-      .head_valid_i(head_valid[i]),
-      .head_i(head[i]), .pop_o(pop[i]),
-      .checked_o(checked[i]), .raise_i(raise[i]), .raise_code_i(raise_code),
-      .raise_address_i(raise_address),
+      .head_valid_i(head_valid[i]), .head_i(head[i]), .pop_o(pop[i]), .checked_o(checked[i]),
+      .raise_i(raise[i]), .raise_code_i(raise_code), .raise_address_i(raise_address),
       .wait_valid_o(wait_valid[i]), .wait_grant_i(wait_grant[i]), .cmd_valid_o(lane_valid[i]),
       .cmd_o(lane_cmd[i]), .cmd_taken_i(lane_taken[i]), .unit_active_i(queue_active[i]),
       .state_o(queue_state[i]), .fault_o(queue_fault[i]));
@@ -259,11 +261,10 @@ module weft_core #(
 
   semaphores u_semaphores (
     .clk_i, .rst_ni(core_rst_n), .wait_valid_i(wait_valid), .wait_sem0_i(wait_sem0),
-    .wait_sem1_i(wait_sem1),
-    .wait_count0_i(wait_count0), .wait_count1_i(wait_count1), .wait_grant_o(wait_grant),
-    .post_valid_i(sem_post), .post_sem0_i(sem_post0), .post_sem1_i(sem_post1),
-    .post_count0_i(sem_count0),
-    .post_count1_i(sem_count1), .overflow_o(sem_overflow), .overflow_sem_o(post_overflow_sem),
+    .wait_sem1_i(wait_sem1), .wait_count0_i(wait_count0), .wait_count1_i(wait_count1),
+    .wait_grant_o(wait_grant), .post_valid_i(sem_post), .post_sem0_i(sem_post0),
+    .post_sem1_i(sem_post1), .post_count0_i(sem_count0), .post_count1_i(sem_count1),
+    .overflow_o(sem_overflow), .overflow_sem_o(post_overflow_sem),
     .csr_write_i(sem_write), .csr_index_i(csr_addr_i[8:3]), .csr_wdata_i(csr_wdata_i[15:0]),
     .csr_rdata_o(sem_rdata), .nonzero_o(sem_nonzero));
 
@@ -273,8 +274,7 @@ module weft_core #(
   logic [63:0] sync_fault_address;
 
   sync_engine u_sync_engine (
-    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[AtSync]),
-    .cmd_ready_o(sync_ready),
+    .clk_i, .rst_ni(core_rst_n), .cmd_valid_i(unit_valid[AtSync]), .cmd_ready_o(sync_ready),
     .cmd_i(lane_cmd[QueueSync]),
     .others_active_i((unit_working & ~SyncUnit) != '0),
     .done_o(sync_done), .active_o(sync_active), .fault_valid_o(sync_fault),
@@ -285,14 +285,15 @@ module weft_core #(
   assign ici_barrier_cmd_o = lane_cmd[QueueSync];
 
   // ---------------------------------------------------------------- units.sv
-  logic [DmaChannels-1:0][4:0] seg_index;
+  logic [DmaChannels-1:0][core_pkg::SegmentBits-1:0] seg_index;
   core_pkg::segment_t [DmaChannels-1:0] segment;
   control_pkg::unit_events_t events;
   control_pkg::fault_t unit_faults [Units];
   logic [Units-1:0] engine_ready, engine_done, engine_active;   // all but the sync engine
   logic mrd_valid, mwr_valid, ici_valid, ici_open_valid;
   logic dma_read_valid, dma_read_ready, dma_mrsp_ready, fetch_read_valid, fetch_read_ready;
-  logic mrd_fetch, mrsp_fetch, read_conflict, fetch_moving, fetch_waits;
+  logic mrd_fetch, mrsp_fetch, read_conflict, fetch_moving, fetch_waits, version_freed;
+  logic [1:0] version_used;
   logic prefetch_base_write, prefetch_count_write;
   logic [NumQueues-1:0] fetch_dead, fetch_refused, fed;
   logic [1:0] dma_read_space, dma_read_channel;
@@ -320,8 +321,9 @@ module weft_core #(
     .mrd_valid_o(fetch_read_valid), .mrd_ready_i(fetch_read_ready), .mrd_addr_o(fetch_read_addr),
     .mrsp_valid_i(mrsp_valid_i && mrsp_fetch), .mrsp_error_i,
     .mrsp_data_i(mrsp_data_i[CmdBits-1:0]), .full_i(full), .empty_i(~head_valid),
-    .push_o(fetch_push_o), .cmd_o(fetch_cmd_o), .push_ready_i(!cmd_valid_i),
-    .moving_o(fetch_moving), .wait_o(fetch_waits), .fault_o(fetch_fault));
+    .push_o(fetch_push_o), .cmd_o(fetch_cmd_o), .version_o(fetch_version),
+    .push_ready_i(!cmd_valid_i), .taken_i(fetched_taken), .used_o(version_used),
+    .freed_o(version_freed), .moving_o(fetch_moving), .wait_o(fetch_waits), .fault_o(fetch_fault));
 
   read_arbiter u_read_arbiter (
     .clk_i, .rst_ni(core_rst_n), .dma_valid_i(dma_read_valid), .dma_ready_o(dma_read_ready),
@@ -338,8 +340,8 @@ module weft_core #(
   units #(.Structural(Structural)) u_units (
     .clk_i, .rst_ni(core_rst_n),
     .dma_in_cmd_i(lane_cmd[QueueDmaIn]), .dma_out_cmd_i(lane_cmd[QueueDmaOut]),
-    .mxu_cmd_i(lane_cmd[QueueMxu]),
-    .vpu_cmd_i(lane_cmd[QueueVpu]), .place_i, .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
+    .mxu_cmd_i(lane_cmd[QueueMxu]), .vpu_cmd_i(lane_cmd[QueueVpu]), .place_i,
+    .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
     .done_o(engine_done), .active_o(engine_active), .fault_o(unit_faults),
     .seg_index_o(seg_index), .segment_i(segment),
     .mrd_valid_o(dma_read_valid), .mrd_ready_i(dma_read_ready), .mrd_space_o(dma_read_space),
@@ -395,10 +397,8 @@ module weft_core #(
 
   fault_capture #(.Sources(FaultSources)) u_fault_capture (
     .clk_i, .rst_ni(core_rst_n), .cycle_i(cycle), .fault_i(faults),
-    .clear_count_i(clear_fault_count),
-    .first_o(first_fault), .first_cycle_o(first_fault_cycle), .count_o(fault_count),
-    .raised_o(fault_raised),
-    .stop_o(stop));
+    .clear_count_i(clear_fault_count), .first_o(first_fault), .first_cycle_o(first_fault_cycle),
+    .count_o(fault_count), .raised_o(fault_raised), .stop_o(stop));
 
   assign progress = push != 0 || start_o != 0 || retired != 0 || events.vmem_grant != 0 ||
                     mxu_busy != 0 || (mrd_valid_o && mrd_ready_i) ||
@@ -463,16 +463,16 @@ module weft_core #(
 
   csr u_csr (
     .clk_i, .rst_ni, .core_rst_ni(core_rst_n), .csr_valid_i, .csr_write_i, .csr_addr_i,
-    .csr_wdata_i, .csr_rdata_o,
-    .busy_i(working), .stopped_i(stop), .idle_credit_i, .accept_i(push != 0),
-    .fell_i(pop & ~push & ~fed),
-    .retire_i(queue_retired), .level_i(level), .head_tag_i(head_tag), .fault_raised_i(fault_raised),
-    .fault_i(first_fault), .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
+    .csr_wdata_i, .csr_rdata_o, .busy_i(working), .stopped_i(stop), .idle_credit_i,
+    .accept_i(push != 0), .fell_i(pop & ~push & ~fed), .retire_i(queue_retired), .level_i(level),
+    .head_tag_i(head_tag), .fault_raised_i(fault_raised), .fault_i(first_fault),
+    .fault_cycle_i(first_fault_cycle), .fault_count_i(fault_count),
     .clear_fault_count_o(clear_fault_count), .sem_write_o(sem_write), .sem_rdata_i(sem_rdata),
     .sem_nonzero_i(sem_nonzero),
     .prefetch_base_write_o(prefetch_base_write), .prefetch_count_write_o(prefetch_count_write),
     .prefetch_base_i(prefetch_base), .prefetch_left_i(prefetch_left),
-    .prefetch_status_i({fetch_refused, fetch_dead, fetching_o}),
+    .prefetch_status_i({fetch_refused, fetch_dead, fetching_o}), .version_used_i(version_used),
+    .version_freed_i(version_freed),
     .segment_write_o(segment_write), .segment_i(csr_segment), .snapshot_o(snapshot),
     .clear_counters_o(clear_counters), .counter_rdata_i(counter_rdata), .cycle_o(cycle),
     .watchdog_limit_o(watchdog_limit), .core_reset_o(core_reset), .idle_event_o(idle_event),
@@ -488,8 +488,8 @@ module weft_core #(
 
   segment_table u_segment_table (
     .clk_i, .rst_ni, .csr_write_i(segment_write), .csr_index_i(csr_addr_i[9:5]),
-    .csr_field_i(csr_addr_i[4:3]),
-    .csr_wdata_i, .csr_segment_o(csr_segment), .seg_index_i(seg_index), .segment_o(segment));
+    .csr_field_i(csr_addr_i[4:3]), .csr_wdata_i, .csr_segment_o(csr_segment),
+    .seg_index_i(seg_index), .segment_o(segment));
 
   counters u_counters (
     .clk_i, .rst_ni, .clear_i(clear_counters), .snapshot_i(snapshot), .idle_credit_i,

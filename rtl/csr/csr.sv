@@ -40,6 +40,8 @@ module csr (
   input  logic [63:0]                       prefetch_base_i,
   input  logic [31:0]                       prefetch_left_i,
   input  logic [3*weft_pkg::NumQueues-1:0]  prefetch_status_i,   // refused, faulted, fetches
+  input  logic [1:0]                        version_used_i,      // of the segments
+  input  logic                              version_freed_i,
   // segments
   output logic                              segment_write_o,
   input  core_pkg::segment_t                segment_i,
@@ -58,7 +60,7 @@ module csr (
   output logic                              idle_event_o,
   output logic                              irq_o
 );
-  localparam int unsigned IrqFault = 0, IrqIdle = 1, IrqLow = 2;
+  localparam int unsigned IrqFault = 0, IrqIdle = 1, IrqLow = 2, IrqVersion = 3, Irqs = 4;
   localparam logic [15:0] QueueBytes = 16'(8 * weft_pkg::NumQueues);
   localparam logic [15:0] CounterBytes = 16'(weft_pkg::CsrAddressBytes - weft_pkg::CsrCounter);
   localparam logic [15:0] SemaphoreBytes = 16'(8 * weft_pkg::NumSemaphores);
@@ -69,7 +71,7 @@ module csr (
   logic [63:0] cycle_q, first_accept_q, last_retire_q, watchdog_limit_q;
   logic [63:0] retired_q [weft_pkg::NumQueues];
   logic [4:0] queue_low_q;
-  logic [2:0] interrupt_q, interrupt_set;
+  logic [Irqs-1:0] interrupt_q, interrupt_set;
   logic accepted_q, busy_q, write, read;
 
   function automatic logic in_block(input logic [15:0] base, input logic [15:0] bytes);
@@ -111,13 +113,14 @@ module csr (
     interrupt_set[IrqFault] = fault_raised_i;
     interrupt_set[IrqIdle] = idle_event_o;
     interrupt_set[IrqLow] = fell_low;
+    interrupt_set[IrqVersion] = version_freed_i;
   end
 
   always_ff @(posedge clk_i) begin
     cycle_q <= cycle_q + 64'd1 + idle_credit_i;
     busy_q <= busy_i;
     if (write && csr_addr_i == 16'(weft_pkg::CsrInterrupt))
-      interrupt_q <= (interrupt_q & ~csr_wdata_i[2:0]) | interrupt_set;
+      interrupt_q <= (interrupt_q & ~csr_wdata_i[Irqs-1:0]) | interrupt_set;
     else
       interrupt_q <= interrupt_q | interrupt_set;
     if (write && csr_addr_i == 16'(weft_pkg::CsrQueueLow)) queue_low_q <= csr_wdata_i[4:0];
@@ -170,10 +173,12 @@ module csr (
           weft_pkg::CsrFaultAddress: csr_rdata_o = fault_i.address;
           weft_pkg::CsrFaultCycle: csr_rdata_o = fault_cycle_i;
           weft_pkg::CsrFaultCount: csr_rdata_o = fault_count_i;
-          weft_pkg::CsrPrefetchStatus:
+          weft_pkg::CsrPrefetchStatus: begin
             for (int unsigned i = 0; i < 3; i++)
               csr_rdata_o[8*i+:weft_pkg::NumQueues] =
                   prefetch_status_i[weft_pkg::NumQueues*i+:weft_pkg::NumQueues];
+            csr_rdata_o[8*3+:2] = version_used_i;
+          end
           weft_pkg::CsrSemaphoreNonzero: csr_rdata_o = 64'(sem_nonzero_i);
           default: csr_rdata_o = '0;
         endcase

@@ -30,7 +30,7 @@ module dma
   output logic     [DmaChannels-1:0][15:0]  fault_tag_o,
   output logic     [DmaChannels-1:0][63:0]  fault_address_o,
   // segment table
-  output logic     [DmaChannels-1:0][4:0]   seg_index_o,
+  output logic     [DmaChannels-1:0][SegmentBits-1:0] seg_index_o,
   input  segment_t [DmaChannels-1:0]        segment_i,
   // VMEM read
   output logic                              dr_req_o,

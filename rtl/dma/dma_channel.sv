@@ -35,7 +35,7 @@ module dma_channel
   output dma_pkg::fault_t     fault_o,
   output logic                dead_o,          // has faulted: answers are to be dropped
   // segment table
-  output logic [4:0]          seg_index_o,
+  output logic [SegmentBits-1:0] seg_index_o,
   input  segment_t            segment_i,
   // front: the beat to ask for
   output logic                front_valid_o,

@@ -26,7 +26,7 @@ module dma_check
   input  dma_cmd_t        cmd_i,
   input  place_t          place_i,
   // segment table
-  output logic [4:0]      seg_index_o,
+  output logic [SegmentBits-1:0] seg_index_o,
   input  segment_t        segment_i,
   // result: one of the two
   output logic            job_valid_o,
@@ -43,6 +43,7 @@ module dma_check
                           AtSize0 = 64'd30, AtSize1 = 64'd34, AtSize2 = 64'd36, AtSize3 = 64'd38,
                           AtSrcStride1 = 64'd40, AtSrcStride2 = 64'd44, AtSrcStride3 = 64'd48,
                           AtDstStride1 = 64'd52, AtDstStride2 = 64'd56, AtDstStride3 = 64'd60;
+  localparam logic [7:0] Segments = 8'd1 << SegmentBits;   // with their versions
   localparam logic [39:0] Granule = 40'(DmaGranuleBytes);
   localparam logic [39:0] SrcMask = (Out ? WordBytes : Granule) - 40'd1;
   localparam logic [39:0] DstMask = (Out ? Granule : WordBytes) - 40'd1;
@@ -67,9 +68,10 @@ module dma_check
   // function and not a wire.
   function automatic logic [63:0] illegal_at();
     illegal_at = AtNone;
-    if (cmd_q.src_seg >= 8'(NumSegments) || (cmd_q.src_seg == '0) != (is_fill() || Out))
+    if (cmd_q.src_seg >= Segments || (cmd_q.src_seg == '0) != (is_fill() || Out))
       illegal_at = AtSrcSeg;
-    else if (cmd_q.dst_seg >= 8'(NumSegments) || (!is_remote() && (cmd_q.dst_seg == '0) == Out))
+    else if (cmd_q.dst_seg >= (is_remote() ? 8'(NumSegments) : Segments) ||
+             (!is_remote() && (cmd_q.dst_seg == '0) == Out))
       illegal_at = AtDstSeg;
     else if (!is_remote() && cmd_q.remote_chip != '0) illegal_at = AtRemoteChip;
     else if (is_fill() && cmd_q.src_off[39:32] != '0) illegal_at = AtSrcOff;
@@ -124,7 +126,7 @@ module dma_check
   endfunction
 
   // Segment, looked up in Product3. Verdict.
-  assign seg_index_o = Out ? cmd_q.dst_seg[4:0] : cmd_q.src_seg[4:0];
+  assign seg_index_o = Out ? cmd_q.dst_seg[SegmentBits-1:0] : cmd_q.src_seg[SegmentBits-1:0];
   logic mapped_q;
   logic [63:0] limit_q;      // of the segment
   logic refused_q;           // by a field or its alignment
@@ -145,7 +147,7 @@ module dma_check
     fault   = 1'b1;
     refusal = refusal_q;
     if (refused_q) refusal = refusal_q;
-    else if (!mapped_q) refusal = {FaultSegment, 64'(seg_index_o)};
+    else if (!mapped_q) refusal = {FaultSegment, 64'(seg_index_o[SegmentBits-2:0])};
     else if (!fill && src_lo_q < 0) refusal = {FaultRange, src_lo_q};
     else if (!fill && unsigned'(src_hi_q) > src_limit) refusal = {FaultRange, src_limit};
     else if (absent_q)

@@ -317,6 +317,7 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
   map(1, kernel.value().constants.size());
   map(2, kernel.value().scratch_bytes);
   for (size_t i = 0; i < kernel.value().arguments.size(); i++) map(3 + i, kernel.value().arguments[i].size_bytes);
+  golden::copy_to_version1(program.segments);
   if (!order_commands(kernel.value(), program.commands)) {
     error = "the compiled commands hang";
     return std::nullopt;

@@ -30,6 +30,7 @@ golden::SegmentTable draw_segments(const spec::Chip& chip, Draw& draw) {
   auto& sure = table[draw.between(1, WEFT_SEGMENTS - 1)];
   sure = draw_segment(chip, draw);
   sure.readable = sure.writable = true;
+  golden::copy_to_version1(table);
   return table;
 }
 
@@ -125,6 +126,7 @@ void map_beyond_memory(Plan& plan, Draw& draw) {
   while (segment < WEFT_SEGMENTS - 1 && plan.segments[segment].space != WEFT_ADDRESS_SPACE_NONE) segment++;
   plan.segments[segment] =
       beyond_memory(*plan.chip, draw.once_in(2) ? WEFT_ADDRESS_SPACE_HOST : WEFT_ADDRESS_SPACE_HBM);
+  golden::copy_to_version1(plan.segments);
 }
 
 /// Each code is asked for as often as the others, as far as the program has commands that can have it.

@@ -137,7 +137,7 @@ class Run {
   }
 
   void prepare() {
-    for (uint32_t s = 0; s < program_.segments.size(); s++) {
+    for (uint32_t s = 0; s < WEFT_SEGMENTS; s++) {
       const golden::Segment& segment = program_.segments[s];
       if (segment.space == WEFT_ADDRESS_SPACE_NONE) continue;
       const uint32_t at = s * WEFT_CSR_SEGMENT_BASE_STRIDE;
@@ -154,13 +154,22 @@ class Run {
       core_->set_observer(&retired_);
   }
 
-  /// The queue fetches its next commands: all that are left, or some. Returns how many; 0: it does not now.
-  size_t fetch_some(unsigned q, size_t next, size_t left, std::mt19937_64& random) {
-    if (core_->read_csr(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE) != 0) return 0;
-    const size_t count = random() % 4 != 0 ? left : 1 + random() % left;
-    write(WEFT_CSR_PREFETCH_BASE + q * WEFT_CSR_PREFETCH_BASE_STRIDE, command_address(q, next));
-    write(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE, count);
+  /// The fetch that a queue was given last.
+  struct LastFetch {
+    uint64_t version = 0, count = 0;
+  };
+
+  /// The queue fetches its next commands, all that are left or some, with either version of the segments, which are the
+  /// same here; behind another fetch that is under way with the other version. Returns how many; 0: it does not now.
+  size_t fetch_some(unsigned q, size_t next, size_t left, LastFetch& last, std::mt19937_64& random) {
+    const uint64_t under_way = core_->read_csr(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE);
+    if (under_way > last.count) return 0;
+    const uint64_t version = under_way != 0 ? last.version ^ 1 : random() % 2;
+    const size_t count = random() % 2 != 0 ? left : 1 + random() % left;
+    write(WEFT_CSR_PREFETCH_BASE + q * WEFT_CSR_PREFETCH_BASE_STRIDE, command_address(q, next) | version);
+    write(WEFT_CSR_PREFETCH_COUNT + q * WEFT_CSR_PREFETCH_COUNT_STRIDE, version << 32 | count);
     core_->advance(core_->cycle() + 1);  // a read shows the count in the second cycle after its write
+    last = {version, count};
     return count;
   }
 
@@ -170,6 +179,7 @@ class Run {
     std::array<std::vector<spec::Command>, WEFT_CORE_QUEUES> queues;
     for (const auto& c : program_.commands) queues[c.queue].push_back(c.command);
     std::array<size_t, WEFT_CORE_QUEUES> next{};
+    std::array<LastFetch, WEFT_CORE_QUEUES> fetched{};
     std::mt19937_64 random(program_.data_seed);
     for (const uint64_t end = core_->cycle() + kLimitCycles; core_->cycle() < end; core_->advance(core_->cycle() + 1)) {
       bool left = false;
@@ -177,7 +187,7 @@ class Run {
         const bool pause = random() % 100 < program_.stall_percent;
         const size_t rest = queues[q].size() - next[q];
         if (!pause && rest != 0 && program_.prefetch && random() % 8 != 0)
-          next[q] += fetch_some(q, next[q], rest, random);
+          next[q] += fetch_some(q, next[q], rest, fetched[q], random);
         else if (!pause && rest != 0 && core_->push(q, queues[q][next[q]]))
           next[q]++;
         left = left || next[q] < queues[q].size();

@@ -41,12 +41,13 @@ bool parse_segment(std::istream& in, golden::SegmentTable& table) {
   unsigned index = 0, space = 0;
   std::string name, rights;
   golden::Segment s;
-  if (!(in >> index >> name >> std::hex >> s.base >> s.limit >> rights) || index >= table.size()) return false;
+  if (!(in >> index >> name >> std::hex >> s.base >> s.limit >> rights) || index >= WEFT_SEGMENTS) return false;
   if (!find_value(spec::kAddressSpaceNames, name, space)) return false;
   s.space = static_cast<weft_address_space>(space);
   s.readable = rights.find('r') != std::string::npos;
   s.writable = rights.find('w') != std::string::npos;
   table[index] = s;
+  golden::copy_to_version1(table);
   return true;
 }
 
@@ -98,7 +99,7 @@ std::string program_text(const Program& program) {
   if (program.prefetch) text += "prefetch 1\n";
   if (program.hbm_bytes != 0) text += fmt::format("hbm_bytes {}\n", program.hbm_bytes);
   if (program.plain_data) text += "plain_data 1\n";
-  for (unsigned i = 0; i < program.segments.size(); i++) {
+  for (unsigned i = 0; i < WEFT_SEGMENTS; i++) {
     const golden::Segment& s = program.segments[i];
     if (s.space == WEFT_ADDRESS_SPACE_NONE) continue;
     text += fmt::format("segment {} {} {:#x} {:#x} {}{}-\n", i, spec::address_space_name(s.space), s.base, s.limit,

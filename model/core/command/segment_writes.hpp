@@ -10,14 +10,19 @@ namespace weft::core {
 inline void write_segment(golden::SegmentTable& table, uint32_t offset, uint64_t value) {
   constexpr uint32_t kStride = WEFT_CSR_SEGMENT_BASE_STRIDE;
   if (offset < WEFT_CSR_SEGMENT_BASE || offset >= WEFT_CSR_SEGMENT_BASE + WEFT_SEGMENTS * kStride) return;
-  golden::Segment& segment = table[(offset - WEFT_CSR_SEGMENT_BASE) / kStride];
+  const uint32_t number = (offset - WEFT_CSR_SEGMENT_BASE) / kStride;
   const uint32_t field = (offset - WEFT_CSR_SEGMENT_BASE) % kStride;
-  if (field == 0) segment.base = value;
-  if (field == WEFT_CSR_SEGMENT_LIMIT - WEFT_CSR_SEGMENT_BASE) segment.limit = value;
-  if (field == WEFT_CSR_SEGMENT_ATTRIBUTES - WEFT_CSR_SEGMENT_BASE) {
-    segment.space = static_cast<weft_address_space>(value & 3);
-    segment.readable = (value >> 2 & 1) != 0;
-    segment.writable = (value >> 3 & 1) != 0;
+  for (const uint32_t version : {0u, 1u}) {
+    if (number == 0 && version == 1) return;  // VMEM has one
+    golden::Segment& segment = table[number + version * golden::kSegmentVersion1];
+    // The lowest bits of a base say which version it is not for.
+    if (field == 0 && (value >> version & 1) == 0) segment.base = value & ~uint64_t{WEFT_CORE_DMA_GRANULE_BYTES - 1};
+    if (field == WEFT_CSR_SEGMENT_LIMIT - WEFT_CSR_SEGMENT_BASE) segment.limit = value;
+    if (field == WEFT_CSR_SEGMENT_ATTRIBUTES - WEFT_CSR_SEGMENT_BASE) {
+      segment.space = static_cast<weft_address_space>(value & 3);
+      segment.readable = (value >> 2 & 1) != 0;
+      segment.writable = (value >> 3 & 1) != 0;
+    }
   }
 }
 

@@ -12,7 +12,7 @@
 namespace weft::core {
 namespace {
 
-constexpr uint64_t kIrqFault = 1, kIrqIdle = 2, kIrqLow = 4;
+constexpr uint64_t kIrqFault = 1, kIrqIdle = 2, kIrqLow = 4, kIrqVersion = 8;
 
 /// The first unit of a queue: whom a fault of its header names.
 constexpr std::array<unsigned, WEFT_CORE_QUEUES> kUnitOfQueue{WEFT_UNIT_DMA0, WEFT_UNIT_MXU, WEFT_UNIT_VPU,
@@ -144,8 +144,9 @@ void FastCore::look_at_fetch() {
 }
 
 void FastCore::clock_fetch() {
+  if (fetch_.version_freed()) interrupt_set_ |= kIrqVersion;
   fetch_.clock(counters_);
-  if (fetch_.moved()) moved_ = true;
+  moved_ |= fetch_.moved();
   if (fetch_.progressed()) last_progress_ = cycle_;
 }
 
@@ -427,8 +428,8 @@ void FastCore::take(unsigned queue) {
 
 void FastCore::start(unsigned unit) {
   Queue& q = queues_[queue_of_unit(unit)];
-  const spec::Command command = q.commands.front();
-  q.commands.pop_front();
+  const auto [command, by] = q.pop();
+  fetch_.taken(queue_of_unit(unit), by);
   q.issue = IssueState::kCheck;
   queues_taken_ |= 1u << queue_of_unit(unit);
   const fast::Marks marks = injector_.start(queue_of_unit(unit));
@@ -473,19 +474,19 @@ void FastCore::apply_pending() {
   const auto fetched = in_reset() ? std::nullopt : fetch_.delivered();
   for (unsigned queue = 0; queue < WEFT_CORE_QUEUES; queue++) {
     const bool next = (!pending_.empty() && pending_.front().is_push && pending_.front().queue == queue) ||
-                      (fetched && fetched->first == queue);
+                      (fetched && fetched->queue == queue);
     if (has_bit(queues_taken_, queue) && !next && !fetch_.queue(queue).fed &&
         queues_[queue].commands.size() <= queue_low_)
       interrupt_set_ |= kIrqLow;
   }
   if (!pending_.empty() && pending_.front().is_push) {
     const Pending& push = pending_.front();
-    queues_[push.queue].commands.push_back(push.command);
+    queues_[push.queue].push(push.command, fast::Fetched::kPushed);
     pending_pushes_[push.queue]--;
     fetch_.manager_pushed(push.queue);
     pending_.pop_front();
   } else if (fetched) {
-    queues_[fetched->first].commands.push_back(fetched->second);
+    queues_[fetched->queue].push(fetched->command, fetched->by);
   } else {
     return;
   }

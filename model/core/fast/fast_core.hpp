@@ -50,9 +50,20 @@ class FastCore final : public TensorCore, private RemoteCore {
   enum class QueueState : uint8_t { kBusy, kWaiting, kBlocked, kEmpty };  // order of the counters
   struct Queue {
     std::deque<spec::Command> commands;
+    std::deque<fast::Fetched> fetched;  // how each of them came
     IssueState issue = IssueState::kCheck;
     QueueState state = QueueState::kEmpty;
     uint64_t retired = 0;
+    void push(const spec::Command& command, fast::Fetched by) {
+      commands.push_back(command);
+      fetched.push_back(by);
+    }
+    std::pair<spec::Command, fast::Fetched> pop() {
+      std::pair head{commands.front(), fetched.front()};
+      commands.pop_front();
+      fetched.pop_front();
+      return head;
+    }
   };
   /// What remains of a unit's commands until they have posted.
   struct Lane {
@@ -161,7 +172,6 @@ class FastCore final : public TensorCore, private RemoteCore {
 
   // Registers (registers.cpp)
   void apply_write(uint32_t offset, uint64_t value);
-  void write_segment(uint32_t offset, uint64_t value);
   [[nodiscard]] uint64_t read_segment(uint32_t offset) const;
   [[nodiscard]] uint64_t read_control(uint32_t offset) const;
   void settle_counters();

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "model/golden/check.hpp"
+#include "model/golden/remote.hpp"
+
 namespace weft::core::fast {
 namespace {
 
@@ -15,16 +18,37 @@ uint32_t in_turn(uint32_t request, uint32_t after) {
 /// Those above the one just served.
 uint32_t after(uint32_t served) { return ~(served | (served - 1)); }
 
+/// The fetch that a stage serves: the same as before until that has no more to do.
+unsigned serve(unsigned before, uint32_t more_of_it, uint32_t more_of_other) {
+  return more_of_it == 0 && more_of_other != 0 ? before ^ 1 : before;
+}
+
+uint8_t of_version(uint8_t segment, bool version1) {
+  return version1 && segment != 0 ? segment | golden::kSegmentVersion1 : segment;  // VMEM has none
+}
+
 }  // namespace
+
+void QueueFetch::look() {
+  ask_of = serve(ask_of, fetches[ask_of].to_ask, fetches[ask_of ^ 1].to_ask);
+  answer_of = serve(answer_of, fetches[answer_of].to_answer, fetches[answer_of ^ 1].to_answer);
+  push_of = serve(push_of, fetches[push_of].left, fetches[push_of ^ 1].left);
+}
+
+uint64_t QueueFetch::base() const {
+  return fetches[serve(ask_of, fetches[ask_of].to_ask, fetches[ask_of ^ 1].to_ask)].base;
+}
 
 void CommandFetch::look(const Surroundings& now) {
   wants_ = buffered_ = 0;
   uint32_t active = 0;
   for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
-    const QueueFetch& fetch = queues_[q];
-    if (fetch.to_ask != 0 && fetch.taken != WEFT_CORE_PREFETCH_COMMANDS && !fetch.dead) wants_ |= 1u << q;
+    QueueFetch& fetch = queues_[q];
+    fetch.look();
+    if (fetch.fetches[fetch.ask_of].to_ask != 0 && fetch.taken != WEFT_CORE_PREFETCH_COMMANDS && !fetch.dead)
+      wants_ |= 1u << q;
     if (!fetch.buffered.empty() && !fetch.dead) buffered_ |= 1u << q;
-    if (fetch.left != 0) active |= 1u << q;
+    if (fetch.left() != 0) active |= 1u << q;
   }
   const uint32_t staged = stage_ ? 1u << stage_->first : 0;
   push_ready_ = !now.manager_pushes;
@@ -37,10 +61,35 @@ void CommandFetch::look(const Surroundings& now) {
   answer_.reset();
   write_.reset();
   pushed_queue_ = -1;
+  wanted_ = wanted();
+  used_ = wanted_ | recent_[0] | recent_[1] | recent_[2];
 }
 
-std::optional<std::pair<unsigned, spec::Command>> CommandFetch::delivered() const {
-  return push_ready_ ? stage_ : std::nullopt;
+uint32_t CommandFetch::wanted() const {
+  uint32_t wanted = 0;
+  for (const QueueFetch& queue : queues_)
+    for (unsigned v = 0; v < 2; v++)
+      if (queue.fetches[v].left != 0 || queue.fetches[v].inside != 0) wanted |= 1u << v;
+  return wanted;
+}
+
+std::optional<CommandFetch::Delivery> CommandFetch::delivered() const {
+  if (!push_ready_ || !stage_) return std::nullopt;
+  const auto& [queue, command] = *stage_;
+  const bool version1 = queues_[queue].push_of != 0;
+  Delivery delivery{queue, version1 ? Fetched::kVersion1 : Fetched::kVersion0, command};
+  if (queue == WEFT_QUEUE_DMA_IN || queue == WEFT_QUEUE_DMA_OUT) {
+    auto dma = spec::decode_dma(command);
+    dma.src_seg = of_version(dma.src_seg, version1);
+    // The destination of a remote COPY is the receiver's segment, which has its own versions.
+    dma.dst_seg = of_version(dma.dst_seg, version1 && !golden::is_remote(dma.header));
+    delivery.command = encode(dma);
+  }
+  return delivery;
+}
+
+void CommandFetch::taken(unsigned queue, Fetched by) {
+  if (by != Fetched::kPushed) queues_[queue].fetches[static_cast<size_t>(by)].inside--;
 }
 
 bool CommandFetch::chosen(bool dma_waits) const {
@@ -66,7 +115,13 @@ void CommandFetch::write_count(unsigned queue, uint64_t value) { write_ = Write{
 void CommandFetch::clock(Counters& counters) {
   if (waits_) counters[WEFT_COUNTER_PREFETCH_WAITS]++;
   // a write is judged by what the queue does in this cycle
-  const bool wrong = write_ && (queues_[write_->queue].left != 0 || (write_->count && write_->value >> 32 != 0));
+  const size_t version = !write_ ? 0 : write_->count ? write_->value >> 32 & 1 : write_->value & 1;
+  const bool wrong =
+      write_ && (queues_[write_->queue].fetches[version].left != 0 || (write_->count && write_->value >> 33 != 0));
+  // versions of the segments
+  if (used_before_ != wanted_ || used_ != wanted_ || recent_ != std::array{wanted_, wanted_, wanted_}) moved_ = true;
+  recent_ = {wanted_, recent_[0], recent_[1]};
+  used_before_ = used_;
   // the port
   const bool fetch_goes = chosen(dma_waits_);
   if (request_.valid && !fetch_goes) counters[WEFT_COUNTER_PREFETCH_CONFLICTS]++;
@@ -83,12 +138,14 @@ void CommandFetch::clock(Counters& counters) {
   fault_.reset();
   if (answer_) {
     QueueFetch& fetch = queues_[answer_->first];
+    QueueFetch::Fetch& answered = fetch.fetches[fetch.answer_of];
     if (!fetch.dead && answer_->second) fetch.buffered.push_back(*answer_->second);
     if (!fetch.dead && !answer_->second) {
-      fault_.emplace(answer_->first, fetch.answer);
+      fault_.emplace(answer_->first, answered.answer);
       fetch.dead = true;
     }
-    fetch.answer += WEFT_COMMAND_BYTES;
+    answered.answer += WEFT_COMMAND_BYTES;
+    answered.to_answer--;
     order_.pop_front();
     moved_ = progressed_ = true;
   }
@@ -97,9 +154,10 @@ void CommandFetch::clock(Counters& counters) {
     request_.valid = ask_ != 0;
     if (ask_ != 0) {
       const auto q = static_cast<unsigned>(std::countr_zero(ask_));
-      request_.address = queues_[q].base;
-      queues_[q].base += WEFT_COMMAND_BYTES;
-      queues_[q].to_ask--;
+      QueueFetch::Fetch& asked = queues_[q].fetches[queues_[q].ask_of];
+      request_.address = asked.base;
+      asked.base += WEFT_COMMAND_BYTES;
+      asked.to_ask--;
       queues_[q].taken++;
       order_.push_back(q);
       ask_after_ = after(ask_);
@@ -109,7 +167,9 @@ void CommandFetch::clock(Counters& counters) {
   if (wants_ == 0) ask_after_ = 0;
   // towards the queues
   if (stage_ && push_ready_) {
-    queues_[stage_->first].left--;
+    QueueFetch& fetch = queues_[stage_->first];
+    fetch.fetches[fetch.push_of].left--;
+    fetch.fetches[fetch.push_of].inside++;
     counters[WEFT_COUNTER_PREFETCH_COMMANDS]++;
     stage_.reset();
     moved_ = true;
@@ -132,24 +192,25 @@ void CommandFetch::clock(Counters& counters) {
   if (wrong) {
     fetch.refused = true;
   } else if (!write_->count) {
-    fetch.base = write_->value & ~uint64_t{WEFT_COMMAND_BYTES - 1};
+    fetch.fetches[version].base = write_->value & ~uint64_t{WEFT_COMMAND_BYTES - 1};
   } else {
-    fetch.answer = fetch.base;
-    fetch.to_ask = fetch.left = static_cast<uint32_t>(write_->value);
-    if (fetch.left != 0) fetch.fed = true;
+    QueueFetch::Fetch& started = fetch.fetches[version];
+    started.answer = started.base;
+    started.to_ask = started.to_answer = started.left = static_cast<uint32_t>(write_->value);
+    if (started.left != 0) fetch.fed = true;
   }
 }
 
 uint64_t CommandFetch::status() const {
-  uint64_t status = 0;
+  uint64_t status = uint64_t{wanted() | recent_[0] | recent_[1] | recent_[2]} << 24;
   for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
-    status |= (queues_[q].left != 0 ? uint64_t{1} << q : 0) | (queues_[q].dead ? uint64_t{1} << (8 + q) : 0) |
+    status |= (queues_[q].left() != 0 ? uint64_t{1} << q : 0) | (queues_[q].dead ? uint64_t{1} << (8 + q) : 0) |
               (queues_[q].refused ? uint64_t{1} << (16 + q) : 0);
   return status;
 }
 
 bool CommandFetch::active() const {
-  return std::ranges::any_of(queues_, [](const QueueFetch& fetch) { return fetch.left != 0; });
+  return std::ranges::any_of(queues_, [](const QueueFetch& fetch) { return fetch.left() != 0; });
 }
 
 }  // namespace weft::core::fast

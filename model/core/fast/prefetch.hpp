@@ -10,17 +10,29 @@
 
 namespace weft::core::fast {
 
-/// One queue's prefetcher.
+/// How a command came into its queue: pushed by the manager, or from the fetch of this version of the segments.
+enum class Fetched : uint8_t { kVersion0, kVersion1, kPushed };
+
+/// One queue's prefetcher: two fetches, a version of the segments each, that are served in the order of their starts.
 struct QueueFetch {
-  uint64_t base = 0;    ///< the next command to ask for
-  uint64_t answer = 0;  ///< the next that memory answers
-  uint32_t to_ask = 0;
-  uint32_t left = 0;   ///< not yet in the queue
-  uint32_t taken = 0;  ///< places of the buffer that are not free
+  struct Fetch {
+    uint64_t base = 0;    ///< the next command to ask for
+    uint64_t answer = 0;  ///< the next that memory answers
+    uint32_t to_ask = 0, to_answer = 0;
+    uint32_t left = 0;    ///< not yet in the queue
+    uint32_t inside = 0;  ///< in the queue
+  };
+  std::array<Fetch, 2> fetches;
+  unsigned ask_of = 0, answer_of = 0, push_of = 0;  ///< the fetch that each stage serves
+  uint32_t taken = 0;                               ///< places of the buffer that are not free
   std::deque<spec::Command> buffered;
   bool dead = false;     ///< memory has answered with an error
   bool refused = false;  ///< a write of a register was
   bool fed = false;      ///< the queue's last commands come from here
+
+  void look();
+  [[nodiscard]] uint64_t base() const;
+  [[nodiscard]] uint32_t left() const { return fetches[0].left + fetches[1].left; }
 };
 
 /// All five, and who reads next from memory: DMA or they. look() chooses by the registers at the start of a cycle,
@@ -34,8 +46,17 @@ class CommandFetch {
     bool manager_pushes = false;
   };
   void look(const Surroundings& now);
-  /// The command that enters a queue with this cycle's edge.
-  [[nodiscard]] std::optional<std::pair<unsigned, spec::Command>> delivered() const;
+  struct Delivery {
+    unsigned queue;
+    Fetched by;
+    spec::Command command;
+  };
+  /// The command that enters a queue with this cycle's edge; of a DMA queue it names the version of its segments.
+  [[nodiscard]] std::optional<Delivery> delivered() const;
+  /// A command has left its queue in this cycle.
+  void taken(unsigned queue, Fetched by);
+  /// One version of the segments is not used any more from this cycle on, and the other one is.
+  [[nodiscard]] bool version_freed() const { return (used_before_ & ~used_) != 0 && used_ != 0; }
   void clock(Counters& counters);
 
   // Memory. The request is of HBM, of one command.
@@ -54,10 +75,12 @@ class CommandFetch {
   [[nodiscard]] const QueueFetch& queue(unsigned queue) const { return queues_[queue]; }
   [[nodiscard]] uint64_t status() const;
 
-  [[nodiscard]] bool active(unsigned queue) const { return queues_[queue].left != 0; }
+  [[nodiscard]] bool active(unsigned queue) const { return queues_[queue].left() != 0; }
   [[nodiscard]] bool active() const;
   /// Something is on its way, whether the core is stopped or not.
-  [[nodiscard]] bool moving() const { return !order_.empty() || stage_ || fault_.has_value(); }
+  [[nodiscard]] bool moving() const {
+    return !order_.empty() || stage_ || fault_.has_value() || used_before_ != wanted();
+  }
   /// A queue that fetches holds nothing and has nothing buffered: as of the last look().
   [[nodiscard]] bool waits() const { return waits_; }
   /// The next cycle may differ from this one though memory answers nothing.
@@ -79,10 +102,15 @@ class CommandFetch {
   uint32_t ask_after_ = 0, read_after_ = 0;
   uint32_t passed_ = 0;  // reads of DMA that went before the command's that waits
   bool held_ = false, held_fetch_ = false;
+  // Versions of the segments, a bit each: those of commands that had not left their queues in the last cycles, and what
+  // was said to be in use.
+  std::array<uint32_t, 3> recent_{};
+  uint32_t used_before_ = 0;
+  [[nodiscard]] uint32_t wanted() const;
   std::optional<std::pair<unsigned, uint64_t>> fault_;
 
   // Of this cycle.
-  uint32_t wants_ = 0, ask_ = 0, read_ = 0, buffered_ = 0;
+  uint32_t wants_ = 0, ask_ = 0, read_ = 0, buffered_ = 0, wanted_ = 0, used_ = 0;
   bool push_ready_ = false, waits_ = false, moved_ = false, progressed_ = false;
   bool request_taken_ = false, dma_waits_ = false, port_ready_ = false;
   std::optional<std::pair<unsigned, std::optional<spec::Command>>> answer_;  // no command: an error

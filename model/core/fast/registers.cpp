@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/core/command/segment_writes.hpp"
 #include "model/core/fast/fast_core.hpp"
 
 namespace weft::core {
@@ -11,7 +12,7 @@ constexpr uint32_t kQueueBlock = WEFT_CSR_QUEUE_LEVEL_STRIDE * WEFT_CORE_QUEUES;
 constexpr uint32_t kSemaphoreBlock = WEFT_CSR_SEMAPHORE_STRIDE * WEFT_SEMAPHORES;
 constexpr uint32_t kSegmentBlock = WEFT_CSR_SEGMENT_BASE_STRIDE * WEFT_SEGMENTS;
 constexpr uint32_t kCounterBlock = WEFT_CSR_COUNTER_STRIDE * WEFT_COUNTERS;
-constexpr uint64_t kReadable = 4, kWritable = 8, kSpaceMask = 3;
+constexpr uint64_t kReadable = 4, kWritable = 8;
 
 bool in_block(uint32_t offset, uint32_t base, uint32_t bytes) { return offset >= base && offset - base < bytes; }
 
@@ -33,8 +34,9 @@ uint64_t FastCore::read_csr(uint32_t offset) {
     const Queue& q = queues_[index(WEFT_CSR_QUEUE_HEAD_TAG)];
     return q.commands.empty() ? 0 : 0x10000u | spec::decode_header(q.commands.front()).tag;
   }
-  if (in_block(offset, WEFT_CSR_PREFETCH_BASE, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_BASE)).base;
-  if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_COUNT)).left;
+  if (in_block(offset, WEFT_CSR_PREFETCH_BASE, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_BASE)).base();
+  if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock))
+    return fetch_.queue(index(WEFT_CSR_PREFETCH_COUNT)).left();
   if (in_block(offset, WEFT_CSR_SEMAPHORE, kSemaphoreBlock)) return semaphores_.value(index(WEFT_CSR_SEMAPHORE));
   if (in_block(offset, WEFT_CSR_SEGMENT_BASE, kSegmentBlock)) return read_segment(offset);
   if (in_block(offset, WEFT_CSR_COUNTER, kCounterBlock)) return snapshot_[index(WEFT_CSR_COUNTER)];
@@ -157,27 +159,7 @@ void FastCore::apply_write(uint32_t offset, uint64_t value) {
   if (fast::Injector::owns(offset)) write_inject(offset, value);
   if (in_block(offset, WEFT_CSR_SEMAPHORE, kSemaphoreBlock))
     semaphores_.set((offset - WEFT_CSR_SEMAPHORE) / 8, static_cast<uint16_t>(value));
-  if (in_block(offset, WEFT_CSR_SEGMENT_BASE, kSegmentBlock)) write_segment(offset, value);
-}
-
-void FastCore::write_segment(uint32_t offset, uint64_t value) {
-  const uint32_t at = offset - WEFT_CSR_SEGMENT_BASE;
-  golden::Segment& segment = state_.segments()[at / WEFT_CSR_SEGMENT_BASE_STRIDE];
-  switch (at % WEFT_CSR_SEGMENT_BASE_STRIDE) {
-    case 0:
-      segment.base = value;
-      return;
-    case WEFT_CSR_SEGMENT_LIMIT - WEFT_CSR_SEGMENT_BASE:
-      segment.limit = value;
-      return;
-    case WEFT_CSR_SEGMENT_ATTRIBUTES - WEFT_CSR_SEGMENT_BASE:
-      segment.space = static_cast<weft_address_space>(value & kSpaceMask);
-      segment.readable = (value & kReadable) != 0;
-      segment.writable = (value & kWritable) != 0;
-      return;
-    default:
-      return;
-  }
+  write_segment(state_.segments(), offset, value);
 }
 
 uint64_t FastCore::read_segment(uint32_t offset) const {

@@ -27,6 +27,7 @@ bool LockstepCore::push(unsigned queue, const spec::Command& command) {
 void LockstepCore::command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
   Flight& flight = flights_[unit].emplace_back();
   flight.command = command;
+  flight.segments = golden_.segments();
   const spec::Chip& chip = rtl_->chip();
   if (!golden::check_unit(command, queue_of_unit(unit), chip, golden_.segments(), rtl_->place())) {
     flight.ranges = golden::written_ranges(command, chip, golden_.segments());
@@ -41,8 +42,9 @@ void LockstepCore::command_started(weft_unit_index unit, const spec::Command& co
 }
 
 void LockstepCore::command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {
-  const Flight flight = std::move(flights_[unit].front());
+  Flight flight = std::move(flights_[unit].front());
   flights_[unit].pop_front();
+  std::swap(golden_.segments(), flight.segments);
   if (!mismatch_.differs) {
     unit_ = unit;
     command_ = &flight.command;
@@ -59,6 +61,7 @@ void LockstepCore::command_retired(weft_unit_index unit, const spec::Command& co
     compare_outputs(flight);
     commands_compared_++;
   }
+  std::swap(golden_.segments(), flight.segments);
   if (observer_ != nullptr) observer_->command_retired(unit, command, cycle);
 }
 

@@ -58,6 +58,7 @@ class LockstepCore final : public TensorCore, private RtlTap, private CoreObserv
   /// A command in a unit, what it reads and writes (nothing if its unit refuses it), and what it wrote so far.
   struct Flight {
     spec::Command command;
+    golden::SegmentTable segments;  // as they were when it started
     golden::WrittenRanges ranges;
     CommandAccesses accesses;
     WriteRecord writes;

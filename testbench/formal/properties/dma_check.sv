@@ -45,8 +45,8 @@
   logic [63:0] wrong, crooked;                     // bit b: byte b is the offset of such a field
   always_comb begin
     wrong = '0;
-    wrong[16] = c_src >= 8'd32 || (c_fill && c_src != 0) || (!c_fill && (c_src == 0) != Out);
-    wrong[17] = c_dst >= 8'd32 || (!c_remote && (c_dst == 0) == Out);
+    wrong[16] = c_src >= 8'd64 || (c_fill && c_src != 0) || (!c_fill && (c_src == 0) != Out);
+    wrong[17] = c_dst >= (c_remote ? 8'd32 : 8'd64) || (!c_remote && (c_dst == 0) == Out);
     wrong[18] = !c_remote && c_chip != 0;
     wrong[20] = c_fill && c_from[39:32] != 0;
     wrong[30] = c_size0 == 0;
@@ -94,7 +94,7 @@
     if (!reset_done) assume (!rst_ni);
     if (reset_done) begin
       VerdictAfterFour_A: assert ((job_valid_o || fault_valid_o) == (age_q == 3'd4) && !(job_valid_o && fault_valid_o));
-      LookedUp_A: assert (age_q != 3'd3 || seg_index_o == (Out ? c_dst[4:0] : c_src[4:0]));
+      LookedUp_A: assert (age_q != 3'd3 || seg_index_o == (Out ? c_dst[5:0] : c_src[5:0]));
       if (faulted_q) FaultStays_A: assert (fault_valid_o && !cmd_ready_o && fault_o == fault_before_q);
       // invariants that make the induction close
       Age_A: assert (age_q <= 3'd4 && 3'(state_q) == age_q);
@@ -123,7 +123,7 @@
           assert (fault_o.code == 8'd2 && fault_o.address < 64 && wrong[at] && (wrong & before_at) == 0);
         else if (crooked != 0) Alignment_A:
           assert (fault_o.code == 8'd3 && fault_o.address < 64 && crooked[at] && (crooked & before_at) == 0);
-        else if (unmapped) Segment_A: assert (fault_o.code == 8'd5 && fault_o.address == 64'(Out ? c_dst : c_src));
+        else if (unmapped) Segment_A: assert (fault_o.code == 8'd5 && fault_o.address == 64'(Out ? c_dst[4:0] : c_src[4:0]));
         else if (absent && !src_under && !src_over) NoSuchChip_A:
           assert (fault_o.code == 8'd13 && fault_o.address == {8'd1, 8'd0, c_chip, 32'd0});
         else Range_A: assert (fault_o.code == 8'd4 && fault_o.address

@@ -1,7 +1,7 @@
 // What is bound to rtl/csr.
-bind csr interrupt_invariants u_interrupt_invariants (
+bind csr interrupt_invariants #(.Bits(Irqs)) u_interrupt_invariants (
   .clk_i, .rst_ni(core_rst_ni), .interrupt_i(interrupt_q), .set_i(interrupt_set),
-  .clear_i(write && csr_addr_i == 16'(weft_pkg::CsrInterrupt) ? csr_wdata_i[2:0] : 3'd0),
+  .clear_i(write && csr_addr_i == 16'(weft_pkg::CsrInterrupt) ? csr_wdata_i[Irqs-1:0] : '0),
   .irq_i(irq_o));
 bind fault_capture first_fault_invariants #(.Width($bits(control_pkg::fault_t) + 64))
   u_first_fault_invariants (

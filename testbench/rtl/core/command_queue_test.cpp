@@ -15,7 +15,7 @@ namespace {
 class Bench : public weft::bench::VerilatedBench<Vcommand_queue_model> {
  public:
   Bench() {
-    top->push_i = top->pop_i = 0;
+    top->push_i = top->pop_i = top->mark_i = 0;
     reset();
   }
 };
@@ -33,6 +33,7 @@ TEST_CASE("commands leave in the order in which they came, at every level and po
   std::mt19937 random(static_cast<unsigned>(seed));
   Bench bench;
   std::deque<weft::spec::Command> model;
+  std::deque<unsigned> marks;
   bool was_full = false;
   for (unsigned i = 0; i < 20000; i++) {
     const unsigned phase = i / 500 % 2;  // fills, then drains
@@ -41,6 +42,7 @@ TEST_CASE("commands leave in the order in which they came, at every level and po
     const auto command = random_command(random);
     bench.top->push_i = push;
     bench.top->pop_i = pop;
+    bench.top->mark_i = static_cast<uint8_t>(random() % 4);
     std::memcpy(bench.top->cmd_i.data(), command.bytes.data(), command.bytes.size());
     bench.settle();
     INFO(weft::bench::rerun_line(seed, bench.cycle()));
@@ -50,11 +52,12 @@ TEST_CASE("commands leave in the order in which they came, at every level and po
     if (!model.empty()) {
       REQUIRE(std::memcmp(bench.top->head_o.data(), model.front().bytes.data(), 64) == 0);
       REQUIRE(bench.top->head_tag_o == weft::spec::decode_header(model.front()).tag);
+      REQUIRE(bench.top->head_mark_o == marks.front());
     }
     was_full |= bench.top->full_o != 0;
     const bool accepted = push && model.size() < WEFT_CORE_QUEUE_DEPTH;
-    if (pop) model.pop_front();
-    if (accepted) model.push_back(command);
+    if (pop) model.pop_front(), marks.pop_front();
+    if (accepted) model.push_back(command), marks.push_back(bench.top->mark_i);
     bench.step();
   }
   CHECK(was_full);

@@ -69,6 +69,7 @@ class FieldBench {
         draw.one_of({WEFT_ADDRESS_SPACE_NONE, WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HBM, WEFT_ADDRESS_SPACE_HOST});
     segment.readable = !draw.once_in(8);
     segment.writable = !draw.once_in(8);
+    golden::copy_to_version1(segments);
     const uint32_t at = index * WEFT_CSR_SEGMENT_BASE_STRIDE;
     const uint64_t attributes =
         uint64_t{segment.space} | uint64_t{segment.readable} << 2 | uint64_t{segment.writable} << 3;
@@ -87,6 +88,7 @@ class FieldBench {
                               .space = WEFT_ADDRESS_SPACE_HBM,
                               .readable = true,
                               .writable = true};
+    golden::copy_to_version1(segments);
     const uint32_t at = kOpenSegment * WEFT_CSR_SEGMENT_BASE_STRIDE;
     write(WEFT_CSR_SEGMENT_BASE + at, segments[kOpenSegment].base);
     write(WEFT_CSR_SEGMENT_LIMIT + at, segments[kOpenSegment].limit);

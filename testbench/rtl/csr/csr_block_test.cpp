@@ -28,6 +28,7 @@ class CsrBench : public VerilatedBench<Vcsr_model> {
     for (unsigned w = 0; w < 3; w++) t.fault_i[w] = 0;
     for (unsigned w = 0; w < 5; w++) t.segment_i[w] = 0;
     t.inject_rdata_i = 0;
+    t.version_used_i = t.version_freed_i = 0;
     reset();
     t.core_rst_ni = 1;
     settle();
@@ -103,7 +104,8 @@ uint64_t value_at(const Vcsr_model& t, const Model& model, uint32_t address) {
     case WEFT_CSR_FAULT_COUNT:
       return t.fault_count_i;
     case WEFT_CSR_PREFETCH_STATUS:  // 5 bits each: refused, faulted, fetches
-      return (t.prefetch_status_i & 31) | (t.prefetch_status_i >> 5 & 31) << 8 | (t.prefetch_status_i >> 10) << 16;
+      return (t.prefetch_status_i & 31) | (t.prefetch_status_i >> 5 & 31) << 8 | (t.prefetch_status_i >> 10) << 16 |
+             unsigned{t.version_used_i} << 24;
     case WEFT_CSR_SEMAPHORE_NONZERO:
       return t.sem_nonzero_i;
     default:
@@ -158,6 +160,7 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
     t.sem_nonzero_i = random();
     t.prefetch_base_i = random(), t.prefetch_left_i = static_cast<uint32_t>(random());
     t.prefetch_status_i = static_cast<uint16_t>(below(1u << 15));
+    t.version_used_i = static_cast<uint8_t>(below(4)), t.version_freed_i = below(40) == 0;
     t.counter_rdata_i = random(), t.inject_rdata_i = random();
     for (unsigned w = 0; w < 3; w++) t.fault_i[w] = static_cast<uint32_t>(random());
     for (unsigned w = 0; w < 5; w++) t.segment_i[w] = static_cast<uint32_t>(random()) & (w == 4 ? 15 : UINT32_MAX);
@@ -197,7 +200,8 @@ TEST_CASE("random traffic and events: every register, strobe and the interrupt l
             (writes && address >= WEFT_CSR_INJECT_ADDRESS && address < WEFT_CSR_INJECT_ADDRESS + 8 * 6));
     REQUIRE(t.csr_rdata_o == (reads ? value_at(t, model, address) : 0));
 
-    const unsigned set = (t.fault_raised_i ? 1u : 0u) | (idle_event ? 2u : 0u) | (fell_low ? 4u : 0u);
+    const unsigned set =
+        (t.fault_raised_i ? 1u : 0u) | (idle_event ? 2u : 0u) | (fell_low ? 4u : 0u) | (t.version_freed_i ? 8u : 0u);
     if (writes && address == WEFT_CSR_INTERRUPT) model.interrupt &= ~static_cast<unsigned>(data);
     model.interrupt |= set;
     if (writes && address == WEFT_CSR_QUEUE_LOW) model.low = data & 31;

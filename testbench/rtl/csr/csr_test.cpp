@@ -65,7 +65,8 @@ TEST_CASE("registers that can be written keep their value and touch no other") {
       default: {
         const unsigned segment = index % WEFT_SEGMENTS, field = static_cast<unsigned>(random() % 3);
         bench.write(WEFT_CSR_SEGMENT_BASE + 32 * segment + 8 * field, value);
-        if (segment != 0) segments[segment][field] = field == 2 ? value & 15 : value;
+        if (segment == 0 || (field == 0 && value % 2 != 0)) break;  // bit 0 of a base: not for version 0, which is read
+        segments[segment][field] = field == 2 ? value & 15 : field == 0 ? value & ~uint64_t{15} : value;
       }
     }
     const unsigned look = static_cast<unsigned>(random() % 64);

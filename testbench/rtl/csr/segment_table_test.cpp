@@ -52,8 +52,9 @@ class TableBench : public VerilatedBench<Vsegment_table_model> {
     settle();
     return unpack(top->csr_segment_o.data(), 0);
   }
+  /// Entries from 32 on: version 1.
   Entry look_up(unsigned channel, unsigned index) {
-    top->seg_index_i = (top->seg_index_i & ~(31u << (5 * channel))) | index << (5 * channel);
+    top->seg_index_i = (top->seg_index_i & ~(63u << (6 * channel))) | index << (6 * channel);
     settle();
     return unpack(top->segment_o.data(), channel);
   }
@@ -68,8 +69,10 @@ TEST_CASE("after power-up entry 0 is VMEM and all others are not mapped, on ever
   for (unsigned index = 0; index < WEFT_SEGMENTS; index++) {
     INFO("segment " << index);
     CHECK(bench.read(index) == (index == 0 ? kVmem : Entry{}));
-    for (unsigned channel = 0; channel < WEFT_CORE_DMA_CHANNELS; channel++)
+    for (unsigned channel = 0; channel < WEFT_CORE_DMA_CHANNELS; channel++) {
       CHECK(bench.look_up(channel, index) == (index == 0 ? kVmem : Entry{}));
+      CHECK(bench.look_up(channel, index + WEFT_SEGMENTS) == Entry{});
+    }
   }
 }
 
@@ -77,19 +80,22 @@ TEST_CASE("each field of each entry keeps what was written, alone, and all ports
   const uint64_t seed = stimulus_seed(2);
   std::mt19937_64 random(seed);
   TableBench bench;
-  std::array<Entry, WEFT_SEGMENTS> model{};
+  std::array<Entry, 2 * WEFT_SEGMENTS> model{};  // version 0, version 1
   model[0] = kVmem;
   for (unsigned i = 0; i < 4000; i++) {
     const auto index = static_cast<unsigned>(random() % WEFT_SEGMENTS), field = static_cast<unsigned>(random() % 4);
     const uint64_t value = random();
     bench.write(index, field, value);
-    if (index != 0 && field == 0) model[index].base = value;
-    if (index != 0 && field == 1) model[index].limit = value;
-    if (index != 0 && field == 2) model[index].attributes = static_cast<unsigned>(value & 15);
+    for (unsigned version = 0; version < 2 && index != 0; version++) {
+      Entry& entry = model[index + version * WEFT_SEGMENTS];
+      if (field == 0 && (value >> version & 1) == 0) entry.base = value & ~uint64_t{15};  // bit v: not for version v
+      if (field == 1) entry.limit = value;
+      if (field == 2) entry.attributes = static_cast<unsigned>(value & 15);
+    }
     INFO("write " << i << " segment " << index << " field " << field << "; " << rerun_line(seed, bench.cycle()));
     REQUIRE(bench.read(index) == model[index]);
     for (unsigned channel = 0; channel < WEFT_CORE_DMA_CHANNELS; channel++) {
-      const auto other = static_cast<unsigned>(random() % WEFT_SEGMENTS);
+      const auto other = static_cast<unsigned>(random() % (2 * WEFT_SEGMENTS));
       REQUIRE(bench.look_up(channel, other) == model[other]);
     }
   }
@@ -98,12 +104,12 @@ TEST_CASE("each field of each entry keeps what was written, alone, and all ports
 TEST_CASE("power-up unmaps what was written, field by field") {
   TableBench bench;
   for (unsigned index = 1; index < WEFT_SEGMENTS; index++)
-    for (unsigned field = 0; field < 3; field++) bench.write(index, field, UINT64_MAX);
+    for (unsigned field = 0; field < 3; field++) bench.write(index, field, UINT64_MAX - (field == 0 ? 15 : 0));
   bench.reset();
   for (unsigned index = 1; index < WEFT_SEGMENTS; index++) {
     CHECK(bench.read(index) == Entry{});
-    bench.write(index, index % 3, 7);
-    const Entry want = index % 3 == 0 ? Entry{.base = 7} : index % 3 == 1 ? Entry{.limit = 7} : Entry{.attributes = 7};
+    bench.write(index, index % 3, index % 3 == 0 ? 16 : 7);
+    const Entry want = index % 3 == 0 ? Entry{.base = 16} : index % 3 == 1 ? Entry{.limit = 7} : Entry{.attributes = 7};
     CHECK(bench.read(index) == want);
   }
 }

@@ -74,9 +74,10 @@ module dma_bench
   output logic                write_stall_o
 );
   segment_t segments_q[NumSegments];
-  logic [3:0][4:0] seg_index;
+  logic [3:0][SegmentBits-1:0] seg_index;   // the same in both versions
   segment_t [3:0] segment;
-  always_comb for (int unsigned c = 0; c < 4; c++) segment[c] = segments_q[seg_index[c]];
+  always_comb for (int unsigned c = 0; c < 4; c++)
+    segment[c] = seg_index[c][4:0] == '0 ? '0 : segments_q[seg_index[c][4:0]];
   always_ff @(posedge clk_i)
     if (segment_write_i)
       segments_q[segment_index_i] <= {segment_attributes_i, segment_limit_i, segment_base_i};

@@ -74,10 +74,10 @@ TEST_CASE("each field that a DMA command may not hold is refused with its offset
   using Change = std::function<void(spec::DmaCommand&)>;
   const std::vector<std::pair<const char*, Change>> changes{
       {"legal", [](auto&) {}},
-      {"src_seg 32", [](auto& c) { c.src_seg = 32; }},
+      {"src_seg 64", [](auto& c) { c.src_seg = 64; }},
       {"src_seg 0", [](auto& c) { c.src_seg = 0; }},
       {"src_seg 3", [](auto& c) { c.src_seg = 3; }},
-      {"dst_seg 32", [](auto& c) { c.dst_seg = 32; }},
+      {"dst_seg 64", [](auto& c) { c.dst_seg = 64; }},
       {"dst_seg 0", [](auto& c) { c.dst_seg = 0; }},
       {"dst_seg 3", [](auto& c) { c.dst_seg = 3; }},
       {"remote_chip", [](auto& c) { c.remote_chip = 0x100; }},
@@ -147,10 +147,10 @@ TEST_CASE("random damage to commands is refused as the reference says") {
     };
     for (unsigned k = 0; k < 1 + n % 2; k++) switch (random() % 22) {
         case 0:
-          c.src_seg = static_cast<uint8_t>(random() % 34);
+          c.src_seg = static_cast<uint8_t>(random() % 66);
           break;
         case 1:
-          c.dst_seg = static_cast<uint8_t>(random() % 34);
+          c.dst_seg = static_cast<uint8_t>(random() % 66);
           break;
         case 2:
           c.remote_chip = static_cast<uint16_t>(random() % 2);

@@ -26,10 +26,11 @@ inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segme
   const bool remote = is_remote(c);
   const bool fill = c.header.opcode == WEFT_OPCODE_FILL;
   const auto illegal = [](uint64_t at) { return Refusal{WEFT_FAULT_ILLEGAL_FIELD, at}; };
-  if (c.src_seg >= 32 || (fill && c.src_seg != 0) || (!fill && !out && c.src_seg == 0) ||
+  if (c.src_seg >= 64 || (fill && c.src_seg != 0) || (!fill && !out && c.src_seg == 0) ||
       (!fill && out && c.src_seg != 0))
     return illegal(16);
-  if (c.dst_seg >= 32 || (!out && c.dst_seg != 0) || (out && !remote && c.dst_seg == 0)) return illegal(17);
+  if (c.dst_seg >= (remote ? 32 : 64) || (!out && c.dst_seg != 0) || (out && !remote && c.dst_seg == 0))
+    return illegal(17);
   if (!remote && c.remote_chip != 0) return illegal(18);
   if (fill && c.src_off >> 32 != 0) return illegal(20);
   if (c.size0 == 0) return illegal(30);
@@ -53,10 +54,10 @@ inline Refusal check(const spec::DmaCommand& c, bool out, const std::array<Segme
   if (c.dst_stride3 % dst_granule) return misaligned(60);
 
   const Segment vmem{.base = 0, .limit = kChip.vmem_bytes, .space = 1, .readable = true, .writable = true};
-  const Segment& src = out ? vmem : segments[c.src_seg];
-  const Segment& dst = out ? segments[c.dst_seg] : vmem;
-  if (!fill && (src.space == 0 || !src.readable)) return {WEFT_FAULT_SEGMENT, c.src_seg};
-  if (!remote && (dst.space == 0 || !dst.writable)) return {WEFT_FAULT_SEGMENT, c.dst_seg};
+  const Segment& src = out ? vmem : segments[c.src_seg % 32];  // in both versions
+  const Segment& dst = out ? segments[c.dst_seg % 32] : vmem;
+  if (!fill && (src.space == 0 || !src.readable)) return {WEFT_FAULT_SEGMENT, c.src_seg % 32u};
+  if (!remote && (dst.space == 0 || !dst.writable)) return {WEFT_FAULT_SEGMENT, c.dst_seg % 32u};
 
   const auto range = [&](uint64_t off, int64_t s1, int64_t s2, int64_t s3, uint64_t limit) -> Refusal {
     __int128 lo = off, hi = off;

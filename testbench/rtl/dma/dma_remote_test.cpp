@@ -174,7 +174,7 @@ TEST_CASE("each wrong field of a remote copy is a fault with its place, and is n
   };
   for (const unsigned chip : {0u, 1u, 2u, 3u, 4u, 5u, 0x102u, 0x8001u, 65535u})
     expect([&](auto& c) { c.remote_chip = static_cast<uint16_t>(chip); });
-  for (const unsigned segment : {0u, 1u, 31u, 32u, 128u, 255u})
+  for (const unsigned segment : {0u, 1u, 31u, 32u, 35u, 63u, 64u, 128u, 255u})
     expect([&](auto& c) { c.dst_seg = static_cast<uint8_t>(segment); });
   for (const uint8_t segment : {uint8_t{0}, uint8_t{9}}) {
     expect([&](auto& c) { c.dst_seg = segment, c.dst_off = 8; });

@@ -30,6 +30,8 @@ class Core {
   /// its fetch was started, the others as soon as the queue has room.
   std::function<const uint8_t*(uint64_t address)> read_command;
   uint64_t fetch_cycles = 0;
+  /// Called when a command starts: version of the segments' bases that it names, its tag.
+  std::function<void(int version, uint16_t tag)> on_start = [](int, uint16_t) {};
   bool deaf = false;                                 ///< interrupts are lost
   bool reset_stuck = false;                          ///< busy for ever after a reset
   bool watchdog_dead = false;                        ///< the watchdog never fires
@@ -53,35 +55,49 @@ class Core {
   uint64_t attributes(uint32_t segment) {
     return registers_[WEFT_CSR_SEGMENT_ATTRIBUTES + segment * WEFT_CSR_SEGMENT_ATTRIBUTES_STRIDE];
   }
-  uint64_t base(uint32_t segment) { return registers_[WEFT_CSR_SEGMENT_BASE + segment * WEFT_CSR_SEGMENT_BASE_STRIDE]; }
+  uint64_t base(uint32_t segment, unsigned version = 0) { return bases_[version][segment]; }
   uint64_t limit(uint32_t segment) {
     return registers_[WEFT_CSR_SEGMENT_LIMIT + segment * WEFT_CSR_SEGMENT_LIMIT_STRIDE];
   }
   uint64_t raw(uint32_t offset) { return registers_[offset]; }
+  size_t level(uint32_t queue) const { return units_[queue].queue.size(); }
+  uint32_t versions_used() const;
 
  private:
+  struct Fetch {
+    uint64_t address = 0;
+    uint64_t left = 0;
+    uint64_t cycle = 0;   ///< of its first answer
+    uint64_t inside = 0;  ///< its commands in the queue
+  };
+  static constexpr int kPushed = -1;
   struct Unit {
     std::deque<Command> queue;
+    std::deque<int> version;  ///< of the fetch that brought each of them, or kPushed
     bool active = false;
     uint64_t done_cycle = 0;
     uint64_t started = 0;
     uint64_t retired = 0;
     uint16_t tag = 0;
-    uint64_t fetch_address = 0;
-    uint64_t fetch_left = 0;
-    uint64_t fetch_cycle = 0;  ///< of its first answer
+    std::array<Fetch, 2> fetch;  ///< one for each version of the segments' bases
+    unsigned serving = 0;        ///< the one that was started first
+
+    bool fetches() const { return fetch[0].left != 0 || fetch[1].left != 0; }
+    const Fetch& next_fetch() const { return fetch[fetch[serving].left != 0 ? serving : serving ^ 1]; }
   };
   static bool has_room(const Unit& u) { return u.queue.size() < WEFT_CORE_QUEUE_DEPTH; }
-  void accept(uint32_t queue, const uint8_t* command, uint64_t cycle);
+  void accept(uint32_t queue, const uint8_t* command, int version, uint64_t cycle);
   /// Commands that have arrived go into their queues.
   void feed(uint64_t cycle);
   void start(uint32_t queue, uint64_t cycle);
-  void start_fetch(uint32_t queue, uint64_t count, uint64_t now);
+  void start_fetch(uint32_t queue, uint64_t value, uint64_t now);
+  void tell_freed(uint32_t used_before);
   void fault(uint32_t code, uint32_t queue, uint16_t tag, uint64_t address, uint64_t cycle);
   void reset();
 
   std::array<Unit, WEFT_CORE_QUEUES> units_;
   std::map<uint32_t, uint64_t> registers_;
+  std::array<std::array<uint64_t, WEFT_SEGMENTS>, 2> bases_{};
   uint64_t interrupt_ = 0;
   uint64_t first_accept_ = 0;
   uint64_t last_retire_ = 0;

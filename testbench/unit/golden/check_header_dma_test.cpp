@@ -110,7 +110,7 @@ TEST_CASE("Semaphore fields need a semaphore and a count, or neither, and differ
 
 TEST_CASE("DMA fields") {
   expect<Dma>(
-      copy_in(), kIn, [](auto& c) { c.src_seg = 32; }, kField, 16);
+      copy_in(), kIn, [](auto& c) { c.src_seg = 64; }, kField, 16);
   expect<Dma>(
       copy_in(), kIn, [](auto& c) { c.src_seg = 0; }, kField, 16);
   expect<Dma>(
@@ -126,7 +126,7 @@ TEST_CASE("DMA fields") {
   expect<Dma>(
       copy_out(), kOut, [](auto& c) { c.dst_seg = 0; }, kField, 17);
   expect<Dma>(
-      copy_out(), kOut, [](auto& c) { c.dst_seg = 32; }, kField, 17);
+      copy_out(), kOut, [](auto& c) { c.dst_seg = 64; }, kField, 17);
   expect<Dma>(
       copy_in(), kIn, [](auto& c) { c.remote_chip = 1; }, kField, 18);
   expect<Dma>(
@@ -148,7 +148,7 @@ TEST_CASE("DMA fields") {
   expect<Dma>(
       copy_in(), kIn,
       [](auto& c) {
-        c.src_seg = 32;
+        c.src_seg = 64;
         c.dst_seg = 9;
         c.size0 = 0;
       },

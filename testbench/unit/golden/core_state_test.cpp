@@ -157,6 +157,33 @@ TEST_CASE("A bus error names the beat's address, and what came before it has bee
   }
 }
 
+TEST_CASE("Bit 5 of a segment's number is the version of its base and a fault names the segment without it") {
+  constexpr uint8_t kVersion1 = 3 | golden::kSegmentVersion1;
+  constexpr uint64_t kBytes = 64, kOther = Fixture::kBase + 0x8000;
+  Fixture f("small");
+  golden::copy_to_version1(f.core.segments());
+  f.core.segments()[kVersion1].base = kOther;
+  spec::DmaCommand c;
+  c.header.opcode = WEFT_OPCODE_COPY;
+  c.size0 = kBytes;
+  for (const auto& [segment, base] : {std::pair{uint8_t{3}, Fixture::kBase}, {kVersion1, kOther}}) {
+    c.src_seg = segment, c.dst_seg = 0;
+    REQUIRE(!f.run(c, WEFT_QUEUE_DMA_IN));
+    CHECK(std::memcmp(f.core.vmem().data(), f.memory.bytes.data() + base, kBytes) == 0);
+    c.src_seg = 0, c.dst_seg = segment, c.src_off = 4096;
+    const auto written = golden::written_ranges(spec::encode(c), f.core.chip(), f.core.segments());
+    REQUIRE(!f.run(c, WEFT_QUEUE_DMA_OUT));
+    CHECK(std::memcmp(f.core.vmem().data() + 4096, f.memory.bytes.data() + base, kBytes) == 0);
+    REQUIRE(written.memory.size() == 1);
+    CHECK(written.memory[0].address == base);
+    c.src_off = 0;
+  }
+  c.src_seg = 0, c.dst_seg = 7 | golden::kSegmentVersion1;
+  CHECK(f.run(c, WEFT_QUEUE_DMA_OUT) == Fault{WEFT_FAULT_SEGMENT, 7});
+  c.src_seg = golden::kSegmentVersion1, c.dst_seg = 0;  // VMEM has no other version
+  CHECK(f.run(c, WEFT_QUEUE_DMA_IN) == Fault{WEFT_FAULT_SEGMENT, 0});
+}
+
 TEST_CASE("A refused command writes nothing") {
   Fixture f("nano");
   const auto before = f.vmem_copy();

@@ -14,6 +14,7 @@ using bench::CoreBench;
 using core::CoreKind;
 
 constexpr uint64_t kBase = 0x100000;  // of the commands in HBM
+constexpr uint64_t kVersion0Used = 1u << 24;
 constexpr uint32_t at_queue(uint32_t offset, unsigned queue) { return offset + 8 * queue; }
 
 uint64_t base_of(unsigned queue) { return kBase + queue * uint64_t{0x40000}; }
@@ -84,7 +85,7 @@ TEST_CASE("a queue fetches its commands and runs them in order, and the core is 
     fetch(bench, WEFT_QUEUE_SYNC, 300);
     CHECK(bench.core->busy());
     CHECK(bench.read(WEFT_CSR_STATUS) == 1);
-    CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) == 1u << WEFT_QUEUE_SYNC);
+    CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) == (1u << WEFT_QUEUE_SYNC | kVersion0Used));
     CHECK(bench.read(at_queue(WEFT_CSR_PREFETCH_COUNT, WEFT_QUEUE_SYNC)) == 300);
     REQUIRE(bench.run());
     CHECK(retired(bench, WEFT_QUEUE_SYNC) == 300);
@@ -152,7 +153,7 @@ TEST_CASE("a command that memory does not have is fault COMMAND_FETCH of its que
         CHECK(fault.address == base_of(queue) + at * WEFT_COMMAND_BYTES);
         CHECK(fault.count == 1);
         CHECK(retired(bench, queue) <= at);
-        CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) == (1u << queue | 1u << (8 + queue)));
+        CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) == (1u << queue | 1u << (8 + queue) | kVersion0Used));
         CHECK(bench.read(WEFT_CSR_STATUS) == 7);
         bench.reset();
         CHECK(bench.read(WEFT_CSR_STATUS) == 0);
@@ -238,4 +239,62 @@ TEST_CASE("sustained at nano's HBM a command costs 8 cycles at most on one queue
     std::printf("%s: %.2f cycles a command on five queues at once\n", kind == CoreKind::kRtl ? "rtl" : "fast", five);
     CHECK(five <= 12);
   }
+}
+
+TEST_CASE("commands of the second fetch see the other version of a base and the same cycle tells which one is free") {
+  constexpr unsigned kCopies = 40, kBytes = 64, kSegment = 2;
+  struct Seen {
+    uint64_t freed = 0, end = 0;
+    bool operator==(const Seen&) const = default;
+  };
+  std::vector<Seen> seen;
+  for (const CoreKind kind : {CoreKind::kRtl, CoreKind::kFast, CoreKind::kLockstep}) {
+    CoreBench bench("nano", kind);
+    auto& hbm = bench.bus.memory(WEFT_ADDRESS_SPACE_HBM);
+    std::vector<spec::Command> commands;
+    for (unsigned i = 0; i < kCopies; i++) {
+      spec::DmaCommand copy;
+      copy.header.opcode = WEFT_OPCODE_COPY;
+      copy.header.tag = static_cast<uint16_t>(i);
+      copy.src_seg = 0, copy.dst_seg = kSegment;
+      copy.src_off = 0, copy.dst_off = uint64_t{i} * kBytes;
+      copy.size0 = kBytes;
+      commands.push_back(spec::encode(copy));
+    }
+    place(bench, WEFT_QUEUE_DMA_OUT, commands);
+    const uint32_t segment = kSegment * WEFT_CSR_SEGMENT_BASE_STRIDE;
+    constexpr uint64_t kRoom = 0x1000, kOut = 0x300000;
+    bench.write(WEFT_CSR_SEGMENT_LIMIT + segment, kRoom);
+    bench.write(WEFT_CSR_SEGMENT_ATTRIBUTES + segment, WEFT_ADDRESS_SPACE_HBM | 8);
+    bench.write(WEFT_CSR_SEGMENT_BASE + segment, kOut | 2);            // of version 0
+    bench.write(WEFT_CSR_SEGMENT_BASE + segment, (kOut + kRoom) | 1);  // of version 1
+    std::fill(hbm.begin() + kOut, hbm.begin() + kOut + 2 * kRoom, std::byte{0xee});
+    const uint64_t base = base_of(WEFT_QUEUE_DMA_OUT);
+    for (const uint64_t version : {0u, 1u}) {
+      bench.write(at_queue(WEFT_CSR_PREFETCH_BASE, WEFT_QUEUE_DMA_OUT), base | version);
+      bench.write(at_queue(WEFT_CSR_PREFETCH_COUNT, WEFT_QUEUE_DMA_OUT), version << 32 | kCopies);
+    }
+    INFO("core " << seen.size());
+    CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) == (1u << WEFT_QUEUE_DMA_OUT | 3u << 24));
+    CHECK(bench.read(at_queue(WEFT_CSR_PREFETCH_COUNT, WEFT_QUEUE_DMA_OUT)) <= 2 * kCopies);
+    Seen now;
+    const uint64_t begin = bench.core->cycle();
+    while ((bench.read(WEFT_CSR_INTERRUPT) & 8) == 0 && bench.core->cycle() < begin + 100000) bench.skip(1);
+    now.freed = bench.core->cycle() - begin;
+    CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) >> 24 == 2);
+    CHECK(retired(bench, WEFT_QUEUE_DMA_OUT) <= kCopies);
+    REQUIRE(bench.run());
+    now.end = bench.core->cycle() - begin;
+    CHECK(bench::fault(bench).code == 0);
+    CHECK(retired(bench, WEFT_QUEUE_DMA_OUT) == 2 * kCopies);
+    CHECK(bench.read(WEFT_CSR_PREFETCH_STATUS) == 0);
+    for (const uint64_t out : {kOut, kOut + kRoom}) {
+      CHECK(std::count(hbm.begin() + static_cast<int64_t>(out),
+                       hbm.begin() + static_cast<int64_t>(out + kCopies * kBytes), std::byte{0xee}) == 0);
+      CHECK(hbm[out + kCopies * kBytes] == std::byte{0xee});
+    }
+    seen.push_back(now);
+  }
+  CHECK(seen[0] == seen[1]);
+  CHECK(seen[0] == seen[2]);
 }
