@@ -73,6 +73,12 @@ class Wheel(unittest.TestCase):
         self.assertIn("False", out)
         self.assertTrue(next(self.venv.glob("lib/python3*/site-packages/weft/py.typed")).is_file())
 
+    def test_its_metadata_name_the_releases_of_jax_that_are_listed(self):
+        listed = [line for line in (ROOT / "host/python/jax_versions.txt").read_text().splitlines() if line and not line.startswith("#")]
+        required = self.python("import importlib.metadata as m; print(*m.requires('weft-jax'), sep='\\n')").split("\n")
+        for name in ("jax", "jaxlib"):
+            self.assertIn(f"{name}>={listed[0]},<={listed[-1]}", required)
+
     def test_the_command_comes_with_it(self):
         self.assertRegex(self.run_in(self.venv, self.venv / "bin/weft", "--version").stdout, r"\d+\.\d+\.\d+")
         out = self.run_in(self.venv, self.venv / "bin/weft", "gemm", "--shape", "16x16x16", "--chip", "nano", "--core", "fast").stdout
