@@ -5,7 +5,7 @@
 
 namespace weft::fw {
 
-/// At the start of SRAM, where ports beside the processor look for it.
+/// Behind the stack (link.ld), where ports beside the processor look for it.
 __attribute__((section(".bss.state"))) State the_state;
 
 void main_loop() {

@@ -5,8 +5,10 @@
 
 namespace weft::fw::bare {
 
-inline constexpr uintptr_t kSramBase = 0x2000'0000;  ///< state and stack (link.ld)
+inline constexpr uintptr_t kSramBase = 0x2000'0000;  ///< stack, and behind it the state (link.ld)
 inline constexpr uint32_t kSramBytes = 160 * 1024;
+inline constexpr uint32_t kStackBytes = 16 * 1024;  ///< one that overflows leaves SRAM, and touches no state
+inline constexpr uintptr_t kStateBase = kSramBase + kStackBytes;
 inline constexpr uintptr_t kCore = 0x4000'0000;  ///< core registers, offsets of spec/core_csr.toml
 inline constexpr uintptr_t kCoreBytes = 0x2'0000;
 inline constexpr uintptr_t kFunction = 0x4100'0000;     ///< function registers, offsets of BAR0

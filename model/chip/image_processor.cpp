@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "firmware/bare/registers.hpp"
 #include "firmware/state.hpp"
 #include "model/chip/manager.hpp"
@@ -14,21 +11,6 @@ namespace weft::chip {
 namespace {
 
 constexpr uint64_t kStrideCycles = 2048;  // of the processor, before simulated time follows
-constexpr size_t kRomBytes = 64 * 1024;
-constexpr size_t kDeepestBacktrace = 16;
-constexpr unsigned kStackPointer = 2, kReturnAddress = 1;
-
-/// The instruction before `address` is a call.
-bool behind_call(std::span<const std::byte> rom, uint32_t address) {
-  if (address < 4 || address > rom.size() || (address & 1) != 0) return false;
-  uint32_t word = 0;
-  std::memcpy(&word, &rom[address - 4], sizeof word);
-  const rv32::Instruction whole = rv32::decode(word), half = rv32::decode(word >> 16);
-  const auto calls = [](const rv32::Instruction& i, unsigned length) {
-    return i.length == length && i.rd == kReturnAddress && (i.op == rv32::Op::kJal || i.op == rv32::Op::kJalr);
-  };
-  return calls(whole, 4) || calls(half, 2);
-}
 
 }  // namespace
 
@@ -46,16 +28,8 @@ ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image, const M
 
 std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw::Image& image,
                                                      const MakeProcessor& make_processor, std::string& error) {
-  if (image.rom.size() <= rv32::Processor::kResetOffset || image.rom.size() > kRomBytes) {
-    error = fmt::format("the firmware's image has {} bytes; a ROM of {} bytes holds more than {} of them",
-                        image.rom.size(), kRomBytes, rv32::Processor::kResetOffset);
-    return nullptr;
-  }
-  if (image.state_address != fw::bare::kSramBase || image.state_bytes != sizeof(fw::State)) {
-    error = fmt::format("the firmware's image has {} bytes of state at {:#x}; this simulator knows {} at {:#x}",
-                        image.state_bytes, image.state_address, sizeof(fw::State), fw::bare::kSramBase);
-    return nullptr;
-  }
+  error = image_error(image);
+  if (!error.empty()) return nullptr;
   std::unique_ptr<ImageProcessor> made(new ImageProcessor(manager, image, make_processor));
   if (made->processor_ != nullptr) return made;
   error = "this build has no such processor for the firmware's image";
@@ -63,7 +37,7 @@ std::unique_ptr<ImageProcessor> ImageProcessor::make(Manager& manager, const fw:
 }
 
 const fw::State& ImageProcessor::state() const {
-  return *reinterpret_cast<const fw::State*>(processor_->sram().data());
+  return *reinterpret_cast<const fw::State*>(&processor_->sram()[image_.state_address - fw::bare::kSramBase]);
 }
 
 void ImageProcessor::set_log(std::unique_ptr<BusLog> log) {
@@ -91,33 +65,6 @@ void ImageProcessor::run() {
         manager_.halt();
     }
   }
-}
-
-std::string ImageProcessor::where(uint32_t pc) const {
-  const auto after = std::upper_bound(image_.functions.begin(), image_.functions.end(), pc,
-                                      [](uint32_t at, const fw::ImageFunction& f) { return at < f.address; });
-  if (after == image_.functions.begin() || pc >= image_.rom.size()) return fmt::format("{:#010x}", pc);
-  const fw::ImageFunction& function = *std::prev(after);
-  return fmt::format("{:#07x} {}+{:#x}", pc, function.name, pc - function.address);
-}
-
-std::string ImageProcessor::backtrace() const {
-  std::string text = where(processor_->pc());
-  const uint32_t top = fw::bare::kSramBase + fw::bare::kSramBytes;
-  size_t depth = 0;
-  const auto caller = [&](uint32_t address) {
-    if (!behind_call(processor_->rom(), address) || depth == kDeepestBacktrace) return;
-    text += "\n  from " + where(address);
-    depth++;
-  };
-  caller(processor_->x()[kReturnAddress]);
-  for (uint32_t at = processor_->x()[kStackPointer] & ~3u;
-       at - fw::bare::kSramBase <= fw::bare::kSramBytes - 4 && at < top; at += 4) {
-    uint32_t word = 0;
-    std::memcpy(&word, &processor_->sram()[at - fw::bare::kSramBase], sizeof word);
-    caller(word);
-  }
-  return text;
 }
 
 }  // namespace weft::chip

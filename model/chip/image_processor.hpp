@@ -7,6 +7,7 @@
 #include "model/chip/bus_log.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/image_bus.hpp"
+#include "model/chip/image_report.hpp"
 #include "model/rv32/processor.hpp"
 
 namespace weft::fw {
@@ -36,11 +37,7 @@ class ImageProcessor {
   [[nodiscard]] const fw::State& state() const;
   [[nodiscard]] const rv32::Processor& processor() const { return *processor_; }
   [[nodiscard]] const ImageBus& bus() const { return bus_; }
-  /// "function+0x12" of a program counter.
-  [[nodiscard]] std::string where(uint32_t pc) const;
   [[nodiscard]] const fw::Image& image() const { return image_; }
-  /// Where the processor stands and, as far as the stack tells, how it came there: return addresses behind calls.
-  [[nodiscard]] std::string backtrace() const;
 
  private:
   ImageProcessor(Manager& manager, const fw::Image& image, const MakeProcessor& make_processor);

@@ -95,7 +95,7 @@ void Manager::thread() {
     halted_ = failure_reported_ = false;
     ailment_ = Ailment::kNone;
     waypoint_ = WEFT_WAYPOINT_RESET;
-    watchdog_.restart();
+    watchdog_.restart(cycle());
     faults_.restart();
     awaken();
     failed_ = false;
@@ -172,8 +172,10 @@ void Manager::report_failure(const std::string& what) {
   failure_reported_ = true;
   if (processor_ == nullptr || !report_failure_) return;
   const std::string_view name = spec::waypoint_name(waypoint_);
-  report_failure_(fmt::format("{} in cycle {}, waypoint {}\n  at {}", what, now(),
-                              name.empty() ? std::to_string(waypoint_) : std::string(name), processor_->backtrace()));
+  report_failure_(fmt::format("{} in cycle {}, waypoint {}\n  at {}{}", what, now(),
+                              name.empty() ? std::to_string(waypoint_) : std::string(name),
+                              image_backtrace(processor_->image(), processor_->processor()),
+                              register_lines(processor_->processor())));
 }
 
 void Manager::halt() {
@@ -287,7 +289,7 @@ void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value)
     if (!failure_reported_) report_failure("panicked");
   }
   if (offset == WEFT_REG_HEARTBEAT) watchdog_.beat(cycle());
-  if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.arm(cycle());
+  if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_BOOTING) watchdog_.beat(cycle());
   if (offset == WEFT_REG_BOOT_STAGE && faults_.boot_stops(function, static_cast<uint32_t>(value))) {
     fall_asleep();
     for (;;) suspend(wake_);  // until a device reset unwinds it

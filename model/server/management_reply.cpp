@@ -189,7 +189,7 @@ Json processor_json(const chip::Manager& manager) {
   const rv32::Processor& hart = processor->processor();
   Json registers = Json::array(), backtrace = Json::array();
   for (const uint32_t x : hart.x()) registers.push_back(x);
-  std::istringstream lines(processor->backtrace());
+  std::istringstream lines(chip::image_backtrace(processor->image(), hart));
   for (std::string line; std::getline(lines, line);)
     backtrace.push_back(line.substr(std::min(line.size(), line.find_first_not_of(' '))));
   return {{"kind", hart.engine() == rv32::Engine::kIbex ? "ibex" : "rv32"},

@@ -12,6 +12,7 @@ using Seeds = std::map<std::string, std::vector<uint8_t>>;
 
 Seeds executable_seeds();
 Seeds program_image_seeds();
+Seeds firmware_image_seeds();
 Seeds command_seeds();
 Seeds core_seeds();
 Seeds firmware_seeds();

@@ -18,6 +18,7 @@ using Bytes = std::vector<uint8_t>;
 const std::map<std::string, std::function<Seeds()>> kMakers{
     {"executable", weft::fuzz::executable_seeds},
     {"program_image", weft::fuzz::program_image_seeds},
+    {"firmware_image", weft::fuzz::firmware_image_seeds},
     {"command_check", weft::fuzz::command_seeds},
     {"fast_core", weft::fuzz::core_seeds},
     {"firmware_rings", weft::fuzz::firmware_seeds},

@@ -2,13 +2,17 @@
 // system tests (testbench/system, WEFT_MANAGER=rv32).
 #include "model/chip/image_processor.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "firmware/bare/registers.hpp"
 #include "firmware/state.hpp"
+#include "testbench/unit/chip/image_crc.hpp"
 #include "testbench/unit/chip/own_process.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
 
@@ -39,7 +43,7 @@ class TestImage {
       : rom_(rv32::Processor::kResetOffset + 4 * program.size()) {
     std::memcpy(rom_.data(), handler.data(), 4 * handler.size());
     std::memcpy(&rom_[rv32::Processor::kResetOffset], program.data(), 4 * program.size());
-    image_ = {rom_, fw::bare::kSramBase, sizeof(fw::State), 0, functions_};
+    image_ = {rom_, fw::bare::kStateBase, sizeof(fw::State), test::image_crc(rom_), functions_};
   }
   fw::Image* operator&() { return &image_; }
 
@@ -64,15 +68,9 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("images that do not fit the processor are refused by name") {
+TEST_CASE("a chip whose image does not fit the processor is not made, and says why") {
   TestImage image({kForEver});
-  SECTION("none") { (&image)->rom = {}; }
-  SECTION("too large") {
-    static const std::vector<std::byte> large(65 * 1024);
-    (&image)->rom = large;
-  }
-  SECTION("another layout") { (&image)->state_bytes -= 8; }
-  SECTION("another place") { (&image)->state_address += 16; }
+  (&image)->state_bytes -= 8;
   CHECK(in_own_process([&] { return Run(&image).error; }).find("the firmware's image has") == 0);
 }
 
@@ -153,6 +151,27 @@ TEST_CASE("an image without a heartbeat is reported when its watchdog halts it")
   INFO(run.traps.front());
   CHECK(run.traps.front().find("halted: it stays awake without a heartbeat in cycle ") == 0);
   CHECK(run.traps.front().find("the_program+0x10") != std::string::npos);
+}
+
+TEST_CASE("an image that never comes to its first sleep is halted by name, and again after its reset") {
+  TestImage image({kForEver});
+  const std::string told = in_own_process([&] {
+    Run run(&image);
+    for (int life = 0; life < 2; life++) {
+      if (run.traps.size() != 1) return fmt::format("{} reports in life {}", run.traps.size(), life);
+      const std::string text = std::exchange(run.traps, {}).front();
+      if (!text.starts_with("halted: it stays awake without a heartbeat in cycle ")) return text;
+      if (text.find("waypoint reset\n  at 0x00080 the_program+0x0\n") == std::string::npos) return text;
+      chip::Function& function = run.simulation->function();
+      if (test::read_register(function, WEFT_REG_DEVICE_STATE) != WEFT_DEVICE_STATE_FAILED)
+        return std::string("no failure");
+      if (test::read_register(function, WEFT_REG_FIRST_ERROR) != WEFT_ERROR_DEVICE_HUNG) return std::string("no error");
+      test::write_register(function, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
+      run.simulation->run_until_idle();
+    }
+    return std::string("halted twice");
+  });
+  CHECK(told == "halted twice");
 }
 
 TEST_CASE("no random image ends the simulator") {

@@ -85,6 +85,7 @@ TEST_CASE_METHOD(Fixture, "a doorbell in front of a wait is served before the de
 }
 
 TEST_CASE_METHOD(Fixture, "a deadline in device cycles ends a wait on endless work, and a reset ends the work") {
+  REQUIRE(client->write(0, WEFT_REG_FIRMWARE_WATCHDOG, UINT32_MAX) == 0);  // the stand-in beats no heart
   client->post(kDoorbells, 8, kEndless);
   const uint64_t alarm = client->read_register(WEFT_REG_CYCLES, 8) + 3'000'000;
   REQUIRE(client->write(0, WEFT_REG_WAIT_ALARM, alarm, 8) == 0);
