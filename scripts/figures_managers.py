@@ -79,7 +79,7 @@ def run_test(test, manager):
     if not reap():
         passed, text = False, f"left a process behind\n{text}"
     cases = sum(int(a or b) for a, b in CASES.findall(text))
-    return {"passed": passed, "skipped": skipped, "cases": cases, "seconds": processor_seconds() - before, "said": "" if passed else text[-4000:]}
+    return {"passed": passed, "skipped": skipped, "cases": cases, "seconds": processor_seconds() - before, "said": "" if passed else text if len(text) < 8000 else text[:4000] + "\n...\n" + text[-4000:]}
 
 
 def digest(tools):
