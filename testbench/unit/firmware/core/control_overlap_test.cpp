@@ -134,6 +134,28 @@ static void a_semaphore_may_be_left_for_a_block_that_overlaps_and_for_no_other(v
   }
 }
 
+static void a_semaphore_may_not_be_left_for_a_condition_whose_block_overlaps(void**) {
+  for (const bool left : {false, true}) {
+    Run r;
+    r.list.arguments = 1;
+    r.list.commands = 64;
+    r.list.add_block(0, 0, 3);
+    r.list.add_binding(0, 0);
+    const uint16_t loop = r.list.add_condition(WEFT_CONTROL_OPCODE_WHILE, 0, WEFT_CONTROL_CONDITION_LESS, 1);
+    r.list.entries[r.list.add(WEFT_CONTROL_OPCODE_RUN, 0)].flags = WEFT_EXECUTABLE_CONTROL_OVERLAP;
+    r.list.end(loop);
+    uint32_t commands = 0;
+    machine().core.leftover[7] = left ? 1 : 0;
+    r.started = [&] { Run::word(0) = 0; };
+    machine().core.on_start = [&](int, uint16_t) {
+      if (++commands == 12) Run::word(0) = 1;
+    };
+    r.launch();
+    assert_int_equal(CODE(r.completion), left ? WEFT_ERROR_SEMAPHORE_FAULT : WEFT_ERROR_OK);
+    assert_int_equal(commands, left ? 3 : 12);
+  }
+}
+
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(turns_that_overlap_see_their_own_bases_and_the_core_never_falls_idle_between_them),
@@ -141,6 +163,7 @@ int main() {
       cmocka_unit_test(a_fault_in_turns_that_overlap_names_the_turn_of_its_command),
       cmocka_unit_test(a_block_that_overlaps_waits_if_more_of_a_segment_changes_than_its_base),
       cmocka_unit_test(a_semaphore_may_be_left_for_a_block_that_overlaps_and_for_no_other),
+      cmocka_unit_test(a_semaphore_may_not_be_left_for_a_condition_whose_block_overlaps),
   };
   return cmocka_run_group_tests_name("firmware/control_overlap", tests, nullptr, nullptr);
 }
