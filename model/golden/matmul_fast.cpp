@@ -118,6 +118,12 @@ class WorkspaceOwner {
   Workspace* workspace_;
 };
 
+/// The calling thread's: each call writes what it reads. Small products are many, and malloc tidies up behind each block of this size.
+Workspace& workspace() {
+  thread_local const WorkspaceOwner owner;
+  return *owner;
+}
+
 constexpr size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 constexpr size_t round_up(size_t a, size_t unit) { return (a + unit - 1) / unit * unit; }
 
@@ -288,15 +294,13 @@ const char kIsa[] = "avx2";
 #endif
 
 void multiply_panel(const PanelBf16& panel) {
-  const WorkspaceOwner space;
   const FlushToZero environment;
-  multiply<Bf16>(panel, *space);
+  multiply<Bf16>(panel, workspace());
 }
 
 bool multiply_panel(const PanelInt8& panel) {
-  const WorkspaceOwner space;
-  if (overflow_impossible(panel)) return multiply<Int8<false>>(panel, *space);
-  return multiply<Int8<true>>(panel, *space);
+  if (overflow_impossible(panel)) return multiply<Int8<false>>(panel, workspace());
+  return multiply<Int8<true>>(panel, workspace());
 }
 
 #endif

@@ -36,6 +36,8 @@ FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& tim
       vmem_(state_.chip().vmem_banks, timing_.vmem_starve_limit),
       dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN, nullptr, &fetch_),
       dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT, remote) {
+  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
+    if (!is_mxu(unit) || mxu_of_unit(unit) < mxu_.size()) units_ |= 1u << unit;
   if (remote_ != nullptr) remote_->attach(this);
 }
 
@@ -107,14 +109,15 @@ void FastCore::step() {
 
 void FastCore::look() {
   now_ = {};
-  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) {
+  for (uint32_t left = units_; left != 0; left &= left - 1) {
+    const auto unit = static_cast<unsigned>(std::countr_zero(left));
     const Lane& lane = lanes_[unit];
     const size_t depth = unit < WEFT_CORE_DMA_CHANNELS ? timing_.dma_held : timing_.lane_depth;
-    now_.working[unit] = unit_working(unit);
+    if (unit_working(unit)) now_.working |= 1u << unit, now_.active |= 1u << queue_of_unit(unit);
     now_.finished |= lane.done != 0 && !out_of_turn(unit) ? 1u << unit : 0;
     now_.full |= lane.held.size() >= depth ? 1u << unit : 0;
   }
-  now_.any_working = working();
+  now_.any_working = now_.working != 0 || control_works();
   now_.hangs = !stop_ && cycle_ >= watchdog_cycle();
   now_.vpu_ready = vpu_.ready();
   for (unsigned u = 0; u < mxu_.size(); u++) now_.mxu_ready |= mxu_.ready(u) ? 1u << u : 0;
@@ -284,8 +287,7 @@ void FastCore::step_units() {
   if (dma_in_.moved() || dma_out_.moved()) moved_ = true;
   if (dma_in_.progressed() || dma_out_.progressed()) last_progress_ = cycle_;
 
-  bool others = false;
-  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++) others |= unit != WEFT_UNIT_SYNC && now_.working[unit];
+  const bool others = (now_.working & ~(1u << WEFT_UNIT_SYNC)) != 0;
   if (const auto refusal = std::exchange(sync_.refusal, std::nullopt)) {
     note(WEFT_UNIT_SYNC, {.done = false, .fault = {true, *refusal, sync_.tag}});
   } else if (sync_.active && !sync_.barrier && !(sync_.fence && others)) {
@@ -330,33 +332,27 @@ bool FastCore::given_up(unsigned unit) const {
 bool FastCore::unit_working(unsigned unit) const {
   const Lane& lane = lanes_[unit];
   const bool held = !lane.held.empty() && !given_up(unit);
-  return ((unit_active(unit) || held) && !lane.faulted) || (lane.done != 0 && !out_of_turn(unit));
+  return ((held || unit_active(unit)) && !lane.faulted) || (lane.done != 0 && !out_of_turn(unit));
 }
 
-bool FastCore::queue_active(unsigned queue) const {
-  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
-    if (queue_of_unit(unit) == queue && now_.working[unit]) return true;
+bool FastCore::units_work() const {
+  for (uint32_t left = units_; left != 0; left &= left - 1)
+    if (unit_working(static_cast<unsigned>(std::countr_zero(left)))) return true;
   return false;
 }
 
-bool FastCore::working() const {
-  if (unacknowledged_ != 0) return true;
-  for (const Queue& q : queues_)
-    if (!q.commands.empty()) return true;
-  if (fetch_.active()) return true;
-  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
-    if (unit_working(unit)) return true;
-  return false;
+bool FastCore::queues_hold() const {
+  return std::ranges::any_of(queues_, [](const Queue& q) { return !q.commands.empty(); });
 }
 
+bool FastCore::control_works() const { return unacknowledged_ != 0 || fetch_.active() || queues_hold(); }
+bool FastCore::working() const { return control_works() || units_work(); }
+
+/// Asked in each cycle: what is told by a look at a register comes first.
 bool FastCore::busy() const {
-  if (in_reset() || !pending_.empty() || !remote_posts_.empty() || worked_ != working()) return true;
-  if (unacknowledged_ != 0 || fetch_.moving() || (fetch_.active() && !stop_)) return true;
-  for (const Queue& q : queues_)
-    if (!q.commands.empty() && !stop_) return true;
-  for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
-    if (unit_working(unit)) return true;
-  return false;
+  if (in_reset() || !pending_.empty() || !remote_posts_.empty() || unacknowledged_ != 0 || fetch_.moving()) return true;
+  if (!stop_ && (fetch_.active() || queues_hold())) return true;
+  return units_work() || worked_ != control_works();
 }
 
 // ---------------------------------------------------------------- issue
@@ -368,7 +364,7 @@ void FastCore::issue(unsigned queue) {
     case IssueState::kCheck: {
       const bool head = !q.commands.empty();
       q.state = head ? (stop_ ? QueueState::kBlocked : QueueState::kBusy)
-                     : (queue_active(queue) ? QueueState::kBusy : QueueState::kEmpty);
+                     : (has_bit(now_.active, queue) ? QueueState::kBusy : QueueState::kEmpty);
       if (!head || stop_) return;
       const auto header = spec::decode_header(q.commands.front());
       const bool raised = injector_.raises(queue);

@@ -116,7 +116,8 @@ class FastCore final : public TensorCore, private RemoteCore {
 
   /// What the registers say at the start of a cycle; the steps below change them.
   struct CycleView {
-    std::array<bool, WEFT_CORE_UNITS> working{};
+    uint32_t working = 0;    // bit per unit
+    uint32_t active = 0;     // bit per queue: one of its units works
     uint32_t finished = 0;   // bit per unit: a command may retire
     uint32_t full = 0;       // bit per unit: no room for another command's posts
     uint32_t mxu_ready = 0;  // bit per MXU
@@ -166,7 +167,9 @@ class FastCore final : public TensorCore, private RemoteCore {
   [[nodiscard]] bool unit_working(unsigned unit) const;
   [[nodiscard]] bool out_of_turn(unsigned unit) const;
   [[nodiscard]] bool given_up(unsigned unit) const;
-  [[nodiscard]] bool queue_active(unsigned queue) const;
+  [[nodiscard]] bool units_work() const;
+  [[nodiscard]] bool queues_hold() const;
+  [[nodiscard]] bool control_works() const;  // what is neither a unit nor the manager's
   [[nodiscard]] bool working() const;
   [[nodiscard]] bool in_reset() const { return cycle_ < reset_until_; }
 
@@ -200,6 +203,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   SyncUnit sync_;
   std::array<Queue, WEFT_CORE_QUEUES> queues_;
   std::array<Lane, WEFT_CORE_UNITS> lanes_;
+  uint32_t units_ = 0;  // bit per unit that the chip has
   std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{}, pending_fetches_{};
   fast::Semaphores semaphores_;
   fast::RoundRobin wait_turn_, retire_turn_;
