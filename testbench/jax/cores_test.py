@@ -1,0 +1,89 @@
+"""The examples' scripts on the RTL, step by step bit-equal to the fast core, and in the same device cycles.
+
+usage: cores_test.py [--steps N] [--script NAME ..]     default: all, with 1 step of training
+environment: WEFT_CHIPS, WEFT_SIM, WEFT_PJRT_LIBRARY; each core runs in a process of its own
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "host" / "python"), str(ROOT / "host" / "examples" / "jax")]
+CORES = ("fast", "rtl")
+
+
+def digest(values) -> str:
+    """Of the bits, types and shapes of arrays."""
+    import jax
+    import numpy as np
+
+    found = hashlib.sha256()
+    for leaf in map(np.asarray, jax.tree.leaves(values)):
+        found.update(f"{leaf.dtype}{leaf.shape}".encode())
+        found.update(np.ascontiguousarray(leaf).tobytes())
+    return found.hexdigest()
+
+
+def scripts(steps: int) -> dict:
+    import decode
+    import digits_cnn
+    import jax
+    import jax.numpy as jnp
+    import language_model
+    import transformer
+
+    size = transformer.Size(width=16, heads=2, layers=2, length=8, batch=2)
+    p = transformer.parameters(jax.random.key(1), size)
+    prompt = jnp.zeros(size.length, jnp.int32).at[:4].set(jnp.array(list(b"The "), jnp.int32))
+    return {"language_model": lambda: language_model.train(steps, 1, size), "digits_cnn": lambda: digits_cnn.train(steps, 1),
+            "decode": lambda: decode.decode(p, prompt, 4, size)}
+
+
+def run(steps: int, names: list[str]) -> None:
+    """What one core computes, as a line of JSON."""
+    import weft
+
+    found = {}
+    for name, script in scripts(steps).items():
+        if names and name not in names:
+            continue
+        with weft.profile(operators=False) as profile:
+            bits = digest(script())
+        launches = [launch.cycles for program in profile.programs for launch in program.launches]
+        found[name] = {"bits": bits, "launches": len(launches), "cycles": sum(launches)}
+    print(json.dumps(found))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--script", action="append", default=[], choices=("language_model", "digits_cnn", "decode"))
+    parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        run(options.steps, options.script)
+        return 0
+    told = {}
+    for core in CORES:
+        done = subprocess.run([sys.executable, "-B", __file__, "--run", *sys.argv[1:]], capture_output=True, text=True,
+                              env=os.environ | {"WEFT_CORE": core, "JAX_PLATFORMS": "weft"}, check=False)
+        if done.returncode != 0:
+            print(f"core {core} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+            return 1
+        told[core] = json.loads(done.stdout.splitlines()[-1])
+    wrong = 0
+    for name, fast in told["fast"].items():
+        rtl = told["rtl"][name]
+        equal = fast == rtl and fast["launches"] > 0
+        wrong += not equal
+        print(f"{name}: {fast['launches']} launches, {fast['cycles']} device cycles, {'equal on both cores' if equal else f'differs: fast {fast}, rtl {rtl}'}")
+    return 1 if wrong or not told["fast"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
