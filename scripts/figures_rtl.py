@@ -60,7 +60,7 @@ def sessions(tools):
                 oracle="each test's own"),
             row("structural, sessions on nano", len(different), f"of {len(replays)} differ in a byte, an access, a register or a cycle from the fast array: "
                 f"{sum(replay.get('completions', 0) for replay in replays)} completions, {sum(replay.get('device_cycles', 0) for replay in replays)} device cycles; "
-                f"{sum(test['long'] for test in found.values())} hangs of the fast core left out",
+                f"{sum(test['long'] for test in found.values())} hangs of the fast core and {sum(test['unlike'] for test in found.values())} that no core reproduces left out",
                 "0" + nightly, not different and len(replays) > 0, oracle="the fast array, whose oracle is model/golden")]
 
 
