@@ -38,7 +38,7 @@ FLOORS = {
                "hang": ("transport", "program", "report", "queue"), "mock": ("transport", "queue"),
                "device": ("transport", "memory", "program", "report", "log", "queue", "hang"),
                "abi": ("transport", "memory", "program", "report", "log", "queue", "hang", "mock", "device")},
-    "model/core": {"remote": (), "command": (), "fast": ("remote",), "rtl": ("remote", "command"), "lockstep": ("command", "rtl"), "hazard": ("command", "rtl")},
+    "model/core": {"remote": (), "command": (), "fast": ("remote", "command"), "rtl": ("remote", "command"), "lockstep": ("command", "rtl"), "hazard": ("command", "rtl")},
     "host/tools": {"formats": (), "live": ("formats",), "trace": ("formats",), "cores": (), "inject": ("live",), "run": ("formats",), "selftest": ("formats", "live", "run"),
                    "cost": ("formats", "live", "run", "trace"), "abi": ("formats", "run", "cost"),
                    "commands": ("formats", "live", "trace", "cores", "inject", "run", "selftest", "cost")},
