@@ -50,7 +50,8 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   manager_->report_failures(options.report_firmware);
   if (options.firmware != nullptr && !manager_->load(*options.firmware, options.make_processor, error)) return false;
   if (!options.bus_log.empty() && !manager_->write_bus_log(options.bus_log, error)) return false;
-  if (functions_.size() > 1) manager_->on_unanswered([this] { device_reset(static_cast<unsigned>(functions_.size())); });
+  if (functions_.size() > 1)
+    manager_->on_unanswered([this] { device_reset(static_cast<unsigned>(functions_.size())); });
   if (options.trace == nullptr) return true;
   constexpr uint32_t kNumber = 0xffff;  // of ICI_CHIP
   trace_ = std::make_unique<TraceWriter>(options.trace, options.slice.chip & kNumber, preset_.clock_hz,

@@ -155,7 +155,7 @@ class Manager final : public sc_core::sc_module {
   sc_core::sc_event wake_;
   sc_core::sc_event restart_;
   sc_core::sc_event overdue_;  // a request has waited for too long
-  uint64_t debt_cycles_ = 0;  // core cycles owed
+  uint64_t debt_cycles_ = 0;   // core cycles owed
   uint64_t awake_since_ = 0;
   uint64_t awake_cycles_ = 0;        // of times awake that have ended
   std::unique_ptr<fw::State> sram_;  // the firmware's state

@@ -186,7 +186,8 @@ TEST_CASE_METHOD(Fixture, "a client that leaves failed firmware is still release
   CHECK_FALSE(function(1).settled());
 }
 
-TEST_CASE_METHOD(Fixture, "dead firmware that a function asks for its reset is started anew after its watchdog's limit") {
+TEST_CASE_METHOD(Fixture,
+                 "dead firmware that a function asks for its reset is started anew after its watchdog's limit") {
   recover(chip::Ailment::kDead, WEFT_LIMIT_FIRMWARE_WATCHDOG_CYCLES);
 }
 
