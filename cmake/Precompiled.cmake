@@ -1,17 +1,18 @@
 # Precompiled headers (docs/decisions/precompiled-headers.md): most of a small file's compilation is the parsing of the standard library, fmt,
-# Catch2 and JSON. Clang reads a precompiled header only with the flags that it was made with, hence one for each of
+# Catch2 and JSON. A compiler reads a precompiled header only with the flags that it was made with, hence one for each of
 #
-#   libraries   -fPIC
-#   programs    -fPIE
-#   tests       -fPIE, and Catch2
-#   commands    -fPIE, CLI11, and not optimised: see weft_command_line()
+#   libraries        -fPIC
+#   programs         -fPIE
+#   commands         -fPIE, not optimised, CLI11: see weft_command_line()
+#   c_tests          -fPIE, not optimised, the standard library alone: weft_c_test()
+#   tests            -fPIE, not optimised, Catch2: weft_test()
+#   chips            the same, and SystemC: tests of the chip around the core
+#   optimised_tests  -fPIE, -O1, Catch2: weft_test(OPTIMISED)
+#   benches          the same, and Verilator's headers: tests that drive a Verilated model
 #
 # No header of this project is in them, so that no edit makes them anew. Files include what they use all the same: the presets asan and
 # coverage build without.
 option(WEFT_PRECOMPILED "compile the headers of the standard library, fmt, JSON and Catch2 once" ON)
-if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  set(WEFT_PRECOMPILED OFF)
-endif()
 
 set(WEFT_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <deque> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
@@ -31,13 +32,51 @@ function(weft_command_line_source)
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O0>)
 endfunction()
 
-# weft_precompiled_header(KIND HEADERS ..): target weft_headers_<KIND>, whose precompiled header others reuse.
+# weft_precompiled_header(KIND): target weft_headers_<KIND>, whose precompiled header others reuse; made for the first that does.
 function(weft_precompiled_header kind)
+  if(TARGET weft_headers_${kind})
+    return()
+  endif()
+  set(headers ${WEFT_PRECOMPILED_HEADERS})
+  set(libraries fmt::fmt nlohmann_json::nlohmann_json)
+  set(options -fPIE)
+  if(kind MATCHES "^(commands|c_tests|tests|chips)$")
+    list(APPEND options $<$<CONFIG:Release>:-O0>)
+  endif()
+  if(kind MATCHES "^(tests|benches|chips|optimised_tests)$")
+    list(APPEND headers <catch2/catch.hpp>)
+    list(APPEND libraries Catch2::Catch2)
+  endif()
+  if(kind STREQUAL "libraries")
+    set(options)
+  elseif(kind STREQUAL "c_tests")  # GCC wants the same macros too, and these have none
+    list(REMOVE_ITEM headers <fmt/format.h> <nlohmann/json.hpp>)
+    set(libraries)
+  elseif(kind STREQUAL "commands")
+    list(APPEND headers <CLI/CLI.hpp>)
+    list(APPEND libraries CLI11::CLI11)
+  elseif(kind STREQUAL "benches")
+    list(APPEND options $<$<CONFIG:Release>:-O1>)
+    list(APPEND headers <verilated.h> <verilated_fst_c.h>)
+    list(APPEND libraries weft_verilated)
+  elseif(kind STREQUAL "chips")
+    list(APPEND headers <systemc>)
+    list(APPEND libraries weft_chip)
+  elseif(kind STREQUAL "optimised_tests")
+    list(APPEND options $<$<CONFIG:Release>:-O1>)
+  endif()
   file(WRITE ${CMAKE_BINARY_DIR}/headers_${kind}.cpp "")
   add_library(weft_headers_${kind} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers_${kind}.cpp)
-  target_link_libraries(weft_headers_${kind} PRIVATE weft_options fmt::fmt nlohmann_json::nlohmann_json)
-  target_compile_options(weft_headers_${kind} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # ccache: the same bytes from the same headers
-  target_precompile_headers(weft_headers_${kind} PRIVATE ${ARGN})
+  target_link_libraries(weft_headers_${kind} PRIVATE weft_options)
+  foreach(library ${libraries})  # what its users are told, and not the library itself
+    target_compile_definitions(weft_headers_${kind} PRIVATE $<TARGET_PROPERTY:${library},INTERFACE_COMPILE_DEFINITIONS>)
+    target_include_directories(weft_headers_${kind} SYSTEM PRIVATE $<TARGET_PROPERTY:${library},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+  target_compile_options(weft_headers_${kind} PRIVATE ${options})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(weft_headers_${kind} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # ccache: the same bytes from the same headers
+  endif()
+  target_precompile_headers(weft_headers_${kind} PRIVATE ${headers})
 endfunction()
 
 # weft_precompile_all(): to be called last. Each C++ target that links weft_options reuses the header of its kind.
@@ -45,16 +84,6 @@ function(weft_precompile_all)
   if(NOT WEFT_PRECOMPILED)
     return()
   endif()
-  weft_precompiled_header(libraries ${WEFT_PRECOMPILED_HEADERS})
-  weft_precompiled_header(programs ${WEFT_PRECOMPILED_HEADERS})
-  target_compile_options(weft_headers_programs PRIVATE -fPIE)
-  if(WEFT_TESTS)
-    weft_precompiled_header(tests ${WEFT_PRECOMPILED_HEADERS} <catch2/catch.hpp>)
-    target_compile_options(weft_headers_tests PRIVATE -fPIE)
-  endif()
-  weft_precompiled_header(commands ${WEFT_PRECOMPILED_HEADERS} <CLI/CLI.hpp>)
-  target_compile_options(weft_headers_commands PRIVATE -fPIE $<$<CONFIG:Release>:-O0> -fpch-instantiate-templates)
-  target_link_libraries(weft_headers_commands PRIVATE CLI11::CLI11)
   weft_targets(targets ${CMAKE_SOURCE_DIR})
   foreach(target ${targets})
     weft_precompile(${target})
@@ -72,6 +101,27 @@ function(weft_targets result folder)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
+# weft_uses(RESULT TARGET LIBRARY): does the target see the headers of the library, itself or by what it links?
+function(weft_uses result target library)
+  set(${result} FALSE PARENT_SCOPE)
+  get_target_property(next ${target} LINK_LIBRARIES)
+  set(seen)
+  while(next)
+    list(POP_FRONT next one)
+    if(one STREQUAL library)
+      set(${result} TRUE PARENT_SCOPE)
+      return()
+    endif()
+    if(TARGET ${one} AND NOT one IN_LIST seen)
+      list(APPEND seen ${one})
+      get_target_property(more ${one} INTERFACE_LINK_LIBRARIES)
+      if(more)
+        list(APPEND next ${more})
+      endif()
+    endif()
+  endwhile()
+endfunction()
+
 function(weft_precompile target)
   get_target_property(type ${target} TYPE)
   get_target_property(libraries ${target} LINK_LIBRARIES)
@@ -86,8 +136,9 @@ function(weft_precompile target)
     if(command_line)
       set(kind commands)
     endif()
-    if("weft_catch_main" IN_LIST libraries)
-      set(kind tests)
+    get_target_property(test_kind ${target} WEFT_TEST_KIND)
+    if(test_kind)
+      set(kind ${test_kind})
     endif()
   endif()
   # A file with options has other vector instructions or another level of optimisation than the header, or is C.
@@ -104,7 +155,8 @@ function(weft_precompile target)
       set(some TRUE)
     endif()
   endforeach()
-  if(some)
+  if(some AND (kind STREQUAL "c_tests" OR CMAKE_CXX_COMPILER_ID MATCHES "Clang"))
+    weft_precompiled_header(${kind})
     target_precompile_headers(${target} REUSE_FROM weft_headers_${kind})
   endif()
 endfunction()
