@@ -290,6 +290,22 @@ Recipe draw_recipe(const spec::Chip& chip, uint64_t seed) {
   return recipe;
 }
 
+std::optional<Program> program_of(const spec::Chip& chip, const compiler::Kernel& kernel) {
+  Program program;
+  program.chip = &chip;
+  const auto map = [&](size_t segment, uint64_t bytes) {
+    bytes = round_up(std::max<uint64_t>(bytes, 1), kAlign);
+    program.segments[segment] = {program.hbm_bytes, bytes, WEFT_ADDRESS_SPACE_HBM, true, true};
+    program.hbm_bytes += bytes;
+  };
+  map(1, kernel.constants.size());
+  map(2, kernel.scratch_bytes);
+  for (size_t i = 0; i < kernel.arguments.size(); i++) map(3 + i, kernel.arguments[i].size_bytes);
+  golden::copy_to_version1(program.segments);
+  if (!order_commands(kernel, program.commands)) return std::nullopt;
+  return program;
+}
+
 std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
   const auto steps = steps_of(recipe);
   if (!steps.ok()) {
@@ -301,27 +317,17 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
     error = kernel.error().message;
     return std::nullopt;
   }
-  Program program;
-  program.chip = recipe.chip;
-  program.seed = recipe.seed;
-  program.data_seed = recipe.data_seed;
-  program.stall_percent = recipe.stall_percent;
-  program.jitter = recipe.jitter;
-  program.prefetch = recipe.prefetch;
-  program.plain_data = true;
-  const auto map = [&](size_t segment, uint64_t bytes) {
-    bytes = round_up(std::max<uint64_t>(bytes, 1), kAlign);
-    program.segments[segment] = {program.hbm_bytes, bytes, WEFT_ADDRESS_SPACE_HBM, true, true};
-    program.hbm_bytes += bytes;
-  };
-  map(1, kernel.value().constants.size());
-  map(2, kernel.value().scratch_bytes);
-  for (size_t i = 0; i < kernel.value().arguments.size(); i++) map(3 + i, kernel.value().arguments[i].size_bytes);
-  golden::copy_to_version1(program.segments);
-  if (!order_commands(kernel.value(), program.commands)) {
+  auto program = program_of(*recipe.chip, kernel.value());
+  if (!program) {
     error = "the compiled commands hang";
     return std::nullopt;
   }
+  program->seed = recipe.seed;
+  program->data_seed = recipe.data_seed;
+  program->stall_percent = recipe.stall_percent;
+  program->jitter = recipe.jitter;
+  program->prefetch = recipe.prefetch;
+  program->plain_data = true;
   return program;
 }
 

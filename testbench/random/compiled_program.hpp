@@ -8,6 +8,10 @@
 
 #include "testbench/random/random_program.hpp"
 
+namespace weft::compiler {
+struct Kernel;
+}
+
 namespace weft::random {
 
 /// One step of a network; which sizes and choices count depends on its kind.
@@ -40,6 +44,10 @@ struct Recipe {
 
 /// Sizes around 1, N and its multiples; one recipe in sixteen is large, so that rings wrap and K and rows are cut.
 [[nodiscard]] Recipe draw_recipe(const spec::Chip& chip, uint64_t seed);
+
+/// A kernel as a program: commands in an order that their semaphores allow, with tags of their own; constants, scratch
+/// and arguments lie one behind the other in HBM. Nothing: it hangs.
+[[nodiscard]] std::optional<Program> program_of(const spec::Chip& chip, const compiler::Kernel& kernel);
 
 /// Compiles it. Commands stand in an order that their semaphores allow, with tags of their own; constants, scratch and
 /// arguments lie one behind the other in HBM, which holds plain numbers. Nothing: the compiler refuses the recipe, and

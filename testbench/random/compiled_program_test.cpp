@@ -113,6 +113,23 @@ TEST_CASE("products and chains that once differed take the same cycles on the RT
   }
 }
 
+TEST_CASE("what is in HBM before and after a run is what the program's maker says, or the run fails") {
+  std::string error;
+  auto program = make_program(recipe_of({product(4, 8, 8)}), error);
+  REQUIRE(program);
+  const auto y = static_cast<uint64_t>(program->segments[5].base);
+  // x is zero, and so is y, in bf16.
+  program->contents = {{program->segments[3].base, std::vector<std::byte>(4 * 64)}};
+  program->results = {{y, std::vector<std::byte>(16)}};
+  const Verdict right = run_program(*program, core::CoreKind::kFast);
+  INFO(right.report);
+  CHECK(right.passed);
+  program->results[0].bytes[5] = std::byte{1};
+  const Verdict wrong = run_program(*program, core::CoreKind::kFast);
+  CHECK_FALSE(wrong.passed);
+  CHECK(wrong.report.find("0x00, and 0x01 is expected") != std::string::npos);
+}
+
 TEST_CASE("a compiled failure is shrunk to one step of small sizes") {
   const auto stores_bf16 = [](const Program& p) {
     return std::ranges::any_of(p.commands, [](const auto& c) {

@@ -97,7 +97,7 @@ class Run {
     if (const auto mismatch = core::find_mismatch(*core_); mismatch.differs) verdict.last_cycle = mismatch.cycle;
     for (const auto& c : program_.commands) verdict.commands += retired_.times(c.command);
     for (const auto check : {&Run::check_lockstep, &Run::check_fault, &Run::check_retired, &Run::check_semaphores,
-                             &Run::check_hazards, &Run::check_state}) {
+                             &Run::check_hazards, &Run::check_state, &Run::check_results}) {
       verdict.report = (this->*check)();
       if (!verdict.report.empty()) return verdict;
     }
@@ -266,6 +266,19 @@ class Run {
       if (wrong.empty())
         wrong = compare(contents_.bytes(space), memory.bytes(space), 0, spec::address_space_name(space));
     return wrong;
+  }
+  /// What the program's maker has reckoned, who had no commands.
+  [[nodiscard]] std::string check_results() {
+    for (const HbmBytes& piece : program_.results) {
+      std::vector<std::byte> is(piece.bytes.size());
+      if (!contents_.read(WEFT_ADDRESS_SPACE_HBM, piece.address, is)) return "a result lies outside of HBM";
+      const auto at = std::ranges::mismatch(is, piece.bytes).in1 - is.begin();
+      if (at != std::ssize(is))
+        return fmt::format("HBM byte {:#x} is 0x{:02x}, and 0x{:02x} is expected of the results",
+                           piece.address + static_cast<uint64_t>(at), std::to_integer<unsigned>(is[at]),
+                           std::to_integer<unsigned>(piece.bytes[at]));
+    }
+    return {};
   }
   [[nodiscard]] static std::string compare(std::span<const std::byte> core, std::span<const std::byte> golden,
                                            uint64_t first, std::string_view where) {

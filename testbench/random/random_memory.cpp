@@ -67,6 +67,8 @@ Contents::Contents(const Program& program)
                   program.plain_data)),
       host_(filled(memory_bytes(*program.chip), program.data_seed + 1, program.plain_data)) {
   for (const auto& c : program.commands) commands_[c.queue].push_back(c.command);
+  for (const HbmBytes& piece : program.contents)
+    std::ranges::copy(piece.bytes, hbm_.begin() + static_cast<ptrdiff_t>(piece.address));
 }
 
 const spec::Command* Contents::find_command(uint64_t address) const {

@@ -26,6 +26,13 @@ struct ExpectedFault {
   bool operator==(const ExpectedFault&) const = default;
 };
 
+/// Bytes of HBM.
+struct HbmBytes {
+  uint64_t address = 0;
+  std::vector<std::byte> bytes;
+  bool operator==(const HbmBytes&) const = default;
+};
+
 /// Bytes of HBM, and of host memory, that a program of random commands may touch.
 [[nodiscard]] constexpr uint64_t memory_bytes(const spec::Chip& chip) { return uint64_t{8192} * chip.word_bytes; }
 
@@ -46,6 +53,8 @@ struct Program {
   uint64_t hbm_bytes = 0;   ///< 0: memory_bytes() of the chip
   bool plain_data = false;  ///< only numbers near 1 of either sign, as bf16 and as f32; no infinity, no NaN
   golden::SegmentTable segments{};
+  std::vector<HbmBytes> contents;  ///< over what data_seed gives; no part of the file
+  std::vector<HbmBytes> results;   ///< what must be there at the end, by another reckoning; no part of the file
   std::vector<QueuedCommand> commands;
   std::optional<ExpectedFault> fault;  ///< nothing: the program is legal
 };

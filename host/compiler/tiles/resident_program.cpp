@@ -237,4 +237,13 @@ Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program) {
   return kernel;
 }
 
+Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program) {
+  auto resident = compile_resident(chip, program);
+  if (resident.ok()) return resident;
+  auto stepwise = compile(chip, program);
+  if (stepwise.ok()) return stepwise;
+  if (auto spilled = compile_spilled(chip, program); spilled.ok()) return spilled;
+  return stepwise.error().code == WEFT_ERROR_UNSUPPORTED ? resident.error() : stepwise.error();
+}
+
 }  // namespace weft::compiler::tiles

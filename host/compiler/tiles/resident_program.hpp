@@ -11,4 +11,8 @@ namespace weft::compiler::tiles {
 /// The same with values that do not fit VMEM in scratch. NO_DEVICE_MEMORY: what a step needs at a time does not fit.
 [[nodiscard]] Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program);
 
+/// In VMEM if its values fit, else step by step, else with some in scratch. The error is that of the way that comes
+/// nearest.
+[[nodiscard]] Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program);
+
 }  // namespace weft::compiler::tiles

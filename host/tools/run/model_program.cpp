@@ -22,17 +22,8 @@ Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph,
                                   compiler::Arguments arguments = compiler::Arguments::kEach) {
   const auto program = compiler::lower(chip, graph, arguments);
   if (!program.ok()) return program.error();
-  auto kernel = compiler::tiles::compile_resident(chip, program.value());
-  if (!kernel.ok()) {
-    auto stepwise = compiler::compile(chip, program.value());
-    if (stepwise.ok()) {
-      kernel = std::move(stepwise);
-    } else if (auto spilled = compiler::tiles::compile_spilled(chip, program.value()); spilled.ok()) {
-      kernel = std::move(spilled);
-    } else {
-      return stepwise.error().code == WEFT_ERROR_UNSUPPORTED ? kernel.error() : stepwise.error();
-    }
-  }
+  auto kernel = compiler::tiles::compile_fitting(chip, program.value());
+  if (!kernel.ok()) return kernel.error();
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();
   return PartProgram{std::move(executable.value()), program.value().places, kernel.value().macs,
