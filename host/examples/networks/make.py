@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """usage: make.py NETWORK FOLDER [SIZE=VALUE ...]: writes NETWORK.onnx and an array NETWORK_INPUT.npy for each input, from a seed.
 
-NETWORK: resnet18, mobilenet_v2, unet, encoder, decoder, lstm; their sizes are the arguments of the functions in vision.py and sequences.py.
+NETWORK: resnet18, mobilenet_v2, unet, encoder, decoder, lstm, mlp, attention; their sizes are the arguments of the functions in vision.py, sequences.py
+and layers.py.
 """
 import pathlib
 import sys
@@ -9,11 +10,12 @@ import sys
 import numpy as np
 import onnx
 
+import layers
 import sequences
 import vision
 
 NETWORKS = {"resnet18": vision.resnet18, "mobilenet_v2": vision.mobilenet_v2, "unet": vision.unet, "encoder": sequences.encoder,
-            "decoder": sequences.decoder, "lstm": sequences.lstm}
+            "decoder": sequences.decoder, "lstm": sequences.lstm, "mlp": layers.mlp, "attention": layers.attention}
 
 
 def main(arguments):
