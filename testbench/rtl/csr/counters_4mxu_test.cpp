@@ -17,6 +17,17 @@ static_assert(WEFT_COUNTER_VMEM_CONFLICTS_X - WEFT_COUNTER_VMEM_GRANTS_X >= kReq
 class CountersBench : public VerilatedBench<Vcounters_4mxu_model> {
  public:
   CountersBench() {
+    top->clear_i = top->snapshot_i = 0;
+    top->idle_credit_i = 0;
+    top->queue_state_i = 0;
+    top->queue_retired_i = 0;
+    top->mxu_macs_i = 0, top->int_overflow_i = 0, top->vpu_rows_i = 0;
+    top->nan_results_i = top->inf_results_i = 0;
+    top->vmem_grant_i = top->vmem_conflict_i = 0;
+    top->dma_read_bytes_i = top->dma_write_bytes_i = 0;
+    top->dma_beat_i = top->dma_stall_i = top->prefetch_i = 0;
+    top->vmem_corrected_i = top->vmem_poison_i = top->acc_corrected_i = top->acc_poison_i = 0;
+    top->mxu_state_i = 0;
     for (unsigned u = 0; u < kMxus; u++) top->mxu_state_i |= 1u << (kMxuStates * u + kMxuStates - 1);
     top->vpu_state_i = 4;
     reset();
