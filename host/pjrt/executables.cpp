@@ -15,7 +15,8 @@ struct Launch {
   std::shared_ptr<const Program> program;
   std::vector<std::vector<ContentsPtr>> inputs, outputs;
   CompletionPtr complete = std::make_shared<Completion>();
-  std::unique_ptr<tools::LaunchRecord::Call> noted = tools::LaunchRecord::of_process().call();  ///< null: nobody asks
+  std::unique_ptr<tools::LaunchRecord::Call> noted =
+      tools::LaunchRecord::of_process().call();  ///< null: no recording is active
 };
 
 /// Arguments are gathered, and results are cut; on one device they are what they are.

@@ -55,7 +55,7 @@ def library() -> ctypes.CDLL:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Any call of weft.h that returns a status, with ctypes' arguments: what has no Python form yet. Raises `weft.Error`."""
+    """Calls a function of weft.h that returns a status, with ctypes arguments: for functions that have no Python form yet. Raises `weft.Error`."""
     loaded = library()
     code = getattr(loaded, name)(*arguments)
     if code != _abi.Error.OK:

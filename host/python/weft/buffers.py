@@ -28,7 +28,7 @@ class _Mapped:
 class Buffer:
     """`size` bytes in `memory`; made by `Device.buffer` and `Device.put`.
 
-    The memory goes when nobody refers to the buffer any more, no view of it is left, and no command in flight uses it.
+    The memory is freed when no reference to the buffer, no view of it and no command in flight that uses it is left.
     """
 
     def __init__(self, device: "Device", owner: Handle, size: int, memory: Memory) -> None:
