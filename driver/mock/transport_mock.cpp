@@ -57,6 +57,7 @@ Status MockTransport::read(Region region, uint64_t offset, void* data, uint32_t 
   } else if (region == Region::kRegisters && offset < WEFT_REG_COUNTERS) {
     const uint64_t value = read_register(offset);
     std::memcpy(data, &value, std::min<size_t>(bytes, sizeof value));
+    if (offset == WEFT_REG_RESET_GENERATION && state_ == WEFT_DEVICE_STATE_RESETTING) power_up(generation_ + 1);
   } else if (region == Region::kRegisters) {
     for (uint32_t i = 0; i + 8 <= bytes; i += 8) {  // counter n counts n + 1 for each completed command
       const uint64_t value = ((offset - WEFT_REG_COUNTERS + i) / 8 + 1) * progress_;
@@ -213,7 +214,9 @@ void MockTransport::write_register(uint64_t offset, uint64_t value) {
     case WEFT_REG_BOOT_CONTROL:
       return boot();
     case WEFT_REG_RESET_CONTROL:
-      if (value == WEFT_RESET_KEY && !faults_.ignore_reset) power_up(generation_ + 1);
+      if (value != WEFT_RESET_KEY || faults_.ignore_reset) return;
+      power_up(generation_ + 1);
+      if (faults_.reset_twice) state_ = WEFT_DEVICE_STATE_RESETTING;
       return;
     case WEFT_REG_WAIT_ALARM:
       alarm_ = value;

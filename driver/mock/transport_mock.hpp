@@ -25,6 +25,7 @@ struct MockFaults {
   bool all_ones = false;               ///< registers and configuration space read as all ones
   bool stale_ready = false;            ///< READY of another boot
   bool ignore_reset = false;
+  bool reset_twice = false;          ///< the chip resets itself too, after a look at the generation
   bool keeps_maps = false;           ///< refuses to unmap
   bool silent = false;               ///< admin commands are taken and not run
   bool beats = false;                ///< the heartbeat moves with each look at it

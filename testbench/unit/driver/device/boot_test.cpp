@@ -130,3 +130,14 @@ TEST_CASE("a reset that fails leaves the device failed, and another may help") {
   CHECK(opened.value()->reset().ok());
   CHECK(opened.value()->create_queue({2, 2}).ok());
 }
+
+TEST_CASE("a reset during which the chip resets itself too ends with the generation of the last") {
+  auto transport = std::make_unique<MockTransport>(nano());
+  MockTransport& mock = *transport;
+  const auto opened = Device::open(std::move(transport));
+  REQUIRE(opened.ok());
+  mock.configure([](MockFaults& f) { f.reset_twice = true; });
+  REQUIRE(opened.value()->reset().ok());
+  CHECK(opened.value()->generation() == 2);
+  CHECK(opened.value()->create_queue({2, 2}).ok());
+}
