@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "host/compiler/barrier_signature.hpp"
+#include "host/compiler/constant_section.hpp"
 #include "host/compiler/layout.hpp"
 
 namespace weft::compiler {
@@ -53,6 +51,7 @@ class Lowering {
     for (const auto& node : graph_.nodes)
       if (const auto* dense = std::get_if<DenseNode>(&node)) readers_[dense->x].push_back(dense->n);
     for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { add(n); }, node);
+    program_.constants = constants_.take();
     return ShardedProgram{std::move(program_), std::move(shards_)};
   }
 
@@ -109,22 +108,7 @@ class Lowering {
   }
 
   TensorPlace constant(const void* data, uint64_t bytes, uint64_t pitch) {
-    // Equal constants are one, with the zeros behind them.
-    const auto* begin = static_cast<const std::byte*>(data);
-    const uint64_t size = (bytes + 63) / 64 * 64;
-    const auto hash = std::hash<std::string_view>()({static_cast<const char*>(data), bytes});
-    auto& equal = constants_[{size, hash}];
-    for (const uint64_t offset : equal) {
-      const auto* other = &program_.constants[offset];
-      if (std::equal(begin, begin + bytes, other) &&
-          std::all_of(other + bytes, other + size, [](std::byte b) { return b == std::byte{0}; }))
-        return {1, offset, pitch};
-    }
-    const uint64_t offset = program_.constants.size();
-    program_.constants.resize(offset + size);
-    std::memcpy(&program_.constants[offset], data, bytes);
-    equal.push_back(offset);
-    return {1, offset, pitch};
+    return {1, constants_.add({static_cast<const std::byte*>(data), bytes}), pitch};
   }
 
   /// Rows k of the blocks of columns n, one behind the other; each but the last is filled up with zeros to a multiple
@@ -318,7 +302,21 @@ class Lowering {
     expect(node.y);
   }
 
+  /// Where rows of an input stay together, what is read is the input's.
+  [[nodiscard]] std::optional<TensorPlace> rows_of_input(const RearrangeNode& node) const {
+    const size_t a = node.sources[0];
+    const auto& from = *node.from;
+    if (node.sources.size() != 1 || std::ranges::find(graph_.inputs, a) == graph_.inputs.end() || output_[node.y] ||
+        dtype_of(a) != dtype_of(node.y) || columns(a) != columns(node.y) || from[0] % columns(a) != 0 ||
+        std::ranges::adjacent_find(from, [](uint32_t i, uint32_t next) { return next != i + 1; }) != from.end())
+      return std::nullopt;
+    TensorPlace place = places_[a];
+    place.offset_bytes += from[0] / columns(a) * place.pitch_bytes;
+    return place;
+  }
+
   void add(const RearrangeNode& node) {
+    if (const auto place = rows_of_input(node)) return void(places_[node.y] = *place);
     make_place(node.y);
     RearrangeStep step{node.name.substr(0, 32),   rows(node.y),    columns(node.y), {}, node.from, places_[node.y],
                        dtype_of(node.sources[0]), dtype_of(node.y)};
@@ -442,7 +440,7 @@ class Lowering {
   std::vector<bool> output_;
   std::vector<std::vector<uint64_t>> readers_;       ///< columns of the products that read a tensor
   std::vector<std::pair<size_t, Arrival>> pending_;  ///< tensors that others send, in the order in which they do
-  std::map<std::pair<uint64_t, uint64_t>, std::vector<uint64_t>> constants_;  ///< by size and hash, their offsets
+  ConstantSection constants_;
   std::vector<ArgumentShard> shards_;
   Program program_;
 };

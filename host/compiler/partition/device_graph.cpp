@@ -76,6 +76,7 @@ void GraphBuilder::find_columns(const Op& op) {
   const auto known = wanted_.find(op.results[0]);
   uint64_t columns = known == wanted_.end() ? 0 : known->second;
   if (op.kind == OpKind::kReshape) return want(op.operands[0], columns);
+  if (op.kind == OpKind::kSlice && keeps_rows(op, columns)) return want(op.operands[0], columns);
   if (op.kind == OpKind::kReduce || op.kind == OpKind::kReduceBy) {
     const auto& gone = op.list("dimensions");
     const auto& dims = module_.type(op.operands[0]).dims;
@@ -106,6 +107,14 @@ void GraphBuilder::find_columns(const Op& op) {
   want(op.results[0], columns);
   for (const auto operand : op.operands)
     if (!is_constant(operand)) want(operand, columns);
+}
+
+/// Whether rows of so many columns are whole rows of what is sliced.
+bool GraphBuilder::keeps_rows(const Op& op, uint64_t columns) const {
+  const Dims &sizes = module_.type(op.results[0]).dims, &all = module_.type(op.operands[0]).dims;
+  uint64_t kept = 1;  // elements of the last dimensions that are taken whole
+  for (size_t d = sizes.size(); d-- > 0 && sizes[d] == all[d];) kept *= static_cast<uint64_t>(sizes[d]);
+  return columns != 0 && kept % columns == 0;
 }
 
 uint64_t GraphBuilder::columns_of(ValueId value) const {
@@ -179,6 +188,10 @@ ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::v
 void GraphBuilder::add_movement(const Op& op) {
   if (op.kind == OpKind::kReshape) {
     views_[op.results[0]] = view(op.operands[0], op.origin);
+    return;
+  }
+  if (data_operands(op) == 1) {
+    views_[op.results[0]] = picked(graph_, view(op.operands[0], op.origin), moved_from(module_, op));
     return;
   }
   ValueView all;

@@ -40,6 +40,7 @@ class GraphBuilder {
   void count_readers(const std::vector<ir::Output>& outputs);
   void find_columns();
   void find_columns(const ir::Op& op);
+  [[nodiscard]] bool keeps_rows(const ir::Op& op, uint64_t columns) const;
   void add(const ir::Op& op);
   void add_movement(const ir::Op& op);
   void add_vector(const ir::Op& op);

@@ -122,7 +122,28 @@ bool moves_to_known_places(const Module& module, const Op& op) {
   return data != 0;
 }
 
+namespace {
+
+/// Element numbers of a slice: as many as it has, however large its operand is.
+std::vector<uint32_t> sliced_from(const Module& module, const Op& op) {
+  const ir::Dims &sizes = module.type(op.results[0]).dims, &start = op.list("start"), &step = op.list("stride");
+  const ir::Dims strides = ir::strides_of(module.type(op.operands[0]).dims);
+  std::vector<uint32_t> from{0};
+  for (size_t d = 0; d < sizes.size(); d++) {
+    std::vector<uint32_t> wider;
+    wider.reserve(from.size() * static_cast<size_t>(sizes[d]));
+    for (const uint32_t at : from)
+      for (int64_t i = 0; i < sizes[d]; i++)
+        wider.push_back(at + static_cast<uint32_t>((start[d] + i * step[d]) * strides[d]));
+    from = std::move(wider);
+  }
+  return from;
+}
+
+}  // namespace
+
 std::vector<uint32_t> moved_from(const Module& module, const Op& op) {
+  if (op.kind == OpKind::kSlice) return sliced_from(module, op);
   std::vector<ir::TensorPtr> operands;
   int32_t next = 0;
   for (size_t i = 0; i < op.operands.size(); i++) {

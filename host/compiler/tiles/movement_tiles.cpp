@@ -84,8 +84,11 @@ class Mover {
   uint64_t move(uint64_t r, uint64_t end) {
     std::vector<Place> row(target_.lanes);
     for (uint64_t lane = 0; lane < row.size(); lane++) row[lane] = at(r, lane);
-    if (const uint64_t count = copy_rows(r, end, row); count != 0) return count;
     const uint64_t across = rows_across(r, end, row);
+    // One lane each: lanes of one row become rows at once.
+    const bool column = row.size() == 1 && across > 1;
+    if (!column)
+      if (const uint64_t count = copy_rows(r, end, row); count != 0) return count;
     const auto [along, step] = rows_along(r, end, row);
     if (across >= along && across != 0) {
       transpose_once(r, across, row);
@@ -134,11 +137,15 @@ class Mover {
     return count;
   }
 
+  [[nodiscard]] static uint64_t step_across(const std::vector<Place>& row) {
+    return row.size() > 1 ? row[1].row - row[0].row : 0;
+  }
+
   /// Rows that are columns of their source, one behind the other.
   [[nodiscard]] uint64_t rows_across(uint64_t r, uint64_t end, const std::vector<Place>& row) const {
     const Place& first = row[0];
-    if (row.size() < 2 || row[1].row < first.row) return 0;
-    const uint64_t step = row[1].row - first.row;
+    if (row.size() > 1 && row[1].row < first.row) return 0;
+    const uint64_t step = step_across(row);
     if (rows_in_chunk(first, step) < row.size()) return 0;
     const uint64_t limit = std::min(end - r, n_ - first.column % n_);
     for (uint64_t count = 0; count < limit; count++)
@@ -148,7 +155,7 @@ class Mover {
   }
 
   void transpose_once(uint64_t r, uint64_t count, const std::vector<Place>& row) {
-    const uint64_t step = row[1].row - row[0].row, skipped = row[0].column % n_;
+    const uint64_t step = step_across(row), skipped = row[0].column % n_;
     Place begin = row[0];
     begin.column -= skipped;
     if (skipped == 0) return emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), target_.lanes, count, target_of(r));

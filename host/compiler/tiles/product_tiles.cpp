@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "host/compiler/chunk_pipeline.hpp"
+#include "host/compiler/command_graph/unit_times.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {
@@ -13,37 +14,61 @@ namespace {
 
 constexpr uint64_t kFineCycles = 256, kCoarseCycles = 512;  // of a MATMUL
 constexpr uint64_t kStoreBlocks = 2;
-constexpr uint64_t kChunksAhead = 4;  // row chunks of x that are loaded beside the first one
+constexpr uint64_t kChunksAhead = 4;    // row chunks of x that are loaded beside the first one
+constexpr uint64_t kFewRows = 4;        // up to N by so much, memory is what a product waits for
+constexpr uint64_t kLoadCycles = 1024;  // of memory, of a load of weights for few rows
 
 }  // namespace
 
+/// How many tiles a load has where few rows are multiplied: there are only so many loads under way, and what they have
+/// brought lasts until the next product, however long the operators between take. Before the first product: one by one.
+uint64_t TileBuilder::tiles_of_load(uint64_t rows) const {
+  if (!begun_ || rows * kFewRows > chip_.n) return 1;
+  return kLoadCycles / std::max<uint64_t>(1, command_graph::hbm_cycles(chip_, uint64_t{chip_.n} * chip_.word_bytes));
+}
+
 std::vector<Span> TileBuilder::tile_groups(uint64_t tiles, uint64_t rows, bool fine) const {
   const uint64_t tile_cycles = std::max<uint64_t>(rows, uint64_t{chip_.pe_latency} * chip_.n);
-  const uint64_t size = std::max<uint64_t>(1, (fine ? kFineCycles : kCoarseCycles) / tile_cycles);
+  uint64_t size = std::max<uint64_t>(1, (fine ? kFineCycles : kCoarseCycles) / tile_cycles);
+  if (const uint64_t most = tiles_of_load(rows); most > size) {
+    const uint64_t parts = (tiles + most - 1) / most;
+    size = (tiles + parts - 1) / parts;
+  }
   std::vector<Span> groups;
   for (uint64_t first = 0; first < tiles; first += size) groups.push_back({first, std::min(size, tiles - first)});
   return groups;
+}
+
+/// K tiles `group` of column blocks, which lie one behind the other.
+void TileBuilder::load_weights(const Product& by, Span column_blocks, Span group, uint64_t tiles, Weights& weights) {
+  const uint64_t words = column_blocks.count * group.count * chip_.n;
+  const BufferId buffer = graph_.add_buffer(command_graph::BufferSpace::kVmem, words);
+  spec::DmaCommand load;
+  load.header.opcode = WEFT_OPCODE_COPY;
+  load.header.tag = program_.tag(fmt::format("{} weights columns {}..", by.name, column_blocks.first * chip_.n));
+  load.src_seg = by.weights.segment;
+  load.src_off =
+      by.weights.offset_bytes + (column_blocks.first * tiles + group.first) * chip_.n * chip_.word_bytes;
+  load.size0 = static_cast<uint32_t>(words * chip_.word_bytes);
+  program_.note_hbm_bytes(load.size0);
+  graph_.load(load, buffer);
+  for (uint64_t i = 0; i < column_blocks.count; i++)
+    weights[column_blocks.first + i].push_back({group.first, buffer, i * group.count * chip_.n});
 }
 
 /// Sums of a block += K tiles `group`.
 void TileBuilder::multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                            BufferId sums) {
   const uint64_t tiles = blocks(x.columns);
-  auto found = std::ranges::find(weights[block], group.first, [](const auto& w) { return w.first; });
+  const auto loaded = [&] { return std::ranges::find(weights[block], group.first, &WeightGroup::first); };
+  auto found = loaded();
   if (found == weights[block].end()) {
     // x of the first chunks comes with the first weights: what is there goes on while more weights come.
     for (uint64_t c = 0; c < std::min<uint64_t>(x.chunks.size(), kChunksAhead); c++) need(x, c, group);
-    const BufferId buffer = graph_.add_buffer(command_graph::BufferSpace::kVmem, group.count * chip_.n);
-    spec::DmaCommand load;
-    load.header.opcode = WEFT_OPCODE_COPY;
-    load.header.tag = program_.tag(fmt::format("{} weights columns {}..", by.name, block * chip_.n));
-    load.src_seg = by.weights.segment;
-    load.src_off = by.weights.offset_bytes + (block * tiles + group.first) * chip_.n * chip_.word_bytes;
-    load.size0 = static_cast<uint32_t>(group.count * chip_.n * chip_.word_bytes);
-    program_.note_hbm_bytes(load.size0);
-    graph_.load(load, buffer);
-    weights[block].emplace_back(group.first, buffer);
-    found = std::prev(weights[block].end());
+    const bool whole = group.count == tiles;
+    const uint64_t count = whole ? std::max<uint64_t>(1, tiles_of_load(x.rows) / tiles) : 1;
+    load_weights(by, {block, std::min(count, blocks(by.n) - block)}, group, tiles, weights);
+    found = loaded();
   }
   need(x, chunk, group);
   spec::MxuCommand c;
@@ -52,13 +77,13 @@ void TileBuilder::multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_
       program_.tag(fmt::format("{} rows {}.. columns {}..", by.name, x.row_chunks[chunk].first, block * chip_.n));
   c.x_addr = static_cast<uint32_t>(group.first);
   c.x_row_stride = static_cast<uint32_t>(x.row_words), c.x_tile_stride = 1;
-  c.w_tile_stride = chip_.n;
+  c.w_addr = static_cast<uint32_t>(found->word), c.w_tile_stride = chip_.n;
   c.k = static_cast<uint32_t>(std::min(group.count * chip_.n, x.columns - group.first * chip_.n));
   c.m = static_cast<uint16_t>(x.row_chunks[chunk].count);
   c.cols = static_cast<uint16_t>(lanes(by.n, block));
   c.seed = group.first == 0 ? WEFT_MXU_SEED_ZERO : WEFT_MXU_SEED_KEEP;
   c.dtype = WEFT_MXU_DTYPE_BF16;
-  graph_.product(c, x.chunks[chunk], found->second, sums);
+  graph_.product(c, x.chunks[chunk], found->buffer, sums);
 }
 
 /// Bias, activation and rounding of a block's sums.

@@ -18,7 +18,7 @@
 namespace weft::compiler::tiles {
 namespace {
 
-constexpr uint8_t kConstants = 1, kScratch = 2;
+constexpr uint8_t kScratch = 2;
 constexpr double kMaxCommands = 100'000;
 constexpr std::array<uint64_t, 3> kBudgets{5, 3, 0};  // eighths of VMEM that values may take, one after the other
 
@@ -34,8 +34,10 @@ class ResidentProgram {
       : program_(program), spilled_(std::move(spilled)), builder_(chip), graph_(chip), tiles_(graph_, builder_) {}
 
   Result<Kernel> run() {
-    for (const auto& step : program_.steps)
+    for (const auto& step : program_.steps) {
       if (const auto* dense = std::get_if<DenseStep>(&step)) products_of_[dense->weights.offset_bytes]++;
+      for (const auto& place : operand_places(step)) readers_of_[key_of(place)]++;
+    }
     for (size_t i = 0; i < program_.steps.size(); i++) {
       const auto& step = program_.steps[i];
       if (const auto* dense = std::get_if<DenseStep>(&step)) add(*dense, i + 1 == program_.steps.size());
@@ -58,17 +60,24 @@ class ResidentProgram {
 
  private:
   Matrix& matrix(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
-    // Equal constants of several shapes lie in one place.
-    const bool constant = place.segment == kConstants;
-    const Key key{place.segment, place.offset_bytes, constant ? rows : 0, constant ? columns : 0, constant ? dtype : 0};
-    auto found = values_.find(key);
+    const Key computed = key_of(place);
     // What went to memory comes back for each step that reads it.
-    if (goes_through_memory(place)) return values_[key] = tiles_.from_memory(rows, columns, dtype, place);
-    if (found == values_.end()) found = values_.emplace(key, tiles_.from_memory(rows, columns, dtype, place)).first;
-    return found->second;
+    if (goes_through_memory(place)) return values_[computed] = tiles_.from_memory(rows, columns, dtype, place);
+    if (const auto found = values_.find(computed); found != values_.end()) return found->second;
+    const Key key = key_of(place, rows, columns, dtype);
+    if (const auto found = values_.find(key); found != values_.end()) return found->second;
+    return values_[key] = tiles_.from_memory(rows, columns, dtype, place);
+  }
+  /// What only this product reads of an input comes in pieces of its own.
+  Matrix& weights(const PairProductStep& step) {
+    const uint64_t rows = step.batch * step.k;
+    if (step.w.segment > kScratch && readers_of_[key_of(step.w)] == 1)
+      values_.try_emplace(key_of(step.w, rows, step.n, WEFT_VPU_DTYPE_F32),
+                          tiles_.weights_from_memory(rows, step.n, step.batch, step.w));
+    return matrix(step.w, rows, step.n, WEFT_VPU_DTYPE_F32);
   }
   void keep(const TensorPlace& place, Matrix value) {
-    values_.insert_or_assign(Key{place.segment, place.offset_bytes, 0, 0, 0}, std::move(value));
+    values_.insert_or_assign(key_of(place), std::move(value));
   }
 
   [[nodiscard]] bool goes_through_memory(const TensorPlace& place) const {
@@ -104,7 +113,7 @@ class ResidentProgram {
 
   void add(const PairProductStep& step) {
     Matrix& x = matrix(step.x, step.batch * step.m, step.k, WEFT_VPU_DTYPE_BF16);
-    Matrix& w = matrix(step.w, step.batch * step.k, step.n, WEFT_VPU_DTYPE_F32);
+    Matrix& w = weights(step);
     finish(step.y, tiles_.pair_product(x, w, step.batch, step.y_dtype, step.name), step.name);
   }
 
@@ -153,10 +162,15 @@ class ResidentProgram {
   ProgramBuilder builder_;
   CommandGraph graph_;
   TileBuilder tiles_;
-  /// Segment, offset; of a constant rows, columns and type.
+  /// Segment and offset. Of what lies in memory also rows, columns and type: equal constants of several shapes lie in one
+  /// place, and so do an input and its first rows.
   using Key = std::tuple<uint8_t, uint64_t, uint64_t, uint64_t, int>;
+  [[nodiscard]] static Key key_of(const TensorPlace& place, uint64_t rows = 0, uint64_t columns = 0, int dtype = 0) {
+    return {place.segment, place.offset_bytes, rows, columns, dtype};
+  }
   std::map<Key, Matrix> values_;
   std::map<uint64_t, uint64_t> products_of_;  ///< of weights by their offset
+  std::map<Key, uint64_t> readers_of_;        ///< of what begins at a place, whatever its shape
 };
 
 /// Its results stay here, and its operands are bf16 or f32.

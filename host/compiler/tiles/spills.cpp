@@ -64,7 +64,7 @@ class Liveness {
  public:
   Liveness(const spec::Chip& chip, const Program& program) : steps_(program.steps.size()) {
     for (size_t i = 0; i < program.steps.size(); i++) {
-      for (const auto& place : std::visit(Operands{}, program.steps[i]))
+      for (const auto& place : operand_places(program.steps[i]))
         if (place.segment == kScratch)
           touched_at(i).insert(place.offset_bytes), values_[place.offset_bytes].readers.push_back(i);
       const Result y = std::visit(ResultOf{}, program.steps[i]);
@@ -113,6 +113,8 @@ class Liveness {
 };
 
 }  // namespace
+
+std::vector<TensorPlace> operand_places(const Step& step) { return std::visit(Operands{}, step); }
 
 std::set<uint64_t> choose_spills(const spec::Chip& chip, const Program& program, uint64_t budget) {
   Liveness liveness(chip, program);

@@ -2,10 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include "host/compiler/compile.hpp"
 
 namespace weft::compiler::tiles {
+
+/// Where the matrices lie that a step reads, of the steps that stay in VMEM.
+[[nodiscard]] std::vector<TensorPlace> operand_places(const Step& step);
 
 /// Offsets in scratch of values that go to memory behind the step that computes them and come back for each step that
 /// reads them: where more than `budget` bytes are live, the value that is read latest, and so on. What a step reads or

@@ -12,6 +12,7 @@ namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint64_t kApartShare = 32;
+constexpr uint64_t kMostWeightRows = 2048;  // of one load
 
 }  // namespace
 
@@ -27,6 +28,11 @@ std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
 }
 
 Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
+  return new_matrix(columns, dtype, row_chunks(chip_, rows));
+}
+
+Matrix TileBuilder::new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks) {
+  const uint64_t rows = chunks.back().first + chunks.back().count;
   Matrix matrix{.rows = rows, .columns = columns, .dtype = dtype};
   const uint64_t words = blocks(columns) * row_words(dtype);
   // Rows that the MXU reads walk the banks downwards, as weights do; rows of f32 and i32 begin at even words.
@@ -35,7 +41,7 @@ Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype d
   const bool dense = apart >= 2 * words && rows * apart > chip_.vmem_words / kApartShare;
   matrix.row_words = dtype != WEFT_VPU_DTYPE_BF16 || dense ? words : apart;
   matrix.block_words = row_words(dtype);
-  matrix.row_chunks = row_chunks(chip_, rows);
+  matrix.row_chunks = std::move(chunks);
   for (const Span& chunk : matrix.row_chunks)
     matrix.chunks.push_back(graph_.add_buffer(command_graph::BufferSpace::kVmem, chunk.count * matrix.row_words));
   return matrix;
@@ -47,11 +53,22 @@ Matrix TileBuilder::new_uniform(uint64_t rows, uint64_t columns, weft_vpu_dtype 
   return matrix;
 }
 
-Matrix TileBuilder::from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place) {
-  Matrix matrix = new_matrix(rows, columns, dtype);
+Matrix TileBuilder::lying_at(Matrix matrix, const TensorPlace& place) const {
   matrix.source = place;
-  matrix.loaded.assign(matrix.chunks.size(), std::vector<uint8_t>(blocks(columns)));
+  matrix.loaded.assign(matrix.chunks.size(), std::vector<uint8_t>(blocks(matrix.columns)));
   return matrix;
+}
+
+Matrix TileBuilder::from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place) {
+  return lying_at(new_matrix(rows, columns, dtype), place);
+}
+
+Matrix TileBuilder::weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, const TensorPlace& place) {
+  const uint64_t k = rows / batch;
+  if (k > kMostWeightRows) return from_memory(rows, columns, WEFT_VPU_DTYPE_F32, place);
+  std::vector<Span> chunks;
+  for (uint64_t b = 0; b < batch; b++) chunks.push_back({b * k, k});
+  return lying_at(new_matrix(columns, WEFT_VPU_DTYPE_F32, std::move(chunks)), place);
 }
 
 void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {

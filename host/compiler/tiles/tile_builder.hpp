@@ -87,6 +87,8 @@ class TileBuilder {
 
   /// A matrix that lies in memory, rows in the place's pitch.
   [[nodiscard]] Matrix from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place);
+  /// w of a pair_product() that lies in memory, f32: what one product reads comes with one load.
+  [[nodiscard]] Matrix weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, const TensorPlace& place);
   /// x is bf16. `last`: nothing follows that could hide this product's end.
   [[nodiscard]] Matrix product(Matrix& x, const Product& by, bool last);
   [[nodiscard]] Matrix elementwise(Matrix& a, const Elementwise& by);
@@ -106,6 +108,8 @@ class TileBuilder {
 
  private:
   [[nodiscard]] Matrix new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
+  [[nodiscard]] Matrix new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks);
+  [[nodiscard]] Matrix lying_at(Matrix matrix, const TensorPlace& place) const;
   [[nodiscard]] uint64_t blocks(uint64_t columns) const { return (columns + chip_.n - 1) / chip_.n; }
   /// Lanes of block `block` that count.
   [[nodiscard]] uint64_t lanes(uint64_t columns, uint64_t block) const {
@@ -122,15 +126,22 @@ class TileBuilder {
   BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
   void store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns, weft_vpu_dtype dtype,
                     BufferId buffer, uint64_t word, uint64_t row_words, uint16_t tag);
-  /// By column block: first K tile of a group, and where its weights lie.
-  using Weights = std::vector<std::vector<std::pair<uint64_t, BufferId>>>;
+  /// A group of K tiles of a column block.
+  struct WeightGroup {
+    uint64_t first = 0;  ///< tile
+    BufferId buffer = command_graph::kNoBuffer;
+    uint64_t word = 0;
+  };
+  using Weights = std::vector<std::vector<WeightGroup>>;  ///< by column block
   /// Of weights that several products have: their place, the size of the groups, and their tiles by K and columns.
   std::map<std::array<uint64_t, 4>, Weights> kept_;
+  void load_weights(const Product& by, Span column_blocks, Span group, uint64_t tiles, Weights& weights);
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);
   void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias);
   void store_wave(const Matrix& y, uint64_t chunk, const Product& by, Span wave);
   [[nodiscard]] std::vector<Span> tile_groups(uint64_t tiles, uint64_t rows, bool fine) const;
+  [[nodiscard]] uint64_t tiles_of_load(uint64_t rows) const;
 
   CommandGraph& graph_;
   ProgramBuilder& program_;

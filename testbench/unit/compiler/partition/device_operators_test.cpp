@@ -220,6 +220,55 @@ TEST_CASE("products of computed matrices, many at a time, with dimensions in any
         kBf16);
 }
 
+TEST_CASE("of a cache, what a product reads is read where it lies") {
+  // A token's queries by its keys, of the second of three layers, and by one more key, a column that comes from a row.
+  const auto text = [](const char* last) {
+    return parameter(0, "[4, 1, 21]") + parameter(1, "[12, 21, 19]") + parameter(2, "[1, 84]") +
+           fmt::format("%3 = slice(%1) {{limit = [8, 21, {0}], start = [4, 0, 0], stride = [1, 1, 1]}} : f32[4, 21, {0}]\n",
+                       last) +
+           fmt::format("%4 = dot_general(%0, %3) {{lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract "
+                       "= [1]}} : f32[4, 1, {}]\n",
+                       last) +
+           "%5 = reshape(%2) {dims = [4, 21, 1]} : f32[4, 21, 1]\n"
+           "%6 = dot_general(%0, %5) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : "
+           "f32[4, 1, 1]\n" +
+           fmt::format("%7 = slice(%4) {{limit = [4, 1, 1], start = [0, 0, 0], stride = [1, 1, 1]}} : f32[4, 1, 1]\n"
+                       "%8 = add(%6, %7) : f32[4, 1, 1]\n") +
+           returned(8);
+  };
+  const auto moved = [&](const char* last) {
+    const auto module = ir::parse(text(last));
+    if (!module.ok()) FAIL(module.error().message);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    const auto program = lower(*spec::find_chip("nano"), graph.value());
+    REQUIRE(program.ok());
+    const auto kernel = tiles::compile_resident(*spec::find_chip("nano"), program.value());
+    if (!kernel.ok()) FAIL(kernel.error().message);
+    std::pair<size_t, size_t> count;  // movements, transpositions
+    for (const auto& step : program.value().steps) count.first += std::holds_alternative<RearrangeStep>(step);
+    for (const auto& command : kernel.value().queues[WEFT_QUEUE_VPU])
+      count.second += spec::load_le(command, 0, 1) == WEFT_OPCODE_TRANSPOSE;
+    return count;
+  };
+  check(text("19"), kBf16);
+  check(text("18"), kBf16);
+  // The first rows of an input are another matrix at its place, and what else reads them finds them in its own pieces.
+  for (const char* other : {"%4 = reduce(%1) {dimensions = [0, 1, 2], kind = maximum} : f32[]\n",
+                            "%4 = reduce(%2) {dimensions = [0, 1, 2], kind = maximum} : f32[]\n"})
+    check(parameter(0, "[4, 1, 21]") + parameter(1, "[12, 21, 19]") +
+              "%2 = slice(%1) {limit = [4, 21, 19], start = [0, 0, 0], stride = [1, 1, 1]} : f32[4, 21, 19]\n"
+              "%3 = dot_general(%0, %2) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : "
+              "f32[4, 1, 19]\n" +
+              other +
+              "%5 = broadcast_in_dim(%4) {dimensions = [], dims = [4, 1, 19]} : f32[4, 1, 19]\n"
+              "%6 = add(%3, %5) : f32[4, 1, 19]\n" +
+              returned(6),
+          kBf16);
+  CHECK(moved("18").first == moved("19").first + 1);  // rows of 18 of the cache's 19 columns
+  CHECK(moved("19").second < 84);                     // not one for each element of the last key
+}
+
 TEST_CASE("convolutions with strides, padding, groups and dilation, weights constant or computed") {
   const auto convolution = [](bool computed, const char* x, const char* w, uint64_t count, const char* rest,
                               const char* y) {

@@ -68,6 +68,19 @@ TEST_CASE("a product of two computed tensors is the device's, but not in parts o
   CHECK(cut(text, Device::kUsed, DeviceScope::kMatrices) == "H1 ");
 }
 
+TEST_CASE("a slice of a tensor of any size is the device's, if what it takes can be moved") {
+  const auto sliced = [](int64_t rows) {
+    return fmt::format(
+        "%4 = parameter() {{dims = [4000000, 2], element = f32, name = \"table\"}} : f32[4000000, 2]\n"
+        "%5 = slice(%4) {{limit = [{1}, 2], start = [3, 0], stride = [1, 1]}} : f32[{0}, 2]\n"
+        "%6 = dot_general(%5, %1) {{lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]}} : "
+        "f32[{0}, 2]\nreturn \"y\" = %6\n",
+        rows, rows + 3);
+  };
+  CHECK(cut(sliced(5)) == "D2 ");
+  CHECK(cut(sliced(3'000'000)) == "H1 D1 ");
+}
+
 TEST_CASE("what asks for more than one pass of bf16 is the host's") {
   const auto dot = [](const std::string& precision) {
     return "%4 = dot_general(%0, %1) {lhs_batch = [], lhs_contract = [1], " + precision +

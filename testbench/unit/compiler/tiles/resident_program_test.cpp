@@ -112,6 +112,33 @@ TEST_CASE("a network whose values do not fit VMEM has them go through memory, wi
   CHECK(spilled_networks != 0);
 }
 
+TEST_CASE("weights that few rows are multiplied by come in few loads") {
+  const auto& chip = *spec::find_chip("v5e-1mxu");
+  const auto loads = [&](uint64_t rows) {
+    Graph graph;
+    graph.name = "layers";
+    std::mt19937_64 random(1);
+    for (uint64_t i = 0; i < 4; i++)
+      graph.tensors.push_back({"t" + std::to_string(i), {static_cast<int64_t>(rows), 512}, rows, 512});
+    for (uint64_t i = 0; i < 3; i++) {
+      std::vector<float> weights(512 * 512);
+      for (float& v : weights) v = static_cast<float>(random() % 512) / 1024.0f;
+      graph.nodes.emplace_back(DenseNode{"layer" + std::to_string(i), i, i + 1, 512, 512, weights, {}, false});
+    }
+    graph.inputs = {0}, graph.outputs = {3};
+    const auto program = lower(chip, graph);
+    REQUIRE(program.ok());
+    const auto kernel = tiles::compile_resident(chip, program.value());
+    if (!kernel.ok()) FAIL(kernel.error().message);
+    const std::vector<std::byte> input(kernel.value().arguments[0].size_bytes, std::byte{0x3c});
+    const auto stepwise = compile(chip, program.value());
+    REQUIRE(stepwise.ok());
+    CHECK(run(chip, kernel.value(), input, rows) == run(chip, stepwise.value(), input, rows));
+    return kernel.value().queues[WEFT_QUEUE_DMA_IN].size();
+  };
+  CHECK(loads(1) + 6 <= loads(128));  // of the second and third layer one each, not one for each block of columns
+}
+
 TEST_CASE("a program of other steps than products and elementwise ones is refused by name") {
   Program program;
   program.name = "columns";
