@@ -12,7 +12,7 @@ from weft_package import BUILD, ROOT
 from weft import _abi, _library
 from weft._library import library
 
-INCLUDES = [ROOT / "driver/include", ROOT / "host/tools/include", BUILD / "generated/include"]
+INCLUDES = [ROOT / "driver/include", ROOT / "host/tools/include", ROOT / "host/runtime/include", BUILD / "generated/include"]
 
 
 def compiled(text):
@@ -34,19 +34,19 @@ class Abi(unittest.TestCase):
         asked = [f"sizeof({name})" for name in structures] + [f"offsetof({name}, {field})" for name, s in structures.items() for field, _ in s._fields_]
         known = [ctypes.sizeof(s) for s in structures.values()] + [getattr(s, field).offset for s in structures.values() for field, _ in s._fields_]
         rows = "".join(f'  printf("%zu\\n", {expression});\n' for expression in asked)
-        found = compiled(f'#include <stdio.h>\n#include "weft/model.h"\nint main(void) {{\n{rows}}}\n')
+        found = compiled(f'#include <stdio.h>\n#include "weft/model.h"\n#include "weft/collective.h"\nint main(void) {{\n{rows}}}\n')
         self.assertEqual(list(zip(asked, known, strict=True)), list(zip(asked, found, strict=True)))
 
     def test_numbers_are_those_of_the_compiler(self):
         numbers = {f"WEFT_{name}": value for name, value in vars(_abi).items() if name.isupper() and isinstance(value, int)}
         self.assertGreater(len(numbers), 100)
         rows = "".join(f'  printf("%llu\\n", (unsigned long long){name});\n' for name in numbers)
-        found = compiled(f'#include <stdio.h>\n#include "weft/model.h"\nint main(void) {{\n{rows}}}\n')
+        found = compiled(f'#include <stdio.h>\n#include "weft/model.h"\n#include "weft/collective.h"\nint main(void) {{\n{rows}}}\n')
         self.assertEqual(list(numbers.values()), found)
 
     def test_every_call_of_the_headers_is_there_and_in_the_library(self):
         command = ["clang-16", "-std=c11", "-fsyntax-only", "-x", "c", *(f"-I{path}" for path in INCLUDES), "-Xclang", "-ast-dump", "-"]
-        tree = subprocess.run(command, input="#include <weft/model.h>\n", check=True, capture_output=True, text=True).stdout
+        tree = subprocess.run(command, input="#include <weft/model.h>\n#include <weft/collective.h>\n", check=True, capture_output=True, text=True).stdout
         self.assertEqual(set(re.findall(r"FunctionDecl .* (weft_\w+) '", tree)), set(_abi.CALLS))
         for name in _abi.CALLS:
             self.assertTrue(hasattr(library(), name), name)

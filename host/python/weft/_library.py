@@ -66,7 +66,7 @@ def call(name: str, *arguments: Any) -> None:
 
 
 def call_above(name: str, *arguments: Any) -> None:
-    """The same of a call of weft/model.h, whose last argument, added here, tells what went wrong."""
+    """The same of a call of weft/model.h or weft/collective.h, whose last argument, added here, tells what went wrong."""
     info = fresh(_abi.weft_error_info)
     code = getattr(library(), name)(*arguments, ctypes.byref(info))
     if code != _abi.Error.OK:

@@ -7,10 +7,10 @@ import os
 import pathlib
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,13 @@ from weft._abi import CoreKind, Counter, DeviceState, Memory
 from weft._handles import Handle
 from weft._library import call, call_above, library
 from weft.buffers import Buffer
+from weft.command_buffers import CommandBuffer
+from weft.commands import Batch
 from weft.errors import Error, fresh
+from weft.events import in_callback, refuse_in_callback
 from weft.programs import Program
 from weft.queues import Queue
+from weft.semaphores import Semaphore
 
 _DEFAULT_PRESET, _DEFAULT_CORE = "v5e-1mxu", "fast"  # as JAX on Weft has them
 
@@ -75,8 +79,23 @@ class DeviceInfo:
     max_queue_entries: int
 
 
-def _close(value: int) -> None:
-    library().weft_close(value, None)
+def closer(name: str) -> Callable[[int], None]:
+    """Of a handle that may go with its last reference: then, inside of a callback, where nothing can be closed, a thread does it."""
+
+    def close(value: int) -> None:
+        function = getattr(library(), name)
+        if in_callback():
+            threading.Thread(target=function, args=(value, None)).start()
+        else:
+            function(value, None)
+
+    return close
+
+
+def encoded(name: str) -> bytes:
+    if "\0" in name:
+        raise Error(_abi.Error.INVALID_ARGUMENT, "a device's name has a zero byte")
+    return name.encode()
 
 
 class Device:
@@ -85,16 +104,12 @@ class Device:
     After `close` all that belonged to it raises Error INVALID_STATE, except views of HOST buffers, which stay valid.
     """
 
-    def __init__(self, name: str) -> None:
-        value = ctypes.c_void_p()
-        call("weft_open", name.encode(), ctypes.byref(value))
-        assert value.value is not None
+    def __init__(self, name: str, handle: Handle, of_slice: Handle | None = None) -> None:
         self.name = name
-        self._handle = Handle(value.value, f"device {name}", _close)
+        self._handle, self._slice = handle, of_slice
         self._lock = threading.Lock()
         self._transfers: Queue | None = None
         self._runner: Handle | None = None
-        _open_devices.add(self)
 
     def __enter__(self) -> "Device":
         return self
@@ -106,7 +121,11 @@ class Device:
         return f"<weft.Device {self.name}{', closed' if self.closed else ''}>"
 
     def close(self) -> None:
-        """Work in flight gets a second to finish, and ends with CANCELLED else. A second call does nothing."""
+        """Work in flight gets a second to finish, and ends with CANCELLED else. A second call does nothing. INVALID_STATE: in a
+        callback, or the device belongs to a slice."""
+        refuse_in_callback("close its device")
+        if self._slice is not None and not self._slice.released:
+            raise Error(_abi.Error.INVALID_STATE, "the device belongs to a slice: Slice.close closes it")
         self._handle.release()
 
     @property
@@ -152,7 +171,8 @@ class Device:
             call("weft_device_process", device)
 
     def reset(self) -> None:
-        """Commands in flight end with ABORTED_BY_RESET; queues and programs are gone, what is in HBM is undefined."""
+        """Commands in flight end with ABORTED_BY_RESET; queues, programs, semaphores and command buffers are gone, what is in HBM is
+        undefined. INVALID_STATE: in a callback."""
         with self._handle as device:
             call("weft_device_reset", device)
         with self._lock:
@@ -161,6 +181,14 @@ class Device:
     def queue(self, *, entries: int = 0) -> Queue:
         """A new queue. entries: commands in flight, a power of two from 2 to 4096; 0: 1024."""
         return Queue(self, self._handle, entries)
+
+    def semaphore(self, value: int = 0) -> Semaphore:
+        """A timeline semaphore that stands at `value`. BUSY: 64 exist, or are still used by commands in flight."""
+        return Semaphore(self, self._handle, value)
+
+    def record(self, batch: Batch) -> CommandBuffer:
+        """Records the batch's commands, 1 to 4096, to be replayed by `Queue.replay`. The error names the command that is wrong."""
+        return CommandBuffer(self, self._handle, batch)
 
     def buffer(self, size: int, memory: Memory = Memory.HBM) -> Buffer:
         """A buffer of `size` bytes, from 1: zeroed in this process (HOST), undefined on the device (HBM). NO_DEVICE_MEMORY tells
@@ -213,21 +241,39 @@ def open(name: str | None = None, **options: str | int) -> Device:  # noqa: A001
     manager, array, trace, wave, record, .. as weft_open has them: `weft.open("nano", core="rtl", trace="trace.json")`.
     Error: INVALID_ARGUMENT (the name, an option), INVALID_STATE (no simulator is found), BUSY, BOOT_FAILED, ABI_MISMATCH.
     """
-    name = name or os.environ.get("WEFT_CHIPS") or _DEFAULT_PRESET
+    name = full_name(name or os.environ.get("WEFT_CHIPS") or _DEFAULT_PRESET, options)
+    if name.startswith("sim:") and "core=" not in name:
+        name = full_name(name, {"core": os.environ.get("WEFT_CORE") or _DEFAULT_CORE})
+    value = ctypes.c_void_p()
+    call("weft_open", encoded(name), ctypes.byref(value))
+    assert value.value is not None
+    device = Device(name, Handle(value.value, f"device {name}", closer("weft_close")))
+    keep_until_exit(device)
+    return device
+
+
+def full_name(name: str, options: Mapping[str, str | int]) -> str:
+    """As the C API has it: a preset or a slice alone is a simulator of it, and options follow."""
     if ":" not in name and "?" not in name and name != "mock":
         name = f"sim:{name}"
-    given: Mapping[str, str | int] = options
-    if name.startswith("sim:") and "core" not in options and "core=" not in name:
-        given = {"core": os.environ.get("WEFT_CORE") or _DEFAULT_CORE, **options}
-    if given:
-        words = "&".join(f"{key.replace('_', '-')}={value}" for key, value in given.items())
+    if options:
+        words = "&".join(f"{key.replace('_', '-')}={value}" for key, value in options.items())
         name = f"{name}{'&' if '?' in name else '?'}{words}"
-    if "\0" in name:
-        raise Error(_abi.Error.INVALID_ARGUMENT, "a device's name has a zero byte")
-    return Device(name)
+    return name
 
 
-_open_devices: "weakref.WeakSet[Device]" = weakref.WeakSet()
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_open: "weakref.WeakSet[_Closable]" = weakref.WeakSet()
+
+
+def keep_until_exit(opened: _Closable) -> None:
+    """It is closed at the end of the process, if it still exists then."""
+    _open.add(opened)
+
+
 _default: builtins.list[tuple[int, Device]] = []
 _default_lock = threading.Lock()
 
@@ -243,5 +289,5 @@ def default_device() -> Device:
 @atexit.register
 def _close_all() -> None:
     """Simulators end, and their traces and recordings with them, before the interpreter does."""
-    for device in builtins.list(_open_devices):
-        device.close()
+    for opened in builtins.list(_open):
+        opened.close()

@@ -15,7 +15,7 @@ from weft.buffers import Buffer
 from weft.errors import fresh
 
 # NumPy has no bf16: its bits.
-_NUMPY: dict[ArgumentDtype, np.dtype[Any]] = {ArgumentDtype.F32: np.dtype(np.float32), ArgumentDtype.BF16: np.dtype(np.uint16), ArgumentDtype.I8: np.dtype(np.int8), ArgumentDtype.I32: np.dtype(np.int32)}
+NUMPY: dict[ArgumentDtype, np.dtype[Any]] = {ArgumentDtype.F32: np.dtype(np.float32), ArgumentDtype.BF16: np.dtype(np.uint16), ArgumentDtype.I8: np.dtype(np.int8), ArgumentDtype.I32: np.dtype(np.int32)}
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Argument:
         ValueError: the argument is not laid out in rows, or the buffer is shorter."""
         if self.layout != ArgumentLayout.ROWS:
             raise ValueError(f"argument {self.name} is laid out as {self.layout.name}, not in rows")
-        kind = _NUMPY[self.dtype]
+        kind = NUMPY[self.dtype]
         rows = self.shape[0] if len(self.shape) == 2 else 1
         padded = buffer.view(kind, (rows, self.pitch_bytes // kind.itemsize), offset)
         return padded[:, : self.shape[-1]].reshape(self.shape) if len(self.shape) == 1 else padded[:, : self.shape[1]]
