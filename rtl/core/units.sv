@@ -188,8 +188,7 @@ module units
   // ---------------------------------------------------------------- MXUs and their accumulators
   logic [Sublanes-1:0] acc_req, acc_gnt, acc_rvalid;
   logic [Sublanes-1:0][15:0] acc_row;
-  logic [Sublanes-1:0][32*N-1:0] acc_rdata;
-  logic [Sublanes-1:0][N-1:0] acc_poison;
+  port_pkg::acc_answer_t acc [Sublanes];
 
   logic [NumMxu-1:0] mxu_valid, mxu_ready, mxu_done, mxu_fault, mxu_active;
   logic [NumMxu-1:0][7:0] mxu_fault_code;
@@ -215,9 +214,9 @@ module units
     .x_req_o(x_req), .x_addr_o(x_addr), .x_gnt_i(x_gnt), .x_rvalid_i(x_rvalid), .x_rdata_i(x_rdata),
     .w_req_o(w_req), .w_addr_o(w_addr), .w_gnt_i(w_gnt), .w_rvalid_i(w_rvalid), .w_rdata_i(w_rdata),
     .acc_req_i(acc_req), .acc_row_i(acc_row), .acc_gnt_o(acc_gnt), .acc_rvalid_o(acc_rvalid),
-    .acc_rdata_o(acc_rdata), .cnt_state_o(events_o.mxu_state), .cnt_macs_o(events_o.mxu_macs),
+    .acc_o(acc), .cnt_state_o(events_o.mxu_state), .cnt_macs_o(events_o.mxu_macs),
     .int_overflow_o(events_o.int_overflow),
-    .x_poison_i(x_poison), .w_poison_i(w_poison), .acc_poison_o(acc_poison),
+    .x_poison_i(x_poison), .w_poison_i(w_poison),
     .cnt_corrected_o(events_o.acc_corrected), .cnt_poison_o(events_o.acc_poison),
     .flip_i(acc_flip_i), .flip_write_o(acc_flip_write_o));
 
@@ -241,11 +240,11 @@ module units
     .vw_req_o(vw_req), .vw_addr_o(vw_addr), .vw_pair_o(vw_pair), .vw_data_o(vw_wdata),
     .vw_gnt_i(vw_gnt),
     .acc_req_o(acc_req), .acc_row_o(acc_row), .acc_gnt_i(acc_gnt), .acc_rvalid_i(acc_rvalid),
-    .acc_rdata_i(acc_rdata),
+    .acc_i(acc),
     .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]),
     .cnt_idle_o(events_o.vpu_state[2]),
     .cnt_rows_o(vpu_rows), .nan_results_o(events_o.nan_results),
     .inf_results_o(events_o.inf_results),
-    .va_poison_i(va_poison), .vb_poison_i(vb_poison), .acc_poison_i(acc_poison));
+    .va_poison_i(va_poison), .vb_poison_i(vb_poison));
 endmodule
 `default_nettype wire

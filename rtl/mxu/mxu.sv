@@ -46,8 +46,7 @@ module mxu
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
   output logic [ReadRows-1:0]      acc_gnt_o,
   output logic [ReadRows-1:0]      acc_rvalid_o,
-  output lanes_t [ReadRows-1:0]    acc_rdata_o,
-  output logic [ReadRows-1:0][N-1:0] acc_poison_o,
+  output port_pkg::acc_answer_t    acc_o [ReadRows],
   // counters
   output logic                     cnt_busy_o,
   output logic                     cnt_weight_wait_o,
@@ -165,7 +164,7 @@ module mxu
       .clk_i, .rst_ni, .step_i(step), .row_i(row), .hazard_o(hazard), .seed_select_o(seed_select),
       .forward_cols_o(forward_cols), .row_issue_i(row_issue), .seed_o(seed), .sum_i(sum),
       .overflow_i(overflow), .int_overflow_o, .acc_req_i, .acc_row_i, .acc_gnt_o, .acc_rvalid_o,
-      .acc_rdata_o, .acc_poison_o, .poison_o(acc_poison), .poison_row_o(acc_poison_row),
+      .acc_o, .poison_o(acc_poison), .poison_row_o(acc_poison_row),
       .kill_o(kill), .cnt_corrected_o, .cnt_poison_o, .flip_i, .flip_write_o);
 endmodule
 `default_nettype wire

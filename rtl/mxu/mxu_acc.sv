@@ -39,8 +39,7 @@ module mxu_acc
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
   output logic [ReadRows-1:0]            acc_gnt_o,
   output logic [ReadRows-1:0]            acc_rvalid_o,
-  output lanes_t [ReadRows-1:0]          acc_rdata_o,
-  output logic [ReadRows-1:0][N-1:0]     acc_poison_o,
+  output port_pkg::acc_answer_t          acc_o [ReadRows],
   // ECC
   output logic               poison_o,         // a seed was poisoned ...
   output acc_row_t           poison_row_o,     // ... of this row: the oldest such, in the end
@@ -229,6 +228,8 @@ module mxu_acc
   lanes_t       seeds, seeds_check;
   logic [N-1:0] seeds_bad;
   logic [15:0]  seeds_corrected, row_corrected;
+  lanes_t [ReadRows-1:0]       read_data;
+  logic [ReadRows-1:0][N-1:0]  read_poison;
   always_comb begin
     seeds = '0;
     seeds_check = '0;
@@ -245,16 +246,17 @@ module mxu_acc
     cnt_poison_o = 16'($countones(seeds_bad));
     for (int unsigned i = 0; i < ReadRows; i++) begin
       row_corrected = '0;
-      acc_rdata_o[i] = '0;
-      acc_poison_o[i] = '0;
+      read_data[i] = '0;
+      read_poison[i] = '0;
       if (acc_rvalid_o[i]) begin
-        acc_rdata_o[i] = row_data[i];
+        read_data[i] = row_data[i];
         if (any_error(row_data[i], row_check[i])) begin
-          repair(row_data[i], row_check[i], acc_rdata_o[i], acc_poison_o[i], row_corrected);
+          repair(row_data[i], row_check[i], read_data[i], read_poison[i], row_corrected);
           cnt_corrected_o = cnt_corrected_o + row_corrected;
-          cnt_poison_o = cnt_poison_o + 16'($countones(acc_poison_o[i]));
+          cnt_poison_o = cnt_poison_o + 16'($countones(read_poison[i]));
         end
       end
+      acc_o[i] = '{poison: read_poison[i], data: read_data[i]};
     end
   end
 

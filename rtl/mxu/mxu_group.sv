@@ -44,8 +44,7 @@ module mxu_group
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
   output logic [ReadRows-1:0]      acc_gnt_o,
   output logic [ReadRows-1:0]      acc_rvalid_o,
-  output lanes_t [ReadRows-1:0]    acc_rdata_o,
-  output logic [ReadRows-1:0][N-1:0] acc_poison_o,
+  output port_pkg::acc_answer_t    acc_o [ReadRows],
   // counters: the state of each, sums of the rest
   output logic [NumMxu*States-1:0] cnt_state_o,
   output logic [31:0]              cnt_macs_o,
@@ -60,8 +59,7 @@ module mxu_group
 
   logic [NumMxu-1:0]       int_overflow, flip_write;
   logic [NumMxu-1:0][ReadRows-1:0] acc_gnt, acc_rvalid;
-  lanes_t [ReadRows-1:0]   acc_rdata [NumMxu];
-  logic [NumMxu-1:0][ReadRows-1:0][N-1:0] acc_poison;
+  port_pkg::acc_answer_t   acc [NumMxu][ReadRows];
   logic [NumMxu-1:0][31:0] macs;
   logic [NumMxu-1:0][15:0] corrected, poisoned;
 
@@ -98,7 +96,7 @@ module mxu_group
       .w_req_o(w_req_o[u]), .w_addr_o(w_addr_o[u]), .w_gnt_i(w_gnt_i[u]),
       .w_rvalid_i(w_rvalid_i[u]), .w_rdata_i(w_rdata_i[u]), .w_poison_i(w_poison_i[u]),
       .acc_req_i(acc_req_i & here), .acc_row_i, .acc_gnt_o(acc_gnt[u]),
-      .acc_rvalid_o(acc_rvalid[u]), .acc_rdata_o(acc_rdata[u]), .acc_poison_o(acc_poison[u]),
+      .acc_rvalid_o(acc_rvalid[u]), .acc_o(acc[u]),
       .cnt_busy_o(cnt_state_o[u*States+0]), .cnt_weight_wait_o(cnt_state_o[u*States+1]),
       .cnt_acc_wait_o(cnt_state_o[u*States+2]), .cnt_vmem_wait_o(cnt_state_o[u*States+3]),
       .cnt_drain_o(cnt_state_o[u*States+4]), .cnt_idle_o(cnt_state_o[u*States+5]),
@@ -114,16 +112,12 @@ module mxu_group
   always_comb begin
     acc_gnt_o = acc_gnt[0];
     acc_rvalid_o = acc_rvalid[0];
-    acc_rdata_o = acc_rdata[0];
-    acc_poison_o = acc_poison[0];
+    acc_o = acc[0];
     for (int unsigned u = 1; u < NumMxu; u++) begin
       acc_gnt_o = acc_gnt_o | acc_gnt[u];
       acc_rvalid_o = acc_rvalid_o | acc_rvalid[u];
       for (int unsigned i = 0; i < ReadRows; i++) begin
-        if (acc_rvalid[u][i]) begin
-          acc_rdata_o[i] = acc_rdata[u][i];
-          acc_poison_o[i] = acc_poison[u][i];
-        end
+        if (acc_rvalid[u][i]) acc_o[i] = acc[u][i];
       end
     end
   end

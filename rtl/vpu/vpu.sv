@@ -58,8 +58,7 @@ module vpu
   output logic [Sublanes-1:0][15:0]        acc_row_o,
   input  logic [Sublanes-1:0]              acc_gnt_i,
   input  logic [Sublanes-1:0]              acc_rvalid_i,
-  input  logic [Sublanes-1:0][32*N-1:0]    acc_rdata_i,
-  input  logic [Sublanes-1:0][N-1:0]       acc_poison_i,
+  input  port_pkg::acc_answer_t            acc_i [Sublanes],
   // counters: exactly one of busy, stalled, idle in a cycle; the others count in the write's cycle
   output logic                     cnt_busy_o,
   output logic                     cnt_stalled_o,
@@ -209,7 +208,7 @@ module vpu
     assign vb_poison = vb_pair_o ? vb_poison_i[i] : vb_poison_i[i] & FirstWord;
     vpu_poison u_poison_a (
       .acc_i(from_acc), .shift_i(lane_shift), .upper_i(run_cmd.op == VpuOpUpper),
-      .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_poison_i[i]),
+      .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_i[i].poison),
       .bad_o(a_bad[i]), .granule_o(a_granule[i])
     );
     vpu_poison u_poison_b (
@@ -219,7 +218,7 @@ module vpu
     );
 
     assign acc_row_o[i] = a_addr[i][15:0];
-    assign a_rdata[i] = from_acc ? acc_rdata_i[i] : va_rdata_i[i];
+    assign a_rdata[i] = from_acc ? acc_i[i].data : va_rdata_i[i];
     vpu_sublane u_sublane (
       .clk_i, .cmd_i(run_cmd), .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
       .execute_i(execute_rows[i]), .first_i(first), .a_i(a_rows[i]),

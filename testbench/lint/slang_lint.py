@@ -14,7 +14,8 @@ except ImportError:
 
 def main():
     rtl, generated, chip = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    first = [generated / "weft_pkg.sv", generated / chip / "chip_pkg.sv", rtl / "common" / "core_pkg.sv"]
+    first = [generated / "weft_pkg.sv", generated / chip / "chip_pkg.sv"]
+    first += [rtl / "common" / "core_pkg.sv", rtl / "common" / "port_pkg.sv"]
     first += sorted(set(generated.glob("*.sv")) - set(first))
     packages = sorted(set(rtl.glob("*/*_pkg.sv")) - set(first))
     modules = sorted(set(rtl.glob("*/*.sv")) - set(packages) - set(first))

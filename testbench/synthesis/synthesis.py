@@ -66,7 +66,8 @@ def rtl_sources(build, folder, n=0, preset=""):
             chip["n"] = n
         chip["word_bytes"] = 2 * chip["n"]
         (folder / "chip_pkg.sv").write_text(systemverilog.chip_pkg(chip))
-    first = [generated / "weft_pkg.sv", folder / "chip_pkg.sv", ROOT / "rtl/common/core_pkg.sv", generated / "vpu_table_pkg.sv"]
+    first = [generated / "weft_pkg.sv", folder / "chip_pkg.sv", ROOT / "rtl/common/core_pkg.sv"]
+    first += [ROOT / "rtl/common/port_pkg.sv", generated / "vpu_table_pkg.sv"]
     for path in first:
         if not path.is_file():
             raise CannotRun(f"no source {path}: build the target weft_spec_generate")
