@@ -16,7 +16,8 @@ if(WEFT_RTL_COVERAGE)
   execute_process(COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/port_monitor.py ${WEFT_COVERAGE_MONITORS} ${WEFT_COVERAGE_MODULES}
                   COMMAND_ERROR_IS_FATAL ANY)
   set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${WEFT_COVERAGE_MODULES} ${WEFT_COVERAGE_FOLDER}/bins.toml
-               ${WEFT_COVERAGE_FOLDER}/bins.py ${WEFT_COVERAGE_FOLDER}/port_monitor.py ${WEFT_COVERAGE_FOLDER}/sv_module.py)
+               ${WEFT_COVERAGE_FOLDER}/bins.py ${WEFT_COVERAGE_FOLDER}/port_monitor.py ${WEFT_COVERAGE_FOLDER}/sv_module.py
+               ${WEFT_COVERAGE_FOLDER}/sv_struct.py)
 else()
   set(WEFT_COVERAGE_RUNTIME ${VERILATOR_ROOT}/include/verilated_cov.cpp)
 endif()

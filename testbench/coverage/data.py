@@ -2,7 +2,8 @@
 
 <name>.dat     Verilator's "SystemC::Coverage-3": a line  C '<key>' <hits>  a point, the key a run of \\x01 name \\x02 value:
                f file, l line, n column, page v_line/<module> | v_branch/<module> | v_user/<module>, o comment, S lines.
-<name>.ports   a line  <module> <port> <width> <rose> <fell> <both>  a port, the bits in hexadecimal.
+<name>.ports   a line  <module> <port> <width> <rose> <fell> <both>  a port, the bits in hexadecimal. Of a struct's port each
+               field has a line: <port>.<field>, and in an array of structs <port>[<element>].<field>.
 
 A point is its place in the source: file, line, column, kind, comment. The same point of several instances, parameterisations,
 models and processes is one point and its hits add up. A bit of a port is its module, port and index, in whatever
@@ -16,7 +17,7 @@ import re
 
 POINT_KINDS = ("line", "branch", "user")
 _POINT = re.compile(r"C '(.*)' (\d+)$")
-_PORT = re.compile(r"([A-Za-z_]\w*) ([A-Za-z_]\w*) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)$")
+_PORT = re.compile(r"([A-Za-z_]\w*) ([A-Za-z_]\w*(?:(?:\[\d+\])?\.[A-Za-z_]\w*)?) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)$")
 _HEAD_POINTS = "# SystemC::Coverage-3"
 _HEAD_PORTS = "# weft port toggles 1: module port width rose fell both"
 

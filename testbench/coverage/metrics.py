@@ -2,15 +2,17 @@
 
 line     a line that a point names is covered if one of the points that name it was hit.
 branch   a point of an if (taken, not taken, even without an else), of an else-if chain or of a case item.
-toggle   a bit of a port, without clocks; covered if it rose and fell in one instance.
+toggle   a bit of a port or of a field of a port, without clocks; covered if it rose and fell in one instance.
 bin      a declared functional bin.
 """
 from __future__ import annotations
 
 import dataclasses
 import pathlib
+import re
 
 import sv_module
+import sv_struct
 from data import Coverage, PortBits
 from waivers import Waiver
 
@@ -24,7 +26,7 @@ class Item:
     metric: str
     file: str            # below the repository; "" for a bin
     line: int
-    name: str            # branch: if, else ...; toggle: module.port[bit]; bin: its name
+    name: str            # branch: if, else ...; toggle: module.port[bit], module.port[element].field[bit]; bin: its name
     hits: int
     waiver: Waiver | None = None
     note: str = ""       # toggle: "rose only", "fell only", "still"
@@ -60,6 +62,7 @@ class Sources:
         self.root = root
         self._lines: dict[str, list[str]] = {}
         self._modules: dict[str, tuple[str, sv_module.Module]] = {}
+        self._structs: sv_struct.Structs | None = None
 
     def relative(self, file: str) -> str:
         """"rtl/core/issue.sv", or "" for a file that is not RTL."""
@@ -81,13 +84,34 @@ class Sources:
 
     def module(self, name: str) -> tuple[str, sv_module.Module] | None:
         """File and header of an RTL module."""
+        return self.modules().get(name)
+
+    def modules(self) -> dict[str, tuple[str, sv_module.Module]]:
         if not self._modules:
             for path in sorted((self.root / "rtl").glob("*/*.sv")):
                 if path.name.endswith("_pkg.sv"):
                     continue
                 module = sv_module.parse_file(path)
                 self._modules[module.name] = (path.relative_to(self.root).as_posix(), module)
-        return self._modules.get(name)
+        return self._modules
+
+    def struct(self, module: sv_module.Module, port: sv_module.Port) -> sv_struct.Struct | None:
+        """The struct that a port is of, if a package of the RTL declares it."""
+        if self._structs is None:
+            self._structs = sv_struct.Structs(sorted((self.root / "rtl").glob("*/*_pkg.sv")))
+        return self._structs.of_port(module, port)
+
+    def declarations(self) -> dict[str, str]:
+        """The line that declares each port, or if it is a struct, each of its fields: of "module.port" or "module.port.field"."""
+        found = {}
+        for name, (file, module) in self.modules().items():
+            for port in module.ports:
+                struct = self.struct(module, port)
+                if struct is None:
+                    found[f"{name}.{port.name}"] = self.text(file, port.line)
+                for field in struct.fields if struct else ():
+                    found[f"{name}.{port.name}.{field.name}"] = self.text(self.relative(str(struct.file)), field.line)
+        return found
 
 
 def _place_waivers(items: list[Item], waivers: list[Waiver], sources: Sources) -> list[str]:
@@ -129,22 +153,37 @@ def line_and_branch_items(coverage: Coverage, sources: Sources) -> list[Item]:
     return sorted(items + branches, key=lambda item: (item.file, item.line, item.metric, item.name))
 
 
+def toggle_waiver_problems(waivers: list[Waiver], sources: Sources) -> list[str]:
+    """What is wrong with waivers of ports that the sources alone tell: names that nothing has, texts that are not there."""
+    problems = []
+    declarations = sources.declarations()
+    structs = {name.rpartition(".")[0] for name in declarations if name.count(".") == 2}
+    for waiver in waivers:
+        named = [name for name in declarations if waiver.matches_port(name)]
+        wrong = next((name for name in named if waiver.where["text"] not in declarations[name]), None)
+        if wrong is not None:
+            problems.append(f"stale waiver, its text is not in the declaration of {wrong}: {waiver}")
+        elif not named:
+            port = next((name for name in sorted(structs) if waiver.matches_port(name) or waiver.matches_port_of_field(name)), None)
+            problems.append(f"waiver of no port that the RTL has: {waiver}" if port is None else
+                            f"{port} is a struct, and the waiver names none of its fields: {waiver}")
+    return problems
+
+
+_NAME = re.compile(r"(\w+)(?:\[\d+\])?((?:\.\w+)?)$")   # of a port in the data: its field, if it is a struct
+
+
 def toggle_items(coverage: Coverage, sources: Sources, waivers: list[Waiver]) -> tuple[list[Item], list[str]]:
-    items, problems = [], []
-    wrong_text: set[int] = set()
+    items, problems = [], toggle_waiver_problems(waivers, sources)
+    declarations = sources.declarations()
     for (module, port), bits in sorted(coverage.ports.items()):
-        found = sources.module(module)
-        declared = found[1].port(port) if found else None
-        if declared is None:
+        name, field = _NAME.match(port).groups()
+        if f"{module}.{name}{field}" not in declarations:
             problems.append(f"data of a port that the RTL does not have: {module}.{port}; are the data of another revision?")
             continue
-        file = found[0]
-        text = sources.text(file, declared.line)
-        mine = [waiver for waiver in waivers if waiver.matches_port(module, port)]
-        for waiver in mine:
-            if waiver.where["text"] not in text and id(waiver) not in wrong_text:
-                wrong_text.add(id(waiver))
-                problems.append(f"stale waiver, its text is not in the declaration of {module}.{port}: {waiver}")
+        file, header = sources.module(module)
+        declared = header.port(name)
+        mine = [waiver for waiver in waivers if waiver.matches_port(f"{module}.{name}{field}")]
         for bit in range(bits.width):
             item = Item("toggle", file, declared.line, f"{module}.{port}[{bit}]", bits.both >> bit & 1, note=_note(bits, bit))
             for waiver in mine:

@@ -144,8 +144,8 @@ def source_page(file: str, items: list[Item], sources: Sources, thresholds: dict
         still: dict[str, list[tuple[int, str]]] = {}
         for i in missed:
             if i.metric == "toggle":
-                port, _, bit = i.name.partition("[")
-                still.setdefault(port.split(".")[1], []).append((int(bit[:-1]), i.note))
+                port, _, bit = i.name.partition(".")[2].rpartition("[")
+                still.setdefault(port, []).append((int(bit[:-1]), i.note))
         why += [f"{port}{bit_ranges(bits)}" for port, bits in still.items()]
         told = "<br>".join(html.escape(w) for w in why)
         for waiver in {id(i.waiver): i.waiver for i in waived}.values():

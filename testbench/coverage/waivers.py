@@ -6,10 +6,12 @@ reason = "one sentence"
 kind = "line" | "branch" | "toggle" | "bin"
 line, branch:  file = "rtl/core/issue.sv", text = "default: state_d", and for a branch also: branch = "case"
 toggle:        port = "dma.mrd_addr_o" (module.port, * and ? match), bits = "63:40" or "40+" or "all", text = "[63:0]"
+               of a struct that a package of rtl/ declares: port = "retire.fault_o.code" (module.port.field), bits and text of
+               the field, in every element if the port is an array
 bin:           name = "Commands_Wait_W0_P1" (* and ? match)
 
-`text` ties a waiver to the source: it has to stand in the line of every point, or in the declaration of every port, that the
-waiver names. It is an error if a waiver names nothing, if its text is not there, or if all it names is covered.
+`text` ties a waiver to the source: it has to stand in the line of every point, or in the declaration of every port or field,
+that the waiver names. It is an error if a waiver names nothing, if its text is not there, or if all it names is covered.
 """
 from __future__ import annotations
 
@@ -47,8 +49,14 @@ class Waiver:
         """First and last bit of a toggle waiver; None: all above."""
         return parse_bits(self.where["bits"])
 
-    def matches_port(self, module: str, port: str) -> bool:
-        return fnmatch.fnmatchcase(f"{module}.{port}", self.where["port"])
+    def matches_port(self, name: str) -> bool:
+        """`name`: module.port, or module.port.field of a struct."""
+        return fnmatch.fnmatchcase(name, self.where["port"])
+
+    def matches_port_of_field(self, name: str) -> bool:
+        """`name`: module.port, of which the waiver names a field that need not exist."""
+        port = self.where["port"].rpartition(".")[0]
+        return "." in port and fnmatch.fnmatchcase(name, port)
 
     def matches_bin(self, name: str) -> bool:
         return fnmatch.fnmatchcase(name, self.where["name"])

@@ -79,6 +79,11 @@ class PortTest(Folder):
         bits = data.read_folder(self.folder).ports["m", "x_i"]
         self.assertEqual((bits.width, bits.rose, bits.fell, bits.both), (8, 0x8f, 0xcd, 0x84))
 
+    def test_fields_of_structs_have_their_own_lines(self):
+        self.write("a.dat", HEAD)
+        self.write("a.ports", PORTS + "m x_i.a 4 0000000f 0000000c 00000004\nm y_i[12].b 1 00000001 00000001 00000000\n")
+        self.assertEqual(sorted(data.read_folder(self.folder).ports), [("m", "x_i.a"), ("m", "y_i[12].b")])
+
     def test_impossible_ports_are_refused(self):
         for line in ("m x_i 0 0 0 0", "m x_i 4 10 0 0", "m x_i 4 1 2 1", "m x_i 4 1 1", "m x_i 4 1 1 g", "m x-i 4 1 1 1", "\x00"):
             with self.subTest(line=line):

@@ -1,4 +1,5 @@
 """metrics.py: from merged data to what is covered, waived and missed."""
+import os
 import pathlib
 import tempfile
 import tomllib
@@ -16,6 +17,20 @@ SOURCE = """module a (
     if (x_i[0]) y <= 1;
     else z <= 1;
   end
+endmodule
+"""
+PACKAGE = """package b_pkg;
+  typedef struct packed {
+    logic       valid;
+    logic [7:0] code;
+  } answer_t;
+endpackage
+"""
+STRUCTS = """module b import b_pkg::*; (
+  input  logic    x_i,
+  output answer_t one_o,
+  output b_pkg::answer_t all_o [2]
+);
 endmodule
 """
 
@@ -83,6 +98,51 @@ class MetricsTest(unittest.TestCase):
         items, problems = self.measure(self.waiver(kind="toggle", port="*.x_i", bits="1+", text="[3:0]"))
         sums = metrics.totals(items)["toggle"]
         self.assertEqual((sums.covered, sums.waived, sums.missed, problems), (1, 3, 0, []))
+
+    def structs(self):
+        (self.root / "rtl/blk/b_pkg.sv").write_text(PACKAGE)
+        (self.root / "rtl/blk/b.sv").write_text(STRUCTS)
+        self.coverage.ports |= {("b", "one_o.valid"): data.PortBits(1, 1, 1, 1), ("b", "one_o.code"): data.PortBits(8, 15, 15, 15)}
+        self.coverage.ports |= {("b", f"all_o[{i}].code"): data.PortBits(8, 15, 15, 15 - i) for i in range(2)}
+
+    def test_a_waiver_of_a_field(self):
+        self.structs()
+        items, problems = self.measure(self.waiver(kind="toggle", port="b.one_o.code", bits="7:4", text="[7:0]"))
+        self.assertEqual(problems, [])
+        self.assertEqual([i.name for i in items if i.state == "waived"], [f"b.one_o.code[{bit}]" for bit in range(4, 8)])
+
+    def test_a_waiver_of_a_field_holds_for_every_element(self):
+        self.structs()
+        items, problems = self.measure(self.waiver(kind="toggle", port="b.all_o.code", bits="4+", text="[7:0] code"))
+        self.assertEqual(problems, [])
+        self.assertEqual([i.name for i in items if i.state == "waived"], [f"b.all_o[{e}].code[{bit}]" for e in (0, 1) for bit in range(4, 8)])
+        self.assertIn("b.all_o[1].code[0]", [i.name for i in items if i.state == "missed"])
+
+    def test_a_field_that_is_not_there_is_a_problem(self):
+        self.structs()
+        for port, said in (("b.one_o.cause", "b.one_o is a struct, and the waiver names none of its fields"),
+                           ("b.one_o", "b.one_o is a struct, and the waiver names none of its fields"),
+                           ("b.x_i.code", "waiver of no port"), ("b.two_o.code", "waiver of no port")):
+            with self.subTest(port=port):
+                self.assertIn(said, self.measure(self.waiver(kind="toggle", port=port, bits="all", text=""))[1][0])
+
+    def test_a_field_whose_declaration_changed_is_a_problem(self):
+        self.structs()
+        problems = self.measure(self.waiver(kind="toggle", port="b.one_o.code", bits="7:4", text="[15:0]"))[1]
+        self.assertIn("its text is not in the declaration of b.one_o.code", problems[0])
+
+    def test_data_of_a_field_that_is_not_in_the_source_are_a_problem(self):
+        self.structs()
+        self.coverage.ports = {("b", "one_o.cause"): data.PortBits(1, 1, 1, 1), ("b", "one_o"): data.PortBits(1, 1, 1, 1)}
+        problems = self.measure()[1]
+        self.assertIn("b.one_o;", problems[0])
+        self.assertIn("b.one_o.cause", problems[1])
+
+    def test_the_waivers_of_this_repository_name_ports_and_fields_that_are_there(self):
+        root = pathlib.Path(os.environ["WEFT_SOURCE"])
+        listed = [w for w in waivers.read(root / "testbench/coverage/waivers.toml") if w.kind == "toggle"]
+        self.assertGreater(len(listed), 30)
+        self.assertEqual(metrics.toggle_waiver_problems(listed, metrics.Sources(root)), [])
 
     def test_data_of_a_port_that_is_not_in_the_source_are_a_problem(self):
         self.coverage.ports["a", "gone_i"] = data.PortBits(1, 1, 1, 1)

@@ -53,6 +53,16 @@ class TextTest(unittest.TestCase):
 
 
 class HtmlTest(unittest.TestCase):
+    def test_a_source_page_names_bits_of_ports_and_of_fields(self):
+        with tempfile.TemporaryDirectory() as name:
+            (pathlib.Path(name) / "rtl/blk").mkdir(parents=True)
+            (pathlib.Path(name) / "rtl/blk/a.sv").write_text("input\n")
+            missed = [Item("toggle", "rtl/blk/a.sv", 1, name, 0, note="still")
+                      for name in ("a.x_i[2]", "a.x_i[3]", "a.y_i[1].code[0]", "a.z_i.code[7]")]
+            page = report_html.source_page("rtl/blk/a.sv", missed, metrics.Sources(pathlib.Path(name)), THRESHOLDS)
+            for text in ("x_i[3:2] still", "y_i[1].code[0] still", "z_i.code[7] still"):
+                self.assertIn(text, page)
+
     def test_the_pages_are_self_contained_and_escaped(self):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
