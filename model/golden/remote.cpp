@@ -2,22 +2,52 @@
 #include "model/golden/remote.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
-#include "model/golden/arith.hpp"
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/rows.hpp"
 
 namespace weft::golden {
 namespace {
 
-template <class Element, class Add>
-void add_elements(std::span<std::byte> there, std::span<const std::byte> data, Add add) {
-  for (size_t at = 0; at + sizeof(Element) <= there.size(); at += sizeof(Element)) {
-    Element a, b;
-    std::memcpy(&a, &there[at], sizeof a);
-    std::memcpy(&b, &data[at], sizeof b);
-    a = add(a, b);
-    std::memcpy(&there[at], &a, sizeof a);
+/// Elements that are added at once.
+constexpr size_t kPiece = 1024;
+using Piece = std::array<float, kPiece>;
+
+void load(std::span<const std::byte> bytes, Piece& values) {
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+}
+void store(const Piece& values, std::span<std::byte> bytes) {
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+}
+
+void load_bf16(std::span<const std::byte> bytes, Piece& values) {
+  std::array<uint16_t, kPiece> narrow;
+  std::memcpy(narrow.data(), bytes.data(), bytes.size());
+  const size_t count = bytes.size() / sizeof(uint16_t);
+  cast_bf16_to_f32(std::span(narrow).first(count), std::span(values).first(count));
+}
+void store_bf16(const Piece& values, std::span<std::byte> bytes) {
+  std::array<uint16_t, kPiece> narrow;
+  const size_t count = bytes.size() / sizeof(uint16_t);
+  cast_f32_to_bf16(std::span(values).first(count), std::span(narrow).first(count));
+  std::memcpy(bytes.data(), narrow.data(), bytes.size());
+}
+
+/// Adds a piece after the other as fp32, which the host's float unit does where that has the same bits.
+void add_elements(std::span<std::byte> there, std::span<const std::byte> data, size_t element_bytes,
+                  void (*read)(std::span<const std::byte>, Piece&), void (*write)(const Piece&, std::span<std::byte>)) {
+  Piece a, b;
+  while (there.size() >= element_bytes) {
+    const size_t count = std::min(there.size() / element_bytes, kPiece), bytes = count * element_bytes;
+    read(there.first(bytes), a);
+    read(data.first(bytes), b);
+    const std::span sum = std::span(a).first(count);
+    elementwise_f32(WEFT_VPU_OP_ADD, sum, std::span(b).first(count), sum);
+    write(a, there.first(bytes));
+    there = there.subspan(bytes);
+    data = data.subspan(bytes);
   }
 }
 
@@ -37,10 +67,9 @@ std::optional<Fault> check_remote_destination(const spec::DmaCommand& c, const s
 
 void combine(uint8_t flags, std::span<std::byte> there, std::span<const std::byte> data) {
   if ((flags & WEFT_COMMAND_FLAG_REDUCE_F32) != 0) {
-    add_elements<uint32_t>(there, data, add_f32);
+    add_elements(there, data, sizeof(uint32_t), load, store);
   } else if ((flags & WEFT_COMMAND_FLAG_REDUCE_BF16) != 0) {
-    add_elements<uint16_t>(there, data,
-                           [](uint16_t a, uint16_t b) { return f32_to_bf16(add_f32(bf16_to_f32(a), bf16_to_f32(b))); });
+    add_elements(there, data, sizeof(uint16_t), load_bf16, store_bf16);
   } else {
     std::memcpy(there.data(), data.data(), there.size());
   }

@@ -1,6 +1,10 @@
 // Commands that concern other chips: what sender and receiver check, reductions, groups.
 #include "model/golden/remote.hpp"
 
+#include <cstring>
+#include <random>
+#include <vector>
+
 #include "check_commands.hpp"
 #include "model/golden/arith.hpp"
 
@@ -126,6 +130,39 @@ TEST_CASE("Reductions at the receiver are the VPU's additions") {
   auto copied = there;
   golden::combine(WEFT_COMMAND_FLAG_REMOTE, std::as_writable_bytes(std::span(copied)), std::as_bytes(std::span(data)));
   CHECK(copied == data);
+}
+
+TEST_CASE("Reductions of any bits and any length, wherever they stand") {
+  std::mt19937 random(1);
+  const auto bits = [&]<class Element>(size_t count, Element) {
+    std::vector<Element> values(count);
+    for (Element& v : values) {
+      v = static_cast<Element>(random());
+      if (random() % 4 == 0) v &= static_cast<Element>(~(0x7fu << (8 * sizeof v - 8)));  // small, often subnormal
+      if (random() % 8 == 0) v |= static_cast<Element>(0x7fu << (8 * sizeof v - 8));     // large, often no number
+    }
+    return values;
+  };
+  const auto check = [&](auto element, uint8_t flags, auto add) {
+    for (const size_t count : {1u, 3u, 1023u, 1024u, 1025u, 4000u}) {
+      const auto there = bits(count, element), data = bits(count, element);
+      std::vector<std::byte> sum(1 + count * sizeof element), more(3 + count * sizeof element);
+      std::memcpy(sum.data() + 1, there.data(), count * sizeof element);
+      std::memcpy(more.data() + 3, data.data(), count * sizeof element);
+      golden::combine(flags, std::span(sum).subspan(1), std::span(more).subspan(3));
+      size_t differing = 0;
+      for (size_t i = 0; i < count; i++) {
+        auto found = element;
+        std::memcpy(&found, sum.data() + 1 + i * sizeof found, sizeof found);
+        differing += found != add(there[i], data[i]);
+      }
+      CHECK(differing == 0);
+    }
+  };
+  check(uint32_t{}, WEFT_COMMAND_FLAG_REMOTE | WEFT_COMMAND_FLAG_REDUCE_F32, golden::add_f32);
+  check(uint16_t{}, WEFT_COMMAND_FLAG_REMOTE | WEFT_COMMAND_FLAG_REDUCE_BF16, [](uint16_t a, uint16_t b) {
+    return golden::f32_to_bf16(golden::add_f32(golden::bf16_to_f32(a), golden::bf16_to_f32(b)));
+  });
 }
 
 TEST_CASE("A barrier's group lies in the slice, holds the chip, and names nobody twice") {
