@@ -23,38 +23,6 @@ uint64_t piece_room(const spec::DmaCommand& command) {
 
 }  // namespace
 
-BeatWalk::BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes)
-    : command_(command),
-      bus_(out ? golden::dma_destination(command) : golden::dma_source(command)),
-      vmem_(out ? golden::dma_source(command) : golden::dma_destination(command)),
-      base_(segment.base),
-      space_(segment.space),
-      beat_bytes_(beat_bytes),
-      valid_(true) {}
-
-BeatWalk::Beat BeatWalk::beat() const {
-  const auto at = [&](const golden::DmaSide& s) {
-    return static_cast<uint64_t>(s.offset + i1_ * s.stride1 + i2_ * s.stride2 + i3_ * s.stride3 + in_run_);
-  };
-  const uint32_t bytes = std::min(beat_bytes_, command_.size0 - in_run_);
-  const bool last = in_run_ + bytes == command_.size0 && i1_ + 1 == command_.size1 && i2_ + 1 == command_.size2 &&
-                    i3_ + 1 == command_.size3;
-  return {base_ + at(bus_), at(vmem_), bytes, last};
-}
-
-void BeatWalk::advance() {
-  beats_done_++;
-  in_run_ += std::min(beat_bytes_, command_.size0 - in_run_);
-  if (in_run_ < command_.size0) return;
-  in_run_ = 0;
-  if (++i1_ < command_.size1) return;
-  i1_ = 0;
-  if (++i2_ < command_.size2) return;
-  i2_ = 0;
-  if (++i3_ < command_.size3) return;
-  valid_ = false;
-}
-
 uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint64_t cycle, uint32_t fail_beat) {
   DmaChannel& ch = channels_[channel];
   ch.fail_beat = fail_beat;
@@ -63,6 +31,7 @@ uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint
   const golden::SlicePlace place = remote_ != nullptr ? remote_->place() : golden::SlicePlace{};
   ch.verdict = golden::check_unit(command, queue_, state_.chip(), state_.segments(), place);
   ch.held++;
+  resting_ = false;
   moved_ = true;
   const auto decoded = spec::decode_dma(command);
   const bool remote = !ch.verdict && golden::is_remote(decoded.header);
@@ -71,19 +40,25 @@ uint64_t DmaDirection::take(unsigned channel, const spec::Command& command, uint
   return ch.checking_number;
 }
 
-void DmaDirection::look(uint64_t cycle) {
+/// Would memory take this cycle's request?
+void DmaDirection::look_at_memory(uint64_t cycle) {
+  memory_ready_ = fetch_ready_ = false;
   if (fetch_ != nullptr && fetch_->requesting()) {
     const bool fetch = fetch_->chosen(request_.valid);
     const bool ready = !bus_.congested(fetch ? WEFT_ADDRESS_SPACE_HBM : request_.space, cycle);
-    memory_ready_ = !fetch && ready;
-    fetch_ready_ = fetch && ready;
+    (fetch ? fetch_ready_ : memory_ready_) = ready;
     fetch_->port(request_.valid, ready);
-  } else {
-    fetch_ready_ = false;
-    memory_ready_ = request_.valid && !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
-    if (fetch_ != nullptr) fetch_->port(request_.valid, memory_ready_);
+  } else if (request_.valid) {
+    memory_ready_ = !(request_.remote ? remote_->congested() : bus_.congested(request_.space, cycle));
+    if (fetch_ != nullptr) fetch_->port(true, memory_ready_);
   }
+}
+
+void DmaDirection::look(uint64_t cycle) {
+  look_at_memory(cycle);
   vmem_banks_ = 0;
+  reads_ = -1;
+  if (resting_) return;
   if (!out()) {
     if (write_.valid) vmem_banks_ = banks_of(write_.beat);
     return;
@@ -95,7 +70,7 @@ void DmaDirection::look(uint64_t cycle) {
     asking[i] = ch.front.valid() && !ch.dead && !ch.poisoned && ch.outstanding < outstanding_limit();
   }
   const bool room = skid_.size() + (reading_.valid ? 1 : 0) < 2;
-  reads_ = room ? pick_front(asking, asked_last_) : -1;
+  if (room) reads_ = pick_front(asking, asked_last_);
   if (reads_ >= 0 && repeated_ >= 0 && asking[static_cast<unsigned>(repeated_)]) reads_ = repeated_;
   if (reads_ < 0) return;
   const BeatWalk& front = channels_[static_cast<unsigned>(reads_)].front;
@@ -107,29 +82,32 @@ BankSet DmaDirection::banks_of(const BeatWalk::Beat& beat) const {
   return vmem_.banks(beat.vmem / word, (beat.bytes + word - 1) / word);
 }
 
-std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
-  std::array<UnitOutcome, 2> now;
+bool DmaDirection::step(uint64_t cycle) {
+  moved_ = progressed_ = false;
+  if (resting_) {
+    ready_ = 0;
+    if (fetch_ready_) accept_fetch(cycle);
+    return false;
+  }
   std::array<uint32_t, 2> held{};
   std::array<bool, 2> able{};
-  moved_ = progressed_ = false;
+  bool reports = false;
   for (unsigned i = 0; i < 2; i++) {
     DmaChannel& ch = channels_[i];
-    now[i] = ch.next;
-    ch.next = {};
+    if (ch.reports) {
+      outcomes_[i] = std::exchange(ch.next, {});
+      ch.reports = false;
+      reports = moved_ = true;
+    } else {
+      outcomes_[i] = {};
+    }
     held[i] = ch.held;
     able[i] = !ch.dead && ch.held < timing_.dma_held && !ch.refused(cycle);
-    if (now[i].done || now[i].fault.valid) moved_ = true;
-    if (ch.refused(cycle) && ch.held == 1 && !ch.dead) {
-      ch.next.fault = {true, *ch.verdict, spec::decode_header(*ch.checking).tag};
-      ch.dead = true;
-      moved_ = true;
-    }
+    if (ch.held == 0) continue;
+    if (ch.refused(cycle) && ch.held == 1 && !ch.dead) fail(i, *ch.verdict, spec::decode_header(*ch.checking).tag);
     // Of a poisoned command all beats before it are answered.
-    if (ch.poisoned && ch.outstanding == ch.dropped && ch.back.valid() && !ch.dead) {
-      ch.next.fault = {true, {WEFT_FAULT_ECC_UNCORRECTABLE, ch.poison_address}, ch.back.command().header.tag};
-      ch.dead = true;
-      moved_ = true;
-    }
+    if (ch.poisoned && ch.outstanding == ch.dropped && ch.back.valid() && !ch.dead)
+      fail(i, {WEFT_FAULT_ECC_UNCORRECTABLE, ch.poison_address}, ch.back.command().header.tag);
   }
   if (held[0] + held[1] != 0 || request_.valid || write_.valid || reading_.valid || !fetch_answers_.empty()) {
     if (out()) {
@@ -142,7 +120,21 @@ std::array<UnitOutcome, 2> DmaDirection::step(uint64_t cycle) {
   if (fetch_ready_) accept_fetch(cycle);
   for (unsigned i = 0; i < 2; i++) able[i] = able[i] && !channels_[i].checking;
   ready_ = able[0] && (!able[1] || held[0] <= held[1]) ? 0 : able[1] ? 1 : -1;
-  return now;
+  resting_ = holds_nothing();
+  return reports;
+}
+
+bool DmaDirection::holds_nothing() const {
+  return channels_[0].held + channels_[1].held == 0 && !channels_[0].reports && !channels_[1].reports &&
+         !request_.valid && !write_.valid && !reading_.valid && skid_.empty() && fetch_answers_.empty();
+}
+
+/// The channel reports a fault in the next cycle, and takes nothing more.
+void DmaDirection::fail(unsigned channel, const golden::Fault& fault, uint16_t tag) {
+  DmaChannel& ch = channels_[channel];
+  ch.next.fault = {true, fault, tag};
+  ch.reports = ch.dead = true;
+  moved_ = true;
 }
 
 int DmaDirection::pick_front(const std::array<bool, 2>& valid, unsigned last) const {
@@ -173,7 +165,7 @@ const DmaChannel::Answer* DmaDirection::first_answer(int channel) const {
 
 void DmaDirection::retire(unsigned channel) {
   channels_[channel].held--;
-  channels_[channel].next.done = true;
+  channels_[channel].next.done = channels_[channel].reports = true;
   moved_ = true;
 }
 
@@ -181,10 +173,7 @@ void DmaDirection::retire(unsigned channel) {
 void DmaDirection::answer_taken(unsigned channel, bool error, bool asked) {
   DmaChannel& ch = channels_[channel];
   if (asked) ch.outstanding--;
-  if (error) {
-    ch.next.fault = {true, {WEFT_FAULT_DMA_BUS, ch.back.beat().bus}, ch.back.command().header.tag};
-    ch.dead = true;
-  }
+  if (error) fail(channel, {WEFT_FAULT_DMA_BUS, ch.back.beat().bus}, ch.back.command().header.tag);
   ch.back.advance();
   moved_ = true;
 }
@@ -238,6 +227,7 @@ void DmaDirection::accept_fetch(uint64_t cycle) {
       bus_.read(WEFT_ADDRESS_SPACE_HBM, fetch_->address(), std::as_writable_bytes(std::span(answer.command.bytes)));
   const uint64_t there = std::max(bus_.schedule_read(WEFT_ADDRESS_SPACE_HBM, WEFT_COMMAND_BYTES, cycle), cycle + 1);
   answer.when = {there, sequence_++, !ok, 0};
+  resting_ = false;
   fetch_answers_.push_back(answer);
 }
 
@@ -468,6 +458,7 @@ void DmaDirection::load_jobs(uint64_t cycle) {
 }
 
 uint64_t DmaDirection::next_event(uint64_t cycle) const {
+  if (resting_) return kNever;
   uint64_t next = kNever;
   if (!fetch_answers_.empty()) next = std::max(fetch_answers_.front().when.cycle, cycle + 1);
   for (const DmaChannel& ch : channels_) {
@@ -479,6 +470,8 @@ uint64_t DmaDirection::next_event(uint64_t cycle) const {
 
 void DmaDirection::reset() {
   for (DmaChannel& ch : channels_) ch = {};
+  outcomes_ = {};
+  resting_ = true;
   free_slots_.clear();
   slots_used_ = 0;
   fetch_answers_.clear();

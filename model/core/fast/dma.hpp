@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/core/fast/beat_walk.hpp"
 #include "model/core/fast/ecc.hpp"
 #include "model/core/fast/inject.hpp"
 #include "model/core/fast/prefetch.hpp"
@@ -13,47 +14,8 @@
 #include "model/core/fast/unit.hpp"
 #include "model/core/fast/vmem.hpp"
 #include "model/core/remote/remote_port.hpp"
-#include "model/golden/dma_runs.hpp"
 
 namespace weft::core::fast {
-
-/// A command that has passed its checks, seen as beats: walks its runs, each cut into beats of up to one port's width.
-class BeatWalk {
- public:
-  struct Beat {
-    uint64_t bus;   ///< address in the memory's space
-    uint64_t vmem;  ///< byte address
-    uint32_t bytes;
-    bool last;  ///< of the command
-  };
-  BeatWalk() = default;
-  BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes);
-
-  [[nodiscard]] bool valid() const { return valid_; }
-  [[nodiscard]] Beat beat() const;
-  void advance();
-  void clear() { valid_ = false; }
-  /// Fault injection: the n-th beat is answered with an error; 0: none is.
-  void fail(uint32_t beat) { fail_beat_ = beat; }
-  [[nodiscard]] bool failing() const { return fail_beat_ != 0 && beats_done_ + 1 == fail_beat_; }
-  [[nodiscard]] bool fill() const { return command_.header.opcode == WEFT_OPCODE_FILL; }
-  [[nodiscard]] weft_address_space space() const { return space_; }
-  [[nodiscard]] const spec::DmaCommand& command() const { return command_; }
-  /// Number of a remote command at the port.
-  void set_number(uint64_t number) { number_ = number; }
-  [[nodiscard]] uint64_t number() const { return number_; }
-
- private:
-  spec::DmaCommand command_;
-  golden::DmaSide bus_{}, vmem_{};
-  uint64_t base_ = 0;
-  weft_address_space space_ = WEFT_ADDRESS_SPACE_NONE;
-  uint32_t beat_bytes_ = 0, in_run_ = 0;
-  uint32_t fail_beat_ = 0, beats_done_ = 0;
-  int64_t i1_ = 0, i2_ = 0, i3_ = 0;
-  uint64_t number_ = 0;
-  bool valid_ = false;
-};
 
 /// What both directions share: taking, checking and retiring the commands of one channel.
 struct DmaChannel {
@@ -78,7 +40,8 @@ struct DmaChannel {
   uint32_t dropped = 0;
   uint64_t poison_address = 0;
   RemotePiece piece;  // dma_out: of the remote command whose beats are sent
-  UnitOutcome next;   // outputs of the next cycle
+  UnitOutcome next;   // outputs of the next cycle, if it reports
+  bool reports = false;
 
   [[nodiscard]] bool refused(uint64_t cycle) const { return checking && verdict && cycle >= verdict_cycle; }
 };
@@ -104,8 +67,9 @@ class DmaDirection {
   void look(uint64_t cycle);
   /// Banks of VMEM that this cycle's access needs; 0: there is none.
   [[nodiscard]] BankSet vmem_banks() const { return vmem_banks_; }
-  /// One cycle of both channels, after look() and the arbiter's end(), before ready().
-  std::array<UnitOutcome, 2> step(uint64_t cycle);
+  /// One cycle of both channels, after look() and the arbiter's end(), before ready(). True: a channel reports.
+  [[nodiscard]] bool step(uint64_t cycle);
+  [[nodiscard]] const UnitOutcome& outcome(unsigned channel) const { return outcomes_[channel]; }
   /// The channel that would take a command in the cycle just stepped, or -1.
   [[nodiscard]] int ready() const { return ready_; }
   /// Returns the number of a remote command that is on its way now; 0: it is none, or refused.
@@ -145,6 +109,8 @@ class DmaDirection {
     return out() ? WEFT_CORE_DMA_OUTSTANDING_WRITES : WEFT_CORE_DMA_OUTSTANDING_BEATS;
   }
   [[nodiscard]] int earliest_answer(uint64_t cycle) const;
+  [[nodiscard]] bool holds_nothing() const;
+  void look_at_memory(uint64_t cycle);
   void step_in(uint64_t cycle);
   void step_out(uint64_t cycle);
   void load_jobs(uint64_t cycle);
@@ -155,6 +121,7 @@ class DmaDirection {
   [[nodiscard]] bool dropped(const Request& read);
   void answer_taken(unsigned channel, bool error, bool asked);
   void retire(unsigned channel);
+  void fail(unsigned channel, const golden::Fault& fault, uint16_t tag);
   void accept_read(uint64_t cycle);
   [[nodiscard]] size_t take_slot();
   void accept_fetch(uint64_t cycle);
@@ -195,6 +162,8 @@ class DmaDirection {
   std::vector<size_t> free_slots_;      // given back; the last one is taken first, so few are ever touched
   size_t slots_used_ = 0;               // those beyond have never been taken
   int ready_ = -1;
+  std::array<UnitOutcome, 2> outcomes_;  // of the cycle
+  bool resting_ = true;                  // it holds nothing: only a command, or a read of the prefetchers, changes that
   bool moved_ = false, progressed_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include "model/core/fast/inject.hpp"
 #include "model/core/fast/mxu.hpp"
 #include "model/core/fast/prefetch.hpp"
+#include "model/core/fast/ring.hpp"
 #include "model/core/fast/semaphores.hpp"
 #include "model/core/fast/timing.hpp"
 #include "model/core/fast/vpu.hpp"
@@ -48,29 +49,29 @@ class FastCore final : public TensorCore, private RemoteCore {
  private:
   enum class IssueState : uint8_t { kCheck, kWait, kIssue, kRefused };
   enum class QueueState : uint8_t { kBusy, kWaiting, kBlocked, kEmpty };  // order of the counters
+  static constexpr uint32_t kAllQueues = (1u << WEFT_CORE_QUEUES) - 1;
+  static constexpr uint64_t kIrqFault = 1, kIrqIdle = 2, kIrqLow = 4, kIrqVersion = 8;
+  struct Entry {
+    spec::Command command;
+    fast::Fetched by;  // how it came
+  };
   struct Queue {
-    std::deque<spec::Command> commands;
-    std::deque<fast::Fetched> fetched;  // how each of them came
+    fast::Ring<Entry, WEFT_CORE_QUEUE_DEPTH> commands;
+    spec::CommandHeader header;  // of the first one, once it is checked
     IssueState issue = IssueState::kCheck;
     QueueState state = QueueState::kEmpty;
     uint64_t retired = 0;
-    void push(const spec::Command& command, fast::Fetched by) {
-      commands.push_back(command);
-      fetched.push_back(by);
-    }
-    std::pair<spec::Command, fast::Fetched> pop() {
-      std::pair head{commands.front(), fetched.front()};
-      commands.pop_front();
-      fetched.pop_front();
-      return head;
-    }
   };
   /// What remains of a unit's commands until they have posted.
   struct Lane {
-    std::deque<spec::Command> held;
-    std::deque<fast::Marks> marks;  // of those
-    size_t done = 0;                // of those, finished and not retired
-    bool stuck = false;             // fault injection: no done comes any more
+    struct Held {
+      spec::Command command;
+      fast::Marks marks;
+    };
+    static constexpr size_t kRoom = 8;
+    fast::Ring<Held, kRoom> held;
+    size_t done = 0;     // of those, finished and not retired
+    bool stuck = false;  // fault injection: no done comes any more
     bool faulted = false;
     void finish();
   };
@@ -114,13 +115,16 @@ class FastCore final : public TensorCore, private RemoteCore {
   // Counters of a queue: one a state, then the commands retired.
   static constexpr size_t kQueueStates = 4, kQueueCounters = 5;
 
+  /// What the lanes say.
+  struct LaneView {
+    uint32_t working = 0;   // bit per unit
+    uint32_t active = 0;    // bit per queue: one of its units works
+    uint32_t finished = 0;  // bit per unit: a command may retire
+    uint32_t full = 0;      // bit per unit: no room for another command's posts
+  };
   /// What the registers say at the start of a cycle; the steps below change them.
-  struct CycleView {
-    uint32_t working = 0;    // bit per unit
-    uint32_t active = 0;     // bit per queue: one of its units works
-    uint32_t finished = 0;   // bit per unit: a command may retire
-    uint32_t full = 0;       // bit per unit: no room for another command's posts
-    uint32_t mxu_ready = 0;  // bit per MXU
+  struct CycleView : LaneView {
+    uint32_t mxu_ready = 0;  // bit per MXU, if one is asked for
     bool any_working = false, sync_ready = false, vpu_ready = false;
     bool hangs = false;  // the watchdog has counted its limit
   };
@@ -134,9 +138,14 @@ class FastCore final : public TensorCore, private RemoteCore {
   void clock_engines(fast::BankSet dma_read, fast::BankSet dma_write);
   void run_engines(uint64_t end);
   void skip_engines(uint64_t to);
-  void issue(unsigned queue);
+  void note(unsigned unit, const fast::UnitOutcome& out);
+  void issue();
+  [[nodiscard]] QueueState issue(unsigned queue);
+  void check(unsigned queue);
   void take(unsigned queue);
   void start(unsigned unit);
+  void enqueue(unsigned queue, const spec::Command& command, fast::Fetched by);
+  Entry dequeue(unsigned queue);
   void apply_pending();
   void look_at_fetch();
   void clock_fetch();
@@ -159,7 +168,7 @@ class FastCore final : public TensorCore, private RemoteCore {
 
   void raise(unsigned unit, uint16_t tag, const golden::Fault& fault, FaultSource source = FaultSource::kUnit);
   void raise_hang();
-  void count_queues(uint64_t cycles);
+  void settle_queue_counts();
   void settle_queue_states();
   [[nodiscard]] uint64_t next_event() const;
   [[nodiscard]] uint64_t watchdog_cycle() const;
@@ -167,8 +176,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   [[nodiscard]] bool unit_working(unsigned unit) const;
   [[nodiscard]] bool out_of_turn(unsigned unit) const;
   [[nodiscard]] bool given_up(unsigned unit) const;
-  [[nodiscard]] bool units_work() const;
-  [[nodiscard]] bool queues_hold() const;
+  [[nodiscard]] const LaneView& lanes() const;
   [[nodiscard]] bool control_works() const;  // what is neither a unit nor the manager's
   [[nodiscard]] bool working() const;
   [[nodiscard]] bool in_reset() const { return cycle_ < reset_until_; }
@@ -202,7 +210,16 @@ class FastCore final : public TensorCore, private RemoteCore {
   fast::DmaDirection dma_in_, dma_out_;
   SyncUnit sync_;
   std::array<Queue, WEFT_CORE_QUEUES> queues_;
+  // Of the queues, a bit each.
+  uint32_t holding_ = 0, full_ = 0;  // they hold a command, or as many as they can
+  uint32_t waiting_ = 0;             // their heads wait for semaphores
+  uint32_t unsettled_ = kAllQueues;  // their states may change in the next cycle, whatever else does
+  uint32_t active_before_ = 0;       // of their units one worked in the last cycle
+  bool waits_changed_ = false;       // semaphores apart, another wait may be granted than in the last cycle
+  uint64_t uncounted_ = 0;           // cycles of the queues' states that are not yet in counters_
   std::array<Lane, WEFT_CORE_UNITS> lanes_;
+  mutable LaneView seen_;              // as of the last look
+  mutable bool lanes_changed_ = true;  // since then
   uint32_t units_ = 0;  // bit per unit that the chip has
   std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{}, pending_fetches_{};
   fast::Semaphores semaphores_;

@@ -62,7 +62,10 @@ void MxuGroup::clock(uint64_t cycle) {
   for (Unit& u : units_) {
     const MxuWalk::Cycle what = u.walk.step();
     count(u, what, cycle);
-    if (what.fault) u.ecc_fault = cycle;
+    if (what.fault) {
+      u.ecc_fault = cycle;
+      stopped_ = true;
+    }
     if (cycle >= u.compute_at) {
       compute_entered(u);
       u.compute_at = cycle + kPieceCycles;
@@ -165,6 +168,7 @@ UnitOutcome MxuGroup::outcome(unsigned unit, uint64_t cycle) {
   }
   if (u.ecc_fault == cycle) {
     out.fault = stop_by_ecc(u, cycle);
+    stopped_ = std::ranges::any_of(units_, [&](const Unit& other) { return other.ecc_fault == cycle; });
     find_next_event();
     return out;
   }
@@ -196,6 +200,7 @@ void MxuGroup::reset(uint64_t cycle) {
     clear(u, cycle);
     u.dead = false;
   }
+  stopped_ = false;
   find_next_event();
 }
 

@@ -26,6 +26,12 @@ class MxuGroup {
   void request(VmemArbiter& vmem);
   /// Simulates the next cycle, `cycle`, with what request() was granted.
   void clock(uint64_t cycle);
+  /// The next cycle, `cycle`, is one of those that skip() counts.
+  [[nodiscard]] bool rests_in(uint64_t cycle) const {
+    return std::ranges::all_of(units_, [&](const Unit& u) { return u.walk.exhausted() && u.checked != cycle; });
+  }
+  /// outcome() of a unit has something to say in `cycle`, after clock().
+  [[nodiscard]] bool reports(uint64_t cycle) const { return next_event_ <= cycle || stopped_; }
   /// No walk moves: a cycle is drain or idle for each.
   [[nodiscard]] bool resting() const;
   /// Counts cycles [from, to), in which all rest.
@@ -81,6 +87,7 @@ class MxuGroup {
   std::vector<Unit> units_;
   uint64_t next_event_ = kNever;
   bool progressed_ = false;
+  bool stopped_ = false;  // ECC has stopped a unit, and its fault has not been reported
 };
 
 }  // namespace weft::core::fast

@@ -27,9 +27,11 @@ uint8_t of_version(uint8_t segment, bool version1) {
   return version1 && segment != 0 ? segment | golden::kSegmentVersion1 : segment;  // VMEM has none
 }
 
+void put(uint32_t& mask, unsigned bit, bool value) { mask = (mask & ~(1u << bit)) | uint32_t{value} << bit; }
+
 }  // namespace
 
-void QueueFetch::look() {
+void QueueFetch::settle() {
   ask_of = serve(ask_of, fetches[ask_of].to_ask, fetches[ask_of ^ 1].to_ask);
   answer_of = serve(answer_of, fetches[answer_of].to_answer, fetches[answer_of ^ 1].to_answer);
   push_of = serve(push_of, fetches[push_of].left, fetches[push_of ^ 1].left);
@@ -39,23 +41,25 @@ uint64_t QueueFetch::base() const {
   return fetches[serve(ask_of, fetches[ask_of].to_ask, fetches[ask_of ^ 1].to_ask)].base;
 }
 
+/// A register of the queue has changed.
+void CommandFetch::settle(unsigned queue) {
+  QueueFetch& fetch = queues_[queue];
+  fetch.settle();
+  put(now_.wants, queue, fetch.wants());
+  put(now_.buffered, queue, !fetch.buffered.empty() && !fetch.dead);
+  put(now_.active, queue, fetch.left() != 0);
+  for (unsigned version = 0; version < 2; version++) put(now_.uses[version], queue, fetch.uses(version));
+}
+
 void CommandFetch::look(const Surroundings& now) {
-  wants_ = buffered_ = 0;
-  uint32_t active = 0;
-  for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
-    QueueFetch& fetch = queues_[q];
-    fetch.look();
-    if (fetch.fetches[fetch.ask_of].to_ask != 0 && fetch.taken != WEFT_CORE_PREFETCH_COMMANDS && !fetch.dead)
-      wants_ |= 1u << q;
-    if (!fetch.buffered.empty() && !fetch.dead) buffered_ |= 1u << q;
-    if (fetch.left() != 0) active |= 1u << q;
-  }
+  wants_ = now_.wants;
+  buffered_ = now_.buffered;
   const uint32_t staged = stage_ ? 1u << stage_->first : 0;
   push_ready_ = !now.manager_pushes;
   ask_ = now.stop ? 0 : in_turn(wants_, ask_after_);
   const bool stage_free = !stage_ || push_ready_;
   read_ = now.stop || !stage_free ? 0 : in_turn(buffered_ & ~now.full & ~staged, read_after_);
-  waits_ = !now.stop && (active & now.empty & ~buffered_ & ~staged) != 0;
+  waits_ = !now.stop && (now_.active & now.empty & ~buffered_ & ~staged) != 0;
   moved_ = progressed_ = false;
   request_taken_ = dma_waits_ = port_ready_ = false;
   answer_.reset();
@@ -63,14 +67,6 @@ void CommandFetch::look(const Surroundings& now) {
   pushed_queue_ = -1;
   wanted_ = wanted();
   used_ = wanted_ | recent_[0] | recent_[1] | recent_[2];
-}
-
-uint32_t CommandFetch::wanted() const {
-  uint32_t wanted = 0;
-  for (const QueueFetch& queue : queues_)
-    for (unsigned v = 0; v < 2; v++)
-      if (queue.fetches[v].left != 0 || queue.fetches[v].inside != 0) wanted |= 1u << v;
-  return wanted;
 }
 
 std::optional<CommandFetch::Delivery> CommandFetch::delivered() const {
@@ -89,7 +85,9 @@ std::optional<CommandFetch::Delivery> CommandFetch::delivered() const {
 }
 
 void CommandFetch::taken(unsigned queue, Fetched by) {
-  if (by != Fetched::kPushed) queues_[queue].fetches[static_cast<size_t>(by)].inside--;
+  if (by == Fetched::kPushed) return;
+  queues_[queue].fetches[static_cast<size_t>(by)].inside--;
+  settle(queue);
 }
 
 bool CommandFetch::chosen(bool dma_waits) const {
@@ -122,6 +120,7 @@ void CommandFetch::clock(Counters& counters) {
   if (used_before_ != wanted_ || used_ != wanted_ || recent_ != std::array{wanted_, wanted_, wanted_}) moved_ = true;
   recent_ = {wanted_, recent_[0], recent_[1]};
   used_before_ = used_;
+  uint32_t changed = 0;  // queues
   // the port
   const bool fetch_goes = chosen(dma_waits_);
   if (request_.valid && !fetch_goes) counters[WEFT_COUNTER_PREFETCH_CONFLICTS]++;
@@ -132,7 +131,7 @@ void CommandFetch::clock(Counters& counters) {
   } else if (dma_waits_ && port_ready_) {
     passed_++;
   }
-  if (request_.valid || dma_waits_) moved_ = true;
+  if (request_.valid) moved_ = true;  // so has DMA, if it waits
   if (request_taken_) progressed_ = true;
   // answers
   fault_.reset();
@@ -146,6 +145,7 @@ void CommandFetch::clock(Counters& counters) {
     }
     answered.answer += WEFT_COMMAND_BYTES;
     answered.to_answer--;
+    changed |= 1u << answer_->first;
     order_.pop_front();
     moved_ = progressed_ = true;
   }
@@ -161,6 +161,7 @@ void CommandFetch::clock(Counters& counters) {
       queues_[q].taken++;
       order_.push_back(q);
       ask_after_ = after(ask_);
+      changed |= ask_;
       moved_ = true;
     }
   }
@@ -171,6 +172,7 @@ void CommandFetch::clock(Counters& counters) {
     fetch.fetches[fetch.push_of].left--;
     fetch.fetches[fetch.push_of].inside++;
     counters[WEFT_COUNTER_PREFETCH_COMMANDS]++;
+    changed |= 1u << stage_->first;
     stage_.reset();
     moved_ = true;
   }
@@ -180,13 +182,22 @@ void CommandFetch::clock(Counters& counters) {
     queues_[q].buffered.pop_front();
     queues_[q].taken--;
     read_after_ = after(read_);
+    changed |= read_;
     moved_ = true;
   } else if (buffered_ == 0) {
     read_after_ = 0;
   }
   // the manager
   if (pushed_queue_ >= 0) queues_[static_cast<unsigned>(pushed_queue_)].fed = false;
-  if (!write_) return;
+  if (write_) {
+    write(wrong, version);
+    changed |= 1u << write_->queue;
+  }
+  for (; changed != 0; changed &= changed - 1) settle(static_cast<unsigned>(std::countr_zero(changed)));
+}
+
+/// A register, at the edge; `wrong`: its queue refuses it.
+void CommandFetch::write(bool wrong, size_t version) {
   QueueFetch& fetch = queues_[write_->queue];
   moved_ = true;
   if (wrong) {
@@ -207,10 +218,6 @@ uint64_t CommandFetch::status() const {
     status |= (queues_[q].left() != 0 ? uint64_t{1} << q : 0) | (queues_[q].dead ? uint64_t{1} << (8 + q) : 0) |
               (queues_[q].refused ? uint64_t{1} << (16 + q) : 0);
   return status;
-}
-
-bool CommandFetch::active() const {
-  return std::ranges::any_of(queues_, [](const QueueFetch& fetch) { return fetch.left() != 0; });
 }
 
 }  // namespace weft::core::fast

@@ -30,8 +30,14 @@ struct QueueFetch {
   bool refused = false;  ///< a write of a register was
   bool fed = false;      ///< the queue's last commands come from here
 
-  void look();
+  /// Chooses what each stage serves from the next cycle on.
+  void settle();
   [[nodiscard]] uint64_t base() const;
+  [[nodiscard]] bool wants() const {
+    return fetches[ask_of].to_ask != 0 && taken != WEFT_CORE_PREFETCH_COMMANDS && !dead;
+  }
+  /// Its commands of a version of the segments: on their way, or in the queue.
+  [[nodiscard]] bool uses(unsigned version) const { return (fetches[version].left | fetches[version].inside) != 0; }
   [[nodiscard]] uint32_t left() const { return fetches[0].left + fetches[1].left; }
 };
 
@@ -76,7 +82,7 @@ class CommandFetch {
   [[nodiscard]] uint64_t status() const;
 
   [[nodiscard]] bool active(unsigned queue) const { return queues_[queue].left() != 0; }
-  [[nodiscard]] bool active() const;
+  [[nodiscard]] bool active() const { return now_.active != 0; }
   /// Something is on its way, whether the core is stopped or not.
   [[nodiscard]] bool moving() const {
     return !order_.empty() || stage_ || fault_.has_value() || used_before_ != wanted();
@@ -106,8 +112,16 @@ class CommandFetch {
   // was said to be in use.
   std::array<uint32_t, 3> recent_{};
   uint32_t used_before_ = 0;
-  [[nodiscard]] uint32_t wanted() const;
+  [[nodiscard]] uint32_t wanted() const { return (now_.uses[0] != 0 ? 1u : 0u) | (now_.uses[1] != 0 ? 2u : 0u); }
   std::optional<std::pair<unsigned, uint64_t>> fault_;
+  /// What the registers of the queues say, a bit per queue: looked at where they change, not in each cycle.
+  struct Queues {
+    uint32_t wants = 0, buffered = 0, active = 0;
+    std::array<uint32_t, 2> uses{};  // by version
+  };
+  Queues now_;
+  void settle(unsigned queue);
+  void write(bool wrong, size_t version);
 
   // Of this cycle.
   uint32_t wants_ = 0, ask_ = 0, read_ = 0, buffered_ = 0, wanted_ = 0, used_ = 0;

@@ -32,7 +32,7 @@ uint64_t FastCore::read_csr(uint32_t offset) {
   if (in_block(offset, WEFT_CSR_QUEUE_RETIRED, kQueueBlock)) return queues_[index(WEFT_CSR_QUEUE_RETIRED)].retired;
   if (in_block(offset, WEFT_CSR_QUEUE_HEAD_TAG, kQueueBlock)) {
     const Queue& q = queues_[index(WEFT_CSR_QUEUE_HEAD_TAG)];
-    return q.commands.empty() ? 0 : 0x10000u | spec::decode_header(q.commands.front()).tag;
+    return q.commands.empty() ? 0 : 0x10000u | spec::decode_header(q.commands.front().command).tag;
   }
   if (in_block(offset, WEFT_CSR_PREFETCH_BASE, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_BASE)).base();
   if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock))
@@ -142,6 +142,7 @@ void FastCore::apply_write(uint32_t offset, uint64_t value) {
       return;  // of what was counted before this cycle: step() has taken it
     case WEFT_CSR_COUNTER_CLEAR:
       counters_.fill(0);
+      uncounted_ = 0;
       state_.status() = {};
       clear_counters_ = true;
       return;
@@ -182,8 +183,9 @@ bool FastCore::snapshot_due() const {
   return !pending_.empty() && !pending_.front().is_push && pending_.front().offset == WEFT_CSR_COUNTER_SNAPSHOT;
 }
 
-/// Brings up to date what golden counts.
+/// Brings up to date what golden counts, and the states of the queues.
 void FastCore::settle_counters() {
+  settle_queue_counts();
   const golden::Status& status = state_.status();
   counters_[WEFT_COUNTER_MXU_MACS] = status.macs;
   counters_[WEFT_COUNTER_VPU_ROWS] = status.vpu_rows;
@@ -203,8 +205,12 @@ void FastCore::core_reset() {
   vpu_.reset();
   vmem_.reset();
   sync_ = {};
+  settle_queue_counts();
   for (Queue& q : queues_) q = {};
   for (Lane& lane : lanes_) lane = {};
+  holding_ = full_ = waiting_ = active_before_ = 0;
+  unsettled_ = kAllQueues;
+  lanes_changed_ = true;
   semaphores_.reset();
   injector_.reset();
   vmem_flips_.disarm();

@@ -79,7 +79,7 @@ void FastCore::end_barrier(const std::optional<golden::Fault>& fault) {
   last_progress_ = cycle_;
   if (fault) {
     raise(WEFT_UNIT_SYNC, sync_.tag, *fault);
-    lanes_[WEFT_UNIT_SYNC].faulted = true;
+    lanes_[WEFT_UNIT_SYNC].faulted = lanes_changed_ = true;
   } else {
     sync_.barrier = false;
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "weft/spec/commands.hpp"
 
@@ -29,8 +30,16 @@ class RoundRobin {
 class Semaphores {
  public:
   [[nodiscard]] uint16_t value(unsigned index) const { return values_[index]; }
-  void set(unsigned index, uint16_t value) { values_[index] = value; }
-  void reset() { values_.fill(0); }
+  void set(unsigned index, uint16_t value) {
+    values_[index] = value;
+    changed_ = true;
+  }
+  void reset() {
+    values_.fill(0);
+    changed_ = true;
+  }
+  /// A count may have grown since this was asked last.
+  bool changed() { return std::exchange(changed_, false); }
   /// Bit i: semaphore i is not 0.
   [[nodiscard]] uint64_t nonzero() const {
     uint64_t bits = 0;
@@ -52,6 +61,7 @@ class Semaphores {
     if (overflows(h.post_sem1, h.post_count1)) return h.post_sem1;
     if (h.post_sem0 != WEFT_NO_SEMAPHORE) values_[h.post_sem0] += h.post_count0;
     if (h.post_sem1 != WEFT_NO_SEMAPHORE) values_[h.post_sem1] += h.post_count1;
+    changed_ = true;
     return std::nullopt;
   }
 
@@ -63,6 +73,7 @@ class Semaphores {
     return semaphore != WEFT_NO_SEMAPHORE && values_[semaphore] + uint32_t{count} > UINT16_MAX;
   }
   std::array<uint16_t, WEFT_SEMAPHORES> values_{};
+  bool changed_ = false;
 };
 
 }  // namespace weft::core::fast

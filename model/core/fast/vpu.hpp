@@ -24,6 +24,10 @@ class VpuUnit {
   void request(VmemArbiter& vmem);
   /// Simulates the next cycle, `cycle`, with what request() was granted. The MXUs' cycle has been simulated.
   void clock(uint64_t cycle);
+  /// outcome() has something to say in `cycle`, after clock().
+  [[nodiscard]] bool reports(uint64_t cycle) const { return done_cycle_ == cycle || fault_cycle_ == cycle; }
+  /// It has no command, and nothing of one.
+  [[nodiscard]] bool empty() const { return !run_ && !slot_ && a_.asks() == 0 && b_.asks() == 0; }
   /// Nothing moves: a cycle is idle.
   [[nodiscard]] bool resting() const { return !run_ && (!slot_ || dead_) && !a_.asks() && !b_.asks(); }
   /// Counts cycles [from, to), in which it rests.

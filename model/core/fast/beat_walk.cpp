@@ -1,0 +1,43 @@
+/// A DMA command as beats.
+#include "model/core/fast/beat_walk.hpp"
+
+#include <algorithm>
+
+namespace weft::core::fast {
+
+BeatWalk::BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes)
+    : command_(command),
+      bus_(out ? golden::dma_destination(command) : golden::dma_source(command)),
+      vmem_(out ? golden::dma_source(command) : golden::dma_destination(command)),
+      base_(segment.base),
+      space_(segment.space),
+      beat_bytes_(beat_bytes),
+      valid_(true) {
+  enter_run();
+}
+
+void BeatWalk::enter_run() {
+  const auto at = [&](const golden::DmaSide& s) {
+    return static_cast<uint64_t>(s.offset + i1_ * s.stride1 + i2_ * s.stride2 + i3_ * s.stride3);
+  };
+  run_bus_ = base_ + at(bus_);
+  run_vmem_ = at(vmem_);
+  last_run_ = i1_ + 1 == command_.size1 && i2_ + 1 == command_.size2 && i3_ + 1 == command_.size3;
+}
+
+void BeatWalk::advance() {
+  beats_done_++;
+  in_run_ += std::min(beat_bytes_, command_.size0 - in_run_);
+  if (in_run_ < command_.size0) return;
+  in_run_ = 0;
+  if (++i1_ == command_.size1) {
+    i1_ = 0;
+    if (++i2_ == command_.size2) {
+      i2_ = 0;
+      if (++i3_ == command_.size3) valid_ = false;
+    }
+  }
+  if (valid_) enter_run();
+}
+
+}  // namespace weft::core::fast
