@@ -88,12 +88,18 @@ Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   for (const Block& block : kernel.control.blocks)
     for (const auto& queue : block)
       for (const auto& command : queue) append(commands, command.bytes);
-  std::vector<std::pair<weft_section_kind, Bytes>> sections{{{WEFT_SECTION_KIND_KERNELS, kernels_section(kernel)},
-                                                             {WEFT_SECTION_KIND_COMMANDS, std::move(commands)},
-                                                             {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
-                                                             {WEFT_SECTION_KIND_DEBUG, write_tags(kernel.tags)}}};
-  if (control) sections.emplace_back(WEFT_SECTION_KIND_CONTROL, control_section(kernel.control));
-  Bytes file(sizeof(weft_executable_header) + sections.size() * sizeof(weft_section_entry));
+  const Bytes kernels = kernels_section(kernel), tags = write_tags(kernel.tags),
+              list = control ? control_section(kernel.control) : Bytes();
+  std::vector<std::pair<weft_section_kind, std::span<const std::byte>>> sections{
+      {WEFT_SECTION_KIND_KERNELS, kernels},
+      {WEFT_SECTION_KIND_COMMANDS, commands},
+      {WEFT_SECTION_KIND_CONSTANTS, kernel.constants},
+      {WEFT_SECTION_KIND_DEBUG, tags}};
+  if (control) sections.emplace_back(WEFT_SECTION_KIND_CONTROL, list);
+  size_t most_bytes = sizeof(weft_executable_header) + sections.size() * sizeof(weft_section_entry);
+  Bytes file(most_bytes);
+  for (const auto& section : sections) most_bytes += section.second.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT;
+  file.reserve(most_bytes);
   for (size_t i = 0; i < sections.size(); i++) {
     file.resize((file.size() + WEFT_EXECUTABLE_SECTION_ALIGNMENT - 1) / WEFT_EXECUTABLE_SECTION_ALIGNMENT *
                 WEFT_EXECUTABLE_SECTION_ALIGNMENT);

@@ -44,7 +44,7 @@ Result<Layout> lay_out(const CommandGraph& graph, const std::vector<std::vector<
   BufferBases bases = layout.vmem.bases;
   for (size_t b = 0; b < bases.size(); b++)
     if (graph.buffers()[b].space == BufferSpace::kAcc) bases[b] = layout.schedule.acc_bases[b];
-  auto commands = synchronize(graph, order, dependences(graph, order, bases, QueueOrder::kGiven));
+  auto commands = synchronize(graph, order, placed_dependences(graph, order, bases));
   if (!commands.ok()) return commands.error();
   layout.commands = std::move(commands.value());
   return layout;
@@ -103,7 +103,7 @@ class Emission {
 Status assemble(const CommandGraph& graph, ProgramBuilder& program) {
   std::vector<uint32_t> own_order(graph.commands().size());
   std::iota(own_order.begin(), own_order.end(), 0u);
-  const auto before = dependences(graph, own_order, separate_bases(graph), QueueOrder::kOpen);
+  const auto before = dependences(graph, own_order);
   Result<Layout> layout = Error{WEFT_ERROR_INTERNAL, "no attempt"};
   for (const Attempt& attempt : kAttempts)
     if (!layout.ok()) layout = lay_out(graph, before, attempt);

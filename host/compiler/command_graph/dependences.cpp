@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "host/compiler/command_graph/accesses.hpp"
 
@@ -21,24 +22,35 @@ struct Reader {
   uint32_t command, next;
 };
 
+/// Cells, and the readers that they have lists of.
+struct Memory {
+  std::vector<Cell> cells;
+  std::vector<Reader> readers;
+};
+
 class Shadow {
  public:
-  Shadow(const CommandGraph& graph, const BufferBases& bases, QueueOrder queues)
-      : graph_(graph), bases_(bases), queues_(queues) {
+  /// `bases`: where the buffers lie; null: each by itself.
+  Shadow(const CommandGraph& graph, const BufferBases* bases)
+      : graph_(graph), bases_(bases), separate_(bases == nullptr ? graph.buffers().size() : 0), noted_(graph.commands().size()) {
     for (const auto& command : graph.commands())
       if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body)) written_.at(dma->dst_seg) = true;
   }
 
+  /// No command to come touches the buffer.
+  void forget(BufferId buffer) { separate_[index_of(buffer)] = {}; }
+
   std::vector<uint32_t> visit(uint32_t command) {
+    for (const uint32_t found : found_) noted_[found] = 0;
     found_.clear();
     const GraphCommand& c = graph_.commands()[command];
     for_each_access(graph_.chip(), c, [&](const Access& access) { touch(command, access, Pass::kFind); });
     // Only now: a command that writes what it reads must find the readers before it.
     for_each_access(graph_.chip(), c, [&](const Access& access) { touch(command, access, Pass::kNoteReads); });
-    std::ranges::sort(found_);
-    found_.erase(std::ranges::unique(found_).begin(), found_.end());
-    std::erase(found_, command);
-    return found_;
+    auto result = found_;
+    std::ranges::sort(result);
+    std::erase(result, command);
+    return result;
   }
 
  private:
@@ -47,76 +59,88 @@ class Shadow {
   void touch(uint32_t command, const Access& access, Pass pass) {
     if (pass == Pass::kNoteReads && access.writes) return;
     uint64_t first = access.first;
-    std::vector<Cell>* cells = nullptr;
+    Memory* memory = nullptr;
     if (access.buffer == kNoBuffer) {
       if (!written_[access.segment]) return;  // only read: constants and inputs
-      cells = &segments_[access.segment];
+      memory = &segments_[access.segment];
+    } else if (bases_ == nullptr) {
+      memory = &separate_[index_of(access.buffer)];
     } else {
-      first += bases_[index_of(access.buffer)];
-      cells = graph_.buffers()[index_of(access.buffer)].space == BufferSpace::kAcc ? &acc_ : &vmem_;
+      first += (*bases_)[index_of(access.buffer)];
+      memory = graph_.buffers()[index_of(access.buffer)].space == BufferSpace::kAcc ? &acc_ : &vmem_;
     }
-    if (cells->size() < first + access.count) cells->resize(std::max(first + access.count, cells->size() * 2));
+    auto& cells = memory->cells;
+    if (cells.size() < first + access.count) cells.resize(std::max(first + access.count, cells.size() * 2));
     for (uint64_t i = first; i < first + access.count; i++) {
       if (access.writes)
-        write(command, (*cells)[i]);
+        write(command, cells[i], memory->readers);
       else if (pass == Pass::kFind)
-        note((*cells)[i].writer);
+        note(cells[i].writer);
       else
-        read(command, (*cells)[i]);
+        read(command, cells[i], memory->readers);
     }
   }
 
   void note(uint32_t command) {
-    if (command != kNone && (found_.empty() || found_.back() != command)) found_.push_back(command);
+    if (command != kNone && std::exchange(noted_[command], uint8_t{1}) == 0) found_.push_back(command);
   }
 
-  void read(uint32_t command, Cell& cell) {
+  void read(uint32_t command, Cell& cell, std::vector<Reader>& readers) const {
     if (cell.writer == command) return;
     const auto queue = graph_.commands()[command].queue;
-    if (queues_ == QueueOrder::kGiven && queue == WEFT_QUEUE_MXU) {
+    if (bases_ != nullptr && queue == WEFT_QUEUE_MXU) {
       cell.mxu_reader = command;
-    } else if (queues_ == QueueOrder::kGiven && queue == WEFT_QUEUE_VPU) {
+    } else if (bases_ != nullptr && queue == WEFT_QUEUE_VPU) {
       cell.vpu_reader = command;
-    } else if (cell.other_readers == kNone || readers_[cell.other_readers].command != command) {
-      readers_.push_back({command, cell.other_readers});
-      cell.other_readers = static_cast<uint32_t>(readers_.size() - 1);
+    } else if (cell.other_readers == kNone || readers[cell.other_readers].command != command) {
+      readers.push_back({command, cell.other_readers});
+      cell.other_readers = static_cast<uint32_t>(readers.size() - 1);
     }
   }
 
-  void write(uint32_t command, Cell& cell) {
+  void write(uint32_t command, Cell& cell, const std::vector<Reader>& readers) {
     note(cell.writer);
     note(cell.mxu_reader);
     note(cell.vpu_reader);
-    for (uint32_t r = cell.other_readers; r != kNone; r = readers_[r].next) note(readers_[r].command);
+    for (uint32_t r = cell.other_readers; r != kNone; r = readers[r].next) note(readers[r].command);
     cell = {.writer = command};
   }
 
   const CommandGraph& graph_;
-  const BufferBases& bases_;
-  const QueueOrder queues_;
+  const BufferBases* const bases_;
   std::array<bool, WEFT_SEGMENTS> written_{};
-  std::vector<Cell> vmem_, acc_;
-  std::map<uint8_t, std::vector<Cell>> segments_;
-  std::vector<Reader> readers_;
+  std::vector<Memory> separate_;  ///< by buffer
+  Memory vmem_, acc_;
+  std::map<uint8_t, Memory> segments_;
   std::vector<uint32_t> found_;
+  std::vector<uint8_t> noted_;  ///< by command: it is among them
 };
 
 }  // namespace
 
-BufferBases separate_bases(const CommandGraph& graph) {
-  BufferBases bases;
-  uint64_t next[2] = {0, 0};
-  for (const Buffer& buffer : graph.buffers()) {
-    uint64_t& end = next[static_cast<size_t>(buffer.space)];
-    bases.push_back(end);
-    end += buffer.size;
+std::vector<std::vector<uint32_t>> dependences(const CommandGraph& graph, const std::vector<uint32_t>& order) {
+  std::vector<uint32_t> last_user(graph.buffers().size(), kNone);
+  const auto for_each_buffer = [&](uint32_t command, auto visit) {
+    const GraphCommand& c = graph.commands()[command];
+    for (const BufferId buffer : {c.a, c.b, c.d})
+      if (buffer != kNoBuffer) visit(buffer);
+  };
+  for (const uint32_t command : order)
+    for_each_buffer(command, [&](BufferId buffer) { last_user[index_of(buffer)] = command; });
+  Shadow shadow(graph, nullptr);
+  std::vector<std::vector<uint32_t>> result(graph.commands().size());
+  for (const uint32_t command : order) {
+    result[command] = shadow.visit(command);
+    for_each_buffer(command, [&](BufferId buffer) {
+      if (last_user[index_of(buffer)] == command) shadow.forget(buffer);
+    });
   }
-  return bases;
+  return result;
 }
 
-std::vector<std::vector<uint32_t>> dependences(const CommandGraph& graph, const std::vector<uint32_t>& order,
-                                               const BufferBases& bases, QueueOrder queues) {
-  Shadow shadow(graph, bases, queues);
+std::vector<std::vector<uint32_t>> placed_dependences(const CommandGraph& graph, const std::vector<uint32_t>& order,
+                                                      const BufferBases& bases) {
+  Shadow shadow(graph, &bases);
   std::vector<std::vector<uint32_t>> result(graph.commands().size());
   for (const uint32_t command : order) result[command] = shadow.visit(command);
   return result;

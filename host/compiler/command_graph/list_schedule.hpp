@@ -20,7 +20,7 @@ struct Schedule {
 
 /// A list scheduler: the command that can start first, by the units' times, goes first; loads go ahead of their use as
 /// far as the limits allow. Where nothing else can go on, the next load passes the limits, so a graph whose own order
-/// needs few buffers at a time gets on with any. `before`: dependences() with separate buffers. Empty: a window above 1
+/// needs few buffers at a time gets on with any. `before`: dependences(). Empty: a window above 1
 /// has led into a place where ACC is full of sums that wait for each other.
 [[nodiscard]] Schedule list_schedule(const CommandGraph& graph, const std::vector<std::vector<uint32_t>>& before,
                                      const ScheduleLimits& limits);

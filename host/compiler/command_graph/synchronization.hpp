@@ -17,7 +17,7 @@ inline constexpr uint32_t kSignal = UINT32_MAX;
 
 /// Waits and posts of all commands, and the SIGNALs, in one order of all queues; each queue runs its part of it. Every
 /// command's waits hold when all before it in this order have retired, so no run of the five queues hangs; this is
-/// checked (INTERNAL). `before`: dependences() where the buffers lie. UNSUPPORTED: more commands wait for loads at a
+/// checked (INTERNAL). `before`: placed_dependences(). UNSUPPORTED: more commands wait for loads at a
 /// time than there are semaphores.
 ///
 /// MXU, VPU and sync retire in the order of their queues: a counter for each pair of queues tells how far one has come.

@@ -71,7 +71,7 @@ const ir::ValueId* Scope::find(const std::string& name) const {
   return nullptr;
 }
 
-GraphImport::GraphImport(const ::onnx::ModelProto& model, const std::string& folder, const Binding& binding)
+GraphImport::GraphImport(::onnx::ModelProto& model, const std::string& folder, const Binding& binding)
     : model_(model), folder_(folder), binding_(binding), builder_(imported_.module) {}
 
 Imported GraphImport::run() {
@@ -100,7 +100,7 @@ Imported GraphImport::run() {
     if (!defaults.contains(input.name()) || binding_.shapes.contains(input.name()))
       within(fmt::format("input '{}'", printable(input.name())), [&] { add_input(input); });
   }
-  add_initializers(graph);
+  add_initializers(graph, model_.mutable_graph());
   for (const auto& input : graph.input())
     if (defaults.contains(input.name())) check_declared(input, "input");
   add_nodes(graph.node(), opsets);
@@ -151,15 +151,17 @@ void GraphImport::add_input(const ::onnx::ValueInfoProto& input) {
   give(input.name(), imported_.module.add_parameter(input.name(), shape));
 }
 
-void GraphImport::add_initializers(const ::onnx::GraphProto& graph) {
+void GraphImport::add_initializers(const ::onnx::GraphProto& graph, ::onnx::GraphProto* read_once) {
   if (graph.sparse_initializer_size() != 0) unsupported("the model has sparse initializers; supported: dense ones");
   std::set<std::string> names;
-  for (const auto& initializer : graph.initializer()) {
+  for (int i = 0; i < graph.initializer_size(); i++) {
+    const auto& initializer = graph.initializer(i);
     const auto by = fmt::format("initializer '{}'", printable(initializer.name()));
     if (initializer.name().empty()) invalid("{}: the name is empty", by);
     if (!names.insert(initializer.name()).second) invalid("{}: there are two of this name", by);
     if (scope_->values.contains(initializer.name())) continue;  // an input's default, which its array replaces
     scope_->values[initializer.name()] = builder_.constant(read_tensor(initializer, "initializer", folder_));
+    if (read_once != nullptr) std::string().swap(*read_once->mutable_initializer(i)->mutable_raw_data());
   }
 }
 

@@ -25,7 +25,7 @@ using Opsets = std::map<std::string, int64_t>;
 
 class GraphImport {
  public:
-  GraphImport(const ::onnx::ModelProto& model, const std::string& folder, const Binding& binding);
+  GraphImport(::onnx::ModelProto& model, const std::string& folder, const Binding& binding);
 
   /// Once. Refuses (ir::Refusal).
   Imported run();
@@ -40,7 +40,8 @@ class GraphImport {
 
  private:
   void add_input(const ::onnx::ValueInfoProto& input);
-  void add_initializers(const ::onnx::GraphProto& graph);
+  /// What is `read_once` gives its bytes up: a model's weights are not there twice.
+  void add_initializers(const ::onnx::GraphProto& graph, ::onnx::GraphProto* read_once = nullptr);
   void add_nodes(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes, const Opsets& opsets);
   void add_node(const ::onnx::NodeProto& node, const Opsets& opsets);
   void call(const ::onnx::FunctionProto& function, const ::onnx::NodeProto& node);
@@ -48,7 +49,7 @@ class GraphImport {
   [[nodiscard]] std::string giver_of(const std::string& name) const;
   void check_declared(const ::onnx::ValueInfoProto& declared, const char* kind) const;
 
-  const ::onnx::ModelProto& model_;
+  ::onnx::ModelProto& model_;
   const std::string folder_;
   const Binding& binding_;
   Imported imported_;

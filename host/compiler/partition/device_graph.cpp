@@ -19,7 +19,16 @@ using ir::ValueId;
 
 namespace {
 
+constexpr size_t kHashed = 256;  // elements of a map
+
 uint64_t elements_of(const Tensor& tensor) { return tensor.rows * tensor.columns; }
+
+/// None, if these are the tensor's elements in their order.
+ElementMap map_of(const Tensor& tensor, std::vector<uint32_t> from) {
+  bool same = from.size() == elements_of(tensor);
+  for (size_t i = 0; same && i < from.size(); i++) same = from[i] == i;
+  return same ? nullptr : std::make_shared<const std::vector<uint32_t>>(std::move(from));
+}
 
 }  // namespace
 
@@ -155,6 +164,7 @@ ValueView GraphBuilder::view(ValueId value, const std::string& reader) {
 ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick) {
   if (view.from)
     for (uint32_t& i : pick) i = (*view.from)[i];
+  if (view.tensors.size() == 1) return {view.tensors, map_of(graph.tensors[view.tensors[0]], std::move(pick))};
   // Tensors that nothing is taken from any more are left out.
   std::vector<uint64_t> begins;
   uint64_t next = 0;
@@ -179,9 +189,8 @@ ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::v
   }
   if (dropped != 0)
     for (uint32_t& i : pick) i -= static_cast<uint32_t>(less[source_of(i)]);
-  bool same = result.tensors.size() == 1 && pick.size() == elements_of(graph.tensors[result.tensors[0]]);
-  for (size_t i = 0; same && i < pick.size(); i++) same = pick[i] == i;
-  if (!same) result.from = std::make_shared<const std::vector<uint32_t>>(std::move(pick));
+  result.from = result.tensors.size() == 1 ? map_of(graph.tensors[result.tensors[0]], std::move(pick))
+                                           : std::make_shared<const std::vector<uint32_t>>(std::move(pick));
   return result;
 }
 
@@ -191,7 +200,7 @@ void GraphBuilder::add_movement(const Op& op) {
     return;
   }
   if (data_operands(op) == 1) {
-    views_[op.results[0]] = picked(graph_, view(op.operands[0], op.origin), moved_from(module_, op));
+    views_[op.results[0]] = shared(picked(graph_, view(op.operands[0], op.origin), moved_from(module_, op)));
     return;
   }
   ValueView all;
@@ -206,7 +215,20 @@ void GraphBuilder::add_movement(const Op& op) {
     all.tensors.insert(all.tensors.end(), part.tensors.begin(), part.tensors.end());
   }
   all.from = std::make_shared<const std::vector<uint32_t>>(std::move(from));
-  views_[op.results[0]] = picked(graph_, all, moved_from(module_, op));
+  views_[op.results[0]] = shared(picked(graph_, all, moved_from(module_, op)));
+}
+
+/// Equal layers move their elements alike: equal maps are one.
+ValueView GraphBuilder::shared(ValueView view) {
+  if (!view.from) return view;
+  uint64_t hash = view.from->size();
+  for (size_t i = 0, step = view.from->size() / kHashed + 1; i < view.from->size(); i += step)
+    hash = hash * 31 + (*view.from)[i];
+  auto& maps = maps_[hash];
+  for (const ElementMap& map : maps)
+    if (*map == *view.from) return {std::move(view.tensors), map};
+  maps.push_back(view.from);
+  return view;
 }
 
 /// Of a uniform tensor all columns are the same: those are taken whose lanes need not change.
@@ -241,7 +263,7 @@ size_t GraphBuilder::tensor_of(const std::string& name, const ValueView& view, u
     std::iota(all.begin(), all.end(), 0u);
     from = std::make_shared<const std::vector<uint32_t>>(std::move(all));
   }
-  graph_.nodes.emplace_back(RearrangeNode{name, view.tensors, y, from});
+  graph_.nodes.emplace_back(RearrangeNode{name, view.tensors, y, shared({view.tensors, from}).from});
   return y;
 }
 

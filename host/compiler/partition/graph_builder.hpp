@@ -58,6 +58,7 @@ class GraphBuilder {
   [[nodiscard]] ElementMap normalized(const ValueView& view, uint64_t count, uint64_t columns) const;
   /// Elements `pick` of a view.
   [[nodiscard]] static ValueView picked(const Graph& graph, const ValueView& view, std::vector<uint32_t> pick);
+  [[nodiscard]] ValueView shared(ValueView view);
   size_t constant_tensor(const std::string& name, const std::vector<float>& values, uint64_t columns);
   size_t constant_tensor(const std::string& name, const std::vector<int32_t>& integers, uint64_t columns);
 
@@ -143,6 +144,7 @@ class GraphBuilder {
   std::map<std::pair<size_t, weft_vpu_dtype>, size_t> casts_;  ///< tensor and type -> the tensor in that type
   std::set<size_t> rounded_;                                   ///< tensors that are bf16 whatever reads them
   std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;
+  std::map<uint64_t, std::vector<ElementMap>> maps_;  ///< by hash
 };
 
 }  // namespace weft::compiler

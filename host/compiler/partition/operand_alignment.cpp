@@ -75,6 +75,11 @@ bool GraphBuilder::align_in_place(const Op& op, Aligned& aligned) {
       continue;
     }
     const bool integers = module_.type(value).element == ir::ElementType::kI32;
+    if (const auto row = integers || aligned.from || !whole ? std::nullopt : repeated_row(module_, value);
+        row && row->size() == aligned.columns) {
+      aligned.operands.push_back(constant_second(op.origin, *row, aligned.columns));
+      continue;
+    }
     auto constant = integers ? constant_in_place(op.origin, constant_integers(module_, value), aligned, whole)
                              : constant_in_place(op.origin, constant_values(module_, value), aligned, whole);
     if (!constant) return false;

@@ -100,13 +100,17 @@ void GraphBuilder::add_product(const Op& op) {
     return std::ranges::is_sorted(order) ? v : picked(graph_, v, permuted(dims, order));
   };
   if (batch == 1 && is_constant(op.operands[1])) {
-    const auto values = constant_values(module_, op.operands[1]);
+    auto values = constant_values(module_, op.operands[1]);
     DenseNode dense;
     dense.name = op.origin;
     dense.x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
     dense.k = k, dense.n = right.free;
-    dense.weights.reserve(values.size());
-    for (const uint32_t i : permuted(b.dims, right.dims)) dense.weights.push_back(values[i]);
+    if (std::ranges::is_sorted(right.dims)) {
+      dense.weights = std::move(values);
+    } else {
+      dense.weights.reserve(values.size());
+      for (const uint32_t i : permuted(b.dims, right.dims)) dense.weights.push_back(values[i]);
+    }
     dense.y = new_tensor(op.origin, module_.type(op.results[0]).dims, left.free, right.free);
     views_[op.results[0]] = {{dense.y}, nullptr};
     producer_[dense.y] = graph_.nodes.size();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 
 #include "host/compiler/graph.hpp"
 #include "host/compiler/reference/evaluate.hpp"
@@ -32,6 +33,8 @@ std::vector<float> constant_values(const Module& module, ValueId value) {
   if (const auto& constant = constant_behind(module, value)->constant; constant && constant->type.count() == 1)
     return std::vector<float>(module.type(value).count(), static_cast<float>(constant->number(0)));
   const auto tensor = constant_tensor_of(module, value);
+  if (tensor->type.element == ir::ElementType::kF32)
+    return {tensor->as<float>(), tensor->as<float>() + tensor->type.count()};
   std::vector<float> values(tensor->type.count());
   for (uint64_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(tensor->number(i));
   return values;
@@ -51,6 +54,15 @@ bool same_in_rows(const Module& module, ValueId value) {
   const auto values = constant_values(module, value);
   const auto bits = [](float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
   return std::equal(values.begin() + columns, values.end(), values.begin(), bits);
+}
+
+std::optional<std::vector<float>> repeated_row(const Module& module, ValueId value) {
+  const Op& op = module.op_of(value);
+  const auto& dims = module.type(value).dims;
+  if (op.kind != OpKind::kBroadcast || op.list("dimensions") != ir::Dims{static_cast<int64_t>(dims.size()) - 1} ||
+      module.type(op.operands[0]).dims != ir::Dims{dims.back()} || constant_behind(module, op.operands[0]) == nullptr)
+    return std::nullopt;
+  return constant_values(module, op.operands[0]);
 }
 
 bool is_elementwise_kind(OpKind kind) {
@@ -124,26 +136,46 @@ bool moves_to_known_places(const Module& module, const Op& op) {
 
 namespace {
 
-/// Element numbers of a slice: as many as it has, however large its operand is.
-std::vector<uint32_t> sliced_from(const Module& module, const Op& op) {
-  const ir::Dims &sizes = module.type(op.results[0]).dims, &start = op.list("start"), &step = op.list("stride");
-  const ir::Dims strides = ir::strides_of(module.type(op.operands[0]).dims);
-  std::vector<uint32_t> from{0};
+/// Element numbers that lie `strides` apart in each dimension.
+std::vector<uint32_t> strided(const ir::Dims& sizes, const ir::Dims& strides, int64_t first) {
+  std::vector<uint32_t> from{static_cast<uint32_t>(first)};
   for (size_t d = 0; d < sizes.size(); d++) {
     std::vector<uint32_t> wider;
     wider.reserve(from.size() * static_cast<size_t>(sizes[d]));
     for (const uint32_t at : from)
-      for (int64_t i = 0; i < sizes[d]; i++)
-        wider.push_back(at + static_cast<uint32_t>((start[d] + i * step[d]) * strides[d]));
+      for (int64_t i = 0; i < sizes[d]; i++) wider.push_back(at + static_cast<uint32_t>(i * strides[d]));
     from = std::move(wider);
   }
   return from;
 }
 
+/// Of a slice, a transposition or a repetition: as many steps as the result has elements, however large the operand is.
+std::optional<std::vector<uint32_t>> strided_from(const Module& module, const Op& op) {
+  const ir::Dims& sizes = module.type(op.results[0]).dims;
+  const ir::Dims own = ir::strides_of(module.type(op.operands[0]).dims);
+  ir::Dims strides(sizes.size());
+  int64_t first = 0;
+  if (op.kind == OpKind::kSlice) {
+    for (size_t d = 0; d < sizes.size(); d++) {
+      first += op.list("start")[d] * own[d];
+      strides[d] = op.list("stride")[d] * own[d];
+    }
+  } else if (op.kind == OpKind::kTranspose) {
+    for (size_t d = 0; d < sizes.size(); d++) strides[d] = own[static_cast<size_t>(op.list("permutation")[d])];
+  } else if (op.kind == OpKind::kBroadcast) {
+    const ir::Dims& to = op.list("dimensions");
+    for (size_t d = 0; d < to.size(); d++)
+      if (module.type(op.operands[0]).dims[d] != 1) strides[static_cast<size_t>(to[d])] = own[d];
+  } else {
+    return std::nullopt;
+  }
+  return strided(sizes, strides, first);
+}
+
 }  // namespace
 
 std::vector<uint32_t> moved_from(const Module& module, const Op& op) {
-  if (op.kind == OpKind::kSlice) return sliced_from(module, op);
+  if (auto from = strided_from(module, op)) return std::move(*from);
   std::vector<ir::TensorPtr> operands;
   int32_t next = 0;
   for (size_t i = 0; i < op.operands.size(); i++) {
@@ -164,16 +196,10 @@ std::vector<uint32_t> moved_from(const Module& module, const Op& op) {
 }
 
 std::vector<uint32_t> permuted(const ir::Dims& sizes, const std::vector<size_t>& dims) {
-  const ir::Dims strides = ir::strides_of(sizes);
-  std::vector<uint32_t> from{0};
-  for (const size_t d : dims) {
-    std::vector<uint32_t> wider;
-    wider.reserve(from.size() * static_cast<size_t>(sizes[d]));
-    for (const uint32_t at : from)
-      for (int64_t i = 0; i < sizes[d]; i++) wider.push_back(at + static_cast<uint32_t>(i * strides[d]));
-    from = std::move(wider);
-  }
-  return from;
+  const ir::Dims own = ir::strides_of(sizes);
+  ir::Dims ordered, strides;
+  for (const size_t d : dims) ordered.push_back(sizes[d]), strides.push_back(own[d]);
+  return strided(ordered, strides, 0);
 }
 
 }  // namespace weft::compiler

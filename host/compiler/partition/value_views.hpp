@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "host/compiler/ir/module.hpp"
@@ -19,6 +20,8 @@ namespace weft::compiler {
 [[nodiscard]] std::vector<float> constant_values(const ir::Module& module, ir::ValueId value);
 /// The same of a value of i32.
 [[nodiscard]] std::vector<int32_t> constant_integers(const ir::Module& module, ir::ValueId value);
+/// The row of f32 or pred that an operator repeats as all rows of such a value; nothing: another one has made it.
+[[nodiscard]] std::optional<std::vector<float>> repeated_row(const ir::Module& module, ir::ValueId value);
 
 /// Whether all rows of such a value, as matrix_shape() has them, are equal.
 [[nodiscard]] bool same_in_rows(const ir::Module& module, ir::ValueId value);

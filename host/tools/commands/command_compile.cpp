@@ -113,7 +113,7 @@ int compile(const CompileOptions& options) {
     if (auto status = check_apart({{"the executable", options.output}}, {options.model}); !status.ok())
       return fail(status.error());
   }
-  const auto file = read_file(options.model);
+  auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
   const auto binding = binding_of({}, options.binds, static_cast<int64_t>(options.batch));
   if (!binding.ok()) return fail(binding.error());
@@ -129,7 +129,8 @@ int compile(const CompileOptions& options) {
       fmt::print("{} in {} parts\n{}", options.model, model.value().partition.parts.size(), parts_text(model.value()));
     return 0;
   }
-  const auto program = compile_for_device(options.model, file.value(), *chip.value(), binding.value());
+  const auto program =
+      compile_for_device(options.model, std::move(file.value()), *chip.value(), binding.value());
   if (!program.ok()) return fail(program.error());
   const auto& p = program.value().program;
   if (auto status = write_file(options.output, p.executable); !status.ok()) return fail(status.error());

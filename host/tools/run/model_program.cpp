@@ -2,6 +2,7 @@
 #include "host/tools/run/model_program.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <cstring>
 #include <filesystem>
@@ -18,12 +19,18 @@ namespace {
 using compiler::Graph;
 using compiler::ir::Module;
 
+/// What has been freed lies in pieces between what is still there, and large pieces come from elsewhere: without this a
+/// model's weights count once for each form that they have had.
+void give_back_memory() { malloc_trim(0); }
+
 Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph,
                                   compiler::Arguments arguments = compiler::Arguments::kEach) {
-  const auto program = compiler::lower(chip, graph, arguments);
+  auto program = compiler::lower(chip, graph, arguments);
   if (!program.ok()) return program.error();
+  give_back_memory();
   auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   if (!kernel.ok()) return kernel.error();
+  program.value().constants = {};  // the kernel has them
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();
   return PartProgram{std::move(executable.value()), program.value().places, kernel.value().macs,
@@ -150,10 +157,18 @@ Result<Graph> import_graph(const std::string& path, const std::vector<std::byte>
   return graph;
 }
 
-Result<DeviceProgram> compile_for_device(const std::string& path, const std::vector<std::byte>& file,
-                                         const spec::Chip& chip, const compiler::frontend::Binding& binding) {
-  auto graph = import_graph(path, file, binding);
-  if (!graph.ok()) return graph.error();
+Result<DeviceProgram> compile_for_device(const std::string& path, std::vector<std::byte> file, const spec::Chip& chip,
+                                         const compiler::frontend::Binding& binding) {
+  // File, module and graph each hold all weights: one goes when the next is there.
+  const auto import = [&]() -> Result<Graph> {
+    const auto imported = compiler::import_simplified(file, folder_of(path), binding);
+    file = std::vector<std::byte>();
+    if (!imported.ok()) return imported.error();
+    return compiler::whole_device_graph(imported.value().module);
+  };
+  auto graph = import();
+  if (!graph.ok()) return at(path, graph.error());
+  give_back_memory();
   auto program = compile_graph(chip, graph.value());
   if (!program.ok()) return at(path, program.error());
   return DeviceProgram{std::move(graph.value()), std::move(program.value())};

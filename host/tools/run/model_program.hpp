@@ -63,7 +63,7 @@ struct DeviceProgram {
 };
 
 /// Errors of import_graph and of the compiler; none of the model runs on the host.
-[[nodiscard]] Result<DeviceProgram> compile_for_device(const std::string& path, const std::vector<std::byte>& file,
+[[nodiscard]] Result<DeviceProgram> compile_for_device(const std::string& path, std::vector<std::byte> file,
                                                        const spec::Chip& chip,
                                                        const compiler::frontend::Binding& binding);
 

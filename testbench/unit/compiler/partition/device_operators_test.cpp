@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "host/compiler/ir/text.hpp"
 #include "host/compiler/layout.hpp"
@@ -218,6 +219,25 @@ TEST_CASE("products of computed matrices, many at a time, with dimensions in any
             "f32[5, 70]\n" +
             returned(2),
         kBf16);
+}
+
+TEST_CASE("equal layers share the maps of the elements that they move") {
+  const std::string turned =
+      "%{} = transpose(%{}) {{permutation = [1, 0]}} : f32[9, 9]\n%{} = add(%{}, %0) : f32[9, 9]\n";
+  std::string text = parameter(0, "[9, 9]");
+  for (int i = 0; i < 3; i++) text += fmt::format(fmt::runtime(turned), 2 * i + 1, 2 * i, 2 * i + 2, 2 * i + 1);
+  text += returned(6);
+  const auto module = ir::parse(text);
+  if (!module.ok()) FAIL(module.error().message);
+  const auto graph = whole_device_graph(module.value());
+  if (!graph.ok()) FAIL(graph.error().message);
+  std::set<const void*> maps;
+  size_t moves = 0;
+  for (const auto& node : graph.value().nodes)
+    if (const auto* move = std::get_if<RearrangeNode>(&node)) maps.insert(move->from.get()), moves++;
+  CHECK(moves == 3);
+  CHECK(maps.size() == 1);
+  check(text, kExact);
 }
 
 TEST_CASE("of a cache, what a product reads is read where it lies") {
