@@ -45,10 +45,10 @@ bool CoreHost::look(uint64_t now_cycle) {
 void CoreHost::run_ahead(uint64_t limit) {
   const uint64_t from = core_->cycle();
   if (limit <= from + kMinStrideCycles) {  // no time worth measuring
-    core_->advance(limit);
+    core_->advance_while_busy(limit);
   } else {
     const auto begin = Clock::now();
-    core_->advance(std::min(limit, from + stride_cycles_));
+    core_->advance_while_busy(std::min(limit, from + stride_cycles_));
     const auto taken = Clock::now() - begin;
     if (taken > 2 * kStrideTarget) stride_cycles_ = std::max(stride_cycles_ / 2, kMinStrideCycles);
     if (taken < kStrideTarget / 2 && core_->cycle() - from == stride_cycles_)

@@ -147,7 +147,7 @@ void Simulation::run_to(const Standstill& stop) {
     runs_++;
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
   }
-  if (sc_core::sc_pending_activity_at_future_time()) start_until(edge_fs, Policy::kToEnd);  // an alarm's cycle
+  start_until(edge_fs, Policy::kToEnd);  // an alarm's cycle
 }
 
 void Simulation::run_for(uint64_t cycles) {

@@ -75,8 +75,8 @@ class Simulation {
   [[nodiscard]] uint64_t runs() const { return runs_; }
 
   /// For a replay. Alarms do not act: it is the caller that ends waits.
-  /// run_to(): until time stands as it did in another run of the same chip and core; stops before if nothing is
-  /// pending. run_for(): about `cycles`, at least to the next event, and until the firmware sleeps.
+  /// run_to(): until time stands as it did in another run of the same chip and core. run_for(): about `cycles`, at
+  /// least to the next event, and until the firmware sleeps.
   void run_to(const Standstill& stop);
   void run_for(uint64_t cycles);
 

@@ -50,6 +50,8 @@ class TensorCore {
   /// Runs to cycle `until`, or to the first cycle in which interrupt() becomes 1. Returns the cycle reached.
   /// An idle core jumps to `until` and credits its idle counters.
   virtual uint64_t advance(uint64_t until) = 0;
+  /// The same, but an idle core stays where it is: how far a caller meant to go must not show in the cycle reached.
+  virtual uint64_t advance_while_busy(uint64_t until) = 0;
 
   /// As long as nobody acts on the core, nothing that others can see happens before this cycle: it may be advanced
   /// there at once. cycle(): something may happen at any moment. UINT64_MAX: it is not busy. Of the core as advance()

@@ -39,20 +39,28 @@ bool FastCore::push(unsigned queue, const spec::Command& command) {
 }
 
 uint64_t FastCore::advance(uint64_t until) {
-  while (cycle_ < until) {
-    if (!busy()) {
-      settle_queue_states();
-      uncounted_ += until - cycle_;
-      skip_engines(until);
-      cycle_ = until;
-      break;
-    }
-    const bool before = interrupt();
-    step();
-    if (!before && interrupt()) break;
-    if (!moved_ && cycle_ < until) run_engines(std::clamp(next_event(), cycle_, until));
+  if (!run_to_interrupt(until) && cycle_ < until) {  // it is idle
+    settle_queue_states();
+    uncounted_ += until - cycle_;
+    skip_engines(until);
+    cycle_ = until;
   }
   return cycle_;
+}
+
+uint64_t FastCore::advance_while_busy(uint64_t until) {
+  (void)run_to_interrupt(until);
+  return cycle_;
+}
+
+bool FastCore::run_to_interrupt(uint64_t until) {
+  while (cycle_ < until && busy()) {
+    const bool before = interrupt();
+    step();
+    if (!before && interrupt()) return true;
+    if (!moved_ && cycle_ < until) run_engines(std::clamp(next_event(), cycle_, until));
+  }
+  return false;
 }
 
 void FastCore::step() {

@@ -39,6 +39,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   [[nodiscard]] bool interrupt() const override { return interrupt_ != 0; }
   [[nodiscard]] uint64_t cycle() const override { return cycle_; }
   uint64_t advance(uint64_t until) override;
+  uint64_t advance_while_busy(uint64_t until) override;
   [[nodiscard]] uint64_t quiet_until() const override;
   [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override;
   [[nodiscard]] bool peek_acc(uint32_t row, std::span<std::byte> out) const override;
@@ -129,6 +130,8 @@ class FastCore final : public TensorCore, private RemoteCore {
     bool hangs = false;  // the watchdog has counted its limit
   };
 
+  // Steps a busy core up to `until`. True: to a cycle in which the interrupt rose.
+  bool run_to_interrupt(uint64_t until);
   // One cycle; the parts in the order of their calls. moved_: registers changed, so the next cycle is looked at too.
   void step();
   void look();

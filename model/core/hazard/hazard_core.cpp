@@ -60,11 +60,21 @@ void HazardCore::write_csr(uint32_t offset, uint64_t value) {
 
 uint64_t HazardCore::advance(uint64_t until) {
   core_->advance(until);
+  judge_when_idle();
+  return core_->cycle();
+}
+
+uint64_t HazardCore::advance_while_busy(uint64_t until) {
+  core_->advance_while_busy(until);
+  judge_when_idle();
+  return core_->cycle();
+}
+
+void HazardCore::judge_when_idle() {
   if (checker_.commands() != 0 && !core_->busy()) {
     judge(checker_.finish());
     end_reports();
   }
-  return core_->cycle();
 }
 
 void HazardCore::command_started(weft_unit_index unit, const spec::Command& command, uint64_t cycle) {

@@ -34,6 +34,7 @@ class HazardCore final : public TensorCore, private CoreObserver {
   [[nodiscard]] bool interrupt() const override { return hazard_ || core_->interrupt(); }
   [[nodiscard]] uint64_t cycle() const override { return core_->cycle(); }
   uint64_t advance(uint64_t until) override;
+  uint64_t advance_while_busy(uint64_t until) override;
   [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override {
     return core_->peek_vmem(byte_address, out);
   }
@@ -47,6 +48,7 @@ class HazardCore final : public TensorCore, private CoreObserver {
   void command_retired(weft_unit_index unit, const spec::Command& command, uint64_t cycle) override;
   void judge(std::vector<Hazard> hazards);
   void end_reports();
+  void judge_when_idle();
 
   std::unique_ptr<TensorCore> core_;
   std::function<void(const std::string&)> report_;

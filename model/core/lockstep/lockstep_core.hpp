@@ -46,6 +46,7 @@ class LockstepCore final : public TensorCore, private RtlTap, private CoreObserv
   [[nodiscard]] bool interrupt() const override { return rtl_->interrupt(); }
   [[nodiscard]] uint64_t cycle() const override { return rtl_->cycle(); }
   uint64_t advance(uint64_t until) override { return rtl_->advance(until); }
+  uint64_t advance_while_busy(uint64_t until) override { return rtl_->advance_while_busy(until); }
   [[nodiscard]] bool peek_vmem(uint64_t byte_address, std::span<std::byte> out) const override {
     return rtl_->peek_vmem(byte_address, out);
   }

@@ -66,16 +66,14 @@ class VerilatedCore final : public RtlCore {
   [[nodiscard]] bool interrupt() const override { return model_->irq_o != 0; }
 
   uint64_t advance(uint64_t until) override {
-    while (cycle_ < until) {
-      if (!busy()) {
-        idle_credit_ += until - cycle_;
-        cycle_ = until;
-        break;
-      }
-      const bool before = interrupt();
-      clock();
-      if (!before && interrupt()) break;
+    if (!run_to_interrupt(until) && cycle_ < until) {  // it is idle
+      idle_credit_ += until - cycle_;
+      cycle_ = until;
     }
+    return cycle_;
+  }
+  uint64_t advance_while_busy(uint64_t until) override {
+    (void)run_to_interrupt(until);
     return cycle_;
   }
 
@@ -327,6 +325,16 @@ class VerilatedCore final : public RtlCore {
       slice_->beat(model_->mwr_channel_o, model_->mwr_addr_o, data, model_->ici_last_o != 0, cycle_);
     }
     if (model_->ici_barrier_valid_o) slice_->begin_barrier(command_at(model_->ici_barrier_cmd_o), cycle_);
+  }
+
+  /// Clocks a busy core up to `until`. True: to a cycle in which the interrupt rose.
+  bool run_to_interrupt(uint64_t until) {
+    while (cycle_ < until && busy()) {
+      const bool before = interrupt();
+      clock();
+      if (!before && interrupt()) return true;
+    }
+    return false;
   }
 
   void clock() {

@@ -70,6 +70,13 @@ TEST_CASE("an idle core is not clocked, and jumps to the cycle in which it is lo
   CHECK(test::core->advances.size() <= 2);
 }
 
+TEST_CASE("a core that becomes idle without an interrupt leaves time there, however far it might have run") {
+  const auto simulation = simulate([] { hal::csr_write(WEFT_CSR_QUEUE_LOW, 4); });
+  REQUIRE(!simulation->pending());
+  CHECK(test::core->cycle() == test::core->accesses.back() + 1);
+  CHECK(simulation->cycle() == test::core->cycle());
+}
+
 TEST_CASE("a host that looks at the firmware's status leaves the core where it is") {
   const auto simulation = simulate([] { hal::wait_for_event(1'000'000); });
   const uint64_t core_cycle = test::core->cycle();

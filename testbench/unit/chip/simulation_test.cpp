@@ -91,6 +91,15 @@ TEST_CASE_METHOD(Fixture, "an alarm goes off in its very cycle while the firmwar
   }
 }
 
+TEST_CASE_METHOD(Fixture, "time is brought to where it stood in another run, also where nothing is pending") {
+  REQUIRE(!simulation->pending());
+  const uint64_t cycle = simulation->cycle() + 64;
+  simulation->run_to({cycle, chip::Standstill::Kind::kAfter});
+  CHECK(simulation->cycle() == cycle);
+  simulation->run_to({cycle, chip::Standstill::Kind::kAfter});
+  CHECK(simulation->cycle() == cycle);
+}
+
 TEST_CASE_METHOD(Fixture, "an alarm in the past goes off with the next slice") {
   test::ring_doorbell(function(), 1, 1);
   for (int i = 0; i < 3; i++) simulation->run_slice();

@@ -48,13 +48,11 @@ class StandInCore final : public core::TensorCore {
   uint64_t cycle() const override { return cycle_; }
 
   uint64_t advance(uint64_t until) override {
-    advances.push_back(until);
-    while (cycle_ < until) {
-      if (!busy()) return cycle_ = until;
-      const bool was = interrupt();
-      step(until);
-      if (interrupt() && !was) break;
-    }
+    if (!run_to_interrupt(until)) cycle_ = std::max(cycle_, until);
+    return cycle_;
+  }
+  uint64_t advance_while_busy(uint64_t until) override {
+    (void)run_to_interrupt(until);
     return cycle_;
   }
   bool peek_vmem(uint64_t, std::span<std::byte>) const override { return false; }
@@ -77,6 +75,16 @@ class StandInCore final : public core::TensorCore {
     if (header.opcode == WEFT_OPCODE_COPY)
       done_ = std::max(done_, bus_.schedule_read(WEFT_ADDRESS_SPACE_HBM, 64, cycle_));
     if (observer_ != nullptr) observer_->command_started(WEFT_UNIT_SYNC, queue_.front(), cycle_);
+  }
+  /// True: to one, before `until`.
+  bool run_to_interrupt(uint64_t until) {
+    advances.push_back(until);
+    while (cycle_ < until && busy()) {
+      const bool was = interrupt();
+      step(until);
+      if (interrupt() && !was) return true;
+    }
+    return false;
   }
   void step(uint64_t until) {
     if (!writes_.empty()) {
