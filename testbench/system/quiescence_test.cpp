@@ -48,7 +48,7 @@ compiler::Kernel writer(Fault fault = Fault::kNone) {
   copy.header.wait_sem0 = 0, copy.header.wait_count0 = 1;
   kernel.queues[WEFT_QUEUE_DMA_OUT] = {spec::encode(copy)};
   if (fault == Fault::kYes) {  // another channel reads a segment that is not mapped, some time later
-    for (int i = 0; i < 60; i++) kernel.queues[WEFT_QUEUE_DMA_IN].push_back(spec::encode(fill));
+    for (int i = 0; i < 600; i++) kernel.queues[WEFT_QUEUE_DMA_IN].push_back(spec::encode(fill));
     spec::DmaCommand wrong;
     wrong.header.opcode = WEFT_OPCODE_COPY;
     wrong.src_seg = 31, wrong.size0 = 16;
@@ -180,7 +180,7 @@ const std::vector<Way> kReadyAfterwards{
        v.other = v.d.queue();
      }},
     {"cancel", WEFT_ERROR_CANCELLED, [](Victim& v) { require_ok(weft_queue_cancel(v.queue.get())); }},
-    {"budget", WEFT_ERROR_BUDGET_EXCEEDED, [](Victim&) {}, {Engine::kCore}, Fault::kNone, 200},
+    {"budget", WEFT_ERROR_BUDGET_EXCEEDED, [](Victim&) {}, {Engine::kCore}, Fault::kNone, 2000},
     {"fault of the core", WEFT_ERROR_DMA_FAULT, [](Victim&) {}, {Engine::kCore}, Fault::kYes},
 };
 
