@@ -328,9 +328,17 @@ struct ProgramMemoryArguments : Arguments {
   int64_t code, arguments, results, aliased, scratch;
   int64_t host_code, host_arguments, host_results, host_aliased, host_scratch;
 };
+struct ExecuteOptions : Arguments {
+  void* send_callbacks;
+  void* receive_callbacks;
+  size_t sends, receives;
+  int launch;
+  const int64_t* kept_inputs;  ///< those that are not donated, whatever the program says
+  size_t kept_input_count;
+};
 struct ExecuteArguments : Arguments {
   LoadedExecutable* executable;
-  void* options;
+  const ExecuteOptions* options;
   Buffer*** arguments;
   size_t device_count, argument_count;
   Buffer*** outputs;

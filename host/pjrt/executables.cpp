@@ -1,7 +1,10 @@
 // Programs: compiled, asked about, run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "host/pjrt/objects.hpp"
 
@@ -41,8 +44,43 @@ std::optional<weft::Error> run(Launch& launch, runtime::Session& session) {
   return std::nullopt;
 }
 
+using Donations = std::vector<compiler::stablehlo::Donation>;
+
+/// The program's donations but for those that the caller takes back.
+Donations donations_of(const Program& program, const ExecuteOptions* options) {
+  Donations donations = program.donations;
+  if (options == nullptr || options->kept_inputs == nullptr) return donations;
+  const std::span kept(options->kept_inputs, options->kept_input_count);
+  std::erase_if(donations, [&](const auto& donation) {
+    return std::ranges::find(kept, static_cast<int64_t>(donation.input)) != kept.end();
+  });
+  return donations;
+}
+
+/// An array that is given away is no other argument of the launch. Null: so it is.
+Error* check_donations(const Donations& donations, Buffer* const* arguments, size_t count) {
+  for (const auto& [input, output] : donations)
+    for (size_t i = 0; i < count; i++)
+      if (i != input && arguments[i] == arguments[input])
+        return made(ErrorCode::kInvalidArgument,
+                    fmt::format("argument {} is donated, and the same array is argument {}", input, i));
+  return nullptr;
+}
+
+/// The launch is on its way: outputs get the places of the inputs that were given for them, and their arrays are gone.
+void donate(const Donations& donations, Buffer* const* arguments, const std::vector<ContentsPtr>& outputs) {
+  for (const auto& [input, output] : donations) {
+    Contents& given = *arguments[input]->contents;
+    if (output) {
+      outputs[*output]->place = std::move(given.place);
+      outputs[*output]->released = std::exchange(given.released, nullptr);
+    }
+    arguments[input]->contents.reset();  // work in flight has its own share
+  }
+}
+
 /// Takes the arguments of one device, and places for its results. Null: they are there.
-Error* prepare(Launch& launch, Device& device, Buffer** arguments, size_t count) {
+Error* prepare(Launch& launch, Device& device, Buffer** arguments, size_t count, const Donations& donations) {
   const Program& program = *launch.program;
   auto& inputs = launch.inputs.emplace_back();
   auto& outputs = launch.outputs.emplace_back();
@@ -56,6 +94,11 @@ Error* prepare(Launch& launch, Device& device, Buffer** arguments, size_t count)
     inputs.push_back(argument.contents);
   }
   for (size_t i = 0; i < program.model.module.outputs.size(); i++) {
+    if (std::ranges::any_of(donations, [i](const auto& donation) { return donation.output == i; })) {
+      outputs.push_back(std::make_shared<Contents>());
+      outputs.back()->type = program.output_type(i);
+      continue;
+    }
     auto place = device.chip->reserve(program.output_type(i));
     if (!place.ok()) return made(place.error());
     outputs.push_back(place.value());
@@ -163,7 +206,9 @@ Error* memory_of_program(ProgramMemoryArguments& a) {
     a.arguments += static_cast<int64_t>(program.input_type(i).bytes());
   for (size_t i = 0; i < program.model.module.outputs.size(); i++)
     a.results += static_cast<int64_t>(program.output_type(i).bytes());
-  a.aliased = a.scratch = 0;  // donation copies, and values between operators are in VMEM
+  a.aliased = a.scratch = 0;  // values between operators are in VMEM
+  for (const auto& [input, output] : program.donations)
+    if (output) a.aliased += static_cast<int64_t>(program.input_type(input).bytes());
   a.host_code = a.host_arguments = a.host_results = a.host_aliased = a.host_scratch = 0;
   return nullptr;
 }
@@ -212,10 +257,14 @@ Error* execute(ExecuteArguments& a) {
   };
   auto launch = std::make_shared<Launch>();
   launch->program = program;
-  for (size_t d = 0; d < devices; d++)
-    if (auto* error = prepare(*launch, device(d), a.arguments[d], a.argument_count)) return error;
+  const Donations donations = donations_of(*program, a.options);
+  for (size_t d = 0; d < devices; d++) {
+    if (auto* error = check_donations(donations, a.arguments[d], a.argument_count)) return error;
+    if (auto* error = prepare(*launch, device(d), a.arguments[d], a.argument_count, donations)) return error;
+  }
   if (auto* error = post(device(0), launch)) return error;
   for (size_t d = 0; d < devices; d++) {
+    donate(donations, a.arguments[d], launch->outputs[d]);
     for (size_t i = 0; i < launch->outputs[d].size(); i++)
       a.outputs[d][i] = new Buffer{launch->outputs[d][i], &device(d), launch->outputs[d][i]->type};
     if (a.complete != nullptr) a.complete[d] = new Event{launch->complete};

@@ -94,12 +94,17 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
     program->layout = std::move(layout.value());
     if (auto status = check_layout(program->layout, imported.value()); !status.ok()) return status.error();
   }
+  auto donations = compiler::stablehlo::donations_of(std::as_bytes(std::span(code)), imported.value());
+  if (!donations.ok()) return donations.error();
+  program->donations = std::move(donations.value());
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
   program->name = simplified.value().name;
   auto model = tools::compile_parts(std::move(simplified.value()), chip, known);
   if (!model.ok()) return model.error();
   program->model = std::move(model.value());
+  for (auto& [input, output] : program->donations)
+    if (output && program->input_type(input).bytes() != program->output_type(*output).bytes()) output.reset();
   if (const char* wanted = std::getenv("WEFT_JAX_LOG"); wanted != nullptr && wanted == std::string_view("parts"))
     fmt::print(stderr, "weft: {}\n{}", program->name, tools::parts_text(program->model));
   program->fingerprint = fmt::format("{:016x}", std::hash<std::string>()(code));

@@ -34,6 +34,8 @@ struct Program : std::enable_shared_from_this<Program> {
   CompileOptions options;
   tools::ModelProgram model;           ///< of whole arrays
   compiler::stablehlo::Layout layout;  ///< of several devices; of one, empty
+  /// Inputs that a launch takes from its caller, and the outputs, of as many bytes, that get their places.
+  std::vector<compiler::stablehlo::Donation> donations;
 
   [[nodiscard]] size_t devices() const { return static_cast<size_t>(options.partitions); }
   /// Of what one device has.

@@ -36,6 +36,15 @@ def of_several_devices():
         np.ones((4, 6), np.float32), np.ones((6, 2), np.float32)).lower(lowering_platforms=("tpu",))
 
 
+def of_donated_arguments():
+    """One device: an output takes the place of the second argument. Four: it is not known which output may."""
+    yield "donated", jax.jit(lambda x, y: (x.sum(), y + 1), donate_argnums=1).trace(
+        np.ones(4, np.float32), np.ones((2, 3), np.float32)).lower(lowering_platforms=("tpu",))
+    place = jax.sharding.NamedSharding(Mesh(np.array(jax.devices()), ("data",)), P("data"))
+    yield "donor", jax.jit(lambda x: x + 1, donate_argnums=0, in_shardings=place).trace(
+        np.ones(4, np.float32)).lower(lowering_platforms=("tpu",))
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__.splitlines()[-1], file=sys.stderr)
@@ -50,7 +59,10 @@ def main() -> int:
         (folder / f"seed_{name}").write_bytes(stablehlo.serialize_portable_artifact(module, VERSION))
     module = of_several_devices().compiler_ir("stablehlo")
     (folder / "seed_shard_map").write_bytes(stablehlo.serialize_portable_artifact(module, VERSION, True))
-    print(f"{len(CHOSEN) + 1} programs in {folder}")
+    for name, lowered in of_donated_arguments():
+        bytecode = stablehlo.serialize_portable_artifact(lowered.compiler_ir("stablehlo"), VERSION, name == "donor")
+        (folder / f"seed_{name}").write_bytes(bytecode)
+    print(f"{len(CHOSEN) + 3} programs in {folder}")
     return 0
 
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/passes/pass.hpp"
@@ -329,6 +330,39 @@ Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& mod
         }
     }
     return layout;
+  });
+}
+
+Result<std::vector<Donation>> donations_of(std::span<const std::byte> bytes, const ir::Module& module) {
+  constexpr std::string_view kAlias = "tf.aliasing_output", kDonor = "jax.buffer_donor";
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.find(kAlias) == text.npos && text.find(kDonor) == text.npos) return std::vector<Donation>{};
+  auto program = read_program(bytes);
+  if (!program.ok()) return program.error();
+  return ir::guarded([&] {
+    Functions functions;
+    collect_functions(program.value(), program.value().operations, functions);
+    const auto& attributes = program.value().attributes;
+    const Attribute* arguments = program.value().find(main_of(functions), "arg_attrs");
+    std::vector<Donation> donations;
+    std::set<size_t> taken;
+    const bool there = arguments != nullptr && arguments->kind == Attribute::Kind::kArray;
+    for (size_t i = 0; there && i < std::min(module.inputs.size(), arguments->elements.size()); i++) {
+      bool donated = false;
+      std::optional<size_t> output;
+      for (const auto& [name, value] : attributes[arguments->elements[i]].entries) {
+        const Attribute& told = attributes[value];
+        if (attributes[name].text == kDonor) donated = told.integer != 0;
+        if (attributes[name].text != kAlias) continue;
+        const size_t outputs = module.outputs.size();
+        if (told.kind != Attribute::Kind::kInteger || told.integer < 0 || static_cast<size_t>(told.integer) >= outputs)
+          ir::invalid("input {} shares the place of output {}; the program has {}", i, told.integer, outputs);
+        output = static_cast<size_t>(told.integer);
+        if (!taken.insert(*output).second) ir::invalid("two inputs share the place of output {}", *output);
+      }
+      if (donated || output) donations.push_back({i, output});
+    }
+    return donations;
   });
 }
 

@@ -1,6 +1,7 @@
 /// Reads a StableHLO program into L1.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,5 +28,14 @@ struct Layout {
 /// manual computation or constraint that it comes of; else replicated.
 /// `module`: the program's. UNSUPPORTED: a mesh of another number of devices, an axis in parts.
 [[nodiscard]] Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& module, size_t devices);
+
+/// An input that the caller gives away with a launch.
+struct Donation {
+  size_t input = 0;
+  std::optional<size_t> output;  ///< takes the input's place in memory
+};
+/// Those of `main`, by input: `tf.aliasing_output`, and `jax.buffer_donor` where no output is named. `module`: the
+/// program's. INVALID_ARGUMENT: an output that the program does not have, or that two inputs name.
+[[nodiscard]] Result<std::vector<Donation>> donations_of(std::span<const std::byte> bytes, const ir::Module& module);
 
 }  // namespace weft::compiler::stablehlo

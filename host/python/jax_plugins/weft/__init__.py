@@ -8,6 +8,7 @@ lie beside this file or in the build tree, WEFT_SIM the simulator if it is not t
 import pathlib
 
 from jax._src import compilation_cache, xla_bridge
+from jax._src.interpreters import mlir
 
 from weft._library import library_path, prepare
 
@@ -29,9 +30,16 @@ def _keep_compiled_programs() -> None:
     compilation_cache.is_cache_used = is_cache_used
 
 
+def _take_donated_arrays() -> None:
+    """JAX tells a program which arguments are given away on the platforms that it lists."""
+    if "weft" not in mlir._platforms_with_donation:
+        mlir._platforms_with_donation.append("weft")
+
+
 def initialize() -> None:
     """Called by JAX. The simulator starts when JAX asks for devices for the first time."""
     path = library()
     prepare(path)
     _keep_compiled_programs()
+    _take_donated_arrays()
     xla_bridge.register_plugin("weft", priority=_PRIORITY, library_path=str(path))

@@ -56,7 +56,7 @@ TEST_CASE("every seed is taken, and loops and branches have their regions") {
     CHECK(!text_of(name.substr(5)).empty());
     seeds++;
   }
-  CHECK(seeds == 15);
+  CHECK(seeds == 17);
   CHECK(text_of("nested_scan").find("while(") != std::string::npos);
   CHECK(text_of("switch").find("case(") != std::string::npos);
   CHECK(text_of("sort_pairs").find("sort_by(") != std::string::npos);
@@ -85,6 +85,28 @@ TEST_CASE("a program of several devices is one of whole arrays, and tells where 
   const auto other = stablehlo::layout_of(std::as_bytes(std::span(bytes)), module.value(), 8);
   REQUIRE(!other.ok());
   CHECK(other.error().message == "a mesh of 4 devices in a program for 8");
+}
+
+TEST_CASE("a program tells which inputs its caller gives away, and for which outputs") {
+  const auto donations = [](const std::string& bytes) {
+    const auto module = imported(bytes);
+    REQUIRE(module.ok());
+    return stablehlo::donations_of(std::as_bytes(std::span(bytes)), module.value());
+  };
+  CHECK(donations(seed("shard_map")).value().empty());
+  const auto donated = donations(seed("donated"));
+  REQUIRE(donated.value().size() == 1);
+  CHECK(donated.value()[0].input == 1);
+  CHECK(donated.value()[0].output == size_t{1});
+  const auto donor = donations(seed("donor"));
+  REQUIRE(donor.value().size() == 1);
+  CHECK(donor.value()[0].input == 0);
+  CHECK(donor.value()[0].output == std::nullopt);
+  const std::string bytes = seed("donated");
+  const auto fewer = imported(seed("shard_map"));  // two inputs, one output
+  const auto refused = stablehlo::donations_of(std::as_bytes(std::span(bytes)), fewer.value());
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message == "input 1 shares the place of output 1; the program has 1");
 }
 
 TEST_CASE("a program that is cut anywhere is refused") {
