@@ -55,6 +55,17 @@ class Devices(unittest.TestCase):
             np.testing.assert_array_equal(y, x)
             np.testing.assert_array_equal(jax.device_put(y, NamedSharding(mesh("i"), P(None, "i"))), x)
 
+    def test_a_donated_array_is_gone_on_all_devices(self):
+        place = NamedSharding(mesh("i"), P("i"))
+        for shardings in ({"out_shardings": place}, {}):  # JAX names the result that has its place, or none
+            x = jax.device_put(floats(8, 12), place)
+            addresses = [shard.data.unsafe_buffer_pointer() for shard in x.addressable_shards]
+            y = jax.jit(lambda x: x * 2, donate_argnums=0, **shardings)(x)
+            self.assertTrue(x.is_deleted())
+            np.testing.assert_array_equal(y, 2 * floats(8, 12))
+            if shardings:
+                self.assertEqual([shard.data.unsafe_buffer_pointer() for shard in y.addressable_shards], addresses)
+
 
 class Manual(unittest.TestCase):
     """Each device runs the function on its part."""
