@@ -11,7 +11,7 @@ uint64_t ConstantSection::add(std::span<const std::byte> data) {
   const auto hash = std::hash<std::string_view>()({reinterpret_cast<const char*>(data.data()), data.size()});
   auto& equal = offsets_[{size, hash}];
   for (const uint64_t offset : equal) {
-    const auto* other = &bytes_[offset];
+    const std::byte* other = bytes_.data() + offset;
     if (std::equal(data.begin(), data.end(), other) &&
         std::all_of(other + data.size(), other + size, [](std::byte b) { return b == std::byte{0}; }))
       return offset;
