@@ -17,6 +17,7 @@ import onnxruntime
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "host/examples/networks"))
+import layers  # noqa: E402
 import sequences  # noqa: E402
 import vision  # noqa: E402
 
@@ -32,6 +33,7 @@ NETWORKS = (
     ("resnet18, batch 8", lambda: vision.resnet18(batch=8), "v5e"),
     ("bert_base, batch 8", lambda: sequences.encoder(batch=8, layers=12, width=768, heads=12, inner=3072), "v5e"),
     ("decoder_step", sequences.decoder, "v5e"),
+    ("attention", layers.attention, "v5e"),
 )
 
 

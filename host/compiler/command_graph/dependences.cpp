@@ -32,7 +32,10 @@ class Shadow {
  public:
   /// `bases`: where the buffers lie; null: each by itself.
   Shadow(const CommandGraph& graph, const BufferBases* bases)
-      : graph_(graph), bases_(bases), separate_(bases == nullptr ? graph.buffers().size() : 0), noted_(graph.commands().size()) {
+      : graph_(graph),
+        bases_(bases),
+        separate_(bases == nullptr ? graph.buffers().size() : 0),
+        noted_(graph.commands().size()) {
     for (const auto& command : graph.commands())
       if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body)) written_.at(dma->dst_seg) = true;
   }

@@ -93,6 +93,7 @@ class Synchronization {
                   const std::vector<std::vector<uint32_t>>& before)
       : graph_(graph), order_(order), before_(before), node_of_(graph.commands().size()) {
     last_owner_.fill(kNobody);
+    nodes_.reserve(order.size() + order.size() / 8);  // and SIGNALs
   }
 
   std::optional<std::vector<SynchronizedCommand>> run() {

@@ -86,6 +86,9 @@ void GraphBuilder::find_columns(const Op& op) {
   uint64_t columns = known == wanted_.end() ? 0 : known->second;
   if (op.kind == OpKind::kReshape) return want(op.operands[0], columns);
   if (op.kind == OpKind::kSlice && keeps_rows(op, columns)) return want(op.operands[0], columns);
+  // Turned rows of a computed value have the columns of what computes it.
+  if (op.kind == OpKind::kTranspose && module_.op_of(op.operands[0]).kind == OpKind::kParameter)
+    return want(op.operands[0], last_columns(module_.type(op.operands[0]).dims));
   if (op.kind == OpKind::kReduce || op.kind == OpKind::kReduceBy) {
     const auto& gone = op.list("dimensions");
     const auto& dims = module_.type(op.operands[0]).dims;
@@ -366,8 +369,12 @@ void GraphBuilder::keep_outputs_apart(const std::vector<ir::Output>& outputs) {
     const ValueView& v = views_.at(output.value);
     const Tensor& first = graph_.tensors[v.tensors[0]];
     const uint64_t count = module_.type(output.value).count();
+    // Rows that are put together stay whole.
+    const bool alike = std::ranges::all_of(
+        v.tensors, [&](size_t t) { return graph_.tensors[t].columns == first.columns && !graph_.tensors[t].uniform; });
+    const bool rows = alike && first.columns == last_columns(module_.type(output.value).dims);
     const uint64_t columns = first.uniform && first.rows == count ? 1
-                             : v.from                             ? columns_of(output.value)
+                             : v.from && !rows                    ? columns_of(output.value)
                                                                   : first.columns;
     tensors.push_back(tensor_of(output.name, v, count, columns));
   }

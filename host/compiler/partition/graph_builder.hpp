@@ -83,7 +83,6 @@ class GraphBuilder {
   size_t converted(const ir::Op& op, size_t a);
   size_t reduced(const ir::Op& op, weft_vpu_op what, size_t a);
   [[nodiscard]] const VectorNode* made_with_number(size_t tensor, weft_vpu_op op) const;
-  size_t scaled(const ir::Op& op, size_t a, float factor);
   std::optional<size_t> softmax_powers(const ir::Op& op, size_t a);
   std::optional<size_t> scaled_sum(const ir::Op& op, size_t a, const Second& b);
   size_t as_tensor(const ir::Op& op, const Second& operand, const Aligned& like);

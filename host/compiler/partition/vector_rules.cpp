@@ -46,32 +46,27 @@ const VectorNode* GraphBuilder::made_with_number(size_t tensor, weft_vpu_op op) 
   return node != nullptr && node->op == op && std::holds_alternative<float>(node->b) ? node : nullptr;
 }
 
-/// a times a number; a that is a product by a number itself is multiplied once, by both.
-size_t GraphBuilder::scaled(const Op& op, size_t a, float factor) {
-  if (const auto* node = made_with_number(a, WEFT_VPU_OP_MUL))
-    if (const float both = std::get<float>(node->b) * factor; std::isnormal(both))
-      return emit(op, WEFT_VPU_OP_MUL, node->a, both);
-  return emit(op, WEFT_VPU_OP_MUL, a, factor);
-}
-
-/// exp(x - the largest x of the row) is 2 ^ (z - the largest z) with z = x log2 e: one pass less where x is scaled anyhow.
+/// exp(x - the largest x of the row) with x = c u is 2 ^ (s u - s times the largest u) with s = c log2 e: one pass over u
+/// less than there are operators, and where x is scaled anyhow two.
 std::optional<size_t> GraphBuilder::softmax_powers(const Op& op, size_t a) {
   const auto made = vector_of_.find(a);
   if (made == vector_of_.end()) return std::nullopt;
   const auto difference = std::get<VectorNode>(graph_.nodes[made->second]);
   const auto* largest = std::get_if<size_t>(&difference.b);
   if (difference.op != WEFT_VPU_OP_SUB || largest == nullptr) return std::nullopt;
-  const auto reduced = std::ranges::find_if(graph_.nodes, [&](const Node& node) {
+  const auto shift = std::ranges::find_if(graph_.nodes, [&](const Node& node) {
     const auto* reduce = std::get_if<ReduceNode>(&node);
     return reduce != nullptr && reduce->y == *largest && reduce->a == difference.a && reduce->op == WEFT_VPU_OP_RMAX;
   });
-  if (reduced == graph_.nodes.end()) return std::nullopt;
-  const size_t z = scaled(op, difference.a, std::numbers::log2e_v<float>);
-  const auto [rows, columns] = std::pair(graph_.tensors[z].rows, graph_.tensors[z].columns);
-  const size_t top = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
-  graph_.tensors[top].uniform = true;
-  graph_.nodes.emplace_back(ReduceNode{op.origin, WEFT_VPU_OP_RMAX, z, top});
-  return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_SUB, z, top));
+  if (shift == graph_.nodes.end()) return std::nullopt;
+  size_t u = difference.a, top = *largest;
+  float scale = std::numbers::log2e_v<float>;
+  if (const auto* node = made_with_number(u, WEFT_VPU_OP_MUL))
+    if (const float both = std::get<float>(node->b) * scale; both > 0 && std::isnormal(both)) {
+      u = node->a, scale = both;
+      top = reduced(op, WEFT_VPU_OP_RMAX, u);
+    }
+  return emit(op, WEFT_VPU_OP_EXP2, emit(op, WEFT_VPU_OP_AXPY, u, emit(op, WEFT_VPU_OP_MUL, top, -scale), scale));
 }
 
 /// (u c) (e + d) is u (e c + c d), one pass less, and where c is a power of two the same but for what leaves f32's range.

@@ -14,6 +14,8 @@ namespace weft::compiler::passes {
 [[nodiscard]] ir::Module unroll(const ir::Module& module);
 /// simplify.cpp: reshapes and transposes that meet or do nothing.
 [[nodiscard]] ir::Module simplify(const ir::Module& module);
+/// row_blocks.cpp: what is large between two products, and computed row by row, is computed block by block of rows.
+[[nodiscard]] ir::Module row_blocks(const ir::Module& module);
 /// common_subexpressions.cpp: of equal operators on equal operands the first one serves all.
 [[nodiscard]] ir::Module common_subexpressions(const ir::Module& module);
 /// dead_code.cpp: what no output needs goes; inputs stay.

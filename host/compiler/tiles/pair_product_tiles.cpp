@@ -39,9 +39,8 @@ Matrix TileBuilder::as_weights(Matrix& w, uint64_t batch, const std::string& nam
   return weights;
 }
 
-Matrix TileBuilder::pair_product(Matrix& x, Matrix& w, uint64_t batch, weft_vpu_dtype dtype, const std::string& name) {
-  const Matrix weights = as_weights(w, batch, name);
-  const uint64_t m = x.rows / batch, n = w.columns;
+Matrix TileBuilder::pair_product(Matrix& x, const Matrix& weights, weft_vpu_dtype dtype, const std::string& name) {
+  const uint64_t m = x.rows / weights.chunks.size(), n = weights.columns;
   Matrix y = new_matrix(x.rows, n, dtype);
   for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++) {
     need(x, chunk, {0, blocks(x.columns)});

@@ -1,4 +1,5 @@
-// Rows to one value each: REDUCE of each block of columns, then the blocks as the same tree of neighbours.
+// Rows to one value each: REDUCE of each block of columns, then the blocks as the same tree of neighbours. The largest
+// and the smallest are the same in any order: of the blocks first, lane by lane, then of the lanes.
 #include <fmt/format.h>
 
 #include "host/compiler/chunk_pipeline.hpp"
@@ -7,12 +8,93 @@
 namespace weft::compiler::tiles {
 namespace {
 
-constexpr uint64_t kWords = 2;  // of a row of f32 or i32
+constexpr uint64_t kWords = 2;       // of a row of f32 or i32
+constexpr uint64_t kApartBanks = 6;  // in which neighbours of a tree begin, so that both are read at once
 
 /// The operation of two values that a reduction is made of.
 weft_vpu_op operation_of(weft_vpu_op op) {
   return op == WEFT_VPU_OP_SUM ? WEFT_VPU_OP_ADD : op == WEFT_VPU_OP_RMAX ? WEFT_VPU_OP_MAX : WEFT_VPU_OP_MIN;
 }
+
+/// Rows of one block of columns.
+struct Part {
+  BufferId buffer = command_graph::kNoBuffer;
+  uint64_t word = 0, stride = kWords;
+};
+
+/// The reduction of one row chunk.
+class Reduction {
+ public:
+  Reduction(CommandGraph& graph, weft_vpu_op op, weft_vpu_dtype dtype, uint64_t rows, uint16_t tag)
+      : graph_(graph), op_(op), dtype_(dtype), rows_(rows), tag_(tag) {
+    const uint64_t banks = graph.chip().vmem_banks, words = rows * kWords;
+    part_words_ = words + (kApartBanks % banks + banks - words % banks) % banks;
+  }
+
+  /// Room for so many parts side by side.
+  void make_room(uint64_t parts) {
+    room_ = graph_.add_buffer(command_graph::BufferSpace::kVmem, parts * part_words_);
+  }
+  Part next() { return {room_, part_words_ * taken_++}; }
+
+  void reduce(const Part& a, uint64_t lanes, const Part& d) const {
+    graph_.vector(command(WEFT_OPCODE_REDUCE, op_, lanes, a, d), a.buffer, command_graph::kNoBuffer, d.buffer);
+  }
+  /// Neighbour by neighbour until one is left, which is written to `last` if that is given.
+  Part combine(std::vector<Part> parts, uint64_t lanes, const Part* last) {
+    while (parts.size() > 1) {
+      std::vector<Part> pairs;
+      for (size_t i = 0; i + 1 < parts.size(); i += 2) {
+        pairs.push_back(parts.size() == 2 && last != nullptr ? *last : next());
+        auto c = command(WEFT_OPCODE_ELEMENTWISE, operation_of(op_), lanes, parts[i], pairs.back());
+        c.b_mode = WEFT_VPU_B_MODE_TENSOR;
+        c.b_addr = static_cast<uint32_t>(parts[i + 1].word), c.b_stride = static_cast<uint32_t>(parts[i + 1].stride);
+        graph_.vector(c, parts[i].buffer, parts[i + 1].buffer, pairs.back().buffer);
+      }
+      if (parts.size() % 2 == 1) pairs.push_back(parts.back());
+      parts = std::move(pairs);
+    }
+    return parts[0];
+  }
+  /// From lane 0 to all lanes: as a row of values, which is read once for each lane.
+  void spread(const Part& values, const Part& to) const {
+    const uint64_t n = graph_.chip().n;
+    for (uint64_t first = 0; first < rows_; first += n) {
+      const uint64_t count = std::min<uint64_t>(n, rows_ - first);
+      const Part row{graph_.add_buffer(command_graph::BufferSpace::kVmem, kWords)};
+      auto c = command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, 1, {values.buffer, values.word + first * kWords}, row);
+      c.rows = static_cast<uint16_t>(count);
+      graph_.vector(c, values.buffer, command_graph::kNoBuffer, row.buffer);
+      auto back =
+          command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, count, row, {to.buffer, to.word + first * kWords});
+      back.rows = static_cast<uint16_t>(n);
+      back.a_stride = 0;
+      graph_.vector(back, row.buffer, command_graph::kNoBuffer, to.buffer);
+    }
+  }
+
+ private:
+  [[nodiscard]] spec::VpuCommand command(weft_opcode opcode, weft_vpu_op what, uint64_t lanes, const Part& a,
+                                         const Part& d) const {
+    spec::VpuCommand c;
+    c.header.opcode = static_cast<uint8_t>(opcode);
+    c.header.tag = tag_;
+    c.op = static_cast<uint8_t>(what);
+    c.src_dtype = c.dst_dtype = static_cast<uint8_t>(dtype_);
+    c.rows = static_cast<uint16_t>(rows_), c.cols = static_cast<uint16_t>(lanes);
+    c.a_addr = static_cast<uint32_t>(a.word), c.a_stride = static_cast<uint32_t>(a.stride);
+    c.d_addr = static_cast<uint32_t>(d.word), c.d_stride = static_cast<uint32_t>(d.stride);
+    return c;
+  }
+
+  CommandGraph& graph_;
+  const weft_vpu_op op_;
+  const weft_vpu_dtype dtype_;
+  const uint64_t rows_;
+  const uint16_t tag_;
+  uint64_t part_words_ = 0, taken_ = 0;
+  BufferId room_ = command_graph::kNoBuffer;
+};
 
 }  // namespace
 
@@ -23,56 +105,24 @@ Matrix TileBuilder::reduce(Matrix& a, weft_vpu_op op, const std::string& name) {
   const bool whole = count == 1 || a.columns % chip_.n == 0;
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
-    const uint64_t rows = a.row_chunks[chunk].count;
     const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
-    const auto command = [&](weft_opcode opcode, weft_vpu_op what, uint64_t lanes) {
-      spec::VpuCommand c;
-      c.header.opcode = static_cast<uint8_t>(opcode);
-      c.header.tag = tag;
-      c.op = static_cast<uint8_t>(what);
-      c.src_dtype = c.dst_dtype = static_cast<uint8_t>(a.dtype);
-      c.rows = static_cast<uint16_t>(rows), c.cols = static_cast<uint16_t>(lanes);
-      c.a_stride = c.d_stride = kWords;
-      return c;
-    };
-    const auto buffer = [&](uint64_t words) { return graph_.add_buffer(command_graph::BufferSpace::kVmem, words); };
-    std::vector<BufferId> values;
+    Reduction reduction(graph_, op, a.dtype, a.row_chunks[chunk].count, tag);
+    if (count > 1) reduction.make_room(2 * count);
+    std::vector<Part> parts;
+    for (uint64_t block = 0; block < count; block++)
+      parts.push_back({a.chunks[chunk], block * a.block_words, a.row_words});
+    const Part result{y.chunks[chunk]};
+    if (whole && op != WEFT_VPU_OP_SUM) {
+      reduction.reduce(reduction.combine(parts, lanes(a.columns, 0), nullptr), lanes(a.columns, 0), result);
+      continue;
+    }
     for (uint64_t block = 0; block < count; block++) {
-      values.push_back(count == 1 ? y.chunks[chunk] : buffer(rows * kWords));
-      auto c = command(WEFT_OPCODE_REDUCE, op, lanes(a.columns, block));
-      c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
-      graph_.vector(c, a.chunks[chunk], command_graph::kNoBuffer, values.back());
+      const Part values = count == 1 ? result : reduction.next();
+      reduction.reduce(parts[block], lanes(a.columns, block), values);
+      parts[block] = values;
     }
-    const uint64_t used = whole ? lanes(a.columns, 0) : 1;
-    while (values.size() > 1) {
-      std::vector<BufferId> pairs;
-      for (size_t i = 0; i < values.size(); i += 2) {
-        if (i + 1 == values.size()) {
-          pairs.push_back(values[i]);
-          continue;
-        }
-        auto c = command(WEFT_OPCODE_ELEMENTWISE, operation_of(op), used);
-        c.b_mode = WEFT_VPU_B_MODE_TENSOR, c.b_stride = kWords;
-        pairs.push_back(values.size() == 2 && whole ? y.chunks[chunk] : buffer(rows * kWords));
-        graph_.vector(c, values[i], values[i + 1], pairs.back());
-      }
-      values = std::move(pairs);
-    }
-    if (whole) continue;
-    // From lane 0 to all lanes: as a row of values, which is read once for each lane.
-    for (uint64_t first = 0; first < rows; first += chip_.n) {
-      const uint64_t part = std::min<uint64_t>(chip_.n, rows - first);
-      const BufferId row = buffer(kWords);
-      auto c = command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, 1);
-      c.rows = static_cast<uint16_t>(part);
-      c.a_addr = static_cast<uint32_t>(first * kWords);
-      graph_.vector(c, values[0], command_graph::kNoBuffer, row);
-      auto back = command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, part);
-      back.rows = static_cast<uint16_t>(chip_.n);
-      back.a_stride = 0;
-      back.d_addr = static_cast<uint32_t>(first * kWords);
-      graph_.vector(back, row, command_graph::kNoBuffer, y.chunks[chunk]);
-    }
+    const Part values = reduction.combine(parts, whole ? lanes(a.columns, 0) : 1, whole ? &result : nullptr);
+    if (!whole) reduction.spread(values, result);
   }
   return y;
 }

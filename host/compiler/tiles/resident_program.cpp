@@ -68,8 +68,15 @@ class ResidentProgram {
     if (const auto found = values_.find(key); found != values_.end()) return found->second;
     return values_[key] = tiles_.from_memory(rows, columns, dtype, place);
   }
-  /// What only this product reads of an input comes in pieces of its own.
-  Matrix& weights(const PairProductStep& step) {
+  /// Several products can have the same. What has gone to memory does not stay for the next one.
+  const Matrix& weights(const PairProductStep& step) {
+    const auto [made, fresh] = weights_.try_emplace({key_of(step.w), step.batch});
+    if (fresh || goes_through_memory(step.w))
+      made->second = tiles_.as_weights(factor(step), step.batch, step.name);
+    return made->second;
+  }
+  /// What only one product reads of an input comes in pieces of its own.
+  Matrix& factor(const PairProductStep& step) {
     const uint64_t rows = step.batch * step.k;
     if (step.w.segment > kScratch && readers_of_[key_of(step.w)] == 1)
       values_.try_emplace(key_of(step.w, rows, step.n, WEFT_VPU_DTYPE_F32),
@@ -113,8 +120,7 @@ class ResidentProgram {
 
   void add(const PairProductStep& step) {
     Matrix& x = matrix(step.x, step.batch * step.m, step.k, WEFT_VPU_DTYPE_BF16);
-    Matrix& w = weights(step);
-    finish(step.y, tiles_.pair_product(x, w, step.batch, step.y_dtype, step.name), step.name);
+    finish(step.y, tiles_.pair_product(x, weights(step), step.y_dtype, step.name), step.name);
   }
 
   void add(const ConvolutionStep& step) {
@@ -170,6 +176,7 @@ class ResidentProgram {
   }
   std::map<Key, Matrix> values_;
   std::map<uint64_t, uint64_t> products_of_;  ///< of weights by their offset
+  std::map<std::pair<Key, uint64_t>, Matrix> weights_;  ///< of products of two computed matrices, by place and batch
   std::map<Key, uint64_t> readers_of_;        ///< of what begins at a place, whatever its shape
 };
 

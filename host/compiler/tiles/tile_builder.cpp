@@ -39,7 +39,9 @@ Matrix TileBuilder::new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vect
   // Where that would take much of VMEM for rows of few words, they lie side by side.
   const uint64_t apart = conflict_free_stride(words, chip_.vmem_banks);
   const bool dense = apart >= 2 * words && rows * apart > chip_.vmem_words / kApartShare;
-  matrix.row_words = dtype != WEFT_VPU_DTYPE_BF16 || dense ? words : apart;
+  // Rows of a whole round of banks would all begin in the same one, where what is read meets what is written.
+  const uint64_t wide = words % chip_.vmem_banks == 0 ? words + 2 : words;
+  matrix.row_words = dtype != WEFT_VPU_DTYPE_BF16 ? wide : dense ? words : apart;
   matrix.block_words = row_words(dtype);
   matrix.row_chunks = std::move(chunks);
   for (const Span& chunk : matrix.row_chunks)

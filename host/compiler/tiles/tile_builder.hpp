@@ -98,9 +98,10 @@ class TileBuilder {
   [[nodiscard]] Matrix cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name);
   /// Sum, largest or smallest of each row, in all columns.
   [[nodiscard]] Matrix reduce(Matrix& a, weft_vpu_op op, const std::string& name);
-  /// `batch` products of rows of x (bf16) by rows of w (f32, rounded here).
-  [[nodiscard]] Matrix pair_product(Matrix& x, Matrix& w, uint64_t batch, weft_vpu_dtype dtype,
-                                    const std::string& name);
+  /// The rows of w (f32) rounded as weights: a chunk for each of the batch, in it the column blocks one behind the other.
+  [[nodiscard]] Matrix as_weights(Matrix& w, uint64_t batch, const std::string& name);
+  /// Products of rows of x (bf16) by as_weights(), as many as these are for.
+  [[nodiscard]] Matrix pair_product(Matrix& x, const Matrix& weights, weft_vpu_dtype dtype, const std::string& name);
   /// One MATMUL for each tap, on rows that lie as far apart as the tap says.
   [[nodiscard]] Matrix convolution(const Convolution& by);
   [[nodiscard]] Matrix fold_windows(Matrix& x, const WindowOperation& by);
@@ -117,8 +118,6 @@ class TileBuilder {
   }
   void need(Matrix& matrix, uint64_t chunk, Span column_blocks);
   [[nodiscard]] Matrix new_uniform(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
-  /// The rows of w as weights: a chunk for each of the batch, in it the column blocks one behind the other.
-  [[nodiscard]] Matrix as_weights(Matrix& w, uint64_t batch, const std::string& name);
   friend class Mover;
   friend class Convolver;
   friend class WindowFold;

@@ -221,6 +221,36 @@ TEST_CASE("products of computed matrices, many at a time, with dimensions in any
         kBf16);
 }
 
+TEST_CASE("a matrix that several products multiply by is rounded once") {
+  const auto casts = [](int products) {
+    std::string text = parameter(0, "[3, 2, 20]") + parameter(1, "[3, 20, 9]") + "%2 = tanh(%1) : f32[3, 20, 9]\n";
+    int next = 3, sum = -1;
+    for (int i = 0; i < products; i++) {
+      text += fmt::format("%{0} = {2}(%{3}) : f32[3, 2, 20]\n%{1} = dot_general(%{0}, %2) {{lhs_batch = [0], "
+                          "lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} : f32[3, 2, 9]\n",
+                          next, next + 1, i == 0 ? "tanh" : "exponential", 0);
+      if (sum >= 0) text += fmt::format("%{} = add(%{}, %{}) : f32[3, 2, 9]\n", next + 2, sum, next + 1);
+      sum = sum >= 0 ? next + 2 : next + 1, next = sum + 1;
+    }
+    text += returned(sum);
+    check(text, kBf16);
+    const auto module = ir::parse(text);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    const auto kernel =
+        tiles::compile_resident(*spec::find_chip("nano"), lower(*spec::find_chip("nano"), graph.value()).value());
+    if (!kernel.ok()) FAIL(kernel.error().message);
+    size_t count = 0;
+    for (const auto& command : kernel.value().queues[WEFT_QUEUE_VPU]) {
+      const bool cast = spec::load_le(command, 0, 1) == WEFT_OPCODE_CAST;
+      count += cast && kernel.value().tags.at(static_cast<uint16_t>(spec::load_le(command, 2, 2))).ends_with("weights");
+    }
+    return count;
+  };
+  CHECK(casts(1) != 0);
+  CHECK(casts(2) == casts(1));
+}
+
 TEST_CASE("equal layers share the maps of the elements that they move") {
   const std::string turned =
       "%{} = transpose(%{}) {{permutation = [1, 0]}} : f32[9, 9]\n%{} = add(%{}, %0) : f32[9, 9]\n";
@@ -244,8 +274,9 @@ TEST_CASE("of a cache, what a product reads is read where it lies") {
   // A token's queries by its keys, of the second of three layers, and by one more key, a column that comes from a row.
   const auto text = [](const char* last) {
     return parameter(0, "[4, 1, 21]") + parameter(1, "[12, 21, 19]") + parameter(2, "[1, 84]") +
-           fmt::format("%3 = slice(%1) {{limit = [8, 21, {0}], start = [4, 0, 0], stride = [1, 1, 1]}} : f32[4, 21, {0}]\n",
-                       last) +
+           fmt::format(
+               "%3 = slice(%1) {{limit = [8, 21, {0}], start = [4, 0, 0], stride = [1, 1, 1]}} : f32[4, 21, {0}]\n",
+               last) +
            fmt::format("%4 = dot_general(%0, %3) {{lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract "
                        "= [1]}} : f32[4, 1, {}]\n",
                        last) +

@@ -1,8 +1,13 @@
 // Each pass on text, before and after.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "host/compiler/ir/text.hpp"
 #include "host/compiler/passes/pass.hpp"
+#include "host/compiler/reference/evaluate.hpp"
 
 using namespace weft;
 using namespace weft::compiler;
@@ -165,4 +170,66 @@ TEST_CASE("loops with products are written out if their turns can be counted") {
   stays(loop("0", known, "add(%0, %0)"));
   stays(loop("0", "parameter() {dims = [], element = i32, name = \"n\"} : i32[]", kSquare));
   stays(loop("-2000000000", known, kSquare));
+}
+
+namespace {
+
+/// Attention of two heads whose scores are 600 x 4096 each, a mask beside them; `last`: what the module returns.
+ir::Module attention(const std::string& last) {
+  const auto module = ir::parse(
+      "module \"attention\"\n"
+      "%0 = parameter() {dims = [2, 600, 3], element = f32, name = \"q\"} : f32[2, 600, 3]\n"
+      "%1 = parameter() {dims = [4096, 2, 3], element = f32, name = \"k\"} : f32[4096, 2, 3]\n"
+      "%2 = parameter() {dims = [2, 4096, 2], element = f32, name = \"v\"} : f32[2, 4096, 2]\n"
+      "%3 = parameter() {dims = [600, 4096], element = f32, name = \"mask\"} : f32[600, 4096]\n"
+      "%4 = dot_general(%0, %1) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [1], rhs_contract = [2]} : f32[2, "
+      "600, 4096]\n"
+      "%5 = constant() [8] : f32[]\n"
+      "%6 = broadcast_in_dim(%5) {dimensions = [], dims = [2, 600, 4096]} : f32[2, 600, 4096]\n"
+      "%7 = divide(%4, %6) : f32[2, 600, 4096]\n"
+      "%8 = broadcast_in_dim(%3) {dimensions = [1, 2], dims = [2, 600, 4096]} : f32[2, 600, 4096]\n"
+      "%9 = add(%7, %8) : f32[2, 600, 4096]\n"
+      "%10 = reduce(%9) {dimensions = [2], kind = maximum} : f32[2, 600]\n"
+      "%11 = reshape(%10) {dims = [2, 600, 1]} : f32[2, 600, 1]\n"
+      "%12 = broadcast_in_dim(%11) {dimensions = [0, 1, 2], dims = [2, 600, 4096]} : f32[2, 600, 4096]\n"
+      "%13 = subtract(%9, %12) : f32[2, 600, 4096]\n"
+      "%14 = exponential(%13) : f32[2, 600, 4096]\n"
+      "%15 = dot_general(%14, %2) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : f32[2, "
+      "600, 2]\n" +
+      last);
+  if (!module.ok()) FAIL(module.error().message);
+  return module.value();
+}
+
+}  // namespace
+
+TEST_CASE("scores between two products are computed block by block of rows, and come to the same") {
+  const auto before = attention("return \"y\" = %15\n");
+  const auto after = passes::dead_code(passes::row_blocks(before));
+  REQUIRE(ir::verify(after).ok());
+  uint64_t products = 0, largest = 0;
+  for (const auto& op : after.ops()) {
+    products += op.kind == ir::OpKind::kDotGeneral;
+    if (op.kind != ir::OpKind::kBroadcast) largest = std::max(largest, after.type(op.results[0]).count());
+  }
+  CHECK(products == 2 * 2 * 5);  // of each head, four blocks of 128 rows and one of 88
+  CHECK(largest == 600 * 4096);  // the mask
+  std::vector<ir::TensorPtr> inputs;
+  for (const auto input : before.inputs) {
+    auto tensor = std::make_shared<ir::Tensor>(before.type(input));
+    for (uint64_t i = 0; i < tensor->type.count(); i++)
+      tensor->as<float>()[i] = static_cast<float>(i * 2654435761u % 1000) / 500.0f - 1;
+    inputs.push_back(tensor);
+  }
+  const auto wanted = reference::evaluate(before, inputs), got = reference::evaluate(after, inputs);
+  REQUIRE(wanted.ok());
+  REQUIRE(got.ok());
+  REQUIRE(got.value()[0]->type == wanted.value()[0]->type);
+  CHECK(std::memcmp(got.value()[0]->data.data(), wanted.value()[0]->data.data(), wanted.value()[0]->data.size()) == 0);
+}
+
+TEST_CASE("scores that something else reads too stay in one piece") {
+  for (const char* last :
+       {"return \"y\" = %15\nreturn \"largest\" = %10\n", "return \"y\" = %15\nreturn \"e\" = %14\n"})
+    CHECK(ir::print(passes::row_blocks(attention(last))) == ir::print(attention(last)));
 }
