@@ -1,15 +1,19 @@
-"""Writes the firmware's image as a C++ source: the bytes of its ROM, where its state lies, its functions for backtraces.
+"""Writes the firmware's image as a C++ source, and as a file for weft-sim --image (model/sim/image_file.hpp): the bytes of its ROM, where its
+state lies, its functions for backtraces.
 
-usage: embed_image.py IMAGE.elf OUTPUT.cpp
+usage: embed_image.py IMAGE.elf OUTPUT.cpp OUTPUT.image
 """
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import tomllib
 import zlib
 from pathlib import Path
 
 STATE = "weft::fw::the_state"
+INTERFACE = Path(__file__).resolve().parents[2] / "spec/host_interface.toml"
 
 
 def run(tool, *arguments):
@@ -29,8 +33,16 @@ def symbols(image):
     return found
 
 
+def image_file(rom, state, functions):
+    """`functions`: (address, name), by address."""
+    interface = tomllib.loads(INTERFACE.read_text())
+    names = "".join(f"{address:x} {name}\n" for address, name in functions).encode("ascii")
+    header = struct.pack("<8s5I", b"WEFTIMG\n", interface["abi_major"] << 16 | interface["abi_minor"], *state, len(rom), len(names))
+    return header + struct.pack("<I", zlib.crc32(header + rom + names)) + rom + names
+
+
 def main():
-    image, output = sys.argv[1:3]
+    image, output, file = sys.argv[1:4]
     binary = Path(output).with_suffix(".bin")
     run("objcopy", "-O", "binary", "-j", ".text", "-j", ".rodata", image, str(binary))
     rom = binary.read_bytes()
@@ -63,6 +75,7 @@ const Image* embedded_image() {{
 
 }}  // namespace weft::fw
 """)
+    Path(file).write_bytes(image_file(rom, state, functions))
     return 0
 
 

@@ -49,6 +49,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
          "with --manager rv32 or ibex: write all loads, stores and wake-ups of the processor to this file (%p: the "
          "process id; with --slice a file for each chip, with its number behind a dot), for testbench/lockstep")
       ->envname("WEFT_MANAGER_LOG");
+  std::string image;
+  app.add_option(
+         "--image", image,
+         "with --manager rv32 or ibex: run this image of the firmware, build/firmware/image/weft_firmware.image "
+         "of a build, in place of the one that is built in")
+      ->envname("WEFT_IMAGE");
   auto* fd = app.add_option("--fd", arguments.fds,
                             "serve the client at this inherited socket, and end when it leaves; with --slice one for "
                             "each chip, and the last one's leaving ends it")
@@ -105,11 +111,16 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
     exit_code = app.exit(e) == 0 ? 0 : kExitUsage;
     return {};
   }
-  if (replay->count() != 0) return arguments;
   const auto wrong = [&exit_code](const std::string& what) -> std::optional<Arguments> {
     exit_code = complain(kExitUsage, what);
     return {};
   };
+  if (!image.empty()) {
+    std::string error;
+    arguments.image = ImageFile::load(image, error);
+    if (arguments.image == nullptr) return wrong(error);
+  }
+  if (replay->count() != 0) return arguments;
   if (group_option->count() != 0 && !(arguments.permissions.group = find_group(group)))
     return wrong(fmt::format("--group {}: there is no such group", group));
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
@@ -118,6 +129,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   if (arguments.manager.empty()) arguments.manager = WEFT_DEFAULT_MANAGER;
   if (!arguments.manager_log.empty() && arguments.manager != "rv32" && arguments.manager != "ibex")
     return wrong("--manager-log needs --manager rv32 or ibex: the native firmware has no processor");
+  if (arguments.image != nullptr && arguments.manager == "native") return wrong(kImageNeedsProcessor);
   if (slice->count() != 0 && socket->count() != 0)
     return wrong("--slice has a socket for each chip: give --listen and a directory");
   if ((fd->count() != 0 ? 1 : 0) + socket->count() + directory->count() != 1)

@@ -1,11 +1,13 @@
 /// The command line of weft-sim.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "model/core/tensor_core.hpp"
 #include "model/server/rights.hpp"
+#include "model/sim/image_file.hpp"
 
 namespace weft::sim {
 
@@ -17,6 +19,7 @@ struct Arguments {
   std::string array = "fast";
   std::string manager;  // empty: the recorded one
   std::string manager_log;
+  std::shared_ptr<const ImageFile> image;  // nullptr: the one that is built in
   std::vector<int> fds;
   std::string socket;
   std::string directory;

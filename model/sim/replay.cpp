@@ -59,14 +59,16 @@ int replay(Arguments arguments) {
   // The firmware runs as it ran, as far as this build can, unless --manager says otherwise. Another image, or the same
   // on another processor, has other cycles; every core has the same.
   const std::string_view recorded_manager = manager_name(header);
+  const fw::Image* const image = firmware_image(arguments);
   if (arguments.manager.empty()) {
     arguments.manager = recorded_manager;
-    if (!missing_manager(arguments.manager).empty()) arguments.manager = "rv32";
-    if (!missing_manager(arguments.manager).empty()) arguments.manager = "native";
+    if (!missing_manager(arguments.manager, image).empty()) arguments.manager = "rv32";
+    if (!missing_manager(arguments.manager, image).empty()) arguments.manager = "native";
   }
-  if (const std::string missing = missing_manager(arguments.manager); !missing.empty())
+  if (const std::string missing = missing_manager(arguments.manager, image); !missing.empty())
     return complain(kExitUsage, missing);
-  const uint32_t replayed_image = arguments.manager == "native" ? 0 : fw::embedded_image()->crc;
+  if (arguments.image != nullptr && arguments.manager == "native") return complain(kExitUsage, kImageNeedsProcessor);
+  const uint32_t replayed_image = arguments.manager == "native" ? 0 : image->crc;
   const bool same = replayed_image == header.image && arguments.manager == recorded_manager;
   arguments.core_options.check_hazards = header.check_hazards != 0;
   end_on_model_failure(nullptr);

@@ -56,11 +56,17 @@ std::string chip_names() {
   return names;
 }
 
-std::string missing_manager(std::string_view manager) {
+const fw::Image* firmware_image(const Arguments& arguments) {
+  return arguments.image != nullptr ? &arguments.image->image() : fw::embedded_image();
+}
+
+std::string missing_manager(std::string_view manager, const fw::Image* image) {
   if (manager.empty() || manager == "native") return {};
-  if (fw::embedded_image() == nullptr)
+  if (image == nullptr)
     return fmt::format(
-        "--manager {}: this weft-sim was built without a RISC-V compiler and has no image of the firmware", manager);
+        "--manager {}: this weft-sim was built without a RISC-V compiler and has no image of the firmware; --image "
+        "names one",
+        manager);
   if (manager == "ibex" && !ibex::is_built())
     return "--manager ibex: this weft-sim was built without Ibex; scripts/packages brings its sources "
            "(pythondata-cpu-ibex), scripts/build builds them in";
@@ -86,7 +92,7 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
   }
   out.preset = spec::find_chip(chip);
   if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
-  if (error.empty()) error = missing_manager(arguments.manager);
+  if (error.empty()) error = missing_manager(arguments.manager, firmware_image(arguments));
   if (error.empty())
     out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
   return out;
@@ -110,7 +116,7 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
     report_mismatch(path, report);
   };
   options.functions = arguments.functions;
-  if (arguments.manager == "rv32" || arguments.manager == "ibex") options.firmware = fw::embedded_image();
+  if (arguments.manager == "rv32" || arguments.manager == "ibex") options.firmware = firmware_image(arguments);
   if (arguments.manager == "ibex") {
     options.engine = rv32::Engine::kIbex;
     options.make_processor = ibex::make;

@@ -19,8 +19,14 @@ struct Simulated {
   std::vector<core::CoreKind> kinds;  // of each chip
 };
 
+/// The image of --image, or the one that is built in; nullptr: there is none.
+[[nodiscard]] const fw::Image* firmware_image(const Arguments& arguments);
+
+inline constexpr const char* kImageNeedsProcessor =
+    "--image needs --manager rv32 or ibex: the native firmware has no image";
+
 /// Why this build has no such --manager; empty: it has. "native" needs nothing.
-[[nodiscard]] std::string missing_manager(std::string_view manager);
+[[nodiscard]] std::string missing_manager(std::string_view manager, const fw::Image* image);
 
 /// Names of all presets, for messages.
 [[nodiscard]] std::string chip_names();
