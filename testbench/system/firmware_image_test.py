@@ -20,7 +20,7 @@ WRONG = 2
 
 def changed(image, rom=None, functions=None, **fields):
     """The image with other fields, ROM or functions, its sizes and its checksum made for them."""
-    header = dict(zip(FIELDS, struct.unpack_from(HEADER, image)))
+    header = dict(zip(FIELDS, struct.unpack_from(HEADER, image), strict=True))
     code = image[HEADER_BYTES:HEADER_BYTES + header["rom_bytes"]] if rom is None else rom
     names = image[HEADER_BYTES + header["rom_bytes"]:] if functions is None else functions
     header |= {"rom_bytes": len(code), "functions_bytes": len(names)} | fields
@@ -106,7 +106,7 @@ class FirmwareImage(WeftTest):
             self.refused(changed(self.image, **{field: 0xffffffff}), "cut off, or damaged")
 
     def test_an_image_of_another_state(self):
-        header = dict(zip(FIELDS, struct.unpack_from(HEADER, self.image)))
+        header = dict(zip(FIELDS, struct.unpack_from(HEADER, self.image), strict=True))
         for field, other in (("state_bytes", header["state_bytes"] + 8), ("state_address", header["state_address"] + 4), ("state_bytes", 0)):
             self.refused(changed(self.image, **{field: other}), "bytes of state at")
 
