@@ -127,17 +127,32 @@ HazardChecker::Order HazardChecker::find_order() const {
   return order;
 }
 
-/// True if the wait cannot hold without the post: all other tokens that can be there before it are too few. A wait
-/// needs its own count and the counts of the waits that always come before it.
-bool HazardChecker::needs(const Order& order, unsigned semaphore, const Use& wait, const Use& post) const {
-  uint64_t needed = wait.count, others = initial_[semaphore];
+/// What a wait has to hold with. It needs its own count and the counts of the waits that always come before it. Of the
+/// posts, those that never come before it are no tokens for it; `without[i]` counts those from the i-th on: no more can
+/// come behind it, since posts stand here as they came in this run.
+HazardChecker::Tokens HazardChecker::tokens(const Order& order, unsigned semaphore, const Use& wait) const {
+  Tokens tokens{wait.count, initial_[semaphore], std::vector<uint64_t>(posts_[semaphore].size() + 1)};
   for (const Use& other : waits_[semaphore])
-    if (order.starts_before_wait.test(wait.node, other.node)) needed += other.count;
-  for (const Use& other : posts_[semaphore]) {
-    if (other.node == post.node || order.retires_before_retire.test(other.node, post.node)) continue;
-    if (!order.starts_before_retire.test(other.node, wait.node)) others += other.count;
+    if (order.starts_before_wait.test(wait.node, other.node)) tokens.needed += other.count;
+  for (size_t i = posts_[semaphore].size(); i-- > 0;) {
+    const Use& post = posts_[semaphore][i];
+    const uint64_t count = order.starts_before_retire.test(post.node, wait.node) ? 0 : post.count;
+    tokens.without[i] = tokens.without[i + 1] + count;
   }
-  return others < needed;
+  tokens.all += tokens.without[0];
+  return tokens;
+}
+
+/// True if the wait cannot hold without the `number`-th post: all other tokens that can be there before it are too few.
+bool HazardChecker::needs(const Order& order, unsigned semaphore, const Tokens& tokens, size_t number) const {
+  const auto& posts = posts_[semaphore];
+  const size_t post = posts[number].node;
+  while (number > 0 && posts[number - 1].node == post) number--;  // a command can post twice
+  uint64_t others = tokens.all - tokens.without[number];
+  for (size_t i = number; i < posts.size() && others < tokens.needed; i++)
+    if (posts[i].node != post && !order.retires_before_retire.test(posts[i].node, post))
+      others += tokens.without[i] - tokens.without[i + 1];
+  return others < tokens.needed;
 }
 
 /// Adds posts that waits need. True if any was added.
@@ -145,9 +160,11 @@ bool HazardChecker::find_waits(const Order& order) {
   bool added = false;
   for (unsigned s = 0; s < WEFT_SEMAPHORES; s++) {
     for (const Use& wait : waits_[s]) {
-      for (const Use& post : posts_[s]) {
+      const Tokens of_wait = tokens(order, s, wait);
+      for (size_t i = 0; i < posts_[s].size(); i++) {
+        const Use& post = posts_[s][i];
         if (order.retires_before_start.test(wait.node, post.node) ||
-            order.starts_before_retire.test(post.node, wait.node) || !needs(order, s, wait, post))
+            order.starts_before_retire.test(post.node, wait.node) || !needs(order, s, of_wait, i))
           continue;
         nodes_[wait.node].after.push_back(post.node);
         added = true;
@@ -162,24 +179,34 @@ bool HazardChecker::find_waits(const Order& order) {
 HazardChecker::Order HazardChecker::suppose_waits(Order order) {
   struct Supposed {
     unsigned semaphore;
-    Use wait, post;
+    size_t wait, post;  ///< of the semaphore
   };
   std::vector<size_t> started(nodes_.size());
   for (size_t e = 0; e < events_.size(); e++)
     if (!events_[e].retires) started[events_[e].node] = e;
   std::vector<Supposed> all;
   for (unsigned s = 0; s < WEFT_SEMAPHORES; s++)
-    for (const Use& wait : waits_[s])
-      for (const Use& post : posts_[s])
-        if (nodes_[post.node].retire_event < started[wait.node] &&
-            !order.retires_before_start.test(wait.node, post.node))
-          all.push_back({s, wait, post});
+    for (size_t w = 0; w < waits_[s].size(); w++)
+      for (size_t p = 0; p < posts_[s].size(); p++)
+        if (const size_t wait = waits_[s][w].node, post = posts_[s][p].node;
+            nodes_[post].retire_event < started[wait] && !order.retires_before_start.test(wait, post))
+          all.push_back({s, w, p});
   for (size_t before = SIZE_MAX; before != all.size();) {
     before = all.size();
     for (Node& node : nodes_) node.supposed.clear();
-    for (const Supposed& s : all) nodes_[s.wait.node].supposed.push_back(s.post.node);
+    for (const Supposed& s : all)
+      nodes_[waits_[s.semaphore][s.wait].node].supposed.push_back(posts_[s.semaphore][s.post].node);
     order = find_order();
-    std::erase_if(all, [&](const Supposed& s) { return !needs(order, s.semaphore, s.wait, s.post); });
+    Tokens of_wait;
+    const Supposed* last = nullptr;  // they come wait by wait
+    std::vector<Supposed> kept;
+    for (const Supposed& s : all) {
+      if (last == nullptr || last->semaphore != s.semaphore || last->wait != s.wait)
+        of_wait = tokens(order, s.semaphore, waits_[s.semaphore][s.wait]);
+      last = &s;
+      if (needs(order, s.semaphore, of_wait, s.post)) kept.push_back(s);
+    }
+    all = std::move(kept);
   }
   return order;
 }

@@ -38,8 +38,8 @@ struct Hazard {
 /// few: it did not go on.
 ///
 /// Use: observer of a core, run programs, finish() once the core is drained. Memory: 5 n^2 / 8 bytes for n commands;
-/// time: n^2, and for a semaphore with p posts and w waits p^2 w, each time that something is added or taken back. One
-/// owner, one thread.
+/// time: n^2, and for a semaphore with p posts and w waits p w, p times more for the posts near a wait that it may need,
+/// each time that something is added or taken back. One owner, one thread.
 class HazardChecker final : public CoreObserver {
  public:
   /// `next` (may be nullptr) is told everything too and outlives this.
@@ -106,6 +106,11 @@ class HazardChecker final : public CoreObserver {
     /// starts_before_wait: starts before this start, even if what is supposed of this command itself is wrong.
     Before starts_before_start, starts_before_wait, retires_before_start, starts_before_retire, retires_before_retire;
   };
+  /// Of a semaphore, for one wait.
+  struct Tokens {
+    uint64_t needed = 0, all = 0;
+    std::vector<uint64_t> without;  ///< by post: the tokens of it and of those behind it
+  };
   struct Meeting {
     size_t first, second;
     AccessRange range;
@@ -116,7 +121,8 @@ class HazardChecker final : public CoreObserver {
   void forget();
   [[nodiscard]] std::vector<Hazard> find_hazards();
   [[nodiscard]] Order find_order() const;
-  [[nodiscard]] bool needs(const Order& order, unsigned semaphore, const Use& wait, const Use& post) const;
+  [[nodiscard]] Tokens tokens(const Order& order, unsigned semaphore, const Use& wait) const;
+  [[nodiscard]] bool needs(const Order& order, unsigned semaphore, const Tokens& tokens, size_t number) const;
   bool find_waits(const Order& order);
   [[nodiscard]] Order suppose_waits(Order order);
   [[nodiscard]] std::vector<Meeting> find_meetings(const Order& order) const;
