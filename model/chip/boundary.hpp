@@ -35,6 +35,8 @@ class Boundary {
   virtual void interrupt(unsigned function, unsigned vector) = 0;
   /// An armed wait of the function's host is about to end by its alarm, or because the device is idle.
   virtual void wait_ends(unsigned function, weft_wait_status status) = 0;
+  /// An observer of the simulator is about to reset the function: no client of it has asked.
+  virtual void observer_resets(unsigned function) = 0;
   /// The injected fault SIMULATOR_EXIT acts. False: the process must not end.
   [[nodiscard]] virtual bool simulator_exits() = 0;
 };

@@ -201,6 +201,11 @@ void Function::reset() {
   events_.function_reset(index_);
 }
 
+void Function::reset_by_observer() {
+  reset();
+  registers_.raise(0);
+}
+
 void Function::function_level_reset() {
   reset();
   config_.reset();

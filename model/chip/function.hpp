@@ -75,6 +75,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   /// Reset by the host: RESET_CONTROL, function-level reset, or the transport's. The maps stay; configuration space and
   /// the MSI-X set-up stay as well, except by a function-level reset, after which they are as at power-up.
   void reset();
+  /// Reset by an observer of the simulator. An owner that waits is woken, looks, and finds another generation.
+  void reset_by_observer();
   /// Another function's reset has become the device's.
   void device_was_reset();
   /// The client is gone: no memory of it is reached when this returns. Its maps stay, abandoned, until the device has

@@ -14,7 +14,7 @@
 namespace weft::record {
 
 inline constexpr std::array<char, 8> kMagic = {'W', 'E', 'F', 'T', 'R', 'E', 'C', '\n'};
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;  ///< 1: as 2, but without kObserverResets
 inline constexpr size_t kPresetBytes = 28;
 
 /// What the chip was: a replay makes the same one.
@@ -76,8 +76,9 @@ enum class RecordKind : uint8_t {
   kHostWrite = 9,    ///< the same
   kInterrupt = 10,   ///< function, vector, cycles since the last cycle told
   kPage = 11,        ///< kPageBytes of data: defines the next page number
+  kObserverResets = 12,  ///< function: by the management socket
 };
-inline constexpr unsigned kRecordKinds = 12;
+inline constexpr unsigned kRecordKinds = 13;
 
 /// The payload of a host access is cut at multiples of kPageBytes of its address. Each part is a page's number + 1 (if
 /// it is a whole page that is defined), or 0 and its bytes.

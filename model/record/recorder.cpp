@@ -182,6 +182,13 @@ void Recorder::wait_ends(unsigned function, weft_wait_status status) {
   emit();
 }
 
+void Recorder::observer_resets(unsigned function) {
+  tell_time();
+  out_.byte(static_cast<uint8_t>(RecordKind::kObserverResets));
+  out_.byte(static_cast<uint8_t>(function));
+  emit();
+}
+
 bool Recorder::simulator_exits() {
   if (in_message_) answered(0, {});  // the doorbell that does it
   finish(Ending::kInjected);

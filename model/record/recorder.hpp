@@ -37,6 +37,7 @@ class Recorder final : public chip::Boundary, public server::MessageLog {
   void host_written(const chip::HostAccess& access, std::span<const std::byte> data, bool ok) override;
   void interrupt(unsigned function, unsigned vector) override;
   void wait_ends(unsigned function, weft_wait_status status) override;
+  void observer_resets(unsigned function) override;
   [[nodiscard]] bool simulator_exits() override;
   // server::MessageLog
   void connected(size_t function) override;

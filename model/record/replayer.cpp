@@ -128,8 +128,9 @@ void Replayer::finish() {
 
 void Replayer::feed(size_t number, const Record& record) {
   stimuli_++;
-  auto& client = clients_[record.function];
   if (record.kind == RecordKind::kConnected) return connect(number, record);
+  if (record.kind == RecordKind::kObserverResets) return simulation_.function(record.function).reset_by_observer();
+  auto& client = clients_[record.function];
   if (client == nullptr)
     return refused(number, record, fmt::format("a message of function {}, which has no client", record.function), 0);
   switch (record.kind) {

@@ -45,6 +45,7 @@ class Replayer final : public chip::Boundary {
   void host_written(const chip::HostAccess& access, std::span<const std::byte> data, bool ok) override;
   void interrupt(unsigned function, unsigned vector) override;
   void wait_ends(unsigned, weft_wait_status) override {}
+  void observer_resets(unsigned) override {}
   [[nodiscard]] bool simulator_exits() override { return false; }
 
   /// Lets time go on to what the record at `number` says.

@@ -147,9 +147,9 @@ std::string ManagementPort::reset(const ManagementRequest& request, uid_t user, 
     return busy(
         fmt::format(" of user {}, not of user {}; weft-sim --allow-reset lets any observer reset it", owner.uid, user));
   const std::string reply = reset_reply(simulation_, request, owner);
-  chip::Function& function = simulation_.function(function_index(simulation_, request));
-  function.reset();
-  function.registers().raise(0);  // so that an owner that waits looks, and finds another generation
+  const size_t function = function_index(simulation_, request);
+  if (chip::Boundary* boundary = simulation_.boundary()) boundary->observer_resets(static_cast<unsigned>(function));
+  simulation_.function(function).reset_by_observer();
   return reply;
 }
 

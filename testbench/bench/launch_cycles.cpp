@@ -40,6 +40,7 @@ class Steps final : public chip::Boundary {
   }
   void interrupt(unsigned, unsigned) override { add('i'); }
   void wait_ends(unsigned, weft_wait_status) override {}
+  void observer_resets(unsigned) override {}
   bool simulator_exits() override { return true; }
 
   void begin() {

@@ -118,6 +118,22 @@ class SameBits(ReplayTest):
         report = self.replay()
         self.assertEqual(report["functions"], 2)
 
+    def test_a_reset_by_an_observer_in_the_middle_of_work(self):
+        server = subprocess.Popen([WEFT_SIM, "--chip", "nano", "--core", "fast", "--functions", "2", "--listen", self.path("d"),
+                                   "--record", self.path("run.weftrec")], stdin=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        wait_for(lambda: (self.folder / "d/function1.sock").exists(), "sockets")
+        for _ in range(3):
+            victim = self.start("gemm", "--shape", "768x768x768", "--socket", "d/function1.sock")
+            wait_for(lambda: json.loads(self.weft("smi", "d", "--json", "--interval", 0.01))[0]["engines"]["core"]["command"], "launch")
+            self.weft("reset", "d", "--function", 1, "--force")
+            self.assertIn("ABORTED_BY_RESET", victim.communicate(timeout=120)[1])
+            self.weft("gemm", "--shape", "60x50x40", "--socket", "d/function0.sock", "--verify")
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(timeout=30), 0)
+        self.replay()
+
 
 class Files(ReplayTest):
     def refused(self, *words):

@@ -167,10 +167,10 @@ TEST_CASE("other files, versions and presets are told apart") {
   file.write(std::vector<char>(100, 'x'));
   CHECK_THAT(complaint(file.path()), Contains("no recording of Weft"));
   FileHeader header = test::header_of();
-  header.version = 2;
+  header.version = 3;
   HandMade made(header);
   made.finish();
-  CHECK_THAT(complaint(made.file.path()), Contains("byte 8: a recording of version 2; this program reads version 1"));
+  CHECK_THAT(complaint(made.file.path()), Contains("byte 8: a recording of version 3; this program reads versions 1 to 2"));
   CHECK_THAT(complaint("/nowhere/x"), Contains("cannot be read"));
 }
 
