@@ -15,12 +15,8 @@ namespace {
 constexpr size_t kPiece = 1024;
 using Piece = std::array<float, kPiece>;
 
-void load(std::span<const std::byte> bytes, Piece& values) {
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-}
-void store(const Piece& values, std::span<std::byte> bytes) {
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-}
+void load(std::span<const std::byte> bytes, Piece& values) { std::memcpy(values.data(), bytes.data(), bytes.size()); }
+void store(const Piece& values, std::span<std::byte> bytes) { std::memcpy(bytes.data(), values.data(), bytes.size()); }
 
 void load_bf16(std::span<const std::byte> bytes, Piece& values) {
   std::array<uint16_t, kPiece> narrow;

@@ -65,17 +65,17 @@ static_assert(sizeof(EndBody) == 16);
 
 /// Each record is its kind in one byte, then what stands here. `function` is one byte, `data` as many bytes as said.
 enum class RecordKind : uint8_t {
-  kRun = 1,          ///< cycles since the last cycle told, Standstill::Kind: here stands time for what follows
-  kConnected = 2,    ///< function: a client came
-  kLeft = 3,         ///< function: it went
-  kRegionRead = 4,   ///< function, region (VFIO's number), offset, bytes, data that was answered
-  kRegionWrite = 5,  ///< function, region, offset, bytes, data
-  kMessage = 6,      ///< function, command, descriptors, bytes, payload: any other message that was not refused
-  kWaitEnds = 7,     ///< function, weft_wait_status
-  kHostRead = 8,     ///< function, chip::Accessor, access flags, address, bytes, bytes of a piece, cycles, payload
-  kHostWrite = 9,    ///< the same
-  kInterrupt = 10,   ///< function, vector, cycles since the last cycle told
-  kPage = 11,        ///< kPageBytes of data: defines the next page number
+  kRun = 1,              ///< cycles since the last cycle told, Standstill::Kind: here stands time for what follows
+  kConnected = 2,        ///< function: a client came
+  kLeft = 3,             ///< function: it went
+  kRegionRead = 4,       ///< function, region (VFIO's number), offset, bytes, data that was answered
+  kRegionWrite = 5,      ///< function, region, offset, bytes, data
+  kMessage = 6,          ///< function, command, descriptors, bytes, payload: any other message that was not refused
+  kWaitEnds = 7,         ///< function, weft_wait_status
+  kHostRead = 8,         ///< function, chip::Accessor, access flags, address, bytes, bytes of a piece, cycles, payload
+  kHostWrite = 9,        ///< the same
+  kInterrupt = 10,       ///< function, vector, cycles since the last cycle told
+  kPage = 11,            ///< kPageBytes of data: defines the next page number
   kObserverResets = 12,  ///< function: by the management socket
 };
 inline constexpr unsigned kRecordKinds = 13;

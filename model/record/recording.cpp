@@ -46,9 +46,9 @@ class RecordingReader {
     std::memcpy(&header, out_.file_.data(), sizeof header);
     if (header.magic != kMagic) return fail(error, 0, "this is no recording of Weft (its magic number is missing)");
     if (header.version == 0 || header.version > kVersion)
-      return fail(error, offsetof(FileHeader, version),
-                  fmt::format("a recording of version {}; this program reads versions 1 to {}", header.version,
-                              kVersion));
+      return fail(
+          error, offsetof(FileHeader, version),
+          fmt::format("a recording of version {}; this program reads versions 1 to {}", header.version, kVersion));
     if (header.crc != crc_of(0, bytes_of(header).first(offsetof(FileHeader, crc))))
       return fail(error, offsetof(FileHeader, crc), "the header is damaged (its CRC does not match)");
     if (header.functions == 0 || header.functions > kMaxFunctions || header.preset.back() != 0)

@@ -8,10 +8,12 @@
 namespace weft::compiler::passes {
 
 std::span<const Pass> all() {
-  static constexpr std::array kPasses{
-      Pass{"simplify", simplify}, Pass{"fold", fold},
-      Pass{"unroll", unroll},     Pass{"row_blocks", row_blocks},
-      Pass{"common_subexpressions", common_subexpressions}, Pass{"dead_code", dead_code}};
+  static constexpr std::array kPasses{Pass{"simplify", simplify},
+                                      Pass{"fold", fold},
+                                      Pass{"unroll", unroll},
+                                      Pass{"row_blocks", row_blocks},
+                                      Pass{"common_subexpressions", common_subexpressions},
+                                      Pass{"dead_code", dead_code}};
   return kPasses;
 }
 

@@ -19,7 +19,7 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr uint64_t kLargest = 1u << 22;     // elements of what stays in one piece
+constexpr uint64_t kLargest = 1u << 22;      // elements of what stays in one piece
 constexpr int64_t kBlockElements = 1 << 19;  // of a block's scores
 constexpr int64_t kMostRows = 256;           // of a block
 constexpr size_t kMostOps = 50'000;          // that the blocks of a module may have
@@ -66,8 +66,7 @@ class Finder {
   [[nodiscard]] bool by_rows(const Op& op) const {
     const auto rank = static_cast<int64_t>(module_.type(op.operands[0]).rank());
     return op.list("lhs_batch") == ir::counting(static_cast<size_t>(rank) - 2) &&
-           op.list("lhs_contract") == Dims{rank - 1} &&
-           module_.type(op.results[0]).rank() == static_cast<size_t>(rank);
+           op.list("lhs_contract") == Dims{rank - 1} && module_.type(op.results[0]).rank() == static_cast<size_t>(rank);
   }
 
   /// The value's operator, if it computes rows from rows.
@@ -139,8 +138,8 @@ class Blocks {
       std::vector<ValueId> wider;
       const auto size = static_cast<size_t>(chain_.batch[d]);
       for (size_t i = 0; i < parts.size(); i += size)
-        wider.push_back(together({parts.begin() + static_cast<ptrdiff_t>(i),
-                                  parts.begin() + static_cast<ptrdiff_t>(i + size)}, d));
+        wider.push_back(
+            together({parts.begin() + static_cast<ptrdiff_t>(i), parts.begin() + static_cast<ptrdiff_t>(i + size)}, d));
       parts = std::move(wider);
     }
     rewriter_.replace(last, parts[0]);
@@ -209,9 +208,9 @@ class Blocks {
   const Chain& chain_;
   ir::Builder build_;
   int64_t rows_ = 1, first_ = 0, end_ = 0;
-  Dims at_;                             ///< place of the batch
-  std::map<ValueId, ValueId> made_;     ///< of a block
-  std::map<ValueId, ValueId> sides_;    ///< of a place of the batch: second operands of products
+  Dims at_;                           ///< place of the batch
+  std::map<ValueId, ValueId> made_;   ///< of a block
+  std::map<ValueId, ValueId> sides_;  ///< of a place of the batch: second operands of products
 };
 
 }  // namespace

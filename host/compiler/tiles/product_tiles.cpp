@@ -47,8 +47,7 @@ void TileBuilder::load_weights(const Product& by, Span column_blocks, Span group
   load.header.opcode = WEFT_OPCODE_COPY;
   load.header.tag = program_.tag(fmt::format("{} weights columns {}..", by.name, column_blocks.first * chip_.n));
   load.src_seg = by.weights.segment;
-  load.src_off =
-      by.weights.offset_bytes + (column_blocks.first * tiles + group.first) * chip_.n * chip_.word_bytes;
+  load.src_off = by.weights.offset_bytes + (column_blocks.first * tiles + group.first) * chip_.n * chip_.word_bytes;
   load.size0 = static_cast<uint32_t>(words * chip_.word_bytes);
   program_.note_hbm_bytes(load.size0);
   graph_.load(load, buffer);

@@ -32,9 +32,7 @@ class Reduction {
   }
 
   /// Room for so many parts side by side.
-  void make_room(uint64_t parts) {
-    room_ = graph_.add_buffer(command_graph::BufferSpace::kVmem, parts * part_words_);
-  }
+  void make_room(uint64_t parts) { room_ = graph_.add_buffer(command_graph::BufferSpace::kVmem, parts * part_words_); }
   Part next() { return {room_, part_words_ * taken_++}; }
 
   void reduce(const Part& a, uint64_t lanes, const Part& d) const {
@@ -65,8 +63,7 @@ class Reduction {
       auto c = command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, 1, {values.buffer, values.word + first * kWords}, row);
       c.rows = static_cast<uint16_t>(count);
       graph_.vector(c, values.buffer, command_graph::kNoBuffer, row.buffer);
-      auto back =
-          command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, count, row, {to.buffer, to.word + first * kWords});
+      auto back = command(WEFT_OPCODE_TRANSPOSE, WEFT_VPU_OP_NONE, count, row, {to.buffer, to.word + first * kWords});
       back.rows = static_cast<uint16_t>(n);
       back.a_stride = 0;
       graph_.vector(back, row.buffer, command_graph::kNoBuffer, to.buffer);

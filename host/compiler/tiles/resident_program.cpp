@@ -71,8 +71,7 @@ class ResidentProgram {
   /// Several products can have the same. What has gone to memory does not stay for the next one.
   const Matrix& weights(const PairProductStep& step) {
     const auto [made, fresh] = weights_.try_emplace({key_of(step.w), step.batch});
-    if (fresh || goes_through_memory(step.w))
-      made->second = tiles_.as_weights(factor(step), step.batch, step.name);
+    if (fresh || goes_through_memory(step.w)) made->second = tiles_.as_weights(factor(step), step.batch, step.name);
     return made->second;
   }
   /// What only one product reads of an input comes in pieces of its own.
@@ -83,9 +82,7 @@ class ResidentProgram {
                           tiles_.weights_from_memory(rows, step.n, step.batch, step.w));
     return matrix(step.w, rows, step.n, WEFT_VPU_DTYPE_F32);
   }
-  void keep(const TensorPlace& place, Matrix value) {
-    values_.insert_or_assign(key_of(place), std::move(value));
-  }
+  void keep(const TensorPlace& place, Matrix value) { values_.insert_or_assign(key_of(place), std::move(value)); }
 
   [[nodiscard]] bool goes_through_memory(const TensorPlace& place) const {
     return place.segment == kScratch && spilled_.contains(place.offset_bytes);
@@ -175,9 +172,9 @@ class ResidentProgram {
     return {place.segment, place.offset_bytes, rows, columns, dtype};
   }
   std::map<Key, Matrix> values_;
-  std::map<uint64_t, uint64_t> products_of_;  ///< of weights by their offset
+  std::map<uint64_t, uint64_t> products_of_;            ///< of weights by their offset
   std::map<std::pair<Key, uint64_t>, Matrix> weights_;  ///< of products of two computed matrices, by place and batch
-  std::map<Key, uint64_t> readers_of_;        ///< of what begins at a place, whatever its shape
+  std::map<Key, uint64_t> readers_of_;                  ///< of what begins at a place, whatever its shape
 };
 
 /// Its results stay here, and its operands are bf16 or f32.

@@ -129,8 +129,7 @@ int compile(const CompileOptions& options) {
       fmt::print("{} in {} parts\n{}", options.model, model.value().partition.parts.size(), parts_text(model.value()));
     return 0;
   }
-  const auto program =
-      compile_for_device(options.model, std::move(file.value()), *chip.value(), binding.value());
+  const auto program = compile_for_device(options.model, std::move(file.value()), *chip.value(), binding.value());
   if (!program.ok()) return fail(program.error());
   const auto& p = program.value().program;
   if (auto status = write_file(options.output, p.executable); !status.ok()) return fail(status.error());

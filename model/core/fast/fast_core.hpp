@@ -223,7 +223,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   std::array<Lane, WEFT_CORE_UNITS> lanes_;
   mutable LaneView seen_;              // as of the last look
   mutable bool lanes_changed_ = true;  // since then
-  uint32_t units_ = 0;  // bit per unit that the chip has
+  uint32_t units_ = 0;                 // bit per unit that the chip has
   std::array<unsigned, WEFT_CORE_QUEUES> pending_pushes_{}, pending_fetches_{};
   fast::Semaphores semaphores_;
   fast::RoundRobin wait_turn_, retire_turn_;

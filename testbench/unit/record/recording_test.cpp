@@ -170,7 +170,8 @@ TEST_CASE("other files, versions and presets are told apart") {
   header.version = 3;
   HandMade made(header);
   made.finish();
-  CHECK_THAT(complaint(made.file.path()), Contains("byte 8: a recording of version 3; this program reads versions 1 to 2"));
+  CHECK_THAT(complaint(made.file.path()),
+             Contains("byte 8: a recording of version 3; this program reads versions 1 to 2"));
   CHECK_THAT(complaint("/nowhere/x"), Contains("cannot be read"));
 }
 

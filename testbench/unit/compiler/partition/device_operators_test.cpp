@@ -226,9 +226,10 @@ TEST_CASE("a matrix that several products multiply by is rounded once") {
     std::string text = parameter(0, "[3, 2, 20]") + parameter(1, "[3, 20, 9]") + "%2 = tanh(%1) : f32[3, 20, 9]\n";
     int next = 3, sum = -1;
     for (int i = 0; i < products; i++) {
-      text += fmt::format("%{0} = {2}(%{3}) : f32[3, 2, 20]\n%{1} = dot_general(%{0}, %2) {{lhs_batch = [0], "
-                          "lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} : f32[3, 2, 9]\n",
-                          next, next + 1, i == 0 ? "tanh" : "exponential", 0);
+      text += fmt::format(
+          "%{0} = {2}(%{3}) : f32[3, 2, 20]\n%{1} = dot_general(%{0}, %2) {{lhs_batch = [0], "
+          "lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} : f32[3, 2, 9]\n",
+          next, next + 1, i == 0 ? "tanh" : "exponential", 0);
       if (sum >= 0) text += fmt::format("%{} = add(%{}, %{}) : f32[3, 2, 9]\n", next + 2, sum, next + 1);
       sum = sum >= 0 ? next + 2 : next + 1, next = sum + 1;
     }
@@ -277,14 +278,16 @@ TEST_CASE("of a cache, what a product reads is read where it lies") {
            fmt::format(
                "%3 = slice(%1) {{limit = [8, 21, {0}], start = [4, 0, 0], stride = [1, 1, 1]}} : f32[4, 21, {0}]\n",
                last) +
-           fmt::format("%4 = dot_general(%0, %3) {{lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract "
-                       "= [1]}} : f32[4, 1, {}]\n",
-                       last) +
+           fmt::format(
+               "%4 = dot_general(%0, %3) {{lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract "
+               "= [1]}} : f32[4, 1, {}]\n",
+               last) +
            "%5 = reshape(%2) {dims = [4, 21, 1]} : f32[4, 21, 1]\n"
            "%6 = dot_general(%0, %5) {lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : "
            "f32[4, 1, 1]\n" +
-           fmt::format("%7 = slice(%4) {{limit = [4, 1, 1], start = [0, 0, 0], stride = [1, 1, 1]}} : f32[4, 1, 1]\n"
-                       "%8 = add(%6, %7) : f32[4, 1, 1]\n") +
+           fmt::format(
+               "%7 = slice(%4) {{limit = [4, 1, 1], start = [0, 0, 0], stride = [1, 1, 1]}} : f32[4, 1, 1]\n"
+               "%8 = add(%6, %7) : f32[4, 1, 1]\n") +
            returned(8);
   };
   const auto moved = [&](const char* last) {
