@@ -142,17 +142,22 @@ int DmaDirection::pick_front(const std::array<bool, 2>& valid, unsigned last) co
   return valid[0] ? 0 : valid[1] ? 1 : -1;
 }
 
-int DmaDirection::earliest_answer(uint64_t cycle) const {
+int DmaDirection::earliest_answer(uint64_t cycle) {
+  if (cycle < answers_from_) return -1;
   int best = -1;
+  uint64_t first = kNever;
   for (int i = 0; i <= kFetchChannel; i++) {
     const DmaChannel::Answer* answer = first_answer(i);
-    if (answer == nullptr || answer->cycle > cycle) continue;
+    if (answer == nullptr) continue;
+    first = std::min(first, answer->cycle);
+    if (answer->cycle > cycle) continue;
     if (best >= 0) {
       const DmaChannel::Answer* other = first_answer(best);
       if (std::pair(answer->cycle, answer->sequence) > std::pair(other->cycle, other->sequence)) continue;
     }
     best = i;
   }
+  answers_from_ = first;
   return best;
 }
 
@@ -216,6 +221,7 @@ void DmaDirection::accept_read(uint64_t cycle) {
   const BeatWalk::Beat& beat = request_.beat;
   const bool ok = bus_.read(request_.space, beat.bus, {slots_.get() + slot * beat_bytes(), beat.bytes});
   const uint64_t there = std::max(bus_.schedule_read(request_.space, beat.bytes, cycle), cycle + 1);
+  answers_from_ = std::min(answers_from_, there);
   channels_[request_.channel].answers.push_back({there, sequence_++, !ok, slot});
   counters_[WEFT_COUNTER_DMA_READ_BYTES] += beat.bytes;
   counters_[WEFT_COUNTER_DMA_READ_BEATS]++;
@@ -226,6 +232,7 @@ void DmaDirection::accept_fetch(uint64_t cycle) {
   const bool ok =
       bus_.read(WEFT_ADDRESS_SPACE_HBM, fetch_->address(), std::as_writable_bytes(std::span(answer.command.bytes)));
   const uint64_t there = std::max(bus_.schedule_read(WEFT_ADDRESS_SPACE_HBM, WEFT_COMMAND_BYTES, cycle), cycle + 1);
+  answers_from_ = std::min(answers_from_, there);
   answer.when = {there, sequence_++, !ok, 0};
   resting_ = false;
   fetch_answers_.push_back(answer);
@@ -321,6 +328,7 @@ void DmaDirection::accept_remote(uint64_t cycle) {
   piece.last = beat.last;
   if (beat.last || piece.data.size() + beat_bytes() > spec::kIciPacketPayloadBytes)
     remote_->send(std::exchange(piece, {}), cycle);
+  answers_from_ = std::min(answers_from_, cycle + 1);
   ch.answers.push_back({cycle + 1, sequence_++, false, 0});
   counters_[WEFT_COUNTER_DMA_WRITE_BYTES] += beat.bytes;
   counters_[WEFT_COUNTER_DMA_WRITE_BEATS]++;
@@ -339,6 +347,7 @@ void DmaDirection::accept_write(uint64_t cycle) {
     ok = bus_.write(request_.space, beat.bus, state_.vmem().subspan(beat.vmem, beat.bytes));
   }
   const uint64_t visible = std::max(bus_.schedule_write(request_.space, beat.bytes, cycle), cycle + 1);
+  answers_from_ = std::min(answers_from_, visible);
   channels_[request_.channel].answers.push_back({visible, sequence_++, !ok, 0});
   counters_[WEFT_COUNTER_DMA_WRITE_BYTES] += beat.bytes;
   counters_[WEFT_COUNTER_DMA_WRITE_BEATS]++;
@@ -475,6 +484,7 @@ void DmaDirection::reset() {
   free_slots_.clear();
   slots_used_ = 0;
   fetch_answers_.clear();
+  answers_from_ = kNever;
   request_ = {};
   reading_ = {};
   write_ = {};

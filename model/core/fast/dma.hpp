@@ -108,7 +108,7 @@ class DmaDirection {
   [[nodiscard]] uint32_t outstanding_limit() const {
     return out() ? WEFT_CORE_DMA_OUTSTANDING_WRITES : WEFT_CORE_DMA_OUTSTANDING_BEATS;
   }
-  [[nodiscard]] int earliest_answer(uint64_t cycle) const;
+  [[nodiscard]] int earliest_answer(uint64_t cycle);
   [[nodiscard]] bool holds_nothing() const;
   void look_at_memory(uint64_t cycle);
   void step_in(uint64_t cycle);
@@ -144,6 +144,7 @@ class DmaDirection {
     spec::Command command;
   };
   std::deque<FetchAnswer> fetch_answers_;  // of memory, in request order
+  uint64_t answers_from_ = kNever;  // no oldest answer of a channel, nor of the prefetchers, is there before
   std::array<DmaChannel, 2> channels_;
   uint64_t sequence_ = 0;
   unsigned asked_last_ = 1, wrote_last_ = 1;
