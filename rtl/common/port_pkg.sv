@@ -6,11 +6,12 @@
 // begin at a multiple of 32 bits.
 package port_pkg;
   import chip_pkg::N;
+  import chip_pkg::VpuSublanes;
 
-  // ACC, to the VPU: a row.
+  // ACC, to the VPU: the rows of a group.
   typedef struct packed {
-    logic [N-1:0]    poison;   // of each lane: ECC could not correct it
-    logic [32*N-1:0] data;
+    logic [VpuSublanes-1:0][N-1:0]    poison;   // of each lane: ECC could not correct it
+    logic [VpuSublanes-1:0][32*N-1:0] data;
   } acc_answer_t;
 endpackage
 `default_nettype wire

@@ -188,7 +188,7 @@ module units
   // ---------------------------------------------------------------- MXUs and their accumulators
   logic [Sublanes-1:0] acc_req, acc_gnt, acc_rvalid;
   logic [Sublanes-1:0][15:0] acc_row;
-  port_pkg::acc_answer_t acc [Sublanes];
+  port_pkg::acc_answer_t acc;
 
   logic [NumMxu-1:0] mxu_valid, mxu_ready, mxu_done, mxu_fault, mxu_active;
   logic [NumMxu-1:0][7:0] mxu_fault_code;

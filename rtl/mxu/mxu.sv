@@ -46,7 +46,7 @@ module mxu
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
   output logic [ReadRows-1:0]      acc_gnt_o,
   output logic [ReadRows-1:0]      acc_rvalid_o,
-  output port_pkg::acc_answer_t    acc_o [ReadRows],
+  output port_pkg::acc_answer_t    acc_o,
   // counters
   output logic                     cnt_busy_o,
   output logic                     cnt_weight_wait_o,

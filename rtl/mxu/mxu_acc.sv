@@ -39,7 +39,7 @@ module mxu_acc
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
   output logic [ReadRows-1:0]            acc_gnt_o,
   output logic [ReadRows-1:0]            acc_rvalid_o,
-  output port_pkg::acc_answer_t          acc_o [ReadRows],
+  output port_pkg::acc_answer_t          acc_o,
   // ECC
   output logic               poison_o,         // a seed was poisoned ...
   output acc_row_t           poison_row_o,     // ... of this row: the oldest such, in the end
@@ -75,7 +75,9 @@ module mxu_acc
   access_t [N-1:0]   seed_access, result_access;
   access_t [ReadRows-1:0] row_access;
   lanes_t            seed_data, seed_check, result, result_check;
-  lanes_t [ReadRows-1:0] row_data, row_check;
+  lanes_t [ReadRows-1:0] row_data, row_check, row_late;
+  logic [ReadRows-1:0] row_late_any;
+  lanes_t              late_data, late_check;
 
   initial begin
     if (chip_pkg::AccBankRows < 4 * N || 2 ** RowBits != AccRows || AccRows > 2 ** 15)
@@ -183,6 +185,8 @@ module mxu_acc
   mxu_acc_memory #(.Structural(Structural)) u_memory (
       .clk_i, .read_i(seed_access), .rdata_o(seed_data), .rcheck_o(seed_check),
       .row_read_i(row_access), .row_rdata_o(row_data), .row_rcheck_o(row_check),
+      .row_late_any_o(row_late_any), .row_late_o(row_late), .row_late_data_o(late_data),
+      .row_late_check_o(late_check),
       .write_i(result_access), .wdata_i(result), .wcheck_i(result_check),
       .flip_i(flip_i.now), .flip_column_i(flip_column), .flip_row_i(flip_row),
       .flip_data_i(flip_i.data[31:0]), .flip_check_i(flip_i.check[6:0]));
@@ -215,6 +219,21 @@ module mxu_acc
     any_error = seen != 32'd0;
   endfunction
 
+  // A row as the VPU sees it.
+  task automatic show_row(input lanes_t stored, input lanes_t stored_check, input logic late_any,
+                          input lanes_t late, input lanes_t written, input lanes_t written_check,
+                          output lanes_t shown, output logic [N-1:0] bad,
+                          output logic [15:0] corrected);
+    /* verilator no_inline_task */
+    lanes_t data, check;
+    data = late_any ? merge(late, written, stored) : stored;
+    check = late_any ? merge(late, written_check, stored_check) : stored_check;
+    shown = data;
+    bad = '0;
+    corrected = '0;
+    if (any_error(data, check)) repair(data, check, shown, bad, corrected);
+  endtask
+
   // Elements of rows that did not seed count as 0.
   task automatic select_seeds(input row_t [N-1:0] rows, input lanes_t data, input lanes_t check,
                               output lanes_t seeds, output lanes_t seeds_check);
@@ -228,8 +247,6 @@ module mxu_acc
   lanes_t       seeds, seeds_check;
   logic [N-1:0] seeds_bad;
   logic [15:0]  seeds_corrected, row_corrected;
-  lanes_t [ReadRows-1:0]       read_data;
-  logic [ReadRows-1:0][N-1:0]  read_poison;
   always_comb begin
     seeds = '0;
     seeds_check = '0;
@@ -246,17 +263,14 @@ module mxu_acc
     cnt_poison_o = 16'($countones(seeds_bad));
     for (int unsigned i = 0; i < ReadRows; i++) begin
       row_corrected = '0;
-      read_data[i] = '0;
-      read_poison[i] = '0;
+      acc_o.data[i] = '0;
+      acc_o.poison[i] = '0;
       if (acc_rvalid_o[i]) begin
-        read_data[i] = row_data[i];
-        if (any_error(row_data[i], row_check[i])) begin
-          repair(row_data[i], row_check[i], read_data[i], read_poison[i], row_corrected);
-          cnt_corrected_o = cnt_corrected_o + row_corrected;
-          cnt_poison_o = cnt_poison_o + 16'($countones(read_poison[i]));
-        end
+        show_row(row_data[i], row_check[i], row_late_any[i], row_late[i], late_data, late_check,
+                 acc_o.data[i], acc_o.poison[i], row_corrected);
+        cnt_corrected_o = cnt_corrected_o + row_corrected;
+        cnt_poison_o = cnt_poison_o + 16'($countones(acc_o.poison[i]));
       end
-      acc_o[i] = '{poison: read_poison[i], data: read_data[i]};
     end
   end
 

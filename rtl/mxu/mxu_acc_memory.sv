@@ -7,7 +7,8 @@
 //          └─► late_q ┴─► of each lane late_q if it was written where it was read, else the RAM's
 //
 // Data follow the read in the next cycle; check bits are the low 7 of their lanes. An address is an
-// ACC row.
+// ACC row. Of rows, who has read merges the two by mxu_pkg::merge, only then: nothing wide moves
+// while no row is read.
 module mxu_acc_memory
   import mxu_pkg::*, ram_pkg::access_t;
 #(
@@ -20,8 +21,12 @@ module mxu_acc_memory
   output lanes_t                   rcheck_o,
   // reads of rows, of a bank that no column reads in that cycle, each of other RAMs (ram_columns)
   input  wire access_t [ReadRows-1:0] row_read_i,
-  output lanes_t [ReadRows-1:0]    row_rdata_o,
+  output lanes_t [ReadRows-1:0]    row_rdata_o,     // of the RAMs,
   output lanes_t [ReadRows-1:0]    row_rcheck_o,
+  output logic [ReadRows-1:0]      row_late_any_o,  // and some lanes of the row were just written:
+  output lanes_t [ReadRows-1:0]    row_late_o,      // lanes of ones,
+  output lanes_t                   row_late_data_o,     // with this
+  output lanes_t                   row_late_check_o,
   // write
   input  wire access_t [N-1:0]     write_i,
   input  wire lanes_t              wdata_i,
@@ -35,7 +40,7 @@ module mxu_acc_memory
 );
   /* verilator inline_module */
   lanes_t ram_data, ram_check;
-  lanes_t [ReadRows-1:0] ram_row_data, ram_row_check, row_late_q;
+  lanes_t [ReadRows-1:0] row_late_q;
   lanes_t late_q;                            // lanes of ones: written where they were read
   lanes_t late_data_q, late_check_q;
   logic   late_any_q;
@@ -45,13 +50,13 @@ module mxu_acc_memory
     ram_columns_structural #(
         .Count(N), .Words(chip_pkg::AccBankRows), .CheckBits(7), .Rows(ReadRows)) u_ram (
         .clk_i, .read_i, .rdata_o(ram_data), .rcheck_o(ram_check), .row_read_i,
-        .row_rdata_o(ram_row_data), .row_rcheck_o(ram_row_check), .write_i, .wdata_i, .wcheck_i,
+        .row_rdata_o, .row_rcheck_o, .write_i, .wdata_i, .wcheck_i,
         .flip_i, .flip_column_i, .flip_addr_i(flip_row_i), .flip_data_i, .flip_check_i);
   end else begin : gen_loops
     ram_columns #(
         .Count(N), .Words(chip_pkg::AccBankRows), .CheckBits(7), .Rows(ReadRows)) u_ram (
         .clk_i, .read_i, .rdata_o(ram_data), .rcheck_o(ram_check), .row_read_i,
-        .row_rdata_o(ram_row_data), .row_rcheck_o(ram_row_check), .write_i, .wdata_i, .wcheck_i,
+        .row_rdata_o, .row_rcheck_o, .write_i, .wdata_i, .wcheck_i,
         .flip_i, .flip_column_i, .flip_addr_i(flip_row_i), .flip_data_i, .flip_check_i);
   end
 
@@ -68,12 +73,6 @@ module mxu_acc_memory
   function automatic lanes_t meetings(input access_t [N-1:0] reads);
     for (int unsigned j = 0; j < N; j++)
       meetings[32*j+:32] = reads[j] == write_i[j] && write_i[j].enable ? 32'hffffffff : 32'd0;
-  endfunction
-
-  function automatic lanes_t merge(input lanes_t late, input lanes_t written, input lanes_t read);
-    for (int unsigned j = 0; j < N; j++)
-      merge[32*j+:32] = (late[32*j+:32] & written[32*j+:32])
-                      | (~late[32*j+:32] & read[32*j+:32]);
   endfunction
 
   always_ff @(posedge clk_i) begin
@@ -101,14 +100,10 @@ module mxu_acc_memory
       rdata_o = merge(late_q, late_data_q, ram_data);
       rcheck_o = merge(late_q, late_check_q, ram_check);
     end
-    row_rdata_o = ram_row_data;
-    row_rcheck_o = ram_row_check;
-    if (row_late_any_q != '0)
-      for (int unsigned i = 0; i < ReadRows; i++)
-        if (row_late_any_q[i]) begin
-          row_rdata_o[i] = merge(row_late_q[i], late_data_q, ram_row_data[i]);
-          row_rcheck_o[i] = merge(row_late_q[i], late_check_q, ram_row_check[i]);
-        end
   end
+  assign row_late_any_o = row_late_any_q;
+  assign row_late_o = row_late_q;
+  assign row_late_data_o = late_data_q;
+  assign row_late_check_o = late_check_q;
 endmodule
 `default_nettype wire

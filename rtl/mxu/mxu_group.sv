@@ -44,7 +44,7 @@ module mxu_group
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
   output logic [ReadRows-1:0]      acc_gnt_o,
   output logic [ReadRows-1:0]      acc_rvalid_o,
-  output port_pkg::acc_answer_t    acc_o [ReadRows],
+  output port_pkg::acc_answer_t    acc_o,
   // counters: the state of each, sums of the rest
   output logic [NumMxu*States-1:0] cnt_state_o,
   output logic [31:0]              cnt_macs_o,
@@ -59,7 +59,6 @@ module mxu_group
 
   logic [NumMxu-1:0]       int_overflow, flip_write;
   logic [NumMxu-1:0][ReadRows-1:0] acc_gnt, acc_rvalid;
-  port_pkg::acc_answer_t   acc [NumMxu][ReadRows];
   logic [NumMxu-1:0][31:0] macs;
   logic [NumMxu-1:0][15:0] corrected, poisoned;
 
@@ -70,6 +69,7 @@ module mxu_group
     core_pkg::flip_t flip;
     logic [63:0] address;
     logic [ReadRows-1:0] here;           // the VPU asks for one of its rows
+    port_pkg::acc_answer_t acc;
 
     for (genvar i = 0; i < ReadRows; i++) begin : gen_here
       assign here[i] = acc_row_i[i] >> RowBits == 16'(u);
@@ -96,7 +96,7 @@ module mxu_group
       .w_req_o(w_req_o[u]), .w_addr_o(w_addr_o[u]), .w_gnt_i(w_gnt_i[u]),
       .w_rvalid_i(w_rvalid_i[u]), .w_rdata_i(w_rdata_i[u]), .w_poison_i(w_poison_i[u]),
       .acc_req_i(acc_req_i & here), .acc_row_i, .acc_gnt_o(acc_gnt[u]),
-      .acc_rvalid_o(acc_rvalid[u]), .acc_o(acc[u]),
+      .acc_rvalid_o(acc_rvalid[u]), .acc_o(acc),
       .cnt_busy_o(cnt_state_o[u*States+0]), .cnt_weight_wait_o(cnt_state_o[u*States+1]),
       .cnt_acc_wait_o(cnt_state_o[u*States+2]), .cnt_vmem_wait_o(cnt_state_o[u*States+3]),
       .cnt_drain_o(cnt_state_o[u*States+4]), .cnt_idle_o(cnt_state_o[u*States+5]),
@@ -112,13 +112,27 @@ module mxu_group
   always_comb begin
     acc_gnt_o = acc_gnt[0];
     acc_rvalid_o = acc_rvalid[0];
-    acc_o = acc[0];
     for (int unsigned u = 1; u < NumMxu; u++) begin
       acc_gnt_o = acc_gnt_o | acc_gnt[u];
       acc_rvalid_o = acc_rvalid_o | acc_rvalid[u];
-      for (int unsigned i = 0; i < ReadRows; i++) begin
-        if (acc_rvalid[u][i]) acc_o[i] = acc[u][i];
-      end
+    end
+  end
+
+  // Of a generate block only constants choose one, so each MXU has its line; there are up to four.
+  localparam int unsigned Second = 1 % NumMxu, Third = 2 % NumMxu, Fourth = 3 % NumMxu;
+  if (NumMxu > 4) $error("mxu_group: %0d MXUs exceed 4", NumMxu);
+  always_comb begin
+    for (int unsigned i = 0; i < ReadRows; i++) begin
+      acc_o.data[i] = '0;
+      acc_o.poison[i] = '0;
+      if (acc_rvalid[0][i]) acc_o.data[i] = gen_unit[0].acc.data[i];
+      if (NumMxu > 1 && acc_rvalid[Second][i]) acc_o.data[i] = gen_unit[Second].acc.data[i];
+      if (NumMxu > 2 && acc_rvalid[Third][i]) acc_o.data[i] = gen_unit[Third].acc.data[i];
+      if (NumMxu > 3 && acc_rvalid[Fourth][i]) acc_o.data[i] = gen_unit[Fourth].acc.data[i];
+      if (acc_rvalid[0][i]) acc_o.poison[i] = gen_unit[0].acc.poison[i];
+      if (NumMxu > 1 && acc_rvalid[Second][i]) acc_o.poison[i] = gen_unit[Second].acc.poison[i];
+      if (NumMxu > 2 && acc_rvalid[Third][i]) acc_o.poison[i] = gen_unit[Third].acc.poison[i];
+      if (NumMxu > 3 && acc_rvalid[Fourth][i]) acc_o.poison[i] = gen_unit[Fourth].acc.poison[i];
     end
   end
 

@@ -67,5 +67,12 @@ package mxu_pkg;
     count_t cols;
     logic   int8;
   } weight_ctl_t;
+
+  // Of each lane `written` where `late` is ones, `read` where it is zeros.
+  function automatic lanes_t merge(input lanes_t late, input lanes_t written, input lanes_t read);
+    for (int unsigned j = 0; j < N; j++)
+      merge[32*j+:32] = (late[32*j+:32] & written[32*j+:32])
+                      | (~late[32*j+:32] & read[32*j+:32]);
+  endfunction
 endpackage
 `default_nettype wire

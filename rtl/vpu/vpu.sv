@@ -58,7 +58,7 @@ module vpu
   output logic [Sublanes-1:0][15:0]        acc_row_o,
   input  logic [Sublanes-1:0]              acc_gnt_i,
   input  logic [Sublanes-1:0]              acc_rvalid_i,
-  input  port_pkg::acc_answer_t            acc_i [Sublanes],
+  input  port_pkg::acc_answer_t            acc_i,
   // counters: exactly one of busy, stalled, idle in a cycle; the others count in the write's cycle
   output logic                     cnt_busy_o,
   output logic                     cnt_stalled_o,
@@ -204,11 +204,12 @@ module vpu
   // ---------------------------------------------------------------- a sublane for each row
   for (genvar i = 0; i < Sublanes; i++) begin : gen_sublane
     poison_t va_poison, vb_poison;
+    logic [32*N-1:0] b_row, result, out;
     assign va_poison = va_pair_o ? va_poison_i[i] : va_poison_i[i] & FirstWord;
     assign vb_poison = vb_pair_o ? vb_poison_i[i] : vb_poison_i[i] & FirstWord;
     vpu_poison u_poison_a (
       .acc_i(from_acc), .shift_i(lane_shift), .upper_i(run_cmd.op == VpuOpUpper),
-      .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_i[i].poison),
+      .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_i.poison[i]),
       .bad_o(a_bad[i]), .granule_o(a_granule[i])
     );
     vpu_poison u_poison_b (
@@ -218,14 +219,24 @@ module vpu
     );
 
     assign acc_row_o[i] = a_addr[i][15:0];
-    assign a_rdata[i] = from_acc ? acc_i[i].data : va_rdata_i[i];
+    // Wide signals change only with what they carry: a simulator pays for each that does.
+    always_comb begin
+      a_rdata[i] = '0;
+      b_row = '0;
+      results[i] = '0;
+      vw_data_o[i] = '0;
+      if (a_rvalid[i]) a_rdata[i] = from_acc ? acc_i.data[i] : va_rdata_i[i];
+      if (execute_rows[i]) b_row = single ? b_rows[0] : b_rows[i];
+      if (load) results[i] = result;
+      if (vw_req_o[i]) vw_data_o[i] = out;
+    end
     vpu_sublane u_sublane (
       .clk_i, .cmd_i(run_cmd), .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
       .execute_i(execute_rows[i]), .first_i(first), .a_i(a_rows[i]),
-      .b_i(single ? b_rows[0] : b_rows[i]), .b_lane_i(32'(b_lane_q) + i),
-      .iota_i(iota_q + i * run_cmd.scalar2), .result_o(results[i]),
+      .b_i(b_row), .b_lane_i(32'(b_lane_q) + i),
+      .iota_i(iota_q + i * run_cmd.scalar2), .result_o(result),
       .step_i(inner_step & inner_rows[i]), .finish_i(finish_rows[i]), .column_i(column_rows[i]),
-      .out_o(vw_data_o[i]), .nan_o(nans[i]), .inf_o(infs[i])
+      .out_o(out), .nan_o(nans[i]), .inf_o(infs[i])
     );
   end
 

@@ -50,7 +50,7 @@
       if (row_i.from_acc && row_i.acc_row == w) HazardExact_A: assert (hazard_o == (writes_q[Depth-2:0] != '0));
       if (issues && row_i.from_acc && writes_q[Depth-1]) Forwards_A: assert (seed_select_o == SeedForward);
       if (issues && !row_i.from_acc) Zero_A: assert (seed_select_o == SeedZero);
-      if (was_granted_q && written_q) VpuSeesLastResult_A: assert (acc_rvalid_o[0] && acc_o[0].data[32*lane+:32] == value_q);
+      if (was_granted_q && written_q) VpuSeesLastResult_A: assert (acc_rvalid_o[0] && acc_o.data[0][32*lane+:32] == value_q);
     end
     SeedRead_C: cover (reset_done && seed_due && written_q && value_q == 32'h12345678 && lane == LaneBits'(N - 1));
     SeedForwarded_C: cover (reset_done && forward_due && taken_q[lane] && lane == LaneBits'(N - 1));

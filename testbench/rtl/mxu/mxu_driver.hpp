@@ -60,7 +60,7 @@ class Driver {
     top_.acc_row_i = static_cast<uint16_t>(row);
     step();
     top_.acc_req_i = 0;
-    return {top_.acc_o[0].data(), top_.acc_o[0].data() + chip_.n};
+    return {top_.acc_o.data(), top_.acc_o.data() + chip_.n};
   }
 
  private:

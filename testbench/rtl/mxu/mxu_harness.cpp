@@ -78,7 +78,7 @@ void Harness::drive(Top& top) const {
 
 bool Harness::outputs_agree() const {
   if (outputs(*loops_) != outputs(*pes_)) return false;
-  return !loops_->acc_rvalid_o || std::memcmp(loops_->acc_o[0].data(), pes_->acc_o[0].data(), 4 * kN) == 0;
+  return !loops_->acc_rvalid_o || std::memcmp(loops_->acc_o.data(), pes_->acc_o.data(), 4 * kN) == 0;
 }
 
 void Harness::step() {
@@ -114,7 +114,7 @@ void Harness::step() {
     counters.overflow |= t.int_overflow_o != 0;
     acc_granted = t.acc_gnt_o;
     acc_data.clear();
-    if (t.acc_rvalid_o) acc_data.assign(t.acc_o[0].data(), t.acc_o[0].data() + kN);
+    if (t.acc_rvalid_o) acc_data.assign(t.acc_o.data(), t.acc_o.data() + kN);
   }
   x_pending_ = x_grant_;
   w_pending_ = w_grant_;

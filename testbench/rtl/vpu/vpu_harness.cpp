@@ -100,10 +100,8 @@ void VpuHarness::access_memories() {
 void VpuHarness::drive() {
   std::ranges::copy(a_data_, model_->va_rdata_i.m_storage);
   std::ranges::copy(b_data_, model_->vb_rdata_i.m_storage);
-  for (unsigned row = 0; row < kSublanes; row++) {
-    model_->acc_i[row].m_storage[kN] = 0;  // nothing is poisoned
-    std::copy_n(&acc_data_[size_t{row} * kN], kN, model_->acc_i[row].m_storage);
-  }
+  std::ranges::fill(model_->acc_i.m_storage, 0U);  // nothing is poisoned
+  std::ranges::copy(acc_data_, model_->acc_i.m_storage);
   const auto granted = [](const Port& port) {
     uint8_t rows = 0;
     for (unsigned row = 0; row < kSublanes; row++) rows = static_cast<uint8_t>(rows | port[row].granted << row);
