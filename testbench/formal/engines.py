@@ -73,10 +73,19 @@ class Abc:
             log = self.ask(folder, "step", "sat; write_cex step.cex", clock)
             return None if "UNSATISFIABLE" in log else (folder / "step.cex").read_text().strip()
 
-        for failure, name in zip(unrolled.failures, self._names(folder), strict=True):
+        for failure, name in self._in_order(zip(unrolled.failures, self._names(folder), strict=True)):
             if not step.holds(unrolled, failure, solve):
                 return f"{name} is no induction over {depth} cycles"
         return None
+
+    def _in_order(self, assertions):
+        """Those that the table wants shown first, then the others. A name in the table that begins no assertion's is a mistake."""
+        first = self.entry["split"] if isinstance(self.entry["split"], list) else []
+        assertions = list(assertions)
+        unknown = [begin for begin in first if not any(name.startswith(begin) for _, name in assertions)]
+        if unknown:
+            raise CannotRun(f"split: no assertion begins with {', '.join(unknown)}")
+        return sorted(assertions, key=lambda pair: not pair[1].startswith(tuple(first)))
 
     def swept(self, folder, clock):
         """None, or which assertion of a block without state fails: each by itself, merging what is equal inside. For those that
