@@ -48,7 +48,7 @@ class Donation(unittest.TestCase):
         f = jax.jit(lambda x: x + 1, donate_argnums=0)
         place = x.unsafe_buffer_pointer()
         in_use = statistics()["bytes_in_use"]
-        for turn in range(10):
+        for _turn in range(10):
             x = f(x)
             self.assertEqual(x.unsafe_buffer_pointer(), place)
             self.assertEqual(statistics()["bytes_in_use"], in_use)
