@@ -23,7 +23,8 @@ struct Exact {
 
 int bit_length(Wide v) {
   const auto high = static_cast<uint64_t>(v >> 64);
-  return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<uint64_t>(v));
+  // int by the standard; of the argument's type in the library
+  return static_cast<int>(high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<uint64_t>(v)));
 }
 
 /// A finite fp32 value; a subnormal is zero.

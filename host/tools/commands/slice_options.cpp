@@ -45,8 +45,9 @@ Result<MeshAxes> parse_axes(const std::string& option, const std::string& text) 
   if (text.empty()) return invalid(fmt::format("{}: axes are missing, such as x or xy", option));
   for (const char c : text) {
     if (c < 'x' || c > 'z') return invalid(fmt::format("{}: there is no axis '{}'; axes: x, y, z", option, c));
-    if (axes[c - 'x']) return invalid(fmt::format("{}: axis {} is named twice", option, c));
-    axes[c - 'x'] = true;
+    bool& named = axes[static_cast<size_t>(c - 'x')];
+    if (named) return invalid(fmt::format("{}: axis {} is named twice", option, c));
+    named = true;
   }
   return axes;
 }
