@@ -90,7 +90,7 @@ struct ConstantNode {
 struct ConvolutionNode {
   enum class Order : uint8_t {
     kPixels,  ///< a row of a source is a pixel; k counts (tap line, tap column, channel), source by source
-    kLines    ///< a row of the only source is a line of a channel of an image; k counts (tap column, tap line, channel)
+    kLines    ///< a row of the only source is a line of a channel of an image; k counts (tap line, channel, tap column)
   };
   std::string name;
   Windows windows;

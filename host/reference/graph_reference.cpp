@@ -33,29 +33,31 @@ std::vector<T> under_windows(const ConvolutionNode& node, const Graph& graph,
                              const std::vector<std::vector<T>>& values) {
   const auto& w = node.windows;
   const bool lines = node.order == ConvolutionNode::Order::kLines;
-  const uint64_t pixels = w.size[0] * w.size[1], outer = lines ? 1 : 0, inner = 1 - outer;
+  const uint64_t pixels = w.size[0] * w.size[1];
+  // Of lines the channels of a tap line come before its tap columns.
+  const uint64_t channels_outside = lines ? graph.tensors[node.sources[0]].rows / (w.images * w.size[0]) : 1;
   std::vector<T> rows;
   rows.reserve(w.results() * node.k);
   for (uint64_t image = 0; image < w.images; image++)
     for (uint64_t line = 0; line < w.places[0]; line++)
       for (uint64_t column = 0; column < w.places[1]; column++)
-        for (uint64_t a = 0; a < w.taps[outer]; a++)
-          for (uint64_t b = 0; b < w.taps[inner]; b++) {
-            const auto iy = w.element(0, line, lines ? b : a), ix = w.element(1, column, lines ? a : b);
-            for (size_t s = 0; s < node.sources.size(); s++) {
-              const auto& tensor = graph.tensors[node.sources[s]];
-              const uint64_t channels = lines ? tensor.rows / (w.images * w.size[0]) : tensor.columns;
-              for (uint64_t c = 0; c < channels; c++) {
-                if (!iy || !ix) {
-                  rows.push_back(T{});
-                  continue;
+        for (uint64_t ky = 0; ky < w.taps[0]; ky++)
+          for (uint64_t outside = 0; outside < channels_outside; outside++)
+            for (uint64_t kx = 0; kx < w.taps[1]; kx++) {
+              const auto iy = w.element(0, line, ky), ix = w.element(1, column, kx);
+              for (size_t s = 0; s < node.sources.size(); s++) {
+                const uint64_t inside = lines ? 1 : graph.tensors[node.sources[s]].columns;
+                for (uint64_t c = 0; c < inside; c++) {
+                  if (!iy || !ix) {
+                    rows.push_back(T{});
+                    continue;
+                  }
+                  const uint64_t pixel = *iy * w.size[1] + *ix;
+                  rows.push_back(values[s][lines ? (image * channels_outside + outside) * pixels + pixel
+                                                 : (image * pixels + pixel) * inside + c]);
                 }
-                const uint64_t pixel = *iy * w.size[1] + *ix;
-                rows.push_back(values[s][lines ? (image * channels + c) * pixels + pixel
-                                               : (image * pixels + pixel) * channels + c]);
               }
             }
-          }
   return rows;
 }
 

@@ -17,7 +17,8 @@ struct Attempt {
   uint32_t window, loads_ahead;
   uint64_t vmem_parts;  ///< of 8, that loads may fill
 };
-constexpr std::array<Attempt, 6> kAttempts{{{64, 30, 6}, {32, 12, 4}, {8, 8, 2}, {1, 8, 2}, {1, 4, 1}, {1, 1, 0}}};
+constexpr std::array<Attempt, 9> kAttempts{
+    {{2048, 30, 6}, {2048, 16, 6}, {256, 30, 6}, {64, 30, 6}, {32, 12, 4}, {8, 8, 2}, {1, 8, 2}, {1, 4, 1}, {1, 1, 0}}};
 constexpr std::array<uint64_t, 5> kRests{256, 64, 16, 4, 0};
 
 struct Layout {

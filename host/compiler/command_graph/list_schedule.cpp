@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -62,7 +63,8 @@ class ListScheduler {
                 const ScheduleLimits& limits)
       : graph_(graph), before_(before), limits_(limits), chip_(graph.chip()), acc_(graph) {
     const size_t n = graph.commands().size();
-    missing_.resize(n), ready_at_.resize(n), after_.resize(n), loads_used_.resize(n);
+    missing_.resize(n), ready_at_.resize(n), after_.resize(n), loads_used_.resize(n), place_.resize(n);
+    taken_.resize(n);
     users_.resize(graph.buffers().size()), acc_place_.resize(graph.buffers().size());
     opened_.resize(graph.buffers().size());
     mxu_free_.resize(chip_.num_mxu);
@@ -70,7 +72,10 @@ class ListScheduler {
     for (uint32_t i = 0; i < n; i++) {
       missing_[i] = before[i].size();
       for (const uint32_t p : before[i]) after_[p].push_back(i);
-      waiting_[graph.commands()[i].queue].push_back(i);
+      auto& queue = waiting_[graph.commands()[i].queue];
+      place_[i] = static_cast<uint32_t>(queue.size());
+      queue.push_back(i);
+      if (missing_[i] == 0) ready_[graph.commands()[i].queue].insert(i);
       for_each_buffer(i, [&](BufferId b) { users_[index_of(b)]++; });
     }
   }
@@ -103,15 +108,13 @@ class ListScheduler {
   /// The first command of all queues by its start; loads beyond the limits only if `forced`.
   std::optional<Choice> choose(bool forced) {
     std::optional<Choice> best;
-    for (auto& queue : waiting_) {
-      uint32_t seen = 0;
-      for (size_t i = 0; i < queue.size() && seen < limits_.window; i++, seen++) {
-        const uint32_t command = queue[i];
-        if (missing_[command] != 0) continue;
-        const auto choice = start_of(command, seen == 0, forced);
+    for (size_t q = 0; q < waiting_.size(); q++)
+      for (const uint32_t command : ready_[q]) {
+        const uint32_t behind = place_[command] - oldest_[q];
+        if (behind >= limits_.window) break;
+        const auto choice = start_of(command, behind == 0, forced);
         if (choice && (!best || choice->start < best->start)) best = choice;
       }
-    }
     return best;
   }
 
@@ -150,13 +153,15 @@ class ListScheduler {
       if (graph_.commands()[p].queue == WEFT_QUEUE_DMA_IN && std::exchange(loads_used_[p], uint8_t{1}) == 0)
         loads_ahead_--;
     for (const uint32_t next : after_[command]) {
-      missing_[next]--;
+      if (--missing_[next] == 0) ready_[graph_.commands()[next].queue].insert(next);
       const bool follows = graph_.commands()[next].queue == c.queue &&
                            (c.queue == WEFT_QUEUE_MXU || c.queue == WEFT_QUEUE_VPU);  // needs no semaphore
       ready_at_[next] = std::max(ready_at_[next], follows ? choice.start : end + kCommandLatency);
     }
-    auto& queue = waiting_[c.queue];
-    queue.erase(std::ranges::find(queue, command));
+    taken_[command] = 1;
+    ready_[c.queue].erase(command);
+    const auto& queue = waiting_[c.queue];
+    for (uint32_t& oldest = oldest_[c.queue]; oldest < queue.size() && taken_[queue[oldest]] != 0;) oldest++;
     result_.order.push_back(command);
   }
 
@@ -195,7 +200,11 @@ class ListScheduler {
   const std::vector<std::vector<uint32_t>>& before_;
   const ScheduleLimits limits_;
   const spec::Chip& chip_;
-  std::array<std::vector<uint32_t>, WEFT_CORE_QUEUES> waiting_;  ///< in the graph's order
+  std::array<std::vector<uint32_t>, WEFT_CORE_QUEUES> waiting_;  ///< in the graph's order, from oldest_ on
+  std::array<uint32_t, WEFT_CORE_QUEUES> oldest_{};
+  std::array<std::set<uint32_t>, WEFT_CORE_QUEUES> ready_;  ///< that wait for no other command
+  std::vector<uint32_t> place_;                             ///< by command: in its queue
+  std::vector<uint8_t> taken_;                              ///< 1: yes
   std::vector<size_t> missing_;
   std::vector<uint64_t> ready_at_;
   std::vector<std::vector<uint32_t>> after_;

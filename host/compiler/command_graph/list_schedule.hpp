@@ -7,7 +7,7 @@
 namespace weft::compiler::command_graph {
 
 struct ScheduleLimits {
-  uint32_t window = 32;       ///< commands of a queue that may overtake each other; 1: none does
+  uint32_t window = 32;       ///< how far in its queue a command may stand behind the oldest one; 1: none overtakes
   uint32_t loads_ahead = 24;  ///< loads that nothing has used yet
   uint64_t vmem_words = 0;    ///< that loads may fill ahead of their use
 };

@@ -261,10 +261,8 @@ void GraphBuilder::add_windows_product(const Op& op) {
       for (uint64_t ky = 0; ky < high; ky++)
         for (uint64_t kx = 0; kx < wide; kx++) {
           // The last tap of a transposed convolution is that of residue 0.
-          const uint64_t tap = lines     ? kx * high + ky
-                               : spreads ? (high - 1 - ky) * wide + wide - 1 - kx
-                                         : ky * wide + kx;
-          const uint64_t k = tap * channels + c;
+          const uint64_t tap = spreads ? (high - 1 - ky) * wide + wide - 1 - kx : ky * wide + kx;
+          const uint64_t k = lines ? (ky * channels + c) * wide + kx : tap * channels + c;
           node.weights[k * node.n + o] = values[((o * channels + c) * high + ky) * wide + kx];
         }
   node.y =

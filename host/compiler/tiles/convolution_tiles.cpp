@@ -1,14 +1,19 @@
-// Convolutions without copies of what lies under the windows. The sources are rounded once into images in which the rows
-// under a tap at all places lie equally far apart, so each tap is one MATMUL, all into one block of sums. Between the
-// places of two lines lies padding: its sums are computed and not used.
+// Convolutions without copies of what lies under the windows. The sources are rounded once into images in which the
+// rows under a tap at all places lie equally far apart, so each tap is one MATMUL, all into one block of sums. Between
+// the places of two lines lies padding: its sums are computed and not used.
 //
-// Of few channels, rows of the source are lines: those under the taps of one column, of all channels, become by one
-// TRANSPOSE columns of rows that are pixels, so that a MATMUL sums over all of them.
+// Of few channels, rows of the source are lines, and what lies under a window is put together, so that few K tiles have
+// all of it. Where channels fill half of a word at most and the vector unit is fast enough, several taps of a line
+// share one.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "host/compiler/chunk_pipeline.hpp"
+#include "host/compiler/command_graph/unit_times.hpp"
 #include "host/compiler/tiles/window_images.hpp"
 
 namespace weft::compiler::tiles {
@@ -85,13 +90,14 @@ class Convolver {
       sum_length_ += channels;
     }
     grid_ = images.grid();
+    if (const uint64_t taps = taps_of_a_word(); taps > 1 && worth_a_word(taps)) put_beside(taps);
   }
 
   void from_lines(uint64_t first_image) {
     WindowImages images(tiles_, group_, by_.product.name, WEFT_VPU_DTYPE_BF16, 0);
     Matrix& source = *by_.sources[0];
-    const uint64_t channels = source.rows / (w_.images * w_.size[0]), high = w_.taps[0] * channels;
-    const auto low_y = static_cast<uint64_t>(w_.low[0]), low_x = static_cast<uint64_t>(w_.low[1]);
+    const uint64_t channels = source.rows / (w_.images * w_.size[0]);
+    const auto low_y = static_cast<uint64_t>(w_.low[0]);
     // Lines of an image, padding among them; of each all channels, one behind the other.
     const uint64_t lines = std::max(w_.size[0] + low_y, (w_.places[0] - 1) * w_.stride[0] + w_.taps[0]);
     const auto wide = images.padding(group_.images * lines * channels, w_.size[1]);
@@ -99,33 +105,135 @@ class Convolver {
       for (uint64_t c = 0; c < channels; c++)
         images.copy_rows(source, ((first_image + i) * channels + c) * w_.size[0], 1, w_.size[0], wide,
                          (i * lines + low_y) * channels + c, channels);
-    const uint64_t reach = (w_.places[1] - 1) * w_.stride[1] + (w_.taps[1] - 1) * w_.dilation[1] + 1;
-    grid_.windows = &group_, grid_.image_lines = w_.places[0], grid_.first_image = first_image;
-    grid_.line_places = (std::max(w_.size[1] + low_x, reach) + w_.stride[1] - 1) / w_.stride[1];
-    place_rows_ = w_.stride[1];
-    const uint64_t line_rows = grid_.line_places * place_rows_;
-    const auto tall = images.padding(group_.images * w_.places[0] * line_rows, high);
+    grid_.windows = &group_, grid_.first_image = first_image;
+    grid_.image_lines = w_.places[0], grid_.line_places = w_.places[1];
+    sum_length_ = w_.taps[0] * channels * w_.taps[1];
+    const WindowImages::Image under{
+        graph_.add_buffer(command_graph::BufferSpace::kVmem, group_.results() * tiles_.blocks(sum_length_)),
+        tiles_.blocks(sum_length_)};
     for (uint64_t i = 0; i < group_.images; i++)
-      for (uint64_t oy = 0; oy < w_.places[0]; oy++)
-        for (uint64_t first = 0; first < high; first += chip_.n)
-          for (uint64_t block = 0; block < wide.row_words; block++) {
-            spec::VpuCommand c;
-            c.header.opcode = WEFT_OPCODE_TRANSPOSE;
-            c.header.tag = tiles_.program_.tag(fmt::format("{} pixels", by_.product.name));
-            c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16;
-            c.rows = static_cast<uint16_t>(std::min<uint64_t>(chip_.n, high - first));
-            c.cols = static_cast<uint16_t>(tiles_.lanes(w_.size[1], block));
-            const uint64_t from = (i * lines + oy * w_.stride[0]) * channels + first;
-            c.a_addr = static_cast<uint32_t>(from * wide.row_words + block);
-            c.a_stride = static_cast<uint32_t>(wide.row_words);
-            const uint64_t row = (i * w_.places[0] + oy) * line_rows + low_x + block * chip_.n;
-            c.d_addr = static_cast<uint32_t>(row * tall.row_words + first / chip_.n);
-            c.d_stride = static_cast<uint32_t>(tall.row_words);
-            graph_.vector(c, wide.buffer, kNoBuffer, tall.buffer);
-          }
-    for (uint64_t kx = 0; kx < w_.taps[1]; kx++)
-      taps_.push_back({tall.buffer, kx * w_.dilation[1] * tall.row_words, tall.row_words, high, kx * high});
-    sum_length_ = w_.taps[1] * high;
+      under_windows(images, {wide.buffer, wide.row_words}, i * lines * channels, lines * channels, channels, under, i);
+    taps_.push_back({under.buffer, 0, under.row_words, sum_length_, 0});
+  }
+
+  /// What lies under the windows of image `i`, whose `count` lines of all channels begin at row `first` of `wide`:
+  /// three times transposed. Pixels become rows; those under a tap column become lines again, and lie beside those of
+  /// the other tap columns; what a line of places sees is then a block of consecutive rows, which become columns.
+  void under_windows(WindowImages& images, const WindowImages::Image& wide, uint64_t first, uint64_t count,
+                     uint64_t channels, const WindowImages::Image& under, uint64_t i) {
+    const uint64_t n = chip_.n, columns = w_.taps[1], places = w_.places[1], low = static_cast<uint64_t>(w_.low[1]);
+    const uint64_t reach = (places - 1) * w_.stride[1] + (columns - 1) * w_.dilation[1] + 1;
+    const auto pixels = images.padding(std::max(w_.size[1] + low, reach), count);
+    const uint64_t place_words = tiles_.blocks(places);
+    const WindowImages::Image taps{graph_.add_buffer(command_graph::BufferSpace::kVmem, count * columns * place_words),
+                                   place_words};
+    for (uint64_t line = 0; line < count; line += n) {
+      const uint64_t some = std::min(n, count - line);
+      for (uint64_t x = 0; x < w_.size[1]; x += n)
+        transpose(wide, first + line, x / n, 1, some, std::min(n, w_.size[1] - x), pixels, low + x, line / n, 1);
+      for (uint64_t kx = 0; kx < columns; kx++)
+        for (uint64_t x = 0; x < places; x += n)
+          transpose(pixels, x * w_.stride[1] + kx * w_.dilation[1], line / n, w_.stride[1], std::min(n, places - x),
+                    some, taps, line * columns + kx, x / n, columns);
+    }
+    for (uint64_t oy = 0; oy < w_.places[0]; oy++)
+      for (uint64_t k = 0; k < sum_length_; k += n)
+        for (uint64_t x = 0; x < places; x += n)
+          transpose(taps, oy * w_.stride[0] * channels * columns + k, x / n, 1, std::min(n, sum_length_ - k),
+                    std::min(n, places - x), under, (i * w_.places[0] + oy) * places + x, k / n, 1);
+  }
+
+  /// `rows` rows of `from`, `step` apart, from `row` on, and `columns` of their lanes from word `word` on, become
+  /// columns in word `to_word` of rows of `to` from `to_row` on, `to_step` apart.
+  void transpose(const WindowImages::Image& from, uint64_t row, uint64_t word, uint64_t step, uint64_t rows,
+                 uint64_t columns, const WindowImages::Image& to, uint64_t to_row, uint64_t to_word, uint64_t to_step) {
+    spec::VpuCommand c;
+    c.header.opcode = WEFT_OPCODE_TRANSPOSE;
+    c.header.tag = tiles_.program_.tag(fmt::format("{} pixels", by_.product.name));
+    c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16;
+    c.rows = static_cast<uint16_t>(rows), c.cols = static_cast<uint16_t>(columns);
+    c.a_addr = static_cast<uint32_t>(row * from.row_words + word);
+    c.a_stride = static_cast<uint32_t>(step * from.row_words);
+    c.d_addr = static_cast<uint32_t>(to_row * to.row_words + to_word);
+    c.d_stride = static_cast<uint32_t>(to_step * to.row_words);
+    graph_.vector(c, from.buffer, kNoBuffer, to.buffer);
+  }
+
+  /// Taps beside each other in a line whose channels together have room in a word.
+  [[nodiscard]] uint64_t taps_of_a_word() const {
+    const uint64_t channels = by_.sources[0]->columns;
+    return by_.sources.size() == 1 ? std::clamp<uint64_t>(chip_.n / channels, 1, w_.taps[1]) : 1;
+  }
+
+  /// Whether a word for several taps saves the MXUs more than it costs the vector unit, which has about four operations
+  /// on each row beside: of N places, cycles of the unit that takes longer.
+  [[nodiscard]] bool worth_a_word(uint64_t taps) const {
+    const auto groups = [&](uint64_t rows) { return (rows + chip_.vpu_sublanes - 1) / chip_.vpu_sublanes; };
+    const uint64_t n = chip_.n, channels = by_.sources[0]->columns, latency = command_graph::kVpuLatencyCycles;
+    const uint64_t words = w_.taps[0] * ((w_.taps[1] + taps - 1) / taps), copies = w_.stride[0];
+    const uint64_t blocks = tiles_.blocks(by_.product.n) * by_.spread[0] * by_.spread[1];
+    const auto mxu = [&](uint64_t tiles) { return tiles * n * blocks / chip_.num_mxu; };
+    const uint64_t vpu = 4 * (groups(n) + latency), turns = taps * (groups(n) + groups(channels) + latency) +
+                                                            groups(taps * channels) + groups(n) + latency;
+    return std::max(mxu(words), vpu + copies * turns) < std::max(mxu(w_.tap_count()), vpu);
+  }
+
+  /// Taps of a line, several to a word: `taps` of them lie beside each other in its lanes. Rows of the image become
+  /// columns, those of the next tap below them, and all together rows again.
+  void put_beside(uint64_t taps) {
+    struct Packed {
+      WindowImages::Image image;
+      uint64_t first;  ///< row of the first tap's image that its row 0 begins with
+    };
+    /// Buffers of the taps, and how many rows each lies behind the first one.
+    using Key = std::vector<std::pair<BufferId, int64_t>>;
+    std::map<Key, std::pair<uint64_t, uint64_t>> rows;  ///< first and last row of the first tap that is used
+    std::vector<std::pair<Key, Span>> words;            ///< in the order of the sum
+    const auto row_of = [](const Tap& t) { return static_cast<int64_t>(t.word / t.row_words); };
+    for (size_t line = 0; line < taps_.size(); line += w_.taps[1])
+      for (uint64_t first = 0; first < w_.taps[1]; first += taps) {
+        const Span part{line + first, std::min(taps, w_.taps[1] - first)};
+        Key key;
+        for (size_t tap = part.first; tap < part.first + part.count; tap++)
+          key.emplace_back(taps_[tap].buffer, row_of(taps_[tap]) - row_of(taps_[part.first]));
+        const auto row = static_cast<uint64_t>(row_of(taps_[part.first]));
+        const auto [found, fresh] = rows.try_emplace(key, row, row);
+        found->second = {std::min(found->second.first, row), std::max(found->second.second, row)};
+        words.emplace_back(std::move(key), part);
+      }
+    std::map<Key, Packed> packed;
+    std::vector<Tap> beside;
+    for (const auto& [key, part] : words) {
+      Tap tap = taps_[part.first];
+      if (part.count > 1) {
+        const auto [first, last] = rows.at(key);
+        if (!packed.contains(key)) packed[key] = {pack(key, first, last - first + grid_.count()), first};
+        const Packed& p = packed.at(key);
+        const uint64_t row = static_cast<uint64_t>(row_of(tap)) - p.first;
+        tap.buffer = p.image.buffer, tap.row_words = p.image.row_words, tap.word = row * tap.row_words;
+        tap.channels *= part.count;
+      }
+      beside.push_back(tap);
+    }
+    taps_ = std::move(beside);
+  }
+
+  [[nodiscard]] WindowImages::Image pack(const std::vector<std::pair<BufferId, int64_t>>& taps, uint64_t first,
+                                         uint64_t rows) {
+    const uint64_t channels = by_.sources[0]->columns, n = chip_.n;
+    const WindowImages::Image to{graph_.add_buffer(command_graph::BufferSpace::kVmem, rows), 1};
+    for (uint64_t row = 0; row < rows; row += n) {
+      const uint64_t count = std::min(n, rows - row);
+      const WindowImages::Image columns{graph_.add_buffer(command_graph::BufferSpace::kVmem, taps.size() * channels),
+                                        1};
+      for (size_t tap = 0; tap < taps.size(); tap++) {
+        const auto [buffer, behind] = taps[tap];
+        transpose({buffer, 1}, static_cast<uint64_t>(static_cast<int64_t>(first + row) + behind), 0, 1, count, channels,
+                  columns, tap * channels, 0, 1);
+      }
+      transpose(columns, 0, 0, 1, taps.size() * channels, count, to, row, 0, 1);
+    }
+    return to;
   }
 
   /// Taps whose weights are loaded together.
@@ -167,7 +275,7 @@ class Convolver {
       c.header.opcode = WEFT_OPCODE_MATMUL;
       c.header.tag = tiles_.program_.tag(
           fmt::format("{} places {}.. columns {}..", by_.product.name, places.first, block * chip_.n));
-      c.x_row_stride = static_cast<uint32_t>(place_rows_ * t.row_words), c.x_tile_stride = 1;
+      c.x_row_stride = static_cast<uint32_t>(t.row_words), c.x_tile_stride = 1;
       c.x_addr = static_cast<uint32_t>(t.word + places.first * c.x_row_stride);
       c.w_addr = static_cast<uint32_t>(t.weight - taps_[part.first].weight), c.w_tile_stride = chip_.n;
       c.k = static_cast<uint32_t>(t.channels);
@@ -207,7 +315,6 @@ class Convolver {
   const Windows& w_;
   Windows group_;  ///< of some images
   PlaceGrid grid_;
-  uint64_t place_rows_ = 1;  ///< rows from one place to the next
   uint64_t sum_length_ = 0, residue_ = 0;
   std::vector<Tap> taps_;
   std::vector<Span> groups_;

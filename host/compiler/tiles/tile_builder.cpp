@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/round_up.hpp"
 #include "host/compiler/chunk_pipeline.hpp"
@@ -13,11 +14,21 @@ namespace {
 
 constexpr uint64_t kApartShare = 32;
 constexpr uint64_t kMostWeightRows = 2048;  // of one load
+constexpr uint64_t kManyChunks = 8;  // of N rows
+
+/// Words from one row of two-word elements to the next, at least `words`, so that the rows of a group of the vector
+/// unit lie in different banks. Not a whole round of banks: what is read would meet what is written.
+uint64_t sublane_stride(const spec::Chip& chip, uint64_t words) {
+  const uint64_t apart = chip.vmem_banks / std::max(chip.vpu_sublanes, 2U);
+  while (std::gcd(words, uint64_t{chip.vmem_banks}) > apart) words += 2;
+  return words;
+}
 
 }  // namespace
 
 std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
-  const uint64_t least = uint64_t{chip.pe_latency} * chip.n;
+  // Of many rows twice as many: weights then have time to meet others in a bank.
+  const uint64_t least = std::max<uint64_t>(chip.pe_latency, rows >= kManyChunks * chip.n ? 2 : 1) * chip.n;
   const uint64_t count = std::max<uint64_t>(rows / least, (rows + chip.acc_bank_rows - 1) / chip.acc_bank_rows);
   std::vector<Span> chunks;
   for (uint64_t i = 0, parts = std::max<uint64_t>(count, 1); i < parts; i++) {
@@ -39,9 +50,7 @@ Matrix TileBuilder::new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vect
   // Where that would take much of VMEM for rows of few words, they lie side by side.
   const uint64_t apart = conflict_free_stride(words, chip_.vmem_banks);
   const bool dense = apart >= 2 * words && rows * apart > chip_.vmem_words / kApartShare;
-  // Rows of a whole round of banks would all begin in the same one, where what is read meets what is written.
-  const uint64_t wide = words % chip_.vmem_banks == 0 ? words + 2 : words;
-  matrix.row_words = dtype != WEFT_VPU_DTYPE_BF16 ? wide : dense ? words : apart;
+  matrix.row_words = dtype != WEFT_VPU_DTYPE_BF16 ? sublane_stride(chip_, words) : dense ? words : apart;
   matrix.block_words = row_words(dtype);
   matrix.row_chunks = std::move(chunks);
   for (const Span& chunk : matrix.row_chunks)
