@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kApartShare = 32;
 constexpr uint64_t kMostWeightRows = 2048;  // of one load
-constexpr uint64_t kManyChunks = 8;  // of N rows
+constexpr uint64_t kManyChunks = 8;         // of N rows
 
 /// Words from one row of two-word elements to the next, at least `words`, so that the rows of a group of the vector
 /// unit lie in different banks. Not a whole round of banks: what is read would meet what is written.

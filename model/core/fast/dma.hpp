@@ -144,7 +144,7 @@ class DmaDirection {
     spec::Command command;
   };
   std::deque<FetchAnswer> fetch_answers_;  // of memory, in request order
-  uint64_t answers_from_ = kNever;  // no oldest answer of a channel, nor of the prefetchers, is there before
+  uint64_t answers_from_ = kNever;         // no oldest answer of a channel, nor of the prefetchers, is there before
   std::array<DmaChannel, 2> channels_;
   uint64_t sequence_ = 0;
   unsigned asked_last_ = 1, wrote_last_ = 1;
