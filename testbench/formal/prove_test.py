@@ -98,9 +98,9 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
                 code, result, text = self.prove(limit=limit, reader=reader, extra="split = true\n")
                 self.assertEqual((code, result["holds"]), (0 if good else 1, good), text)
         self.assertIn("AtMostNine_A is no induction over 2 cycles", text)
-        code, result, text = self.prove(limit=14, extra='split = ["AtMost"]\n')
+        code, result, text = self.prove(limit=14, extra='split = ["AtMostNine"]\n')
         self.assertEqual((code, result["holds"]), (1, False), text)
-        code, result, text = self.prove(extra='split = ["AtMost", "Nobody"]\n')
+        code, result, text = self.prove(extra='split = ["AtMostNine", "Nobody"]\n')
         self.assertEqual((code, result["ran"]), (2, False), text)
         self.assertIn("split: no assertion begins with Nobody", text)
 
