@@ -51,15 +51,19 @@ def _fields_handed_over(module: Module, port: Port, struct: Struct) -> list[str]
     n = port.name
     array = bool(port.packed or port.unpacked)
     lines = [f"  localparam int unsigned {n}_struct = $bits({struct.name});",
-             f"  {struct.name} {n}_fields_rose, {n}_fields_fell;",
-             "  final begin",
+             f"  {struct.name} {n}_fields_rose, {n}_fields_fell;"]
+    # Through a vector: a shift of a field with several dimensions has the width of one of its elements in Verilator 5.006.
+    lines += [f"  logic [$bits({n}_fields_{way}.{field.name})-1:0] {n}_{way}_{field.name};" for field in struct.fields for way in ("rose", "fell")]
+    lines += ["  final begin",
              f"    for (int unsigned e = 0; e < {n}_bits / {n}_struct; e++) begin",
              f"      {n}_fields_rose = {n}_rose[e*{n}_struct +: {n}_struct];",
              f"      {n}_fields_fell = {n}_fell[e*{n}_struct +: {n}_struct];"]
     for field in struct.fields:
-        rose, fell = f"{n}_fields_rose.{field.name}", f"{n}_fields_fell.{field.name}"
+        rose, fell = f"{n}_rose_{field.name}", f"{n}_fell_{field.name}"
         name = f'$sformatf("{n}[%0d].{field.name}", e)' if array else f'"{n}.{field.name}"'
-        lines += [f"      for (int unsigned i = 0; i < $bits({rose}); i += 32)",
+        lines += [f"      {rose} = {n}_fields_rose.{field.name};",
+                  f"      {fell} = {n}_fields_fell.{field.name};",
+                  f"      for (int unsigned i = 0; i < $bits({rose}); i += 32)",
                   f'        port_monitor_pkg::weft_coverage_port("{module.name}", {name}, $bits({rose}), i,',
                   f"          32'({rose} >> i), 32'({fell} >> i));"]
     return lines + ["    end", "  end"]

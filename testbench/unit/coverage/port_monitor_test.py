@@ -13,16 +13,17 @@ import sv_struct
 CLOCKED = """module foo #(parameter int unsigned Width = 4, parameter type ctl_t = logic) (
   input wire logic clk_i, input logic [Width-1:0] a_i, output ctl_t c_o, input x_pkg::t u_i [3]);
 endmodule"""
-PACKAGE = "package x_pkg;\n  typedef struct packed {\n    logic a;\n    logic [7:0] b;\n  } s_t;\nendpackage\n"
+PACKAGE = "package x_pkg;\n  typedef struct packed {\n    logic a;\n    logic [7:0] b;\n  } s_t;\n  typedef struct packed {\n    logic [1:0][31:0] d;\n  } w_t;\nendpackage\n"
 
-DRIVEN = """module m (input logic clk_i, input x_pkg::s_t one_i, input x_pkg::s_t [1:0] two_i, input x_pkg::s_t list_i [3]);
+DRIVEN = """module m (input logic clk_i, input x_pkg::s_t one_i, input x_pkg::s_t [1:0] two_i, input x_pkg::s_t list_i [3],
+          input x_pkg::w_t wide_i);
 endmodule
 """
 MAIN = """#include <cstdio>
 #include "Vm.h"
 #include "Vm__Dpi.h"
-void weft_coverage_port(const char*, const char* port, unsigned width, unsigned, unsigned rose, unsigned fell) {
-  std::printf("%s %u %x %x\\n", port, width, rose, fell);
+void weft_coverage_port(const char*, const char* port, unsigned width, unsigned low, unsigned rose, unsigned fell) {
+  std::printf("%s+%u %u %x %x\\n", port, low, width, rose, fell);
 }
 int main() {
   Vm top;
@@ -32,6 +33,7 @@ int main() {
     top.one_i = one[at];
     top.two_i = two[at];
     top.list_i[2] = list[at];
+    top.wide_i = at == 1 ? 0x00000a00'00000001ull : 0x00000c00'00000000ull;
     top.clk_i = 0;
     top.eval();
     top.clk_i = 1;
@@ -72,7 +74,7 @@ class PortMonitorTest(unittest.TestCase):
     def test_a_struct_is_handed_over_field_by_field(self):
         text = monitor("module m (input x_pkg::s_t s_i, output logic b_o);\nendmodule")
         for field in ("a", "b"):
-            self.assertIn(f'weft_coverage_port("m", "s_i.{field}", $bits(s_i_fields_rose.{field}), i,', text)
+            self.assertIn(f'weft_coverage_port("m", "s_i.{field}", $bits(s_i_rose_{field}), i,', text)
         self.assertNotIn('"s_i"', text)
         self.assertIn('weft_coverage_port("m", "b_o", b_o_bits', text)
 
@@ -96,13 +98,15 @@ class PortMonitorTest(unittest.TestCase):
             done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             self.assertEqual(done.returncode, 0, done.stdout)
             lines = subprocess.run([folder / "obj_dir/Vm"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
-        self.assertIn("one_i.a 1 0 0", lines)
-        self.assertIn("one_i.b 8 5a 42", lines)
-        self.assertIn("two_i[0].b 8 0 0", lines)
-        self.assertIn("two_i[1].a 1 1 0", lines)
-        self.assertIn("two_i[1].b 8 81 0", lines)
-        self.assertIn("list_i[2].b 8 3 1", lines)
-        self.assertIn("list_i[0].a 1 0 0", lines)
+        self.assertIn("one_i.a+0 1 0 0", lines)
+        self.assertIn("one_i.b+0 8 5a 42", lines)
+        self.assertIn("two_i[0].b+0 8 0 0", lines)
+        self.assertIn("two_i[1].a+0 1 1 0", lines)
+        self.assertIn("two_i[1].b+0 8 81 0", lines)
+        self.assertIn("list_i[2].b+0 8 3 1", lines)
+        self.assertIn("list_i[0].a+0 1 0 0", lines)
+        self.assertIn("wide_i.d+0 64 1 1", lines)
+        self.assertIn("wide_i.d+32 64 600 600", lines)
 
 
 if __name__ == "__main__":
