@@ -3,22 +3,13 @@
 import unittest
 
 import numpy as np
-from weft_package import ROOT  # noqa: F401
+from weft_package import OnNano
 
 import weft
 from weft.commands import Command
 
 
-class Commands(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.device = weft.open("nano")
-        cls.addClassCleanup(cls.device.close)
-
-    def setUp(self):
-        self.queue = self.device.queue()
-        self.addCleanup(self.queue.release)
-
+class Commands(OnNano):
     def test_every_option_of_the_library_has_a_name(self):
         self.assertEqual(len(weft.CommandOptions.__annotations__), 7)
         everything = Command(weft._abi.QueueOpcode.NOP, {"tag": 1, "budget_kcycles": 2, "fence": True, "chain": True, "profile": True,

@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from weft_package import ROOT, python  # noqa: F401
+from weft_package import OnNano, python
 
 import weft
 
@@ -17,16 +17,7 @@ def children():
     return {child for task in pathlib.Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()}
 
 
-class Events(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.device = weft.open("nano")
-        cls.addClassCleanup(cls.device.close)
-
-    def setUp(self):
-        self.queue = self.device.queue()
-        self.addCleanup(self.queue.release)
-
+class Events(OnNano):
     def test_a_command_that_fails_is_known_by_its_event(self):
         a, b = self.device.buffer(8 << 20), self.device.buffer(8 << 20)
         event = self.queue.copy(a, b, 8 << 20, tag=42)

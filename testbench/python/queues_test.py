@@ -5,21 +5,12 @@ import threading
 import unittest
 
 import numpy as np
-from weft_package import ROOT  # noqa: F401
+from weft_package import OnNano
 
 import weft
 
 
-class Queues(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.device = weft.open("nano")
-        cls.addClassCleanup(cls.device.close)
-
-    def setUp(self):
-        self.queue = self.device.queue()
-        self.addCleanup(self.queue.release)
-
+class Queues(OnNano):
     def test_commands_end_in_their_order(self):
         events = [self.queue.timestamp() for _ in range(5)]
         events[-1].wait()

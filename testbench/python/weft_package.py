@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,3 +32,18 @@ def python(code: str, expected: int = 0, **environment: str) -> subprocess.Compl
     )
     assert done.returncode == expected, f"ended with {done.returncode}\n{done.stdout}{done.stderr}"
     return done
+
+
+class OnNano(unittest.TestCase):
+    """`device`: a simulator of nano for all tests of the class; `queue`: one for each test."""
+
+    @classmethod
+    def setUpClass(cls):
+        import weft
+
+        cls.device = weft.open("nano")
+        cls.addClassCleanup(cls.device.close)
+
+    def setUp(self):
+        self.queue = self.device.queue()
+        self.addCleanup(self.queue.release)
