@@ -48,7 +48,7 @@ compiler::Kernel writer(Fault fault = Fault::kNone) {
   copy.header.wait_sem0 = 0, copy.header.wait_count0 = 1;
   kernel.queues[WEFT_QUEUE_DMA_OUT] = {spec::encode(copy)};
   if (fault == Fault::kYes) {  // another channel reads a segment that is not mapped, some time later
-    fill.size1 = 10;  // strides of 0
+    fill.size1 = 10;           // strides of 0
     for (int i = 0; i < 60; i++) kernel.queues[WEFT_QUEUE_DMA_IN].push_back(spec::encode(fill));
     spec::DmaCommand wrong;
     wrong.header.opcode = WEFT_OPCODE_COPY;
