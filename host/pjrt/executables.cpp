@@ -46,7 +46,7 @@ std::optional<weft::Error> run(Launch& launch, runtime::Session& session) {
 
 using Donations = std::vector<compiler::stablehlo::Donation>;
 
-/// The program's donations but for those that the caller takes back.
+/// The program's donations, without those that the caller takes back.
 Donations donations_of(const Program& program, const ExecuteOptions* options) {
   Donations donations = program.donations;
   if (options == nullptr || options->kept_inputs == nullptr) return donations;

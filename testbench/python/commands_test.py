@@ -24,6 +24,9 @@ class Commands(OnNano):
             self.assertRaises(ValueError, self.queue.nop, **options)
         for options in ({"tag": "a"}, {"budget_kcycles": 0.5}, {"after": self.device.semaphore()}):
             self.assertRaises(TypeError, self.queue.nop, **options)
+        for pair in (3, self.device.semaphore(), (3, self.device.semaphore()), (self.device.semaphore(), 1, 2)):
+            self.assertRaisesRegex(TypeError, r"option signals is a semaphore and a value, as in signals=\(semaphore, 1\), not", self.queue.nop, signals=pair)
+        self.assertRaisesRegex(TypeError, "option after is a semaphore", self.queue.wait, 3, 1)
         a = self.device.buffer(64)
         for call in (lambda: self.queue.fill(a, 1 << 32, 64), lambda: self.queue.fill(a, -1, 64), lambda: self.queue.fill(a, 0, 64, offset=-4), lambda: self.queue.fill(a, 0, 1 << 64)):
             self.assertRaises(ValueError, call)

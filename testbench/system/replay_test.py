@@ -101,12 +101,17 @@ class SameBits(ReplayTest):
                 self.record(WEFT, "inject", "f.toml", "--core", "rtl")
                 self.replay()
 
-    def test_two_processes_on_a_standing_simulator(self):
-        server = subprocess.Popen([WEFT_SIM, "--chip", "nano", "--core", "fast", "--functions", "2", "--listen", self.path("d"),
-                                   "--record", self.path("run.weftrec")], stdin=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
+    def start_recorded_simulator(self):
+        """Of nano, with two functions, in the folder d."""
+        simulator = subprocess.Popen([WEFT_SIM, "--chip", "nano", "--core", "fast", "--functions", "2", "--listen", self.path("d"),
+                                      "--record", self.path("run.weftrec")], stdin=subprocess.DEVNULL)
+        self.addCleanup(simulator.wait)
+        self.addCleanup(simulator.kill)
         wait_for(lambda: (self.folder / "d/function1.sock").exists(), "sockets")
+        return simulator
+
+    def test_two_processes_on_a_standing_simulator(self):
+        server = self.start_recorded_simulator()
         for round in range(2):
             clients = [self.start("gemm", "--shape", "60x50x40", "--seed", 10 * round + i, "--socket", f"d/function{i}.sock", "--verify")
                        for i in range(2)]
@@ -119,11 +124,7 @@ class SameBits(ReplayTest):
         self.assertEqual(report["functions"], 2)
 
     def test_a_reset_by_an_observer_in_the_middle_of_work(self):
-        server = subprocess.Popen([WEFT_SIM, "--chip", "nano", "--core", "fast", "--functions", "2", "--listen", self.path("d"),
-                                   "--record", self.path("run.weftrec")], stdin=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        wait_for(lambda: (self.folder / "d/function1.sock").exists(), "sockets")
+        server = self.start_recorded_simulator()
         for _ in range(3):
             victim = self.start("gemm", "--shape", "768x768x768", "--socket", "d/function1.sock")
             wait_for(lambda: json.loads(self.weft("smi", "d", "--json", "--interval", 0.01))[0]["engines"]["core"]["command"], "launch")

@@ -11,11 +11,11 @@ from weft._abi import QueueOpcode
 from weft._handles import Handle
 from weft._numbers import unsigned
 from weft.errors import fresh
+from weft.semaphores import Semaphore
 
 if TYPE_CHECKING:
     from weft.buffers import Buffer
     from weft.programs import Kernel
-    from weft.semaphores import Semaphore
 
 
 class CommandOptions(TypedDict, total=False):
@@ -35,8 +35,8 @@ class CommandOptions(TypedDict, total=False):
     fence: bool
     chain: bool
     profile: bool
-    after: "tuple[Semaphore, int]"
-    signals: "tuple[Semaphore, int]"
+    after: tuple[Semaphore, int]
+    signals: tuple[Semaphore, int]
 
 
 class Command:
@@ -51,9 +51,9 @@ class Command:
         options.budget_kcycles = unsigned(given.get("budget_kcycles", 0), "budget_kcycles", 32)
         options.fence_before, options.chain, options.profile = (bool(given.get(name)) for name in ("fence", "chain", "profile"))
         if "after" in given:
-            options.wait_semaphore, options.wait_value = self._semaphore(*given["after"])
+            options.wait_semaphore, options.wait_value = self._semaphore("after", given["after"])
         if "signals" in given:
-            options.signal_semaphore, options.signal_value = self._semaphore(*given["signals"])
+            options.signal_semaphore, options.signal_value = self._semaphore("signals", given["signals"])
         self._options = options
         self.record = fresh(_abi.weft_command)
         self.record.opcode = opcode
@@ -61,7 +61,10 @@ class Command:
         for name, value in fields.items():
             setattr(self.record, name, value)
 
-    def _semaphore(self, semaphore: "Semaphore", value: int) -> tuple[int, int]:
+    def _semaphore(self, option: str, pair: tuple[Semaphore, int]) -> tuple[int, int]:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], Semaphore):
+            raise TypeError(f"option {option} is a semaphore and a value, as in {option}=(semaphore, 1), not {pair!r}")
+        semaphore, value = pair
         self.uses.append(semaphore._handle)
         return semaphore._handle._value, unsigned(value, "a semaphore's value")
 
@@ -131,11 +134,11 @@ class Commands(ABC, Generic[Taken]):
         """Does nothing, on the device."""
         return self._take(Command(QueueOpcode.NOP, options))
 
-    def wait(self, semaphore: "Semaphore", value: int, **options: Unpack[CommandOptions]) -> Taken:
+    def wait(self, semaphore: Semaphore, value: int, **options: Unpack[CommandOptions]) -> Taken:
         """Ends when the semaphore has reached the value, and holds back what is behind it. budget_kcycles bounds it."""
         return self._take(Command(QueueOpcode.WAIT, {**options, "after": (semaphore, value)}))
 
-    def signal(self, semaphore: "Semaphore", value: int, **options: Unpack[CommandOptions]) -> Taken:
+    def signal(self, semaphore: Semaphore, value: int, **options: Unpack[CommandOptions]) -> Taken:
         """Raises the semaphore when all earlier commands of the queue have ended. INVALID_ARGUMENT: it stands there already, or higher."""
         return self._take(Command(QueueOpcode.SIGNAL, {**options, "signals": (semaphore, value)}))
 

@@ -164,7 +164,8 @@ def _xyz(values: Sequence[int]) -> tuple[int, int, int]:
 
 
 def open_slice(name: str, **options: str | int) -> Slice:
-    """Opens and boots all chips of a slice. name: "nano-2x2" or another as `weft slices` lists them starts a simulator with all of them, on fast
-    cores unless told; "vfio-user:FOLDER" connects to a `weft-sim --slice` that listens there. options, for simulators that this
-    starts: as `weft.open` has them. INVALID_ARGUMENT: the generation's rules forbid the slice; the text names the rule."""
+    """Opens and boots all chips of a slice. name: a generation and the chips along each axis ("nano-2x2", "v5e-4x4", "v5p-4x4x4") starts a
+    simulator with all of them, on fast cores unless told; "vfio-user:FOLDER" connects to a `weft-sim --slice` that listens there.
+    options, for simulators that this starts: core, array, manager, trace. INVALID_ARGUMENT: the generation's rules forbid the slice, and
+    the text names the rule."""
     return Slice(full_name(name, options))
