@@ -227,15 +227,13 @@ void Function::set_leaving(bool leaving) {
   if (attention_ != nullptr) attention_->claims++;
 }
 
-bool Function::settled() {
-  if (!leaving_) return true;
-  if (registers_.firmware_read(WEFT_REG_DEVICE_STATE) != WEFT_DEVICE_STATE_PRESENT) return false;
+void Function::made_present() {  // in device time: what the chip does next must not hang on when anybody looks
+  if (!leaving_) return;
   set_leaving(false);
   host_memory_.clear();
   config_.reset();
   clear_requests();
   msix_.reset();
-  return true;
 }
 
 }  // namespace weft::chip

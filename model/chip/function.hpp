@@ -86,7 +86,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] bool leaving() const { return leaving_; }
   /// False: a client has left and the device still ends or clears what was its. True: power-up state, nothing of a
   /// former client remains but the reset generation.
-  [[nodiscard]] bool settled();
+  [[nodiscard]] bool settled() const { return !leaving_; }
 
   [[nodiscard]] unsigned index() const { return index_; }
   [[nodiscard]] HostMemory& host_memory() { return host_memory_; }
@@ -114,6 +114,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] uint32_t firmware_status() override { return events_.firmware_status(); }
   void inject(uint32_t control, const InjectedFault& fault) override;
   [[nodiscard]] uint64_t inject_status() const override { return faults_.status(); }
+  void made_present() override;
   void interrupt(unsigned vector) override;
   // PciConfigEvents
   void msix_control_changed(bool enabled, bool function_masked) override {

@@ -282,7 +282,10 @@ bool Manager::push_command(uint32_t queue, const uint8_t* command) {
 void Manager::function_write(uint32_t function, uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   for (uint32_t f = 0; f < functions(); f++) {
-    if (f == function || function == fw::hal::kAllFunctions) functions_[f]->registers().firmware_write(offset, value);
+    if (f != function && function != fw::hal::kAllFunctions) continue;
+    // The end of an earlier reset: of what was asked since, a departure say, the firmware has yet to hear.
+    if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_PRESENT && (requests_ >> f & 1) != 0) continue;
+    functions_[f]->registers().firmware_write(offset, value);
   }
   if (function == fw::hal::kAllFunctions && offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_FAILED) {
     failed_ = true;

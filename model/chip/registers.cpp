@@ -169,6 +169,7 @@ void Registers::firmware_write(uint32_t offset, uint64_t value) {
     case WEFT_REG_FIRST_ERROR:
     case WEFT_REG_PENDING_ERRORS:
       dword(offset) = static_cast<uint32_t>(value);
+      if (offset == WEFT_REG_DEVICE_STATE && value == WEFT_DEVICE_STATE_PRESENT) events_.made_present();
       return;
     default:
       return;

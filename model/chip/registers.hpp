@@ -30,6 +30,8 @@ class RegisterEvents {
   /// INJECT_CONTROL was written with an inject_control; `fault` is what the INJECT registers say.
   virtual void inject(uint32_t control, const InjectedFault& fault) = 0;
   [[nodiscard]] virtual uint64_t inject_status() const = 0;
+  /// The firmware has written that the function is present: nothing of what was before is left.
+  virtual void made_present() {}
   /// Vector `vector` passed INTERRUPT_MASK.
   virtual void interrupt(unsigned vector) = 0;
 };

@@ -109,6 +109,12 @@ void Simulation::start_until(uint64_t end_fs, Policy policy) {
   runs_++;
   sc_core::sc_start(sc_core::sc_time::from_value(end_fs - now_fs),
                     policy == Policy::kToEnd ? sc_core::SC_RUN_TO_TIME : sc_core::SC_EXIT_ON_STARVATION);
+  if (clock_->paused() || sc_core::sc_pending_activity_at_current_time()) return;
+  // A core that has nothing to tell for long stands where its stride ended, which is the wall clock's choice: whoever
+  // looks now sees that cycle, and what comes now comes in it.
+  const uint64_t front_fs = chips_.front()->time().edge_fs(clock_->front_cycle());
+  const uint64_t last_fs = sc_core::sc_time_stamp().value();
+  if (front_fs > last_fs) sc_core::sc_start(sc_core::sc_time::from_value(front_fs - last_fs), sc_core::SC_RUN_TO_TIME);
 }
 
 void Simulation::run_slice() {
@@ -142,7 +148,7 @@ void Simulation::run_to(const Standstill& stop) {
   const uint64_t edge_fs = chips_.front()->time().edge_fs(cycle);
   clock_->begin_slice(cycle, std::chrono::steady_clock::time_point::max(), cycle);
   start_until(edge_fs, Policy::kToLastEvent);
-  if (stop.kind == Standstill::Kind::kBefore) return;
+  if (stop.kind == Standstill::Kind::kBefore) return start_until(edge_fs, Policy::kToEnd);
   while (sc_core::sc_pending_activity_at_current_time() && !clock_->paused()) {
     runs_++;
     sc_core::sc_start(sc_core::SC_ZERO_TIME);

@@ -2,6 +2,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <functional>
 
 #include "testbench/unit/chip/stand_in_firmware.hpp"
 
@@ -29,6 +30,7 @@ struct Fixture {
         requests |= hal::function_requests(&departed);
         departures |= departed;
         for (uint32_t f = 0; f < hal::functions() && release; f++) {
+          if ((requests >> f & 1) != 0 && before_present) before_present();
           if ((requests >> f & 1) != 0) hal::function_write(f, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_PRESENT);
         }
         if (fail) hal::function_write(hal::kAllFunctions, WEFT_REG_DEVICE_STATE, WEFT_DEVICE_STATE_FAILED);
@@ -76,6 +78,7 @@ struct Fixture {
   uint32_t requests = 0, departures = 0;
   int starts = 0;
   bool release = true, fail = false;
+  std::function<void()> before_present;  ///< called between the end of a reset and the word of it
   std::unique_ptr<chip::Simulation> simulation;
 };
 
@@ -216,6 +219,38 @@ TEST_CASE_METHOD(Fixture, "a request that the firmware takes leaves nothing pend
   CHECK_FALSE(simulation->pending());
   CHECK(simulation->cycle() - asked < 1000);
   CHECK(starts == 1);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a client that leaves in the middle of its reset is released before the function is handed on") {
+  before_present = [&] {
+    before_present = nullptr;
+    release = false;
+    simulation->disconnect(1);
+  };
+  reset(1);
+  CHECK(departures == 2);
+  CHECK(state(1) == WEFT_DEVICE_STATE_RESETTING);
+  CHECK_FALSE(function(1).settled());
+  release = true;
+  ring(0);
+  CHECK(function(1).settled());
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a departure that the firmware has finished is not told again, whether anybody looked or not") {
+  simulation->disconnect(1);
+  simulation->run_until_idle();
+  REQUIRE(departures == 2);
+  fail = true;
+  ring(0);
+  fail = false;
+  departures = 0;
+  reset(0);
+  REQUIRE(starts == 2);
+  CHECK(departures == 0);
+  CHECK(state(1) == WEFT_DEVICE_STATE_PRESENT);
+  CHECK(function(1).host_memory().size() == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "a departure that the firmware had not finished is told again after a device reset") {

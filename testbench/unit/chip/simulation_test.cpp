@@ -137,6 +137,16 @@ TEST_CASE_METHOD(Fixture, "the same work takes the same cycles again, however it
   CHECK(cycles.front() > 100'000);
 }
 
+TEST_CASE_METHOD(Fixture, "between two slices time stands where the core does, however far it ran in its quiet") {
+  test::ring_doorbell(function(), 1, 1);
+  int slices = 0;
+  for (; simulation->pending(); slices++) {
+    simulation->run_slice();
+    REQUIRE(read_register(function(), WEFT_REG_CYCLES, 8) == simulation->standstill().cycle);
+  }
+  CHECK(slices > 3);
+}
+
 TEST_CASE_METHOD(Fixture, "after a reset in the middle of work the same work takes the same cycles") {
   const auto measure = [&] {
     const uint64_t begin = simulation->cycle();

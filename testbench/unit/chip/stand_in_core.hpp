@@ -55,6 +55,10 @@ class StandInCore final : public core::TensorCore {
     (void)run_to_interrupt(until);
     return cycle_;
   }
+  uint64_t quiet_until() const override {
+    if (!busy()) return UINT64_MAX;
+    return writes_.empty() ? std::max(cycle_, done_) : cycle_;
+  }
   bool peek_vmem(uint64_t, std::span<std::byte>) const override { return false; }
   bool peek_acc(uint32_t, std::span<std::byte>) const override { return false; }
   void set_observer(core::CoreObserver* observer) override { observer_ = observer; }
