@@ -49,16 +49,21 @@ uint64_t CoreClock::earliest_due() {
 }
 
 /// No core runs beyond it.
-uint64_t CoreClock::limit(uint64_t cycle) const {
+uint64_t CoreClock::limit() const {
   const uint64_t now_fs = sc_core::sc_time_stamp().value();
   const sc_core::sc_time next = sc_core::sc_time_stamp() + sc_core::sc_time_to_pending_activity();
   uint64_t limit = std::min(time_.cycle_at(next.value()), horizon_);
+  if (interconnect_ != nullptr) limit = std::min(limit, time_.cycle_at(now_fs + interconnect_->lookahead_fs()));
+  return limit;
+}
+
+/// At least a cycle, and not beyond what is on its way to the core.
+void CoreClock::run_ahead(size_t core, uint64_t cycle, uint64_t limit) {
   if (interconnect_ != nullptr) {
-    const uint64_t event = interconnect_->next_event_fs();
-    if (event != UINT64_MAX) limit = std::min(limit, time_.cycle_at(event));
-    limit = std::min(limit, time_.cycle_at(now_fs + interconnect_->lookahead_fs()));
+    const uint64_t arrival = interconnect_->next_arrival_fs(core, sc_core::sc_time_stamp().value());
+    if (arrival != UINT64_MAX) limit = std::min(limit, time_.cycle_at(arrival));
   }
-  return std::max(limit, cycle + 1);
+  cores_[core]->run_ahead(std::max(limit, cycle + 1));
 }
 
 /// When something is to be done again, if nobody kicks before: of cores in `next_cycle` at the earliest. UINT64_MAX:
@@ -94,9 +99,9 @@ void CoreClock::run() {
     return;
   }
   if (due) {
-    const uint64_t end = limit(cycle);
+    const uint64_t end = limit();
     for (size_t i = 0; i < cores_.size(); i++)
-      if (due_[i] <= cycle) cores_[i]->run_ahead(end);
+      if (due_[i] <= cycle) run_ahead(i, cycle, end);
   }
   const uint64_t wake = wake_fs(at_edge ? cycle + 1 : cycle);
   if (wake != UINT64_MAX) next_trigger(until_fs(wake), kick_);

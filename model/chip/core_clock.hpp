@@ -22,11 +22,14 @@ class Interconnect {
   virtual void run(uint64_t now_fs) = 0;
   /// What one chip does reaches another this much later, or more.
   [[nodiscard]] virtual uint64_t lookahead_fs() const = 0;
+  /// Nothing acts on the core of a chip before, unless it sets out after `now_fs`, up to which all has happened;
+  /// UINT64_MAX: nothing is on its way.
+  [[nodiscard]] virtual uint64_t next_arrival_fs(size_t chip, uint64_t now_fs) = 0;
 };
 
 /// Clocks the cores while they are busy. Nobody else acts between now and the next pending event, and nothing that a
-/// core does reaches another one within the interconnect's lookahead: so every busy core runs ahead that far at once,
-/// and simulated time follows. Of one moment, managers act first, then the interconnect, then cores: what happens does
+/// core does reaches another one within the interconnect's lookahead: so every busy core runs ahead that far at once, or
+/// to what is on its way to it, and simulated time follows. Of one moment, managers act first, then the interconnect, then cores: what happens does
 /// not depend on the order in which the kernel wakes them. What arrives between two edges is there at the second one.
 /// Cores that are idle, or quiet (TensorCore::quiet_until), are not clocked.
 class CoreClock final : public sc_core::sc_module {
@@ -63,7 +66,8 @@ class CoreClock final : public sc_core::sc_module {
  private:
   void run();
   [[nodiscard]] bool look_at_cores(uint64_t cycle);
-  [[nodiscard]] uint64_t limit(uint64_t cycle) const;
+  [[nodiscard]] uint64_t limit() const;
+  void run_ahead(size_t core, uint64_t cycle, uint64_t limit);
   [[nodiscard]] uint64_t wake_fs(uint64_t next_cycle);
   [[nodiscard]] uint64_t earliest_due();
 

@@ -32,6 +32,8 @@ struct SliceNetwork::Chip {
   uint32_t epoch = 0;       // core resets
   uint64_t on_its_way = 0;  // bytes
   uint64_t numbers = 0;     // of remote commands
+  uint64_t under_way = 0;   // of those, not acknowledged
+  uint32_t period = 0;      // counts the times that none was left: a drained slice is as a new one
 };
 
 class SliceNetwork::Port final : public core::RemotePort {
@@ -44,7 +46,7 @@ class SliceNetwork::Port final : public core::RemotePort {
 
   uint64_t begin(const spec::DmaCommand& command) override {
     const uint64_t number = ++state().numbers;
-    network_.under_way_++;
+    state().under_way++;
     network_.flows_[flow_key(chip_, command.remote_chip)].transfers.push_back(
         {.number = number, .command = command, .receiver_epoch = network_.chips_[command.remote_chip]->epoch});
     return number;
@@ -71,14 +73,11 @@ class SliceNetwork::Port final : public core::RemotePort {
 
   void core_reset() override {
     state().epoch++;
-    state().on_its_way = 0;
+    state().period++;
+    state().on_its_way = state().under_way = 0;
     auto& flows = network_.flows_;
-    for (uint32_t to = 0; to < network_.chips_.size() && !flows.empty(); to++) {
-      const auto flow = flows.find(flow_key(chip_, to));
-      if (flow == flows.end()) continue;
-      network_.ended(flow->second.transfers.size());
-      flow->second = {};
-    }
+    for (uint32_t to = 0; to < network_.chips_.size() && !flows.empty(); to++)
+      if (const auto flow = flows.find(flow_key(chip_, to)); flow != flows.end()) flow->second = {};
     network_.barriers_.forget(chip_);
   }
 
@@ -94,11 +93,13 @@ SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, cons
       options_(options),
       time_(chip.clock_hz),
       network_(slice.topology(), options),
-      room_bytes_(room_for(network_.topology(), options)) {
+      room_bytes_(room_for(network_.topology(), options)),
+      arrivals_(slice.chips()) {
   for (uint32_t i = 0; i < slice.chips(); i++) {
     chips_.push_back(std::make_unique<Chip>());
     chips_.back()->port = std::make_unique<Port>(*this, i);
   }
+  network_.note_arrivals(&arrivals_);
   network_.on_delivery(
       [this](const ici::Message& message, ici::Delivery how, ici::Femtoseconds) { delivered(message, how); });
   network_.set_trouble([this](uint32_t sender, unsigned port) {
@@ -173,6 +174,11 @@ uint64_t SliceNetwork::next_event_fs() const {
   return next;
 }
 
+/// Once links have died, messages may also be given up, which acts on the chips at both ends without notice.
+uint64_t SliceNetwork::next_arrival_fs(size_t chip, uint64_t now_fs) {
+  return network_.troubled() ? next_event_fs() : arrivals_.next(static_cast<uint32_t>(chip), now_fs);
+}
+
 /// What sets out, then what is on its way, then what comes back. A barrier may add to what sets out now.
 void SliceNetwork::run(uint64_t now_fs) {
   now_fs_ = now_fs;
@@ -198,22 +204,20 @@ void SliceNetwork::run(uint64_t now_fs) {
 }
 
 void SliceNetwork::depart(uint32_t from, uint64_t at_fs, Departure departure) {
+  if (departure.to == from) arrivals_.note(from, at_fs, now_fs_);  // on no link
   departures_.push({at_fs, from, asked_++}, std::move(departure));
 }
 
 ici::Route SliceNetwork::route(uint32_t from, uint32_t to, Flow& flow) const {
-  if (flow.period != period_) flow.blocks = 0, flow.period = period_;
+  const uint32_t period = chips_[from]->period;
+  if (flow.period != period) flow.blocks = 0, flow.period = period;
   return ici::balanced_route(network_.topology(), from, to, flow.blocks++);
-}
-
-void SliceNetwork::ended(uint64_t commands) {
-  under_way_ -= commands;
-  if (commands != 0 && under_way_ == 0) period_++;
 }
 
 /// `across`: the chip that answers.
 void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
   const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
+  arrivals_.note(to, at_fs + way, now_fs_);
   returns_.push({at_fs + way, to, asked_++}, back);
 }
 
@@ -269,7 +273,6 @@ void SliceNetwork::settle(uint32_t from, uint32_t to, Flow& flow) {
     give_back(from, to, at_fs,
               {.number = first.number, .room = 0, .epoch = chips_[from]->epoch, .done = true, .fault = first.fault});
     flow.transfers.pop_front();
-    ended(1);
   }
 }
 
@@ -278,7 +281,9 @@ void SliceNetwork::return_to(uint32_t chip, const Return& back) {
   if (back.epoch != sender.epoch || sender.core == nullptr) return;
   sender.host->catch_up();
   sender.on_its_way -= std::min(sender.on_its_way, back.room);
-  if (back.done) sender.core->acknowledge(back.number, back.fault);
+  if (!back.done) return;
+  if (--sender.under_way == 0) sender.period++;
+  sender.core->acknowledge(back.number, back.fault);
 }
 
 // ---------------------------------------------------------------- barriers

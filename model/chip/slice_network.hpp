@@ -15,6 +15,7 @@
 #include "model/chip/slice_barriers.hpp"
 #include "model/chip/timed_heap.hpp"
 #include "model/core/remote/remote_port.hpp"
+#include "model/ici/arrival_times.hpp"
 #include "model/ici/link_trace.hpp"
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
@@ -56,6 +57,7 @@ class SliceNetwork final : public Interconnect {
   [[nodiscard]] uint64_t next_event_fs() const override;
   void run(uint64_t now_fs) override;
   [[nodiscard]] uint64_t lookahead_fs() const override { return options_.hop_latency; }
+  [[nodiscard]] uint64_t next_arrival_fs(size_t chip, uint64_t now_fs) override;
 
  private:
   class Port;
@@ -95,7 +97,7 @@ class SliceNetwork final : public Interconnect {
   struct Flow {
     std::list<Transfer> transfers;
     uint64_t visible = 0;  // cycle of the last post
-    uint32_t blocks = 0;   // pieces sent in this period: they choose the way
+    uint32_t blocks = 0;   // pieces sent in this period of the sender: they choose the way
     uint32_t period = 0;
   };
   struct Return {  // to a sender
@@ -115,8 +117,6 @@ class SliceNetwork final : public Interconnect {
   void depart(uint32_t from, uint64_t at_fs, Departure departure);
   /// Of the next piece from one core to another.
   [[nodiscard]] ici::Route route(uint32_t from, uint32_t to, Flow& flow) const;
-  /// So many remote commands are not under way any more.
-  void ended(uint64_t commands);
   void give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back);
   void delivered(const ici::Message& message, ici::Delivery how);
   void receive(Data& data, ici::Delivery how);
@@ -138,8 +138,7 @@ class SliceNetwork final : public Interconnect {
   TimedHeap<Order, Return> returns_;
   NumberWindow<Parcel> parcels_;              // by the tag of their message
   std::unordered_map<uint64_t, Flow> flows_;  // that have been used, by flow_key()
-  uint64_t under_way_ = 0;                    // remote commands
-  uint32_t period_ = 0;                       // counts the times that none was left: a drained slice is as a new one
+  ici::ArrivalTimes arrivals_;                // of what is on its way to a chip
   SliceBarriers barriers_;
   std::unique_ptr<ici::LinkTrace> trace_;
 };

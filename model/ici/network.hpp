@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/ici/arbiter.hpp"
+#include "model/ici/arrival_times.hpp"
 #include "model/ici/credit_returns.hpp"
 #include "model/ici/event_queue.hpp"
 #include "model/ici/large_vector.hpp"
@@ -102,6 +103,10 @@ class Network {
   /// Called when the last byte of a message has arrived, and when its source gives it up; the handler may send.
   void on_delivery(Handler handler) { handler_ = std::move(handler); }
 
+  /// Told of every packet that sets out on the last link of its way, with the moment of its last byte's arrival.
+  /// Outlives the network; nullptr: nobody asks.
+  void note_arrivals(ArrivalTimes* arrivals) { arrivals_ = arrivals; }
+
   /// Told of every hop; must not send. For traces and maps of link use.
   void on_hop(Observer observer) { observer_ = std::move(observer); }
 
@@ -127,6 +132,8 @@ class Network {
   [[nodiscard]] Femtoseconds next_event() const { return events_.next_time(); }
 
   [[nodiscard]] Femtoseconds now() const { return now_; }
+  /// A link has died, or messages have been stuck: from then on some may end at a moment that arrivals do not name.
+  [[nodiscard]] bool troubled() const { return books_open_; }
   [[nodiscard]] uint64_t packet_hops() const { return packet_hops_; }
   [[nodiscard]] uint32_t packets_in_flight() const { return in_flight_; }
   /// Messages that have begun and not ended, as their sources know it.
@@ -340,6 +347,7 @@ class Network {
   Femtoseconds give_up_time_ = 0;  // news reach all chips by whatever way
   Handler handler_;
   Observer observer_;
+  ArrivalTimes* arrivals_ = nullptr;
   StuckHandler stuck_handler_;
   TroubleSource trouble_;
   uint32_t packets_cut_ = 0;

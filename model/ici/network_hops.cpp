@@ -105,6 +105,8 @@ void Network::transmit(uint32_t number, const Waiting& what) {
   link.counters.replay += replay;
   packet_hops_++;
   if (observer_) tell(packet, number, replay);
+  if (arrivals_ != nullptr && link.to == packet.to)
+    arrivals_->note(packet.to, link.busy_until + options_.hop_latency, now_);
 
   if (packet.sent_on != kNone)
     return_credits(packet.sent_on, packet.channel, what.bytes,

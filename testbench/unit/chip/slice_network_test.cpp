@@ -152,6 +152,25 @@ constexpr uint64_t kOnTheLink = 4096 / 2 * 105 / 100, kHop = 1000;  // cycles
 
 }  // namespace
 
+TEST_CASE("What is on its way to a chip is known a hop's time ahead, and holds up no other chip") {
+  const auto slice = std::get<ici::Slice>(ici::parse_slice("nano-2x2"));
+  const uint64_t rate = slice.generation->link_bytes_per_second;
+  chip::SliceNetwork network(slice, *spec::find_chip("nano"), {.link_bytes_per_second = rate});
+  const chip::TimeBase time(spec::find_chip("nano")->clock_hz);
+  const auto command = remote(1, 0, 0, 0, 4096, WEFT_NO_SEMAPHORE, 48);
+  core::RemotePiece piece{.number = network.port(0).begin(command), .command = command, .runs = {{0, 4096}}};
+  piece.data.resize(4096);
+  piece.last = true;
+  network.port(0).send(piece, 100);
+  CHECK(network.next_arrival_fs(1, 0) == UINT64_MAX);  // it has not set out
+  const uint64_t now = time.edge_fs(101);
+  network.run(now);
+  const uint64_t wire = ici::Network::wire_bytes(4096) * ici::kNanosecond * 1'000'000'000 / rate;
+  CHECK(network.next_arrival_fs(1, now) == now + network.lookahead_fs() + wire);
+  CHECK(network.next_event_fs() < now + network.lookahead_fs() + wire);
+  for (const uint32_t other : {0u, 2u, 3u}) CHECK(network.next_arrival_fs(other, now) == UINT64_MAX);
+}
+
 TEST_CASE("A neighbour is a hop away") {
   const uint64_t arrival = arrival_at(1);
   CHECK(arrival > 1000 + kHop + 4096 / 2);
