@@ -144,12 +144,12 @@ Status VfioUserTransport::read(Region region, uint64_t offset, void* data, uint3
   RegionAccess answer{};
   const bool whole = reply.value().size() == sizeof answer + bytes;
   if (whole) std::memcpy(&answer, reply.value().data(), sizeof answer);
-  if (!whole || answer.offset != offset || answer.region != access.region || answer.bytes != bytes) {
+  if (!whole || answer.offset != offset || answer.region != access.region || answer.count != bytes) {
     socket_.shutdown("a REGION_READ reply that does not fit its request");
     return failure(
         WEFT_ERROR_DEVICE_LOST,
         "reading {} bytes at {:#x} of region {}: the reply has {} bytes and is for {} bytes at {:#x} of region {}",
-        bytes, offset, access.region, reply.value().size(), answer.bytes, answer.offset, answer.region);
+        bytes, offset, access.region, reply.value().size(), answer.count, answer.offset, answer.region);
   }
   std::memcpy(data, reply.value().data() + sizeof answer, bytes);
   return {};

@@ -101,7 +101,7 @@ Status VfioUserSocket::send(uint16_t id, Command command, uint32_t flags, std::s
   for (const Bytes& piece : payload) {
     if (piece.bytes == 0) continue;
     pieces[count++] = {const_cast<void*>(piece.data), piece.bytes};
-    header.message_bytes += static_cast<uint32_t>(piece.bytes);
+    header.size += static_cast<uint32_t>(piece.bytes);
   }
   msghdr message{};
   message.msg_iov = pieces.data();
@@ -117,7 +117,7 @@ Status VfioUserSocket::send(uint16_t id, Command command, uint32_t flags, std::s
     std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
   }
   const Deadline deadline = reply_deadline();
-  for (size_t left = header.message_bytes; left != 0;) {
+  for (size_t left = header.size; left != 0;) {
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -198,10 +198,10 @@ Result<std::vector<unsigned char>> VfioUserSocket::request(Command command, std:
                               header.command, id, static_cast<uint16_t>(command)));
   }
   constexpr uint32_t kMaxReplyBytes = kMaxDataBytes + 4096;
-  if (header.message_bytes < sizeof header || header.message_bytes > kMaxReplyBytes) {
-    return broken(fmt::format("a reply of {} bytes", header.message_bytes));
+  if (header.size < sizeof header || header.size > kMaxReplyBytes) {
+    return broken(fmt::format("a reply of {} bytes", header.size));
   }
-  const size_t payload_bytes = header.message_bytes - sizeof header;
+  const size_t payload_bytes = header.size - sizeof header;
   try {
     reply.resize(payload_bytes);
   } catch (const std::bad_alloc&) {  // the next reply begins behind this one

@@ -10,9 +10,11 @@
 
 #include "driver/status.hpp"
 #include "driver/transport/file_descriptor.hpp"
-#include "driver/transport/vfio_user_protocol.hpp"
+#include "weft/spec/vfio_user.hpp"
 
 namespace weft::driver {
+
+namespace vfio_user = spec::vfio_user;
 
 /// Thread-safe: one request at a time waits for its reply, posts go out between. Whatever breaks the protocol (wrong
 /// id, wrong size, a command from the server, half a message) ends the connection: after that the stream cannot be

@@ -19,9 +19,9 @@ std::string with_process_id(std::string path) {
 }
 
 /// The fixed part of a region access, if the message is a sound one.
-bool region_access(uint16_t command, std::span<const std::byte> payload, server::RegionAccessBody& body) {
-  if (command != static_cast<uint16_t>(server::Command::kRegionRead) &&
-      command != static_cast<uint16_t>(server::Command::kRegionWrite))
+bool region_access(uint16_t command, std::span<const std::byte> payload, spec::vfio_user::RegionAccess& body) {
+  if (command != static_cast<uint16_t>(spec::vfio_user::Command::kRegionRead) &&
+      command != static_cast<uint16_t>(spec::vfio_user::Command::kRegionWrite))
     return false;
   if (payload.size() < sizeof body) return false;
   std::memcpy(&body, payload.data(), sizeof body);
@@ -221,11 +221,11 @@ void Recorder::message(size_t function, const server::Message& message) {
 void Recorder::answered(int error, std::span<const std::byte> reply) {
   end_run();
   in_message_ = false;
-  server::RegionAccessBody body;
+  spec::vfio_user::RegionAccess body;
   if (error != 0) {
     // It has changed nothing.
   } else if (region_access(message_command_, message_payload_, body)) {
-    const bool read = message_command_ == static_cast<uint16_t>(server::Command::kRegionRead);
+    const bool read = message_command_ == static_cast<uint16_t>(spec::vfio_user::Command::kRegionRead);
     const auto data = (read ? reply : std::span<const std::byte>(message_payload_)).subspan(sizeof body);
     out_.byte(static_cast<uint8_t>(read ? RecordKind::kRegionRead : RecordKind::kRegionWrite));
     out_.byte(static_cast<uint8_t>(message_function_));

@@ -11,8 +11,8 @@
 namespace weft::record {
 namespace {
 
-using server::Command;
-using server::RegionAccessBody;
+using spec::vfio_user::Command;
+using spec::vfio_user::RegionAccess;
 
 constexpr uint64_t kStepCycles = 256;  // of device time between two looks at what has happened
 
@@ -25,7 +25,7 @@ void append(std::vector<std::byte>& bytes, const T& value) {
 /// The same map without a file: what the device reads of it comes from the recording, what it writes is compared and
 /// kept nowhere.
 void forget_file(server::Message& message) {
-  server::DmaMapBody body;
+  spec::vfio_user::DmaMap body;
   if (message.payload.size() < sizeof body) return;
   std::memcpy(&body, message.payload.data(), sizeof body);
   body.offset = 0;
@@ -160,7 +160,7 @@ void Replayer::access_region(size_t number, const Record& record) {
   const bool read = record.kind == RecordKind::kRegionRead;
   server::Message message;
   message.header.command = static_cast<uint16_t>(read ? Command::kRegionRead : Command::kRegionWrite);
-  append(message.payload, RegionAccessBody{record.address, record.detail, record.bytes});
+  append(message.payload, RegionAccess{record.address, record.detail, record.bytes});
   if (!read) {
     const auto data = recording_.data(record);
     message.payload.insert(message.payload.end(), data.begin(), data.end());
@@ -168,8 +168,8 @@ void Replayer::access_region(size_t number, const Record& record) {
   server::Dispatcher& client = *clients_[record.function];
   server::Reply reply = client.handle(message);
   const auto as_recorded = [&] {
-    return reply.payload.size() > sizeof(RegionAccessBody) &&
-           std::ranges::equal(recording_.data(record), std::span(reply.payload).subspan(sizeof(RegionAccessBody)));
+    return reply.payload.size() > sizeof(RegionAccess) &&
+           std::ranges::equal(recording_.data(record), std::span(reply.payload).subspan(sizeof(RegionAccess)));
   };
   // With another firmware the device may need longer to come where the host saw it.
   while (pace_ == Pace::kCauses && read && is_polled(record) && !stopped() && simulation_.pending() && !as_recorded()) {
@@ -180,7 +180,7 @@ void Replayer::access_region(size_t number, const Record& record) {
     return refused(number, record, fmt::format("access of region {} at {:#x}", record.detail, record.address),
                    reply.error);
   if (read && pace_ == Pace::kCycles && !incomparable(record))
-    compare_read(number, record, std::span(reply.payload).subspan(sizeof(RegionAccessBody)));
+    compare_read(number, record, std::span(reply.payload).subspan(sizeof(RegionAccess)));
 }
 
 void Replayer::compare_read(size_t number, const Record& record, std::span<const std::byte> now) {

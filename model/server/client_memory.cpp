@@ -14,7 +14,7 @@ void ClientMemory::set_transfer_bytes(uint64_t bytes) {
 bool ClientMemory::read(uint64_t iova, std::span<std::byte> out) {
   while (!out.empty()) {
     const auto piece = out.first(std::min(out.size(), transfer_bytes_));
-    if (!ask(Command::kDmaRead, {iova, piece.size()}, {}, piece)) return false;
+    if (!ask(vfio_user::Command::kDmaRead, {iova, piece.size()}, {}, piece)) return false;
     out = out.subspan(piece.size());
     iova += piece.size();
   }
@@ -24,14 +24,14 @@ bool ClientMemory::read(uint64_t iova, std::span<std::byte> out) {
 bool ClientMemory::write(uint64_t iova, std::span<const std::byte> data) {
   while (!data.empty()) {
     const auto piece = data.first(std::min(data.size(), transfer_bytes_));
-    if (!ask(Command::kDmaWrite, {iova, piece.size()}, piece, {})) return false;
+    if (!ask(vfio_user::Command::kDmaWrite, {iova, piece.size()}, piece, {})) return false;
     data = data.subspan(piece.size());
     iova += piece.size();
   }
   return true;
 }
 
-bool ClientMemory::ask(Command command, const DmaAccessBody& body, std::span<const std::byte> data,
+bool ClientMemory::ask(vfio_user::Command command, const vfio_user::DmaAccess& body, std::span<const std::byte> data,
                        std::span<std::byte> out) {
   if (connection_ == nullptr || credit_ == nullptr) {
     std::ranges::fill(out, std::byte{0});
@@ -47,12 +47,12 @@ bool ClientMemory::ask(Command command, const DmaAccessBody& body, std::span<con
     connection_->give_up();
   }
   credit_->spend(WaitCredit::Clock::now() - begin);
-  if (!answered || reply.error != 0 || (reply.header.flags & kFlagError) != 0) return false;
+  if (!answered || reply.error != 0 || (reply.header.flags & vfio_user::kFlagError) != 0) return false;
   // The protocol's text has 4 bytes for the count in the reply to a write, and 8 in all else; clients have either.
   constexpr size_t kShortBytes = 12;
   const size_t bytes = reply.payload.size() - std::min(reply.payload.size(), out.size());
   if (!reply.fds.empty() || (bytes != sizeof body && !(out.empty() && bytes == kShortBytes))) return false;
-  DmaAccessBody place{};
+  vfio_user::DmaAccess place{};
   std::memcpy(&place, reply.payload.data(), bytes);
   if (place.address != body.address || place.count != body.count) return false;
   if (!out.empty()) std::memcpy(out.data(), &reply.payload[sizeof place], out.size());

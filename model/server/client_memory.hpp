@@ -24,7 +24,7 @@ class ClientMemory final : public chip::MessageMemory {
 
  private:
   /// False: no reply, an error reply, or one of another size or place.
-  [[nodiscard]] bool ask(Command command, const DmaAccessBody& body, std::span<const std::byte> data,
+  [[nodiscard]] bool ask(vfio_user::Command command, const vfio_user::DmaAccess& body, std::span<const std::byte> data,
                          std::span<std::byte> out);
 
   Connection* connection_;

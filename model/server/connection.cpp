@@ -156,14 +156,15 @@ void Connection::append(std::span<const std::byte> bytes) {
   output_.insert(output_.end(), bytes.begin(), bytes.end());
 }
 
-void Connection::reply(const Header& request, int error, std::span<const std::byte> payload, int descriptor) {
-  if ((request.flags & kFlagNoReply) != 0) return;
+void Connection::reply(const vfio_user::Header& request, int error, std::span<const std::byte> payload,
+                       int descriptor) {
+  if ((request.flags & vfio_user::kFlagNoReply) != 0) return;
   if (error != 0) payload = {};
-  const Header header{.message_id = request.message_id,
-                      .command = request.command,
-                      .size = static_cast<uint32_t>(sizeof(Header) + payload.size()),
-                      .flags = kTypeReply | (error != 0 ? kFlagError : 0),
-                      .error = static_cast<uint32_t>(error)};
+  const vfio_user::Header header{.message_id = request.message_id,
+                                 .command = request.command,
+                                 .size = static_cast<uint32_t>(sizeof(vfio_user::Header) + payload.size()),
+                                 .flags = vfio_user::kTypeReply | (error != 0 ? vfio_user::kFlagError : 0),
+                                 .error = static_cast<uint32_t>(error)};
   append(std::as_bytes(std::span(&header, 1)));
   if (error == 0 && descriptor >= 0) {
     passed_ = FileDescriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
@@ -216,13 +217,13 @@ bool Connection::keep(Message&& message) {
   return true;
 }
 
-bool Connection::ask(Command command, std::span<const std::byte> body, std::span<const std::byte> data,
+bool Connection::ask(vfio_user::Command command, std::span<const std::byte> body, std::span<const std::byte> data,
                      Clock::time_point deadline, Message& reply) {
-  const Header header{.message_id = next_id_++,
-                      .command = static_cast<uint16_t>(command),
-                      .size = static_cast<uint32_t>(sizeof(Header) + body.size() + data.size()),
-                      .flags = kTypeCommand,
-                      .error = 0};
+  const vfio_user::Header header{.message_id = next_id_++,
+                                 .command = static_cast<uint16_t>(command),
+                                 .size = static_cast<uint32_t>(sizeof(vfio_user::Header) + body.size() + data.size()),
+                                 .flags = vfio_user::kTypeCommand,
+                                 .error = 0};
   append(std::as_bytes(std::span(&header, 1)));
   append(body);
   append(data);
@@ -232,7 +233,7 @@ bool Connection::ask(Command command, std::span<const std::byte> body, std::span
     const Received received = receive_new(message);
     if (received == Received::kClosed) break;
     if (received == Received::kMessage) {
-      const bool is_reply = (message.header.flags & kTypeMask) == kTypeReply;
+      const bool is_reply = (message.header.flags & vfio_user::kTypeMask) == vfio_user::kTypeReply;
       if (is_reply && message.header.message_id == header.message_id && message.header.command == header.command) {
         reply = std::move(message);
         return true;

@@ -11,18 +11,20 @@
 
 #include "model/chip/tenant_limits.hpp"
 #include "model/server/file_descriptor.hpp"
-#include "model/server/message.hpp"
+#include "weft/spec/vfio_user.hpp"
 
 struct msghdr;
 
 namespace weft::server {
 
+namespace vfio_user = spec::vfio_user;
+
 inline constexpr size_t kMaxMessageBytes =
-    sizeof(Header) + sizeof(RegionAccessBody) + chip::tenant_limits::kTransferBytes;
+    sizeof(vfio_user::Header) + sizeof(vfio_user::RegionAccess) + chip::tenant_limits::kTransferBytes;
 
 /// A message as it came. `error` is not 0 if its frame is wrong: its payload is then empty.
 struct Message {
-  Header header{};
+  vfio_user::Header header{};
   std::vector<std::byte> payload;
   /// In the order in which they were sent. One that is neither memory nor an eventfd is closed when it comes, and
   /// invalid here: a socket of the client's, kept by the server, would hide the client's end.
@@ -63,12 +65,12 @@ class Connection {
   /// Answers `request` with `payload`, or with an error (payload is then ignored). Nothing if the request asked for no
   /// reply. `descriptor` goes with the reply; -1: none. It is the caller's, and at most one is on its way at a time: a
   /// further one takes the place of one that the client has not read yet.
-  void reply(const Header& request, int error, std::span<const std::byte> payload, int descriptor = -1);
+  void reply(const vfio_user::Header& request, int error, std::span<const std::byte> payload, int descriptor = -1);
 
   /// Sends a command of the server's, `body` and `data` behind its header, and waits for its reply until `deadline`.
   /// Messages that come before the reply are kept for receive(), as many as tenant_limits say. False: no such reply has
   /// come, and the connection is at its end. An error reply is a reply.
-  [[nodiscard]] bool ask(Command command, std::span<const std::byte> body, std::span<const std::byte> data,
+  [[nodiscard]] bool ask(vfio_user::Command command, std::span<const std::byte> body, std::span<const std::byte> data,
                          Clock::time_point deadline, Message& reply);
 
   /// The connection is at its end: receive() says so when it has given what was kept.
@@ -100,7 +102,7 @@ class Connection {
   [[nodiscard]] ssize_t send_some();
 
   FileDescriptor socket_;
-  Header header_{};
+  vfio_user::Header header_{};
   size_t header_got_ = 0;
   std::vector<std::byte> payload_;
   size_t payload_got_ = 0;

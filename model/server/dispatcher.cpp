@@ -90,9 +90,9 @@ void Dispatcher::set_rights(chip::HostRights rights) {
 }
 
 void Dispatcher::write_word(uint32_t region, uint32_t offset, uint32_t value) {
-  const RegionAccessBody body{offset, region, sizeof value};
+  const vfio_user::RegionAccess body{offset, region, sizeof value};
   Message message;
-  message.header.command = static_cast<uint16_t>(Command::kRegionWrite);
+  message.header.command = static_cast<uint16_t>(vfio_user::Command::kRegionWrite);
   message.payload = answer(body, std::as_bytes(std::span(&value, 1))).payload;
   (void)handle(message);
 }
@@ -141,55 +141,55 @@ Reply Dispatcher::checked(Message& message) {
     if (message.error == EINVAL) hopeless_ = true;
     return fail(message.error);
   }
-  if ((message.header.flags & kTypeMask) != kTypeCommand) return fail(EINVAL);
-  const bool is_version = message.header.command == static_cast<uint16_t>(Command::kVersion);
+  if ((message.header.flags & vfio_user::kTypeMask) != vfio_user::kTypeCommand) return fail(EINVAL);
+  const bool is_version = message.header.command == static_cast<uint16_t>(vfio_user::Command::kVersion);
   if (is_version == negotiated_) return fail(EINVAL);
   return execute(message);
 }
 
 Reply Dispatcher::execute(Message& message) {
-  switch (static_cast<Command>(message.header.command)) {
-    case Command::kVersion:
+  switch (static_cast<vfio_user::Command>(message.header.command)) {
+    case vfio_user::Command::kVersion:
       return version(message);
-    case Command::kDmaMap:
+    case vfio_user::Command::kDmaMap:
       return dma_map(message);
-    case Command::kDmaUnmap:
+    case vfio_user::Command::kDmaUnmap:
       return dma_unmap(message);
-    case Command::kDeviceGetInfo:
+    case vfio_user::Command::kDeviceGetInfo:
       return device_info(message);
-    case Command::kDeviceGetRegionInfo:
+    case vfio_user::Command::kDeviceGetRegionInfo:
       return region_info(message);
-    case Command::kDeviceGetIrqInfo:
+    case vfio_user::Command::kDeviceGetIrqInfo:
       return irq_info(message);
-    case Command::kDeviceSetIrqs:
+    case vfio_user::Command::kDeviceSetIrqs:
       return set_irqs(message);
-    case Command::kRegionRead:
+    case vfio_user::Command::kRegionRead:
       return region_read(message);
-    case Command::kRegionWrite:
+    case vfio_user::Command::kRegionWrite:
       return region_write(message);
-    case Command::kDeviceReset:
+    case vfio_user::Command::kDeviceReset:
       if (!message.payload.empty() || !message.fds.empty()) return fail(EINVAL);
       function().reset();
       return {};
-    case Command::kDeviceGetRegionIoFds:
-    case Command::kDmaRead:
-    case Command::kDmaWrite:
+    case vfio_user::Command::kDeviceGetRegionIoFds:
+    case vfio_user::Command::kDmaRead:
+    case vfio_user::Command::kDmaWrite:
       break;
   }
   return fail(ENOTSUP);
 }
 
 Reply Dispatcher::version(const Message& message) {
-  const auto body = body_of<VersionBody>(message);
+  const auto body = body_of<vfio_user::Version>(message);
   if (!body || !message.fds.empty()) return fail(EINVAL);
-  if (body->major != kProtocolMajor) {
+  if (body->major != vfio_user::kMajor) {
     hopeless_ = true;
     return fail(EPROTONOSUPPORT);
   }
   const auto proposal = read_proposal(std::span(message.payload).subspan(sizeof *body));
   if (!proposal) return fail(EINVAL);
   const std::string ours = answer_proposal(*proposal);
-  Reply reply = answer(VersionBody{kProtocolMajor, std::min(body->minor, kProtocolMinor)},
+  Reply reply = answer(vfio_user::Version{vfio_user::kMajor, std::min(body->minor, vfio_user::kMinor)},
                        std::as_bytes(std::span(ours.c_str(), ours.size() + 1)));
   memory_.set_transfer_bytes(proposal->transfer_bytes);
   negotiated_ = true;
@@ -197,9 +197,10 @@ Reply Dispatcher::version(const Message& message) {
 }
 
 Reply Dispatcher::dma_map(const Message& message) {
-  const auto body = body_of<DmaMapBody>(message);
+  const auto body = body_of<vfio_user::DmaMap>(message);
   if (!body || message.payload.size() != sizeof *body || body->argument_bytes < sizeof *body) return fail(EINVAL);
-  if (body->flags == 0 || (body->flags & ~(kDmaReadable | kDmaWritable)) != 0) return fail(EINVAL);
+  if (body->flags == 0 || (body->flags & ~(vfio_user::kDmaReadable | vfio_user::kDmaWritable)) != 0)
+    return fail(EINVAL);
   const auto access = static_cast<chip::Access>(body->flags);
   chip::HostMemory& memory = function().host_memory();
   if (message.fds.empty())
@@ -209,11 +210,11 @@ Reply Dispatcher::dma_map(const Message& message) {
 }
 
 Reply Dispatcher::dma_unmap(const Message& message) {
-  const auto body = sole_body_of<DmaUnmapBody>(message);
-  if (!body || body->argument_bytes < sizeof *body || (body->flags & ~kUnmapAll) != 0) return fail(EINVAL);
+  const auto body = sole_body_of<vfio_user::DmaUnmap>(message);
+  if (!body || body->argument_bytes < sizeof *body || (body->flags & ~vfio_user::kUnmapAll) != 0) return fail(EINVAL);
   Reply reply = answer(*body);
   chip::HostMemory& memory = function().host_memory();
-  if ((body->flags & kUnmapAll) != 0) {
+  if ((body->flags & vfio_user::kUnmapAll) != 0) {
     if (body->address != 0 || body->bytes != 0) return fail(EINVAL);
     memory.clear();
     return reply;
@@ -223,16 +224,16 @@ Reply Dispatcher::dma_unmap(const Message& message) {
 }
 
 Reply Dispatcher::device_info(const Message& message) const {
-  const auto body = sole_body_of<DeviceInfoBody>(message);
+  const auto body = sole_body_of<vfio_user::DeviceInfo>(message);
   if (!body || body->argument_bytes < sizeof *body) return fail(EINVAL);
-  return answer(DeviceInfoBody{sizeof(DeviceInfoBody), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
-                               VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS});
+  return answer(vfio_user::DeviceInfo{sizeof(vfio_user::DeviceInfo), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
+                                      VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS});
 }
 
 Reply Dispatcher::region_info(const Message& message) {
-  const auto body = sole_body_of<RegionInfoBody>(message);
+  const auto body = sole_body_of<vfio_user::RegionInfo>(message);
   if (!body || body->argument_bytes < sizeof *body || body->index >= VFIO_PCI_NUM_REGIONS) return fail(EINVAL);
-  RegionInfoBody info{sizeof(RegionInfoBody), 0, body->index, 0, 0, 0};
+  vfio_user::RegionInfo info{sizeof(vfio_user::RegionInfo), 0, body->index, 0, 0, 0};
   if (const auto region = find_region(body->index)) {
     info.flags = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
     info.bytes = region_bytes(*region);
@@ -250,9 +251,9 @@ Reply Dispatcher::region_info(const Message& message) {
 }
 
 Reply Dispatcher::irq_info(const Message& message) const {
-  const auto body = sole_body_of<IrqInfoBody>(message);
+  const auto body = sole_body_of<vfio_user::IrqInfo>(message);
   if (!body || body->argument_bytes < sizeof *body || body->index >= VFIO_PCI_NUM_IRQS) return fail(EINVAL);
-  IrqInfoBody info{sizeof(IrqInfoBody), 0, body->index, 0};
+  vfio_user::IrqInfo info{sizeof(vfio_user::IrqInfo), 0, body->index, 0};
   if (body->index == VFIO_PCI_MSIX_IRQ_INDEX) {
     info.flags = VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_MASKABLE;
     info.count = chip::Msix::kVectors;
@@ -261,7 +262,7 @@ Reply Dispatcher::irq_info(const Message& message) const {
 }
 
 Reply Dispatcher::set_irqs(Message& message) {
-  const auto body = body_of<IrqSetBody>(message);
+  const auto body = body_of<vfio_user::IrqSet>(message);
   if (!body || body->argument_bytes < sizeof *body || body->argument_bytes > message.payload.size())
     return fail(EINVAL);
   const uint32_t data = body->flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
@@ -316,7 +317,7 @@ int Dispatcher::assign_eventfds(Message& message, unsigned start, unsigned count
 }
 
 Reply Dispatcher::region_read(const Message& message) {
-  const auto body = sole_body_of<RegionAccessBody>(message);
+  const auto body = sole_body_of<vfio_user::RegionAccess>(message);
   if (!body || body->count > limits::kTransferBytes) return fail(EINVAL);
   const auto region = find_region(body->region);
   if (!region) return fail(EINVAL);
@@ -328,7 +329,7 @@ Reply Dispatcher::region_read(const Message& message) {
 }
 
 Reply Dispatcher::region_write(const Message& message) {
-  const auto body = body_of<RegionAccessBody>(message);
+  const auto body = body_of<vfio_user::RegionAccess>(message);
   if (!body || !message.fds.empty() || message.payload.size() - sizeof *body != body->count) return fail(EINVAL);
   const auto region = find_region(body->region);
   if (!region) return fail(EINVAL);

@@ -127,7 +127,7 @@ bool FunctionPort::serve_client(Clock::time_point end) {
     client_->dispatcher.take_doorbells();  // those that were rung before the message
     // A reply that belongs to no command of the server's is dropped, whatever is wrong with it: a reply has no reply.
     // Only one that has lost the frame (EINVAL) ends the connection, as any such message does.
-    if (message.error != EINVAL && (message.header.flags & kTypeMask) == kTypeReply) continue;
+    if (message.error != EINVAL && (message.header.flags & vfio_user::kTypeMask) == vfio_user::kTypeReply) continue;
     const Reply reply = client_->dispatcher.handle(message);
     try {
       connection.reply(message.header, reply.error, reply.payload, reply.descriptor);

@@ -14,6 +14,7 @@ import c_header
 import cpp_header
 import markdown
 import systemverilog
+import vfio_user
 import vpu_tables
 from model import Spec, SpecError
 
@@ -53,11 +54,12 @@ def main():
         write(include / "chips.hpp", cpp_header.chips_hpp(spec))
         write(include / "names.hpp", cpp_header.names_hpp(spec))
         write(include / "ici.hpp", cpp_header.ici_hpp(spec))
+        write(include / "vfio_user.hpp", vfio_user.vfio_user_hpp(spec))
         write(include / "vpu_table.hpp", vpu_tables.cpp())
     ok = True
     if args.docs:
         for name, make in (("commands", markdown.commands_md), ("host_interface", markdown.registers_md),
-                           ("errors_faults_counters", markdown.errors_md), ("chips", markdown.chips_md)):
+                           ("errors_faults_counters", markdown.errors_md), ("chips", markdown.chips_md), ("vfio_user", vfio_user.vfio_user_md)):
             ok &= write(args.docs / f"{name}.md", make(spec), args.check)
     return 0 if ok else 1
 

@@ -24,6 +24,7 @@ class Spec:
         self.core = load("core.toml")
         self.executable = load("executable.toml")
         self.ici = load("ici.toml")
+        self.vfio_user = load("vfio_user.toml")
         self.chips = [
             derive_chip(tomllib.loads(path.read_text()), self) for path in sorted((root / "chips").glob("*.toml"))
         ]
@@ -135,7 +136,11 @@ def check(spec):
     check_unique("commands.opcode", spec.commands["opcode"], "value")
     check_unique("faults", spec.faults["fault"], "code")
     check_unique("errors", spec.errors["error"], "value")
-    for struct in spec.host["struct"] + spec.executable["struct"]:
+    check_unique("vfio_user.command", [{"name": n, "value": v} for n, v in spec.vfio_user["command"].items()], "value")
+    for struct in spec.vfio_user["struct"]:
+        if sum(map(struct_bytes, struct["fields"])) != struct["bytes"]:
+            raise SpecError(f"vfio_user.{struct['name']}: the fields have not {struct['bytes']} bytes together")
+    for struct in spec.host["struct"] + spec.executable["struct"] + spec.vfio_user["struct"]:
         check_fields(struct["name"], struct["fields"], struct["bytes"], struct_bytes)
         for field in struct["fields"]:
             if field["offset"] % TYPE_BYTES[field["type"]]:

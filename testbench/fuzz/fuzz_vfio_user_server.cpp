@@ -64,16 +64,18 @@ class Replies {
     ssize_t got = 0;
     while ((got = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0)
       stream_.insert(stream_.end(), buffer.begin(), buffer.begin() + got);
-    while (stream_.size() >= sizeof(server::Header)) {
-      server::Header header;
+    while (stream_.size() >= sizeof(spec::vfio_user::Header)) {
+      spec::vfio_user::Header header;
       std::memcpy(&header, stream_.data(), sizeof header);
-      const auto command = static_cast<server::Command>(header.command);
-      const bool asks = (header.flags & server::kTypeMask) == server::kTypeCommand &&
-                        (command == server::Command::kDmaRead || command == server::Command::kDmaWrite);
-      fuzz::require(asks || (header.flags & server::kTypeMask) == server::kTypeReply,
+      const auto command = static_cast<spec::vfio_user::Command>(header.command);
+      const bool asks =
+          (header.flags & spec::vfio_user::kTypeMask) == spec::vfio_user::kTypeCommand &&
+          (command == spec::vfio_user::Command::kDmaRead || command == spec::vfio_user::Command::kDmaWrite);
+      fuzz::require(asks || (header.flags & spec::vfio_user::kTypeMask) == spec::vfio_user::kTypeReply,
                     "the server sends replies, and commands that read and write memory");
       fuzz::require(header.size >= sizeof header && header.size <= server::kMaxMessageBytes, "a reply has a sane size");
-      fuzz::require(((header.flags & server::kFlagError) != 0) == (header.error != 0), "an error reply has an errno");
+      fuzz::require(((header.flags & spec::vfio_user::kFlagError) != 0) == (header.error != 0),
+                    "an error reply has an errno");
       if (stream_.size() < header.size) return;
       stream_.erase(stream_.begin(), stream_.begin() + header.size);
       fuzz::require(++count_ <= kMaxReplies, "no more replies than messages");

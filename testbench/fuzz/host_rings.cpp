@@ -15,9 +15,10 @@ namespace {
 constexpr uint64_t kDoorbellStride = 8, kCompletionDoorbell = 4;
 
 Step doorbell(uint16_t id, uint64_t offset, uint32_t value) {
-  const server::RegionAccessBody access{offset, VFIO_PCI_BAR2_REGION_INDEX, sizeof value};
-  return message(id, server::Command::kRegionWrite,
-                 payload_of(access, {reinterpret_cast<const uint8_t*>(&value), sizeof value}), server::kFlagNoReply);
+  const spec::vfio_user::RegionAccess access{offset, VFIO_PCI_BAR2_REGION_INDEX, sizeof value};
+  return message(id, spec::vfio_user::Command::kRegionWrite,
+                 payload_of(access, {reinterpret_cast<const uint8_t*>(&value), sizeof value}),
+                 spec::vfio_user::kFlagNoReply);
 }
 
 }  // namespace

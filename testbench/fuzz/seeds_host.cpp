@@ -140,9 +140,9 @@ Seeds client_seeds() {
   seeds["trickling"] = write_session(trickling);
   Session refusing = whole;
   for (size_t i = 10; i < refusing.size(); i++) {
-    server::Header header;
+    spec::vfio_user::Header header;
     std::memcpy(&header, refusing[i].bytes.data(), sizeof header);
-    header.flags |= server::kFlagError;
+    header.flags |= spec::vfio_user::kFlagError;
     header.error = 22;
     header.size = sizeof header;
     refusing[i].bytes = payload_of(header);

@@ -16,7 +16,7 @@
 namespace weft::fuzz {
 namespace {
 
-using namespace server;
+namespace vfio_user = spec::vfio_user;
 
 constexpr uint64_t kPage = 0, kLog = 0x3000, kFaults = 0x6000;
 constexpr uint64_t kHbm = WEFT_LIMIT_ADDRESS_FLAG_HBM | 1u << 20;
@@ -39,7 +39,7 @@ weft_submission_entry operation(uint8_t opcode, uint64_t arg0 = 0, uint64_t arg1
 std::vector<uint8_t> version_payload(std::string_view json) {
   std::vector<uint8_t> text(json.begin(), json.end());
   text.push_back(0);
-  return payload_of(VersionBody{kProtocolMajor, kProtocolMinor}, text);
+  return payload_of(vfio_user::Version{vfio_user::kMajor, vfio_user::kMinor}, text);
 }
 
 std::vector<uint8_t> bytes_of(uint64_t value, size_t count) {
@@ -51,15 +51,16 @@ std::vector<uint8_t> bytes_of(uint64_t value, size_t count) {
 /// Collects messages with ids in order.
 class Writer {
  public:
-  Step& add(Command command, std::vector<uint8_t> payload, uint32_t flags = 0) {
+  Step& add(vfio_user::Command command, std::vector<uint8_t> payload, uint32_t flags = 0) {
     session.push_back(message(id_++, command, std::move(payload), flags));
     return session.back();
   }
   void read(uint32_t region, uint64_t offset, uint32_t count) {
-    add(Command::kRegionRead, payload_of(RegionAccessBody{offset, region, count}));
+    add(vfio_user::Command::kRegionRead, payload_of(vfio_user::RegionAccess{offset, region, count}));
   }
   void write(uint32_t region, uint64_t offset, uint64_t value, uint32_t count, uint32_t flags = 0) {
-    add(Command::kRegionWrite, payload_of(RegionAccessBody{offset, region, count}, bytes_of(value, count)), flags);
+    add(vfio_user::Command::kRegionWrite,
+        payload_of(vfio_user::RegionAccess{offset, region, count}, bytes_of(value, count)), flags);
   }
   void submit(uint8_t queue, std::span<const weft_submission_entry> entries) {
     act(Action::kSubmit);
@@ -117,16 +118,22 @@ void fill_host_memory(std::span<std::byte> memory) {
 
 Session client_messages() {
   Writer out;
-  out.add(Command::kVersion, version_payload(R"({"capabilities":{"max_msg_fds":32}})"));
-  out.add(Command::kDeviceGetInfo, payload_of(DeviceInfoBody{sizeof(DeviceInfoBody), 0, 0, 0}));
+  out.add(vfio_user::Command::kVersion, version_payload(R"({"capabilities":{"max_msg_fds":32}})"));
+  out.add(vfio_user::Command::kDeviceGetInfo,
+          payload_of(vfio_user::DeviceInfo{sizeof(vfio_user::DeviceInfo), 0, 0, 0}));
   for (const uint32_t region : {VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX})
-    out.add(Command::kDeviceGetRegionInfo, payload_of(RegionInfoBody{sizeof(RegionInfoBody), 0, region, 0, 0, 0}));
-  out.add(Command::kDeviceGetIrqInfo, payload_of(IrqInfoBody{sizeof(IrqInfoBody), 0, VFIO_PCI_MSIX_IRQ_INDEX, 0}));
-  Step& map = out.add(Command::kDmaMap,
-                      payload_of(DmaMapBody{sizeof(DmaMapBody), kDmaReadable | kDmaWritable, 0, 0, kHostMemoryBytes}));
+    out.add(vfio_user::Command::kDeviceGetRegionInfo,
+            payload_of(vfio_user::RegionInfo{sizeof(vfio_user::RegionInfo), 0, region, 0, 0, 0}));
+  out.add(vfio_user::Command::kDeviceGetIrqInfo,
+          payload_of(vfio_user::IrqInfo{sizeof(vfio_user::IrqInfo), 0, VFIO_PCI_MSIX_IRQ_INDEX, 0}));
+  Step& map =
+      out.add(vfio_user::Command::kDmaMap,
+              payload_of(vfio_user::DmaMap{sizeof(vfio_user::DmaMap), vfio_user::kDmaReadable | vfio_user::kDmaWritable,
+                                           0, 0, kHostMemoryBytes}));
   map.descriptors = Descriptors::kMemory;
-  Step& irqs = out.add(Command::kDeviceSetIrqs,
-                       payload_of(IrqSetBody{sizeof(IrqSetBody), kEventfdTrigger, VFIO_PCI_MSIX_IRQ_INDEX, 0, 2}));
+  Step& irqs =
+      out.add(vfio_user::Command::kDeviceSetIrqs,
+              payload_of(vfio_user::IrqSet{sizeof(vfio_user::IrqSet), kEventfdTrigger, VFIO_PCI_MSIX_IRQ_INDEX, 0, 2}));
   irqs.descriptors = Descriptors::kEventfd;
   irqs.descriptor_count = 2;
   out.act(Action::kReceive);
@@ -141,10 +148,10 @@ Session client_messages() {
   out.write(kRegisters, WEFT_REG_BOOT_CONTROL, 1, 4);
   out.act(Action::kPause);
   out.read(kRegisters, WEFT_REG_DEVICE_STATE, 4);
-  out.write(kDoorbells, 0, 3, 4, kFlagNoReply);
+  out.write(kDoorbells, 0, 3, 4, vfio_user::kFlagNoReply);
   out.write(kRegisters, WEFT_REG_WAIT_ALARM, UINT64_MAX, 8);
   out.act(Action::kPause);
-  out.write(kDoorbells, 8, 4, 4, kFlagNoReply);
+  out.write(kDoorbells, 8, 4, 4, vfio_user::kFlagNoReply);
   out.act(Action::kPause);
   // On into the rings' third lap.
   const std::array<weft_submission_entry, 12> work = entries_of_a_turn();
@@ -155,11 +162,12 @@ Session client_messages() {
   out.submit(0, {&work[0], 1});  // refused: no admin command
   out.act(Action::kPause);
   out.read(kRegisters, 0, 256);
-  out.add(Command::kDeviceSetIrqs,
-          payload_of(IrqSetBody{sizeof(IrqSetBody), VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER,
-                                VFIO_PCI_MSIX_IRQ_INDEX, 0, 1}));
-  out.add(Command::kDmaUnmap, payload_of(DmaUnmapBody{sizeof(DmaUnmapBody), 0, 0, kHostMemoryBytes}));
-  out.add(Command::kDeviceReset, {});
+  out.add(vfio_user::Command::kDeviceSetIrqs,
+          payload_of(vfio_user::IrqSet{sizeof(vfio_user::IrqSet), VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER,
+                                       VFIO_PCI_MSIX_IRQ_INDEX, 0, 1}));
+  out.add(vfio_user::Command::kDmaUnmap,
+          payload_of(vfio_user::DmaUnmap{sizeof(vfio_user::DmaUnmap), 0, 0, kHostMemoryBytes}));
+  out.add(vfio_user::Command::kDeviceReset, {});
   out.act(Action::kReceive);
   out.act(Action::kHalfClose);
   return out.session;
@@ -167,26 +175,31 @@ Session client_messages() {
 
 Session server_replies() {
   Writer out;
-  out.add(Command::kVersion, version_payload(R"({"capabilities":{"max_msg_fds":32,"max_data_xfer_size":1048576}})"),
-          kTypeReply);
-  out.add(Command::kDeviceGetInfo,
-          payload_of(DeviceInfoBody{sizeof(DeviceInfoBody), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
-                                    VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS}),
-          kTypeReply);
+  out.add(vfio_user::Command::kVersion,
+          version_payload(R"({"capabilities":{"max_msg_fds":32,"max_data_xfer_size":1048576}})"),
+          vfio_user::kTypeReply);
+  out.add(
+      vfio_user::Command::kDeviceGetInfo,
+      payload_of(vfio_user::DeviceInfo{sizeof(vfio_user::DeviceInfo), VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI,
+                                       VFIO_PCI_NUM_REGIONS, VFIO_PCI_NUM_IRQS}),
+      vfio_user::kTypeReply);
   for (const uint32_t region : {VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_BAR4_REGION_INDEX,
                                 VFIO_PCI_CONFIG_REGION_INDEX})
-    out.add(Command::kDeviceGetRegionInfo,
-            payload_of(RegionInfoBody{sizeof(RegionInfoBody), 3, region, 0, WEFT_PCI_BAR0_BYTES, 0}), kTypeReply);
-  out.add(Command::kDeviceGetIrqInfo,
-          payload_of(IrqInfoBody{sizeof(IrqInfoBody), 1, VFIO_PCI_MSIX_IRQ_INDEX, WEFT_PCI_MSIX_VECTORS}), kTypeReply);
+    out.add(vfio_user::Command::kDeviceGetRegionInfo,
+            payload_of(vfio_user::RegionInfo{sizeof(vfio_user::RegionInfo), 3, region, 0, WEFT_PCI_BAR0_BYTES, 0}),
+            vfio_user::kTypeReply);
+  out.add(vfio_user::Command::kDeviceGetIrqInfo,
+          payload_of(vfio_user::IrqInfo{sizeof(vfio_user::IrqInfo), 1, VFIO_PCI_MSIX_IRQ_INDEX, WEFT_PCI_MSIX_VECTORS}),
+          vfio_user::kTypeReply);
   // prepare_pci(): identity, command read and written, two steps through the list, the table, control read and written.
   constexpr uint32_t kConfig = VFIO_PCI_CONFIG_REGION_INDEX;
   const auto was_read = [&](uint64_t offset, uint64_t value, uint32_t count) {
-    out.add(Command::kRegionRead, payload_of(RegionAccessBody{offset, kConfig, count}, bytes_of(value, count)),
-            kTypeReply);
+    out.add(vfio_user::Command::kRegionRead,
+            payload_of(vfio_user::RegionAccess{offset, kConfig, count}, bytes_of(value, count)), vfio_user::kTypeReply);
   };
   const auto was_written = [&](uint32_t region, uint64_t offset, uint32_t count) {
-    out.add(Command::kRegionWrite, payload_of(RegionAccessBody{offset, region, count}), kTypeReply);
+    out.add(vfio_user::Command::kRegionWrite, payload_of(vfio_user::RegionAccess{offset, region, count}),
+            vfio_user::kTypeReply);
   };
   constexpr uint64_t kMsix = 0x40;
   was_read(PCI_VENDOR_ID, WEFT_PCI_DEVICE_ID << 16 | WEFT_PCI_VENDOR_ID, 4);
@@ -199,14 +212,15 @@ Session server_replies() {
   was_read(kMsix + PCI_MSIX_FLAGS, WEFT_PCI_MSIX_VECTORS - 1, 2);
   was_written(kConfig, kMsix + PCI_MSIX_FLAGS, 2);
   // What the target asks afterwards.
-  out.add(Command::kRegionRead,
-          payload_of(RegionAccessBody{WEFT_REG_MAGIC, VFIO_PCI_BAR0_REGION_INDEX, 4}, bytes_of(WEFT_MAGIC, 4)),
-          kTypeReply);
+  out.add(vfio_user::Command::kRegionRead,
+          payload_of(vfio_user::RegionAccess{WEFT_REG_MAGIC, VFIO_PCI_BAR0_REGION_INDEX, 4}, bytes_of(WEFT_MAGIC, 4)),
+          vfio_user::kTypeReply);
   was_written(VFIO_PCI_BAR0_REGION_INDEX, WEFT_REG_INTERRUPT_MASK, 4);
-  out.add(Command::kDmaMap, {}, kTypeReply);
-  out.add(Command::kDmaUnmap, payload_of(DmaUnmapBody{sizeof(DmaUnmapBody), 0, 0, 4096}), kTypeReply);
-  out.add(Command::kDeviceSetIrqs, {}, kTypeReply);
-  out.add(Command::kDeviceReset, {}, kTypeReply);
+  out.add(vfio_user::Command::kDmaMap, {}, vfio_user::kTypeReply);
+  out.add(vfio_user::Command::kDmaUnmap, payload_of(vfio_user::DmaUnmap{sizeof(vfio_user::DmaUnmap), 0, 0, 4096}),
+          vfio_user::kTypeReply);
+  out.add(vfio_user::Command::kDeviceSetIrqs, {}, vfio_user::kTypeReply);
+  out.add(vfio_user::Command::kDeviceReset, {}, vfio_user::kTypeReply);
   return out.session;
 }
 

@@ -10,7 +10,7 @@
 namespace weft::fuzz {
 namespace {
 
-using server::Header;
+using spec::vfio_user::Header;
 
 constexpr size_t kMaxStepBytes = UINT16_MAX;
 

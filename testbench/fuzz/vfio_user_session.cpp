@@ -8,7 +8,7 @@
 namespace weft::fuzz {
 namespace {
 
-using server::Header;
+using spec::vfio_user::Header;
 
 constexpr size_t kMaxStepBytes = UINT16_MAX;
 
@@ -43,7 +43,7 @@ std::vector<uint8_t> write_session(const Session& session) {
   return out;
 }
 
-Step message(uint16_t id, server::Command command, std::vector<uint8_t> payload, uint32_t flags) {
+Step message(uint16_t id, spec::vfio_user::Command command, std::vector<uint8_t> payload, uint32_t flags) {
   const Header header{.message_id = id,
                       .command = static_cast<uint16_t>(command),
                       .size = static_cast<uint32_t>(sizeof(Header) + payload.size()),

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "model/server/message.hpp"
+#include "weft/spec/vfio_user.hpp"
 
 namespace weft::fuzz {
 
@@ -41,7 +41,8 @@ inline constexpr size_t kMaxSteps = 64;
 [[nodiscard]] std::vector<uint8_t> write_session(const Session& session);
 
 /// A step that sends a message with `payload` and a right header.
-[[nodiscard]] Step message(uint16_t id, server::Command command, std::vector<uint8_t> payload, uint32_t flags = 0);
+[[nodiscard]] Step message(uint16_t id, spec::vfio_user::Command command, std::vector<uint8_t> payload,
+                           uint32_t flags = 0);
 template <typename Body>
 [[nodiscard]] std::vector<uint8_t> payload_of(const Body& body, std::span<const uint8_t> data = {}) {
   const auto* first = reinterpret_cast<const uint8_t*>(&body);

@@ -12,7 +12,7 @@
 using namespace weft;
 using namespace weft::record;
 using Catch::Contains;
-using server::Command;
+using spec::vfio_user::Command;
 using test::TemporaryFile;
 
 namespace {
@@ -59,7 +59,7 @@ void send(server::Dispatcher& client, server::Message message) {
 }
 
 void write_region(server::Dispatcher& client, uint32_t region, uint64_t offset, uint32_t value) {
-  auto message = message_of(Command::kRegionWrite, server::RegionAccessBody{offset, region, sizeof value});
+  auto message = message_of(Command::kRegionWrite, spec::vfio_user::RegionAccess{offset, region, sizeof value});
   const auto bytes = std::as_bytes(std::span(&value, 1));
   message.payload.insert(message.payload.end(), bytes.begin(), bytes.end());
   send(client, std::move(message));
@@ -77,11 +77,11 @@ void drive(const std::string& path) {
   test::SharedMemory memory(16384);
   {
     server::Dispatcher client(*simulation, 0, {.log = recorder.get()});
-    send(client, message_of(Command::kVersion, server::VersionBody{0, 1}));
-    auto map = message_of(Command::kDmaMap, server::DmaMapBody{32, 3, 0, kIova, 16384});
+    send(client, message_of(Command::kVersion, spec::vfio_user::Version{0, 1}));
+    auto map = message_of(Command::kDmaMap, spec::vfio_user::DmaMap{32, 3, 0, kIova, 16384});
     map.fds.emplace_back(::dup(memory.fd()));
     send(client, std::move(map));
-    auto listen = message_of(Command::kDeviceSetIrqs, server::IrqSetBody{20, 1 << 2 | 1 << 5, 2, 0, 1});
+    auto listen = message_of(Command::kDeviceSetIrqs, spec::vfio_user::IrqSet{20, 1 << 2 | 1 << 5, 2, 0, 1});
     listen.fds.emplace_back(::eventfd(0, 0));
     send(client, std::move(listen));
     for (uint32_t round = 0; round < kRounds; round++) {
@@ -89,7 +89,7 @@ void drive(const std::string& path) {
         *memory.at<uint8_t>(size_t{round} % 16 * kLineBytes + i) = static_cast<uint8_t>(round * 16 + i);
       write_region(client, VFIO_PCI_BAR2_REGION_INDEX, 8, round + 1);
       if (round % 3 != 0) simulation->run_slice();
-      send(client, message_of(Command::kRegionRead, server::RegionAccessBody{WEFT_REG_CYCLES, 0, 8}));
+      send(client, message_of(Command::kRegionRead, spec::vfio_user::RegionAccess{WEFT_REG_CYCLES, 0, 8}));
       if (round % 3 != 0) simulation->run_until_idle();
     }
     simulation->run_until_idle();

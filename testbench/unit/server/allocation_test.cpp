@@ -76,7 +76,7 @@ struct Chip {
 
 /// A message with `body` and copies of `fds`.
 template <typename Body>
-Message message_of(Command command, const Body& body, std::span<const int> fds = {}) {
+Message message_of(vfio_user::Command command, const Body& body, std::span<const int> fds = {}) {
   Message message;
   message.header.command = static_cast<uint16_t>(command);
   message.payload = test::bytes_of(body);
@@ -105,24 +105,34 @@ TEST_CASE_METHOD(Chip, "a command without memory is answered ENOMEM, changes not
     });
     CHECK(last == 0);
   };
-  command([] { return message_of(Command::kVersion, VersionBody{0, 1}); });
-  command([&] { return message_of(Command::kDmaMap, DmaMapBody{32, 3, 0, 0, 16 * 4096}, std::array{memory.fd()}); });
-  command([] { return message_of(Command::kDmaMap, DmaMapBody{32, 3, 0, 0x100000, 4096}); });
-  command([] { return message_of(Command::kDmaUnmap, DmaUnmapBody{24, 0, 0x4000, 4096}); });  // one range becomes two
-  CHECK(simulation->function().host_memory().size() == 3);
-  command([] { return message_of(Command::kDeviceGetInfo, DeviceInfoBody{16, 0, 0, 0}); });
-  command([] { return message_of(Command::kDeviceGetRegionInfo, RegionInfoBody{32, 0, 0, 0, 0, 0}); });
-  command([] { return message_of(Command::kDeviceGetIrqInfo, IrqInfoBody{16, 0, 2, 0}); });
+  command([] { return message_of(vfio_user::Command::kVersion, vfio_user::Version{0, 1}); });
   command([&] {
-    return message_of(Command::kDeviceSetIrqs, IrqSetBody{20, 1 << 2 | 1 << 5, 2, 0, 1}, std::array{event.get()});
+    return message_of(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 3, 0, 0, 16 * 4096}, std::array{memory.fd()});
   });
-  command([] { return message_of(Command::kRegionRead, RegionAccessBody{0, 0, 65536}); });
+  command([] { return message_of(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 3, 0, 0x100000, 4096}); });
   command([] {
-    Message message = message_of(Command::kRegionWrite, RegionAccessBody{WEFT_REG_INTERRUPT_MASK, 0, 4});
+    return message_of(vfio_user::Command::kDmaUnmap, vfio_user::DmaUnmap{24, 0, 0x4000, 4096});
+  });  // one range becomes two
+  CHECK(simulation->function().host_memory().size() == 3);
+  command([] { return message_of(vfio_user::Command::kDeviceGetInfo, vfio_user::DeviceInfo{16, 0, 0, 0}); });
+  command([] {
+    return message_of(vfio_user::Command::kDeviceGetRegionInfo, vfio_user::RegionInfo{32, 0, 0, 0, 0, 0});
+  });
+  command([] { return message_of(vfio_user::Command::kDeviceGetIrqInfo, vfio_user::IrqInfo{16, 0, 2, 0}); });
+  command([&] {
+    return message_of(vfio_user::Command::kDeviceSetIrqs, vfio_user::IrqSet{20, 1 << 2 | 1 << 5, 2, 0, 1},
+                      std::array{event.get()});
+  });
+  command([] { return message_of(vfio_user::Command::kRegionRead, vfio_user::RegionAccess{0, 0, 65536}); });
+  command([] {
+    Message message =
+        message_of(vfio_user::Command::kRegionWrite, vfio_user::RegionAccess{WEFT_REG_INTERRUPT_MASK, 0, 4});
     message.payload.resize(message.payload.size() + 4, std::byte{1});
     return message;
   });
-  command([] { return message_of(Command::kDmaUnmap, DmaUnmapBody{24, kUnmapAll, 0, 0}); });
+  command([] {
+    return message_of(vfio_user::Command::kDmaUnmap, vfio_user::DmaUnmap{24, vfio_user::kUnmapAll, 0, 0});
+  });
   CHECK(failures > 10);  // messages need memory, and all of it was tried
 }
 
@@ -141,9 +151,9 @@ TEST_CASE_METHOD(Chip, "a port that has no memory but the spare serves its clien
   const int failures = with_failures([&] {
     const int64_t armed = std::exchange(until_failure, -1);
     test::Client client(test::connect_to(path));
-    REQUIRE(client.send(1, test::bytes_of(VersionBody{0, 1})));
-    REQUIRE(client.send(2, test::bytes_of(DmaMapBody{32, 3, 0, 0, 4096}), 0, std::array{memory.fd()}));
-    REQUIRE(client.send(9, test::bytes_of(RegionAccessBody{0, 0, 4096})));
+    REQUIRE(client.send(1, test::bytes_of(vfio_user::Version{0, 1})));
+    REQUIRE(client.send(2, test::bytes_of(vfio_user::DmaMap{32, 3, 0, 0, 4096}), 0, std::array{memory.fd()}));
+    REQUIRE(client.send(9, test::bytes_of(vfio_user::RegionAccess{0, 0, 4096})));
     until_failure = armed;
     for (int i = 0; i < 3; i++) CHECK(port.serve());
     until_failure = -1;

@@ -13,15 +13,15 @@
 #include <thread>
 #include <vector>
 
-#include "model/server/message.hpp"
 #include "model/server/server.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
+#include "weft/spec/vfio_user.hpp"
 
 namespace weft::test {
 
-using server::Command;
 using server::FileDescriptor;
-using server::Header;
+using spec::vfio_user::Command;
+using spec::vfio_user::Header;
 
 inline constexpr int kReplyTimeoutMs = 10'000;
 
@@ -35,7 +35,7 @@ std::vector<std::byte> bytes_of(const T& body) {
 struct Answer {
   Header header{};
   std::vector<std::byte> payload;
-  int error() const { return (header.flags & server::kFlagError) != 0 ? static_cast<int>(header.error) : 0; }
+  int error() const { return (header.flags & spec::vfio_user::kFlagError) != 0 ? static_cast<int>(header.error) : 0; }
   template <typename T>
   T as() const {
     T value;
@@ -82,7 +82,7 @@ class Client {
   std::optional<Answer> receive() {
     Answer answer;
     if (!receive_bytes(std::as_writable_bytes(std::span(&answer.header, 1)))) return std::nullopt;
-    REQUIRE((answer.header.flags & server::kTypeMask) == server::kTypeReply);
+    REQUIRE((answer.header.flags & spec::vfio_user::kTypeMask) == spec::vfio_user::kTypeReply);
     REQUIRE(answer.header.size >= sizeof(Header));
     answer.payload.resize(answer.header.size - sizeof(Header));
     if (!receive_bytes(answer.payload)) return std::nullopt;
@@ -105,7 +105,7 @@ class Client {
 
   /// VERSION with `json` (nothing: none) behind it.
   Answer version(std::string_view json = {}) {
-    auto payload = bytes_of(server::VersionBody{0, 1});
+    auto payload = bytes_of(spec::vfio_user::Version{0, 1});
     for (const char c : json) payload.push_back(static_cast<std::byte>(c));
     if (!json.empty()) payload.push_back(std::byte{0});
     return request(Command::kVersion, std::span<const std::byte>(payload));
@@ -113,18 +113,18 @@ class Client {
   void negotiate() { REQUIRE(version().error() == 0); }
 
   Answer read(uint32_t region, uint64_t offset, uint32_t count) {
-    return request(Command::kRegionRead, server::RegionAccessBody{offset, region, count});
+    return request(Command::kRegionRead, spec::vfio_user::RegionAccess{offset, region, count});
   }
   uint64_t read_register(uint64_t offset, uint32_t bytes = 4) {
     const Answer answer = read(0, offset, bytes);
     REQUIRE(answer.error() == 0);
-    REQUIRE(answer.payload.size() == sizeof(server::RegionAccessBody) + bytes);
+    REQUIRE(answer.payload.size() == sizeof(spec::vfio_user::RegionAccess) + bytes);
     uint64_t value = 0;
-    std::memcpy(&value, answer.payload.data() + sizeof(server::RegionAccessBody), bytes);
+    std::memcpy(&value, answer.payload.data() + sizeof(spec::vfio_user::RegionAccess), bytes);
     return value;
   }
   std::vector<std::byte> write_body(uint32_t region, uint64_t offset, uint64_t value, uint32_t bytes) {
-    auto body = bytes_of(server::RegionAccessBody{offset, region, bytes});
+    auto body = bytes_of(spec::vfio_user::RegionAccess{offset, region, bytes});
     const auto data = bytes_of(value);
     body.insert(body.end(), data.begin(), data.begin() + bytes);
     return body;
@@ -133,24 +133,25 @@ class Client {
     return request(Command::kRegionWrite, std::span<const std::byte>(write_body(region, offset, value, bytes))).error();
   }
   void post(uint32_t region, uint64_t offset, uint32_t value) {
-    REQUIRE(
-        send(static_cast<uint16_t>(Command::kRegionWrite), write_body(region, offset, value, 4), server::kFlagNoReply));
+    REQUIRE(send(static_cast<uint16_t>(Command::kRegionWrite), write_body(region, offset, value, 4),
+                 spec::vfio_user::kFlagNoReply));
   }
 
   int map(int memory_fd, uint64_t iova, uint64_t bytes, uint64_t offset = 0) {
-    return request(Command::kDmaMap, server::DmaMapBody{sizeof(server::DmaMapBody), 3, offset, iova, bytes},
+    return request(Command::kDmaMap, spec::vfio_user::DmaMap{sizeof(spec::vfio_user::DmaMap), 3, offset, iova, bytes},
                    std::array{memory_fd})
         .error();
   }
   int unmap(uint64_t iova, uint64_t bytes, uint32_t flags = 0) {
-    return request(Command::kDmaUnmap, server::DmaUnmapBody{sizeof(server::DmaUnmapBody), flags, iova, bytes}).error();
+    return request(Command::kDmaUnmap, spec::vfio_user::DmaUnmap{sizeof(spec::vfio_user::DmaUnmap), flags, iova, bytes})
+        .error();
   }
   int listen_to(unsigned first, std::span<const int> eventfds) {
     constexpr uint32_t kEventfdTrigger = 1 << 2 | 1 << 5;
     constexpr uint32_t kMsix = 2;
     return request(Command::kDeviceSetIrqs,
-                   server::IrqSetBody{sizeof(server::IrqSetBody), kEventfdTrigger, kMsix, first,
-                                      static_cast<uint32_t>(eventfds.size())},
+                   spec::vfio_user::IrqSet{sizeof(spec::vfio_user::IrqSet), kEventfdTrigger, kMsix, first,
+                                           static_cast<uint32_t>(eventfds.size())},
                    eventfds)
         .error();
   }

@@ -49,13 +49,13 @@ struct Fixture {
   }
   void start(std::string_view capabilities = {}) {
     REQUIRE(client->version(capabilities).error() == 0);
-    REQUIRE(client->request(Command::kDmaMap, DmaMapBody{32, 3, 0, kIova, 4096}).error() == 0);
+    REQUIRE(client->request(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 3, 0, kIova, 4096}).error() == 0);
     REQUIRE(client->listen_to(1, std::array{done.get(), failed.get()}) == 0);
     for (size_t i = 0; i < memory.size(); i++) memory[i] = static_cast<std::byte>(i);
   }
   /// The server's next command: its number, address, count, and data.
   struct Asked {
-    Header header{};
+    vfio_user::Header header{};
     uint64_t address = 0, count = 0;
     std::vector<std::byte> data;
   };
@@ -84,8 +84,8 @@ struct Fixture {
     return true;
   }
   void reply(const Asked& to, std::span<const std::byte> payload, uint32_t error = 0) {
-    const Header header{to.header.message_id, to.header.command, static_cast<uint32_t>(16 + payload.size()),
-                        error != 0 ? 0x21u : 0x1u, error};
+    const vfio_user::Header header{to.header.message_id, to.header.command, static_cast<uint32_t>(16 + payload.size()),
+                                   error != 0 ? 0x21u : 0x1u, error};
     auto bytes = test::bytes_of(header);
     bytes.insert(bytes.end(), payload.begin(), payload.end());
     REQUIRE(client->send_raw(bytes));
@@ -153,8 +153,8 @@ TEST_CASE_METHOD(Fixture, "messages that the client sends before its reply are s
   client->post(kDoorbells, 8, 1);
   const Asked read = asked();
   for (size_t i = 0; i < limits::kMessagesKept; i++)
-    REQUIRE(
-        client->send(9, test::bytes_of(RegionAccessBody{i % 2 == 0 ? WEFT_REG_MAGIC : WEFT_REG_ABI_VERSION, 0, 4})));
+    REQUIRE(client->send(
+        9, test::bytes_of(vfio_user::RegionAccess{i % 2 == 0 ? WEFT_REG_MAGIC : WEFT_REG_ABI_VERSION, 0, 4})));
   serve(read);
   serve(asked());
   CHECK(test::wait_for(done) == 1);
@@ -172,7 +172,7 @@ TEST_CASE_METHOD(Fixture, "a client that sends more than 64 messages before its 
   client->post(kDoorbells, 8, 1);
   (void)asked();
   for (size_t i = 0; i <= limits::kMessagesKept; i++)
-    (void)client->send(9, test::bytes_of(RegionAccessBody{WEFT_REG_MAGIC, 0, 4}));
+    (void)client->send(9, test::bytes_of(vfio_user::RegionAccess{WEFT_REG_MAGIC, 0, 4}));
   for (int i = 0; i <= static_cast<int>(limits::kMessagesKept) && client->receive(); i++) {
   }
   CHECK_FALSE(client->receive());
@@ -192,7 +192,7 @@ TEST_CASE_METHOD(Fixture, "a client that refuses an access, or answers nonsense,
   fails([&](const Asked& a) { reply(a, std::vector<std::byte>(15)); });
   fails([&](const Asked& a) { reply(a, std::vector<std::byte>(16 + kBytes)); });  // of another address
   fails([&](const Asked& a) {
-    auto payload = test::bytes_of(DmaAccessBody{a.address, a.count});
+    auto payload = test::bytes_of(vfio_user::DmaAccess{a.address, a.count});
     payload.resize(payload.size() + kBytes - 1);
     reply(a, payload);
   });
@@ -224,7 +224,7 @@ TEST_CASE_METHOD(Fixture, "a client that does not answer is let go after its tim
   std::optional<test::Client> next;
   for (;;) {
     next.emplace(test::connect_to(paths[0]));
-    if (!next->send(1, test::bytes_of(VersionBody{0, 1}))) continue;
+    if (!next->send(1, test::bytes_of(vfio_user::Version{0, 1}))) continue;
     const auto answer = next->receive();
     if (answer && answer->error() == 0) break;
   }

@@ -19,13 +19,13 @@ struct Fixture : test::Served {
 };
 
 std::vector<std::byte> version_message(uint16_t major, uint16_t minor, std::string_view text) {
-  auto bytes = bytes_of(VersionBody{major, minor});
+  auto bytes = bytes_of(vfio_user::Version{major, minor});
   for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
   return bytes;
 }
 
 int version_error(test::Client& client, std::span<const std::byte> payload) {
-  return client.request(Command::kVersion, payload).error();
+  return client.request(vfio_user::Command::kVersion, payload).error();
 }
 
 }  // namespace
@@ -34,12 +34,14 @@ TEST_CASE_METHOD(test::Served, "VERSION comes first and once, and answers the ca
   CHECK(client->read(0, 0, 4).error() == EINVAL);
   std::string proposal = R"({"capabilities":{"max_msg_fds":3,"pgsizes":4096,"other":1}})";
   proposal.push_back(0);
-  const auto reply = client->request(Command::kVersion, std::span<const std::byte>(version_message(0, 7, proposal)));
+  const auto reply =
+      client->request(vfio_user::Command::kVersion, std::span<const std::byte>(version_message(0, 7, proposal)));
   REQUIRE(reply.error() == 0);
-  CHECK(reply.as<VersionBody>().major == 0);
-  CHECK(reply.as<VersionBody>().minor == 1);
+  CHECK(reply.as<vfio_user::Version>().major == 0);
+  CHECK(reply.as<vfio_user::Version>().minor == 1);
   REQUIRE(reply.payload.back() == std::byte{0});
-  const auto json = nlohmann::json::parse(reinterpret_cast<const char*>(reply.payload.data()) + sizeof(VersionBody));
+  const auto json =
+      nlohmann::json::parse(reinterpret_cast<const char*>(reply.payload.data()) + sizeof(vfio_user::Version));
   CHECK(json == nlohmann::json{{"capabilities", {{"max_msg_fds", 8}, {"pgsizes", 4096}}}});
   CHECK(version_error(*client, version_message(0, 1, "")) == EINVAL);
   CHECK(client->read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
@@ -50,7 +52,8 @@ TEST_CASE_METHOD(test::Served, "QEMU's VERSION gets values that QEMU accepts") {
       R"({"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576,"max_dma_maps":65535,"pgsizes":4096,)"
       R"("migration":{"pgsize":4096,"max_bitmap_size":268435456},"write_multiple":true}})");
   REQUIRE(reply.error() == 0);
-  const auto json = nlohmann::json::parse(reinterpret_cast<const char*>(reply.payload.data()) + sizeof(VersionBody));
+  const auto json =
+      nlohmann::json::parse(reinterpret_cast<const char*>(reply.payload.data()) + sizeof(vfio_user::Version));
   CHECK(json["capabilities"]["max_msg_fds"] <= 16);
   CHECK(json["capabilities"]["max_dma_maps"] == 65535);
   CHECK(json["capabilities"]["max_data_xfer_size"] == 65536);
@@ -81,7 +84,8 @@ TEST_CASE_METHOD(test::Served, "another major version ends the connection after 
 }
 
 TEST_CASE_METHOD(Fixture, "the device tells its regions and interrupts as VFIO numbers them") {
-  const auto info = client->request(Command::kDeviceGetInfo, DeviceInfoBody{16, 0, 0, 0}).as<DeviceInfoBody>();
+  const auto info = client->request(vfio_user::Command::kDeviceGetInfo, vfio_user::DeviceInfo{16, 0, 0, 0})
+                        .as<vfio_user::DeviceInfo>();
   CHECK(info.flags == (VFIO_DEVICE_FLAGS_RESET | VFIO_DEVICE_FLAGS_PCI));
   CHECK(info.regions == VFIO_PCI_NUM_REGIONS);
   CHECK(info.irqs == VFIO_PCI_NUM_IRQS);
@@ -89,18 +93,21 @@ TEST_CASE_METHOD(Fixture, "the device tells its regions and interrupts as VFIO n
       WEFT_PCI_BAR0_BYTES, 0, WEFT_PCI_BAR2_BYTES, 0, WEFT_PCI_BAR4_BYTES, 0, 0, 4096, 0};
   for (uint32_t i = 0; i < sizes.size(); i++) {
     const auto region =
-        client->request(Command::kDeviceGetRegionInfo, RegionInfoBody{32, 0, i, 0, 0, 0}).as<RegionInfoBody>();
+        client->request(vfio_user::Command::kDeviceGetRegionInfo, vfio_user::RegionInfo{32, 0, i, 0, 0, 0})
+            .as<vfio_user::RegionInfo>();
     CHECK(region.bytes == sizes[i]);
     CHECK(region.flags == (sizes[i] != 0 ? VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE : 0));
   }
-  CHECK(client->request(Command::kDeviceGetRegionInfo, RegionInfoBody{32, 0, 9, 0, 0, 0}).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kDeviceGetRegionInfo, vfio_user::RegionInfo{32, 0, 9, 0, 0, 0}).error() ==
+        EINVAL);
   for (uint32_t i = 0; i < VFIO_PCI_NUM_IRQS; i++) {
-    const auto irq = client->request(Command::kDeviceGetIrqInfo, IrqInfoBody{16, 0, i, 0}).as<IrqInfoBody>();
+    const auto irq = client->request(vfio_user::Command::kDeviceGetIrqInfo, vfio_user::IrqInfo{16, 0, i, 0})
+                         .as<vfio_user::IrqInfo>();
     CHECK(irq.count == (i == VFIO_PCI_MSIX_IRQ_INDEX ? WEFT_PCI_MSIX_VECTORS : 0));
   }
-  CHECK(client->request(Command::kDeviceGetIrqInfo, IrqInfoBody{16, 0, 5, 0}).error() == EINVAL);
-  CHECK(client->request(Command::kDeviceGetInfo, DeviceInfoBody{15, 0, 0, 0}).error() == EINVAL);
-  CHECK(client->request(Command::kDeviceGetInfo, std::vector<std::byte>(15)).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kDeviceGetIrqInfo, vfio_user::IrqInfo{16, 0, 5, 0}).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kDeviceGetInfo, vfio_user::DeviceInfo{15, 0, 0, 0}).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kDeviceGetInfo, std::vector<std::byte>(15)).error() == EINVAL);
 }
 
 TEST_CASE_METHOD(Fixture, "region accesses are checked for region, offset, size and length") {
@@ -117,43 +124,47 @@ TEST_CASE_METHOD(Fixture, "region accesses are checked for region, offset, size 
   CHECK(client->read_register(WEFT_REG_INTERRUPT_MASK) == 0x15);
   auto body = client->write_body(0, WEFT_REG_INTERRUPT_MASK, 0, 4);
   body.pop_back();
-  CHECK(client->request(Command::kRegionWrite, std::span<const std::byte>(body)).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kRegionWrite, std::span<const std::byte>(body)).error() == EINVAL);
   body.resize(body.size() + 2);
-  CHECK(client->request(Command::kRegionWrite, std::span<const std::byte>(body)).error() == EINVAL);
-  CHECK(client->request(Command::kRegionWrite, std::vector<std::byte>(15)).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kRegionWrite, std::span<const std::byte>(body)).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kRegionWrite, std::vector<std::byte>(15)).error() == EINVAL);
   auto longer = client->write_body(0, WEFT_REG_INTERRUPT_MASK, 0, 4);  // four bytes that claim to be eight
-  longer[offsetof(RegionAccessBody, count)] = std::byte{8};
-  CHECK(client->request(Command::kRegionWrite, std::span<const std::byte>(longer)).error() == EINVAL);
+  longer[offsetof(vfio_user::RegionAccess, count)] = std::byte{8};
+  CHECK(client->request(vfio_user::Command::kRegionWrite, std::span<const std::byte>(longer)).error() == EINVAL);
   CHECK(client->read_register(WEFT_REG_INTERRUPT_MASK) == 0x15);
 }
 
 TEST_CASE_METHOD(Fixture, "DMA maps take one descriptor of memory, or none") {
   test::SharedMemory sealed(8192), unsealed(8192, 0);
-  const std::vector<std::byte> body = bytes_of(DmaMapBody{32, 3, 0, 0x1000, 8192});
+  const std::vector<std::byte> body = bytes_of(vfio_user::DmaMap{32, 3, 0, 0x1000, 8192});
   const FileDescriptor event = test::event_fd();
-  CHECK(client->request(Command::kDmaMap, std::span<const std::byte>(body), std::array{sealed.fd(), sealed.fd()})
+  CHECK(
+      client
+          ->request(vfio_user::Command::kDmaMap, std::span<const std::byte>(body), std::array{sealed.fd(), sealed.fd()})
+          .error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kDmaMap, std::span(body).first(31), std::array{sealed.fd()}).error() ==
+        EINVAL);
+  CHECK(client->request(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 4, 0, 0x1000, 8192}, std::array{sealed.fd()})
             .error() == EINVAL);
-  CHECK(client->request(Command::kDmaMap, std::span(body).first(31), std::array{sealed.fd()}).error() == EINVAL);
-  CHECK(client->request(Command::kDmaMap, DmaMapBody{32, 4, 0, 0x1000, 8192}, std::array{sealed.fd()}).error() ==
-        EINVAL);
-  CHECK(client->request(Command::kDmaMap, DmaMapBody{32, 0, 0, 0x1000, 8192}, std::array{sealed.fd()}).error() ==
-        EINVAL);
+  CHECK(client->request(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 0, 0, 0x1000, 8192}, std::array{sealed.fd()})
+            .error() == EINVAL);
   CHECK(client->map(event.get(), 0x1000, 8192) == EPERM);
   CHECK(client->map(sealed.fd(), 0x1000, 12288) == EINVAL);
   CHECK(client->map(sealed.fd(), 0x1000, 8192) == 0);
   CHECK(client->map(sealed.fd(), 0x2000, 4096) == EEXIST);
   CHECK(client->map(unsealed.fd(), 0x10000, 8192) == 0);
-  CHECK(client->request(Command::kDmaMap, DmaMapBody{32, 3, 4096, 0x20000, 4096}).error() == EINVAL);  // no file
-  CHECK(client->request(Command::kDmaMap, DmaMapBody{32, 1, 0, 0x20000, 4096}).error() == 0);
+  CHECK(client->request(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 3, 4096, 0x20000, 4096}).error() ==
+        EINVAL);  // no file
+  CHECK(client->request(vfio_user::Command::kDmaMap, vfio_user::DmaMap{32, 1, 0, 0x20000, 4096}).error() == 0);
   CHECK(client->map(sealed.fd(), 0x20000, 4096) == EEXIST);
 }
 
 TEST_CASE_METHOD(Fixture, "any range can be unmapped, and all at once") {
   test::SharedMemory memory(16 * 4096);
   REQUIRE(client->map(memory.fd(), 0, 16 * 4096) == 0);
-  const auto reply = client->request(Command::kDmaUnmap, DmaUnmapBody{24, 0, 0x4000, 0x2000});
+  const auto reply = client->request(vfio_user::Command::kDmaUnmap, vfio_user::DmaUnmap{24, 0, 0x4000, 0x2000});
   CHECK(reply.error() == 0);
-  CHECK(reply.as<DmaUnmapBody>().bytes == 0x2000);
+  CHECK(reply.as<vfio_user::DmaUnmap>().bytes == 0x2000);
   CHECK(client->map(memory.fd(), 0x3000, 4096) == EEXIST);
   CHECK(client->map(memory.fd(), 0x4000, 8192) == 0);
   CHECK(client->map(memory.fd(), 0x6000, 4096) == EEXIST);
@@ -164,17 +175,18 @@ TEST_CASE_METHOD(Fixture, "any range can be unmapped, and all at once") {
   CHECK(client->unmap(0x20000, 100) == 0);  // less than a page
   CHECK(client->unmap(UINT64_MAX - 4095, 8192) == EINVAL);
   CHECK(client->unmap(0, 4096, 1) == EINVAL);  // a bitmap of dirty pages
-  CHECK(client->unmap(0, 4096, kUnmapAll) == EINVAL);
-  CHECK(client->unmap(4096, 0, kUnmapAll) == EINVAL);
+  CHECK(client->unmap(0, 4096, vfio_user::kUnmapAll) == EINVAL);
+  CHECK(client->unmap(4096, 0, vfio_user::kUnmapAll) == EINVAL);
   CHECK(client->map(memory.fd(), 0xf000, 4096) == EEXIST);
-  CHECK(client->unmap(0, 0, kUnmapAll) == 0);
+  CHECK(client->unmap(0, 0, vfio_user::kUnmapAll) == 0);
   CHECK(client->map(memory.fd(), 0xf000, 4096) == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "SET_IRQS checks flags, ranges, counts and descriptors") {
   constexpr uint32_t kMsix = VFIO_PCI_MSIX_IRQ_INDEX;
   const auto set = [&](uint32_t flags, uint32_t index, uint32_t start, uint32_t count, std::span<const int> fds = {}) {
-    return client->request(Command::kDeviceSetIrqs, IrqSetBody{20, flags, index, start, count}, fds).error();
+    return client->request(vfio_user::Command::kDeviceSetIrqs, vfio_user::IrqSet{20, flags, index, start, count}, fds)
+        .error();
   };
   constexpr uint32_t kEventfd = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
   constexpr uint32_t kTrigger = VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER;
@@ -202,9 +214,10 @@ TEST_CASE_METHOD(Fixture, "SET_IRQS checks flags, ranges, counts and descriptors
   CHECK(test::wait_for(event, 20) == 0);
   CHECK(set(VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_UNMASK, kMsix, 3, 1) == 0);
   CHECK(test::wait_for(event) == 1);
-  auto booleans = bytes_of(IrqSetBody{20 + 2, VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_ACTION_TRIGGER, kMsix, 2, 2});
+  auto booleans =
+      bytes_of(vfio_user::IrqSet{20 + 2, VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_ACTION_TRIGGER, kMsix, 2, 2});
   booleans.insert(booleans.end(), {std::byte{0}, std::byte{1}});
-  CHECK(client->request(Command::kDeviceSetIrqs, std::span<const std::byte>(booleans)).error() == 0);
+  CHECK(client->request(vfio_user::Command::kDeviceSetIrqs, std::span<const std::byte>(booleans)).error() == 0);
   CHECK(test::wait_for(event) == 1);
   CHECK(set(kTrigger, kMsix, 0, 0) == 0);  // all off
   CHECK(set(kTrigger, kMsix, 3, 1) == 0);
@@ -217,24 +230,25 @@ TEST_CASE_METHOD(Fixture, "an eventfd whose count is full does not block the ser
   REQUIRE(::write(event.get(), &full, sizeof full) == sizeof full);
   REQUIRE(client->listen_to(0, std::array{event.get()}) == 0);
   const auto trigger =
-      IrqSetBody{20, VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX, 0, 1};
-  CHECK(client->request(Command::kDeviceSetIrqs, trigger).error() == 0);
+      vfio_user::IrqSet{20, VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX, 0, 1};
+  CHECK(client->request(vfio_user::Command::kDeviceSetIrqs, trigger).error() == 0);
   CHECK(client->read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
 }
 
 TEST_CASE_METHOD(Fixture, "unknown commands are refused, and replies from the client dropped") {
   for (const uint16_t command : {0, 6, 11, 12, 14, 15, 16, 0xffff})
-    CHECK(client->request(static_cast<Command>(command), std::vector<std::byte>(64)).error() == ENOTSUP);
+    CHECK(client->request(static_cast<vfio_user::Command>(command), std::vector<std::byte>(64)).error() == ENOTSUP);
   // A reply that answers nothing gets no reply.
-  REQUIRE(client->send(static_cast<uint16_t>(Command::kRegionRead), bytes_of(RegionAccessBody{0, 0, 4}), kTypeReply));
+  REQUIRE(client->send(static_cast<uint16_t>(vfio_user::Command::kRegionRead),
+                       bytes_of(vfio_user::RegionAccess{0, 0, 4}), vfio_user::kTypeReply));
   CHECK(client->read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
 }
 
 TEST_CASE_METHOD(Fixture, "DEVICE_RESET counts the generation and keeps the maps") {
   test::SharedMemory memory(4096);
   REQUIRE(client->map(memory.fd(), 0, 4096) == 0);
-  CHECK(client->request(Command::kDeviceReset, std::vector<std::byte>(1)).error() == EINVAL);
-  CHECK(client->request(Command::kDeviceReset, std::vector<std::byte>()).error() == 0);
+  CHECK(client->request(vfio_user::Command::kDeviceReset, std::vector<std::byte>(1)).error() == EINVAL);
+  CHECK(client->request(vfio_user::Command::kDeviceReset, std::vector<std::byte>()).error() == 0);
   CHECK(client->read_register(WEFT_REG_RESET_GENERATION) == 1);
   CHECK(client->map(memory.fd(), 0, 4096) == EEXIST);
 }

@@ -57,12 +57,12 @@ test::ServedOptions options() {
 }
 
 /// DEVICE_GET_REGION_INFO, and the descriptor beside its reply.
-server::RegionInfoBody region_info(test::Client& client, uint32_t index, FileDescriptor& passed) {
-  const auto body = test::bytes_of(server::RegionInfoBody{32, 0, index, 0, 0, 0});
-  REQUIRE(client.send(static_cast<uint16_t>(server::Command::kDeviceGetRegionInfo), body));
+spec::vfio_user::RegionInfo region_info(test::Client& client, uint32_t index, FileDescriptor& passed) {
+  const auto body = test::bytes_of(spec::vfio_user::RegionInfo{32, 0, index, 0, 0, 0});
+  REQUIRE(client.send(static_cast<uint16_t>(spec::vfio_user::Command::kDeviceGetRegionInfo), body));
   struct {
-    server::Header header;
-    server::RegionInfoBody body;
+    spec::vfio_user::Header header;
+    spec::vfio_user::RegionInfo body;
   } reply{};
   iovec piece{&reply, sizeof reply};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -77,7 +77,7 @@ server::RegionInfoBody region_info(test::Client& client, uint32_t index, FileDes
     std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
     passed = FileDescriptor(fd);
   }
-  REQUIRE((reply.header.flags & server::kFlagError) == 0);
+  REQUIRE((reply.header.flags & spec::vfio_user::kFlagError) == 0);
   return reply.body;
 }
 
@@ -150,7 +150,7 @@ TEST_CASE_METHOD(Fixture, "a store rings a doorbell of a device that sleeps, and
 TEST_CASE_METHOD(Fixture, "a doorbell that was stored before a message is served before it") {
   for (uint32_t i = 1; i <= 50; i++) {
     view->at(8) = i;
-    CHECK(client->read(kDoorbells, 8, 4).payload[sizeof(server::RegionAccessBody)] == static_cast<std::byte>(i));
+    CHECK(client->read(kDoorbells, 8, 4).payload[sizeof(spec::vfio_user::RegionAccess)] == static_cast<std::byte>(i));
   }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE_METHOD(Fixture, "the next client has a page of its own") {
   old_view.at(8) = 3;  // reaches nothing
   view->at(8) = 1;
   REQUIRE(test::wait_for(event) >= 1);
-  CHECK(client->read(kDoorbells, 8, 4).payload[sizeof(server::RegionAccessBody)] == std::byte{1});
+  CHECK(client->read(kDoorbells, 8, 4).payload[sizeof(spec::vfio_user::RegionAccess)] == std::byte{1});
 }
 
 TEST_CASE_METHOD(Fixture, "other regions are not mapped, and one descriptor serves who asks again") {

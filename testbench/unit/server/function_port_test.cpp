@@ -19,7 +19,7 @@ TEST_CASE("a client that is accepted while the one before has left unseen is ser
       while (simulation->pending()) simulation->run_slice();
     }
   };
-  const auto version = test::bytes_of(VersionBody{0, 1});
+  const auto version = test::bytes_of(vfio_user::Version{0, 1});
 
   test::Client first(test::connect_to(path));
   REQUIRE(first.send(1, version));

@@ -26,23 +26,23 @@ void drain(const test::Client& client) {
 /// Valid requests, to be spoilt.
 std::vector<std::vector<std::byte>> templates() {
   using test::bytes_of;
-  const auto message = [](Command command, std::vector<std::byte> payload) {
-    auto bytes = bytes_of(
-        Header{1, static_cast<uint16_t>(command), static_cast<uint32_t>(sizeof(Header) + payload.size()), 0, 0});
+  const auto message = [](vfio_user::Command command, std::vector<std::byte> payload) {
+    auto bytes = bytes_of(vfio_user::Header{1, static_cast<uint16_t>(command),
+                                            static_cast<uint32_t>(sizeof(vfio_user::Header) + payload.size()), 0, 0});
     bytes.insert(bytes.end(), payload.begin(), payload.end());
     return bytes;
   };
-  auto write = bytes_of(RegionAccessBody{WEFT_REG_INTERRUPT_MASK, 0, 4});
+  auto write = bytes_of(vfio_user::RegionAccess{WEFT_REG_INTERRUPT_MASK, 0, 4});
   write.resize(write.size() + 4);
-  return {message(Command::kDmaMap, bytes_of(DmaMapBody{32, 3, 0, 0x1000, 4096})),
-          message(Command::kDmaUnmap, bytes_of(DmaUnmapBody{24, 0, 0x1000, 4096})),
-          message(Command::kDeviceGetInfo, bytes_of(DeviceInfoBody{16, 0, 0, 0})),
-          message(Command::kDeviceGetRegionInfo, bytes_of(RegionInfoBody{32, 0, 0, 0, 0, 0})),
-          message(Command::kDeviceGetIrqInfo, bytes_of(IrqInfoBody{16, 0, 2, 0})),
-          message(Command::kDeviceSetIrqs, bytes_of(IrqSetBody{20, 36, 2, 0, 1})),
-          message(Command::kRegionRead, bytes_of(RegionAccessBody{0, 0, 4})),
-          message(Command::kRegionWrite, write),
-          message(Command::kDeviceReset, {})};
+  return {message(vfio_user::Command::kDmaMap, bytes_of(vfio_user::DmaMap{32, 3, 0, 0x1000, 4096})),
+          message(vfio_user::Command::kDmaUnmap, bytes_of(vfio_user::DmaUnmap{24, 0, 0x1000, 4096})),
+          message(vfio_user::Command::kDeviceGetInfo, bytes_of(vfio_user::DeviceInfo{16, 0, 0, 0})),
+          message(vfio_user::Command::kDeviceGetRegionInfo, bytes_of(vfio_user::RegionInfo{32, 0, 0, 0, 0, 0})),
+          message(vfio_user::Command::kDeviceGetIrqInfo, bytes_of(vfio_user::IrqInfo{16, 0, 2, 0})),
+          message(vfio_user::Command::kDeviceSetIrqs, bytes_of(vfio_user::IrqSet{20, 36, 2, 0, 1})),
+          message(vfio_user::Command::kRegionRead, bytes_of(vfio_user::RegionAccess{0, 0, 4})),
+          message(vfio_user::Command::kRegionWrite, write),
+          message(vfio_user::Command::kDeviceReset, {})};
 }
 
 /// A server that takes one client after the other, so that a closed connection can be opened again.
@@ -57,7 +57,7 @@ struct Fixture {
       FileDescriptor fd = test::connect_to(path);
       REQUIRE(fd.valid());
       test::Client client(std::move(fd));
-      if (!client.send(1, test::bytes_of(VersionBody{0, 1}))) continue;
+      if (!client.send(1, test::bytes_of(vfio_user::Version{0, 1}))) continue;
       const auto answer = client.receive();
       if (answer && answer->error() == 0) return client;
     }
@@ -131,14 +131,14 @@ TEST_CASE_METHOD(Fixture, "random bytes never stop the server") {
 
 TEST_CASE_METHOD(Fixture, "a message shorter than its header is answered with EINVAL and the connection closed") {
   test::Client client = connect();
-  REQUIRE(client.send_raw(test::bytes_of(Header{7, 9, 15, 0, 0})));
+  REQUIRE(client.send_raw(test::bytes_of(vfio_user::Header{7, 9, 15, 0, 0})));
   CHECK(client.receive()->error() == EINVAL);
   CHECK_FALSE(client.receive());
 }
 
 TEST_CASE_METHOD(Fixture, "a message that is too long is skipped, answered with EMSGSIZE, and the next one is served") {
   test::Client client = connect();
-  std::vector<std::byte> bytes = test::bytes_of(Header{7, 10, 200'000, 0, 0});
+  std::vector<std::byte> bytes = test::bytes_of(vfio_user::Header{7, 10, 200'000, 0, 0});
   bytes.resize(200'000, std::byte{0xff});
   size_t sent = 0;
   while (sent < bytes.size()) {
@@ -152,8 +152,8 @@ TEST_CASE_METHOD(Fixture, "a message that is too long is skipped, answered with 
 
 TEST_CASE_METHOD(Fixture, "a message in single bytes is one message") {
   test::Client client = connect();
-  auto bytes = test::bytes_of(Header{7, 9, 32, 0, 0});
-  const auto body = test::bytes_of(RegionAccessBody{WEFT_REG_MAGIC, 0, 4});
+  auto bytes = test::bytes_of(vfio_user::Header{7, 9, 32, 0, 0});
+  const auto body = test::bytes_of(vfio_user::RegionAccess{WEFT_REG_MAGIC, 0, 4});
   bytes.insert(bytes.end(), body.begin(), body.end());
   for (const std::byte& b : bytes) REQUIRE(client.send_raw(std::span(&b, 1)));
   const auto answer = client.receive();
@@ -166,15 +166,15 @@ TEST_CASE_METHOD(Fixture, "more descriptors than a message may have are refused 
   test::Client client = connect();
   const FileDescriptor event = test::event_fd();
   const std::vector<int> fds(chip::tenant_limits::kMessageDescriptors + 1, event.get());
-  REQUIRE(client.send(9, test::bytes_of(RegionAccessBody{0, 0, 4}), 0, fds));
+  REQUIRE(client.send(9, test::bytes_of(vfio_user::RegionAccess{0, 0, 4}), 0, fds));
   CHECK(client.receive()->error() == EMFILE);
   CHECK(client.read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
 }
 
 TEST_CASE_METHOD(Fixture, "a client that sends and never reads does not stop the server or fill its memory") {
   test::Client client = connect();
-  auto read = test::bytes_of(Header{1, 9, 32, 0, 0});
-  const auto body = test::bytes_of(RegionAccessBody{0, 0, 65536});
+  auto read = test::bytes_of(vfio_user::Header{1, 9, 32, 0, 0});
+  const auto body = test::bytes_of(vfio_user::RegionAccess{0, 0, 65536});
   read.insert(read.end(), body.begin(), body.end());
   for (int i = 0; i < 10'000; i++) {
     if (::send(client.fd(), read.data(), read.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;

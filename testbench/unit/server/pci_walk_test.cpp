@@ -22,17 +22,17 @@ struct Fixture : test::Served {
   uint64_t get(uint64_t offset, uint32_t bytes, uint32_t region = kConfig) {
     const auto answer = client->read(region, offset, bytes);
     REQUIRE(answer.error() == 0);
-    REQUIRE(answer.payload.size() == sizeof(RegionAccessBody) + bytes);
+    REQUIRE(answer.payload.size() == sizeof(vfio_user::RegionAccess) + bytes);
     uint64_t value = 0;
-    std::memcpy(&value, answer.payload.data() + sizeof(RegionAccessBody), bytes);
+    std::memcpy(&value, answer.payload.data() + sizeof(vfio_user::RegionAccess), bytes);
     return value;
   }
   void put(uint64_t offset, uint64_t value, uint32_t bytes, uint32_t region = kConfig) {
     REQUIRE(client->write(region, offset, value, bytes) == 0);
   }
   uint64_t region_size(uint32_t index) {
-    return client->request(Command::kDeviceGetRegionInfo, RegionInfoBody{32, 0, index, 0, 0, 0})
-        .as<RegionInfoBody>()
+    return client->request(vfio_user::Command::kDeviceGetRegionInfo, vfio_user::RegionInfo{32, 0, index, 0, 0, 0})
+        .as<vfio_user::RegionInfo>()
         .bytes;
   }
 
@@ -108,8 +108,9 @@ TEST_CASE_METHOD(Fixture,
                  "MSI-X table and pending bits lie apart inside of their BAR, with the vectors that VFIO tells") {
   const unsigned at = capabilities().at(PCI_CAP_ID_MSIX);
   const uint64_t vectors = (get(at + PCI_MSIX_FLAGS, 2) & PCI_MSIX_FLAGS_QSIZE) + 1;
-  const auto irq = client->request(Command::kDeviceGetIrqInfo, IrqInfoBody{16, 0, VFIO_PCI_MSIX_IRQ_INDEX, 0});
-  CHECK(vectors == irq.as<IrqInfoBody>().count);
+  const auto irq =
+      client->request(vfio_user::Command::kDeviceGetIrqInfo, vfio_user::IrqInfo{16, 0, VFIO_PCI_MSIX_IRQ_INDEX, 0});
+  CHECK(vectors == irq.as<vfio_user::IrqInfo>().count);
   const uint64_t table = get(at + PCI_MSIX_TABLE, 4), pending = get(at + PCI_MSIX_PBA, 4);
   REQUIRE((table & PCI_MSIX_TABLE_BIR) == kTableBar);
   REQUIRE((pending & PCI_MSIX_PBA_BIR) == kTableBar);
@@ -140,9 +141,9 @@ TEST_CASE_METHOD(Fixture, "a masked vector pends until it is unmasked") {
   const uint64_t pending = get(at + PCI_MSIX_PBA, 4) & PCI_MSIX_PBA_OFFSET;
   const uint64_t control = table + PCI_MSIX_ENTRY_SIZE + PCI_MSIX_ENTRY_VECTOR_CTRL;
   const auto trigger =
-      IrqSetBody{20, VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX, 1, 1};
+      vfio_user::IrqSet{20, VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX, 1, 1};
   put(control, PCI_MSIX_ENTRY_CTRL_MASKBIT, 4, kTableBar);
-  CHECK(client->request(Command::kDeviceSetIrqs, trigger).error() == 0);
+  CHECK(client->request(vfio_user::Command::kDeviceSetIrqs, trigger).error() == 0);
   CHECK((get(pending, 4, kTableBar) & 2) != 0);
   CHECK(test::wait_for(event, 20) == 0);
   put(control, 0, 4, kTableBar);
@@ -151,7 +152,7 @@ TEST_CASE_METHOD(Fixture, "a masked vector pends until it is unmasked") {
 
   const uint64_t flags = get(at + PCI_MSIX_FLAGS, 2);  // the same by the function's mask
   put(at + PCI_MSIX_FLAGS, flags | PCI_MSIX_FLAGS_MASKALL, 2);
-  CHECK(client->request(Command::kDeviceSetIrqs, trigger).error() == 0);
+  CHECK(client->request(vfio_user::Command::kDeviceSetIrqs, trigger).error() == 0);
   CHECK(test::wait_for(event, 20) == 0);
   put(at + PCI_MSIX_FLAGS, flags, 2);
   CHECK(test::wait_for(event) == 1);
@@ -176,7 +177,7 @@ TEST_CASE_METHOD(Fixture,
   const auto whole = client->read(kConfig, 0, PCI_CFG_SPACE_EXP_SIZE);
   REQUIRE(whole.error() == 0);
   for (unsigned at = 0; at < PCI_CFG_SPACE_SIZE; at++)
-    CHECK(get(at, 1) == std::to_integer<uint64_t>(whole.payload[sizeof(RegionAccessBody) + at]));
+    CHECK(get(at, 1) == std::to_integer<uint64_t>(whole.payload[sizeof(vfio_user::RegionAccess) + at]));
   CHECK(client->read(kConfig, PCI_CFG_SPACE_EXP_SIZE - 2, 4).error() == EINVAL);
   CHECK(client->write(kConfig, PCI_CFG_SPACE_EXP_SIZE, 0, 1) == EINVAL);
 }

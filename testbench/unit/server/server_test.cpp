@@ -105,7 +105,7 @@ TEST_CASE_METHOD(Fixture, "the server ends when its only client leaves, also in 
 }
 
 TEST_CASE_METHOD(Fixture, "the server ends when its client leaves in the middle of a message") {
-  const auto body = test::bytes_of(Header{1, 9, 32, 0, 0});
+  const auto body = test::bytes_of(vfio_user::Header{1, 9, 32, 0, 0});
   REQUIRE(client->send_raw(std::span(body).first(10)));
   client->close();
   join();
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(Working, "a listening server refuses a second client as busy an
     REQUIRE(first.map(memory.fd(), 0, 4096) == 0);
     REQUIRE(first.write(0, WEFT_REG_INTERRUPT_MASK, 7) == 0);
     test::Client second(test::connect_to(path));
-    CHECK(second.request(Command::kVersion, VersionBody{0, 1}).error() == EBUSY);
+    CHECK(second.request(vfio_user::Command::kVersion, vfio_user::Version{0, 1}).error() == EBUSY);
     CHECK_FALSE(second.receive());
     CHECK(first.read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
     first.close();
@@ -154,16 +154,17 @@ TEST_CASE_METHOD(Working, "a message of no type is refused, and a reply to nothi
   test::Served served(Listener::make(path, error));
   test::Client client(test::connect_to(path));
   client.negotiate();
-  const auto body = test::bytes_of(DeviceInfoBody{16, 0, 0, 0});
+  const auto body = test::bytes_of(vfio_user::DeviceInfo{16, 0, 0, 0});
   for (const uint32_t type : {2u, 15u}) {
-    REQUIRE(client.send(static_cast<uint16_t>(Command::kDeviceGetInfo), body, type));
+    REQUIRE(client.send(static_cast<uint16_t>(vfio_user::Command::kDeviceGetInfo), body, type));
     const auto answer = client.receive();
     REQUIRE(answer);
     CHECK(answer->error() == EINVAL);
   }
-  REQUIRE(client.send(static_cast<uint16_t>(Command::kDmaRead), body, kTypeReply));
+  REQUIRE(client.send(static_cast<uint16_t>(vfio_user::Command::kDmaRead), body, vfio_user::kTypeReply));
   // Too long for any message: whatever is wrong with a reply, nothing answers it.
-  REQUIRE(client.send(static_cast<uint16_t>(Command::kDmaRead), std::vector<std::byte>(1 << 20), kTypeReply));
+  REQUIRE(client.send(static_cast<uint16_t>(vfio_user::Command::kDmaRead), std::vector<std::byte>(1 << 20),
+                      vfio_user::kTypeReply));
   CHECK(client.read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
 }
 

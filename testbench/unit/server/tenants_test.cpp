@@ -83,7 +83,7 @@ struct Fixture {
   static test::Client connect(unsigned function = 0) {
     for (;;) {
       test::Client client(test::connect_to(path(function)));
-      if (!client.send(1, test::bytes_of(VersionBody{0, 1}))) continue;
+      if (!client.send(1, test::bytes_of(vfio_user::Version{0, 1}))) continue;
       const auto answer = client.receive();
       if (answer && answer->error() == 0) return client;
     }
@@ -103,20 +103,21 @@ FileDescriptor sparse_file(uint64_t bytes) {
   return file;
 }
 
-IrqSetBody trigger(unsigned vector) {
-  return {sizeof(IrqSetBody), VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX, vector, 1};
+vfio_user::IrqSet trigger(unsigned vector) {
+  return {sizeof(vfio_user::IrqSet), VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_PCI_MSIX_IRQ_INDEX,
+          vector, 1};
 }
 
 /// A header that announces `payload` bytes.
-std::vector<std::byte> header_of(Command command, size_t payload, uint32_t flags = 0) {
-  return test::bytes_of(
-      Header{1, static_cast<uint16_t>(command), static_cast<uint32_t>(sizeof(Header) + payload), flags, 0});
+std::vector<std::byte> header_of(vfio_user::Command command, size_t payload, uint32_t flags = 0) {
+  return test::bytes_of(vfio_user::Header{1, static_cast<uint16_t>(command),
+                                          static_cast<uint32_t>(sizeof(vfio_user::Header) + payload), flags, 0});
 }
 
 /// Sends reads of a whole BAR, whose replies nobody takes, until no more go.
 void fill_replies(test::Client& client) {
-  auto read = header_of(Command::kRegionRead, sizeof(RegionAccessBody));
-  const auto body = test::bytes_of(RegionAccessBody{0, 0, 65536});
+  auto read = header_of(vfio_user::Command::kRegionRead, sizeof(vfio_user::RegionAccess));
+  const auto body = test::bytes_of(vfio_user::RegionAccess{0, 0, 65536});
   read.insert(read.end(), body.begin(), body.end());
   pollfd writable{client.fd(), POLLOUT, 0};
   while (::poll(&writable, 1, 200) == 1)
@@ -189,7 +190,7 @@ TEST_CASE_METHOD(Fixture, "an eventfd that is filled at any moment never blocks 
   int i = 0;
   while (i < 8'000 && lives) {
     i++;
-    REQUIRE(hostile.send(static_cast<uint16_t>(Command::kDeviceSetIrqs), test::bytes_of(trigger(0))));
+    REQUIRE(hostile.send(static_cast<uint16_t>(vfio_user::Command::kDeviceSetIrqs), test::bytes_of(trigger(0))));
     wanted = i;
     pollfd replied{hostile.fd(), POLLIN, 0};
     lives = ::poll(&replied, 1, test::kReplyTimeoutMs) == 1;
@@ -233,7 +234,8 @@ TEST_CASE_METHOD(Fixture, "descriptors of any other kind are closed when they co
     const bool memory = ::fcntl(fd, F_GET_SEALS) >= 0;  // where /tmp is a tmpfs
     CHECK(hostile.map(fd, kIova, 4096) == (memory ? EINVAL : EPERM));
     CHECK(hostile.listen_to(0, std::array{fd}) == EINVAL);
-    CHECK(hostile.request(Command::kDeviceReset, std::vector<std::byte>(), std::array{fd}).error() == EINVAL);
+    CHECK(hostile.request(vfio_user::Command::kDeviceReset, std::vector<std::byte>(), std::array{fd}).error() ==
+          EINVAL);
   }
   // The other end of the pipe is only here: the server has let go.
   ::close(pipe_ends[1]);
@@ -257,7 +259,7 @@ TEST_CASE_METHOD(Fixture, "a message takes eight descriptors, and one more is re
   CHECK(client.listen_to(0, fds) == EMFILE);
   const std::vector<int> many(200, fds.front());
   CHECK(client.listen_to(0, many) == EMFILE);
-  REQUIRE(client.request(Command::kDeviceSetIrqs, trigger(16)).error() == 0);
+  REQUIRE(client.request(vfio_user::Command::kDeviceSetIrqs, trigger(16)).error() == 0);
   CHECK(test::wait_for(events[0]) == 1);
 }
 
@@ -268,28 +270,28 @@ TEST_CASE_METHOD(Fixture, "a socket that travels over itself leaves no owner beh
     CAPTURE(how);
     test::Client hostile = connect();
     const std::array own{hostile.fd()};
-    const auto body = test::bytes_of(RegionAccessBody{0, 0, 4});
+    const auto body = test::bytes_of(vfio_user::RegionAccess{0, 0, 4});
     if (how == std::string("whole")) {
       REQUIRE(hostile.send(9, body, 0, own));
     } else if (how == std::string("half a message")) {
-      auto bytes = header_of(Command::kRegionRead, 100);
+      auto bytes = header_of(vfio_user::Command::kRegionRead, 100);
       bytes.insert(bytes.end(), body.begin(), body.end());
       REQUIRE(hostile.send_raw(bytes, own));
     } else if (how == std::string("only a header")) {
-      REQUIRE(hostile.send_raw(header_of(Command::kRegionRead, 16), own));
+      REQUIRE(hostile.send_raw(header_of(vfio_user::Command::kRegionRead, 16), own));
     } else if (how == std::string("a too long one")) {
-      REQUIRE(hostile.send_raw(header_of(Command::kRegionRead, 1 << 30), own));
+      REQUIRE(hostile.send_raw(header_of(vfio_user::Command::kRegionRead, 1 << 30), own));
     } else {
       auto pair = test::socket_pair();
       test::Client first(std::move(pair[0])), second(std::move(pair[1]));
       REQUIRE(first.send_raw(std::as_bytes(std::span("x")), own));
-      REQUIRE(hostile.send_raw(header_of(Command::kRegionRead, 16), std::array{second.fd()}));
+      REQUIRE(hostile.send_raw(header_of(vfio_user::Command::kRegionRead, 16), std::array{second.fd()}));
     }
     hostile.close();
     bool taken = false;
     for (int i = 0; i < 200 && !taken; i++) {
       test::Client next(test::connect_to(path(0)));
-      const auto answer = next.send(1, test::bytes_of(VersionBody{0, 1})) ? next.receive() : std::nullopt;
+      const auto answer = next.send(1, test::bytes_of(vfio_user::Version{0, 1})) ? next.receive() : std::nullopt;
       taken = answer && answer->error() == 0;
       if (!taken) ::usleep(10'000);
     }
@@ -328,8 +330,8 @@ TEST_CASE_METHOD(Fixture, "a client that is not done reading its replies does no
       const ssize_t got = ::recv(hostile.fd(), sink.data(), std::min(left, sink.size() / 4), MSG_DONTWAIT);
       if (got > 0) left -= std::min(left, static_cast<size_t>(got));
       if (got > 0) continue;
-      auto read = header_of(Command::kRegionRead, sizeof(RegionAccessBody));
-      const auto body = test::bytes_of(RegionAccessBody{0, 0, 65536});
+      auto read = header_of(vfio_user::Command::kRegionRead, sizeof(vfio_user::RegionAccess));
+      const auto body = test::bytes_of(vfio_user::RegionAccess{0, 0, 65536});
       read.insert(read.end(), body.begin(), body.end());
       for (int i = 0; i < 40; i++) (void)!::send(hostile.fd(), read.data(), read.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       ::usleep(100);
@@ -411,7 +413,8 @@ TEST_CASE_METHOD(Fixture, "a flood of messages leaves the others their time on t
   test::Client hostile = connect();
   std::atomic<bool> stop = false;
   std::thread flood([&] {
-    auto message = header_of(Command::kRegionWrite, sizeof(RegionAccessBody) + 8, kFlagNoReply);
+    auto message =
+        header_of(vfio_user::Command::kRegionWrite, sizeof(vfio_user::RegionAccess) + 8, vfio_user::kFlagNoReply);
     const auto body = hostile.write_body(0, WEFT_REG_WAIT_ALARM, 1, 8);  // an alarm that ends each slice at once
     message.insert(message.end(), body.begin(), body.end());
     std::vector<std::byte> many;
@@ -437,7 +440,8 @@ TEST_CASE_METHOD(Fixture, "a flood of messages does not keep the others from the
   std::vector<std::thread> floods;
   for (const unsigned f : {0, 2, 3}) {
     floods.emplace_back([&, hostile = connect(f)]() mutable {
-      auto message = header_of(Command::kRegionWrite, sizeof(RegionAccessBody) + 4, kFlagNoReply);
+      auto message =
+          header_of(vfio_user::Command::kRegionWrite, sizeof(vfio_user::RegionAccess) + 4, vfio_user::kFlagNoReply);
       const auto body = hostile.write_body(0, WEFT_REG_INTERRUPT_MASK, 0, 4);
       message.insert(message.end(), body.begin(), body.end());
       std::vector<std::byte> many;
@@ -458,7 +462,7 @@ TEST_CASE_METHOD(Fixture, "clients that wait for their refusal and say nothing m
   std::vector<FileDescriptor> silent;
   for (size_t i = 0; i < 3 * limits::kRefused; i++) silent.push_back(test::connect_to(path(0)));
   test::Client speaks(test::connect_to(path(0)));
-  CHECK(speaks.request(Command::kVersion, VersionBody{0, 1}).error() == EBUSY);
+  CHECK(speaks.request(vfio_user::Command::kVersion, vfio_user::Version{0, 1}).error() == EBUSY);
   owner.works();
 }
 
@@ -473,7 +477,7 @@ TEST_CASE_METHOD(Fixture, "a process of another user is refused, also with a soc
     constexpr uid_t kNobody = 65534;
     if (::setgroups(0, nullptr) != 0 || ::setuid(kNobody) != 0) ::_exit(1);
     test::Client client(test::connect_to(free));
-    if (!client.send(1, test::bytes_of(VersionBody{0, 1}))) ::_exit(2);
+    if (!client.send(1, test::bytes_of(vfio_user::Version{0, 1}))) ::_exit(2);
     const auto answer = client.receive();
     ::_exit(answer && answer->error() == EACCES ? 0 : 3);
   }

@@ -68,7 +68,7 @@ void check_lost(Command command, std::function<void(const Request&, Answer&)> ch
 
 void say(Answer& a, const std::string& json) {
   a.payload = bytes_of(Version{0, 1}, json + '\0');
-  a.header.message_bytes = static_cast<uint32_t>(sizeof a.header + a.payload.size());
+  a.header.size = static_cast<uint32_t>(sizeof a.header + a.payload.size());
 }
 
 size_t open_descriptors() {
@@ -95,7 +95,7 @@ TEST_CASE("a reply that ends at any byte with its connection is a lost device") 
     for (size_t cut = 0; cut < e.reply_bytes; cut++) {
       CAPTURE(cut);
       check_lost(e.command, [&](const Request&, Answer& a) {
-        REQUIRE(a.header.message_bytes >= e.reply_bytes);
+        REQUIRE(a.header.size >= e.reply_bytes);
         a.send_bytes = cut;
         a.close_after = true;
       });
@@ -119,7 +119,7 @@ TEST_CASE("a reply to something else, of another kind or of no sane size is a lo
     check_lost(e.command, [](const Request&, Answer& a) { a.header.flags = kTypeCommand; });
     check_lost(e.command, [](const Request&, Answer& a) { a.header.flags = 7; });
     for (const uint32_t bytes : {0u, 1u, 15u, VfioUserSocket::kMaxDataBytes + 4097u, 0x7fffffffu, 0xffffffffu})
-      check_lost(e.command, [=](const Request&, Answer& a) { a.header.message_bytes = bytes; });
+      check_lost(e.command, [=](const Request&, Answer& a) { a.header.size = bytes; });
   }
 }
 

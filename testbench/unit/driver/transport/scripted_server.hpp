@@ -123,7 +123,7 @@ class Server {
       case Command::kRegionRead: {
         RegionAccess access{};
         std::memcpy(&access, r.payload.data(), sizeof access);
-        return bytes_of(access, std::string(access.bytes, 'x'));
+        return bytes_of(access, std::string(access.count, 'x'));
       }
       case Command::kRegionWrite:
         return Payload(r.payload.begin(), r.payload.begin() + sizeof(RegionAccess));
@@ -164,12 +164,12 @@ class Server {
     for (;;) {
       Request r;
       if (!receive(&r.header, sizeof r.header, &r.descriptors)) return;
-      r.payload.resize(r.header.message_bytes - sizeof r.header);
+      r.payload.resize(r.header.size - sizeof r.header);
       if (!receive(r.payload.data(), r.payload.size(), &r.descriptors)) return;
       requests_.push_back(r);
       if ((r.header.flags & kFlagNoReply) != 0) continue;
       Answer a{{r.header.message_id, r.header.command, 0, kTypeReply, 0}, reply_to(r)};
-      a.header.message_bytes = static_cast<uint32_t>(sizeof a.header + a.payload.size());
+      a.header.size = static_cast<uint32_t>(sizeof a.header + a.payload.size());
       if (script_) script_(r, a);
       Payload all = bytes_of(a.header);
       all.insert(all.end(), a.payload.begin(), a.payload.end());
@@ -205,7 +205,7 @@ inline Server::Script only(Command command, std::function<void(const Request&, A
 
 inline void resize(Answer& a, size_t bytes) {
   a.payload.resize(bytes);
-  a.header.message_bytes = static_cast<uint32_t>(sizeof a.header + bytes);
+  a.header.size = static_cast<uint32_t>(sizeof a.header + bytes);
 }
 
 }  // namespace weft::driver::test

@@ -32,9 +32,9 @@ TEST_CASE("requests have the published layout") {
   CHECK(json["capabilities"]["max_msg_fds"] == 32);
   for (size_t i = 0; i < r.size(); i++) CHECK(r[i].header.message_id == i);
   CHECK(r[7].header.command == 9);
-  CHECK(r[7].header.message_bytes == 32);
+  CHECK(r[7].header.size == 32);
   CHECK(r[9].header.flags == 0x10);
-  CHECK(r[9].header.message_bytes == 36);
+  CHECK(r[9].header.size == 36);
   CHECK(r[9].payload[0] == 8);
   CHECK(r[9].payload[8] == 2);
   CHECK(r[9].payload[12] == 4);
@@ -54,7 +54,7 @@ TEST_CASE("eventfds go in as many messages as the server's max_msg_fds asks for"
   CAPTURE(offer);
   Server server(only(Command::kVersion, [text = std::string(offer)](const Request&, Answer& a) {
     a.payload = bytes_of(Version{0, 1}, text);
-    a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
+    a.header.size = static_cast<uint32_t>(16 + a.payload.size());
   }));
   {
     auto transport = connect(server);
@@ -85,7 +85,7 @@ TEST_CASE("a server that does not fit is refused with the reason") {
        only(Command::kVersion,
             [](const Request&, Answer& a) {
               a.payload = bytes_of(Version{0, 1}, R"({"capabilities":{"max_msg_fds":0}})");
-              a.header.message_bytes = static_cast<uint32_t>(16 + a.payload.size());
+              a.header.size = static_cast<uint32_t>(16 + a.payload.size());
             }),
        "takes no descriptors"},
       {"no regions", only(Command::kDeviceGetInfo, [](const Request&, Answer& a) { a.payload[8] = 1; }),
@@ -116,9 +116,9 @@ TEST_CASE("a server that breaks the protocol is lost, at once and for good") {
       {"wrong id", [](const Request&, Answer& a) { a.header.message_id++; }},
       {"wrong command", [](const Request&, Answer& a) { a.header.command++; }},
       {"a command instead of a reply", [](const Request&, Answer& a) { a.header.flags = kTypeCommand; }},
-      {"size below the header", [](const Request&, Answer& a) { a.header.message_bytes = 8; }},
-      {"size 0", [](const Request&, Answer& a) { a.header.message_bytes = 0; }},
-      {"huge size", [](const Request&, Answer& a) { a.header.message_bytes = 0xffffffff; }},
+      {"size below the header", [](const Request&, Answer& a) { a.header.size = 8; }},
+      {"size 0", [](const Request&, Answer& a) { a.header.size = 0; }},
+      {"huge size", [](const Request&, Answer& a) { a.header.size = 0xffffffff; }},
       {"short payload", [](const Request&, Answer& a) { resize(a, 17); }},
       {"no payload", [](const Request&, Answer& a) { resize(a, 0); }},
       {"long payload", [](const Request&, Answer& a) { resize(a, 30); }},
