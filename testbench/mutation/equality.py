@@ -128,7 +128,8 @@ def prove(root: Path, packages: Path, mutant: Mutant, proof: Proof, folder: Path
     if proof.bind and not (steps[0].invariants or steps[0].alike or steps[0].contracts):
         raise EqualityError(f"{proof.top}: what is bound has no wire invariant_<name> or alike_<name>")
     (folder / "miter.ys").write_text(
-        "read_rtlil steps.il\nread_verilog miter.v\nhierarchy -top miter\nflatten\nopt -full\nmemory_map\ntechmap\nopt\naigmap\n"
+        "read_rtlil steps.il\nread_verilog miter.v\nhierarchy -top miter\nflatten\nopt -full\nmemory_map\ntechmap\n"
+        "setundef -anyseq\nopt\naigmap\n"
         "opt_clean\nwrite_aiger -symbols miter.aig\n")
     run([str(YOSYS), "-q", "-s", "miter.ys"], folder)
     if not satisfiable("possible", folder):

@@ -18,13 +18,16 @@ module level (
   input  wire logic [3:0] addr_i,
   input  wire logic [7:0] data_i,
   output logic [2:0]      level_o,
+  output logic            pick_o,
   output logic [7:0]      data_o
 );
   logic [2:0] level_q;
   logic [7:0] mem_q [16];
   logic [7:0] spare_q;
   logic       live_q;
+  wire [4:0] five = data_i[4:0];
   assign level_o = level_q;
+  assign pick_o = addr_i < 4'd5 && five[addr_i];
   assign data_o = mem_q[addr_i] ^ (live_q ? spare_q : 8'd0);
   always_ff @(posedge clk_i) begin
     if (in_i && !out_i && level_q < 3'd4) level_q <= level_q + 3'd1;
@@ -70,6 +73,10 @@ class Equality(unittest.TestCase):
             for registers in (False, True):
                 with self.subTest(new, registers=registers):
                     self.assertFalse(self.outcome(old, new, Proof("level", registers=registers)).equal)
+
+    def test_an_index_beyond_the_vector_reads_anything(self):
+        self.assertFalse(self.outcome("addr_i < 4'd5 && five[addr_i]", "five[addr_i]").equal)
+        self.assertTrue(self.outcome("addr_i < 4'd5 && five[addr_i]", "addr_i <= 4'd4 && five[addr_i]").equal)
 
     def test_a_missing_reset_is_found(self):
         self.assertFalse(self.outcome("if (!rst_ni) level_q <= 3'd0;", ";").equal)
