@@ -261,17 +261,16 @@ module mxu_acc
     end
     cnt_corrected_o = seeds_corrected;
     cnt_poison_o = 16'($countones(seeds_bad));
-    for (int unsigned i = 0; i < ReadRows; i++) begin
-      row_corrected = '0;
-      acc_o.data[i] = '0;
-      acc_o.poison[i] = '0;
-      if (acc_rvalid_o[i]) begin
-        show_row(row_data[i], row_check[i], row_late_any[i], row_late[i], late_data, late_check,
-                 acc_o.data[i], acc_o.poison[i], row_corrected);
-        cnt_corrected_o = cnt_corrected_o + row_corrected;
-        cnt_poison_o = cnt_poison_o + 16'($countones(acc_o.poison[i]));
-      end
-    end
+    row_corrected = '0;
+    acc_o = port_pkg::acc_answer_t'(1'b0);
+    if (acc_rvalid_o != '0)
+      for (int unsigned i = 0; i < ReadRows; i++)
+        if (acc_rvalid_o[i]) begin
+          show_row(row_data[i], row_check[i], row_late_any[i], row_late[i], late_data, late_check,
+                   acc_o.data[i], acc_o.poison[i], row_corrected);
+          cnt_corrected_o = cnt_corrected_o + row_corrected;
+          cnt_poison_o = cnt_poison_o + 16'($countones(acc_o.poison[i]));
+        end
   end
 
   always_comb begin

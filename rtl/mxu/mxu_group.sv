@@ -118,22 +118,15 @@ module mxu_group
     end
   end
 
-  // Of a generate block only constants choose one, so each MXU has its line; there are up to four.
+  // A row that an MXU was not asked for is zeros there. Of a generate block only constants choose
+  // one, so each MXU has its line; there are up to four.
   localparam int unsigned Second = 1 % NumMxu, Third = 2 % NumMxu, Fourth = 3 % NumMxu;
   if (NumMxu > 4) $error("mxu_group: %0d MXUs exceed 4", NumMxu);
   always_comb begin
-    for (int unsigned i = 0; i < ReadRows; i++) begin
-      acc_o.data[i] = '0;
-      acc_o.poison[i] = '0;
-      if (acc_rvalid[0][i]) acc_o.data[i] = gen_unit[0].acc.data[i];
-      if (NumMxu > 1 && acc_rvalid[Second][i]) acc_o.data[i] = gen_unit[Second].acc.data[i];
-      if (NumMxu > 2 && acc_rvalid[Third][i]) acc_o.data[i] = gen_unit[Third].acc.data[i];
-      if (NumMxu > 3 && acc_rvalid[Fourth][i]) acc_o.data[i] = gen_unit[Fourth].acc.data[i];
-      if (acc_rvalid[0][i]) acc_o.poison[i] = gen_unit[0].acc.poison[i];
-      if (NumMxu > 1 && acc_rvalid[Second][i]) acc_o.poison[i] = gen_unit[Second].acc.poison[i];
-      if (NumMxu > 2 && acc_rvalid[Third][i]) acc_o.poison[i] = gen_unit[Third].acc.poison[i];
-      if (NumMxu > 3 && acc_rvalid[Fourth][i]) acc_o.poison[i] = gen_unit[Fourth].acc.poison[i];
-    end
+    acc_o = gen_unit[0].acc;
+    if (NumMxu > 1 && acc_rvalid[Second] != '0) acc_o = acc_o | gen_unit[Second].acc;
+    if (NumMxu > 2 && acc_rvalid[Third] != '0) acc_o = acc_o | gen_unit[Third].acc;
+    if (NumMxu > 3 && acc_rvalid[Fourth] != '0) acc_o = acc_o | gen_unit[Fourth].acc;
   end
 
   always_comb begin

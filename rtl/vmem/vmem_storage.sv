@@ -325,14 +325,20 @@ module vmem_storage
       show(x_en_q[u], x_bank_q[u], x_rdata_o[u], x_poison_o[u]);
     for (int unsigned u = 0; u < NumMxu; u++)
       show(w_en_q[u], w_bank_q[u], w_rdata_o[u], w_poison_o[u]);
-    for (int unsigned s = 0; s < Sublanes; s++)
-      for (int unsigned i = 0; i < 2; i++)
-        show(va_en_q[s] && (i == 0 || va_pair_q), va_bank_q[s] + bank_t'(i),
-             va_rdata_o[s][i*WordBits+:WordBits], va_poison_o[s][i*Granules+:Granules]);
-    for (int unsigned s = 0; s < Sublanes; s++)
-      for (int unsigned i = 0; i < 2; i++)
-        show(vb_en_q[s] && (i == 0 || vb_pair_q), vb_bank_q[s] + bank_t'(i),
-             vb_rdata_o[s][i*WordBits+:WordBits], vb_poison_o[s][i*Granules+:Granules]);
+    va_rdata_o = (2*Sublanes*WordBits)'(1'b0);
+    va_poison_o = '0;
+    if (va_en_q != '0)
+      for (int unsigned s = 0; s < Sublanes; s++)
+        for (int unsigned i = 0; i < 2; i++)
+          show(va_en_q[s] && (i == 0 || va_pair_q), va_bank_q[s] + bank_t'(i),
+               va_rdata_o[s][i*WordBits+:WordBits], va_poison_o[s][i*Granules+:Granules]);
+    vb_rdata_o = (2*Sublanes*WordBits)'(1'b0);
+    vb_poison_o = '0;
+    if (vb_en_q != '0)
+      for (int unsigned s = 0; s < Sublanes; s++)
+        for (int unsigned i = 0; i < 2; i++)
+          show(vb_en_q[s] && (i == 0 || vb_pair_q), vb_bank_q[s] + bank_t'(i),
+               vb_rdata_o[s][i*WordBits+:WordBits], vb_poison_o[s][i*Granules+:Granules]);
     for (int unsigned i = 0; i < DmaWords; i++)
       show(dr_en_q[i], dr_bank_q + bank_t'(i), dr_rdata_o[i*WordBits+:WordBits],
            dr_poison_o[i*Granules+:Granules]);

@@ -202,9 +202,17 @@ module vpu
   end
 
   // ---------------------------------------------------------------- a sublane for each row
+  // Wide signals change only with what they carry: a simulator pays for each that does.
+  always_comb begin
+    a_rdata = group_t'(1'b0);
+    if (a_rvalid != '0)
+      for (int unsigned i = 0; i < Sublanes; i++)
+        if (a_rvalid[i]) a_rdata[i] = from_acc ? acc_i.data[i] : va_rdata_i[i];
+  end
+
   for (genvar i = 0; i < Sublanes; i++) begin : gen_sublane
     poison_t va_poison, vb_poison;
-    logic [32*N-1:0] b_row, result, out;
+    logic [32*N-1:0] result, out;
     assign va_poison = va_pair_o ? va_poison_i[i] : va_poison_i[i] & FirstWord;
     assign vb_poison = vb_pair_o ? vb_poison_i[i] : vb_poison_i[i] & FirstWord;
     vpu_poison u_poison_a (
@@ -219,21 +227,16 @@ module vpu
     );
 
     assign acc_row_o[i] = a_addr[i][15:0];
-    // Wide signals change only with what they carry: a simulator pays for each that does.
     always_comb begin
-      a_rdata[i] = '0;
-      b_row = '0;
       results[i] = '0;
       vw_data_o[i] = '0;
-      if (a_rvalid[i]) a_rdata[i] = from_acc ? acc_i.data[i] : va_rdata_i[i];
-      if (execute_rows[i]) b_row = single ? b_rows[0] : b_rows[i];
       if (load) results[i] = result;
       if (vw_req_o[i]) vw_data_o[i] = out;
     end
     vpu_sublane u_sublane (
       .clk_i, .cmd_i(run_cmd), .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
       .execute_i(execute_rows[i]), .first_i(first), .a_i(a_rows[i]),
-      .b_i(b_row), .b_lane_i(32'(b_lane_q) + i),
+      .b_i(b_rows[i]), .b_lane_i(32'(b_lane_q) + i),
       .iota_i(iota_q + i * run_cmd.scalar2), .result_o(result),
       .step_i(inner_step & inner_rows[i]), .finish_i(finish_rows[i]), .column_i(column_rows[i]),
       .out_o(out), .nan_o(nans[i]), .inf_o(infs[i])

@@ -39,7 +39,7 @@ module vpu_operand
   input  logic [Sublanes-1:0][7:0]      bad_granule_i,  // here
   // lanes
   output logic                          valid_o,
-  output logic [Sublanes-1:0][32*N-1:0] rows_o,         // with use_i
+  output logic [Sublanes-1:0][32*N-1:0] rows_o,         // with use_i; single_i: all are that row
   output logic [Sublanes-1:0]           bad_o,          // of rows_o, and their addresses
   output logic [Sublanes-1:0][31:0]     bad_addr_o,
   output logic [Sublanes-1:0][7:0]      bad_granule_o,
@@ -139,7 +139,11 @@ module vpu_operand
     assign arriving = '{bad: bad_i[i], granule: bad_granule_i[i], addr: arriving_addr_q};
     always_comb begin
       rows_o[i] = '0;
-      if (use_i) rows_o[i] = fresh ? rdata_i[i] : read_slot_q ? other_q : row_q;
+      if (use_i) begin
+        if (!single_q) rows_o[i] = fresh ? rdata_i[i] : read_slot_q ? other_q : row_q;
+        else rows_o[i] = gen_row[0].fresh ? rdata_i[0]
+                       : read_slot_q ? gen_row[0].other_q : gen_row[0].row_q;
+      end
     end
     assign mark = fresh ? arriving : read_slot_q ? other_mark_q : row_mark_q;
     assign bad_o[i] = mark.bad;
