@@ -88,7 +88,7 @@ Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   for (const Block& block : kernel.control.blocks)
     for (const auto& queue : block)
       for (const auto& command : queue) append(commands, command.bytes);
-  const Bytes kernels = kernels_section(kernel), tags = write_tags(kernel.tags),
+  const Bytes kernels = kernels_section(kernel), tags = write_tags(kernel.tags, kernel.turn_names),
               list = control ? control_section(kernel.control) : Bytes();
   std::vector<std::pair<weft_section_kind, std::span<const std::byte>>> sections{
       {WEFT_SECTION_KIND_KERNELS, kernels},

@@ -33,6 +33,9 @@ struct Kernel {
   std::map<uint16_t, std::string> tags;
   std::vector<std::byte> constants;
   uint64_t vmem_bytes = 0, scratch_bytes = 0, semaphores = 0, cycle_estimate = 0, macs = 0;
+  /// Of a loop, by turn: names that texts of tags begin with, and those that they stand for in the turn. The first turn has
+  /// its own.
+  std::vector<std::map<std::string, std::string>> turn_names = {};
   Control control = {};  ///< with entries: the kernel's commands are those of its blocks, and `queues` are empty
 };
 

@@ -13,6 +13,8 @@ namespace weft::compiler {
 struct Span {
   uint64_t first = 0;
   uint64_t count = 0;
+
+  bool operator==(const Span&) const = default;
 };
 
 /// The plan of one DenseStep. All addresses and sizes in VMEM words unless the name says otherwise.

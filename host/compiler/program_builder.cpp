@@ -30,6 +30,13 @@ void ProgramBuilder::push(weft_queue_index queue, const spec::Command& command) 
   queues_[queue].push_back(command);
 }
 
+void ProgramBuilder::post_behind_last(weft_queue_index queue, unsigned semaphore) {
+  auto header = spec::decode_header(queues_[queue].back());
+  post(header, semaphore, 1);
+  spec::encode_into(queues_[queue].back(), header);
+  semaphores_ |= 1ull << semaphore;
+}
+
 void ProgramBuilder::wait_for_slice(spec::CommandHeader& header) {
   if (!slice_entered_) wait(header, kSliceEntered, 1);
   slice_entered_ = true;

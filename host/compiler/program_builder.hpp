@@ -60,6 +60,20 @@ class ProgramBuilder {
   void note_macs(uint64_t macs) { macs_ += macs; }
   void note_hbm_bytes(uint64_t bytes) { hbm_bytes_ += bytes; }
 
+  struct Work {
+    uint64_t macs = 0, hbm_bytes = 0;
+  };
+  /// What has been noted.
+  [[nodiscard]] Work work() const { return {macs_, hbm_bytes_}; }
+  /// All that has been noted since `since` is done so many times more.
+  void note_again(const Work& since, uint64_t times) {
+    macs_ += (macs_ - since.macs) * times;
+    hbm_bytes_ += (hbm_bytes_ - since.hbm_bytes) * times;
+  }
+
+  /// The last command of a queue posts to a semaphore, too.
+  void post_behind_last(weft_queue_index queue, unsigned semaphore);
+
   /// The commands pushed since the last call, as a block of a control list; the builder goes on without them.
   [[nodiscard]] Block take_block() { return std::exchange(queues_, {}); }
 

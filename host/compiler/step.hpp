@@ -17,6 +17,8 @@ struct TensorPlace {
   uint8_t segment = 0;
   uint64_t offset_bytes = 0;
   uint64_t pitch_bytes = 0;
+
+  bool operator==(const TensorPlace&) const = default;
 };
 
 /// Where a range of a result's columns goes: a place here, or in a segment of another chip's table.
@@ -25,12 +27,16 @@ struct ResultSink {
   TensorPlace place;                       ///< of that column in row 0
   std::optional<uint16_t> chip;            ///< none: this one
   uint8_t arrival = WEFT_NO_SEMAPHORE;     ///< of the other chip: posted for each row chunk, behind its last columns
+
+  bool operator==(const ResultSink&) const = default;
 };
 
 /// What other chips send: each posts its semaphore here for each row chunk (`cut_rows`), in order.
 struct Arrival {
   std::vector<uint8_t> semaphores;  ///< a sender's each
   uint64_t row_chunks = 0;
+
+  bool operator==(const Arrival&) const = default;
 };
 
 /// y[m, n] = activation(x[m, k] W[k, n] + bias[n]), W in packed tiles.
@@ -45,6 +51,8 @@ struct DenseStep {
   std::vector<ResultSink> sinks;                ///< where y goes; empty: all of it to `y`
   std::vector<Arrival> arrivals;  ///< in the order in which they are sent; the last is x, a row chunk of which is read
                                   ///< as soon as it is there, those before are waited for first
+
+  bool operator==(const DenseStep&) const = default;
 };
 
 /// y[rows, cols] = op(a, b); a and b have `dtype`, y may be cast to the other one. y may be a or b.
@@ -59,12 +67,16 @@ struct VectorStep {
   uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32
   bool uniform = false;                          ///< all columns of a row are equal: one block of them is computed
+
+  bool operator==(const VectorStep&) const = default;
 };
 
 /// A matrix of rows that elements are taken from.
 struct RearrangeSource {
   TensorPlace place;
   uint64_t rows = 0, cols = 0;
+
+  bool operator==(const RearrangeSource&) const = default;
 };
 
 /// y[i] = element from[i] of all sources one behind the other; y[rows, cols], everything row by row.
@@ -76,6 +88,8 @@ struct RearrangeStep {
   TensorPlace y;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;    ///< of the sources, f32 or i32
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< dtype, or bf16
+
+  bool operator==(const RearrangeStep&) const = default;
 };
 
 /// y[r, all columns] = sum, largest or smallest of a[r, 0 .. cols - 1] in its type, as a tree of neighbours.
@@ -85,6 +99,8 @@ struct ReduceStep {
   weft_vpu_op op = WEFT_VPU_OP_SUM;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or i32
   TensorPlace a, y;
+
+  bool operator==(const ReduceStep&) const = default;
 };
 
 /// y[b] = x[b] w[b] for each b: x[m, k] bf16, w[k, n] f32 rounded to bf16, y[m, n]; each b's rows behind the last one's.
@@ -93,6 +109,8 @@ struct PairProductStep {
   uint64_t batch = 1, m = 0, k = 0, n = 0;
   TensorPlace x, w, y;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+
+  bool operator==(const PairProductStep&) const = default;
 };
 
 /// y = activation(the sums of a ConvolutionNode + bias), its sources and weights in their places.
@@ -101,6 +119,7 @@ struct ConvolutionStep {
     TensorPlace place;
     uint64_t rows = 0, cols = 0;
     weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+    bool operator==(const Source&) const = default;
   };
   std::string name;
   Windows windows;
@@ -113,6 +132,8 @@ struct ConvolutionStep {
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   TensorPlace y;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+
+  bool operator==(const ConvolutionStep&) const = default;
 };
 
 /// A WindowNode, its x f32 rows.
@@ -126,6 +147,8 @@ struct WindowStep {
   std::optional<TensorPlace> weights;  ///< a row of f32 for each tap
   TensorPlace y;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+
+  bool operator==(const WindowStep&) const = default;
 };
 
 /// y = a, or a transposed, rounded to bf16: as rows, or as packed weight tiles. y must not overlap a.

@@ -13,6 +13,7 @@ struct Windows {
   std::array<uint64_t, 2> size{1, 1}, taps{1, 1}, stride{1, 1}, dilation{1, 1}, places{1, 1};
   std::array<int64_t, 2> low{0, 0};
 
+  bool operator==(const Windows&) const = default;
   [[nodiscard]] uint64_t pixels() const { return images * size[0] * size[1]; }
   [[nodiscard]] uint64_t results() const { return images * places[0] * places[1]; }
   [[nodiscard]] uint64_t tap_count() const { return taps[0] * taps[1]; }

@@ -38,6 +38,8 @@ class Building {
       builder_.origin = "step" + std::to_string(i);
       if (const Made made = add(plan_.steps[i])) values_.push_back(*made);
     }
+    for (unsigned layer = 0; layer < plan_.layers; layer++)
+      if (!add_layer(layer)) break;
     // What the last value would be without any step has to be computed too.
     if (values_.size() == plan_.inputs.size()) values_.push_back(builder_.max(values_.back(), zero()));
     result_.module.outputs = {{"y", values_.back()}};
@@ -64,6 +66,23 @@ class Building {
       tensor->as<float>()[i] = scale * (steps / (coarse ? 64.0f : 524288.0f) - 1);
     }
     return builder_.constant(tensor);
+  }
+
+  /// False: another one would begin with another shape.
+  bool add_layer(unsigned layer) {
+    const ValueId x = values_.back();
+    if (builder_.rank(x) == 0) return false;
+    for (size_t i = 0; i < plan_.layer.size(); i++) {
+      StepPlan step = plan_.layer[i];
+      step.operand = 0;
+      if (step.kind == Kind::kDense)
+        step.seed += layer, step.size = static_cast<uint64_t>(builder_.dims(values_.back()).back());
+      builder_.origin = "layer" + std::to_string(layer) + "/step" + std::to_string(i);
+      if (const Made made = add(step)) values_.push_back(*made);
+    }
+    if (values_.back() == x || builder_.dims(values_.back()) != builder_.dims(x)) return false;
+    if (plan_.residual) values_.push_back(builder_.plus(values_.back(), x));
+    return true;
   }
 
   Made add(const StepPlan& step) {

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::array<const char*, 8> kCounts{"graphs",   "failed",   "device_programs", "islands",
+constexpr std::array<const char*, 9> kCounts{"graphs",   "failed",   "device_programs", "loops",     "islands",
                                              "elements", "commands", "cycles",          "referenced"};
 constexpr uint64_t kShownElements = 16;  // of a constant
 
@@ -57,6 +57,7 @@ json run_share(const std::vector<Batch>& batches, unsigned job, unsigned jobs) {
       add(tally, {{"graphs", 1},
                   {"failed", of.wrong.empty() ? 0 : 1},
                   {"device_programs", of.device_programs},
+                  {"loops", of.loops},
                   {"islands", of.islands},
                   {"elements", of.elements},
                   {"commands", of.commands},

@@ -19,6 +19,7 @@
 #include "testbench/random/compiled_program.hpp"
 #include "testbench/random/draw.hpp"
 #include "testbench/random/program_runner.hpp"
+#include "testbench/unit/compiler/unrolled_kernel.hpp"
 
 namespace weft::graphs {
 namespace {
@@ -148,11 +149,13 @@ class Judging {
                         const std::vector<ValueId>& outputs, compiler::Arguments arguments, Environment& environment) {
     const auto program = compiler::lower(*plan_.chip, graph, arguments);
     if (!program.ok()) return "lower: " + program.error().message;
+    const auto loops = plan_.layers != 0 ? compiler::tiles::Loops::kAlways : compiler::tiles::Loops::kNever;
     auto kernel = plan_.spill ? compiler::tiles::compile_spilled(*plan_.chip, program.value())
-                              : compiler::tiles::compile_fitting(*plan_.chip, program.value());
+                              : compiler::tiles::compile_fitting(*plan_.chip, program.value(), loops);
     if (!kernel.ok() && plan_.spill) kernel = compiler::tiles::compile_fitting(*plan_.chip, program.value());
     if (!kernel.ok()) return "compile: " + kernel.error().message;
-    auto run = random::program_of(*plan_.chip, kernel.value());
+    judgement_.loops += !kernel.value().control.entries.empty();
+    auto run = random::program_of(*plan_.chip, test::unrolled(kernel.value()));
     if (!run) return "the compiled commands hang";
     if (run->commands.size() > kMostCommands) {
       too_large_ = true;

@@ -11,7 +11,7 @@ namespace weft::graphs {
 /// What a network showed.
 struct Judgement {
   std::string wrong;  ///< the first thing; empty: nothing
-  uint64_t device_programs = 0, islands = 0, commands = 0, cycles = 0;
+  uint64_t device_programs = 0, loops = 0, islands = 0, commands = 0, cycles = 0;
   uint64_t elements = 0;    ///< of results of device programs, compared bit by bit
   bool referenced = false;  ///< outputs were compared with the reference of L1
   double error = 0;         ///< then: of the outputs, relative, L2

@@ -14,6 +14,7 @@ using Kind = StepPlan::Kind;
 
 constexpr uint64_t kRowsOfValues = 64;  // elements of a value, in vectors of N
 constexpr unsigned kMostSteps = 9;
+constexpr unsigned kMostLayers = 6;
 
 /// Elements around 1, N and their multiples in each dimension, no more than `most` together.
 Dims draw_dims(Draw& draw, uint64_t n, uint64_t most) {
@@ -58,6 +59,18 @@ GraphPlan draw_plan(const spec::Chip& chip, uint64_t seed) {
     plan.inputs.push_back(i > 0 && draw.once_in(2) ? plan.inputs[0] : draw_dims(draw, chip.n, plan.most_elements));
   for (uint64_t i = 0, count = draw.between(1, kMostSteps); i < count; i++)
     plan.steps.push_back(draw_step(draw, chip.n));
+  if (draw.once_in(4)) {
+    plan.layers = static_cast<unsigned>(draw.between(3, kMostLayers));
+    plan.residual = draw.once_in(2);
+    plan.layer.push_back(draw_step(draw, chip.n));
+    plan.layer.back().kind = Kind::kDense;
+    while (draw.once_in(2)) {
+      plan.layer.push_back(draw_step(draw, chip.n));
+      plan.layer.back().kind = draw.one_of({Kind::kDense, Kind::kFunction, Kind::kSoftmax, Kind::kNormalize});
+    }
+    plan.steps.resize(std::min<size_t>(plan.steps.size(), 2));
+    plan.spill = false;
+  }
   return plan;
 }
 
@@ -74,6 +87,16 @@ GraphPlan shrink_plan(GraphPlan plan, const std::function<bool(const GraphPlan&)
     for (size_t i = plan.steps.size(); i-- > 0;) {
       GraphPlan smaller = plan;
       smaller.steps.erase(smaller.steps.begin() + static_cast<ptrdiff_t>(i));
+      any = try_it(smaller) || any;
+    }
+    for (const unsigned layers : {0u, 3u}) {
+      GraphPlan smaller = plan;
+      smaller.layers = layers;
+      if (layers < plan.layers) any = try_it(smaller) || any;
+    }
+    for (size_t i = plan.layer.size(); plan.layer.size() > 1 && i-- > 0;) {
+      GraphPlan smaller = plan;
+      smaller.layer.erase(smaller.layer.begin() + static_cast<ptrdiff_t>(i));
       any = try_it(smaller) || any;
     }
     for (const auto plainer : {+[](GraphPlan& p) { p.stall_percent = 0, p.jitter = false, p.prefetch = false; },

@@ -52,6 +52,11 @@ struct GraphPlan {
   bool jitter = false, prefetch = false;
   std::vector<compiler::ir::Dims> inputs;
   std::vector<StepPlan> steps;
+  /// Behind them, so many layers of the same steps on numbers of their own, each from the last one's result; `residual`:
+  /// whose result is a sum with that.
+  unsigned layers = 0;
+  bool residual = false;
+  std::vector<StepPlan> layer;
 };
 
 [[nodiscard]] GraphPlan draw_plan(const spec::Chip& chip, uint64_t seed);

@@ -42,10 +42,12 @@ int main(int argc, char** argv) {
   const auto result = graphs::run_campaign(batches, jobs);
   const auto number = [&](const char* key) { return result[key].get<uint64_t>(); };
   fmt::print(
-      "{} networks, {} failed; {} device programs and {} islands, {} commands, {} elements compared; {} networks "
+      "{} networks, {} failed; {} device programs, {} of them loops, and {} islands, {} commands, {} elements "
+      "compared; {} networks "
       "against the reference, relative error at most {:.1e}; {:.1f} s\n",
-      number("graphs"), number("failed"), number("device_programs"), number("islands"), number("commands"),
-      number("elements"), number("referenced"), result["error"].get<double>(), result["seconds"].get<double>());
+      number("graphs"), number("failed"), number("device_programs"), number("loops"), number("islands"),
+      number("commands"), number("elements"), number("referenced"), result["error"].get<double>(),
+      result["seconds"].get<double>());
   if (!json.empty() && !(std::ofstream(json) << result.dump(2) << "\n")) {
     fmt::print(stderr, "random_graphs: cannot write '{}'\n", json);
     return 2;

@@ -20,22 +20,55 @@ struct Attempt {
 constexpr std::array<Attempt, 9> kAttempts{
     {{2048, 30, 6}, {2048, 16, 6}, {256, 30, 6}, {64, 30, 6}, {32, 12, 4}, {8, 8, 2}, {1, 8, 2}, {1, 4, 1}, {1, 1, 0}}};
 constexpr std::array<uint64_t, 5> kRests{256, 64, 16, 4, 0};
+constexpr uint64_t kNeverShared = 1ull << 32;  // so that the next turn's loads wait for nothing but this turn's readers
 
 struct Layout {
   Schedule schedule;
   VmemPlacement vmem;
   std::vector<SynchronizedCommand> commands;
+  std::array<uint16_t, WEFT_SEMAPHORES> credits{};
 };
 
-Result<Layout> lay_out(const CommandGraph& graph, const std::vector<std::vector<uint32_t>>& before,
-                       const Attempt& attempt) {
+/// The places of commands of several turns, each in the same order.
+std::vector<std::vector<uint32_t>> turns_dependences(const CommandGraph& graph, const std::vector<uint32_t>& order,
+                                                     const BufferBases& bases) {
+  std::vector<uint32_t> all;
+  for (uint32_t turn = 0; turn < kTurnsLookedAt; turn++)
+    for (const uint32_t command : order) all.push_back(turn * static_cast<uint32_t>(order.size()) + command);
+  return placed_dependences(graph.repeated(kTurnsLookedAt), all, bases);
+}
+
+/// Of three turns the order of the second: there are loads before its first command, and another turn behind its last.
+Schedule schedule_turn(const CommandGraph& graph, const CommandGraph& turns,
+                       const std::vector<std::vector<uint32_t>>& before, const ScheduleLimits& limits) {
+  const Schedule all = list_schedule(turns, before, limits);
+  const auto count = static_cast<uint32_t>(graph.commands().size());
+  const size_t buffers = graph.buffers().size();
+  Schedule one;
+  if (all.order.empty()) return one;
+  for (const uint32_t command : all.order)
+    if (command / count == 1) one.order.push_back(command - count);
+  one.mxu.assign(all.mxu.begin() + count, all.mxu.begin() + 2 * count);
+  one.acc_bases.assign(all.acc_bases.begin() + static_cast<ptrdiff_t>(buffers),
+                       all.acc_bases.begin() + static_cast<ptrdiff_t>(2 * buffers));
+  return one;
+}
+
+enum class Runs : uint8_t { kOnce, kInTurns };
+
+/// `ordered`: the graph, or its turns, with `before` as their dependences.
+Result<Layout> lay_out(const CommandGraph& graph, const CommandGraph& ordered,
+                       const std::vector<std::vector<uint32_t>>& before, const Attempt& attempt, Runs runs) {
   Layout layout;
-  layout.schedule = list_schedule(
-      graph, before, {attempt.window, attempt.loads_ahead, graph.chip().vmem_words / 8 * attempt.vmem_parts});
+  ScheduleLimits limits{attempt.window, attempt.loads_ahead, graph.chip().vmem_words / 8 * attempt.vmem_parts};
+  if (runs == Runs::kInTurns) limits.turn_commands = static_cast<uint32_t>(graph.commands().size());
+  layout.schedule =
+      runs == Runs::kInTurns ? schedule_turn(graph, ordered, before, limits) : list_schedule(graph, before, limits);
   const auto& order = layout.schedule.order;
   if (order.size() != graph.commands().size())
     return Error{WEFT_ERROR_INTERNAL, "blocks of sums wait for each other's places in ACC"};
   std::optional<VmemPlacement> vmem;
+  if (runs == Runs::kInTurns) vmem = place_vmem(graph, order, kNeverShared);
   for (const uint64_t rest : kRests)
     if (!vmem) vmem = place_vmem(graph, order, rest);
   if (!vmem)
@@ -45,6 +78,13 @@ Result<Layout> lay_out(const CommandGraph& graph, const std::vector<std::vector<
   BufferBases bases = layout.vmem.bases;
   for (size_t b = 0; b < bases.size(); b++)
     if (graph.buffers()[b].space == BufferSpace::kAcc) bases[b] = layout.schedule.acc_bases[b];
+  if (runs == Runs::kInTurns) {
+    auto turn = synchronize_turn(graph, order, turns_dependences(graph, order, bases));
+    if (!turn.ok()) return turn.error();
+    layout.commands = std::move(turn.value().commands);
+    layout.credits = turn.value().credits;
+    return layout;
+  }
   auto commands = synchronize(graph, order, placed_dependences(graph, order, bases));
   if (!commands.ok()) return commands.error();
   layout.commands = std::move(commands.value());
@@ -99,25 +139,42 @@ class Emission {
   const Layout& layout_;
 };
 
-}  // namespace
-
-Status assemble(const CommandGraph& graph, ProgramBuilder& program) {
-  std::vector<uint32_t> own_order(graph.commands().size());
+Result<Layout> best_layout(const CommandGraph& graph, Runs runs) {
+  const CommandGraph ordered = runs == Runs::kInTurns ? graph.unrolled(3) : graph;
+  std::vector<uint32_t> own_order(ordered.commands().size());
   std::iota(own_order.begin(), own_order.end(), 0u);
-  const auto before = dependences(graph, own_order);
+  const auto before = dependences(ordered, own_order);
   Result<Layout> layout = Error{WEFT_ERROR_INTERNAL, "no attempt"};
   for (const Attempt& attempt : kAttempts)
-    if (!layout.ok()) layout = lay_out(graph, before, attempt);
-  if (!layout.ok()) return layout.error();
-  const Emission emission(graph, layout.value());
+    if (!layout.ok()) layout = lay_out(graph, ordered, before, attempt, runs);
+  return layout;
+}
+
+void emit(const CommandGraph& graph, const Layout& layout, ProgramBuilder& program) {
+  const Emission emission(graph, layout);
   const uint16_t signal_tag = program.tag("signal");
-  for (const auto& command : layout.value().commands) {
+  for (const auto& command : layout.commands) {
     auto encoded = emission.command(command);
     if (command.command == kSignal) spec::store_le(encoded, 2, 2, signal_tag);
     program.push(static_cast<weft_queue_index>(command.queue), encoded);
   }
-  program.note_vmem_words(layout.value().vmem.words);
+  program.note_vmem_words(layout.vmem.words);
+}
+
+}  // namespace
+
+Status assemble(const CommandGraph& graph, ProgramBuilder& program) {
+  const auto layout = best_layout(graph, Runs::kOnce);
+  if (!layout.ok()) return layout.error();
+  emit(graph, layout.value(), program);
   return Ok{};
+}
+
+Result<AssembledTurn> assemble_turn(const CommandGraph& graph, ProgramBuilder& program) {
+  const auto layout = best_layout(graph, Runs::kInTurns);
+  if (!layout.ok()) return layout.error();
+  emit(graph, layout.value(), program);
+  return AssembledTurn{program.take_block(), layout.value().credits};
 }
 
 }  // namespace weft::compiler::command_graph

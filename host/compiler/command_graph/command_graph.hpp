@@ -2,6 +2,7 @@
 /// its queue runs is derived from what it reads and writes.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -20,6 +21,8 @@ enum class BufferSpace : uint8_t { kVmem, kAcc };
 struct Buffer {
   BufferSpace space = BufferSpace::kVmem;
   uint32_t size = 0;  ///< words of VMEM; rows of ACC, all of one MXU and one bank
+  std::optional<uint64_t> word =
+      {};  ///< of VMEM, where it has a place for the whole graph, as other graphs have it too
 };
 
 /// A command of dma_in, mxu, vpu or dma_out. Address fields count from the beginning of their buffer: x_addr and a_addr
@@ -55,7 +58,40 @@ class CommandGraph {
     commands_.push_back({WEFT_QUEUE_VPU, command, a, b, d});
   }
 
+  /// The last command starts when all before it have finished, and those behind it when it has.
+  void fence() { fences_.push_back(static_cast<uint32_t>(commands_.size() - 1)); }
+  /// The buffer lies at `word`, an even one, and keeps its words from the first command to the last. Such buffers lie one
+  /// behind the other from word 0 on.
+  void fix(BufferId buffer, uint64_t word) { buffers_[index_of(buffer)].word = word; }
+  /// Commands have `to` in the place of `from`, a buffer of the same size.
+  void replace(BufferId from, BufferId to) {
+    for (GraphCommand& command : commands_)
+      for (BufferId* const buffer : {&command.a, &command.b, &command.d})
+        if (*buffer == from) *buffer = to;
+  }
+  /// The commands so many times, one after the other, on the same buffers.
+  [[nodiscard]] CommandGraph repeated(uint32_t times) const {
+    CommandGraph graph = *this;
+    for (uint32_t i = 1; i < times; i++)
+      graph.commands_.insert(graph.commands_.end(), commands_.begin(), commands_.end());
+    return graph;
+  }
+  /// The same, each time on buffers of its own but for those that are fixed. Buffer b of time i is buffer
+  /// i x buffers() + b.
+  [[nodiscard]] CommandGraph unrolled(uint32_t times) const {
+    CommandGraph graph = repeated(times);
+    for (uint32_t i = 1; i < times; i++) {
+      graph.buffers_.insert(graph.buffers_.end(), buffers_.begin(), buffers_.end());
+      for (size_t c = i * commands_.size(); c < (i + 1) * commands_.size(); c++)
+        for (BufferId* const buffer : {&graph.commands_[c].a, &graph.commands_[c].b, &graph.commands_[c].d})
+          if (*buffer != kNoBuffer && !buffers_[index_of(*buffer)].word)
+            *buffer = BufferId{static_cast<uint32_t>(i * buffers_.size() + index_of(*buffer))};
+    }
+    return graph;
+  }
+
   [[nodiscard]] const spec::Chip& chip() const { return *chip_; }
+  [[nodiscard]] const std::vector<uint32_t>& fences() const { return fences_; }
   [[nodiscard]] const std::vector<Buffer>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<GraphCommand>& commands() const { return commands_; }
 
@@ -63,6 +99,7 @@ class CommandGraph {
   const spec::Chip* chip_;
   std::vector<Buffer> buffers_;
   std::vector<GraphCommand> commands_;
+  std::vector<uint32_t> fences_;  ///< ascending
 };
 
 }  // namespace weft::compiler::command_graph

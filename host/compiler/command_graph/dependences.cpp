@@ -51,7 +51,15 @@ class Shadow {
     // Only now: a command that writes what it reads must find the readers before it.
     for_each_access(graph_.chip(), c, [&](const Access& access) { touch(command, access, Pass::kNoteReads); });
     auto result = found_;
+    const auto& fences = graph_.fences();
+    const auto fence = std::ranges::lower_bound(fences, command);
+    const uint32_t from = fence == fences.begin() ? 0 : *std::prev(fence);
+    if (fence != fences.end() && *fence == command)
+      for (uint32_t before = from; before < command; before++) result.push_back(before);
+    else if (fence != fences.begin())
+      result.push_back(from);
     std::ranges::sort(result);
+    result.erase(std::ranges::unique(result).begin(), result.end());
     std::erase(result, command);
     return result;
   }

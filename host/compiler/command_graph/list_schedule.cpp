@@ -112,6 +112,7 @@ class ListScheduler {
       for (const uint32_t command : ready_[q]) {
         const uint32_t behind = place_[command] - oldest_[q];
         if (behind >= limits_.window) break;
+        if (command / limits_.turn_commands != waiting_[q][oldest_[q]] / limits_.turn_commands) break;
         const auto choice = start_of(command, behind == 0, forced);
         if (choice && (!best || choice->start < best->start)) best = choice;
       }

@@ -9,7 +9,7 @@ namespace {
 
 class FreeWords {
  public:
-  explicit FreeWords(uint64_t words) { free_[0] = words; }
+  FreeWords(uint64_t first, uint64_t words) { free_[first] = words; }
 
   std::optional<uint64_t> take(uint64_t words) {
     for (auto at = free_.begin(); at != free_.end(); at++) {
@@ -48,6 +48,7 @@ std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::ve
   std::vector<uint64_t> first(buffers, kUnused), last(buffers);
   const auto note = [&](BufferId buffer, uint64_t position) {
     if (buffer == kNoBuffer || graph.buffers()[index_of(buffer)].space != BufferSpace::kVmem) return;
+    if (graph.buffers()[index_of(buffer)].word) return;
     first[index_of(buffer)] = std::min(first[index_of(buffer)], position);
     last[index_of(buffer)] = position;
   };
@@ -60,8 +61,15 @@ std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::ve
   for (size_t b = 0; b < buffers; b++)
     if (first[b] != kUnused) by_start.push_back(b);
   std::ranges::stable_sort(by_start, {}, [&](size_t b) { return first[b]; });
-  FreeWords free(graph.chip().vmem_words);
   VmemPlacement placement{BufferBases(buffers), 0};
+  for (size_t b = 0; b < buffers; b++) {
+    const Buffer& buffer = graph.buffers()[b];
+    if (!buffer.word) continue;
+    placement.bases[b] = *buffer.word;
+    placement.words = std::max(placement.words, (*buffer.word + buffer.size + 1) / 2 * 2);
+  }
+  if (placement.words >= graph.chip().vmem_words) return std::nullopt;
+  FreeWords free(placement.words, graph.chip().vmem_words - placement.words);
   for (const size_t b : by_start) {
     while (!by_end.empty() && by_end.begin()->first <= first[b]) {
       const size_t done = by_end.begin()->second;

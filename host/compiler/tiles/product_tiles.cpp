@@ -122,7 +122,7 @@ Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
   for (const Span& chunk : x.row_chunks) most_rows = std::max(most_rows, chunk.count);
   Weights own(column_blocks);
   // Weights of another shape can be the same bytes at the same place (zeros), but their tiles are others.
-  const std::array key{by.weights.offset_bytes, most_rows, tiles, column_blocks};
+  const std::array key{uint64_t{by.weights.segment}, by.weights.offset_bytes, most_rows, tiles, column_blocks};
   Weights& weights = by.again ? kept_.try_emplace(key, own).first->second : own;
   for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++)
     for (uint64_t first = 0; first < column_blocks; first += chip_.num_mxu) {

@@ -11,8 +11,13 @@ namespace weft::compiler::tiles {
 /// The same with values that do not fit VMEM in scratch. NO_DEVICE_MEMORY: what a step needs at a time does not fit.
 [[nodiscard]] Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program);
 
+/// Whether equal layers become a loop of the control list: where it spares 32,768 commands or more (2 MiB), not at all, or
+/// wherever it can be.
+enum class Loops : uint8_t { kAuto, kNever, kAlways };
+
 /// In VMEM if its values fit, else step by step, else with some in scratch. The error is that of the way that comes
 /// nearest.
-[[nodiscard]] Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program);
+[[nodiscard]] Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program,
+                                             Loops loops = Loops::kNever);
 
 }  // namespace weft::compiler::tiles

@@ -4,33 +4,12 @@
 #include <map>
 #include <vector>
 
+#include "host/compiler/tiles/step_places.hpp"
+
 namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint8_t kScratch = 2;
-
-struct Operands {
-  template <typename Other>
-  std::vector<TensorPlace> operator()(const Other&) const {
-    return {};
-  }
-  std::vector<TensorPlace> operator()(const DenseStep& s) const { return {s.x}; }
-  std::vector<TensorPlace> operator()(const VectorStep& s) const {
-    return s.b_mode == WEFT_VPU_B_MODE_TENSOR ? std::vector{s.a, s.b} : std::vector{s.a};
-  }
-  std::vector<TensorPlace> operator()(const RearrangeStep& s) const { return places(s.sources); }
-  std::vector<TensorPlace> operator()(const ReduceStep& s) const { return {s.a}; }
-  std::vector<TensorPlace> operator()(const PairProductStep& s) const { return {s.x, s.w}; }
-  std::vector<TensorPlace> operator()(const ConvolutionStep& s) const { return places(s.sources); }
-  std::vector<TensorPlace> operator()(const WindowStep& s) const { return {s.x}; }
-
-  template <typename Source>
-  static std::vector<TensorPlace> places(const std::vector<Source>& sources) {
-    std::vector<TensorPlace> result;
-    for (const auto& source : sources) result.push_back(source.place);
-    return result;
-  }
-};
 
 struct Result {
   TensorPlace place;
@@ -114,7 +93,13 @@ class Liveness {
 
 }  // namespace
 
-std::vector<TensorPlace> operand_places(const Step& step) { return std::visit(Operands{}, step); }
+std::vector<TensorPlace> operand_places(const Step& step) {
+  Step copy = step;
+  std::vector<TensorPlace> places;
+  for (const StepOperand& operand : operands_of(copy))
+    if (operand.rows != 0) places.push_back(*operand.place);
+  return places;
+}
 
 std::set<uint64_t> choose_spills(const spec::Chip& chip, const Program& program, uint64_t budget) {
   Liveness liveness(chip, program);

@@ -108,6 +108,10 @@ void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {
   }
 }
 
+void TileBuilder::load_all(Matrix& matrix) {
+  for (uint64_t chunk = 0; chunk < matrix.chunks.size(); chunk++) need(matrix, chunk, {0, blocks(matrix.columns)});
+}
+
 Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
   Matrix d = by.uniform ? new_uniform(a.rows, a.columns, by.dtype) : new_matrix(a.rows, a.columns, by.dtype);
   const bool cast = by.dtype != a.dtype;

@@ -106,6 +106,10 @@ class TileBuilder {
   [[nodiscard]] Matrix convolution(const Convolution& by);
   [[nodiscard]] Matrix fold_windows(Matrix& x, const WindowOperation& by);
   void store(const Matrix& from, const TensorPlace& to, const std::string& name);
+  /// All of it that has not been loaded.
+  void load_all(Matrix& matrix);
+  /// A product was before the first one, whose work hides what that one loads.
+  void begin_behind_product() { begun_ = true; }
 
  private:
   [[nodiscard]] Matrix new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
@@ -133,7 +137,7 @@ class TileBuilder {
   };
   using Weights = std::vector<std::vector<WeightGroup>>;  ///< by column block
   /// Of weights that several products have: their place, the size of the groups, and their tiles by K and columns.
-  std::map<std::array<uint64_t, 4>, Weights> kept_;
+  std::map<std::array<uint64_t, 5>, Weights> kept_;
   void load_weights(const Product& by, Span column_blocks, Span group, uint64_t tiles, Weights& weights);
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);

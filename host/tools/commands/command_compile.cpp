@@ -31,6 +31,7 @@ struct CompileOptions {
   std::vector<std::string> binds;
   std::string print_after;
   uint64_t batch = 1;
+  std::string loops = "auto";
   bool json = false, explain = false;
   SliceOptions slice;
 };
@@ -119,8 +120,8 @@ int compile(const CompileOptions& options) {
   if (!binding.ok()) return fail(binding.error());
   if (!options.print_after.empty()) return print_after(options, file.value(), binding.value());
   if (options.output.empty()) {
-    const auto model =
-        compile_model(options.model, file.value(), *chip.value(), binding.value(), compiler::Device::kUsed);
+    const auto model = compile_model(options.model, file.value(), *chip.value(), binding.value(),
+                                     compiler::Device::kUsed, loops_of(options.loops));
     if (!model.ok()) return fail(model.error());
     if (options.explain) return explain_model(options, *chip.value(), model.value());
     if (options.json)
@@ -129,7 +130,8 @@ int compile(const CompileOptions& options) {
       fmt::print("{} in {} parts\n{}", options.model, model.value().partition.parts.size(), parts_text(model.value()));
     return 0;
   }
-  const auto program = compile_for_device(options.model, std::move(file.value()), *chip.value(), binding.value());
+  const auto program = compile_for_device(options.model, std::move(file.value()), *chip.value(), binding.value(),
+                                          loops_of(options.loops));
   if (!program.ok()) return fail(program.error());
   const auto& p = program.value().program;
   if (auto status = write_file(options.output, p.executable); !status.ok()) return fail(status.error());
@@ -173,7 +175,8 @@ void register_compile(CLI::App& app, Action& action) {
                  "a table of the layers: operators, where values live, bytes, cycles of each engine, what binds")
       ->excludes(output)
       ->excludes(print_after);
-  add_slice_options(*command, options->slice, {"--chip", "--explain"});
+  add_loops_option(*command, options->loops);
+  add_slice_options(*command, options->slice, {"--chip", "--explain", "--loops"});
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, &action] { action = [options] { return compile(*options); }; });
 }

@@ -31,6 +31,7 @@ namespace weft::tools {
 namespace {
 
 struct RunOptions {
+  std::string loops = "auto";
   std::string model;
   std::vector<std::string> inputs, outputs, binds;
   std::string device = "chip";
@@ -160,7 +161,7 @@ int run(const RunOptions& options) {
     const auto binding = binding_of(arrays, options.binds, 1);
     if (!binding.ok()) return fail(binding.error());
     const auto device = options.device == "none" ? compiler::Device::kNone : compiler::Device::kUsed;
-    auto made = compile_model(options.model, file.value(), chip, binding.value(), device);
+    auto made = compile_model(options.model, file.value(), chip, binding.value(), device, loops_of(options.loops));
     if (!made.ok()) return fail(made.error());
     program = std::move(made.value());
     if (program.whole() == nullptr) {
@@ -256,6 +257,7 @@ void register_run(CLI::App& app, Action& action) {
   command->add_option("--device", options->device, "chip, or none: the host computes all of the model, in float32")
       ->capture_default_str()
       ->check(CLI::IsMember({"chip", "none"}));
+  add_loops_option(*command, options->loops);
   command->add_option("--output", options->outputs, "NAME=FILE.npy; once for each output to be written");
   command->add_flag("--verify", options->verify,
                     "compare with the golden model, bit for bit, and with fp64 (ONNX models)");

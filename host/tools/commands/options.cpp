@@ -14,7 +14,21 @@ namespace {
 
 constexpr const char* kDefaultManager = WEFT_DEFAULT_MANAGER;  // of weft-sim, too
 
+const std::map<std::string, compiler::tiles::Loops> kLoops{{"auto", compiler::tiles::Loops::kAuto},
+                                                           {"never", compiler::tiles::Loops::kNever},
+                                                           {"always", compiler::tiles::Loops::kAlways}};
+
 }  // namespace
+
+void add_loops_option(CLI::App& app, std::string& loops) {
+  app.add_option(
+         "--loops", loops,
+         "equal layers become a loop that the firmware runs: always, never, or auto, where that makes the program "
+         "much smaller")
+      ->check(CLI::IsMember({"auto", "never", "always"}))
+      ->capture_default_str();
+}
+compiler::tiles::Loops loops_of(const std::string& word) { return kLoops.at(word); }
 
 void add_target_options(CLI::App& app, runtime::Target& target) {
   app.add_option("--chip", target.chip, "chip preset")->capture_default_str();

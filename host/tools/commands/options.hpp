@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/runtime/session.hpp"
 
 namespace CLI {
@@ -50,6 +51,11 @@ template <typename Value>
   for (const auto& [name, value] : values) words.push_back(name);
   return no_such_word(what, word, words);
 }
+
+/// Adds --loops: whether equal layers become a loop.
+void add_loops_option(CLI::App& app, std::string& loops);
+/// What a value that the option takes stands for.
+[[nodiscard]] compiler::tiles::Loops loops_of(const std::string& word);
 
 /// The preset, or an error that lists all of them.
 [[nodiscard]] Result<const spec::Chip*> chip_by_name(const std::string& name);

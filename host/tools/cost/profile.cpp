@@ -140,12 +140,18 @@ Result<Profile> profile_of(const spec::Chip& chip, const ModelProgram& model, co
     std::vector<Layer> layers;
     for (const auto& layer : part.layers) layers.push_back(layer.layer);
     const CommandOwners owners(model.partition.parts[launch.part], layers, model.programs[launch.part].executable);
+    const auto turn_tags = tags_of_turn(chip, model.programs[launch.part].executable);
+    if (!turn_tags.ok()) return turn_tags.error();
+    std::map<uint16_t, uint64_t> seen;
     std::vector<EngineSpan> inside;
     std::vector<size_t> owner;
     for (const EngineSpan& span : spans.value()) {
       if (span.end <= launch.begin || span.begin >= launch.end) continue;
       inside.push_back(span);
-      owner.push_back(owners.owner(span.tag));
+      // A tag's commands of one turn come before those of the next.
+      const auto in_turn = turn_tags.value().find(span.tag);
+      const uint64_t turn = in_turn == turn_tags.value().end() ? 0 : seen[span.tag]++ / in_turn->second;
+      owner.push_back(owners.owner(span.tag, turn));
     }
     if (inside.empty())
       return Error{WEFT_ERROR_INTERNAL,

@@ -18,17 +18,18 @@ namespace {
 
 using compiler::Graph;
 using compiler::ir::Module;
+using compiler::tiles::Loops;
 
 /// What has been freed lies in pieces between what is still there, and large pieces come from elsewhere: without this a
 /// model's weights count once for each form that they have had.
 void give_back_memory() { malloc_trim(0); }
 
-Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph,
+Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph, Loops loops,
                                   compiler::Arguments arguments = compiler::Arguments::kEach) {
   auto program = compiler::lower(chip, graph, arguments);
   if (!program.ok()) return program.error();
   give_back_memory();
-  auto kernel = compiler::tiles::compile_fitting(chip, program.value());
+  auto kernel = compiler::tiles::compile_fitting(chip, program.value(), loops);
   if (!kernel.ok()) return kernel.error();
   program.value().constants = {};  // the kernel has them
   auto executable = compiler::write_executable(chip, kernel.value());
@@ -47,10 +48,10 @@ Error at(const std::string& path, const Error& error) {
 }
 
 /// All of the model in one device program, if the device takes it.
-bool compile_whole(ModelProgram& model, const spec::Chip& chip) {
+bool compile_whole(ModelProgram& model, const spec::Chip& chip, Loops loops) {
   auto graph = compiler::whole_device_graph(model.module);
   if (!graph.ok()) return false;
-  auto program = compile_graph(chip, graph.value());
+  auto program = compile_graph(chip, graph.value(), loops);
   if (!program.ok()) return false;
   compiler::Part part;
   for (uint32_t i = 0; i < model.module.ops().size(); i++)
@@ -65,7 +66,7 @@ bool compile_whole(ModelProgram& model, const spec::Chip& chip) {
 
 /// Parts of the model's module, those of the device compiled. Where a part with all that the device computes does not
 /// fit, again with parts of matrices.
-Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, Loops loops,
            compiler::DeviceScope scope = compiler::DeviceScope::kAll) {
   auto parts = compiler::partition(model.module, device, scope);
   if (!parts.ok()) return parts.error();
@@ -76,9 +77,9 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
     model.programs.emplace_back();
     const compiler::Part& part = model.partition.parts[i];
     if (!part.graph) continue;
-    auto program = compile_graph(chip, *part.graph, compiler::Arguments::kOne);
+    auto program = compile_graph(chip, *part.graph, loops, compiler::Arguments::kOne);
     if (!program.ok() && scope == compiler::DeviceScope::kAll)
-      return cut(model, chip, device, compiler::DeviceScope::kMatrices);
+      return cut(model, chip, device, loops, compiler::DeviceScope::kMatrices);
     if (program.ok())
       model.programs.back() = std::move(program.value());
     else
@@ -127,14 +128,14 @@ const Graph* ModelProgram::whole() const {
 }
 
 Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file, const spec::Chip& chip,
-                                   const compiler::frontend::Binding& binding, compiler::Device device) {
+                                   const compiler::frontend::Binding& binding, compiler::Device device, Loops loops) {
   auto imported = compiler::import_simplified(file, folder_of(path), binding);
   if (!imported.ok()) return at(path, imported.error());
   ModelProgram model;
   model.module = std::move(imported.value().module);
   model.decided_by = std::move(imported.value().decided_by);
-  if (device == compiler::Device::kUsed && compile_whole(model, chip)) return model;
-  auto parts = cut(model, chip, device);
+  if (device == compiler::Device::kUsed && compile_whole(model, chip, loops)) return model;
+  auto parts = cut(model, chip, device, loops);
   if (!parts.ok()) return at(path, parts.error());
   return model;
 }
@@ -146,7 +147,7 @@ Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, Compil
     if (auto status = take(model, *known); !status.ok()) return status.error();
     return model;
   }
-  if (auto status = cut(model, chip, compiler::Device::kUsed); !status.ok()) return status.error();
+  if (auto status = cut(model, chip, compiler::Device::kUsed, Loops::kNever); !status.ok()) return status.error();
   return model;
 }
 
@@ -158,7 +159,7 @@ Result<Graph> import_graph(const std::string& path, const std::vector<std::byte>
 }
 
 Result<DeviceProgram> compile_for_device(const std::string& path, std::vector<std::byte> file, const spec::Chip& chip,
-                                         const compiler::frontend::Binding& binding) {
+                                         const compiler::frontend::Binding& binding, Loops loops) {
   // File, module and graph each hold all weights: one goes when the next is there.
   const auto import = [&]() -> Result<Graph> {
     const auto imported = compiler::import_simplified(file, folder_of(path), binding);
@@ -169,7 +170,7 @@ Result<DeviceProgram> compile_for_device(const std::string& path, std::vector<st
   auto graph = import();
   if (!graph.ok()) return at(path, graph.error());
   give_back_memory();
-  auto program = compile_graph(chip, graph.value());
+  auto program = compile_graph(chip, graph.value(), loops);
   if (!program.ok()) return at(path, program.error());
   return DeviceProgram{std::move(graph.value()), std::move(program.value())};
 }

@@ -11,6 +11,7 @@
 #include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/partition/partition.hpp"
 #include "host/compiler/result.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "weft/spec/chips.hpp"
 
 namespace weft::tools {
@@ -39,7 +40,8 @@ struct ModelProgram {
 /// with the path; initializers may lie beside the file.
 [[nodiscard]] Result<ModelProgram> compile_model(const std::string& path, const std::vector<std::byte>& file,
                                                  const spec::Chip& chip, const compiler::frontend::Binding& binding,
-                                                 compiler::Device device);
+                                                 compiler::Device device,
+                                                 compiler::tiles::Loops loops = compiler::tiles::Loops::kAuto);
 
 /// What compile_parts() has made of a module before.
 struct CompiledParts {
@@ -65,7 +67,8 @@ struct DeviceProgram {
 /// Errors of import_graph and of the compiler; none of the model runs on the host.
 [[nodiscard]] Result<DeviceProgram> compile_for_device(const std::string& path, std::vector<std::byte> file,
                                                        const spec::Chip& chip,
-                                                       const compiler::frontend::Binding& binding);
+                                                       const compiler::frontend::Binding& binding,
+                                                       compiler::tiles::Loops loops = compiler::tiles::Loops::kAuto);
 
 /// True if the bytes begin like a .weft executable.
 [[nodiscard]] bool is_executable(const std::vector<std::byte>& file);

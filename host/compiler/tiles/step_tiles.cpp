@@ -1,0 +1,153 @@
+// Each step's operands are found by their places; what they come to is kept by its own.
+#include "host/compiler/tiles/step_tiles.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "host/compiler/tiles/spills.hpp"
+
+namespace weft::compiler::tiles {
+namespace {
+
+constexpr uint8_t kScratch = 2;
+
+/// A multiplication by one whose result has another type is a cast.
+bool only_casts(const VectorStep& step) {
+  const bool i32 = step.dtype == WEFT_VPU_DTYPE_I32;
+  return step.op == WEFT_VPU_OP_MUL && step.b_mode == WEFT_VPU_B_MODE_SCALAR &&
+         step.scalar == (i32 ? 1 : std::bit_cast<uint32_t>(1.0f)) && (i32 || step.dtype == WEFT_VPU_DTYPE_F32) &&
+         step.y_dtype != step.dtype;
+}
+
+}  // namespace
+
+StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
+                     std::set<uint64_t> spilled)
+    : spilled_(std::move(spilled)), tiles_(graph, program) {
+  for (const auto& step : readers) {
+    if (const auto* dense = std::get_if<DenseStep>(&step))
+      products_of_[{dense->weights.segment, dense->weights.offset_bytes}]++;
+    for (const auto& place : operand_places(step)) readers_of_[key_of(place)]++;
+  }
+}
+
+void StepTiles::add(const Step& step, bool last) {
+  std::visit(
+      [&](const auto& s) {
+        if constexpr (requires { add_step(s, last); }) add_step(s, last);
+      },
+      step);
+}
+
+const Matrix* StepTiles::value(const TensorPlace& place) const {
+  const auto found = values_.find(key_of(place));
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+Matrix& StepTiles::load_all(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
+  Matrix& value = matrix(place, rows, columns, dtype);
+  tiles_.load_all(value);
+  return value;
+}
+
+Matrix& StepTiles::matrix(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
+  const Key computed = key_of(place);
+  // What went to memory comes back for each step that reads it.
+  if (goes_through_memory(place)) return values_[computed] = tiles_.from_memory(rows, columns, dtype, place);
+  if (const auto found = values_.find(computed); found != values_.end()) return found->second;
+  const Key key = key_of(place, rows, columns, dtype);
+  if (const auto found = values_.find(key); found != values_.end()) return found->second;
+  return values_[key] = tiles_.from_memory(rows, columns, dtype, place);
+}
+/// Several products can have the same. What has gone to memory does not stay for the next one.
+const Matrix& StepTiles::weights(const PairProductStep& step) {
+  const auto [made, fresh] = weights_.try_emplace({key_of(step.w), step.batch});
+  if (fresh || goes_through_memory(step.w)) made->second = tiles_.as_weights(factor(step), step.batch, step.name);
+  return made->second;
+}
+/// What only one product reads of an input comes in pieces of its own.
+Matrix& StepTiles::factor(const PairProductStep& step) {
+  const uint64_t rows = step.batch * step.k;
+  if (step.w.segment > kScratch && readers_of_[key_of(step.w)] == 1)
+    values_.try_emplace(key_of(step.w, rows, step.n, WEFT_VPU_DTYPE_F32),
+                        tiles_.weights_from_memory(rows, step.n, step.batch, step.w));
+  return matrix(step.w, rows, step.n, WEFT_VPU_DTYPE_F32);
+}
+bool StepTiles::goes_through_memory(const TensorPlace& place) const {
+  return place.segment == kScratch && spilled_.contains(place.offset_bytes);
+}
+
+void StepTiles::add_step(const DenseStep& step, bool last) {
+  Matrix& x = matrix(step.x, step.m, step.k, WEFT_VPU_DTYPE_BF16);
+  Product product{step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
+  if (step.y.segment != kScratch || goes_through_memory(step.y)) product.store = step.y;
+  product.again = products_of_[{step.weights.segment, step.weights.offset_bytes}] > 1;
+  keep(step.y, tiles_.product(x, product, last));
+}
+
+/// Of an output, what has been computed goes to its place.
+void StepTiles::finish(const TensorPlace& place, Matrix value, const std::string& name) {
+  if (place.segment != kScratch || goes_through_memory(place)) tiles_.store(value, place, name);
+  keep(place, std::move(value));
+}
+
+void StepTiles::add_step(const RearrangeStep& step, bool) {
+  Rearrangement by{step.name, {}, *step.from, step.rows, step.cols};
+  for (const auto& source : step.sources)
+    by.sources.push_back(&matrix(source.place, source.rows, source.cols, step.dtype));
+  Matrix y = tiles_.rearrange(by);
+  finish(step.y, step.y_dtype == step.dtype ? std::move(y) : tiles_.cast(y, step.y_dtype, step.name), step.name);
+}
+
+void StepTiles::add_step(const ReduceStep& step, bool) {
+  Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
+  keep(step.y, tiles_.reduce(a, step.op, step.name));
+}
+
+void StepTiles::add_step(const PairProductStep& step, bool) {
+  Matrix& x = matrix(step.x, step.batch * step.m, step.k, WEFT_VPU_DTYPE_BF16);
+  finish(step.y, tiles_.pair_product(x, weights(step), step.y_dtype, step.name), step.name);
+}
+
+void StepTiles::add_step(const ConvolutionStep& step, bool) {
+  Convolution by;
+  by.windows = step.windows, by.by_lines = step.by_lines;
+  for (const auto& source : step.sources)
+    by.sources.push_back(&matrix(source.place, source.rows, source.cols, source.dtype));
+  by.product = {step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
+  by.spread = step.spread;
+  finish(step.y, tiles_.convolution(by), step.name);
+}
+
+void StepTiles::add_step(const WindowStep& step, bool) {
+  Matrix& x = matrix(step.x, step.windows.pixels(), step.cols, WEFT_VPU_DTYPE_F32);
+  Matrix y = tiles_.fold_windows(x, {step.name, step.windows, step.op, step.padding, step.weights});
+  finish(step.y, step.y_dtype == WEFT_VPU_DTYPE_F32 ? std::move(y) : tiles_.cast(y, step.y_dtype, step.name),
+         step.name);
+}
+
+void StepTiles::add_step(const VectorStep& step, bool) {
+  Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
+  if (only_casts(step)) return finish(step.y, tiles_.cast(a, step.y_dtype, step.name), step.name);
+  Elementwise by{.name = step.name,
+                 .op = step.op,
+                 .b_mode = step.b_mode,
+                 .scalar = step.scalar,
+                 .scalar2 = step.scalar2,
+                 .dtype = step.y_dtype,
+                 .uniform = step.uniform};
+  if (step.b_mode == WEFT_VPU_B_MODE_TENSOR || step.b_mode == WEFT_VPU_B_MODE_ROW)
+    by.b = &matrix(step.b, step.b_mode == WEFT_VPU_B_MODE_ROW ? 1 : step.rows, step.cols, step.dtype);
+  finish(step.y, tiles_.elementwise(a, by), step.name);
+}
+
+bool taken(const Step& step) {
+  if (const auto* dense = std::get_if<DenseStep>(&step))
+    return dense->dtype == WEFT_MXU_DTYPE_BF16 && dense->arrivals.empty() &&
+           (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
+  return std::holds_alternative<VectorStep>(step) || std::holds_alternative<RearrangeStep>(step) ||
+         std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step) ||
+         std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step);
+}
+
+}  // namespace weft::compiler::tiles

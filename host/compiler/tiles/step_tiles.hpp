@@ -1,0 +1,68 @@
+/// Steps of a program as operators on matrices: a place in scratch is a matrix in VMEM, an argument is loaded or stored.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "host/compiler/compile.hpp"
+#include "host/compiler/tiles/tile_builder.hpp"
+
+namespace weft::compiler::tiles {
+
+/// One owner. Steps are those of taken().
+class StepTiles {
+ public:
+  /// Values in scratch at the offsets `spilled` go through memory. `readers`: the steps that count as readers of a place,
+  /// those that are added and perhaps others.
+  StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
+            std::set<uint64_t> spilled = {});
+
+  /// `last`: no step follows.
+  void add(const Step& step, bool last);
+
+  /// What lies at a place in scratch, or null.
+  [[nodiscard]] const Matrix* value(const TensorPlace& place) const;
+  /// Of what lies in memory, all that has not been loaded is loaded.
+  Matrix& load_all(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
+  /// A matrix that is there before the first step.
+  void keep(const TensorPlace& place, Matrix value) { values_.insert_or_assign(key_of(place), std::move(value)); }
+  void store(const Matrix& value, const TensorPlace& to, const std::string& name) { tiles_.store(value, to, name); }
+  /// A product was before the first step, whose work hides what the next one loads.
+  void begin_behind_product() { tiles_.begin_behind_product(); }
+
+ private:
+  /// Segment and offset. Of what lies in memory also rows, columns and type: equal constants of several shapes lie in one
+  /// place, and so do an input and its first rows.
+  using Key = std::tuple<uint8_t, uint64_t, uint64_t, uint64_t, int>;
+  [[nodiscard]] static Key key_of(const TensorPlace& place, uint64_t rows = 0, uint64_t columns = 0, int dtype = 0) {
+    return {place.segment, place.offset_bytes, rows, columns, dtype};
+  }
+
+  Matrix& matrix(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
+  const Matrix& weights(const PairProductStep& step);
+  Matrix& factor(const PairProductStep& step);
+  [[nodiscard]] bool goes_through_memory(const TensorPlace& place) const;
+  void finish(const TensorPlace& place, Matrix value, const std::string& name);
+  void add_step(const DenseStep& step, bool last);
+  void add_step(const VectorStep& step, bool last);
+  void add_step(const RearrangeStep& step, bool last);
+  void add_step(const ReduceStep& step, bool last);
+  void add_step(const PairProductStep& step, bool last);
+  void add_step(const ConvolutionStep& step, bool last);
+  void add_step(const WindowStep& step, bool last);
+
+  const std::set<uint64_t> spilled_;
+  TileBuilder tiles_;
+  std::map<Key, Matrix> values_;
+  std::map<std::pair<uint8_t, uint64_t>, uint64_t> products_of_;  ///< of weights by their place
+  std::map<std::pair<Key, uint64_t>, Matrix> weights_;  ///< of products of two computed matrices, by place and batch
+  std::map<Key, uint64_t> readers_of_;                  ///< of what begins at a place, whatever its shape
+};
+
+/// Its results stay in VMEM, and its operands are bf16 or f32.
+[[nodiscard]] bool taken(const Step& step);
+
+}  // namespace weft::compiler::tiles
