@@ -52,14 +52,18 @@ int Server::idle_ms() const {
 void Server::update_rights() {
   std::vector<std::optional<Peer>> clients;
   for (const FunctionPort& port : ports_) clients.push_back(port.peer());
-  const bool alone = is_one_tenant(clients, simulation_.functions_of_a_chip());
-  present_ = static_cast<size_t>(std::ranges::count_if(clients, [](const auto& c) { return c.has_value(); }));
+  alone_ = is_one_tenant(clients, simulation_.functions_of_a_chip());
+  const auto count = std::ranges::count_if(clients, [](const auto& c) { return c.has_value(); });
+  present_ = alone_ ? 1 : static_cast<size_t>(count);
   for (size_t i = 0; i < ports_.size(); i++)
-    if (clients[i]) ports_[i].set_rights(rights_of(*clients[i], alone, permissions_), alone ? 1 : present_);
+    if (clients[i]) ports_[i].set_rights(rights_of(*clients[i], alone_, permissions_), present_);
 }
 
 bool Server::serve(std::span<const size_t> waiting) {
-  turns_.begin(waiting, present_, simulation_.pending() && !simulation_.held(), Clock::now());
+  // The work of the device is that tenant's own, so it owes no time to anybody: on a busy machine a message may take
+  // long, which a client of a thousand chips would pay for a thousand times over.
+  const bool contended = !alone_ && simulation_.pending() && !simulation_.held();
+  turns_.begin(waiting, present_, contended, Clock::now());
   bool left = false;
   for (const size_t i : waiting) {
     const auto time = turns_.time_for(i);

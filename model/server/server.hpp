@@ -61,7 +61,8 @@ class Server {
   Permissions permissions_;
   std::deque<FunctionPort> ports_;  // by function; they do not move
   FairTurns turns_;
-  size_t present_ = 0;  // clients
+  size_t present_ = 0;  // tenants: clients, or one that has all functions that have clients
+  bool alone_ = false;  // that one
   std::optional<ManagementPort> management_;
   MemorySpare spare_;
   PollSet poll_set_;

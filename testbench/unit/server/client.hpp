@@ -213,6 +213,7 @@ struct ServedOptions {
   std::vector<std::unique_ptr<server::Listener>> listeners;  ///< one for each function
   std::unique_ptr<server::Listener> management;
   server::Permissions permissions;
+  server::MessageLog* log = nullptr;
 };
 
 /// A chip with stand-in core and firmware, served on a thread of its own until its client leaves or stop().
@@ -236,6 +237,7 @@ class Served {
       server.stop_on(stop_.get());
       for (size_t i = 0; i < options.listeners.size(); i++) server.listen(std::move(options.listeners[i]), i);
       if (options.management != nullptr) server.manage(std::move(options.management));
+      server.set_log(options.log);
       server.run();
     });
   }
