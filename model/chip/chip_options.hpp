@@ -44,7 +44,8 @@ struct ChipOptions {
   /// What the manager's processor runs; nullptr: the natively compiled firmware, whose time is charged by the call.
   const fw::Image* firmware = nullptr;
   rv32::Engine engine = rv32::Engine::kSimulator;  ///< of the image's processor
-  MakeProcessor make_processor;                    ///< of another engine than the instruction-set simulator
+  /// Empty: the instruction-set simulator, of an image that it decodes for itself.
+  MakeProcessor make_processor;
   std::string bus_log;  ///< file for all accesses of the image's processor (bus_log.hpp); empty: none
   /// Called when the image fails: with its exception, that it has panicked, or that its processor was halted, and a
   /// backtrace.

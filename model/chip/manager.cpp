@@ -53,6 +53,7 @@ Manager::~Manager() = default;
 
 bool Manager::load(const fw::Image& image, const MakeProcessor& make_processor, std::string& error) {
   processor_ = ImageProcessor::make(*this, image, make_processor, error);
+  sram_.reset();  // it has its own
   return processor_ != nullptr;
 }
 

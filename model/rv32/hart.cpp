@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "model/rv32/ibex_cycles.hpp"
 
@@ -75,14 +76,22 @@ const char* cause_name(Cause cause) {
   return "unknown exception";
 }
 
-Hart::Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus) : Processor(layout, image, bus) {
-  code_.resize(rom_.size() / 2);
-  for (size_t at = 0; at < code_.size(); at++) {
+std::shared_ptr<const Code> decode_rom(std::span<const std::byte> image) {
+  std::vector<std::byte> rom(image.begin(), image.end());
+  rom.resize((rom.size() + 3) / 4 * 4);
+  auto code = std::make_shared<Code>(rom.size() / 2);
+  for (size_t at = 0; at < code->size(); at++) {
+    Instruction& instruction = (*code)[at];
     uint32_t word = 0;
-    std::memcpy(&word, &rom_[2 * at], std::min<size_t>(sizeof word, rom_.size() - 2 * at));
-    code_[at] = decode(word);
-    if (2 * at + code_[at].length > rom_.size()) code_[at].op = Op::kIllegal;  // its second half is not there
+    std::memcpy(&word, &rom[2 * at], std::min<size_t>(sizeof word, rom.size() - 2 * at));
+    instruction = decode(word);
+    if (2 * at + instruction.length > rom.size()) instruction.op = Op::kIllegal;  // its second half is not there
   }
+  return code;
+}
+
+Hart::Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus, std::shared_ptr<const Code> code)
+    : Processor(layout, image, bus), code_(code != nullptr ? std::move(code) : decode_rom(image)) {
   reset();
 }
 
@@ -243,13 +252,13 @@ bool Hart::interrupt_pending() const { return external_interrupt_ && (csrs_.mie 
 
 unsigned Hart::fetch_cycles(uint32_t target) const {
   const uint32_t offset = target - layout_.rom_base;
-  return (target & 2) != 0 && offset < rom_.size() && code_[offset / 2].length == 4 ? kUnalignedTargetCycles : 0;
+  return (target & 2) != 0 && offset < rom_.size() && (*code_)[offset / 2].length == 4 ? kUnalignedTargetCycles : 0;
 }
 
 uint32_t Hart::encoding(uint32_t address) const {
   const uint32_t offset = address - layout_.rom_base;
   uint32_t word = 0;
-  std::memcpy(&word, &rom_[offset], std::min<size_t>(code_[offset / 2].length, rom_.size() - offset));
+  std::memcpy(&word, &rom_[offset], std::min<size_t>((*code_)[offset / 2].length, rom_.size() - offset));
   return word;
 }
 
@@ -283,10 +292,11 @@ bool Hart::execute(uint64_t limit) {
     raise(cause, address);
     return false;
   };
+  const Instruction* const code = code_->data();
   while (cycles_ < limit && !attention_) {
     const uint32_t offset = pc_ - layout_.rom_base;
     if (offset >= rom_.size()) return false;
-    const Instruction& i = code_[offset / 2];
+    const Instruction& i = code[offset / 2];
     const uint32_t a = x_[i.rs1], b = x_[i.rs2], imm = static_cast<uint32_t>(i.imm);
     const auto signed_a = static_cast<int32_t>(a), signed_b = static_cast<int32_t>(b);
     uint32_t next = pc_ + i.length;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct Csrs {
   uint32_t mtval = 0;
 };
 
+/// The instruction at each halfword of a ROM.
+using Code = std::vector<Instruction>;
+[[nodiscard]] std::shared_ptr<const Code> decode_rom(std::span<const std::byte> image);
+
 /// Interprets the image in a ROM; code is decoded once, and executes from the ROM only. Misaligned accesses of ROM and
 /// SRAM are taken, as two accesses; those of the bus are access faults.
 ///
@@ -30,7 +35,8 @@ struct Csrs {
 /// One thread; no allocation after construction.
 class Hart final : public Processor {
  public:
-  Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus);
+  /// `code`: the image, decoded already, which harts of one image share; nullptr: it decodes.
+  Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus, std::shared_ptr<const Code> code = nullptr);
 
   [[nodiscard]] Engine engine() const override { return Engine::kSimulator; }
   void reset() override;
@@ -63,7 +69,7 @@ class Hart final : public Processor {
   /// Executes from pc_ until the limit, a trap, or wfi (true).
   [[nodiscard]] bool execute(uint64_t limit);
 
-  std::vector<Instruction> code_;  // of each halfword of the ROM
+  std::shared_ptr<const Code> code_;
   Csrs csrs_;
   uint64_t mcycle_ahead_ = 0, minstret_ahead_ = 0;  // of cycles_ and instructions_, by what was written to them
   bool external_interrupt_ = false;

@@ -95,6 +95,7 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
   if (error.empty()) error = missing_manager(arguments.manager, firmware_image(arguments));
   if (error.empty())
     out.kinds = core_kinds(arguments.core.empty() ? "fast" : arguments.core, out.slice ? out.slice->chips() : 1, error);
+  if (error.empty() && arguments.manager == "rv32") out.code = rv32::decode_rom(firmware_image(arguments)->rom);
   return out;
 }
 
@@ -117,6 +118,12 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   };
   options.functions = arguments.functions;
   if (arguments.manager == "rv32" || arguments.manager == "ibex") options.firmware = firmware_image(arguments);
+  if (arguments.manager == "rv32" && simulated.code != nullptr) {
+    options.make_processor = [code = simulated.code](const rv32::Layout& layout, std::span<const std::byte> rom,
+                                                     rv32::Bus& bus) {
+      return std::make_unique<rv32::Hart>(layout, rom, bus, code);
+    };
+  }
   if (arguments.manager == "ibex") {
     options.engine = rv32::Engine::kIbex;
     options.make_processor = ibex::make;

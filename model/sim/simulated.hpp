@@ -9,6 +9,7 @@
 #include "model/chip/simulation.hpp"
 #include "model/chip/slice_network.hpp"
 #include "model/ici/slice.hpp"
+#include "model/rv32/hart.hpp"
 #include "model/sim/arguments.hpp"
 
 namespace weft::sim {
@@ -16,7 +17,8 @@ namespace weft::sim {
 struct Simulated {
   const spec::Chip* preset = nullptr;
   std::optional<ici::Slice> slice;
-  std::vector<core::CoreKind> kinds;  // of each chip
+  std::vector<core::CoreKind> kinds;         // of each chip
+  std::shared_ptr<const rv32::Code> code{};  // of the firmware's image, for all chips; nullptr: each decodes its own
 };
 
 /// The image of --image, or the one that is built in; nullptr: there is none.
