@@ -14,6 +14,8 @@ GOAL_PROGRAMS = {64 << 10: 1.6, 1 << 20: 1.3, 4 << 20: 1.15}
 PROGRAM_SLICES = {"v5e-8x16": "xy", "v5e-16x16": "xy", "v5p-4x4x8": "xyz", "v4-2x2x4": "xyz"}
 GOAL_AUTO = 1.08
 GOAL_PACKETS_S, LARGEST_SLICE = 300.0, "v5p-16x20x28"
+GOAL_THOUSAND_S, GOAL_THOUSAND_BYTES = 60.0, 4e9
+THOUSAND = ("all-reduce", "--slice", "v4-8x8x16", "--axis", "xyz", "--dtype", "f32", "--bytes", 1 << 20)
 COST = ("all-reduce", "--slice", "v5e-16x16", "--axis", "xy", "--dtype", "f32", "--bytes", 1 << 20)
 
 
@@ -103,6 +105,23 @@ def cost(tools):
                 f"<= {GOAL_COST_S:g}, 0 differ", best <= GOAL_COST_S and found["differing"] == 0)]
 
 
+def thousand(tools):
+    """1024 chips, boot and launch included: with real data, then for the time alone, which is to be the same to the cycle."""
+    if tools.level == "ci":
+        return [row("cost, 1 MiB all-reduce on 1024 chips", None, "it takes minutes", "--level nightly", None)]
+    seconds, found = {}, {}
+    for what, more in (("with real data", ()), ("timing only", ("--timing-only",))):
+        start = time.monotonic()
+        found[what] = tools.run_with_peak([tools.program("weft"), "collective", *THOUSAND, *more, "--json"], good=(0, 6), env=figures_ici.with_sim(tools))
+        seconds[what] = time.monotonic() - start
+    data, alone = found["with real data"], found["timing only"]
+    return [row("cost, 1 MiB all-reduce on 1024 chips", seconds["with real data"], f"s of wall time with real data; {data['device_cycles']} cycles, {data['differing']} of {data['elements']} elements differ",
+                f"<= {GOAL_THOUSAND_S:g}, 0 differ", seconds["with real data"] <= GOAL_THOUSAND_S and data["differing"] == 0 and data["elements"] > 0),
+            row("memory, 1 MiB all-reduce on 1024 chips", data["peak_bytes"] / 1e9, "GB of weft-sim with real data", f"<= {GOAL_THOUSAND_BYTES / 1e9:g}", data["peak_bytes"] <= GOAL_THOUSAND_BYTES),
+            row("timing only, 1024 chips", seconds["timing only"], f"s of wall time, {alone['peak_bytes'] / 1e9:.2f} GB of weft-sim; {alone['device_cycles']} cycles, {data['device_cycles']} with real data", "the same cycles",
+                alone["device_cycles"] == data["device_cycles"])]
+
+
 def packets(tools):
     """Packets alone, on the largest slice that there is: no program, no data."""
     found = tools.run_json("ici_collective", "all-reduce", "--slice", LARGEST_SLICE, "--axis", "xyz", "--bytes", 1 << 20, timeout=1800)
@@ -111,4 +130,4 @@ def packets(tools):
                 f"<= {GOAL_PACKETS_S:g}", found["user_seconds"] <= GOAL_PACKETS_S)]
 
 
-FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost))
+FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand))

@@ -123,15 +123,19 @@ class Tools:
         return self.kept[shape, core]
 
     def gemm_once(self, shape, core):
-        command = [self.program("weft"), "gemm", "--shape", shape, "--chip", "v5e-1mxu", "--core", core, "--json"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return self.run_with_peak([self.program("weft"), "gemm", "--shape", shape, "--chip", "v5e-1mxu", "--core", core, "--json"])
+
+    def run_with_peak(self, command, good=(0,), **options):
+        """JSON report of a program, with peak_bytes of its weft-sim. `good`: its exit codes."""
+        command = [str(word) for word in command]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
         peak = 0
         while process.poll() is None:  # VmHWM never falls, so the last sample of a process is its peak but for the last moment
             for child in children(process.pid):
                 peak = max(peak, peak_memory_bytes(child))
             time.sleep(SAMPLE_S)
         out, err = process.communicate()
-        if process.returncode != 0:
+        if process.returncode not in good:
             raise self.Failed(f"{shlex.join(command)} ended with {process.returncode}\n{err[-2000:]}")
         return {**json.loads(out), "peak_bytes": peak}
 

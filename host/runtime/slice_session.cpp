@@ -23,7 +23,7 @@ struct Launch {
 
 /// The program, and its arguments in fresh HBM.
 Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Kernel& kernel,
-                       const ChipArguments& arguments) {
+                       const ChipArguments& arguments, Payload payload) {
   if (arguments.size() > kernel.arguments.size())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} arguments, and its kernel has {}", number,
                                                           arguments.size(), kernel.arguments.size())};
@@ -39,14 +39,15 @@ Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Ke
       return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} bytes for argument '{}', which has {}", number,
                                                             data.size(), kernel.arguments[i].name, room)};
     std::vector<std::byte> filled_up;
-    if (data.size() < room) {
+    if (data.size() < room && payload == Payload::kArrays) {
       filled_up.assign(data.begin(), data.end());
       filled_up.resize(room);
       data = filled_up;
     }
     auto memory = chips.buffer(number, WEFT_MEMORY_HBM, room);
     if (!memory.ok()) return memory.error();
-    if (auto status = chips.write(number, memory.value(), 0, data); !status.ok()) return status.error();
+    if (payload == Payload::kArrays)
+      if (auto status = chips.write(number, memory.value(), 0, data); !status.ok()) return status.error();
     launch.buffers.push_back(std::move(memory.value()));
   }
   return launch;
@@ -103,7 +104,7 @@ Result<SliceSession> SliceSession::open(const std::string& name) {
 }
 
 Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kernels,
-                                      const std::vector<ChipArguments>& arguments) {
+                                      const std::vector<ChipArguments>& arguments, Payload payload) {
   ChipSet& chips = state_->chips;
   if (kernels.size() != chips.chips() || arguments.size() != chips.chips())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} kernels and arguments of {} for {} chips", kernels.size(),
@@ -111,7 +112,7 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
   std::vector<Launch> launches;
   for (uint32_t number = 0; number < kernels.size(); number++) {
     auto launch = is_idle(kernels[number]) ? Result<Launch>(Launch{})
-                                           : prepare(chips, number, kernels[number], arguments[number]);
+                                           : prepare(chips, number, kernels[number], arguments[number], payload);
     if (!launch.ok()) return launch.error();
     launches.push_back(std::move(launch.value()));
   }
@@ -133,6 +134,7 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
     result.end_cycle.push_back(info.end_cycle);
   }
   if (failure) return *failure;
+  if (payload == Payload::kNone) return result;
   for (uint32_t number = 0; number < launches.size(); number++) {
     auto outputs = results(chips, number, kernels[number], launches[number]);
     if (!outputs.ok()) return outputs.error();
@@ -142,10 +144,11 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
 }
 
 Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
-                                   const std::vector<std::vector<std::byte>>& inputs) {
+                                   const std::vector<std::vector<std::byte>>& inputs, Payload payload) {
   std::vector<compiler::Kernel> kernels;
   std::vector<ChipArguments> arguments;
   for (const auto& input : inputs) arguments.push_back({input});
+  if (payload == Payload::kNone) arguments.assign(session.shape().chips(), {});
   for (uint32_t number = 0; number < session.shape().chips(); number++) {
     if (!compiler::takes_part(collective, number)) {
       kernels.emplace_back();
@@ -156,7 +159,7 @@ Result<SliceResult> run_collective(SliceSession& session, const compiler::Collec
     kernels.push_back(std::move(kernel.value()));
     if (kernels.back().arguments.empty() && number < arguments.size()) arguments[number].clear();
   }
-  return session.run(kernels, arguments);
+  return session.run(kernels, arguments, payload);
 }
 
 }  // namespace weft::runtime

@@ -17,9 +17,12 @@ class ChipSet;
 
 using ChipArguments = std::vector<std::vector<std::byte>>;  ///< bytes of each argument of a chip's kernel
 
+/// Whether arrays travel to the chips and back: kNone for a simulator with --timing-only, which moves no data anyway.
+enum class Payload : bool { kNone, kArrays };
+
 /// What a launch of all chips gave, by chip.
 struct SliceResult {
-  std::vector<ChipArguments> outputs;            ///< inputs empty
+  std::vector<ChipArguments> outputs;            ///< inputs empty; without payload all are
   std::vector<uint64_t> start_cycle, end_cycle;  ///< of each launch: first command accepted, last write visible
 };
 
@@ -43,7 +46,8 @@ class SliceSession {
   /// INVALID_ARGUMENT: not one of each a chip, or bytes that are more than their argument has. The error of the first
   /// chip that failed, which the message names.
   [[nodiscard]] Result<SliceResult> run(const std::vector<compiler::Kernel>& kernels,
-                                        const std::vector<ChipArguments>& arguments);
+                                        const std::vector<ChipArguments>& arguments,
+                                        Payload payload = Payload::kArrays);
 
  private:
   struct State;
@@ -55,6 +59,7 @@ class SliceSession {
 /// of each chip's arguments, padding included. Errors of compile_collective and SliceSession::run; ICI_FAULT if a
 /// chip's commands failed on the way.
 [[nodiscard]] Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
-                                                 const std::vector<std::vector<std::byte>>& inputs);
+                                                 const std::vector<std::vector<std::byte>>& inputs,
+                                                 Payload payload = Payload::kArrays);
 
 }  // namespace weft::runtime

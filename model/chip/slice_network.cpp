@@ -60,7 +60,7 @@ class SliceNetwork::Port final : public core::RemotePort {
     if (transfer == transfers.end()) return;
     transfer->sent++;
     transfer->all_sent = piece.last;
-    const uint64_t bytes = piece.data.size();
+    const uint64_t bytes = piece.bytes;
     state().on_its_way += bytes;
     network_.depart(chip_, network_.time_.edge_fs(cycle + 1),
                     {chip_, to, bytes, kDataClass, network_.route(chip_, to, flow), Data{chip_, to, std::move(piece)}});
@@ -237,9 +237,8 @@ void SliceNetwork::receive(Data& data, ici::Delivery how) {
   Flow& flow = flows_[flow_key(data.from, data.to)];
   const auto transfer = std::ranges::find(flow.transfers, data.piece.number, &Transfer::number);
   if (transfer == flow.transfers.end()) return;  // the sender was reset
-  give_back(
-      data.from, data.to, now_fs_,
-      {.number = 0, .room = data.piece.data.size(), .epoch = chips_[data.from]->epoch, .done = false, .fault = {}});
+  give_back(data.from, data.to, now_fs_,
+            {.number = 0, .room = data.piece.bytes, .epoch = chips_[data.from]->epoch, .done = false, .fault = {}});
   Chip& to = *chips_[data.to];
   transfer->arrived++;
   std::optional<golden::Fault> fault;

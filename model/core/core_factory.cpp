@@ -13,11 +13,15 @@ namespace {
 
 std::unique_ptr<TensorCore> make_unchecked(CoreKind kind, const spec::Chip& chip, MemoryBus& bus,
                                            const CoreOptions& options, std::string& error) {
+  if (options.timing_only && kind != CoreKind::kFast) {
+    error = "timing only is of the fast core: RTL computes what it carries";
+    return nullptr;
+  }
   switch (kind) {
     case CoreKind::kRtl:
       return make_rtl_core(chip, bus, options, error);
     case CoreKind::kFast:
-      return std::make_unique<FastCore>(chip, bus, FastTiming{}, options.remote);
+      return std::make_unique<FastCore>(chip, bus, FastTiming{.carries_data = !options.timing_only}, options.remote);
     case CoreKind::kLockstep: {
       auto rtl = make_rtl_core(chip, bus, options, error);
       if (!rtl) return nullptr;

@@ -85,6 +85,9 @@ struct CoreOptions {
   bool initial_memories = false;  ///< RTL only, with a seed: VMEM and ACC too hold anything, also what is no codeword
   bool check_hazards = false;     ///< unordered accesses to the same place are faults (hazard_core.hpp)
   std::function<void(const std::string&)> report_hazard{};  ///< called with each; may be empty
+  /// Fast only: commands take the cycles that they take, and no byte of VMEM, ACC or memory moves: for what no memory of
+  /// the simulator's machine holds. Commands themselves are read from HBM as ever.
+  bool timing_only = false;
   /// The way to the other chips of a slice (remote_port.hpp); outlives the core. nullptr: it stands alone.
   RemotePort* remote = nullptr;
 };

@@ -94,12 +94,17 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   app.add_flag("--check-hazards", arguments.core_options.check_hazards,
                "commands that touch the same place and that nothing orders fail with the fault HAZARD")
       ->envname("WEFT_CHECK_HAZARDS");
+  auto* timing_only =
+      app.add_flag("--timing-only", arguments.core_options.timing_only,
+                   "fast cores take the time of their commands and move no data: for slices whose data no memory holds")
+          ->envname("WEFT_TIMING_ONLY");
   app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   auto* record =
       app.add_option("--record", arguments.record,
                      "record everything that passes between the chip and its hosts to this file (%p: the process id)")
-          ->excludes(map_doorbells);  // a replay's clients map nothing
+          ->excludes(map_doorbells)  // a replay's clients map nothing
+          ->excludes(timing_only);
   auto* replay = app.add_option("--replay", arguments.replay, "replay this recording instead of serving, and compare")
                      ->excludes(record);
   app.add_flag("--partial", arguments.partial, "replay what is there of a recording that is cut off")->needs(replay);

@@ -321,6 +321,17 @@ class Collective(WeftTest):
         runs = [self.weft_json("collective", "all-reduce", "--slice", "nano-4x4", "--bytes", "65536") for _ in range(2)]
         self.assertEqual(runs[0]["device_cycles"], runs[1]["device_cycles"])
 
+    def test_the_time_alone_is_the_same_to_the_cycle(self):
+        for kind, *where in (("all-reduce", "--slice", "nano-4x4", "--axis", "xy", "--bytes", "65536"), ("all-reduce", "--slice", "nano-2x2", "--axis", "xy", "--bytes", "1048576"),
+                             ("reduce-scatter", "--slice", "v4-2x2x4", "--axis", "xyz", "--dtype", "bf16", "--bytes", "40016"),
+                             ("all-reduce", "--slice", "v5e-8x16", "--axis", "xy", "--algorithm", "direct", "--bytes", "16384"), ("all-gather", "--slice", "nano-4x4", "--axis", "xy"),
+                             ("broadcast", "--slice", "nano-4x2", "--axis", "xy"), ("all-to-all", "--slice", "nano-4x4", "--axis", "xy"), ("permute", "--slice", "nano-4x4"),
+                             ("barrier", "--slice", "nano-4x4", "--axis", "xy")):
+            with_data, alone = (self.weft_json("collective", kind, *where, *more) for more in ((), ("--timing-only",)))
+            self.assertEqual(with_data["differing"], 0, where)
+            self.assertEqual((alone["device_cycles"], alone["elements"], alone["timing_only"]), (with_data["device_cycles"], 0, True), f"{kind} {where}")
+        self.assertIn("none: the time alone", self.weft("collective", "all-reduce", "--slice", "nano-2x2", "--timing-only"))
+
     def test_wrong_requests_say_what_is_possible(self):
         for code, words, arguments in ((2, "4 ranks", ("broadcast", "--slice", "nano-4x2", "--root", "4")),
                                        (2, "the VPU adds f32, bf16 and i32", ("all-reduce", "--slice", "nano-2x2", "--dtype", "i8")),
@@ -331,6 +342,7 @@ class Collective(WeftTest):
                                        (2, "all-gather, all-reduce", ("sum", "--slice", "nano-2x2")),
                                        (2, "no axis 'w'; axes: x, y, z", ("barrier", "--slice", "nano-2x2", "--axis", "w")),
                                        (2, "no dtype 'int8'", ("all-reduce", "--slice", "nano-2x2", "--dtype", "int8")),
+                                       (2, "--timing-only --core rtl: RTL computes what it carries", ("barrier", "--slice", "nano-2x2", "--core", "rtl", "--timing-only")),
                                        (2, "core 'slow'", ("barrier", "--slice", "nano-2x2", "--core", "slow")),
                                        (2, "no slice", ("barrier", "--slice", "nano")),
                                        (2, "17x2 is larger than the largest slice of nano", ("barrier", "--slice", "nano-17x2")),

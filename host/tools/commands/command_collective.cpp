@@ -47,6 +47,7 @@ struct Arguments {
   uint64_t bytes = 65536, seed = 1;
   std::vector<std::string> groups;
   unsigned root = 0, shift = 1;
+  bool timing_only = false;
   bool json = false;
 };
 
@@ -114,6 +115,7 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
                                          {"neighbor_us", times.neighbor_us},
                                          {"direct_us", times.direct_us},
                                          {"seed", a.seed},
+                                         {"timing_only", a.timing_only},
                                          {"device_cycles", cycles},
                                          {"microseconds", us},
                                          {"link_bytes_per_second", session.link_bytes_per_second()},
@@ -132,7 +134,9 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
                times.direct_us);
   fmt::print("  device cycles       {} ({:.1f} us), barrier and loads included\n", cycles, us);
   fmt::print("  wall time           {:.3f} s\n", wall_seconds);
-  if (c.kind != CollectiveKind::kBarrier)
+  if (a.timing_only)
+    fmt::print("  data                none: the time alone\n");
+  else if (c.kind != CollectiveKind::kBarrier)
     fmt::print("  differing           {} of {} elements from the documented order of reduction{}\n",
                checked.differing(), checked.elements(), checked.first().empty() ? "" : ", first at " + checked.first());
 }
@@ -146,6 +150,9 @@ int collective(const Arguments& a) {
   if (!dtype.ok()) return fail(dtype.error());
   const auto algorithm = value_of_word("algorithm", a.algorithm, kAlgorithms);
   if (!algorithm.ok()) return fail(algorithm.error());
+  if (a.timing_only && a.core != "fast")
+    return fail(Error{WEFT_ERROR_INVALID_ARGUMENT,
+                      fmt::format("--timing-only --core {}: RTL computes what it carries; fast cores only", a.core)});
   Collective c{.kind = kind.value(), .axes = axes.value(), .dtype = dtype.value(), .bytes = a.bytes, .root = a.root};
   for (const auto& text : a.groups) {
     auto group = parse_group(text);
@@ -160,6 +167,7 @@ int collective(const Arguments& a) {
     if (auto status = check_regular(a.trace); !status.ok()) return fail(status.error());
     name += "&trace=" + a.trace;
   }
+  if (a.timing_only) ::setenv("WEFT_TIMING_ONLY", "1", 1);  // for the simulator, which this process starts
   auto session = runtime::SliceSession::open(name);
   if (!session.ok()) return fail(session.error());
   const compiler::SliceShape shape = session.value().shape();
@@ -168,22 +176,26 @@ int collective(const Arguments& a) {
     return fail(first.error());
   std::mt19937_64 random(a.seed);
   ChipData inputs;
-  for (uint32_t chip = 0; chip < shape.chips(); chip++)
+  for (uint32_t chip = 0; chip < shape.chips() && !a.timing_only; chip++)
     inputs.push_back(draw_numbers(random, collective_input_bytes(shape, chip, c), c.dtype));
   // The simulator works in its own process; what it is to be compared with is worked out meanwhile.
-  auto reference = std::async(std::launch::async, [&] { return collective_reference(shape, c, inputs); });
+  auto reference = std::async(std::launch::async,
+                              [&] { return a.timing_only ? ChipData{} : collective_reference(shape, c, inputs); });
   const auto began = std::chrono::steady_clock::now();
-  const auto result = runtime::run_collective(session.value(), c, inputs);
+  const auto payload = a.timing_only ? runtime::Payload::kNone : runtime::Payload::kArrays;
+  const auto result = runtime::run_collective(session.value(), c, inputs, payload);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!result.ok()) return fail(result.error());
-  const Comparison checked = check_collective(shape, c, reference.get(), result.value().outputs);
+  const ChipData expected = reference.get();
+  const Comparison checked =
+      a.timing_only ? Comparison{} : check_collective(shape, c, expected, result.value().outputs);
   print(a, session.value(), c, result.value(), checked, wall);
   if (!a.trace.empty()) {
     const spec::Chip& chip = session.value().chip();
     { const auto ended = std::move(session.value()); }  // its simulator completes the trace
     if (auto status = name_trace_of(a.trace, chip, shape, c); !status.ok()) return fail(status.error());
   }
-  if (c.kind == CollectiveKind::kBarrier) return 0;  // it has no data
+  if (c.kind == CollectiveKind::kBarrier || a.timing_only) return 0;  // there are no data
   const auto verdict = checked.verdict("the documented order of reduction");
   return verdict.ok() ? 0 : fail(verdict.error());
 }
@@ -220,6 +232,11 @@ void register_collective(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", a->seed, "of the numbers")->capture_default_str();
   command->add_option("--trace", a->trace, "write a Chrome trace (opens in Perfetto) to this JSON file")
+      ->excludes(directory);
+  command
+      ->add_flag("--timing-only", a->timing_only,
+                 "the same cycles without any data, which are neither moved nor checked: for slices that no memory "
+                 "has room for; fast cores only")
       ->excludes(directory);
   command->add_flag("--json", a->json, "print JSON");
   command->callback([=, &action] {

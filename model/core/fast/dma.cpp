@@ -142,32 +142,6 @@ int DmaDirection::pick_front(const std::array<bool, 2>& valid, unsigned last) co
   return valid[0] ? 0 : valid[1] ? 1 : -1;
 }
 
-int DmaDirection::earliest_answer(uint64_t cycle) {
-  if (cycle < answers_from_) return -1;
-  int best = -1;
-  uint64_t first = kNever;
-  for (int i = 0; i <= kFetchChannel; i++) {
-    const DmaChannel::Answer* answer = first_answer(i);
-    if (answer == nullptr) continue;
-    first = std::min(first, answer->cycle);
-    if (answer->cycle > cycle) continue;
-    if (best >= 0) {
-      const DmaChannel::Answer* other = first_answer(best);
-      if (std::pair(answer->cycle, answer->sequence) > std::pair(other->cycle, other->sequence)) continue;
-    }
-    best = i;
-  }
-  answers_from_ = first;
-  return best;
-}
-
-/// The oldest answer of a channel; nullptr: there is none.
-const DmaChannel::Answer* DmaDirection::first_answer(int channel) const {
-  if (channel == kFetchChannel) return fetch_answers_.empty() ? nullptr : &fetch_answers_.front().when;
-  const auto& answers = channels_[static_cast<size_t>(channel)].answers;
-  return answers.empty() ? nullptr : &answers.front();
-}
-
 void DmaDirection::retire(unsigned channel) {
   channels_[channel].held--;
   channels_[channel].next.done = channels_[channel].reports = true;
@@ -185,7 +159,9 @@ void DmaDirection::answer_taken(unsigned channel, bool error, bool asked) {
 
 void DmaDirection::write_vmem(const VmemWrite& write) {
   std::byte* to = state_.vmem().data() + write.beat.vmem;
-  if (write.fill) {
+  if (!timing_.carries_data) {
+    if (!write.fill) free_slots_.push_back(write.slot);
+  } else if (write.fill) {
     for (uint32_t i = 0; i < write.beat.bytes; i += sizeof write.pattern)
       std::memcpy(to + i, &write.pattern, sizeof write.pattern);
   } else {
@@ -219,7 +195,8 @@ size_t DmaDirection::take_slot() {
 void DmaDirection::accept_read(uint64_t cycle) {
   const size_t slot = take_slot();
   const BeatWalk::Beat& beat = request_.beat;
-  const bool ok = bus_.read(request_.space, beat.bus, {slots_.get() + slot * beat_bytes(), beat.bytes});
+  const size_t carried = timing_.carries_data ? beat.bytes : 1;  // one shows whether the bus takes the address
+  const bool ok = bus_.read(request_.space, beat.bus, {slots_.get() + slot * beat_bytes(), carried});
   const uint64_t there = std::max(bus_.schedule_read(request_.space, beat.bytes, cycle), cycle + 1);
   answers_from_ = std::min(answers_from_, there);
   channels_[request_.channel].answers.push_back({there, sequence_++, !ok, slot});
@@ -322,11 +299,14 @@ void DmaDirection::accept_remote(uint64_t cycle) {
   } else {
     piece.runs.push_back({beat.bus, beat.bytes});
   }
-  const auto data = state_.vmem().subspan(beat.vmem, beat.bytes);
-  if (piece.data.empty()) piece.data.reserve(piece_room(request_.command));
-  piece.data.insert(piece.data.end(), data.begin(), data.end());
+  piece.bytes += beat.bytes;
+  if (timing_.carries_data) {
+    const auto data = state_.vmem().subspan(beat.vmem, beat.bytes);
+    if (piece.data.empty()) piece.data.reserve(piece_room(request_.command));
+    piece.data.insert(piece.data.end(), data.begin(), data.end());
+  }
   piece.last = beat.last;
-  if (beat.last || piece.data.size() + beat_bytes() > spec::kIciPacketPayloadBytes)
+  if (beat.last || piece.bytes + beat_bytes() > spec::kIciPacketPayloadBytes)
     remote_->send(std::exchange(piece, {}), cycle);
   answers_from_ = std::min(answers_from_, cycle + 1);
   ch.answers.push_back({cycle + 1, sequence_++, false, 0});
@@ -338,7 +318,10 @@ void DmaDirection::accept_write(uint64_t cycle) {
   if (request_.remote) return accept_remote(cycle);
   const BeatWalk::Beat& beat = request_.beat;
   bool ok;
-  if (request_.fill) {
+  if (!timing_.carries_data) {
+    std::byte there;
+    ok = bus_.read(request_.space, beat.bus, {&there, 1});
+  } else if (request_.fill) {
     std::vector<std::byte> data(beat.bytes);
     for (uint32_t i = 0; i < beat.bytes; i += sizeof request_.pattern)
       std::memcpy(data.data() + i, &request_.pattern, sizeof request_.pattern);

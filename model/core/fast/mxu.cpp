@@ -135,7 +135,7 @@ void MxuGroup::compute_tiles(Unit& u, uint64_t end) {
   const uint64_t depth = (end - u.computed) * golden::matmul_tiles(c, state_.chip()).k_per_tile;
   c.k = static_cast<uint32_t>(std::min<uint64_t>(depth, c.k));
   NoMemory none;
-  (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
+  if (timing_.carries_data) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
   u.computed = end;
 }
 
@@ -189,7 +189,7 @@ UnitFault MxuGroup::stop_by_ecc(Unit& u, uint64_t cycle) {
   c.k = static_cast<uint32_t>(std::min<uint64_t>(golden::matmul_tiles(c, state_.chip()).k_per_tile, c.k));
   c.m = static_cast<uint16_t>(stop.row);
   NoMemory none;
-  if (c.m != 0) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
+  if (c.m != 0 && timing_.carries_data) (void)state_.execute_checked(spec::encode(c), WEFT_QUEUE_MXU, none);
   clear(u, cycle + 1);
   u.dead = true;
   return fault;

@@ -28,6 +28,9 @@ struct FastTiming {
 
   // Retirement (rtl/core): a unit's lane holds as many commands as the unit, and no more than this
   uint32_t lane_depth = 4;
+
+  /// False: every access takes its time, and no byte moves and no element is computed (CoreOptions::timing_only).
+  bool carries_data = true;
 };
 
 /// Cycles between two rows of which the second takes the first one's sums as they leave the array: L N.

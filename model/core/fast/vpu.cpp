@@ -263,7 +263,8 @@ void VpuUnit::finish_command(uint64_t rows) {
   NoMemory none;
   spec::VpuCommand c = body_;
   c.rows = static_cast<uint16_t>(rows);
-  (void)state_.execute_checked(rows == body_.rows ? command_ : spec::encode(c), WEFT_QUEUE_VPU, none);
+  if (timing_.carries_data)
+    (void)state_.execute_checked(rows == body_.rows ? command_ : spec::encode(c), WEFT_QUEUE_VPU, none);
   write_rows(transpose_ ? body_.cols : rows);
 }
 

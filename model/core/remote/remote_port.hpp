@@ -19,7 +19,8 @@ struct RemotePiece {
   uint64_t number = 0;       ///< of the command, as RemotePort::begin gave it
   spec::DmaCommand command;  ///< destination segment, flags, post semaphore 1
   std::vector<Run> runs;
-  std::vector<std::byte> data;  ///< of all runs, one after the other
+  uint64_t bytes = 0;           ///< of all runs
+  std::vector<std::byte> data;  ///< one after the other; empty: a core that carries none sent it
   bool last = false;            ///< of the command
 };
 

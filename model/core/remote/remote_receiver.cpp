@@ -17,25 +17,30 @@ bool write_piece(const RemotePiece& piece, const Receiver& receiver, uint64_t& v
   const bool adds = (flags & (WEFT_COMMAND_FLAG_REDUCE_F32 | WEFT_COMMAND_FLAG_REDUCE_BF16)) != 0;
   const golden::Segment& segment = receiver.segments[piece.command.dst_seg];
   std::span<const std::byte> data(piece.data);
+  const bool carried = !data.empty();  // else only the time counts
   std::vector<std::byte> there;
   visible = receiver.cycle;
   for (const RemotePiece::Run& run : piece.runs) {
-    const auto now = data.first(run.bytes);
-    data = data.subspan(run.bytes);
+    const auto now = data.first(carried ? run.bytes : 0);
+    data = data.subspan(now.size());
     if (piece.command.dst_seg == 0) {
-      receiver.combine_vmem(run.offset, now);
+      if (carried) receiver.combine_vmem(run.offset, now);
       visible = std::max(visible, receiver.cycle + kVmemWriteCycles);
       continue;
     }
     const uint64_t address = segment.base + run.offset;
     uint64_t from = receiver.cycle;
-    there.resize(run.bytes);
-    if (adds) {
+    there.resize(carried ? run.bytes : 1);
+    if (adds || !carried) {
       if (!receiver.bus.read(segment.space, address, there)) return false;
+    }
+    if (adds) {
       from = receiver.bus.schedule_read(segment.space, run.bytes, receiver.cycle);
     }
-    golden::combine(flags, there, now);
-    if (!receiver.bus.write(segment.space, address, there)) return false;
+    if (carried) {
+      golden::combine(flags, there, now);
+      if (!receiver.bus.write(segment.space, address, there)) return false;
+    }
     visible = std::max(visible, receiver.bus.schedule_write(segment.space, run.bytes, from));
   }
   return true;

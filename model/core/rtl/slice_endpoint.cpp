@@ -41,6 +41,7 @@ void SliceEndpoint::beat(unsigned channel, uint64_t offset, std::span<const std:
   } else {
     piece.runs.push_back({offset, bytes});
   }
+  piece.bytes += bytes;
   piece.data.insert(piece.data.end(), data.begin(), data.end());
   piece.last = last;
   const size_t largest = size_t{core_.chip().dma_words} * core_.chip().word_bytes;

@@ -158,7 +158,8 @@ TEST_CASE("What is on its way to a chip is known a hop's time ahead, and holds u
   chip::SliceNetwork network(slice, *spec::find_chip("nano"), {.link_bytes_per_second = rate});
   const chip::TimeBase time(spec::find_chip("nano")->clock_hz);
   const auto command = remote(1, 0, 0, 0, 4096, WEFT_NO_SEMAPHORE, 48);
-  core::RemotePiece piece{.number = network.port(0).begin(command), .command = command, .runs = {{0, 4096}}};
+  core::RemotePiece piece{
+      .number = network.port(0).begin(command), .command = command, .runs = {{0, 4096}}, .bytes = 4096};
   piece.data.resize(4096);
   piece.last = true;
   network.port(0).send(piece, 100);

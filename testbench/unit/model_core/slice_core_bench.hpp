@@ -40,7 +40,7 @@ struct ScriptedPort final : core::RemotePort {
 /// A core of each kind in turn, as chip 1 of 4, with segment 3 in HBM.
 struct SliceBench {
   SliceBench() : SliceBench(GENERATE(core::CoreKind::kFast, core::CoreKind::kRtl, core::CoreKind::kLockstep)) {}
-  explicit SliceBench(core::CoreKind kind) : owned(make(kind)), core(*owned) {
+  explicit SliceBench(core::CoreKind kind, bool timing_only = false) : owned(make(kind, timing_only)), core(*owned) {
     UNSCOPED_INFO("core of kind " << static_cast<unsigned>(kind));
     core.write_csr(WEFT_CSR_SEGMENT_BASE + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, 0);
     core.write_csr(WEFT_CSR_SEGMENT_LIMIT + 3 * WEFT_CSR_SEGMENT_BASE_STRIDE, 1 << 20);
@@ -52,9 +52,9 @@ struct SliceBench {
     INFO(mismatch.report);
     CHECK_FALSE(mismatch.differs);
   }
-  std::unique_ptr<core::TensorCore> make(core::CoreKind kind) {
+  std::unique_ptr<core::TensorCore> make(core::CoreKind kind, bool timing_only) {
     std::string error;
-    auto made = core::make_core(kind, chip, bus, {.remote = &port}, error);
+    auto made = core::make_core(kind, chip, bus, {.timing_only = timing_only, .remote = &port}, error);
     INFO(error);
     REQUIRE(made != nullptr);
     return made;

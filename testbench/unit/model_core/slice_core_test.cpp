@@ -131,6 +131,46 @@ TEST_CASE("What arrives is checked against the receiver's segments, written, add
   CHECK(bench.semaphore(48) == 2);
 }
 
+TEST_CASE("A core that takes the time alone sends, receives and posts in the same cycles, and no byte moves") {
+  std::vector<uint64_t> cycles[2];
+  for (const bool timing_only : {false, true}) {
+    CAPTURE(timing_only);
+    SliceBench bench(core::CoreKind::kFast, timing_only);
+    for (size_t i = 0; i < 4096; i++) bench.bus.bytes[i] = std::byte{0x3f};
+    bench.push(WEFT_QUEUE_DMA_IN, posting(copy_in(3, 0, 0, 4096), 2));
+    auto command = waiting(posting(remote(2, 0, 9, 0x40, 4096), 1), 2);
+    bench.push(WEFT_QUEUE_DMA_OUT, command);
+    bench.push(WEFT_QUEUE_DMA_OUT, copy_out(0, 3, 0x8000, 4096));
+    bench.run(5000);
+    REQUIRE(bench.port.sent.size() == 1);
+    const core::RemotePiece& sent = bench.port.sent.front();
+    CHECK(sent.bytes == 4096);
+    CHECK(sent.data.size() == (timing_only ? 0 : 4096));
+    std::byte in_vmem{};
+    REQUIRE(bench.core.peek_vmem(100, {&in_vmem, 1}));
+    CHECK(in_vmem == std::byte(timing_only ? 0 : 0x3f));
+    CHECK(bench.bus.bytes[0x8064] == std::byte(timing_only ? 0 : 0x3f));
+    uint64_t in_hbm = 0, added = 0;
+    core::RemotePiece piece = sent;
+    piece.command = remote(1, 0, 3, 0x4000, 4096);
+    piece.runs = {{0x4000, 4096}};
+    REQUIRE(bench.port.behind->receive(piece, in_hbm) == std::nullopt);
+    CHECK(bench.bus.bytes[0x4064] == std::byte(timing_only ? 0 : 0x3f));
+    piece.command.header.flags |= WEFT_COMMAND_FLAG_REDUCE_F32;
+    REQUIRE(bench.port.behind->receive(piece, added) == std::nullopt);
+    cycles[timing_only] = {bench.port.sent_at.front(), bench.core.read_csr(WEFT_CSR_LAST_RETIRE_CYCLE), in_hbm, added};
+  }
+  CHECK(cycles[0] == cycles[1]);
+}
+
+TEST_CASE("RTL does not take the time alone") {
+  const spec::Chip& chip = *spec::find_chip("nano");
+  Bus bus{chip};
+  std::string error;
+  CHECK(core::make_core(core::CoreKind::kRtl, chip, bus, {.timing_only = true}, error) == nullptr);
+  CHECK(error == "timing only is of the fast core: RTL computes what it carries");
+}
+
 TEST_CASE("A receiver refuses a segment that is not there, a range outside, memory that fails, and while in reset") {
   SliceBench bench;
   const auto receive = [&](uint8_t segment, uint64_t offset) {
