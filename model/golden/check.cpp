@@ -186,12 +186,12 @@ std::optional<Fault> check_mxu(const Command& command, const Chip& chip) {
 
 /// A set of enum values as bits.
 constexpr unsigned bit(unsigned value) { return 1u << value; }
-constexpr bool in_set(unsigned value, unsigned set) { return value < 32 && (set >> value & 1) != 0; }
+constexpr bool in_set(unsigned value, uint64_t set) { return value < 64 && (set >> value & 1) != 0; }
 
 /// A row of the table in docs/command_checks.md. Destination types are given for each source type.
 struct VpuRule {
   uint8_t opcode;
-  unsigned ops;
+  uint64_t ops;
   bool same_type;  // else the destinations of each source type
   unsigned sources, from_f32, from_bf16, from_i32, from_i8;
   unsigned b_modes, activations;
@@ -205,12 +205,13 @@ constexpr unsigned kNoB = bit(WEFT_VPU_B_MODE_NONE), kTensorB = bit(WEFT_VPU_B_M
 constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_VPU_ACTIVATION_RELU),
                    kAnyActivation = kIdentity | kRelu | bit(WEFT_VPU_ACTIVATION_LEAKY) | bit(WEFT_VPU_ACTIVATION_CLAMP);
 /// Operations `first` to `last`.
-constexpr unsigned ops(weft_vpu_op first, weft_vpu_op last) { return (2u << last) - (1u << first); }
+constexpr uint64_t ops(weft_vpu_op first, weft_vpu_op last) { return (uint64_t{2} << last) - (uint64_t{1} << first); }
 constexpr unsigned kNoOp = bit(WEFT_VPU_OP_NONE);
 constexpr VpuRule kVpuRules[] = {
     {WEFT_OPCODE_ELEMENTWISE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kAnyActivation},
     {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_ADD, WEFT_VPU_OP_MAX) | ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_GE), true,
      kAnyWide, 0, 0, 0, 0, kAnyB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_AND, WEFT_VPU_OP_GEU), true, kI32, 0, 0, 0, 0, kAnyB, kIdentity},
     {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_EXP2, WEFT_VPU_OP_ERF), true, kF32 | kBf16, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_ELEMENTWISE, bit(WEFT_VPU_OP_IOTA), true, kI32, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_REDUCE, ops(WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMIN), true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
@@ -250,7 +251,7 @@ bool uses_scalar(const spec::VpuCommand& c) {
   return c.b_mode == WEFT_VPU_B_MODE_SCALAR || c.activation == WEFT_VPU_ACTIVATION_CLAMP || c.op == WEFT_VPU_OP_IOTA;
 }
 bool uses_scalar2(const spec::VpuCommand& c) {
-  constexpr unsigned kOps = ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_SELECT) | bit(WEFT_VPU_OP_IOTA);
+  constexpr uint64_t kOps = ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_SELECT) | bit(WEFT_VPU_OP_IOTA);
   return in_set(c.op, kOps) || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.activation == WEFT_VPU_ACTIVATION_CLAMP ||
          c.dst_dtype == WEFT_VPU_DTYPE_I8;
 }

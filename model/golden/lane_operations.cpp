@@ -34,9 +34,22 @@ uint32_t gt_i32(uint32_t a, uint32_t b) { return lt_i32(b, a); }
 uint32_t le_i32(uint32_t a, uint32_t b) { return lt_i32(b, a) ^ 1; }
 uint32_t ge_i32(uint32_t a, uint32_t b) { return lt_i32(a, b) ^ 1; }
 
+uint32_t and_i32(uint32_t a, uint32_t b) { return a & b; }
+uint32_t or_i32(uint32_t a, uint32_t b) { return a | b; }
+uint32_t xor_i32(uint32_t a, uint32_t b) { return a ^ b; }
+uint32_t sll_i32(uint32_t a, uint32_t b) { return b > 31 ? 0 : a << b; }
+uint32_t srl_i32(uint32_t a, uint32_t b) { return b > 31 ? 0 : a >> b; }
+uint32_t sra_i32(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>(static_cast<int32_t>(a) >> std::min<uint32_t>(b, 31));
+}
+uint32_t ltu_i32(uint32_t a, uint32_t b) { return a < b; }
+uint32_t leu_i32(uint32_t a, uint32_t b) { return a <= b; }
+uint32_t gtu_i32(uint32_t a, uint32_t b) { return a > b; }
+uint32_t geu_i32(uint32_t a, uint32_t b) { return a >= b; }
+
 struct Binary {
   weft_vpu_op op;
-  BinaryFunction f32, i32;
+  BinaryFunction f32, i32;  ///< nullptr: not of this type
 };
 constexpr Binary kBinary[] = {
     {WEFT_VPU_OP_ADD, add_f32, add_i32},     {WEFT_VPU_OP_SUB, sub_f32, sub_i32},
@@ -46,6 +59,11 @@ constexpr Binary kBinary[] = {
     {WEFT_VPU_OP_EQ, eq_f32, eq_i32},        {WEFT_VPU_OP_NE, ne_f32, ne_i32},
     {WEFT_VPU_OP_LT, lt_f32, lt_i32},        {WEFT_VPU_OP_LE, le_f32, le_i32},
     {WEFT_VPU_OP_GT, gt_f32, gt_i32},        {WEFT_VPU_OP_GE, ge_f32, ge_i32},
+    {WEFT_VPU_OP_AND, nullptr, and_i32},     {WEFT_VPU_OP_OR, nullptr, or_i32},
+    {WEFT_VPU_OP_XOR, nullptr, xor_i32},     {WEFT_VPU_OP_SLL, nullptr, sll_i32},
+    {WEFT_VPU_OP_SRL, nullptr, srl_i32},     {WEFT_VPU_OP_SRA, nullptr, sra_i32},
+    {WEFT_VPU_OP_LTU, nullptr, ltu_i32},     {WEFT_VPU_OP_LEU, nullptr, leu_i32},
+    {WEFT_VPU_OP_GTU, nullptr, gtu_i32},     {WEFT_VPU_OP_GEU, nullptr, geu_i32},
 };
 const Binary* find_binary(weft_vpu_op op) {
   const auto* found = std::ranges::find(kBinary, op, &Binary::op);

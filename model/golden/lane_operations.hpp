@@ -10,7 +10,7 @@ namespace weft::golden {
 using BinaryFunction = uint32_t (*)(uint32_t, uint32_t);
 
 /// The operation of two operands, on f32 or i32; sum, rmax and rmin are add, max and min. nullptr: `op` has not two
-/// operands.
+/// operands, or is not of the type.
 [[nodiscard]] BinaryFunction binary_f32(weft_vpu_op op);
 [[nodiscard]] BinaryFunction binary_i32(weft_vpu_op op);
 

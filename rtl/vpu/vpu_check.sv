@@ -38,7 +38,7 @@ module vpu_check
 
   function automatic fields_t illegal_fields();
     logic elementwise, reduce, transpose, epilogue, cast_op;
-    logic unary, binary, func, iota, op_ok, src_ok, dst_ok, mode_ok, act_ok;
+    logic unary, binary, bits, func, iota, op_ok, src_ok, dst_ok, mode_ok, act_ok;
     logic f32, bf16, i32, i8, same, to_i8, windows, leaky, clamp, uses_scalar2;
     fields_t bad;
     elementwise = cmd_i.opcode == OpcodeElementwise;
@@ -47,8 +47,9 @@ module vpu_check
     epilogue = cmd_i.opcode == OpcodeEpilogue;
     cast_op = cmd_i.opcode == OpcodeCast;
     unary = cmd_i.op == VpuOpNone;
+    bits = cmd_i.op >= VpuOpAnd && cmd_i.op <= VpuOpGeu;
     binary = (cmd_i.op >= VpuOpAdd && cmd_i.op <= VpuOpMax)
-           | (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpGe);
+           | (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpGe) | bits;
     func = cmd_i.op >= VpuOpExp2 && cmd_i.op <= VpuOpErf;
     iota = cmd_i.op == VpuOpIota;
     f32 = cmd_i.src_dtype == VpuDtypeF32;
@@ -70,7 +71,7 @@ module vpu_check
     if (elementwise) begin
       op_ok = unary | binary | func | iota;
       if (func) src_ok = f32 | bf16;
-      if (iota) src_ok = i32;
+      if (iota | bits) src_ok = i32;
       if (binary) mode_ok = cmd_i.b_mode >= VpuBModeTensor && cmd_i.b_mode <= VpuBModeColumn;
       if (unary) act_ok = cmd_i.activation <= VpuActivationClamp && !(leaky && i32);
     end

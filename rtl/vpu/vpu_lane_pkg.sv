@@ -1,6 +1,6 @@
 `default_nettype none
-// Arithmetic of one VPU lane: f32 add, mul, fma, comparisons, activations, casts between f32, bf16,
-// i32 and i8.
+// Arithmetic of one VPU lane: f32 add, mul, fma, comparisons, activations, logic and shifts of
+// i32, casts between f32, bf16, i32 and i8.
 //
 // The trick: every function is branch-free on 32-bit values (selects, signs kept in bit 31), so
 // that a loop over lanes becomes vector instructions once Verilator has turned it into C++.
@@ -230,6 +230,23 @@ package vpu_lane_pkg;
 
   function automatic logic [31:0] i32_less(input logic [31:0] a, input logic [31:0] b);
     return (a ^ SignMask) < (b ^ SignMask) ? '1 : '0;
+  endfunction
+
+  function automatic logic [31:0] u32_less(input logic [31:0] a, input logic [31:0] b);
+    return a < b ? '1 : '0;
+  endfunction
+
+  // Shifts by an unsigned number: by more than 31 nothing of a is left but its sign.
+  function automatic logic [31:0] shift_left(input logic [31:0] a, input logic [31:0] by);
+    return by > 32'd31 ? 32'd0 : a << by[4:0];
+  endfunction
+
+  function automatic logic [31:0] shift_right(input logic [31:0] a, input logic [31:0] by);
+    return by > 32'd31 ? 32'd0 : a >> by[4:0];
+  endfunction
+
+  function automatic logic [31:0] shift_right_signed(input logic [31:0] a, input logic [31:0] by);
+    return unsigned'(signed'(a) >>> (by > 32'd31 ? 5'd31 : by[4:0]));
   endfunction
 
   // x > 0 ? x : x * slope, for canonical f32.

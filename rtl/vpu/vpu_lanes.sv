@@ -121,6 +121,16 @@ module vpu_lanes
         VpuOpGt: for (int unsigned i = 0; i < N; i++) z[i] = flag & i32_less(y[i], x[i]);
         VpuOpGe: for (int unsigned i = 0; i < N; i++) z[i] = flag & ~i32_less(x[i], y[i]);
         VpuOpIota: for (int unsigned i = 0; i < N; i++) z[i] = iota_i + i;
+        VpuOpAnd: for (int unsigned i = 0; i < N; i++) z[i] = x[i] & y[i];
+        VpuOpOr: for (int unsigned i = 0; i < N; i++) z[i] = x[i] | y[i];
+        VpuOpXor: for (int unsigned i = 0; i < N; i++) z[i] = x[i] ^ y[i];
+        VpuOpSll: for (int unsigned i = 0; i < N; i++) z[i] = shift_left(x[i], y[i]);
+        VpuOpSrl: for (int unsigned i = 0; i < N; i++) z[i] = shift_right(x[i], y[i]);
+        VpuOpSra: for (int unsigned i = 0; i < N; i++) z[i] = shift_right_signed(x[i], y[i]);
+        VpuOpLtu: for (int unsigned i = 0; i < N; i++) z[i] = flag & u32_less(x[i], y[i]);
+        VpuOpLeu: for (int unsigned i = 0; i < N; i++) z[i] = flag & ~u32_less(y[i], x[i]);
+        VpuOpGtu: for (int unsigned i = 0; i < N; i++) z[i] = flag & u32_less(y[i], x[i]);
+        VpuOpGeu: for (int unsigned i = 0; i < N; i++) z[i] = flag & ~u32_less(x[i], y[i]);
         default:  for (int unsigned i = 0; i < N; i++) z[i] = x[i];
       endcase
     end else begin

@@ -165,7 +165,7 @@ class CommandDraw {
   uint32_t scalar() {
     return static_cast<uint32_t>(
         draw_.one_of<uint64_t>({0x3f800000, 0x80000000, 0x7f800000, 0x7fc00001, 0x00000001, 0x7f7fffff, 0x80000001,
-                                0xbf80, 0x7f80, draw_.bits(), draw_.bits() & 0xffff}));
+                                0xbf80, 0x7f80, 31, 32, draw_.below(32), draw_.bits(), draw_.bits() & 0xffff}));
   }
   spec::Command vpu(const spec::CommandHeader& header) {
     spec::VpuCommand c;

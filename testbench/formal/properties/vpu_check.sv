@@ -35,11 +35,12 @@
     acts = 4'b0001;
     unique case (opcode)
       8'd48: begin
-        known = op <= 8'd5 || (op >= 8'd9 && op <= 8'd24);
+        known = op <= 8'd5 || (op >= 8'd9 && op <= 8'd24) || (op >= 8'd26 && op <= 8'd35);
         if (op == 8'd0) acts = src == 8'd3 ? 4'b1011 : 4'b1111;
         else if (op <= 8'd17) modes = 5'b11110;
         else if (op <= 8'd23) to[3] = 5'd0;
         else to = {5'd0, I32, 15'd0};
+        if (op >= 8'd26) modes = 5'b11110;
       end
       8'd49: known = op >= 8'd6 && op <= 8'd8;
       8'd50: known = op == 8'd0;

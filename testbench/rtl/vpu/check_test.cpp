@@ -112,10 +112,10 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
   const auto bad = [](uint8_t opcode, const char* what, uint64_t offset, const Change& change) {
     expect(opcode, what, WEFT_FAULT_ILLEGAL_FIELD, offset, change);
   };
-  for (uint8_t op : {6, 7, 8, 25, 26, 255}) bad(kElementwise, "op", 16, [=](auto& c) { c.op = op; });
-  for (uint8_t op : {1, 5, 9, 24}) bad(kTranspose, "op", 16, [=](auto& c) { c.op = op; });
-  for (uint8_t op : {0, 1, 5, 9, 18}) bad(kReduce, "op", 16, [=](auto& c) { c.op = op; });
-  for (uint8_t op : {1, 7}) bad(kEpilogue, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {6, 7, 8, 25, 36, 255}) bad(kElementwise, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {1, 5, 9, 24, 28}) bad(kTranspose, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {0, 1, 5, 9, 18, 26, 35}) bad(kReduce, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {1, 7, 26}) bad(kEpilogue, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {1, 7, 24, 26}) bad(kCast, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t opcode : {kElementwise, kReduce, kTranspose, kCast})
     for (uint8_t space : {1, 2}) bad(opcode, "src_space", 17, [=](auto& c) { c.src_space = space; });
@@ -165,6 +165,19 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
   expect(unary(WEFT_VPU_OP_IOTA), "a_stride", WEFT_FAULT_ILLEGAL_FIELD, 28, [](auto& c) { c.a_stride = 2; });
   expect(unary(WEFT_VPU_OP_IOTA), "dtype", WEFT_FAULT_ILLEGAL_FIELD, 18,
          [](auto& c) { c.src_dtype = c.dst_dtype = 1; });
+  for (uint8_t op = WEFT_VPU_OP_AND; op <= WEFT_VPU_OP_GEU; op++) {
+    const auto of_type = [=](uint8_t dtype) { return [=](auto& c) { c.op = op, c.src_dtype = c.dst_dtype = dtype; }; };
+    for (uint8_t dtype : {WEFT_VPU_DTYPE_F32, WEFT_VPU_DTYPE_BF16, WEFT_VPU_DTYPE_I8})
+      bad(kElementwise, "logic of another type", 18, of_type(dtype));
+    bad(kElementwise, "logic to another type", 19,
+        [=](auto& c) { c.op = op, c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_F32; });
+    bad(kElementwise, "scalar2 of logic", 56,
+        [=](auto& c) { c.op = op, c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32, c.scalar2 = 1; });
+    spec::VpuCommand c = legal(kElementwise);
+    of_type(WEFT_VPU_DTYPE_I32)(c);
+    CHECK_FALSE(verdict(c));
+    CHECK_FALSE(check(c));
+  }
   expect(unary(WEFT_VPU_OP_ERF), "dtype", WEFT_FAULT_ILLEGAL_FIELD, 18, [](auto& c) { c.src_dtype = c.dst_dtype = 3; });
   bad(kReduce, "axis rows without window", 60, [](auto& c) { c.axis = WEFT_VPU_AXIS_ROWS; });
   bad(kElementwise, "b_addr with scalar", 32, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_stride = 0; });
@@ -305,7 +318,8 @@ TEST_CASE("random commands get the reference's verdict") {
     for (uint64_t n = below(4); n > 0; n--) {  // disturb a few bytes of the body, mostly by small values
       const auto offset = static_cast<unsigned>(16 + below(46));
       if (offset == 55) continue;  // reserved
-      bytes.bytes[offset] = static_cast<uint8_t>(below(4) == 0 ? random() : below(5));
+      const uint64_t values = offset == 16 ? WEFT_VPU_OP_GEU + 2 : 5;
+      bytes.bytes[offset] = static_cast<uint8_t>(below(4) == 0 ? random() : below(values));
     }
     c = spec::decode_vpu(bytes);
     c.rows = static_cast<uint16_t>(c.rows % 512);

@@ -81,7 +81,17 @@ Operation integer_operation(uint8_t op) {
       {WEFT_VPU_OP_LT, [=](auto a, auto b, auto) { return uint32_t{less_i32(a, b)}; }},
       {WEFT_VPU_OP_LE, [=](auto a, auto b, auto) { return uint32_t{!less_i32(b, a)}; }},
       {WEFT_VPU_OP_GT, [=](auto a, auto b, auto) { return uint32_t{less_i32(b, a)}; }},
-      {WEFT_VPU_OP_GE, [=](auto a, auto b, auto) { return uint32_t{!less_i32(a, b)}; }}};
+      {WEFT_VPU_OP_GE, [=](auto a, auto b, auto) { return uint32_t{!less_i32(a, b)}; }},
+      {WEFT_VPU_OP_AND, [](auto a, auto b, auto) { return a & b; }},
+      {WEFT_VPU_OP_OR, [](auto a, auto b, auto) { return a | b; }},
+      {WEFT_VPU_OP_XOR, [](auto a, auto b, auto) { return a ^ b; }},
+      {WEFT_VPU_OP_SLL, [](auto a, auto b, auto) { return shifted_left(a, b); }},
+      {WEFT_VPU_OP_SRL, [](auto a, auto b, auto) { return shifted_right(a, b, false); }},
+      {WEFT_VPU_OP_SRA, [](auto a, auto b, auto) { return shifted_right(a, b, true); }},
+      {WEFT_VPU_OP_LTU, [](auto a, auto b, auto) { return uint32_t{a < b}; }},
+      {WEFT_VPU_OP_LEU, [](auto a, auto b, auto) { return uint32_t{a <= b}; }},
+      {WEFT_VPU_OP_GTU, [](auto a, auto b, auto) { return uint32_t{a > b}; }},
+      {WEFT_VPU_OP_GEU, [](auto a, auto b, auto) { return uint32_t{a >= b}; }}};
   const auto found = table.find(op);
   return found == table.end() ? [](auto a, auto, auto) { return a; } : found->second;
 }
@@ -122,15 +132,16 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   const bool none = c.op == WEFT_VPU_OP_NONE, iota = c.op == WEFT_VPU_OP_IOTA, function = is_function(c.op);
   const bool arithmetic =
       (c.op >= WEFT_VPU_OP_ADD && c.op <= WEFT_VPU_OP_MAX) || (c.op >= WEFT_VPU_OP_FMA && c.op <= WEFT_VPU_OP_GE);
+  const bool bits = c.op >= WEFT_VPU_OP_AND && c.op <= WEFT_VPU_OP_GEU;
   const bool three = c.op == WEFT_VPU_OP_FMA || c.op == WEFT_VPU_OP_AXPY || c.op == WEFT_VPU_OP_SELECT;
   const bool across = c.axis == WEFT_VPU_AXIS_ROWS;
   bool op = none, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = wide, dst = c.dst_dtype == c.src_dtype, mode = no_b,
        activation = identity, row_limit = true, axis = c.axis == WEFT_VPU_AXIS_LANES;
   switch (c.header.opcode) {
     case WEFT_OPCODE_ELEMENTWISE:
-      op = none || arithmetic || function || iota;
-      src = function ? f32 || bf16 : iota ? i32 : wide;
-      mode = arithmetic ? tensor || row || scalar_b || column : no_b;
+      op = none || arithmetic || bits || function || iota;
+      src = function ? f32 || bf16 : iota || bits ? i32 : wide;
+      mode = arithmetic || bits ? tensor || row || scalar_b || column : no_b;
       activation = identity || (none && (relu || clamp || (leaky_relu && !i32)));
       break;
     case WEFT_OPCODE_REDUCE:

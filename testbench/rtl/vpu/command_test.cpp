@@ -68,8 +68,9 @@ class Generator {
   }
 
   void elementwise(spec::VpuCommand& c) {
-    do c.op = static_cast<uint8_t>(below(WEFT_VPU_OP_IOTA + 1));
-    while (c.op >= WEFT_VPU_OP_SUM && c.op <= WEFT_VPU_OP_RMIN);
+    do c.op = static_cast<uint8_t>(below(WEFT_VPU_OP_GEU + 1));
+    while ((c.op >= WEFT_VPU_OP_SUM && c.op <= WEFT_VPU_OP_RMIN) || c.op == WEFT_VPU_OP_UPPER);
+    if (c.op >= WEFT_VPU_OP_AND) c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
     const bool function = c.op >= WEFT_VPU_OP_EXP2 && c.op <= WEFT_VPU_OP_ERF;
     if (function) c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(2));
     if (c.op == WEFT_VPU_OP_IOTA) {
@@ -103,7 +104,9 @@ class Generator {
  private:
   uint32_t element() {
     const auto& v = special_values();
-    switch (below(5)) {
+    switch (below(6)) {
+      case 5:  // a count of a shift
+        return static_cast<uint32_t>(below(40));
       case 0:
         return v[below(v.size())];
       case 1:

@@ -107,4 +107,19 @@ uint32_t f32_to_i32(uint32_t a) {
 uint32_t smaller_i32(uint32_t a, uint32_t b) { return static_cast<int32_t>(a) < static_cast<int32_t>(b) ? a : b; }
 uint32_t larger_i32(uint32_t a, uint32_t b) { return static_cast<int32_t>(a) > static_cast<int32_t>(b) ? a : b; }
 
+uint32_t shifted_left(uint32_t a, uint32_t by) {
+  uint32_t result = 0;
+  for (uint32_t i = by; i < 32; i++) result |= (a >> (i - by) & 1) << i;
+  return result;
+}
+uint32_t shifted_right(uint32_t a, uint32_t by, bool sign) {
+  uint32_t result = 0;
+  for (uint64_t i = 0; i < 32; i++) {
+    const uint64_t from = i + by;
+    const uint32_t bit = from < 32 ? a >> from & 1 : sign ? a >> 31 : 0;
+    result |= bit << i;
+  }
+  return result;
+}
+
 }  // namespace weft::vpu_test

@@ -29,5 +29,8 @@ inline constexpr uint32_t kSign = 0x80000000;
 [[nodiscard]] uint32_t f32_to_i32(uint32_t a);
 [[nodiscard]] uint32_t smaller_i32(uint32_t a, uint32_t b);
 [[nodiscard]] uint32_t larger_i32(uint32_t a, uint32_t b);
+/// Bit by bit: bit i of the result is the bit `by` places away, or what comes in.
+[[nodiscard]] uint32_t shifted_left(uint32_t a, uint32_t by);
+[[nodiscard]] uint32_t shifted_right(uint32_t a, uint32_t by, bool sign);
 
 }  // namespace weft::vpu_test

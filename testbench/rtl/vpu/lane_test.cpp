@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <tuple>
+#include <vector>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -74,6 +75,14 @@ uint32_t reference(LaneFunction f, uint32_t a, uint32_t b, uint32_t c) {
       return leaky(a, b);
     case LaneFunction::kF32ToI8:
       return f32_to_i8(a);
+    case LaneFunction::kU32Less:
+      return a < b ? UINT32_MAX : 0;
+    case LaneFunction::kShiftLeft:
+      return shifted_left(a, b);
+    case LaneFunction::kShiftRight:
+      return shifted_right(a, b, false);
+    case LaneFunction::kShiftRightSigned:
+      return shifted_right(a, b, true);
   }
   return 0;
 }
@@ -125,7 +134,7 @@ void compare(LaneFunction f, unsigned rows, Make make, Reference expected) {
 }  // namespace
 
 TEST_CASE("every lane function equals the reference on every class of vectors") {
-  constexpr unsigned kRows = 8000;  // x 64 lanes x 7 classes x 18 functions = 65 million vectors
+  constexpr unsigned kRows = 8000;  // x 64 lanes x 7 classes x 22 functions = 79 million vectors
   for (unsigned f = 0; f < kLaneFunctions; f++)
     for (unsigned c = 0; c < kVectorClasses; c++) {
       const auto vector_class = static_cast<VectorClass>(c);
@@ -180,6 +189,27 @@ TEST_CASE("f32 to bf16 rounds to nearest even around every bf16 value") {
           return std::pair{next++ << 16 | rest, 0u};
         },
         [](uint32_t a, uint32_t, uint32_t) { return f32_to_bf16(a); });
+  }
+}
+
+TEST_CASE(
+    "shifts by every number up to 70 and by every power of two, of every single bit, one missing bit and a random "
+    "value") {
+  std::vector<uint32_t> counts, values;
+  for (uint32_t by = 0; by <= 70; by++) counts.push_back(by);
+  for (unsigned bit = 5; bit < 32; bit++) counts.insert(counts.end(), {1u << bit, (1u << bit) + 1, (1u << bit) + 31});
+  std::mt19937_64 random(kSeed);
+  for (unsigned bit = 0; bit < 32; bit++)
+    values.insert(values.end(), {1u << bit, ~(1u << bit), static_cast<uint32_t>(random())});
+  for (const LaneFunction f : {LaneFunction::kShiftLeft, LaneFunction::kShiftRight, LaneFunction::kShiftRightSigned}) {
+    size_t next = 0;
+    compare(
+        f, static_cast<unsigned>((counts.size() * values.size() + kLanes - 1) / kLanes),
+        [&] {
+          const size_t pair = next++ % (counts.size() * values.size());
+          return std::pair{values[pair / counts.size()], counts[pair % counts.size()]};
+        },
+        [&](uint32_t a, uint32_t b, uint32_t c) { return reference(f, a, b, c); });
   }
 }
 

@@ -55,6 +55,14 @@ std::string_view name(LaneFunction f) {
       return "leaky";
     case LaneFunction::kF32ToI8:
       return "f32 to i8";
+    case LaneFunction::kU32Less:
+      return "u32 less";
+    case LaneFunction::kShiftLeft:
+      return "shift left";
+    case LaneFunction::kShiftRight:
+      return "shift right";
+    case LaneFunction::kShiftRightSigned:
+      return "shift right signed";
   }
   return "?";
 }

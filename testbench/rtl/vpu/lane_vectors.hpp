@@ -27,9 +27,13 @@ enum class LaneFunction : uint8_t {
   kEqual,
   kI32Less,
   kLeaky,
-  kF32ToI8
+  kF32ToI8,
+  kU32Less,
+  kShiftLeft,
+  kShiftRight,
+  kShiftRightSigned
 };
-inline constexpr unsigned kLaneFunctions = 18;
+inline constexpr unsigned kLaneFunctions = 22;
 
 enum class VectorClass : uint8_t { kRandomBits, kSpecials, kTies, kCancellation, kUnderflow, kOverflow, kIntegers };
 inline constexpr unsigned kVectorClasses = 7;

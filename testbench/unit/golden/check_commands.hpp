@@ -110,6 +110,13 @@ inline spec::VpuCommand iota() {
   c.a_addr = c.a_stride = 0;
   return c;
 }
+/// Of i32 only.
+inline spec::VpuCommand logic() {
+  auto c = elementwise();
+  c.op = WEFT_VPU_OP_SRA;
+  c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+  return c;
+}
 inline spec::VpuCommand transpose() {
   auto c = unary(WEFT_VPU_OP_NONE);
   c.header.opcode = WEFT_OPCODE_TRANSPOSE;

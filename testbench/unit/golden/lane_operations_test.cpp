@@ -1,6 +1,7 @@
 // The VPU's operations on special values, and fma against the host's under FTZ and DAZ where there is one.
 #include "model/golden/lane_operations.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -65,6 +66,33 @@ TEST_CASE("Comparisons of integers are signed and give 1 or 0") {
       CHECK(i32(WEFT_VPU_OP_GT, x, y) == (a > b));
       CHECK(i32(WEFT_VPU_OP_GE, x, y) == (a >= b));
     }
+}
+
+TEST_CASE("Logic of integers, shifts by any number, unsigned comparisons; not of floats") {
+  RandomValues random(weft::test::seed());
+  for (int i = 0; i < 100000; i++) {
+    const auto a = static_cast<uint32_t>(random.bits());
+    const auto b = static_cast<uint32_t>(i % 2 ? random.bits() : random.bits() % 40);
+    CAPTURE(a, b);
+    REQUIRE(i32(WEFT_VPU_OP_AND, a, b) == (a & b));
+    REQUIRE(i32(WEFT_VPU_OP_OR, a, b) == (a | b));
+    REQUIRE(i32(WEFT_VPU_OP_XOR, a, b) == (a ^ b));
+    // In 64 bits, of which the low or the high half is left.
+    const uint64_t by = std::min<uint32_t>(b, 32), wide = a;
+    REQUIRE(i32(WEFT_VPU_OP_SLL, a, b) == static_cast<uint32_t>(wide << by));
+    REQUIRE(i32(WEFT_VPU_OP_SRL, a, b) == static_cast<uint32_t>(wide >> by));
+    REQUIRE(i32(WEFT_VPU_OP_SRA, a, b) == static_cast<uint32_t>(int64_t{static_cast<int32_t>(a)} >> by));
+    REQUIRE(i32(WEFT_VPU_OP_LTU, a, b) == (a < b));
+    REQUIRE(i32(WEFT_VPU_OP_LEU, a, b) == (a <= b));
+    REQUIRE(i32(WEFT_VPU_OP_GTU, a, b) == (a > b));
+    REQUIRE(i32(WEFT_VPU_OP_GEU, a, b) == (a >= b));
+  }
+  CHECK(i32(WEFT_VPU_OP_SRA, kSign, 0xffffffff) == 0xffffffff);
+  CHECK(i32(WEFT_VPU_OP_LEU, kSign, kSign) == 1);
+  for (int op = WEFT_VPU_OP_AND; op <= WEFT_VPU_OP_GEU; op++) {
+    CHECK(golden::binary_f32(static_cast<weft_vpu_op>(op)) == nullptr);
+    CHECK(golden::binary_i32(static_cast<weft_vpu_op>(op)) != nullptr);
+  }
 }
 
 TEST_CASE("select takes b unless a is a zero, and its result is canonical") {
