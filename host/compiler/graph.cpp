@@ -192,6 +192,8 @@ class GraphCheck {
     if (from != to && !casts && !(from == WEFT_VPU_DTYPE_BF16 && output_[node.y] && to == WEFT_VPU_DTYPE_F32))
       return broken(fmt::format("copy {} makes no such type of its operand's", node.name));
     if (!output_[node.y] && !casts) return broken(fmt::format("copy {} writes no output", node.name));
+    if (node.bits && (from == to || to == WEFT_VPU_DTYPE_BF16))
+      return broken(fmt::format("copy {} has not the bits of its operand's type", node.name));
     return Ok{};
   }
 

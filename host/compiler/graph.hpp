@@ -46,10 +46,12 @@ struct VectorNode {
 };
 
 /// y = a, where y is an output of the network, or y has another type: f32 becomes bf16 or i32 (nearest even; i32
-/// saturates, NaN is 0), i32 becomes f32. It alone may read an output.
+/// saturates, NaN is 0), i32 becomes f32. It alone may read an output. With `bits` f32 becomes i32, or i32 f32, bit by
+/// bit.
 struct CopyNode {
   std::string name;
   size_t a = 0, y = 0;
+  bool bits = false;
 };
 
 /// y = elements of the sources: element i of y is element `from[i]` of all sources one behind the other, everything row

@@ -377,6 +377,7 @@ class Lowering {
       step.op = WEFT_VPU_OP_MUL;
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bits_of(1.0f, step.dtype);
+      step.bits = node.bits;
       push_sending(step, sinks_of(node.y, block), step.rows, step.y_dtype, step.y);
     }
     expect(node.y);

@@ -67,6 +67,7 @@ struct VectorStep {
   uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32
   bool uniform = false;                          ///< all columns of a row are equal: one block of them is computed
+  bool bits = false;  ///< y is a itself, read in another type of as many bits: nothing is computed
 
   bool operator==(const VectorStep&) const = default;
 };

@@ -8,6 +8,7 @@
 
 #include "host/compiler/layout.hpp"
 #include "host/compiler/sharding.hpp"
+#include "host/reference/plain_operations.hpp"
 #include "model/golden/arith.hpp"
 #include "model/golden/lane_operations.hpp"
 #include "model/golden/matmul.hpp"
@@ -236,6 +237,7 @@ class GoldenEvaluation {
   }
 
   void evaluate(const CopyNode& node) {
+    if (node.bits) return store(node.y, values_of(node.a));
     if (is_i32(node.a) != is_i32(node.y)) {
       auto bits = bits_of(values_of(node.a));
       std::ranges::transform(bits, bits.begin(), is_i32(node.a) ? golden::i32_to_f32 : golden::f32_to_i32);
@@ -356,69 +358,27 @@ class Fp64Evaluation {
 
   void evaluate(const WindowNode& node) {
     values_[node.y] = fold_windows(node, values_[node.x], graph_.tensors[node.x].columns,
-                                   [](weft_vpu_op op, double a, double b) { return operate(op, a, b, 0); });
-  }
-
-  /// NaN for what no node of a graph is made of.
-  static double operate(weft_vpu_op op, double a, double b, double c) {
-    switch (op) {
-      case WEFT_VPU_OP_ADD:
-        return a + b;
-      case WEFT_VPU_OP_SUB:
-        return a - b;
-      case WEFT_VPU_OP_MUL:
-        return a * b;
-      case WEFT_VPU_OP_MIN:
-        return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
-      case WEFT_VPU_OP_MAX:
-        return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
-      case WEFT_VPU_OP_AXPY:
-        return a * c + b;
-      case WEFT_VPU_OP_FMA:
-        return a * b + c;
-      case WEFT_VPU_OP_SELECT:
-        return a != 0 ? b : c;
-      case WEFT_VPU_OP_EQ:
-        return a == b ? 1 : 0;
-      case WEFT_VPU_OP_NE:
-        return a == b ? 0 : 1;
-      case WEFT_VPU_OP_LT:
-        return a < b ? 1 : 0;
-      case WEFT_VPU_OP_LE:
-        return a <= b ? 1 : 0;
-      case WEFT_VPU_OP_GT:
-        return a > b ? 1 : 0;
-      case WEFT_VPU_OP_GE:
-        return a >= b ? 1 : 0;
-      case WEFT_VPU_OP_EXP2:
-        return std::exp2(a);
-      case WEFT_VPU_OP_LOG2:
-        return std::log2(a);
-      case WEFT_VPU_OP_RCP:
-        return 1 / a;
-      case WEFT_VPU_OP_RSQRT:
-        return 1 / std::sqrt(a);
-      case WEFT_VPU_OP_TANH:
-        return std::tanh(a);
-      case WEFT_VPU_OP_ERF:
-        return std::erf(a);
-      default:
-        return std::numeric_limits<double>::quiet_NaN();
-    }
+                                   [](weft_vpu_op op, double a, double b) { return operate_fp64(op, a, b, 0); });
   }
 
   void evaluate(const VectorNode& node) {
     const auto& a = values_[node.a];
     std::vector<double> y(a.size());
-    for (size_t i = 0; i < a.size(); i++) {
-      const double b = second(node, i);
-      y[i] = operate(node.op, a[i], b, static_cast<double>(node.c));
-    }
+    const auto operate = graph_.tensors[node.a].dtype == WEFT_VPU_DTYPE_I32 ? operate_words : operate_fp64;
+    for (size_t i = 0; i < a.size(); i++) y[i] = operate(node.op, a[i], second(node, i), static_cast<double>(node.c));
     values_[node.y] = std::move(y);
   }
 
   void evaluate(const CopyNode& node) {
     values_[node.y] = values_[node.a];
+    const bool i32 = graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I32;
+    if (node.bits) {
+      std::ranges::transform(values_[node.a], values_[node.y].begin(), [&](double v) {
+        return i32 ? std::bit_cast<int32_t>(static_cast<float>(v))
+                   : static_cast<double>(std::bit_cast<float>(static_cast<int32_t>(v)));
+      });
+      return;
+    }
     if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I32)
       std::ranges::transform(values_[node.y], values_[node.y].begin(), [](double v) { return std::nearbyint(v); });
   }
@@ -433,6 +393,7 @@ class Fp64Evaluation {
   void evaluate(const ReduceNode& node) {
     const auto& a = values_[node.a];
     const uint64_t columns = graph_.tensors[node.a].columns;
+    const auto operate = graph_.tensors[node.a].dtype == WEFT_VPU_DTYPE_I32 ? operate_words : operate_fp64;
     std::vector<double> y(a.size());
     for (uint64_t row = 0; row < a.size(); row += columns) {
       double value = a[row];

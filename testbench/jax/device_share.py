@@ -37,11 +37,21 @@ def programs(size: transformer.Size) -> dict:
         value, gradients = jax.value_and_grad(transformer.loss)(p, tokens, size)
         return transformer.adamw(p, gradients, state), value
 
+    def dropping_step(p, state, tokens, key):
+        """The same with a tenth of the embedded places dropped, other ones in each step."""
+        def loss(p):
+            kept = jax.random.bernoulli(jax.random.fold_in(key, 1), 0.9, p["table"].shape)
+            return transformer.loss(p | {"table": jnp.where(kept, p["table"] / 0.9, 0)}, tokens, size)
+
+        value, gradients = jax.value_and_grad(loss)(p)
+        return transformer.adamw(p, gradients, state), value
+
     images, labels = digits_cnn.digits()
     network = jax.eval_shape(lambda: digits_cnn.parameters(jax.random.key(1)))
     batch = shapes((images[: digits_cnn.BATCH], labels[: digits_cnn.BATCH]))
     scalar = jax.ShapeDtypeStruct((), jnp.int32)
     return {"transformer, training step": jax.jit(step).lower(p, state, tokens),
+            "transformer, step with dropout": jax.jit(dropping_step).lower(p, state, tokens, jax.random.PRNGKey(3)),
             "transformer, decoding": decode.decode.lower(p, jax.ShapeDtypeStruct((size.length,), jnp.int32), scalar, size),
             "digits, training step": digits_cnn.step.lower(network, *batch),
             "digits, inference": jax.jit(digits_cnn.scores).lower(network, batch[0])}

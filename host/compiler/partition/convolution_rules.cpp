@@ -142,7 +142,7 @@ std::optional<size_t> GraphBuilder::pixel_tensor(ir::ValueId value, const std::v
 /// Where an operand lies as pixels with its channels last, the others come to lie so too: they are what is repeated.
 bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
   const auto& out = module_.type(op.results[0]);
-  const auto integers = [&](ir::ValueId value) { return module_.type(value).element == ir::ElementType::kI32; };
+  const auto integers = [&](ir::ValueId value) { return is_word(module_.type(value).element); };
   if (out.rank() < 3 || integers(op.results[0]) || std::ranges::any_of(op.operands, integers)) return false;
   const uint64_t count = out.count(), channels = static_cast<uint64_t>(out.dims[1]);
   const auto order = permuted(out.dims, channels_last(out.rank()));  // pixel by pixel: which element
@@ -170,7 +170,7 @@ bool GraphBuilder::add_whole_images(const Op& op) {
   Dims spatial;
   for (size_t d = 2; d < x.rank(); d++) spatial.push_back(static_cast<int64_t>(d));
   const auto& kind = op.word("kind");
-  if (x.element == ir::ElementType::kI32) return false;
+  if (is_word(x.element)) return false;
   if (spatial.empty() || op.list("dimensions") != spatial || (kind != "add" && kind != "maximum" && kind != "minimum"))
     return false;
   const auto tensor = pixel_tensor(op.operands[0], permuted(x.dims, channels_last(x.rank())));

@@ -40,7 +40,7 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
     const auto& dims = module_.type(input.value).dims;
     const uint64_t columns = columns_of(input.value);
     const size_t tensor = new_tensor(input.name, dims, module_.type(input.value).count() / columns, columns);
-    if (module_.type(input.value).element == ir::ElementType::kI32) graph_.tensors[tensor].dtype = WEFT_VPU_DTYPE_I32;
+    if (is_word(module_.type(input.value).element)) graph_.tensors[tensor].dtype = WEFT_VPU_DTYPE_I32;
     views_[input.value] = {{tensor}, nullptr};
     graph_.inputs.push_back(tensor);
   }
@@ -158,7 +158,7 @@ ValueView GraphBuilder::view(ValueId value, const std::string& reader) {
   const auto found = views_.find(value);
   if (found != views_.end()) return found->second;
   const uint64_t count = module_.type(value).count();
-  const bool integers = module_.type(value).element == ir::ElementType::kI32;
+  const bool integers = is_word(module_.type(value).element);
   return views_[value] = {{integers ? constant_tensor(reader, constant_integers(module_, value), count)
                                     : constant_tensor(reader, constant_values(module_, value), count)},
                           nullptr};
@@ -286,7 +286,7 @@ size_t GraphBuilder::constant_tensor(const std::string& name, const std::vector<
 void GraphBuilder::add_vector(const Op& op) {
   const ValueId result = op.results[0];
   if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32 &&
-      module_.type(op.operands[0]).element != ir::ElementType::kI32) {
+      !is_word(module_.type(op.operands[0]).element)) {
     views_[result] = view(op.operands[0], op.origin);  // pred is 0 or 1
     return;
   }

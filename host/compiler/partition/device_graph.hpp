@@ -41,8 +41,8 @@ enum class DeviceScope : uint8_t {
 [[nodiscard]] bool is_window_fold(const ir::Module& module, const ir::Op& op);
 
 /// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are
-/// the values from outside, `outputs` what others read, each with its name there: f32, i32, or pred, which is 0 or 1 in
-/// f32. INTERNAL: errors of check_graph.
+/// the values from outside, `outputs` what others read, each with its name there: f32, i32, u32, whose words are those of
+/// i32, or pred, which is 0 or 1 in f32. INTERNAL: errors of check_graph.
 [[nodiscard]] Result<Graph> device_graph(const ir::Module& module, std::span<const uint32_t> ops,
                                          const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
 

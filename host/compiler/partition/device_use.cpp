@@ -22,12 +22,10 @@ constexpr uint64_t kMaxTaps = 1024;       // of a window, and factors of a produ
 
 DeviceVerdict host(std::string reason) { return {DeviceUse::kNone, std::move(reason)}; }
 
-/// f32, pred, which is 0 or 1 in f32, and i32.
-bool has_type(ElementType type) {
-  return type == ElementType::kF32 || type == ElementType::kPred || type == ElementType::kI32;
-}
+/// f32, pred, which is 0 or 1 in f32, i32 and u32.
+bool has_type(ElementType type) { return type == ElementType::kF32 || type == ElementType::kPred || is_word(type); }
 
-/// What the vector unit does with i32.
+/// What the vector unit does with i32 and u32.
 bool on_integers(OpKind kind) {
   switch (kind) {
     case OpKind::kAbs:
@@ -40,6 +38,16 @@ bool on_integers(OpKind kind) {
     case OpKind::kCompare:
     case OpKind::kSelect:
     case OpKind::kConvert:
+    case OpKind::kDivide:
+    case OpKind::kRemainder:
+    case OpKind::kNot:
+    case OpKind::kAnd:
+    case OpKind::kOr:
+    case OpKind::kXor:
+    case OpKind::kShiftLeft:
+    case OpKind::kShiftRight:
+    case OpKind::kShiftRightArithmetic:
+    case OpKind::kBitcastConvert:
       return true;
     default:
       return false;
@@ -82,7 +90,8 @@ DeviceVerdict use_of_elementwise(const Module& module, const Op& op, DeviceScope
   bool all = true;
   for (size_t i = 0; i < op.operands.size(); i++) all = all && constant(i);
   if (all) return host(op.operands.size() == 1 ? "a function of a constant" : "an operation on constants");
-  if (op.kind == OpKind::kDivide && constant(1) && !no_small_reciprocal(module, op.operands[1]))
+  if (op.kind == OpKind::kDivide && constant(1) && !is_word(module.type(op.operands[1]).element) &&
+      !no_small_reciprocal(module, op.operands[1]))
     return host("a division by a number whose reciprocal is too small");
   if (scope == DeviceScope::kMatrices)
     for (const auto value : op.operands)
@@ -112,6 +121,8 @@ DeviceVerdict use_of_reduction(const Module& module, const Op& op) {
   const auto &in = module.type(op.operands[0]), &out = module.type(op.results[0]);
   if (constant_behind(module, op.operands[0]) != nullptr)
     return host(fmt::format("a {} of a constant", name_of(op.kind)));
+  if (const auto& kind = op.word("kind"); is_word(in.element) && (kind == "and" || kind == "or"))
+    return host(fmt::format("{} by {} of integers", name_of(op.kind), kind));
   const bool windows = op.kind == OpKind::kReduceWindow && is_window_fold(module, op);
   if (!windows && in.count() > kMaxMoved) return host(fmt::format("{} of {} elements", name_of(op.kind), in.count()));
   const uint64_t taps = op.kind == OpKind::kReduceWindow ? ir::count_of(op.list("window")) : in.count() / out.count();
@@ -147,8 +158,8 @@ DeviceVerdict use_of_matrices(const Module& module, const Op& op) {
 
 bool is_matrix_kind(const Module& module, const Op& op) {
   if (module.type(op.results[0]).element != ElementType::kF32) return false;
-  return op.kind == OpKind::kDotGeneral ||
-         (is_elementwise_kind(op.kind) && op.kind != OpKind::kSelect && op.kind != OpKind::kConvert);
+  return op.kind == OpKind::kDotGeneral || (is_elementwise_kind(op.kind) && op.kind != OpKind::kSelect &&
+                                            op.kind != OpKind::kConvert && op.kind != OpKind::kBitcastConvert);
 }
 
 }  // namespace
@@ -164,16 +175,17 @@ DeviceVerdict device_use(const Module& module, const Op& op, DeviceScope scope) 
   if (!known) return host(fmt::format("no command for {}", name_of(op.kind)));
   const auto& type = module.type(op.results[0]);
   if (!has_type(type.element)) return host(fmt::format("{} to {}", name_of(op.kind), type.text()));
-  bool integers = type.element == ElementType::kI32;
+  bool integers = is_word(type.element);
   const size_t read = moves ? data_operands(op) : op.operands.size();
   for (size_t i = 0; i < read; i++) {
     const auto& in = module.type(op.operands[i]);
     if (!has_type(in.element)) return host(fmt::format("{} of {}", name_of(op.kind), in.text()));
-    integers = integers || in.element == ElementType::kI32;
+    integers = integers || is_word(in.element);
   }
   if (integers && scope == DeviceScope::kMatrices) return host(fmt::format("{} of integers", name_of(op.kind)));
   if (integers && is_elementwise_kind(op.kind) && !on_integers(op.kind))
     return host(fmt::format("{} of integers", name_of(op.kind)));
+  if (!integers && op.kind == OpKind::kRemainder) return host("no command for remainder");
   if (integers && (op.kind == OpKind::kDotGeneral || op.kind == OpKind::kConvolution ||
                    op.kind == OpKind::kReduceWindow || op.kind == OpKind::kSelectAndScatter))
     return host(fmt::format("{} of integers", name_of(op.kind)));

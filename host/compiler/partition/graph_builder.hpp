@@ -81,6 +81,7 @@ class GraphBuilder {
   size_t cast(const ir::Op& op, size_t a, weft_vpu_dtype to);
   size_t widened(const ir::Op& op, size_t a) { return emit(op, WEFT_VPU_OP_MUL, a, 1.0f); }
   size_t converted(const ir::Op& op, size_t a);
+  size_t towards_zero(const ir::Op& op, size_t a);
   size_t reduced(const ir::Op& op, weft_vpu_op what, size_t a);
   [[nodiscard]] const VectorNode* made_with_number(size_t tensor, weft_vpu_op op) const;
   std::optional<size_t> softmax_powers(const ir::Op& op, size_t a);
@@ -95,6 +96,18 @@ class GraphBuilder {
   Second reciprocal(const ir::Op& op, Second b);
   void add_reduce(const ir::Op& op);
   void add_search(const ir::Op& op);
+
+  // integer_rules.cpp
+  [[nodiscard]] bool is_u32(ir::ValueId value) const;
+  size_t bits_as(const ir::Op& op, size_t a, weft_vpu_dtype to);
+  Second sign_turned(const ir::Op& op, const Second& a);
+  size_t shifted(const ir::Op& op, weft_vpu_op what, size_t a, Second b, bool reversed);
+  std::optional<size_t> integer_operation(const ir::Op& op, size_t a, const Second& b, bool reversed);
+  std::pair<size_t, size_t> quotient(const ir::Op& op, size_t a, const Second& b, bool reversed);
+  size_t quotient_of_u32(const ir::Op& op, size_t x, const Second& y);
+  std::optional<size_t> integer_function(const ir::Op& op, size_t a);
+  size_t float_of_u32(const ir::Op& op, size_t a);
+  size_t u32_of_float(const ir::Op& op, size_t a);
 
   // product_rules.cpp
   [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);

@@ -44,7 +44,7 @@ class Partitioning {
   }
 
   Result<Partition> run() {
-    keep_products();
+    keep_what_is_worth_it();
     const auto stages = stages_of();
     const uint32_t last = stages.empty() ? 0 : *std::ranges::max_element(stages);
     for (uint32_t stage = 0; stage <= last; stage++) {
@@ -84,17 +84,25 @@ class Partitioning {
     return uses_[op] != DeviceUse::kNone && uses_[op] != DeviceUse::kOperand;
   }
 
-  void keep_products() {
+  /// What a device program is made for.
+  [[nodiscard]] bool is_worth_a_launch(uint32_t i) const {
+    const Op& op = module_.ops()[i];
+    const bool shifts = op.kind == OpKind::kShiftLeft || op.kind == OpKind::kShiftRight;
+    return uses_[i] == DeviceUse::kProduct ||
+           (shifts && on_device(i) && module_.type(op.results[0]).count() >= kWorthALaunch);
+  }
+
+  void keep_what_is_worth_it() {
     Groups groups(uses_.size());
     for (uint32_t i = 0; i < uses_.size(); i++)
       for (const auto operand : module_.ops()[i].operands)
         if (const uint32_t before = module_.value(operand).op; on_device(i) && on_device(before))
           groups.join(before, i);
-    std::set<size_t> with_product;
+    std::set<size_t> worth_it;
     for (uint32_t i = 0; i < uses_.size(); i++)
-      if (uses_[i] == DeviceUse::kProduct) with_product.insert(groups.find(i));
+      if (is_worth_a_launch(i)) worth_it.insert(groups.find(i));
     for (uint32_t i = 0; i < uses_.size(); i++)
-      if (on_device(i) && !with_product.contains(groups.find(i))) to_host(i, "no product beside it");
+      if (on_device(i) && !worth_it.contains(groups.find(i))) to_host(i, "no product and no random bits beside it");
   }
 
   /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads.

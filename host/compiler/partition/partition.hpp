@@ -25,8 +25,10 @@ struct Partition {
 
 enum class Device : uint8_t { kUsed, kNone };
 
+inline constexpr uint64_t kWorthALaunch = 1024;
+
 /// Parts in an order in which each reads what inputs, constants and earlier parts have. A device program holds a
-/// product at least: rounding to bf16 costs accuracy, and moving elements time. INTERNAL: errors of check_graph.
+/// product, or a shift of kWorthALaunch words, as random bits have: else moving elements costs more time than it saves. INTERNAL: errors of check_graph.
 [[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device,
                                           DeviceScope scope = DeviceScope::kAll);
 

@@ -86,12 +86,17 @@ bool is_elementwise_kind(OpKind kind) {
     case OpKind::kSubtract:
     case OpKind::kMultiply:
     case OpKind::kDivide:
+    case OpKind::kRemainder:
     case OpKind::kPower:
     case OpKind::kMaximum:
     case OpKind::kMinimum:
     case OpKind::kAnd:
     case OpKind::kOr:
     case OpKind::kXor:
+    case OpKind::kShiftLeft:
+    case OpKind::kShiftRight:
+    case OpKind::kShiftRightArithmetic:
+    case OpKind::kBitcastConvert:
     case OpKind::kCompare:
     case OpKind::kSelect:
     case OpKind::kConvert:

@@ -18,13 +18,18 @@ namespace weft::compiler {
 
 /// All elements of a value that constant_behind() finds, of f32 or pred.
 [[nodiscard]] std::vector<float> constant_values(const ir::Module& module, ir::ValueId value);
-/// The same of a value of i32.
+/// The same of a value of i32 or u32, as words.
 [[nodiscard]] std::vector<int32_t> constant_integers(const ir::Module& module, ir::ValueId value);
 /// The row of f32 or pred that an operator repeats as all rows of such a value; nothing: another one has made it.
 [[nodiscard]] std::optional<std::vector<float>> repeated_row(const ir::Module& module, ir::ValueId value);
 
 /// Whether all rows of such a value, as matrix_shape() has them, are equal.
 [[nodiscard]] bool same_in_rows(const ir::Module& module, ir::ValueId value);
+
+/// i32 or u32: a word of 32 bits, which device programs have as i32.
+[[nodiscard]] constexpr bool is_word(ir::ElementType type) {
+  return type == ir::ElementType::kI32 || type == ir::ElementType::kU32;
+}
 
 /// Operators of the vector unit, element by element.
 [[nodiscard]] bool is_elementwise_kind(ir::OpKind kind);

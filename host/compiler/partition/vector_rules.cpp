@@ -99,6 +99,7 @@ size_t GraphBuilder::as_tensor(const Op& op, const Second& operand, const Aligne
 
 size_t GraphBuilder::function(const Op& op, size_t a) {
   constexpr auto kLog2E = std::numbers::log2e_v<float>;
+  if (const auto y = integer_function(op, a)) return *y;
   switch (op.kind) {
     case OpKind::kAbs:
       return emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, number(a, -1)));
@@ -164,15 +165,22 @@ size_t GraphBuilder::rounded_to_whole(const Op& op, size_t a) {
               emit(op, WEFT_VPU_OP_SELECT, large, a, -0.0f));
 }
 
-/// To pred: 0 or 1 in f32. To i32: towards zero.
+/// To pred: 0 or 1 in f32. To i32 and u32: towards zero. Between the two the bits stay.
 size_t GraphBuilder::converted(const Op& op, size_t a) {
   const auto from = module_.type(op.operands[0]).element, to = module_.type(op.results[0]).element;
-  if (to == ir::ElementType::kF32) return cast(op, a, WEFT_VPU_DTYPE_F32);
+  if (to == ir::ElementType::kF32)
+    return from == ir::ElementType::kU32 ? float_of_u32(op, a) : cast(op, a, WEFT_VPU_DTYPE_F32);
   if (to == ir::ElementType::kPred) {
     const size_t is = emit(op, WEFT_VPU_OP_NE, a, number(a, 0));
     return is_i32(a) ? cast(op, is, WEFT_VPU_DTYPE_F32) : is;
   }
   if (from == ir::ElementType::kPred) return cast(op, a, WEFT_VPU_DTYPE_I32);
+  if (is_word(from)) return a;
+  return to == ir::ElementType::kU32 ? u32_of_float(op, a) : towards_zero(op, a);
+}
+
+/// f32 as i32, which saturates; NaN gives 0.
+size_t GraphBuilder::towards_zero(const Op& op, size_t a) {
   const size_t size = emit(op, WEFT_VPU_OP_MAX, a, emit(op, WEFT_VPU_OP_MUL, a, -1.0f));
   const size_t whole = rounded_to_whole(op, size);
   const size_t below = emit(op, WEFT_VPU_OP_SUB, whole, emit(op, WEFT_VPU_OP_GT, whole, size));
@@ -182,6 +190,7 @@ size_t GraphBuilder::converted(const Op& op, size_t a) {
 
 /// a op b; `reversed`: b op a.
 size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) {
+  if (const auto y = integer_operation(op, a, b, reversed)) return *y;
   switch (op.kind) {
     case OpKind::kAdd:
       return emit(op, WEFT_VPU_OP_ADD, a, std::move(b));
@@ -211,16 +220,19 @@ size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) 
 
 size_t GraphBuilder::compare(const Op& op, size_t a, Second b, bool reversed) {
   const auto& direction = op.word("direction");
+  const bool u32 = is_u32(op.operands[0]);
   const auto either = [&](weft_vpu_op plain, weft_vpu_op turned) {
     const size_t is = emit(op, reversed ? turned : plain, a, std::move(b));
     return is_i32(a) ? cast(op, is, WEFT_VPU_DTYPE_F32) : is;
   };
   if (direction == "eq") return either(WEFT_VPU_OP_EQ, WEFT_VPU_OP_EQ);
   if (direction == "ne") return either(WEFT_VPU_OP_NE, WEFT_VPU_OP_NE);
-  if (direction == "lt") return either(WEFT_VPU_OP_LT, WEFT_VPU_OP_GT);
-  if (direction == "le") return either(WEFT_VPU_OP_LE, WEFT_VPU_OP_GE);
-  if (direction == "gt") return either(WEFT_VPU_OP_GT, WEFT_VPU_OP_LT);
-  return either(WEFT_VPU_OP_GE, WEFT_VPU_OP_LE);
+  const auto lt = u32 ? WEFT_VPU_OP_LTU : WEFT_VPU_OP_LT, le = u32 ? WEFT_VPU_OP_LEU : WEFT_VPU_OP_LE;
+  const auto gt = u32 ? WEFT_VPU_OP_GTU : WEFT_VPU_OP_GT, ge = u32 ? WEFT_VPU_OP_GEU : WEFT_VPU_OP_GE;
+  if (direction == "lt") return either(lt, gt);
+  if (direction == "le") return either(le, ge);
+  if (direction == "gt") return either(gt, lt);
+  return either(ge, le);
 }
 
 /// Small whole exponents are products. Else |base| ^ exponent by logarithms, with the sign of an odd whole exponent; a
@@ -266,7 +278,7 @@ GraphBuilder::Second GraphBuilder::reciprocal(const Op& op, Second b) {
 size_t GraphBuilder::select(const Op& op, const Aligned& operands) {
   const size_t mask = as_tensor(op, operands.operands[0], operands);
   const Second &a = operands.operands[1], &b = operands.operands[2];
-  if (module_.type(op.results[0]).element == ir::ElementType::kI32) {
+  if (is_word(module_.type(op.results[0]).element)) {
     const size_t is = cast(op, mask, WEFT_VPU_DTYPE_I32), is_not = emit(op, WEFT_VPU_OP_EQ, is, 0);
     return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, is, a), emit(op, WEFT_VPU_OP_SELECT, is_not, b));
   }
@@ -316,7 +328,9 @@ void GraphBuilder::add_reduce(const Op& op) {
   const auto what = kind == "add"                       ? WEFT_VPU_OP_SUM
                     : kind == "maximum" || kind == "or" ? WEFT_VPU_OP_RMAX
                                                         : WEFT_VPU_OP_RMIN;
-  const size_t y = reduced(op, what, a);
+  const bool turned = is_u32(op.results[0]) && what != WEFT_VPU_OP_SUM;
+  size_t y = reduced(op, what, turned ? std::get<size_t>(sign_turned(op, a)) : a);
+  if (turned) y = std::get<size_t>(sign_turned(op, y));
   std::vector<uint32_t> first(count);
   for (uint64_t r = 0; r < count; r++) first[r] = static_cast<uint32_t>(r * width);
   views_[op.results[0]] = picked(graph_, {{y}, nullptr}, std::move(first));

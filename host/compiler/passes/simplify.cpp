@@ -1,4 +1,5 @@
-// Algebra of what moves elements: a reshape of a reshape, a transpose of a transpose, and what changes nothing.
+// Algebra of what moves elements: a reshape of a reshape, a transpose of a transpose, bits that are read as another type
+// and back, and what changes nothing.
 #include <algorithm>
 
 #include "host/compiler/ir/builder.hpp"
@@ -58,6 +59,13 @@ void join(const ir::Module& to, Op& op) {
   op.operands[0] = before.operands[0];
 }
 
+/// Whether the operand's operand has this type, and its bits are read as another one in between only.
+bool comes_back(const ir::Module& to, const Op& op, const ir::TensorType& type) {
+  if (op.kind != OpKind::kBitcastConvert) return false;
+  const Op& before = to.op_of(op.operands[0]);
+  return before.kind == OpKind::kBitcastConvert && to.type(before.operands[0]) == type;
+}
+
 }  // namespace
 
 ir::Module simplify(const ir::Module& module) {
@@ -66,7 +74,9 @@ ir::Module simplify(const ir::Module& module) {
     auto mapped = rewriter.mapped(op);
     narrow(rewriter.to(), mapped);
     join(rewriter.to(), mapped);
-    if (does_nothing(rewriter.to(), mapped))
+    if (comes_back(rewriter.to(), mapped, module.type(op.results[0])))
+      rewriter.replace(op, rewriter.to().op_of(mapped.operands[0]).operands[0]);
+    else if (does_nothing(rewriter.to(), mapped))
       rewriter.replace(op, mapped.operands[0]);
     else
       rewriter.add(op, std::move(mapped));

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "host/compiler/ir/devices.hpp"
+#include "host/compiler/partition/value_views.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/passes/rewriter.hpp"
 #include "host/compiler/reference/evaluate.hpp"
@@ -20,10 +21,12 @@ constexpr size_t kMaxTurns = 1024;
 constexpr size_t kMaxOps = 20'000;  // of a module with its loops written out
 constexpr size_t kMaxDepth = 8;     // of loops in loops
 
-/// Whether a product stands in it that a device program may have: nothing else gains by being written out.
-bool multiplies(const Module& module) {
-  return std::ranges::any_of(module.ops(), [](const Op& op) {
-    if (std::ranges::any_of(op.regions, [](const auto& region) { return multiplies(*region); })) return true;
+/// Whether a product stands in it that a device program may have, or a shift, as in the rounds that make random bits:
+/// nothing else gains by being written out.
+bool gains(const Module& module) {
+  return std::ranges::any_of(module.ops(), [&](const Op& op) {
+    if (std::ranges::any_of(op.regions, [](const auto& region) { return gains(*region); })) return true;
+    if (op.kind == OpKind::kShiftLeft && is_word(module.type(op.results[0]).element)) return true;
     return (op.kind == OpKind::kConvolution || op.kind == OpKind::kDotGeneral) && !op.attributes.contains("precision");
   });
 }
@@ -134,7 +137,7 @@ Module without_outer_loops(const Module& module, bool& changed) {
   for (const Op& op : module.ops()) {
     auto mapped = rewriter.mapped(op);
     std::optional<size_t> turns;
-    if (op.kind == OpKind::kWhile && multiplies(*op.regions[1])) turns = turns_of(rewriter.to(), mapped);
+    if (op.kind == OpKind::kWhile && gains(*op.regions[1])) turns = turns_of(rewriter.to(), mapped);
     const size_t size = turns ? *turns * ops_in(*op.regions[1]) : 0;
     if (!turns || size > room) {
       rewriter.add(op, std::move(mapped));

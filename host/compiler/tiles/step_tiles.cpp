@@ -128,6 +128,7 @@ void StepTiles::add_step(const WindowStep& step, bool) {
 
 void StepTiles::add_step(const VectorStep& step, bool) {
   Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
+  if (step.bits) return finish(step.y, tiles_.bits_as(a, step.y_dtype), step.name);
   if (only_casts(step)) return finish(step.y, tiles_.cast(a, step.y_dtype, step.name), step.name);
   Elementwise by{.name = step.name,
                  .op = step.op,

@@ -173,6 +173,14 @@ Matrix TileBuilder::cast(Matrix& a, weft_vpu_dtype dtype, const std::string& nam
   return d;
 }
 
+Matrix TileBuilder::bits_as(Matrix& a, weft_vpu_dtype dtype) {
+  for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) need(a, chunk, {0, blocks(a.columns)});
+  Matrix d = a;
+  d.dtype = dtype;
+  d.source.reset(), d.loaded.clear();
+  return d;
+}
+
 void TileBuilder::store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns,
                                weft_vpu_dtype dtype, BufferId buffer, uint64_t word, uint64_t stride, uint16_t tag) {
   const uint64_t from = column_blocks.first * chip_.n,

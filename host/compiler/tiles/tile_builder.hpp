@@ -96,6 +96,8 @@ class TileBuilder {
   [[nodiscard]] Matrix rearrange(const Rearrangement& by);
   /// Another type: as CAST does it.
   [[nodiscard]] Matrix cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name);
+  /// The same words as another type of as many: no command.
+  [[nodiscard]] Matrix bits_as(Matrix& a, weft_vpu_dtype dtype);
   /// Sum, largest or smallest of each row, in all columns.
   [[nodiscard]] Matrix reduce(Matrix& a, weft_vpu_op op, const std::string& name);
   /// The rows of w (f32) rounded as weights: a chunk for each of the batch, in it the column blocks one behind the other.

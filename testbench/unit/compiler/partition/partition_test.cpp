@@ -62,6 +62,20 @@ TEST_CASE("sums without a product stay with the host") {
   CHECK(cut("%4 = add(%0, %3) : f32[2, 2]\nreturn \"y\" = %4\n") == "H1 ");
 }
 
+TEST_CASE("shifts of many words are the device's, with what stands beside them; of few ones the host's") {
+  const auto shifted = [](uint64_t count, const char* function) {
+    return fmt::format(
+        "%4 = parameter() {{dims = [{0}], element = u32, name = \"bits\"}} : u32[{0}]\n%5 = constant() [9] : u32[]\n"
+        "%6 = broadcast_in_dim(%5) {{dimensions = [], dims = [{0}]}} : u32[{0}]\n"
+        "%7 = shift_right_logical(%4, %6) : u32[{0}]\n%8 = convert(%7) {{element = f32}} : f32[{0}]\n"
+        "%9 = {1}(%8) : f32[{0}]\nreturn \"y\" = %9\n",
+        count, function);
+  };
+  CHECK(cut(shifted(kWorthALaunch, "tanh")) == "D3 ");
+  CHECK(cut(shifted(kWorthALaunch, "sine")) == "D2 H1 ");
+  CHECK(cut(shifted(kWorthALaunch - 1, "tanh")) == "H3 ");
+}
+
 TEST_CASE("a product of two computed tensors is the device's, but not in parts of matrices alone") {
   const auto text = std::string("%4 = dot_general(%0, %0) ") + kDot + "return \"y\" = %4\n";
   CHECK(cut(text) == "D1 ");

@@ -69,6 +69,19 @@ TEST_CASE("simplify joins reshapes and transposes and drops what changes nothing
         "return \"y\" = %5\n");
 }
 
+TEST_CASE("simplify takes bits that are read as another type and back as what they were") {
+  check(passes::simplify,
+        "%1 = bitcast_convert(%0) {element = u32} : u32[2, 3]\n"
+        "%2 = bitcast_convert(%1) {element = f32} : f32[2, 3]\n"
+        "%3 = bitcast_convert(%1) {element = i32} : i32[2, 3]\n"
+        "%4 = abs(%2) : f32[2, 3]\n"
+        "return \"y\" = %4\nreturn \"z\" = %3\n",
+        "%1 = bitcast_convert(%0) {element = u32} : u32[2, 3]\n"
+        "%2 = bitcast_convert(%1) {element = i32} : i32[2, 3]\n"
+        "%3 = abs(%0) : f32[2, 3]\n"
+        "return \"y\" = %3\nreturn \"z\" = %2\n");
+}
+
 TEST_CASE("equal operators on equal operands become one, others do not") {
   check(passes::common_subexpressions,
         "%1 = abs(%0) : f32[2, 3]\n"
@@ -146,7 +159,7 @@ size_t products(const ir::Module& module) {
 
 }  // namespace
 
-TEST_CASE("loops with products are written out if their turns can be counted") {
+TEST_CASE("loops with products, or with shifts of words, are written out if their turns can be counted") {
   const std::string x = "module \"m\"\n%0 = parameter() {dims = [2, 2], element = f32, name = \"x\"} : f32[2, 2]\n",
                     end = "return \"y\" = %3\nreturn \"n\" = %4\n";
   const auto unrolled = [&](const std::string& text) {
@@ -168,6 +181,13 @@ TEST_CASE("loops with products are written out if their turns can be counted") {
     CHECK(module.op_of(module.outputs[0].value).kind == ir::OpKind::kWhile);
   };
   stays(loop("0", known, "add(%0, %0)"));
+  const std::string shifted =
+      "bitcast_convert(%0) {element = u32} : u32[2, 2]\n  %6 = shift_left(%5, %5) : u32[2, 2]\n"
+      "  %7 = bitcast_convert(%6) {element = f32}";
+  std::string shifts = loop("0", known, shifted);
+  shifts.replace(shifts.rfind("= %5"), 4, "= %7");
+  const auto bits = unrolled(shifts);
+  CHECK(std::ranges::count(bits.ops(), ir::OpKind::kShiftLeft, &ir::Op::kind) == 5);
   stays(loop("0", "parameter() {dims = [], element = i32, name = \"n\"} : i32[]", kSquare));
   stays(loop("-2000000000", known, kSquare));
 }
