@@ -5,6 +5,7 @@
 
 #include <array>
 #include <numeric>
+#include <span>
 
 #include "host/compiler/command_graph/list_schedule.hpp"
 #include "host/compiler/command_graph/synchronization.hpp"
@@ -19,6 +20,7 @@ struct Attempt {
 };
 constexpr std::array<Attempt, 9> kAttempts{
     {{2048, 30, 6}, {2048, 16, 6}, {256, 30, 6}, {64, 30, 6}, {32, 12, 4}, {8, 8, 2}, {1, 8, 2}, {1, 4, 1}, {1, 1, 0}}};
+constexpr size_t kTurnAttempts = 3;  // each orders three turns; a loop that does not come out is written out
 constexpr std::array<uint64_t, 5> kRests{256, 64, 16, 4, 0};
 constexpr uint64_t kNeverShared = 1ull << 32;  // so that the next turn's loads wait for nothing but this turn's readers
 
@@ -145,7 +147,8 @@ Result<Layout> best_layout(const CommandGraph& graph, Runs runs) {
   std::iota(own_order.begin(), own_order.end(), 0u);
   const auto before = dependences(ordered, own_order);
   Result<Layout> layout = Error{WEFT_ERROR_INTERNAL, "no attempt"};
-  for (const Attempt& attempt : kAttempts)
+  const size_t attempts = runs == Runs::kInTurns ? kTurnAttempts : kAttempts.size();
+  for (const Attempt& attempt : std::span(kAttempts).first(attempts))
     if (!layout.ok()) layout = lay_out(graph, ordered, before, attempt, runs);
   return layout;
 }

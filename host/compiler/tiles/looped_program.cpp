@@ -22,7 +22,8 @@ using command_graph::kFirstGateSemaphore;
 using command_graph::kNoBuffer;
 
 constexpr uint8_t kScratch = 2, kFirstArgument = 3;
-constexpr unsigned kMostTried = 6;  // loops that a program might be
+constexpr unsigned kMostTried = 2;          // loops that a program might be
+constexpr size_t kMostTurnCommands = 8192;  // several turns are ordered and synchronized
 
 /// What is before has ended; queues of what is behind may begin.
 constexpr uint8_t kDone = kFirstGateSemaphore, kVpuBegins = kFirstGateSemaphore + 1,
@@ -173,6 +174,7 @@ class LoopedProgram {
     const auto work = builder_.work();
     for (const Step& step : loop_.body) tiles.add(step, false);
     builder_.note_again(work, loop_.turns - 1);
+    if (body_.commands().size() > kMostTurnCommands) return unsupported(program_, "a layer of too many commands");
     for (size_t i = 0; i < kept_.size(); i++) {
       if (kept_[i].carry == nullptr) continue;
       const Matrix* const out = tiles.value(kept_[i].carry->out);
