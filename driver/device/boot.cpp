@@ -97,7 +97,7 @@ Result<DeviceIdentity> identify(Transport& transport) {
                    WEFT_MAGIC);
   const auto version = read32(transport, WEFT_REG_ABI_VERSION);
   if (!version.ok()) return version.status();
-  if (version.value() >> 16 != WEFT_ABI_MAJOR) {
+  if (WEFT_FIELD(WEFT_REG_ABI_VERSION_MAJOR, version.value()) != WEFT_ABI_MAJOR) {
     return failure(WEFT_ERROR_ABI_MISMATCH, "the device has ABI {}, this driver {}", version_text(version.value()),
                    version_text(kOurVersion));
   }

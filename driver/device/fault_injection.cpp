@@ -8,9 +8,6 @@
 namespace weft::driver {
 namespace {
 
-constexpr uint64_t kRefused = 1u << 8;
-constexpr uint64_t kArmedMask = 0xff;
-constexpr unsigned kActedShift = 32;
 constexpr uint32_t kCoreKindMask = 0xf0000;
 
 }  // namespace
@@ -45,12 +42,13 @@ Status Device::inject(const Injection& fault) {
   if (!armed.ok()) return armed;
   const auto status = read64(*transport_, WEFT_REG_INJECT_STATUS);
   if (!status.ok()) return status.status();
-  if ((status.value() & kRefused) == 0) return {};
+  if ((status.value() & WEFT_REG_INJECT_STATUS_REFUSED) == 0) return {};
   return failure(
       WEFT_ERROR_INVALID_ARGUMENT,
       "the device refused fault {} ({}), target {}, value {:#x}: {} faults are armed (16 at most), or the kind "
       "does not exist, or a field is outside of its range (docs/reference/host_interface.md, injected_fault)",
-      fault.kind, spec::injected_fault_name(fault.kind), fault.target, fault.value[0], status.value() & kArmedMask);
+      fault.kind, spec::injected_fault_name(fault.kind), fault.target, fault.value[0],
+      status.value() & WEFT_REG_INJECT_STATUS_ARMED);
 }
 
 Status Device::disarm_faults() {
@@ -64,8 +62,8 @@ Result<Device::InjectedFaults> Device::injected_faults() {
   const auto status = read64(*transport_, WEFT_REG_INJECT_STATUS);
   if (!status.ok()) return status.status();
   if (status.value() == kAllOnes64) return failure(WEFT_ERROR_DEVICE_LOST, "all registers read as ones");
-  return InjectedFaults{static_cast<uint32_t>(status.value() & kArmedMask),
-                        static_cast<uint32_t>(status.value() >> kActedShift)};
+  return InjectedFaults{static_cast<uint32_t>(status.value() & WEFT_REG_INJECT_STATUS_ARMED),
+                        static_cast<uint32_t>(WEFT_FIELD(WEFT_REG_INJECT_STATUS_ACTED, status.value()))};
 }
 
 }  // namespace weft::driver

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kBits = 16;
 constexpr uint32_t kMask = 0xffff;
-constexpr unsigned kWrapBit = 48, kTwistBit = 51;
+constexpr std::array<uint64_t, kSliceAxes> kSizes{WEFT_REG_ICI_SHAPE_X, WEFT_REG_ICI_SHAPE_Y, WEFT_REG_ICI_SHAPE_Z};
 
 uint32_t neighbor(uint64_t ports, unsigned port) {
   const uint32_t chip = ports >> (kBits * port) & kMask;
@@ -25,15 +25,15 @@ std::array<uint32_t, kSliceAxes> SlicePlace::coordinates() const {
 Result<SlicePlace> decode_slice_place(const SliceRegisterValues& registers) {
   if (registers.chip == 0) return failure(WEFT_ERROR_INVALID_STATE, "the chip stands alone: it belongs to no slice");
   SlicePlace place;
-  place.chip = registers.chip & kMask;
-  place.chips = registers.chip >> kBits;
+  place.chip = WEFT_FIELD(WEFT_REG_ICI_CHIP_NUMBER, registers.chip);
+  place.chips = WEFT_FIELD(WEFT_REG_ICI_CHIP_CHIPS, registers.chip);
   uint64_t product = 1;
   for (unsigned axis = 0; axis < kSliceAxes; axis++) {
-    place.dimensions[axis] = registers.shape >> (kBits * axis) & kMask;
-    place.wraps[axis] = (registers.shape >> (kWrapBit + axis) & 1) != 0;
+    place.dimensions[axis] = static_cast<uint32_t>(WEFT_FIELD(kSizes[axis], registers.shape));
+    place.wraps[axis] = (WEFT_FIELD(WEFT_REG_ICI_SHAPE_RINGS, registers.shape) >> axis & 1) != 0;
     product *= place.dimensions[axis];
   }
-  place.twisted = (registers.shape >> kTwistBit & 1) != 0;
+  place.twisted = (registers.shape & WEFT_REG_ICI_SHAPE_TWISTED) != 0;
   bool possible = product == place.chips && place.chip < place.chips;
   for (unsigned port = 0; port < 2 * kSliceAxes; port++) {
     place.neighbors[port] = port < 4 ? neighbor(registers.neighbors, port) : neighbor(registers.neighbors_z, port - 4);

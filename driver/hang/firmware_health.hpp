@@ -23,12 +23,12 @@ struct RegisterSnapshot {
   uint64_t progress = 0;
   uint64_t cycle = 0;
 
-  uint32_t waypoint() const { return firmware_status & 0xff; }
-  bool asleep() const { return (firmware_status >> 8 & 1) != 0; }
-  bool core_busy() const { return (firmware_status >> 9 & 1) != 0; }
-  bool core_faulted() const { return (firmware_status >> 10 & 1) != 0; }
-  bool copy_busy() const { return (firmware_status >> 11 & 1) != 0; }
-  bool halted() const { return (firmware_status >> 12 & 1) != 0; }
+  uint32_t waypoint() const { return firmware_status & WEFT_REG_FIRMWARE_STATUS_WAYPOINT; }
+  bool asleep() const { return (firmware_status & WEFT_REG_FIRMWARE_STATUS_ASLEEP) != 0; }
+  bool core_busy() const { return (firmware_status & WEFT_REG_FIRMWARE_STATUS_CORE_BUSY) != 0; }
+  bool core_faulted() const { return (firmware_status & WEFT_REG_FIRMWARE_STATUS_CORE_FAULTED) != 0; }
+  bool copy_busy() const { return (firmware_status & WEFT_REG_FIRMWARE_STATUS_COPY_BUSY) != 0; }
+  bool halted() const { return (firmware_status & WEFT_REG_FIRMWARE_STATUS_HALTED) != 0; }
 };
 
 /// DEVICE_LOST: a read failed, or the device answers with all ones.

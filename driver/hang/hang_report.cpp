@@ -161,8 +161,9 @@ std::string command_text(uint8_t opcode, uint32_t command_id, uint32_t tag) {
 std::string core_command_text(const weft_state_core_queue& queue, const StatePage& page) {
   constexpr size_t kTag = 2, kWaitSemaphore = 4, kWaitCount = 8;
   if (queue.head_valid == 0) {
-    constexpr uint32_t kTagValid = 1u << 16;
-    return (queue.head_tag & kTagValid) != 0 ? fmt::format("tag {}", queue.head_tag & 0xffff) : "-";
+    return (queue.head_tag & WEFT_CSR_QUEUE_HEAD_TAG_VALID) != 0
+               ? fmt::format("tag {}", queue.head_tag & WEFT_CSR_QUEUE_HEAD_TAG_TAG)
+               : "-";
   }
   std::string text = fmt::format("{}, tag {}", name_or_number(spec::core_opcode_name(queue.head[0]), queue.head[0]),
                                  queue.head[kTag] | queue.head[kTag + 1] << 8);

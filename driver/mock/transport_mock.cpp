@@ -174,7 +174,8 @@ uint64_t MockTransport::read_register(uint64_t offset) const {
     case WEFT_REG_CHIP_FINGERPRINT:
       return chip_.fingerprint;
     case WEFT_REG_CAPABILITIES:
-      return WEFT_LIMIT_IO_QUEUES | 12u << 8 | kCoreKind << 16;
+      return WEFT_LIMIT_IO_QUEUES | WEFT_TO_FIELD(WEFT_REG_CAPABILITIES_RING_LOG2, 12u) |
+             WEFT_TO_FIELD(WEFT_REG_CAPABILITIES_CORE, kCoreKind);
     case WEFT_REG_DEVICE_STATE:
       return state_;
     case WEFT_REG_BOOT_STAGE:
@@ -343,8 +344,7 @@ void MockTransport::halt_queue(uint32_t queue, uint64_t doorbell) {
 void MockTransport::halt_firmware() {
   const std::lock_guard lock(mutex_);
   state_ = WEFT_DEVICE_STATE_FAILED;
-  constexpr uint32_t kHalted = 1u << 12;
-  faults_.firmware_status = kHalted | WEFT_WAYPOINT_FETCH;
+  faults_.firmware_status = WEFT_REG_FIRMWARE_STATUS_HALTED | WEFT_WAYPOINT_FETCH;
   raise(0);
 }
 

@@ -112,7 +112,7 @@ class Builder {
       if (semaphore >= WEFT_SEMAPHORES || page_.semaphores[semaphore] >= needed) continue;
       waits = true;
       add(node, semaphore_node(semaphore),
-          fmt::format("its command {} needs {}, it is {}", queue.head_tag & 0xffff, needed,
+          fmt::format("its command {} needs {}, it is {}", queue.head_tag & WEFT_CSR_QUEUE_HEAD_TAG_TAG, needed,
                       page_.semaphores[semaphore]));
       posters(semaphore);
     }

@@ -292,7 +292,7 @@ void Waits::check_progress() {
 
 /// Cycles pass, engines are idle, and no completion has been written for kStaleCycles. Then the look starts anew.
 bool Waits::nothing_moves(uint64_t cycle) {
-  constexpr uint32_t kEnginesBusy = 1u << 9 | 1u << 11;  // FIRMWARE_STATUS: core, copy engine
+  constexpr uint32_t kEnginesBusy = WEFT_REG_FIRMWARE_STATUS_CORE_BUSY | WEFT_REG_FIRMWARE_STATUS_COPY_BUSY;
   const auto completions = read64(transport_, WEFT_REG_PROGRESS);
   const auto status = read32(transport_, WEFT_REG_FIRMWARE_STATUS);
   if (!completions.ok() || !status.ok()) return false;

@@ -8,7 +8,6 @@ namespace weft::driver {
 namespace {
 
 constexpr size_t kPostSemaphores[] = {6, 7};  // byte offsets in a command's header (spec/commands.toml)
-constexpr uint32_t kTagValid = 1u << 16;
 constexpr uint32_t kManyRunning = 255;
 
 /// The commands of one queue of the record's kernel; empty: not known, or not what the record says.
@@ -66,7 +65,7 @@ StatePage state_of_record(const weft_fault_record& r, const ProgramText& program
     queue.retired = std::min(r.queue_retired[q], r.queue_total[q]);
     const uint32_t taken = queue.pushed - std::min(queue.level, queue.pushed);
     queue.running = static_cast<uint8_t>(std::min(taken - std::min(queue.retired, taken), kManyRunning));
-    queue.head_tag = queue.level != 0 ? r.queue_tag[q] | kTagValid : 0;
+    queue.head_tag = queue.level != 0 ? r.queue_tag[q] | WEFT_CSR_QUEUE_HEAD_TAG_VALID : 0;
     const auto commands = commands_of(r, program, q);
     if (queue.level != 0 && (size_t{taken} + 1) * WEFT_COMMAND_BYTES <= commands.size()) {
       queue.head_valid = 1;

@@ -99,7 +99,7 @@ uint32_t map_arguments(Function& function, const Program& program, const weft_pr
   uint32_t mapped = 0;
   if (program.constants_granules != 0) {
     core::map_segment(kConstantsSegment, WEFT_ADDRESS_SPACE_HBM, program.constants_address(), program.constants_bytes(),
-                      core::kSegmentReadable);
+                      WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE);
     mapped |= 1u << kConstantsSegment;
   }
   for (uint32_t i = 0; i < list_entries(kernel); i++) {
@@ -110,8 +110,9 @@ uint32_t map_arguments(Function& function, const Program& program, const weft_pr
     const bool writable = scratch || ((kernel.argument_writable >> i) & 1) != 0;
     const Location where = locate(function, static_cast<weft_address_space>(a.space), a.address);
     if (writable && where.space == WEFT_ADDRESS_SPACE_HBM) note_written(function, where.address + a.size_bytes);
-    core::map_segment(segment, where.space, where.address, a.size_bytes,
-                      (readable ? core::kSegmentReadable : 0) | (writable ? core::kSegmentWritable : 0));
+    core::map_segment(
+        segment, where.space, where.address, a.size_bytes,
+        (readable ? WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE : 0) | (writable ? WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE : 0));
     mapped |= 1u << segment;
   }
   return mapped;

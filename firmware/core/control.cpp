@@ -134,7 +134,7 @@ uint32_t control_map(Function& function, const Control& control) {
   uint32_t mapped = 0;
   if (control.constants_bytes != 0) {
     core::map_segment(kConstantsSegment, WEFT_ADDRESS_SPACE_HBM, control.constants_address, control.constants_bytes,
-                      core::kSegmentReadable);
+                      WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE);
     mapped |= 1u << kConstantsSegment;
   }
   if (control.shape.scratch) {
@@ -143,7 +143,7 @@ uint32_t control_map(Function& function, const Control& control) {
     const Room room = room_of(function, control, scratch);
     note_written(function, room.where.address + room.bytes);
     core::map_segment(kScratchSegment, WEFT_ADDRESS_SPACE_HBM, room.where.address, room.bytes,
-                      core::kSegmentReadable | core::kSegmentWritable);
+                      WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE | WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE);
     mapped |= 1u << kScratchSegment;
   }
   return mapped;

@@ -280,8 +280,8 @@ void follow(State& state, Function& function, bool idle) {
 }
 
 constexpr uint64_t permissions(uint32_t access) {
-  return ((access & WEFT_EXECUTABLE_CONTROL_READABLE) != 0 ? core::kSegmentReadable : 0) |
-         ((access & WEFT_EXECUTABLE_CONTROL_WRITABLE) != 0 ? core::kSegmentWritable : 0);
+  return ((access & WEFT_EXECUTABLE_CONTROL_READABLE) != 0 ? WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE : 0) |
+         ((access & WEFT_EXECUTABLE_CONTROL_WRITABLE) != 0 ? WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE : 0);
 }
 
 /// Segments that have changed since the last block began. `joins`: that one still runs, and is not to see it.

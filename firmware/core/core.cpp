@@ -8,15 +8,14 @@ namespace {
 
 constexpr uint32_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES / WEFT_MANAGER_CLOCK_DIVIDER + 1;
 constexpr uint32_t kResetTries = 8;
-constexpr uint32_t kVersionsUsed = 24;  // bits of PREFETCH_STATUS
 
 }  // namespace
 
 bool reset() {
-  hal::csr_write(WEFT_CSR_CONTROL, kControlReset);
+  hal::csr_write(WEFT_CSR_CONTROL, WEFT_CSR_CONTROL_CORE_RESET);
   for (uint32_t i = 0; i < kResetTries; i++) {
     hal::charge(kResetCycles);
-    if ((hal::csr_read(WEFT_CSR_STATUS) & (kStatusBusy | kStatusFaulted)) == 0) return true;
+    if ((hal::csr_read(WEFT_CSR_STATUS) & (WEFT_CSR_STATUS_BUSY | WEFT_CSR_STATUS_FAULTED)) == 0) return true;
   }
   return false;
 }
@@ -50,11 +49,13 @@ void start_fetch(uint32_t queue, uint64_t address, uint32_t count) {
 
 void start_fetch_of(uint32_t version, uint32_t queue, uint64_t address, uint32_t count) {
   hal::csr_write(WEFT_CSR_PREFETCH_BASE + queue * WEFT_CSR_PREFETCH_BASE_STRIDE, address | version);
-  hal::csr_write(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE, uint64_t{version} << 32 | count);
+  hal::csr_write(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE,
+                 WEFT_TO_FIELD(WEFT_CSR_PREFETCH_COUNT_FETCH, version) | count);
 }
 
 bool version_free(uint32_t version) {
-  const auto used = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_PREFETCH_STATUS)) >> kVersionsUsed;
+  const auto used = WEFT_FIELD(WEFT_CSR_PREFETCH_STATUS_VERSIONS_USED,
+                               static_cast<uint32_t>(hal::csr_read(WEFT_CSR_PREFETCH_STATUS)));
   return (used >> version & 1) == 0;
 }
 

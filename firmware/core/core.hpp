@@ -6,16 +6,8 @@
 
 namespace weft::fw::core {
 
-// Bits of core registers, as spec/core_csr.toml names them in their texts.
-inline constexpr uint64_t kStatusBusy = 1;
-inline constexpr uint64_t kStatusFaulted = 2;
-inline constexpr uint64_t kControlReset = 1;
-inline constexpr uint64_t kInterruptFault = 1;
-inline constexpr uint64_t kInterruptIdle = 2;
-inline constexpr uint64_t kInterruptVersion = 8;
-inline constexpr uint64_t kInterruptAll = 15;
-inline constexpr uint64_t kSegmentReadable = 4;
-inline constexpr uint64_t kSegmentWritable = 8;
+inline constexpr uint64_t kInterruptAll =
+    WEFT_CSR_INTERRUPT_FAULT | WEFT_CSR_INTERRUPT_IDLE | WEFT_CSR_INTERRUPT_QUEUE_LOW | WEFT_CSR_INTERRUPT_VERSION;
 
 /// Bit s of two halves: a 64-bit shift by a variable is a library call on RV32. 0 for no semaphore.
 constexpr uint64_t semaphore_bit(uint32_t semaphore) {

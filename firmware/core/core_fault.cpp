@@ -8,10 +8,11 @@ namespace weft::fw::core {
 Fault read_fault() {
   const uint64_t code = hal::csr_read(WEFT_CSR_FAULT_CODE);
   Fault fault{};
-  fault.code = static_cast<uint32_t>(code) & 0xff;
-  fault.unit = static_cast<uint32_t>(code >> 8) & 0xff;
-  fault.queue = static_cast<uint32_t>(code >> 16) & 0xff;
-  fault.tag = static_cast<uint32_t>(code >> 32) & 0xffff;
+  const auto low = static_cast<uint32_t>(code);
+  fault.code = WEFT_FIELD(WEFT_CSR_FAULT_CODE_CODE, low);
+  fault.unit = WEFT_FIELD(WEFT_CSR_FAULT_CODE_UNIT, low);
+  fault.queue = WEFT_FIELD(WEFT_CSR_FAULT_CODE_QUEUE, low);
+  fault.tag = static_cast<uint32_t>(WEFT_FIELD(WEFT_CSR_FAULT_CODE_TAG, code));
   fault.address = hal::csr_read(WEFT_CSR_FAULT_ADDRESS);
   fault.cycle = hal::csr_read(WEFT_CSR_FAULT_CYCLE);
   return fault;
@@ -30,7 +31,8 @@ void describe(const Fault& fault, weft_fault_record& record) {
     record.queue_retired[i] =
         static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_RETIRED + i * WEFT_CSR_QUEUE_RETIRED_STRIDE));
     record.queue_tag[i] =
-        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + i * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE)) & 0xffff;
+        static_cast<uint32_t>(hal::csr_read(WEFT_CSR_QUEUE_HEAD_TAG + i * WEFT_CSR_QUEUE_HEAD_TAG_STRIDE)) &
+        WEFT_CSR_QUEUE_HEAD_TAG_TAG;
   }
   for (uint32_t i = 0; i < WEFT_SEMAPHORES; i++) {
     record.semaphore[i] = static_cast<uint8_t>(hal::csr_read(WEFT_CSR_SEMAPHORE + i * WEFT_CSR_SEMAPHORE_STRIDE));

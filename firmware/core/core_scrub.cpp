@@ -107,8 +107,8 @@ void core_scrub_service(State& state) {
   state.waypoint = Waypoint::kCoreScrub;
   (void)core::take_interrupts();
   const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
-  if ((status & core::kStatusFaulted) != 0) return fail(state);
-  if ((status & core::kStatusBusy) != 0) {
+  if ((status & WEFT_CSR_STATUS_FAULTED) != 0) return fail(state);
+  if ((status & WEFT_CSR_STATUS_BUSY) != 0) {
     if (hal::now() >= state.core_tenant.deadline_cycle) fail(state);
     return;
   }

@@ -227,8 +227,8 @@ void check_alive(State& state, uint64_t now, uint64_t began) {
     bool idle = false;
     if (look && control.running) {
       const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
-      if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
-      idle = (status & core::kStatusBusy) == 0;
+      if ((status & WEFT_CSR_STATUS_FAULTED) != 0) return fail_by_core(state);
+      idle = (status & WEFT_CSR_STATUS_BUSY) == 0;
       if (idle && control.step == ControlStep::kFollow) control_look_ahead(state);
       if (idle && !control_joins(control) && leaks(state, kOwnSemaphores)) return;
       if (!idle) check_alive(state, now, control.started_cycle);
@@ -244,8 +244,8 @@ void check_alive(State& state, uint64_t now, uint64_t began) {
 /// A look at the core: it has stopped, or it is done, or it is dead, or it works on.
 void poll_core(State& state, uint64_t now) {
   const uint64_t status = hal::csr_read(WEFT_CSR_STATUS);
-  if ((status & core::kStatusFaulted) != 0) return fail_by_core(state);
-  if ((status & core::kStatusBusy) == 0) return finish(state);
+  if ((status & WEFT_CSR_STATUS_FAULTED) != 0) return fail_by_core(state);
+  if ((status & WEFT_CSR_STATUS_BUSY) == 0) return finish(state);
   check_alive(state, now, state.launch.profile.validated);
 }
 
@@ -342,7 +342,7 @@ void launch_service(State& state) {
   if (!launch.active) return;
   state.waypoint = Waypoint::kLaunchRun;
   const uint64_t interrupts = core::take_interrupts();
-  if ((interrupts & core::kInterruptFault) != 0) return fail_by_core(state);
+  if ((interrupts & WEFT_CSR_INTERRUPT_FAULT) != 0) return fail_by_core(state);
   const uint64_t now = hal::now();
   if (now >= launch.deadline_cycle) {
     return fail_launch(state, WEFT_ERROR_BUDGET_EXCEEDED, core::Fault{},
@@ -350,7 +350,7 @@ void launch_service(State& state) {
   }
   const bool poll = now >= launch.poll_cycle;
   if (poll) launch.poll_cycle = now + kPollCycles;
-  const bool look = poll || (interrupts & (core::kInterruptIdle | core::kInterruptVersion)) != 0;
+  const bool look = poll || (interrupts & (WEFT_CSR_INTERRUPT_IDLE | WEFT_CSR_INTERRUPT_VERSION)) != 0;
   if (launch.control) return serve_control(state, now, look);
   if (look) poll_core(state, now);
 }
@@ -362,7 +362,7 @@ weft_error launch_reset(State& state) {
     const uint64_t retired = hal::csr_read(WEFT_CSR_LAST_RETIRE_CYCLE);
     const uint64_t validated = state.launch.profile.validated;
     const uint64_t idle = hal::now() - (retired > validated ? retired : validated);
-    const bool stuck = (hal::csr_read(WEFT_CSR_STATUS) & core::kStatusBusy) != 0 &&
+    const bool stuck = (hal::csr_read(WEFT_CSR_STATUS) & WEFT_CSR_STATUS_BUSY) != 0 &&
                        idle > state.functions[state.launch.function].watchdog_cycles;
     if (stuck) error = WEFT_ERROR_DEVICE_HUNG;
   }

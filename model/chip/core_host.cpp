@@ -14,9 +14,7 @@ constexpr uint64_t kFirstStrideCycles = 64;
 constexpr uint64_t kMinStrideCycles = 8;
 constexpr uint64_t kMaxStrideCycles = uint64_t{1} << 20;
 constexpr std::chrono::microseconds kStrideTarget{100};
-constexpr uint64_t kStatusFaultedStopped = 6;
-constexpr uint64_t kInterruptFault = 1;
-constexpr uint64_t kControlReset = 1;
+constexpr uint64_t kStatusFaultedStopped = WEFT_CSR_STATUS_FAULTED | WEFT_CSR_STATUS_STOPPED;
 constexpr uint64_t kResetCycles = WEFT_CORE_CORE_RESET_CYCLES + 4;
 
 }  // namespace
@@ -96,14 +94,14 @@ uint64_t CoreHost::peek_csr(uint32_t offset) const {
   const uint64_t value = core_->read_csr(offset);
   if (!stopped_by_mismatch_) return value;
   if (offset == WEFT_CSR_STATUS) return value | kStatusFaultedStopped;
-  if (offset == WEFT_CSR_INTERRUPT) return value | kInterruptFault;
-  if (offset == WEFT_CSR_FAULT_CODE && (value & 0xff) == 0) return kMismatchFault;
+  if (offset == WEFT_CSR_INTERRUPT) return value | WEFT_CSR_INTERRUPT_FAULT;
+  if (offset == WEFT_CSR_FAULT_CODE && (value & WEFT_CSR_FAULT_CODE_CODE) == 0) return kMismatchFault;
   return value;
 }
 
 void CoreHost::write_csr(uint32_t offset, uint64_t value) {
   catch_up();
-  if (offset == WEFT_CSR_CONTROL && (value & kControlReset) != 0) stopped_by_mismatch_ = false;
+  if (offset == WEFT_CSR_CONTROL && (value & WEFT_CSR_CONTROL_CORE_RESET) != 0) stopped_by_mismatch_ = false;
   core_->write_csr(offset, value);
   clock_.kick();
 }
@@ -144,7 +142,7 @@ void CoreHost::read_snapshot(std::array<uint64_t, WEFT_COUNTERS>& counters) {
 void CoreHost::reset() {
   catch_up();
   stopped_by_mismatch_ = false;
-  core_->write_csr(WEFT_CSR_CONTROL, kControlReset);
+  core_->write_csr(WEFT_CSR_CONTROL, WEFT_CSR_CONTROL_CORE_RESET);
   advance_to(core_->cycle() + kResetCycles);
   clock_.kick();
 }

@@ -135,9 +135,8 @@ const InjectedFault* FaultInjector::occasion(weft_injected_fault kind, uint32_t 
 }
 
 uint64_t FaultInjector::status() const {
-  constexpr unsigned kRefusedBit = 8;
-  constexpr unsigned kActedShift = 32;
-  return armed_.size() | uint64_t{refused_} << kRefusedBit | uint64_t{acted_} << kActedShift;
+  return armed_.size() | (refused_ ? WEFT_REG_INJECT_STATUS_REFUSED : 0) |
+         WEFT_TO_FIELD(WEFT_REG_INJECT_STATUS_ACTED, uint64_t{acted_});
 }
 
 }  // namespace weft::chip

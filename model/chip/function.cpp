@@ -114,7 +114,7 @@ bool Function::permits(uint64_t offset, std::span<const std::byte> data) const {
     }
     return value;
   };
-  if (!rights_.hold && (written(WEFT_REG_SIM_HOLD) & 1) != 0) return false;
+  if (!rights_.hold && (written(WEFT_REG_SIM_HOLD) & WEFT_REG_SIM_HOLD_HOLD) != 0) return false;
   return rights_.inject || written(WEFT_REG_INJECT_CONTROL) != WEFT_INJECT_CONTROL_ARM;
 }
 

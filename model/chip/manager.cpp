@@ -24,8 +24,6 @@ constexpr uint64_t kDeafCycles = 10'000;   // between two heartbeats of deaf fir
 constexpr uint64_t kMaxDebtCycles = 4096;  // so that a loop of pure costs lets time pass
 constexpr uint64_t kCrcBlockBytes = 64;
 constexpr size_t kOrderedWriteBytes = 32;
-constexpr uint64_t kBusy = 1;       // STATUS
-constexpr uint64_t kCoreReset = 1;  // CONTROL
 constexpr size_t kStackBytes = 256 * 1024;
 
 }  // namespace
@@ -185,7 +183,7 @@ void Manager::halt() {
   fall_asleep();
   set_running_manager(nullptr);
   copy_.reset();
-  core_.write_csr(WEFT_CSR_CONTROL, kCoreReset);
+  core_.write_csr(WEFT_CSR_CONTROL, WEFT_CSR_CONTROL_CORE_RESET);
   const uint64_t stopped = cycle() + WEFT_CORE_CORE_RESET_CYCLES;  // before anybody is told
   wait(sc_core::sc_time::from_value(time_.edge_fs(stopped)) - sc_core::sc_time_stamp());
   for (const auto& function : functions_) {
@@ -200,12 +198,11 @@ void Manager::halt() {
 }
 
 uint32_t Manager::status() {
-  constexpr uint32_t kAsleep = 1u << 8, kCoreBusy = 1u << 9, kCoreFaulted = 1u << 10, kCopyBusy = 1u << 11,
-                     kHalted = 1u << 12;
-  constexpr uint64_t kFaulted = 2;
-  return waypoint_ | (awake_ || halted_ ? 0 : kAsleep) | (core_.core().busy() ? kCoreBusy : 0) |
-         ((core_.peek_csr(WEFT_CSR_STATUS) & kFaulted) != 0 ? kCoreFaulted : 0) | (copy_.busy() ? kCopyBusy : 0) |
-         (halted_ ? kHalted : 0);
+  const bool faulted = (core_.peek_csr(WEFT_CSR_STATUS) & WEFT_CSR_STATUS_FAULTED) != 0;
+  return waypoint_ | (awake_ || halted_ ? 0 : WEFT_REG_FIRMWARE_STATUS_ASLEEP) |
+         (core_.core().busy() ? WEFT_REG_FIRMWARE_STATUS_CORE_BUSY : 0) |
+         (faulted ? WEFT_REG_FIRMWARE_STATUS_CORE_FAULTED : 0) |
+         (copy_.busy() ? WEFT_REG_FIRMWARE_STATUS_COPY_BUSY : 0) | (halted_ ? WEFT_REG_FIRMWARE_STATUS_HALTED : 0);
 }
 
 std::vector<std::byte> Manager::state_page(uint32_t function) {
@@ -250,16 +247,16 @@ uint64_t Manager::csr_read(uint32_t offset) {
   spend(WEFT_MANAGER_MMIO_READ);
   if (ailment_ == Ailment::kDeaf) {
     if (offset == WEFT_CSR_INTERRUPT) return 0;
-    if (offset == WEFT_CSR_STATUS) return kBusy;
+    if (offset == WEFT_CSR_STATUS) return WEFT_CSR_STATUS_BUSY;
   }
-  if (offset == WEFT_CSR_STATUS && faults_.core_stuck()) return kBusy;
+  if (offset == WEFT_CSR_STATUS && faults_.core_stuck()) return WEFT_CSR_STATUS_BUSY;
   return observation_ != nullptr ? core_.peek_csr(offset) : core_.read_csr(offset);
 }
 
 void Manager::csr_write(uint32_t offset, uint64_t value) {
   spend(WEFT_MANAGER_MMIO_WRITE);
   if (offset == WEFT_CSR_INTERRUPT) interrupts_cleared_ = true;
-  if (offset == WEFT_CSR_CONTROL && (value & kCoreReset) != 0) faults_.core_resets();
+  if (offset == WEFT_CSR_CONTROL && (value & WEFT_CSR_CONTROL_CORE_RESET) != 0) faults_.core_resets();
   if (offset - WEFT_CSR_PREFETCH_COUNT < WEFT_CORE_QUEUES * WEFT_CSR_PREFETCH_COUNT_STRIDE) faults_.core_fed();
   core_.write_csr(offset, value);
 }

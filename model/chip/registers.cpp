@@ -23,9 +23,10 @@ void Registers::set_wide(uint32_t offset, uint64_t value) {
 void Registers::set_constants() {
   constexpr uint32_t kLargestRing = std::bit_width(WEFT_LIMIT_RING_ENTRIES_MAX) - 1;
   dword(WEFT_REG_MAGIC) = WEFT_MAGIC;
-  dword(WEFT_REG_ABI_VERSION) = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR;
+  dword(WEFT_REG_ABI_VERSION) = WEFT_TO_FIELD(WEFT_REG_ABI_VERSION_MAJOR, WEFT_ABI_MAJOR) | WEFT_ABI_MINOR;
   set_wide(WEFT_REG_CHIP_FINGERPRINT, chip_.fingerprint);
-  dword(WEFT_REG_CAPABILITIES) = WEFT_LIMIT_IO_QUEUES | kLargestRing << 8 | static_cast<uint32_t>(kind_) << 16;
+  dword(WEFT_REG_CAPABILITIES) = WEFT_LIMIT_IO_QUEUES | WEFT_TO_FIELD(WEFT_REG_CAPABILITIES_RING_LOG2, kLargestRing) |
+                                 WEFT_TO_FIELD(WEFT_REG_CAPABILITIES_CORE, static_cast<uint32_t>(kind_));
   set_wide(WEFT_REG_HBM_BYTES, chip_.hbm_bytes);
   set_wide(WEFT_REG_HBM_RESERVED_BYTES, WEFT_MANAGER_HBM_RESERVED_BYTES);
   set_wide(WEFT_REG_CLOCK_HZ, chip_.clock_hz);

@@ -78,9 +78,11 @@ class Registers {
     return limit != 0 ? limit : WEFT_LIMIT_FIRMWARE_WATCHDOG_CYCLES;
   }
 
-  [[nodiscard]] bool trace_enabled() const { return (dword(WEFT_REG_TRACE_CONTROL) & 1) != 0; }
+  [[nodiscard]] bool trace_enabled() const {
+    return (dword(WEFT_REG_TRACE_CONTROL) & WEFT_REG_TRACE_CONTROL_RECORD) != 0;
+  }
   /// The host holds simulated time.
-  [[nodiscard]] bool holds_time() const { return (dword(WEFT_REG_SIM_HOLD) & 1) != 0; }
+  [[nodiscard]] bool holds_time() const { return (dword(WEFT_REG_SIM_HOLD) & WEFT_REG_SIM_HOLD_HOLD) != 0; }
   /// The device is gone: reads give ones, writes do nothing.
   [[nodiscard]] const SliceRegisters& slice() const { return slice_; }
   /// Bit p: port p has a neighbour.
@@ -90,7 +92,7 @@ class Registers {
   void reappear() { gone_ = false; }
   [[nodiscard]] bool gone() const { return gone_; }
 
-  void enable_trace() { dword(WEFT_REG_TRACE_CONTROL) = 1; }
+  void enable_trace() { dword(WEFT_REG_TRACE_CONTROL) = WEFT_REG_TRACE_CONTROL_RECORD; }
 
  private:
   static constexpr uint32_t kPlainBytes = 0x140;

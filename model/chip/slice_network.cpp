@@ -126,10 +126,12 @@ SliceRegisters SliceNetwork::registers(uint32_t chip) const {
   constexpr unsigned kBits = 16;
   const ici::Topology& topology = network_.topology();
   SliceRegisters out;
-  out.chip = chip | topology.chips() << kBits;
+  out.chip = chip | WEFT_TO_FIELD(WEFT_REG_ICI_CHIP_CHIPS, topology.chips());
+  constexpr std::array<uint64_t, ici::kAxes> kSizes{WEFT_REG_ICI_SHAPE_X, WEFT_REG_ICI_SHAPE_Y, WEFT_REG_ICI_SHAPE_Z};
   for (unsigned axis = 0; axis < ici::kAxes; axis++)
-    out.shape |= uint64_t{topology.size(axis)} << kBits * axis | uint64_t{topology.wraps(axis)} << (48 + axis);
-  out.shape |= uint64_t{topology.twisted()} << 51;
+    out.shape |= WEFT_TO_FIELD(kSizes[axis], uint64_t{topology.size(axis)}) |
+                 WEFT_TO_FIELD(WEFT_REG_ICI_SHAPE_RINGS, uint64_t{topology.wraps(axis)} << axis);
+  out.shape |= topology.twisted() ? WEFT_REG_ICI_SHAPE_TWISTED : 0;
   const auto neighbor = [&](unsigned port) { return uint64_t{topology.neighbor(chip, port) & 0xffff}; };
   for (unsigned port = 0; port < 4; port++) out.neighbors |= neighbor(port) << kBits * port;
   out.neighbors_z = static_cast<uint32_t>(neighbor(4) | neighbor(5) << kBits);

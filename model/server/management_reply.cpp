@@ -168,8 +168,8 @@ Json command_json(bool active, uint32_t function, uint32_t queue, const weft_sub
 Json chip_json(chip::Simulation& simulation, uint32_t number) {
   const spec::Chip& preset = simulation.chip(number).preset();
   constexpr std::array<std::string_view, 4> kCores{"unknown", "rtl", "fast", "lockstep"};
-  const uint64_t kind =
-      simulation.chip(number).function(0).registers().firmware_read(WEFT_REG_CAPABILITIES) >> 16 & 0xf;
+  const uint64_t kind = WEFT_FIELD(
+      WEFT_REG_CAPABILITIES_CORE, simulation.chip(number).function(0).registers().firmware_read(WEFT_REG_CAPABILITIES));
   return {{"preset", preset.name},
           {"core", kind < kCores.size() ? kCores[kind] : kCores[0]},
           {"clock_hz", preset.clock_hz},

@@ -60,7 +60,7 @@ module csr (
   output logic                              idle_event_o,
   output logic                              irq_o
 );
-  localparam int unsigned IrqFault = 0, IrqIdle = 1, IrqLow = 2, IrqVersion = 3, Irqs = 4;
+  localparam int unsigned Irqs = 4;
   localparam logic [15:0] QueueBytes = 16'(8 * weft_pkg::NumQueues);
   localparam logic [15:0] CounterBytes = 16'(weft_pkg::CsrAddressBytes - weft_pkg::CsrCounter);
   localparam logic [15:0] SemaphoreBytes = 16'(8 * weft_pkg::NumSemaphores);
@@ -81,8 +81,10 @@ module csr (
   assign write = csr_valid_i && csr_write_i && csr_addr_i[2:0] == 0;
   assign read = csr_valid_i && !csr_write_i && csr_addr_i[2:0] == 0;
 
-  assign core_reset_o = write && csr_addr_i == 16'(weft_pkg::CsrControl) && csr_wdata_i[0];
-  assign clear_fault_count_o = write && csr_addr_i == 16'(weft_pkg::CsrControl) && csr_wdata_i[1];
+  assign core_reset_o = write && csr_addr_i == 16'(weft_pkg::CsrControl)
+                        && csr_wdata_i[weft_pkg::CsrControlCoreResetLsb];
+  assign clear_fault_count_o = write && csr_addr_i == 16'(weft_pkg::CsrControl)
+                               && csr_wdata_i[weft_pkg::CsrControlClearFaultCountLsb];
   assign snapshot_o = write && csr_addr_i == 16'(weft_pkg::CsrCounterSnapshot);
   assign clear_counters_o = write && csr_addr_i == 16'(weft_pkg::CsrCounterClear);
   assign sem_write_o = write && in_block(16'(weft_pkg::CsrSemaphore), SemaphoreBytes);
@@ -110,10 +112,10 @@ module csr (
 
   always_comb begin
     interrupt_set = '0;
-    interrupt_set[IrqFault] = fault_raised_i;
-    interrupt_set[IrqIdle] = idle_event_o;
-    interrupt_set[IrqLow] = fell_low;
-    interrupt_set[IrqVersion] = version_freed_i;
+    interrupt_set[weft_pkg::CsrInterruptFaultLsb] = fault_raised_i;
+    interrupt_set[weft_pkg::CsrInterruptIdleLsb] = idle_event_o;
+    interrupt_set[weft_pkg::CsrInterruptQueueLowLsb] = fell_low;
+    interrupt_set[weft_pkg::CsrInterruptVersionLsb] = version_freed_i;
   end
 
   always_ff @(posedge clk_i) begin
@@ -160,24 +162,34 @@ module csr (
     if (read) begin
       if (csr_addr_i < 16'(weft_pkg::CsrQueueLevel)) begin
         unique case (32'(csr_addr_i))
-          weft_pkg::CsrStatus: csr_rdata_o = {61'd0, stopped_i, fault_i.valid, busy_i};
+          weft_pkg::CsrStatus: begin
+            csr_rdata_o[weft_pkg::CsrStatusBusyLsb] = busy_i;
+            csr_rdata_o[weft_pkg::CsrStatusFaultedLsb] = fault_i.valid;
+            csr_rdata_o[weft_pkg::CsrStatusStoppedLsb] = stopped_i;
+          end
           weft_pkg::CsrCycle: csr_rdata_o = cycle_o;
           weft_pkg::CsrInterrupt: csr_rdata_o = 64'(interrupt_q);
           weft_pkg::CsrQueueLow: csr_rdata_o = 64'(queue_low_q);
           weft_pkg::CsrWatchdogLimit: csr_rdata_o = watchdog_limit_q;
           weft_pkg::CsrFirstAcceptCycle: csr_rdata_o = first_accept_q;
           weft_pkg::CsrLastRetireCycle: csr_rdata_o = last_retire_q;
-          weft_pkg::CsrFaultCode:
-            csr_rdata_o = {16'd0, fault_i.tag, 8'd0, 5'd0, fault_i.queue_id, 4'd0,
-                fault_i.unit_id, fault_i.code};
+          weft_pkg::CsrFaultCode: begin
+            csr_rdata_o[weft_pkg::CsrFaultCodeCodeLsb+:8] = fault_i.code;
+            csr_rdata_o[weft_pkg::CsrFaultCodeUnitLsb+:8] = 8'(fault_i.unit_id);
+            csr_rdata_o[weft_pkg::CsrFaultCodeQueueLsb+:8] = 8'(fault_i.queue_id);
+            csr_rdata_o[weft_pkg::CsrFaultCodeTagLsb+:16] = fault_i.tag;
+          end
           weft_pkg::CsrFaultAddress: csr_rdata_o = fault_i.address;
           weft_pkg::CsrFaultCycle: csr_rdata_o = fault_cycle_i;
           weft_pkg::CsrFaultCount: csr_rdata_o = fault_count_i;
           weft_pkg::CsrPrefetchStatus: begin
-            for (int unsigned i = 0; i < 3; i++)
-              csr_rdata_o[8*i+:weft_pkg::NumQueues] =
-                  prefetch_status_i[weft_pkg::NumQueues*i+:weft_pkg::NumQueues];
-            csr_rdata_o[8*3+:2] = version_used_i;
+            csr_rdata_o[weft_pkg::CsrPrefetchStatusFetchingLsb+:weft_pkg::NumQueues] =
+                prefetch_status_i[0+:weft_pkg::NumQueues];
+            csr_rdata_o[weft_pkg::CsrPrefetchStatusFaultedLsb+:weft_pkg::NumQueues] =
+                prefetch_status_i[weft_pkg::NumQueues+:weft_pkg::NumQueues];
+            csr_rdata_o[weft_pkg::CsrPrefetchStatusRefusedLsb+:weft_pkg::NumQueues] =
+                prefetch_status_i[2*weft_pkg::NumQueues+:weft_pkg::NumQueues];
+            csr_rdata_o[weft_pkg::CsrPrefetchStatusVersionsUsedLsb+:2] = version_used_i;
           end
           weft_pkg::CsrSemaphoreNonzero: csr_rdata_o = 64'(sem_nonzero_i);
           default: csr_rdata_o = '0;
@@ -187,7 +199,10 @@ module csr (
       end else if (in_block(16'(weft_pkg::CsrQueueRetired), QueueBytes)) begin
         csr_rdata_o = retired_q[queue];
       end else if (in_block(16'(weft_pkg::CsrQueueHeadTag), QueueBytes)) begin
-        csr_rdata_o = level_i[queue] == 0 ? '0 : {47'd0, 1'b1, head_tag_i[queue]};
+        if (level_i[queue] != 0) begin
+          csr_rdata_o[weft_pkg::CsrQueueHeadTagTagLsb+:16] = head_tag_i[queue];
+          csr_rdata_o[weft_pkg::CsrQueueHeadTagValidLsb] = 1'b1;
+        end
       end else if (in_block(16'(weft_pkg::CsrPrefetchBase), QueueBytes)) begin
         csr_rdata_o = prefetch_base_i;
       end else if (in_block(16'(weft_pkg::CsrPrefetchCount), QueueBytes)) begin
@@ -198,7 +213,11 @@ module csr (
         unique case (csr_addr_i[4:3])
           2'd0: csr_rdata_o = segment_i.base;
           2'd1: csr_rdata_o = segment_i.limit;
-          2'd2: csr_rdata_o = {60'd0, segment_i.writable, segment_i.readable, segment_i.space};
+          2'd2: begin
+            csr_rdata_o[weft_pkg::CsrSegmentAttributesSpaceLsb+:2] = segment_i.space;
+            csr_rdata_o[weft_pkg::CsrSegmentAttributesReadableLsb] = segment_i.readable;
+            csr_rdata_o[weft_pkg::CsrSegmentAttributesWritableLsb] = segment_i.writable;
+          end
           default: csr_rdata_o = '0;
         endcase
       end else if (in_block(16'(weft_pkg::CsrInjectAddress), InjectBytes)) begin

@@ -1,5 +1,5 @@
 """Writes weft/spec/spec.h: constants, enumerations and shared structures for C11, C++20 and freestanding firmware."""
-from model import struct_bytes
+from model import field_mask, struct_bytes
 
 BANNER = "// Generated from spec/ by scripts/spec. Do not edit.\n"
 C_TYPE = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t"}
@@ -48,14 +48,24 @@ def spec_h(spec):
         define(f"PCI_{key.upper()}", value)
     for key, value in host["limits"].items():
         define(f"LIMIT_{key.upper()}", value)
-    out.append("\n/* BAR0 registers: byte offsets */\n")
+    out.append("\n/* A field of a register: of its value, and of a number what to write */\n"
+               "#define WEFT_FIELD(mask, value) (((value) & (mask)) / ((mask) & (~(mask) + 1u)))\n"
+               "#define WEFT_TO_FIELD(mask, number) (((number) * ((mask) & (~(mask) + 1u))) & (mask))\n")
+    out.append("\n/* BAR0 registers: byte offsets, and the bits of their fields */\n")
+
+    def fields(name, register):
+        for field in register.get("fields", []):
+            define(f"{name}_{field['name'].upper()}", field_mask(field))
+
     for reg in host["register"]:
         define(f"REG_{reg['name']}", reg["offset"])
-    out.append("\n/* Core registers, on the manager's side: byte offsets, 64-bit accesses */\n")
+        fields(f"REG_{reg['name']}", reg)
+    out.append("\n/* Core registers, on the manager's side: byte offsets, 64-bit accesses, and the bits of their fields */\n")
     for reg in spec.csr["register"]:
         define(f"CSR_{reg['name']}", reg["offset"])
         if reg.get("count", 1) > 1:
             define(f"CSR_{reg['name']}_STRIDE", reg["stride"])
+        fields(f"CSR_{reg['name']}", reg)
     out.append("\n/* Shared parameters of the tensor core */\n")
     for key, value in core.items():
         if not isinstance(value, dict):

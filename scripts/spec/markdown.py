@@ -38,6 +38,12 @@ def constant_rows(host, values):
     return [(f"`{key}`", value if decimal(key, value) else f"{value:#x}", host["doc"][key]) for key, value in values]
 
 
+def with_fields(register):
+    """A register's text, and what its bits say."""
+    span = lambda f: str(f["low"]) if f["bits"] == 1 else f"{f['low'] + f['bits'] - 1}:{f['low']}"
+    return "<br>".join([register["doc"], *(f"{span(f)} `{f['name']}`: {f['doc']}" for f in register.get("fields", []))])
+
+
 def registers_md(spec):
     constants = lambda values: table(["name", "value", "meaning"], constant_rows(spec.host, values))
     scalars = [(key, value) for key, value in spec.host.items() if isinstance(value, int)]
@@ -45,9 +51,9 @@ def registers_md(spec):
            constants(scalars), "## PCI function\n\n", constants(spec.host["pci"].items()),
            "## Limits\n\n", constants(spec.host["limits"].items()),
            "## BAR0\n\n",
-           table(["offset", "bytes", "access", "register", "meaning"], [(f"{r['offset']:#06x}", r["bytes"], r["access"], f"`{r['name']}`", r["doc"]) for r in spec.host["register"]]),
+           table(["offset", "bytes", "access", "register", "meaning"], [(f"{r['offset']:#06x}", r["bytes"], r["access"], f"`{r['name']}`", with_fields(r)) for r in spec.host["register"]]),
            "## Core registers, on the manager's side\n\n",
-           table(["offset", "count", "access", "register", "meaning"], [(f"{r['offset']:#06x}", r.get("count", 1), r["access"], f"`{r['name']}`", r["doc"]) for r in spec.csr["register"]])]
+           table(["offset", "count", "access", "register", "meaning"], [(f"{r['offset']:#06x}", r.get("count", 1), r["access"], f"`{r['name']}`", with_fields(r)) for r in spec.csr["register"]])]
     for struct in spec.host["struct"] + spec.executable["struct"]:
         out += [f"## `{struct['name']}`, {struct['bytes']} bytes\n\n{struct['doc']}.\n\n",
                 table(["offset", "type", "field", "meaning"], [(f["offset"], f["type"] + (f"[{f['count']}]" if "count" in f else ""), f"`{f['name']}`", f["doc"]) for f in struct["fields"]])]

@@ -117,6 +117,23 @@ def check_fields(where, fields, total, width):
             owner[byte] = field["name"]
 
 
+def check_bits(where, fields, total):
+    """Fields of a register must not overlap or leave it."""
+    owner = {}
+    for field in fields:
+        for bit in range(field["low"], field["low"] + field["bits"]):
+            if bit >= total:
+                raise SpecError(f"{where}.{field['name']}: bit {bit} is outside of {total} bits")
+            if bit in owner:
+                raise SpecError(f"{where}: {owner[bit]} and {field['name']} overlap at bit {bit}")
+            owner[bit] = field["name"]
+
+
+def field_mask(field):
+    """The bits of a register's field."""
+    return ((1 << field["bits"]) - 1) << field["low"]
+
+
 def struct_bytes(field):
     return TYPE_BYTES[field["type"]] * field.get("count", 1)
 
@@ -149,6 +166,9 @@ def check(spec):
         if key not in spec.host["doc"]:
             raise SpecError(f"host_interface.{key} has no text in [doc], which the reference page shows")
     check_fields("host_interface.register", spec.host["register"], spec.host["pci"]["bar0_bytes"], lambda f: f["bytes"])
+    for where, registers, size in (("core_csr", spec.csr["register"], lambda r: 8), ("host_interface", spec.host["register"], lambda r: r["bytes"])):
+        for register in registers:
+            check_bits(f"{where}.{register['name']}", register.get("fields", []), 8 * size(register))
     names = {e["name"] for e in spec.errors["error"]}
     for fault in spec.faults["fault"]:
         if fault["error"] not in names:

@@ -102,6 +102,8 @@ def weft_pkg(spec):
     param("CsrAddressBytes", spec.csr["address_bytes"])
     for reg in spec.csr["register"]:
         param(f"Csr{camel(reg['name'].lower())}", reg["offset"])
+        for field in reg.get("fields", []):  # the lowest bit
+            param(f"Csr{camel(reg['name'].lower())}{camel(field['name'])}Lsb", field["low"])
     out.append("\n  // Counter indices.\n")
     for number, name, _, _ in spec.counter_list:
         param(f"Counter{camel(name)}", number)

@@ -19,9 +19,9 @@ inline void write_segment(golden::SegmentTable& table, uint32_t offset, uint64_t
     if (field == 0 && (value >> version & 1) == 0) segment.base = value & ~uint64_t{WEFT_CORE_DMA_GRANULE_BYTES - 1};
     if (field == WEFT_CSR_SEGMENT_LIMIT - WEFT_CSR_SEGMENT_BASE) segment.limit = value;
     if (field == WEFT_CSR_SEGMENT_ATTRIBUTES - WEFT_CSR_SEGMENT_BASE) {
-      segment.space = static_cast<weft_address_space>(value & 3);
-      segment.readable = (value >> 2 & 1) != 0;
-      segment.writable = (value >> 3 & 1) != 0;
+      segment.space = static_cast<weft_address_space>(value & WEFT_CSR_SEGMENT_ATTRIBUTES_SPACE);
+      segment.readable = (value & WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE) != 0;
+      segment.writable = (value & WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE) != 0;
     }
   }
 }

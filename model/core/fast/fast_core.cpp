@@ -89,7 +89,7 @@ void FastCore::step() {
   if (!clear_counters_) uncounted_++;
   clear_counters_ = false;
 
-  if (worked_ && !now_.any_working) interrupt_set_ |= kIrqIdle;
+  if (worked_ && !now_.any_working) interrupt_set_ |= WEFT_CSR_INTERRUPT_IDLE;
   if (worked_ != now_.any_working) moved_ = true;
   worked_ = now_.any_working;
   interrupt_ = (interrupt_ & ~interrupt_clear_) | interrupt_set_;
@@ -126,7 +126,7 @@ void FastCore::look_at_fetch() {
 }
 
 void FastCore::clock_fetch() {
-  if (fetch_.version_freed()) interrupt_set_ |= kIrqVersion;
+  if (fetch_.version_freed()) interrupt_set_ |= WEFT_CSR_INTERRUPT_VERSION;
   fetch_.clock(counters_);
   moved_ |= fetch_.moved();
   if (fetch_.progressed()) last_progress_ = cycle_;

@@ -51,7 +51,6 @@ class FastCore final : public TensorCore, private RemoteCore {
   enum class IssueState : uint8_t { kCheck, kWait, kIssue, kRefused };
   enum class QueueState : uint8_t { kBusy, kWaiting, kBlocked, kEmpty };  // order of the counters
   static constexpr uint32_t kAllQueues = (1u << WEFT_CORE_QUEUES) - 1;
-  static constexpr uint64_t kIrqFault = 1, kIrqIdle = 2, kIrqLow = 4, kIrqVersion = 8;
   struct Entry {
     spec::Command command;
     fast::Fetched by;  // how it came

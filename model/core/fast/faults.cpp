@@ -52,7 +52,7 @@ void FastCore::capture_faults() {
   fault_count_ += raised_.size();
   raised_.clear();
   stop_ = true;
-  interrupt_set_ |= kIrqFault;
+  interrupt_set_ |= WEFT_CSR_INTERRUPT_FAULT;
   moved_ = true;
 }
 

@@ -65,7 +65,8 @@ class Injector {
     }
   }
   [[nodiscard]] uint64_t status() const {
-    return uint64_t{armed_} | uint64_t{acted_} << 16 | (refused_ ? uint64_t{1} << 32 : 0);
+    return uint64_t{armed_} | WEFT_TO_FIELD(WEFT_CSR_INJECT_STATUS_ACTED, uint64_t{acted_}) |
+           (refused_ ? WEFT_CSR_INJECT_STATUS_REFUSED : 0);
   }
   void reset() {
     armed_ = acted_ = 0;
@@ -113,8 +114,10 @@ class Injector {
     uint32_t count = 0;
   };
   static Place decode(uint64_t value) {
-    return {static_cast<unsigned>(value & 0xff), static_cast<unsigned>(value >> 8 & 0xff),
-            static_cast<uint32_t>(value >> 16 & 0xffff), static_cast<uint32_t>(value >> 32)};
+    return {static_cast<unsigned>(WEFT_FIELD(WEFT_CSR_INJECT_PLACE_QUEUE, value)),
+            static_cast<unsigned>(WEFT_FIELD(WEFT_CSR_INJECT_PLACE_CODE, value)),
+            static_cast<uint32_t>(WEFT_FIELD(WEFT_CSR_INJECT_PLACE_COMMAND, value)),
+            static_cast<uint32_t>(WEFT_FIELD(WEFT_CSR_INJECT_PLACE_BEAT, value))};
   }
   [[nodiscard]] bool here(weft_inject_kind kind, unsigned queue) const {
     return armed(kind) && kinds_[kind].place.queue == queue && kinds_[kind].count + 1 == kinds_[kind].place.n;

@@ -213,10 +213,12 @@ void CommandFetch::write(bool wrong, size_t version) {
 }
 
 uint64_t CommandFetch::status() const {
-  uint64_t status = uint64_t{wanted() | recent_[0] | recent_[1] | recent_[2]} << 24;
+  uint64_t status =
+      WEFT_TO_FIELD(WEFT_CSR_PREFETCH_STATUS_VERSIONS_USED, uint64_t{wanted() | recent_[0] | recent_[1] | recent_[2]});
   for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
-    status |= (queues_[q].left() != 0 ? uint64_t{1} << q : 0) | (queues_[q].dead ? uint64_t{1} << (8 + q) : 0) |
-              (queues_[q].refused ? uint64_t{1} << (16 + q) : 0);
+    status |= (queues_[q].left() != 0 ? WEFT_TO_FIELD(WEFT_CSR_PREFETCH_STATUS_FETCHING, uint64_t{1} << q) : 0) |
+              (queues_[q].dead ? WEFT_TO_FIELD(WEFT_CSR_PREFETCH_STATUS_FAULTED, uint64_t{1} << q) : 0) |
+              (queues_[q].refused ? WEFT_TO_FIELD(WEFT_CSR_PREFETCH_STATUS_REFUSED, uint64_t{1} << q) : 0);
   return status;
 }
 

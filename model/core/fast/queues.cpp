@@ -218,7 +218,8 @@ void FastCore::apply_pending() {
   for (uint32_t left = queues_taken_; left != 0; left &= left - 1) {
     const unsigned queue = bit_of(left);
     const bool next = (pushes && pending_.front().queue == queue) || (fetched && fetched->queue == queue);
-    if (!next && !fetch_.queue(queue).fed && queues_[queue].commands.size() <= queue_low_) interrupt_set_ |= kIrqLow;
+    if (!next && !fetch_.queue(queue).fed && queues_[queue].commands.size() <= queue_low_)
+      interrupt_set_ |= WEFT_CSR_INTERRUPT_QUEUE_LOW;
   }
   if (pushes) {
     const Pending& push = pending_.front();

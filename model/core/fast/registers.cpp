@@ -12,14 +12,13 @@ constexpr uint32_t kQueueBlock = WEFT_CSR_QUEUE_LEVEL_STRIDE * WEFT_CORE_QUEUES;
 constexpr uint32_t kSemaphoreBlock = WEFT_CSR_SEMAPHORE_STRIDE * WEFT_SEMAPHORES;
 constexpr uint32_t kSegmentBlock = WEFT_CSR_SEGMENT_BASE_STRIDE * WEFT_SEGMENTS;
 constexpr uint32_t kCounterBlock = WEFT_CSR_COUNTER_STRIDE * WEFT_COUNTERS;
-constexpr uint64_t kReadable = 4, kWritable = 8;
 
 bool in_block(uint32_t offset, uint32_t base, uint32_t bytes) { return offset >= base && offset - base < bytes; }
 
 }  // namespace
 
 void FastCore::write_csr(uint32_t offset, uint64_t value) {
-  if (offset == WEFT_CSR_CONTROL && (value & 1) != 0) reset_pending_ = true;
+  if (offset == WEFT_CSR_CONTROL && (value & WEFT_CSR_CONTROL_CORE_RESET) != 0) reset_pending_ = true;
   if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock) && offset % 8 == 0)
     pending_fetches_[(offset - WEFT_CSR_PREFETCH_COUNT) / 8]++;
   pending_.push_back({false, 0, offset, value, {}});
@@ -32,7 +31,7 @@ uint64_t FastCore::read_csr(uint32_t offset) {
   if (in_block(offset, WEFT_CSR_QUEUE_RETIRED, kQueueBlock)) return queues_[index(WEFT_CSR_QUEUE_RETIRED)].retired;
   if (in_block(offset, WEFT_CSR_QUEUE_HEAD_TAG, kQueueBlock)) {
     const Queue& q = queues_[index(WEFT_CSR_QUEUE_HEAD_TAG)];
-    return q.commands.empty() ? 0 : 0x10000u | spec::decode_header(q.commands.front().command).tag;
+    return q.commands.empty() ? 0 : WEFT_CSR_QUEUE_HEAD_TAG_VALID | spec::decode_header(q.commands.front().command).tag;
   }
   if (in_block(offset, WEFT_CSR_PREFETCH_BASE, kQueueBlock)) return fetch_.queue(index(WEFT_CSR_PREFETCH_BASE)).base();
   if (in_block(offset, WEFT_CSR_PREFETCH_COUNT, kQueueBlock))
@@ -88,7 +87,8 @@ void FastCore::write_inject(uint32_t offset, uint64_t value) {
 uint64_t FastCore::read_control(uint32_t offset) const {
   switch (offset) {
     case WEFT_CSR_STATUS:
-      return (working() ? 1u : 0u) | (fault_ ? 2u : 0u) | (stop_ ? 4u : 0u);
+      return (working() ? WEFT_CSR_STATUS_BUSY : 0) | (fault_ ? WEFT_CSR_STATUS_FAULTED : 0) |
+             (stop_ ? WEFT_CSR_STATUS_STOPPED : 0);
     case WEFT_CSR_CYCLE:
       return cycle_;
     case WEFT_CSR_INTERRUPT:
@@ -103,8 +103,10 @@ uint64_t FastCore::read_control(uint32_t offset) const {
       return last_retire_;
     case WEFT_CSR_FAULT_CODE:
       if (!fault_) return 0;
-      return static_cast<uint64_t>(fault_->fault.code) | static_cast<uint64_t>(fault_->unit) << 8 |
-             static_cast<uint64_t>(fault_->queue) << 16 | static_cast<uint64_t>(fault_->tag) << 32;
+      return static_cast<uint64_t>(fault_->fault.code) |
+             WEFT_TO_FIELD(WEFT_CSR_FAULT_CODE_UNIT, static_cast<uint64_t>(fault_->unit)) |
+             WEFT_TO_FIELD(WEFT_CSR_FAULT_CODE_QUEUE, static_cast<uint64_t>(fault_->queue)) |
+             WEFT_TO_FIELD(WEFT_CSR_FAULT_CODE_TAG, static_cast<uint64_t>(fault_->tag));
     case WEFT_CSR_FAULT_ADDRESS:
       return fault_ ? fault_->fault.address : 0;
     case WEFT_CSR_FAULT_CYCLE:
@@ -123,8 +125,8 @@ uint64_t FastCore::read_control(uint32_t offset) const {
 void FastCore::apply_write(uint32_t offset, uint64_t value) {
   switch (offset) {
     case WEFT_CSR_CONTROL:
-      reset_now_ = (value & 1) != 0;
-      clear_fault_count_ = (value & 2) != 0;
+      reset_now_ = (value & WEFT_CSR_CONTROL_CORE_RESET) != 0;
+      clear_fault_count_ = (value & WEFT_CSR_CONTROL_CLEAR_FAULT_COUNT) != 0;
       return;
     case WEFT_CSR_INTERRUPT:
       interrupt_clear_ = value;
@@ -172,8 +174,8 @@ uint64_t FastCore::read_segment(uint32_t offset) const {
     case WEFT_CSR_SEGMENT_LIMIT - WEFT_CSR_SEGMENT_BASE:
       return segment.limit;
     case WEFT_CSR_SEGMENT_ATTRIBUTES - WEFT_CSR_SEGMENT_BASE:
-      return static_cast<uint64_t>(segment.space) | (segment.readable ? kReadable : 0) |
-             (segment.writable ? kWritable : 0);
+      return static_cast<uint64_t>(segment.space) | (segment.readable ? WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE : 0) |
+             (segment.writable ? WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE : 0);
     default:
       return 0;
   }

@@ -11,9 +11,7 @@
 namespace weft::core {
 namespace {
 
-constexpr uint64_t kStatusFaultedStopped = 6;
-constexpr uint64_t kInterruptFault = 1;
-constexpr uint64_t kControlReset = 1;
+constexpr uint64_t kStatusFaultedStopped = WEFT_CSR_STATUS_FAULTED | WEFT_CSR_STATUS_STOPPED;
 
 }  // namespace
 
@@ -25,16 +23,16 @@ HazardCore::HazardCore(const spec::Chip& chip, std::unique_ptr<TensorCore> core,
 
 uint64_t HazardCore::read_csr(uint32_t offset) {
   const uint64_t value = core_->read_csr(offset);
-  if (!hazard_ || (core_->read_csr(WEFT_CSR_FAULT_CODE) & 0xff) != 0) return value;
+  if (!hazard_ || (core_->read_csr(WEFT_CSR_FAULT_CODE) & WEFT_CSR_FAULT_CODE_CODE) != 0) return value;
   switch (offset) {
     case WEFT_CSR_STATUS:
       return value | kStatusFaultedStopped;
     case WEFT_CSR_INTERRUPT:
-      return value | kInterruptFault;
+      return value | WEFT_CSR_INTERRUPT_FAULT;
     case WEFT_CSR_FAULT_CODE:
-      return WEFT_FAULT_HAZARD | uint64_t{hazard_->second_unit} << 8 |
-             uint64_t{queue_of_unit(hazard_->second_unit)} << 16 |
-             uint64_t{spec::decode_header(hazard_->second).tag} << 32;
+      return WEFT_FAULT_HAZARD | WEFT_TO_FIELD(WEFT_CSR_FAULT_CODE_UNIT, hazard_->second_unit) |
+             WEFT_TO_FIELD(WEFT_CSR_FAULT_CODE_QUEUE, queue_of_unit(hazard_->second_unit)) |
+             WEFT_TO_FIELD(WEFT_CSR_FAULT_CODE_TAG, spec::decode_header(hazard_->second).tag);
     case WEFT_CSR_FAULT_ADDRESS:
       return hazard_->range.first;
     case WEFT_CSR_FAULT_CYCLE:
@@ -49,7 +47,7 @@ uint64_t HazardCore::read_csr(uint32_t offset) {
 void HazardCore::write_csr(uint32_t offset, uint64_t value) {
   write_segment(segments_, offset, value);
   checker_.set_segments(segments_);
-  if (offset == WEFT_CSR_CONTROL && (value & kControlReset) != 0) {
+  if (offset == WEFT_CSR_CONTROL && (value & WEFT_CSR_CONTROL_CORE_RESET) != 0) {
     (void)checker_.finish();  // what a reset cuts off is no hazard
     end_reports();
     tokens_.fill(0);

@@ -30,7 +30,7 @@ bool RtlCore::push(unsigned queue, const spec::Command& command) {
 }
 
 void RtlCore::write_csr(uint32_t offset, uint64_t value) {
-  if (offset == WEFT_CSR_CONTROL && (value & 1) != 0) reset_pending_ = true;
+  if (offset == WEFT_CSR_CONTROL && (value & WEFT_CSR_CONTROL_CORE_RESET) != 0) reset_pending_ = true;
   if (const int queue = starts_fetch(offset); queue >= 0) pending_fetches_[static_cast<size_t>(queue)]++;
   pending_.push_back({.is_push = false, .queue = 0, .offset = offset, .value = value, .command = {}});
 }
@@ -43,7 +43,7 @@ void RtlCore::command_accepted(const Pending& push) {
 void RtlCore::csr_clocked(const Pending& write) {
   if (const int queue = starts_fetch(write.offset); queue >= 0) pending_fetches_[static_cast<size_t>(queue)]--;
   injected_ = injected_ || write.offset == WEFT_CSR_INJECT_ARM;
-  if (write.offset == WEFT_CSR_CONTROL && (write.value & 1) != 0)
+  if (write.offset == WEFT_CSR_CONTROL && (write.value & WEFT_CSR_CONTROL_CORE_RESET) != 0)
     reset_clocked_ = true;
   else if (tap_ != nullptr)
     tap_->csr_written(write.offset, write.value);

@@ -51,17 +51,18 @@ static void interrupt_bits_are_taken_once(void**) {
   const mock::Command command{WEFT_OPCODE_SIGNAL};
   assert_true(machine().core.push(WEFT_QUEUE_SYNC, command.data(), machine().now));
   machine().spend(1000);
-  assert_true((core::take_interrupts() & core::kInterruptFault) != 0);
-  assert_int_equal(core::take_interrupts() & core::kInterruptFault, 0);
+  assert_true((core::take_interrupts() & WEFT_CSR_INTERRUPT_FAULT) != 0);
+  assert_int_equal(core::take_interrupts() & WEFT_CSR_INTERRUPT_FAULT, 0);
 }
 
 static void a_segment_is_mapped_with_base_limit_space_and_permissions(void**) {
-  core::map_segment(31, WEFT_ADDRESS_SPACE_HOST, 0x1000, 0x200, core::kSegmentReadable | core::kSegmentWritable);
+  core::map_segment(31, WEFT_ADDRESS_SPACE_HOST, 0x1000, 0x200,
+                    WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE | WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE);
   machine().spend(10);
   assert_int_equal(machine().core.base(31), 0x1000);
   assert_int_equal(machine().core.limit(31), 0x200);
-  assert_int_equal(machine().core.attributes(31),
-                   WEFT_ADDRESS_SPACE_HOST | core::kSegmentReadable | core::kSegmentWritable);
+  assert_int_equal(machine().core.attributes(31), WEFT_ADDRESS_SPACE_HOST | WEFT_CSR_SEGMENT_ATTRIBUTES_READABLE |
+                                                      WEFT_CSR_SEGMENT_ATTRIBUTES_WRITABLE);
   core::unmap_segment(31);
   machine().spend(10);
   assert_int_equal(machine().core.attributes(31), 0);
