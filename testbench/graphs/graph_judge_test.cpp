@@ -72,6 +72,12 @@ TEST_CASE("a network is run on a device, and all of its elements are compared") 
   CHECK(of.commands >= 1);
 }
 
+TEST_CASE("a mean in which all but the rounding of a product's operands cancels is compared with that rounding") {
+  const Judgement of = judge(draw_plan(nano(), 5496), core::CoreKind::kFast);
+  CHECK(of.wrong == "");
+  CHECK(of.referenced);
+}
+
 TEST_CASE("level ci has 2000 networks and nightly 20000") {
   for (const auto& [level, wanted] : {std::pair("ci", 2000u), std::pair("nightly", 20000u)}) {
     uint64_t graphs = 0;
