@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "weft/spec/names.hpp"
+
 namespace weft::compiler {
 namespace {
 
@@ -112,10 +114,13 @@ class GraphCheck {
       elements += shape(t).rows * shape(t).columns;
     }
     if (auto status = write(node.name, node.y); !status.ok()) return status;
+    const bool rounded = !node.sources.empty() && dtype_of(node.y) == WEFT_VPU_DTYPE_BF16 &&
+                         graph_.tensors[node.sources[0]].dtype == WEFT_VPU_DTYPE_BF16;
+    const auto moved = is_i32(node.y) ? WEFT_VPU_DTYPE_I32 : rounded ? WEFT_VPU_DTYPE_BF16 : WEFT_VPU_DTYPE_F32;
     for (const size_t t : node.sources)
-      if (graph_.tensors[t].dtype != (is_i32(node.y) ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_F32))
+      if (graph_.tensors[t].dtype != moved)
         return broken(fmt::format("{} moves '{}', which is not {}", node.name, graph_.tensors[t].name,
-                                  is_i32(node.y) ? "i32" : "f32"));
+                                  spec::vpu_dtype_name(moved)));
     if (!node.from || node.from->size() != shape(node.y).rows * shape(node.y).columns ||
         std::ranges::any_of(*node.from, [&](uint32_t i) { return i >= elements; }))
       return broken(fmt::format("the sizes of movement {} do not fit", node.name));
@@ -136,8 +141,8 @@ class GraphCheck {
       if (auto status = read(node.name, t); !status.ok()) return status;
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     const auto x = shape(node.x), w = shape(node.w), y = shape(node.y);
-    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16 || graph_.tensors[node.w].dtype != WEFT_VPU_DTYPE_F32)
-      return broken(fmt::format("product {} reads bf16 by f32", node.name));
+    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16 || is_i32(node.w))
+      return broken(fmt::format("product {} reads bf16 by bf16 or f32", node.name));
     if (node.batch == 0 || x.rows % node.batch != 0 || w.rows != node.batch * x.columns || y.rows != x.rows ||
         y.columns != w.columns)
       return broken(fmt::format("the sizes of product {} do not fit", node.name));

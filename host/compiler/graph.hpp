@@ -32,6 +32,7 @@ struct DenseNode {
   std::vector<float> weights;
   std::optional<std::vector<float>> bias;
   bool relu = false;
+  bool of_model = true;  ///< false: its MACs are not the model's
 };
 
 /// y = a op b, where b is a tensor of a's type, a constant row, a constant, or nothing if the operation is a function
@@ -55,7 +56,7 @@ struct CopyNode {
 };
 
 /// y = elements of the sources: element i of y is element `from[i]` of all sources one behind the other, everything row
-/// by row. All sources are f32, or all and y are i32.
+/// by row. All sources are f32, or all and y are bf16, or all and y are i32.
 struct RearrangeNode {
   std::string name;
   std::vector<size_t> sources;
@@ -71,7 +72,7 @@ struct ReduceNode {
   size_t a = 0, y = 0;
 };
 
-/// y = x w, `batch` times: x is batch m x k, bf16; w is batch k x n, f32, rounded to bf16; y is batch m x n.
+/// y = x w, `batch` times: x is batch m x k, bf16; w is batch k x n, bf16, or f32 that is rounded to it; y is batch m x n.
 struct PairProductNode {
   std::string name;
   size_t x = 0, w = 0, y = 0;

@@ -237,6 +237,7 @@ class Lowering {
     step.activation = activation(node);
     step.y = place(node.y, n.first);
     step.y_dtype = dtype_of(node.y);
+    step.of_model = node.of_model;
     push_sending(step, sinks_of(node.y, n), step.m, step.y_dtype, step.y);
   }
 
@@ -332,7 +333,7 @@ class Lowering {
     make_place(node.y);
     program_.steps.emplace_back(PairProductStep{node.name.substr(0, 32), node.batch, rows(node.x) / node.batch,
                                                 columns(node.x), columns(node.y), places_[node.x], places_[node.w],
-                                                places_[node.y], dtype_of(node.y)});
+                                                places_[node.y], dtype_of(node.y), dtype_of(node.w)});
   }
   void add(const ConvolutionNode& node) {
     make_place(node.y);

@@ -48,6 +48,7 @@ struct DenseStep {
   std::optional<TensorPlace> bias;  ///< one row of 4-byte elements, padded with zeros to a multiple of N
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16: f32 or bf16; int8: i32
+  bool of_model = true;                         ///< false: its MACs are not the model's
   std::vector<ResultSink> sinks;                ///< where y goes; empty: all of it to `y`
   std::vector<Arrival> arrivals;  ///< in the order in which they are sent; the last is x, a row chunk of which is read
                                   ///< as soon as it is there, those before are waited for first
@@ -87,7 +88,7 @@ struct RearrangeStep {
   std::vector<RearrangeSource> sources;
   std::shared_ptr<const std::vector<uint32_t>> from;
   TensorPlace y;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;    ///< of the sources, f32 or i32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;    ///< of the sources, f32, bf16 or i32
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< dtype, or bf16
 
   bool operator==(const RearrangeStep&) const = default;
@@ -104,12 +105,13 @@ struct ReduceStep {
   bool operator==(const ReduceStep&) const = default;
 };
 
-/// y[b] = x[b] w[b] for each b: x[m, k] bf16, w[k, n] f32 rounded to bf16, y[m, n]; each b's rows behind the last one's.
+/// y[b] = x[b] w[b] for each b: x[m, k] bf16, w[k, n] bf16 or f32 rounded to it, y[m, n]; each b's rows behind the last one's.
 struct PairProductStep {
   std::string name;
   uint64_t batch = 1, m = 0, k = 0, n = 0;
   TensorPlace x, w, y;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+  weft_vpu_dtype w_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
 
   bool operator==(const PairProductStep&) const = default;
 };

@@ -249,7 +249,10 @@ class GoldenEvaluation {
 
   void evaluate(const RearrangeNode& node) {
     std::vector<float> all, moved;
-    for (const size_t t : node.sources) all.insert(all.end(), f32_[t].begin(), f32_[t].end());
+    for (const size_t t : node.sources) {
+      const auto values = values_of(t);
+      all.insert(all.end(), values.begin(), values.end());
+    }
     for (const uint32_t i : *node.from) moved.push_back(all[i]);
     if (is_i32(node.y)) return store(node.y, std::move(moved));
     const std::vector<uint32_t> one(moved.size(), std::bit_cast<uint32_t>(1.0f));
@@ -280,7 +283,7 @@ class GoldenEvaluation {
   void evaluate(const PairProductNode& node) {
     const auto &x = graph_.tensors[node.x], &w = graph_.tensors[node.w];
     const uint64_t m = x.rows / node.batch, k = x.columns, n = w.columns;
-    const auto weights = round_bf16(f32_[node.w]);
+    const auto weights = lies_as_f32(node.w) ? round_bf16(f32_[node.w]) : bf16_[node.w];
     std::vector<float> y(x.rows * n);
     for (uint64_t b = 0; b < node.batch; b++)
       golden::gemm_bf16(m, k, n, &bf16_[node.x][b * m * k], k, &weights[b * k * n], n, &y[b * m * n], n);

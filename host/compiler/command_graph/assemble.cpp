@@ -17,10 +17,19 @@ namespace {
 struct Attempt {
   uint32_t window, loads_ahead;
   uint64_t vmem_parts;  ///< of 8, that loads may fill
+  bool own_banks = false;
 };
-constexpr std::array<Attempt, 9> kAttempts{
-    {{2048, 30, 6}, {2048, 16, 6}, {256, 30, 6}, {64, 30, 6}, {32, 12, 4}, {8, 8, 2}, {1, 8, 2}, {1, 4, 1}, {1, 1, 0}}};
-constexpr size_t kTurnAttempts = 3;  // each orders three turns; a loop that does not come out is written out
+constexpr std::array<Attempt, 10> kAttempts{{{2048, 30, 6, true},
+                                              {2048, 30, 6},
+                                              {2048, 16, 6},
+                                              {256, 30, 6},
+                                              {64, 30, 6},
+                                              {32, 12, 4},
+                                              {8, 8, 2},
+                                              {1, 8, 2},
+                                              {1, 4, 1},
+                                              {1, 1, 0}}};
+constexpr size_t kTurnAttempts = 4;  // each orders three turns; a loop that does not come out is written out
 constexpr std::array<uint64_t, 5> kRests{256, 64, 16, 4, 0};
 constexpr uint64_t kNeverShared = 1ull << 32;  // so that the next turn's loads wait for nothing but this turn's readers
 
@@ -63,6 +72,7 @@ Result<Layout> lay_out(const CommandGraph& graph, const CommandGraph& ordered,
                        const std::vector<std::vector<uint32_t>>& before, const Attempt& attempt, Runs runs) {
   Layout layout;
   ScheduleLimits limits{attempt.window, attempt.loads_ahead, graph.chip().vmem_words / 8 * attempt.vmem_parts};
+  limits.own_banks = attempt.own_banks;
   if (runs == Runs::kInTurns) limits.turn_commands = static_cast<uint32_t>(graph.commands().size());
   layout.schedule =
       runs == Runs::kInTurns ? schedule_turn(graph, ordered, before, limits) : list_schedule(graph, before, limits);

@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kNever = UINT64_MAX;
 constexpr uint64_t kAccBlocksPerBank = 4;
 constexpr uint64_t kCommandLatency = 8;
+constexpr size_t kHeld = 4;  // commands that an MXU holds until they have retired
 
 /// Places in the ACCs, each for one block of sums at a time. All are as large as the largest block.
 class AccPlaces {
@@ -26,35 +27,53 @@ class AccPlaces {
       if (buffer.space == BufferSpace::kAcc) rows = std::max<uint64_t>(rows, buffer.size);
     const spec::Chip& chip = graph.chip();
     const uint64_t blocks = std::clamp<uint64_t>(chip.acc_bank_rows / rows, 1, kAccBlocksPerBank);
+    taken_.resize(2 * chip.num_mxu);
     for (uint64_t u = 0; u < chip.num_mxu; u++)
       for (uint64_t i = 0; i < blocks; i++)
         for (uint64_t bank = 0; bank < 2; bank++)
-          places_.push_back(
-              {static_cast<uint8_t>(u), (2 * u + bank) * chip.acc_bank_rows + i * (chip.acc_bank_rows / blocks), 0});
+          places_.push_back({static_cast<uint8_t>(u), 2 * u + bank,
+                             (2 * u + bank) * chip.acc_bank_rows + i * (chip.acc_bank_rows / blocks), 0});
   }
 
   struct Place {
     uint8_t mxu;
+    uint64_t bank;  ///< counted over all MXUs
     uint64_t row;
     uint64_t free_at;  ///< kNever: taken
   };
-  /// The place where a product can start first; of those, of the MXU and the place that has rested longest.
-  [[nodiscard]] std::optional<size_t> best(const std::vector<uint64_t>& mxu_free) const {
+  /// The place where a product can start first; of those, of the MXU that has rested longest, and there in the bank
+  /// with fewer sums that the vector unit has yet to read: a product that adds to sums keeps it from their bank. Of
+  /// several MXUs one that does (`alone`) begins in a bank without others.
+  [[nodiscard]] std::optional<size_t> best(const std::vector<uint64_t>& mxu_free, bool alone) const {
     std::optional<size_t> found;
     const auto key = [&](const Place& p) {
-      return std::tuple(std::max(p.free_at, mxu_free[p.mxu]), mxu_free[p.mxu], p.free_at);
+      return std::tuple(std::max(p.free_at, mxu_free[p.mxu]), mxu_free[p.mxu], taken_[p.bank], p.free_at);
     };
     for (size_t i = 0; i < places_.size(); i++)
-      if (places_[i].free_at != kNever && (!found || key(places_[i]) < key(places_[*found]))) found = i;
+      if (is_free(places_[i], alone) && (!found || key(places_[i]) < key(places_[*found]))) found = i;
     return found;
   }
-  [[nodiscard]] size_t free_places() const {
-    return static_cast<size_t>(std::ranges::count_if(places_, [](const Place& p) { return p.free_at != kNever; }));
+  /// How many such products can begin.
+  [[nodiscard]] size_t free_places(bool alone) const {
+    return static_cast<size_t>(std::ranges::count_if(places_, [&](const Place& p) { return is_free(p, alone); }));
   }
-  Place& operator[](size_t i) { return places_[i]; }
+  void take(size_t place) {
+    places_[place].free_at = kNever;
+    taken_[places_[place].bank]++;
+  }
+  void release(size_t place, uint64_t at) {
+    places_[place].free_at = at;
+    taken_[places_[place].bank]--;
+  }
+  const Place& operator[](size_t i) const { return places_[i]; }
 
  private:
+  [[nodiscard]] bool is_free(const Place& place, bool alone) const {
+    return place.free_at != kNever && (!alone || taken_[place.bank] == 0);
+  }
+
   std::vector<Place> places_;
+  std::vector<uint32_t> taken_;  ///< by bank
 };
 
 class ListScheduler {
@@ -66,8 +85,8 @@ class ListScheduler {
     missing_.resize(n), ready_at_.resize(n), after_.resize(n), loads_used_.resize(n), place_.resize(n);
     taken_.resize(n);
     users_.resize(graph.buffers().size()), acc_place_.resize(graph.buffers().size());
-    opened_.resize(graph.buffers().size());
-    mxu_free_.resize(chip_.num_mxu);
+    opened_.resize(graph.buffers().size()), adds_.resize(graph.buffers().size());
+    mxu_free_.resize(chip_.num_mxu), held_.resize(chip_.num_mxu);
     result_.mxu.resize(n), result_.acc_bases.resize(graph.buffers().size());
     for (uint32_t i = 0; i < n; i++) {
       missing_[i] = before[i].size();
@@ -77,6 +96,9 @@ class ListScheduler {
       queue.push_back(i);
       if (missing_[i] == 0) ready_[graph.commands()[i].queue].insert(i);
       for_each_buffer(i, [&](BufferId b) { users_[index_of(b)]++; });
+      if (const auto* mxu = std::get_if<spec::MxuCommand>(&graph.commands()[i].body))
+        if (mxu->m >= chip_.n && (mxu->seed == WEFT_MXU_SEED_KEEP || mxu->k > chip_.n))
+          adds_[index_of(graph.commands()[i].d)] = 1;
     }
   }
 
@@ -114,7 +136,10 @@ class ListScheduler {
         if (behind >= limits_.window) break;
         if (command / limits_.turn_commands != waiting_[q][oldest_[q]] / limits_.turn_commands) break;
         const auto choice = start_of(command, behind == 0, forced);
-        if (choice && (!best || choice->start < best->start)) best = choice;
+        // What has begun goes on before a new block begins.
+        if (choice && (!best || std::pair(choice->start, choice->acc.has_value()) <
+                                    std::pair(best->start, best->acc.has_value())))
+          best = choice;
       }
     return best;
   }
@@ -131,13 +156,22 @@ class ListScheduler {
       if (forced && !oldest) return std::nullopt;
       return Choice{command, std::max(at, dma_in_free_), {}};
     }
-    if (opened_[index_of(c.d)] != 0)
-      return Choice{command, std::max(at, mxu_free_[acc_[acc_place_[index_of(c.d)]].mxu]), {}};
+    if (opened_[index_of(c.d)] != 0) return Choice{command, mxu_start(at, acc_[acc_place_[index_of(c.d)]].mxu), {}};
     // The last place is for the oldest product: those behind it might wait for what it computes.
-    if (!oldest && acc_.free_places() < 2) return std::nullopt;
-    const auto place = acc_.best(mxu_free_);
+    if (!oldest && acc_.free_places(alone(c)) < 2) return std::nullopt;
+    const auto place = acc_.best(mxu_free_, alone(c));
     if (!place) return std::nullopt;
-    return Choice{command, std::max({at, acc_[*place].free_at, mxu_free_[acc_[*place].mxu]}), place};
+    return Choice{command, mxu_start(std::max(at, acc_[*place].free_at), acc_[*place].mxu), place};
+  }
+
+  /// Of several MXUs, sums that a product adds to.
+  [[nodiscard]] bool alone(const GraphCommand& c) const {
+    return limits_.own_banks && chip_.num_mxu > 1 && adds_[index_of(c.d)] != 0;
+  }
+
+  /// When an MXU begins with a command that is ready: it holds so many at most, and all MXUs retire in one order.
+  [[nodiscard]] uint64_t mxu_start(uint64_t ready, uint8_t mxu) const {
+    return std::max({ready, mxu_free_[mxu], held_[mxu][0]});
   }
 
   void take(const Choice& choice) {
@@ -145,7 +179,7 @@ class ListScheduler {
     const GraphCommand& c = graph_.commands()[command];
     if (choice.acc) {
       acc_place_[index_of(c.d)] = *choice.acc;
-      acc_[*choice.acc].free_at = kNever;
+      acc_.take(*choice.acc);
       result_.acc_bases[index_of(c.d)] = acc_[*choice.acc].row;
     }
     const uint64_t end = run_on_unit(command, choice.start);
@@ -174,7 +208,7 @@ class ListScheduler {
     if (vmem)
       live_words_ -= graph_.buffers()[i].size;
     else
-      acc_[acc_place_[i]].free_at = end;
+      acc_.release(acc_place_[i], end);
   }
 
   /// When the command's writes are visible.
@@ -191,7 +225,11 @@ class ListScheduler {
       const auto place = acc_[acc_place_[index_of(c.d)]];
       result_.mxu[command] = place.mxu;
       mxu_free_[place.mxu] = start + unit_cycles(chip_, *mxu);
-      return mxu_free_[place.mxu] + (uint64_t{chip_.pe_latency} + 1) * chip_.n;
+      retired_ = std::max(retired_ + 1, mxu_free_[place.mxu] + (uint64_t{chip_.pe_latency} + 1) * chip_.n);
+      auto& held = held_[place.mxu];
+      std::ranges::rotate(held, held.begin() + 1);
+      held.back() = retired_;
+      return retired_;
     }
     vpu_free_ = start + unit_cycles(chip_, std::get<spec::VpuCommand>(c.body));
     return vpu_free_;
@@ -212,9 +250,12 @@ class ListScheduler {
   std::vector<uint8_t> loads_used_;  ///< 1: yes
   std::vector<uint32_t> users_;      ///< by buffer: commands still to come
   std::vector<uint8_t> opened_;      ///< 1: yes
+  std::vector<uint8_t> adds_;        ///< by buffer of ACC: a product of N rows or more adds to what is there; 1: yes
   std::vector<size_t> acc_place_;
   AccPlaces acc_;
   std::vector<uint64_t> mxu_free_;
+  std::vector<std::array<uint64_t, kHeld>> held_;  ///< by MXU: when its last commands have retired, the oldest first
+  uint64_t retired_ = 0;                           ///< when all products so far have
   uint64_t vpu_free_ = 0, dma_in_free_ = 0, dma_out_free_ = 0, live_words_ = 0;
   uint32_t loads_ahead_ = 0;
   Schedule result_;

@@ -10,6 +10,7 @@ struct ScheduleLimits {
   uint32_t window = 32;       ///< how far in its queue a command may stand behind the oldest one; 1: none overtakes
   uint32_t loads_ahead = 24;  ///< loads that nothing has used yet
   uint64_t vmem_words = 0;    ///< that loads may fill ahead of their use
+  bool own_banks = false;     ///< of several MXUs, sums that a product adds to begin in a bank of ACC without others
   /// Of a loop that is unrolled: no queue begins a turn before it has had all of the one before.
   uint32_t turn_commands = UINT32_MAX;
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/round_up.hpp"
+
 namespace weft::compiler::command_graph {
 namespace {
 
@@ -61,6 +63,9 @@ std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::ve
   for (size_t b = 0; b < buffers; b++)
     if (first[b] != kUnused) by_start.push_back(b);
   std::ranges::stable_sort(by_start, {}, [&](size_t b) { return first[b]; });
+  // Groups of two-word rows then begin in the same banks, whatever lies before them.
+  const uint64_t unit = 2 * uint64_t{graph.chip().vpu_sublanes};
+  const auto room = [&](size_t b) { return round_up(uint64_t{graph.buffers()[b].size}, unit); };
   VmemPlacement placement{BufferBases(buffers), 0};
   for (size_t b = 0; b < buffers; b++) {
     const Buffer& buffer = graph.buffers()[b];
@@ -68,15 +73,16 @@ std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::ve
     placement.bases[b] = *buffer.word;
     placement.words = std::max(placement.words, (*buffer.word + buffer.size + 1) / 2 * 2);
   }
+  placement.words = round_up(placement.words, unit);
   if (placement.words >= graph.chip().vmem_words) return std::nullopt;
   FreeWords free(placement.words, graph.chip().vmem_words - placement.words);
   for (const size_t b : by_start) {
     while (!by_end.empty() && by_end.begin()->first <= first[b]) {
       const size_t done = by_end.begin()->second;
-      free.give(placement.bases[done], (uint64_t{graph.buffers()[done].size} + 1) / 2 * 2);
+      free.give(placement.bases[done], room(done));
       by_end.erase(by_end.begin());
     }
-    const uint64_t words = (uint64_t{graph.buffers()[b].size} + 1) / 2 * 2;
+    const uint64_t words = room(b);
     const auto place = free.take(words);
     if (!place) return std::nullopt;
     placement.bases[b] = *place;

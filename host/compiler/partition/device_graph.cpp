@@ -47,6 +47,7 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
   for (const uint32_t index : ops_) add(module_.ops()[index]);
   keep_outputs_apart(outputs);
   drop_unread();
+  join_factors();
   settle_types();
   if (auto status = check_graph(graph_); !status.ok()) return status.error();
   return std::move(graph_);
@@ -335,9 +336,44 @@ void GraphBuilder::settle_types() {
   };
   for (auto& node : graph_.nodes) {
     auto operands = operands_of(node);
-    if (product_operand(node) != nullptr) operands.erase(operands.begin());
+    if (product_operand(node) != nullptr) operands.clear();
     if (std::holds_alternative<ConvolutionNode>(node)) operands.clear();  // it rounds what it reads
+    if (std::holds_alternative<RearrangeNode>(node)) operands.clear();    // below
     for (const size_t t : operands) f32[t] = true;
+  }
+  // A computed value that moves is rounded before if only products read it, and nothing else what it moves from. Of an
+  // input the rows would be as many runs of half as many bytes.
+  const auto stays_f32 = [&](size_t t) {
+    const auto among = [&](const std::vector<size_t>& tensors) {
+      return std::ranges::find(tensors, t) != tensors.end();
+    };
+    return f32[t] || among(graph_.inputs) || among(graph_.outputs);
+  };
+  // Weights of products of computed matrices are rounded on their way to where these lie, if not before for nothing.
+  std::vector<bool> rows_read(f32.size()), weights_read(f32.size());
+  for (auto& node : graph_.nodes) {
+    if (const size_t* x = product_operand(node)) rows_read[*x] = true;
+    if (const auto* pair = std::get_if<PairProductNode>(&node)) weights_read[pair->w] = true;
+  }
+  const auto only_weights = [&](size_t t) { return weights_read[t] && !rows_read[t] && !rounded_.contains(t); };
+  std::vector<bool> written_once(f32.size());  // as bf16, or moved as such
+  for (const auto& node : graph_.nodes)
+    written_once[result_of(node)] = std::holds_alternative<DenseNode>(node) ||
+                                    std::holds_alternative<PairProductNode>(node) ||
+                                    std::holds_alternative<RearrangeNode>(node);
+  for (const auto& node : graph_.nodes)
+    if (const auto* pair = std::get_if<PairProductNode>(&node);
+        pair != nullptr && only_weights(pair->w) && !written_once[pair->w])
+      f32[pair->w] = true;
+  for (bool settled = false; !settled;) {
+    settled = true;
+    for (const auto& node : graph_.nodes) {
+      const auto* move = std::get_if<RearrangeNode>(&node);
+      if (move == nullptr || (!stays_f32(move->y) && std::ranges::none_of(move->sources, stays_f32))) continue;
+      for (const size_t t : move->sources)
+        if (!f32[t]) f32[t] = true, settled = false;
+      if (!f32[move->y] && only_weights(move->y)) f32[move->y] = true, settled = false;
+    }
   }
   for (size_t t = 0; t < f32.size(); t++) {
     if (is_i32(t) || rounded_.contains(t)) f32[t] = false;

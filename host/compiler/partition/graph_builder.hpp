@@ -112,6 +112,8 @@ class GraphBuilder {
   // product_rules.cpp
   [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
   void add_product(const ir::Op& op);
+  void join_factors();
+  void add_quotient(const ir::Op& op, size_t x, size_t w, uint64_t batch);
   void add_convolution(const ir::Op& op);
 
   // convolution_rules.cpp

@@ -263,4 +263,32 @@ std::optional<Writers> writers_of(const Module& module, const Op& op, const Plac
   return writers;
 }
 
+std::optional<ValueId> divided_by_its_sums(const Module& module, const Op& product) {
+  const auto last = static_cast<int64_t>(module.type(product.operands[0]).rank()) - 1;
+  const Op& quotient = module.op_of(product.operands[0]);
+  if (product.list("lhs_contract") != Dims{last} || quotient.kind != OpKind::kDivide) return std::nullopt;
+  const Op* sums = &module.op_of(quotient.operands[1]);
+  if (sums->kind != OpKind::kBroadcast) return std::nullopt;
+  // The sum of row r stands in all columns of row r.
+  const auto& wide = module.type(quotient.operands[1]).dims;
+  const auto& narrow = module.type(sums->operands[0]).dims;
+  const auto& where = sums->list("dimensions");
+  for (size_t d = 0; d < where.size(); d++)
+    if (where[d] != static_cast<int64_t>(d) || (where[d] == last ? narrow[d] != 1 : narrow[d] != wide[d]))
+      return std::nullopt;
+  if (static_cast<int64_t>(where.size()) < last) return std::nullopt;
+  sums = &module.op_of(sums->operands[0]);
+  if (sums->kind == OpKind::kReshape) {
+    Dims kept = module.type(sums->operands[0]).dims;
+    kept.push_back(1);
+    if (static_cast<int64_t>(kept.size()) != last + 1 || kept != module.type(sums->results[0]).dims)
+      return std::nullopt;
+    sums = &module.op_of(sums->operands[0]);
+  }
+  if (sums->kind != OpKind::kReduce || sums->operands.size() != 1 || sums->word("kind") != "add" ||
+      sums->list("dimensions") != Dims{last} || sums->operands[0] != quotient.operands[0])
+    return std::nullopt;
+  return quotient.operands[0];
+}
+
 }  // namespace weft::compiler

@@ -42,6 +42,9 @@ uint64_t product_of(const Dims& sizes, const Dims& dims) {
   return count;
 }
 
+constexpr uint64_t kManyRows = 512;    // of the second operand, for which sums are products too
+constexpr uint64_t kFewerColumns = 4;  // of the result, by so much, than of the first operand
+
 bool is_zero(const decltype(VectorNode::b)& operand) {
   const auto* number = std::get_if<float>(&operand);
   return number != nullptr && *number == 0;
@@ -90,6 +93,59 @@ bool GraphBuilder::fuse(const Op& op, const Aligned& operands) {
   return join(std::get<DenseNode>(node));
 }
 
+/// A product y that is read as c y, and in y (a e + b), computes c y itself: then (c y) (a / c e + b / c) is the other.
+/// This is a gelu, of which one pass over y is left out.
+void GraphBuilder::join_factors() {
+  std::vector<std::vector<VectorNode*>> readers(graph_.tensors.size());  // null: another kind, or an output
+  std::map<size_t, VectorNode*> made;
+  for (const size_t t : graph_.outputs) readers[t].push_back(nullptr);
+  for (auto& node : graph_.nodes) {
+    auto* vector = std::get_if<VectorNode>(&node);
+    for (const size_t t : operands_of(node)) readers[t].push_back(vector);
+    if (vector != nullptr) made[vector->y] = vector;
+  }
+  std::set<const VectorNode*> gone;
+  for (auto& node : graph_.nodes) {
+    auto* dense = std::get_if<DenseNode>(&node);
+    if (dense == nullptr || dense->relu || readers[dense->y].size() != 2) continue;
+    for (const size_t i : {0, 1}) {
+      VectorNode *multiple = readers[dense->y][i], *other = readers[dense->y][1 - i];
+      if (multiple == nullptr || other == nullptr || multiple == other || multiple->op != WEFT_VPU_OP_MUL ||
+          other->op != WEFT_VPU_OP_MUL || !std::holds_alternative<float>(multiple->b) ||
+          !std::holds_alternative<size_t>(other->b) || std::ranges::count(readers[multiple->y], nullptr) != 0)
+        continue;
+      const size_t sum = other->a == dense->y ? std::get<size_t>(other->b) : other->a;
+      const auto by = made.find(sum);
+      if (by == made.end() || by->second->op != WEFT_VPU_OP_AXPY || !std::holds_alternative<float>(by->second->b) ||
+          readers[sum].size() != 1)
+        continue;
+      const float c = std::get<float>(multiple->b);
+      auto weights = dense->weights;
+      auto bias = dense->bias.value_or(std::vector<float>());
+      for (auto* values : {&weights, &bias})
+        for (float& value : *values) value *= c;
+      const auto fine = [](float v) { return v == 0 || std::isnormal(v); };
+      const float factor = by->second->c / c, constant = std::get<float>(by->second->b) / c;
+      if (!std::isnormal(c) || !fine(factor) || !fine(constant) || !std::ranges::all_of(weights, fine) ||
+          !std::ranges::all_of(bias, fine))
+        continue;
+      dense->weights = std::move(weights);
+      if (dense->bias) dense->bias = std::move(bias);
+      by->second->c = factor, by->second->b = constant;
+      for (VectorNode* reader : readers[multiple->y]) {
+        if (reader->a == multiple->y) reader->a = dense->y;
+        if (auto* b = std::get_if<size_t>(&reader->b); b != nullptr && *b == multiple->y) *b = dense->y;
+      }
+      gone.insert(multiple);
+      break;
+    }
+  }
+  std::erase_if(graph_.nodes, [&](const Node& node) {
+    const auto* vector = std::get_if<VectorNode>(&node);
+    return vector != nullptr && gone.contains(vector);
+  });
+}
+
 void GraphBuilder::add_product(const Op& op) {
   const auto &a = module_.type(op.operands[0]), &b = module_.type(op.operands[1]);
   const Order left = order_of(a.dims, op.list("lhs_batch"), op.list("lhs_contract"), true),
@@ -99,6 +155,12 @@ void GraphBuilder::add_product(const Op& op) {
     const ValueView v = view(value, op.origin);
     return std::ranges::is_sorted(order) ? v : picked(graph_, v, permuted(dims, order));
   };
+  if (k >= kManyRows && k >= kFewerColumns * right.free && is_exclusive(op.operands[0]))
+    if (const auto divided = divided_by_its_sums(module_, op)) {
+      const size_t x = tensor_of(op.origin, ordered(*divided, a.dims, left.dims), a.count(), k);
+      const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
+      return add_quotient(op, x, w, batch);
+    }
   if (batch == 1 && is_constant(op.operands[1])) {
     auto values = constant_values(module_, op.operands[1]);
     DenseNode dense;
@@ -122,6 +184,17 @@ void GraphBuilder::add_product(const Op& op) {
   const size_t y = new_tensor(op.origin, module_.type(op.results[0]).dims, batch * left.free, right.free);
   graph_.nodes.emplace_back(PairProductNode{op.origin, x, w, y, batch});
   views_[op.results[0]] = {{y}, nullptr};
+}
+
+/// The rows of x, divided by their sums, times w: the rows of the product are divided instead, which are shorter, and
+/// the sums are a product by ones, as wide as the rows to be divided by them.
+void GraphBuilder::add_quotient(const Op& op, size_t x, size_t w, uint64_t batch) {
+  const uint64_t rows = graph_.tensors[x].rows, k = graph_.tensors[x].columns, n = graph_.tensors[w].columns;
+  const auto& dims = module_.type(op.results[0]).dims;
+  const size_t product = new_tensor(op.origin, dims, rows, n), sums = new_tensor(op.origin, dims, rows, n);
+  graph_.nodes.emplace_back(PairProductNode{op.origin, x, w, product, batch});
+  graph_.nodes.emplace_back(DenseNode{op.origin, x, sums, k, n, std::vector<float>(k * n, 1.0f), {}, false, false});
+  views_[op.results[0]] = {{emit(op, WEFT_VPU_OP_MUL, product, emit(op, WEFT_VPU_OP_RCP, sums))}, nullptr};
 }
 
 /// Rows are the places of the windows, columns the channels: x becomes one row for each window, (tap, channel), and the

@@ -20,8 +20,8 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr uint64_t kLargest = 1u << 22;      // elements of what stays in one piece
-constexpr int64_t kBlockElements = 1 << 19;  // of a block's scores
-constexpr int64_t kMostRows = 256;           // of a block
+constexpr int64_t kBlockElements = 1 << 20;  // of a block's scores
+constexpr int64_t kMostRows = 512;           // of a block
 constexpr size_t kMostOps = 50'000;          // that the blocks of a module may have
 
 /// A product of what is computed row by row from another product, and the operators between the two.

@@ -301,8 +301,7 @@ class Convolver {
       c.a_addr = static_cast<uint32_t>(place - places.first), c.a_stride = 1;
       if (by_.product.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = static_cast<uint32_t>(2 * block);
       c.activation = static_cast<uint8_t>(by_.product.activation);
-      c.d_addr =
-          static_cast<uint32_t>((row - y.row_chunks[chunk].first) * y.row_words + block * row_words(by_.product.dtype));
+      c.d_addr = static_cast<uint32_t>((row - y.row_chunks[chunk].first) * y.row_words + block * y.block_words);
       c.d_stride = static_cast<uint32_t>(by_.spread[1] * y.row_words);
       graph_.vector(c, sums, bias, y.chunks[chunk]);
     });

@@ -14,7 +14,6 @@ namespace weft::compiler::tiles {
 
 namespace {
 
-constexpr uint64_t kWords = 2;  // of a row of f32 or i32
 constexpr size_t kMaxCommands = 100'000;
 
 /// An element of a source.
@@ -35,7 +34,11 @@ struct Run {
 class Mover {
  public:
   Mover(TileBuilder& tiles, const Rearrangement& by)
-      : tiles_(tiles), by_(by), n_(tiles.chip_.n), tag_(tiles.program_.tag(by.name)) {
+      : tiles_(tiles),
+        by_(by),
+        n_(tiles.chip_.n),
+        words_(row_words(by.sources[0]->dtype)),
+        tag_(tiles.program_.tag(by.name)) {
     uint64_t elements = 0;
     for (const Matrix* source : by.sources) {
       begins_.push_back(elements);
@@ -44,7 +47,8 @@ class Mover {
   }
 
   Matrix run() {
-    Matrix y = tiles_.new_matrix(by_.rows, by_.columns, by_.sources[0]->dtype);
+    Matrix y = by_.weights_of != 0 ? tiles_.new_weights(by_.rows, by_.columns, by_.weights_of)
+                                   : tiles_.new_matrix(by_.rows, by_.columns, by_.sources[0]->dtype);
     for (uint64_t chunk = 0; chunk < y.chunks.size(); chunk++)
       for (uint64_t block = 0; block < tiles_.blocks(y.columns); block++) {
         target_ = {&y, chunk, block, tiles_.lanes(y.columns, block)};
@@ -163,11 +167,11 @@ class Mover {
     auto& [buffer, columns] = wide_[{begin.source, begin.row, begin.column, step, target_.lanes}];
     const uint64_t wanted = std::min(n_, by_.sources[begin.source]->columns - begin.column);
     if (columns == 0) {
-      buffer = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, wanted * kWords);
+      buffer = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, wanted * words_);
       columns = wanted;
-      emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), target_.lanes, columns, {buffer, 0, kWords});
+      emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), target_.lanes, columns, {buffer, 0, words_});
     }
-    emit(WEFT_OPCODE_ELEMENTWISE, {buffer, skipped * kWords, kWords}, count, target_.lanes, target_of(r));
+    emit(WEFT_OPCODE_ELEMENTWISE, {buffer, skipped * words_, words_}, count, target_.lanes, target_of(r));
   }
 
   void transpose_twice(uint64_t r, uint64_t count, uint64_t step, const std::vector<Place>& row) {
@@ -182,11 +186,11 @@ class Mover {
       const auto piece = piece_of(runs[0], step, count);
       return emit(WEFT_OPCODE_TRANSPOSE, piece, target_.lanes, count, target_of(r));
     }
-    const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, row.size() * kWords);
+    const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, row.size() * words_);
     for (const Run& run : runs)
       emit(WEFT_OPCODE_ELEMENTWISE, piece_of(run, step, count), run.count, count,
-           {together, run.lane * kWords, kWords});
-    emit(WEFT_OPCODE_TRANSPOSE, {together, 0, kWords}, target_.lanes, count, target_of(r));
+           {together, run.lane * words_, words_});
+    emit(WEFT_OPCODE_TRANSPOSE, {together, 0, words_}, target_.lanes, count, target_of(r));
   }
   /// The run with one more lane, of the same row and block; the second one sets the step.
   [[nodiscard]] bool continues(Run& run, const Place& place) const {
@@ -210,10 +214,10 @@ class Mover {
     const auto [found, fresh] = pieces_.try_emplace({begin.source, begin.row, begin.column, step, count});
     if (fresh) {
       const uint64_t columns = std::min(n_, by_.sources[begin.source]->columns - begin.column);
-      found->second = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, columns * kWords);
-      emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), count, columns, {found->second, 0, kWords});
+      found->second = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, columns * words_);
+      emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), count, columns, {found->second, 0, words_});
     }
-    return {found->second, run.first.column % n_ * kWords, run.step * kWords};
+    return {found->second, run.first.column % n_ * words_, run.step * words_};
   }
 
   Rows source_of(const Place& place, uint64_t step) {
@@ -247,7 +251,7 @@ class Mover {
 
   TileBuilder& tiles_;
   const Rearrangement& by_;
-  const uint64_t n_;
+  const uint64_t n_, words_;  ///< words of a row of one block
   const uint16_t tag_;
   std::vector<uint64_t> begins_;  ///< of the sources' elements
   Target target_;

@@ -98,7 +98,7 @@ void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t 
   c.a_stride = 1;
   if (by.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = static_cast<uint32_t>(2 * block);
   c.activation = static_cast<uint8_t>(by.activation);
-  c.d_addr = static_cast<uint32_t>(block * row_words(by.dtype)), c.d_stride = static_cast<uint32_t>(y.row_words);
+  c.d_addr = static_cast<uint32_t>(block * y.block_words), c.d_stride = static_cast<uint32_t>(y.row_words);
   graph_.vector(c, sums, bias, y.chunks[chunk]);
 }
 
@@ -106,8 +106,7 @@ void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t 
 void TileBuilder::store_wave(const Matrix& y, uint64_t chunk, const Product& by, Span wave) {
   for (uint64_t i = 0; i < wave.count; i += kStoreBlocks) {
     const Span part{wave.first + i, std::min(kStoreBlocks, wave.count - i)};
-    store_blocks(*by.store, y.row_chunks[chunk], part, by.n, by.dtype, y.chunks[chunk],
-                 part.first * row_words(by.dtype), y.row_words,
+    store_blocks(y, chunk, *by.store, part,
                  program_.tag(fmt::format("{} store rows {}.. columns {}..", by.name, y.row_chunks[chunk].first,
                                           part.first * chip_.n)));
   }
@@ -115,7 +114,7 @@ void TileBuilder::store_wave(const Matrix& y, uint64_t chunk, const Product& by,
 
 Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
   const uint64_t k = x.columns, tiles = blocks(k), column_blocks = blocks(by.n);
-  Matrix y = new_matrix(x.rows, by.n, by.dtype);
+  Matrix y = new_matrix(by.n, by.dtype, row_chunks(chip_, x.rows), by.store ? Blocks::kBeside : Blocks::kBehind);
   const BufferId bias =
       by.bias ? load_row(*by.bias, column_blocks * 4ull * chip_.n, by.name + " bias") : command_graph::kNoBuffer;
   uint64_t most_rows = 0;
@@ -137,7 +136,7 @@ Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
       if (by.store) store_wave(y, chunk, by, wave);
     }
   begun_ = true;
-  program_.note_macs(x.rows * k * by.n);
+  if (by.of_model) program_.note_macs(x.rows * k * by.n);
   return y;
 }
 

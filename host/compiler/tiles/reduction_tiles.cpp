@@ -9,6 +9,7 @@ namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint64_t kWords = 2;       // of a row of f32 or i32
+constexpr uint64_t kManyBlocks = 4;  // of columns, that rows of sublanes fold faster than pair by pair
 constexpr uint64_t kApartBanks = 6;  // in which neighbours of a tree begin, so that both are read at once
 
 /// The operation of two values that a reduction is made of.
@@ -27,8 +28,9 @@ class Reduction {
  public:
   Reduction(CommandGraph& graph, weft_vpu_op op, weft_vpu_dtype dtype, uint64_t rows, uint16_t tag)
       : graph_(graph), op_(op), dtype_(dtype), rows_(rows), tag_(tag) {
-    const uint64_t banks = graph.chip().vmem_banks, words = rows * kWords;
-    part_words_ = words + (kApartBanks % banks + banks - words % banks) % banks;
+    const uint64_t banks = graph.chip().vmem_banks, words = rows * kWords, sublanes = graph.chip().vpu_sublanes;
+    const uint64_t apart = sublanes > 1 ? sublanes * kWords : kApartBanks;
+    part_words_ = words + (apart % banks + banks - words % banks) % banks;
   }
 
   /// Room for so many parts side by side.
@@ -37,6 +39,15 @@ class Reduction {
 
   void reduce(const Part& a, uint64_t lanes, const Part& d) const {
     graph_.vector(command(WEFT_OPCODE_REDUCE, op_, lanes, a, d), a.buffer, command_graph::kNoBuffer, d.buffer);
+  }
+  /// Of parts `apart` words from each other, lane by lane, in one command.
+  Part fold(const Part& first, uint64_t apart, uint64_t count, uint64_t lanes) {
+    const Part folded = next();
+    auto c = command(WEFT_OPCODE_REDUCE, op_, lanes, first, folded);
+    c.axis = WEFT_VPU_AXIS_ROWS;
+    c.window = static_cast<uint16_t>(count), c.b_stride = static_cast<uint32_t>(apart);
+    graph_.vector(c, first.buffer, command_graph::kNoBuffer, folded.buffer);
+    return folded;
   }
   /// Neighbour by neighbour until one is left, which is written to `last` if that is given.
   Part combine(std::vector<Part> parts, uint64_t lanes, const Part* last) {
@@ -110,7 +121,11 @@ Matrix TileBuilder::reduce(Matrix& a, weft_vpu_op op, const std::string& name) {
       parts.push_back({a.chunks[chunk], block * a.block_words, a.row_words});
     const Part result{y.chunks[chunk]};
     if (whole && op != WEFT_VPU_OP_SUM) {
-      reduction.reduce(reduction.combine(parts, lanes(a.columns, 0), nullptr), lanes(a.columns, 0), result);
+      const uint64_t all = lanes(a.columns, 0);
+      const bool folds = chip_.vpu_sublanes > 1 && count >= kManyBlocks;
+      reduction.reduce(
+          folds ? reduction.fold(parts[0], a.block_words, count, all) : reduction.combine(parts, all, nullptr), all,
+          result);
       continue;
     }
     for (uint64_t block = 0; block < count; block++) {

@@ -28,6 +28,7 @@ StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<con
     if (const auto* dense = std::get_if<DenseStep>(&step))
       products_of_[{dense->weights.segment, dense->weights.offset_bytes}]++;
     for (const auto& place : operand_places(step)) readers_of_[key_of(place)]++;
+    if (const auto* pair = std::get_if<PairProductStep>(&step)) weights_for_[key_of(pair->w)][pair->batch]++;
   }
 }
 
@@ -45,6 +46,10 @@ const Matrix* StepTiles::value(const TensorPlace& place) const {
 }
 
 Matrix& StepTiles::load_all(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
+  // It lies as what is computed: a turn's result takes its place.
+  if (!goes_through_memory(place) && !values_.contains(key_of(place)))
+    values_.try_emplace(key_of(place, rows, columns, dtype),
+                        tiles_.from_memory(rows, columns, dtype, place, TileBuilder::Blocks::kBehind));
   Matrix& value = matrix(place, rows, columns, dtype);
   tiles_.load_all(value);
   return value;
@@ -59,6 +64,14 @@ Matrix& StepTiles::matrix(const TensorPlace& place, uint64_t rows, uint64_t colu
   if (const auto found = values_.find(key); found != values_.end()) return found->second;
   return values_[key] = tiles_.from_memory(rows, columns, dtype, place);
 }
+/// How many products read a computed value, and nothing else does, as their weights.
+uint64_t StepTiles::only_weights_of(const TensorPlace& y) const {
+  const auto found = weights_for_.find(key_of(y));
+  if (y.segment != kScratch || goes_through_memory(y) || found == weights_for_.end() || found->second.size() != 1)
+    return 0;
+  const auto [batch, steps] = *found->second.begin();
+  return readers_of_.at(key_of(y)) == steps ? batch : 0;
+}
 /// Several products can have the same. What has gone to memory does not stay for the next one.
 const Matrix& StepTiles::weights(const PairProductStep& step) {
   const auto [made, fresh] = weights_.try_emplace({key_of(step.w), step.batch});
@@ -69,9 +82,9 @@ const Matrix& StepTiles::weights(const PairProductStep& step) {
 Matrix& StepTiles::factor(const PairProductStep& step) {
   const uint64_t rows = step.batch * step.k;
   if (step.w.segment > kScratch && readers_of_[key_of(step.w)] == 1)
-    values_.try_emplace(key_of(step.w, rows, step.n, WEFT_VPU_DTYPE_F32),
-                        tiles_.weights_from_memory(rows, step.n, step.batch, step.w));
-  return matrix(step.w, rows, step.n, WEFT_VPU_DTYPE_F32);
+    values_.try_emplace(key_of(step.w, rows, step.n, step.w_dtype),
+                        tiles_.weights_from_memory(rows, step.n, step.batch, step.w_dtype, step.w));
+  return matrix(step.w, rows, step.n, step.w_dtype);
 }
 bool StepTiles::goes_through_memory(const TensorPlace& place) const {
   return place.segment == kScratch && spilled_.contains(place.offset_bytes);
@@ -81,6 +94,7 @@ void StepTiles::add_step(const DenseStep& step, bool last) {
   Matrix& x = matrix(step.x, step.m, step.k, WEFT_VPU_DTYPE_BF16);
   Product product{step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
   if (step.y.segment != kScratch || goes_through_memory(step.y)) product.store = step.y;
+  product.of_model = step.of_model;
   product.again = products_of_[{step.weights.segment, step.weights.offset_bytes}] > 1;
   keep(step.y, tiles_.product(x, product, last));
 }
@@ -93,6 +107,7 @@ void StepTiles::finish(const TensorPlace& place, Matrix value, const std::string
 
 void StepTiles::add_step(const RearrangeStep& step, bool) {
   Rearrangement by{step.name, {}, *step.from, step.rows, step.cols};
+  if (step.dtype == WEFT_VPU_DTYPE_BF16) by.weights_of = only_weights_of(step.y);
   for (const auto& source : step.sources)
     by.sources.push_back(&matrix(source.place, source.rows, source.cols, step.dtype));
   Matrix y = tiles_.rearrange(by);

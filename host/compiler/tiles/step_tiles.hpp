@@ -43,6 +43,7 @@ class StepTiles {
 
   Matrix& matrix(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
   const Matrix& weights(const PairProductStep& step);
+  [[nodiscard]] uint64_t only_weights_of(const TensorPlace& y) const;
   Matrix& factor(const PairProductStep& step);
   [[nodiscard]] bool goes_through_memory(const TensorPlace& place) const;
   void finish(const TensorPlace& place, Matrix value, const std::string& name);
@@ -60,6 +61,7 @@ class StepTiles {
   std::map<std::pair<uint8_t, uint64_t>, uint64_t> products_of_;  ///< of weights by their place
   std::map<std::pair<Key, uint64_t>, Matrix> weights_;  ///< of products of two computed matrices, by place and batch
   std::map<Key, uint64_t> readers_of_;                  ///< of what begins at a place, whatever its shape
+  std::map<Key, std::map<uint64_t, uint64_t>> weights_for_;  ///< by place: steps that have it as weights, by batch
 };
 
 /// Its results stay in VMEM, and its operands are bf16 or f32.

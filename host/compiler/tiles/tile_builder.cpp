@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kApartShare = 32;
 constexpr uint64_t kMostWeightRows = 2048;  // of one load
 constexpr uint64_t kManyChunks = 8;         // of N rows
+constexpr uint64_t kMostGroups = 128;       // of sublanes, of one command over several blocks of columns
 
 /// Words from one row of two-word elements to the next, at least `words`, so that the rows of a group of the vector
 /// unit lie in different banks. Not a whole round of banks: what is read would meet what is written.
@@ -28,7 +29,8 @@ uint64_t sublane_stride(const spec::Chip& chip, uint64_t words) {
 
 std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
   // Of many rows twice as many: weights then have time to meet others in a bank.
-  const uint64_t least = std::max<uint64_t>(chip.pe_latency, rows >= kManyChunks * chip.n ? 2 : 1) * chip.n;
+  const bool many = chip.num_mxu > 1 ? rows >= kManyChunks / 2 * chip.n : rows > kManyChunks * chip.n;
+  const uint64_t least = std::max<uint64_t>(chip.pe_latency, many ? 2 : 1) * chip.n;
   const uint64_t count = std::max<uint64_t>(rows / least, (rows + chip.acc_bank_rows - 1) / chip.acc_bank_rows);
   std::vector<Span> chunks;
   for (uint64_t i = 0, parts = std::max<uint64_t>(count, 1); i < parts; i++) {
@@ -42,9 +44,21 @@ Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype d
   return new_matrix(columns, dtype, row_chunks(chip_, rows));
 }
 
-Matrix TileBuilder::new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks) {
+Matrix TileBuilder::new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks, Blocks lie) {
   const uint64_t rows = chunks.back().first + chunks.back().count;
   Matrix matrix{.rows = rows, .columns = columns, .dtype = dtype};
+  if (dtype != WEFT_VPU_DTYPE_BF16 && chip_.vpu_sublanes > 1 && lie == Blocks::kBehind) {
+    // A group of rows is consecutive words, whichever operands are read beside each other.
+    uint64_t most = 0;
+    for (const Span& chunk : chunks) most = std::max(most, chunk.count);
+    matrix.row_words = row_words(dtype);
+    matrix.block_words = round_up(most, uint64_t{chip_.vpu_sublanes}) * matrix.row_words;
+    matrix.row_chunks = std::move(chunks);
+    for (size_t i = 0; i < matrix.row_chunks.size(); i++)
+      matrix.chunks.push_back(
+          graph_.add_buffer(command_graph::BufferSpace::kVmem, blocks(columns) * matrix.block_words));
+    return matrix;
+  }
   const uint64_t words = blocks(columns) * row_words(dtype);
   // Rows that the MXU reads walk the banks downwards, as weights do; rows of f32 and i32 begin at even words.
   // Where that would take much of VMEM for rows of few words, they lie side by side.
@@ -70,16 +84,29 @@ Matrix TileBuilder::lying_at(Matrix matrix, const TensorPlace& place) const {
   return matrix;
 }
 
-Matrix TileBuilder::from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place) {
-  return lying_at(new_matrix(rows, columns, dtype), place);
+Matrix TileBuilder::from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place,
+                                Blocks lie) {
+  return lying_at(new_matrix(columns, dtype, row_chunks(chip_, rows), lie), place);
 }
 
-Matrix TileBuilder::weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, const TensorPlace& place) {
+Matrix TileBuilder::weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, weft_vpu_dtype dtype,
+                                        const TensorPlace& place) {
   const uint64_t k = rows / batch;
-  if (k > kMostWeightRows) return from_memory(rows, columns, WEFT_VPU_DTYPE_F32, place);
+  if (k > kMostWeightRows) return from_memory(rows, columns, dtype, place);
+  if (dtype == WEFT_VPU_DTYPE_BF16) return lying_at(new_weights(rows, columns, batch), place);
   std::vector<Span> chunks;
   for (uint64_t b = 0; b < batch; b++) chunks.push_back({b * k, k});
-  return lying_at(new_matrix(columns, WEFT_VPU_DTYPE_F32, std::move(chunks)), place);
+  return lying_at(new_matrix(columns, dtype, std::move(chunks), Blocks::kBeside), place);
+}
+
+/// Columns from .. end - 1 of a matrix as runs that one command of a DMA has: first column, columns, and how many
+/// blocks of so many.
+template <typename F>
+void TileBuilder::for_each_run(const Matrix& matrix, uint64_t from, uint64_t end, F run) const {
+  if (matrix.block_words == row_words(matrix.dtype)) return run(from, end - from, 1);
+  const uint64_t whole = (end - from) / chip_.n;
+  if (whole != 0) run(from, chip_.n, whole);
+  if (const uint64_t rest = from + whole * chip_.n; rest != end) run(rest, end - rest, 1);
 }
 
 void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {
@@ -97,19 +124,36 @@ void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {
               uint8_t{1});
     const Span rows = matrix.row_chunks[chunk];
     const uint64_t element = vpu_element_bytes(matrix.dtype), from = first * chip_.n;
-    const uint64_t bytes = (std::min(next * chip_.n, matrix.columns) - from) * element;
-    TensorPlace place = *matrix.source;
-    place.offset_bytes += from * element;
-    auto load = chunk_load(chip_, program_.tag(fmt::format("load rows {}.. columns {}..", rows.first, from)), place,
-                           rows.first, rows.count, bytes, first * row_words(matrix.dtype), matrix.row_words);
-    program_.note_hbm_bytes(uint64_t{load.size0} * load.size1);
-    graph_.load(load, matrix.chunks[chunk]);
+    const uint16_t tag = program_.tag(fmt::format("load rows {}.. columns {}..", rows.first, from));
+    for_each_run(matrix, from, std::min(next * chip_.n, matrix.columns),
+                 [&](uint64_t column, uint64_t columns, uint64_t times) {
+                   TensorPlace place = *matrix.source;
+                   place.offset_bytes += column * element;
+                   auto load = chunk_load(chip_, tag, place, rows.first, rows.count, columns * element,
+                                          column / chip_.n * matrix.block_words, matrix.row_words);
+                   if (times > 1) {
+                     load.size2 = static_cast<uint16_t>(times);
+                     load.src_stride2 = static_cast<int32_t>(columns * element);
+                     load.dst_stride2 = static_cast<int32_t>(matrix.block_words * chip_.word_bytes);
+                   }
+                   program_.note_hbm_bytes(uint64_t{load.size0} * load.size1 * load.size2);
+                   graph_.load(load, matrix.chunks[chunk]);
+                 });
     first = next;
   }
 }
 
 void TileBuilder::load_all(Matrix& matrix) {
   for (uint64_t chunk = 0; chunk < matrix.chunks.size(); chunk++) need(matrix, chunk, {0, blocks(matrix.columns)});
+}
+
+/// How many blocks of columns of a chunk lie one behind the other without a gap, all lanes of which count.
+uint64_t TileBuilder::joined_blocks(const Matrix& matrix, uint64_t chunk) const {
+  const uint64_t rows = matrix.row_chunks[chunk].count, words = row_words(matrix.dtype);
+  const bool gapless = matrix.row_words == words && matrix.block_words == rows * words;
+  return gapless && matrix.columns % chip_.n == 0
+             ? std::clamp<uint64_t>(kMostGroups * chip_.vpu_sublanes / rows, 1, blocks(matrix.columns))
+             : 1;
 }
 
 Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
@@ -121,13 +165,18 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
     if (b != nullptr) need(*b, by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk, {0, blocks(a.columns)});
-    for (uint64_t block = 0; block < (by.uniform ? 1 : blocks(a.columns)); block++) {
+    const uint64_t count = by.uniform ? 1 : blocks(a.columns), rows = a.row_chunks[chunk].count;
+    uint64_t joined =
+        by.b_mode == WEFT_VPU_B_MODE_ROW ? 1 : std::min(joined_blocks(a, chunk), joined_blocks(before, chunk));
+    if (by.b_mode == WEFT_VPU_B_MODE_TENSOR) joined = std::min(joined, joined_blocks(*b, chunk));
+    for (uint64_t block = 0, some = 0; block < count; block += some) {
+      some = std::min(joined, count - block);
       spec::VpuCommand c;
       c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
       c.header.tag = program_.tag(fmt::format("{} rows {}..", by.name, a.row_chunks[chunk].first));
       c.op = static_cast<uint8_t>(by.op);
       c.src_dtype = c.dst_dtype = static_cast<uint8_t>(a.dtype);
-      c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
+      c.rows = static_cast<uint16_t>(some * rows);
       c.cols = static_cast<uint16_t>(lanes(a.columns, block));
       c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
       c.b_mode = static_cast<uint8_t>(by.b_mode);
@@ -139,36 +188,30 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
       const BufferId b_buffer =
           b == nullptr ? command_graph::kNoBuffer : b->chunks[by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk];
       graph_.vector(c, a.chunks[chunk], b_buffer, before.chunks[chunk]);
-      if (!cast) continue;
-      spec::VpuCommand convert;
-      convert.header.opcode = WEFT_OPCODE_CAST;
-      convert.header.tag = c.header.tag;
-      convert.src_dtype = c.src_dtype, convert.dst_dtype = static_cast<uint8_t>(by.dtype);
-      convert.rows = c.rows, convert.cols = c.cols;
-      convert.a_addr = c.d_addr, convert.a_stride = c.d_stride;
-      convert.d_addr = static_cast<uint32_t>(block * d.block_words),
-      convert.d_stride = static_cast<uint32_t>(d.row_words);
-      graph_.vector(convert, before.chunks[chunk], command_graph::kNoBuffer, d.chunks[chunk]);
+      for (uint64_t i = block; cast && i < block + some; i++) cast_block(before, chunk, i, d, c.header.tag);
     }
   }
   return d;
+}
+
+void TileBuilder::cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag) {
+  spec::VpuCommand c;
+  c.header.opcode = WEFT_OPCODE_CAST;
+  c.header.tag = tag;
+  c.src_dtype = static_cast<uint8_t>(a.dtype), c.dst_dtype = static_cast<uint8_t>(d.dtype);
+  c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
+  c.cols = static_cast<uint16_t>(lanes(a.columns, block));
+  c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
+  c.d_addr = static_cast<uint32_t>(block * d.block_words), c.d_stride = static_cast<uint32_t>(d.row_words);
+  graph_.vector(c, a.chunks[chunk], command_graph::kNoBuffer, d.chunks[chunk]);
 }
 
 Matrix TileBuilder::cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name) {
   Matrix d = new_matrix(a.rows, a.columns, dtype);
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
-    for (uint64_t block = 0; block < blocks(a.columns); block++) {
-      spec::VpuCommand c;
-      c.header.opcode = WEFT_OPCODE_CAST;
-      c.header.tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
-      c.src_dtype = static_cast<uint8_t>(a.dtype), c.dst_dtype = static_cast<uint8_t>(dtype);
-      c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
-      c.cols = static_cast<uint16_t>(lanes(a.columns, block));
-      c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
-      c.d_addr = static_cast<uint32_t>(block * d.block_words), c.d_stride = static_cast<uint32_t>(d.row_words);
-      graph_.vector(c, a.chunks[chunk], command_graph::kNoBuffer, d.chunks[chunk]);
-    }
+    const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
+    for (uint64_t block = 0; block < blocks(a.columns); block++) cast_block(a, chunk, block, d, tag);
   }
   return d;
 }
@@ -181,22 +224,30 @@ Matrix TileBuilder::bits_as(Matrix& a, weft_vpu_dtype dtype) {
   return d;
 }
 
-void TileBuilder::store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns,
-                               weft_vpu_dtype dtype, BufferId buffer, uint64_t word, uint64_t stride, uint16_t tag) {
-  const uint64_t from = column_blocks.first * chip_.n,
-                 end = std::min((column_blocks.first + column_blocks.count) * chip_.n, columns);
-  TensorPlace place = to;
-  place.offset_bytes += from * vpu_element_bytes(dtype);
-  auto store =
-      chunk_store(chip_, tag, place, rows.first, rows.count, (end - from) * vpu_element_bytes(dtype), word, stride);
-  program_.note_hbm_bytes(uint64_t{store.size0} * store.size1);
-  graph_.store(store, buffer);
+void TileBuilder::store_blocks(const Matrix& from, uint64_t chunk, const TensorPlace& to, Span column_blocks,
+                               uint16_t tag) {
+  const uint64_t first = column_blocks.first * chip_.n,
+                 end = std::min((column_blocks.first + column_blocks.count) * chip_.n, from.columns);
+  for_each_run(from, first, end, [&](uint64_t column, uint64_t columns, uint64_t times) {
+    TensorPlace place = to;
+    place.offset_bytes += column * vpu_element_bytes(from.dtype);
+    auto store =
+        chunk_store(chip_, tag, place, from.row_chunks[chunk].first, from.row_chunks[chunk].count,
+                    columns * vpu_element_bytes(from.dtype), column / chip_.n * from.block_words, from.row_words);
+    if (times > 1) {
+      store.size2 = static_cast<uint16_t>(times);
+      store.src_stride2 = static_cast<int32_t>(from.block_words * chip_.word_bytes);
+      store.dst_stride2 = static_cast<int32_t>(columns * vpu_element_bytes(from.dtype));
+    }
+    program_.note_hbm_bytes(uint64_t{store.size0} * store.size1 * store.size2);
+    graph_.store(store, from.chunks[chunk]);
+  });
 }
 
 void TileBuilder::store(const Matrix& from, const TensorPlace& to, const std::string& name) {
   for (uint64_t chunk = 0; chunk < from.chunks.size(); chunk++)
-    store_blocks(to, from.row_chunks[chunk], {0, blocks(from.columns)}, from.columns, from.dtype, from.chunks[chunk], 0,
-                 from.row_words, program_.tag(fmt::format("{} store rows {}..", name, from.row_chunks[chunk].first)));
+    store_blocks(from, chunk, to, {0, blocks(from.columns)},
+                 program_.tag(fmt::format("{} store rows {}..", name, from.row_chunks[chunk].first)));
 }
 
 BufferId TileBuilder::load_row(const TensorPlace& from, uint64_t bytes, const std::string& name) {

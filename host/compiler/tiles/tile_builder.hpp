@@ -18,7 +18,7 @@ using command_graph::BufferId;
 using command_graph::CommandGraph;
 
 /// A matrix in VMEM: row chunks, each a buffer of rows `row_words` apart; a row is blocks of N columns `block_words`
-/// apart, of two words each for f32 and i32. What lies in memory is loaded when an operator reads it first, piece by piece.
+/// apart, of two words each for f32 and i32: beside each other, or all rows of a block behind all rows of the one before. What lies in memory is loaded when an operator reads it first, piece by piece.
 struct Matrix {
   uint64_t rows = 0, columns = 0;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32
@@ -38,6 +38,7 @@ struct Product {
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32
   std::optional<TensorPlace> store;            ///< where the result goes, block by block
+  bool of_model = true;                        ///< false: its MACs are not the model's
   bool again = false;                          ///< other products have these weights: they stay in VMEM
 };
 
@@ -53,12 +54,13 @@ struct Elementwise {
 };
 
 /// Element i of the result, row by row, is element `from[i]` of all sources one behind the other. All are of one type,
-/// f32 or i32.
+/// f32, bf16 or i32.
 struct Rearrangement {
   std::string name;
   std::vector<Matrix*> sources;
   const std::vector<uint32_t>& from;
   uint64_t rows = 0, columns = 0;
+  uint64_t weights_of = 0;  ///< it lies as as_weights() would make it for so many products; 0: as rows
 };
 
 /// Sums of products of what lies under windows, by a Product's weights.
@@ -85,10 +87,16 @@ class TileBuilder {
  public:
   TileBuilder(CommandGraph& graph, ProgramBuilder& program) : graph_(graph), program_(program), chip_(graph.chip()) {}
 
+  /// How blocks of columns lie; behind each other only f32 and i32 do, and only where the vector unit takes rows in
+  /// groups.
+  enum class Blocks : uint8_t { kBeside, kBehind };
+
   /// A matrix that lies in memory, rows in the place's pitch.
-  [[nodiscard]] Matrix from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place);
-  /// w of a pair_product() that lies in memory, f32: what one product reads comes with one load.
-  [[nodiscard]] Matrix weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, const TensorPlace& place);
+  [[nodiscard]] Matrix from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place,
+                                   Blocks lie = Blocks::kBeside);
+  /// w of a pair_product() that lies in memory, f32 or bf16: what one product reads comes with one load.
+  [[nodiscard]] Matrix weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, weft_vpu_dtype dtype,
+                                           const TensorPlace& place);
   /// x is bf16. `last`: nothing follows that could hide this product's end.
   [[nodiscard]] Matrix product(Matrix& x, const Product& by, bool last);
   [[nodiscard]] Matrix elementwise(Matrix& a, const Elementwise& by);
@@ -100,7 +108,8 @@ class TileBuilder {
   [[nodiscard]] Matrix bits_as(Matrix& a, weft_vpu_dtype dtype);
   /// Sum, largest or smallest of each row, in all columns.
   [[nodiscard]] Matrix reduce(Matrix& a, weft_vpu_op op, const std::string& name);
-  /// The rows of w (f32) rounded as weights: a chunk for each of the batch, in it the column blocks one behind the other.
+  /// The rows of w (f32 or bf16) as weights of bf16: a chunk for each of the batch, in it the column blocks one behind the
+  /// other.
   [[nodiscard]] Matrix as_weights(Matrix& w, uint64_t batch, const std::string& name);
   /// Products of rows of x (bf16) by as_weights(), as many as these are for.
   [[nodiscard]] Matrix pair_product(Matrix& x, const Matrix& weights, weft_vpu_dtype dtype, const std::string& name);
@@ -115,7 +124,8 @@ class TileBuilder {
 
  private:
   [[nodiscard]] Matrix new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
-  [[nodiscard]] Matrix new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks);
+  [[nodiscard]] Matrix new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks,
+                                  Blocks lie = Blocks::kBehind);
   [[nodiscard]] Matrix lying_at(Matrix matrix, const TensorPlace& place) const;
   [[nodiscard]] uint64_t blocks(uint64_t columns) const { return (columns + chip_.n - 1) / chip_.n; }
   /// Lanes of block `block` that count.
@@ -123,14 +133,18 @@ class TileBuilder {
     return std::min<uint64_t>(chip_.n, columns - block * chip_.n);
   }
   void need(Matrix& matrix, uint64_t chunk, Span column_blocks);
+  [[nodiscard]] Matrix new_weights(uint64_t rows, uint64_t columns, uint64_t batch);
   [[nodiscard]] Matrix new_uniform(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
   friend class Mover;
   friend class Convolver;
   friend class WindowFold;
   friend class WindowImages;
   BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
-  void store_blocks(const TensorPlace& to, Span rows, Span column_blocks, uint64_t columns, weft_vpu_dtype dtype,
-                    BufferId buffer, uint64_t word, uint64_t row_words, uint16_t tag);
+  void store_blocks(const Matrix& from, uint64_t chunk, const TensorPlace& to, Span column_blocks, uint16_t tag);
+  template <typename F>
+  void for_each_run(const Matrix& matrix, uint64_t from, uint64_t end, F run) const;
+  void cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag);
+  [[nodiscard]] uint64_t joined_blocks(const Matrix& matrix, uint64_t chunk) const;
   /// A group of K tiles of a column block.
   struct WeightGroup {
     uint64_t first = 0;  ///< tile

@@ -1,114 +1,17 @@
 // Movements, reductions, products, convolutions and windows as device programs: close to the reference, and bit by bit
 // what the golden arithmetic gives, in any order of execution over VMEM full of NaN.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <cstring>
 #include <numeric>
 #include <random>
 #include <set>
 
-#include "host/compiler/ir/text.hpp"
-#include "host/compiler/layout.hpp"
-#include "host/compiler/lower.hpp"
-#include "host/compiler/partition/device_graph.hpp"
-#include "host/compiler/reference/evaluate.hpp"
-#include "host/compiler/tiles/resident_program.hpp"
-#include "host/reference/graph_reference.hpp"
-#include "testbench/unit/compiler/program_executor.hpp"
+#include "testbench/unit/compiler/partition/operator_check.hpp"
 
 using namespace weft;
 using namespace weft::compiler;
-
-namespace {
-
-constexpr float kExact = 0, kF32 = 1e-5f, kBf16 = 0.02f;
-
-std::vector<float> draw(std::mt19937_64& random, uint64_t count) {
-  std::vector<float> values(count);
-  for (float& v : values) v = static_cast<float>(random() % 4001) / 1000.0f - 2.0f;
-  return values;
-}
-
-/// The program's results, of the graph's only output.
-std::vector<float> run(const spec::Chip& chip, const Graph& graph, const std::vector<std::vector<float>>& inputs,
-                       uint64_t seed) {
-  const auto program = lower(chip, graph);
-  REQUIRE(program.ok());
-  const auto kernel = tiles::compile_resident(chip, program.value());
-  if (!kernel.ok()) FAIL(kernel.error().message);
-  std::vector<std::vector<std::byte>> arguments;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const auto& tensor = graph.tensors[graph.inputs[i]];
-    arguments.push_back(pack_rows_as(inputs[i], tensor.rows, tensor.columns, tensor.dtype));
-  }
-  const uint64_t bytes = kernel.value().arguments.back().size_bytes;
-  arguments.emplace_back(bytes);
-  test::ProgramExecutor executor(chip, kernel.value(), arguments, seed);
-  REQUIRE(executor.run() == "");
-  const auto& y = graph.tensors[graph.outputs[0]];
-  const auto dense = unpack_rows(executor.argument(inputs.size(), bytes), y.rows, y.columns, 4);
-  std::vector<float> values(dense.size() / 4);
-  std::memcpy(values.data(), dense.data(), dense.size());
-  return values;
-}
-
-uint64_t differing(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  uint64_t count = 0;
-  for (size_t i = 0; i < a.size(); i++) count += std::memcmp(&a[i], &b[i], 4) != 0;
-  return count;
-}
-
-/// A module in text whose last value is the output, as one program of `chip`: within `bound` of the largest value from
-/// the reference, and without a differing bit from the golden arithmetic.
-void check(const std::string& text, float bound, const char* chip_name, uint64_t seed) {
-  INFO(text << chip_name << ", seed " << seed);
-  auto module = ir::parse(text);
-  if (!module.ok()) FAIL(module.error().message);
-  const auto graph = whole_device_graph(module.value());
-  if (!graph.ok()) FAIL(graph.error().message);
-  std::mt19937_64 random(seed);
-  std::vector<std::vector<float>> inputs;
-  std::vector<ir::TensorPtr> tensors;
-  for (const auto input : module.value().inputs) {
-    auto tensor = std::make_shared<ir::Tensor>(module.value().type(input));
-    inputs.push_back(draw(random, tensor->type.count()));
-    std::memcpy(tensor->data.data(), inputs.back().data(), tensor->data.size());
-    tensors.push_back(tensor);
-  }
-  const auto golden = tools::evaluate_golden(graph.value(), inputs);
-  REQUIRE(golden.size() == 1);
-  const auto expected = reference::evaluate(module.value(), tensors);
-  if (!expected.ok()) FAIL(expected.error().message);
-  const float* wanted = expected.value()[0]->as<float>();
-  REQUIRE(golden[0].size() == expected.value()[0]->type.count());
-  float largest = 0;
-  for (size_t i = 0; i < golden[0].size(); i++) largest = std::max(largest, std::abs(wanted[i]));
-  uint64_t far = 0;
-  for (size_t i = 0; i < golden[0].size(); i++) far += !(std::abs(golden[0][i] - wanted[i]) <= bound * largest);
-  CHECK(far == 0);
-  CHECK(differing(run(*spec::find_chip(chip_name), graph.value(), inputs, seed), golden[0]) == 0);
-}
-
-void check(const std::string& text, float bound, uint64_t seed = 1) {
-  check(text, bound, "nano", seed);
-  check(text, bound, "nano-4mxu", seed + 1);
-}
-
-std::string parameter(int number, const std::string& dims) {
-  return fmt::format("%{} = parameter() {{dims = {}, element = f32, name = \"x{}\"}} : f32{}\n", number, dims, number,
-                     dims);
-}
-std::string constant(int number, const std::string& dims, uint64_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  return fmt::format("%{} = constant() [{}] : f32{}\n", number, fmt::join(draw(random, count), ", "), dims);
-}
-std::string returned(int number) { return fmt::format("return \"y\" = %{}\n", number); }
-
-}  // namespace
+using namespace weft::test;
 
 TEST_CASE("elements from anywhere in several matrices come together as any matrix") {
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -219,37 +122,6 @@ TEST_CASE("products of computed matrices, many at a time, with dimensions in any
             "f32[5, 70]\n" +
             returned(2),
         kBf16);
-}
-
-TEST_CASE("a matrix that several products multiply by is rounded once") {
-  const auto casts = [](int products) {
-    std::string text = parameter(0, "[3, 2, 20]") + parameter(1, "[3, 20, 9]") + "%2 = tanh(%1) : f32[3, 20, 9]\n";
-    int next = 3, sum = -1;
-    for (int i = 0; i < products; i++) {
-      text += fmt::format(
-          "%{0} = {2}(%{3}) : f32[3, 2, 20]\n%{1} = dot_general(%{0}, %2) {{lhs_batch = [0], "
-          "lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} : f32[3, 2, 9]\n",
-          next, next + 1, i == 0 ? "tanh" : "exponential", 0);
-      if (sum >= 0) text += fmt::format("%{} = add(%{}, %{}) : f32[3, 2, 9]\n", next + 2, sum, next + 1);
-      sum = sum >= 0 ? next + 2 : next + 1, next = sum + 1;
-    }
-    text += returned(sum);
-    check(text, kBf16);
-    const auto module = ir::parse(text);
-    const auto graph = whole_device_graph(module.value());
-    if (!graph.ok()) FAIL(graph.error().message);
-    const auto kernel =
-        tiles::compile_resident(*spec::find_chip("nano"), lower(*spec::find_chip("nano"), graph.value()).value());
-    if (!kernel.ok()) FAIL(kernel.error().message);
-    size_t count = 0;
-    for (const auto& command : kernel.value().queues[WEFT_QUEUE_VPU]) {
-      const bool cast = spec::load_le(command, 0, 1) == WEFT_OPCODE_CAST;
-      count += cast && kernel.value().tags.at(static_cast<uint16_t>(spec::load_le(command, 2, 2))).ends_with("weights");
-    }
-    return count;
-  };
-  CHECK(casts(1) != 0);
-  CHECK(casts(2) == casts(1));
 }
 
 TEST_CASE("equal layers share the maps of the elements that they move") {
@@ -430,37 +302,4 @@ TEST_CASE("numbers that are read in other rows than they are computed in, beside
             "%10 = add(%9, %0) : f32[12, 16]\n" +
             returned(10),
         kBf16);
-}
-
-TEST_CASE("a scaled softmax is scaled once, and a GELU is four operations") {
-  const auto nodes = [](const std::string& text) {
-    const auto module = ir::parse(text);
-    if (!module.ok()) FAIL(module.error().message);
-    const auto graph = whole_device_graph(module.value());
-    if (!graph.ok()) FAIL(graph.error().message);
-    return graph.value().nodes.size();
-  };
-  const std::string softmax =
-      parameter(0, "[13, 19]") +
-      "%1 = constant() [0.3] : f32[]\n%2 = broadcast_in_dim(%1) {dimensions = [], dims = [13, 19]} : f32[13, 19]\n"
-      "%3 = multiply(%0, %2) : f32[13, 19]\n%4 = reduce(%3) {dimensions = [1], kind = maximum} : f32[13]\n"
-      "%5 = broadcast_in_dim(%4) {dimensions = [0], dims = [13, 19]} : f32[13, 19]\n%6 = subtract(%3, %5) : f32[13, "
-      "19]\n"
-      "%7 = exponential(%6) : f32[13, 19]\n" +
-      returned(7);
-  CHECK(nodes(softmax) == 4);
-  check(softmax, kF32);
-  const auto number = [](int at, const char* value) {
-    return fmt::format(
-        "%{0} = constant() [{1}] : f32[]\n%{2} = broadcast_in_dim(%{0}) {{dimensions = [], dims = [7, 11]}} : f32[7, "
-        "11]\n",
-        at, value, at + 1);
-  };
-  const std::string gelu =
-      parameter(0, "[7, 11]") + number(1, "0.5") + number(3, "0.70710678") + number(5, "1") +
-      "%7 = multiply(%0, %2) : f32[7, 11]\n%8 = multiply(%0, %4) : f32[7, 11]\n"
-      "%9 = erf(%8) : f32[7, 11]\n%10 = add(%9, %6) : f32[7, 11]\n%11 = multiply(%7, %10) : f32[7, 11]\n" +
-      returned(11);
-  CHECK(nodes(gelu) == 4);
-  check(gelu, kF32);
 }

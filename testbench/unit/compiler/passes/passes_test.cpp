@@ -232,7 +232,7 @@ TEST_CASE("scores between two products are computed block by block of rows, and 
     products += op.kind == ir::OpKind::kDotGeneral;
     if (op.kind != ir::OpKind::kBroadcast) largest = std::max(largest, after.type(op.results[0]).count());
   }
-  CHECK(products == 2 * 2 * 5);  // of each head, four blocks of 128 rows and one of 88
+  CHECK(products == 2 * 2 * 3);  // of each head, two blocks of 256 rows and one of 88
   CHECK(largest == 600 * 4096);  // the mask
   std::vector<ir::TensorPtr> inputs;
   for (const auto input : before.inputs) {

@@ -1,0 +1,65 @@
+// Where the list scheduler puts sums.
+#include "host/compiler/command_graph/list_schedule.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <numeric>
+
+#include "host/compiler/command_graph/dependences.hpp"
+
+using namespace weft;
+using namespace weft::compiler::command_graph;
+
+namespace {
+
+/// Most blocks of sums at a time that one bank of ACC has beside one of several K tiles and that no EPILOGUE has read, of
+/// 64 products, the even ones of `even` K tiles, the odd ones of `odd`. If none has several, beside any.
+uint32_t most_in_a_bank(const spec::Chip& chip, unsigned even, unsigned odd) {
+  const unsigned longest = std::max(even, odd);
+  CommandGraph graph(chip);
+  const BufferId x = graph.add_buffer(BufferSpace::kVmem, uint64_t{chip.n} * longest),
+                 w = graph.add_buffer(BufferSpace::kVmem, uint64_t{chip.n} * longest);
+  std::map<BufferId, unsigned> tiles_of;
+  for (int i = 0; i < 64; i++) {
+    const unsigned tiles = i % 2 == 0 ? even : odd;
+    const BufferId sums = graph.add_buffer(BufferSpace::kAcc, chip.n);
+    spec::MxuCommand product;
+    product.header.opcode = WEFT_OPCODE_MATMUL;
+    product.x_row_stride = tiles, product.x_tile_stride = 1, product.w_tile_stride = chip.n;
+    product.k = chip.n * tiles, product.m = product.cols = static_cast<uint16_t>(chip.n);
+    product.dtype = WEFT_MXU_DTYPE_BF16;
+    graph.product(product, x, w, sums);
+    tiles_of[sums] = tiles;
+    spec::VpuCommand result;
+    result.header.opcode = WEFT_OPCODE_EPILOGUE;
+    result.src_space = WEFT_VPU_SPACE_ACC, result.src_dtype = result.dst_dtype = WEFT_VPU_DTYPE_F32;
+    result.rows = product.m, result.cols = product.cols, result.a_stride = 1, result.d_stride = 2;
+    graph.vector(result, sums, kNoBuffer, graph.add_buffer(BufferSpace::kVmem, 2ull * chip.n));
+  }
+  std::vector<uint32_t> own(graph.commands().size());
+  std::iota(own.begin(), own.end(), 0u);
+  const auto schedule =
+      list_schedule(graph, dependences(graph, own), {.window = 64, .vmem_words = chip.vmem_words, .own_banks = true});
+  REQUIRE(schedule.order.size() == own.size());
+  std::map<uint64_t, uint32_t> unread, adding;
+  uint32_t most = 0;
+  for (const uint32_t command : schedule.order) {
+    const auto& c = graph.commands()[command];
+    const bool product = c.queue == WEFT_QUEUE_MXU;
+    const uint64_t bank = schedule.acc_bases[index_of(product ? c.d : c.a)] / chip.acc_bank_rows;
+    unread[bank] += product ? 1u : UINT32_MAX;
+    if (tiles_of.at(product ? c.d : c.a) > 1) adding[bank] += product ? 1u : UINT32_MAX;
+    if (adding[bank] != 0 || longest == 1) most = std::max(most, unread[bank]);
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("of several MXUs, sums that a product adds to have a bank of ACC to themselves") {
+  const auto& several = *spec::find_chip("nano-4mxu");
+  CHECK(most_in_a_bank(several, 2, 2) == 1);
+  CHECK(most_in_a_bank(several, 1, 1) > 1);
+  CHECK(most_in_a_bank(*spec::find_chip("nano"), 2, 2) > 1);
+}

@@ -1,0 +1,114 @@
+// What joins a product, or is done in another place because of one.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "testbench/unit/compiler/partition/operator_check.hpp"
+
+using namespace weft;
+using namespace weft::compiler;
+using namespace weft::test;
+
+TEST_CASE("a matrix that several products multiply by is rounded once") {
+  const auto casts = [](int products) {
+    std::string text = parameter(0, "[3, 2, 20]") + parameter(1, "[3, 20, 9]") + "%2 = tanh(%1) : f32[3, 20, 9]\n";
+    int next = 3, sum = -1;
+    for (int i = 0; i < products; i++) {
+      text += fmt::format(
+          "%{0} = {2}(%{3}) : f32[3, 2, 20]\n%{1} = dot_general(%{0}, %2) {{lhs_batch = [0], "
+          "lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} : f32[3, 2, 9]\n",
+          next, next + 1, i == 0 ? "tanh" : "exponential", 0);
+      if (sum >= 0) text += fmt::format("%{} = add(%{}, %{}) : f32[3, 2, 9]\n", next + 2, sum, next + 1);
+      sum = sum >= 0 ? next + 2 : next + 1, next = sum + 1;
+    }
+    text += returned(sum);
+    check(text, kBf16);
+    const auto module = ir::parse(text);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    const auto kernel =
+        tiles::compile_resident(*spec::find_chip("nano"), lower(*spec::find_chip("nano"), graph.value()).value());
+    if (!kernel.ok()) FAIL(kernel.error().message);
+    size_t count = 0;
+    for (const auto& command : kernel.value().queues[WEFT_QUEUE_VPU]) {
+      const bool made = spec::load_le(command, 0, 1) == WEFT_OPCODE_CAST;
+      count += made && kernel.value().tags.at(static_cast<uint16_t>(spec::load_le(command, 2, 2))).ends_with("weights");
+    }
+    return count;
+  };
+  CHECK(casts(1) != 0);
+  CHECK(casts(2) == casts(1));
+}
+
+TEST_CASE("rows that are divided by their sums are divided behind a product that makes them much shorter") {
+  const auto text = [](int width, int columns, const char* what) {
+    return parameter(0, fmt::format("[2, 9, {}]", width)) + parameter(1, fmt::format("[2, {}, {}]", width, columns)) +
+           fmt::format(
+               "%2 = exponential(%0) : f32[2, 9, {0}]\n"
+               "%3 = reduce(%2) {{dimensions = [2], kind = {2}}} : f32[2, 9]\n"
+               "%4 = reshape(%3) {{dims = [2, 9, 1]}} : f32[2, 9, 1]\n"
+               "%5 = broadcast_in_dim(%4) {{dimensions = [0, 1, 2], dims = [2, 9, {0}]}} : f32[2, 9, {0}]\n"
+               "%6 = divide(%2, %5) : f32[2, 9, {0}]\n"
+               "%7 = dot_general(%6, %1) {{lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} "
+               ": f32[2, 9, {1}]\n",
+               width, columns, what) +
+           returned(7);
+  };
+  const auto reductions = [](const std::string& of) {
+    const auto module = ir::parse(of);
+    if (!module.ok()) FAIL(module.error().message);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    return std::ranges::count_if(graph.value().nodes,
+                                 [](const Node& n) { return std::holds_alternative<ReduceNode>(n); });
+  };
+  CHECK(reductions(text(512, 10, "add")) == 0);  // the sums are a product by ones
+  CHECK(reductions(text(511, 10, "add")) == 1);
+  CHECK(reductions(text(512, 129, "add")) == 1);
+  CHECK(reductions(text(512, 10, "maximum")) == 1);
+  check(text(512, 10, "add"), kBf16);
+}
+
+TEST_CASE("a scaled softmax is scaled once, and a GELU is four operations") {
+  const auto nodes = [](const std::string& text) {
+    const auto module = ir::parse(text);
+    if (!module.ok()) FAIL(module.error().message);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    return graph.value().nodes.size();
+  };
+  const std::string softmax =
+      parameter(0, "[13, 19]") +
+      "%1 = constant() [0.3] : f32[]\n%2 = broadcast_in_dim(%1) {dimensions = [], dims = [13, 19]} : f32[13, 19]\n"
+      "%3 = multiply(%0, %2) : f32[13, 19]\n%4 = reduce(%3) {dimensions = [1], kind = maximum} : f32[13]\n"
+      "%5 = broadcast_in_dim(%4) {dimensions = [0], dims = [13, 19]} : f32[13, 19]\n%6 = subtract(%3, %5) : f32[13, "
+      "19]\n"
+      "%7 = exponential(%6) : f32[13, 19]\n" +
+      returned(7);
+  CHECK(nodes(softmax) == 4);
+  check(softmax, kF32);
+  const auto number = [](int at, const char* value) {
+    return fmt::format(
+        "%{0} = constant() [{1}] : f32[]\n%{2} = broadcast_in_dim(%{0}) {{dimensions = [], dims = [7, 11]}} : f32[7, "
+        "11]\n",
+        at, value, at + 1);
+  };
+  const std::string gelu =
+      parameter(0, "[7, 11]") + number(1, "0.5") + number(3, "0.70710678") + number(5, "1") +
+      "%7 = multiply(%0, %2) : f32[7, 11]\n%8 = multiply(%0, %4) : f32[7, 11]\n"
+      "%9 = erf(%8) : f32[7, 11]\n%10 = add(%9, %6) : f32[7, 11]\n%11 = multiply(%7, %10) : f32[7, 11]\n" +
+      returned(11);
+  CHECK(nodes(gelu) == 4);
+  check(gelu, kF32);
+  // Of a product, what erf reads is computed by the product.
+  const std::string behind =
+      parameter(0, "[7, 5]") + number(1, "0.5") + number(3, "0.70710678") + number(5, "1") +
+      constant(7, "[5, 11]", 55, 8) +
+      "%8 = dot_general(%0, %7) {lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : f32[7, 11]\n"
+      "%9 = multiply(%8, %2) : f32[7, 11]\n%10 = multiply(%8, %4) : f32[7, 11]\n"
+      "%11 = erf(%10) : f32[7, 11]\n%12 = add(%11, %6) : f32[7, 11]\n%13 = multiply(%9, %12) : f32[7, 11]\n" +
+      returned(13);
+  CHECK(nodes(behind) == 4);
+  check(behind, kBf16);
+}
