@@ -50,12 +50,12 @@ void start_fetch(uint32_t queue, uint64_t address, uint32_t count) {
 void start_fetch_of(uint32_t version, uint32_t queue, uint64_t address, uint32_t count) {
   hal::csr_write(WEFT_CSR_PREFETCH_BASE + queue * WEFT_CSR_PREFETCH_BASE_STRIDE, address | version);
   hal::csr_write(WEFT_CSR_PREFETCH_COUNT + queue * WEFT_CSR_PREFETCH_COUNT_STRIDE,
-                 WEFT_TO_FIELD(WEFT_CSR_PREFETCH_COUNT_FETCH, version) | count);
+                 version * WEFT_CSR_PREFETCH_COUNT_FETCH | count);
 }
 
 bool version_free(uint32_t version) {
-  const auto used = WEFT_FIELD(WEFT_CSR_PREFETCH_STATUS_VERSIONS_USED,
-                               static_cast<uint32_t>(hal::csr_read(WEFT_CSR_PREFETCH_STATUS)));
+  constexpr uint32_t kVersion0 = WEFT_TO_FIELD(WEFT_CSR_PREFETCH_STATUS_VERSIONS_USED, 1u);
+  const auto used = static_cast<uint32_t>(hal::csr_read(WEFT_CSR_PREFETCH_STATUS)) / kVersion0;  // the highest field
   return (used >> version & 1) == 0;
 }
 

@@ -130,6 +130,8 @@ class LoopedProgram {
     for (Gate* gate : {&gate_before_, &gate_after_})
       gate->word = fixed_.add(before_, 2), gate->load_word = fixed_.add(before_, 2);
     StepTiles tiles(before_, builder_, loop_.before);
+    for (const Carry& carry : loop_.carries) tiles.leaves(carry.initial);
+    for (const TensorPlace& place : loop_.kept) tiles.leaves(place);
     for (const Step& step : loop_.before) tiles.add(step, false);
     std::map<uint64_t, Matrix> kept;
     for (const Carry& carry : loop_.carries) {
@@ -172,6 +174,7 @@ class LoopedProgram {
       tiles.keep(kept.place, in.back());
     }
     const auto work = builder_.work();
+    for (const Carry& carry : loop_.carries) tiles.leaves(carry.out);
     for (const Step& step : loop_.body) tiles.add(step, false);
     builder_.note_again(work, loop_.turns - 1);
     if (body_.commands().size() > kMostTurnCommands) return unsupported(program_, "a layer of too many commands");

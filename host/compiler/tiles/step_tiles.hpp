@@ -30,6 +30,8 @@ class StepTiles {
   /// A matrix that is there before the first step.
   void keep(const TensorPlace& place, Matrix value) { values_.insert_or_assign(key_of(place), std::move(value)); }
   void store(const Matrix& value, const TensorPlace& to, const std::string& name) { tiles_.store(value, to, name); }
+  /// Somebody behind the last step reads it too, as rows.
+  void leaves(const TensorPlace& place) { readers_of_[key_of(place)]++; }
   /// A product was before the first step, whose work hides what the next one loads.
   void begin_behind_product() { tiles_.begin_behind_product(); }
 
