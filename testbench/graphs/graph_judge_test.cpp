@@ -17,7 +17,8 @@ const spec::Chip& nano() { return *spec::find_chip("nano"); }
 
 std::map<OpKind, unsigned> operators_of(const GraphPlan& plan) {
   std::map<OpKind, unsigned> found;
-  for (const auto& op : build_module(plan).module.ops()) found[op.kind]++;
+  const PlannedModule planned = build_module(plan);
+  for (const auto& op : planned.module.ops()) found[op.kind]++;
   return found;
 }
 

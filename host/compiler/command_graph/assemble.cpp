@@ -20,15 +20,15 @@ struct Attempt {
   bool own_banks = false;
 };
 constexpr std::array<Attempt, 10> kAttempts{{{2048, 30, 6, true},
-                                              {2048, 30, 6},
-                                              {2048, 16, 6},
-                                              {256, 30, 6},
-                                              {64, 30, 6},
-                                              {32, 12, 4},
-                                              {8, 8, 2},
-                                              {1, 8, 2},
-                                              {1, 4, 1},
-                                              {1, 1, 0}}};
+                                             {2048, 30, 6},
+                                             {2048, 16, 6},
+                                             {256, 30, 6},
+                                             {64, 30, 6},
+                                             {32, 12, 4},
+                                             {8, 8, 2},
+                                             {1, 8, 2},
+                                             {1, 4, 1},
+                                             {1, 1, 0}}};
 constexpr size_t kTurnAttempts = 4;  // each orders three turns; a loop that does not come out is written out
 constexpr std::array<uint64_t, 5> kRests{256, 64, 16, 4, 0};
 constexpr uint64_t kNeverShared = 1ull << 32;  // so that the next turn's loads wait for nothing but this turn's readers
