@@ -68,7 +68,7 @@ TEST_CASE("Comparisons of integers are signed and give 1 or 0") {
     }
 }
 
-TEST_CASE("Logic of integers, shifts by any number, unsigned comparisons; not of floats") {
+TEST_CASE("Logic of integers, shifts by any number, unsigned comparisons, not of floats") {
   RandomValues random(weft::test::seed());
   for (int i = 0; i < 100000; i++) {
     const auto a = static_cast<uint32_t>(random.bits());

@@ -62,7 +62,7 @@ TEST_CASE("sums without a product stay with the host") {
   CHECK(cut("%4 = add(%0, %3) : f32[2, 2]\nreturn \"y\" = %4\n") == "H1 ");
 }
 
-TEST_CASE("shifts of many words are the device's, with what stands beside them; of few ones the host's") {
+TEST_CASE("shifts of many words are the device's, with what stands beside them, of few ones the host's") {
   const auto shifted = [](uint64_t count, const char* function) {
     return fmt::format(
         "%4 = parameter() {{dims = [{0}], element = u32, name = \"bits\"}} : u32[{0}]\n%5 = constant() [9] : u32[]\n"
