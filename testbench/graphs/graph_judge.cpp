@@ -171,8 +171,11 @@ class Judging {
     auto kernel = plan_.spill ? compiler::tiles::compile_spilled(*plan_.chip, program.value())
                               : compiler::tiles::compile_fitting(*plan_.chip, program.value(), loops);
     if (!kernel.ok() && plan_.spill) kernel = compiler::tiles::compile_fitting(*plan_.chip, program.value());
-    // Layers can come to more commands than are ordered.
-    too_large_ = !kernel.ok() && plan_.layers != 0 && kernel.error().code == WEFT_ERROR_UNSUPPORTED;
+    // Layers can come to more commands than are ordered, and to copies of values each of which may take half of VMEM.
+    const bool fills_half = 2 * plan_.most_elements * 2 * plan_.chip->word_bytes >= plan_.chip->vmem_bytes;
+    too_large_ = !kernel.ok() && plan_.layers != 0 &&
+                 (kernel.error().code == WEFT_ERROR_UNSUPPORTED ||
+                  (kernel.error().code == WEFT_ERROR_NO_DEVICE_MEMORY && fills_half));
     if (!kernel.ok()) return "compile: " + kernel.error().message;
     judgement_.loops += !kernel.value().control.entries.empty();
     auto run = random::program_of(*plan_.chip, test::unrolled(kernel.value()));
