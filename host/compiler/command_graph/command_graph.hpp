@@ -76,7 +76,7 @@ class CommandGraph {
       graph.commands_.insert(graph.commands_.end(), commands_.begin(), commands_.end());
     return graph;
   }
-  /// The same, each time on buffers of its own but for those that are fixed. Buffer b of time i is buffer
+  /// The same, each time on buffers of its own, except those that are fixed. Buffer b of time i is buffer
   /// i x buffers() + b.
   [[nodiscard]] CommandGraph unrolled(uint32_t times) const {
     CommandGraph graph = repeated(times);

@@ -23,7 +23,7 @@ inline constexpr uint32_t kFarLoads = 24;
 inline constexpr unsigned kSignalCost = 1u << 30;  // of a wait that is one too many
 inline constexpr unsigned kLeastOwned = 4;         // semaphores of a queue's commands, if they need so many
 inline constexpr size_t kMaxMissing = 2048;
-inline constexpr size_t kMaxPosts = 65535;  // of a counter, should nobody take any
+inline constexpr size_t kMaxPosts = 65535;  // of a counter from which nothing is taken
 
 inline bool retires_in_order(uint32_t queue) { return std::ranges::find(kOrdered, queue) != kOrdered.end(); }
 
@@ -302,7 +302,7 @@ class Synchronizer {
     return cost;
   }
 
-  /// In each queue a wait for what an earlier command has waited for is none.
+  /// A command does not wait again for what an earlier command of its queue has waited for.
   void drop_known(const std::vector<uint32_t>& sequence) {
     std::array<std::array<uint32_t, kQueues>, kQueues> taken{};
     for (const uint32_t id : sequence)

@@ -80,7 +80,7 @@ Result<SynchronizedTurn> synchronize_turn(const CommandGraph& graph, const std::
   Synchronizer in_turns(repeated, all, before, &rings, count);
   const auto commands = in_turns.run();
   if (!commands) return refuse("the loads of a turn do not find semaphores");
-  // The first turn has none before it, and nobody waits for the last.
+  // The first turn follows no other turn, and no turn follows the last.
   SynchronizedTurn turn;
   std::vector<SynchronizedCommand> next;
   for (SynchronizedCommand command : *commands) {

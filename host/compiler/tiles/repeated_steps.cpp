@@ -62,7 +62,7 @@ class LoopFinder {
     return {};
   }
 
-  /// Values of layers are nobody's output; of the last layer one may be, if the next layer would read it.
+  /// No value of a layer is an output of the program, except one of the last layer that a next layer would read.
   bool results_stay() {
     for (size_t layer = 0; layer < of_.layers; layer++)
       for (size_t j = 0; j < of_.period; j++)

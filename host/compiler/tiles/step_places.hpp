@@ -15,7 +15,7 @@ struct StepOperand {
 
 /// In the step's own order; the places are the step's.
 [[nodiscard]] std::vector<StepOperand> operands_of(Step& step);
-/// Null: it is none of those steps.
+/// Null if the step is of another kind.
 [[nodiscard]] TensorPlace* result_of(Step& step);
 /// What is left of it without names and places; of a step that has none of that to be left out, itself.
 [[nodiscard]] Step bare(const Step& step);
