@@ -330,6 +330,7 @@ class Collective(WeftTest):
             with_data, alone = (self.weft_json("collective", kind, *where, *more) for more in ((), ("--timing-only",)))
             self.assertEqual(with_data["differing"], 0, where)
             self.assertEqual((alone["device_cycles"], alone["elements"], alone["timing_only"]), (with_data["device_cycles"], 0, True), f"{kind} {where}")
+            self.assertIsNone(alone["differing"], "nothing was compared")
         self.assertIn("none: the time alone", self.weft("collective", "all-reduce", "--slice", "nano-2x2", "--timing-only"))
 
     def test_wrong_requests_say_what_is_possible(self):

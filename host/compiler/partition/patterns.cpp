@@ -288,6 +288,8 @@ std::optional<ValueId> divided_by_its_sums(const Module& module, const Op& produ
   if (sums->kind != OpKind::kReduce || sums->operands.size() != 1 || sums->word("kind") != "add" ||
       sums->list("dimensions") != Dims{last} || sums->operands[0] != quotient.operands[0])
     return std::nullopt;
+  // Of numbers with signs a sum of what is rounded may be far from the rounded sum.
+  if (module.op_of(quotient.operands[0]).kind != OpKind::kExponential) return std::nullopt;
   return quotient.operands[0];
 }
 

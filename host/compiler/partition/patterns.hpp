@@ -55,8 +55,8 @@ struct Writers {
 /// empty: it has. At most `most` elements are compared with places.
 [[nodiscard]] std::string refusal_of_places(const ir::Module& module, const ir::Op& op, uint64_t most);
 
-/// Of a product whose rows of the first operand are divided by their sums: what is divided. Nothing: it is no such
-/// product, or another operator reads the quotient.
+/// Of a product whose rows of the first operand are exponentials that are divided by their sums: what is divided.
+/// Nothing: it is no such product.
 [[nodiscard]] std::optional<ir::ValueId> divided_by_its_sums(const ir::Module& module, const ir::Op& product);
 
 }  // namespace weft::compiler

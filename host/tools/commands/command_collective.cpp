@@ -100,28 +100,29 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
   const auto times = compiler::collective_times(session.chip(), session.shape(), mesh, c);
   const bool ring = std::ranges::all_of(mesh.axes, [](const auto& axis) { return axis.ring; });
   if (a.json) {
-    const nlohmann::ordered_json json = {{"collective", a.kind},
-                                         {"slice", slice},
-                                         {"chips", session.shape().chips()},
-                                         {"dimensions", size},
-                                         {"core", a.core},
-                                         {"axis", a.axis},
-                                         {"groups", c.groups},
-                                         {"ranks", mesh.ranks()},
-                                         {"ring", ring},
-                                         {"dtype", a.dtype},
-                                         {"bytes", c.bytes},
-                                         {"algorithm", compiler::algorithm_name(algorithm)},
-                                         {"neighbor_us", times.neighbor_us},
-                                         {"direct_us", times.direct_us},
-                                         {"seed", a.seed},
-                                         {"timing_only", a.timing_only},
-                                         {"device_cycles", cycles},
-                                         {"microseconds", us},
-                                         {"link_bytes_per_second", session.link_bytes_per_second()},
-                                         {"elements", checked.elements()},
-                                         {"differing", checked.differing()},
-                                         {"wall_seconds", wall_seconds}};
+    const nlohmann::ordered_json json = {
+        {"collective", a.kind},
+        {"slice", slice},
+        {"chips", session.shape().chips()},
+        {"dimensions", size},
+        {"core", a.core},
+        {"axis", a.axis},
+        {"groups", c.groups},
+        {"ranks", mesh.ranks()},
+        {"ring", ring},
+        {"dtype", a.dtype},
+        {"bytes", c.bytes},
+        {"algorithm", compiler::algorithm_name(algorithm)},
+        {"neighbor_us", times.neighbor_us},
+        {"direct_us", times.direct_us},
+        {"seed", a.seed},
+        {"timing_only", a.timing_only},
+        {"device_cycles", cycles},
+        {"microseconds", us},
+        {"link_bytes_per_second", session.link_bytes_per_second()},
+        {"elements", checked.elements()},
+        {"differing", a.timing_only ? nlohmann::ordered_json() : nlohmann::ordered_json(checked.differing())},
+        {"wall_seconds", wall_seconds}};
     fmt::print("{}\n", json.dump(2));
     return;
   }

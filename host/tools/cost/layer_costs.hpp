@@ -63,7 +63,7 @@ class ProgramRuns {
     std::array<uint32_t, WEFT_CORE_QUEUES> first, count;
     uint64_t turns = 1;  ///< so many times
   };
-  /// UNSUPPORTED: the list has conditions, so that nobody knows how often a block runs.
+  /// UNSUPPORTED: the list has conditions, so how often a block runs is not known.
   [[nodiscard]] static Result<ProgramRuns> of(const driver::Executable& executable);
 
   [[nodiscard]] const std::vector<Commands>& blocks() const { return blocks_; }

@@ -25,7 +25,7 @@ int DmaDirection::earliest_answer(uint64_t cycle) {
   return best;
 }
 
-/// The oldest answer of a channel; nullptr: there is none.
+/// The oldest answer of a channel; nullptr if it has none.
 const DmaChannel::Answer* DmaDirection::first_answer(int channel) const {
   if (channel == kFetchChannel) return fetch_answers_.empty() ? nullptr : &fetch_answers_.front().when;
   const auto& answers = channels_[static_cast<size_t>(channel)].answers;

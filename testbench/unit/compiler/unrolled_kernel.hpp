@@ -11,7 +11,7 @@
 namespace weft::test {
 
 /// A kernel without a list as it is. Arguments are bound whole, in their order, and other segments to windows of the
-/// constants; blocks overlap, but for the first. Throws where a list is another.
+/// constants; blocks overlap, except the first. Throws if the list is of another form.
 inline compiler::Kernel unrolled(const compiler::Kernel& kernel) {
   const auto& control = kernel.control;
   if (control.entries.empty()) return kernel;
