@@ -15,7 +15,7 @@ from figures_tools import folder
 # Every test with label system, but those here, each with its reason: the figure names both.
 SELECTION = ["-L", "^system$", "-LE", "nightly"]
 LEFT_OUT = (
-    (re.compile(r"with the firmware's image|^lockstep: "), "names its manager itself: the run of the test that its name begins with"),
+    (re.compile(r"with the (native manager|firmware's image)|^lockstep: "), "names its manager itself: the run of the test that its name begins with"),
     (re.compile(r"on the mock|^guest: its parts|^onnx: (operators|ONNX's test sets|2000 mutants|the judge)"), "starts no simulator"),
 )
 PR_SET_CHILD_SUBREAPER = 36

@@ -60,6 +60,7 @@ struct FaultTrial::State {
   ~State() { close(); }
 
   std::string name;
+  uint64_t watchdog_cycles = 0;
   weft_device* device = nullptr;
   weft_queue* compute = nullptr;
   weft_queue* service = nullptr;
@@ -117,7 +118,11 @@ Status FaultTrial::State::open_device() {
   return Ok{};
 }
 
+/// Queues, the program, and the watchdog's limit, none of which a reset leaves.
 Status FaultTrial::State::make_queues() {
+  if (watchdog_cycles != 0)
+    if (auto status = weft_device_set_watchdog(device, watchdog_cycles); status != WEFT_ERROR_OK)
+      return driver_error(status, "watchdog");
   weft_queue_options options = WEFT_INIT(weft_queue_options);
   options.entries = 16;
   for (weft_queue** queue : {&compute, &service})
@@ -278,9 +283,10 @@ FaultTrial::~FaultTrial() = default;
 const runtime::FaultTargets& FaultTrial::targets() const { return state_->targets; }
 const spec::Chip& FaultTrial::chip() const { return *state_->chip; }
 
-Result<FaultTrial> FaultTrial::open(const std::string& device) {
+Result<FaultTrial> FaultTrial::open(const std::string& device, uint64_t watchdog_cycles) {
   auto state = std::make_unique<State>();
   state->name = device;
+  state->watchdog_cycles = watchdog_cycles;
   if (auto status = state->open_device(); !status.ok()) return status.error();
   if (auto status = state->set_up(); !status.ok()) return status.error();
   const auto cycles = state->run_clean();

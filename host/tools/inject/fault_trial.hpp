@@ -49,8 +49,9 @@ class FaultTrial {
   ~FaultTrial();
 
   /// Opens `device` (a name of weft_open) and runs the workload once without faults. Any error of compiler or driver;
-  /// GOLDEN_MISMATCH if the result differs from the golden model's.
-  [[nodiscard]] static Result<FaultTrial> open(const std::string& device);
+  /// GOLDEN_MISMATCH if the result differs from the golden model's. `watchdog_cycles`: after how many cycles without
+  /// progress a launch has hung, 0: the device's default, which takes an RTL core seconds for each hang.
+  [[nodiscard]] static Result<FaultTrial> open(const std::string& device, uint64_t watchdog_cycles = 0);
 
   /// What faults of draw_fault() may aim at.
   [[nodiscard]] const runtime::FaultTargets& targets() const;
