@@ -14,6 +14,8 @@ GOAL_PROGRAMS = {64 << 10: 1.6, 1 << 20: 1.3, 4 << 20: 1.15}
 PROGRAM_SLICES = {"v5e-8x16": "xy", "v5e-16x16": "xy", "v5p-4x4x8": "xyz", "v4-2x2x4": "xyz"}
 GOAL_AUTO = 1.08
 GOAL_PACKETS_S, LARGEST_SLICE = 300.0, "v5p-16x20x28"
+GOAL_MULTISLICE_PACKETS, GOAL_MULTISLICE_FLOWS, MULTISLICE_BYTES = 0.02, 0.001, 32 << 20
+MULTISLICE = (("v5e-16x16", 2, ()), ("v5e-16x16", 4, ()), ("v5p-4x4x8", 4, ()), ("v4-4x4x4", 4, ("--host-gbps", 200)), ("v6e-8x16", 3, ()), ("v5e-16x16", 4, ("--host-gbps", 25, "--dcn-us", 100)))
 GOAL_THOUSAND_S, GOAL_THOUSAND_BYTES = 60.0, 4e9
 THOUSAND = ("all-reduce", "--slice", "v4-8x8x16", "--axis", "xyz", "--dtype", "f32", "--bytes", 1 << 20)
 COST = ("all-reduce", "--slice", "v5e-16x16", "--axis", "xy", "--dtype", "f32", "--bytes", 1 << 20)
@@ -130,4 +132,18 @@ def packets(tools):
                 f"<= {GOAL_PACKETS_S:g}", found["user_seconds"] <= GOAL_PACKETS_S)]
 
 
-FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand))
+def multislice(tools):
+    """All-reduces over slices that their hosts' network joins, without framing, against their closed forms."""
+    rows = []
+    for grain, goal, flags in (("packets", GOAL_MULTISLICE_PACKETS, ()), ("flows", GOAL_MULTISLICE_FLOWS, ("--flows",))):
+        worst, cases = 0.0, []
+        for name, slices, more in MULTISLICE:
+            found = tools.run_json("ici_collective", "all-reduce", "--slice", name, "--slices", slices, "--bytes", MULTISLICE_BYTES, "--no-framing", *more, *flags, timeout=1800)
+            off = abs(found["us"] / found["exact_us"] - 1)
+            worst = max(worst, off)
+            cases.append(f"{slices} x {name} {found['us']:.1f} us, {100 * off:.3f} %")
+        rows.append(row(f"multislice, {grain}", 100 * worst, "% off the closed form at most: " + "; ".join(cases), f"<= {100 * goal:g}", worst <= goal and len(cases) == len(MULTISLICE)))
+    return rows
+
+
+FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("multislice", multislice))

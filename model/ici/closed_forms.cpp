@@ -23,29 +23,32 @@ std::array<double, kAxes> axis_shares(const Topology& topology, unsigned axes) {
   return shares;
 }
 
-double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate) {
+double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate, bool in_step) {
   const auto shares = axis_shares(topology, axes);
+  const auto hops_us = [&](unsigned axis) {
+    return rate.hop_us * (topology.wraps(axis) ? topology.size(axis) / 2 : topology.size(axis) - 1);
+  };
   std::vector<unsigned> order;
-  double hops = 0;
+  std::vector<double> block;
+  double us = 0;
   for (unsigned axis = 0; axis < kAxes; axis++) {
     if (shares[axis] == 0) continue;
     order.push_back(axis);
-    hops += topology.wraps(axis) ? topology.size(axis) / 2 : topology.size(axis) - 1;
+    block.push_back(shares[axis] * static_cast<double>(bytes));
+    if (!in_step) us += hops_us(axis);
   }
-  double on_link = 0;  // of the whole array
-  std::vector<double> block;
-  for (const unsigned axis : order) block.push_back(shares[axis]);
   for (size_t phase = 0; phase < order.size(); phase++) {
     double longest = 0;
     for (size_t part = 0; part < order.size(); part++) {
       const unsigned axis = order[(part + phase) % order.size()];
       const double size = topology.size(axis);
-      longest = std::max(longest, block[part] * (1 - 1 / size) / (topology.wraps(axis) ? 2 : 1));
+      const double on_link = block[part] * (1 - 1 / size) / (topology.wraps(axis) ? 2 : 1);
+      longest = std::max(longest, transfer_us(on_link, rate) + (in_step ? hops_us(axis) : 0));
       block[part] /= size;
     }
-    on_link += longest;
+    us += longest;
   }
-  return transfer_us(static_cast<double>(bytes) * on_link, rate) + hops * rate.hop_us;
+  return us;
 }
 
 double all_reduce_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate) {

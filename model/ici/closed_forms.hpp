@@ -20,8 +20,10 @@ std::array<double, kAxes> axis_shares(const Topology& topology, unsigned axes);
 /// `bytes` V of the whole array, over the axes of the mask `axes`. Each part takes the axes one after the other; the
 /// slowest of what is on its way in the same phase counts. On n axes of one kind and length V (1 - 1 / prod K) / (n W)
 /// and floor(K / 2) hops an axis on rings, with W both ways of a link; half of the bandwidth and K - 1 hops on lines. A
-/// reduce-scatter takes as long.
-double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate);
+/// reduce-scatter takes as long. in_step: a chip goes on to the next axis with all parts at once, so the hops of the slowest
+/// part in a phase count.
+double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate,
+                     bool in_step = false);
 
 /// A reduce-scatter and an all-gather.
 double all_reduce_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate);

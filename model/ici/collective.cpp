@@ -18,7 +18,7 @@ Collective::Tag Collective::unpack(uint64_t tag) {
 }
 
 Collective::Collective(const Topology& topology, const CollectiveOptions& options, Send send)
-    : topology_(topology), send_(std::move(send)) {
+    : topology_(topology), send_(std::move(send)), in_step_(options.in_step) {
   std::vector<unsigned> axes;
   for (unsigned axis = 0; axis < kAxes; axis++)
     if ((options.axes >> axis & 1) != 0 && topology.size(axis) > 1) axes.push_back(axis);
@@ -66,11 +66,29 @@ unsigned Collective::reach(uint32_t chip, unsigned axis, bool up) const {
   return up ? size - 1 - at : at;
 }
 
-void Collective::start_phase(unsigned part, uint32_t chip) {
-  if (state(part, chip).phase == phase_count_) {
+/// A part has ended its last phase on this chip.
+void Collective::enter_phase(unsigned part, uint32_t chip) {
+  const unsigned phase = state(part, chip).phase;
+  if (phase == phase_count_) {
     chips_finished_++;
     return;
   }
+  if (!in_step_) return start_phase(part, chip);
+  state(part, chip).waits = others_behind(part, chip);
+  if (state(part, chip).waits) return;
+  for (unsigned other = 0; other < parts_; other++) {
+    auto& waiting = state(other, chip);
+    if (waiting.phase == phase && (other == part || std::exchange(waiting.waits, false))) start_phase(other, chip);
+  }
+}
+
+bool Collective::others_behind(unsigned part, uint32_t chip) {
+  for (unsigned other = 0; other < parts_; other++)
+    if (state(other, chip).phase < state(part, chip).phase) return true;
+  return false;
+}
+
+void Collective::start_phase(unsigned part, uint32_t chip) {
   if (phase_of(part, state(part, chip).phase).step == Step::kGather)
     start_gather(part, chip);
   else
@@ -139,7 +157,7 @@ void Collective::delivered(const Message& message) {
   const auto& phase = phase_of(tag.part, tag.phase);
   if (phase.step == Step::kReduce) {
     auto& mine = state(tag.part, chip);
-    if (mine.phase < tag.phase)
+    if (mine.phase < tag.phase || mine.waits)
       mine.held.push_back(message.tag);  // this chip's own part of the sum is not there yet
     else
       pass_on_reduction(chip, tag);
@@ -161,9 +179,9 @@ unsigned Collective::units_wanted(uint32_t chip, const Phase& phase) const {
 void Collective::arrived(unsigned part, uint32_t chip, unsigned phase, unsigned units) {
   auto& mine = state(part, chip);
   mine.units[phase] = static_cast<uint8_t>(mine.units[phase] + units);
-  if (mine.phase != phase || mine.units[phase] != units_wanted(chip, phase_of(part, phase))) return;
+  if (mine.phase != phase || mine.waits || mine.units[phase] != units_wanted(chip, phase_of(part, phase))) return;
   mine.phase++;
-  start_phase(part, chip);
+  enter_phase(part, chip);
 }
 
 }  // namespace weft::ici

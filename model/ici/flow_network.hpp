@@ -40,6 +40,9 @@ class FlowNetwork {
   /// Runs what happens up to `end`, and until nothing is left to happen. False if events are left.
   bool run_until(Femtoseconds end);
 
+  /// When the next thing happens; kNever: nothing is left.
+  [[nodiscard]] Femtoseconds next_event() const { return changed_.empty() ? events_.next_time() : now_; }
+
   [[nodiscard]] Femtoseconds now() const { return now_; }
   [[nodiscard]] uint64_t messages() const { return messages_; }  ///< delivered
   [[nodiscard]] const Topology& topology() const { return topology_; }

@@ -142,6 +142,17 @@ def ici_hpp(spec):
     return "".join(out)
 
 
+def dcn_hpp(spec):
+    out = [HEAD, "#include <array>\n#include <cstdint>\n#include <string_view>\n\nnamespace weft::spec {\n\n"]
+    for name, value in spec.dcn["network"].items():
+        out.append(f"inline constexpr unsigned kDcn{camel(name)} = {value};\n")
+    out.append("\n/// The hosts of a generation's chips. network_bytes_per_second: of a host, each way; 0: not published.\n"
+               "struct DcnHost {\n  std::string_view generation;\n  unsigned chips_per_host;\n  uint64_t network_bytes_per_second;\n};\n\n")
+    rows = [f'    DcnHost{{"{h["generation"]}", {h["chips_per_host"]}, {h["network_bytes_per_second"]}ull}}' for h in spec.dcn["host"]]
+    out.append(f"inline constexpr std::array<DcnHost, {len(rows)}> kDcnHosts{{{{\n" + ",\n".join(rows) + "}};\n\n}  // namespace weft::spec\n")
+    return "".join(out)
+
+
 def names_hpp(spec):
     tables = [("error", [(e["name"], e["value"], e["doc"]) for e in spec.errors["error"]]),
               ("fault", [("NONE", 0, "no fault")] + [(f["name"], f["code"], f["doc"]) for f in spec.faults["fault"]]),

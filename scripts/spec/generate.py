@@ -54,6 +54,7 @@ def main():
         write(include / "chips.hpp", cpp_header.chips_hpp(spec))
         write(include / "names.hpp", cpp_header.names_hpp(spec))
         write(include / "ici.hpp", cpp_header.ici_hpp(spec))
+        write(include / "dcn.hpp", cpp_header.dcn_hpp(spec))
         write(include / "vfio_user.hpp", vfio_user.vfio_user_hpp(spec))
         write(include / "vpu_table.hpp", vpu_tables.cpp())
     ok = True

@@ -24,6 +24,7 @@ class Spec:
         self.core = load("core.toml")
         self.executable = load("executable.toml")
         self.ici = load("ici.toml")
+        self.dcn = load("dcn.toml")
         self.vfio_user = load("vfio_user.toml")
         self.chips = [
             derive_chip(tomllib.loads(path.read_text()), self) for path in sorted((root / "chips").glob("*.toml"))
@@ -177,6 +178,11 @@ def check(spec):
     for generation in spec.ici["generation"]:
         if generation["wrap"] not in ("full_pod", "axis_of_16", "cubes") or generation["dimensions"] not in (2, 3) or len(generation["largest"]) != 3:
             raise SpecError(f"ici.{generation['name']}: wrap, dimensions or largest is none of the known ones")
+    check_unique("dcn.host", [{"name": host["generation"]} for host in spec.dcn["host"]], "name")
+    if {host["generation"] for host in spec.dcn["host"]} != {generation["name"] for generation in spec.ici["generation"]}:
+        raise SpecError("dcn.host: not one for each generation of ici.toml")
+    if any(host["chips_per_host"] < 1 for host in spec.dcn["host"]):
+        raise SpecError("dcn.host: a host has one chip at least")
     if len(spec.counter_list) > 512:
         raise SpecError(f"counters: {len(spec.counter_list)} do not fit the COUNTER block of 512")
 

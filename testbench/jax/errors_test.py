@@ -144,6 +144,7 @@ except jax.errors.JaxRuntimeError as error:
 
     def test_control_c_during_a_launch_is_an_interrupt_and_the_chip_goes_on(self):
         result = child("""
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test that a shell started in its background ignores it
 threading.Timer(0.3, lambda: os.killpg(0, signal.SIGINT)).start()
 try:
     busy(20000, x).block_until_ready()
