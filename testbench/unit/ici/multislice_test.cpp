@@ -25,8 +25,11 @@ TEST_CASE("an all-reduce over slices takes what its closed form says: flows with
     uint32_t slices;
     uint64_t bytes;
     uint32_t chips_per_host;
-  } cases[] = {{"v5e-16x16", 2, 64u << 20, 8}, {"v5p-4x4x8", 4, 128u << 20, 4},
-               {"v4-4x4x4", 3, 3u << 24, 4},    {"v5e-4x4", 16, 16u << 20, 8},  {"v5e-1x1", 4, 8u << 20, 8}};
+  } cases[] = {{"v5e-16x16", 2, 64u << 20, 8},
+               {"v5p-4x4x8", 4, 128u << 20, 4},
+               {"v4-4x4x4", 3, 3u << 24, 4},
+               {"v5e-4x4", 16, 16u << 20, 8},
+               {"v5e-1x1", 4, 8u << 20, 8}};
   for (const auto& one : cases) {
     const auto slice = slice_of(one.slice);
     for (const auto grain : {Grain::kFlows, Grain::kPackets}) {
