@@ -2,6 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "host/compiler/graph.hpp"
+#include "host/compiler/sharding.hpp"
 
 namespace weft::compiler {
 
@@ -11,6 +15,16 @@ namespace weft::compiler {
   for (const uint64_t value : values)
     for (unsigned byte = 0; byte < sizeof value; byte++) hash = (hash ^ (value >> (8 * byte) & 0xff)) * 16777619u;
   return hash;
+}
+
+/// Chips that were given different networks or shardings must not begin together.
+[[nodiscard]] inline uint32_t graph_signature(const Graph& graph, const Sharding& sharding) {
+  std::vector<uint64_t> values{sharding.overlap};
+  for (const auto& axes : {sharding.batch, sharding.k, sharding.n})
+    values.insert(values.end(), axes.begin(), axes.end());
+  for (const auto& tensor : graph.tensors) values.insert(values.end(), {tensor.rows, tensor.columns});
+  for (const auto& node : graph.nodes) values.push_back(node.index());
+  return barrier_signature(values);
 }
 
 }  // namespace weft::compiler

@@ -23,12 +23,14 @@ Span common(Span a, Span b) {
 
 class Lowering {
  public:
-  Lowering(const spec::Chip& chip, const Graph& graph, const ShardView& view, bool overlap, Arguments arguments)
+  /// `joined`: without numbers each input and output is an argument.
+  Lowering(const spec::Chip& chip, const Graph& graph, const ShardView& view, bool overlap, JoinedArguments joined)
       : chip_(chip),
         graph_(graph),
         view_(view),
         overlap_(overlap),
-        one_(arguments == Arguments::kOne),
+        one_(!joined.inputs.empty() || !joined.outputs.empty()),
+        joined_(std::move(joined)),
         places_(graph.tensors.size()),
         stored_(graph.tensors.size()),
         output_(graph.tensors.size()),
@@ -40,14 +42,9 @@ class Lowering {
       return Error{WEFT_ERROR_UNSUPPORTED,
                    fmt::format("{} inputs and {} outputs; a kernel has room for {}", graph_.inputs.size(),
                                graph_.outputs.size(), WEFT_LIMIT_ARGUMENTS - 1)};
-    for (const size_t t : graph_.inputs)
-      add_argument(t, WEFT_ARGUMENT_DIRECTION_INPUT, view_.input_block(me(), columns(t)));
-    if (one_) join_arguments("inputs", WEFT_ARGUMENT_DIRECTION_INPUT);
-    for (const size_t t : graph_.outputs) {
-      output_[t] = true;
-      add_argument(t, WEFT_ARGUMENT_DIRECTION_OUTPUT, view_.result_block(me(), columns(t)));
-    }
-    if (one_) join_arguments("outputs", WEFT_ARGUMENT_DIRECTION_OUTPUT);
+    for (const size_t t : graph_.outputs) output_[t] = true;
+    add_arguments(graph_.inputs, joined_.inputs, WEFT_ARGUMENT_DIRECTION_INPUT);
+    add_arguments(graph_.outputs, joined_.outputs, WEFT_ARGUMENT_DIRECTION_OUTPUT);
     for (const auto& node : graph_.nodes)
       if (const auto* dense = std::get_if<DenseNode>(&node)) readers_[dense->x].push_back(dense->n);
     for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { add(n); }, node);
@@ -61,6 +58,23 @@ class Lowering {
   [[nodiscard]] uint64_t rows(size_t t) const { return view_.rows(graph_.tensors[t].rows).count; }
   [[nodiscard]] uint8_t arrival_from(unsigned member) const {
     return static_cast<uint8_t>(WEFT_REMOTE_SEMAPHORE_FIRST + member);
+  }
+
+  void add_arguments(const std::vector<size_t>& tensors, const std::vector<size_t>& joined,
+                     weft_argument_direction direction) {
+    const bool input = direction == WEFT_ARGUMENT_DIRECTION_INPUT;
+    size_t added = 0, number = 0;
+    const auto add = [&](size_t count) {
+      for (const size_t end = added + count; added < end; added++) {
+        const size_t t = tensors[added];
+        add_argument(t, direction, input ? view_.input_block(me(), columns(t)) : view_.result_block(me(), columns(t)));
+      }
+    };
+    for (const size_t count : joined) {
+      add(count);
+      join_arguments(fmt::format("{}puts {}", input ? "in" : "out", number++), direction);
+    }
+    add(tensors.size() - added);
   }
 
   void add_argument(size_t t, weft_argument_direction direction, Span block) {
@@ -82,7 +96,7 @@ class Lowering {
   }
 
   /// What has been added since the last call, as one argument; nothing, if it has no bytes.
-  void join_arguments(const char* name, weft_argument_direction direction) {
+  void join_arguments(const std::string& name, weft_argument_direction direction) {
     if (const uint64_t bytes = std::exchange(joined_bytes_, 0); bytes != 0)
       program_.arguments.push_back(
           {name, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_LAYOUT_ROWS, direction, 1, bytes / 4, bytes, bytes});
@@ -397,17 +411,6 @@ class Lowering {
     if (dtype == WEFT_VPU_DTYPE_I32) return static_cast<uint32_t>(static_cast<int32_t>(value));
     return dtype == WEFT_VPU_DTYPE_F32 ? std::bit_cast<uint32_t>(value) : bf16_from_f32(value);
   }
-  /// A row of elements in a type.
-  TensorPlace constant_row(std::span<const float> row, weft_vpu_dtype dtype) {
-    if (dtype == WEFT_VPU_DTYPE_F32) {
-      std::vector<float> values(row_pitch_bytes(row.size(), 4) / 4);
-      std::ranges::copy(row, values.begin());
-      return constant(values.data(), values.size() * 4, values.size() * 4);
-    }
-    std::vector<uint16_t> bits(row_pitch_bytes(row.size(), 2) / 2);
-    std::ranges::transform(row, bits.begin(), bf16_from_f32);
-    return constant(bits.data(), bits.size() * 2, bits.size() * 2);
-  }
 
   void add(const VectorNode& node, Span block) {
     VectorStep step = vector_step(node.name, node.a, node.y, block);
@@ -417,7 +420,8 @@ class Lowering {
       step.b = place(*tensor, block.first);
     } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_ROW;
-      step.b = constant_row(std::span(*row).subspan(block.first, block.count), step.dtype);
+      const auto packed = pack_rows_as(std::span(*row).subspan(block.first, block.count), 1, block.count, step.dtype);
+      step.b = constant(packed.data(), packed.size(), packed.size());
     } else if (const auto* scalar = std::get_if<float>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bits_of(*scalar, step.dtype);
@@ -436,6 +440,7 @@ class Lowering {
   const Graph& graph_;
   const ShardView& view_;
   const bool overlap_, one_;
+  const JoinedArguments joined_;
   uint64_t joined_bytes_ = 0;
   std::vector<TensorPlace> places_;
   std::vector<uint64_t> stored_;  ///< first column that lies at a tensor's place
@@ -447,28 +452,20 @@ class Lowering {
   Program program_;
 };
 
-/// Chips that were given different networks or shardings must not begin together.
-uint32_t signature_of(const Graph& graph, const Sharding& sharding) {
-  std::vector<uint64_t> values{sharding.overlap};
-  for (const auto& axes : {sharding.batch, sharding.k, sharding.n})
-    values.insert(values.end(), axes.begin(), axes.end());
-  for (const auto& tensor : graph.tensors) values.insert(values.end(), {tensor.rows, tensor.columns});
-  for (const auto& node : graph.nodes) values.push_back(node.index());
-  return barrier_signature(values);
-}
-
 }  // namespace
 
 Result<Program> lower(const spec::Chip& chip, const Graph& graph, Arguments arguments) {
-  if (arguments == Arguments::kOne) {
-    if (auto status = check_graph(graph); !status.ok()) return status.error();
-    auto program = Lowering(chip, graph, ShardView({}, {}, 0, chip.n), false, arguments).run();
-    if (!program.ok()) return program.error();
-    return std::move(program.value().program);
-  }
+  if (arguments == Arguments::kOne) return lower_joined(chip, graph, {{graph.inputs.size()}, {graph.outputs.size()}});
   auto sharded = lower_sharded(chip, graph, {}, {}, 0);
   if (!sharded.ok()) return sharded.error();
   return std::move(sharded.value().program);
+}
+
+Result<Program> lower_joined(const spec::Chip& chip, const Graph& graph, const JoinedArguments& joined) {
+  if (auto status = check_graph(graph); !status.ok()) return status.error();
+  auto program = Lowering(chip, graph, ShardView({}, {}, 0, chip.n), false, joined).run();
+  if (!program.ok()) return program.error();
+  return std::move(program.value().program);
 }
 
 Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph, const SliceShape& slice,
@@ -490,10 +487,10 @@ Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph,
                      fmt::format("{}: a slice shares products by constants and elementwise operations",
                                  std::visit([](const auto& n) { return n.name; }, node))};
   const ShardView view(slice, sharding, number, chip.n);
-  auto program = Lowering(chip, graph, view, sharding.overlap, Arguments::kEach).run();
+  auto program = Lowering(chip, graph, view, sharding.overlap, {}).run();
   if (!program.ok()) return program.error();
   program.value().program.barrier = view.barrier();
-  if (auto& barrier = program.value().program.barrier) barrier->signature = signature_of(graph, sharding);
+  if (auto& barrier = program.value().program.barrier) barrier->signature = graph_signature(graph, sharding);
   return program;
 }
 

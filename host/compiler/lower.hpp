@@ -17,6 +17,13 @@ enum class Arguments : uint8_t { kEach, kOne };
 /// segments; errors of check_graph.
 [[nodiscard]] Result<Program> lower(const spec::Chip& chip, const Graph& graph, Arguments arguments = Arguments::kEach);
 
+/// Tensors of each argument: so many inputs one behind the other, then so many outputs.
+struct JoinedArguments {
+  std::vector<size_t> inputs, outputs;
+};
+/// As with kOne, but with several arguments. One without tensors is left out.
+[[nodiscard]] Result<Program> lower_joined(const spec::Chip& chip, const Graph& graph, const JoinedArguments& joined);
+
 /// The part of a tensor that an argument of one chip holds; no columns: 16 bytes that nobody touches.
 struct ArgumentShard {
   Span rows, columns;

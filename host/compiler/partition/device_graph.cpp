@@ -35,6 +35,7 @@ ElementMap map_of(const Tensor& tensor, std::vector<uint32_t> from) {
 Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs) {
   graph_.name = module_.name;
   count_readers(outputs);
+  for (size_t i = 0; i < state_.columns.size(); i++) wanted_.emplace(inputs[i].value, state_.columns[i]);
   find_columns();
   for (const auto& input : inputs) {
     const auto& dims = module_.type(input.value).dims;
@@ -327,6 +328,7 @@ void GraphBuilder::drop_unread() {
 void GraphBuilder::settle_types() {
   std::vector<bool> f32(graph_.tensors.size());
   for (size_t t = 0; t < f32.size(); t++) f32[t] = graph_.tensors[t].uniform;
+  for (size_t i = 0; i < state_.count; i++) f32[graph_.inputs[i]] = true;
   for (const auto& node : graph_.nodes)
     if (const auto* copy = std::get_if<CopyNode>(&node); copy != nullptr && is_i32(copy->a)) f32[copy->y] = true;
   const auto product_operand = [](Node& node) -> size_t* {
@@ -401,17 +403,19 @@ void GraphBuilder::settle_types() {
 /// An output that nodes read too, that is an input, or that is two outputs at once gets a copy of its own.
 void GraphBuilder::keep_outputs_apart(const std::vector<ir::Output>& outputs) {
   std::vector<size_t> tensors;
-  for (const auto& output : outputs) {
-    const ValueView& v = views_.at(output.value);
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const auto& output = outputs[i];
+    const ValueView v = view(output.value, output.name);
     const Tensor& first = graph_.tensors[v.tensors[0]];
     const uint64_t count = module_.type(output.value).count();
     // Rows that are put together stay whole.
     const bool alike = std::ranges::all_of(
         v.tensors, [&](size_t t) { return graph_.tensors[t].columns == first.columns && !graph_.tensors[t].uniform; });
     const bool rows = alike && first.columns == last_columns(module_.type(output.value).dims);
-    const uint64_t columns = first.uniform && first.rows == count ? 1
-                             : v.from && !rows                    ? columns_of(output.value)
-                                                                  : first.columns;
+    const uint64_t columns = i < state_.count                       ? graph_.tensors[graph_.inputs[i]].columns
+                             : first.uniform && first.rows == count ? 1
+                             : v.from && !rows                      ? columns_of(output.value)
+                                                                    : first.columns;
     tensors.push_back(tensor_of(output.name, v, count, columns));
   }
   std::set<size_t> taken(graph_.inputs.begin(), graph_.inputs.end());
@@ -439,8 +443,8 @@ void GraphBuilder::keep_outputs_apart(const std::vector<ir::Output>& outputs) {
 }
 
 Result<Graph> device_graph(const Module& module, std::span<const uint32_t> ops, const std::vector<ir::Output>& inputs,
-                           const std::vector<ir::Output>& outputs) {
-  auto graph = ir::guarded([&] { return GraphBuilder(module, ops).run(inputs, outputs); });
+                           const std::vector<ir::Output>& outputs, const LoopState& state) {
+  auto graph = ir::guarded([&] { return GraphBuilder(module, ops, state).run(inputs, outputs); });
   if (!graph.ok()) return graph.error();
   return std::move(graph.value());
 }

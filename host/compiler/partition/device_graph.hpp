@@ -15,6 +15,7 @@ enum class DeviceUse : uint8_t {
   kProduct,  ///< a product of the MXU
   kVector,   ///< operations of the VPU
   kView,     ///< the same elements in other places
+  kLoop,     ///< a loop of the control list, a program of its own
   kOperand   ///< a constant or a broadcast of one: it joins the part of its reader
 };
 
@@ -40,11 +41,19 @@ enum class DeviceScope : uint8_t {
 [[nodiscard]] bool is_depthwise(const ir::Module& module, const ir::Op& op);
 [[nodiscard]] bool is_window_fold(const ir::Module& module, const ir::Op& op);
 
+/// What goes from turn to turn of a loop: the first inputs and the first outputs, so many, in one order. Each output lies
+/// as the input of its number, which is not rounded to bf16.
+struct LoopState {
+  size_t count = 0;
+  std::vector<uint64_t> columns = {};  ///< of each; none: as the operators ask for
+};
+
 /// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are
 /// the values from outside, `outputs` what others read, each with its name there: f32, i32, u32, whose words are those of
 /// i32, or pred, which is 0 or 1 in f32. INTERNAL: errors of check_graph.
 [[nodiscard]] Result<Graph> device_graph(const ir::Module& module, std::span<const uint32_t> ops,
-                                         const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
+                                         const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs,
+                                         const LoopState& state = {});
 
 /// The whole module as one graph. UNSUPPORTED names the first operator that a device program cannot have.
 [[nodiscard]] Result<Graph> whole_device_graph(const ir::Module& module);

@@ -21,7 +21,8 @@ class WindowTaps;
 /// One graph; used once. Operators are those that device_use() allows.
 class GraphBuilder {
  public:
-  GraphBuilder(const ir::Module& module, std::span<const uint32_t> ops) : module_(module), ops_(ops) {}
+  GraphBuilder(const ir::Module& module, std::span<const uint32_t> ops, LoopState state)
+      : module_(module), ops_(ops), state_(std::move(state)) {}
 
   Result<Graph> run(const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
 
@@ -148,6 +149,7 @@ class GraphBuilder {
 
   const ir::Module& module_;
   std::span<const uint32_t> ops_;
+  const LoopState state_;
   Graph graph_;
   std::map<ir::ValueId, ValueView> views_;
   std::map<ir::ValueId, uint64_t> wanted_;                     ///< columns that readers ask for

@@ -35,7 +35,7 @@ class Partitioning {
  public:
   Partitioning(const Module& module, Device device, DeviceScope scope) : module_(module), uses_(module.ops().size()) {
     for (uint32_t i = 0; i < uses_.size(); i++) {
-      auto verdict = device_use(module, module.ops()[i], scope);
+      auto verdict = use_of(i, device, scope);
       uses_[i] = verdict.use;
       if (verdict.use == DeviceUse::kNone) result_.reasons[i] = std::move(verdict.reason);
     }
@@ -58,6 +58,7 @@ class Partitioning {
             part.ops.push_back(op);
       std::ranges::sort(part.ops);
       part.ops.erase(std::ranges::unique(part.ops).begin(), part.ops.end());
+      if (stage % 2 == 1) add_loops(part);
       if (part.ops.empty()) continue;
       find_borders(part);
       if (stage % 2 == 1) {
@@ -75,6 +76,33 @@ class Partitioning {
   }
 
  private:
+  DeviceVerdict use_of(uint32_t i, Device device, DeviceScope scope) {
+    const Op& op = module_.ops()[i];
+    if (op.kind != OpKind::kWhile || device == Device::kNone || scope != DeviceScope::kAll)
+      return device_use(module_, op, scope);
+    auto loop = device_loop(module_, op);
+    if (!loop.ok()) return {DeviceUse::kNone, loop.error().message};
+    loops_.emplace(i, std::move(loop.value()));
+    return {DeviceUse::kLoop, ""};
+  }
+
+  /// Takes the loops out of the part and makes each one of its own.
+  void add_loops(Part& part) {
+    const auto rest =
+        std::ranges::stable_partition(part.ops, [&](uint32_t op) { return uses_[op] != DeviceUse::kLoop; });
+    for (const uint32_t op : rest) {
+      const Op& loop = module_.ops()[op];
+      Part own;
+      own.ops = {op};
+      own.loop = std::move(loops_.at(op));
+      own.graph = own.loop->signature();
+      for (const size_t i : own.loop->operands()) own.inputs.push_back(loop.operands[i]);
+      for (const size_t i : own.loop->results()) own.outputs.push_back(loop.results[i]);
+      result_.parts.push_back(std::move(own));
+    }
+    part.ops.erase(rest.begin(), rest.end());
+  }
+
   void to_host(uint32_t op, const char* reason) {
     if (uses_[op] == DeviceUse::kOperand || uses_[op] == DeviceUse::kNone) return;
     uses_[op] = DeviceUse::kNone;
@@ -84,11 +112,13 @@ class Partitioning {
     return uses_[op] != DeviceUse::kNone && uses_[op] != DeviceUse::kOperand;
   }
 
+  [[nodiscard]] bool is_loop(uint32_t op) const { return uses_[op] == DeviceUse::kLoop; }
+
   /// What a device program is made for.
   [[nodiscard]] bool is_worth_a_launch(uint32_t i) const {
     const Op& op = module_.ops()[i];
     const bool shifts = op.kind == OpKind::kShiftLeft || op.kind == OpKind::kShiftRight;
-    return uses_[i] == DeviceUse::kProduct ||
+    return uses_[i] == DeviceUse::kProduct || is_loop(i) ||
            (shifts && on_device(i) && module_.type(op.results[0]).count() >= kWorthALaunch);
   }
 
@@ -96,7 +126,8 @@ class Partitioning {
     Groups groups(uses_.size());
     for (uint32_t i = 0; i < uses_.size(); i++)
       for (const auto operand : module_.ops()[i].operands)
-        if (const uint32_t before = module_.value(operand).op; on_device(i) && on_device(before))
+        if (const uint32_t before = module_.value(operand).op;
+            on_device(i) && on_device(before) && !is_loop(i) && !is_loop(before))
           groups.join(before, i);
     std::set<size_t> worth_it;
     for (uint32_t i = 0; i < uses_.size(); i++)
@@ -105,16 +136,21 @@ class Partitioning {
       if (on_device(i) && !worth_it.contains(groups.find(i))) to_host(i, "no product and no random bits beside it");
   }
 
-  /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads.
+  /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads, and a loop and what reads it
+  /// are in different stages.
   [[nodiscard]] std::vector<uint32_t> stages_of() const {
     std::vector<uint32_t> stages(uses_.size());
     for (uint32_t i = 0; i < uses_.size(); i++) {
       for (const auto operand : module_.ops()[i].operands)
-        stages[i] = std::max(stages[i], stages[module_.value(operand).op]);
+        stages[i] = std::max(stages[i], stage_behind(stages, module_.value(operand).op, i));
       const bool free = module_.ops()[i].kind == OpKind::kParameter || uses_[i] == DeviceUse::kOperand;
       if (!free && (stages[i] % 2 == 1) != on_device(i)) stages[i]++;
     }
     return stages;
+  }
+
+  [[nodiscard]] uint32_t stage_behind(const std::vector<uint32_t>& stages, uint32_t before, uint32_t op) const {
+    return stages[before] + (on_device(before) && (is_loop(before) || is_loop(op)) ? 1 : 0);
   }
 
   /// What the part reads from outside, and what others read of it. Constants join the part of their reader.
@@ -158,6 +194,7 @@ class Partitioning {
 
   const Module& module_;
   std::vector<DeviceUse> uses_;
+  std::map<uint32_t, DeviceLoop> loops_;  ///< by operator
   Partition result_;
 };
 
@@ -169,6 +206,7 @@ Result<Partition> partition(const Module& module, Device device, DeviceScope sco
 
 void leave_to_host(Partition& partition, size_t part, const std::string& reason) {
   partition.parts[part].graph.reset();
+  partition.parts[part].loop.reset();
   for (const uint32_t op : partition.parts[part].ops) partition.reasons[op] = reason;
 }
 

@@ -8,6 +8,7 @@
 #include "host/compiler/graph.hpp"
 #include "host/compiler/ir/module.hpp"
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/device_loop.hpp"
 
 namespace weft::compiler {
 
@@ -15,6 +16,7 @@ namespace weft::compiler {
 struct Part {
   std::vector<uint32_t> ops;                 ///< of the module, ascending
   std::optional<Graph> graph;                ///< of a device program; none: the host computes it
+  std::optional<DeviceLoop> loop;            ///< the program is this loop, and `graph` its signature
   std::vector<ir::ValueId> inputs, outputs;  ///< in the graph's order
 };
 
@@ -28,7 +30,8 @@ enum class Device : uint8_t { kUsed, kNone };
 inline constexpr uint64_t kWorthALaunch = 1024;
 
 /// Parts in an order in which each reads what inputs, constants and earlier parts have. A device program holds a
-/// product, or a shift of kWorthALaunch words, as random bits have: else moving elements costs more time than it saves. INTERNAL: errors of check_graph.
+/// product, or a shift of kWorthALaunch words, as random bits have: else moving elements costs more time than it saves. A
+/// loop is a part of its own. INTERNAL: errors of check_graph.
 [[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device,
                                           DeviceScope scope = DeviceScope::kAll);
 

@@ -10,6 +10,7 @@ namespace weft::compiler::passes {
 std::span<const Pass> all() {
   static constexpr std::array kPasses{Pass{"simplify", simplify},
                                       Pass{"fold", fold},
+                                      Pass{"loop_constants", loop_constants},
                                       Pass{"unroll", unroll},
                                       Pass{"row_blocks", row_blocks},
                                       Pass{"common_subexpressions", common_subexpressions},

@@ -10,7 +10,10 @@ namespace weft::compiler::passes {
 
 /// fold.cpp: operators on constants become constants, unless their results are large and easily made again.
 [[nodiscard]] ir::Module fold(const ir::Module& module);
-/// unroll.cpp: loops with products for the device whose turns can be counted, written out and folded.
+/// loop_constants.cpp: what a loop carries and never changes, it reads from outside instead.
+[[nodiscard]] ir::Module loop_constants(const ir::Module& module);
+/// unroll.cpp: loops with products for the device whose turns can be counted, written out and folded; of longer ones
+/// the turns are noted.
 [[nodiscard]] ir::Module unroll(const ir::Module& module);
 /// simplify.cpp: reshapes and transposes that meet or do nothing.
 [[nodiscard]] ir::Module simplify(const ir::Module& module);

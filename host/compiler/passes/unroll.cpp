@@ -1,9 +1,11 @@
 // Loops whose turns can be counted, written out one turn behind the other. The rest of the compiler then sees each turn
-// with the numbers that belong to it: a slice at the loop's counter becomes a slice at a known place.
+// with the numbers that belong to it: a slice at the loop's counter becomes a slice at a known place. A loop that is too
+// long for that has its number of turns noted.
 #include <algorithm>
 #include <optional>
 
 #include "host/compiler/ir/devices.hpp"
+#include "host/compiler/ir/region.hpp"
 #include "host/compiler/partition/value_views.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/passes/rewriter.hpp"
@@ -17,9 +19,10 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr size_t kMaxTurns = 1024;
-constexpr size_t kMaxOps = 20'000;  // of a module with its loops written out
-constexpr size_t kMaxDepth = 8;     // of loops in loops
+constexpr size_t kMaxTurns = 1024;       // of a loop that is written out
+constexpr size_t kMaxCounted = 100'000;  // of a loop whose turns are counted, one by one
+constexpr size_t kMaxOps = 20'000;       // of a module with its loops written out
+constexpr size_t kMaxDepth = 8;          // of loops in loops
 
 /// Whether a product stands in it that a device program may have, or a shift, as in the rounds that make random bits:
 /// nothing else gains by being written out.
@@ -102,7 +105,7 @@ std::optional<size_t> turns_of(const Module& to, const Op& loop) {
     for (const size_t i : slice.inputs) inputs.push_back(state[i]);
     return reference::evaluate(slice.module, inputs);
   };
-  for (size_t turns = 0; turns <= kMaxTurns; turns++) {
+  for (size_t turns = 0; turns <= kMaxCounted; turns++) {
     const auto goes_on = run(condition);
     if (!goes_on.ok()) return std::nullopt;
     if (goes_on.value()[0]->integer(0) == 0) return turns;
@@ -111,23 +114,6 @@ std::optional<size_t> turns_of(const Module& to, const Op& loop) {
     for (size_t i = 0; i < deciding.size(); i++) state[deciding[i]] = next.value()[i];
   }
   return std::nullopt;
-}
-
-/// The operators of a region on these arguments; its outputs.
-std::vector<ValueId> written_out(Module& to, const Module& region, const std::vector<ValueId>& arguments) {
-  std::vector<ValueId> values(region.values().size());
-  for (size_t i = 0; i < region.inputs.size(); i++) values[index_of(region.inputs[i])] = arguments[i];
-  for (const Op& op : region.ops()) {
-    if (op.kind == OpKind::kParameter) continue;
-    Op copy = op;
-    copy.results.clear();
-    for (auto& operand : copy.operands) operand = values[index_of(operand)];
-    const auto results = to.op_of(to.add(std::move(copy))).results;
-    for (size_t r = 0; r < results.size(); r++) values[index_of(op.results[r])] = results[r];
-  }
-  std::vector<ValueId> outputs;
-  for (const auto& output : region.outputs) outputs.push_back(values[index_of(output.value)]);
-  return outputs;
 }
 
 /// One level of loops; `changed`: there was one.
@@ -139,7 +125,8 @@ Module without_outer_loops(const Module& module, bool& changed) {
     std::optional<size_t> turns;
     if (op.kind == OpKind::kWhile && gains(*op.regions[1])) turns = turns_of(rewriter.to(), mapped);
     const size_t size = turns ? *turns * ops_in(*op.regions[1]) : 0;
-    if (!turns || size > room) {
+    if (!turns || *turns > kMaxTurns || size > room) {
+      if (turns) mapped.attributes["turns"] = static_cast<int64_t>(*turns);
       rewriter.add(op, std::move(mapped));
       continue;
     }
@@ -148,7 +135,7 @@ Module without_outer_loops(const Module& module, bool& changed) {
     const auto carried = static_cast<ptrdiff_t>(op.integer("carried"));
     std::vector<ValueId> state = mapped.operands;
     for (size_t turn = 0; turn < *turns; turn++)
-      std::ranges::copy(written_out(rewriter.to(), *op.regions[1], state), state.begin());
+      std::ranges::copy(ir::write_out(rewriter.to(), *op.regions[1], state), state.begin());
     rewriter.replace_all(op, {state.begin(), state.begin() + carried});
   }
   return rewriter.finish();

@@ -53,7 +53,7 @@ bool with_number(const Module& module, const Op& op) {
 class LayerFinder {
  public:
   LayerFinder(const Module& module, const Part& part) : module_(module), part_(part) {
-    for (const auto& node : part.graph->nodes) {
+    for (const auto& node : part.loop ? part.loop->turn.nodes : part.graph->nodes) {
       const std::string name = std::visit([](const auto& n) { return n.name; }, node);
       if (by_name_.emplace(name, layers_.size()).second) layers_.push_back({name, {}, {}, {}});
     }

@@ -51,7 +51,8 @@ Result<Profile> measure_layers(const spec::Chip& chip, const ModelProgram& model
   if (!session.ok()) return session.error();
   std::vector<LaunchWindow> launches;
   for (size_t i = 0; i < model.partition.parts.size(); i++) {
-    if (!model.partition.parts[i].graph) continue;
+    const auto& part = model.partition.parts[i];
+    if (!part.graph || (part.loop && !part.loop->turns)) continue;  // on zeros a loop might not end
     if (auto status = session.value().load(model.programs[i].executable); !status.ok()) return status.error();
     std::vector<std::vector<std::byte>> arguments;
     for (const auto& argument : session.value().arguments())

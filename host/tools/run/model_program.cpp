@@ -9,6 +9,7 @@
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/import_graph.hpp"
+#include "host/compiler/loop_kernel.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/partition/device_graph.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
@@ -36,6 +37,33 @@ Result<PartProgram> compile_graph(const spec::Chip& chip, const Graph& graph, Lo
   if (!executable.ok()) return executable.error();
   return PartProgram{std::move(executable.value()), program.value().places, kernel.value().macs,
                      kernel.value().cycle_estimate};
+}
+
+Result<PartProgram> compile_loop(const spec::Chip& chip, const compiler::DeviceLoop& loop) {
+  compiler::LoopPrograms programs;
+  programs.state = loop.state.size();
+  programs.turns = loop.turns;
+  programs.slices_read = loop.slices_read, programs.slices_stored = loop.slices_stored;
+  compiler::JoinedArguments joined{{loop.state.size(), loop.turn_reads.size()},
+                                   {loop.turn.outputs.size() - loop.slices_stored.size()}};
+  joined.inputs.resize(2 + loop.slices_read.size(), 1);  // each slice an argument
+  joined.outputs.resize(1 + loop.slices_stored.size(), 1);
+  auto turn = compiler::lower_joined(chip, loop.turn, joined);
+  if (!turn.ok()) return turn.error();
+  programs.turn = std::move(turn.value());
+  if (loop.begin) {
+    auto begin = compiler::lower_joined(chip, *loop.begin,
+                                        {{loop.state.size(), loop.begin_reads.size()}, {loop.begin->outputs.size()}});
+    if (!begin.ok()) return begin.error();
+    programs.begin = std::move(begin.value());
+  }
+  auto compiled = compiler::compile_loop(chip, programs);
+  if (!compiled.ok()) return compiled.error();
+  const auto& kernel = compiled.value().kernel;
+  auto executable = compiler::write_executable(chip, kernel);
+  if (!executable.ok()) return executable.error();
+  return PartProgram{std::move(executable.value()), std::move(compiled.value().places), kernel.macs,
+                     kernel.cycle_estimate};
 }
 
 std::string folder_of(const std::string& path) {
@@ -77,8 +105,9 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
     model.programs.emplace_back();
     const compiler::Part& part = model.partition.parts[i];
     if (!part.graph) continue;
-    auto program = compile_graph(chip, *part.graph, loops, compiler::Arguments::kOne);
-    if (!program.ok() && scope == compiler::DeviceScope::kAll)
+    auto program =
+        part.loop ? compile_loop(chip, *part.loop) : compile_graph(chip, *part.graph, loops, compiler::Arguments::kOne);
+    if (!program.ok() && !part.loop && scope == compiler::DeviceScope::kAll)
       return cut(model, chip, device, loops, compiler::DeviceScope::kMatrices);
     if (program.ok())
       model.programs.back() = std::move(program.value());

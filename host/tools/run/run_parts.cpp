@@ -11,6 +11,7 @@
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/partition/value_views.hpp"
 #include "host/compiler/reference/evaluate.hpp"
 #include "host/reference/graph_reference.hpp"
 #include "host/tools/formats/json_text.hpp"
@@ -33,6 +34,47 @@ std::vector<float> as_floats(const Tensor& value) {
   else
     std::memcpy(floats.data(), value.data.data(), value.data.size());
   return floats;
+}
+
+/// What a loop leaves, turn by turn in the order of the list that the firmware runs.
+std::vector<std::vector<float>> loop_golden(const compiler::DeviceLoop& loop,
+                                            const std::vector<std::vector<float>>& inputs) {
+  const size_t count = loop.state.size();
+  const auto reads = inputs.begin() + static_cast<ptrdiff_t>(count);
+  const auto slices = reads + static_cast<ptrdiff_t>(loop.turn_reads.size());
+  const auto begin_reads = slices + static_cast<ptrdiff_t>(loop.slices_read.size());
+  std::vector<std::vector<float>> state(inputs.begin(), reads);
+  for (const auto& window : loop.slices_stored) {
+    const auto& tensor = loop.turn.tensors[loop.turn.outputs[state.size()]];
+    state.emplace_back(window.slices * tensor.rows * tensor.columns);
+  }
+  const auto slice_of = [](const compiler::LoopWindow& window, auto& all, uint64_t turn) {
+    const auto size = static_cast<ptrdiff_t>(all.size() / window.slices);
+    return all.begin() + size * (window.first + window.step * static_cast<int64_t>(turn));
+  };
+  const auto run = [&](const Graph& graph, std::vector<std::vector<float>> read, uint64_t turn) {
+    read.insert(read.begin(), state.begin(), state.begin() + static_cast<ptrdiff_t>(count));
+    auto outputs = evaluate_golden(graph, read);
+    for (size_t i = 0; i < count; i++) state[i] = outputs[i];
+    for (size_t i = 0; i < loop.slices_stored.size(); i++)
+      std::ranges::copy(outputs[count + i], slice_of(loop.slices_stored[i], state[count + i], turn));
+    return outputs.back()[0] != 0;
+  };
+  const auto turn = [&](uint64_t number) {
+    std::vector<std::vector<float>> read(reads, slices);
+    for (size_t i = 0; i < loop.slices_read.size(); i++) {
+      const auto& all = slices[static_cast<ptrdiff_t>(i)];
+      const auto first = slice_of(loop.slices_read[i], all, number);
+      read.emplace_back(first, first + static_cast<ptrdiff_t>(all.size() / loop.slices_read[i].slices));
+    }
+    return run(loop.turn, std::move(read), number);
+  };
+  if (loop.turns)
+    for (uint64_t number = 0; number < *loop.turns; number++) (void)turn(number);
+  else if (run(*loop.begin, {begin_reads, inputs.end()}, 0))
+    while (turn(0)) {
+    }
+  return state;
 }
 
 /// The reverse, of a device program's result.
@@ -79,6 +121,12 @@ class PartsRun {
     return status;
   }
 
+  /// A constant that a loop begins with has no place among the values.
+  [[nodiscard]] TensorPtr value_of(compiler::ir::ValueId value) const {
+    const auto found = values_.find(value);
+    return found != values_.end() ? found->second : compiler::constant_tensor_of(model_.module, value);
+  }
+
   Status on_device(size_t number) {
     const Part& part = model_.partition.parts[number];
     const PartProgram& program = model_.programs[number];
@@ -88,7 +136,7 @@ class PartsRun {
     std::vector<std::vector<std::byte>> arguments(session_->arguments().size());
     for (size_t i = 0; i < part.inputs.size(); i++) {
       const auto& tensor = graph.tensors[graph.inputs[i]];
-      floats.push_back(as_floats(*values_.at(part.inputs[i])));
+      floats.push_back(as_floats(*value_of(part.inputs[i])));
       const auto rows = compiler::pack_rows_as(floats.back(), tensor.rows, tensor.columns, tensor.dtype);
       auto& argument = arguments[program.places[i].argument];
       argument.resize(program.places[i].offset_bytes);
@@ -101,7 +149,8 @@ class PartsRun {
     result_.launches.push_back({number, launch.start_cycle, launch.end_cycle});
     result_.device_seconds += launch.wall_seconds;
     result_.macs += program.macs;
-    const auto golden = verify_ == Verify::kYes ? evaluate_golden(graph, floats) : std::vector<std::vector<float>>{};
+    std::vector<std::vector<float>> golden;
+    if (verify_ == Verify::kYes) golden = part.loop ? loop_golden(*part.loop, floats) : evaluate_golden(graph, floats);
     for (size_t i = 0; i < part.outputs.size(); i++) {
       const auto& tensor = graph.tensors[graph.outputs[i]];
       auto value = std::make_shared<Tensor>(model_.module.type(part.outputs[i]));

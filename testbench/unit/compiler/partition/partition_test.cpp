@@ -33,7 +33,8 @@ std::string cut(const std::string& text, Device device = Device::kUsed, DeviceSc
       count += kind != ir::OpKind::kConstant && kind != ir::OpKind::kBroadcast;
     }
     line += fmt::format("{}{} ", part.graph ? 'D' : 'H', count);
-    if (part.graph) CHECK(check_graph(*part.graph).ok());
+    if (part.graph) CHECK(check_graph(part.loop ? part.loop->turn : *part.graph).ok());
+    if (part.loop && part.loop->begin) CHECK(check_graph(*part.loop->begin).ok());
   }
   return line;
 }
@@ -110,6 +111,71 @@ TEST_CASE("what asks for more than one pass of bf16 is the host's") {
   };
   CHECK(cut(convolution("")) == "D1 ");
   CHECK(cut(convolution("precision = highest, ")) == "H1 ");
+}
+
+namespace {
+
+/// %6, %7: what is computed from %5, as long as a counter is below an input.
+std::string repeated(const std::string& computed) {
+  const std::string region =
+      "  %0 = parameter() {dims = [2, 2], element = f32, name = \"0\"} : f32[2, 2]\n"
+      "  %1 = parameter() {dims = [], element = i32, name = \"1\"} : i32[]\n"
+      "  %2 = parameter() {dims = [], element = i32, name = \"2\"} : i32[]\n";
+  return "%6, %7 = while(%5, %4, %4) {carried = 2} : f32[2, 2], i32[]\n  region {\n  module \"condition\"\n" + region +
+         "  %3 = compare(%1, %2) {direction = lt} : pred[]\n  return \"0\" = %3\n  }\n  region {\n  module \"body\"\n" +
+         region + "  %3 = constant() [1] : i32[]\n  %4 = add(%1, %3) : i32[]\n  %5 = " + computed +
+         "  return \"0\" = %5\n  return \"1\" = %4\n  }\n";
+}
+
+}  // namespace
+
+TEST_CASE("a loop with products is a device program of its own, between those that it reads and those that read it") {
+  const std::string counter = "%4 = parameter() {dims = [], element = i32, name = \"n\"} : i32[]\n",
+                    product = std::string("dot_general(%0, %0) ") + kDot, end = "return \"y\" = %6\n";
+  const std::string before = counter + "%5 = dot_general(%0, %1) " + kDot,
+                    after = "%8 = dot_general(%6, %1) " + std::string(kDot) + "return \"y\" = %8\n";
+  CHECK(cut(counter + "%5 = abs(%0) : f32[2, 2]\n" + repeated(product) + end) == "H1 D1 ");
+  CHECK(cut(before + repeated(product) + after) == "D1 D1 D1 ");
+  CHECK(cut(before + repeated(product) + end, Device::kNone) == "H2 ");
+  CHECK(cut(before + repeated(product) + after, Device::kUsed, DeviceScope::kMatrices) == "D1 H1 D1 ");
+  CHECK(cut(before + repeated("sine(%0) : f32[2, 2]\n") + end) == "D1 H1 ");
+  CHECK(cut(before + repeated("add(%0, %0) : f32[2, 2]\n") + end) == "D1 H1 ");
+}
+
+TEST_CASE("slices that a loop reads and stores move with its turns") {
+  const auto turn = [](const std::string& read_at, const std::string& stored_at, const char* read = "%2") {
+    const auto module = ir::parse(
+        "%0 = parameter() {dims = [], element = i32, name = \"operand 0\"} : i32[]\n"
+        "%1 = parameter() {dims = [6, 2], element = f32, name = \"operand 1\"} : f32[6, 2]\n"
+        "%2 = parameter() {dims = [9, 2], element = f32, name = \"operand 2\"} : f32[9, 2]\n"
+        "%3 = constant() [1] : i32[]\n%4 = constant() [0] : i32[]\n%5 = constant() [7] : i32[]\n"
+        "%6 = add(%0, %3) : i32[]\n%7 = subtract(%5, %0) : i32[]\n%8 = add(%7, %7) : i32[]\n"
+        "%9 = dynamic_slice(" +
+        std::string(read) + ", " + read_at +
+        ", %4) {slice_sizes = [1, 2]} : f32[1, 2]\n"
+        "%10 = dynamic_update_slice(%1, %9, " +
+        stored_at +
+        ", %4) : f32[6, 2]\n"
+        "return \"i\" = %6\nreturn \"all\" = %10\n");
+    if (!module.ok()) FAIL(module.error().message);
+    return module.value();
+  };
+  const auto text = [](const WindowedTurn& windowed) {
+    std::string line;
+    for (const auto& list : {windowed.reads, windowed.stores}) {
+      for (const auto& w : list) line += fmt::format("{}: {} {:+} of {}, ", w.operand, w.first, w.step, w.slices);
+      line += "| ";
+    }
+    return line + fmt::format("{}", windowed.carried.size());
+  };
+  CHECK(text(with_windows(turn("%0", "%0"), {0, {}}, 6)) == "2: 0 +1 of 9, | 1: 0 +1 of 6, | 1");
+  CHECK(text(with_windows(turn("%7", "%0"), {0, {}}, 6)) == "2: 7 -1 of 9, | 1: 0 +1 of 6, | 1");
+  // Other slices stay than those that are stored; the number is not known at first; a place is not there in each turn.
+  CHECK(text(with_windows(turn("%0", "%0"), {1, {}}, 5)) == "2: 1 +1 of 9, | | 2");
+  CHECK(text(with_windows(turn("%0", "%0"), {{}, {}}, 6)) == "| | 2");
+  CHECK(text(with_windows(turn("%8", "%0"), {0, {}}, 6)) == "| 1: 0 +1 of 6, | 1");
+  // What is stored is read, too.
+  CHECK(text(with_windows(turn("%0", "%0", "%1"), {0, {}}, 6)) == "| | 2");
 }
 
 TEST_CASE("an output that is an input or a constant needs no part of the device") {

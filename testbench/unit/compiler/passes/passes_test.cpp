@@ -190,6 +190,54 @@ TEST_CASE("loops with products, or with shifts of words, are written out if thei
   CHECK(std::ranges::count(bits.ops(), ir::OpKind::kShiftLeft, &ir::Op::kind) == 5);
   stays(loop("0", "parameter() {dims = [], element = i32, name = \"n\"} : i32[]", kSquare));
   stays(loop("-2000000000", known, kSquare));
+  // The turns of a loop that is too long are noted, if they can be counted in a moment.
+  const auto noted = [&](const char* first) {
+    const auto module = unrolled(loop(first, known, kSquare));
+    const auto& attributes = module.op_of(module.outputs[0].value).attributes;
+    const auto turns = attributes.find("turns");
+    return turns == attributes.end() ? int64_t{0} : std::get<int64_t>(turns->second);
+  };
+  CHECK(noted("-3001") == 1505);
+  CHECK(noted("-2000000000") == 0);
+}
+
+TEST_CASE("what a loop carries and never changes is read from outside") {
+  std::string text = loop("0", "parameter() {dims = [], element = i32, name = \"n\"} : i32[]", kSquare);
+  const auto put = [&](const std::string& old, const std::string& now) {
+    REQUIRE(text.find(old) != std::string::npos);
+    text.replace(text.find(old), old.size(), now);
+  };
+  // The limit is carried between the square and the counter.
+  put("%3, %4 = while(%0, %1, %2) {carried = 2} : f32[2, 2], i32[]",
+      "%3, %4, %5 = while(%2, %0, %1) {carried = 3} : i32[], f32[2, 2], i32[]");
+  const std::string region =
+      "  %0 = parameter() {dims = [], element = i32, name = \"0\"} : i32[]\n"
+      "  %1 = parameter() {dims = [2, 2], element = f32, name = \"1\"} : f32[2, 2]\n"
+      "  %2 = parameter() {dims = [], element = i32, name = \"2\"} : i32[]\n";
+  text = text.substr(0, text.find("  region")) + "  region {\n  module \"condition\"\n" + region +
+         "  %3 = compare(%2, %0) {direction = lt} : pred[]\n  return \"0\" = %3\n  }\n  region {\n  module \"body\"\n" +
+         region + "  %3 = constant() [2] : i32[]\n  %4 = add(%2, %3) : i32[]\n  %5 = multiply(%1, %1) : f32[2, 2]\n" +
+         "  return \"0\" = %0\n  return \"1\" = %5\n  return \"2\" = %4\n  }\n";
+  const auto module =
+      ir::parse("module \"m\"\n%0 = parameter() {dims = [2, 2], element = f32, name = \"x\"} : f32[2, 2]\n" + text +
+                "return \"n\" = %3\nreturn \"y\" = %4\nreturn \"i\" = %5\n");
+  if (!module.ok()) FAIL(module.error().message);
+  const auto less = passes::loop_constants(module.value());
+  REQUIRE(ir::verify(less).ok());
+  CHECK(less.outputs[0].value == less.inputs[1]);
+  const auto& made = less.op_of(less.outputs[1].value);
+  CHECK(made.integer("carried") == 2);
+  CHECK(made.operands.back() == less.inputs[1]);
+  const auto square = std::make_shared<ir::Tensor>(less.type(less.inputs[0]));
+  square->as<float>()[1] = 1.5f, square->as<float>()[2] = -2;
+  const auto limit = std::make_shared<ir::Tensor>(less.type(less.inputs[1]));
+  limit->as<int32_t>()[0] = 5;
+  const auto before = reference::evaluate(module.value(), {square, limit}),
+             after = reference::evaluate(less, {square, limit});
+  REQUIRE(before.ok());
+  REQUIRE(after.ok());
+  for (size_t i = 0; i < 3; i++) CHECK(before.value()[i]->data == after.value()[i]->data);
+  CHECK(after.value()[2]->integer(0) == 6);
 }
 
 namespace {
