@@ -392,12 +392,13 @@ class Attach(WeftTest):
         self.assertNotIn("s.sock", self.files())
 
     def start_long_client(self, simulator):
-        """A client with seconds of work. It is served, not merely started, once the simulator computes: only then may others come."""
+        """A client with seconds of work, which stands still. It is served, not merely started, once the simulator computes: only then may others come."""
         before = cpu_seconds(simulator.pid)
-        client = self.start("gemm", "--shape", "768x768x768", "--socket", "s.sock", "--json")
+        client = self.start("gemm", "--shape", "384x384x384", "--socket", "s.sock", "--json")
         self.addCleanup(client.communicate)
         self.addCleanup(client.kill)
         wait_for(lambda: client.poll() is not None or cpu_seconds(simulator.pid) > before + 0.3, "work of the first client")
+        client.send_signal(signal.SIGSTOP)
         self.assertIsNone(client.poll(), "the long client has ended already")
         return client
 
@@ -408,9 +409,10 @@ class Attach(WeftTest):
         self.assertEqual(code, 3, err)
         self.assertIn("BUSY", err)
         self.assertEqual(len(err.splitlines()), 1, err)
+        first.send_signal(signal.SIGCONT)
         out, err = first.stdout.read(), first.stderr.read()
         self.assertEqual((first.wait(), err), (0, ""))
-        self.assertEqual(json.loads(out)["macs"], 768 ** 3)
+        self.assertEqual(json.loads(out)["macs"], 384 ** 3)
         self.weft("gemm", "--shape", "8x8x8", "--socket", "s.sock", "--verify")
 
     def test_a_client_that_is_killed_leaves_the_simulator_ready(self):
