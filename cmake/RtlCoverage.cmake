@@ -2,6 +2,7 @@
 # the tests that count. scripts/coverage builds and runs them; testbench/coverage/README.md tells what is measured.
 option(WEFT_RTL_COVERAGE "count lines, branches, port toggles and functional bins in every Verilated model" OFF)
 set(WEFT_COVERAGE_OPTIMISATION "-O1" CACHE STRING "C++ optimisation of models with coverage: they are compiled once and run for seconds")
+set(WEFT_COVERAGE_WITHOUT "" CACHE STRING "test programs that do not count, and are not built: what scripts/coverage's level leaves to others")
 set(WEFT_COVERAGE_FOLDER ${CMAKE_SOURCE_DIR}/testbench/coverage)
 set(WEFT_COVERAGE_MONITORS ${CMAKE_BINARY_DIR}/generated/coverage)
 
@@ -39,10 +40,14 @@ function(weft_coverage_sources result sources)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# weft_coverage_test(NAME LIBS LABELS): remembers a test program that counts: one with label rtl, without models of the large
-# chips, whose C++ alone would take longer than all the rest and whose lines are those of the small ones.
+# weft_coverage_test(NAME LIBS LABELS): remembers a test program that counts: one with label rtl, that the level does not leave out,
+# without models of the large chips, whose C++ alone would take longer than all the rest and whose lines are those of the small ones.
 function(weft_coverage_test name libs labels)
   if(NOT WEFT_RTL_COVERAGE OR NOT "rtl" IN_LIST labels)
+    return()
+  endif()
+  if(name IN_LIST WEFT_COVERAGE_WITHOUT)
+    set_property(GLOBAL APPEND PROPERTY WEFT_COVERAGE_LEFT_OUT ${name})
     return()
   endif()
   foreach(lib ${libs})
@@ -60,6 +65,12 @@ endfunction()
 function(weft_coverage_finish)
   if(WEFT_RTL_COVERAGE AND WEFT_TESTS)
     get_property(tests GLOBAL PROPERTY WEFT_COVERAGE_TESTS)
+    get_property(left_out GLOBAL PROPERTY WEFT_COVERAGE_LEFT_OUT)
+    foreach(name ${WEFT_COVERAGE_WITHOUT})
+      if(NOT name IN_LIST left_out)
+        message(FATAL_ERROR "WEFT_COVERAGE_WITHOUT: ${name} is no test program with label rtl")
+      endif()
+    endforeach()
     add_custom_target(rtl_coverage_tests DEPENDS ${tests} random_programs)
     list(JOIN tests "\n" lines)
     file(WRITE ${CMAKE_BINARY_DIR}/rtl_coverage_tests.txt "${lines}\n")

@@ -26,13 +26,14 @@ class RunError(RuntimeError):
     """The coverage cannot be measured."""
 
 
-def build(root: pathlib.Path, cores: list[str], jobs: int) -> None:
+def build(root: pathlib.Path, cores: list[str], without: list[str], jobs: int) -> None:
     commands = []
     library = ""
     if (root / "build" / "build.ninja").exists():  # the preset release: its compiler is this one's, and is a quarter of what is built here
         commands.append(["cmake", "--build", str(root / "build"), "-j", str(jobs), "--target", "weft_compiler"])
         library = str(root / "build" / "host" / "compiler" / "libweft_compiler.a")
-    commands += [["cmake", "--preset", "rtl-coverage", f"-DWEFT_RTL_CHIPS={';'.join(cores)}", f"-DWEFT_COMPILER_LIBRARY={library}"],
+    commands += [["cmake", "--preset", "rtl-coverage", f"-DWEFT_RTL_CHIPS={';'.join(cores)}",
+                  f"-DWEFT_COVERAGE_WITHOUT={';'.join(without)}", f"-DWEFT_COMPILER_LIBRARY={library}"],
                  ["cmake", "--build", str(root / BUILD), "-j", str(jobs), "--target", "rtl_coverage_tests"]]
     with open(root / BUILD / "coverage-build.log", "w") if (root / BUILD).exists() else open(os.devnull, "w") as log:
         for command in commands:
@@ -120,7 +121,7 @@ def main(root: pathlib.Path, usage: str, arguments: list[str]) -> int:
         started = time.monotonic()
         problems: list[str] = []
         if not (options.no_build or options.only_report):
-            build(root, levels[options.level]["cores"], options.jobs)
+            build(root, levels[options.level]["cores"], levels[options.level].get("without", []), options.jobs)
             print(f"built in {time.monotonic() - started:.0f} s", file=sys.stderr)
         if not options.only_report:
             problems = run_all(root, programs(root, levels[options.level], levels["leave_out"]), root / BUILD / "coverage" / "data", options.jobs)
