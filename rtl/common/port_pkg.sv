@@ -5,14 +5,57 @@
 // struct is one signal to a simulator that looks for loops. Data stand lowest, where their words
 // begin at a multiple of 32 bits.
 package port_pkg;
-  import chip_pkg::N;
-  import chip_pkg::VpuSublanes;
+  import chip_pkg::*;
+  localparam int unsigned BeatBits = 8 * DmaWords * WordBytes;
+  localparam int unsigned BeatGranules = BeatBits / 64;
+  localparam int unsigned BeatChunks = BeatBits / 8 / weft_pkg::DmaGranuleBytes;
+  localparam int unsigned CountBits = $clog2(DmaWords + 1);
 
   // ACC, to the VPU: the rows of a group.
   typedef struct packed {
     logic [VpuSublanes-1:0][N-1:0]    poison;   // of each lane: ECC could not correct it
     logic [VpuSublanes-1:0][32*N-1:0] data;
   } acc_answer_t;
+
+  // VMEM, to and from DMA: 1 to DmaWords consecutive words.
+  typedef struct packed {
+    logic [CountBits-1:0]         words;
+    logic [$clog2(VmemWords)-1:0] addr;
+  } beat_read_t;
+  typedef struct packed {
+    logic [BeatGranules-1:0] poison;   // of each 64 bits: ECC could not correct them
+    logic [BeatBits-1:0]     data;
+  } beat_answer_t;
+  typedef struct packed {
+    logic [CountBits-1:0]         words;
+    logic [$clog2(VmemWords)-1:0] addr;
+    logic [BeatChunks-1:0]        strb;   // a bit each 16 bytes
+    logic [BeatBits-1:0]          data;
+  } beat_write_t;
+
+  // Memory outside of the core: HBM and host.
+  typedef struct packed {
+    logic [1:0]  space;               // spec: address_space
+    logic [63:0] addr;
+    logic [15:0] bytes;
+    logic [1:0]  channel;
+  } memory_read_t;
+  typedef struct packed {
+    logic [1:0]          channel;
+    logic                error;
+    logic [BeatBits-1:0] data;
+  } memory_answer_t;
+  typedef struct packed {
+    logic [1:0]          space;
+    logic [63:0]         addr;
+    logic [15:0]         bytes;
+    logic [1:0]          channel;
+    logic [BeatBits-1:0] data;
+  } memory_write_t;
+  typedef struct packed {
+    logic [1:0] channel;
+    logic       error;
+  } memory_ack_t;
 endpackage
 `default_nettype wire
 // verilator lint_on UNUSEDPARAM

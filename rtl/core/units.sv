@@ -12,11 +12,9 @@ module units
   parameter bit Structural = 1'b0,       // see mxu
   localparam int unsigned Units = control_pkg::Units,
   localparam int unsigned WordBits = 8 * WordBytes,
-  localparam int unsigned BeatBits = DmaWords * WordBits,
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
-  localparam int unsigned Sublanes = VpuSublanes,
-  localparam int unsigned BeatChunks = DmaWords * WordBytes / DmaGranuleBytes
+  localparam int unsigned Sublanes = VpuSublanes
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -37,22 +35,13 @@ module units
   // memory port
   output logic                  mrd_valid_o,
   input  logic                  mrd_ready_i,
-  output logic [1:0]            mrd_space_o,
-  output logic [63:0]           mrd_addr_o,
-  output logic [15:0]           mrd_bytes_o,
-  output logic [1:0]            mrd_channel_o,
+  output port_pkg::memory_read_t mrd_o,
   input  logic                  mrsp_valid_i,
   output logic                  mrsp_ready_o,
-  input  logic [1:0]            mrsp_channel_i,
-  input  logic                  mrsp_error_i,
-  input  logic [BeatBits-1:0]   mrsp_data_i,
+  input  port_pkg::memory_answer_t mrsp_i,
   output logic                  mwr_valid_o,
   input  logic                  mwr_ready_i,
-  output logic [1:0]            mwr_space_o,
-  output logic [63:0]           mwr_addr_o,
-  output logic [15:0]           mwr_bytes_o,
-  output logic [1:0]            mwr_channel_o,
-  output logic [BeatBits-1:0]   mwr_data_o,
+  output port_pkg::memory_write_t mwr_o,
   // interconnect: beats for other chips, with what mwr carries beside valid
   output logic                  ici_open_valid_o,
   output logic [1:0]            ici_open_channel_o,
@@ -61,8 +50,7 @@ module units
   input  logic                  ici_ready_i,
   output logic                  ici_last_o,
   input  logic                  mack_valid_i,
-  input  logic [1:0]            mack_channel_i,
-  input  logic                  mack_error_i,
+  input  port_pkg::memory_ack_t mack_i,
   // fault injection
   input  core_pkg::flip_t       vmem_flip_i,
   output logic                  vmem_flip_write_o,
@@ -107,15 +95,13 @@ module units
   logic [Sublanes-1:0] va_req, va_gnt, va_rvalid, vb_req, vb_gnt, vb_rvalid, vw_req;
   logic dr_req, dr_gnt, dr_rvalid, dw_req;
   logic [NumMxu-1:0][AddrBits-1:0] x_addr, w_addr;
-  logic [AddrBits-1:0] dr_addr;
-  logic [CountBits-1:0] dr_words;
-  logic [BeatChunks-1:0] dw_strb;
+  port_pkg::beat_read_t dr;
+  port_pkg::beat_answer_t dr_answer;
+  port_pkg::beat_write_t dw;
   logic [NumMxu-1:0][WordBits-1:0] x_rdata, w_rdata;
   logic [Sublanes-1:0][2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
-  logic [BeatBits-1:0] dr_rdata, dw_wdata;
   logic [NumMxu-1:0][WordBytes/8-1:0] x_poison, w_poison;
   logic [Sublanes-1:0][WordBytes/4-1:0] va_poison, vb_poison;
-  logic [DmaWords*WordBytes/8-1:0] dr_poison;
   // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
   // connected.
   // verilator lint_off UNUSEDSIGNAL
@@ -129,6 +115,8 @@ module units
   logic dw_gnt /* verilator public_flat_rd */;
   logic [AddrBits-1:0] dw_addr /* verilator public_flat_rd */;
   logic [CountBits-1:0] dw_words /* verilator public_flat_rd */;
+  assign dw_addr = dw.addr;
+  assign dw_words = dw.words;
 
   for (genvar i = 0; i < Sublanes; i++) begin : gen_word
     assign va_word[i] = va_addr[i][AddrBits-1:0];
@@ -147,15 +135,11 @@ module units
     .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_word),
     .vw_wdata_i(vw_wdata),
     .vw_gnt_o(vw_gnt),
-    .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt),
-    .dr_rvalid_o(dr_rvalid),
-    .dr_rdata_o(dr_rdata),
-    .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb),
-    .dw_wdata_i(dw_wdata),
-    .dw_gnt_o(dw_gnt),
+    .dr_req_i(dr_req), .dr_i(dr), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid), .dr_o(dr_answer),
+    .dw_req_i(dw_req), .dw_i(dw), .dw_gnt_o(dw_gnt),
     .cnt_grant_o(events_o.vmem_grant), .cnt_conflict_o(events_o.vmem_conflict),
     .x_poison_o(x_poison), .w_poison_o(w_poison), .va_poison_o(va_poison),
-    .vb_poison_o(vb_poison), .dr_poison_o(dr_poison),
+    .vb_poison_o(vb_poison),
     .cnt_corrected_o(events_o.vmem_corrected), .cnt_poison_o(events_o.vmem_poison),
     .flip_i(vmem_flip_i), .flip_write_o(vmem_flip_write_o));
 
@@ -168,22 +152,16 @@ module units
     .fault_code_o(fault_code[DmaChannels-1:0]), .fault_tag_o(fault_tag[DmaChannels-1:0]),
     .fault_address_o(fault_address[DmaChannels-1:0]),
     .seg_index_o, .segment_i,
-    .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt),
-    .dr_rvalid_i(dr_rvalid),
-    .dr_rdata_i(dr_rdata),
-    .dw_req_o(dw_req), .dw_addr_o(dw_addr), .dw_words_o(dw_words), .dw_strb_o(dw_strb),
-    .dw_wdata_o(dw_wdata),
-    .dw_gnt_i(dw_gnt),
-    .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
-    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
-    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
-    .mwr_data_o, .ici_open_valid_o, .ici_open_channel_o, .ici_open_cmd_o,
+    .dr_req_o(dr_req), .dr_o(dr), .dr_gnt_i(dr_gnt), .dr_rvalid_i(dr_rvalid), .dr_i(dr_answer),
+    .dw_req_o(dw_req), .dw_o(dw), .dw_gnt_i(dw_gnt),
+    .mrd_valid_o, .mrd_ready_i, .mrd_o, .mrsp_valid_i, .mrsp_ready_o, .mrsp_i,
+    .mwr_valid_o, .mwr_ready_i, .mwr_o, .ici_open_valid_o, .ici_open_channel_o, .ici_open_cmd_o,
     .ici_valid_o, .ici_ready_i, .ici_last_o,
-    .mack_valid_i, .mack_channel_i, .mack_error_i,
+    .mack_valid_i, .mack_i,
     .read_bytes_o(events_o.dma_read_bytes), .write_bytes_o(events_o.dma_write_bytes),
     .read_beat_o(events_o.dma_read_beat), .write_beat_o(events_o.dma_write_beat),
     .read_stall_o(events_o.dma_read_stall), .write_stall_o(events_o.dma_write_stall),
-    .dr_poison_i(dr_poison), .fail_i, .fail_beat_i);
+    .fail_i, .fail_beat_i);
 
   // ---------------------------------------------------------------- MXUs and their accumulators
   logic [Sublanes-1:0] acc_req, acc_gnt, acc_rvalid;

@@ -296,9 +296,9 @@ module weft_core #(
   logic [1:0] version_used;
   logic prefetch_base_write, prefetch_count_write;
   logic [NumQueues-1:0] fetch_dead, fetch_refused, fed;
-  logic [1:0] dma_read_space, dma_read_channel;
-  logic [15:0] dma_read_bytes;
-  logic [63:0] dma_read_addr, fetch_read_addr, prefetch_base;
+  port_pkg::memory_read_t dma_read, fetch_read, read;
+  port_pkg::memory_write_t write;
+  logic [63:0] fetch_read_addr, prefetch_base;
   logic [31:0] prefetch_left;
   control_pkg::fault_t fetch_fault;
   core_pkg::flip_t vmem_flip, acc_flip;
@@ -330,10 +330,12 @@ module weft_core #(
     .fetch_valid_i(fetch_read_valid), .fetch_ready_o(fetch_read_ready), .mrd_valid_o(mrd_valid),
     .mrd_fetch_o(mrd_fetch), .mrd_ready_i, .conflict_o(read_conflict));
 
-  assign mrd_space_o = mrd_fetch ? core_pkg::SpaceHbm : dma_read_space;
-  assign mrd_addr_o = mrd_fetch ? fetch_read_addr : dma_read_addr;
-  assign mrd_bytes_o = mrd_fetch ? 16'(CmdBits / 8) : dma_read_bytes;
-  assign mrd_channel_o = mrd_fetch ? 2'(PrefetchChannel) : dma_read_channel;
+  assign fetch_read = '{space: core_pkg::SpaceHbm, addr: fetch_read_addr, bytes: 16'(CmdBits / 8),
+                       channel: 2'(PrefetchChannel)};
+  assign read = mrd_fetch ? fetch_read : dma_read;
+  // the pins are plain
+  assign {mrd_space_o, mrd_addr_o, mrd_bytes_o, mrd_channel_o} = read;
+  assign {mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o} = write;
   assign mrsp_fetch = mrsp_channel_i == 2'(PrefetchChannel);
   assign mrsp_ready_o = mrsp_fetch || dma_mrsp_ready;
 
@@ -344,15 +346,13 @@ module weft_core #(
     .cmd_valid_i(unit_valid), .cmd_ready_o(engine_ready),
     .done_o(engine_done), .active_o(engine_active), .fault_o(unit_faults),
     .seg_index_o(seg_index), .segment_i(segment),
-    .mrd_valid_o(dma_read_valid), .mrd_ready_i(dma_read_ready), .mrd_space_o(dma_read_space),
-    .mrd_addr_o(dma_read_addr), .mrd_bytes_o(dma_read_bytes), .mrd_channel_o(dma_read_channel),
+    .mrd_valid_o(dma_read_valid), .mrd_ready_i(dma_read_ready), .mrd_o(dma_read),
     .mrsp_valid_i(mrsp_valid_i && !mrsp_fetch), .mrsp_ready_o(dma_mrsp_ready),
-    .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
-    .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o,
-    .mwr_channel_o, .mwr_data_o,
+    .mrsp_i('{channel: mrsp_channel_i, error: mrsp_error_i, data: mrsp_data_i}),
+    .mwr_valid_o(mwr_valid), .mwr_ready_i, .mwr_o(write),
     .ici_open_valid_o(ici_open_valid), .ici_open_channel_o, .ici_open_cmd_o,
     .ici_valid_o(ici_valid), .ici_ready_i, .ici_last_o,
-    .mack_valid_i, .mack_channel_i, .mack_error_i, .events_o(events),
+    .mack_valid_i, .mack_i('{channel: mack_channel_i, error: mack_error_i}), .events_o(events),
     .vmem_flip_i(vmem_flip), .vmem_flip_write_o(vmem_flip_write), .acc_flip_i(acc_flip),
     .acc_flip_write_o(acc_flip_write), .fail_i(fail), .fail_beat_i(fail_beat));
 

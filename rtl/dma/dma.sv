@@ -10,10 +10,7 @@
 module dma
   import weft_pkg::*, chip_pkg::*, core_pkg::*;
 #(
-  localparam int unsigned AddrBits = $clog2(VmemWords),
-  localparam int unsigned CountBits = $clog2(DmaWords + 1),
-  localparam int unsigned BeatBytes = DmaWords * WordBytes,
-  localparam int unsigned BeatChunks = BeatBytes / DmaGranuleBytes
+  localparam int unsigned BeatBytes = DmaWords * WordBytes
 ) (
   input  logic                              clk_i,
   input  logic                              rst_ni,
@@ -34,39 +31,25 @@ module dma
   input  segment_t [DmaChannels-1:0]        segment_i,
   // VMEM read
   output logic                              dr_req_o,
-  output logic     [AddrBits-1:0]           dr_addr_o,
-  output logic     [CountBits-1:0]          dr_words_o,
+  output port_pkg::beat_read_t              dr_o,
   input  logic                              dr_gnt_i,
   input  logic                              dr_rvalid_i,
-  input  logic     [BeatBytes*8-1:0]        dr_rdata_i,
-  input  logic     [BeatBytes/8-1:0]        dr_poison_i,
+  input  port_pkg::beat_answer_t            dr_i,
   // VMEM write
   output logic                              dw_req_o,
-  output logic     [AddrBits-1:0]           dw_addr_o,
-  output logic     [CountBits-1:0]          dw_words_o,
-  output logic     [BeatChunks-1:0]         dw_strb_o,
-  output logic     [BeatBytes*8-1:0]        dw_wdata_o,
+  output port_pkg::beat_write_t             dw_o,
   input  logic                              dw_gnt_i,
   // memory: reads
   output logic                              mrd_valid_o,
   input  logic                              mrd_ready_i,
-  output logic     [1:0]                    mrd_space_o,
-  output logic     [63:0]                   mrd_addr_o,
-  output logic     [15:0]                   mrd_bytes_o,
-  output logic     [1:0]                    mrd_channel_o,
+  output port_pkg::memory_read_t            mrd_o,
   input  logic                              mrsp_valid_i,
   output logic                              mrsp_ready_o,
-  input  logic     [1:0]                    mrsp_channel_i,
-  input  logic                              mrsp_error_i,
-  input  logic     [BeatBytes*8-1:0]        mrsp_data_i,
+  input  port_pkg::memory_answer_t          mrsp_i,
   // memory: writes
   output logic                              mwr_valid_o,
   input  logic                              mwr_ready_i,
-  output logic     [1:0]                    mwr_space_o,
-  output logic     [63:0]                   mwr_addr_o,
-  output logic     [15:0]                   mwr_bytes_o,
-  output logic     [1:0]                    mwr_channel_o,
-  output logic     [BeatBytes*8-1:0]        mwr_data_o,
+  output port_pkg::memory_write_t           mwr_o,
   // interconnect: a remote COPY begins, in the order in which they were taken; its beats follow,
   // with address (the offset at the receiver), bytes, channel and data of mwr
   output logic                              ici_open_valid_o,
@@ -77,8 +60,7 @@ module dma
   output logic                              ici_last_o,
   // memory and interconnect: a beat has been written, or has been taken to another chip
   input  logic                              mack_valid_i,
-  input  logic     [1:0]                    mack_channel_i,
-  input  logic                              mack_error_i,
+  input  port_pkg::memory_ack_t             mack_i,
   // counters, this cycle
   output logic     [15:0]                   read_bytes_o,
   output logic     [15:0]                   write_bytes_o,
@@ -153,9 +135,8 @@ module dma
     .back_fill_i(in_back_fill),
     .back_pattern_i(in_back_pattern), .back_vmem_i(in_back_vmem), .back_bytes_i(in_back_bytes),
     .back_last_i(in_back_last), .retire_o(in_retire), .dead_i(in_dead),
-    .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
-    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
-    .dw_req_o, .dw_addr_o, .dw_words_o, .dw_strb_o, .dw_wdata_o, .dw_gnt_i
+    .mrd_valid_o, .mrd_ready_i, .mrd_o, .mrsp_valid_i, .mrsp_ready_o, .mrsp_i,
+    .dw_req_o, .dw_o, .dw_gnt_i
   );
 
   logic [1:0] out_front_valid, out_front_ready, out_front_fill, out_back_valid, out_back_take;
@@ -203,11 +184,8 @@ module dma
     .poisoned_i(out_poisoned),
     .back_last_i(out_back_last),
     .retire_o(out_retire),
-    .dr_req_o, .dr_addr_o, .dr_words_o, .dr_gnt_i, .dr_rvalid_i, .dr_rdata_i,
-    .dr_poison_i,
-    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
-    .mwr_data_o, .ici_valid_o, .ici_ready_i, .ici_last_o,
-    .mack_valid_i, .mack_channel_i, .mack_error_i
+    .dr_req_o, .dr_o, .dr_gnt_i, .dr_rvalid_i, .dr_i, .mwr_valid_o, .mwr_ready_i, .mwr_o,
+    .ici_valid_o, .ici_ready_i, .ici_last_o, .mack_valid_i, .mack_i
   );
   // verilator lint_on PINCONNECTEMPTY
 
@@ -218,8 +196,8 @@ module dma
   assign ici_open_cmd_o     = out_open_cmd[out_open_valid[1]];
 
   assign write_beat_o  = (mwr_valid_o && mwr_ready_i) || (ici_valid_o && ici_ready_i);
-  assign read_bytes_o  = read_beat_o ? mrd_bytes_o : '0;
-  assign write_bytes_o = write_beat_o ? mwr_bytes_o : '0;
+  assign read_bytes_o  = read_beat_o ? mrd_o.bytes : '0;
+  assign write_bytes_o = write_beat_o ? mwr_o.bytes : '0;
   assign read_stall_o  = mrd_valid_o && !mrd_ready_i;
   assign write_stall_o = (mwr_valid_o && !mwr_ready_i) || (ici_valid_o && !ici_ready_i);
 

@@ -39,22 +39,14 @@ module dma_read_port
   // memory: requests
   output logic                   mrd_valid_o,
   input  logic                   mrd_ready_i,
-  output logic [1:0]             mrd_space_o,
-  output logic [63:0]            mrd_addr_o,
-  output logic [15:0]            mrd_bytes_o,
-  output logic [1:0]             mrd_channel_o,
+  output port_pkg::memory_read_t mrd_o,
   // memory: answers
   input  logic                   mrsp_valid_i,
   output logic                   mrsp_ready_o,
-  input  logic [1:0]             mrsp_channel_i,
-  input  logic                   mrsp_error_i,
-  input  logic [BeatBytes*8-1:0] mrsp_data_i,
+  input  port_pkg::memory_answer_t mrsp_i,
   // VMEM
   output logic                   dw_req_o,
-  output logic [AddrBits-1:0]    dw_addr_o,
-  output logic [CountBits-1:0]   dw_words_o,
-  output logic [BeatChunks-1:0]  dw_strb_o,
-  output logic [BeatBytes*8-1:0] dw_wdata_o,
+  output port_pkg::beat_write_t  dw_o,
   input  logic                   dw_gnt_i
 );
   localparam int unsigned WordShift = $clog2(WordBytes);
@@ -68,10 +60,10 @@ module dma_read_port
 
   always_ff @(posedge clk_i) begin
     if (ask_free && front_valid_i[ask]) begin
-      mrd_space_o   <= front_space_i[ask];
-      mrd_addr_o    <= front_mem_i[ask];
-      mrd_bytes_o   <= front_bytes_i[ask];
-      mrd_channel_o <= {1'b0, ask};
+      mrd_o.space   <= front_space_i[ask];
+      mrd_o.addr    <= front_mem_i[ask];
+      mrd_o.bytes   <= front_bytes_i[ask];
+      mrd_o.channel <= {1'b0, ask};
     end
     if (!rst_ni) begin
       mrd_valid_o <= 1'b0;
@@ -85,7 +77,7 @@ module dma_read_port
   // answers
   logic wrote_q;  // channel of the last beat
   logic beat_channel_q, beat_last_q;
-  wire answer = mrsp_channel_i[0];
+  wire answer = mrsp_i.channel[0];
   wire drop = mrsp_valid_i && dead_i[answer];
   logic [1:0] offer;  // a channel has a beat for VMEM
   always_comb
@@ -96,7 +88,7 @@ module dma_read_port
   wire take = beat_free && offer != 2'b00;
   wire fill = back_fill_i[pick];
   assign back_take_o  = {take && pick, take && !pick};
-  assign back_error_o = !fill && (mrsp_error_i || back_fail_i[pick]);
+  assign back_error_o = !fill && (mrsp_i.error || back_fail_i[pick]);
   assign mrsp_ready_o = drop || (take && !fill);
 
   function automatic logic [BeatChunks-1:0] chunks(input logic [15:0] bytes);
@@ -108,11 +100,11 @@ module dma_read_port
     if (load) begin
       beat_channel_q <= pick;
       beat_last_q    <= back_last_i[pick];
-      dw_addr_o      <= back_vmem_i[pick][WordShift+:AddrBits];
-      dw_words_o     <= CountBits'((back_bytes_i[pick] + 16'(WordBytes - 1)) >> WordShift);
-      dw_strb_o      <= chunks(back_bytes_i[pick]);
-      if (fill) dw_wdata_o <= {BeatBytes / 4{back_pattern_i[pick]}};
-      else dw_wdata_o <= mrsp_data_i;
+      dw_o.addr      <= back_vmem_i[pick][WordShift+:AddrBits];
+      dw_o.words     <= CountBits'((back_bytes_i[pick] + 16'(WordBytes - 1)) >> WordShift);
+      dw_o.strb      <= chunks(back_bytes_i[pick]);
+      if (fill) dw_o.data <= {BeatBytes / 4{back_pattern_i[pick]}};
+      else dw_o.data <= mrsp_i.data;
     end
     if (!rst_ni) begin
       dw_req_o <= 1'b0;
@@ -127,10 +119,10 @@ module dma_read_port
 
   MrdStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       mrd_valid_o && !mrd_ready_i |=>
-      mrd_valid_o && $stable({mrd_space_o, mrd_addr_o, mrd_bytes_o, mrd_channel_o}));
+      mrd_valid_o && $stable(mrd_o));
   MrspChannel_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      mrsp_valid_i |-> !mrsp_channel_i[1]);
+      mrsp_valid_i |-> !mrsp_i.channel[1]);
   DwStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      dw_req_o && !dw_gnt_i |=> dw_req_o && $stable({dw_addr_o, dw_words_o, dw_strb_o}));
+      dw_req_o && !dw_gnt_i |=> dw_req_o && $stable(dw_o));
 endmodule
 `default_nettype wire

@@ -45,28 +45,21 @@ module dma_write_port
   input  logic [1:0]             poisoned_i,
   // VMEM
   output logic                   dr_req_o,
-  output logic [AddrBits-1:0]    dr_addr_o,
-  output logic [CountBits-1:0]   dr_words_o,
+  output port_pkg::beat_read_t   dr_o,
   input  logic                   dr_gnt_i,
   input  logic                   dr_rvalid_i,
-  input  logic [BeatBytes*8-1:0] dr_rdata_i,
-  input  logic [BeatGranules-1:0] dr_poison_i,
+  input  port_pkg::beat_answer_t dr_i,
   // memory: writes
   output logic                   mwr_valid_o,
   input  logic                   mwr_ready_i,
-  output logic [1:0]             mwr_space_o,
-  output logic [63:0]            mwr_addr_o,
-  output logic [15:0]            mwr_bytes_o,
-  output logic [1:0]             mwr_channel_o,
-  output logic [BeatBytes*8-1:0] mwr_data_o,
+  output port_pkg::memory_write_t mwr_o,
   // interconnect: a beat for another chip; the address is its offset there
   output logic                   ici_valid_o,
   input  logic                   ici_ready_i,
   output logic                   ici_last_o,      // of its command
   // memory and interconnect: acknowledgements
   input  logic                   mack_valid_i,
-  input  logic [1:0]             mack_channel_i,
-  input  logic                   mack_error_i
+  input  port_pkg::memory_ack_t  mack_i
 );
   localparam int unsigned WordShift = $clog2(WordBytes);
 
@@ -98,8 +91,8 @@ module dma_write_port
   wire room = skid_level_q + 2'(read_valid_q) < 2'd2;
   wire start = room && front_valid_i[pick];
   assign dr_req_o   = start && !front_fill_i[pick];
-  assign dr_addr_o  = front_vmem_i[pick][WordShift+:AddrBits];
-  assign dr_words_o = CountBits'((front_bytes_i[pick] + 16'(WordBytes - 1)) >> WordShift);
+  assign dr_o.addr  = front_vmem_i[pick][WordShift+:AddrBits];
+  assign dr_o.words = CountBits'((front_bytes_i[pick] + 16'(WordBytes - 1)) >> WordShift);
   wire go = start && (front_fill_i[pick] || dr_gnt_i);
   assign front_ready_o = {go && pick, go && !pick};
 
@@ -131,9 +124,9 @@ module dma_write_port
   always_comb begin
     poison_granule_o = '0;
     poison_used = 1'b0;
-    if (read_valid_q && !read_q.fill && dr_poison_i != '0)
+    if (read_valid_q && !read_q.fill && dr_i.poison != '0)
       for (int unsigned g = BeatGranules; g > 0; g--)
-        if (dr_poison_i[g-1] && 8 * g <= 32'(read_q.bytes)) begin
+        if (dr_i.poison[g-1] && 8 * g <= 32'(read_q.bytes)) begin
           poison_used = 1'b1;
           poison_granule_o = 10'(g) - 10'd1;
         end
@@ -156,25 +149,25 @@ module dma_write_port
     if (skid_in) begin
       skid_q[skid_tail] <= read_q;
       if (read_q.fill) skid_data_q[skid_tail] <= {BeatBytes / 4{read_q.pattern}};
-      else skid_data_q[skid_tail] <= dr_rdata_i;
+      else skid_data_q[skid_tail] <= dr_i.data;
     end
     if (skid_out) begin
       out_remote_q  <= skid_q[skid_head_q].remote;
       ici_last_o    <= skid_q[skid_head_q].last;
-      mwr_space_o   <= skid_q[skid_head_q].space;
-      mwr_addr_o    <= skid_q[skid_head_q].address;
-      mwr_bytes_o   <= skid_q[skid_head_q].bytes;
-      mwr_channel_o <= {1'b1, skid_q[skid_head_q].channel};
-      mwr_data_o    <= skid_data_q[skid_head_q];
+      mwr_o.space   <= skid_q[skid_head_q].space;
+      mwr_o.addr    <= skid_q[skid_head_q].address;
+      mwr_o.bytes   <= skid_q[skid_head_q].bytes;
+      mwr_o.channel <= {1'b1, skid_q[skid_head_q].channel};
+      mwr_o.data    <= skid_data_q[skid_head_q];
     end else if (straight) begin
       out_remote_q  <= read_q.remote;
       ici_last_o    <= read_q.last;
-      mwr_space_o   <= read_q.space;
-      mwr_addr_o    <= read_q.address;
-      mwr_bytes_o   <= read_q.bytes;
-      mwr_channel_o <= {1'b1, read_q.channel};
-      if (read_q.fill) mwr_data_o <= {BeatBytes / 4{read_q.pattern}};
-      else mwr_data_o <= dr_rdata_i;
+      mwr_o.space   <= read_q.space;
+      mwr_o.addr    <= read_q.address;
+      mwr_o.bytes   <= read_q.bytes;
+      mwr_o.channel <= {1'b1, read_q.channel};
+      if (read_q.fill) mwr_o.data <= {BeatBytes / 4{read_q.pattern}};
+      else mwr_o.data <= dr_i.data;
     end
     if (!rst_ni) begin
       out_valid_q  <= 1'b0;
@@ -189,18 +182,18 @@ module dma_write_port
   end
 
   // acknowledgements; those of a dead channel fall on the floor
-  wire answer = mack_channel_i[0];
+  wire answer = mack_i.channel[0];
   wire take = mack_valid_i && back_valid_i[answer];
   assign back_take_o  = {take && answer, take && !answer};
-  assign back_error_o = mack_error_i || back_fail_i[answer];
+  assign back_error_o = mack_i.error || back_fail_i[answer];
   wire retire = take && !back_error_o && back_last_i[answer];
   assign retire_o = {retire && answer, retire && !answer};
 
   MwrStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       mwr_valid_o && !mwr_ready_i |=>
-      mwr_valid_o && $stable({mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o}));
+      mwr_valid_o && $stable(mwr_o));
   MackChannel_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      mack_valid_i |-> mack_channel_i[1]);
+      mack_valid_i |-> mack_i.channel[1]);
   ReadAnswered_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       dr_rvalid_i == (read_valid_q && !read_q.fill));
 endmodule

@@ -14,7 +14,6 @@ module vmem
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
   localparam int unsigned WordBits = WordBytes * 8,
-  localparam int unsigned BeatChunks = DmaWords * WordBytes / weft_pkg::DmaGranuleBytes,
   localparam int unsigned Granules = WordBytes / 8,    // of a word: 64 bits, each with its ECC
   localparam int unsigned Sublanes = VpuSublanes,
   localparam int unsigned Counts = 4 + 2 * NumMxu
@@ -59,18 +58,13 @@ module vmem
   output logic [Sublanes-1:0]          vw_gnt_o,
   // DMA out: 1 to DmaWords consecutive words
   input  logic                         dr_req_i,
-  input  logic [AddrBits-1:0]          dr_addr_i,
-  input  logic [CountBits-1:0]         dr_words_i,
+  input  port_pkg::beat_read_t         dr_i,
   output logic                         dr_gnt_o,
   output logic                         dr_rvalid_o,
-  output logic [DmaWords*WordBits-1:0] dr_rdata_o,
-  output logic [DmaWords*Granules-1:0] dr_poison_o,
+  output port_pkg::beat_answer_t       dr_o,
   // DMA in: 1 to DmaWords consecutive words, a strobe for each 16 bytes
   input  logic                         dw_req_i,
-  input  logic [AddrBits-1:0]          dw_addr_i,
-  input  logic [CountBits-1:0]         dw_words_i,
-  input  logic [BeatChunks-1:0]        dw_strb_i,
-  input  logic [DmaWords*WordBits-1:0] dw_wdata_i,
+  input  port_pkg::beat_write_t        dw_i,
   output logic                         dw_gnt_o,
   // counters, this cycle: x and w of each MXU, vpu read (a or b), vpu write, dma read, dma write
   output logic [Counts-1:0]            cnt_grant_o,
@@ -111,9 +105,9 @@ module vmem
     .w_req_i, .w_bank_i(w_bank), .w_gnt_o,
     .va_req_i, .va_pair_i, .va_bank_i(va_bank), .va_gnt_o,
     .vb_req_i, .vb_pair_i, .vb_bank_i(vb_bank), .vb_gnt_o,
-    .dr_req_i, .dr_words_i, .dr_bank_i(dr_addr_i[BankBits-1:0]), .dr_gnt_o,
+    .dr_req_i, .dr_words_i(dr_i.words), .dr_bank_i(dr_i.addr[BankBits-1:0]), .dr_gnt_o,
     .vw_req_i, .vw_pair_i, .vw_bank_i(vw_bank), .vw_gnt_o,
-    .dw_req_i, .dw_words_i, .dw_bank_i(dw_addr_i[BankBits-1:0]), .dw_gnt_o
+    .dw_req_i, .dw_words_i(dw_i.words), .dw_bank_i(dw_i.addr[BankBits-1:0]), .dw_gnt_o
   );
 
   vmem_storage u_storage (
@@ -122,9 +116,9 @@ module vmem
     .w_en_i(w_gnt_o), .w_addr_i, .w_rdata_o, .w_poison_o,
     .va_en_i(va_gnt_o), .va_pair_i, .va_addr_i, .va_rdata_o, .va_poison_o,
     .vb_en_i(vb_gnt_o), .vb_pair_i, .vb_addr_i, .vb_rdata_o, .vb_poison_o,
-    .dr_en_i(dr_gnt_o), .dr_words_i, .dr_addr_i, .dr_rdata_o, .dr_poison_o,
+    .dr_en_i(dr_gnt_o), .dr_i, .dr_o,
     .vw_en_i(vw_gnt_o), .vw_pair_i, .vw_addr_i, .vw_wdata_i,
-    .dw_en_i(dw_gnt_o), .dw_words_i, .dw_addr_i, .dw_strb_i, .dw_wdata_i,
+    .dw_en_i(dw_gnt_o), .dw_i,
     .cnt_corrected_o, .cnt_poison_o, .flip_i, .flip_write_o
   );
 
@@ -153,8 +147,8 @@ module vmem
                                vw_req_i[i] && vw_pair_i |-> !vw_addr_i[i][0]);
   end
   DrWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                              dr_req_i |-> dr_words_i != '0 && dr_words_i <= CountBits'(DmaWords));
+                              dr_req_i |-> dr_i.words != '0 && dr_i.words <= CountBits'(DmaWords));
   DwWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                              dw_req_i |-> dw_words_i != '0 && dw_words_i <= CountBits'(DmaWords));
+                              dw_req_i |-> dw_i.words != '0 && dw_i.words <= CountBits'(DmaWords));
 endmodule
 `default_nettype wire

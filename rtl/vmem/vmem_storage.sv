@@ -50,20 +50,15 @@ module vmem_storage
   output logic [Sublanes-1:0][2*WordBits-1:0] vb_rdata_o,
   output logic [Sublanes-1:0][2*Granules-1:0] vb_poison_o,
   input  logic                           dr_en_i,
-  input  logic [CountBits-1:0]           dr_words_i,
-  input  logic [AddrBits-1:0]            dr_addr_i,
-  output logic [DmaWords*WordBits-1:0]   dr_rdata_o,
-  output logic [DmaWords*Granules-1:0]   dr_poison_o,
+  input  port_pkg::beat_read_t           dr_i,
+  output port_pkg::beat_answer_t         dr_o,
   // granted writes
   input  logic [Sublanes-1:0]            vw_en_i,
   input  logic                           vw_pair_i,
   input  logic [Sublanes-1:0][AddrBits-1:0]   vw_addr_i,
   input  logic [Sublanes-1:0][2*WordBits-1:0] vw_wdata_i,
   input  logic                           dw_en_i,
-  input  logic [CountBits-1:0]           dw_words_i,
-  input  logic [AddrBits-1:0]            dw_addr_i,
-  input  logic [DmaWords*WordChunks-1:0] dw_strb_i,
-  input  logic [DmaWords*WordBits-1:0]   dw_wdata_i,
+  input  port_pkg::beat_write_t          dw_i,
   // granules with an error that the reads of the last cycle met
   output logic [15:0]                    cnt_corrected_o,
   output logic [15:0]                    cnt_poison_o,
@@ -116,8 +111,8 @@ module vmem_storage
           raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
         end
     for (int unsigned i = 0; i < DmaWords; i++)
-      if (dr_en_i && CountBits'(i) < dr_words_i) begin
-        addr = dr_addr_i + AddrBits'(i);
+      if (dr_en_i && CountBits'(i) < dr_i.words) begin
+        addr = dr_i.addr + AddrBits'(i);
         read[addr[BankBits-1:0]] = 1'b1;
         raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
       end
@@ -155,12 +150,12 @@ module vmem_storage
           check_bits(vw_wdata_i[s][i*WordBits+:WordBits], vw_check[2*s+i]);
         end
     for (int unsigned i = 0; i < DmaWords; i++)
-      if (dw_en_i && CountBits'(i) < dw_words_i) begin
-        addr = dw_addr_i + AddrBits'(i);
+      if (dw_en_i && CountBits'(i) < dw_i.words) begin
+        addr = dw_i.addr + AddrBits'(i);
         for (int unsigned j = 0; j < WordChunks; j++)
-          write[addr[BankBits-1:0]][2*j+:2] = {2{dw_strb_i[i*WordChunks+j]}};
+          write[addr[BankBits-1:0]][2*j+:2] = {2{dw_i.strb[i*WordChunks+j]}};
         waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
-        check_bits(dw_wdata_i[i*WordBits+:WordBits], dw_check[i*WordChecks+:WordChecks]);
+        check_bits(dw_i.data[i*WordBits+:WordBits], dw_check[i*WordChecks+:WordChecks]);
       end
   end
 
@@ -168,7 +163,7 @@ module vmem_storage
   // Is the granule of flip_i written in this cycle?
   wire [AddrBits-1:0] flip_word = flip_i.granule[GranuleBits+:AddrBits];
   wire [GranuleBits-1:0] flip_granule = flip_i.granule[GranuleBits-1:0];
-  wire [AddrBits-1:0] flip_dw = flip_word - dw_addr_i;
+  wire [AddrBits-1:0] flip_dw = flip_word - dw_i.addr;
   always_comb begin
     flip_write_o = 1'b0;
     if (flip_i.watch) begin
@@ -177,8 +172,8 @@ module vmem_storage
                            || (vw_pair_i && flip_word == vw_addr_i[s] + AddrBits'(1))))
           flip_write_o = 1'b1;
       for (int unsigned i = 0; i < DmaWords; i++)
-        if (dw_en_i && CountBits'(i) < dw_words_i && flip_dw == AddrBits'(i)
-            && dw_strb_i[i*WordChunks+32'(flip_granule)/2]) flip_write_o = 1'b1;
+        if (dw_en_i && CountBits'(i) < dw_i.words && flip_dw == AddrBits'(i)
+            && dw_i.strb[i*WordChunks+32'(flip_granule)/2]) flip_write_o = 1'b1;
     end
   end
   wire flip_wdata = flip_write_o && flip_i.next;    // in what is written
@@ -190,7 +185,7 @@ module vmem_storage
     logic [WordBits-1:0]   wdata, ram_data, late_data_q;
     logic [WordChecks-1:0] wcheck, ram_check, late_check_q;
     logic [Granules-1:0]   flip, late_q;            // late: granules that the RAM does not show
-    wire bank_t dw_word = bank_t'(b) - dw_addr_i[BankBits-1:0];
+    wire bank_t dw_word = bank_t'(b) - dw_i.addr[BankBits-1:0];
     wire meets = read[b] && write[b] != '0 && raddr[b] == waddr[b];
 
     always_comb begin
@@ -200,7 +195,7 @@ module vmem_storage
         wdata = vw_words[vw_word[b]];
         wcheck = vw_check[vw_word[b]];
       end else if (write[b] != '0) begin
-        wdata = dw_wdata_i[32'(dw_word)%DmaWords*WordBits+:WordBits];
+        wdata = dw_i.data[32'(dw_word)%DmaWords*WordBits+:WordBits];
         wcheck = dw_check[32'(dw_word)%DmaWords*WordChecks+:WordChecks];
       end
       if (flip_wdata && flip_word[BankBits-1:0] == bank_t'(b)) begin
@@ -255,9 +250,9 @@ module vmem_storage
     vb_en_q <= vb_en_i;
     va_pair_q <= va_pair_i;
     vb_pair_q <= vb_pair_i;
-    dr_bank_q <= dr_addr_i[BankBits-1:0];
+    dr_bank_q <= dr_i.addr[BankBits-1:0];
     for (int unsigned i = 0; i < DmaWords; i++)
-      dr_en_q[i] <= dr_en_i && CountBits'(i) < dr_words_i;
+      dr_en_q[i] <= dr_en_i && CountBits'(i) < dr_i.words;
   end
   for (genvar u = 0; u < NumMxu; u++) begin : gen_mxu
     always_ff @(posedge clk_i) begin
@@ -340,8 +335,8 @@ module vmem_storage
           show(vb_en_q[s] && (i == 0 || vb_pair_q), vb_bank_q[s] + bank_t'(i),
                vb_rdata_o[s][i*WordBits+:WordBits], vb_poison_o[s][i*Granules+:Granules]);
     for (int unsigned i = 0; i < DmaWords; i++)
-      show(dr_en_q[i], dr_bank_q + bank_t'(i), dr_rdata_o[i*WordBits+:WordBits],
-           dr_poison_o[i*Granules+:Granules]);
+      show(dr_en_q[i], dr_bank_q + bank_t'(i), dr_o.data[i*WordBits+:WordBits],
+           dr_o.poison[i*Granules+:Granules]);
     cnt_corrected_o = corrected;
     cnt_poison_o = poisoned;
   end

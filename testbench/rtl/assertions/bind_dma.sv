@@ -1,24 +1,23 @@
 // What is bound to rtl/dma.
-bind dma stream_contract #(.Width(84)) u_mrd_contract (
+bind dma stream_contract #(.Width($bits(mrd_o))) u_mrd_contract (
   .clk_i, .rst_ni, .valid_i(mrd_valid_o), .ready_i(mrd_ready_i),
-  .payload_i({mrd_space_o, mrd_addr_o, mrd_bytes_o, mrd_channel_o}));
-bind dma stream_contract #(.Width(3 + $bits(mrsp_data_i))) u_mrsp_contract (
+  .payload_i(mrd_o));
+bind dma stream_contract #(.Width($bits(mrsp_i))) u_mrsp_contract (
   .clk_i, .rst_ni, .valid_i(mrsp_valid_i), .ready_i(mrsp_ready_o),
-  .payload_i({mrsp_channel_i, mrsp_error_i, mrsp_data_i}));
-bind dma stream_contract #(.Width(84 + $bits(mwr_data_o))) u_mwr_contract (
+  .payload_i(mrsp_i));
+bind dma stream_contract #(.Width($bits(mwr_o))) u_mwr_contract (
   .clk_i, .rst_ni, .valid_i(mwr_valid_o), .ready_i(mwr_ready_i),
-  .payload_i({mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o}));
-bind dma stream_contract #(.Width(83 + $bits(mwr_data_o))) u_ici_contract (
+  .payload_i(mwr_o));
+bind dma stream_contract #(.Width($bits(mwr_o) - 1)) u_ici_contract (
   .clk_i, .rst_ni, .valid_i(ici_valid_o), .ready_i(ici_ready_i),
-  .payload_i({mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o, ici_last_o}));
-bind dma_read_port request_contract #(.Width($bits(dw_addr_o) + $bits(dw_words_o)
-    + $bits(dw_strb_o) + $bits(dw_wdata_o))) u_dw_contract (
+  .payload_i({mwr_o.addr, mwr_o.bytes, mwr_o.channel, mwr_o.data, ici_last_o}));
+bind dma_read_port request_contract #(.Width($bits(dw_o))) u_dw_contract (
   .clk_i, .rst_ni, .req_i(dw_req_o), .gnt_i(dw_gnt_i),
-  .payload_i({dw_words_o, dw_addr_o, dw_strb_o, dw_wdata_o}));
+  .payload_i(dw_o));
 // The request is let go when its channel is: it has faulted, or read what ECC could not correct.
-bind dma_write_port request_contract #(.Width($bits(dr_addr_o) + $bits(dr_words_o))) u_dr_contract (
+bind dma_write_port request_contract #(.Width($bits(dr_o))) u_dr_contract (
   .clk_i, .rst_ni(rst_ni && (!refused_q || front_valid_i[refused_channel_q])), .req_i(dr_req_o),
-  .gnt_i(dr_gnt_i), .payload_i({dr_words_o, dr_addr_o}));
+  .gnt_i(dr_gnt_i), .payload_i(dr_o));
 
 // A channel that has faulted lets its offers go.
 bind dma_channel unit_contract #(.MostHeld(dma_pkg::HeldCommands)) u_unit_contract (

@@ -4,7 +4,6 @@ module dma_bench
   import weft_pkg::*, chip_pkg::*, core_pkg::*;
 #(
   localparam int unsigned AddrBits = $clog2(VmemWords),
-  localparam int unsigned CountBits = $clog2(DmaWords + 1),
   localparam int unsigned BeatBytes = DmaWords * WordBytes
 ) (
   input  logic                clk_i,
@@ -83,29 +82,28 @@ module dma_bench
       segments_q[segment_index_i] <= {segment_attributes_i, segment_limit_i, segment_base_i};
 
   logic dr_req, dr_gnt, dr_rvalid, dw_req, dw_gnt;
-  logic [AddrBits-1:0] dr_addr, dw_addr;
-  logic [CountBits-1:0] dr_words, dw_words;
-  logic [BeatBytes*8-1:0] dr_rdata, dw_wdata;
-  logic [BeatBytes/8-1:0] dr_poison;
-  logic [BeatBytes/DmaGranuleBytes-1:0] dw_strb;
+  port_pkg::beat_read_t dr;
+  port_pkg::beat_answer_t dr_answer;
+  port_pkg::beat_write_t dw;
+  port_pkg::memory_read_t mrd;
+  port_pkg::memory_write_t mwr;
+  assign {mrd_space_o, mrd_addr_o, mrd_bytes_o, mrd_channel_o} = mrd;
+  assign {mwr_space_o, mwr_addr_o, mwr_bytes_o, mwr_channel_o, mwr_data_o} = mwr;
 
   dma u_dma (
     .clk_i, .rst_ni, .cmd_valid_i, .cmd_ready_o, .cmd_in_i, .cmd_out_i,
     .place_i('{chips: chips_i, chip: chip_i}), .done_o, .active_o,
     .fault_valid_o, .fault_code_o, .fault_tag_o, .fault_address_o, .seg_index_o(seg_index),
     .segment_i(segment),
-    .dr_req_o(dr_req), .dr_addr_o(dr_addr), .dr_words_o(dr_words), .dr_gnt_i(dr_gnt),
-    .dr_rvalid_i(dr_rvalid), .dr_rdata_i(dr_rdata),
-    .dw_req_o(dw_req), .dw_addr_o(dw_addr), .dw_words_o(dw_words), .dw_strb_o(dw_strb),
-    .dw_wdata_o(dw_wdata), .dw_gnt_i(dw_gnt),
-    .mrd_valid_o, .mrd_ready_i, .mrd_space_o, .mrd_addr_o, .mrd_bytes_o, .mrd_channel_o,
-    .mrsp_valid_i, .mrsp_ready_o, .mrsp_channel_i, .mrsp_error_i, .mrsp_data_i,
-    .mwr_valid_o, .mwr_ready_i, .mwr_space_o, .mwr_addr_o, .mwr_bytes_o, .mwr_channel_o,
-    .mwr_data_o, .ici_open_valid_o, .ici_open_channel_o, .ici_open_cmd_o, .ici_valid_o,
+    .dr_req_o(dr_req), .dr_o(dr), .dr_gnt_i(dr_gnt), .dr_rvalid_i(dr_rvalid), .dr_i(dr_answer),
+    .dw_req_o(dw_req), .dw_o(dw), .dw_gnt_i(dw_gnt), .mrd_valid_o, .mrd_ready_i, .mrd_o(mrd),
+    .mrsp_valid_i, .mrsp_ready_o,
+    .mrsp_i('{channel: mrsp_channel_i, error: mrsp_error_i, data: mrsp_data_i}),
+    .mwr_valid_o, .mwr_ready_i, .mwr_o(mwr), .ici_open_valid_o, .ici_open_channel_o, .ici_open_cmd_o, .ici_valid_o,
     .ici_ready_i, .ici_last_o,
-    .mack_valid_i, .mack_channel_i, .mack_error_i,
+    .mack_valid_i, .mack_i('{channel: mack_channel_i, error: mack_error_i}),
     .read_bytes_o, .write_bytes_o, .read_beat_o, .write_beat_o, .read_stall_o, .write_stall_o,
-    .dr_poison_i(dr_poison), .fail_i('0), .fail_beat_i('0)
+    .fail_i('0), .fail_beat_i('0)
   );
 
   // verilator lint_off PINCONNECTEMPTY
@@ -116,12 +114,10 @@ module dma_bench
     .va_req_i, .va_pair_i(1'b0), .va_addr_i, .va_gnt_o(), .va_rvalid_o(), .va_rdata_o(),
     .vb_req_i(1'b0), .vb_pair_i(1'b0), .vb_addr_i('0), .vb_gnt_o(), .vb_rvalid_o(), .vb_rdata_o(),
     .vw_req_i, .vw_pair_i(1'b0), .vw_addr_i, .vw_wdata_i('0), .vw_gnt_o(),
-    .dr_req_i(dr_req), .dr_addr_i(dr_addr), .dr_words_i(dr_words), .dr_gnt_o(dr_gnt),
-    .dr_rvalid_o(dr_rvalid), .dr_rdata_o(dr_rdata),
-    .dw_req_i(dw_req), .dw_addr_i(dw_addr), .dw_words_i(dw_words), .dw_strb_i(dw_strb),
-    .dw_wdata_i(dw_wdata), .dw_gnt_o(dw_gnt),
+    .dr_req_i(dr_req), .dr_i(dr), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid), .dr_o(dr_answer),
+    .dw_req_i(dw_req), .dw_i(dw), .dw_gnt_o(dw_gnt),
     .cnt_grant_o(vmem_grant_o), .cnt_conflict_o(vmem_conflict_o),
-    .x_poison_o(), .w_poison_o(), .va_poison_o(), .vb_poison_o(), .dr_poison_o(dr_poison),
+    .x_poison_o(), .w_poison_o(), .va_poison_o(), .vb_poison_o(),
     .cnt_corrected_o(), .cnt_poison_o(), .flip_i('0), .flip_write_o()
   );
   // verilator lint_on PINCONNECTEMPTY

@@ -118,7 +118,7 @@ class Bench {
   }
   /// What is stored, read by no port.
   const void* peek(unsigned word) const {
-    return weft::core::VmemBanks(*context_, "TOP.vmem.u_storage", kWordBytes).word(word);
+    return weft::core::VmemBanks(*context_, "TOP.vmem_bench.u_vmem.u_storage", kWordBytes).word(word);
   }
   /// Writes a word through vw: memories start with random values.
   void poke(unsigned word, const Word& value) {
