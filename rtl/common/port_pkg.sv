@@ -10,6 +10,9 @@ package port_pkg;
   localparam int unsigned BeatGranules = BeatBits / 64;
   localparam int unsigned BeatChunks = BeatBits / 8 / weft_pkg::DmaGranuleBytes;
   localparam int unsigned CountBits = $clog2(DmaWords + 1);
+  localparam int unsigned WordBits = 8 * WordBytes;
+  localparam int unsigned WordGranules = WordBits / 64;
+  localparam int unsigned AddrBits = $clog2(VmemWords);
 
   // ACC, to the VPU: the rows of a group.
   typedef struct packed {
@@ -17,20 +20,46 @@ package port_pkg;
     logic [VpuSublanes-1:0][32*N-1:0] data;
   } acc_answer_t;
 
+  // VMEM, to an MXU: a word.
+  typedef struct packed {
+    logic [WordGranules-1:0] poison;   // of each 64 bits: ECC could not correct them
+    logic [WordBits-1:0]     data;
+  } word_answer_t;
+  // ... to each of them
+  typedef struct packed {
+    logic [NumMxu-1:0][WordGranules-1:0] poison;
+    logic [NumMxu-1:0][WordBits-1:0]     data;
+  } words_answer_t;
+
+  // VMEM, to and from the VPU: one word for each row of a group, or the pair from an even address.
+  typedef struct packed {
+    logic                                 pair;
+    logic [VpuSublanes-1:0][AddrBits-1:0] addr;
+  } rows_read_t;
+  typedef struct packed {
+    logic [VpuSublanes-1:0][2*WordGranules-1:0] poison;
+    logic [VpuSublanes-1:0][2*WordBits-1:0]     data;
+  } rows_answer_t;
+  typedef struct packed {
+    logic                                   pair;
+    logic [VpuSublanes-1:0][AddrBits-1:0]   addr;
+    logic [VpuSublanes-1:0][2*WordBits-1:0] data;
+  } rows_write_t;
+
   // VMEM, to and from DMA: 1 to DmaWords consecutive words.
   typedef struct packed {
-    logic [CountBits-1:0]         words;
-    logic [$clog2(VmemWords)-1:0] addr;
+    logic [CountBits-1:0] words;
+    logic [AddrBits-1:0]  addr;
   } beat_read_t;
   typedef struct packed {
     logic [BeatGranules-1:0] poison;   // of each 64 bits: ECC could not correct them
     logic [BeatBits-1:0]     data;
   } beat_answer_t;
   typedef struct packed {
-    logic [CountBits-1:0]         words;
-    logic [$clog2(VmemWords)-1:0] addr;
-    logic [BeatChunks-1:0]        strb;   // a bit each 16 bytes
-    logic [BeatBits-1:0]          data;
+    logic [CountBits-1:0]  words;
+    logic [AddrBits-1:0]   addr;
+    logic [BeatChunks-1:0] strb;   // a bit each 16 bytes
+    logic [BeatBits-1:0]   data;
   } beat_write_t;
 
   // Memory outside of the core: HBM and host.

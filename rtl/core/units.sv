@@ -11,7 +11,6 @@ module units
 #(
   parameter bit Structural = 1'b0,       // see mxu
   localparam int unsigned Units = control_pkg::Units,
-  localparam int unsigned WordBits = 8 * WordBytes,
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
   localparam int unsigned Sublanes = VpuSublanes
@@ -91,55 +90,40 @@ module units
 
   // ---------------------------------------------------------------- VMEM
   logic [NumMxu-1:0] x_req, x_gnt, x_rvalid, w_req, w_gnt, w_rvalid;
-  logic va_pair, vb_pair;
   logic [Sublanes-1:0] va_req, va_gnt, va_rvalid, vb_req, vb_gnt, vb_rvalid, vw_req;
   logic dr_req, dr_gnt, dr_rvalid, dw_req;
   logic [NumMxu-1:0][AddrBits-1:0] x_addr, w_addr;
+  port_pkg::words_answer_t x_answer, w_answer;
+  port_pkg::rows_read_t va, vb;
+  port_pkg::rows_answer_t va_answer, vb_answer;
+  port_pkg::rows_write_t vw;
   port_pkg::beat_read_t dr;
   port_pkg::beat_answer_t dr_answer;
   port_pkg::beat_write_t dw;
-  logic [NumMxu-1:0][WordBits-1:0] x_rdata, w_rdata;
-  logic [Sublanes-1:0][2*WordBits-1:0] va_rdata, vb_rdata, vw_wdata;
-  logic [NumMxu-1:0][WordBytes/8-1:0] x_poison, w_poison;
-  logic [Sublanes-1:0][WordBytes/4-1:0] va_poison, vb_poison;
-  // Waived: the VPU has checked the range of its addresses; what VMEM does not have is not
-  // connected.
-  // verilator lint_off UNUSEDSIGNAL
-  logic [Sublanes-1:0][31:0] va_addr, vb_addr;
-  logic [Sublanes-1:0][31:0] vw_addr /* verilator public_flat_rd */;
-  // verilator lint_on UNUSEDSIGNAL
   // The lockstep core follows what is written.
   logic [Sublanes-1:0] vw_gnt /* verilator public_flat_rd */;
   logic vw_pair /* verilator public_flat_rd */;
-  logic [Sublanes-1:0][AddrBits-1:0] va_word, vb_word, vw_word;   // the addresses that VMEM has
+  logic [Sublanes-1:0][31:0] vw_addr /* verilator public_flat_rd */;
   logic dw_gnt /* verilator public_flat_rd */;
   logic [AddrBits-1:0] dw_addr /* verilator public_flat_rd */;
   logic [CountBits-1:0] dw_words /* verilator public_flat_rd */;
+  assign vw_pair = vw.pair;
   assign dw_addr = dw.addr;
   assign dw_words = dw.words;
-
-  for (genvar i = 0; i < Sublanes; i++) begin : gen_word
-    assign va_word[i] = va_addr[i][AddrBits-1:0];
-    assign vb_word[i] = vb_addr[i][AddrBits-1:0];
-    assign vw_word[i] = vw_addr[i][AddrBits-1:0];
+  for (genvar i = 0; i < Sublanes; i++) begin : gen_written
+    assign vw_addr[i] = 32'(vw.addr[i]);
   end
 
   vmem u_vmem (
     .clk_i, .rst_ni,
-    .x_req_i(x_req), .x_addr_i(x_addr), .x_gnt_o(x_gnt), .x_rvalid_o(x_rvalid), .x_rdata_o(x_rdata),
-    .w_req_i(w_req), .w_addr_i(w_addr), .w_gnt_o(w_gnt), .w_rvalid_o(w_rvalid), .w_rdata_o(w_rdata),
-    .va_req_i(va_req), .va_pair_i(va_pair), .va_addr_i(va_word), .va_gnt_o(va_gnt),
-    .va_rvalid_o(va_rvalid), .va_rdata_o(va_rdata),
-    .vb_req_i(vb_req), .vb_pair_i(vb_pair), .vb_addr_i(vb_word), .vb_gnt_o(vb_gnt),
-    .vb_rvalid_o(vb_rvalid), .vb_rdata_o(vb_rdata),
-    .vw_req_i(vw_req), .vw_pair_i(vw_pair), .vw_addr_i(vw_word),
-    .vw_wdata_i(vw_wdata),
-    .vw_gnt_o(vw_gnt),
+    .x_req_i(x_req), .x_addr_i(x_addr), .x_gnt_o(x_gnt), .x_rvalid_o(x_rvalid), .x_o(x_answer),
+    .w_req_i(w_req), .w_addr_i(w_addr), .w_gnt_o(w_gnt), .w_rvalid_o(w_rvalid), .w_o(w_answer),
+    .va_req_i(va_req), .va_i(va), .va_gnt_o(va_gnt), .va_rvalid_o(va_rvalid), .va_o(va_answer),
+    .vb_req_i(vb_req), .vb_i(vb), .vb_gnt_o(vb_gnt), .vb_rvalid_o(vb_rvalid), .vb_o(vb_answer),
+    .vw_req_i(vw_req), .vw_i(vw), .vw_gnt_o(vw_gnt),
     .dr_req_i(dr_req), .dr_i(dr), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid), .dr_o(dr_answer),
     .dw_req_i(dw_req), .dw_i(dw), .dw_gnt_o(dw_gnt),
     .cnt_grant_o(events_o.vmem_grant), .cnt_conflict_o(events_o.vmem_conflict),
-    .x_poison_o(x_poison), .w_poison_o(w_poison), .va_poison_o(va_poison),
-    .vb_poison_o(vb_poison),
     .cnt_corrected_o(events_o.vmem_corrected), .cnt_poison_o(events_o.vmem_poison),
     .flip_i(vmem_flip_i), .flip_write_o(vmem_flip_write_o));
 
@@ -189,12 +173,11 @@ module units
     .clk_i, .rst_ni, .cmd_valid_i(mxu_valid), .cmd_ready_o(mxu_ready), .cmd_i(mxu_cmd_i),
     .done_o(mxu_done), .fault_valid_o(mxu_fault), .fault_code_o(mxu_fault_code),
     .fault_tag_o(mxu_fault_tag), .fault_address_o(mxu_fault_address), .active_o(mxu_active),
-    .x_req_o(x_req), .x_addr_o(x_addr), .x_gnt_i(x_gnt), .x_rvalid_i(x_rvalid), .x_rdata_i(x_rdata),
-    .w_req_o(w_req), .w_addr_o(w_addr), .w_gnt_i(w_gnt), .w_rvalid_i(w_rvalid), .w_rdata_i(w_rdata),
+    .x_req_o(x_req), .x_addr_o(x_addr), .x_gnt_i(x_gnt), .x_rvalid_i(x_rvalid), .x_i(x_answer),
+    .w_req_o(w_req), .w_addr_o(w_addr), .w_gnt_i(w_gnt), .w_rvalid_i(w_rvalid), .w_i(w_answer),
     .acc_req_i(acc_req), .acc_row_i(acc_row), .acc_gnt_o(acc_gnt), .acc_rvalid_o(acc_rvalid),
     .acc_o(acc), .cnt_state_o(events_o.mxu_state), .cnt_macs_o(events_o.mxu_macs),
     .int_overflow_o(events_o.int_overflow),
-    .x_poison_i(x_poison), .w_poison_i(w_poison),
     .cnt_corrected_o(events_o.acc_corrected), .cnt_poison_o(events_o.acc_poison),
     .flip_i(acc_flip_i), .flip_write_o(acc_flip_write_o));
 
@@ -209,20 +192,14 @@ module units
     .fault_code_o(fault_code[AtVpu]),
     .fault_tag_o(fault_tag[AtVpu]), .fault_address_o(fault_address[AtVpu]),
     .active_o(active_o[AtVpu]),
-    .va_req_o(va_req), .va_addr_o(va_addr), .va_pair_o(va_pair), .va_gnt_i(va_gnt),
-    .va_rvalid_i(va_rvalid),
-    .va_rdata_i(va_rdata),
-    .vb_req_o(vb_req), .vb_addr_o(vb_addr), .vb_pair_o(vb_pair), .vb_gnt_i(vb_gnt),
-    .vb_rvalid_i(vb_rvalid),
-    .vb_rdata_i(vb_rdata),
-    .vw_req_o(vw_req), .vw_addr_o(vw_addr), .vw_pair_o(vw_pair), .vw_data_o(vw_wdata),
-    .vw_gnt_i(vw_gnt),
+    .va_req_o(va_req), .va_o(va), .va_gnt_i(va_gnt), .va_rvalid_i(va_rvalid), .va_i(va_answer),
+    .vb_req_o(vb_req), .vb_o(vb), .vb_gnt_i(vb_gnt), .vb_rvalid_i(vb_rvalid), .vb_i(vb_answer),
+    .vw_req_o(vw_req), .vw_o(vw), .vw_gnt_i(vw_gnt),
     .acc_req_o(acc_req), .acc_row_o(acc_row), .acc_gnt_i(acc_gnt), .acc_rvalid_i(acc_rvalid),
     .acc_i(acc),
     .cnt_busy_o(events_o.vpu_state[0]), .cnt_stalled_o(events_o.vpu_state[1]),
     .cnt_idle_o(events_o.vpu_state[2]),
     .cnt_rows_o(vpu_rows), .nan_results_o(events_o.nan_results),
-    .inf_results_o(events_o.inf_results),
-    .va_poison_i(va_poison), .vb_poison_i(vb_poison));
+    .inf_results_o(events_o.inf_results));
 endmodule
 `default_nettype wire

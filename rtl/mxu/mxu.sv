@@ -32,15 +32,13 @@ module mxu
   output addr_t                    x_addr_o,
   input  wire logic                x_gnt_i,
   input  wire logic                x_rvalid_i,
-  input  wire word_t               x_rdata_i,
-  input  wire poison_t             x_poison_i,
+  input  wire port_pkg::word_answer_t x_i,
   // VMEM, weights
   output logic                     w_req_o,
   output addr_t                    w_addr_o,
   input  wire logic                w_gnt_i,
   input  wire logic                w_rvalid_i,
-  input  wire word_t               w_rdata_i,
-  input  wire poison_t             w_poison_i,
+  input  wire port_pkg::word_answer_t w_i,
   // ACC, read by the VPU
   input  wire logic [ReadRows-1:0] acc_req_i,
   input  wire logic [ReadRows-1:0][15:0] acc_row_i,
@@ -106,8 +104,8 @@ module mxu
       .clk_i, .rst_ni(feed_rst_n),
       .want_i(x_want), .addr_i(x_addr), .ctl_i(x_ctl), .taken_o(x_taken),
       .req_o(x_req_o), .addr_o(x_addr_o), .gnt_i(x_gnt_i), .rvalid_i(x_rvalid_i),
-      .rdata_i(x_rdata_i), .valid_o(row_valid), .ctl_o(row), .data_o(row_data), .pop_i(row_issue),
-      .rpoison_i(x_poison_i), .poison_o(row_poison), .word_addr_o(row_addr));
+      .answer_i(x_i), .valid_o(row_valid), .ctl_o(row), .data_o(row_data), .pop_i(row_issue),
+      .poison_o(row_poison), .word_addr_o(row_addr));
 
   mxu_w_walk u_w_walk (
       .clk_i, .rst_ni(feed_rst_n),
@@ -117,9 +115,8 @@ module mxu
       .clk_i, .rst_ni(feed_rst_n),
       .want_i(w_want), .addr_i(w_addr), .ctl_i(w_ctl), .taken_o(w_taken),
       .req_o(w_req_o), .addr_o(w_addr_o), .gnt_i(w_gnt_i), .rvalid_i(w_rvalid_i),
-      .rdata_i(w_rdata_i), .valid_o(weight_valid), .ctl_o(weight), .data_o(weight_data),
-      .pop_i(weight_issue), .rpoison_i(w_poison_i), .poison_o(weight_poison),
-      .word_addr_o(weight_addr));
+      .answer_i(w_i), .valid_o(weight_valid), .ctl_o(weight), .data_o(weight_data),
+      .pop_i(weight_issue), .poison_o(weight_poison), .word_addr_o(weight_addr));
 
   mxu_poison u_poison (
       .row_valid_i(row_valid), .row_i(row), .row_addr_i(row_addr), .row_poison_i(row_poison),

@@ -20,8 +20,7 @@ module mxu_fetch #(
   output mxu_pkg::addr_t        addr_o,
   input  wire logic             gnt_i,
   input  wire logic             rvalid_i,
-  input  wire mxu_pkg::word_t   rdata_i,
-  input  wire mxu_pkg::poison_t rpoison_i,
+  input  wire port_pkg::word_answer_t answer_i,
   // oldest word
   output logic                  valid_o,
   output ctl_t                  ctl_o,
@@ -57,8 +56,8 @@ module mxu_fetch #(
     if (taken_o) pending_ctl_q <= ctl_i;
     if (taken_o) pending_addr_q <= addr_i;
     if (push) begin
-      data_q[wr_q] <= rdata_i;
-      poison_q[wr_q] <= rpoison_i;
+      data_q[wr_q] <= answer_i.data;
+      poison_q[wr_q] <= answer_i.poison;
       word_addr_q[wr_q] <= pending_addr_q;
       ctl_q[wr_q] <= pending_ctl_q;
     end

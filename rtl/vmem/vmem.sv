@@ -13,8 +13,6 @@ module vmem
 #(
   localparam int unsigned AddrBits = $clog2(VmemWords),
   localparam int unsigned CountBits = $clog2(DmaWords + 1),
-  localparam int unsigned WordBits = WordBytes * 8,
-  localparam int unsigned Granules = WordBytes / 8,    // of a word: 64 bits, each with its ECC
   localparam int unsigned Sublanes = VpuSublanes,
   localparam int unsigned Counts = 4 + 2 * NumMxu
 ) (
@@ -25,36 +23,28 @@ module vmem
   input  logic [NumMxu-1:0][AddrBits-1:0] x_addr_i,
   output logic [NumMxu-1:0]               x_gnt_o,
   output logic [NumMxu-1:0]               x_rvalid_o,
-  output logic [NumMxu-1:0][WordBits-1:0] x_rdata_o,
-  output logic [NumMxu-1:0][Granules-1:0] x_poison_o,
+  output port_pkg::words_answer_t         x_o,
   // MXUs: weights
   input  logic [NumMxu-1:0]               w_req_i,
   input  logic [NumMxu-1:0][AddrBits-1:0] w_addr_i,
   output logic [NumMxu-1:0]               w_gnt_o,
   output logic [NumMxu-1:0]               w_rvalid_o,
-  output logic [NumMxu-1:0][WordBits-1:0] w_rdata_o,
-  output logic [NumMxu-1:0][Granules-1:0] w_poison_o,
+  output port_pkg::words_answer_t         w_o,
   // VPU: operand a, a port for each row of a group; one word or the pair from an even address
   input  logic [Sublanes-1:0]          va_req_i,
-  input  logic                         va_pair_i,
-  input  logic [Sublanes-1:0][AddrBits-1:0]   va_addr_i,
+  input  port_pkg::rows_read_t         va_i,
   output logic [Sublanes-1:0]          va_gnt_o,
   output logic [Sublanes-1:0]          va_rvalid_o,
-  output logic [Sublanes-1:0][2*WordBits-1:0] va_rdata_o,
-  output logic [Sublanes-1:0][2*Granules-1:0] va_poison_o,
+  output port_pkg::rows_answer_t       va_o,
   // VPU: operand b
   input  logic [Sublanes-1:0]          vb_req_i,
-  input  logic                         vb_pair_i,
-  input  logic [Sublanes-1:0][AddrBits-1:0]   vb_addr_i,
+  input  port_pkg::rows_read_t         vb_i,
   output logic [Sublanes-1:0]          vb_gnt_o,
   output logic [Sublanes-1:0]          vb_rvalid_o,
-  output logic [Sublanes-1:0][2*WordBits-1:0] vb_rdata_o,
-  output logic [Sublanes-1:0][2*Granules-1:0] vb_poison_o,
+  output port_pkg::rows_answer_t       vb_o,
   // VPU: result
   input  logic [Sublanes-1:0]          vw_req_i,
-  input  logic                         vw_pair_i,
-  input  logic [Sublanes-1:0][AddrBits-1:0]   vw_addr_i,
-  input  logic [Sublanes-1:0][2*WordBits-1:0] vw_wdata_i,
+  input  port_pkg::rows_write_t        vw_i,
   output logic [Sublanes-1:0]          vw_gnt_o,
   // DMA out: 1 to DmaWords consecutive words
   input  logic                         dr_req_i,
@@ -92,9 +82,9 @@ module vmem
   end
 
   for (genvar i = 0; i < Sublanes; i++) begin : gen_row_bank
-    assign va_bank[i] = va_addr_i[i][BankBits-1:0];
-    assign vb_bank[i] = vb_addr_i[i][BankBits-1:0];
-    assign vw_bank[i] = vw_addr_i[i][BankBits-1:0];
+    assign va_bank[i] = va_i.addr[i][BankBits-1:0];
+    assign vb_bank[i] = vb_i.addr[i][BankBits-1:0];
+    assign vw_bank[i] = vw_i.addr[i][BankBits-1:0];
   end
 
   vmem_arbiter #(
@@ -103,22 +93,18 @@ module vmem
     .clk_i, .rst_ni,
     .x_req_i, .x_bank_i(x_bank), .x_gnt_o,
     .w_req_i, .w_bank_i(w_bank), .w_gnt_o,
-    .va_req_i, .va_pair_i, .va_bank_i(va_bank), .va_gnt_o,
-    .vb_req_i, .vb_pair_i, .vb_bank_i(vb_bank), .vb_gnt_o,
+    .va_req_i, .va_pair_i(va_i.pair), .va_bank_i(va_bank), .va_gnt_o,
+    .vb_req_i, .vb_pair_i(vb_i.pair), .vb_bank_i(vb_bank), .vb_gnt_o,
     .dr_req_i, .dr_words_i(dr_i.words), .dr_bank_i(dr_i.addr[BankBits-1:0]), .dr_gnt_o,
-    .vw_req_i, .vw_pair_i, .vw_bank_i(vw_bank), .vw_gnt_o,
+    .vw_req_i, .vw_pair_i(vw_i.pair), .vw_bank_i(vw_bank), .vw_gnt_o,
     .dw_req_i, .dw_words_i(dw_i.words), .dw_bank_i(dw_i.addr[BankBits-1:0]), .dw_gnt_o
   );
 
   vmem_storage u_storage (
     .clk_i,
-    .x_en_i(x_gnt_o), .x_addr_i, .x_rdata_o, .x_poison_o,
-    .w_en_i(w_gnt_o), .w_addr_i, .w_rdata_o, .w_poison_o,
-    .va_en_i(va_gnt_o), .va_pair_i, .va_addr_i, .va_rdata_o, .va_poison_o,
-    .vb_en_i(vb_gnt_o), .vb_pair_i, .vb_addr_i, .vb_rdata_o, .vb_poison_o,
-    .dr_en_i(dr_gnt_o), .dr_i, .dr_o,
-    .vw_en_i(vw_gnt_o), .vw_pair_i, .vw_addr_i, .vw_wdata_i,
-    .dw_en_i(dw_gnt_o), .dw_i,
+    .x_en_i(x_gnt_o), .x_addr_i, .x_o, .w_en_i(w_gnt_o), .w_addr_i, .w_o,
+    .va_en_i(va_gnt_o), .va_i, .va_o, .vb_en_i(vb_gnt_o), .vb_i, .vb_o,
+    .dr_en_i(dr_gnt_o), .dr_i, .dr_o, .vw_en_i(vw_gnt_o), .vw_i, .dw_en_i(dw_gnt_o), .dw_i,
     .cnt_corrected_o, .cnt_poison_o, .flip_i, .flip_write_o
   );
 
@@ -140,11 +126,11 @@ module vmem
   // A pair starts at an even address, a DMA access has at least one word.
   for (genvar i = 0; i < Sublanes; i++) begin : gen_even
     VaEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                               va_req_i[i] && va_pair_i |-> !va_addr_i[i][0]);
+                               va_req_i[i] && va_i.pair |-> !va_i.addr[i][0]);
     VbEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                               vb_req_i[i] && vb_pair_i |-> !vb_addr_i[i][0]);
+                               vb_req_i[i] && vb_i.pair |-> !vb_i.addr[i][0]);
     VwEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                               vw_req_i[i] && vw_pair_i |-> !vw_addr_i[i][0]);
+                               vw_req_i[i] && vw_i.pair |-> !vw_i.addr[i][0]);
   end
   DrWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
                               dr_req_i |-> dr_i.words != '0 && dr_i.words <= CountBits'(DmaWords));

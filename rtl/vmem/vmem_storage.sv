@@ -33,30 +33,22 @@ module vmem_storage
   // granted reads
   input  logic [NumMxu-1:0]               x_en_i,
   input  logic [NumMxu-1:0][AddrBits-1:0] x_addr_i,
-  output logic [NumMxu-1:0][WordBits-1:0] x_rdata_o,
-  output logic [NumMxu-1:0][Granules-1:0] x_poison_o,
+  output port_pkg::words_answer_t         x_o,
   input  logic [NumMxu-1:0]               w_en_i,
   input  logic [NumMxu-1:0][AddrBits-1:0] w_addr_i,
-  output logic [NumMxu-1:0][WordBits-1:0] w_rdata_o,
-  output logic [NumMxu-1:0][Granules-1:0] w_poison_o,
+  output port_pkg::words_answer_t         w_o,
   input  logic [Sublanes-1:0]            va_en_i,
-  input  logic                           va_pair_i,
-  input  logic [Sublanes-1:0][AddrBits-1:0]   va_addr_i,
-  output logic [Sublanes-1:0][2*WordBits-1:0] va_rdata_o,
-  output logic [Sublanes-1:0][2*Granules-1:0] va_poison_o,
+  input  port_pkg::rows_read_t           va_i,
+  output port_pkg::rows_answer_t         va_o,
   input  logic [Sublanes-1:0]            vb_en_i,
-  input  logic                           vb_pair_i,
-  input  logic [Sublanes-1:0][AddrBits-1:0]   vb_addr_i,
-  output logic [Sublanes-1:0][2*WordBits-1:0] vb_rdata_o,
-  output logic [Sublanes-1:0][2*Granules-1:0] vb_poison_o,
+  input  port_pkg::rows_read_t           vb_i,
+  output port_pkg::rows_answer_t         vb_o,
   input  logic                           dr_en_i,
   input  port_pkg::beat_read_t           dr_i,
   output port_pkg::beat_answer_t         dr_o,
   // granted writes
   input  logic [Sublanes-1:0]            vw_en_i,
-  input  logic                           vw_pair_i,
-  input  logic [Sublanes-1:0][AddrBits-1:0]   vw_addr_i,
-  input  logic [Sublanes-1:0][2*WordBits-1:0] vw_wdata_i,
+  input  port_pkg::rows_write_t          vw_i,
   input  logic                           dw_en_i,
   input  port_pkg::beat_write_t          dw_i,
   // granules with an error that the reads of the last cycle met
@@ -98,15 +90,15 @@ module vmem_storage
       end
     for (int unsigned s = 0; s < Sublanes; s++)
       for (int unsigned i = 0; i < 2; i++)
-        if (va_en_i[s] && (i == 0 || va_pair_i)) begin
-          addr = va_addr_i[s] + AddrBits'(i);
+        if (va_en_i[s] && (i == 0 || va_i.pair)) begin
+          addr = va_i.addr[s] + AddrBits'(i);
           read[addr[BankBits-1:0]] = 1'b1;
           raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
         end
     for (int unsigned s = 0; s < Sublanes; s++)
       for (int unsigned i = 0; i < 2; i++)
-        if (vb_en_i[s] && (i == 0 || vb_pair_i)) begin
-          addr = vb_addr_i[s] + AddrBits'(i);
+        if (vb_en_i[s] && (i == 0 || vb_i.pair)) begin
+          addr = vb_i.addr[s] + AddrBits'(i);
           read[addr[BankBits-1:0]] = 1'b1;
           raddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
         end
@@ -141,13 +133,13 @@ module vmem_storage
     end
     for (int unsigned s = 0; s < Sublanes; s++)
       for (int unsigned i = 0; i < 2; i++)
-        if (vw_en_i[s] && (i == 0 || vw_pair_i)) begin
-          addr = vw_addr_i[s] + AddrBits'(i);
+        if (vw_en_i[s] && (i == 0 || vw_i.pair)) begin
+          addr = vw_i.addr[s] + AddrBits'(i);
           from_vw[addr[BankBits-1:0]] = 1'b1;
           write[addr[BankBits-1:0]] = '1;
           waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
           vw_word[addr[BankBits-1:0]] = RowSelectBits'(2 * s + i);
-          check_bits(vw_wdata_i[s][i*WordBits+:WordBits], vw_check[2*s+i]);
+          check_bits(vw_i.data[s][i*WordBits+:WordBits], vw_check[2*s+i]);
         end
     for (int unsigned i = 0; i < DmaWords; i++)
       if (dw_en_i && CountBits'(i) < dw_i.words) begin
@@ -168,8 +160,8 @@ module vmem_storage
     flip_write_o = 1'b0;
     if (flip_i.watch) begin
       for (int unsigned s = 0; s < Sublanes; s++)
-        if (vw_en_i[s] && (flip_word == vw_addr_i[s]
-                           || (vw_pair_i && flip_word == vw_addr_i[s] + AddrBits'(1))))
+        if (vw_en_i[s] && (flip_word == vw_i.addr[s]
+                           || (vw_i.pair && flip_word == vw_i.addr[s] + AddrBits'(1))))
           flip_write_o = 1'b1;
       for (int unsigned i = 0; i < DmaWords; i++)
         if (dw_en_i && CountBits'(i) < dw_i.words && flip_dw == AddrBits'(i)
@@ -180,7 +172,7 @@ module vmem_storage
 
   // ---------------------------------------------------------------- banks
   logic [2*Sublanes-1:0][WordBits-1:0] vw_words;
-  assign vw_words = vw_wdata_i;
+  assign vw_words = vw_i.data;
   for (genvar b = 0; b < VmemBanks; b++) begin : gen_bank
     logic [WordBits-1:0]   wdata, ram_data, late_data_q;
     logic [WordChecks-1:0] wcheck, ram_check, late_check_q;
@@ -248,8 +240,8 @@ module vmem_storage
     w_en_q <= w_en_i;
     va_en_q <= va_en_i;
     vb_en_q <= vb_en_i;
-    va_pair_q <= va_pair_i;
-    vb_pair_q <= vb_pair_i;
+    va_pair_q <= va_i.pair;
+    vb_pair_q <= vb_i.pair;
     dr_bank_q <= dr_i.addr[BankBits-1:0];
     for (int unsigned i = 0; i < DmaWords; i++)
       dr_en_q[i] <= dr_en_i && CountBits'(i) < dr_i.words;
@@ -263,8 +255,8 @@ module vmem_storage
 
   for (genvar s = 0; s < Sublanes; s++) begin : gen_row
     always_ff @(posedge clk_i) begin
-      va_bank_q[s] <= va_addr_i[s][BankBits-1:0];
-      vb_bank_q[s] <= vb_addr_i[s][BankBits-1:0];
+      va_bank_q[s] <= va_i.addr[s][BankBits-1:0];
+      vb_bank_q[s] <= vb_i.addr[s][BankBits-1:0];
     end
   end
 
@@ -317,23 +309,21 @@ module vmem_storage
     corrected = '0;
     poisoned = '0;
     for (int unsigned u = 0; u < NumMxu; u++)
-      show(x_en_q[u], x_bank_q[u], x_rdata_o[u], x_poison_o[u]);
+      show(x_en_q[u], x_bank_q[u], x_o.data[u], x_o.poison[u]);
     for (int unsigned u = 0; u < NumMxu; u++)
-      show(w_en_q[u], w_bank_q[u], w_rdata_o[u], w_poison_o[u]);
-    va_rdata_o = (2*Sublanes*WordBits)'(1'b0);
-    va_poison_o = '0;
+      show(w_en_q[u], w_bank_q[u], w_o.data[u], w_o.poison[u]);
+    va_o = $bits(va_o)'(1'b0);
     if (va_en_q != '0)
       for (int unsigned s = 0; s < Sublanes; s++)
         for (int unsigned i = 0; i < 2; i++)
           show(va_en_q[s] && (i == 0 || va_pair_q), va_bank_q[s] + bank_t'(i),
-               va_rdata_o[s][i*WordBits+:WordBits], va_poison_o[s][i*Granules+:Granules]);
-    vb_rdata_o = (2*Sublanes*WordBits)'(1'b0);
-    vb_poison_o = '0;
+               va_o.data[s][i*WordBits+:WordBits], va_o.poison[s][i*Granules+:Granules]);
+    vb_o = $bits(vb_o)'(1'b0);
     if (vb_en_q != '0)
       for (int unsigned s = 0; s < Sublanes; s++)
         for (int unsigned i = 0; i < 2; i++)
           show(vb_en_q[s] && (i == 0 || vb_pair_q), vb_bank_q[s] + bank_t'(i),
-               vb_rdata_o[s][i*WordBits+:WordBits], vb_poison_o[s][i*Granules+:Granules]);
+               vb_o.data[s][i*WordBits+:WordBits], vb_o.poison[s][i*Granules+:Granules]);
     for (int unsigned i = 0; i < DmaWords; i++)
       show(dr_en_q[i], dr_bank_q + bank_t'(i), dr_o.data[i*WordBits+:WordBits],
            dr_o.poison[i*Granules+:Granules]);

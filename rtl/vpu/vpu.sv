@@ -17,7 +17,8 @@ module vpu
 #(
   localparam int unsigned Sublanes = VpuSublanes,
   localparam int unsigned CountBits = $clog2(Sublanes + 1),
-  localparam int unsigned RowBits = 2 * 8 * WordBytes
+  localparam int unsigned RowBits = 2 * 8 * WordBytes,
+  localparam int unsigned AddrBits = $clog2(VmemWords)
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -33,25 +34,19 @@ module vpu
   output logic                     active_o,
   // VMEM, operand a: a port for each row of a group; pair holds for all
   output logic [Sublanes-1:0]              va_req_o,
-  output logic [Sublanes-1:0][31:0]        va_addr_o,
-  output logic                             va_pair_o,
+  output port_pkg::rows_read_t             va_o,
   input  logic [Sublanes-1:0]              va_gnt_i,
   input  logic [Sublanes-1:0]              va_rvalid_i,
-  input  logic [Sublanes-1:0][RowBits-1:0] va_rdata_i,
-  input  logic [Sublanes-1:0][N/2-1:0]     va_poison_i,
+  input  port_pkg::rows_answer_t           va_i,
   // VMEM, operand b
   output logic [Sublanes-1:0]              vb_req_o,
-  output logic [Sublanes-1:0][31:0]        vb_addr_o,
-  output logic                             vb_pair_o,
+  output port_pkg::rows_read_t             vb_o,
   input  logic [Sublanes-1:0]              vb_gnt_i,
   input  logic [Sublanes-1:0]              vb_rvalid_i,
-  input  logic [Sublanes-1:0][RowBits-1:0] vb_rdata_i,
-  input  logic [Sublanes-1:0][N/2-1:0]     vb_poison_i,
+  input  port_pkg::rows_answer_t           vb_i,
   // VMEM, result
   output logic [Sublanes-1:0]              vw_req_o,
-  output logic [Sublanes-1:0][31:0]        vw_addr_o,
-  output logic                             vw_pair_o,
-  output logic [Sublanes-1:0][RowBits-1:0] vw_data_o,
+  output port_pkg::rows_write_t            vw_o,
   input  logic [Sublanes-1:0]              vw_gnt_i,
   // ACC, data the cycle after the grant
   output logic [Sublanes-1:0]              acc_req_o,
@@ -86,7 +81,11 @@ module vpu
   mask_t           iota_valid_q;
   mask_t           a_req, a_gnt, a_rvalid, a_bad, b_bad, a_row_bad, b_row_bad, bad;
   logic            a_valid, a_left, b_valid, b_left, use_b, from_acc, fault_ecc;
-  logic [Sublanes-1:0][31:0] a_addr, a_row_addr, b_row_addr;
+  // Waived: vpu_check has checked their range; VMEM has no more bits of them.
+  // verilator lint_off UNUSEDSIGNAL
+  logic [Sublanes-1:0][31:0] a_addr, b_addr, vw_addr;
+  // verilator lint_on UNUSEDSIGNAL
+  logic [Sublanes-1:0][31:0] a_row_addr, b_row_addr;
   logic [Sublanes-1:0][7:0]  a_granule, b_granule, a_row_granule, b_row_granule;
   group_t          a_rdata, a_rows, b_rows, results, column_rows;
   logic [15:0]     b_count, nans[Sublanes], infs[Sublanes];
@@ -105,8 +104,8 @@ module vpu
     .bad_found_o(bad_found), .bad_row_o(bad_row), .bad_earlier_o(bad_earlier),
     .execute_o(execute), .execute_rows_o(execute_rows),
     .first_o(first), .inner_step_o(inner_step), .inner_rows_o(inner_rows), .load_o(load),
-    .emit_o(emit), .index_o(index), .finish_rows_o(finish_rows), .vw_req_o, .vw_addr_o, .vw_gnt_i
-  );
+    .emit_o(emit), .index_o(index), .finish_rows_o(finish_rows), .vw_req_o, .vw_addr_o(vw_addr),
+    .vw_gnt_i);
 
   vpu_check u_check (
     .clk_i, .rst_ni, .check_i(check), .cmd_i(slot), .verdict_valid_o(verdict_valid),
@@ -137,7 +136,7 @@ module vpu
   // An access of one word leaves the flags of the second as they were.
   logic [1:0] lane_shift;
   localparam poison_t FirstWord = {{N / 4{1'b0}}, {N / 4{1'b1}}};
-  assign lane_shift = va_pair_o ? 2'd2 : run_cmd.src_dtype == VpuDtypeBf16 ? 2'd1 : 2'd0;
+  assign lane_shift = va_o.pair ? 2'd2 : run_cmd.src_dtype == VpuDtypeBf16 ? 2'd1 : 2'd0;
 
   function automatic logic two_words(input logic [7:0] dtype);
     return dtype == VpuDtypeF32 || dtype == VpuDtypeI32;
@@ -147,8 +146,7 @@ module vpu
   assign from_acc = run_cmd.src_space == VpuSpaceAcc;
   assign iota = run_cmd.op == VpuOpIota;
   assign va_req_o = from_acc || iota ? '0 : a_req;
-  assign va_addr_o = a_addr;
-  assign va_pair_o = two_words(run_cmd.src_dtype);
+  assign va_o.pair = two_words(run_cmd.src_dtype);
   assign acc_req_o = from_acc ? a_req : '0;
   assign a_gnt = iota ? '1 : from_acc ? acc_gnt_i : va_gnt_i;
   assign a_rvalid = iota ? iota_valid_q : from_acc ? acc_rvalid_i : va_rvalid_i;
@@ -175,13 +173,13 @@ module vpu
   assign columns = run_cmd.b_mode == VpuBModeColumn;
   assign use_b = run_cmd.b_mode == VpuBModeTensor || run_cmd.b_mode == VpuBModeRow || columns;
   assign b_pop = execute & use_b & (~columns | (32'(b_lane_q) == N - Sublanes));
-  assign vb_pair_o = va_pair_o;
+  assign vb_o.pair = va_o.pair;
 
   vpu_operand u_operand_b (
     .clk_i, .rst_ni, .start_i(start), .rows_i(b_count), .single_i(slot_single),
     .addr_i(slot.b_addr), .stride_i(slot.b_stride), .window_i(16'd1), .inner_i(32'd0),
     .keep_i(slot.b_mode == VpuBModeRow), .req_o(vb_req_o),
-    .addr_o(vb_addr_o), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_rdata_i),
+    .addr_o(b_addr), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_i.data),
     .bad_i(b_bad), .bad_granule_i(b_granule), .valid_o(b_valid), .rows_o(b_rows), .bad_o(b_row_bad),
     .bad_addr_o(b_row_addr), .bad_granule_o(b_row_granule), .use_i(execute),
     .pop_i(b_pop), .left_o(b_left)
@@ -207,14 +205,14 @@ module vpu
     a_rdata = group_t'(1'b0);
     if (a_rvalid != '0)
       for (int unsigned i = 0; i < Sublanes; i++)
-        if (a_rvalid[i]) a_rdata[i] = from_acc ? acc_i.data[i] : va_rdata_i[i];
+        if (a_rvalid[i]) a_rdata[i] = from_acc ? acc_i.data[i] : va_i.data[i];
   end
 
   for (genvar i = 0; i < Sublanes; i++) begin : gen_sublane
     poison_t va_poison, vb_poison;
     logic [32*N-1:0] result, out;
-    assign va_poison = va_pair_o ? va_poison_i[i] : va_poison_i[i] & FirstWord;
-    assign vb_poison = vb_pair_o ? vb_poison_i[i] : vb_poison_i[i] & FirstWord;
+    assign va_poison = va_o.pair ? va_i.poison[i] : va_i.poison[i] & FirstWord;
+    assign vb_poison = vb_o.pair ? vb_i.poison[i] : vb_i.poison[i] & FirstWord;
     vpu_poison u_poison_a (
       .acc_i(from_acc), .shift_i(lane_shift), .upper_i(run_cmd.op == VpuOpUpper),
       .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_i.poison[i]),
@@ -226,13 +224,22 @@ module vpu
       .bad_o(b_bad[i]), .granule_o(b_granule[i])
     );
 
+    assign va_o.addr[i] = a_addr[i][AddrBits-1:0];
+    assign vb_o.addr[i] = b_addr[i][AddrBits-1:0];
+    assign vw_o.addr[i] = vw_addr[i][AddrBits-1:0];
     assign acc_row_o[i] = a_addr[i][15:0];
     always_comb begin
       results[i] = '0;
-      vw_data_o[i] = '0;
+      vw_o.data[i] = '0;
       if (load) results[i] = result;
-      if (vw_req_o[i]) vw_data_o[i] = out;
+      if (vw_req_o[i]) vw_o.data[i] = out;
     end
+    AInside_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                va_req_o[i] |-> a_addr[i] < VmemWords);
+    BInside_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                vb_req_o[i] |-> b_addr[i] < VmemWords);
+    WInside_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                vw_req_o[i] |-> vw_addr[i] < VmemWords);
     vpu_sublane u_sublane (
       .clk_i, .cmd_i(run_cmd), .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
       .execute_i(execute_rows[i]), .first_i(first), .a_i(a_rows[i]),
@@ -247,7 +254,7 @@ module vpu
     .clk_i, .load_i(load), .emit_i(emit), .index_i(index), .rows_i(results),
     .columns_o(column_rows)
   );
-  assign vw_pair_o = two_words(run_cmd.dst_dtype);
+  assign vw_o.pair = two_words(run_cmd.dst_dtype);
 
   // busy: a row of a is read. stalled: rows are left to read and none is, or a write is refused.
   assign cnt_busy_o = (a_req & a_gnt) != '0;

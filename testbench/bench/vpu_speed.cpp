@@ -22,8 +22,7 @@ void measure(const char* chip, const char* name, const VpuCommand* command, doub
   const unsigned sublanes = weft::spec::find_chip(chip)->vpu_sublanes;
   auto model = std::make_unique<Model>();
   uint32_t pattern = 0x3f8ccccd;
-  const size_t acc_words = size_t{sublanes} * weft::spec::find_chip(chip)->n;  // those above tell of poison: none
-  for (size_t i = 0; i < acc_words; i++) model->acc_i.m_storage[i] = pattern += 0x01234567;
+  for (auto& w : model->acc_data_i.m_storage) w = pattern += 0x01234567;
   for (auto& w : model->va_rdata_i.m_storage) w = pattern += 0x01234567;
   for (auto& w : model->vb_rdata_i.m_storage) w = pattern += 0x01234567;
   model->va_gnt_i = model->vb_gnt_i = model->vw_gnt_i = model->acc_gnt_i = static_cast<uint8_t>((1u << sublanes) - 1);

@@ -99,8 +99,8 @@ module dma_bench
     .dw_req_o(dw_req), .dw_o(dw), .dw_gnt_i(dw_gnt), .mrd_valid_o, .mrd_ready_i, .mrd_o(mrd),
     .mrsp_valid_i, .mrsp_ready_o,
     .mrsp_i('{channel: mrsp_channel_i, error: mrsp_error_i, data: mrsp_data_i}),
-    .mwr_valid_o, .mwr_ready_i, .mwr_o(mwr), .ici_open_valid_o, .ici_open_channel_o, .ici_open_cmd_o, .ici_valid_o,
-    .ici_ready_i, .ici_last_o,
+    .mwr_valid_o, .mwr_ready_i, .mwr_o(mwr), .ici_open_valid_o, .ici_open_channel_o,
+    .ici_open_cmd_o, .ici_valid_o, .ici_ready_i, .ici_last_o,
     .mack_valid_i, .mack_i('{channel: mack_channel_i, error: mack_error_i}),
     .read_bytes_o, .write_bytes_o, .read_beat_o, .write_beat_o, .read_stall_o, .write_stall_o,
     .fail_i('0), .fail_beat_i('0)
@@ -109,15 +109,14 @@ module dma_bench
   // verilator lint_off PINCONNECTEMPTY
   vmem u_vmem (
     .clk_i, .rst_ni,
-    .x_req_i, .x_addr_i, .x_gnt_o(), .x_rvalid_o(), .x_rdata_o(),
-    .w_req_i(1'b0), .w_addr_i('0), .w_gnt_o(), .w_rvalid_o(), .w_rdata_o(),
-    .va_req_i, .va_pair_i(1'b0), .va_addr_i, .va_gnt_o(), .va_rvalid_o(), .va_rdata_o(),
-    .vb_req_i(1'b0), .vb_pair_i(1'b0), .vb_addr_i('0), .vb_gnt_o(), .vb_rvalid_o(), .vb_rdata_o(),
-    .vw_req_i, .vw_pair_i(1'b0), .vw_addr_i, .vw_wdata_i('0), .vw_gnt_o(),
+    .x_req_i, .x_addr_i, .x_gnt_o(), .x_rvalid_o(), .x_o(),
+    .w_req_i(1'b0), .w_addr_i('0), .w_gnt_o(), .w_rvalid_o(), .w_o(),
+    .va_req_i, .va_i('{pair: 1'b0, addr: va_addr_i}), .va_gnt_o(), .va_rvalid_o(), .va_o(),
+    .vb_req_i(1'b0), .vb_i('0), .vb_gnt_o(), .vb_rvalid_o(), .vb_o(),
+    .vw_req_i, .vw_i('{pair: 1'b0, addr: vw_addr_i, data: '0}), .vw_gnt_o(),
     .dr_req_i(dr_req), .dr_i(dr), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid), .dr_o(dr_answer),
     .dw_req_i(dw_req), .dw_i(dw), .dw_gnt_o(dw_gnt),
     .cnt_grant_o(vmem_grant_o), .cnt_conflict_o(vmem_conflict_o),
-    .x_poison_o(), .w_poison_o(), .va_poison_o(), .vb_poison_o(),
     .cnt_corrected_o(), .cnt_poison_o(), .flip_i('0), .flip_write_o()
   );
   // verilator lint_on PINCONNECTEMPTY

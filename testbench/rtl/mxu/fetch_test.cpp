@@ -22,7 +22,7 @@ class FetchBench : public VerilatedBench<Vmxu_fetch_model> {
   }
   void answer(bool valid, uint32_t address) {
     top->rvalid_i = valid;
-    for (unsigned i = 0; i < 4; i++) top->rdata_i[i] = address;
+    for (unsigned i = 0; i < 4; i++) top->answer_i[i] = address;  // data stand lowest
   }
 };
 

@@ -40,8 +40,8 @@ class Driver {
       std::memcpy(top_.cmd_i.data(), waiting_.front().bytes.data(), sizeof waiting_.front().bytes);
       if (top_.cmd_ready_o) waiting_.pop_front();
     }
-    answer(x_granted_, x_word_, top_.x_rvalid_i, top_.x_rdata_i);
-    answer(w_granted_, w_word_, top_.w_rvalid_i, top_.w_rdata_i);
+    answer(x_granted_, x_word_, top_.x_rvalid_i, top_.x_i);
+    answer(w_granted_, w_word_, top_.w_rvalid_i, top_.w_i);
     top_.x_gnt_i = x_granted_ = top_.x_req_o != 0;
     top_.w_gnt_i = w_granted_ = top_.w_req_o != 0;
     x_word_ = top_.x_addr_o;
@@ -64,10 +64,11 @@ class Driver {
   }
 
  private:
-  template <class Data>
-  void answer(bool granted, unsigned word, uint8_t& rvalid, Data& rdata) {
+  /// Data stand lowest in an answer; nothing is poisoned.
+  template <class Answer>
+  void answer(bool granted, unsigned word, uint8_t& rvalid, Answer& answer) {
     rvalid = granted;
-    if (granted) std::memcpy(rdata.data(), &vmem_[word % words_ * chip_.n], chip_.word_bytes);
+    if (granted) std::memcpy(answer.data(), &vmem_[word % words_ * chip_.n], chip_.word_bytes);
   }
 
   void clock() {

@@ -54,16 +54,16 @@ void Harness::drive(Top& top) const {
   std::memcpy(top.cmd_i.data(), offered_.bytes.data(), sizeof offered_.bytes);
   top.x_gnt_i = x_grant_;
   top.x_rvalid_i = x_pending_;
-  if (x_pending_) std::memcpy(top.x_rdata_i.data(), &vmem[size_t{x_word_} * kN], 2 * kN);
+  if (x_pending_) std::memcpy(top.x_i.data(), &vmem[size_t{x_word_} * kN], 2 * kN);
   top.w_gnt_i = w_grant_;
   top.w_rvalid_i = w_pending_;
-  if (w_pending_) std::memcpy(top.w_rdata_i.data(), &vmem[size_t{w_word_} * kN], 2 * kN);
+  if (w_pending_) std::memcpy(top.w_i.data(), &vmem[size_t{w_word_} * kN], 2 * kN);
   const auto poison = [this](unsigned word) {
     const auto found = poisoned.find(word);
     return found == poisoned.end() ? uint8_t{0} : found->second;
   };
-  top.x_poison_i = poison(x_word_);
-  top.w_poison_i = poison(w_word_);
+  top.x_i[kN / 2] = poison(x_word_);  // above the data
+  top.w_i[kN / 2] = poison(w_word_);
   // core_pkg::flip_t: check 8, data 64, granule 32, next, watch, now, from bit 0 on
   const uint64_t granule = acc_flip_.value_or(0);
   top.flip_i[0] = kTwoBits << 8;

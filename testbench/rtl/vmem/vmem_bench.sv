@@ -74,15 +74,23 @@ module vmem_bench
   input  core_pkg::flip_t              flip_i,
   output logic                         flip_write_o
 );
+  port_pkg::words_answer_t x_answer, w_answer;
+  port_pkg::rows_answer_t va_answer, vb_answer;
   port_pkg::beat_answer_t dr_answer;
+  assign {x_poison_o, x_rdata_o} = x_answer;
+  assign {w_poison_o, w_rdata_o} = w_answer;
+  assign {va_poison_o, va_rdata_o} = va_answer;
+  assign {vb_poison_o, vb_rdata_o} = vb_answer;
   assign {dr_poison_o, dr_rdata_o} = dr_answer;
 
   vmem u_vmem (
-    .clk_i, .rst_ni, .x_req_i, .x_addr_i, .x_gnt_o, .x_rvalid_o, .x_rdata_o, .x_poison_o,
-    .w_req_i, .w_addr_i, .w_gnt_o, .w_rvalid_o, .w_rdata_o, .w_poison_o, .va_req_i, .va_pair_i,
-    .va_addr_i, .va_gnt_o, .va_rvalid_o, .va_rdata_o, .va_poison_o, .vb_req_i, .vb_pair_i,
-    .vb_addr_i, .vb_gnt_o, .vb_rvalid_o, .vb_rdata_o, .vb_poison_o, .vw_req_i, .vw_pair_i,
-    .vw_addr_i, .vw_wdata_i, .vw_gnt_o, .dr_req_i, .dr_gnt_o, .dr_rvalid_o,
+    .clk_i, .rst_ni, .x_req_i, .x_addr_i, .x_gnt_o, .x_rvalid_o, .x_o(x_answer),
+    .w_req_i, .w_addr_i, .w_gnt_o, .w_rvalid_o, .w_o(w_answer),
+    .va_req_i, .va_i('{pair: va_pair_i, addr: va_addr_i}), .va_gnt_o, .va_rvalid_o,
+    .va_o(va_answer), .vb_req_i, .vb_i('{pair: vb_pair_i, addr: vb_addr_i}), .vb_gnt_o,
+    .vb_rvalid_o, .vb_o(vb_answer), .vw_req_i,
+    .vw_i('{pair: vw_pair_i, addr: vw_addr_i, data: vw_wdata_i}), .vw_gnt_o,
+    .dr_req_i, .dr_gnt_o, .dr_rvalid_o,
     .dr_i('{words: dr_words_i, addr: dr_addr_i}), .dr_o(dr_answer), .dw_req_i, .dw_gnt_o,
     .dw_i('{words: dw_words_i, addr: dw_addr_i, strb: dw_strb_i, data: dw_wdata_i}),
     .cnt_grant_o, .cnt_conflict_o, .cnt_corrected_o, .cnt_poison_o, .flip_i, .flip_write_o);

@@ -18,9 +18,6 @@ VpuHarness::VpuHarness(uint64_t seed, unsigned refused_percent)
       waves_(std::make_unique<bench::Waves<WEFT_MODEL>>(*context_, *model_)),
       random_(seed),
       refused_percent_(refused_percent) {
-  // flags of granules and lanes: half a byte and a byte for a row
-  static_assert(sizeof model_->va_poison_i * 8 >= kSublanes * kN / 2);
-  model_->va_poison_i = model_->vb_poison_i = 0;
   model_->rst_ni = 0;
   for (int i = 0; i < 2; i++) {
     model_->clk_i = 0;
@@ -100,8 +97,7 @@ void VpuHarness::access_memories() {
 void VpuHarness::drive() {
   std::ranges::copy(a_data_, model_->va_rdata_i.m_storage);
   std::ranges::copy(b_data_, model_->vb_rdata_i.m_storage);
-  std::ranges::fill(model_->acc_i.m_storage, 0U);  // nothing is poisoned
-  std::ranges::copy(acc_data_, model_->acc_i.m_storage);
+  std::ranges::copy(acc_data_, model_->acc_data_i.m_storage);
   const auto granted = [](const Port& port) {
     uint8_t rows = 0;
     for (unsigned row = 0; row < kSublanes; row++) rows = static_cast<uint8_t>(rows | port[row].granted << row);
