@@ -74,6 +74,10 @@ package port_pkg;
     logic                error;
     logic [BeatBits-1:0] data;
   } memory_answer_t;
+  typedef struct packed {            // of a command's read
+    logic                         error;
+    logic [weft_pkg::CmdBits-1:0] data;
+  } command_answer_t;
   typedef struct packed {
     logic [1:0]          space;
     logic [63:0]         addr;

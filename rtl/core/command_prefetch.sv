@@ -35,8 +35,7 @@ module command_prefetch #(
   input  logic                 mrd_ready_i,
   output logic [63:0]          mrd_addr_o,
   input  logic                 mrsp_valid_i,    // never refused
-  input  logic                 mrsp_error_i,
-  input  logic [CmdBits-1:0]   mrsp_data_i,
+  input  port_pkg::command_answer_t mrsp_i,
   // queues
   input  logic [Queues-1:0]    full_i,
   input  logic [Queues-1:0]    empty_i,
@@ -69,7 +68,7 @@ module command_prefetch #(
       .count_write_i(count_write_i && selected[q]), .wdata_i, .base_o(base[q]), .left_o(left[q]),
       .active_o(active_o[q]), .dead_o(dead_o[q]), .refused_o(refused_o[q]),
       .manager_push_i(manager_push_i[q]), .fed_o(fed_o[q]), .wants_o(wants[q]),
-      .asked_i(asked[q]), .answered_i(answered[q]), .error_i(mrsp_error_i), .store_o(store[q]),
+      .asked_i(asked[q]), .answered_i(answered[q]), .error_i(mrsp_i.error), .store_o(store[q]),
       .place_o(place[q]), .fault_o(fault[q]), .answer_address_o(answer_address[q]),
       .buffered_o(buffered[q]), .head_place_o(head_place[q]), .read_i(read[q]),
       .version_o(version[q]), .pushed_i(push_o[q]), .taken_i(taken_i[q]), .used_o(used[q]));
@@ -171,7 +170,7 @@ module command_prefetch #(
   assign read = stage_free ? in_turn(may_read, read_after_q) : '0;
 
   always_ff @(posedge clk_i) begin
-    if (store != '0) buffer_q[store_at] <= mrsp_data_i;
+    if (store != '0) buffer_q[store_at] <= mrsp_i.data;
     if (read != '0) cmd_q <= buffer_q[read_at];
     if (stage_free) stage_q <= read;
     if (read != '0) read_after_q <= ~(read | (read - 1'b1));

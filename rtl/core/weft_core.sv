@@ -319,9 +319,9 @@ module weft_core #(
     .base_o(prefetch_base), .left_o(prefetch_left), .active_o(fetching_o), .dead_o(fetch_dead),
     .refused_o(fetch_refused), .manager_push_i(manager_push), .fed_o(fed),
     .mrd_valid_o(fetch_read_valid), .mrd_ready_i(fetch_read_ready), .mrd_addr_o(fetch_read_addr),
-    .mrsp_valid_i(mrsp_valid_i && mrsp_fetch), .mrsp_error_i,
-    .mrsp_data_i(mrsp_data_i[CmdBits-1:0]), .full_i(full), .empty_i(~head_valid),
-    .push_o(fetch_push_o), .cmd_o(fetch_cmd_o), .version_o(fetch_version),
+    .mrsp_valid_i(mrsp_valid_i && mrsp_fetch),
+    .mrsp_i('{error: mrsp_error_i, data: mrsp_data_i[CmdBits-1:0]}), .full_i(full),
+    .empty_i(~head_valid), .push_o(fetch_push_o), .cmd_o(fetch_cmd_o), .version_o(fetch_version),
     .push_ready_i(!cmd_valid_i), .taken_i(fetched_taken), .used_o(version_used),
     .freed_o(version_freed), .moving_o(fetch_moving), .wait_o(fetch_waits), .fault_o(fetch_fault));
 

@@ -104,8 +104,8 @@ class Bench : public weft::bench::VerilatedBench<Vcommand_prefetch_model> {
     top->mrsp_valid_i = due && !weft::bench::chance(random_, levels_.late_percent);
     if (top->mrsp_valid_i) {
       const Words words = contents(flights_.front().address);
-      std::memcpy(top->mrsp_data_i.data(), words.data(), kStep);
-      top->mrsp_error_i = flights_.front().error;
+      std::memcpy(top->mrsp_i.data(), words.data(), kStep);
+      top->mrsp_i[words.size()] = flights_.front().error;  // above the data
     }
     top->push_ready_i = !weft::bench::chance(random_, levels_.push_percent);
     top->full_i = top->empty_i = 0;
