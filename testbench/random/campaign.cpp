@@ -182,6 +182,13 @@ uint64_t scale_of(std::string_view level) { return level == "ci" ? 1 : level == 
 
 }  // namespace
 
+std::string missing_core(const spec::Chip& chip, const CampaignOptions& options) {
+  if (!options.comparison) return missing_core(chip, options.kind);
+  if (*options.comparison == Comparison::kCores) return missing_core(chip, core::CoreKind::kRtl);
+  const std::string structural = missing_core(chip, core::CoreKind::kRtl, core::ArrayForm::kStructural);
+  return structural.empty() ? missing_core(chip, core::CoreKind::kRtl) : structural;
+}
+
 Verdict judge(const Program& program, const CampaignOptions& options, const core::CoreOptions& core) {
   return options.comparison ? compare(program, *options.comparison, core) : run_program(program, options.kind, core);
 }

@@ -31,6 +31,9 @@ struct CampaignOptions {
   std::string wave;                        ///< FST of each run; empty: none
 };
 
+/// Why no program of `chip` runs as `options` say: a core that it takes is not in this build. Else empty.
+[[nodiscard]] std::string missing_core(const spec::Chip& chip, const CampaignOptions& options);
+
 /// Runs one program as `options` say.
 [[nodiscard]] Verdict judge(const Program& program, const CampaignOptions& options, const core::CoreOptions& core = {});
 

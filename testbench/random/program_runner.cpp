@@ -325,6 +325,18 @@ class Run {
 
 }  // namespace
 
+std::string missing_core(const spec::Chip& chip, core::CoreKind kind, core::ArrayForm array) {
+  Program nothing;
+  nothing.chip = &chip;
+  Contents contents(nothing);
+  RandomBus bus(chip, contents, false, 0);
+  core::CoreOptions options;
+  options.array = array;
+  std::string error;
+  (void)core::make_core(kind, chip, bus, options, error);
+  return error;
+}
+
 Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options) {
   return Run(program, kind, options).judge();
 }

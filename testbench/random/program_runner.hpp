@@ -25,6 +25,10 @@ struct Verdict {
 /// hazard. `options`: waves.
 [[nodiscard]] Verdict run_program(const Program& program, core::CoreKind kind, const core::CoreOptions& options = {});
 
+/// Why no program of `chip` runs on such a core, which is not in this build, in words that name both; else empty.
+[[nodiscard]] std::string missing_core(const spec::Chip& chip, core::CoreKind kind,
+                                       core::ArrayForm array = core::ArrayForm::kFast);
+
 /// Makes the core that a program runs on. nullptr and a message in `error`: there is none.
 using CoreMaker = std::function<std::unique_ptr<core::TensorCore>(
     const spec::Chip& chip, core::MemoryBus& bus, const core::CoreOptions& options, std::string& error)>;
