@@ -16,6 +16,7 @@ using namespace weft;
 
 namespace {
 
+constexpr uint64_t kIbexWatchdogCycles = 100'000;
 constexpr const char* kBroken = "weft::fw::(anonymous namespace)::start_piece";  // runs when a queue fills or copies
 
 /// The embedded image with other instructions at the beginning of a function.
@@ -92,6 +93,8 @@ TEST_CASE("a broken function of the image fails the device by name, and a reset 
       if (host.load({0}) != WEFT_ERROR_OK || host.launch(0) != WEFT_ERROR_OK)
         return fmt::format("life {}: no launch", life);
       if (!host.traps.empty()) return host.traps.front();
+      // The default is 2,000,000 cycles, each of which Ibex computes.
+      if (on_ibex) test::write_register(host.function(), WEFT_REG_FIRMWARE_WATCHDOG, kIbexWatchdogCycles);
       (void)host.fill();
       if (state_of(host) != "failed " + first_error) return fmt::format("life {}: {}", life, state_of(host));
       if (host.traps.empty()) return fmt::format("life {}: nothing is reported", life);
