@@ -24,6 +24,8 @@ def programs():
     """Functions of a key, each with the name of what it draws."""
     yield "bits", lambda key: jax.random.bits(key, SHAPE)
     yield "bits of a vector", lambda key: jax.random.bits(key, (1301,))
+    yield "bits of a vector that lies as rows", lambda key: jax.random.bits(key, (1536,))
+    yield "uniform numbers in long rows", lambda key: jax.random.uniform(key, (3, 1000))
     yield "uniform", lambda key: jax.random.uniform(key, SHAPE)
     yield "uniform in a range", lambda key: jax.random.uniform(key, SHAPE, minval=-4.0, maxval=4.0)
     yield "bernoulli", lambda key: jax.random.bernoulli(key, 0.3, SHAPE)

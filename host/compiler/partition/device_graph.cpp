@@ -23,6 +23,17 @@ constexpr size_t kHashed = 256;  // elements of a map
 
 uint64_t elements_of(const Tensor& tensor) { return tensor.rows * tensor.columns; }
 
+/// Few rows of words that are long, as more of them: an operation of the vector unit goes over rows of a block of columns.
+/// What is one element everywhere is the same in any shape, as the key of random bits is.
+uint64_t folded_columns(const Dims& dims) {
+  constexpr uint64_t kFewRows = 8, kWide = 128;
+  const uint64_t columns = last_columns(dims);
+  if (ir::count_of(dims) / columns >= kFewRows || columns <= kWide) return columns;
+  for (uint64_t folded = kWide; folded > kFewRows; folded--)
+    if (columns % folded == 0) return folded;
+  return columns;
+}
+
 /// None, if these are the tensor's elements in their order.
 ElementMap map_of(const Tensor& tensor, std::vector<uint32_t> from) {
   bool same = from.size() == elements_of(tensor);
@@ -117,7 +128,9 @@ void GraphBuilder::find_columns(const Op& op) {
     for (const auto operand : op.operands)
       if (const Op& before = module_.op_of(operand);
           !is_constant(operand) && data_operands(before) != 0 && before.kind != OpKind::kReshape)
-        columns = last_columns(out.dims);
+        columns = std::max(columns, is_word(out.element) && module_.type(before.operands[0]).count() == 1
+                                        ? folded_columns(out.dims)
+                                        : last_columns(out.dims));
   want(op.results[0], columns);
   for (const auto operand : op.operands)
     if (!is_constant(operand)) want(operand, columns);
