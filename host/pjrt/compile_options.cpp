@@ -1,6 +1,7 @@
 // Three messages of XLA in protobuf's wire format: as much of them as the plugin needs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -74,8 +75,9 @@ constexpr uint64_t kBuildOptions = 3;                                           
 constexpr uint64_t kReplicas = 4, kPartitions = 5, kAssignment = 9;              // of ExecutableBuildOptionsProto
 constexpr uint64_t kReplicaCount = 1, kComputationCount = 2, kComputations = 3;  // of DeviceAssignmentProto
 constexpr uint64_t kReplicaIds = 1;                                              // of its ComputationDevice
-constexpr uint64_t kShardingKind = 1, kTileDims = 3, kTileDevices = 4, kReplicateLast = 6;  // of OpSharding
-constexpr uint64_t kReplicated = 0, kTiled = 3;                                             // its kinds
+constexpr uint64_t kShardingKind = 1, kTileDims = 3, kTileDevices = 4, kReplicateLast = 6,
+                   kLastDims = 8;                                // of OpSharding
+constexpr uint64_t kReplicated = 0, kTiled = 3, kUnreduced = 6;  // its kinds
 constexpr int kMaxDevices = 1024;
 
 /// Device ids of each partition, replica by replica.
@@ -163,19 +165,33 @@ std::string sharding_text(const compiler::ir::Tiling& tiling) {
     put_field(out, kShardingKind, kReplicated);
     return out;
   }
-  // Tile by tile in C order, the devices that have it.
+  // Tile by tile in C order, of a sum part by part, the devices that have it.
   std::map<compiler::ir::Dims, std::vector<uint64_t>> owners;
-  for (size_t device = 0; device < tiling.place.size(); device++) owners[tiling.place[device]].push_back(device);
+  const bool sum = !tiling.part.empty();
+  for (size_t device = 0; device < tiling.place.size(); device++) {
+    auto place = tiling.place[device];
+    if (sum) place.push_back(tiling.part[device]);
+    owners[place].push_back(device);
+  }
   const size_t copies = owners.begin()->second.size();
   std::string dims, devices;
   for (const int64_t count : tiling.tiles) put(dims, static_cast<uint64_t>(count));
+  if (sum && copies == 1 && std::ranges::all_of(tiling.tiles, [](int64_t count) { return count == 1; })) {
+    put_field(out, kShardingKind, kUnreduced);
+    return out;
+  }
+  if (sum) put(dims, static_cast<uint64_t>(std::ranges::max(tiling.part)) + 1);
   if (copies > 1) put(dims, copies);
   for (const auto& [place, list] : owners)
     for (const uint64_t device : list) put(devices, device);
   put_field(out, kShardingKind, kTiled);
   put_field(out, kTileDims, dims);
   put_field(out, kTileDevices, devices);
-  if (copies > 1) put_field(out, kReplicateLast, uint64_t{1});
+  std::string last;  // what the dimensions are that no dimension of the array has
+  if (sum) put(last, kUnreduced);
+  if (sum && copies > 1) put(last, kReplicated);
+  if (sum) put_field(out, kLastDims, last);
+  if (!sum && copies > 1) put_field(out, kReplicateLast, uint64_t{1});
   return out;
 }
 

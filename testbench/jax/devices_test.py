@@ -19,7 +19,7 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
-from jax.sharding import Mesh, NamedSharding  # noqa: E402
+from jax.sharding import AxisType, Mesh, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
 SEED = 5
@@ -217,6 +217,29 @@ class Examples(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
+    def test_sums_that_are_left_to_be_made_are_made_when_they_are_read(self):
+        over = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2, devices=jax.devices())
+        with jax.set_mesh(over):
+            for kind in (np.float32, np.int32, jnp.bfloat16):
+                a, b = np.arange(-8, 8).reshape(4, 4).astype(kind), np.arange(8).reshape(4, 2).astype(kind)
+
+                def left(a, b):
+                    return jnp.einsum("ab,bc->ac", a, b, out_sharding=P("x", None, unreduced={"y"}))
+
+                y = jax.jit(left)(jax.device_put(a, P("x", "y")), jax.device_put(b, P("y", None)))
+                self.assertEqual(y.sharding.spec.unreduced, {"y"})
+                rows = [0, 0]
+                for shard in y.addressable_shards:
+                    rows[list(over.devices.flat).index(shard.device) // 2] += np.asarray(shard.data)
+                np.testing.assert_array_equal(np.concatenate(rows), a @ b)
+                whole = jax.jit(lambda y: jax.sharding.reshard(y + y, P("x", None)))(y)
+                np.testing.assert_array_equal(whole, 2 * (a @ b))
+            # Each of two devices has one of two parts, and each part is there twice.
+            values = [np.array([n, 10 * n, -n], np.float32) for n in (1, 2)]
+            arrays = [jax.device_put(values[i // 2], device) for i, device in enumerate(over.devices.flat)]
+            made = jax.make_array_from_single_device_arrays((3,), NamedSharding(over, P(None, unreduced={"x"})), arrays)
+            np.testing.assert_array_equal(jax.jit(lambda x: jax.sharding.reshard(x, P(None)))(made), [3, 30, -3])
+
     def test_a_slice_that_does_not_exist_is_refused_with_its_name(self):
         import subprocess
         result = subprocess.run([sys.executable, "-c", "import jax; jax.devices()"], capture_output=True, text=True, timeout=60,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <type_traits>
 
 #include "host/compiler/ir/module.hpp"
 #include "host/compiler/ir/refusal.hpp"
@@ -31,6 +33,39 @@ void each_line(const TensorType& whole, const TensorType& tile, const Dims& plac
   }
 }
 
+/// Adds `count` elements; integers wrap.
+void add_elements(ElementType element, const std::byte* from, std::byte* to, uint64_t count) {
+  visit_type(element, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const auto* part = reinterpret_cast<const T*>(from);
+    auto* sum = reinterpret_cast<T*>(to);
+    for (uint64_t i = 0; i < count; i++) {
+      if constexpr (std::is_same_v<T, bool>)
+        sum[i] = sum[i] || part[i];
+      else if constexpr (std::is_integral_v<T>)
+        sum[i] = static_cast<T>(static_cast<uint64_t>(sum[i]) + static_cast<uint64_t>(part[i]));
+      else if constexpr (std::is_same_v<T, double>)
+        sum[i] += part[i];
+      else
+        sum[i] = T(static_cast<float>(sum[i]) + static_cast<float>(part[i]));
+    }
+  });
+}
+
+/// The tensor of whose tiles each device has a part.
+TensorPtr summed(const std::vector<TensorPtr>& parts, const Tiling& tiling) {
+  auto whole = std::make_shared<Tensor>(tiling.whole(parts.at(0)->type));
+  const ElementType element = whole->type.element;
+  std::set<std::pair<Dims, int64_t>> added;
+  for (size_t device = 0; device < parts.size(); device++)
+    if (added.emplace(tiling.place.at(device), tiling.part.at(device)).second)
+      each_line(whole->type, parts[device]->type, tiling.place[device],
+                [&](uint64_t to, uint64_t from, uint64_t bytes) {
+                  add_elements(element, &parts[device]->data[from], &whole->data[to], bytes / bytes_of(element));
+                });
+  return whole;
+}
+
 }  // namespace
 
 TensorType Tiling::local(const TensorType& whole) const {
@@ -55,12 +90,14 @@ TensorType Tiling::whole(const TensorType& local) const {
 }
 
 bool Tiling::replicated() const {
-  return std::ranges::all_of(tiles, [](int64_t count) { return count == 1; });
+  return part.empty() && std::ranges::all_of(tiles, [](int64_t count) { return count == 1; });
 }
 
 Tiling replicated(size_t rank, size_t devices) { return {Dims(rank, 1), std::vector<Dims>(devices, Dims(rank))}; }
 
 TensorPtr tile_of(const TensorPtr& whole, const Tiling& tiling, size_t device) {
+  if (!tiling.part.empty() && tiling.part.at(device) != 0)
+    return std::make_shared<const Tensor>(tiling.local(whole->type));
   if (tiling.replicated()) return whole;
   auto tile = std::make_shared<Tensor>(tiling.local(whole->type));
   each_line(whole->type, tile->type, tiling.place.at(device), [&](uint64_t from, uint64_t to, uint64_t bytes) {
@@ -70,6 +107,7 @@ TensorPtr tile_of(const TensorPtr& whole, const Tiling& tiling, size_t device) {
 }
 
 TensorPtr joined(const std::vector<TensorPtr>& tiles, const Tiling& tiling) {
+  if (!tiling.part.empty()) return summed(tiles, tiling);
   if (tiling.replicated()) return tiles.at(0);
   auto whole = std::make_shared<Tensor>(tiling.whole(tiles.at(0)->type));
   for (size_t device = tiles.size(); device-- > 0;)  // the first one's stays

@@ -7,10 +7,11 @@
 namespace weft::compiler::ir {
 
 /// A tensor cut into equal tiles: how many along each dimension, and which of them each device has. Several devices may
-/// have one tile.
+/// have one tile, or parts of it, whose sum it is.
 struct Tiling {
   Dims tiles;               ///< along each dimension
   std::vector<Dims> place;  ///< of each device: its tile's index along each dimension
+  Dims part = {};           ///< of each device: which part of a sum it has; none: it has all
 
   /// The type of one tile. Refuses a dimension that the tiles do not divide.
   [[nodiscard]] TensorType local(const TensorType& whole) const;
@@ -22,9 +23,10 @@ struct Tiling {
 /// One tile for all devices.
 [[nodiscard]] Tiling replicated(size_t rank, size_t devices);
 
-/// The device's tile of a tensor.
+/// The device's tile of a tensor. Of a sum part 0 is the tile, and others are zeros.
 [[nodiscard]] TensorPtr tile_of(const TensorPtr& whole, const Tiling& tiling, size_t device);
-/// The tensor of which each device has its tile; of devices with one tile, the first one's.
+/// The tensor of which each device has its tile; of devices with one tile, or one part of
+/// it, the first one's.
 [[nodiscard]] TensorPtr joined(const std::vector<TensorPtr>& tiles, const Tiling& tiling);
 
 /// A manual operator's tilings: of its operands, then of its results, whose ranks these are.

@@ -208,6 +208,7 @@ class Reader {
       case sdy::kManualAxes:
       case sdy::kDimension:
       case sdy::kShardings:
+      case sdy::kUnreducedShardings:
         return array(in);
       case sdy::kMeshAxis: {
         Attribute made{.kind = kText, .text = string(in)};
@@ -225,10 +226,13 @@ class Reader {
         made.integer = static_cast<int64_t>(in.number() & 1);
         return made;
       }
-      case sdy::kSharding: {
+      case sdy::kSharding:
+      case sdy::kUnreducedSharding: {
         const AttributeIndex mesh = attribute_index(in);
         Attribute made = array(in);
         made.elements.insert(made.elements.begin(), mesh);
+        if (code == sdy::kUnreducedSharding)
+          (void)array(in), made.unreduced = array(in).elements;  // behind copies' axes
         return made;
       }
       default:

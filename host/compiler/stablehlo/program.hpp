@@ -39,6 +39,7 @@ struct Attribute {
   /// Of an array; parts of a location; a symbol's name; axes of a mesh or a dimension; a sharding's mesh, then its
   /// dimensions.
   std::vector<AttributeIndex> elements;
+  std::vector<AttributeIndex> unreduced;                           ///< of a sharding: axes whose parts make a sum
   std::vector<int64_t> devices;                                    ///< of a mesh, if they are not counted up
   std::vector<std::pair<AttributeIndex, AttributeIndex>> entries;  ///< of a dictionary: names and values
 };

@@ -75,6 +75,7 @@ Values manual_computation(Node& node) {
     const Sharding sharding = sharding_of(node.program, node.program.attributes[index]);
     if (sharding.mesh.names != mesh.names || sharding.mesh.devices != mesh.devices)
       ir::unsupported("shardings by several meshes");
+    if (!sharding.unreduced.empty()) ir::unsupported("a manual computation that leaves sums to be made (unreduced)");
     return tiling_of(sharding, ids, manual);
   };
   std::vector<ir::Tiling> tilings;

@@ -87,16 +87,21 @@ ir::Dims Mesh::coordinates(int64_t device) const {
 }
 
 Sharding sharding_of(const Program& program, const Attribute& attribute) {
-  if (attribute.kind == Attribute::Kind::kOther) ir::unsupported("a sharding that leaves sums to be made (unreduced)");
+  if (attribute.kind == Attribute::Kind::kOther) ir::unsupported("a sharding of another kind than tiles and sums");
   if (attribute.kind != Attribute::Kind::kArray || attribute.elements.empty()) ir::invalid("a sharding without a mesh");
   Sharding sharding{mesh_of(program, attribute.elements[0]), {}};
-  for (size_t d = 1; d < attribute.elements.size(); d++) {
-    auto& axes = sharding.axes.emplace_back();
-    for (const AttributeIndex axis : array(program, attribute.elements[d]).elements) {
+  const auto axes_of = [&](const std::vector<AttributeIndex>& list) {
+    std::vector<size_t> axes;
+    for (const AttributeIndex axis : list) {
       if (program.attributes[axis].integer != 0) ir::unsupported("a sharding by part of an axis");
       axes.push_back(sharding.mesh.axis(text(program, axis)));
     }
-  }
+    return axes;
+  };
+  for (size_t d = 1; d < attribute.elements.size(); d++)
+    sharding.axes.push_back(axes_of(array(program, attribute.elements[d]).elements));
+  sharding.unreduced = axes_of(attribute.unreduced);
+  std::ranges::sort(sharding.unreduced);  // parts are counted in the mesh's order
   return sharding;
 }
 
@@ -112,6 +117,9 @@ ir::Tiling tiling_of(const Sharding& sharding, const std::vector<int64_t>& ids, 
     for (size_t d = 0; d < rank; d++)
       for (const size_t axis : sharding.axes[d])
         if (counted(axis)) tiling.place[i][d] = tiling.place[i][d] * sharding.mesh.sizes[axis] + at[axis];
+    if (sharding.unreduced.empty()) continue;
+    int64_t& part = tiling.part.emplace_back();
+    for (const size_t axis : sharding.unreduced) part = part * sharding.mesh.sizes[axis] + at[axis];
   }
   return tiling;
 }

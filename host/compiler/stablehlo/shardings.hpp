@@ -19,10 +19,12 @@ struct Mesh {
   [[nodiscard]] ir::Dims coordinates(int64_t device) const;
 };
 
-/// Along each dimension of a tensor: axes of the mesh, the first one slowest.
+/// Along each dimension of a tensor: axes of the mesh, the first one slowest. Along `unreduced` axes devices have parts
+/// of a sum.
 struct Sharding {
   Mesh mesh;
   std::vector<std::vector<size_t>> axes;
+  std::vector<size_t> unreduced = {};
 };
 
 /// Refuses an attribute that is no sharding, and one by parts of axes.

@@ -94,6 +94,8 @@ enum AttributeCode : uint64_t {
   kDimension = 5,
   kSharding = 6,
   kShardings = 7,
+  kUnreducedSharding = 15,
+  kUnreducedShardings = 16,
 };
 
 }  // namespace sdy
