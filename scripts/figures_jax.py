@@ -78,7 +78,16 @@ def examples(tools):
 
 
 def devices(tools):
-    return unit(tools, "several devices, 2x2", "devices_test.py", "NumPy")
+    rows = unit(tools, "several devices, 2x2", "devices_test.py", "NumPy")
+    done = run(tools, "device_counts.py", "--json")
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        raise tools.Failed(f"testbench/jax/device_counts.py: {done.stderr.strip()[-600:]}") from None
+    where = f"of {found['programs']} programs on {', '.join(map(str, found['counts']))} chips"
+    for name, differ in (("bits on each number of chips", found["differ"]), ("bits and cycles in each of two runs", found["differ_again"])):
+        rows.append(row(name, len(differ), f"differ {where}{': ' if differ else ''}{', '.join(differ)}", "0", not differ, oracle="one chip, the first run"))
+    return rows
 
 
 def calls(tools):

@@ -217,6 +217,16 @@ class Examples(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
+    def test_a_mesh_of_one_device(self):
+        x = floats(4, 6)
+
+        def function(x):
+            gathered = lax.all_gather(lax.psum(x, "i"), "i", tiled=True) + lax.axis_index("i")
+            return lax.ppermute(lax.all_to_all(gathered, "i", 0, 1, tiled=True), "i", [(0, 0)])
+
+        made = manual(function, P("i"), P("i"), mesh("i", shape=(1,), devices=jax.devices()[2:3]))(x)
+        np.testing.assert_array_equal(made, x)
+
     def test_sums_that_are_left_to_be_made_are_made_when_they_are_read(self):
         over = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2, devices=jax.devices())
         with jax.set_mesh(over):

@@ -174,8 +174,12 @@ Results manual(const ir::Op& op, const Operands& in, const ir::Types& out) {
 }
 
 Results collective(const ir::Op& op, const Operands& in, const ir::Types& out) {
-  if (current.meeting == nullptr) ir::unsupported("collective: outside of what runs on each device");
   const std::string& kind = op.word("kind");
+  if (current.meeting == nullptr) {  // a program of one device may have one with itself
+    if (!std::ranges::all_of(op.list("groups"), [](int64_t device) { return device == 0; }))
+      ir::unsupported("collective: outside of what runs on each device");
+    return {in[0]};
+  }
   if (kind == "permute") return {permuted(op, in[0])};
   const Dims group = group_of(op, current.id);
   if (group.empty()) {

@@ -23,14 +23,16 @@ Groups groups_of(const Node& node, const char* name) {
   const ir::TensorPtr tensor = tensor_of(node.program, *attribute);
   Groups groups{tensor->integers(), dims[1]};
   const uint64_t count = ir::count_of(dims);
-  if (groups.devices.size() == 1) groups.devices.assign(std::min<uint64_t>(count, 1), groups.devices[0]);
+  // One entry for all: a device alone, or with itself.
+  if (groups.devices.size() == 1) groups.devices.assign(std::min<uint64_t>(count, 2), groups.devices[0]);
   if (groups.devices.size() != count) ir::invalid("attribute '{}' has {} entries", name, groups.devices.size());
   return groups;
 }
 
-/// One collective for each operand.
-Values collective(Node& node, const char* kind, const Groups& groups, ir::Attributes more = {}) {
-  more["kind"] = std::string(kind);
+/// One collective for each operand. In groups of one device each has what it gives.
+Values collective(Node& node, const std::string& kind, const Groups& groups, ir::Attributes more = {}) {
+  if (groups.size == 1 && kind != "broadcast") return node.in;
+  more["kind"] = kind;
   more["groups"] = groups.devices;
   more["group_size"] = groups.size;
   Values results;
