@@ -241,6 +241,23 @@ TEST_CASE("a wait takes both counts or none") {
   CHECK(bench.value(2) == 0);
 }
 
+TEST_CASE("a wait for no semaphore takes nothing, whatever its counts") {
+  Bench bench;
+  for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) {
+    bench.write(i, 1000);
+    bench.step();
+  }
+  bench.write(std::nullopt, 0);
+  for (const Pair& pair : {Pair{kNone, 5, 7, 0}, Pair{5, kNone, 0, 7}, Pair{kNone, kNone, 7, 7}}) {
+    bench.wait(0, pair);
+    bench.settle();
+    CHECK(bench.grant() == 1);
+    bench.step();
+    bench.wait(0, std::nullopt);
+    for (unsigned i = 0; i < WEFT_SEMAPHORES; i++) CHECK(bench.value(i) == 1000);
+  }
+}
+
 TEST_CASE("queues that want the same semaphore are served in turn, from queue 0 after a rest") {
   Bench bench;
   bench.write(9, 1000);
