@@ -1,6 +1,7 @@
 // Stands in for bf16_fma_pkg where the two arrays are compared: fma() is any function of its operands (symbol_pkg), of which
-// only is known what fma_start and fma_link prove of the real one. The chain's unpacked form holds the packed sum in its
-// significand, which is what these proofs allow, and any exponent; the product of two significands holds both operands.
+// only is known what fma_start and fma_carried prove of the real one. The chain's unpacked form holds the packed sum in its
+// significand, with any exponent that is legal; with another one it holds anything, since these proofs say nothing of it. The
+// product of two significands holds both operands.
 package bf16_fma_pkg;
   import symbol_pkg::table_t;
   localparam logic [31:0] ExpOne = 32'd4096;
@@ -58,8 +59,11 @@ package bf16_fma_pkg;
   function automatic logic [31:0] product(input logic [31:0] a, input logic [31:0] b);
     product = {a[28:13], b[15:0]};
   endfunction
+  function automatic logic legal(input logic [31:0] e);
+    legal = ((e | (e + 32'd3)) & ~ExpLegal) == 32'd0;
+  endfunction
   function automatic logic [31:0] sum_significand(input logic [31:0] c);
-    sum_significand = flushed(c);
+    sum_significand = legal(sum_exponent(c)) && !sum_special(c) ? flushed(c) : any_value(c, c);
   endfunction
   function automatic logic [31:0] sum_exponent(input logic [31:0] c);
     sum_exponent = c[30:23] == 8'd0 ? 32'd0 : {24'd0, c[30:23]} + (ExpOne - 32'd1);
@@ -70,7 +74,9 @@ package bf16_fma_pkg;
   function automatic void add_product(
       input logic [31:0] m, input logic [31:0] e, input logic [31:0] pm, input logic [31:0] pe, input table_t known,
       output logic [31:0] m_o, output logic [31:0] e_o);
-    m_o = fma(pm[31:16], pm[15:0], m, known);
-    e_o = sum_special(m_o) || flushed(m_o) != m_o ? 32'hffffffff : any_value(e, pe);
+    logic [31:0] f;
+    f = fma(pm[31:16], pm[15:0], m, known);
+    e_o = sum_special(f) || flushed(f) != f ? 32'hffffffff : any_value(e, pe);
+    m_o = legal(e_o) ? f : any_value(m, pm);
   endfunction
 endpackage
