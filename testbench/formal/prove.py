@@ -108,6 +108,21 @@ def prove(entry, build, folder):
     return result
 
 
+def states(name, build, folder, texts):
+    """None, or why not: what the proof of this name states holds of an RTL in which these sources, {name: text}, are others."""
+    entry, = (e for e in inherited(tomllib.loads((model.HERE / "proofs.toml").read_text())["proof"]) if e["name"] == name)
+    unused = set(texts) - set(entry["sources"])
+    if unused:
+        raise model.CannotRun(f"{name} reads no {', '.join(sorted(unused))}")
+    clock = model.Clock(entry.get("timeout", model.TIMEOUT))
+    for case in cases(entry):
+        made = model.make(case | {"texts": texts}, build, folder / f"{name}{case.get('case', '')}", clock)
+        failed = engines.engine(case).holds(made, clock)
+        if failed:
+            return f"{name}{case.get('case', '')}: {failed}"
+    return None
+
+
 KEYS = {"name": str, "statement": str, "method": str, "depth": int, "top": str, "sources": list, "mutants": list}
 
 

@@ -1,4 +1,5 @@
 """Proves that a mutant equals the RTL: no state and no input tells the two apart, so nothing that is connected to them does.
+Or that a proof of testbench/formal that says all that the RTL gives says it of the mutant too.
 
 The two modules are brought to the same state and the same inputs, all there are, or all that an invariant allows, and must give
 the same outputs and the same next state. An invariant is proved with them: it holds after a cycle of reset, whatever was before,
@@ -6,7 +7,9 @@ and in each cycle that follows one in which it held."""
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,10 @@ from pathlib import Path
 import design
 import netlist
 from mutant import Mutant
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "formal"))
+import model  # noqa: E402
+import prove as formal  # noqa: E402
 
 ASSERTION = re.compile(r"\b\w+_[AC]\s*:\s*(?:assert|cover|assume)\s+property\b.*?;", re.S)
 CPU_SECONDS = 600
@@ -29,7 +36,7 @@ class EqualityError(Exception):
 @dataclass(frozen=True)
 class Proof:
     """How to prove a waiver: an entry `proof` of waivers.toml."""
-    top: str                                       # the module that is compared
+    top: str = ""                                  # the module that is compared
     parameters: tuple[tuple[str, str], ...] = ()
     cut: tuple[str, ...] = ()                      # modules in it whose instances give anything, the same to both
     bind: tuple[tuple[str, str], ...] = ()         # module and items with wires invariant_<name>, alike_<name>, put in front of
@@ -38,6 +45,7 @@ class Proof:
     loose: tuple[str, ...] = ()                    # registers that may differ, as long as the wires alike_<name> do not
     changes: tuple[tuple[str, str, str, int], ...] = ()   # file, find, replace, times: of both, e.g. loops that Yosys unrolls
     registers: bool = False                        # memories are compared word by word, not by what is written to them
+    formal: tuple[str, ...] = ()                   # proofs of testbench/formal that the mutant has to pass, too
 
 
 @dataclass
@@ -116,7 +124,27 @@ def loose_registers(step: netlist.Step, proof: Proof) -> frozenset[str]:
 
 
 def prove(root: Path, packages: Path, mutant: Mutant, proof: Proof, folder: Path) -> Outcome:
+    """All that the proof asks for."""
+    outcome = states(root, packages, mutant, proof, folder) if proof.formal else Outcome(True, "", 0.0)
+    return compared(root, packages, mutant, proof, folder, outcome.seconds) if proof.top and outcome.equal else outcome
+
+
+def states(root: Path, packages: Path, mutant: Mutant, proof: Proof, folder: Path) -> Outcome:
+    """Whether the proofs of testbench/formal hold of the mutant."""
     started = time.monotonic()
+    file = mutant.change.file
+    text = mutant.change.apply((root / file).read_text(encoding=design.BYTES)).encode(design.BYTES).decode()
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        failed = [why for why in (formal.states(name, packages.parents[1], folder, {file: text}) for name in proof.formal) if why]
+    except model.CannotRun as error:
+        raise EqualityError(str(error)) from error
+    return Outcome(not failed, "; ".join(failed), time.monotonic() - started)
+
+
+def compared(root: Path, packages: Path, mutant: Mutant, proof: Proof, folder: Path, seconds: float) -> Outcome:
+    """Whether a module and its mutant are equal. seconds: that went before."""
+    started = time.monotonic() - seconds
     try:
         steps = [netlist.step(elaborate(sources(root, packages, proof, which), proof, folder / name,
                                         '' if which is None else '-DMUTANT'), proof.top, name)

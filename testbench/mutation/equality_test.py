@@ -42,6 +42,7 @@ endmodule
 `default_nettype wire
 """
 BOUND = ("level", "wire invariant_level = level_q <= 3'd4;")
+ROOT = Path(__file__).resolve().parents[2]
 ALIKE = ("level", "wire [7:0] alike_spare = live_q ? spare_q : 8'd0;")
 LEVEL_PROOF = Proof("level")
 
@@ -102,6 +103,20 @@ class Equality(unittest.TestCase):
         contract = ("level", "wire contract_one = !(in_i && out_i);")
         self.assertFalse(self.outcome("in_i && !out_i", "in_i").equal)
         self.assertTrue(self.outcome("in_i && !out_i", "in_i", Proof("level", bind=(contract,))).equal)
+
+    def test_a_proof_of_testbench_formal_is_asked_about_the_mutant(self):
+        file = "rtl/common/fifo.sv"
+        text = (ROOT / file).read_text(encoding=equality.design.BYTES)
+
+        def outcome(old: str, new: str, name: str = "fifo_order"):
+            start = text.index(old)
+            mutant, = number([Change(file, start, start + len(old), "condition", old, new)], {file: text})
+            with tempfile.TemporaryDirectory() as folder:
+                return equality.prove(ROOT, ROOT / "build/generated/rtl", mutant, Proof(formal=(name,)), Path(folder))
+        self.assertTrue(outcome("push && !pop", "!(pop || !push)").equal)
+        self.assertFalse(outcome("push && !pop", "push").equal)
+        with self.assertRaisesRegex(equality.EqualityError, "reads no rtl/common/fifo.sv"):
+            outcome("push && !pop", "push", "secded_32")
 
     def test_what_cannot_be_made_is_an_error_and_no_proof(self):
         wrong = {"no module": Proof("nothing"), "no chip": Proof("level", chip="none"), "no register": Proof("level", loose=("a",)),

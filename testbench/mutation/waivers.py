@@ -9,8 +9,9 @@
     class = "equivalent"                # or "unobservable": the block's outputs are equal; "unproven": counts as a survivor
     reason = "c implies b: ..."
     place = 1                           # which of several such mutants, from 1; needed if there are several
-    [waiver.proof]                      # not if "unproven"; equality.py proves it
+    [waiver.proof]                      # not if "unproven"; equality.py proves it: by one of the next two, or both
     top = "dma"                         # the module that is compared with its mutant
+    formal = ["fifo_order"]             # proofs of testbench/formal/proofs.toml that say all that matters, of the mutant
     parameters = { Depth = "4" }        # and all below: optional
     cut = ["vmem"]                      # modules whose instances give anything, the same to both
     chip = "nano"                       # chip_pkg; "array-of-2" is that of testbench/formal
@@ -98,9 +99,11 @@ def read(path: Path) -> list[Waiver]:
 def proof_of(where: str, table) -> Proof:
     """The entry `proof` of a waiver."""
     texts = {"top": str, "chip": str, "registers": bool, "parameters": dict, "bind": dict, "cut": list, "loose": list,
-             "guaranteed_by": list}
-    if not isinstance(table, dict) or "top" not in table:
-        raise WaiverError(f"{where}: a proof has at least a top")
+             "guaranteed_by": list, "formal": list}
+    if not isinstance(table, dict) or not (table.get("top") or table.get("formal")):
+        raise WaiverError(f"{where}: a proof has at least a top or formal")
+    if "top" not in table and set(table) != {"formal"}:
+        raise WaiverError(f"{where}: proof: without a top, formal is all there is")
     table = dict(table)
     changes = table.pop("changes", [])
     if not isinstance(changes, list):
@@ -116,12 +119,12 @@ def proof_of(where: str, table) -> Proof:
     if contracts != bool(table.get("guaranteed_by")):
         raise WaiverError(f"{where}: proof: a wire contract_<name> and guaranteed_by need one another")
     known = {proof["name"] for proof in tomllib.loads(PROOFS.read_text())["proof"]}
-    unknown = set(table.get("guaranteed_by", [])) - known
+    unknown = {*table.get("guaranteed_by", []), *table.get("formal", [])} - known
     if unknown:
         raise WaiverError(f"{where}: proof: no proof {min(unknown)} in testbench/formal/proofs.toml")
-    return Proof(table["top"], tuple(table.get("parameters", {}).items()), tuple(table.get("cut", [])),
+    return Proof(table.get("top", ""), tuple(table.get("parameters", {}).items()), tuple(table.get("cut", [])),
                  tuple(table.get("bind", {}).items()), table.get("chip", "nano"), tuple(table.get("loose", [])),
-                 changes, table.get("registers", False))
+                 changes, table.get("registers", False), tuple(table.get("formal", [])))
 
 
 def key_of(mutant: Mutant) -> tuple[str, str, str, str]:

@@ -57,6 +57,14 @@ class WaiverFile(unittest.TestCase):
         with self.assertRaisesRegex(waivers.WaiverError, "has no proof"):
             self.read(GOOD.replace('"equivalent"', '"unproven"'))
 
+    def test_a_proof_of_testbench_formal_is_enough(self):
+        formal = GOOD.replace('top = "small"', 'formal = ["fifo_order"]')
+        self.assertEqual(self.read(formal)[0].proof.formal, ("fifo_order",))
+        for name, content in {"no such proof": formal.replace("fifo_order", "nothing"), "none": formal.replace('"fifo_order"', ""),
+                              "what a top needs": formal + 'chip = "nano"\n'}.items():
+            with self.subTest(name), self.assertRaises(waivers.WaiverError):
+                self.read(content)
+
     def test_each_wrong_proof_is_refused(self):
         wrong = {"no top": GOOD.replace('top = "small"\n', 'chip = "nano"\n'), "unknown field": GOOD + 'depth = "1"\n',
                  "wrong type": GOOD + 'cut = "a"\n', "a change of nothing": GOOD + 'changes = [{ file = "a", find = "", replace = "b" }]\n',

@@ -29,6 +29,10 @@ module fma_chain
   function automatic logic [31:0] magnitude(input logic [31:0] m);
     magnitude = m[31] ? -m : m;
   endfunction
+  // the same value, not as a carry
+  function automatic logic [63:0] normal(input logic [31:0] m, input logic [31:0] e);
+    normal = magnitude(m) == Carried ? {m[31], m[31:1], e + 32'd1} : {m, e};
+  endfunction
   function automatic logic valid(input logic [31:0] m, input logic [31:0] e);
     valid = (m == 32'd0 && e == 32'd0)
           || (magnitude(m) >= 32'h08000000 && magnitude(m) <= Carried && m[3:0] == 4'd0 && e >= ExpOne && e <= ExpOne + 32'd252);
@@ -43,14 +47,16 @@ module fma_chain
   wire [31:0] m = c_i[31] ? -Carried : Carried, e = ExpOne + (c_i[30:23] > 8'd252 ? 32'd252 : {24'd0, c_i[30:23]});
   wire [31:0] half = c_i[31] ? -(Carried >> 1) : Carried >> 1;
   wire [31:0] any_p = p_sign_i ? -{3'd0, p_i, 13'd0} : {3'd0, p_i, 13'd0};
-  logic [31:0] half_m, half_e, any_half_m, any_half_e, any_m, any_e, low_m, low_e, high_m, high_e;
+  logic [31:0] half_m, half_e, any_half_m, any_half_e, any_m, any_e, low_m, low_e, high_m, high_e, normal_m, normal_e;
   always_comb begin
     add_product(half, e + 32'd1, p, exponent(a_i) + exponent(b_i), half_m, half_e);
     if (finite) HalfIsFma_A: assert (pack_any(half_m, half_e, 1'b0) == fma(a_i, b_i, sum));
     // the loops' link from a carry and fma()'s link from what that packs to: the same, at the highest exponent and at all others
     add_product(half, Highest + 32'd1, any_p, {18'd0, pe_i}, any_half_m, any_half_e);
     add_product(c_i[31] ? -Carried : Carried, Highest, any_p, {18'd0, pe_i}, any_m, any_e);
-    CarriedIsHalf_A: assert (any_half_m == any_m && any_half_e == any_e);
+    CarriedIsHalf_A: assert (normal(any_half_m, any_half_e) == normal(any_m, any_e));
+    {normal_m, normal_e} = normal(m_i, {18'd0, e_i[13:0]});
+    NormalIsSame_A: assert (pack_any(normal_m, normal_e, 1'b0) == pack_any(m_i, {18'd0, e_i[13:0]}, 1'b0));
     add_product(m_i, {18'd0, e_i[13:0]}, any_p, {18'd0, pe_i}, low_m, low_e);
     add_product(m_i, {18'd0, e_i[13:0]} + {24'd0, by_i}, any_p, {18'd0, pe_i} + {24'd0, by_i}, high_m, high_e);
     OnlyDifference_A: assert (low_m == high_m && (high_m == 32'd0 || high_e == low_e + {24'd0, by_i}));
