@@ -208,11 +208,12 @@ constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_V
 constexpr uint64_t ops(weft_vpu_op first, weft_vpu_op last) { return (uint64_t{2} << last) - (uint64_t{1} << first); }
 constexpr unsigned kNoOp = bit(WEFT_VPU_OP_NONE);
 constexpr VpuRule kVpuRules[] = {
-    {WEFT_OPCODE_ELEMENTWISE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kAnyActivation},
-    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_ADD, WEFT_VPU_OP_MAX) | ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_GE), true,
-     kAnyWide, 0, 0, 0, 0, kAnyB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, kNoOp, false, kAnyWide, kF32 | kBf16, kBf16, kI32, 0, kNoB, kAnyActivation},
+    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_ADD, WEFT_VPU_OP_MAX) | ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_GE), false,
+     kAnyWide, kF32 | kBf16, kBf16, kI32, 0, kAnyB, kIdentity},
     {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_AND, WEFT_VPU_OP_GEU), true, kI32, 0, 0, 0, 0, kAnyB, kIdentity},
-    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_EXP2, WEFT_VPU_OP_ERF), true, kF32 | kBf16, 0, 0, 0, 0, kNoB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_EXP2, WEFT_VPU_OP_ERF), false, kF32 | kBf16, kF32 | kBf16, kBf16, 0, 0,
+     kNoB, kIdentity},
     {WEFT_OPCODE_ELEMENTWISE, bit(WEFT_VPU_OP_IOTA), true, kI32, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_REDUCE, ops(WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMIN), true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_TRANSPOSE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},

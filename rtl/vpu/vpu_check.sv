@@ -70,6 +70,7 @@ module vpu_check
     act_ok = cmd_i.activation == VpuActivationNone;
     if (elementwise) begin
       op_ok = unary | binary | func | iota;
+      dst_ok = same | (f32 & (cmd_i.dst_dtype == VpuDtypeBf16));
       if (func) src_ok = f32 | bf16;
       if (iota | bits) src_ok = i32;
       if (binary) mode_ok = cmd_i.b_mode >= VpuBModeTensor && cmd_i.b_mode <= VpuBModeColumn;

@@ -176,7 +176,8 @@ class CommandDraw {
     if (elementwise || reduce || (cast && draw_.once_in(3))) c.op = draw_.enum_value("vpu_op");
     c.src_space = epilogue ? WEFT_VPU_SPACE_ACC : WEFT_VPU_SPACE_VMEM;
     c.src_dtype = draw_.enum_value("vpu_dtype");
-    c.dst_dtype = epilogue || cast ? draw_.enum_value("vpu_dtype") : c.src_dtype;
+    const bool converts = epilogue || cast || (elementwise && draw_.once_in(3));
+    c.dst_dtype = converts ? draw_.enum_value("vpu_dtype") : c.src_dtype;
     if (!reduce) c.b_mode = draw_.enum_value("vpu_b_mode");
     if (epilogue || (elementwise && c.op == WEFT_VPU_OP_NONE)) c.activation = draw_.enum_value("vpu_activation");
     if (reduce) c.axis = draw_.enum_value("vpu_axis");

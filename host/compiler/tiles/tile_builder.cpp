@@ -158,7 +158,9 @@ uint64_t TileBuilder::joined_blocks(const Matrix& matrix, uint64_t chunk) const 
 
 Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
   Matrix d = by.uniform ? new_uniform(a.rows, a.columns, by.dtype) : new_matrix(a.rows, a.columns, by.dtype);
-  const bool cast = by.dtype != a.dtype;
+  // Only f32 is rounded to bf16 by the operation itself.
+  const bool rounds = a.dtype == WEFT_VPU_DTYPE_F32 && by.dtype == WEFT_VPU_DTYPE_BF16;
+  const bool cast = by.dtype != a.dtype && !rounds;
   // The operation's result before its cast.
   Matrix before = cast ? new_matrix(a.rows, a.columns, a.dtype) : d;
   Matrix* b = by.b;
@@ -175,7 +177,7 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
       c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
       c.header.tag = program_.tag(fmt::format("{} rows {}..", by.name, a.row_chunks[chunk].first));
       c.op = static_cast<uint8_t>(by.op);
-      c.src_dtype = c.dst_dtype = static_cast<uint8_t>(a.dtype);
+      c.src_dtype = static_cast<uint8_t>(a.dtype), c.dst_dtype = static_cast<uint8_t>(before.dtype);
       c.rows = static_cast<uint16_t>(some * rows);
       c.cols = static_cast<uint16_t>(lanes(a.columns, block));
       c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);

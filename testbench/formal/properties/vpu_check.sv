@@ -36,6 +36,7 @@
     unique case (opcode)
       8'd48: begin
         known = op <= 8'd5 || (op >= 8'd9 && op <= 8'd24) || (op >= 8'd26 && op <= 8'd35);
+        to[1] = F32 | Bf16;
         if (op == 8'd0) acts = src == 8'd3 ? 4'b1011 : 4'b1111;
         else if (op <= 8'd17) modes = 5'b11110;
         else if (op <= 8'd23) to[3] = 5'd0;

@@ -126,8 +126,12 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
   for (uint8_t dtype : {1, 2, 3})
     bad(kCast, "src_dtype of upper", 18, [=](auto& c) { c.op = WEFT_VPU_OP_UPPER, c.src_dtype = dtype; });
   bad(kEpilogue, "src_dtype bf16", 18, [](auto& c) { c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_BF16; });
-  for (uint8_t opcode : {kElementwise, kReduce, kTranspose})
+  for (uint8_t opcode : {kReduce, kTranspose})
     for (uint8_t dtype : {0, 2, 3, 4}) bad(opcode, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });
+  for (uint8_t dtype : {0, 3, 4}) bad(kElementwise, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });
+  for (uint8_t dtype : {1, 3})
+    bad(kElementwise, "dst_dtype of bf16", 19,
+        [=](auto& c) { c.src_dtype = WEFT_VPU_DTYPE_BF16, c.dst_dtype = dtype; });
   for (uint8_t dtype : {0, 3, 4}) bad(kEpilogue, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });
   bad(kEpilogue, "dst_dtype i32 to f32", 19, [](auto& c) { c.src_dtype = WEFT_VPU_DTYPE_I32; });
   for (uint8_t dtype : {0, 1, 5}) bad(kCast, "dst_dtype", 19, [=](auto& c) { c.dst_dtype = dtype; });

@@ -140,6 +140,7 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   switch (c.header.opcode) {
     case WEFT_OPCODE_ELEMENTWISE:
       op = none || arithmetic || bits || function || iota;
+      dst = dst || (f32 && to_bf16);
       src = function ? f32 || bf16 : iota || bits ? i32 : wide;
       mode = arithmetic || bits ? tensor || row || scalar_b || column : no_b;
       activation = identity || (none && (relu || clamp || (leaky_relu && !i32)));

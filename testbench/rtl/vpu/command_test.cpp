@@ -18,7 +18,8 @@ using namespace weft::vpu_test;
 /// Draws legal commands and memory contents.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  /// `rounds`: elementwise commands of f32 write bf16.
+  explicit Generator(uint64_t seed, bool rounds = false) : rounds_(rounds), random_(seed) {}
 
   void fill(VpuHarness& bench) {
     for (size_t i = 0; i < bench.vmem.size(); i += 4) {
@@ -40,6 +41,7 @@ class Generator {
     switch (c.header.opcode) {
       case WEFT_OPCODE_ELEMENTWISE:
         elementwise(c);
+        if (rounds_ && c.src_dtype == WEFT_VPU_DTYPE_F32) c.dst_dtype = WEFT_VPU_DTYPE_BF16;
         break;
       case WEFT_OPCODE_REDUCE:
         c.op = static_cast<uint8_t>(WEFT_VPU_OP_SUM + below(3));
@@ -162,6 +164,7 @@ class Generator {
 
   static uint32_t words(uint8_t dtype) { return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1; }
 
+  bool rounds_;
   std::mt19937_64 random_;
 };
 
@@ -205,10 +208,10 @@ std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vecto
 }
 
 /// Runs batches of back-to-back commands, comparing all of VMEM after each batch and the counters at the end.
-void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
+void run_random(unsigned refused_percent, unsigned batches, uint64_t seed, bool rounds = false) {
   seed = weft::bench::environment_number("WEFT_SEED", seed);
   INFO("seed " << seed << ", " << refused_percent << " % refused");
-  Generator generator(seed);
+  Generator generator(seed, rounds);
   VpuHarness bench(seed + 1, refused_percent);
   StatusCounts status;
   uint64_t read = 0, made = 0, groups = 0, written = 0, second = 0;
@@ -261,6 +264,9 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed) {
 TEST_CASE("random commands equal the reference when nothing is refused") { run_random(0, 3000, 101); }
 TEST_CASE("random commands equal the reference when a quarter is refused") { run_random(25, 3000, 202); }
 TEST_CASE("random commands equal the reference when three quarters are refused") { run_random(75, 1500, 303); }
+TEST_CASE("random elementwise commands round f32 results to bf16 as the reference does") {
+  run_random(25, 1500, 707, true);
+}
 
 TEST_CASE("every cols of every command gives zeros beyond cols and a tree without the absent lanes") {
   Generator generator(404);
