@@ -16,6 +16,7 @@ constexpr uint64_t kApartShare = 32;
 constexpr uint64_t kMostWeightRows = 2048;  // of one load
 constexpr uint64_t kManyChunks = 8;         // of N rows
 constexpr uint64_t kMostGroups = 128;       // of sublanes, of one command over several blocks of columns
+constexpr uint64_t kColumnBlocks = 8;       // of columns, that make a column of values worth its TRANSPOSE
 
 /// Words from one row of two-word elements to the next, at least `words`, so that the rows of a group of the vector
 /// unit lie in different banks. Not a whole round of banks: what is read would meet what is written.
@@ -164,9 +165,16 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
   // The operation's result before its cast.
   Matrix before = cast ? new_matrix(a.rows, a.columns, a.dtype) : d;
   Matrix* b = by.b;
+  // What is the same in all lanes of a row is read once for N rows, so that the MXUs meet fewer reads.
+  const bool column = by.b_mode == WEFT_VPU_B_MODE_TENSOR && b->block_words == 0 && chip_.vpu_sublanes > 1 &&
+                      !by.uniform && blocks(a.columns) >= kColumnBlocks;
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
     if (b != nullptr) need(*b, by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk, {0, blocks(a.columns)});
+    const uint16_t tag = program_.tag(fmt::format("{} rows {}..", by.name, a.row_chunks[chunk].first));
+    const BufferId b_buffer = b == nullptr ? command_graph::kNoBuffer
+                              : column     ? column_of(*b, chunk, tag)
+                                           : b->chunks[by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk];
     const uint64_t count = by.uniform ? 1 : blocks(a.columns), rows = a.row_chunks[chunk].count;
     uint64_t joined =
         by.b_mode == WEFT_VPU_B_MODE_ROW ? 1 : std::min(joined_blocks(a, chunk), joined_blocks(before, chunk));
@@ -175,25 +183,40 @@ Matrix TileBuilder::elementwise(Matrix& a, const Elementwise& by) {
       some = std::min(joined, count - block);
       spec::VpuCommand c;
       c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
-      c.header.tag = program_.tag(fmt::format("{} rows {}..", by.name, a.row_chunks[chunk].first));
+      c.header.tag = tag;
       c.op = static_cast<uint8_t>(by.op);
       c.src_dtype = static_cast<uint8_t>(a.dtype), c.dst_dtype = static_cast<uint8_t>(before.dtype);
       c.rows = static_cast<uint16_t>(some * rows);
       c.cols = static_cast<uint16_t>(lanes(a.columns, block));
       c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
-      c.b_mode = static_cast<uint8_t>(by.b_mode);
+      c.b_mode = static_cast<uint8_t>(column ? WEFT_VPU_B_MODE_COLUMN : by.b_mode);
       if (b != nullptr) c.b_addr = static_cast<uint32_t>(block * b->block_words);
-      if (by.b_mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = static_cast<uint32_t>(b->row_words);
+      if (by.b_mode == WEFT_VPU_B_MODE_TENSOR)
+        c.b_stride = static_cast<uint32_t>(column ? row_words(b->dtype) : b->row_words);
       c.scalar = by.scalar, c.scalar2 = by.scalar2;
       c.d_addr = static_cast<uint32_t>(block * before.block_words),
       c.d_stride = static_cast<uint32_t>(before.row_words);
-      const BufferId b_buffer =
-          b == nullptr ? command_graph::kNoBuffer : b->chunks[by.b_mode == WEFT_VPU_B_MODE_ROW ? 0 : chunk];
       graph_.vector(c, a.chunks[chunk], b_buffer, before.chunks[chunk]);
       for (uint64_t i = block; cast && i < block + some; i++) cast_block(before, chunk, i, d, c.header.tag);
     }
   }
   return d;
+}
+
+BufferId TileBuilder::column_of(const Matrix& uniform, uint64_t chunk, uint16_t tag) {
+  const uint64_t rows = uniform.row_chunks[chunk].count, words = row_words(uniform.dtype);
+  const BufferId column = graph_.add_buffer(command_graph::BufferSpace::kVmem, (rows + chip_.n - 1) / chip_.n * words);
+  for (uint64_t first = 0; first < rows; first += chip_.n) {
+    spec::VpuCommand c;
+    c.header.opcode = WEFT_OPCODE_TRANSPOSE;
+    c.header.tag = tag;
+    c.src_dtype = c.dst_dtype = static_cast<uint8_t>(uniform.dtype);
+    c.rows = static_cast<uint16_t>(std::min<uint64_t>(chip_.n, rows - first)), c.cols = 1;
+    c.a_addr = static_cast<uint32_t>(first * uniform.row_words), c.a_stride = static_cast<uint32_t>(uniform.row_words);
+    c.d_addr = static_cast<uint32_t>(first / chip_.n * words);
+    graph_.vector(c, uniform.chunks[chunk], command_graph::kNoBuffer, column);
+  }
+  return column;
 }
 
 void TileBuilder::cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag) {

@@ -143,6 +143,8 @@ class TileBuilder {
   void store_blocks(const Matrix& from, uint64_t chunk, const TensorPlace& to, Span column_blocks, uint16_t tag);
   template <typename F>
   void for_each_run(const Matrix& matrix, uint64_t from, uint64_t end, F run) const;
+  /// Of each row the value in lane 0, N of them to a row.
+  [[nodiscard]] BufferId column_of(const Matrix& uniform, uint64_t chunk, uint16_t tag);
   void cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag);
   [[nodiscard]] uint64_t joined_blocks(const Matrix& matrix, uint64_t chunk) const;
   /// A group of K tiles of a column block.

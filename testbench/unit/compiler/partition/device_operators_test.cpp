@@ -93,7 +93,7 @@ TEST_CASE("sums, largest, smallest and products over dimensions, narrower and wi
 }
 
 TEST_CASE("a softmax over the last dimension, narrower and wider than N") {
-  for (const int width : {6, 8, 19, 24})
+  for (const int width : {6, 8, 19, 24, 64, 100})
     check(parameter(0, fmt::format("[2, 13, {}]", width)) +
               fmt::format("%1 = reduce(%0) {{dimensions = [2], kind = maximum}} : f32[2, 13]\n"
                           "%2 = broadcast_in_dim(%1) {{dimensions = [0, 1], dims = [2, 13, {0}]}} : f32[2, 13, {0}]\n"
