@@ -231,7 +231,9 @@ class ListScheduler {
       held.back() = retired_;
       return retired_;
     }
-    vpu_free_ = start + unit_cycles(chip_, std::get<spec::VpuCommand>(c.body));
+    const auto busy =
+        static_cast<uint64_t>(std::ranges::count_if(mxu_free_, [&](uint64_t free) { return free > start; }));
+    vpu_free_ = start + vpu_cycles_beside(chip_, std::get<spec::VpuCommand>(c.body), busy);
     return vpu_free_;
   }
 

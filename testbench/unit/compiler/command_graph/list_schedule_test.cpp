@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "host/compiler/command_graph/dependences.hpp"
+#include "host/compiler/command_graph/unit_times.hpp"
 
 using namespace weft;
 using namespace weft::compiler::command_graph;
@@ -62,4 +63,23 @@ TEST_CASE("of several MXUs, sums that a product adds to have a bank of ACC to th
   CHECK(most_in_a_bank(several, 2, 2) == 1);
   CHECK(most_in_a_bank(several, 1, 1) > 1);
   CHECK(most_in_a_bank(*spec::find_chip("nano"), 2, 2) > 1);
+}
+
+TEST_CASE("a vector command that reads VMEM takes longer for each MXU at work, of several with groups of rows") {
+  spec::VpuCommand c;
+  c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+  c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_F32;
+  c.rows = c.cols = 128;
+  const auto& v5e = *spec::find_chip("v5e");
+  const uint64_t alone = unit_cycles(v5e, c);
+  CHECK(vpu_cycles_beside(v5e, c, 0) == alone);
+  for (uint64_t busy = 1; busy <= v5e.num_mxu; busy++)
+    CHECK(vpu_cycles_beside(v5e, c, busy) > vpu_cycles_beside(v5e, c, busy - 1));
+  CHECK(vpu_cycles_beside(*spec::find_chip("v5e-1mxu"), c, 1) == unit_cycles(*spec::find_chip("v5e-1mxu"), c));
+  auto bf16 = c, sums = c;
+  bf16.src_dtype = WEFT_VPU_DTYPE_BF16;
+  CHECK(vpu_cycles_beside(v5e, bf16, 4) > alone);
+  CHECK(vpu_cycles_beside(v5e, bf16, 4) < vpu_cycles_beside(v5e, c, 4));
+  sums.src_space = WEFT_VPU_SPACE_ACC;
+  CHECK(vpu_cycles_beside(v5e, sums, 4) == alone);
 }
