@@ -69,14 +69,24 @@ Status Chip::post(std::function<void()> work) {
   return Ok{};
 }
 
+void Chip::wait_for_work() {
+  if (std::this_thread::get_id() == thread_.get_id()) return;
+  const auto done = std::make_shared<Completion>();
+  if (post([done] { done->finish(); }).ok()) (void)done->wait();
+}
+
 Result<ContentsPtr> Chip::reserve(const compiler::ir::TensorType& type) {
   auto contents = std::make_shared<Contents>();
   contents->type = type;
   const uint64_t bytes = type.bytes();
   if (bytes == 0) return contents;
   weft_buffer* buffer = nullptr;
-  if (const auto status = weft_buffer_create(session_.device(), WEFT_MEMORY_HBM, bytes, &buffer);
-      status != WEFT_ERROR_OK) {
+  auto status = weft_buffer_create(session_.device(), WEFT_MEMORY_HBM, bytes, &buffer);
+  if (status == WEFT_ERROR_NO_DEVICE_MEMORY) {  // arrays that nobody has any more go with the work that reads them
+    wait_for_work();
+    status = weft_buffer_create(session_.device(), WEFT_MEMORY_HBM, bytes, &buffer);
+  }
+  if (status != WEFT_ERROR_OK) {
     auto error = runtime::driver_error(status);
     error.message = fmt::format("an array {}: {}", type.text(), error.message);
     return error;

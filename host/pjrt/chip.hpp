@@ -51,7 +51,7 @@ class Chip {
   /// For work alone.
   [[nodiscard]] runtime::Session& session() { return session_; }
 
-  /// An array whose elements are still to come. NO_DEVICE_MEMORY tells what was asked for and what is free.
+  /// An array whose elements are still to come; where there is no memory, behind the work that is posted. NO_DEVICE_MEMORY tells what was asked for and what is free.
   [[nodiscard]] Result<ContentsPtr> reserve(const compiler::ir::TensorType& type);
   [[nodiscard]] MemoryUse memory_use() const;
   [[nodiscard]] Result<weft_device_info> info() const;
@@ -59,6 +59,8 @@ class Chip {
  private:
   explicit Chip(runtime::Session session);
   void run();
+  /// What is posted already has ended, and has given back what it held.
+  void wait_for_work();
 
   runtime::Session session_;
   const int process_;

@@ -110,6 +110,14 @@ class Programs(unittest.TestCase):
         with self.assertRaisesRegex(jax.errors.JaxRuntimeError, r"UNIMPLEMENTED: operator vhlo\.\w+_v\d \(.*errors_test\.py:\d+\)"):
             jax.jit(lambda x: jax.lax.complex(x, x))(np.zeros(8, np.float32))
 
+    def test_calls_wait_for_the_memory_of_arrays_that_nobody_has(self):
+        limit = jax.devices()[0].memory_stats()["bytes_limit"]
+        slow = jax.jit(lambda x: jnp.sin(jnp.sin(x)) + 1)  # an island
+        x = jax.device_put(np.zeros(limit // 40, np.float32), jax.devices()[0])
+        for _ in range(16):  # of a tenth of the memory each, which is there until it has been computed
+            y = slow(x)
+        self.assertEqual(float(y[0]), 1)
+
     def test_no_memory_is_told_with_what_was_asked_and_what_is_free(self):
         limit = jax.devices()[0].memory_stats()["bytes_limit"]
         with self.assertRaisesRegex(jax.errors.JaxRuntimeError, rf"RESOURCE_EXHAUSTED.*\[{limit // 4 + 1}\].*\d+.*free"):
