@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import tomllib
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from mutant import Change, living_numbers
 
 FIELDS = {"name", "breaks", "changes"}
 SHORTEST_SENTENCE = 20
+HALF_EXPRESSION = re.compile(r"\s*(&&|\|\||[=!]=|[<>?:*/%,])")   # text that begins so is only the right half of one
 
 
 class BugError(Exception):
@@ -67,6 +69,8 @@ def located(where: str, entry, root: Path) -> Change:
     start = text.index(at) + at.index(old)
     if old.endswith(";") != (entry["new"].endswith(";") or not entry["new"]):
         raise BugError(f"{where}: a statement is replaced by statements or nothing, an expression by an expression")
+    if any(HALF_EXPRESSION.match(text) for text in (old, entry["new"])):
+        raise BugError(f"{where}: {old!r} or {entry['new']!r} begins with an operator between two operands: take the whole expression")
     return Change(entry["file"], start, start + len(old), "bug", old, entry["new"])
 
 

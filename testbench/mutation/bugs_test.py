@@ -60,7 +60,7 @@ class Bugs(unittest.TestCase):
         wrong = {"no name": GOOD.replace('"one-more"', '""'), "twice": GOOD + GOOD, "no sentence": GOOD.replace("The counter counts to the wrong number.", "x"),
                  "another field": GOOD.replace('name = "one', 'kind = "a"\nname = "one'), "nothing": "", "no table": "bug = 3\n",
                  "another table": GOOD + "[other]\n", "no changes": '[[bug]]\nname = "a"\nbreaks = "The counter counts wrong."\nchanges = []\n',
-                 "a statement for an expression": GOOD.replace('"8\'d201"', '"a <= b;"'),
+                 "a statement for an expression": GOOD.replace('"8\'d201"', '"a <= b;"'), "the right half of an expression": GOOD.replace('"8\'d201"', '"&& a"'),
                  "an expression for a statement": GOOD.replace('"state_q <= StRun;"', '"StRun"')}
         for name, content in wrong.items():
             with self.subTest(name), self.assertRaises(bugs.BugError):
