@@ -31,6 +31,10 @@ def changed(image, rom=None, functions=None, **fields):
 class FirmwareImage(WeftTest):
     def setUp(self):
         super().setUp()
+        clean = mock.patch.dict(os.environ)
+        clean.start()
+        self.addCleanup(clean.stop)
+        os.environ.pop("WEFT_MANAGER", None)  # stronger than --manager
         self.image = IMAGE.read_bytes()
 
     def write(self, content):
