@@ -83,7 +83,7 @@ def run_all(root: pathlib.Path, commands: list[list[str]], folder: pathlib.Path,
     return problems
 
 
-def report(root: pathlib.Path, level: str, thresholds: dict[str, float], problems: list[str], want_json: bool) -> int:
+def report(root: pathlib.Path, level: str, whole: bool, thresholds: dict[str, float], problems: list[str], want_json: bool) -> int:
     folder = root / BUILD / "coverage"
     here = root / "testbench" / "coverage"
     coverage = data.read_folder(folder / "data")
@@ -91,7 +91,7 @@ def report(root: pathlib.Path, level: str, thresholds: dict[str, float], problem
     groups = bins.read(here / "bins.toml")
     sources = metrics.Sources(root)
     items, more = metrics.measure(coverage, sources, listed, bins.declared(groups, root))
-    problems = problems + more + waivers.problems(listed)
+    problems = problems + more + waivers.problems(listed, whole)
     revision = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, stdout=subprocess.PIPE, text=True).stdout.strip()
     about = {"level": level, "revision": revision or "unknown", "processes": str(coverage.files)}
     report_text.write(folder, items, thresholds, problems, about)
@@ -125,7 +125,7 @@ def main(root: pathlib.Path, usage: str, arguments: list[str]) -> int:
             print(f"built in {time.monotonic() - started:.0f} s", file=sys.stderr)
         if not options.only_report:
             problems = run_all(root, programs(root, levels[options.level], levels["leave_out"]), root / BUILD / "coverage" / "data", options.jobs)
-        code = report(root, options.level, levels["thresholds"], problems, options.json)
+        code = report(root, options.level, not levels[options.level].get("without"), levels["thresholds"], problems, options.json)
         print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
         return code
     except (RunError, data.DataError, waivers.WaiverError, bins.BinsError) as error:

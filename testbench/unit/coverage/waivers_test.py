@@ -68,6 +68,7 @@ class WaiversTest(unittest.TestCase):
         self.assertIn("names nothing", waivers.problems([waiver])[0])
         waiver.matched = 2
         self.assertIn("all it names is covered", waivers.problems([waiver])[0])
+        self.assertEqual(waivers.problems([waiver], whole=False), [])
         waiver.needed = 1
         self.assertEqual(waivers.problems([waiver]), [])
 
