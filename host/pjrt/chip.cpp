@@ -82,7 +82,7 @@ Result<ContentsPtr> Chip::reserve(const compiler::ir::TensorType& type) {
   if (bytes == 0) return contents;
   weft_buffer* buffer = nullptr;
   auto status = weft_buffer_create(session_.device(), WEFT_MEMORY_HBM, bytes, &buffer);
-  if (status == WEFT_ERROR_NO_DEVICE_MEMORY) {  // arrays that nobody has any more go with the work that reads them
+  if (status == WEFT_ERROR_NO_DEVICE_MEMORY) {  // the work under way still holds arrays that were deleted
     wait_for_work();
     status = weft_buffer_create(session_.device(), WEFT_MEMORY_HBM, bytes, &buffer);
   }
