@@ -79,6 +79,13 @@ TEST_CASE("a mean in which all but the rounding of a product's operands cancels 
   CHECK(of.referenced);
 }
 
+TEST_CASE("an output in which almost everything cancels is as far from the reference as rounding moves it") {
+  const Judgement of = judge(draw_plan(nano(), 11165), core::CoreKind::kFast);
+  CHECK(of.wrong == "");
+  CHECK(of.referenced);
+  CHECK(of.error > 0.05);
+}
+
 TEST_CASE("level ci has 2000 networks and nightly 20000") {
   for (const auto& [level, wanted] : {std::pair("ci", 2000u), std::pair("nightly", 20000u)}) {
     uint64_t graphs = 0;
