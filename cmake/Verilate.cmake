@@ -8,7 +8,8 @@
 # A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). The target TARGET_verilate makes the C++ alone. A model is
 # two translation units (verilated_units.cmake), because Verilator's headers take longer than most of its files: what runs each
-# cycle, and, at -O0, what runs once and what writes waves: the optimiser takes longest over those long straight lines.
+# cycle, and, at -O0, what runs once and what writes waves: the optimiser takes longest over those long straight lines. A QUICK model
+# is one. Units at -O0 share a precompiled header (Precompiled.cmake).
 # --unroll-count and -fno-merge-cond keep the lanes' loops vectorisable (rtl/README.md).
 # With WEFT_RTL_COVERAGE every model counts its coverage (testbench/coverage/README.md).
 find_program(VERILATOR verilator REQUIRED)
@@ -36,6 +37,14 @@ set(WEFT_MUTATED_RTL "" CACHE PATH "folder with a mutated copy of rtl/; empty: r
 if(WEFT_MUTATED_RTL)
   target_sources(weft_verilated PRIVATE ${CMAKE_SOURCE_DIR}/testbench/mutation/active_mutant.cpp)
 endif()
+
+# weft_verilated_options(TARGET): what the units of all models are compiled with, besides their level of optimisation.
+function(weft_verilated_options target)
+  # C++17 has quicker headers than C++20; C++14 would leave the alignment of a model to chance
+  set_target_properties(${target} PROPERTIES CXX_STANDARD 17)
+  target_compile_options(${target} PRIVATE -w -g0 -fcf-protection=none)
+  target_compile_definitions(${target} PRIVATE VERILATOR=1)
+endfunction()
 
 function(weft_verilate target)
   cmake_parse_arguments(V "TRACE;RANDOM_INITIAL;BENCH;QUICK" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
@@ -96,14 +105,17 @@ function(weft_verilate target)
     set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
                            ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${sources})
   endif()
-  set(units ${dir}/units/fast.cpp ${dir}/units/slow.cpp)
+  set(units ${dir}/units/fast.cpp)
+  if(NOT V_QUICK)
+    list(APPEND units ${dir}/units/slow.cpp)
+  endif()
   add_custom_command(
     OUTPUT ${units}
     BYPRODUCTS ${dir}/ports/${prefix}.h ${dir}/${prefix}___024root.h
     ${prepare}
     COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${dir} -DPREFIX=${prefix} -P ${CMAKE_SOURCE_DIR}/cmake/verilated_units.cmake
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${dir} -DPREFIX=${prefix} -DWHOLE=${V_QUICK} -P ${CMAKE_SOURCE_DIR}/cmake/verilated_units.cmake
     # the ports alone, which most edits leave: what includes them is not compiled again
     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${dir}/${prefix}.h ${dir}/ports/${prefix}.h
     DEPENDS ${sources} ${watched} ${CMAKE_SOURCE_DIR}/cmake/verilated_units.cmake weft_spec_generate
@@ -113,11 +125,11 @@ function(weft_verilate target)
   add_library(${target} STATIC EXCLUDE_FROM_ALL ${units})
   add_dependencies(${target} ${target}_verilate)
   set_source_files_properties(${dir}/units/fast.cpp PROPERTIES COMPILE_OPTIONS "${fast}")
-  set_source_files_properties(${dir}/units/slow.cpp PROPERTIES COMPILE_OPTIONS -O0)
-  # C++17 has quicker headers than C++20; C++14 would leave the alignment of a model to chance
-  set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP} CXX_STANDARD 17)
-  target_compile_options(${target} PRIVATE -w -g0 -fcf-protection=none)
-  target_compile_definitions(${target} PRIVATE VERILATOR=1)
+  if(NOT V_QUICK)
+    set_source_files_properties(${dir}/units/slow.cpp PROPERTIES COMPILE_OPTIONS -O0)
+  endif()
+  set_target_properties(${target} PROPERTIES WEFT_CHIP ${V_CHIP} WEFT_VERILATED ON)
+  weft_verilated_options(${target})
   if(WEFT_RTL_COVERAGE)
     target_include_directories(${target} PRIVATE ${WEFT_COVERAGE_FOLDER})  # the collector's header
   endif()

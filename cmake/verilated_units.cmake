@@ -1,5 +1,5 @@
-# cmake -DFOLDER=<folder> -DPREFIX=<prefix> -P: after Verilator, writes units/fast.cpp and slow.cpp, which include the files of a
-# model, as its list <prefix>_classes.mk tells them apart. A file that an earlier run left is in no list.
+# cmake -DFOLDER=<folder> -DPREFIX=<prefix> [-DWHOLE=ON] -P: after Verilator, writes units/fast.cpp and slow.cpp, which include the files of
+# a model, as its list <prefix>_classes.mk tells them apart. WHOLE: fast.cpp has all of them. A file that an earlier run left is in no list.
 file(READ ${FOLDER}/${PREFIX}_classes.mk list)
 string(REPLACE "\\" "" list "${list}")
 string(REPLACE "\n" ";" list "${list}")
@@ -17,6 +17,11 @@ endforeach()
 if(NOT fast MATCHES "\"${PREFIX}\\.cpp" OR NOT slow MATCHES "${PREFIX}__Syms\\.cpp")
   message(FATAL_ERROR "${FOLDER}/${PREFIX}_classes.mk does not name the files of ${PREFIX}: is this another version of Verilator than 5.006?")
 endif()
-foreach(unit fast slow)
+set(units fast slow)
+if(WHOLE)
+  string(APPEND fast "${slow}")
+  set(units fast)
+endif()
+foreach(unit ${units})
   file(WRITE ${FOLDER}/units/${unit}.cpp "${${unit}}")
 endforeach()
