@@ -10,6 +10,7 @@
 #   optimised_tests  -fPIE, -O1, Catch2: weft_test(OPTIMISED)
 #   benches          the same, and Verilator's headers: tests that drive a Verilated model
 #   verilated        -fPIC, not optimised, C++17, Verilator's headers alone: what Verilator made, where its speed does not count
+#   verilated_fast   the same, optimised, with the vector instructions of WEFT_MARCH: the rest of what Verilator made
 #
 # No header of this project is in them, so that no edit makes them anew. Files include what they use all the same: the presets asan and
 # coverage build without.
@@ -80,26 +81,38 @@ function(weft_precompiled_header kind)
   target_precompile_headers(weft_headers_${kind} PRIVATE ${headers})
 endfunction()
 
-# weft_precompile_verilated(TARGET): the units of a Verilated model that are compiled at -O0 reuse one of Verilator's headers: all of a unit of a
-# small block takes 0.25 s of CPU with it, and 0.8 s without.
+# weft_verilated_header(NAME <options>): target NAME, whose precompiled header holds Verilator's.
+function(weft_verilated_header name)
+  if(TARGET ${name})
+    return()
+  endif()
+  file(WRITE ${CMAKE_BINARY_DIR}/${name}.cpp "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${name}.cpp)
+  weft_verilated_options(${name})
+  target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:weft_verilated,INTERFACE_COMPILE_DEFINITIONS>)
+  target_include_directories(${name} SYSTEM PRIVATE $<TARGET_PROPERTY:weft_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_options(${name} PRIVATE ${ARGN} "SHELL:-Xclang -fno-pch-timestamp")
+  target_precompile_headers(${name} PRIVATE <verilated.h> <verilated_dpi.h> <verilated_fst_c.h>)
+endfunction()
+
+# weft_precompile_verilated(TARGET): the units of a Verilated model reuse Verilator's headers, those at -O0 one and those at other levels another:
+# all of a unit of a small block takes 0.25 s of CPU with it, and 0.8 s without.
 function(weft_precompile_verilated target)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     return()
   endif()
-  if(NOT TARGET weft_headers_verilated)
-    file(WRITE ${CMAKE_BINARY_DIR}/headers_verilated.cpp "")
-    add_library(weft_headers_verilated OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/headers_verilated.cpp)
-    weft_verilated_options(weft_headers_verilated)
-    target_compile_definitions(weft_headers_verilated PRIVATE $<TARGET_PROPERTY:weft_verilated,INTERFACE_COMPILE_DEFINITIONS>)
-    target_include_directories(weft_headers_verilated SYSTEM PRIVATE $<TARGET_PROPERTY:weft_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
-    target_compile_options(weft_headers_verilated PRIVATE -O0 "SHELL:-Xclang -fno-pch-timestamp")
-    target_precompile_headers(weft_headers_verilated PRIVATE <verilated.h> <verilated_dpi.h> <verilated_fst_c.h>)
-  endif()
+  weft_verilated_header(weft_headers_verilated -O0)
+  weft_verilated_header(weft_headers_verilated_fast ${WEFT_FAST_FLAGS})
+  set(header ${CMAKE_BINARY_DIR}/CMakeFiles/weft_headers_verilated_fast.dir/cmake_pch.hxx)  # a target reuses one header: the other by hand
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
     if(NOT options STREQUAL "-O0")
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+      if("-march=${WEFT_MARCH}" IN_LIST options)
+        set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES OBJECT_DEPENDS ${header}.pch
+          COMPILE_OPTIONS "${options};-Xclang;-include-pch;-Xclang;${header}.pch;-Xclang;-include;-Xclang;${header}")
+      endif()
     endif()
   endforeach()
   target_precompile_headers(${target} REUSE_FROM weft_headers_verilated)
