@@ -80,10 +80,10 @@ bool ring_memory_valid(uint64_t iova, uint32_t entries, uint32_t entry_bytes) {
 void open_queue(Function& function, uint32_t id, uint64_t submission_iova, uint32_t entries, uint32_t completion_ring) {
   Queue& queue = function.queues[id];
   __builtin_memset(&queue, 0, sizeof queue);
-  queue.function = function.index;
-  queue.id = id;
+  queue.function = static_cast<uint8_t>(function.index);
+  queue.id = static_cast<uint8_t>(id);
   queue.state = QueueState::kActive;
-  queue.entries = entries;
+  queue.entries = static_cast<uint16_t>(entries);
   queue.order = static_cast<uint8_t>(ring::order(entries));
   queue.submission_iova = submission_iova;
   join_completion_ring(function, queue, completion_ring);

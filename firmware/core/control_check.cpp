@@ -169,29 +169,31 @@ Status check_control_block(const ControlShape& shape, uint32_t index, const B& b
   return kOk;
 }
 
-Status check_control_binding(const ControlShape& shape, const C* entries, uint32_t index, const W& w, BindingUse use) {
+Status check_control_binding(const ControlShape& shape, const C* entries, uint32_t index, const W& binding,
+                             BindingUse use) {
   const uint64_t at = shape.at + shape.bindings_at() + index * sizeof(W);
   const bool word = use == BindingUse::kWord;
-  if (word ? w.segment != 0 : w.segment == 0 || w.segment >= WEFT_SEGMENTS)
-    return invalid(at + offsetof(W, segment), w.segment);
+  if (word ? binding.segment != 0 : binding.segment == 0 || binding.segment >= WEFT_SEGMENTS)
+    return invalid(at + offsetof(W, segment), binding.segment);
   const uint32_t access = word ? 0u
-                          : w.argument == WEFT_EXECUTABLE_CONTROL_CONSTANTS
+                          : binding.argument == WEFT_EXECUTABLE_CONTROL_CONSTANTS
                               ? WEFT_EXECUTABLE_CONTROL_READABLE
                               : WEFT_EXECUTABLE_CONTROL_READABLE | WEFT_EXECUTABLE_CONTROL_WRITABLE;
-  if ((w.access & ~access) != 0 || (!word && w.access == 0)) return invalid(at + offsetof(W, access), w.access);
-  const bool known = w.argument < shape.arguments || w.argument == WEFT_EXECUTABLE_CONTROL_CONSTANTS ||
-                     (w.argument == WEFT_EXECUTABLE_CONTROL_SCRATCH && shape.scratch);
-  if (!known) return invalid(at + offsetof(W, argument), w.argument);
-  if (w.reserved0 != 0) return invalid(at + offsetof(W, reserved0), w.reserved0);
+  if ((binding.access & ~access) != 0 || (!word && binding.access == 0))
+    return invalid(at + offsetof(W, access), binding.access);
+  const bool known = binding.argument < shape.arguments || binding.argument == WEFT_EXECUTABLE_CONTROL_CONSTANTS ||
+                     (binding.argument == WEFT_EXECUTABLE_CONTROL_SCRATCH && shape.scratch);
+  if (!known) return invalid(at + offsetof(W, argument), binding.argument);
+  if (binding.reserved0 != 0) return invalid(at + offsetof(W, reserved0), binding.reserved0);
   const uint64_t uneven = (word ? kWordBytes : kGranule) - 1;  // bits that a multiple does not have
-  if ((w.offset_bytes & uneven) != 0 || w.offset_bytes >= WEFT_EXECUTABLE_CONTROL_STRIDE_LIMIT)
-    return invalid(at + offsetof(W, offset_bytes), w.offset_bytes);
-  if (word ? w.size_bytes != kWordBytes : w.size_bytes == 0 || w.size_bytes % kGranule != 0)
-    return invalid(at + offsetof(W, size_bytes), w.size_bytes);
+  if ((binding.offset_bytes & uneven) != 0 || binding.offset_bytes >= WEFT_EXECUTABLE_CONTROL_STRIDE_LIMIT)
+    return invalid(at + offsetof(W, offset_bytes), binding.offset_bytes);
+  if (word ? binding.size_bytes != kWordBytes : binding.size_bytes == 0 || binding.size_bytes % kGranule != 0)
+    return invalid(at + offsetof(W, size_bytes), binding.size_bytes);
   bool ended = false;
   for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_STRIDES; i++) {
-    const uint64_t stride = w.stride_bytes[i];
-    const uint32_t loop = w.stride_loop[i];
+    const uint64_t stride = binding.stride_bytes[i];
+    const uint32_t loop = binding.stride_loop[i];
     if (loop == WEFT_EXECUTABLE_CONTROL_NO_LOOP) {
       ended = true;
       if (stride != 0) return invalid(at + offsetof(W, stride_bytes) + 8 * i, stride);
@@ -202,21 +204,22 @@ Status check_control_binding(const ControlShape& shape, const C* entries, uint32
     if (stride == 0 || (stride & uneven) != 0 || magnitude(stride) >= WEFT_EXECUTABLE_CONTROL_STRIDE_LIMIT)
       return invalid(at + offsetof(W, stride_bytes) + 8 * i, stride);
   }
-  if (w.reserved1 != 0) return invalid(at + offsetof(W, reserved1), w.reserved1);
+  if (binding.reserved1 != 0) return invalid(at + offsetof(W, reserved1), binding.reserved1);
   return kOk;
 }
 
-Status check_control_window(const ControlShape& shape, const C* entries, uint32_t index, const W& w, uint64_t bytes) {
+Status check_control_window(const ControlShape& shape, const C* entries, uint32_t index, const W& binding,
+                            uint64_t bytes) {
   uint64_t forwards = 0, backwards = 0;
-  bool fits = w.size_bytes < kLargest;
+  bool fits = binding.size_bytes < kLargest;
   for (uint32_t i = 0; i < WEFT_EXECUTABLE_CONTROL_STRIDES; i++) {
-    if (w.stride_loop[i] == WEFT_EXECUTABLE_CONTROL_NO_LOOP) break;
-    const uint64_t stride = w.stride_bytes[i];
-    fits = fits &&
-           add_span(magnitude(stride), entries[w.stride_loop[i]].count - 1, negative(stride) ? backwards : forwards);
+    if (binding.stride_loop[i] == WEFT_EXECUTABLE_CONTROL_NO_LOOP) break;
+    const uint64_t stride = binding.stride_bytes[i];
+    fits = fits && add_span(magnitude(stride), entries[binding.stride_loop[i]].count - 1,
+                            negative(stride) ? backwards : forwards);
   }
-  fits = fits && backwards <= w.offset_bytes;
-  const uint64_t end = w.offset_bytes + forwards + w.size_bytes;  // each below 2^62
+  fits = fits && backwards <= binding.offset_bytes;
+  const uint64_t end = binding.offset_bytes + forwards + binding.size_bytes;  // each below 2^62
   if (fits && end <= bytes) return kOk;
   const uint64_t at = shape.at + shape.bindings_at() + index * sizeof(W);
   return refused(WEFT_ERROR_INVALID_ARGUMENT, at + offsetof(W, size_bytes), fits ? end : UINT64_MAX);

@@ -10,16 +10,16 @@ namespace weft::fw {
 void open_completion_ring(Function& function, uint32_t id, uint64_t iova, uint32_t entries) {
   CompletionRing& ring = function.rings[id];
   __builtin_memset(&ring, 0, sizeof ring);
-  ring.function = function.index;
-  ring.id = id;
+  ring.function = static_cast<uint8_t>(function.index);
+  ring.id = static_cast<uint8_t>(id);
   ring.iova = iova;
-  ring.entries = entries;
+  ring.entries = static_cast<uint16_t>(entries);
   ring.doorbell = hal::doorbell_completion(function.index, id);
   ring.stale_doorbell = ring.doorbell != 0;
 }
 
 void join_completion_ring(Function& function, Queue& queue, uint32_t ring) {
-  queue.completion_ring = ring;
+  queue.completion_ring = static_cast<uint8_t>(ring);
   function.rings[ring].queues++;
   function.rings[ring].fed_entries += queue.entries;
 }
