@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names in the RTL, by Verible: files and their modules, signals, ports, parameters, types, labels (CONTRIBUTING.md).
+"""Names in the RTL, by Verible: files and their modules, signals, ports, parameters, types, labels (CONTRIBUTING.md); and what is legal but seldom meant.
 
 usage: names.py SOURCE_FOLDER      (Verible stands in .venv: scripts/packages)
 Exit code 0: no finding; 1: the findings, or a file that Verible could not read; 2: Verible is missing."""
@@ -15,7 +15,11 @@ RULES = ("module-filename", "package-filename", "one-module-per-file",
          "parameter-name-style",          # UpperCamel
          "enum-name-style", "struct-union-name-style",  # _e, _t
          "generate-label", "generate-label-prefix",     # gen_
-         "interface-name-style", "macro-name-style", "mismatched-labels", "explicit-parameter-storage-type")
+         "interface-name-style", "macro-name-style", "mismatched-labels", "explicit-parameter-storage-type",
+         "always-comb", "always-comb-blocking", "case-missing-default", "disable-statement", "explicit-function-lifetime", "explicit-task-lifetime",
+         "forbid-consecutive-null-statements", "forbid-defparam", "invalid-system-task-function",  # $random has no seed
+         "packed-dimensions-range-ordering", "suggest-parentheses", "suspicious-semicolon", "truncated-numeric-literal", "undersized-binary-literal",
+         "void-cast")
 # Verible takes the keywords of Verilog-AMS for keywords; to SystemVerilog, Verilator, slang and Yosys they are names. It sees them with a 0 behind.
 RESERVED = re.compile(r"\b(inf|units)\b")
 
