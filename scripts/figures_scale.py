@@ -1,6 +1,7 @@
 """The figures of large slices: storms, how near routing comes to the bound of shortest ways, fairness, control beside data, what a collective on many chips costs."""
 import json
 import subprocess
+import tempfile
 import time
 
 import figures_ici
@@ -16,6 +17,7 @@ GOAL_AUTO = 1.08
 GOAL_PACKETS_S, LARGEST_SLICE = 300.0, "v5p-16x20x28"
 GOAL_MULTISLICE_PACKETS, GOAL_MULTISLICE_FLOWS, MULTISLICE_BYTES = 0.02, 0.001, 32 << 20
 MULTISLICE = (("v5e-16x16", 2, ()), ("v5e-16x16", 4, ()), ("v5p-4x4x8", 4, ()), ("v4-4x4x4", 4, ("--host-gbps", 200)), ("v6e-8x16", 3, ()), ("v5e-16x16", 4, ("--host-gbps", 25, "--dcn-us", 100)))
+REPLAY_SLICES, REPLAY_BYTES, GOAL_REPLAY_PACKETS, GOAL_REPLAY_FLOWS = ("v5e-4x4", "v5e-16x16", "v4-4x4x4", "v5p-4x4x8"), 32 << 20, 0.001, 0.001
 GOAL_THOUSAND_S, GOAL_THOUSAND_BYTES = 60.0, 4e9
 THOUSAND = ("all-reduce", "--slice", "v4-8x8x16", "--axis", "xyz", "--dtype", "f32", "--bytes", 1 << 20)
 COST = ("all-reduce", "--slice", "v5e-16x16", "--axis", "xy", "--dtype", "f32", "--bytes", 1 << 20)
@@ -132,6 +134,22 @@ def packets(tools):
                 f"<= {GOAL_PACKETS_S:g}", found["user_seconds"] <= GOAL_PACKETS_S)]
 
 
+def replay(tools):
+    """An execution trace of one all-reduce, without framing, against its closed form."""
+    rows = []
+    for grain, goal, flags in (("packets", GOAL_REPLAY_PACKETS, ()), ("flows", GOAL_REPLAY_FLOWS, ("--flows",))):
+        worst, cases = 0.0, []
+        for name in REPLAY_SLICES:
+            with tempfile.TemporaryDirectory() as folder:
+                exact = tools.run_json("ici_collective", "all-reduce", "--slice", name, "--bytes", REPLAY_BYTES, "--no-framing", "--flows", "--write", f"{folder}/sum")["exact_in_step_us"]
+                found = tools.run_json("ici_replay", f"{folder}/sum", "--slice", name, "--no-framing", *flags)
+            off = abs(found["us"] / exact - 1)
+            worst = max(worst, off)
+            cases.append(f"{name} {found['us']:.1f} us, {100 * off:.3f} %")
+        rows.append(row(f"replay, {grain}", 100 * worst, "% off the closed form at most: " + "; ".join(cases), f"<= {100 * goal:g}", worst <= goal and len(cases) == len(REPLAY_SLICES)))
+    return rows
+
+
 def multislice(tools):
     """All-reduces over slices that their hosts' network joins, without framing, against their closed forms."""
     rows = []
@@ -146,4 +164,4 @@ def multislice(tools):
     return rows
 
 
-FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("multislice", multislice))
+FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("multislice", multislice), ("replay", replay))

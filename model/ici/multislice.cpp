@@ -3,50 +3,16 @@
 #include <algorithm>
 #include <cassert>
 #include <deque>
-#include <functional>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "model/ici/closed_forms.hpp"
 #include "model/ici/collective.hpp"
-#include "model/ici/flow_network.hpp"
-#include "model/ici/network.hpp"
+#include "model/ici/slice_links.hpp"
 
 namespace weft::ici {
 
 namespace {
-
-/// Links of a slice at either grain.
-class SliceLinks {
- public:
-  SliceLinks() = default;
-  SliceLinks(const SliceLinks&) = delete;
-  SliceLinks& operator=(const SliceLinks&) = delete;
-  virtual ~SliceLinks() = default;
-  virtual void send(const Message& message, Femtoseconds at) = 0;
-  virtual void run_until(Femtoseconds end) = 0;
-  [[nodiscard]] virtual Femtoseconds next_event() const = 0;
-};
-
-template <typename Net, typename Options>
-class LinksOf : public SliceLinks {
- public:
-  LinksOf(const Topology& topology, const Options& options, std::function<void(const Message&, Femtoseconds)> delivered)
-      : network_(topology, options) {
-    if constexpr (std::is_same_v<Net, Network>)
-      network_.on_delivery(
-          [told = std::move(delivered)](const Message& message, Delivery, Femtoseconds at) { told(message, at); });
-    else
-      network_.on_delivery(std::move(delivered));
-  }
-  void send(const Message& message, Femtoseconds at) override { network_.send(message, at); }
-  void run_until(Femtoseconds end) override { network_.run_until(end); }
-  [[nodiscard]] Femtoseconds next_event() const override { return network_.next_event(); }
-
- private:
-  Net network_;
-};
 
 uint32_t group_of(const Slice& slice, unsigned axes) {
   uint32_t chips = 1;
@@ -78,13 +44,9 @@ class Multislice {
     const uint64_t rate = slice.generation->link_bytes_per_second;
     for (uint32_t number = 0; number < options.slices; number++) {
       slices_[number].hosts_done.resize(options.pieces);
-      auto told = [this, number](const Message& message, Femtoseconds at) { delivered(number, message, at); };
-      if (options.grain == Grain::kPackets)
-        slices_[number].links = std::make_unique<LinksOf<Network, NetworkOptions>>(
-            topology_, NetworkOptions{.link_bytes_per_second = rate, .framing = options.framing}, told);
-      else
-        slices_[number].links = std::make_unique<LinksOf<FlowNetwork, FlowNetworkOptions>>(
-            topology_, FlowNetworkOptions{.link_bytes_per_second = rate, .framing = options.framing}, told);
+      slices_[number].links = make_slice_links(
+          topology_, {.link_bytes_per_second = rate, .framing = options.framing, .grain = options.grain},
+          [this, number](const Message& message, Femtoseconds at) { delivered(number, message, at); });
     }
   }
 

@@ -2,13 +2,14 @@
 /// Programs with real data are compared with it: the faster of gathering in step and not. Beside it the closed form.
 ///
 ///   ici_collective all-gather|reduce-scatter|all-reduce [--slice NAME] [--bytes B] [--axis xyz] [--flows] [--no-framing]
-///                  [--json]
+///                  [--write PREFIX] [--json]
 ///   ici_collective all-reduce --slices S [--host-gbps G] [--chips-per-host C] [--dcn-us L] [--pieces P] ...
 #include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,6 +19,7 @@
 #include "model/ici/flow_network.hpp"
 #include "model/ici/multislice.hpp"
 #include "model/ici/slice.hpp"
+#include "model/replay/record.hpp"
 
 using namespace weft::ici;
 namespace spec = weft::spec;
@@ -34,6 +36,25 @@ double run(const Topology& topology, const Options& links, const CollectiveOptio
   collective.start();
   network.run_until(kNever);
   return collective.finished() ? microseconds(network.now()) : 0;
+}
+
+const std::map<CollectiveKind, weft::chakra::CollectiveType> kTypes{
+    {CollectiveKind::kAllGather, weft::chakra::CollectiveType::kAllGather},
+    {CollectiveKind::kReduceScatter, weft::chakra::CollectiveType::kReduceScatter},
+    {CollectiveKind::kAllReduce, weft::chakra::CollectiveType::kAllReduce}};
+
+/// PREFIX.<rank>.et: the collective that has been run, as a job for ici_replay and other tools. An error, or nothing.
+std::string write(const std::string& prefix, const Slice& slice, const CollectiveOptions& options, double us) {
+  const uint64_t shares = options.kind == CollectiveKind::kAllGather ? slice.chips() : 1;
+  const auto job = weft::replay::collective_job(kTypes.at(options.kind), options.bytes / shares, slice.chips());
+  const auto end = static_cast<Femtoseconds>(std::llround(us * static_cast<double>(kMicrosecond)));
+  for (size_t rank = 0; rank < job.ranks.size(); rank++) {
+    const auto path = fmt::format("{}.{}.et", prefix, rank);
+    std::ofstream file(path, std::ios::binary);
+    file << weft::chakra::write_trace(weft::replay::with_times(job.ranks[rank], {.end = end, .nodes = {{0, end}}}));
+    if (!file.flush()) return fmt::format("{}: cannot be written", path);
+  }
+  return {};
 }
 
 double user_seconds() {
@@ -109,7 +130,7 @@ int over_slices(const Slice& slice, const Hosts& hosts, const CollectiveOptions&
 
 int main(int argc, char** argv) {
   CLI::App app{"A collective of packets alone, on one slice or on several."};
-  std::string name = "v5e-16x16", axes = "xyz", kind = "all-reduce";
+  std::string name = "v5e-16x16", axes = "xyz", kind = "all-reduce", prefix;
   uint64_t bytes = 1 << 20;
   bool flows = false, no_framing = false, json = false;
   Hosts hosts;
@@ -135,6 +156,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1u, 4096u))
       ->capture_default_str();
   app.add_flag("--no-framing", no_framing, "the time of the payload alone, to be compared with the closed form");
+  app.add_option("--write", prefix, "writes it as execution traces, PREFIX.<rank>.et, of all chips of one slice");
   app.add_flag("--json", json);
   CLI11_PARSE(app, argc, argv);
   const auto parsed = parse_slice(name);
@@ -145,6 +167,12 @@ int main(int argc, char** argv) {
   const Slice& slice = std::get<Slice>(parsed);
   CollectiveOptions options{kinds.at(kind), bytes, 0};
   for (const char axis : axes) options.axes |= axis >= 'x' && axis <= 'z' ? 1u << (axis - 'x') : 0;
+  const auto topology = slice.topology();
+  for (unsigned axis = 0; axis < kAxes && !prefix.empty(); axis++)
+    if (hosts.slices > 1 || (topology.size(axis) > 1 && (options.axes >> axis & 1) == 0)) {
+      fmt::print(stderr, "ici_collective: --write takes a collective of all chips of one slice\n");
+      return 2;
+    }
   if (hosts.slices > 1) {
     if (options.kind != CollectiveKind::kAllReduce) {
       fmt::print(stderr, "ici_collective: {} over several slices: only all-reduce is\n", kind);
@@ -169,8 +197,15 @@ int main(int argc, char** argv) {
     if (found == 0) return 1;
     if (us == 0 || found < us) us = found, in_step = together;
   }
+  if (!prefix.empty())
+    if (const auto error = write(prefix, slice, options, us); !error.empty()) {
+      fmt::print(stderr, "ici_collective: {}\n", error);
+      return 1;
+    }
   const double half = all_gather_us(slice.topology(), bytes, options.axes, {static_cast<double>(rate)});
-  const double exact = options.kind == CollectiveKind::kAllReduce ? 2 * half : half;
+  const double in_step_half = all_gather_us(slice.topology(), bytes, options.axes, {static_cast<double>(rate)}, true);
+  const double halves = options.kind == CollectiveKind::kAllReduce ? 2 : 1;
+  const double exact = halves * half;
   if (json)
     fmt::print("{}\n", nlohmann::ordered_json{{"collective", kind},
                                               {"slice", name},
@@ -178,6 +213,7 @@ int main(int argc, char** argv) {
                                               {"bytes", bytes},
                                               {"us", us},
                                               {"exact_us", exact},
+                                              {"exact_in_step_us", halves * in_step_half},
                                               {"in_step", in_step},
                                               {"user_seconds", user_seconds()},
                                               {"peak_bytes", peak_bytes()}}

@@ -17,6 +17,7 @@ ALLOWED = {
     "model/trace": {"model/trace"},
     "base": {"base"},
     "model/ici": {"model/ici", "model/trace", "base"},
+    "model/replay": {"model/replay", "model/ici", "base"},
     "model/rv32": {"model/rv32"},
     "model/ibex": {"model/ibex", "model/rv32"},
     "model/chip": {"model/chip", "model/rv32", "model/ici", "model/trace", "model/core", "model/golden", "firmware", "base"},
