@@ -87,6 +87,15 @@ def devices(tools):
     where = f"of {found['programs']} programs on {', '.join(map(str, found['counts']))} chips"
     for name, differ in (("bits on each number of chips", found["differ"]), ("bits and cycles in each of two runs", found["differ_again"])):
         rows.append(row(name, len(differ), f"differ {where}{': ' if differ else ''}{', '.join(differ)}", "0", not differ, oracle="one chip, the first run"))
+    done = run(tools, "gathered_programs.py", "--json")
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        raise tools.Failed(f"testbench/jax/gathered_programs.py: {done.stderr.strip()[-600:]}") from None
+    for name, example in found.items():
+        gathered = example["gathered"]
+        rows.append(row(f"gathered programs, {name}", len(gathered), f"of {example['programs']} of several devices{'; two runs differ' * (not example['same'])}", "0",
+                        not gathered and example["same"]))
     return rows
 
 

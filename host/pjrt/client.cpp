@@ -75,6 +75,7 @@ Status open_slice(Client& client, const runtime::Target& target) {
   if (const auto status = weft_slice_open(name.c_str(), &slice); status != WEFT_ERROR_OK)
     return runtime::driver_error(status);
   client.slice.reset(slice);
+  client.collectives = std::make_unique<runtime::SliceCollectives>(slice);
   weft_slice_info info = WEFT_INIT(weft_slice_info);
   if (const auto status = weft_slice_get_info(slice, &info); status != WEFT_ERROR_OK)
     return runtime::driver_error(status);

@@ -6,7 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "host/pjrt/exchange.hpp"
 #include "host/pjrt/objects.hpp"
+#include "host/tools/cost/launch_record.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -20,10 +22,21 @@ struct Launch {
   CompletionPtr complete = std::make_shared<Completion>();
   std::unique_ptr<tools::LaunchRecord::Call> noted =
       tools::LaunchRecord::of_process().call();  ///< null: no recording is active
+  /// Of several devices that each run their program.
+  std::unique_ptr<LaunchExchange> exchange;
+  std::mutex mutex;
+  std::vector<std::optional<tools::PartsResult>> results;
+  std::optional<weft::Error> error;
+  size_t ended = 0;
 };
 
-/// Arguments are gathered, and results are cut; on one device they are what they are.
-std::optional<weft::Error> run(Launch& launch, runtime::Session& session) {
+void note(Launch& launch, const spec::Chip& chip, const tools::PartsResult& result) {
+  // The record keeps the program as long as it needs the model.
+  if (launch.noted) launch.noted->add(launch.program->name, chip, {launch.program, &launch.program->model}, result);
+}
+
+/// Arguments are gathered, and results are cut.
+std::optional<weft::Error> run_gathered(Launch& launch, runtime::Session& session) {
   const auto& layout = launch.program->layout;
   std::vector<compiler::ir::TensorPtr> inputs;
   for (size_t i = 0; i < launch.inputs[0].size(); i++) {
@@ -32,16 +45,57 @@ std::optional<weft::Error> run(Launch& launch, runtime::Session& session) {
       if (auto error = of_device[i]->ready->wait()) return error;
       tiles.push_back(of_device[i]->tensor);
     }
-    inputs.push_back(layout.inputs.empty() ? tiles[0] : compiler::ir::joined(tiles, layout.inputs[i]));
+    inputs.push_back(compiler::ir::joined(tiles, layout.inputs[i]));
   }
-  auto outputs = run_program(*launch.program, inputs, session, launch.noted.get());
-  if (!outputs.ok()) return outputs.error();
+  auto result = run_program(*launch.program, inputs, 0, session);
+  if (!result.ok()) return result.error();
+  note(launch, session.chip(), result.value());
   for (size_t device = 0; device < launch.outputs.size(); device++)
     for (size_t i = 0; i < launch.outputs[device].size(); i++)
-      launch.outputs[device][i]->tensor = layout.outputs.empty()
-                                              ? outputs.value()[i]
-                                              : compiler::ir::tile_of(outputs.value()[i], layout.outputs[i], device);
+      launch.outputs[device][i]->tensor = compiler::ir::tile_of(result.value().outputs[i], layout.outputs[i], device);
   return std::nullopt;
+}
+
+/// One device's program on its own arguments.
+std::optional<weft::Error> run_own(Launch& launch, size_t device, runtime::Session& session) {
+  std::vector<compiler::ir::TensorPtr> inputs;
+  for (const auto& input : launch.inputs[device]) {
+    if (auto error = input->ready->wait()) return error;
+    inputs.push_back(input->tensor);
+  }
+  const compiler::reference::OnDevice scope(*launch.exchange, static_cast<int64_t>(device));
+  auto result = run_program(*launch.program, inputs, device, session);
+  if (!result.ok()) return result.error();
+  for (size_t i = 0; i < launch.outputs[device].size(); i++)
+    launch.outputs[device][i]->tensor = result.value().outputs[i];
+  launch.results[device] = std::move(result.value());
+  return std::nullopt;
+}
+
+void finish(Launch& launch, const std::optional<weft::Error>& error) {
+  launch.noted.reset();
+  for (const auto& of_device : launch.outputs)
+    for (const auto& output : of_device) output->ready->finish(error);
+  launch.complete->finish(error);
+}
+
+/// A device has ended; the last one ends the launch. That a device waits for one that has failed is not the cause.
+void end(Launch& launch, size_t device, const std::optional<weft::Error>& error, const spec::Chip& chip) {
+  launch.exchange->end(static_cast<int64_t>(device));
+  {
+    const std::lock_guard lock(launch.mutex);
+    if (error && (!launch.error || launch.error->message.find("waits for one") != std::string::npos))
+      launch.error = error;
+    if (++launch.ended != launch.program->devices()) return;
+  }
+  tools::PartsResult collectives;
+  for (const auto& window : launch.exchange->windows()) collectives.launches.push_back({0, window.begin, window.end});
+  if (!launch.error) {
+    for (const auto& result : launch.results) note(launch, chip, *result);
+    if (launch.noted && !collectives.launches.empty())
+      launch.noted->add(launch.program->name + " (collectives)", chip, nullptr, collectives);
+  }
+  finish(launch, launch.error);
 }
 
 using Donations = std::vector<compiler::stablehlo::Donation>;
@@ -106,16 +160,31 @@ Error* prepare(Launch& launch, Device& device, Buffer** arguments, size_t count,
   return nullptr;
 }
 
-/// The thread of the first device's chip does the work. Null: it is on its way.
-Error* post(Device& first, const std::shared_ptr<Launch>& launch) {
-  auto posted = first.chip->post([launch, chip = first.chip.get()] {
-    const auto error = run(*launch, chip->session());
-    launch->noted.reset();
-    for (const auto& of_device : launch->outputs)
-      for (const auto& output : of_device) output->ready->finish(error);
-    launch->complete->finish(error);
-  });
+/// Gathered: the thread of the first device's chip does the work. Null: it is on its way.
+Error* post_gathered(Device& first, const std::shared_ptr<Launch>& launch) {
+  auto posted =
+      first.chip->post([launch, chip = first.chip.get()] { finish(*launch, run_gathered(*launch, chip->session())); });
   return posted.ok() ? nullptr : made(posted.error());
+}
+
+/// Each device's chip does its part. Launches come to all chips in one order, so none waits for one behind it.
+Error* post(Client& client, const std::vector<Device*>& devices, const std::shared_ptr<Launch>& launch) {
+  std::vector<uint32_t> chips;
+  std::vector<weft_queue*> queues;
+  for (const Device* device : devices) {
+    chips.push_back(static_cast<uint32_t>(device->description.id));
+    queues.push_back(device->chip->session().queue());
+  }
+  launch->exchange = std::make_unique<LaunchExchange>(client.collectives.get(), std::move(chips), std::move(queues));
+  launch->results.resize(devices.size());
+  const std::lock_guard lock(client.launching);
+  for (size_t i = 0; i < devices.size(); i++) {
+    auto posted = devices[i]->chip->post([launch, i, chip = devices[i]->chip.get()] {
+      end(*launch, i, run_own(*launch, i, chip->session()), chip->preset());
+    });
+    if (!posted.ok()) return made(posted.error());  // of a forked child: none has been posted
+  }
+  return nullptr;
 }
 
 Executable::Shardings shardings_of(const std::vector<compiler::ir::Tiling>& tilings) {
@@ -191,7 +260,10 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a) {
                        named("elements", static_cast<float>(cost.elements)),
                        named("device elements", static_cast<float>(cost.device_elements)),
                        named("device programs", static_cast<float>(cost.device_programs)),
-                       named("islands", static_cast<float>(cost.islands))};
+                       named("islands", static_cast<float>(cost.islands)),
+                       named("collectives", static_cast<float>(cost.collectives)),
+                       named("replicated operators", static_cast<float>(cost.replicated)),
+                       named("gathered programs", executable->program->gathered.empty() ? 0.0F : 1.0F)};
   executable->parameters = shardings_of(executable->program->layout.inputs);
   executable->outputs = shardings_of(executable->program->layout.outputs);
   a.result = executable.release();
@@ -202,8 +274,7 @@ Error* memory_of_program(ProgramMemoryArguments& a) {
   const Program& program = *a.executable->program;
   a.code = a.arguments = a.results = 0;
   for (const auto& part : program.model.programs) a.code += static_cast<int64_t>(part.executable.size());
-  for (size_t i = 0; i < program.model.module.inputs.size(); i++)
-    a.arguments += static_cast<int64_t>(program.input_type(i).bytes());
+  for (size_t i = 0; i < program.inputs(); i++) a.arguments += static_cast<int64_t>(program.input_type(i).bytes());
   for (size_t i = 0; i < program.model.module.outputs.size(); i++)
     a.results += static_cast<int64_t>(program.output_type(i).bytes());
   a.aliased = a.scratch = 0;  // values between operators are in VMEM
@@ -245,9 +316,9 @@ Error* execute(ExecuteArguments& a) {
   const LoadedExecutable& loaded = *a.executable;
   if (loaded.deleted) return made(ErrorCode::kFailedPrecondition, "the executable has been deleted");
   const auto& program = loaded.program;
-  if (a.argument_count != program->model.module.inputs.size())
-    return made(ErrorCode::kInvalidArgument, fmt::format("{} arguments; the program takes {}", a.argument_count,
-                                                         program->model.module.inputs.size()));
+  if (a.argument_count != program->inputs())
+    return made(ErrorCode::kInvalidArgument,
+                fmt::format("{} arguments; the program takes {}", a.argument_count, program->inputs()));
   const size_t devices = program->devices();
   if (a.device_count != devices)
     return made(ErrorCode::kInvalidArgument,
@@ -262,7 +333,10 @@ Error* execute(ExecuteArguments& a) {
     if (auto* error = check_donations(donations, a.arguments[d], a.argument_count)) return error;
     if (auto* error = prepare(*launch, device(d), a.arguments[d], a.argument_count, donations)) return error;
   }
-  if (auto* error = post(device(0), launch)) return error;
+  std::vector<Device*> places;
+  for (size_t d = 0; d < devices; d++) places.push_back(&device(d));
+  if (auto* error = program->gathered.empty() ? post(*loaded.client, places, launch) : post_gathered(device(0), launch))
+    return error;
   for (size_t d = 0; d < devices; d++) {
     donate(donations, a.arguments[d], launch->outputs[d]);
     for (size_t i = 0; i < launch->outputs[d].size(); i++)

@@ -2,12 +2,14 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "host/pjrt/chip.hpp"
 #include "host/pjrt/program.hpp"
+#include "host/runtime/slice_collectives.hpp"
 
 namespace weft::pjrt {
 
@@ -44,7 +46,9 @@ struct SliceClose {
 
 struct Client {
   std::string platform = "weft", version;
-  std::unique_ptr<weft_slice, SliceClose> slice;  ///< null: one chip; it outlives the devices
+  std::unique_ptr<weft_slice, SliceClose> slice;           ///< null: one chip; it outlives the devices
+  std::unique_ptr<runtime::SliceCollectives> collectives;  ///< null: one chip
+  std::mutex launching;                                    ///< held while a launch is posted to its chips
   std::vector<std::unique_ptr<Device>> owned;
   std::vector<Device*> devices;
   std::vector<Memory*> memories;

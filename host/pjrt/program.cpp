@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 
@@ -10,7 +11,6 @@
 #include "host/compiler/partition/value_views.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
-#include "host/tools/run/run_parts.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -63,6 +63,8 @@ Cost cost_of(const Program& program) {
   Work all, device;
   for (const auto& op : module.ops()) all.add(work_of(module, op));
   Cost cost;
+  for (const auto& op : module.ops()) cost.collectives += op.kind == OpKind::kCollective ? 1 : 0;
+  for (const auto& [kind, count] : program.replicated) cost.replicated += count;
   for (const auto& part : program.model.partition.parts) {
     (part.graph ? cost.device_programs : cost.islands)++;
     if (part.graph)
@@ -74,19 +76,68 @@ Cost cost_of(const Program& program) {
 }
 
 compiler::ir::TensorType Program::input_type(size_t i) const {
-  const auto& whole = model.module.type(model.module.inputs.at(i));
-  return layout.inputs.empty() ? whole : layout.inputs[i].local(whole);
+  const auto& type = model.module.type(model.module.inputs.at(i));
+  return gathered.empty() ? type : layout.inputs[i].local(type);
 }
 compiler::ir::TensorType Program::output_type(size_t i) const {
-  const auto& whole = model.module.type(model.module.outputs.at(i).value);
-  return layout.outputs.empty() ? whole : layout.outputs[i].local(whole);
+  const auto& type = model.module.type(model.module.outputs.at(i).value);
+  return gathered.empty() ? type : layout.outputs[i].local(type);
 }
+
+namespace {
+
+/// The module in the place of a program for several devices: each one's, or that of whole arrays.
+Module localised(Module module, Program& program) {
+  const size_t devices = program.devices();
+  const bool manual = std::ranges::any_of(module.ops(), [](const Op& op) { return op.kind == OpKind::kManual; });
+  if (devices == 1 && !manual) return module;
+  auto layout = program.layout;
+  if (devices == 1) {
+    for (const auto input : module.inputs)
+      layout.inputs.push_back(compiler::ir::replicated(module.type(input).rank(), 1));
+    for (const auto& output : module.outputs)
+      layout.outputs.push_back(compiler::ir::replicated(module.type(output.value).rank(), 1));
+  }
+  auto local = compiler::localise::localise(module, layout.inputs, layout.outputs, devices);
+  if (local.ok()) {
+    auto simplified = compiler::passes::run_all(std::move(local.value().module));
+    if (simplified.ok()) {
+      program.extras = std::move(local.value().extras);
+      program.replicated = std::move(local.value().replicated);
+      return std::move(simplified.value());
+    }
+    local = simplified.error();
+  }
+  if (devices > 1) program.gathered = local.error().message;
+  return module;
+}
+
+/// By extra that is a constant: each device's tile.
+std::vector<std::vector<compiler::ir::TensorPtr>> constants_of(const Program& program) {
+  std::vector<std::vector<compiler::ir::TensorPtr>> constants(program.extras.size());
+  for (size_t i = 0; i < constants.size(); i++)
+    for (size_t device = 0; program.extras[i].constant && device < program.devices(); device++)
+      constants[i].push_back(compiler::ir::tile_of(program.extras[i].constant, program.extras[i].tiling, device));
+  return constants;
+}
+
+std::string text_of(const Program& program) {
+  std::string text = fmt::format("weft: {}", program.name);
+  if (program.devices() > 1) text += fmt::format(" on {} devices", program.devices());
+  if (!program.gathered.empty()) text += fmt::format(", gathered because: {}", program.gathered);
+  for (const auto& [kind, count] : program.replicated)
+    text += fmt::format(", {} {} computed whole on each", count, kind);
+  return text + "\n" + tools::parts_text(program.model);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options, const spec::Chip& chip,
                                                        tools::CompiledParts* known) {
   auto imported = compiler::stablehlo::import_program(std::as_bytes(std::span(code)));
   if (!imported.ok()) return imported.error();
   auto program = std::make_shared<Program>();
+  program->options = options;
   if (options.partitions > 1) {
     auto layout = compiler::stablehlo::layout_of(std::as_bytes(std::span(code)), imported.value(),
                                                  static_cast<size_t>(options.partitions));
@@ -100,29 +151,28 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
   program->name = simplified.value().name;
-  auto model = tools::compile_parts(std::move(simplified.value()), chip, known);
+  auto model = tools::compile_parts(localised(std::move(simplified.value()), *program), chip, known);
   if (!model.ok()) return model.error();
   program->model = std::move(model.value());
+  program->constants = constants_of(*program);
   for (auto& [input, output] : program->donations)
     if (output && program->input_type(input).bytes() != program->output_type(*output).bytes()) output.reset();
   if (const char* wanted = std::getenv("WEFT_JAX_LOG"); wanted != nullptr && wanted == std::string_view("parts"))
-    fmt::print(stderr, "weft: {}\n{}", program->name, tools::parts_text(program->model));
+    fmt::print(stderr, "{}", text_of(*program));
   program->fingerprint = fmt::format("{:016x}", std::hash<std::string>()(code));
   program->code = std::move(code);
   program->chip = chip.name;
-  program->options = std::move(options);
   return std::shared_ptr<const Program>(std::move(program));
 }
 
-Result<std::vector<compiler::ir::TensorPtr>> run_program(const Program& program,
-                                                         const std::vector<compiler::ir::TensorPtr>& inputs,
-                                                         runtime::Session& session, tools::LaunchRecord::Call* noted) {
-  auto result = tools::run_parts(program.model, inputs, &session, tools::Verify::kNo);
-  if (!result.ok()) return result.error();
-  // The record keeps the program as long as it needs the model.
-  if (noted != nullptr)
-    noted->add(program.name, session.chip(), {program.shared_from_this(), &program.model}, result.value());
-  return std::move(result.value().outputs);
+Result<tools::PartsResult> run_program(const Program& program, std::vector<compiler::ir::TensorPtr> inputs,
+                                       size_t device, runtime::Session& session) {
+  for (size_t i = 0; i < program.extras.size(); i++) {
+    const auto& extra = program.extras[i];
+    inputs.push_back(extra.constant ? program.constants[i][device]
+                                    : compiler::ir::tile_of(inputs[*extra.input], extra.tiling, device));
+  }
+  return tools::run_parts(program.model, inputs, &session, tools::Verify::kNo);
 }
 
 }  // namespace weft::pjrt

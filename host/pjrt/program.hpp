@@ -1,17 +1,20 @@
-/// A compiled program: L1, cut into device programs and islands. One of several devices runs whole on the first of
-/// them, on its arguments gathered.
+/// A compiled program: L1, cut into device programs and islands. One of several devices is localised: each device runs
+/// the same program on its parts, and they meet at collectives. What cannot be localised runs whole on the first of them,
+/// on its arguments gathered.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "host/compiler/ir/tensor.hpp"
+#include "host/compiler/localise/localise.hpp"
 #include "host/compiler/result.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
 #include "host/runtime/session.hpp"
-#include "host/tools/cost/launch_record.hpp"
 #include "host/tools/run/model_program.hpp"
+#include "host/tools/run/run_parts.hpp"
 
 namespace weft::pjrt {
 
@@ -32,11 +35,17 @@ struct Program : std::enable_shared_from_this<Program> {
   std::string name, fingerprint, code;  ///< code: as it came in
   std::string chip;                     ///< the preset that it is compiled for
   CompileOptions options;
-  tools::ModelProgram model;           ///< of whole arrays
-  compiler::stablehlo::Layout layout;  ///< of several devices; of one, empty
+  tools::ModelProgram model;  ///< of each device's parts; gathered: of whole arrays
+  std::string gathered;       ///< why the program of several devices is not localised; empty: it is
+  /// What each device's program takes behind the program's inputs; of constants, the tiles by device.
+  std::vector<compiler::localise::Extra> extras;
+  std::vector<std::vector<compiler::ir::TensorPtr>> constants;
+  std::map<std::string, uint64_t> replicated;  ///< operators that each device computes whole
+  compiler::stablehlo::Layout layout;          ///< of several devices; of one, empty
   /// Inputs that a launch takes from its caller, and the outputs, of as many bytes, that get their places.
   std::vector<compiler::stablehlo::Donation> donations;
 
+  [[nodiscard]] size_t inputs() const { return model.module.inputs.size() - extras.size(); }
   [[nodiscard]] size_t devices() const { return static_cast<size_t>(options.partitions); }
   /// Of what one device has.
   [[nodiscard]] compiler::ir::TensorType input_type(size_t i) const;
@@ -47,7 +56,8 @@ struct Program : std::enable_shared_from_this<Program> {
 struct Cost {
   uint64_t macs = 0, device_macs = 0;          ///< multiply-adds of products and convolutions
   uint64_t elements = 0, device_elements = 0;  ///< results of elementwise operators
-  uint64_t device_programs = 0, islands = 0;
+  uint64_t device_programs = 0, islands = 0;   ///< of each device; gathered: of the first one
+  uint64_t collectives = 0, replicated = 0;    ///< operators; replicated: computed whole by each device
 };
 [[nodiscard]] Cost cost_of(const Program& program);
 
@@ -60,10 +70,10 @@ struct Cost {
                                                                      const spec::Chip& chip,
                                                                      tools::CompiledParts* known = nullptr);
 
-/// The outputs on these inputs, whole arrays of the program's types. Errors of the device and of the reference. `noted`:
-/// null, or where to tell what was launched.
-[[nodiscard]] Result<std::vector<compiler::ir::TensorPtr>> run_program(
-    const Program& program, const std::vector<compiler::ir::TensorPtr>& inputs, runtime::Session& session,
-    tools::LaunchRecord::Call* noted);
+/// The outputs on these inputs: whole arrays, or those of one device, of which `inputs` grows by what its program takes
+/// beside. Errors of the device and of the reference.
+[[nodiscard]] Result<tools::PartsResult> run_program(const Program& program,
+                                                     std::vector<compiler::ir::TensorPtr> inputs, size_t device,
+                                                     runtime::Session& session);
 
 }  // namespace weft::pjrt

@@ -72,8 +72,9 @@ class Manual(unittest.TestCase):
 
     def test_pmap_takes_the_mean_of_gradients(self):
         w, x = floats(6), floats(4, 3, 6)
-        gradient = jax.pmap(lambda w, x: lax.pmean(jax.grad(lambda w: jnp.sum((x @ w) ** 2))(w), "i"), "i",
-                            in_axes=(None, 0))(w, x)
+        with jax.default_matmul_precision("highest"):
+            gradient = jax.pmap(lambda w, x: lax.pmean(jax.grad(lambda w: jnp.sum((x @ w) ** 2))(w), "i"), "i",
+                                in_axes=(None, 0))(w, x)
         wanted = np.mean([2 * part.T @ (part @ w) for part in x], 0)
         np.testing.assert_allclose(gradient, np.broadcast_to(wanted, (4, 6)), rtol=1e-4)
 

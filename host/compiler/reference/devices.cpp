@@ -11,6 +11,7 @@
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/reference/evaluate.hpp"
+#include "host/compiler/reference/exchange.hpp"
 #include "host/compiler/reference/region.hpp"
 
 namespace weft::compiler::reference {
@@ -65,10 +66,11 @@ class Meeting {
   std::set<int64_t> ended_;
 };
 
-/// The device that this thread stands for.
+/// The device that this thread stands for, and who brings it to the others.
 struct Instance {
   Meeting* meeting = nullptr;
   int64_t id = 0;
+  Exchange* exchange = nullptr;
 };
 thread_local Instance current;
 
@@ -82,7 +84,7 @@ std::optional<Error> run_all(const ir::Op& op, const Dims& ids, const std::vecto
   Meeting meeting(own);
   std::vector<std::optional<Error>> errors(ids.size());
   const auto run = [&](size_t device) {
-    current = {&meeting, own[device]};
+    current = {&meeting, own[device], nullptr};
     try {
       results[device] = Runner(*op.regions[0]).run(inputs[device]);
     } catch (const ir::Refusal& refusal) {
@@ -113,29 +115,6 @@ Dims group_of(const ir::Op& op, int64_t id) {
   return {};
 }
 
-TensorPtr combined(const ir::Op& op, const std::vector<TensorPtr>& values) {
-  ir::Op combine;
-  combine.kind = *ir::op_kind_of(op.word("combine"));
-  TensorPtr sum = values[0];
-  for (size_t i = 1; i < values.size(); i++) sum = evaluate_op(combine, {sum, values[i]}, {sum->type})[0];
-  return sum;
-}
-
-/// One of `parts` along a dimension.
-TensorPtr part_of(const TensorPtr& value, size_t dimension, int64_t parts, int64_t which) {
-  ir::Tiling tiling = ir::replicated(value->type.rank(), 1);
-  tiling.tiles[dimension] = parts;
-  tiling.place[0][dimension] = which;
-  return ir::tile_of(value, tiling, 0);
-}
-
-TensorPtr side_by_side(const std::vector<TensorPtr>& values, size_t dimension) {
-  ir::Tiling tiling = ir::replicated(values[0]->type.rank(), values.size());
-  tiling.tiles[dimension] = static_cast<int64_t>(values.size());
-  for (size_t i = 0; i < values.size(); i++) tiling.place[i][dimension] = static_cast<int64_t>(i);
-  return ir::joined(values, tiling);
-}
-
 /// A target of a permutation has its source's value, another device zeros.
 TensorPtr permuted(const ir::Op& op, const TensorPtr& value) {
   const Dims& pairs = op.list("groups");
@@ -152,6 +131,57 @@ TensorPtr permuted(const ir::Op& op, const TensorPtr& value) {
 }
 
 }  // namespace
+
+OnDevice::OnDevice(Exchange& exchange, int64_t id) { current = {nullptr, id, &exchange}; }
+OnDevice::~OnDevice() { current = {}; }
+
+Dims members_of(const ir::Op& collective, int64_t id) {
+  if (collective.word("kind") != "permute") return group_of(collective, id);
+  const Dims& pairs = collective.list("groups");
+  std::set<int64_t> members;
+  if (std::ranges::find(pairs, id) != pairs.end()) members.insert(id);
+  for (size_t before = 0; before != members.size();) {
+    before = members.size();
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+      if (members.contains(pairs[i]) || members.contains(pairs[i + 1])) members.insert({pairs[i], pairs[i + 1]});
+  }
+  return {members.begin(), members.end()};
+}
+
+TensorPtr combined(const ir::Op& collective, const std::vector<TensorPtr>& values) {
+  ir::Op combine;
+  combine.kind = *ir::op_kind_of(collective.word("combine"));
+  TensorPtr sum = values[0];
+  for (size_t i = 1; i < values.size(); i++) sum = evaluate_op(combine, {sum, values[i]}, {sum->type})[0];
+  return sum;
+}
+
+TensorPtr part_of(const TensorPtr& value, size_t dimension, int64_t parts, int64_t which) {
+  ir::Tiling tiling = ir::replicated(value->type.rank(), 1);
+  tiling.tiles[dimension] = parts;
+  tiling.place[0][dimension] = which;
+  return ir::tile_of(value, tiling, 0);
+}
+
+TensorPtr side_by_side(const std::vector<TensorPtr>& values, size_t dimension) {
+  ir::Tiling tiling = ir::replicated(values[0]->type.rank(), values.size());
+  tiling.tiles[dimension] = static_cast<int64_t>(values.size());
+  for (size_t i = 0; i < values.size(); i++) tiling.place[i][dimension] = static_cast<int64_t>(i);
+  return ir::joined(values, tiling);
+}
+
+TensorPtr result_of(const ir::Op& op, const std::vector<TensorPtr>& values, size_t own) {
+  const std::string& kind = op.word("kind");
+  if (kind == "broadcast") return values[0];
+  if (kind == "all_reduce") return combined(op, values);
+  const auto dimension = static_cast<size_t>(op.integer("dimension"));
+  if (kind == "all_gather") return side_by_side(values, dimension);
+  const auto count = static_cast<int64_t>(values.size()), place = static_cast<int64_t>(own);
+  std::vector<TensorPtr> parts;  // of what the others have, this device's
+  for (const auto& value : values) parts.push_back(part_of(value, dimension, count, place));
+  return kind == "reduce_scatter" ? combined(op, parts)
+                                  : side_by_side(parts, static_cast<size_t>(op.integer("concat")));
+}
 
 Results manual(const ir::Op& op, const Operands& in, const ir::Types& out) {
   const Dims& ids = op.list("ids");
@@ -175,6 +205,7 @@ Results manual(const ir::Op& op, const Operands& in, const ir::Types& out) {
 
 Results collective(const ir::Op& op, const Operands& in, const ir::Types& out) {
   const std::string& kind = op.word("kind");
+  if (current.exchange != nullptr) return {current.exchange->exchange(op, current.id, in[0])};
   if (current.meeting == nullptr) {  // a program of one device may have one with itself
     if (!std::ranges::all_of(op.list("groups"), [](int64_t device) { return device == 0; }))
       ir::unsupported("collective: outside of what runs on each device");
@@ -187,16 +218,7 @@ Results collective(const ir::Op& op, const Operands& in, const ir::Types& out) {
     ir::invalid("collective: device {} is in no group", current.id);
   }
   const auto values = current.meeting->exchange(group, current.id, in[0]);
-  const auto count = static_cast<int64_t>(group.size());
-  const int64_t own = std::ranges::find(group, current.id) - group.begin();
-  if (kind == "broadcast") return {values[0]};
-  if (kind == "all_reduce") return {combined(op, values)};
-  const auto dimension = static_cast<size_t>(op.integer("dimension"));
-  if (kind == "reduce_scatter") return {part_of(combined(op, values), dimension, count, own)};
-  if (kind == "all_gather") return {side_by_side(values, dimension)};
-  std::vector<TensorPtr> parts;  // all_to_all
-  for (const auto& value : values) parts.push_back(part_of(value, dimension, count, own));
-  return {side_by_side(parts, static_cast<size_t>(op.integer("concat")))};
+  return {result_of(op, values, static_cast<size_t>(std::ranges::find(group, current.id) - group.begin()))};
 }
 
 Results partition_id(const ir::Op&, const Operands&, const ir::Types& out) {

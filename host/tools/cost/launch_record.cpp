@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 void add_layers(Json& json, const RecordedProgram& program) {
   json["layers"] = Json::array();
   if (!program.model) {
-    json["layers_missing"] = "a product is one operator";
+    json["layers_missing"] = "products and collectives are one operator";
     return;
   }
   const auto measured = measure_layers(*program.chip, *program.model);

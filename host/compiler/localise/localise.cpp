@@ -1,0 +1,281 @@
+// Walks through a program of whole arrays and writes the program of a device.
+#include "host/compiler/localise/localise.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/localise/localiser.hpp"
+
+namespace weft::compiler::localise {
+namespace {
+
+using ir::Dims;
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+constexpr int kDeepest = 16;  // operators in one another that are made anew for each reader
+
+bool has_manual(const Op& op) {
+  return std::ranges::any_of(op.regions, [](const auto& region) {
+    return std::ranges::any_of(region->ops(),
+                               [](const Op& inner) { return inner.kind == OpKind::kManual || has_manual(inner); });
+  });
+}
+
+/// The element that all are. Null: they differ.
+ir::TensorPtr one_element(const ir::Tensor& tensor) {
+  const size_t bytes = ir::bytes_of(tensor.type.element);
+  if (tensor.data.empty()) return nullptr;
+  for (size_t at = bytes; at < tensor.data.size(); at += bytes)
+    if (std::memcmp(&tensor.data[at], tensor.data.data(), bytes) != 0) return nullptr;
+  auto one = std::make_shared<ir::Tensor>(ir::TensorType{tensor.type.element, {}});
+  std::memcpy(one->data.data(), tensor.data.data(), bytes);
+  return one;
+}
+
+}  // namespace
+
+Localiser::Localiser(const ir::Module& from, size_t devices)
+    : from_(from), devices_(devices), b_(made_.module), forms_(from.values().size()), free_(from.values().size()) {
+  made_.module.name = from.name;
+}
+
+LocalProgram Localiser::run(const std::vector<ir::Tiling>& inputs, const std::vector<ir::Tiling>& outputs) {
+  for (size_t i = 0; i < from_.inputs.size(); i++) {
+    const ValueId input = from_.inputs[i];
+    Shards shards = shards_of(inputs[i]);
+    const ValueId local = made_.module.add_parameter(from_.input_name(input),
+                                                     {from_.type(input).element, local_dims(dims(input), shards)});
+    define(input, std::move(shards), local);
+  }
+  find_free();
+  for (const auto& op : from_.ops()) localise_op(op);
+  for (size_t i = 0; i < from_.outputs.size(); i++)
+    made_.module.outputs.push_back({from_.outputs[i].name, need(from_.outputs[i].value, shards_of(outputs[i]))});
+  return std::move(made_);
+}
+
+void Localiser::localise_op(const Op& op) {
+  if (op.kind == OpKind::kParameter || is_free(op.results[0])) return;
+  b_.origin = op.origin;
+  if (op.kind == OpKind::kManual) return inline_manual(op);
+  if (has_manual(op)) ir::unsupported("a manual computation in the region of {}", name_of(op.kind));
+  if (ir::reads_device(op)) ir::unsupported("{} outside of a manual computation", name_of(op.kind));
+  if (!by_rule(*this, op)) replicate(op);
+}
+
+void Localiser::replicate(const Op& op) {
+  std::vector<ValueId> operands;
+  bool parts = false;
+  for (const ValueId value : op.operands) {
+    parts = parts || !is_whole(shards(value));
+    operands.push_back(need(value, whole(dims(value).size())));
+  }
+  if (parts) made_.replicated[std::string(name_of(op.kind))]++;
+  const ValueId first = add(op, operands);
+  const auto results = made_.module.op_of(first).results;
+  for (size_t i = 0; i < results.size(); i++) define(op.results[i], whole(dims(op.results[i]).size()), results[i]);
+}
+
+void Localiser::inline_manual(const Op& op) {
+  const Dims& ids = op.list("ids");
+  if (ids.size() != devices_ || std::set<int64_t>(ids.begin(), ids.end()).size() != devices_ ||
+      std::ranges::any_of(ids, [&](int64_t id) { return id < 0 || id >= static_cast<int64_t>(devices_); }))
+    ir::unsupported("a manual computation over {} of {} devices", ids.size(), devices_);
+  std::vector<size_t> ranks;
+  for (const ValueId value : op.operands) ranks.push_back(dims(value).size());
+  for (const ValueId value : op.results) ranks.push_back(dims(value).size());
+  std::vector<Shards> lying;
+  for (const auto& tiling : ir::tilings_of(op, ranks)) {  // places are in the order of the ids
+    ir::Tiling by_device = tiling;
+    for (size_t i = 0; i < ids.size(); i++) by_device.place[static_cast<size_t>(ids[i])] = tiling.place[i];
+    lying.push_back(shards_of(by_device));
+  }
+  const ir::Module& region = *op.regions[0];
+  std::vector<ValueId> values(region.values().size());
+  for (size_t i = 0; i < region.inputs.size(); i++) values[index_of(region.inputs[i])] = need(op.operands[i], lying[i]);
+  Dims numbers;
+  for (size_t device = 0; device < devices_; device++) numbers.push_back(static_cast<int64_t>(device));
+  for (const Op& inner : region.ops()) {
+    if (inner.kind == OpKind::kParameter) continue;
+    if (inner.kind == OpKind::kManual || has_manual(inner)) ir::unsupported("a manual computation in another one");
+    if (inner.kind == OpKind::kPartitionId) {
+      values[index_of(inner.results[0])] = scalar_of_device(ir::ElementType::kU32, numbers);
+      continue;
+    }
+    std::vector<ValueId> operands;
+    for (const ValueId value : inner.operands) operands.push_back(values[index_of(value)]);
+    const ValueId first =
+        add(inner, operands,
+            inner.kind == OpKind::kCollective ? ir::Attributes{{"together", int64_t{1}}} : ir::Attributes{});
+    const auto results = made_.module.op_of(first).results;
+    for (size_t i = 0; i < results.size(); i++) values[index_of(inner.results[i])] = results[i];
+  }
+  for (size_t i = 0; i < op.results.size(); i++)
+    define(op.results[i], lying[op.operands.size() + i], values[index_of(region.outputs[i].value)]);
+}
+
+void Localiser::find_free() {
+  for (const auto& op : from_.ops()) {
+    if (op.results.size() != 1) continue;
+    int& depth = free_[index_of(op.results[0])];
+    if (op.kind == OpKind::kConstant || op.kind == OpKind::kIota) depth = 1;
+    const bool elementwise = (op.kind > OpKind::kIota && op.kind <= OpKind::kConvert && op.regions.empty());
+    if (!elementwise && op.kind != OpKind::kBroadcast) continue;
+    int deepest = 0;
+    for (const ValueId value : op.operands) {
+      if (!is_free(value)) deepest = kDeepest;
+      deepest = std::max(deepest, free_[index_of(value)]);
+    }
+    if (deepest < kDeepest) depth = deepest + 1;
+  }
+}
+
+Shards Localiser::shards(ValueId value) const {
+  const auto& forms = forms_[index_of(value)];
+  return forms.empty() || is_free(value) ? whole(dims(value).size()) : forms.front().shards;
+}
+
+void Localiser::define(ValueId value, Shards shards, ValueId local) {
+  forms_[index_of(value)].push_back({std::move(shards), local});
+}
+
+bool Localiser::take(std::vector<Cut>& chosen, const Cut& cut) const {
+  if (cut.whole()) return false;
+  chosen.push_back(cut);
+  if (complete(chosen, devices_)) return true;
+  chosen.pop_back();
+  return false;
+}
+
+ValueId Localiser::add(const Op& op, const std::vector<ValueId>& operands, ir::Attributes more) {
+  Op copy = op;
+  copy.operands = operands;
+  copy.results.clear();
+  for (auto& [name, value] : more) copy.attributes[name] = std::move(value);
+  return made_.module.add(std::move(copy));
+}
+
+ValueId Localiser::collective(ValueId local, const DeviceGroups& groups, ir::Attributes attributes) {
+  attributes["groups"] = groups.devices;
+  attributes["group_size"] = groups.size;
+  attributes["together"] = int64_t{1};
+  return b_.add(OpKind::kCollective, {local}, std::move(attributes));
+}
+
+ValueId Localiser::all_reduce(ValueId local, const std::string& combine, const std::vector<Cut>& kept,
+                              const std::vector<Cut>& moved) {
+  const DeviceGroups groups = groups_along(kept, moved, devices_);
+  if (groups.size == 1) return local;
+  return collective(local, groups, {{"kind", std::string("all_reduce")}, {"combine", combine}});
+}
+
+ValueId Localiser::extra(Extra extra, const ir::TensorType& whole) {
+  const ValueId local =
+      made_.module.add_parameter(fmt::format("extra {}", made_.extras.size()), extra.tiling.local(whole));
+  made_.extras.push_back(std::move(extra));
+  return local;
+}
+
+ValueId Localiser::scalar_of_device(ir::ElementType element, const Dims& values) {
+  Dims key = values;
+  key.push_back(static_cast<int64_t>(element));
+  if (const auto found = scalars_.find(key); found != scalars_.end()) return found->second;
+  ir::Tiling tiling = ir::replicated(1, devices_);
+  tiling.tiles[0] = static_cast<int64_t>(devices_);
+  for (size_t device = 0; device < devices_; device++) tiling.place[device][0] = static_cast<int64_t>(device);
+  const ir::TensorPtr constant = ir::integers_tensor(element, values);
+  const ValueId one = extra({std::nullopt, constant, tiling}, constant->type);
+  return scalars_[key] = b_.reshape(one, {});
+}
+
+std::optional<ValueId> Localiser::made_anew(ValueId value, const Shards& wanted) {
+  const Op& op = from_.op_of(value);
+  const ir::TensorType& type = from_.type(value);
+  if (op.kind == OpKind::kConstant) {
+    if (is_whole(wanted)) return b_.constant(op.constant);
+    if (const auto one = one_element(*op.constant))
+      return b_.broadcast_to(b_.constant(one), local_dims(type.dims, wanted));
+    return extra({std::nullopt, op.constant, tiling_of(wanted, devices_)}, type);
+  }
+  if (op.kind == OpKind::kParameter && is_whole(shards(value)) && !is_whole(wanted)) {
+    const auto input = std::ranges::find(from_.inputs, value) - from_.inputs.begin();
+    return extra({static_cast<size_t>(input), nullptr, tiling_of(wanted, devices_)}, type);
+  }
+  if (op.kind == OpKind::kBroadcast) {
+    const Dims& where = op.list("dimensions");
+    Shards operand = whole(where.size());
+    for (size_t i = 0; i < where.size(); i++)
+      if (dims(op.operands[0])[i] == type.dims[static_cast<size_t>(where[i])])
+        operand[i] = wanted[static_cast<size_t>(where[i])];
+    return add(op, {need(op.operands[0], operand)}, {{"dims", local_dims(type.dims, wanted)}});
+  }
+  if (!is_free(value)) return std::nullopt;
+  if (op.kind == OpKind::kIota) {
+    const Dims local = local_dims(type.dims, wanted);
+    const ValueId numbers = add(op, {}, {{"dims", local}});
+    const auto d = static_cast<size_t>(op.integer("dimension"));
+    if (wanted[d].whole()) return numbers;
+    Dims first;
+    for (const int64_t place : wanted[d].place) first.push_back(place * local[d]);
+    return b_.plus(numbers, b_.broadcast_to(scalar_of_device(type.element, first), local));
+  }
+  std::vector<ValueId> operands;  // element by element
+  for (const ValueId operand : op.operands) operands.push_back(need(operand, wanted));
+  return add(op, operands);
+}
+
+ValueId Localiser::gathered(ValueId local, Shards& have, const Shards& wanted) {
+  for (size_t d = 0; d < have.size(); d++) {
+    if (have[d].whole() || have[d] == wanted[d]) continue;
+    const Cut moved = std::exchange(have[d], Cut{});
+    const DeviceGroups groups = groups_along(have, {moved}, devices_);
+    local = collective(local, groups, {{"kind", std::string("all_gather")}, {"dimension", static_cast<int64_t>(d)}});
+  }
+  return local;
+}
+
+ValueId Localiser::cut(ValueId local, const Shards& have, const Shards& wanted) {
+  if (have == wanted) return local;
+  std::vector<ValueId> operands{local};
+  Dims sizes = b_.dims(local);
+  for (size_t d = 0; d < have.size(); d++) {
+    Dims first(devices_);
+    if (have[d] != wanted[d]) {
+      if (sizes[d] % wanted[d].parts != 0)
+        ir::unsupported("{} in {} parts along dimension {}", b_.type(local).text(), wanted[d].parts, d);
+      sizes[d] /= wanted[d].parts;
+      for (size_t device = 0; device < devices_; device++) first[device] = wanted[d].place[device] * sizes[d];
+    }
+    operands.push_back(have[d] == wanted[d] ? b_.scalar(ir::ElementType::kI32, 0)
+                                            : scalar_of_device(ir::ElementType::kI32, first));
+  }
+  return b_.add(OpKind::kDynamicSlice, operands, {{"slice_sizes", sizes}});
+}
+
+ValueId Localiser::need(ValueId value, const Shards& wanted) {
+  auto& forms = forms_[index_of(value)];
+  for (const auto& form : forms)
+    if (form.shards == wanted) return form.local;
+  const auto anew = made_anew(value, wanted);
+  if (anew) {
+    define(value, wanted, *anew);
+    return *anew;
+  }
+  Shards have = forms.at(0).shards;
+  ValueId local = gathered(forms[0].local, have, wanted);
+  if (have != forms[0].shards) define(value, have, local);
+  local = cut(local, have, wanted);
+  if (have != wanted) define(value, wanted, local);
+  return local;
+}
+
+Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
+                              const std::vector<ir::Tiling>& outputs, size_t devices) {
+  return ir::guarded([&] { return Localiser(module, devices).run(inputs, outputs); });
+}
+
+}  // namespace weft::compiler::localise

@@ -1,0 +1,37 @@
+/// From a program of whole arrays to the program of each device: operators on parts, and the collectives between them.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/compiler/ir/devices.hpp"
+#include "host/compiler/ir/module.hpp"
+#include "host/compiler/result.hpp"
+
+namespace weft::compiler::localise {
+
+/// An input that a device's program has beside the inputs of the whole program: the device's tile of one of them, or of
+/// a constant.
+struct Extra {
+  std::optional<size_t> input;  ///< of which the device has all
+  ir::TensorPtr constant;       ///< if there is no input
+  ir::Tiling tiling;
+};
+
+/// One program for all devices. Its inputs are the device's tiles of the whole program's, then `extras`; its outputs the
+/// device's tiles. Collectives outside of regions have the attribute "together": all devices come to them.
+struct LocalProgram {
+  ir::Module module;
+  std::vector<Extra> extras;
+  std::map<std::string, uint64_t>
+      replicated;  ///< operators that each device computes whole, though their operands are cut
+};
+
+/// `inputs`, `outputs`: the tilings of the module's. UNSUPPORTED names the reason: a manual computation over some of the
+/// devices, or in a loop; sums that are left to be made (unreduced).
+[[nodiscard]] Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
+                                            const std::vector<ir::Tiling>& outputs, size_t devices);
+
+}  // namespace weft::compiler::localise

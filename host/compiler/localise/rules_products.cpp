@@ -1,0 +1,77 @@
+// Products and convolutions: parts along what goes side by side, and sums of parts along what is summed.
+#include <algorithm>
+
+#include "host/compiler/localise/localiser.hpp"
+
+namespace weft::compiler::localise {
+namespace {
+
+using ir::Dims;
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+/// Dimension a of the first operand and b of the second one: side by side, free (the other is -1), or summed.
+struct Pair {
+  int64_t a, b;
+};
+struct Roles {
+  std::vector<Pair> result;  ///< by dimension of the result; {-1, -1}: is never in parts
+  std::vector<Pair> summed;
+};
+
+Roles roles_of_dot(const Op& op, size_t rank_a, size_t rank_b) {
+  const Dims &batch_a = op.list("lhs_batch"), &batch_b = op.list("rhs_batch"), &sum_a = op.list("lhs_contract"),
+             &sum_b = op.list("rhs_contract");
+  Roles roles;
+  for (size_t i = 0; i < batch_a.size(); i++) roles.result.push_back({batch_a[i], batch_b[i]});
+  const auto free = [](const Dims& batch, const Dims& sum, int64_t d) {
+    return std::ranges::find(batch, d) == batch.end() && std::ranges::find(sum, d) == sum.end();
+  };
+  for (int64_t d = 0; d < static_cast<int64_t>(rank_a); d++)
+    if (free(batch_a, sum_a, d)) roles.result.push_back({d, -1});
+  for (int64_t d = 0; d < static_cast<int64_t>(rank_b); d++)
+    if (free(batch_b, sum_b, d)) roles.result.push_back({-1, d});
+  for (size_t i = 0; i < sum_a.size(); i++) roles.summed.push_back({sum_a[i], sum_b[i]});
+  return roles;
+}
+
+Roles roles_of_convolution(const Op& op, size_t rank) {
+  Roles roles;
+  roles.result.assign(rank, {-1, -1});
+  roles.result[0].a = 0;
+  if (op.integer("groups") != 1) return roles;
+  roles.result[1].b = 0;
+  roles.summed.push_back({1, 1});
+  return roles;
+}
+
+}  // namespace
+
+bool product_by_rule(Localiser& program, const Op& op) {
+  const Shards first = program.shards(op.operands[0]), second = program.shards(op.operands[1]);
+  const Roles roles = op.kind == OpKind::kDotGeneral ? roles_of_dot(op, first.size(), second.size())
+                                                     : roles_of_convolution(op, first.size());
+  Shards a = whole(first.size()), b = whole(second.size()), result;
+  std::vector<Cut> taken, moved;
+  const auto choose = [&](const Pair& pair) {
+    for (const Cut* cut : {pair.a < 0 ? nullptr : &first[static_cast<size_t>(pair.a)],
+                           pair.b < 0 ? nullptr : &second[static_cast<size_t>(pair.b)]}) {
+      if (cut == nullptr || !program.take(taken, *cut)) continue;
+      if (pair.a >= 0) a[static_cast<size_t>(pair.a)] = *cut;
+      if (pair.b >= 0) b[static_cast<size_t>(pair.b)] = *cut;
+      return *cut;
+    }
+    return Cut{};
+  };
+  for (const auto& pair : roles.result) result.push_back(choose(pair));
+  for (const auto& pair : roles.summed)
+    if (Cut cut = choose(pair); !cut.whole()) moved.push_back(std::move(cut));
+  if (taken.empty()) return false;
+  ValueId local = program.add(op, {program.need(op.operands[0], a), program.need(op.operands[1], b)});
+  if (!moved.empty()) local = program.all_reduce(local, "add", result, moved);
+  program.define(op.results[0], std::move(result), local);
+  return true;
+}
+
+}  // namespace weft::compiler::localise

@@ -1,0 +1,275 @@
+// Devices meet at a collective, and their values become collectives of the slice.
+#include "host/pjrt/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/round_up.hpp"
+#include "host/compiler/ir/refusal.hpp"
+
+namespace weft::pjrt {
+namespace {
+
+using compiler::Collective;
+using compiler::CollectiveKind;
+using compiler::ir::Dims;
+using compiler::ir::ElementType;
+using compiler::ir::Op;
+using compiler::ir::Tensor;
+using compiler::ir::TensorPtr;
+using compiler::ir::TensorType;
+namespace reference = compiler::reference;
+
+constexpr uint64_t kGranule = 16;
+
+/// What the links add. None: values are sent, and added behind.
+std::optional<weft_argument_dtype> added_by_links(const Op& op, ElementType element) {
+  if (!op.attributes.contains("combine") || op.word("combine") != "add") return std::nullopt;
+  switch (element) {
+    case ElementType::kF32:
+      return WEFT_ARGUMENT_DTYPE_F32;
+    case ElementType::kBf16:
+      return WEFT_ARGUMENT_DTYPE_BF16;
+    case ElementType::kI32:
+    case ElementType::kU32:
+      return WEFT_ARGUMENT_DTYPE_I32;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Blocks of equal size, one behind the other, each filled up to granules.
+std::vector<std::byte> packed(const std::vector<TensorPtr>& blocks) {
+  std::vector<std::byte> bytes;
+  for (const auto& block : blocks) {
+    bytes.insert(bytes.end(), block->data.begin(), block->data.end());
+    bytes.resize(round_up(bytes.size(), kGranule));
+  }
+  return bytes;
+}
+
+std::vector<TensorPtr> unpacked(const std::vector<std::byte>& bytes, const TensorType& type, size_t count) {
+  std::vector<TensorPtr> blocks;
+  for (size_t i = 0; i < count; i++) {
+    auto block = std::make_shared<Tensor>(type);
+    const size_t at = i * round_up(block->data.size(), kGranule);
+    if (at + block->data.size() > bytes.size()) compiler::ir::invalid("a collective gave {} bytes", bytes.size());
+    std::memcpy(block->data.data(), &bytes[at], block->data.size());
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+/// Each member sends to the next one, all in rounds of one size. Empty: they do not.
+std::vector<Dims> rounds_of(const Dims& pairs, const Dims& members) {
+  std::map<int64_t, int64_t> next;
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) next[pairs[i]] = pairs[i + 1];
+  std::set<int64_t> seen;
+  std::vector<Dims> rounds;
+  for (const int64_t first : members) {
+    if (seen.contains(first)) continue;
+    Dims round;
+    int64_t at = first;
+    while (seen.insert(at).second) {
+      round.push_back(at);
+      if (!next.contains(at)) return {};
+      at = next[at];
+    }
+    if (at != first || (!rounds.empty() && round.size() != rounds[0].size())) return {};
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+TensorPtr permuted(const Op& op, int64_t id, const std::map<int64_t, TensorPtr>& given) {
+  const Dims& pairs = op.list("groups");
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i + 1] == id) return given.at(pairs[i]);
+  return std::make_shared<Tensor>(given.at(id)->type);
+}
+
+}  // namespace
+
+struct LaunchExchange::Sent {
+  std::map<int64_t, std::vector<std::byte>> from, to;  ///< by device
+};
+
+LaunchExchange::LaunchExchange(runtime::SliceCollectives* collectives, std::vector<uint32_t> chips,
+                               std::vector<weft_queue*> queues)
+    : collectives_(collectives), chips_(std::move(chips)), queues_(std::move(queues)) {}
+
+TensorPtr LaunchExchange::exchange(const Op& op, int64_t id, const TensorPtr& value) {
+  Dims members = reference::members_of(op, id);
+  if (op.attributes.contains("together")) {
+    members.resize(chips_.size());
+    std::iota(members.begin(), members.end(), 0);
+  } else if (members.empty()) {
+    return std::make_shared<Tensor>(value->type);
+  }
+  for (const int64_t member : members)
+    if (member < 0 || static_cast<size_t>(member) >= chips_.size())
+      compiler::ir::unsupported("collective: device {} is none of the {} that run", member, chips_.size());
+  std::unique_lock lock(mutex_);
+  const std::pair key(members, turns_[{members, id}]++);
+  Place& place = places_[key];
+  place.given[id] = value;
+  if (place.given.size() == members.size()) {
+    lock.unlock();  // all others wait
+    try {
+      place.results = perform(op, members, place.given);
+    } catch (const compiler::ir::Refusal& refusal) {
+      place.error = refusal.error;
+    } catch (const std::exception& error) {
+      place.error = weft::Error{WEFT_ERROR_INTERNAL, error.what()};
+    }
+    lock.lock();
+    place.done = true;
+    changed_.notify_all();
+  }
+  changed_.wait(lock, [&] {
+    return place.done || (place.given.size() != members.size() && std::ranges::any_of(members, [&](int64_t d) {
+                            return ended_.contains(d) && !place.given.contains(d);
+                          }));
+  });
+  if (!place.done) compiler::ir::invalid("collective: device {} waits for one that has ended", id);
+  if (place.error) throw compiler::ir::Refusal{*place.error};
+  TensorPtr result = place.results.at(id);
+  if (++place.left == members.size()) places_.erase(key);
+  return result;
+}
+
+void LaunchExchange::end(int64_t id) {
+  const std::lock_guard lock(mutex_);
+  ended_.insert(id);
+  changed_.notify_all();
+}
+
+bool LaunchExchange::send(Collective collective, const std::vector<Dims>& groups, Sent& sent) {
+  if (collectives_ == nullptr) return false;
+  std::vector<std::vector<std::byte>> inputs;
+  std::vector<weft_queue*> queues;
+  const auto at = [&](auto& list, uint32_t chip) -> auto& {
+    if (list.size() <= chip) list.resize(chip + 1);
+    return list[chip];
+  };
+  for (const auto& group : groups) {
+    auto& list = collective.groups.emplace_back();
+    for (const int64_t id : group) {
+      const uint32_t chip = chips_[static_cast<size_t>(id)];
+      list.push_back(chip);
+      at(queues, chip) = queues_[static_cast<size_t>(id)];
+      at(inputs, chip) = std::move(sent.from[id]);
+    }
+  }
+  std::vector<runtime::CollectiveWindow> windows;
+  auto outputs = collectives_->run(collective, inputs, queues, windows);
+  if (!outputs.ok() && outputs.error().code == WEFT_ERROR_INVALID_ARGUMENT) {  // groups that are no boxes
+    for (const auto& group : groups)
+      for (const int64_t id : group) sent.from[id] = std::move(inputs[chips_[static_cast<size_t>(id)]]);
+    return false;
+  }
+  if (!outputs.ok()) throw compiler::ir::Refusal{outputs.error()};
+  {
+    const std::lock_guard lock(mutex_);
+    windows_.insert(windows_.end(), windows.begin(), windows.end());
+  }
+  for (const auto& group : groups)
+    for (const int64_t id : group) sent.to[id] = std::move(outputs.value()[chips_[static_cast<size_t>(id)]]);
+  return true;
+}
+
+LaunchExchange::Values LaunchExchange::perform(const Op& op, const Dims& members, const Values& given) {
+  const std::string& kind = op.word("kind");
+  const bool permutes = kind == "permute";
+  Values results;
+  std::vector<Dims> groups;
+  if (permutes) {
+    groups = rounds_of(op.list("groups"), members);
+  } else {
+    for (const int64_t id : members)
+      if (const Dims group = reference::members_of(op, id); group.empty())
+        results[id] = std::make_shared<Tensor>(given.at(id)->type);
+      else if (group[0] == id)
+        groups.push_back(group);
+  }
+  // On the host: alone, nothing to send, or groups that the links do not have.
+  const auto here = [&] {
+    for (const int64_t id : members) {
+      if (results.contains(id)) continue;
+      if (permutes) {
+        results[id] = permuted(op, id, given);
+        continue;
+      }
+      const Dims group = reference::members_of(op, id);
+      std::vector<TensorPtr> values;
+      for (const int64_t member : group) values.push_back(given.at(member));
+      results[id] = reference::result_of(op, values, static_cast<size_t>(std::ranges::find(group, id) - group.begin()));
+    }
+    return results;
+  };
+  const TensorType type = given.begin()->second->type;
+  const bool shifts = permutes && !groups.empty();
+  if (permutes && !shifts) groups = {members};
+  const size_t count = groups.empty() ? 1 : groups[0].size();
+  if (count == 1 || type.bytes() == 0) return here();
+  const auto dtype = added_by_links(op, type.element);
+  const bool in_parts = kind == "all_to_all" || kind == "reduce_scatter";
+  const auto parts_of = [&](const TensorPtr& value) -> std::vector<TensorPtr> {
+    if (!in_parts) return {value};
+    std::vector<TensorPtr> parts;
+    for (size_t i = 0; i < count; i++)
+      parts.push_back(reference::part_of(value, static_cast<size_t>(op.integer("dimension")),
+                                         static_cast<int64_t>(count), static_cast<int64_t>(i)));
+    return parts;
+  };
+  Sent sent;
+  TensorType block = type;
+  for (const auto& group : groups)
+    for (const int64_t id : group) {
+      const auto parts = parts_of(given.at(id));
+      block = parts[0]->type;
+      sent.from[id] = packed(parts);
+    }
+  Collective collective;
+  collective.bytes = sent.from.begin()->second.size();
+  size_t blocks = 1;
+  bool finished = true;  // what comes is the result
+  if (shifts) {
+    collective.kind = CollectiveKind::kPermute;
+    collective.shift = 1;
+  } else if (kind == "broadcast") {
+    collective.kind = CollectiveKind::kBroadcast;
+  } else if (dtype && (kind == "all_reduce" || kind == "reduce_scatter")) {
+    collective.kind = kind == "all_reduce" ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter;
+    collective.dtype = *dtype;
+  } else {
+    blocks = count;
+    finished = false;
+    collective.kind = in_parts ? CollectiveKind::kAllToAll : CollectiveKind::kAllGather;
+    if (!in_parts) collective.bytes *= count;
+  }
+  if (!send(collective, groups, sent)) return here();
+  for (const auto& group : groups)
+    for (const int64_t id : group) {
+      const auto values = unpacked(sent.to.at(id), block, blocks);
+      if (finished) {
+        results[id] = values[0];
+      } else if (permutes) {
+        Values all;
+        for (size_t i = 0; i < group.size(); i++) all[group[i]] = values[i];
+        results[id] = permuted(op, id, all);
+      } else if (kind == "reduce_scatter") {
+        results[id] = reference::combined(op, values);
+      } else if (kind == "all_to_all") {
+        results[id] = reference::side_by_side(values, static_cast<size_t>(op.integer("concat")));
+      } else {
+        results[id] = reference::result_of(op, values, 0);  // all_gather and all_reduce are the same on each
+      }
+    }
+  return results;
+}
+
+}  // namespace weft::pjrt

@@ -1,0 +1,210 @@
+// Random programs in random parts against the same programs whole; manual computations; what is refused.
+#include "host/compiler/localise/localise.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "host/compiler/ir/text.hpp"
+#include "testbench/unit/compiler/localise/local_run.hpp"
+
+using namespace weft;
+using namespace weft::compiler;
+using namespace weft::compiler::localise;
+using ir::Builder;
+using ir::Dims;
+using ir::ValueId;
+
+namespace {
+
+constexpr unsigned kSeed = 15;
+
+/// A program on integers, which wrap: no order of sums changes their bits.
+class RandomProgram {
+ public:
+  RandomProgram(unsigned seed, const TestMesh& mesh) : draw_(seed), mesh_(mesh), b_(module) {
+    for (size_t i = 0; i < 3; i++) {
+      Dims dims;
+      for (size_t d = 0; d < 1 + upto(3); d++) dims.push_back(Dims{2, 4, 6, 8}[upto(4)]);
+      values_.push_back(module.add_parameter(fmt::format("{}", i), {ir::ElementType::kI32, dims}));
+      inputs.push_back(tiling(dims));
+      auto tensor = std::make_shared<ir::Tensor>(ir::TensorType{ir::ElementType::kI32, dims});
+      for (uint64_t e = 0; e < tensor->type.count(); e++) tensor->as<int32_t>()[e] = static_cast<int32_t>(draw_());
+      arrays.push_back(std::move(tensor));
+    }
+    for (int i = 0; i < 12; i++) values_.push_back(next());
+    for (size_t i = 0; i < 2; i++) {
+      const ValueId output = values_[values_.size() - 1 - i];
+      module.outputs.push_back({fmt::format("{}", i), output});
+      outputs.push_back(tiling(b_.dims(output)));
+    }
+  }
+
+  ir::Module module;
+  std::vector<ir::Tiling> inputs, outputs;
+  std::vector<ir::TensorPtr> arrays;
+
+ private:
+  size_t upto(size_t count) { return draw_() % count; }
+  ValueId any() { return values_[upto(values_.size())]; }
+
+  ir::Tiling tiling(const Dims& dims) {
+    std::vector<std::vector<size_t>> axes(dims.size());
+    Dims left = dims;
+    for (size_t axis = 0; axis < mesh_.sizes.size() && !dims.empty(); axis++) {
+      const size_t d = upto(dims.size());
+      if (upto(4) == 0 || left[d] % mesh_.sizes[axis] != 0) continue;
+      left[d] /= mesh_.sizes[axis];
+      axes[d].push_back(axis);
+    }
+    return mesh_.tiling(axes);
+  }
+
+  ValueId next() {
+    const ValueId x = any();
+    const Dims dims = b_.dims(x);
+    const size_t rank = dims.size();
+    if (rank == 0) return b_.broadcast_to(x, {4, 8});
+    const size_t d = upto(rank);
+    switch (upto(14)) {
+      case 0:
+        return b_.plus(x, b_.iota(ir::ElementType::kI32, dims, d));
+      case 1:
+        return b_.times(x, b_.reverse(x, {static_cast<int64_t>(d)}));
+      case 2: {
+        Dims order = ir::counting(rank);
+        std::shuffle(order.begin(), order.end(), draw_);
+        return b_.transpose(x, order);
+      }
+      case 3:
+        return b_.reduce(upto(2) == 0 ? "add" : "maximum", x, {static_cast<int64_t>(d)},
+                         upto(2) == 0 ? Builder::Keep::kYes : Builder::Keep::kNo);
+      case 4:
+        return b_.reshape(x, {static_cast<int64_t>(ir::count_of(dims))});
+      case 5: {
+        const auto count = static_cast<int64_t>(ir::count_of(dims));
+        return count % 8 == 0 ? b_.reshape(x, {count / 8, 4, 2}) : b_.reshape(x, {1, count});
+      }
+      case 6:
+        if (ir::count_of(dims) > 4096) return b_.reduce("minimum", x, {static_cast<int64_t>(d)}, Builder::Keep::kNo);
+        return b_.dot(x, x, {}, {}, {static_cast<int64_t>(d)}, {static_cast<int64_t>(d)}, ir::ElementType::kI32);
+      case 7:
+        return b_.slice_of(x, d, 0, std::max<int64_t>(1, dims[d] / 2));
+      case 8:
+        return dims[d] > 64 ? x : b_.concatenate({x, b_.times(x, 5.0)}, d);
+      case 9: {
+        Dims none(rank), one(rank);
+        one[d] = 1;
+        return dims[d] > 64 ? x : b_.pad(x, b_.scalar(ir::ElementType::kI32, 3), one, none, none);
+      }
+      case 10:
+        return b_.sort({x}, d, true)[0];
+      case 11: {
+        Dims to = dims;
+        to.insert(to.begin(), 4);
+        return ir::count_of(to) > 4096 || rank > 3 ? x : b_.broadcast_to(x, to);
+      }
+      case 12:
+        return b_.take(x, b_.integers({0, dims[d] - 1}), d);
+      default: {
+        const ValueId y = any();  // of the same shape, perhaps in other parts
+        return b_.dims(y) == dims ? b_.minus(x, y) : b_.max(x, b_.reverse(x, {static_cast<int64_t>(d)}));
+      }
+    }
+  }
+
+  std::mt19937 draw_;
+  const TestMesh& mesh_;
+  Builder b_;
+  std::vector<ValueId> values_;
+};
+
+constexpr const char* kManual =
+    "module \"m\"\n"
+    "%0 = parameter() {{dims = [8], element = f32, name = \"x\"}} : f32[8]\n"
+    "%1 = manual(%0) {{absolute = {}, ids = [{}], places = [{}], tiles = [{}, {}]}} : f32[8]\n"
+    "  region {{\n  module \"region\"\n"
+    "  %0 = parameter() {{dims = [{}], element = f32, name = \"0\"}} : f32[{}]\n"
+    "  %1 = partition_id() : u32[]\n"
+    "  %2 = convert(%1) {{element = f32}} : f32[]\n"
+    "  %3 = broadcast_in_dim(%2) {{dimensions = [], dims = [{}]}} : f32[{}]\n"
+    "  %4 = add(%0, %3) : f32[{}]\n"
+    "  return \"0\" = %4\n  }}\n"
+    "return \"y\" = %1\n";
+
+std::string manual(const char* ids, const char* places, int tiles) {
+  return fmt::format(kManual, 1, ids, places, tiles, tiles, 8 / tiles, 8 / tiles, 8 / tiles, 8 / tiles, 8 / tiles);
+}
+
+}  // namespace
+
+TEST_CASE("random programs in random parts have the elements of the same programs whole") {
+  size_t collectives = 0, in_parts = 0;
+  for (const TestMesh& mesh : {TestMesh{{2, 4}}, TestMesh{{4}}, TestMesh{{2, 2, 2}}, TestMesh{{3, 2}}})
+    for (unsigned i = 0; i < 40; i++) {
+      INFO("seed " << kSeed + i << ", mesh " << ir::dims_text(mesh.sizes));
+      const RandomProgram program(kSeed + i, mesh);
+      auto local = localise::localise(program.module, program.inputs, program.outputs, mesh.devices());
+      if (!local.ok()) FAIL(local.error().message);
+      CHECK(ir::verify(local.value().module).ok());
+      const auto wanted = reference::evaluate(program.module, program.arrays);
+      if (!wanted.ok()) FAIL(wanted.error().message);
+      const auto compare = [&] {
+        const auto made = run_local(local.value(), program.arrays, program.inputs, program.outputs, mesh.devices());
+        for (size_t o = 0; o < made.size(); o++) CHECK(made[o]->data == wanted.value()[o]->data);
+      };
+      compare();
+      auto simplified = passes::run_all(std::move(local.value().module));
+      if (!simplified.ok()) FAIL(simplified.error().message);
+      local.value().module = std::move(simplified.value());
+      compare();
+      collectives += collectives_in(local.value().module);
+      in_parts += local.value().replicated.empty() ? 1 : 0;
+    }
+  CHECK(collectives > 100);
+  CHECK(in_parts > 25);
+}
+
+TEST_CASE("a manual computation is what each device runs, whatever the order of its devices") {
+  const TestMesh mesh{{4}};
+  const auto module = ir::parse(manual("2, 0, 3, 1", "0, 1, 2, 3, 0, 1, 2, 3", 4));
+  if (!module.ok()) FAIL(module.error().message);
+  auto x = std::make_shared<ir::Tensor>(ir::TensorType{ir::ElementType::kF32, {8}});
+  const auto wanted = reference::evaluate(module.value(), {x});
+  REQUIRE(wanted.ok());
+  for (const auto& axes : {std::vector<std::vector<size_t>>{{0}}, {{}}}) {
+    const std::vector<ir::Tiling> lying{mesh.tiling(axes)};
+    const auto local = localise::localise(module.value(), lying, lying, 4);
+    if (!local.ok()) FAIL(local.error().message);
+    CHECK(run_local(local.value(), {x}, lying, lying, 4)[0]->data == wanted.value()[0]->data);
+  }
+}
+
+TEST_CASE("what cannot be localised is named") {
+  const TestMesh mesh{{4}};
+  const auto refused = [&](const std::string& text, const ir::Tiling& tiling) {
+    const auto module = ir::parse(text);
+    if (!module.ok()) FAIL(module.error().message);
+    const auto local = localise::localise(module.value(), {tiling}, {mesh.tiling({{}})}, 4);
+    REQUIRE_FALSE(local.ok());
+    return local.error().message;
+  };
+  CHECK(refused(manual("0, 1", "0, 1, 0, 1", 2), mesh.tiling({{}})) == "a manual computation over 2 of 4 devices");
+  ir::Tiling sum = mesh.tiling({{}});
+  sum.part = {0, 1, 2, 3};
+  CHECK(
+      refused("module \"m\"\n%0 = parameter() {dims = [8], element = f32, name = \"x\"} : f32[8]\nreturn \"y\" = %0\n",
+              sum) == "parts of a sum (unreduced)");
+}
+
+TEST_CASE("what each device computes whole is counted by operator") {
+  const TestMesh mesh{{4}};
+  ir::Module module;
+  const ValueId x = module.add_parameter("x", {ir::ElementType::kI32, {8, 8}});
+  Builder b(module);
+  module.outputs.push_back({"y", b.take(x, b.integers({3, 1}), 0)});
+  const auto local = localise::localise(module, {mesh.tiling({{0}, {}})}, {mesh.tiling({{}, {}})}, 4);
+  if (!local.ok()) FAIL(local.error().message);
+  CHECK(local.value().replicated == std::map<std::string, uint64_t>{{"gather", 1}});
+}
