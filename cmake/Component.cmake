@@ -11,11 +11,11 @@ function(weft_component name folder)
   target_include_directories(weft_view_${name} INTERFACE ${view})
 endfunction()
 
-# weft_strict(TARGET... ): sources of the target convert numbers where they say so, and no name hides another. For components
-# that have no such finding. clang's reading of -Wconversion: GCC's also reads `byte |= mask` as one.
+# weft_strict(TARGET... ): sources of the target convert numbers where they say so, and no name hides another: every target
+# outside of testbench/. clang's reading of -Wconversion: GCC's also reads `byte |= mask` as one.
 function(weft_strict)
   foreach(target ${ARGN})
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wconversion -Wshadow>)
+    target_compile_options(${target} PRIVATE $<$<OR:$<COMPILE_LANG_AND_ID:C,Clang>,$<COMPILE_LANG_AND_ID:CXX,Clang>>:-Wconversion -Wshadow>)
   endforeach()
 endfunction()
 

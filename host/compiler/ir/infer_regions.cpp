@@ -1,6 +1,7 @@
 // Types of operators that run regions. Loops and branches run any module; what is applied element by element
 // (reductions, scatter, sort) runs one of elementwise operators on scalars.
 #include <algorithm>
+#include <cstddef>
 
 #include "host/compiler/ir/infer_rules.hpp"
 #include "host/compiler/ir/module.hpp"
@@ -93,14 +94,15 @@ Types infer_case(const Op& op, const Types& in) {
 
 Types infer_reduce_by(const Op& op, const Types& in) {
   const size_t count = in.size() / 2;
+  const auto initial = in.begin() + static_cast<std::ptrdiff_t>(count);
   if (in.size() % 2 != 0) invalid("reduce_by: {} operands; it takes tensors and as many initial values", in.size());
   const Dims& gone = dimensions(op, "dimensions", in[0].rank());
   std::vector<ElementType> elements;
   Types results;
   for (size_t i = 0; i < count; i++) {
     if (in[i].dims != in[0].dims || in[count + i] != TensorType{in[i].element, {}})
-      invalid("reduce_by: operands of types {} with initial values {}", text_of({in.begin(), in.begin() + count}),
-              text_of({in.begin() + count, in.end()}));
+      invalid("reduce_by: operands of types {} with initial values {}", text_of({in.begin(), initial}),
+              text_of({initial, in.end()}));
     elements.push_back(in[i].element);
     TensorType out{in[i].element, {}};
     for (size_t d = 0; d < in[i].rank(); d++)

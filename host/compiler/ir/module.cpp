@@ -13,15 +13,15 @@ ValueId Module::add(Op op) {
       invalid("{}: operand %{} is not computed before it", name_of(op.kind), index_of(operand));
   if (ops_.size() >= kMaxOps) unsupported("the model has more than {} operators when it is unrolled", kMaxOps);
   const auto first = static_cast<ValueId>(values_.size());
-  for (auto& type : infer(op, operand_types(op))) {
+  for (auto& result : infer(op, operand_types(op))) {
     op.results.push_back(static_cast<ValueId>(values_.size()));
-    values_.push_back({std::move(type), static_cast<uint32_t>(ops_.size())});
+    values_.push_back({std::move(result), static_cast<uint32_t>(ops_.size())});
   }
   ops_.push_back(std::move(op));
   return first;
 }
 
-ValueId Module::add_parameter(const std::string& name, const TensorType& type) {
+ValueId Module::add_parameter(const std::string& called, const TensorType& type) {
   Op op{.kind = OpKind::kParameter,
         .operands = {},
         .results = {},
@@ -29,7 +29,7 @@ ValueId Module::add_parameter(const std::string& name, const TensorType& type) {
         .constant = {},
         .regions = {},
         .origin = {}};
-  op.attributes = {{"name", name}, {"element", std::string(name_of(type.element))}, {"dims", type.dims}};
+  op.attributes = {{"name", called}, {"element", std::string(name_of(type.element))}, {"dims", type.dims}};
   inputs.push_back(add(std::move(op)));
   return inputs.back();
 }

@@ -29,7 +29,7 @@ class Module {
   /// Appends an operator with the types that infer() tells; the result is its first value. Refuses what infer()
   /// refuses, and more operators or values than kMaxOps.
   ValueId add(Op op);
-  ValueId add_parameter(const std::string& name, const TensorType& type);
+  ValueId add_parameter(const std::string& called, const TensorType& type);
 
   [[nodiscard]] const std::deque<Op>& ops() const { return ops_; }
   [[nodiscard]] const std::deque<Value>& values() const { return values_; }

@@ -110,7 +110,7 @@ ValueId requantize(Node& n, ValueId sums, ValueId scale, size_t out_scale, size_
 }
 
 void qlinear_matmul(Node& n) {
-  for (size_t i : {1, 2, 4, 5, 6, 7})
+  for (const size_t i : {1u, 2u, 4u, 5u, 6u, 7u})
     if (n.b.type(n.in(i)).count() != 1)
       unsupported("input {} is {}; supported: one scale and zero point for each tensor", i, n.b.type(n.in(i)).text());
   const auto shifted = [&](size_t x, size_t zero) {
@@ -125,7 +125,7 @@ void qlinear_matmul(Node& n) {
 }
 
 void qlinear_conv(Node& n) {
-  for (size_t i : {1, 2, 6, 7})
+  for (const size_t i : {1u, 2u, 6u, 7u})
     if (n.b.type(n.in(i)).count() != 1) invalid("input {} is {}", i, n.b.type(n.in(i)).text());
   const ValueId x =
       n.b.minus(n.b.convert(n.in(0), ElementType::kI32), n.b.reshape(n.b.convert(n.in(2), ElementType::kI32), {}));

@@ -108,7 +108,7 @@ void GraphBuilder::join_factors() {
   for (auto& node : graph_.nodes) {
     auto* dense = std::get_if<DenseNode>(&node);
     if (dense == nullptr || dense->relu || readers[dense->y].size() != 2) continue;
-    for (const size_t i : {0, 1}) {
+    for (const size_t i : {0u, 1u}) {
       VectorNode *multiple = readers[dense->y][i], *other = readers[dense->y][1 - i];
       if (multiple == nullptr || other == nullptr || multiple == other || multiple->op != WEFT_VPU_OP_MUL ||
           other->op != WEFT_VPU_OP_MUL || !std::holds_alternative<float>(multiple->b) ||
