@@ -210,7 +210,7 @@ inline Result<WaitLimits> wait_limits(const weft_wait_options* options) {
 template <size_t Count>
 void put_text(char (&out)[Count], std::string_view text) {
   const size_t length = std::min(text.size(), Count - 1);
-  std::copy_n(text.data(), length, out);
+  std::copy_n(text.begin(), length, out);
   out[length] = 0;
 }
 
