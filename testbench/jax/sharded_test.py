@@ -25,8 +25,8 @@ SEED, PROGRAMS = 21, int(os.environ.get("SHARDED_PROGRAMS", "24"))
 AXES = {"x": 4, "y": 2}
 
 
-def mesh(platform: str, shape=tuple(AXES.values()), names=tuple(AXES)) -> Mesh:
-    return Mesh(np.array(jax.devices(platform)).reshape(shape), names)
+def mesh(platform: str) -> Mesh:
+    return Mesh(np.array(jax.devices(platform)).reshape(tuple(AXES.values())), tuple(AXES))
 
 
 def integers(*shape: int) -> np.ndarray:
@@ -35,6 +35,14 @@ def integers(*shape: int) -> np.ndarray:
 
 def floats(*shape: int) -> np.ndarray:
     return np.random.default_rng([SEED, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def collectives(axes, count: int, ring: list) -> tuple:
+    return (lambda a: lax.psum(a, axes), lambda a: lax.pmax(a, axes), lambda a: lax.pmin(a, axes),
+            lambda a: lax.all_gather(a, axes, axis=1), lambda a: lax.all_gather(a, axes, axis=0, tiled=True),
+            lambda a: lax.psum_scatter(a, axes, scatter_dimension=1, tiled=True),
+            lambda a: lax.all_to_all(a, axes, 1, 0, tiled=True), lambda a: lax.ppermute(a, axes, ring),
+            lambda a: lax.ppermute(a, axes, [(count - 1, 0)]), lambda a: a + lax.axis_index(axes))
 
 
 class Sharded(unittest.TestCase):
@@ -72,11 +80,7 @@ class Manual(Sharded):
             names = (axes,) if isinstance(axes, str) else axes
             count = int(np.prod([AXES[name] for name in names]))
             ring = [(k, (k + 1) % count) for k in range(count)]
-            for function in (lambda a: lax.psum(a, axes), lambda a: lax.pmax(a, axes), lambda a: lax.pmin(a, axes),
-                             lambda a: lax.all_gather(a, axes, axis=1), lambda a: lax.all_gather(a, axes, axis=0, tiled=True),
-                             lambda a: lax.psum_scatter(a, axes, scatter_dimension=1, tiled=True),
-                             lambda a: lax.all_to_all(a, axes, 1, 0, tiled=True), lambda a: lax.ppermute(a, axes, ring),
-                             lambda a: lax.ppermute(a, axes, [(count - 1, 0)]), lambda a: a + lax.axis_index(axes)):
+            for function in collectives(axes, count, ring):
                 told = self.manual(lambda a, f=function: f(a)[None, None], (x,), P("x", "y"), P("x", "y"))
                 self.assertLessEqual(told["collectives"], 1)
 
@@ -137,7 +141,7 @@ class Automatic(Sharded):
             draw = np.random.default_rng([SEED, number])
             shapes = [tuple(int(n) for n in draw.choice([4, 8, 16], draw.integers(1, 4))) for _ in range(3)]
 
-            def spec(shape):
+            def spec(shape, draw=draw):
                 names = [None] * len(shape)
                 for axis in AXES:
                     d = int(draw.integers(0, len(shape) + 1))
