@@ -190,7 +190,9 @@ LaunchExchange::Values LaunchExchange::perform(const Op& op, const Dims& members
     groups = rounds_of(op.list("groups"), members);
   } else {
     for (const int64_t id : members)
-      if (const Dims group = reference::members_of(op, id); group.empty())
+      if (const Dims group = reference::members_of(op, id); group.empty() && kind != "broadcast")
+        compiler::ir::invalid("collective: device {} is in no group", id);
+      else if (group.empty())
         results[id] = std::make_shared<Tensor>(given.at(id)->type);
       else if (group[0] == id)
         groups.push_back(group);

@@ -29,9 +29,9 @@ busy(2, x).block_until_ready()
 """
 
 
-def child(code: str, **options) -> subprocess.CompletedProcess:
+def child(code: str, chips: str = "", **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, timeout=120,
-                          env=os.environ | {"PYTHONPATH": HOST_PYTHON}, **options)
+                          env=os.environ | {"PYTHONPATH": HOST_PYTHON} | ({"WEFT_CHIPS": chips} if chips else {}), **options)
 
 
 class Arguments(ctypes.Structure):
@@ -149,6 +149,32 @@ except jax.errors.JaxRuntimeError as error:
 """)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"told: (UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED)")
+
+    def test_a_slice_that_dies_between_collectives_is_an_exception_on_all_devices(self):
+        result = child("""
+simulators = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True).stdout.split()
+simulators = [int(p) for p in simulators if "weft-sim" in open(f"/proc/{p}/cmdline").read()]
+assert len(simulators) == 1, simulators
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("i",))
+f = jax.jit(jax.shard_map(lambda x: jax.lax.psum(jax.lax.psum(x, "i") @ x.T, "i"), mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P()))
+y = np.ones((64, 64), np.float32)
+f(y).block_until_ready()
+threading.Timer(0.2, lambda: os.kill(simulators[0], signal.SIGKILL)).start()
+try:
+    for _ in range(1000):
+        z = f(y)
+        z.block_until_ready()
+    print("no error")
+except jax.errors.JaxRuntimeError as error:
+    print("told:", str(error).splitlines()[0])
+try:
+    f(y).block_until_ready()
+except jax.errors.JaxRuntimeError as error:
+    print("again:", str(error).splitlines()[0])
+""", chips="nano-2x2")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"told: (UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED)")
+        self.assertRegex(result.stdout, r"again: (UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED|FAILED_PRECONDITION)")
 
     def test_control_c_during_a_launch_is_an_interrupt_and_the_chip_goes_on(self):
         result = child("""

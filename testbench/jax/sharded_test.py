@@ -120,6 +120,17 @@ class Manual(Sharded):
         self.manual(function, (integers(16, 3),), P("x"), P("x"))
         self.manual(lambda a: lax.fori_loop(0, 3, lambda _, c: lax.pmax(c + lax.axis_index("y"), "y"), a), (integers(16, 4),), P("x", "y"), P("x"))
 
+    def test_manual_computations_in_loops_and_over_some_axes(self):
+        def turns(over):
+            part = jax.shard_map(lambda a: a + lax.psum(a, "x") * lax.axis_index("y"), mesh=over, in_specs=P("x", "y"), out_specs=P("x", "y"))
+            return lambda a: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, part(c[1])), (jnp.int32(0), a))[1]
+
+        self.check(turns, (integers(16, 8),), in_shardings=(P("x"),), out_shardings=P("y"))
+        for axis in AXES:
+            self.check(lambda over, axis=axis: jax.shard_map(lambda a: lax.ppermute(a * 2 + lax.psum(a, axis), axis, [(0, 1), (1, 0)]), mesh=over,
+                                                             in_specs=P(axis), out_specs=P(axis), axis_names={axis}, check_vma=False),
+                       (integers(16, 8),), in_shardings=(P("x", "y"),), out_shardings=P(None, "y"))
+
     def test_the_same_bits_and_cycles_in_every_run(self):
         x = floats(32, 64)
         f = jax.jit(jax.shard_map(lambda a, b: lax.psum(jnp.tanh(a @ b), ("x", "y")), mesh=mesh("weft"), in_specs=(P(("x", "y")), P()),
@@ -194,13 +205,27 @@ class Automatic(Sharded):
         self.assertEqual(told["collectives"], 1)  # the weights are gathered
 
     def test_what_has_no_rule_is_computed_by_each_chip(self):
-        told = self.check(lambda _: lambda x, k: x[k], (integers(16, 8), np.array([5, 1, 9, 1])), in_shardings=(P("x", "y"), P()),
-                          out_shardings=P("x"))
+        told = self.check(lambda _: lambda a: lax.linalg.triangular_solve(a, jnp.ones((8, 1)), left_side=True, lower=True),
+                          (np.eye(8, dtype=np.float32) * 2,), in_shardings=(P("x"),), out_shardings=P("x"))
         self.assertEqual(told["replicated operators"], 1)
+
+    def test_elements_at_computed_places(self):
+        x, k = integers(16, 8), np.array([5, 1, 9, 1])
+        told = self.check(lambda _: lambda x, k: x[k], (x, k), in_shardings=(P(None, "y"), P("x")), out_shardings=P("x", "y"))
+        self.assertEqual((told["collectives"], told["replicated operators"]), (0, 0))
+        told = self.check(lambda _: lambda x, k, u: x.at[k].add(u), (x, k, integers(4, 8)), in_shardings=(P(None, "y"), P("x"), P("x", "y")),
+                          out_shardings=P(None, "y"))
+        self.assertEqual((told["collectives"], told["replicated operators"]), (1, 0))
+        self.check(lambda _: lambda x, k, u: x.at[k].set(u), (x, np.array([5, 1, 9, 2]), integers(4, 8)),
+                   in_shardings=(P("x", "y"), P("x"), P("x", "y")), out_shardings=P("x"))
+        self.check(lambda _: lambda x, k: jnp.take_along_axis(x, k[:, None], 1), (x, np.arange(16) % 8), in_shardings=(P("x", "y"), P("x")),
+                   out_shardings=P("x"))
 
     def test_loops_and_branches_of_whole_arrays(self):
         self.check(lambda _: lambda x: lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * 3 + c[0]), (jnp.int32(0), x))[1],
                    (integers(16, 8),), in_shardings=(P("x", "y"),), out_shardings=P("y"))
+        self.check(lambda _: lambda x: lax.scan(lambda c, r: (c + r * 3, jnp.max(c)), jnp.zeros(8, jnp.int32), x), (integers(16, 8),),
+                   in_shardings=(P("x", "y"),), out_shardings=(P("y"), P("x")))
         self.check(lambda _: lambda x: lax.cond(jnp.sum(x) > 0, lambda x: x * 2, lambda x: -x, x), (integers(16, 8),),
                    in_shardings=(P("x", "y"),), out_shardings=P("x", "y"))
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/localise/localiser.hpp"
@@ -25,6 +24,21 @@ bool has_manual(const Op& op) {
   });
 }
 
+/// For each device its place in the list of those that a manual computation runs on, or that of the device that computes
+/// the same.
+Dims places_in(const Op& manual, size_t devices) {
+  const Dims& ids = manual.list("ids");
+  Dims places(devices, -1);
+  if (manual.attributes.contains("twins") && manual.list("twins").size() == devices) places = manual.list("twins");
+  for (size_t i = 0; i < ids.size(); i++)
+    if (ids[i] >= 0 && ids[i] < static_cast<int64_t>(devices))
+      places[static_cast<size_t>(ids[i])] = static_cast<int64_t>(i);
+  if (std::ranges::any_of(places,
+                          [&](int64_t place) { return place < 0 || place >= static_cast<int64_t>(ids.size()); }))
+    ir::unsupported("a manual computation over {} of {} devices", ids.size(), devices);
+  return places;
+}
+
 /// The element that all are. Null: they differ.
 ir::TensorPtr one_element(const ir::Tensor& tensor) {
   const size_t bytes = ir::bytes_of(tensor.type.element);
@@ -38,31 +52,56 @@ ir::TensorPtr one_element(const ir::Tensor& tensor) {
 
 }  // namespace
 
-Localiser::Localiser(const ir::Module& from, size_t devices)
-    : from_(from), devices_(devices), b_(made_.module), forms_(from.values().size()), free_(from.values().size()) {
+Localiser::Localiser(const ir::Module& from, size_t devices, const Localiser* around)
+    : from_(from),
+      devices_(devices),
+      nested_(around != nullptr),
+      b_(made_.module),
+      forms_(from.values().size()),
+      free_(from.values().size()) {
   made_.module.name = from.name;
 }
 
-LocalProgram Localiser::run(const std::vector<ir::Tiling>& inputs, const std::vector<ir::Tiling>& outputs) {
+Localiser& Localiser::enter(const std::vector<Shards>& inputs) {
   for (size_t i = 0; i < from_.inputs.size(); i++) {
     const ValueId input = from_.inputs[i];
-    Shards shards = shards_of(inputs[i]);
     const ValueId local = made_.module.add_parameter(from_.input_name(input),
-                                                     {from_.type(input).element, local_dims(dims(input), shards)});
-    define(input, std::move(shards), local);
+                                                     {from_.type(input).element, local_dims(dims(input), inputs[i])});
+    define(input, inputs[i], local);
   }
   find_free();
+  return *this;
+}
+
+Localiser& Localiser::walk() {
   for (const auto& op : from_.ops()) localise_op(op);
+  return *this;
+}
+
+std::vector<Shards> Localiser::outputs() const {
+  std::vector<Shards> lying;
+  for (const auto& output : from_.outputs) lying.push_back(shards(output.value));
+  return lying;
+}
+
+LocalProgram Localiser::leave(const std::vector<Shards>& outputs) {
   for (size_t i = 0; i < from_.outputs.size(); i++)
-    made_.module.outputs.push_back({from_.outputs[i].name, need(from_.outputs[i].value, shards_of(outputs[i]))});
+    made_.module.outputs.push_back({from_.outputs[i].name, need(from_.outputs[i].value, outputs[i])});
   return std::move(made_);
+}
+
+void Localiser::count_replicated(const std::map<std::string, uint64_t>& inside) {
+  for (const auto& [kind, count] : inside) made_.replicated[kind] += count;
 }
 
 void Localiser::localise_op(const Op& op) {
   if (op.kind == OpKind::kParameter || is_free(op.results[0])) return;
   b_.origin = op.origin;
   if (op.kind == OpKind::kManual) return inline_manual(op);
-  if (has_manual(op)) ir::unsupported("a manual computation in the region of {}", name_of(op.kind));
+  const bool manual = has_manual(op);
+  if (op.kind == OpKind::kWhile && loop_by_rule(*this, op, manual)) return;
+  if (op.kind == OpKind::kCase && branches_by_rule(*this, op, manual)) return;
+  if (manual) ir::unsupported("a manual computation in the region of {}", name_of(op.kind));
   if (ir::reads_device(op)) ir::unsupported("{} outside of a manual computation", name_of(op.kind));
   if (!by_rule(*this, op)) replicate(op);
 }
@@ -81,17 +120,14 @@ void Localiser::replicate(const Op& op) {
 }
 
 void Localiser::inline_manual(const Op& op) {
-  const Dims& ids = op.list("ids");
-  if (ids.size() != devices_ || std::set<int64_t>(ids.begin(), ids.end()).size() != devices_ ||
-      std::ranges::any_of(ids, [&](int64_t id) { return id < 0 || id >= static_cast<int64_t>(devices_); }))
-    ir::unsupported("a manual computation over {} of {} devices", ids.size(), devices_);
+  const Dims place_of = places_in(op, devices_);
   std::vector<size_t> ranks;
   for (const ValueId value : op.operands) ranks.push_back(dims(value).size());
   for (const ValueId value : op.results) ranks.push_back(dims(value).size());
   std::vector<Shards> lying;
   for (const auto& tiling : ir::tilings_of(op, ranks)) {  // places are in the order of the ids
-    ir::Tiling by_device = tiling;
-    for (size_t i = 0; i < ids.size(); i++) by_device.place[static_cast<size_t>(ids[i])] = tiling.place[i];
+    ir::Tiling by_device{tiling.tiles, {}};
+    for (const int64_t place : place_of) by_device.place.push_back(tiling.place[static_cast<size_t>(place)]);
     lying.push_back(shards_of(by_device));
   }
   const ir::Module& region = *op.regions[0];
@@ -201,7 +237,7 @@ std::optional<ValueId> Localiser::made_anew(ValueId value, const Shards& wanted)
       return b_.broadcast_to(b_.constant(one), local_dims(type.dims, wanted));
     return extra({std::nullopt, op.constant, tiling_of(wanted, devices_)}, type);
   }
-  if (op.kind == OpKind::kParameter && is_whole(shards(value)) && !is_whole(wanted)) {
+  if (op.kind == OpKind::kParameter && !nested_ && is_whole(shards(value)) && !is_whole(wanted)) {
     const auto input = std::ranges::find(from_.inputs, value) - from_.inputs.begin();
     return extra({static_cast<size_t>(input), nullptr, tiling_of(wanted, devices_)}, type);
   }
@@ -275,7 +311,12 @@ ValueId Localiser::need(ValueId value, const Shards& wanted) {
 
 Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
                               const std::vector<ir::Tiling>& outputs, size_t devices) {
-  return ir::guarded([&] { return Localiser(module, devices).run(inputs, outputs); });
+  return ir::guarded([&] {
+    std::vector<Shards> given, wanted;
+    for (const auto& tiling : inputs) given.push_back(shards_of(tiling));
+    for (const auto& tiling : outputs) wanted.push_back(shards_of(tiling));
+    return Localiser(module, devices).enter(given).walk().leave(wanted);
+  });
 }
 
 }  // namespace weft::compiler::localise

@@ -14,9 +14,14 @@ namespace weft::compiler::localise {
 /// Values of the whole program are asked for as parts; each of them may be there in several ways.
 class Localiser {
  public:
-  Localiser(const ir::Module& from, size_t devices);
+  /// `around`: whose region the module is; null: it is a program.
+  Localiser(const ir::Module& from, size_t devices, const Localiser* around = nullptr);
 
-  LocalProgram run(const std::vector<ir::Tiling>& inputs, const std::vector<ir::Tiling>& outputs);
+  /// In this order: the inputs, the operators, how the outputs lie then, and the outputs as they are wanted. Once.
+  Localiser& enter(const std::vector<Shards>& inputs);
+  Localiser& walk();
+  [[nodiscard]] std::vector<Shards> outputs() const;
+  LocalProgram leave(const std::vector<Shards>& outputs);
 
   [[nodiscard]] const ir::Module& from() const { return from_; }
   [[nodiscard]] size_t devices() const { return devices_; }
@@ -40,6 +45,7 @@ class Localiser {
   /// A scalar of the type, by device.
   ir::ValueId scalar_of_device(ir::ElementType element, const ir::Dims& values);
   ir::ValueId extra(Extra extra, const ir::TensorType& whole);
+  void count_replicated(const std::map<std::string, uint64_t>& inside);
 
  private:
   struct Form {
@@ -57,6 +63,7 @@ class Localiser {
 
   const ir::Module& from_;
   const size_t devices_;
+  const bool nested_;
   LocalProgram made_;
   ir::Builder b_;
   std::vector<std::vector<Form>> forms_;  // by value; the first one is how it lies
@@ -64,9 +71,14 @@ class Localiser {
   std::map<ir::Dims, ir::ValueId> scalars_;
 };
 
-/// Localises an operator by its rule. False: it has none, or none that keeps a part. (rules.cpp, rules_products.cpp)
+/// Localises an operator by its rule. False: it has none, or none that keeps a part. (rules.cpp, rules_products.cpp, rules_indexing.cpp, regions.cpp)
 [[nodiscard]] bool by_rule(Localiser& program, const ir::Op& op);
 [[nodiscard]] bool product_by_rule(Localiser& program, const ir::Op& op);
+[[nodiscard]] bool gather_by_rule(Localiser& program, const ir::Op& op);
+[[nodiscard]] bool scatter_by_rule(Localiser& program, const ir::Op& op);
+/// `manual`: a region has a manual computation, so it is localised even if nothing lies in parts.
+[[nodiscard]] bool loop_by_rule(Localiser& program, const ir::Op& op, bool manual);
+[[nodiscard]] bool branches_by_rule(Localiser& program, const ir::Op& op, bool manual);
 /// The parts of a reshape's operand that the result has too, and how the result lies then.
 struct ReshapedShards {
   Shards operand, result;

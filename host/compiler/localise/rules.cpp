@@ -211,6 +211,11 @@ bool by_rule(Localiser& program, const Op& op) {
       return alike(program, op, changed(program, op), 1);
     case OpKind::kDynamicUpdateSlice:
       return alike(program, op, changed(program, op), 2);
+    case OpKind::kGather:
+      return gather_by_rule(program, op);
+    case OpKind::kScatter:
+    case OpKind::kScatterBy:
+      return scatter_by_rule(program, op);
     case OpKind::kDotGeneral:
     case OpKind::kConvolution:
       return product_by_rule(program, op);

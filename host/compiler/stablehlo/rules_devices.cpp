@@ -73,6 +73,14 @@ Values manual_computation(Node& node) {
     for (size_t a = 0; a < at.size(); a++) first = first && (manual[a] || at[a] == 0);
     if (first) ids.push_back(device);
   }
+  Dims twins(mesh.devices.size(), -1);  // of each device, the place in ids of the one that computes the same
+  for (const int64_t device : mesh.devices) {
+    if (device < 0 || static_cast<size_t>(device) >= twins.size()) continue;
+    Dims at = mesh.coordinates(device);
+    for (size_t a = 0; a < at.size(); a++) at[a] = manual[a] ? at[a] : 0;
+    const auto same = std::ranges::find_if(ids, [&](int64_t id) { return mesh.coordinates(id) == at; });
+    if (same != ids.end()) twins[static_cast<size_t>(device)] = same - ids.begin();
+  }
   const auto tiling = [&](AttributeIndex index) {
     const Sharding sharding = sharding_of(node.program, node.program.attributes[index]);
     if (sharding.mesh.names != mesh.names || sharding.mesh.devices != mesh.devices)
@@ -94,6 +102,7 @@ Values manual_computation(Node& node) {
   }
   for (const AttributeIndex index : out->elements) tilings.push_back(tiling(index));
   ir::Attributes attributes{{"ids", ids}, {"absolute", int64_t{!std::ranges::is_sorted(mesh.devices)}}};
+  if (ids.size() != twins.size()) attributes["twins"] = twins;
   ir::set_tilings(attributes, tilings);
   return node.b.add_with_regions(OpKind::kManual, operands, std::move(attributes), {region.module});
 }

@@ -67,7 +67,7 @@ class RandomProgram {
     const size_t rank = dims.size();
     if (rank == 0) return b_.broadcast_to(x, {4, 8});
     const size_t d = upto(rank);
-    switch (upto(14)) {
+    switch (upto(17)) {
       case 0:
         return b_.plus(x, b_.iota(ir::ElementType::kI32, dims, d));
       case 1:
@@ -105,6 +105,12 @@ class RandomProgram {
         to.insert(to.begin(), 4);
         return ir::count_of(to) > 4096 || rank > 3 ? x : b_.broadcast_to(x, to);
       }
+      case 13:
+        return loop(x, d);
+      case 14:
+        return branch(x, d);
+      case 15:
+        return scattered(x, d);
       case 12:
         return b_.take(x, b_.integers({0, dims[d] - 1}), d);
       default: {
@@ -112,6 +118,62 @@ class RandomProgram {
         return b_.dims(y) == dims ? b_.minus(x, y) : b_.max(x, b_.reverse(x, {static_cast<int64_t>(d)}));
       }
     }
+  }
+
+  /// x, turned over and added to a value from outside, three times.
+  ValueId loop(ValueId x, size_t d) {
+    const ir::TensorType type = b_.type(x), count{ir::ElementType::kI32, {}};
+    auto goes_on = std::make_shared<ir::Module>(), turn = std::make_shared<ir::Module>();
+    for (const auto& region : {goes_on, turn}) {
+      region->add_parameter("0", count);
+      region->add_parameter("1", type);
+      region->add_parameter("2", type);
+    }
+    Builder condition(*goes_on), body(*turn);
+    goes_on->outputs.push_back(
+        {"0", condition.compare("lt", goes_on->inputs[0], condition.scalar(ir::ElementType::kI32, 3))});
+    turn->outputs.push_back({"0", body.plus(turn->inputs[0], 1.0)});
+    turn->outputs.push_back(
+        {"1", body.plus(body.reverse(turn->inputs[1], {static_cast<int64_t>(d)}), turn->inputs[2])});
+    const ValueId begin = upto(2) == 0 ? x : b_.fill(type, 7);
+    return b_.add_with_regions(ir::OpKind::kWhile, {b_.scalar(ir::ElementType::kI32, 0), begin, x},
+                               {{"carried", int64_t{2}}}, {goes_on, turn})[1];
+  }
+
+  ValueId branch(ValueId x, size_t d) {
+    std::vector<std::shared_ptr<const ir::Module>> regions;
+    for (int i = 0; i < 2; i++) {
+      auto region = std::make_shared<ir::Module>();
+      region->add_parameter("0", b_.type(x));
+      Builder inside(*region);
+      region->outputs.push_back({"0", i == 0 ? inside.reverse(region->inputs[0], {static_cast<int64_t>(d)})
+                                             : inside.times(region->inputs[0], 5.0)});
+      regions.push_back(std::move(region));
+    }
+    const ValueId which = b_.reduce("maximum", x, ir::counting(b_.rank(x)), Builder::Keep::kNo);
+    return b_.add_with_regions(ir::OpKind::kCase,
+                               {b_.binary(ir::OpKind::kAnd, which, b_.scalar(ir::ElementType::kI32, 1)), x}, {},
+                               regions)[0];
+  }
+
+  /// x itself is added to its own slices at places that are computed from it.
+  ValueId scattered(ValueId x, size_t d) {
+    const Dims dims = b_.dims(x);
+    Dims windows;  // all dimensions but d, behind the number of the update
+    for (size_t i = 1; i < dims.size(); i++) windows.push_back(static_cast<int64_t>(i));
+    Dims order = ir::counting(dims.size());
+    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(d),
+                order.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+    const ValueId updates = b_.transpose(x, order);  // d first
+    const ValueId first = b_.reduce("add", updates, ir::counting(dims.size() - 1, 1), Builder::Keep::kNo);
+    const ValueId places =
+        b_.binary(ir::OpKind::kAnd, first, b_.broadcast_to(b_.scalar(ir::ElementType::kI32, 1), {dims[d]}));
+    return b_.add(ir::OpKind::kScatter, {x, places, updates},
+                  {{"kind", std::string("add")},
+                   {"update_window_dims", windows},
+                   {"inserted_window_dims", Dims{static_cast<int64_t>(d)}},
+                   {"scatter_dims_to_operand_dims", Dims{static_cast<int64_t>(d)}},
+                   {"index_vector_dim", int64_t{1}}});
   }
 
   std::mt19937 draw_;
@@ -198,13 +260,25 @@ TEST_CASE("what cannot be localised is named") {
               sum) == "parts of a sum (unreduced)");
 }
 
+TEST_CASE("devices beside those of a manual computation run what their twins run") {
+  auto text = manual("0, 2", "0, 1, 0, 1", 2);
+  text.replace(text.find("tiles = "), 0, "twins = [0, 0, 1, 1], ");
+  const TestMesh mesh{{2, 2}};
+  const auto module = ir::parse(text);
+  if (!module.ok()) FAIL(module.error().message);
+  const std::vector<ir::Tiling> lying{mesh.tiling({{}})};
+  const auto local = localise::localise(module.value(), lying, {mesh.tiling({{0}})}, 4);
+  if (!local.ok()) FAIL(local.error().message);
+  CHECK(local.value().extras.size() == 2);  // the device's number, and its half of x
+}
+
 TEST_CASE("what each device computes whole is counted by operator") {
   const TestMesh mesh{{4}};
   ir::Module module;
-  const ValueId x = module.add_parameter("x", {ir::ElementType::kI32, {8, 8}});
+  const ValueId x = module.add_parameter("x", {ir::ElementType::kF32, {8, 8}});
   Builder b(module);
-  module.outputs.push_back({"y", b.take(x, b.integers({3, 1}), 0)});
+  module.outputs.push_back({"y", b.add(ir::OpKind::kCholesky, {x}, {{"lower", int64_t{1}}})});
   const auto local = localise::localise(module, {mesh.tiling({{0}, {}})}, {mesh.tiling({{}, {}})}, 4);
   if (!local.ok()) FAIL(local.error().message);
-  CHECK(local.value().replicated == std::map<std::string, uint64_t>{{"gather", 1}});
+  CHECK(local.value().replicated == std::map<std::string, uint64_t>{{"cholesky", 1}});
 }
