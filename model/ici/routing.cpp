@@ -17,26 +17,28 @@ DimensionOrder dimension_order(const Topology& topology, uint32_t from, uint32_t
 
 namespace {
 
-/// The orders that differ in how they take the axes of a way; of those that do not, the first one.
+/// The orders by how they take the axes of a way: sequences that differ, and the orders of each, which are alike for
+/// that way and have channels of their own.
 struct Orders {
-  std::array<uint8_t, kOrders> order{};
-  uint8_t count = 0;
+  std::array<std::array<uint8_t, kOrders>, kOrders> alike{};  // by sequence
+  uint8_t count = 0;                                          // sequences
+  uint8_t each = 0;                                           // orders of a sequence
 };
 
 /// mask: of the axes that the way goes along.
 constexpr Orders orders_of(unsigned mask) {
   Orders found;
-  std::array<unsigned, kOrders> sequences{};
+  std::array<unsigned, kOrders> sequences{}, filled{};
   for (uint8_t order = 0; order < kOrders; order++) {
     unsigned sequence = 0;
     for (const auto axis : kAxisOrders[order])
       if ((mask >> axis & 1) != 0) sequence = sequence * (kAxes + 1) + axis + 1;
-    bool known = false;
-    for (unsigned i = 0; i < found.count; i++) known |= sequences[i] == sequence;
-    if (known) continue;
-    sequences[found.count] = sequence;
-    found.order[found.count++] = order;
+    unsigned place = 0;
+    while (place < found.count && sequences[place] != sequence) place++;
+    if (place == found.count) sequences[found.count++] = sequence;
+    found.alike[place][filled[place]++] = order;
   }
+  found.each = static_cast<uint8_t>(kOrders / found.count);
   return found;
 }
 
@@ -60,7 +62,8 @@ Route balanced_route(const Topology& topology, uint32_t from, uint32_t to, uint3
     length += static_cast<unsigned>(std::abs(way[axis]));
   }
   const auto& orders = kOrdersOf[mask];
-  return {orders.order[(block / ways + block % ways + length) % orders.count], static_cast<uint8_t>(number)};
+  const auto& alike = orders.alike[(block / ways + block % ways + length) % orders.count];
+  return {alike[from % orders.each], static_cast<uint8_t>(number)};
 }
 
 FaultTables::FaultTables(const Topology& topology, std::vector<bool> alive)

@@ -49,8 +49,10 @@ struct Route {
 
 /// The route of a block, by its number among those that a chip sends to another: all shortest ways by turns, and each
 /// of them in all orders of the axes that differ. Pairs of chips begin with different ways; first blocks that go as far
-/// take one order, so that they do not crowd links where each chip sends one block. So loads even out over the slice's
-/// links as far as shortest ways can even them out; and a block's route depends on nothing but these numbers.
+/// take one order, so that they do not crowd links where each chip sends one block. Orders that are alike for a way are
+/// dealt out by source: they have channels of their own, and a packet that waits in one holds up fewer sources. So
+/// loads even out over the slice's links as far as shortest ways can even them out; and a block's route depends on
+/// nothing but these numbers.
 Route balanced_route(const Topology& topology, uint32_t from, uint32_t to, uint32_t block);
 
 /// Ways around dead links and chips, by up*/down* (Autonet, Schroeder et al. 1991): links point up towards a root, and
