@@ -1,5 +1,4 @@
-// Steps of training. Weights are rounded to bf16 and packed on the chip, from the fp32 masters, wherever a product
-// needs them; all that lies between two steps is in scratch.
+// A network as operators of L1, its gradients by the pass, and both as programs on a buffer of all parameters.
 #include "host/compiler/training.hpp"
 
 #include <fmt/format.h>
@@ -7,178 +6,123 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 #include "base/round_up.hpp"
+#include "host/compiler/ir/builder.hpp"
+#include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/ir/region.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/lower.hpp"
+#include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/passes/gradients.hpp"
+#include "host/compiler/passes/pass.hpp"
 
 namespace weft::compiler {
 namespace {
 
 constexpr uint64_t kMaxWidth = 65535;
-constexpr uint64_t kUpdateColumns = 16;  // an update sees its buffers as rows of 64 bytes
 
-class TrainingProgram {
- public:
-  TrainingProgram(const spec::Chip& chip, ParameterLayout layout, uint64_t rows, std::string name)
-      : chip_(chip), layout_(std::move(layout)), rows_(rows) {
-    program_.name = std::move(name);
-  }
+constexpr uint64_t kBlockRows = 64;  // whose gradients are computed together
+constexpr auto kF32 = ir::ElementType::kF32;
 
-  uint8_t argument(const std::string& name, weft_argument_dtype dtype, weft_argument_direction direction, uint64_t rows,
-                   uint64_t columns) {
-    const uint64_t pitch = row_pitch_bytes(columns, element_bytes(dtype));
-    program_.arguments.push_back(
-        {name, dtype, WEFT_ARGUMENT_LAYOUT_ROWS, direction, rows, columns, pitch, rows * pitch});
-    return static_cast<uint8_t>(2 + program_.arguments.size());
+/// Inputs: weights[k, n] and bias[n] of each layer, x[rows, k]. Output: scores.
+ir::Module forward(const ParameterLayout& layout, uint64_t rows, const char* name) {
+  ir::Module module;
+  module.name = name;
+  const auto dim = [](uint64_t d) { return static_cast<int64_t>(d); };
+  for (size_t l = 0; l < layout.layers.size(); l++) {
+    const auto& layer = layout.layers[l];
+    module.add_parameter(fmt::format("layer {} weights", l), {kF32, {dim(layer.k), dim(layer.n)}});
+    module.add_parameter(fmt::format("layer {} bias", l), {kF32, {dim(layer.n)}});
   }
-  TensorPlace rows_argument(const std::string& name, weft_argument_dtype dtype, weft_argument_direction direction,
-                            uint64_t columns) {
-    const uint8_t segment = argument(name, dtype, direction, rows_, columns);
-    return {segment, 0, program_.arguments.back().pitch_bytes};
+  ir::ValueId value = module.add_parameter("x", {kF32, {dim(rows), dim(layout.layers.front().k)}});
+  ir::Builder b(module);
+  for (size_t l = 0; l < layout.layers.size(); l++) {
+    b.origin = fmt::format("layer {}", l);
+    value = b.plus(b.dot(value, module.inputs[2 * l], {}, {}, {1}, {0}, kF32), module.inputs[2 * l + 1]);
+    if (l + 1 < layout.layers.size()) value = b.max(value, b.like(value, 0));
   }
-  /// A buffer of the layout, one row of f32.
-  uint8_t parameters_argument(const std::string& name, weft_argument_direction direction) {
-    return argument(name, WEFT_ARGUMENT_DTYPE_F32, direction, 1, layout_.bytes / 4);
-  }
+  module.outputs = {{"scores", value}};
+  return module;
+}
 
-  void forward(const TensorPlace& x, uint8_t parameters, const TensorPlace& scores) {
-    values_ = {x};
-    for (size_t l = 0; l < layout_.layers.size(); l++) {
-      const auto& layer = layout_.layers[l];
-      const bool last = l + 1 == layout_.layers.size();
-      DenseStep step;
-      step.name = fmt::format("layer {} forward", l);
-      step.m = rows_, step.k = layer.k, step.n = layer.n;
-      step.x = values_[l];
-      step.weights = packed(fmt::format("layer {} weights", l), weights(parameters, l), layer.k, layer.n, false,
-                            WEFT_VPU_DTYPE_F32);
-      step.bias = TensorPlace{parameters, layer.bias_offset, 0};
-      step.activation = last ? WEFT_VPU_ACTIVATION_NONE : WEFT_VPU_ACTIVATION_RELU;
-      step.y_dtype = last ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16;
-      step.y = last ? scores : scratch(rows_, layer.n, 2);
-      values_.push_back(step.y);
-      program_.steps.emplace_back(step);
+/// Of up to kBlockRows rows. Behind the inputs of forward(): targets. Outputs: gradients of weights and biases, then the
+/// loss. The largest score of a row only shifts the others, and its gradient would be zero.
+Result<ir::Module> backward_of_block(const ParameterLayout& layout, uint64_t rows, float scale) {
+  ir::Module module = forward(layout, rows, "gradient");
+  const ir::ValueId scores = module.outputs[0].value, targets = module.add_parameter("targets", module.type(scores));
+  ir::Builder b(module);
+  b.origin = "softmax loss";
+  const ir::ValueId largest = b.reduce("maximum", scores, {1}, ir::Builder::Keep::kYes), z = b.minus(scores, largest);
+  const ir::ValueId sums = b.reduce("add", b.exp(z), {1}, ir::Builder::Keep::kNo),
+                    own = b.reduce("add", b.times(z, targets), {1}, ir::Builder::Keep::kNo);
+  const ir::ValueId losses = b.minus(b.log(sums), own);
+  module.outputs = {{"loss", b.times(b.reduce("add", losses, {0}, ir::Builder::Keep::kNo), double{scale})}};
+  passes::GradientRequest request{0, {}, {largest}};
+  for (size_t i = 0; i < 2 * layout.layers.size(); i++) request.inputs.push_back(i);
+  auto with = passes::with_gradients(module, request);
+  if (with.ok()) std::ranges::rotate(with.value().outputs, with.value().outputs.begin() + 1);
+  return with;
+}
+
+/// The same of any number of rows, block by block, so that memory does not grow with them.
+Result<ir::Module> backward(const ParameterLayout& layout, uint64_t rows, float scale) {
+  auto first = backward_of_block(layout, std::min(rows, kBlockRows), scale);
+  if (!first.ok() || rows <= kBlockRows) return first;
+  const auto last = backward_of_block(layout, rows % kBlockRows == 0 ? kBlockRows : rows % kBlockRows, scale);
+  if (!last.ok()) return last.error();
+  return ir::guarded([&] {
+    ir::Module module = forward(layout, rows, "gradient");
+    module.add_parameter("targets", module.type(module.outputs[0].value));
+    ir::Builder b(module);
+    std::vector<ir::ValueId> sums;
+    for (uint64_t row = 0; row < rows; row += kBlockRows) {
+      const auto from = static_cast<int64_t>(row), to = static_cast<int64_t>(std::min(rows, row + kBlockRows));
+      auto arguments = module.inputs;
+      b.origin = fmt::format("rows {}..", row);
+      for (size_t i = 2 * layout.layers.size(); i < arguments.size(); i++)
+        arguments[i] = b.slice_of(arguments[i], 0, from, to);
+      const auto of_block = ir::write_out(module, row + kBlockRows < rows ? first.value() : last.value(), arguments);
+      for (size_t i = 0; i < of_block.size(); i++)
+        if (row == 0)
+          sums.push_back(of_block[i]);
+        else
+          sums[i] = b.plus(sums[i], of_block[i]);
     }
-  }
+    module.outputs.clear();
+    for (size_t i = 0; i < sums.size(); i++) module.outputs.push_back({first.value().outputs[i].name, sums[i]});
+    return module;
+  });
+}
 
-  /// Of `scores`, which forward() has computed.
-  void backward(const TensorPlace& targets, uint8_t parameters, uint8_t gradients, float scale) {
-    const uint64_t classes = layout_.layers.back().n;
-    TensorPlace dy = scratch(rows_, classes, 2);
-    program_.steps.emplace_back(SoftmaxLossStep{
-        "softmax loss", rows_, classes, values_.back(), targets, dy, {gradients, layout_.loss_offset, 64}, scale});
-    for (size_t l = layout_.layers.size(); l-- > 0;) {
-      weight_gradient(l, dy, gradients);
-      if (l > 0) dy = value_gradient(l, dy, parameters);
-    }
-  }
+/// All of it as one device program: inputs and outputs that lie one behind the other as `joined` says. Parameters, and their
+/// gradients, lie as in a buffer of the layout.
+Result<Program> device_program(const spec::Chip& chip, const ParameterLayout& layout, Result<ir::Module> made,
+                               const JoinedArguments& joined) {
+  if (made.ok()) made = passes::run_all(std::move(made.value()));
+  if (!made.ok()) return made.error();
+  const ir::Module& module = made.value();
+  const size_t parameters = 2 * layout.layers.size();
+  LoopState state;
+  if (module.outputs.size() > parameters) state.count = parameters;
+  for (const auto& layer : layout.layers) state.columns.insert(state.columns.end(), {layer.n, layer.n});
+  state.columns.push_back(layout.layers.front().k);
+  std::vector<uint32_t> ops;
+  std::vector<ir::Output> inputs;
+  for (const ir::ValueId input : module.inputs) inputs.push_back({module.input_name(input), input});
+  for (uint32_t i = 0; i < module.ops().size(); i++)
+    if (module.ops()[i].kind != ir::OpKind::kParameter) ops.push_back(i);
+  const auto graph = device_graph(module, ops, inputs, module.outputs, state);
+  if (!graph.ok()) return graph.error();
+  return lower_joined(chip, graph.value(), joined);
+}
 
-  void update(uint8_t parameters, uint8_t momentum, uint8_t gradients, const Sgd& sgd) {
-    const uint64_t pitch = kUpdateColumns * 4;
-    VectorStep step;
-    step.rows = layout_.parameter_bytes / pitch, step.cols = kUpdateColumns;
-    step.op = WEFT_VPU_OP_AXPY;
-    step.dtype = step.y_dtype = WEFT_VPU_DTYPE_F32;
-    step.name = "momentum";
-    step.a = step.y = {momentum, 0, pitch};
-    step.b = {gradients, 0, pitch};
-    step.scalar2 = std::bit_cast<uint32_t>(sgd.momentum);
-    program_.steps.emplace_back(step);
-    step.name = "parameters";
-    step.b = step.y = {parameters, 0, pitch};
-    step.scalar2 = std::bit_cast<uint32_t>(-sgd.rate);
-    program_.steps.emplace_back(step);
-  }
-
-  TensorPlace scratch(uint64_t rows, uint64_t columns, uint64_t element) {
-    const uint64_t pitch = row_pitch_bytes(columns, element);
-    return {2, take(rows * pitch), pitch};
-  }
-  Program done() { return std::move(program_); }
-  [[nodiscard]] const ParameterLayout& layout() const { return layout_; }
-
- private:
-  uint64_t take(uint64_t bytes) {
-    program_.scratch_bytes += round_up(bytes, 64);
-    return program_.scratch_bytes - round_up(bytes, 64);
-  }
-  [[nodiscard]] TensorPlace weights(uint8_t segment, size_t layer) const {
-    return {segment, layout_.layers[layer].weights_offset, layout_.layers[layer].weights_pitch};
-  }
-
-  /// A computed matrix, or its transpose, as weights of a product.
-  TensorPlace packed(const std::string& name, const TensorPlace& a, uint64_t rows, uint64_t cols, bool transpose,
-                     weft_vpu_dtype dtype) {
-    RelayoutStep step;
-    step.name = name;
-    step.rows = rows, step.cols = cols;
-    step.transpose = transpose;
-    step.a_dtype = dtype;
-    step.a = a;
-    step.y = {
-        2, take(packed_weight_bytes(chip_, WEFT_MXU_DTYPE_BF16, transpose ? cols : rows, transpose ? rows : cols)), 0};
-    program_.steps.emplace_back(step);
-    return step.y;
-  }
-
-  /// dW = x^T dy and db = sum of dy's rows, to their places among the gradients.
-  void weight_gradient(size_t l, const TensorPlace& dy, uint8_t gradients) {
-    const auto& layer = layout_.layers[l];
-    const TensorPlace bias{gradients, layer.bias_offset, round_up(layer.n * 4, 64)};
-    program_.steps.emplace_back(ColumnSumStep{fmt::format("layer {} bias gradient", l), rows_, layer.n, dy, bias});
-    RelayoutStep turn;
-    turn.name = fmt::format("layer {} input transposed", l);
-    turn.rows = rows_, turn.cols = layer.k;
-    turn.transpose = true;
-    turn.a_dtype = WEFT_VPU_DTYPE_BF16;
-    turn.a = values_[l];
-    turn.y = scratch(layer.k, rows_, 2);
-    turn.y_layout = WEFT_ARGUMENT_LAYOUT_ROWS;
-    program_.steps.emplace_back(turn);
-    DenseStep step;
-    step.name = fmt::format("layer {} weight gradient", l);
-    step.m = layer.k, step.k = rows_, step.n = layer.n;
-    step.x = turn.y;
-    step.weights = packed(fmt::format("layer {} gradient packed", l), dy, rows_, layer.n, false, WEFT_VPU_DTYPE_BF16);
-    step.y = weights(gradients, l);
-    program_.steps.emplace_back(step);
-  }
-
-  /// dx = dy W^T where the layer's input, a relu's output, is not zero; else 0.
-  TensorPlace value_gradient(size_t l, const TensorPlace& dy, uint8_t parameters) {
-    const auto& layer = layout_.layers[l];
-    DenseStep step;
-    step.name = fmt::format("layer {} backward", l);
-    step.m = rows_, step.k = layer.n, step.n = layer.k;
-    step.x = dy;
-    step.weights = packed(fmt::format("layer {} weights transposed", l), weights(parameters, l), layer.k, layer.n, true,
-                          WEFT_VPU_DTYPE_F32);
-    step.y = scratch(rows_, layer.k, 2);
-    step.y_dtype = WEFT_VPU_DTYPE_BF16;
-    program_.steps.emplace_back(step);
-    VectorStep relu;
-    relu.name = fmt::format("layer {} relu gradient", l - 1);
-    relu.rows = rows_, relu.cols = layer.k;
-    relu.op = WEFT_VPU_OP_SELECT;
-    relu.a = values_[l];
-    relu.b = relu.y = step.y;
-    program_.steps.emplace_back(relu);
-    return relu.y;
-  }
-
-  const spec::Chip& chip_;
-  const ParameterLayout layout_;
-  const uint64_t rows_;
-  Program program_;
-  std::vector<TensorPlace> values_;  ///< input of each layer, then the scores
-};
-
-Result<TrainingProgram> begin(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows, const char* name) {
+Result<ParameterLayout> checked_layout(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows) {
   auto layout = parameter_layout(chip, network);
-  if (!layout.ok()) return layout.error();
-  if (rows == 0 || rows > kMaxWidth)
+  if (layout.ok() && (rows == 0 || rows > kMaxWidth))
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("a batch of {} rows: 1 to {} are possible", rows, kMaxWidth)};
-  return TrainingProgram(chip, std::move(layout.value()), rows, name);
+  return layout;
 }
 
 /// Calls visit(offset in bytes, elements) for each row of weights and each bias, in the order of a dense array.
@@ -202,20 +146,18 @@ Result<ParameterLayout> parameter_layout(const spec::Chip& chip, const DenseNetw
       return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("a width of {}: 1 to {} are possible", width, kMaxWidth)};
   ParameterLayout layout;
   uint64_t next = 0;
-  const auto take = [&next](uint64_t bytes) {
-    next += round_up(bytes, 64);
-    return next - round_up(bytes, 64);
-  };
+  const auto take = [&next](uint64_t bytes) { return std::exchange(next, next + bytes); };
   for (size_t l = 0; l + 1 < widths.size(); l++) {
     ParameterLayout::Layer layer;
     layer.k = widths[l], layer.n = widths[l + 1];
     layer.weights_pitch = row_pitch_bytes(layer.n, 4);
     layer.weights_offset = take(layer.k * layer.weights_pitch);
-    layer.bias_offset = take(round_up(layer.n, chip.n) * 4);
+    layer.bias_offset = take(row_pitch_bytes(layer.n, 4));
     layout.layers.push_back(layer);
   }
-  layout.parameter_bytes = layout.loss_offset = next;
-  layout.bytes = next + 64;
+  layout.parameter_bytes = round_up(next, chip.n * sizeof(float));
+  layout.loss_offset = round_up(layout.parameter_bytes, 64);
+  layout.bytes = layout.loss_offset + 64;
   return layout;
 }
 
@@ -246,41 +188,49 @@ std::vector<float> unpack_parameters(const ParameterLayout& layout, const std::v
 }
 
 Result<Program> scores_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows) {
-  auto begun = begin(chip, network, rows, "scores");
-  if (!begun.ok()) return begun.error();
-  auto& program = begun.value();
-  const auto x = program.rows_argument("x", WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_DIRECTION_INPUT, network.widths[0]);
-  const auto parameters = program.parameters_argument("parameters", WEFT_ARGUMENT_DIRECTION_INPUT);
-  const auto scores =
-      program.rows_argument("scores", WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_DIRECTION_OUTPUT, network.widths.back());
-  program.forward(x, parameters, scores);
-  return program.done();
+  const auto layout = checked_layout(chip, network, rows);
+  if (!layout.ok()) return layout.error();
+  return device_program(chip, layout.value(), forward(layout.value(), rows, "scores"),
+                        {{2 * layout.value().layers.size(), 1}, {1}});
 }
 
 Result<Program> gradient_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows, float scale) {
-  auto begun = begin(chip, network, rows, "gradient");
-  if (!begun.ok()) return begun.error();
-  auto& program = begun.value();
-  const uint64_t classes = network.widths.back();
-  const auto x = program.rows_argument("x", WEFT_ARGUMENT_DTYPE_BF16, WEFT_ARGUMENT_DIRECTION_INPUT, network.widths[0]);
-  const auto targets =
-      program.rows_argument("targets", WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_DIRECTION_INPUT, classes);
-  const auto parameters = program.parameters_argument("parameters", WEFT_ARGUMENT_DIRECTION_INPUT);
-  const auto gradients = program.parameters_argument("gradients", WEFT_ARGUMENT_DIRECTION_OUTPUT);
-  program.forward(x, parameters, program.scratch(rows, classes, 4));
-  program.backward(targets, parameters, gradients, scale);
-  return program.done();
+  const auto layout = checked_layout(chip, network, rows);
+  if (!layout.ok()) return layout.error();
+  const size_t parameters = 2 * layout.value().layers.size();
+  return device_program(chip, layout.value(), backward(layout.value(), rows, scale),
+                        {{parameters, 1, 1}, {parameters, 1}});
 }
 
+/// All elements of the buffers alike, in rows of N.
 Result<Program> update_program(const spec::Chip& chip, const DenseNetwork& network, const Sgd& sgd) {
-  auto begun = begin(chip, network, 1, "update");
-  if (!begun.ok()) return begun.error();
-  auto& program = begun.value();
-  const auto parameters = program.parameters_argument("parameters", WEFT_ARGUMENT_DIRECTION_SCRATCH);
-  const auto momentum = program.parameters_argument("momentum", WEFT_ARGUMENT_DIRECTION_SCRATCH);
-  const auto gradients = program.parameters_argument("gradients", WEFT_ARGUMENT_DIRECTION_INPUT);
-  program.update(parameters, momentum, gradients, sgd);
-  return program.done();
+  const auto layout = parameter_layout(chip, network);
+  if (!layout.ok()) return layout.error();
+  const uint64_t bytes = layout.value().bytes, pitch = chip.n * sizeof(float);
+  Program program;
+  program.name = "update";
+  const auto argument = [&](const char* name, weft_argument_direction direction) {
+    program.arguments.push_back(
+        {name, WEFT_ARGUMENT_DTYPE_F32, WEFT_ARGUMENT_LAYOUT_ROWS, direction, 1, bytes / 4, bytes, bytes});
+    return TensorPlace{static_cast<uint8_t>(2 + program.arguments.size()), 0, pitch};
+  };
+  const TensorPlace parameters = argument("parameters", WEFT_ARGUMENT_DIRECTION_SCRATCH),
+                    momentum = argument("momentum", WEFT_ARGUMENT_DIRECTION_SCRATCH),
+                    gradients = argument("gradients", WEFT_ARGUMENT_DIRECTION_INPUT);
+  VectorStep step;
+  step.rows = layout.value().parameter_bytes / pitch, step.cols = chip.n;
+  step.op = WEFT_VPU_OP_AXPY;
+  step.dtype = step.y_dtype = WEFT_VPU_DTYPE_F32;
+  step.name = "momentum";
+  step.a = step.y = momentum;
+  step.b = gradients;
+  step.scalar2 = std::bit_cast<uint32_t>(sgd.momentum);
+  program.steps.emplace_back(step);
+  step.name = "parameters";
+  step.b = step.y = parameters;
+  step.scalar2 = std::bit_cast<uint32_t>(-sgd.rate);
+  program.steps.emplace_back(step);
+  return program;
 }
 
 }  // namespace weft::compiler

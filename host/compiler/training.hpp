@@ -19,10 +19,10 @@ struct ParameterLayout {
   struct Layer {
     uint64_t k = 0, n = 0;
     uint64_t weights_offset = 0, weights_pitch = 0;  ///< bytes; k rows
-    uint64_t bias_offset = 0;                        ///< bytes; n elements, room for a multiple of N
+    uint64_t bias_offset = 0;                        ///< bytes; n elements
   };
   std::vector<Layer> layers;
-  uint64_t parameter_bytes = 0;  ///< a multiple of 64
+  uint64_t parameter_bytes = 0;  ///< a multiple of 4 N
   uint64_t loss_offset = 0;      ///< of gradients only: the loss as f32
   uint64_t bytes = 0;            ///< of the buffer
 };
@@ -36,12 +36,12 @@ struct ParameterLayout {
 [[nodiscard]] std::vector<float> pack_parameters(const ParameterLayout& layout, const std::vector<float>& dense);
 [[nodiscard]] std::vector<float> unpack_parameters(const ParameterLayout& layout, const std::vector<float>& buffer);
 
-/// Arguments: x (bf16 rows), parameters, scores (f32 rows, output). Products of bf16, hidden values bf16.
+/// Arguments: parameters, x (f32 rows), scores (f32 rows, output). Products read bf16.
 [[nodiscard]] Result<Program> scores_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows);
 
-/// Arguments: x (bf16 rows), targets (f32 rows: 1 for the class, else 0), parameters, gradients (output). Gradients and
-/// loss of mean softmax cross-entropy are sums over these rows times `scale`: 1 / rows of the whole batch, whose parts
-/// may be on several chips.
+/// Arguments: parameters, x (f32 rows), targets (f32 rows: 1 for the class, else 0), gradients of the parameters (output),
+/// loss (output, one f32 in 16 bytes). Gradients and loss of mean softmax cross-entropy are sums over these rows times
+/// `scale`: 1 / rows of the whole batch, whose parts may be on several chips.
 [[nodiscard]] Result<Program> gradient_program(const spec::Chip& chip, const DenseNetwork& network, uint64_t rows,
                                                float scale);
 

@@ -1,8 +1,10 @@
 // docs/training.md in golden arithmetic. Values are bits (uint32_t) where the VPU works on them.
 #include "host/reference/training_reference.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "model/golden/arith.hpp"
 #include "model/golden/lane_operations.hpp"
@@ -15,6 +17,7 @@ using compiler::ParameterLayout;
 using Bf16 = std::vector<uint16_t>;
 using Bits = std::vector<uint32_t>;
 
+constexpr uint64_t kBlockRows = 64;
 constexpr float kLog2E = 1.44269504F, kLn2 = 0.693147181F;
 
 uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
@@ -68,7 +71,7 @@ Forward forward(const ParameterLayout& layout, const LayoutBuffer& parameters, c
     const bool last = l + 1 == layout.layers.size();
     for (uint64_t i = 0; i < y.size(); i++) {
       const uint32_t sum = golden::add_f32(bits_of(y[i]), bits_of(parameters[layer.bias_offset / 4 + i % layer.n]));
-      y[i] = std::bit_cast<float>(last ? sum : golden::relu_f32(sum));
+      y[i] = std::bit_cast<float>(last ? sum : golden::max_f32(sum, 0));
     }
     if (last)
       out.scores = std::move(y);
@@ -78,52 +81,77 @@ Forward forward(const ParameterLayout& layout, const LayoutBuffer& parameters, c
   return out;
 }
 
+/// A tree: neighbours first, then neighbours of those; one without a neighbour goes on as it is.
+uint32_t sum_of(Bits values) {
+  while (values.size() > 1) {
+    Bits pairs;
+    for (size_t i = 0; i < values.size(); i += 2)
+      pairs.push_back(i + 1 == values.size() ? values[i] : golden::add_f32(values[i], values[i + 1]));
+    values = std::move(pairs);
+  }
+  return values[0];
+}
+
 struct Loss {
-  Bf16 gradient;
+  std::vector<float> gradient;
   float loss = 0;
 };
 
-/// Row by row; reductions over classes, and of the losses over rows, are chains in ascending order.
 Loss softmax_loss(const std::vector<float>& scores, const std::vector<float>& targets, uint64_t classes, float scale) {
   Loss out;
-  const uint64_t rows = scores.size() / classes;
-  uint32_t total = 0;
-  for (uint64_t r = 0; r < rows; r++) {
+  Bits losses;
+  for (uint64_t r = 0; r < scores.size() / classes; r++) {
     const auto score = [&](uint64_t c) { return bits_of(scores[r * classes + c]); };
     const auto target = [&](uint64_t c) { return bits_of(targets[r * classes + c]); };
     uint32_t largest = score(0);
     for (uint64_t c = 1; c < classes; c++) largest = golden::max_f32(largest, score(c));
-    Bits z(classes), e(classes);
-    uint32_t sum = 0, dot = 0;
+    const uint32_t shift = golden::mul_f32(largest, bits_of(-kLog2E));
+    Bits e, own;
     for (uint64_t c = 0; c < classes; c++) {
-      z[c] = golden::mul_f32(golden::sub_f32(score(c), largest), bits_of(kLog2E));
-      e[c] = operate(WEFT_VPU_OP_EXP2, z[c]);
-      sum = c == 0 ? e[c] : golden::add_f32(sum, e[c]);
-      const uint32_t part = golden::mul_f32(z[c], target(c));
-      dot = c == 0 ? part : golden::add_f32(dot, part);
+      e.push_back(operate(WEFT_VPU_OP_EXP2, operate(WEFT_VPU_OP_AXPY, score(c), shift, bits_of(kLog2E))));
+      own.push_back(golden::mul_f32(golden::sub_f32(score(c), largest), target(c)));
     }
-    const uint32_t inverse = operate(WEFT_VPU_OP_RCP, sum);
-    for (uint64_t c = 0; c < classes; c++) {
-      const uint32_t less = golden::sub_f32(golden::mul_f32(e[c], inverse), target(c));
-      out.gradient.push_back(golden::f32_to_bf16(golden::mul_f32(less, bits_of(scale))));
-    }
-    const uint32_t loss = golden::sub_f32(operate(WEFT_VPU_OP_LOG2, sum), dot);
-    total = r == 0 ? loss : golden::add_f32(total, loss);
+    const uint32_t sum = sum_of(e), factor = golden::mul_f32(operate(WEFT_VPU_OP_RCP, sum), bits_of(scale));
+    for (uint64_t c = 0; c < classes; c++)
+      out.gradient.push_back(std::bit_cast<float>(
+          golden::add_f32(golden::mul_f32(target(c), bits_of(-scale)), golden::mul_f32(factor, e[c]))));
+    losses.push_back(
+        golden::sub_f32(golden::mul_f32(operate(WEFT_VPU_OP_LOG2, sum), bits_of(kLn2)), sum_of(std::move(own))));
   }
-  out.loss = std::bit_cast<float>(golden::mul_f32(total, bits_of(kLn2 * scale)));
+  out.loss = std::bit_cast<float>(golden::mul_f32(sum_of(std::move(losses)), bits_of(scale)));
   return out;
 }
 
-void weight_gradient(const ParameterLayout::Layer& layer, const Bf16& x, const Bf16& dy, uint64_t rows,
+void weight_gradient(const ParameterLayout::Layer& layer, const Bf16& x, const std::vector<float>& dy, uint64_t rows,
                      LayoutBuffer& gradients) {
-  const auto dw = product(transposed(x, rows, layer.k), dy, layer.k, rows, layer.n);
+  const auto dw = product(transposed(x, rows, layer.k), rounded(dy), layer.k, rows, layer.n);
   for (uint64_t k = 0; k < layer.k; k++)
     std::memcpy(&gradients[(layer.weights_offset + k * layer.weights_pitch) / 4], &dw[k * layer.n], layer.n * 4);
   for (uint64_t n = 0; n < layer.n; n++) {
-    uint32_t sum = golden::bf16_to_f32(dy[n]);
-    for (uint64_t r = 1; r < rows; r++) sum = golden::add_f32(sum, golden::bf16_to_f32(dy[r * layer.n + n]));
-    gradients[layer.bias_offset / 4 + n] = std::bit_cast<float>(sum);
+    Bits column;
+    for (uint64_t r = 0; r < rows; r++) column.push_back(bits_of(dy[r * layer.n + n]));
+    gradients[layer.bias_offset / 4 + n] = std::bit_cast<float>(sum_of(std::move(column)));
   }
+}
+
+/// Of a block of rows.
+LayoutBuffer block_gradients(const ParameterLayout& layout, const LayoutBuffer& parameters, const TrainingBatch& batch,
+                             float scale) {
+  const Forward values = forward(layout, parameters, batch);
+  LayoutBuffer gradients(layout.bytes / 4);
+  Loss loss = softmax_loss(values.scores, batch.targets, layout.layers.back().n, scale);
+  gradients[layout.loss_offset / 4] = loss.loss;
+  std::vector<float> dy = std::move(loss.gradient);
+  for (size_t l = layout.layers.size(); l-- > 0;) {
+    const auto& layer = layout.layers[l];
+    weight_gradient(layer, values.inputs[l], dy, batch.rows, gradients);
+    if (l == 0) break;
+    const Bf16 turned = transposed(rounded(weights_of(layer, parameters)), layer.k, layer.n);
+    dy = product(rounded(dy), turned, batch.rows, layer.n, layer.k);
+    for (size_t i = 0; i < dy.size(); i++)
+      if (golden::bf16_to_f32(values.inputs[l][i]) << 1 == 0) dy[i] = 0;
+  }
+  return gradients;
 }
 
 }  // namespace
@@ -135,22 +163,21 @@ std::vector<float> reference_scores(const ParameterLayout& layout, const LayoutB
 
 LayoutBuffer reference_gradients(const ParameterLayout& layout, const LayoutBuffer& parameters,
                                  const TrainingBatch& batch, float scale) {
-  const Forward values = forward(layout, parameters, batch);
-  LayoutBuffer gradients(layout.bytes / 4);
-  Loss loss = softmax_loss(values.scores, batch.targets, layout.layers.back().n, scale);
-  gradients[layout.loss_offset / 4] = loss.loss;
-  Bf16 dy = std::move(loss.gradient);
-  for (size_t l = layout.layers.size(); l-- > 0;) {
-    const auto& layer = layout.layers[l];
-    weight_gradient(layer, values.inputs[l], dy, batch.rows, gradients);
-    if (l == 0) break;
-    const Bf16 turned = transposed(rounded(weights_of(layer, parameters)), layer.k, layer.n);
-    dy = rounded(product(dy, turned, batch.rows, layer.n, layer.k));
-    for (size_t i = 0; i < dy.size(); i++)
-      dy[i] = golden::f32_to_bf16(
-          operate(WEFT_VPU_OP_SELECT, golden::bf16_to_f32(values.inputs[l][i]), golden::bf16_to_f32(dy[i]), 0));
+  const uint64_t inputs = layout.layers.front().k, classes = layout.layers.back().n;
+  LayoutBuffer sums;
+  for (uint64_t row = 0; row < batch.rows; row += kBlockRows) {
+    const uint64_t rows = std::min(kBlockRows, batch.rows - row);
+    const auto part = [&](const auto& values, uint64_t width) {
+      const auto first = values.begin() + static_cast<ptrdiff_t>(row * width);
+      return std::decay_t<decltype(values)>(first, first + static_cast<ptrdiff_t>(rows * width));
+    };
+    auto gradients =
+        block_gradients(layout, parameters, {rows, part(batch.x, inputs), part(batch.targets, classes)}, scale);
+    for (size_t i = 0; row != 0 && i < sums.size(); i++)
+      gradients[i] = std::bit_cast<float>(golden::add_f32(bits_of(sums[i]), bits_of(gradients[i])));
+    sums = std::move(gradients);
   }
-  return gradients;
+  return sums;
 }
 
 void reference_update(const ParameterLayout& layout, const compiler::Sgd& sgd, LayoutBuffer& parameters,

@@ -10,6 +10,7 @@
 #include "base/round_up.hpp"
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/compiler/training.hpp"
 #include "testbench/random/draw.hpp"
 #include "weft/spec/names.hpp"
@@ -312,7 +313,9 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
     error = steps.error().message;
     return std::nullopt;
   }
-  const auto kernel = compiler::compile(*recipe.chip, steps.value());
+  const auto kernel = recipe.form == Recipe::Form::kLayers
+                          ? compiler::compile(*recipe.chip, steps.value())
+                          : compiler::tiles::compile_fitting(*recipe.chip, steps.value());
   if (!kernel.ok()) {
     error = kernel.error().message;
     return std::nullopt;

@@ -42,10 +42,10 @@ enum class DeviceScope : uint8_t {
 [[nodiscard]] bool is_window_fold(const ir::Module& module, const ir::Op& op);
 
 /// What goes from turn to turn of a loop: the first inputs and the first outputs, so many, in one order. Each output lies
-/// as the input of its number, which is not rounded to bf16.
+/// as the input of its number. Inputs of the state, and those with columns here, are not rounded to bf16.
 struct LoopState {
   size_t count = 0;
-  std::vector<uint64_t> columns = {};  ///< of each; none: as the operators ask for
+  std::vector<uint64_t> columns = {};  ///< of the first inputs; none: as the operators ask for
 };
 
 /// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are

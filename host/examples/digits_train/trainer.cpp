@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/examples/digits_train/batch.hpp"
 #include "weft/weft.h"
 
@@ -23,7 +24,7 @@ using runtime::ProgramHandle;
 
 constexpr uint64_t kStepsAtOnce = 128;  // five commands a step and more have to fit a queue of 1024
 constexpr uint64_t kLossPitch = 64;     // of the history of losses in HBM
-constexpr uint64_t kXPitch = compiler::row_pitch_bytes(kPixels, 2);
+constexpr uint64_t kXPitch = compiler::row_pitch_bytes(kPixels, 4);
 constexpr uint64_t kTargetPitch = compiler::row_pitch_bytes(kClasses, 4);
 
 template <typename T>
@@ -34,6 +35,12 @@ std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
+}
+
+std::vector<std::byte> packed_x(const tools::TrainingBatch& batch) {
+  std::vector<float> values;
+  for (const uint16_t x : batch.x) values.push_back(compiler::f32_from_bf16(x));
+  return compiler::pack_rows(bytes_of(values), batch.rows, kPixels, 4);
 }
 
 struct Kernel {
@@ -63,6 +70,7 @@ struct Trainer::State {
   Result<Kernel> load(uint32_t chip, const Result<compiler::Kernel>& kernel) const;
   Result<Kernel> load(uint32_t chip, const Result<compiler::Program>& program) const;
   Status prepare(uint32_t chip);
+  Status room(uint32_t chip, BufferHandle& buffer, uint64_t bytes) const;
   Status buffer(uint32_t chip, BufferHandle& buffer, uint64_t bytes) const;
   Status upload_batches(uint32_t chip, uint64_t count);
   Status submit(uint32_t chip, uint64_t count, Submission& submission) const;
@@ -90,14 +98,20 @@ Result<Kernel> Trainer::State::load(uint32_t chip, const Result<compiler::Kernel
 
 Result<Kernel> Trainer::State::load(uint32_t chip, const Result<compiler::Program>& program) const {
   if (!program.ok()) return program.error();
-  return load(chip, compiler::compile(chips.chip(), program.value()));
+  return load(chip, compiler::tiles::compile_fitting(chips.chip(), program.value()));
+}
+
+/// HBM as it is.
+Status Trainer::State::room(uint32_t chip, BufferHandle& out, uint64_t bytes) const {
+  auto made = chips.buffer(chip, WEFT_MEMORY_HBM, bytes);
+  if (!made.ok()) return made.error();
+  out = std::move(made.value());
+  return Ok{};
 }
 
 /// HBM with zeros.
 Status Trainer::State::buffer(uint32_t chip, BufferHandle& out, uint64_t bytes) const {
-  auto made = chips.buffer(chip, WEFT_MEMORY_HBM, bytes);
-  if (!made.ok()) return made.error();
-  out = std::move(made.value());
+  if (auto s = room(chip, out, bytes); !s.ok()) return s;
   return chips.write(chip, out, 0, std::vector<std::byte>(bytes));
 }
 
@@ -131,8 +145,8 @@ Status Trainer::State::prepare(uint32_t chip) {
   if (auto s = buffer(chip, r.parameters, layout.bytes); !s.ok()) return s;
   if (auto s = buffer(chip, r.momentum, layout.bytes); !s.ok()) return s;
   if (auto s = buffer(chip, r.losses, kStepsAtOnce * kLossPitch); !s.ok()) return s;
-  if (auto s = buffer(chip, r.x, kStepsAtOnce * rows() * kXPitch); !s.ok()) return s;
-  return buffer(chip, r.targets, kStepsAtOnce * rows() * kTargetPitch);
+  if (auto s = room(chip, r.x, kStepsAtOnce * rows() * kXPitch); !s.ok()) return s;
+  return room(chip, r.targets, kStepsAtOnce * rows() * kTargetPitch);
 }
 
 /// The chip's rows of the next `count` steps, one step behind the other.
@@ -140,9 +154,9 @@ Status Trainer::State::upload_batches(uint32_t chip, uint64_t count) {
   std::vector<std::byte> x, targets;
   for (uint64_t i = 0; i < count; i++) {
     const auto batch = batch_of(data, order.rows(step + i, chip, chips.chips()));
-    const auto packed_x = compiler::pack_rows(bytes_of(batch.x), batch.rows, kPixels, 2);
+    const auto packed = packed_x(batch);
     const auto packed_targets = compiler::pack_rows(bytes_of(batch.targets), batch.rows, kClasses, 4);
-    x.insert(x.end(), packed_x.begin(), packed_x.end());
+    x.insert(x.end(), packed.begin(), packed.end());
     targets.insert(targets.end(), packed_targets.begin(), packed_targets.end());
   }
   if (auto s = chips.write(chip, resident[chip].x, 0, x); !s.ok()) return s;
@@ -161,10 +175,11 @@ Status Trainer::State::submit(uint32_t chip, uint64_t count, Submission& submiss
   for (uint64_t i = 0; i < count; i++) {
     weft_event *first = nullptr, *last = nullptr;
     auto status = launch(r.gradient,
-                         {{r.x.get(), i * rows() * kXPitch},
+                         {{r.parameters.get(), 0},
+                          {r.x.get(), i * rows() * kXPitch},
                           {r.targets.get(), i * rows() * kTargetPitch},
-                          {r.parameters.get(), 0},
-                          {r.gradients[0].get(), 0}},
+                          {r.gradients[0].get(), 0},
+                          {r.gradients[0].get(), layout.loss_offset}},
                          i == 0 ? &first : nullptr);
     for (size_t a = 0; a < r.all_reduce.size() && status == WEFT_ERROR_OK; a++)
       status = launch(r.all_reduce[a], {{r.gradients[a].get(), 0}, {r.gradients[a + 1].get(), 0}}, nullptr);
@@ -304,15 +319,15 @@ Result<std::vector<float>> Trainer::scores(const Digits& digits) {
       auto kernel = s.load(chip, compiler::scores_program(chips().chip(), s.settings.network, each));
       if (!kernel.ok()) return kernel.error();
       r.scores = std::move(kernel.value());
-      if (auto status = s.buffer(chip, r.score_x, each * kXPitch); !status.ok()) return status.error();
-      if (auto status = s.buffer(chip, r.score_y, each * kTargetPitch); !status.ok()) return status.error();
+      if (auto status = s.room(chip, r.score_x, each * kXPitch); !status.ok()) return status.error();
+      if (auto status = s.room(chip, r.score_y, each * kTargetPitch); !status.ok()) return status.error();
     }
     std::vector<uint32_t> rows;
     for (uint64_t i = chip * each; i < std::min(count, (chip + 1) * each); i++)
       rows.push_back(static_cast<uint32_t>(i));
-    const auto x = compiler::pack_rows(bytes_of(batch_of(digits, rows).x), rows.size(), kPixels, 2);
+    const auto x = packed_x(batch_of(digits, rows));
     if (auto status = chips().write(chip, r.score_x, 0, x); !status.ok()) return status.error();
-    const weft_argument arguments[] = {{r.score_x.get(), 0}, {r.parameters.get(), 0}, {r.score_y.get(), 0}};
+    const weft_argument arguments[] = {{r.parameters.get(), 0}, {r.score_x.get(), 0}, {r.score_y.get(), 0}};
     weft_event* event = nullptr;
     if (const auto status = weft_launch(chips().queue(chip), r.scores.kernel, arguments, 3, nullptr, &event);
         status != WEFT_ERROR_OK)

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/reference/training_reference.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
 
@@ -61,11 +62,17 @@ tools::TrainingBatch draw_batch(std::mt19937_64& random, const DenseNetwork& net
   return batch;
 }
 
+std::vector<std::byte> packed_x(const tools::TrainingBatch& batch, uint64_t columns) {
+  std::vector<float> values;
+  for (const uint16_t x : batch.x) values.push_back(compiler::f32_from_bf16(x));
+  return compiler::pack_rows(bytes_of(values), batch.rows, columns, 4);
+}
+
 /// Runs a program; the bytes of all arguments afterwards. Arguments that are shorter than theirs are filled with zeros.
 std::vector<std::vector<std::byte>> run(const spec::Chip& chip, const Result<compiler::Program>& program,
                                         std::vector<std::vector<std::byte>> arguments, uint64_t seed) {
   if (!program.ok()) FAIL(program.error().message);
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_resident(chip, program.value());
   if (!kernel.ok()) FAIL(kernel.error().message);
   const auto& infos = program.value().arguments;
   for (size_t i = 0; i < infos.size(); i++) arguments[i].resize(infos[i].size_bytes);
@@ -86,12 +93,16 @@ uint64_t check_gradients(const spec::Chip& chip, const DenseNetwork& network, ui
   const auto batch = draw_batch(random, network, rows);
   const float scale = 1 / static_cast<float>(rows);
   const auto after = run(chip, compiler::gradient_program(chip, network, rows, scale),
-                         {compiler::pack_rows(bytes_of(batch.x), rows, network.widths.front(), 2),
+                         {bytes_of(parameters),
+                          packed_x(batch, network.widths.front()),
                           compiler::pack_rows(bytes_of(batch.targets), rows, network.widths.back(), 4),
-                          bytes_of(parameters),
+                          {},
                           {}},
                          seed);
-  return differing(values_of<float>(after[3]), tools::reference_gradients(layout.value(), parameters, batch, scale));
+  auto gradients = values_of<float>(after[3]);
+  gradients.resize(layout.value().bytes / 4);
+  gradients[layout.value().loss_offset / 4] = values_of<float>(after[4])[0];
+  return differing(gradients, tools::reference_gradients(layout.value(), parameters, batch, scale));
 }
 
 }  // namespace
@@ -114,6 +125,12 @@ TEST_CASE("the digits network's gradients equal golden on small, many and large 
     CHECK(check_gradients(*spec::find_chip(chip), {{64, 128, 10}}, 64, 7) == 0);
 }
 
+TEST_CASE("gradients of more rows than a block are those of its blocks, added up") {
+  for (const uint64_t rows : {uint64_t{65}, uint64_t{128}, uint64_t{200}})
+    CHECK(check_gradients(nano(), {{10, 12, 5}}, rows, rows) == 0);
+  CHECK(check_gradients(nano(), {{64, 128, 10}}, 256, 3) == 0);
+}
+
 TEST_CASE("scores equal golden") {
   std::mt19937_64 random(3);
   const DenseNetwork network{{64, 30, 10}};
@@ -121,8 +138,8 @@ TEST_CASE("scores equal golden") {
   REQUIRE(layout.ok());
   const auto parameters = draw_parameters(random, layout.value());
   const auto batch = draw_batch(random, network, 40);
-  const auto after = run(nano(), compiler::scores_program(nano(), network, 40),
-                         {compiler::pack_rows(bytes_of(batch.x), 40, 64, 2), bytes_of(parameters), {}}, 3);
+  const auto after =
+      run(nano(), compiler::scores_program(nano(), network, 40), {bytes_of(parameters), packed_x(batch, 64), {}}, 3);
   CHECK(differing(values_of<float>(compiler::unpack_rows(after[2], 40, 10, 4)),
                   tools::reference_scores(layout.value(), parameters, batch)) == 0);
 }
@@ -174,10 +191,11 @@ TEST_CASE("what cannot be trained is refused with its reason") {
   CHECK(message(compiler::parameter_layout(nano(), {{64}})) == "1 widths: a network has inputs and classes");
   CHECK(message(compiler::parameter_layout(nano(), {{64, 0, 10}})) == "a width of 0: 1 to 65535 are possible");
   CHECK(message(compiler::gradient_program(nano(), {{64, 10}}, 0, 1)) == "a batch of 0 rows: 1 to 65535 are possible");
-  const auto program = compiler::gradient_program(nano(), {{64, 10}}, 20000, 1);
+  // A layer's weights and their gradients stay in VMEM.
+  const auto program = compiler::gradient_program(nano(), {{1000, 300}}, 8, 1);
   REQUIRE(program.ok());
-  const auto kernel = compiler::compile(nano(), program.value());
+  const auto kernel = compiler::tiles::compile_fitting(nano(), program.value());
   REQUIRE(!kernel.ok());
   CHECK(kernel.error().code == WEFT_ERROR_NO_DEVICE_MEMORY);
-  CHECK(kernel.error().message.find("20000 rows") != std::string::npos);
+  CHECK(kernel.error().message == "gradient: its values need more than the 262144 bytes of VMEM at a time");
 }
