@@ -31,7 +31,16 @@ endfunction()
 
 # weft_command_line_source(FILE ..): the same for such files among others.
 function(weft_command_line_source)
-  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O0>)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O0> WEFT_COMMAND_LINE ON)
+endfunction()
+
+# weft_precompile_source(SOURCE TARGET HEADERS): one source reuses the precompiled header of the target HEADERS, where its own target reuses that
+# of another one, or none.
+function(weft_precompile_source source target headers)
+  get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+  set(header ${CMAKE_BINARY_DIR}/CMakeFiles/${headers}.dir/cmake_pch.hxx)
+  set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON OBJECT_DEPENDS ${header}.pch
+    COMPILE_OPTIONS "${options};-Xclang;-include-pch;-Xclang;${header}.pch;-Xclang;-include;-Xclang;${header}")
 endfunction()
 
 # weft_precompiled_header(KIND): target weft_headers_<KIND>, whose precompiled header others reuse; made for the first that does.
@@ -103,16 +112,13 @@ function(weft_precompile_verilated target)
   endif()
   weft_verilated_header(weft_headers_verilated -O0)
   weft_verilated_header(weft_headers_verilated_fast ${WEFT_FAST_FLAGS})
-  set(header ${CMAKE_BINARY_DIR}/CMakeFiles/weft_headers_verilated_fast.dir/cmake_pch.hxx)  # a target reuses one header: the other by hand
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
-    if(NOT options STREQUAL "-O0")
+    if("-march=${WEFT_MARCH}" IN_LIST options)
+      weft_precompile_source(${source} ${target} weft_headers_verilated_fast)
+    elseif(NOT options STREQUAL "-O0")
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-      if("-march=${WEFT_MARCH}" IN_LIST options)
-        set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES OBJECT_DEPENDS ${header}.pch
-          COMPILE_OPTIONS "${options};-Xclang;-include-pch;-Xclang;${header}.pch;-Xclang;-include;-Xclang;${header}")
-      endif()
     endif()
   endforeach()
   target_precompile_headers(${target} REUSE_FROM weft_headers_verilated)
@@ -193,7 +199,11 @@ function(weft_precompile target)
   foreach(source ${sources})
     get_filename_component(source ${source} ABSOLUTE BASE_DIR ${folder})
     get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
-    if(options OR source MATCHES "\\.c$")
+    get_source_file_property(command_line_source ${source} TARGET_DIRECTORY ${target} WEFT_COMMAND_LINE)
+    if(command_line_source AND type STREQUAL "EXECUTABLE" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      weft_precompiled_header(commands)
+      weft_precompile_source(${source} ${target} weft_headers_commands)
+    elseif(options OR source MATCHES "\\.c$")
       set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     else()
       set(some TRUE)
