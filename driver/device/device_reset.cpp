@@ -214,9 +214,9 @@ void Device::end_guilty(const std::optional<StatePage>& page) {
   finish(finished);
 }
 
-Status Device::reset(weft_reset_report* wanted) {
+Status Device::reset(weft_reset_report* report) {
   weft_reset_report ignored{};
-  weft_reset_report& report = wanted != nullptr ? *wanted : ignored;
+  weft_reset_report& filled = report != nullptr ? *report : ignored;
   if (dispatcher_.on_this_thread()) return failure(WEFT_ERROR_INVALID_STATE, "a callback cannot reset its device");
   const std::lock_guard lifecycle(lifecycle_mutex_);
   std::optional<StatePage> page;
@@ -227,18 +227,18 @@ Status Device::reset(weft_reset_report* wanted) {
     state_ = State::kResetting;
     reason_ = Status(WEFT_ERROR_INVALID_STATE, "the device is being reset");
   }
-  ResetClock clock(*transport_, WEFT_RESET_LEVEL_DEVICE, report);
+  ResetClock clock(*transport_, WEFT_RESET_LEVEL_DEVICE, filled);
   Status status;
   try {
-    const Tally tally(*this, report, kAllQueues);
+    const Tally tally(*this, filled, kAllQueues);
     status = reset_steps(page, clock);
   } catch (const std::bad_alloc&) {  // somewhere on the way: another reset begins anew
     status = Status::without_words(WEFT_ERROR_NO_HOST_MEMORY);
   }
-  report.generation = generation();
-  log_.line(LogModule::kDriverDevice, LogLevel::kWarning, report.end_cycle,
+  filled.generation = generation();
+  log_.line(LogModule::kDriverDevice, LogLevel::kWarning, filled.end_cycle,
             "reset of the device: {}; generation {}, {} guilty, {} innocent commands",
-            status.ok() ? "done" : status.message().c_str(), report.generation, report.guilty, report.innocent);
+            status.ok() ? "done" : status.message().c_str(), filled.generation, filled.guilty, filled.innocent);
   best_effort([&] { log_.flush(); });
   if (status.code() == WEFT_ERROR_DEVICE_LOST) {
     lost(status);

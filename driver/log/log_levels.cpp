@@ -59,7 +59,10 @@ std::string apply(std::string_view part, LogLevels& levels) {
 
 std::string_view log_module_name(LogModule module) { return kModules[static_cast<size_t>(module)]; }
 
-std::string_view log_level_name(LogLevel level) { return kLevels[static_cast<size_t>(static_cast<int>(level) + 1)]; }
+std::string_view log_level_name(LogLevel level) {
+  const int place = static_cast<int>(level) + 1;  // the first is -1: off
+  return kLevels[static_cast<size_t>(place)];
+}
 
 LogModule log_module_of(uint16_t event) {
   switch (static_cast<weft_log_event>(event)) {

@@ -254,7 +254,7 @@ std::string write_fault_schedule(const FaultSchedule& schedule) {
     }
     if (fault.count == UINT32_MAX) out += fmt::format("count = \"{}\"\n", kForEver);
     if (fault.count != UINT32_MAX && fault.count > 1) out += fmt::format("count = {}\n", fault.count);
-    out += "\n";
+    out += '\n';
   }
   return out;
 }
