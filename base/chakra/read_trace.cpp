@@ -232,7 +232,7 @@ Error node_of(std::string_view bytes, Node& node) {
         error = numbers_of("data_deps", field, node.after);
         break;
       case f::kStartMicros:
-        // of an epoch, often: what has no room in femtoseconds is not kept
+        // Often counted from an epoch: a time that has no room in femtoseconds is not kept.
         error = number_of("start_time_micros", field, number);
         if (number <= std::numeric_limits<uint64_t>::max() / kFemtosecondsPerMicrosecond)
           node.start_fs = number * kFemtosecondsPerMicrosecond;

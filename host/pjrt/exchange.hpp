@@ -22,7 +22,7 @@ class LaunchExchange : public compiler::reference::Exchange {
 
   [[nodiscard]] compiler::ir::TensorPtr exchange(const compiler::ir::Op& op, int64_t id,
                                                  const compiler::ir::TensorPtr& value) override;
-  /// The device's program has ended: who waits for it gives up.
+  /// The device's program has ended: devices that wait for it at a collective give up.
   void end(int64_t id);
   /// What the collectives took. When all devices have ended.
   [[nodiscard]] const std::vector<runtime::CollectiveWindow>& windows() const { return windows_; }
