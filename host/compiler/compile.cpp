@@ -5,13 +5,10 @@
 
 #include <algorithm>
 
-#include "host/compiler/column_sum_schedule.hpp"
 #include "host/compiler/exchange_schedule.hpp"
 #include "host/compiler/gemm_schedule.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/part_sum_schedule.hpp"
-#include "host/compiler/relayout_schedule.hpp"
-#include "host/compiler/softmax_loss_schedule.hpp"
 #include "host/compiler/vector_schedule.hpp"
 
 namespace weft::compiler {
@@ -33,25 +30,13 @@ uint64_t row_pitch(const PartSumStep& s) {
 }
 uint64_t row_pitch(const ExchangeStep& s) { return std::max(s.from.pitch_bytes, row_pitch(s.sinks)); }
 uint64_t row_pitch(const VectorStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const RelayoutStep& s) { return std::max(s.a.pitch_bytes, s.y.pitch_bytes); }
-uint64_t row_pitch(const ColumnSumStep& s) { return s.a.pitch_bytes; }
 uint64_t row_pitch(const RearrangeStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const ReduceStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const PairProductStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const ConvolutionStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const WindowStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const SoftmaxLossStep& s) { return std::max(s.scores.pitch_bytes, s.targets.pitch_bytes); }
 
 Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
-Result<uint64_t> schedule(ProgramBuilder& b, const RelayoutStep& s, const StepChain& c) {
-  return schedule_relayout(b, s, c);
-}
-Result<uint64_t> schedule(ProgramBuilder& b, const ColumnSumStep& s, const StepChain& c) {
-  return schedule_column_sum(b, s, c);
-}
-Result<uint64_t> schedule(ProgramBuilder& b, const SoftmaxLossStep& s, const StepChain& c) {
-  return schedule_softmax_loss(b, s, c);
-}
 
 Result<uint64_t> schedule(ProgramBuilder& b, const PartSumStep& s, const StepChain& c) {
   return schedule_part_sum(b, s, c);

@@ -12,8 +12,8 @@
 
 namespace weft::compiler {
 
-using Step = std::variant<DenseStep, VectorStep, RelayoutStep, ColumnSumStep, SoftmaxLossStep, PartSumStep,
-                          ExchangeStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep, WindowStep>;
+using Step = std::variant<DenseStep, VectorStep, PartSumStep, ExchangeStep, RearrangeStep, ReduceStep, PairProductStep,
+                          ConvolutionStep, WindowStep>;
 
 /// Bytes of an argument.
 struct ArgumentPlace {

@@ -154,35 +154,6 @@ struct WindowStep {
   bool operator==(const WindowStep&) const = default;
 };
 
-/// y = a, or a transposed, rounded to bf16: as rows, or as packed weight tiles. y must not overlap a.
-struct RelayoutStep {
-  std::string name;
-  uint64_t rows = 0, cols = 0;                  ///< of a
-  bool transpose = false;                       ///< y[cols, rows]
-  weft_vpu_dtype a_dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or bf16
-  TensorPlace a, y;
-  weft_argument_layout y_layout = WEFT_ARGUMENT_LAYOUT_WEIGHT_TILES;
-};
-
-/// y[1, cols] = sum over the rows of a[rows, cols], ascending, one f32 rounding a row. a: bf16, y: f32.
-struct ColumnSumStep {
-  std::string name;
-  uint64_t rows = 0, cols = 0;
-  TensorPlace a, y;
-};
-
-/// Softmax cross-entropy and its gradient. With z = scores - largest of the row, in f32:
-/// gradient[rows, classes] = (softmax(z) - targets) scale, rounded to bf16;
-/// loss = scale * sum over rows of (log sum exp z - sum of targets * z). docs/training.md has every rounding.
-struct SoftmaxLossStep {
-  std::string name;
-  uint64_t rows = 0, classes = 0;
-  TensorPlace scores, targets;  ///< f32 rows
-  TensorPlace gradient;         ///< bf16 rows
-  TensorPlace loss;             ///< one f32 in 16 bytes; the other 12 become zero
-  float scale = 1;
-};
-
 /// y[rows, cols] = activation(parts[0] + parts[1] + ... + bias): f32 sums, in that order, from the left.
 struct PartSumStep {
   std::string name;

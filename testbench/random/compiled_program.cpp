@@ -42,23 +42,26 @@ void draw_large_product(const spec::Chip& chip, Draw& draw, LayerRecipe& layer) 
   layer.rows = draw.size(chip.n, 2 * chip.n);
 }
 
-LayerRecipe draw_layer(const spec::Chip& chip, Draw& draw, bool large) {
+/// `resident`: of a network whose values stay in VMEM.
+LayerRecipe draw_layer(const spec::Chip& chip, Draw& draw, bool large, bool resident) {
   const uint64_t n = chip.n;
   LayerRecipe layer;
-  layer.kind =
-      draw.one_of({Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kVector,
-                   Kind::kVector, Kind::kRelayout, Kind::kColumnSum, Kind::kSoftmaxLoss, Kind::kPartSum});
+  layer.kind = draw.one_of({Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct,
+                            Kind::kVector, Kind::kVector, Kind::kPartSum});
   layer.int8 = draw.once_in(4);
   layer.bias = draw.once_in(2);
   layer.relu = draw.once_in(2);
   layer.narrow = draw.once_in(2);
   layer.narrow_input = draw.once_in(2);
-  layer.transpose = draw.once_in(2);
   layer.chained = !draw.once_in(4);
   layer.parts = static_cast<unsigned>(draw.between(1, 4));
   layer.op =
       draw.one_of<uint8_t>({WEFT_VPU_OP_ADD, WEFT_VPU_OP_SUB, WEFT_VPU_OP_MUL, WEFT_VPU_OP_MIN, WEFT_VPU_OP_MAX});
   layer.b_mode = draw.one_of<uint8_t>({WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_SCALAR});
+  if (resident) {
+    layer.kind = draw.one_of({Kind::kProduct, Kind::kVector, Kind::kTranspose, Kind::kRowSums, Kind::kPairProduct});
+    layer.int8 = false;
+  }
   if (large) {
     layer.kind = Kind::kProduct;
     draw_large_product(chip, draw, layer);
@@ -67,6 +70,7 @@ LayerRecipe draw_layer(const spec::Chip& chip, Draw& draw, bool large) {
   } else {
     layer.rows = draw.size(n, 8 * n);
     layer.cols = draw.size(n, 8 * n);
+    if (layer.kind == Kind::kPairProduct) layer.inner = draw.size(n, 8 * n);
   }
   return layer;
 }
@@ -84,12 +88,12 @@ class Network {
         return add_product(layer);
       case Kind::kVector:
         return add_vector(layer);
-      case Kind::kRelayout:
-        return add_relayout(layer);
-      case Kind::kColumnSum:
-        return add_column_sum(layer);
-      case Kind::kSoftmaxLoss:
-        return add_softmax_loss(layer);
+      case Kind::kTranspose:
+        return add_transpose(layer);
+      case Kind::kRowSums:
+        return add_row_sums(layer);
+      case Kind::kPairProduct:
+        return add_pair_product(layer);
       case Kind::kPartSum:
         return add_part_sum(layer);
     }
@@ -159,42 +163,57 @@ class Network {
     keep(layer.narrow, step.y, step.rows, step.cols);
   }
 
-  void add_relayout(const LayerRecipe& layer) {
-    compiler::RelayoutStep step;
-    step.name = "relayout";
-    step.rows = layer.rows, step.cols = layer.cols;
-    step.transpose = layer.transpose;
-    step.a_dtype = dtype(layer.narrow_input);
-    step.a = rows(layer.rows, layer.cols, element(layer.narrow_input));
-    const uint64_t y_rows = layer.transpose ? layer.cols : layer.rows,
-                   y_cols = layer.transpose ? layer.rows : layer.cols;
-    step.y_layout = layer.narrow ? WEFT_ARGUMENT_LAYOUT_ROWS : WEFT_ARGUMENT_LAYOUT_WEIGHT_TILES;
-    step.y = layer.narrow ? rows(y_rows, y_cols, 2)
-                          : bytes(compiler::packed_weight_bytes(chip_, WEFT_MXU_DTYPE_BF16, y_rows, y_cols), 0);
-    program_.steps.push_back(step);
-    keep(layer.narrow, step.y, y_rows, y_cols);
+  void add_transpose(const LayerRecipe& layer) {
+    compiler::RearrangeStep step;
+    step.name = "transpose";
+    step.rows = layer.cols, step.cols = layer.rows;
+    step.dtype = dtype(layer.narrow_input);
+    step.y_dtype = dtype(layer.narrow || layer.narrow_input);
+    step.sources.push_back({rows(layer.rows, layer.cols, element(layer.narrow_input)), layer.rows, layer.cols});
+    std::vector<uint32_t> from;
+    for (uint64_t r = 0; r < step.rows; r++)
+      for (uint64_t c = 0; c < step.cols; c++) from.push_back(static_cast<uint32_t>(c * layer.cols + r));
+    step.from = std::make_shared<const std::vector<uint32_t>>(std::move(from));
+    step.y = rows(step.rows, step.cols, element(step.y_dtype == WEFT_VPU_DTYPE_BF16));
+    keep(step.y_dtype == WEFT_VPU_DTYPE_BF16, step.y, step.rows, step.cols);
+    program_.steps.emplace_back(std::move(step));
   }
 
-  void add_column_sum(const LayerRecipe& layer) {
-    compiler::ColumnSumStep step;
-    step.name = "column sum";
+  /// The sums of rows, and rows less their sum.
+  void add_row_sums(const LayerRecipe& layer) {
+    compiler::ReduceStep step;
+    step.name = "row sums";
     step.rows = layer.rows, step.cols = layer.cols;
-    step.a = rows(layer.rows, layer.cols, 2);
-    step.y = wide_row(layer.cols);
-    program_.steps.push_back(step);
-    last_.reset();
+    step.a = rows(layer.rows, layer.cols, 4);
+    step.y = {2, program_.scratch_bytes, step.a.pitch_bytes};
+    program_.scratch_bytes += layer.rows * step.a.pitch_bytes;
+    program_.steps.emplace_back(step);
+    compiler::VectorStep less;
+    less.name = "less row sums";
+    less.rows = layer.rows, less.cols = layer.cols;
+    less.op = WEFT_VPU_OP_SUB;
+    less.dtype = WEFT_VPU_DTYPE_F32;
+    less.y_dtype = dtype(layer.narrow);
+    less.a = step.a, less.b = step.y;
+    less.y = rows(layer.rows, layer.cols, element(layer.narrow));
+    program_.steps.emplace_back(less);
+    keep(layer.narrow, less.y, layer.rows, layer.cols);
   }
 
-  void add_softmax_loss(const LayerRecipe& layer) {
-    compiler::SoftmaxLossStep step;
-    step.name = "loss";
-    step.rows = layer.rows, step.classes = layer.cols;
-    step.scores = rows(layer.rows, layer.cols, 4);
-    step.targets = rows(layer.rows, layer.cols, 4);
-    step.gradient = rows(layer.rows, layer.cols, 2);
-    step.loss = bytes(16, 16);
-    program_.steps.push_back(step);
-    keep(true, step.gradient, layer.rows, layer.cols);
+  void add_pair_product(const LayerRecipe& layer) {
+    compiler::PairProductStep step;
+    const bool chained = layer.chained && last_;
+    step.name = "pair product";
+    step.m = chained ? last_->rows : layer.rows;
+    step.k = chained ? last_->cols : layer.inner;
+    step.n = layer.cols;
+    step.x = chained ? last_->place : rows(step.m, step.k, 2);
+    step.w_dtype = dtype(layer.narrow_input);
+    step.w = rows(step.k, step.n, element(layer.narrow_input));
+    step.y_dtype = dtype(layer.narrow);
+    step.y = rows(step.m, step.n, element(layer.narrow));
+    program_.steps.emplace_back(step);
+    keep(layer.narrow, step.y, step.m, step.n);
   }
 
   void add_part_sum(const LayerRecipe& layer) {
@@ -233,6 +252,13 @@ Result<compiler::Program> steps_of(const Recipe& recipe) {
   Network layers(*recipe.chip);
   for (const LayerRecipe& layer : recipe.layers) layers.add(layer);
   return layers.take();
+}
+
+/// Whether it has a step that has its operands in VMEM.
+bool stays_in_vmem(const Recipe& recipe) {
+  return recipe.form != Recipe::Form::kLayers || std::ranges::any_of(recipe.layers, [](const LayerRecipe& layer) {
+           return layer.kind == Kind::kTranspose || layer.kind == Kind::kRowSums || layer.kind == Kind::kPairProduct;
+         });
 }
 
 /// An order that the semaphores allow: a core without time, which takes whatever can go. False: it hangs.
@@ -285,9 +311,9 @@ Recipe draw_recipe(const spec::Chip& chip, uint64_t seed) {
     recipe.rows = draw.size(n, 3 * n);
     return recipe;
   }
-  const bool large = draw.once_in(16);
+  const bool large = draw.once_in(16), resident = !large && draw.once_in(3);
   const uint64_t layers = large ? 1 : draw.between(1, 4);
-  for (uint64_t i = 0; i < layers; i++) recipe.layers.push_back(draw_layer(chip, draw, large));
+  for (uint64_t i = 0; i < layers; i++) recipe.layers.push_back(draw_layer(chip, draw, large, resident));
   return recipe;
 }
 
@@ -313,9 +339,8 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
     error = steps.error().message;
     return std::nullopt;
   }
-  const auto kernel = recipe.form == Recipe::Form::kLayers
-                          ? compiler::compile(*recipe.chip, steps.value())
-                          : compiler::tiles::compile_fitting(*recipe.chip, steps.value());
+  const auto kernel = stays_in_vmem(recipe) ? compiler::tiles::compile_fitting(*recipe.chip, steps.value())
+                                            : compiler::compile(*recipe.chip, steps.value());
   if (!kernel.ok()) {
     error = kernel.error().message;
     return std::nullopt;
@@ -335,8 +360,8 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
 }
 
 std::string recipe_text(const Recipe& recipe) {
-  static constexpr std::array<std::string_view, 6> kKinds{"product",    "vector",       "relayout",
-                                                          "column sum", "softmax loss", "part sum"};
+  static constexpr std::array<std::string_view, 6> kKinds{"product",  "vector",       "transpose",
+                                                          "row sums", "pair product", "part sum"};
   static constexpr std::array<std::string_view, 4> kForms{"layers", "scores", "gradient", "update"};
   if (recipe.form != Recipe::Form::kLayers)
     return fmt::format("{} of {} rows, widths {}", kForms[static_cast<size_t>(recipe.form)], recipe.rows,

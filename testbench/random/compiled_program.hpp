@@ -16,13 +16,14 @@ namespace weft::random {
 
 /// One step of a network; which sizes and choices count depends on its kind.
 struct LayerRecipe {
-  enum class Kind : uint8_t { kProduct, kVector, kRelayout, kColumnSum, kSoftmaxLoss, kPartSum };
+  enum class Kind : uint8_t { kProduct, kVector, kTranspose, kRowSums, kPairProduct, kPartSum };
   Kind kind = Kind::kProduct;
-  uint64_t rows = 1, inner = 1, cols = 1;  ///< a product: m, k, n
-  bool chained = false;                    ///< a product: x is the result before it, if that is bf16
-  bool int8 = false, bias = false, relu = false, transpose = false;
-  bool narrow = false;         ///< the result is bf16
-  bool narrow_input = false;   ///< a vector step's operands, or a relayout's, are bf16
+  uint64_t rows = 1, inner = 1, cols = 1;  ///< products: m, k, n
+  bool chained = false;                    ///< products: x is the result before it, if that is bf16
+  bool int8 = false, bias = false, relu = false;
+  bool narrow = false;  ///< the result is bf16
+  bool narrow_input =
+      false;  ///< a vector step's operands, or what is transposed, or the weights of a pair product, are bf16
   uint8_t op = 0, b_mode = 0;  ///< a vector step's
   unsigned parts = 1;          ///< a sum of parts
 };

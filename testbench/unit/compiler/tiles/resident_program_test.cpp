@@ -141,8 +141,8 @@ TEST_CASE("weights that few rows are multiplied by come in few loads") {
 
 TEST_CASE("a program of other steps than products and elementwise ones is refused by name") {
   Program program;
-  program.name = "columns";
-  program.steps.emplace_back(ColumnSumStep{});
+  program.name = "parts";
+  program.steps.emplace_back(PartSumStep{});
   const auto kernel = tiles::compile_resident(*spec::find_chip("nano"), program);
   REQUIRE(!kernel.ok());
   CHECK(kernel.error().code == WEFT_ERROR_UNSUPPORTED);
