@@ -220,6 +220,10 @@ class Automatic(Sharded):
                    in_shardings=(P("x", "y"), P("x"), P("x", "y")), out_shardings=P("x"))
         self.check(lambda _: lambda x, k: jnp.take_along_axis(x, k[:, None], 1), (x, np.arange(16) % 8), in_shardings=(P("x", "y"), P("x")),
                    out_shardings=P("x"))
+        pick = lambda x, k: jnp.take_along_axis(x, k[:, None], 1)  # noqa: E731
+        for function in (pick, jax.grad(lambda x, k: jnp.sum(pick(x, k)))):  # one element of each row
+            told = self.check(lambda _, f=function: f, (floats(16, 8), np.arange(16) % 8), in_shardings=(P("x"), P("x")), out_shardings=P("x"))
+            self.assertEqual((told["collectives"], told["replicated operators"]), (0, 0))
 
     def test_loops_and_branches_of_whole_arrays(self):
         self.check(lambda _: lambda x: lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * 3 + c[0]), (jnp.int32(0), x))[1],

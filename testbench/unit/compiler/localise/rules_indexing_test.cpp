@@ -61,6 +61,31 @@ ValueId scatter(Builder& b, const std::vector<ValueId>& v, const char* kind) {
                 {"index_vector_dim", int64_t{1}}});
 }
 
+/// Index vectors: v[1], and which of them it is.
+ValueId counted(Builder& b, const std::vector<ValueId>& v) {
+  return b.concatenate({b.reshape(v[1], {4, 1}), b.iota(ir::ElementType::kI32, {4, 1}, 0)}, 1);
+}
+
+/// Of each row of v[2] the element that v[1] names.
+ValueId element_of_each_row(Builder& b, const std::vector<ValueId>& v) {
+  return b.add(ir::OpKind::kGather, {v[2], counted(b, v)},
+               {{"offset_dims", ir::Dims{}},
+                {"collapsed_slice_dims", ir::Dims{0, 1}},
+                {"start_index_map", ir::Dims{1, 0}},
+                {"index_vector_dim", int64_t{1}},
+                {"slice_sizes", ir::Dims{1, 1}}});
+}
+
+/// In each row of v[2] the element that v[1] names.
+ValueId written_in_each_row(Builder& b, const std::vector<ValueId>& v, const char* kind) {
+  return b.add(ir::OpKind::kScatter, {v[2], counted(b, v), b.times(v[1], 5.0)},
+               {{"kind", std::string(kind)},
+                {"update_window_dims", ir::Dims{}},
+                {"inserted_window_dims", ir::Dims{0, 1}},
+                {"scatter_dims_to_operand_dims", ir::Dims{1, 0}},
+                {"index_vector_dim", int64_t{1}}});
+}
+
 }  // namespace
 
 TEST_CASE("rows by places in parts take no collective, nor do parts of rows") {
@@ -84,4 +109,22 @@ TEST_CASE("updates that take the place of others are not in parts") {
   const auto set = [](Builder& b, const std::vector<ValueId>& v) { return scatter(b, v, "set"); };
   CHECK(collectives(set, {{}, {1}}, {{0}}, {{0}, {1}}, {{}, {1}}) == 2);  // places and updates are gathered
   CHECK(collectives(set, {{}, {1}}, {{}}, {{}, {1}}, {{}, {1}}) == 0);
+}
+
+TEST_CASE("an element of each row takes no collective where rows are in parts") {
+  CHECK(collectives(element_of_each_row, {{}, {}}, {{0}}, {{0}, {}}, {{0}}) == 0);
+  CHECK(collectives(element_of_each_row, {{}, {}}, {{}}, {{0}, {}}, {{0}}) == 0);
+  CHECK(collectives(element_of_each_row, {{}, {}}, {{0}}, {{}, {}}, {{0}}) == 0);
+  CHECK(collectives(element_of_each_row, {{}, {}}, {{0, 1}}, {{0, 1}, {}}, {{0, 1}}) == 0);
+  CHECK(collectives(element_of_each_row, {{}, {}}, {{0}}, {{0}, {1}}, {{0}}) == 1);  // the row may be anywhere
+}
+
+TEST_CASE("what is written in each row takes no collective where rows are in parts, whatever the operation") {
+  for (const char* kind : {"add", "set", "maximum"}) {
+    const auto write = [&](Builder& b, const std::vector<ValueId>& v) { return written_in_each_row(b, v, kind); };
+    CHECK(collectives(write, {{}, {}}, {{0}}, {{0}, {}}, {{0}, {}}) == 0);
+    CHECK(collectives(write, {{}, {}}, {{}}, {{0}, {}}, {{0}, {}}) == 0);
+    CHECK(collectives(write, {{}, {}}, {{0}}, {{}, {}}, {{0}, {}}) == 0);
+    CHECK(collectives(write, {{}, {}}, {{0}}, {{0}, {1}}, {{0}, {}}) == 1);
+  }
 }
