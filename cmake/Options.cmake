@@ -22,3 +22,8 @@ set(WEFT_FAST_FLAGS -O3 -march=${WEFT_MARCH})
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND WEFT_FAST_FLAGS -mprefer-vector-width=512)
 endif()
+# A multiply-add of an array's loop takes all vector registers when four vectors of lanes are worked on side by side, and the rest goes to the stack.
+set(WEFT_MODEL_FLAGS ${WEFT_FAST_FLAGS})
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND WEFT_MODEL_FLAGS -mllvm -force-vector-interleave=2)
+endif()

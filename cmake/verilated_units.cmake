@@ -1,9 +1,10 @@
 # cmake -DFOLDER=<folder> -DPREFIX=<prefix> [-DWHOLE=ON] -P: after Verilator, writes units/fast.cpp and slow.cpp, which include the files of
-# a model, as its list <prefix>_classes.mk tells them apart. WHOLE: fast.cpp has all of them. A file that an earlier run left is in no list.
+# a model, as its list <prefix>_classes.mk tells them apart; fast.cpp shifts by arithmetic_shift.hpp. WHOLE: fast.cpp has all of them. A file that
+# an earlier run left is in no list.
 file(READ ${FOLDER}/${PREFIX}_classes.mk list)
 string(REPLACE "\\" "" list "${list}")
 string(REPLACE "\n" ";" list "${list}")
-set(fast "")
+set(fast "#include \"model/verilated/arithmetic_shift.hpp\"\n")
 set(slow "")
 foreach(line ${list})
   if(line MATCHES "^VM_[A-Z]+_(FAST|SLOW)")
