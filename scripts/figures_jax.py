@@ -74,7 +74,8 @@ def unit(tools, name, script, oracle, **environment):
 
 def examples(tools):
     steps = "20" if tools.level == "ci" else "100"
-    return unit(tools, f"examples, {steps} steps", "examples_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps)
+    return [*unit(tools, f"examples, {steps} steps", "examples_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps),
+            *unit(tools, f"a transformer on eight chips, {steps} steps", "sharded_training_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps)]
 
 
 def devices(tools):

@@ -14,14 +14,16 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "host" / "examples" / "jax" / "data_parallel.py"
-RUNS = (("pmap", "nano-2x2"), ("pjit", "nano-4x2"))
+EXAMPLES = ROOT / "host" / "examples" / "jax"
+RUNS = {"pmap": ("nano-2x2", "data_parallel.py", "--how", "pmap"), "pjit": ("nano-4x2", "data_parallel.py", "--how", "pjit"),
+        "transformer": ("nano-4x2", "sharded_transformer.py")}
 
 
-def run(how: str, chips: str, steps: int) -> tuple[list[str], str]:
+def run(how: str, steps: int) -> tuple[list[str], str]:
     """What the log tells of each program of several devices, and what the script prints."""
+    chips, example, *arguments = RUNS[how]
     settings = os.environ | {"WEFT_CHIPS": chips, "JAX_PLATFORMS": "weft", "WEFT_JAX_LOG": "parts", "PYTHONPATH": str(ROOT / "host" / "python")}
-    done = subprocess.run([sys.executable, "-B", str(EXAMPLE), "--how", how, "--steps", str(steps)], env=settings, capture_output=True,
+    done = subprocess.run([sys.executable, "-B", str(EXAMPLES / example), *arguments, "--steps", str(steps)], env=settings, capture_output=True,
                           text=True, timeout=600, check=False)
     programs = re.findall(r"^weft: .* on \d+ devices.*$", done.stderr, re.M)
     if done.returncode != 0 or not programs:
@@ -36,8 +38,8 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3)
     options = parser.parse_args()
     found = {}
-    for how, chips in RUNS:
-        (programs, losses), (_, again) = (run(how, chips, options.steps) for _ in range(2))
+    for how, (chips, *_) in RUNS.items():
+        (programs, losses), (_, again) = (run(how, options.steps) for _ in range(2))
         gathered = [program for program in programs if "gathered because" in program]
         found[f"{how} on {chips}"] = {"programs": len(programs), "gathered": gathered, "same": losses == again}
         if not options.json:
