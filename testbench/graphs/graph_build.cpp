@@ -29,6 +29,7 @@ constexpr uint64_t kMostSummed = 512;  // terms of a product's sum
 class Building {
  public:
   explicit Building(const GraphPlan& plan) : plan_(plan), builder_(result_.module) {
+    builder_.precision = plan.precision;
     for (size_t i = 0; i < plan.inputs.size(); i++)
       values_.push_back(result_.module.add_parameter("x" + std::to_string(i), {ElementType::kF32, plan.inputs[i]}));
   }

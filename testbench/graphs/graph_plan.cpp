@@ -71,6 +71,7 @@ GraphPlan draw_plan(const spec::Chip& chip, uint64_t seed) {
     plan.steps.resize(std::min<size_t>(plan.steps.size(), 2));
     plan.spill = false;
   }
+  if (draw.once_in(4)) plan.precision = draw.once_in(2) ? "high" : "highest";
   return plan;
 }
 
@@ -100,12 +101,13 @@ GraphPlan shrink_plan(GraphPlan plan, const std::function<bool(const GraphPlan&)
       any = try_it(smaller) || any;
     }
     for (const auto plainer : {+[](GraphPlan& p) { p.stall_percent = 0, p.jitter = false, p.prefetch = false; },
-                               +[](GraphPlan& p) { p.spill = false; }, +[](GraphPlan& p) { p.special = false; }}) {
+                               +[](GraphPlan& p) { p.spill = false; }, +[](GraphPlan& p) { p.special = false; },
+                               +[](GraphPlan& p) { p.precision.clear(); }}) {
       GraphPlan smaller = plan;
       plainer(smaller);
       const bool other = smaller.stall_percent != plan.stall_percent || smaller.jitter != plan.jitter ||
                          smaller.prefetch != plan.prefetch || smaller.spill != plan.spill ||
-                         smaller.special != plan.special;
+                         smaller.special != plan.special || smaller.precision != plan.precision;
       if (other) any = try_it(smaller) || any;
     }
     // One input alone, which every step reads that does not read the step before.

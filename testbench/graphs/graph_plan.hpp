@@ -57,6 +57,7 @@ struct GraphPlan {
   unsigned layers = 0;
   bool residual = false;
   std::vector<StepPlan> layer;
+  std::string precision;  ///< of all products: "high", "highest"; empty: one pass of bf16
 };
 
 [[nodiscard]] GraphPlan draw_plan(const spec::Chip& chip, uint64_t seed);

@@ -163,11 +163,17 @@ ValueId Builder::reduce_window(const char* kind, ValueId x, const Dims& window, 
               {"dilation", dilation}});
 }
 
+void Builder::add_precision(ValueId a, ValueId b, Attributes& attributes) const {
+  if (!precision.empty() && element(a) == ElementType::kF32 && element(b) == ElementType::kF32)
+    attributes["precision"] = precision;
+}
+
 ValueId Builder::dot(ValueId a, ValueId b, const Dims& batch_a, const Dims& batch_b, const Dims& sum_a,
                      const Dims& sum_b, ElementType sums) {
   Attributes attributes{
       {"lhs_batch", batch_a}, {"rhs_batch", batch_b}, {"lhs_contract", sum_a}, {"rhs_contract", sum_b}};
   if (element(a) != sums || element(b) != sums) attributes["element"] = std::string(name_of(sums));
+  add_precision(a, b, attributes);
   return add(OpKind::kDotGeneral, {a, b}, std::move(attributes));
 }
 
@@ -176,6 +182,7 @@ ValueId Builder::convolution(ValueId x, ValueId w, const Convolution& by, Elemen
       {"strides", by.strides},           {"low", by.low},      {"high", by.high}, {"lhs_dilation", by.lhs_dilation},
       {"rhs_dilation", by.rhs_dilation}, {"groups", by.groups}};
   if (element(x) != sums || element(w) != sums) attributes["element"] = std::string(name_of(sums));
+  add_precision(x, w, attributes);
   return add(OpKind::kConvolution, {x, w}, std::move(attributes));
 }
 

@@ -15,6 +15,8 @@ class Builder {
   explicit Builder(Module& module) : module_(module) {}
 
   std::string origin;  ///< of every operator that follows
+  std::string
+      precision;  ///< of every product and convolution of f32 that follows: "high", "highest", or one pass of bf16
 
   [[nodiscard]] const Module& module() const { return module_; }
   [[nodiscard]] const TensorType& type(ValueId x) const { return module_.type(x); }
@@ -91,6 +93,8 @@ class Builder {
                                         std::vector<std::shared_ptr<const Module>> regions);
 
  private:
+  void add_precision(ValueId a, ValueId b, Attributes& attributes) const;
+
   Module& module_;
 };
 

@@ -72,7 +72,10 @@ const ir::ValueId* Scope::find(const std::string& name) const {
 }
 
 GraphImport::GraphImport(::onnx::ModelProto& model, const std::string& folder, const Binding& binding)
-    : model_(model), folder_(folder), binding_(binding), builder_(imported_.module) {}
+    : model_(model), folder_(folder), binding_(binding), builder_(imported_.module) {
+  if (binding.precision != Precision::kBf16)
+    builder_.precision = binding.precision == Precision::kBf16x3 ? "high" : "highest";
+}
 
 Imported GraphImport::run() {
   const auto& graph = model_.graph();

@@ -1,6 +1,7 @@
 /// Reads an ONNX model into L1.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <span>
@@ -11,12 +12,16 @@
 
 namespace weft::compiler::frontend {
 
-/// What is known of a model's inputs when it is compiled.
+/// How many products of bf16 stand for one of f32 (docs/numerics.md): 1, 3 or 6.
+enum class Precision : uint8_t { kBf16, kBf16x3, kBf16x6 };
+
+/// What is known of a model's inputs when it is compiled, and how its products are computed.
 struct Binding {
   std::map<std::string, ir::Dims> shapes;       ///< of inputs
   std::map<std::string, ir::TensorPtr> values;  ///< of inputs; used where a value decides a shape or a branch
   std::map<std::string, int64_t> symbols;       ///< of dimensions, by name
   int64_t first = 0;                            ///< any other symbolic first dimension; 0: an error
+  Precision precision = Precision::kBf16;       ///< of products and convolutions of f32
 };
 
 struct Imported {

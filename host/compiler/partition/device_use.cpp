@@ -90,6 +90,8 @@ DeviceVerdict use_of_elementwise(const Module& module, const Op& op, DeviceScope
   bool all = true;
   for (size_t i = 0; i < op.operands.size(); i++) all = all && constant(i);
   if (all) return host(op.operands.size() == 1 ? "a function of a constant" : "an operation on constants");
+  if (op.kind == OpKind::kReducePrecision && (op.integer("exponent_bits") != 8 || op.integer("mantissa_bits") != 7))
+    return host("a reduce_precision to another type than bf16");
   if (op.kind == OpKind::kDivide && constant(1) && !is_word(module.type(op.operands[1]).element) &&
       !no_small_reciprocal(module, op.operands[1]))
     return host("a division by a number whose reciprocal is too small");

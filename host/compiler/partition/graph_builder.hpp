@@ -47,7 +47,6 @@ class GraphBuilder {
   void add_vector(const ir::Op& op);
   void drop_unread();
   void keep_outputs_apart(const std::vector<ir::Output>& outputs);
-  void settle_types();
   [[nodiscard]] bool is_constant(ir::ValueId value) const { return constant_behind(module_, value) != nullptr; }
   [[nodiscard]] bool is_exclusive(ir::ValueId value) const;
   size_t new_tensor(const std::string& name, const ir::Dims& dims, uint64_t rows, uint64_t columns);
@@ -62,6 +61,9 @@ class GraphBuilder {
   [[nodiscard]] ValueView shared(ValueView view);
   size_t constant_tensor(const std::string& name, const std::vector<float>& values, uint64_t columns);
   size_t constant_tensor(const std::string& name, const std::vector<int32_t>& integers, uint64_t columns);
+
+  // tensor_types.cpp
+  void settle_types();
 
   // operand_alignment.cpp
   Aligned align(const ir::Op& op);

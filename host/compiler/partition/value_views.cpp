@@ -82,6 +82,7 @@ bool is_elementwise_kind(OpKind kind) {
     case OpKind::kRsqrt:
     case OpKind::kTanh:
     case OpKind::kErf:
+    case OpKind::kReducePrecision:
     case OpKind::kAdd:
     case OpKind::kSubtract:
     case OpKind::kMultiply:

@@ -114,6 +114,8 @@ size_t GraphBuilder::function(const Op& op, size_t a) {
       return emit(op, WEFT_VPU_OP_EQ, a, 0.0f);
     case OpKind::kConvert:
       return converted(op, a);
+    case OpKind::kReducePrecision:  // to bf16's: device_use() allows no other
+      return widened(op, cast(op, a, WEFT_VPU_DTYPE_BF16));
     case OpKind::kRoundNearestEven:
       return rounded_to_whole(op, a);
     case OpKind::kFloor: {

@@ -21,6 +21,7 @@ namespace {
 struct BenchOptions {
   std::string model, batches = "1,8,32,128", picture;
   std::vector<std::string> binds;
+  std::string precision = "bf16";
   uint64_t seed = 1;
   bool given = false, json = false;  ///< given: the user has named batches
   runtime::Target target;
@@ -28,7 +29,7 @@ struct BenchOptions {
 
 Result<ModelProgram> model_for(const BenchOptions& options, const std::vector<std::byte>& file, const spec::Chip& chip,
                                uint64_t batch) {
-  const auto binding = binding_of({}, options.binds, static_cast<int64_t>(batch));
+  const auto binding = binding_of({}, options.binds, static_cast<int64_t>(batch), precision_of(options.precision));
   if (!binding.ok()) return binding.error();
   return compile_model(options.model, file, chip, binding.value(), compiler::Device::kUsed);
 }
@@ -119,6 +120,7 @@ void register_bench(CLI::App& app, Action& action) {
       command->add_option("--batch", options->batches, "sizes of a symbolic first dimension, commas between")
           ->capture_default_str();
   command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
+  add_precision_option(*command, options->precision);
   command->add_option("--seed", options->seed, "seed of the inputs")->capture_default_str();
   command->add_option("--picture", options->picture, "draw throughput and latency over the batch to this .svg file");
   command->add_flag("--json", options->json, "print JSON");

@@ -29,6 +29,7 @@ constexpr uint64_t kShownElements = 16;  // of a constant
 struct CompileOptions {
   std::string model, output, chip = "v5e-1mxu";
   std::vector<std::string> binds;
+  std::string precision = "bf16";
   std::string print_after;
   uint64_t batch = 1;
   std::string loops = "auto";
@@ -55,7 +56,8 @@ int compile_for_slice(const CompileOptions& options) {
   const auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
   const auto at = [&](const Error& e) { return fail({e.code, fmt::format("{}: {}", options.model, e.message)}); };
-  const auto binding = binding_of({}, options.binds, static_cast<int64_t>(options.batch));
+  const auto binding =
+      binding_of({}, options.binds, static_cast<int64_t>(options.batch), precision_of(options.precision));
   if (!binding.ok()) return fail(binding.error());
   const auto graph = import_graph(options.model, file.value(), binding.value());
   if (!graph.ok()) return fail(graph.error());
@@ -116,7 +118,8 @@ int compile(const CompileOptions& options) {
   }
   auto file = read_file(options.model);
   if (!file.ok()) return fail(file.error());
-  const auto binding = binding_of({}, options.binds, static_cast<int64_t>(options.batch));
+  const auto binding =
+      binding_of({}, options.binds, static_cast<int64_t>(options.batch), precision_of(options.precision));
   if (!binding.ok()) return fail(binding.error());
   if (!options.print_after.empty()) return print_after(options, file.value(), binding.value());
   if (options.output.empty()) {
@@ -164,6 +167,7 @@ void register_compile(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
   command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
+  add_precision_option(*command, options->precision);
   std::vector<std::string> passes{"import"};
   for (const auto& pass : compiler::passes::all()) passes.emplace_back(pass.name);
   auto* print_after = command

@@ -20,6 +20,7 @@ namespace {
 struct PlanOptions {
   std::string model, chips = "all";
   std::vector<std::string> binds;
+  std::string precision = "bf16";
   uint64_t batch = 1;
   bool batch_given = false, json = false;
 };
@@ -64,7 +65,7 @@ class Planner {
 
  private:
   [[nodiscard]] Result<ModelProgram> model_for(const spec::Chip& chip, uint64_t batch) const {
-    const auto binding = binding_of({}, options_.binds, static_cast<int64_t>(batch));
+    const auto binding = binding_of({}, options_.binds, static_cast<int64_t>(batch), precision_of(options_.precision));
     if (!binding.ok()) return binding.error();
     return compile_model(options_.model, file_, chip, binding.value(), compiler::Device::kUsed);
   }
@@ -121,6 +122,7 @@ void register_plan(CLI::App& app, Action& action) {
                     ->capture_default_str()
                     ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
   command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
+  add_precision_option(*command, options->precision);
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, batch, &action] {
     options->batch_given = batch->count() != 0;

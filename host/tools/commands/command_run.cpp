@@ -34,6 +34,7 @@ struct RunOptions {
   std::string loops = "auto";
   std::string model;
   std::vector<std::string> inputs, outputs, binds;
+  std::string precision = "bf16";
   std::string device = "chip";
   bool verify = false, json = false;
   std::vector<std::string> profiles;
@@ -158,7 +159,7 @@ int run(const RunOptions& options) {
   const spec::Chip& chip = session.ok() ? session.value().chip() : *spec::find_chip(options.target.chip);
   ModelProgram program;
   if (!compiled) {
-    const auto binding = binding_of(arrays, options.binds, 1);
+    const auto binding = binding_of(arrays, options.binds, 1, precision_of(options.precision));
     if (!binding.ok()) return fail(binding.error());
     const auto device = options.device == "none" ? compiler::Device::kNone : compiler::Device::kUsed;
     auto made = compile_model(options.model, file.value(), chip, binding.value(), device, loops_of(options.loops));
@@ -254,6 +255,7 @@ void register_run(CLI::App& app, Action& action) {
   command->add_option("MODEL", options->model, "ONNX or .weft file")->required();
   command->add_option("--input", options->inputs, "NAME=FILE.npy; once for each input");
   command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension that no array tells");
+  add_precision_option(*command, options->precision);
   command->add_option("--device", options->device, "chip, or none: the host computes all of the model, in float32")
       ->capture_default_str()
       ->check(CLI::IsMember({"chip", "none"}));
@@ -268,7 +270,7 @@ void register_run(CLI::App& app, Action& action) {
       "or document (.json)");
   add_target_options(*command, options->target);
   add_slice_options(*command, options->slice,
-                    {"--chip", "--socket", "--open", "--wave", "--wave-from", "--wave-to", "--profile"});
+                    {"--chip", "--socket", "--open", "--wave", "--wave-from", "--wave-to", "--profile", "--precision"});
   command->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -18,7 +18,20 @@ const std::map<std::string, compiler::tiles::Loops> kLoops{{"auto", compiler::ti
                                                            {"never", compiler::tiles::Loops::kNever},
                                                            {"always", compiler::tiles::Loops::kAlways}};
 
+const std::map<std::string, compiler::frontend::Precision> kPrecisions{
+    {"bf16", compiler::frontend::Precision::kBf16},
+    {"bf16x3", compiler::frontend::Precision::kBf16x3},
+    {"bf16x6", compiler::frontend::Precision::kBf16x6}};
+
 }  // namespace
+
+void add_precision_option(CLI::App& app, std::string& precision) {
+  app.add_option("--precision", precision,
+                 "of products of f32 in a model: bf16, bf16x3 or bf16x6, as sums of 1, 3 or 6 products of bf16 parts")
+      ->check(CLI::IsMember({"bf16", "bf16x3", "bf16x6"}))
+      ->capture_default_str();
+}
+compiler::frontend::Precision precision_of(const std::string& word) { return kPrecisions.at(word); }
 
 void add_loops_option(CLI::App& app, std::string& loops) {
   app.add_option(

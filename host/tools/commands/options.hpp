@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/runtime/session.hpp"
 
@@ -56,6 +57,11 @@ template <typename Value>
 void add_loops_option(CLI::App& app, std::string& loops);
 /// What a value that the option takes stands for.
 [[nodiscard]] compiler::tiles::Loops loops_of(const std::string& word);
+
+/// Adds --precision: how many products of bf16 stand for one of f32.
+void add_precision_option(CLI::App& app, std::string& precision);
+/// What a value that the option takes stands for.
+[[nodiscard]] compiler::frontend::Precision precision_of(const std::string& word);
 
 /// The preset, or an error that lists all of them.
 [[nodiscard]] Result<const spec::Chip*> chip_by_name(const std::string& name);

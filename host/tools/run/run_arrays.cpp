@@ -72,9 +72,11 @@ Status check_names(const char* kind, const std::map<std::string, std::string>& f
 }
 
 Result<compiler::frontend::Binding> binding_of(const std::map<std::string, NpyArray>& arrays,
-                                               const std::vector<std::string>& binds, int64_t first) {
+                                               const std::vector<std::string>& binds, int64_t first,
+                                               compiler::frontend::Precision precision) {
   compiler::frontend::Binding binding;
   binding.first = first;
+  binding.precision = precision;
   for (const auto& [name, array] : arrays) {
     binding.shapes[name].assign(array.shape.begin(), array.shape.end());
     binding.values[name] = tensor_of(array);

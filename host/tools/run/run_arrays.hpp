@@ -26,8 +26,9 @@ namespace weft::tools {
 
 /// Shapes and values of the arrays, for a model with symbolic dimensions or shapes that values decide; `binds`:
 /// NAME=SIZE of dimensions; `first`: any other symbolic first dimension. INVALID_ARGUMENT: no such word, or no size.
-[[nodiscard]] Result<compiler::frontend::Binding> binding_of(const std::map<std::string, NpyArray>& arrays,
-                                                             const std::vector<std::string>& binds, int64_t first);
+[[nodiscard]] Result<compiler::frontend::Binding> binding_of(
+    const std::map<std::string, NpyArray>& arrays, const std::vector<std::string>& binds, int64_t first,
+    compiler::frontend::Precision precision = compiler::frontend::Precision::kBf16);
 
 /// INVALID_ARGUMENT: the array of an input of the model has other dimensions than the input.
 [[nodiscard]] Status check_shape(const compiler::Tensor& input, const std::string& path, const NpyArray& array);

@@ -59,26 +59,24 @@ inline uint64_t differing(const std::vector<float>& a, const std::vector<float>&
   return count;
 }
 
-/// A module in text whose last value is the output, as one program of `chip`: within `bound` of the largest value from
-/// the reference, and without a differing bit from the golden arithmetic.
-inline void check(const std::string& text, float bound, const char* chip_name, uint64_t seed) {
-  INFO(text << chip_name << ", seed " << seed);
-  auto module = ir::parse(text);
-  if (!module.ok()) FAIL(module.error().message);
-  const auto graph = whole_device_graph(module.value());
+/// A module with one output, as one program of `chip`: within `bound` of the largest value from the reference of `like`,
+/// which has the same inputs, and without a differing bit from the golden arithmetic.
+inline void check_like(const ir::Module& module, const ir::Module& like, float bound, const char* chip_name,
+                       uint64_t seed) {
+  const auto graph = whole_device_graph(module);
   if (!graph.ok()) FAIL(graph.error().message);
   std::mt19937_64 random(seed);
   std::vector<std::vector<float>> inputs;
   std::vector<ir::TensorPtr> tensors;
-  for (const auto input : module.value().inputs) {
-    auto tensor = std::make_shared<ir::Tensor>(module.value().type(input));
+  for (const auto input : module.inputs) {
+    auto tensor = std::make_shared<ir::Tensor>(module.type(input));
     inputs.push_back(draw(random, tensor->type.count()));
     std::memcpy(tensor->data.data(), inputs.back().data(), tensor->data.size());
     tensors.push_back(tensor);
   }
   const auto golden = tools::evaluate_golden(graph.value(), inputs);
   REQUIRE(golden.size() == 1);
-  const auto expected = reference::evaluate(module.value(), tensors);
+  const auto expected = reference::evaluate(like, tensors);
   if (!expected.ok()) FAIL(expected.error().message);
   const float* wanted = expected.value()[0]->as<float>();
   REQUIRE(golden[0].size() == expected.value()[0]->type.count());
@@ -88,6 +86,14 @@ inline void check(const std::string& text, float bound, const char* chip_name, u
   for (size_t i = 0; i < golden[0].size(); i++) far += !(std::abs(golden[0][i] - wanted[i]) <= bound * largest);
   CHECK(far == 0);
   CHECK(differing(run(*spec::find_chip(chip_name), graph.value(), inputs, seed), golden[0]) == 0);
+}
+
+/// A module in text whose last value is the output.
+inline void check(const std::string& text, float bound, const char* chip_name, uint64_t seed) {
+  INFO(text << chip_name << ", seed " << seed);
+  const auto module = ir::parse(text);
+  if (!module.ok()) FAIL(module.error().message);
+  check_like(module.value(), module.value(), bound, chip_name, seed);
 }
 
 inline void check(const std::string& text, float bound, uint64_t seed = 1) {
