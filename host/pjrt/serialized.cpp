@@ -9,7 +9,7 @@
 namespace weft::pjrt {
 namespace {
 
-constexpr std::string_view kMagic = "weft-pjrt-program 1\n";
+constexpr std::string_view kMagic = "weft-pjrt-program 2\n";
 
 /// Numbers and texts, one behind the other.
 class Writer {
@@ -53,7 +53,9 @@ std::string written(const Program& program) {
   writer.bytes(program.chip);
   writer.bytes(program.options.text);
   writer.bytes(program.code);
-  writer.number(static_cast<uint64_t>(program.model.scope));
+  writer.number(static_cast<uint64_t>(program.model.cuts.scope));
+  writer.number(program.model.cuts.before.size());
+  for (const uint32_t op : program.model.cuts.before) writer.number(op);
   writer.number(program.model.programs.size());
   for (const auto& part : program.model.programs) {
     writer.bytes({reinterpret_cast<const char*>(part.executable.data()), part.executable.size()});
@@ -92,7 +94,9 @@ Result<Parts> read(std::string_view file) {
   if (whole.broken || sum != crc32c(body.data(), body.size())) return wrong("that is cut or changed");
   Reader reader(body);
   Parts parts{reader.bytes(), reader.bytes(), reader.bytes(), {}};
-  parts.compiled.scope = static_cast<compiler::DeviceScope>(reader.number());
+  parts.compiled.cuts.scope = static_cast<compiler::DeviceScope>(reader.number());
+  for (uint64_t i = 0, count = reader.number(); i < count && !reader.broken; i++)
+    parts.compiled.cuts.before.insert(static_cast<uint32_t>(reader.number()));
   for (uint64_t i = 0, count = reader.number(); i < count && !reader.broken; i++) {
     auto& part = parts.compiled.programs.emplace_back();
     const auto executable = std::as_bytes(std::span(reader.bytes()));

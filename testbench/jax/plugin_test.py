@@ -16,6 +16,7 @@ os.environ["JAX_PLATFORMS"] = "weft"
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from jax.experimental import serialize_executable  # noqa: E402
 
 
 def child(code: str, **environment: str) -> subprocess.CompletedProcess:
@@ -51,6 +52,31 @@ class Devices(unittest.TestCase):
         result = child("import jax; jax.devices()", WEFT_SIM="/nowhere/weft-sim")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("/nowhere/weft-sim", result.stderr)
+
+
+class Parts(unittest.TestCase):
+    def test_of_a_program_that_a_chip_refuses_the_products_are_device_programs(self):
+        """A gather at places of two dimensions is compared with all of them, which is more than nano's memory."""
+        def function(x, w, i, j):
+            y = jnp.tanh(x @ w)
+            return y[i, j] * 2, y.T @ y, jnp.sum(jnp.abs(y @ w.T), -1)
+
+        draw = np.random.default_rng(1)
+        arguments = (draw.standard_normal((64, 32), np.float32), draw.standard_normal((32, 128), np.float32),
+                     draw.integers(0, 64, 16, np.int32), draw.integers(0, 128, 16, np.int32))
+        compiled = jax.jit(function).lower(*arguments).compile()
+        told = compiled.cost_analysis()
+        self.assertEqual(told["device flops"], told["flops"])
+        self.assertEqual(told["islands"], 1)
+        results = compiled(*arguments)
+        x, w, i, j = arguments
+        y = np.tanh(x @ w)
+        for ours, wanted in zip(results, (y[i, j] * 2, y.T @ y, np.abs(y @ w.T).sum(-1)), strict=True):
+            np.testing.assert_allclose(ours, wanted, atol=2e-2 * np.abs(wanted).max())
+        read = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+        self.assertEqual(read.cost_analysis(), told)
+        for ours, again in zip(results, read(*arguments), strict=True):
+            np.testing.assert_array_equal(ours, again)
 
 
 class Arrays(unittest.TestCase):

@@ -17,6 +17,8 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
+constexpr const char* kNotWorthIt = "no product and no random bits beside it";
+
 /// Sets of operators that grow together.
 class Groups {
  public:
@@ -33,9 +35,10 @@ class Groups {
 
 class Partitioning {
  public:
-  Partitioning(const Module& module, Device device, DeviceScope scope) : module_(module), uses_(module.ops().size()) {
+  Partitioning(const Module& module, Device device, const Cuts& cuts)
+      : module_(module), before_(cuts.before), uses_(module.ops().size()) {
     for (uint32_t i = 0; i < uses_.size(); i++) {
-      auto verdict = use_of(i, device, scope);
+      auto verdict = use_of(i, device, cuts.scope);
       uses_[i] = verdict.use;
       if (verdict.use == DeviceUse::kNone) result_.reasons[i] = std::move(verdict.reason);
     }
@@ -59,18 +62,9 @@ class Partitioning {
       std::ranges::sort(part.ops);
       part.ops.erase(std::ranges::unique(part.ops).begin(), part.ops.end());
       if (stage % 2 == 1) add_loops(part);
-      if (part.ops.empty()) continue;
-      find_borders(part);
-      if (stage % 2 == 1) {
-        std::vector<ir::Output> inputs, outputs;
-        for (const auto value : part.inputs) inputs.push_back({name_of_value(value), value});
-        for (const auto value : part.outputs) outputs.push_back({name_of_value(value), value});
-        auto graph = device_graph(module_, part.ops, inputs, outputs);
-        if (!graph.ok()) return graph.error();
-        part.graph = std::move(graph.value());
-      }
-      add_constants(part);
-      result_.parts.push_back(std::move(part));
+      const bool device = stage % 2 == 1;
+      for (const auto& ops : device ? pieces_of(part.ops) : std::vector<std::vector<uint32_t>>{part.ops})
+        if (auto status = add_part(ops, device); !status.ok()) return status.error();
     }
     return std::move(result_);
   }
@@ -84,6 +78,41 @@ class Partitioning {
     if (!loop.ok()) return {DeviceUse::kNone, loop.error().message};
     loops_.emplace(i, std::move(loop.value()));
     return {DeviceUse::kLoop, ""};
+  }
+
+  /// What no program has together.
+  [[nodiscard]] std::vector<std::vector<uint32_t>> pieces_of(const std::vector<uint32_t>& ops) const {
+    std::vector<std::vector<uint32_t>> pieces;
+    auto last = before_.end();
+    for (const uint32_t op : ops) {
+      const auto next = before_.upper_bound(op);
+      if (pieces.empty() || next != last) pieces.emplace_back();
+      last = next;
+      pieces.back().push_back(op);
+    }
+    return pieces;
+  }
+
+  Status add_part(std::vector<uint32_t> ops, bool device) {
+    if (ops.empty()) return Ok{};
+    if (device && std::ranges::none_of(ops, [&](uint32_t op) { return is_worth_a_launch(op); })) {
+      device = false;
+      for (const uint32_t op : ops) result_.reasons[op] = kNotWorthIt;
+    }
+    Part part;
+    part.ops = std::move(ops);
+    find_borders(part);
+    if (device) {
+      std::vector<ir::Output> inputs, outputs;
+      for (const auto value : part.inputs) inputs.push_back({name_of_value(value), value});
+      for (const auto value : part.outputs) outputs.push_back({name_of_value(value), value});
+      auto graph = device_graph(module_, part.ops, inputs, outputs);
+      if (!graph.ok()) return graph.error();
+      part.graph = std::move(graph.value());
+    }
+    add_constants(part);
+    result_.parts.push_back(std::move(part));
+    return Ok{};
   }
 
   /// Takes the loops out of the part and makes each one of its own.
@@ -133,7 +162,7 @@ class Partitioning {
     for (uint32_t i = 0; i < uses_.size(); i++)
       if (is_worth_a_launch(i)) worth_it.insert(groups.find(i));
     for (uint32_t i = 0; i < uses_.size(); i++)
-      if (on_device(i) && !worth_it.contains(groups.find(i))) to_host(i, "no product and no random bits beside it");
+      if (on_device(i) && !worth_it.contains(groups.find(i))) to_host(i, kNotWorthIt);
   }
 
   /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads, and a loop and what reads it
@@ -193,6 +222,7 @@ class Partitioning {
   }
 
   const Module& module_;
+  const std::set<uint32_t>& before_;
   std::vector<DeviceUse> uses_;
   std::map<uint32_t, DeviceLoop> loops_;  ///< by operator
   Partition result_;
@@ -200,8 +230,8 @@ class Partitioning {
 
 }  // namespace
 
-Result<Partition> partition(const Module& module, Device device, DeviceScope scope) {
-  return Partitioning(module, device, scope).run();
+Result<Partition> partition(const Module& module, Device device, const Cuts& cuts) {
+  return Partitioning(module, device, cuts).run();
 }
 
 void leave_to_host(Partition& partition, size_t part, const std::string& reason) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,17 @@ enum class Device : uint8_t { kUsed, kNone };
 
 inline constexpr uint64_t kWorthALaunch = 1024;
 
+/// How much goes into one program.
+struct Cuts {
+  DeviceScope scope = DeviceScope::kAll;
+  std::set<uint32_t> before =
+      {};  ///< operators of the module: a program has none before one of them and that or later ones
+};
+
 /// Parts in an order in which each reads what inputs, constants and earlier parts have. A device program holds a
 /// product, or a shift of kWorthALaunch words, as random bits have: else moving elements costs more time than it saves. A
 /// loop is a part of its own. INTERNAL: errors of check_graph.
-[[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device,
-                                          DeviceScope scope = DeviceScope::kAll);
+[[nodiscard]] Result<Partition> partition(const ir::Module& module, Device device, const Cuts& cuts = {});
 
 /// Makes the part an island, for the reason that the device has refused it.
 void leave_to_host(Partition& partition, size_t part, const std::string& reason);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/import_graph.hpp"
@@ -20,6 +22,8 @@ namespace {
 using compiler::Graph;
 using compiler::ir::Module;
 using compiler::tiles::Loops;
+
+constexpr size_t kMostCuts = 16;  // of a model's device programs: each takes a compilation or two
 
 /// What has been freed lies in pieces between what is still there, and large pieces come from elsewhere: without this a
 /// model's weights count once for each form that they have had.
@@ -92,24 +96,75 @@ bool compile_whole(ModelProgram& model, const spec::Chip& chip, Loops loops) {
   return true;
 }
 
-/// Parts of the model's module, those of the device compiled. Where a part with all that the device computes does not
-/// fit, again with parts of matrices.
-Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, Loops loops,
-           compiler::DeviceScope scope = compiler::DeviceScope::kAll) {
-  auto parts = compiler::partition(model.module, device, scope);
-  if (!parts.ok()) return parts.error();
-  model.partition = std::move(parts.value());
-  model.scope = scope;
-  model.programs.clear();
+bool is_product(const Module& module, uint32_t op) {
+  const auto kind = module.ops()[op].kind;
+  return kind == compiler::ir::OpKind::kDotGeneral || kind == compiler::ir::OpKind::kConvolution;
+}
+
+size_t products_of_device(const Module& module, const compiler::Partition& partition) {
+  size_t count = 0;
+  for (const auto& part : partition.parts)
+    if (part.graph && !part.loop)
+      count +=
+          static_cast<size_t>(std::ranges::count_if(part.ops, [&](uint32_t op) { return is_product(module, op); }));
+  return count;
+}
+
+/// Cuts a program that the device's compiler refuses in the middle of its products, or a product from what is beside it.
+/// False: there is nothing to cut.
+bool cut_in_two(const Module& module, const compiler::Part& part, compiler::Cuts& cuts) {
+  std::vector<uint32_t> products;
+  for (const uint32_t op : part.ops)
+    if (is_product(module, op)) products.push_back(op);
+  if (products.empty() || cuts.before.size() >= kMostCuts) return false;
+  const uint32_t middle = products[products.size() / 2];
+  bool more = cuts.before.insert(middle).second;
+  if (products.size() == 1) more |= cuts.before.insert(middle + 1).second;
+  return more;
+}
+
+/// Device programs that have been compiled, or refused, by their operators.
+using Tried = std::map<std::vector<uint32_t>, Result<PartProgram>>;
+
+/// Compiles the model's device programs. Where one is refused, other cuts are tried: parts of matrices, if they have all
+/// products, or this program in two. True: there are other cuts.
+Result<bool> compile_all(ModelProgram& model, const spec::Chip& chip, Loops loops, Tried& tried) {
+  for (const auto& part : model.partition.parts) {
+    if (!part.graph) continue;
+    if (!tried.contains(part.ops))
+      tried.emplace(part.ops, part.loop ? compile_loop(chip, *part.loop)
+                                        : compile_graph(chip, *part.graph, loops, compiler::Arguments::kOne));
+    if (part.loop || tried.at(part.ops).ok()) continue;
+    if (model.cuts.scope == compiler::DeviceScope::kAll && model.cuts.before.empty()) {
+      compiler::Cuts matrices{compiler::DeviceScope::kMatrices};
+      const auto other = compiler::partition(model.module, compiler::Device::kUsed, matrices);
+      if (!other.ok()) return other.error();
+      if (products_of_device(model.module, other.value()) == products_of_device(model.module, model.partition)) {
+        model.cuts = std::move(matrices);
+        return true;
+      }
+    }
+    if (cut_in_two(model.module, part, model.cuts)) return true;
+  }
+  return false;
+}
+
+/// Parts of the model's module, those of the device compiled. What the device's compiler refuses is the host's.
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, Loops loops) {
+  Tried tried;
+  for (bool again = true; again;) {
+    auto parts = compiler::partition(model.module, device, model.cuts);
+    if (!parts.ok()) return parts.error();
+    model.partition = std::move(parts.value());
+    const auto other = compile_all(model, chip, loops, tried);
+    if (!other.ok()) return other.error();
+    again = other.value();
+  }
   for (size_t i = 0; i < model.partition.parts.size(); i++) {
     model.programs.emplace_back();
     const compiler::Part& part = model.partition.parts[i];
     if (!part.graph) continue;
-    auto program =
-        part.loop ? compile_loop(chip, *part.loop) : compile_graph(chip, *part.graph, loops, compiler::Arguments::kOne);
-    if (!program.ok() && !part.loop && scope == compiler::DeviceScope::kAll)
-      return cut(model, chip, device, loops, compiler::DeviceScope::kMatrices);
-    if (program.ok())
+    if (auto& program = tried.at(part.ops); program.ok())
       model.programs.back() = std::move(program.value());
     else
       compiler::leave_to_host(model.partition, i, program.error().message);
@@ -119,11 +174,11 @@ Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device,
 
 /// The parts of the model's module with the programs that they have been compiled to before.
 Status take(ModelProgram& model, CompiledParts& known) {
-  auto parts = compiler::partition(model.module, compiler::Device::kUsed, known.scope);
+  auto parts = compiler::partition(model.module, compiler::Device::kUsed, known.cuts);
   if (!parts.ok()) return parts.error();
   model.partition = std::move(parts.value());
   model.programs = std::move(known.programs);
-  model.scope = known.scope;
+  model.cuts = std::move(known.cuts);
   const auto other = [] {
     return Error{WEFT_ERROR_INVALID_ARGUMENT, "device programs that are not those of the program's parts"};
   };

@@ -27,9 +27,9 @@ struct PartProgram {
 struct ModelProgram {
   compiler::ir::Module module;
   compiler::Partition partition;
-  std::vector<PartProgram> programs;                          ///< by part; those of the host are empty
-  compiler::DeviceScope scope = compiler::DeviceScope::kAll;  ///< with which it has been cut
-  std::set<std::string> decided_by;                           ///< inputs whose values have decided shapes or branches
+  std::vector<PartProgram> programs;  ///< by part; those of the host are empty
+  compiler::Cuts cuts;                ///< with which the partition has been made
+  std::set<std::string> decided_by;   ///< inputs whose values have decided shapes or branches
 
   /// The graph if one device program is all of the model, its inputs and outputs those of the model and arguments each;
   /// null: it is not.
@@ -45,7 +45,7 @@ struct ModelProgram {
 
 /// What compile_parts() has made of a module before.
 struct CompiledParts {
-  compiler::DeviceScope scope = compiler::DeviceScope::kAll;
+  compiler::Cuts cuts;
   std::vector<PartProgram> programs;
 };
 

@@ -20,10 +20,10 @@ constexpr const char* kInput =
 constexpr const char* kDot = "{lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : f32[2, 2]\n";
 
 /// "D" or "H" for each part, with the number of its operators that are no constants.
-std::string cut(const std::string& text, Device device = Device::kUsed, DeviceScope scope = DeviceScope::kAll) {
+std::string cut(const std::string& text, Device device = Device::kUsed, const Cuts& cuts = {}) {
   const auto module = ir::parse(kInput + text);
   if (!module.ok()) FAIL(module.error().message);
-  const auto parts = partition(module.value(), device, scope);
+  const auto parts = partition(module.value(), device, cuts);
   if (!parts.ok()) FAIL(parts.error().message);
   std::string line;
   for (const auto& part : parts.value().parts) {
@@ -59,6 +59,19 @@ TEST_CASE("functions and operations of the vector unit stay beside their product
             "return \"y\" = %7\n") == "D4 ");
 }
 
+TEST_CASE("a device program is cut where it is asked for, and what has no product then is the host's") {
+  const auto net = std::string("%4 = dot_general(%0, %1) ") + kDot +
+                   "%5 = tanh(%4) : f32[2, 2]\n%6 = multiply(%5, %4) : f32[2, 2]\n%7 = dot_general(%6, %1) " + kDot +
+                   "%8 = abs(%7) : f32[2, 2]\nreturn \"y\" = %8\n";
+  const auto cut_before = [&](std::set<uint32_t> before) {
+    return cut(net, Device::kUsed, {DeviceScope::kAll, before});
+  };
+  CHECK(cut_before({}) == "D5 ");
+  CHECK(cut_before({0, 4, 9}) == "D5 ");
+  CHECK(cut_before({7}) == "D3 D2 ");
+  CHECK(cut_before({5, 7, 8}) == "D1 H2 D1 H1 ");
+}
+
 TEST_CASE("sums without a product stay with the host") {
   CHECK(cut("%4 = add(%0, %3) : f32[2, 2]\nreturn \"y\" = %4\n") == "H1 ");
 }
@@ -80,7 +93,7 @@ TEST_CASE("shifts of many words are the device's, with what stands beside them, 
 TEST_CASE("a product of two computed tensors is the device's, but not in parts of matrices alone") {
   const auto text = std::string("%4 = dot_general(%0, %0) ") + kDot + "return \"y\" = %4\n";
   CHECK(cut(text) == "D1 ");
-  CHECK(cut(text, Device::kUsed, DeviceScope::kMatrices) == "H1 ");
+  CHECK(cut(text, Device::kUsed, {DeviceScope::kMatrices}) == "H1 ");
 }
 
 TEST_CASE("a slice of a tensor of any size is the device's, if what it takes can be moved") {
@@ -137,7 +150,7 @@ TEST_CASE("a loop with products is a device program of its own, between those th
   CHECK(cut(counter + "%5 = abs(%0) : f32[2, 2]\n" + repeated(product) + end) == "H1 D1 ");
   CHECK(cut(before + repeated(product) + after) == "D1 D1 D1 ");
   CHECK(cut(before + repeated(product) + end, Device::kNone) == "H2 ");
-  CHECK(cut(before + repeated(product) + after, Device::kUsed, DeviceScope::kMatrices) == "D1 H1 D1 ");
+  CHECK(cut(before + repeated(product) + after, Device::kUsed, {DeviceScope::kMatrices}) == "D1 H1 D1 ");
   CHECK(cut(before + repeated("sine(%0) : f32[2, 2]\n") + end) == "D1 H1 ");
   CHECK(cut(before + repeated("add(%0, %0) : f32[2, 2]\n") + end) == "D1 H1 ");
 }
