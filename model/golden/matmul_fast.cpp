@@ -91,10 +91,10 @@ struct Int {
 };
 #endif
 
-constexpr size_t kLaneBlock = 128;   // lanes of a weight block
-constexpr size_t kDepthBlock = 128;  // rows of a weight block (int8: pairs)
-constexpr size_t kRows = 8;          // rows of x in registers
-constexpr size_t kVectors = 2;       // vectors of lanes in registers
+constexpr size_t kLaneBlock = 128;                         // lanes of a weight block
+constexpr size_t kDepthBlock = 128;                        // rows of a weight block (int8: pairs)
+constexpr size_t kRows = WEFT_VECTOR_BITS == 512 ? 8 : 6;  // rows of x in registers, of which AVX2 has 16
+constexpr size_t kVectors = 2;                             // vectors of lanes in registers
 constexpr size_t kGroup = kVectors * Float::kLanes;
 
 /// Widened operands of one block. On the heap: callers may run on small stacks. Below malloc's mapping threshold.
@@ -136,6 +136,10 @@ struct Bf16 {
     const uint16_t* in = p.x + row * p.x_stride + step;
     for (size_t i = 0; i < count; i++) out[i] = static_cast<uint32_t>(in[i]) << 16;
   }
+  static void prefetch_x(const Panel& p, size_t row, size_t step, size_t count) {
+    const uint16_t* in = p.x + row * p.x_stride + step;
+    for (size_t i = 0; i < count; i += 32) __builtin_prefetch(in + i);
+  }
   static void widen_w(const Panel& p, size_t step, size_t lane, size_t count, uint32_t* out) {
     const uint16_t* in = p.w + step * p.w_stride + lane;
     for (size_t i = 0; i < count; i++) out[i] = static_cast<uint32_t>(in[i]) << 16;
@@ -175,6 +179,10 @@ struct Int8 {
     const size_t whole = smaller(count, p.depth / 2 - step);
     for (size_t i = 0; i < whole; i++) out[i] = widen(in[2 * i], in[2 * i + 1]);
     if (whole < count) out[whole] = widen(in[2 * whole], 0);
+  }
+  static void prefetch_x(const Panel& p, size_t row, size_t step, size_t count) {
+    const int8_t* in = p.x + row * p.x_stride + 2 * step;
+    for (size_t i = 0; i < 2 * count; i += 64) __builtin_prefetch(in + i);
   }
   static void widen_w(const Panel& p, size_t step, size_t lane, size_t count, uint32_t* out) {
     const uint16_t* in = p.w + step * p.w_stride + lane;
@@ -255,6 +263,8 @@ template <class Product>
       for (size_t row = 0; row < p.rows; row += kRows) {
         const size_t rows = smaller(kRows, p.rows - row);
         for (size_t r = 0; r < rows; r++) Product::widen_x(p, row + r, step, depth, space.x + r * kDepthBlock);
+        for (size_t r = row + rows; r < smaller(row + rows + kRows, p.rows); r++)
+          Product::prefetch_x(p, r, step, depth);
         for (size_t j = 0; j < lanes; j += kGroup) {
           uint32_t* acc = p.acc + row * p.acc_stride + lane + j;
           const size_t group = smaller(kGroup, lanes - j);
