@@ -6,6 +6,8 @@
 #include "model/golden/arith.hpp"
 #include "model/golden/execute.hpp"
 #include "model/golden/lane_operations.hpp"
+#include "model/golden/matmul.hpp"
+#include "model/golden/rows_fast.hpp"
 
 namespace weft::golden {
 namespace {
@@ -68,7 +70,7 @@ class Rows {
     switch (c_.dst_dtype) {
       case WEFT_VPU_DTYPE_BF16: {
         std::array<uint16_t, kMaxLanes> out{};
-        for (size_t i = 0; i < count; i++) out[i] = f32_to_bf16(d[i]);
+        fast::to_bf16(d.data(), out.data(), count);
         if (counts)
           for (size_t i = 0; i < count; i++) count_special(uint32_t{out[i]} << 16);
         std::memcpy(target, out.data(), n_ * sizeof out[0]);
@@ -135,11 +137,19 @@ BinaryFunction fold_function(const spec::VpuCommand& c) {
 
 /// Folds neighbours 2i and 2i + 1 until one value is left; a value without a partner passes through.
 uint32_t fold_neighbours(Lanes& values, size_t count, BinaryFunction join) {
+  if (join == add_f32 && count > 1 && host_fma_is_exact() && fast::sum_neighbours_f32(values.data(), count))
+    return values[0];
   for (; count > 1; count = (count + 1) / 2) {
     for (size_t i = 0; i < count / 2; i++) values[i] = join(values[2 * i], values[2 * i + 1]);
     if (count % 2 != 0) values[count / 2] = values[count - 1];
   }
   return values[0];
+}
+
+/// d[i] = join(d[i], a[i]).
+void join_rows(BinaryFunction join, const Lanes& a, Lanes& d, size_t count) {
+  if (join == add_f32) return operate_f32(WEFT_VPU_OP_ADD, {d.data(), count}, {a.data(), count}, 0, {d.data(), count});
+  for (size_t i = 0; i < count; i++) d[i] = join(d[i], a[i]);
 }
 
 }  // namespace
@@ -183,8 +193,7 @@ std::optional<Fault> execute_reduce(CoreState& core, const spec::Command& comman
       if (!rows.integers())
         for (size_t i = 0; i < c.cols; i++) a[i] = canonical_f32(a[i]);
       if (k == 0) d = a;
-      if (k != 0)
-        for (size_t i = 0; i < c.cols; i++) d[i] = join(d[i], a[i]);
+      if (k != 0) join_rows(join, a, d, c.cols);
     }
     if (!across) std::fill_n(d.begin(), c.cols, fold_neighbours(a, c.cols, join));
     rows.store(r, d, c.cols);

@@ -108,6 +108,9 @@ void operate_f32(weft_vpu_op op, std::span<const uint32_t> a, std::span<const ui
     for (size_t i = 0; i < d.size(); i++) d[i] = function(a[i], b[i]);
     return;
   }
+  if ((op == WEFT_VPU_OP_FMA || op == WEFT_VPU_OP_AXPY) && host_fma_is_exact() &&
+      fast::multiply_add_f32(op == WEFT_VPU_OP_AXPY, a.data(), b.data(), c, d.data(), d.size()))
+    return;
   operate_other(op, a, b, c, d, fma_f32, canonical_f32);
 }
 

@@ -41,6 +41,9 @@ T fold_neighbours(std::vector<T> values, T (*join)(T, T)) {
 uint32_t fold_f32(std::span<const float> a, Binary join) {
   std::vector<uint32_t> values(a.size());
   std::ranges::transform(a, values.begin(), [](float v) { return canonical_f32(to_bits(v)); });
+  if (join == add_f32 && values.size() > 1 && host_fma_is_exact() &&
+      fast::sum_neighbours_f32(values.data(), values.size()))
+    return values[0];
   return fold_neighbours<uint32_t>(std::move(values), join);
 }
 
@@ -95,7 +98,7 @@ void epilogue_row_i32(std::span<const int32_t> a, std::span<const int32_t> bias,
 
 void cast_f32_to_bf16(std::span<const float> a, std::span<uint16_t> d) {
   assert(a.size() == d.size());
-  for (size_t i = 0; i < d.size(); i++) d[i] = f32_to_bf16(to_bits(a[i]));
+  fast::to_bf16(reinterpret_cast<const uint32_t*>(a.data()), d.data(), d.size());
 }
 
 void cast_bf16_to_f32(std::span<const uint16_t> a, std::span<float> d) {

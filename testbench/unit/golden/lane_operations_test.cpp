@@ -120,6 +120,7 @@ TEST_CASE("fma rounds once, and axpy is fma with the operands in another order")
     const uint32_t a = random.f32(), b = random.f32(), c = i % 3 == 0 ? golden::mul_f32(a, b) ^ kSign : random.f32();
     const uint32_t y = f32(WEFT_VPU_OP_FMA, a, b, c);
     REQUIRE(f32(WEFT_VPU_OP_AXPY, a, c, b) == y);
+    REQUIRE(golden::fma_f32(a, b, c) == y);
     // Away from the ends of the range the host's fma says the same.
     const float host =
         std::fma(std::bit_cast<float>(golden::canonical_f32(a)), std::bit_cast<float>(golden::canonical_f32(b)),
@@ -129,6 +130,22 @@ TEST_CASE("fma rounds once, and axpy is fma with the operands in another order")
   }
   CHECK(i32(WEFT_VPU_OP_FMA, 0x10000, 0x10001, 7) == 0x10007);
   CHECK(i32(WEFT_VPU_OP_AXPY, 3, 7, 5) == 22);
+}
+
+TEST_CASE("Rows of any length have the integer arithmetic's fma and axpy in every lane") {
+  RandomValues random(weft::test::seed());
+  for (size_t count = 0; count < 300; count++) {
+    std::vector<uint32_t> a(count), b(count), d(count);
+    const uint32_t c = random.f32();
+    for (size_t i = 0; i < count; i++) {
+      a[i] = random.f32();
+      b[i] = i % 3 == 0 ? golden::mul_f32(a[i], c) ^ kSign : random.f32();  // axpy cancels
+    }
+    golden::operate_f32(WEFT_VPU_OP_FMA, a, b, c, d);
+    for (size_t i = 0; i < count; i++) REQUIRE(d[i] == golden::fma_f32(a[i], b[i], c));
+    golden::operate_f32(WEFT_VPU_OP_AXPY, a, b, c, d);
+    for (size_t i = 0; i < count; i++) REQUIRE(d[i] == golden::fma_f32(a[i], c, b[i]));
+  }
 }
 
 TEST_CASE("Activations: leaky keeps what is positive, clamp orders its limits, NaN stays") {
