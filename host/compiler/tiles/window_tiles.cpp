@@ -28,6 +28,9 @@ class WindowFold {
     for (const Span& group : image_groups(by_.windows)) {
       Windows windows = by_.windows;
       windows.images = group.count;
+      // Of one place the stride means nothing; with 1 all of a line lies in one copy, which fold_whole() counts on.
+      for (size_t d = 0; d < 2; d++)
+        if (windows.places[d] == 1) windows.stride[d] = 1;
       WindowImages images(tiles_, windows, by_.name, WEFT_VPU_DTYPE_F32, std::bit_cast<uint32_t>(by_.padding));
       taps_ = images.copy(sources, group.first);
       if (whole_images()) {

@@ -264,6 +264,18 @@ TEST_CASE("largest and sums under windows") {
   }
 }
 
+TEST_CASE("a window as large as a line has one place, whatever its stride") {
+  for (const char* kind : {"maximum", "add"})
+    for (const int stride : {1, 2, 3, 5})
+      check(parameter(0, "[2, 9, 1, 3]") +
+                fmt::format("%1 = reduce_window(%0) {{dilation = [1, 1, 1, 1], high = [0, 0, 0, 0], kind = {}, low = "
+                            "[0, 0, 0, 0], "
+                            "strides = [1, 1, 2, {}], window = [1, 1, 1, 3]}} : f32[2, 9, 1, 1]\n",
+                            kind, stride) +
+                returned(1),
+            kF32);
+}
+
 TEST_CASE("comparisons, choices, whole numbers and powers") {
   const auto function = [](const std::string& text, int last) {
     check(parameter(0, "[7, 11]") + parameter(1, "[7, 11]") + constant(2, "[7, 11]", 77, 9) + text + returned(last),
