@@ -10,6 +10,9 @@ def engine(entry):
     return Abc(entry) if entry.get("solver", "abc") == "abc" else Smt(entry)
 
 
+EACH_SECONDS = 5  # of one assertion after the other
+
+
 class Abc:
     """berkeley-abc, which Debian's yosys brings. One bad output for each assertion or cover."""
 
@@ -32,9 +35,25 @@ class Abc:
             raise CannotRun(f"abc bmc3: {log.strip().splitlines()[-1]}")
         return None
 
+    def counterexample(self, folder, depth, clock, first=0, by=""):
+        """The same for a model that is wrong. `by`: beginning of the name of the one assertion that is asked. Without it one after the other, because the
+        first that fails is often found in a fraction of the time that all in one question take; that question follows after some seconds without an answer."""
+        if by:
+            found = [index for index, name in enumerate(self._names(folder)) if name.startswith(by)]
+            if len(found) != 1:
+                raise CannotRun(f"by: {len(found)} assertions begin with {by}")
+            log = self.ask(folder, "asserts", f"cone -s -O {found[0]}; strash; bmc3 -S {first} -F {depth}", clock)
+            failed = re.search(r"was asserted in frame (\d+)", log)
+            return f"{self._names(folder)[found[0]]} in cycle {failed[1]}" if failed else None
+        log = self.ask(folder, "asserts", f"bmc3 -S {first} -F {depth} -T {EACH_SECONDS}", clock, may_fail=True)
+        failed = re.search(r"Output (\d+) of miter \S+ was asserted in frame (\d+)", log)
+        if failed:
+            return f"{self._names(folder)[int(failed[1])]} in cycle {failed[2]}"
+        return self.refuted(folder, depth, clock, first)
+
     def _name(self, folder, frame, clock):
         """One by one instead of all in one question: which assertion fails in this cycle?"""
-        log = self.ask(folder, "asserts", f"bmc3 -S {frame} -F {frame + 1} -T 5", clock)
+        log = self.ask(folder, "asserts", f"bmc3 -S {frame} -F {frame + 1} -T {EACH_SECONDS}", clock)
         failed = re.search(r"Output (\d+) of miter", log)
         return f"{self._names(folder)[int(failed[1])] if failed else 'an assertion'} in cycle {frame}"
 
@@ -126,6 +145,11 @@ class Smt:
         good, log = self.ask(folder, ["-t", f"{first}:{depth}" if first else str(depth)], clock)
         failed = re.search(r"Assert failed in .*: (\S+)", log)
         return None if good else failed[1] if failed else "an assertion"
+
+    def counterexample(self, folder, depth, clock, first=0, by=""):
+        if by:
+            raise CannotRun("by: for abc alone")
+        return self.refuted(folder, depth, clock, first)
 
     def holds(self, folder, clock):
         depth = self.entry["depth"]

@@ -95,7 +95,7 @@ def prove(entry, build, folder):
                 # a counterexample from reset, not only an induction that fails
                 depth = 1 if entry["method"] == "exhaustive" else mutant.get("depth", case["depth"])
                 made = model.make(case, build, folder / f"mutant{index}{case.get('case', '')}", clock, mutant)
-                by = engines.engine(case).refuted(made, depth, clock, mutant.get("first", 0))
+                by = engines.engine(case).counterexample(made, depth, clock, mutant.get("first", 0), mutant.get("by", ""))
                 if by is not None:
                     break
             result.notes.append({key: mutant[key] for key in ("file", "find", "replace")} | {"by": by})

@@ -35,19 +35,20 @@ top = "counter"
 method = "induction"
 depth = 2
 cover_depth = 13
-mutants = [{{ file = "{folder}/counter.sv", find = "{find}", replace = "{replace}", depth = 14 }}]
+mutants = [{{ file = "{folder}/counter.sv", find = "{find}", replace = "{replace}", depth = 14{by} }}]
 """
 
 
 class Runner(unittest.TestCase):
-    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None, extra=""):
+    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None, extra="", more="", by=""):
         """Returns exit code, result and standard error."""
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "counter.sv").write_text(COUNTER)
-            Path(folder, "properties.sv").write_text(PROPERTIES % (limit, reached))
+            Path(folder, "properties.sv").write_text(PROPERTIES % (limit, reached) + more)
             proofs = Path(folder, "proofs.toml")
             proofs.write_text(table if table is not None else
-                              ENTRY.format(folder=folder, reader=reader, solver=solver, find=find, replace=replace) + extra)
+                              ENTRY.format(folder=folder, reader=reader, solver=solver, find=find, replace=replace,
+                                           by=f', by = "{by}"' if by else "") + extra)
             environment = dict(os.environ, PATH=path) if path is not None else None
             done = subprocess.run([sys.executable, PROVE, "--proofs", proofs, "--json", "-"], capture_output=True, text=True,
                                   env=environment)
@@ -108,6 +109,14 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
         code, result, text = self.prove(replace="4'd8", reached=3)
         self.assertEqual((code, result["holds"], result["mutants_killed"]), (1, True, 0), text)
         self.assertIn("mutant 0 survives", text)
+
+    def test_a_mutant_is_refuted_by_the_assertion_that_the_table_names_or_not_at_all(self):
+        for by, expected in (("AtMostNine", (0, True, 1)), ("Other", (1, True, 0)), ("Nobody", (2, False, 0)), ("", (0, True, 1))):
+            code, result, text = self.prove(more="always_comb if (started) Other_A: assert (count_o != 4'd15);\n", by=by)
+            self.assertEqual((code, result["ran"], result["mutants_killed"]), expected, text)
+        for by in ("AtMostNine", ""):
+            self.assertRegex(json.dumps(self.prove(by=by)[1]["notes"]), "AtMostNine_A in cycle 1[0-9]")
+        self.assertIn("by: for abc alone", self.prove(solver="cvc5", by="AtMostNine")[2])
 
     def test_a_cover_that_is_not_reached_fails(self):
         for solver in ("abc", "cvc5"):

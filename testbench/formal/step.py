@@ -3,6 +3,7 @@ assumed of the same cycle too, so an assertion about half of a computation helps
 
 ABC's `ind` puts all assertions into one question, and all that may be assumed: a solver then may not end where it ends each of them
 in a second."""
+import bisect
 from dataclasses import dataclass
 
 
@@ -50,12 +51,7 @@ def read(data):
     return model
 
 
-def _number(value):
-    coded = bytearray()
-    while value > 127:
-        coded.append(value & 127 | 128)
-        value >>= 7
-    return bytes(coded + bytes([value]))
+_DIGITS = bytes([48, 49]) + bytes(254)  # from 0 and 1 to the characters
 
 
 class _Gates:
@@ -107,42 +103,58 @@ class Step:
                 state = [value(literal) for literal in model.next_states]
         self.failures = [value(literal) for literal in model.bad]
         self.gates = gates.list
-        self.cones = [self.cone([literal]) for literal in self.hypotheses]
+        self.cones = [self.cone(literal) for literal in self.hypotheses]
 
-    def cone(self, literals):
-        """Variables on which these depend."""
-        seen, left = set(), [literal >> 1 for literal in literals]
+    def cone(self, literal):
+        """Variables on which it depends, as a number whose bits they are: many are united, and compared, for each question."""
+        seen, left = bytearray(self.inputs + len(self.gates) + 1), [literal >> 1]
         while left:
             variable = left.pop()
-            if variable in seen or variable == 0:
+            if seen[variable]:
                 continue
-            seen.add(variable)
+            seen[variable] = 1
             if variable > self.inputs:
-                left += [literal >> 1 for literal in self.gates[variable - self.inputs - 1]]
-        return seen
+                a, b = self.gates[variable - self.inputs - 1]
+                left.append(a >> 1)
+                left.append(b >> 1)
+        seen[0] = 0
+        return int(seen[::-1].translate(_DIGITS), 2)
 
-    def shown(self, failure):
+    def shown(self, failure, cone):
         """This assertion holds: it may be assumed of the last cycle from now on."""
         self.hypotheses.append(failure ^ 1)
-        self.cones.append(self.cone([failure]))
+        self.cones.append(cone)
 
-    def question(self, literals):
-        """(bytes in AIGER, its inputs, its variables): one output, 1 if all of these are."""
-        cone = self.cone(literals)
-        used = sorted(cone)
-        inputs = [variable for variable in used if variable <= self.inputs]
-        new = {0: 0} | {variable: index + 1 for index, variable in enumerate(used)}
-        gates = [tuple(2 * new[literal >> 1] | (literal & 1) for literal in self.gates[variable - self.inputs - 1])
-                 for variable in used[len(inputs):]]
+    def question(self, literals, cone):
+        """(bytes in AIGER, its inputs): one output, 1 if all of these are, which depend on the variables of `cone`."""
+        used = [variable for variable, bit in enumerate(bin(cone)[:1:-1]) if bit == "1"]
+        new = [0] * (self.inputs + len(self.gates) + 1)
+        for number, variable in enumerate(used, 1):
+            new[variable] = 2 * number
+        inputs = used[:bisect.bisect_right(used, self.inputs)]
+        coded = bytearray()
+
+        def code(distance):
+            while distance > 127:
+                coded.append(distance & 127 | 128)
+                distance >>= 7
+            coded.append(distance)
+
+        own = 2 * len(inputs)
+        for variable in used[len(inputs):]:  # a is above b, here too: the new numbers are in the order of the old ones
+            own += 2
+            a, b = self.gates[variable - self.inputs - 1]
+            a = new[a >> 1] | (a & 1)
+            code(own - a)
+            code(a - (new[b >> 1] | (b & 1)))
         output = 1
         for literal in literals:
-            gates.append((output, 2 * new[literal >> 1] | (literal & 1)))
-            output = 2 * (len(inputs) + len(gates))
-        text = [b"aig %d %d 0 1 %d\n%d\n" % (len(inputs) + len(gates), len(inputs), len(gates), output)]
-        for index, pair in enumerate(gates):
-            own, a, b = 2 * (len(inputs) + index + 1), max(pair), min(pair)
-            text.append(_number(own - a) + _number(a - b))
-        return b"".join(text), inputs, cone
+            own += 2
+            a, b = new[literal >> 1] | (literal & 1), output
+            code(own - max(a, b))
+            code(abs(a - b))
+            output = own
+        return b"aig %d %d 0 1 %d\n%d\n" % (own // 2, len(inputs), own // 2 - len(inputs), output) + coded, inputs
 
     def values(self, ones):
         """Of all variables, if these inputs are 1 and all others 0."""
@@ -158,17 +170,21 @@ def holds(step, failure, solve):
     """Whether this assertion cannot fail. Assumes as little as it needs: what a counterexample violates, and what touches what is asked
     about already, is added to the question, least first. solve(aiger) gives None, or a counterexample as a string of 0 and 1."""
     assumed = set()
+    own = cone = step.cone(failure)
     while True:
         literals = [failure, *(step.hypotheses[index] for index in sorted(assumed))]
-        made, inputs, cone = step.question(literals)
+        made, inputs = step.question(literals, cone)
         found = solve(made)
         if found is None:
-            step.shown(failure)
+            step.shown(failure, own)
             return True
         values = step.values(variable for variable, bit in zip(inputs, found, strict=True) if bit == "1")
-        touched = set(inputs)
+        touched = cone & ((2 << step.inputs) - 1)
         violated = [index for index, literal in enumerate(step.hypotheses) if not values[literal >> 1] ^ (literal & 1)]
-        violated = [index for index in violated if index not in assumed and not touched.isdisjoint(step.cones[index])] or violated
+        violated = [index for index in violated if index not in assumed and touched & step.cones[index]] or violated
         if not violated:
             return False
-        assumed |= set(sorted(violated, key=lambda index: len(step.cones[index] - cone))[:4])
+        added = sorted(violated, key=lambda index: (step.cones[index] & ~cone).bit_count())[:4]
+        assumed |= set(added)
+        for index in added:
+            cone |= step.cones[index]
