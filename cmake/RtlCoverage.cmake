@@ -7,6 +7,9 @@ set(WEFT_COVERAGE_FOLDER ${CMAKE_SOURCE_DIR}/testbench/coverage)
 set(WEFT_COVERAGE_MONITORS ${CMAKE_BINARY_DIR}/generated/coverage)
 
 if(WEFT_RTL_COVERAGE)
+  # the preset release's build: scripts/coverage lists what this build has in common with it, and it is taken from there
+  set(WEFT_COVERAGE_SAME ${CMAKE_SOURCE_DIR}/build)
+  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER ${Python3_EXECUTABLE} -I -S ${WEFT_COVERAGE_FOLDER}/reused_objects.py ${CMAKE_BINARY_DIR}/reused_objects.json)
   set(WEFT_COVERAGE_RUNTIME ${WEFT_COVERAGE_FOLDER}/collector.cpp)
   # Lint is the lint tests' business: the monitors are not written to be clean.
   set(WEFT_COVERAGE_FLAGS --coverage-line --coverage-user -Wno-lint -Wno-style)

@@ -28,7 +28,8 @@ target_link_libraries(weft_verilated PUBLIC weft_view_verilated)
 target_compile_options(weft_verilated PRIVATE -include ${CMAKE_SOURCE_DIR}/model/verilated/runtime_hooks.hpp)
 target_include_directories(weft_verilated SYSTEM PUBLIC ${VERILATOR_ROOT}/include ${VERILATOR_ROOT}/include/vltstd)
 target_compile_options(weft_verilated PRIVATE -w)
-target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=$<BOOL:${WEFT_RTL_COVERAGE}> VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
+# VM_COVERAGE: none of Verilator's headers and sources reads it, so a build with coverage has the same objects around its models as one without.
+target_compile_definitions(weft_verilated PUBLIC VM_COVERAGE=0 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
 # Its assertions, which only Release leaves out, ask clang's atomics whether they are free of locks: a call into libatomic.
 target_link_libraries(weft_verilated PUBLIC Threads::Threads ZLIB::ZLIB $<$<NOT:$<CONFIG:Release>>:atomic>)
 
@@ -103,7 +104,7 @@ function(weft_verilate target)
     # instrument_model.py changes files that Verilator would take for its own
     set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
     set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
-                           ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${sources})
+                           ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${WEFT_COVERAGE_SAME}/verilated/${target}/ports/${prefix}.h ${sources})
   endif()
   set(units ${dir}/units/fast.cpp)
   if(NOT V_QUICK)

@@ -1,11 +1,14 @@
 """Adds the collector's hooks to a model that Verilator has generated with coverage.
 
-usage: instrument_model.py VERILATOR CACHE-FOLDER MODEL-FOLDER PREFIX SOURCE.sv ...
+usage: instrument_model.py VERILATOR CACHE-FOLDER MODEL-FOLDER PREFIX HEADER SOURCE.sv ...
 
 In the model's symbol table the constructor calls model_begins() before the counters register and the destructor
 model_ends(); the points of packages are registered (package_points.py). The counters become plain integers: a model is
 evaluated by one thread, and an atomic addition for each line of each cycle is most of the cost of coverage. A text that is
 not there, or not as often as it should be, is an error.
+
+HEADER: that of the same model without coverage, of the preset release's build. If it differs in nothing but the instances that the class points
+to, which nobody uses, the model takes it for its own, so that what includes it is compiled once for both builds (reused_objects.py).
 """
 import pathlib
 import re
@@ -58,7 +61,34 @@ def instrument(folder: pathlib.Path, prefix: str, packages: list[package_points.
         raise SystemExit(f"{folder}: expected one array of coverage counters, found {counters}")
 
 
-def main(verilator: str, cache: pathlib.Path, folder: pathlib.Path, prefix: str, sources: list[pathlib.Path]) -> None:
+INSTANCE = re.compile(r"^    \w+\* const (__PVT__\w+);\n", re.M)
+INITIALISED = re.compile(r"^    , __PVT__\w+\{\s*vlSymsp->TOP\.__PVT__\w+\}\n", re.M)
+INCLUDES = '#include "verilated_cov.h"\n', '#include "svdpi.h"\n'
+
+
+def ports(header: str) -> list[str]:
+    """Lines of a model's header without its instances and without what they and the counters need."""
+    text = re.sub(r"^class \w+;\n", "", INSTANCE.sub("", header), flags=re.M)
+    return [line for line in text.splitlines(keepends=True) if line.strip() and line not in INCLUDES]
+
+
+def take_header(folder: pathlib.Path, prefix: str, other: pathlib.Path) -> bool:
+    """Whether the model's class is now that of the header `other`. Its pointers to instances are null."""
+    header, symbols, source = folder / f"{prefix}.h", folder / f"{prefix}__Syms.h", folder / f"{prefix}.cpp"
+    try:
+        text = other.read_text()
+    except OSError:
+        return False
+    if ports(text) != ports(header.read_text()):
+        return False
+    header.write_text(text)
+    symbols.write_text(replace_once(symbols.read_text(), '#include "verilated.h"\n', '#include "verilated.h"\n' + "".join(INCLUDES), symbols))
+    nulls = "".join(f"    , {name}{{nullptr}}\n" for name in INSTANCE.findall(text))
+    source.write_text(replace_once(INITIALISED.sub("", source.read_text()), "    , rootp{", nulls + "    , rootp{", source))
+    return True
+
+
+def main(verilator: str, cache: pathlib.Path, folder: pathlib.Path, prefix: str, header: pathlib.Path, sources: list[pathlib.Path]) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     packages = [path for path in sources if path.stem.endswith("_pkg")]
     model = package_points.inserts(folder)
@@ -73,9 +103,10 @@ def main(verilator: str, cache: pathlib.Path, folder: pathlib.Path, prefix: str,
     except package_points.PackageError as error:
         raise SystemExit(str(error)) from None
     instrument(folder, prefix, found)
+    take_header(folder, prefix, header)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 6:
+    if len(sys.argv) < 7:
         raise SystemExit(__doc__)
-    main(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4], [pathlib.Path(p) for p in sys.argv[5:]])
+    main(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4], pathlib.Path(sys.argv[5]), [pathlib.Path(p) for p in sys.argv[6:]])

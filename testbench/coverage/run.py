@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import shutil
@@ -16,6 +17,7 @@ import data
 import metrics
 import report_html
 import report_text
+import reused_objects
 import waivers
 
 BUILD = "build-rtl-coverage"
@@ -27,20 +29,26 @@ class RunError(RuntimeError):
 
 
 def build(root: pathlib.Path, cores: list[str], without: list[str], jobs: int) -> None:
-    commands = []
-    library = ""
-    if (root / "build" / "build.ninja").exists():  # the preset release: its compiler is this one's, and is a quarter of what is built here
-        commands.append(["cmake", "--build", str(root / "build"), "-j", str(jobs), "--target", "weft_compiler"])
-        library = str(root / "build" / "host" / "compiler" / "libweft_compiler.a")
-    commands += [["cmake", "--preset", "rtl-coverage", f"-DWEFT_RTL_CHIPS={';'.join(cores)}",
-                  f"-DWEFT_COVERAGE_WITHOUT={';'.join(without)}", f"-DWEFT_COMPILER_LIBRARY={library}"],
-                 ["cmake", "--build", str(root / BUILD), "-j", str(jobs), "--target", "rtl_coverage_tests"]]
-    with open(root / BUILD / "coverage-build.log", "w") if (root / BUILD).exists() else open(os.devnull, "w") as log:
-        for command in commands:
+    here, there = root / BUILD, root / "build"
+    here.mkdir(exist_ok=True)
+    with open(here / "coverage-build.log", "w") as log:
+        def run(*command: str) -> str:
             done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             log.write(done.stdout)
             if done.returncode != 0:
-                raise RunError(f"{' '.join(command)} failed:\n" + "\n".join(done.stdout.splitlines()[-40:]))
+                raise RunError(f"{' '.join(command[:8])} failed:\n" + "\n".join(done.stdout.splitlines()[-40:]))
+            return done.stdout
+
+        run("cmake", "--preset", "rtl-coverage", f"-DWEFT_RTL_CHIPS={';'.join(cores)}", f"-DWEFT_COVERAGE_WITHOUT={';'.join(without)}")
+        if (there / "build.ninja").exists():  # the preset release: most objects of this build are the same, and are taken from there
+            same = reused_objects.same_commands(*((str(folder), json.loads((folder / "compile_commands.json").read_text())) for folder in (here, there)))
+            needed = same & set(subprocess.run(["ninja", "-C", str(here), "-t", "inputs", "rtl_coverage_tests"], check=True, stdout=subprocess.PIPE,
+                                               text=True).stdout.split())
+            if needed:
+                run("cmake", "--build", str(there), "-j", str(jobs), "--target", *sorted(needed))
+            done = subprocess.run(["ninja", "-C", str(there), "-t", "deps"], check=True, stdout=subprocess.PIPE, text=True).stdout
+            reused_objects.write_plan(here / "reused_objects.json", str(there), needed, done)
+        run("cmake", "--build", str(here), "-j", str(jobs), "--target", "rtl_coverage_tests")
 
 
 def programs(root: pathlib.Path, level: dict, leave_out: dict[str, list[str]]) -> list[list[str]]:
