@@ -211,9 +211,10 @@ std::optional<std::string> dependency_cycle(const Topology& topology, const Faul
   for (uint32_t from = 0; from < topology.chips(); from++)
     for (uint32_t to = 0; to < topology.chips(); to++) {
       if (from == to) continue;
-      for (uint8_t way = 0; way < topology.ways(from, to); way++)
-        for (uint8_t order = 0; order < kOrders; order++)
-          follow_dimension_order(topology, from, to, {order, way}, datelines, dependencies);
+      for (unsigned way = 0; way < topology.ways(from, to); way++)
+        for (unsigned order = 0; order < kOrders; order++)
+          follow_dimension_order(topology, from, to, {static_cast<uint8_t>(order), static_cast<uint8_t>(way)},
+                                 datelines, dependencies);
       if (tables != nullptr) follow_tables(topology, *tables, from, to, dependencies);
     }
   // A packet keeps to the channels of its order or to those of the tables all its way: the two do not meet.

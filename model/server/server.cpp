@@ -10,7 +10,7 @@
 
 namespace weft::server {
 
-Server::Server(chip::Simulation& simulation, std::shared_ptr<EventSignal> signal, Permissions permissions)
+Server::Server(chip::Simulation& simulation, const std::shared_ptr<EventSignal>& signal, Permissions permissions)
     : simulation_(simulation), permissions_(permissions), turns_(simulation.functions()) {
   const auto shares = std::make_shared<chip::HostMemoryShares>(simulation.functions());
   for (size_t i = 0; i < simulation.functions(); i++) {

@@ -27,7 +27,8 @@ class Server {
   using Clock = std::chrono::steady_clock;
 
   /// `signal`: for the clients' eventfds; nullptr: they are not signalled.
-  explicit Server(chip::Simulation& simulation, std::shared_ptr<EventSignal> signal, Permissions permissions = {});
+  explicit Server(chip::Simulation& simulation, const std::shared_ptr<EventSignal>& signal,
+                  Permissions permissions = {});
 
   /// Serves the client at the other end of `socket`; run() ends when the last of such clients has left.
   void attach(FileDescriptor socket, size_t function = 0) { ports_[function].attach(std::move(socket)); }

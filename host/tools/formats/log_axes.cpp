@@ -49,17 +49,21 @@ double LogAxes::least_y() const { return std::pow(10, y0_); }
 
 std::string LogAxes::svg(const std::string& x_name, const std::string& y_name) const {
   std::string out;
-  for (double d = x0_; d <= x1_; d++)
+  for (int i = 0; x0_ + i <= x1_; i++) {
+    const double d = x0_ + i;
     out += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/><text x=\"{0:.1f}\" y=\"{3}\" "
         "text-anchor=\"middle\">{4:g}</text>\n",
         x(std::pow(10, d)), box_.top, box_.bottom, box_.bottom + 18, std::pow(10, d));
-  for (double d = y0_; d <= y1_; d++)
+  }
+  for (int i = 0; y0_ + i <= y1_; i++) {
+    const double d = y0_ + i;
     out += fmt::format(
         "<line class=\"grid\" x1=\"{1}\" y1=\"{0:.1f}\" x2=\"{2}\" y2=\"{0:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
         "text-anchor=\"end\">{5}</text>\n",
         y(std::pow(10, d)), box_.left, box_.right, box_.left - 8, y(std::pow(10, d)) + 4,
         d < 0 ? fmt::format("{:g}", std::pow(10, d)) : short_number(std::pow(10, d)));
+  }
   out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text><text x=\"{}\" y=\"{}\">{}</text>\n",
                      (box_.left + box_.right) / 2, box_.bottom + 40, x_name, 4, box_.top - 22, y_name);
   return out;
