@@ -41,6 +41,7 @@ def build(root: pathlib.Path, cores: list[str], without: list[str], jobs: int) -
 
         run("cmake", "--preset", "rtl-coverage", f"-DWEFT_RTL_CHIPS={';'.join(cores)}", f"-DWEFT_COVERAGE_WITHOUT={';'.join(without)}")
         if (there / "build.ninja").exists():  # the preset release: most objects of this build are the same, and are taken from there
+            run("ninja", "-C", str(there), "build.ninja")  # its commands are those of the sources as they are now
             same = reused_objects.same_commands(*((str(folder), json.loads((folder / "compile_commands.json").read_text())) for folder in (here, there)))
             needed = same & set(subprocess.run(["ninja", "-C", str(here), "-t", "inputs", "rtl_coverage_tests"], check=True, stdout=subprocess.PIPE,
                                                text=True).stdout.split())
