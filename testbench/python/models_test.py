@@ -32,6 +32,21 @@ class Models(unittest.TestCase):
         self.assertEqual((report.launches, report.host_seconds > 0), (1, False))
         self.assertEqual(report.device_cycles, report.end_cycle - report.start_cycle)
 
+    def test_products_of_more_passes_are_closer_to_float32(self):
+        x = np.random.default_rng(4).uniform(0, 1, (16, 64)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            given, made = pathlib.Path(folder, "x.npy"), pathlib.Path(folder, "y.npy")
+            np.save(given, x)
+            weft_command("run", DIGITS, "--device", "none", "--input", f"pixels={given}", "--output", f"scores={made}")
+            expected = np.load(made).astype(np.float64)
+        errors = []
+        for precision in ("bf16", "bf16x3", "bf16x6"):
+            model = weft.compile(DIGITS, preset="nano", symbols={"batch": 16}, precision=precision)
+            scores = model.run({"pixels": x}, device=self.device)["scores"]
+            errors.append(np.linalg.norm(scores - expected) / np.linalg.norm(expected))
+            self.assertEqual([part["where"] for part in model.parts], ["device"])
+        self.assertTrue(errors[0] > 1e-4 > errors[1] > 1e-6 > errors[2], errors)
+
     def test_it_tells_its_arrays_and_its_parts(self):
         self.assertEqual([(t.name, t.dtype, t.shape) for t in self.model.inputs], [("pixels", np.dtype(np.float32), (16, 64))])
         self.assertEqual(self.model.outputs[0].shape, (16, 10))
@@ -52,7 +67,8 @@ class Models(unittest.TestCase):
 
     def test_files_that_are_no_network_are_refused(self):
         for options, words in (({"preset": "none"}, "none"), ({"preset": "nano", "shapes": {"pixels": (-1, 64)}}, ""), ({"preset": "nano", "shapes": {"pixels": (16, 63)}}, "[16, 63]"),
-                               ({"preset": "nano", "symbols": {"batch": 2}, "shapes": {"x": (16,)}}, "no input 'x'"), ({"preset": "nano", "symbols": {"other": 2}}, "batch")):
+                               ({"preset": "nano", "symbols": {"batch": 2}, "shapes": {"x": (16,)}}, "no input 'x'"), ({"preset": "nano", "symbols": {"other": 2}}, "batch"),
+                               ({"preset": "nano", "symbols": {"batch": 2}, "precision": "f32"}, "bf16x6")):
             with self.assertRaises(weft.Error) as caught:
                 weft.compile(DIGITS, **options)
             self.assertIn(words, str(caught.exception))

@@ -32,6 +32,13 @@ void check_versions(const ::onnx::ModelProto& model) {
 
 }  // namespace
 
+std::optional<Precision> precision_of(std::string_view name) {
+  if (name == "bf16") return Precision::kBf16;
+  if (name == "bf16x3") return Precision::kBf16x3;
+  if (name == "bf16x6") return Precision::kBf16x6;
+  return std::nullopt;
+}
+
 Result<Imported> import_model(std::span<const std::byte> file, const std::string& folder, const Binding& binding) {
   google::protobuf::SetLogHandler(nullptr);  // its complaints about garbage go into our own message
   return ir::guarded([&] {

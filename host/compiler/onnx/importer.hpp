@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "host/compiler/ir/module.hpp"
 #include "host/compiler/result.hpp"
@@ -14,6 +16,8 @@ namespace weft::compiler::frontend {
 
 /// How many products of bf16 stand for one of f32 (docs/numerics.md): 1, 3 or 6.
 enum class Precision : uint8_t { kBf16, kBf16x3, kBf16x6 };
+/// Of "bf16", "bf16x3" or "bf16x6"; nothing: another word.
+[[nodiscard]] std::optional<Precision> precision_of(std::string_view name);
 
 /// What is known of a model's inputs when it is compiled, and how its products are computed.
 struct Binding {

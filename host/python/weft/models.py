@@ -105,18 +105,25 @@ class Model:
 
 
 def compile(  # noqa: A001
-    path: str | os.PathLike[str], *, preset: str | None = None, shapes: Mapping[str, Sequence[int]] | None = None, symbols: Mapping[str, int] | None = None
+    path: str | os.PathLike[str],
+    *,
+    preset: str | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    symbols: Mapping[str, int] | None = None,
+    precision: str = "bf16",
 ) -> Model:
     """Compiles an ONNX network (opsets 7 to 23); operators that the chip has no commands for will run on the host.
 
-    preset: of the chip; None: that of `default_device()`. shapes: of inputs; symbols: sizes of symbolic dimensions. Needs no device
-    if the preset is named. Error: INVALID_ARGUMENT (no network, shapes that are not known), UNSUPPORTED (an operator).
+    preset: of the chip; None: that of `default_device()`. shapes: of inputs; symbols: sizes of symbolic dimensions. precision: of
+    products of float32: "bf16" (operands rounded to bf16, sums in f32), "bf16x3" or "bf16x6" (sums of 3 or 6 products of bf16 parts:
+    about 16 and 24 bits). Needs no device if the preset is named. Error: INVALID_ARGUMENT (no network, shapes that are not known, no
+    such precision), UNSUPPORTED (an operator).
     """
     if preset is None:
         from weft.device import default_device
 
         preset = default_device().info.preset
-    bindings = {"shapes": {name: list(map(int, dims)) for name, dims in (shapes or {}).items()}, "symbols": {name: int(size) for name, size in (symbols or {}).items()}}
+    bindings = {"shapes": {name: list(map(int, dims)) for name, dims in (shapes or {}).items()}, "symbols": {name: int(size) for name, size in (symbols or {}).items()}, "precision": precision}
     return Model(os.fspath(path), preset, bindings)
 
 

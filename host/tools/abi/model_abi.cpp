@@ -31,8 +31,14 @@ Result<compiler::frontend::Binding> binding_of(const char* text) {
         for (const auto& [name, dims] : value.items()) binding.shapes[name] = dims.get<compiler::ir::Dims>();
       else if (key == "symbols")
         for (const auto& [name, size] : value.items()) binding.symbols[name] = size.get<int64_t>();
-      else
-        return invalid(fmt::format("bindings: '{}' is neither shapes nor symbols", key));
+      else if (key == "precision") {
+        const auto precision = compiler::frontend::precision_of(value.get<std::string>());
+        if (!precision)
+          return invalid(
+              fmt::format("bindings: there is no precision {}; supported: bf16, bf16x3, bf16x6", value.dump()));
+        binding.precision = *precision;
+      } else
+        return invalid(fmt::format("bindings: '{}' is none of shapes, symbols, precision", key));
     }
   } catch (const nlohmann::json::exception& error) {
     return invalid(fmt::format("bindings: {}", error.what()));

@@ -18,11 +18,6 @@ const std::map<std::string, compiler::tiles::Loops> kLoops{{"auto", compiler::ti
                                                            {"never", compiler::tiles::Loops::kNever},
                                                            {"always", compiler::tiles::Loops::kAlways}};
 
-const std::map<std::string, compiler::frontend::Precision> kPrecisions{
-    {"bf16", compiler::frontend::Precision::kBf16},
-    {"bf16x3", compiler::frontend::Precision::kBf16x3},
-    {"bf16x6", compiler::frontend::Precision::kBf16x6}};
-
 }  // namespace
 
 void add_precision_option(CLI::App& app, std::string& precision) {
@@ -31,7 +26,9 @@ void add_precision_option(CLI::App& app, std::string& precision) {
       ->check(CLI::IsMember({"bf16", "bf16x3", "bf16x6"}))
       ->capture_default_str();
 }
-compiler::frontend::Precision precision_of(const std::string& word) { return kPrecisions.at(word); }
+compiler::frontend::Precision precision_of(const std::string& word) {
+  return compiler::frontend::precision_of(word).value();
+}
 
 void add_loops_option(CLI::App& app, std::string& loops) {
   app.add_option(

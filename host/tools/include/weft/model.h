@@ -46,9 +46,10 @@ WEFT_MUST_USE weft_status weft_runner_gemm(weft_runner* runner, const char* prec
                                            weft_error_info* error);
 
 /** Compiles the ONNX network in file `path` for chip `preset`; what the chip has no commands for will run on the host.
- * bindings: null, or a JSON object with "shapes" (of inputs: {"x": [16, 64]}) and "symbols" (sizes of symbolic
- * dimensions: {"batch": 16}). Needs no device. INVALID_ARGUMENT: the file is no network, or its shapes are not known;
- * UNSUPPORTED: an operator that is not built. */
+ * bindings: null, or a JSON object with "shapes" (of inputs: {"x": [16, 64]}), "symbols" (sizes of symbolic dimensions:
+ * {"batch": 16}) and "precision" (of products of f32: "bf16", the default, "bf16x3" or "bf16x6"). Needs no device.
+ * INVALID_ARGUMENT: the file is no network, its shapes are not known, or no such precision; UNSUPPORTED: an operator that
+ * is not built. */
 WEFT_MUST_USE weft_status weft_model_compile(const char* path, const char* preset, const char* bindings,
                                              weft_model** model, weft_error_info* error);
 /** Calls that run it go on. Null: nothing happens. */
