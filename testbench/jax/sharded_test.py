@@ -91,6 +91,28 @@ class Manual(Sharded):
             self.manual(lambda a: lax.all_gather(a, ("x", "y"), tiled=True), (x,), P(("x", "y")), P())
             self.manual(lambda a: lax.ppermute(a, "y", [(0, 1), (1, 0)]), (x,), P("x", "y"), P("x", "y"))
 
+    def test_places_along_an_axis_of_a_computation_over_some_axes(self):
+        for name, spec in (("x", P("x")), ("y", P("y"))):
+            self.check(lambda over, n=name, s=spec: jax.shard_map(lambda a: a + lax.axis_index(n), mesh=over, in_specs=s, out_specs=s,
+                                                                  axis_names={n}, check_vma=False), (integers(8, 2),))
+
+    def test_a_manual_computation_in_another_one(self):
+        def make(over):
+            def inner(a, b):
+                return lax.psum(a, "y") + lax.axis_index("y"), lax.all_gather(b, "y", axis=1, tiled=True)
+
+            def outer(a):
+                of_y = jax.shard_map(inner, mesh=jax.sharding.get_abstract_mesh(), in_specs=(P(None, "y"), P(None, "y")), out_specs=(P("y"), P()),
+                                     axis_names={"y"}, check_vma=False)
+                b, c = of_y(a, a * 3)
+                return lax.psum(b, "x") + c[:, ::2].repeat(2, 0) + lax.axis_index("x")
+
+            return jax.shard_map(outer, mesh=over, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}, check_vma=False)
+
+        for spec in (P("x"), P("x", "y"), P()):
+            told = self.check(make, (integers(8, 8),), in_shardings=(spec,), out_shardings=P("x"))
+            self.assertEqual(told["replicated operators"], 0)
+
     def test_sums_are_added_in_the_documented_order(self):
         """docs/collectives.md: of block r first what comes from below, then rank r's own, then what comes from above."""
         x = floats(4, 64)
@@ -234,13 +256,17 @@ class Automatic(Sharded):
                    in_shardings=(P("x", "y"),), out_shardings=P("x", "y"))
 
 
-class Gathered(Sharded):
-    def test_sums_that_are_left_to_be_made_are_gathered_and_named(self):
+class Sums(unittest.TestCase):
+    def test_sums_that_are_left_to_be_made(self):
         over = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2, devices=jax.devices("weft"))
         with jax.set_mesh(over):
             a, b = jax.device_put(integers(8, 8), P("x", "y")), jax.device_put(integers(8, 4), P("y", None))
             f = jax.jit(lambda a, b: jnp.einsum("ab,bc->ac", a, b, out_sharding=P("x", None, unreduced={"y"})))
-            self.assertEqual(f.lower(a, b).compile().cost_analysis()["gathered programs"], 1)
+            self.assertEqual(f.lower(a, b).compile().cost_analysis()["gathered programs"], 0)
+            y = f(a, b)
+            g = jax.jit(lambda y: jax.sharding.reshard(y + y, P("x")))
+            self.assertEqual(g.lower(y).compile().cost_analysis()["gathered programs"], 0)
+            np.testing.assert_array_equal(np.asarray(g(y)), 2 * integers(8, 8) @ integers(8, 4))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,21 @@ Dims places_in(const Op& manual, size_t devices) {
   return places;
 }
 
+/// How the operands lie, then how the results do.
+std::vector<Shards> shards_of_manual(const Op& op, const ir::Module& around, size_t devices) {
+  const Dims place_of = places_in(op, devices);
+  std::vector<size_t> ranks;
+  for (const ValueId value : op.operands) ranks.push_back(around.type(value).rank());
+  for (const ValueId value : op.results) ranks.push_back(around.type(value).rank());
+  std::vector<Shards> lying;
+  for (const auto& tiling : ir::tilings_of(op, ranks)) {  // places are in the order of the ids
+    ir::Tiling by_device{tiling.tiles, {}};
+    for (const int64_t place : place_of) by_device.place.push_back(tiling.place[static_cast<size_t>(place)]);
+    lying.push_back(shards_of(by_device));
+  }
+  return lying;
+}
+
 /// The element that all are. Null: they differ.
 ir::TensorPtr one_element(const ir::Tensor& tensor) {
   const size_t bytes = ir::bytes_of(tensor.type.element);
@@ -85,9 +100,25 @@ std::vector<Shards> Localiser::outputs() const {
 }
 
 LocalProgram Localiser::leave(const std::vector<Shards>& outputs) {
-  for (size_t i = 0; i < from_.outputs.size(); i++)
-    made_.module.outputs.push_back({from_.outputs[i].name, need(from_.outputs[i].value, outputs[i])});
+  for (size_t i = 0; i < from_.outputs.size(); i++) {
+    ValueId local = need(from_.outputs[i].value, outputs[i]);
+    if (const auto sum = left_sums_.find(i); sum != left_sums_.end()) {
+      const ValueId first =
+          b_.compare("eq", scalar_of_device(ir::ElementType::kI32, sum->second), b_.scalar(ir::ElementType::kI32, 0));
+      local = b_.select(b_.broadcast_to(first, b_.dims(local)), local, b_.fill(b_.type(local), 0));
+    }
+    made_.module.outputs.push_back({from_.outputs[i].name, local});
+  }
   return std::move(made_);
+}
+
+void Localiser::sum_input(size_t input, const Dims& part) {
+  const ValueId value = from_.inputs[input];
+  if (from_.type(value).element == ir::ElementType::kPred)
+    ir::unsupported("parts of a sum of truth values (unreduced)");
+  Form& form = forms_[index_of(value)].at(0);
+  form.local = all_reduce(form.local, "add", form.shards, {{*std::ranges::max_element(part) + 1, part}});
+  summed_.insert(value);
 }
 
 void Localiser::count_replicated(const std::map<std::string, uint64_t>& inside) {
@@ -120,38 +151,56 @@ void Localiser::replicate(const Op& op) {
 }
 
 void Localiser::inline_manual(const Op& op) {
-  const Dims place_of = places_in(op, devices_);
-  std::vector<size_t> ranks;
-  for (const ValueId value : op.operands) ranks.push_back(dims(value).size());
-  for (const ValueId value : op.results) ranks.push_back(dims(value).size());
-  std::vector<Shards> lying;
-  for (const auto& tiling : ir::tilings_of(op, ranks)) {  // places are in the order of the ids
-    ir::Tiling by_device{tiling.tiles, {}};
-    for (const int64_t place : place_of) by_device.place.push_back(tiling.place[static_cast<size_t>(place)]);
-    lying.push_back(shards_of(by_device));
-  }
+  const auto lying = shards_of_manual(op, from_, devices_);
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < op.operands.size(); i++) operands.push_back(need(op.operands[i], lying[i]));
+  const auto results = inlined(op, operands);
+  for (size_t i = 0; i < op.results.size(); i++) define(op.results[i], lying[op.operands.size() + i], results[i]);
+}
+
+std::vector<ValueId> Localiser::inlined(const Op& op, const std::vector<ValueId>& operands) {
   const ir::Module& region = *op.regions[0];
+  alike_.push_back({static_cast<int64_t>(op.list("ids").size()), places_in(op, devices_)});
   std::vector<ValueId> values(region.values().size());
-  for (size_t i = 0; i < region.inputs.size(); i++) values[index_of(region.inputs[i])] = need(op.operands[i], lying[i]);
+  for (size_t i = 0; i < region.inputs.size(); i++) values[index_of(region.inputs[i])] = operands[i];
   Dims numbers;
   for (size_t device = 0; device < devices_; device++) numbers.push_back(static_cast<int64_t>(device));
   for (const Op& inner : region.ops()) {
     if (inner.kind == OpKind::kParameter) continue;
-    if (inner.kind == OpKind::kManual || has_manual(inner)) ir::unsupported("a manual computation in another one");
+    if (has_manual(inner))
+      ir::unsupported("a manual computation in the region of {} in another one", name_of(inner.kind));
     if (inner.kind == OpKind::kPartitionId) {
       values[index_of(inner.results[0])] = scalar_of_device(ir::ElementType::kU32, numbers);
       continue;
     }
-    std::vector<ValueId> operands;
-    for (const ValueId value : inner.operands) operands.push_back(values[index_of(value)]);
-    const ValueId first =
-        add(inner, operands,
-            inner.kind == OpKind::kCollective ? ir::Attributes{{"together", int64_t{1}}} : ir::Attributes{});
-    const auto results = made_.module.op_of(first).results;
+    std::vector<ValueId> given, results;
+    for (const ValueId value : inner.operands) given.push_back(values[index_of(value)]);
+    if (inner.kind == OpKind::kManual) {
+      results = nested(inner, region, std::move(given));
+    } else {
+      const ValueId first =
+          add(inner, given,
+              inner.kind == OpKind::kCollective ? ir::Attributes{{"together", int64_t{1}}} : ir::Attributes{});
+      results = made_.module.op_of(first).results;
+    }
     for (size_t i = 0; i < results.size(); i++) values[index_of(inner.results[i])] = results[i];
   }
-  for (size_t i = 0; i < op.results.size(); i++)
-    define(op.results[i], lying[op.operands.size() + i], values[index_of(region.outputs[i].value)]);
+  alike_.pop_back();
+  std::vector<ValueId> results;
+  for (const auto& output : region.outputs) results.push_back(values[index_of(output.value)]);
+  return results;
+}
+
+/// Devices that do the same in the computation around share what it does with its axes: they cut its values further.
+std::vector<ValueId> Localiser::nested(const Op& op, const ir::Module& around, std::vector<ValueId> operands) {
+  const auto lying = shards_of_manual(op, around, devices_);
+  for (size_t i = 0; i < operands.size(); i++) operands[i] = cut(operands[i], whole(lying[i].size()), lying[i]);
+  auto results = inlined(op, operands);
+  for (size_t i = 0; i < results.size(); i++) {
+    Shards have = lying[operands.size() + i];
+    results[i] = gathered(results[i], have, whole(have.size()));
+  }
+  return results;
 }
 
 void Localiser::find_free() {
@@ -237,7 +286,8 @@ std::optional<ValueId> Localiser::made_anew(ValueId value, const Shards& wanted)
       return b_.broadcast_to(b_.constant(one), local_dims(type.dims, wanted));
     return extra({std::nullopt, op.constant, tiling_of(wanted, devices_)}, type);
   }
-  if (op.kind == OpKind::kParameter && !nested_ && is_whole(shards(value)) && !is_whole(wanted)) {
+  if (op.kind == OpKind::kParameter && !nested_ && !summed_.contains(value) && is_whole(shards(value)) &&
+      !is_whole(wanted)) {
     const auto input = std::ranges::find(from_.inputs, value) - from_.inputs.begin();
     return extra({static_cast<size_t>(input), nullptr, tiling_of(wanted, devices_)}, type);
   }
@@ -268,7 +318,9 @@ ValueId Localiser::gathered(ValueId local, Shards& have, const Shards& wanted) {
   for (size_t d = 0; d < have.size(); d++) {
     if (have[d].whole() || have[d] == wanted[d]) continue;
     const Cut moved = std::exchange(have[d], Cut{});
-    const DeviceGroups groups = groups_along(have, {moved}, devices_);
+    std::vector<Cut> kept = have;
+    kept.insert(kept.end(), alike_.begin(), alike_.end());
+    const DeviceGroups groups = groups_along(kept, {moved}, devices_);
     local = collective(local, groups, {{"kind", std::string("all_gather")}, {"dimension", static_cast<int64_t>(d)}});
   }
   return local;
@@ -313,9 +365,15 @@ Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Ti
                               const std::vector<ir::Tiling>& outputs, size_t devices) {
   return ir::guarded([&] {
     std::vector<Shards> given, wanted;
-    for (const auto& tiling : inputs) given.push_back(shards_of(tiling));
-    for (const auto& tiling : outputs) wanted.push_back(shards_of(tiling));
-    return Localiser(module, devices).enter(given).walk().leave(wanted);
+    for (const auto& tiling : inputs) given.push_back(shards_of({tiling.tiles, tiling.place}));
+    for (const auto& tiling : outputs) wanted.push_back(shards_of({tiling.tiles, tiling.place}));
+    Localiser program(module, devices);
+    program.enter(given);
+    for (size_t i = 0; i < inputs.size(); i++)
+      if (!inputs[i].part.empty()) program.sum_input(i, inputs[i].part);
+    for (size_t i = 0; i < outputs.size(); i++)
+      if (!outputs[i].part.empty()) program.leave_sum(i, outputs[i].part);
+    return program.walk().leave(wanted);
   });
 }
 

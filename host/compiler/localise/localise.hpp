@@ -30,7 +30,8 @@ struct LocalProgram {
 };
 
 /// `inputs`, `outputs`: the tilings of the module's. UNSUPPORTED names the reason: a manual computation over some of the
-/// devices, or in a loop; sums that are left to be made (unreduced).
+/// devices, or in a loop of another one. Parts of sums (unreduced): those of an input are added up first, and of an
+/// output the first part is all of it.
 [[nodiscard]] Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
                                             const std::vector<ir::Tiling>& outputs, size_t devices);
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,10 @@ class Localiser {
   Localiser& walk();
   [[nodiscard]] std::vector<Shards> outputs() const;
   LocalProgram leave(const std::vector<Shards>& outputs);
+  /// Behind enter(): of the input each device has a part of a sum, by device.
+  void sum_input(size_t input, const ir::Dims& part);
+  /// Before leave(): of the output devices of part 0 have all, and others zeros.
+  void leave_sum(size_t output, ir::Dims part) { left_sums_[output] = std::move(part); }
 
   [[nodiscard]] const ir::Module& from() const { return from_; }
   [[nodiscard]] size_t devices() const { return devices_; }
@@ -55,6 +60,8 @@ class Localiser {
   void localise_op(const ir::Op& op);
   void replicate(const ir::Op& op);
   void inline_manual(const ir::Op& op);
+  std::vector<ir::ValueId> inlined(const ir::Op& op, const std::vector<ir::ValueId>& operands);
+  std::vector<ir::ValueId> nested(const ir::Op& op, const ir::Module& around, std::vector<ir::ValueId> operands);
   void find_free();
   std::optional<ir::ValueId> made_anew(ir::ValueId value, const Shards& shards);
   ir::ValueId gathered(ir::ValueId local, Shards& have, const Shards& wanted);
@@ -69,6 +76,9 @@ class Localiser {
   std::vector<std::vector<Form>> forms_;  // by value; the first one is how it lies
   std::vector<int> free_;                 // by value: operators in one another; 0: it is not
   std::map<ir::Dims, ir::ValueId> scalars_;
+  std::set<ir::ValueId> summed_;          // inputs of which devices have parts of a sum
+  std::map<size_t, ir::Dims> left_sums_;  // by output
+  std::vector<Cut> alike_;                // of the manual computations around: devices with one place do the same
 };
 
 /// Localises an operator by its rule. False: it has none, or none that keeps a part. (rules.cpp, rules_products.cpp, rules_indexing.cpp, regions.cpp)

@@ -42,9 +42,11 @@ ir::Module fold(const ir::Module& module) {
   Rewriter rewriter(module);
   for (const auto& op : module.ops()) {
     auto mapped = rewriter.mapped(op);
-    // What repeats or counts stays as it is, and is a constant to whoever reads it.
+    // What repeats or counts stays as it is, and is a constant to whoever reads it. A manual computation may be in another
+    // one, where each device has its own result.
     const bool computes = op.kind != ir::OpKind::kParameter && op.kind != ir::OpKind::kConstant &&
-                          op.kind != ir::OpKind::kBroadcast && op.kind != ir::OpKind::kIota && !ir::reads_device(op);
+                          op.kind != ir::OpKind::kBroadcast && op.kind != ir::OpKind::kIota &&
+                          op.kind != ir::OpKind::kManual && !ir::reads_device(op);
     if (!computes || op.results.size() != 1 || !all_known(rewriter.to(), mapped) || !worth_folding(module, op)) {
       rewriter.add(op, std::move(mapped));
       continue;

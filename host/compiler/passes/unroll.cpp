@@ -64,7 +64,7 @@ Slice slice_of(const Module& module, const std::vector<size_t>& outputs) {
     Op copy = op;
     copy.results.clear();
     for (auto& operand : copy.operands) operand = values[index_of(operand)];
-    slice.same_everywhere = slice.same_everywhere && !ir::reads_device(op);
+    slice.same_everywhere = slice.same_everywhere && op.kind != OpKind::kManual && !ir::reads_device(op);
     const ValueId first = slice.module.add(std::move(copy));
     const auto& results = slice.module.op_of(first).results;
     for (size_t r = 0; r < results.size(); r++) values[index_of(op.results[r])] = results[r];

@@ -255,9 +255,49 @@ TEST_CASE("what cannot be localised is named") {
   CHECK(refused(manual("0, 1", "0, 1, 0, 1", 2), mesh.tiling({{}})) == "a manual computation over 2 of 4 devices");
   ir::Tiling sum = mesh.tiling({{}});
   sum.part = {0, 1, 2, 3};
-  CHECK(
-      refused("module \"m\"\n%0 = parameter() {dims = [8], element = f32, name = \"x\"} : f32[8]\nreturn \"y\" = %0\n",
-              sum) == "parts of a sum (unreduced)");
+  CHECK(refused(
+            "module \"m\"\n%0 = parameter() {dims = [8], element = pred, name = \"x\"} : pred[8]\nreturn \"y\" = %0\n",
+            sum) == "parts of a sum of truth values (unreduced)");
+}
+
+TEST_CASE("parts of a sum are added up first, and the first part of a result is all of it") {
+  const TestMesh mesh{{2, 2}};
+  const auto module = ir::parse(
+      "module \"m\"\n%0 = parameter() {dims = [8], element = i32, name = \"x\"} : i32[8]\n"
+      "%1 = multiply(%0, %0) : i32[8]\nreturn \"y\" = %1\n");
+  if (!module.ok()) FAIL(module.error().message);
+  ir::Tiling halves = mesh.tiling({{0}}), sum = halves, copies = mesh.tiling({{}});
+  sum.part = {0, 1, 0, 1};
+  copies.part = {0, 0, 1, 1};
+  for (const auto& in : {sum, copies})
+    for (const auto& out : {sum, copies, halves}) {
+      const auto local = localise::localise(module.value(), {in}, {out}, 4);
+      if (!local.ok()) FAIL(local.error().message);
+      CHECK(collectives_in(local.value().module) == (in == sum && out == copies ? 2 : 1));
+      InMemory exchange(4);
+      std::vector<ir::TensorPtr> made(4);
+      std::vector<std::thread> threads;
+      for (size_t device = 0; device < 4; device++)
+        threads.emplace_back([&, device] {
+          const reference::OnDevice scope(exchange, static_cast<int64_t>(device));
+          auto part = std::make_shared<ir::Tensor>(in.local({ir::ElementType::kI32, {8}}));
+          for (size_t i = 0; i < part->type.count(); i++)  // element e is e + 1, of which part 1 has e
+            part->as<int32_t>()[i] =
+                in.part[device] == 0 ? 1 : static_cast<int32_t>(i + (in == sum ? 4 * (device / 2) : 0));
+          std::vector<ir::TensorPtr> own{part};
+          for (const auto& extra : local.value().extras)
+            own.push_back(ir::tile_of(extra.constant ? extra.constant : own[*extra.input], extra.tiling, device));
+          auto result = reference::evaluate(local.value().module, own);
+          if (result.ok()) made[device] = result.value()[0];
+        });
+      for (auto& thread : threads) thread.join();
+      REQUIRE(std::ranges::all_of(made, [](const auto& tensor) { return tensor != nullptr; }));
+      const auto whole = ir::joined(made, out);
+      for (int32_t e = 0; e < 8; e++) CHECK(whole->as<int32_t>()[e] == (e + 1) * (e + 1));
+      for (size_t device = 0; device < 4; device++)
+        if (!out.part.empty() && out.part[device] != 0)
+          for (size_t i = 0; i < made[device]->type.count(); i++) CHECK(made[device]->as<int32_t>()[i] == 0);
+    }
 }
 
 TEST_CASE("devices beside those of a manual computation run what their twins run") {
@@ -270,6 +310,39 @@ TEST_CASE("devices beside those of a manual computation run what their twins run
   const auto local = localise::localise(module.value(), lying, {mesh.tiling({{0}})}, 4);
   if (!local.ok()) FAIL(local.error().message);
   CHECK(local.value().extras.size() == 2);  // the device's number, and its half of x
+}
+
+TEST_CASE("a manual computation in another one cuts what the devices of one place have, and joins it again") {
+  const char* text =
+      "module \"m\"\n"
+      "%0 = parameter() {dims = [4, 8], element = f32, name = \"x\"} : f32[4, 8]\n"
+      "%1 = manual(%0) {absolute = 0, ids = [0, 2], places = [0, 0, 1, 0, 0, 0, 1, 0], tiles = [2, 1, 2, 1], "
+      "twins = [0, 0, 1, 1]} : f32[4, 8]\n"
+      "  region {\n  module \"outer\"\n"
+      "  %0 = parameter() {dims = [2, 8], element = f32, name = \"0\"} : f32[2, 8]\n"
+      "  %1 = manual(%0) {absolute = 0, ids = [0, 1], places = [0, 0, 0, 1, 0, 0, 0, 1], tiles = [1, 2, 1, 2], "
+      "twins = [0, 1, 0, 1]} : f32[2, 8]\n"
+      "    region {\n    module \"inner\"\n"
+      "    %0 = parameter() {dims = [2, 4], element = f32, name = \"0\"} : f32[2, 4]\n"
+      "    %1 = collective(%0) {combine = add, group_size = 2, groups = [0, 1, 2, 3], kind = all_reduce} : f32[2, 4]\n"
+      "    %2 = multiply(%0, %1) : f32[2, 4]\n"
+      "    return \"0\" = %2\n    }\n"
+      "  %2 = add(%1, %0) : f32[2, 8]\n"
+      "  return \"0\" = %2\n  }\n"
+      "return \"y\" = %1\n";
+  const auto module = ir::parse(text);
+  if (!module.ok()) FAIL(module.error().message);
+  auto x = std::make_shared<ir::Tensor>(ir::TensorType{ir::ElementType::kF32, {4, 8}});
+  for (size_t i = 0; i < 32; i++) x->as<float>()[i] = static_cast<float>(i * 37 % 29);
+  const auto wanted = reference::evaluate(module.value(), {x});
+  if (!wanted.ok()) FAIL(wanted.error().message);
+  const TestMesh mesh{{2, 2}};
+  for (const auto& axes : {std::vector<std::vector<size_t>>{{0}, {}}, {{}, {}}, {{}, {0, 1}}}) {
+    const std::vector<ir::Tiling> lying{mesh.tiling(axes)};
+    const auto local = localise::localise(module.value(), lying, lying, 4);
+    if (!local.ok()) FAIL(local.error().message);
+    CHECK(run_local(local.value(), {x}, lying, lying, 4)[0]->data == wanted.value()[0]->data);
+  }
 }
 
 TEST_CASE("what each device computes whole is counted by operator") {

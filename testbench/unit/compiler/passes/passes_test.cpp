@@ -127,6 +127,11 @@ TEST_CASE("operators with regions are not taken for equal, nor is what a device 
       "%3 = add(%1, %2) : u32[]\n"
       "return \"y\" = %3\n";
   check(passes::fold, device, device);
+  const std::string manual =
+      "%1 = manual() {absolute = 0, ids = [0, 1], places = [], tiles = []} : u32[]\n"
+      "  region {\n  module \"region\"\n  %0 = partition_id() : u32[]\n  return \"0\" = %0\n  }\n"
+      "return \"y\" = %1\n";
+  check(passes::fold, manual, manual);
 }
 
 namespace {
