@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "firmware/bare/registers.hpp"
 #include "firmware/state.hpp"
 #include "model/chip/manager.hpp"
@@ -12,13 +16,25 @@ namespace {
 
 constexpr uint64_t kStrideCycles = 2048;  // of the processor, before simulated time follows
 
+/// The image's code, decoded once for as long as a processor runs it: chips of a slice run the same.
+std::shared_ptr<const rv32::Code> decoded(std::span<const std::byte> rom) {
+  static std::vector<std::byte> known;
+  static std::weak_ptr<const rv32::Code> shared;
+  auto code = shared.lock();
+  if (code != nullptr && std::ranges::equal(known, rom)) return code;
+  code = rv32::decode_rom(rom);
+  known.assign(rom.begin(), rom.end());
+  shared = code;
+  return code;
+}
+
 }  // namespace
 
 ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image, const MakeProcessor& make_processor)
     : manager_(manager), image_(image), bus_(manager) {
   const rv32::Layout layout{.sram_base = fw::bare::kSramBase, .sram_bytes = fw::bare::kSramBytes};
-  processor_ =
-      make_processor ? make_processor(layout, image.rom, bus_) : std::make_unique<rv32::Hart>(layout, image.rom, bus_);
+  processor_ = make_processor ? make_processor(layout, image.rom, bus_)
+                              : std::make_unique<rv32::Hart>(layout, image.rom, bus_, decoded(image.rom));
   if (processor_ == nullptr) return;
   bus_.connect(*processor_);
   bus_.on_exception = [this](rv32::Cause cause, uint32_t value) {

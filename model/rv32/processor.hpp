@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -86,16 +89,26 @@ class Processor {
 
  protected:
   Processor(const Layout& layout, std::span<const std::byte> image, Bus& bus)
-      : layout_(layout), bus_(bus), rom_(image.begin(), image.end()), sram_(layout.sram_bytes) {
+      : layout_(layout),
+        bus_(bus),
+        rom_(image.begin(), image.end()),
+        sram_memory_(static_cast<std::byte*>(std::calloc(layout.sram_bytes, 1))),
+        sram_(sram_memory_.get(), layout.sram_bytes) {
     rom_.resize((rom_.size() + 3) / 4 * 4);
+    if (sram_memory_ == nullptr) throw std::bad_alloc();
   }
   /// True: `offset` to `offset + bytes` lies within a memory of this size.
   static bool within(uint32_t offset, size_t size, unsigned bytes) { return offset < size && size - offset >= bytes; }
 
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
   Layout layout_;
   Bus& bus_;
   std::vector<std::byte> rom_;
-  std::vector<std::byte> sram_;
+  std::unique_ptr<std::byte, Free> sram_memory_;  // from calloc(): costs what is touched of it
+  std::span<std::byte> sram_;
   uint32_t x_[32] = {};
   uint32_t pc_ = 0;
   uint64_t cycles_ = 0;
