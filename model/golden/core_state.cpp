@@ -22,10 +22,10 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-CoreState::CoreState(const spec::Chip& chip, Path path)
+CoreState::CoreState(const spec::Chip& chip, Path path, VmemForm form)
     : chip_(chip),
       path_(path),
-      vmem_(chip.vmem_bytes),
+      vmem_(chip.vmem_bytes, uint64_t{chip.n} * sizeof(uint32_t), form),
       acc_(size_t{golden::acc_rows(chip)} * chip.n * sizeof(uint32_t)) {}
 
 std::optional<Fault> CoreState::execute(const spec::Command& command, unsigned queue, MemoryAccess& memory,

@@ -1,5 +1,6 @@
 /// The architectural state of a tensor core and what each command does to it, without any notion of time.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "model/golden/check.hpp"
 #include "model/golden/lazy_memory.hpp"
 #include "model/golden/matmul.hpp"
+#include "model/golden/vmem.hpp"
 
 namespace weft::golden {
 
@@ -55,7 +57,7 @@ struct Status {
 /// were touched.
 class CoreState {
  public:
-  explicit CoreState(const spec::Chip& chip, Path path = Path::kAutomatic);
+  explicit CoreState(const spec::Chip& chip, Path path = Path::kAutomatic, VmemForm form = VmemForm::kFlat);
 
   [[nodiscard]] const spec::Chip& chip() const { return chip_; }
   [[nodiscard]] SegmentTable& segments() { return segments_; }
@@ -66,9 +68,17 @@ class CoreState {
   /// The arithmetic that products use.
   [[nodiscard]] Path path() const { return path_; }
 
-  /// All of VMEM, chip.vmem_bytes. Zero after construction.
+  /// All of VMEM, chip.vmem_bytes. Zero after construction. Flat form only; what follows is for either.
   [[nodiscard]] std::span<std::byte> vmem() { return vmem_.bytes(); }
   [[nodiscard]] std::span<const std::byte> vmem() const { return vmem_.bytes(); }
+  void read_vmem(uint64_t address, std::span<std::byte> out) const { vmem_.read(address, out); }
+  void write_vmem(uint64_t address, std::span<const std::byte> data) { vmem_.write(address, data); }
+  /// In place or copied to `scratch`; until VMEM is written.
+  [[nodiscard]] std::span<const std::byte> view_vmem(uint64_t address, uint64_t bytes,
+                                                     std::vector<std::byte>& scratch) const {
+    return vmem_.view(address, bytes, scratch);
+  }
+  [[nodiscard]] bool vmem_is_flat() const { return vmem_.flat(); }
   /// N values of ACC row `row` < acc_rows(), counted as the VPU does: MXU after MXU.
   [[nodiscard]] std::span<uint32_t> acc_row(uint32_t row) {
     return {reinterpret_cast<uint32_t*>(acc_.bytes().data()) + size_t{row} * chip_.n, chip_.n};
@@ -78,7 +88,10 @@ class CoreState {
   }
   /// Fault injection: flips what 8 bytes of VMEM show.
   void flip_vmem(uint64_t address, uint64_t mask) {
-    for (size_t i = 0; i < sizeof mask; i++) vmem_.bytes()[address + i] ^= static_cast<std::byte>(mask >> (8 * i));
+    std::array<std::byte, sizeof mask> bytes;
+    vmem_.read(address, bytes);
+    for (size_t i = 0; i < sizeof mask; i++) bytes[i] ^= static_cast<std::byte>(mask >> (8 * i));
+    vmem_.write(address, bytes);
   }
   [[nodiscard]] uint32_t acc_rows() const { return golden::acc_rows(chip_); }
 
@@ -95,7 +108,7 @@ class CoreState {
  private:
   const spec::Chip chip_;
   const Path path_;
-  LazyMemory vmem_;
+  Vmem vmem_;
   LazyMemory acc_;
   SegmentTable segments_{};
   Status status_;

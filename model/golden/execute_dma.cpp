@@ -1,5 +1,5 @@
 /// COPY and FILL, run by run; beat by beat where the memory reports an error, to name the beat.
-#include <cstring>
+#include <vector>
 
 #include "model/golden/dma_runs.hpp"
 #include "model/golden/execute.hpp"
@@ -20,7 +20,7 @@ std::optional<Fault> move_run(const spec::Chip& chip, uint64_t bus_address, uint
   return std::nullopt;
 }
 
-/// Runs of a copy; transfer(segment, bus_address, VMEM bytes) moves one piece.
+/// Runs of a copy; transfer(space, bus_address, VMEM address, bytes) moves one piece.
 template <class Transfer>
 std::optional<Fault> copy(CoreState& core, const spec::DmaCommand& c, bool in, Transfer&& transfer) {
   const Segment elsewhere;
@@ -30,7 +30,7 @@ std::optional<Fault> copy(CoreState& core, const spec::DmaCommand& c, bool in, T
     const auto vmem = static_cast<uint64_t>(in ? destination : source);
     const uint64_t bus = segment.base + static_cast<uint64_t>(in ? source : destination);
     fault = move_run(core.chip(), bus, c.size0, [&](uint64_t address, uint64_t done, uint64_t bytes) {
-      return transfer(segment.space, address, core.vmem().subspan(vmem + done, bytes));
+      return transfer(segment.space, address, vmem + done, bytes);
     });
     return !fault;
   });
@@ -48,16 +48,22 @@ std::vector<std::byte> pattern_bytes(const spec::DmaCommand& c) {
 }  // namespace
 
 std::optional<Fault> execute_copy_in(CoreState& core, const spec::Command& command, MemoryAccess& memory) {
+  std::vector<std::byte> piece;
   return copy(core, spec::decode_dma(command), true,
-              [&](weft_address_space space, uint64_t address, std::span<std::byte> vmem) {
-                return memory.read(space, address, vmem);
+              [&](weft_address_space space, uint64_t address, uint64_t vmem, uint64_t bytes) {
+                if (core.vmem_is_flat()) return memory.read(space, address, core.vmem().subspan(vmem, bytes));
+                piece.resize(bytes);
+                if (!memory.read(space, address, piece)) return false;
+                core.write_vmem(vmem, piece);
+                return true;
               });
 }
 
 std::optional<Fault> execute_copy_out(CoreState& core, const spec::Command& command, MemoryAccess& memory) {
+  std::vector<std::byte> piece;
   return copy(core, spec::decode_dma(command), false,
-              [&](weft_address_space space, uint64_t address, std::span<std::byte> vmem) {
-                return memory.write(space, address, vmem);
+              [&](weft_address_space space, uint64_t address, uint64_t vmem, uint64_t bytes) {
+                return memory.write(space, address, core.view_vmem(vmem, bytes, piece));
               });
 }
 
@@ -65,7 +71,7 @@ std::optional<Fault> execute_fill_in(CoreState& core, const spec::Command& comma
   const auto c = spec::decode_dma(command);
   const auto run = pattern_bytes(c);
   for_each_run(c, [&](int64_t, int64_t destination) {
-    std::memcpy(core.vmem().data() + destination, run.data(), run.size());
+    core.write_vmem(static_cast<uint64_t>(destination), run);
     return true;
   });
   return std::nullopt;

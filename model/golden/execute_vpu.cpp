@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "model/golden/arith.hpp"
 #include "model/golden/execute.hpp"
@@ -65,7 +67,7 @@ class Rows {
 
   /// Row r of d: `count` lanes converted, zeros beyond. i8: `upper` fills the word's second half.
   void store(uint64_t r, const Lanes& d, size_t count, const Lanes* upper = nullptr) {
-    std::byte* target = core_.vmem().data() + (c_.d_addr + r * c_.d_stride) * core_.chip().word_bytes;
+    const uint64_t target = (c_.d_addr + r * c_.d_stride) * core_.chip().word_bytes;
     const bool counts = c_.header.opcode == WEFT_OPCODE_EPILOGUE;
     switch (c_.dst_dtype) {
       case WEFT_VPU_DTYPE_BF16: {
@@ -73,7 +75,7 @@ class Rows {
         fast::to_bf16(d.data(), out.data(), count);
         if (counts)
           for (size_t i = 0; i < count; i++) count_special(uint32_t{out[i]} << 16);
-        std::memcpy(target, out.data(), n_ * sizeof out[0]);
+        core_.write_vmem(target, std::as_bytes(std::span(out).first(n_)));
         return;
       }
       case WEFT_VPU_DTYPE_I8: {
@@ -81,7 +83,7 @@ class Rows {
         for (size_t i = 0; i < count; i++) out[i] = to_i8(d[i]);
         if (upper != nullptr)
           for (size_t i = 0; i < count; i++) out[n_ + i] = to_i8((*upper)[i]);
-        std::memcpy(target, out.data(), 2 * n_);
+        core_.write_vmem(target, std::as_bytes(std::span(out).first(2 * n_)));
         return;
       }
       default: {
@@ -91,13 +93,17 @@ class Rows {
         for (size_t i = 0; i < count; i++) out[i] = to_float ? i32_to_f32(d[i]) : to_integer ? f32_to_i32(d[i]) : d[i];
         if (counts && c_.dst_dtype == WEFT_VPU_DTYPE_F32)
           for (size_t i = 0; i < count; i++) count_special(out[i]);
-        std::memcpy(target, out.data(), n_ * sizeof out[0]);
+        core_.write_vmem(target, std::as_bytes(std::span(out).first(n_)));
       }
     }
   }
 
  private:
-  [[nodiscard]] const std::byte* word(uint64_t at) const { return core_.vmem().data() + at * core_.chip().word_bytes; }
+  /// A row in VMEM; until the next one.
+  [[nodiscard]] const std::byte* word(uint64_t at) const {
+    const uint64_t word = core_.chip().word_bytes;
+    return core_.view_vmem(at * word, words_per_row(c_.src_dtype) * word, row_).data();
+  }
   void load(const std::byte* bytes, Lanes& lanes) const { load(bytes, lanes, c_.cols); }
   void load(const std::byte* bytes, Lanes& lanes, size_t count) const {
     if (c_.src_dtype == WEFT_VPU_DTYPE_BF16) {
@@ -124,6 +130,7 @@ class Rows {
   const size_t n_;
   const bool integers_;
   Lanes b_{}, column_{};
+  mutable std::vector<std::byte> row_;  // scratch of word()
 };
 
 void fill_iota(const spec::VpuCommand& c, uint64_t row, Lanes& d) {

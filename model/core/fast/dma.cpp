@@ -3,7 +3,9 @@
 #include "model/core/fast/dma.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "model/golden/remote.hpp"
@@ -13,12 +15,13 @@ namespace weft::core::fast {
 
 namespace {
 
-/// Bytes of a remote command's largest piece.
-uint64_t piece_room(const spec::DmaCommand& command) {
+/// Bytes of a remote command's largest piece: it sets out once another whole beat might not fit, though the beats of
+/// short runs are shorter.
+uint64_t piece_room(const spec::DmaCommand& command, uint64_t beat_bytes) {
   uint64_t bytes = std::min<uint64_t>(command.size0, spec::kIciPacketPayloadBytes);
   for (const uint64_t count : {command.size1, command.size2, command.size3})
     bytes = std::min<uint64_t>(bytes * count, spec::kIciPacketPayloadBytes);
-  return bytes;
+  return std::min(bytes, spec::kIciPacketPayloadBytes - beat_bytes + std::min<uint64_t>(command.size0, beat_bytes));
 }
 
 }  // namespace
@@ -158,15 +161,17 @@ void DmaDirection::answer_taken(unsigned channel, bool error, bool asked) {
 }
 
 void DmaDirection::write_vmem(const VmemWrite& write) {
-  std::byte* to = state_.vmem().data() + write.beat.vmem;
   if (!timing_.carries_data) {
-    if (!write.fill) free_slots_.push_back(write.slot);
+    if (!write.fill) slots_.give_back(write.slot);
   } else if (write.fill) {
-    for (uint32_t i = 0; i < write.beat.bytes; i += sizeof write.pattern)
-      std::memcpy(to + i, &write.pattern, sizeof write.pattern);
+    std::array<uint32_t, 64> patterns;
+    patterns.fill(write.pattern);
+    const auto data = std::as_bytes(std::span(patterns));
+    for (uint32_t i = 0; i < write.beat.bytes; i += sizeof patterns)
+      state_.write_vmem(write.beat.vmem + i, data.first(std::min<size_t>(data.size(), write.beat.bytes - i)));
   } else {
-    std::memcpy(to, slots_.get() + write.slot * beat_bytes(), write.beat.bytes);
-    free_slots_.push_back(write.slot);
+    state_.write_vmem(write.beat.vmem, {slots_.data(write.slot), write.beat.bytes});
+    slots_.give_back(write.slot);
   }
   if (flips_.idle()) return;
   const uint64_t first = write.beat.vmem / kGranuleBytes;
@@ -182,21 +187,11 @@ bool DmaDirection::count_vmem(bool granted, weft_counter grants, weft_counter co
   return granted;
 }
 
-/// All channels' outstanding beats, and the one in the register towards VMEM, have one.
-size_t DmaDirection::take_slot() {
-  const size_t slots = 2 * size_t{outstanding_limit()} + 1;
-  if (slots_ == nullptr) slots_ = std::make_unique_for_overwrite<std::byte[]>(slots * beat_bytes());
-  if (free_slots_.empty()) return slots_used_++;
-  const size_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
-}
-
 void DmaDirection::accept_read(uint64_t cycle) {
-  const size_t slot = take_slot();
   const BeatWalk::Beat& beat = request_.beat;
-  const size_t carried = timing_.carries_data ? beat.bytes : 1;  // one shows whether the bus takes the address
-  const bool ok = bus_.read(request_.space, beat.bus, {slots_.get() + slot * beat_bytes(), carried});
+  const uint32_t carried = timing_.carries_data ? beat.bytes : 1;  // one shows whether the bus takes the address
+  const size_t slot = slots_.take(carried);
+  const bool ok = bus_.read(request_.space, beat.bus, {slots_.data(slot), carried});
   const uint64_t there = std::max(bus_.schedule_read(request_.space, beat.bytes, cycle), cycle + 1);
   answers_from_ = std::min(answers_from_, there);
   channels_[request_.channel].answers.push_back({there, sequence_++, !ok, slot});
@@ -247,7 +242,7 @@ void DmaDirection::step_in(uint64_t cycle) {
     answer.error = answer.error || (!fill && ch.back.failing());
     if (!answer.error)
       write_ = {true, i, ch.back.beat(), fill, static_cast<uint32_t>(ch.back.command().src_off), answer.slot};
-    if (answer.error && !fill) free_slots_.push_back(answer.slot);
+    if (answer.error && !fill) slots_.give_back(answer.slot);
     answer_taken(i, answer.error, !fill);
     wrote_last_ = i;
     if (!fill) {
@@ -259,7 +254,7 @@ void DmaDirection::step_in(uint64_t cycle) {
   if (offered_ == kFetchChannel) offered_ = -1;
   if (drop && offered_ >= 0) {
     auto& answers = channels_[static_cast<size_t>(offered_)].answers;
-    free_slots_.push_back(answers.front().slot);
+    slots_.give_back(answers.front().slot);
     answers.pop_front();
     offered_ = -1;
     moved_ = progressed_ = true;
@@ -301,9 +296,10 @@ void DmaDirection::accept_remote(uint64_t cycle) {
   }
   piece.bytes += beat.bytes;
   if (timing_.carries_data) {
-    const auto data = state_.vmem().subspan(beat.vmem, beat.bytes);
-    if (piece.data.empty()) piece.data.reserve(piece_room(request_.command));
-    piece.data.insert(piece.data.end(), data.begin(), data.end());
+    if (piece.data.empty()) piece.data.reserve(piece_room(request_.command, beat_bytes()));
+    const size_t before = piece.data.size();
+    piece.data.resize(before + beat.bytes);
+    state_.read_vmem(beat.vmem, std::span(piece.data).subspan(before));
   }
   piece.last = beat.last;
   if (beat.last || piece.bytes + beat_bytes() > spec::kIciPacketPayloadBytes)
@@ -327,7 +323,7 @@ void DmaDirection::accept_write(uint64_t cycle) {
       std::memcpy(data.data() + i, &request_.pattern, sizeof request_.pattern);
     ok = bus_.write(request_.space, beat.bus, data);
   } else {
-    ok = bus_.write(request_.space, beat.bus, state_.vmem().subspan(beat.vmem, beat.bytes));
+    ok = bus_.write(request_.space, beat.bus, state_.view_vmem(beat.vmem, beat.bytes, beat_));
   }
   const uint64_t visible = std::max(bus_.schedule_write(request_.space, beat.bytes, cycle), cycle + 1);
   answers_from_ = std::min(answers_from_, visible);
@@ -464,8 +460,7 @@ void DmaDirection::reset() {
   for (DmaChannel& ch : channels_) ch = {};
   outcomes_ = {};
   resting_ = true;
-  free_slots_.clear();
-  slots_used_ = 0;
+  slots_.clear();
   fetch_answers_.clear();
   answers_from_ = kNever;
   request_ = {};

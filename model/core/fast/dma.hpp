@@ -2,10 +2,10 @@
 #pragma once
 #include <array>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "model/core/fast/beat_slots.hpp"
 #include "model/core/fast/beat_walk.hpp"
 #include "model/core/fast/ecc.hpp"
 #include "model/core/fast/inject.hpp"
@@ -60,7 +60,8 @@ class DmaDirection {
         flips_(flips),
         queue_(queue),
         remote_(remote),
-        fetch_(fetch) {}
+        fetch_(fetch),
+        slots_(2 * size_t{outstanding_limit()} + 1, beat_bytes()) {}
 
   /// Asks memory whether it would take this cycle's request, and chooses what VMEM is asked for: for both directions,
   /// before either of them steps.
@@ -123,7 +124,6 @@ class DmaDirection {
   void retire(unsigned channel);
   void fail(unsigned channel, const golden::Fault& fault, uint16_t tag);
   void accept_read(uint64_t cycle);
-  [[nodiscard]] size_t take_slot();
   void accept_fetch(uint64_t cycle);
   [[nodiscard]] const DmaChannel::Answer* first_answer(int channel) const;
   void accept_write(uint64_t cycle);
@@ -159,9 +159,8 @@ class DmaDirection {
   int reads_ = -1;    // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
   int offered_ = -1;  // dma_in: the channel whose answer memory shows, or kFetchChannel
   static constexpr int kFetchChannel = WEFT_CORE_PREFETCH_CHANNEL;
-  std::unique_ptr<std::byte[]> slots_;  // data of answers, a beat each
-  std::vector<size_t> free_slots_;      // given back; the last one is taken first, so few are ever touched
-  size_t slots_used_ = 0;               // those beyond have never been taken
+  BeatSlots slots_;  // data of answers: all channels' outstanding beats, and the one in the register towards VMEM
+  std::vector<std::byte> beat_;  // of VMEM, if it is not flat
   int ready_ = -1;
   std::array<UnitOutcome, 2> outcomes_;  // of the cycle
   bool resting_ = true;                  // it holds nothing: only a command, or a read of the prefetchers, changes that

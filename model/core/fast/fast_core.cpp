@@ -7,12 +7,22 @@
 #include "model/core/core_units.hpp"
 
 namespace weft::core {
+namespace {
+
+/// Where there are so many chips, memory counts for more than the copy of what the MXU reads.
+constexpr uint32_t kManyChips = 128;
+
+golden::VmemForm vmem_form(const RemotePort* remote) {
+  return remote != nullptr && remote->place().chips >= kManyChips ? golden::VmemForm::kSparse : golden::VmemForm::kFlat;
+}
+
+}  // namespace
 
 FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& timing, RemotePort* remote)
     : timing_(timing),
       bus_(bus),
       remote_(remote),
-      state_(chip),
+      state_(chip, golden::Path::kAutomatic, vmem_form(remote)),
       injector_(state_.chip()),
       mxu_(state_, timing_, counters_, vmem_flips_),
       vpu_(state_, timing_, counters_, vmem_flips_, mxu_),

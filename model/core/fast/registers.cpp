@@ -231,9 +231,9 @@ void FastCore::core_reset() {
 }
 
 bool FastCore::peek_vmem(uint64_t byte_address, std::span<std::byte> out) const {
-  const auto vmem = state_.vmem();
-  if (byte_address > vmem.size() || out.size() > vmem.size() - byte_address) return false;
-  std::memcpy(out.data(), vmem.data() + byte_address, out.size());
+  const uint64_t size = state_.chip().vmem_bytes;
+  if (byte_address > size || out.size() > size - byte_address) return false;
+  state_.read_vmem(byte_address, out);
   return true;
 }
 

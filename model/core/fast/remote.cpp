@@ -2,6 +2,7 @@
 #include "model/golden/remote.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "model/core/fast/fast_core.hpp"
 #include "model/core/remote/remote_receiver.hpp"
@@ -11,7 +12,13 @@ std::optional<golden::Fault> FastCore::receive(const RemotePiece& piece, uint64_
   const uint32_t here = place().chip;
   if (in_reset() || reset_pending_) return golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, here, 0);
   const auto combine_vmem = [&](uint64_t first, std::span<const std::byte> data) {
-    golden::combine(piece.command.header.flags, state_.vmem().subspan(first, data.size()), data);
+    const uint8_t flags = piece.command.header.flags;
+    if ((flags & (WEFT_COMMAND_FLAG_REDUCE_F32 | WEFT_COMMAND_FLAG_REDUCE_BF16)) == 0)
+      return state_.write_vmem(first, data);
+    std::vector<std::byte> there(data.size());
+    state_.read_vmem(first, there);
+    golden::combine(flags, there, data);
+    state_.write_vmem(first, there);
   };
   return receive_piece(piece, {state_.chip(), state_.segments(), here, bus_, cycle_, combine_vmem}, visible);
 }
