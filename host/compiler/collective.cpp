@@ -107,6 +107,13 @@ bool takes_part(const Collective& c, uint32_t chip) {
          });
 }
 
+bool works_in_place(const spec::Chip& chip, const SliceShape& slice, uint32_t number, const Collective& c) {
+  const auto mesh = collective_mesh(slice, c, number);
+  if (!mesh.ok() || c.kind != CollectiveKind::kAllReduce) return false;
+  const auto algorithm = collective_algorithm(chip, slice, mesh.value(), c);
+  return algorithm.ok() && algorithm.value() == CollectiveAlgorithm::kNeighbor && is_resident(chip, mesh.value(), c);
+}
+
 Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
                                   const Collective& c) {
   const auto mesh = collective_mesh(slice, c, number);

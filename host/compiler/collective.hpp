@@ -86,4 +86,9 @@ struct CollectiveReach {
 [[nodiscard]] Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
                                                 const Collective& collective);
 
+/// True: the kernel's output may be its input, in the same memory, since a rank has read all that it has of an element
+/// before the sum is written. Of what compile_collective takes; that takes it as well with two arguments apart.
+[[nodiscard]] bool works_in_place(const spec::Chip& chip, const SliceShape& slice, uint32_t number,
+                                  const Collective& collective);
+
 }  // namespace weft::compiler

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,13 +18,17 @@ namespace {
 /// Of one chip, for one launch.
 struct Launch {
   ProgramHandle program;
-  std::vector<BufferHandle> buffers;
+  std::vector<BufferHandle> buffers;  ///< an argument that is behind them lies in the last one
   EventHandle event;
+
+  [[nodiscard]] const BufferHandle& buffer(size_t argument) const {
+    return buffers[std::min(argument, buffers.size() - 1)];
+  }
 };
 
-/// The program, and its arguments in fresh HBM.
+/// The program, and its arguments in fresh HBM. `in_place`: all in the memory of the first one.
 Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Kernel& kernel,
-                       const ChipArguments& arguments, Payload payload) {
+                       const ChipArguments& arguments, Payload payload, bool in_place) {
   if (arguments.size() > kernel.arguments.size())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} arguments, and its kernel has {}", number,
                                                           arguments.size(), kernel.arguments.size())};
@@ -31,7 +36,7 @@ Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Ke
   auto program = chips.load(number, kernel);
   if (!program.ok()) return program.error();
   launch.program = std::move(program.value());
-  for (size_t i = 0; i < kernel.arguments.size(); i++) {
+  for (size_t i = 0; i < std::min<size_t>(kernel.arguments.size(), in_place ? 1 : SIZE_MAX); i++) {
     const uint64_t room = kernel.arguments[i].size_bytes;
     std::span<const std::byte> data;
     if (i < arguments.size()) data = arguments[i];
@@ -59,19 +64,19 @@ Result<ChipArguments> results(const ChipSet& chips, uint32_t number, const compi
   ChipArguments out(kernel.arguments.size());
   for (size_t i = 0; i < out.size(); i++) {
     if (kernel.arguments[i].direction != WEFT_ARGUMENT_DIRECTION_OUTPUT) continue;
-    auto data = chips.read(number, launch.buffers[i], 0, kernel.arguments[i].size_bytes);
+    auto data = chips.read(number, launch.buffer(i), 0, kernel.arguments[i].size_bytes);
     if (!data.ok()) return data.error();
     out[i] = std::move(data.value());
   }
   return out;
 }
 
-Status start(const ChipSet& chips, uint32_t number, Launch& launch) {
+Status start(const ChipSet& chips, uint32_t number, size_t count, Launch& launch) {
   weft_kernel* kernel = nullptr;
   if (const auto status = weft_program_get_kernel(launch.program.get(), 0, &kernel); status != WEFT_ERROR_OK)
     return chips.error(number, status);
   std::vector<weft_argument> arguments;
-  for (const auto& b : launch.buffers) arguments.push_back({b.get(), 0});
+  for (size_t i = 0; i < count; i++) arguments.push_back({launch.buffer(i).get(), 0});
   weft_event* event = nullptr;
   if (const auto status = weft_launch(chips.queue(number), kernel, arguments.data(),
                                       static_cast<uint32_t>(arguments.size()), nullptr, &event);
@@ -104,15 +109,16 @@ Result<SliceSession> SliceSession::open(const std::string& name) {
 }
 
 Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kernels,
-                                      const std::vector<ChipArguments>& arguments, Payload payload) {
+                                      const std::vector<ChipArguments>& arguments, Payload payload, bool in_place) {
   ChipSet& chips = state_->chips;
   if (kernels.size() != chips.chips() || arguments.size() != chips.chips())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} kernels and arguments of {} for {} chips", kernels.size(),
                                                           arguments.size(), chips.chips())};
   std::vector<Launch> launches;
   for (uint32_t number = 0; number < kernels.size(); number++) {
-    auto launch = is_idle(kernels[number]) ? Result<Launch>(Launch{})
-                                           : prepare(chips, number, kernels[number], arguments[number], payload);
+    auto launch = is_idle(kernels[number])
+                      ? Result<Launch>(Launch{})
+                      : prepare(chips, number, kernels[number], arguments[number], payload, in_place);
     if (!launch.ok()) return launch.error();
     launches.push_back(std::move(launch.value()));
   }
@@ -120,7 +126,8 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
   std::optional<Error> failure;
   for (uint32_t number = 0; number < launches.size() && !failure; number++)
     if (launches[number].program != nullptr)
-      if (auto status = start(chips, number, launches[number]); !status.ok()) failure = status.error();
+      if (auto status = start(chips, number, kernels[number].arguments.size(), launches[number]); !status.ok())
+        failure = status.error();
   if (auto status = chips.resume(); !status.ok()) return status.error();
 
   SliceResult result;
@@ -149,6 +156,7 @@ Result<SliceResult> run_collective(SliceSession& session, const compiler::Collec
   std::vector<ChipArguments> arguments;
   for (const auto& input : inputs) arguments.push_back({input});
   if (payload == Payload::kNone) arguments.assign(session.shape().chips(), {});
+  bool in_place = true;
   for (uint32_t number = 0; number < session.shape().chips(); number++) {
     if (!compiler::takes_part(collective, number)) {
       kernels.emplace_back();
@@ -157,9 +165,10 @@ Result<SliceResult> run_collective(SliceSession& session, const compiler::Collec
     auto kernel = compiler::compile_collective(session.chip(), session.shape(), number, collective);
     if (!kernel.ok()) return kernel.error();
     kernels.push_back(std::move(kernel.value()));
+    in_place = in_place && compiler::works_in_place(session.chip(), session.shape(), number, collective);
     if (kernels.back().arguments.empty() && number < arguments.size()) arguments[number].clear();
   }
-  return session.run(kernels, arguments, payload);
+  return session.run(kernels, arguments, payload, in_place);
 }
 
 }  // namespace weft::runtime

@@ -42,12 +42,13 @@ class SliceSession {
   [[nodiscard]] const ChipSet& chips() const;
 
   /// Loads kernels[c] on chip c with arguments[c][i] in argument i (shorter, or none, is filled up with zeros),
-  /// launches on all chips while time is held, and waits for all. A kernel without commands is not launched.
+  /// launches on all chips while time is held, and waits for all. A kernel without commands is not launched. `in_place`:
+  /// all arguments of a chip lie in the memory of its first one.
   /// INVALID_ARGUMENT: not one of each a chip, or bytes that are more than their argument has. The error of the first
   /// chip that failed, which the message names.
   [[nodiscard]] Result<SliceResult> run(const std::vector<compiler::Kernel>& kernels,
-                                        const std::vector<ChipArguments>& arguments,
-                                        Payload payload = Payload::kArrays);
+                                        const std::vector<ChipArguments>& arguments, Payload payload = Payload::kArrays,
+                                        bool in_place = false);
 
  private:
   struct State;

@@ -261,6 +261,26 @@ TEST_CASE("Small arrays go straight to each rank, larger ones from neighbour to 
     }
 }
 
+TEST_CASE("An all-reduce that stays in VMEM may have its sum where its array was, no other collective") {
+  const SliceShape shape{{4, 4, 4}, {true, true, true}};
+  const auto in_place = [&](CollectiveKind kind, uint64_t bytes, CollectiveAlgorithm algorithm) {
+    const Collective c{.kind = kind,
+                       .axes = {true, true, true},
+                       .dtype = WEFT_ARGUMENT_DTYPE_F32,
+                       .bytes = bytes,
+                       .algorithm = algorithm};
+    const bool first = compiler::works_in_place(nano(), shape, 0, c);
+    for (const uint32_t chip : {1u, 42u, 63u}) CHECK(compiler::works_in_place(nano(), shape, chip, c) == first);
+    return first;
+  };
+  CHECK(in_place(CollectiveKind::kAllReduce, 4096, CollectiveAlgorithm::kNeighbor));
+  CHECK_FALSE(in_place(CollectiveKind::kAllReduce, 4096, CollectiveAlgorithm::kDirect));
+  CHECK_FALSE(in_place(CollectiveKind::kAllReduce, 2 * nano().vmem_bytes, CollectiveAlgorithm::kNeighbor));
+  CHECK_FALSE(in_place(CollectiveKind::kReduceScatter, 4096, CollectiveAlgorithm::kNeighbor));
+  CHECK_FALSE(in_place(CollectiveKind::kAllGather, 4096, CollectiveAlgorithm::kNeighbor));
+  CHECK_FALSE(in_place(CollectiveKind::kAllToAll, 4096, CollectiveAlgorithm::kDirect));
+}
+
 TEST_CASE("Where the rate of links is not known, data go from neighbour to neighbour") {
   const SliceShape shape{{4, 1, 1}, {}};
   const Collective c{.kind = CollectiveKind::kAllGather, .bytes = 64};
