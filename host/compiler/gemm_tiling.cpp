@@ -42,22 +42,6 @@ uint64_t first_rows(const spec::Chip& chip, const DenseStep& step, uint64_t tile
   return alone && load_cycles * chip.num_mxu > tiles * chip.n ? 2 * chip.n : chip.n;
 }
 
-/// Column blocks of a store: as few as let two channels of DMA, each busy for HBM's write latency and the transfer,
-/// keep up with the blocks.
-uint64_t store_blocks(const spec::Chip& chip, const DenseStep& step, const GemmTiling& plan, uint64_t rows) {
-  constexpr uint64_t kMost = 8, kChannels = 2;
-  if (!step.sinks.empty()) return 1;
-  const uint64_t block_cycles =
-      std::max(plan.tiles * std::max(rows, uint64_t{chip.pe_latency} * chip.n) / chip.num_mxu, rows);
-  const uint64_t row_bytes = plan.output_row_words * chip.word_bytes;
-  const uint64_t transfer = rows * std::max<uint64_t>(1, row_bytes * chip.clock_hz / chip.hbm_bytes_per_second);
-  uint64_t blocks = 1;
-  while (blocks < kMost && blocks < plan.column_blocks &&
-         chip.hbm_write_latency_cycles + blocks * transfer > kChannels * blocks * block_cycles)
-    blocks *= 2;
-  return std::min(blocks, plan.column_blocks);
-}
-
 /// Chooses K chunks and weight slots for the rows and stores that the caller has chosen. False: VMEM is too small.
 bool complete(const spec::Chip& chip, uint64_t rows, GemmTiling& plan) {
   plan.output_slot_words = (rows * plan.store_blocks * plan.output_row_words + 1) / 2 * 2;
@@ -80,6 +64,20 @@ bool complete(const spec::Chip& chip, uint64_t rows, GemmTiling& plan) {
 }
 
 }  // namespace
+
+uint64_t blocks_of_store(const spec::Chip& chip, uint64_t tiles, uint64_t column_blocks, uint64_t rows,
+                         uint64_t row_words) {
+  constexpr uint64_t kMost = 8, kChannels = 2;
+  const uint64_t block_cycles =
+      std::max(tiles * std::max(rows, uint64_t{chip.pe_latency} * chip.n) / chip.num_mxu, rows);
+  const uint64_t row_bytes = row_words * chip.word_bytes;
+  const uint64_t transfer = rows * std::max<uint64_t>(1, row_bytes * chip.clock_hz / chip.hbm_bytes_per_second);
+  uint64_t blocks = 1;
+  while (blocks < kMost && blocks < column_blocks &&
+         chip.hbm_write_latency_cycles + blocks * transfer > kChannels * blocks * block_cycles)
+    blocks *= 2;
+  return std::min(blocks, column_blocks);
+}
 
 uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks) { return tiles / banks * banks + banks - 1; }
 
@@ -123,7 +121,9 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
         fmt::format("{}: the smallest tiling of {} x {} x {} needs {} bytes of VMEM, chip {} has {}", step.name, step.m,
                     step.k, step.n, plan.words_used * chip.word_bytes, chip.name, chip.vmem_bytes)};
   // Wider stores take no room from operands.
-  for (uint64_t blocks = store_blocks(chip, step, plan, rows); blocks > 1; blocks /= 2) {
+  const uint64_t most =
+      step.sinks.empty() ? blocks_of_store(chip, plan.tiles, plan.column_blocks, rows, plan.output_row_words) : 1;
+  for (uint64_t blocks = most; blocks > 1; blocks /= 2) {
     GemmTiling wider = plan;
     wider.store_blocks = blocks;
     if (complete(chip, rows, wider) && wider.k_chunks.size() == plan.k_chunks.size() &&

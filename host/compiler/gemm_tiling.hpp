@@ -50,6 +50,11 @@ struct GemmTiling {
 /// NO_DEVICE_MEMORY if even the smallest plan does not fit VMEM; the message gives both sizes.
 [[nodiscard]] Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step);
 
+/// Column blocks of a store: as few as let two channels of DMA, each busy for HBM's write latency and the transfer, keep
+/// up with the blocks. `rows`: of a block, each of `row_words`.
+[[nodiscard]] uint64_t blocks_of_store(const spec::Chip& chip, uint64_t tiles, uint64_t column_blocks, uint64_t rows,
+                                       uint64_t row_words);
+
 /// The smallest stride >= tiles that is banks - 1 modulo banks: rows of x then walk the banks downwards like the
 /// weights do.
 [[nodiscard]] uint64_t conflict_free_stride(uint64_t tiles, uint64_t banks);

@@ -58,10 +58,8 @@ LayerRecipe draw_layer(const spec::Chip& chip, Draw& draw, bool large, bool resi
   layer.op =
       draw.one_of<uint8_t>({WEFT_VPU_OP_ADD, WEFT_VPU_OP_SUB, WEFT_VPU_OP_MUL, WEFT_VPU_OP_MIN, WEFT_VPU_OP_MAX});
   layer.b_mode = draw.one_of<uint8_t>({WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_SCALAR});
-  if (resident) {
+  if (resident)
     layer.kind = draw.one_of({Kind::kProduct, Kind::kVector, Kind::kTranspose, Kind::kRowSums, Kind::kPairProduct});
-    layer.int8 = false;
-  }
   if (large) {
     layer.kind = Kind::kProduct;
     draw_large_product(chip, draw, layer);

@@ -10,6 +10,7 @@
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "model/golden/matmul.hpp"
 #include "testbench/unit/golden/random_values.hpp"
 
@@ -67,7 +68,7 @@ std::vector<Product> random_products(size_t count, uint64_t largest, uint64_t se
 Result<std::vector<std::byte>> product_executable(const spec::Chip& chip, const Shape& shape) {
   const auto program = compiler::gemm_program(chip, shape.dtype, shape.m, shape.k, shape.n);
   if (!program.ok()) return program.error();
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   if (!kernel.ok()) return kernel.error();
   return compiler::write_executable(chip, kernel.value());
 }

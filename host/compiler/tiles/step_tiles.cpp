@@ -22,8 +22,8 @@ bool only_casts(const VectorStep& step) {
 }  // namespace
 
 StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
-                     std::set<uint64_t> spilled)
-    : spilled_(std::move(spilled)), tiles_(graph, program) {
+                     std::set<uint64_t> spilled, bool one_product)
+    : spilled_(std::move(spilled)), tiles_(graph, program, one_product) {
   for (const auto& step : readers) {
     if (const auto* dense = std::get_if<DenseStep>(&step))
       products_of_[{dense->weights.segment, dense->weights.offset_bytes}]++;
@@ -91,10 +91,12 @@ bool StepTiles::goes_through_memory(const TensorPlace& place) const {
 }
 
 void StepTiles::add_step(const DenseStep& step, bool last) {
-  Matrix& x = matrix(step.x, step.m, step.k, WEFT_VPU_DTYPE_BF16);
+  const bool int8 = step.dtype == WEFT_MXU_DTYPE_INT8;
+  Matrix& x = matrix(step.x, step.m, int8 ? (step.k + 1) / 2 : step.k, WEFT_VPU_DTYPE_BF16);
   Product product{step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
   if (step.y.segment != kScratch || goes_through_memory(step.y)) product.store = step.y;
   product.of_model = step.of_model;
+  if (int8) product.int8_k = step.k;
   product.again = products_of_[{step.weights.segment, step.weights.offset_bytes}] > 1;
   keep(step.y, tiles_.product(x, product, last));
 }
@@ -159,7 +161,7 @@ void StepTiles::add_step(const VectorStep& step, bool) {
 
 bool taken(const Step& step) {
   if (const auto* dense = std::get_if<DenseStep>(&step))
-    return dense->dtype == WEFT_MXU_DTYPE_BF16 && dense->arrivals.empty() &&
+    return (dense->dtype == WEFT_MXU_DTYPE_BF16 || dense->x.segment > kScratch) && dense->arrivals.empty() &&
            (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
   return std::holds_alternative<VectorStep>(step) || std::holds_alternative<RearrangeStep>(step) ||
          std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step) ||

@@ -18,7 +18,7 @@ class StepTiles {
   /// Values in scratch at the offsets `spilled` go through memory. `readers`: the steps that count as readers of a place,
   /// those that are added and perhaps others.
   StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
-            std::set<uint64_t> spilled = {});
+            std::set<uint64_t> spilled = {}, bool one_product = false);
 
   /// `last`: no step follows.
   void add(const Step& step, bool last);

@@ -29,6 +29,7 @@ uint64_t sublane_stride(const spec::Chip& chip, uint64_t words) {
 }  // namespace
 
 std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
+  if (chip.num_mxu == 1 && chip.pe_latency <= 2 && rows > 4 * kManyChunks * chip.n) return cut_rows(chip, rows);
   // Of many rows twice as many: weights then have time to meet others in a bank.
   const bool many = chip.num_mxu > 1 ? rows >= kManyChunks / 2 * chip.n : rows > kManyChunks * chip.n;
   const uint64_t least = std::max<uint64_t>(chip.pe_latency, many ? 2 : 1) * chip.n;
@@ -41,8 +42,13 @@ std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
   return chunks;
 }
 
+/// A product alone has no operator behind it that could begin with the first rows.
+std::vector<Span> TileBuilder::chunks_of(uint64_t rows) const {
+  return one_product_ && chip_.num_mxu == 1 ? cut_rows(chip_, rows) : row_chunks(chip_, rows);
+}
+
 Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
-  return new_matrix(columns, dtype, row_chunks(chip_, rows));
+  return new_matrix(columns, dtype, chunks_of(rows));
 }
 
 Matrix TileBuilder::new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks, Blocks lie) {
@@ -87,7 +93,7 @@ Matrix TileBuilder::lying_at(Matrix matrix, const TensorPlace& place) const {
 
 Matrix TileBuilder::from_memory(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, const TensorPlace& place,
                                 Blocks lie) {
-  return lying_at(new_matrix(columns, dtype, row_chunks(chip_, rows), lie), place);
+  return lying_at(new_matrix(columns, dtype, chunks_of(rows), lie), place);
 }
 
 Matrix TileBuilder::weights_from_memory(uint64_t rows, uint64_t columns, uint64_t batch, weft_vpu_dtype dtype,

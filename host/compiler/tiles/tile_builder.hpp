@@ -33,13 +33,14 @@ struct Matrix {
 struct Product {
   std::string name;
   uint64_t n = 0;
-  TensorPlace weights;              ///< packed tiles of bf16
+  TensorPlace weights;              ///< packed tiles
   std::optional<TensorPlace> bias;  ///< a row of f32, padded with zeros to a multiple of N
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32; i32 of int8
   std::optional<TensorPlace> store;            ///< where the result goes, block by block
   bool of_model = true;                        ///< false: its MACs are not the model's
   bool again = false;                          ///< other products have these weights: they stay in VMEM
+  uint64_t int8_k = 0;  ///< not 0: x and the weights are int8, summed over so many; x has two of them in a column
 };
 
 /// a op b, as ELEMENTWISE does it in a's type, then cast to the result's.
@@ -85,7 +86,9 @@ struct WindowOperation {
 /// builder that made it.
 class TileBuilder {
  public:
-  TileBuilder(CommandGraph& graph, ProgramBuilder& program) : graph_(graph), program_(program), chip_(graph.chip()) {}
+  /// `one_product`: nothing comes before or behind it.
+  TileBuilder(CommandGraph& graph, ProgramBuilder& program, bool one_product)
+      : graph_(graph), program_(program), chip_(graph.chip()), one_product_(one_product) {}
 
   /// How blocks of columns lie; behind each other only f32 and i32 do, and only where the vector unit takes rows in
   /// groups.
@@ -123,6 +126,7 @@ class TileBuilder {
   void begin_behind_product() { begun_ = true; }
 
  private:
+  [[nodiscard]] std::vector<Span> chunks_of(uint64_t rows) const;
   [[nodiscard]] Matrix new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype);
   [[nodiscard]] Matrix new_matrix(uint64_t columns, weft_vpu_dtype dtype, std::vector<Span> chunks,
                                   Blocks lie = Blocks::kBehind);
@@ -147,26 +151,32 @@ class TileBuilder {
   [[nodiscard]] BufferId column_of(const Matrix& uniform, uint64_t chunk, uint16_t tag);
   void cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag);
   [[nodiscard]] uint64_t joined_blocks(const Matrix& matrix, uint64_t chunk) const;
-  /// A group of K tiles of a column block.
-  struct WeightGroup {
-    uint64_t first = 0;  ///< tile
+  /// K tiles of a column block that lie one behind the other, the first of which have been loaded.
+  struct WeightTiles {
+    Span tiles;
+    uint64_t loaded = 0;
     BufferId buffer = command_graph::kNoBuffer;
     uint64_t word = 0;
   };
-  using Weights = std::vector<std::vector<WeightGroup>>;  ///< by column block
-  /// Of weights that several products have: their place, the size of the groups, and their tiles by K and columns.
-  std::map<std::array<uint64_t, 5>, Weights> kept_;
-  void load_weights(const Product& by, Span column_blocks, Span group, uint64_t tiles, Weights& weights);
+  using Weights = std::vector<std::vector<WeightTiles>>;  ///< by column block
+  /// Of weights that several products have: their place, and their tiles by K and columns.
+  std::map<std::array<uint64_t, 4>, Weights> kept_;
+  WeightTiles& need_weights(const Matrix& x, const Product& by, uint64_t block, Span group, Weights& weights);
+  void load_weights(const Product& by, uint64_t block, uint64_t first_tile, uint64_t words, uint64_t tiles,
+                    const WeightTiles& to);
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);
   void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias);
-  void store_wave(const Matrix& y, uint64_t chunk, const Product& by, Span wave);
-  [[nodiscard]] std::vector<Span> tile_groups(uint64_t tiles, uint64_t rows, bool fine) const;
+  void store_columns(const Matrix& y, uint64_t chunk, const Product& by, Span column_blocks);
+  [[nodiscard]] std::vector<Span> tile_groups(uint64_t tiles, uint64_t rows, bool fine, bool first = false) const;
+  [[nodiscard]] uint64_t chunks_ahead(const Matrix& x) const;
+  [[nodiscard]] uint64_t tiles_in(uint64_t cycles) const;
   [[nodiscard]] uint64_t tiles_of_load(uint64_t rows) const;
 
   CommandGraph& graph_;
   ProgramBuilder& program_;
   const spec::Chip& chip_;
+  const bool one_product_;
   bool begun_ = false;  ///< a product has been lowered
 };
 

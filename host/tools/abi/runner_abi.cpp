@@ -7,6 +7,7 @@
 #include "host/compiler/compile.hpp"
 #include "host/compiler/executable_writer.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/runtime/abi_guard.hpp"
 #include "host/tools/abi/runner.hpp"
 #include "host/tools/cost/launch_record.hpp"
@@ -58,7 +59,7 @@ Result<const std::vector<std::byte>*> product_of(weft_runner& runner, const Gemm
   const spec::Chip& chip = runner.session.chip();
   const auto program = compiler::gemm_program(chip, in.dtype, in.m, in.device_k(), in.n);
   if (!program.ok()) return program.error();
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   if (!kernel.ok()) return kernel.error();
   auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return executable.error();

@@ -9,6 +9,7 @@
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/commands/command.hpp"
 #include "host/tools/commands/failure.hpp"
 #include "host/tools/commands/options.hpp"
@@ -48,7 +49,7 @@ int run(const GemmOptions& options) {
   const spec::Chip& chip = session.value().chip();
   const auto program = compiler::gemm_program(chip, in.dtype, in.m, in.device_k(), in.n);
   if (!program.ok()) return fail(program.error());
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   if (!kernel.ok()) return fail(kernel.error());
   const auto executable = compiler::write_executable(chip, kernel.value());
   if (!executable.ok()) return fail(executable.error());

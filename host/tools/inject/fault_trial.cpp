@@ -15,6 +15,7 @@
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/inject/fault_areas.hpp"
 #include "host/tools/inject/idle_time.hpp"
 #include "model/golden/matmul.hpp"
@@ -146,7 +147,7 @@ Status FaultTrial::State::set_up() {
   if (!areas) {
     const auto graph = compiler::gemm_program(*chip, WEFT_MXU_DTYPE_BF16, kRows, kInner, kColumns);
     if (!graph.ok()) return graph.error();
-    const auto compiled = compiler::compile(*chip, graph.value());
+    const auto compiled = compiler::tiles::compile_fitting(*chip, graph.value());
     if (!compiled.ok()) return compiled.error();
     auto written = compiler::write_executable(*chip, compiled.value());
     if (!written.ok()) return written.error();

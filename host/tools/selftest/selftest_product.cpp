@@ -3,6 +3,7 @@
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/live/reset_text.hpp"
 #include "host/tools/run/gemm_input.hpp"
 #include "host/tools/selftest/driver_handles.hpp"
@@ -33,7 +34,7 @@ Result<GemmInput> product_input(uint64_t seed) {
 Result<std::vector<std::byte>> product_executable(const runtime::Session& session) {
   const auto program = compiler::gemm_program(session.chip(), WEFT_MXU_DTYPE_BF16, kM, kK, kN);
   if (!program.ok()) return program.error();
-  const auto kernel = compiler::compile(session.chip(), program.value());
+  const auto kernel = compiler::tiles::compile_fitting(session.chip(), program.value());
   if (!kernel.ok()) return kernel.error();
   return compiler::write_executable(session.chip(), kernel.value());
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "host/compiler/layout.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "model/golden/matmul.hpp"
 #include "model/golden/rows.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
@@ -18,15 +19,21 @@ std::vector<std::byte> bytes_of(const void* data, size_t size) {
   return {p, p + size};
 }
 
-/// Compiles, runs and compares one bf16 product; the number of elements that differ, or -1 and a message.
-int64_t check_bf16(const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, uint64_t seed) {
+enum class Way : uint8_t { kStepByStep, kInVmem };
+
+Result<compiler::Kernel> compile(Way way, const spec::Chip& chip, const compiler::Program& program) {
+  return way == Way::kStepByStep ? compiler::compile(chip, program) : compiler::tiles::compile_fitting(chip, program);
+}
+
+/// Compiles, runs and compares one bf16 product; the number of elements that differ.
+int64_t check_bf16(Way way, const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint16_t> a(m * k), b(k * n);
   for (auto& v : a) v = static_cast<uint16_t>(0x3c00 + random() % 0x0400 + (random() % 2 << 15));
   for (auto& v : b) v = static_cast<uint16_t>(0x3c00 + random() % 0x0400 + (random() % 2 << 15));
   auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_BF16, m, k, n);
   REQUIRE(program.ok());
-  auto kernel = compiler::compile(chip, program.value());
+  auto kernel = compile(way, chip, program.value());
   if (!kernel.ok()) FAIL(kernel.error().message);
   const auto& arguments = program.value().arguments;
   test::ProgramExecutor executor(
@@ -44,6 +51,10 @@ int64_t check_bf16(const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, u
   int64_t differing = 0;
   for (uint64_t i = 0; i < m * n; i++) differing += std::memcmp(&c[i * 4], &expected[i], 4) != 0;
   return differing;
+}
+
+int64_t check_bf16(const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, uint64_t seed) {
+  return check_bf16(Way::kStepByStep, chip, m, k, n, seed) + check_bf16(Way::kInVmem, chip, m, k, n, seed);
 }
 
 spec::Chip with_vmem(const spec::Chip& chip, uint64_t words) {
@@ -83,14 +94,14 @@ TEST_CASE("a product on the boundaries of the array equals golden on every prese
 TEST_CASE("a compiled int8 product equals golden, odd K included") {
   const auto& chip = *spec::find_chip("nano");
   std::mt19937_64 random(7);
-  for (int i = 0; i < 30; i++) {
+  for (int i = 0; i < 60; i++) {
     const uint64_t m = 1 + random() % 70, k = 1 + random() % 150, n = 1 + random() % 50;
     std::vector<int8_t> a(m * k), b(k * n);
     for (auto& v : a) v = static_cast<int8_t>(random());
     for (auto& v : b) v = static_cast<int8_t>(random());
     auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_INT8, m, k, n);
     REQUIRE(program.ok());
-    auto kernel = compiler::compile(chip, program.value());
+    auto kernel = compile(i % 2 == 0 ? Way::kStepByStep : Way::kInVmem, chip, program.value());
     REQUIRE(kernel.ok());
     const auto& arguments = program.value().arguments;
     test::ProgramExecutor executor(
@@ -104,6 +115,12 @@ TEST_CASE("a compiled int8 product equals golden, odd K included") {
     (void)golden::gemm_int8(m, k, n, a.data(), k, b.data(), n, expected.data(), n);
     CHECK(std::memcmp(c.data(), expected.data(), c.size()) == 0);
   }
+}
+
+TEST_CASE("a product that fits VMEM stays in it, of bf16 and of int8") {
+  const auto& chip = *spec::find_chip("nano");
+  for (const weft_mxu_dtype dtype : {WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8})
+    CHECK(compiler::tiles::compile_resident(chip, compiler::gemm_program(chip, dtype, 64, 65, 64).value()).ok());
 }
 
 TEST_CASE("a product that stands in its queue while an elementwise step loads does not take the step's posts") {
