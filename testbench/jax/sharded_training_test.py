@@ -22,7 +22,7 @@ import sharded_transformer  # noqa: E402
 import transformer  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
-STEPS, SEED = int(os.environ.get("EXAMPLE_STEPS", "10")), 1
+STEPS, SEED = int(os.environ.get("EXAMPLE_STEPS", "5")), 1
 SIZE = sharded_transformer.SIZE
 BY_BATCH = dict.fromkeys(sharded_transformer.HALVES, P())
 

@@ -63,8 +63,13 @@ class Partitioning {
       part.ops.erase(std::ranges::unique(part.ops).begin(), part.ops.end());
       if (stage % 2 == 1) add_loops(part);
       const bool device = stage % 2 == 1;
-      for (const auto& ops : device ? pieces_of(part.ops) : std::vector<std::vector<uint32_t>>{part.ops})
-        if (auto status = add_part(ops, device); !status.ok()) return status.error();
+      const auto pieces = device ? pieces_of(part.ops) : std::vector<std::vector<uint32_t>>{part.ops};
+      for (const auto& ops : pieces) {
+        // What a group has in one stage can be without a product of its own; a piece that was cut off needs one.
+        const bool worth_it =
+            pieces.size() == 1 || std::ranges::any_of(ops, [&](uint32_t op) { return is_worth_a_launch(op); });
+        if (auto status = add_part(ops, device, worth_it); !status.ok()) return status.error();
+      }
     }
     return std::move(result_);
   }
@@ -93,9 +98,9 @@ class Partitioning {
     return pieces;
   }
 
-  Status add_part(std::vector<uint32_t> ops, bool device) {
+  Status add_part(std::vector<uint32_t> ops, bool device, bool worth_it) {
     if (ops.empty()) return Ok{};
-    if (device && std::ranges::none_of(ops, [&](uint32_t op) { return is_worth_a_launch(op); })) {
+    if (device && !worth_it) {
       device = false;
       for (const uint32_t op : ops) result_.reasons[op] = kNotWorthIt;
     }

@@ -53,6 +53,12 @@ TEST_CASE("an island between two products gives three parts") {
             kDot + "return \"y\" = %6\n") == "D1 H1 D1 ");
 }
 
+TEST_CASE("what belongs to a product stays with the device behind an island, too") {
+  CHECK(cut(std::string("%4 = dot_general(%0, %1) ") + kDot +
+            "%5 = sine(%4) : f32[2, 2]\n%6 = add(%4, %5) : f32[2, 2]\n%7 = multiply(%6, %6) : f32[2, 2]\nreturn \"y\" "
+            "= %7\n") == "D1 H1 D2 ");
+}
+
 TEST_CASE("functions and operations of the vector unit stay beside their products") {
   CHECK(cut(std::string("%4 = dot_general(%0, %1) ") + kDot +
             "%5 = tanh(%4) : f32[2, 2]\n%6 = multiply(%5, %0) : f32[2, 2]\n%7 = dot_general(%6, %1) " + kDot +
