@@ -30,7 +30,7 @@ def same_commands(here, there):
 
 def inputs_of(text, folder):
     """{object: files that went into it}, from the output of `ninja -t deps`: those below `folder`, which are generated, relative to it; the others
-    absolute, without the system's. A precompiled header is none: its command and what it includes are compared. Objects whose record is not valid
+    absolute, without the system's. A precompiled header does not count as an include: its command and what it includes are compared. Objects whose record is not valid
     any more are left out."""
     inputs, files = {}, []
     for line in text.splitlines():

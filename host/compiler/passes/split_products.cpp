@@ -41,7 +41,7 @@ class Splitter {
     const std::span<const Pair> pairs = std::span(kSmall).subspan(count == kParts ? 0 : 3);
     ValueId small = product(op, a[pairs[0].first], b[pairs[0].second]);
     for (const auto& [i, j] : pairs.subspan(1)) small = build_.plus(small, product(op, a[i], b[j]));
-    // What is infinite has a rest that is none.
+    // The rest of an infinity is a NaN: the product of the first parts alone tells what is infinite.
     const ValueId large = product(op, a[0], b[0]);
     const ValueId finite = build_.compare("lt", build_.unary(OpKind::kAbs, large),
                                           build_.like(large, std::numeric_limits<double>::infinity()));

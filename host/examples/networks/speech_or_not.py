@@ -150,7 +150,7 @@ def main():
     for name, begin, end in spans:
         inside = likely[int(np.ceil(begin * RATE / FRAME)):int(end * RATE / FRAME)]
         share = float((inside > 0.5).mean())
-        # The network hears some frames more before it says that nobody speaks.
+        # The network takes some frames to notice that the speech has ended.
         right = share > 0.9 if name == "speech" else share < 0.25
         wrong += not right
         print(f"{begin:4.1f} s to {end:4.1f} s  {name:8s} speech in {100 * share:5.1f} % of {len(inside):2d} frames{'' if right else '  WRONG'}")
