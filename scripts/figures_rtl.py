@@ -146,7 +146,7 @@ def several_mxus(tools):
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     rates = {"v5e-1mxu": [], "v5e": []}
-    for _ in range(tools.repetitions):
+    for _ in range(3 * tools.repetitions):  # two runs of a chip can be 4 % apart on a machine that does nothing else
         for chip, found in rates.items():
             found.append(1024**3 / (seconds(chip, "1024x1024x1024") - seconds(chip, "8x8x8")) / 1e6)
     one, four = (statistics.median(found) for found in rates.values())
