@@ -1,3 +1,4 @@
+// VMEM row by row, or the same bytes of many rows side by side.
 #include "model/golden/vmem.hpp"
 
 #include <sys/mman.h>

@@ -8,7 +8,7 @@ evaluated by one thread, and an atomic addition for each line of each cycle is m
 not there, or not as often as it should be, is an error.
 
 HEADER: that of the same model without coverage, of the preset release's build. If it differs in nothing but the instances that the class points
-to, which nobody uses, the model takes it for its own, so that what includes it is compiled once for both builds (reused_objects.py).
+to, and no code uses these pointers, the model takes it for its own, so that files that include it are compiled once for both builds (reused_objects.py).
 """
 import pathlib
 import re

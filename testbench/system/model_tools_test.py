@@ -123,6 +123,7 @@ class Profile(ModelTools):
         self.refused(2, "the host computes it", *run, "--device", "none", "--profile", "p.html")
         self.weft("compile", DIGITS, *NANO, "-o", "d.weft")
         self.refused(2, "--profile needs the ONNX model", "run", "d.weft", *run[2:], "--profile", "p.html")
+        self.refused(2, "--precision needs the ONNX model", "run", "d.weft", *run[2:], "--precision", "bf16x6")
         self.assertEqual(self.files(), ["d.weft", "x.npy"])
 
 

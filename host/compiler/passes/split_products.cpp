@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <memory>
 #include <span>
 #include <utility>
 

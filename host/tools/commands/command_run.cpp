@@ -151,6 +151,8 @@ int run(const RunOptions& options) {
   if (compiled && profile.wanted())
     return fail({WEFT_ERROR_UNSUPPORTED,
                  "--profile needs the ONNX model: an executable does not hold the network that it was made from"});
+  if (compiled && options.precision != "bf16")
+    return fail({WEFT_ERROR_UNSUPPORTED, "--precision needs the ONNX model: an executable's products are compiled"});
   // A model is compiled before the device is opened, so that its mistakes are found first; an attached device tells its
   // chip itself.
   auto session = Result<runtime::Session>(Error{});
