@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What a program that was built with the weft.h of the last tag finds changed in the weft.h of this tree: calls, structures and
+"""What a program that was built with the weft.h of the last release finds changed in the weft.h of this tree: calls, structures and
 constants that weft.h's calls reach, as clang sees them on this machine.
 
-usage: abi.py SOURCE [--against TAG]      default: the last tag v* before HEAD
+usage: abi.py SOURCE                   compares with the newest release described in testbench/packaging/releases
+       abi.py SOURCE --against COMMIT  compares with weft.h of another commit or tag
+       abi.py SOURCE --release         describes this tree's weft.h in testbench/packaging/releases/VERSION.json: when that version gets its tag
 Allowed are new calls, new constants, and new fields behind the old ones of a structure that begins with its size. What else differs
 breaks programs: it needs another minor version (another major one from 1.0 on), and its name in the CHANGELOG's topmost version.
-Exit code 0: nothing breaks, or it is announced; 1: what breaks; 77: there is no such tag in this clone."""
+Exit code 0: nothing breaks, or it is announced; 1: what breaks, or no release is described."""
 import argparse
 import json
 import re
@@ -15,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 CLANG = "clang-16"
-NO_TAG = 77
+RELEASES = Path("testbench/packaging/releases")  # a file for each release, because a clone need not have its tag
 NAME = re.compile(r"\bweft_\w+")
 
 
@@ -83,7 +85,7 @@ def compare(old, new):
             broken[name] = f"{name} is gone"
             continue
         new_size, new_fields = new["structures"][name]
-        moved = [f"{words} at {offset}" for offset, words in fields if (offset, words) not in [tuple(field) for field in new_fields]]
+        moved = [f"{words} at {offset}" for offset, words in fields if (offset, words) not in map(tuple, new_fields)]
         sized = fields[:1] and fields[0][0] == 0 and fields[0][1].split()[-1] == "size"
         if moved:
             broken[name] = f"{name} has no longer: {', '.join(moved)}"
@@ -94,8 +96,13 @@ def compare(old, new):
     return broken
 
 
+def full_version(text):
+    return ".".join(re.search(rf"WEFT_VERSION_{part} (\d+)", text)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+
+
 def version_of(text):
-    return tuple(int(re.search(rf"WEFT_VERSION_{part} (\d+)", text)[1]) for part in ("MAJOR", "MINOR"))
+    """(major, minor)"""
+    return tuple(map(int, full_version(text).split(".")[:2]))
 
 
 def judge(broken, old_version, new_version, changelog):
@@ -110,36 +117,63 @@ def judge(broken, old_version, new_version, changelog):
     return wrong
 
 
-def headers_of_tag(source, tag, folder):
-    """The include folders of a tag, made in `folder`."""
-    archive = run("git", "-C", source, "archive", tag, "driver/include", "spec", "scripts/spec")
+def headers_of_commit(source, commit, folder):
+    """The include folders of a commit, made in `folder`."""
+    archive = run("git", "-C", source, "archive", commit, "driver/include", "spec", "scripts/spec")
     run("tar", "-x", "-C", folder, input=archive)
     run(sys.executable, folder / "scripts/spec/generate.py", "--spec", folder / "spec", "--out", folder / "generated")
     return [folder / "driver/include", folder / "generated/include"]
 
 
+def headers_of_tree(source, folder):
+    run(sys.executable, source / "scripts/spec/generate.py", "--spec", source / "spec", "--out", folder / "now")
+    return [source / "driver/include", folder / "now/include"]
+
+
+def versioned(includes):
+    """(version, description) of the weft.h in these folders."""
+    return version_of((includes[0] / "weft/weft.h").read_text()), describe(includes)
+
+
+def text_of(description):
+    """JSON, a line for each call, structure and constant."""
+    kinds = (f"{json.dumps(kind)}: {{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(what)}" for name, what in sorted(found.items())) + "\n}" for kind, found in description.items())
+    return "{" + ",\n".join(kinds) + "}\n"
+
+
+def last_release(source):
+    """(version, description) of the newest file of releases/, whose name is its version."""
+    numbers = {tuple(map(int, path.stem.split("."))): path for path in (source / RELEASES).glob("*.json")}
+    if not numbers:
+        return None
+    newest = max(numbers)
+    return newest[:2], json.loads(numbers[newest].read_text())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path)
-    parser.add_argument("--against", metavar="TAG")
+    parser.add_argument("--against", metavar="COMMIT")
+    parser.add_argument("--release", action="store_true")
     arguments = parser.parse_args()
-    source, tag = arguments.source.resolve(), arguments.against
-    if tag is None:
-        found = subprocess.run(["git", "-C", source, "describe", "--tags", "--abbrev=0", "--match", "v*"], capture_output=True, text=True)
-        if found.returncode != 0:
-            print("skipped: this clone has no tag v*, so there is no released ABI to compare with")
-            return NO_TAG
-        tag = found.stdout.strip()
+    source = arguments.source.resolve()
     with tempfile.TemporaryDirectory(prefix="weft-abi-") as name:
         folder = Path(name)
-        run(sys.executable, source / "scripts/spec/generate.py", "--spec", source / "spec", "--out", folder / "now")
-        old_includes = headers_of_tag(source, tag, folder)
-        new_includes = [source / "driver/include", folder / "now/include"]
-        old, new = describe(old_includes), describe(new_includes)
-        broken = compare(old, new)
-        versions = [version_of((includes[0] / "weft/weft.h").read_text()) for includes in (old_includes, new_includes)]
-    wrong = judge(broken, *versions, (source / "CHANGELOG.md").read_text())
-    print(f"{tag}: {len(old['calls'])} calls, {len(old['structures'])} structures, {len(old['constants'])} constants; {len(broken)} of them break programs")
+        new_version, new = versioned(headers_of_tree(source, folder))
+        if arguments.release:
+            path = source / RELEASES / f"{full_version((source / 'driver/include/weft/weft.h').read_text())}.json"
+            path.write_text(text_of(new))
+            print(path)
+            return 0
+        old = versioned(headers_of_commit(source, arguments.against, folder)) if arguments.against else last_release(source)
+    if old is None:
+        print(f"{RELEASES} describes no release: abi.py --release makes its file", file=sys.stderr)
+        return 1
+    old_version, old = old
+    broken = compare(old, new)
+    wrong = judge(broken, old_version, new_version, (source / "CHANGELOG.md").read_text())
+    against = arguments.against or f"release {'.'.join(map(str, old_version))}"
+    print(f"{against}: {len(old['calls'])} calls, {len(old['structures'])} structures, {len(old['constants'])} constants; {len(broken)} of them break programs")
     print(*wrong, sep="\n", file=sys.stderr)
     return 1 if wrong or not old["calls"] or not old["structures"] or not old["constants"] else 0
 

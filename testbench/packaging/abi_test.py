@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from abi import compare, describe, judge  # noqa: E402
+from abi import RELEASES, compare, describe, judge, last_release, text_of  # noqa: E402
 
 OLD = """#include <stdint.h>
 typedef enum weft_kind { WEFT_KIND_A, WEFT_KIND_B = 5, WEFT_KIND_C } weft_kind;
@@ -58,6 +58,18 @@ class Abi(unittest.TestCase):
         self.assertEqual(judge({"weft_ask": "so"}, (0, 1), (0, 2), log), ["so"])
         self.assertEqual(len(judge({"weft_end": "so"}, (1, 1), (1, 2), log)), 2)
         self.assertEqual(judge({"weft_end": "so"}, (1, 1), (2, 0), log), [])
+
+    def test_a_release_is_described_in_a_file_and_the_newest_counts(self):
+        description = self.described(OLD)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIsNone(last_release(Path(folder)))
+            (Path(folder) / RELEASES).mkdir(parents=True)
+            for version, text in (("0.9.1", "{}"), ("0.10.0", text_of(description)), ("0.2.0", "{}")):
+                (Path(folder) / RELEASES / f"{version}.json").write_text(text)
+            version, found = last_release(Path(folder))
+        self.assertEqual(version, (0, 10))
+        self.assertEqual(compare(found, description), {})
+        self.assertEqual(sorted(compare(found, self.described(OLD.replace("uint64_t cycles;", "")))), ["weft_info"])
 
 
 if __name__ == "__main__":
