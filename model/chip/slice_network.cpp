@@ -29,11 +29,14 @@ struct SliceNetwork::Chip {
   core::RemoteCore* core = nullptr;
   CoreHost* host = nullptr;
   std::function<ici::LinkTrouble(unsigned port)> trouble;
-  uint32_t epoch = 0;       // core resets
-  uint64_t on_its_way = 0;  // bytes
-  uint64_t numbers = 0;     // of remote commands
-  uint64_t under_way = 0;   // of those, not acknowledged
-  uint32_t period = 0;      // counts the times that none was left: a drained slice is as a new one
+  uint32_t epoch = 0;          // core resets
+  uint32_t known_epoch = 0;    // as the other chips know it
+  uint32_t barrier_epoch = 0;  // as the chips know it that barriers are at
+  uint64_t on_its_way = 0;     // bytes
+  uint64_t numbers = 0;        // of remote commands
+  uint64_t under_way = 0;      // of those, not acknowledged
+  uint32_t period = 0;         // counts the times that none was left: a drained slice is as a new one
+  uint64_t departures = 0, releases = 0, returns = 0;  // what this chip has caused, each counted by itself
 };
 
 class SliceNetwork::Port final : public core::RemotePort {
@@ -45,40 +48,44 @@ class SliceNetwork::Port final : public core::RemotePort {
   [[nodiscard]] bool congested() const override { return state().on_its_way >= network_.room_bytes_; }
 
   uint64_t begin(const spec::DmaCommand& command) override {
-    const uint64_t number = ++state().numbers;
+    const uint32_t to = command.remote_chip;
+    Way& way = network_.ways_[way_key(chip_, to)];
     state().under_way++;
-    network_.flows_[flow_key(chip_, command.remote_chip)].transfers.push_back(
-        {.number = number, .command = command, .receiver_epoch = network_.chips_[command.remote_chip]->epoch});
-    return number;
+    way.sending.push_back({++state().numbers, way.serial++, network_.chips_[to]->known_epoch});
+    return state().numbers;
   }
 
   void send(core::RemotePiece piece, uint64_t cycle) override {
     const uint32_t to = piece.command.remote_chip;
-    Flow& flow = network_.flows_[flow_key(chip_, to)];
-    auto& transfers = flow.transfers;
-    const auto transfer = std::ranges::find(transfers, piece.number, &Transfer::number);
-    if (transfer == transfers.end()) return;
-    transfer->sent++;
-    transfer->all_sent = piece.last;
-    const uint64_t bytes = piece.bytes;
+    Way& way = network_.ways_[way_key(chip_, to)];
+    const auto sending = std::ranges::find(way.sending, piece.number, &Sending::number);
+    if (sending == way.sending.end()) return;
+    sending->sent++;
+    const uint64_t bytes = piece.bytes, number = ++state().departures;
     state().on_its_way += bytes;
-    network_.depart(chip_, network_.time_.edge_fs(cycle + 1),
-                    {chip_, to, bytes, kDataClass, network_.route(chip_, to, flow), Data{chip_, to, std::move(piece)}});
+    DataParcel data{chip_, to, state().epoch, sending->receiver_epoch, sending->serial, 0, number, std::move(piece)};
+    if (data.piece.last) {
+      data.pieces = sending->sent;
+      way.sending.erase(sending);
+    }
+    const ici::Route route = network_.route(chip_, to, way);
+    network_.depart(network_.time_.edge_fs(cycle + 1), kByCore, number,
+                    {chip_, to, bytes, kDataClass, route, std::move(data)});
   }
 
   void enter_barrier(const spec::BarrierCommand& command, uint64_t cycle) override {
     const uint64_t at_fs = network_.time_.edge_fs(cycle + 1) + network_.way_to_itself(chip_, command.base);
-    network_.depart(chip_, at_fs, {chip_, command.base, 0, kControlClass, {}, Arrival{chip_, state().epoch, command}});
+    network_.depart(at_fs, kByCore, ++state().departures,
+                    {chip_, command.base, 0, kControlClass, {}, BarrierArrival{chip_, state().epoch, command}});
   }
 
   void core_reset() override {
     state().epoch++;
     state().period++;
     state().on_its_way = state().under_way = 0;
-    auto& flows = network_.flows_;
-    for (uint32_t to = 0; to < network_.chips_.size() && !flows.empty(); to++)
-      if (const auto flow = flows.find(flow_key(chip_, to)); flow != flows.end()) flow->second = {};
-    network_.barriers_.forget(chip_);
+    auto& ways = network_.ways_;
+    for (uint32_t to = 0; to < network_.chips_.size() && !ways.empty(); to++) ways.erase(way_key(chip_, to));
+    network_.core_was_reset(chip_);
   }
 
  private:
@@ -101,7 +108,7 @@ SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, cons
   }
   network_.note_arrivals(&arrivals_);
   network_.on_delivery(
-      [this](const ici::Message& message, ici::Delivery how, ici::Femtoseconds) { delivered(message, how); });
+      [this](const ici::Message& message, ici::Delivery how, ici::Femtoseconds at) { delivered(message, how, at); });
   network_.set_trouble([this](uint32_t sender, unsigned port) {
     const auto& trouble = chips_[sender]->trouble;
     return trouble ? trouble(port) : ici::LinkTrouble{};
@@ -169,112 +176,85 @@ weft_ici_link SliceNetwork::link(uint32_t chip, unsigned port) const {
 
 // ---------------------------------------------------------------- time
 
+uint64_t SliceNetwork::next_on_links_fs() const {
+  const uint64_t next = network_.next_event();
+  return departures_.empty() ? next : std::min(next, departures_.key().time_fs);
+}
+
 uint64_t SliceNetwork::next_event_fs() const {
-  uint64_t next = network_.next_event();
-  if (!departures_.empty()) next = std::min(next, std::get<0>(departures_.key()));
-  if (!returns_.empty()) next = std::min(next, std::get<0>(returns_.key()));
+  uint64_t next = next_on_links_fs();
+  if (!arrived_.empty()) next = std::min(next, arrived_.key().time_fs);
+  if (!returns_.empty()) next = std::min(next, returns_.key().time_fs);
+  if (!resets_.empty()) next = std::min(next, resets_.key().time_fs);
   return next;
 }
 
 /// Once links have died, messages may also be given up, which acts on the chips at both ends without notice.
 uint64_t SliceNetwork::next_arrival_fs(size_t chip, uint64_t now_fs) {
-  return network_.troubled() ? next_event_fs() : arrivals_.next(static_cast<uint32_t>(chip), now_fs);
+  if (network_.troubled()) return next_event_fs();
+  const uint64_t next = arrivals_.next(static_cast<uint32_t>(chip), now_fs);
+  return resets_.empty() ? next : std::min(next, resets_.key().time_fs);
 }
 
-/// What sets out, then what is on its way, then what comes back. A barrier may add to what sets out now.
+/// What sets out and what is on its way, then what that does to chips. A barrier may add to what sets out now.
 void SliceNetwork::run(uint64_t now_fs) {
   now_fs_ = now_fs;
   while (next_event_fs() <= now_fs) {
-    while (!departures_.empty() && std::get<0>(departures_.key()) <= now_fs) {
+    run_links(now_fs);
+    act(now_fs);
+  }
+}
+
+/// All of it up to `end_fs`.
+void SliceNetwork::run_links(uint64_t end_fs) {
+  for (uint64_t now = next_on_links_fs(); now <= end_fs; now = next_on_links_fs()) {
+    while (!departures_.empty() && departures_.key().time_fs <= now) {
       auto [order, departure] = departures_.pop();
-      ici::Message message;
-      message.from = departure.from;
-      message.to = departure.to;
-      message.bytes = departure.bytes;
-      message.traffic_class = departure.traffic_class;
-      message.order = departure.route.order;
-      message.way = departure.route.way;
-      message.tag = parcels_.add(std::move(departure.parcel));
-      network_.send(message, std::max(std::get<0>(order), network_.now()));
+      set_out(order, std::move(departure));
     }
-    network_.run_until(now_fs);
-    while (!returns_.empty() && std::get<0>(returns_.key()) <= now_fs) {
-      const auto [order, back] = returns_.pop();
-      return_to(std::get<1>(order), back);
-    }
+    network_.run_until(now);
   }
 }
 
-void SliceNetwork::depart(uint32_t from, uint64_t at_fs, Departure departure) {
-  if (departure.to == from) arrivals_.note(from, at_fs, now_fs_);  // on no link
-  departures_.push({at_fs, from, asked_++}, std::move(departure));
+/// What there is at chips, moment by moment: who was reset, what has arrived, what comes back.
+void SliceNetwork::act(uint64_t now_fs) {
+  const auto due = [now_fs](const auto& heap) { return !heap.empty() && heap.key().time_fs <= now_fs; };
+  while (due(resets_)) know_reset(resets_.pop().second);
+  while (due(arrived_)) {
+    const auto [order, arrived] = arrived_.pop();
+    if (const auto* data = std::get_if<DataParcel>(&arrived.parcel)) receive(*data, arrived.how);
+    if (const auto* released = std::get_if<BarrierRelease>(&arrived.parcel)) release(*released, arrived.how);
+  }
+  while (due(returns_)) {
+    const auto [order, back] = returns_.pop();
+    return_to(order.chip, back);
+  }
 }
 
-ici::Route SliceNetwork::route(uint32_t from, uint32_t to, Flow& flow) const {
+// ---------------------------------------------------------------- at the sender
+
+void SliceNetwork::depart(uint64_t at_fs, DepartureKind kind, uint64_t number, Departure departure) {
+  const auto [from, to] = std::pair(departure.from, departure.to);
+  if (from == to) arrivals_.note(from, at_fs, now_fs_);  // on no link
+  if (from == to && !std::holds_alternative<BarrierArrival>(departure.parcel))
+    return bring(at_fs, std::move(departure.parcel), ici::Delivery::kDone);
+  departures_.push({at_fs, from, kind, 0, number}, std::move(departure));
+}
+
+ici::Route SliceNetwork::route(uint32_t from, uint32_t to, Way& way) const {
   const uint32_t period = chips_[from]->period;
-  if (flow.period != period) flow.blocks = 0, flow.period = period;
-  return ici::balanced_route(network_.topology(), from, to, flow.blocks++);
+  if (way.period != period) way.blocks = 0, way.period = period;
+  return ici::balanced_route(network_.topology(), from, to, way.blocks++);
 }
 
-/// `across`: the chip that answers.
-void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
-  const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
-  arrivals_.note(to, at_fs + way, now_fs_);
-  returns_.push({at_fs + way, to, asked_++}, back);
-}
-
-// ---------------------------------------------------------------- arrivals
-
-void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how) {
-  auto parcel = parcels_.take(message.tag);
-  if (!parcel) return;  // it arrived, and its source could not know
-  if (auto* data = std::get_if<Data>(&*parcel)) return receive(*data, how);
-  const bool lost = how != ici::Delivery::kDone;
-  if (const auto* arrival = std::get_if<Arrival>(&*parcel)) return lost ? cannot_arrive(*arrival) : arrive(*arrival);
-  if (lost) return;  // who waits at the barrier is told by its watchdog
-  release(std::get<Release>(*parcel));
-}
-
-void SliceNetwork::receive(Data& data, ici::Delivery how) {
-  Flow& flow = flows_[flow_key(data.from, data.to)];
-  const auto transfer = std::ranges::find(flow.transfers, data.piece.number, &Transfer::number);
-  if (transfer == flow.transfers.end()) return;  // the sender was reset
-  give_back(data.from, data.to, now_fs_,
-            {.number = 0, .room = data.piece.bytes, .epoch = chips_[data.from]->epoch, .done = false, .fault = {}});
-  Chip& to = *chips_[data.to];
-  transfer->arrived++;
-  std::optional<golden::Fault> fault;
-  if (how != ici::Delivery::kDone || to.core == nullptr) {
-    fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, data.to, 0);
-  } else if (to.epoch != transfer->receiver_epoch) {
-    fault = golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, data.to, 0);
-  } else {
-    to.host->catch_up();
-    uint64_t visible = 0;
-    fault = to.core->receive(data.piece, visible);
-    transfer->visible = std::max(transfer->visible, visible);
-  }
-  if (!transfer->fault) transfer->fault = fault;
-  settle(data.from, data.to, flow);
-}
-
-/// Commands whose data are all there post and are acknowledged, in the order of their numbers.
-void SliceNetwork::settle(uint32_t from, uint32_t to, Flow& flow) {
-  while (!flow.transfers.empty()) {
-    const Transfer& first = flow.transfers.front();
-    if (!first.all_sent || first.arrived < first.sent) return;
-    uint64_t at_fs = now_fs_;
-    if (!first.fault) {
-      flow.visible = std::max(flow.visible, first.visible);
-      at_fs = std::max(at_fs, time_.edge_fs(flow.visible));
-      const spec::CommandHeader& header = first.command.header;
-      if (header.post_sem1 != WEFT_NO_SEMAPHORE)
-        chips_[to]->core->receive_post(header.post_sem1, header.post_count1, flow.visible);
-    }
-    give_back(from, to, at_fs,
-              {.number = first.number, .room = 0, .epoch = chips_[from]->epoch, .done = true, .fault = first.fault});
-    flow.transfers.pop_front();
-  }
+/// The other chips know it a hop later, before anything that sets out after the reset arrives.
+void SliceNetwork::core_was_reset(uint32_t number) {
+  Chip& chip = *chips_[number];
+  const uint64_t reset_fs = chip.host != nullptr ? time_.edge_fs(chip.host->core().cycle()) : now_fs_;
+  const SliceOrder order{std::max(reset_fs, now_fs_) + options_.hop_latency, number, kByCore, 0, ++chip.departures};
+  const CoreWasReset reset{number, chip.epoch};
+  resets_.push(order, reset);
+  departures_.push(order, {number, number, 0, kControlClass, {}, reset});
 }
 
 void SliceNetwork::return_to(uint32_t chip, const Return& back) {
@@ -287,35 +267,132 @@ void SliceNetwork::return_to(uint32_t chip, const Return& back) {
   sender.core->acknowledge(back.number, back.fault);
 }
 
-// ---------------------------------------------------------------- barriers
+// ---------------------------------------------------------------- on the links
 
-/// At the group's lowest chip.
-void SliceNetwork::arrive(const Arrival& arrival) {
-  if (arrival.epoch != chips_[arrival.chip]->epoch) return;
+void SliceNetwork::set_out(const SliceOrder& order, Departure departure) {
+  if (const auto* reset = std::get_if<CoreWasReset>(&departure.parcel)) return forget_at_barriers(*reset);
+  ici::Message message;
+  message.from = departure.from;
+  message.to = departure.to;
+  message.bytes = departure.bytes;
+  message.traffic_class = departure.traffic_class;
+  message.order = departure.route.order;
+  message.way = departure.route.way;
+  message.tag = parcels_.add(std::move(departure.parcel));
+  network_.send(message, std::max(order.time_fs, network_.now()));
+}
+
+void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how, uint64_t at_fs) {
+  auto parcel = parcels_.take(message.tag);
+  if (!parcel) return;  // it arrived, and its source could not know
+  const auto* arrival = std::get_if<BarrierArrival>(&*parcel);
+  if (arrival == nullptr) return bring(at_fs, std::move(*parcel), how);
+  return how == ici::Delivery::kDone ? arrive(*arrival, at_fs) : cannot_arrive(*arrival, at_fs);
+}
+
+/// To the chip, at its time.
+void SliceNetwork::bring(uint64_t at_fs, Parcel parcel, ici::Delivery how) {
+  SliceOrder order{.time_fs = at_fs};
+  if (const auto* data = std::get_if<DataParcel>(&parcel)) {
+    order = {at_fs, data->to, kData, data->from, data->number};
+  } else if (const auto* release = std::get_if<BarrierRelease>(&parcel)) {
+    order = {at_fs, release->to, kRelease, release->from, release->number};
+  }
+  arrived_.push(order, {std::move(parcel), how});
+}
+
+// ---------------------------------------------------------------- at the receiver
+
+void SliceNetwork::receive(const DataParcel& data, ici::Delivery how) {
+  if (data.sender_epoch != chips_[data.from]->known_epoch) return;  // the sender was reset
+  give_back(data.from, data.to, now_fs_,
+            {.number = 0, .room = data.piece.bytes, .epoch = data.sender_epoch, .done = false, .fault = {}});
+  Chip& to = *chips_[data.to];
+  std::optional<golden::Fault> fault;
+  uint64_t visible = 0;
+  if (how != ici::Delivery::kDone || to.core == nullptr) {
+    fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, data.to, 0);
+  } else if (to.epoch != data.receiver_epoch) {
+    fault = golden::ici_fault(WEFT_ICI_CAUSE_RECEIVER_RESET, data.to, 0);
+  } else {
+    to.host->catch_up();
+    fault = to.core->receive(data.piece, visible);
+  }
+  flows_.arrive(data, visible, fault);
+  settle(data.from, data.to);
+}
+
+/// Commands whose data are all there post and are acknowledged, in the order in which their sender took them.
+void SliceNetwork::settle(uint32_t from, uint32_t to) {
+  while (const auto finished = flows_.finish(from, to)) {
+    uint64_t at_fs = now_fs_;
+    if (!finished->fault) {
+      at_fs = std::max(at_fs, time_.edge_fs(finished->visible));
+      if (finished->header.post_sem1 != WEFT_NO_SEMAPHORE)
+        chips_[to]->core->receive_post(finished->header.post_sem1, finished->header.post_count1, finished->visible);
+    }
+    give_back(from, to, at_fs,
+              {.number = finished->number,
+               .room = 0,
+               .epoch = chips_[from]->known_epoch,
+               .done = true,
+               .fault = finished->fault});
+  }
+}
+
+/// `across`: the chip that answers.
+void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
+  const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
+  arrivals_.note(to, at_fs + way, now_fs_);
+  returns_.push({at_fs + way, to, 0, across, ++chips_[across]->returns}, back);
+}
+
+void SliceNetwork::know_reset(const CoreWasReset& reset) {
+  chips_[reset.chip]->known_epoch = reset.epoch;
+  flows_.forget_sender(reset.chip, slice_.chips());
+}
+
+void SliceNetwork::release(const BarrierRelease& release, ici::Delivery how) {
+  if (how != ici::Delivery::kDone) return;  // the chip that waits is told by its watchdog
+  Chip& chip = *chips_[release.to];
+  if (release.epoch != chip.epoch || chip.core == nullptr) return;
+  chip.host->catch_up();
+  chip.core->end_barrier(release.fault);
+}
+
+// ---------------------------------------------------------------- at the barrier's chip, the group's lowest
+
+void SliceNetwork::arrive(const BarrierArrival& arrival, uint64_t at_fs) {
+  if (arrival.epoch != chips_[arrival.chip]->barrier_epoch) return;
+  const uint32_t from = arrival.command.base;
   for (const SliceBarriers::Release& released : barriers_.arrive(arrival.chip, arrival.command)) {
-    const uint32_t from = arrival.command.base;
-    depart(from, now_fs_ + way_to_itself(from, released.chip),
+    const uint64_t number = ++chips_[from]->releases;
+    depart(at_fs + way_to_itself(from, released.chip), kByBarrier, number,
            {from,
             released.chip,
             0,
             kControlClass,
             {},
-            Release{released.chip, chips_[released.chip]->epoch, released.fault}});
+            BarrierRelease{from, released.chip, chips_[released.chip]->barrier_epoch, number, released.fault}});
   }
 }
 
-/// No way to the group's lowest chip is left: who came is told, and the others by their watchdogs.
-void SliceNetwork::cannot_arrive(const Arrival& arrival) {
+/// No way to the barrier is left: the chip that came is told, and the others by their watchdogs.
+void SliceNetwork::cannot_arrive(const BarrierArrival& arrival, uint64_t at_fs) {
   const auto fault = golden::ici_fault(WEFT_ICI_CAUSE_UNREACHABLE, arrival.command.base, 0);
-  depart(arrival.chip, now_fs_ + options_.hop_latency,
-         {arrival.chip, arrival.chip, 0, kControlClass, {}, Release{arrival.chip, arrival.epoch, fault}});
+  const uint64_t number = ++chips_[arrival.chip]->releases;
+  depart(at_fs + options_.hop_latency, kByBarrier, number,
+         {arrival.chip,
+          arrival.chip,
+          0,
+          kControlClass,
+          {},
+          BarrierRelease{arrival.chip, arrival.chip, arrival.epoch, number, fault}});
 }
 
-void SliceNetwork::release(const Release& release) {
-  Chip& chip = *chips_[release.chip];
-  if (release.epoch != chip.epoch || chip.core == nullptr) return;
-  chip.host->catch_up();
-  chip.core->end_barrier(release.fault);
+void SliceNetwork::forget_at_barriers(const CoreWasReset& reset) {
+  chips_[reset.chip]->barrier_epoch = reset.epoch;
+  barriers_.forget(reset.chip);
 }
 
 }  // namespace weft::chip

@@ -250,6 +250,27 @@ TEST_CASE("A sender that is reset forgets what it had on its way, and works agai
   CHECK(slice.semaphore(1, 48) == 0);
 }
 
+namespace {
+
+/// Of a command that chip 0 sends so many cycles after chip 1's core was reset.
+uint64_t fault_after_reset(uint64_t cycles) {
+  Slice slice({[cycles] {
+                 hal::wait_for_event(5000 + cycles);
+                 push(WEFT_QUEUE_DMA_OUT, remote(1, 0, 0, 0, 64, WEFT_NO_SEMAPHORE, 48));
+               },
+               [] {
+                 hal::wait_for_event(5000);
+                 hal::csr_write(WEFT_CSR_CONTROL, 1);
+               }});
+  return slice.fault(0);
+}
+
+}  // namespace
+
+TEST_CASE("A sender does not know of a reset within a hop's time") { CHECK(fault_after_reset(800) == WEFT_FAULT_ICI); }
+
+TEST_CASE("A sender knows of a reset after a hop's time") { CHECK(fault_after_reset(1300) == 0); }
+
 TEST_CASE("A barrier holds the early chips until the last one is there, within two hops") {
   std::vector<Script> scripts;
   for (uint64_t chip = 0; chip < 4; chip++)
