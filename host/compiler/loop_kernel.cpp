@@ -3,17 +3,15 @@
 
 #include <algorithm>
 
+#include "host/compiler/kernel_blocks.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 
 namespace weft::compiler {
 namespace {
 
-constexpr uint32_t kConstantsSegment = 1, kFirstArgument = 3;
-constexpr uint64_t kAlignment = 64;
+constexpr uint32_t kFirstArgument = 3;
 constexpr uint32_t kReadable = WEFT_EXECUTABLE_CONTROL_READABLE,
                    kWritable = WEFT_EXECUTABLE_CONTROL_READABLE | WEFT_EXECUTABLE_CONTROL_WRITABLE;
-
-uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A slice of an argument of the launch.
 struct MovingWindow {
@@ -55,16 +53,15 @@ class LoopBuilder {
       begin = std::move(piece.value());
     }
     add_results(turn.value());
-    other_ = aligned(kernel_.scratch_bytes);
+    other_ = block_aligned(kernel_.scratch_bytes);
     kernel_.scratch_bytes = other_ + turn.value().results_bytes;
     if (begin)
       repeat_as_told(turn.value(), *begin);
     else
       repeat_counted(turn.value(), *loop_.turns);
-    auto control = list_.finish();
-    if (!control.ok()) return control.error();
-    kernel_.control = std::move(control.value());
-    result_.kernel = std::move(kernel_);
+    auto kernel = blocks_.finish();
+    if (!kernel.ok()) return kernel.error();
+    result_.kernel = std::move(kernel.value());
     return std::move(result_);
   }
 
@@ -128,37 +125,14 @@ class LoopBuilder {
       for (const auto& place : program.places)
         if (place.argument == 1) add_place(argument, place);
     }
-    if (!kernel.constants.empty()) {
-      const uint64_t offset = aligned(kernel_.constants.size()), bytes = aligned(kernel.constants.size());
-      kernel_.constants.resize(offset);
-      kernel_.constants.insert(kernel_.constants.end(), kernel.constants.begin(), kernel.constants.end());
-      kernel_.constants.resize(offset + bytes);
-      piece.fixed.push_back(
-          {kConstantsSegment,
-           {.argument = WEFT_EXECUTABLE_CONTROL_CONSTANTS, .offset_bytes = offset, .size_bytes = bytes}});
-    }
-    retag(kernel);
-    kernel_.vmem_bytes = std::max(kernel_.vmem_bytes, kernel.vmem_bytes);
-    kernel_.scratch_bytes = std::max(kernel_.scratch_bytes, kernel.scratch_bytes);
-    kernel_.semaphores |= kernel.semaphores;
     if (&program == &loop_.turn) {
       kernel_.cycle_estimate = kernel.cycle_estimate * loop_.turns.value_or(1);
       kernel_.macs = kernel.macs * loop_.turns.value_or(1);
     }
-    piece.block = list_.add_block(std::move(kernel.queues));
+    auto added = blocks_.add(std::move(kernel));
+    piece.block = added.block;
+    piece.fixed.insert(piece.fixed.end(), added.windows.begin(), added.windows.end());
     return piece;
-  }
-
-  /// Tags of one kernel are not those of another.
-  void retag(Kernel& kernel) {
-    const auto first = static_cast<uint16_t>(kernel_.tags.empty() ? 0 : kernel_.tags.rbegin()->first + 1);
-    for (auto& queue : kernel.queues)
-      for (auto& command : queue) {
-        auto header = spec::decode_header(command);
-        header.tag = static_cast<uint16_t>(header.tag + first);
-        spec::encode_into(command, header);
-      }
-    for (const auto& [tag, text] : kernel.tags) kernel_.tags.emplace(static_cast<uint16_t>(tag + first), text);
   }
 
   [[nodiscard]] Window initial() const { return {.argument = 0}; }
@@ -218,9 +192,10 @@ class LoopBuilder {
 
   const spec::Chip& chip_;
   const LoopPrograms& loop_;
-  Kernel kernel_;
+  KernelBlocks blocks_;
+  Kernel& kernel_ = blocks_.kernel();
+  ControlListBuilder& list_ = blocks_.list();
   LoopKernel result_;
-  ControlListBuilder list_;
   uint32_t results_ = 0;  ///< argument
   uint64_t other_ = 0;    ///< where the state lies in scratch
 };

@@ -311,9 +311,7 @@ Error* output_count(SizeArguments<Executable>& a) {
   return nullptr;
 }
 Error* code_size(CodeSizeArguments& a) {
-  a.bytes = 0;
-  for (const auto& part : a.executable->program->model.programs)
-    a.bytes += static_cast<int64_t>(part.executable.size());
+  a.bytes = static_cast<int64_t>(code_bytes(*a.executable->program));
   return nullptr;
 }
 Error* element_types(ElementTypesArguments& a) {

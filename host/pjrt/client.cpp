@@ -6,6 +6,7 @@
 
 #include "host/pjrt/objects.hpp"
 #include "host/runtime/driver_error.hpp"
+#include "host/runtime/open_chips.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -75,7 +76,10 @@ Status open_slice(Client& client, const runtime::Target& target) {
   if (const auto status = weft_slice_open(name.c_str(), &slice); status != WEFT_ERROR_OK)
     return runtime::driver_error(status);
   client.slice.reset(slice);
-  client.collectives = std::make_unique<runtime::SliceCollectives>(slice);
+  client.programs = std::make_unique<runtime::SlicePrograms>(slice);
+  const auto shape = runtime::shape_of(slice);
+  if (!shape.ok()) return shape.error();
+  client.shape = shape.value();
   weft_slice_info info = WEFT_INIT(weft_slice_info);
   if (const auto status = weft_slice_get_info(slice, &info); status != WEFT_ERROR_OK)
     return runtime::driver_error(status);

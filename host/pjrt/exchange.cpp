@@ -9,6 +9,8 @@
 
 #include "base/round_up.hpp"
 #include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/partition/device_collective.hpp"
+#include "host/runtime/slice_collectives.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -63,27 +65,6 @@ std::vector<TensorPtr> unpacked(const std::vector<std::byte>& bytes, const Tenso
   return blocks;
 }
 
-/// Each member sends to the next one, all in rounds of one size. Empty: they do not.
-std::vector<Dims> rounds_of(const Dims& pairs, const Dims& members) {
-  std::map<int64_t, int64_t> next;
-  for (size_t i = 0; i + 1 < pairs.size(); i += 2) next[pairs[i]] = pairs[i + 1];
-  std::set<int64_t> seen;
-  std::vector<Dims> rounds;
-  for (const int64_t first : members) {
-    if (seen.contains(first)) continue;
-    Dims round;
-    int64_t at = first;
-    while (seen.insert(at).second) {
-      round.push_back(at);
-      if (!next.contains(at)) return {};
-      at = next[at];
-    }
-    if (at != first || (!rounds.empty() && round.size() != rounds[0].size())) return {};
-    rounds.push_back(std::move(round));
-  }
-  return rounds;
-}
-
 TensorPtr permuted(const Op& op, int64_t id, const std::map<int64_t, TensorPtr>& given) {
   const Dims& pairs = op.list("groups");
   for (size_t i = 0; i + 1 < pairs.size(); i += 2)
@@ -97,29 +78,27 @@ struct LaunchExchange::Sent {
   std::map<int64_t, std::vector<std::byte>> from, to;  ///< by device
 };
 
-LaunchExchange::LaunchExchange(runtime::SliceCollectives* collectives, std::vector<uint32_t> chips,
+LaunchExchange::LaunchExchange(runtime::SlicePrograms* programs, std::vector<uint32_t> chips,
                                std::vector<weft_queue*> queues)
-    : collectives_(collectives), chips_(std::move(chips)), queues_(std::move(queues)) {}
+    : programs_(programs), chips_(std::move(chips)), queues_(std::move(queues)) {}
 
-TensorPtr LaunchExchange::exchange(const Op& op, int64_t id, const TensorPtr& value) {
-  Dims members = reference::members_of(op, id);
-  if (op.attributes.contains("together")) {
-    members.resize(chips_.size());
-    std::iota(members.begin(), members.end(), 0);
-  } else if (members.empty()) {
-    return std::make_shared<Tensor>(value->type);
-  }
-  for (const int64_t member : members)
-    if (member < 0 || static_cast<size_t>(member) >= chips_.size())
-      compiler::ir::unsupported("collective: device {} is none of the {} that run", member, chips_.size());
+Dims LaunchExchange::all_devices() const {
+  Dims devices(chips_.size());
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
+
+template <typename Given, typename Perform>
+typename Given::mapped_type LaunchExchange::meet(Places<Given>& places, const Dims& members, int64_t id,
+                                                 typename Given::mapped_type own, Perform perform) {
   std::unique_lock lock(mutex_);
   const std::pair key(members, turns_[{members, id}]++);
-  Place& place = places_[key];
-  place.given[id] = value;
+  Place<Given>& place = places[key];
+  place.given[id] = std::move(own);
   if (place.given.size() == members.size()) {
     lock.unlock();  // all others wait
     try {
-      place.results = perform(op, members, place.given);
+      place.results = perform(place.given);
     } catch (const compiler::ir::Refusal& refusal) {
       place.error = refusal.error;
     } catch (const std::exception& error) {
@@ -136,9 +115,61 @@ TensorPtr LaunchExchange::exchange(const Op& op, int64_t id, const TensorPtr& va
   });
   if (!place.done) compiler::ir::invalid("collective: device {} waits for one that has ended", id);
   if (place.error) throw compiler::ir::Refusal{*place.error};
-  TensorPtr result = place.results.at(id);
-  if (++place.left == members.size()) places_.erase(key);
+  auto result = std::move(place.results.at(id));
+  if (++place.left == members.size()) places.erase(key);
   return result;
+}
+
+weft::Result<std::vector<std::byte>> LaunchExchange::launch(const tools::SequenceProgram& sequence, int64_t id,
+                                                            std::vector<std::byte> input, tools::LaunchWindow& window) {
+  return compiler::ir::guarded([&] {
+    auto launched = meet(launches_, all_devices(), id, Launched{std::move(input), {}},
+                         [&](const Launches& given) { return perform(sequence, given); });
+    window.begin = launched.window.begin, window.end = launched.window.end;
+    return std::move(launched.bytes);
+  });
+}
+
+LaunchExchange::Launches LaunchExchange::perform(const tools::SequenceProgram& sequence, const Launches& given) {
+  std::vector<std::vector<std::byte>> inputs;
+  std::vector<weft_queue*> queues;
+  const uint32_t count = 1 + *std::ranges::max_element(chips_);
+  inputs.resize(count), queues.resize(count);
+  for (const auto& [id, launched] : given) {
+    const uint32_t chip = chips_[static_cast<size_t>(id)];
+    inputs[chip] = launched.bytes;
+    queues[chip] = queues_[static_cast<size_t>(id)];
+  }
+  const auto executables = [&]() -> weft::Result<runtime::SlicePrograms::Executables> {
+    runtime::SlicePrograms::Executables by_chip(count);
+    for (size_t device = 0; device < chips_.size(); device++)
+      by_chip[chips_[device]] = sequence.compiled.executables.at(device);
+    return by_chip;
+  };
+  std::vector<runtime::ChipWindow> windows;
+  auto outputs = programs_->run(sequence.key, executables, inputs, queues, windows);
+  if (!outputs.ok()) throw compiler::ir::Refusal{outputs.error()};
+  Launches results;
+  for (size_t device = 0; device < chips_.size(); device++) {
+    Launched& result = results[static_cast<int64_t>(device)];
+    result.bytes = std::move(outputs.value()[chips_[device]]);
+    for (const auto& window : windows)
+      if (window.chip == chips_[device]) result.window = window;
+  }
+  return results;
+}
+
+TensorPtr LaunchExchange::exchange(const Op& op, int64_t id, const TensorPtr& value) {
+  Dims members = reference::members_of(op, id);
+  if (op.attributes.contains("together")) {
+    members = all_devices();
+  } else if (members.empty()) {
+    return std::make_shared<Tensor>(value->type);
+  }
+  for (const int64_t member : members)
+    if (member < 0 || static_cast<size_t>(member) >= chips_.size())
+      compiler::ir::unsupported("collective: device {} is none of the {} that run", member, chips_.size());
+  return meet(places_, members, id, value, [&](const Values& given) { return perform(op, members, given); });
 }
 
 void LaunchExchange::end(int64_t id) {
@@ -148,7 +179,7 @@ void LaunchExchange::end(int64_t id) {
 }
 
 bool LaunchExchange::send(Collective collective, const std::vector<Dims>& groups, Sent& sent) {
-  if (collectives_ == nullptr) return false;
+  if (programs_ == nullptr) return false;
   std::vector<std::vector<std::byte>> inputs;
   std::vector<weft_queue*> queues;
   const auto at = [&](auto& list, uint32_t chip) -> auto& {
@@ -164,8 +195,8 @@ bool LaunchExchange::send(Collective collective, const std::vector<Dims>& groups
       at(inputs, chip) = std::move(sent.from[id]);
     }
   }
-  std::vector<runtime::CollectiveWindow> windows;
-  auto outputs = collectives_->run(collective, inputs, queues, windows);
+  std::vector<runtime::ChipWindow> windows;
+  auto outputs = runtime::run_collective(*programs_, collective, inputs, queues, windows);
   if (!outputs.ok() && outputs.error().code == WEFT_ERROR_INVALID_ARGUMENT) {  // groups that are no boxes
     for (const auto& group : groups)
       for (const int64_t id : group) sent.from[id] = std::move(inputs[chips_[static_cast<size_t>(id)]]);
@@ -187,7 +218,7 @@ LaunchExchange::Values LaunchExchange::perform(const Op& op, const Dims& members
   Values results;
   std::vector<Dims> groups;
   if (permutes) {
-    groups = rounds_of(op.list("groups"), members);
+    groups = compiler::rounds_of(op.list("groups"), members);
   } else {
     for (const int64_t id : members)
       if (const Dims group = reference::members_of(op, id); group.empty() && kind != "broadcast")

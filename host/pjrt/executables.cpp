@@ -64,7 +64,8 @@ std::optional<weft::Error> run_own(Launch& launch, size_t device, runtime::Sessi
     inputs.push_back(input->tensor);
   }
   const compiler::reference::OnDevice scope(*launch.exchange, static_cast<int64_t>(device));
-  auto result = run_program(*launch.program, inputs, device, session);
+  DeviceLauncher launcher(*launch.exchange, static_cast<int64_t>(device));
+  auto result = run_program(*launch.program, inputs, device, session, &launcher);
   if (!result.ok()) return result.error();
   for (size_t i = 0; i < launch.outputs[device].size(); i++)
     launch.outputs[device][i]->tensor = result.value().outputs[i];
@@ -175,7 +176,7 @@ Error* post(Client& client, const std::vector<Device*>& devices, const std::shar
     chips.push_back(static_cast<uint32_t>(device->description.id));
     queues.push_back(device->chip->session().queue());
   }
-  launch->exchange = std::make_unique<LaunchExchange>(client.collectives.get(), std::move(chips), std::move(queues));
+  launch->exchange = std::make_unique<LaunchExchange>(client.programs.get(), std::move(chips), std::move(queues));
   launch->results.resize(devices.size());
   const std::lock_guard lock(client.launching);
   for (size_t i = 0; i < devices.size(); i++) {
@@ -230,7 +231,8 @@ Error* load(Client* client, std::string_view code, std::string_view options, too
   auto devices = devices_of(*client, wanted.value());
   if (!devices.ok()) return made(devices.error());
   const auto& chip = devices.value()[0]->chip->preset();
-  auto program = compile_program(std::string(code), std::move(wanted.value()), chip, known);
+  auto program = compile_program(std::string(code), std::move(wanted.value()), chip, known,
+                                 client->slice ? &client->shape : nullptr);
   if (!program.ok()) return made(program.error());
   executable = new LoadedExecutable{std::move(program.value()), client, std::move(devices.value())};
   return nullptr;
@@ -272,8 +274,8 @@ Error* get_executable(PartArguments<LoadedExecutable, Executable>& a) {
 
 Error* memory_of_program(ProgramMemoryArguments& a) {
   const Program& program = *a.executable->program;
-  a.code = a.arguments = a.results = 0;
-  for (const auto& part : program.model.programs) a.code += static_cast<int64_t>(part.executable.size());
+  a.arguments = a.results = 0;
+  a.code = static_cast<int64_t>(code_bytes(program));
   for (size_t i = 0; i < program.inputs(); i++) a.arguments += static_cast<int64_t>(program.input_type(i).bytes());
   for (size_t i = 0; i < program.model.module.outputs.size(); i++)
     a.results += static_cast<int64_t>(program.output_type(i).bytes());

@@ -9,7 +9,7 @@
 
 #include "host/pjrt/chip.hpp"
 #include "host/pjrt/program.hpp"
-#include "host/runtime/slice_collectives.hpp"
+#include "host/runtime/slice_programs.hpp"
 
 namespace weft::pjrt {
 
@@ -46,9 +46,10 @@ struct SliceClose {
 
 struct Client {
   std::string platform = "weft", version;
-  std::unique_ptr<weft_slice, SliceClose> slice;           ///< null: one chip; it outlives the devices
-  std::unique_ptr<runtime::SliceCollectives> collectives;  ///< null: one chip
-  std::mutex launching;                                    ///< held while a launch is posted to its chips
+  std::unique_ptr<weft_slice, SliceClose> slice;     ///< null: one chip; it outlives the devices
+  compiler::SliceShape shape;                        ///< of the slice
+  std::unique_ptr<runtime::SlicePrograms> programs;  ///< of all its chips; null: one chip
+  std::mutex launching;                              ///< held while a launch is posted to its chips
   std::vector<std::unique_ptr<Device>> owned;
   std::vector<Device*> devices;
   std::vector<Memory*> memories;

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 
 #include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/localise/consecutive_parts.hpp"
 #include "host/compiler/partition/value_views.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
@@ -66,13 +68,28 @@ Cost cost_of(const Program& program) {
   for (const auto& op : module.ops()) cost.collectives += op.kind == OpKind::kCollective ? 1 : 0;
   for (const auto& [kind, count] : program.replicated) cost.replicated += count;
   for (const auto& part : program.model.partition.parts) {
-    (part.graph ? cost.device_programs : cost.islands)++;
+    if (!part.collective) (part.graph ? cost.device_programs : cost.islands)++;
     if (part.graph)
       for (const uint32_t op : part.ops) device.add(work_of(module, module.ops()[op]));
   }
   cost.macs = all.macs, cost.device_macs = device.macs;
   cost.elements = all.elements, cost.device_elements = device.elements;
   return cost;
+}
+
+std::string shape_text(const compiler::SliceShape& shape) {
+  std::string text;
+  for (size_t axis = 0; axis < shape.size.size(); axis++)
+    text += fmt::format("{}{}{}", axis == 0 ? "" : "x", shape.size[axis], shape.wraps[axis] ? "*" : "");
+  return text;
+}
+
+uint64_t code_bytes(const Program& program) {
+  uint64_t bytes = 0;
+  for (const auto& part : program.model.programs) bytes += part.executable.size();
+  for (const auto& launch : program.model.launches)
+    if (launch.sequence) bytes += launch.sequence->compiled.executables[0].size();
+  return bytes;
 }
 
 compiler::ir::TensorType Program::input_type(size_t i) const {
@@ -87,7 +104,7 @@ compiler::ir::TensorType Program::output_type(size_t i) const {
 namespace {
 
 /// The module in the place of a program for several devices: each one's, or that of whole arrays.
-Module localised(Module module, Program& program) {
+Module localised(Module module, Program& program, bool on_slice) {
   const size_t devices = program.devices();
   const bool manual = std::ranges::any_of(module.ops(), [](const Op& op) { return op.kind == OpKind::kManual; });
   if (devices == 1 && !manual) return module;
@@ -100,6 +117,7 @@ Module localised(Module module, Program& program) {
   }
   auto local = compiler::localise::localise(module, layout.inputs, layout.outputs, devices);
   if (local.ok()) {
+    if (on_slice) local.value().module = compiler::localise::consecutive_parts(local.value().module);
     auto simplified = compiler::passes::run_all(std::move(local.value().module));
     if (simplified.ok()) {
       program.extras = std::move(local.value().extras);
@@ -133,7 +151,7 @@ std::string text_of(const Program& program) {
 }  // namespace
 
 Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options, const spec::Chip& chip,
-                                                       tools::CompiledParts* known) {
+                                                       tools::CompiledParts* known, const compiler::SliceShape* slice) {
   auto imported = compiler::stablehlo::import_program(std::as_bytes(std::span(code)));
   if (!imported.ok()) return imported.error();
   auto program = std::make_shared<Program>();
@@ -151,7 +169,11 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
   program->name = simplified.value().name;
-  auto model = tools::compile_parts(localised(std::move(simplified.value()), *program), chip, known);
+  std::optional<compiler::DeviceSlice> on;
+  if (slice != nullptr && options.partitions > 1) on = {*slice, {options.devices.begin(), options.devices.end()}};
+  auto local = localised(std::move(simplified.value()), *program, on.has_value());
+  if (!program->gathered.empty()) on.reset();
+  auto model = tools::compile_parts(std::move(local), chip, known, on ? &*on : nullptr);
   if (!model.ok()) return model.error();
   program->model = std::move(model.value());
   program->constants = constants_of(*program);
@@ -162,17 +184,19 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
   program->fingerprint = fmt::format("{:016x}", std::hash<std::string>()(code));
   program->code = std::move(code);
   program->chip = chip.name;
+  if (std::ranges::any_of(program->model.launches, [](const auto& launch) { return launch.sequence.has_value(); }))
+    program->slice = shape_text(*slice);
   return std::shared_ptr<const Program>(std::move(program));
 }
 
 Result<tools::PartsResult> run_program(const Program& program, std::vector<compiler::ir::TensorPtr> inputs,
-                                       size_t device, runtime::Session& session) {
+                                       size_t device, runtime::Session& session, tools::SequenceLauncher* launcher) {
   for (size_t i = 0; i < program.extras.size(); i++) {
     const auto& extra = program.extras[i];
     inputs.push_back(extra.constant ? program.constants[i][device]
                                     : compiler::ir::tile_of(inputs[*extra.input], extra.tiling, device));
   }
-  return tools::run_parts(program.model, inputs, &session, tools::Verify::kNo);
+  return tools::run_parts(program.model, inputs, &session, tools::Verify::kNo, launcher);
 }
 
 }  // namespace weft::pjrt

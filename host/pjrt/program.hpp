@@ -34,6 +34,7 @@ struct CompileOptions {
 struct Program : std::enable_shared_from_this<Program> {
   std::string name, fingerprint, code;  ///< code: as it came in
   std::string chip;                     ///< the preset that it is compiled for
+  std::string slice;  ///< whose shape its launches of all devices are compiled for; empty: it has none
   CompileOptions options;
   tools::ModelProgram model;  ///< of each device's parts; gathered: of whole arrays
   std::string gathered;       ///< why the program of several devices is not localised; empty: it is
@@ -61,19 +62,27 @@ struct Cost {
 };
 [[nodiscard]] Cost cost_of(const Program& program);
 
+/// Axes of a slice, those that close to a ring with a star.
+[[nodiscard]] std::string shape_text(const compiler::SliceShape& shape);
+
+/// Of the program that each device has.
+[[nodiscard]] uint64_t code_bytes(const Program& program);
+
 /// How an array lies on several devices, as XLA writes it: a serialized OpSharding.
 [[nodiscard]] std::string sharding_text(const compiler::ir::Tiling& tiling);
 
-/// A portable artifact, for the chips of its options; `known`: its parts, compiled before. Errors of import_program and
-/// of the passes.
+/// A portable artifact, for the chips of its options; `known`: its parts, compiled before; `slice`: that the devices are
+/// chips of, by number. Errors of import_program and of the passes.
 [[nodiscard]] Result<std::shared_ptr<const Program>> compile_program(std::string code, CompileOptions options,
                                                                      const spec::Chip& chip,
-                                                                     tools::CompiledParts* known = nullptr);
+                                                                     tools::CompiledParts* known = nullptr,
+                                                                     const compiler::SliceShape* slice = nullptr);
 
 /// The outputs on these inputs: whole arrays, or those of one device, of which `inputs` grows by what its program takes
 /// beside. Errors of the device and of the reference.
 [[nodiscard]] Result<tools::PartsResult> run_program(const Program& program,
                                                      std::vector<compiler::ir::TensorPtr> inputs, size_t device,
-                                                     runtime::Session& session);
+                                                     runtime::Session& session,
+                                                     tools::SequenceLauncher* launcher = nullptr);
 
 }  // namespace weft::pjrt

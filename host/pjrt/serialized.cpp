@@ -9,7 +9,7 @@
 namespace weft::pjrt {
 namespace {
 
-constexpr std::string_view kMagic = "weft-pjrt-program 2\n";
+constexpr std::string_view kMagic = "weft-pjrt-program 3\n";
 
 /// Numbers and texts, one behind the other.
 class Writer {
@@ -51,6 +51,7 @@ class Reader {
 std::string written(const Program& program) {
   Writer writer;
   writer.bytes(program.chip);
+  writer.bytes(program.slice);
   writer.bytes(program.options.text);
   writer.bytes(program.code);
   writer.number(static_cast<uint64_t>(program.model.cuts.scope));
@@ -68,6 +69,18 @@ std::string written(const Program& program) {
     writer.number(part.macs);
     writer.number(part.cycle_estimate);
   }
+  writer.number(program.model.left_to_host.size());
+  for (const size_t part : program.model.left_to_host) writer.number(part);
+  uint64_t sequences = 0;
+  for (const auto& launch : program.model.launches) sequences += launch.sequence ? 1 : 0;
+  writer.number(sequences);
+  for (const auto& launch : program.model.launches) {
+    if (!launch.sequence) continue;
+    writer.number(launch.sequence->compiled.macs);
+    writer.number(launch.sequence->compiled.executables.size());
+    for (const auto& executable : launch.sequence->compiled.executables)
+      writer.bytes({reinterpret_cast<const char*>(executable.data()), executable.size()});
+  }
   const std::string body = writer.take();
   Writer file;
   file.bytes(kMagic);
@@ -82,7 +95,7 @@ weft::Error wrong(const std::string& what) {
 
 /// What is compiled again from a file, and what is not.
 struct Parts {
-  std::string_view chip, options, code;
+  std::string_view chip, slice, options, code;
   tools::CompiledParts compiled;
 };
 
@@ -93,7 +106,7 @@ Result<Parts> read(std::string_view file) {
   const std::string_view body = whole.bytes();
   if (whole.broken || sum != crc32c(body.data(), body.size())) return wrong("that is cut or changed");
   Reader reader(body);
-  Parts parts{reader.bytes(), reader.bytes(), reader.bytes(), {}};
+  Parts parts{reader.bytes(), reader.bytes(), reader.bytes(), reader.bytes(), {}};
   parts.compiled.cuts.scope = static_cast<compiler::DeviceScope>(reader.number());
   for (uint64_t i = 0, count = reader.number(); i < count && !reader.broken; i++)
     parts.compiled.cuts.before.insert(static_cast<uint32_t>(reader.number()));
@@ -106,6 +119,16 @@ Result<Parts> read(std::string_view file) {
       place.argument = reader.number(), place.offset_bytes = reader.number(), place.size_bytes = reader.number();
     }
     part.macs = reader.number(), part.cycle_estimate = reader.number();
+  }
+  for (uint64_t i = 0, count = reader.number(); i < count && !reader.broken; i++)
+    parts.compiled.left_to_host.insert(reader.number());
+  for (uint64_t i = 0, count = reader.number(); i < count && !reader.broken; i++) {
+    auto& sequence = parts.compiled.sequences.emplace_back();
+    sequence.macs = reader.number();
+    for (uint64_t d = 0, devices = reader.number(); d < devices && !reader.broken; d++) {
+      const auto executable = std::as_bytes(std::span(reader.bytes()));
+      sequence.executables.emplace_back(executable.begin(), executable.end());
+    }
   }
   if (reader.broken) return wrong("that is cut or changed");
   return parts;
@@ -128,6 +151,8 @@ Error* deserialize(DeserializeArguments& a) {
   const auto& chip = a.client->devices[0]->chip->preset();
   if (parts.value().chip != chip.name)
     return made(wrong(fmt::format("for a chip {}, and this is a {}", parts.value().chip, chip.name)));
+  if (const auto& slice = parts.value().slice; !slice.empty() && slice != shape_text(a.client->shape))
+    return made(wrong(fmt::format("for a slice {}, and this is {}", slice, shape_text(a.client->shape))));
   const bool other_options = a.options != nullptr && a.options_size != 0;
   const std::string_view options = other_options ? std::string_view(a.options, a.options_size) : parts.value().options;
   return load(a.client, parts.value().code, options, &parts.value().compiled, a.executable);

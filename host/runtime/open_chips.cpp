@@ -46,7 +46,8 @@ Result<ProgramHandle> load_kernel(weft_device* device, const spec::Chip& chip, c
 }
 
 bool is_idle(const compiler::Kernel& kernel) {
-  return std::ranges::all_of(kernel.queues, [](const auto& queue) { return queue.empty(); });
+  return kernel.control.entries.empty() &&
+         std::ranges::all_of(kernel.queues, [](const auto& queue) { return queue.empty(); });
 }
 
 }  // namespace weft::runtime

@@ -348,7 +348,9 @@ void GraphBuilder::keep_outputs_apart(const std::vector<ir::Output>& outputs) {
     const bool alike = std::ranges::all_of(
         v.tensors, [&](size_t t) { return graph_.tensors[t].columns == first.columns && !graph_.tensors[t].uniform; });
     const bool rows = alike && first.columns == last_columns(module_.type(output.value).dims);
-    const uint64_t columns = i < state_.count                       ? graph_.tensors[graph_.inputs[i]].columns
+    const uint64_t wanted = i < state_.stored_columns.size() ? state_.stored_columns[i] : 0;
+    const uint64_t columns = wanted != 0                            ? wanted
+                             : i < state_.count                     ? graph_.tensors[graph_.inputs[i]].columns
                              : first.uniform && first.rows == count ? 1
                              : v.from && !rows                      ? columns_of(output.value)
                                                                     : first.columns;

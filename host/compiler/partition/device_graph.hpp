@@ -11,12 +11,13 @@
 namespace weft::compiler {
 
 enum class DeviceUse : uint8_t {
-  kNone,     ///< the host computes it
-  kProduct,  ///< a product of the MXU
-  kVector,   ///< operations of the VPU
-  kView,     ///< the same elements in other places
-  kLoop,     ///< a loop of the control list, a program of its own
-  kOperand   ///< a constant or a broadcast of one: it joins the part of its reader
+  kNone,        ///< the host computes it
+  kProduct,     ///< a product of the MXU
+  kVector,      ///< operations of the VPU
+  kView,        ///< the same elements in other places
+  kLoop,        ///< a loop of the control list, a program of its own
+  kCollective,  ///< of the chips of a slice, a part of its own
+  kOperand      ///< a constant or a broadcast of one: it joins the part of its reader
 };
 
 struct DeviceVerdict {
@@ -45,7 +46,8 @@ enum class DeviceScope : uint8_t {
 /// as the input of its number. Inputs of the state, and those with columns here, are not rounded to bf16.
 struct LoopState {
   size_t count = 0;
-  std::vector<uint64_t> columns = {};  ///< of the first inputs; none: as the operators ask for
+  std::vector<uint64_t> columns = {};         ///< of the first inputs; none: as the operators ask for
+  std::vector<uint64_t> stored_columns = {};  ///< of the first outputs; none, or 0: as the operators have them
 };
 
 /// Operators `ops` of the module, ascending, none of which device_use() leaves to the host, as a graph: `inputs` are

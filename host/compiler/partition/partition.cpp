@@ -35,8 +35,8 @@ class Groups {
 
 class Partitioning {
  public:
-  Partitioning(const Module& module, Device device, const Cuts& cuts)
-      : module_(module), before_(cuts.before), uses_(module.ops().size()) {
+  Partitioning(const Module& module, Device device, const Cuts& cuts, const DeviceSlice* slice)
+      : module_(module), before_(cuts.before), slice_(slice), uses_(module.ops().size()) {
     for (uint32_t i = 0; i < uses_.size(); i++) {
       auto verdict = use_of(i, device, cuts.scope);
       uses_[i] = verdict.use;
@@ -61,7 +61,7 @@ class Partitioning {
             part.ops.push_back(op);
       std::ranges::sort(part.ops);
       part.ops.erase(std::ranges::unique(part.ops).begin(), part.ops.end());
-      if (stage % 2 == 1) add_loops(part);
+      if (stage % 2 == 1) add_what_stands_alone(part);
       const bool device = stage % 2 == 1;
       const auto pieces = device ? pieces_of(part.ops) : std::vector<std::vector<uint32_t>>{part.ops};
       for (const auto& ops : pieces) {
@@ -77,6 +77,12 @@ class Partitioning {
  private:
   DeviceVerdict use_of(uint32_t i, Device device, DeviceScope scope) {
     const Op& op = module_.ops()[i];
+    if (op.kind == OpKind::kCollective && device != Device::kNone && slice_ != nullptr) {
+      auto collective = device_collective(module_, op, *slice_);
+      if (!collective.ok()) return {DeviceUse::kNone, collective.error().message};
+      collectives_.emplace(i, std::move(collective.value()));
+      return {DeviceUse::kCollective, ""};
+    }
     if (op.kind != OpKind::kWhile || device == Device::kNone || scope != DeviceScope::kAll)
       return device_use(module_, op, scope);
     auto loop = device_loop(module_, op);
@@ -120,14 +126,19 @@ class Partitioning {
     return Ok{};
   }
 
-  /// Takes the loops out of the part and makes each one of its own.
-  void add_loops(Part& part) {
-    const auto rest =
-        std::ranges::stable_partition(part.ops, [&](uint32_t op) { return uses_[op] != DeviceUse::kLoop; });
+  /// Takes loops and collectives out of the part and makes each one of its own.
+  void add_what_stands_alone(Part& part) {
+    const auto rest = std::ranges::stable_partition(part.ops, [&](uint32_t op) { return !stands_alone(op); });
     for (const uint32_t op : rest) {
       const Op& loop = module_.ops()[op];
       Part own;
       own.ops = {op};
+      if (!is_loop(op)) {
+        own.collective = collectives_.at(op);
+        own.inputs = loop.operands, own.outputs = loop.results;
+        result_.parts.push_back(std::move(own));
+        continue;
+      }
       own.loop = std::move(loops_.at(op));
       own.graph = own.loop->signature();
       for (const size_t i : own.loop->operands()) own.inputs.push_back(loop.operands[i]);
@@ -147,6 +158,7 @@ class Partitioning {
   }
 
   [[nodiscard]] bool is_loop(uint32_t op) const { return uses_[op] == DeviceUse::kLoop; }
+  [[nodiscard]] bool stands_alone(uint32_t op) const { return is_loop(op) || uses_[op] == DeviceUse::kCollective; }
 
   /// What a device program is made for.
   [[nodiscard]] bool is_worth_a_launch(uint32_t i) const {
@@ -170,8 +182,8 @@ class Partitioning {
       if (on_device(i) && !worth_it.contains(groups.find(i))) to_host(i, kNotWorthIt);
   }
 
-  /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads, and a loop and what reads it
-  /// are in different stages.
+  /// Even: of the host; odd: of the device. An operator comes no earlier than what it reads, and a loop or a collective
+  /// and what reads it are in different stages.
   [[nodiscard]] std::vector<uint32_t> stages_of() const {
     std::vector<uint32_t> stages(uses_.size());
     for (uint32_t i = 0; i < uses_.size(); i++) {
@@ -184,7 +196,7 @@ class Partitioning {
   }
 
   [[nodiscard]] uint32_t stage_behind(const std::vector<uint32_t>& stages, uint32_t before, uint32_t op) const {
-    return stages[before] + (on_device(before) && (is_loop(before) || is_loop(op)) ? 1 : 0);
+    return stages[before] + (on_device(before) && (stands_alone(before) || stands_alone(op)) ? 1 : 0);
   }
 
   /// What the part reads from outside, and what others read of it. Constants join the part of their reader.
@@ -228,21 +240,60 @@ class Partitioning {
 
   const Module& module_;
   const std::set<uint32_t>& before_;
+  const DeviceSlice* const slice_;
   std::vector<DeviceUse> uses_;
-  std::map<uint32_t, DeviceLoop> loops_;  ///< by operator
+  std::map<uint32_t, DeviceLoop> loops_;        ///< by operator
+  std::map<uint32_t, Collective> collectives_;  ///< by operator
   Partition result_;
 };
 
 }  // namespace
 
-Result<Partition> partition(const Module& module, Device device, const Cuts& cuts) {
-  return Partitioning(module, device, cuts).run();
+Result<Partition> partition(const Module& module, Device device, const Cuts& cuts, const DeviceSlice* slice) {
+  return Partitioning(module, device, cuts, slice).run();
 }
 
 void leave_to_host(Partition& partition, size_t part, const std::string& reason) {
   partition.parts[part].graph.reset();
   partition.parts[part].loop.reset();
+  partition.parts[part].collective.reset();
   for (const uint32_t op : partition.parts[part].ops) partition.reasons[op] = reason;
+}
+
+std::vector<std::vector<size_t>> launches_of(const Partition& partition) {
+  const auto& parts = partition.parts;
+  std::map<ValueId, size_t> made;  // values -> part
+  for (size_t i = 0; i < parts.size(); i++)
+    for (const auto value : parts[i].outputs) made[value] = i;
+  // Even: of the host; odd: of the device, where parts of one level follow each other without the host.
+  const auto joins = [&](size_t i) { return parts[i].on_device() && !parts[i].loop; };
+  std::vector<size_t> levels(parts.size());
+  for (size_t i = 0; i < parts.size(); i++) {
+    levels[i] = parts[i].on_device() ? 1 : 0;
+    for (const auto value : parts[i].inputs) {
+      const auto found = made.find(value);
+      if (found == made.end() || found->second == i) continue;
+      const size_t before = levels[found->second];
+      const bool together = joins(found->second) && joins(i);
+      const bool host = !parts[found->second].on_device() && !parts[i].on_device();
+      levels[i] = std::max(levels[i], before + (together || host ? 0 : parts[i].on_device() ? 1 + before % 2 : 1));
+    }
+  }
+  std::vector<std::vector<size_t>> launches;
+  for (size_t level = 0, last = parts.empty() ? 0 : *std::ranges::max_element(levels); level <= last; level++) {
+    std::vector<size_t> together;
+    bool exchanges = false;
+    for (size_t i = 0; i < parts.size(); i++) {
+      if (levels[i] != level) continue;
+      if (!joins(i)) launches.push_back({i});
+      if (joins(i)) together.push_back(i);
+      exchanges = exchanges || parts[i].collective;
+    }
+    if (exchanges) launches.push_back(std::move(together));
+    if (!exchanges)
+      for (const size_t i : together) launches.push_back({i});
+  }
+  return launches;
 }
 
 }  // namespace weft::compiler

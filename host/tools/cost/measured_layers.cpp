@@ -53,7 +53,10 @@ Result<Profile> measure_layers(const spec::Chip& chip, const ModelProgram& model
   for (size_t i = 0; i < model.partition.parts.size(); i++) {
     const auto& part = model.partition.parts[i];
     if (!part.graph || (part.loop && !part.loop->turns)) continue;  // on zeros a loop might not end
-    if (auto status = session.value().load(model.programs[i].executable); !status.ok()) return status.error();
+    auto alone =
+        model.programs[i].executable.empty() ? compile_part(model, i, chip) : Result<PartProgram>(model.programs[i]);
+    if (!alone.ok()) return alone.error();  // of a sequence
+    if (auto status = session.value().load(alone.value().executable); !status.ok()) return status.error();
     std::vector<std::vector<std::byte>> arguments;
     for (const auto& argument : session.value().arguments())
       arguments.emplace_back(argument.direction == WEFT_ARGUMENT_DIRECTION_INPUT ? argument.size_bytes : 0);

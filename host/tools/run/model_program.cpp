@@ -15,6 +15,7 @@
 #include "host/compiler/lower.hpp"
 #include "host/compiler/partition/device_graph.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
+#include "host/tools/run/sequence_programs.hpp"
 
 namespace weft::tools {
 namespace {
@@ -93,6 +94,7 @@ bool compile_whole(ModelProgram& model, const spec::Chip& chip, Loops loops) {
   part.graph = std::move(graph.value());
   model.partition.parts.push_back(std::move(part));
   model.programs.push_back(std::move(program.value()));
+  model.launches = {{{0}, {}}};
   return true;
 }
 
@@ -129,8 +131,9 @@ using Tried = std::map<std::vector<uint32_t>, Result<PartProgram>>;
 /// Compiles the model's device programs. Where one is refused, other cuts are tried: parts of matrices, if they have all
 /// products, or this program in two. True: there are other cuts.
 Result<bool> compile_all(ModelProgram& model, const spec::Chip& chip, Loops loops, Tried& tried) {
-  for (const auto& part : model.partition.parts) {
-    if (!part.graph) continue;
+  for (const auto& launch : model.launches) {
+    const auto& part = model.partition.parts[launch.parts.front()];
+    if (launch.sequence || !part.graph) continue;
     if (!tried.contains(part.ops))
       tried.emplace(part.ops, part.loop ? compile_loop(chip, *part.loop)
                                         : compile_graph(chip, *part.graph, loops, compiler::Arguments::kOne));
@@ -149,49 +152,90 @@ Result<bool> compile_all(ModelProgram& model, const spec::Chip& chip, Loops loop
   return false;
 }
 
+/// The model's launches, with those of several parts compiled. True: there are other cuts.
+bool compile_sequences(ModelProgram& model, const spec::Chip& chip, const compiler::DeviceSlice* slice) {
+  for (bool again = true; again;) {
+    again = false;
+    model.launches.clear();
+    for (auto& parts : compiler::launches_of(model.partition)) model.launches.push_back({std::move(parts), {}});
+    for (size_t i = 0; i < model.launches.size() && !again; i++) {
+      ModelLaunch& launch = model.launches[i];
+      if (!is_sequence(model.partition, launch.parts)) continue;
+      size_t refused = 0;
+      auto sequence = compile_sequence(model, launch.parts, chip, *slice, refused);
+      if (sequence.ok()) {
+        launch.sequence = std::move(sequence.value());
+        continue;
+      }
+      const size_t part = launch.parts[refused];
+      if (cut_in_two(model.module, model.partition.parts[part], model.cuts)) return true;
+      compiler::leave_to_host(model.partition, part, sequence.error().message);
+      model.left_to_host.insert(part);
+      again = true;
+    }
+  }
+  return false;
+}
+
 /// Parts of the model's module, those of the device compiled. What the device's compiler refuses is the host's.
-Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, Loops loops) {
+Status cut(ModelProgram& model, const spec::Chip& chip, compiler::Device device, Loops loops,
+           const compiler::DeviceSlice* slice = nullptr) {
   Tried tried;
   for (bool again = true; again;) {
-    auto parts = compiler::partition(model.module, device, model.cuts);
+    auto parts = compiler::partition(model.module, device, model.cuts, slice);
     if (!parts.ok()) return parts.error();
     model.partition = std::move(parts.value());
+    model.left_to_host.clear();
+    again = compile_sequences(model, chip, slice);
+    if (again) continue;
     const auto other = compile_all(model, chip, loops, tried);
     if (!other.ok()) return other.error();
     again = other.value();
   }
-  for (size_t i = 0; i < model.partition.parts.size(); i++) {
-    model.programs.emplace_back();
+  model.programs.resize(model.partition.parts.size());
+  for (const auto& launch : model.launches) {
+    const size_t i = launch.parts.front();
     const compiler::Part& part = model.partition.parts[i];
-    if (!part.graph) continue;
-    if (auto& program = tried.at(part.ops); program.ok())
-      model.programs.back() = std::move(program.value());
-    else
+    if (launch.sequence || !part.graph) continue;
+    if (auto& program = tried.at(part.ops); program.ok()) {
+      model.programs[i] = std::move(program.value());
+    } else {
       compiler::leave_to_host(model.partition, i, program.error().message);
+      model.left_to_host.insert(i);
+    }
   }
   return Ok{};
 }
 
 /// The parts of the model's module with the programs that they have been compiled to before.
-Status take(ModelProgram& model, CompiledParts& known) {
-  auto parts = compiler::partition(model.module, compiler::Device::kUsed, known.cuts);
+Status take(ModelProgram& model, CompiledParts& known, const compiler::DeviceSlice* slice) {
+  auto parts = compiler::partition(model.module, compiler::Device::kUsed, known.cuts, slice);
   if (!parts.ok()) return parts.error();
   model.partition = std::move(parts.value());
+  model.left_to_host = std::move(known.left_to_host);
+  for (const size_t part : model.left_to_host)
+    if (part < model.partition.parts.size())
+      compiler::leave_to_host(model.partition, part, "the device's compiler has refused it");
+  for (auto& together : compiler::launches_of(model.partition)) model.launches.push_back({std::move(together), {}});
   model.programs = std::move(known.programs);
   model.cuts = std::move(known.cuts);
   const auto other = [] {
     return Error{WEFT_ERROR_INVALID_ARGUMENT, "device programs that are not those of the program's parts"};
   };
   if (model.programs.size() != model.partition.parts.size()) return other();
-  for (size_t i = 0; i < model.programs.size(); i++) {
-    const auto& graph = model.partition.parts[i].graph;
-    const auto& program = model.programs[i];
-    if (!graph && !program.executable.empty()) return other();
-    if (!graph) continue;
-    if (program.executable.empty())
-      compiler::leave_to_host(model.partition, i, "the device's compiler has refused it");
-    else if (program.places.size() != graph->inputs.size() + graph->outputs.size())
-      return other();
+  size_t sequences = 0;
+  for (auto& launch : model.launches) {
+    if (is_sequence(model.partition, launch.parts)) {
+      if (sequences == known.sequences.size()) return other();
+      auto sequence = known_sequence(model, launch.parts, *slice, std::move(known.sequences[sequences++]));
+      if (!sequence.ok()) return sequence.error();
+      launch.sequence = std::move(sequence.value());
+      continue;
+    }
+    const auto& graph = model.partition.parts[launch.parts.front()].graph;
+    const auto& program = model.programs[launch.parts.front()];
+    if (graph.has_value() == program.executable.empty()) return other();
+    if (graph && program.places.size() != graph->inputs.size() + graph->outputs.size()) return other();
   }
   return Ok{};
 }
@@ -224,15 +268,18 @@ Result<ModelProgram> compile_model(const std::string& path, const std::vector<st
   return model;
 }
 
-Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, CompiledParts* known) {
+Result<ModelProgram> compile_parts(Module module, const spec::Chip& chip, CompiledParts* known,
+                                   const compiler::DeviceSlice* slice) {
   ModelProgram model;
   model.module = std::move(module);
-  if (known != nullptr) {
-    if (auto status = take(model, *known); !status.ok()) return status.error();
-    return model;
-  }
-  if (auto status = cut(model, chip, compiler::Device::kUsed, Loops::kNever); !status.ok()) return status.error();
+  auto status =
+      known != nullptr ? take(model, *known, slice) : cut(model, chip, compiler::Device::kUsed, Loops::kNever, slice);
+  if (!status.ok()) return status.error();
   return model;
+}
+
+Result<PartProgram> compile_part(const ModelProgram& model, size_t part, const spec::Chip& chip) {
+  return compile_graph(chip, *model.partition.parts[part].graph, Loops::kNever, compiler::Arguments::kOne);
 }
 
 Result<Graph> import_graph(const std::string& path, const std::vector<std::byte>& file,

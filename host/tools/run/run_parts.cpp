@@ -2,6 +2,7 @@
 #include "host/tools/run/run_parts.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -92,14 +93,15 @@ void set_elements(Tensor& value, const std::vector<std::byte>& dense) {
 
 class PartsRun {
  public:
-  PartsRun(const ModelProgram& model, runtime::Session* session, Verify verify)
-      : model_(model), session_(session), verify_(verify) {}
+  PartsRun(const ModelProgram& model, runtime::Session* session, Verify verify, SequenceLauncher* launcher)
+      : model_(model), session_(session), verify_(verify), launcher_(launcher) {}
 
   Result<PartsResult> run(const std::vector<TensorPtr>& inputs) {
     for (size_t i = 0; i < inputs.size(); i++) values_[model_.module.inputs[i]] = inputs[i];
-    for (size_t i = 0; i < model_.partition.parts.size(); i++) {
-      const Part& part = model_.partition.parts[i];
-      auto status = part.graph ? on_device(i) : on_host(part);
+    for (const ModelLaunch& launch : model_.launches) {
+      const size_t first = launch.parts.front();
+      const Part& part = model_.partition.parts[first];
+      auto status = launch.sequence ? in_sequence(launch) : part.graph ? on_device(first) : on_host(part);
       if (!status.ok()) return status.error();
     }
     for (const auto& output : model_.module.outputs) result_.outputs.push_back(values_.at(output.value));
@@ -170,9 +172,38 @@ class PartsRun {
     return Ok{};
   }
 
+  /// Values of the first argument go to the device as its programs read them, and those of the second one come back.
+  Status in_sequence(const ModelLaunch& together) {
+    const SequenceProgram& sequence = *together.sequence;
+    if (launcher_ == nullptr)
+      return Error{WEFT_ERROR_INTERNAL, "a launch of several devices, and nobody who makes one"};
+    std::vector<std::byte> input(sequence.plan.input_bytes);
+    for (const auto& value : sequence.plan.inputs) {
+      const auto rows =
+          compiler::pack_rows_as(as_floats(*value_of(value.value)), value.rows, value.columns, value.dtype);
+      std::ranges::copy(rows, input.begin() + static_cast<ptrdiff_t>(value.offset_bytes));
+    }
+    LaunchWindow window{together.parts.front(), 0, 0};
+    const auto begin = std::chrono::steady_clock::now();
+    const auto results = launcher_->launch(sequence, std::move(input), window);
+    if (!results.ok()) return results.error();
+    result_.device_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result_.device_cycles += window.end - window.begin;
+    result_.launches.push_back(window);
+    result_.macs += sequence.compiled.macs;
+    for (const auto& from : sequence.plan.results) {
+      auto value = std::make_shared<Tensor>(model_.module.type(from.value));
+      const auto rows = std::span(results.value()).subspan(from.offset_bytes, from.size_bytes());
+      set_elements(*value, compiler::unpack_rows(rows, from.rows, from.columns, 4));
+      values_[from.value] = std::move(value);
+    }
+    return Ok{};
+  }
+
   const ModelProgram& model_;
   runtime::Session* session_;
   const Verify verify_;
+  SequenceLauncher* const launcher_;
   compiler::reference::Environment values_;
   PartsResult result_;
 };
@@ -180,8 +211,8 @@ class PartsRun {
 }  // namespace
 
 Result<PartsResult> run_parts(const ModelProgram& model, const std::vector<TensorPtr>& inputs,
-                              runtime::Session* session, Verify verify) {
-  return PartsRun(model, session, verify).run(inputs);
+                              runtime::Session* session, Verify verify, SequenceLauncher* launcher) {
+  return PartsRun(model, session, verify, launcher).run(inputs);
 }
 
 std::map<std::string, uint64_t> kinds_of(const ModelProgram& model, const Part& part) {
@@ -206,11 +237,13 @@ std::string parts_text(const ModelProgram& model) {
     std::string kinds;
     for (const auto& [kind, count] : kinds_of(model, part))
       kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
-    text += fmt::format("  part {} on the {}  {}\n", i, part.graph ? "device" : "host  ", kinds);
-    if (part.graph) continue;
+    text += fmt::format("  part {} on the {}  {}\n", i, part.on_device() ? "device" : "host  ", kinds);
+    if (part.on_device()) continue;
     for (const auto& [reason, count] : reasons_of(model, part))
       text += fmt::format("    {} because: {}\n", count, reason);
   }
+  for (const ModelLaunch& launch : model.launches)
+    if (launch.sequence) text += fmt::format("  one launch of all devices: parts {}\n", fmt::join(launch.parts, ", "));
   if (!model.decided_by.empty()) {
     text += "  compiled for the values of";
     for (const auto& name : model.decided_by) text += fmt::format(" '{}'", name);
@@ -223,7 +256,7 @@ std::string parts_json(const ModelProgram& model, const PartsResult* result) {
   nlohmann::ordered_json json;
   auto& parts = json["parts"] = nlohmann::ordered_json::array();
   for (const auto& part : model.partition.parts)
-    parts.push_back({{"where", part.graph ? "device" : "host"},
+    parts.push_back({{"where", part.on_device() ? "device" : "host"},
                      {"operators", kinds_of(model, part)},
                      {"reasons", reasons_of(model, part)}});
   json["decided_by"] = model.decided_by;

@@ -29,11 +29,22 @@ struct PartsResult {
 
 enum class Verify : uint8_t { kNo, kYes };
 
-/// Part after part on these inputs, in the model's order. `session` is there if a part has a device program. Errors of
-/// the device, of the reference (too much work or memory).
+/// Launches the sequences of a model, each when all devices have come to it.
+class SequenceLauncher {
+ public:
+  virtual ~SequenceLauncher() = default;
+  /// In a device's thread: its input, and its result when the launch has ended. Errors of the device, and of another one
+  /// that does not come.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> launch(const SequenceProgram& sequence,
+                                                              std::vector<std::byte> input, LaunchWindow& window) = 0;
+};
+
+/// Part after part on these inputs, in the model's order. `session` is there if a part has a device program, and
+/// `launcher` if there are sequences. Errors of the device, of the reference (too much work or memory).
 [[nodiscard]] Result<PartsResult> run_parts(const ModelProgram& model,
                                             const std::vector<compiler::ir::TensorPtr>& inputs,
-                                            runtime::Session* session, Verify verify);
+                                            runtime::Session* session, Verify verify,
+                                            SequenceLauncher* launcher = nullptr);
 
 /// Operators of a part by name, constants aside.
 [[nodiscard]] std::map<std::string, uint64_t> kinds_of(const ModelProgram& model, const compiler::Part& part);
