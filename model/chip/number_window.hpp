@@ -16,6 +16,12 @@ class NumberWindow {
     things_.emplace_back(std::move(thing));
     return first_ + things_.size() - 1;
   }
+  /// The thing, which stays; nullptr if it is not there.
+  [[nodiscard]] const T* find(uint64_t number) const {
+    if (number < first_ || number - first_ >= things_.size()) return nullptr;
+    const auto& thing = things_[number - first_];
+    return thing ? &*thing : nullptr;
+  }
   /// The thing, which is not there any more afterwards; nothing if it was not.
   [[nodiscard]] std::optional<T> take(uint64_t number) {
     if (number < first_ || number - first_ >= things_.size()) return std::nullopt;

@@ -29,7 +29,7 @@ std::unique_ptr<Simulation> Simulation::make(const ChipOptions& options, std::st
 
 std::unique_ptr<Simulation> Simulation::make_slice(std::vector<ChipOptions> options, SliceNetwork& network,
                                                    std::string& error) {
-  for (uint32_t i = 0; i < options.size(); i++) options[i].slice = network.registers(i);
+  for (uint32_t i = 0; i < options.size(); i++) options[i].slice = network.registers(network.first_chip() + i);
   return elaborate(options, &network, error);
 }
 
@@ -40,12 +40,14 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
   sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
   std::unique_ptr<Simulation> simulation(new Simulation);
   simulation->clock_ = std::make_unique<CoreClock>("clock", TimeBase(options.front().preset->clock_hz), network);
+  simulation->network_ = network;
   for (uint32_t i = 0; i < options.size(); i++) {
-    const std::string name = network == nullptr ? "chip" : "chip" + std::to_string(i);
+    const uint32_t number = network == nullptr ? 0 : network->first_chip() + i;
+    const std::string name = network == nullptr ? "chip" : "chip" + std::to_string(number);
     auto chip = Chip::make(name.c_str(), options[i], *simulation->clock_, error);
     if (chip == nullptr) return nullptr;
     if (network != nullptr)
-      network->attach(i, chip->core(), [c = chip.get()](unsigned port) { return c->link_trouble(port); });
+      network->attach(number, chip->core(), [c = chip.get()](unsigned port) { return c->link_trouble(port); });
     chip->tell(simulation->attention_);
     simulation->chips_.push_back(std::move(chip));
   }

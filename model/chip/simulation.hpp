@@ -11,6 +11,8 @@
 #include "model/chip/boundary.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/function.hpp"
+#include "model/chip/rank_link.hpp"
+#include "model/chip/rank_state.hpp"
 
 namespace weft::chip {
 
@@ -41,15 +43,15 @@ class Simulation {
 
   /// Elaborates and lets the firmware run until it sleeps. nullptr and a message in `error` on failure.
   static std::unique_ptr<Simulation> make(const ChipOptions& options, std::string& error);
-  /// The chips of a slice, by number; all have one preset's clock and as many functions. `network` outlives the
-  /// simulation; options.slice is filled in here.
+  /// The chips of a slice, by number, or those of this rank; all have one preset's clock and as many functions.
+  /// `network` outlives the simulation; options.slice is filled in here.
   static std::unique_ptr<Simulation> make_slice(std::vector<ChipOptions> options, SliceNetwork& network,
                                                 std::string& error);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  /// Of all chips: those of chip 0, then those of chip 1, ...
+  /// Of all chips that are simulated here: those of the first one, then those of the next one, ...
   [[nodiscard]] size_t functions() const;
   [[nodiscard]] Function& function(size_t index = 0);
   [[nodiscard]] size_t functions_of_a_chip() const { return functions() / chips(); }
@@ -69,6 +71,27 @@ class Simulation {
   /// Lets time go on for a slice, or until nothing is pending, or to the armed wait's alarm, which then ends. At least
   /// one event happens if one is pending. Where slices begin and end changes no cycle of the device.
   void run_slice();
+
+  // With several ranks, in place of run_slice(), held() and next_alarm()
+  /// Joins the other ranks of a slice; blocks until all have come. Not owned.
+  void join(RankLink& link);
+  /// What this rank has to say of simulated time.
+  [[nodiscard]] RankState rank_state();
+  /// Tells the other ranks `own` and what has been given to the network since the last time, and hears theirs. Blocks
+  /// until all ranks have come. Returns what they say together.
+  [[nodiscard]] RankState meet(const RankState& own);
+  /// After a meeting whose state runs(): lets time go on for a slice, as all other ranks do, window by window. Time
+  /// stands at the same moment in all ranks afterwards.
+  void run_windows(RankState all);
+
+  /// After a meeting whose state does not run: time stands at the same moment in all ranks, unless a host holds it while
+  /// something is still to happen.
+  void stand_still(const RankState& all) {
+    if (all.next_fs == UINT64_MAX) stand_at(all.time_fs);
+  }
+
+  /// The same in all ranks, but for the wall clock's part.
+  [[nodiscard]] const RankMeter& rank_meter() const { return meter_; }
 
   /// Where time stands, and how often it has gone on: as long as that is the same, nothing has happened in between.
   [[nodiscard]] Standstill standstill() const;
@@ -111,6 +134,9 @@ class Simulation {
   /// Asks all functions again if any may answer otherwise than the last time.
   void update_claims();
   void adapt(std::chrono::nanoseconds taken);
+  /// All ranks let time go on to the same moment, before which nothing is left to happen.
+  void stand_at(uint64_t fs);
+  void end_alarms();
   enum class Policy : uint8_t { kToLastEvent, kToEnd };
   /// sc_start() until `end_fs`; nothing if that is not ahead.
   void start_until(uint64_t end_fs, Policy policy);
@@ -128,6 +154,11 @@ class Simulation {
   uint64_t runs_ = 0;
   bool alarms_ = true;
   Boundary* boundary_ = nullptr;
+  SliceNetwork* network_ = nullptr;  // of a slice
+  RankLink* link_ = nullptr;
+  std::vector<RankLink::Bytes> outbox_, inbox_;  // by rank
+  RankMeter meter_;
+  uint64_t window_end_fs_ = 0;  // all that happens before has happened, in all ranks
 };
 
 }  // namespace weft::chip

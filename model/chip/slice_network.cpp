@@ -95,9 +95,13 @@ class SliceNetwork::Port final : public core::RemotePort {
   uint32_t chip_;
 };
 
-SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, const ici::NetworkOptions& options)
+SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, const ici::NetworkOptions& options,
+                           const RankShare& share)
     : slice_(slice),
       options_(options),
+      share_(share),
+      first_chip_(share.first(slice.chips())),
+      end_chip_(share.end(slice.chips())),
       time_(chip.clock_hz),
       network_(slice.topology(), options),
       room_bytes_(room_for(network_.topology(), options)),
@@ -109,6 +113,10 @@ SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, cons
   network_.note_arrivals(&arrivals_);
   network_.on_delivery(
       [this](const ici::Message& message, ici::Delivery how, ici::Femtoseconds at) { delivered(message, how, at); });
+  if (in_ranks()) {
+    network_.on_hop([this](const ici::Hop& hop) { foresee(hop); });
+    return;
+  }
   network_.set_trouble([this](uint32_t sender, unsigned port) {
     const auto& trouble = chips_[sender]->trouble;
     return trouble ? trouble(port) : ici::LinkTrouble{};
@@ -143,6 +151,7 @@ SliceRegisters SliceNetwork::registers(uint32_t chip) const {
   for (unsigned port = 0; port < 4; port++) out.neighbors |= neighbor(port) << kBits * port;
   out.neighbors_z = static_cast<uint32_t>(neighbor(4) | neighbor(5) << kBits);
   out.link_bytes_per_second = options_.link_bytes_per_second;
+  out.links_fail = !in_ranks();
   out.link = [this, chip](unsigned port) { return link(chip, port); };
   return out;
 }
@@ -181,8 +190,9 @@ uint64_t SliceNetwork::next_on_links_fs() const {
   return departures_.empty() ? next : std::min(next, departures_.key().time_fs);
 }
 
+/// With several ranks the links come later, at the end of the window.
 uint64_t SliceNetwork::next_event_fs() const {
-  uint64_t next = next_on_links_fs();
+  uint64_t next = in_ranks() ? UINT64_MAX : next_on_links_fs();
   if (!arrived_.empty()) next = std::min(next, arrived_.key().time_fs);
   if (!returns_.empty()) next = std::min(next, returns_.key().time_fs);
   if (!resets_.empty()) next = std::min(next, resets_.key().time_fs);
@@ -192,7 +202,7 @@ uint64_t SliceNetwork::next_event_fs() const {
 /// Once links have died, messages may also be given up, which acts on the chips at both ends without notice.
 uint64_t SliceNetwork::next_arrival_fs(size_t chip, uint64_t now_fs) {
   if (network_.troubled()) return next_event_fs();
-  const uint64_t next = arrivals_.next(static_cast<uint32_t>(chip), now_fs);
+  const uint64_t next = arrivals_.next(first_chip_ + static_cast<uint32_t>(chip), now_fs);
   return resets_.empty() ? next : std::min(next, resets_.key().time_fs);
 }
 
@@ -200,7 +210,7 @@ uint64_t SliceNetwork::next_arrival_fs(size_t chip, uint64_t now_fs) {
 void SliceNetwork::run(uint64_t now_fs) {
   now_fs_ = now_fs;
   while (next_event_fs() <= now_fs) {
-    run_links(now_fs);
+    if (!in_ranks()) run_links(now_fs);
     act(now_fs);
   }
 }
@@ -238,7 +248,9 @@ void SliceNetwork::depart(uint64_t at_fs, DepartureKind kind, uint64_t number, D
   if (from == to) arrivals_.note(from, at_fs, now_fs_);  // on no link
   if (from == to && !std::holds_alternative<BarrierArrival>(departure.parcel))
     return bring(at_fs, std::move(departure.parcel), ici::Delivery::kDone);
-  departures_.push({at_fs, from, kind, 0, number}, std::move(departure));
+  const SliceOrder order{at_fs, from, kind, 0, number};
+  if (in_ranks() && kind == kByCore) return given_departures_.push_back({order, std::move(departure)});
+  departures_.push(order, std::move(departure));
 }
 
 ici::Route SliceNetwork::route(uint32_t from, uint32_t to, Way& way) const {
@@ -254,7 +266,9 @@ void SliceNetwork::core_was_reset(uint32_t number) {
   const SliceOrder order{std::max(reset_fs, now_fs_) + options_.hop_latency, number, kByCore, 0, ++chip.departures};
   const CoreWasReset reset{number, chip.epoch};
   resets_.push(order, reset);
-  departures_.push(order, {number, number, 0, kControlClass, {}, reset});
+  Departure departure{number, number, 0, kControlClass, {}, reset};
+  if (in_ranks()) return given_departures_.push_back({order, std::move(departure)});
+  departures_.push(order, std::move(departure));
 }
 
 void SliceNetwork::return_to(uint32_t chip, const Return& back) {
@@ -286,6 +300,7 @@ void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how, uin
   auto parcel = parcels_.take(message.tag);
   if (!parcel) return;  // it arrived, and its source could not know
   const auto* arrival = std::get_if<BarrierArrival>(&*parcel);
+  if (arrival == nullptr && in_ranks()) return;  // of other ranks, or foreseen
   if (arrival == nullptr) return bring(at_fs, std::move(*parcel), how);
   return how == ici::Delivery::kDone ? arrive(*arrival, at_fs) : cannot_arrive(*arrival, at_fs);
 }
@@ -298,7 +313,8 @@ void SliceNetwork::bring(uint64_t at_fs, Parcel parcel, ici::Delivery how) {
   } else if (const auto* release = std::get_if<BarrierRelease>(&parcel)) {
     order = {at_fs, release->to, kRelease, release->from, release->number};
   }
-  arrived_.push(order, {std::move(parcel), how});
+  foreseen_fs_ = std::min(foreseen_fs_, at_fs);
+  if (is_own(order.chip)) arrived_.push(order, {std::move(parcel), how});
 }
 
 // ---------------------------------------------------------------- at the receiver
@@ -343,8 +359,10 @@ void SliceNetwork::settle(uint32_t from, uint32_t to) {
 /// `across`: the chip that answers.
 void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
   const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
-  arrivals_.note(to, at_fs + way, now_fs_);
-  returns_.push({at_fs + way, to, 0, across, ++chips_[across]->returns}, back);
+  const SliceOrder order{at_fs + way, to, 0, across, ++chips_[across]->returns};
+  if (!is_own(to)) return given_returns_.push_back({order, back});
+  arrivals_.note(to, order.time_fs, now_fs_);
+  returns_.push(order, back);
 }
 
 void SliceNetwork::know_reset(const CoreWasReset& reset) {

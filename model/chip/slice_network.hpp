@@ -10,6 +10,8 @@
 #include "model/chip/chip_options.hpp"
 #include "model/chip/core_clock.hpp"
 #include "model/chip/number_window.hpp"
+#include "model/chip/rank_share.hpp"
+#include "model/chip/rank_wire.hpp"
 #include "model/chip/slice_barriers.hpp"
 #include "model/chip/slice_flows.hpp"
 #include "model/chip/slice_parcels.hpp"
@@ -33,11 +35,18 @@ class CoreHost;
 /// The pieces of a COPY take all shortest ways to the receiver by turns (ici::balanced_route), so they arrive in any
 /// order; its post follows all of them, and posts of one sender at one receiver keep the order of their commands.
 ///
+/// **Ranks.** A slice may be simulated by several processes, each with its share of the chips and the whole network.
+/// What its chips give to the network, each rank gives to all others at the end of a window of simulated time of
+/// lookahead_fs(), and what comes back to their senders with it; then each lets the network do what the window brought.
+/// What arrives at a chip has set out on its last link a hop's time before: so by the end of a window all is known that
+/// arrives in the next one. Nothing goes wrong on the links of such a slice (SliceRegisters::links_fail).
+///
 /// Deterministic: what happens is ordered by SliceOrder, whatever order the simulator runs the cores in. One thread.
 /// Made before the chips, which it must outlive.
 class SliceNetwork final : public Interconnect {
  public:
-  SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, const ici::NetworkOptions& options);
+  SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, const ici::NetworkOptions& options,
+               const RankShare& share = {});
   ~SliceNetwork() override;
 
   /// The core's way out; for CoreOptions::remote.
@@ -54,7 +63,20 @@ class SliceNetwork final : public Interconnect {
   void trace_to(std::shared_ptr<TraceFile> file);
   [[nodiscard]] const ici::Network& network() const { return network_; }
 
-  // Interconnect
+  // With several ranks, at the end of a window
+  [[nodiscard]] const RankShare& share() const { return share_; }
+  [[nodiscard]] uint32_t first_chip() const { return first_chip_; }
+  /// What there is for another rank since the last exchange.
+  void pack(unsigned rank, std::vector<std::byte>& bytes) const;
+  /// What another rank has packed for this one.
+  void unpack(std::span<const std::byte> bytes);
+  /// All has been packed and unpacked: the network does what happens before `end_fs`. The first moment after that in
+  /// which there is something to do on the links or at a chip of any rank, as far as it has become known by this call.
+  [[nodiscard]] uint64_t exchanged(uint64_t end_fs);
+  /// The first moment of what has been packed; UINT64_MAX: nothing has.
+  [[nodiscard]] uint64_t first_packed_fs() const;
+
+  // Interconnect; chips are counted from this rank's first one
   [[nodiscard]] uint64_t next_event_fs() const override;
   void run(uint64_t now_fs) override;
   [[nodiscard]] uint64_t lookahead_fs() const override { return options_.hop_latency; }
@@ -83,12 +105,23 @@ class SliceNetwork final : public Interconnect {
     uint32_t period = 0;
   };
   enum DepartureKind : uint32_t { kByCore, kByBarrier };
+  struct GivenDeparture {
+    SliceOrder order;
+    Departure departure;
+  };
+  struct GivenReturn {
+    SliceOrder order;
+    Return back;
+  };
   enum ArrivalKind : uint32_t { kData, kRelease };
 
   /// A core may be ahead of time by the lookahead, so not even its own chip's answer comes before.
   [[nodiscard]] uint64_t way_to_itself(uint32_t from, uint32_t to) const {
     return from == to ? options_.hop_latency : 0;
   }
+  [[nodiscard]] bool in_ranks() const { return share_.ranks > 1; }
+  /// The chip is simulated here.
+  [[nodiscard]] bool is_own(uint32_t chip) const { return chip >= first_chip_ && chip < end_chip_; }
   static uint64_t way_key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
 
   // at the sender
@@ -103,6 +136,7 @@ class SliceNetwork final : public Interconnect {
   void set_out(const SliceOrder& order, Departure departure);
   void delivered(const ici::Message& message, ici::Delivery how, uint64_t at_fs);
   void bring(uint64_t at_fs, Parcel parcel, ici::Delivery how);
+  void foresee(const ici::Hop& hop);
 
   // at the receiver
   void act(uint64_t now_fs);
@@ -119,6 +153,8 @@ class SliceNetwork final : public Interconnect {
 
   const ici::Slice slice_;
   const ici::NetworkOptions options_;
+  const RankShare share_;
+  const uint32_t first_chip_, end_chip_;
   const TimeBase time_;
   ici::Network network_;
   uint64_t room_bytes_;  // that one core may have on its way
@@ -133,6 +169,9 @@ class SliceNetwork final : public Interconnect {
   NumberWindow<Parcel> parcels_;  // by the tag of their message
   ici::ArrivalTimes arrivals_;    // of what is on its way to a chip
   SliceBarriers barriers_;
+  std::vector<GivenDeparture> given_departures_;  // to all ranks at the end of the window
+  std::vector<GivenReturn> given_returns_;        // to those of their chips
+  uint64_t foreseen_fs_ = UINT64_MAX;             // the first arrival at any chip that this exchange has shown
   std::unique_ptr<ici::LinkTrace> trace_;
 };
 

@@ -52,7 +52,7 @@ struct CoreWasReset {
   uint32_t chip, epoch;
 };
 
-/// std::monostate: something that other ranks deal with.
+/// std::monostate: data between chips of other ranks, of which only the time on the links matters here.
 using Parcel = std::variant<std::monostate, DataParcel, BarrierArrival, BarrierRelease, CoreWasReset>;
 
 /// What a chip gives to the network.

@@ -52,7 +52,7 @@ int Server::idle_ms() const {
 void Server::update_rights() {
   std::vector<std::optional<Peer>> clients;
   for (const FunctionPort& port : ports_) clients.push_back(port.peer());
-  alone_ = is_one_tenant(clients, simulation_.functions_of_a_chip());
+  alone_ = is_one_tenant(clients, simulation_.functions_of_a_chip()) && others_.tenants < 2;
   const auto count = std::ranges::count_if(clients, [](const auto& c) { return c.has_value(); });
   present_ = alone_ ? 1 : static_cast<size_t>(count);
   for (size_t i = 0; i < ports_.size(); i++)
@@ -89,6 +89,7 @@ bool Server::look_at_sockets(std::vector<pollfd>& polled, bool sleeps) {
     if (!port.attached() && !polled.empty()) poll_set_.renew(port.polled_of(polled));
   polled.clear();
   if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});
+  if (wake_fd_ >= 0) polled.push_back({wake_fd_, POLLIN, 0});
   for (FunctionPort& port : ports_) port.poll_for(polled);
   const size_t ports_end = polled.size();
   if (management_) management_->poll_for(polled);
@@ -116,11 +117,15 @@ void Server::run() {
     if (simulation_.pending()) {
       run_slices();
     } else if (simulation_.next_alarm() != 0) {
-      for (size_t i = 0; i < ports_.size(); i++)
-        if (ports_[i].quiet()) simulation_.end_idle_wait(i);
+      end_idle_waits();
     }
   }
   for (FunctionPort& port : ports_) port.close();
+}
+
+void Server::end_idle_waits() {
+  for (size_t i = 0; i < ports_.size(); i++)
+    if (ports_[i].quiet()) simulation_.end_idle_wait(i);
 }
 
 }  // namespace weft::server

@@ -44,6 +44,9 @@ class Server {
   /// Until the attached client leaves or a stop is asked for. The clients' traces are gone from the device when it
   /// returns.
   void run();
+  /// The same for the functions of a rank, which has joined the others: until the clients that were attached in all
+  /// ranks have left, or a stop is asked for in one of them.
+  void run_in_ranks(chip::RankLink& link);
 
  private:
   /// How long poll() may sleep: until a port, the management port or the log wants to act; -1: for ever.
@@ -57,6 +60,10 @@ class Server {
   void run_slices();
   /// After clients have come or left.
   void update_rights();
+  /// What this rank says at a meeting.
+  [[nodiscard]] chip::RankState rank_state();
+  /// Waits of hosts that have nothing more to say end, as nothing is going to happen.
+  void end_idle_waits();
 
   chip::Simulation& simulation_;
   Permissions permissions_;
@@ -69,6 +76,10 @@ class Server {
   PollSet poll_set_;
   MessageLog* log_ = nullptr;
   int stop_fd_ = -1;
+  int wake_fd_ = -1;  // readable when another rank calls
+  bool stopping_ = false;
+  bool deserted_ = false;   // the attached clients have left
+  chip::RankState others_;  // tenants of all ranks, as of the last meeting
 };
 
 }  // namespace weft::server

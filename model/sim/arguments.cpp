@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdlib>
 
 #include "model/sim/ending.hpp"
 #include "model/sim/simulated.hpp"
@@ -28,6 +29,18 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   CLI::App app{"Simulates a Weft chip, or all chips of a slice, and serves their PCIe functions over vfio-user."};
   auto* chip = app.add_option("--chip", arguments.chip, "preset: " + chip_names());
   auto* slice = app.add_option("--slice", arguments.slice, "all chips of a slice: nano-2x2, v5e-4x4, v5p-4x4x4, ...");
+  auto* processes =
+      app.add_option("--processes", arguments.processes,
+                     "simulate a slice by so many processes, each with its share of the chips and their sockets; bits "
+                     "and cycles are those of one process. There is no management socket then, and faults of links are "
+                     "refused")
+          ->check(CLI::PositiveNumber)
+          ->envname("WEFT_PROCESSES")
+          ->capture_default_str();
+  app.add_option("--meter", arguments.meter,
+                 "with --processes: write to this file (JSON) how many windows of simulated time there were, the "
+                 "processor time of all processes and of the busiest one in each, and the wall-clock time, in ns")
+      ->envname("WEFT_METER");
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
                  "one for each, separated by commas; default: fast, or the recorded one");
@@ -98,7 +111,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
       app.add_flag("--timing-only", arguments.core_options.timing_only,
                    "fast cores take the time of their commands and move no data: for slices whose data no memory holds")
           ->envname("WEFT_TIMING_ONLY");
-  app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
+  auto* trace =
+      app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   auto* record =
       app.add_option("--record", arguments.record,
@@ -131,6 +145,13 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
   if (slice->count() != 0 && wave->count() + record->count() != 0)
     return wrong("--wave and --record are of one chip: they do not go with --slice");
+  if (arguments.processes > 1 && slice->count() == 0) {
+    if (processes->count() != 0 && std::getenv("WEFT_PROCESSES") == nullptr)
+      return wrong("--processes shares the chips of a slice: it needs --slice");
+    arguments.processes = 1;  // the environment speaks of slices
+  }
+  if (arguments.processes > 1 && trace->count() != 0)
+    return wrong("--trace is written by one process: it does not go with --processes");
   if (arguments.manager.empty()) arguments.manager = WEFT_DEFAULT_MANAGER;
   if (!arguments.manager_log.empty() && arguments.manager != "rv32" && arguments.manager != "ibex")
     return wrong("--manager-log needs --manager rv32 or ibex: the native firmware has no processor");

@@ -24,6 +24,8 @@ struct Arguments {
   std::string socket;
   std::string directory;
   unsigned functions = 1;
+  unsigned processes = 1;  // that simulate the slice
+  std::string meter;       // file for how they have spent their time
   server::Permissions permissions;
   std::string trace;
   std::string mismatch_report;

@@ -6,9 +6,10 @@
 
 namespace weft::sim {
 
-/// kExitUsage: what was asked for cannot be. kExitCannotStart: the machine does not let it. The driver tells its caller
+/// kExitUsage: what was asked for cannot be. kExitCannotStart: the machine does not let it. kExitRankLost: a process
+/// of several that simulate a slice has died. The driver tells its caller
 /// the complaint of either as the reason why a device does not open.
-inline constexpr int kExitUsage = 2, kExitCannotStart = 3, kExitModelFailure = 4, kExitDiffers = 6;
+inline constexpr int kExitUsage = 2, kExitCannotStart = 3, kExitModelFailure = 4, kExitDiffers = 6, kExitRankLost = 7;
 
 /// Says `what` on stderr and returns `code`.
 int complain(int code, const std::string& what);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,11 +41,11 @@ std::string socket_path(const Arguments& arguments, unsigned chip, unsigned func
   return fmt::format("{}/chip{}-function{}.sock", arguments.directory, chip, function);
 }
 
-/// The sockets of all functions; empty and a message in `error` if one is not to be had.
-std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, unsigned chips,
+/// The sockets of all functions of chips `first` to `end` - 1; empty and a message in `error` if one is not to be had.
+std::vector<std::unique_ptr<server::Listener>> make_listeners(const Arguments& arguments, unsigned first, unsigned end,
                                                               std::string& error) {
   std::vector<std::unique_ptr<server::Listener>> listeners;
-  for (unsigned i = 0; i < chips * arguments.functions && error.empty(); i++) {
+  for (unsigned i = first * arguments.functions; i < end * arguments.functions && error.empty(); i++) {
     auto listener = server::Listener::make(socket_path(arguments, i / arguments.functions, i % arguments.functions),
                                            error, arguments.permissions.group);
     if (listener != nullptr) listeners.push_back(std::move(listener));
@@ -59,6 +60,13 @@ bool is_stream_socket(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
+[[nodiscard]] bool write_meter(const std::string& path, const chip::RankMeter& meter) {
+  std::ofstream file(path);
+  file << fmt::format("{{\"windows\": {}, \"work_ns\": {}, \"longest_ns\": {}, \"wall_ns\": {}}}\n", meter.windows,
+                      meter.work_ns, meter.longest_ns, meter.wall_ns);
+  return file.good();
+}
+
 }  // namespace
 
 int serve(const Arguments& arguments) {
@@ -71,14 +79,22 @@ int serve(const Arguments& arguments) {
   for (const int fd : arguments.fds)
     if (!is_stream_socket(fd)) return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", fd));
   if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
+  return arguments.processes > 1 ? serve_in_ranks(arguments, simulated) : serve_chips(arguments, simulated, nullptr);
+}
 
+int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::RankLink* link) {
+  std::string error;
+  const auto chips = static_cast<uint32_t>(simulated.kinds.size());
+  chip::RankShare share;
+  if (link != nullptr) share = {link->rank(), link->ranks()};
+  const uint32_t first = share.first(chips), end = share.end(chips);
   const server::FileDescriptor signals = catch_signals();
   end_on_model_failure(nullptr);
   std::unique_ptr<chip::SliceNetwork> network;
   if (simulated.slice) {
     ici::NetworkOptions options;
     options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
-    network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options);
+    network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options, share);
   }
   std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
   const auto simulation = make_simulation(arguments, simulated, network.get(), error);
@@ -87,6 +103,7 @@ int serve(const Arguments& arguments) {
   if (signal == nullptr) return complain(kExitCannotStart, error);
   server::Server server(*simulation, std::move(signal), arguments.permissions);
   server.stop_on(signals.get());
+  if (link != nullptr) simulation->join(*link);
 
   // The names appear when the chips are there, those of the functions last: who finds one is served.
   std::vector<std::unique_ptr<server::Listener>> listeners;
@@ -94,9 +111,12 @@ int serve(const Arguments& arguments) {
   if (arguments.fds.empty()) {
     const auto group = arguments.permissions.group;
     const bool ready = arguments.directory.empty() || server::prepare_socket_folder(arguments.directory, group, error);
-    if (ready && !arguments.directory.empty())
+    if (ready && !arguments.directory.empty() && link == nullptr)
       management = server::Listener::make(arguments.directory + "/management.sock", error, group);
-    if (error.empty()) listeners = make_listeners(arguments, chips, error);
+    for (unsigned turn = 0; turn < share.ranks && error.empty(); turn++) {  // one rank after the other
+      if (turn == share.rank) listeners = make_listeners(arguments, first, end, error);
+      if (link != nullptr && error.empty()) link->wait_for_all();
+    }
     if (!error.empty()) return complain(kExitCannotStart, error);
   }
   if (!arguments.record.empty()) {
@@ -109,9 +129,18 @@ int serve(const Arguments& arguments) {
   }
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
   if (management != nullptr) server.manage(std::move(management));
-  for (size_t i = 0; i < arguments.fds.size(); i++) server.attach(server::FileDescriptor(arguments.fds[i]), i);
-  server.run();
+  for (uint32_t i = 0; i < arguments.fds.size(); i++) {
+    server::FileDescriptor fd(arguments.fds[i]);  // those of other ranks are closed here
+    if (i >= first && i < end) server.attach(std::move(fd), i - first);
+  }
+  if (link != nullptr)
+    server.run_in_ranks(*link);
+  else
+    server.run();
   if (recorder != nullptr) recorder->finish(record::Ending::kComplete);
+  if (link != nullptr && link->rank() == 0 && !arguments.meter.empty() &&
+      !write_meter(arguments.meter, simulation->rank_meter()))
+    return complain(kExitCannotStart, fmt::format("--meter: the file '{}' cannot be written", arguments.meter));
   return 0;
 }
 

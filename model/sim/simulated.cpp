@@ -145,7 +145,9 @@ std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, co
     return nullptr;
   }
   std::vector<chip::ChipOptions> options;
-  for (uint32_t i = 0; i < simulated.kinds.size(); i++)
+  const auto chips = static_cast<uint32_t>(simulated.kinds.size());
+  const chip::RankShare share = network != nullptr ? network->share() : chip::RankShare{};
+  for (uint32_t i = share.first(chips); i < share.end(chips); i++)
     options.push_back(chip_options(arguments, simulated, i, network));
   if (!arguments.trace.empty()) {
     const auto trace = TraceFile::open(arguments.trace, error);

@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+"""A slice that several processes simulate (weft-sim --processes): the bits and cycles of one process, and its end when one of them dies."""
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+import unittest
+
+from weft_command import BUILD, SOURCE, WEFT_SIM, WeftTest, children, wait_for
+
+RANK_LOST, USAGE = 7, 2
+DEAD_RANK_S = 5
+COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all", "permute", "barrier")
+TRAIN = BUILD / "bin/digits_train"
+SEEDED = {"seeds": range(1, 5)}
+
+
+class Ranks(WeftTest):
+    def run_in(self, processes, *arguments, program=None):
+        options = {} if program is None else {"program": str(program)}
+        process = self.start(*arguments, "--json", environment={"WEFT_PROCESSES": str(processes)}, **options)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual((process.returncode, err), (0, ""), f"{processes} processes: {arguments}")
+        return json.loads(out)
+
+    def cycles_of(self, processes, *arguments):
+        """Device cycles of a collective of which no element differs."""
+        found = self.run_in(processes, "collective", *arguments)
+        self.assertEqual(found["differing"], 0, f"{processes} processes: {arguments}")
+        return found["device_cycles"]
+
+    def test_every_collective_takes_the_cycles_of_one_process(self):
+        for collective in COLLECTIVES:
+            arguments = (collective, "--slice", "nano-2x2", "--axis", "xy", "--bytes", 65536)
+            one = self.cycles_of(1, *arguments)
+            for processes in (2, 3, 4):
+                self.assertEqual(self.cycles_of(processes, *arguments), one, f"{collective}, {processes} processes")
+
+    def test_sixteen_chips_by_one_to_sixteen_processes(self):
+        arguments = ("all-reduce", "--slice", "nano-4x4", "--axis", "xy", "--bytes", 32768)
+        self.assertEqual({self.cycles_of(processes, *arguments) for processes in (1, 2, 8, 16)}, {self.cycles_of(4, *arguments)})
+
+    def test_rtl_cores(self):
+        arguments = ("all-reduce", "--slice", "nano-2x2", "--core", "rtl", "--bytes", 8192)
+        self.assertEqual(self.cycles_of(2, *arguments), self.cycles_of(1, *arguments))
+
+    def test_collectives_drawn_by_seed(self):
+        for seed in SEEDED["seeds"]:
+            draw = random.Random(seed)
+            name = draw.choice(("nano-2x2", "nano-4x4", "nano-1x16", "v5e-4x4"))
+            collective = draw.choice(COLLECTIVES)
+            algorithms = ("auto", "direct") if collective in ("all-to-all", "permute", "barrier") else ("auto", "neighbor", "direct")
+            arguments = (collective, "--slice", name, "--axis", "xy" if name != "nano-1x16" else "y", "--bytes", 16 * draw.randint(1, 8192),
+                         "--dtype", draw.choice(("f32", "bf16", "i32")), "--algorithm", draw.choice(algorithms), "--seed", seed)
+            processes = draw.choice((2, 3, 4) if name == "nano-2x2" else (2, 3, 5, 8, 16))
+            self.assertEqual(self.cycles_of(processes, *arguments), self.cycles_of(1, *arguments), f"seed {seed}: {processes} processes, {arguments}")
+
+    def test_training_gives_the_same_losses_and_cycles(self):
+        arguments = ("--data", SOURCE / "host/examples/digits", "--slice", "nano-2x2", "--steps", 3, "--verify", "--goal", 0)
+        runs = [self.run_in(processes, *arguments, program=TRAIN) for processes in (1, 2, 4)]
+        for run in runs:
+            self.assertEqual([run[key] for key in ("losses", "device_cycles", "differing", "elements")],
+                             [runs[0][key] for key in ("losses", "device_cycles", "differing", "elements")])
+        self.assertEqual(runs[0]["differing"], 0)
+
+    def serve(self, processes, folder="slice"):
+        simulator = self.start("--slice", "nano-2x2", "--processes", processes, "--listen", self.path(folder), program=WEFT_SIM)
+        self.addCleanup(simulator.communicate)
+        self.addCleanup(simulator.kill)
+        wait_for(lambda: os.path.exists(self.path(f"{folder}/chip3-function0.sock")), "sockets of the slice")
+        return simulator
+
+    def test_one_client_after_the_other(self):
+        simulator = self.serve(2)
+        cycles = {self.weft_json("collective", "all-reduce", "--listen", "slice", "--bytes", 16384)["device_cycles"] for _ in range(3)}
+        self.assertEqual(len(cycles), 1)
+        simulator.terminate()
+        self.assertEqual(simulator.wait(DEAD_RANK_S), 0)
+        self.assertEqual(os.listdir(self.path("slice")), [])
+
+    def test_a_dead_process_is_told_of_and_ends_the_others(self):
+        for busy in (False, True):
+            folder = f"slice-{busy}"
+            simulator = self.serve(4, folder)
+            ranks = children(simulator.pid, "weft-sim")
+            self.assertEqual(len(ranks), 4)
+            client = self.start("collective", "all-reduce", "--listen", folder, "--bytes", 4 << 20) if busy else None
+            if busy:
+                time.sleep(0.5)
+            os.kill(ranks[2], signal.SIGKILL)
+            begin = time.monotonic()
+            self.assertEqual(simulator.wait(DEAD_RANK_S), RANK_LOST)
+            self.assertLess(time.monotonic() - begin, DEAD_RANK_S)
+            self.assertRegex(simulator.stderr.read(), rf"weft-sim: rank 2 \(process {ranks[2]} on .*\) was ended by signal 9 \(Killed\); it simulated chips 2 to 2")
+            self.assertEqual([pid for pid in ranks if os.path.exists(f"/proc/{pid}")], [])
+            if client is not None:
+                out, err = client.communicate(timeout=60)
+                self.assertEqual(client.returncode, 4, out + err)  # the device is gone
+
+    def test_no_process_outlives_the_one_that_was_started(self):
+        simulator = self.serve(3)
+        ranks = children(simulator.pid, "weft-sim")
+        simulator.kill()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in ranks), "end of all processes", DEAD_RANK_S)
+
+    def test_faults_of_links_are_refused(self):
+        process = self.start("--data", SOURCE / "host/examples/digits", "--slice", "nano-2x2", "--steps", 2, "--goal", 0, "--pull-link", "0:+x",
+                             program=str(TRAIN), environment={"WEFT_PROCESSES": "2"})
+        out, err = process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0, out)
+        self.assertIn("--processes", err)
+
+    def test_what_does_not_go_together(self):
+        for arguments, words in ((("--chip", "nano", "--processes", 2), "it needs --slice"), (("--slice", "nano-2x2", "--processes", 5), "has 4 chips"),
+                                 (("--slice", "nano-2x2", "--processes", 2, "--trace", "t.json"), "--trace"), (("--slice", "nano-2x2", "--processes", 0), "--processes")):
+            code, _, err = self.run_weft(*arguments, "--listen", self.path("slice"), program=WEFT_SIM)
+            self.assertEqual(code, USAGE, err)
+            self.assertIn(words, err)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, help="only the collectives that are drawn by so many seeds")
+    parser.add_argument("--from-seed", type=int, default=1)
+    known, rest = parser.parse_known_args()
+    if known.seeds is not None:
+        SEEDED["seeds"] = range(known.from_seed, known.from_seed + known.seeds)
+        rest += ["Ranks.test_collectives_drawn_by_seed"]
+    unittest.main(argv=[sys.argv[0], *rest])
