@@ -27,6 +27,18 @@ std::array<uint32_t, 3> moved(const SliceShape& slice, std::array<uint32_t, 3> p
 
 }  // namespace
 
+bool is_dense(const Graph& graph, const Sharding& sharding) {
+  const auto dense = [](const Node& node) {
+    return std::holds_alternative<DenseNode>(node) || std::holds_alternative<VectorNode>(node) ||
+           std::holds_alternative<CopyNode>(node);
+  };
+  const bool batch = sharding.batch != MeshAxes{};
+  return std::ranges::all_of(graph.nodes, dense) &&
+         (!batch || std::ranges::all_of(graph.tensors, [&](const Tensor& tensor) {
+           return tensor.rows == graph.tensors.front().rows;
+         }));
+}
+
 unsigned mesh_ranks(const SliceShape& slice, const MeshAxes& axes) {
   unsigned ranks = 1;
   for (unsigned axis = 0; axis < 3; axis++)

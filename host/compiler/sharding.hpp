@@ -8,6 +8,7 @@
 
 #include "host/compiler/collective.hpp"
 #include "host/compiler/gemm_tiling.hpp"
+#include "host/compiler/graph.hpp"
 #include "host/compiler/result.hpp"
 #include "weft/spec/commands.hpp"
 
@@ -22,6 +23,10 @@ struct Sharding {
   /// of its own.
   bool overlap = true;
 };
+
+/// Products by constants, elementwise operations and copies; with a batch over chips all tensors have its rows. What
+/// lower_sharded() takes.
+[[nodiscard]] bool is_dense(const Graph& graph, const Sharding& sharding);
 
 [[nodiscard]] unsigned mesh_ranks(const SliceShape& slice, const MeshAxes& axes);
 [[nodiscard]] unsigned mesh_rank(const SliceShape& slice, const MeshAxes& axes, uint32_t chip);

@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "host/pjrt/exchange.hpp"
 #include "host/pjrt/objects.hpp"
 #include "host/tools/cost/launch_record.hpp"
+#include "host/tools/run/launch_exchange.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -23,7 +23,7 @@ struct Launch {
   std::unique_ptr<tools::LaunchRecord::Call> noted =
       tools::LaunchRecord::of_process().call();  ///< null: no recording is active
   /// Of several devices that each run their program.
-  std::unique_ptr<LaunchExchange> exchange;
+  std::unique_ptr<tools::LaunchExchange> exchange;
   std::mutex mutex;
   std::vector<std::optional<tools::PartsResult>> results;
   std::optional<weft::Error> error;
@@ -64,7 +64,7 @@ std::optional<weft::Error> run_own(Launch& launch, size_t device, runtime::Sessi
     inputs.push_back(input->tensor);
   }
   const compiler::reference::OnDevice scope(*launch.exchange, static_cast<int64_t>(device));
-  DeviceLauncher launcher(*launch.exchange, static_cast<int64_t>(device));
+  tools::DeviceLauncher launcher(*launch.exchange, static_cast<int64_t>(device));
   auto result = run_program(*launch.program, inputs, device, session, &launcher);
   if (!result.ok()) return result.error();
   for (size_t i = 0; i < launch.outputs[device].size(); i++)
@@ -176,7 +176,8 @@ Error* post(Client& client, const std::vector<Device*>& devices, const std::shar
     chips.push_back(static_cast<uint32_t>(device->description.id));
     queues.push_back(device->chip->session().queue());
   }
-  launch->exchange = std::make_unique<LaunchExchange>(client.programs.get(), std::move(chips), std::move(queues));
+  launch->exchange =
+      std::make_unique<tools::LaunchExchange>(client.programs.get(), std::move(chips), std::move(queues));
   launch->results.resize(devices.size());
   const std::lock_guard lock(client.launching);
   for (size_t i = 0; i < devices.size(); i++) {

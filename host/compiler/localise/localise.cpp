@@ -75,6 +75,7 @@ Localiser::Localiser(const ir::Module& from, size_t devices, const Localiser* ar
       forms_(from.values().size()),
       free_(from.values().size()) {
   made_.module.name = from.name;
+  if (around != nullptr) weights_ = around->weights_;
 }
 
 Localiser& Localiser::enter(const std::vector<Shards>& inputs) {
@@ -362,12 +363,13 @@ ValueId Localiser::need(ValueId value, const Shards& wanted) {
 }
 
 Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
-                              const std::vector<ir::Tiling>& outputs, size_t devices) {
+                              const std::vector<ir::Tiling>& outputs, size_t devices, const WeightTiling& weights) {
   return ir::guarded([&] {
     std::vector<Shards> given, wanted;
     for (const auto& tiling : inputs) given.push_back(shards_of({tiling.tiles, tiling.place}));
     for (const auto& tiling : outputs) wanted.push_back(shards_of({tiling.tiles, tiling.place}));
     Localiser program(module, devices);
+    program.cut_weights(weights);
     program.enter(given);
     for (size_t i = 0; i < inputs.size(); i++)
       if (!inputs[i].part.empty()) program.sum_input(i, inputs[i].part);

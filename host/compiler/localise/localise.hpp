@@ -29,10 +29,18 @@ struct LocalProgram {
       replicated;  ///< operators that each device computes whole, though their operands are cut
 };
 
+/// Parts of constants that products multiply by: of what is summed, and of what stays. A dimension that they do not
+/// divide is in one part.
+struct WeightTiling {
+  int64_t summed = 1, kept = 1;
+  std::vector<int64_t> summed_place = {}, kept_place = {};  ///< by device, if there are several parts
+};
+
 /// `inputs`, `outputs`: the tilings of the module's. UNSUPPORTED names the reason: a manual computation over some of the
 /// devices, or in a loop of another one. Parts of sums (unreduced): those of an input are added up first, and of an
 /// output the first part is all of it.
 [[nodiscard]] Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
-                                            const std::vector<ir::Tiling>& outputs, size_t devices);
+                                            const std::vector<ir::Tiling>& outputs, size_t devices,
+                                            const WeightTiling& weights = {});
 
 }  // namespace weft::compiler::localise

@@ -17,6 +17,9 @@ class Localiser {
  public:
   /// `around`: whose region the module is; null: it is a program.
   Localiser(const ir::Module& from, size_t devices, const Localiser* around = nullptr);
+  /// Before walk().
+  void cut_weights(const WeightTiling& weights) { weights_ = weights; }
+  [[nodiscard]] const WeightTiling& weights() const { return weights_; }
 
   /// In this order: the inputs, the operators, how the outputs lie then, and the outputs as they are wanted. Once.
   Localiser& enter(const std::vector<Shards>& inputs);
@@ -78,7 +81,8 @@ class Localiser {
   std::map<ir::Dims, ir::ValueId> scalars_;
   std::set<ir::ValueId> summed_;          // inputs of which devices have parts of a sum
   std::map<size_t, ir::Dims> left_sums_;  // by output
-  std::vector<Cut> alike_;                // of the manual computations around: devices with one place do the same
+  WeightTiling weights_;
+  std::vector<Cut> alike_;  // of the manual computations around: devices with one place do the same
 };
 
 /// Localises an operator by its rule. False: it has none, or none that keeps a part. (rules.cpp, rules_products.cpp, rules_indexing.cpp, regions.cpp)

@@ -1,5 +1,6 @@
 // Products and convolutions: parts along what goes side by side, and sums of parts along what is summed.
 #include <algorithm>
+#include <utility>
 
 #include "host/compiler/localise/localiser.hpp"
 
@@ -46,12 +47,30 @@ Roles roles_of_convolution(const Op& op, size_t rank) {
   return roles;
 }
 
+/// Constants lie as the program's weights are to lie: in parts along one dimension that is summed and one that stays.
+void cut_weights(const Localiser& program, ValueId value, const Roles& roles, Shards& shards) {
+  const auto cut = [&](const std::vector<Pair>& pairs, int64_t parts, const std::vector<int64_t>& place) {
+    for (const auto& pair : pairs) {
+      if (parts == 1 || pair.b < 0 || (&pairs == &roles.result && pair.a >= 0)) continue;
+      const auto d = static_cast<size_t>(pair.b);
+      if (program.dims(value)[d] % parts != 0) continue;
+      shards[d] = {parts, place};
+      return;
+    }
+  };
+  cut(roles.summed, program.weights().summed, program.weights().summed_place);
+  cut(roles.result, program.weights().kept, program.weights().kept_place);
+}
+
 }  // namespace
 
 bool product_by_rule(Localiser& program, const Op& op) {
-  const Shards first = program.shards(op.operands[0]), second = program.shards(op.operands[1]);
-  const Roles roles = op.kind == OpKind::kDotGeneral ? roles_of_dot(op, first.size(), second.size())
+  const Shards first = program.shards(op.operands[0]);
+  Shards lying = program.shards(op.operands[1]);
+  const Roles roles = op.kind == OpKind::kDotGeneral ? roles_of_dot(op, first.size(), lying.size())
                                                      : roles_of_convolution(op, first.size());
+  if (program.is_free(op.operands[1])) cut_weights(program, op.operands[1], roles, lying);
+  const Shards second = std::move(lying);
   Shards a = whole(first.size()), b = whole(second.size()), result;
   std::vector<Cut> taken, moved;
   const auto choose = [&](const Pair& pair) {

@@ -14,6 +14,7 @@
 #include "host/runtime/sharded_network.hpp"
 #include "host/tools/commands/failure.hpp"
 #include "host/tools/commands/options.hpp"
+#include "host/tools/commands/run_sharded_model.hpp"
 #include "host/tools/formats/files.hpp"
 #include "host/tools/formats/json_text.hpp"
 #include "host/tools/run/model_program.hpp"
@@ -145,7 +146,12 @@ int run_on_slice(const SliceRun& run) {
   const auto binding = binding_of(arrays.value(), {}, 1);
   if (!binding.ok()) return fail(binding.error());
   const auto graph = import_graph(run.model, file.value(), binding.value());
-  if (!graph.ok()) return fail(graph.error());
+  const auto any = [&] {
+    return run_sharded(run, file.value(), sharding.value(), binding.value(), arrays.value(), input_files.value(),
+                       output_files.value());
+  };
+  if (!graph.ok() && graph.error().code != WEFT_ERROR_UNSUPPORTED) return fail(graph.error());
+  if (!graph.ok() || !compiler::is_dense(graph.value(), sharding.value())) return any();
   const auto values = values_of(graph.value(), input_files.value(), arrays.value());
   if (!values.ok()) return fail(values.error());
   if (auto status = check_names("output", output_files.value(), names_of(graph.value(), graph.value().outputs));

@@ -1,5 +1,5 @@
 // Devices meet at a collective, and their values become collectives of the slice.
-#include "host/pjrt/exchange.hpp"
+#include "host/tools/run/launch_exchange.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "host/compiler/partition/device_collective.hpp"
 #include "host/runtime/slice_collectives.hpp"
 
-namespace weft::pjrt {
+namespace weft::tools {
 namespace {
 
 using compiler::Collective;
@@ -102,7 +102,7 @@ typename Given::mapped_type LaunchExchange::meet(Places<Given>& places, const Di
     } catch (const compiler::ir::Refusal& refusal) {
       place.error = refusal.error;
     } catch (const std::exception& error) {
-      place.error = weft::Error{WEFT_ERROR_INTERNAL, error.what()};
+      place.error = Error{WEFT_ERROR_INTERNAL, error.what()};
     }
     lock.lock();
     place.done = true;
@@ -120,8 +120,8 @@ typename Given::mapped_type LaunchExchange::meet(Places<Given>& places, const Di
   return result;
 }
 
-weft::Result<std::vector<std::byte>> LaunchExchange::launch(const tools::SequenceProgram& sequence, int64_t id,
-                                                            std::vector<std::byte> input, tools::LaunchWindow& window) {
+Result<std::vector<std::byte>> LaunchExchange::launch(const SequenceProgram& sequence, int64_t id,
+                                                      std::vector<std::byte> input, LaunchWindow& window) {
   return compiler::ir::guarded([&] {
     auto launched = meet(launches_, all_devices(), id, Launched{std::move(input), {}},
                          [&](const Launches& given) { return perform(sequence, given); });
@@ -130,7 +130,7 @@ weft::Result<std::vector<std::byte>> LaunchExchange::launch(const tools::Sequenc
   });
 }
 
-LaunchExchange::Launches LaunchExchange::perform(const tools::SequenceProgram& sequence, const Launches& given) {
+LaunchExchange::Launches LaunchExchange::perform(const SequenceProgram& sequence, const Launches& given) {
   std::vector<std::vector<std::byte>> inputs;
   std::vector<weft_queue*> queues;
   const uint32_t count = 1 + *std::ranges::max_element(chips_);
@@ -140,7 +140,7 @@ LaunchExchange::Launches LaunchExchange::perform(const tools::SequenceProgram& s
     inputs[chip] = launched.bytes;
     queues[chip] = queues_[static_cast<size_t>(id)];
   }
-  const auto executables = [&]() -> weft::Result<runtime::SlicePrograms::Executables> {
+  const auto executables = [&]() -> Result<runtime::SlicePrograms::Executables> {
     runtime::SlicePrograms::Executables by_chip(count);
     for (size_t device = 0; device < chips_.size(); device++)
       by_chip[chips_[device]] = sequence.compiled.executables.at(device);
@@ -305,4 +305,4 @@ LaunchExchange::Values LaunchExchange::perform(const Op& op, const Dims& members
   return results;
 }
 
-}  // namespace weft::pjrt
+}  // namespace weft::tools

@@ -13,7 +13,7 @@
 #include "host/runtime/slice_programs.hpp"
 #include "host/tools/run/run_parts.hpp"
 
-namespace weft::pjrt {
+namespace weft::tools {
 
 /// Of one launch. The devices' threads call exchange(); the last one of those that take part does the work for all.
 class LaunchExchange : public compiler::reference::Exchange {
@@ -24,8 +24,8 @@ class LaunchExchange : public compiler::reference::Exchange {
   [[nodiscard]] compiler::ir::TensorPtr exchange(const compiler::ir::Op& op, int64_t id,
                                                  const compiler::ir::TensorPtr& value) override;
   /// Launches the sequence when all devices have come to it. What it took is not among windows().
-  [[nodiscard]] Result<std::vector<std::byte>> launch(const tools::SequenceProgram& sequence, int64_t id,
-                                                      std::vector<std::byte> input, tools::LaunchWindow& window);
+  [[nodiscard]] Result<std::vector<std::byte>> launch(const SequenceProgram& sequence, int64_t id,
+                                                      std::vector<std::byte> input, LaunchWindow& window);
   /// The device's program has ended: devices that wait for it at a collective give up.
   void end(int64_t id);
   /// What the collectives took. When all devices have ended.
@@ -43,7 +43,7 @@ class LaunchExchange : public compiler::reference::Exchange {
   template <typename Given>
   struct Place {
     Given given, results;
-    std::optional<weft::Error> error;
+    std::optional<Error> error;
     bool done = false;
     size_t left = 0;
   };
@@ -53,7 +53,7 @@ class LaunchExchange : public compiler::reference::Exchange {
   template <typename Given, typename Perform>
   [[nodiscard]] typename Given::mapped_type meet(Places<Given>& places, const compiler::ir::Dims& members, int64_t id,
                                                  typename Given::mapped_type own, Perform perform);
-  [[nodiscard]] Launches perform(const tools::SequenceProgram& sequence, const Launches& given);
+  [[nodiscard]] Launches perform(const SequenceProgram& sequence, const Launches& given);
   [[nodiscard]] compiler::ir::Dims all_devices() const;
   /// What each device gets. Gives up by ir::Refusal.
   [[nodiscard]] Values perform(const compiler::ir::Op& op, const compiler::ir::Dims& members, const Values& given);
@@ -74,12 +74,11 @@ class LaunchExchange : public compiler::reference::Exchange {
 };
 
 /// The launches of one device's program.
-class DeviceLauncher : public tools::SequenceLauncher {
+class DeviceLauncher : public SequenceLauncher {
  public:
   DeviceLauncher(LaunchExchange& exchange, int64_t id) : exchange_(exchange), id_(id) {}
-  [[nodiscard]] Result<std::vector<std::byte>> launch(const tools::SequenceProgram& sequence,
-                                                      std::vector<std::byte> input,
-                                                      tools::LaunchWindow& window) override {
+  [[nodiscard]] Result<std::vector<std::byte>> launch(const SequenceProgram& sequence, std::vector<std::byte> input,
+                                                      LaunchWindow& window) override {
     return exchange_.launch(sequence, id_, std::move(input), window);
   }
 
@@ -88,4 +87,4 @@ class DeviceLauncher : public tools::SequenceLauncher {
   const int64_t id_;
 };
 
-}  // namespace weft::pjrt
+}  // namespace weft::tools
