@@ -46,8 +46,7 @@ Status Device::inject(const Injection& fault) {
   return failure(
       WEFT_ERROR_INVALID_ARGUMENT,
       "the device refused fault {} ({}), target {}, value {:#x}: {} faults are armed (16 at most), or the kind "
-      "does not exist, or a field is outside of its range (docs/reference/host_interface.md, injected_fault), or it is "
-      "of a link of a slice that several processes simulate (weft-sim --processes)",
+      "does not exist, or a field is outside of its range (docs/reference/host_interface.md, injected_fault)",
       fault.kind, spec::injected_fault_name(fault.kind), fault.target, fault.value[0],
       status.value() & WEFT_REG_INJECT_STATUS_ARMED);
 }

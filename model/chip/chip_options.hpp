@@ -24,7 +24,6 @@ struct SliceRegisters {
   uint64_t neighbors = 0;
   uint32_t neighbors_z = 0;
   uint64_t link_bytes_per_second = 0;
-  bool links_fail = true;                            ///< false: injected faults of links are refused
   std::function<weft_ici_link(unsigned port)> link;  ///< ICI_LINKS, as it stands now; empty: stands alone
 };
 

@@ -107,14 +107,19 @@ bool FaultInjector::legal(const InjectedFault& fault) const {
 
 bool FaultInjector::arm(const InjectedFault& fault, By by) {
   refused_ = armed_.size() == kMaxArmed || !legal(fault);
-  if (!refused_) armed_.push_back({.fault = fault, .by = by});
-  return !refused_;
+  if (refused_) return false;
+  armed_.push_back({.fault = fault, .by = by});
+  if (listener_) listener_(&fault);
+  return true;
 }
+
+bool FaultInjector::is_of_links(uint32_t kind) { return shape_of(kind).target == Target::kPort; }
 
 void FaultInjector::disarm() {
   armed_.clear();
   acted_ = 0;
   refused_ = false;
+  if (listener_) listener_(nullptr);
 }
 
 const InjectedFault* FaultInjector::occasion(weft_injected_fault kind, uint32_t target) {

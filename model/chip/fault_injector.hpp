@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "weft/spec/spec.h"
@@ -30,6 +32,11 @@ class FaultInjector {
 
   /// `ports`: bit p: port p has a neighbour, so faults of links may name it.
   explicit FaultInjector(uint32_t ports = 0) : ports_(ports) {}
+
+  /// Of a link, or of all links of the chip: it acts on packets that leave.
+  [[nodiscard]] static bool is_of_links(uint32_t kind);
+  /// Hears of each fault that is armed, and with nullptr of disarm().
+  void tell(std::function<void(const InjectedFault*)> listener) { listener_ = std::move(listener); }
 
   enum class By : uint8_t { kHost, kObserver };
 
@@ -62,6 +69,7 @@ class FaultInjector {
   [[nodiscard]] bool legal(const InjectedFault& fault) const;
 
   uint32_t ports_;
+  std::function<void(const InjectedFault*)> listener_;
   std::vector<Armed> armed_;
   InjectedFault acting_;
   uint32_t acted_ = 0;

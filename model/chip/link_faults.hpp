@@ -9,8 +9,10 @@
 
 namespace weft::chip {
 
-/// A packet leaves the chip by `port`: what the armed faults of its functions do at this occasion. They act whichever
-/// function armed them; one a kind.
+/// A packet leaves the chip by `port`: adds to `trouble` what the armed faults of one function do at this occasion.
+void add_link_trouble(FaultInjector& faults, unsigned port, const TimeBase& time, ici::LinkTrouble& trouble);
+
+/// The same of all functions of the chip. Faults act whichever function armed them; one a kind.
 ici::LinkTrouble link_trouble(std::span<const std::unique_ptr<Function>> functions, unsigned port,
                               const TimeBase& time);
 

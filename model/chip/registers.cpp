@@ -84,7 +84,7 @@ uint32_t Registers::link_word(uint64_t offset) const {
 uint32_t Registers::link_ports() const {
   constexpr uint32_t kBits = 16;
   constexpr uint64_t kNone = 0xffff;
-  if (slice_.chip == 0 || !slice_.links_fail) return 0;
+  if (slice_.chip == 0) return 0;
   uint32_t ports = 0;
   for (unsigned port = 0; port < ici::kPorts; port++) {
     const uint64_t neighbors = port < 4 ? slice_.neighbors >> kBits * port : slice_.neighbors_z >> kBits * (port - 4);

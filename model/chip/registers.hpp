@@ -85,7 +85,7 @@ class Registers {
   [[nodiscard]] bool holds_time() const { return (dword(WEFT_REG_SIM_HOLD) & WEFT_REG_SIM_HOLD_HOLD) != 0; }
   /// The device is gone: reads give ones, writes do nothing.
   [[nodiscard]] const SliceRegisters& slice() const { return slice_; }
-  /// Bit p: port p has a neighbour, and faults of links may be injected.
+  /// Bit p: port p has a neighbour.
   [[nodiscard]] uint32_t link_ports() const;
 
   void vanish() { gone_ = true; }

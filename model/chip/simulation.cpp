@@ -21,6 +21,14 @@ constexpr uint64_t kMaxSliceCycles = uint64_t{1} << 18;
 constexpr uint64_t kAwakeStepCycles = 64;
 constexpr uint64_t kMaxAwakeCycles = 8192;
 
+/// Other ranks hear of faults of links.
+void tell_of_faults(Chip& chip, uint32_t number, SliceNetwork& network) {
+  if (network.share().ranks == 1) return;
+  for (unsigned i = 0; i < chip.functions(); i++)
+    chip.function(i).faults().tell(
+        [&network, number, i](const InjectedFault* fault) { network.note_fault(number, i, fault); });
+}
+
 }  // namespace
 
 std::unique_ptr<Simulation> Simulation::make(const ChipOptions& options, std::string& error) {
@@ -49,6 +57,7 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
     if (network != nullptr)
       network->attach(number, chip->core(), [c = chip.get()](unsigned port) { return c->link_trouble(port); });
     chip->tell(simulation->attention_);
+    if (network != nullptr) tell_of_faults(*chip, number, *network);
     simulation->chips_.push_back(std::move(chip));
   }
   sc_core::sc_start(sc_core::SC_ZERO_TIME);

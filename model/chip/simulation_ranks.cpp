@@ -83,8 +83,12 @@ void Simulation::run_windows(RankState all) {
     const uint64_t alarm_fs = all.alarm != 0 ? time.edge_fs(all.alarm) : UINT64_MAX;
     const uint64_t start_fs = std::max(all.next_fs, window_end_fs_);
     alarmed = start_fs >= alarm_fs;
-    window_end_fs_ =
-        alarmed ? std::max(alarm_fs, window_end_fs_) : std::min(start_fs + network_->lookahead_fs(), alarm_fs);
+    if (alarmed) {
+      window_end_fs_ = std::max(alarm_fs, window_end_fs_);
+    } else {
+      const uint64_t limit_fs = network_->begin_window(start_fs);
+      window_end_fs_ = std::min({start_fs + network_->lookahead_fs(), limit_fs, alarm_fs});
+    }
     if (network_->next_event_fs() != UINT64_MAX) clock_->kick();  // more may be on its way than the clock knows
     clock_->begin_slice(time.cycle_at(window_end_fs_), Clock::time_point::max());
     if (window_end_fs_ > now_fs()) {

@@ -117,10 +117,12 @@ SliceNetwork::SliceNetwork(const ici::Slice& slice, const spec::Chip& chip, cons
     network_.on_hop([this](const ici::Hop& hop) { foresee(hop); });
     return;
   }
-  network_.set_trouble([this](uint32_t sender, unsigned port) {
-    const auto& trouble = chips_[sender]->trouble;
-    return trouble ? trouble(port) : ici::LinkTrouble{};
-  });
+  network_.set_trouble([this](uint32_t sender, unsigned port) { return own_trouble(sender, port); });
+}
+
+ici::LinkTrouble SliceNetwork::own_trouble(uint32_t chip, unsigned port) const {
+  const auto& trouble = chips_[chip]->trouble;
+  return trouble ? trouble(port) : ici::LinkTrouble{};
 }
 
 SliceNetwork::~SliceNetwork() = default;
@@ -151,7 +153,6 @@ SliceRegisters SliceNetwork::registers(uint32_t chip) const {
   for (unsigned port = 0; port < 4; port++) out.neighbors |= neighbor(port) << kBits * port;
   out.neighbors_z = static_cast<uint32_t>(neighbor(4) | neighbor(5) << kBits);
   out.link_bytes_per_second = options_.link_bytes_per_second;
-  out.links_fail = !in_ranks();
   out.link = [this, chip](unsigned port) { return link(chip, port); };
   return out;
 }
@@ -298,15 +299,16 @@ void SliceNetwork::set_out(const SliceOrder& order, Departure departure) {
 
 void SliceNetwork::delivered(const ici::Message& message, ici::Delivery how, uint64_t at_fs) {
   auto parcel = parcels_.take(message.tag);
-  if (!parcel) return;  // it arrived, and its source could not know
+  if (auto recalled = recalled_.extract(message.tag); !parcel && recalled) parcel = std::move(recalled.mapped());
+  if (!parcel) return;  // it was foreseen; or it arrived, and its source could not know
+  if (std::holds_alternative<std::monostate>(*parcel)) return;
   const auto* arrival = std::get_if<BarrierArrival>(&*parcel);
-  if (arrival == nullptr && in_ranks()) return;  // of other ranks, or foreseen
   if (arrival == nullptr) return bring(at_fs, std::move(*parcel), how);
   return how == ici::Delivery::kDone ? arrive(*arrival, at_fs) : cannot_arrive(*arrival, at_fs);
 }
 
 /// To the chip, at its time.
-void SliceNetwork::bring(uint64_t at_fs, Parcel parcel, ici::Delivery how) {
+void SliceNetwork::bring(uint64_t at_fs, Parcel parcel, ici::Delivery how, uint64_t tag) {
   SliceOrder order{.time_fs = at_fs};
   if (const auto* data = std::get_if<DataParcel>(&parcel)) {
     order = {at_fs, data->to, kData, data->from, data->number};
@@ -314,7 +316,7 @@ void SliceNetwork::bring(uint64_t at_fs, Parcel parcel, ici::Delivery how) {
     order = {at_fs, release->to, kRelease, release->from, release->number};
   }
   foreseen_fs_ = std::min(foreseen_fs_, at_fs);
-  if (is_own(order.chip)) arrived_.push(order, {std::move(parcel), how});
+  if (is_own(order.chip)) arrived_.push(order, {std::move(parcel), how, tag});
 }
 
 // ---------------------------------------------------------------- at the receiver

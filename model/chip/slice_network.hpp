@@ -2,13 +2,17 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/chip/chip_options.hpp"
 #include "model/chip/core_clock.hpp"
+#include "model/chip/fault_injector.hpp"
 #include "model/chip/number_window.hpp"
 #include "model/chip/rank_share.hpp"
 #include "model/chip/rank_wire.hpp"
@@ -39,7 +43,8 @@ class CoreHost;
 /// What its chips give to the network, each rank gives to all others at the end of a window of simulated time of
 /// lookahead_fs(), and what comes back to their senders with it; then each lets the network do what the window brought.
 /// What arrives at a chip has set out on its last link a hop's time before: so by the end of a window all is known that
-/// arrives in the next one. Nothing goes wrong on the links of such a slice (SliceRegisters::links_fail).
+/// arrives in the next one. Once a fault of a link has been armed, what is on its way may be lost: from then on the
+/// network is run up to a window's beginning, tells of arrivals when they happen, and its next event ends the window.
 ///
 /// Deterministic: what happens is ordered by SliceOrder, whatever order the simulator runs the cores in. One thread.
 /// Made before the chips, which it must outlive.
@@ -73,6 +78,10 @@ class SliceNetwork final : public Interconnect {
   /// All has been packed and unpacked: the network does what happens before `end_fs`. The first moment after that in
   /// which there is something to do on the links or at a chip of any rank, as far as it has become known by this call.
   [[nodiscard]] uint64_t exchanged(uint64_t end_fs);
+  /// A window is about to begin. It ends here at the latest; UINT64_MAX: the links do not end it.
+  [[nodiscard]] uint64_t begin_window(uint64_t begin_fs);
+  /// A fault was armed at a function of an own chip; nullptr: all of its faults were disarmed.
+  void note_fault(uint32_t chip, unsigned function, const InjectedFault* fault);
   /// The first moment of what has been packed; UINT64_MAX: nothing has.
   [[nodiscard]] uint64_t first_packed_fs() const;
 
@@ -89,7 +98,9 @@ class SliceNetwork final : public Interconnect {
   struct Arrived {
     Parcel parcel;
     ici::Delivery how;
+    uint64_t tag;  ///< of its message if it has been foreseen, else kNoTag
   };
+  static constexpr uint64_t kNoTag = UINT64_MAX;
   /// A remote command of which pieces are still to be sent.
   struct Sending {
     uint64_t number;
@@ -113,6 +124,11 @@ class SliceNetwork final : public Interconnect {
     SliceOrder order;
     Return back;
   };
+  struct GivenFault {
+    uint32_t chip, function;
+    bool disarms;
+    InjectedFault fault;
+  };
   enum ArrivalKind : uint32_t { kData, kRelease };
 
   /// A core may be ahead of time by the lookahead, so not even its own chip's answer comes before.
@@ -120,6 +136,8 @@ class SliceNetwork final : public Interconnect {
     return from == to ? options_.hop_latency : 0;
   }
   [[nodiscard]] bool in_ranks() const { return share_.ranks > 1; }
+  /// The network is a window behind the chips, and arrivals are foreseen.
+  [[nodiscard]] bool is_behind() const { return in_ranks() && !in_time_; }
   /// The chip is simulated here.
   [[nodiscard]] bool is_own(uint32_t chip) const { return chip >= first_chip_ && chip < end_chip_; }
   static uint64_t way_key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
@@ -135,7 +153,11 @@ class SliceNetwork final : public Interconnect {
   void run_links(uint64_t end_fs);
   void set_out(const SliceOrder& order, Departure departure);
   void delivered(const ici::Message& message, ici::Delivery how, uint64_t at_fs);
-  void bring(uint64_t at_fs, Parcel parcel, ici::Delivery how);
+  void bring(uint64_t at_fs, Parcel parcel, ici::Delivery how, uint64_t tag = kNoTag);
+  void take_fault(const GivenFault& given);
+  void keep_in_time();
+  [[nodiscard]] ici::LinkTrouble own_trouble(uint32_t chip, unsigned port) const;
+  [[nodiscard]] ici::LinkTrouble trouble_in_ranks(uint32_t chip, unsigned port);
   void foresee(const ici::Hop& hop);
 
   // at the receiver
@@ -169,9 +191,13 @@ class SliceNetwork final : public Interconnect {
   NumberWindow<Parcel> parcels_;  // by the tag of their message
   ici::ArrivalTimes arrivals_;    // of what is on its way to a chip
   SliceBarriers barriers_;
-  std::vector<GivenDeparture> given_departures_;  // to all ranks at the end of the window
-  std::vector<GivenReturn> given_returns_;        // to those of their chips
-  uint64_t foreseen_fs_ = UINT64_MAX;             // the first arrival at any chip that this exchange has shown
+  std::vector<GivenDeparture> given_departures_;                   // to all ranks at the end of the window
+  std::vector<GivenReturn> given_returns_;                         // to those of their chips
+  std::vector<GivenFault> given_faults_;                           // to all ranks
+  bool in_time_ = false;                                           // a fault of a link has been armed
+  std::map<std::pair<uint32_t, uint32_t>, FaultInjector> faults_;  // of links, by chip and function: alike in all ranks
+  std::unordered_map<uint64_t, Parcel> recalled_;  // by tag: parcels whose arrival was foreseen when links were certain
+  uint64_t foreseen_fs_ = UINT64_MAX;              // the first arrival at any chip that this exchange has shown
   std::unique_ptr<ici::LinkTrace> trace_;
 };
 

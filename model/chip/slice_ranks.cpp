@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/chip/link_faults.hpp"
 #include "model/chip/slice_network.hpp"
 
 namespace weft::chip {
@@ -77,6 +78,7 @@ void SliceNetwork::pack(unsigned rank, std::vector<std::byte>& bytes) const {
     if (arrival != nullptr) out.put(*arrival);
     if (reset != nullptr) out.put(*reset);
   }
+  out.put_all(given_faults_);
   for (const auto& given : given_returns_)
     if (is_theirs(given.order.chip)) out.put(given);
 }
@@ -104,6 +106,7 @@ void SliceNetwork::unpack(std::span<const std::byte> bytes) {
     }
     departures_.push(header.order, std::move(departure));
   }
+  for (const GivenFault& given : in.get_all<GivenFault>()) take_fault(given);
   while (!in.empty()) {
     const auto [order, back] = in.get<GivenReturn>();
     arrivals_.note(order.chip, order.time_fs, now_fs_);
@@ -115,18 +118,71 @@ uint64_t SliceNetwork::exchanged(uint64_t end_fs) {
   for (auto& [order, departure] : given_departures_) departures_.push(order, std::move(departure));
   given_departures_.clear();
   given_returns_.clear();
+  for (const GivenFault& given : given_faults_) take_fault(given);
+  given_faults_.clear();
   foreseen_fs_ = UINT64_MAX;
-  if (end_fs > 0) run_links(end_fs - 1);
+  if (is_behind() && end_fs > 0) run_links(end_fs - 1);
+  if (is_behind() && !faults_.empty()) keep_in_time();
   return std::min(foreseen_fs_, next_on_links_fs());
 }
 
+uint64_t SliceNetwork::begin_window(uint64_t begin_fs) {
+  if (is_behind()) return UINT64_MAX;
+  run_links(begin_fs);
+  return next_on_links_fs();
+}
+
+// ---------------------------------------------------------------- faults of links
+
+void SliceNetwork::note_fault(uint32_t chip, unsigned function, const InjectedFault* fault) {
+  if (fault == nullptr)
+    given_faults_.push_back({chip, function, true, {}});
+  else if (FaultInjector::is_of_links(fault->kind))
+    given_faults_.push_back({chip, function, false, *fault});
+}
+
+void SliceNetwork::take_fault(const GivenFault& given) {
+  constexpr uint32_t kAllPorts = (1u << ici::kPorts) - 1;
+  const std::pair key(given.chip, given.function);
+  if (!given.disarms)
+    (void)faults_.try_emplace(key, kAllPorts).first->second.arm(given.fault);
+  else if (const auto armed = faults_.find(key); armed != faults_.end())
+    armed->second.disarm();
+}
+
+/// From now on a packet may be lost on its last link: what was foreseen is left to happen.
+void SliceNetwork::keep_in_time() {
+  in_time_ = true;
+  network_.set_trouble([this](uint32_t chip, unsigned port) { return trouble_in_ranks(chip, port); });
+  std::vector<std::pair<SliceOrder, Arrived>> certain;
+  while (!arrived_.empty()) {
+    auto [order, arrived] = arrived_.pop();
+    if (arrived.tag == kNoTag)
+      certain.emplace_back(order, std::move(arrived));
+    else
+      recalled_.emplace(arrived.tag, std::move(arrived.parcel));
+  }
+  for (auto& [order, arrived] : certain) arrived_.push(order, std::move(arrived));
+}
+
+/// The same in all ranks. The chip's own faults count the occasion too, for its registers.
+ici::LinkTrouble SliceNetwork::trouble_in_ranks(uint32_t chip, unsigned port) {
+  if (is_own(chip)) (void)own_trouble(chip, port);
+  ici::LinkTrouble out;
+  for (auto at = faults_.lower_bound({chip, 0}); at != faults_.end() && at->first.first == chip; ++at)
+    add_link_trouble(at->second, port, time_, out);
+  return out;
+}
+
+// ---------------------------------------------------------------- arrivals in advance
+
 /// A packet sets out: what arrives with it is known from its last link on. All messages here are one packet.
 void SliceNetwork::foresee(const ici::Hop& hop) {
-  if (!hop.last) return;
+  if (!hop.last || in_time_) return;
   const Parcel* parcel = parcels_.find(hop.message_tag);
   if (parcel == nullptr || std::holds_alternative<BarrierArrival>(*parcel)) return;
   if (auto taken = parcels_.take(hop.message_tag); !std::holds_alternative<std::monostate>(*taken))
-    bring(hop.last_byte, std::move(*taken), ici::Delivery::kDone);
+    bring(hop.last_byte, std::move(*taken), ici::Delivery::kDone, hop.message_tag);
   else
     foreseen_fs_ = std::min(foreseen_fs_, hop.last_byte);
 }
