@@ -1,7 +1,13 @@
 // The control list of a launch of several devices.
 #include "host/compiler/sequence/sequence_kernel.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "host/compiler/layout.hpp"
 #include "model/golden/check.hpp"
+#include "testbench/unit/compiler/program_executor.hpp"
 #include "testbench/unit/compiler/sequence/device_program.hpp"
 
 using namespace weft;
@@ -76,5 +82,66 @@ TEST_CASE("every command of a launch has its segments, and its semaphores come o
       if (exchanges) continue;  // what its partners post: collective_test
       for (const int64_t count : left) CHECK(count == 0);
     }
+  }
+}
+
+TEST_CASE("device programs of a launch read and write their places in any order that their semaphores allow") {
+  const auto& chip = *spec::find_chip("nano");
+  const auto module = sums_of_pairs(kOnDevice);
+  const auto parts = partition(module, Device::kUsed, {}, &kFourChips);
+  REQUIRE(parts.ok());
+  size_t refused = 0;
+  const auto plan = plan_sequence(module, parts.value(), launches_of(parts.value()).front(), refused);
+  REQUIRE(plan.ok());
+  const auto programs = compile_sequence_programs(chip, plan.value(), refused);
+  REQUIRE(programs.ok());
+  // Small integers, whose products and sums are exact, wherever a program reads.
+  const auto number = [](size_t matrix, size_t i) { return static_cast<float>((7 * i + matrix) % 5) - 1; };
+  const auto filled = [&](const SequenceStep& step, SequenceMemory memory, uint64_t bytes) {
+    std::vector<std::byte> data(bytes);
+    for (size_t matrix = 0; matrix < step.inputs.size(); matrix++) {
+      if (step.inputs[matrix].memory != memory) continue;
+      std::vector<float> dense(256);
+      for (size_t i = 0; i < dense.size(); i++) dense[i] = number(matrix, i);
+      const auto as = std::ranges::find(plan.value().inputs, step.inputs[matrix].offset_bytes,
+                                        &SequenceValue::offset_bytes);  // of the host's: as the program reads it
+      const auto rows = pack_rows_as(dense, 16, 16, memory == SequenceMemory::kInputs ? as->dtype : WEFT_VPU_DTYPE_F32);
+      std::ranges::copy(rows, data.begin() + static_cast<std::ptrdiff_t>(step.inputs[matrix].offset_bytes));
+    }
+    return data;
+  };
+  /// Of a kernel's run: elements of output `o` that are not those of a b.
+  const auto differing = [&](size_t step, size_t o, const auto& a, const auto& b, uint64_t seed) {
+    const SequenceStep& s = plan.value().steps[step];
+    const std::vector<std::byte> nothing(64);
+    test::ProgramExecutor executor(chip, programs.value()[step],
+                                   {nothing, nothing, filled(s, SequenceMemory::kInputs, plan.value().input_bytes),
+                                    filled(s, SequenceMemory::kResults, plan.value().result_bytes),
+                                    filled(s, SequenceMemory::kBetween, plan.value().between_bytes)},
+                                   seed);
+    const std::string wrong = executor.run();
+    CHECK(wrong.empty());
+    const auto& place = s.outputs[o];
+    const auto memory = executor.argument(2 + static_cast<size_t>(place.memory), place.offset_bytes + place.size_bytes);
+    size_t count = 0;
+    for (size_t row = 0; row < 16; row++)
+      for (size_t column = 0; column < 16; column++) {
+        float sum = 0, made = 0;
+        for (size_t k = 0; k < 16; k++) sum += a(16 * row + k) * b(16 * k + column);
+        std::memcpy(&made, &memory[place.offset_bytes + 4 * (16 * row + column)], sizeof made);
+        count += made == sum ? 0 : 1;
+      }
+    return count;
+  };
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    INFO("seed " << seed);
+    const auto x = [&](size_t i) { return number(0, i); };
+    CHECK(differing(
+              0, 0, x, [&](size_t i) { return number(1, i); }, seed) == 0);
+    CHECK(differing(
+              0, 1, x, [&](size_t i) { return number(2, i); }, seed) == 0);
+    CHECK(differing(
+              2, 0, [&](size_t i) { return std::abs(number(0, i)); }, [&](size_t i) { return -number(1, i); }, seed) ==
+          0);
   }
 }
