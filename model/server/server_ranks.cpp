@@ -32,12 +32,11 @@ void Server::run_in_ranks(chip::RankLink& link) {
   std::vector<size_t> waiting;
   chip::RankState said, all;
   uint64_t meeting = 0;
-  bool running = true;  // the same in all ranks
+  bool running = true, meets = true;  // the same in all ranks: time goes on; they meet again without a call
   wake_fd_ = link.wake_fd();
   update_rights();
   for (;;) {
-    const bool sleeps = !running && simulation_.next_alarm() == 0;
-    if (!look_at_sockets(polled, sleeps)) stopping_ = true;
+    if (!look_at_sockets(polled, !meets)) stopping_ = true;
     if (stop_fd_ >= 0 && polled.front().revents != 0) stopping_ = true;
     waiting.clear();
     for (size_t i = 0; i < ports_.size(); i++)
@@ -45,25 +44,27 @@ void Server::run_in_ranks(chip::RankLink& link) {
     if (!serve(waiting)) deserted_ = true;
     (void)spare_.refill();
     const chip::RankState own = rank_state();
-    if (!running) {
+    if (!meets) {
       const bool called = link.called(meeting + 1);
-      if (own == said && !called) {
-        if (!all.held()) end_idle_waits();
-        continue;
-      }
+      if (own == said && !called) continue;
       if (!called) link.call(meeting + 1);
     }
     meeting++;
     said = own;
+    const chip::RankState last = all;
     all = simulation_.meet(own);
     others_ = all;
     update_rights();
     if (all.stops || all.deserted) break;
+    // What a host has said to another rank before it said what brought this meeting about is there by now, but may not
+    // have been looked at: before time goes on, and before a wait ends as nothing is going to happen, all look again.
     const bool begins = all.runs() && !running;
     running = all.runs();
-    if (!running) simulation_.stand_still(all);
-    // What a host had said before it let time go on, to another rank, is there by now but may not have been looked at.
+    meets = running || (all.alarm != 0 && !all.held());
     if (running && !begins) simulation_.run_windows(all);
+    if (running) continue;
+    simulation_.stand_still(all);
+    if (meets && all == last) end_idle_waits();
   }
   for (FunctionPort& port : ports_) port.close();
 }
