@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "host/pjrt/objects.hpp"
+#include "host/pjrt/profiler.hpp"
 #include "host/runtime/driver_error.hpp"
 
 namespace weft::pjrt {
@@ -60,6 +61,7 @@ class Table {
     set_executables();
     set_buffers();
     api_.extension = &shardings_;
+    shardings_.next = &profiler_;
   }
   const Api* api() const { return &api_; }
 
@@ -84,6 +86,7 @@ class Table {
   ShardingsExtension shardings_{{sizeof(ShardingsExtension), kShardings, nullptr},
                                 &entry<ShardingsArguments, parameter_shardings>,
                                 &entry<ShardingsArguments, output_shardings>};
+  ProfilerExtension profiler_{{sizeof(ProfilerExtension), kProfilerExtension, nullptr}, &profiler_api(), 0};
 };
 
 /// Frees what a handle names; null is allowed.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "host/pjrt/program.hpp"
+#include "host/pjrt/protobuf_writer.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -97,20 +98,6 @@ bool read_assignment(std::string_view bytes, std::vector<std::vector<int>>& part
     if (device.broken) return false;
   }
   return !message.broken;
-}
-
-void put(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-void put_field(std::string& out, uint64_t number, uint64_t value) {
-  put(out, number << 3);
-  put(out, value);
-}
-void put_field(std::string& out, uint64_t number, const std::string& bytes) {
-  put(out, number << 3 | 2);
-  put(out, bytes.size());
-  out += bytes;
 }
 
 }  // namespace

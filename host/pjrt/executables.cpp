@@ -18,6 +18,7 @@ constexpr std::string_view kFormat = "mlir";
 /// What one launch needs, until it has ended: by device, what it has of each argument and result.
 struct Launch {
   std::shared_ptr<const Program> program;
+  std::vector<size_t> ids;  ///< of the devices
   std::vector<std::vector<ContentsPtr>> inputs, outputs;
   CompletionPtr complete = std::make_shared<Completion>();
   std::unique_ptr<tools::LaunchRecord::Call> noted =
@@ -30,7 +31,8 @@ struct Launch {
   size_t ended = 0;
 };
 
-void note(Launch& launch, const spec::Chip& chip, const tools::PartsResult& result) {
+void note(Launch& launch, const spec::Chip& chip, size_t device, tools::PartsResult& result) {
+  for (auto& window : result.launches) window.device = device;
   // The record keeps the program as long as it needs the model.
   if (launch.noted) launch.noted->add(launch.program->name, chip, {launch.program, &launch.program->model}, result);
 }
@@ -49,7 +51,7 @@ std::optional<weft::Error> run_gathered(Launch& launch, runtime::Session& sessio
   }
   auto result = run_program(*launch.program, inputs, 0, session);
   if (!result.ok()) return result.error();
-  note(launch, session.chip(), result.value());
+  note(launch, session.chip(), launch.ids[0], result.value());
   for (size_t device = 0; device < launch.outputs.size(); device++)
     for (size_t i = 0; i < launch.outputs[device].size(); i++)
       launch.outputs[device][i]->tensor = compiler::ir::tile_of(result.value().outputs[i], layout.outputs[i], device);
@@ -90,9 +92,10 @@ void end(Launch& launch, size_t device, const std::optional<weft::Error>& error,
     if (++launch.ended != launch.program->devices()) return;
   }
   tools::PartsResult collectives;
-  for (const auto& window : launch.exchange->windows()) collectives.launches.push_back({0, window.begin, window.end});
+  for (const auto& window : launch.exchange->windows())
+    collectives.launches.push_back({0, window.begin, window.end, window.chip});
   if (!launch.error) {
-    for (const auto& result : launch.results) note(launch, chip, *result);
+    for (size_t i = 0; i < launch.results.size(); i++) note(launch, chip, launch.ids[i], *launch.results[i]);
     if (launch.noted && !collectives.launches.empty())
       launch.noted->add(launch.program->name + " (collectives)", chip, nullptr, collectives);
   }
@@ -337,7 +340,10 @@ Error* execute(ExecuteArguments& a) {
     if (auto* error = prepare(*launch, device(d), a.arguments[d], a.argument_count, donations)) return error;
   }
   std::vector<Device*> places;
-  for (size_t d = 0; d < devices; d++) places.push_back(&device(d));
+  for (size_t d = 0; d < devices; d++) {
+    places.push_back(&device(d));
+    launch->ids.push_back(static_cast<size_t>(places.back()->description.id));
+  }
   if (auto* error = program->gathered.empty() ? post(*loaded.client, places, launch) : post_gathered(device(0), launch))
     return error;
   for (size_t d = 0; d < devices; d++) {

@@ -115,13 +115,14 @@ Module localised(Module module, Program& program, bool on_slice) {
     for (const auto& output : module.outputs)
       layout.outputs.push_back(compiler::ir::replicated(module.type(output.value).rank(), 1));
   }
-  auto local = compiler::localise::localise(module, layout.inputs, layout.outputs, devices);
+  auto local = compiler::localise::localise(module, layout.inputs, layout.outputs, devices, {}, layout.open);
   if (local.ok()) {
     if (on_slice) local.value().module = compiler::localise::consecutive_parts(local.value().module);
     auto simplified = compiler::passes::run_all(std::move(local.value().module));
     if (simplified.ok()) {
       program.extras = std::move(local.value().extras);
       program.replicated = std::move(local.value().replicated);
+      if (devices > 1) program.layout.outputs = std::move(local.value().outputs);
       return std::move(simplified.value());
     }
     local = simplified.error();

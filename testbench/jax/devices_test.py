@@ -187,10 +187,13 @@ class Automatic(unittest.TestCase):
         self.assertTrue(y.sharding.is_equivalent_to(place, 2))
         np.testing.assert_allclose(y, w - 0.1 * 2 * x.T @ (x @ w) / 32, rtol=1e-4, atol=1e-5)
 
-    def test_results_that_nothing_is_said_of_are_replicated(self):
-        x = jax.device_put(floats(8, 4), NamedSharding(mesh("i"), P("i")))
-        y = jax.jit(lambda x: x * 2)(x)
-        self.assertTrue(y.sharding.is_fully_replicated)
+    def test_results_that_nothing_is_said_of_lie_as_they_are_computed(self):
+        place = NamedSharding(mesh("i"), P("i"))
+        x = jax.device_put(floats(8, 4), place)
+        y, total = jax.jit(lambda x: (x * 2, x.sum()))(x)
+        self.assertTrue(y.sharding.is_equivalent_to(place, 2))
+        self.assertTrue(total.sharding.is_fully_replicated)
+        self.assertEqual([shard.data.shape for shard in y.addressable_shards], [(2, 4)] * 4)
         np.testing.assert_array_equal(y, floats(8, 4) * 2)
 
     def test_what_partitioning_finds_hard_is_right(self):

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pathlib
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -18,6 +19,7 @@ import digits_cnn  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import language_model  # noqa: E402
+import mixed_precision  # noqa: E402
 import numpy as np  # noqa: E402
 import transformer  # noqa: E402
 
@@ -57,6 +59,20 @@ class Losses(unittest.TestCase):
 
     def test_a_convolutional_network_learns_as_on_the_cpu(self):
         self.compare(lambda: digits_cnn.train(STEPS, SEED)[0])
+
+
+class MixedPrecision(unittest.TestCase):
+    def test_a_language_model_in_bfloat16_learns_as_on_the_cpu(self):
+        ours, reference = both(lambda: mixed_precision.train(STEPS, SEED, SMALL))
+        self.assertLess(reference[-1], reference[0])
+        np.testing.assert_allclose(np.mean(ours[-10:]), np.mean(reference[-10:]), rtol=0.02)
+
+    def test_training_goes_on_from_a_checkpoint_bit_by_bit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "checkpoint.npz"
+            whole = on("weft", lambda: mixed_precision.train(6, SEED, SMALL))
+            halves = [on("weft", lambda: mixed_precision.train(3, SEED, SMALL, path)) for _ in range(2)]
+        self.assertEqual(halves[0] + halves[1], whole)
 
 
 class Decoding(unittest.TestCase):

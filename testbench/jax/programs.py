@@ -137,6 +137,12 @@ def products() -> list[Program]:
             (image, kernel[:, :, :1]), True),
         Program("cholesky", jnp.linalg.cholesky, (square,)),
         Program("solve", jnp.linalg.solve, (square, _floats(5, 2)), True),
+        Program("qr", lambda m: (jnp.linalg.qr(m), jnp.linalg.qr(m.T, mode="complete")), (a,)),
+        Program("eigenvalues", lambda m: (jnp.linalg.eigvalsh(m), jnp.abs(jnp.linalg.eigh(m).eigenvectors)), (square,)),
+        Program("singular_values", lambda m: jnp.linalg.svd(m, compute_uv=False), (a,), True),
+        Program("least_squares", lambda m: (jnp.linalg.lstsq(m, m @ jnp.ones((7, 2)))[0], jnp.linalg.pinv(m)), (b,), True),
+        Program("max_pool_places", lambda x: jax.jvp(
+            lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 2), (1, 2), "SAME"), (x,), (x,)), (a,)),
         Program("inverse_det", lambda m: (jnp.linalg.inv(m), jnp.linalg.det(m)), (square,), True),
     ]
 

@@ -113,6 +113,23 @@ class Manual(Sharded):
             told = self.check(make, (integers(8, 8),), in_shardings=(spec,), out_shardings=P("x"))
             self.assertEqual(told["replicated operators"], 0)
 
+    def test_a_manual_computation_in_a_loop_or_branch_of_another_one(self):
+        def make(over, turns):
+            def inner(a, k):
+                return lax.psum(a, "y") + lax.axis_index("y") * k + lax.axis_index("x")
+
+            def outer(a):
+                of_y = jax.shard_map(inner, mesh=jax.sharding.get_abstract_mesh(), in_specs=(P(None, "y"), P()), out_specs=P(None, "y"),
+                                     axis_names={"y"}, check_vma=False)
+                last = turns + lax.axis_index("x") if turns else 0
+                a = lax.while_loop(lambda c: c[0] < last, lambda c: (c[0] + 1, of_y(c[1], c[0])), (0, a))[1]
+                return lax.cond(lax.axis_index("x") % 2 == 0, lambda a: of_y(a, 3), lambda a: -a, a)
+
+            return jax.shard_map(outer, mesh=over, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}, check_vma=False)
+
+        for turns in (0, 2):  # chips that differ in x take different numbers of turns
+            self.check(lambda over, t=turns: make(over, t), (integers(8, 8),), in_shardings=(P("x"),), out_shardings=P("x"))
+
     def test_sums_are_added_in_the_documented_order(self):
         """docs/collectives.md: of block r first what comes from below, then rank r's own, then what comes from above."""
         x = floats(4, 64)
@@ -268,6 +285,18 @@ class Sums(unittest.TestCase):
             g = jax.jit(lambda y: jax.sharding.reshard(y + y, P("x")))
             self.assertEqual(g.lower(y).compile().cost_analysis()["gathered programs"], 0)
             np.testing.assert_array_equal(np.asarray(g(y)), 2 * integers(8, 8) @ integers(8, 4))
+
+    def test_a_manual_computation_takes_and_leaves_parts_of_sums(self):
+        over = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2, devices=jax.devices("weft"))
+        with jax.set_mesh(over):
+            a, b = jax.device_put(integers(8, 8), P("x", "y")), jax.device_put(integers(8, 4), P("y", None))
+            leave = jax.jit(jax.shard_map(lambda a, b: lax.pcast(a @ b, "y", to="unreduced"), out_specs=P("x", unreduced={"y"})))
+            y = leave(a, b)
+            self.assertEqual((y.sharding.spec.unreduced, leave.lower(a, b).compile().cost_analysis()["gathered programs"]), ({"y"}, 0))
+            take = jax.jit(jax.shard_map(lambda y: lax.psum(y, "y"), in_specs=P("x", unreduced={"y"}), out_specs=P("x")))
+            self.assertEqual(take.lower(y).compile().cost_analysis()["gathered programs"], 0)
+            for whole in (take(y), jax.sharding.reshard(y, P("x"))):
+                np.testing.assert_array_equal(np.asarray(whole), integers(8, 8) @ integers(8, 4))
 
 
 if __name__ == "__main__":

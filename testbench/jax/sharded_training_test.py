@@ -15,6 +15,8 @@ os.environ["JAX_PLATFORMS"] = "weft,cpu"
 os.environ["WEFT_CHIPS"] = "nano-4x2"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
+import data_parallel  # noqa: E402
+import digits_cnn  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
@@ -59,6 +61,29 @@ class Training(unittest.TestCase):
             ours, reference = losses("weft"), losses("cpu")
         np.testing.assert_allclose(ours[0], reference[0], rtol=1e-5)
         np.testing.assert_allclose(ours[-1], reference[-1], rtol=1e-3)
+
+
+class DataParallel(unittest.TestCase):
+    """The digits on all devices against the same batches on one device of the CPU."""
+
+    def compare(self, train):
+        def reference():
+            with jax.default_device(jax.devices("cpu")[0]):
+                return digits_cnn.train(STEPS, SEED)[0]
+
+        ours, expected = train(STEPS, SEED), reference()
+        self.assertLess(expected[-1], expected[0])
+        np.testing.assert_allclose(np.mean(ours[-10:]), np.mean(expected[-10:]), rtol=0.02)
+        with jax.default_matmul_precision("highest"):
+            ours, expected = train(STEPS, SEED), reference()
+        np.testing.assert_allclose(ours[0], expected[0], rtol=1e-5)
+        np.testing.assert_allclose(ours[-1], expected[-1], rtol=1e-3)
+
+    def test_parts_of_the_batch_by_pmap_learn_as_on_the_cpu(self):
+        self.compare(data_parallel.by_pmap)
+
+    def test_parts_of_parameters_by_pjit_learn_as_on_the_cpu(self):
+        self.compare(data_parallel.by_pjit)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,43 @@ Types infer_triangular_solve(const Op& op, const Types& in) {
   return {b};
 }
 
+namespace {
+
+/// Of matrices of floats: as many as a matrix has steps, which is the smaller of its rows and columns.
+TensorType of_each_step(const Op& op, const TensorType& a, ElementType element) {
+  if (a.rank() < 2 || !is_float(a.element)) invalid("{}: {}; it takes matrices of floats", name_of(op.kind), a.text());
+  TensorType type{element, {a.dims.begin(), a.dims.end() - 1}};
+  type.dims.back() = std::min(a.dims[a.rank() - 2], a.dims[a.rank() - 1]);
+  return type;
+}
+
+}  // namespace
+
+Types infer_lu(const Op& op, const Types& in) {
+  const TensorType steps = of_each_step(op, in[0], ElementType::kI32);
+  return {in[0], steps, {ElementType::kI32, {in[0].dims.begin(), in[0].dims.end() - 1}}};
+}
+
+Types infer_qr(const Op& op, const Types& in) { return {in[0], of_each_step(op, in[0], in[0].element)}; }
+
+Types infer_householder_product(const Op&, const Types& in) {
+  const TensorType &a = in[0], &factors = in[1];
+  const size_t rank = a.rank();
+  const bool fits = rank >= 2 && factors.rank() + 1 == rank && a.element == factors.element && is_float(a.element) &&
+                    std::equal(a.dims.begin(), a.dims.end() - 2, factors.dims.begin()) &&
+                    a.dims[rank - 1] <= a.dims[rank - 2] && factors.dims.back() <= a.dims[rank - 1];
+  if (!fits) invalid("householder_product: {} with {}", a.text(), factors.text());
+  return {a};
+}
+
+Types infer_eigh(const Op& op, const Types& in) {
+  (void)op.integer("lower");
+  const TensorType& a = in[0];
+  if (a.rank() < 2 || a.dims[a.rank() - 1] != a.dims[a.rank() - 2] || !is_float(a.element))
+    invalid("eigh: {}; it takes square matrices of floats", a.text());
+  return {a, {a.element, {a.dims.begin(), a.dims.end() - 1}}};
+}
+
 Types infer_reduce(const Op& op, const Types& in) {
   check_kind(op, in[0]);
   const Dims& gone = dimensions(op, "dimensions", in[0].rank());

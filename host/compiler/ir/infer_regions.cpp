@@ -53,6 +53,25 @@ void check_elementwise(const Op& op, const std::vector<ElementType>& inputs, con
     if (!is_elementwise(inside)) unsupported("{}: its region has {}", name_of(op.kind), name_of(inside.kind));
 }
 
+/// Tensors of one shape and as many initial values, and the region that combines them. The tensors' elements.
+std::vector<ElementType> check_reduction(const Op& op, const Types& in) {
+  const size_t count = in.size() / 2;
+  const auto initial = in.begin() + static_cast<std::ptrdiff_t>(count);
+  if (in.size() % 2 != 0)
+    invalid("{}: {} operands; it takes tensors and as many initial values", name_of(op.kind), in.size());
+  std::vector<ElementType> elements;
+  for (size_t i = 0; i < count; i++) {
+    if (in[i].dims != in[0].dims || in[count + i] != TensorType{in[i].element, {}})
+      invalid("{}: operands of types {} with initial values {}", name_of(op.kind), text_of({in.begin(), initial}),
+              text_of({initial, in.end()}));
+    elements.push_back(in[i].element);
+  }
+  std::vector<ElementType> pairs = elements;
+  pairs.insert(pairs.end(), elements.begin(), elements.end());
+  check_elementwise(op, pairs, elements);
+  return elements;
+}
+
 }  // namespace
 
 bool is_elementwise(const Op& op) {
@@ -93,33 +112,20 @@ Types infer_case(const Op& op, const Types& in) {
 }
 
 Types infer_reduce_by(const Op& op, const Types& in) {
-  const size_t count = in.size() / 2;
-  const auto initial = in.begin() + static_cast<std::ptrdiff_t>(count);
-  if (in.size() % 2 != 0) invalid("reduce_by: {} operands; it takes tensors and as many initial values", in.size());
   const Dims& gone = dimensions(op, "dimensions", in[0].rank());
-  std::vector<ElementType> elements;
+  Dims kept;
+  for (size_t d = 0; d < in[0].rank(); d++)
+    if (std::ranges::find(gone, static_cast<int64_t>(d)) == gone.end()) kept.push_back(in[0].dims[d]);
   Types results;
-  for (size_t i = 0; i < count; i++) {
-    if (in[i].dims != in[0].dims || in[count + i] != TensorType{in[i].element, {}})
-      invalid("reduce_by: operands of types {} with initial values {}", text_of({in.begin(), initial}),
-              text_of({initial, in.end()}));
-    elements.push_back(in[i].element);
-    TensorType out{in[i].element, {}};
-    for (size_t d = 0; d < in[i].rank(); d++)
-      if (std::ranges::find(gone, static_cast<int64_t>(d)) == gone.end()) out.dims.push_back(in[i].dims[d]);
-    results.push_back(out);
-  }
-  std::vector<ElementType> pairs = elements;
-  pairs.insert(pairs.end(), elements.begin(), elements.end());
-  check_elementwise(op, pairs, elements);
+  for (const ElementType element : check_reduction(op, in)) results.push_back({element, kept});
   return results;
 }
 
 Types infer_reduce_window_by(const Op& op, const Types& in) {
-  if (in[1] != TensorType{in[0].element, {}})
-    invalid("reduce_window_by: {} with the initial value {}", in[0].text(), in[1].text());
-  check_elementwise(op, {in[0].element, in[0].element}, {in[0].element});
-  return {{in[0].element, window_places(op, in[0].dims, entries(op, "dilation", in[0].rank(), 1))}};
+  const Dims places = window_places(op, in[0].dims, entries(op, "dilation", in[0].rank(), 1));
+  Types results;
+  for (const ElementType element : check_reduction(op, in)) results.push_back({element, places});
+  return results;
 }
 
 Types infer_select_and_scatter(const Op& op, const Types& in) {

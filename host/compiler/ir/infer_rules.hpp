@@ -37,6 +37,10 @@ Types infer_dot_general(const Op& op, const Types& in);
 Types infer_convolution(const Op& op, const Types& in);
 Types infer_cholesky(const Op& op, const Types& in);
 Types infer_triangular_solve(const Op& op, const Types& in);
+Types infer_lu(const Op& op, const Types& in);
+Types infer_qr(const Op& op, const Types& in);
+Types infer_householder_product(const Op& op, const Types& in);
+Types infer_eigh(const Op& op, const Types& in);
 Types infer_reduce(const Op& op, const Types& in);
 Types infer_reduce_window(const Op& op, const Types& in);
 // infer_regions.cpp

@@ -88,10 +88,14 @@ namespace weft::compiler::ir {
   X(Convolution, "convolution", 2, convolution)                           \
   X(Cholesky, "cholesky", 1, cholesky)                                    \
   X(TriangularSolve, "triangular_solve", 2, triangular_solve)             \
+  X(Lu, "lu", 1, lu)                                                      \
+  X(Qr, "qr", 1, qr)                                                      \
+  X(HouseholderProduct, "householder_product", 2, householder_product)    \
+  X(Eigh, "eigh", 1, eigh)                                                \
   X(Reduce, "reduce", 1, reduce)                                          \
   X(ReduceWindow, "reduce_window", 1, reduce_window)                      \
   X(ReduceBy, "reduce_by", -1, reduce_by)                                 \
-  X(ReduceWindowBy, "reduce_window_by", 2, reduce_window_by)              \
+  X(ReduceWindowBy, "reduce_window_by", -1, reduce_window_by)             \
   X(SelectAndScatter, "select_and_scatter", 3, select_and_scatter)        \
   X(SortBy, "sort_by", -1, sort_by)                                       \
   X(While, "while", -1, while)                                            \

@@ -115,10 +115,9 @@ LocalProgram Localiser::leave(const std::vector<Shards>& outputs) {
 
 void Localiser::sum_input(size_t input, const Dims& part) {
   const ValueId value = from_.inputs[input];
-  if (from_.type(value).element == ir::ElementType::kPred)
-    ir::unsupported("parts of a sum of truth values (unreduced)");
+  const bool truth = from_.type(value).element == ir::ElementType::kPred;
   Form& form = forms_[index_of(value)].at(0);
-  form.local = all_reduce(form.local, "add", form.shards, {{*std::ranges::max_element(part) + 1, part}});
+  form.local = all_reduce(form.local, truth ? "or" : "add", form.shards, {{*std::ranges::max_element(part) + 1, part}});
   summed_.insert(value);
 }
 
@@ -160,16 +159,20 @@ void Localiser::inline_manual(const Op& op) {
 }
 
 std::vector<ValueId> Localiser::inlined(const Op& op, const std::vector<ValueId>& operands) {
-  const ir::Module& region = *op.regions[0];
   alike_.push_back({static_cast<int64_t>(op.list("ids").size()), places_in(op, devices_)});
+  auto results = on_parts(*op.regions[0], operands);
+  alike_.pop_back();
+  return results;
+}
+
+/// Operators of a manual computation are those of each device already.
+std::vector<ValueId> Localiser::on_parts(const ir::Module& region, const std::vector<ValueId>& operands) {
   std::vector<ValueId> values(region.values().size());
   for (size_t i = 0; i < region.inputs.size(); i++) values[index_of(region.inputs[i])] = operands[i];
   Dims numbers;
   for (size_t device = 0; device < devices_; device++) numbers.push_back(static_cast<int64_t>(device));
   for (const Op& inner : region.ops()) {
     if (inner.kind == OpKind::kParameter) continue;
-    if (has_manual(inner))
-      ir::unsupported("a manual computation in the region of {} in another one", name_of(inner.kind));
     if (inner.kind == OpKind::kPartitionId) {
       values[index_of(inner.results[0])] = scalar_of_device(ir::ElementType::kU32, numbers);
       continue;
@@ -178,18 +181,35 @@ std::vector<ValueId> Localiser::inlined(const Op& op, const std::vector<ValueId>
     for (const ValueId value : inner.operands) given.push_back(values[index_of(value)]);
     if (inner.kind == OpKind::kManual) {
       results = nested(inner, region, std::move(given));
+    } else if (has_manual(inner)) {
+      std::vector<LocalProgram> regions;
+      for (const auto& inside : inner.regions) regions.push_back(region_on_parts(*inside));
+      results = add_with_regions(inner, std::move(given), std::move(regions));
     } else {
-      const ValueId first =
-          add(inner, given,
-              inner.kind == OpKind::kCollective ? ir::Attributes{{"together", int64_t{1}}} : ir::Attributes{});
+      ir::Attributes more;
+      if (inner.kind == OpKind::kCollective && together_) more["together"] = int64_t{1};
+      const ValueId first = add(inner, given, std::move(more));
       results = made_.module.op_of(first).results;
     }
     for (size_t i = 0; i < results.size(); i++) values[index_of(inner.results[i])] = results[i];
   }
-  alike_.pop_back();
   std::vector<ValueId> results;
   for (const auto& output : region.outputs) results.push_back(values[index_of(output.value)]);
   return results;
+}
+
+/// Devices may come to what is in a loop or a branch of a manual computation at other times, or never.
+LocalProgram Localiser::region_on_parts(const ir::Module& region) const {
+  Localiser inside(region, devices_, this);
+  inside.alike_ = alike_;
+  inside.together_ = false;
+  ir::Module& module = inside.made_.module;
+  std::vector<ValueId> inputs;
+  for (const ValueId input : region.inputs)
+    inputs.push_back(module.add_parameter(region.input_name(input), region.type(input)));
+  const auto results = inside.on_parts(region, inputs);
+  for (size_t i = 0; i < results.size(); i++) module.outputs.push_back({region.outputs[i].name, results[i]});
+  return std::move(inside.made_);
 }
 
 /// Devices that do the same in the computation around share what it does with its axes: they cut its values further.
@@ -248,7 +268,7 @@ ValueId Localiser::add(const Op& op, const std::vector<ValueId>& operands, ir::A
 ValueId Localiser::collective(ValueId local, const DeviceGroups& groups, ir::Attributes attributes) {
   attributes["groups"] = groups.devices;
   attributes["group_size"] = groups.size;
-  attributes["together"] = int64_t{1};
+  if (together_) attributes["together"] = int64_t{1};
   return b_.add(OpKind::kCollective, {local}, std::move(attributes));
 }
 
@@ -363,7 +383,8 @@ ValueId Localiser::need(ValueId value, const Shards& wanted) {
 }
 
 Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
-                              const std::vector<ir::Tiling>& outputs, size_t devices, const WeightTiling& weights) {
+                              const std::vector<ir::Tiling>& outputs, size_t devices, const WeightTiling& weights,
+                              const std::vector<bool>& open) {
   return ir::guarded([&] {
     std::vector<Shards> given, wanted;
     for (const auto& tiling : inputs) given.push_back(shards_of({tiling.tiles, tiling.place}));
@@ -375,7 +396,17 @@ Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Ti
       if (!inputs[i].part.empty()) program.sum_input(i, inputs[i].part);
     for (size_t i = 0; i < outputs.size(); i++)
       if (!outputs[i].part.empty()) program.leave_sum(i, outputs[i].part);
-    return program.walk().leave(wanted);
+    program.walk();
+    const auto lying = program.outputs();
+    std::vector<ir::Tiling> tilings = outputs;
+    for (size_t i = 0; i < std::min(open.size(), lying.size()); i++) {
+      if (!open[i]) continue;
+      wanted[i] = lying[i];
+      tilings[i] = tiling_of(lying[i], devices);
+    }
+    LocalProgram made = program.leave(wanted);
+    made.outputs = std::move(tilings);
+    return made;
   });
 }
 

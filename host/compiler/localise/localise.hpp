@@ -25,6 +25,7 @@ struct Extra {
 struct LocalProgram {
   ir::Module module;
   std::vector<Extra> extras;
+  std::vector<ir::Tiling> outputs;  ///< how they lie
   std::map<std::string, uint64_t>
       replicated;  ///< operators that each device computes whole, though their operands are cut
 };
@@ -36,11 +37,11 @@ struct WeightTiling {
   std::vector<int64_t> summed_place = {}, kept_place = {};  ///< by device, if there are several parts
 };
 
-/// `inputs`, `outputs`: the tilings of the module's. UNSUPPORTED names the reason: a manual computation over some of the
-/// devices, or in a loop of another one. Parts of sums (unreduced): those of an input are added up first, and of an
-/// output the first part is all of it.
+/// `inputs`, `outputs`: the tilings of the module's. `open`: outputs, by number, that lie as their operators leave them.
+/// UNSUPPORTED names the reason: a manual computation over some of the devices. Parts of sums (unreduced): those of an
+/// input are added up first, and of an output the first part is all of it.
 [[nodiscard]] Result<LocalProgram> localise(const ir::Module& module, const std::vector<ir::Tiling>& inputs,
                                             const std::vector<ir::Tiling>& outputs, size_t devices,
-                                            const WeightTiling& weights = {});
+                                            const WeightTiling& weights = {}, const std::vector<bool>& open = {});
 
 }  // namespace weft::compiler::localise

@@ -48,6 +48,9 @@ class Localiser {
   bool take(std::vector<Cut>& chosen, const Cut& cut) const;
   /// The operator with other operands and attributes; its first result. The types are inferred.
   ir::ValueId add(const ir::Op& op, const std::vector<ir::ValueId>& operands, ir::Attributes more = {});
+  /// The operator with these regions instead of its own, and with what they take beside; all its results.
+  std::vector<ir::ValueId> add_with_regions(const ir::Op& op, std::vector<ir::ValueId> operands,
+                                            std::vector<LocalProgram> regions);
   ir::ValueId all_reduce(ir::ValueId local, const std::string& combine, const std::vector<Cut>& kept,
                          const std::vector<Cut>& moved);
   /// A scalar of the type, by device.
@@ -64,6 +67,8 @@ class Localiser {
   void replicate(const ir::Op& op);
   void inline_manual(const ir::Op& op);
   std::vector<ir::ValueId> inlined(const ir::Op& op, const std::vector<ir::ValueId>& operands);
+  std::vector<ir::ValueId> on_parts(const ir::Module& region, const std::vector<ir::ValueId>& operands);
+  [[nodiscard]] LocalProgram region_on_parts(const ir::Module& region) const;
   std::vector<ir::ValueId> nested(const ir::Op& op, const ir::Module& around, std::vector<ir::ValueId> operands);
   void find_free();
   std::optional<ir::ValueId> made_anew(ir::ValueId value, const Shards& shards);
@@ -74,6 +79,7 @@ class Localiser {
   const ir::Module& from_;
   const size_t devices_;
   const bool nested_;
+  bool together_ = true;  // all devices come to the module's collectives
   LocalProgram made_;
   ir::Builder b_;
   std::vector<std::vector<Form>> forms_;  // by value; the first one is how it lies

@@ -41,14 +41,7 @@ std::vector<std::shared_ptr<const ir::Module>> joined(std::vector<LocalProgram>&
 /// The operator on parts; its results lie as `results` says.
 void add(Localiser& program, const Op& op, std::vector<ValueId> operands, std::vector<LocalProgram> regions,
          const std::vector<Shards>& results) {
-  for (auto& region : regions) {
-    for (const auto& extra : region.extras) operands.push_back(program.extra(extra, extra.constant->type));
-    program.count_replicated(region.replicated);
-  }
-  Op local = op;
-  local.regions = joined(regions);
-  const ValueId first = program.add(local, operands);
-  const auto values = program.to().module().op_of(first).results;
+  const auto values = program.add_with_regions(op, std::move(operands), std::move(regions));
   for (size_t i = 0; i < values.size(); i++) program.define(op.results[i], results[i], values[i]);
 }
 
@@ -68,6 +61,17 @@ std::vector<Shards> lying_of(const Localiser& program, const Op& op, size_t firs
 bool in_parts(const std::vector<Shards>& lying) { return !std::ranges::all_of(lying, is_whole); }
 
 }  // namespace
+
+std::vector<ValueId> Localiser::add_with_regions(const Op& op, std::vector<ValueId> operands,
+                                                 std::vector<LocalProgram> regions) {
+  for (auto& region : regions) {
+    for (const auto& extra : region.extras) operands.push_back(this->extra(extra, extra.constant->type));
+    count_replicated(region.replicated);
+  }
+  Op local = op;
+  local.regions = joined(regions);
+  return b_.module().op_of(add(local, operands)).results;
+}
 
 bool loop_by_rule(Localiser& program, const Op& op, bool manual) {
   auto lying = lying_of(program, op, 0);

@@ -195,8 +195,9 @@ bool by_rule(Localiser& program, const Op& op) {
     case OpKind::kReduceBy:
       return reduce_by(program, op);
     case OpKind::kReduceWindow:
-    case OpKind::kReduceWindowBy:
       return alike(program, op, windowed(op, rank), 1);
+    case OpKind::kReduceWindowBy:
+      return alike(program, op, windowed(op, rank), op.operands.size() / 2);
     case OpKind::kSelectAndScatter:
       return alike(program, op, windowed(op, rank), 2);
     case OpKind::kConcatenate:

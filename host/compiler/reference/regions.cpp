@@ -240,11 +240,17 @@ Results reduce_by(const ir::Op& op, const Operands& in, const ir::Types& out) {
 }
 
 Results reduce_window_by(const ir::Op& op, const Operands& in, const ir::Types& out) {
-  TensorPtr sums = repeat(*in[1], out[0].count());
+  const size_t count = in.size() / 2;
+  Operands sums;
+  for (size_t i = 0; i < count; i++) sums.push_back(repeat(*in[count + i], out[0].count()));
   if (out[0].count() != 0)
-    for (const auto& tap : window_taps(op, in[0]->type.dims, out[0].dims, op.list("dilation")))
-      sums = map_region(*op.regions[0], {sums, pick(*in[0], tap, in[1]->data.data())})[0];
-  return {with_dims(std::move(sums), out[0])};
+    for (const auto& tap : window_taps(op, in[0]->type.dims, out[0].dims, op.list("dilation"))) {
+      for (size_t i = 0; i < count; i++) sums.push_back(pick(*in[i], tap, in[count + i]->data.data()));
+      sums = map_region(*op.regions[0], sums);
+    }
+  Results shaped;
+  for (size_t i = 0; i < count; i++) shaped.push_back(with_dims(std::move(sums[i]), out[i]));
+  return shaped;
 }
 
 Results select_and_scatter(const ir::Op& op, const Operands& in, const ir::Types& out) {

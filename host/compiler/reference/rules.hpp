@@ -46,6 +46,10 @@ Results convolution(const ir::Op& op, const Operands& in, const ir::Types& out);
 // decompositions.cpp
 Results cholesky(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results triangular_solve(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results lu(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results qr(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results householder_product(const ir::Op& op, const Operands& in, const ir::Types& out);
+Results eigh(const ir::Op& op, const Operands& in, const ir::Types& out);
 // reductions.cpp
 Results reduce(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results reduce_window(const ir::Op& op, const Operands& in, const ir::Types& out);

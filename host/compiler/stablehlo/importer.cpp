@@ -320,6 +320,7 @@ Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& mod
       }
     Layout layout{tilings_of_values(program.value(), told_inputs, inputs, devices),
                   tilings_of_values(program.value(), told_outputs, outputs, devices)};
+    for (const auto* told : told_outputs) layout.open.push_back(told == nullptr);
     for (size_t i = 0; i < outputs.size(); i++) {  // a constraint may cut unevenly
       const auto& dims = module.type(module.outputs[i].value).dims;
       const auto& tiles = layout.outputs[i].tiles;

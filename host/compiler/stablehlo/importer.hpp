@@ -23,9 +23,10 @@ namespace weft::compiler::stablehlo {
 /// How the arrays of a program of several devices lie on them.
 struct Layout {
   std::vector<ir::Tiling> inputs, outputs;
+  std::vector<bool> open = {};  ///< outputs of which nothing is said
 };
 /// What the program's shardings say of the inputs and outputs of `main`, and of an output that they say nothing of, the
-/// manual computation or constraint that it comes of; else replicated.
+/// manual computation or constraint that it comes of; else replicated, and open.
 /// `module`: the program's. UNSUPPORTED: a mesh of another number of devices, an axis in parts.
 [[nodiscard]] Result<Layout> layout_of(std::span<const std::byte> bytes, const ir::Module& module, size_t devices);
 

@@ -276,6 +276,11 @@ Values triangular_solve(Node& node) {
                       {"unit_diagonal", node.integer("unit_diagonal")}})};
 }
 
+Values decomposition(Node& node, OpKind kind, size_t operands, ir::Attributes attributes = {}) {
+  need_operands(node, operands);
+  return node.b.module().op_of(node.b.add(kind, node.in, std::move(attributes))).results;
+}
+
 Values call(Node& node) { return node.around.call(node.text("callee"), node.in); }
 Values composite(Node& node) { return node.around.call(node.text("decomposition"), node.in); }
 
@@ -286,6 +291,11 @@ Values custom_call(Node& node) {
       target == "annotate_device_placement")
     return node.in;
   if (target == "mhlo.erf") return elementwise<OpKind::kErf>(node);
+  if (target == "LuDecomposition") return decomposition(node, OpKind::kLu, 1);
+  if (target == "Qr") return decomposition(node, OpKind::kQr, 1);
+  if (target == "ProductOfElementaryHouseholderReflectors") return decomposition(node, OpKind::kHouseholderProduct, 2);
+  if (target == "weft.eigh_lower") return decomposition(node, OpKind::kEigh, 1, {{"lower", int64_t{1}}});
+  if (target == "weft.eigh_upper") return decomposition(node, OpKind::kEigh, 1, {{"lower", int64_t{0}}});
   ir::unsupported("custom_call @{} is not built", target);
 }
 

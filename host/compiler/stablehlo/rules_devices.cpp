@@ -1,8 +1,10 @@
 // Operators of several devices: manual computations, and the collectives in them.
 #include <algorithm>
+#include <map>
 
 #include "host/compiler/ir/devices.hpp"
 #include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/passes/rewriter.hpp"
 #include "host/compiler/stablehlo/node.hpp"
 #include "host/compiler/stablehlo/shardings.hpp"
 
@@ -51,6 +53,70 @@ std::string combine_of(Node& node) {
   return word;
 }
 
+/// A device's coordinates along some axes.
+Dims along(const Mesh& mesh, const std::vector<size_t>& axes, int64_t device) {
+  const Dims all = mesh.coordinates(device);
+  Dims at;
+  for (const size_t axis : axes) at.push_back(all[axis]);
+  return at;
+}
+
+/// The sum of what devices have that differ along `axes` alone.
+ValueId summed(ir::Builder& b, const Mesh& mesh, const std::vector<size_t>& axes, ValueId part) {
+  std::map<Dims, std::map<Dims, int64_t>> groups;
+  for (const int64_t device : mesh.devices) {
+    Dims at = mesh.coordinates(device);
+    for (const size_t axis : axes) at[axis] = 0;
+    groups[at][along(mesh, axes, device)] = device;
+  }
+  Dims devices;
+  for (const auto& [at, group] : groups)
+    for (const auto& [place, device] : group) devices.push_back(device);
+  const auto size = static_cast<int64_t>(devices.size() / groups.size());
+  const char* combine = b.element(part) == ir::ElementType::kPred ? "or" : "add";
+  return b.add(OpKind::kCollective, {part},
+               {{"kind", std::string("all_reduce")},
+                {"combine", std::string(combine)},
+                {"groups", devices},
+                {"group_size", size}});
+}
+
+/// A part of `whole` on each device, whose sum along `axes` it is: the first device has all of it, others zeros.
+ValueId first_part(ir::Builder& b, const Mesh& mesh, const std::vector<size_t>& axes, ValueId whole) {
+  Dims first(static_cast<size_t>(std::ranges::max(mesh.devices)) + 1);
+  for (const int64_t device : mesh.devices)
+    first[static_cast<size_t>(device)] = along(mesh, axes, device) == Dims(axes.size());
+  const ValueId device = b.convert(b.add(OpKind::kPartitionId, {}, {}), ir::ElementType::kI32);
+  const ValueId flag =
+      b.add(OpKind::kDynamicSlice, {b.constant(ir::integers_tensor(ir::ElementType::kPred, first)), device},
+            {{"slice_sizes", Dims{1}}});
+  return b.select(b.broadcast_to(b.reshape(flag, {}), b.dims(whole)), whole, b.fill(b.type(whole), 0));
+}
+
+/// Axes of parts of a sum, of each argument and result of a manual computation.
+using SumAxes = std::vector<std::vector<size_t>>;
+
+/// The computation on whole arguments, with whole results, where it has parts of sums.
+std::shared_ptr<const ir::Module> on_sums(const ir::Module& region, const Mesh& mesh, const SumAxes& in,
+                                          const SumAxes& out) {
+  passes::Rewriter rewriter(region);
+  ir::Builder b(rewriter.to());
+  for (const ir::Op& op : region.ops()) {
+    rewriter.copy(op);
+    if (op.kind != OpKind::kParameter) continue;
+    const auto input = static_cast<size_t>(std::ranges::find(region.inputs, op.results[0]) - region.inputs.begin());
+    if (input < in.size() && !in[input].empty())
+      rewriter.replace(op, first_part(b, mesh, in[input], rewriter.value(op.results[0])));
+  }
+  ir::Module made = std::move(rewriter.to());
+  ir::Builder behind(made);
+  for (size_t i = 0; i < out.size(); i++) {
+    const ValueId value = rewriter.value(region.outputs[i].value);
+    made.outputs.push_back({region.outputs[i].name, out[i].empty() ? value : summed(behind, mesh, out[i], value)});
+  }
+  return std::make_shared<const ir::Module>(std::move(made));
+}
+
 }  // namespace
 
 Values manual_computation(Node& node) {
@@ -85,8 +151,17 @@ Values manual_computation(Node& node) {
     const Sharding sharding = sharding_of(node.program, node.program.attributes[index]);
     if (sharding.mesh.names != mesh.names || sharding.mesh.devices != mesh.devices)
       ir::unsupported("shardings by several meshes");
-    if (!sharding.unreduced.empty()) ir::unsupported("a manual computation that leaves sums to be made (unreduced)");
-    return tiling_of(sharding, ids, manual);
+    ir::Tiling made = tiling_of(sharding, ids, manual);
+    made.part.clear();
+    return made;
+  };
+  const auto sum_axes = [&](const std::vector<AttributeIndex>& shardings) {
+    SumAxes axes;
+    for (const AttributeIndex index : shardings) {
+      axes.push_back(sharding_of(node.program, node.program.attributes[index]).unreduced);
+      std::erase_if(axes.back(), [&](size_t axis) { return !manual[axis]; });
+    }
+    return axes;
   };
   std::vector<ir::Tiling> tilings;
   std::vector<ir::TensorType> locals;
@@ -94,7 +169,12 @@ Values manual_computation(Node& node) {
     tilings.push_back(tiling(in->elements[i]));
     locals.push_back(tilings[i].local(node.b.type(node.in[i])));
   }
-  const Region region = node.around.regions({&node.op.regions[0]}, locals)[0];
+  Region region = node.around.regions({&node.op.regions[0]}, locals)[0];
+  const SumAxes sums_in = sum_axes(in->elements), sums_out = sum_axes(out->elements);
+  const auto none = [](const SumAxes& sums) {
+    return std::ranges::all_of(sums, [](const auto& axes) { return axes.empty(); });
+  };
+  if (!none(sums_in) || !none(sums_out)) region.module = on_sums(*region.module, mesh, sums_in, sums_out);
   Values operands = node.in;
   for (const ValueId value : region.captured) {
     operands.push_back(value);

@@ -95,16 +95,17 @@ Values reduce(Node& node) {
 }
 
 Values reduce_window(Node& node) {
-  if (node.in.size() != 2) ir::unsupported("{} operands; supported: one tensor and its initial value", node.in.size());
-  ValueId x = node.in[0];
-  const size_t rank = node.b.rank(x);
+  const size_t count = node.in.size() / 2;
+  if (count == 0 || node.in.size() % 2 != 0) ir::invalid("{} operands", node.in.size());
+  Values in = node.in;
+  const size_t rank = node.b.rank(in[0]);
   Dims low = pairs_of(node, "padding", rank, 0), high = pairs_of(node, "padding", rank, 1);
   Dims interior = list_or_ones(node, "base_dilations", rank);
   for (auto& gap : interior) gap--;
   const auto some = [](const Dims& list) { return std::ranges::any_of(list, [](int64_t v) { return v != 0; }); };
   const auto negative = [](const Dims& list) { return std::ranges::any_of(list, [](int64_t v) { return v < 0; }); };
   if (some(interior) || negative(low) || negative(high)) {
-    x = node.b.pad(x, node.in[1], low, high, interior);
+    for (size_t i = 0; i < count; i++) in[i] = node.b.pad(in[i], in[count + i], low, high, interior);
     low.assign(rank, 0), high.assign(rank, 0);
   }
   ir::Attributes attributes{{"window", node.integers("window_dimensions")},
@@ -112,12 +113,12 @@ Values reduce_window(Node& node) {
                             {"low", low},
                             {"high", high},
                             {"dilation", list_or_ones(node, "window_dilations", rank)}};
-  const auto region = node.scalar_region(0, scalars(node, 1, 2));
-  const std::string kind = operation_of(*region);
-  if (kind.empty() || !is_reduction(kind, node.b.element(x)) || !is_identity(node.b.module(), node.in[1], kind))
-    return node.b.add_with_regions(OpKind::kReduceWindowBy, {x, node.in[1]}, std::move(attributes), {region});
+  const auto region = node.scalar_region(0, scalars(node, count, 2));
+  const std::string kind = count == 1 ? operation_of(*region) : std::string();
+  if (kind.empty() || !is_reduction(kind, node.b.element(in[0])) || !is_identity(node.b.module(), in[1], kind))
+    return node.b.add_with_regions(OpKind::kReduceWindowBy, in, std::move(attributes), {region});
   attributes["kind"] = kind;
-  return {node.b.add(OpKind::kReduceWindow, {x}, std::move(attributes))};
+  return {node.b.add(OpKind::kReduceWindow, {in[0]}, std::move(attributes))};
 }
 
 Values select_and_scatter(Node& node) {

@@ -16,6 +16,7 @@ namespace weft::tools {
 struct LaunchWindow {
   size_t part = 0;
   uint64_t begin = 0, end = 0;
+  size_t device = 0;  ///< of a slice
 };
 
 struct PartsResult {

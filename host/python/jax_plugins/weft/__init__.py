@@ -7,8 +7,10 @@ lie beside this file or in the build tree, WEFT_SIM the simulator if it is not t
 
 import pathlib
 
+import jax
 from jax._src import compilation_cache, xla_bridge
 from jax._src.interpreters import mlir
+from jax._src.lax import linalg
 
 from weft._library import library_path, prepare
 
@@ -36,6 +38,20 @@ def _take_donated_arrays() -> None:
         mlir._platforms_with_donation.append("weft")
 
 
+def _decompose() -> None:
+    """JAX lowers eigh for the platforms that it lists, and writes lu as a loop for others; svd is made of eigh."""
+    rules = {lower: jax.ffi.ffi_lowering(f"weft.eigh_{'lower' if lower else 'upper'}") for lower in (True, False)}
+
+    def lowering(context, operand, *, lower, subset_by_index=None, **_):
+        size = context.avals_in[0].shape[-1]
+        if subset_by_index not in (None, (0, size)):
+            raise NotImplementedError("eigh on weft computes all eigenvalues; subset_by_index is not supported")
+        return rules[bool(lower)](context, operand)
+
+    mlir.register_lowering(linalg.eigh_p, lowering, platform="weft")
+    mlir.register_lowering(linalg.lu_p, jax.ffi.ffi_lowering("LuDecomposition"), platform="weft")
+
+
 def initialize() -> None:
     """Called by JAX. The simulator starts when JAX asks for devices for the first time."""
     path = library()
@@ -43,3 +59,4 @@ def initialize() -> None:
     _keep_compiled_programs()
     _take_donated_arrays()
     xla_bridge.register_plugin("weft", priority=_PRIORITY, library_path=str(path))
+    _decompose()

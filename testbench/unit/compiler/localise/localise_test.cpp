@@ -253,11 +253,34 @@ TEST_CASE("what cannot be localised is named") {
     return local.error().message;
   };
   CHECK(refused(manual("0, 1", "0, 1, 0, 1", 2), mesh.tiling({{}})) == "a manual computation over 2 of 4 devices");
+}
+
+TEST_CASE("a result that nothing is said of lies as its operator leaves it") {
+  const TestMesh mesh{{4}};
+  const auto module = ir::parse(
+      "module \"m\"\n%0 = parameter() {dims = [8, 4], element = i32, name = \"x\"} : i32[8, 4]\n"
+      "%1 = transpose(%0) {permutation = [1, 0]} : i32[4, 8]\nreturn \"y\" = %1\nreturn \"z\" = %1\n");
+  if (!module.ok()) FAIL(module.error().message);
+  const auto whole = mesh.tiling({{}, {}});
+  const auto local = localise::localise(module.value(), {mesh.tiling({{0}, {}})}, {whole, whole}, 4, {}, {true, false});
+  if (!local.ok()) FAIL(local.error().message);
+  CHECK(local.value().outputs == std::vector{mesh.tiling({{}, {0}}), whole});
+  CHECK(collectives_in(local.value().module) == 1);
+}
+
+TEST_CASE("a sum of truth values is true where a part is") {
+  const TestMesh mesh{{4}};
+  const auto module = ir::parse(
+      "module \"m\"\n%0 = parameter() {dims = [8], element = pred, name = \"x\"} : pred[8]\nreturn \"y\" = %0\n");
+  if (!module.ok()) FAIL(module.error().message);
   ir::Tiling sum = mesh.tiling({{}});
   sum.part = {0, 1, 2, 3};
-  CHECK(refused(
-            "module \"m\"\n%0 = parameter() {dims = [8], element = pred, name = \"x\"} : pred[8]\nreturn \"y\" = %0\n",
-            sum) == "parts of a sum of truth values (unreduced)");
+  const auto local = localise::localise(module.value(), {sum}, {mesh.tiling({{}})}, 4);
+  if (!local.ok()) FAIL(local.error().message);
+  const auto& ops = local.value().module.ops();
+  const auto added = std::ranges::find(ops, ir::OpKind::kCollective, &ir::Op::kind);
+  REQUIRE(added != ops.end());
+  CHECK(added->word("combine") == "or");
 }
 
 TEST_CASE("parts of a sum are added up first, and the first part of a result is all of it") {

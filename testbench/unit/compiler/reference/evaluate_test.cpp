@@ -249,3 +249,68 @@ TEST_CASE("a decomposition reads one triangle, and a system is solved from eithe
   CHECK(solve(0, 0, 0, 0, "[6, 28]", "f32[1, 2]") == "[3, 2]");   // 2 x = 6, 4 x + 8 y = 28
   CHECK(solve(1, 1, 0, 1, "[3, 5]", "f32[2, 1]") == "[3, 2]");    // x = 3, x + y = 5
 }
+
+TEST_CASE("rows are exchanged so that the largest element of a column divides the others") {
+  const auto lu = [](const char* a, int result) {
+    return value(
+        fmt::format("%0 = constant() {} : f32[3, 2]\n%1, %2, %3 = lu(%0) : f32[3, 2], i32[2], i32[3]\n"
+                    "return \"y\" = %{}\n",
+                    a, result));
+  };
+  const char* a = "[1, 2, 2, 8, 4, 8]";  // rows (1, 2), (2, 8), (4, 8)
+  CHECK(lu(a, 1) == "[4, 8, 0.5, 4, 0.25, 0]");
+  CHECK(lu(a, 2) == "[2, 1]");
+  CHECK(lu(a, 3) == "[2, 1, 0]");
+  CHECK(lu("[0, 0, 0, 0, 0, 0]", 1) == "[0, 0, 0, 0, 0, 0]");
+}
+
+TEST_CASE("a matrix is reflected to a triangle, and the reflections make its orthogonal factor") {
+  const auto qr = [](const char* a, const char* type, const char* factors, int result) {
+    return value(fmt::format("%0 = constant() {} : {}\n%1, %2 = qr(%0) : {}, {}\nreturn \"y\" = %{}\n", a, type, type,
+                             factors, result));
+  };
+  // The column (3, 4) becomes (-5, 0) by 1 - 1.6 v vT with v = (1, 0.5).
+  CHECK(qr("[3, 4]", "f32[2, 1]", "f32[1]", 1) == "[-5, 0.5]");
+  CHECK(qr("[3, 4]", "f32[2, 1]", "f32[1]", 2) == "[1.6]");
+  CHECK(qr("[3, 10, 4, 5]", "f32[2, 2]", "f32[2]", 1) == "[-5, -10, 0.5, -5]");
+  CHECK(qr("[7, 2]", "f32[1, 2]", "f32[1]", 1) == "[7, 2]");  // nothing is below
+  CHECK(qr("[7, 2]", "f32[1, 2]", "f32[1]", 2) == "[0]");
+  const auto product = [](const char* vectors, const char* type, const char* factors, const char* of) {
+    return value(
+        fmt::format("%0 = constant() {} : {}\n%1 = constant() {} : {}\n%2 = householder_product(%0, %1) : {}\n"
+                    "return \"y\" = %2\n",
+                    vectors, type, factors, of, type));
+  };
+  CHECK(product("[-5, 0.5]", "f64[2, 1]", "[1.6]", "f64[1]") == "[-0.6000000000000001, -0.8]");
+  CHECK(product("[-5, -10, 0.5, -5]", "f32[2, 2]", "[1.6, 0]", "f32[2]") == "[-0.6, -0.8, -0.8, 0.6]");
+}
+
+TEST_CASE("eigenvalues come in order, of the triangle that is asked for") {
+  const auto eigh = [](const char* a, const char* type, const char* values, int lower, int result) {
+    return value(fmt::format("%0 = constant() {} : {}\n%1, %2 = eigh(%0) {{lower = {}}} : {}, {}\nreturn \"y\" = %{}\n",
+                             a, type, lower, type, values, result));
+  };
+  CHECK(eigh("[2, 99, 1, 2]", "f32[2, 2]", "f32[2]", 1, 2) == "[1, 3]");
+  CHECK(eigh("[2, 1, 99, 2]", "f32[2, 2]", "f32[2]", 0, 2) == "[1, 3]");
+  CHECK(eigh("[9, 0, 0, 4]", "f32[2, 2]", "f32[2]", 1, 2) == "[4, 9]");
+  CHECK(eigh("[9, 0, 0, 4]", "f32[2, 2]", "f32[2]", 1, 1) == "[0, 1, 1, 0]");  // columns go with their values
+  // Of two matrices.
+  CHECK(eigh("[0, 0, 0, 3, 0, 0, 0, 0, 7, 1, 0, 0, 0, 1, 0, 0, 0, 1]", "f32[2, 3, 3]", "f32[2, 3]", 1, 2) ==
+        "[-3, 3, 7, 1, 1, 1]");
+  CHECK(eigh("[nan, 0, 0, 4]", "f32[2, 2]", "f32[2]", 1, 2) == "[nan, nan]");
+}
+
+TEST_CASE("windows of several tensors are combined together") {
+  // The larger of two neighbours, and its place.
+  CHECK(value("%0 = constant() [3, 7, 5] : i32[3]\n%1 = constant() [0, 1, 2] : i32[3]\n%2 = constant() [-9] : i32[]\n"
+              "%3 = constant() [-1] : i32[]\n%4, %5 = reduce_window_by(%0, %1, %2, %3) {dilation = [1], high = [1], "
+              "low = [0], strides = [1], window = [2]} : i32[3], i32[3]\n"
+              "  region {\n"
+              "  %0 = parameter() {dims = [], element = i32, name = \"0\"} : i32[]\n"
+              "  %1 = parameter() {dims = [], element = i32, name = \"1\"} : i32[]\n"
+              "  %2 = parameter() {dims = [], element = i32, name = \"2\"} : i32[]\n"
+              "  %3 = parameter() {dims = [], element = i32, name = \"3\"} : i32[]\n"
+              "  %4 = compare(%0, %2) {direction = ge} : pred[]\n"
+              "  %5 = select(%4, %0, %2) : i32[]\n  %6 = select(%4, %1, %3) : i32[]\n"
+              "  return \"0\" = %5\n  return \"1\" = %6\n  }\nreturn \"y\" = %5\n") == "[1, 1, 2]");
+}
