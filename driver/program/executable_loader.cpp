@@ -62,9 +62,9 @@ Status check_header(Bytes file, const H& h, const spec::Chip& chip) {
     return invalid("HEADER", offsetof(H, format_version), "format version {}, this driver reads {}", h.format_version,
                    WEFT_EXECUTABLE_FORMAT_VERSION);
   }
-  if (h.isa_version != WEFT_ISA_VERSION)
-    return invalid("HEADER", offsetof(H, isa_version), "ISA version {}, this device has {}", h.isa_version,
-                   WEFT_ISA_VERSION);
+  if (h.isa_version < WEFT_ISA_OLDEST || h.isa_version > WEFT_ISA_VERSION)
+    return invalid("HEADER", offsetof(H, isa_version), "ISA version {}, this driver knows {} to {}", h.isa_version,
+                   WEFT_ISA_OLDEST, WEFT_ISA_VERSION);
   if (h.file_bytes != file.size())
     return invalid("HEADER", offsetof(H, file_bytes), "the file should have {} bytes and has {}", h.file_bytes,
                    file.size());
@@ -248,6 +248,7 @@ Result<Executable> load_executable(Bytes file, const spec::Chip& chip) {
     if (!by_kind[kind]) return invalid("TABLE", sizeof(H), "there is no section {}", spec::section_kind_name(kind));
   }
   Executable executable;
+  executable.isa_version = header.isa_version;
   executable.commands = *by_kind[WEFT_SECTION_KIND_COMMANDS];
   executable.constants = by_kind[WEFT_SECTION_KIND_CONSTANTS].value_or(Bytes());
   if (executable.commands.size() % WEFT_COMMAND_BYTES != 0)

@@ -45,7 +45,8 @@ struct Executable {
   std::vector<ExecutableKernel> kernels;
   std::span<const std::byte> commands;
   std::span<const std::byte> constants;
-  std::span<const std::byte> control;  ///< the whole section
+  std::span<const std::byte> control;       ///< the whole section
+  uint32_t isa_version = WEFT_ISA_VERSION;  ///< that the device must have
 };
 
 /// Checks every length, offset, enumeration, checksum and reserved byte before it is used, for any input.

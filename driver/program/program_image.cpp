@@ -36,7 +36,7 @@ weft_program_kernel kernel_entry(const ExecutableKernel& kernel, uint64_t contro
 ProgramImage::ProgramImage(const Executable& executable, const spec::Chip& chip) {
   weft_program_header header{};
   header.magic = WEFT_MAGIC;
-  header.isa_version = WEFT_ISA_VERSION;
+  header.isa_version = executable.isa_version;
   header.chip_fingerprint = chip.fingerprint;
   header.kernel_count = static_cast<uint32_t>(executable.kernels.size());
   header.commands_offset = align(sizeof header + executable.kernels.size() * sizeof(weft_program_kernel));

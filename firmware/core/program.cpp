@@ -52,7 +52,8 @@ bool write_record(State& state, const Function& function, uint32_t slot, const P
 Status check_program_header(const weft_program_header& h, uint64_t image_bytes, uint64_t fingerprint) {
   using H = weft_program_header;
   if (h.magic != WEFT_MAGIC) return invalid(offsetof(H, magic), h.magic);
-  if (h.isa_version != WEFT_ISA_VERSION) return invalid(offsetof(H, isa_version), h.isa_version);
+  if (h.isa_version < WEFT_ISA_OLDEST || h.isa_version > WEFT_ISA_VERSION)
+    return invalid(offsetof(H, isa_version), h.isa_version);
   if (h.chip_fingerprint != fingerprint) return invalid(offsetof(H, chip_fingerprint), h.chip_fingerprint);
   if (h.image_bytes != image_bytes || h.image_bytes % kAlignment != 0)
     return invalid(offsetof(H, image_bytes), h.image_bytes);

@@ -53,6 +53,17 @@ Bytes kernels_section(const Kernel& kernel) {
   return section;
 }
 
+/// The version of the commands that a device must have to run them.
+uint32_t isa_version_of(const Bytes& commands) {
+  uint32_t version = WEFT_ISA_OLDEST;
+  for (size_t at = 0; at < commands.size(); at += WEFT_COMMAND_BYTES) {
+    spec::Command command;
+    std::memcpy(command.bytes.data(), &commands[at], sizeof command.bytes);
+    version = std::max(version, spec::isa_version(command));
+  }
+  return version;
+}
+
 /// What a loader takes as a name.
 Status check_name(const char* what, const std::string& name) {
   constexpr size_t kNameBytes = sizeof(weft_kernel_record::name) - 1;
@@ -115,7 +126,7 @@ Result<Bytes> write_executable(const spec::Chip& chip, const Kernel& kernel) {
   weft_executable_header header{};
   header.magic = WEFT_EXECUTABLE_MAGIC;
   header.format_version = WEFT_EXECUTABLE_FORMAT_VERSION;
-  header.isa_version = WEFT_ISA_VERSION;
+  header.isa_version = isa_version_of(commands);
   header.chip_fingerprint = chip.fingerprint;
   header.file_bytes = file.size();
   header.section_count = static_cast<uint32_t>(sections.size());

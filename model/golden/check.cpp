@@ -215,6 +215,8 @@ constexpr VpuRule kVpuRules[] = {
     {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_EXP2, WEFT_VPU_OP_ERF), false, kF32 | kBf16, kF32 | kBf16, kBf16, 0, 0,
      kNoB, kIdentity},
     {WEFT_OPCODE_ELEMENTWISE, bit(WEFT_VPU_OP_IOTA), true, kI32, 0, 0, 0, 0, kNoB, kIdentity},
+    {WEFT_OPCODE_ELEMENTWISE, ops(WEFT_VPU_OP_ROTATE, WEFT_VPU_OP_ROTATE), false, kAnyWide, kF32 | kBf16, kBf16, kI32,
+     0, kNoB | kTensorB | bit(WEFT_VPU_B_MODE_ROW), kIdentity},
     {WEFT_OPCODE_REDUCE, ops(WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMIN), true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_TRANSPOSE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_EPILOGUE, kNoOp, false, kF32 | kI32, kF32 | kBf16, 0, kI32 | kI8, 0, kNoB | kVectorB, kAnyActivation},
@@ -249,10 +251,12 @@ unsigned activations(const VpuRule& rule, const spec::VpuCommand& c) {
   return c.src_dtype == WEFT_VPU_DTYPE_I32 ? rule.activations & ~floats_only : rule.activations;
 }
 bool uses_scalar(const spec::VpuCommand& c) {
-  return c.b_mode == WEFT_VPU_B_MODE_SCALAR || c.activation == WEFT_VPU_ACTIVATION_CLAMP || c.op == WEFT_VPU_OP_IOTA;
+  return c.b_mode == WEFT_VPU_B_MODE_SCALAR || c.activation == WEFT_VPU_ACTIVATION_CLAMP || c.op == WEFT_VPU_OP_IOTA ||
+         c.op == WEFT_VPU_OP_ROTATE;
 }
 bool uses_scalar2(const spec::VpuCommand& c) {
-  constexpr uint64_t kOps = ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_SELECT) | bit(WEFT_VPU_OP_IOTA);
+  constexpr uint64_t kOps =
+      ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_SELECT) | bit(WEFT_VPU_OP_IOTA) | ops(WEFT_VPU_OP_ROTATE, WEFT_VPU_OP_ROTATE);
   return in_set(c.op, kOps) || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.activation == WEFT_VPU_ACTIVATION_CLAMP ||
          c.dst_dtype == WEFT_VPU_DTYPE_I8;
 }
@@ -262,7 +266,8 @@ std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chi
       kVpuRules, [&](const VpuRule& r) { return r.opcode == c.header.opcode && in_set(c.op, r.ops); });
   if (rule == std::end(kVpuRules)) return Fault{WEFT_FAULT_ILLEGAL_FIELD, 16};
   const bool acc = c.header.opcode == WEFT_OPCODE_EPILOGUE, reduce = c.header.opcode == WEFT_OPCODE_REDUCE;
-  const bool iota = c.op == WEFT_VPU_OP_IOTA, windows = c.axis == WEFT_VPU_AXIS_ROWS;
+  const bool iota = c.op == WEFT_VPU_OP_IOTA, rotate = c.op == WEFT_VPU_OP_ROTATE,
+             windows = c.axis == WEFT_VPU_AXIS_ROWS;
   const bool transpose = c.header.opcode == WEFT_OPCODE_TRANSPOSE;
   const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN;
   FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
@@ -276,10 +281,15 @@ std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chi
   check.require(c.b_addr == 0 || (c.b_mode != WEFT_VPU_B_MODE_NONE && c.b_mode != WEFT_VPU_B_MODE_SCALAR), 32);
   check.require(c.b_stride == 0 || vector_b || windows, 36);
   check.require(c.scalar == 0 || uses_scalar(c), 48);
+  check.require(!rotate || c.scalar < chip.n, 48);
   check.require(in_set(c.b_mode, b_modes(*rule, c)), 52);
   check.require(in_set(c.activation, activations(*rule, c)), 53);
   check.require(c.axis == WEFT_VPU_AXIS_LANES || (reduce && windows), 54);
   check.require(c.scalar2 == 0 || uses_scalar2(c), 56);
+  if (rotate) {
+    const RotatedLanes lanes = rotated_lanes(c);
+    check.require(lanes.first < lanes.end && lanes.end <= chip.n, 56);
+  }
   check.require((c.window != 0) == windows, 60);
   return check.fault();
 }

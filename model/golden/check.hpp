@@ -74,6 +74,14 @@ struct MatmulTiles {
   return dtype == WEFT_VPU_DTYPE_F32 || dtype == WEFT_VPU_DTYPE_I32 ? 2 : 1;
 }
 
+/// Lanes of d that op rotate takes from a.
+struct RotatedLanes {
+  uint32_t first, end;
+};
+[[nodiscard]] constexpr RotatedLanes rotated_lanes(const spec::VpuCommand& command) {
+  return {command.scalar2 & 0xffff, command.scalar2 >> 16};
+}
+
 /// Rows that a legal VPU command moves.
 struct VpuRows {
   uint64_t a;       ///< read; 0: none (iota)

@@ -37,12 +37,12 @@ class Rows {
     return c_.src_dtype == WEFT_VPU_DTYPE_BF16 ? field << 16 : field;
   }
 
-  /// Row `at` (word of VMEM, row of ACC) in a's space and type.
+  /// Row `at` (word of VMEM, row of ACC) in a's space and type; of op rotate all lanes.
   void load_a(uint64_t at, Lanes& lanes) const {
     const auto* source = c_.src_space == WEFT_VPU_SPACE_ACC
                              ? reinterpret_cast<const std::byte*>(core_.acc_row(static_cast<uint32_t>(at)).data())
                              : word(at);
-    load(source + (c_.op == WEFT_VPU_OP_UPPER ? n_ : 0), lanes);
+    load(source + (c_.op == WEFT_VPU_OP_UPPER ? n_ : 0), lanes, c_.op == WEFT_VPU_OP_ROTATE ? n_ : c_.cols);
   }
 
   /// The second operand of row r.
@@ -137,6 +137,13 @@ void fill_iota(const spec::VpuCommand& c, uint64_t row, Lanes& d) {
   for (uint32_t i = 0; i < c.cols; i++) d[i] = c.scalar + static_cast<uint32_t>(row) * c.scalar2 + i;
 }
 
+/// Some lanes of a, each `by` lanes further up the row, among those of b.
+void rotate(const spec::VpuCommand& c, size_t n, const Lanes& a, const Lanes& b, Lanes& d) {
+  const RotatedLanes lanes = rotated_lanes(c);
+  std::copy_n(b.begin(), c.cols, d.begin());
+  for (size_t i = lanes.first; i < std::min<size_t>(lanes.end, c.cols); i++) d[i] = a[(i + c.scalar) % n];
+}
+
 BinaryFunction fold_function(const spec::VpuCommand& c) {
   const auto op = static_cast<weft_vpu_op>(c.op);
   return c.src_dtype == WEFT_VPU_DTYPE_I32 ? binary_i32(op) : binary_f32(op);
@@ -176,6 +183,13 @@ std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& c
     }
     rows.load_a(c.a_addr + r * c.a_stride, a);
     const Lanes& b = rows.b(r);
+    if (op == WEFT_VPU_OP_ROTATE) {
+      rotate(c, core.chip().n, a, b, d);
+      if (!rows.integers())
+        for (size_t i = 0; i < c.cols; i++) d[i] = canonical_f32(d[i]);
+      rows.store(r, d, c.cols);
+      continue;
+    }
     const std::span<const uint32_t> x(a.data(), c.cols), y(b.data(), c.cols);
     if (rows.integers())
       operate_i32(op, x, y, c.scalar2, {d.data(), c.cols});

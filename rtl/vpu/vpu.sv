@@ -215,7 +215,8 @@ module vpu
     assign vb_poison = vb_o.pair ? vb_i.poison[i] : vb_i.poison[i] & FirstWord;
     vpu_poison u_poison_a (
       .acc_i(from_acc), .shift_i(lane_shift), .upper_i(run_cmd.op == VpuOpUpper),
-      .lanes_i(run_cmd.cols), .vmem_poison_i(va_poison), .acc_poison_i(acc_i.poison[i]),
+      .lanes_i(run_cmd.op == VpuOpRotate ? 16'(N) : run_cmd.cols),
+      .vmem_poison_i(va_poison), .acc_poison_i(acc_i.poison[i]),
       .bad_o(a_bad[i]), .granule_o(a_granule[i])
     );
     vpu_poison u_poison_b (

@@ -38,7 +38,7 @@ module vpu_check
 
   function automatic fields_t illegal_fields();
     logic elementwise, reduce, transpose, epilogue, cast_op;
-    logic unary, binary, bits, func, iota, op_ok, src_ok, dst_ok, mode_ok, act_ok;
+    logic unary, binary, bits, func, iota, rotate, op_ok, src_ok, dst_ok, mode_ok, act_ok;
     logic f32, bf16, i32, i8, same, to_i8, windows, leaky, clamp, uses_scalar2;
     fields_t bad;
     elementwise = cmd_i.opcode == OpcodeElementwise;
@@ -52,6 +52,7 @@ module vpu_check
            | (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpGe) | bits;
     func = cmd_i.op >= VpuOpExp2 && cmd_i.op <= VpuOpErf;
     iota = cmd_i.op == VpuOpIota;
+    rotate = elementwise & (cmd_i.op == VpuOpRotate);
     f32 = cmd_i.src_dtype == VpuDtypeF32;
     bf16 = cmd_i.src_dtype == VpuDtypeBf16;
     i32 = cmd_i.src_dtype == VpuDtypeI32;
@@ -61,7 +62,8 @@ module vpu_check
     windows = cmd_i.axis == VpuAxisRows;
     leaky = cmd_i.activation == VpuActivationLeaky;
     clamp = cmd_i.activation == VpuActivationClamp;
-    uses_scalar2 = (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpSelect) | iota | leaky | clamp | to_i8;
+    uses_scalar2 = (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpSelect) | iota | rotate | leaky | clamp
+                 | to_i8;
 
     op_ok = unary;
     src_ok = f32 | bf16 | i32;
@@ -69,11 +71,12 @@ module vpu_check
     mode_ok = cmd_i.b_mode == VpuBModeNone;
     act_ok = cmd_i.activation == VpuActivationNone;
     if (elementwise) begin
-      op_ok = unary | binary | func | iota;
+      op_ok = unary | binary | func | iota | rotate;
       dst_ok = same | (f32 & (cmd_i.dst_dtype == VpuDtypeBf16));
       if (func) src_ok = f32 | bf16;
       if (iota | bits) src_ok = i32;
       if (binary) mode_ok = cmd_i.b_mode >= VpuBModeTensor && cmd_i.b_mode <= VpuBModeColumn;
+      if (rotate) mode_ok = cmd_i.b_mode <= VpuBModeRow;
       if (unary) act_ok = cmd_i.activation <= VpuActivationClamp && !(leaky && i32);
     end
     if (reduce) op_ok = cmd_i.op >= VpuOpSum && cmd_i.op <= VpuOpRmin;
@@ -108,11 +111,15 @@ module vpu_check
         && (cmd_i.b_mode == VpuBModeNone || cmd_i.b_mode == VpuBModeScalar)) bad.b_addr = '1;
     if (cmd_i.b_stride != 0 && cmd_i.b_mode != VpuBModeTensor && cmd_i.b_mode != VpuBModeColumn
         && !windows) bad.b_stride = '1;
-    if (cmd_i.scalar != 0 && cmd_i.b_mode != VpuBModeScalar && !clamp && !iota) bad.scalar = '1;
+    if (rotate ? cmd_i.scalar >= N
+               : cmd_i.scalar != 0 && cmd_i.b_mode != VpuBModeScalar && !clamp && !iota)
+      bad.scalar = '1;
     if (~mode_ok) bad.b_mode = '1;
     if (~act_ok) bad.activation = '1;
     if (cmd_i.axis != VpuAxisLanes && !(reduce && windows)) bad.axis = '1;
     if (cmd_i.scalar2 != 0 && !uses_scalar2) bad.scalar2 = '1;
+    if (rotate && (cmd_i.scalar2[15:0] >= cmd_i.scalar2[31:16]
+                   || 32'(cmd_i.scalar2[31:16]) > N)) bad.scalar2 = '1;
     if ((cmd_i.window != 0) != windows) bad.window = '1;
     return bad;
   endfunction

@@ -6,7 +6,7 @@
 //   a ─► unpack ─┐                                               ┌─► NaN, infinity count
 //                ├─► operation ─► [result] ─► activation ─► cast ┴─► mask ─► pack ─► [out]
 //   b ─► unpack ─┘                  │  ▲ inner row, or root to all lanes
-//                                   └──┴── vpu_reduce, vpu_functions, vpu_transpose
+//                                   └──┴── vpu_reduce, vpu_functions, vpu_rotate, vpu_transpose
 //
 // Latency one cycle a stage, throughput one row a cycle. cmd_i is the command that executes.
 module vpu_lanes
@@ -30,6 +30,7 @@ module vpu_lanes
   input  logic            finish_i,
   input  logic [31:0]     root_i,       // REDUCE along lanes: the value of all lanes
   input  logic [32*N-1:0] function_i,   // exp2 to erf
+  input  logic [32*N-1:0] rotated_i,    // rotate
   input  logic [32*N-1:0] column_i,     // TRANSPOSE
   output logic [32*N-1:0] out_o,
   output logic [15:0]     nan_o,        // in out_o, lanes below cols; 0 for integers
@@ -39,7 +40,7 @@ module vpu_lanes
 
   typedef logic [32*N-1:0] row_t;
 
-  row_t        result_q, upper_q, out_q;
+  row_t        result_q, second_q, out_q;  // second: b where stage 2 needs it
   logic [15:0] nan_q, inf_q;
 
   // What the tasks below work on. It stands in the module because Verilator clears a function's own
@@ -47,11 +48,13 @@ module vpu_lanes
   // verilator lint_off BLKSEQ
   logic [31:0] x[N], y[N], z[N];          // stage 1; z keeps what a window's rows gave so far
   logic [31:0] v[N], bytes[N];            // stage 2
-  row_t        result_d, out_d;
+  row_t        result_d, second_d, out_d;
   logic [15:0] nan_d, inf_d;
   logic        packs;           // CAST to i8 of two rows
+  logic        rotates;
 
   assign packs = cmd_i.opcode == OpcodeCast && cmd_i.b_mode == VpuBModeTensor;
+  assign rotates = cmd_i.opcode == OpcodeElementwise && cmd_i.op == VpuOpRotate;
 
   // A scalar of the command as the lanes hold it.
   function automatic logic [31:0] widen(input logic [31:0] scalar);
@@ -158,17 +161,35 @@ module vpu_lanes
     for (int unsigned i = 0; i < N; i++) result_d[32*i +: 32] = z[i];
   endtask
 
+  // Behind execute(): b as stage 2 takes it, lanes of a rotation and bytes of a CAST.
+  task automatic keep_second();
+    second_d = b_i;
+    if (rotates) begin
+      if (cmd_i.b_mode == VpuBModeNone)
+        second_d = '0;
+      else if (cmd_i.src_dtype == VpuDtypeI32)
+        for (int unsigned i = 0; i < N; i++) second_d[32*i +: 32] = y[i];
+      else
+        for (int unsigned i = 0; i < N; i++) second_d[32*i +: 32] = f32_canonical(y[i]);
+    end
+  endtask
+
   // Makes v the row that stage 2 takes, after the activation.
   task automatic activate();
-    logic [31:0] first, second;
+    logic [31:0] first, second, begin_lane, lanes;
     first = widen(cmd_i.scalar);
     second = widen(cmd_i.scalar2);
+    begin_lane = 32'(cmd_i.scalar2[15:0]);
+    lanes = 32'(cmd_i.scalar2[31:16]) - begin_lane;
     if (cmd_i.opcode == OpcodeReduce && cmd_i.axis == VpuAxisLanes)
       for (int unsigned i = 0; i < N; i++) v[i] = root_i;
     else if (cmd_i.opcode == OpcodeTranspose)
       for (int unsigned i = 0; i < N; i++) v[i] = column_i[32*i +: 32];
     else if (cmd_i.op >= VpuOpExp2 && cmd_i.op <= VpuOpErf)
       for (int unsigned i = 0; i < N; i++) v[i] = function_i[32*i +: 32];
+    else if (rotates)
+      for (int unsigned i = 0; i < N; i++)
+        v[i] = i - begin_lane < lanes ? rotated_i[32*i +: 32] : second_q[32*i +: 32];
     else for (int unsigned i = 0; i < N; i++) v[i] = result_q[32*i +: 32];
     if (cmd_i.activation == VpuActivationRelu)
       for (int unsigned i = 0; i < N; i++) v[i] = relu(v[i]);
@@ -197,7 +218,7 @@ module vpu_lanes
     requantise();
     for (int unsigned i = 0; i < N; i++) out_d[8*i +: 8] = bytes[i][7:0];
     if (packs) begin
-      for (int unsigned i = 0; i < N; i++) bytes[i] = upper_q[32*i +: 32];
+      for (int unsigned i = 0; i < N; i++) bytes[i] = second_q[32*i +: 32];
       requantise();
       for (int unsigned i = 0; i < N; i++) out_d[8*(N+i) +: 8] = bytes[i][7:0];
     end
@@ -245,7 +266,10 @@ module vpu_lanes
     if (execute_i) begin
       execute();
       result_q <= result_d;
-      if (packs) upper_q <= b_i;
+      if (packs | rotates) begin
+        keep_second();
+        second_q <= second_d;
+      end
     end
     if (finish_i) begin
       finish();

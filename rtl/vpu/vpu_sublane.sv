@@ -1,9 +1,11 @@
 `default_nettype none
-// One row of a group: N lanes, the tree of neighbours and the functions between their two stages.
+// One row of a group: N lanes, and between their two stages the tree of neighbours, the functions
+// and the rotation.
 //
 //   a, b ─► lanes: execute ─► [result] ─┬─────────────────────► finish ─► out_o
 //                                       ├─► reduce ──── root ──►┤
-//                                       └─► functions ─────────►┘
+//                                       ├─► functions ─────────►┤
+//                                       └─► rotate ────────────►┘
 //
 // Latency and throughput: vpu_lanes, vpu_reduce, vpu_functions. All sublanes have one command.
 module vpu_sublane
@@ -32,19 +34,26 @@ module vpu_sublane
   output logic [15:0]     nan_o,
   output logic [15:0]     inf_o
 );
-  logic            is_function;
+  logic            is_function, rotates;
   logic [31:0]     root;
-  logic [32*N-1:0] function_row;
+  logic [32*N-1:0] function_row, rotated_row;
 
   assign is_function = cmd_i.op >= VpuOpExp2 && cmd_i.op <= VpuOpErf;
+  assign rotates = cmd_i.opcode == OpcodeElementwise && cmd_i.op == VpuOpRotate;
 
   vpu_lanes u_lanes (
     .clk_i, .cmd_i, .execute_i, .first_i, .a_i, .b_i, .b_lane_i, .iota_i, .result_o, .finish_i,
-    .root_i(root), .function_i(function_row), .column_i, .out_o, .nan_o, .inf_o
+    .root_i(root), .function_i(function_row), .rotated_i(rotated_row), .column_i, .out_o, .nan_o,
+    .inf_o
   );
 
   vpu_functions u_functions (
     .clk_i, .step_i(step_i & is_function), .op_i(cmd_i.op), .x_i(result_o), .y_o(function_row)
+  );
+
+  vpu_rotate u_rotate (
+    .enable_i(finish_i & rotates), .by_i(cmd_i.scalar[$clog2(N)-1:0]), .row_i(result_o),
+    .row_o(rotated_row)
   );
 
   vpu_reduce u_reduce (

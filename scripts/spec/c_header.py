@@ -42,7 +42,7 @@ def spec_h(spec):
            "#ifdef __cplusplus\n#define WEFT_STATIC_ASSERT(x, text) static_assert(x, text)\n#else\n"
            "#define WEFT_STATIC_ASSERT(x, text) _Static_assert(x, text)\n#endif\n\n"]
     define = lambda name, value: out.append(f"#define WEFT_{name} {number(value)}\n")
-    for key in ("abi_major", "abi_minor", "magic", "isa_version", "reset_key"):
+    for key in ("abi_major", "abi_minor", "magic", "isa_version", "isa_oldest", "reset_key"):
         define(key.upper(), host[key])
     for key, value in host["pci"].items():
         define(f"PCI_{key.upper()}", value)

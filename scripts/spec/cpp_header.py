@@ -81,6 +81,14 @@ def commands_hpp(spec):
     out.append(f"inline constexpr std::array<OpcodeInfo, {len(cmd['opcode'])}> kOpcodes{{{rows}}};\n")
     out.append("/// nullptr for an opcode that does not exist.\ninline const OpcodeInfo* find_opcode(uint8_t value) {\n"
                "  for (const auto& o : kOpcodes)\n    if (o.value == value) return &o;\n  return nullptr;\n}\n")
+    out.append("/// The oldest version of the commands (WEFT_ISA_VERSION) that has this one.\n"
+               "inline uint32_t isa_version(const Command& c) {\n  [[maybe_unused]] const OpcodeInfo* opcode = find_opcode(c.bytes[0]);\n")
+    for b in cmd["body"]:
+        for f in b["fields"]:
+            for v in spec.enum(f["enum"])["values"] if "enum" in f else []:
+                if "isa" in v:
+                    out.append(f"  if (opcode != nullptr && opcode->body == Body::k{camel(b['name'])} && load_le(c, {f['offset']}, {f['bytes']}) == {v['value']}) return {v['isa']};\n")
+    out.append(f"  return {spec.host['isa_oldest']};\n}}\n")
     flags = sum(v["value"] for v in spec.enum("command_flag")["values"] if v["built"])
     out.append(f"inline constexpr uint8_t kFlagsBuilt = {flags};\n")
     slices = sum(v["value"] for v in spec.enum("command_flag")["values"] if v.get("slice"))

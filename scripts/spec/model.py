@@ -76,7 +76,7 @@ def derive_chip(chip, spec):
     chip["hbm_write_latency_cycles"] = -(-chip["hbm_write_latency_ns"] * clock // 10**9)
     chip["pcie_latency_cycles"] = -(-chip["pcie_latency_ns"] * clock // 10**9)
     matter = ("n", "num_mxu", "vmem_bytes", "vmem_banks", "acc_bank_rows", "dma_words")
-    text = f"isa={spec.host['isa_version']};" + "".join(f"{key}={chip[key]};" for key in matter)
+    text = f"isa={spec.host['isa_oldest']};" + "".join(f"{key}={chip[key]};" for key in matter)
     if chip["pe_latency"] != 1:      # a driver knows a chip's preset, and a compiler its timing, by the fingerprint
         text += f"pe_latency={chip['pe_latency']};"
     if chip["vpu_sublanes"] != 1:

@@ -182,7 +182,8 @@ class CommandDraw {
     if (epilogue || (elementwise && c.op == WEFT_VPU_OP_NONE)) c.activation = draw_.enum_value("vpu_activation");
     if (reduce) c.axis = draw_.enum_value("vpu_axis");
     if (c.axis == WEFT_VPU_AXIS_ROWS) c.window = static_cast<uint16_t>(draw_.size(chip_.n, 2 * chip_.n));
-    const bool iota = c.op == WEFT_VPU_OP_IOTA, clamp = c.activation == WEFT_VPU_ACTIVATION_CLAMP;
+    const bool iota = c.op == WEFT_VPU_OP_IOTA, rotate = c.op == WEFT_VPU_OP_ROTATE,
+               clamp = c.activation == WEFT_VPU_ACTIVATION_CLAMP;
     const bool three = c.op == WEFT_VPU_OP_FMA || c.op == WEFT_VPU_OP_AXPY || c.op == WEFT_VPU_OP_SELECT;
     const uint32_t from = golden::words_per_row(c.src_dtype), to = golden::words_per_row(c.dst_dtype);
     c.rows = static_cast<uint16_t>(draw_.size(chip_.n, 3 * chip_.n));
@@ -202,6 +203,12 @@ class CommandDraw {
     if (c.b_mode == WEFT_VPU_B_MODE_SCALAR || clamp || iota) c.scalar = scalar();
     if (three || iota || clamp || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.dst_dtype == WEFT_VPU_DTYPE_I8)
       c.scalar2 = scalar();
+    if (rotate) {
+      const uint64_t first = draw_.once_in(2) ? 0 : draw_.below(chip_.n);
+      const uint64_t end = draw_.once_in(2) ? chip_.n : first + 1 + draw_.below(chip_.n - first);
+      c.scalar = static_cast<uint32_t>(draw_.one_of<uint64_t>({0, 1, chip_.n / 2, chip_.n - 1, draw_.below(chip_.n)}));
+      c.scalar2 = static_cast<uint32_t>(first | end << 16);
+    }
     c.d_stride = stride(to);
     const uint64_t written = header.opcode == WEFT_OPCODE_TRANSPOSE ? c.cols : c.rows;
     c.d_addr = static_cast<uint32_t>(put_words((written - 1) * c.d_stride + to, to));

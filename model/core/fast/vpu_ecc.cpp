@@ -24,7 +24,9 @@ VpuUnit::Mark VpuUnit::look_at_a(uint32_t address) {
   if (iota_) return {};
   if (!from_acc_) {
     if (vmem_flips_.idle()) return {};
-    const auto read = read_vmem(address, body_.op == WEFT_VPU_OP_UPPER ? state_.chip().n : 0, body_.cols);
+    const uint64_t first = body_.op == WEFT_VPU_OP_UPPER ? state_.chip().n : 0,
+                   lanes = body_.op == WEFT_VPU_OP_ROTATE ? state_.chip().n : body_.cols;
+    const auto read = read_vmem(address, first, lanes);
     return {read.first_poison.has_value(), read.first_poison.value_or(0) * kGranuleBytes};
   }
   const uint64_t first = uint64_t{address} * state_.chip().n;

@@ -35,13 +35,13 @@
     acts = 4'b0001;
     unique case (opcode)
       8'd48: begin
-        known = op <= 8'd5 || (op >= 8'd9 && op <= 8'd24) || (op >= 8'd26 && op <= 8'd35);
+        known = op <= 8'd5 || (op >= 8'd9 && op <= 8'd24) || (op >= 8'd26 && op <= 8'd36);
         to[1] = F32 | Bf16;
         if (op == 8'd0) acts = src == 8'd3 ? 4'b1011 : 4'b1111;
         else if (op <= 8'd17) modes = 5'b11110;
         else if (op <= 8'd23) to[3] = 5'd0;
-        else to = {5'd0, I32, 15'd0};
-        if (op >= 8'd26) modes = 5'b11110;
+        else if (op <= 8'd35) to = {5'd0, I32, 15'd0};
+        if (op >= 8'd26) modes = op == 8'd36 ? 5'b00111 : 5'b11110;
       end
       8'd49: known = op >= 8'd6 && op <= 8'd8;
       8'd50: known = op == 8'd0;
@@ -76,11 +76,12 @@
     wrong[28] = op == 8'd24 && a_stride != 0;
     wrong[32] = (mode == 8'd0 || mode == 8'd3) && b_addr != 0;
     wrong[36] = !(mode == 8'd1 || mode == 8'd4 || axis == 8'd1) && b_stride != 0;
-    wrong[48] = !(mode == 8'd3 || act == 8'd3 || op == 8'd24) && scalar != 0;
+    wrong[48] = op == 8'd36 ? scalar >= 32'(N) : !(mode == 8'd3 || act == 8'd3 || op == 8'd24) && scalar != 0;
     wrong[52] = mode > 8'd4 || !modes[mode[2:0]];
     wrong[53] = act > 8'd3 || !acts[act[1:0]];
     wrong[54] = axis > 8'd1 || (axis == 8'd1 && opcode != 8'd49);
-    wrong[56] = !((op >= 8'd9 && op <= 8'd11) || op == 8'd24 || act == 8'd2 || act == 8'd3 || dst == 8'd4) && scalar2 != 0;
+    wrong[56] = op == 8'd36 ? scalar2[15:0] >= scalar2[31:16] || scalar2[31:16] > 16'(N)
+        : !((op >= 8'd9 && op <= 8'd11) || op == 8'd24 || act == 8'd2 || act == 8'd3 || dst == 8'd4) && scalar2 != 0;
     wrong[60] = (axis == 8'd1) == (window == 0);
     crooked = '0;
     crooked[24] = wide_src && space == 8'd0 && a_addr % 2 == 1;

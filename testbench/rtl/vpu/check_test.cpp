@@ -112,9 +112,9 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
   const auto bad = [](uint8_t opcode, const char* what, uint64_t offset, const Change& change) {
     expect(opcode, what, WEFT_FAULT_ILLEGAL_FIELD, offset, change);
   };
-  for (uint8_t op : {6, 7, 8, 25, 36, 255}) bad(kElementwise, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {6, 7, 8, 25, 37, 255}) bad(kElementwise, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {1, 5, 9, 24, 28}) bad(kTranspose, "op", 16, [=](auto& c) { c.op = op; });
-  for (uint8_t op : {0, 1, 5, 9, 18, 26, 35}) bad(kReduce, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {0, 1, 5, 9, 18, 26, 35, 36}) bad(kReduce, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {1, 7, 26}) bad(kEpilogue, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {1, 7, 24, 26}) bad(kCast, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t opcode : {kElementwise, kReduce, kTranspose, kCast})
@@ -182,6 +182,27 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
     CHECK_FALSE(verdict(c));
     CHECK_FALSE(check(c));
   }
+  const auto rotated = [&](const char* what, uint64_t offset, const Change& change) {
+    spec::VpuCommand c = legal(kElementwise);
+    c.op = WEFT_VPU_OP_ROTATE, c.scalar = kN - 1, c.scalar2 = kN << 16;
+    CHECK_FALSE(verdict(c));
+    CHECK_FALSE(check(c));
+    expect(c, what, WEFT_FAULT_ILLEGAL_FIELD, offset, change);
+  };
+  rotated("rotation by N", 48, [](auto& c) { c.scalar = kN; });
+  rotated("rotation by 2^31", 48, [](auto& c) { c.scalar = 1u << 31; });
+  rotated("rotation by N, b_mode scalar", 48,
+          [](auto& c) { c.scalar = kN, c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_addr = c.b_stride = 0; });
+  rotated("no lane", 56, [](auto& c) { c.scalar2 = 0; });
+  rotated("no lane at 3", 56, [](auto& c) { c.scalar2 = 3 | 3 << 16; });
+  rotated("end before first", 56, [](auto& c) { c.scalar2 = 3 | 2 << 16; });
+  rotated("end above N", 56, [](auto& c) { c.scalar2 = (kN + 1) << 16; });
+  rotated("first lane N", 56, [](auto& c) { c.scalar2 = kN | (kN + 1) << 16; });
+  rotated("i8", 18, [](auto& c) { c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I8; });
+  rotated("i32 to f32", 19, [](auto& c) { c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_F32; });
+  rotated("b_mode scalar", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_addr = c.b_stride = 0; });
+  rotated("b_mode column", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_COLUMN; });
+  rotated("activation", 53, [](auto& c) { c.activation = WEFT_VPU_ACTIVATION_RELU; });
   expect(unary(WEFT_VPU_OP_ERF), "dtype", WEFT_FAULT_ILLEGAL_FIELD, 18, [](auto& c) { c.src_dtype = c.dst_dtype = 3; });
   bad(kReduce, "axis rows without window", 60, [](auto& c) { c.axis = WEFT_VPU_AXIS_ROWS; });
   bad(kElementwise, "b_addr with scalar", 32, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR, c.b_stride = 0; });
@@ -322,7 +343,7 @@ TEST_CASE("random commands get the reference's verdict") {
     for (uint64_t n = below(4); n > 0; n--) {  // disturb a few bytes of the body, mostly by small values
       const auto offset = static_cast<unsigned>(16 + below(46));
       if (offset == 55) continue;  // reserved
-      const uint64_t values = offset == 16 ? WEFT_VPU_OP_GEU + 2 : 5;
+      const uint64_t values = offset == 16 ? WEFT_VPU_OP_ROTATE + 2 : 5;
       bytes.bytes[offset] = static_cast<uint8_t>(below(4) == 0 ? random() : below(values));
     }
     c = spec::decode_vpu(bytes);

@@ -1,6 +1,7 @@
 // Reference for whole VPU commands.
 #include "testbench/rtl/vpu/command_reference.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
@@ -134,15 +135,15 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
       (c.op >= WEFT_VPU_OP_ADD && c.op <= WEFT_VPU_OP_MAX) || (c.op >= WEFT_VPU_OP_FMA && c.op <= WEFT_VPU_OP_GE);
   const bool bits = c.op >= WEFT_VPU_OP_AND && c.op <= WEFT_VPU_OP_GEU;
   const bool three = c.op == WEFT_VPU_OP_FMA || c.op == WEFT_VPU_OP_AXPY || c.op == WEFT_VPU_OP_SELECT;
-  const bool across = c.axis == WEFT_VPU_AXIS_ROWS;
+  const bool across = c.axis == WEFT_VPU_AXIS_ROWS, rotate = c.op == WEFT_VPU_OP_ROTATE;
   bool op = none, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = wide, dst = c.dst_dtype == c.src_dtype, mode = no_b,
        activation = identity, row_limit = true, axis = c.axis == WEFT_VPU_AXIS_LANES;
   switch (c.header.opcode) {
     case WEFT_OPCODE_ELEMENTWISE:
-      op = none || arithmetic || bits || function || iota;
+      op = none || arithmetic || bits || function || iota || rotate;
       dst = dst || (f32 && to_bf16);
       src = function ? f32 || bf16 : iota || bits ? i32 : wide;
-      mode = arithmetic || bits ? tensor || row || scalar_b || column : no_b;
+      mode = arithmetic || bits ? tensor || row || scalar_b || column : no_b || (rotate && (tensor || row));
       activation = identity || (none && (relu || clamp || (leaky_relu && !i32)));
       break;
     case WEFT_OPCODE_REDUCE:
@@ -176,11 +177,13 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   if (iota && c.a_stride != 0) return 28;
   if (c.b_addr != 0 && (no_b || scalar_b)) return 32;
   if (c.b_stride != 0 && !tensor && !column && !across) return 36;
-  if (c.scalar != 0 && !scalar_b && !clamp && !iota) return 48;
+  if (rotate ? c.scalar >= kN : c.scalar != 0 && !scalar_b && !clamp && !iota) return 48;
   if (!mode) return 52;
   if (!activation) return 53;
   if (!axis) return 54;
-  if (c.scalar2 != 0 && !three && !iota && !leaky_relu && !clamp && !to_i8) return 56;
+  const uint32_t first = c.scalar2 % 65536, end = c.scalar2 / 65536;
+  if (rotate ? first >= end || end > kN : c.scalar2 != 0 && !three && !iota && !leaky_relu && !clamp && !to_i8)
+    return 56;
   if ((c.window == 0) == across) return 60;
   return std::nullopt;
 }
@@ -302,6 +305,13 @@ class Execution {
     return value;
   }
 
+  /// Lane i behind op rotate: turns the row lane by lane.
+  uint32_t rotated(Row a, const Row& b, unsigned i) const {
+    if (i < (c_.scalar2 & 0xffff) || i >= c_.scalar2 >> 16) return b[i];
+    for (uint32_t by = c_.scalar; by > 0; by--) std::rotate(a.begin(), a.begin() + 1, a.end());
+    return a[i];
+  }
+
   uint8_t quantised(uint32_t value) const {
     return static_cast<uint8_t>(
         f32_to_i8(mul(c_.src_dtype == WEFT_VPU_DTYPE_I32 ? i32_to_f32(value) : value, c_.scalar2)));
@@ -323,6 +333,7 @@ class Execution {
     for (unsigned i = 0; i < c_.cols; i++) {
       uint32_t value = whole ? *whole : reduction ? a[i] : operation_(a[i], b[i], third);
       if (c_.op == WEFT_VPU_OP_IOTA) value = c_.scalar + static_cast<uint32_t>(r) * c_.scalar2 + i;
+      if (c_.op == WEFT_VPU_OP_ROTATE) value = rotated(a, b, i);
       d[i] = activated(value);
     }
     if (c_.dst_dtype != WEFT_VPU_DTYPE_I8) return store(r, d, c_.cols);

@@ -70,9 +70,9 @@ class Generator {
   }
 
   void elementwise(spec::VpuCommand& c) {
-    do c.op = static_cast<uint8_t>(below(WEFT_VPU_OP_GEU + 1));
+    do c.op = static_cast<uint8_t>(below(WEFT_VPU_OP_ROTATE + 1));
     while ((c.op >= WEFT_VPU_OP_SUM && c.op <= WEFT_VPU_OP_RMIN) || c.op == WEFT_VPU_OP_UPPER);
-    if (c.op >= WEFT_VPU_OP_AND) c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
+    if (c.op >= WEFT_VPU_OP_AND && c.op <= WEFT_VPU_OP_GEU) c.src_dtype = c.dst_dtype = WEFT_VPU_DTYPE_I32;
     const bool function = c.op >= WEFT_VPU_OP_EXP2 && c.op <= WEFT_VPU_OP_ERF;
     if (function) c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(2));
     if (c.op == WEFT_VPU_OP_IOTA) {
@@ -82,6 +82,11 @@ class Generator {
     } else if (c.op == WEFT_VPU_OP_NONE) {
       c.activation = static_cast<uint8_t>(below(c.src_dtype == WEFT_VPU_DTYPE_I32 ? 2 : 4));
       if (c.src_dtype == WEFT_VPU_DTYPE_I32 && below(2)) c.activation = WEFT_VPU_ACTIVATION_CLAMP;
+    } else if (c.op == WEFT_VPU_OP_ROTATE) {
+      c.b_mode = static_cast<uint8_t>(below(3));
+      const auto first = static_cast<uint32_t>(below(kN));
+      c.scalar = static_cast<uint32_t>(below(kN));
+      c.scalar2 = first | (first + 1 + static_cast<uint32_t>(below(kN - first))) << 16;
     } else if (!function) {
       c.b_mode = static_cast<uint8_t>(1 + below(4));
       if (c.op >= WEFT_VPU_OP_FMA && c.op <= WEFT_VPU_OP_SELECT) c.scalar2 = scalar(c);
@@ -316,6 +321,32 @@ TEST_CASE("a command sees what the one before it wrote") {
   CHECK(bench.violation() == "");
   const std::string difference = first_difference(bench.vmem, want, commands);
   if (!difference.empty()) FAIL(difference);
+}
+
+TEST_CASE("every rotation of every run of lanes, over zeros, another tensor and a row") {
+  Generator generator(808);
+  VpuHarness bench(809, 0);
+  generator.fill(bench);
+  for (uint32_t by = 0; by < kN; by++)
+    for (uint32_t first = 0; first < kN; first++)
+      for (uint32_t end = first + 1; end <= kN; end++)
+        for (uint8_t mode : {WEFT_VPU_B_MODE_NONE, WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_ROW}) {
+          spec::VpuCommand c;
+          c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+          c.op = WEFT_VPU_OP_ROTATE;
+          c.src_dtype = c.dst_dtype = (by + first + end) % 2 == 0 ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_BF16;
+          c.rows = 5, c.cols = kN - by % 2;
+          c.scalar = by, c.scalar2 = first | end << 16;
+          c.b_mode = mode;
+          c.a_addr = 2 * by, c.b_addr = mode == WEFT_VPU_B_MODE_NONE ? 0 : 5000 + 2 * first;
+          c.a_stride = c.d_stride = 2, c.b_stride = mode == WEFT_VPU_B_MODE_TENSOR ? 2 : 0, c.d_addr = 10000;
+          Vmem want = bench.vmem;
+          (void)execute(c, want, bench.acc);
+          bench.push(c);
+          REQUIRE(bench.run());
+          const std::string difference = first_difference(bench.vmem, want, {c});
+          if (!difference.empty()) FAIL(difference);
+        }
 }
 
 TEST_CASE("every function equals golden at every power of two, on both sides of it, and at special values") {

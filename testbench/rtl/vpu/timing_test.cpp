@@ -66,6 +66,13 @@ spec::VpuCommand function(uint16_t rows) {
   return c;
 }
 
+spec::VpuCommand rotate(uint16_t rows) {
+  spec::VpuCommand c = elementwise(rows, WEFT_VPU_B_MODE_TENSOR);
+  c.op = WEFT_VPU_OP_ROTATE;
+  c.scalar = kN - 1, c.scalar2 = 1 | kN << 16;
+  return c;
+}
+
 spec::VpuCommand iota(uint16_t rows) {
   spec::VpuCommand c = elementwise(rows, WEFT_VPU_B_MODE_NONE);
   c.op = WEFT_VPU_OP_IOTA;
@@ -115,6 +122,7 @@ TEST_CASE("a command alone takes the cycles the README states") {
     check_alone(epilogue(rows), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_TENSOR), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_ROW), kRequestToWrite);
+    check_alone(rotate(rows), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_SCALAR), kRequestToWrite);
     check_alone(cast(rows), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_COLUMN), kRequestToWrite);

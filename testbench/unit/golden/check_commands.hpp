@@ -122,6 +122,13 @@ inline spec::VpuCommand transpose() {
   c.header.opcode = WEFT_OPCODE_TRANSPOSE;
   return c;
 }
+inline spec::VpuCommand rotate() {
+  auto c = elementwise();
+  c.op = WEFT_VPU_OP_ROTATE;
+  c.scalar = 31;
+  c.scalar2 = 5 | 32 << 16;
+  return c;
+}
 /// From i8, the upper half.
 inline spec::VpuCommand upper() {
   auto c = unary(WEFT_VPU_OP_UPPER);

@@ -115,6 +115,7 @@ TEST_CASE("VPU fields follow the table") {
        {1, 2, 3, 4},
        {0},
        {{3, 3}}},
+      {rotate(), {36}, {0}, {0, 1, 2}, {0}, {{1, 1}, {1, 2}, {2, 2}, {3, 3}}},
       {reduce(), {6, 7, 8}, {0}, {0}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
       {transpose(), {0}, {0}, {0}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
       {epilogue(), {0}, {1}, {0, 2, 4}, {0, 1, 2, 3}, {{1, 1}, {1, 2}, {3, 3}, {3, 4}}},
@@ -167,6 +168,9 @@ TEST_CASE("VPU fields follow the table") {
   // fields that belong to some operations only
   field(iota(), 24, [](auto& c) { c.a_addr = 2; });
   field(iota(), 28, [](auto& c) { c.a_stride = 2; });
+  for (const uint32_t by : {32u, 1u << 31}) field(rotate(), 48, [=](auto& c) { c.scalar = by; });
+  for (const uint32_t lanes : {0u, 5u << 16 | 5, 5u << 16 | 6, 33u << 16, 33u << 16 | 32})
+    field(rotate(), 56, [=](auto& c) { c.scalar2 = lanes; });
   field(transpose(), 20, [](auto& c) { c.rows = 33; });
   field(reduce(), 54, [](auto& c) { c.axis = 2; });
   field(reduce(), 60, [](auto& c) { c.axis = WEFT_VPU_AXIS_ROWS; });
@@ -188,6 +192,7 @@ TEST_CASE("VPU fields follow the table") {
   field(cast(), 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
   for (uint8_t op : {WEFT_VPU_OP_FMA, WEFT_VPU_OP_AXPY, WEFT_VPU_OP_SELECT})
     expect_legal<Vpu>(elementwise(), kVpu, [=](auto& c) { c.op = op, c.scalar2 = 5; });
+  expect_legal<Vpu>(rotate(), kVpu, [](auto& c) { c.scalar = 0, c.scalar2 = 1 << 16; });
   expect_legal<Vpu>(iota(), kVpu, [](auto& c) { c.scalar = 7, c.scalar2 = 5; });
   expect_legal<Vpu>(i32(unary(WEFT_VPU_OP_NONE)), kVpu,
                     [](auto& c) { c.activation = WEFT_VPU_ACTIVATION_CLAMP, c.scalar = 1, c.scalar2 = 2; });

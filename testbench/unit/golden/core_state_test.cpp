@@ -359,6 +359,42 @@ TEST_CASE("ELEMENTWISE takes b as a tensor, one row, or a scalar") {
   }
 }
 
+TEST_CASE("ELEMENTWISE rotate moves some lanes of a among those of b, around the row's end, and the rest is 0") {
+  const uint8_t mode =
+      GENERATE(uint8_t{WEFT_VPU_B_MODE_NONE}, uint8_t{WEFT_VPU_B_MODE_TENSOR}, uint8_t{WEFT_VPU_B_MODE_ROW});
+  const bool wide = GENERATE(false, true);
+  Fixture f("nano");
+  const auto& chip = f.core.chip();
+  const auto before = f.vmem_copy();
+  for (uint32_t by = 0; by < chip.n; by++)
+    for (uint32_t first = 0; first < chip.n; first++) {
+      const uint32_t end = first + 1 + (3 * by + first) % (chip.n - first);
+      std::memcpy(f.core.vmem().data(), before.data(), before.size());
+      spec::VpuCommand c;
+      c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+      c.op = WEFT_VPU_OP_ROTATE;
+      c.src_dtype = c.dst_dtype = wide ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_BF16;
+      c.rows = 5, c.cols = static_cast<uint16_t>(chip.n - by % 3);
+      c.a_stride = 4, c.d_addr = 600, c.d_stride = 2;
+      c.b_mode = mode;
+      if (mode != WEFT_VPU_B_MODE_NONE) c.b_addr = 200;
+      if (mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = 6;
+      c.scalar = by, c.scalar2 = first | end << 16;
+      REQUIRE_FALSE(f.run(c, WEFT_QUEUE_VPU));
+      for (uint64_t r = 0; r < c.rows; r++)
+        for (uint32_t j = 0; j < chip.n; j++) {
+          const auto load = [&](uint64_t word, uint32_t lane) {
+            const uint64_t at = word * chip.word_bytes;
+            return wide ? f.at<uint32_t>(at + 4 * lane) : uint32_t{f.at<uint16_t>(at + 2 * lane)} << 16;
+          };
+          uint32_t expected = mode == WEFT_VPU_B_MODE_NONE ? 0 : load(c.b_addr + r * c.b_stride, j);
+          if (j >= first && j < end) expected = load(r * c.a_stride, j + by < chip.n ? j + by : j + by - chip.n);
+          if (!wide) expected = golden::canonical_f32(expected);
+          REQUIRE(load(c.d_addr + r * c.d_stride, j) == (j < c.cols ? expected : 0));
+        }
+    }
+}
+
 TEST_CASE("REDUCE writes the same value to lanes below cols, and an operand may be its own result") {
   Fixture f("nano");
   const auto& chip = f.core.chip();

@@ -115,3 +115,13 @@ TEST_CASE(
     check({granule(kA, row)}, command(WEFT_OPCODE_TRANSPOSE, 7), granule(kA, row), 0);
   }
 }
+
+TEST_CASE("a rotation uses all lanes of a, and of b those below cols") {
+  auto rotate = command(WEFT_OPCODE_ELEMENTWISE, 7);
+  rotate.op = WEFT_VPU_OP_ROTATE, rotate.b_mode = WEFT_VPU_B_MODE_TENSOR;
+  rotate.scalar = 3, rotate.scalar2 = 1 | 2 << 16, rotate.cols = 2;
+  rotate.b_addr = kB, rotate.b_stride = 2;
+  const auto last_lane = [](uint32_t word, uint64_t row) { return (word + 2 * row + 1) * kWord + 8; };
+  check({last_lane(kA, 5), last_lane(kB, 2)}, rotate, last_lane(kA, 5), 5);
+  check({(kB + 2 * 3) * kWord, last_lane(kA, 5)}, rotate, (kB + 2 * 3) * kWord, 3);
+}

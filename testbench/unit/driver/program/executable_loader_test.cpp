@@ -140,6 +140,23 @@ TEST_CASE("random mutations never crash, with and without right checksums") {
   CHECK(accepted > 0);  // changed constants with right checksums are fine
 }
 
+TEST_CASE("commands of every version are taken up to the one that is known, and the image names theirs") {
+  Bytes file = make_executable(nano());
+  const auto with = [&](uint32_t version) {
+    poke(file, offsetof(weft_executable_header, isa_version), version);
+    fix_checksums(file);
+    return load_executable(file, nano());
+  };
+  for (uint32_t version = WEFT_ISA_OLDEST; version <= WEFT_ISA_VERSION; version++) {
+    const auto loaded = with(version);
+    REQUIRE(loaded.ok());
+    CHECK(loaded.value().isa_version == version);
+  }
+  for (const uint32_t version : {WEFT_ISA_OLDEST - 1, WEFT_ISA_VERSION + 1, UINT32_MAX})
+    CHECK_THAT(with(version).status().message(), Contains(fmt::format("ISA version {}, this driver knows {} to {}",
+                                                                      version, WEFT_ISA_OLDEST, WEFT_ISA_VERSION)));
+}
+
 TEST_CASE("an executable for another chip names what differs") {
   const Status status = load_status(make_executable(*weft::spec::find_chip("small")));
   CHECK_THAT(status.message(), Contains("'small'") && Contains("'nano'") && Contains("N 32 instead of 8") &&

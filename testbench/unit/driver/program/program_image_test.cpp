@@ -10,14 +10,16 @@ using namespace weft::driver::test;
 
 TEST_CASE("the image holds header, kernels, commands and constants where the header says") {
   const Bytes file = make_executable(nano());
-  const auto executable = load_executable(file, nano());
+  auto executable = load_executable(file, nano());
   REQUIRE(executable.ok());
+  executable.value().isa_version = WEFT_ISA_OLDEST;
   const ProgramImage image(executable.value(), nano());
   Bytes bytes(image.bytes());
   image.read(0, bytes.data(), bytes.size());
   weft_program_header h;
   std::memcpy(&h, bytes.data(), sizeof h);
   CHECK(h.magic == WEFT_MAGIC);
+  CHECK(h.isa_version == WEFT_ISA_OLDEST);
   CHECK(h.chip_fingerprint == nano().fingerprint);
   CHECK(h.image_bytes == image.bytes());
   CHECK(h.image_bytes % 64 == 0);

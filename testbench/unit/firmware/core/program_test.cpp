@@ -68,7 +68,8 @@ static void every_wrong_header_field_is_named(void**) {
     assert_int_equal(s.detail0, offset);
   };
   refuse(offsetof(H, magic), [](H& h) { h.magic++; });
-  refuse(offsetof(H, isa_version), [](H& h) { h.isa_version++; });
+  refuse(offsetof(H, isa_version), [](H& h) { h.isa_version = WEFT_ISA_VERSION + 1; });
+  refuse(offsetof(H, isa_version), [](H& h) { h.isa_version = WEFT_ISA_OLDEST - 1; });
   refuse(offsetof(H, chip_fingerprint), [](H& h) { h.chip_fingerprint++; });
   refuse(offsetof(H, image_bytes), [](H& h) { h.image_bytes += 64; });
   refuse(offsetof(H, kernel_count), [](H& h) { h.kernel_count = 0; });

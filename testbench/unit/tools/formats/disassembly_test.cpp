@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstring>
 #include <random>
 
 #include "host/compiler/compile.hpp"
@@ -66,6 +67,29 @@ TEST_CASE("a control list is printed before its blocks, as text and as JSON") {
   REQUIRE(json.ok());
   CHECK(json.value().find("\"control\":") != std::string::npos);
   CHECK(json.value().find("\"blocks\":") != std::string::npos);
+}
+
+TEST_CASE("an executable asks for the oldest version of the commands that has all of its own") {
+  const auto& chip = *spec::find_chip("nano");
+  spec::VpuCommand vpu;
+  vpu.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+  spec::DmaCommand dma;
+  dma.header.opcode = WEFT_OPCODE_FILL;
+  dma.src_seg = WEFT_VPU_OP_ROTATE;  // at the place of a vector command's operation
+  const auto version_of = [&](weft_vpu_op op) {
+    vpu.op = static_cast<uint8_t>(op);
+    compiler::Kernel kernel;
+    kernel.name = "one";
+    kernel.queues[WEFT_QUEUE_DMA_IN] = {spec::encode(dma)};
+    kernel.queues[WEFT_QUEUE_VPU] = {spec::encode(vpu)};
+    const auto file = compiler::write_executable(chip, kernel);
+    REQUIRE(file.ok());
+    weft_executable_header header;
+    std::memcpy(&header, file.value().data(), sizeof header);
+    return header.isa_version;
+  };
+  CHECK(version_of(WEFT_VPU_OP_GEU) == 1);
+  CHECK(version_of(WEFT_VPU_OP_ROTATE) == 2);
 }
 
 TEST_CASE("a name that is no UTF-8 is printed with a replacement, as text and as JSON") {
