@@ -1,10 +1,12 @@
-// Elements that change their rows or lanes. Rows whose lanes stay where they are are copied. All else goes through
-// TRANSPOSE: once, where lanes become rows; twice, where lanes of one row become other lanes of one row, with the lanes
-// put together as rows in between.
+// Elements that change their rows or lanes. Rows whose lanes stay where they are are copied. Runs of lanes that move
+// together within their row are rotated to their place, a command each. All else goes through TRANSPOSE: once, where
+// lanes become rows; twice, where lanes of one row become other lanes of one row, with the lanes put together as rows
+// in between. Of rotations and transposes the cheaper ones are taken.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "host/compiler/chunk_pipeline.hpp"
@@ -15,12 +17,21 @@ namespace weft::compiler::tiles {
 namespace {
 
 constexpr size_t kMaxCommands = 100'000;
+/// What a command takes beside its rows, and beside its rows and columns: cycles, with that of fetching it.
+constexpr uint64_t kCommandCycles = 8, kTransposeCycles = 12;
 
 /// An element of a source.
 struct Place {
   size_t source = 0;
   uint64_t row = 0, column = 0;
   bool operator==(const Place&) const = default;
+};
+
+/// Lanes of a result's row that lie `by` lanes further on, around the row's end, in one row of N lanes of a source.
+struct Turn {
+  Place first;  ///< lane 0 of that row
+  uint64_t by = 0, lane = 0, end = 0;
+  [[nodiscard]] bool same_rows(const Turn& other) const { return first == other.first && by == other.by; }
 };
 
 /// Lanes of a result's row that are consecutive rows of one transposed piece of a source.
@@ -42,6 +53,7 @@ class Mover {
     uint64_t elements = 0;
     for (const Matrix* source : by.sources) {
       begins_.push_back(elements);
+      first_of_.push_back(static_cast<size_t>(std::ranges::find(by.sources, source) - by.sources.begin()));
       elements += source->rows * source->columns;
     }
   }
@@ -72,7 +84,7 @@ class Mover {
     const uint64_t element = by_.from[r * by_.columns + target_.block * n_ + lane];
     const auto source = static_cast<size_t>(std::ranges::upper_bound(begins_, element) - begins_.begin()) - 1;
     const uint64_t rest = element - begins_[source], columns = by_.sources[source]->columns;
-    return {source, rest / columns, rest % columns};
+    return {first_of_[source], rest / columns, rest % columns};
   }
   [[nodiscard]] uint64_t chunk_of(const Place& place) const {
     const auto& chunks = by_.sources[place.source]->row_chunks;
@@ -94,19 +106,36 @@ class Mover {
     if (!column)
       if (const uint64_t count = copy_rows(r, end, row); count != 0) return count;
     const auto [along, step] = rows_along(r, end, row);
-    if (across >= along && across != 0) {
-      transpose_once(r, across, row);
-      return across;
+    const uint64_t some = std::min(along, n_);
+    const bool once = across >= some && across != 0;
+    const std::vector<Run> runs = once ? std::vector<Run>{} : runs_of(row);
+    const Rotation rotation = rotation_of(row);
+    // Compared by what a row costs.
+    const uint64_t transposed = once ? across : some;
+    const uint64_t cost = once ? transpose_cycles(row.size(), across) : twice_cycles(runs, step, some);
+    if (rotate_cycles(rotation, along) * transposed <= cost * along) {
+      rotate(r, along, step, rotation);
+      return along;
     }
-    transpose_twice(r, along, step, row);
-    return along;
+    if (once)
+      transpose_once(r, across, row);
+    else
+      transpose_twice(r, some, step, runs);
+    return transposed;
+  }
+
+  [[nodiscard]] uint64_t groups(uint64_t rows) const {
+    return (rows + tiles_.chip_.vpu_sublanes - 1) / tiles_.chip_.vpu_sublanes;
+  }
+  [[nodiscard]] uint64_t transpose_cycles(uint64_t rows, uint64_t columns) const {
+    return groups(rows) + groups(columns) + kTransposeCycles;
   }
 
   /// How many rows from r on are the first one with their source's rows `step` further each, all lanes alike.
   [[nodiscard]] std::pair<uint64_t, uint64_t> rows_along(uint64_t r, uint64_t end,
                                                          const std::vector<Place>& row) const {
     uint64_t count = 1, step = 1;
-    for (; r + count < end && count < n_; count++) {
+    for (; r + count < end; count++) {
       const Place first = at(r + count, 0);
       if (count == 1) {
         if (first.row < row[0].row) break;
@@ -174,7 +203,58 @@ class Mover {
     emit(WEFT_OPCODE_ELEMENTWISE, {buffer, skipped * words_, words_}, count, target_.lanes, target_of(r));
   }
 
-  void transpose_twice(uint64_t r, uint64_t count, uint64_t step, const std::vector<Place>& row) {
+  [[nodiscard]] std::vector<Turn> turns_of(const std::vector<Place>& row) const {
+    std::vector<Turn> turns;
+    for (uint64_t lane = 0; lane < row.size(); lane++) {
+      Turn turn{row[lane], (row[lane].column % n_ + n_ - lane) % n_, lane, lane + 1};
+      turn.first.column -= row[lane].column % n_;
+      if (!turns.empty() && turns.back().same_rows(turn))
+        turns.back().end++;
+      else
+        turns.push_back(turn);
+    }
+    return turns;
+  }
+
+  /// The rotations of a result's row. Lanes that are at their place in one row of a source lie under the others.
+  struct Rotation {
+    std::optional<Place> under;
+    std::vector<Turn> turns;
+  };
+  [[nodiscard]] Rotation rotation_of(const std::vector<Place>& row) const {
+    Rotation rotation{std::nullopt, turns_of(row)};
+    const auto base = std::ranges::find(rotation.turns, 0U, &Turn::by);
+    if (base == rotation.turns.end()) return rotation;
+    const Turn at_place = *base;
+    rotation.under = at_place.first;
+    std::erase_if(rotation.turns, [&](const Turn& turn) { return turn.same_rows(at_place); });
+    return rotation;
+  }
+  [[nodiscard]] uint64_t rotate_cycles(const Rotation& rotation, uint64_t count) const {
+    return std::max<uint64_t>(rotation.turns.size(), 1) * (groups(count) + kCommandCycles);
+  }
+
+  void rotate(uint64_t r, uint64_t count, uint64_t step, const Rotation& rotation) {
+    const Rows d = target_of(r);
+    std::optional<Rows> under;
+    if (rotation.under) under = source_of(*rotation.under, step);
+    if (rotation.turns.empty()) return emit(WEFT_OPCODE_ELEMENTWISE, *under, count, target_.lanes, d);
+    for (const Turn& turn : rotation.turns) {
+      const Rows a = source_of(turn.first, step);
+      auto c = command(WEFT_OPCODE_ELEMENTWISE, a, count, target_.lanes, d);
+      c.op = WEFT_VPU_OP_ROTATE;
+      c.scalar = static_cast<uint32_t>(turn.by);
+      c.scalar2 = static_cast<uint32_t>(turn.lane | turn.end << 16);
+      if (under) {
+        c.b_mode = WEFT_VPU_B_MODE_TENSOR;
+        c.b_addr = static_cast<uint32_t>(under->word), c.b_stride = static_cast<uint32_t>(under->stride);
+      }
+      tiles_.graph_.vector(c, a.buffer, under ? under->buffer : command_graph::kNoBuffer, d.buffer);
+      under = d;
+    }
+  }
+
+  [[nodiscard]] std::vector<Run> runs_of(const std::vector<Place>& row) const {
     std::vector<Run> runs;
     for (uint64_t lane = 0; lane < row.size(); lane++) {
       if (!runs.empty() && continues(runs.back(), row[lane]))
@@ -182,11 +262,28 @@ class Mover {
       else
         runs.push_back({row[lane], lane, 1, 1});
     }
+    return runs;
+  }
+
+  [[nodiscard]] uint64_t twice_cycles(const std::vector<Run>& runs, uint64_t step, uint64_t count) const {
+    uint64_t cycles = transpose_cycles(target_.lanes, count);
+    std::vector<Key> fresh;
+    for (const Run& run : runs) {
+      if (runs.size() != 1) cycles += groups(run.count) + kCommandCycles;
+      const Key key = piece_key(run, step, count);
+      if (pieces_.contains(key) || std::ranges::find(fresh, key) != fresh.end()) continue;
+      fresh.push_back(key);
+      cycles += transpose_cycles(count, piece_columns(run));
+    }
+    return cycles;
+  }
+
+  void transpose_twice(uint64_t r, uint64_t count, uint64_t step, const std::vector<Run>& runs) {
     if (runs.size() == 1) {
       const auto piece = piece_of(runs[0], step, count);
       return emit(WEFT_OPCODE_TRANSPOSE, piece, target_.lanes, count, target_of(r));
     }
-    const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, row.size() * words_);
+    const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, target_.lanes * words_);
     for (const Run& run : runs)
       emit(WEFT_OPCODE_ELEMENTWISE, piece_of(run, step, count), run.count, count,
            {together, run.lane * words_, words_});
@@ -207,13 +304,23 @@ class Mover {
     uint64_t word, stride;
   };
 
+  /// Source, first row, first column, step and number of rows.
+  using Key = std::tuple<size_t, uint64_t, uint64_t, uint64_t, uint64_t>;
+
+  [[nodiscard]] Key piece_key(const Run& run, uint64_t step, uint64_t count) const {
+    return {run.first.source, run.first.row, run.first.column - run.first.column % n_, step, count};
+  }
+  [[nodiscard]] uint64_t piece_columns(const Run& run) const {
+    return std::min(n_, by_.sources[run.first.source]->columns - (run.first.column - run.first.column % n_));
+  }
+
   /// Columns of a block of `count` rows of a source as rows.
   Rows piece_of(const Run& run, uint64_t step, uint64_t count) {
-    Place begin = run.first;
-    begin.column -= begin.column % n_;
-    const auto [found, fresh] = pieces_.try_emplace({begin.source, begin.row, begin.column, step, count});
+    const auto [found, fresh] = pieces_.try_emplace(piece_key(run, step, count));
     if (fresh) {
-      const uint64_t columns = std::min(n_, by_.sources[begin.source]->columns - begin.column);
+      Place begin = run.first;
+      begin.column -= begin.column % n_;
+      const uint64_t columns = piece_columns(run);
       found->second = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, columns * words_);
       emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), count, columns, {found->second, 0, words_});
     }
@@ -236,6 +343,10 @@ class Mover {
 
   /// ELEMENTWISE without operation, or TRANSPOSE, of rows x lanes.
   void emit(weft_opcode opcode, const Rows& a, uint64_t rows, uint64_t lanes, const Rows& d) {
+    tiles_.graph_.vector(command(opcode, a, rows, lanes, d), a.buffer, command_graph::kNoBuffer, d.buffer);
+  }
+  [[nodiscard]] spec::VpuCommand command(weft_opcode opcode, const Rows& a, uint64_t rows, uint64_t lanes,
+                                         const Rows& d) const {
     spec::VpuCommand c;
     c.header.opcode = static_cast<uint8_t>(opcode);
     c.header.tag = tag_;
@@ -243,17 +354,15 @@ class Mover {
     c.rows = static_cast<uint16_t>(rows), c.cols = static_cast<uint16_t>(lanes);
     c.a_addr = static_cast<uint32_t>(a.word), c.a_stride = static_cast<uint32_t>(a.stride);
     c.d_addr = static_cast<uint32_t>(d.word), c.d_stride = static_cast<uint32_t>(d.stride);
-    tiles_.graph_.vector(c, a.buffer, command_graph::kNoBuffer, d.buffer);
+    return c;
   }
-
-  /// Source, first row, first column, step and number of rows.
-  using Key = std::tuple<size_t, uint64_t, uint64_t, uint64_t, uint64_t>;
 
   TileBuilder& tiles_;
   const Rearrangement& by_;
   const uint64_t n_, words_;  ///< words of a row of one block
   const uint16_t tag_;
   std::vector<uint64_t> begins_;  ///< of the sources' elements
+  std::vector<size_t> first_of_;  ///< the first source that is the same matrix
   Target target_;
   std::map<Key, BufferId> pieces_;
   std::map<Key, std::pair<BufferId, uint64_t>> wide_;  ///< with their columns

@@ -124,6 +124,52 @@ TEST_CASE("products of computed matrices, many at a time, with dimensions in any
         kBf16);
 }
 
+TEST_CASE("lanes that move together within their rows are rotated, a command for each run of them") {
+  const auto commands = [](const std::string& text) {
+    check(text, kExact);
+    const auto module = ir::parse(text);
+    REQUIRE(module.ok());
+    const auto graph = whole_device_graph(module.value());
+    REQUIRE(graph.ok());
+    const auto program = lower(*spec::find_chip("nano"), graph.value());
+    REQUIRE(program.ok());
+    const auto kernel = tiles::compile_resident(*spec::find_chip("nano"), program.value());
+    REQUIRE(kernel.ok());
+    int rotations = 0, transpositions = 0;
+    for (const auto& command : kernel.value().queues[WEFT_QUEUE_VPU]) {
+      const auto c = spec::decode_vpu(command);
+      rotations += c.header.opcode == WEFT_OPCODE_ELEMENTWISE && c.op == WEFT_VPU_OP_ROTATE;
+      transpositions += c.header.opcode == WEFT_OPCODE_TRANSPOSE;
+    }
+    return fmt::format("{} rotations, {} transpositions", rotations, transpositions);
+  };
+  const auto columns = [](int result, int first, int end) {
+    return fmt::format("%{} = slice(%0) {{limit = [8, {}], start = [0, {}], stride = [1, 1]}} : f32[8, {}]\n", result,
+                       end, first, end - first);
+  };
+  const auto added = [](int value, const char* type) {
+    return fmt::format("%{} = add(%{}, %{}) : f32{}\n", value + 1, value, value, type) + returned(value + 1);
+  };
+  const auto beside = [](const char* type) {
+    return fmt::format("%3 = concatenate(%1, %2) {{dimension = 1}} : f32{}\n", type);
+  };
+  const std::string wide = parameter(0, "[8, 16]");
+  CHECK(commands(wide + columns(1, 3, 7) + added(1, "[8, 4]")) == "1 rotations, 0 transpositions");
+  // of both blocks of columns
+  CHECK(commands(wide + columns(1, 5, 12) + added(1, "[8, 7]")) == "2 rotations, 0 transpositions");
+  // beside lanes that stay where they are, and around the row's end
+  CHECK(commands(wide + columns(1, 0, 4) + columns(2, 12, 16) + beside("[8, 8]") + added(3, "[8, 8]")) ==
+        "1 rotations, 0 transpositions");
+  CHECK(commands(wide + columns(1, 0, 4) + columns(2, 9, 13) + beside("[8, 8]") + added(3, "[8, 8]")) ==
+        "1 rotations, 0 transpositions");
+  CHECK(commands(parameter(0, "[8, 8]") +
+                 "%1 = add(%0, %0) : f32[8, 8]\n"
+                 "%2 = slice(%1) {limit = [8, 8], start = [0, 3], stride = [1, 1]} : f32[8, 5]\n"
+                 "%3 = slice(%1) {limit = [8, 3], start = [0, 0], stride = [1, 1]} : f32[8, 3]\n"
+                 "%4 = concatenate(%2, %3) {dimension = 1} : f32[8, 8]\n" +
+                 added(4, "[8, 8]")) == "1 rotations, 0 transpositions");
+}
+
 TEST_CASE("equal layers share the maps of the elements that they move") {
   const std::string turned =
       "%{} = transpose(%{}) {{permutation = [1, 0]}} : f32[9, 9]\n%{} = add(%{}, %0) : f32[9, 9]\n";
