@@ -2,6 +2,7 @@
 # Catch2 and JSON. A compiler reads a precompiled header only with the flags that it was made with, hence one for each of
 #
 #   libraries        -fPIC
+#   chip_libraries   the same, and SystemC: the chip around the core, and what serves it
 #   programs         -fPIE
 #   commands         -fPIE, not optimised, CLI11: see weft_command_line()
 #   c_tests          -fPIE, not optimised, the standard library alone: weft_c_test()
@@ -58,7 +59,7 @@ function(weft_precompiled_header kind)
     list(APPEND headers <catch2/catch.hpp>)
     list(APPEND libraries Catch2::Catch2)
   endif()
-  if(kind STREQUAL "libraries")
+  if(kind MATCHES "libraries$")
     set(options)
   elseif(kind STREQUAL "c_tests")  # GCC wants the same macros too, and these have none
     list(REMOVE_ITEM headers <fmt/format.h> <nlohmann/json.hpp>)
@@ -70,7 +71,7 @@ function(weft_precompiled_header kind)
     list(APPEND options $<$<CONFIG:Release>:-O1>)
     list(APPEND headers <verilated.h> <verilated_fst_c.h>)
     list(APPEND libraries weft_verilated)
-  elseif(kind STREQUAL "chips")
+  elseif(kind MATCHES "^(chips|chip_libraries)$")
     list(APPEND headers <systemc>)
     list(APPEND libraries weft_chip)
   elseif(kind STREQUAL "optimised_tests")
@@ -180,6 +181,10 @@ function(weft_precompile target)
     return()
   endif()
   set(kind libraries)
+  weft_uses(serves_chip ${target} weft_chip)
+  if(serves_chip OR target STREQUAL "weft_chip")
+    set(kind chip_libraries)
+  endif()
   if(type STREQUAL "EXECUTABLE")
     set(kind programs)
     get_target_property(command_line ${target} WEFT_COMMAND_LINE)

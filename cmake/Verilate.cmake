@@ -1,10 +1,12 @@
 # weft_verilate(TARGET TOP <module> CHIP <preset> SOURCES <files> [TRACE] [ASSERT <blocks>] [RANDOM_INITIAL] [BENCH]
-#               [QUICK] [ARGS <verilator arguments>])
+#               [STRUCTURAL] [QUICK] [ARGS <verilator arguments>])
 #
 # ASSERT: the assertions in the sources are on, and testbench/rtl/assertions/bind_<block>.sv of each block is bound to them.
 # RANDOM_INITIAL: what no reset sets starts, and X becomes, what VerilatedContext::randReset() and randSeed() say; 0 if they
 # say nothing. BENCH: built for a short run soon after an edit: -O1. QUICK: its tests take less of a second than the optimiser
 # would take seconds: -O0.
+# STRUCTURAL: a model of thousands of instances, which becomes functions of thousands of statements without a loop. There the passes that put
+# instructions into another order take most of the compilation, and inlining the instances doubles it: -O1 without these.
 # A static library TARGET with a Verilated model of class V<TARGET>, made when its sources change (at build time, not at
 # configure time: a lint error is a build error that names its file). The target TARGET_verilate makes the C++ alone. A model is
 # two translation units (verilated_units.cmake), because Verilator's headers take longer than most of its files: what runs each
@@ -48,7 +50,7 @@ function(weft_verilated_options target)
 endfunction()
 
 function(weft_verilate target)
-  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL;BENCH;QUICK" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
+  cmake_parse_arguments(V "TRACE;RANDOM_INITIAL;BENCH;STRUCTURAL;QUICK" "TOP;CHIP" "SOURCES;ASSERT;ARGS" ${ARGN})
   set(generated ${CMAKE_BINARY_DIR}/generated/rtl)
   set(dir ${CMAKE_BINARY_DIR}/verilated/${target})
   set(prefix V${target})
@@ -85,6 +87,12 @@ function(weft_verilate target)
   set(fast ${WEFT_MODEL_FLAGS})
   if(V_BENCH)
     set(fast -O1 -march=${WEFT_MARCH})
+  endif()
+  if(V_STRUCTURAL)
+    set(fast -O1 -march=${WEFT_MARCH})
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      list(APPEND fast -mllvm -post-RA-scheduler=false -mllvm -enable-misched=false -mllvm -inline-threshold=20)
+    endif()
   endif()
   if(V_QUICK)
     set(fast -O0)

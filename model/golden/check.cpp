@@ -5,6 +5,7 @@
 
 #include "model/golden/dma_runs.hpp"
 #include "model/golden/remote.hpp"
+#include "weft/spec/command_fields.hpp"
 
 namespace weft::golden {
 namespace {

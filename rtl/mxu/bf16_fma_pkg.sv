@@ -176,6 +176,14 @@ package bf16_fma_pkg;
     exceptional(a, b, c, is_exceptional, result);
     return is_exceptional ? result : pack_any(m, e, (a[15] ^ b[15]) & c[31]);
   endfunction
+
+  // The same for a module of many instances: one function of C++ that all call, where each would
+  // hold a copy. The loops of mxu_array are vectorised with fma() in them.
+  function automatic logic [31:0] fma_called(
+      input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
+    /* verilator no_inline_task */
+    return fma(a, b, c);
+  endfunction
 endpackage
 // verilator lint_on UNUSEDSIGNAL
 `default_nettype wire

@@ -48,7 +48,7 @@ module mxu_pe #(
     assign int_sum = sum_i + pair;
     always_ff @(posedge clk_i) begin
       if (bypass_i) sum_o <= sum_i;
-      else sum_o <= int8_i ? int_sum : bf16_fma_pkg::fma(x_i, weight, sum_i);
+      else sum_o <= int8_i ? int_sum : bf16_fma_pkg::fma_called(x_i, weight, sum_i);
       left_o <= left_i | (int8_i & !bypass_i
                           & (int_sum[31] != sum_i[31]) & (int_sum[31] != pair[31]));
     end

@@ -62,16 +62,6 @@ def commands_hpp(spec):
         block(name, body["fields"], True)
         codec(name, body["fields"], True, body["name"])
     out.append("enum class Body : uint8_t { " + ", ".join(f"k{camel(b['name'])}" for b in cmd["body"]) + " };\n")
-    out.append("/// A field of a command, for disassembly and for messages. enum_name is empty where values are plain numbers.\n"
-               "struct FieldInfo {\n  std::string_view name;\n  uint8_t offset;\n  uint8_t bytes;\n  bool is_signed;\n"
-               "  std::string_view enum_name;\n};\n")
-    for label, fields in [("Header", cmd["header"]["fields"])] + [(camel(b["name"]), b["fields"]) for b in cmd["body"]]:
-        rows = ", ".join(f'FieldInfo{{"{f["name"]}", {f["offset"]}, {f["bytes"]}, {str(f.get("signed", False)).lower()}, "{f.get("enum", "")}"}}' for f in fields)
-        out.append(f"inline constexpr std::array<FieldInfo, {len(fields)}> k{label}Fields{{{rows}}};\n")
-    out.append("inline std::span<const FieldInfo> body_fields(Body body) {\n  switch (body) {\n")
-    for b in cmd["body"]:
-        out.append(f"    case Body::k{camel(b['name'])}: return k{camel(b['name'])}Fields;\n")
-    out.append("  }\n  return {};\n}\n\n")
     queues = {q["name"]: q["index"] for q in cmd["queue"]}
     out.append("/// What the specification says of an opcode. queue_mask: bit q set if legal on queue q.\n"
                "/// slice: built for cores that stand in a slice.\n"
@@ -93,12 +83,25 @@ def commands_hpp(spec):
     out.append(f"inline constexpr uint8_t kFlagsBuilt = {flags};\n")
     slices = sum(v["value"] for v in spec.enum("command_flag")["values"] if v.get("slice"))
     out.append(f"/// Those that only cores in a slice know.\ninline constexpr uint8_t kFlagsSlice = {slices};\n")
-    out.append("/// True if a byte that no field of this body covers is not zero, or a flag is set that is not built.\n"
-               "inline bool reserved_bits_set(const Command& c, Body body) {\n  std::array<bool, 64> covered{};\n"
-               "  for (const auto& f : kHeaderFields)\n    for (unsigned i = 0; i < f.bytes; i++) covered[f.offset + i] = true;\n"
-               "  for (const auto& f : body_fields(body))\n    for (unsigned i = 0; i < f.bytes; i++) covered[f.offset + i] = true;\n"
-               "  for (unsigned i = 0; i < 64; i++)\n    if (!covered[i] && c.bytes[i] != 0) return true;\n"
-               "  return (c.bytes[1] & ~kFlagsBuilt) != 0;\n}\n\n}  // namespace weft::spec\n")
+    out.append("\n}  // namespace weft::spec\n")
+    return "".join(out)
+
+
+def command_fields_hpp(spec):
+    """The fields of commands as tables, which few files need."""
+    cmd = spec.commands
+    out = [HEAD, "#include <array>\n#include <cstdint>\n#include <span>\n#include <string_view>\n\n",
+           '#include "weft/spec/commands.hpp"\n\nnamespace weft::spec {\n\n']
+    out.append("/// A field of a command, for disassembly and for messages. enum_name is empty where values are plain numbers.\n"
+               "struct FieldInfo {\n  std::string_view name;\n  uint8_t offset;\n  uint8_t bytes;\n  bool is_signed;\n"
+               "  std::string_view enum_name;\n};\n")
+    for label, fields in [("Header", cmd["header"]["fields"])] + [(camel(b["name"]), b["fields"]) for b in cmd["body"]]:
+        rows = ", ".join(f'FieldInfo{{"{f["name"]}", {f["offset"]}, {f["bytes"]}, {str(f.get("signed", False)).lower()}, "{f.get("enum", "")}"}}' for f in fields)
+        out.append(f"inline constexpr std::array<FieldInfo, {len(fields)}> k{label}Fields{{{rows}}};\n")
+    out.append("inline std::span<const FieldInfo> body_fields(Body body) {\n  switch (body) {\n")
+    for b in cmd["body"]:
+        out.append(f"    case Body::k{camel(b['name'])}: return k{camel(b['name'])}Fields;\n")
+    out.append("  }\n  return {};\n}\n\n}  // namespace weft::spec\n")
     return "".join(out)
 
 

@@ -51,6 +51,7 @@ def main():
         include = args.out / "include" / "weft" / "spec"
         write(include / "spec.h", c_header.spec_h(spec))
         write(include / "commands.hpp", cpp_header.commands_hpp(spec))
+        write(include / "command_fields.hpp", cpp_header.command_fields_hpp(spec))
         write(include / "chips.hpp", cpp_header.chips_hpp(spec))
         write(include / "names.hpp", cpp_header.names_hpp(spec))
         write(include / "ici.hpp", cpp_header.ici_hpp(spec))

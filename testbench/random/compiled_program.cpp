@@ -13,6 +13,7 @@
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/compiler/training.hpp"
 #include "testbench/random/draw.hpp"
+#include "weft/spec/command_fields.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::random {

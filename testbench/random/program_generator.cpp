@@ -5,6 +5,7 @@
 
 #include "testbench/random/command_generator.hpp"
 #include "testbench/random/program_ending.hpp"
+#include "weft/spec/command_fields.hpp"
 
 namespace weft::random {
 namespace {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "weft/spec/command_fields.hpp"
+
 namespace weft::random {
 namespace {
 

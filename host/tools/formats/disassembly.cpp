@@ -13,7 +13,7 @@
 #include "host/compiler/control_list.hpp"
 #include "host/compiler/debug_section.hpp"
 #include "host/tools/formats/json_text.hpp"
-#include "weft/spec/commands.hpp"
+#include "weft/spec/command_fields.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::tools {

@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "weft/spec/command_fields.hpp"
 #include "weft/spec/names.hpp"
 
 namespace weft::core {

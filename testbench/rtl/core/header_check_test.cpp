@@ -9,7 +9,7 @@
 #include <random>
 
 #include "model/golden/check.hpp"
-#include "weft/spec/commands.hpp"
+#include "weft/spec/command_fields.hpp"
 
 namespace {
 

@@ -1,6 +1,7 @@
 // The rules of docs/command_checks.md, sections 1 and 2: a legal command, one change, and the code and address that it
 // must give.
 #include "check_commands.hpp"
+#include "weft/spec/command_fields.hpp"
 
 using namespace weft;
 using namespace weft::test;
