@@ -29,7 +29,9 @@ constexpr std::array<Attempt, 10> kAttempts{{{2048, 30, 6, true},
                                              {1, 8, 2},
                                              {1, 4, 1},
                                              {1, 1, 0}}};
-constexpr size_t kTurnAttempts = 4;  // each orders three turns; a loop that does not come out is written out
+constexpr size_t kBoldAttempts = 2;      // behind them the last one says whether there is any sense in the others
+constexpr size_t kManyCommands = 32768;  // more that need too much in their own order are not scheduled
+constexpr size_t kTurnAttempts = 4;      // each orders three turns; a loop that does not come out is written out
 constexpr std::array<uint64_t, 5> kRests{256, 64, 16, 4, 0};
 constexpr uint64_t kNeverShared = 1ull << 32;  // so that the next turn's loads wait for nothing but this turn's readers
 
@@ -67,6 +69,11 @@ Schedule schedule_turn(const CommandGraph& graph, const CommandGraph& turns,
 
 enum class Runs : uint8_t { kOnce, kInTurns };
 
+Error too_large(const CommandGraph& graph) {
+  return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
+               fmt::format("its values need more than the {} bytes of VMEM at a time", graph.chip().vmem_bytes)};
+}
+
 /// `ordered`: the graph, or its turns, with `before` as their dependences.
 Result<Layout> lay_out(const CommandGraph& graph, const CommandGraph& ordered,
                        const std::vector<std::vector<uint32_t>>& before, const Attempt& attempt, Runs runs) {
@@ -83,9 +90,7 @@ Result<Layout> lay_out(const CommandGraph& graph, const CommandGraph& ordered,
   if (runs == Runs::kInTurns) vmem = place_vmem(graph, order, kNeverShared);
   for (const uint64_t rest : kRests)
     if (!vmem) vmem = place_vmem(graph, order, rest);
-  if (!vmem)
-    return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
-                 fmt::format("its values need more than the {} bytes of VMEM at a time", graph.chip().vmem_bytes)};
+  if (!vmem) return too_large(graph);
   layout.vmem = std::move(*vmem);
   BufferBases bases = layout.vmem.bases;
   for (size_t b = 0; b < bases.size(); b++)
@@ -152,15 +157,30 @@ class Emission {
 };
 
 Result<Layout> best_layout(const CommandGraph& graph, Runs runs) {
+  const auto in_order = [](const CommandGraph& of) {
+    std::vector<uint32_t> order(of.commands().size());
+    std::iota(order.begin(), order.end(), 0u);
+    return order;
+  };
+  if (runs == Runs::kOnce && graph.commands().size() > kManyCommands && !place_vmem(graph, in_order(graph), 0))
+    return too_large(graph);
   const CommandGraph ordered = runs == Runs::kInTurns ? graph.unrolled(3) : graph;
-  std::vector<uint32_t> own_order(ordered.commands().size());
-  std::iota(own_order.begin(), own_order.end(), 0u);
-  const auto before = dependences(ordered, own_order);
+  const auto before = dependences(ordered, in_order(ordered));
   Result<Layout> layout = Error{WEFT_ERROR_INTERNAL, "no attempt"};
-  const size_t attempts = runs == Runs::kInTurns ? kTurnAttempts : kAttempts.size();
-  for (const Attempt& attempt : std::span(kAttempts).first(attempts))
-    if (!layout.ok()) layout = lay_out(graph, ordered, before, attempt, runs);
-  return layout;
+  const auto attempt = [&](const Attempt& one) { return lay_out(graph, ordered, before, one, runs); };
+  if (runs == Runs::kInTurns) {
+    for (const Attempt& one : std::span(kAttempts).first(kTurnAttempts))
+      if (!layout.ok()) layout = attempt(one);
+    return layout;
+  }
+  for (const Attempt& one : std::span(kAttempts).first(kBoldAttempts))
+    if (!layout.ok() && (!one.own_banks || graph.chip().num_mxu > 1)) layout = attempt(one);
+  if (layout.ok()) return layout;
+  auto frugal = attempt(kAttempts.back());
+  if (!frugal.ok()) return frugal;
+  for (const Attempt& one : std::span(kAttempts).subspan(kBoldAttempts).first(kAttempts.size() - kBoldAttempts - 1))
+    if (!layout.ok()) layout = attempt(one);
+  return layout.ok() ? std::move(layout) : std::move(frugal);
 }
 
 void emit(const CommandGraph& graph, const Layout& layout, ProgramBuilder& program) {

@@ -130,18 +130,32 @@ class ListScheduler {
   /// The first command of all queues by its start; loads beyond the limits only if `forced`.
   std::optional<Choice> choose(bool forced) {
     std::optional<Choice> best;
-    for (size_t q = 0; q < waiting_.size(); q++)
+    for (size_t q = 0; q < waiting_.size(); q++) {
+      if (q == WEFT_QUEUE_DMA_IN && !forced && loads_ahead_ >= limits_.loads_ahead) continue;
+      const uint64_t earliest = earliest_start(q);
       for (const uint32_t command : ready_[q]) {
         const uint32_t behind = place_[command] - oldest_[q];
-        if (behind >= limits_.window) break;
+        if (behind >= (forced && q == WEFT_QUEUE_DMA_IN ? 1 : limits_.window)) break;
         if (command / limits_.turn_commands != waiting_[q][oldest_[q]] / limits_.turn_commands) break;
         const auto choice = start_of(command, behind == 0, forced);
+        if (!choice) continue;
         // What has begun goes on before a new block begins.
-        if (choice && (!best || std::pair(choice->start, choice->acc.has_value()) <
-                                    std::pair(best->start, best->acc.has_value())))
+        if (!best || std::pair(choice->start, choice->acc.has_value()) < std::pair(best->start, best->acc.has_value()))
           best = choice;
+        if (choice->start == earliest && !choice->acc) break;  // none behind it is better
       }
+    }
     return best;
+  }
+
+  /// No command of the queue starts before.
+  [[nodiscard]] uint64_t earliest_start(size_t queue) const {
+    if (queue == WEFT_QUEUE_VPU) return vpu_free_;
+    if (queue == WEFT_QUEUE_DMA_OUT) return dma_out_free_;
+    if (queue == WEFT_QUEUE_DMA_IN) return dma_in_free_;
+    uint64_t earliest = kNever;
+    for (uint8_t mxu = 0; mxu < chip_.num_mxu; mxu++) earliest = std::min(earliest, mxu_start(0, mxu));
+    return earliest;
   }
 
   std::optional<Choice> start_of(uint32_t command, bool oldest, bool forced) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "base/round_up.hpp"
@@ -121,12 +122,11 @@ void TileBuilder::need(Matrix& matrix, uint64_t chunk, Span column_blocks) {
   auto& loaded = matrix.loaded[chunk];
   const uint64_t end = column_blocks.first + column_blocks.count;
   for (uint64_t first = column_blocks.first; first < end;) {
+    const void* missing = std::memchr(&loaded[first], 0, end - first);  // most are there: a call for each product
+    if (missing == nullptr) return;
+    first = static_cast<uint64_t>(static_cast<const uint8_t*>(missing) - loaded.data());
     uint64_t next = first;
     while (next < end && loaded[next] == 0) next++;
-    if (next == first) {
-      first++;
-      continue;
-    }
     std::fill(loaded.begin() + static_cast<ptrdiff_t>(first), loaded.begin() + static_cast<ptrdiff_t>(next),
               uint8_t{1});
     const Span rows = matrix.row_chunks[chunk];

@@ -119,3 +119,17 @@ TEST_CASE("a graph whose values do not fit VMEM at a time is refused with its by
   CHECK(status.error().code == WEFT_ERROR_NO_DEVICE_MEMORY);
   CHECK(status.error().message.find("1024 bytes") != std::string::npos);
 }
+
+TEST_CASE(
+    "a graph of more commands than are tried in several orders is refused with its bytes too, and fits where its own "
+    "order does") {
+  for (const uint64_t words : {64, 16384}) {
+    const auto chip = with_vmem(*spec::find_chip("nano"), words);
+    const test::RandomGraph same(chip, 3, 33000);
+    REQUIRE(same.graph().commands().size() > 32768);
+    compiler::ProgramBuilder builder(chip);
+    const auto status = compiler::command_graph::assemble(same.graph(), builder);
+    CHECK(status.ok() == (words > 64));
+    if (!status.ok()) CHECK(status.error().message == "its values need more than the 1024 bytes of VMEM at a time");
+  }
+}
