@@ -90,7 +90,7 @@ class Simulation {
     if (all.next_fs == UINT64_MAX) stand_at(all.time_fs);
   }
 
-  /// The same in all ranks, but for the wall clock's part.
+  /// Processor times are equal in all ranks; each measures the wall-clock time itself.
   [[nodiscard]] const RankMeter& rank_meter() const { return meter_; }
 
   /// Where time stands, and how often it has gone on: as long as that is the same, nothing has happened in between.

@@ -227,7 +227,7 @@ void SliceNetwork::run_links(uint64_t end_fs) {
   }
 }
 
-/// What there is at chips, moment by moment: who was reset, what has arrived, what comes back.
+/// What happens at chips at one time: resets that become known, arrivals, answers that come back.
 void SliceNetwork::act(uint64_t now_fs) {
   const auto due = [now_fs](const auto& heap) { return !heap.empty() && heap.key().time_fs <= now_fs; };
   while (due(resets_)) know_reset(resets_.pop().second);

@@ -11,7 +11,7 @@ namespace {
 
 enum class ParcelKind : uint8_t { kData, kDataOfOthers, kArrival, kReset };
 
-/// A Departure but for its parcel.
+/// A Departure without its parcel.
 struct Header {
   SliceOrder order;
   uint32_t from, to;
@@ -21,7 +21,7 @@ struct Header {
   ParcelKind kind;
 };
 
-/// A DataParcel but for its runs and data.
+/// A DataParcel without its runs and data.
 struct DataHeader {
   uint32_t sender_epoch, receiver_epoch, serial, pieces;
   uint64_t departure, command_number, bytes;

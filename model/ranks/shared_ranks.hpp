@@ -9,8 +9,8 @@
 namespace weft::ranks {
 
 /// Made before the processes are forked, or threads begun; each then takes link() of its own number. A rank that waits
-/// looks for a while, then sleeps on a futex. Nothing here notices that a rank has died: who has forked it does, and
-/// ends the others.
+/// looks for a while, then sleeps on a futex. A rank that dies goes unnoticed here: the process that forked the ranks
+/// notices, and ends the others.
 class SharedRanks {
  public:
   /// nullptr and a message in `error`: no memory, or no descriptors.
