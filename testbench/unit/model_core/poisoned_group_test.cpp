@@ -116,7 +116,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a rotation uses all lanes of a, and of b those below cols") {
+TEST_CASE("a rotation uses all lanes of a and those of b below cols") {
   auto rotate = command(WEFT_OPCODE_ELEMENTWISE, 7);
   rotate.op = WEFT_VPU_OP_ROTATE, rotate.b_mode = WEFT_VPU_B_MODE_TENSOR;
   rotate.scalar = 3, rotate.scalar2 = 1 | 2 << 16, rotate.cols = 2;
