@@ -33,7 +33,8 @@ int serve_in_ranks(const Arguments& arguments, const Simulated& simulated) {
         end.exit_code == kExitModelFailure ? kExitModelFailure : kExitRankLost,
         fmt::format("{}; it simulated chips {} to {} of the slice, which has ended with it", end.how, first, last));
   };
-  const auto close_sockets = [&] {  // a client waits until nobody holds the other end
+  // A client sees the end of its device only when no process has the other end of its socket open.
+  const auto close_sockets = [&] {
     for (const int fd : arguments.fds) ::close(fd);
   };
   return ranks::run_ranks(processes, body, close_sockets, report);

@@ -177,7 +177,7 @@ Result<Layout> best_layout(const CommandGraph& graph, Runs runs) {
     if (!layout.ok() && (!one.own_banks || graph.chip().num_mxu > 1)) layout = attempt(one);
   if (layout.ok()) return layout;
   auto frugal = attempt(kAttempts.back());
-  if (!frugal.ok()) return frugal;
+  if (!frugal.ok() && frugal.error().code == WEFT_ERROR_NO_DEVICE_MEMORY) return frugal;
   for (const Attempt& one : std::span(kAttempts).subspan(kBoldAttempts).first(kAttempts.size() - kBoldAttempts - 1))
     if (!layout.ok()) layout = attempt(one);
   return layout.ok() ? std::move(layout) : std::move(frugal);
