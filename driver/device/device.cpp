@@ -185,6 +185,8 @@ void Device::cut_off() noexcept {
 }
 
 void Device::lost(const Status& why) {
+  // From before anybody can read that the device is lost until its events have ended: who settles waits for them.
+  const TakenEvents::Hold hold(taken_);
   Status reason;
   {
     const std::lock_guard lock(state_mutex_);

@@ -252,7 +252,7 @@ Status Device::cancel_all(const Queue& queue) {
     if (now.in_flight == 0) return {};
     status = abort(queue.id(), kAllBefore, now.tail);
   }
-  drain();
+  settle();
   return queue.snapshot().in_flight == 0 ? Status() : status;
 }
 

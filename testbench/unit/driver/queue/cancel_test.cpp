@@ -20,6 +20,20 @@ weft_event* chained_nop(weft_queue* queue, uint32_t tag) {
   return event;
 }
 
+/// Whoever finds that the device is lost is held up before it ends the first event.
+class SlowToDisconnect : public MockTransport {
+ public:
+  SlowToDisconnect(Latch& latch) : MockTransport(nano(), MockFaults{}), latch_(latch) {}
+  void disconnect() override {
+    latch_.reached = true;
+    await(latch_.open);
+    MockTransport::disconnect();
+  }
+
+ private:
+  Latch& latch_;
+};
+
 }  // namespace
 
 TEST_CASE("what follows a failed command of a chain fails with it, and the message names the first") {
@@ -131,4 +145,38 @@ TEST_CASE("cancelling a command that has just ended cancels none that has its qu
     CHECK(event->ending().status.ok());
   }
   REQUIRE(device->close(0).ok());
+}
+
+TEST_CASE("who cancels while another thread ends the events of a lost device waits until they have ended") {
+  const bool all = GENERATE(false, true);
+  CAPTURE(all);
+  Latch latch;
+  auto transport = std::make_unique<SlowToDisconnect>(latch);
+  MockTransport& mock = *transport;
+  const auto device = Device::open(std::move(transport)).value();
+  mock.configure([](MockFaults& f) { f.paused = true; });
+  const auto queue = device->create_queue({8, 8}).value();
+  Command command;
+  command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  const auto submit = [&] {
+    auto event = std::make_shared<Event>(queue->id(), 0, command.opcode);
+    REQUIRE(device->submit(*queue, Submission{event, command}).ok());
+    return event;
+  };
+  const auto first = submit(), second = submit();
+  mock.die();
+  // This or another thread of the driver finds the device lost, and is held up.
+  std::thread waiter([&] { (void)device->wait(*first, {}).ok(); });
+  await(latch.reached);
+  CHECK_FALSE(second->done());
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    latch.open = true;
+  });
+  CHECK((all ? device->cancel_all(*queue) : device->cancel(*second)).ok());
+  CHECK(second->done());
+  opener.join();
+  waiter.join();
+  CHECK(second->ending().status.code() == WEFT_ERROR_DEVICE_LOST);
+  (void)device->close(0).ok();
 }
