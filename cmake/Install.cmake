@@ -1,9 +1,10 @@
-# What `cmake --install` puts under a prefix, and the Debian packages that `cpack` makes of it. Four components:
+# What `cmake --install` puts under a prefix, and the Debian packages that `cpack` makes of it. Components:
 #
 #   library       libweft.so.0, what programs are linked with
 #   development   weft.h, find_package(weft), pkg-config's weft
 #   tools         weft, weft-sim, their man pages
 #   rtl           what `weft build-chip` builds RTL cores from
+#   mpi           the module of weft-sim's --mpi, where it is built
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -26,7 +27,12 @@ foreach(folder cmake rtl spec scripts/spec model/core model/golden model/verilat
     FILES_MATCHING PATTERN *.cmake PATTERN core_key.py PATTERN *.sv PATTERN *.vlt PATTERN rtl/CMakeLists.txt PATTERN spec/CMakeLists.txt PATTERN *.toml
     PATTERN scripts/spec/*.py PATTERN *.hpp PATTERN *.in PATTERN model_failure.cpp PATTERN __pycache__ EXCLUDE)
 endforeach()
-foreach(component library development tools rtl)
+set(components library development tools rtl)
+if(TARGET weft_mpi)
+  list(APPEND components mpi)
+  install(TARGETS weft_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft COMPONENT mpi)
+endif()
+foreach(component ${components})
   set(package weft-${component})
   install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/${package} COMPONENT ${component})
 endforeach()
@@ -49,7 +55,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "A TPU-class chip in simulation, its drive
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL library development tools rtl)
+set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
@@ -64,6 +70,10 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION electronics)
 set(CPACK_DEBIAN_RTL_PACKAGE_NAME weft-rtl)
 set(CPACK_DEBIAN_RTL_PACKAGE_SECTION electronics)
 set(CPACK_DEBIAN_RTL_PACKAGE_DEPENDS "weft (= ${PROJECT_VERSION}), cmake, verilator, python3 (>= 3.11), g++ | clang, zlib1g-dev")
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME weft-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION electronics)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "weft (= ${PROJECT_VERSION}), openmpi-bin")
+set(CPACK_COMPONENT_MPI_DESCRIPTION "Lets mpirun start the simulator of a slice on several machines")
 set(CPACK_COMPONENT_RTL_DESCRIPTION "Sources from which weft build-chip builds the RTL cores of further presets")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library that a program calls: queues, buffers, kernels of a Weft device")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Header, CMake package and pkg-config file of libweft")

@@ -36,9 +36,13 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
           ->check(CLI::PositiveNumber)
           ->envname("WEFT_PROCESSES")
           ->capture_default_str();
-  app.add_option("--meter", arguments.meter,
-                 "with --processes: write to this file (JSON) how many windows of simulated time there were, the "
-                 "processor time of all processes and of the busiest one in each, and the wall-clock time, in ns")
+  app.add_flag("--mpi", arguments.mpi,
+               "simulate a slice by the processes that mpirun has started, on one machine or several, as --processes "
+               "does: each serves the sockets of its chips on its machine; all are given the same options");
+  app.add_option(
+         "--meter", arguments.meter,
+         "with --processes or --mpi: write to this file (JSON) how many windows of simulated time there were, the "
+         "processor time of all processes and of the busiest one in each, and the wall-clock time, in ns")
       ->envname("WEFT_METER");
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
@@ -144,13 +148,22 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
   if (slice->count() != 0 && wave->count() + record->count() != 0)
     return wrong("--wave and --record are of one chip: they do not go with --slice");
+  arguments.said = app.config_to_str(false, false);
+  if (arguments.mpi) {
+    if (slice->count() == 0) return wrong("--mpi shares the chips of a slice: it needs --slice");
+    if (directory->count() == 0)
+      return wrong("--mpi: it needs --listen and a directory, in which each rank serves its chips");
+    if (arguments.processes > 1 && std::getenv("WEFT_PROCESSES") == nullptr)
+      return wrong("--processes and --mpi: mpirun says how many processes there are");
+    arguments.processes = 1;
+  }
   if (arguments.processes > 1 && slice->count() == 0) {
     if (processes->count() != 0 && std::getenv("WEFT_PROCESSES") == nullptr)
       return wrong("--processes shares the chips of a slice: it needs --slice");
     arguments.processes = 1;  // the environment speaks of slices
   }
-  if (arguments.processes > 1 && trace->count() != 0)
-    return wrong("--trace is written by one process: it does not go with --processes");
+  if ((arguments.processes > 1 || arguments.mpi) && trace->count() != 0)
+    return wrong("--trace is written by one process: it does not go with --processes, nor with --mpi");
   if (arguments.manager.empty()) arguments.manager = WEFT_DEFAULT_MANAGER;
   if (!arguments.manager_log.empty() && arguments.manager != "rv32" && arguments.manager != "ibex")
     return wrong("--manager-log needs --manager rv32 or ibex: the native firmware has no processor");

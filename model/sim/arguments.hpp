@@ -25,7 +25,9 @@ struct Arguments {
   std::string directory;
   unsigned functions = 1;
   unsigned processes = 1;  // that simulate the slice
+  bool mpi = false;        // mpirun has started them
   std::string meter;       // file for how they have spent their time
+  std::string said;        // options that were given, one a line
   server::Permissions permissions;
   std::string trace;
   std::string mismatch_report;

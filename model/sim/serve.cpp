@@ -79,6 +79,7 @@ int serve(const Arguments& arguments) {
   for (const int fd : arguments.fds)
     if (!is_stream_socket(fd)) return complain(kExitUsage, fmt::format("descriptor {} is not a stream socket", fd));
   if (!arguments.mismatch_report.empty()) ::unlink(arguments.mismatch_report.c_str());  // of an earlier run
+  if (arguments.mpi) return serve_in_mpi(arguments, simulated);
   return arguments.processes > 1 ? serve_in_ranks(arguments, simulated) : serve_chips(arguments, simulated, nullptr);
 }
 

@@ -12,6 +12,9 @@ namespace weft::sim {
 /// The same by --processes: forks them, and waits for them.
 [[nodiscard]] int serve_in_ranks(const Arguments& arguments, const Simulated& simulated);
 
+/// The same by --mpi: joins the other ranks.
+[[nodiscard]] int serve_in_mpi(const Arguments& arguments, const Simulated& simulated);
+
 /// Serves the clients of the chips that are simulated here: of all, or of a rank.
 [[nodiscard]] int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::RankLink* link);
 

@@ -126,9 +126,12 @@ class Installed(unittest.TestCase):
         out, root = self.folder / "packages", self.folder / "root"
         run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", out, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
         packages = {path.name.split("_")[0]: path for path in out.glob("*.deb")}
-        self.assertEqual(set(packages), {"libweft0", "libweft-dev", "weft", "weft-rtl"})
+        mpi = {"weft-mpi"} if (BUILD / "bin/weft-mpi.so").exists() else set()
+        self.assertEqual(set(packages), {"libweft0", "libweft-dev", "weft", "weft-rtl", *mpi})
         needs = {name: run("dpkg-deb", "--field", path, "Depends") for name, path in packages.items()}
         self.assertIn("libsystemc", needs["weft"])
+        self.assertNotIn("mpi", needs["weft"])
+        self.assertTrue(all("libopenmpi" in needs[name] for name in mpi))
         self.assertIn("libweft0", needs["libweft-dev"])
         self.assertNotIn("libsystemc", needs["libweft0"])
         for path in packages.values():
