@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the formal proofs of proofs.toml, and shows that each of them can fail.
 
-usage: prove.py [--build FOLDER] [--only NAME ...] [--json FILE] [--junit FILE] [--jobs N] [--keep FOLDER]
+usage: prove.py [--build FOLDER] [--only NAME ...] [--mutants all|first] [--json FILE] [--junit FILE] [--jobs N] [--keep FOLDER]
        prove.py --list | --table README.md | --check-table README.md
 
 A proof holds if its assertions hold (method), every cover statement is reached, and each of its mutants, which are
@@ -180,8 +180,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=model.ROOT / "build", help="CMake build folder, default: build")
     parser.add_argument("--proofs", type=Path, default=model.HERE / "proofs.toml", help="default: proofs.toml of this folder")
-    parser.add_argument("--list", action="store_true", help="print name, always or nightly, and statement of each proof, with tabs between, and end")
+    parser.add_argument("--list", action="store_true", help="print name, always or nightly, number of mutants, and statement of each proof, with tabs between, and end")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these proofs, not all")
+    parser.add_argument("--mutants", choices=("all", "first"), default="all", help="refute all mutants of a proof, or the first alone; default: all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, - for standard output")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML")
     parser.add_argument("--table", type=Path, metavar="PAGE", help="write the table of proofs between the page's marks and end")
@@ -197,7 +198,7 @@ def main():
     entries = inherited(entries) if isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries) else entries
     check_table(entries)
     if arguments.list:
-        print("\n".join(f"{e['name']}\t{'nightly' if e.get('nightly') else 'always'}\t{e['statement']}" for e in entries))
+        print("\n".join(f"{e['name']}\t{'nightly' if e.get('nightly') else 'always'}\t{len(e['mutants'])}\t{e['statement']}" for e in entries))
         return 0
     page = arguments.table or arguments.check_table
     if page:
@@ -213,6 +214,8 @@ def main():
         if unknown:
             sys.exit(f"prove.py: no proof named {', '.join(sorted(unknown))}; --list prints them")
         entries = [entry for entry in entries if entry["name"] in arguments.only]
+    if arguments.mutants == "first":
+        entries = [entry | {"mutants": entry["mutants"][:1]} for entry in entries]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(arguments.keep or scratch).resolve()
 

@@ -35,12 +35,12 @@ top = "counter"
 method = "induction"
 depth = 2
 cover_depth = 13
-mutants = [{{ file = "{folder}/counter.sv", find = "{find}", replace = "{replace}", depth = 14{by} }}]
+mutants = [{{ file = "{folder}/counter.sv", find = "{find}", replace = "{replace}", depth = 14{by} }}{others}]
 """
 
 
 class Runner(unittest.TestCase):
-    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None, extra="", more="", by=""):
+    def prove(self, limit=9, reached=9, reader="yosys", solver="abc", find="4'd9", replace="4'd10", table=None, path=None, extra="", more="", by="", survivor="", options=()):
         """Returns exit code, result and standard error."""
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "counter.sv").write_text(COUNTER)
@@ -48,9 +48,10 @@ class Runner(unittest.TestCase):
             proofs = Path(folder, "proofs.toml")
             proofs.write_text(table if table is not None else
                               ENTRY.format(folder=folder, reader=reader, solver=solver, find=find, replace=replace,
-                                           by=f', by = "{by}"' if by else "") + extra)
+                                           by=f', by = "{by}"' if by else "",
+                                           others=f', {{ file = "{folder}/counter.sv", find = "{find}", replace = "{survivor}", depth = 14 }}' if survivor else "") + extra)
             environment = dict(os.environ, PATH=path) if path is not None else None
-            done = subprocess.run([sys.executable, PROVE, "--proofs", proofs, "--json", "-"], capture_output=True, text=True,
+            done = subprocess.run([sys.executable, PROVE, "--proofs", proofs, "--json", "-", *options], capture_output=True, text=True,
                                   env=environment)
             return done.returncode, (json.loads(done.stdout) or [None])[0] if done.stdout else None, done.stderr
 
@@ -109,6 +110,11 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
         code, result, text = self.prove(replace="4'd8", reached=3)
         self.assertEqual((code, result["holds"], result["mutants_killed"]), (1, True, 0), text)
         self.assertIn("mutant 0 survives", text)
+
+    def test_the_first_mutant_can_be_asked_for_alone(self):
+        for options, expected in (((), (1, 2, 1)), (("--mutants", "first"), (0, 1, 1))):
+            code, result, text = self.prove(reached=3, survivor="4'd8", options=options)
+            self.assertEqual((code, result["mutants"], result["mutants_killed"]), expected, text)
 
     def test_a_mutant_is_refuted_by_the_assertion_that_the_table_names_or_not_at_all(self):
         for by, expected in (("AtMostNine", (0, True, 1)), ("Other", (1, True, 0)), ("Nobody", (2, False, 0)), ("", (0, True, 1))):
