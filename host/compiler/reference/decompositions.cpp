@@ -102,6 +102,7 @@ size_t count_of_matrices(const ir::TensorType& type) {
 Results cholesky(const ir::Op& op, const Operands& in, const ir::Types& out) {
   auto result = make(out[0]);
   const bool lower = op.integer("lower") != 0;
+  check_work(op, static_cast<double>(out[0].count()) * static_cast<double>(out[0].dims.back()));
   for (size_t k = 0; k < count_of_matrices(out[0]); k++) {
     Matrix a = matrix_of(*in[0], k), l{a.rows, a.columns, std::vector<double>(a.elements.size())};
     const size_t n = a.rows;
@@ -127,6 +128,7 @@ Results triangular_solve(const ir::Op& op, const Operands& in, const ir::Types& 
   // x a = b is aT xT = bT: a is read the other way round, and x by columns.
   const bool turned = transpose == left;
   const bool lower = (op.integer("lower") != 0) != turned;
+  check_work(op, static_cast<double>(out[0].count()) * static_cast<double>(in[0]->type.dims.back()));
   for (size_t k = 0; k < count_of_matrices(out[0]); k++) {
     Matrix a = matrix_of(*in[0], k), x = matrix_of(*in[1], k);
     const size_t n = a.rows, systems = left ? x.columns : x.rows;
