@@ -122,7 +122,7 @@ def lifetimes_of(tools, build, transport, calls):
         raise tools.Failed(f"{program} is missing")
     out = folder(tools) / f"lifetimes_{build.name}_{transport}.json"
     out.unlink(missing_ok=True)
-    done = judged(tools, [program, "--transport", transport, "--calls", calls, "--seed", 1, "--json", out], sanitizer_environment(tools, build))
+    done = judged(tools, [program, "--transport", transport, "--calls", calls, "--seed", 1, "--judge-lateness", "--json", out], sanitizer_environment(tools, build))
     out.with_suffix(".log").write_text(done.stdout + done.stderr)  # what was wrong, and the line that does it again
     return read(tools, out), len(re.findall(r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error:", done.stdout + done.stderr))
 

@@ -22,9 +22,10 @@ struct Options {
   uint64_t calls_per_program = 600;
   unsigned threads = 4;
   bool simulator = false;
-  std::string device;        ///< as weft_open wants it
-  int64_t slack_ms = 5'000;  ///< by which a call may be late, before kSlowness
-  unsigned failures = 3;     ///< after which it stops
+  std::string device;           ///< as weft_open wants it
+  int64_t slack_ms = 5'000;     ///< by which a call may be late, before kSlowness
+  unsigned failures = 3;        ///< after which it stops
+  bool judge_lateness = false;  ///< of callbacks, which needs a processor to spare; else it is told only
 };
 
 /// Callbacks whose time is known, and threads of this program that were woken at the same times: a machine that is busy

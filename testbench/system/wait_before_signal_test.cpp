@@ -41,7 +41,7 @@ class Reports {
 };
 
 constexpr milliseconds kPause(200);
-constexpr milliseconds kSoon(5000);  // for what happens at once, on a busy machine
+constexpr milliseconds kSoon(20000);  // for what happens at once, on a busy machine
 
 }  // namespace
 

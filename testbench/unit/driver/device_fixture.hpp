@@ -41,8 +41,11 @@ class MockDevice {
   }
   weft_device* handle() { return handle_; }
   MockTransport& mock() { return *mock_; }
-  void close() {
-    REQUIRE_OK(weft_close(handle_, nullptr));
+  /// `drain_ms`: of weft_close_options.
+  void close(uint32_t drain_ms = 0) {
+    weft_close_options options = WEFT_INIT(weft_close_options);
+    options.drain_ms = drain_ms;
+    REQUIRE_OK(weft_close(handle_, &options));
     handle_ = nullptr;
   }
   weft_queue* queue(uint32_t entries = 64) {

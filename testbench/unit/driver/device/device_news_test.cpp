@@ -87,8 +87,8 @@ TEST_CASE("a question holds up neither a wait nor a close, and ends with CANCELL
   REQUIRE_OK(weft_event_wait(other, nullptr));
   weft_event_release(other);
   const auto begin = std::chrono::steady_clock::now();
-  device.close();
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(800));  // an ordinary command gets 1000
+  device.close(600'000);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(5));  // an ordinary command gets all the time
   CHECK(query(event).done == 1);
   CHECK(query(event).status == WEFT_ERROR_CANCELLED);
   weft_device_news news = WEFT_INIT(weft_device_news);
