@@ -67,6 +67,76 @@ class Devices(unittest.TestCase):
                 self.assertEqual([shard.data.unsafe_buffer_pointer() for shard in y.addressable_shards], addresses)
 
 
+class SomeOfTheDevices(unittest.TestCase):
+    """Two or three of four chips, no neighbours or in another order than theirs."""
+
+    def setUp(self):
+        devices = jax.devices()
+        self.pairs = ((devices[1], devices[3]), (devices[3], devices[0]), (devices[2], devices[1]))
+
+    def test_manual_computations(self):
+        x, w = floats(8, 16), floats(16, 8)
+        for pair in self.pairs:
+            over = mesh("i", shape=(2,), devices=pair)
+            f = manual(lambda x, w: lax.psum(x @ w, "i") + lax.axis_index("i"), (P(None, "i"), P("i")), P("i"), over)
+            y = f(x, w)
+            self.assertEqual(y.devices(), set(pair))
+            np.testing.assert_allclose(y, np.concatenate([x @ w, x @ w + 1]), atol=0.05)
+            np.testing.assert_array_equal(manual(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 0)]), P("i"), P("i"), over)(x), np.roll(x, 4, 0))
+            np.testing.assert_array_equal(jax.pmap(lambda x: lax.psum(x, "i"), "i", devices=pair)(x[:2]), np.tile(x[0] + x[1], (2, 1)))
+
+    def test_programs_of_whole_arrays(self):
+        x, w = floats(8, 16), floats(16, 8)
+        for pair in self.pairs:
+            over = mesh("i", shape=(2,), devices=pair)
+            f = jax.jit(lambda x, w: jnp.tanh(x @ w) + 1, out_shardings=NamedSharding(over, P("i")))
+            args = jax.device_put(x, NamedSharding(over, P(None, "i"))), jax.device_put(w, NamedSharding(over, P("i")))
+            y = f(*args)
+            self.assertEqual([shard.device for shard in y.addressable_shards], list(pair))
+            self.assertEqual(f.lower(*args).compile().cost_analysis()["gathered programs"], 0)
+            np.testing.assert_allclose(y, np.tanh(x @ w) + 1, atol=0.05)
+
+    def test_one_device_beside_a_program_of_the_others(self):
+        x = floats(16, 16)
+        three = jax.device_put(x, jax.devices()[3])
+        pair = jax.device_put(x, NamedSharding(mesh("i", shape=(2,), devices=jax.devices()[:2]), P("i")))
+        f = jax.jit(lambda x: x @ x)
+        alone, together = f(three), f(pair)
+        self.assertEqual((alone.devices(), together.devices()), ({jax.devices()[3]}, set(jax.devices()[:2])))
+        np.testing.assert_allclose(alone, x @ x, atol=0.1)
+        np.testing.assert_allclose(together, x @ x, atol=0.1)
+        with self.assertRaisesRegex(ValueError, "incompatible devices"):
+            jax.jit(jnp.add)(three, pair)
+
+    def test_arrays_go_from_device_to_device(self):
+        x = floats(8, 12)
+        here = jax.device_put(x, jax.devices()[0])
+        for place in (jax.devices()[3], jax.devices()[1], jax.devices()[0]):
+            here = jax.device_put(here, place)
+            self.assertEqual(here.devices(), {place})
+            np.testing.assert_array_equal(here, x)
+        for pair in self.pairs:
+            place = NamedSharding(mesh("i", shape=(2,), devices=pair), P("i"))
+            here = jax.device_put(here, place)
+            self.assertEqual(here.sharding, place)
+            np.testing.assert_array_equal(here, x)
+
+    def test_an_array_is_made_of_those_of_some_devices(self):
+        x = floats(8, 12)
+        for pair in self.pairs:
+            place = NamedSharding(mesh("i", shape=(2,), devices=pair), P("i"))
+            parts = [jax.device_put(x[4 * i : 4 * i + 4], device) for i, device in enumerate(pair)]
+            y = jax.make_array_from_single_device_arrays((8, 12), place, parts)
+            np.testing.assert_array_equal(y, x)
+            np.testing.assert_array_equal(jax.jit(lambda y: y + 1)(y), x + 1)
+
+    def test_a_mesh_of_three(self):
+        over = mesh("i", shape=(3,), devices=[jax.devices()[i] for i in (3, 1, 2)])
+        x = floats(9, 4)
+        np.testing.assert_allclose(manual(lambda x: lax.psum(x, "i"), P("i"), P(), over)(x), x.reshape(3, 3, 4).sum(0), atol=1e-5)
+        np.testing.assert_allclose(jax.jit(lambda x: x.sum(0))(jax.device_put(x, NamedSharding(over, P("i")))), x.sum(0), atol=1e-5)
+
+
 class Manual(unittest.TestCase):
     """Each device runs the function on its part."""
 
