@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "host/pjrt/callbacks.hpp"
 #include "host/runtime/driver_error.hpp"
 
 namespace weft::pjrt {
@@ -61,6 +62,10 @@ Status Chip::post(std::function<void()> work) {
                        fmt::format("this process was forked from process {}, which has the Weft devices; start JAX in "
                                    "the child (multiprocessing's 'spawn') instead",
                                    process_)};
+  if (in_callback() && std::this_thread::get_id() == thread_.get_id())
+    return weft::Error{WEFT_ERROR_INVALID_STATE,
+                       "a callback starts work on the chip that waits for the callback; compute on the CPU in it, or "
+                       "with NumPy"};
   {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));

@@ -46,7 +46,8 @@ class Chip {
   ~Chip();
 
   [[nodiscard]] const spec::Chip& preset() const { return session_.chip(); }
-  /// INVALID_STATE: the process is a child of the one that has opened the chip.
+  /// INVALID_STATE: the process is a child of the one that has opened the chip, or the work comes of a callback for which
+  /// the chip waits.
   [[nodiscard]] Status post(std::function<void()> work);
   /// For work alone.
   [[nodiscard]] runtime::Session& session() { return session_; }

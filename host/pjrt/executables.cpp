@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "host/pjrt/callbacks.hpp"
 #include "host/pjrt/objects.hpp"
 #include "host/tools/cost/launch_record.hpp"
 #include "host/tools/run/launch_exchange.hpp"
@@ -49,6 +50,7 @@ std::optional<weft::Error> run_gathered(Launch& launch, runtime::Session& sessio
     }
     inputs.push_back(compiler::ir::joined(tiles, layout.inputs[i]));
   }
+  const compiler::reference::Callbacks::Scope calls(&callbacks());
   auto result = run_program(*launch.program, inputs, 0, session);
   if (!result.ok()) return result.error();
   note(launch, session.chip(), launch.ids[0], result.value());
@@ -66,6 +68,7 @@ std::optional<weft::Error> run_own(Launch& launch, size_t device, runtime::Sessi
     inputs.push_back(input->tensor);
   }
   const compiler::reference::OnDevice scope(*launch.exchange, static_cast<int64_t>(device));
+  const compiler::reference::Callbacks::Scope calls(&callbacks());
   tools::DeviceLauncher launcher(*launch.exchange, static_cast<int64_t>(device));
   auto result = run_program(*launch.program, inputs, device, session, &launcher);
   if (!result.ok()) return result.error();

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "host/compiler/ir/callbacks.hpp"
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/localise/consecutive_parts.hpp"
 #include "host/compiler/partition/value_views.hpp"
@@ -170,6 +171,11 @@ Result<std::shared_ptr<const Program>> compile_program(std::string code, Compile
   auto simplified = compiler::passes::run_all(std::move(imported.value()));
   if (!simplified.ok()) return simplified.error();
   program->name = simplified.value().name;
+  for (const int64_t number : compiler::ir::callbacks_of(simplified.value())) {
+    auto held = HeldCallback::hold(number);
+    if (!held.ok()) return held.error();
+    program->callbacks.push_back(std::move(held.value()));
+  }
   std::optional<compiler::DeviceSlice> on;
   if (slice != nullptr && options.partitions > 1) on = {*slice, {options.devices.begin(), options.devices.end()}};
   auto local = localised(std::move(simplified.value()), *program, on.has_value());

@@ -12,6 +12,7 @@
 #include "host/compiler/localise/localise.hpp"
 #include "host/compiler/result.hpp"
 #include "host/compiler/stablehlo/importer.hpp"
+#include "host/pjrt/callbacks.hpp"
 #include "host/runtime/session.hpp"
 #include "host/tools/run/model_program.hpp"
 #include "host/tools/run/run_parts.hpp"
@@ -45,6 +46,7 @@ struct Program : std::enable_shared_from_this<Program> {
   compiler::stablehlo::Layout layout;          ///< of several devices; of one, empty
   /// Inputs that a launch takes from its caller, and the outputs, of as many bytes, that get their places.
   std::vector<compiler::stablehlo::Donation> donations;
+  std::vector<HeldCallback> callbacks;  ///< functions of the framework's program that it calls
 
   [[nodiscard]] size_t inputs() const { return model.module.inputs.size() - extras.size(); }
   [[nodiscard]] size_t devices() const { return static_cast<size_t>(options.partitions); }

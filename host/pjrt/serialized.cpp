@@ -137,6 +137,9 @@ Result<Parts> read(std::string_view file) {
 }  // namespace
 
 Error* serialize(SerializeArguments& a) {
+  if (!a.executable->program->callbacks.empty())
+    return made(ErrorCode::kUnimplemented,
+                "the program calls functions of this process, so it has no meaning in another one");
   auto* bytes = new std::string(written(*a.executable->program));
   a.bytes = bytes->data();
   a.bytes_size = bytes->size();

@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
@@ -16,6 +17,9 @@ from jax.sharding import Mesh  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 from jaxlib.mlir.dialects import stablehlo  # noqa: E402
 import programs  # noqa: E402
+from jax.experimental import io_callback  # noqa: E402
+
+from jax_plugins.weft import callbacks  # noqa: E402
 
 VERSION = "1.13.3"  # of StableHLO, as host/pjrt asks for it
 CHOSEN = ("plus_one", "bits_to_float", "take_along", "index_apply", "argmax", "sort_pairs", "max_pool_grad",
@@ -45,6 +49,20 @@ def of_donated_arguments():
         np.ones(4, np.float32)).lower(lowering_platforms=("tpu",))
 
 
+def of_callbacks():
+    """In order in a function, a loop and a branch, with tokens of the program; then one without results, and without order."""
+    callbacks.register()
+    ordered = lambda x: io_callback(print, None, x, ordered=True)  # noqa: E731
+
+    def f(x):
+        ordered(x)
+        jax.lax.fori_loop(0, 3, lambda i, _: (ordered(x), jax.lax.cond(i == 1, lambda: ordered(x), lambda: None), 0)[2], 0)
+        jax.debug.callback(print, x)
+        return jax.pure_callback(lambda x: x, x, x) + 1
+
+    return jax.jit(f).trace(np.ones(4, np.float32)).lower(lowering_platforms=("weft",))
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__.splitlines()[-1], file=sys.stderr)
@@ -62,7 +80,8 @@ def main() -> int:
     for name, lowered in of_donated_arguments():
         bytecode = stablehlo.serialize_portable_artifact(lowered.compiler_ir("stablehlo"), VERSION, name == "donor")
         (folder / f"seed_{name}").write_bytes(bytecode)
-    print(f"{len(CHOSEN) + 3} programs in {folder}")
+    (folder / "seed_callbacks").write_bytes(stablehlo.serialize_portable_artifact(of_callbacks().compiler_ir("stablehlo"), VERSION))
+    print(f"{len(CHOSEN) + 4} programs in {folder}")
     return 0
 
 

@@ -17,7 +17,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIST = HERE.parents[1] / "host" / "python" / "jax_versions.txt"
-TESTS = ("plugin_test", "programs_test", "serialized_test", "errors_test", "devices_test")
+TESTS = ("plugin_test", "programs_test", "serialized_test", "callbacks_test", "errors_test", "devices_test")
 SKIPPED = 77
 
 

@@ -153,11 +153,11 @@ std::vector<Tiling> tilings_of(const Op& manual, const std::vector<size_t>& rank
   return tilings;
 }
 
-bool reads_device(const Op& op) {
-  if (op.kind == OpKind::kPartitionId || op.kind == OpKind::kCollective) return true;
+bool reads_outside(const Op& op) {
+  if (op.kind == OpKind::kPartitionId || op.kind == OpKind::kCollective || op.kind == OpKind::kCallback) return true;
   if (op.kind == OpKind::kManual) return false;
   return std::ranges::any_of(op.regions,
-                             [](const auto& region) { return std::ranges::any_of(region->ops(), reads_device); });
+                             [](const auto& region) { return std::ranges::any_of(region->ops(), reads_outside); });
 }
 
 }  // namespace weft::compiler::ir

@@ -34,8 +34,8 @@ struct Tiling {
 /// Writes the attributes "tiles" and "places", which tilings_of() reads.
 void set_tilings(Attributes& attributes, const std::vector<Tiling>& tilings);
 
-/// Whether the operator's value depends on the device that evaluates it: partition_id, a collective, and an operator
-/// whose regions have one, except manual.
-[[nodiscard]] bool reads_device(const Op& op);
+/// Whether the operator's value depends on more than its operands: on the device that evaluates it (partition_id, a
+/// collective) or on the host's program (a callback); and an operator whose regions have one, except manual.
+[[nodiscard]] bool reads_outside(const Op& op);
 
 }  // namespace weft::compiler::ir

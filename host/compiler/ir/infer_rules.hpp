@@ -56,6 +56,8 @@ Types infer_sort_by(const Op& op, const Types& in);
 Types infer_manual(const Op& op, const Types& in);
 Types infer_collective(const Op& op, const Types& in);
 Types infer_partition_id(const Op& op, const Types& in);
+// callbacks.cpp
+Types infer_callback(const Op& op, const Types& in);
 
 /// Types that gather and scatter share with operators of other files: the result of a scatter whatever its operation.
 Types infer_scatter_places(const Op& op, const Types& in);

@@ -1,6 +1,8 @@
 /// The operators of L1. They mean what StableHLO's operators of the same names mean; docs/decisions tells what differs.
 /// Of several devices: `manual` runs its region once for each entry of the list "ids", on slices of its operands, and
 /// joins the results; within, `partition_id` is the entry, and `collective` exchanges values between the entries.
+/// `callback` has the host's program compute its results; its first operand and its first result are i32 scalars that mean
+/// nothing but the order of such calls.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -103,7 +105,8 @@ namespace weft::compiler::ir {
   X(Sort, "sort", -1, sort)                                               \
   X(Manual, "manual", -1, manual)                                         \
   X(Collective, "collective", 1, collective)                              \
-  X(PartitionId, "partition_id", 0, partition_id)
+  X(PartitionId, "partition_id", 0, partition_id)                         \
+  X(Callback, "callback", -1, callback)
 
 enum class OpKind : uint8_t {
 #define WEFT_IR_KIND(kind, text, operands, rule) k##kind,

@@ -133,7 +133,7 @@ void Localiser::localise_op(const Op& op) {
   if (op.kind == OpKind::kWhile && loop_by_rule(*this, op, manual)) return;
   if (op.kind == OpKind::kCase && branches_by_rule(*this, op, manual)) return;
   if (manual) ir::unsupported("a manual computation in the region of {}", name_of(op.kind));
-  if (ir::reads_device(op)) ir::unsupported("{} outside of a manual computation", name_of(op.kind));
+  if (ir::reads_outside(op)) ir::unsupported("{} outside of a manual computation", name_of(op.kind));
   if (!by_rule(*this, op)) replicate(op);
 }
 

@@ -1,6 +1,7 @@
-// Operators that no output needs.
+// Operators that no output needs. A callback is there for what it does.
 #include <algorithm>
 
+#include "host/compiler/ir/callbacks.hpp"
 #include "host/compiler/passes/pass.hpp"
 #include "host/compiler/passes/rewriter.hpp"
 
@@ -10,7 +11,7 @@ ir::Module dead_code(const ir::Module& module) {
   std::vector<bool> needed(module.values().size());
   for (const auto& output : module.outputs) needed[index_of(output.value)] = true;
   const auto alive = [&](const ir::Op& op) {
-    return op.kind == ir::OpKind::kParameter ||
+    return op.kind == ir::OpKind::kParameter || ir::has_callback(op) ||
            std::ranges::any_of(op.results, [&](ir::ValueId result) { return needed[index_of(result)]; });
   };
   for (size_t i = module.ops().size(); i-- > 0;)

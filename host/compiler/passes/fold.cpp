@@ -46,7 +46,7 @@ ir::Module fold(const ir::Module& module) {
     // one, where each device has its own result.
     const bool computes = op.kind != ir::OpKind::kParameter && op.kind != ir::OpKind::kConstant &&
                           op.kind != ir::OpKind::kBroadcast && op.kind != ir::OpKind::kIota &&
-                          op.kind != ir::OpKind::kManual && !ir::reads_device(op);
+                          op.kind != ir::OpKind::kManual && !ir::reads_outside(op);
     if (!computes || op.results.size() != 1 || !all_known(rewriter.to(), mapped) || !worth_folding(module, op)) {
       rewriter.add(op, std::move(mapped));
       continue;

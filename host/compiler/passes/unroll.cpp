@@ -45,7 +45,7 @@ size_t ops_in(const Module& module) {
 struct Slice {
   Module module;
   std::vector<size_t> inputs;   ///< of the whole module, by input of the slice
-  bool same_everywhere = true;  ///< nothing in it asks which device runs it
+  bool same_everywhere = true;  ///< nothing in it asks which device runs it, or the host
 };
 
 Slice slice_of(const Module& module, const std::vector<size_t>& outputs) {
@@ -64,7 +64,7 @@ Slice slice_of(const Module& module, const std::vector<size_t>& outputs) {
     Op copy = op;
     copy.results.clear();
     for (auto& operand : copy.operands) operand = values[index_of(operand)];
-    slice.same_everywhere = slice.same_everywhere && op.kind != OpKind::kManual && !ir::reads_device(op);
+    slice.same_everywhere = slice.same_everywhere && op.kind != OpKind::kManual && !ir::reads_outside(op);
     const ValueId first = slice.module.add(std::move(copy));
     const auto& results = slice.module.op_of(first).results;
     for (size_t r = 0; r < results.size(); r++) values[index_of(op.results[r])] = results[r];

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "host/compiler/ir/refusal.hpp"
+#include "host/compiler/reference/callbacks.hpp"
 #include "host/compiler/reference/evaluate.hpp"
 #include "host/compiler/reference/exchange.hpp"
 #include "host/compiler/reference/region.hpp"
@@ -83,8 +84,9 @@ std::optional<Error> run_all(const ir::Op& op, const Dims& ids, const std::vecto
   for (auto& id : own) id += current.id;
   Meeting meeting(own);
   std::vector<std::optional<Error>> errors(ids.size());
-  const auto run = [&](size_t device) {
+  const auto run = [&, calls = Callbacks::of_thread()](size_t device) {
     current = {&meeting, own[device], nullptr};
+    const Callbacks::Scope scope(calls);
     try {
       results[device] = Runner(*op.regions[0]).run(inputs[device]);
     } catch (const ir::Refusal& refusal) {

@@ -54,6 +54,7 @@ const std::map<OpKind, Rule>& rules() {
       {OpKind::kManual, manual},
       {OpKind::kCollective, collective},
       {OpKind::kPartitionId, partition_id},
+      {OpKind::kCallback, callback},
   };
   return table;
 }

@@ -65,6 +65,8 @@ Results sort_by(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results manual(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results collective(const ir::Op& op, const Operands& in, const ir::Types& out);
 Results partition_id(const ir::Op& op, const Operands& in, const ir::Types& out);
+// callbacks.cpp
+Results callback(const ir::Op& op, const Operands& in, const ir::Types& out);
 
 /// The type in which elements of type T are computed.
 template <typename T>

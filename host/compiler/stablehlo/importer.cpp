@@ -20,7 +20,36 @@ namespace {
 
 constexpr int kMaxDepth = 64;  // of calls and regions in one another
 
-using Functions = std::map<std::string, const Operation*>;
+struct Function {
+  const Operation* op = nullptr;
+  bool calls = false;  ///< the host, itself or by functions that it calls
+};
+using Functions = std::map<std::string, Function>;
+
+/// Whether a block calls the host, as far as it is known of the functions that it calls.
+bool calls_host(const Program& program, const Functions& functions, const Block& block) {
+  return std::ranges::any_of(block.operations, [&](const Operation& op) {
+    const auto named = [&](std::string_view attribute) -> std::string_view {
+      const auto* name = program.find(op, attribute);
+      return name == nullptr ? std::string_view() : name->text;
+    };
+    if (op.name == "custom_call_v1" && named("call_target_name") == kCallbackTarget) return true;
+    if (op.name == "call_v1" || op.name == "composite_v1" || op.name == "composite_v2") {
+      const auto callee = functions.find(std::string(named(op.name == "call_v1" ? "callee" : "decomposition")));
+      if (callee != functions.end() && callee->second.calls) return true;
+    }
+    return std::ranges::any_of(op.regions, [&](const Block& region) { return calls_host(program, functions, region); });
+  });
+}
+
+/// Functions that call the host, then those that call these, until there are no more.
+void find_calls(const Program& program, Functions& functions) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto& [name, function] : functions)
+      if (!function.calls && calls_host(program, functions, function.op->regions[0])) changed = function.calls = true;
+  }
+}
 
 /// All values that a block reads and does not compute.
 void collect_reads(const Block& block, std::set<ValueNumber>& own, std::set<ValueNumber>& reads) {
@@ -31,6 +60,8 @@ void collect_reads(const Block& block, std::set<ValueNumber>& own, std::set<Valu
     for (const auto& region : op.regions) collect_reads(region, own, reads);
   }
 }
+
+bool is_token(const Program& program, TypeIndex type) { return program.types[type].kind == Type::Kind::kToken; }
 
 bool is_return(const Operation& op) { return op.name == "return_v1" || op.name == "return"; }
 
@@ -60,15 +91,16 @@ class Body : public Surroundings {
     std::vector<ValueNumber> captured;
     for (const ValueNumber number : reads)
       if (!own.contains(number)) captured.push_back(number);
+    const bool call = std::ranges::any_of(blocks, [&](const Block* block) { return calls(*block); });
     std::vector<Region> list;
-    for (const Block* block : blocks) list.push_back(region(*block, arguments, captured));
+    for (const Block* block : blocks) list.push_back(region(*block, arguments, captured, call));
     return list;
   }
 
   Values call(const std::string& name, const Values& arguments) override {
     const auto found = functions_.find(name);
     if (found == functions_.end()) ir::invalid("a call of '{}', which is no function of the program", name);
-    const Block& block = found->second->regions[0];
+    const Block& block = found->second.op->regions[0];
     if (block.arguments.size() != arguments.size())
       ir::invalid("a call of '{}' with {} arguments; it takes {}", name, arguments.size(), block.arguments.size());
     Body body(program_, functions_, module_, depth_ + 1);
@@ -77,8 +109,18 @@ class Body : public Surroundings {
         ir::invalid("a call of '{}': argument {} is {}", name, i, module_.type(arguments[i]).text());
       body.bind(block.arguments[i], arguments[i]);
     }
-    return body.run(block);
+    body.token_ = token_;
+    Values results = body.run(block);
+    token_ = body.token_;
+    return results;
   }
+
+  [[nodiscard]] bool calls(const Block& block) const override { return calls_host(program_, functions_, block); }
+  ValueId token() override {
+    if (!token_) token_ = b_.scalar(ir::ElementType::kI32, 0);
+    return *token_;
+  }
+  void set_token(ValueId token) override { token_ = token; }
 
  private:
   Values operands_of(const Operation& op) const {
@@ -93,7 +135,7 @@ class Body : public Surroundings {
   }
 
   Region region(const Block& block, const std::vector<ir::TensorType>& arguments,
-                const std::vector<ValueNumber>& captured) {
+                const std::vector<ValueNumber>& captured, bool calls) {
     auto module = std::make_shared<ir::Module>();
     module->name = "region";
     Body body(program_, functions_, *module, depth_ + 1);
@@ -102,6 +144,8 @@ class Body : public Surroundings {
     for (size_t i = 0; i < arguments.size(); i++)
       body.bind(block.arguments[i], module->add_parameter(fmt::format("{}", i), arguments[i]));
     Region made;
+    made.calls = calls;
+    if (calls) body.token_ = module->add_parameter(fmt::format("{}", arguments.size()), {ir::ElementType::kI32, {}});
     for (const ValueNumber number : captured) {
       const auto found = values_.find(number);
       if (found == values_.end()) ir::invalid("a region reads a value that nothing before has computed");
@@ -113,7 +157,8 @@ class Body : public Surroundings {
       made.captured.push_back(found->second);
       body.bind(number, module->add_parameter(fmt::format("{}", module->inputs.size()), module_.type(found->second)));
     }
-    const Values results = body.run(block);
+    Values results = body.run(block);
+    if (calls) results.push_back(body.token());
     for (size_t i = 0; i < results.size(); i++) module->outputs.push_back({fmt::format("{}", i), results[i]});
     auto simplified = passes::run_all(std::move(*module));
     if (!simplified.ok()) throw ir::Refusal{simplified.error()};
@@ -167,6 +212,7 @@ class Body : public Surroundings {
   ir::Module& module_;
   const int depth_;
   std::map<ValueNumber, ValueId> values_;
+  std::optional<ValueId> token_;  ///< none: the host has not been called
 };
 
 void collect_functions(const Program& program, const std::vector<Operation>& operations, Functions& functions) {
@@ -174,30 +220,43 @@ void collect_functions(const Program& program, const std::vector<Operation>& ope
     if (op.name == "module" || op.name == "module_v1")
       for (const auto& region : op.regions) collect_functions(program, region.operations, functions);
     if (op.name != "func_v1" || op.regions.size() != 1) continue;
-    if (const auto* name = program.find(op, "sym_name")) functions.emplace(name->text, &op);
+    if (const auto* name = program.find(op, "sym_name")) functions.emplace(name->text, Function{&op});
   }
 }
 
 const Operation& main_of(const Functions& functions) {
   const auto main = functions.find("main");
   if (main == functions.end()) ir::invalid("the program has no function 'main'");
-  return *main->second;
+  return *main->second.op;
 }
 
 ir::Module import(const Program& program) {
   Functions functions;
   collect_functions(program, program.operations, functions);
+  find_calls(program, functions);
   const Block& block = main_of(functions).regions[0];
   ir::Module module;
   if (!program.operations.empty())
     if (const auto* name = program.find(program.operations[0], "sym_name"); name != nullptr && !name->text.empty())
       module.name = name->text;
   Body body(program, functions, module, 0);
-  for (size_t i = 0; i < block.arguments.size(); i++)
-    body.bind(block.arguments[i],
-              module.add_parameter(fmt::format("{}", i), tensor_type(program, block.argument_types[i])));
-  const Values results = body.run(block);
-  for (size_t i = 0; i < results.size(); i++) module.outputs.push_back({fmt::format("{}", i), results[i]});
+  // The caller's tokens are arrays without elements. Launches keep their order without them.
+  const ir::TensorType nothing{ir::ElementType::kPred, {0}};
+  for (size_t i = 0; i < block.arguments.size(); i++) {
+    const bool token = is_token(program, block.argument_types[i]);
+    const ValueId parameter =
+        module.add_parameter(fmt::format("{}", i), token ? nothing : tensor_type(program, block.argument_types[i]));
+    body.bind(block.arguments[i], token ? body.token() : parameter);
+  }
+  Values results = body.run(block);
+  const auto* type = program.find(main_of(functions), "function_type");
+  for (size_t i = 0; i < results.size(); i++) {
+    const bool typed = type != nullptr && type->kind == Attribute::Kind::kType;
+    const auto types = typed ? std::span(program.types[type->type].results) : std::span<const TypeIndex>();
+    if (i < types.size() && is_token(program, types[i]))
+      results[i] = ir::Builder(module).constant(std::make_shared<ir::Tensor>(nothing));
+    module.outputs.push_back({fmt::format("{}", i), results[i]});
+  }
   return module;
 }
 
@@ -251,14 +310,15 @@ ir::TensorType Node::result_type(size_t i) const {
 std::shared_ptr<const ir::Module> Node::scalar_region(size_t i, const std::vector<ir::TensorType>& types) const {
   if (i >= op.regions.size()) ir::invalid("region {} is missing", i);
   Region region = around.regions({&op.regions[i]}, types)[0];
+  if (region.calls) ir::unsupported("its region calls the host");
   if (!region.captured.empty()) ir::unsupported("its region reads values from outside that are no constants");
   return region.module;
 }
 
 ir::TensorType tensor_type(const Program& program, TypeIndex index) {
   const Type& type = program.types[index];
-  if (type.kind != Type::Kind::kTensor)
-    ir::unsupported("a value that is no tensor{}", type.kind == Type::Kind::kToken ? ", but a token" : "");
+  if (type.kind == Type::Kind::kToken) return {ir::ElementType::kI32, {}};  // as callbacks have them
+  if (type.kind != Type::Kind::kTensor) ir::unsupported("a value that is no tensor");
   const Type& element = program.types[type.element];
   // Builtin tensors are met where shardings are; their elements are builtin types, which are not read.
   const auto known = element.kind == Type::Kind::kElement ? vhlo::element_of(element.code) : std::nullopt;

@@ -19,6 +19,8 @@ using Values = std::vector<ValueId>;
 struct Region {
   std::shared_ptr<const ir::Module> module;
   Values captured;
+  /// It calls the host: it takes the token behind its arguments, and returns one behind its results.
+  bool calls = false;
 };
 
 /// What a rule may ask of the function that its operation stands in.
@@ -30,6 +32,11 @@ class Surroundings {
                                       const std::vector<ir::TensorType>& arguments) = 0;
   /// The results of the program's function of this name, written out.
   virtual Values call(const std::string& function, const Values& arguments) = 0;
+  /// Whether the block calls the host.
+  [[nodiscard]] virtual bool calls(const Block& block) const = 0;
+  /// Of the last call of the host so far: a scalar that the next one reads, so that they keep their order.
+  virtual ValueId token() = 0;
+  virtual void set_token(ValueId token) = 0;
 };
 
 struct Node {
@@ -72,6 +79,14 @@ Values collective_permute(Node& node);
 Values collective_broadcast(Node& node);
 Values partition_id(Node& node);
 Values replica_id(Node& node);
+// rules_callbacks.cpp
+constexpr std::string_view kCallbackTarget = "weft.callback";  // of a custom call
+Values callback(Node& node);
+Values create_token(Node& node);
+/// Adds the token to what an operator is given for regions that call the host.
+void give_token(Node& node, const Region& region, Values& operands);
+/// Takes it from the operator's results.
+Values take_token(Node& node, const Region& region, Values results);
 // rules_indexing.cpp
 Values gather(Node& node);
 Values scatter(Node& node);

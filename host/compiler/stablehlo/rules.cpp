@@ -290,6 +290,7 @@ Values custom_call(Node& node) {
   if (target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape" ||
       target == "annotate_device_placement")
     return node.in;
+  if (target == kCallbackTarget) return callback(node);
   if (target == "mhlo.erf") return elementwise<OpKind::kErf>(node);
   if (target == "LuDecomposition") return decomposition(node, OpKind::kLu, 1);
   if (target == "Qr") return decomposition(node, OpKind::kQr, 1);
@@ -303,6 +304,7 @@ const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> table{
       {"abs", elementwise<OpKind::kAbs>},
       {"add", arithmetic<OpKind::kAdd, OpKind::kOr>},
+      {"after_all", create_token},
       {"all_gather", all_gather},
       {"all_reduce", all_reduce},
       {"all_to_all", all_to_all},
@@ -326,6 +328,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"convolution", convolution},
       {"cosine", elementwise<OpKind::kCosine>},
       {"count_leading_zeros", elementwise<OpKind::kCountLeadingZeros>},
+      {"create_token", create_token},
       {"custom_call", custom_call},
       {"divide", elementwise<OpKind::kDivide>},
       {"dot", dot},

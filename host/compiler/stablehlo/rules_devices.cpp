@@ -110,9 +110,10 @@ std::shared_ptr<const ir::Module> on_sums(const ir::Module& region, const Mesh& 
   }
   ir::Module made = std::move(rewriter.to());
   ir::Builder behind(made);
-  for (size_t i = 0; i < out.size(); i++) {
+  for (size_t i = 0; i < region.outputs.size(); i++) {
     const ValueId value = rewriter.value(region.outputs[i].value);
-    made.outputs.push_back({region.outputs[i].name, out[i].empty() ? value : summed(behind, mesh, out[i], value)});
+    const bool whole = i >= out.size() || out[i].empty();
+    made.outputs.push_back({region.outputs[i].name, whole ? value : summed(behind, mesh, out[i], value)});
   }
   return std::make_shared<const ir::Module>(std::move(made));
 }
@@ -126,9 +127,13 @@ Values manual_computation(Node& node) {
   if (in->elements.size() != node.in.size() || out->elements.size() != node.op.results.size())
     ir::invalid("{} operands and {} results with {} and {} shardings", node.in.size(), node.op.results.size(),
                 in->elements.size(), out->elements.size());
-  if (node.op.results.empty()) return {};
   if (node.op.regions.size() != 1) ir::invalid("{} regions; it takes 1", node.op.regions.size());
-  const Mesh mesh = sharding_of(node.program, node.program.attributes[out->elements[0]]).mesh;
+  if (out->elements.empty() && in->elements.empty()) {
+    if (node.around.calls(node.op.regions[0])) ir::unsupported("a callback in one without arguments and results");
+    return {};
+  }
+  const AttributeIndex any = out->elements.empty() ? in->elements[0] : out->elements[0];
+  const Mesh mesh = sharding_of(node.program, node.program.attributes[any]).mesh;
   std::vector<bool> manual(mesh.names.size());
   for (const AttributeIndex axis : axes->elements) manual[mesh.axis(node.program.attributes[axis].text)] = true;
   // The devices that differ along manual axes only; the others would compute the same.
@@ -170,21 +175,24 @@ Values manual_computation(Node& node) {
     locals.push_back(tilings[i].local(node.b.type(node.in[i])));
   }
   Region region = node.around.regions({&node.op.regions[0]}, locals)[0];
+  if (node.op.results.empty() && !region.calls) return {};
   const SumAxes sums_in = sum_axes(in->elements), sums_out = sum_axes(out->elements);
   const auto none = [](const SumAxes& sums) {
     return std::ranges::all_of(sums, [](const auto& axes) { return axes.empty(); });
   };
   if (!none(sums_in) || !none(sums_out)) region.module = on_sums(*region.module, mesh, sums_in, sums_out);
   Values operands = node.in;
-  for (const ValueId value : region.captured) {
-    operands.push_back(value);
-    tilings.push_back(ir::replicated(node.b.rank(value), ids.size()));
-  }
+  give_token(node, region, operands);
+  operands.insert(operands.end(), region.captured.begin(), region.captured.end());
+  for (size_t i = node.in.size(); i < operands.size(); i++)
+    tilings.push_back(ir::replicated(node.b.rank(operands[i]), ids.size()));
   for (const AttributeIndex index : out->elements) tilings.push_back(tiling(index));
+  if (region.calls) tilings.push_back(ir::replicated(0, ids.size()));
   ir::Attributes attributes{{"ids", ids}, {"absolute", int64_t{!std::ranges::is_sorted(mesh.devices)}}};
   if (ids.size() != twins.size()) attributes["twins"] = twins;
   ir::set_tilings(attributes, tilings);
-  return node.b.add_with_regions(OpKind::kManual, operands, std::move(attributes), {region.module});
+  return take_token(node, region,
+                    node.b.add_with_regions(OpKind::kManual, operands, std::move(attributes), {region.module}));
 }
 
 Values all_reduce(Node& node) {

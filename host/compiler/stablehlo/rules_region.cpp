@@ -147,25 +147,35 @@ Values while_loop(Node& node) {
   for (const ValueId x : node.in) types.push_back(node.b.type(x));
   const auto regions = node.around.regions({&node.op.regions[0], &node.op.regions[1]}, types);
   Values operands = node.in;
+  give_token(node, regions[0], operands);
+  const auto carried = static_cast<int64_t>(operands.size());
   operands.insert(operands.end(), regions[0].captured.begin(), regions[0].captured.end());
-  if (node.in.empty()) ir::unsupported("a loop that carries nothing");
-  return node.b.add_with_regions(OpKind::kWhile, operands, {{"carried", static_cast<int64_t>(node.in.size())}},
-                                 {regions[0].module, regions[1].module});
+  if (carried == 0) ir::unsupported("a loop that carries nothing");
+  auto condition = regions[0].module;
+  if (regions[0].calls) {  // it may call the host, and returns one value all the same
+    auto made = std::make_shared<ir::Module>(*condition);
+    made->outputs.pop_back();
+    condition = std::move(made);
+  }
+  return take_token(node, regions[0],
+                    node.b.add_with_regions(OpKind::kWhile, operands, {{"carried", carried}},
+                                            {std::move(condition), regions[1].module}));
 }
 
 namespace {
 
 Values branches(Node& node, ValueId index) {
   if (node.op.regions.empty()) ir::invalid("no branch");
-  if (node.op.results.empty()) return {};
   std::vector<const Block*> blocks;
   for (const auto& region : node.op.regions) blocks.push_back(&region);
   const auto regions = node.around.regions(blocks, {});
+  if (node.op.results.empty() && !regions[0].calls) return {};
   Values operands{index};
+  give_token(node, regions[0], operands);
   operands.insert(operands.end(), regions[0].captured.begin(), regions[0].captured.end());
   std::vector<std::shared_ptr<const ir::Module>> modules;
   for (const auto& region : regions) modules.push_back(region.module);
-  return node.b.add_with_regions(OpKind::kCase, operands, {}, std::move(modules));
+  return take_token(node, regions[0], node.b.add_with_regions(OpKind::kCase, operands, {}, std::move(modules)));
 }
 
 }  // namespace

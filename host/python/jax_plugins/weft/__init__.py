@@ -5,6 +5,7 @@ JAX calls initialize() when it looks for devices. WEFT_CHIPS names the chip (v5e
 lie beside this file or in the build tree, WEFT_SIM the simulator if it is not the wheel's.
 """
 
+import ctypes
 import pathlib
 
 import jax
@@ -12,6 +13,7 @@ from jax._src import compilation_cache, xla_bridge
 from jax._src.interpreters import mlir
 from jax._src.lax import linalg
 
+from jax_plugins.weft import callbacks
 from weft._library import library_path, prepare
 
 _PRIORITY = 500  # above the CPU's, so that Weft is the default where it is installed
@@ -60,3 +62,5 @@ def initialize() -> None:
     _take_donated_arrays()
     xla_bridge.register_plugin("weft", priority=_PRIORITY, library_path=str(path))
     _decompose()
+    callbacks.register()
+    callbacks.connect(ctypes.CDLL(str(path)))

@@ -134,6 +134,19 @@ TEST_CASE("operators with regions are not taken for equal, nor is what a device 
   check(passes::fold, manual, manual);
 }
 
+TEST_CASE("callbacks are neither computed in advance nor left out, though nobody reads their results") {
+  const std::string kept =
+      "%1 = constant() [0] : i32[]\n"
+      "%2 = callback(%1) {number = 1, results = []} : i32[]\n"
+      "%3 = case(%1, %2) : i32[]\n"
+      "  region {\n  module \"region\"\n"
+      "  %0 = parameter() {dims = [], element = i32, name = \"0\"} : i32[]\n"
+      "  %1 = callback(%0) {number = 2, results = []} : i32[]\n  return \"0\" = %1\n  }\n"
+      "return \"y\" = %0\n";
+  check(passes::dead_code, kept, kept);
+  check(passes::fold, kept, kept);
+}
+
 namespace {
 
 /// x is multiplied by itself, turn by turn, while a counter that begins at `first` is below `limit`, an i32 in text.

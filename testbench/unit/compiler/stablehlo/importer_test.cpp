@@ -2,11 +2,13 @@
 // with them. What they compute is compared with JAX on the CPU by testbench/jax.
 #include "host/compiler/stablehlo/importer.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "host/compiler/ir/callbacks.hpp"
 #include "host/compiler/ir/text.hpp"
 #include "host/compiler/passes/pass.hpp"
 
@@ -56,12 +58,32 @@ TEST_CASE("every seed is taken, and loops and branches have their regions") {
     CHECK(!text_of(name.substr(5)).empty());
     seeds++;
   }
-  CHECK(seeds == 17);
+  CHECK(seeds == 18);
   CHECK(text_of("nested_scan").find("while(") != std::string::npos);
   CHECK(text_of("switch").find("case(") != std::string::npos);
   CHECK(text_of("sort_pairs").find("sort_by(") != std::string::npos);
   CHECK(text_of("argmax").find("reduce_by(") != std::string::npos);
   CHECK(text_of("max_pool_grad").find("select_and_scatter(") != std::string::npos);
+}
+
+TEST_CASE("callbacks read each other's token, in order, through loops and branches; the program's own are nothing") {
+  auto module = imported(seed("callbacks"));
+  REQUIRE(module.ok());
+  CHECK(ir::callbacks_of(module.value()) == ir::Dims{1, 2, 3, 4, 5});
+  const std::string text = text_of("callbacks");
+  CAPTURE(text);
+  CHECK(text.find("%0 = parameter() {dims = [0], element = pred, name = \"0\"} : pred[0]\n") != std::string::npos);
+  CHECK(text.find("} : i32[], f32[4]\n") != std::string::npos);
+  const auto simplified = passes::run_all(std::move(module.value()));
+  REQUIRE(simplified.ok());
+  ir::ValueId token{};
+  int calls = 0;
+  for (const auto& op : simplified.value().ops()) {
+    if (!ir::has_callback(op)) continue;
+    if (calls++ > 0) CHECK(std::ranges::count(op.operands, token) >= 1);  // the program may carry it too
+    token = op.kind == ir::OpKind::kCallback ? op.results[0] : op.results.back();
+  }
+  CHECK(calls == 4);  // one is a loop
 }
 
 TEST_CASE("a program of several devices is one of whole arrays, and tells where its arrays lie") {
