@@ -22,8 +22,11 @@ def run(tools, script, *arguments, **environment):
         raise tools.Failed(f"{python} has no jaxlib: scripts/packages installs it") from None
     environment = {**os.environ, "WEFT_SIM": tools.program("weft-sim"), "WEFT_CHIPS": "nano",
                    "WEFT_PJRT_LIBRARY": str(tools.build / "lib/libweft_pjrt.so"), **environment}
-    return subprocess.run([python, "-B", tools.root / "testbench/jax" / script, *map(str, arguments)], env=environment,
-                          capture_output=True, text=True, timeout=LIMIT_S[tools.level])
+    try:
+        return subprocess.run([python, "-B", tools.root / "testbench/jax" / script, *map(str, arguments)], env=environment,
+                              capture_output=True, text=True, timeout=LIMIT_S[tools.level])
+    except subprocess.TimeoutExpired:
+        raise tools.Failed(f"testbench/jax/{script} has not ended in {LIMIT_S[tools.level]} s") from None
 
 
 def own_tests(tools):
@@ -72,14 +75,28 @@ def unit(tools, name, script, oracle, **environment):
     return [row(name, ran, f"tests{'' if done.returncode == 0 else ', ' + tail[-1] if tail else ', no output'}", "none fails", done.returncode == 0 and ran > 0, oracle=oracle)]
 
 
+def steps_of(tools):
+    return "20" if tools.level == "ci" else "100"
+
+
 def examples(tools):
-    steps = "20" if tools.level == "ci" else "100"
-    return [*unit(tools, f"examples, {steps} steps", "examples_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps),
-            *unit(tools, f"a transformer on eight chips, {steps} steps", "sharded_training_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps)]
+    return unit(tools, f"examples, {steps_of(tools)} steps", "examples_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps_of(tools))
+
+
+def examples_on_many(tools):
+    return unit(tools, f"a transformer on eight chips, {steps_of(tools)} steps", "sharded_training_test.py", "JAX on the CPU", EXAMPLE_STEPS=steps_of(tools))
+
+
+def callbacks(tools):
+    return unit(tools, "callbacks", "callbacks_test.py", "Python")
 
 
 def devices(tools):
-    rows = unit(tools, "several devices, 2x2", "devices_test.py", "NumPy")
+    return unit(tools, "several devices, 2x2", "devices_test.py", "NumPy")
+
+
+def device_counts(tools):
+    rows = []
     done = run(tools, "device_counts.py", "--json")
     try:
         found = json.loads(done.stdout)
@@ -88,15 +105,20 @@ def devices(tools):
     where = f"of {found['programs']} programs on {', '.join(map(str, found['counts']))} chips"
     for name, differ in (("bits on each number of chips", found["differ"]), ("bits and cycles in each of two runs", found["differ_again"])):
         rows.append(row(name, len(differ), f"differ {where}{': ' if differ else ''}{', '.join(differ)}", "0", not differ, oracle="one chip, the first run"))
+    return rows
+
+
+def gathered(tools):
+    rows = []
     done = run(tools, "gathered_programs.py", "--json")
     try:
         found = json.loads(done.stdout)
     except ValueError:
         raise tools.Failed(f"testbench/jax/gathered_programs.py: {done.stderr.strip()[-600:]}") from None
     for name, example in found.items():
-        gathered = example["gathered"]
-        rows.append(row(f"gathered programs, {name}", len(gathered), f"of {example['programs']} of several devices{'; two runs differ' * (not example['same'])}", "0",
-                        not gathered and example["same"]))
+        count = len(example["gathered"])
+        rows.append(row(f"gathered programs, {name}", count, f"of {example['programs']} of several devices{'; two runs differ' * (not example['same'])}", "0",
+                        count == 0 and example["same"]))
     return rows
 
 
@@ -128,4 +150,6 @@ def shares(tools):
     return rows
 
 
-FIGURES = (("JAX's own tests", own_tests), ("census", census), ("examples", examples), ("on the device", shares), ("several devices", devices), ("calls", calls))
+# What fails or does not end costs its own rows.
+FIGURES = (("JAX's own tests", own_tests), ("census", census), ("examples", examples), ("examples on eight chips", examples_on_many), ("on the device", shares),
+           ("callbacks", callbacks), ("several devices", devices), ("numbers of devices", device_counts), ("gathered programs", gathered), ("calls", calls))
