@@ -301,6 +301,11 @@ class Refusals(unittest.TestCase):
         made = manual(function, P("i"), P("i"), mesh("i", shape=(1,), devices=jax.devices()[2:3]))(x)
         np.testing.assert_array_equal(made, x)
 
+    def test_groups_of_different_sizes_are_refused_by_name(self):
+        f = jax.pmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1, 2, 3]]), "i")
+        with self.assertRaisesRegex(jax.errors.JaxRuntimeError, r"UNIMPLEMENTED: operator vhlo\.all_reduce.*groups of devices of different sizes"):
+            f(floats(4, 2))
+
     def test_sums_that_are_left_to_be_made_are_made_when_they_are_read(self):
         over = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2, devices=jax.devices())
         with jax.set_mesh(over):

@@ -25,6 +25,9 @@ Groups groups_of(const Node& node, const char* name) {
   const ir::TensorPtr tensor = tensor_of(node.program, *attribute);
   Groups groups{tensor->integers(), dims[1]};
   const uint64_t count = ir::count_of(dims);
+  // Where groups are of different sizes, no device stands in the places that are left.
+  if (std::ranges::any_of(groups.devices, [](int64_t device) { return device < 0; }))
+    ir::unsupported("groups of devices of different sizes");
   // One entry for all: a device alone, or with itself.
   if (groups.devices.size() == 1) groups.devices.assign(std::min<uint64_t>(count, 2), groups.devices[0]);
   if (groups.devices.size() != count) ir::invalid("attribute '{}' has {} entries", name, groups.devices.size());
