@@ -50,7 +50,8 @@ Error resident_only(const std::string& name) {
   return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: it is computed where all values fit VMEM, and they do not", name)};
 }
 Result<uint64_t> schedule(ProgramBuilder& b, const VectorStep& s, const StepChain& c) {
-  if (s.dtype == WEFT_VPU_DTYPE_I32 || s.y_dtype == WEFT_VPU_DTYPE_I32) return resident_only(s.name);
+  for (const auto dtype : {s.dtype, s.y_dtype})
+    if (dtype == WEFT_VPU_DTYPE_I32 || dtype == WEFT_VPU_DTYPE_I8) return resident_only(s.name);
   return schedule_vector(b, s, c);
 }
 Result<uint64_t> schedule(ProgramBuilder&, const RearrangeStep& s, const StepChain&) { return resident_only(s.name); }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/spec/names.hpp"
 
@@ -18,13 +19,17 @@ class GraphCheck {
   Status run() {
     for (const Tensor& tensor : graph_.tensors)
       if (tensor.dtype != WEFT_VPU_DTYPE_BF16 && tensor.dtype != WEFT_VPU_DTYPE_F32 &&
-          tensor.dtype != WEFT_VPU_DTYPE_I32)
-        return broken(fmt::format("tensor '{}' is none of bf16, f32 and i32", tensor.name));
+          tensor.dtype != WEFT_VPU_DTYPE_I32 && tensor.dtype != WEFT_VPU_DTYPE_I8)
+        return broken(fmt::format("tensor '{}' is none of bf16, f32, i32 and i8", tensor.name));
     for (const Tensor& tensor : graph_.tensors)
       if (const auto shape = matrix_shape(tensor.dims);
           shape.rows * shape.columns != tensor.rows * tensor.columns || tensor.rows * tensor.columns == 0)
         return broken(fmt::format("tensor '{}' has {} x {} elements and other dimensions", tensor.name, tensor.rows,
                                   tensor.columns));
+    for (const auto* arguments : {&graph_.inputs, &graph_.outputs})
+      for (const size_t t : *arguments)
+        if (t < graph_.tensors.size() && graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I8)
+          return broken(fmt::format("argument '{}' is i8", graph_.tensors[t].name));
     for (const size_t t : graph_.outputs) {
       if (t >= graph_.tensors.size()) return broken("an output is no tensor");
       if (output_[t]) return broken(fmt::format("tensor '{}' is two outputs", graph_.tensors[t].name));
@@ -51,6 +56,7 @@ class GraphCheck {
     const auto dtype = graph_.tensors[t].dtype;
     return output_[t] && dtype == WEFT_VPU_DTYPE_BF16 ? WEFT_VPU_DTYPE_F32 : dtype;
   }
+  [[nodiscard]] bool is_i8(size_t t) const { return graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I8; }
   [[nodiscard]] bool is_i32(size_t t) const { return graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I32; }
 
   Error broken(const std::string& text) const {
@@ -75,16 +81,32 @@ class GraphCheck {
 
   Status check(const DenseNode& node) {
     if (auto status = read(node.name, node.x); !status.ok()) return status;
-    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16)
-      return broken(fmt::format("product {} reads '{}', which is not bf16", node.name, graph_.tensors[node.x].name));
+    const bool int8 = graph_.tensors[node.x].dtype == WEFT_VPU_DTYPE_I8;
+    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16 && !int8)
+      return broken(
+          fmt::format("product {} reads '{}', which is neither bf16 nor i8", node.name, graph_.tensors[node.x].name));
+    if (auto status = check_types(node, int8); !status.ok()) return status;
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     if (shape(node.x).columns != node.k || shape(node.y) != MatrixShape{shape(node.x).rows, node.n} ||
         node.weights.size() != node.k * node.n || (node.bias && node.bias->size() != node.n))
       return broken(fmt::format("the sizes of product {} do not fit", node.name));
     return Ok{};
   }
+  /// Of a product of integers, or of other numbers.
+  template <typename Product>
+  Status check_types(const Product& node, bool int8) const {
+    if (node.y >= graph_.tensors.size()) return Ok{};  // below
+    const bool whole =
+        std::ranges::all_of(node.weights, [](float w) { return w >= -128 && w <= 127 && w == std::trunc(w); });
+    if (int8 ? !is_i32(node.y) || node.bias || !whole ||
+                   (!node.integer_bias.empty() && node.integer_bias.size() != node.n)
+             : is_i32(node.y) || !node.integer_bias.empty())
+      return broken(fmt::format("the types of product {} do not fit", node.name));
+    return Ok{};
+  }
   Status check(const VectorNode& node) {
     if (auto status = read(node.name, node.a); !status.ok()) return status;
+    if (is_i8(node.a)) return broken(fmt::format("operation {} reads i8", node.name));
     const auto* b = std::get_if<size_t>(&node.b);
     if (b != nullptr)
       if (auto status = read(node.name, *b); !status.ok()) return status;
@@ -141,7 +163,7 @@ class GraphCheck {
       if (auto status = read(node.name, t); !status.ok()) return status;
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     const auto x = shape(node.x), w = shape(node.w), y = shape(node.y);
-    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16 || is_i32(node.w))
+    if (graph_.tensors[node.x].dtype != WEFT_VPU_DTYPE_BF16 || is_i32(node.w) || is_i8(node.w))
       return broken(fmt::format("product {} reads bf16 by bf16 or f32", node.name));
     if (node.batch == 0 || x.rows % node.batch != 0 || w.rows != node.batch * x.columns || y.rows != x.rows ||
         y.columns != w.columns)
@@ -154,14 +176,17 @@ class GraphCheck {
     uint64_t channels = 0;
     const uint64_t residues = node.spread[0] * node.spread[1];
     bool fit = !lines || residues == 1;
+    fit = fit && (!node.int8 || (!lines && residues == 1));
     fit = fit && (!lines || (node.sources.size() == 1 && w.dilation[0] == 1 && w.low[0] >= 0 && w.low[1] >= 0));
     for (const size_t t : node.sources) {
       if (auto status = read(node.name, t); !status.ok()) return status;
       const auto [rows, columns] = shape(t);
+      fit = fit && !is_i8(t) && (node.int8 ? graph_.tensors[t].dtype != WEFT_VPU_DTYPE_BF16 : !is_i32(t));
       fit = fit && (lines ? columns == w.size[1] && rows % (w.images * w.size[0]) == 0 : rows == w.pixels());
       channels += lines ? rows / (w.images * w.size[0]) : columns;
     }
     if (auto status = write(node.name, node.y); !status.ok()) return status;
+    if (auto status = check_types(node, node.int8); !status.ok()) return status;
     if (!fit || node.k != w.tap_count() * channels || node.k == 0 ||
         shape(node.y) != MatrixShape{w.results() * residues, node.n} ||
         node.weights.size() != residues * node.k * node.n || (node.bias && node.bias->size() != node.n))
@@ -193,11 +218,13 @@ class GraphCheck {
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     if (shape(node.y) != shape(node.a)) return broken(fmt::format("the sizes of copy {} do not fit", node.name));
     const auto from = dtype_of(node.a), to = dtype_of(node.y);
-    const bool casts = from == WEFT_VPU_DTYPE_F32 ? to != from : from == WEFT_VPU_DTYPE_I32 && to == WEFT_VPU_DTYPE_F32;
+    const bool casts = from == WEFT_VPU_DTYPE_F32
+                           ? to != from
+                           : from == WEFT_VPU_DTYPE_I32 && (to == WEFT_VPU_DTYPE_F32 || to == WEFT_VPU_DTYPE_I8);
     if (from != to && !casts && !(from == WEFT_VPU_DTYPE_BF16 && output_[node.y] && to == WEFT_VPU_DTYPE_F32))
       return broken(fmt::format("copy {} makes no such type of its operand's", node.name));
     if (!output_[node.y] && !casts) return broken(fmt::format("copy {} writes no output", node.name));
-    if (node.bits && (from == to || to == WEFT_VPU_DTYPE_BF16))
+    if (node.bits && (from == to || to == WEFT_VPU_DTYPE_BF16 || to == WEFT_VPU_DTYPE_I8))
       return broken(fmt::format("copy {} has not the bits of its operand's type", node.name));
     return Ok{};
   }

@@ -20,11 +20,12 @@ struct Tensor {
   std::string name;
   std::vector<int64_t> dims;  ///< as the model has them; the batch is filled in
   uint64_t rows = 0, columns = 0;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32: how it lies; a bf16 output lies as f32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32, i32 or i8: how it lies; a bf16 output lies as f32
   bool uniform = false;                        ///< all columns of a row are equal
 };
 
 /// y = activation(x W + bias); W is k x n, row-major, fp32 (alpha folded in); bias has n elements (beta folded in).
+/// If x is i8, W has whole numbers from -128 to 127, sums are i32 and wrap, and so does the integer bias.
 struct DenseNode {
   std::string name;
   size_t x = 0, y = 0;  ///< indices into Graph::tensors
@@ -32,7 +33,8 @@ struct DenseNode {
   std::vector<float> weights;
   std::optional<std::vector<float>> bias;
   bool relu = false;
-  bool of_model = true;  ///< false: its MACs are not the model's
+  bool of_model = true;                    ///< false: its MACs are not the model's
+  std::vector<int32_t> integer_bias = {};  ///< of i8 only; none, or n elements
 };
 
 /// y = a op b, where b is a tensor of a's type, a constant row, a constant, or nothing if the operation is a function
@@ -46,13 +48,14 @@ struct VectorNode {
   float c = 0;  ///< of fma, axpy and select
 };
 
-/// y = a, where y is an output of the network, or y has another type: f32 becomes bf16 or i32 (nearest even; i32
-/// saturates, NaN is 0), i32 becomes f32. It alone may read an output. With `bits` f32 becomes i32, or i32 f32, bit by
+/// y = a, where y is an output of the network, or y has another type: f32 becomes bf16, i32 or i8 (nearest even; integers
+/// saturate, NaN is 0), i32 becomes f32, or i8 by way of f32. It alone may read an output. With `bits` f32 becomes i32, or i32 f32, bit by
 /// bit.
 struct CopyNode {
   std::string name;
   size_t a = 0, y = 0;
   bool bits = false;
+  float scale = 1;  ///< to i8: multiplied by it first, in f32
 };
 
 /// y = elements of the sources: element i of y is element `from[i]` of all sources one behind the other, everything row
@@ -105,6 +108,12 @@ struct ConvolutionNode {
   std::vector<float> weights;            ///< k x n, for each residue
   std::optional<std::vector<float>> bias;
   bool relu = false;
+  /// Sources are f32 or i32 and become i8, and all else is as in a DenseNode of i8; what lies beside the images is
+  /// `padding`. Of pixels only, without spread.
+  bool int8 = false;
+  int8_t padding = 0;
+  float scale = 1;  ///< of int8: the sources are multiplied by it first, in f32
+  std::vector<int32_t> integer_bias = {};
 };
 
 /// y = what the elements under a window come to, one operation for each tap in the order of lines and columns, in f32;
@@ -127,7 +136,7 @@ using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, Reduce
 
 /// Nodes in an order in which every input is computed before it is read. An output lies as f32 or i32 in memory of the
 /// caller, any other result in its type in scratch: so no node but a copy reads an output, and a tensor is one output
-/// once. Products of matrices read bf16.
+/// once. Products of matrices read bf16 or i8. Only copies write i8, and only products read it.
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;

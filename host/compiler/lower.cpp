@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "host/compiler/barrier_signature.hpp"
-#include "host/compiler/constant_section.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program_constants.hpp"
 
 namespace weft::compiler {
 namespace {
@@ -34,7 +34,8 @@ class Lowering {
         places_(graph.tensors.size()),
         stored_(graph.tensors.size()),
         output_(graph.tensors.size()),
-        readers_(graph.tensors.size()) {}
+        readers_(graph.tensors.size()),
+        constants_(chip) {}
 
   Result<ShardedProgram> run() {
     program_.name = graph_.name;
@@ -121,48 +122,14 @@ class Lowering {
     return at;
   }
 
-  TensorPlace constant(const void* data, uint64_t bytes, uint64_t pitch) {
-    return {1, constants_.add({static_cast<const std::byte*>(data), bytes}), pitch};
-  }
-
-  /// Rows k of the blocks of columns n, one behind the other; each but the last is filled up with zeros to a multiple
-  /// of N.
-  template <typename Product>
-  TensorPlace weights(const Product& node, Span k, const std::vector<Span>& n) {
-    const uint64_t columns = width(n);
-    std::vector<uint16_t> block(k.count * columns);
-    for (uint64_t row = 0; row < k.count; row++) {
-      uint16_t* to = &block[row * columns];
-      for (const Span& part : n) {
-        const float* from = &node.weights[(k.first + row) * node.n + part.first];
-        std::transform(from, from + part.count, to, bf16_from_f32);
-        to += whole_blocks(part.count);
-      }
-    }
-    const auto packed = pack_weights_bf16(chip_, block, k.count, columns);
-    return constant(packed.data(), packed.size(), 0);
-  }
-  [[nodiscard]] uint64_t whole_blocks(uint64_t count) const { return (count + chip_.n - 1) / chip_.n * chip_.n; }
-  [[nodiscard]] uint64_t width(const std::vector<Span>& blocks) const {
-    uint64_t columns = 0;
-    for (const Span& block : blocks) columns = whole_blocks(columns) + block.count;
-    return columns;
-  }
-
-  template <typename Product>
-  std::optional<TensorPlace> bias(const Product& node, Span n) {
-    if (!node.bias) return std::nullopt;
-    std::vector<float> row((n.count + chip_.n - 1) / chip_.n * chip_.n);
-    std::copy_n(&(*node.bias)[n.first], n.count, row.begin());
-    return constant(row.data(), row.size() * 4, 0);
-  }
-
   /// How the tensor lies.
   [[nodiscard]] weft_vpu_dtype dtype_of(size_t t) const {
     const auto dtype = graph_.tensors[t].dtype;
     return output_[t] && dtype == WEFT_VPU_DTYPE_BF16 ? WEFT_VPU_DTYPE_F32 : dtype;
   }
-  [[nodiscard]] uint64_t element_bytes_of(size_t t) const { return dtype_of(t) == WEFT_VPU_DTYPE_BF16 ? 2 : 4; }
+  [[nodiscard]] uint64_t element_bytes_of(size_t t) const {
+    return dtype_of(t) == WEFT_VPU_DTYPE_I8 ? 1 : dtype_of(t) == WEFT_VPU_DTYPE_BF16 ? 2 : 4;
+  }
 
   /// Columns of `t` that products of a member read.
   [[nodiscard]] Span needed(size_t t, unsigned member) const {
@@ -233,9 +200,11 @@ class Lowering {
   DenseStep product(const DenseNode& node, Span k, const std::vector<Span>& n) {
     DenseStep step;
     step.name = node.name.substr(0, 32);
-    step.m = rows(node.x), step.k = k.count, step.n = width(n);
+    step.m = rows(node.x), step.k = k.count, step.n = constants_.width(n);
     step.x = place(node.x, k.first);
-    step.weights = weights(node, k, n);
+    const bool int8 = dtype_of(node.x) == WEFT_VPU_DTYPE_I8;
+    if (int8) step.dtype = WEFT_MXU_DTYPE_INT8;
+    step.weights = int8 ? constants_.int8_weights(node, node.k) : constants_.weights(node, k, n);
     step.arrivals = arrivals(node.x);
     return step;
   }
@@ -247,7 +216,7 @@ class Lowering {
   void add_whole(const DenseNode& node, Span n) {
     if (n.count == 0) return;
     DenseStep step = product(node, {0, node.k}, {n});
-    step.bias = bias(node, n);
+    step.bias = constants_.bias(node, n);
     step.activation = activation(node);
     step.y = place(node.y, n.first);
     step.y_dtype = dtype_of(node.y);
@@ -263,14 +232,14 @@ class Lowering {
     std::vector<TensorPlace> landing;
     for (unsigned rank = 0; rank < view_.k_ranks(); rank++) landing.push_back(scratch(count, widest, 4));
     const TensorPlace mine = landing[view_.k_rank(me())];
-    const TensorPlace whole = overlap_ ? mine : scratch(count, whole_blocks(widest) * view_.k_ranks(), 4);
+    const TensorPlace whole = overlap_ ? mine : scratch(count, constants_.whole_blocks(widest) * view_.k_ranks(), 4);
     std::vector<Span> blocks;
     std::vector<ResultSink> sinks;
     for (unsigned i = 1; i <= view_.k_ranks(); i++) {
       const unsigned member = view_.member((view_.k_rank(me()) + i) % view_.k_ranks(), view_.n_rank(me()));
       const Span block = view_.result_block(member, node.n);
       if (block.count == 0) continue;
-      ResultSink sink{whole_blocks(width(blocks)), block.count, mine, {}, WEFT_NO_SEMAPHORE};
+      ResultSink sink{constants_.whole_blocks(constants_.width(blocks)), block.count, mine, {}, WEFT_NO_SEMAPHORE};
       if (member != me()) sink.chip = view_.chip(member), sink.arrival = arrival_from(me());
       if (member == me() && !overlap_) {
         landing[view_.k_rank(me())] = whole;
@@ -303,7 +272,7 @@ class Lowering {
     const size_t id = graph_.tensors.size();  // of no tensor
     if (!parts.semaphores.empty()) pending_.emplace_back(id, parts);
     step.arrivals = arrivals(id);
-    step.bias = bias(node, own);
+    step.bias = constants_.bias(node, own);
     step.activation = activation(node);
     step.y_dtype = dtype_of(node.y);
     push_sending(step, sinks_of(node.y, own), step.rows, step.y_dtype, place(node.y, own.first));
@@ -358,8 +327,11 @@ class Lowering {
     step.spread = node.spread;
     for (const size_t t : node.sources) step.sources.push_back({places_[t], rows(t), columns(t), dtype_of(t)});
     step.k = node.k, step.n = node.n;
-    step.weights = weights(node, {0, node.spread[0] * node.spread[1] * node.k}, {{0, node.n}});
-    step.bias = bias(node, {0, node.n});
+    step.int8 = node.int8, step.padding = node.padding, step.scale = node.scale;
+    // One source of several would have taps of its own length.
+    step.weights = node.int8 ? constants_.int8_weights(node, node.k / node.windows.tap_count())
+                             : constants_.weights(node, {0, node.spread[0] * node.spread[1] * node.k}, {{0, node.n}});
+    step.bias = constants_.bias(node, {0, node.n});
     step.activation = activation(node);
     step.y = places_[node.y];
     step.y_dtype = dtype_of(node.y);
@@ -371,7 +343,7 @@ class Lowering {
                     places_[node.x],         {},           places_[node.y], dtype_of(node.y)};
     if (!node.weights.empty()) {
       const auto packed = pack_rows_as(node.weights, node.windows.tap_count(), columns(node.x), WEFT_VPU_DTYPE_F32);
-      step.weights = constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.x), 4));
+      step.weights = constants_.constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.x), 4));
     }
     program_.steps.emplace_back(std::move(step));
   }
@@ -380,7 +352,7 @@ class Lowering {
                             ? pack_rows_as(node.values, rows(node.y), columns(node.y), dtype_of(node.y))
                             : pack_rows(std::as_bytes(std::span(node.integers)), rows(node.y), columns(node.y), 4);
     places_[node.y] =
-        constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.y), element_bytes_of(node.y)));
+        constants_.constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.y), element_bytes_of(node.y)));
   }
 
   /// The bits of an output, bf16 as f32, or another type: a multiplication by one in the type in which `a` lies.
@@ -393,6 +365,7 @@ class Lowering {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bits_of(1.0f, step.dtype);
       step.bits = node.bits;
+      if (step.y_dtype == WEFT_VPU_DTYPE_I8) step.scalar2 = std::bit_cast<uint32_t>(node.scale);
       push_sending(step, sinks_of(node.y, block), step.rows, step.y_dtype, step.y);
     }
     expect(node.y);
@@ -421,7 +394,7 @@ class Lowering {
     } else if (const auto* row = std::get_if<std::vector<float>>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_ROW;
       const auto packed = pack_rows_as(std::span(*row).subspan(block.first, block.count), 1, block.count, step.dtype);
-      step.b = constant(packed.data(), packed.size(), packed.size());
+      step.b = constants_.constant(packed.data(), packed.size(), packed.size());
     } else if (const auto* scalar = std::get_if<float>(&node.b)) {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bits_of(*scalar, step.dtype);
@@ -447,7 +420,7 @@ class Lowering {
   std::vector<bool> output_;
   std::vector<std::vector<uint64_t>> readers_;       ///< columns of the products that read a tensor
   std::vector<std::pair<size_t, Arrival>> pending_;  ///< tensors that others send, in the order in which they do
-  ConstantSection constants_;
+  ProgramConstants constants_;
   std::vector<ArgumentShard> shards_;
   Program program_;
 };
@@ -480,6 +453,10 @@ Result<ShardedProgram> lower_sharded(const spec::Chip& chip, const Graph& graph,
                    fmt::format("a batch over several chips: '{}' has {} rows and '{}' {}", tensor.name, tensor.rows,
                                graph.tensors.front().name, graph.tensors.front().rows)};
   }
+  if (slice.chips() > 1)
+    for (const Tensor& tensor : graph.tensors)
+      if (tensor.dtype == WEFT_VPU_DTYPE_I8)
+        return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("'{}' is i8, which one chip multiplies", tensor.name)};
   if (slice.chips() > 1)
     for (const Node& node : graph.nodes)
       if (node.index() >= 3)  // neither product nor elementwise operation nor copy

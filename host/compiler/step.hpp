@@ -65,8 +65,8 @@ struct VectorStep {
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16, f32 or i32
   TensorPlace a, b, y;                           ///< b: tensor, or one row (b_mode row); unused for scalar
   uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar
-  uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select
-  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32 or i32
+  uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select; to i8: the scale, f32
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32, i32 or i8
   bool uniform = false;                          ///< all columns of a row are equal: one block of them is computed
   bool bits = false;  ///< y is a itself, read in another type of as many bits: nothing is computed
 
@@ -121,7 +121,7 @@ struct ConvolutionStep {
   struct Source {
     TensorPlace place;
     uint64_t rows = 0, cols = 0;
-    weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32
+    weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32; of int8 f32 or i32
     bool operator==(const Source&) const = default;
   };
   std::string name;
@@ -134,7 +134,10 @@ struct ConvolutionStep {
   std::optional<TensorPlace> bias;  ///< as a DenseStep's
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   TensorPlace y;
-  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32; of int8 i32
+  bool int8 = false;   ///< sources, f32 or i32, become i8; the k of a tap and source is padded to whole pairs
+  int8_t padding = 0;  ///< of int8
+  float scale = 1;     ///< of int8: what the sources are multiplied by before
 
   bool operator==(const ConvolutionStep&) const = default;
 };

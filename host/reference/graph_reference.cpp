@@ -50,7 +50,7 @@ std::vector<T> under_windows(const ConvolutionNode& node, const Graph& graph,
                 const uint64_t inside = lines ? 1 : graph.tensors[node.sources[s]].columns;
                 for (uint64_t c = 0; c < inside; c++) {
                   if (!iy || !ix) {
-                    rows.push_back(T{});
+                    rows.push_back(static_cast<T>(node.padding));
                     continue;
                   }
                   const uint64_t pixel = *iy * w.size[1] + *ix;
@@ -133,6 +133,7 @@ class GoldenEvaluation {
 
   void evaluate(const DenseNode& node) {
     const uint64_t rows = graph_.tensors[node.x].rows;
+    if (graph_.tensors[node.x].dtype == WEFT_VPU_DTYPE_I8) return integer_product(node, bytes_of(node.x), rows);
     const auto weights = round_bf16(node.weights);
     std::vector<float> y, part(rows * node.n), sum(rows * node.n);
     for (unsigned i = 0; i < parts_; i++) {
@@ -150,6 +151,30 @@ class GoldenEvaluation {
     finish(node, std::move(y));
   }
 
+  /// The values of a tensor as they are cast to i8; those of i8 have been.
+  [[nodiscard]] std::vector<int8_t> bytes_of(size_t t, float scale = 1) const {
+    const auto bits = bits_of(values_of(t));
+    std::vector<int8_t> bytes(bits.size());
+    std::ranges::transform(bits, bytes.begin(), [&](uint32_t b) {
+      return static_cast<int8_t>(
+          golden::f32_to_i8(golden::mul_f32(is_i32(t) ? golden::i32_to_f32(b) : b, std::bit_cast<uint32_t>(scale))));
+    });
+    return bytes;
+  }
+
+  template <typename Product>
+  void integer_product(const Product& node, const std::vector<int8_t>& x, uint64_t rows) {
+    const std::vector<int8_t> weights(node.weights.begin(), node.weights.end());
+    std::vector<int32_t> y(rows * node.n);
+    golden::gemm_int8(rows, node.k, node.n, x.data(), node.k, weights.data(), node.n, y.data(), node.n);
+    for (size_t row = 0; row < y.size(); row += node.n) {
+      const std::span<int32_t> values(&y[row], node.n);
+      golden::epilogue_row_i32(values, node.integer_bias,
+                               node.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE, values);
+    }
+    store(node.y, values_of_bits({y.begin(), y.end()}));
+  }
+
   /// Sums of products on their way out of ACC.
   template <typename Product>
   void finish(const Product& node, std::vector<float> y) {
@@ -162,6 +187,11 @@ class GoldenEvaluation {
   }
 
   void evaluate(const ConvolutionNode& node) {
+    if (node.int8) {
+      std::vector<std::vector<int8_t>> bytes;
+      for (const size_t t : node.sources) bytes.push_back(bytes_of(t, node.scale));
+      return integer_product(node, under_windows(node, graph_, bytes), node.windows.results());
+    }
     std::vector<std::vector<uint16_t>> sources;
     for (const size_t t : node.sources) sources.push_back(lies_as_f32(t) ? round_bf16(f32_[t]) : bf16_[t]);
     const auto x = under_windows(node, graph_, sources);
@@ -191,7 +221,10 @@ class GoldenEvaluation {
     return values;
   }
   [[nodiscard]] bool lies_as_f32(size_t t) const { return output_[t] || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_F32; }
-  [[nodiscard]] bool is_i32(size_t t) const { return graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I32; }
+  /// Or i8, whose numbers are kept as i32.
+  [[nodiscard]] bool is_i32(size_t t) const {
+    return graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I32 || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I8;
+  }
   /// A constant in the type of the tensor that it meets.
   [[nodiscard]] std::vector<float> constant(std::vector<float> values, size_t beside) const {
     if (!lies_as_f32(beside)) golden::cast_bf16_to_f32(round_bf16(values), values);
@@ -238,6 +271,11 @@ class GoldenEvaluation {
 
   void evaluate(const CopyNode& node) {
     if (node.bits) return store(node.y, values_of(node.a));
+    if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I8) {
+      const auto bytes = bytes_of(node.a, node.scale);
+      const std::vector<int32_t> numbers(bytes.begin(), bytes.end());
+      return store(node.y, values_of_bits({numbers.begin(), numbers.end()}));
+    }
     if (is_i32(node.a) != is_i32(node.y)) {
       auto bits = bits_of(values_of(node.a));
       std::ranges::transform(bits, bits.begin(), is_i32(node.a) ? golden::i32_to_f32 : golden::f32_to_i32);
@@ -322,9 +360,14 @@ class Fp64Evaluation {
 
  private:
   void evaluate(const DenseNode& node) { multiply(node, values_[node.x]); }
+  static std::vector<double> bytes_of(std::vector<double> values, double scale) {
+    for (double& v : values) v = std::clamp(std::nearbyint(v * scale), -128.0, 127.0);
+    return values;
+  }
   void evaluate(const ConvolutionNode& node) {
     std::vector<std::vector<double>> sources;
-    for (const size_t t : node.sources) sources.push_back(values_[t]);
+    for (const size_t t : node.sources)
+      sources.push_back(node.int8 ? bytes_of(values_[t], static_cast<double>(node.scale)) : values_[t]);
     const auto x = under_windows(node, graph_, sources);
     const uint64_t residues = node.spread[0] * node.spread[1];
     std::vector<double> y(node.windows.results() * residues * node.n);
@@ -342,6 +385,7 @@ class Fp64Evaluation {
     for (uint64_t row = 0; row < rows; row++) {
       double* out = &y[row * node.n];
       if (node.bias) std::copy(node.bias->begin(), node.bias->end(), out);
+      std::ranges::copy(node.integer_bias, out);
       for (uint64_t k = 0; k < node.k; k++)
         for (uint64_t n = 0; n < node.n; n++)
           out[n] += x[row * node.k + k] * static_cast<double>(node.weights[first_weight + k * node.n + n]);
@@ -382,6 +426,8 @@ class Fp64Evaluation {
       });
       return;
     }
+    if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I8)
+      values_[node.y] = bytes_of(values_[node.a], static_cast<double>(node.scale));
     if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I32)
       std::ranges::transform(values_[node.y], values_[node.y].begin(), [](double v) { return std::nearbyint(v); });
   }

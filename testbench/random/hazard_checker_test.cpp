@@ -219,6 +219,52 @@ TEST_CASE("the checker is silent on networks whose values stay in VMEM, and not 
   }
 }
 
+/// Two products of i8, f32 between them that becomes i8 with a scale, and sums of i32 behind.
+compiler::Graph integer_network(uint64_t rows) {
+  compiler::Graph graph;
+  graph.name = "integers";
+  const auto tensor = [&](const char* name, uint64_t columns, weft_vpu_dtype dtype) {
+    graph.tensors.push_back(
+        {name, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns, dtype, false});
+    return graph.tensors.size() - 1;
+  };
+  const size_t x = tensor("x", 20, WEFT_VPU_DTYPE_F32), bytes = tensor("bytes", 20, WEFT_VPU_DTYPE_I8),
+               sums = tensor("sums", 33, WEFT_VPU_DTYPE_I32), wide = tensor("wide", 33, WEFT_VPU_DTYPE_F32),
+               moved = tensor("moved", 33, WEFT_VPU_DTYPE_F32), again = tensor("again", 33, WEFT_VPU_DTYPE_I8),
+               y = tensor("y", 9, WEFT_VPU_DTYPE_I32);
+  const auto dense = [&](size_t from, size_t to, uint64_t k, uint64_t n) {
+    compiler::DenseNode node{.name = "product", .x = from, .y = to, .k = k, .n = n, .weights = {}, .bias = {}};
+    node.weights.resize(k * n);
+    node.integer_bias.resize(n);
+    graph.nodes.emplace_back(std::move(node));
+  };
+  graph.nodes.emplace_back(compiler::CopyNode{.name = "quantise", .a = x, .y = bytes, .scale = 2});
+  dense(bytes, sums, 20, 33);
+  graph.nodes.emplace_back(compiler::CopyNode{.name = "convert", .a = sums, .y = wide});
+  graph.nodes.emplace_back(
+      compiler::VectorNode{.name = "move", .op = WEFT_VPU_OP_ADD, .a = wide, .y = moved, .b = 3.0f});
+  graph.nodes.emplace_back(compiler::CopyNode{.name = "quantise", .a = moved, .y = again});
+  dense(again, y, 33, 9);
+  graph.inputs = {x}, graph.outputs = {y};
+  return graph;
+}
+
+TEST_CASE("the checker is silent on products of i8 and what makes it of their sums") {
+  for (const uint64_t rows : {1u, 8u, 40u}) {
+    const auto program = compiler::lower(nano(), integer_network(rows));
+    if (!program.ok()) FAIL(program.error().message);
+    const auto kernel = compiler::tiles::compile_resident(nano(), program.value());
+    if (!kernel.ok()) FAIL(kernel.error().message);
+    for (const uint64_t order : {1u, 2u, 3u}) {
+      core::HazardChecker checker(nano());
+      checker.set_segments(all_segments());
+      REQUIRE(run_in_some_order(checker, kernel.value().queues, order).empty());
+      const auto hazards = checker.finish();
+      if (!hazards.empty()) FAIL_CHECK(hazards.front().text);
+    }
+  }
+}
+
 TEST_CASE("each wait that is taken out of a compiled product is a hazard") {
   const auto kernel =
       compiler::compile(nano(), compiler::gemm_program(nano(), WEFT_MXU_DTYPE_BF16, 40, 30, 40).value());

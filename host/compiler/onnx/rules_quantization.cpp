@@ -68,8 +68,10 @@ void quantize_linear(Node& n) {
       n.integer("precision", 0) != 0 ? Node::element(n.integer("precision", 0)) : n.b.element(n.in(1));
   const ElementType arithmetic = precision == ElementType::kF64 ? precision : ElementType::kF32;
   const ValueId x = n.b.convert(given, arithmetic);
-  const ValueId scale = n.b.convert(spread(n, n.in(1), x, axis, block), arithmetic);
-  const auto zero = n.has(2) ? std::optional(spread(n, n.in(2), x, axis, block)) : std::nullopt;
+  // Converted before they are repeated: what is repeated stays small.
+  const ValueId scale = spread(n, n.b.convert(n.in(1), arithmetic), x, axis, block);
+  const auto zero =
+      n.has(2) ? std::optional(spread(n, n.b.convert(n.in(2), arithmetic), x, axis, block)) : std::nullopt;
   n.out(quantize(n, n.b.over(x, scale), zero, to));
 }
 
@@ -82,10 +84,11 @@ void dequantize_linear(Node& n) {
   ElementType to = n.b.element(scale);
   if (n.integer("output_dtype", 0) != 0) to = Node::element(n.integer("output_dtype", 0));
   // Differences of integers are exact: an i32 without zero point becomes a float as it is.
-  ValueId whole = n.b.convert(x, ElementType::kI64);
-  if (n.has(2)) whole = n.b.minus(whole, n.b.convert(spread(n, n.in(2), x, axis, block), ElementType::kI64));
+  const ElementType exact = n.b.element(x) == ElementType::kI32 && n.has(2) ? ElementType::kI64 : ElementType::kI32;
+  ValueId whole = n.b.convert(x, exact);
+  if (n.has(2)) whole = n.b.minus(whole, spread(n, n.b.convert(n.in(2), exact), x, axis, block));
   const ValueId wide = n.b.convert(whole, ElementType::kF32);
-  n.out(n.b.convert(n.b.times(wide, n.b.convert(spread(n, scale, x, axis, block), ElementType::kF32)), to));
+  n.out(n.b.convert(n.b.times(wide, spread(n, n.b.convert(scale, ElementType::kF32), x, axis, block)), to));
 }
 
 void dynamic_quantize_linear(Node& n) {
@@ -109,19 +112,26 @@ ValueId requantize(Node& n, ValueId sums, ValueId scale, size_t out_scale, size_
   return quantize(n, n.b.times(wide, factor), n.b.reshape(n.in(out_zero), {}), to);
 }
 
+/// Scales and zero points are numbers, one for each row of the first operand and of the result, or one for each column of
+/// the second.
 void qlinear_matmul(Node& n) {
-  for (const size_t i : {1u, 2u, 4u, 5u, 6u, 7u})
-    if (n.b.type(n.in(i)).count() != 1)
-      unsupported("input {} is {}; supported: one scale and zero point for each tensor", i, n.b.type(n.in(i)).text());
-  const auto shifted = [&](size_t x, size_t zero) {
-    return n.b.minus(n.b.convert(n.in(x), ElementType::kI32),
-                     n.b.reshape(n.b.convert(n.in(zero), ElementType::kI32), {}));
+  const auto beside = [&](size_t i, bool rows) {
+    const ValueId v = n.in(i);
+    if (n.b.type(v).count() == 1) return n.b.reshape(v, {});
+    return rows && n.b.rank(v) == 1 ? n.b.reshape(v, {n.b.dim(v, 0), 1}) : v;
   };
-  const auto scale = [&](size_t i) { return n.b.reshape(n.b.convert(n.in(i), ElementType::kF32), {}); };
-  const ValueId sums = matmul(n.b, shifted(0, 2), shifted(3, 5), ElementType::kI32);
-  const ValueId factor = n.b.over(n.b.times(scale(1), scale(4)), scale(6));
-  n.out(quantize(n, n.b.times(n.b.convert(sums, ElementType::kF32), factor), n.b.reshape(n.in(7), {}),
-                 n.b.element(n.in(7))));
+  const auto shifted = [&](size_t x, size_t zero, bool rows) {
+    const ValueId whole = n.b.convert(n.in(x), ElementType::kI32);
+    const ValueId less = n.b.minus(whole, n.b.convert(beside(zero, rows), ElementType::kI32));
+    if (n.b.dims(less) != n.b.dims(whole)) invalid("input {} is {}", zero, n.b.type(n.in(zero)).text());
+    return less;
+  };
+  const auto scale = [&](size_t i, bool rows) { return n.b.convert(beside(i, rows), ElementType::kF32); };
+  const ValueId sums = matmul(n.b, shifted(0, 2, true), shifted(3, 5, false), ElementType::kI32);
+  const ValueId factor = n.b.over(n.b.times(scale(1, true), scale(4, false)), scale(6, true));
+  const ValueId y = n.b.times(n.b.convert(sums, ElementType::kF32), factor);
+  if (n.b.dims(y) != n.b.dims(sums)) invalid("scales {} and {}", n.b.type(n.in(1)).text(), n.b.type(n.in(4)).text());
+  n.out(quantize(n, y, beside(7, true), n.b.element(n.in(7))));
 }
 
 void qlinear_conv(Node& n) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "host/compiler/partition/graph_builder.hpp"
+#include "host/compiler/partition/integer_products.hpp"
 
 namespace weft::compiler {
 
@@ -142,7 +143,7 @@ std::optional<size_t> GraphBuilder::pixel_tensor(ir::ValueId value, const std::v
 /// Where an operand lies as pixels with its channels last, the others come to lie so too: they are what is repeated.
 bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
   const auto& out = module_.type(op.results[0]);
-  const auto integers = [&](ir::ValueId value) { return is_word(module_.type(value).element); };
+  const auto integers = [&](ir::ValueId value) { return lies_as_i32(module_.type(value).element); };
   if (out.rank() < 3 || integers(op.results[0]) || std::ranges::any_of(op.operands, integers)) return false;
   const uint64_t count = out.count(), channels = static_cast<uint64_t>(out.dims[1]);
   const auto order = permuted(out.dims, channels_last(out.rank()));  // pixel by pixel: which element
@@ -170,7 +171,7 @@ bool GraphBuilder::add_whole_images(const Op& op) {
   Dims spatial;
   for (size_t d = 2; d < x.rank(); d++) spatial.push_back(static_cast<int64_t>(d));
   const auto& kind = op.word("kind");
-  if (is_word(x.element)) return false;
+  if (lies_as_i32(x.element)) return false;
   if (spatial.empty() || op.list("dimensions") != spatial || (kind != "add" && kind != "maximum" && kind != "minimum"))
     return false;
   const auto tensor = pixel_tensor(op.operands[0], permuted(x.dims, channels_last(x.rank())));
@@ -208,13 +209,16 @@ void GraphBuilder::add_depthwise(const Op& op) {
   node.name = op.origin;
   node.windows = windows_of_convolution(module_, op);
   node.x = pixels_of(op);
+  const bool integers = is_i32_result(op);  // few enough to be exact in f32
+  if (integers) node.x = cast(op, node.x, WEFT_VPU_DTYPE_F32);
   const uint64_t channels = graph_.tensors[node.x].columns, taps = node.windows.tap_count();
   const auto values = constant_values(module_, op.operands[1]);
   for (uint64_t t = 0; t < taps; t++)
     for (uint64_t c = 0; c < channels; c++) node.weights.push_back(values[c * taps + t]);
-  node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, node.windows.results(), channels);
-  set_channels_last(op, node.y);
+  size_t y = node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, node.windows.results(), channels);
   graph_.nodes.emplace_back(std::move(node));
+  if (integers) y = cast(op, y, WEFT_VPU_DTYPE_I32);
+  set_channels_last(op, y);
 }
 
 void GraphBuilder::add_window_fold(const Op& op, weft_vpu_op what, float neutral) {
@@ -242,19 +246,30 @@ void GraphBuilder::add_windows_product(const Op& op) {
     node.windows.taps = {1, 1}, node.windows.low = {0, 0}, node.windows.places = node.windows.size;
   }
   const ValueView source = view(op.operands[0], op.origin);
+  const bool integers = is_i32_result(op);
   // As the model has it, x has lines as rows.
-  const bool lines = !spreads && !source.from && graph_.tensors[source.tensors[0]].columns == node.windows.size[1] &&
+  const bool lines = !spreads && !integers && !source.from &&
+                     graph_.tensors[source.tensors[0]].columns == node.windows.size[1] &&
                      !graph_.tensors[source.tensors[0]].uniform && channels * high <= kLineChannels &&
                      node.windows.dilation[0] == 1 && node.windows.low[0] >= 0 && node.windows.low[1] >= 0;
   if (lines) {
     node.order = ConvolutionNode::Order::kLines;
     node.sources = {source.tensors[0]};
+  } else if (integers) {
+    // One source, whose channels fill whole pairs.
+    const size_t pixels =
+        tensor_of(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))), x.count(), channels);
+    const int32_t offset = *integer_range_of(module_, op.operands[0])->to_bytes();
+    node.int8 = true, node.padding = static_cast<int8_t>(offset);
+    const Bytes bytes = before_bytes(op, pixels, offset);
+    node.sources = {bytes.tensor}, node.scale = bytes.scale;
   } else {
     node.sources = channel_sources(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
                                    node.windows.pixels(), channels);
   }
   node.k = node.windows.tap_count() * channels, node.n = static_cast<uint64_t>(w.dims[0]);
   const auto values = constant_values(module_, op.operands[1]);
+  if (integers && node.padding != 0) node.integer_bias.resize(node.n);
   node.weights.resize(high * wide * channels * node.n);
   for (uint64_t o = 0; o < node.n; o++)
     for (uint64_t c = 0; c < channels; c++)
@@ -264,9 +279,12 @@ void GraphBuilder::add_windows_product(const Op& op) {
           const uint64_t tap = spreads ? (high - 1 - ky) * wide + wide - 1 - kx : ky * wide + kx;
           const uint64_t k = lines ? (ky * channels + c) * wide + kx : tap * channels + c;
           node.weights[k * node.n + o] = values[((o * channels + c) * high + ky) * wide + kx];
+          if (!node.integer_bias.empty())
+            node.integer_bias[o] -= node.padding * static_cast<int32_t>(node.weights[k * node.n + o]);
         }
   node.y =
       new_tensor(op.origin, module_.type(op.results[0]).dims, module_.type(op.results[0]).count() / node.n, node.n);
+  if (integers) graph_.tensors[node.y].dtype = WEFT_VPU_DTYPE_I32;
   producer_[node.y] = graph_.nodes.size();
   set_channels_last(op, node.y);
   graph_.nodes.emplace_back(std::move(node));

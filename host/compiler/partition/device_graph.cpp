@@ -48,11 +48,12 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
   count_readers(outputs);
   for (size_t i = 0; i < state_.columns.size(); i++) wanted_.emplace(inputs[i].value, state_.columns[i]);
   find_columns();
+  find_quantizers();
   for (const auto& input : inputs) {
     const auto& dims = module_.type(input.value).dims;
     const uint64_t columns = columns_of(input.value);
     const size_t tensor = new_tensor(input.name, dims, module_.type(input.value).count() / columns, columns);
-    if (is_word(module_.type(input.value).element)) graph_.tensors[tensor].dtype = WEFT_VPU_DTYPE_I32;
+    if (lies_as_i32(module_.type(input.value).element)) graph_.tensors[tensor].dtype = WEFT_VPU_DTYPE_I32;
     views_[input.value] = {{tensor}, nullptr};
     graph_.inputs.push_back(tensor);
   }
@@ -128,7 +129,7 @@ void GraphBuilder::find_columns(const Op& op) {
     for (const auto operand : op.operands)
       if (const Op& before = module_.op_of(operand);
           !is_constant(operand) && data_operands(before) != 0 && before.kind != OpKind::kReshape)
-        columns = std::max(columns, is_word(out.element) && module_.type(before.operands[0]).count() == 1
+        columns = std::max(columns, lies_as_i32(out.element) && module_.type(before.operands[0]).count() == 1
                                         ? folded_columns(out.dims)
                                         : last_columns(out.dims));
   want(op.results[0], columns);
@@ -173,7 +174,7 @@ ValueView GraphBuilder::view(ValueId value, const std::string& reader) {
   const auto found = views_.find(value);
   if (found != views_.end()) return found->second;
   const uint64_t count = module_.type(value).count();
-  const bool integers = is_word(module_.type(value).element);
+  const bool integers = lies_as_i32(module_.type(value).element);
   return views_[value] = {{integers ? constant_tensor(reader, constant_integers(module_, value), count)
                                     : constant_tensor(reader, constant_values(module_, value), count)},
                           nullptr};
@@ -301,7 +302,7 @@ size_t GraphBuilder::constant_tensor(const std::string& name, const std::vector<
 void GraphBuilder::add_vector(const Op& op) {
   const ValueId result = op.results[0];
   if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32 &&
-      !is_word(module_.type(op.operands[0]).element)) {
+      !lies_as_i32(module_.type(op.operands[0]).element)) {
     views_[result] = view(op.operands[0], op.origin);  // pred is 0 or 1
     return;
   }

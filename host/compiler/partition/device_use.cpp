@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/integer_products.hpp"
 #include "host/compiler/partition/patterns.hpp"
 #include "host/compiler/partition/value_views.hpp"
 
@@ -22,8 +23,10 @@ constexpr uint64_t kMaxTaps = 1024;       // of a window, and factors of a produ
 
 DeviceVerdict host(std::string reason) { return {DeviceUse::kNone, std::move(reason)}; }
 
-/// f32, pred, which is 0 or 1 in f32, i32 and u32.
-bool has_type(ElementType type) { return type == ElementType::kF32 || type == ElementType::kPred || is_word(type); }
+/// f32, pred, which is 0 or 1 in f32, i32 and u32; `narrow`: shorter integers too.
+bool has_type(ElementType type, bool narrow) {
+  return type == ElementType::kF32 || type == ElementType::kPred || is_word(type) || (narrow && is_narrow(type));
+}
 
 /// What the vector unit does with i32 and u32.
 bool on_integers(OpKind kind) {
@@ -80,7 +83,9 @@ DeviceVerdict use_of_convolution(const Module& module, const Op& op) {
   if (op.attributes.contains("precision") && !is_depthwise(module, op))
     return host("a convolution of more than one pass of bf16");
   if (constant_behind(module, op.operands[0]) != nullptr) return host("a convolution of a constant");
-  if (!is_windows_product(module, op) && !is_depthwise(module, op) && patches > kMaxMoved)
+  const bool images = is_windows_product(module, op) &&
+                      (!lies_as_i32(module.type(op.results[0]).element) || is_product_of_bytes(module, op));
+  if (!images && !is_depthwise(module, op) && patches > kMaxMoved)
     return host(fmt::format("a convolution with {} elements under its windows", patches));
   return {DeviceUse::kProduct, ""};
 }
@@ -123,7 +128,7 @@ DeviceVerdict use_of_reduction(const Module& module, const Op& op) {
   const auto &in = module.type(op.operands[0]), &out = module.type(op.results[0]);
   if (constant_behind(module, op.operands[0]) != nullptr)
     return host(fmt::format("a {} of a constant", name_of(op.kind)));
-  if (const auto& kind = op.word("kind"); is_word(in.element) && (kind == "and" || kind == "or"))
+  if (const auto& kind = op.word("kind"); lies_as_i32(in.element) && (kind == "and" || kind == "or"))
     return host(fmt::format("{} by {} of integers", name_of(op.kind), kind));
   const bool windows = op.kind == OpKind::kReduceWindow && is_window_fold(module, op);
   if (!windows && in.count() > kMaxMoved) return host(fmt::format("{} of {} elements", name_of(op.kind), in.count()));
@@ -176,20 +181,21 @@ DeviceVerdict device_use(const Module& module, const Op& op, DeviceScope scope) 
                      op.kind == OpKind::kSelectAndScatter;
   if (!known) return host(fmt::format("no command for {}", name_of(op.kind)));
   const auto& type = module.type(op.results[0]);
-  if (!has_type(type.element)) return host(fmt::format("{} to {}", name_of(op.kind), type.text()));
-  bool integers = is_word(type.element);
+  const bool product = op.kind == OpKind::kDotGeneral || op.kind == OpKind::kConvolution;
+  const bool narrow = moves || product || op.kind == OpKind::kConvert;
+  if (!has_type(type.element, narrow)) return host(fmt::format("{} to {}", name_of(op.kind), type.text()));
+  bool integers = lies_as_i32(type.element);
   const size_t read = moves ? data_operands(op) : op.operands.size();
   for (size_t i = 0; i < read; i++) {
     const auto& in = module.type(op.operands[i]);
-    if (!has_type(in.element)) return host(fmt::format("{} of {}", name_of(op.kind), in.text()));
-    integers = integers || is_word(in.element);
+    if (!has_type(in.element, narrow)) return host(fmt::format("{} of {}", name_of(op.kind), in.text()));
+    integers = integers || lies_as_i32(in.element);
   }
   if (integers && scope == DeviceScope::kMatrices) return host(fmt::format("{} of integers", name_of(op.kind)));
   if (integers && is_elementwise_kind(op.kind) && !on_integers(op.kind))
     return host(fmt::format("{} of integers", name_of(op.kind)));
   if (!integers && op.kind == OpKind::kRemainder) return host("no command for remainder");
-  if (integers && (op.kind == OpKind::kDotGeneral || op.kind == OpKind::kConvolution ||
-                   op.kind == OpKind::kReduceWindow || op.kind == OpKind::kSelectAndScatter))
+  if (integers && (op.kind == OpKind::kReduceWindow || op.kind == OpKind::kSelectAndScatter))
     return host(fmt::format("{} of integers", name_of(op.kind)));
   for (const auto value : op.operands)
     if (module.type(value).count() == 0) return host("an empty tensor");
@@ -197,6 +203,8 @@ DeviceVerdict device_use(const Module& module, const Op& op, DeviceScope scope) 
   if (scope == DeviceScope::kMatrices && !is_matrix_kind(module, op)) return use_of_matrices(module, op);
   if (scope == DeviceScope::kMatrices && (type.rank() == 0 || module.type(op.operands[0]).rank() == 0))
     return host("a scalar");
+  if (product && integers)
+    if (const std::string reason = refusal_of_integer_product(module, op); !reason.empty()) return host(reason);
   if (op.kind == OpKind::kDotGeneral) return use_of_product(module, op, scope);
   if (op.kind == OpKind::kConvolution) return use_of_convolution(module, op);
   if (op.kind == OpKind::kReduce || op.kind == OpKind::kReduceWindow) return use_of_reduction(module, op);

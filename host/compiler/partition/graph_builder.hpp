@@ -114,10 +114,32 @@ class GraphBuilder {
 
   // product_rules.cpp
   [[nodiscard]] bool fuse(const ir::Op& op, const Aligned& operands);
+  [[nodiscard]] bool is_i32_result(const ir::Op& op) const;
+  [[nodiscard]] uint64_t integer_terms(const ir::Op& op) const;
   void add_product(const ir::Op& op);
   void join_factors();
   void add_quotient(const ir::Op& op, size_t x, size_t w, uint64_t batch);
   void add_convolution(const ir::Op& op);
+
+  // quantization_rules.cpp
+  void find_quantizers();
+  size_t rounded_to_few(const ir::Op& op, size_t a);
+  size_t exact_quotient(const ir::Op& op, size_t a, float b);
+  size_t narrowed(const ir::Op& op, size_t a);
+  [[nodiscard]] const Node* maker_of(size_t tensor) const;
+  /// What becomes i8 when it is multiplied by `scale` and cast.
+  struct Bytes {
+    size_t tensor = 0;
+    float scale = 1;
+  };
+  Bytes before_bytes(const ir::Op& op, size_t t, int32_t offset);
+  [[nodiscard]] Bytes scaled_bytes(size_t t) const;
+  size_t bytes_tensor(const ir::Op& op, const Bytes& bytes);
+  size_t product_of_bytes(const ir::Op& op, size_t x, const std::vector<int32_t>& weights, uint64_t n);
+  [[nodiscard]] static std::vector<int32_t> offset_sums(int32_t offset, const std::vector<int32_t>& weights,
+                                                        uint64_t n);
+  size_t product_in_parts(const ir::Op& op, size_t x, size_t w, uint64_t batch, uint64_t terms);
+  [[nodiscard]] bool fuse_integers(const ir::Op& op, size_t tensor, const Second& other, bool negative);
 
   // convolution_rules.cpp
   [[nodiscard]] std::optional<size_t> pixel_tensor(ir::ValueId value, const std::vector<uint32_t>& order) const;
@@ -160,6 +182,11 @@ class GraphBuilder {
   std::map<size_t, size_t> vector_of_;                         ///< tensor -> node, elementwise operations
   std::map<size_t, size_t> producer_;                          ///< tensor -> node, products by constants only
   std::map<std::pair<size_t, weft_vpu_dtype>, size_t> casts_;  ///< tensor and type -> the tensor in that type
+  std::set<ir::ValueId> quantized_;                            ///< what quantizer_of() operators give
+  std::set<ir::ValueId> rounded_to_few_;                       ///< what these round
+  std::set<ir::ValueId> exact_quotients_;                      ///< what they divide
+  std::set<size_t> quantized_tensors_;                         ///< i32 tensors of these
+  std::map<std::pair<size_t, float>, size_t> bytes_;           ///< tensor and scale -> the tensor of i8
   std::set<size_t> rounded_;                                   ///< tensors that are bf16 whatever reads them
   std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;
   std::map<uint64_t, std::vector<ElementMap>> maps_;  ///< by hash

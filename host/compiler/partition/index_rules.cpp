@@ -80,7 +80,7 @@ void GraphBuilder::add_gather(const Op& op) {
   const Places places = *places_of(module_, op);
   const auto computed = places.computed();
   const ir::Dims strides = ir::strides_of(module_.type(op.operands[0]).dims);
-  const bool integers = is_word(module_.type(op.results[0]).element);
+  const bool integers = lies_as_i32(module_.type(op.results[0]).element);
   const size_t numbers = place_numbers(op, places, true);
   // How far each choice is from the first one.
   std::vector<uint32_t> offsets{0};
@@ -129,7 +129,7 @@ void GraphBuilder::add_gather(const Op& op) {
 void GraphBuilder::overwrite(const Op& op, ValueId updates, const Places& places, const Writers& writers,
                              const std::optional<size_t>& numbers, bool adds, ValueView& target) {
   const auto& type = module_.type(op.results[0]);
-  const bool integers = is_word(type.element);
+  const bool integers = lies_as_i32(type.element);
   const uint64_t count = type.count(), columns = columns_of(op.results[0]);
   std::vector<uint32_t> from(count), at(count);
   for (uint64_t e = 0; e < count; e++) {

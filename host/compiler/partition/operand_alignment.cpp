@@ -74,7 +74,7 @@ bool GraphBuilder::align_in_place(const Op& op, Aligned& aligned) {
       aligned.operands.emplace_back(views_.at(value).tensors[0]);
       continue;
     }
-    const bool integers = is_word(module_.type(value).element);
+    const bool integers = lies_as_i32(module_.type(value).element);
     if (const auto row = integers || aligned.from || !whole ? std::nullopt : repeated_row(module_, value);
         row && row->size() == aligned.columns) {
       aligned.operands.push_back(constant_second(op.origin, *row, aligned.columns));
@@ -120,7 +120,7 @@ GraphBuilder::Aligned GraphBuilder::align(const Op& op) {
   for (const auto value : op.operands) {
     if (!is_constant(value))
       aligned.operands.emplace_back(tensor_of(op.origin, views_.at(value), count, columns));
-    else if (is_word(module_.type(value).element))
+    else if (lies_as_i32(module_.type(value).element))
       aligned.operands.push_back(constant_second(op.origin, constant_integers(module_, value), columns));
     else
       aligned.operands.push_back(constant_second(op.origin, constant_values(module_, value), columns));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "host/compiler/partition/graph_builder.hpp"
+#include "host/compiler/partition/integer_products.hpp"
 
 namespace weft::compiler {
 
@@ -60,8 +61,9 @@ bool GraphBuilder::fuse(const Op& op, const Aligned& operands) {
   const auto* tensor = std::get_if<size_t>(&operands.operands[computed]);
   const Second& other = operands.operands[1 - computed];
   if (tensor == nullptr || !is_exclusive(op.operands[computed]) || !is_constant(op.operands[1 - computed]) ||
-      std::holds_alternative<size_t>(other) || (difference && computed == 1))
+      (std::holds_alternative<size_t>(other) && !is_i32(*tensor)) || (difference && computed == 1))
     return false;
+  if (is_i32(*tensor)) return fuse_integers(op, *tensor, other, difference);
   const auto made = producer_.find(*tensor);
   if (made == producer_.end()) return false;
   const auto join = [&](auto& product) {
@@ -146,6 +148,12 @@ void GraphBuilder::join_factors() {
   });
 }
 
+bool GraphBuilder::is_i32_result(const Op& op) const { return lies_as_i32(module_.type(op.results[0]).element); }
+
+uint64_t GraphBuilder::integer_terms(const Op& op) const {
+  return exact_terms(*integer_range_of(module_, op.operands[0]), *integer_range_of(module_, op.operands[1]));
+}
+
 void GraphBuilder::add_product(const Op& op) {
   const auto &a = module_.type(op.operands[0]), &b = module_.type(op.operands[1]);
   const Order left = order_of(a.dims, op.list("lhs_batch"), op.list("lhs_contract"), true),
@@ -155,6 +163,22 @@ void GraphBuilder::add_product(const Op& op) {
     const ValueView v = view(value, op.origin);
     return std::ranges::is_sorted(order) ? v : picked(graph_, v, permuted(dims, order));
   };
+  if (is_i32_result(op)) {
+    const size_t x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
+    size_t y = 0;
+    if (is_product_of_bytes(module_, op)) {
+      const auto given = constant_integers(module_, op.operands[1]);
+      std::vector<int32_t> weights;
+      for (const uint32_t i : permuted(b.dims, right.dims)) weights.push_back(given[i]);
+      y = product_of_bytes(op, x, weights, right.free);
+    } else {
+      const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
+      y = product_in_parts(op, x, w, batch, integer_terms(op));
+    }
+    graph_.tensors[y].dims = module_.type(op.results[0]).dims;
+    views_[op.results[0]] = {{y}, nullptr};
+    return;
+  }
   if (k >= kManyRows && k >= kFewerColumns * right.free && is_exclusive(op.operands[0]))
     if (const auto divided = divided_by_its_sums(module_, op)) {
       const size_t x = tensor_of(op.origin, ordered(*divided, a.dims, left.dims), a.count(), k);
@@ -200,7 +224,8 @@ void GraphBuilder::add_quotient(const Op& op, size_t x, size_t w, uint64_t batch
 /// Rows are the places of the windows, columns the channels: x becomes one row for each window, (tap, channel), and the
 /// result lies with its channels last.
 void GraphBuilder::add_convolution(const Op& op) {
-  if (is_windows_product(module_, op)) return add_windows_product(op);
+  if (is_windows_product(module_, op) && (!is_i32_result(op) || is_product_of_bytes(module_, op)))
+    return add_windows_product(op);
   if (is_depthwise(module_, op)) return add_depthwise(op);
   const auto &x = module_.type(op.operands[0]), &w = module_.type(op.operands[1]), &y = module_.type(op.results[0]);
   const Dims &stride = op.list("strides"), &low = op.list("low"), &dilation_x = op.list("lhs_dilation"),
@@ -237,7 +262,9 @@ void GraphBuilder::add_convolution(const Op& op) {
   const size_t image = tensor_of(op.origin, picked(graph_, source, permuted(x.dims, last)), x.count(), all_channels);
   source = {{image}, nullptr};
   if (std::ranges::find(pixel, pixels) != pixel.end()) {
-    source.tensors.push_back(constant_tensor(op.origin, std::vector<float>(all_channels), all_channels));
+    source.tensors.push_back(is_i32_result(op)
+                                 ? constant_tensor(op.origin, std::vector<int32_t>(all_channels), all_channels)
+                                 : constant_tensor(op.origin, std::vector<float>(all_channels), all_channels));
     std::vector<uint32_t> both(x.count() + all_channels);
     std::iota(both.begin(), both.end(), 0u);
     source.from = std::make_shared<const std::vector<uint32_t>>(std::move(both));
@@ -260,9 +287,23 @@ void GraphBuilder::add_convolution(const Op& op) {
       for (size_t c = 0; c < channels; c++)
         for (size_t o = 0; o < outputs; o++)
           weights.push_back(static_cast<uint32_t>(((g * outputs + o) * channels + c) * tap_count + t));
-  const size_t sums = new_tensor(op.origin, {static_cast<int64_t>(groups * rows), static_cast<int64_t>(outputs)},
-                                 groups * rows, outputs);
-  if (groups == 1 && is_constant(op.operands[1])) {
+  size_t sums = 0;
+  if (!is_i32_result(op)) {
+    sums = new_tensor(op.origin, {static_cast<int64_t>(groups * rows), static_cast<int64_t>(outputs)}, groups * rows,
+                      outputs);
+  } else if (is_product_of_bytes(module_, op)) {
+    const auto given = constant_integers(module_, op.operands[1]);
+    std::vector<int32_t> values;
+    for (const uint32_t i : weights) values.push_back(given[i]);
+    sums = product_of_bytes(op, under, values, outputs);
+  } else {
+    const size_t filter =
+        tensor_of(op.origin, picked(graph_, view(op.operands[1], op.origin), weights), w.count(), outputs);
+    sums = product_in_parts(op, under, filter, groups, integer_terms(op));
+  }
+  if (is_i32_result(op)) {
+    // Done.
+  } else if (groups == 1 && is_constant(op.operands[1])) {
     const auto values = constant_values(module_, op.operands[1]);
     DenseNode dense{op.origin, under, sums, k, outputs, {}, {}, false};
     for (const uint32_t i : weights) dense.weights.push_back(values[i]);

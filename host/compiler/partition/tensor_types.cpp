@@ -36,8 +36,9 @@ void GraphBuilder::settle_types() {
   for (auto& node : graph_.nodes) {
     auto operands = operands_of(node);
     if (product_operand(node) != nullptr) operands.clear();
-    if (std::holds_alternative<ConvolutionNode>(node)) operands.clear();  // it rounds what it reads
-    if (std::holds_alternative<RearrangeNode>(node)) operands.clear();    // below
+    const auto* convolution = std::get_if<ConvolutionNode>(&node);
+    if (convolution != nullptr && !convolution->int8) operands.clear();  // it rounds what it reads
+    if (std::holds_alternative<RearrangeNode>(node)) operands.clear();   // below
     for (const size_t t : operands) f32[t] = true;
   }
   // A computed value that moves is rounded before if only products read it, and nothing else what it moves from. Of an
@@ -75,7 +76,7 @@ void GraphBuilder::settle_types() {
     }
   }
   for (size_t t = 0; t < f32.size(); t++) {
-    if (is_i32(t) || rounded_.contains(t)) f32[t] = false;
+    if (is_i32(t) || graph_.tensors[t].dtype == WEFT_VPU_DTYPE_I8 || rounded_.contains(t)) f32[t] = false;
     if (f32[t]) graph_.tensors[t].dtype = WEFT_VPU_DTYPE_F32;
   }
   std::map<size_t, size_t> rounded;

@@ -18,7 +18,7 @@ namespace weft::compiler {
 
 /// All elements of a value that constant_behind() finds, of f32 or pred.
 [[nodiscard]] std::vector<float> constant_values(const ir::Module& module, ir::ValueId value);
-/// The same of a value of i32 or u32, as words.
+/// The same of a value of integers, as words.
 [[nodiscard]] std::vector<int32_t> constant_integers(const ir::Module& module, ir::ValueId value);
 /// The row of f32 or pred that an operator repeats as all rows of such a value; nothing: another one has made it.
 [[nodiscard]] std::optional<std::vector<float>> repeated_row(const ir::Module& module, ir::ValueId value);
@@ -30,6 +30,14 @@ namespace weft::compiler {
 [[nodiscard]] constexpr bool is_word(ir::ElementType type) {
   return type == ir::ElementType::kI32 || type == ir::ElementType::kU32;
 }
+
+/// Integers of fewer bits, which device programs have as i32 too, or packed as i8 for products.
+[[nodiscard]] constexpr bool is_narrow(ir::ElementType type) {
+  return type == ir::ElementType::kI8 || type == ir::ElementType::kU8 || type == ir::ElementType::kI16 ||
+         type == ir::ElementType::kU16;
+}
+/// Whether an element is a word of i32 in a device program.
+[[nodiscard]] constexpr bool lies_as_i32(ir::ElementType type) { return is_word(type) || is_narrow(type); }
 
 /// Operators of the vector unit, element by element.
 [[nodiscard]] bool is_elementwise_kind(ir::OpKind kind);

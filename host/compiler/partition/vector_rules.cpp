@@ -117,7 +117,7 @@ size_t GraphBuilder::function(const Op& op, size_t a) {
     case OpKind::kReducePrecision:  // to bf16's: device_use() allows no other
       return widened(op, cast(op, a, WEFT_VPU_DTYPE_BF16));
     case OpKind::kRoundNearestEven:
-      return rounded_to_whole(op, a);
+      return rounded_to_few_.contains(op.results[0]) ? rounded_to_few(op, a) : rounded_to_whole(op, a);
     case OpKind::kFloor: {
       const size_t whole = rounded_to_whole(op, a);
       return emit(op, WEFT_VPU_OP_SUB, whole, emit(op, WEFT_VPU_OP_GT, whole, a));
@@ -170,6 +170,7 @@ size_t GraphBuilder::rounded_to_whole(const Op& op, size_t a) {
 /// To pred: 0 or 1 in f32. To i32 and u32: towards zero. Between the two the bits stay.
 size_t GraphBuilder::converted(const Op& op, size_t a) {
   const auto from = module_.type(op.operands[0]).element, to = module_.type(op.results[0]).element;
+  if (is_narrow(to)) return narrowed(op, a);
   if (to == ir::ElementType::kF32)
     return from == ir::ElementType::kU32 ? float_of_u32(op, a) : cast(op, a, WEFT_VPU_DTYPE_F32);
   if (to == ir::ElementType::kPred) {
@@ -177,7 +178,7 @@ size_t GraphBuilder::converted(const Op& op, size_t a) {
     return is_i32(a) ? cast(op, is, WEFT_VPU_DTYPE_F32) : is;
   }
   if (from == ir::ElementType::kPred) return cast(op, a, WEFT_VPU_DTYPE_I32);
-  if (is_word(from)) return a;
+  if (lies_as_i32(from)) return a;
   return to == ir::ElementType::kU32 ? u32_of_float(op, a) : towards_zero(op, a);
 }
 
@@ -215,6 +216,9 @@ size_t GraphBuilder::operation(const Op& op, size_t a, Second b, bool reversed) 
       if (reversed && is_i32(a)) return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_MUL, a, -1), std::move(b));
       return reversed ? emit(op, WEFT_VPU_OP_AXPY, a, std::move(b), -1.0f) : emit(op, WEFT_VPU_OP_SUB, a, std::move(b));
     default:
+      if (const auto* divisor = std::get_if<float>(&b);
+          divisor != nullptr && !reversed && exact_quotients_.contains(op.results[0]))
+        return exact_quotient(op, a, *divisor);
       if (reversed) return emit(op, WEFT_VPU_OP_MUL, emit(op, WEFT_VPU_OP_RCP, a), std::move(b));
       return emit(op, WEFT_VPU_OP_MUL, a, reciprocal(op, std::move(b)));
   }
@@ -280,7 +284,7 @@ GraphBuilder::Second GraphBuilder::reciprocal(const Op& op, Second b) {
 size_t GraphBuilder::select(const Op& op, const Aligned& operands) {
   const size_t mask = as_tensor(op, operands.operands[0], operands);
   const Second &a = operands.operands[1], &b = operands.operands[2];
-  if (is_word(module_.type(op.results[0]).element)) {
+  if (lies_as_i32(module_.type(op.results[0]).element)) {
     const size_t is = cast(op, mask, WEFT_VPU_DTYPE_I32), is_not = emit(op, WEFT_VPU_OP_EQ, is, 0);
     return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_SELECT, is, a), emit(op, WEFT_VPU_OP_SELECT, is_not, b));
   }

@@ -16,6 +16,10 @@ bool worth_folding(const ir::Module& module, const ir::Op& op) {
   uint64_t bytes = 0, read = 0;
   for (const auto result : op.results) bytes += module.type(result).bytes();
   for (const auto operand : op.operands) read += module.type(operand).bytes();
+  // Bytes as words are weights, to which a zero point comes, and then they are bytes again.
+  if (op.kind == ir::OpKind::kConvert && ir::bytes_of(module.type(op.operands[0]).element) == 1 &&
+      module.type(op.results[0]).element == ir::ElementType::kI32)
+    read *= 4;
   return bytes <= std::max(read, kRepeatedBytes) && bytes <= kMostBytes;
 }
 

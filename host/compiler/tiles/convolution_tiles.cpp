@@ -53,7 +53,7 @@ class Convolver {
       }
     }
     tiles_.begun_ = true;
-    tiles_.program_.note_macs(w_.results() * residues * sum_length_ * product.n);
+    tiles_.program_.note_macs(w_.results() * residues * sum_length_ * (by_.int8 ? 2 : 1) * product.n);
     return y;
   }
 
@@ -62,7 +62,8 @@ class Convolver {
   struct Tap {
     BufferId buffer = kNoBuffer;
     uint64_t word = 0, row_words = 0, channels = 0;
-    uint64_t weight = 0;  ///< its first row of the weights
+    uint64_t weight = 0;       ///< its first row of the weights
+    uint64_t weight_rows = 0;  ///< two channels to a row of i8
   };
 
   /// A block of sums for each MXU at a time: they run side by side.
@@ -83,11 +84,14 @@ class Convolver {
   }
 
   void from_pixels(uint64_t first_image) {
-    WindowImages images(tiles_, group_, by_.product.name, WEFT_VPU_DTYPE_BF16, 0);
+    const auto byte = static_cast<uint8_t>(by_.padding);
+    WindowImages images(tiles_, group_, by_.product.name, by_.int8 ? WEFT_VPU_DTYPE_I8 : WEFT_VPU_DTYPE_BF16,
+                        by_.int8 ? 0x01010101u * byte : 0, by_.scale);
     for (const auto& tap : images.copy(by_.sources, first_image)) {
       const uint64_t channels = by_.sources[tap.source]->columns;
-      taps_.push_back({tap.buffer, tap.word, tap.row_words, channels, sum_length_});
-      sum_length_ += channels;
+      const uint64_t rows = by_.int8 ? (channels + 1) / 2 : channels;
+      taps_.push_back({tap.buffer, tap.word, tap.row_words, channels, sum_length_, rows});
+      sum_length_ += rows;
     }
     grid_ = images.grid();
     if (const uint64_t taps = taps_of_a_word(); taps > 1 && worth_a_word(taps)) put_beside(taps);
@@ -113,7 +117,7 @@ class Convolver {
         tiles_.blocks(sum_length_)};
     for (uint64_t i = 0; i < group_.images; i++)
       under_windows(images, {wide.buffer, wide.row_words}, i * lines * channels, lines * channels, channels, under, i);
-    taps_.push_back({under.buffer, 0, under.row_words, sum_length_, 0});
+    taps_.push_back({under.buffer, 0, under.row_words, sum_length_, 0, sum_length_});
   }
 
   /// What lies under the windows of image `i`, whose `count` lines of all channels begin at row `first` of `wide`:
@@ -162,7 +166,7 @@ class Convolver {
   /// Taps beside each other in a line whose channels together have room in a word.
   [[nodiscard]] uint64_t taps_of_a_word() const {
     const uint64_t channels = by_.sources[0]->columns;
-    return by_.sources.size() == 1 ? std::clamp<uint64_t>(chip_.n / channels, 1, w_.taps[1]) : 1;
+    return by_.sources.size() == 1 && !by_.int8 ? std::clamp<uint64_t>(chip_.n / channels, 1, w_.taps[1]) : 1;
   }
 
   /// Whether a word for several taps saves the MXUs more than it costs the vector unit, which has about four operations
@@ -211,7 +215,7 @@ class Convolver {
         const Packed& p = packed.at(key);
         const uint64_t row = static_cast<uint64_t>(row_of(tap)) - p.first;
         tap.buffer = p.image.buffer, tap.row_words = p.image.row_words, tap.word = row * tap.row_words;
-        tap.channels *= part.count;
+        tap.channels *= part.count, tap.weight_rows *= part.count;
       }
       beside.push_back(tap);
     }
@@ -242,14 +246,14 @@ class Convolver {
     for (size_t tap = 0; tap < taps_.size(); tap++) {
       if (tap == 0 || held >= kLoadTiles * chip_.n) groups_.push_back({tap, 0}), held = 0;
       groups_.back().count++;
-      held += taps_[tap].channels;
+      held += taps_[tap].weight_rows;
     }
   }
 
   BufferId load_weights(uint64_t block, size_t group) {
     if (weights_[residue_][block].size() > group) return weights_[residue_][block][group];
     const Tap &first = taps_[groups_[group].first], &last = taps_[groups_[group].first + groups_[group].count - 1];
-    const uint64_t rows = last.weight + last.channels - first.weight;
+    const uint64_t rows = last.weight + last.weight_rows - first.weight;
     const BufferId buffer = graph_.add_buffer(command_graph::BufferSpace::kVmem, rows);
     spec::DmaCommand load;
     load.header.opcode = WEFT_OPCODE_COPY;
@@ -282,7 +286,7 @@ class Convolver {
       c.m = static_cast<uint16_t>(places.count);
       c.cols = static_cast<uint16_t>(tiles_.lanes(by_.product.n, block));
       c.seed = tap == 0 ? WEFT_MXU_SEED_ZERO : WEFT_MXU_SEED_KEEP;
-      c.dtype = WEFT_MXU_DTYPE_BF16;
+      c.dtype = by_.int8 ? WEFT_MXU_DTYPE_INT8 : WEFT_MXU_DTYPE_BF16;
       graph_.product(c, t.buffer, weights, sums);
     }
   }
@@ -296,7 +300,8 @@ class Convolver {
       c.header.opcode = WEFT_OPCODE_EPILOGUE;
       c.header.tag = tag;
       c.src_space = WEFT_VPU_SPACE_ACC;
-      c.src_dtype = WEFT_VPU_DTYPE_F32, c.dst_dtype = static_cast<uint8_t>(by_.product.dtype);
+      c.src_dtype = by_.int8 ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_F32;
+      c.dst_dtype = static_cast<uint8_t>(by_.product.dtype);
       c.rows = static_cast<uint16_t>(count), c.cols = static_cast<uint16_t>(tiles_.lanes(by_.product.n, block));
       c.a_addr = static_cast<uint32_t>(place - places.first), c.a_stride = 1;
       if (by_.product.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = static_cast<uint32_t>(2 * block);

@@ -23,7 +23,10 @@ struct ResultOf {
     return {};
   }
   Result operator()(const DenseStep& s) const { return {s.y, s.m, s.n, s.y_dtype}; }
-  Result operator()(const VectorStep& s) const { return {s.y, s.rows, s.cols, s.y_dtype, s.uniform}; }
+  Result operator()(const VectorStep& s) const {
+    if (s.y_dtype == WEFT_VPU_DTYPE_I8) return {s.y, s.rows, (s.cols + 1) / 2, WEFT_VPU_DTYPE_BF16};
+    return {s.y, s.rows, s.cols, s.y_dtype, s.uniform};
+  }
   Result operator()(const RearrangeStep& s) const { return {s.y, s.rows, s.cols, s.y_dtype}; }
   Result operator()(const ReduceStep& s) const { return {s.y, s.rows, s.cols, s.dtype, true}; }
   Result operator()(const PairProductStep& s) const { return {s.y, s.batch * s.m, s.n, s.y_dtype}; }

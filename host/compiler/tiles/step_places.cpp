@@ -12,7 +12,8 @@ struct Operands {
     return {};
   }
   std::vector<StepOperand> operator()(DenseStep& s) const {
-    std::vector<StepOperand> operands{{&s.x, s.m, s.k, WEFT_VPU_DTYPE_BF16}, {&s.weights}};
+    const uint64_t columns = s.dtype == WEFT_MXU_DTYPE_INT8 ? (s.k + 1) / 2 : s.k;  // two values of i8 to one
+    std::vector<StepOperand> operands{{&s.x, s.m, columns, WEFT_VPU_DTYPE_BF16}, {&s.weights}};
     if (s.bias) operands.push_back({&*s.bias});
     return operands;
   }

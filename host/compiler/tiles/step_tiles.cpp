@@ -133,6 +133,7 @@ void StepTiles::add_step(const ConvolutionStep& step, bool) {
     by.sources.push_back(&matrix(source.place, source.rows, source.cols, source.dtype));
   by.product = {step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
   by.spread = step.spread;
+  by.int8 = step.int8, by.padding = step.padding, by.scale = step.scale;
   finish(step.y, tiles_.convolution(by), step.name);
 }
 
@@ -146,6 +147,8 @@ void StepTiles::add_step(const WindowStep& step, bool) {
 void StepTiles::add_step(const VectorStep& step, bool) {
   Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
   if (step.bits) return finish(step.y, tiles_.bits_as(a, step.y_dtype), step.name);
+  if (step.y_dtype == WEFT_VPU_DTYPE_I8)
+    return finish(step.y, tiles_.cast_to_i8(a, std::bit_cast<float>(step.scalar2), step.name), step.name);
   if (only_casts(step)) return finish(step.y, tiles_.cast(a, step.y_dtype, step.name), step.name);
   Elementwise by{.name = step.name,
                  .op = step.op,
@@ -161,8 +164,7 @@ void StepTiles::add_step(const VectorStep& step, bool) {
 
 bool taken(const Step& step) {
   if (const auto* dense = std::get_if<DenseStep>(&step))
-    return (dense->dtype == WEFT_MXU_DTYPE_BF16 || dense->x.segment > kScratch) && dense->arrivals.empty() &&
-           (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
+    return dense->arrivals.empty() && (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
   return std::holds_alternative<VectorStep>(step) || std::holds_alternative<RearrangeStep>(step) ||
          std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step) ||
          std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step);

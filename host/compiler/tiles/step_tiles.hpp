@@ -66,7 +66,7 @@ class StepTiles {
   std::map<Key, std::map<uint64_t, uint64_t>> weights_for_;  ///< by place: steps that have it as weights, by batch
 };
 
-/// Its results stay in VMEM, and its operands are bf16 or f32.
+/// Its results stay in VMEM.
 [[nodiscard]] bool taken(const Step& step);
 
 }  // namespace weft::compiler::tiles

@@ -225,12 +225,13 @@ BufferId TileBuilder::column_of(const Matrix& uniform, uint64_t chunk, uint16_t 
   return column;
 }
 
-void TileBuilder::cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag) {
+void TileBuilder::cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag,
+                             uint64_t joined) {
   spec::VpuCommand c;
   c.header.opcode = WEFT_OPCODE_CAST;
   c.header.tag = tag;
   c.src_dtype = static_cast<uint8_t>(a.dtype), c.dst_dtype = static_cast<uint8_t>(d.dtype);
-  c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
+  c.rows = static_cast<uint16_t>(joined * a.row_chunks[chunk].count);
   c.cols = static_cast<uint16_t>(lanes(a.columns, block));
   c.a_addr = static_cast<uint32_t>(block * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
   c.d_addr = static_cast<uint32_t>(block * d.block_words), c.d_stride = static_cast<uint32_t>(d.row_words);
@@ -242,7 +243,9 @@ Matrix TileBuilder::cast(Matrix& a, weft_vpu_dtype dtype, const std::string& nam
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
     const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
-    for (uint64_t block = 0; block < blocks(a.columns); block++) cast_block(a, chunk, block, d, tag);
+    const uint64_t count = blocks(a.columns), joined = std::min(joined_blocks(a, chunk), joined_blocks(d, chunk));
+    for (uint64_t block = 0; block < count; block += joined)
+      cast_block(a, chunk, block, d, tag, std::min(joined, count - block));
   }
   return d;
 }

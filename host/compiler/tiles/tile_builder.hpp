@@ -71,6 +71,9 @@ struct Convolution {
   std::vector<Matrix*> sources;          ///< bf16 or f32; of pixels, channels one behind the other
   Product product;                       ///< `store` is not used
   std::array<uint64_t, 2> spread{1, 1};  ///< results of a place, each by weights of its own
+  bool int8 = false;   ///< the sources, f32 or i32, become i8, and sums are i32; weights of a tap fill whole words
+  int8_t padding = 0;  ///< of i8
+  float scale = 1;     ///< of i8: what the sources are multiplied by before
 };
 
 /// What lies under windows, one operation for each tap in the order of lines and columns; x is f32, a row a pixel.
@@ -105,8 +108,10 @@ class TileBuilder {
   [[nodiscard]] Matrix elementwise(Matrix& a, const Elementwise& by);
   /// Row by row where rows stay together, else through transposes of up to N rows.
   [[nodiscard]] Matrix rearrange(const Rearrangement& by);
-  /// Another type: as CAST does it.
+  /// Another type than i8: as CAST does it.
   [[nodiscard]] Matrix cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name);
+  /// i8 of f32 or i32 times the scale, as CAST does it: two values make one column of a matrix of bf16.
+  [[nodiscard]] Matrix cast_to_i8(Matrix& a, float scale, const std::string& name);
   /// The same words as another type of as many: no command.
   [[nodiscard]] Matrix bits_as(Matrix& a, weft_vpu_dtype dtype);
   /// Sum, largest or smallest of each row, in all columns.
@@ -149,7 +154,9 @@ class TileBuilder {
   void for_each_run(const Matrix& matrix, uint64_t from, uint64_t end, F run) const;
   /// Of each row the value in lane 0, N of them to a row.
   [[nodiscard]] BufferId column_of(const Matrix& uniform, uint64_t chunk, uint16_t tag);
-  void cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag);
+  [[nodiscard]] spec::VpuCommand i8_cast(const Matrix& a, uint64_t row, uint64_t rows, uint64_t word, float scale,
+                                         uint16_t tag) const;
+  void cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag, uint64_t joined = 1);
   [[nodiscard]] uint64_t joined_blocks(const Matrix& matrix, uint64_t chunk) const;
   /// K tiles of a column block that lie one behind the other, the first of which have been loaded.
   struct WeightTiles {

@@ -81,14 +81,14 @@ void PlaceGrid::for_each_run(
 }
 
 WindowImages::Image WindowImages::padding(uint64_t rows, uint64_t columns) {
-  Image image{command_graph::kNoBuffer, tiles_.blocks(columns) * row_words(dtype_)};
-  const uint64_t words = rows * image.row_words;
-  image.buffer = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, words);
+  Image image{command_graph::kNoBuffer, words(columns)};
+  const uint64_t all = rows * image.row_words;
+  image.buffer = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, all);
   spec::DmaCommand fill;
   fill.header.opcode = WEFT_OPCODE_FILL;
   fill.header.tag = tiles_.program_.tag(fmt::format("{} padding", name_));
   fill.src_off = padding_;
-  fill.size0 = static_cast<uint32_t>(words * tiles_.chip_.word_bytes);
+  fill.size0 = static_cast<uint32_t>(all * tiles_.chip_.word_bytes);
   tiles_.graph_.load(fill, image.buffer);
   return image;
 }
@@ -101,7 +101,16 @@ void WindowImages::copy_rows(Matrix& from, uint64_t first, uint64_t step, uint64
     const Span rows = from.row_chunks[chunk];
     const uint64_t some = std::min(count - done, (rows.first + rows.count - 1 - at) / step + 1);
     tiles_.need(from, chunk, {0, tiles_.blocks(from.columns)});
-    for (uint64_t block = 0; block < tiles_.blocks(from.columns); block++) {
+    for (uint64_t word = 0; dtype_ == WEFT_VPU_DTYPE_I8 && word < to.row_words; word++) {
+      auto c = tiles_.i8_cast(from, at - rows.first, some, word, scale_, tag);
+      c.a_stride *= static_cast<uint32_t>(step), c.b_stride *= static_cast<uint32_t>(step);
+      c.d_addr = static_cast<uint32_t>((row + done * apart) * to.row_words + word);
+      c.d_stride = static_cast<uint32_t>(apart * to.row_words);
+      tiles_.graph_.vector(c, from.chunks[chunk],
+                           c.b_mode == WEFT_VPU_B_MODE_TENSOR ? from.chunks[chunk] : command_graph::kNoBuffer,
+                           to.buffer);
+    }
+    for (uint64_t block = 0; dtype_ != WEFT_VPU_DTYPE_I8 && block < tiles_.blocks(from.columns); block++) {
       spec::VpuCommand c;
       c.header.opcode = from.dtype == dtype_ ? WEFT_OPCODE_ELEMENTWISE : WEFT_OPCODE_CAST;
       c.header.tag = tag;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/compiler/chunk_pipeline.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {
@@ -40,9 +41,11 @@ class WindowImages {
     size_t source = 0;
   };
 
-  /// The copies are bf16 or f32; `padding` is the pattern of 32 bits that padding is made of.
-  WindowImages(TileBuilder& tiles, const Windows& windows, std::string name, weft_vpu_dtype dtype, uint32_t padding)
-      : tiles_(tiles), windows_(windows), name_(std::move(name)), dtype_(dtype), padding_(padding) {}
+  /// The copies are bf16, f32 or i8; `padding` is the pattern of 32 bits that padding is made of,
+  /// `scale` what values are multiplied by on their way to i8.
+  WindowImages(TileBuilder& tiles, const Windows& windows, std::string name, weft_vpu_dtype dtype, uint32_t padding,
+               float scale = 1)
+      : tiles_(tiles), windows_(windows), name_(std::move(name)), dtype_(dtype), padding_(padding), scale_(scale) {}
 
   /// Images from `first_image` on, as many as the windows have; taps by tap line, tap column and source.
   [[nodiscard]] std::vector<Tap> copy(std::span<Matrix* const> sources, uint64_t first_image);
@@ -61,12 +64,17 @@ class WindowImages {
  private:
   void fill(Matrix& source, uint64_t phase_line, uint64_t phase_column, const Image& image, uint64_t lead);
   [[nodiscard]] uint64_t held(size_t d, uint64_t phase) const;
+  /// Words of a row of so many columns.
+  [[nodiscard]] uint64_t words(uint64_t columns) const {
+    return dtype_ == WEFT_VPU_DTYPE_I8 ? tiles_.blocks((columns + 1) / 2) : tiles_.blocks(columns) * row_words(dtype_);
+  }
 
   TileBuilder& tiles_;
   const Windows& windows_;
   const std::string name_;
   const weft_vpu_dtype dtype_;
   const uint32_t padding_;
+  const float scale_;
   PlaceGrid grid_;
 };
 

@@ -97,6 +97,7 @@ class LayerFinder {
     if (view) return;
     for (const ValueId result : op.results) layer_of_[result] = *layer;
     to.work.macs += macs_of(module_, op);
+    if (is_of_integers(op)) to.work.int8_macs += macs_of(module_, op);
     for (const ValueId operand : op.operands) read(to, op, operand, *layer);
     const bool free = joins_product(op);
     if (free) products_.insert(op.results[0]);
@@ -113,7 +114,7 @@ class LayerFinder {
     if (const Op* constant = constant_behind(module_, operand)) {
       const uint64_t count = constant->constant->type.count();
       if (count != 1 && seen_constants_.insert(constant->results[0]).second)
-        layer.work.hbm_bytes += count * (product ? 2 : 4);
+        layer.work.hbm_bytes += count * (is_of_integers(op) ? 1 : product ? 2 : 4);
       return;
     }
     const ValueId value = root(operand);
@@ -124,6 +125,11 @@ class LayerFinder {
     if (input == part_.inputs.end() || !seen_inputs_.insert(value).second) return;
     const auto& tensor = part_.graph->tensors[part_.graph->inputs[static_cast<size_t>(input - part_.inputs.begin())]];
     layer.work.hbm_bytes += module_.type(value).count() * (tensor.dtype == WEFT_VPU_DTYPE_F32 ? 4 : 2);
+  }
+
+  [[nodiscard]] bool is_of_integers(const Op& op) const {
+    return (op.kind == OpKind::kDotGeneral || op.kind == OpKind::kConvolution) &&
+           !compiler::ir::is_float(module_.type(op.results[0]).element);
   }
 
   /// A sum with a constant, a factor, or a relu, of a product's result that nothing else reads.
@@ -150,7 +156,8 @@ class LayerFinder {
 }  // namespace
 
 LayerWork& LayerWork::operator+=(const LayerWork& other) {
-  macs += other.macs, hbm_bytes += other.hbm_bytes, vector_elements += other.vector_elements;
+  macs += other.macs, int8_macs += other.int8_macs;
+  hbm_bytes += other.hbm_bytes, vector_elements += other.vector_elements;
   return *this;
 }
 
@@ -224,7 +231,8 @@ const char* WorkBound::engine() const {
 }
 
 WorkBound bound_of(const spec::Chip& chip, const LayerWork& work) {
-  return {static_cast<double>(work.macs) / static_cast<double>(chip.peak_macs_per_cycle),
+  return {(static_cast<double>(work.macs) - static_cast<double>(work.int8_macs) / 2) /
+              static_cast<double>(chip.peak_macs_per_cycle),
           static_cast<double>(work.vector_elements) / (uint64_t{chip.n} * chip.vpu_sublanes),
           static_cast<double>(work.hbm_bytes) * static_cast<double>(chip.clock_hz) /
               static_cast<double>(chip.hbm_bytes_per_second)};

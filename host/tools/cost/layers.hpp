@@ -18,6 +18,7 @@ struct LayerWork {
   uint64_t macs = 0;
   uint64_t hbm_bytes = 0;        ///< constants, inputs of the device program that nothing before has read, its outputs
   uint64_t vector_elements = 0;  ///< elements times passes of the vector unit (vector_passes())
+  uint64_t int8_macs = 0;        ///< those of the MACs that the MXU has at twice the rate
 
   LayerWork& operator+=(const LayerWork& other);
 };

@@ -246,6 +246,13 @@ const Graph* ModelProgram::whole() const {
   if (partition.parts.size() != 1 || !partition.parts[0].graph) return nullptr;
   const auto& graph = *partition.parts[0].graph;
   if (graph.inputs.size() != module.inputs.size() || graph.outputs.size() != module.outputs.size()) return nullptr;
+  // Programs of other types have all inputs in one argument, and all outputs.
+  const auto f32 = [&](compiler::ir::ValueId value) {
+    return module.type(value).element == compiler::ir::ElementType::kF32;
+  };
+  if (!std::ranges::all_of(module.inputs, f32) ||
+      !std::ranges::all_of(module.outputs, [&](const auto& output) { return f32(output.value); }))
+    return nullptr;
   for (size_t i = 0; i < module.inputs.size(); i++)
     if (graph.tensors[graph.inputs[i]].name != module.input_name(module.inputs[i])) return nullptr;
   for (size_t i = 0; i < module.outputs.size(); i++)

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -27,9 +28,14 @@ using compiler::ir::OpKind;
 using compiler::ir::Tensor;
 using compiler::ir::TensorPtr;
 
-/// What a device program reads: f32, the bits of i32, pred as 0 or 1.
+/// What a device program reads: f32, the bits of i32, shorter integers as i32, pred as 0 or 1.
 std::vector<float> as_floats(const Tensor& value) {
   std::vector<float> floats(value.type.count());
+  if (compiler::is_narrow(value.type.element)) {
+    for (uint64_t i = 0; i < floats.size(); i++)
+      floats[i] = std::bit_cast<float>(static_cast<int32_t>(value.integer(i)));
+    return floats;
+  }
   if (value.type.element == ElementType::kPred)
     std::copy_n(value.as<uint8_t>(), floats.size(), floats.begin());
   else
@@ -80,6 +86,12 @@ std::vector<std::vector<float>> loop_golden(const compiler::DeviceLoop& loop,
 
 /// The reverse, of a device program's result.
 void set_elements(Tensor& value, const std::vector<std::byte>& dense) {
+  if (compiler::is_narrow(value.type.element)) {
+    // The lower bytes of each word.
+    const uint64_t bytes = value.data.size() / value.type.count();
+    for (uint64_t i = 0; i < value.type.count(); i++) std::memcpy(&value.data[bytes * i], &dense[4 * i], bytes);
+    return;
+  }
   if (value.type.element != ElementType::kPred) {
     value.data = dense;
     return;

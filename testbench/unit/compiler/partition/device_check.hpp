@@ -27,7 +27,7 @@ inline std::vector<float> bits_of(const ir::Tensor& tensor) {
   for (uint64_t i = 0; i < bits.size(); i++) {
     const auto number =
         tensor.type.element == ir::ElementType::kF32 ? tensor.as<float>()[i] : static_cast<float>(tensor.number(i));
-    bits[i] = is_word(tensor.type.element) ? std::bit_cast<float>(static_cast<int32_t>(tensor.integer(i))) : number;
+    bits[i] = lies_as_i32(tensor.type.element) ? std::bit_cast<float>(static_cast<int32_t>(tensor.integer(i))) : number;
   }
   return bits;
 }
@@ -60,6 +60,8 @@ inline void check(const std::string& text, const std::vector<Numbers>& inputs, c
       if (tensor->type.element == ir::ElementType::kI32) tensor->as<int32_t>()[e] = static_cast<int32_t>(inputs[i][e]);
       if (tensor->type.element == ir::ElementType::kU32)
         tensor->as<uint32_t>()[e] = static_cast<uint32_t>(static_cast<int64_t>(inputs[i][e]));
+      if (tensor->type.element == ir::ElementType::kI8) tensor->as<int8_t>()[e] = static_cast<int8_t>(inputs[i][e]);
+      if (tensor->type.element == ir::ElementType::kU8) tensor->as<uint8_t>()[e] = static_cast<uint8_t>(inputs[i][e]);
       if (tensor->type.element == ir::ElementType::kPred) tensor->as<uint8_t>()[e] = inputs[i][e] != 0;
     }
     bits.push_back(bits_of(*tensor));
