@@ -10,7 +10,10 @@ import tempfile
 
 import numpy as np
 import onnx
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+if sys.path and pathlib.Path(sys.path[0]).resolve() == pathlib.Path(__file__).resolve().parent:
+    sys.path.pop(0)  # onnxruntime has an onnx_model too
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static  # noqa: E402
 
 
 class Samples(CalibrationDataReader):
