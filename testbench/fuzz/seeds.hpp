@@ -20,6 +20,7 @@ Seeds state_page_seeds();
 Seeds fault_schedule_seeds();
 Seeds npy_seeds();
 Seeds onnx_seeds();
+Seeds chakra_seeds();
 Seeds server_seeds();
 Seeds client_seeds();
 

@@ -26,6 +26,7 @@ const std::map<std::string, std::function<Seeds()>> kMakers{
     {"fault_schedule", weft::fuzz::fault_schedule_seeds},
     {"npy", weft::fuzz::npy_seeds},
     {"onnx", weft::fuzz::onnx_seeds},
+    {"chakra", weft::fuzz::chakra_seeds},
     {"vfio_user_server", weft::fuzz::server_seeds},
     {"vfio_user_client", weft::fuzz::client_seeds},
 };
