@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "Vweft_ibex_model.h"
 
@@ -20,10 +22,8 @@ constexpr uint32_t kEcall = 0x0000'0073, kEbreak = 0x0010'0073, kCompressedEbrea
 
 class Ibex final : public rv32::Processor {
  public:
-  Ibex(const rv32::Layout& layout, std::span<const std::byte> image, rv32::Bus& bus) : Processor(layout, image, bus) {
-    context_.randReset(0);
-    reset();
-  }
+  Ibex(const rv32::Layout& layout, std::span<const std::byte> image, rv32::Bus& bus)
+      : Ibex(layout, bus, rv32::padded_rom(image)) {}
   ~Ibex() override { model_.final(); }
 
   [[nodiscard]] rv32::Engine engine() const override { return rv32::Engine::kIbex; }
@@ -32,6 +32,11 @@ class Ibex final : public rv32::Processor {
   void set_external_interrupt(bool level) override { interrupt_ = level; }
 
  private:
+  Ibex(const rv32::Layout& layout, rv32::Bus& bus, std::vector<std::byte> rom)
+      : Processor(layout, rom, bus), memory_(std::move(rom)) {  // its bytes stay where they are
+    context_.randReset(0);
+    reset();
+  }
   /// What the ports ask for in this cycle, and the memories answer in the next one.
   struct Answer {
     bool valid = false, error = false;
@@ -44,6 +49,7 @@ class Ibex final : public rv32::Processor {
   bool retire();
   [[nodiscard]] Cause cause() const;
 
+  const std::vector<std::byte> memory_;  // of the ROM
   VerilatedContext context_;
   Vweft_ibex_model model_{&context_};
   bool interrupt_ = false;

@@ -77,11 +77,12 @@ const char* cause_name(Cause cause) {
 }
 
 std::shared_ptr<const Code> decode_rom(std::span<const std::byte> image) {
-  std::vector<std::byte> rom(image.begin(), image.end());
-  rom.resize((rom.size() + 3) / 4 * 4);
-  auto code = std::make_shared<Code>(rom.size() / 2);
-  for (size_t at = 0; at < code->size(); at++) {
-    Instruction& instruction = (*code)[at];
+  auto code = std::make_shared<Code>();
+  code->rom = padded_rom(image);
+  const std::vector<std::byte>& rom = code->rom;
+  code->instructions.resize(rom.size() / 2);
+  for (size_t at = 0; at < code->instructions.size(); at++) {
+    Instruction& instruction = code->instructions[at];
     uint32_t word = 0;
     std::memcpy(&word, &rom[2 * at], std::min<size_t>(sizeof word, rom.size() - 2 * at));
     instruction = decode(word);
@@ -90,8 +91,8 @@ std::shared_ptr<const Code> decode_rom(std::span<const std::byte> image) {
   return code;
 }
 
-Hart::Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus, std::shared_ptr<const Code> code)
-    : Processor(layout, image, bus), code_(code != nullptr ? std::move(code) : decode_rom(image)) {
+Hart::Hart(const Layout& layout, Bus& bus, std::shared_ptr<const Code> code)
+    : Processor(layout, code->rom, bus), code_(std::move(code)) {
   reset();
 }
 
@@ -252,13 +253,15 @@ bool Hart::interrupt_pending() const { return external_interrupt_ && (csrs_.mie 
 
 unsigned Hart::fetch_cycles(uint32_t target) const {
   const uint32_t offset = target - layout_.rom_base;
-  return (target & 2) != 0 && offset < rom_.size() && (*code_)[offset / 2].length == 4 ? kUnalignedTargetCycles : 0;
+  return (target & 2) != 0 && offset < rom_.size() && code_->instructions[offset / 2].length == 4
+             ? kUnalignedTargetCycles
+             : 0;
 }
 
 uint32_t Hart::encoding(uint32_t address) const {
   const uint32_t offset = address - layout_.rom_base;
   uint32_t word = 0;
-  std::memcpy(&word, &rom_[offset], std::min<size_t>((*code_)[offset / 2].length, rom_.size() - offset));
+  std::memcpy(&word, &rom_[offset], std::min<size_t>(code_->instructions[offset / 2].length, rom_.size() - offset));
   return word;
 }
 
@@ -292,7 +295,7 @@ bool Hart::execute(uint64_t limit) {
     raise(cause, address);
     return false;
   };
-  const Instruction* const code = code_->data();
+  const Instruction* const code = code_->instructions.data();
   while (cycles_ < limit && !attention_) {
     const uint32_t offset = pc_ - layout_.rom_base;
     if (offset >= rom_.size()) return false;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/rv32/instruction.hpp"
@@ -22,8 +23,11 @@ struct Csrs {
   uint32_t mtval = 0;
 };
 
-/// The instruction at each halfword of a ROM.
-using Code = std::vector<Instruction>;
+/// A ROM and the instruction at each of its halfwords.
+struct Code {
+  std::vector<std::byte> rom;
+  std::vector<Instruction> instructions;
+};
 [[nodiscard]] std::shared_ptr<const Code> decode_rom(std::span<const std::byte> image);
 
 /// Interprets the image in a ROM; code is decoded once, and executes from the ROM only. Misaligned accesses of ROM and
@@ -36,7 +40,8 @@ using Code = std::vector<Instruction>;
 class Hart final : public Processor {
  public:
   /// `code`: the image, decoded already, which harts of one image share; nullptr: it decodes.
-  Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus, std::shared_ptr<const Code> code = nullptr);
+  Hart(const Layout& layout, std::span<const std::byte> image, Bus& bus, std::shared_ptr<const Code> code = nullptr)
+      : Hart(layout, bus, code != nullptr ? std::move(code) : decode_rom(image)) {}
 
   [[nodiscard]] Engine engine() const override { return Engine::kSimulator; }
   void reset() override;
@@ -52,6 +57,7 @@ class Hart final : public Processor {
   [[nodiscard]] const Csrs& csrs() const { return csrs_; }
 
  private:
+  Hart(const Layout& layout, Bus& bus, std::shared_ptr<const Code> code);
   [[nodiscard]] bool load(uint32_t address, unsigned bytes, uint32_t& value);
   [[nodiscard]] bool store(uint32_t address, unsigned bytes, uint32_t value);
   /// False: the CSR does not exist or is read-only.

@@ -60,6 +60,13 @@ enum class Engine : uint8_t {
   kIbex = 1,       ///< Ibex's RTL
 };
 
+/// An image as a ROM holds it: in whole words.
+[[nodiscard]] inline std::vector<std::byte> padded_rom(std::span<const std::byte> image) {
+  std::vector<std::byte> rom(image.begin(), image.end());
+  rom.resize((rom.size() + 3) / 4 * 4);
+  return rom;
+}
+
 /// One hart with its ROM and SRAM; code executes from the ROM only. One thread.
 class Processor {
  public:
@@ -88,13 +95,13 @@ class Processor {
   [[nodiscard]] std::span<const std::byte> rom() const { return rom_; }
 
  protected:
-  Processor(const Layout& layout, std::span<const std::byte> image, Bus& bus)
+  /// `rom`: whole words (padded_rom()); outlives it.
+  Processor(const Layout& layout, std::span<const std::byte> rom, Bus& bus)
       : layout_(layout),
         bus_(bus),
-        rom_(image.begin(), image.end()),
+        rom_(rom),
         sram_memory_(static_cast<std::byte*>(std::calloc(layout.sram_bytes, 1))),
         sram_(sram_memory_.get(), layout.sram_bytes) {
-    rom_.resize((rom_.size() + 3) / 4 * 4);
     if (sram_memory_ == nullptr) throw std::bad_alloc();
   }
   /// True: `offset` to `offset + bytes` lies within a memory of this size.
@@ -106,7 +113,7 @@ class Processor {
 
   Layout layout_;
   Bus& bus_;
-  std::vector<std::byte> rom_;
+  std::span<const std::byte> rom_;
   std::unique_ptr<std::byte, Free> sram_memory_;  // from calloc(): costs what is touched of it
   std::span<std::byte> sram_;
   uint32_t x_[32] = {};

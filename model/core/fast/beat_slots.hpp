@@ -35,6 +35,17 @@ class BeatSlots {
     return sizes_[of].data.get() + slot / sizes_.size() * (kLeast << of);
   }
   void give_back(size_t slot) { sizes_[slot % sizes_.size()].free.push_back(slot / sizes_.size()); }
+  /// None is out: what many of them have touched goes back to the system.
+  void let_go() {
+    for (size_t of = 0; of < sizes_.size(); of++)
+      if (sizes_[of].used * (kLeast << of) >= kMuch) sizes_[of] = {};
+  }
+  /// Bytes that have been touched since they were last let go.
+  [[nodiscard]] size_t touched() const {
+    size_t bytes = 0;
+    for (size_t of = 0; of < sizes_.size(); of++) bytes += sizes_[of].used * (kLeast << of);
+    return bytes;
+  }
   /// All are free.
   void clear() {
     for (Size& size : sizes_) {
@@ -45,6 +56,7 @@ class BeatSlots {
 
  private:
   static constexpr size_t kLeast = 64;
+  static constexpr size_t kMuch = 16 << 10;
   struct Size {
     std::unique_ptr<std::byte[]> data;  // of slots side by side
     std::vector<size_t> free;           // given back; the last one is taken first, so few are ever touched

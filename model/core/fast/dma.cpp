@@ -124,6 +124,7 @@ bool DmaDirection::step(uint64_t cycle) {
   for (unsigned i = 0; i < 2; i++) able[i] = able[i] && !channels_[i].checking;
   ready_ = able[0] && (!able[1] || held[0] <= held[1]) ? 0 : able[1] ? 1 : -1;
   resting_ = holds_nothing();
+  if (resting_ && !state_.vmem_is_flat()) slots_.let_go();  // many chips: memory counts
   return reports;
 }
 

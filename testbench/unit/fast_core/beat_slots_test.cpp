@@ -40,6 +40,21 @@ TEST_CASE("a slot keeps its bytes until it is given back, whatever the others ho
   }
 }
 
+TEST_CASE("what many slots have touched is let go when none is out, and few keep theirs") {
+  BeatSlots slots(64, 4096);
+  std::vector<size_t> out;
+  for (int i = 0; i < 40; i++) out.push_back(slots.take(4096));
+  const size_t small = slots.take(64);
+  CHECK(slots.touched() == 40 * 4096 + 64);
+  for (const size_t slot : out) slots.give_back(slot);
+  slots.give_back(small);
+  slots.let_go();
+  CHECK(slots.touched() == 64);
+  const size_t again = slots.take(4096);
+  std::memset(slots.data(again), 1, 4096);
+  CHECK(slots.touched() == 4096 + 64);
+}
+
 TEST_CASE("slots of short beats lie side by side, and one that is given back is the next") {
   BeatSlots slots(8, 4096);
   const size_t first = slots.take(172), second = slots.take(200), large = slots.take(4096);
