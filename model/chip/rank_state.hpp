@@ -19,6 +19,7 @@ struct RankState {
   // The program
   bool enough = false;       ///< the wall clock says that sockets are to be looked at
   bool stops = false;        ///< the program has been asked to end
+  bool observes = false;     ///< an observer has asked something
   bool deserted = false;     ///< all clients that the program was started for have left
   uint32_t tenants = 0;      ///< 0, 1, or 2 for several: processes that are clients
   uint32_t tenant = 0;       ///< the process, if there is one
@@ -39,6 +40,7 @@ struct RankState {
     longest_ns = std::max(longest_ns, other.longest_ns);
     enough |= other.enough;
     stops |= other.stops;
+    observes |= other.observes;
     deserted &= other.deserted;
     const bool same = other.tenant == tenant && other.tenant_user == tenant_user;
     if (tenants == 0) {

@@ -73,6 +73,11 @@ Function& Simulation::function(size_t index) {
   const size_t of_chip = chips_.front()->functions();
   return chips_[index / of_chip]->function(index % of_chip);
 }
+uint32_t Simulation::first_chip() const { return network_ == nullptr ? 0 : network_->first_chip(); }
+uint32_t Simulation::slice_chips() const { return network_ == nullptr ? 1 : network_->slice().chips(); }
+SliceRegisters Simulation::slice_registers(uint32_t chip) const {
+  return network_ == nullptr ? SliceRegisters{} : network_->registers(chip);
+}
 uint64_t Simulation::cycle() const {
   return std::max(chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value()), clock_->front_cycle());
 }
@@ -218,6 +223,10 @@ void Simulation::end_idle_wait() {
 
 uint64_t Simulation::observe_counters(size_t index, std::array<uint64_t, WEFT_COUNTERS>& counters) {
   CoreHost& core = chip(index).core();
+  if (link_ != nullptr) {
+    look_idle_ ? core.snapshot(counters) : core.read_snapshot(counters);
+    return look_cycles_[index];
+  }
   const uint64_t cycle = core.cycle();
   if (held()) {  // no cycle passes: as of the last look
     core.read_snapshot(counters);

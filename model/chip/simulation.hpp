@@ -57,6 +57,11 @@ class Simulation {
   [[nodiscard]] size_t functions_of_a_chip() const { return functions() / chips(); }
   [[nodiscard]] size_t chips() const { return chips_.size(); }
   [[nodiscard]] Chip& chip(size_t index = 0) { return *chips_[index]; }
+  /// The number of the first chip in its slice, and the slice's chips, those of other ranks too; 0 and 1 without one.
+  [[nodiscard]] uint32_t first_chip() const;
+  [[nodiscard]] uint32_t slice_chips() const;
+  /// What the registers of any chip of the slice tell, one of another rank too. Empty without a slice.
+  [[nodiscard]] SliceRegisters slice_registers(uint32_t chip) const;
   [[nodiscard]] uint64_t cycle() const;
 
   /// A host holds time (SIM_HOLD), and no former client is being cleared away: slices must not run.
@@ -114,7 +119,11 @@ class Simulation {
 
   /// The core's counters for somebody who looks on: no cycle of what runs changes by it. While the core works this is a
   /// slice, in which what is pending goes on; else a few cycles pass on an idle device. Returns their cycle.
+  /// With several ranks time goes on between begin_look() and this.
   uint64_t observe_counters(size_t chip, std::array<uint64_t, WEFT_COUNTERS>& counters);
+  /// With several ranks: latches the counters at a meeting that has said `all`. Those of an idle core, while others
+  /// work or a host holds time, stay as they were at the last look: it would be ahead of what comes to it by cycles.
+  void begin_look(size_t chip, const RankState& all);
 
   /// run_slice() until nothing is pending.
   void run_until_idle();
@@ -158,7 +167,9 @@ class Simulation {
   RankLink* link_ = nullptr;
   std::vector<RankLink::Bytes> outbox_, inbox_;  // by rank
   RankMeter meter_;
-  uint64_t window_end_fs_ = 0;  // all that happens before has happened, in all ranks
+  std::vector<uint64_t> look_cycles_;  // of the last counters that were latched, by chip
+  bool look_idle_ = false;             // no rank had anything to do then
+  uint64_t window_end_fs_ = 0;         // all that happens before has happened, in all ranks
 };
 
 }  // namespace weft::chip

@@ -5,6 +5,7 @@
 
 #include "model/chip/chip.hpp"
 #include "model/chip/core_clock.hpp"
+#include "model/chip/core_host.hpp"
 #include "model/chip/simulation.hpp"
 #include "model/chip/slice_network.hpp"
 
@@ -114,6 +115,15 @@ void Simulation::run_windows(RankState all) {
 void Simulation::stand_at(uint64_t fs) {
   if (fs > now_fs()) sc_core::sc_start(sc_core::sc_time::from_value(fs - now_fs()), sc_core::SC_RUN_TO_TIME);
   window_end_fs_ = fs;
+}
+
+void Simulation::begin_look(size_t index, const RankState& all) {
+  CoreHost& core = chip(index).core();
+  look_idle_ = !all.runs() && !all.held();
+  look_cycles_.resize(chips());
+  const bool latches = all.runs() && core.core().busy();
+  if (latches || look_idle_) look_cycles_[index] = core.cycle();
+  if (latches) core.take_snapshot();
 }
 
 void Simulation::end_alarms() {

@@ -67,8 +67,8 @@ std::string links_reply(chip::Simulation& simulation) {
                 {"slice", slice_json(simulation.chip(0).preset(), first)},
                 {"cycle", simulation.cycle()},
                 {"links", Json::array()}};
-  for (uint32_t chip = 0; chip < simulation.chips(); chip++) {
-    const chip::SliceRegisters& slice = simulation.chip(chip).function(0).registers().slice();
+  for (uint32_t chip = 0; chip < simulation.slice_chips(); chip++) {
+    const chip::SliceRegisters slice = simulation.slice_registers(chip);
     for (unsigned port = 0; port < chip::kLinkPorts; port++) reply["links"].push_back(link_json(chip, port, slice));
   }
   return reply.dump() + "\n";
@@ -87,10 +87,10 @@ std::string inject_reply(chip::Simulation& simulation, const ManagementRequest& 
         fmt::format("chip {} refused {} at port {} with value {}: it has no link there, {} faults are "
                     "armed ({} at most), or the value is outside of its range "
                     "(docs/reference/host_interface.md, injected_fault)",
-                    request.chip, spec::injected_fault_name(request.kind_of_fault), kPortNames[request.port],
-                    request.value, faults.armed(), chip::FaultInjector::kMaxArmed));
+                    simulation.first_chip() + request.chip, spec::injected_fault_name(request.kind_of_fault),
+                    kPortNames[request.port], request.value, faults.armed(), chip::FaultInjector::kMaxArmed));
   const Json reply = {{"weft_management", kManagementVersion},
-                      {"injected", {{"chip", request.chip}, {"armed", faults.armed()}}}};
+                      {"injected", {{"chip", simulation.first_chip() + request.chip}, {"armed", faults.armed()}}}};
   return reply.dump() + "\n";
 }
 

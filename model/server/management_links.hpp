@@ -10,7 +10,7 @@ namespace weft::server {
 /// Shape of the slice, and of every chip and port: neighbour, state, counters. UNSUPPORTED: the chip stands alone.
 std::string links_reply(chip::Simulation& simulation);
 
-/// Arms a fault of the chip's links, as if its first function's host had. INVALID_ARGUMENT: refused by the chip.
+/// Arms a fault of the links of a chip that is simulated here, counted from the first one, as if its first function's host had. INVALID_ARGUMENT: refused by the chip.
 std::string inject_reply(chip::Simulation& simulation, const ManagementRequest& request);
 
 }  // namespace weft::server

@@ -16,7 +16,7 @@ namespace weft::server {
 
 void ManagementPort::poll_for(std::vector<pollfd>& polled) const {
   const bool rests = resting();
-  if (!rests && !listener_->resting()) polled.push_back({listener_->fd(), POLLIN, 0});
+  if (!rests && listener_ != nullptr && !listener_->resting()) polled.push_back({listener_->fd(), POLLIN, 0});
   for (const Observer& observer : observers_) {
     // While the port rests, a hang-up that is polled for would wake the loop again and again.
     const short events = observer.has_output() ? POLLOUT : POLLIN;
@@ -31,8 +31,8 @@ int ManagementPort::timeout_ms() const {
   return static_cast<int>(left.count()) + 1;
 }
 
-void ManagementPort::serve() {
-  if (!resting()) accept();
+void ManagementPort::serve_sockets() {
+  if (!resting() && listener_ != nullptr) accept();
   std::erase_if(observers_, [this](Observer& observer) {
     try {
       return !flush(observer) || (!observer.has_output() && !resting() && !receive(observer));
@@ -40,8 +40,16 @@ void ManagementPort::serve() {
       return true;
     }
   });
+}
+
+std::deque<ManagementPort::Observer>::iterator ManagementPort::next_asking() {
+  return std::ranges::find_if(observers_, [](const Observer& o) { return o.has_line() && !o.has_output(); });
+}
+
+void ManagementPort::serve() {
+  serve_sockets();
   if (resting()) return;
-  const auto asks = std::ranges::find_if(observers_, [](const Observer& o) { return o.has_line() && !o.has_output(); });
+  const auto asks = next_asking();
   if (asks == observers_.end()) return;
   const auto begin = Clock::now();
   bool answered = true;
@@ -104,6 +112,37 @@ bool ManagementPort::receive(Observer& observer) {
   return true;
 }
 
+const std::optional<ManagementPort::Question>& ManagementPort::question() {
+  if (question_) return question_;
+  serve_sockets();
+  const auto asks = resting() ? observers_.end() : next_asking();
+  if (asks == observers_.end()) return question_;
+  const size_t end = asks->input.find('\n');
+  asks->heard = question_of_ = ++requests_;
+  question_ = Question{asks->input.substr(0, end), asks->user};
+  asks->input.erase(0, end + 1);
+  return question_;
+}
+
+void ManagementPort::reply(std::string text) {
+  question_.reset();
+  next_ = Clock::now() + kPeriod;
+  const auto asked = std::ranges::find(observers_, question_of_, &Observer::heard);
+  if (asked == observers_.end()) return;
+  asked->output = std::move(text);
+  (void)flush(*asked);  // gone: the next look tells
+  std::rotate(asked, asked + 1, observers_.end());
+}
+
+std::optional<size_t> ManagementPort::looked_at(std::string_view line) const {
+  std::string error;
+  const auto request =
+      parse_management_request(line, simulation_.slice_chips(), simulation_.functions_of_a_chip(), error);
+  if (!request || request->kind != ManagementRequest::Kind::kState) return std::nullopt;
+  const size_t chip = request->chip - simulation_.first_chip();
+  return request->chip < simulation_.first_chip() || chip >= simulation_.chips() ? std::nullopt : std::optional(chip);
+}
+
 void ManagementPort::answer(Observer& observer) {
   const size_t end = observer.input.find('\n');
   observer.heard = ++requests_;
@@ -114,8 +153,12 @@ void ManagementPort::answer(Observer& observer) {
 
 std::string ManagementPort::reply_to(std::string_view line, uid_t user) {
   std::string error;
-  const auto request = parse_management_request(line, simulation_.chips(), simulation_.functions_of_a_chip(), error);
+  auto request = parse_management_request(line, simulation_.slice_chips(), simulation_.functions_of_a_chip(), error);
+  const uint32_t first = simulation_.first_chip();
+  const uint32_t asked = request && request->kind != ManagementRequest::Kind::kLinks ? request->chip : 0;
+  if (asked < first || asked - first >= simulation_.chips()) return {};
   if (!request) return error_reply("INVALID_ARGUMENT", error);
+  request->chip = asked - first;
   const std::vector<FunctionOwner> owners = owners_();
   const FunctionOwner& owner = owners[function_index(simulation_, *request)];
   switch (request->kind) {

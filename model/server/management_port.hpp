@@ -6,8 +6,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/chip/simulation.hpp"
@@ -29,7 +31,14 @@ class ManagementPort {
   /// Of the server's time, requests take at most one part in so many.
   static constexpr int kPartOfTime = 10;
 
-  /// `owners`: who is served on each function; called with each request.
+  /// What an observer asks, and its user.
+  struct Question {
+    std::string line;
+    uid_t user = 0;
+  };
+
+  /// `owners`: who is served on each function; called with each request. `listener`: nullptr: of a rank that has no
+  /// observers, and replies for its chips only.
   ManagementPort(chip::Simulation& simulation, std::unique_ptr<Listener> listener, const Permissions& permissions,
                  std::function<std::vector<FunctionOwner>()> owners)
       : simulation_(simulation),
@@ -43,6 +52,15 @@ class ManagementPort {
   [[nodiscard]] int timeout_ms() const;
   /// Takes what the sockets have, and answers one request at most.
   void serve();
+
+  // With several ranks, in place of serve(): each replies for its chips
+  /// Takes what the sockets have. The question that reply() is to answer, until it has.
+  [[nodiscard]] const std::optional<Question>& question();
+  void reply(std::string text);
+  /// One of this rank's chips, from its first one, that a state is asked of.
+  [[nodiscard]] std::optional<size_t> looked_at(std::string_view line) const;
+  /// Empty: another rank's.
+  [[nodiscard]] std::string reply_to(std::string_view line, uid_t user);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -63,8 +81,9 @@ class ManagementPort {
   /// False: the observer has gone.
   [[nodiscard]] bool flush(Observer& observer);
   [[nodiscard]] bool receive(Observer& observer);
+  void serve_sockets();
+  [[nodiscard]] std::deque<Observer>::iterator next_asking();
   void answer(Observer& observer);
-  [[nodiscard]] std::string reply_to(std::string_view line, uid_t user);
   [[nodiscard]] std::string reset(const ManagementRequest& request, uid_t user, const FunctionOwner& owner);
   [[nodiscard]] bool resting() const { return Clock::now() < next_; }
 
@@ -75,6 +94,8 @@ class ManagementPort {
   std::deque<Observer> observers_;  // the next to be answered first
   Clock::time_point next_{};        // before it no request is served
   uint64_t requests_ = 0;
+  std::optional<Question> question_;  // with several ranks
+  uint64_t question_of_ = 0;          // its observer, by `heard`
 };
 
 }  // namespace weft::server

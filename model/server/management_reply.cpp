@@ -177,8 +177,8 @@ Json chip_json(chip::Simulation& simulation, uint32_t number) {
           {"hbm_bytes", preset.hbm_bytes},
           {"hbm_bytes_per_second", preset.hbm_bytes_per_second},
           {"peak_macs_per_cycle", preset.peak_macs_per_cycle},
-          {"number", number},
-          {"chips", simulation.chips()},
+          {"number", simulation.first_chip() + number},
+          {"chips", simulation.slice_chips()},
           {"pid", ::getpid()}};
 }
 
@@ -311,7 +311,7 @@ std::string function_reply(chip::Simulation& simulation, const ManagementRequest
 std::string reset_reply(chip::Simulation& simulation, const ManagementRequest& request, const FunctionOwner& owner) {
   chip::Registers& registers = simulation.chip(request.chip).function(request.function).registers();
   Json reply = header();
-  reply["reset"] = {{"chip", request.chip},
+  reply["reset"] = {{"chip", simulation.first_chip() + request.chip},
                     {"function", request.function},
                     {"owner", owner_json(owner)},
                     {"cycle", simulation.cycle()},

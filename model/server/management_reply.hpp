@@ -1,4 +1,4 @@
-/// What the management socket tells: one line of JSON a reply. Reads the chip between two slices of simulated time, and
+/// What the management socket tells: one line of JSON a reply. Requests count chips from this rank's first one. Reads the chip between two slices of simulated time, and
 /// changes nothing on it.
 #pragma once
 #include <sys/types.h>

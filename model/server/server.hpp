@@ -34,7 +34,7 @@ class Server {
   void attach(FileDescriptor socket, size_t function = 0) { ports_[function].attach(std::move(socket)); }
   /// Serves whoever connects, one after the other; a second client of a function at a time is answered with EBUSY.
   void listen(std::unique_ptr<Listener> listener, size_t function = 0) { ports_[function].listen(std::move(listener)); }
-  /// Answers observers of all chips on this socket.
+  /// Answers observers of all chips on this socket, those of other ranks too. nullptr: another rank has the socket.
   void manage(std::unique_ptr<Listener> listener);
   /// Hears of all messages; before attach() and run(). Not owned.
   void set_log(MessageLog* log);
@@ -60,6 +60,9 @@ class Server {
   void run_slices();
   /// After clients have come or left.
   void update_rights();
+  /// An observer's question, which one of the ranks has: the rank of its chip replies. All ranks come, after a meeting
+  /// that has said `all`, and let time go on if it does.
+  void reply_in_ranks(chip::RankLink& link, const chip::RankState& all);
   /// What this rank says at a meeting.
   [[nodiscard]] chip::RankState rank_state();
   /// Waits of hosts that have nothing more to say end, as nothing is going to happen.

@@ -1,6 +1,11 @@
 // The loop of a rank: its own sockets, and simulated time together with the other ranks.
+#include <fmt/format.h>
 #include <poll.h>
 
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/server/server.hpp"
@@ -11,6 +16,7 @@ chip::RankState Server::rank_state() {
   chip::RankState state = simulation_.rank_state();
   state.stops = stopping_;
   state.deserted = deserted_;
+  state.observes = management_ && management_->question();
   for (const FunctionPort& port : ports_) {
     const auto peer = port.peer();
     if (!peer) continue;
@@ -25,6 +31,48 @@ chip::RankState Server::rank_state() {
     }
   }
   return state;
+}
+
+void Server::reply_in_ranks(chip::RankLink& link, const chip::RankState& all) {
+  using Bytes = chip::RankLink::Bytes;
+  std::vector<Bytes> out(link.ranks()), in(link.ranks());
+  const auto text_of = [](const Bytes& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  const auto bytes_of = [](const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return Bytes(bytes.begin(), bytes.end());
+  };
+  std::optional<ManagementPort::Question> question = management_->question();
+  const bool is_own = question.has_value();
+  for (unsigned rank = 0; rank < link.ranks() && is_own; rank++)
+    if (rank != link.rank()) out[rank] = bytes_of(fmt::format("{} {}", question->user, question->line));
+  link.exchange(out, in);
+  unsigned asking = link.rank();
+  for (unsigned rank = 0; rank < link.ranks(); rank++) {
+    if (rank == link.rank() || in[rank].empty()) continue;
+    asking = rank;
+    const std::string said = text_of(in[rank]);
+    const size_t space = said.find(' ');
+    question = {said.substr(space + 1), static_cast<uid_t>(std::stoul(said.substr(0, space)))};
+  }
+  const auto looked_at = management_->looked_at(question->line);
+  if (looked_at) simulation_.begin_look(*looked_at, all);
+  if (all.runs()) simulation_.run_windows(all);
+  std::string reply = management_->reply_to(question->line, question->user);
+  // A look at an idle chip lets a few cycles pass there: they pass in all ranks, before a host is heard again.
+  if (!all.runs() && !all.held()) {
+    chip::RankState now = simulation_.meet(rank_state());
+    for (; now.runs(); now = simulation_.meet(rank_state())) simulation_.run_windows(now);
+    simulation_.stand_still(now);
+  }
+  for (Bytes& bytes : out) bytes.clear();
+  if (!is_own) out[asking] = bytes_of(reply);
+  link.exchange(out, in);
+  if (!is_own) return;
+  for (unsigned rank = 0; rank < link.ranks(); rank++)
+    if (rank != link.rank() && !in[rank].empty()) reply = text_of(in[rank]);
+  management_->reply(std::move(reply));
 }
 
 void Server::run_in_ranks(chip::RankLink& link) {
@@ -61,7 +109,12 @@ void Server::run_in_ranks(chip::RankLink& link) {
     const bool begins = all.runs() && !running;
     running = all.runs();
     meets = running || (all.alarm != 0 && !all.held());
-    if (running && !begins) simulation_.run_windows(all);
+    if (all.observes && !begins) {
+      reply_in_ranks(link, all);
+      said.observes = false;
+    } else if (running && !begins) {
+      simulation_.run_windows(all);
+    }
     if (running) continue;
     simulation_.stand_still(all);
     if (meets && all == last) end_idle_waits();

@@ -32,7 +32,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   auto* processes =
       app.add_option("--processes", arguments.processes,
                      "simulate a slice by so many processes, each with its share of the chips and their sockets; bits "
-                     "and cycles are those of one process. There is no management socket then")
+                     "and cycles are those of one process")
           ->check(CLI::PositiveNumber)
           ->envname("WEFT_PROCESSES")
           ->capture_default_str();

@@ -112,7 +112,7 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
   if (arguments.fds.empty()) {
     const auto group = arguments.permissions.group;
     const bool ready = arguments.directory.empty() || server::prepare_socket_folder(arguments.directory, group, error);
-    if (ready && !arguments.directory.empty() && link == nullptr)
+    if (ready && !arguments.directory.empty() && first == 0)
       management = server::Listener::make(arguments.directory + "/management.sock", error, group);
     for (unsigned turn = 0; turn < share.ranks && error.empty(); turn++) {  // one rank after the other
       if (turn == share.rank) listeners = make_listeners(arguments, first, end, error);
@@ -129,7 +129,7 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
     server.set_log(recorder.get());
   }
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
-  if (management != nullptr) server.manage(std::move(management));
+  if (!arguments.directory.empty()) server.manage(std::move(management));
   for (uint32_t i = 0; i < arguments.fds.size(); i++) {
     server::FileDescriptor fd(arguments.fds[i]);  // those of other ranks are closed here
     if (i >= first && i < end) server.attach(std::move(fd), i - first);

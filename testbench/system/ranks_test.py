@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 import time
 import unittest
@@ -105,6 +106,54 @@ class Ranks(WeftTest):
         ranks = children(simulator.pid, "weft-sim")
         simulator.kill()
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in ranks), "end of all processes", DEAD_RANK_S)
+
+    def ask(self, request, folder):
+        with socket.socket(socket.AF_UNIX) as observer:
+            observer.settimeout(60)
+            observer.connect(self.path(f"{folder}/management.sock"))
+            observer.sendall((json.dumps({"weft_management": 1, **request}) + "\n").encode())
+            with observer.makefile() as lines:
+                return json.loads(lines.readline())
+
+    def test_one_management_socket_answers_for_all_chips(self):
+        def retired(state):
+            return {name: count for name, count in state["counters"].items() if name.endswith("_retired")}
+
+        told = []
+        for processes in (1, 2, 4):
+            folder = f"managed-{processes}"
+            self.serve(processes, folder)
+            collective = ("collective", "all-reduce", "--listen", folder, "--axis", "xy", "--bytes", 16384)
+            found = [self.weft_json(*collective)["device_cycles"], self.ask({"request": "links"}, folder)["links"]]
+            for chip in range(4):
+                state = self.ask({"request": "state", "chip": chip}, folder)
+                self.assertLessEqual(state["counters_cycle"], state["cycle"])
+                found.append([state["chip"]["number"], state["chip"]["chips"], retired(state), state["functions"][0]["state"], state["engines"]["traffic"]])
+                page = self.ask({"request": "function", "chip": chip, "function": 0, "entries": 4}, folder)
+                found.append([page["chip"]["number"], page["function"]["function"], len(page["state_page"])])
+            found.append([self.ask(request, folder)["error"] for request in ({"request": "state", "chip": 4}, {"request": "nothing"})])
+            found.append(self.ask({"request": "inject", "chip": 2, "kind": "link_down", "port": 0, "nth": 1, "count": 1, "value": 0}, folder))
+            found.append(self.ask({"request": "reset", "chip": 3, "function": 0, "force": False}, folder)["reset"]["reset_generation"])
+            found.append(self.weft_json(*collective)["device_cycles"])
+            found.append([link["state"] for link in self.ask({"request": "links"}, folder)["links"]])
+            told.append(found)
+        self.assertIn("down", told[0][-1])
+        self.assertNotEqual(told[0][0], told[0][-2])
+        self.assertEqual(told[1], told[0])
+        self.assertEqual(told[2], told[0])
+
+    def test_observers_beside_a_collective_change_no_cycle(self):
+        self.serve(2)
+        collective = ("collective", "all-reduce", "--listen", "slice", "--bytes", 262144)
+        cycles = self.weft_json(*collective)["device_cycles"]
+        client = self.start(*collective, "--json")
+        asked = 0
+        while client.poll() is None:
+            self.assertEqual(self.ask({"request": "state", "chip": asked % 4}, "slice")["chip"]["number"], asked % 4)
+            asked += 1
+        out, err = client.communicate()
+        self.assertEqual((json.loads(out)["device_cycles"], json.loads(out)["differing"], err), (cycles, 0, ""), f"{asked} questions")
+        self.assertGreater(asked, 0)
 
     def test_training_with_a_pulled_link(self):
         for seed in range(1, 4):
