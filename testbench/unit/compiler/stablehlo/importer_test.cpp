@@ -66,7 +66,7 @@ TEST_CASE("every seed is taken, and loops and branches have their regions") {
   CHECK(text_of("max_pool_grad").find("select_and_scatter(") != std::string::npos);
 }
 
-TEST_CASE("callbacks read each other's token, in order, through loops and branches, and the program's own are nothing") {
+TEST_CASE("callbacks read each other's token in order, through loops and branches, and the program's own are nothing") {
   auto module = imported(seed("callbacks"));
   REQUIRE(module.ok());
   CHECK(ir::callbacks_of(module.value()) == ir::Dims{1, 2, 3, 4, 5});
