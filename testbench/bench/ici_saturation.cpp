@@ -3,7 +3,7 @@
 /// serves its sources, and what a control message waits for.
 ///
 ///   ici_saturation load|all-to-all|uniform|parking-lot|control [--slice NAME] [--chips N] [--bytes N] [--packets N]
-///                  [--outstanding N] [--seed S] [--framing] [--json]
+///                  [--outstanding N] [--buffers N] [--hop-packets X] [--one-order] [--seed S] [--framing] [--json]
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -30,6 +30,9 @@ struct Options {
   uint64_t bytes = 48 << 10;
   uint64_t packets = 4000;  // of each chip
   unsigned outstanding = 256;
+  unsigned buffers = 0;    // packets of a channel; 0: what keeps a link busy
+  double hop_packets = 0;  // latency of a hop, in times of a packet; 0: a chip's
+  bool one_order = false;
   uint64_t seed = 1;
   bool framing = false;
   bool json = false;
@@ -38,16 +41,18 @@ struct Options {
 /// Sends as a chip's DMA does: in blocks, each by its own route.
 class Blocks {
  public:
-  explicit Blocks(Network& network) : network_(network) {}
+  explicit Blocks(Network& network, bool one_order = false) : network_(network), one_order_(one_order) {}
 
   void send(uint32_t from, uint32_t to, uint64_t bytes, Femtoseconds at, uint8_t traffic_class = 0) {
     const auto& topology = network_.topology();
-    const auto route = balanced_route(topology, from, to, sent_[uint64_t{from} * topology.chips() + to]++);
+    auto route = balanced_route(topology, from, to, sent_[uint64_t{from} * topology.chips() + to]++);
+    if (one_order_) route.order = 0;
     network_.send({from, to, bytes, traffic_class, route.order, route.way, at}, at);
   }
 
  private:
   Network& network_;
+  const bool one_order_;
   std::map<uint64_t, uint32_t> sent_;  // blocks, by pair
 };
 
@@ -56,6 +61,10 @@ NetworkOptions network_options(const Options& options, uint64_t link_bytes_per_s
   out.link_bytes_per_second = link_bytes_per_second;
   out.framing = options.framing;
   out.seed = options.seed;
+  out.buffer_packets = options.buffers;
+  if (options.hop_packets != 0)
+    out.hop_latency = static_cast<Femtoseconds>(options.hop_packets *
+                                                static_cast<double>(transfer_time(kBlock, link_bytes_per_second)));
   return out;
 }
 
@@ -134,7 +143,7 @@ Json uniform(const Options& options, const Slice& slice) {
   Network network(slice.topology(), network_options(options, slice.generation->link_bytes_per_second));
   const auto& topology = network.topology();
   const auto chips = topology.chips();
-  Blocks blocks(network);
+  Blocks blocks(network, options.one_order);
   std::mt19937_64 random(options.seed);
   const auto send = [&](uint32_t from, Femtoseconds at) {
     auto to = static_cast<uint32_t>(random() % (chips - 1));
@@ -160,7 +169,8 @@ Json uniform(const Options& options, const Slice& slice) {
   Json out{{"bytes_per_second_a_chip", rate},
            {"largest_load", load},
            {"link_bytes_per_second_a_chip", bound},
-           {"share", rate / bound}};
+           {"share", rate / bound},
+           {"packets_a_packet_time", rate / static_cast<double>(slice.generation->link_bytes_per_second)}};
   out.update(shares(of_source));
   out["bytes_by_source"] = of_source;
   return out;
@@ -259,6 +269,13 @@ int main(int argc, char** argv) {
   app.add_option("--outstanding", options.outstanding, "uniform: packets of a chip on their way")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));
+  app.add_option("--buffers", options.buffers, "uniform: packets of a virtual channel; 0: what keeps a link busy")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100'000));
+  app.add_option("--hop-packets", options.hop_packets, "uniform: latency of a hop, in times of a packet; 0: a chip's")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_flag("--one-order", options.one_order, "uniform: all packets go along x first, in two channels");
   app.add_option("--seed", options.seed, "of the traffic")->capture_default_str();
   app.add_flag("--framing", options.framing, "packets carry headers and CRCs; else their payload alone takes time");
   app.add_flag("--json", options.json, "print JSON");
