@@ -6,6 +6,7 @@ import time
 
 import figures_ici
 import figures_ranks
+import figures_sharding
 import figures_trust
 from figures_tools import row
 
@@ -165,4 +166,4 @@ def multislice(tools):
     return rows
 
 
-FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("ranks", figures_ranks.ranks), ("speed-up", figures_ranks.speed_up), ("multislice", multislice), ("replay", replay))
+FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("booksim", figures_sharding.booksim), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("ranks", figures_ranks.ranks), ("speed-up", figures_ranks.speed_up), ("multislice", multislice), ("replay", replay), ("sharding", figures_sharding.sharding))

@@ -136,7 +136,7 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
     if (!made.ok()) return made.error();
     paths = std::move(made.value());
     direct = {!paths.transfers.empty(), paths.direct_posts};
-    schedule_transfers(program, paths.transfers, dtype, kGate);
+    schedule_transfers(program, paths.transfers, dtype, kGate, c.beside_program ? kTilesBesideProgram : kTilesAtOnce);
   }
   auto barrier = collective_barrier(mesh.value());
   barrier.header.opcode = WEFT_OPCODE_BARRIER;

@@ -56,7 +56,9 @@ struct Collective {
   /// the first.
   std::vector<std::vector<uint32_t>> groups;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kBySize;
+  bool beside_program = false;  ///< leaves most semaphores to a program: at most kSemaphoresBesideProgram below 48
 };
+inline constexpr unsigned kSemaphoresBesideProgram = 14;
 
 /// False: the chip is in none of the collective's groups.
 [[nodiscard]] bool takes_part(const Collective& collective, uint32_t chip);

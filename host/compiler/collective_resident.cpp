@@ -25,7 +25,7 @@ namespace {
 constexpr unsigned kAdded = 0;         // by the VPU, in its order: a sum that dma_out waits for
 constexpr unsigned kLoadedForVpu = 1;  // .. + 15: by a group of loads
 constexpr unsigned kLoadedForOut = 17;
-constexpr size_t kGroups = 16;
+constexpr size_t kGroups = 16, kGroupsBesideProgram = 6;
 constexpr size_t kNone = ~size_t{0};
 /// Posted by the neighbours on axis a, 4 a higher.
 enum Arrival : uint8_t { kSumUp = 48, kSumDown = 49, kBlockUp = 50, kBlockDown = 51 };
@@ -258,12 +258,13 @@ class Resident {
 
   /// Loads end in any order, so they go in groups: a command that needs one waits for its group, once per queue.
   void push() {
+    const size_t groups = c_.beside_program ? kGroupsBesideProgram : kGroups;
     uint64_t all = 0, before = 0;
     for (const Load& load : loads_) all += load.bytes;
     std::vector<size_t> group_of;
     std::array<uint64_t, kGroups> commands{};
     for (const Load& load : loads_) {
-      group_of.push_back(std::min<size_t>(kGroups * before / all, kGroups - 1));
+      group_of.push_back(std::min<size_t>(groups * before / all, groups - 1));
       commands[group_of.back()] += load.commands.size();
       before += load.bytes;
     }

@@ -6,7 +6,6 @@
 namespace weft::compiler {
 namespace {
 
-constexpr unsigned kSlots = kTilesAtOnce;
 constexpr unsigned kSources = 3;           // areas of a slot
 constexpr unsigned kLoaded = 0;            // .. + 7: a source of the slot has been loaded
 constexpr unsigned kAdded = 8;             // .. + 7: the sum is there
@@ -22,8 +21,13 @@ struct Tile {
 
 class TileScheduler {
  public:
-  TileScheduler(ProgramBuilder& program, weft_vpu_dtype dtype, unsigned gate)
-      : program_(program), chip_(program.chip()), dtype_(dtype), gate_(gate), tile_bytes_(transfer_tile_bytes(chip_)) {}
+  TileScheduler(ProgramBuilder& program, weft_vpu_dtype dtype, unsigned gate, unsigned at_once)
+      : program_(program),
+        chip_(program.chip()),
+        dtype_(dtype),
+        gate_(gate),
+        slots_(at_once),
+        tile_bytes_(transfer_tile_bytes(chip_)) {}
 
   void run(const std::vector<Transfer>& transfers) {
     for (const Transfer& transfer : transfers)
@@ -34,14 +38,16 @@ class TileScheduler {
       if (tiles_[i].transfer->sources.size() > 1) add(i);
       send(i);
     }
-    program_.note_vmem_words(kSlots * kSources * tile_bytes_ / chip_.word_bytes);
+    program_.note_vmem_words(slots_ * kSources * tile_bytes_ / chip_.word_bytes);
   }
 
  private:
   [[nodiscard]] uint64_t area(size_t tile, unsigned source) const {
-    return (tile % kSlots * kSources + source) * tile_bytes_;
+    return (tile % slots_ * kSources + source) * tile_bytes_;
   }
-  static unsigned of_slot(unsigned semaphore, size_t tile) { return semaphore + static_cast<unsigned>(tile % kSlots); }
+  [[nodiscard]] unsigned of_slot(unsigned semaphore, size_t tile) const {
+    return semaphore + static_cast<unsigned>(tile % slots_);
+  }
 
   void load(size_t index) {
     const Tile& tile = tiles_[index];
@@ -54,8 +60,8 @@ class TileScheduler {
       command.src_off = source.place.offset + tile.offset;
       command.dst_off = area(index, i);
       command.size0 = static_cast<uint32_t>(tile.bytes);
-      if (i == 0 && index >= kSlots)
-        ProgramBuilder::wait(command.header, of_slot(kFree, index), tiles_[index - kSlots].transfer->sinks.size());
+      if (i == 0 && index >= slots_)
+        ProgramBuilder::wait(command.header, of_slot(kFree, index), tiles_[index - slots_].transfer->sinks.size());
       if (i == 0 && index == 0) ProgramBuilder::wait(command.header, gate_, 1);
       if (source.arrival != WEFT_NO_SEMAPHORE)
         ProgramBuilder::wait(command.header, source.arrival,
@@ -105,7 +111,7 @@ class TileScheduler {
       command.dst_off = sink.place.offset + tile.offset;
       command.size0 = static_cast<uint32_t>(tile.bytes);
       ProgramBuilder::wait(command.header, of_slot(added ? kAdded : kLoaded, index), 1);
-      if (index + kSlots < tiles_.size()) ProgramBuilder::post(command.header, of_slot(kFree, index), 1);
+      if (index + slots_ < tiles_.size()) ProgramBuilder::post(command.header, of_slot(kFree, index), 1);
       if (sink.chip) {
         command.header.tag = program_.tag("send to chip " + std::to_string(*sink.chip));
         command.header.flags = WEFT_COMMAND_FLAG_REMOTE;
@@ -125,6 +131,7 @@ class TileScheduler {
   const spec::Chip& chip_;
   const weft_vpu_dtype dtype_;
   const unsigned gate_;
+  const size_t slots_;
   const uint64_t tile_bytes_;
   std::vector<Tile> tiles_;
 };
@@ -138,8 +145,8 @@ uint64_t transfer_tile_bytes(const spec::Chip& chip) {
 }
 
 void schedule_transfers(ProgramBuilder& program, const std::vector<Transfer>& transfers, weft_vpu_dtype dtype,
-                        unsigned gate) {
-  TileScheduler(program, dtype, gate).run(transfers);
+                        unsigned gate, unsigned at_once) {
+  TileScheduler(program, dtype, gate, at_once).run(transfers);
 }
 
 }  // namespace weft::compiler

@@ -32,6 +32,8 @@ struct Program {
   std::vector<ArgumentPlace> places = {};
   /// What the chips that send each other data begin with; without header. None: the chip works alone.
   std::optional<spec::BarrierCommand> barrier;
+  /// Below 48, that a program which stays in VMEM does not use.
+  unsigned semaphores_left = 0;
 };
 
 /// Schedules all steps into one kernel. NO_DEVICE_MEMORY, UNSUPPORTED, INVALID_ARGUMENT; the message names the step.

@@ -2,6 +2,7 @@
 #include "host/compiler/kernel_blocks.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "weft/spec/commands.hpp"
@@ -16,10 +17,7 @@ constexpr uint32_t kConstantsSegment = 1;
 KernelBlocks::Added KernelBlocks::add(Kernel kernel) {
   Added added;
   if (!kernel.constants.empty()) {
-    const uint64_t offset = block_aligned(kernel_.constants.size()), bytes = block_aligned(kernel.constants.size());
-    kernel_.constants.resize(offset);
-    kernel_.constants.insert(kernel_.constants.end(), kernel.constants.begin(), kernel.constants.end());
-    kernel_.constants.resize(offset + bytes);
+    const uint64_t bytes = block_aligned(kernel.constants.size()), offset = offset_of(kernel.constants);
     added.windows.push_back(
         {kConstantsSegment,
          {.argument = WEFT_EXECUTABLE_CONTROL_CONSTANTS, .offset_bytes = offset, .size_bytes = bytes}});
@@ -37,6 +35,19 @@ Result<Kernel> KernelBlocks::finish() {
   if (!control.ok()) return control.error();
   kernel_.control = std::move(control.value());
   return std::move(kernel_);
+}
+
+/// Equal constants are there once.
+uint64_t KernelBlocks::offset_of(std::vector<std::byte>& constants) {
+  constants.resize(block_aligned(constants.size()));
+  const auto has = [&](const Constants& known) {
+    return known.bytes == constants.size() &&
+           std::memcmp(&kernel_.constants[known.offset], constants.data(), known.bytes) == 0;
+  };
+  if (const auto known = std::ranges::find_if(constants_, has); known != constants_.end()) return known->offset;
+  constants_.push_back({kernel_.constants.size(), constants.size()});
+  kernel_.constants.insert(kernel_.constants.end(), constants.begin(), constants.end());
+  return constants_.back().offset;
 }
 
 /// Tags of one kernel are not those of another.

@@ -28,10 +28,15 @@ class KernelBlocks {
   [[nodiscard]] Result<Kernel> finish();
 
  private:
+  struct Constants {
+    uint64_t offset, bytes;
+  };
   void retag(Kernel& kernel);
+  [[nodiscard]] uint64_t offset_of(std::vector<std::byte>& constants);
 
   Kernel kernel_;
   ControlListBuilder list_;
+  std::vector<Constants> constants_;
 };
 
 }  // namespace weft::compiler

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
 
 namespace weft::compiler {
 namespace {
@@ -69,6 +72,17 @@ Status check_sharding(const SliceShape& slice, const Sharding& sharding, uint64_
     if (sharding.batch[axis] + sharding.k[axis] + sharding.n[axis] > 1)
       return Error{WEFT_ERROR_INVALID_ARGUMENT,
                    fmt::format("axis {} cuts two of batch, k and n; an axis cuts one thing", "xyz"[axis])};
+  const std::array<std::pair<const char*, MeshAxes>, 3> kinds{
+      {{"batch", sharding.batch}, {"weights=k", sharding.k}, {"weights=n", sharding.n}}};
+  for (const auto& [kind, axes] : kinds)
+    if (slice.chips() > 1 && axes != MeshAxes{} && mesh_ranks(slice, axes) == 1) {
+      std::string named;
+      for (unsigned axis = 0; axis < 3; axis++)
+        if (axes[axis]) named += "xyz"[axis];
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   fmt::format("{} over axis {} cuts nothing: a slice of {}x{}x{} chips has one chip along it", kind,
+                               named, slice.size[0], slice.size[1], slice.size[2])};
+    }
   if (const unsigned ranks = mesh_ranks(slice, sharding.batch); rows < ranks)
     return Error{WEFT_ERROR_INVALID_ARGUMENT,
                  fmt::format("a batch of {} rows over {} chips: each needs a row at least", rows, ranks)};

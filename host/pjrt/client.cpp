@@ -1,4 +1,5 @@
-// The client: chips that are open, as devices of the framework. WEFT_CHIPS names the chip, WEFT_CORE the core.
+// The client: chips that are open, as devices of the framework. WEFT_CHIPS names the chip, WEFT_CORE the core,
+// WEFT_TRACE the file of a slice's trace.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -72,7 +73,8 @@ void add(Client& client, std::unique_ptr<Chip> chip, const std::array<int64_t, 3
 
 Status open_slice(Client& client, const runtime::Target& target) {
   weft_slice* slice = nullptr;
-  const std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
+  std::string name = fmt::format("sim:{}?core={}", target.chip, target.core);
+  if (const auto trace = setting("WEFT_TRACE", ""); !trace.empty()) name += "&trace=" + trace;
   if (const auto status = weft_slice_open(name.c_str(), &slice); status != WEFT_ERROR_OK)
     return runtime::driver_error(status);
   client.slice.reset(slice);

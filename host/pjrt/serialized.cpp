@@ -9,7 +9,7 @@
 namespace weft::pjrt {
 namespace {
 
-constexpr std::string_view kMagic = "weft-pjrt-program 3\n";
+constexpr std::string_view kMagic = "weft-pjrt-program 4\n";
 
 /// Numbers and texts, one behind the other.
 class Writer {

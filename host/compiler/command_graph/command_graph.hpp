@@ -90,7 +90,11 @@ class CommandGraph {
     return graph;
   }
 
+  /// So many of the semaphores that no other chip posts are for others.
+  void leave_semaphores(unsigned count) { semaphores_left_ = count; }
+
   [[nodiscard]] const spec::Chip& chip() const { return *chip_; }
+  [[nodiscard]] unsigned semaphores_left() const { return semaphores_left_; }
   [[nodiscard]] const std::vector<uint32_t>& fences() const { return fences_; }
   [[nodiscard]] const std::vector<Buffer>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<GraphCommand>& commands() const { return commands_; }
@@ -100,6 +104,7 @@ class CommandGraph {
   std::vector<Buffer> buffers_;
   std::vector<GraphCommand> commands_;
   std::vector<uint32_t> fences_;  ///< ascending
+  unsigned semaphores_left_ = 0;
 };
 
 }  // namespace weft::compiler::command_graph

@@ -104,7 +104,7 @@ class Synchronizer {
         order_(order),
         before_(before),
         node_of_(graph.commands().size()),
-        owned_semaphores_(graph.fences().empty() ? kOwned : kFirstGateSemaphore),
+        owned_semaphores_((graph.fences().empty() ? kOwned : kFirstGateSemaphore) - graph.semaphores_left()),
         rings_(rings),
         turn_commands_(turn_commands) {
     last_owner_.fill(kNobody);

@@ -10,6 +10,7 @@
 #include "host/compiler/collective_mesh.hpp"
 #include "host/compiler/ir/builder.hpp"
 #include "host/compiler/partition/value_views.hpp"
+#include "weft/spec/ici.hpp"
 
 namespace weft::compiler {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using ir::Dims;
 using ir::ElementType;
 
-constexpr uint64_t kElementBytes = 4, kGranule = 16;
+constexpr uint64_t kElementBytes = 4, kGranule = 16, kHopsOfShort = 4;
 
 Error refused(std::string why) { return {WEFT_ERROR_UNSUPPORTED, "a collective " + std::move(why)}; }
 
@@ -85,6 +86,13 @@ Result<Collective> device_collective(const ir::Module& module, const ir::Op& op,
   if (const auto mesh = collective_mesh(slice.shape, collective, collective.groups[0][0]); !mesh.ok())
     return refused("of other groups than boxes: " + mesh.error().message);
   return collective;
+}
+
+bool is_long(const ir::Module& module, const ir::Op& op, const DeviceSlice& slice) {
+  uint64_t bytes = module.type(op.operands[0]).count() * kElementBytes;
+  if (op.word("kind") == "all_gather") bytes *= static_cast<uint64_t>(op.integer("group_size")) - 1;
+  return slice.shape.link_bytes_per_second != 0 &&
+         bytes > kHopsOfShort * spec::kIciHopLatencyNs * (slice.shape.link_bytes_per_second / 1'000'000) / 1000;
 }
 
 std::vector<Dims> rounds_of(const Dims& pairs, const Dims& members) {

@@ -20,6 +20,9 @@ struct DeviceSlice {
 [[nodiscard]] Result<Collective> device_collective(const ir::Module& module, const ir::Op& op,
                                                    const DeviceSlice& slice);
 
+/// Whether what a device sends, or of a gathering gets, takes longer on a link than four hops do, so that a program beside it spares time.
+[[nodiscard]] bool is_long(const ir::Module& module, const ir::Op& op, const DeviceSlice& slice);
+
 /// Of a permutation: each member sends to the next one, all in rounds of one size. Empty: they do not.
 [[nodiscard]] std::vector<ir::Dims> rounds_of(const ir::Dims& pairs, const ir::Dims& members);
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "host/compiler/partition/around_collectives.hpp"
 #include "host/compiler/partition/device_graph.hpp"
 
 namespace weft::compiler {
@@ -36,7 +37,7 @@ class Groups {
 class Partitioning {
  public:
   Partitioning(const Module& module, Device device, const Cuts& cuts, const DeviceSlice* slice)
-      : module_(module), before_(cuts.before), slice_(slice), uses_(module.ops().size()) {
+      : module_(module), before_(cuts.before), slice_(slice), around_(module, {}), uses_(module.ops().size()) {
     for (uint32_t i = 0; i < uses_.size(); i++) {
       auto verdict = use_of(i, device, cuts.scope);
       uses_[i] = verdict.use;
@@ -48,6 +49,7 @@ class Partitioning {
 
   Result<Partition> run() {
     keep_what_is_worth_it();
+    around_ = AroundCollectives(module_, long_collectives());
     const auto stages = stages_of();
     const uint32_t last = stages.empty() ? 0 : *std::ranges::max_element(stages);
     for (uint32_t stage = 0; stage <= last; stage++) {
@@ -65,9 +67,10 @@ class Partitioning {
       const bool device = stage % 2 == 1;
       const auto pieces = device ? pieces_of(part.ops) : std::vector<std::vector<uint32_t>>{part.ops};
       for (const auto& ops : pieces) {
-        // What a group has in one stage can be without a product of its own; a piece that was cut off needs one.
-        const bool worth_it =
-            pieces.size() == 1 || std::ranges::any_of(ops, [&](uint32_t op) { return is_worth_a_launch(op); });
+        // What a group has in one stage can be without a product of its own; a piece that was cut off needs one, except
+        // beside collectives, where it is part of a launch.
+        const bool worth_it = pieces.size() == 1 || !around_.empty() ||
+                              std::ranges::any_of(ops, [&](uint32_t op) { return is_worth_a_launch(op); });
         if (auto status = add_part(ops, device, worth_it); !status.ok()) return status.error();
       }
     }
@@ -91,15 +94,29 @@ class Partitioning {
     return {DeviceUse::kLoop, ""};
   }
 
+  /// Collectives of the device that a program beside them would hide.
+  [[nodiscard]] std::vector<uint32_t> long_collectives() const {
+    std::vector<uint32_t> found;
+    for (const auto& [op, collective] : collectives_)
+      if (on_device(op) && is_long(module_, module_.ops()[op], *slice_)) found.push_back(op);
+    return found;
+  }
+
   /// What no program has together.
   [[nodiscard]] std::vector<std::vector<uint32_t>> pieces_of(const std::vector<uint32_t>& ops) const {
     std::vector<std::vector<uint32_t>> pieces;
-    auto last = before_.end();
-    for (const uint32_t op : ops) {
-      const auto next = before_.upper_bound(op);
-      if (pieces.empty() || next != last) pieces.emplace_back();
-      last = next;
-      pieces.back().push_back(op);
+    for (const auto& group : around_.empty()
+                                 ? std::vector<std::vector<uint32_t>>{ops}
+                                 : around_.groups(ops, [&](uint32_t op) { return is_worth_a_launch(op); })) {
+      auto last = before_.end();
+      bool fresh = true;
+      for (const uint32_t op : group) {
+        const auto next = before_.upper_bound(op);
+        if (fresh || next != last) pieces.emplace_back();
+        fresh = false;
+        last = next;
+        pieces.back().push_back(op);
+      }
     }
     return pieces;
   }
@@ -135,6 +152,7 @@ class Partitioning {
       own.ops = {op};
       if (!is_loop(op)) {
         own.collective = collectives_.at(op);
+        own.is_long = !around_.empty() && is_long(module_, loop, *slice_);
         own.inputs = loop.operands, own.outputs = loop.results;
         result_.parts.push_back(std::move(own));
         continue;
@@ -241,6 +259,7 @@ class Partitioning {
   const Module& module_;
   const std::set<uint32_t>& before_;
   const DeviceSlice* const slice_;
+  AroundCollectives around_;
   std::vector<DeviceUse> uses_;
   std::map<uint32_t, DeviceLoop> loops_;        ///< by operator
   std::map<uint32_t, Collective> collectives_;  ///< by operator

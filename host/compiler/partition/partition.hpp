@@ -20,6 +20,7 @@ struct Part {
   std::optional<Graph> graph;            ///< of a device program; none: the host computes it
   std::optional<DeviceLoop> loop;        ///< the program is this loop, and `graph` its signature
   std::optional<Collective> collective;  ///< its only operator, between the chips of a slice; then there is no graph
+  bool is_long = false;                  ///< of a collective: programs that do not need it are parts of their own
   std::vector<ir::ValueId> inputs, outputs;  ///< in the graph's order
 
   [[nodiscard]] bool on_device() const { return graph || collective; }

@@ -65,14 +65,17 @@ class Planner {
   /// Sums of values that are there at once, of equal groups, are one sum of what they are one behind the other.
   void find_regions() {
     std::vector<std::vector<const Part*>> together;
-    std::set<ValueId> made, summed;
+    std::set<ValueId> summed;
+    std::map<ValueId, size_t> maker;  // of what programs make
     for (const size_t number : parts_) {
       const Part& part = partition_.parts[number];
       const auto joins = [&](const Part& first) {
-        return first.collective->dtype == part.collective->dtype && first.collective->groups == part.collective->groups;
+        const bool at_once = !(first.is_long || part.is_long) || maker.at(first.inputs[0]) == maker.at(part.inputs[0]);
+        return at_once && first.collective->dtype == part.collective->dtype &&
+               first.collective->groups == part.collective->groups;
       };
       const bool sums = part.collective && part.collective->kind == CollectiveKind::kAllReduce &&
-                        made.contains(part.inputs[0]) && !region_of_.contains(part.inputs[0]);
+                        maker.contains(part.inputs[0]) && !region_of_.contains(part.inputs[0]);
       if (!sums) {
         if (part.graph) summed.clear();
       } else if (!together.empty() && !summed.empty() && !summed.contains(part.inputs[0]) &&
@@ -88,7 +91,8 @@ class Planner {
         region_of_[part.outputs[0]] = 2 * together.size() - 1;
         joined_[&part] = together.size() - 1;
       }
-      if (part.graph) made.insert(part.outputs.begin(), part.outputs.end());
+      if (part.graph)
+        for (const ValueId value : part.outputs) maker[value] = number;
     }
     regions_.resize(2 * together.size());
     for (const auto& [value, region] : region_of_)
@@ -234,7 +238,8 @@ class Planner {
     if (outside_.contains(sum.value)) sequence_.results.push_back(sum);
     made_[sum.value] = {sum, {out.memory, sum.offset_bytes, sum.size_bytes()}};
     if (!begun_.insert(which).second) return Ok{};
-    SequenceStep step{number, {}, *part.collective, {{in.memory, 0, in.bytes}}, {{out.memory, 0, out.bytes}}};
+    SequenceStep step{number,      {}, *part.collective, {{in.memory, 0, in.bytes}}, {{out.memory, 0, out.bytes}},
+                      part.is_long};
     step.collective.bytes = in.bytes;
     sequence_.steps.push_back(std::move(step));
     return Ok{};
@@ -243,7 +248,7 @@ class Planner {
   Status add_collective(size_t number, const Part& part) {
     const ValueId from = part.inputs[0], to = part.outputs[0];
     if (const auto joined = joined_.find(&part); joined != joined_.end()) return add_sum(number, part, joined->second);
-    SequenceStep step{number, {}, *part.collective, {}, {}};
+    SequenceStep step{number, {}, *part.collective, {}, {}, part.is_long};
     Collective& collective = step.collective;
     const uint64_t ranks = collective.groups[0].size(), count = module_.type(from).count();
     SequenceValue value{from, 1, count,

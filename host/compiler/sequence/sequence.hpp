@@ -37,6 +37,7 @@ struct SequenceStep {
   std::optional<Graph> graph;                  ///< none: `collective`
   Collective collective;                       ///< with its bytes
   std::vector<SequencePlace> inputs, outputs;  ///< of the graph; of a collective one each
+  bool is_long = false;                        ///< a collective that a program may run beside
 };
 
 /// What a value between two parts is, both have as rows of one length. Places begin at multiples of 64 bytes.

@@ -60,8 +60,14 @@ Result<Program> lower_placed(const spec::Chip& chip, const SequenceStep& step) {
 
 class SequenceBuilder {
  public:
-  SequenceBuilder(const spec::Chip& chip, const Sequence& sequence, const DeviceSlice& slice, size_t device)
-      : chip_(chip), sequence_(sequence), slice_(slice), number_(slice.chips.at(device)) {}
+  SequenceBuilder(const spec::Chip& chip, const Sequence& sequence, const Overlap& overlap, const DeviceSlice& slice,
+                  size_t device)
+      : chip_(chip),
+        sequence_(sequence),
+        overlap_(overlap),
+        slice_(slice),
+        device_(device),
+        number_(slice.chips.at(device)) {}
 
   Result<Kernel> run(const std::string& name, const std::vector<Kernel>& programs, size_t& refused) {
     Kernel& kernel = blocks_.kernel();
@@ -69,16 +75,22 @@ class SequenceBuilder {
     kernel.arguments = {argument("inputs", WEFT_ARGUMENT_DIRECTION_INPUT, sequence_.input_bytes),
                         argument("results", WEFT_ARGUMENT_DIRECTION_OUTPUT, sequence_.result_bytes)};
     std::vector<KernelBlocks::Added> added;
-    for (size_t i = 0; i < sequence_.steps.size(); i++) {
-      const SequenceStep& step = sequence_.steps[i];
-      refused = i;
-      kernel.cycle_estimate += programs[i].cycle_estimate;
-      kernel.macs += programs[i].macs;
-      if (step.graph) {
-        added.push_back(blocks_.add(programs[i]));
+    for (size_t i = 0; i < overlap_.stages.size(); i++) {
+      const SequenceStage& stage = overlap_.stages[i];
+      refused = stage.program ? *stage.program : *stage.collective;
+      kernel.cycle_estimate += programs[refused].cycle_estimate;
+      kernel.macs += programs[refused].macs;
+      if (const auto pair = overlap_.pairs.find(i); pair != overlap_.pairs.end()) {
+        const SequencePair& p = pair->second;
+        added.push_back(blocks_.add(beside(chip_, p.program, p.of_program, p.collectives[device_],
+                                           p.of_collectives[device_], p.stretch, p.place)));
         continue;
       }
-      auto collective = compile_collective(chip_, slice_.shape, number_, step.collective);
+      if (stage.program) {
+        added.push_back(blocks_.add(programs[refused]));
+        continue;
+      }
+      auto collective = compile_collective(chip_, slice_.shape, number_, sequence_.steps[refused].collective);
       if (!collective.ok()) return collective.error();
       added.push_back(blocks_.add(std::move(collective.value())));
     }
@@ -87,9 +99,10 @@ class SequenceBuilder {
     bind_places();
     for (size_t i = 0; i < added.size(); i++) {
       auto windows = added[i].windows;
-      if (!sequence_.steps[i].graph) {
-        windows.push_back({kFirstArgument, window(sequence_.steps[i].inputs[0]), WEFT_EXECUTABLE_CONTROL_READABLE});
-        windows.push_back({kFirstArgument + 1u, window(sequence_.steps[i].outputs[0]), kWritable});
+      if (const auto collective = overlap_.stages[i].collective) {
+        const SequenceStep& step = sequence_.steps[*collective];
+        windows.push_back({kFirstArgument, window(step.inputs[0]), WEFT_EXECUTABLE_CONTROL_READABLE});
+        windows.push_back({kFirstArgument + 1u, window(step.outputs[0]), kWritable});
       }
       if (!windows.empty()) blocks_.list().bind(windows);
       blocks_.list().run(added[i].block);
@@ -126,13 +139,22 @@ class SequenceBuilder {
 
   const spec::Chip& chip_;
   const Sequence& sequence_;
+  const Overlap& overlap_;
   const DeviceSlice& slice_;
+  const size_t device_;
   const uint32_t number_;
   KernelBlocks blocks_;
   uint64_t between_ = 0;  ///< where values between parts begin in scratch memory
 };
 
 }  // namespace
+
+Result<Kernel> compile_step(const spec::Chip& chip, const SequenceStep& step, unsigned semaphores_left) {
+  auto program = lower_placed(chip, step);
+  if (!program.ok()) return program.error();
+  program.value().semaphores_left = semaphores_left;
+  return tiles::compile_fitting(chip, program.value());
+}
 
 Result<std::vector<Kernel>> compile_sequence_programs(const spec::Chip& chip, const Sequence& sequence,
                                                       size_t& refused) {
@@ -141,9 +163,7 @@ Result<std::vector<Kernel>> compile_sequence_programs(const spec::Chip& chip, co
     refused = kernels.size();
     kernels.emplace_back();
     if (!step.graph) continue;
-    auto program = lower_placed(chip, step);
-    if (!program.ok()) return program.error();
-    auto kernel = tiles::compile_fitting(chip, program.value());
+    auto kernel = compile_step(chip, step);
     if (!kernel.ok()) return kernel.error();
     kernels.back() = std::move(kernel.value());
   }
@@ -151,9 +171,9 @@ Result<std::vector<Kernel>> compile_sequence_programs(const spec::Chip& chip, co
 }
 
 Result<Kernel> sequence_kernel(const spec::Chip& chip, const std::string& name, const Sequence& sequence,
-                               const std::vector<Kernel>& programs, const DeviceSlice& slice, size_t device,
-                               size_t& refused) {
-  return SequenceBuilder(chip, sequence, slice, device).run(name, programs, refused);
+                               const std::vector<Kernel>& programs, const Overlap& overlap, const DeviceSlice& slice,
+                               size_t device, size_t& refused) {
+  return SequenceBuilder(chip, sequence, overlap, slice, device).run(name, programs, refused);
 }
 
 }  // namespace weft::compiler

@@ -29,6 +29,7 @@ Error too_many(const Program& program, double commands) {
 Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, const std::set<uint64_t>& spilled) {
   ProgramBuilder builder(chip);
   CommandGraph graph(chip);
+  graph.leave_semaphores(program.semaphores_left);
   const bool one_product = program.steps.size() == 1 && std::holds_alternative<DenseStep>(program.steps.front());
   StepTiles tiles(graph, builder, program.steps, spilled, one_product);
   for (size_t i = 0; i < program.steps.size(); i++) {

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "host/compiler/import_graph.hpp"
 #include "host/tools/commands/failure.hpp"
 #include "host/tools/formats/files.hpp"
 #include "host/tools/formats/json_text.hpp"
+#include "host/tools/run/one_chip.hpp"
 #include "host/tools/run/run_arrays.hpp"
 #include "host/tools/run/run_parts.hpp"
 #include "host/tools/run/sharded_model.hpp"
@@ -40,20 +42,21 @@ Result<std::vector<TensorPtr>> tensors_of(const Module& module, const std::map<s
 }
 
 void print(const SliceRun& run, const ShardedModel& model, const ShardedModelResult& result, uint32_t chips,
-           double seconds) {
+           double seconds, std::optional<uint64_t> one_chip) {
   if (run.json) {
-    const nlohmann::ordered_json json = {{"what", run.model},
-                                         {"slice", run.slice.slice},
-                                         {"chips", chips},
-                                         {"core", run.core},
-                                         {"sharding", run.slice.sharding},
-                                         {"parts", model.model.partition.parts.size()},
-                                         {"launches", model.model.launches.size()},
-                                         {"replicated", model.replicated},
-                                         {"device_cycles", result.device_cycles},
-                                         {"macs", result.macs},
-                                         {"host_seconds", result.host_seconds},
-                                         {"wall_seconds", seconds}};
+    nlohmann::ordered_json json = {{"what", run.model},
+                                   {"slice", run.slice.slice},
+                                   {"chips", chips},
+                                   {"core", run.core},
+                                   {"sharding", run.slice.sharding},
+                                   {"parts", model.model.partition.parts.size()},
+                                   {"launches", model.model.launches.size()},
+                                   {"replicated", model.replicated},
+                                   {"device_cycles", result.device_cycles},
+                                   {"macs", result.macs},
+                                   {"host_seconds", result.host_seconds},
+                                   {"wall_seconds", seconds}};
+    if (one_chip) json["one_chip_cycles"] = *one_chip;
     fmt::print("{}\n", json_text(json));
     return;
   }
@@ -100,7 +103,10 @@ int run_sharded(const SliceRun& run, const std::vector<std::byte>& file, const c
     if (const auto path = output_files.find(names[i]); path != output_files.end())
       if (auto status = write_file(path->second, format_npy(array_of(*result.value().outputs[i]))); !status.ok())
         return fail(status.error());
-  print(run, model.value(), result.value(), chips.value().chips(), seconds);
+  const auto one_chip = cycles_of_one_chip(chips.value().chip(), module);
+  print(run, model.value(), result.value(), chips.value().chips(), seconds, one_chip);
+  if (const auto note = slower_than_one_chip(run.slice.sharding, result.value().device_cycles, one_chip); !note.empty())
+    fmt::print(stderr, "weft: {}\n", note);
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "host/compiler/layout.hpp"
 #include "host/reference/graph_reference.hpp"
@@ -18,6 +19,7 @@
 #include "host/tools/formats/files.hpp"
 #include "host/tools/formats/json_text.hpp"
 #include "host/tools/run/model_program.hpp"
+#include "host/tools/run/one_chip.hpp"
 #include "host/tools/run/run_arrays.hpp"
 #include "host/tools/trace/trace_names.hpp"
 
@@ -82,7 +84,8 @@ Status write_outputs(const Graph& graph, const runtime::ShardedResult& result,
   return Ok{};
 }
 
-void print(const SliceRun& run, const runtime::SliceSession& session, const RunReport& report) {
+void print(const SliceRun& run, const runtime::SliceSession& session, const RunReport& report,
+           std::optional<uint64_t> one_chip) {
   const uint64_t cycles = report.launch.end_cycle - report.launch.start_cycle;
   const auto seconds = static_cast<double>(cycles) / static_cast<double>(report.clock_hz);
   const double utilization = static_cast<double>(report.macs) /
@@ -101,6 +104,7 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
                                    {"wall_seconds", report.launch.wall_seconds}};
     if (report.comparison)
       json["elements"] = report.comparison->elements(), json["differing"] = report.comparison->differing();
+    if (one_chip) json["one_chip_cycles"] = *one_chip;
     if (report.max_relative_error) json["max_relative_error"] = *report.max_relative_error;
     fmt::print("{}\n", json_text(json));
     return;
@@ -191,7 +195,12 @@ int run_on_slice(const SliceRun& run) {
   }
   if (auto status = write_outputs(graph.value(), result.value(), output_files.value()); !status.ok())
     return fail(status.error());
-  print(run, session.value(), report);
+  const auto one_chip = cycles_of_one_chip(chip, graph.value());
+  print(run, session.value(), report, one_chip);
+  if (const auto note =
+          slower_than_one_chip(run.slice.sharding, report.launch.end_cycle - report.launch.start_cycle, one_chip);
+      !note.empty())
+    fmt::print(stderr, "weft: {}\n", note);
   if (!run.trace.empty()) {
     {  // the end of the session completes the trace
       const auto ended = std::move(session.value());

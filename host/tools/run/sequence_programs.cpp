@@ -36,9 +36,10 @@ Result<SequenceProgram> compile_sequence(const ModelProgram& model, const std::v
   };
   const auto programs = compiler::compile_sequence_programs(chip, program.plan, refused);
   if (!programs.ok()) return blame(programs.error());
+  const auto overlap = compiler::overlap(chip, program.plan, programs.value(), slice);
   for (size_t device = 0; device < slice.chips.size(); device++) {
-    const auto kernel =
-        compiler::sequence_kernel(chip, model.module.name, program.plan, programs.value(), slice, device, refused);
+    const auto kernel = compiler::sequence_kernel(chip, model.module.name, program.plan, programs.value(), overlap,
+                                                  slice, device, refused);
     if (!kernel.ok()) return blame(kernel.error());
     auto executable = compiler::write_executable(chip, kernel.value());
     if (!executable.ok()) return executable.error();

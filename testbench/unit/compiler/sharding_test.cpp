@@ -183,3 +183,11 @@ TEST_CASE("A sharding that cannot be is refused, and the message says why") {
   REQUIRE_FALSE(refused.ok());
   CHECK_THAT(refused.error().message, Contains("has 4 rows"));
 }
+
+TEST_CASE("an axis with one chip along it cuts nothing, and is refused by name") {
+  const compiler::SliceShape flat{{2, 2, 1}, {}, 0};
+  CHECK(compiler::check_sharding(flat, {.batch = compiler::one_axis(2)}, 8).error().message ==
+        "batch over axis z cuts nothing: a slice of 2x2x1 chips has one chip along it");
+  CHECK(compiler::check_sharding(flat, {.batch = {true, false, true}}, 8).ok());
+  CHECK(compiler::check_sharding({{1, 1, 1}, {}, 0}, {.batch = compiler::one_axis(0)}, 8).ok());
+}

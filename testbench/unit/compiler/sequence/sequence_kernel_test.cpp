@@ -25,9 +25,10 @@ std::vector<Kernel> kernels() {
   REQUIRE(plan.ok());
   const auto programs = compile_sequence_programs(chip, plan.value(), refused);
   if (!programs.ok()) FAIL(programs.error().message);
+  const auto stages = overlap(chip, plan.value(), programs.value(), kFourChips);
   std::vector<Kernel> made;
   for (size_t device = 0; device < 4; device++) {
-    auto kernel = sequence_kernel(chip, "m", plan.value(), programs.value(), kFourChips, device, refused);
+    auto kernel = sequence_kernel(chip, "m", plan.value(), programs.value(), stages, kFourChips, device, refused);
     if (!kernel.ok()) FAIL(kernel.error().message);
     CHECK(write_executable(chip, kernel.value()).ok());
     made.push_back(std::move(kernel.value()));
