@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "host/compiler/exchange_schedule.hpp"
-#include "host/compiler/gemm_schedule.hpp"
 #include "host/compiler/layout.hpp"
-#include "host/compiler/part_sum_schedule.hpp"
-#include "host/compiler/vector_schedule.hpp"
+#include "host/compiler/schedules/exchange_schedule.hpp"
+#include "host/compiler/schedules/gemm_schedule.hpp"
+#include "host/compiler/schedules/part_sum_schedule.hpp"
+#include "host/compiler/schedules/vector_schedule.hpp"
 
 namespace weft::compiler {
 namespace {

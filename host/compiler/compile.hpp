@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/result.hpp"
 #include "host/compiler/step.hpp"
 #include "weft/spec/commands.hpp"

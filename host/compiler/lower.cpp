@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "host/compiler/barrier_signature.hpp"
+#include "host/compiler/collectives/barrier_signature.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/program_constants.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "host/compiler/compile.hpp"
 #include "host/compiler/graph.hpp"
-#include "host/compiler/sharding.hpp"
+#include "host/compiler/sharded/sharding.hpp"
 
 namespace weft::compiler {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "host/compiler/constant_section.hpp"
+#include "host/compiler/executable/constant_section.hpp"
 #include "host/compiler/layout.hpp"
-#include "host/compiler/sharding.hpp"
+#include "host/compiler/sharded/sharding.hpp"
 #include "host/compiler/step.hpp"
 
 namespace weft::compiler {

@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "host/compiler/collective_mesh.hpp"
+#include "host/compiler/collectives/collective_mesh.hpp"
 #include "host/compiler/layout.hpp"
 #include "model/golden/remote.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/collective.hpp"
+#include "host/compiler/collectives/collective.hpp"
 #include "host/reference/comparison.hpp"
 
 namespace weft::tools {

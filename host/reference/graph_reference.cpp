@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "host/compiler/layout.hpp"
-#include "host/compiler/sharding.hpp"
+#include "host/compiler/sharded/sharding.hpp"
 #include "host/reference/plain_operations.hpp"
 #include "model/golden/arith.hpp"
 #include "model/golden/lane_operations.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/collective.hpp"
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/collectives/collective.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/result.hpp"
 #include "host/runtime/driver_handles.hpp"
 #include "host/runtime/session.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "host/compiler/collective.hpp"
-#include "host/compiler/collective_algorithm.hpp"
+#include "host/compiler/collectives/collective.hpp"
+#include "host/compiler/collectives/collective_algorithm.hpp"
 #include "host/runtime/abi_guard.hpp"
 #include "host/runtime/driver_error.hpp"
 #include "host/runtime/open_chips.hpp"

@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "host/compiler/collective.hpp"
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/collectives/collective.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/result.hpp"
 #include "host/runtime/driver_handles.hpp"
 

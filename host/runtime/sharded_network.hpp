@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/compiler/compile_sharded.hpp"
 #include "host/compiler/graph.hpp"
+#include "host/compiler/sharded/compile_sharded.hpp"
 #include "host/runtime/slice_session.hpp"
 
 namespace weft::runtime {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "host/compiler/collective.hpp"
+#include "host/compiler/collectives/collective.hpp"
 #include "host/compiler/result.hpp"
 #include "host/runtime/slice_programs.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <random>
 
-#include "host/compiler/collective.hpp"
+#include "host/compiler/collectives/collective.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/reference/collective_reference.hpp"
 #include "testbench/system/slice_devices.hpp"

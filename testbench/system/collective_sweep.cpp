@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/collective_algorithm.hpp"
+#include "host/compiler/collectives/collective_algorithm.hpp"
 #include "host/reference/collective_reference.hpp"
 #include "host/runtime/slice_session.hpp"
 #include "model/ici/slice.hpp"

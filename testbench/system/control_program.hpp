@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 
 namespace weft::test {
 

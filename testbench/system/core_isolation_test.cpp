@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
 #include "testbench/system/sim_server.hpp"
 #include "weft/spec/chips.hpp"

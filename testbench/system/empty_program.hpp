@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "weft/spec/chips.hpp"
 
 namespace weft::test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
 #include "testbench/system/slice_devices.hpp"
 #include "weft/spec/chips.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
 #include "testbench/system/sim_server.hpp"
 #include "weft/spec/chips.hpp"

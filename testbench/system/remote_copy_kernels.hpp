@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 
 namespace weft::test {
 

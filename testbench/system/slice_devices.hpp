@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
 #include "weft/spec/chips.hpp"
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "host/compiler/collective.hpp"
+#include "host/compiler/collectives/collective.hpp"
 #include "host/reference/collective_reference.hpp"
 #include "host/runtime/fault_schedule.hpp"
 #include "testbench/system/remote_copy_kernels.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "testbench/system/driver_handles.hpp"
 #include "weft/spec/chips.hpp"
 

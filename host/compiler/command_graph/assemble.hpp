@@ -3,7 +3,7 @@
 #include <array>
 
 #include "host/compiler/command_graph/command_graph.hpp"
-#include "host/compiler/program_builder.hpp"
+#include "host/compiler/executable/program_builder.hpp"
 #include "host/compiler/result.hpp"
 
 namespace weft::compiler::command_graph {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "host/compiler/collective_mesh.hpp"
+#include "host/compiler/collectives/collective_mesh.hpp"
 #include "host/compiler/ir/builder.hpp"
 #include "host/compiler/partition/value_views.hpp"
 #include "weft/spec/ici.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/compiler/collective.hpp"
+#include "host/compiler/collectives/collective.hpp"
 #include "host/compiler/ir/module.hpp"
 #include "host/compiler/result.hpp"
 

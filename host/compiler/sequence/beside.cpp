@@ -8,7 +8,7 @@
 #include <array>
 #include <optional>
 
-#include "host/compiler/kernel_blocks.hpp"
+#include "host/compiler/executable/kernel_blocks.hpp"
 
 namespace weft::compiler {
 namespace {

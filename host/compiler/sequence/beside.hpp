@@ -1,8 +1,8 @@
 /// A program and a collective as one block of commands: each queue takes the commands of both by the time at which they
 /// can begin, so that data travel while the program computes.
 #pragma once
-#include "host/compiler/collective.hpp"
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/collectives/collective.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/sequence/timeline.hpp"
 
 namespace weft::compiler {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/round_up.hpp"
-#include "host/compiler/kernel_blocks.hpp"
+#include "host/compiler/executable/kernel_blocks.hpp"
 #include "host/compiler/sequence/sequence_kernel.hpp"
 
 namespace weft::compiler {

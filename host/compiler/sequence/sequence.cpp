@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "base/round_up.hpp"
-#include "host/compiler/chunk_pipeline.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/partition/value_views.hpp"
+#include "host/compiler/schedules/chunk_pipeline.hpp"
 
 namespace weft::compiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "host/compiler/kernel_blocks.hpp"
+#include "host/compiler/executable/kernel_blocks.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/compiler/tiles/step_places.hpp"

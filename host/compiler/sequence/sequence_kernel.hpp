@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/partition/device_collective.hpp"
 #include "host/compiler/sequence/overlap.hpp"
 #include "host/compiler/sequence/sequence.hpp"

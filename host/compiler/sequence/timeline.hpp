@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "host/compiler/control_list.hpp"
+#include "host/compiler/executable/control_list.hpp"
 #include "weft/spec/chips.hpp"
 
 namespace weft::compiler {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "host/compiler/chunk_pipeline.hpp"
 #include "host/compiler/command_graph/unit_times.hpp"
+#include "host/compiler/schedules/chunk_pipeline.hpp"
 #include "host/compiler/tiles/window_images.hpp"
 
 namespace weft::compiler::tiles {

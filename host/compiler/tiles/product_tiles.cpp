@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "host/compiler/chunk_pipeline.hpp"
 #include "host/compiler/command_graph/unit_times.hpp"
+#include "host/compiler/schedules/chunk_pipeline.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/round_up.hpp"
-#include "host/compiler/chunk_pipeline.hpp"
+#include "host/compiler/schedules/chunk_pipeline.hpp"
 
 namespace weft::compiler::tiles {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "host/compiler/command_graph/command_graph.hpp"
-#include "host/compiler/gemm_tiling.hpp"
-#include "host/compiler/program_builder.hpp"
+#include "host/compiler/executable/program_builder.hpp"
+#include "host/compiler/schedules/gemm_tiling.hpp"
 #include "host/compiler/step.hpp"
 
 namespace weft::compiler::tiles {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "host/compiler/compile.hpp"
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/runtime/abi_guard.hpp"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "host/compiler/collective_algorithm.hpp"
-#include "host/compiler/collective_mesh.hpp"
+#include "host/compiler/collectives/collective_algorithm.hpp"
+#include "host/compiler/collectives/collective_mesh.hpp"
 #include "host/reference/collective_reference.hpp"
 #include "host/runtime/slice_session.hpp"
 #include "host/tools/commands/command.hpp"

@@ -6,10 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "host/compiler/compile_sharded.hpp"
 #include "host/compiler/ir/text.hpp"
 #include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/passes/pass.hpp"
+#include "host/compiler/sharded/compile_sharded.hpp"
 #include "host/tools/commands/command.hpp"
 #include "host/tools/commands/failure.hpp"
 #include "host/tools/commands/options.hpp"

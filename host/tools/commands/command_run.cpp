@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "host/compiler/debug_section.hpp"
+#include "host/compiler/executable/debug_section.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/reference/graph_reference.hpp"
 #include "host/tools/commands/command.hpp"

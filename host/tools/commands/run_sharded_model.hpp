@@ -4,7 +4,7 @@
 #include <string>
 
 #include "host/compiler/onnx/importer.hpp"
-#include "host/compiler/sharding.hpp"
+#include "host/compiler/sharded/sharding.hpp"
 #include "host/tools/commands/run_slice.hpp"
 #include "host/tools/formats/npy.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/sharding.hpp"
+#include "host/compiler/sharded/sharding.hpp"
 #include "weft/spec/chips.hpp"
 
 namespace CLI {

@@ -7,7 +7,7 @@
 
 #include "driver/program/executable_loader.hpp"
 #include "host/compiler/command_graph/unit_times.hpp"
-#include "host/compiler/debug_section.hpp"
+#include "host/compiler/executable/debug_section.hpp"
 #include "weft/spec/commands.hpp"
 
 namespace weft::tools {

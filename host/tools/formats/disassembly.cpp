@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/program/executable_loader.hpp"
-#include "host/compiler/control_list.hpp"
-#include "host/compiler/debug_section.hpp"
+#include "host/compiler/executable/control_list.hpp"
+#include "host/compiler/executable/debug_section.hpp"
 #include "host/tools/formats/json_text.hpp"
 #include "weft/spec/command_fields.hpp"
 #include "weft/spec/names.hpp"

@@ -10,8 +10,8 @@
 #include <map>
 
 #include "host/compiler/compile.hpp"
+#include "host/compiler/executable/loop_kernel.hpp"
 #include "host/compiler/import_graph.hpp"
-#include "host/compiler/loop_kernel.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/partition/device_graph.hpp"
 #include "host/compiler/tiles/resident_program.hpp"

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <utility>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/sequence/sequence_kernel.hpp"
 
 namespace weft::tools {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/compiler/localise/localise.hpp"
-#include "host/compiler/sharding.hpp"
+#include "host/compiler/sharded/sharding.hpp"
 #include "host/runtime/chip_set.hpp"
 #include "host/tools/run/model_program.hpp"
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <span>
 
-#include "host/compiler/neighbor_exchange.hpp"
+#include "host/compiler/collectives/neighbor_exchange.hpp"
 #include "host/reference/collective_reference.hpp"
 #include "host/runtime/chip_set.hpp"
 #include "host/runtime/driver_error.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 #include "model/golden/core_state.hpp"
 
 namespace weft::test {

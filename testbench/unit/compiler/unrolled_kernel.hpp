@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/compiler/executable_writer.hpp"
+#include "host/compiler/executable/executable_writer.hpp"
 
 namespace weft::test {
 

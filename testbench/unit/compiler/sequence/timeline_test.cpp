@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/compiler/collective.hpp"
-#include "host/compiler/program_builder.hpp"
+#include "host/compiler/collectives/collective.hpp"
+#include "host/compiler/executable/program_builder.hpp"
 
 using namespace weft;
 using namespace weft::compiler;

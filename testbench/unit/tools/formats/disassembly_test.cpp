@@ -7,7 +7,7 @@
 #include <random>
 
 #include "host/compiler/compile.hpp"
-#include "host/compiler/debug_section.hpp"
+#include "host/compiler/executable/debug_section.hpp"
 #include "host/tools/formats/files.hpp"
 #include "host/tools/trace/trace_names.hpp"
 

@@ -1,0 +1,30 @@
+/// What a BARRIER says that its chips are about to do together.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "host/compiler/graph.hpp"
+#include "host/compiler/sharded/sharding.hpp"
+
+namespace weft::compiler {
+
+/// The same for all chips that do the same together (FNV-1a).
+[[nodiscard]] inline uint32_t barrier_signature(std::span<const uint64_t> values) {
+  uint32_t hash = 2166136261u;
+  for (const uint64_t value : values)
+    for (unsigned byte = 0; byte < sizeof value; byte++) hash = (hash ^ (value >> (8 * byte) & 0xff)) * 16777619u;
+  return hash;
+}
+
+/// Chips that were given different networks or shardings must not begin together.
+[[nodiscard]] inline uint32_t graph_signature(const Graph& graph, const Sharding& sharding) {
+  std::vector<uint64_t> values{sharding.overlap};
+  for (const auto& axes : {sharding.batch, sharding.k, sharding.n})
+    values.insert(values.end(), axes.begin(), axes.end());
+  for (const auto& tensor : graph.tensors) values.insert(values.end(), {tensor.rows, tensor.columns});
+  for (const auto& node : graph.nodes) values.push_back(node.index());
+  return barrier_signature(values);
+}
+
+}  // namespace weft::compiler
