@@ -218,6 +218,9 @@ class Model(WeftTest):
                 self.assertLess(report["max_relative_error"], 0.05)
                 self.assertGreater(report["device_cycles"], 50 * (64 * 128 + 128 * 10) / 256)
                 self.assertEqual((self.folder / "y.npy").read_bytes() == of_one_chip, same, sharding)
+        sharding = ("--slice", "nano-2x2", "--sharding", "weights=k:x", "--core", "fast")
+        alone = self.weft_json("run", DIGITS, *files, *sharding)["one_chip_cycles"]
+        self.assertIn(f"one chip alone      about {alone} cycles: the barrier and what travels cost more", self.weft("run", DIGITS, *files, *sharding))
 
     def test_compile_for_a_slice_makes_an_executable_for_each_chip(self):
         report = self.weft_json("compile", DIGITS, "-o", "d.weft", "--slice", "nano-2x2", "--sharding", "weights=n:xy", "--batch", 5)

@@ -64,6 +64,8 @@ void print(const SliceRun& run, const ShardedModel& model, const ShardedModelRes
              run.slice.sharding, model.model.partition.parts.size(), parts_text(model.model));
   for (const auto& [kind, count] : model.replicated) fmt::print("  each chip computes all of {} {}\n", count, kind);
   fmt::print("  device cycles       {} of one chip\n", result.device_cycles);
+  if (const auto slower = slower_than_one_chip(result.device_cycles, one_chip); !slower.empty())
+    fmt::print("  one chip alone      {}\n", slower);
   fmt::print("  MACs                {}\n", result.macs);
   fmt::print("  wall time           {:.3f} s, islands {:.3f}\n", seconds, result.host_seconds);
 }
@@ -105,8 +107,6 @@ int run_sharded(const SliceRun& run, const std::vector<std::byte>& file, const c
         return fail(status.error());
   const auto one_chip = cycles_of_one_chip(chips.value().chip(), module);
   print(run, model.value(), result.value(), chips.value().chips(), seconds, one_chip);
-  if (const auto note = slower_than_one_chip(run.slice.sharding, result.value().device_cycles, one_chip); !note.empty())
-    fmt::print(stderr, "weft: {}\n", note);
   return 0;
 }
 

@@ -113,6 +113,8 @@ void print(const SliceRun& run, const runtime::SliceSession& session, const RunR
              run.slice.sharding, run.slice.no_overlap ? ", without overlap" : "");
   fmt::print("  device cycles       {} ({:.1f} us), barrier included{}\n", cycles, 1e6 * seconds,
              report.manager == "native" ? "; the firmware's are charged" : "");
+  if (const auto slower = slower_than_one_chip(cycles, one_chip); !slower.empty())
+    fmt::print("  one chip alone      {}\n", slower);
   fmt::print("  MXU utilization     {:.2f} % of all chips\n", 100 * utilization);
   fmt::print("  MACs                {}\n", report.macs);
   fmt::print("  wall time           {:.3f} s\n", report.launch.wall_seconds);
@@ -197,10 +199,6 @@ int run_on_slice(const SliceRun& run) {
     return fail(status.error());
   const auto one_chip = cycles_of_one_chip(chip, graph.value());
   print(run, session.value(), report, one_chip);
-  if (const auto note =
-          slower_than_one_chip(run.slice.sharding, report.launch.end_cycle - report.launch.start_cycle, one_chip);
-      !note.empty())
-    fmt::print(stderr, "weft: {}\n", note);
   if (!run.trace.empty()) {
     {  // the end of the session completes the trace
       const auto ended = std::move(session.value());

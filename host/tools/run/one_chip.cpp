@@ -39,13 +39,11 @@ std::optional<uint64_t> cycles_of_one_chip(const spec::Chip& chip, const compile
   return all;
 }
 
-std::string slower_than_one_chip(const std::string& sharding, uint64_t cycles, std::optional<uint64_t> one_chip) {
+std::string slower_than_one_chip(uint64_t cycles, std::optional<uint64_t> one_chip) {
   if (!one_chip || static_cast<double>(cycles) <= kOff * static_cast<double>(*one_chip)) return "";
   return fmt::format(
-      "note: {} takes {} cycles, one chip alone about {}: what travels costs more than the chips save. Larger batches, "
-      "or "
-      "batch=AXES, send less",
-      sharding, cycles, *one_chip);
+      "about {} cycles: the barrier and what travels cost more than the chips save; larger batches gain more",
+      *one_chip);
 }
 
 }  // namespace weft::tools

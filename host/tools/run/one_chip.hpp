@@ -15,9 +15,7 @@ namespace weft::tools {
 [[nodiscard]] std::optional<uint64_t> cycles_of_one_chip(const spec::Chip& chip, const compiler::Graph& graph);
 [[nodiscard]] std::optional<uint64_t> cycles_of_one_chip(const spec::Chip& chip, const compiler::ir::Module& module);
 
-/// What is said of a sharding that takes more cycles than one chip; empty: it does not, by more than the closed forms are
-/// off.
-[[nodiscard]] std::string slower_than_one_chip(const std::string& sharding, uint64_t cycles,
-                                               std::optional<uint64_t> one_chip);
+/// What a report says of one chip if a slice takes more cycles; empty: it does not, by more than the closed forms are off.
+[[nodiscard]] std::string slower_than_one_chip(uint64_t cycles, std::optional<uint64_t> one_chip);
 
 }  // namespace weft::tools
