@@ -185,7 +185,7 @@ void Device::cut_off() noexcept {
 }
 
 void Device::lost(const Status& why) {
-  // From before anybody can read that the device is lost until its events have ended: who settles waits for them.
+  // Held from before any thread can read that the device is lost until its events have ended: settle() waits for them.
   const TakenEvents::Hold hold(taken_);
   Status reason;
   {
