@@ -81,10 +81,12 @@ class IntegerProducts {
     return reference::evaluate_op(op, operands, {to().type(value)})[0];
   }
 
-  /// The dimensions that elements of a constant differ along, if that is none or one: it, and an element for each index.
+  /// The one dimension along which the elements of a constant differ, and its element for each index of it; dimension 0
+  /// and one element where all are equal. Nothing: they differ along several, or there are none.
   static std::optional<std::pair<size_t, std::vector<float>>> along_one(const ir::Tensor& tensor) {
     const float* values = tensor.as<float>();
     const uint64_t count = tensor.type.count();
+    if (count == 0) return std::nullopt;
     if (std::all_of(values, values + count, [&](float v) { return v == values[0]; }))
       return std::pair(size_t{0}, std::vector<float>{values[0]});
     const Dims strides = ir::strides_of(tensor.type.dims);
