@@ -157,7 +157,7 @@ class GoldenEvaluation {
     std::vector<int8_t> bytes(bits.size());
     std::ranges::transform(bits, bytes.begin(), [&](uint32_t b) {
       return static_cast<int8_t>(
-          golden::f32_to_i8(golden::mul_f32(is_i32(t) ? golden::i32_to_f32(b) : b, std::bit_cast<uint32_t>(scale))));
+          golden::f32_to_i8(golden::mul_f32(is_i32(t) ? golden::i32_to_f32(b) : b, std::bit_cast<uint32_t>(scale)), 0));
     });
     return bytes;
   }

@@ -193,8 +193,8 @@ uint32_t f32_to_i32(uint32_t a) {
   return v.negative ? uint32_t{0} - static_cast<uint32_t>(magnitude) : static_cast<uint32_t>(magnitude);
 }
 
-uint32_t f32_to_i8(uint32_t a) {
-  const auto value = static_cast<int32_t>(f32_to_i32(a));
+uint32_t f32_to_i8(uint32_t a, int32_t zero_point) {
+  const int64_t value = int64_t{static_cast<int32_t>(f32_to_i32(a))} + zero_point;
   return static_cast<uint32_t>(value < -128 ? -128 : value > 127 ? 127 : value);
 }
 

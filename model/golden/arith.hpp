@@ -50,8 +50,8 @@ inline constexpr uint16_t kCanonicalNanBf16 = 0x7fc0;
 [[nodiscard]] uint32_t i32_to_f32(uint32_t a);
 /// Nearest even, saturating; NaN gives 0.
 [[nodiscard]] uint32_t f32_to_i32(uint32_t a);
-/// Nearest even, saturating to [-128, 127], as int32; NaN gives 0.
-[[nodiscard]] uint32_t f32_to_i8(uint32_t a);
+/// Nearest even, plus a zero point of -128 to 127, saturating to [-128, 127], as int32; NaN gives the zero point.
+[[nodiscard]] uint32_t f32_to_i8(uint32_t a, int32_t zero_point);
 
 /// int32 arithmetic wraps modulo 2^32.
 [[nodiscard]] constexpr uint32_t min_i32(uint32_t a, uint32_t b) {

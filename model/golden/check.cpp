@@ -202,7 +202,9 @@ constexpr unsigned kF32 = bit(WEFT_VPU_DTYPE_F32), kBf16 = bit(WEFT_VPU_DTYPE_BF
 constexpr unsigned kAnyWide = kF32 | kBf16 | kI32;
 constexpr unsigned kNoB = bit(WEFT_VPU_B_MODE_NONE), kTensorB = bit(WEFT_VPU_B_MODE_TENSOR),
                    kVectorB = bit(WEFT_VPU_B_MODE_ROW) | bit(WEFT_VPU_B_MODE_COLUMN),
-                   kAnyB = kTensorB | kVectorB | bit(WEFT_VPU_B_MODE_SCALAR);
+                   kAnyB = kTensorB | kVectorB | bit(WEFT_VPU_B_MODE_SCALAR),
+                   kResidualB = bit(WEFT_VPU_B_MODE_RESIDUAL), kScaledB = bit(WEFT_VPU_B_MODE_SCALED),
+                   kEpilogueB = kNoB | kTensorB | kVectorB | kResidualB | kScaledB;
 constexpr unsigned kIdentity = bit(WEFT_VPU_ACTIVATION_NONE), kRelu = bit(WEFT_VPU_ACTIVATION_RELU),
                    kAnyActivation = kIdentity | kRelu | bit(WEFT_VPU_ACTIVATION_LEAKY) | bit(WEFT_VPU_ACTIVATION_CLAMP);
 /// Operations `first` to `last`.
@@ -220,7 +222,8 @@ constexpr VpuRule kVpuRules[] = {
      0, kNoB | kTensorB | bit(WEFT_VPU_B_MODE_ROW), kIdentity},
     {WEFT_OPCODE_REDUCE, ops(WEFT_VPU_OP_SUM, WEFT_VPU_OP_RMIN), true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
     {WEFT_OPCODE_TRANSPOSE, kNoOp, true, kAnyWide, 0, 0, 0, 0, kNoB, kIdentity},
-    {WEFT_OPCODE_EPILOGUE, kNoOp, false, kF32 | kI32, kF32 | kBf16, 0, kI32 | kI8, 0, kNoB | kVectorB, kAnyActivation},
+    {WEFT_OPCODE_EPILOGUE, kNoOp, false, kF32 | kI32, kF32 | kBf16, 0, kI32 | kI8, 0, kEpilogueB, kAnyActivation},
+    {WEFT_OPCODE_EPILOGUE, bit(WEFT_VPU_OP_UPPER), false, kI32, 0, 0, kI8, 0, kEpilogueB, kAnyActivation},
     {WEFT_OPCODE_CAST, kNoOp, false, kAnyWide | kI8, kBf16 | kI32 | kI8, kF32, kF32 | kI8, kF32 | kI32, kNoB | kTensorB,
      kIdentity},
     {WEFT_OPCODE_CAST, bit(WEFT_VPU_OP_UPPER), false, kI8, 0, 0, 0, kF32 | kI32, kNoB, kIdentity},
@@ -244,10 +247,12 @@ unsigned destinations(const VpuRule& rule, uint8_t src_dtype) {
 
 /// What the table's b mode and activation columns leave to the types.
 unsigned b_modes(const VpuRule& rule, const spec::VpuCommand& c) {
-  return rule.opcode == WEFT_OPCODE_CAST && c.dst_dtype != WEFT_VPU_DTYPE_I8 ? rule.b_modes & ~kTensorB : rule.b_modes;
+  const bool to_i8 = c.dst_dtype == WEFT_VPU_DTYPE_I8;
+  if (rule.opcode == WEFT_OPCODE_CAST && !to_i8) return rule.b_modes & ~kTensorB;
+  return rule.b_modes & ~(to_i8 ? kResidualB : kScaledB);
 }
 unsigned activations(const VpuRule& rule, const spec::VpuCommand& c) {
-  if (c.dst_dtype == WEFT_VPU_DTYPE_I8) return rule.activations & (kIdentity | kRelu);
+  if (c.dst_dtype == WEFT_VPU_DTYPE_I8 || keeps_row(c)) return rule.activations & (kIdentity | kRelu);
   const unsigned floats_only = bit(WEFT_VPU_ACTIVATION_LEAKY);
   return c.src_dtype == WEFT_VPU_DTYPE_I32 ? rule.activations & ~floats_only : rule.activations;
 }
@@ -259,7 +264,11 @@ bool uses_scalar2(const spec::VpuCommand& c) {
   constexpr uint64_t kOps =
       ops(WEFT_VPU_OP_FMA, WEFT_VPU_OP_SELECT) | bit(WEFT_VPU_OP_IOTA) | ops(WEFT_VPU_OP_ROTATE, WEFT_VPU_OP_ROTATE);
   return in_set(c.op, kOps) || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.activation == WEFT_VPU_ACTIVATION_CLAMP ||
-         c.dst_dtype == WEFT_VPU_DTYPE_I8;
+         c.dst_dtype == WEFT_VPU_DTYPE_I8 || keeps_row(c);
+}
+bool has_zero_point(const spec::VpuCommand& c) {
+  return c.dst_dtype == WEFT_VPU_DTYPE_I8 &&
+         (c.header.opcode == WEFT_OPCODE_EPILOGUE || c.header.opcode == WEFT_OPCODE_CAST);
 }
 
 std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chip) {
@@ -270,7 +279,8 @@ std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chi
   const bool iota = c.op == WEFT_VPU_OP_IOTA, rotate = c.op == WEFT_VPU_OP_ROTATE,
              windows = c.axis == WEFT_VPU_AXIS_ROWS;
   const bool transpose = c.header.opcode == WEFT_OPCODE_TRANSPOSE;
-  const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN;
+  const bool vector_b =
+      c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL;
   FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
   check.require(c.src_space == (acc ? WEFT_VPU_SPACE_ACC : WEFT_VPU_SPACE_VMEM), 17);
   check.require(in_set(c.src_dtype, rule->sources), 18);
@@ -281,7 +291,10 @@ std::optional<Fault> check_vpu_fields(const spec::VpuCommand& c, const Chip& chi
   check.require(!iota || c.a_stride == 0, 28);
   check.require(c.b_addr == 0 || (c.b_mode != WEFT_VPU_B_MODE_NONE && c.b_mode != WEFT_VPU_B_MODE_SCALAR), 32);
   check.require(c.b_stride == 0 || vector_b || windows, 36);
-  check.require(c.scalar == 0 || uses_scalar(c), 48);
+  if (has_zero_point(c))
+    check.require(zero_point(c) >= -128 && zero_point(c) <= 127, 48);
+  else
+    check.require(c.scalar == 0 || uses_scalar(c), 48);
   check.require(!rotate || c.scalar < chip.n, 48);
   check.require(in_set(c.b_mode, b_modes(*rule, c)), 52);
   check.require(in_set(c.activation, activations(*rule, c)), 53);
@@ -306,6 +319,7 @@ std::optional<Fault> check_vpu_alignment(const spec::VpuCommand& c) {
   check.require(!source_pairs || c.b_stride % 2 == 0, 36);
   check.require(!d_pairs || c.d_addr % 2 == 0, 40);
   check.require(!d_pairs || c.d_stride % 2 == 0, 44);
+  check.require(!keeps_row(c) || c.scalar2 % 2 == 0, 56);
   return check.fault();
 }
 
@@ -322,7 +336,7 @@ std::optional<Fault> check_vpu(const Command& command, const Chip& chip) {
   const auto outside = [&](uint64_t last, unsigned words) { return last + words - 1 >= chip.vmem_words; };
   if ((c.src_space == WEFT_VPU_SPACE_VMEM && outside(last_a, src_words)) ||
       (rows.b != 0 && outside(last_of(c.b_addr, rows.b, c.b_stride), src_words)) ||
-      outside(last_of(c.d_addr, rows.d, c.d_stride), dst_words))
+      (rows.kept != 0 && outside(c.scalar2, 2)) || outside(last_of(c.d_addr, rows.d, c.d_stride), dst_words))
     return Fault{WEFT_FAULT_RANGE, chip.vmem_bytes};
   return std::nullopt;
 }
@@ -344,12 +358,13 @@ MatmulTiles matmul_tiles(const spec::MxuCommand& command, const spec::Chip& chip
 }
 
 VpuRows vpu_rows(const spec::VpuCommand& c, const spec::Chip& chip) {
-  VpuRows rows{c.rows, 1, 0, c.rows};
+  VpuRows rows{c.rows, 1, 0, 0, c.rows};
   if (c.axis == WEFT_VPU_AXIS_ROWS) rows.window = c.window, rows.a = uint64_t{c.rows} * c.window;
   if (c.op == WEFT_VPU_OP_IOTA) rows.a = 0;
   if (c.header.opcode == WEFT_OPCODE_TRANSPOSE) rows.d = c.cols;
-  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) rows.b = c.rows;
-  if (c.b_mode == WEFT_VPU_B_MODE_ROW) rows.b = 1;
+  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL) rows.b = c.rows;
+  if (c.b_mode == WEFT_VPU_B_MODE_ROW || c.b_mode == WEFT_VPU_B_MODE_SCALED) rows.b = 1;
+  if (keeps_row(c)) rows.kept = 1;
   if (c.b_mode == WEFT_VPU_B_MODE_COLUMN) rows.b = (uint64_t{c.rows} + chip.n - 1) / chip.n;
   return rows;
 }

@@ -82,11 +82,25 @@ struct RotatedLanes {
   return {command.scalar2 & 0xffff, command.scalar2 >> 16};
 }
 
+/// scalar2 is the VMEM word of a row that all rows of the command use.
+[[nodiscard]] constexpr bool keeps_row(const spec::VpuCommand& command) {
+  return command.b_mode == WEFT_VPU_B_MODE_RESIDUAL || command.b_mode == WEFT_VPU_B_MODE_SCALED;
+}
+/// What EPILOGUE and CAST add to what they have rounded to i8.
+[[nodiscard]] constexpr int32_t zero_point(const spec::VpuCommand& command) {
+  return static_cast<int32_t>(command.scalar);
+}
+/// EPILOGUE writes bytes N to 2 N - 1 of each word of d and leaves the others.
+[[nodiscard]] constexpr bool writes_upper_half(const spec::VpuCommand& command) {
+  return command.header.opcode == WEFT_OPCODE_EPILOGUE && command.op == WEFT_VPU_OP_UPPER;
+}
+
 /// Rows that a legal VPU command moves.
 struct VpuRows {
   uint64_t a;       ///< read; 0: none (iota)
   uint64_t window;  ///< rows of a for a row of d, REDUCE along rows; else 1
   uint64_t b;       ///< read
+  uint64_t kept;    ///< read at word scalar2: 1 with b_mode residual or scaled, else 0
   uint64_t d;       ///< written
 };
 [[nodiscard]] VpuRows vpu_rows(const spec::VpuCommand& command, const spec::Chip& chip);

@@ -28,6 +28,7 @@ class Rows {
         n_(core.chip().n),
         integers_(command.src_dtype == WEFT_VPU_DTYPE_I32 || command.src_dtype == WEFT_VPU_DTYPE_I8) {
     if (c_.b_mode == WEFT_VPU_B_MODE_SCALAR) b_.fill(value(c_.scalar));
+    if (keeps_row(c_)) load(word(c_.scalar2), kept_);
   }
 
   [[nodiscard]] size_t cols() const { return c_.cols; }
@@ -42,19 +43,24 @@ class Rows {
     const auto* source = c_.src_space == WEFT_VPU_SPACE_ACC
                              ? reinterpret_cast<const std::byte*>(core_.acc_row(static_cast<uint32_t>(at)).data())
                              : word(at);
-    load(source + (c_.op == WEFT_VPU_OP_UPPER ? n_ : 0), lanes, c_.op == WEFT_VPU_OP_ROTATE ? n_ : c_.cols);
+    load(source + (c_.op == WEFT_VPU_OP_UPPER && c_.src_dtype == WEFT_VPU_DTYPE_I8 ? n_ : 0), lanes,
+         c_.op == WEFT_VPU_OP_ROTATE ? n_ : c_.cols);
   }
 
   /// The second operand of row r.
   const Lanes& b(uint64_t r) {
-    if (c_.b_mode == WEFT_VPU_B_MODE_TENSOR || (c_.b_mode == WEFT_VPU_B_MODE_ROW && r == 0))
-      load(word(c_.b_addr + r * c_.b_stride), b_);
+    const bool tensor = c_.b_mode == WEFT_VPU_B_MODE_TENSOR || c_.b_mode == WEFT_VPU_B_MODE_RESIDUAL;
+    const bool row = c_.b_mode == WEFT_VPU_B_MODE_ROW || c_.b_mode == WEFT_VPU_B_MODE_SCALED;
+    if (tensor || (row && r == 0)) load(word(c_.b_addr + r * c_.b_stride), b_);
     if (c_.b_mode == WEFT_VPU_B_MODE_COLUMN) {
       if (r % n_ == 0) load(word(c_.b_addr + r / n_ * c_.b_stride), column_, n_);
       std::fill_n(b_.begin(), c_.cols, column_[r % n_]);
     }
     return b_;
   }
+
+  /// b_mode residual: the bias.
+  [[nodiscard]] const Lanes& kept() const { return kept_; }
 
   void activate(Lanes& d) const {
     const auto activation = static_cast<weft_vpu_activation>(c_.activation);
@@ -80,9 +86,10 @@ class Rows {
       }
       case WEFT_VPU_DTYPE_I8: {
         std::array<uint8_t, 2 * kMaxLanes> out{};
-        for (size_t i = 0; i < count; i++) out[i] = to_i8(d[i]);
+        for (size_t i = 0; i < count; i++) out[i] = to_i8(d[i], i);
+        if (writes_upper_half(c_)) return core_.write_vmem(target + n_, std::as_bytes(std::span(out).first(n_)));
         if (upper != nullptr)
-          for (size_t i = 0; i < count; i++) out[n_ + i] = to_i8((*upper)[i]);
+          for (size_t i = 0; i < count; i++) out[n_ + i] = to_i8((*upper)[i], i);
         core_.write_vmem(target, std::as_bytes(std::span(out).first(2 * n_)));
         return;
       }
@@ -117,8 +124,9 @@ class Rows {
       std::memcpy(lanes.data(), bytes, count * sizeof lanes[0]);
     }
   }
-  [[nodiscard]] uint8_t to_i8(uint32_t v) const {
-    return static_cast<uint8_t>(f32_to_i8(mul_f32(integers_ ? i32_to_f32(v) : v, c_.scalar2)));
+  [[nodiscard]] uint8_t to_i8(uint32_t v, size_t lane) const {
+    const uint32_t scale = c_.b_mode == WEFT_VPU_B_MODE_SCALED ? kept_[lane] : c_.scalar2;
+    return static_cast<uint8_t>(f32_to_i8(mul_f32(integers_ ? i32_to_f32(v) : v, scale), zero_point(c_)));
   }
   void count_special(uint32_t bits) {
     core_.status().nan_results += is_nan_f32(bits);
@@ -129,7 +137,7 @@ class Rows {
   const spec::VpuCommand& c_;
   const size_t n_;
   const bool integers_;
-  Lanes b_{}, column_{};
+  Lanes b_{}, column_{}, kept_{};
   mutable std::vector<std::byte> row_;  // scratch of word()
 };
 
@@ -142,6 +150,13 @@ void rotate(const spec::VpuCommand& c, size_t n, const Lanes& a, const Lanes& b,
   const RotatedLanes lanes = rotated_lanes(c);
   std::copy_n(b.begin(), c.cols, d.begin());
   for (size_t i = lanes.first; i < std::min<size_t>(lanes.end, c.cols); i++) d[i] = a[(i + c.scalar) % n];
+}
+
+/// d += b.
+void add(bool integers, const Lanes& b, std::span<uint32_t> d) {
+  const std::span<const uint32_t> y(b.data(), d.size());
+  if (integers) return operate_i32(WEFT_VPU_OP_ADD, d, y, 0, d);
+  operate_f32(WEFT_VPU_OP_ADD, d, y, 0, d);
 }
 
 BinaryFunction fold_function(const spec::VpuCommand& c) {
@@ -174,6 +189,7 @@ std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& c
   auto op = static_cast<weft_vpu_op>(c.op == WEFT_VPU_OP_UPPER ? WEFT_VPU_OP_NONE : c.op);
   if (c.header.opcode == WEFT_OPCODE_EPILOGUE && c.b_mode != WEFT_VPU_B_MODE_NONE) op = WEFT_VPU_OP_ADD;
   const bool packs = c.header.opcode == WEFT_OPCODE_CAST && c.b_mode == WEFT_VPU_B_MODE_TENSOR;
+  const bool residual = c.b_mode == WEFT_VPU_B_MODE_RESIDUAL;
   Lanes a{}, d{};
   for (uint64_t r = 0; r < c.rows; r++) {
     if (op == WEFT_VPU_OP_IOTA) {
@@ -190,11 +206,12 @@ std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& c
       rows.store(r, d, c.cols);
       continue;
     }
-    const std::span<const uint32_t> x(a.data(), c.cols), y(b.data(), c.cols);
+    const std::span<const uint32_t> x(a.data(), c.cols), y((residual ? rows.kept() : b).data(), c.cols);
     if (rows.integers())
       operate_i32(op, x, y, c.scalar2, {d.data(), c.cols});
     else
       operate_f32(op, x, y, rows.value(c.scalar2), {d.data(), c.cols});
+    if (residual) add(rows.integers(), b, {d.data(), c.cols});
     rows.activate(d);
     rows.store(r, d, c.cols, packs ? &b : nullptr);
   }

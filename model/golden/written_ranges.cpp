@@ -30,9 +30,10 @@ void add_dma(WrittenRanges& out, const spec::DmaCommand& c, const SegmentTable& 
 }
 
 void add_vpu(WrittenRanges& out, const spec::VpuCommand& c, const spec::Chip& chip) {
-  const uint64_t row_bytes = uint64_t{words_per_row(c.dst_dtype)} * chip.word_bytes;
+  const uint64_t skipped = writes_upper_half(c) ? chip.word_bytes / 2 : 0;
+  const uint64_t row_bytes = uint64_t{words_per_row(c.dst_dtype)} * chip.word_bytes - skipped;
   for (uint64_t r = 0; r < vpu_rows(c, chip).d; r++)
-    append(out.vmem, WrittenRanges::Vmem{(c.d_addr + r * c.d_stride) * chip.word_bytes, row_bytes});
+    append(out.vmem, WrittenRanges::Vmem{(c.d_addr + r * c.d_stride) * chip.word_bytes + skipped, row_bytes});
 }
 
 }  // namespace

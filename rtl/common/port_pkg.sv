@@ -32,6 +32,7 @@ package port_pkg;
   } words_answer_t;
 
   // VMEM, to and from the VPU: one word for each row of a group, or the pair from an even address.
+  // upper: of one word the upper half only.
   typedef struct packed {
     logic                                 pair;
     logic [VpuSublanes-1:0][AddrBits-1:0] addr;
@@ -41,6 +42,7 @@ package port_pkg;
     logic [VpuSublanes-1:0][2*WordBits-1:0]     data;
   } rows_answer_t;
   typedef struct packed {
+    logic                                   upper;
     logic                                   pair;
     logic [VpuSublanes-1:0][AddrBits-1:0]   addr;
     logic [VpuSublanes-1:0][2*WordBits-1:0] data;

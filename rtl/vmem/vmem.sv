@@ -131,6 +131,8 @@ module vmem
                                vb_req_i[i] && vb_i.pair |-> !vb_i.addr[i][0]);
     VwEven_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
                                vw_req_i[i] && vw_i.pair |-> !vw_i.addr[i][0]);
+    VwUpper_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                vw_req_i[i] |-> !(vw_i.pair && vw_i.upper));
   end
   DrWords_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
                               dr_req_i |-> dr_i.words != '0 && dr_i.words <= CountBits'(DmaWords));

@@ -60,6 +60,7 @@ module vmem_storage
 );
   typedef logic [BankBits-1:0] bank_t;
   typedef logic [RowBits-1:0] row_t;
+  localparam logic [Granules-1:0] UpperHalf = {{Granules / 2{1'b1}}, {Granules / 2{1'b0}}};
 
   logic [VmemBanks-1:0]  read;
   row_t                  raddr[VmemBanks];
@@ -136,7 +137,7 @@ module vmem_storage
         if (vw_en_i[s] && (i == 0 || vw_i.pair)) begin
           addr = vw_i.addr[s] + AddrBits'(i);
           from_vw[addr[BankBits-1:0]] = 1'b1;
-          write[addr[BankBits-1:0]] = '1;
+          write[addr[BankBits-1:0]] = vw_i.upper ? UpperHalf : '1;
           waddr[addr[BankBits-1:0]] = addr[AddrBits-1:BankBits];
           vw_word[addr[BankBits-1:0]] = RowSelectBits'(2 * s + i);
           check_bits(vw_i.data[s][i*WordBits+:WordBits], vw_check[2*s+i]);
@@ -160,8 +161,9 @@ module vmem_storage
     flip_write_o = 1'b0;
     if (flip_i.watch) begin
       for (int unsigned s = 0; s < Sublanes; s++)
-        if (vw_en_i[s] && (flip_word == vw_i.addr[s]
-                           || (vw_i.pair && flip_word == vw_i.addr[s] + AddrBits'(1))))
+        if (vw_en_i[s] && (!vw_i.upper || flip_granule[GranuleBits-1])
+            && (flip_word == vw_i.addr[s]
+                || (vw_i.pair && flip_word == vw_i.addr[s] + AddrBits'(1))))
           flip_write_o = 1'b1;
       for (int unsigned i = 0; i < DmaWords; i++)
         if (dw_en_i && CountBits'(i) < dw_i.words && flip_dw == AddrBits'(i)

@@ -6,6 +6,7 @@
 //                 │ start, go
 //   ACC ──┐   ┌───▼─────┐    ┌───── a sublane for each row ────┐
 //   va ───┴──►│ operand a├───►│ lanes: execute ─►─► finish      ├──► vw
+//    └───────►│ kept row │───►│            │                    │
 //   vb ──────►│ operand b├───►│          └─ reduce, functions ─┘ │
 //             └─────────┘    └──────────▲─┬────────────────────┘
 //                                       └─┴─ transpose
@@ -83,13 +84,17 @@ module vpu
   logic            a_valid, a_left, b_valid, b_left, use_b, from_acc, fault_ecc;
   // Waived: vpu_check has checked their range; VMEM has no more bits of them.
   // verilator lint_off UNUSEDSIGNAL
-  logic [Sublanes-1:0][31:0] a_addr, b_addr, vw_addr;
+  logic [Sublanes-1:0][31:0] a_addr, va_addr, b_addr, vw_addr;
   // verilator lint_on UNUSEDSIGNAL
   logic [Sublanes-1:0][31:0] a_row_addr, b_row_addr;
   logic [Sublanes-1:0][7:0]  a_granule, b_granule, a_row_granule, b_row_granule;
   group_t          a_rdata, a_rows, b_rows, results, column_rows;
   logic [15:0]     b_count, nans[Sublanes], infs[Sublanes];
   logic            bad_found, bad_earlier;
+  logic            use_kept, kept_req, kept_valid, kept_left, kept_bad;
+  logic [31:0]     kept_addr;
+  logic [7:0]      kept_granule;
+  logic [32*N-1:0] kept_row;
   logic [CountBits-1:0] bad_row;
   logic [7:0]      check_code;
   logic [63:0]     check_address, bad_address, bad_address_q;
@@ -100,7 +105,8 @@ module vpu
     .fault_ecc_o(fault_ecc), .active_o, .check_o(check), .slot_o(slot),
     .verdict_valid_i(verdict_valid), .legal_i(legal),
     .start_o(start), .run_o(run), .run_cmd_o(run_cmd),
-    .operands_valid_i(a_valid & (b_valid | ~use_b)), .operands_bad_i(bad),
+    .operands_valid_i(a_valid & (b_valid | ~use_b) & (kept_valid | ~use_kept)),
+    .operands_bad_i(bad),
     .bad_found_o(bad_found), .bad_row_o(bad_row), .bad_earlier_o(bad_earlier),
     .execute_o(execute), .execute_rows_o(execute_rows),
     .first_o(first), .inner_step_o(inner_step), .inner_rows_o(inner_rows), .load_o(load),
@@ -113,15 +119,18 @@ module vpu
   );
 
   // A fault is of the slot's command, or of the first row that the running one would use. b counts
-  // beside the row of a that meets it first.
+  // beside the row of a that meets it first, the row that is kept behind it.
   always_comb begin
     bad = a_row_bad;
     if (use_b) bad = single ? bad | mask_t'(b_row_bad[0]) : bad | b_row_bad;
+    if (use_kept & kept_bad) bad[0] = 1'b1;
     bad_address = '0;
     if (bad_found)
       for (int unsigned i = 0; i < Sublanes; i++)
         if (bad_row == CountBits'(i)) begin
-          bad_address = 64'(b_row_addr[i]) * 64'(WordBytes) + 64'(b_row_granule[i]) * 64'd8;
+          bad_address = 64'(kept_addr) * 64'(WordBytes) + 64'(kept_granule) * 64'd8;
+          if (b_row_bad[i])
+            bad_address = 64'(b_row_addr[i]) * 64'(WordBytes) + 64'(b_row_granule[i]) * 64'd8;
           if (a_row_bad[i])
             bad_address = from_acc
                 ? {1'b1, 31'd0, a_row_addr[i]}
@@ -145,7 +154,7 @@ module vpu
   // Operand a: rows of VMEM or ACC; iota has none, its requests are granted here.
   assign from_acc = run_cmd.src_space == VpuSpaceAcc;
   assign iota = run_cmd.op == VpuOpIota;
-  assign va_req_o = from_acc || iota ? '0 : a_req;
+  assign va_req_o = from_acc ? mask_t'(kept_req) : iota ? '0 : a_req;
   assign va_o.pair = two_words(run_cmd.src_dtype);
   assign acc_req_o = from_acc ? a_req : '0;
   assign a_gnt = iota ? '1 : from_acc ? acc_gnt_i : va_gnt_i;
@@ -164,25 +173,37 @@ module vpu
   // Operand b: a row for each row of a, one row that stays, or an element for each row.
   always_comb begin
     b_count = '0;
-    if (slot.b_mode == VpuBModeTensor) b_count = slot.rows;
-    if (slot.b_mode == VpuBModeRow) b_count = 16'd1;
+    if (slot.b_mode == VpuBModeTensor || slot.b_mode == VpuBModeResidual) b_count = slot.rows;
+    if (slot.b_mode == VpuBModeRow || slot.b_mode == VpuBModeScaled) b_count = 16'd1;
     if (slot.b_mode == VpuBModeColumn) b_count = 16'((32'(slot.rows) + N - 1) / N);
   end
-  assign slot_single = slot.b_mode != VpuBModeTensor;
-  assign single = run_cmd.b_mode != VpuBModeTensor;
+  assign slot_single = slot.b_mode != VpuBModeTensor && slot.b_mode != VpuBModeResidual;
+  assign single = run_cmd.b_mode != VpuBModeTensor && run_cmd.b_mode != VpuBModeResidual;
   assign columns = run_cmd.b_mode == VpuBModeColumn;
-  assign use_b = run_cmd.b_mode == VpuBModeTensor || run_cmd.b_mode == VpuBModeRow || columns;
+  assign use_kept = run_cmd.b_mode == VpuBModeResidual || run_cmd.b_mode == VpuBModeScaled;
+  assign use_b = run_cmd.b_mode == VpuBModeTensor || run_cmd.b_mode == VpuBModeRow || columns
+               || use_kept;
   assign b_pop = execute & use_b & (~columns | (32'(b_lane_q) == N - Sublanes));
   assign vb_o.pair = va_o.pair;
 
   vpu_operand u_operand_b (
     .clk_i, .rst_ni, .start_i(start), .rows_i(b_count), .single_i(slot_single),
     .addr_i(slot.b_addr), .stride_i(slot.b_stride), .window_i(16'd1), .inner_i(32'd0),
-    .keep_i(slot.b_mode == VpuBModeRow), .req_o(vb_req_o),
+    .keep_i(slot.b_mode == VpuBModeRow || slot.b_mode == VpuBModeScaled), .req_o(vb_req_o),
     .addr_o(b_addr), .gnt_i(vb_gnt_i), .rvalid_i(vb_rvalid_i), .rdata_i(vb_i.data),
     .bad_i(b_bad), .bad_granule_i(b_granule), .valid_o(b_valid), .rows_o(b_rows), .bad_o(b_row_bad),
     .bad_addr_o(b_row_addr), .bad_granule_o(b_row_granule), .use_i(execute),
     .pop_i(b_pop), .left_o(b_left)
+  );
+
+  // EPILOGUE: bias beside a residual, or scales, through the port of the operand that is in ACC.
+  vpu_kept_row u_kept_row (
+    .clk_i, .rst_ni, .start_i(start),
+    .wanted_i(slot.b_mode == VpuBModeResidual || slot.b_mode == VpuBModeScaled),
+    .addr_i(slot.scalar2), .lanes_i(run_cmd.cols), .req_o(kept_req), .addr_o(kept_addr),
+    .gnt_i(va_gnt_i[0]), .rvalid_i(va_rvalid_i[0]), .rdata_i(va_i.data[0]),
+    .poison_i(va_i.poison[0]), .valid_o(kept_valid), .row_o(kept_row), .bad_o(kept_bad),
+    .granule_o(kept_granule), .left_o(kept_left)
   );
 
   always_ff @(posedge clk_i) begin
@@ -225,7 +246,8 @@ module vpu
       .bad_o(b_bad[i]), .granule_o(b_granule[i])
     );
 
-    assign va_o.addr[i] = a_addr[i][AddrBits-1:0];
+    assign va_addr[i] = from_acc ? kept_addr : a_addr[i];
+    assign va_o.addr[i] = va_addr[i][AddrBits-1:0];
     assign vb_o.addr[i] = b_addr[i][AddrBits-1:0];
     assign vw_o.addr[i] = vw_addr[i][AddrBits-1:0];
     assign acc_row_o[i] = a_addr[i][15:0];
@@ -236,7 +258,7 @@ module vpu
       if (vw_req_o[i]) vw_o.data[i] = out;
     end
     AInside_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                                va_req_o[i] |-> a_addr[i] < VmemWords);
+                                va_req_o[i] |-> va_addr[i] < VmemWords);
     BInside_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
                                 vb_req_o[i] |-> b_addr[i] < VmemWords);
     WInside_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
@@ -244,7 +266,7 @@ module vpu
     vpu_sublane u_sublane (
       .clk_i, .cmd_i(run_cmd), .load_i(start & (slot.opcode == OpcodeReduce)), .cols_i(slot.cols),
       .execute_i(execute_rows[i]), .first_i(first), .a_i(a_rows[i]),
-      .b_i(b_rows[i]), .b_lane_i(32'(b_lane_q) + i),
+      .b_i(b_rows[i]), .b_lane_i(32'(b_lane_q) + i), .kept_i(kept_row),
       .iota_i(iota_q + i * run_cmd.scalar2), .result_o(result),
       .step_i(inner_step & inner_rows[i]), .finish_i(finish_rows[i]), .column_i(column_rows[i]),
       .out_o(out), .nan_o(nans[i]), .inf_o(infs[i])
@@ -256,10 +278,12 @@ module vpu
     .columns_o(column_rows)
   );
   assign vw_o.pair = two_words(run_cmd.dst_dtype);
+  assign vw_o.upper = run_cmd.opcode == OpcodeEpilogue && run_cmd.op == VpuOpUpper;
 
   // busy: a row of a is read. stalled: rows are left to read and none is, or a write is refused.
   assign cnt_busy_o = (a_req & a_gnt) != '0;
-  assign cnt_stalled_o = run & ~cnt_busy_o & (a_left | b_left | ((vw_req_o & ~vw_gnt_i) != '0));
+  assign cnt_stalled_o = run & ~cnt_busy_o
+                       & (a_left | b_left | kept_left | ((vw_req_o & ~vw_gnt_i) != '0));
   assign cnt_idle_o = ~cnt_busy_o & ~cnt_stalled_o;
   always_comb begin
     cnt_rows_o = '0;

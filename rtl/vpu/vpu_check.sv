@@ -36,10 +36,16 @@ module vpu_check
     return dtype == VpuDtypeF32 || dtype == VpuDtypeI32;
   endfunction
 
+  // scalar2 is the VMEM word of a row.
+  function automatic logic keeps_row();
+    return cmd_i.b_mode == VpuBModeResidual || cmd_i.b_mode == VpuBModeScaled;
+  endfunction
+
   function automatic fields_t illegal_fields();
     logic elementwise, reduce, transpose, epilogue, cast_op;
     logic unary, binary, bits, func, iota, rotate, op_ok, src_ok, dst_ok, mode_ok, act_ok;
     logic f32, bf16, i32, i8, same, to_i8, windows, leaky, clamp, uses_scalar2;
+    logic residual, upper, zero_point;
     fields_t bad;
     elementwise = cmd_i.opcode == OpcodeElementwise;
     reduce = cmd_i.opcode == OpcodeReduce;
@@ -53,6 +59,7 @@ module vpu_check
     func = cmd_i.op >= VpuOpExp2 && cmd_i.op <= VpuOpErf;
     iota = cmd_i.op == VpuOpIota;
     rotate = elementwise & (cmd_i.op == VpuOpRotate);
+    upper = cmd_i.op == VpuOpUpper;
     f32 = cmd_i.src_dtype == VpuDtypeF32;
     bf16 = cmd_i.src_dtype == VpuDtypeBf16;
     i32 = cmd_i.src_dtype == VpuDtypeI32;
@@ -62,8 +69,10 @@ module vpu_check
     windows = cmd_i.axis == VpuAxisRows;
     leaky = cmd_i.activation == VpuActivationLeaky;
     clamp = cmd_i.activation == VpuActivationClamp;
+    residual = cmd_i.b_mode == VpuBModeResidual;
+    zero_point = (epilogue | cast_op) & to_i8;
     uses_scalar2 = (cmd_i.op >= VpuOpFma && cmd_i.op <= VpuOpSelect) | iota | rotate | leaky | clamp
-                 | to_i8;
+                 | to_i8 | keeps_row();
 
     op_ok = unary;
     src_ok = f32 | bf16 | i32;
@@ -81,15 +90,16 @@ module vpu_check
     end
     if (reduce) op_ok = cmd_i.op >= VpuOpSum && cmd_i.op <= VpuOpRmin;
     if (epilogue) begin
-      src_ok = f32 | i32;
-      dst_ok = same | (f32 & (cmd_i.dst_dtype == VpuDtypeBf16)) | (i32 & to_i8);
-      mode_ok = cmd_i.b_mode == VpuBModeNone || cmd_i.b_mode == VpuBModeRow
-             || cmd_i.b_mode == VpuBModeColumn;
+      op_ok = unary | upper;
+      src_ok = (f32 & unary) | i32;
+      dst_ok = ((same | (f32 & (cmd_i.dst_dtype == VpuDtypeBf16))) & unary) | (i32 & to_i8);
+      mode_ok = cmd_i.b_mode <= VpuBModeScaled && cmd_i.b_mode != VpuBModeScalar
+             && !(to_i8 ? residual : cmd_i.b_mode == VpuBModeScaled);
       act_ok = cmd_i.activation <= VpuActivationClamp && !(leaky && i32)
-            && !(to_i8 && (leaky || clamp));
+            && !((to_i8 || residual) && (leaky || clamp));
     end
     if (cast_op) begin
-      op_ok = unary | (cmd_i.op == VpuOpUpper);
+      op_ok = unary | upper;
       src_ok = i8 | (unary & (f32 | bf16 | i32));
       dst_ok = cmd_i.dst_dtype == VpuDtypeF32;
       if (f32) dst_ok = cmd_i.dst_dtype == VpuDtypeBf16 || cmd_i.dst_dtype == VpuDtypeI32 || to_i8;
@@ -110,9 +120,10 @@ module vpu_check
     if (cmd_i.b_addr != 0
         && (cmd_i.b_mode == VpuBModeNone || cmd_i.b_mode == VpuBModeScalar)) bad.b_addr = '1;
     if (cmd_i.b_stride != 0 && cmd_i.b_mode != VpuBModeTensor && cmd_i.b_mode != VpuBModeColumn
-        && !windows) bad.b_stride = '1;
+        && !residual && !windows) bad.b_stride = '1;
     if (rotate ? cmd_i.scalar >= N
-               : cmd_i.scalar != 0 && cmd_i.b_mode != VpuBModeScalar && !clamp && !iota)
+        : zero_point ? cmd_i.scalar + 32'd128 > 32'd255
+        : cmd_i.scalar != 0 && cmd_i.b_mode != VpuBModeScalar && !clamp && !iota)
       bad.scalar = '1;
     if (~mode_ok) bad.b_mode = '1;
     if (~act_ok) bad.activation = '1;
@@ -137,6 +148,7 @@ module vpu_check
     if (src_pair & cmd_i.b_stride[0]) bad.b_stride = '1;
     if (dst_pair & cmd_i.d_addr[0]) bad.d_addr = '1;
     if (dst_pair & cmd_i.d_stride[0]) bad.d_stride = '1;
+    if (keeps_row() & cmd_i.scalar2[0]) bad.scalar2 = '1;
     return bad;
   endfunction
 
@@ -164,7 +176,7 @@ module vpu_check
     windows = cmd_i.axis == VpuAxisRows;
     acc_rows = 64'(2 * AccBankRows * NumMxu);
     b_rows = 16'd1;  // row
-    if (cmd_i.b_mode == VpuBModeTensor) b_rows = cmd_i.rows;
+    if (cmd_i.b_mode == VpuBModeTensor || cmd_i.b_mode == VpuBModeResidual) b_rows = cmd_i.rows;
     if (cmd_i.b_mode == VpuBModeColumn) b_rows = 16'((32'(cmd_i.rows) + N - 1) / N);
     d_rows = cmd_i.opcode == OpcodeTranspose ? cmd_i.cols : cmd_i.rows;
     a_last = last_row(cmd_i.a_addr, cmd_i.a_stride, cmd_i.rows)
@@ -174,7 +186,8 @@ module vpu_check
     d_last = last_row(cmd_i.d_addr, cmd_i.d_stride, d_rows) + 64'(two_words(cmd_i.dst_dtype));
     outside = (~acc & (a_last >= 64'(VmemWords))) | (d_last >= 64'(VmemWords))
             | (cmd_i.b_mode != VpuBModeNone && cmd_i.b_mode != VpuBModeScalar
-               && b_last >= 64'(VmemWords));
+               && b_last >= 64'(VmemWords))
+            | (keeps_row() && cmd_i.scalar2 >= VmemWords);  // even, as VmemWords is
 
     check = '{code: FaultNone, address: '0};
     if (!opcode_legal(cmd_i.opcode, QueueVpu, 1'b0))

@@ -308,9 +308,13 @@ package vpu_lane_pkg;
     return mag > Inf ? 32'd0 : value;
   endfunction
 
-  // f32 to i8 in the low byte: nearest even, saturating; NaN gives 0.
-  function automatic logic [31:0] f32_to_i8(input logic [31:0] a);
-    return i32_min(i32_max(f32_to_i32(a), 32'hffff_ff80), 32'h7f) & 32'hff;
+  // f32 to i8 in the low byte: nearest even, plus a zero point of -128 to 127, saturating; NaN
+  // gives the zero point. The limits move instead of the number, so that nothing wraps.
+  function automatic logic [31:0] f32_to_i8(input logic [31:0] a, input logic [31:0] zero_point);
+    logic [31:0] least, most;
+    least = 32'hffff_ff80 - zero_point;
+    most = 32'h7f - zero_point;
+    return (i32_min(i32_max(f32_to_i32(a), least), most) + zero_point) & 32'hff;
   endfunction
 endpackage
 `default_nettype wire

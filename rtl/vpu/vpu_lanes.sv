@@ -24,6 +24,7 @@ module vpu_lanes
   input  logic [32*N-1:0] a_i,
   input  logic [32*N-1:0] b_i,
   input  logic [31:0]     b_lane_i,     // b_mode column: the element
+  input  logic [32*N-1:0] kept_i,       // b_mode residual: bias, scaled: scales; for all rows
   input  logic [31:0]     iota_i,       // lane 0 of the row
   output logic [32*N-1:0] result_o,
   // stage 2
@@ -52,9 +53,11 @@ module vpu_lanes
   logic [15:0] nan_d, inf_d;
   logic        packs;           // CAST to i8 of two rows
   logic        rotates;
+  logic        residual;        // second is added to what stage 1 computed
 
   assign packs = cmd_i.opcode == OpcodeCast && cmd_i.b_mode == VpuBModeTensor;
   assign rotates = cmd_i.opcode == OpcodeElementwise && cmd_i.op == VpuOpRotate;
+  assign residual = cmd_i.b_mode == VpuBModeResidual;
 
   // A scalar of the command as the lanes hold it.
   function automatic logic [31:0] widen(input logic [31:0] scalar);
@@ -98,6 +101,8 @@ module vpu_lanes
       for (int unsigned i = 0; i < N; i++) y[i] = scalar;
     end else if (windows) begin
       for (int unsigned i = 0; i < N; i++) y[i] = z[i];
+    end else if (residual) begin
+      for (int unsigned i = 0; i < N; i++) y[i] = kept_i[32*i +: 32];
     end else if (op != VpuOpNone) begin
       if (bf16)
         for (int unsigned i = 0; i < N / 2; i++) begin
@@ -161,7 +166,7 @@ module vpu_lanes
     for (int unsigned i = 0; i < N; i++) result_d[32*i +: 32] = z[i];
   endtask
 
-  // Behind execute(): b as stage 2 takes it, lanes of a rotation and bytes of a CAST.
+  // Behind execute(): b as stage 2 takes it: lanes of a rotation, bytes of a CAST, a residual.
   task automatic keep_second();
     second_d = b_i;
     if (rotates) begin
@@ -191,6 +196,12 @@ module vpu_lanes
       for (int unsigned i = 0; i < N; i++)
         v[i] = i - begin_lane < lanes ? rotated_i[32*i +: 32] : second_q[32*i +: 32];
     else for (int unsigned i = 0; i < N; i++) v[i] = result_q[32*i +: 32];
+    if (residual) begin
+      if (cmd_i.src_dtype == VpuDtypeI32)
+        for (int unsigned i = 0; i < N; i++) v[i] = v[i] + second_q[32*i +: 32];
+      else
+        for (int unsigned i = 0; i < N; i++) v[i] = f32_add(v[i], second_q[32*i +: 32]);
+    end
     if (cmd_i.activation == VpuActivationRelu)
       for (int unsigned i = 0; i < N; i++) v[i] = relu(v[i]);
     if (cmd_i.activation == VpuActivationLeaky)
@@ -207,16 +218,24 @@ module vpu_lanes
   task automatic requantise();
     if (cmd_i.src_dtype == VpuDtypeI32)
       for (int unsigned i = 0; i < N; i++) bytes[i] = i32_to_f32(bytes[i]);
-    for (int unsigned i = 0; i < N; i++) bytes[i] = f32_to_i8(f32_mul(bytes[i], cmd_i.scalar2));
+    if (cmd_i.b_mode == VpuBModeScaled)
+      for (int unsigned i = 0; i < N; i++) bytes[i] = f32_mul(bytes[i], kept_i[32*i +: 32]);
+    else
+      for (int unsigned i = 0; i < N; i++) bytes[i] = f32_mul(bytes[i], cmd_i.scalar2);
+    for (int unsigned i = 0; i < N; i++) bytes[i] = f32_to_i8(bytes[i], cmd_i.scalar);
     for (int unsigned i = 0; i < N; i++) bytes[i] = i < 32'(cmd_i.cols) ? bytes[i] : 32'd0;
   endtask
 
-  // One word: this row's bytes, then the second row's or zeros.
+  // One word: this row's bytes, then the second row's or zeros; EPILOGUE, op upper: this row's in
+  // the upper half.
   task automatic pack_bytes();
     out_d = '0;
     for (int unsigned i = 0; i < N; i++) bytes[i] = v[i];
     requantise();
-    for (int unsigned i = 0; i < N; i++) out_d[8*i +: 8] = bytes[i][7:0];
+    if (cmd_i.op == VpuOpUpper)
+      for (int unsigned i = 0; i < N; i++) out_d[8*(N+i) +: 8] = bytes[i][7:0];
+    else
+      for (int unsigned i = 0; i < N; i++) out_d[8*i +: 8] = bytes[i][7:0];
     if (packs) begin
       for (int unsigned i = 0; i < N; i++) bytes[i] = second_q[32*i +: 32];
       requantise();
@@ -266,7 +285,7 @@ module vpu_lanes
     if (execute_i) begin
       execute();
       result_q <= result_d;
-      if (packs | rotates) begin
+      if (packs | rotates | residual) begin
         keep_second();
         second_q <= second_d;
       end

@@ -23,6 +23,7 @@ module vpu_sublane
   input  logic [32*N-1:0] a_i,
   input  logic [32*N-1:0] b_i,
   input  logic [31:0]     b_lane_i,
+  input  logic [32*N-1:0] kept_i,
   input  logic [31:0]     iota_i,
   output logic [32*N-1:0] result_o,
   // between the stages
@@ -42,9 +43,9 @@ module vpu_sublane
   assign rotates = cmd_i.opcode == OpcodeElementwise && cmd_i.op == VpuOpRotate;
 
   vpu_lanes u_lanes (
-    .clk_i, .cmd_i, .execute_i, .first_i, .a_i, .b_i, .b_lane_i, .iota_i, .result_o, .finish_i,
-    .root_i(root), .function_i(function_row), .rotated_i(rotated_row), .column_i, .out_o, .nan_o,
-    .inf_o
+    .clk_i, .cmd_i, .execute_i, .first_i, .a_i, .b_i, .b_lane_i, .kept_i, .iota_i, .result_o,
+    .finish_i, .root_i(root), .function_i(function_row), .rotated_i(rotated_row), .column_i, .out_o,
+    .nan_o, .inf_o
   );
 
   vpu_functions u_functions (

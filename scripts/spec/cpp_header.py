@@ -73,6 +73,12 @@ def commands_hpp(spec):
                "  for (const auto& o : kOpcodes)\n    if (o.value == value) return &o;\n  return nullptr;\n}\n")
     out.append("/// The oldest version of the commands (WEFT_ISA_VERSION) that has this one.\n"
                "inline uint32_t isa_version(const Command& c) {\n  [[maybe_unused]] const OpcodeInfo* opcode = find_opcode(c.bytes[0]);\n")
+    for rule in cmd["newer"]:
+        opcode = next(o for o in cmd["opcode"] if o["name"] == rule["opcode"])
+        fields = {f["name"]: f for b in cmd["body"] if b["name"] == opcode["body"] for f in b["fields"]}
+        when = "".join(f" && load_le(c, {fields[w['field']]['offset']}, {fields[w['field']]['bytes']}) "
+                       + (f"== {w['is']}" if "is" in w else f"!= {w['not']}") for w in rule["when"])
+        out.append(f"  if (c.bytes[0] == {opcode['value']}{when}) return {rule['isa']};\n")
     for b in cmd["body"]:
         for f in b["fields"]:
             for v in spec.enum(f["enum"])["values"] if "enum" in f else []:

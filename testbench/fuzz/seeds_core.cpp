@@ -35,6 +35,20 @@ spec::VpuCommand vpu(weft_opcode opcode, uint8_t op, uint8_t from, uint8_t to, u
   return c;
 }
 
+/// Into the upper half of words, with a row of scales and a zero point.
+spec::VpuCommand to_bytes(uint16_t columns) {
+  spec::VpuCommand c = test::epilogue(0, 4, columns, 0);
+  c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_I8;
+  c.op = WEFT_VPU_OP_UPPER;
+  c.b_mode = WEFT_VPU_B_MODE_SCALED, c.b_addr = 32, c.scalar = 3, c.scalar2 = 34;
+  return c;
+}
+spec::VpuCommand residual(uint16_t columns) {
+  spec::VpuCommand c = test::epilogue(0, 4, columns, 0);
+  c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_addr = 32, c.b_stride = 2, c.scalar2 = 64;
+  return c;
+}
+
 }  // namespace
 
 Seeds command_seeds() {
@@ -44,6 +58,8 @@ Seeds command_seeds() {
       {"copy_out", command_seed(WEFT_QUEUE_DMA_OUT, test::copy_out(0, 4, 64, 256))},
       {"matmul", command_seed(WEFT_QUEUE_MXU, test::matmul(0, 1, 64, 4, n, static_cast<uint16_t>(n), n))},
       {"epilogue", command_seed(WEFT_QUEUE_VPU, test::epilogue(0, 4, static_cast<uint16_t>(n), 0))},
+      {"bytes", command_seed(WEFT_QUEUE_VPU, to_bytes(static_cast<uint16_t>(n)))},
+      {"residual", command_seed(WEFT_QUEUE_VPU, residual(static_cast<uint16_t>(n)))},
       {"add", command_seed(WEFT_QUEUE_VPU, vpu(WEFT_OPCODE_ELEMENTWISE, WEFT_VPU_OP_ADD, WEFT_VPU_DTYPE_F32,
                                                WEFT_VPU_DTYPE_F32, WEFT_VPU_B_MODE_TENSOR))},
       {"sum", command_seed(WEFT_QUEUE_VPU, vpu(WEFT_OPCODE_REDUCE, WEFT_VPU_OP_SUM, WEFT_VPU_DTYPE_F32,

@@ -27,7 +27,8 @@ bool self_overlaps(const spec::VpuCommand& c, const spec::Chip& chip) {
     return core::find_overlap(accesses.reads, accesses.writes).has_value();
   };
   if (c.src_space == WEFT_VPU_SPACE_VMEM && !in_place(c, c.a_addr, c.a_stride) && overlaps(only_a)) return true;
-  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR && in_place(c, c.b_addr, c.b_stride)) return false;
+  const bool tensor = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL;
+  if (tensor && in_place(c, c.b_addr, c.b_stride)) return false;
   return c.b_mode != WEFT_VPU_B_MODE_NONE && c.b_mode != WEFT_VPU_B_MODE_SCALAR && overlaps(only_b);
 }
 
@@ -174,6 +175,7 @@ class CommandDraw {
                epilogue = header.opcode == WEFT_OPCODE_EPILOGUE, cast = header.opcode == WEFT_OPCODE_CAST;
     // What can be legal with this opcode only, so that many draws are.
     if (elementwise || reduce || (cast && draw_.once_in(3))) c.op = draw_.enum_value("vpu_op");
+    if (epilogue && draw_.once_in(3)) c.op = WEFT_VPU_OP_UPPER;
     c.src_space = epilogue ? WEFT_VPU_SPACE_ACC : WEFT_VPU_SPACE_VMEM;
     c.src_dtype = draw_.enum_value("vpu_dtype");
     const bool converts = epilogue || cast || (elementwise && draw_.once_in(3));
@@ -192,17 +194,21 @@ class CommandDraw {
     auto extent = [&](uint64_t row_stride, uint32_t words) { return uint64_t{c.rows - 1u} * row_stride + words; };
     const bool acc = c.src_space == WEFT_VPU_SPACE_ACC;
     c.a_stride = stride(acc ? 1 : from);
-    const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN;
+    const bool vector_b = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN ||
+                          c.b_mode == WEFT_VPU_B_MODE_RESIDUAL;
     if (vector_b || c.window != 0) c.b_stride = stride(from);
     const uint64_t inside = c.window == 0 ? 0 : uint64_t{c.window - 1u} * c.b_stride;
     c.a_addr = static_cast<uint32_t>(acc ? put(0, golden::acc_rows(chip_), extent(c.a_stride, 1), 1)
                                          : put_words(extent(c.a_stride, from) + inside, from));
     if (iota) c.a_addr = c.a_stride = 0;
-    if (vector_b || c.b_mode == WEFT_VPU_B_MODE_ROW)
+    if (vector_b || c.b_mode == WEFT_VPU_B_MODE_ROW || c.b_mode == WEFT_VPU_B_MODE_SCALED)
       c.b_addr = static_cast<uint32_t>(put_words(extent(c.b_stride, from), from));
     if (c.b_mode == WEFT_VPU_B_MODE_SCALAR || clamp || iota) c.scalar = scalar();
     if (three || iota || clamp || c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.dst_dtype == WEFT_VPU_DTYPE_I8)
       c.scalar2 = scalar();
+    if (golden::keeps_row(c)) c.scalar2 = static_cast<uint32_t>(put_words(2, 2));
+    if ((epilogue || cast) && c.dst_dtype == WEFT_VPU_DTYPE_I8)
+      c.scalar = draw_.once_in(3) ? 0 : static_cast<uint32_t>(static_cast<int32_t>(draw_.below(256)) - 128);
     if (rotate) {
       const uint64_t first = draw_.once_in(2) ? 0 : draw_.below(chip_.n);
       const uint64_t end = draw_.once_in(2) ? chip_.n : first + 1 + draw_.below(chip_.n - first);

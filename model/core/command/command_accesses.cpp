@@ -72,6 +72,7 @@ void add_vpu_reads(std::vector<AccessRange>& out, const spec::VpuCommand& c, con
       add_words(out, chip, c.a_addr + k * c.b_stride, c.rows, c.a_stride, words);
   }
   if (rows.b != 0) add_words(out, chip, c.b_addr, rows.b, c.b_stride, words);
+  if (rows.kept != 0) add_words(out, chip, c.scalar2, 1, 0, 2);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void VpuUnit::start(uint64_t cycle) {
   from_acc_ = c.src_space == WEFT_VPU_SPACE_ACC;
   iota_ = c.op == WEFT_VPU_OP_IOTA;
   columns_ = c.b_mode == WEFT_VPU_B_MODE_COLUMN;
-  use_b_ = columns_ || c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW;
+  use_b_ = tensor_.b != 0;
   windows_ = c.axis == WEFT_VPU_AXIS_ROWS;
   transpose_ = c.header.opcode == WEFT_OPCODE_TRANSPOSE;
   inner_stages_ = 0;
@@ -45,10 +45,12 @@ void VpuUnit::start(uint64_t cycle) {
         .address = c.b_addr,
         .first = c.b_addr,
         .stride = c.b_stride,
-        .sublanes = c.b_mode == WEFT_VPU_B_MODE_TENSOR ? sublanes_ : 1,
-        .keep = c.b_mode == WEFT_VPU_B_MODE_ROW};
+        .sublanes = c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL ? sublanes_ : 1,
+        .keep = c.b_mode == WEFT_VPU_B_MODE_ROW || c.b_mode == WEFT_VPU_B_MODE_SCALED};
+  kept_ = {.windows = static_cast<uint32_t>(tensor_.kept), .address = c.scalar2, .first = c.scalar2, .keep = true};
   a_.start();
   b_.start();
+  kept_.start();
   b_lane_ = 0;
   left_ = c.rows;
   good_ = sublanes_;
@@ -108,9 +110,11 @@ void VpuUnit::request(VmemArbiter& vmem) {
   };
   a_.asked = a_.asks();
   b_.asked = b_.asks();
+  kept_.asked = kept_.asks();
   a_.granted = iota_ ? a_.asked : 0;
-  b_.granted = write_granted_ = 0;
+  b_.granted = kept_.granted = write_granted_ = 0;
   if (!iota_ && !from_acc_) read(a_);
+  read(kept_);
   read(b_);
   for (uint32_t rows = out_rows_; rows != 0; rows &= rows - 1) {
     const auto row = static_cast<unsigned>(std::countr_zero(rows));
@@ -137,13 +141,14 @@ void VpuUnit::count_cycle() const {
   const bool write_refused = (out_rows_ & ~write_granted_) != 0;
   if (a_.granted != 0)
     counters_[WEFT_COUNTER_VPU_BUSY]++;
-  else if (run_ && (a_.windows != 0 || b_.windows != 0 || write_refused))
+  else if (run_ && (a_.windows != 0 || b_.windows != 0 || kept_.windows != 0 || write_refused))
     counters_[WEFT_COUNTER_VPU_STALLED]++;
   else
     counters_[WEFT_COUNTER_VPU_IDLE]++;
   const bool a_of_vmem = !from_acc_ && !iota_;
-  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += (a_of_vmem && a_.granted != 0) || b_.granted != 0;
-  counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_READ] += (a_of_vmem && a_.granted != a_.asked) || b_.granted != b_.asked;
+  counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_READ] += (a_of_vmem && a_.granted != 0) || (b_.granted | kept_.granted) != 0;
+  counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_READ] +=
+      (a_of_vmem && a_.granted != a_.asked) || b_.granted != b_.asked || kept_.granted != kept_.asked;
   counters_[WEFT_COUNTER_VMEM_GRANTS_VPU_WRITE] += write_granted_ != 0;
   counters_[WEFT_COUNTER_VMEM_CONFLICTS_VPU_WRITE] += write_refused;
 }
@@ -158,12 +163,13 @@ void VpuUnit::look_at_rows() {
     const auto row = static_cast<unsigned>(std::countr_zero(rows));
     b_.mark(row, look_at_b(b_.row_address(row)));
   }
+  if (kept_.granted != 0) kept_.mark(0, look_at_kept());
 }
 
 void VpuUnit::clock(uint64_t cycle) {
   if (next_event_ <= cycle) next_event_ = kNever;
   if (a_.asked != 0 && from_acc_) grant_acc(cycle);
-  progressed_ = (a_.granted != 0 && !from_acc_ && !iota_) || b_.granted != 0 || write_granted_ != 0;
+  progressed_ = (a_.granted != 0 && !from_acc_ && !iota_) || (b_.granted | kept_.granted) != 0 || write_granted_ != 0;
   if (!run_ && !slot_ && a_.asked == 0 && b_.asked == 0) {
     counters_[WEFT_COUNTER_VPU_IDLE]++;
     return;
@@ -172,17 +178,19 @@ void VpuUnit::clock(uint64_t cycle) {
   const auto written = static_cast<uint32_t>(std::popcount(write_granted_));
   const bool last_write = written != 0 && unwritten_ == written && !cut_;
   const bool go = (out_rows_ & ~write_granted_) == 0;
-  const bool operands = a_.groups != 0 && (!use_b_ || b_.groups != 0);
+  const bool operands = a_.groups != 0 && (!use_b_ || b_.groups != 0) && (tensor_.kept == 0 || kept_.groups != 0);
 
   // Of the group the rows before the first that is poisoned.
   const uint32_t group = std::min(left_, sublanes_);
   uint32_t good = std::min(good_, group);
   const uint32_t counts = (1u << good) - 1;
-  const uint32_t a_bad = a_.marks[0].bad & counts, b_bad = use_b_ ? b_.marks[0].bad & counts : 0;
+  const uint32_t a_bad = a_.marks[0].bad & counts, b_bad = use_b_ ? b_.marks[0].bad & counts : 0,
+                 kept_bad = tensor_.kept != 0 ? kept_.marks[0].bad & counts : 0, bad = a_bad | b_bad | kept_bad;
   uint64_t bad_address = 0;
-  if ((a_bad | b_bad) != 0) {
-    good = static_cast<uint32_t>(std::countr_zero(a_bad | b_bad));
-    bad_address = ((a_bad >> good & 1) != 0 ? a_ : b_).marks[0].addresses[good];
+  if (bad != 0) {
+    good = static_cast<uint32_t>(std::countr_zero(bad));
+    const auto is_bad = [&](uint32_t rows) { return (rows >> good & 1) != 0; };
+    bad_address = (is_bad(a_bad) ? a_ : is_bad(b_bad) ? b_ : kept_).marks[0].addresses[good];
   }
   const bool execute = go && operands && good != 0 && !cut_;
   const bool empty = !result_valid_ && inner_valid_ == 0 && !emit_valid_ && out_rows_ == 0;
@@ -191,14 +199,15 @@ void VpuUnit::clock(uint64_t cycle) {
 
   if (poisoned) fault_ = {true, {WEFT_FAULT_ECC_UNCORRECTABLE, cut_ ? cut_address_ : bad_address}, body_.header.tag};
   if (execute) {
-    if ((a_bad | b_bad) != 0) cut_address_ = bad_address;
+    if (bad != 0) cut_address_ = bad_address;
     a_.pop();
     b_lane_ += sublanes_;
     if (use_b_ && (!columns_ || b_lane_ % state_.chip().n == 0)) b_.pop();
   }
-  if ((a_.granted | b_.granted) != 0 && !(vmem_flips_.idle() && mxu_.acc_idle())) look_at_rows();
+  if ((a_.granted | b_.granted | kept_.granted) != 0 && !(vmem_flips_.idle() && mxu_.acc_idle())) look_at_rows();
   a_.advance();
   b_.advance();
+  kept_.advance();
   if (write_granted_ != 0) {
     unwritten_ -= written;
     written_ += written;
@@ -284,7 +293,7 @@ UnitOutcome VpuUnit::outcome(uint64_t cycle) {
 void VpuUnit::reset() {
   slot_.reset();
   dead_ = run_ = false;
-  a_ = b_ = {};
+  a_ = b_ = kept_ = {};
   result_valid_ = emit_valid_ = progressed_ = cut_ = false;
   inner_valid_ = out_rows_ = write_granted_ = 0;
   done_cycle_ = fault_cycle_ = next_event_ = kNever;

@@ -91,6 +91,7 @@ class VpuUnit {
   [[nodiscard]] EccRead read_vmem(uint64_t word, uint64_t first_byte, uint64_t lanes) const;
   [[nodiscard]] Mark look_at_a(uint32_t address);
   [[nodiscard]] Mark look_at_b(uint32_t address);
+  [[nodiscard]] Mark look_at_kept();
   void write_rows(uint64_t rows);
 
   golden::CoreState& state_;
@@ -111,6 +112,7 @@ class VpuUnit {
   uint32_t inner_stages_ = 0;  // of the tree or the functions; 0: rows skip them
   // The registers of rtl/vpu/vpu_control.sv.
   Operand a_, b_;
+  Operand kept_;              // rtl/vpu/vpu_kept_row.sv
   uint32_t b_lane_ = 0;       // of a column
   uint32_t left_ = 0;         // rows that no group has taken
   uint32_t good_ = 0;         // rows of the group before one that is poisoned

@@ -46,6 +46,12 @@ VpuUnit::Mark VpuUnit::look_at_b(uint32_t address) {
   return {read.first_poison.has_value(), read.first_poison.value_or(0) * kGranuleBytes};
 }
 
+VpuUnit::Mark VpuUnit::look_at_kept() {
+  if (vmem_flips_.idle()) return {};
+  const auto read = read_vmem(body_.scalar2, 0, body_.cols);
+  return {read.first_poison.has_value(), read.first_poison.value_or(0) * kGranuleBytes};
+}
+
 /// `rows` rows of d have been written, all of them: a flip stays only if no later row wrote over it.
 void VpuUnit::write_rows(uint64_t rows) {
   if (vmem_flips_.idle()) return;
@@ -53,7 +59,8 @@ void VpuUnit::write_rows(uint64_t rows) {
   const uint64_t words = golden::words_per_row(body_.dst_dtype);
   std::optional<VmemFlips::Flipped> stays;
   for (uint64_t row = 0; row < rows; row++) {
-    const uint64_t first = (body_.d_addr + row * body_.d_stride) * granules, end = first + words * granules;
+    const uint64_t end = (body_.d_addr + row * body_.d_stride + words) * granules;
+    const uint64_t first = end - (golden::writes_upper_half(body_) ? granules / 2 : words * granules);
     if (stays && stays->place >= first && stays->place < end) stays.reset();
     if (const auto flipped = vmem_flips_.written(first, end)) stays = flipped;
   }

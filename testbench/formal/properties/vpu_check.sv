@@ -22,40 +22,42 @@
   wire [31:0] a_addr = c_q[8*24+:32], a_stride = c_q[8*28+:32], b_addr = c_q[8*32+:32], b_stride = c_q[8*36+:32];
   wire [31:0] d_addr = c_q[8*40+:32], d_stride = c_q[8*44+:32], scalar = c_q[8*48+:32], scalar2 = c_q[8*56+:32];
 
+  wire kept = mode == 8'd5 || mode == 8'd6; // scalar2 is the word of a row
+
   // A row of the table: bits of sets are numbered by value, types are f32 1, bf16 2, i32 3, i8 4.
   localparam logic [4:0] F32 = 5'd2, Bf16 = 5'd4, I32 = 5'd8, I8 = 5'd16;
   logic known;                                     // the table has a row
   logic [4:0][4:0] to;                             // [source type]: destination types
-  logic [4:0] modes;
+  logic [6:0] modes;
   logic [3:0] acts;
   always_comb begin
     known = 1'b0;
     to = {5'd0, I32, Bf16, F32, 5'd0};             // each to the same
-    modes = 5'b00001;
+    modes = 7'b00001;
     acts = 4'b0001;
     unique case (opcode)
       8'd48: begin
         known = op <= 8'd5 || (op >= 8'd9 && op <= 8'd24) || (op >= 8'd26 && op <= 8'd36);
         to[1] = F32 | Bf16;
         if (op == 8'd0) acts = src == 8'd3 ? 4'b1011 : 4'b1111;
-        else if (op <= 8'd17) modes = 5'b11110;
+        else if (op <= 8'd17) modes = 7'b11110;
         else if (op <= 8'd23) to[3] = 5'd0;
         else if (op <= 8'd35) to = {5'd0, I32, 15'd0};
-        if (op >= 8'd26) modes = op == 8'd36 ? 5'b00111 : 5'b11110;
+        if (op >= 8'd26) modes = op == 8'd36 ? 7'b00111 : 7'b11110;
       end
       8'd49: known = op >= 8'd6 && op <= 8'd8;
       8'd50: known = op == 8'd0;
       8'd51: begin
-        known = op == 8'd0;
-        to = {5'd0, I32 | I8, 5'd0, F32 | Bf16, 5'd0};
-        modes = 5'b10101;
-        acts = dst == 8'd4 ? 4'b0011 : src == 8'd3 ? 4'b1011 : 4'b1111;
+        known = op == 8'd0 || op == 8'd25;
+        to = op == 8'd0 ? {5'd0, I32 | I8, 5'd0, F32 | Bf16, 5'd0} : {5'd0, I8, 15'd0};
+        modes = dst == 8'd4 ? 7'b1010111 : 7'b0110111;
+        acts = dst == 8'd4 || kept ? 4'b0011 : src == 8'd3 ? 4'b1011 : 4'b1111;
       end
       8'd52: begin
         known = op == 8'd0 || op == 8'd25;
         to = {F32 | I32, F32 | I8, F32, Bf16 | I32 | I8, 5'd0};
         if (op == 8'd25) to[3:0] = '0;
-        if (dst == 8'd4) modes = 5'b00011;
+        if (dst == 8'd4) modes = 7'b00011;
       end
       default: ;
     endcase
@@ -75,13 +77,13 @@
     wrong[24] = op == 8'd24 && a_addr != 0;
     wrong[28] = op == 8'd24 && a_stride != 0;
     wrong[32] = (mode == 8'd0 || mode == 8'd3) && b_addr != 0;
-    wrong[36] = !(mode == 8'd1 || mode == 8'd4 || axis == 8'd1) && b_stride != 0;
-    wrong[48] = op == 8'd36 ? scalar >= 32'(N) : !(mode == 8'd3 || act == 8'd3 || op == 8'd24) && scalar != 0;
-    wrong[52] = mode > 8'd4 || !modes[mode[2:0]];
+    wrong[36] = !(mode == 8'd1 || mode == 8'd4 || mode == 8'd5 || axis == 8'd1) && b_stride != 0;
+    wrong[48] = op == 8'd36 ? scalar >= 32'(N) : dst == 8'd4 && opcode >= 8'd51 ? scalar != 32'(signed'(scalar[7:0])) : !(mode == 8'd3 || act == 8'd3 || op == 8'd24) && scalar != 0;
+    wrong[52] = mode > 8'd6 || !modes[mode[2:0]];
     wrong[53] = act > 8'd3 || !acts[act[1:0]];
     wrong[54] = axis > 8'd1 || (axis == 8'd1 && opcode != 8'd49);
     wrong[56] = op == 8'd36 ? scalar2[15:0] >= scalar2[31:16] || scalar2[31:16] > 16'(N)
-        : !((op >= 8'd9 && op <= 8'd11) || op == 8'd24 || act == 8'd2 || act == 8'd3 || dst == 8'd4) && scalar2 != 0;
+        : !((op >= 8'd9 && op <= 8'd11) || op == 8'd24 || act == 8'd2 || act == 8'd3 || dst == 8'd4 || kept) && scalar2 != 0;
     wrong[60] = (axis == 8'd1) == (window == 0);
     crooked = '0;
     crooked[24] = wide_src && space == 8'd0 && a_addr % 2 == 1;
@@ -90,6 +92,7 @@
     crooked[36] = wide_src && b_stride % 2 == 1;
     crooked[40] = wide_dst && d_addr % 2 == 1;
     crooked[44] = wide_dst && d_stride % 2 == 1;
+    crooked[56] = kept && scalar2 % 2 == 1;
   end
 
   localparam logic [63:0] Words = 64'(VmemWords);
@@ -97,10 +100,11 @@
   wire [63:0] a_word = a_row + (axis == 8'd1 ? product(window, b_stride) : 64'd0) + 64'(wide_src);
   wire [15:0] column_rows = rows % 16'(N) == 0 ? rows / 16'(N) : rows / 16'(N) + 16'd1;
   wire [63:0] b_word = 64'(b_addr) + 64'(wide_src)
-      + (mode == 8'd1 ? product(rows, b_stride) : mode == 8'd4 ? product(column_rows, b_stride) : 64'd0);
+      + (mode == 8'd1 || mode == 8'd5 ? product(rows, b_stride) : mode == 8'd4 ? product(column_rows, b_stride) : 64'd0);
   wire [63:0] d_word = 64'(d_addr) + 64'(wide_dst) + product(opcode == 8'd50 ? cols : rows, d_stride);
   wire acc_outside = opcode == 8'd51 && (64'(a_addr) >= 64'(2 * AccBankRows * NumMxu) || a_row >= 64'(2 * AccBankRows * NumMxu));
-  wire vmem_outside = (opcode != 8'd51 && a_word >= Words) || (mode inside {8'd1, 8'd2, 8'd4} && b_word >= Words) || d_word >= Words;
+  wire vmem_outside = (opcode != 8'd51 && a_word >= Words) || (mode inside {8'd1, 8'd2, [8'd4:8'd6]} && b_word >= Words)
+      || d_word >= Words || (kept && 64'(scalar2) + 64'd1 >= Words);
   wire built = opcode >= 8'd48 && opcode <= 8'd52;
   wire legal = built && (wrong | crooked) == 0 && !acc_outside && !vmem_outside;
   wire [5:0] at = fault_address_o[5:0];

@@ -13,7 +13,7 @@ bind vpu request_group_contract #(.Width(AddrBits), .Ports(Sublanes)) u_vw_contr
   .payload_i(vw_o.addr), .common_i(vw_o.pair));
 bind vpu request_group_contract #(.Width(RowBits), .Ports(Sublanes)) u_vw_data_contract (
   .clk_i, .rst_ni(rst_ni && !fault_valid_o), .req_i(vw_req_o), .gnt_i(vw_gnt_i),
-  .payload_i(vw_o.data), .common_i(1'b0));
+  .payload_i(vw_o.data), .common_i(vw_o.upper));
 bind vpu request_group_contract #(.Width(16), .Ports(Sublanes)) u_acc_contract (
   .clk_i, .rst_ni(rst_ni && !fault_valid_o), .req_i(acc_req_o), .gnt_i(acc_gnt_i),
   .payload_i(acc_row_o), .common_i(1'b0));

@@ -109,7 +109,15 @@ spec::Command draw_vpu(FieldBench& bench) {
       break;
     case WEFT_OPCODE_EPILOGUE:
       c.src_space = WEFT_VPU_SPACE_ACC;
-      c.b_mode = draw.one_of<uint8_t>({WEFT_VPU_B_MODE_NONE, WEFT_VPU_B_MODE_ROW});
+      if (c.src_dtype == WEFT_VPU_DTYPE_I32 && draw.once_in(2)) {
+        c.dst_dtype = WEFT_VPU_DTYPE_I8;
+        c.op = draw.one_of<uint8_t>({WEFT_VPU_OP_NONE, WEFT_VPU_OP_UPPER});
+        c.scalar = static_cast<uint32_t>(static_cast<int32_t>(draw.below(256)) - 128);
+        c.scalar2 = static_cast<uint32_t>(draw.bits());
+      }
+      c.b_mode = draw.one_of<uint8_t>(
+          {WEFT_VPU_B_MODE_NONE, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_TENSOR,
+           c.dst_dtype == WEFT_VPU_DTYPE_I8 ? uint8_t{WEFT_VPU_B_MODE_SCALED} : uint8_t{WEFT_VPU_B_MODE_RESIDUAL}});
       c.activation = static_cast<uint8_t>(draw.below(2));
       break;
     default:
@@ -132,8 +140,10 @@ spec::Command draw_vpu(FieldBench& bench) {
   c.a_stride = acc && c.rows > 1 ? static_cast<uint32_t>(c.rows < 60 ? draw.below(2) : 0) : stride();
   c.a_addr = acc ? static_cast<uint32_t>(draw.below(bench.chip.acc_bank_rows)) : address(source);
   c.d_stride = stride(), c.d_addr = address(half - source);
-  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR) c.b_stride = stride();
-  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW) c.b_addr = address(source);
+  const bool kept = golden::keeps_row(c);
+  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL) c.b_stride = stride();
+  if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_ROW || kept) c.b_addr = address(source);
+  if (kept) c.scalar2 = address(source);
   if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) c.scalar = static_cast<uint32_t>(draw.bits());
   return encode(c);
 }

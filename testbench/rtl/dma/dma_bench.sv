@@ -113,7 +113,7 @@ module dma_bench
     .w_req_i(1'b0), .w_addr_i('0), .w_gnt_o(), .w_rvalid_o(), .w_o(),
     .va_req_i, .va_i('{pair: 1'b0, addr: va_addr_i}), .va_gnt_o(), .va_rvalid_o(), .va_o(),
     .vb_req_i(1'b0), .vb_i('0), .vb_gnt_o(), .vb_rvalid_o(), .vb_o(),
-    .vw_req_i, .vw_i('{pair: 1'b0, addr: vw_addr_i, data: '0}), .vw_gnt_o(),
+    .vw_req_i, .vw_i('{upper: 1'b0, pair: 1'b0, addr: vw_addr_i, data: '0}), .vw_gnt_o(),
     .dr_req_i(dr_req), .dr_i(dr), .dr_gnt_o(dr_gnt), .dr_rvalid_o(dr_rvalid), .dr_o(dr_answer),
     .dw_req_i(dw_req), .dw_i(dw), .dw_gnt_o(dw_gnt),
     .cnt_grant_o(vmem_grant_o), .cnt_conflict_o(vmem_conflict_o),

@@ -46,6 +46,7 @@ module vmem_bench
   // VPU: result
   input  logic [Sublanes-1:0]          vw_req_i,
   input  logic                         vw_pair_i,
+  input  logic                         vw_upper_i,
   input  logic [Sublanes-1:0][AddrBits-1:0]   vw_addr_i,
   input  logic [Sublanes-1:0][2*WordBits-1:0] vw_wdata_i,
   output logic [Sublanes-1:0]          vw_gnt_o,
@@ -89,7 +90,7 @@ module vmem_bench
     .va_req_i, .va_i('{pair: va_pair_i, addr: va_addr_i}), .va_gnt_o, .va_rvalid_o,
     .va_o(va_answer), .vb_req_i, .vb_i('{pair: vb_pair_i, addr: vb_addr_i}), .vb_gnt_o,
     .vb_rvalid_o, .vb_o(vb_answer), .vw_req_i,
-    .vw_i('{pair: vw_pair_i, addr: vw_addr_i, data: vw_wdata_i}), .vw_gnt_o,
+    .vw_i('{upper: vw_upper_i, pair: vw_pair_i, addr: vw_addr_i, data: vw_wdata_i}), .vw_gnt_o,
     .dr_req_i, .dr_gnt_o, .dr_rvalid_o,
     .dr_i('{words: dr_words_i, addr: dr_addr_i}), .dr_o(dr_answer), .dw_req_i, .dw_gnt_o,
     .dw_i('{words: dw_words_i, addr: dw_addr_i, strb: dw_strb_i, data: dw_wdata_i}),

@@ -54,8 +54,8 @@ class Bench {
   [[nodiscard]] bool hit() const { return hit_; }
   [[nodiscard]] unsigned granules() const { return granules_; }
 
-  /// Writes `words` words from `addr` on by a port.
-  void write(bool dma, unsigned addr, unsigned words, const std::vector<uint64_t>& data, uint64_t strobes) {
+  /// Writes `words` words from `addr` on by a port; `upper`: of one word the upper half, not by DMA.
+  void write(bool dma, unsigned addr, unsigned words, const std::vector<uint64_t>& data, uint64_t strobes, bool upper) {
     if (dma) {
       model_.dw_req_i = 1, model_.dw_addr_i = addr, model_.dw_words_i = words;
       constexpr unsigned kChunks = sizeof(model_.dw_wdata_i) / 16;  // bits beyond the port's are not the bench's to set
@@ -63,7 +63,7 @@ class Bench {
       std::memcpy(&model_.dw_strb_i, &strobes, sizeof model_.dw_strb_i);
       std::memcpy(model_.dw_wdata_i.data(), data.data(), data.size() * 8);
     } else {
-      model_.vw_req_i = 1, model_.vw_addr_i = addr, model_.vw_pair_i = words == 2;
+      model_.vw_req_i = 1, model_.vw_addr_i = addr, model_.vw_pair_i = words == 2, model_.vw_upper_i = upper;
       std::memcpy(model_.vw_wdata_i.data(), data.data(), data.size() * 8);
     }
     tick();
@@ -130,14 +130,15 @@ TEST_CASE("reads through every port show what a decoder makes of what is stored,
       std::vector<uint64_t> data(words * granules);
       for (auto& d : data) d = random();
       const uint64_t strobes = dma ? random() | random() : ~uint64_t{0};
+      const bool upper = !dma && words == 1 && random() % 2 == 0;
       const auto watch = static_cast<uint32_t>(random() % stored.size());
       const bool next = random() % 2 == 0;
       const uint64_t mask = uint64_t{1} << random() % 64;
       bench.flip(false, true, next, watch, mask, 1);
-      bench.write(dma, addr, words, data, strobes);
+      bench.write(dma, addr, words, data, strobes, upper);
       bool hit = false;
       for (unsigned g = 0; g < data.size(); g++) {
-        if ((strobes >> (g / 2) & 1) == 0) continue;
+        if ((strobes >> (g / 2) & 1) == 0 || (upper && g < granules / 2)) continue;
         const unsigned at = addr * granules + g;
         stored[at] = {data[g], kSecded64.encode(data[g])};
         if (at == watch) {

@@ -115,7 +115,7 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
   for (uint8_t op : {6, 7, 8, 25, 37, 255}) bad(kElementwise, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {1, 5, 9, 24, 28}) bad(kTranspose, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {0, 1, 5, 9, 18, 26, 35, 36}) bad(kReduce, "op", 16, [=](auto& c) { c.op = op; });
-  for (uint8_t op : {1, 7, 26}) bad(kEpilogue, "op", 16, [=](auto& c) { c.op = op; });
+  for (uint8_t op : {1, 7, 24, 26}) bad(kEpilogue, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t op : {1, 7, 24, 26}) bad(kCast, "op", 16, [=](auto& c) { c.op = op; });
   for (uint8_t opcode : {kElementwise, kReduce, kTranspose, kCast})
     for (uint8_t space : {1, 2}) bad(opcode, "src_space", 17, [=](auto& c) { c.src_space = space; });
@@ -149,15 +149,55 @@ TEST_CASE("each illegal field is ILLEGAL_FIELD with its byte offset") {
     bad(opcode, "rows", 20, [](auto& c) { c.rows = 0; });
     bad(opcode, "cols", 22, [](auto& c) { c.cols = 0; });
     bad(opcode, "cols", 22, [](auto& c) { c.cols = kN + 1; });
-    bad(opcode, "b_mode", 52, [](auto& c) { c.b_mode = 5, c.b_addr = c.b_stride = 0; });
+    bad(opcode, "b_mode", 52, [](auto& c) { c.b_mode = 7, c.b_addr = c.b_stride = 0; });
+    if (opcode == kEpilogue) continue;
+    for (uint8_t mode : {WEFT_VPU_B_MODE_RESIDUAL, WEFT_VPU_B_MODE_SCALED})
+      bad(opcode, "b_mode of EPILOGUE", 52, [=](auto& c) { c.b_mode = mode, c.b_addr = c.b_stride = 0; });
   }
   for (uint8_t opcode : {kReduce, kTranspose, kEpilogue, kCast}) {
     bad(opcode, "b_addr with none", 32, [](auto& c) { c.b_addr = 2; });
     bad(opcode, "b_stride with none", 36, [](auto& c) { c.b_stride = 2; });
     bad(opcode, "scalar with none", 48, [](auto& c) { c.scalar = 1; });
-    bad(opcode, "b_mode tensor", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
+    if (opcode != kEpilogue) bad(opcode, "b_mode tensor", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
     bad(opcode, "b_mode scalar", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALAR; });
   }
+  const auto to_i8 = [&](const char* what, uint64_t offset, const Change& change) {
+    for (uint8_t opcode : {kEpilogue, kCast}) {
+      spec::VpuCommand c = legal(opcode);
+      c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_I8;
+      for (const int32_t zero_point : {-128, 127}) {
+        c.scalar = static_cast<uint32_t>(zero_point);
+        CHECK_FALSE(verdict(c));
+        CHECK_FALSE(check(c));
+      }
+      expect(c, what, WEFT_FAULT_ILLEGAL_FIELD, offset, change);
+    }
+  };
+  to_i8("zero point 128", 48, [](auto& c) { c.scalar = 128; });
+  to_i8("zero point -129", 48, [](auto& c) { c.scalar = static_cast<uint32_t>(-129); });
+  to_i8("zero point 2^31", 48, [](auto& c) { c.scalar = 1u << 31; });
+  to_i8("zero point 256", 48, [](auto& c) { c.scalar = 256; });
+  const auto kept = [&](const char* what, uint8_t mode, uint64_t offset, const Change& change) {
+    spec::VpuCommand c = legal(kEpilogue);
+    c.b_mode = mode, c.scalar2 = 400;
+    if (mode == WEFT_VPU_B_MODE_RESIDUAL) c.b_stride = 2;
+    if (mode == WEFT_VPU_B_MODE_SCALED) c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_I8;
+    CHECK_FALSE(verdict(c));
+    CHECK_FALSE(check(c));
+    expect(c, what, WEFT_FAULT_ILLEGAL_FIELD, offset, change);
+  };
+  constexpr uint8_t kResidual = WEFT_VPU_B_MODE_RESIDUAL, kScaled = WEFT_VPU_B_MODE_SCALED;
+  kept("residual to i8", kResidual, 52, [](auto& c) { c.src_dtype = 3, c.dst_dtype = 4; });
+  kept("scales to i32", kScaled, 52, [](auto& c) { c.dst_dtype = 3; });
+  kept("scales of f32", kScaled, 19, [](auto& c) { c.src_dtype = 1; });
+  kept("b_stride of scales", kScaled, 36, [](auto& c) { c.b_stride = 2; });
+  kept("scalar of a residual", kResidual, 48, [](auto& c) { c.scalar = 1; });
+  for (uint8_t activation : {2, 3}) {
+    kept("activation of a residual", kResidual, 53, [=](auto& c) { c.activation = activation; });
+    kept("activation of scales", kScaled, 53, [=](auto& c) { c.activation = activation; });
+  }
+  kept("upper half of f32", kResidual, 18, [](auto& c) { c.op = WEFT_VPU_OP_UPPER; });
+  kept("upper half of i32", kScaled, 19, [](auto& c) { c.op = WEFT_VPU_OP_UPPER, c.dst_dtype = 3; });
   for (uint8_t opcode : {kReduce, kTranspose, kCast}) {
     bad(opcode, "b_mode row", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW; });
     bad(opcode, "b_mode column", 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_COLUMN; });
@@ -233,6 +273,10 @@ TEST_CASE("each odd address or stride of a two-word type is ALIGNMENT with its b
   odd(kElementwise, "b_addr", 32, [](auto& c) { c.b_addr++; });
   odd(kElementwise, "b_stride", 36, [](auto& c) { c.b_stride++; });
   odd(kEpilogue, "b_addr", 32, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = 101; });
+  odd(kEpilogue, "b_stride", 36, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_stride = 3; });
+  odd(kEpilogue, "row kept", 56, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.scalar2 = 401; });
+  odd(kEpilogue, "scales", 56,
+      [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALED, c.src_dtype = 3, c.dst_dtype = 4, c.scalar2 = 401; });
   for (uint8_t opcode : {kElementwise, kReduce, kEpilogue}) {
     odd(opcode, "d_addr", 40, [](auto& c) { c.d_addr++; });
     odd(opcode, "d_stride", 44, [](auto& c) { c.d_stride++; });
@@ -305,6 +349,16 @@ TEST_CASE("the first row outside of VMEM is RANGE with VMEM's bytes as address, 
   }
   expect(kEpilogue, "bias", WEFT_FAULT_RANGE, kVmemBytes,
          [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = kVmemWords; });
+  for (uint32_t word : {uint32_t{kVmemWords}, 0xfffffffe}) {
+    expect(kEpilogue, "scales", WEFT_FAULT_RANGE, kVmemBytes,
+           [=](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALED, c.src_dtype = 3, c.dst_dtype = 4, c.scalar2 = word; });
+    expect(kEpilogue, "bias", WEFT_FAULT_RANGE, kVmemBytes,
+           [=](auto& c) { c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.scalar2 = word; });
+  }
+  expect(kEpilogue, "residual", WEFT_FAULT_RANGE, kVmemBytes,
+         [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_stride = 2, c.b_addr = kVmemWords - 6; });
+  expect(kEpilogue, "residual without bias", WEFT_FAULT_RANGE, kVmemBytes,
+         [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR, c.b_stride = 2, c.b_addr = kVmemWords - 6; });
   // A vector of kN + 1 elements is two rows of b; a transpose writes cols rows; a window reaches beyond its first row.
   const auto column = [](uint32_t addr, uint16_t rows) {
     return [=](spec::VpuCommand& c) { c.b_mode = WEFT_VPU_B_MODE_COLUMN, c.b_addr = addr, c.rows = rows; };
@@ -316,7 +370,11 @@ TEST_CASE("the first row outside of VMEM is RANGE with VMEM's bytes as address, 
   expect(kElementwise, "column", WEFT_FAULT_RANGE, kVmemBytes, column(kVmemWords - 2, kN + 1));
   expect(kTranspose, "columns", WEFT_FAULT_RANGE, kVmemBytes, turn(kVmemWords - 8));
   expect(kReduce, "windows", WEFT_FAULT_RANGE, kVmemBytes, windows(kVmemWords - 14));
-  const std::pair<uint8_t, Change> inside[] = {{kElementwise, column(kVmemWords - 2, kN)},
+  const auto residual = [](spec::VpuCommand& c) {
+    c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_stride = 2, c.b_addr = kVmemWords - 8, c.scalar2 = kVmemWords - 2;
+  };
+  const std::pair<uint8_t, Change> inside[] = {{kEpilogue, residual},
+                                               {kElementwise, column(kVmemWords - 2, kN)},
                                                {kElementwise, column(kVmemWords - 4, kN + 1)},
                                                {kTranspose, turn(kVmemWords - 10)},
                                                {kReduce, windows(kVmemWords - 16)}};
@@ -343,7 +401,7 @@ TEST_CASE("random commands get the reference's verdict") {
     for (uint64_t n = below(4); n > 0; n--) {  // disturb a few bytes of the body, mostly by small values
       const auto offset = static_cast<unsigned>(16 + below(46));
       if (offset == 55) continue;  // reserved
-      const uint64_t values = offset == 16 ? WEFT_VPU_OP_ROTATE + 2 : 5;
+      const uint64_t values = offset == 16 ? WEFT_VPU_OP_ROTATE + 2 : offset == 52 ? WEFT_VPU_B_MODE_SCALED + 2 : 5;
       bytes.bytes[offset] = static_cast<uint8_t>(below(4) == 0 ? random() : below(values));
     }
     c = spec::decode_vpu(bytes);

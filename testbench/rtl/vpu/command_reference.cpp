@@ -136,6 +136,9 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   const bool bits = c.op >= WEFT_VPU_OP_AND && c.op <= WEFT_VPU_OP_GEU;
   const bool three = c.op == WEFT_VPU_OP_FMA || c.op == WEFT_VPU_OP_AXPY || c.op == WEFT_VPU_OP_SELECT;
   const bool across = c.axis == WEFT_VPU_AXIS_ROWS, rotate = c.op == WEFT_VPU_OP_ROTATE;
+  const bool residual = c.b_mode == WEFT_VPU_B_MODE_RESIDUAL, scaled = c.b_mode == WEFT_VPU_B_MODE_SCALED,
+             upper = c.op == WEFT_VPU_OP_UPPER;
+  bool zero_point = false;
   bool op = none, space = c.src_space == WEFT_VPU_SPACE_VMEM, src = wide, dst = c.dst_dtype == c.src_dtype, mode = no_b,
        activation = identity, row_limit = true, axis = c.axis == WEFT_VPU_AXIS_LANES;
   switch (c.header.opcode) {
@@ -154,14 +157,17 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
       row_limit = c.rows <= kN;
       break;
     case WEFT_OPCODE_EPILOGUE:
+      op = none || upper;
       space = c.src_space == WEFT_VPU_SPACE_ACC;
-      src = f32 || i32;
-      dst = (f32 && (to_f32 || to_bf16)) || (i32 && (to_i32 || to_i8));
-      mode = no_b || row || column;
-      activation = identity || relu || (!to_i8 && (clamp || (leaky_relu && f32)));
+      src = (f32 && !upper) || i32;
+      dst = (f32 && (to_f32 || to_bf16)) || (i32 && ((to_i32 && !upper) || to_i8));
+      mode = no_b || tensor || row || column || (to_i8 ? scaled : residual);
+      activation = identity || relu || (!to_i8 && !residual && (clamp || (leaky_relu && f32)));
+      zero_point = to_i8;
       break;
     default:  // CAST
-      op = none || c.op == WEFT_VPU_OP_UPPER;
+      op = none || upper;
+      zero_point = to_i8;
       src = i8 || (none && wide);
       dst = (f32 && (to_bf16 || to_i32 || to_i8)) || (bf16 && to_f32) || (i32 && (to_f32 || to_i8)) ||
             (i8 && (to_i32 || to_f32));
@@ -176,13 +182,18 @@ std::optional<uint64_t> illegal_field(const spec::VpuCommand& c) {
   if (iota && c.a_addr != 0) return 24;
   if (iota && c.a_stride != 0) return 28;
   if (c.b_addr != 0 && (no_b || scalar_b)) return 32;
-  if (c.b_stride != 0 && !tensor && !column && !across) return 36;
-  if (rotate ? c.scalar >= kN : c.scalar != 0 && !scalar_b && !clamp && !iota) return 48;
+  if (c.b_stride != 0 && !tensor && !column && !residual && !across) return 36;
+  const auto bytes = static_cast<int32_t>(c.scalar);
+  if (rotate       ? c.scalar >= kN
+      : zero_point ? bytes != static_cast<int8_t>(bytes)
+                   : c.scalar != 0 && !scalar_b && !clamp && !iota)
+    return 48;
   if (!mode) return 52;
   if (!activation) return 53;
   if (!axis) return 54;
   const uint32_t first = c.scalar2 % 65536, end = c.scalar2 / 65536;
-  if (rotate ? first >= end || end > kN : c.scalar2 != 0 && !three && !iota && !leaky_relu && !clamp && !to_i8)
+  if (rotate ? first >= end || end > kN
+             : c.scalar2 != 0 && !three && !iota && !leaky_relu && !clamp && !to_i8 && !residual && !scaled)
     return 56;
   if ((c.window == 0) == across) return 60;
   return std::nullopt;
@@ -197,6 +208,7 @@ std::optional<uint64_t> misaligned_field(const spec::VpuCommand& c) {
   if (source && c.b_stride % 2 != 0) return 36;
   if (d && c.d_addr % 2 != 0) return 40;
   if (d && c.d_stride % 2 != 0) return 44;
+  if (kept_rows(c) != 0 && c.scalar2 % 2 != 0) return 56;
   return std::nullopt;
 }
 
@@ -221,8 +233,9 @@ std::optional<Fault> check(const spec::VpuCommand& c) {
   const uint64_t a_last = last(c.a_addr, c.a_stride, c.rows) + window;
   if (c.src_space == WEFT_VPU_SPACE_ACC && a_last >= kAccRows) return Fault{WEFT_FAULT_ACC_RANGE, c.a_addr};
   const bool a_outside = c.src_space == WEFT_VPU_SPACE_VMEM && a_last + source_extra >= kVmemWords;
+  const bool kept_outside = kept_rows(c) != 0 && c.scalar2 + uint64_t{1} >= kVmemWords;
   const bool b_outside = b_rows(c) != 0 && last(c.b_addr, c.b_stride, b_rows(c)) + source_extra >= kVmemWords;
-  if (a_outside || b_outside || last(c.d_addr, c.d_stride, result_rows(c)) + result_extra >= kVmemWords)
+  if (a_outside || b_outside || kept_outside || last(c.d_addr, c.d_stride, result_rows(c)) + result_extra >= kVmemWords)
     return Fault{WEFT_FAULT_RANGE, static_cast<uint64_t>(kVmemWords) * kWordBytes};
   return std::nullopt;
 }
@@ -230,14 +243,19 @@ std::optional<Fault> check(const spec::VpuCommand& c) {
 uint64_t b_rows(const spec::VpuCommand& c) {
   switch (c.b_mode) {
     case WEFT_VPU_B_MODE_TENSOR:
+    case WEFT_VPU_B_MODE_RESIDUAL:
       return c.rows;
     case WEFT_VPU_B_MODE_ROW:
+    case WEFT_VPU_B_MODE_SCALED:
       return 1;
     case WEFT_VPU_B_MODE_COLUMN:
       return (c.rows + kN - 1) / kN;
     default:
       return 0;
   }
+}
+uint64_t kept_rows(const spec::VpuCommand& c) {
+  return c.b_mode == WEFT_VPU_B_MODE_RESIDUAL || c.b_mode == WEFT_VPU_B_MODE_SCALED ? 1 : 0;
 }
 uint64_t result_rows(const spec::VpuCommand& c) { return c.header.opcode == WEFT_OPCODE_TRANSPOSE ? c.cols : c.rows; }
 uint64_t source_rows(const spec::VpuCommand& c) {
@@ -285,10 +303,11 @@ class Execution {
 
   Row load_b(uint64_t r) {
     Row row{};
-    if (c_.b_mode == WEFT_VPU_B_MODE_TENSOR) row = load(c_.b_addr + r * c_.b_stride);
+    if (c_.b_mode == WEFT_VPU_B_MODE_TENSOR || c_.b_mode == WEFT_VPU_B_MODE_RESIDUAL)
+      row = load(c_.b_addr + r * c_.b_stride);
     if (c_.b_mode == WEFT_VPU_B_MODE_SCALAR) row.fill(read_element(c_.src_dtype, c_.scalar));
     if (c_.b_mode == WEFT_VPU_B_MODE_COLUMN) row.fill(load(c_.b_addr + r / kN * c_.b_stride)[r % kN]);
-    if (c_.b_mode == WEFT_VPU_B_MODE_ROW) {
+    if (c_.b_mode == WEFT_VPU_B_MODE_ROW || c_.b_mode == WEFT_VPU_B_MODE_SCALED) {
       if (r == 0) bias_ = load(c_.b_addr);
       row = bias_;
     }
@@ -312,15 +331,18 @@ class Execution {
     return a[i];
   }
 
-  uint8_t quantised(uint32_t value) const {
-    return static_cast<uint8_t>(
-        f32_to_i8(mul(c_.src_dtype == WEFT_VPU_DTYPE_I32 ? i32_to_f32(value) : value, c_.scalar2)));
+  uint8_t quantised(uint32_t value, unsigned lane) const {
+    const uint32_t scale = c_.b_mode == WEFT_VPU_B_MODE_SCALED ? kept_[lane] : c_.scalar2;
+    return static_cast<uint8_t>(f32_to_i8(mul(c_.src_dtype == WEFT_VPU_DTYPE_I32 ? i32_to_f32(value) : value, scale),
+                                          static_cast<int32_t>(c_.scalar)));
   }
 
   void row(uint64_t r) {
     const bool reduction = c_.header.opcode == WEFT_OPCODE_REDUCE, across = c_.axis == WEFT_VPU_AXIS_ROWS;
     Row a = c_.op == WEFT_VPU_OP_IOTA ? Row{} : load_a(c_.a_addr + r * c_.a_stride);
+    if (r == 0 && kept_rows(c_) != 0) kept_ = load_row(vmem_, c_.scalar2, WEFT_VPU_DTYPE_I32);
     const Row b = load_b(r);
+    const bool residual = c_.b_mode == WEFT_VPU_B_MODE_RESIDUAL;
     const uint32_t third = read_element(c_.src_dtype, c_.scalar2);
     if (across)
       for (uint64_t k = 1; k < c_.window; k++) {
@@ -331,16 +353,21 @@ class Execution {
     if (reduction && !across) whole = reduce(a, c_.cols, 0, kN, operation_);
     Row d{};
     for (unsigned i = 0; i < c_.cols; i++) {
-      uint32_t value = whole ? *whole : reduction ? a[i] : operation_(a[i], b[i], third);
+      uint32_t value = whole       ? *whole
+                       : reduction ? a[i]
+                       : residual  ? operation_(operation_(a[i], kept_[i], 0), b[i], 0)
+                                   : operation_(a[i], b[i], third);
       if (c_.op == WEFT_VPU_OP_IOTA) value = c_.scalar + static_cast<uint32_t>(r) * c_.scalar2 + i;
       if (c_.op == WEFT_VPU_OP_ROTATE) value = rotated(a, b, i);
       d[i] = activated(value);
     }
     if (c_.dst_dtype != WEFT_VPU_DTYPE_I8) return store(r, d, c_.cols);
     uint8_t* word = &vmem_[(c_.d_addr + r * c_.d_stride) * kWordBytes];
+    const bool epilogue = c_.header.opcode == WEFT_OPCODE_EPILOGUE, upper = epilogue && c_.op == WEFT_VPU_OP_UPPER;
+    const bool packs = !epilogue && c_.b_mode == WEFT_VPU_B_MODE_TENSOR;
     for (unsigned i = 0; i < kN; i++) {
-      word[i] = i < c_.cols ? quantised(d[i]) : 0;
-      word[kN + i] = i < c_.cols && c_.b_mode == WEFT_VPU_B_MODE_TENSOR ? quantised(b[i]) : 0;
+      word[upper ? kN + i : i] = i < c_.cols ? quantised(d[i], i) : 0;
+      if (!upper) word[kN + i] = i < c_.cols && packs ? quantised(b[i], i) : 0;
     }
   }
 
@@ -371,7 +398,7 @@ class Execution {
   Vmem& vmem_;
   const Acc& acc_;
   Operation operation_;
-  Row bias_{};
+  Row bias_{}, kept_{};
   StatusCounts counts_;
 };
 

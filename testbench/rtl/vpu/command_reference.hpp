@@ -41,6 +41,7 @@ struct StatusCounts {
 /// Rows of a and b that a legal command reads, rows of d that it writes. iota counts as if it read a.
 [[nodiscard]] uint64_t source_rows(const spec::VpuCommand& c);
 [[nodiscard]] uint64_t b_rows(const spec::VpuCommand& c);
+[[nodiscard]] uint64_t kept_rows(const spec::VpuCommand& c);  ///< at word scalar2
 [[nodiscard]] uint64_t result_rows(const spec::VpuCommand& c);
 
 /// Executes a legal command row by row (all of a row is read before it is written).

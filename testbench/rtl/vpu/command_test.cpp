@@ -38,6 +38,7 @@ class Generator {
     c.rows = row_count();
     c.cols = static_cast<uint16_t>(below(3) == 0 ? kN : 1 + below(kN));
     c.src_dtype = c.dst_dtype = static_cast<uint8_t>(1 + below(3));
+    uint8_t special = WEFT_VPU_B_MODE_RESIDUAL;  // of EPILOGUE
     switch (c.header.opcode) {
       case WEFT_OPCODE_ELEMENTWISE:
         elementwise(c);
@@ -55,14 +56,21 @@ class Generator {
         c.src_dtype = below(3) ? WEFT_VPU_DTYPE_F32 : WEFT_VPU_DTYPE_I32;
         c.dst_dtype =
             c.src_dtype == WEFT_VPU_DTYPE_I32 ? static_cast<uint8_t>(3 + below(2)) : static_cast<uint8_t>(1 + below(2));
-        c.b_mode = pick<uint8_t>({WEFT_VPU_B_MODE_NONE, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_COLUMN});
-        c.activation = static_cast<uint8_t>(below(c.dst_dtype == WEFT_VPU_DTYPE_I8 ? 2 : 4));
+        if (c.dst_dtype == WEFT_VPU_DTYPE_I8) special = WEFT_VPU_B_MODE_SCALED;
+        if (c.dst_dtype == WEFT_VPU_DTYPE_I8 && below(2)) c.op = WEFT_VPU_OP_UPPER;
+        c.b_mode = pick<uint8_t>(
+            {WEFT_VPU_B_MODE_NONE, WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_COLUMN, special});
+        c.activation = static_cast<uint8_t>(
+            below(c.dst_dtype == WEFT_VPU_DTYPE_I8 || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL ? 2 : 4));
         if (c.src_dtype == WEFT_VPU_DTYPE_I32 && c.activation == WEFT_VPU_ACTIVATION_LEAKY) c.activation = 0;
         break;
       default:
         cast(c);
     }
-    if (c.dst_dtype == WEFT_VPU_DTYPE_I8) c.scalar2 = scale();
+    if (c.dst_dtype == WEFT_VPU_DTYPE_I8) {
+      c.scalar2 = scale();
+      c.scalar = below(3) == 0 ? 0 : static_cast<uint32_t>(static_cast<int32_t>(below(256)) - 128);
+    }
     if (c.activation == WEFT_VPU_ACTIVATION_LEAKY || c.activation == WEFT_VPU_ACTIVATION_CLAMP) c.scalar2 = scalar(c);
     if (c.activation == WEFT_VPU_ACTIVATION_CLAMP) c.scalar = scalar(c);
     place(c);
@@ -154,7 +162,9 @@ class Generator {
       c.a_stride = below(8) == 0 ? 0 : stride(source);
     }
     if (b_rows(c) != 0) c.b_addr = address(5000, source);
-    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN || c.axis == WEFT_VPU_AXIS_ROWS)
+    if (kept_rows(c) != 0) c.scalar2 = address(15000, 2);
+    if (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_COLUMN ||
+        c.b_mode == WEFT_VPU_B_MODE_RESIDUAL || c.axis == WEFT_VPU_AXIS_ROWS)
       c.b_stride = below(8) == 0 ? 0 : stride(source);
     if (c.b_mode == WEFT_VPU_B_MODE_SCALAR) c.scalar = scalar(c);
     c.d_addr = address(10000, result);
@@ -163,7 +173,8 @@ class Generator {
     // In place, row onto itself: over a, or over b.
     if (source == result && c.src_space == WEFT_VPU_SPACE_VMEM && c.a_stride != 0 && below(4) == 0)
       c.d_addr = c.a_addr, c.d_stride = c.a_stride;
-    else if (source == result && c.b_mode == WEFT_VPU_B_MODE_TENSOR && c.b_stride != 0 && below(4) == 0)
+    else if (source == result && (c.b_mode == WEFT_VPU_B_MODE_TENSOR || c.b_mode == WEFT_VPU_B_MODE_RESIDUAL) &&
+             c.b_stride != 0 && below(4) == 0)
       c.d_addr = c.b_addr, c.d_stride = c.b_stride;
   }
 
@@ -219,7 +230,7 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed, bool 
   Generator generator(seed, rounds);
   VpuHarness bench(seed + 1, refused_percent);
   StatusCounts status;
-  uint64_t read = 0, made = 0, groups = 0, written = 0, second = 0;
+  uint64_t read = 0, made = 0, groups = 0, written = 0, second = 0, kept = 0;
   generator.fill(bench);
   for (unsigned batch = 0; batch < batches; batch++) {
     if (batch % 16 == 0) generator.fill(bench);
@@ -238,6 +249,7 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed, bool 
       groups += (c.rows + kSublanes - 1) / kSublanes * (source_rows(c) / c.rows);
       written += result_rows(commands.back());
       second += b_rows(commands.back());
+      kept += kept_rows(commands.back());
     }
     INFO("batch " << batch << ", first command: " << describe(commands.front()));
     REQUIRE(bench.run());
@@ -257,6 +269,7 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed, bool 
   CHECK(c.a_granted == read - made);
   CHECK(c.rows == written);
   CHECK(c.b_granted == second);
+  CHECK(c.kept_granted == kept);
   CHECK(c.nans == status.nans);
   CHECK(c.infinities == status.infinities);
   CHECK(status.nans > 0);

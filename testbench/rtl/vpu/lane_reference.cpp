@@ -78,9 +78,9 @@ uint32_t relu_f32(uint32_t a) {
 
 uint32_t leaky(uint32_t a, uint32_t slope) { return as_float(canonical(a)) > 0 ? a : is_nan(a) ? kNan : mul(a, slope); }
 
-uint32_t f32_to_i8(uint32_t a) {
-  if (is_nan(a)) return 0;
-  const double value = std::nearbyint(static_cast<double>(as_float(canonical(a))));
+uint32_t f32_to_i8(uint32_t a, int32_t zero_point) {
+  const double value =
+      is_nan(a) ? zero_point : std::nearbyint(static_cast<double>(as_float(canonical(a)))) + zero_point;
   return static_cast<uint8_t>(static_cast<int8_t>(value < -128 ? -128 : value > 127 ? 127 : value));
 }
 

@@ -22,7 +22,7 @@ inline constexpr uint32_t kSign = 0x80000000;
 [[nodiscard]] uint32_t relu_f32(uint32_t a);
 [[nodiscard]] uint32_t leaky(uint32_t a, uint32_t slope);
 /// In the low byte.
-[[nodiscard]] uint32_t f32_to_i8(uint32_t a);
+[[nodiscard]] uint32_t f32_to_i8(uint32_t a, int32_t zero_point);
 [[nodiscard]] uint32_t f32_to_bf16(uint32_t a);
 [[nodiscard]] uint32_t bf16_to_f32(uint32_t a);
 [[nodiscard]] uint32_t i32_to_f32(uint32_t a);

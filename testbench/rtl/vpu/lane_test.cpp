@@ -74,7 +74,7 @@ uint32_t reference(LaneFunction f, uint32_t a, uint32_t b, uint32_t c) {
     case LaneFunction::kLeaky:
       return leaky(a, b);
     case LaneFunction::kF32ToI8:
-      return f32_to_i8(a);
+      return f32_to_i8(a, static_cast<int8_t>(b));
     case LaneFunction::kU32Less:
       return a < b ? UINT32_MAX : 0;
     case LaneFunction::kShiftLeft:

@@ -31,6 +31,21 @@ spec::VpuCommand epilogue(uint16_t rows) {
   return c;
 }
 
+/// i32 to i8 with a row of scales, into the upper half.
+spec::VpuCommand scaled(uint16_t rows) {
+  spec::VpuCommand c = epilogue(rows);
+  c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_I8;
+  c.op = WEFT_VPU_OP_UPPER;
+  c.b_mode = WEFT_VPU_B_MODE_SCALED, c.scalar2 = 2;
+  return c;
+}
+
+spec::VpuCommand residual(uint16_t rows) {
+  spec::VpuCommand c = epilogue(rows);
+  c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_stride = 2, c.scalar2 = 4000;
+  return c;
+}
+
 spec::VpuCommand elementwise(uint16_t rows, uint8_t b_mode) {
   spec::VpuCommand c;
   c.header.opcode = WEFT_OPCODE_ELEMENTWISE;
@@ -120,6 +135,8 @@ TEST_CASE("a command alone takes the cycles the README states") {
   for (uint16_t rows : {1, 2, 3, 7, 8, 9, 64, 128}) {
     CAPTURE(rows);
     check_alone(epilogue(rows), kRequestToWrite);
+    check_alone(scaled(rows), kRequestToWrite);
+    check_alone(residual(rows), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_TENSOR), kRequestToWrite);
     check_alone(elementwise(rows, WEFT_VPU_B_MODE_ROW), kRequestToWrite);
     check_alone(rotate(rows), kRequestToWrite);

@@ -36,6 +36,7 @@ module vpu_bench
   output logic [Sublanes-1:0]              vw_req_o,
   output logic [Sublanes-1:0][31:0]        vw_addr_o,
   output logic                             vw_pair_o,
+  output logic                             vw_upper_o,
   output logic [Sublanes-1:0][RowBits-1:0] vw_data_o,
   input  logic [Sublanes-1:0]              vw_gnt_i,
   // ACC
@@ -57,6 +58,7 @@ module vpu_bench
   assign va_pair_o = va.pair;
   assign vb_pair_o = vb.pair;
   assign vw_pair_o = vw.pair;
+  assign vw_upper_o = vw.upper;
   assign vw_data_o = vw.data;
   for (genvar i = 0; i < Sublanes; i++) begin : gen_addr
     assign va_addr_o[i] = 32'(va.addr[i]);

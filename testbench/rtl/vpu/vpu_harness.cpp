@@ -33,6 +33,7 @@ VpuHarness::~VpuHarness() = default;
 void VpuHarness::push(const spec::VpuCommand& command) {
   offered_.push_back(command);
   times_.emplace_back();
+  of_acc_.push_back(command.src_space == WEFT_VPU_SPACE_ACC);
 }
 
 bool VpuHarness::active() const { return model_->active_o; }
@@ -60,7 +61,7 @@ bool VpuHarness::any_refused(const Port& port) {
 void VpuHarness::check_port(const char* name, const Port& before, const Port& after, uint32_t limit) {
   for (unsigned row = 0; row < kSublanes; row++) {
     const Request &old = before[row], &now = after[row];
-    if (old.req && !old.granted && (!now.req || now.addr != old.addr || now.pair != old.pair))
+    if (old.req && !old.granted && (!now.req || now.addr != old.addr || now.pair != old.pair || now.upper != old.upper))
       violate(fmt::format("{} row {}: a refused request changed", name, row));
     if (now.req && now.addr + (now.pair ? 1u : 0u) >= limit)
       violate(fmt::format("{} row {}: address {} outside", name, row, now.addr));
@@ -88,9 +89,12 @@ void VpuHarness::access_memories() {
   for (unsigned row = 0; row < kSublanes; row++) {
     if (acc_port_[row].granted)
       std::memcpy(&acc_data_[size_t{row} * kN], &acc[size_t{acc_port_[row].addr} * kN], 4 * kN);
-    if (vw_[row].granted)
-      std::memcpy(&vmem[size_t{vw_[row].addr} * kWordBytes], &model_->vw_data_o.m_storage[size_t{row} * kN],
-                  vw_[row].pair ? 2 * kWordBytes : kWordBytes);
+    if (vw_[row].granted) {
+      const size_t first = vw_[row].upper ? kWordBytes / 2 : 0, end = vw_[row].pair ? 2 * kWordBytes : kWordBytes;
+      std::memcpy(&vmem[size_t{vw_[row].addr} * kWordBytes + first],
+                  reinterpret_cast<const std::byte*>(&model_->vw_data_o.m_storage[size_t{row} * kN]) + first,
+                  end - first);
+    }
   }
 }
 
@@ -116,18 +120,18 @@ void VpuHarness::drive() {
 
 /// What is asked for in this cycle, held against the port's contract.
 void VpuHarness::sample_requests() {
-  const auto sample = [](unsigned rows, const auto& addresses, unsigned bits, bool pair) {
+  const auto sample = [](unsigned rows, const auto& addresses, unsigned bits, bool pair, bool upper = false) {
     Port port;
     for (unsigned row = 0; row < kSublanes; row++) {
       uint32_t address = 0;
       std::memcpy(&address, reinterpret_cast<const std::byte*>(&addresses) + size_t{row} * bits / 8, bits / 8);
-      port[row] = {.req = (rows >> row & 1) != 0, .addr = address, .pair = pair};
+      port[row] = {.req = (rows >> row & 1) != 0, .addr = address, .pair = pair, .upper = upper};
     }
     return port;
   };
   const Port va = sample(model_->va_req_o, model_->va_addr_o, 32, model_->va_pair_o != 0);
   const Port vb = sample(model_->vb_req_o, model_->vb_addr_o, 32, model_->vb_pair_o != 0);
-  const Port vw = sample(model_->vw_req_o, model_->vw_addr_o, 32, model_->vw_pair_o != 0);
+  const Port vw = sample(model_->vw_req_o, model_->vw_addr_o, 32, model_->vw_pair_o != 0, model_->vw_upper_o != 0);
   const Port ar = sample(model_->acc_req_o, model_->acc_row_o, 16, false);
   check_port("va", va_, va, kVmemWords);
   check_port("vb", vb_, vb, kVmemWords);
@@ -178,7 +182,10 @@ uint64_t VpuHarness::rows_granted(const Port& port) {
 void VpuHarness::check_outputs() {
   if (model_->cnt_busy_o + model_->cnt_stalled_o + model_->cnt_idle_o != 1)
     violate("not exactly one of busy, stalled, idle");
-  if (!model_->cnt_busy_o && (any_granted(va_) || any_granted(acc_port_))) violate("busy is not a row of a read");
+  // Of a command whose operand a lies in ACC, va reads the row that is kept.
+  const bool of_acc = retired_ < of_acc_.size() && of_acc_[retired_];
+  if ((model_->cnt_busy_o != 0) < (any_granted(acc_port_) || (!of_acc && any_granted(va_))))
+    violate("busy is not a row of a read");
   if (model_->cnt_rows_o != rows_granted(vw_)) violate("cnt_rows_o is not the rows written");
   if (!any_granted(vw_) && (model_->nan_results_o != 0 || model_->inf_results_o != 0))
     violate("status counts without a write");
@@ -191,7 +198,8 @@ void VpuHarness::check_outputs() {
   counters_.infinities += model_->inf_results_o;
   counters_.read_refused += any_refused(va_) || any_refused(vb_) || any_refused(acc_port_);
   counters_.write_refused += any_refused(vw_);
-  counters_.a_granted += rows_granted(va_) + rows_granted(acc_port_);
+  counters_.a_granted += (of_acc ? 0 : rows_granted(va_)) + rows_granted(acc_port_);
+  counters_.kept_granted += of_acc ? rows_granted(va_) : 0;
   counters_.b_granted += rows_granted(vb_);
 }
 

@@ -26,10 +26,10 @@ struct CommandTimes {
   uint64_t writes = 0;
 };
 
-/// Sums over all cycles since construction: cycles, but rows, a_granted and b_granted are rows.
+/// Sums over all cycles since construction: cycles, but rows, a_granted, b_granted and kept_granted are rows.
 struct Counters {
   uint64_t busy = 0, stalled = 0, idle = 0, rows = 0, nans = 0, infinities = 0;
-  uint64_t read_refused = 0, write_refused = 0, a_granted = 0, b_granted = 0;
+  uint64_t read_refused = 0, write_refused = 0, a_granted = 0, b_granted = 0, kept_granted = 0;
 };
 
 struct ReportedFault {
@@ -71,6 +71,7 @@ class VpuHarness {
     bool req = false;
     uint32_t addr = 0;
     bool pair = false;
+    bool upper = false;
     bool granted = false;
     bool operator==(const Request&) const = default;
   };
@@ -97,6 +98,7 @@ class VpuHarness {
   unsigned refused_percent_;
   std::deque<spec::VpuCommand> offered_;
   std::vector<CommandTimes> times_;
+  std::vector<bool> of_acc_;  ///< by command: operand a lies in ACC
   size_t taken_ = 0, retired_ = 0;
   Counters counters_;
   std::optional<ReportedFault> fault_;

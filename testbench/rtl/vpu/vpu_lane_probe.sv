@@ -29,7 +29,7 @@ module vpu_lane_probe (
       8'd14:   return f32_equal(a, b);
       8'd15:   return i32_less(a, b);
       8'd16:   return leaky(f32_canonical(a), b);
-      8'd17:   return f32_to_i8(a);
+      8'd17:   return f32_to_i8(a, 32'(signed'(b[7:0])));
       8'd18:   return u32_less(a, b);
       8'd19:   return shift_left(a, b);
       8'd20:   return shift_right(a, b);

@@ -143,6 +143,17 @@ inline spec::VpuCommand cast() {
   c.dst_dtype = WEFT_VPU_DTYPE_BF16;
   return c;
 }
+/// From i32.
+inline spec::VpuCommand to_i8(spec::VpuCommand c) {
+  c.src_dtype = WEFT_VPU_DTYPE_I32;
+  c.dst_dtype = WEFT_VPU_DTYPE_I8;
+  return c;
+}
+inline spec::VpuCommand upper_half() {
+  auto c = to_i8(epilogue());
+  c.op = WEFT_VPU_OP_UPPER;
+  return c;
+}
 
 template <class C>
 std::optional<Fault> check(const C& command, unsigned queue) {

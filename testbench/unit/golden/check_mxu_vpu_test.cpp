@@ -118,7 +118,9 @@ TEST_CASE("VPU fields follow the table") {
       {rotate(), {36}, {0}, {0, 1, 2}, {0}, {{1, 1}, {1, 2}, {2, 2}, {3, 3}}},
       {reduce(), {6, 7, 8}, {0}, {0}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
       {transpose(), {0}, {0}, {0}, {0}, {{1, 1}, {2, 2}, {3, 3}}},
-      {epilogue(), {0}, {1}, {0, 2, 4}, {0, 1, 2, 3}, {{1, 1}, {1, 2}, {3, 3}, {3, 4}}},
+      {epilogue(), {0}, {1}, {0, 1, 2, 4, 5}, {0, 1, 2, 3}, {{1, 1}, {1, 2}, {3, 3}, {3, 4}}},
+      {to_i8(epilogue()), {0, 25}, {1}, {0, 1, 2, 4, 6}, {0, 1}, {{1, 1}, {1, 2}, {3, 3}, {3, 4}}},
+      {upper_half(), {0, 25}, {1}, {0, 1, 2, 4, 6}, {0, 1}, {{3, 4}}},
       {cast(), {0}, {0}, {0}, {0}, {{1, 2}, {1, 3}, {1, 4}, {2, 1}, {3, 1}, {3, 4}, {4, 1}, {4, 3}}},
       {upper(), {0, 25}, {0}, {0}, {0}, {{4, 1}, {4, 3}}},
   };
@@ -190,6 +192,23 @@ TEST_CASE("VPU fields follow the table") {
   field(i32(epilogue()), 53,
         [](auto& c) { c.dst_dtype = WEFT_VPU_DTYPE_I8, c.activation = WEFT_VPU_ACTIVATION_CLAMP; });
   field(cast(), 52, [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_TENSOR; });
+  // a zero point; a row at word scalar2
+  for (const Vpu& base : {to_i8(epilogue()), to_i8(i32(cast()))}) {
+    for (const int32_t zero_point : {-129, 128, 256, INT32_MIN})
+      field(base, 48, [=](auto& c) { c.scalar = static_cast<uint32_t>(zero_point); });
+    for (const int32_t zero_point : {-128, -1, 127})
+      expect_legal<Vpu>(base, kVpu, [=](auto& c) { c.scalar = static_cast<uint32_t>(zero_point); });
+  }
+  const auto residual = [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_stride = 2, c.scalar2 = 100; };
+  const auto scaled = [](auto& c) { c.b_mode = WEFT_VPU_B_MODE_SCALED, c.scalar2 = 100; };
+  expect_legal<Vpu>(epilogue(), kVpu, residual);
+  expect_legal<Vpu>(upper_half(), kVpu, scaled);
+  for (const auto activation : {WEFT_VPU_ACTIVATION_LEAKY, WEFT_VPU_ACTIVATION_CLAMP})
+    field(epilogue(), 53, [=](auto& c) { residual(c), c.activation = static_cast<uint8_t>(activation); });
+  field(epilogue(), 48, [=](auto& c) { residual(c), c.scalar = 1; });
+  field(to_i8(epilogue()), 52, residual);
+  field(epilogue(), 52, scaled);
+  field(to_i8(epilogue()), 36, [=](auto& c) { scaled(c), c.b_stride = 2; });
   for (uint8_t op : {WEFT_VPU_OP_FMA, WEFT_VPU_OP_AXPY, WEFT_VPU_OP_SELECT})
     expect_legal<Vpu>(elementwise(), kVpu, [=](auto& c) { c.op = op, c.scalar2 = 5; });
   expect_legal<Vpu>(rotate(), kVpu, [](auto& c) { c.scalar = 0, c.scalar2 = 1 << 16; });
@@ -279,6 +298,33 @@ TEST_CASE("VPU alignment: even words for types of two words, rows of ACC excepte
         c.a_addr = 1;
       },
       kAlignment, 40);
+}
+
+TEST_CASE("a row at word scalar2 begins at an even word and lies in VMEM") {
+  const auto words = chip().vmem_words;
+  const auto residual = [](uint32_t word) {
+    return [=](Vpu& c) { c.b_mode = WEFT_VPU_B_MODE_RESIDUAL, c.b_stride = 2, c.scalar2 = word; };
+  };
+  const auto scaled = [](uint32_t word) {
+    return [=](Vpu& c) { c.b_mode = WEFT_VPU_B_MODE_SCALED, c.scalar2 = word; };
+  };
+  const auto both = [&](auto&& at) {
+    at(epilogue(), residual);
+    at(upper_half(), scaled);
+  };
+  both([&](const Vpu& base, auto& place) {
+    expect<Vpu>(base, kVpu, place(101), kAlignment, 56);
+    expect_legal<Vpu>(base, kVpu, place(words - 2));
+    expect<Vpu>(base, kVpu, place(words), WEFT_FAULT_RANGE, chip().vmem_bytes);
+    expect<Vpu>(base, kVpu, place(0xfffffffe), WEFT_FAULT_RANGE, chip().vmem_bytes);
+  });
+  for (const auto mode : {WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_RESIDUAL}) {
+    const auto tensor = [=](uint32_t word) {
+      return [=](Vpu& c) { c.b_mode = static_cast<uint8_t>(mode), c.b_stride = 2, c.b_addr = word; };
+    };
+    expect_legal<Vpu>(epilogue(), kVpu, tensor(words - 16));
+    expect<Vpu>(epilogue(), kVpu, tensor(words - 14), WEFT_FAULT_RANGE, chip().vmem_bytes);
+  }
 }
 
 TEST_CASE("VPU rows of ACC and words of VMEM") {

@@ -168,7 +168,7 @@ TEST_CASE("Activations: leaky keeps what is positive, clamp orders its limits, N
 }
 
 TEST_CASE("f32 to i8 rounds to nearest even and saturates") {
-  const auto cast = [](float v) { return static_cast<int32_t>(golden::f32_to_i8(std::bit_cast<uint32_t>(v))); };
+  const auto cast = [](float v) { return static_cast<int32_t>(golden::f32_to_i8(std::bit_cast<uint32_t>(v), 0)); };
   CHECK(cast(0.5f) == 0);
   CHECK(cast(1.5f) == 2);
   CHECK(cast(-2.5f) == -2);
@@ -177,5 +177,22 @@ TEST_CASE("f32 to i8 rounds to nearest even and saturates") {
   CHECK(cast(-128.5f) == -128);
   CHECK(cast(-1e30f) == -128);
   CHECK(cast(INFINITY) == 127);
-  CHECK(golden::f32_to_i8(0xffc00001u) == 0);
+  CHECK(golden::f32_to_i8(0xffc00001u, 0) == 0);
+}
+
+TEST_CASE("a zero point is added to the rounded number, before it saturates") {
+  const auto cast = [](float v, int32_t zero_point) {
+    return static_cast<int32_t>(golden::f32_to_i8(std::bit_cast<uint32_t>(v), zero_point));
+  };
+  CHECK(cast(0.5f, 1) == 1);  // and not round(0.5 + 1)
+  CHECK(cast(1.5f, 1) == 3);
+  CHECK(cast(-128.5f, 127) == -1);
+  CHECK(cast(-256.f, 127) == -128);
+  CHECK(cast(255.f, -128) == 127);
+  CHECK(cast(254.5f, -128) == 126);
+  for (const int32_t zero_point : {-128, -1, 0, 127}) {
+    CHECK(cast(1e30f, zero_point) == 127);
+    CHECK(cast(-INFINITY, zero_point) == -128);
+    CHECK(cast(NAN, zero_point) == zero_point);
+  }
 }

@@ -90,6 +90,41 @@ TEST_CASE("a poisoned row that all rows of a group use stops the command before 
   check({granule(kB, 1)}, equal, granule(kB, 1), 8);  // elements 8 to 15 are those of rows from 8 on
 }
 
+TEST_CASE("of a residual each row counts, and the bias that is kept behind the first of them") {
+  auto residual = command(WEFT_OPCODE_EPILOGUE, 11);
+  residual.src_space = WEFT_VPU_SPACE_ACC, residual.a_addr = 0, residual.a_stride = 1;
+  residual.b_mode = WEFT_VPU_B_MODE_RESIDUAL, residual.b_addr = kB, residual.b_stride = 2, residual.scalar2 = kA;
+  for (uint64_t row = 0; row < residual.rows; row++) check({granule(kB, row)}, residual, granule(kB, row), row);
+  check({granule(kA, 0)}, residual, granule(kA, 0), 0);
+  check({granule(kA, 0), granule(kB, 0)}, residual, granule(kB, 0), 0);
+  check({granule(kA, 0), granule(kB, 1)}, residual, granule(kA, 0), 0);
+}
+
+TEST_CASE("of scales the lanes below cols count, and writing half a word leaves what is poisoned in the other") {
+  auto scaled = command(WEFT_OPCODE_EPILOGUE, 11);
+  scaled.src_space = WEFT_VPU_SPACE_ACC, scaled.a_addr = 0, scaled.a_stride = 1;
+  scaled.src_dtype = WEFT_VPU_DTYPE_I32, scaled.dst_dtype = WEFT_VPU_DTYPE_I8, scaled.op = WEFT_VPU_OP_UPPER;
+  scaled.b_mode = WEFT_VPU_B_MODE_SCALED, scaled.b_addr = kB, scaled.scalar2 = kA;
+  check({granule(kA, 0)}, scaled, granule(kA, 0), 0);
+  check({granule(kA, 0), granule(kB, 0)}, scaled, granule(kB, 0), 0);
+  scaled.cols = 2;
+  for (const auto kind : {core::CoreKind::kRtl, core::CoreKind::kFast}) {
+    CHECK(run(kind, {granule(kA, 0)}, scaled).fault.code == 0);
+    for (const uint64_t half : {0u, 8u}) {  // the upper one is mended by what is written
+      CoreBench bench(kChip, kind);
+      inject(bench, {.kind = WEFT_INJECT_KIND_VMEM_FLIP, .address = kD * kWord + half, .data = 5, .n = 0});
+      bench.skip(2);
+      auto sums = command(WEFT_OPCODE_CAST, 1);
+      sums.src_dtype = WEFT_VPU_DTYPE_I8, sums.op = half == 0 ? WEFT_VPU_OP_NONE : WEFT_VPU_OP_UPPER;
+      sums.a_addr = kD, sums.d_addr = kD + 100;
+      REQUIRE(bench.push(WEFT_QUEUE_VPU, encode(scaled)));
+      REQUIRE(bench.push(WEFT_QUEUE_VPU, encode(sums)));
+      REQUIRE(bench.run(20'000));
+      CHECK((outcome(bench).fault.code != 0) == (half == 0));
+    }
+  }
+}
+
 TEST_CASE("of windows that fold side by side those before the poisoned one are written") {
   auto sums = command(WEFT_OPCODE_REDUCE, 7);
   sums.op = WEFT_VPU_OP_SUM, sums.axis = WEFT_VPU_AXIS_ROWS, sums.window = 3;

@@ -92,6 +92,28 @@ TEST_CASE("an executable asks for the oldest version of the commands that has al
   CHECK(version_of(WEFT_VPU_OP_ROTATE) == 2);
 }
 
+TEST_CASE("what EPILOGUE and CAST did not have from the first is of the version that brought it") {
+  spec::VpuCommand c;
+  const auto version = [&](weft_opcode opcode, auto&& change) {
+    c = {};
+    c.header.opcode = static_cast<uint8_t>(opcode);
+    c.src_dtype = WEFT_VPU_DTYPE_I32, c.dst_dtype = WEFT_VPU_DTYPE_I8;
+    change();
+    return spec::isa_version(spec::encode(c));
+  };
+  for (const auto opcode : {WEFT_OPCODE_EPILOGUE, WEFT_OPCODE_CAST}) {
+    CHECK(version(opcode, [&] { c.scalar2 = 1; }) == 1);
+    CHECK(version(opcode, [&] { c.scalar = 1; }) == 3);
+  }
+  CHECK(version(WEFT_OPCODE_EPILOGUE, [&] { c.dst_dtype = WEFT_VPU_DTYPE_I32, c.scalar = 1; }) == 1);
+  CHECK(version(WEFT_OPCODE_EPILOGUE, [&] { c.b_mode = WEFT_VPU_B_MODE_COLUMN; }) == 1);
+  for (const auto mode : {WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_RESIDUAL, WEFT_VPU_B_MODE_SCALED})
+    CHECK(version(WEFT_OPCODE_EPILOGUE, [&] { c.b_mode = static_cast<uint8_t>(mode); }) == 3);
+  CHECK(version(WEFT_OPCODE_EPILOGUE, [&] { c.op = WEFT_VPU_OP_UPPER; }) == 3);
+  CHECK(version(WEFT_OPCODE_CAST, [&] { c.b_mode = WEFT_VPU_B_MODE_TENSOR; }) == 1);
+  CHECK(version(WEFT_OPCODE_ELEMENTWISE, [&] { c.scalar = 1; }) == 1);
+}
+
 TEST_CASE("a name that is no UTF-8 is printed with a replacement, as text and as JSON") {
   const auto json = tools::disassemble_json(executable("gem\x95"));
   REQUIRE(json.ok());
