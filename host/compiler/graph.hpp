@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/compiler/result.hpp"
+#include "host/compiler/to_bytes.hpp"
 #include "host/compiler/windows.hpp"
 #include "weft/spec/spec.h"
 
@@ -55,7 +56,7 @@ struct CopyNode {
   std::string name;
   size_t a = 0, y = 0;
   bool bits = false;
-  float scale = 1;  ///< to i8: multiplied by it first, in f32
+  ToBytes bytes = {};  ///< to i8
 };
 
 /// y = elements of the sources: element i of y is element `from[i]` of all sources one behind the other, everything row
@@ -112,7 +113,7 @@ struct ConvolutionNode {
   /// `padding`. Of pixels only, without spread.
   bool int8 = false;
   int8_t padding = 0;
-  float scale = 1;  ///< of int8: the sources are multiplied by it first, in f32
+  ToBytes bytes = {};  ///< of the sources of int8
   std::vector<int32_t> integer_bias = {};
 };
 

@@ -327,7 +327,7 @@ class Lowering {
     step.spread = node.spread;
     for (const size_t t : node.sources) step.sources.push_back({places_[t], rows(t), columns(t), dtype_of(t)});
     step.k = node.k, step.n = node.n;
-    step.int8 = node.int8, step.padding = node.padding, step.scale = node.scale;
+    step.int8 = node.int8, step.padding = node.padding, step.bytes = node.bytes;
     // One source of several would have taps of its own length.
     step.weights = node.int8 ? constants_.int8_weights(node, node.k / node.windows.tap_count())
                              : constants_.weights(node, {0, node.spread[0] * node.spread[1] * node.k}, {{0, node.n}});
@@ -365,7 +365,10 @@ class Lowering {
       step.b_mode = WEFT_VPU_B_MODE_SCALAR;
       step.scalar = bits_of(1.0f, step.dtype);
       step.bits = node.bits;
-      if (step.y_dtype == WEFT_VPU_DTYPE_I8) step.scalar2 = std::bit_cast<uint32_t>(node.scale);
+      if (step.y_dtype == WEFT_VPU_DTYPE_I8) {
+        step.scalar = static_cast<uint32_t>(node.bytes.zero_point);
+        step.scalar2 = std::bit_cast<uint32_t>(node.bytes.scale);
+      }
       push_sending(step, sinks_of(node.y, block), step.rows, step.y_dtype, step.y);
     }
     expect(node.y);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/compiler/to_bytes.hpp"
 #include "host/compiler/windows.hpp"
 #include "weft/spec/spec.h"
 
@@ -47,7 +48,10 @@ struct DenseStep {
   TensorPlace x, weights, y;
   std::optional<TensorPlace> bias;  ///< one row of 4-byte elements, padded with zeros to a multiple of N
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
-  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16: f32 or bf16; int8: i32
+  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16: f32 or bf16; int8: i32, or i8 (tiles/fused_epilogues)
+  ToBytes bytes = {};                           ///< of a result of i8
+  std::optional<TensorPlace> scales;            ///< a row of f32, in place of one scale; with a bias
+  std::optional<TensorPlace> residual;          ///< f32, m x n: added behind the bias (tiles/fused_epilogues)
   bool of_model = true;                         ///< false: its MACs are not the model's
   std::vector<ResultSink> sinks;                ///< where y goes; empty: all of it to `y`
   std::vector<Arrival> arrivals;  ///< in the order in which they are sent; the last is x, a row chunk of which is read
@@ -64,7 +68,7 @@ struct VectorStep {
   weft_vpu_b_mode b_mode = WEFT_VPU_B_MODE_TENSOR;
   weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16, f32 or i32
   TensorPlace a, b, y;                           ///< b: tensor, or one row (b_mode row); unused for scalar
-  uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar
+  uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar; to i8: the zero point
   uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select; to i8: the scale, f32
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16, f32, i32 or i8
   bool uniform = false;                          ///< all columns of a row are equal: one block of them is computed
@@ -135,9 +139,10 @@ struct ConvolutionStep {
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
   TensorPlace y;
   weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< bf16 or f32; of int8 i32
+  std::optional<TensorPlace> residual;          ///< as a DenseStep's
   bool int8 = false;   ///< sources, f32 or i32, become i8; the k of a tap and source is padded to whole pairs
   int8_t padding = 0;  ///< of int8
-  float scale = 1;     ///< of int8: what the sources are multiplied by before
+  ToBytes bytes = {};  ///< of the sources of int8
 
   bool operator==(const ConvolutionStep&) const = default;
 };

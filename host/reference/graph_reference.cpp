@@ -152,12 +152,12 @@ class GoldenEvaluation {
   }
 
   /// The values of a tensor as they are cast to i8; those of i8 have been.
-  [[nodiscard]] std::vector<int8_t> bytes_of(size_t t, float scale = 1) const {
+  [[nodiscard]] std::vector<int8_t> bytes_of(size_t t, const compiler::ToBytes& by = {}) const {
     const auto bits = bits_of(values_of(t));
     std::vector<int8_t> bytes(bits.size());
     std::ranges::transform(bits, bytes.begin(), [&](uint32_t b) {
-      return static_cast<int8_t>(
-          golden::f32_to_i8(golden::mul_f32(is_i32(t) ? golden::i32_to_f32(b) : b, std::bit_cast<uint32_t>(scale)), 0));
+      return static_cast<int8_t>(golden::f32_to_i8(
+          golden::mul_f32(is_i32(t) ? golden::i32_to_f32(b) : b, std::bit_cast<uint32_t>(by.scale)), by.zero_point));
     });
     return bytes;
   }
@@ -189,7 +189,7 @@ class GoldenEvaluation {
   void evaluate(const ConvolutionNode& node) {
     if (node.int8) {
       std::vector<std::vector<int8_t>> bytes;
-      for (const size_t t : node.sources) bytes.push_back(bytes_of(t, node.scale));
+      for (const size_t t : node.sources) bytes.push_back(bytes_of(t, node.bytes));
       return integer_product(node, under_windows(node, graph_, bytes), node.windows.results());
     }
     std::vector<std::vector<uint16_t>> sources;
@@ -272,7 +272,7 @@ class GoldenEvaluation {
   void evaluate(const CopyNode& node) {
     if (node.bits) return store(node.y, values_of(node.a));
     if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I8) {
-      const auto bytes = bytes_of(node.a, node.scale);
+      const auto bytes = bytes_of(node.a, node.bytes);
       const std::vector<int32_t> numbers(bytes.begin(), bytes.end());
       return store(node.y, values_of_bits({numbers.begin(), numbers.end()}));
     }
@@ -360,14 +360,14 @@ class Fp64Evaluation {
 
  private:
   void evaluate(const DenseNode& node) { multiply(node, values_[node.x]); }
-  static std::vector<double> bytes_of(std::vector<double> values, double scale) {
-    for (double& v : values) v = std::clamp(std::nearbyint(v * scale), -128.0, 127.0);
+  static std::vector<double> bytes_of(std::vector<double> values, const compiler::ToBytes& by) {
+    for (double& v : values)
+      v = std::clamp(std::nearbyint(v * static_cast<double>(by.scale)) + by.zero_point, -128.0, 127.0);
     return values;
   }
   void evaluate(const ConvolutionNode& node) {
     std::vector<std::vector<double>> sources;
-    for (const size_t t : node.sources)
-      sources.push_back(node.int8 ? bytes_of(values_[t], static_cast<double>(node.scale)) : values_[t]);
+    for (const size_t t : node.sources) sources.push_back(node.int8 ? bytes_of(values_[t], node.bytes) : values_[t]);
     const auto x = under_windows(node, graph_, sources);
     const uint64_t residues = node.spread[0] * node.spread[1];
     std::vector<double> y(node.windows.results() * residues * node.n);
@@ -426,8 +426,7 @@ class Fp64Evaluation {
       });
       return;
     }
-    if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I8)
-      values_[node.y] = bytes_of(values_[node.a], static_cast<double>(node.scale));
+    if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I8) values_[node.y] = bytes_of(values_[node.a], node.bytes);
     if (graph_.tensors[node.y].dtype == WEFT_VPU_DTYPE_I32)
       std::ranges::transform(values_[node.y], values_[node.y].begin(), [](double v) { return std::nearbyint(v); });
   }

@@ -56,10 +56,12 @@ void visit_vpu(const spec::Chip& chip, const GraphCommand& command, const spec::
     for (uint64_t r = 0; r < c.rows; r++)
       for (uint64_t k = 0; k < (across ? c.window : 1u); k++)
         visit({command.a, 0, false, c.a_addr + r * c.a_stride + k * c.b_stride, a_words});
-  const uint64_t b_rows = c.b_mode == WEFT_VPU_B_MODE_TENSOR   ? c.rows
-                          : c.b_mode == WEFT_VPU_B_MODE_ROW    ? 1
-                          : c.b_mode == WEFT_VPU_B_MODE_COLUMN ? up(c.rows, chip.n)
-                                                               : 0;
+  const bool residual = c.b_mode == WEFT_VPU_B_MODE_RESIDUAL, scaled = c.b_mode == WEFT_VPU_B_MODE_SCALED;
+  const uint64_t b_rows = c.b_mode == WEFT_VPU_B_MODE_TENSOR || residual ? c.rows
+                          : c.b_mode == WEFT_VPU_B_MODE_ROW || scaled    ? 1
+                          : c.b_mode == WEFT_VPU_B_MODE_COLUMN           ? up(c.rows, chip.n)
+                                                                         : 0;
+  if (residual || scaled) visit({command.kept, 0, false, c.scalar2, 2});
   for (uint64_t r = 0; r < b_rows; r++) visit({command.b, 0, false, c.b_addr + r * c.b_stride, from});
   const uint64_t d_rows = c.header.opcode == WEFT_OPCODE_TRANSPOSE ? c.cols : c.rows;
   for (uint64_t r = 0; r < d_rows; r++) visit({command.d, 0, true, c.d_addr + r * c.d_stride, to});

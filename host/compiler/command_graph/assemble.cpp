@@ -149,6 +149,7 @@ class Emission {
     body.a_addr += static_cast<uint32_t>(
         body.src_space == WEFT_VPU_SPACE_ACC ? layout_.schedule.acc_bases[index_of(c.a)] : vmem(c.a));
     body.b_addr += static_cast<uint32_t>(vmem(c.b));
+    if (c.kept != kNoBuffer) body.scalar2 += static_cast<uint32_t>(vmem(c.kept));
     body.d_addr += static_cast<uint32_t>(vmem(c.d));
   }
 

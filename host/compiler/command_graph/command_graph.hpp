@@ -26,12 +26,12 @@ struct Buffer {
 };
 
 /// A command of dma_in, mxu, vpu or dma_out. Address fields count from the beginning of their buffer: x_addr and a_addr
-/// of `a`, w_addr and b_addr of `b`, acc_row and d_addr of `d`; of a DMA, src_off of `a` and dst_off of `d` where the
+/// of `a`, w_addr and b_addr of `b`, acc_row and d_addr of `d`, scalar2 of `kept` if it is the word of a row; of a DMA, src_off of `a` and dst_off of `d` where the
 /// segment is VMEM, in bytes. The fields `mxu`, waits and posts are empty.
 struct GraphCommand {
   weft_queue_index queue = WEFT_QUEUE_SYNC;
   std::variant<spec::DmaCommand, spec::MxuCommand, spec::VpuCommand> body;
-  BufferId a = kNoBuffer, b = kNoBuffer, d = kNoBuffer;
+  BufferId a = kNoBuffer, b = kNoBuffer, d = kNoBuffer, kept = kNoBuffer;
 };
 
 /// Commands in an order in which each could run alone behind the one before. Segments do not overlap.
@@ -45,17 +45,17 @@ class CommandGraph {
   }
   /// COPY from memory into `d`.
   void load(const spec::DmaCommand& command, BufferId d) {
-    commands_.push_back({WEFT_QUEUE_DMA_IN, command, kNoBuffer, kNoBuffer, d});
+    commands_.push_back({WEFT_QUEUE_DMA_IN, command, kNoBuffer, kNoBuffer, d, kNoBuffer});
   }
   /// COPY from `a` to memory.
   void store(const spec::DmaCommand& command, BufferId a) {
-    commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, kNoBuffer, kNoBuffer});
+    commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, kNoBuffer, kNoBuffer, kNoBuffer});
   }
   void product(const spec::MxuCommand& command, BufferId x, BufferId w, BufferId acc) {
-    commands_.push_back({WEFT_QUEUE_MXU, command, x, w, acc});
+    commands_.push_back({WEFT_QUEUE_MXU, command, x, w, acc, kNoBuffer});
   }
-  void vector(const spec::VpuCommand& command, BufferId a, BufferId b, BufferId d) {
-    commands_.push_back({WEFT_QUEUE_VPU, command, a, b, d});
+  void vector(const spec::VpuCommand& command, BufferId a, BufferId b, BufferId d, BufferId kept = kNoBuffer) {
+    commands_.push_back({WEFT_QUEUE_VPU, command, a, b, d, kept});
   }
 
   /// The last command starts when all before it have finished, and those behind it when it has.
@@ -66,7 +66,7 @@ class CommandGraph {
   /// Commands have `to` in the place of `from`, a buffer of the same size.
   void replace(BufferId from, BufferId to) {
     for (GraphCommand& command : commands_)
-      for (BufferId* const buffer : {&command.a, &command.b, &command.d})
+      for (BufferId* const buffer : {&command.a, &command.b, &command.d, &command.kept})
         if (*buffer == from) *buffer = to;
   }
   /// The commands so many times, one after the other, on the same buffers.
@@ -83,7 +83,8 @@ class CommandGraph {
     for (uint32_t i = 1; i < times; i++) {
       graph.buffers_.insert(graph.buffers_.end(), buffers_.begin(), buffers_.end());
       for (size_t c = i * commands_.size(); c < (i + 1) * commands_.size(); c++)
-        for (BufferId* const buffer : {&graph.commands_[c].a, &graph.commands_[c].b, &graph.commands_[c].d})
+        for (BufferId* const buffer :
+             {&graph.commands_[c].a, &graph.commands_[c].b, &graph.commands_[c].d, &graph.commands_[c].kept})
           if (*buffer != kNoBuffer && !buffers_[index_of(*buffer)].word)
             *buffer = BufferId{static_cast<uint32_t>(i * buffers_.size() + index_of(*buffer))};
     }

@@ -133,7 +133,7 @@ std::vector<std::vector<uint32_t>> dependences(const CommandGraph& graph, const 
   std::vector<uint32_t> last_user(graph.buffers().size(), kNone);
   const auto for_each_buffer = [&](uint32_t command, auto visit) {
     const GraphCommand& c = graph.commands()[command];
-    for (const BufferId buffer : {c.a, c.b, c.d})
+    for (const BufferId buffer : {c.a, c.b, c.d, c.kept})
       if (buffer != kNoBuffer) visit(buffer);
   };
   for (const uint32_t command : order)

@@ -125,6 +125,7 @@ class ListScheduler {
     if (c.a != kNoBuffer) f(c.a);
     if (c.b != kNoBuffer && c.b != c.a) f(c.b);
     if (c.d != kNoBuffer && c.d != c.a && c.d != c.b) f(c.d);
+    if (c.kept != kNoBuffer && c.kept != c.b && c.kept != c.d) f(c.kept);
   }
 
   /// The first command of all queues by its start; loads beyond the limits only if `forced`.

@@ -56,7 +56,7 @@ std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::ve
   };
   for (uint64_t position = 0; position < order.size(); position++) {
     const auto& command = graph.commands()[order[position]];
-    for (const BufferId buffer : {command.a, command.b, command.d}) note(buffer, position);
+    for (const BufferId buffer : {command.a, command.b, command.d, command.kept}) note(buffer, position);
   }
   std::vector<size_t> by_start;
   std::multimap<uint64_t, size_t> by_end;  ///< from this position on its words are free

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace weft::compiler::ir {
 
@@ -22,6 +23,22 @@ enum class ElementType : uint8_t { kPred, kI8, kU8, kI16, kU16, kI32, kU32, kI64
 [[nodiscard]] constexpr bool is_unsigned(ElementType type) {
   return type == ElementType::kU8 || type == ElementType::kU16 || type == ElementType::kU32 ||
          type == ElementType::kU64;
+}
+
+/// Least and largest of an integer of 8 or 16 bits, as values are quantised to; nothing of another type.
+[[nodiscard]] constexpr std::optional<std::pair<int32_t, int32_t>> quantized_range(ElementType type) {
+  switch (type) {
+    case ElementType::kI8:
+      return std::pair(-128, 127);
+    case ElementType::kU8:
+      return std::pair(0, 255);
+    case ElementType::kI16:
+      return std::pair(-32768, 32767);
+    case ElementType::kU16:
+      return std::pair(0, 65535);
+    default:
+      return std::nullopt;
+  }
 }
 
 /// A float of 16 bits, rounded once, to nearest even, from a double: f16 has 10 fraction bits and bias 15, bf16 has 7

@@ -12,18 +12,9 @@ using Keep = Builder::Keep;
 
 /// The range of a quantised type. Refuses others.
 std::pair<double, double> range_of(ElementType type) {
-  switch (type) {
-    case ElementType::kI8:
-      return {-128, 127};
-    case ElementType::kU8:
-      return {0, 255};
-    case ElementType::kI16:
-      return {-32768, 32767};
-    case ElementType::kU16:
-      return {0, 65535};
-    default:
-      unsupported("values quantised to {}; supported: i8, u8, i16, u16", ir::name_of(type));
-  }
+  const auto range = ir::quantized_range(type);
+  if (!range) unsupported("values quantised to {}; supported: i8, u8, i16, u16", ir::name_of(type));
+  return *range;
 }
 
 /// Scale or zero point as it goes with x: one for all, one for each element of the axis, or one for each block of it.

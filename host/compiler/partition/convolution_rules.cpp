@@ -262,7 +262,7 @@ void GraphBuilder::add_windows_product(const Op& op) {
     const int32_t offset = *integer_range_of(module_, op.operands[0])->to_bytes();
     node.int8 = true, node.padding = static_cast<int8_t>(offset);
     const Bytes bytes = before_bytes(op, pixels, offset);
-    node.sources = {bytes.tensor}, node.scale = bytes.scale;
+    node.sources = {bytes.tensor}, node.bytes = bytes.by;
   } else {
     node.sources = channel_sources(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
                                    node.windows.pixels(), channels);

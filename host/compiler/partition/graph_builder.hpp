@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -127,13 +128,13 @@ class GraphBuilder {
   size_t exact_quotient(const ir::Op& op, size_t a, float b);
   size_t narrowed(const ir::Op& op, size_t a);
   [[nodiscard]] const Node* maker_of(size_t tensor) const;
-  /// What becomes i8 when it is multiplied by `scale` and cast.
+  /// What becomes i8 by a cast, and by which.
   struct Bytes {
     size_t tensor = 0;
-    float scale = 1;
+    ToBytes by = {};
   };
   Bytes before_bytes(const ir::Op& op, size_t t, int32_t offset);
-  [[nodiscard]] Bytes scaled_bytes(size_t t) const;
+  [[nodiscard]] Bytes scaled_bytes(size_t t, int32_t zero_point) const;
   size_t bytes_tensor(const ir::Op& op, const Bytes& bytes);
   size_t product_of_bytes(const ir::Op& op, size_t x, const std::vector<int32_t>& weights, uint64_t n);
   [[nodiscard]] static std::vector<int32_t> offset_sums(int32_t offset, const std::vector<int32_t>& weights,
@@ -176,18 +177,18 @@ class GraphBuilder {
   const LoopState state_;
   Graph graph_;
   std::map<ir::ValueId, ValueView> views_;
-  std::map<ir::ValueId, uint64_t> wanted_;                     ///< columns that readers ask for
-  std::map<ir::ValueId, int> readers_;                         ///< operators and outputs
-  std::map<ir::ValueId, ir::ValueId> moved_;                   ///< result of a movement -> what it moves
-  std::map<size_t, size_t> vector_of_;                         ///< tensor -> node, elementwise operations
-  std::map<size_t, size_t> producer_;                          ///< tensor -> node, products by constants only
-  std::map<std::pair<size_t, weft_vpu_dtype>, size_t> casts_;  ///< tensor and type -> the tensor in that type
-  std::set<ir::ValueId> quantized_;                            ///< what quantizer_of() operators give
-  std::set<ir::ValueId> rounded_to_few_;                       ///< what these round
-  std::set<ir::ValueId> exact_quotients_;                      ///< what they divide
-  std::set<size_t> quantized_tensors_;                         ///< i32 tensors of these
-  std::map<std::pair<size_t, float>, size_t> bytes_;           ///< tensor and scale -> the tensor of i8
-  std::set<size_t> rounded_;                                   ///< tensors that are bf16 whatever reads them
+  std::map<ir::ValueId, uint64_t> wanted_;                      ///< columns that readers ask for
+  std::map<ir::ValueId, int> readers_;                          ///< operators and outputs
+  std::map<ir::ValueId, ir::ValueId> moved_;                    ///< result of a movement -> what it moves
+  std::map<size_t, size_t> vector_of_;                          ///< tensor -> node, elementwise operations
+  std::map<size_t, size_t> producer_;                           ///< tensor -> node, products by constants only
+  std::map<std::pair<size_t, weft_vpu_dtype>, size_t> casts_;   ///< tensor and type -> the tensor in that type
+  std::set<ir::ValueId> quantized_;                             ///< what quantizer_of() operators give
+  std::set<ir::ValueId> rounded_to_few_;                        ///< what these round
+  std::set<ir::ValueId> exact_quotients_;                       ///< what they divide
+  std::set<size_t> quantized_tensors_;                          ///< i32 tensors of these
+  std::map<std::tuple<size_t, float, int32_t>, size_t> bytes_;  ///< tensor, scale, zero point -> the tensor of i8
+  std::set<size_t> rounded_;                                    ///< tensors that are bf16 whatever reads them
   std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;
   std::map<uint64_t, std::vector<ElementMap>> maps_;  ///< by hash
 };

@@ -18,18 +18,7 @@ constexpr float kShift = 12582912.0f;    // 1.5 x 2^23: a sum with it is a whole
 constexpr int32_t kFarOffset = 1 << 20;  // no rounding below it, and far from the ends of i32
 constexpr float kFarQuotient = 1 << 20;  // beyond what is quantised
 
-std::pair<int32_t, int32_t> range_of(ElementType type) {
-  switch (type) {
-    case ElementType::kI8:
-      return {-128, 127};
-    case ElementType::kU8:
-      return {0, 255};
-    case ElementType::kI16:
-      return {-32768, 32767};
-    default:
-      return {0, 65535};
-  }
-}
+bool is_zero_point(int32_t offset) { return offset >= -128 && offset <= 127; }
 
 }  // namespace
 
@@ -84,7 +73,7 @@ size_t GraphBuilder::narrowed(const Op& op, size_t a) {
     quantized_tensors_.insert(y);
     return y;
   }
-  const auto [least, most] = range_of(to);
+  const auto [least, most] = *ir::quantized_range(to);
   if (from == ElementType::kF32)
     return emit(op, WEFT_VPU_OP_MIN, emit(op, WEFT_VPU_OP_MAX, towards_zero(op, a), least), most);
   if (from == to) return a;
@@ -120,9 +109,9 @@ GraphBuilder::Bytes GraphBuilder::before_bytes(const Op& op, size_t t, int32_t o
     if (number == nullptr) break;
     const size_t before = vector->a;
     if (takes && *number == kShift) {
-      if (offset != 0) return {emit(op, WEFT_VPU_OP_ADD, before, static_cast<float>(offset) - kShift)};
-      if (const auto* shifted = std::get_if<VectorNode>(maker_of(before))) return scaled_bytes(shifted->a);
-      break;
+      const auto* shifted = std::get_if<VectorNode>(maker_of(before));
+      if (shifted == nullptr || !is_zero_point(offset)) break;
+      return scaled_bytes(shifted->a, offset);
     }
     if (adds && std::abs(*number) < kFarOffset && *number == std::trunc(*number))
       offset += static_cast<int32_t>(*number);
@@ -132,25 +121,28 @@ GraphBuilder::Bytes GraphBuilder::before_bytes(const Op& op, size_t t, int32_t o
       break;
     t = before;
   }
-  return {offset == 0 ? t : emit(op, WEFT_VPU_OP_ADD, t, number(t, offset))};
+  if (is_zero_point(offset)) return {t, {1, offset}};
+  return {emit(op, WEFT_VPU_OP_ADD, t, number(t, offset))};
 }
 
 /// f32(i32) times a number is what a cast to i8 does itself.
-GraphBuilder::Bytes GraphBuilder::scaled_bytes(size_t t) const {
+GraphBuilder::Bytes GraphBuilder::scaled_bytes(size_t t, int32_t zero_point) const {
+  const Bytes unscaled{t, {1, zero_point}};
   const auto* scaled = std::get_if<VectorNode>(maker_of(t));
-  if (scaled == nullptr || scaled->op != WEFT_VPU_OP_MUL || !std::holds_alternative<float>(scaled->b)) return {t};
+  if (scaled == nullptr || scaled->op != WEFT_VPU_OP_MUL || !std::holds_alternative<float>(scaled->b)) return unscaled;
   const auto* wide = std::get_if<CopyNode>(maker_of(scaled->a));
-  return wide != nullptr && !wide->bits && is_i32(wide->a) ? Bytes{wide->a, std::get<float>(scaled->b)} : Bytes{t};
+  if (wide == nullptr || wide->bits || !is_i32(wide->a)) return unscaled;
+  return {wide->a, {std::get<float>(scaled->b), zero_point}};
 }
 
 /// The cast itself; the same for all that read it.
 size_t GraphBuilder::bytes_tensor(const Op& op, const Bytes& bytes) {
-  const auto [made, fresh] = bytes_.try_emplace({bytes.tensor, bytes.scale});
+  const auto [made, fresh] = bytes_.try_emplace({bytes.tensor, bytes.by.scale, bytes.by.zero_point});
   if (!fresh) return made->second;
   const auto [rows, columns] = std::pair(graph_.tensors[bytes.tensor].rows, graph_.tensors[bytes.tensor].columns);
   const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I8;
-  graph_.nodes.emplace_back(CopyNode{op.origin, bytes.tensor, y, false, bytes.scale});
+  graph_.nodes.emplace_back(CopyNode{op.origin, bytes.tensor, y, false, bytes.by});
   return made->second = y;
 }
 

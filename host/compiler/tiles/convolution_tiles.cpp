@@ -86,7 +86,7 @@ class Convolver {
   void from_pixels(uint64_t first_image) {
     const auto byte = static_cast<uint8_t>(by_.padding);
     WindowImages images(tiles_, group_, by_.product.name, by_.int8 ? WEFT_VPU_DTYPE_I8 : WEFT_VPU_DTYPE_BF16,
-                        by_.int8 ? 0x01010101u * byte : 0, by_.scale);
+                        by_.int8 ? 0x01010101u * byte : 0, by_.bytes);
     for (const auto& tap : images.copy(by_.sources, first_image)) {
       const uint64_t channels = by_.sources[tap.source]->columns;
       const uint64_t rows = by_.int8 ? (channels + 1) / 2 : channels;
@@ -304,11 +304,16 @@ class Convolver {
       c.dst_dtype = static_cast<uint8_t>(by_.product.dtype);
       c.rows = static_cast<uint16_t>(count), c.cols = static_cast<uint16_t>(tiles_.lanes(by_.product.n, block));
       c.a_addr = static_cast<uint32_t>(place - places.first), c.a_stride = 1;
-      if (by_.product.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = static_cast<uint32_t>(2 * block);
-      c.activation = static_cast<uint8_t>(by_.product.activation);
-      c.d_addr = static_cast<uint32_t>((row - y.row_chunks[chunk].first) * y.row_words + block * y.block_words);
+      tiles_.add_operands(c, by_.product, block);
+      const uint64_t in_chunk = row - y.row_chunks[chunk].first;
+      c.d_addr = static_cast<uint32_t>(in_chunk * y.row_words + block * y.block_words);
       c.d_stride = static_cast<uint32_t>(by_.spread[1] * y.row_words);
-      graph_.vector(c, sums, bias, y.chunks[chunk]);
+      Matrix* const residual = by_.product.residual;
+      if (residual == nullptr) return graph_.vector(c, sums, bias, y.chunks[chunk]);
+      tiles_.need(*residual, chunk, {0, tiles_.blocks(by_.product.n)});
+      c.b_addr = static_cast<uint32_t>(in_chunk * residual->row_words + block * residual->block_words);
+      c.b_stride *= static_cast<uint32_t>(by_.spread[1]);
+      graph_.vector(c, sums, residual->chunks[chunk], y.chunks[chunk], bias);
     });
   }
 

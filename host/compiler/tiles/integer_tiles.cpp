@@ -8,7 +8,7 @@
 namespace weft::compiler::tiles {
 
 /// Rows `row` to row + rows - 1 of a chunk of `a`, those columns that word `word` of a row of i8 has.
-spec::VpuCommand TileBuilder::i8_cast(const Matrix& a, uint64_t row, uint64_t rows, uint64_t word, float scale,
+spec::VpuCommand TileBuilder::i8_cast(const Matrix& a, uint64_t row, uint64_t rows, uint64_t word, const ToBytes& by,
                                       uint16_t tag) const {
   const uint64_t block = 2 * word;
   const bool two = block + 1 < blocks(a.columns);
@@ -24,17 +24,17 @@ spec::VpuCommand TileBuilder::i8_cast(const Matrix& a, uint64_t row, uint64_t ro
     c.b_mode = WEFT_VPU_B_MODE_TENSOR;
     c.b_addr = static_cast<uint32_t>(c.a_addr + a.block_words), c.b_stride = c.a_stride;
   }
-  c.scalar2 = std::bit_cast<uint32_t>(scale);
+  c.scalar = static_cast<uint32_t>(by.zero_point), c.scalar2 = std::bit_cast<uint32_t>(by.scale);
   return c;
 }
 
-Matrix TileBuilder::cast_to_i8(Matrix& a, float scale, const std::string& name) {
+Matrix TileBuilder::cast_to_i8(Matrix& a, const ToBytes& by, const std::string& name) {
   Matrix d = new_matrix(a.rows, (a.columns + 1) / 2, WEFT_VPU_DTYPE_BF16);
   for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
     need(a, chunk, {0, blocks(a.columns)});
     const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
     for (uint64_t word = 0; word < blocks(d.columns); word++) {
-      auto c = i8_cast(a, 0, a.row_chunks[chunk].count, word, scale, tag);
+      auto c = i8_cast(a, 0, a.row_chunks[chunk].count, word, by, tag);
       c.d_addr = static_cast<uint32_t>(word), c.d_stride = static_cast<uint32_t>(d.row_words);
       graph_.vector(c, a.chunks[chunk], c.b_mode == WEFT_VPU_B_MODE_TENSOR ? a.chunks[chunk] : command_graph::kNoBuffer,
                     d.chunks[chunk]);

@@ -11,6 +11,7 @@
 #include "host/compiler/command_graph/accesses.hpp"
 #include "host/compiler/command_graph/assemble.hpp"
 #include "host/compiler/command_graph/synchronization.hpp"
+#include "host/compiler/tiles/fused_epilogues.hpp"
 #include "host/compiler/tiles/repeated_steps.hpp"
 #include "host/compiler/tiles/step_tiles.hpp"
 
@@ -201,7 +202,8 @@ class LoopedProgram {
     bool holds = true;
     for (uint32_t i = 0; i < body_.commands().size(); i++) {
       const auto& command = body_.commands()[i];
-      if (command.a != first && command.b != first && command.a != then && command.b != then && command.d != then)
+      if (command.a != first && command.b != first && command.kept != first && command.a != then && command.b != then &&
+          command.d != then && command.kept != then)
         continue;
       command_graph::for_each_access(chip_, command, [&](const command_graph::Access& access) {
         for (uint64_t w = access.first; w < std::min<uint64_t>(access.first + access.count, buffer.size); w++) {
@@ -216,10 +218,12 @@ class LoopedProgram {
   /// Row by row it reads no other words of `operand` than those that it writes then.
   [[nodiscard]] static bool in_place(const command_graph::GraphCommand& command, BufferId operand) {
     const auto* c = std::get_if<spec::VpuCommand>(&command.body);
-    if (c == nullptr || c->header.opcode != WEFT_OPCODE_ELEMENTWISE || c->src_dtype != c->dst_dtype) return false;
+    if (c == nullptr || c->src_dtype != c->dst_dtype) return false;
+    const bool residual = c->b_mode == WEFT_VPU_B_MODE_RESIDUAL && command.kept != operand;
+    if (c->header.opcode != WEFT_OPCODE_ELEMENTWISE && c->header.opcode != WEFT_OPCODE_EPILOGUE) return false;
     const bool a = command.a != operand || (c->a_addr == c->d_addr && c->a_stride == c->d_stride);
-    const bool b = command.b != operand ||
-                   (c->b_mode == WEFT_VPU_B_MODE_TENSOR && c->b_addr == c->d_addr && c->b_stride == c->d_stride);
+    const bool b = command.b != operand || ((c->b_mode == WEFT_VPU_B_MODE_TENSOR || residual) &&
+                                            c->b_addr == c->d_addr && c->b_stride == c->d_stride);
     return a && b;
   }
 
@@ -361,7 +365,8 @@ class LoopedProgram {
 
 }  // namespace
 
-Result<Kernel> compile_looped(const spec::Chip& chip, const Program& program) {
+Result<Kernel> compile_looped(const spec::Chip& chip, const Program& unfused) {
+  const Program program = with_fused_epilogues(unfused);
   if (program.barrier || !std::ranges::all_of(program.steps, taken))
     return unsupported(program, "a step is not of those that stay in VMEM");
   Error first = unsupported(program, "it has no equal layers");

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
+#include "base/round_up.hpp"
 #include "host/compiler/command_graph/unit_times.hpp"
 #include "host/compiler/schedules/chunk_pipeline.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
@@ -120,8 +122,26 @@ void TileBuilder::multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_
   graph_.product(c, x.chunks[chunk], by_tiles.buffer, sums);
 }
 
-/// Bias, activation and rounding of a block's sums.
-void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias) {
+/// Where a block's EPILOGUE has its rows, and how it makes bytes.
+void TileBuilder::add_operands(spec::VpuCommand& c, const Product& by, uint64_t block) const {
+  c.activation = static_cast<uint8_t>(by.activation);
+  const auto row = static_cast<uint32_t>(2 * block);
+  if (by.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = row;
+  if (by.residual != nullptr) {
+    c.b_mode = by.bias ? WEFT_VPU_B_MODE_RESIDUAL : WEFT_VPU_B_MODE_TENSOR;
+    c.scalar2 = by.bias ? row : 0;
+    c.b_stride = static_cast<uint32_t>(by.residual->row_words);
+  }
+  if (by.dtype != WEFT_VPU_DTYPE_I8) return;
+  c.op = block % 2 == 0 ? WEFT_VPU_OP_NONE : WEFT_VPU_OP_UPPER;
+  c.scalar = static_cast<uint32_t>(by.bytes.zero_point);
+  c.scalar2 = by.scales ? row : std::bit_cast<uint32_t>(by.bytes.scale);
+  if (by.scales) c.b_mode = WEFT_VPU_B_MODE_SCALED;
+}
+
+/// Bias, residual, activation and rounding of a block's sums.
+void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums,
+                         const EpilogueRows& rows) {
   spec::VpuCommand c;
   c.header.opcode = WEFT_OPCODE_EPILOGUE;
   c.header.tag = program_.tag(
@@ -131,10 +151,20 @@ void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t 
   c.rows = static_cast<uint16_t>(y.row_chunks[chunk].count);
   c.cols = static_cast<uint16_t>(lanes(by.n, block));
   c.a_stride = 1;
-  if (by.bias) c.b_mode = WEFT_VPU_B_MODE_ROW, c.b_addr = static_cast<uint32_t>(2 * block);
-  c.activation = static_cast<uint8_t>(by.activation);
-  c.d_addr = static_cast<uint32_t>(block * y.block_words), c.d_stride = static_cast<uint32_t>(y.row_words);
-  graph_.vector(c, sums, bias, y.chunks[chunk]);
+  add_operands(c, by, block);
+  const uint64_t to = by.dtype == WEFT_VPU_DTYPE_I8 ? block / 2 : block;
+  c.d_addr = static_cast<uint32_t>(to * y.block_words), c.d_stride = static_cast<uint32_t>(y.row_words);
+  if (by.residual == nullptr) return graph_.vector(c, sums, rows.bias, y.chunks[chunk], rows.scales);
+  need(*by.residual, chunk, {0, blocks(by.n)});
+  c.b_addr = static_cast<uint32_t>(block * by.residual->block_words);
+  graph_.vector(c, sums, by.residual->chunks[chunk], y.chunks[chunk], rows.bias);
+}
+
+EpilogueRows TileBuilder::epilogue_rows(const Product& by) {
+  EpilogueRows rows;
+  if (by.bias) rows.bias = load_row(*by.bias, blocks(by.n) * 4ull * chip_.n, by.name + " bias");
+  if (by.scales) rows.scales = load_row(*by.scales, round_up(by.n * 4, uint64_t{16}), by.name + " scales");
+  return rows;
 }
 
 void TileBuilder::store_columns(const Matrix& y, uint64_t chunk, const Product& by, Span column_blocks) {
@@ -145,9 +175,10 @@ void TileBuilder::store_columns(const Matrix& y, uint64_t chunk, const Product& 
 
 Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
   const uint64_t k = x.columns, tiles = blocks(k), column_blocks = blocks(by.n);
-  Matrix y = new_matrix(by.n, by.dtype, chunks_of(x.rows), by.store ? Blocks::kBeside : Blocks::kBehind);
-  const BufferId bias =
-      by.bias ? load_row(*by.bias, column_blocks * 4ull * chip_.n, by.name + " bias") : command_graph::kNoBuffer;
+  Matrix y = by.dtype == WEFT_VPU_DTYPE_I8
+                 ? new_matrix(x.rows, (by.n + 1) / 2, WEFT_VPU_DTYPE_BF16)
+                 : new_matrix(by.n, by.dtype, chunks_of(x.rows), by.store ? Blocks::kBeside : Blocks::kBehind);
+  const EpilogueRows rows = epilogue_rows(by);
   uint64_t most_rows = 0;
   for (const Span& chunk : x.row_chunks) most_rows = std::max(most_rows, chunk.count);
   Weights own(column_blocks);
@@ -168,7 +199,7 @@ Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
       const bool alone = !begun_ && chunk == 0 && first == 0 && x.rows * kFewRows > chip_.n;
       for (const Span& group : tile_groups(tiles, x.row_chunks[chunk].count, fine, alone))
         for (uint64_t i = 0; i < wave.count; i++) multiply(x, chunk, by, first + i, group, weights, sums[i]);
-      for (uint64_t i = 0; i < wave.count; i++) finish(y, chunk, by, first + i, sums[i], bias);
+      for (uint64_t i = 0; i < wave.count; i++) finish(y, chunk, by, first + i, sums[i], rows);
       const uint64_t end = first + wave.count;
       while (by.store && (stored + of_store <= end || (end == column_blocks && stored < end))) {
         // Nothing hides the last ones.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "host/compiler/command_graph/assemble.hpp"
+#include "host/compiler/tiles/fused_epilogues.hpp"
 #include "host/compiler/tiles/looped_program.hpp"
 #include "host/compiler/tiles/spills.hpp"
 #include "host/compiler/tiles/step_tiles.hpp"
@@ -106,7 +107,8 @@ uint64_t commands_spared(const Kernel& kernel) {
 
 }  // namespace
 
-Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program) {
+Result<Kernel> compile_resident(const spec::Chip& chip, const Program& unfused) {
+  const Program program = with_fused_epilogues(unfused);
   for (const Step& step : program.steps)
     if (!fits(chip, step) && taken(step))
       return Error{WEFT_ERROR_NO_DEVICE_MEMORY, fmt::format("{}: a value is larger than VMEM", program.name)};
@@ -114,7 +116,8 @@ Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program) 
   return lay_out(chip, program, {});
 }
 
-Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program) {
+Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& unfused) {
+  const Program program = with_fused_epilogues(unfused);
   if (auto status = check(chip, program); !status.ok()) return status.error();
   Result<Kernel> kernel = Error{WEFT_ERROR_NO_DEVICE_MEMORY, program.name + ": its values do not fit VMEM"};
   for (const uint64_t eighths : kBudgets)

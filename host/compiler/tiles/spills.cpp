@@ -22,7 +22,10 @@ struct ResultOf {
   Result operator()(const Other&) const {
     return {};
   }
-  Result operator()(const DenseStep& s) const { return {s.y, s.m, s.n, s.y_dtype}; }
+  Result operator()(const DenseStep& s) const {
+    if (s.y_dtype == WEFT_VPU_DTYPE_I8) return {s.y, s.m, (s.n + 1) / 2, WEFT_VPU_DTYPE_BF16};
+    return {s.y, s.m, s.n, s.y_dtype};
+  }
   Result operator()(const VectorStep& s) const {
     if (s.y_dtype == WEFT_VPU_DTYPE_I8) return {s.y, s.rows, (s.cols + 1) / 2, WEFT_VPU_DTYPE_BF16};
     return {s.y, s.rows, s.cols, s.y_dtype, s.uniform};

@@ -15,6 +15,8 @@ struct Operands {
     const uint64_t columns = s.dtype == WEFT_MXU_DTYPE_INT8 ? (s.k + 1) / 2 : s.k;  // two values of i8 to one
     std::vector<StepOperand> operands{{&s.x, s.m, columns, WEFT_VPU_DTYPE_BF16}, {&s.weights}};
     if (s.bias) operands.push_back({&*s.bias});
+    if (s.scales) operands.push_back({&*s.scales});
+    if (s.residual) operands.push_back({&*s.residual, s.m, s.n, WEFT_VPU_DTYPE_F32});
     return operands;
   }
   std::vector<StepOperand> operator()(VectorStep& s) const {
@@ -37,6 +39,8 @@ struct Operands {
     for (auto& source : s.sources) operands.push_back({&source.place, source.rows, source.cols, source.dtype});
     operands.push_back({&s.weights});
     if (s.bias) operands.push_back({&*s.bias});
+    if (s.residual)
+      operands.push_back({&*s.residual, s.windows.results() * s.spread[0] * s.spread[1], s.n, WEFT_VPU_DTYPE_F32});
     return operands;
   }
   std::vector<StepOperand> operator()(WindowStep& s) const {

@@ -11,15 +11,14 @@ namespace {
 
 constexpr uint8_t kScratch = 2;
 
-/// A multiplication by one whose result has another type is a cast.
+}  // namespace
+
 bool only_casts(const VectorStep& step) {
   const bool i32 = step.dtype == WEFT_VPU_DTYPE_I32;
-  return step.op == WEFT_VPU_OP_MUL && step.b_mode == WEFT_VPU_B_MODE_SCALAR &&
+  return step.op == WEFT_VPU_OP_MUL && step.b_mode == WEFT_VPU_B_MODE_SCALAR && !step.bits &&
          step.scalar == (i32 ? 1 : std::bit_cast<uint32_t>(1.0f)) && (i32 || step.dtype == WEFT_VPU_DTYPE_F32) &&
          step.y_dtype != step.dtype;
 }
-
-}  // namespace
 
 StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
                      std::set<uint64_t> spilled, bool one_product)
@@ -90,6 +89,19 @@ bool StepTiles::goes_through_memory(const TensorPlace& place) const {
   return place.segment == kScratch && spilled_.contains(place.offset_bytes);
 }
 
+/// A residual whose rows do not lie as those of the sums: they are added behind the product.
+template <typename Sums>
+Matrix StepTiles::sum_apart(Product& product, Matrix& residual, Sums sums) {
+  const Product whole = product;
+  const bool relu = whole.activation == WEFT_VPU_ACTIVATION_RELU;
+  product.activation = WEFT_VPU_ACTIVATION_NONE, product.dtype = WEFT_VPU_DTYPE_F32;
+  Matrix y = sums();
+  y = tiles_.elementwise(y, {.name = whole.name, .b = &residual, .dtype = relu ? WEFT_VPU_DTYPE_F32 : whole.dtype});
+  if (!relu) return y;
+  return tiles_.elementwise(
+      y, {.name = whole.name, .op = WEFT_VPU_OP_MAX, .b_mode = WEFT_VPU_B_MODE_SCALAR, .dtype = whole.dtype});
+}
+
 void StepTiles::add_step(const DenseStep& step, bool last) {
   const bool int8 = step.dtype == WEFT_MXU_DTYPE_INT8;
   Matrix& x = matrix(step.x, step.m, int8 ? (step.k + 1) / 2 : step.k, WEFT_VPU_DTYPE_BF16);
@@ -98,7 +110,17 @@ void StepTiles::add_step(const DenseStep& step, bool last) {
   product.of_model = step.of_model;
   if (int8) product.int8_k = step.k;
   product.again = products_of_[{step.weights.segment, step.weights.offset_bytes}] > 1;
-  keep(step.y, tiles_.product(x, product, last));
+  product.bytes = step.bytes, product.scales = step.scales;
+  if (step.y_dtype == WEFT_VPU_DTYPE_I8) product.store.reset();
+  Matrix* const residual = step.residual ? &matrix(*step.residual, step.m, step.n, WEFT_VPU_DTYPE_F32) : nullptr;
+  if (residual != nullptr && !tiles_.lies_as_result(*residual)) {
+    product.store.reset();
+    return finish(step.y, sum_apart(product, *residual, [&] { return tiles_.product(x, product, last); }), step.name);
+  }
+  product.residual = residual;
+  Matrix y = tiles_.product(x, product, last);
+  if (step.y_dtype == WEFT_VPU_DTYPE_I8) return finish(step.y, std::move(y), step.name);
+  keep(step.y, std::move(y));
 }
 
 /// Of an output, what has been computed goes to its place.
@@ -133,7 +155,14 @@ void StepTiles::add_step(const ConvolutionStep& step, bool) {
     by.sources.push_back(&matrix(source.place, source.rows, source.cols, source.dtype));
   by.product = {step.name, step.n, step.weights, step.bias, step.activation, step.y_dtype, {}};
   by.spread = step.spread;
-  by.int8 = step.int8, by.padding = step.padding, by.scale = step.scale;
+  const uint64_t rows = step.windows.results() * step.spread[0] * step.spread[1];
+  by.int8 = step.int8, by.padding = step.padding, by.bytes = step.bytes;
+  Matrix* const residual = step.residual ? &matrix(*step.residual, rows, step.n, WEFT_VPU_DTYPE_F32) : nullptr;
+  if (residual != nullptr && !tiles_.lies_as_result(*residual)) {
+    Matrix y = sum_apart(by.product, *residual, [&] { return tiles_.convolution(by); });
+    return finish(step.y, std::move(y), step.name);
+  }
+  by.product.residual = residual;
   finish(step.y, tiles_.convolution(by), step.name);
 }
 
@@ -147,8 +176,10 @@ void StepTiles::add_step(const WindowStep& step, bool) {
 void StepTiles::add_step(const VectorStep& step, bool) {
   Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
   if (step.bits) return finish(step.y, tiles_.bits_as(a, step.y_dtype), step.name);
-  if (step.y_dtype == WEFT_VPU_DTYPE_I8)
-    return finish(step.y, tiles_.cast_to_i8(a, std::bit_cast<float>(step.scalar2), step.name), step.name);
+  if (step.y_dtype == WEFT_VPU_DTYPE_I8) {
+    const ToBytes by{std::bit_cast<float>(step.scalar2), static_cast<int32_t>(step.scalar)};
+    return finish(step.y, tiles_.cast_to_i8(a, by, step.name), step.name);
+  }
   if (only_casts(step)) return finish(step.y, tiles_.cast(a, step.y_dtype, step.name), step.name);
   Elementwise by{.name = step.name,
                  .op = step.op,

@@ -49,6 +49,8 @@ class StepTiles {
   Matrix& factor(const PairProductStep& step);
   [[nodiscard]] bool goes_through_memory(const TensorPlace& place) const;
   void finish(const TensorPlace& place, Matrix value, const std::string& name);
+  template <typename Sums>
+  Matrix sum_apart(Product& product, Matrix& residual, Sums sums);
   void add_step(const DenseStep& step, bool last);
   void add_step(const VectorStep& step, bool last);
   void add_step(const RearrangeStep& step, bool last);
@@ -65,6 +67,9 @@ class StepTiles {
   std::map<Key, uint64_t> readers_of_;                  ///< of what begins at a place, whatever its shape
   std::map<Key, std::map<uint64_t, uint64_t>> weights_for_;  ///< by place: steps that have it as weights, by batch
 };
+
+/// A multiplication by one whose result has another type is a cast.
+[[nodiscard]] bool only_casts(const VectorStep& step);
 
 /// Its results stay in VMEM.
 [[nodiscard]] bool taken(const Step& step);

@@ -29,18 +29,26 @@ struct Matrix {
   std::vector<std::vector<uint8_t>> loaded = {};  ///< by chunk and column block, with a source; 1: yes
 };
 
-/// x W + bias, then the activation: f32 sums, rounded to the result's type.
+/// x W + bias + residual, then the activation: f32 sums, rounded to the result's type.
 struct Product {
   std::string name;
   uint64_t n = 0;
   TensorPlace weights;              ///< packed tiles
   std::optional<TensorPlace> bias;  ///< a row of f32, padded with zeros to a multiple of N
   weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32; i32 of int8
-  std::optional<TensorPlace> store;            ///< where the result goes, block by block
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< of the result, bf16 or f32; i32 or i8 of int8
+  ToBytes bytes = {};                          ///< of a result of i8, two of whose values lie in a column
+  std::optional<TensorPlace> scales = {};      ///< of i8, with a bias: a row of f32 in place of one scale
+  Matrix* residual = nullptr;                  ///< f32, of the result's shape
+  std::optional<TensorPlace> store = {};       ///< where the result goes, block by block
   bool of_model = true;                        ///< false: its MACs are not the model's
   bool again = false;                          ///< other products have these weights: they stay in VMEM
   uint64_t int8_k = 0;  ///< not 0: x and the weights are int8, summed over so many; x has two of them in a column
+};
+
+/// What EPILOGUE has in VMEM for all rows.
+struct EpilogueRows {
+  BufferId bias = command_graph::kNoBuffer, scales = command_graph::kNoBuffer;
 };
 
 /// a op b, as ELEMENTWISE does it in a's type, then cast to the result's.
@@ -73,7 +81,7 @@ struct Convolution {
   std::array<uint64_t, 2> spread{1, 1};  ///< results of a place, each by weights of its own
   bool int8 = false;   ///< the sources, f32 or i32, become i8, and sums are i32; weights of a tap fill whole words
   int8_t padding = 0;  ///< of i8
-  float scale = 1;     ///< of i8: what the sources are multiplied by before
+  ToBytes bytes = {};  ///< of the sources of int8
 };
 
 /// What lies under windows, one operation for each tap in the order of lines and columns; x is f32, a row a pixel.
@@ -110,8 +118,8 @@ class TileBuilder {
   [[nodiscard]] Matrix rearrange(const Rearrangement& by);
   /// Another type than i8: as CAST does it.
   [[nodiscard]] Matrix cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name);
-  /// i8 of f32 or i32 times the scale, as CAST does it: two values make one column of a matrix of bf16.
-  [[nodiscard]] Matrix cast_to_i8(Matrix& a, float scale, const std::string& name);
+  /// i8 of f32 or i32: two values make one column of a matrix of bf16.
+  [[nodiscard]] Matrix cast_to_i8(Matrix& a, const ToBytes& by, const std::string& name);
   /// The same words as another type of as many: no command.
   [[nodiscard]] Matrix bits_as(Matrix& a, weft_vpu_dtype dtype);
   /// Sum, largest or smallest of each row, in all columns.
@@ -125,6 +133,10 @@ class TileBuilder {
   [[nodiscard]] Matrix convolution(const Convolution& by);
   [[nodiscard]] Matrix fold_windows(Matrix& x, const WindowOperation& by);
   void store(const Matrix& from, const TensorPlace& to, const std::string& name);
+  /// Its rows are cut as those of a product's result are, and each lies by itself.
+  [[nodiscard]] bool lies_as_result(const Matrix& matrix) const {
+    return matrix.block_words != 0 && matrix.row_chunks == chunks_of(matrix.rows);
+  }
   /// All of it that has not been loaded.
   void load_all(Matrix& matrix);
   /// A product was before the first one, whose work hides what that one loads.
@@ -154,7 +166,7 @@ class TileBuilder {
   void for_each_run(const Matrix& matrix, uint64_t from, uint64_t end, F run) const;
   /// Of each row the value in lane 0, N of them to a row.
   [[nodiscard]] BufferId column_of(const Matrix& uniform, uint64_t chunk, uint16_t tag);
-  [[nodiscard]] spec::VpuCommand i8_cast(const Matrix& a, uint64_t row, uint64_t rows, uint64_t word, float scale,
+  [[nodiscard]] spec::VpuCommand i8_cast(const Matrix& a, uint64_t row, uint64_t rows, uint64_t word, const ToBytes& by,
                                          uint16_t tag) const;
   void cast_block(const Matrix& a, uint64_t chunk, uint64_t block, const Matrix& d, uint16_t tag, uint64_t joined = 1);
   [[nodiscard]] uint64_t joined_blocks(const Matrix& matrix, uint64_t chunk) const;
@@ -173,7 +185,9 @@ class TileBuilder {
                     const WeightTiles& to);
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);
-  void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, BufferId bias);
+  void add_operands(spec::VpuCommand& c, const Product& by, uint64_t block) const;
+  [[nodiscard]] EpilogueRows epilogue_rows(const Product& by);
+  void finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t block, BufferId sums, const EpilogueRows& rows);
   void store_columns(const Matrix& y, uint64_t chunk, const Product& by, Span column_blocks);
   [[nodiscard]] std::vector<Span> tile_groups(uint64_t tiles, uint64_t rows, bool fine, bool first = false) const;
   [[nodiscard]] uint64_t chunks_ahead(const Matrix& x) const;

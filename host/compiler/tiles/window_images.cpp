@@ -102,7 +102,7 @@ void WindowImages::copy_rows(Matrix& from, uint64_t first, uint64_t step, uint64
     const uint64_t some = std::min(count - done, (rows.first + rows.count - 1 - at) / step + 1);
     tiles_.need(from, chunk, {0, tiles_.blocks(from.columns)});
     for (uint64_t word = 0; dtype_ == WEFT_VPU_DTYPE_I8 && word < to.row_words; word++) {
-      auto c = tiles_.i8_cast(from, at - rows.first, some, word, scale_, tag);
+      auto c = tiles_.i8_cast(from, at - rows.first, some, word, bytes_, tag);
       c.a_stride *= static_cast<uint32_t>(step), c.b_stride *= static_cast<uint32_t>(step);
       c.d_addr = static_cast<uint32_t>((row + done * apart) * to.row_words + word);
       c.d_stride = static_cast<uint32_t>(apart * to.row_words);

@@ -42,10 +42,10 @@ class WindowImages {
   };
 
   /// The copies are bf16, f32 or i8; `padding` is the pattern of 32 bits that padding is made of,
-  /// `scale` what values are multiplied by on their way to i8.
+  /// `bytes` how values become i8.
   WindowImages(TileBuilder& tiles, const Windows& windows, std::string name, weft_vpu_dtype dtype, uint32_t padding,
-               float scale = 1)
-      : tiles_(tiles), windows_(windows), name_(std::move(name)), dtype_(dtype), padding_(padding), scale_(scale) {}
+               const ToBytes& bytes = {})
+      : tiles_(tiles), windows_(windows), name_(std::move(name)), dtype_(dtype), padding_(padding), bytes_(bytes) {}
 
   /// Images from `first_image` on, as many as the windows have; taps by tap line, tap column and source.
   [[nodiscard]] std::vector<Tap> copy(std::span<Matrix* const> sources, uint64_t first_image);
@@ -74,7 +74,7 @@ class WindowImages {
   const std::string name_;
   const weft_vpu_dtype dtype_;
   const uint32_t padding_;
-  const float scale_;
+  const ToBytes bytes_;
   PlaceGrid grid_;
 };
 

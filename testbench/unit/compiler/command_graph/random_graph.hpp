@@ -61,6 +61,7 @@ class RandomGraph {
         auto body = std::get<spec::VpuCommand>(c.body);
         if (body.src_space == WEFT_VPU_SPACE_VMEM) body.a_addr += word(c.a);
         body.b_addr += word(c.b), body.d_addr += word(c.d);
+        if (c.kept != compiler::command_graph::kNoBuffer) body.scalar2 += word(c.kept);
         encoded = spec::encode(body);
       }
       if (auto fault = state.execute(encoded, c.queue, memory)) return {};
@@ -151,8 +152,14 @@ class RandomGraph {
     e.activation = WEFT_VPU_ACTIVATION_CLAMP;  // so that chains of products stay finite
     e.scalar = 0xbf800000u, e.scalar2 = 0x3f800000u;
     e.rows = static_cast<uint16_t>(x.rows), e.cols = static_cast<uint16_t>(chip_.n), e.a_stride = e.d_stride = 1;
-    const Value d{new_buffer(), x.rows};
-    graph_.vector(e, acc, compiler::command_graph::kNoBuffer, d.buffer);
+    const Value d{new_buffer(), x.rows}, residual = any(), bias = any();
+    if (random_() % 2 == 0 && residual.rows >= 2 * x.rows && bias.rows >= 2) {
+      e.b_mode = WEFT_VPU_B_MODE_RESIDUAL, e.b_stride = 2;
+      e.activation = WEFT_VPU_ACTIVATION_RELU, e.scalar = e.scalar2 = 0;
+      graph_.vector(e, acc, residual.buffer, d.buffer, bias.buffer);
+    } else {
+      graph_.vector(e, acc, compiler::command_graph::kNoBuffer, d.buffer);
+    }
     keep(d);
   }
   void through_scratch() {

@@ -20,8 +20,8 @@ std::string shifted(int x, int number, const std::string& dims, int zero) {
       x, number, dims, number + 3, number + 1, zero, number + 2);
 }
 
-/// The commands of the kernel with this opcode, and of these those of int8 or to i8.
-uint64_t count_int8(const std::string& text, const char* chip_name) {
+/// The kernel of a module.
+Kernel kernel_of(const std::string& text, const char* chip_name) {
   const auto parsed = ir::parse(text);
   REQUIRE(parsed.ok());
   const ir::Module& module = parsed.value();
@@ -36,10 +36,24 @@ uint64_t count_int8(const std::string& text, const char* chip_name) {
   REQUIRE(program.ok());
   const auto kernel = tiles::compile_resident(*spec::find_chip(chip_name), program.value());
   REQUIRE(kernel.ok());
+  return kernel.value();
+}
+
+/// Its products of int8.
+uint64_t count_int8(const std::string& text, const char* chip_name) {
   uint64_t count = 0;
-  for (const auto& command : kernel.value().queues[WEFT_QUEUE_MXU])
+  const Kernel kernel = kernel_of(text, chip_name);
+  for (const auto& command : kernel.queues[WEFT_QUEUE_MXU])
     count += spec::decode_mxu(command).dtype == WEFT_MXU_DTYPE_INT8;
   return count;
+}
+
+/// Its commands of the vector unit.
+std::vector<spec::VpuCommand> vector_commands(const std::string& text, const char* chip_name) {
+  std::vector<spec::VpuCommand> commands;
+  const Kernel kernel = kernel_of(text, chip_name);
+  for (const auto& command : kernel.queues[WEFT_QUEUE_VPU]) commands.push_back(spec::decode_vpu(command));
+  return commands;
 }
 
 const char* const kRequantize =
@@ -124,6 +138,48 @@ TEST_CASE("two layers of bytes: between them stand no numbers but i8, ties are e
       check(first + quantized(10, 11, "[5, 20]", type, zero, least, most) + "return \"y\" = %21\n",
             {draw(10, 60, -128, 127)}, chip);
     }
+}
+
+TEST_CASE("a layer of bytes by a scale for each column, a bias and a relu is one EPILOGUE of each block of columns") {
+  for (const char* chip : {"nano", "nano-4mxu"})
+    for (const int n : {5, 16, 20, 37})  // of blocks of 8 columns, the last one alone in its word or not
+      for (const auto& [type, zero, least, most] :
+           {std::tuple{"i8", 3, -128, 127}, {"u8", 0, 0, 255}, {"u8", 77, 0, 255}}) {
+        const std::string dims = fmt::format("[21, {}]", n);
+        const auto count = static_cast<size_t>(n);
+        std::string text =
+            parameter(0, "u8", "[21, 12]") + shifted(0, 1, "[21, 12]", 7) +
+            constant(5, "i32", fmt::format("[12, {}]", n), draw(31, 12 * count, -99, 99)) +
+            fmt::format(
+                "%6 = dot_general(%4, %5) {{element = i32, lhs_batch = [], lhs_contract = [1], rhs_batch "
+                "= [], rhs_contract = [0]}} : i32{}\n",
+                dims) +
+            constant(7, "i32", fmt::format("[{}]", n), draw(32, count, -3000, 3000));
+        text += fmt::format(
+            "%8 = broadcast_in_dim(%7) {{dimensions = [1], dims = {0}}} : i32{0}\n%9 = add(%6, %8) : i32{0}\n"
+            "%10 = constant() [0] : i32[]\n%11 = broadcast_in_dim(%10) {{dimensions = [], dims = {0}}} : i32{0}\n"
+            "%12 = maximum(%9, %11) : i32{0}\n%13 = convert(%12) {{element = f32}} : f32{0}\n",
+            dims);
+        text += constant(14, "f32", fmt::format("[{}]", n), draw(33, count, 1, 30, 0.001)) +
+                fmt::format(
+                    "%15 = broadcast_in_dim(%14) {{dimensions = [1], dims = {0}}} : f32{0}\n"
+                    "%16 = multiply(%13, %15) : f32{0}\n",
+                    dims) +
+                quantized(16, 17, dims, type, zero, least, most) + shifted(27, 28, dims, zero) +
+                constant(32, "i32", fmt::format("[{}, 3]", n), draw(34, 3 * count, -128, 127)) +
+                "%33 = dot_general(%31, %32) {element = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], "
+                "rhs_contract = [0]} : i32[21, 3]\nreturn \"y\" = %33\n";
+        check(text, {draw(35, 21 * 12, 0, 255)}, chip);
+        for (const auto& c : vector_commands(text, chip)) {
+          CAPTURE(chip, n, type);
+          if (c.header.opcode == WEFT_OPCODE_EPILOGUE && c.dst_dtype == WEFT_VPU_DTYPE_I8) {
+            CHECK(c.b_mode == WEFT_VPU_B_MODE_SCALED);
+            CHECK(c.activation == WEFT_VPU_ACTIVATION_RELU);
+          } else {  // the input's bytes, and the last sums
+            CHECK((c.header.opcode == WEFT_OPCODE_CAST || c.dst_dtype == WEFT_VPU_DTYPE_I32));
+          }
+        }
+      }
 }
 
 TEST_CASE("a bias of integers and a relu join the product of bytes") {

@@ -89,6 +89,16 @@ TEST_CASE("a layer between dequantising and quantising is a product of integers 
     if (op.kind != ir::OpKind::kParameter) CHECK(device_use(after, op).reason.empty());
 }
 
+TEST_CASE("quantising by a scale without elements is left as it is") {
+  const auto after =
+      run("module \"m\"\n%0 = parameter() {dims = [4, 0], element = f32, name = \"x\"} : f32[4, 0]\n"
+          "%1 = constant() [] : f32[4, 0]\n%2 = divide(%0, %1) : f32[4, 0]\n%3 = round_nearest_even(%2) : f32[4, 0]\n"
+          "%4 = maximum(%3, %1) : f32[4, 0]\n%5 = minimum(%4, %1) : f32[4, 0]\n"
+          "%6 = convert(%5) {element = u8} : u8[4, 0]\nreturn \"y\" = %6\n");
+  CHECK(of_kind(after, ir::OpKind::kDotGeneral).empty());
+  CHECK(after.type(after.outputs[0].value).text() == "u8[4, 0]");
+}
+
 TEST_CASE("a bias that is no whole number of scales stays a sum of f32, the product is one of integers") {
   const auto after = run(layer(0.5, 0.25, 8, 0.3));
   const auto products = of_kind(after, ir::OpKind::kDotGeneral);

@@ -112,6 +112,12 @@ TEST_CASE("sums of products under windows, of pixels and of lines, with any padd
     node.y = add_tensor(graph, w.results() * residues, node.n, WEFT_VPU_DTYPE_F32);
     graph.outputs = {node.y};
     graph.nodes.emplace_back(node);
+    if (seed % 7 < 3) {  // a residual, which the EPILOGUE adds where no relu comes before
+      const size_t residual = add_tensor(graph, w.results() * residues, node.n, WEFT_VPU_DTYPE_F32);
+      graph.inputs.push_back(residual);
+      graph.outputs = {add_tensor(graph, w.results() * residues, node.n, WEFT_VPU_DTYPE_F32)};
+      graph.nodes.emplace_back(VectorNode{"residual", WEFT_VPU_OP_ADD, node.y, graph.outputs[0], residual});
+    }
     check(graph, random, seed);
   }
 }
