@@ -48,18 +48,29 @@ class Arbiter {
     std::erase_if(waiting_, which);
   }
 
+  /// kFirstCome: of the data what has waited longest goes, whoever has sent it.
+  enum class Sharing : uint8_t { kFair, kFirstCome };
+
   /// Takes the one that goes next of those that have room, into `what`; false: none has. `credits`: bytes, by channel.
   template <class Credits>
   [[nodiscard]] bool take(const Credits& credits, uint32_t period, Waiting& what) {
+    return take_if([&](const Waiting& candidate) { return credits[candidate.channel] >= candidate.bytes; }, period,
+                   what, Sharing::kFair);
+  }
+  /// The same of those that may go. Asks for each of them once.
+  template <class MayGo>
+  [[nodiscard]] bool take_if(MayGo may_go, uint32_t period, Waiting& what, Sharing sharing) {
     open_accounts(period);
     const auto none = waiting_.size();
     auto control = none, data = none;
     uint64_t first = ~uint64_t{0};
     for (size_t place = 0; place < none; place++) {
       const auto& candidate = waiting_[place];
-      if (credits[candidate.channel] < candidate.bytes) continue;
+      if (!may_go(candidate)) continue;
       if (candidate.control) {
         if (control == none) control = place;
+      } else if (sharing == Sharing::kFirstCome) {
+        if (data == none) data = place;
       } else if (const auto key = uint64_t{start(candidate) / kQuantum} << 1 | (candidate.sets_out ? 1 : 0);
                  key < first) {
         first = key;
@@ -72,7 +83,7 @@ class Arbiter {
     control_run_ = control_goes && data != none ? control_run_ + 1 : 0;
     what = waiting_[place];
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
-    if (!control_goes) charge(what);
+    if (!control_goes && sharing == Sharing::kFair) charge(what);
     return true;
   }
 

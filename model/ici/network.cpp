@@ -2,6 +2,7 @@
 #include "model/ici/network.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace weft::ici {
 namespace {
@@ -18,13 +19,18 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       options_(options),
       frame_time_(transfer_time(kFrameBytes, options.link_bytes_per_second)),
       frame_hazard_(frame_hazard(options.bit_error_rate)),
-      links_(size_t{topology.chips()} * kPorts),
+      links_(size_t{topology.chips()} * (kPorts + (options.router.ingress ? 1 : 0))),
       queues_(size_t{topology.chips()} * kInputs * kChannels),
-      list_head_(links_.size() * kChannels, kNone),
-      list_tail_(links_.size() * kChannels, kNone),
+      list_head_(size_t{topology.chips()} * kPorts * kChannels, kNone),
+      list_tail_(list_head_.size(), kNone),
       chip_alive_(topology.chips(), true),
       prefetches_(links_.size() * sizeof(Link) + queues_.size() * sizeof(Queue) > kNearBytes),
+      limited_(options.router.any()),
+      input_free_(options.router.crossbar ? size_t{topology.chips()} * kInputs : 0),
+      channel_free_(options.router.channel_delay != 0 ? links_.size() * kChannels : 0),
       tables_(topology_) {
+  assert(options.datelines != Datelines::kAhead || !topology.twisted());
+  assert(options.router.injection_queues <= RouterLimits::kMostInjectionQueues);
   // what a sender may have on its way and in the next router before the first credit is back
   const auto round_trip = 2 * options.hop_latency;
   const auto packet = wire_bytes(options.packet_payload_bytes);
@@ -40,11 +46,12 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       link.to = topology.neighbor(chip, port);
       link.alive = link.to != kNoChip;
       link.input = link.alive ? queue_index(link.to, opposite(port), 0) : 0;
-      link.wraps = options.datelines == Datelines::kKept && topology.is_wrap_link(chip, port);
+      link.wraps = options.datelines != Datelines::kIgnored && topology.is_wrap_link(chip, port);
       link.credits.fill(buffer_bytes_);
       link.random = options.seed * 0x100000001b3ull + chip * kPorts + port;
       draw_error(link);
     }
+  for (size_t number = size_t{topology.chips()} * kPorts; number < links_.size(); number++) links_[number].alive = true;
 }
 
 bool Network::run_until(Femtoseconds end) {
@@ -113,6 +120,9 @@ void Network::act(const Event& event) {
       break;
     case kResume:
       if (flows_[event.subject].resume_at == now_) resume(event.subject);
+      break;
+    case kHead:
+      request(event.subject);
       break;
     case kGiveUp:
       if (flows_[event.subject].give_up_at == now_) give_up(event.subject, Delivery::kUnreachable);

@@ -16,6 +16,7 @@
 #include "model/ici/large_vector.hpp"
 #include "model/ici/link_state.hpp"
 #include "model/ici/link_view.hpp"
+#include "model/ici/router_limits.hpp"
 #include "model/ici/routing.hpp"
 #include "model/ici/time.hpp"
 #include "model/ici/topology.hpp"
@@ -35,6 +36,7 @@ struct NetworkOptions {
   uint32_t buffer_packets = 0;
   /// kIgnored: packets keep to their first channel. A saturated ring deadlocks then, which shows that it would be told.
   Datelines datelines = Datelines::kKept;
+  RouterLimits router = {};
 };
 
 /// What a link did. Bytes and packets are counted once, however often frames were sent again.
@@ -167,6 +169,7 @@ class Network {
     kAcknowledged,
     kResume,
     kGiveUp,
+    kHead,  // of a queue, which has waited for `head_delay`
   };
   static constexpr uint32_t kNone = kNothing;
   static constexpr unsigned kInputs =
@@ -229,6 +232,12 @@ class Network {
     return (chip * kInputs + input) * kChannels + channel;
   }
   static uint32_t chip_of_queue(uint32_t queue) { return queue / (kInputs * kChannels); }
+  /// Where a chip's messages stand whose packets set out by this port and channel.
+  [[nodiscard]] uint32_t injection_queue(const Message& message, unsigned port, unsigned channel) const {
+    const auto queues = options_.router.injection_queues;
+    if (queues == 0) return queue_index(message.from, kPorts + port, channel);
+    return queue_index(message.from, kPorts, message.traffic_class * queues + message.to % queues);
+  }
   static bool is_injection(uint32_t queue) { return queue / kChannels % kInputs >= kPorts; }
   /// Where the messages stand that feed an injection queue.
   static uint32_t message_list(uint32_t queue) {
@@ -241,7 +250,7 @@ class Network {
   void act(const Event& event);
   void start_message(uint32_t message);
   void append_to_list(uint32_t message, uint32_t queue);
-  void cut_packet(uint32_t queue);
+  void cut_packet(uint32_t queue, Femtoseconds from);
   void drop_finished(uint32_t list);
   void finish(uint32_t packet, Femtoseconds last_byte);
   void tell_delivery(uint32_t message, Delivery how);
@@ -255,10 +264,12 @@ class Network {
 
   // hops
   void arrive(uint32_t packet, uint32_t link);
-  void enqueue(uint32_t packet, uint32_t queue);
+  void enqueue(uint32_t packet, uint32_t queue, Femtoseconds from);
   void request(uint32_t queue);
   void serve(uint32_t link);
   void retry(uint32_t link, Femtoseconds at);
+  void new_head(uint32_t queue, Femtoseconds from);
+  void follow(uint32_t queue, Femtoseconds from);
   void tell(const Packet& packet, uint32_t link, Femtoseconds replay) const;
   void transmit(uint32_t link, const Waiting& what);
   void collect_credits(Link& link) const;
@@ -270,6 +281,15 @@ class Network {
   void prefetch_places(const Event& event) const;
   void prefetch_contents(const Event& event) const;
   void prefetch_sender(const Event& event) const;
+
+  // routers that are not ideal
+  [[nodiscard]] uint32_t ingress_of(uint32_t chip) const { return topology_.chips() * kPorts + chip; }
+  [[nodiscard]] bool is_ingress(uint32_t link) const { return link >= topology_.chips() * kPorts; }
+  [[nodiscard]] uint32_t wanted_link(const Packet& packet, uint32_t chip);
+  [[nodiscard]] Femtoseconds free_at(uint32_t link, const Waiting& waiting) const;
+  void serve_limited(uint32_t link);
+  Femtoseconds occupy(uint32_t link, const Waiting& what, Femtoseconds until);
+  void take_in(uint32_t link, const Waiting& what);
 
   // faults
   /// Expected damaged frames for each whole one.
@@ -336,7 +356,10 @@ class Network {
   LargeVector<Receiving> receivings_;  // the same messages at their receivers
   std::vector<bool> chip_alive_;
   bool prefetches_;
-  bool books_open_ = false;  // something has gone wrong
+  const bool limited_;                      // by options_.router
+  std::vector<Femtoseconds> input_free_;    // with a crossbar: when an input may pass on the next packet
+  std::vector<Femtoseconds> channel_free_;  // of links, with a delay of channels
+  bool books_open_ = false;                 // something has gone wrong
   std::vector<ChipBooks> chips_;
   std::vector<SourceFlow> flows_;
   std::vector<ReceiverFlow> receiver_flows_;  // the same flows at their receivers

@@ -47,8 +47,8 @@ void Network::enter_into_books(uint32_t index) {
   sending.holds = 1 + (sending.cut < sending.packets ? 1 : 0) + (sending.cut - arrived);
   if (flow.kept.empty()) {
     flow.state = State::kSending;
-    flow.queue = queue_index(flow.ends.from, kPorts + flow.route.port(),
-                             channel_of(flow.ends.traffic_class, flow.ends.order, false));
+    flow.queue =
+        injection_queue(flow.ends, flow.route.port(), channel_of(flow.ends.traffic_class, flow.ends.order, false));
     receiver_flows_[number] = {0, 0, arrived, receiving.bytes, receiving.last_byte};
   }
   flow.kept.push_back(index);
@@ -127,10 +127,10 @@ void Network::choose_way(uint32_t number) {
   flow.by_tables = !way_is_alive(flow);
   if (!flow.by_tables) {
     flow.queue =
-        queue_index(from, kPorts + flow.route.port(), channel_of(flow.ends.traffic_class, flow.ends.order, false));
+        injection_queue(flow.ends, flow.route.port(), channel_of(flow.ends.traffic_class, flow.ends.order, false));
   } else if (tables(from).reaches(from, to)) {
     flow.queue =
-        queue_index(from, kPorts + tables(from).port(from, to, false), fault_channel_of(flow.ends.traffic_class));
+        injection_queue(flow.ends, tables(from).port(from, to, false), fault_channel_of(flow.ends.traffic_class));
   } else {
     flow.state = State::kParked;
     flow.give_up_at = now_ + give_up_time_;
@@ -172,12 +172,12 @@ void Network::withdraw(uint32_t queue_number) {
   }
   auto& queue = queues_[queue_number];
   if (queue.head == kNone || !stopped(packets_[queue.head].message)) return;
-  for (unsigned port = 0; port < kPorts; port++)
+  for (unsigned port = 0; port < kPorts; port++)  // what a chip sends never asks for its ingress
     links_[chip_of_queue(queue_number) * kPorts + port].arbiter.remove_if(
         [queue_number](const Waiting& waiting) { return waiting.queue == queue_number; });
   queue.waiting = 0;
   discard(std::exchange(queue.head, kNone));
-  cut_packet(queue_number);
+  cut_packet(queue_number, now_);
 }
 
 /// The timer of sending again: it goes off when acknowledgements have come of all that arrives nevertheless, congestion

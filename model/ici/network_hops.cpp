@@ -1,20 +1,31 @@
 // A packet's way from queue to link to queue.
 #include <algorithm>
+#include <cstdlib>
 
 #include "model/ici/network.hpp"
 
 namespace weft::ici {
 
-void Network::enqueue(uint32_t packet, uint32_t queue_number) {
+/// `from`: when it is the queue's head, if no other one is before it.
+void Network::enqueue(uint32_t packet, uint32_t queue_number, Femtoseconds from) {
   auto& queue = queues_[queue_number];
   packets_[packet].next = kNone;
   if (queue.head == kNone) {
     queue.head = queue.tail = packet;
-    request(queue_number);
+    new_head(queue_number, from);
   } else {
     packets_[queue.tail].next = packet;
     queue.tail = packet;
   }
+}
+
+/// A packet is its queue's head from then on.
+void Network::new_head(uint32_t queue, Femtoseconds from) {
+  const auto asks = from + options_.router.head_delay;
+  if (asks <= now_) [[likely]]
+    request(queue);
+  else
+    events_.add(asks, kHead, queue, 0);
 }
 
 /// The head of a queue asks for the link that it needs. Packets with no way on from here are dropped: the link has
@@ -24,20 +35,27 @@ void Network::request(uint32_t queue_number) {
   const auto chip = chip_of_queue(queue_number);
   while (queue.head != kNone && !queue.waiting) {
     const auto& packet = packets_[queue.head];
-    const auto port = packet.by_tables ? tables(chip).port(chip, packet.to, packet.went_down) : packet.port;
-    const auto link = chip * kPorts + port;
-    if (port != kPorts && links_[link].alive) [[likely]] {
+    const auto link = wanted_link(packet, chip);
+    if (link != kNone && links_[link].alive) [[likely]] {
       queue.waiting = true;
       links_[link].arbiter.add({queue_number, queue.head, packet.sent_on, link_bytes(packet),
-                                next_channel(packet, link), packet.account, packet.traffic_class != 0,
-                                is_injection(queue_number)});
+                                is_ingress(link) ? packet.channel : next_channel(packet, link), packet.account,
+                                packet.traffic_class != 0, is_injection(queue_number)});
       return serve(link);
     }
     const auto lost = queue.head;
     queue.head = packet.next;
     discard(lost);
-    if (queue.head == kNone && is_injection(queue_number)) cut_packet(queue_number);
+    if (queue.head == kNone && is_injection(queue_number)) cut_packet(queue_number, now_);
   }
+}
+
+/// The link that a packet needs next, an ingress among them; kNone: there is no way.
+uint32_t Network::wanted_link(const Packet& packet, uint32_t chip) {
+  if (packet.to == chip) [[unlikely]]
+    return ingress_of(chip);
+  const auto port = packet.by_tables ? tables(chip).port(chip, packet.to, packet.went_down) : packet.port;
+  return port == kPorts ? kNone : chip * kPorts + port;
 }
 
 void Network::retry(uint32_t number, Femtoseconds at) {
@@ -53,6 +71,8 @@ void Network::serve(uint32_t number) {
   if (link.arbiter.empty()) return;
   if (now_ < link.busy_until) return retry(number, link.busy_until);
   collect_credits(link);
+  if (limited_) [[unlikely]]
+    return serve_limited(number);
   if (Waiting next; link.arbiter.take(link.credits, period_, next)) {
     transmit(number, next);
     if (!link.arbiter.empty()) retry(number, link.busy_until);
@@ -64,7 +84,10 @@ void Network::serve(uint32_t number) {
 uint8_t Network::next_channel(const Packet& packet, uint32_t number) const {
   const auto port = number % kPorts;
   if (packet.by_tables) return static_cast<uint8_t>(fault_channel_of(packet.traffic_class));
-  const bool past = (packet.axis == axis_of(port) && packet.past_dateline) || links_[number].wraps;
+  const auto axis = axis_of(port);
+  bool past = (packet.axis == axis && packet.past_dateline) || links_[number].wraps;
+  if (options_.datelines == Datelines::kAhead && packet.axis != axis)
+    past = topology_.wraps_within(number / kPorts, port, static_cast<unsigned>(std::abs(packet.route.left[axis])));
   return static_cast<uint8_t>(channel_of(packet.traffic_class, packet.route.order, past));
 }
 
@@ -115,7 +138,7 @@ void Network::transmit(uint32_t number, const Waiting& what) {
   if (packet.by_tables) {
     packet.went_down |= tables(number / kPorts).is_down(number / kPorts, port);
   } else {
-    packet.past_dateline = (packet.axis == axis_of(port) && packet.past_dateline) || link.wraps;
+    packet.past_dateline = is_past_dateline(what.channel);
     packet.axis = static_cast<uint8_t>(axis_of(port));
     packet.route.take(port);
     packet.port = static_cast<uint8_t>(packet.route.port());
@@ -130,10 +153,15 @@ void Network::transmit(uint32_t number, const Waiting& what) {
   }
   events_.add_to_stream(now_ + options_.hop_latency + replay, kArrive, index, number);
 
-  if (queue.head != kNone)
-    request(what.queue);
-  else if (is_injection(what.queue))
-    cut_packet(what.queue);
+  follow(what.queue, limited_ ? occupy(number, what, link.busy_until) : now_);
+}
+
+/// The head of a queue has left: the next one is its head, or is cut.
+void Network::follow(uint32_t queue, Femtoseconds from) {
+  if (queues_[queue].head != kNone)
+    new_head(queue, from);
+  else if (is_injection(queue))
+    cut_packet(queue, from);
 }
 
 /// Room in the next buffer that is known of by now.
@@ -170,14 +198,14 @@ void Network::arrive(uint32_t index, uint32_t number) {
     const auto& end = links_[back(number)];
     if (!end.alive || end.session != packet.session) return discard(index);  // lost on the link
   }
-  if (link.to == packet.to) {
+  if (link.to == packet.to && !options_.router.ingress) {
     const auto last = now_ + packet.time;
     return_credits(number, packet.channel, link_bytes(packet),
                    last + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
     return finish(index, last);
   }
   if (packet.by_tables && packet.generation != chips_[link.to].view.generation()) return discard(index);
-  enqueue(index, link.input + packet.channel);
+  enqueue(index, link.input + packet.channel, now_);
 }
 
 }  // namespace weft::ici

@@ -76,8 +76,8 @@ void Network::start_message(uint32_t index) {
   if (books_open_) return join_flow(index);
   sending.number = messages_started_++;
   sending.route = dimension_order(topology_, message.from, message.to, message.order, message.way);
-  append_to_list(index, queue_index(message.from, kPorts + sending.route.port(),
-                                    channel_of(message.traffic_class, message.order, false)));
+  append_to_list(
+      index, injection_queue(message, sending.route.port(), channel_of(message.traffic_class, message.order, false)));
 }
 
 /// The message's packets are cut when those before them in the list have set out.
@@ -89,11 +89,11 @@ void Network::append_to_list(uint32_t index, uint32_t queue) {
   else
     sendings_[list_tail_[list]].next = index;
   list_tail_[list] = index;
-  if (queues_[queue].head == kNone) cut_packet(queue);
+  if (queues_[queue].head == kNone) cut_packet(queue, now_);
 }
 
 /// The next packet of what a chip has to send by this queue, if there is any.
-void Network::cut_packet(uint32_t queue) {
+void Network::cut_packet(uint32_t queue, Femtoseconds from) {
   const auto list = message_list(queue);
   if (books_open_) drop_finished(list);
   const auto index = list_head_[list];
@@ -127,7 +127,7 @@ void Network::cut_packet(uint32_t queue) {
     if (books_open_) release(index);
   }
   in_flight_++;
-  enqueue(packet, queue);
+  enqueue(packet, queue, from);
 }
 
 /// A packet has come to the message's receiver.

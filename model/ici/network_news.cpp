@@ -44,17 +44,17 @@ void Network::hear_news(uint32_t end, uint32_t index) {
 
 /// Packets in the channels of the tables are of this chip's generation, and that has ended.
 void Network::drop_old_packets(uint32_t chip) {
-  for (unsigned port = 0; port < kPorts; port++)
-    links_[chip * kPorts + port].arbiter.remove_if(
-        [](const Waiting& waiting) { return !waiting.sets_out && waiting.channel >= fault_channel_of(0); });
+  const auto old = [](const Waiting& waiting) { return !waiting.sets_out && waiting.channel >= fault_channel_of(0); };
+  for (unsigned port = 0; port < kPorts; port++) links_[chip * kPorts + port].arbiter.remove_if(old);
+  if (options_.router.ingress) links_[ingress_of(chip)].arbiter.remove_if(old);
   for (unsigned input = 0; input < kPorts; input++)
     for (unsigned traffic_class = 0; traffic_class < kClasses; traffic_class++) {
       auto& queue = queues_[queue_index(chip, input, fault_channel_of(traffic_class))];
       queue.waiting = 0;
       while (queue.head != kNone) {
-        const auto old = queue.head;
-        queue.head = packets_[old].next;
-        discard(old);
+        const auto packet = queue.head;
+        queue.head = packets_[packet].next;
+        discard(packet);
       }
     }
 }

@@ -180,9 +180,10 @@ void follow_dimension_order(const Topology& topology, uint32_t from, uint32_t to
   unsigned axis = kAxes;
   bool past_dateline = false;
   for (unsigned port = route.port(); port != kPorts; port = route.port()) {
-    if (axis_of(port) != axis) past_dateline = false;
+    const auto left = static_cast<unsigned>(std::abs(route.left[axis_of(port)]));
+    if (axis_of(port) != axis) past_dateline = datelines == Datelines::kAhead && topology.wraps_within(at, port, left);
     axis = axis_of(port);
-    past_dateline |= datelines == Datelines::kKept && topology.is_wrap_link(at, port);
+    past_dateline |= datelines != Datelines::kIgnored && topology.is_wrap_link(at, port);
     const auto channel = Dependencies::channel(at, port, channel_of(0, taken.order, past_dateline));
     if (last != kNoChip) dependencies.add(last, channel);
     last = channel;

@@ -23,6 +23,7 @@ inline constexpr std::array<std::array<uint8_t, kAxes>, kOrders> kAxisOrders{
 constexpr unsigned channel_of(unsigned traffic_class, unsigned order, bool past_dateline) {
   return (traffic_class * kOrders + order) * 2 + (past_dateline ? 1 : 0);
 }
+constexpr bool is_past_dateline(unsigned channel) { return channel % 2 != 0; }  ///< of those of channel_of
 constexpr unsigned fault_channel_of(unsigned traffic_class) { return kClasses * kOrders * 2 + traffic_class; }
 
 /// Links that are left along each axis, taken axis by axis: a packet's way without faults.
@@ -83,7 +84,10 @@ class FaultTables {
   mutable std::vector<std::vector<uint8_t>> ways_to_;  // by the chip that is gone to; empty: not asked for yet
 };
 
-enum class Datelines : uint8_t { kKept, kIgnored };
+/// When packets take the second channel of a ring. kKept: from its dateline on. kAhead: those that will cross it, from
+/// where they enter the ring; shortest ways leave one link of the ring to the others, so no circle closes, except in
+/// twisted tori, which must not have it. kIgnored: never.
+enum class Datelines : uint8_t { kKept, kAhead, kIgnored };
 
 /// A circle of channels that could wait for each other, as "chip port channel" one after the other; nothing if there is
 /// none. Follows every packet from every chip to every other, by all shortest ways in every order, and those of

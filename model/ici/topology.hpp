@@ -43,6 +43,11 @@ class Topology {
   [[nodiscard]] uint32_t neighbor(uint32_t chip, unsigned port) const { return neighbor_[chip * kPorts + port]; }
   /// True if that link is the one that closes the ring of its axis: a dateline lies on it.
   [[nodiscard]] bool is_wrap_link(uint32_t chip, unsigned port) const;
+  /// True if that link is among the next `links` of the axis.
+  [[nodiscard]] bool wraps_within(uint32_t chip, unsigned port, unsigned links) const {
+    const auto at = static_cast<unsigned>(coordinates_[chip][axis_of(port)]), size = size_[axis_of(port)];
+    return wrap_[axis_of(port)] && (is_up(port) ? at + links >= size : at < links);
+  }
 
   /// How many shortest ways there are, the order of the axes apart; 1 from a chip to itself.
   [[nodiscard]] unsigned ways(uint32_t from, uint32_t to) const { return ways_[displacement(from, to)].count; }

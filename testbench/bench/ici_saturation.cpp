@@ -3,11 +3,15 @@
 /// serves its sources, and what a control message waits for.
 ///
 ///   ici_saturation load|all-to-all|uniform|parking-lot|control [--slice NAME] [--chips N] [--bytes N] [--packets N]
-///                  [--outstanding N] [--buffers N] [--hop-packets X] [--one-order] [--seed S] [--framing] [--json]
+///                  [--outstanding N] [--offered X --cycles N] [--buffers N] [--flits N] [--hop-cycles N] [--x-first N]
+///                  [--datelines-ahead]
+///                  [--crossbar] [--ingress] [--injection-queues N] [--head-cycles N] [--channel-cycles N]
+///                  [--first-come] [--seed S] [--framing] [--json]
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -24,15 +28,24 @@ namespace {
 
 constexpr uint64_t kBlock = weft::spec::kIciPacketPayloadBytes;
 
+/// Orders that differ in the place of z alone: one way on a slice of two axes, in channels of their own.
+constexpr std::array<uint8_t, 3> kXFirst{0, 2, 3};
+
 struct Options {
   std::string slice = "v4-4x4x4";
   unsigned chips = 4;  // in a row
   uint64_t bytes = 48 << 10;
   uint64_t packets = 4000;  // of each chip
   unsigned outstanding = 256;
-  unsigned buffers = 0;    // packets of a channel; 0: what keeps a link busy
-  double hop_packets = 0;  // latency of a hop, in times of a packet; 0: a chip's
-  bool one_order = false;
+  double offered = 0;  // flits a chip and cycle; 0: `outstanding` packets are always on their way
+  unsigned cycles = 20'000;
+  unsigned buffers = 0;     // packets of a channel; 0: what keeps a link busy
+  unsigned flits = 1;       // of a packet, one a cycle
+  unsigned hop_cycles = 0;  // latency of a hop; 0: a chip's
+  unsigned head_cycles = 0, channel_cycles = 0;
+  unsigned x_first = 0;  // pairs of channels; 0: routes of DMA
+  bool datelines_ahead = false;
+  RouterLimits router;
   uint64_t seed = 1;
   bool framing = false;
   bool json = false;
@@ -41,20 +54,26 @@ struct Options {
 /// Sends as a chip's DMA does: in blocks, each by its own route.
 class Blocks {
  public:
-  explicit Blocks(Network& network, bool one_order = false) : network_(network), one_order_(one_order) {}
+  explicit Blocks(Network& network, unsigned x_first = 0) : network_(network), x_first_(x_first) {}
 
   void send(uint32_t from, uint32_t to, uint64_t bytes, Femtoseconds at, uint8_t traffic_class = 0) {
     const auto& topology = network_.topology();
-    auto route = balanced_route(topology, from, to, sent_[uint64_t{from} * topology.chips() + to]++);
-    if (one_order_) route.order = 0;
+    const auto block = sent_[uint64_t{from} * topology.chips() + to]++;
+    auto route = balanced_route(topology, from, to, block);
+    if (x_first_ != 0) route.order = kXFirst[(from + to + block) % x_first_];
     network_.send({from, to, bytes, traffic_class, route.order, route.way, at}, at);
   }
 
  private:
   Network& network_;
-  const bool one_order_;
+  const unsigned x_first_;
   std::map<uint64_t, uint32_t> sent_;  // blocks, by pair
 };
+
+/// A flit's time on a link.
+Femtoseconds cycle(const Options& options, uint64_t link_bytes_per_second) {
+  return transfer_time(kBlock, link_bytes_per_second) / options.flits;
+}
 
 NetworkOptions network_options(const Options& options, uint64_t link_bytes_per_second) {
   NetworkOptions out;
@@ -62,9 +81,12 @@ NetworkOptions network_options(const Options& options, uint64_t link_bytes_per_s
   out.framing = options.framing;
   out.seed = options.seed;
   out.buffer_packets = options.buffers;
-  if (options.hop_packets != 0)
-    out.hop_latency = static_cast<Femtoseconds>(options.hop_packets *
-                                                static_cast<double>(transfer_time(kBlock, link_bytes_per_second)));
+  const auto one = cycle(options, link_bytes_per_second);
+  if (options.hop_cycles != 0) out.hop_latency = options.hop_cycles * one;
+  if (options.datelines_ahead) out.datelines = Datelines::kAhead;
+  out.router = options.router;
+  out.router.head_delay = options.head_cycles * one;
+  out.router.channel_delay = options.channel_cycles * one;
   return out;
 }
 
@@ -137,13 +159,46 @@ Json all_to_all(const Options& options, const Slice& slice) {
           {"share", bound_us / us}};
 }
 
+/// In each cycle each chip sends a packet with such a probability that it offers so many flits a cycle, to a chip drawn
+/// at random, and keeps for later what the network does not take. What arrives in the second half of the run counts.
+Json offered(const Options& options, const Slice& slice) {
+  Network network(slice.topology(), network_options(options, slice.generation->link_bytes_per_second));
+  const auto chips = network.topology().chips();
+  const auto one = cycle(options, slice.generation->link_bytes_per_second);
+  Blocks blocks(network, options.x_first);
+  std::mt19937_64 random(options.seed);
+  const auto sends = static_cast<uint64_t>(options.offered / options.flits * 0x1p64);
+  uint64_t sent = 0, arrived = 0;
+  double cycles_under_way = 0;
+  network.on_delivery([&](const Message& message, Delivery, Femtoseconds now) {
+    if (now < options.cycles / 2 * one) return;
+    arrived++;
+    cycles_under_way += static_cast<double>(now - message.tag) / static_cast<double>(one);
+  });
+  for (unsigned at = 0; at < options.cycles; at++) {
+    for (uint32_t from = 0; from < chips; from++) {
+      if (random() >= sends) continue;
+      const auto to = static_cast<uint32_t>(random() % (chips - 1));
+      blocks.send(from, to + (to >= from ? 1 : 0), kBlock, at * one);
+      sent++;
+    }
+    network.run_until((at + 1) * one - 1);
+  }
+  const auto flits_a_cycle = [&](uint64_t packets, unsigned cycles) {
+    return static_cast<double>(packets) * options.flits / chips / cycles;
+  };
+  return {{"offered", flits_a_cycle(sent, options.cycles)},
+          {"accepted", flits_a_cycle(arrived, options.cycles - options.cycles / 2)},
+          {"cycles_a_packet", cycles_under_way / static_cast<double>(std::max<uint64_t>(1, arrived))}};
+}
+
 /// Each chip keeps so many blocks on their way to chips drawn at random. What arrives in the second half of the run
 /// counts.
 Json uniform(const Options& options, const Slice& slice) {
   Network network(slice.topology(), network_options(options, slice.generation->link_bytes_per_second));
   const auto& topology = network.topology();
   const auto chips = topology.chips();
-  Blocks blocks(network, options.one_order);
+  Blocks blocks(network, options.x_first);
   std::mt19937_64 random(options.seed);
   const auto send = [&](uint32_t from, Femtoseconds at) {
     auto to = static_cast<uint32_t>(random() % (chips - 1));
@@ -272,10 +327,40 @@ int main(int argc, char** argv) {
   app.add_option("--buffers", options.buffers, "uniform: packets of a virtual channel; 0: what keeps a link busy")
       ->capture_default_str()
       ->check(CLI::Range(0, 100'000));
-  app.add_option("--hop-packets", options.hop_packets, "uniform: latency of a hop, in times of a packet; 0: a chip's")
+  app.add_option("--offered", options.offered,
+                 "uniform: flits that a chip offers a cycle; 0: --outstanding packets are always on their way")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_flag("--one-order", options.one_order, "uniform: all packets go along x first, in two channels");
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--cycles", options.cycles, "uniform, --offered: of the run")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 10'000'000));
+  app.add_option("--flits", options.flits, "uniform: of a packet; a link carries one a cycle")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--hop-cycles", options.hop_cycles, "uniform: latency of a hop; 0: a chip's")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_flag("--datelines-ahead", options.datelines_ahead,
+               "packets that will cross a ring's dateline take its second channel from where they enter the ring");
+  app.add_flag("--crossbar", options.router.crossbar, "an input of a router passes on one packet at a time");
+  app.add_flag("--ingress", options.router.ingress, "a chip takes in one packet at a time");
+  app.add_option("--injection-queues", options.router.injection_queues,
+                 "what a chip sends stands in so many queues at one input; 0: in one for each first link and channel")
+      ->capture_default_str()
+      ->check(CLI::Range(0u, RouterLimits::kMostInjectionQueues));
+  app.add_option("--head-cycles", options.head_cycles,
+                 "a packet is its queue's head for so long before it asks for a link")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--channel-cycles", options.channel_cycles, "between two packets of a link's channel")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_flag("--first-come", options.router.first_come,
+               "links take what has waited longest, else they share by source");
+  app.add_option("--x-first", options.x_first,
+                 "uniform: all packets go along x first, in so many pairs of channels; 0: by all orders, as DMA does")
+      ->capture_default_str()
+      ->check(CLI::Range(0u, static_cast<unsigned>(kXFirst.size())));
   app.add_option("--seed", options.seed, "of the traffic")->capture_default_str();
   app.add_flag("--framing", options.framing, "packets carry headers and CRCs; else their payload alone takes time");
   app.add_flag("--json", options.json, "print JSON");
@@ -286,9 +371,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto& slice = std::get<Slice>(parsed);
-  const auto found = pattern == "load"          ? Json{{"largest_load", largest_load(slice.topology())}}
-                     : pattern == "all-to-all"  ? all_to_all(options, slice)
-                     : pattern == "uniform"     ? uniform(options, slice)
+  const auto found = pattern == "load"         ? Json{{"largest_load", largest_load(slice.topology())}}
+                     : pattern == "all-to-all" ? all_to_all(options, slice)
+                     : pattern == "uniform" ? (options.offered > 0 ? offered(options, slice) : uniform(options, slice))
                      : pattern == "parking-lot" ? parking_lot(options)
                                                 : control(options);
   if (options.json) {

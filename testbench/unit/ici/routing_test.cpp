@@ -44,8 +44,14 @@ TEST_CASE("channels of no slice wait for each other in a circle") {
   for (const auto* name :
        {"v5e-4x4", "v5e-4x16", "v5e-8x8", "v4-4x4x4", "v4-4x4x8", "v4-4x4x8_twisted", "v4-2x2x4", "nano-2x2"}) {
     INFO(name);
-    const auto cycle = dependency_cycle(topology(name), nullptr);
-    CHECK(cycle.value_or("none") == "none");
+    const auto slice = topology(name);
+    CHECK(dependency_cycle(slice, nullptr).value_or("none") == "none");
+    CHECK(dependency_cycle(slice, nullptr, Datelines::kAhead).has_value() == slice.twisted());
+  }
+  for (unsigned size = 3; size < 10; size++) {
+    INFO("ring of " << size);
+    const Topology ring({size, 1, 1}, {true, false, false}, false);
+    CHECK(dependency_cycle(ring, nullptr, Datelines::kAhead).value_or("none") == "none");
   }
 }
 
