@@ -136,7 +136,10 @@ void SliceNetwork::attach(uint32_t chip, CoreHost& host, std::function<ici::Link
 
 void SliceNetwork::trace_to(std::shared_ptr<TraceFile> file) {
   trace_ = std::make_unique<ici::LinkTrace>(std::move(file), network_.topology());
-  network_.on_hop([this](const ici::Hop& hop) { trace_->hop(hop); });
+  network_.on_hop([this](const ici::Hop& hop) {
+    trace_->hop(hop);
+    if (in_ranks()) foresee(hop);
+  });
 }
 
 SliceRegisters SliceNetwork::registers(uint32_t chip) const {

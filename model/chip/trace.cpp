@@ -63,18 +63,23 @@ void TraceWriter::command_retired(weft_unit_index unit, const spec::Command& com
   started.pop_front();
   const uint8_t opcode = command.bytes[0];
   const std::string_view name = spec::core_opcode_name(opcode);
-  file_->event(fmt::format(
-      R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"tag":{},"cycle_start":{},"cycle_end":{}}}}})",
-      process_, kFirstUnitTrack + unit, name.empty() ? fmt::format("opcode {}", opcode) : std::string(name),
-      microseconds(from), microseconds(cycle - from), spec::decode_header(command).tag, from, cycle));
+  file_->event(
+      span(kFirstUnitTrack + unit, from, cycle),
+      fmt::format(
+          R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"tag":{},"cycle_start":{},"cycle_end":{}}}}})",
+          process_, kFirstUnitTrack + unit, name.empty() ? fmt::format("opcode {}", opcode) : std::string(name),
+          microseconds(from), microseconds(cycle - from), spec::decode_header(command).tag, from, cycle));
   ended_ = Ended{kFirstUnitTrack + unit, from};
 }
 
 void TraceWriter::manager_awake(uint64_t from_cycle, uint64_t to_cycle) {
   if (!enabled_() || to_cycle <= from_cycle) return;
-  file_->event(fmt::format(
-      R"({{"ph":"X","pid":{},"tid":{},"name":"firmware","ts":{:.4f},"dur":{:.4f},"args":{{"cycle_start":{},"cycle_end":{}}}}})",
-      process_, kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle, to_cycle));
+  file_->event(
+      span(kManagerTrack, from_cycle, to_cycle),
+      fmt::format(
+          R"({{"ph":"X","pid":{},"tid":{},"name":"firmware","ts":{:.4f},"dur":{:.4f},"args":{{"cycle_start":{},"cycle_end":{}}}}})",
+          process_, kManagerTrack, microseconds(from_cycle), microseconds(to_cycle - from_cycle), from_cycle,
+          to_cycle));
 }
 
 uint32_t TraceWriter::queue_track(uint32_t function, uint32_t queue) {
@@ -88,6 +93,7 @@ uint32_t TraceWriter::queue_track(uint32_t function, uint32_t queue) {
 
 void TraceWriter::arrow(const char* phase, uint64_t id, uint32_t track, uint64_t cycle) {
   file_->event(
+      mark(track, cycle),
       fmt::format(R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"completion","cat":"completion","ts":{:.4f}{}}})",
                   phase, process_, track, id, microseconds(cycle), *phase == 'f' ? R"(,"bp":"e")" : ""));
 }
@@ -100,11 +106,13 @@ void TraceWriter::command_completed(const fw::Queue& queue, std::span<const weft
   uint64_t& before = command_ended_[track];
   const uint64_t from = std::clamp(entry != nullptr ? queue.doorbell_cycle : cycle, std::min(before, cycle), cycle);
   before = cycle;
-  file_->event(fmt::format(
-      R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"command":"{:#x}","host_tag":{},"status":"{}","cycle_start":{},"cycle_end":{}}}}})",
-      process_, track, name_of(queue.id, entry), microseconds(from), microseconds(cycle - from), completion.command_id,
-      completion.tag, status_name(completion.status), from, cycle));
-  const uint64_t id = file_->new_arrow();
+  file_->event(
+      span(track, from, cycle),
+      fmt::format(
+          R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.4f},"dur":{:.4f},"args":{{"command":"{:#x}","host_tag":{},"status":"{}","cycle_start":{},"cycle_end":{}}}}})",
+          process_, track, name_of(queue.id, entry), microseconds(from), microseconds(cycle - from),
+          completion.command_id, completion.tag, status_name(completion.status), from, cycle));
+  const uint64_t id = uint64_t{process_} << 32 | arrows_++;
   arrow("s", id, track, from);
   const bool launch = queue.id != fw::kAdminQueue && entry != nullptr && entry->opcode == WEFT_QUEUE_OPCODE_LAUNCH;
   if (launch && ended_ && ended_->cycle >= std::max(from, completion.start_cycle))
@@ -114,9 +122,11 @@ void TraceWriter::command_completed(const fw::Queue& queue, std::span<const weft
 
 void TraceWriter::interrupt(uint32_t function, uint32_t vector, uint64_t cycle) {
   if (!enabled_()) return;
-  file_->event(fmt::format(
-      R"({{"ph":"i","s":"t","pid":{},"tid":{},"name":"interrupt","ts":{:.4f},"args":{{"function":{},"vector":{}}}}})",
-      process_, kManagerTrack, microseconds(cycle), function, vector));
+  file_->event(
+      mark(kManagerTrack, cycle),
+      fmt::format(
+          R"({{"ph":"i","s":"t","pid":{},"tid":{},"name":"interrupt","ts":{:.4f},"args":{{"function":{},"vector":{}}}}})",
+          process_, kManagerTrack, microseconds(cycle), function, vector));
 }
 
 }  // namespace weft::chip

@@ -50,6 +50,12 @@ class TraceWriter final : public core::CoreObserver {
   };
 
   [[nodiscard]] double microseconds(uint64_t cycle) const { return static_cast<double>(cycle) * 1e6 / clock_hz_; }
+  [[nodiscard]] TracePlace span(uint32_t track, uint64_t from, uint64_t to) const {
+    return {microseconds(from), microseconds(to - from), process_, track};
+  }
+  [[nodiscard]] TracePlace mark(uint32_t track, uint64_t cycle) const {
+    return {microseconds(cycle), TracePlace::kMark, process_, track};
+  }
   [[nodiscard]] uint32_t queue_track(uint32_t function, uint32_t queue);
   void arrow(const char* phase, uint64_t id, uint32_t track, uint64_t cycle);
 
@@ -57,6 +63,7 @@ class TraceWriter final : public core::CoreObserver {
   uint32_t process_;
   double clock_hz_;
   std::function<bool()> enabled_;
+  uint64_t arrows_ = 0;
   std::optional<Ended> ended_;                  // the engine's command that ended last
   std::map<uint32_t, uint64_t> command_ended_;  // by queue's track: when its last command was completed
   std::array<std::deque<Started>, WEFT_CORE_UNITS> started_;

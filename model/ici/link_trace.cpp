@@ -27,15 +27,22 @@ void LinkTrace::hop(const Hop& hop) {
       R"({{"ph":"X","pid":{},"tid":{},"name":"{}","ts":{:.6f},"dur":{:.6f},"args":{{"packet":{},"payload_bytes":{}}}}})";
   constexpr auto* kArrow = R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"packet","cat":"packet","ts":{:.6f}{}}})";
   const char* name = hop.traffic_class == 0 ? "data" : "control";
+  const auto span = [&](uint32_t chip, uint32_t track, Femtoseconds from, Femtoseconds to) {
+    const auto at = microseconds(from), length = microseconds(to - from);
+    file_->event({at, length, chip, track},
+                 fmt::format(kSpan, chip, track, name, at, length, hop.packet, hop.payload_bytes));
+  };
+  const auto arrow = [&](const char* phase, uint32_t chip, uint32_t track, Femtoseconds time, const char* more) {
+    const auto at = microseconds(time);
+    file_->event({at, TracePlace::kMark, chip, track}, fmt::format(kArrow, phase, chip, track, hop.packet, at, more));
+  };
   const uint32_t out = kOutTrack + hop.port;
-  file_->event(fmt::format(kSpan, hop.chip, out, name, microseconds(hop.from), microseconds(hop.to - hop.from),
-                           hop.packet, hop.payload_bytes));
-  file_->event(fmt::format(kArrow, hop.first ? "s" : "t", hop.chip, out, hop.packet, microseconds(hop.from), ""));
+  span(hop.chip, out, hop.from, hop.to);
+  arrow(hop.first ? "s" : "t", hop.chip, out, hop.from, "");
   if (!hop.last) return;
   const uint32_t to = topology_.neighbor(hop.chip, hop.port), in = kInTrack + opposite(hop.port);
-  file_->event(fmt::format(kSpan, to, in, name, microseconds(hop.first_byte),
-                           microseconds(hop.last_byte - hop.first_byte), hop.packet, hop.payload_bytes));
-  file_->event(fmt::format(kArrow, "f", to, in, hop.packet, microseconds(hop.first_byte), R"(,"bp":"e")"));
+  span(to, in, hop.first_byte, hop.last_byte);
+  arrow("f", to, in, hop.first_byte, R"(,"bp":"e")");
 }
 
 }  // namespace weft::ici

@@ -114,8 +114,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
       app.add_flag("--timing-only", arguments.core_options.timing_only,
                    "fast cores take the time of their commands and move no data: for slices whose data no memory holds")
           ->envname("WEFT_TIMING_ONLY");
-  auto* trace =
-      app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
+  app.add_option("--trace", arguments.trace, "write a Chrome trace of all commands and packets to this JSON file");
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   auto* record =
       app.add_option("--record", arguments.record,
@@ -162,8 +161,6 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
       return wrong("--processes shares the chips of a slice: it needs --slice");
     arguments.processes = 1;  // the environment speaks of slices
   }
-  if ((arguments.processes > 1 || arguments.mpi) && trace->count() != 0)
-    return wrong("--trace is written by one process: it does not go with --processes, nor with --mpi");
   if (arguments.manager.empty()) arguments.manager = WEFT_DEFAULT_MANAGER;
   if (!arguments.manager_log.empty() && arguments.manager != "rv32" && arguments.manager != "ibex")
     return wrong("--manager-log needs --manager rv32 or ibex: the native firmware has no processor");

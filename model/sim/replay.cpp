@@ -72,7 +72,9 @@ int replay(Arguments arguments) {
   const bool same = replayed_image == header.image && arguments.manager == recorded_manager;
   arguments.core_options.check_hazards = header.check_hazards != 0;
   end_on_model_failure(nullptr);
-  const auto simulation = make_simulation(arguments, simulated, nullptr, error);
+  const auto trace = open_trace(arguments, {}, error);
+  if (!error.empty()) return complain(kExitUsage, error);
+  const auto simulation = make_simulation(arguments, simulated, nullptr, trace, error);
   if (simulation == nullptr) return complain(kExitUsage, error);
   const record::ReplayContext context{.file = arguments.replay,
                                       .recorded_core = core_kind_name(recorded_kind),

@@ -18,6 +18,7 @@
 #include "model/server/server.hpp"
 #include "model/server/socket_folder.hpp"
 #include "model/sim/ending.hpp"
+#include "model/sim/rank_trace.hpp"
 #include "model/sim/simulated.hpp"
 
 namespace weft::sim {
@@ -98,7 +99,9 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
     network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options, share);
   }
   std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
-  const auto simulation = make_simulation(arguments, simulated, network.get(), error);
+  const auto trace = open_trace(arguments, share, error);
+  if (!error.empty()) return complain(kExitUsage, error);
+  const auto simulation = make_simulation(arguments, simulated, network.get(), trace, error);
   if (simulation == nullptr) return complain(kExitUsage, error);
   std::shared_ptr<server::EventSignal> signal = server::EventSignal::make(error);
   if (signal == nullptr) return complain(kExitCannotStart, error);
@@ -139,6 +142,8 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
   else
     server.run();
   if (recorder != nullptr) recorder->finish(record::Ending::kComplete);
+  if (link != nullptr && trace != nullptr && !gather_trace(*link, *trace, error))
+    return complain(kExitCannotStart, error);
   if (link != nullptr && link->rank() == 0 && !arguments.meter.empty() &&
       !write_meter(arguments.meter, simulation->rank_meter()))
     return complain(kExitCannotStart, fmt::format("--meter: the file '{}' cannot be written", arguments.meter));

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "model/ibex/ibex.hpp"
-#include "model/trace/trace_file.hpp"
+#include "model/sim/rank_trace.hpp"
 
 namespace weft::sim {
 namespace {
@@ -136,8 +136,14 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   return options;
 }
 
+std::shared_ptr<TraceFile> open_trace(const Arguments& arguments, const chip::RankShare& share, std::string& error) {
+  if (arguments.trace.empty()) return nullptr;
+  return TraceFile::open(rank_trace_path(arguments.trace, share.rank), error);
+}
+
 std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
-                                                  chip::SliceNetwork* network, std::string& error) {
+                                                  chip::SliceNetwork* network, const std::shared_ptr<TraceFile>& trace,
+                                                  std::string& error) {
   const std::string& wave = arguments.core_options.wave_path;
   if (std::error_code ignored;
       std::filesystem::exists(wave, ignored) && !std::filesystem::is_regular_file(wave, ignored)) {
@@ -149,12 +155,8 @@ std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, co
   const chip::RankShare share = network != nullptr ? network->share() : chip::RankShare{};
   for (uint32_t i = share.first(chips); i < share.end(chips); i++)
     options.push_back(chip_options(arguments, simulated, i, network));
-  if (!arguments.trace.empty()) {
-    const auto trace = TraceFile::open(arguments.trace, error);
-    if (trace == nullptr) return nullptr;
-    for (auto& chip : options) chip.trace = trace;
-    if (network != nullptr) network->trace_to(trace);
-  }
+  for (auto& chip : options) chip.trace = trace;
+  if (trace != nullptr && network != nullptr && share.rank == 0) network->trace_to(trace);
   if (network == nullptr) return chip::Simulation::make(options.front(), error);
   return chip::Simulation::make_slice(std::move(options), *network, error);
 }

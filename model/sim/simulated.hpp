@@ -11,6 +11,7 @@
 #include "model/ici/slice.hpp"
 #include "model/rv32/hart.hpp"
 #include "model/sim/arguments.hpp"
+#include "model/trace/trace_file.hpp"
 
 namespace weft::sim {
 
@@ -39,9 +40,17 @@ inline constexpr const char* kImageNeedsProcessor =
 [[nodiscard]] chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simulated, uint32_t number,
                                              chip::SliceNetwork* network);
 
-/// All chips, joined by `network` (nullptr: one chip), which outlives them. nullptr and a message in `error`: a file
-/// does not open, or the preset has no such core.
+/// The file of --trace, or a rank's own part of it (rank_trace.hpp). nullptr: none is asked for, or it does not open and
+/// `error` says why.
+[[nodiscard]] std::shared_ptr<TraceFile> open_trace(const Arguments& arguments, const chip::RankShare& share,
+                                                    std::string& error);
+
+/// All chips, joined by `network` (nullptr: one chip), which outlives them. `trace`: nullptr, or where they write what
+/// they do; of the links rank 0 does. nullptr and a message in `error`: a file does not open, or the preset has no such
+/// core.
 [[nodiscard]] std::unique_ptr<chip::Simulation> make_simulation(const Arguments& arguments, const Simulated& simulated,
-                                                                chip::SliceNetwork* network, std::string& error);
+                                                                chip::SliceNetwork* network,
+                                                                const std::shared_ptr<TraceFile>& trace,
+                                                                std::string& error);
 
 }  // namespace weft::sim

@@ -8,6 +8,7 @@ import time
 import unittest
 from pathlib import Path
 
+from trace_events import launched
 from weft_command import WEFT_SIM, WeftTest, wait_for
 
 RANK_LOST, USAGE, CANNOT_START = 7, 2, 3
@@ -50,8 +51,8 @@ class Mpi(WeftTest):
         self.addCleanup(run.kill)
         return run
 
-    def serve(self, ranks, *how, folder="slice"):
-        run = self.mpirun(*MPIRUN[1:], *how, "-n", ranks, WEFT_SIM, "--mpi", "--slice", "nano-2x2", "--listen", self.path(folder))
+    def serve(self, ranks, *how, folder="slice", options=()):
+        run = self.mpirun(*MPIRUN[1:], *how, "-n", ranks, WEFT_SIM, "--mpi", "--slice", "nano-2x2", "--listen", self.path(folder), *options)
 
         def listens():
             self.assertIsNone(run.poll(), run.stderr.read() if run.poll() is not None else "")
@@ -76,19 +77,31 @@ class Mpi(WeftTest):
         self.assertEqual(run.wait(30), 0, run.stderr.read())
         self.assertEqual(os.listdir(self.path(folder)), [])
 
-    def one_process(self):
-        simulator = self.start("--slice", "nano-2x2", "--listen", self.path("one"), program=WEFT_SIM)
+    def serve_by_one_process(self, *options):
+        simulator = self.start("--slice", "nano-2x2", "--listen", self.path("one"), *options, program=WEFT_SIM)
         self.addCleanup(simulator.communicate)
         self.addCleanup(simulator.kill)
         wait_for(lambda: os.path.exists(self.path("one/chip3-function0.sock")), "sockets of the slice")
-        return self.cycles(folder="one")
+        return simulator
 
     def test_every_collective_takes_the_cycles_of_one_process(self):
-        one = self.one_process()
+        self.serve_by_one_process()
+        one = self.cycles(folder="one")
         for ranks, how, collectives in ((1, (), ("all-reduce",)), (2, (), COLLECTIVES), (4, BY_TCP, COLLECTIVES)):
             run = self.serve(ranks, *how)
             self.assertEqual(self.cycles(collectives), {name: one[name] for name in collectives}, f"{ranks} ranks")
             self.end("slice", run)
+
+    def test_a_trace_is_that_of_one_process(self):
+        simulator = self.serve_by_one_process("--trace", self.path("one.json"))
+        self.cycles(("all-reduce",), folder="one")
+        simulator.terminate()
+        self.assertEqual(simulator.wait(30), 0)
+        run = self.serve(3, *BY_TCP, options=("--trace", self.path("three.json")))
+        self.cycles(("all-reduce",))
+        self.end("slice", run)
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*.json*")), ["one.json", "three.json"])
+        self.assertEqual(launched(self.folder / "three.json"), launched(self.folder / "one.json"))
 
     def test_two_machines(self):
         if subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode != 0:

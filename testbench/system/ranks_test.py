@@ -4,19 +4,22 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import socket
 import sys
 import time
 import unittest
 
+from trace_events import launched
 from weft_command import BUILD, SOURCE, WEFT_SIM, WeftTest, children, wait_for
 
 RANK_LOST, USAGE = 7, 2
 DEAD_RANK_S = 5
 COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all", "permute", "barrier")
 TRAIN = BUILD / "bin/digits_train"
-SEEDED = {"seeds": range(1, 5)}
+LINK_FAULTS = ("link_down", "link_flap", "link_dark", "link_bit_errors", "link_credit_late", "chip_cut")
+SEEDED = {"seeds": range(1, 5), "storms": range(1, 3)}
 
 
 class Ranks(WeftTest):
@@ -67,11 +70,24 @@ class Ranks(WeftTest):
                              [runs[0][key] for key in ("losses", "device_cycles", "differing", "elements")])
         self.assertEqual(runs[0]["differing"], 0)
 
-    def serve(self, processes, folder="slice"):
-        simulator = self.start("--slice", "nano-2x2", "--processes", processes, "--listen", self.path(folder), program=WEFT_SIM)
+    def test_a_trace_is_that_of_one_process(self):
+        for collective in ("all-reduce", "all-to-all"):
+            told = []
+            for processes in (1, 2, 3, 4):
+                found = self.run_in(processes, "collective", collective, "--slice", "nano-2x2", "--axis", "xy", "--bytes", 16384, "--trace", self.path("t.json"))
+                self.assertEqual(found["differing"], 0)
+                self.assertEqual(os.listdir(self.folder), ["t.json"])
+                told.append(launched(self.folder / "t.json"))
+            self.assertGreater(len(told[0]), 300)
+            for other in told[1:]:
+                self.assertEqual(other, told[0], collective)
+
+    def serve(self, processes, folder="slice", name="nano-2x2"):
+        simulator = self.start("--slice", name, "--processes", processes, "--listen", self.path(folder), program=WEFT_SIM)
         self.addCleanup(simulator.communicate)
         self.addCleanup(simulator.kill)
-        wait_for(lambda: os.path.exists(self.path(f"{folder}/chip3-function0.sock")), "sockets of the slice")
+        last = {"nano-2x2": 3, "nano-4x4": 15}[name]
+        wait_for(lambda: os.path.exists(self.path(f"{folder}/chip{last}-function0.sock")), "sockets of the slice")
         return simulator
 
     def test_one_client_after_the_other(self):
@@ -142,6 +158,35 @@ class Ranks(WeftTest):
         self.assertEqual(told[1], told[0])
         self.assertEqual(told[2], told[0])
 
+    def storm(self, seed, processes):
+        """What a slice of 16 chips tells of collectives, while links die, flap and lose bits, chips are cut off and functions are reset, as a seed draws it."""
+        folder, draw, turns = f"storm-{seed}-{processes}", random.Random(seed), 5
+        self.serve(processes, folder, "nano-4x4")  # a mesh
+        links = [(chip, port) for chip in range(16) for port, there in enumerate((chip % 4 < 3, chip % 4 > 0, chip < 12, chip >= 4)) if there]
+        told = []
+        for turn in range(turns):
+            for _ in range(draw.randint(2, 4)):
+                chip, port = draw.choice(links)
+                kind = draw.choices(LINK_FAULTS, weights=(3, 5, 1, 3, 3, 1 if turn == turns - 1 else 0))[0]
+                value = {"link_flap": draw.randint(1_000, 60_000), "link_bit_errors": draw.randint(1, 20_000_000), "link_credit_late": draw.randint(1, 5_000)}.get(kind, 0)
+                told.append(self.ask({"request": "inject", "chip": chip, "kind": kind, "port": port, "nth": draw.randint(1, 6), "count": draw.randint(1, 3), "value": value}, folder))
+            if draw.random() < 0.3:
+                told.append(self.ask({"request": "reset", "chip": draw.randrange(16), "function": 0, "force": False}, folder)["reset"]["reset_generation"])
+            collective = draw.choice(COLLECTIVES[:-1])
+            code, out, err = self.run_weft("collective", collective, "--listen", folder, "--axis", "xy", "--bytes", 16 * draw.randint(256, 2048), "--seed", turn, "--json")
+            found = json.loads(out) if code == 0 else {}
+            told.append([turn, collective, code, found.get("device_cycles"), found.get("differing"), re.sub(r"cycle \d+", "cycle", err)])
+            told.append(self.ask({"request": "links"}, folder)["links"])
+        self.assertGreater(sum(link["state"] == "down" for link in told[-1]), 0, f"seed {seed}: no link died")
+        return told
+
+    def test_storms_of_faults_leave_the_books_of_one_process(self):
+        for seed in SEEDED["storms"]:
+            one = self.storm(seed, 1)
+            for processes in (2, 4):
+                for turn, (other, expected) in enumerate(zip(self.storm(seed, processes), one, strict=True)):
+                    self.assertEqual(other, expected, f"seed {seed}, {processes} processes, {turn}")
+
     def test_observers_beside_a_collective_change_no_cycle(self):
         self.serve(2)
         collective = ("collective", "all-reduce", "--listen", "slice", "--bytes", 262144)
@@ -166,7 +211,7 @@ class Ranks(WeftTest):
 
     def test_what_does_not_go_together(self):
         for arguments, words in ((("--chip", "nano", "--processes", 2), "it needs --slice"), (("--slice", "nano-2x2", "--processes", 5), "has 4 chips"),
-                                 (("--slice", "nano-2x2", "--processes", 2, "--trace", "t.json"), "--trace"), (("--slice", "nano-2x2", "--processes", 0), "--processes")):
+                                 (("--slice", "nano-2x2", "--processes", 2, "--trace", self.path("none/t.json")), "none/t.json"), (("--slice", "nano-2x2", "--processes", 0), "--processes")):
             code, _, err = self.run_weft(*arguments, "--listen", self.path("slice"), program=WEFT_SIM)
             self.assertEqual(code, USAGE, err)
             self.assertIn(words, err)
@@ -175,8 +220,12 @@ class Ranks(WeftTest):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, help="only the collectives that are drawn by so many seeds")
+    parser.add_argument("--storms", type=int, help="only so many storms of faults")
     parser.add_argument("--from-seed", type=int, default=1)
     known, rest = parser.parse_known_args()
+    if known.storms is not None:
+        SEEDED["storms"] = range(known.from_seed, known.from_seed + known.storms)
+        rest += ["Ranks.test_storms_of_faults_leave_the_books_of_one_process"]
     if known.seeds is not None:
         SEEDED["seeds"] = range(known.from_seed, known.from_seed + known.seeds)
         rest += ["Ranks.test_collectives_drawn_by_seed"]

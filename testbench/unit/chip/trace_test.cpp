@@ -1,10 +1,15 @@
 // The Chrome trace.
 #include "model/chip/trace.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
 
 #include "firmware/queue/queue.hpp"
 #include "testbench/unit/chip/stand_in_firmware.hpp"
@@ -60,6 +65,57 @@ TEST_CASE("a trace file that does not open is an error with its name") {
   std::string error;
   CHECK(TraceFile::open("/nowhere/trace.json", error) == nullptr);
   CHECK(error.find("/nowhere/trace.json") != std::string::npos);
+}
+
+TEST_CASE("a trace stands in the order of its times, whatever the order in which events came") {
+  struct Event {
+    TracePlace place;
+    std::string json;
+  };
+  const std::vector<Event> in_order{{{TracePlace::kFirst, 0, 0, 0}, R"({"n":0})"},
+                                    {{TracePlace::kFirst, 0, 1, 0}, R"({"n":1})"},
+                                    {{2, 0, 1, 5}, R"({"n":2})"},
+                                    {{2, 1, 1, 5}, R"({"n":3})"},
+                                    {{2, 1, 1, 5}, R"({"n":4})"},
+                                    {{2, TracePlace::kMark, 1, 5}, R"({"n":0})"},
+                                    {{2, 0, 1, 6}, R"({"n":0})"},
+                                    {{2, 0, 2, 1}, R"({"n":0})"},
+                                    {{3, 0, 0, 1}, R"({"n":0})"}};
+  std::string expected = "[\n";
+  for (size_t i = 0; i < in_order.size(); i++) expected += (i == 0 ? "" : ",\n") + in_order[i].json;
+  expected += "\n]\n";
+  std::mt19937 random(1);
+  for (unsigned turn = 0; turn < 20; turn++) {
+    auto events = in_order;
+    std::shuffle(events.begin(), events.end(), random);
+    const std::string path = "trace_test_" + std::to_string(::getpid()) + ".json";
+    std::string error;
+    auto file = TraceFile::open(path, error);
+    REQUIRE(file != nullptr);
+    for (const auto& [place, json] : events) file->event(place, json);
+    REQUIRE(file->events() == events.size());
+    std::vector<std::string> some;
+    REQUIRE(file->for_each(2, 3, [&](const TracePlace&, std::string_view json) { some.emplace_back(json); }));
+    CHECK(some == std::vector{events[2].json, events[3].json, events[4].json});
+    file->finish();
+    file->event({0, 0, 0, 0}, "too late");
+    file.reset();
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    ::unlink(path.c_str());
+    CHECK(text.str() == expected);
+  }
+}
+
+TEST_CASE("a trace that is removed leaves no file") {
+  const std::string path = "trace_test_" + std::to_string(::getpid()) + ".json";
+  std::string error;
+  auto file = TraceFile::open(path, error);
+  REQUIRE(file != nullptr);
+  file->name_process(0, "chip");
+  file->remove();
+  file.reset();
+  CHECK_FALSE(std::ifstream(path).good());
 }
 
 namespace {
