@@ -33,7 +33,7 @@ void put_data(WireWriter& out, const DataParcel& data) {
   const core::RemotePiece& piece = data.piece;
   out.put(DataHeader{data.sender_epoch, data.receiver_epoch, data.serial, data.pieces, data.number, piece.number,
                      piece.bytes, piece.command, piece.last});
-  out.put_all(piece.runs);
+  out.put_all(piece.runs.series());
   out.put_all(piece.data);
 }
 
@@ -45,7 +45,7 @@ DataParcel get_data(WireReader& in, uint32_t from, uint32_t to) {
   data.piece.command = header.command;
   data.piece.bytes = header.bytes;
   data.piece.last = header.last;
-  data.piece.runs = in.get_all<core::RemotePiece::Run>();
+  data.piece.runs = core::RemoteRuns(in.get_all<core::RemoteRuns::Series>());
   data.piece.data = in.get_all<std::byte>();
   return data;
 }

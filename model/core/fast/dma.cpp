@@ -290,11 +290,7 @@ void DmaDirection::accept_remote(uint64_t cycle) {
   RemotePiece& piece = ch.piece;
   piece.number = request_.number;
   piece.command = request_.command;
-  if (!piece.runs.empty() && piece.runs.back().offset + piece.runs.back().bytes == beat.bus) {
-    piece.runs.back().bytes += beat.bytes;
-  } else {
-    piece.runs.push_back({beat.bus, beat.bytes});
-  }
+  piece.runs.add(beat.bus, beat.bytes);
   piece.bytes += beat.bytes;
   if (timing_.carries_data) {
     if (piece.data.empty()) piece.data.reserve(piece_room(request_.command, beat_bytes()));

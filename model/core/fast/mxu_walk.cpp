@@ -19,10 +19,10 @@ MxuWalk::MxuWalk(const spec::Chip& chip, const FastTiming& timing, const VmemFli
       flight_(mxu_flight(chip)),
       swap_lead_((chip.pe_latency - 1) * (chip.n - 1)),
       request_delay_(timing.mxu_first_weight - kRequestToEntry),
-      vmem_(&vmem),
-      last_write_(2 * size_t{chip.acc_bank_rows}) {}
+      vmem_(&vmem) {}
 
 void MxuWalk::add(const spec::MxuCommand& command, uint64_t taken) {
+  if (last_write_.empty()) last_write_.resize(2 * size_t{chip_.acc_bank_rows});
   jobs_.push_back({command, golden::matmul_tiles(command, chip_), taken});
 }
 

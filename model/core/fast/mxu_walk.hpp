@@ -113,7 +113,7 @@ class MxuWalk {
   std::optional<EccStop> stop_;
   uint64_t seeds_fault_ = UINT64_MAX;      // cycle in which the fault of a poisoned seed is raised
   uint64_t halted_ = UINT64_MAX;           // no row enters from this cycle on
-  std::vector<uint64_t> last_write_;       // by ACC row: cycle after the row that writes it entered
+  std::vector<uint64_t> last_write_;       // by ACC row: cycle after the row that writes it entered; empty: none has
   std::array<uint64_t, 2> seeds_until_{};  // by bank of ACC: first cycle in which no seed is read
   uint64_t cycle_ = 0;
 };

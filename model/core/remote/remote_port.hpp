@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/core/remote/remote_runs.hpp"
 #include "model/golden/check.hpp"
 #include "weft/spec/commands.hpp"
 
@@ -12,13 +13,9 @@ namespace weft::core {
 
 /// Up to a packet of a remote COPY's data, in the order of the command's beats.
 struct RemotePiece {
-  struct Run {
-    uint64_t offset;  ///< in the destination segment
-    uint32_t bytes;
-  };
   uint64_t number = 0;       ///< of the command, as RemotePort::begin gave it
   spec::DmaCommand command;  ///< destination segment, flags, post semaphore 1
-  std::vector<Run> runs;
+  RemoteRuns runs;
   uint64_t bytes = 0;           ///< of all runs
   std::vector<std::byte> data;  ///< one after the other; empty: a core that carries none sent it
   bool last = false;            ///< of the command

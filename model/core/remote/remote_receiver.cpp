@@ -20,7 +20,7 @@ bool write_piece(const RemotePiece& piece, const Receiver& receiver, uint64_t& v
   const bool carried = !data.empty();  // else only the time counts
   std::vector<std::byte> there;
   visible = receiver.cycle;
-  for (const RemotePiece::Run& run : piece.runs) {
+  for (const RemoteRuns::Run run : piece.runs) {
     const auto now = data.first(carried ? run.bytes : 0);
     data = data.subspan(now.size());
     if (piece.command.dst_seg == 0) {

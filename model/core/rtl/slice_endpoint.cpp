@@ -36,11 +36,7 @@ void SliceEndpoint::beat(unsigned channel, uint64_t offset, std::span<const std:
   piece.number = ch.sending.front().number;
   piece.command = ch.sending.front().command;
   const auto bytes = static_cast<uint32_t>(data.size());
-  if (!piece.runs.empty() && piece.runs.back().offset + piece.runs.back().bytes == offset) {
-    piece.runs.back().bytes += bytes;
-  } else {
-    piece.runs.push_back({offset, bytes});
-  }
+  piece.runs.add(offset, bytes);
   piece.bytes += bytes;
   piece.data.insert(piece.data.end(), data.begin(), data.end());
   piece.last = last;

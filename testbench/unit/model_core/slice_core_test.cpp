@@ -22,9 +22,9 @@ TEST_CASE("A remote copy posts here when its source is read, and the core works 
   REQUIRE(bench.port.sent.size() == 3);
   CHECK(bench.port.sent[0].data.size() == 4096);
   CHECK(bench.port.sent[0].data[63] == std::byte{63});
-  REQUIRE(bench.port.sent[0].runs.size() == 1);
-  CHECK(bench.port.sent[0].runs[0].offset == 0x40);
-  CHECK(bench.port.sent[1].runs[0].offset == 0x40 + 4096);
+  REQUIRE(bench.port.sent[0].runs.series().size() == 1);
+  CHECK(*bench.port.sent[0].runs.begin() == core::RemoteRuns::Run{0x40, 4096});
+  CHECK(*bench.port.sent[1].runs.begin() == core::RemoteRuns::Run{0x40 + 4096, 4096});
   CHECK_FALSE(bench.port.sent[1].last);
   CHECK(bench.port.sent[2].last);
   CHECK(bench.port.sent[2].data.size() == 10'000 - 2 * 4096);
