@@ -13,6 +13,7 @@ from figures_tools import row
 COLLECTIVES = ("all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all", "permute", "barrier")
 RANKS = (1, 2, 4, 8, 16)
 SEEDS = {"ci": 20, "nightly": 500, "release": 500}
+STORMS = {"ci": 2, "nightly": 20, "release": 50}
 GOAL_DEAD_S, GOAL_SHARE, TRIES = 5.0, 0.9, 5
 SPEED = ("all-reduce", "--slice", "nano-4x4", "--core", "rtl", "--axis", "xy", "--bytes", 128 << 10)
 
@@ -68,8 +69,16 @@ def dead(tools):
     return [row("ranks, a dead one", took, f"s until it is {'told' if told else 'NOT TOLD'} and all have ended, exit code {code}, {len(left)} processes left", f"<= {GOAL_DEAD_S:g}, 0 left", took <= GOAL_DEAD_S and told and not left)]
 
 
+def storms(tools):
+    """Links that die, flap and lose bits, chips that are cut off, resets: what 1, 2 and 4 processes tell of it."""
+    count = STORMS.get(tools.level, STORMS["nightly"])
+    test = [str(tools.root / "testbench/system/ranks_test.py"), "--storms", str(count)]
+    done = subprocess.run(["/usr/bin/python3", "-B", *test], capture_output=True, text=True, env={**figures_ici.with_sim(tools), "WEFT": str(tools.program("weft"))}, timeout=7200)
+    return [row("ranks, storms of faults", count, f"by 1, 2 and 4 processes {'tell the same' if done.returncode == 0 else 'DIFFER: ' + done.stderr[-400:]}", "the same", done.returncode == 0)]
+
+
 def ranks(tools):
-    return same(tools) + dead(tools)
+    return same(tools) + storms(tools) + dead(tools)
 
 
 def speed_up(tools):

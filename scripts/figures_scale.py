@@ -6,6 +6,7 @@ import time
 
 import figures_booksim
 import figures_ici
+import figures_mpi
 import figures_ranks
 import figures_sharding
 import figures_trust
@@ -167,4 +168,4 @@ def multislice(tools):
     return rows
 
 
-FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("booksim", figures_booksim.booksim), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("ranks", figures_ranks.ranks), ("speed-up", figures_ranks.speed_up), ("multislice", multislice), ("replay", replay), ("sharding", figures_sharding.sharding))
+FIGURES = (("stuck", figures_trust.storms), ("throughput", throughput), ("booksim", figures_booksim.booksim), ("fairness", fairness), ("control", control), ("collectives", collectives), ("packets", packets), ("cost", cost), ("thousand", thousand), ("ranks", figures_ranks.ranks), ("mpi", figures_mpi.mpi), ("speed-up", figures_ranks.speed_up), ("multislice", multislice), ("replay", replay), ("sharding", figures_sharding.sharding))
