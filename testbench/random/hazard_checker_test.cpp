@@ -238,7 +238,7 @@ compiler::Graph integer_network(uint64_t rows) {
     node.integer_bias.resize(n);
     graph.nodes.emplace_back(std::move(node));
   };
-  graph.nodes.emplace_back(compiler::CopyNode{.name = "quantise", .a = x, .y = bytes, .scale = 2});
+  graph.nodes.emplace_back(compiler::CopyNode{.name = "quantise", .a = x, .y = bytes, .bytes = {.scale = 2}});
   dense(bytes, sums, 20, 33);
   graph.nodes.emplace_back(compiler::CopyNode{.name = "convert", .a = sums, .y = wide});
   graph.nodes.emplace_back(
