@@ -66,7 +66,7 @@ struct VectorStep {
   uint64_t rows = 0, cols = 0;
   weft_vpu_op op = WEFT_VPU_OP_ADD;
   weft_vpu_b_mode b_mode = WEFT_VPU_B_MODE_TENSOR;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16, f32 or i32
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;    ///< bf16, f32 or i32; i8: a is read as f32 (tiles/fused_epilogues)
   TensorPlace a, b, y;                           ///< b: tensor, or one row (b_mode row); unused for scalar
   uint32_t scalar = 0;                           ///< bits in dtype, b_mode scalar; to i8: the zero point
   uint32_t scalar2 = 0;                          ///< bits in dtype: fma, axpy, select; to i8: the scale, f32

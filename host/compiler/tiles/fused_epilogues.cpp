@@ -3,6 +3,7 @@
 #include "host/compiler/tiles/fused_epilogues.hpp"
 
 #include <bit>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -27,7 +28,7 @@ class Fusion {
     for (size_t i = 0; i < steps_.size(); i++) {
       if (const auto* vector = std::get_if<VectorStep>(&steps_[i])) {
         const VectorStep step = *vector;
-        if (!to_bytes(i, step) && !sum(i, step)) relu(i, step);
+        if (!to_bytes(i, step) && !limited(i, step) && !sum(i, step)) relu(i, step);
       }
     }
     Program fused = program_;
@@ -77,24 +78,85 @@ class Fusion {
       put(i, bytes(*dense), {*dense});
       return true;
     }
-    // i32 as f32, times a row
-    const auto scaled = maker<VectorStep>(step.a);
-    if (!scaled || by.scale != 1 || step.dtype != WEFT_VPU_DTYPE_F32) return false;
-    const auto& times = std::get<VectorStep>(steps_[*scaled]);
-    if (times.op != WEFT_VPU_OP_MUL || times.b_mode != WEFT_VPU_B_MODE_ROW || times.dtype != WEFT_VPU_DTYPE_F32 ||
-        times.y_dtype != WEFT_VPU_DTYPE_F32 || times.b.segment != kConstants)
-      return false;
-    const auto wide = maker<VectorStep>(times.a);
-    if (!wide) return false;
-    const auto& cast = std::get<VectorStep>(steps_[*wide]);
-    if (!only_casts(cast) || cast.dtype != WEFT_VPU_DTYPE_I32 || cast.y_dtype != WEFT_VPU_DTYPE_F32) return false;
-    const auto dense = product(cast.a);
-    if (!dense || !std::get<DenseStep>(steps_[*dense]).bias) return false;
-    DenseStep made = bytes(*dense);
-    made.scales = times.b;
-    put(i, std::move(made), {*dense, *wide, *scaled});
+    const auto of = by.scale == 1 && step.dtype == WEFT_VPU_DTYPE_F32 ? scaled(step.a) : std::nullopt;
+    if (!of) return false;
+    DenseStep made = bytes(of->dense);
+    scale(made, *of);
+    put(i, std::move(made), {of->dense, of->wide, of->times});
     return true;
   }
+
+  /// f32 of a product of bytes, times a row or a number.
+  struct Scaled {
+    size_t dense = 0, wide = 0, times = 0;
+  };
+  [[nodiscard]] std::optional<Scaled> scaled(const TensorPlace& place) const {
+    const auto times = f32_step(place, WEFT_VPU_OP_MUL);
+    if (!times) return std::nullopt;
+    const auto& by = std::get<VectorStep>(steps_[*times]);
+    const bool row = by.b_mode == WEFT_VPU_B_MODE_ROW && by.b.segment == kConstants;
+    if (!row && by.b_mode != WEFT_VPU_B_MODE_SCALAR) return std::nullopt;
+    const auto wide = maker<VectorStep>(by.a);
+    if (!wide) return std::nullopt;
+    const auto& cast = std::get<VectorStep>(steps_[*wide]);
+    if (!only_casts(cast) || cast.dtype != WEFT_VPU_DTYPE_I32 || cast.y_dtype != WEFT_VPU_DTYPE_F32)
+      return std::nullopt;
+    const auto dense = product(cast.a);
+    if (!dense || (row && !std::get<DenseStep>(steps_[*dense]).bias)) return std::nullopt;
+    return Scaled{*dense, *wide, *times};
+  }
+  void scale(DenseStep& made, const Scaled& of) const {
+    const auto& by = std::get<VectorStep>(steps_[of.times]);
+    if (by.b_mode == WEFT_VPU_B_MODE_ROW) made.scales = by.b;
+    if (by.b_mode == WEFT_VPU_B_MODE_SCALAR) made.bytes.scale = std::bit_cast<float>(by.scalar);
+  }
+
+  /// The step that makes a place in f32 by this operation of another place, which nothing else reads; `number`: by it.
+  [[nodiscard]] std::optional<size_t> f32_step(const TensorPlace& place, weft_vpu_op op,
+                                               std::optional<float> number = {}) const {
+    const auto made = maker<VectorStep>(place);
+    if (!made) return std::nullopt;
+    const auto& step = std::get<VectorStep>(steps_[*made]);
+    if (step.op != op || step.dtype != WEFT_VPU_DTYPE_F32 || step.y_dtype != WEFT_VPU_DTYPE_F32 || step.uniform ||
+        (number && (step.b_mode != WEFT_VPU_B_MODE_SCALAR || step.scalar != std::bit_cast<uint32_t>(*number))))
+      return std::nullopt;
+    return made;
+  }
+
+  /// Rounded and limited to 256 whole numbers: these are bytes, read back as f32 and moved.
+  bool limited(size_t i, const VectorStep& step) {
+    constexpr float kShift = 12582912.0f;  // 1.5 x 2^23: a sum with it is a whole number
+    if (step.op != WEFT_VPU_OP_MIN || step.b_mode != WEFT_VPU_B_MODE_SCALAR || step.dtype != WEFT_VPU_DTYPE_F32 ||
+        step.y_dtype != WEFT_VPU_DTYPE_F32 || step.uniform)
+      return false;
+    const auto most = std::bit_cast<float>(step.scalar), least = most - 255;
+    if (!(least >= -255 && least <= 0) || most != std::nearbyint(most)) return false;
+    const auto above = f32_step(step.a, WEFT_VPU_OP_MAX, least == 0 ? 0.0f : least);
+    const auto taken_back = above ? f32_step(a_of(*above), WEFT_VPU_OP_SUB, kShift) : std::nullopt;
+    const auto added = taken_back ? f32_step(a_of(*taken_back), WEFT_VPU_OP_ADD, kShift) : std::nullopt;
+    const auto of = added ? scaled(a_of(*added)) : std::nullopt;
+    if (!of) return false;
+    const auto zero_point = static_cast<int32_t>(-128 - least);
+    DenseStep made = std::get<DenseStep>(steps_[of->dense]);
+    made.y_dtype = WEFT_VPU_DTYPE_I8, made.bytes = {1, zero_point};
+    scale(made, *of);
+    auto cast = std::get<VectorStep>(steps_[of->wide]);
+    cast.dtype = WEFT_VPU_DTYPE_I8;
+    for (const size_t gone : {of->times, *added, *taken_back, *above}) gone_[gone] = true;
+    steps_[of->dense] = std::move(made);
+    if (zero_point == 0) {
+      cast.y = step.y;
+      put(i, std::move(cast), {of->wide});
+      return true;
+    }
+    VectorStep moved = step;
+    moved.op = WEFT_VPU_OP_SUB, moved.a = cast.y,
+    moved.scalar = std::bit_cast<uint32_t>(static_cast<float>(zero_point));
+    steps_[of->wide] = std::move(cast);
+    put(i, std::move(moved), {});
+    return true;
+  }
+  [[nodiscard]] const TensorPlace& a_of(size_t step) const { return std::get<VectorStep>(steps_[step]).a; }
 
   /// f32 sums plus a tensor, rounded or not.
   bool sum(size_t i, const VectorStep& step) {

@@ -43,4 +43,25 @@ Matrix TileBuilder::cast_to_i8(Matrix& a, const ToBytes& by, const std::string& 
   return d;
 }
 
+Matrix TileBuilder::cast_from_i8(Matrix& a, uint64_t columns, const std::string& name) {
+  Matrix d = new_matrix(a.rows, columns, WEFT_VPU_DTYPE_F32);
+  for (uint64_t chunk = 0; chunk < a.chunks.size(); chunk++) {
+    need(a, chunk, {0, blocks(a.columns)});
+    const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, a.row_chunks[chunk].first));
+    for (uint64_t block = 0; block < blocks(columns); block++) {
+      spec::VpuCommand c;
+      c.header.opcode = WEFT_OPCODE_CAST;
+      c.header.tag = tag;
+      c.op = block % 2 == 0 ? WEFT_VPU_OP_NONE : WEFT_VPU_OP_UPPER;
+      c.src_dtype = WEFT_VPU_DTYPE_I8, c.dst_dtype = WEFT_VPU_DTYPE_F32;
+      c.rows = static_cast<uint16_t>(a.row_chunks[chunk].count);
+      c.cols = static_cast<uint16_t>(lanes(columns, block));
+      c.a_addr = static_cast<uint32_t>(block / 2 * a.block_words), c.a_stride = static_cast<uint32_t>(a.row_words);
+      c.d_addr = static_cast<uint32_t>(block * d.block_words), c.d_stride = static_cast<uint32_t>(d.row_words);
+      graph_.vector(c, a.chunks[chunk], command_graph::kNoBuffer, d.chunks[chunk]);
+    }
+  }
+  return d;
+}
+
 }  // namespace weft::compiler::tiles

@@ -20,6 +20,7 @@ struct Operands {
     return operands;
   }
   std::vector<StepOperand> operator()(VectorStep& s) const {
+    if (s.dtype == WEFT_VPU_DTYPE_I8) return {{&s.a, s.rows, (s.cols + 1) / 2, WEFT_VPU_DTYPE_BF16}};
     std::vector<StepOperand> operands{{&s.a, s.rows, s.cols, s.dtype}};
     if (s.b_mode == WEFT_VPU_B_MODE_TENSOR) operands.push_back({&s.b, s.rows, s.cols, s.dtype});
     if (s.b_mode == WEFT_VPU_B_MODE_ROW) operands.push_back({&s.b, 1, s.cols, s.dtype});

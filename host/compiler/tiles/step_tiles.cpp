@@ -174,6 +174,10 @@ void StepTiles::add_step(const WindowStep& step, bool) {
 }
 
 void StepTiles::add_step(const VectorStep& step, bool) {
+  if (step.dtype == WEFT_VPU_DTYPE_I8) {
+    Matrix& bytes = matrix(step.a, step.rows, (step.cols + 1) / 2, WEFT_VPU_DTYPE_BF16);
+    return finish(step.y, tiles_.cast_from_i8(bytes, step.cols, step.name), step.name);
+  }
   Matrix& a = matrix(step.a, step.rows, step.cols, step.dtype);
   if (step.bits) return finish(step.y, tiles_.bits_as(a, step.y_dtype), step.name);
   if (step.y_dtype == WEFT_VPU_DTYPE_I8) {

@@ -120,6 +120,8 @@ class TileBuilder {
   [[nodiscard]] Matrix cast(Matrix& a, weft_vpu_dtype dtype, const std::string& name);
   /// i8 of f32 or i32: two values make one column of a matrix of bf16.
   [[nodiscard]] Matrix cast_to_i8(Matrix& a, const ToBytes& by, const std::string& name);
+  /// f32 of such a matrix of `columns` values in a row.
+  [[nodiscard]] Matrix cast_from_i8(Matrix& a, uint64_t columns, const std::string& name);
   /// The same words as another type of as many: no command.
   [[nodiscard]] Matrix bits_as(Matrix& a, weft_vpu_dtype dtype);
   /// Sum, largest or smallest of each row, in all columns.

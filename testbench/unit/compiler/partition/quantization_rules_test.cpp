@@ -182,6 +182,41 @@ TEST_CASE("a layer of bytes by a scale for each column, a bias and a relu is one
       }
 }
 
+TEST_CASE("what has been quantised and is read as f32 comes back from bytes, where its range is theirs") {
+  for (const char* chip : {"nano", "nano-4mxu"})
+    for (const bool columns : {false, true})
+      for (const int n : {5, 16, 37})
+        for (const auto& [least, most] :
+             {std::pair{-128, 127}, {0, 255}, {-77, 178}, {-255, 0}, {-100, 100}, {-256, -1}, {1, 256}}) {
+          const std::string dims = fmt::format("[21, {}]", n);
+          const auto count = static_cast<size_t>(n);
+          std::string text = parameter(0, "u8", "[21, 12]") + shifted(0, 1, "[21, 12]", 7) +
+                             constant(5, "i32", fmt::format("[12, {}]", n), draw(41, 12 * count, -99, 99)) +
+                             fmt::format(
+                                 "%6 = dot_general(%4, %5) {{element = i32, lhs_batch = [], lhs_contract = [1], "
+                                 "rhs_batch = [], rhs_contract = [0]}} : i32{0}\n%7 = convert(%6) {{element = f32}} : "
+                                 "f32{0}\n",
+                                 dims);
+          text += columns ? constant(8, "f32", fmt::format("[{}]", n), draw(42, count, 1, 30, 0.001))
+                          : std::string("%8 = constant() [0.013] : f32[]\n");
+          text += fmt::format(
+              "%9 = broadcast_in_dim(%8) {{dimensions = [{1}], dims = {0}}} : f32{0}\n%10 = multiply(%7, %9) : f32{0}\n"
+              "%11 = round_nearest_even(%10) : f32{0}\n%12 = constant() [{2}] : f32[]\n"
+              "%13 = broadcast_in_dim(%12) {{dimensions = [], dims = {0}}} : f32{0}\n%14 = maximum(%11, %13) : f32{0}\n"
+              "%15 = constant() [{3}] : f32[]\n%16 = broadcast_in_dim(%15) {{dimensions = [], dims = {0}}} : f32{0}\n"
+              "%17 = minimum(%14, %16) : f32{0}\n%18 = constant() [0.37] : f32[]\n"
+              "%19 = broadcast_in_dim(%18) {{dimensions = [], dims = {0}}} : f32{0}\n%20 = multiply(%17, %19) : "
+              "f32{0}\n"
+              "return \"y\" = %20\n",
+              dims, columns ? "1" : "", least, most);
+          check(text, {draw(43, 21 * 12, 0, 255)}, chip);
+          const bool bytes = most - least == 255 && least <= 0 && most >= 0;
+          const auto commands = vector_commands(text, chip);
+          const bool limits = std::ranges::any_of(commands, [](const auto& c) { return c.op == WEFT_VPU_OP_MIN; });
+          CHECK(limits == !bytes);
+        }
+}
+
 TEST_CASE("a bias of integers and a relu join the product of bytes") {
   const std::string text =
       parameter(0, "u8", "[4, 10]") + shifted(0, 1, "[4, 10]", 9) +
