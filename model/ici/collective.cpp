@@ -89,11 +89,12 @@ bool Collective::others_behind(unsigned part, uint32_t chip) {
 }
 
 void Collective::start_phase(unsigned part, uint32_t chip) {
-  if (phase_of(part, state(part, chip).phase).step == Step::kGather)
+  const unsigned phase = state(part, chip).phase;
+  if (phase_of(part, phase).step == Step::kGather)
     start_gather(part, chip);
   else
     start_reduce(part, chip);
-  arrived(part, chip, state(part, chip).phase, 0);  // all of it may have been here before
+  arrived(part, chip, phase, 0);  // all of it may have been here before; what was held may have ended it already
 }
 
 /// This chip's block sets out both ways.
