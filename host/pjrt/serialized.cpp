@@ -9,7 +9,7 @@
 namespace weft::pjrt {
 namespace {
 
-constexpr std::string_view kMagic = "weft-pjrt-program 4\n";
+constexpr std::string_view kMagic = "weft-pjrt-program 5\n";
 
 /// Numbers and texts, one behind the other.
 class Writer {

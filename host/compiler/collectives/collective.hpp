@@ -53,10 +53,12 @@ struct Collective {
   unsigned shift = 0;  ///< permute: rank r sends its array to rank (r + shift) modulo the ranks
   /// Chips of each group by rank, in place of `axes`: every group a box of chips (regular strides), all of one size, no
   /// chip twice. A group is a line in its order, or a ring if every chip is a neighbour of the next and the last one of
-  /// the first.
+  /// the first; of an all-gather, whose bits no order changes, it is a mesh if it counts along the axes of one.
   std::vector<std::vector<uint32_t>> groups;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kBySize;
   bool beside_program = false;  ///< leaves most semaphores to a program: at most kSemaphoresBesideProgram below 48
+
+  bool operator==(const Collective&) const = default;
 };
 inline constexpr unsigned kSemaphoresBesideProgram = 14;
 

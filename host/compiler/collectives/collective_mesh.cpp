@@ -63,6 +63,28 @@ bool closes(const SliceShape& slice, const std::vector<uint32_t>& chips) {
   return chips.size() > 2;
 }
 
+/// Of a group that is a mesh of the slice's links in its order, rank counting along the first axis first. Empty: it is
+/// none, or a line.
+std::vector<CollectiveAxis> axes_of(const SliceShape& slice, const std::vector<uint32_t>& chips) {
+  std::vector<CollectiveAxis> axes;
+  for (size_t have = 1; have < chips.size();) {
+    unsigned ranks = 1;
+    while ((ranks + 1) * have <= chips.size() && neighbors(slice, chips[(ranks - 1) * have], chips[ranks * have]))
+      ranks++;
+    if (ranks == 1) return {};
+    bool ring = ranks > 2;
+    for (size_t i = 0; i < chips.size(); i++) {
+      const size_t first = i / (ranks * have) * ranks * have + i % have;  // of the rank's line
+      const size_t at = i / have % ranks;
+      if (at + 1 < ranks && (i + have >= chips.size() || !neighbors(slice, chips[i], chips[i + have]))) return {};
+      if (at + 1 == ranks) ring &= neighbors(slice, chips[i], chips[first]);
+    }
+    axes.push_back({ranks, ring});
+    have *= ranks;
+  }
+  return axes.size() > 1 ? axes : std::vector<CollectiveAxis>{};
+}
+
 Result<CollectiveMesh> mesh_of_group(const SliceShape& slice, const std::vector<std::vector<uint32_t>>& groups,
                                      uint32_t chip) {
   std::vector<bool> seen(slice.chips());
@@ -121,7 +143,12 @@ bool CollectiveMesh::halves() const {
 
 Result<CollectiveMesh> collective_mesh(const SliceShape& slice, const Collective& c, uint32_t chip) {
   if (chip >= slice.chips()) return invalid(fmt::format("chip {}: the slice has {}", chip, slice.chips()));
-  if (!c.groups.empty()) return mesh_of_group(slice, c.groups, chip);
+  if (!c.groups.empty()) {
+    auto mesh = mesh_of_group(slice, c.groups, chip);
+    if (mesh.ok() && c.kind == CollectiveKind::kAllGather)  // of a reduction it would be another order
+      if (auto axes = axes_of(slice, mesh.value().chips); !axes.empty()) mesh.value().axes = std::move(axes);
+    return mesh;
+  }
   CollectiveMesh mesh;
   uint32_t stride = 1, rank_stride = 1;
   std::vector<uint32_t> chips{chip};

@@ -33,16 +33,39 @@ AroundCollectives::AroundCollectives(const ir::Module& module, const std::vector
     for (const auto operand : ops[i].operands) pass(behind_, i, module.value(operand).op);
 }
 
-std::vector<uint64_t> AroundCollectives::key(uint32_t op) const {
+AroundCollectives::Key AroundCollectives::key(uint32_t op) const {
   const auto at = static_cast<std::ptrdiff_t>(op * words_), words = static_cast<std::ptrdiff_t>(words_);
-  std::vector<uint64_t> key(before_.begin() + at, before_.begin() + at + words);
+  Key key(before_.begin() + at, before_.begin() + at + words);
   key.insert(key.end(), behind_.begin() + at, behind_.begin() + at + words);
   return key;
 }
 
+std::map<uint32_t, AroundCollectives::Key> AroundCollectives::keys(const std::vector<uint32_t>& ops,
+                                                                   const std::function<bool(uint32_t)>& moves) const {
+  std::map<uint32_t, std::vector<uint32_t>> readers;
+  for (const uint32_t op : ops) readers[op];
+  for (uint32_t i = 0; i < module_->ops().size(); i++)
+    for (const auto operand : module_->ops()[i].operands)
+      if (const auto found = readers.find(module_->value(operand).op); found != readers.end())
+        found->second.push_back(i);
+  std::set<uint32_t> kept;
+  for (const auto& output : module_->outputs) kept.insert(module_->value(output.value).op);
+  std::map<uint32_t, Key> keys;
+  for (auto op = readers.rbegin(); op != readers.rend(); ++op) {
+    const auto [number, of] = *op;
+    std::set<Key> read;
+    for (const uint32_t reader : of) read.insert(keys.contains(reader) ? keys.at(reader) : Key{});
+    const bool joins = moves(number) && !kept.contains(number) && read.size() == 1 && !read.begin()->empty();
+    keys[number] = joins ? *read.begin() : key(number);
+  }
+  return keys;
+}
+
 std::vector<std::vector<uint32_t>> AroundCollectives::groups(const std::vector<uint32_t>& ops,
-                                                             const std::function<bool(uint32_t)>& worth) const {
-  std::map<std::vector<uint64_t>, size_t> known;
+                                                             const std::function<bool(uint32_t)>& worth,
+                                                             const std::function<bool(uint32_t)>& moves) const {
+  const auto keys_of = keys(ops, moves);
+  std::map<Key, size_t> known;
   struct Group {
     std::vector<uint32_t> ops;
     int place = 0;  // what a group reads has fewer before it and more behind it
@@ -50,7 +73,7 @@ std::vector<std::vector<uint32_t>> AroundCollectives::groups(const std::vector<u
   };
   std::vector<Group> groups;
   for (const uint32_t op : ops) {
-    const auto own = key(op);
+    const Key& own = keys_of.at(op);
     const auto [found, fresh] = known.try_emplace(own, groups.size());
     if (fresh) {
       Group& group = groups.emplace_back();

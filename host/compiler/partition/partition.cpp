@@ -9,6 +9,7 @@
 
 #include "host/compiler/partition/around_collectives.hpp"
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/partition/value_views.hpp"
 
 namespace weft::compiler {
 namespace {
@@ -105,9 +106,11 @@ class Partitioning {
   /// What no program has together.
   [[nodiscard]] std::vector<std::vector<uint32_t>> pieces_of(const std::vector<uint32_t>& ops) const {
     std::vector<std::vector<uint32_t>> pieces;
-    for (const auto& group : around_.empty()
-                                 ? std::vector<std::vector<uint32_t>>{ops}
-                                 : around_.groups(ops, [&](uint32_t op) { return is_worth_a_launch(op); })) {
+    for (const auto& group :
+         around_.empty() ? std::vector<std::vector<uint32_t>>{ops}
+                         : around_.groups(
+                               ops, [&](uint32_t op) { return is_worth_a_launch(op); },
+                               [&](uint32_t op) { return moves_to_known_places(module_, module_.ops()[op]); })) {
       auto last = before_.end();
       bool fresh = true;
       for (const uint32_t op : group) {

@@ -16,7 +16,7 @@ struct SequencePair {
   Beginnings of_program;
   std::vector<Kernel> collectives;  ///< by device
   std::vector<Beginnings> of_collectives;
-  double stretch = 1;
+  Hiding hidden;
   CollectivePlace place;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 using ir::ValueId;
 
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kAlignment = 64, kElementBytes = 4;
 constexpr uint64_t kMostColumns = 1024;  // of a row that is made for a collective
 
 class Planner {
@@ -70,7 +70,8 @@ class Planner {
     for (const size_t number : parts_) {
       const Part& part = partition_.parts[number];
       const auto joins = [&](const Part& first) {
-        const bool at_once = !(first.is_long || part.is_long) || maker.at(first.inputs[0]) == maker.at(part.inputs[0]);
+        const bool at_once =
+            maker.at(first.inputs[0]) == maker.at(part.inputs[0]) || !(needs_long(first) || needs_long(part));
         return at_once && first.collective->dtype == part.collective->dtype &&
                first.collective->groups == part.collective->groups;
       };
@@ -97,6 +98,19 @@ class Planner {
     regions_.resize(2 * together.size());
     for (const auto& [value, region] : region_of_)
       if (outside_.contains(value)) regions_[region].memory = SequenceMemory::kResults;
+  }
+
+  /// Whether the part is a long collective, or some long one needs what it gives: then it does not wait for others'.
+  bool needs_long(const Part& part) {
+    const auto [known, fresh] = needs_long_.try_emplace(&part, part.is_long);
+    if (!fresh || part.is_long) return known->second;
+    for (const size_t number : parts_) {
+      const Part& reader = partition_.parts[number];
+      const bool reads = std::ranges::any_of(
+          part.outputs, [&](ValueId value) { return std::ranges::find(reader.inputs, value) != reader.inputs.end(); });
+      if (reads && needs_long(reader)) return needs_long_[&part] = true;
+    }
+    return false;
   }
 
   /// Behind all other values, each where its memory ends.
@@ -253,6 +267,8 @@ class Planner {
     const uint64_t ranks = collective.groups[0].size(), count = module_.type(from).count();
     SequenceValue value{from, 1, count,
                         collective.dtype == WEFT_ARGUMENT_DTYPE_I32 ? WEFT_VPU_DTYPE_I32 : WEFT_VPU_DTYPE_F32};
+    if (const uint64_t columns = last_columns(module_.type(from).dims); columns * kElementBytes % kAlignment == 0)
+      value.rows = count / columns, value.columns = columns;  // as programs have it, and nothing between rows
     const auto found = made_.find(from);
     if (found != made_.end())
       value = found->second.as;
@@ -289,6 +305,7 @@ class Planner {
   std::set<size_t> begun_;
   std::map<size_t, std::vector<ValueId>> reads_;  ///< by part, in the order of its graph's inputs
   std::map<std::tuple<ValueId, uint64_t, weft_vpu_dtype>, SequencePlace> inputs_;
+  std::map<const Part*, bool> needs_long_;
   Sequence sequence_;
 };
 

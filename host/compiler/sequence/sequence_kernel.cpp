@@ -83,7 +83,7 @@ class SequenceBuilder {
       if (const auto pair = overlap_.pairs.find(i); pair != overlap_.pairs.end()) {
         const SequencePair& p = pair->second;
         added.push_back(blocks_.add(beside(chip_, p.program, p.of_program, p.collectives[device_],
-                                           p.of_collectives[device_], p.stretch, p.place)));
+                                           p.of_collectives[device_], p.hidden, p.place)));
         continue;
       }
       if (stage.program) {

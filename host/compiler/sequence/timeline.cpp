@@ -34,6 +34,8 @@ class Run {
         chips_(blocks.size()) {
     for (size_t i = 0; i < numbers.size(); i++) index_[numbers[i]] = i;
     line_.chips.resize(blocks.size());
+    line_.work.resize(blocks.size());
+    line_.sent.resize(blocks.size());
   }
 
   std::optional<Timeline> run() {
@@ -47,6 +49,7 @@ class Run {
     for (size_t i = 0; i < chips_.size(); i++)
       for (size_t q = 0; q < WEFT_CORE_QUEUES; q++)
         if (line_.chips[i][q].size() != (*blocks_[i])[q].size()) return std::nullopt;
+    for (auto& spans : line_.work) join(spans);
     return std::move(line_);
   }
 
@@ -54,11 +57,24 @@ class Run {
   struct Chip {
     std::array<uint64_t, WEFT_SEMAPHORES> semaphores{};
     std::array<std::array<uint64_t, kMostUnits>, WEFT_CORE_QUEUES> free{};  // from when on
+    uint64_t hbm = 0;                                                       // the same
   };
   struct Times {
     uint64_t busy = 0, end = 0;  // of the unit, and of what it writes
     std::optional<size_t> to;    // chip that semaphore 1 is of
   };
+
+  /// Spans in the order of their beginnings, which may meet.
+  static void join(std::vector<CycleSpan>& spans) {
+    std::vector<CycleSpan> joined;
+    for (const CycleSpan& span : spans) {
+      if (!joined.empty() && span.begin <= joined.back().end)
+        joined.back().end = std::max(joined.back().end, span.end);
+      else
+        joined.push_back(span);
+    }
+    spans = std::move(joined);
+  }
 
   void go_on(size_t number, uint64_t now) {
     for (size_t q = 0; q < WEFT_CORE_QUEUES; q++)
@@ -83,6 +99,7 @@ class Run {
     begun.push_back(now);
     const Times times = times_of(number, q, command, h, now);
     unit = times.busy;
+    if (q == WEFT_QUEUE_MXU || q == WEFT_QUEUE_VPU) line_.work[number].push_back({now, times.busy});
     line_.cycles = std::max(line_.cycles, times.end);
     events_.push({times.busy, number});
     if (h.post_sem0 != WEFT_NO_SEMAPHORE)
@@ -114,12 +131,18 @@ class Run {
     }
     const auto dma = spec::decode_dma(command);
     uint64_t busy = now + command_graph::unit_cycles(chip_, dma);
-    if ((h.flags & WEFT_COMMAND_FLAG_REMOTE) == 0)
+    if ((h.flags & WEFT_COMMAND_FLAG_REMOTE) == 0) {
+      uint64_t& hbm = chips_[number].hbm;  // channels share it
+      hbm = std::max(hbm, now) + command_graph::hbm_cycles(chip_, command_graph::bytes_of(dma));
+      busy = std::max(busy, hbm);
       return {
           busy, busy + (q == WEFT_QUEUE_DMA_IN ? chip_.hbm_read_latency_cycles : chip_.hbm_write_latency_cycles), {}};
+    }
     uint64_t& link = links_[{number, dma.remote_chip}];
-    link = std::max(link, now) + command_graph::bytes_of(dma) * (chip_.clock_hz / 1'000'000) /
-                                     std::max<uint64_t>(1, link_bytes_per_second_ / 1'000'000);
+    const uint64_t first = std::max(link, now);
+    link = first + command_graph::bytes_of(dma) * (chip_.clock_hz / 1'000'000) /
+                       std::max<uint64_t>(1, link_bytes_per_second_ / 1'000'000);
+    line_.sent[number].push_back({first, link});
     busy = std::max(busy, link);
     const auto to = index_.find(dma.remote_chip);
     return {busy, busy + hop_cycles_, to == index_.end() ? number : to->second};

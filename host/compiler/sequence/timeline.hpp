@@ -16,9 +16,16 @@ namespace weft::compiler {
 /// have posted what it waits for.
 using Beginnings = std::array<std::vector<uint64_t>, WEFT_CORE_QUEUES>;
 
+/// From a cycle until before another one.
+struct CycleSpan {
+  uint64_t begin = 0, end = 0;
+};
+
 struct Timeline {
   std::vector<Beginnings> chips;  ///< as the blocks
   uint64_t cycles = 0;            ///< until the last command has ended
+  /// By chip: when an MXU or the vector unit works, ascending and apart, and when data leave for another chip.
+  std::vector<std::vector<CycleSpan>> work, sent;
 };
 
 /// Runs the chips' blocks against each other. `numbers`: of the chips, which remote commands name. `link_bytes_per_second`:

@@ -144,6 +144,30 @@ TEST_CASE("A group is a ring if every chip is a neighbour of the next and the la
   CHECK_FALSE(ring(torus, {0, 1}));
 }
 
+TEST_CASE("A gathering of a group whose chips are a mesh in its order has the mesh's axes, a reduction has a line") {
+  const auto axes = [](const SliceShape& slice, CollectiveKind kind, std::vector<uint32_t> group) {
+    const auto mesh = compiler::collective_mesh(slice, {.kind = kind, .groups = {group}}, group.back());
+    REQUIRE(mesh.ok());
+    CHECK(mesh.value().chips == group);
+    CHECK(mesh.value().rank == group.size() - 1);
+    std::vector<std::pair<unsigned, bool>> told;
+    for (const auto& axis : mesh.value().axes) told.emplace_back(axis.ranks, axis.ring);
+    return told;
+  };
+  using Axes = std::vector<std::pair<unsigned, bool>>;
+  constexpr auto kGather = CollectiveKind::kAllGather;
+  const SliceShape small{{2, 2, 1}, {}}, wide{{4, 2, 1}, {true, false, false}};
+  CHECK(axes(small, kGather, {0, 1, 2, 3}) == Axes{{2, false}, {2, false}});
+  CHECK(axes(small, kGather, {0, 2, 1, 3}) == Axes{{2, false}, {2, false}});
+  CHECK(axes(small, kGather, {0, 1, 3, 2}) == Axes{{4, true}});
+  CHECK(axes(small, kGather, {0, 3, 1, 2}) == Axes{{4, false}});
+  CHECK(axes(small, CollectiveKind::kAllReduce, {0, 2, 1, 3}) == Axes{{4, false}});
+  CHECK(axes(wide, kGather, {0, 1, 2, 3, 4, 5, 6, 7}) == Axes{{4, true}, {2, false}});
+  CHECK(axes(wide, kGather, {0, 4, 1, 5, 2, 6, 3, 7}) == Axes{{2, false}, {4, true}});
+  CHECK(axes(wide, kGather, {0, 1, 2, 4, 5, 6}) == Axes{{3, false}, {2, false}});
+  CHECK(axes(wide, kGather, {0, 1, 2, 3}) == Axes{{4, true}});
+}
+
 TEST_CASE("Blocks are granules, the first ones longer, and together the array") {
   for (const uint64_t bytes : {uint64_t{16}, uint64_t{32}, uint64_t{1600}, uint64_t{1616}}) {
     uint64_t at = 0, longest = 0, shortest = bytes;

@@ -13,12 +13,12 @@ namespace {
 
 const spec::Chip& kNano = *spec::find_chip("nano");
 
-std::vector<Kernel> kernels_of(const SequencePair& pair) {
+std::vector<Kernel> kernels_of(const SequencePair& pair, const Hiding& hidden) {
   std::vector<Kernel> made;
   for (size_t device = 0; device < pair.collectives.size(); device++) {
     REQUIRE(can_be_beside(kNano, pair.program, pair.collectives[device], pair.place));
     made.push_back(beside(kNano, pair.program, pair.of_program, pair.collectives[device], pair.of_collectives[device],
-                          pair.stretch, pair.place));
+                          hidden, pair.place));
   }
   return made;
 }
@@ -28,7 +28,7 @@ std::vector<Kernel> kernels_of(const SequencePair& pair) {
 TEST_CASE("each queue has the commands of both in their own order, and no chip waits for ever") {
   const auto made = two_batches();
   for (const auto& [stage, pair] : made.stages.pairs) {
-    const auto kernels = kernels_of(pair);
+    const auto kernels = kernels_of(pair, {0, pair.hidden.stretch});
     std::vector<const Block*> blocks;
     for (size_t device = 0; device < kernels.size(); device++) {
       blocks.push_back(&kernels[device].queues);
@@ -48,7 +48,7 @@ TEST_CASE("each queue has the commands of both in their own order, and no chip w
 TEST_CASE("the collective has semaphores and VMEM of its own") {
   const auto made = two_batches();
   for (const auto& [stage, pair] : made.stages.pairs)
-    for (const Kernel& kernel : kernels_of(pair)) {
+    for (const Kernel& kernel : kernels_of(pair, {0, pair.hidden.stretch})) {
       CHECK(kernel.vmem_bytes <= kNano.vmem_bytes);
       size_t adds = 0;
       for (const auto& command : kernel.queues[WEFT_QUEUE_VPU]) {
@@ -65,6 +65,35 @@ TEST_CASE("the collective has semaphores and VMEM of its own") {
       CHECK(adds > 0);
       CHECK(pair.program.vmem_bytes <= pair.place.vmem_bytes);
     }
+}
+
+TEST_CASE("a collective that begins later has a barrier that waits for the program") {
+  const auto made = two_batches();
+  REQUIRE_FALSE(made.stages.pairs.empty());
+  const auto& pair = made.stages.pairs.begin()->second;
+  const uint64_t delay = pair.of_program[WEFT_QUEUE_MXU].back();
+  const auto kernels = kernels_of(pair, {delay, 1});
+  std::vector<const Block*> blocks;
+  for (const Kernel& kernel : kernels) {
+    blocks.push_back(&kernel.queues);
+    std::vector<uint8_t> waits;
+    for (const auto& command : kernel.queues[WEFT_QUEUE_SYNC])
+      if (const auto h = spec::decode_header(command); h.opcode == WEFT_OPCODE_BARRIER) waits.push_back(h.wait_sem0);
+    REQUIRE(waits.size() == 1);
+    REQUIRE(waits[0] < WEFT_REMOTE_SEMAPHORE_FIRST);
+    CHECK((pair.program.semaphores >> waits[0] & 1) == 0);
+    size_t posts = 0;
+    for (const auto& queue : kernel.queues)
+      for (const auto& command : queue) {
+        const auto h = spec::decode_header(command);
+        posts += (h.post_sem0 == waits[0] ? h.post_count0 : 0) + (h.post_sem1 == waits[0] ? h.post_count1 : 0);
+      }
+    CHECK(posts == 1);
+  }
+  const auto later = timeline(kNano, 2'000'000'000, blocks, {0, 1, 2, 3});
+  REQUIRE(later);
+  // the first data leave when the program has come so far
+  for (const auto& sent : later->sent) CHECK(sent.front().begin >= delay / 2);
 }
 
 TEST_CASE("a program that leaves no semaphore is not beside a collective") {

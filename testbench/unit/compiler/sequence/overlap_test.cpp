@@ -19,7 +19,7 @@ TEST_CASE("the sum of one micro-batch runs beside the product of the other") {
     for (const auto& input : made.plan.steps[*both.program].inputs)
       CHECK_FALSE((input.memory == sum.outputs[0].memory && input.offset_bytes == sum.outputs[0].offset_bytes));
     CHECK(pair.collectives.size() == 4);
-    CHECK(pair.stretch >= 1);
+    CHECK(pair.hidden.stretch >= 1);
   }
 }
 

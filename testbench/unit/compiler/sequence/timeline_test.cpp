@@ -43,7 +43,8 @@ std::optional<Timeline> run(const std::vector<Block>& blocks) {
 
 TEST_CASE("a command begins when its queue, its unit and what it waits for let it") {
   Block block;
-  // two channels: the third load begins when the first has gone; the store when the second's data are there
+  // two channels, which share HBM: the third load begins when the first has gone; the store when the second's data are
+  // there
   for (const uint8_t post : {uint8_t{1}, uint8_t{2}, uint8_t{3}})
     block[WEFT_QUEUE_DMA_IN].push_back(copy(6400, WEFT_NO_SEMAPHORE, post));
   for (const uint8_t wait : {uint8_t{2}, uint8_t{1}, uint8_t{3}})
@@ -52,9 +53,9 @@ TEST_CASE("a command begins when its queue, its unit and what it waits for let i
   REQUIRE(line);
   const uint64_t load = 6400 * 1'000'000'000ull / kNano.hbm_bytes_per_second;
   CHECK(line->chips[0][WEFT_QUEUE_DMA_IN] == std::vector<uint64_t>{0, 0, load});
-  CHECK(line->chips[0][WEFT_QUEUE_DMA_OUT] == std::vector<uint64_t>{load + kNano.hbm_read_latency_cycles,
-                                                                    load + kNano.hbm_read_latency_cycles,
-                                                                    2 * load + kNano.hbm_read_latency_cycles});
+  CHECK(line->chips[0][WEFT_QUEUE_DMA_OUT] == std::vector<uint64_t>{2 * load + kNano.hbm_read_latency_cycles,
+                                                                    2 * load + kNano.hbm_read_latency_cycles,
+                                                                    3 * load + kNano.hbm_read_latency_cycles});
 }
 
 TEST_CASE("what goes to another chip takes the link's time and a hop, one behind the other") {
@@ -65,6 +66,9 @@ TEST_CASE("what goes to another chip takes the link's time and a hop, one behind
   REQUIRE(line);
   CHECK(line->chips[1][WEFT_QUEUE_DMA_IN] == std::vector<uint64_t>{1000 + kHop, 2000 + kHop});
   CHECK(line->cycles >= 2000 + kHop + kNano.hbm_read_latency_cycles);
+  REQUIRE(line->sent[0].size() == 2);
+  CHECK((line->sent[0][1].begin == 1000 && line->sent[0][1].end == 2000));
+  CHECK((line->sent[1].empty() && line->work[0].empty()));
 }
 
 TEST_CASE("blocks that wait for ever have no timeline") {
