@@ -66,6 +66,7 @@ weft_error fault_error(uint32_t fault) {
     case WEFT_FAULT_SEGMENT:
     case WEFT_FAULT_DMA_BUS:
     case WEFT_FAULT_COMMAND_FETCH:
+    case WEFT_FAULT_INDEX:
       return WEFT_ERROR_DMA_FAULT;
     case WEFT_FAULT_SEMAPHORE_OVERFLOW:
     case WEFT_FAULT_SEMAPHORE_LEAK:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/indexed_rows.hpp"
 #include "model/golden/remote.hpp"
 #include "weft/spec/command_fields.hpp"
 
@@ -140,6 +141,54 @@ std::optional<Fault> check_dma(const Command& command, unsigned queue, const Chi
     return ici_fault(WEFT_ICI_CAUSE_NO_SUCH_CHIP, c.remote_chip, 0);
   }
   return check_dma_side(dma_destination(c), c, limit(c.dst_seg));
+}
+
+// GATHER and SCATTER
+
+std::optional<Fault> check_indexed_fields(const spec::IndexedCommand& c) {
+  constexpr size_t kEntries = std::tuple_size_v<SegmentTable>;
+  FieldCheck check(WEFT_FAULT_ILLEGAL_FIELD);
+  check.require(c.src_seg < kEntries && (c.src_seg != 0) == is_gather(c), 16);
+  check.require(c.dst_seg < kEntries && (c.dst_seg == 0) == is_gather(c), 17);
+  check.require(c.row_bytes != 0, 30);
+  check.require(c.count != 0, 34);
+  check.require(c.table_rows != 0 && c.table_rows <= INT32_MAX, 36);
+  return check.fault();
+}
+
+std::optional<Fault> check_indexed_alignment(const spec::IndexedCommand& c, const Chip& chip) {
+  const int64_t word = chip.word_bytes, granule = WEFT_CORE_DMA_GRANULE_BYTES;
+  const int64_t source = is_gather(c) ? granule : word, destination = is_gather(c) ? word : granule;
+  FieldCheck check(WEFT_FAULT_ALIGNMENT);
+  check.require(static_cast<int64_t>(c.src_off) % source == 0, 20);
+  check.require(static_cast<int64_t>(c.dst_off) % destination == 0, 25);
+  check.require(c.row_bytes % granule == 0, 30);
+  check.require(c.src_stride % source == 0, 40);
+  check.require(c.index_off % word == 0, 44);
+  check.require(c.dst_stride % destination == 0, 52);
+  return check.fault();
+}
+
+std::optional<Fault> check_indexed(const Command& command, const Chip& chip, const SegmentTable& segments) {
+  const auto c = spec::decode_indexed(command);
+  if (auto fault = check_indexed_fields(c)) return fault;
+  if (auto fault = check_indexed_alignment(c, chip)) return fault;
+  const IndexedSide table = indexed_table(c), rows = indexed_rows(c);
+  const Segment& segment = segments[table.segment];
+  if (segment.space == WEFT_ADDRESS_SPACE_NONE || !(is_gather(c) ? segment.readable : segment.writable))
+    return Fault{WEFT_FAULT_SEGMENT, table.segment % uint64_t{kSegmentVersion1}};
+  const auto check_side = [&](const IndexedSide& side) -> std::optional<Fault> {
+    const DmaExtent extent = indexed_extent(side, c);
+    const uint64_t limit = side.segment == 0 ? chip.vmem_bytes : segment.limit;
+    if (extent.first < 0) return Fault{WEFT_FAULT_RANGE, static_cast<uint64_t>(extent.first)};
+    if (static_cast<uint64_t>(extent.end) > limit) return Fault{WEFT_FAULT_RANGE, limit};
+    return std::nullopt;
+  };
+  if (auto fault = check_side(is_gather(c) ? table : rows)) return fault;
+  if (auto fault = check_side(is_gather(c) ? rows : table)) return fault;
+  if (uint64_t{c.index_off} + sizeof(int32_t) * c.count > chip.vmem_bytes)
+    return Fault{WEFT_FAULT_RANGE, chip.vmem_bytes};
+  return std::nullopt;
 }
 
 // BARRIER
@@ -384,6 +433,8 @@ std::optional<Fault> check_unit(const Command& command, unsigned queue, const Ch
   switch (spec::find_opcode(command.bytes[0])->body) {
     case Body::kDma:
       return check_dma(command, queue, chip, segments, place);
+    case Body::kIndexed:
+      return check_indexed(command, chip, segments);
     case Body::kMxu:
       return check_mxu(command, chip);
     case Body::kVpu:

@@ -13,6 +13,7 @@ struct Entry {
 };
 constexpr Entry kTable[] = {
     {WEFT_OPCODE_COPY, execute_copy_out, execute_copy_in}, {WEFT_OPCODE_FILL, execute_fill_out, execute_fill_in},
+    {WEFT_OPCODE_GATHER, nullptr, execute_gather},         {WEFT_OPCODE_SCATTER, execute_scatter, nullptr},
     {WEFT_OPCODE_MATMUL, nullptr, execute_matmul},         {WEFT_OPCODE_ELEMENTWISE, nullptr, execute_elementwise},
     {WEFT_OPCODE_REDUCE, nullptr, execute_reduce},         {WEFT_OPCODE_TRANSPOSE, nullptr, execute_transpose},
     {WEFT_OPCODE_EPILOGUE, nullptr, execute_elementwise},  {WEFT_OPCODE_CAST, nullptr, execute_elementwise},

@@ -96,13 +96,13 @@ class CoreState {
   [[nodiscard]] uint32_t acc_rows() const { return golden::acc_rows(chip_); }
 
   /// Checks the command and does what it does to VMEM, ACC and memory; waits and posts are not looked at. A refused
-  /// command writes nothing. DMA_BUS: the beats before the failing one have been written. Rows and runs are done one
+  /// command writes nothing. DMA_BUS: the beats before the failing one have been written, INDEX: the rows before it. Rows and runs are done one
   /// after the other in ascending order, each read before it is written.
   /// A remote COPY writes its beats to space none, at offsets in the receiver's segment.
   std::optional<Fault> execute(const spec::Command& command, unsigned queue, MemoryAccess& memory,
                                const SlicePlace& place = {});
 
-  /// execute() without the checks, for a command that has passed them. Only DMA_BUS can come back.
+  /// execute() without the checks, for a command that has passed them. Only DMA_BUS can come back, and INDEX.
   std::optional<Fault> execute_checked(const spec::Command& command, unsigned queue, MemoryAccess& memory);
 
  private:

@@ -10,6 +10,8 @@ std::optional<Fault> execute_copy_in(CoreState& core, const spec::Command& comma
 std::optional<Fault> execute_copy_out(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_fill_in(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_fill_out(CoreState& core, const spec::Command& command, MemoryAccess& memory);
+std::optional<Fault> execute_gather(CoreState& core, const spec::Command& command, MemoryAccess& memory);
+std::optional<Fault> execute_scatter(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_matmul(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& command, MemoryAccess& memory);
 std::optional<Fault> execute_reduce(CoreState& core, const spec::Command& command, MemoryAccess& memory);

@@ -1,6 +1,7 @@
 /// What a command writes, as ranges.
 #include "model/golden/core_state.hpp"
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/indexed_rows.hpp"
 #include "model/golden/remote.hpp"
 
 namespace weft::golden {
@@ -29,6 +30,20 @@ void add_dma(WrittenRanges& out, const spec::DmaCommand& c, const SegmentTable& 
   });
 }
 
+/// Of a table: all of it.
+void add_indexed(WrittenRanges& out, const spec::IndexedCommand& c, const SegmentTable& segments) {
+  if (!is_gather(c)) {
+    const DmaExtent extent = indexed_extent(indexed_table(c), c);
+    const Segment& segment = segments[c.dst_seg];
+    out.memory.push_back({segment.space, segment.base + static_cast<uint64_t>(extent.first),
+                          static_cast<uint64_t>(extent.end - extent.first)});
+    return;
+  }
+  const IndexedSide rows = indexed_rows(c);
+  for (int64_t i = 0; i < rows.rows; i++)
+    append(out.vmem, WrittenRanges::Vmem{static_cast<uint64_t>(rows.offset + i * rows.stride), c.row_bytes});
+}
+
 void add_vpu(WrittenRanges& out, const spec::VpuCommand& c, const spec::Chip& chip) {
   const uint64_t skipped = writes_upper_half(c) ? chip.word_bytes / 2 : 0;
   const uint64_t row_bytes = uint64_t{words_per_row(c.dst_dtype)} * chip.word_bytes - skipped;
@@ -45,6 +60,9 @@ WrittenRanges written_ranges(const spec::Command& command, const spec::Chip& chi
   switch (opcode->body) {
     case spec::Body::kDma:
       add_dma(out, spec::decode_dma(command), segments);
+      break;
+    case spec::Body::kIndexed:
+      add_indexed(out, spec::decode_indexed(command), segments);
       break;
     case spec::Body::kMxu: {
       const auto c = spec::decode_mxu(command);

@@ -3,6 +3,7 @@
 //
 //   dma_in  ─► channel 0, 1 ─► dma_read_port  ─► mrd, mrsp ─► VMEM dw
 //   dma_out ─► channel 2, 3 ─► dma_write_port ─► VMEM dr ─► mwr or ici, mack
+//   indices of all four ─► dma_index_port ─► VMEM dr
 //
 // Of the two channels of a direction, the one that holds fewer commands is ready (a tie: the
 // lower), so commands start in order and may finish out of order. Taken in cycle 0: mrd valid in 6,
@@ -10,7 +11,8 @@
 module dma
   import weft_pkg::*, chip_pkg::*, core_pkg::*;
 #(
-  localparam int unsigned BeatBytes = DmaWords * WordBytes
+  localparam int unsigned BeatBytes = DmaWords * WordBytes,
+  localparam int unsigned AddrBits = $clog2(VmemWords)
 ) (
   input  logic                              clk_i,
   input  logic                              rst_ni,
@@ -95,10 +97,12 @@ module dma
   // The face of a channel is the same for both directions; each uses its part.
   // verilator lint_off PINCONNECTEMPTY
   logic [1:0] in_front_valid, in_front_ready, in_back_valid, in_back_take, in_back_fill;
-  logic [1:0] in_back_last, in_retire, in_dead, out_open_valid;
+  logic [1:0] in_back_last, in_retire, in_busy, in_dead, out_open_valid;
   dma_cmd_t out_open_cmd[2];
   logic in_back_error;
-  logic [1:0] in_back_fail, out_back_fail, out_drop, out_poisoned;
+  logic [1:0] in_back_fail, out_drop, out_poisoned;
+  logic [DmaChannels-1:0] index_valid, index_ready, index_answer;
+  logic [31:0] index_word[DmaChannels];
   logic [9:0] out_granule;
   logic [1:0] in_front_space[2];
   logic [15:0] in_front_bytes[2], in_back_bytes[2];
@@ -122,6 +126,10 @@ module dma
       .back_fill_o(in_back_fill[c]), .back_pattern_o(in_back_pattern[c]),
       .back_vmem_o(in_back_vmem[c]),
       .back_bytes_o(in_back_bytes[c]), .back_last_o(in_back_last[c]), .retire_i(in_retire[c]),
+      .back_busy_i(in_busy[c]), .ack_i(1'b0), .ack_error_i(1'b0),
+      .index_valid_o(index_valid[c]), .index_ready_i(index_ready[c]),
+      .index_word_o(index_word[c]), .index_answer_i(index_answer[c]),
+      .index_data_i(dr_i.data[8*WordBytes-1:0]), .index_poison_i(dr_i.poison[WordBytes/8-1:0]),
       .drop_i(1'b0), .poison_granule_i('0), .poisoned_o(), .fail_i(fail_i[0]), .fail_beat_i,
       .back_fail_o(in_back_fail[c])
     );
@@ -134,18 +142,20 @@ module dma
     .back_fail_i(in_back_fail),
     .back_fill_i(in_back_fill),
     .back_pattern_i(in_back_pattern), .back_vmem_i(in_back_vmem), .back_bytes_i(in_back_bytes),
-    .back_last_i(in_back_last), .retire_o(in_retire), .dead_i(in_dead),
+    .back_last_i(in_back_last), .retire_o(in_retire), .busy_o(in_busy), .dead_i(in_dead),
     .mrd_valid_o, .mrd_ready_i, .mrd_o, .mrsp_valid_i, .mrsp_ready_o, .mrsp_i,
     .dw_req_o, .dw_o, .dw_gnt_i
   );
 
-  logic [1:0] out_front_valid, out_front_ready, out_front_fill, out_back_valid, out_back_take;
-  logic [1:0] out_back_last, out_retire, out_front_remote, out_front_last;
-  logic out_back_error;
+  logic [1:0] out_front_valid, out_front_ready, out_front_fill, out_ack;
+  logic [1:0] out_front_remote, out_front_last;
+  logic out_ack_error;
   logic [1:0] out_front_space[2];
   logic [15:0] out_front_bytes[2];
   logic [31:0] out_front_pattern[2];
   logic [63:0] out_front_mem[2], out_front_vmem[2];
+  logic data_req, data_gnt, data_rvalid;
+  port_pkg::beat_read_t data_read;
   for (genvar c = 0; c < 2; c++) begin : gen_out
     dma_channel #(
       .Out(1'b1), .BeatBytes(BeatBytes), .VmemBytes(VmemBytes), .WordBytes(40'(WordBytes)),
@@ -163,13 +173,14 @@ module dma
       .front_pattern_o(out_front_pattern[c]), .front_space_o(out_front_space[c]),
       .front_mem_o(out_front_mem[c]),
       .front_vmem_o(out_front_vmem[c]), .front_bytes_o(out_front_bytes[c]),
-      .back_valid_o(out_back_valid[c]), .back_take_i(out_back_take[c]),
-      .back_error_i(out_back_error),
-      .back_fill_o(), .back_pattern_o(), .back_vmem_o(), .back_bytes_o(),
-      .back_last_o(out_back_last[c]),
-      .retire_i(out_retire[c]), .drop_i(out_drop[c]), .poison_granule_i(out_granule),
-      .poisoned_o(out_poisoned[c]), .fail_i(fail_i[1]), .fail_beat_i,
-      .back_fail_o(out_back_fail[c])
+      .back_valid_o(), .back_take_i(1'b0), .back_error_i(1'b0),
+      .back_fill_o(), .back_pattern_o(), .back_vmem_o(), .back_bytes_o(), .back_last_o(),
+      .retire_i(1'b0), .back_busy_i(1'b0), .ack_i(out_ack[c]), .ack_error_i(out_ack_error),
+      .index_valid_o(index_valid[c+2]), .index_ready_i(index_ready[c+2]),
+      .index_word_o(index_word[c+2]), .index_answer_i(index_answer[c+2]),
+      .index_data_i(dr_i.data[8*WordBytes-1:0]), .index_poison_i(dr_i.poison[WordBytes/8-1:0]),
+      .drop_i(out_drop[c]), .poison_granule_i(out_granule),
+      .poisoned_o(out_poisoned[c]), .fail_i(fail_i[1]), .fail_beat_i, .back_fail_o()
     );
   end
   dma_write_port u_write_port (
@@ -179,15 +190,25 @@ module dma
     .front_pattern_i(out_front_pattern), .front_space_i(out_front_space),
     .front_mem_i(out_front_mem),
     .front_vmem_i(out_front_vmem), .front_bytes_i(out_front_bytes),
-    .back_valid_i(out_back_valid), .back_take_o(out_back_take), .back_error_o(out_back_error),
-    .back_fail_i(out_back_fail), .drop_o(out_drop), .poison_granule_o(out_granule),
-    .poisoned_i(out_poisoned),
-    .back_last_i(out_back_last),
-    .retire_o(out_retire),
-    .dr_req_o, .dr_o, .dr_gnt_i, .dr_rvalid_i, .dr_i, .mwr_valid_o, .mwr_ready_i, .mwr_o,
+    .ack_o(out_ack), .ack_error_o(out_ack_error), .drop_o(out_drop),
+    .poison_granule_o(out_granule), .poisoned_i(out_poisoned),
+    .dr_req_o(data_req), .dr_o(data_read), .dr_gnt_i(data_gnt), .dr_rvalid_i(data_rvalid), .dr_i,
+    .mwr_valid_o, .mwr_ready_i, .mwr_o,
     .ici_valid_o, .ici_ready_i, .ici_last_o, .mack_valid_i, .mack_i
   );
   // verilator lint_on PINCONNECTEMPTY
+
+  logic [AddrBits-1:0] index_place[DmaChannels];
+  for (genvar c = 0; c < DmaChannels; c++) begin : gen_index
+    assign index_place[c] = index_word[c][AddrBits-1:0];
+  end
+  dma_index_port u_index_port (
+    .clk_i, .rst_ni,
+    .index_valid_i(index_valid), .index_ready_o(index_ready), .index_word_i(index_place),
+    .index_answer_o(index_answer),
+    .data_req_i(data_req), .data_i(data_read), .data_gnt_o(data_gnt), .data_rvalid_o(data_rvalid),
+    .dr_req_o, .dr_o, .dr_gnt_i, .dr_rvalid_i
+  );
 
   assign read_beat_o   = mrd_valid_o && mrd_ready_i;
   // A channel's check takes four cycles and one command is taken in a cycle: never both at once.

@@ -20,9 +20,11 @@ module dma_addrgen #(
   // the beat: goes on to the next one when advance_i is 1
   output logic          valid_o,
   input  logic          advance_i,
+  input  logic          pass_i,      // with advance_i: to the next run at once
   output logic [63:0]   mem_o,       // bus address
   output logic [63:0]   vmem_o,      // byte offset in VMEM
   output logic [15:0]   bytes_o,
+  output logic          run_last_o,  // of its run
   output logic          last_o,      // of the job
   output dma_pkg::job_t job_o        // the job that is walked
 );
@@ -33,7 +35,7 @@ module dma_addrgen #(
   logic [63:0] mem_q, mem_run_q, mem_row_q, mem_plane_q;
   logic [63:0] vmem_q, vmem_run_q, vmem_row_q, vmem_plane_q;
 
-  wire in_run = left_q > BeatBytes;
+  wire in_run = left_q > BeatBytes && !pass_i;
   wire in_row = runs1_q != 16'd0;
   wire in_plane = runs2_q != 16'd0;
   wire in_box = runs3_q != 16'd0;
@@ -42,6 +44,7 @@ module dma_addrgen #(
   assign mem_o = mem_q;
   assign vmem_o = vmem_q;
   assign bytes_o = in_run ? BeatBytes[15:0] : left_q[15:0];
+  assign run_last_o = !in_run;
   assign last_o = !in_run && !in_row && !in_plane && !in_box;
   assign job_o = job_q;
 

@@ -35,6 +35,7 @@ module dma_read_port
   input  logic [15:0]       back_bytes_i[2],
   input  logic [1:0]             back_last_i,
   output logic [1:0]             retire_o,
+  output logic [1:0]             busy_o,          // a beat that was taken is not visible yet
   input  logic [1:0]             dead_i,
   // memory: requests
   output logic                   mrd_valid_o,
@@ -116,6 +117,8 @@ module dma_read_port
   end
   wire retire = dw_req_o && dw_gnt_i && beat_last_q;
   assign retire_o = {retire && beat_channel_q, retire && !beat_channel_q};
+  wire busy = dw_req_o && !dw_gnt_i;
+  assign busy_o = {busy && beat_channel_q, busy && !beat_channel_q};
 
   MrdStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       mrd_valid_o && !mrd_ready_i |=>

@@ -9,8 +9,8 @@
 // A beat a cycle: a read starts only if the skid has room for all that are under way, so a refused
 // mwr loses nothing, and no beat is lost after it. A beat that ECC could not correct is not
 // sent, nor is what its channel reads after it. Front valid and granted in cycle 0: mwr valid in
-// 2. Acknowledged in cycle 0: retired in 0. Beats for other chips leave by the same register, in
-// their turn: mwr_addr, bytes, channel and data are those of ici too.
+// 2. Acknowledged in cycle 0: the back has it in 0. Beats for other chips leave by the same
+// register, in their turn: mwr_addr, bytes, channel and data are those of ici too.
 module dma_write_port
   import chip_pkg::*;
 #(
@@ -33,12 +33,8 @@ module dma_write_port
   input  logic [63:0]       front_vmem_i[2],
   input  logic [15:0]       front_bytes_i[2],
   // channels: back
-  input  logic [1:0]             back_valid_i,
-  output logic [1:0]             back_take_o,
-  output logic                   back_error_o,
-  input  logic [1:0]             back_fail_i,     // fault injection: the answer counts as an error
-  input  logic [1:0]             back_last_i,
-  output logic [1:0]             retire_o,
+  output logic [1:0]             ack_o,           // the next beat is acknowledged
+  output logic                   ack_error_o,
   // channels: ECC
   output logic [1:0]             drop_o,          // the beat just read is not sent
   output logic [9:0]             poison_granule_o,
@@ -182,12 +178,8 @@ module dma_write_port
   end
 
   // acknowledgements; those of a dead channel fall on the floor
-  wire answer = mack_i.channel[0];
-  wire take = mack_valid_i && back_valid_i[answer];
-  assign back_take_o  = {take && answer, take && !answer};
-  assign back_error_o = mack_i.error || back_fail_i[answer];
-  wire retire = take && !back_error_o && back_last_i[answer];
-  assign retire_o = {retire && answer, retire && !answer};
+  assign ack_o = {mack_valid_i && mack_i.channel[0], mack_valid_i && !mack_i.channel[0]};
+  assign ack_error_o = mack_i.error;
 
   MwrStable_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
       mwr_valid_o && !mwr_ready_i |=>

@@ -49,6 +49,19 @@ spec::VpuCommand residual(uint16_t columns) {
   return c;
 }
 
+/// Rows of the segment by indices behind them.
+spec::IndexedCommand indexed(weft_opcode opcode) {
+  spec::IndexedCommand c;
+  c.header.opcode = static_cast<uint8_t>(opcode);
+  const bool gathers = opcode == WEFT_OPCODE_GATHER;
+  (gathers ? c.src_seg : c.dst_seg) = gathers ? 3 : 4;
+  (gathers ? c.src_stride : c.dst_stride) = 64;
+  (gathers ? c.dst_stride : c.src_stride) = 64;
+  c.row_bytes = 64, c.count = 5, c.table_rows = 20;
+  c.index_off = 8192;
+  return c;
+}
+
 }  // namespace
 
 Seeds command_seeds() {
@@ -56,6 +69,8 @@ Seeds command_seeds() {
   return {
       {"copy_in", command_seed(WEFT_QUEUE_DMA_IN, test::copy_in(3, 0, 0, 256))},
       {"copy_out", command_seed(WEFT_QUEUE_DMA_OUT, test::copy_out(0, 4, 64, 256))},
+      {"gather", command_seed(WEFT_QUEUE_DMA_IN, indexed(WEFT_OPCODE_GATHER))},
+      {"scatter", command_seed(WEFT_QUEUE_DMA_OUT, indexed(WEFT_OPCODE_SCATTER))},
       {"matmul", command_seed(WEFT_QUEUE_MXU, test::matmul(0, 1, 64, 4, n, static_cast<uint16_t>(n), n))},
       {"epilogue", command_seed(WEFT_QUEUE_VPU, test::epilogue(0, 4, static_cast<uint16_t>(n), 0))},
       {"bytes", command_seed(WEFT_QUEUE_VPU, to_bytes(static_cast<uint16_t>(n)))},

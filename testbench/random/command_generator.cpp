@@ -56,6 +56,7 @@ class CommandDraw {
       case spec::Body::kVpu:
         step.command = vpu(header);
         break;
+      case spec::Body::kIndexed:  // indexed_steps.hpp
       case spec::Body::kBarrier:  // not of a core that stands alone
       case spec::Body::kNone:
         step.command = spec::encode(spec::NoneCommand{header});

@@ -1,6 +1,8 @@
 // Endings: faults that take more than one wrong field.
 #include "testbench/random/program_ending.hpp"
 
+#include "model/golden/indexed_rows.hpp"
+
 namespace weft::random {
 namespace {
 
@@ -56,14 +58,20 @@ bool append_deadlock(const Plan& plan, const EndingRoom& room, Program& program)
   return true;
 }
 
-/// The first beat is outside already, so that nothing is moved.
-bool append_bus_error(const Plan& plan, const EndingRoom& room, Program& program) {
+/// The segment of beyond_memory(); WEFT_SEGMENTS: there is none.
+uint8_t beyond_segment(const Plan& plan) {
   uint8_t segment = 1;
   const auto is_beyond = [&](weft_address_space space) {
     return plan.segments[segment] == beyond_memory(*plan.chip, space);
   };
   while (segment < WEFT_SEGMENTS && !is_beyond(WEFT_ADDRESS_SPACE_HBM) && !is_beyond(WEFT_ADDRESS_SPACE_HOST))
     segment++;
+  return segment;
+}
+
+/// The first beat is outside already, so that nothing is moved.
+bool append_bus_error(const Plan& plan, const EndingRoom& room, Program& program) {
+  const uint8_t segment = beyond_segment(plan);
   if (!room.vmem || segment == WEFT_SEGMENTS) return false;
   const uint64_t offset = room.draw / 4 % (kSegmentBytes / 32) * 16;
   const bool in = room.draw % 2 == 0;
@@ -74,6 +82,37 @@ bool append_bus_error(const Plan& plan, const EndingRoom& room, Program& program
   const unsigned queue = in ? WEFT_QUEUE_DMA_IN : WEFT_QUEUE_DMA_OUT;
   push(program, queue, spec::encode(copy));
   program.fault = ExpectedFault{WEFT_FAULT_DMA_BUS, plan.segments[segment].base + offset, queue, kFirstTag};
+  return true;
+}
+
+/// A FILL makes the indices, and what goes by them waits for it. The first one is wrong, so that nothing is moved.
+bool append_index(const Plan& plan, const EndingRoom& room, Program& program) {
+  if (!room.vmem || room.unused.empty()) return false;
+  const bool gathers = room.draw % 2 == 0;
+  const uint64_t word = plan.chip->word_bytes;
+  spec::IndexedCommand c;
+  c.header = header(gathers ? WEFT_OPCODE_GATHER : WEFT_OPCODE_SCATTER, 1);
+  c.row_bytes = WEFT_CORE_DMA_GRANULE_BYTES;
+  c.count = static_cast<uint16_t>(1 + room.draw / 2 % (word / sizeof(int32_t)));
+  c.table_rows = static_cast<uint32_t>(1 + room.draw / 64 % 5);
+  c.index_off = static_cast<uint32_t>(*room.vmem);
+  (gathers ? c.dst_off : c.src_off) = *room.vmem + word;
+  (gathers ? c.src_stride : c.dst_stride) = WEFT_CORE_DMA_GRANULE_BYTES;
+  const uint8_t segment = beyond_segment(plan);  // no other command has it
+  if (segment == WEFT_SEGMENTS) return false;
+  (gathers ? c.src_seg : c.dst_seg) = segment;
+  const auto bad = static_cast<int32_t>(room.draw / 512 % 2 == 0 ? c.table_rows : INT32_MIN + c.count);
+  spec::DmaCommand fill = transfer(*plan.chip, WEFT_OPCODE_FILL, 0);
+  fill.size0 = static_cast<uint32_t>(word);
+  fill.src_off = static_cast<uint32_t>(bad);
+  fill.dst_off = *room.vmem;
+  fill.header.post_sem0 = c.header.wait_sem0 = room.unused[0];
+  fill.header.post_count0 = c.header.wait_count0 = 1;
+  push(program, WEFT_QUEUE_DMA_IN, spec::encode(fill));
+  const unsigned queue = gathers ? WEFT_QUEUE_DMA_IN : WEFT_QUEUE_DMA_OUT;
+  push(program, queue, spec::encode(c));
+  program.fault =
+      ExpectedFault{WEFT_FAULT_INDEX, golden::index_fault_address(0, bad), queue, static_cast<uint16_t>(kFirstTag + 1)};
   return true;
 }
 
@@ -106,6 +145,8 @@ bool append_ending(const Plan& plan, const EndingRoom& room, Program& program) {
       return append_deadlock(plan, room, program);
     case Ending::kBusError:
       return append_bus_error(plan, room, program);
+    case Ending::kIndex:
+      return append_index(plan, room, program);
     case Ending::kRace:
       return append_race(plan, room, program);
   }

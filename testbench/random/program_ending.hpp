@@ -21,7 +21,7 @@ struct EndingRoom {
 /// Appends the commands of plan.ending to `program` and sets the fault in which it must end. False: there is no room.
 [[nodiscard]] bool append_ending(const Plan& plan, const EndingRoom& room, Program& program);
 
-/// The segment that a plan with Ending::kBusError maps: it begins where HBM or host memory ends.
+/// The segment that a plan with Ending::kBusError or kIndex maps: it begins where HBM or host memory ends.
 [[nodiscard]] golden::Segment beyond_memory(const spec::Chip& chip, weft_address_space space);
 
 }  // namespace weft::random

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "testbench/random/command_generator.hpp"
+#include "testbench/random/indexed_steps.hpp"
 #include "testbench/random/program_ending.hpp"
 #include "weft/spec/command_fields.hpp"
 
@@ -64,6 +65,13 @@ void add_loads(Plan& plan, const Place& place, Draw& draw) {
   }
 }
 
+/// A GATHER or SCATTER with what makes its indices.
+void add_indexed(Plan& plan, const Place& place, Draw& draw) {
+  const size_t before = plan.steps.size();
+  for (Step& step : draw_indexed_steps(place, draw, static_cast<uint16_t>(before))) plan.steps.push_back(step);
+  if (!make_program(plan)) plan.steps.resize(before);
+}
+
 /// Now and then many commands of one kind in a row: only so do a queue, a unit's lane of retirement and the order of
 /// the MXUs hold all that they can.
 void add_steps(Plan& plan, const Place& place, Draw& draw) {
@@ -71,6 +79,7 @@ void add_steps(Plan& plan, const Place& place, Draw& draw) {
   size_t burst_end = 0;
   auto kind = spec::Body::kNone;
   while (plan.steps.size() < count) {
+    if (plan.steps.size() >= burst_end && draw.once_in(8)) add_indexed(plan, place, draw);
     const auto tag = static_cast<uint16_t>(plan.steps.size());
     if (plan.steps.size() >= burst_end && draw.once_in(32)) {
       burst_end = plan.steps.size() + draw.between(6, 24);
@@ -119,6 +128,7 @@ Ending ending_of(weft_fault wanted) {
   if (wanted == WEFT_FAULT_SEMAPHORE_OVERFLOW) return Ending::kOverflow;
   if (wanted == WEFT_FAULT_WATCHDOG) return Ending::kDeadlock;
   if (wanted == WEFT_FAULT_DMA_BUS) return Ending::kBusError;
+  if (wanted == WEFT_FAULT_INDEX) return Ending::kIndex;
   return wanted == WEFT_FAULT_HAZARD ? Ending::kRace : Ending::kNone;
 }
 
@@ -135,9 +145,9 @@ void add_damage(Plan& plan, Draw& draw) {
   const weft_fault wanted =
       draw.one_of({WEFT_FAULT_ILLEGAL_OPCODE, WEFT_FAULT_ILLEGAL_FIELD, WEFT_FAULT_ALIGNMENT, WEFT_FAULT_RANGE,
                    WEFT_FAULT_SEGMENT, WEFT_FAULT_ACC_RANGE, WEFT_FAULT_SEMAPHORE_OVERFLOW, WEFT_FAULT_WATCHDOG,
-                   WEFT_FAULT_DMA_BUS, WEFT_FAULT_HAZARD});
+                   WEFT_FAULT_DMA_BUS, WEFT_FAULT_HAZARD, WEFT_FAULT_INDEX});
   plan.ending = ending_of(wanted);
-  if (plan.ending == Ending::kBusError) map_beyond_memory(plan, draw);
+  if (plan.ending == Ending::kBusError || plan.ending == Ending::kIndex) map_beyond_memory(plan, draw);
   if (plan.ending != Ending::kNone && make_program(plan)) return;
   plan.ending = Ending::kNone;
   std::optional<Damage> any;

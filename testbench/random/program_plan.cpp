@@ -8,6 +8,7 @@
 #include <random>
 
 #include "model/core/command/command_accesses.hpp"
+#include "testbench/random/indexed_steps.hpp"
 #include "testbench/random/program_ending.hpp"
 
 namespace weft::random {
@@ -51,8 +52,11 @@ class Lowering {
 
   std::optional<Program> run() {
     std::vector<size_t> node_of;
-    for (const Step& step : plan_.steps) {
+    for (size_t i = 0; i < plan_.steps.size(); i++) {
+      const Step& step = plan_.steps[i];
       if (golden::check_command(step.command, step.queue, *plan_.chip, plan_.segments)) return std::nullopt;
+      if (spec::find_opcode(step.command.bytes[0])->body == spec::Body::kIndexed && !indices_bounded(plan_, i))
+        return std::nullopt;
       if (!add_step(step, node_of)) return std::nullopt;
       node_of.push_back(nodes_.size() - 1);
     }

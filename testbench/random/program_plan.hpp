@@ -28,6 +28,7 @@ enum class Ending : uint8_t {
   kOverflow,  ///< two SIGNALs exceed what a semaphore holds: SEMAPHORE_OVERFLOW
   kDeadlock,  ///< two queues wait for each other: WATCHDOG
   kBusError,  ///< a copy through a legal segment reaches beyond the memory behind it: DMA_BUS
+  kIndex,     ///< a GATHER or SCATTER by an index that is no row of its table: INDEX
   kRace,      ///< two commands write the same place and nothing orders them: HAZARD
 };
 

@@ -66,10 +66,12 @@ TEST_CASE("every opcode that is built, on every queue that takes it, and every c
     INFO(opcode.name);
     CHECK(std::ranges::any_of(reached.kinds(), [&](const auto& kind) { return kind.first.starts_with(opcode.name); }));
   }
-  for (const char* kind : {"COPY on dma_in", "COPY on dma_out", "FILL on dma_in", "FILL on dma_out"})
+  for (const char* kind : {"COPY on dma_in", "COPY on dma_out", "FILL on dma_in", "FILL on dma_out", "GATHER on dma_in",
+                           "SCATTER on dma_out"})
     CHECK(reached.kinds().contains(kind));
   CHECK(faults == std::set<std::string_view>{"ILLEGAL_OPCODE", "ILLEGAL_FIELD", "ALIGNMENT", "RANGE", "SEGMENT",
-                                             "SEMAPHORE_OVERFLOW", "ACC_RANGE", "WATCHDOG", "DMA_BUS", "HAZARD"});
+                                             "SEMAPHORE_OVERFLOW", "ACC_RANGE", "WATCHDOG", "DMA_BUS", "HAZARD",
+                                             "INDEX"});
 }
 
 TEST_CASE("an illegal program differs from a legal one in one command only") {
@@ -83,7 +85,7 @@ TEST_CASE("an illegal program differs from a legal one in one command only") {
     // The other codes come from an ending whose commands are legal one by one.
     const auto code = program->fault->code;
     const bool ending = code == WEFT_FAULT_SEMAPHORE_OVERFLOW || code == WEFT_FAULT_WATCHDOG ||
-                        code == WEFT_FAULT_DMA_BUS || code == WEFT_FAULT_HAZARD;
+                        code == WEFT_FAULT_DMA_BUS || code == WEFT_FAULT_HAZARD || code == WEFT_FAULT_INDEX;
     CHECK(illegal == (ending ? 0 : 1));
   }
 }

@@ -13,6 +13,7 @@ std::string kind(const QueuedCommand& queued) {
   const spec::OpcodeInfo& opcode = *spec::find_opcode(command.bytes[0]);
   switch (opcode.body) {
     case spec::Body::kDma:
+    case spec::Body::kIndexed:
       return fmt::format("{} on {}", opcode.name, spec::queue_name(queued.queue));
     case spec::Body::kMxu: {
       const auto c = spec::decode_mxu(command);
@@ -41,6 +42,7 @@ std::string kind(const QueuedCommand& queued) {
 std::string dtype(const QueuedCommand& queued, const spec::OpcodeInfo& opcode) {
   switch (opcode.body) {
     case spec::Body::kDma:
+    case spec::Body::kIndexed:
       return std::string(spec::queue_name(queued.queue));
     case spec::Body::kMxu:
       return std::string(spec::mxu_dtype_name(spec::decode_mxu(queued.command).dtype));
@@ -61,6 +63,7 @@ std::vector<std::string> dtypes(const spec::OpcodeInfo& opcode) {
   };
   switch (opcode.body) {
     case spec::Body::kDma:
+    case spec::Body::kIndexed:
       for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++)
         if ((opcode.queue_mask >> q & 1) != 0) names.emplace_back(spec::queue_name(q));
       break;

@@ -2,6 +2,7 @@
 #include "host/compiler/command_graph/accesses.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace weft::compiler::command_graph {
 namespace {
@@ -27,6 +28,24 @@ void visit_side(const spec::Chip& chip, const spec::DmaCommand& c, bool writes, 
 void visit_dma(const spec::Chip& chip, const GraphCommand& command, const spec::DmaCommand& c, const Visit& visit) {
   if (c.header.opcode == WEFT_OPCODE_COPY) visit_side(chip, c, false, command.a, visit);
   visit_side(chip, c, true, command.d, visit);
+}
+
+/// The indices, the rows in VMEM, and all of the table.
+void visit_indexed(const spec::Chip& chip, const GraphCommand& command, const spec::IndexedCommand& c,
+                   const Visit& visit) {
+  const bool gathers = c.header.opcode == WEFT_OPCODE_GATHER;
+  const uint64_t word = chip.word_bytes;
+  visit({command.b, 0, false, c.index_off / word, up(sizeof(int32_t) * c.count, word)});
+  const auto first = static_cast<int64_t>(gathers ? c.dst_off : c.src_off);
+  const int64_t stride = gathers ? c.dst_stride : c.src_stride;
+  for (int64_t i = 0; i < c.count; i++)
+    visit({gathers ? command.d : command.a, 0, gathers, static_cast<uint64_t>(first + i * stride) / word,
+           up(c.row_bytes, word)});
+  const auto table = static_cast<int64_t>(gathers ? c.src_off : c.dst_off);
+  const int64_t reach = (gathers ? c.src_stride : c.dst_stride) * (int64_t{c.table_rows} - 1);
+  const auto low = static_cast<uint64_t>(table + std::min<int64_t>(reach, 0));
+  visit({kNoBuffer, gathers ? c.src_seg : c.dst_seg, !gathers, low / kGranuleBytes,
+         up(static_cast<uint64_t>(std::abs(reach)) + c.row_bytes, kGranuleBytes)});
 }
 
 void visit_mxu(const spec::Chip& chip, const GraphCommand& command, const spec::MxuCommand& c, const Visit& visit) {
@@ -71,6 +90,8 @@ void visit_vpu(const spec::Chip& chip, const GraphCommand& command, const spec::
 
 void for_each_access(const spec::Chip& chip, const GraphCommand& command, const Visit& visit) {
   if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body)) return visit_dma(chip, command, *dma, visit);
+  if (const auto* rows = std::get_if<spec::IndexedCommand>(&command.body))
+    return visit_indexed(chip, command, *rows, visit);
   if (const auto* mxu = std::get_if<spec::MxuCommand>(&command.body)) return visit_mxu(chip, command, *mxu, visit);
   visit_vpu(chip, command, std::get<spec::VpuCommand>(command.body), visit);
 }

@@ -138,6 +138,11 @@ class Emission {
     if (c.a != kNoBuffer) body.src_off += vmem(c.a) * graph_.chip().word_bytes;
     if (c.d != kNoBuffer) body.dst_off += vmem(c.d) * graph_.chip().word_bytes;
   }
+  void address(const GraphCommand& c, uint32_t, spec::IndexedCommand& body) const {
+    if (c.a != kNoBuffer) body.src_off += vmem(c.a) * graph_.chip().word_bytes;
+    if (c.d != kNoBuffer) body.dst_off += vmem(c.d) * graph_.chip().word_bytes;
+    body.index_off += static_cast<uint32_t>(vmem(c.b) * graph_.chip().word_bytes);
+  }
   void address(const GraphCommand& c, uint32_t command, spec::MxuCommand& body) const {
     body.mxu = layout_.schedule.mxu[command];
     body.x_addr += static_cast<uint32_t>(vmem(c.a));

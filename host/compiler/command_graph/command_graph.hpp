@@ -27,10 +27,10 @@ struct Buffer {
 
 /// A command of dma_in, mxu, vpu or dma_out. Address fields count from the beginning of their buffer: x_addr and a_addr
 /// of `a`, w_addr and b_addr of `b`, acc_row and d_addr of `d`, scalar2 of `kept` if it is the word of a row; of a DMA, src_off of `a` and dst_off of `d` where the
-/// segment is VMEM, in bytes. The fields `mxu`, waits and posts are empty.
+/// segment is VMEM, in bytes; index_off of `b`, in bytes. The fields `mxu`, waits and posts are empty.
 struct GraphCommand {
   weft_queue_index queue = WEFT_QUEUE_SYNC;
-  std::variant<spec::DmaCommand, spec::MxuCommand, spec::VpuCommand> body;
+  std::variant<spec::DmaCommand, spec::IndexedCommand, spec::MxuCommand, spec::VpuCommand> body;
   BufferId a = kNoBuffer, b = kNoBuffer, d = kNoBuffer, kept = kNoBuffer;
 };
 
@@ -50,6 +50,14 @@ class CommandGraph {
   /// COPY from `a` to memory.
   void store(const spec::DmaCommand& command, BufferId a) {
     commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, kNoBuffer, kNoBuffer, kNoBuffer});
+  }
+  /// GATHER by `indices` into `d`.
+  void gather(const spec::IndexedCommand& command, BufferId indices, BufferId d) {
+    commands_.push_back({WEFT_QUEUE_DMA_IN, command, kNoBuffer, indices, d, kNoBuffer});
+  }
+  /// SCATTER of `a` by `indices`.
+  void scatter(const spec::IndexedCommand& command, BufferId a, BufferId indices) {
+    commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, indices, kNoBuffer, kNoBuffer});
   }
   void product(const spec::MxuCommand& command, BufferId x, BufferId w, BufferId acc) {
     commands_.push_back({WEFT_QUEUE_MXU, command, x, w, acc, kNoBuffer});

@@ -36,8 +36,10 @@ class Shadow {
         bases_(bases),
         separate_(bases == nullptr ? graph.buffers().size() : 0),
         noted_(graph.commands().size()) {
-    for (const auto& command : graph.commands())
+    for (const auto& command : graph.commands()) {
       if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body)) written_.at(dma->dst_seg) = true;
+      if (const auto* rows = std::get_if<spec::IndexedCommand>(&command.body)) written_.at(rows->dst_seg) = true;
+    }
   }
 
   /// No command to come touches the buffer.

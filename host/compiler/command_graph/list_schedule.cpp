@@ -229,10 +229,12 @@ class ListScheduler {
   /// When the command's writes are visible.
   uint64_t run_on_unit(uint32_t command, uint64_t start) {
     const GraphCommand& c = graph_.commands()[command];
-    if (const auto* dma = std::get_if<spec::DmaCommand>(&c.body)) {
+    const auto* dma = std::get_if<spec::DmaCommand>(&c.body);
+    const auto* rows = std::get_if<spec::IndexedCommand>(&c.body);
+    if (dma != nullptr || rows != nullptr) {
       const bool in = c.queue == WEFT_QUEUE_DMA_IN;
       uint64_t& free = in ? dma_in_free_ : dma_out_free_;
-      free = start + unit_cycles(chip_, *dma);
+      free = start + (dma != nullptr ? unit_cycles(chip_, *dma) : unit_cycles(chip_, *rows));
       if (in && !after_[command].empty()) loads_ahead_++;
       return free + (in ? chip_.hbm_read_latency_cycles : chip_.hbm_write_latency_cycles);
     }

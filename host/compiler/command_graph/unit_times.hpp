@@ -9,6 +9,7 @@
 namespace weft::compiler::command_graph {
 
 inline constexpr uint64_t kVpuLatencyCycles = 6;
+inline constexpr uint64_t kIndexCycles = 8;   ///< check, and first row of an indexed command
 inline constexpr uint64_t kMinDmaCycles = 4;  ///< a channel checks a command for so long
 
 /// Core cycles in which HBM moves so many bytes.
@@ -20,11 +21,17 @@ inline constexpr uint64_t kMinDmaCycles = 4;  ///< a channel checks a command fo
   return uint64_t{dma.size0} * dma.size1 * dma.size2 * dma.size3;
 }
 
+[[nodiscard]] inline uint64_t bytes_of(const spec::IndexedCommand& c) { return uint64_t{c.row_bytes} * c.count; }
+
 /// Cycles from the command's start to the next one's, if nothing is waited for.
 [[nodiscard]] inline uint64_t unit_cycles(const spec::Chip& chip, const spec::DmaCommand& dma) {
   const uint64_t beat = uint64_t{chip.dma_words} * chip.word_bytes;
   const uint64_t beats = uint64_t{dma.size1} * dma.size2 * dma.size3 * ((dma.size0 + beat - 1) / beat);
   return std::max({beats, hbm_cycles(chip, bytes_of(dma)), kMinDmaCycles});
+}
+[[nodiscard]] inline uint64_t unit_cycles(const spec::Chip& chip, const spec::IndexedCommand& c) {
+  const uint64_t beat = uint64_t{chip.dma_words} * chip.word_bytes;
+  return std::max(c.count * ((c.row_bytes + beat - 1) / beat), hbm_cycles(chip, bytes_of(c))) + kIndexCycles;
 }
 [[nodiscard]] inline uint64_t unit_cycles(const spec::Chip& chip, const spec::MxuCommand& mxu) {
   const uint64_t tile = mxu.dtype == WEFT_MXU_DTYPE_INT8 ? 2ull * chip.n : chip.n;

@@ -40,6 +40,17 @@ size_t layer_of_text(const std::map<std::string, size_t>& by_name, const std::st
   return none;
 }
 
+/// What a command of a DMA queue moves. Of rows by indices: as many as there are indices.
+spec::DmaCommand moved_by(const spec::Command& command) {
+  if (spec::find_opcode(command.bytes[0])->body != spec::Body::kIndexed) return spec::decode_dma(command);
+  const auto rows = spec::decode_indexed(command);
+  spec::DmaCommand moved;
+  moved.header = rows.header;
+  moved.src_seg = rows.src_seg, moved.dst_seg = rows.dst_seg;
+  moved.size0 = rows.row_bytes, moved.size1 = rows.count;
+  return moved;
+}
+
 void add_copy(CommandCosts& to, const spec::DmaCommand& dma, bool from_constants) {
   const uint64_t bytes = bytes_of(dma);
   const bool fill = dma.header.opcode == WEFT_OPCODE_FILL;
@@ -178,7 +189,7 @@ Result<ProgramCosts> command_costs(const spec::Chip& chip, const std::vector<std
     if (queue == WEFT_QUEUE_MXU) to.mxu_cycles += unit_cycles(chip, spec::decode_mxu(command));
     if (queue == WEFT_QUEUE_VPU) to.vpu_cycles += unit_cycles(chip, spec::decode_vpu(command));
     if (queue != WEFT_QUEUE_DMA_IN && queue != WEFT_QUEUE_DMA_OUT) return;
-    const auto dma = spec::decode_dma(command);
+    const auto dma = moved_by(command);
     add_copy(to, dma, runs.value().is_constant(dma.src_seg));
   };
   for (const auto& block : runs.value().blocks())

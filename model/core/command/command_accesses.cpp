@@ -8,6 +8,7 @@
 
 #include "model/golden/core_state.hpp"
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/indexed_rows.hpp"
 
 namespace weft::core {
 namespace {
@@ -52,6 +53,24 @@ void add_dma_reads(std::vector<AccessRange>& out, const spec::DmaCommand& c, con
   });
 }
 
+/// The indices, and all of the table or the rows in VMEM.
+void add_indexed_reads(std::vector<AccessRange>& out, const spec::IndexedCommand& c,
+                       const golden::SegmentTable& segments) {
+  out.push_back({AccessSpace::kVmem, c.index_off, uint64_t{c.index_off} + sizeof(int32_t) * c.count});
+  if (golden::is_gather(c)) {
+    const golden::Segment& segment = segments[c.src_seg];
+    const golden::DmaExtent extent = golden::indexed_extent(golden::indexed_table(c), c);
+    out.push_back({space_of(segment.space), segment.base + static_cast<uint64_t>(extent.first),
+                   segment.base + static_cast<uint64_t>(extent.end)});
+    return;
+  }
+  const golden::IndexedSide rows = golden::indexed_rows(c);
+  for (int64_t i = 0; i < rows.rows; i++) {
+    const auto at = static_cast<uint64_t>(rows.offset + i * rows.stride);
+    out.push_back({AccessSpace::kVmem, at, at + c.row_bytes});
+  }
+}
+
 void add_mxu_reads(std::vector<AccessRange>& out, const spec::MxuCommand& c, const spec::Chip& chip) {
   const golden::MatmulTiles tiles = golden::matmul_tiles(c, chip);
   // tiles that lie in one place are read once: with a stride, VMEM bounds their number; without, nothing does
@@ -85,6 +104,9 @@ CommandAccesses command_accesses(const spec::Command& command, const spec::Chip&
   switch (opcode->body) {
     case spec::Body::kDma:
       add_dma_reads(out.reads, spec::decode_dma(command), segments);
+      break;
+    case spec::Body::kIndexed:
+      add_indexed_reads(out.reads, spec::decode_indexed(command), segments);
       break;
     case spec::Body::kMxu:
       add_mxu_reads(out.reads, spec::decode_mxu(command), chip);

@@ -3,7 +3,24 @@
 
 #include <algorithm>
 
+#include "model/golden/indexed_rows.hpp"
+
 namespace weft::core::fast {
+namespace {
+
+/// One row behind the other in VMEM, all of them in place of the table's row 0.
+spec::DmaCommand runs_of(const spec::IndexedCommand& c) {
+  const golden::IndexedSide rows = golden::indexed_rows(c);
+  spec::DmaCommand runs;
+  runs.header = c.header;
+  runs.src_seg = c.src_seg, runs.dst_seg = c.dst_seg;
+  runs.src_off = c.src_off, runs.dst_off = c.dst_off;
+  runs.size0 = c.row_bytes, runs.size1 = c.count;
+  (golden::is_gather(c) ? runs.dst_stride1 : runs.src_stride1) = static_cast<int32_t>(rows.stride);
+  return runs;
+}
+
+}  // namespace
 
 BeatWalk::BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes)
     : command_(command),
@@ -14,6 +31,11 @@ BeatWalk::BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segm
       beat_bytes_(beat_bytes),
       valid_(true) {
   enter_run();
+}
+
+BeatWalk::BeatWalk(const spec::IndexedCommand& command, const golden::Segment& segment, uint32_t beat_bytes)
+    : BeatWalk(runs_of(command), !golden::is_gather(command), segment, beat_bytes) {
+  indexed_ = true;
 }
 
 void BeatWalk::enter_run() {
@@ -28,7 +50,12 @@ void BeatWalk::enter_run() {
 void BeatWalk::advance() {
   beats_done_++;
   in_run_ += std::min(beat_bytes_, command_.size0 - in_run_);
-  if (in_run_ < command_.size0) return;
+  if (in_run_ == command_.size0) next_run();
+}
+
+void BeatWalk::pass() { next_run(); }
+
+void BeatWalk::next_run() {
   in_run_ = 0;
   if (++i1_ == command_.size1) {
     i1_ = 0;

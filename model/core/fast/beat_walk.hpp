@@ -20,6 +20,8 @@ class BeatWalk {
   };
   BeatWalk() = default;
   BeatWalk(const spec::DmaCommand& command, bool out, const golden::Segment& segment, uint32_t beat_bytes);
+  /// The rows of a GATHER or SCATTER: beats of the table's row 0, to which an index adds.
+  BeatWalk(const spec::IndexedCommand& command, const golden::Segment& segment, uint32_t beat_bytes);
 
   [[nodiscard]] bool valid() const { return valid_; }
   [[nodiscard]] Beat beat() const {
@@ -27,6 +29,11 @@ class BeatWalk {
     return {run_bus_ + in_run_, run_vmem_ + in_run_, bytes, last_run_ && in_run_ + bytes == command_.size0};
   }
   void advance();
+  /// To the next run, whatever is left of this one. No beat was done.
+  void pass();
+  [[nodiscard]] bool run_ends() const { return in_run_ + beat_bytes_ >= command_.size0; }
+  [[nodiscard]] bool last_run() const { return last_run_; }
+  [[nodiscard]] bool indexed() const { return indexed_; }
   void clear() { valid_ = false; }
   /// Fault injection: the n-th beat is answered with an error; 0: none is.
   void fail(uint32_t beat) { fail_beat_ = beat; }
@@ -40,6 +47,7 @@ class BeatWalk {
 
  private:
   void enter_run();
+  void next_run();
 
   spec::DmaCommand command_;
   golden::DmaSide bus_{}, vmem_{};
@@ -50,7 +58,7 @@ class BeatWalk {
   int64_t i1_ = 0, i2_ = 0, i3_ = 0;
   uint64_t run_bus_ = 0, run_vmem_ = 0;  // where the run under way begins
   uint64_t number_ = 0;
-  bool valid_ = false, last_run_ = false;
+  bool valid_ = false, last_run_ = false, indexed_ = false;
 };
 
 }  // namespace weft::core::fast

@@ -68,10 +68,7 @@ void DmaDirection::look(uint64_t cycle) {
   }
   // A beat that was refused asks again before any other.
   std::array<bool, 2> asking{};
-  for (unsigned i = 0; i < 2; i++) {
-    const DmaChannel& ch = channels_[i];
-    asking[i] = ch.front.valid() && !ch.dead && !ch.poisoned && ch.outstanding < outstanding_limit();
-  }
+  for (unsigned i = 0; i < 2; i++) asking[i] = channels_[i].asks(outstanding_limit());
   const bool room = skid_.size() + (reading_.valid ? 1 : 0) < 2;
   if (room) reads_ = pick_front(asking, asked_last_);
   if (reads_ >= 0 && repeated_ >= 0 && asking[static_cast<unsigned>(repeated_)]) reads_ = repeated_;
@@ -109,15 +106,21 @@ bool DmaDirection::step(uint64_t cycle) {
     if (ch.held == 0) continue;
     if (ch.refused(cycle) && ch.held == 1 && !ch.dead) fail(i, *ch.verdict, spec::decode_header(*ch.checking).tag);
     // Of a poisoned command all beats before it are answered.
-    if (ch.poisoned && ch.outstanding == ch.dropped && ch.back.valid() && !ch.dead)
+    if (ch.poisoned && ch.outstanding == ch.dropped && ch.back_here() && !ch.back_at(DmaChannel::Row::kSkipped))
       fail(i, {WEFT_FAULT_ECC_UNCORRECTABLE, ch.poison_address}, ch.back.command().header.tag);
+    // Of an index that is no row all beats before it are done.
+    const bool busy = write_.valid && write_.channel == i && !vmem_.dma_write_granted();
+    if (ch.back.valid() && ch.back_at(DmaChannel::Row::kRefused) && !ch.dead && !busy)
+      fail(i, ch.rows.back()->fault, ch.back.command().header.tag);
   }
   if (held[0] + held[1] != 0 || request_.valid || write_.valid || reading_.valid || !fetch_answers_.empty()) {
+    for (unsigned i = 0; i < 2; i++) passing_[i] = channels_[i].passes();
     if (out()) {
       step_out(cycle);
     } else {
       step_in(cycle);
     }
+    end_rows();
     load_jobs(cycle);
   }
   if (fetch_ready_) accept_fetch(cycle);
@@ -156,8 +159,8 @@ void DmaDirection::retire(unsigned channel) {
 void DmaDirection::answer_taken(unsigned channel, bool error, bool asked) {
   DmaChannel& ch = channels_[channel];
   if (asked) ch.outstanding--;
-  if (error) fail(channel, {WEFT_FAULT_DMA_BUS, ch.back.beat().bus}, ch.back.command().header.tag);
-  ch.back.advance();
+  if (error) fail(channel, {WEFT_FAULT_DMA_BUS, ch.back_beat().bus}, ch.back.command().header.tag);
+  ch.advance_back();
   moved_ = true;
 }
 
@@ -220,9 +223,7 @@ void DmaDirection::step_in(uint64_t cycle) {
     if (write_.beat.last) retire(write_.channel);
   }
   // Answers of memory and patterns of fills share the register.
-  const std::array<bool, 2> asking = {
-      channels_[0].front.valid() && !channels_[0].dead && channels_[0].outstanding < outstanding_limit(),
-      channels_[1].front.valid() && !channels_[1].dead && channels_[1].outstanding < outstanding_limit()};
+  const std::array<bool, 2> asking = {channels_[0].asks(outstanding_limit()), channels_[1].asks(outstanding_limit())};
   if (offered_ < 0) offered_ = earliest_answer(cycle);
   if (offered_ == kFetchChannel) {
     fetch_->answer(fetch_answers_.front().command, fetch_answers_.front().when.error);
@@ -232,17 +233,17 @@ void DmaDirection::step_in(uint64_t cycle) {
   std::array<bool, 2> offer{};
   for (unsigned i = 0; i < 2; i++) {
     const DmaChannel& ch = channels_[i];
-    offer[i] = ch.back.valid() && !ch.dead && (ch.back.fill() || offered_ == static_cast<int>(i));
+    offer[i] = ch.back_here() && (ch.back_fills() || offered_ == static_cast<int>(i));
   }
   const int pick = write_.valid ? -1 : pick_front(offer, wrote_last_);
   if (pick >= 0) {
     const auto i = static_cast<unsigned>(pick);
     DmaChannel& ch = channels_[i];
-    const bool fill = ch.back.fill();
+    const bool fill = ch.back_fills();
+    const auto pattern = ch.back.fill() ? static_cast<uint32_t>(ch.back.command().src_off) : 0;
     DmaChannel::Answer answer = fill ? DmaChannel::Answer{} : ch.answers.front();
     answer.error = answer.error || (!fill && ch.back.failing());
-    if (!answer.error)
-      write_ = {true, i, ch.back.beat(), fill, static_cast<uint32_t>(ch.back.command().src_off), answer.slot};
+    if (!answer.error) write_ = {true, i, ch.back_beat(), fill, pattern, answer.slot};
     if (answer.error && !fill) slots_.give_back(answer.slot);
     answer_taken(i, answer.error, !fill);
     wrote_last_ = i;
@@ -275,8 +276,8 @@ void DmaDirection::step_in(uint64_t cycle) {
   if (ask >= 0) {
     const auto i = static_cast<unsigned>(ask);
     DmaChannel& ch = channels_[i];
-    request_ = {.valid = true, .channel = i, .beat = ch.front.beat(), .space = ch.front.space()};
-    ch.front.advance();
+    request_ = {.valid = true, .channel = i, .beat = ch.front_beat(), .space = ch.front.space()};
+    ch.advance_front();
     ch.outstanding++;
     asked_last_ = i;
     moved_ = true;
@@ -357,19 +358,7 @@ bool DmaDirection::dropped(const Request& read) {
 }
 
 void DmaDirection::step_out(uint64_t cycle) {
-  // One acknowledgement a cycle; those of a dead channel fall on the floor.
-  if (const int acknowledged = earliest_answer(cycle); acknowledged >= 0) {
-    const auto i = static_cast<unsigned>(acknowledged);
-    DmaChannel& ch = channels_[i];
-    const bool error = ch.answers.front().error || (ch.back.valid() && ch.back.failing());
-    ch.answers.pop_front();
-    moved_ = progressed_ = true;
-    if (!ch.dead && ch.back.valid()) {
-      const bool last = ch.back.beat().last;
-      answer_taken(i, error, true);
-      if (last && !error) retire(i);
-    }
-  }
+  acknowledge(cycle);
   // Memory takes the write of its register.
   if (request_.valid) {
     if (!memory_ready_) {
@@ -397,8 +386,8 @@ void DmaDirection::step_out(uint64_t cycle) {
     const auto i = static_cast<unsigned>(reads_);
     DmaChannel& ch = channels_[i];
     const bool fill = ch.front.fill();
-    if (!fill && !count_vmem(vmem_.dma_read_granted(), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
-                             WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ)) {
+    if (!fill && (yields_ || !count_vmem(vmem_.dma_read_granted(), WEFT_COUNTER_VMEM_GRANTS_DMA_READ,
+                                         WEFT_COUNTER_VMEM_CONFLICTS_DMA_READ))) {
       repeated_ = reads_;
       return;
     }
@@ -406,14 +395,14 @@ void DmaDirection::step_out(uint64_t cycle) {
     const spec::DmaCommand& command = ch.front.command();
     reading_ = {true,
                 i,
-                ch.front.beat(),
+                ch.front_beat(),
                 ch.front.space(),
                 fill,
                 static_cast<uint32_t>(command.src_off),
                 golden::is_remote(command.header),
                 ch.front.number(),
                 command};
-    ch.front.advance();
+    ch.advance_front();
     ch.outstanding++;
     asked_last_ = i;
     moved_ = true;
@@ -432,7 +421,11 @@ void DmaDirection::load_jobs(uint64_t cycle) {
     const auto command = spec::decode_dma(*ch.checking);
     const bool skips_front = !out() && command.header.opcode == WEFT_OPCODE_FILL;
     if (!skips_front && ch.front.valid()) continue;
-    BeatWalk walk(command, out(), ch.segment, beat_bytes());
+    const bool indexed = spec::find_opcode(command.header.opcode)->body == spec::Body::kIndexed;
+    const auto rows = spec::decode_indexed(*ch.checking);
+    BeatWalk walk =
+        indexed ? BeatWalk(rows, ch.segment, beat_bytes()) : BeatWalk(command, out(), ch.segment, beat_bytes());
+    if (indexed) ch.rows.load(rows, state_.chip());
     walk.fail(ch.fail_beat);
     walk.set_number(ch.checking_number);
     if (!skips_front) ch.front = walk;
@@ -454,7 +447,12 @@ uint64_t DmaDirection::next_event(uint64_t cycle) const {
 }
 
 void DmaDirection::reset() {
-  for (DmaChannel& ch : channels_) ch = {};
+  for (DmaChannel& ch : channels_) {
+    RowFetch rows = ch.rows;
+    rows.reset();
+    ch = {};
+    ch.rows = rows;
+  }
   outcomes_ = {};
   resting_ = true;
   slots_.clear();
@@ -468,6 +466,7 @@ void DmaDirection::reset() {
   reads_ = -1;
   offered_ = -1;
   repeated_ = -1;
+  yields_ = false;
   asked_last_ = wrote_last_ = 1;
   ready_ = -1;
 }

@@ -10,6 +10,7 @@
 #include "model/core/fast/ecc.hpp"
 #include "model/core/fast/inject.hpp"
 #include "model/core/fast/prefetch.hpp"
+#include "model/core/fast/row_fetch.hpp"
 #include "model/core/fast/timing.hpp"
 #include "model/core/fast/unit.hpp"
 #include "model/core/fast/vmem.hpp"
@@ -26,6 +27,7 @@ struct DmaChannel {
   std::optional<golden::Fault> verdict;
   golden::Segment segment;  // as it was when the command was checked
   BeatWalk front, back;
+  RowFetch rows;              // of an indexed command
   std::deque<BeatWalk> jobs;  // checked, the back has not begun
   struct Answer {
     uint64_t cycle, sequence;
@@ -34,6 +36,9 @@ struct DmaChannel {
   };
   std::deque<Answer> answers;  // of memory, in request order
   uint32_t held = 0, outstanding = 0;
+  // dma_out: acknowledgements that came while rows were passed, and whether the one behind them is an error
+  uint32_t waiting = 0;
+  bool waiting_error = false;
   bool dead = false;
   // dma_out: a beat was poisoned; it and what was read behind it are not sent
   bool poisoned = false;
@@ -44,6 +49,29 @@ struct DmaChannel {
   bool reports = false;
 
   [[nodiscard]] bool refused(uint64_t cycle) const { return checking && verdict && cycle >= verdict_cycle; }
+
+  // Where the walks stand in this cycle.
+  using Row = IndexedRow::Kind;
+  [[nodiscard]] bool front_at(Row kind) const {
+    return front.indexed() && rows.front() != nullptr && rows.front()->kind == kind;
+  }
+  [[nodiscard]] bool back_at(Row kind) const {
+    return back.indexed() && rows.back() != nullptr && rows.back()->kind == kind;
+  }
+  [[nodiscard]] bool asks(uint32_t limit) const {
+    return front.valid() && !dead && !poisoned && outstanding < limit && (!front.indexed() || front_at(Row::kMoved));
+  }
+  [[nodiscard]] bool passes() const { return front.valid() && !dead && !poisoned && front_at(Row::kSkipped); }
+  [[nodiscard]] bool back_here() const {
+    return back.valid() && !dead && (!back.indexed() || back_at(Row::kMoved) || back_at(Row::kSkipped));
+  }
+  [[nodiscard]] bool back_fills() const { return back.fill() || back_at(Row::kSkipped); }
+  [[nodiscard]] BeatWalk::Beat front_beat() const;
+  [[nodiscard]] BeatWalk::Beat back_beat() const;
+  void advance_front();
+  void advance_back();
+  void pass_front();
+  void pass_back();
 };
 
 /// Two channels of one direction and the ports that they share. step() does one cycle; nothing else moves time.
@@ -61,13 +89,22 @@ class DmaDirection {
         queue_(queue),
         remote_(remote),
         fetch_(fetch),
-        slots_(2 * size_t{outstanding_limit()} + 1, beat_bytes()) {}
+        slots_(2 * size_t{outstanding_limit()} + 1, beat_bytes()) {
+    for (DmaChannel& channel : channels_) channel.rows.set_depth(outstanding_limit());
+  }
 
   /// Asks memory whether it would take this cycle's request, and chooses what VMEM is asked for: for both directions,
   /// before either of them steps.
   void look(uint64_t cycle);
   /// Banks of VMEM that this cycle's access needs; 0: there is none.
   [[nodiscard]] BankSet vmem_banks() const { return vmem_banks_; }
+  /// The rows of a channel that ask VMEM for a word of indices in this cycle; nullptr: they do not.
+  [[nodiscard]] RowFetch* index_read(unsigned channel) {
+    DmaChannel& ch = channels_[channel];
+    return !resting_ && !ch.dead && ch.rows.asks() ? &ch.rows : nullptr;
+  }
+  /// dma_out: another read of VMEM takes its turn in this cycle.
+  void yield_vmem(bool yields) { yields_ = yields; }
   /// One cycle of both channels, after look() and the arbiter's end(), before ready(). True: a channel reports.
   [[nodiscard]] bool step(uint64_t cycle);
   [[nodiscard]] const UnitOutcome& outcome(unsigned channel) const { return outcomes_[channel]; }
@@ -121,6 +158,9 @@ class DmaDirection {
   void count_read(const BeatWalk::Beat& beat);
   [[nodiscard]] bool dropped(const Request& read);
   void answer_taken(unsigned channel, bool error, bool asked);
+  void acknowledge(uint64_t cycle);
+  void take_acknowledgement(unsigned channel);
+  void end_rows();
   void retire(unsigned channel);
   void fail(unsigned channel, const golden::Fault& fault, uint16_t tag);
   void accept_read(uint64_t cycle);
@@ -156,8 +196,10 @@ class DmaDirection {
   Request reading_;           // dma_out: the beat whose VMEM data come next cycle
   VmemWrite write_;           // dma_in: the register towards VMEM
   BankSet vmem_banks_ = 0;
-  int reads_ = -1;    // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
-  int offered_ = -1;  // dma_in: the channel whose answer memory shows, or kFetchChannel
+  bool yields_ = false;
+  std::array<bool, 2> passing_{};  // fronts that pass a row in this cycle
+  int reads_ = -1;                 // dma_out: the channel whose beat is read in this cycle, or whose FILL has one
+  int offered_ = -1;               // dma_in: the channel whose answer memory shows, or kFetchChannel
   static constexpr int kFetchChannel = WEFT_CORE_PREFETCH_CHANNEL;
   BeatSlots slots_;  // data of answers: all channels' outstanding beats, and the one in the register towards VMEM
   std::vector<std::byte> beat_;  // of VMEM, if it is not flat

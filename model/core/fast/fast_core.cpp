@@ -28,7 +28,8 @@ FastCore::FastCore(const spec::Chip& chip, MemoryBus& bus, const FastTiming& tim
       vpu_(state_, timing_, counters_, vmem_flips_, mxu_),
       vmem_(state_.chip().vmem_banks, timing_.vmem_starve_limit),
       dma_in_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_IN, nullptr, &fetch_),
-      dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT, remote) {
+      dma_out_(state_, bus, vmem_, timing_, counters_, vmem_flips_, WEFT_QUEUE_DMA_OUT, remote),
+      indices_(dma_in_, dma_out_, vmem_, state_, vmem_flips_, counters_) {
   assert(timing_.dma_held <= Lane::kRoom && timing_.lane_depth <= Lane::kRoom);
   for (unsigned unit = 0; unit < WEFT_CORE_UNITS; unit++)
     if (!is_mxu(unit) || mxu_of_unit(unit) < mxu_.size()) units_ |= 1u << unit;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/core/fast/dma.hpp"
+#include "model/core/fast/index_port.hpp"
 #include "model/core/fast/inject.hpp"
 #include "model/core/fast/mxu.hpp"
 #include "model/core/fast/prefetch.hpp"
@@ -210,6 +211,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   fast::VmemArbiter vmem_;
   fast::CommandFetch fetch_;
   fast::DmaDirection dma_in_, dma_out_;
+  fast::IndexPort indices_;
   SyncUnit sync_;
   std::array<Queue, WEFT_CORE_QUEUES> queues_;
   // Of the queues, a bit each.

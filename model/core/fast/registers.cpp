@@ -202,6 +202,7 @@ void FastCore::core_reset() {
   fetch_.reset();
   dma_in_.reset();
   dma_out_.reset();
+  indices_.reset();
   mxu_.reset(cycle_);
   mxu_order_.clear();
   vpu_.reset();

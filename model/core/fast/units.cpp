@@ -28,7 +28,9 @@ void FastCore::note(unsigned unit, const fast::UnitOutcome& out) {
 void FastCore::step_units() {
   dma_in_.look(cycle_);
   dma_out_.look(cycle_);
-  clock_engines(dma_out_.vmem_banks(), dma_in_.vmem_banks());
+  clock_engines(indices_.choose(), dma_in_.vmem_banks());
+  if (indices_.end()) last_progress_ = cycle_;
+  if (indices_.asked()) moved_ = true;
   const bool in_reports = dma_in_.step(cycle_), out_reports = dma_out_.step(cycle_);
   if (in_reports)
     for (unsigned i = 0; i < 2; i++) note(WEFT_UNIT_DMA0 + i, dma_in_.outcome(i));

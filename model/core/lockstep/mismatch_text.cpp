@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "model/golden/dma_runs.hpp"
+#include "model/golden/indexed_rows.hpp"
 
 namespace weft::core {
 namespace {
@@ -22,6 +23,16 @@ std::string run_text(const spec::DmaCommand& c, int64_t offset) {
     return true;
   });
   return byte < 0 ? std::string() : fmt::format("run {} of {}, byte {}, ", found, run, byte);
+}
+
+/// The last row of VMEM that holds the offset, of an indexed command.
+std::string row_text(const spec::IndexedCommand& c, int64_t offset) {
+  const golden::IndexedSide rows = golden::indexed_rows(c);
+  for (int64_t row = rows.rows; row-- != 0;) {
+    const int64_t byte = offset - rows.offset - row * rows.stride;
+    if (byte >= 0 && byte < int64_t{c.row_bytes}) return fmt::format("row {} of {}, byte {}, ", row, rows.rows, byte);
+  }
+  return {};
 }
 
 }  // namespace
@@ -50,6 +61,8 @@ std::string vmem_part_text(const spec::Command& command, const spec::Chip& chip,
   const spec::OpcodeInfo* opcode = opcode_of(command);
   if (opcode == nullptr) return {};
   if (opcode->body == spec::Body::kDma) return run_text(spec::decode_dma(command), static_cast<int64_t>(address));
+  if (opcode->body == spec::Body::kIndexed)
+    return row_text(spec::decode_indexed(command), static_cast<int64_t>(address));
   if (opcode->body != spec::Body::kVpu) return {};
   const spec::VpuCommand vpu = spec::decode_vpu(command);
   const unsigned words = golden::words_per_row(vpu.dst_dtype);

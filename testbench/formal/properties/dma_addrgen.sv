@@ -56,6 +56,7 @@
   always_comb begin
     if (!reset_done) assume (!rst_ni);
     if (advance_i) assume (valid_o);
+    assume (!pass_i);                              // of rows that are skipped, which ends a run early (rtl/dma/dma_channel.sv)
     if (load_i) begin
       assume (!valid_o || (advance_i && last_o));
       assume (job_i.size0 != 0 && job_i.size1 != 0 && job_i.size2 != 0 && job_i.size3 != 0);   // dma_check

@@ -19,7 +19,10 @@
     known = 1'b0;
     unused = 64'h0;
     case (Queue)
-      3'd0, 3'd3: known = op == 8'h10 || op == 8'h11;
+      3'd0, 3'd3: begin
+        known = op == 8'h10 || op == 8'h11 || op == (Queue == 3'd0 ? 8'h12 : 8'h13);
+        if (op == 8'h12 || op == 8'h13) unused = 64'hff0f_0000_000c_0000;
+      end
       3'd1: begin known = op == 8'h20; unused = ~64'h1_ffff_ffff_ffff; end
       3'd2: begin known = op >= 8'h30 && op <= 8'h34; unused = 64'hc080_0000_0000_0000; end
       3'd4: begin

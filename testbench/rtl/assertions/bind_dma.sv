@@ -35,7 +35,17 @@ bind dma_channel stream_contract #(.Width(181)) u_front_contract (
   .payload_i({front_fill_o, front_remote_o, front_last_o, front_pattern_o, front_space_o, front_mem_o, front_vmem_o,
               front_bytes_o}));
 bind dma_channel stream_contract #(.Width(114)) u_back_contract (
-  .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(back_valid_o), .ready_i(back_take_i),
+  .clk_i, .rst_ni(rst_ni && !dead_q), .valid_i(back_valid_o), .ready_i(taken),
   .payload_i({back_fill_o, back_pattern_o, back_vmem_o, back_bytes_o, back_last_o}));
+bind dma_rows dma_rows_invariants #(.PlaceBits(PlaceBits)) u_rows_invariants (
+  .clk_i, .rst_ni, .answer_i, .words_ready_i(words_ready), .load_i,
+  .idle_i(words_q == '0 && held_q == '0 && !index_valid_q), .front_take_i,
+  .front_valid_i(front_valid_o), .back_take_i, .back_valid_i(back_valid_o), .front_place_i(front_q),
+  .back_place_i(back_q), .taken_i(taken_q), .moved_i(store && row.kind == dma_pkg::RowMoved),
+  .index_i(index_q), .rows_i(table_q.rows));
+// Indices; data have a contract above.
+bind dma_index_port request_contract #(.Width($bits(word))) u_index_contract (
+  .clk_i, .rst_ni(rst_ni && (refused_q == '0 || (refused_q & index_valid_i) != '0)),
+  .req_i(index != '0), .gnt_i(index_ready_o != '0), .payload_i(word));
 bind dma_write_port level_invariants #(.Depth(2)) u_skid_invariants (
   .clk_i, .rst_ni, .push_i(skid_in), .pop_i(skid_out), .level_i(skid_level_q));

@@ -92,6 +92,14 @@ TEST_CASE("an executable asks for the oldest version of the commands that has al
   CHECK(version_of(WEFT_VPU_OP_ROTATE) == 2);
 }
 
+TEST_CASE("what goes by indices is of the version that brought it") {
+  for (const auto opcode : {WEFT_OPCODE_GATHER, WEFT_OPCODE_SCATTER}) {
+    spec::IndexedCommand c;
+    c.header.opcode = static_cast<uint8_t>(opcode);
+    CHECK(spec::isa_version(spec::encode(c)) == 3);
+  }
+}
+
 TEST_CASE("what EPILOGUE and CAST did not have from the first is of the version that brought it") {
   spec::VpuCommand c;
   const auto version = [&](weft_opcode opcode, auto&& change) {
