@@ -1,9 +1,12 @@
 // sc_start() in slices; their length in cycles follows the wall clock, which changes nothing that the device sees.
 #include "model/chip/simulation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <systemc>
+#include <variant>
 
 #include "model/chip/chip.hpp"
 #include "model/chip/core_clock.hpp"
@@ -77,6 +80,20 @@ uint32_t Simulation::first_chip() const { return network_ == nullptr ? 0 : netwo
 uint32_t Simulation::slice_chips() const { return network_ == nullptr ? 1 : network_->slice().chips(); }
 SliceRegisters Simulation::slice_registers(uint32_t chip) const {
   return network_ == nullptr ? SliceRegisters{} : network_->registers(chip);
+}
+std::variant<std::vector<uint32_t>, std::string> Simulation::replace_cube(uint32_t cube) {
+  const uint32_t cubes = network_ == nullptr ? 0 : network_->slice().cubes();
+  if (cubes == 0) return "there is no slice of cubes of 4x4x4 chips here, as v4 and v5p have them";
+  if (cube >= cubes)
+    return fmt::format("slice {} has cubes 0 to {}: there is no cube {}", network_->slice().name(), cubes - 1, cube);
+  const std::vector<uint32_t> spare = network_->slice().chips_of_cube(cube);
+  network_->replace_chips(spare);
+  for (const uint32_t number : spare) {
+    if (number < first_chip() || number - first_chip() >= chips()) continue;
+    for (size_t i = 0; i < functions_of_a_chip(); i++)
+      function((number - first_chip()) * functions_of_a_chip() + i).reset_by_observer();
+  }
+  return spare;
 }
 uint64_t Simulation::cycle() const {
   return std::max(chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value()), clock_->front_cycle());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "model/chip/attention.hpp"
@@ -62,6 +63,10 @@ class Simulation {
   [[nodiscard]] uint32_t slice_chips() const;
   /// What the registers of any chip of the slice tell, one of another rank too. Empty without a slice.
   [[nodiscard]] SliceRegisters slice_registers(uint32_t chip) const;
+  /// A spare takes the place of a cube of the slice: its links are up, the functions of its chips that are simulated
+  /// here are reset as by an observer. Returns the numbers of its chips, or why there is no such cube. With several ranks
+  /// all of them do it at one meeting.
+  std::variant<std::vector<uint32_t>, std::string> replace_cube(uint32_t cube);
   [[nodiscard]] uint64_t cycle() const;
 
   /// A host holds time (SIM_HOLD), and no former client is being cleared away: slices must not run.

@@ -64,6 +64,8 @@ class SliceNetwork final : public Interconnect {
   /// What has left by a port until now, and the link's state.
   [[nodiscard]] weft_ici_link link(uint32_t chip, unsigned port) const;
   [[nodiscard]] const ici::Slice& slice() const { return slice_; }
+  /// Other chips have taken the places of these, at both ends of all their links at once. The same in all ranks.
+  void replace_chips(const std::vector<uint32_t>& chips) { network_.replace_chips(chips); }
   /// Every packet's hops go to this Chrome trace. Before anything is sent.
   void trace_to(std::shared_ptr<TraceFile> file);
   [[nodiscard]] const ici::Network& network() const { return network_; }

@@ -125,6 +125,8 @@ class Network {
   void fail_chip(uint32_t chip);
   /// Both directions of a dead link live again, if its chips do.
   void revive_link(uint32_t chip, unsigned port);
+  /// Chips that live again, all of them, with all links to chips that live: others have taken their places.
+  void replace_chips(const std::vector<uint32_t>& chips);
   /// Asked whenever a packet leaves by a link, once a packet and hop.
   void set_trouble(TroubleSource source) { trouble_ = std::move(source); }
   [[nodiscard]] LinkState state(uint32_t chip, unsigned port) const;

@@ -168,6 +168,12 @@ void Network::fail_chip(uint32_t chip) {
   for (unsigned port = 0; port < kPorts; port++) fail_link(chip, port);
 }
 
+void Network::replace_chips(const std::vector<uint32_t>& chips) {
+  for (const auto chip : chips) chip_alive_[chip] = true;
+  for (const auto chip : chips)
+    for (unsigned port = 0; port < kPorts; port++) revive_link(chip, port);
+}
+
 void Network::revive_link(uint32_t chip, unsigned port) {
   const auto to = topology_.neighbor(chip, port);
   if (to == kNoChip || !chip_alive_[chip] || !chip_alive_[to]) return;

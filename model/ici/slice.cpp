@@ -94,6 +94,22 @@ std::array<bool, kAxes> Slice::wrap() const {
   return wrap;
 }
 
+uint32_t Slice::cubes() const {
+  if (generation->wrap != spec::WrapRule::kCubes || !is_cubes(size)) return 0;
+  return chips() / (kCube * kCube * kCube);
+}
+
+std::vector<uint32_t> Slice::chips_of_cube(uint32_t cube) const {
+  const std::array<uint32_t, kAxes> cubes{size[0] / kCube, size[1] / kCube, size[2] / kCube};
+  const std::array<uint32_t, kAxes> at{cube % cubes[0] * kCube, cube / cubes[0] % cubes[1] * kCube,
+                                       cube / cubes[0] / cubes[1] * kCube};
+  std::vector<uint32_t> out;
+  for (uint32_t z = at[2]; z < at[2] + kCube; z++)
+    for (uint32_t y = at[1]; y < at[1] + kCube; y++)
+      for (uint32_t x = at[0]; x < at[0] + kCube; x++) out.push_back(x + size[0] * (y + size[1] * z));
+  return out;
+}
+
 std::string Slice::name() const {
   return std::string(generation->name) + "-" + join(size, generation->dimensions) +
          (twisted ? std::string(kTwisted) : "");

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "model/ici/topology.hpp"
 #include "weft/spec/ici.hpp"
@@ -20,6 +21,11 @@ struct Slice {
   [[nodiscard]] Topology topology() const { return {size, wrap(), twisted}; }
   [[nodiscard]] uint32_t chips() const { return size[0] * size[1] * size[2]; }
   [[nodiscard]] std::string name() const;
+
+  /// Cubes of 4 x 4 x 4 chips, which optical switches join; 0: it is not made of them.
+  [[nodiscard]] uint32_t cubes() const;
+  /// The chips of a cube, < cubes(); cubes are counted as chips are, x first.
+  [[nodiscard]] std::vector<uint32_t> chips_of_cube(uint32_t cube) const;
 };
 
 /// The slice of that name, or a message that says which rule it breaks.

@@ -7,6 +7,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "model/chip/chip.hpp"
 #include "model/server/management_reply.hpp"
@@ -71,6 +73,14 @@ std::string links_reply(chip::Simulation& simulation) {
     const chip::SliceRegisters slice = simulation.slice_registers(chip);
     for (unsigned port = 0; port < chip::kLinkPorts; port++) reply["links"].push_back(link_json(chip, port, slice));
   }
+  return reply.dump() + "\n";
+}
+
+std::string replace_reply(chip::Simulation& simulation, const ManagementRequest& request) {
+  const auto chips = simulation.replace_cube(request.cube);
+  if (const auto* why = std::get_if<std::string>(&chips)) return error_reply("INVALID_ARGUMENT", *why);
+  const Json reply = {{"weft_management", kManagementVersion},
+                      {"replaced", {{"cube", request.cube}, {"chips", std::get<std::vector<uint32_t>>(chips)}}}};
   return reply.dump() + "\n";
 }
 

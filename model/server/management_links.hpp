@@ -13,4 +13,8 @@ std::string links_reply(chip::Simulation& simulation);
 /// Arms a fault of the links of a chip that is simulated here, counted from the first one, as if its first function's host had. INVALID_ARGUMENT: refused by the chip.
 std::string inject_reply(chip::Simulation& simulation, const ManagementRequest& request);
 
+/// A spare takes the place of a cube of the slice, whatever befell it: its chips' links come up, its functions are reset,
+/// their coordinates stay. INVALID_ARGUMENT: the slice has no such cube, or is not made of cubes.
+std::string replace_reply(chip::Simulation& simulation, const ManagementRequest& request);
+
 }  // namespace weft::server

@@ -155,6 +155,7 @@ std::string ManagementPort::reply_to(std::string_view line, uid_t user) {
   std::string error;
   auto request = parse_management_request(line, simulation_.slice_chips(), simulation_.functions_of_a_chip(), error);
   const uint32_t first = simulation_.first_chip();
+  if (request && request->kind == ManagementRequest::Kind::kReplace) return replace(*request, user);
   const uint32_t asked = request && request->kind != ManagementRequest::Kind::kLinks ? request->chip : 0;
   if (asked < first || asked - first >= simulation_.chips()) return {};
   if (!request) return error_reply("INVALID_ARGUMENT", error);
@@ -168,6 +169,8 @@ std::string ManagementPort::reply_to(std::string_view line, uid_t user) {
       return function_reply(simulation_, *request, owner);
     case ManagementRequest::Kind::kLinks:
       return links_reply(simulation_);
+    case ManagementRequest::Kind::kReplace:
+      break;  // of no single chip
     case ManagementRequest::Kind::kInject:
       if (!may_inject(permissions_, user))
         return error_reply("UNSUPPORTED", fmt::format("faults are injected by the user of the simulator ({}), not by "
@@ -178,6 +181,17 @@ std::string ManagementPort::reply_to(std::string_view line, uid_t user) {
       return reset(*request, user, owner);
   }
   return {};
+}
+
+/// All ranks act, and that of chip 0 replies.
+std::string ManagementPort::replace(const ManagementRequest& request, uid_t user) {
+  const std::string reply =
+      may_inject(permissions_, user)
+          ? replace_reply(simulation_, request)
+          : error_reply("UNSUPPORTED", fmt::format("cubes are replaced by the user of the simulator ({}), not by user "
+                                                   "{}; weft-sim --allow-inject takes it from any observer",
+                                                   ::geteuid(), user));
+  return simulation_.first_chip() == 0 ? reply : std::string();
 }
 
 std::string ManagementPort::reset(const ManagementRequest& request, uid_t user, const FunctionOwner& owner) {

@@ -84,6 +84,7 @@ class ManagementPort {
   void serve_sockets();
   [[nodiscard]] std::deque<Observer>::iterator next_asking();
   void answer(Observer& observer);
+  [[nodiscard]] std::string replace(const ManagementRequest& request, uid_t user);
   [[nodiscard]] std::string reset(const ManagementRequest& request, uid_t user, const FunctionOwner& owner);
   [[nodiscard]] bool resting() const { return Clock::now() < next_; }
 

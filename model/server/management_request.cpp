@@ -19,11 +19,9 @@ using Kind = ManagementRequest::Kind;
 /// Nesting beyond it is no request; the parser would recurse.
 constexpr int kMaxDepth = 2;
 
-constexpr std::pair<std::string_view, Kind> kKinds[] = {{"state", Kind::kState},
-                                                        {"function", Kind::kFunction},
-                                                        {"reset", Kind::kReset},
-                                                        {"links", Kind::kLinks},
-                                                        {"inject", Kind::kInject}};
+constexpr std::pair<std::string_view, Kind> kKinds[] = {{"state", Kind::kState},   {"function", Kind::kFunction},
+                                                        {"reset", Kind::kReset},   {"links", Kind::kLinks},
+                                                        {"inject", Kind::kInject}, {"replace", Kind::kReplace}};
 
 /// An unsigned number up to `limit` in `out`; false and a sentence.
 bool take_number(const Json& value, const char* name, uint32_t limit, uint32_t& out, std::string& error) {
@@ -42,7 +40,7 @@ bool take_kind(const Json& value, Kind& kind, std::string& error) {
     kind = its_kind;
     return true;
   }
-  error = R"('request' is "state", "function", "reset", "links" or "inject")";
+  error = R"('request' is "state", "function", "reset", "links", "inject" or "replace")";
   return false;
 }
 
@@ -105,7 +103,9 @@ std::optional<ManagementRequest> parse_management_request(std::string_view line,
       if (taken && !*taken) return std::nullopt;
       if (taken) continue;
     }
-    if (name == "chip" && request.kind != Kind::kLinks) {
+    if (name == "cube" && request.kind == Kind::kReplace) {
+      if (!take_number(value, "cube", UINT32_MAX, request.cube, error)) return std::nullopt;
+    } else if (name == "chip" && request.kind != Kind::kLinks && request.kind != Kind::kReplace) {
       if (!take_number(value, "chip", static_cast<uint32_t>(chips) - 1, request.chip, error)) return std::nullopt;
     } else if (name == "function" && of_function) {
       if (!take_number(value, "function", static_cast<uint32_t>(functions) - 1, request.function, error))
@@ -122,6 +122,10 @@ std::optional<ManagementRequest> parse_management_request(std::string_view line,
   }
   if (of_function && !has_function) {
     error = "'function' is missing";
+    return std::nullopt;
+  }
+  if (request.kind == Kind::kReplace && !object.contains("cube")) {
+    error = "'cube' is missing";
     return std::nullopt;
   }
   if (request.kind == Kind::kInject && (request.kind_of_fault == 0 || !object.contains("port"))) {

@@ -20,6 +20,7 @@ struct ManagementRequest {
     kReset,     ///< resets one function
     kLinks,     ///< all links of the slice
     kInject,    ///< a fault of a chip's links
+    kReplace,   ///< a spare takes the place of a cube of 4 x 4 x 4 chips
   };
   static constexpr uint32_t kDefaultEntries = 32;
   static constexpr uint32_t kMaxEntries = 256;
@@ -33,13 +34,15 @@ struct ManagementRequest {
   uint32_t port = 0;                   ///< kInject
   uint32_t nth = 1, count = 1;         ///< kInject: occasions, as INJECT_NTH and INJECT_COUNT
   uint32_t value = 0;                  ///< kInject
+  uint32_t cube = 0;                   ///< kReplace
 };
 
 /// {"weft_management":1,"request":"state"}, {…,"request":"function","function":0,"entries":32},
 /// {…,"request":"reset","function":0,"force":false}, {…,"request":"links"},
-/// {…,"request":"inject","chip":0,"kind":"link_down","port":0,"nth":1,"count":1,"value":0}. `line` is without its
+/// {…,"request":"inject","chip":0,"kind":"link_down","port":0,"nth":1,"count":1,"value":0},
+/// {…,"request":"replace","cube":0}. `line` is without its
 /// newline. Nothing and a sentence in `error`: it is none, of another version, or has a field that is unknown, missing
-/// or out of range. Each but links may say of which chip of a slice it is ("chip":1): there are `chips`, each with
+/// or out of range. Each except links and replace may say of which chip of a slice it is ("chip":1): there are `chips`, each with
 /// `functions`.
 std::optional<ManagementRequest> parse_management_request(std::string_view line, size_t chips, size_t functions,
                                                           std::string& error);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "host/tools/commands/command.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 struct LinksOptions : WatchOptions {
   std::string folder = kDefaultListenFolder;
+  std::optional<uint32_t> replaced_cube;
   bool json = false;
 };
 
@@ -36,6 +38,11 @@ Result<LinksSnapshot> look(ManagementClient& client) {
 int links(const LinksOptions& options) {
   auto client = ManagementClient::connect(options.folder);
   if (!client.ok()) return fail(client.error());
+  if (options.replaced_cube) {
+    const auto reply = client.value().ask(
+        fmt::format(R"({{"weft_management":1,"request":"replace","cube":{}}})", *options.replaced_cube));
+    if (!reply.ok()) return fail(reply.error());
+  }
   auto before = look(client.value());
   if (!before.ok()) return fail(before.error());
   const bool watching = options.watch_seconds > 0, terminal = isatty(STDOUT_FILENO) != 0;
@@ -65,6 +72,9 @@ void register_links(CLI::App& app, Action& action) {
       "links", "state, use, errors and replays of every link of a standing slice (weft-sim --slice --listen)");
   command->add_option("folder", options->folder, "folder in which weft-sim listens")->capture_default_str();
   add_watch_options(*command, *options, "use");
+  command->add_option("--replace-cube", options->replaced_cube,
+                      "first: a spare takes the place of this cube of 4x4x4 chips (v4, v5p), with all links up and all "
+                      "functions reset");
   command->add_flag("--json", options->json, "print JSON, on one line with --watch");
   command->callback([options, &action] { action = [options] { return links(*options); }; });
 }

@@ -171,3 +171,43 @@ TEST_CASE("every single link of a mesh may die at any of its first packets, and 
     }
   CHECK(tried == 48);
 }
+
+TEST_CASE("a cube whose chips all died is replaced: the same coordinates, every way as before") {
+  const auto slice = std::get<Slice>(parse_slice("v4-4x4x8"));
+  REQUIRE(slice.cubes() == 2);
+  const auto cube = slice.chips_of_cube(1);
+  Network network(slice.topology(), {});
+  std::map<uint64_t, Delivery> ended;
+  std::map<uint64_t, Femtoseconds> at;
+  network.on_delivery([&](const Message& message, Delivery how, Femtoseconds now) {
+    ended[message.tag] = how;
+    at[message.tag] = now;
+  });
+  uint64_t tag = 0;
+  const auto send_all = [&] {  // from each chip to each of the cube, and within what is left
+    const auto begin = network.now();
+    const auto first = tag;
+    for (uint32_t from = 0; from < 128; from += 3)
+      for (uint32_t to = 0; to < 128; to += 5)
+        if (from != to) network.send({from, to, 4096, 0, 0, 0, tag++}, begin);
+    REQUIRE(network.run_until(kNever));
+    return std::pair(first, begin);
+  };
+  const auto [whole, begin] = send_all();
+  for (const auto chip : cube) network.fail_chip(chip);
+  const auto [broken, ignored] = send_all();
+  unsigned unreachable = 0;
+  for (auto i = broken; i < tag; i++) unreachable += ended.at(i) == Delivery::kUnreachable;
+  CHECK(unreachable > 500);
+  for (const auto chip : cube) CHECK(network.state(chip, 0) == LinkState::kDown);
+  network.replace_chips(cube);
+  for (const auto chip : cube)
+    for (unsigned port = 0; port < kPorts; port++) CHECK(network.state(chip, port) == LinkState::kUp);
+  REQUIRE(network.run_until(kNever));  // news
+  const auto [again, later] = send_all();
+  for (auto i = again; i < tag; i++) {
+    REQUIRE(ended.at(i) == Delivery::kDone);
+    REQUIRE(at.at(i) - later == at.at(i - again + whole) - begin);
+  }
+  CHECK(network.audit().value_or("") == "");
+}

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 #include <random>
+#include <set>
 
 using namespace weft::ici;
 
@@ -83,4 +84,24 @@ TEST_CASE("no text makes the parser fail otherwise than with a message") {
     else
       REQUIRE_FALSE(std::get<std::string>(parsed).empty());
   }
+}
+
+TEST_CASE("a slice of cubes knows the chips of each, and every chip is in one") {
+  for (const auto* name : {"v4-4x4x4", "v4-4x4x8", "v5p-8x8x12", "v4-4x8x8_twisted"}) {
+    const auto slice = std::get<Slice>(parse_slice(name));
+    const auto topology = slice.topology();
+    INFO(name);
+    REQUIRE(slice.cubes() == slice.chips() / 64);
+    std::set<uint32_t> chips;
+    for (uint32_t cube = 0; cube < slice.cubes(); cube++) {
+      const auto all = slice.chips_of_cube(cube);
+      CHECK(all.size() == 64);
+      chips.insert(all.begin(), all.end());
+      for (const auto chip : all)
+        for (unsigned axis = 0; axis < kAxes; axis++)
+          CHECK(topology.coordinates(chip)[axis] / 4 == topology.coordinates(all.front())[axis] / 4);
+    }
+    CHECK(chips.size() == slice.chips());
+  }
+  for (const auto* name : {"v5e-4x4", "v4-2x2x4", "nano-2x2"}) CHECK(std::get<Slice>(parse_slice(name)).cubes() == 0);
 }

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""A cube of a slice that is replaced by a spare: the slice works on with the same coordinates and in the same cycles, by one process and by several."""
+import json
+import os
+import socket
+import unittest
+
+from weft_command import WEFT_SIM, WeftTest, wait_for
+
+WRONG_INPUT = 2
+
+
+class Cubes(WeftTest):
+    def serve(self, name, folder, processes=1):
+        simulator = self.start("--slice", name, "--processes", processes, "--listen", self.path(folder), program=WEFT_SIM)
+        self.addCleanup(simulator.communicate)
+        self.addCleanup(simulator.kill)
+        wait_for(lambda: os.path.exists(self.path(f"{folder}/chip3-function0.sock")), "sockets of the slice", 60)
+
+    def ask(self, request, folder):
+        with socket.socket(socket.AF_UNIX) as observer:
+            observer.settimeout(60)
+            observer.connect(self.path(f"{folder}/management.sock"))
+            observer.sendall((json.dumps({"weft_management": 1, **request}) + "\n").encode())
+            with observer.makefile() as lines:
+                return json.loads(lines.readline())
+
+    def test_a_spare_takes_the_place_of_a_cube(self):
+        told = []
+        for processes in (1, 2):
+            folder = f"slice-{processes}"
+            self.serve("v4-4x4x4", folder, processes)
+            wait_for(lambda folder=folder: os.path.exists(self.path(f"{folder}/chip63-function0.sock")), "sockets of the slice", 60)
+            collective = ("collective", "all-reduce", "--listen", folder, "--axis", "xyz", "--bytes", 16384, "--json")
+            before = self.weft_json(*collective[:-1])
+            self.ask({"request": "inject", "chip": 21, "kind": "chip_cut", "port": 0, "nth": 1, "count": 1, "value": 0}, folder)
+            code, _, err = self.run_weft(*collective)
+            self.assertNotEqual(code, 0)
+            self.assertRegex(err, "ICI_FAULT|WATCHDOG")  # of the chip itself, or of one that waits for it
+            down = {link["chip"] for link in self.ask({"request": "links"}, folder)["links"] if link["state"] == "down"}
+            self.assertIn(21, down)
+            self.assertEqual(len(down), 7)  # and its neighbours
+            links = self.weft_json("links", folder, "--replace-cube", 0)
+            self.assertEqual({link["state"] for link in links["links"]}, {"up"})
+            after = self.weft_json(*collective[:-1])
+            self.assertEqual((after["device_cycles"], after["differing"]), (before["device_cycles"], 0))
+            told.append((before["device_cycles"], code, [link["downs"] for link in links["links"]]))
+        self.assertEqual(told[1], told[0])
+
+    def test_what_has_no_such_cube_is_refused(self):
+        self.serve("v4-4x4x4", "cube")
+        code, out, err = self.run_weft("links", "cube", "--replace-cube", 1)
+        self.assertEqual((code, out), (WRONG_INPUT, ""), err)
+        self.assertIn("slice v4-4x4x4 has cubes 0 to 0: there is no cube 1", err)
+        self.serve("nano-2x2", "mesh")
+        code, out, err = self.run_weft("links", "mesh", "--replace-cube", 0)
+        self.assertEqual((code, out), (WRONG_INPUT, ""), err)
+        self.assertIn("no slice of cubes", err)
+        for request in ({"request": "replace"}, {"request": "replace", "cube": -1}, {"request": "replace", "cube": 0, "chip": 0}):
+            self.assertEqual(self.ask(request, "cube")["error"], "INVALID_ARGUMENT", request)
+
+
+if __name__ == "__main__":
+    unittest.main()
