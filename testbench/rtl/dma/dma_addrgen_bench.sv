@@ -25,17 +25,19 @@ module dma_addrgen_bench (
 );
   // verilator lint_off UNUSEDSIGNAL
   dma_pkg::job_t walked;  // not of interest here
+  logic run_last;
   // verilator lint_on UNUSEDSIGNAL
   dma_addrgen u_addrgen (
     .clk_i, .rst_ni, .load_i,
     .job_i('{
-        fill: 1'b0, remote: 1'b0, tag: '0, space: '0, pattern: '0,
+        fill: 1'b0, remote: 1'b0, indexed: 1'b0, tag: '0, space: '0, pattern: '0,
         mem_address: mem_address_i, vmem_address: vmem_address_i,
         size0: size0_i, size1: size1_i, size2: size2_i, size3: size3_i,
         mem_stride1: mem_stride1_i, mem_stride2: mem_stride2_i, mem_stride3: mem_stride3_i,
         vmem_stride1: vmem_stride1_i, vmem_stride2: vmem_stride2_i, vmem_stride3: vmem_stride3_i
     }),
-    .valid_o, .advance_i, .mem_o, .vmem_o, .bytes_o, .last_o, .job_o(walked)
+    .valid_o, .advance_i, .pass_i(1'b0), .mem_o, .vmem_o, .bytes_o, .run_last_o(run_last), .last_o,
+    .job_o(walked)
   );
 endmodule
 `default_nettype wire
