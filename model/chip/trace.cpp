@@ -92,8 +92,10 @@ uint32_t TraceWriter::queue_track(uint32_t function, uint32_t queue) {
 }
 
 void TraceWriter::arrow(const char* phase, uint64_t id, uint32_t track, uint64_t cycle) {
+  auto place = mark(track, cycle);
+  place.step = *phase == 's' ? 0 : *phase == 't' ? 1 : 2;
   file_->event(
-      mark(track, cycle),
+      place,
       fmt::format(R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"completion","cat":"completion","ts":{:.4f}{}}})",
                   phase, process_, track, id, microseconds(cycle), *phase == 'f' ? R"(,"bp":"e")" : ""));
 }

@@ -34,7 +34,9 @@ void LinkTrace::hop(const Hop& hop) {
   };
   const auto arrow = [&](const char* phase, uint32_t chip, uint32_t track, Femtoseconds time, const char* more) {
     const auto at = microseconds(time);
-    file_->event({at, TracePlace::kMark, chip, track}, fmt::format(kArrow, phase, chip, track, hop.packet, at, more));
+    const uint32_t step = *phase == 's' ? 0 : *phase == 't' ? 1 : 2;
+    file_->event({at, TracePlace::kMark, chip, track, step},
+                 fmt::format(kArrow, phase, chip, track, hop.packet, at, more));
   };
   const uint32_t out = kOutTrack + hop.port;
   span(hop.chip, out, hop.from, hop.to);

@@ -111,7 +111,7 @@ void TraceFile::put_in_order() {
   if (unsorted.data == nullptr || target == nullptr) return std::free(target);
   const auto text = [&](const Entry& entry) { return std::string_view(unsorted.data + entry.offset, entry.bytes); };
   const auto key = [](const TracePlace& place) {
-    return std::tuple(place.at, place.process, place.track, place.length);
+    return std::tuple(place.at, place.step, place.process, place.track, place.length);
   };
   std::ranges::sort(entries_, [&](const Entry& a, const Entry& b) {
     return key(a.place) != key(b.place) ? key(a.place) < key(b.place) : text(a) < text(b);

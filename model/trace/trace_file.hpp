@@ -19,12 +19,13 @@ struct TracePlace {
   double at;      ///< us
   double length;  ///< us, of a span
   uint32_t process, track;
+  uint32_t step = 0;  ///< of an arrow: 0 begins, 1 passes, 2 ends; at one time they stand in this order
 };
 
 /// Writes JSON events as they happen, in the array form, which viewers also read when its end is missing. When it ends
-/// it puts them in order: by time, process, track, spans before marks, shorter spans first, then by their text. So a
-/// trace depends on what happened and not on the order in which the simulator came to it. What is no regular file keeps
-/// its order. Shared by all that write to it; the last one ends it. One thread.
+/// it puts them in order: by time, step of an arrow, process, track, spans before marks, shorter spans first, then by
+/// their text. So a trace depends on what happened and not on the order in which the simulator came to it. What is no
+/// regular file keeps its order. Shared by all that write to it; the last one ends it. One thread.
 class TraceFile {
  public:
   using Visit = std::function<void(const TracePlace& place, std::string_view json)>;
