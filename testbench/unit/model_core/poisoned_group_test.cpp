@@ -90,7 +90,7 @@ TEST_CASE("a poisoned row that all rows of a group use stops the command before 
   check({granule(kB, 1)}, equal, granule(kB, 1), 8);  // elements 8 to 15 are those of rows from 8 on
 }
 
-TEST_CASE("of a residual each row counts, and the bias that is kept behind the first of them") {
+TEST_CASE("of a residual each row counts and the kept bias behind the first of them") {
   auto residual = command(WEFT_OPCODE_EPILOGUE, 11);
   residual.src_space = WEFT_VPU_SPACE_ACC, residual.a_addr = 0, residual.a_stride = 1;
   residual.b_mode = WEFT_VPU_B_MODE_RESIDUAL, residual.b_addr = kB, residual.b_stride = 2, residual.scalar2 = kA;
@@ -100,7 +100,7 @@ TEST_CASE("of a residual each row counts, and the bias that is kept behind the f
   check({granule(kA, 0), granule(kB, 1)}, residual, granule(kA, 0), 0);
 }
 
-TEST_CASE("of scales the lanes below cols count, and writing half a word leaves what is poisoned in the other") {
+TEST_CASE("of scales the lanes below cols count and half a word leaves what is poisoned in the other") {
   auto scaled = command(WEFT_OPCODE_EPILOGUE, 11);
   scaled.src_space = WEFT_VPU_SPACE_ACC, scaled.a_addr = 0, scaled.a_stride = 1;
   scaled.src_dtype = WEFT_VPU_DTYPE_I32, scaled.dst_dtype = WEFT_VPU_DTYPE_I8, scaled.op = WEFT_VPU_OP_UPPER;
