@@ -48,7 +48,7 @@ class Arbiter {
     std::erase_if(waiting_, which);
   }
 
-  /// kFirstCome: of the data what has waited longest goes, whoever has sent it.
+  /// kFirstCome: the data packet that has waited longest goes first, whichever source sent it.
   enum class Sharing : uint8_t { kFair, kFirstCome };
 
   /// Takes the one that goes next of those that have room, into `what`; false: none has. `credits`: bytes, by channel.

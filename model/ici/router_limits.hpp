@@ -16,7 +16,7 @@ struct RouterLimits {
                                    ///< input; 0: a queue for each first link and channel. At most kMostInjectionQueues
   Femtoseconds head_delay = 0;     ///< from the moment when a packet is the head of its queue until it asks for a link
   Femtoseconds channel_delay = 0;  ///< a channel of a link takes the next packet so long after the last one's end
-  bool first_come = false;  ///< links take what has waited longest, whoever sent it; else they share among senders
+  bool first_come = false;         ///< a link takes the packet that waited longest; else sources take turns
 
   static constexpr uint32_t kMostInjectionQueues = kChannels / kClasses;
 

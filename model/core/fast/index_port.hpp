@@ -13,7 +13,7 @@ class IndexPort {
             const VmemFlips& flips, Counters& counters)
       : in_(in), out_(out), vmem_(vmem), state_(state), flips_(flips), counters_(counters) {}
 
-  /// Banks of the read that goes to VMEM; 0: there is none. What VMEM has refused is repeated before anything else.
+  /// Banks of the read that goes to VMEM, 0 if none does. A refused read is repeated before any other.
   BankSet choose() {
     const BankSet data = out_.vmem_banks();
     chosen_ = nullptr;

@@ -34,7 +34,7 @@ class RowFetch {
   /// It is granted: what ECC meets in it is counted.
   void granted(const golden::CoreState& state, const VmemFlips& flips, Counters& counters);
 
-  /// Rows as the walks see them in this cycle; nullptr: there is none.
+  /// The row that each walk sees in this cycle, nullptr if none is ready.
   [[nodiscard]] const IndexedRow* front() const { return at(front_); }
   [[nodiscard]] const IndexedRow* back() const { return at(0); }
   void take_front() { front_++; }
