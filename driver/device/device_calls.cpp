@@ -322,7 +322,9 @@ Result<int> Device::loop_descriptor() {
 Status Device::process() {
   waits_.look_now();
   loop_.consume();  // what it told of is done by now: the caller's queries see it
-  return check();
+  Status status = check();
+  if (!status.ok()) taken_.await_earlier();  // another thread may have found the device lost and still end its events
+  return status;
 }
 
 Status Device::set_callback(const std::shared_ptr<Event>& event, Event::Callback callback) {

@@ -83,6 +83,20 @@ struct Latch {
   }
 };
 
+/// Whoever finds that the device is lost is held up before it ends the first event.
+class SlowToDisconnect : public MockTransport {
+ public:
+  explicit SlowToDisconnect(Latch& latch) : MockTransport(nano(), MockFaults{}), latch_(latch) {}
+  void disconnect() override {
+    latch_.reached = true;
+    await(latch_.open);
+    MockTransport::disconnect();
+  }
+
+ private:
+  Latch& latch_;
+};
+
 inline weft_event* nop(weft_queue* queue) {
   weft_event* event = nullptr;
   REQUIRE_OK(weft_nop(queue, nullptr, &event));

@@ -20,20 +20,6 @@ weft_event* chained_nop(weft_queue* queue, uint32_t tag) {
   return event;
 }
 
-/// Whoever finds that the device is lost is held up before it ends the first event.
-class SlowToDisconnect : public MockTransport {
- public:
-  SlowToDisconnect(Latch& latch) : MockTransport(nano(), MockFaults{}), latch_(latch) {}
-  void disconnect() override {
-    latch_.reached = true;
-    await(latch_.open);
-    MockTransport::disconnect();
-  }
-
- private:
-  Latch& latch_;
-};
-
 }  // namespace
 
 TEST_CASE("what follows a failed command of a chain fails with it, and the message names the first") {

@@ -115,6 +115,34 @@ TEST_CASE("the descriptor is readable when the device is lost, and the events ar
   (void)!weft_queue_release(queue);
 }
 
+TEST_CASE("who looks while another thread ends the events of a lost device finds them done") {
+  Latch latch;
+  auto transport = std::make_unique<SlowToDisconnect>(latch);
+  MockTransport& mock = *transport;
+  const auto device = Device::open(std::move(transport)).value();
+  mock.configure([](MockFaults& f) { f.paused = true; });
+  const auto queue = device->create_queue({8, 8}).value();
+  Command command;
+  command.opcode = WEFT_QUEUE_OPCODE_NOP;
+  const auto event = std::make_shared<Event>(queue->id(), 0, command.opcode);
+  REQUIRE(device->submit(*queue, Submission{event, command}).ok());
+  mock.die();
+  // This or another thread of the driver finds the device lost, and is held up.
+  std::thread waiter([&] { (void)device->wait(*event, {}).ok(); });
+  await(latch.reached);
+  CHECK_FALSE(event->done());
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    latch.open = true;
+  });
+  CHECK(device->process().code() == WEFT_ERROR_DEVICE_LOST);
+  CHECK(event->done());
+  opener.join();
+  waiter.join();
+  CHECK(event->ending().status.code() == WEFT_ERROR_DEVICE_LOST);
+  (void)device->close(0).ok();
+}
+
 TEST_CASE("closing the device closes the descriptor") {
   MockDevice device;
   const int fd = descriptor_of(device.handle());
