@@ -6,9 +6,7 @@
 #include <algorithm>
 
 #include "host/compiler/layout.hpp"
-#include "host/compiler/schedules/exchange_schedule.hpp"
 #include "host/compiler/schedules/gemm_schedule.hpp"
-#include "host/compiler/schedules/part_sum_schedule.hpp"
 #include "host/compiler/schedules/vector_schedule.hpp"
 
 namespace weft::compiler {
@@ -17,33 +15,16 @@ namespace {
 constexpr uint64_t kMaxStores = 65535;       // that the step after waits for: a semaphore's counts have 16 bits
 constexpr uint64_t kMaxOffset = 1ull << 40;  // a command's offsets have 40 bits
 
-uint64_t row_pitch(const std::vector<ResultSink>& sinks) {
-  uint64_t pitch = 0;
-  for (const ResultSink& sink : sinks) pitch = std::max(pitch, sink.place.pitch_bytes);
-  return pitch;
-}
-uint64_t row_pitch(const DenseStep& s) { return std::max({s.x.pitch_bytes, s.y.pitch_bytes, row_pitch(s.sinks)}); }
-uint64_t row_pitch(const PartSumStep& s) {
-  uint64_t pitch = row_pitch(s.sinks);
-  for (const TensorPlace& part : s.parts) pitch = std::max(pitch, part.pitch_bytes);
-  return pitch;
-}
-uint64_t row_pitch(const ExchangeStep& s) { return std::max(s.from.pitch_bytes, row_pitch(s.sinks)); }
+uint64_t row_pitch(const DenseStep& s) { return std::max(s.x.pitch_bytes, s.y.pitch_bytes); }
 uint64_t row_pitch(const VectorStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const RearrangeStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const ReduceStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const PairProductStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const ConvolutionStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const WindowStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const CollectiveStep& s) { return s.y.pitch_bytes; }
 
 Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
-
-Result<uint64_t> schedule(ProgramBuilder& b, const PartSumStep& s, const StepChain& c) {
-  return schedule_part_sum(b, s, c);
-}
-Result<uint64_t> schedule(ProgramBuilder& b, const ExchangeStep& s, const StepChain& c) {
-  return schedule_exchange(b, s, c);
-}
 
 /// These have their operands in VMEM (tiles/).
 Error resident_only(const std::string& name) {
@@ -59,30 +40,12 @@ Result<uint64_t> schedule(ProgramBuilder&, const ReduceStep& s, const StepChain&
 Result<uint64_t> schedule(ProgramBuilder&, const PairProductStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const ConvolutionStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const WindowStep& s, const StepChain&) { return resident_only(s.name); }
-
-template <typename Step>
-bool sends(const Step& step) {
-  if constexpr (requires { step.sinks; })
-    return std::ranges::any_of(step.sinks, [](const ResultSink& sink) { return sink.chip.has_value(); });
-  return false;
-}
-
-/// The other chips have begun before anything is sent to them; what this one does alone does not wait.
-void enter_slice(ProgramBuilder& builder, const Program& program) {
-  auto barrier = *program.barrier;
-  barrier.header.opcode = WEFT_OPCODE_BARRIER;
-  barrier.header.tag = builder.tag("barrier");
-  if (std::ranges::any_of(program.steps,
-                          [](const auto& step) { return std::visit([](const auto& s) { return sends(s); }, step); }))
-    ProgramBuilder::post(barrier.header, kSliceEntered, 1);
-  builder.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
-}
+Result<uint64_t> schedule(ProgramBuilder&, const CollectiveStep& s, const StepChain&) { return resident_only(s.name); }
 
 }  // namespace
 
 Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
   ProgramBuilder builder(chip);
-  if (program.barrier) enter_slice(builder, program);
   uint64_t stores_before = 0;
   for (size_t i = 0; i < program.steps.size(); i++) {
     const auto& step = program.steps[i];

@@ -12,8 +12,8 @@
 
 namespace weft::compiler {
 
-using Step = std::variant<DenseStep, VectorStep, PartSumStep, ExchangeStep, RearrangeStep, ReduceStep, PairProductStep,
-                          ConvolutionStep, WindowStep>;
+using Step = std::variant<DenseStep, VectorStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep,
+                          WindowStep, CollectiveStep>;
 
 /// Bytes of an argument.
 struct ArgumentPlace {
@@ -32,6 +32,9 @@ struct Program {
   std::vector<ArgumentPlace> places = {};
   /// What the chips that send each other data begin with; without header. None: the chip works alone.
   std::optional<spec::BarrierCommand> barrier;
+  /// What comes from them lands in memory, not in VMEM.
+  bool lands_in_memory = false;
+  uint64_t link_bytes_per_second = 0;  ///< of those chips; 0: not known
   /// Below 48, that a program which stays in VMEM does not use.
   unsigned semaphores_left = 0;
 };

@@ -205,6 +205,19 @@ class GraphCheck {
       return broken(fmt::format("the types or sizes of windows {} do not fit", node.name));
     return Ok{};
   }
+  Status check(const CollectiveNode& node) {
+    if (auto status = read(node.name, node.x); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    const auto x = shape(node.x), y = shape(node.y);
+    const uint64_t ranks = node.group.ranks();
+    const bool side_by_side = node.what == Exchange::kSideBySide;
+    const bool types = dtype_of(node.x) == dtype_of(node.y) && !is_i8(node.x) && !is_i32(node.x) &&
+                       (side_by_side || dtype_of(node.x) == WEFT_VPU_DTYPE_F32);
+    if (!types || ranks < 2 || node.group.rank >= ranks || node.group.semaphores.size() != ranks || x.rows != y.rows ||
+        y.columns * (node.what == Exchange::kOwnSums ? ranks : 1) != x.columns * (side_by_side ? ranks : 1))
+      return broken(fmt::format("the types or sizes of collective {} do not fit", node.name));
+    return Ok{};
+  }
   Status check(const ConstantNode& node) {
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     const uint64_t count = shape(node.y).rows * shape(node.y).columns;
@@ -246,6 +259,7 @@ struct Operands {
   std::vector<size_t> operator()(const ConstantNode&) const { return {}; }
   std::vector<size_t> operator()(const ConvolutionNode& n) const { return n.sources; }
   std::vector<size_t> operator()(const WindowNode& n) const { return {n.x}; }
+  std::vector<size_t> operator()(const CollectiveNode& n) const { return {n.x}; }
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "host/compiler/exchange.hpp"
 #include "host/compiler/result.hpp"
 #include "host/compiler/to_bytes.hpp"
 #include "host/compiler/windows.hpp"
@@ -128,8 +129,16 @@ struct WindowNode {
   std::vector<float> weights;  ///< taps x columns; none: no multiplication
 };
 
+/// y of the x that each chip of a group has, matrices of one shape. Sums are f32.
+struct CollectiveNode {
+  std::string name;
+  Exchange what = Exchange::kSideBySide;
+  size_t x = 0, y = 0;
+  ChipGroup group;
+};
+
 using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode,
-                          ConvolutionNode, WindowNode>;
+                          ConvolutionNode, WindowNode, CollectiveNode>;
 
 /// The tensors that a node reads, and the one that it writes.
 [[nodiscard]] std::vector<size_t> operands_of(const Node& node);

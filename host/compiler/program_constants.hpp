@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/round_up.hpp"
 #include "host/compiler/executable/constant_section.hpp"
 #include "host/compiler/layout.hpp"
-#include "host/compiler/sharded/sharding.hpp"
 #include "host/compiler/step.hpp"
 
 namespace weft::compiler {
@@ -19,21 +19,13 @@ class ProgramConstants {
     return {1, section_.add({static_cast<const std::byte*>(data), bytes}), pitch};
   }
 
-  /// Of a product, a node with k x n `weights`: rows k of the blocks of columns n, one behind the other; each but the
-  /// last is filled up with zeros to a multiple of N.
+  /// Of a product, a node with n columns of `weights`, the first k rows.
   template <typename Product>
-  [[nodiscard]] TensorPlace weights(const Product& node, Span k, const std::vector<Span>& n) {
-    const uint64_t columns = width(n);
-    std::vector<uint16_t> block(k.count * columns);
-    for (uint64_t row = 0; row < k.count; row++) {
-      uint16_t* to = &block[row * columns];
-      for (const Span& part : n) {
-        const float* from = &node.weights[(k.first + row) * node.n + part.first];
-        std::transform(from, from + part.count, to, bf16_from_f32);
-        to += whole_blocks(part.count);
-      }
-    }
-    const auto packed = pack_weights_bf16(chip_, block, k.count, columns);
+  [[nodiscard]] TensorPlace weights(const Product& node, uint64_t k) {
+    std::vector<uint16_t> rounded(k * node.n);
+    std::transform(node.weights.begin(), node.weights.begin() + static_cast<ptrdiff_t>(rounded.size()), rounded.begin(),
+                   bf16_from_f32);
+    const auto packed = pack_weights_bf16(chip_, rounded, k, node.n);
     return constant(packed.data(), packed.size(), 0);
   }
 
@@ -50,27 +42,19 @@ class ProgramConstants {
   }
 
   template <typename Product>
-  [[nodiscard]] std::optional<TensorPlace> bias(const Product& node, Span n) {
-    if (!node.integer_bias.empty()) return row(&node.integer_bias[n.first], n.count);
-    return node.bias ? std::optional(row(&(*node.bias)[n.first], n.count)) : std::nullopt;
-  }
-
-  [[nodiscard]] uint64_t whole_blocks(uint64_t count) const { return (count + chip_.n - 1) / chip_.n * chip_.n; }
-  [[nodiscard]] uint64_t width(const std::vector<Span>& blocks) const {
-    uint64_t columns = 0;
-    for (const Span& block : blocks) columns = whole_blocks(columns) + block.count;
-    return columns;
+  [[nodiscard]] std::optional<TensorPlace> bias(const Product& node) {
+    if (!node.integer_bias.empty()) return row(node.integer_bias);
+    return node.bias ? std::optional(row(*node.bias)) : std::nullopt;
   }
 
   [[nodiscard]] std::vector<std::byte> take() { return section_.take(); }
 
  private:
-  /// Padded with zeros to whole blocks.
+  /// Padded with zeros to whole blocks of N.
   template <typename Element>
-  TensorPlace row(const Element* values, uint64_t count) {
-    std::vector<Element> padded(whole_blocks(count));
-    std::copy_n(values, count, padded.begin());
-    return constant(padded.data(), padded.size() * sizeof(Element), 0);
+  TensorPlace row(std::vector<Element> values) {
+    values.resize(round_up(values.size(), uint64_t{chip_.n}));
+    return constant(values.data(), values.size() * sizeof(Element), 0);
   }
 
   const spec::Chip& chip_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/compiler/exchange.hpp"
 #include "host/compiler/to_bytes.hpp"
 #include "host/compiler/windows.hpp"
 #include "weft/spec/spec.h"
@@ -22,24 +23,6 @@ struct TensorPlace {
   bool operator==(const TensorPlace&) const = default;
 };
 
-/// Where a range of a result's columns goes: a place here, or in a segment of another chip's table.
-struct ResultSink {
-  uint64_t first_column = 0, columns = 0;  ///< of the result; the first is a multiple of N
-  TensorPlace place;                       ///< of that column in row 0
-  std::optional<uint16_t> chip;            ///< none: this one
-  uint8_t arrival = WEFT_NO_SEMAPHORE;     ///< of the other chip: posted for each row chunk, behind its last columns
-
-  bool operator==(const ResultSink&) const = default;
-};
-
-/// What other chips send: each posts its semaphore here for each row chunk (`cut_rows`), in order.
-struct Arrival {
-  std::vector<uint8_t> semaphores;  ///< a sender's each
-  uint64_t row_chunks = 0;
-
-  bool operator==(const Arrival&) const = default;
-};
-
 /// y[m, n] = activation(x[m, k] W[k, n] + bias[n]), W in packed tiles.
 struct DenseStep {
   std::string name;
@@ -53,9 +36,6 @@ struct DenseStep {
   std::optional<TensorPlace> scales;            ///< a row of f32, in place of one scale; with a bias
   std::optional<TensorPlace> residual;          ///< f32, m x n: added behind the bias (tiles/fused_epilogues)
   bool of_model = true;                         ///< false: its MACs are not the model's
-  std::vector<ResultSink> sinks;                ///< where y goes; empty: all of it to `y`
-  std::vector<Arrival> arrivals;  ///< in the order in which they are sent; the last is x, a row chunk of which is read
-                                  ///< as soon as it is there, those before are waited for first
 
   bool operator==(const DenseStep&) const = default;
 };
@@ -162,25 +142,16 @@ struct WindowStep {
   bool operator==(const WindowStep&) const = default;
 };
 
-/// y[rows, cols] = activation(parts[0] + parts[1] + ... + bias): f32 sums, in that order, from the left.
-struct PartSumStep {
+/// y of the x[rows, cols] that each chip of a group has. Side by side, and of own sums, columns of a chip are whole blocks
+/// of N.
+struct CollectiveStep {
   std::string name;
+  Exchange what = Exchange::kSideBySide;
   uint64_t rows = 0, cols = 0;
-  std::vector<TensorPlace> parts;   ///< f32 rows; one at least
-  std::optional<TensorPlace> bias;  ///< one row of f32, padded with zeros to a multiple of N
-  weft_vpu_activation activation = WEFT_VPU_ACTIVATION_NONE;
-  weft_vpu_dtype y_dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or bf16
-  std::vector<ResultSink> sinks;                ///< where y goes
-  std::vector<Arrival> arrivals;                ///< as a DenseStep's; the last is the parts
-};
-
-/// Rows that lie here go to other chips.
-struct ExchangeStep {
-  std::string name;
-  uint64_t rows = 0;
-  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< f32 or bf16
-  TensorPlace from;                            ///< of column 0
-  std::vector<ResultSink> sinks;               ///< remote ones
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_BF16;  ///< bf16 or f32; of sums f32
+  TensorPlace x, y;
+  TensorPlace landing;  ///< of sums: what comes from the others, matrix behind matrix
+  ChipGroup group;
 };
 
 }  // namespace weft::compiler

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "host/compiler/layout.hpp"
-#include "host/compiler/sharded/sharding.hpp"
 #include "host/reference/plain_operations.hpp"
 #include "model/golden/arith.hpp"
 #include "model/golden/lane_operations.hpp"
@@ -104,10 +103,9 @@ std::vector<uint16_t> round_bf16(const std::vector<float>& values) {
 
 class GoldenEvaluation {
  public:
-  GoldenEvaluation(const Graph& graph, unsigned parts, uint64_t unit)
+  GoldenEvaluation(const Graph& graph, unsigned parts)
       : graph_(graph),
         parts_(parts),
-        unit_(unit),
         bf16_(graph.tensors.size()),
         f32_(graph.tensors.size()),
         output_(graph.tensors.size()) {
@@ -123,6 +121,7 @@ class GoldenEvaluation {
   }
 
  private:
+  void evaluate(const compiler::CollectiveNode&) const {}  // a network of one chip has none
   /// A tensor of bf16 is rounded once, as the epilogue's cast does; values of i32 are bits.
   void store(size_t t, std::vector<float> values) {
     if (is_i32(t) || lies_as_f32(t))
@@ -136,9 +135,8 @@ class GoldenEvaluation {
     if (graph_.tensors[node.x].dtype == WEFT_VPU_DTYPE_I8) return integer_product(node, bytes_of(node.x), rows);
     const auto weights = round_bf16(node.weights);
     std::vector<float> y, part(rows * node.n), sum(rows * node.n);
-    for (unsigned i = 0; i < parts_; i++) {
-      const auto [first, count] = compiler::shard(node.k, unit_, parts_, i);
-      if (count == 0) continue;
+    const uint64_t count = node.k % parts_ == 0 ? node.k / parts_ : node.k;
+    for (uint64_t first = 0; first < node.k; first += count) {
       golden::gemm_bf16(rows, count, node.n, bf16_[node.x].data() + first, node.k, weights.data() + first * node.n,
                         node.n, part.data(), node.n);
       if (y.empty()) {
@@ -335,7 +333,6 @@ class GoldenEvaluation {
 
   const Graph& graph_;
   const unsigned parts_;
-  const uint64_t unit_;
   std::vector<std::vector<uint16_t>> bf16_;
   std::vector<std::vector<float>> f32_;
   std::vector<bool> output_;
@@ -360,6 +357,7 @@ class Fp64Evaluation {
 
  private:
   void evaluate(const DenseNode& node) { multiply(node, values_[node.x]); }
+  void evaluate(const compiler::CollectiveNode&) const {}  // a network of one chip has none
   static std::vector<double> bytes_of(std::vector<double> values, const compiler::ToBytes& by) {
     for (double& v : values)
       v = std::clamp(std::nearbyint(v * static_cast<double>(by.scale)) + by.zero_point, -128.0, 127.0);
@@ -478,13 +476,13 @@ class Fp64Evaluation {
 }  // namespace
 
 std::vector<std::vector<float>> evaluate_golden(const Graph& graph, const std::vector<std::vector<float>>& inputs) {
-  return GoldenEvaluation(graph, 1, 1).run(inputs);
+  return GoldenEvaluation(graph, 1).run(inputs);
 }
 
 std::vector<std::vector<float>> evaluate_golden_in_parts(const Graph& graph,
-                                                         const std::vector<std::vector<float>>& inputs, unsigned parts,
-                                                         uint64_t unit) {
-  return GoldenEvaluation(graph, parts, unit).run(inputs);
+                                                         const std::vector<std::vector<float>>& inputs,
+                                                         unsigned parts) {
+  return GoldenEvaluation(graph, parts).run(inputs);
 }
 
 std::vector<std::vector<double>> evaluate_fp64(const Graph& graph, const std::vector<std::vector<float>>& inputs) {

@@ -12,11 +12,11 @@ namespace weft::tools {
 [[nodiscard]] std::vector<std::vector<float>> evaluate_golden(const compiler::Graph& graph,
                                                               const std::vector<std::vector<float>>& inputs);
 
-/// The same for a network whose products are sums of `parts` over blocks of k in units of `unit` (compiler::shard): the
-/// sums of blocks are added up in f32, from the left, blocks without k left out; then the bias.
+/// The same for a network whose products by constants are sums over `parts` equal blocks of k, where these divide it: the
+/// sums of blocks are added up in f32, from the left; then the bias.
 [[nodiscard]] std::vector<std::vector<float>> evaluate_golden_in_parts(const compiler::Graph& graph,
                                                                        const std::vector<std::vector<float>>& inputs,
-                                                                       unsigned parts, uint64_t unit);
+                                                                       unsigned parts);
 
 /// No rounding but fp64's: independent of the golden model, of layouts and of the compiler. Results of i32 are numbers.
 [[nodiscard]] std::vector<std::vector<double>> evaluate_fp64(const compiler::Graph& graph,

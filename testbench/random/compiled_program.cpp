@@ -47,15 +47,14 @@ void draw_large_product(const spec::Chip& chip, Draw& draw, LayerRecipe& layer) 
 LayerRecipe draw_layer(const spec::Chip& chip, Draw& draw, bool large, bool resident) {
   const uint64_t n = chip.n;
   LayerRecipe layer;
-  layer.kind = draw.one_of({Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct,
-                            Kind::kVector, Kind::kVector, Kind::kPartSum});
+  layer.kind = draw.one_of(
+      {Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kProduct, Kind::kVector, Kind::kVector});
   layer.int8 = draw.once_in(4);
   layer.bias = draw.once_in(2);
   layer.relu = draw.once_in(2);
   layer.narrow = draw.once_in(2);
   layer.narrow_input = draw.once_in(2);
   layer.chained = !draw.once_in(4);
-  layer.parts = static_cast<unsigned>(draw.between(1, 4));
   layer.op =
       draw.one_of<uint8_t>({WEFT_VPU_OP_ADD, WEFT_VPU_OP_SUB, WEFT_VPU_OP_MUL, WEFT_VPU_OP_MIN, WEFT_VPU_OP_MAX});
   layer.b_mode = draw.one_of<uint8_t>({WEFT_VPU_B_MODE_TENSOR, WEFT_VPU_B_MODE_ROW, WEFT_VPU_B_MODE_SCALAR});
@@ -93,8 +92,6 @@ class Network {
         return add_row_sums(layer);
       case Kind::kPairProduct:
         return add_pair_product(layer);
-      case Kind::kPartSum:
-        return add_part_sum(layer);
     }
   }
   [[nodiscard]] compiler::Program take() { return std::move(program_); }
@@ -213,22 +210,6 @@ class Network {
     step.y = rows(step.m, step.n, element(layer.narrow));
     program_.steps.emplace_back(step);
     keep(layer.narrow, step.y, step.m, step.n);
-  }
-
-  void add_part_sum(const LayerRecipe& layer) {
-    compiler::PartSumStep step;
-    step.name = "sum";
-    step.rows = layer.rows, step.cols = layer.cols;
-    for (unsigned i = 0; i < layer.parts; i++) step.parts.push_back(rows(layer.rows, layer.cols, 4));
-    if (layer.bias) step.bias = wide_row(layer.cols);
-    step.activation = layer.relu ? WEFT_VPU_ACTIVATION_RELU : WEFT_VPU_ACTIVATION_NONE;
-    step.y_dtype = dtype(layer.narrow);
-    compiler::ResultSink sink;
-    sink.columns = layer.cols;
-    sink.place = rows(layer.rows, layer.cols, element(layer.narrow));
-    step.sinks.push_back(sink);
-    program_.steps.push_back(step);
-    keep(layer.narrow, sink.place, layer.rows, layer.cols);
   }
 
   const spec::Chip& chip_;
@@ -359,8 +340,7 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
 }
 
 std::string recipe_text(const Recipe& recipe) {
-  static constexpr std::array<std::string_view, 6> kKinds{"product",  "vector",       "transpose",
-                                                          "row sums", "pair product", "part sum"};
+  static constexpr std::array<std::string_view, 5> kKinds{"product", "vector", "transpose", "row sums", "pair product"};
   static constexpr std::array<std::string_view, 4> kForms{"layers", "scores", "gradient", "update"};
   if (recipe.form != Recipe::Form::kLayers)
     return fmt::format("{} of {} rows, widths {}", kForms[static_cast<size_t>(recipe.form)], recipe.rows,

@@ -16,7 +16,7 @@ namespace weft::random {
 
 /// One step of a network; which sizes and choices count depends on its kind.
 struct LayerRecipe {
-  enum class Kind : uint8_t { kProduct, kVector, kTranspose, kRowSums, kPairProduct, kPartSum };
+  enum class Kind : uint8_t { kProduct, kVector, kTranspose, kRowSums, kPairProduct };
   Kind kind = Kind::kProduct;
   uint64_t rows = 1, inner = 1, cols = 1;  ///< products: m, k, n
   bool chained = false;                    ///< products: x is the result before it, if that is bf16
@@ -25,7 +25,6 @@ struct LayerRecipe {
   bool narrow_input =
       false;  ///< a vector step's operands, or what is transposed, or the weights of a pair product, are bf16
   uint8_t op = 0, b_mode = 0;  ///< a vector step's
-  unsigned parts = 1;          ///< a sum of parts
 };
 
 /// What a compiled program is made of. The same recipe always gives the same program.

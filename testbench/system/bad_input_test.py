@@ -266,8 +266,6 @@ class Model(BadInput):
                 (["axis x cuts two"], "nano-2x2", "batch=x,weights=n:x"),
                 (["a batch of 1 rows over 2 chips"], "nano-2x2", "batch=x")):
             self.refused(WRONG_INPUT, words, "compile", DIGITS, "-o", "m.weft", "--slice", slice_, "--sharding", sharding)
-        self.refused(WRONG_INPUT, ["weights over 32 chips: 16 are possible"],
-                     "compile", DIGITS, "-o", "m.weft", "--slice", "nano-16x2", "--sharding", "weights=n:xy")
         self.array("x.npy", (4, 64))
         self.refused(WRONG_INPUT, ["no input 'x'", "pixels"], "run", DIGITS, "--input", "x=x.npy", "--slice", "nano-2x2", "--core", "fast")
         self.refused(WRONG_INPUT, ["no manager 'arm'"], "run", DIGITS, "--slice", "nano-2x2", "--core", "fast", "--manager", "arm")

@@ -1,6 +1,7 @@
 // Any network on slices: a transformer block in several shardings, and products whose sums are in parts.
 #include "host/tools/run/sharded_model.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -81,28 +82,35 @@ ir::Module layers(int64_t rows) {
 
 struct Run {
   std::vector<float> made, golden, whole;  ///< whole: golden with sums in one part
+  bool one_launch = false;
   size_t launches = 0, collectives = 0;
 };
 
+enum class Way : uint8_t { kOneLaunch, kParts };
+constexpr std::array kWays{Way::kOneLaunch, Way::kParts};
+
 /// What the slice makes, and what golden arithmetic makes of the whole network, with sums of products in `parts` parts.
-Run run(const std::string& slice, const ir::Module& module, const Sharding& sharding, unsigned parts) {
-  auto chips = runtime::ChipSet::open_slice(slice);
-  REQUIRE(chips.ok());
-  const auto model = tools::compile_sharded_model(module, chips.value().chip(), chips.value().shape(), sharding);
+Run run(const std::string& slice, const ir::Module& module, const Sharding& sharding, unsigned parts,
+        Way way = Way::kOneLaunch) {
+  auto session = runtime::SliceSession::open(slice);
+  REQUIRE(session.ok());
+  const auto model = (way == Way::kParts ? tools::compile_sharded_parts : tools::compile_sharded_model)(
+      module, session.value().chip(), session.value().shape(), sharding);
   if (!model.ok()) FAIL(model.error().message);
   std::mt19937_64 random(kSeed + 1);
   const auto x = draw(module.type(module.inputs[0]).dims, 1, random);
-  const auto result = tools::run_sharded_model(model.value(), {x}, chips.value());
+  const auto result = tools::run_sharded_model(model.value(), {x}, session.value());
   if (!result.ok()) FAIL(result.error().message);
   const auto graph = whole_device_graph(module);
   REQUIRE(graph.ok());
   const std::vector<std::vector<float>> inputs{{x->as<float>(), x->as<float>() + x->type.count()}};
   Run run;
   run.golden = parts == 1 ? tools::evaluate_golden(graph.value(), inputs)[0]
-                          : tools::evaluate_golden_in_parts(graph.value(), inputs, parts, chips.value().chip().n)[0];
+                          : tools::evaluate_golden_in_parts(graph.value(), inputs, parts)[0];
   run.whole = tools::evaluate_golden(graph.value(), inputs)[0];
   const auto& y = result.value().outputs.at(0);
   run.made.assign(y->as<float>(), y->as<float>() + y->type.count());
+  run.one_launch = model.value().programs.has_value();
   run.launches = model.value().model.launches.size();
   for (const auto& part : model.value().model.partition.parts) run.collectives += part.collective ? 1 : 0;
   CHECK(model.value().replicated.empty());
@@ -122,34 +130,40 @@ size_t differing(const Run& run) {
 
 TEST_CASE("a transformer block in parts of its batch and columns of its weights gives what one chip gives") {
   const auto module = block(4);
-  for (const Sharding& sharding :
-       {Sharding{.batch = kX}, Sharding{.batch = kXY}, Sharding{.n = kX}, Sharding{.batch = kY, .n = kX}}) {
-    const Run made = run("sim:nano-2x2", module, sharding, 1);
-    CHECK(differing(made) == 0);
-    CHECK(made.launches == 1);
-    CHECK((made.collectives == 0) == (sharding.n == MeshAxes{}));
-  }
+  for (const Way way : kWays)
+    for (const Sharding& sharding :
+         {Sharding{.batch = kX}, Sharding{.batch = kXY}, Sharding{.n = kX}, Sharding{.batch = kY, .n = kX}}) {
+      const Run made = run("sim:nano-2x2", module, sharding, 1, way);
+      CHECK(differing(made) == 0);
+      CHECK(made.one_launch == (way == Way::kOneLaunch));
+      if (way == Way::kOneLaunch) continue;
+      CHECK(made.launches == 1);
+      CHECK((made.collectives == 0) == (sharding.n == MeshAxes{}));
+    }
 }
 
 TEST_CASE("sums of products in two parts are in the documented order") {
   const auto module = layers(8);
-  for (const Sharding& sharding : {Sharding{.k = kX}, Sharding{.batch = kY, .k = kX}, Sharding{.k = kY, .n = kX}}) {
-    const Run made = run("sim:nano-2x2", module, sharding, 2);
-    CHECK(differing(made) == 0);
-    CHECK(made.collectives >= 3);
-    CHECK(made.golden != made.whole);
-  }
+  for (const Way way : kWays)
+    for (const Sharding& sharding : {Sharding{.k = kX}, Sharding{.batch = kY, .k = kX}, Sharding{.k = kY, .n = kX}}) {
+      const Run made = run("sim:nano-2x2", module, sharding, 2, way);
+      CHECK(differing(made) == 0);
+      CHECK((way == Way::kOneLaunch || made.collectives >= 3));
+      CHECK(made.golden != made.whole);
+    }
 }
 
 TEST_CASE("a transformer block in parts on RTL cores") {
-  const Run made = run("sim:nano-2x2?core=rtl", block(2), {.batch = kY, .n = kX}, 1);
-  CHECK(differing(made) == 0);
+  for (const Way way : kWays) {
+    const Run made = run("sim:nano-2x2?core=rtl", block(2), {.batch = kY, .n = kX}, 1, way);
+    CHECK(differing(made) == 0);
+  }
 }
 
 TEST_CASE("a batch that chips do not share evenly, and an axis that cuts two things, are refused") {
   const SliceShape shape{{2, 2, 1}, {}, 0};
   const auto& chip = *spec::find_chip("nano");
   CHECK(tools::compile_sharded_model(layers(31), chip, shape, {.batch = kX}).error().message ==
-        "a batch of 31 rows over 2 chips: of a network like this each has as many");
+        "a batch of 31 rows over 2 chips: each has as many as the others");
   CHECK_FALSE(tools::compile_sharded_model(layers(32), chip, shape, {.batch = kX, .n = kX}).ok());
 }

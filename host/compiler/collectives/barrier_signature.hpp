@@ -17,14 +17,4 @@ namespace weft::compiler {
   return hash;
 }
 
-/// Chips that were given different networks or shardings must not begin together.
-[[nodiscard]] inline uint32_t graph_signature(const Graph& graph, const Sharding& sharding) {
-  std::vector<uint64_t> values{sharding.overlap};
-  for (const auto& axes : {sharding.batch, sharding.k, sharding.n})
-    values.insert(values.end(), axes.begin(), axes.end());
-  for (const auto& tensor : graph.tensors) values.insert(values.end(), {tensor.rows, tensor.columns});
-  for (const auto& node : graph.nodes) values.push_back(node.index());
-  return barrier_signature(values);
-}
-
 }  // namespace weft::compiler

@@ -27,7 +27,13 @@ void visit_side(const spec::Chip& chip, const spec::DmaCommand& c, bool writes, 
 
 void visit_dma(const spec::Chip& chip, const GraphCommand& command, const spec::DmaCommand& c, const Visit& visit) {
   if (c.header.opcode == WEFT_OPCODE_COPY) visit_side(chip, c, false, command.a, visit);
-  visit_side(chip, c, true, command.d, visit);
+  if (!is_remote(c)) visit_side(chip, c, true, command.d, visit);
+}
+
+void visit_arrival(const Arrival& arrival, const Visit& visit) {
+  for (const Landing& landing : arrival.landings)
+    for (uint64_t r = 0; r < landing.rows; r++)
+      visit({landing.buffer, landing.segment, true, landing.first + r * landing.stride, landing.words});
 }
 
 /// The indices, the rows in VMEM, and all of the table.
@@ -93,7 +99,8 @@ void for_each_access(const spec::Chip& chip, const GraphCommand& command, const 
   if (const auto* rows = std::get_if<spec::IndexedCommand>(&command.body))
     return visit_indexed(chip, command, *rows, visit);
   if (const auto* mxu = std::get_if<spec::MxuCommand>(&command.body)) return visit_mxu(chip, command, *mxu, visit);
-  visit_vpu(chip, command, std::get<spec::VpuCommand>(command.body), visit);
+  if (const auto* arrival = std::get_if<Arrival>(&command.body)) return visit_arrival(*arrival, visit);
+  if (const auto* vpu = std::get_if<spec::VpuCommand>(&command.body)) visit_vpu(chip, command, *vpu, visit);
 }
 
 }  // namespace weft::compiler::command_graph

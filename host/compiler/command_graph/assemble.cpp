@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "host/compiler/command_graph/list_schedule.hpp"
 #include "host/compiler/command_graph/synchronization.hpp"
@@ -123,14 +124,36 @@ class Emission {
         [&](auto body) {
           auto header = from.header;
           header.opcode = body.header.opcode, header.flags = body.header.flags, header.tag = body.header.tag;
-          body.header = header;
-          address(c, from.command, body);
-          return spec::encode(body);
+          return encoded(c, from.command, body, header);
         },
         c.body);
   }
 
  private:
+  template <typename Body>
+  [[nodiscard]] spec::Command encoded(const GraphCommand& c, uint32_t command, Body& body,
+                                      const spec::CommandHeader& header) const {
+    body.header = header;
+    address(c, command, body);
+    return spec::encode(body);
+  }
+  /// The second post of what goes to another chip is there.
+  [[nodiscard]] spec::Command encoded(const GraphCommand& c, uint32_t command, spec::DmaCommand& body,
+                                      const spec::CommandHeader& header) const {
+    const auto there = std::exchange(body.header, header);
+    if (is_remote(std::get<spec::DmaCommand>(c.body)))
+      body.header.post_sem1 = there.post_sem1, body.header.post_count1 = there.post_count1;
+    address(c, command, body);
+    return spec::encode(body);
+  }
+  [[nodiscard]] spec::Command encoded(const GraphCommand&, uint32_t, Arrival& body,
+                                      const spec::CommandHeader& header) const {
+    spec::NoneCommand wait{header};
+    wait.header.opcode = header.post_sem0 == WEFT_NO_SEMAPHORE ? WEFT_OPCODE_WAIT : WEFT_OPCODE_SIGNAL;
+    wait.header.wait_sem0 = body.header.wait_sem0, wait.header.wait_count0 = body.header.wait_count0;
+    wait.header.wait_sem1 = body.header.wait_sem1, wait.header.wait_count1 = body.header.wait_count1;
+    return spec::encode(wait);
+  }
   [[nodiscard]] uint64_t vmem(BufferId buffer) const {
     return buffer == kNoBuffer ? 0 : layout_.vmem.bases[index_of(buffer)];
   }
@@ -150,6 +173,7 @@ class Emission {
     body.acc_row = static_cast<uint16_t>(body.acc_row + layout_.schedule.acc_bases[index_of(c.d)] -
                                          uint64_t{body.mxu} * 2 * graph_.chip().acc_bank_rows);
   }
+  static void address(const GraphCommand&, uint32_t, const spec::BarrierCommand&) {}
   void address(const GraphCommand& c, uint32_t, spec::VpuCommand& body) const {
     body.a_addr += static_cast<uint32_t>(
         body.src_space == WEFT_VPU_SPACE_ACC ? layout_.schedule.acc_bases[index_of(c.a)] : vmem(c.a));

@@ -2,7 +2,9 @@
 /// its queue runs is derived from what it reads and writes.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,12 +27,35 @@ struct Buffer {
       {};  ///< of VMEM, where it has a place for the whole graph, as other graphs have it too
 };
 
-/// A command of dma_in, mxu, vpu or dma_out. Address fields count from the beginning of their buffer: x_addr and a_addr
+/// Of a chip that others send to: rows of words in a buffer with a fixed place, or of 16-byte granules in a segment.
+struct Landing {
+  BufferId buffer = kNoBuffer;    ///< none: the segment
+  uint64_t first = 0, words = 0;  ///< of a row
+  uint64_t rows = 0, stride = 0;  ///< words from one row to the next
+  uint8_t segment = 0;
+};
+
+/// A command of the sync queue that waits for what others have sent: its semaphores are those that they post.
+struct Arrival {
+  spec::CommandHeader header;
+  std::vector<Landing> landings;
+};
+
+/// A link to another chip, for estimates.
+struct LinkTimes {
+  double bytes_per_cycle = 0;  ///< 0: not known
+  uint64_t hop_cycles = 0;
+};
+
+/// A command of one of the five queues. Address fields count from the beginning of their buffer: x_addr and a_addr
 /// of `a`, w_addr and b_addr of `b`, acc_row and d_addr of `d`, scalar2 of `kept` if it is the word of a row; of a DMA, src_off of `a` and dst_off of `d` where the
-/// segment is VMEM, in bytes; index_off of `b`, in bytes. The fields `mxu`, waits and posts are empty.
+/// segment is VMEM, in bytes; index_off of `b`, in bytes. The fields `mxu`, waits and posts are empty, except of what other chips post and what is posted
+/// at them.
 struct GraphCommand {
   weft_queue_index queue = WEFT_QUEUE_SYNC;
-  std::variant<spec::DmaCommand, spec::IndexedCommand, spec::MxuCommand, spec::VpuCommand> body;
+  std::variant<spec::DmaCommand, spec::IndexedCommand, spec::MxuCommand, spec::VpuCommand, spec::BarrierCommand,
+               Arrival>
+      body;
   BufferId a = kNoBuffer, b = kNoBuffer, d = kNoBuffer, kept = kNoBuffer;
 };
 
@@ -59,6 +84,26 @@ class CommandGraph {
   void scatter(const spec::IndexedCommand& command, BufferId a, BufferId indices) {
     commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, indices, kNoBuffer, kNoBuffer});
   }
+  /// COPY from `a` to another chip, into a buffer that has its place there too; it posts a semaphore of that chip.
+  /// `link_cycles`: what it takes of the busiest link, estimated.
+  uint32_t send(const spec::DmaCommand& command, BufferId a, uint64_t link_cycles) {
+    commands_.push_back({WEFT_QUEUE_DMA_OUT, command, a, kNoBuffer, kNoBuffer, kNoBuffer});
+    link_cycles_[last()] = link_cycles;
+    return last();
+  }
+  uint32_t barrier(const spec::BarrierCommand& command) {
+    commands_.push_back({WEFT_QUEUE_SYNC, command, kNoBuffer, kNoBuffer, kNoBuffer, kNoBuffer});
+    return last();
+  }
+  uint32_t arrive(Arrival arrival) {
+    commands_.push_back({WEFT_QUEUE_SYNC, std::move(arrival), kNoBuffer, kNoBuffer, kNoBuffer, kNoBuffer});
+    return last();
+  }
+  /// `command` starts when `before` has finished.
+  void need(uint32_t before, uint32_t command) { needs_[command].push_back(before); }
+  /// `command` comes behind `before` in the order of all queues, and does not wait for it.
+  void follow(uint32_t before, uint32_t command) { follows_[command].push_back(before); }
+  void set_links(const LinkTimes& links) { links_ = links; }
   void product(const spec::MxuCommand& command, BufferId x, BufferId w, BufferId acc) {
     commands_.push_back({WEFT_QUEUE_MXU, command, x, w, acc, kNoBuffer});
   }
@@ -105,15 +150,30 @@ class CommandGraph {
   [[nodiscard]] const spec::Chip& chip() const { return *chip_; }
   [[nodiscard]] unsigned semaphores_left() const { return semaphores_left_; }
   [[nodiscard]] const std::vector<uint32_t>& fences() const { return fences_; }
+  /// By command: what need() and follow() have told.
+  [[nodiscard]] const std::map<uint32_t, std::vector<uint32_t>>& needs() const { return needs_; }
+  [[nodiscard]] const std::map<uint32_t, std::vector<uint32_t>>& follows() const { return follows_; }
+  [[nodiscard]] const LinkTimes& links() const { return links_; }
+  [[nodiscard]] uint64_t link_cycles(uint32_t send) const { return link_cycles_.at(send); }
   [[nodiscard]] const std::vector<Buffer>& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<GraphCommand>& commands() const { return commands_; }
 
  private:
+  [[nodiscard]] uint32_t last() const { return static_cast<uint32_t>(commands_.size() - 1); }
+
   const spec::Chip* chip_;
   std::vector<Buffer> buffers_;
   std::vector<GraphCommand> commands_;
   std::vector<uint32_t> fences_;  ///< ascending
+  std::map<uint32_t, std::vector<uint32_t>> needs_, follows_;
+  std::map<uint32_t, uint64_t> link_cycles_;  ///< by send
+  LinkTimes links_;
   unsigned semaphores_left_ = 0;
 };
+
+/// A COPY to another chip.
+[[nodiscard]] inline bool is_remote(const spec::DmaCommand& command) {
+  return (command.header.flags & WEFT_COMMAND_FLAG_REMOTE) != 0;
+}
 
 }  // namespace weft::compiler::command_graph

@@ -37,7 +37,11 @@ class Shadow {
         separate_(bases == nullptr ? graph.buffers().size() : 0),
         noted_(graph.commands().size()) {
     for (const auto& command : graph.commands()) {
-      if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body)) written_.at(dma->dst_seg) = true;
+      if (const auto* arrival = std::get_if<Arrival>(&command.body))
+        for (const Landing& landing : arrival->landings)
+          if (landing.buffer == kNoBuffer) written_.at(landing.segment) = true;
+      if (const auto* dma = std::get_if<spec::DmaCommand>(&command.body); dma != nullptr && !is_remote(*dma))
+        written_.at(dma->dst_seg) = true;
       if (const auto* rows = std::get_if<spec::IndexedCommand>(&command.body)) written_.at(rows->dst_seg) = true;
     }
   }
@@ -60,6 +64,12 @@ class Shadow {
       for (uint32_t before = from; before < command; before++) result.push_back(before);
     else if (fence != fences.begin())
       result.push_back(from);
+    const auto add = [&](const auto& told) {
+      if (const auto at = told.find(command); at != told.end())
+        result.insert(result.end(), at->second.begin(), at->second.end());
+    };
+    add(graph_.needs());
+    if (bases_ == nullptr) add(graph_.follows());
     std::ranges::sort(result);
     result.erase(std::ranges::unique(result).begin(), result.end());
     std::erase(result, command);

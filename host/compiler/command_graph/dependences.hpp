@@ -11,7 +11,7 @@ using BufferBases = std::vector<uint64_t>;
 
 /// By command: those before it in `order` that wrote what it reads, or read or wrote what it writes, each once.
 /// Commands that one wrote over are left out: the later writer depends on them. Each buffer is by itself, and commands of
-/// a queue may still change places.
+/// a queue may still change places. What only follows in the order is among them.
 [[nodiscard]] std::vector<std::vector<uint32_t>> dependences(const CommandGraph& graph,
                                                              const std::vector<uint32_t>& order);
 

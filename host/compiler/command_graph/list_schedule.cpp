@@ -105,7 +105,11 @@ class ListScheduler {
   Schedule run() {
     for (size_t n = graph_.commands().size(); result_.order.size() < n;) {
       auto next = choose(false);
-      if (!next) next = choose(true);
+      // What others send may be long in coming: a load goes past the limits rather than wait for it.
+      if (!next || is_arrival(next->command)) {
+        const auto forced = choose(true);
+        if (!next || (forced && forced->start < next->start)) next = forced;
+      }
       if (!next) return {};
       take(*next);
     }
@@ -113,6 +117,10 @@ class ListScheduler {
   }
 
  private:
+  [[nodiscard]] bool is_arrival(uint32_t command) const {
+    return std::holds_alternative<Arrival>(graph_.commands()[command].body);
+  }
+
   struct Choice {
     uint32_t command;
     uint64_t start;
@@ -154,6 +162,7 @@ class ListScheduler {
     if (queue == WEFT_QUEUE_VPU) return vpu_free_;
     if (queue == WEFT_QUEUE_DMA_OUT) return dma_out_free_;
     if (queue == WEFT_QUEUE_DMA_IN) return dma_in_free_;
+    if (queue == WEFT_QUEUE_SYNC) return sync_free_;
     uint64_t earliest = kNever;
     for (uint8_t mxu = 0; mxu < chip_.num_mxu; mxu++) earliest = std::min(earliest, mxu_start(0, mxu));
     return earliest;
@@ -164,6 +173,7 @@ class ListScheduler {
     uint64_t at = ready_at_[command];
     if (c.queue == WEFT_QUEUE_VPU) return Choice{command, std::max(at, vpu_free_), {}};
     if (c.queue == WEFT_QUEUE_DMA_OUT) return Choice{command, std::max(at, dma_out_free_), {}};
+    if (c.queue == WEFT_QUEUE_SYNC) return Choice{command, std::max(at, sync_free_), {}};
     if (c.queue == WEFT_QUEUE_DMA_IN) {
       const bool fits =
           opened_[index_of(c.d)] != 0 || live_words_ + graph_.buffers()[index_of(c.d)].size <= limits_.vmem_words;
@@ -204,9 +214,13 @@ class ListScheduler {
         loads_ahead_--;
     for (const uint32_t next : after_[command]) {
       if (--missing_[next] == 0) ready_[graph_.commands()[next].queue].insert(next);
-      const bool follows = graph_.commands()[next].queue == c.queue &&
-                           (c.queue == WEFT_QUEUE_MXU || c.queue == WEFT_QUEUE_VPU);  // needs no semaphore
-      ready_at_[next] = std::max(ready_at_[next], follows ? choice.start : end + kCommandLatency);
+      const GraphCommand& n = graph_.commands()[next];
+      const bool follows =
+          n.queue == c.queue && (c.queue == WEFT_QUEUE_MXU || c.queue == WEFT_QUEUE_VPU);  // needs no semaphore
+      uint64_t ready = follows ? choice.start : end + kCommandLatency;
+      // What others send arrives when what this chip sends does at them.
+      if (is_arrival(next) && c.queue == WEFT_QUEUE_DMA_OUT) ready = arrives_at_;
+      ready_at_[next] = std::max(ready_at_[next], ready);
     }
     taken_[command] = 1;
     ready_[c.queue].erase(command);
@@ -234,6 +248,7 @@ class ListScheduler {
     if (dma != nullptr || rows != nullptr) {
       const bool in = c.queue == WEFT_QUEUE_DMA_IN;
       uint64_t& free = in ? dma_in_free_ : dma_out_free_;
+      if (dma != nullptr && is_remote(*dma)) return send(command, *dma, start);
       free = start + (dma != nullptr ? unit_cycles(chip_, *dma) : unit_cycles(chip_, *rows));
       if (in && !after_[command].empty()) loads_ahead_++;
       return free + (in ? chip_.hbm_read_latency_cycles : chip_.hbm_write_latency_cycles);
@@ -248,10 +263,24 @@ class ListScheduler {
       held.back() = retired_;
       return retired_;
     }
+    if (c.queue == WEFT_QUEUE_SYNC) {
+      const bool barrier = std::holds_alternative<spec::BarrierCommand>(c.body);
+      return sync_free_ = start + (barrier ? 2 * graph_.links().hop_cycles : 1);
+    }
     const auto busy =
         static_cast<uint64_t>(std::ranges::count_if(mxu_free_, [&](uint64_t free) { return free > start; }));
     vpu_free_ = start + vpu_cycles_beside(chip_, std::get<spec::VpuCommand>(c.body), busy);
     return vpu_free_;
+  }
+
+  /// When its words have been read. Links take what they have room for, as much as is on its way in a hop there and
+  /// back, and the queue waits for the rest.
+  uint64_t send(uint32_t command, const spec::DmaCommand& dma, uint64_t start) {
+    const uint64_t hop = graph_.links().hop_cycles;
+    link_free_ = std::max(link_free_, start) + graph_.link_cycles(command);
+    dma_out_free_ = std::max(start + unit_cycles(chip_, dma), link_free_ - std::min(link_free_, 2 * hop));
+    arrives_at_ = link_free_ + hop;
+    return dma_out_free_;
   }
 
   const CommandGraph& graph_;
@@ -275,7 +304,8 @@ class ListScheduler {
   std::vector<uint64_t> mxu_free_;
   std::vector<std::array<uint64_t, kHeld>> held_;  ///< by MXU: when its last commands have retired, the oldest first
   uint64_t retired_ = 0;                           ///< when all products so far have
-  uint64_t vpu_free_ = 0, dma_in_free_ = 0, dma_out_free_ = 0, live_words_ = 0;
+  uint64_t vpu_free_ = 0, dma_in_free_ = 0, dma_out_free_ = 0, sync_free_ = 0, link_free_ = 0, arrives_at_ = 0,
+           live_words_ = 0;
   uint32_t loads_ahead_ = 0;
   Schedule result_;
 };

@@ -82,6 +82,7 @@ struct Node {
   std::vector<uint32_t> signals;            ///< nodes of the sync queue that it waits for
   uint32_t owned = kNobody;                 ///< its own semaphore
   std::vector<uint32_t> owners;             ///< of a DMA command: whose semaphores it posts
+  size_t room = 2;                          ///< for so many
 
   [[nodiscard]] unsigned waits() const {
     return static_cast<unsigned>(std::ranges::count_if(reached, [](uint32_t r) { return r != 0; })) +
@@ -157,6 +158,8 @@ class Synchronizer {
   /// Waits of a command for what it does not know to have retired.
   bool add(uint32_t command) {
     Node node{.command = command, .queue = graph_.commands()[command].queue};
+    if (const auto* dma = std::get_if<spec::DmaCommand>(&graph_.commands()[command].body); dma && is_remote(*dma))
+      node.room = 1;  // the other post is at the other chip
     Knowledge& known = known_[node.queue];
     node.at_head = known;
     std::vector<uint32_t> producers;
@@ -167,7 +170,7 @@ class Synchronizer {
       if (known.has(nodes_[needed].queue, nodes_[needed].index)) continue;
       const uint32_t p = with_room(needed);
       const Node& producer = nodes_[p];
-      if (producer.command == kSignal)
+      if (producer.queue == WEFT_QUEUE_SYNC)
         node.signals.push_back(p);
       else if (retires_in_order(producer.queue))
         node.reached[producer.queue] = std::max(node.reached[producer.queue], producer.index + 1);
@@ -181,6 +184,8 @@ class Synchronizer {
       node.signals.push_back(*signal);
       learn(known, *signal);
     }
+    // Its waits are for what others post.
+    if (std::holds_alternative<Arrival>(graph_.commands()[command].body) && node.waits() != 0) return false;
     node.at_start = known;
     node_of_[command] = static_cast<uint32_t>(nodes_.size());
     return append(std::move(node));
@@ -222,10 +227,10 @@ class Synchronizer {
     return nodes_[id].loads.empty() || own(id);
   }
 
-  /// The command, or if it posts two semaphores already one that waits for it.
+  /// The command, or if it posts as many semaphores as it can already one that waits for it.
   [[nodiscard]] uint32_t with_room(uint32_t id) const {
     if (const auto told = told_by_.find(id); told != told_by_.end()) return told->second;
-    return nodes_[id].owners.size() == 2 ? nodes_[id].owners.back() : id;
+    return nodes_[id].owners.size() == nodes_[id].room ? nodes_[id].owners.back() : id;
   }
 
   /// A semaphore for the node: one whose last owner has started before any of its loads starts.
@@ -274,7 +279,7 @@ class Synchronizer {
   /// `owner` is of a queue that retires in order, and before the node.
   void wait_for(uint32_t id, uint32_t owner) {
     if (nodes_[owner].queue == nodes_[id].queue) return;
-    if (nodes_[owner].command == kSignal) return nodes_[id].signals.push_back(owner);
+    if (nodes_[owner].queue == WEFT_QUEUE_SYNC) return nodes_[id].signals.push_back(owner);
     uint32_t& reached = nodes_[id].reached[nodes_[owner].queue];
     reached = std::max(reached, nodes_[owner].index + 1);
   }
@@ -295,7 +300,7 @@ class Synchronizer {
     for (const uint32_t load : nodes_[id].loads) {
       const Node& node = nodes_[load];
       if (started(node.at_start, node.queue, node.index, before)) continue;
-      const bool waits = before.command == kSignal ? !node.signals.empty() : node.reached[before.queue] != 0;
+      const bool waits = before.queue == WEFT_QUEUE_SYNC ? !node.signals.empty() : node.reached[before.queue] != 0;
       if (owner >= load) return std::nullopt;
       cost = std::max(cost, owner + 1 + (waits || node.waits() < 2 ? 0 : kSignalCost));
     }
@@ -387,7 +392,7 @@ class Synchronizer {
     }
     uint32_t signals = 0;
     for (const uint32_t id : all)
-      if (nodes_[id].command == kSignal) nodes_[id].index = signals++;
+      if (nodes_[id].queue == WEFT_QUEUE_SYNC) nodes_[id].index = signals++;
     for (const uint32_t id : all)
       for (const uint32_t signal : nodes_[id].signals)
         if (nodes_[id].queue != WEFT_QUEUE_SYNC)

@@ -37,11 +37,6 @@ void ProgramBuilder::post_behind_last(weft_queue_index queue, unsigned semaphore
   semaphores_ |= 1ull << semaphore;
 }
 
-void ProgramBuilder::wait_for_slice(spec::CommandHeader& header) {
-  if (!slice_entered_) wait(header, kSliceEntered, 1);
-  slice_entered_ = true;
-}
-
 uint16_t ProgramBuilder::tag(const std::string& text) {
   const auto known = tag_of_.find(text);
   if (known != tag_of_.end()) return known->second;

@@ -29,11 +29,6 @@ enum Semaphore : uint8_t {
   /// .. + 3: the loads of a chunk that the VPU waits for, by VMEM slot. Not the MXU's: a MATMUL of a later step already
   /// stands at the head of its queue and would take them.
   kChunkReady = 33,
-  kArrived = 37,       ///< a row chunk of what other chips send is there, taken by the first load of it
-  kSliceEntered = 38,  ///< posted by the BARRIER, taken by the first remote command
-  /// .. + 3: the loads of a chunk that dma_out waits for, by VMEM slot. Not kChunkReady, which the VPU would take for a
-  /// later step.
-  kForwardReady = 39,
 };
 
 /// The commands of one kernel, queue by queue.
@@ -52,9 +47,6 @@ class ProgramBuilder {
 
   /// A tag whose text is `text`; the same text gives the same tag. Tags wrap after 65535, the first text is kept.
   uint16_t tag(const std::string& text);
-
-  /// The first remote command of a program waits until all chips have entered it.
-  void wait_for_slice(spec::CommandHeader& header);
 
   void note_vmem_words(uint64_t words) { vmem_words_ = std::max(vmem_words_, words); }
   void note_macs(uint64_t macs) { macs_ += macs; }
@@ -89,7 +81,6 @@ class ProgramBuilder {
   std::map<uint16_t, std::string> tags_;
   std::map<std::string, uint16_t> tag_of_;
   uint64_t vmem_words_ = 0, macs_ = 0, hbm_bytes_ = 0, semaphores_ = 0;
-  bool slice_entered_ = false;
 };
 
 }  // namespace weft::compiler

@@ -279,6 +279,13 @@ ValueId Localiser::all_reduce(ValueId local, const std::string& combine, const s
   return collective(local, groups, {{"kind", std::string("all_reduce")}, {"combine", combine}});
 }
 
+ValueId Localiser::reduce_scatter(ValueId local, const std::vector<Cut>& kept, const Cut& moved, size_t dimension) {
+  return collective(local, groups_along(kept, {moved}, devices_),
+                    {{"kind", std::string("reduce_scatter")},
+                     {"combine", std::string("add")},
+                     {"dimension", static_cast<int64_t>(dimension)}});
+}
+
 ValueId Localiser::extra(Extra extra, const ir::TensorType& whole) {
   const ValueId local =
       made_.module.add_parameter(fmt::format("extra {}", made_.extras.size()), extra.tiling.local(whole));

@@ -34,6 +34,7 @@ struct LocalProgram {
 /// divide is in one part.
 struct WeightTiling {
   int64_t summed = 1, kept = 1;
+  int64_t scatter_unit = 0;  ///< a sum of parts lies in parts itself, of so many of its last dimension; 0: it is whole
   std::vector<int64_t> summed_place = {}, kept_place = {};  ///< by device, if there are several parts
 };
 

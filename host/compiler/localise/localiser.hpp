@@ -53,6 +53,8 @@ class Localiser {
                                             std::vector<LocalProgram> regions);
   ir::ValueId all_reduce(ir::ValueId local, const std::string& combine, const std::vector<Cut>& kept,
                          const std::vector<Cut>& moved);
+  /// Of each device its part of the sum, along `dimension`, in the order of `moved`.
+  ir::ValueId reduce_scatter(ir::ValueId local, const std::vector<Cut>& kept, const Cut& moved, size_t dimension);
   /// A scalar of the type, by device.
   ir::ValueId scalar_of_device(ir::ElementType element, const ir::Dims& values);
   ir::ValueId extra(Extra extra, const ir::TensorType& whole);

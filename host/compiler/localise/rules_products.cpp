@@ -1,5 +1,6 @@
 // Products and convolutions: parts along what goes side by side, and sums of parts along what is summed.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "host/compiler/localise/localiser.hpp"
@@ -62,6 +63,21 @@ void cut_weights(const Localiser& program, ValueId value, const Roles& roles, Sh
   cut(roles.result, program.weights().kept, program.weights().kept_place);
 }
 
+/// The sum of parts, in parts of its last dimension. Nothing: they do not divide it.
+std::optional<ValueId> scattered(Localiser& program, ValueId local, Shards& result, const std::vector<Cut>& moved) {
+  const int64_t unit = program.weights().scatter_unit;
+  if (unit == 0 || moved.size() != 1 || result.empty()) return std::nullopt;
+  const size_t d = result.size() - 1;
+  const Cut& cut = moved.front();
+  if (program.to().dims(local)[d] % (cut.parts * unit) != 0) return std::nullopt;
+  const ValueId sums = program.reduce_scatter(local, result, cut, d);
+  Cut both{result[d].parts * cut.parts, cut.place};
+  for (size_t device = 0; device < both.place.size(); device++)
+    if (!result[d].whole()) both.place[device] += result[d].place[device] * cut.parts;
+  result[d] = std::move(both);
+  return sums;
+}
+
 }  // namespace
 
 bool product_by_rule(Localiser& program, const Op& op) {
@@ -69,12 +85,13 @@ bool product_by_rule(Localiser& program, const Op& op) {
   Shards lying = program.shards(op.operands[1]);
   const Roles roles = op.kind == OpKind::kDotGeneral ? roles_of_dot(op, first.size(), lying.size())
                                                      : roles_of_convolution(op, first.size());
-  if (program.is_free(op.operands[1])) cut_weights(program, op.operands[1], roles, lying);
+  const bool told = program.is_free(op.operands[1]) && (program.weights().summed > 1 || program.weights().kept > 1);
+  if (told) cut_weights(program, op.operands[1], roles, lying);
   const Shards second = std::move(lying);
   Shards a = whole(first.size()), b = whole(second.size()), result;
   std::vector<Cut> taken, moved;
-  const auto choose = [&](const Pair& pair) {
-    for (const Cut* cut : {pair.a < 0 ? nullptr : &first[static_cast<size_t>(pair.a)],
+  const auto choose = [&](const Pair& pair, bool by_first = true) {
+    for (const Cut* cut : {pair.a < 0 || !by_first ? nullptr : &first[static_cast<size_t>(pair.a)],
                            pair.b < 0 ? nullptr : &second[static_cast<size_t>(pair.b)]}) {
       if (cut == nullptr || !program.take(taken, *cut)) continue;
       if (pair.a >= 0) a[static_cast<size_t>(pair.a)] = *cut;
@@ -84,11 +101,15 @@ bool product_by_rule(Localiser& program, const Op& op) {
     return Cut{};
   };
   for (const auto& pair : roles.result) result.push_back(choose(pair));
+  // Where it is told how weights lie, no other sums than theirs are in parts.
   for (const auto& pair : roles.summed)
-    if (Cut cut = choose(pair); !cut.whole()) moved.push_back(std::move(cut));
+    if (Cut cut = choose(pair, !told); !cut.whole()) moved.push_back(std::move(cut));
   if (taken.empty()) return false;
   ValueId local = program.add(op, {program.need(op.operands[0], a), program.need(op.operands[1], b)});
-  if (!moved.empty()) local = program.all_reduce(local, "add", result, moved);
+  if (!moved.empty()) {
+    const auto parts = scattered(program, local, result, moved);
+    local = parts ? *parts : program.all_reduce(local, "add", result, moved);
+  }
   program.define(op.results[0], std::move(result), local);
   return true;
 }

@@ -99,6 +99,8 @@ void GraphBuilder::find_columns(const Op& op) {
   const auto known = wanted_.find(op.results[0]);
   uint64_t columns = known == wanted_.end() ? 0 : known->second;
   if (op.kind == OpKind::kReshape) return want(op.operands[0], columns);
+  if (op.kind == OpKind::kCollective)
+    return want(op.operands[0], op.attributes.contains("dimension") ? shared_columns(op) : columns);
   if (op.kind == OpKind::kSlice && keeps_rows(op, columns)) return want(op.operands[0], columns);
   // Turned rows of a computed value have the columns of what computes it.
   if (op.kind == OpKind::kTranspose && module_.op_of(op.operands[0]).kind == OpKind::kParameter)
@@ -158,6 +160,7 @@ size_t GraphBuilder::new_tensor(const std::string& name, const Dims& dims, uint6
 void GraphBuilder::add(const Op& op) {
   if (is_constant(op.results[0])) return;
   if (op.kind == OpKind::kDotGeneral) return add_product(op);
+  if (op.kind == OpKind::kCollective) return add_collective(op);
   if (op.kind == OpKind::kConvolution) return add_convolution(op);
   if (op.kind == OpKind::kReduce) return add_reduce(op);
   if (op.kind == OpKind::kReduceWindow) return add_window(op);
@@ -388,7 +391,7 @@ Result<Graph> device_graph(const Module& module, std::span<const uint32_t> ops, 
   return std::move(graph.value());
 }
 
-Result<Graph> whole_device_graph(const Module& module) {
+Result<Graph> whole_device_graph(const Module& module, const DeviceOfSlice& of) {
   const auto f32 = [&](ValueId value) {
     const auto& type = module.type(value);
     return type.element == ir::ElementType::kF32 && type.count() != 0;
@@ -405,6 +408,10 @@ Result<Graph> whole_device_graph(const Module& module) {
   for (uint32_t i = 0; i < module.ops().size(); i++) {
     const Op& op = module.ops()[i];
     if (op.kind == OpKind::kParameter) continue;
+    if (op.kind == OpKind::kCollective && of.slice != nullptr) {
+      ops.push_back(i);
+      continue;
+    }
     const auto verdict = device_use(module, op);
     if (verdict.use == DeviceUse::kNone)
       return Error{WEFT_ERROR_UNSUPPORTED,
@@ -419,7 +426,9 @@ Result<Graph> whole_device_graph(const Module& module) {
       return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("output '{}' is {}; the device makes f32", output.name,
                                                        module.type(output.value).text())};
   }
-  return device_graph(module, ops, inputs, module.outputs);
+  auto graph = ir::guarded([&] { return GraphBuilder(module, ops, {}, of).run(inputs, module.outputs); });
+  if (!graph.ok()) return graph.error();
+  return std::move(graph.value());
 }
 
 }  // namespace weft::compiler

@@ -10,6 +10,8 @@
 
 namespace weft::compiler {
 
+struct DeviceSlice;
+
 enum class DeviceUse : uint8_t {
   kNone,        ///< the host computes it
   kProduct,     ///< a product of the MXU
@@ -57,7 +59,14 @@ struct LoopState {
                                          const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs,
                                          const LoopState& state = {});
 
-/// The whole module as one graph. UNSUPPORTED names the first operator that a device program cannot have.
-[[nodiscard]] Result<Graph> whole_device_graph(const ir::Module& module);
+/// A device of a slice, whose program the module is.
+struct DeviceOfSlice {
+  const DeviceSlice* slice = nullptr;
+  size_t device = 0;
+};
+
+/// The whole module as one graph, of a program of several devices with the collectives that they do. UNSUPPORTED names
+/// the first operator that a device program cannot have.
+[[nodiscard]] Result<Graph> whole_device_graph(const ir::Module& module, const DeviceOfSlice& of = {});
 
 }  // namespace weft::compiler

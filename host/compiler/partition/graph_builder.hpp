@@ -22,8 +22,8 @@ class WindowTaps;
 /// One graph; used once. Operators are those that device_use() allows.
 class GraphBuilder {
  public:
-  GraphBuilder(const ir::Module& module, std::span<const uint32_t> ops, LoopState state)
-      : module_(module), ops_(ops), state_(std::move(state)) {}
+  GraphBuilder(const ir::Module& module, std::span<const uint32_t> ops, LoopState state, DeviceOfSlice device = {})
+      : module_(module), ops_(ops), state_(std::move(state)), device_(device) {}
 
   Result<Graph> run(const std::vector<ir::Output>& inputs, const std::vector<ir::Output>& outputs);
 
@@ -62,6 +62,10 @@ class GraphBuilder {
   [[nodiscard]] ValueView shared(ValueView view);
   size_t constant_tensor(const std::string& name, const std::vector<float>& values, uint64_t columns);
   size_t constant_tensor(const std::string& name, const std::vector<int32_t>& integers, uint64_t columns);
+
+  // collective_rules.cpp
+  [[nodiscard]] uint64_t shared_columns(const ir::Op& op) const;
+  void add_collective(const ir::Op& op);
 
   // tensor_types.cpp
   void settle_types();
@@ -175,6 +179,7 @@ class GraphBuilder {
   const ir::Module& module_;
   std::span<const uint32_t> ops_;
   const LoopState state_;
+  const DeviceOfSlice device_;
   Graph graph_;
   std::map<ir::ValueId, ValueView> views_;
   std::map<ir::ValueId, uint64_t> wanted_;                      ///< columns that readers ask for

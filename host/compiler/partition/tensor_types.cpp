@@ -36,6 +36,12 @@ void GraphBuilder::settle_types() {
   for (auto& node : graph_.nodes) {
     auto operands = operands_of(node);
     if (product_operand(node) != nullptr) operands.clear();
+    if (const auto* collective = std::get_if<CollectiveNode>(&node)) {
+      const auto is_output = std::ranges::find(graph_.outputs, collective->y) != graph_.outputs.end();
+      const bool sums = collective->what != Exchange::kSideBySide;
+      if (sums || is_output) f32[collective->y] = true;
+      if (!sums) operands.clear();  // below
+    }
     const auto* convolution = std::get_if<ConvolutionNode>(&node);
     if (convolution != nullptr && !convolution->int8) operands.clear();  // it rounds what it reads
     if (std::holds_alternative<RearrangeNode>(node)) operands.clear();   // below
@@ -68,6 +74,10 @@ void GraphBuilder::settle_types() {
   for (bool settled = false; !settled;) {
     settled = true;
     for (const auto& node : graph_.nodes) {
+      // What is put together is rounded before, if only products read it.
+      if (const auto* collective = std::get_if<CollectiveNode>(&node);
+          collective != nullptr && f32[collective->y] && !f32[collective->x])
+        f32[collective->x] = true, settled = false;
       const auto* move = std::get_if<RearrangeNode>(&node);
       if (move == nullptr || (!stays_f32(move->y) && std::ranges::none_of(move->sources, stays_f32))) continue;
       for (const size_t t : move->sources)
@@ -82,7 +92,10 @@ void GraphBuilder::settle_types() {
   std::map<size_t, size_t> rounded;
   std::vector<Node> nodes;
   for (auto& node : graph_.nodes) {
-    if (size_t* x = product_operand(node); x != nullptr && f32[*x]) {
+    size_t* x = product_operand(node);
+    if (auto* collective = std::get_if<CollectiveNode>(&node); collective != nullptr && !f32[collective->y])
+      x = &collective->x;
+    if (x != nullptr && f32[*x]) {
       const auto [found, first] = rounded.emplace(*x, graph_.tensors.size());
       if (first) {
         Tensor tensor = graph_.tensors[*x];

@@ -17,26 +17,23 @@ uint64_t bytes_of(const spec::DmaCommand& c) { return uint64_t{c.size0} * c.size
 }  // namespace
 
 void ChunkPipeline::add(Chunk chunk) {
-  assert(!chunk.loads.empty() && !chunk.stores.empty());
+  assert(!chunk.loads.empty() && !chunk.vector.empty() && !chunk.stores.empty());
   const uint64_t index = stores_of_.size();
   const auto slot = static_cast<unsigned>(index % kOutputSlots);
-  const unsigned ready = (chunk.vector.empty() ? kForwardReady : kChunkReady) + slot;
+  const unsigned ready = kChunkReady + slot;
   auto& first = chunk.loads.front().header;
   if (index == 0) ProgramBuilder::wait(first, kStepDone, chain_.stores_before);
   if (index >= kOutputSlots) ProgramBuilder::wait(first, kOutputFree + slot, stores_of_[index - kOutputSlots]);
   for (auto& load : chunk.loads) {
-    ProgramBuilder::post(load.header, ready, chunk.vector.empty() ? chunk.stores.size() : 1);
+    ProgramBuilder::post(load.header, ready, 1);
     program_.note_hbm_bytes(bytes_of(load));
     program_.push(WEFT_QUEUE_DMA_IN, spec::encode(load));
   }
-  if (!chunk.vector.empty()) {
-    ProgramBuilder::wait(chunk.vector.front().header, ready, chunk.loads.size());
-    ProgramBuilder::post(chunk.vector.back().header, kOutputReady, chunk.stores.size());
-  }
+  ProgramBuilder::wait(chunk.vector.front().header, ready, chunk.loads.size());
+  ProgramBuilder::post(chunk.vector.back().header, kOutputReady, chunk.stores.size());
   for (const auto& command : chunk.vector) program_.push(WEFT_QUEUE_VPU, spec::encode(command));
   for (auto& store : chunk.stores) {
-    ProgramBuilder::wait(store.header, chunk.vector.empty() ? ready : kOutputReady,
-                         chunk.vector.empty() ? chunk.loads.size() : 1);
+    ProgramBuilder::wait(store.header, kOutputReady, 1);
     if (post_store(store.header, slot, index + kOutputSlots < chunks_, chain_.announce)) announced_++;
     push_store(program_, store);
   }

@@ -20,7 +20,6 @@
 
 #include "base/round_up.hpp"
 #include "host/compiler/layout.hpp"
-#include "host/compiler/schedules/arrivals.hpp"
 #include "host/compiler/schedules/result_stores.hpp"
 
 namespace weft::compiler {
@@ -33,7 +32,6 @@ struct Load {
   spec::DmaCommand command;
   uint64_t needed_by = 0;  ///< index of the MATMUL
   uint64_t after = 0;      ///< number of MATMULs that must have retired before
-  bool arrives = false;    ///< the first of a row chunk that other chips send
 };
 
 struct Product {
@@ -50,7 +48,6 @@ class GemmScheduler {
 
   uint64_t run() {
     plan_blocks();
-    await_arrivals(program_, step_.name, step_.arrivals);
     emit_loads();
     emit_products();
     emit_results();
@@ -214,10 +211,6 @@ class GemmScheduler {
       load.src_stride1 = static_cast<int32_t>(step_.x.pitch_bytes);
       load.dst_stride1 = static_cast<int32_t>(plan_.x_row_stride * chip_.word_bytes);
       add_load(load, product, use.after);
-      if (!step_.arrivals.empty() && row == rows_awaited_) {
-        loads_.back().arrives = true;
-        rows_awaited_++;
-      }
     }
     return word;
   }
@@ -263,7 +256,6 @@ class GemmScheduler {
         ProgramBuilder::wait(header, kConsumed, load.after - taken);
         taken = load.after;
       }
-      ProgramBuilder::wait(header, kArrived, load.arrives ? 1 : 0);
       ProgramBuilder::post(header, kOperandsReady + load.needed_by % kOperandRing, 1);
       products_[load.needed_by].loads++;
       program_.push(WEFT_QUEUE_DMA_IN, spec::encode(load.command));
@@ -284,40 +276,35 @@ class GemmScheduler {
   }
 
   void emit_results() {
-    const auto sinks =
-        step_.sinks.empty() ? std::vector<ResultSink>{{0, step_.n, step_.y, {}, WEFT_NO_SEMAPHORE}} : step_.sinks;
-    std::vector<uint64_t> stores_of;  // by group of blocks
+    uint64_t done = 0;  // groups of blocks
     const uint64_t groups =
         plan_.row_chunks.size() * ((plan_.column_blocks + plan_.store_blocks - 1) / plan_.store_blocks);
     for (uint64_t row = 0; row < plan_.row_chunks.size(); row++) {
       for (uint64_t column = 0; column < plan_.column_blocks; column += plan_.store_blocks) {
-        const uint64_t group = stores_of.size(), slot = group % plan_.output_slots;
+        const uint64_t group = done++, slot = group % plan_.output_slots;
         const uint64_t end = std::min(column + plan_.store_blocks, plan_.column_blocks);
         const uint64_t word = plan_.output_base + slot * plan_.output_slot_words;
-        auto stores =
-            result_stores(program_, tag("store", row, column), sinks,
-                          {.rows = plan_.row_chunks[row],
-                           .columns = {column * chip_.n, (end - 1) * chip_.n + columns(end - 1) - column * chip_.n},
-                           .element_bytes = output_element(),
-                           .word = word,
-                           .row_words = plan_.store_blocks * plan_.output_row_words});
+        auto store =
+            result_store(chip_, tag("store", row, column), step_.y,
+                         {.rows = plan_.row_chunks[row],
+                          .columns = {column * chip_.n, (end - 1) * chip_.n + columns(end - 1) - column * chip_.n},
+                          .element_bytes = output_element(),
+                          .word = word,
+                          .row_words = plan_.store_blocks * plan_.output_row_words});
         for (uint64_t c = column; c < end; c++) {
           const uint64_t block = row * plan_.column_blocks + c;
           auto epilogue = epilogue_of(row, c, block, word + (c - column) * plan_.output_row_words);
           ProgramBuilder::wait(epilogue.header, kAccFull, 1);
           if (c == column)
             ProgramBuilder::wait(epilogue.header, kOutputFree + static_cast<unsigned>(slot),
-                                 group >= plan_.output_slots ? stores_of[group - plan_.output_slots] : 0);
+                                 group >= plan_.output_slots ? 1 : 0);
           ProgramBuilder::post(epilogue.header, kAccFree, block + blocks_in_acc() < blocks() ? 1 : 0);
-          if (c + 1 == end) ProgramBuilder::post(epilogue.header, kOutputReady, stores.size());
+          if (c + 1 == end) ProgramBuilder::post(epilogue.header, kOutputReady, 1);
           program_.push(WEFT_QUEUE_VPU, spec::encode(epilogue));
         }
-        for (auto& store : stores) {
-          ProgramBuilder::wait(store.header, kOutputReady, 1);
-          if (post_store(store.header, slot, group + plan_.output_slots < groups, chain_.announce)) announced_++;
-          push_store(program_, store);
-        }
-        stores_of.push_back(stores.size());
+        ProgramBuilder::wait(store.header, kOutputReady, 1);
+        if (post_store(store.header, slot, group + plan_.output_slots < groups, chain_.announce)) announced_++;
+        push_store(program_, store);
       }
     }
   }
@@ -351,7 +338,6 @@ class GemmScheduler {
   std::vector<uint64_t> first_product_;  ///< of each block
   Slots weights_, x_;
   uint64_t consumed_posts_ = 0, announced_ = 0;
-  uint64_t rows_awaited_ = 0;  ///< row chunks of x whose arrival a load waits for
 };
 
 }  // namespace

@@ -33,13 +33,11 @@ uint64_t place(GemmTiling& plan) {
 }
 
 /// Rows of the first chunk: every block of it brings weights along, so it must be computed no faster than HBM brings
-/// them. Chips that send or receive the rows agree on the cut.
-uint64_t first_rows(const spec::Chip& chip, const DenseStep& step, uint64_t tiles) {
-  const bool alone = step.arrivals.empty() &&
-                     std::ranges::none_of(step.sinks, [](const ResultSink& sink) { return sink.chip.has_value(); });
+/// them.
+uint64_t first_rows(const spec::Chip& chip, uint64_t tiles) {
   const uint64_t weight_bytes = tiles * chip.n * chip.word_bytes;
   const uint64_t load_cycles = weight_bytes * chip.clock_hz / chip.hbm_bytes_per_second;
-  return alone && load_cycles * chip.num_mxu > tiles * chip.n ? 2 * chip.n : chip.n;
+  return load_cycles * chip.num_mxu > tiles * chip.n ? 2 * chip.n : chip.n;
 }
 
 /// Chooses K chunks and weight slots for the rows and stores that the caller has chosen. False: VMEM is too small.
@@ -104,7 +102,7 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
   plan.tile_k = tile_k(chip, step.dtype);
   plan.tiles = (step.k + plan.tile_k - 1) / plan.tile_k;
   plan.column_blocks = (step.n + chip.n - 1) / chip.n;
-  plan.row_chunks = cut_rows(chip, step.m, first_rows(chip, step, plan.tiles));
+  plan.row_chunks = cut_rows(chip, step.m, first_rows(chip, plan.tiles));
   uint64_t rows = 0;
   for (const auto& chunk : plan.row_chunks) rows = std::max(rows, chunk.count);
   constexpr uint64_t kAccBlocks = 4;
@@ -121,8 +119,7 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
         fmt::format("{}: the smallest tiling of {} x {} x {} needs {} bytes of VMEM, chip {} has {}", step.name, step.m,
                     step.k, step.n, plan.words_used * chip.word_bytes, chip.name, chip.vmem_bytes)};
   // Wider stores take no room from operands.
-  const uint64_t most =
-      step.sinks.empty() ? blocks_of_store(chip, plan.tiles, plan.column_blocks, rows, plan.output_row_words) : 1;
+  const uint64_t most = blocks_of_store(chip, plan.tiles, plan.column_blocks, rows, plan.output_row_words);
   for (uint64_t blocks = most; blocks > 1; blocks /= 2) {
     GemmTiling wider = plan;
     wider.store_blocks = blocks;

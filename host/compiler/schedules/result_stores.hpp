@@ -1,7 +1,6 @@
-/// Stores of a step's result: each range of columns to its place, here or on another chip.
+/// Stores of a step's result.
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "host/compiler/executable/program_builder.hpp"
 #include "host/compiler/schedules/gemm_tiling.hpp"
@@ -17,18 +16,15 @@ struct ResultBlock {
   uint64_t row_words = 0;  ///< from one row to the next
 };
 
-/// One command for each sink that takes columns of the block, without waits and local posts. A remote one posts its
-/// sink's arrival if these are the sink's last columns. `tag`: of stores; a command to another chip has its own.
-[[nodiscard]] std::vector<spec::DmaCommand> result_stores(ProgramBuilder& program, uint16_t tag,
-                                                          const std::vector<ResultSink>& sinks,
-                                                          const ResultBlock& block);
+/// The block to its place in `result`, without waits and posts.
+[[nodiscard]] spec::DmaCommand result_store(const spec::Chip& chip, uint16_t tag, const TensorPlace& result,
+                                            const ResultBlock& block);
 
 /// Posts when the store has read output slot `slot`: for who takes the slot over if `taken_over`, and kStepDone if the
-/// next step waits (`announce`). A remote command has one post here, and what waits for the slot's next owner waits for
-/// it too: it posts kStepDone only if the slot is not taken over. True: kStepDone is posted.
+/// next step waits (`announce`), which is returned.
 bool post_store(spec::CommandHeader& header, uint64_t slot, bool taken_over, bool announce);
 
-/// Appends it to dma_out; a remote one behind the BARRIER.
-void push_store(ProgramBuilder& program, spec::DmaCommand& store);
+/// Appends it to dma_out.
+void push_store(ProgramBuilder& program, const spec::DmaCommand& store);
 
 }  // namespace weft::compiler

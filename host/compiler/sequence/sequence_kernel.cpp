@@ -51,8 +51,6 @@ Result<Program> lower_placed(const spec::Chip& chip, const SequenceStep& step) {
   for (Step& one : program.steps) {
     for (const auto& operand : tiles::operands_of(one)) moving.move(*operand.place);
     if (TensorPlace* result = tiles::result_of(one)) moving.move(*result);
-    if (auto* dense = std::get_if<DenseStep>(&one))
-      for (ResultSink& sink : dense->sinks) moving.move(sink.place);
   }
   program.arguments.clear();
   return lowered;

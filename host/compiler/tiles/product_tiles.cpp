@@ -153,7 +153,8 @@ void TileBuilder::finish(Matrix& y, uint64_t chunk, const Product& by, uint64_t 
   c.a_stride = 1;
   add_operands(c, by, block);
   const uint64_t to = by.dtype == WEFT_VPU_DTYPE_I8 ? block / 2 : block;
-  c.d_addr = static_cast<uint32_t>(to * y.block_words), c.d_stride = static_cast<uint32_t>(y.row_words);
+  c.d_addr = static_cast<uint32_t>(((by.into ? by.into->first_block : 0) + to) * y.block_words),
+  c.d_stride = static_cast<uint32_t>(y.row_words);
   if (by.residual == nullptr) return graph_.vector(c, sums, rows.bias, y.chunks[chunk], rows.scales);
   need(*by.residual, chunk, {0, blocks(by.n)});
   c.b_addr = static_cast<uint32_t>(block * by.residual->block_words);
@@ -175,9 +176,12 @@ void TileBuilder::store_columns(const Matrix& y, uint64_t chunk, const Product& 
 
 Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
   const uint64_t k = x.columns, tiles = blocks(k), column_blocks = blocks(by.n);
-  Matrix y = by.dtype == WEFT_VPU_DTYPE_I8
+  Matrix y = by.into ? by.into->all
+             : by.dtype == WEFT_VPU_DTYPE_I8
                  ? new_matrix(x.rows, (by.n + 1) / 2, WEFT_VPU_DTYPE_BF16)
                  : new_matrix(by.n, by.dtype, chunks_of(x.rows), by.store ? Blocks::kBeside : Blocks::kBehind);
+  if (by.into) y.columns = by.n, y.first_block = by.into->first_block;
+  const auto block_at = [&](uint64_t i) { return by.order.empty() ? i : by.order[i]; };
   const EpilogueRows rows = epilogue_rows(by);
   uint64_t most_rows = 0;
   for (const Span& chunk : x.row_chunks) most_rows = std::max(most_rows, chunk.count);
@@ -198,8 +202,8 @@ Matrix TileBuilder::product(Matrix& x, const Product& by, bool last) {
         sums.push_back(graph_.add_buffer(command_graph::BufferSpace::kAcc, x.row_chunks[chunk].count));
       const bool alone = !begun_ && chunk == 0 && first == 0 && x.rows * kFewRows > chip_.n;
       for (const Span& group : tile_groups(tiles, x.row_chunks[chunk].count, fine, alone))
-        for (uint64_t i = 0; i < wave.count; i++) multiply(x, chunk, by, first + i, group, weights, sums[i]);
-      for (uint64_t i = 0; i < wave.count; i++) finish(y, chunk, by, first + i, sums[i], rows);
+        for (uint64_t i = 0; i < wave.count; i++) multiply(x, chunk, by, block_at(first + i), group, weights, sums[i]);
+      for (uint64_t i = 0; i < wave.count; i++) finish(y, chunk, by, block_at(first + i), sums[i], rows);
       const uint64_t end = first + wave.count;
       while (by.store && (stored + of_store <= end || (end == column_blocks && stored < end))) {
         // Nothing hides the last ones.

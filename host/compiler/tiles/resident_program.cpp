@@ -12,6 +12,7 @@
 #include "host/compiler/tiles/looped_program.hpp"
 #include "host/compiler/tiles/spills.hpp"
 #include "host/compiler/tiles/step_tiles.hpp"
+#include "weft/spec/ici.hpp"
 
 namespace weft::compiler::tiles {
 namespace {
@@ -31,8 +32,11 @@ Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, const std
   ProgramBuilder builder(chip);
   CommandGraph graph(chip);
   graph.leave_semaphores(program.semaphores_left);
+  graph.set_links({static_cast<double>(program.link_bytes_per_second) / static_cast<double>(chip.clock_hz),
+                   spec::kIciHopLatencyNs * (chip.clock_hz / 1'000'000) / 1000});
   const bool one_product = program.steps.size() == 1 && std::holds_alternative<DenseStep>(program.steps.front());
   StepTiles tiles(graph, builder, program.steps, spilled, one_product);
+  if (program.barrier) tiles.enter_slice(*program.barrier, program.lands_in_memory);
   for (size_t i = 0; i < program.steps.size(); i++) {
     tiles.add(program.steps[i], i + 1 == program.steps.size());
     if (static_cast<double>(graph.commands().size()) > kMaxCommands) return too_many(program, kMaxCommands);
@@ -42,7 +46,7 @@ Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, const std
   Kernel kernel = builder.kernel(program.name);
   kernel.arguments = program.arguments;
   kernel.constants = program.constants;
-  if (!spilled.empty()) kernel.scratch_bytes = program.scratch_bytes;
+  if (!spilled.empty() || program.lands_in_memory) kernel.scratch_bytes = program.scratch_bytes;
   return kernel;
 }
 
@@ -63,6 +67,8 @@ double commands_of(const spec::Chip& chip, const Step& step) {
   if (const auto* vector = std::get_if<VectorStep>(&step)) return area(*vector);
   if (const auto* reduce = std::get_if<ReduceStep>(&step)) return area(*reduce);
   if (const auto* rearrange = std::get_if<RearrangeStep>(&step)) return area(*rearrange);
+  if (const auto* collective = std::get_if<CollectiveStep>(&step))
+    return area(*collective) * static_cast<double>(collective->group.ranks());
   if (const auto* windows = std::get_if<ConvolutionStep>(&step))
     return parts(rows_of(*windows)) * parts(windows->n) * parts(windows->k);
   if (const auto* windows = std::get_if<WindowStep>(&step))
@@ -85,7 +91,7 @@ bool fits(const spec::Chip& chip, const Step& step) {
 
 /// Nothing, if the program may be laid out.
 Status check(const spec::Chip& chip, const Program& program) {
-  if (program.barrier || !std::ranges::all_of(program.steps, taken))
+  if (!std::ranges::all_of(program.steps, taken))
     return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: a step is not of those that stay in VMEM", program.name)};
   double commands = 0;
   for (const Step& step : program.steps) commands += commands_of(chip, step);

@@ -44,6 +44,7 @@ struct Operands {
       operands.push_back({&*s.residual, s.windows.results() * s.spread[0] * s.spread[1], s.n, WEFT_VPU_DTYPE_F32});
     return operands;
   }
+  std::vector<StepOperand> operator()(CollectiveStep& s) const { return {{&s.x, s.rows, s.cols, s.dtype}}; }
   std::vector<StepOperand> operator()(WindowStep& s) const {
     std::vector<StepOperand> operands{{&s.x, s.windows.pixels(), s.cols, WEFT_VPU_DTYPE_F32}};
     if (s.weights) operands.push_back({&*s.weights});
@@ -73,7 +74,6 @@ Step bare(const Step& step) {
       [](auto& s) {
         s.name.clear();
         if constexpr (requires { s.y; }) s.y = {};
-        if constexpr (requires { s.sinks; }) s.sinks.clear();
       },
       left);
   return left;

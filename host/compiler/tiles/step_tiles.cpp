@@ -27,6 +27,7 @@ StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<con
     if (const auto* dense = std::get_if<DenseStep>(&step))
       products_of_[{dense->weights.segment, dense->weights.offset_bytes}]++;
     for (const auto& place : operand_places(step)) readers_of_[key_of(place)]++;
+    if (const auto* collective = std::get_if<CollectiveStep>(&step)) collectives_[key_of(collective->x)] = collective;
     if (const auto* pair = std::get_if<PairProductStep>(&step)) weights_for_[key_of(pair->w)][pair->batch]++;
   }
 }
@@ -109,6 +110,13 @@ void StepTiles::add_step(const DenseStep& step, bool last) {
   if (step.y.segment != kScratch || goes_through_memory(step.y)) product.store = step.y;
   product.of_model = step.of_model;
   if (int8) product.int8_k = step.k;
+  if (const auto* collective = only_collective_of(step.y)) {
+    const ChipGroup& group = collective->group;
+    if (collective->what == Exchange::kOwnSums)
+      product.order = tiles_.order_of_sends(step.m, step.n, group);
+    else if (collective->what == Exchange::kSideBySide && collective->dtype == step.y_dtype && tiles_.lands_in_vmem())
+      product.into = tiles_.part_of_landing(step.m, step.n, step.y_dtype, group.ranks(), group.rank);
+  }
   product.again = products_of_[{step.weights.segment, step.weights.offset_bytes}] > 1;
   product.bytes = step.bytes, product.scales = step.scales;
   if (step.y_dtype == WEFT_VPU_DTYPE_I8) product.store.reset();
@@ -120,6 +128,22 @@ void StepTiles::add_step(const DenseStep& step, bool last) {
   product.residual = residual;
   Matrix y = tiles_.product(x, product, last);
   if (step.y_dtype == WEFT_VPU_DTYPE_I8) return finish(step.y, std::move(y), step.name);
+  keep(step.y, std::move(y));
+}
+
+/// What alone reads a computed value, or null.
+const CollectiveStep* StepTiles::only_collective_of(const TensorPlace& y) const {
+  const auto found = collectives_.find(key_of(y));
+  const bool alone = found != collectives_.end() && readers_of_.at(key_of(y)) == 1;
+  return alone && y.segment == kScratch && !goes_through_memory(y) ? found->second : nullptr;
+}
+
+void StepTiles::add_step(const CollectiveStep& step, bool) {
+  Matrix& x = matrix(step.x, step.rows, step.cols, step.dtype);
+  if (step.what != Exchange::kSideBySide)
+    return finish(step.y, tiles_.sums(x, step.group, step.what, step.landing, step.name), step.name);
+  Matrix y = tiles_.gather(x, step.group, step.y, step.name);
+  if (!y.source) return finish(step.y, std::move(y), step.name);
   keep(step.y, std::move(y));
 }
 
@@ -198,10 +222,9 @@ void StepTiles::add_step(const VectorStep& step, bool) {
 }
 
 bool taken(const Step& step) {
-  if (const auto* dense = std::get_if<DenseStep>(&step))
-    return dense->arrivals.empty() && (dense->sinks.empty() || (dense->sinks.size() == 1 && !dense->sinks[0].chip));
-  return std::holds_alternative<VectorStep>(step) || std::holds_alternative<RearrangeStep>(step) ||
-         std::holds_alternative<ReduceStep>(step) || std::holds_alternative<PairProductStep>(step) ||
+  return std::holds_alternative<DenseStep>(step) || std::holds_alternative<VectorStep>(step) ||
+         std::holds_alternative<RearrangeStep>(step) || std::holds_alternative<ReduceStep>(step) ||
+         std::holds_alternative<CollectiveStep>(step) || std::holds_alternative<PairProductStep>(step) ||
          std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step);
 }
 

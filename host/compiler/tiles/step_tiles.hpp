@@ -34,6 +34,10 @@ class StepTiles {
   void leaves(const TensorPlace& place) { readers_of_[key_of(place)]++; }
   /// A product was before the first step, whose work hides what the next one loads.
   void begin_behind_product() { tiles_.begin_behind_product(); }
+  /// Before the first step, of a program that chips run together.
+  void enter_slice(const spec::BarrierCommand& barrier, bool lands_in_memory) {
+    tiles_.enter_slice(barrier, lands_in_memory);
+  }
 
  private:
   /// Segment and offset. Of what lies in memory also rows, columns and type: equal constants of several shapes lie in one
@@ -58,6 +62,8 @@ class StepTiles {
   void add_step(const PairProductStep& step, bool last);
   void add_step(const ConvolutionStep& step, bool last);
   void add_step(const WindowStep& step, bool last);
+  void add_step(const CollectiveStep& step, bool last);
+  [[nodiscard]] const CollectiveStep* only_collective_of(const TensorPlace& y) const;
 
   const std::set<uint64_t> spilled_;
   TileBuilder tiles_;
@@ -65,6 +71,7 @@ class StepTiles {
   std::map<std::pair<uint8_t, uint64_t>, uint64_t> products_of_;  ///< of weights by their place
   std::map<std::pair<Key, uint64_t>, Matrix> weights_;  ///< of products of two computed matrices, by place and batch
   std::map<Key, uint64_t> readers_of_;                  ///< of what begins at a place, whatever its shape
+  std::map<Key, const CollectiveStep*> collectives_;    ///< by the place of what they read
   std::map<Key, std::map<uint64_t, uint64_t>> weights_for_;  ///< by place: steps that have it as weights, by batch
 };
 

@@ -258,24 +258,34 @@ Matrix TileBuilder::bits_as(Matrix& a, weft_vpu_dtype dtype) {
   return d;
 }
 
-void TileBuilder::store_blocks(const Matrix& from, uint64_t chunk, const TensorPlace& to, Span column_blocks,
-                               uint16_t tag) {
-  const uint64_t first = column_blocks.first * chip_.n,
+std::vector<spec::DmaCommand> TileBuilder::stores_of(const Matrix& from, uint64_t chunk, const TensorPlace& to,
+                                                     Span column_blocks, uint16_t tag) const {
+  const uint64_t first = column_blocks.first * chip_.n, element = vpu_element_bytes(from.dtype),
                  end = std::min((column_blocks.first + column_blocks.count) * chip_.n, from.columns);
+  std::vector<spec::DmaCommand> stores;
   for_each_run(from, first, end, [&](uint64_t column, uint64_t columns, uint64_t times) {
     TensorPlace place = to;
-    place.offset_bytes += column * vpu_element_bytes(from.dtype);
-    auto store =
-        chunk_store(chip_, tag, place, from.row_chunks[chunk].first, from.row_chunks[chunk].count,
-                    columns * vpu_element_bytes(from.dtype), column / chip_.n * from.block_words, from.row_words);
+    place.offset_bytes += (column - first) * element;
+    auto store = chunk_store(chip_, tag, place, from.row_chunks[chunk].first, from.row_chunks[chunk].count,
+                             columns * element, column / chip_.n * from.block_words, from.row_words);
     if (times > 1) {
       store.size2 = static_cast<uint16_t>(times);
       store.src_stride2 = static_cast<int32_t>(from.block_words * chip_.word_bytes);
-      store.dst_stride2 = static_cast<int32_t>(columns * vpu_element_bytes(from.dtype));
+      store.dst_stride2 = static_cast<int32_t>(columns * element);
     }
+    stores.push_back(store);
+  });
+  return stores;
+}
+
+void TileBuilder::store_blocks(const Matrix& from, uint64_t chunk, const TensorPlace& to, Span column_blocks,
+                               uint16_t tag) {
+  TensorPlace first = to;
+  first.offset_bytes += column_blocks.first * chip_.n * vpu_element_bytes(from.dtype);
+  for (const auto& store : stores_of(from, chunk, first, column_blocks, tag)) {
     program_.note_hbm_bytes(uint64_t{store.size0} * store.size1 * store.size2);
     graph_.store(store, from.chunks[chunk]);
-  });
+  }
 }
 
 void TileBuilder::store(const Matrix& from, const TensorPlace& to, const std::string& name) {

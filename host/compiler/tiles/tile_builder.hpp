@@ -27,6 +27,13 @@ struct Matrix {
   std::vector<BufferId> chunks;
   std::optional<TensorPlace> source;              ///< in memory
   std::vector<std::vector<uint8_t>> loaded = {};  ///< by chunk and column block, with a source; 1: yes
+  uint64_t first_block = 0;                       ///< of a part of a landing, which gather() alone reads
+};
+
+/// A part of a matrix that comes from several chips, whose place it has here: columns from block `first_block` on.
+struct PartOfLanding {
+  Matrix all;
+  uint64_t first_block = 0;
 };
 
 /// x W + bias + residual, then the activation: f32 sums, rounded to the result's type.
@@ -43,6 +50,8 @@ struct Product {
   std::optional<TensorPlace> store = {};       ///< where the result goes, block by block
   bool of_model = true;                        ///< false: its MACs are not the model's
   bool again = false;                          ///< other products have these weights: they stay in VMEM
+  std::optional<PartOfLanding> into = {};      ///< where the result lies; none: in a matrix of its own
+  std::vector<uint64_t> order = {};            ///< of blocks of columns; none: ascending
   uint64_t int8_k = 0;  ///< not 0: x and the weights are int8, summed over so many; x has two of them in a column
 };
 
@@ -141,6 +150,20 @@ class TileBuilder {
   }
   /// All of it that has not been loaded.
   void load_all(Matrix& matrix);
+  /// Before the first command, of a program that chips run together: everything that is sent comes behind it.
+  void enter_slice(const spec::BarrierCommand& barrier, bool lands_in_memory);
+  [[nodiscard]] bool lands_in_vmem() const { return !lands_in_memory_; }
+  /// The place of what `ranks` chips put together side by side, each `columns`.
+  [[nodiscard]] PartOfLanding part_of_landing(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, size_t ranks,
+                                              unsigned rank);
+  /// Blocks of columns that chips of the group share, in the order in which they are sent, and this chip's behind them.
+  [[nodiscard]] std::vector<uint64_t> order_of_sends(uint64_t rows, uint64_t columns, const ChipGroup& group) const;
+  /// The x of all chips side by side, row chunk by row chunk. x may be a part of its landing. `place`: of the result,
+  /// where it lands in memory.
+  [[nodiscard]] Matrix gather(Matrix& x, const ChipGroup& group, const TensorPlace& place, const std::string& name);
+  /// The sum of all chips' x in the order of ranks, f32: own columns of it, or all. `place`: of what comes from the others.
+  [[nodiscard]] Matrix sums(Matrix& x, const ChipGroup& group, Exchange what, const TensorPlace& place,
+                            const std::string& name);
   /// A product was before the first one, whose work hides what that one loads.
   void begin_behind_product() { begun_ = true; }
 
@@ -163,6 +186,9 @@ class TileBuilder {
   friend class WindowFold;
   friend class WindowImages;
   BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
+  /// Blocks of a row chunk to where the first of them lies.
+  [[nodiscard]] std::vector<spec::DmaCommand> stores_of(const Matrix& from, uint64_t chunk, const TensorPlace& to,
+                                                        Span column_blocks, uint16_t tag) const;
   void store_blocks(const Matrix& from, uint64_t chunk, const TensorPlace& to, Span column_blocks, uint16_t tag);
   template <typename F>
   void for_each_run(const Matrix& matrix, uint64_t from, uint64_t end, F run) const;
@@ -185,6 +211,32 @@ class TileBuilder {
   WeightTiles& need_weights(const Matrix& x, const Product& by, uint64_t block, Span group, Weights& weights);
   void load_weights(const Product& by, uint64_t block, uint64_t first_tile, uint64_t words, uint64_t tiles,
                     const WeightTiles& to);
+  [[nodiscard]] Matrix landing(uint64_t columns, weft_vpu_dtype dtype, const std::vector<Span>& chunks);
+  struct ColumnBlocks {
+    const Matrix* matrix;
+    uint64_t first;
+  };
+  /// To a chip, which finds the semaphore posted when all is there.
+  struct Receiver {
+    uint16_t chip;
+    uint8_t semaphore;
+    double link_share;  ///< of what is sent, on the busiest link
+  };
+  uint64_t send(const ColumnBlocks& from, const ColumnBlocks& to, uint64_t chunk, uint64_t count,
+                const Receiver& receiver);
+  uint64_t send(const ColumnBlocks& from, const TensorPlace& to, uint64_t chunk, uint64_t count,
+                const Receiver& receiver);
+  void address(spec::DmaCommand& command, const Receiver& receiver);
+  void note_send(const spec::DmaCommand& command, BufferId a, const Receiver& receiver);
+  void arrive(const ChipGroup& group, uint64_t posts, std::vector<command_graph::Landing> landings, uint16_t tag);
+  [[nodiscard]] command_graph::Landing landing_of(const ColumnBlocks& at, uint64_t chunk, uint64_t block) const;
+  [[nodiscard]] command_graph::Landing landing_of(const TensorPlace& at, const Span& rows, uint64_t bytes) const;
+  [[nodiscard]] std::vector<Span> pieces_of(uint64_t chunks, uint64_t count) const;
+  [[nodiscard]] std::vector<unsigned> receivers_of(const ChipGroup& group) const;
+  [[nodiscard]] unsigned hops(uint16_t from, uint16_t to) const;
+  [[nodiscard]] double link_share(const ChipGroup& group) const;
+  void vector_block(weft_vpu_op op, const ColumnBlocks& a, const ColumnBlocks* b, const ColumnBlocks& d, uint64_t chunk,
+                    uint64_t block, uint16_t tag);
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,
                 BufferId sums);
   void add_operands(spec::VpuCommand& c, const Product& by, uint64_t block) const;
@@ -200,7 +252,12 @@ class TileBuilder {
   ProgramBuilder& program_;
   const spec::Chip& chip_;
   const bool one_product_;
-  bool begun_ = false;  ///< a product has been lowered
+  bool begun_ = false;                     ///< a product has been lowered
+  std::map<BufferId, uint64_t> landings_;  ///< buffers that other chips write, and the words where they begin
+  uint64_t landing_words_ = 0;
+  bool lands_in_memory_ = false;
+  spec::BarrierCommand box_;                          ///< of the chips that run the program together
+  std::optional<uint32_t> barrier_, sent_, arrived_;  ///< commands, the last of their kind
 };
 
 /// Row chunks of a matrix: the array is fed without a gap (N rows at least where there are so many), and there are as

@@ -6,10 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "host/compiler/import_graph.hpp"
 #include "host/compiler/ir/text.hpp"
 #include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/passes/pass.hpp"
-#include "host/compiler/sharded/compile_sharded.hpp"
 #include "host/tools/commands/command.hpp"
 #include "host/tools/commands/failure.hpp"
 #include "host/tools/commands/options.hpp"
@@ -20,6 +20,7 @@
 #include "host/tools/run/model_program.hpp"
 #include "host/tools/run/run_arrays.hpp"
 #include "host/tools/run/run_parts.hpp"
+#include "host/tools/run/sharded_model.hpp"
 
 namespace weft::tools {
 namespace {
@@ -46,6 +47,24 @@ std::string path_of_chip(const std::string& path, size_t number) {
   return whole.parent_path() / name;
 }
 
+/// The executables of all chips: those of the only launch, or why there are several, or an island.
+Result<std::vector<std::vector<std::byte>>> executables_of(const spec::Chip& chip, const ShardedModel& model) {
+  std::vector<std::vector<std::byte>> executables;
+  if (model.programs) {
+    for (const auto& program : model.programs->chips) {
+      auto executable = compiler::write_executable(chip, program.kernel);
+      if (!executable.ok()) return executable.error();
+      executables.push_back(std::move(executable.value()));
+    }
+    return executables;
+  }
+  const auto& launches = model.model.launches;
+  if (launches.size() == 1 && launches[0].sequence) return launches[0].sequence->compiled.executables;
+  return Error{WEFT_ERROR_UNSUPPORTED,
+               fmt::format("it is {} launches and islands of the host, and executables are one launch:\n{}",
+                           launches.size(), parts_text(model.model))};
+}
+
 /// An executable for each chip of the slice.
 int compile_for_slice(const CompileOptions& options) {
   const auto slice = parse_slice(options.slice.slice);
@@ -59,22 +78,25 @@ int compile_for_slice(const CompileOptions& options) {
   const auto binding =
       binding_of({}, options.binds, static_cast<int64_t>(options.batch), precision_of(options.precision));
   if (!binding.ok()) return fail(binding.error());
-  const auto graph = import_graph(options.model, file.value(), binding.value());
-  if (!graph.ok()) return fail(graph.error());
-  const spec::Chip& chip = *slice.value().chip;
-  const auto kernels = compiler::compile_sharded(chip, graph.value(), slice.value().shape, sharding.value());
-  if (!kernels.ok()) return at(kernels.error());
+  const auto folder = std::filesystem::path(options.model).parent_path().string();
+  const auto imported = compiler::import_simplified(file.value(), folder.empty() ? "." : folder, binding.value());
+  if (!imported.ok()) return at(imported.error());
+  const auto model =
+      compile_sharded_model(imported.value().module, *slice.value().chip, slice.value().shape, sharding.value());
+  if (!model.ok()) return at(model.error());
+  const auto executables = executables_of(*slice.value().chip, model.value());
+  if (!executables.ok()) return at(executables.error());
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
-  for (size_t number = 0; number < kernels.value().size(); number++) {
-    const auto& kernel = kernels.value()[number].kernel;
-    const auto executable = compiler::write_executable(chip, kernel);
-    if (!executable.ok()) return at(executable.error());
+  for (size_t number = 0; number < executables.value().size(); number++) {
+    const auto& executable = executables.value()[number];
     const auto path = path_of_chip(options.output, number);
-    if (auto status = write_file(path, executable.value()); !status.ok()) return fail(status.error());
-    files.push_back({{"output", path}, {"bytes", executable.value().size()}, {"macs", kernel.macs}});
+    if (auto status = write_file(path, executable); !status.ok()) return fail(status.error());
+    const uint64_t macs = model.value().programs ? model.value().programs->chips[number].kernel.macs
+                                                 : model.value().model.launches[0].sequence->compiled.macs;
+    files.push_back({{"output", path}, {"bytes", executable.size()}, {"macs", macs}});
     if (!options.json)
-      fmt::print("{}: {} bytes for chip {} of {}, {} MACs, at least {} cycles\n", path, executable.value().size(),
-                 number, options.slice.slice, kernel.macs, kernel.cycle_estimate);
+      fmt::print("{}: {} bytes for chip {} of {}, {} MACs\n", path, executable.size(), number, options.slice.slice,
+                 macs);
   }
   const nlohmann::ordered_json json = {
       {"slice", options.slice.slice}, {"sharding", options.slice.sharding}, {"chips", files}};

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "host/tools/commands/options.hpp"
+#include "weft/spec/ici.hpp"
 
 namespace weft::tools {
 namespace {
@@ -36,8 +37,6 @@ void add_slice_options(CLI::App& app, SliceOptions& options, const std::vector<s
                  "taken together (batch=xy)")
       ->capture_default_str()
       ->needs(slice);
-  app.add_flag("--no-overlap", options.no_overlap, "results travel when all are there, not while products go on")
-      ->needs(slice);
 }
 
 Result<MeshAxes> parse_axes(const std::string& option, const std::string& text) {
@@ -54,7 +53,6 @@ Result<MeshAxes> parse_axes(const std::string& option, const std::string& text) 
 
 Result<compiler::Sharding> parse_sharding(const SliceOptions& options) {
   compiler::Sharding sharding;
-  sharding.overlap = !options.no_overlap;
   const std::map<std::string, MeshAxes*> kinds{
       {"batch=", &sharding.batch}, {"weights=k:", &sharding.k}, {"weights=n:", &sharding.n}};
   for (const auto& item : split(options.sharding, ',')) {
@@ -79,6 +77,8 @@ Result<NamedSlice> parse_slice(const std::string& name) {
   const auto chip = chip_by_name(name.substr(0, dash));
   if (!chip.ok()) return chip.error();
   NamedSlice slice{chip.value(), {}};
+  if (const auto* generation = spec::find_generation(name.substr(0, dash)); generation != nullptr)
+    slice.shape.link_bytes_per_second = generation->link_bytes_per_second;
   const auto sizes = split(name.substr(dash + 1), 'x');
   if (sizes.size() < 2 || sizes.size() > 3) return wrong();
   for (size_t axis = 0; axis < sizes.size(); axis++) {

@@ -1,4 +1,4 @@
-/// --slice, --sharding and --no-overlap of compile and run.
+/// --slice and --sharding of compile and run.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,6 @@ namespace weft::tools {
 
 struct SliceOptions {
   std::string slice, sharding = "batch=x";
-  bool no_overlap = false;
 };
 
 /// Adds the options; --slice excludes options of the app named in `alone`, which are for one chip.

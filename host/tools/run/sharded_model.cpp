@@ -1,7 +1,6 @@
-// Module -> tilings -> the program of each chip -> parts; a thread for each chip, which meet where they exchange values.
+// One launch of all chips if that can be; else the program of each chip in parts, and a thread for each chip, which meet
+// where they exchange values.
 #include "host/tools/run/sharded_model.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
@@ -11,61 +10,59 @@
 
 #include "host/compiler/localise/consecutive_parts.hpp"
 #include "host/compiler/passes/pass.hpp"
+#include "host/runtime/chip_set.hpp"
+#include "host/runtime/sharded_network.hpp"
 #include "host/runtime/slice_programs.hpp"
 #include "host/tools/run/launch_exchange.hpp"
 #include "host/tools/run/run_parts.hpp"
 
 namespace weft::tools {
-namespace {
 
-using compiler::MeshAxes;
 using compiler::SliceShape;
 using compiler::ir::TensorPtr;
-using compiler::ir::TensorType;
-using compiler::ir::Tiling;
 
-std::vector<int64_t> places(const SliceShape& shape, const MeshAxes& axes) {
-  std::vector<int64_t> places;
-  for (uint32_t chip = 0; chip < shape.chips(); chip++) places.push_back(compiler::mesh_rank(shape, axes, chip));
-  return places;
-}
+namespace {
 
-Tiling by_rows(const TensorType& type, const SliceShape& shape, const MeshAxes& axes) {
-  Tiling tiling = compiler::ir::replicated(type.rank(), shape.chips());
-  tiling.tiles[0] = compiler::mesh_ranks(shape, axes);
-  const auto place = places(shape, axes);
-  for (size_t chip = 0; chip < place.size(); chip++) tiling.place[chip][0] = place[chip];
-  return tiling;
+Result<ShardedModelResult> run_programs(const compiler::ShardedPrograms& programs, const std::vector<TensorPtr>& inputs,
+                                        runtime::SliceSession& session) {
+  auto run = runtime::run_sharded(session, programs, inputs);
+  if (!run.ok()) return run.error();
+  ShardedModelResult made;
+  made.outputs = std::move(run.value().outputs);
+  made.device_cycles =
+      *std::ranges::max_element(run.value().end_cycle) - *std::ranges::min_element(run.value().start_cycle);
+  for (const auto& chip : programs.chips) made.macs += chip.kernel.macs;
+  return made;
 }
 
 }  // namespace
 
 Result<ShardedModel> compile_sharded_model(const compiler::ir::Module& module, const spec::Chip& chip,
                                            const SliceShape& shape, const compiler::Sharding& sharding) {
+  auto programs = compiler::compile_sharded(chip, module, shape, sharding);
+  if (!programs.ok() && programs.error().code == WEFT_ERROR_INVALID_ARGUMENT) return programs.error();
+  if (!programs.ok()) {
+    auto parts = compile_sharded_parts(module, chip, shape, sharding);
+    if (parts.ok()) parts.value().refused = programs.error().message;
+    return parts;
+  }
   ShardedModel made;
-  const int64_t ranks = compiler::mesh_ranks(shape, sharding.batch);
-  const auto& first = module.type(module.inputs.at(0));
-  const int64_t rows = first.rank() == 0 ? 1 : first.dims[0];
-  if (auto status = compiler::check_sharding(shape, sharding, static_cast<uint64_t>(rows)); !status.ok())
-    return status.error();
-  if (rows % ranks != 0)
-    return Error{WEFT_ERROR_INVALID_ARGUMENT,
-                 fmt::format("a batch of {} rows over {} chips: of a network like this each has as many", rows, ranks)};
-  const auto lying = [&](const TensorType& type) {
-    const bool cut = ranks > 1 && type.rank() != 0 && type.dims[0] == rows;
-    return cut ? by_rows(type, shape, sharding.batch) : compiler::ir::replicated(type.rank(), shape.chips());
-  };
-  for (const auto input : module.inputs) made.inputs.push_back(lying(module.type(input)));
-  for (const auto& output : module.outputs) made.outputs.push_back(lying(module.type(output.value)));
-  const compiler::localise::WeightTiling weights{compiler::mesh_ranks(shape, sharding.k),
-                                                 compiler::mesh_ranks(shape, sharding.n), places(shape, sharding.k),
-                                                 places(shape, sharding.n)};
-  auto local = compiler::localise::localise(module, made.inputs, made.outputs, shape.chips(), weights);
-  if (!local.ok()) return local.error();
-  auto simplified = compiler::passes::run_all(compiler::localise::consecutive_parts(local.value().module));
+  made.programs = std::move(programs.value());
+  made.rows_meet = made.programs->rows_meet;
+  return made;
+}
+
+Result<ShardedModel> compile_sharded_parts(const compiler::ir::Module& module, const spec::Chip& chip,
+                                           const SliceShape& shape, const compiler::Sharding& sharding) {
+  ShardedModel made;
+  auto sharded = compiler::shard_module(module, shape, sharding, 0);
+  if (!sharded.ok()) return sharded.error();
+  auto simplified = compiler::passes::run_all(compiler::localise::consecutive_parts(sharded.value().module));
   if (!simplified.ok()) return simplified.error();
-  made.extras = std::move(local.value().extras);
-  made.replicated = std::move(local.value().replicated);
+  made.inputs = std::move(sharded.value().inputs), made.outputs = std::move(sharded.value().outputs);
+  made.extras = std::move(sharded.value().extras);
+  made.replicated = std::move(sharded.value().replicated);
+  made.rows_meet = sharded.value().rows_meet;
   compiler::DeviceSlice slice{shape, std::vector<uint32_t>(shape.chips())};
   std::iota(slice.chips.begin(), slice.chips.end(), 0U);
   auto model = compile_parts(std::move(simplified.value()), chip, nullptr, &slice);
@@ -75,16 +72,18 @@ Result<ShardedModel> compile_sharded_model(const compiler::ir::Module& module, c
 }
 
 Result<ShardedModelResult> run_sharded_model(const ShardedModel& sharded, const std::vector<TensorPtr>& inputs,
-                                             runtime::ChipSet& chips) {
+                                             runtime::SliceSession& session) {
+  if (sharded.programs) return run_programs(*sharded.programs, inputs, session);
+  const runtime::ChipSet& chips = session.chips();
   const uint32_t count = chips.chips();
   std::vector<runtime::Session> sessions;
   std::vector<weft_queue*> queues;
   std::vector<uint32_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0U);
   for (uint32_t chip = 0; chip < count; chip++) {
-    auto session = runtime::Session::on(chips.device(chip));
-    if (!session.ok()) return session.error();
-    sessions.push_back(std::move(session.value()));
+    auto own = runtime::Session::on(chips.device(chip));
+    if (!own.ok()) return own.error();
+    sessions.push_back(std::move(own.value()));
     queues.push_back(sessions.back().queue());
   }
   runtime::SlicePrograms programs(chips.slice());

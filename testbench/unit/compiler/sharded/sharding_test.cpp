@@ -1,4 +1,4 @@
-// Shards, and programs of sharded networks without running them: legal commands, semaphores that come out even.
+// What axes cut, and programs of sharded networks without running them: legal commands, semaphores that come out even.
 #include "host/compiler/sharded/sharding.hpp"
 
 #include <catch2/catch.hpp>
@@ -8,55 +8,34 @@
 #include "host/compiler/sharded/compile_sharded.hpp"
 #include "model/golden/check.hpp"
 #include "model/golden/remote.hpp"
+#include "testbench/unit/compiler/sharded/random_network.hpp"
 
 using namespace weft;
 using compiler::MeshAxes;
 using compiler::Sharding;
 using compiler::SliceShape;
-using compiler::Span;
 
 namespace {
 
 constexpr MeshAxes kX{true, false, false}, kY{false, true, false}, kZ{false, false, true}, kXY{true, true, false};
 const SliceShape kSlice{{4, 2, 2}, {}};
 
-/// Two layers with a row added between them.
-compiler::Graph network(uint64_t rows, uint64_t inputs, uint64_t hidden, uint64_t outputs) {
-  compiler::Graph graph;
-  graph.name = "network";
-  for (const uint64_t columns : {inputs, hidden, hidden, outputs})
-    graph.tensors.push_back({"t", {int64_t(rows), int64_t(columns)}, rows, columns});
-  graph.nodes.emplace_back(compiler::DenseNode{"first", 0, 1, inputs, hidden, std::vector<float>(inputs * hidden),
-                                               std::vector<float>(hidden), true});
-  graph.nodes.emplace_back(compiler::VectorNode{"shift", WEFT_VPU_OP_ADD, 1, 2, std::vector<float>(hidden)});
-  graph.nodes.emplace_back(
-      compiler::DenseNode{"second", 2, 3, hidden, outputs, std::vector<float>(hidden * outputs), {}, false});
-  graph.inputs = {0};
-  graph.outputs = {3};
-  return graph;
-}
-
 std::vector<Sharding> shardings() {
-  std::vector<Sharding> all;
-  for (const bool overlap : {true, false})
-    for (Sharding s : std::initializer_list<Sharding>{{},
-                                                      {.batch = kXY},
-                                                      {.n = kX},
-                                                      {.k = kX},
-                                                      {.k = kY, .n = kX},
-                                                      {.k = kX, .n = kY},
-                                                      {.batch = kZ, .k = kXY},
-                                                      {.batch = kX, .k = kZ, .n = kY}}) {
-      s.overlap = overlap;
-      all.push_back(s);
-    }
-  return all;
+  return {{},
+          {.batch = kXY},
+          {.n = kX},
+          {.k = kX},
+          {.k = kY, .n = kX},
+          {.k = kX, .n = kY},
+          {.batch = kZ, .k = kXY},
+          {.batch = kX, .k = kZ, .n = kY}};
 }
 
-std::vector<compiler::ShardedKernel> compile(const Sharding& sharding, uint64_t hidden) {
-  auto kernels = compiler::compile_sharded(*spec::find_chip("nano"), network(37, 20, hidden, 10), kSlice, sharding);
-  REQUIRE(kernels.ok());
-  return std::move(kernels.value());
+std::vector<compiler::ChipProgram> compile(const Sharding& sharding, int64_t hidden) {
+  auto programs = compiler::compile_sharded(*spec::find_chip("nano"),
+                                            test::random_network(40, {64, hidden, hidden, 64}), kSlice, sharding);
+  if (!programs.ok()) FAIL(programs.error().message);
+  return std::move(programs.value().chips);
 }
 
 /// Segments as the firmware maps them for a launch.
@@ -73,49 +52,17 @@ golden::SegmentTable segments_of(const compiler::Kernel& kernel) {
 
 }  // namespace
 
-TEST_CASE("Shards are units, the first ones a unit longer, the last one short, and together everything") {
-  for (const uint64_t total : {1u, 8u, 10u, 33u, 64u, 100u})
-    for (const unsigned ranks : {1u, 2u, 5u}) {
-      uint64_t at = 0;
-      for (unsigned rank = 0; rank < ranks; rank++) {
-        const Span part = compiler::shard(total, 8, ranks, rank);
-        CHECK((part.count == 0 || part.first == at));
-        CHECK((part.count % 8 == 0 || part.first + part.count == total));
-        at += part.count;
-      }
-      CHECK(at == total);
-    }
-  CHECK(compiler::shard(10, 8, 4, 1).count == 2);
-  CHECK(compiler::shard(10, 8, 4, 2).count == 0);
-}
-
 TEST_CASE("A rank on several axes counts along the lowest first") {
   const uint32_t chip = 1 + 4 * (1 + 2 * 1);  // x = 1, y = 1, z = 1
   CHECK(compiler::mesh_ranks(kSlice, kXY) == 8);
   CHECK(compiler::mesh_rank(kSlice, kXY, chip) == 5);
   CHECK(compiler::mesh_rank(kSlice, {}, chip) == 0);
-  const compiler::ShardView view(kSlice, {.k = kY, .n = kX}, chip, 8);
-  CHECK(view.me() == view.member(1, 1));
-  CHECK(view.chip(view.me()) == chip);
-  CHECK(view.chip(view.member(0, 3)) == 3 + 4 * (0 + 2 * 1));
-}
-
-TEST_CASE("The result blocks of a group are a matrix's columns, each once") {
-  for (const Sharding& sharding : shardings()) {
-    std::vector<unsigned> times(50);
-    const compiler::ShardView view(kSlice, sharding, 5, 8);
-    for (unsigned member = 0; member < view.members(); member++) {
-      const Span block = view.result_block(member, times.size());
-      for (uint64_t c = block.first; c < block.first + block.count; c++) times[c]++;
-    }
-    CHECK(times == std::vector<unsigned>(50, 1));
-  }
 }
 
 TEST_CASE("Every command of a sharded network is legal at its sender, and every remote write at its receiver") {
   const spec::Chip& nano = *spec::find_chip("nano");
   for (const Sharding& sharding : shardings()) {
-    for (const uint64_t hidden : {16u, 50u}) {
+    for (const int64_t hidden : {64, 128}) {
       const auto kernels = compile(sharding, hidden);
       unsigned refused = 0;
       for (uint32_t chip = 0; chip < kernels.size(); chip++) {
@@ -137,7 +84,7 @@ TEST_CASE("Every command of a sharded network is legal at its sender, and every 
 
 TEST_CASE("On every chip of a sharded network, what is waited for of each semaphore is what is posted") {
   for (const Sharding& sharding : shardings()) {
-    for (const uint64_t hidden : {16u, 50u}) {
+    for (const int64_t hidden : {64, 128}) {
       const auto kernels = compile(sharding, hidden);
       std::map<std::pair<uint32_t, unsigned>, int64_t> left;
       for (uint32_t chip = 0; chip < kernels.size(); chip++)
@@ -158,30 +105,28 @@ TEST_CASE("On every chip of a sharded network, what is waited for of each semaph
 }
 
 TEST_CASE("Chips that only share a batch send nothing, and have no barrier") {
-  for (const auto& chip : compile({.batch = kXY}, 50)) CHECK(chip.kernel.queues[WEFT_QUEUE_SYNC].empty());
+  for (const auto& chip : compile({.batch = kXY}, 64)) {
+    for (const auto& command : chip.kernel.queues[WEFT_QUEUE_SYNC])
+      CHECK(spec::decode_header(command).opcode != WEFT_OPCODE_BARRIER);
+    for (const auto& command : chip.kernel.queues[WEFT_QUEUE_DMA_OUT])
+      CHECK_FALSE(golden::is_remote(spec::decode_header(command)));
+  }
 }
 
 TEST_CASE("A sharding that cannot be is refused, and the message says why") {
-  const auto message = [](const Sharding& sharding, uint64_t rows) {
-    const auto kernels =
-        compiler::compile_sharded(*spec::find_chip("nano"), network(rows, 16, 16, 16), kSlice, sharding);
-    REQUIRE_FALSE(kernels.ok());
-    return kernels.error().message;
+  const auto refusal = [](const Sharding& sharding, int64_t rows, int64_t hidden) {
+    const auto programs = compiler::compile_sharded(*spec::find_chip("nano"),
+                                                    test::random_network(rows, {64, hidden, 64}), kSlice, sharding);
+    REQUIRE_FALSE(programs.ok());
+    return programs.error();
   };
   using Catch::Contains;
-  CHECK_THAT(message({.batch = kX, .k = kX}, 8), Contains("axis x cuts two"));
-  CHECK_THAT(message({.batch = kXY}, 7), Contains("7 rows over 8 chips"));
-  const auto many =
-      compiler::compile_sharded(*spec::find_chip("nano"), network(8, 16, 16, 16), {{8, 4, 1}, {}}, {.k = kX, .n = kY});
-  REQUIRE_FALSE(many.ok());
-  CHECK(many.error().code == WEFT_ERROR_UNSUPPORTED);
-  CHECK_THAT(many.error().message, Contains("32 chips: 16 are possible"));
-  auto uneven = network(8, 16, 16, 16);
-  uneven.inputs.push_back(uneven.tensors.size());
-  uneven.tensors.push_back({"u", {4, 16}, 4, 16});
-  const auto refused = compiler::compile_sharded(*spec::find_chip("nano"), uneven, kSlice, {.batch = kX});
-  REQUIRE_FALSE(refused.ok());
-  CHECK_THAT(refused.error().message, Contains("has 4 rows"));
+  CHECK_THAT(refusal({.batch = kX, .k = kX}, 8, 64).message, Contains("axis x cuts two"));
+  CHECK_THAT(refusal({.batch = kXY}, 7, 64).message, Contains("7 rows over 8 chips"));
+  CHECK_THAT(refusal({.batch = kX}, 9, 64).message, Contains("9 rows over 4 chips"));
+  const auto narrow = refusal({.n = kX}, 8, 48);
+  CHECK(narrow.code == WEFT_ERROR_UNSUPPORTED);
+  CHECK_THAT(narrow.message, Contains("12 columns of each chip are no whole blocks of 8"));
 }
 
 TEST_CASE("an axis with one chip along it cuts nothing, and is refused by name") {

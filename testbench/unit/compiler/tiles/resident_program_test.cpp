@@ -139,15 +139,6 @@ TEST_CASE("weights that few rows are multiplied by come in few loads") {
   CHECK(loads(1) + 6 <= loads(128));  // of the second and third layer one each, not one for each block of columns
 }
 
-TEST_CASE("a program of other steps than products and elementwise ones is refused by name") {
-  Program program;
-  program.name = "parts";
-  program.steps.emplace_back(PartSumStep{});
-  const auto kernel = tiles::compile_resident(*spec::find_chip("nano"), program);
-  REQUIRE(!kernel.ok());
-  CHECK(kernel.error().code == WEFT_ERROR_UNSUPPORTED);
-}
-
 TEST_CASE("what does not fit VMEM, and more commands than are ordered, are refused before anything is laid out") {
   const auto& chip = *spec::find_chip("nano");
   for (const uint64_t rows : {uint64_t{100'000}, uint64_t{1} << 30}) {
