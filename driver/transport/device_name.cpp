@@ -40,8 +40,8 @@ bool are_cores(std::string_view value) {
 
 /// What is wrong with the option; empty: nothing, and it is set.
 std::string set_option(DeviceName& name, std::string_view key, std::string_view value) {
-  if (name.slice && key != "core" && key != "array" && key != "manager" && key != "trace")
-    return fmt::format("option '{}': a slice has core, array, manager and trace only", key);
+  if (name.slice && key != "core" && key != "array" && key != "manager" && key != "trace" && key != "record")
+    return fmt::format("option '{}': a slice has core, array, manager, trace and record only", key);
   if (value.empty()) return fmt::format("option '{}' has no value", key);
   if (key == "core") {
     if (name.slice ? !are_cores(value) : !is_core(value))
@@ -195,7 +195,9 @@ Status apply_environment(DeviceName& name) {
   for (const auto& [variable, option] : kVariables) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == 0) continue;
-    if (name.slice && option != std::string_view("array") && option != std::string_view("manager")) continue;
+    if (name.slice && option != std::string_view("array") && option != std::string_view("manager") &&
+        option != std::string_view("record"))
+      continue;
     if (std::string_view(option).starts_with("wave-") && name.wave_file.empty()) continue;
     if (const std::string wrong = set_option(name, option, value); !wrong.empty())
       return failure(WEFT_ERROR_INVALID_ARGUMENT, "environment variable {}={}: {}", variable, value, wrong);

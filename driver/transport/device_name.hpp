@@ -36,14 +36,14 @@ Result<DeviceName> parse_device_name(std::string_view text);
 
 /// The name of a slice: a simulator of our own by the slice's name, "nano-2x2" or "v5e-4x4" (the simulator knows the
 /// rules of slices and refuses those that cannot be), or the directory in which a weft-sim --slice listens. The core is
-/// fast unless given; with a list, separated by commas, each chip has its own. `array`, `manager` and `trace` are
-/// possible too: one for all chips, one file for all chips and links. INVALID_ARGUMENT as above.
+/// fast unless given; with a list, separated by commas, each chip has its own. `array`, `manager`, `trace` and `record`
+/// are possible too: one for all chips, one file for all chips and links, a folder with a file for each chip. INVALID_ARGUMENT as above.
 Result<DeviceName> parse_slice_name(std::string_view text);
 
 /// Environment variables that change how a simulator of our own is started, so that a program runs again with waves, or
 /// is recorded, without a change: WEFT_CORE (core), WEFT_ARRAY (array), WEFT_MANAGER (manager), WEFT_WAVE (wave),
 /// WEFT_WAVE_FROM, WEFT_WAVE_TO (wave-from, wave-to; with WEFT_WAVE only), WEFT_RECORD (record). A slice takes
-/// WEFT_ARRAY and WEFT_MANAGER only. Other kinds of devices stay as they are. INVALID_ARGUMENT names the variable.
+/// WEFT_ARRAY, WEFT_MANAGER and WEFT_RECORD only. Other kinds of devices stay as they are. INVALID_ARGUMENT names the variable.
 Status apply_environment(DeviceName& name);
 
 }  // namespace weft::driver

@@ -63,6 +63,7 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
     if (network != nullptr) tell_of_faults(*chip, number, *network);
     simulation->chips_.push_back(std::move(chip));
   }
+  simulation->boundaries_.resize(options.size());
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   simulation->run_until_idle();
   return simulation;
@@ -86,6 +87,8 @@ std::variant<std::vector<uint32_t>, std::string> Simulation::replace_cube(uint32
   if (cubes == 0) return "there is no slice of cubes of 4x4x4 chips here, as v4 and v5p have them";
   if (cube >= cubes)
     return fmt::format("slice {} has cubes 0 to {}: there is no cube {}", network_->slice().name(), cubes - 1, cube);
+  if (is_listened_to())
+    return "the slice is being recorded, and a recording knows of no spare that takes a cube's place";
   const std::vector<uint32_t> spare = network_->slice().chips_of_cube(cube);
   network_->replace_chips(spare);
   for (const uint32_t number : spare) {
@@ -124,9 +127,19 @@ uint64_t Simulation::next_alarm() {
   return next_alarm_;
 }
 
-void Simulation::set_boundary(Boundary* boundary) {
-  boundary_ = boundary;
-  chips_.front()->set_boundary(boundary);
+void Simulation::set_boundary(Boundary* boundary, size_t chip) {
+  boundaries_[chip] = boundary;
+  chips_[chip]->set_boundary(boundary);
+}
+
+bool Simulation::is_listened_to() const {
+  return std::ranges::any_of(boundaries_, [](const Boundary* boundary) { return boundary != nullptr; });
+}
+
+void Simulation::note_moment(Standstill::Kind kind) {
+  const uint64_t now_fs = sc_core::sc_time_stamp().value();
+  moment_ = {now_fs, moments_ != 0 && moment_.fs == now_fs ? moment_.stop + 1 : 0, kind};
+  moments_++;
 }
 
 Standstill Simulation::standstill() const {
@@ -142,12 +155,13 @@ void Simulation::start_until(uint64_t end_fs, Policy policy) {
   runs_++;
   sc_core::sc_start(sc_core::sc_time::from_value(end_fs - now_fs),
                     policy == Policy::kToEnd ? sc_core::SC_RUN_TO_TIME : sc_core::SC_EXIT_ON_STARVATION);
-  if (clock_->paused() || sc_core::sc_pending_activity_at_current_time()) return;
+  if (clock_->paused() || sc_core::sc_pending_activity_at_current_time()) return note_moment(Standstill::Kind::kBefore);
   // A core that has nothing to tell for long stands where its stride ended, which is the wall clock's choice: whoever
   // looks now sees that cycle, and what comes now comes in it.
   const uint64_t front_fs = chips_.front()->time().edge_fs(clock_->front_cycle());
   const uint64_t last_fs = sc_core::sc_time_stamp().value();
   if (front_fs > last_fs) sc_core::sc_start(sc_core::sc_time::from_value(front_fs - last_fs), sc_core::SC_RUN_TO_TIME);
+  note_moment(standstill().kind);
 }
 
 void Simulation::run_slice() {
@@ -163,7 +177,9 @@ void Simulation::run_slice() {
   if (armed) end = std::min(end, std::max(alarm, now + 1));
   end = std::min(end, time.last_cycle());
   const auto begin = std::chrono::steady_clock::now();
-  clock_->begin_slice(end, begin + kSliceTarget);
+  // Where a slice is cut at the deadline some cores are ahead of others: what a host does then is repeated by no replay.
+  const bool whole = network_ != nullptr && is_listened_to();
+  clock_->begin_slice(end, whole ? std::chrono::steady_clock::time_point::max() : begin + kSliceTarget);
   start_until(time.edge_fs(end), Policy::kToLastEvent);
   adapt(std::chrono::steady_clock::now() - begin);
   const bool gap = sc_core::sc_pending_activity_at_future_time() && !sc_core::sc_pending_activity_at_current_time();
@@ -187,6 +203,15 @@ void Simulation::run_to(const Standstill& stop) {
     sc_core::sc_start(sc_core::SC_ZERO_TIME);
   }
   start_until(edge_fs, Policy::kToEnd);  // an alarm's cycle
+}
+
+void Simulation::run_to(const Moment& stop) {
+  clock_->begin_slice(chips_.front()->time().cycle_at(stop.fs), std::chrono::steady_clock::time_point::max());
+  start_until(stop.fs, Policy::kToEnd);
+  while (stop.kind == Standstill::Kind::kAfter && sc_core::sc_pending_activity_at_current_time()) {
+    runs_++;
+    sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  }
 }
 
 void Simulation::run_for(uint64_t cycles) {
@@ -227,7 +252,7 @@ void Simulation::adapt(std::chrono::nanoseconds taken) {
 void Simulation::end_wait(size_t function_index, weft_wait_status status) {
   Registers& registers = function(function_index).registers();
   if (registers.alarm_cycle() == 0) return;
-  if (boundary_ != nullptr) boundary_->wait_ends(static_cast<unsigned>(function_index), status);
+  if (Boundary* hears = boundary(function_index)) hears->wait_ends(function_in_chip(function_index), status);
   registers.end_wait(status);
 }
 

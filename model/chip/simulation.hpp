@@ -2,9 +2,11 @@
 #pragma once
 #include <array>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,6 +34,18 @@ struct Standstill {
   uint64_t cycle = 0;
   Kind kind = Kind::kAfter;
   friend bool operator==(const Standstill&, const Standstill&) = default;
+};
+
+/// Where time of a slice stands between two slices of time: the same in all processes that simulate it.
+struct Moment {
+  uint64_t fs = 0;
+  uint32_t stop = 0;  ///< how often it has stood there before: something may have happened since that took no time
+  Standstill::Kind kind = Standstill::Kind::kAfter;  ///< never kPaused
+  /// In which order they come; the kind follows.
+  friend auto operator<=>(const Moment& a, const Moment& b) {
+    return std::pair(a.fs, a.stop) <=> std::pair(b.fs, b.stop);
+  }
+  friend bool operator==(const Moment& a, const Moment& b) { return a.fs == b.fs && a.stop == b.stop; }
 };
 
 /// The SystemC kernel with one chip, or with all of a slice. A process can have one in its life (SystemC elaborates
@@ -96,9 +110,7 @@ class Simulation {
 
   /// After a meeting whose state does not run: time stands at the same moment in all ranks, unless a host holds it while
   /// something is still to happen.
-  void stand_still(const RankState& all) {
-    if (all.next_fs == UINT64_MAX) stand_at(all.time_fs);
-  }
+  void stand_still(const RankState& all);
 
   /// Processor times are equal in all ranks; each measures the wall-clock time itself.
   [[nodiscard]] const RankMeter& rank_meter() const { return meter_; }
@@ -106,16 +118,26 @@ class Simulation {
   /// Where time stands, and how often it has gone on: as long as that is the same, nothing has happened in between.
   [[nodiscard]] Standstill standstill() const;
   [[nodiscard]] uint64_t runs() const { return runs_; }
+  /// The same of a slice: where time stands, and how often it has come to a stand.
+  [[nodiscard]] const Moment& moment() const { return moment_; }
+  [[nodiscard]] uint64_t moments() const { return moments_; }
 
   /// For a replay. Alarms do not act: it is the caller that ends waits.
   /// run_to(): until time stands as it did in another run of the same chip and core. run_for(): about `cycles`, at
   /// least to the next event, and until the firmware sleeps.
   void run_to(const Standstill& stop);
   void run_for(uint64_t cycles);
+  /// Of a slice: until time stands as it did in another run, whatever number of processes had simulated that.
+  void run_to(const Moment& stop);
 
-  /// Hears what passes between the only chip and its hosts, from now on; nullptr: nobody. Not owned.
-  void set_boundary(Boundary* boundary);
-  [[nodiscard]] Boundary* boundary() { return boundary_; }
+  /// Hears what passes between a chip that is simulated here and its hosts, from now on; nullptr: nobody. Not owned.
+  /// Time of a slice whose chips are listened to stands still only when no core is ahead of it.
+  void set_boundary(Boundary* boundary, size_t chip = 0);
+  /// Of the chip of a function; it counts functions from the chip's first one, function_in_chip().
+  [[nodiscard]] Boundary* boundary(size_t function) { return boundaries_[function / functions_of_a_chip()]; }
+  [[nodiscard]] unsigned function_in_chip(size_t function) const {
+    return static_cast<unsigned>(function % functions_of_a_chip());
+  }
 
   /// Nothing is pending and no message of the function's host is left: its armed wait ends as idle_with_outstanding.
   void end_idle_wait(size_t function);
@@ -148,6 +170,9 @@ class Simulation {
   /// Asks all functions again if any may answer otherwise than the last time.
   void update_claims();
   void adapt(std::chrono::nanoseconds taken);
+  /// Time has come to a stand.
+  void note_moment(Standstill::Kind kind);
+  [[nodiscard]] bool is_listened_to() const;
   /// All ranks let time go on to the same moment, before which nothing is left to happen.
   void stand_at(uint64_t fs);
   void end_alarms();
@@ -167,8 +192,10 @@ class Simulation {
   uint64_t slice_cycles_;
   uint64_t runs_ = 0;
   bool alarms_ = true;
-  Boundary* boundary_ = nullptr;
-  SliceNetwork* network_ = nullptr;  // of a slice
+  Moment moment_;
+  uint64_t moments_ = 0;
+  std::vector<Boundary*> boundaries_;  // by chip
+  SliceNetwork* network_ = nullptr;    // of a slice
   RankLink* link_ = nullptr;
   std::vector<RankLink::Bytes> outbox_, inbox_;  // by rank
   RankMeter meter_;

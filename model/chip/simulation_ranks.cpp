@@ -69,6 +69,7 @@ RankState Simulation::meet(const RankState& own) {
 void Simulation::join(RankLink& link) {
   link_ = &link;
   stand_at(meet(rank_state()).time_fs);  // booting has taken as long as it takes the slowest of them
+  note_moment(Standstill::Kind::kAfter);
 }
 
 void Simulation::run_windows(RankState all) {
@@ -97,7 +98,10 @@ void Simulation::run_windows(RankState all) {
       sc_core::sc_start(sc_core::sc_time::from_value(window_end_fs_ - now_fs()),
                         alarmed ? sc_core::SC_RUN_TO_TIME : sc_core::SC_EXIT_ON_STARVATION);
     }
-    if (alarmed) end_alarms();
+    if (alarmed) {
+      note_moment(Standstill::Kind::kBefore);
+      end_alarms();
+    }
     RankState own = rank_state();
     own.work_ns = own.longest_ns = processor_ns() - work_begin;
     own.enough = all.enough || (link_->rank() == 0 && Clock::now() - begin > kSliceTarget);
@@ -110,6 +114,13 @@ void Simulation::run_windows(RankState all) {
   // Nothing is left to happen: time stands where the last thing did. Else at the end of the window: all ranks have come
   // so far, and what hosts do now acts later.
   stand_at(all.next_fs == UINT64_MAX ? all.time_fs : window_end_fs_);
+  note_moment(all.next_fs == UINT64_MAX ? Standstill::Kind::kAfter : Standstill::Kind::kBefore);
+}
+
+void Simulation::stand_still(const RankState& all) {
+  if (all.next_fs != UINT64_MAX) return;
+  stand_at(all.time_fs);
+  if (all.time_fs > moment_.fs) note_moment(Standstill::Kind::kAfter);
 }
 
 void Simulation::stand_at(uint64_t fs) {

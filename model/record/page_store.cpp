@@ -25,7 +25,7 @@ PageStore::Found PageStore::number_of(std::span<const std::byte> page) {
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto found = first; found != last; ++found)
     if (std::memcmp(pages_[found->second].data(), page.data(), kPageBytes) == 0) return {found->second, false};
-  if (pages_.size() == kMaxPages) return {kNone, false};
+  if (pages_.size() == most_) return {kNone, false};
   const auto number = static_cast<uint32_t>(pages_.size());
   std::memcpy(pages_.emplace_back().data(), page.data(), kPageBytes);
   by_hash_.emplace(hash, number);

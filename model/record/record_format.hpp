@@ -14,7 +14,7 @@
 namespace weft::record {
 
 inline constexpr std::array<char, 8> kMagic = {'W', 'E', 'F', 'T', 'R', 'E', 'C', '\n'};
-inline constexpr uint32_t kVersion = 2;  ///< 1: as 2, but without kObserverResets
+inline constexpr uint32_t kVersion = 3;  ///< 2: without kSlice and kMoment; 1: as 2, but without kObserverResets
 inline constexpr size_t kPresetBytes = 28;
 
 /// What the chip was: a replay makes the same one.
@@ -77,13 +77,22 @@ enum class RecordKind : uint8_t {
   kInterrupt = 10,       ///< function, vector, cycles since the last cycle told
   kPage = 11,            ///< kPageBytes of data: defines the next page number
   kObserverResets = 12,  ///< function: by the management socket
+  kSlice = 13,   ///< the first record of a chip of a slice: its number, the slice's chips, bytes, the slice's name
+  kMoment = 14,  ///< of a slice in place of kRun: femtoseconds since the last one, stop (chip::Moment),
+                 ///< Standstill::Kind
 };
-inline constexpr unsigned kRecordKinds = 13;
+inline constexpr unsigned kRecordKinds = 15;
 
 /// The payload of a host access is cut at multiples of kPageBytes of its address. Each part is a page's number + 1 (if
 /// it is a whole page that is defined), or 0 and its bytes.
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kMaxPages = 16384;  ///< defined in a file: 64 MiB in the memory of who records
+/// The same of each chip of a slice: all of them together define about as many as a chip alone.
+inline constexpr size_t max_pages(uint32_t chips) {
+  constexpr size_t kLeast = 64;
+  return kMaxPages / chips > kLeast ? kMaxPages / chips : kLeast;
+}
+inline constexpr size_t kMaxSliceNameBytes = 64;
 /// Bytes of a record's payload; longer accesses take several records, all but the last with kFlagContinued.
 inline constexpr size_t kMaxPayloadBytes = size_t{64} << 10;
 

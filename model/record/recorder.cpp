@@ -32,6 +32,11 @@ bool region_access(uint16_t command, std::span<const std::byte> payload, spec::v
 
 std::unique_ptr<Recorder> Recorder::make(const std::string& path, const chip::ChipOptions& options, HazardCheck hazards,
                                          std::string& error) {
+  return make(with_process_id(path), options, SlicePlace{}, hazards, error);
+}
+
+std::unique_ptr<Recorder> Recorder::make(const std::string& path, const chip::ChipOptions& options,
+                                         const SlicePlace& place, HazardCheck hazards, std::string& error) {
   FileHeader header{.abi = WEFT_ABI_MAJOR << 16 | WEFT_ABI_MINOR,
                     .fingerprint = options.preset->fingerprint,
                     .image = options.firmware != nullptr ? options.firmware->crc : 0,
@@ -40,14 +45,25 @@ std::unique_ptr<Recorder> Recorder::make(const std::string& path, const chip::Ch
                     .check_hazards = static_cast<uint8_t>(hazards),
                     .engine = static_cast<uint8_t>(options.engine)};
   std::ranges::copy(options.preset->name.substr(0, kPresetBytes - 1), header.preset.begin());
-  auto file = BlockWriter::make(with_process_id(path), header, error);
-  return file == nullptr ? nullptr : std::unique_ptr<Recorder>(new Recorder(std::move(file)));
+  auto file = BlockWriter::make(path, header, error);
+  if (file == nullptr) return nullptr;
+  std::unique_ptr<Recorder> recorder(new Recorder(std::move(file), place.chips, !place.slice.empty()));
+  if (place.slice.empty()) return recorder;
+  Encoder& out = recorder->out_;
+  out.byte(static_cast<uint8_t>(RecordKind::kSlice));
+  out.number(place.chip);
+  out.number(place.chips);
+  out.number(place.slice.size());
+  out.data(std::as_bytes(std::span(place.slice)));
+  recorder->emit();
+  return recorder;
 }
 
-void Recorder::attach(chip::Simulation& simulation) {
+void Recorder::attach(chip::Simulation& simulation, size_t chip) {
   simulation_ = &simulation;
-  runs_told_ = simulation.runs();
-  simulation.set_boundary(this);
+  chip_ = chip;
+  runs_told_ = in_slice_ ? simulation.moments() : simulation.runs();
+  simulation.set_boundary(this, chip);
 }
 
 void Recorder::finish(Ending ending) {
@@ -57,7 +73,7 @@ void Recorder::finish(Ending ending) {
   } else {
     tell_time();
   }
-  simulation_->set_boundary(nullptr);
+  simulation_->set_boundary(nullptr, chip_);
   simulation_ = nullptr;
   file_->finish(ending);
 }
@@ -77,9 +93,23 @@ void Recorder::emit() {
   out_.clear();
 }
 
+void Recorder::tell_moment() {
+  if (simulation_->moments() == runs_told_) return;
+  runs_told_ = simulation_->moments();
+  const chip::Moment& moment = simulation_->moment();
+  out_.byte(static_cast<uint8_t>(RecordKind::kMoment));
+  out_.number(moment.fs - last_fs_);
+  out_.number(moment.stop);
+  out_.byte(static_cast<uint8_t>(moment.kind));
+  last_fs_ = moment.fs;
+  emit();
+}
+
 void Recorder::tell_time() {
   end_run();
-  if (simulation_ == nullptr || simulation_->runs() == runs_told_) return;
+  if (simulation_ == nullptr) return;
+  if (in_slice_) return tell_moment();
+  if (simulation_->runs() == runs_told_) return;
   runs_told_ = simulation_->runs();
   const chip::Standstill stop = simulation_->standstill();
   out_.byte(static_cast<uint8_t>(RecordKind::kRun));
@@ -192,6 +222,7 @@ void Recorder::observer_resets(unsigned function) {
 bool Recorder::simulator_exits() {
   if (in_message_) answered(0, {});  // the doorbell that does it
   finish(Ending::kInjected);
+  if (exits_) exits_();
   return true;
 }
 

@@ -1,6 +1,7 @@
 /// Writes down everything that passes between a simulated chip and its hosts.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "model/chip/simulation.hpp"
 #include "model/record/block_writer.hpp"
 #include "model/record/page_store.hpp"
+#include "model/record/recording.hpp"
 #include "model/record/varint.hpp"
 #include "model/server/message_log.hpp"
 
@@ -26,9 +28,15 @@ class Recorder final : public chip::Boundary, public server::MessageLog {
   /// in `error`.
   static std::unique_ptr<Recorder> make(const std::string& path, const chip::ChipOptions& options, HazardCheck hazards,
                                         std::string& error);
+  /// The same for a chip of a slice.
+  static std::unique_ptr<Recorder> make(const std::string& path, const chip::ChipOptions& options,
+                                        const SlicePlace& place, HazardCheck hazards, std::string& error);
 
-  /// Hears of everything from now on. Before time has gone on beyond Simulation::make().
-  void attach(chip::Simulation& simulation);
+  /// Hears of everything from now on, of a chip that is simulated here. Before time has gone on beyond
+  /// Simulation::make().
+  void attach(chip::Simulation& simulation, size_t chip = 0);
+  /// Called when the injected fault SIMULATOR_EXIT is about to end the process.
+  void on_exit(std::function<void()> exits) { exits_ = std::move(exits); }
   /// Ends the file. Nothing is heard any more.
   void finish(Ending ending);
 
@@ -57,10 +65,12 @@ class Recorder final : public chip::Boundary, public server::MessageLog {
     std::vector<std::byte> data;
   };
 
-  explicit Recorder(std::unique_ptr<BlockWriter> file) : file_(std::move(file)) {}
+  Recorder(std::unique_ptr<BlockWriter> file, uint32_t chips, bool in_slice)
+      : file_(std::move(file)), in_slice_(in_slice), pages_(max_pages(chips)) {}
 
   /// Where time stands, for the stimulus that follows.
   void tell_time();
+  void tell_moment();
   [[nodiscard]] uint64_t cycles_since_last(uint64_t cycle);
   void host_access(RecordKind kind, const chip::HostAccess& access, std::span<const std::byte> data, bool ok);
   void write_access(RecordKind kind, const chip::HostAccess& access, std::span<const std::byte> data, bool ok,
@@ -71,11 +81,15 @@ class Recorder final : public chip::Boundary, public server::MessageLog {
   void emit();
 
   std::unique_ptr<BlockWriter> file_;
+  const bool in_slice_;
   chip::Simulation* simulation_ = nullptr;
+  size_t chip_ = 0;  // of those that are simulated here
+  std::function<void()> exits_;
   PageStore pages_;
   Encoder out_;
   std::optional<Run> run_;
-  uint64_t runs_told_ = 0;
+  uint64_t runs_told_ = 0;  // moments, of a slice
+  uint64_t last_fs_ = 0;
   uint64_t last_cycle_ = 0;
   // A message is written when it is known whether it was refused; what it sets off comes after it.
   bool in_message_ = false;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "model/record/varint.hpp"
 
@@ -17,7 +18,7 @@ constexpr unsigned kMaxFunctions = 16;
 constexpr unsigned kMaxRegion = 9;
 constexpr unsigned kMaxVector = 64;
 constexpr unsigned kMaxFds = 64;
-constexpr unsigned kStandstills = 3;
+constexpr unsigned kStandstills = 3, kStandstillsOfSlices = 2;
 constexpr unsigned kAccessorKinds = 4;
 
 uint32_t crc_of(uint32_t crc, std::span<const std::byte> bytes) {
@@ -126,7 +127,7 @@ class RecordingReader {
       Record record{.kind = static_cast<RecordKind>(in.byte()), .file_offset = block_at};
       if (!fields(in, record) || !in.ok() || record.function >= out_.header_.functions) return false;
       read_++;
-      if (record.kind != RecordKind::kPage) out_.records_.push_back(record);
+      if (record.kind != RecordKind::kPage && record.kind != RecordKind::kSlice) out_.records_.push_back(record);
     }
     return true;
   }
@@ -136,7 +137,11 @@ class RecordingReader {
       case RecordKind::kRun:
         record.cycle = cycle_ += in.number();
         record.detail = in.byte();
-        return record.detail < kStandstills;
+        return record.detail < kStandstills && !in_slice();
+      case RecordKind::kMoment:
+        return moment(in, record);
+      case RecordKind::kSlice:
+        return slice(in);
       case RecordKind::kConnected:
       case RecordKind::kLeft:
       case RecordKind::kObserverResets:
@@ -173,6 +178,29 @@ class RecordingReader {
         return access(in, record);
     }
     return false;
+  }
+
+  [[nodiscard]] bool in_slice() const { return !out_.place_.slice.empty(); }
+
+  /// Only as the first record of all.
+  bool slice(Decoder& in) {
+    const uint64_t chip = in.number(), chips = in.number(), bytes = in.number();
+    if (read_ != 0 || chip >= chips || chips > UINT16_MAX || bytes == 0 || bytes > kMaxSliceNameBytes) return false;
+    const auto name = in.data(bytes);
+    out_.place_ = {std::string(reinterpret_cast<const char*>(name.data()), name.size()), static_cast<uint32_t>(chip),
+                   static_cast<uint32_t>(chips)};
+    return in.ok();
+  }
+
+  bool moment(Decoder& in, Record& record) {
+    const uint64_t passed = in.number(), stop = in.number();
+    record.detail = in.byte();
+    if (!in_slice() || record.detail >= kStandstillsOfSlices || stop > UINT32_MAX || fs_ + passed < passed)
+      return false;
+    const auto last = std::pair(fs_, stop_);
+    record.address = fs_ += passed;
+    record.piece_bytes = stop_ = static_cast<uint32_t>(stop);
+    return !std::exchange(told_, true) || std::pair(fs_, stop_) > last;
   }
 
   bool data(Decoder& in, Record& record) {
@@ -213,6 +241,9 @@ class RecordingReader {
   Recording& out_;
   const std::string& path_;
   uint64_t cycle_ = 0;
+  uint64_t fs_ = 0;
+  uint32_t stop_ = 0;
+  bool told_ = false;  // a moment
   uint64_t read_ = 0;
 };
 

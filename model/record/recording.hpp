@@ -11,19 +11,26 @@
 
 namespace weft::record {
 
+/// Which chip of which slice.
+struct SlicePlace {
+  std::string slice;
+  uint32_t chip = 0, chips = 1;
+};
+
 /// One record; which fields mean something depends on its kind (record_format.hpp).
 struct Record {
   RecordKind kind;
   uint8_t function = 0;
-  uint8_t detail = 0;  ///< kRun: Standstill::Kind; regions: VFIO's number; kWaitEnds: status; kInterrupt: vector; host
-                       ///< accesses: chip::Accessor
+  uint8_t detail =
+      0;  ///< kRun, kMoment: Standstill::Kind; regions: VFIO's number; kWaitEnds: status; kInterrupt: vector; host
+          ///< accesses: chip::Accessor
   uint8_t flags = 0;
   uint16_t command = 0;
   uint16_t fds = 0;
   uint32_t bytes = 0;
-  uint32_t piece_bytes = 0;
-  uint64_t address = 0;  ///< offset in a region, or IOVA
-  uint64_t cycle = 0;    ///< absolute
+  uint32_t piece_bytes = 0;  ///< kMoment: the stop
+  uint64_t address = 0;      ///< offset in a region, IOVA, or (kMoment) femtoseconds
+  uint64_t cycle = 0;        ///< absolute
   size_t first_part = 0;
   size_t parts = 0;      ///< of the data, one after the other
   uint64_t file_offset;  ///< of its block
@@ -42,6 +49,8 @@ class Recording {
 
   [[nodiscard]] const FileHeader& header() const { return header_; }
   [[nodiscard]] std::string preset() const;
+  /// Whose recording it is; a slice without a name: it is of a chip that stands alone.
+  [[nodiscard]] const SlicePlace& place() const { return place_; }
   [[nodiscard]] const std::vector<Record>& records() const { return records_; }
   [[nodiscard]] std::span<const std::span<const std::byte>> parts(const Record& record) const {
     return std::span(parts_).subspan(record.first_part, record.parts);
@@ -58,6 +67,7 @@ class Recording {
 
   std::vector<std::byte> file_;
   FileHeader header_;
+  SlicePlace place_;
   std::deque<std::vector<std::byte>> blocks_;  // inflated
   std::vector<std::span<const std::byte>> pages_;
   std::vector<std::span<const std::byte>> parts_;

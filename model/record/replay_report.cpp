@@ -27,25 +27,44 @@ std::string firmware_text(uint32_t image, std::string_view manager) {
 
 }  // namespace
 
-std::string replay_text(const ReplayContext& context, const Recording& recording, const ReplayResult& result) {
+Recorded recorded(std::span<const std::unique_ptr<Recording>> recordings) {
+  const Recording& first = *recordings.front();
+  Recorded out{.preset = first.preset(),
+               .slice = first.place().slice,
+               .chips = first.place().chips,
+               .functions = first.header().functions,
+               .ending = ending_text(first)};
+  for (const auto& recording : recordings) {
+    out.bytes += recording->file_bytes();
+    out.records += recording->records().size();
+    if (out.cut.empty() && !recording->cut().empty()) {
+      out.cut = recording->cut();
+      out.ending = ending_text(*recording);
+    }
+  }
+  return out;
+}
+
+std::string replay_text(const ReplayContext& context, const Recorded& recorded, const ReplayResult& result) {
   const Compared& c = result.compared;
   std::string out = fmt::format(
       "recording      {}: {} bytes, {} records, {}\n"
-      "chip           {}, {} function{}, recorded on the {} core, replayed on the {} core\n"
+      "chip           {}{}, {} function{}, recorded on the {} core, replayed on the {} core\n"
       "firmware       recorded with {}, replayed with {}\n"
       "stimuli        {}\n"
       "completions    {}\n"
       "host writes    {} others, {} bytes\n"
       "host reads     {}, {} bytes\n"
       "interrupts     {}\n",
-      context.file, recording.file_bytes(), recording.records().size(), ending_text(recording), recording.preset(),
-      recording.header().functions, recording.header().functions == 1 ? "" : "s", context.recorded_core, context.core,
+      context.file, recorded.bytes, recorded.records, recorded.ending, recorded.preset,
+      recorded.slice.empty() ? "" : fmt::format(", {} of slice {}", recorded.chips, recorded.slice), recorded.functions,
+      recorded.functions == 1 ? "" : "s", context.recorded_core, context.core,
       firmware_text(context.recorded_image, context.recorded_manager), firmware_text(context.image, context.manager),
       result.stimuli, c.completions, c.host_writes, c.host_written_bytes, c.host_reads, c.host_read_bytes,
       c.interrupts);
   if (context.pace == Pace::kCycles) out += fmt::format("registers      {} reads\n", c.registers);
   out += fmt::format("device cycles  {}\n", result.last_cycle);
-  if (!recording.cut().empty()) out += fmt::format("cut            {}\n", recording.cut());
+  if (!recorded.cut.empty()) out += fmt::format("cut            {}\n", recorded.cut);
   if (!result.difference) {
     out += context.pace == Pace::kCycles ? "identical, cycles included" : "identical but for start and end cycles";
     return out;
@@ -56,14 +75,14 @@ std::string replay_text(const ReplayContext& context, const Recording& recording
   return out;
 }
 
-std::string replay_json(const ReplayContext& context, const Recording& recording, const ReplayResult& result) {
+std::string replay_json(const ReplayContext& context, const Recorded& recorded, const ReplayResult& result) {
   const Compared& c = result.compared;
   nlohmann::ordered_json out = {{"file", context.file},
-                                {"file_bytes", recording.file_bytes()},
-                                {"records", recording.records().size()},
-                                {"ending", ending_text(recording)},
-                                {"chip", recording.preset()},
-                                {"functions", recording.header().functions},
+                                {"file_bytes", recorded.bytes},
+                                {"records", recorded.records},
+                                {"ending", recorded.ending},
+                                {"chip", recorded.preset},
+                                {"functions", recorded.functions},
                                 {"recorded_core", context.recorded_core},
                                 {"core", context.core},
                                 {"recorded_manager", context.recorded_manager},
@@ -81,7 +100,11 @@ std::string replay_json(const ReplayContext& context, const Recording& recording
                                 {"register_reads", c.registers},
                                 {"device_cycles", result.last_cycle},
                                 {"identical", !result.difference.has_value()}};
-  if (!recording.cut().empty()) out["cut"] = recording.cut();
+  if (!recorded.slice.empty()) {
+    out["slice"] = recorded.slice;
+    out["chips"] = recorded.chips;
+  }
+  if (!recorded.cut.empty()) out["cut"] = recorded.cut;
   if (result.difference) {
     const Difference& d = *result.difference;
     out["difference"] = {{"record", d.record}, {"file_offset", d.file_offset}, {"what", d.what},

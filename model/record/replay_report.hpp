@@ -1,5 +1,8 @@
 /// What a replay has found, for people and for programs.
 #pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,9 +19,19 @@ struct ReplayContext {
   Pace pace = Pace::kCycles;
 };
 
+/// What was replayed, of one file or of all files of a slice.
+struct Recorded {
+  std::string preset, slice;  ///< slice: empty if it was a chip alone
+  uint32_t chips = 1, functions = 1;
+  uint64_t bytes = 0, records = 0;
+  std::string ending;
+  std::string cut;  ///< why the first file that is cut off was not read to its end
+};
+[[nodiscard]] Recorded recorded(std::span<const std::unique_ptr<Recording>> recordings);
+
 /// Some lines, the last one without a newline: "identical ..." or the first difference.
-std::string replay_text(const ReplayContext& context, const Recording& recording, const ReplayResult& result);
+std::string replay_text(const ReplayContext& context, const Recorded& recorded, const ReplayResult& result);
 /// One object, fields as docs/replay.md lists them.
-std::string replay_json(const ReplayContext& context, const Recording& recording, const ReplayResult& result);
+std::string replay_json(const ReplayContext& context, const Recorded& recorded, const ReplayResult& result);
 
 }  // namespace weft::record

@@ -14,7 +14,8 @@ namespace {
 using spec::vfio_user::Command;
 using spec::vfio_user::RegionAccess;
 
-constexpr uint64_t kStepCycles = 256;  // of device time between two looks at what has happened
+constexpr uint64_t kLinksBytes = 64 * 6;  // of ICI_LINKS
+constexpr uint64_t kStepCycles = 256;     // of device time between two looks at what has happened
 
 template <typename T>
 void append(std::vector<std::byte>& bytes, const T& value) {
@@ -32,10 +33,13 @@ void forget_file(server::Message& message) {
   std::memcpy(message.payload.data(), &body, sizeof body);
 }
 
-/// Tells how the simulator was started, not what the device does.
+/// Tells how the simulator was started, or how far it has got with links while cores are at work, not what the device
+/// does.
 bool incomparable(const Record& r) {
   const auto holds = [&](uint64_t offset) { return r.address <= offset && r.address + r.bytes > offset; };
-  return r.detail == VFIO_PCI_BAR0_REGION_INDEX && (holds(WEFT_REG_TRACE_CONTROL) || holds(WEFT_REG_CAPABILITIES));
+  return r.detail == VFIO_PCI_BAR0_REGION_INDEX &&
+         (holds(WEFT_REG_TRACE_CONTROL) || holds(WEFT_REG_CAPABILITIES) ||
+          (r.address < WEFT_REG_ICI_LINKS + kLinksBytes && r.address + r.bytes > WEFT_REG_ICI_LINKS));
 }
 
 /// The host reads it again and again until the device has come so far.
@@ -46,15 +50,17 @@ bool is_polled(const Record& r) {
 
 }  // namespace
 
-Replayer::Replayer(chip::Simulation& simulation, const Recording& recording, Pace pace)
+Replayer::Replayer(chip::Simulation& simulation, const Recording& recording, Pace pace, size_t chip)
     : simulation_(simulation),
       recording_(recording),
       pace_(pace),
+      chip_(chip),
+      first_function_(chip * simulation.functions_of_a_chip()),
       expectation_(pace == Pace::kCycles ? expect_exactly(recording) : expect_causally(recording)) {
-  simulation_.set_boundary(this);
+  simulation_.set_boundary(this, chip);
 }
 
-Replayer::~Replayer() { simulation_.set_boundary(nullptr); }
+Replayer::~Replayer() { simulation_.set_boundary(nullptr, chip_); }
 
 void Replayer::host_read(const chip::HostAccess& access, std::span<std::byte> data, bool ok) {
   expectation_->read(access, data, ok, cycle());
@@ -78,16 +84,45 @@ ReplayResult Replayer::run() {
       case RecordKind::kHostWrite:
       case RecordKind::kInterrupt:
       case RecordKind::kPage:
+      case RecordKind::kSlice:
+      case RecordKind::kMoment:
         break;
       default:
         feed(i, record);
     }
     if (record.cycle != 0) last_told_cycle_ = record.cycle;
   }
-  if (!stopped()) finish();
-  simulation_.set_boundary(nullptr);  // what the end of the clients sets off was not recorded
+  return end();
+}
+
+ReplayResult Replayer::end(Recording::Extent extent) {
+  if (!stopped() && extent == Recording::Extent::kWhole) finish();
+  simulation_.set_boundary(nullptr, chip_);  // what the end of the clients sets off was not recorded
   for (auto& client : clients_) client.reset();
   return {stimuli_, cycle(), expectation_->compared(), expectation_->difference()};
+}
+
+const Record* Replayer::feed_to_moment() {
+  const auto& records = recording_.records();
+  while (at_ < records.size() && !stopped()) {
+    const size_t number = at_++;
+    switch (records[number].kind) {
+      case RecordKind::kMoment:
+        return &records[number];
+      case RecordKind::kHostRead:
+      case RecordKind::kHostWrite:
+      case RecordKind::kInterrupt:
+        break;
+      default:
+        feed(number, records[number]);
+    }
+  }
+  return nullptr;
+}
+
+void Replayer::reach_moment() {
+  const size_t number = at_ - 1;
+  if (!expectation_->seen_before(number, Patience::kAll)) expectation_->miss(number);
 }
 
 void Replayer::go_to(size_t number, const Record& record) {
@@ -129,7 +164,8 @@ void Replayer::finish() {
 void Replayer::feed(size_t number, const Record& record) {
   stimuli_++;
   if (record.kind == RecordKind::kConnected) return connect(number, record);
-  if (record.kind == RecordKind::kObserverResets) return simulation_.function(record.function).reset_by_observer();
+  if (record.kind == RecordKind::kObserverResets)
+    return simulation_.function(global(record.function)).reset_by_observer();
   auto& client = clients_[record.function];
   if (client == nullptr)
     return refused(number, record, fmt::format("a message of function {}, which has no client", record.function), 0);
@@ -138,7 +174,7 @@ void Replayer::feed(size_t number, const Record& record) {
       client.reset();
       return;
     case RecordKind::kWaitEnds:
-      simulation_.function(record.function).registers().end_wait(static_cast<weft_wait_status>(record.detail));
+      simulation_.function(global(record.function)).registers().end_wait(static_cast<weft_wait_status>(record.detail));
       return;
     case RecordKind::kRegionRead:
     case RecordKind::kRegionWrite:
@@ -149,11 +185,11 @@ void Replayer::feed(size_t number, const Record& record) {
 }
 
 void Replayer::connect(size_t number, const Record& record) {
-  chip::Function& function = simulation_.function(record.function);
+  chip::Function& function = simulation_.function(global(record.function));
   while (pace_ == Pace::kCauses && !function.settled() && simulation_.pending()) simulation_.run_for(kStepCycles);
   if (!function.settled() || clients_[record.function] != nullptr)
     return refused(number, record, fmt::format("a client of function {}", record.function), EBUSY);
-  clients_[record.function] = std::make_unique<server::Dispatcher>(simulation_, record.function);
+  clients_[record.function] = std::make_unique<server::Dispatcher>(simulation_, global(record.function));
 }
 
 void Replayer::access_region(size_t number, const Record& record) {

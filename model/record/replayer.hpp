@@ -29,15 +29,27 @@ struct ReplayResult {
 /// Feeds the recorded messages to a chip that has just been made, in the place of its hosts: host memory reads as it
 /// did, writes and interrupts are compared and go nowhere. `simulation` has the recorded preset and functions, and for
 /// Pace::kCycles the recorded core. Single-threaded; one run.
+///
+/// Of a slice each chip has a Replayer: whoever owns them lets time go on (SliceReplayer).
 class Replayer final : public chip::Boundary {
  public:
-  Replayer(chip::Simulation& simulation, const Recording& recording, Pace pace);
+  /// `chip`: of those that are simulated.
+  Replayer(chip::Simulation& simulation, const Recording& recording, Pace pace, size_t chip = 0);
   ~Replayer() override;
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
 
   /// To the recording's end, or to the first difference.
   [[nodiscard]] ReplayResult run();
+
+  // Of a chip of a slice, in place of run()
+  /// Feeds what stands before the next moment, which is returned; nullptr: the recording has no more, or differs.
+  [[nodiscard]] const Record* feed_to_moment();
+  /// Time stands at that moment: what was recorded before it has happened.
+  void reach_moment();
+  /// Time is over for all chips. Extent::kReadable: before this one's recording is.
+  [[nodiscard]] ReplayResult end(Recording::Extent extent = Recording::Extent::kWhole);
+  [[nodiscard]] bool stopped() const { return expectation_->difference().has_value(); }
 
  private:
   // chip::Boundary
@@ -58,12 +70,14 @@ class Replayer final : public chip::Boundary {
   void refused(size_t number, const Record& record, const std::string& what, int error);
   void compare_read(size_t number, const Record& record, std::span<const std::byte> now);
   void finish();
-  [[nodiscard]] bool stopped() const { return expectation_->difference().has_value(); }
+  [[nodiscard]] size_t global(unsigned function) const { return first_function_ + function; }
   [[nodiscard]] uint64_t cycle() const { return simulation_.standstill().cycle; }
 
   chip::Simulation& simulation_;
   const Recording& recording_;
   const Pace pace_;
+  const size_t chip_, first_function_;
+  size_t at_ = 0;  // of a slice: the next record
   std::unique_ptr<Expectation> expectation_;
   std::array<std::unique_ptr<server::Dispatcher>, WEFT_LIMIT_FUNCTIONS> clients_;
   uint64_t last_told_cycle_ = 0;  // by the records so far

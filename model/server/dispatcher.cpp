@@ -119,7 +119,8 @@ void Dispatcher::take_doorbells() {
 
 bool Dispatcher::signal(unsigned vector) {
   if (!interrupts_.signal(vector)) return false;
-  if (chip::Boundary* boundary = simulation_.boundary()) boundary->interrupt(static_cast<unsigned>(function_), vector);
+  if (chip::Boundary* boundary = simulation_.boundary(function_))
+    boundary->interrupt(simulation_.function_in_chip(function_), vector);
   return true;
 }
 

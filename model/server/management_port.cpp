@@ -205,7 +205,8 @@ std::string ManagementPort::reset(const ManagementRequest& request, uid_t user, 
         fmt::format(" of user {}, not of user {}; weft-sim --allow-reset lets any observer reset it", owner.uid, user));
   const std::string reply = reset_reply(simulation_, request, owner);
   const size_t function = function_index(simulation_, request);
-  if (chip::Boundary* boundary = simulation_.boundary()) boundary->observer_resets(static_cast<unsigned>(function));
+  if (chip::Boundary* boundary = simulation_.boundary(function))
+    boundary->observer_resets(simulation_.function_in_chip(function));
   simulation_.function(function).reset_by_observer();
   return reply;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <grp.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -118,10 +119,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   app.add_option("--mismatch-report", arguments.mismatch_report, "write a lockstep mismatch to this file as well");
   auto* record =
       app.add_option("--record", arguments.record,
-                     "record everything that passes between the chip and its hosts to this file (%p: the process id)")
+                     "record everything that passes between the chip and its hosts to this file, with --slice to a "
+                     "file for each chip in this folder (%p: the process id)")
           ->excludes(map_doorbells)  // a replay's clients map nothing
           ->excludes(timing_only);
-  auto* replay = app.add_option("--replay", arguments.replay, "replay this recording instead of serving, and compare")
+  auto* replay = app.add_option("--replay", arguments.replay,
+                                "replay this recording, a file or a slice's folder, instead of serving, and compare")
                      ->excludes(record);
   app.add_flag("--partial", arguments.partial, "replay what is there of a recording that is cut off")->needs(replay);
   app.add_flag("--json", arguments.json, "print the result of the replay as JSON")->needs(replay);
@@ -145,8 +148,11 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
   if (group_option->count() != 0 && !(arguments.permissions.group = find_group(group)))
     return wrong(fmt::format("--group {}: there is no such group", group));
   if (chip->count() + slice->count() != 1) return wrong("one of --chip and --slice is needed");
-  if (slice->count() != 0 && wave->count() + record->count() != 0)
-    return wrong("--wave and --record are of one chip: they do not go with --slice");
+  if (slice->count() != 0 && wave->count() != 0) return wrong("--wave is of one chip: it does not go with --slice");
+  if (const size_t at = arguments.record.find("%p"); slice->count() != 0 && at != std::string::npos) {
+    if (arguments.mpi) return wrong("--record: with --mpi %p would be another folder for each process");
+    arguments.record.replace(at, 2, std::to_string(::getpid()));  // of all processes
+  }
   arguments.said = app.config_to_str(false, false);
   if (arguments.mpi) {
     if (slice->count() == 0) return wrong("--mpi shares the chips of a slice: it needs --slice");

@@ -5,18 +5,19 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "model/verilated/model_failure.hpp"
 
 namespace weft::sim {
 namespace {
 
-record::Recorder* active_recorder = nullptr;
+std::function<void(record::Ending)> finish_recording;
 
 /// An assertion of the RTL failed. The frames below are SystemC's, so nothing is unwound.
 void end_with_model_failure(const std::string& message) {
   complain(kExitModelFailure, "the RTL failed: " + message);
-  if (active_recorder != nullptr) active_recorder->finish(record::Ending::kModel);
+  if (finish_recording) finish_recording(record::Ending::kModel);
   std::fflush(nullptr);
   std::_Exit(kExitModelFailure);
 }
@@ -28,8 +29,8 @@ int complain(int code, const std::string& what) {
   return code;
 }
 
-void end_on_model_failure(record::Recorder* recorder) {
-  active_recorder = recorder;
+void end_on_model_failure(std::function<void(record::Ending)> finish) {
+  finish_recording = std::move(finish);
   verilated::set_failure_handler(end_with_model_failure);
 }
 

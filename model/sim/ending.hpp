@@ -1,8 +1,9 @@
 /// How weft-sim ends: exit codes, and what it says before.
 #pragma once
+#include <functional>
 #include <string>
 
-#include "model/record/recorder.hpp"
+#include "model/record/record_format.hpp"
 
 namespace weft::sim {
 
@@ -14,8 +15,8 @@ inline constexpr int kExitUsage = 2, kExitCannotStart = 3, kExitModelFailure = 4
 /// Says `what` on stderr and returns `code`.
 int complain(int code, const std::string& what);
 
-/// From now on a failed assertion of the RTL ends the process with kExitModelFailure. `recorder`: is finished first;
-/// not owned; nullptr: there is none.
-void end_on_model_failure(record::Recorder* recorder);
+/// From now on a failed assertion of the RTL ends the process with kExitModelFailure. `finish`: ends a recording first;
+/// empty: there is none.
+void end_on_model_failure(std::function<void(record::Ending)> finish);
 
 }  // namespace weft::sim

@@ -8,12 +8,13 @@
 
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/record/recorder.hpp"
+#include "model/record/slice_recorder.hpp"
 #include "model/server/listener.hpp"
 #include "model/server/server.hpp"
 #include "model/server/socket_folder.hpp"
@@ -61,6 +62,39 @@ bool is_stream_socket(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
+/// Of a chip, or of the chips of a slice that are simulated here.
+struct Recorders {
+  std::unique_ptr<record::Recorder> chip;
+  std::unique_ptr<record::SliceRecorder> slice;
+  server::MessageLog* log = nullptr;
+  std::function<void(record::Ending)> finish;
+};
+
+/// False: a message is in `error`.
+[[nodiscard]] bool start_recording(const Arguments& arguments, const Simulated& simulated, const chip::RankShare& share,
+                                   chip::Simulation& simulation, Recorders& out, std::string& error) {
+  const auto hazards = arguments.core_options.check_hazards ? record::HazardCheck::kOn : record::HazardCheck::kOff;
+  const auto start = [&](auto& recorder) {
+    if (recorder == nullptr) return false;
+    recorder->attach(simulation);
+    out.log = recorder.get();
+    out.finish = [all = recorder.get()](record::Ending ending) { all->finish(ending); };
+    end_on_model_failure(out.finish);
+    return true;
+  };
+  if (!simulated.slice) {
+    out.chip = record::Recorder::make(arguments.record, chip_options(arguments, simulated, 0, nullptr), hazards, error);
+    return start(out.chip);
+  }
+  const auto chips = static_cast<uint32_t>(simulated.kinds.size());
+  std::vector<chip::ChipOptions> options;
+  for (uint32_t i = share.first(chips); i < share.end(chips); i++)
+    options.push_back(chip_options(arguments, simulated, i, nullptr));
+  out.slice = record::SliceRecorder::make(arguments.record, simulated.slice->name(), chips, share.first(chips), options,
+                                          hazards, error);
+  return start(out.slice);
+}
+
 [[nodiscard]] bool write_meter(const std::string& path, const chip::RankMeter& meter) {
   std::ofstream file(path);
   file << fmt::format("{{\"windows\": {}, \"work_ns\": {}, \"longest_ns\": {}, \"wall_ns\": {}}}\n", meter.windows,
@@ -92,13 +126,8 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
   const uint32_t first = share.first(chips), end = share.end(chips);
   const server::FileDescriptor signals = catch_signals();
   end_on_model_failure(nullptr);
-  std::unique_ptr<chip::SliceNetwork> network;
-  if (simulated.slice) {
-    ici::NetworkOptions options;
-    options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
-    network = std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options, share);
-  }
-  std::unique_ptr<record::Recorder> recorder;  // outlives what it hears
+  const auto network = make_network(simulated, share);
+  Recorders recorders;  // outlive what they hear
   const auto trace = open_trace(arguments, share, error);
   if (!error.empty()) return complain(kExitUsage, error);
   const auto simulation = make_simulation(arguments, simulated, network.get(), trace, error);
@@ -123,14 +152,9 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
     }
     if (!error.empty()) return complain(kExitCannotStart, error);
   }
-  if (!arguments.record.empty()) {
-    const auto hazards = arguments.core_options.check_hazards ? record::HazardCheck::kOn : record::HazardCheck::kOff;
-    recorder = record::Recorder::make(arguments.record, chip_options(arguments, simulated, 0, nullptr), hazards, error);
-    if (recorder == nullptr) return complain(kExitCannotStart, error);
-    end_on_model_failure(recorder.get());
-    recorder->attach(*simulation);
-    server.set_log(recorder.get());
-  }
+  if (!arguments.record.empty() && !start_recording(arguments, simulated, share, *simulation, recorders, error))
+    return complain(kExitCannotStart, error);
+  if (recorders.log != nullptr) server.set_log(recorders.log);
   for (size_t i = 0; i < listeners.size(); i++) server.listen(std::move(listeners[i]), i);
   if (!arguments.directory.empty()) server.manage(std::move(management));
   for (uint32_t i = 0; i < arguments.fds.size(); i++) {
@@ -141,7 +165,7 @@ int serve_chips(const Arguments& arguments, const Simulated& simulated, chip::Ra
     server.run_in_ranks(*link);
   else
     server.run();
-  if (recorder != nullptr) recorder->finish(record::Ending::kComplete);
+  if (recorders.finish) recorders.finish(record::Ending::kComplete);
   if (link != nullptr && trace != nullptr && !gather_trace(*link, *trace, error))
     return complain(kExitCannotStart, error);
   if (link != nullptr && link->rank() == 0 && !arguments.meter.empty() &&

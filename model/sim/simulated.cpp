@@ -136,6 +136,13 @@ chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simu
   return options;
 }
 
+std::unique_ptr<chip::SliceNetwork> make_network(const Simulated& simulated, const chip::RankShare& share) {
+  if (!simulated.slice) return nullptr;
+  ici::NetworkOptions options;
+  options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
+  return std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options, share);
+}
+
 std::shared_ptr<TraceFile> open_trace(const Arguments& arguments, const chip::RankShare& share, std::string& error) {
   if (arguments.trace.empty()) return nullptr;
   return TraceFile::open(rank_trace_path(arguments.trace, share.rank), error);

@@ -40,6 +40,10 @@ inline constexpr const char* kImageNeedsProcessor =
 [[nodiscard]] chip::ChipOptions chip_options(const Arguments& arguments, const Simulated& simulated, uint32_t number,
                                              chip::SliceNetwork* network);
 
+/// The links of the slice, for a rank's share of its chips; nullptr: there is no slice.
+[[nodiscard]] std::unique_ptr<chip::SliceNetwork> make_network(const Simulated& simulated,
+                                                               const chip::RankShare& share);
+
 /// The file of --trace, or a rank's own part of it (rank_trace.hpp). nullptr: none is asked for, or it does not open and
 /// `error` says why.
 [[nodiscard]] std::shared_ptr<TraceFile> open_trace(const Arguments& arguments, const chip::RankShare& share,

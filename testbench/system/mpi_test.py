@@ -103,6 +103,16 @@ class Mpi(WeftTest):
         self.assertEqual(sorted(path.name for path in self.folder.glob("*.json*")), ["one.json", "three.json"])
         self.assertEqual(launched(self.folder / "three.json"), launched(self.folder / "one.json"))
 
+    def test_a_recording_is_replayed_in_one_process(self):
+        for ranks, how in ((2, ()), (3, BY_TCP)):
+            name = f"recorded-{ranks}"
+            run = self.serve(ranks, *how, options=("--record", self.path(name)))
+            self.cycles(("all-reduce",))
+            self.end("slice", run)
+            self.assertEqual(sorted(os.listdir(self.path(name))), [f"chip{chip}.weftrec" for chip in range(4)])
+            report = self.weft_json("replay", name)
+            self.assertEqual([report[key] for key in ("identical", "cycles_compared", "ending", "slice")], [True, True, "complete", "nano-2x2"])
+
     def test_two_machines(self):
         if subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode != 0:
             self.skipTest("no right to give a process another host name")
@@ -148,6 +158,7 @@ class Mpi(WeftTest):
     def test_ranks_that_do_not_go_together(self):
         slice_of_four = ("--mpi", "--slice", "nano-2x2", "--listen", self.path("slice"))
         self.refused("5 ranks for the 4 chips of slice 'nano-2x2'", "-n", 5, WEFT_SIM, *slice_of_four)
+        self.refused("%p would be another folder for each process", "-n", 1, WEFT_SIM, *slice_of_four, "--record", self.path("r%p"))
         self.refused("was started with other options than rank 0", "-n", 1, WEFT_SIM, *slice_of_four, ":", "-n", 1, WEFT_SIM, *slice_of_four, "--core", "rtl")
         other = self.folder / "bin/weft-sim"
         other.parent.mkdir()

@@ -68,7 +68,7 @@ void register_replay(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("replay",
                                      "run a recording (WEFT_RECORD=<file>) again without its program, and compare bit "
                                      "for bit; exit code 6: it differs");
-  command->add_option("file", options->file, "the recording")->required();
+  command->add_option("file", options->file, "the recording: a file, or a slice's folder")->required();
   command->add_option("--core", options->core, "rtl, fast or lockstep; default: the recorded one");
   auto* wave = command->add_option("--wave", options->wave, "write waves of the RTL to this FST file");
   command->add_option("--wave-from", options->wave_from, "first device cycle in the waves")->needs(wave);

@@ -68,6 +68,21 @@ class HandMade {
     out_.byte(kind);
     end();
   }
+  void slice(const std::string& name, uint64_t chip, uint64_t chips) {
+    start(record::RecordKind::kSlice);
+    out_.number(chip);
+    out_.number(chips);
+    out_.number(name.size());
+    out_.data(std::as_bytes(std::span(name)));
+    end();
+  }
+  void moment(uint64_t femtoseconds, uint64_t stop, uint8_t kind = 0) {
+    start(record::RecordKind::kMoment);
+    out_.number(femtoseconds);
+    out_.number(stop);
+    out_.byte(kind);
+    end();
+  }
   void region_write(uint8_t function, uint64_t offset, uint32_t value) {
     start(record::RecordKind::kRegionWrite);
     out_.byte(function);

@@ -60,6 +60,51 @@ TEST_CASE("what is written is read") {
   CHECK((r[5].kind == RecordKind::kInterrupt && r[5].detail == 2 && r[5].cycle == 121));
 }
 
+TEST_CASE("a chip of a slice has its place and moments in place of cycles") {
+  HandMade made;
+  made.slice("nano-2x2", 3, 4);
+  made.moment(1'000'000, 0);
+  made.region_write(0, 0x40, 1);
+  made.moment(0, 1);
+  made.interrupt(0, 1, 77);
+  made.moment(5, 0);
+  const auto recording = made.load();
+  CHECK((recording->place().slice == "nano-2x2" && recording->place().chip == 3 && recording->place().chips == 4));
+  const auto& r = recording->records();
+  REQUIRE(r.size() == 5);
+  CHECK((r[0].kind == RecordKind::kMoment && r[0].address == 1'000'000 && r[0].piece_bytes == 0));
+  CHECK((r[2].kind == RecordKind::kMoment && r[2].address == 1'000'000 && r[2].piece_bytes == 1));
+  CHECK(r[3].cycle == 77);
+  CHECK((r[4].address == 1'000'005 && r[4].piece_bytes == 0));
+  CHECK(max_pages(1) == kMaxPages);
+  CHECK(max_pages(16) == kMaxPages / 16);
+  CHECK(max_pages(9000) == 64);
+}
+
+TEST_CASE("places and moments that cannot be are refused") {
+  const auto complaint_of = [](const auto& fill) {
+    HandMade made;
+    fill(made);
+    made.finish();
+    return complaint(made.file.path());
+  };
+  constexpr auto kNone = "a record that is none";
+  CHECK(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 4), m.moment(1, 0), m.moment(1, 0); }).empty());
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 4, 4); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 70'000); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("", 0, 4); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice(std::string(65, 'x'), 0, 4); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 4), m.slice("nano-2x2", 0, 4); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.interrupt(0, 1, 1), m.slice("nano-2x2", 0, 4); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 4), m.run(1); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.moment(1, 0); }), Contains(kNone));  // of a chip that stands alone
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 4), m.moment(1, 0, 2); }), Contains(kNone));
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 4), m.moment(1, 0), m.moment(0, 0); }),
+             Contains(kNone));  // the same moment again
+  CHECK_THAT(complaint_of([](HandMade& m) { m.slice("nano-2x2", 0, 4), m.moment(1, 0), m.moment(UINT64_MAX, 0); }),
+             Contains(kNone));
+}
+
 TEST_CASE("a page that comes a thousand times takes its bytes once") {
   HandMade made;
   std::mt19937_64 random(1);
@@ -127,6 +172,7 @@ TEST_CASE("garbage behind a right CRC is refused as well") {
   int refused = 0;
   for (int i = 0; i < 3000; i++) {
     HandMade made;
+    if (random() % 2 == 0) made.slice("nano-2x2", 1, 4);
     const size_t records = 1 + random() % 3;
     for (size_t r = 0; r < records; r++) {
       Encoder out;
@@ -167,11 +213,11 @@ TEST_CASE("other files, versions and presets are told apart") {
   file.write(std::vector<char>(100, 'x'));
   CHECK_THAT(complaint(file.path()), Contains("no recording of Weft"));
   FileHeader header = test::header_of();
-  header.version = 3;
+  header.version = kVersion + 1;
   HandMade made(header);
   made.finish();
   CHECK_THAT(complaint(made.file.path()),
-             Contains("byte 8: a recording of version 3; this program reads versions 1 to 2"));
+             Contains("byte 8: a recording of version 4; this program reads versions 1 to 3"));
   CHECK_THAT(complaint("/nowhere/x"), Contains("cannot be read"));
 }
 

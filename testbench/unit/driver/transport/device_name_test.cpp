@@ -76,22 +76,22 @@ TEST_CASE("the names of slices") {
 }
 
 TEST_CASE("a wrong name of a slice is refused with what is possible") {
-  const auto [text, why] =
-      GENERATE(table<std::string, std::string>({{"", "are possible"},
-                                                {"mock", "are possible"},
-                                                {"vfio-user:", "directory"},
-                                                {"sim:nano", "as in nano-2x2"},
-                                                {"sim:-2x2", "as in"},
-                                                {"sim:nano-2", "as in"},
-                                                {"sim:nano-2x", "as in"},
-                                                {"sim:nano-0x2", "as in"},
-                                                {"sim:nano-2x2x2x2", "as in"},
-                                                {"sim:nano-99999x2", "as in"},
-                                                {"sim:nano-2x2_twistedly", "as in"},
-                                                {"sim:nano-9999x9999x9999", "at most 65534"},
-                                                {"sim:nano-2x2?core=slow", "rtl, fast and"},
-                                                {"sim:nano-2x2?core=fast,", "rtl, fast and"},
-                                                {"sim:nano-2x2?wave=f", "core, array, manager and trace only"}}));
+  const auto [text, why] = GENERATE(
+      table<std::string, std::string>({{"", "are possible"},
+                                       {"mock", "are possible"},
+                                       {"vfio-user:", "directory"},
+                                       {"sim:nano", "as in nano-2x2"},
+                                       {"sim:-2x2", "as in"},
+                                       {"sim:nano-2", "as in"},
+                                       {"sim:nano-2x", "as in"},
+                                       {"sim:nano-0x2", "as in"},
+                                       {"sim:nano-2x2x2x2", "as in"},
+                                       {"sim:nano-99999x2", "as in"},
+                                       {"sim:nano-2x2_twistedly", "as in"},
+                                       {"sim:nano-9999x9999x9999", "at most 65534"},
+                                       {"sim:nano-2x2?core=slow", "rtl, fast and"},
+                                       {"sim:nano-2x2?core=fast,", "rtl, fast and"},
+                                       {"sim:nano-2x2?wave=f", "core, array, manager, trace and record only"}}));
   CAPTURE(text);
   const auto name = parse_slice_name(text);
   REQUIRE_FALSE(name.ok());
