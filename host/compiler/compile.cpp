@@ -23,6 +23,7 @@ uint64_t row_pitch(const PairProductStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const ConvolutionStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const WindowStep& s) { return s.y.pitch_bytes; }
 uint64_t row_pitch(const CollectiveStep& s) { return s.y.pitch_bytes; }
+uint64_t row_pitch(const RowsStep& s) { return std::max(s.y.pitch_bytes, s.table.pitch_bytes); }
 
 Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
 
@@ -41,6 +42,7 @@ Result<uint64_t> schedule(ProgramBuilder&, const PairProductStep& s, const StepC
 Result<uint64_t> schedule(ProgramBuilder&, const ConvolutionStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const WindowStep& s, const StepChain&) { return resident_only(s.name); }
 Result<uint64_t> schedule(ProgramBuilder&, const CollectiveStep& s, const StepChain&) { return resident_only(s.name); }
+Result<uint64_t> schedule(ProgramBuilder&, const RowsStep& s, const StepChain&) { return resident_only(s.name); }
 
 }  // namespace
 

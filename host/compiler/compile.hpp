@@ -13,7 +13,7 @@
 namespace weft::compiler {
 
 using Step = std::variant<DenseStep, VectorStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep,
-                          WindowStep, CollectiveStep>;
+                          WindowStep, CollectiveStep, RowsStep>;
 
 /// Bytes of an argument.
 struct ArgumentPlace {

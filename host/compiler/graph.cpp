@@ -218,6 +218,24 @@ class GraphCheck {
       return broken(fmt::format("the types or sizes of collective {} do not fit", node.name));
     return Ok{};
   }
+  Status check(const RowsNode& node) {
+    for (const size_t t : {node.table, node.indices})
+      if (auto status = read(node.name, t); !status.ok()) return status;
+    if (auto status = write(node.name, node.y); !status.ok()) return status;
+    const bool constant = std::ranges::any_of(graph_.nodes, [&](const Node& other) {
+      const auto* made = std::get_if<ConstantNode>(&other);
+      return made != nullptr && made->y == node.table;
+    });
+    if (!constant && std::ranges::find(graph_.inputs, node.table) == graph_.inputs.end())
+      return broken(
+          fmt::format("{} takes rows of '{}', which is computed", node.name, graph_.tensors[node.table].name));
+    const auto dtype = graph_.tensors[node.table].dtype;
+    if (dtype == WEFT_VPU_DTYPE_BF16 || graph_.tensors[node.y].dtype != dtype || !is_i32(node.indices) ||
+        shape(node.indices).rows != 1 ||
+        shape(node.y) != MatrixShape{shape(node.indices).columns, shape(node.table).columns})
+      return broken(fmt::format("the types or sizes of rows {} do not fit", node.name));
+    return Ok{};
+  }
   Status check(const ConstantNode& node) {
     if (auto status = write(node.name, node.y); !status.ok()) return status;
     const uint64_t count = shape(node.y).rows * shape(node.y).columns;
@@ -260,6 +278,7 @@ struct Operands {
   std::vector<size_t> operator()(const ConvolutionNode& n) const { return n.sources; }
   std::vector<size_t> operator()(const WindowNode& n) const { return {n.x}; }
   std::vector<size_t> operator()(const CollectiveNode& n) const { return {n.x}; }
+  std::vector<size_t> operator()(const RowsNode& n) const { return {n.table, n.indices}; }
 };
 
 }  // namespace

@@ -137,8 +137,15 @@ struct CollectiveNode {
   ChipGroup group;
 };
 
+/// Row i of y is row indices[i] of the table, to the last bit. The table is an input or a constant, f32 or i32; the indices
+/// are one row of i32, each of them a row of the table.
+struct RowsNode {
+  std::string name;
+  size_t table = 0, indices = 0, y = 0;
+};
+
 using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode,
-                          ConvolutionNode, WindowNode, CollectiveNode>;
+                          ConvolutionNode, WindowNode, CollectiveNode, RowsNode>;
 
 /// The tensors that a node reads, and the one that it writes.
 [[nodiscard]] std::vector<size_t> operands_of(const Node& node);

@@ -195,6 +195,12 @@ class Lowering {
     }
     program_.steps.emplace_back(std::move(step));
   }
+  void add(const RowsNode& node) {
+    make_place(node.y);
+    program_.steps.emplace_back(RowsStep{node.name.substr(0, 32), rows(node.y), columns(node.y), rows(node.table),
+                                         dtype_of(node.table), places_[node.table], places_[node.indices],
+                                         places_[node.y]});
+  }
   void add(const ConstantNode& node) {
     const auto packed = node.integers.empty()
                             ? pack_rows_as(node.values, rows(node.y), columns(node.y), dtype_of(node.y))

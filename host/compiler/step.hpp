@@ -142,6 +142,16 @@ struct WindowStep {
   bool operator==(const WindowStep&) const = default;
 };
 
+/// y[i] = row indices[i] of a table in memory; the indices are one row of i32.
+struct RowsStep {
+  std::string name;
+  uint64_t rows = 0, cols = 0, table_rows = 0;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or i32
+  TensorPlace table, indices, y;
+
+  bool operator==(const RowsStep&) const = default;
+};
+
 /// y of the x[rows, cols] that each chip of a group has. Side by side, and of own sums, columns of a chip are whole blocks
 /// of N.
 struct CollectiveStep {

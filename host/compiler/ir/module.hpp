@@ -36,6 +36,11 @@ class Module {
   [[nodiscard]] const Value& value(ValueId id) const { return values_.at(index_of(id)); }
   [[nodiscard]] const TensorType& type(ValueId id) const { return values_.at(index_of(id)).type; }
   [[nodiscard]] const Op& op_of(ValueId id) const { return ops_[values_.at(index_of(id)).op]; }
+  /// What a value is a view of: the same elements in their order.
+  [[nodiscard]] ValueId before_reshapes(ValueId id) const {
+    while (op_of(id).kind == OpKind::kReshape) id = op_of(id).operands[0];
+    return id;
+  }
   /// Of an input.
   [[nodiscard]] const std::string& input_name(ValueId id) const { return op_of(id).word("name"); }
   [[nodiscard]] Types operand_types(const Op& op) const;

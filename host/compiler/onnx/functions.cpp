@@ -31,9 +31,24 @@ ValueId arg_extreme(Builder& b, ValueId x, size_t axis, Extreme extreme, Tie tie
   return b.reduce(tie == Tie::kFirst ? "minimum" : "maximum", b.select(hit, places, other), along, Keep::kYes);
 }
 
-ValueId wrap_indices(Builder& b, ValueId indices, int64_t size) {
-  const ValueId wide = b.convert(indices, ElementType::kI64);
+ValueId wrap_indices(Builder& b, ValueId indices, int64_t size, ElementType element) {
+  const ValueId wide = b.convert(indices, element);
   return b.select(b.compare("lt", wide, b.like(wide, 0)), b.plus(wide, static_cast<double>(size)), wide);
+}
+
+bool is_table(const Builder& b, ValueId x) {
+  const ir::Module& module = b.module();
+  return (module.op_of(x).kind == OpKind::kParameter ||
+          module.op_of(module.before_reshapes(x)).kind == OpKind::kConstant) &&
+         b.rank(x) >= 2 && b.dim(x, 0) > 0 && b.dim(x, 0) <= INT32_MAX;
+}
+
+ValueId take_rows(Builder& b, ValueId x, ValueId rows) {
+  if (is_table(b, x) && b.element(rows) == ElementType::kI64) {
+    const auto last = static_cast<double>(b.dim(x, 0) - 1);
+    rows = b.convert(b.min(b.max(rows, b.like(rows, 0)), b.like(rows, last)), ElementType::kI32);
+  }
+  return b.take(x, rows, 0);
 }
 
 ValueId matmul(Builder& b, ValueId x, ValueId y, ElementType sums) {

@@ -12,8 +12,13 @@ enum class Tie : uint8_t { kFirst, kLast };
 /// The index of the largest or smallest element of an axis, i64, the axis with one element. The first NaN is either.
 [[nodiscard]] ValueId arg_extreme(Builder& b, ValueId x, size_t axis, Extreme extreme, Tie tie);
 
-/// Negative indices count from the end of a dimension of `size`.
-[[nodiscard]] ValueId wrap_indices(Builder& b, ValueId indices, int64_t size);
+/// Negative indices count from the end of a dimension of `size`; the result has the type `element`.
+[[nodiscard]] ValueId wrap_indices(Builder& b, ValueId indices, int64_t size, ElementType element = ElementType::kI64);
+
+/// Whether x is a table in memory, whose rows a device reads by indices of i32.
+[[nodiscard]] bool is_table(const Builder& b, ValueId x);
+/// Rows of x by their numbers. One that is none is moved into x, as a gather does it.
+[[nodiscard]] ValueId take_rows(Builder& b, ValueId x, ValueId rows);
 
 /// Matrix product by NumPy's rules: leading dimensions are batches and broadcast. Sums have type `sums`.
 [[nodiscard]] ValueId matmul(Builder& b, ValueId x, ValueId y, ElementType sums);

@@ -74,7 +74,7 @@ void rotary_embedding(Node& n) {
   if (turned < 2 || turned > dims[3] || turned % 2 != 0) invalid("rotary_embedding_dim {} of {}", turned, dims[3]);
   const auto table = [&](size_t i) {
     ValueId t = n.in(i);
-    if (n.has(3)) t = n.b.take(t, wrap_indices(n.b, n.in(3), n.b.dim(t, 0)), 0);
+    if (n.has(3)) t = take_rows(n.b, t, wrap_indices(n.b, n.in(3), n.b.dim(t, 0)));
     if (n.b.rank(t) != 3 || n.b.dim(t, 2) < half) invalid("a table of {} for {} pairs", n.b.type(t).text(), half);
     t = n.b.slice_of(t, 2, 0, half);
     return n.b.broadcast_to(n.b.reshape(t, {n.b.dim(t, 0), n.b.dim(t, 1), 1, half}), {dims[0], dims[1], dims[2], half});

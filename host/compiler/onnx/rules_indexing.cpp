@@ -13,10 +13,13 @@ namespace {
 int64_t product(std::span<const int64_t> dims) { return static_cast<int64_t>(ir::count_of(dims)); }
 
 void gather(Node& n) {
-  const ValueId x = n.in(0);
+  const ValueId x = n.in(0), indices = n.in(1);
   const size_t axis = Node::axis(n.integer("axis", 0), n.b.rank(x));
-  if (n.b.dim(x, axis) == 0 && n.b.type(n.in(1)).count() != 0) invalid("an element of {}", n.b.type(x).text());
-  n.out(n.b.take(x, wrap_indices(n.b, n.in(1), n.b.dim(x, axis)), axis));
+  const int64_t size = n.b.dim(x, axis);
+  if (size == 0 && n.b.type(indices).count() != 0) invalid("an element of {}", n.b.type(x).text());
+  const bool words = axis == 0 && is_table(n.b, x) && n.b.element(indices) == ElementType::kI32;
+  const ValueId places = wrap_indices(n.b, indices, size, words ? ElementType::kI32 : ElementType::kI64);
+  n.out(axis == 0 ? take_rows(n.b, x, places) : n.b.take(x, places, axis));
 }
 
 /// For each index the place of its element in the flat tensor: the index counts along `axis`, its own coordinates along
@@ -73,7 +76,7 @@ void gather_nd(Node& n) {
   number = n.b.reshape(number, {batches, each});
   number = n.b.plus(number, n.b.times(n.b.iota(ElementType::kI64, {batches, each}, 0), static_cast<double>(named)));
   const int64_t rest = product(all.subspan(batch + depth));
-  const ValueId rows = n.b.take(n.b.reshape(x, {batches * named, rest}), n.b.reshape(number, {batches * each}), 0);
+  const ValueId rows = take_rows(n.b, n.b.reshape(x, {batches * named, rest}), n.b.reshape(number, {batches * each}));
   out.insert(out.end(), dims.begin() + static_cast<ptrdiff_t>(batch + depth), dims.end());
   n.out(n.b.reshape(rows, out));
 }

@@ -47,6 +47,7 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
   graph_.name = module_.name;
   count_readers(outputs);
   for (size_t i = 0; i < state_.columns.size(); i++) wanted_.emplace(inputs[i].value, state_.columns[i]);
+  find_tables();
   find_columns();
   find_quantizers();
   for (const auto& input : inputs) {
@@ -83,6 +84,19 @@ bool GraphBuilder::is_exclusive(ValueId value) const {
     const auto before = moved_.find(value);
     if (before == moved_.end()) return true;
     value = before->second;
+  }
+}
+
+/// A table has a row of it in each row, whatever else reads it.
+void GraphBuilder::find_tables() {
+  for (const uint32_t index : ops_) {
+    const Op& op = module_.ops()[index];
+    if (op.kind != OpKind::kGather || moves_to_known_places(module_, op)) continue;
+    const auto places = places_of(module_, op);
+    if (!places || !takes_rows(module_, op, *places)) continue;
+    const auto& table = module_.type(op.operands[0]);
+    wanted_.emplace(op.operands[0], table.count() / static_cast<uint64_t>(table.dims[0]));
+    wanted_.emplace(op.operands[places->components[0].operand], places->batch);
   }
 }
 

@@ -42,6 +42,7 @@ class GraphBuilder {
   void count_readers(const std::vector<ir::Output>& outputs);
   void find_columns();
   void find_columns(const ir::Op& op);
+  void find_tables();
   [[nodiscard]] bool keeps_rows(const ir::Op& op, uint64_t columns) const;
   void add(const ir::Op& op);
   void add_movement(const ir::Op& op);
@@ -173,6 +174,8 @@ class GraphBuilder {
   void overwrite(const ir::Op& op, ir::ValueId updates, const Places& places, const Writers& writers,
                  const std::optional<size_t>& numbers, bool adds, ValueView& target);
   void add_gather(const ir::Op& op);
+  void add_rows(const ir::Op& op, const Places& places);
+  size_t table_of(const ir::Op& op, uint64_t width);
   void add_scatter(const ir::Op& op);
   void add_update(const ir::Op& op);
 
@@ -192,6 +195,7 @@ class GraphBuilder {
   std::set<ir::ValueId> rounded_to_few_;                        ///< what these round
   std::set<ir::ValueId> exact_quotients_;                       ///< what they divide
   std::set<size_t> quantized_tensors_;                          ///< i32 tensors of these
+  std::map<std::pair<ir::ValueId, uint64_t>, size_t> tables_;   ///< constants in rows of so many columns
   std::map<std::tuple<size_t, float, int32_t>, size_t> bytes_;  ///< tensor, scale, zero point -> the tensor of i8
   std::set<size_t> rounded_;                                    ///< tensors that are bf16 whatever reads them
   std::map<std::pair<std::vector<size_t>, uint64_t>, std::vector<std::pair<ElementMap, size_t>>> made_;

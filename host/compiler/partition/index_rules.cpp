@@ -1,8 +1,10 @@
 // Gather, scatter and dynamic slices whose places are computed. No command takes an address from a tensor, so a place is
 // compared with all that it may be: the elements of the row that matches are chosen and summed up with zeros, or, where
-// rows are many, multiplied by the matches, in three parts of bf16 each of which a product of the MXU keeps exact.
+// rows are many, multiplied by the matches, in three parts of bf16 each of which a product of the MXU keeps exact. Whole
+// rows of what lies in memory are read by their indices.
 #include <algorithm>
 
+#include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/partition/graph_builder.hpp"
 #include "host/compiler/partition/patterns.hpp"
 
@@ -76,8 +78,43 @@ bool GraphBuilder::is_zeros(ValueId value) const {
          constant->constant->number(0) == 0;
 }
 
+/// The first operand, in rows of so many columns.
+size_t GraphBuilder::table_of(const Op& op, uint64_t width) {
+  const ValueId value = op.operands[0], base = module_.before_reshapes(value);
+  if (is_constant(base)) {
+    const auto [found, fresh] = tables_.try_emplace({base, width});
+    if (fresh)
+      found->second = lies_as_i32(module_.type(base).element)
+                          ? constant_tensor(op.origin, constant_integers(module_, base), width)
+                          : constant_tensor(op.origin, constant_values(module_, base), width);
+    return found->second;
+  }
+  const ValueView table = view(value, op.origin);
+  // Turns of a loop have what they carry as the first of them reads it.
+  if (table.from || table.tensors.size() != 1 || graph_.tensors[table.tensors[0]].columns != width)
+    ir::unsupported("rows of a table that lies in other rows");
+  return table.tensors[0];
+}
+
+/// Whole rows of a table, whose indices are moved into it before.
+void GraphBuilder::add_rows(const Op& op, const Places& places) {
+  const auto& type = module_.type(op.operands[0]);
+  const uint64_t width = type.count() / static_cast<uint64_t>(type.dims[0]);
+  const size_t table = table_of(op, width);
+  const PlaceComponent& component = places.components[0];
+  const ValueView indices = picked(graph_, view(op.operands[component.operand], op.origin), component.elements);
+  size_t at = tensor_of(op.origin, indices, places.batch, places.batch);
+  at = emit(op, WEFT_VPU_OP_MAX, at, int32_t{0});
+  at = emit(op, WEFT_VPU_OP_MIN, at, static_cast<int32_t>(component.choices - 1));
+  const size_t y = new_tensor(op.origin, module_.type(op.results[0]).dims, places.batch, width);
+  if (is_i32(table)) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
+  graph_.nodes.emplace_back(RowsNode{op.origin, table, at, y});
+  views_[op.results[0]] = {{y}, nullptr};
+}
+
 void GraphBuilder::add_gather(const Op& op) {
   const Places places = *places_of(module_, op);
+  if (takes_rows(module_, op, places)) return add_rows(op, places);
   const auto computed = places.computed();
   const ir::Dims strides = ir::strides_of(module_.type(op.operands[0]).dims);
   const bool integers = lies_as_i32(module_.type(op.results[0]).element);

@@ -205,6 +205,25 @@ std::optional<Places> places_of(const Module& module, const Op& op) {
   return places;
 }
 
+bool takes_rows(const Module& module, const Op& op, const Places& places) {
+  constexpr uint64_t kMostRows = 65535;  // of one command
+  if (op.kind != OpKind::kGather || places.components.size() != 1) return false;
+  const PlaceComponent& component = places.components[0];
+  const auto& table = module.type(op.operands[0]);
+  // An input lies in rows of one length, whoever reads it.
+  const bool in_memory = module.op_of(op.operands[0]).kind == OpKind::kParameter ||
+                         module.op_of(module.before_reshapes(op.operands[0])).kind == OpKind::kConstant;
+  if (!in_memory || !component.computed || component.dimension != 0 || table.rank() < 2 || table.dims[0] > INT32_MAX ||
+      component.choices != static_cast<uint64_t>(table.dims[0]) || places.batch > kMostRows ||
+      (table.element != ElementType::kF32 && !is_word(table.element)))
+    return false;
+  const uint64_t width = table.count() / static_cast<uint64_t>(table.dims[0]);
+  if (places.first.size() != places.batch * width) return false;
+  for (uint64_t i = 0; i < places.first.size(); i++)
+    if (places.first[i] != static_cast<int64_t>(i % width) || places.window[i] != i / width) return false;
+  return true;
+}
+
 std::string refusal_of_places(const Module& module, const Op& op, uint64_t most) {
   const auto at_computed = [&](const char* why) {
     return fmt::format("{} at computed places{}", name_of(op.kind), why);
@@ -219,6 +238,7 @@ std::string refusal_of_places(const Module& module, const Op& op, uint64_t most)
   uint64_t choices = 1;
   for (const auto* component : computed) choices *= component->choices;
   const uint64_t elements = places->first.size();
+  if (elements <= most && takes_rows(module, op, *places)) return {};
   if (operand.count() > most || elements > most) return at_computed(fmt::format(" of {} elements", elements).c_str());
   if (op.kind == OpKind::kGather || op.kind == OpKind::kDynamicSlice) {
     if (choices <= most / elements) return {};

@@ -43,6 +43,10 @@ struct Places {
 /// Nothing: indices that are put together in another way than by a concatenation of their components.
 [[nodiscard]] std::optional<Places> places_of(const ir::Module& module, const ir::Op& op);
 
+/// Whether a gather takes whole rows of a table, by one computed index each, that lies in memory: an input or a constant,
+/// of f32 or words.
+[[nodiscard]] bool takes_rows(const ir::Module& module, const ir::Op& op, const Places& places);
+
 /// For each element of a scatter's operand, which element of the updates may be written to it, and for which place.
 struct Writers {
   std::vector<int64_t> update;  ///< -1: none

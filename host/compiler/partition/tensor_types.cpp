@@ -12,8 +12,10 @@ void GraphBuilder::settle_types() {
   std::vector<bool> f32(graph_.tensors.size());
   for (size_t t = 0; t < f32.size(); t++) f32[t] = graph_.tensors[t].uniform;
   for (size_t i = 0; i < std::max(state_.count, state_.columns.size()); i++) f32[graph_.inputs[i]] = true;
-  for (const auto& node : graph_.nodes)
+  for (const auto& node : graph_.nodes) {
     if (const auto* copy = std::get_if<CopyNode>(&node); copy != nullptr && is_i32(copy->a)) f32[copy->y] = true;
+    if (const auto* rows = std::get_if<RowsNode>(&node)) f32[rows->y] = true;  // nothing rounds them
+  }
   const auto product_operand = [](Node& node) -> size_t* {
     if (auto* dense = std::get_if<DenseNode>(&node)) return &dense->x;
     if (auto* pair = std::get_if<PairProductNode>(&node)) return &pair->x;

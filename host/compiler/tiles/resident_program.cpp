@@ -69,6 +69,7 @@ double commands_of(const spec::Chip& chip, const Step& step) {
   if (const auto* rearrange = std::get_if<RearrangeStep>(&step)) return area(*rearrange);
   if (const auto* collective = std::get_if<CollectiveStep>(&step))
     return area(*collective) * static_cast<double>(collective->group.ranks());
+  if (const auto* rows = std::get_if<RowsStep>(&step)) return parts(rows->rows);
   if (const auto* windows = std::get_if<ConvolutionStep>(&step))
     return parts(rows_of(*windows)) * parts(windows->n) * parts(windows->k);
   if (const auto* windows = std::get_if<WindowStep>(&step))

@@ -36,6 +36,7 @@ struct ResultOf {
   Result operator()(const ConvolutionStep& s) const {
     return {s.y, s.windows.results() * s.spread[0] * s.spread[1], s.n, s.y_dtype};
   }
+  Result operator()(const RowsStep& s) const { return {s.y, s.rows, s.cols, s.dtype}; }
   Result operator()(const WindowStep& s) const { return {s.y, s.windows.results(), s.cols, s.y_dtype}; }
 };
 

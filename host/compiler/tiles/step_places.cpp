@@ -45,6 +45,9 @@ struct Operands {
     return operands;
   }
   std::vector<StepOperand> operator()(CollectiveStep& s) const { return {{&s.x, s.rows, s.cols, s.dtype}}; }
+  std::vector<StepOperand> operator()(RowsStep& s) const {
+    return {{&s.indices, 1, s.rows, WEFT_VPU_DTYPE_I32}, {&s.table}};
+  }
   std::vector<StepOperand> operator()(WindowStep& s) const {
     std::vector<StepOperand> operands{{&s.x, s.windows.pixels(), s.cols, WEFT_VPU_DTYPE_F32}};
     if (s.weights) operands.push_back({&*s.weights});

@@ -197,6 +197,11 @@ void StepTiles::add_step(const WindowStep& step, bool) {
          step.name);
 }
 
+void StepTiles::add_step(const RowsStep& step, bool) {
+  Matrix& indices = matrix(step.indices, 1, step.rows, WEFT_VPU_DTYPE_I32);
+  finish(step.y, tiles_.rows_by(indices, {step.name, step.table, step.table_rows, step.cols, step.dtype}), step.name);
+}
+
 void StepTiles::add_step(const VectorStep& step, bool) {
   if (step.dtype == WEFT_VPU_DTYPE_I8) {
     Matrix& bytes = matrix(step.a, step.rows, (step.cols + 1) / 2, WEFT_VPU_DTYPE_BF16);
@@ -225,7 +230,8 @@ bool taken(const Step& step) {
   return std::holds_alternative<DenseStep>(step) || std::holds_alternative<VectorStep>(step) ||
          std::holds_alternative<RearrangeStep>(step) || std::holds_alternative<ReduceStep>(step) ||
          std::holds_alternative<CollectiveStep>(step) || std::holds_alternative<PairProductStep>(step) ||
-         std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step);
+         std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step) ||
+         std::holds_alternative<RowsStep>(step);
 }
 
 }  // namespace weft::compiler::tiles

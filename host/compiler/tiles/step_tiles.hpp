@@ -64,6 +64,7 @@ class StepTiles {
   void add_step(const WindowStep& step, bool last);
   void add_step(const CollectiveStep& step, bool last);
   [[nodiscard]] const CollectiveStep* only_collective_of(const TensorPlace& y) const;
+  void add_step(const RowsStep& step, bool last);
 
   const std::set<uint64_t> spilled_;
   TileBuilder tiles_;

@@ -102,6 +102,14 @@ struct WindowOperation {
   std::optional<TensorPlace> weights;  ///< a row of f32 for each tap, by which its elements are multiplied
 };
 
+/// Rows of a table in memory, in the place's pitch.
+struct TableRows {
+  std::string name;
+  TensorPlace table;
+  uint64_t table_rows = 0, columns = 0;
+  weft_vpu_dtype dtype = WEFT_VPU_DTYPE_F32;  ///< f32 or i32
+};
+
 /// Appends commands to a graph, in an order in which they can run one by one. One owner; a Matrix belongs to the
 /// builder that made it.
 class TileBuilder {
@@ -143,6 +151,8 @@ class TileBuilder {
   /// One MATMUL for each tap, on rows that lie as far apart as the tap says.
   [[nodiscard]] Matrix convolution(const Convolution& by);
   [[nodiscard]] Matrix fold_windows(Matrix& x, const WindowOperation& by);
+  /// The rows that the indices name, one row of i32, by GATHER.
+  [[nodiscard]] Matrix rows_by(Matrix& indices, const TableRows& by);
   void store(const Matrix& from, const TensorPlace& to, const std::string& name);
   /// Its rows are cut as those of a product's result are, and each lies by itself.
   [[nodiscard]] bool lies_as_result(const Matrix& matrix) const {
@@ -185,6 +195,7 @@ class TileBuilder {
   friend class Convolver;
   friend class WindowFold;
   friend class WindowImages;
+  void gather(Matrix& y, uint64_t chunk, const Matrix& indices, uint64_t column, const TableRows& by);
   BufferId load_row(const TensorPlace& from, uint64_t bytes, const std::string& name);
   /// Blocks of a row chunk to where the first of them lies.
   [[nodiscard]] std::vector<spec::DmaCommand> stores_of(const Matrix& from, uint64_t chunk, const TensorPlace& to,

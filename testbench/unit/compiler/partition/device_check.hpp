@@ -41,8 +41,9 @@ inline std::vector<uint32_t> words(const std::vector<float>& values) {
 using Numbers = std::vector<double>;
 
 /// A program of `inputs` in text, whose outputs are to be what the reference computes, as a device program with all its
-/// inputs in one argument and all its outputs in another.
-inline void check(const std::string& text, const std::vector<Numbers>& inputs, const char* chip_name = "nano") {
+/// inputs in one argument and all its outputs in another; `order` is the seed of the order in which its commands run.
+inline Kernel check(const std::string& text, const std::vector<Numbers>& inputs, const char* chip_name = "nano",
+                    uint64_t order = 1) {
   INFO(text << chip_name);
   const auto& chip = *spec::find_chip(chip_name);
   const auto parsed = ir::parse(text);
@@ -96,7 +97,7 @@ inline void check(const std::string& text, const std::vector<Numbers>& inputs, c
   }
   const uint64_t bytes = kernel.value().arguments[1].size_bytes;
   arguments.emplace_back(bytes);
-  test::ProgramExecutor executor(chip, kernel.value(), arguments, 1);
+  test::ProgramExecutor executor(chip, kernel.value(), arguments, order);
   REQUIRE(executor.run() == "");
   const auto all = executor.argument(1, bytes);
   for (size_t o = 0; o < module.outputs.size(); o++) {
@@ -110,6 +111,7 @@ inline void check(const std::string& text, const std::vector<Numbers>& inputs, c
     CHECK(words(made) == words(golden[o]));
     CHECK(words(golden[o]) == words(bits_of(*expected.value()[o])));
   }
+  return kernel.value();
 }
 
 inline std::string parameter(int number, const char* element, const std::string& dims) {
