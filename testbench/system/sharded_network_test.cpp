@@ -152,7 +152,8 @@ TEST_CASE("a result that travels while the next chunk multiplies takes few devic
   for (const auto& [slice, sharding, products, cycles] :
        {Case{"sim:nano-2x2", {.n = kX}, 196608, 197663}, Case{"sim:nano-2x2", {.k = kX}, 196608, 207841},
         Case{"sim:nano-2x2", {.batch = kY, .n = kX}, 98304, 101152},
-        Case{"sim:nano-4x4", {.batch = kY, .n = kX}, 24576, 28478}}) {
+        Case{"sim:nano-4x4", {.batch = kY, .n = kX}, 24576, 28478},
+        Case{"sim:nano-4x4", {.k = kX, .n = kY}, 24576, 72751}}) {
     const Outcome outcome = run(slice, module, sharding);
     if (!outcome.verdict.ok()) FAIL_CHECK(outcome.verdict.error().message);
     INFO(slice << " " << outcome.cycles << " device cycles, and products need " << products);

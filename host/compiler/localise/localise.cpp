@@ -345,7 +345,9 @@ std::optional<ValueId> Localiser::made_anew(ValueId value, const Shards& wanted)
 ValueId Localiser::gathered(ValueId local, Shards& have, const Shards& wanted) {
   for (size_t d = 0; d < have.size(); d++) {
     if (have[d].whole() || have[d] == wanted[d]) continue;
-    const Cut moved = std::exchange(have[d], Cut{});
+    const auto within = finer(have[d], wanted[d]);
+    const Cut moved = within ? *within : have[d];
+    have[d] = within ? wanted[d] : Cut{};
     std::vector<Cut> kept = have;
     kept.insert(kept.end(), alike_.begin(), alike_.end());
     const DeviceGroups groups = groups_along(kept, {moved}, devices_);

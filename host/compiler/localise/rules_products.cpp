@@ -1,5 +1,7 @@
 // Products and convolutions: parts along what goes side by side, and sums of parts along what is summed.
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -63,19 +65,50 @@ void cut_weights(const Localiser& program, ValueId value, const Roles& roles, Sh
   cut(roles.result, program.weights().kept, program.weights().kept_place);
 }
 
-/// The sum of parts, in parts of its last dimension. Nothing: they do not divide it.
-std::optional<ValueId> scattered(Localiser& program, ValueId local, Shards& result, const std::vector<Cut>& moved) {
+/// Sums of parts lie in parts of their last dimension, as many as devices sum.
+bool scatters(const Localiser& program, int64_t columns, const std::vector<Cut>& moved) {
   const int64_t unit = program.weights().scatter_unit;
-  if (unit == 0 || moved.size() != 1 || result.empty()) return std::nullopt;
-  const size_t d = result.size() - 1;
-  const Cut& cut = moved.front();
-  if (program.to().dims(local)[d] % (cut.parts * unit) != 0) return std::nullopt;
-  const ValueId sums = program.reduce_scatter(local, result, cut, d);
-  Cut both{result[d].parts * cut.parts, cut.place};
-  for (size_t device = 0; device < both.place.size(); device++)
-    if (!result[d].whole()) both.place[device] += result[d].place[device] * cut.parts;
-  result[d] = std::move(both);
-  return sums;
+  return unit != 0 && moved.size() == 1 && columns % (moved.front().parts * unit) == 0;
+}
+
+/// Those parts. The parts of `cut` are within those of `kept`, or where weights are dealt() the other way round.
+Cut both_cuts(const Cut& kept, const Cut& cut, bool dealt) {
+  Cut both{kept.parts * cut.parts, cut.place};
+  for (size_t device = 0; device < both.place.size() && !kept.whole(); device++)
+    both.place[device] = dealt ? cut.place[device] * kept.parts + kept.place[device]
+                               : kept.place[device] * cut.parts + cut.place[device];
+  return both;
+}
+
+/// Dimension d in `rounds` of `hands` lines each; hand by hand, of each round one.
+ir::TensorPtr dealt(const ir::Tensor& whole, size_t d, int64_t rounds, int64_t hands) {
+  auto result = std::make_shared<ir::Tensor>(whole.type);
+  const Dims& dims = whole.type.dims;
+  uint64_t outer = 1;
+  for (size_t i = 0; i < d; i++) outer *= static_cast<uint64_t>(dims[i]);
+  const auto round_count = static_cast<uint64_t>(rounds), hand_count = static_cast<uint64_t>(hands);
+  const uint64_t line = whole.data.size() / (outer * round_count * hand_count);
+  for (uint64_t o = 0; o < outer; o++)
+    for (uint64_t hand = 0; hand < hand_count; hand++)
+      for (uint64_t round = 0; round < round_count; round++)
+        std::memcpy(&result->data[((o * hand_count + hand) * round_count + round) * line],
+                    &whole.data[((o * round_count + round) * hand_count + hand) * line], line);
+  return result;
+}
+
+/// Weights whose columns are in parts too: dealt out so that a device's part of the sum is next to those of the devices
+/// that sum what it sums, and the next product, which multiplies all of these, needs no others.
+std::optional<ValueId> dealt_weights(Localiser& program, ValueId weights, const Roles& roles, const Shards& b,
+                                     const Shards& result, const std::vector<Cut>& moved) {
+  const Op& op = program.from().op_of(weights);
+  const int64_t d = roles.result.empty() ? -1 : roles.result.back().b;
+  if (op.kind != OpKind::kConstant || d < 0 || result.back().whole() || moved.size() != 1) return std::nullopt;
+  const auto column = static_cast<size_t>(d);
+  if (b[column] != result.back()) return std::nullopt;
+  const int64_t hands = b[column].parts, columns = program.dims(weights)[column];
+  if (columns % hands != 0 || !scatters(program, columns / hands, moved)) return std::nullopt;
+  const auto constant = dealt(*op.constant, column, moved.front().parts, hands);
+  return program.extra({std::nullopt, constant, tiling_of(b, program.devices())}, constant->type);
 }
 
 }  // namespace
@@ -105,10 +138,13 @@ bool product_by_rule(Localiser& program, const Op& op) {
   for (const auto& pair : roles.summed)
     if (Cut cut = choose(pair, !told); !cut.whole()) moved.push_back(std::move(cut));
   if (taken.empty()) return false;
-  ValueId local = program.add(op, {program.need(op.operands[0], a), program.need(op.operands[1], b)});
-  if (!moved.empty()) {
-    const auto parts = scattered(program, local, result, moved);
-    local = parts ? *parts : program.all_reduce(local, "add", result, moved);
+  const auto dealt = told ? dealt_weights(program, op.operands[1], roles, b, result, moved) : std::nullopt;
+  ValueId local = program.add(op, {program.need(op.operands[0], a), dealt ? *dealt : program.need(op.operands[1], b)});
+  if (!result.empty() && scatters(program, program.to().dims(local).back(), moved)) {
+    local = program.reduce_scatter(local, result, moved.front(), result.size() - 1);
+    result.back() = both_cuts(result.back(), moved.front(), dealt.has_value());
+  } else if (!moved.empty()) {
+    local = program.all_reduce(local, "add", result, moved);
   }
   program.define(op.results[0], std::move(result), local);
   return true;

@@ -34,6 +34,16 @@ bool complete(const std::vector<Cut>& cuts, size_t devices) {
   return std::ranges::all_of(seen, [&](const auto& entry) { return entry.second == seen.begin()->second; });
 }
 
+std::optional<Cut> finer(const Cut& cut, const Cut& than) {
+  if (cut.whole() || than.whole() || cut.parts % than.parts != 0) return std::nullopt;
+  Cut within{cut.parts / than.parts, cut.place};
+  for (size_t device = 0; device < cut.place.size(); device++) {
+    if (cut.place[device] / within.parts != than.place[device]) return std::nullopt;
+    within.place[device] %= within.parts;
+  }
+  return within;
+}
+
 ir::Dims local_dims(const ir::Dims& dims, const Shards& shards) {
   ir::Dims local = dims;
   for (size_t d = 0; d < dims.size(); d++) {

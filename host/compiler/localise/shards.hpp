@@ -1,6 +1,7 @@
 /// How a value lies on devices, dimension by dimension.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "host/compiler/ir/devices.hpp"
@@ -22,6 +23,8 @@ using Shards = std::vector<Cut>;
 [[nodiscard]] bool is_whole(const Shards& shards);
 /// Each combination of parts is on some device, and on equally many: the parts are all of the value, once.
 [[nodiscard]] bool complete(const std::vector<Cut>& cuts, size_t devices);
+/// The parts of `cut` within those of `than`, if each of these is so many of those, one behind the other.
+[[nodiscard]] std::optional<Cut> finer(const Cut& cut, const Cut& than);
 [[nodiscard]] ir::Dims local_dims(const ir::Dims& dims, const Shards& shards);
 [[nodiscard]] int64_t parts_of(const Shards& shards);
 

@@ -19,7 +19,8 @@
 namespace weft::compiler::tiles {
 namespace {
 
-constexpr uint64_t kPieces = 4;  // of a matrix that is sent, at least, if it has as many blocks
+constexpr uint64_t kPieces = 4;      // of a matrix that is sent, at least, if it has as many blocks
+constexpr uint64_t kMostPieces = 8;  // of long ones
 
 }  // namespace
 
@@ -94,9 +95,7 @@ void TileBuilder::address(spec::DmaCommand& command, const Receiver& receiver) {
 }
 
 void TileBuilder::note_send(const spec::DmaCommand& send, BufferId a, const Receiver& receiver) {
-  const double bytes = static_cast<double>(command_graph::bytes_of(send)) * receiver.link_share;
-  const double rate = graph_.links().bytes_per_cycle;
-  const uint32_t command = graph_.send(send, a, rate == 0 ? 0 : static_cast<uint64_t>(bytes / rate));
+  const uint32_t command = graph_.send(send, a, link_cycles(command_graph::bytes_of(send), *receiver.group));
   if (barrier_) graph_.need(*barrier_, command);
   if (sent_) graph_.follow(*sent_, command);
   sent_ = command;
@@ -134,9 +133,19 @@ command_graph::Landing TileBuilder::landing_of(const TensorPlace& at, const Span
           at.pitch_bytes / kGranule,         at.segment};
 }
 
-/// Of few row chunks each leaves in several pieces, so that the first one is on its way soon.
-std::vector<Span> TileBuilder::pieces_of(uint64_t chunks, uint64_t count) const {
-  const uint64_t parts = std::clamp<uint64_t>(kPieces / chunks, 1, count);
+uint64_t TileBuilder::link_cycles(uint64_t bytes, const ChipGroup& group) const {
+  const double rate = graph_.links().bytes_per_cycle;
+  return rate == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(bytes) * link_share(group) / rate);
+}
+
+/// Of few row chunks each leaves in several pieces, so that the first one is on its way soon; more than kPieces if each takes
+/// as long as a hop. `count`: blocks of columns.
+std::vector<Span> TileBuilder::pieces_of(const std::vector<Span>& chunks, uint64_t count, weft_vpu_dtype dtype,
+                                         const ChipGroup& group) const {
+  const uint64_t bytes = chunks.front().count * count * row_words(dtype) * chip_.word_bytes;
+  const uint64_t hops = link_cycles(bytes, group) / std::max<uint64_t>(1, graph_.links().hop_cycles);
+  const uint64_t more = std::min(kMostPieces / chunks.size(), hops);
+  const uint64_t parts = std::clamp<uint64_t>(std::max(kPieces / chunks.size(), more), 1, count);
   std::vector<Span> pieces;
   for (uint64_t i = 0; i < parts; i++)
     pieces.push_back({count * i / parts, count * (i + 1) / parts - count * i / parts});
@@ -180,10 +189,11 @@ double TileBuilder::link_share(const ChipGroup& group) const {
   return static_cast<double>(busiest) / (group.ranks() - 1);
 }
 
-std::vector<uint64_t> TileBuilder::order_of_sends(uint64_t rows, uint64_t columns, const ChipGroup& group) const {
+std::vector<uint64_t> TileBuilder::order_of_sends(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype,
+                                                  const ChipGroup& group) const {
   const uint64_t own = blocks(columns / group.ranks());
   std::vector<uint64_t> order;
-  for (const Span& piece : pieces_of(chunks_of(rows).size(), own))
+  for (const Span& piece : pieces_of(chunks_of(rows), own, dtype, group))
     for (const unsigned peer : receivers_of(group))
       for (uint64_t block = 0; block < piece.count; block++) order.push_back(peer * own + piece.first + block);
   for (uint64_t block = 0; block < own; block++) order.push_back(group.rank * own + block);
@@ -230,7 +240,7 @@ Matrix TileBuilder::gather(Matrix& x, const ChipGroup& group, const TensorPlace&
   };
   for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++) {
     const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, x.row_chunks[chunk].first));
-    for (const Span& piece : pieces_of(x.chunks.size(), own)) {
+    for (const Span& piece : pieces_of(x.row_chunks, own, x.dtype, group)) {
       const uint64_t bytes =
           (std::min((piece.first + piece.count) * chip_.n, x.columns) - piece.first * chip_.n) * element;
       if (lands_in_memory_ || !there) need(x, chunk, piece);
@@ -239,7 +249,7 @@ Matrix TileBuilder::gather(Matrix& x, const ChipGroup& group, const TensorPlace&
       std::vector<command_graph::Landing> landings;
       uint64_t posts = 0;
       for (const unsigned peer : receivers_of(group)) {
-        const Receiver receiver{group.chips[peer], group.semaphores[group.rank], link_share(group)};
+        const Receiver receiver{group.chips[peer], group.semaphores[group.rank], &group};
         if (lands_in_memory_) {
           posts = send({&x, piece.first}, place_of(group.rank, piece.first), chunk, piece.count, receiver);
           landings.push_back(landing_of(place_of(peer, piece.first), x.row_chunks[chunk], bytes));
@@ -281,14 +291,14 @@ Matrix TileBuilder::sums(Matrix& x, const ChipGroup& group, Exchange what, const
   for (uint64_t chunk = 0; chunk < x.chunks.size(); chunk++) {
     const uint16_t tag = program_.tag(fmt::format("{} rows {}..", name, x.row_chunks[chunk].first));
     need(x, chunk, {0, parts_of_x * own});
-    for (const Span& piece : pieces_of(x.chunks.size(), own)) {
+    for (const Span& piece : pieces_of(x.row_chunks, own, x.dtype, group)) {
       const uint64_t end = std::min((piece.first + piece.count) * chip_.n, columns);
       const uint64_t bytes = (end - piece.first * chip_.n) * vpu_element_bytes(x.dtype);
       std::vector<command_graph::Landing> arriving;
       uint64_t posts = 0;
       for (const unsigned peer : receivers_of(group)) {
         const unsigned there = slot(group.rank, peer), here = slot(peer, group.rank);
-        const Receiver receiver{group.chips[peer], group.semaphores[group.rank], link_share(group)};
+        const Receiver receiver{group.chips[peer], group.semaphores[group.rank], &group};
         const ColumnBlocks from{&x, first_of(peer) + piece.first};
         posts = lands_in_memory_ ? send(from, place_of(there, piece.first), chunk, piece.count, receiver)
                                  : send(from, {&landings[there], piece.first}, chunk, piece.count, receiver);

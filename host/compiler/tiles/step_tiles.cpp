@@ -113,7 +113,7 @@ void StepTiles::add_step(const DenseStep& step, bool last) {
   if (const auto* collective = only_collective_of(step.y)) {
     const ChipGroup& group = collective->group;
     if (collective->what == Exchange::kOwnSums)
-      product.order = tiles_.order_of_sends(step.m, step.n, group);
+      product.order = tiles_.order_of_sends(step.m, step.n, step.y_dtype, group);
     else if (collective->what == Exchange::kSideBySide && collective->dtype == step.y_dtype && tiles_.lands_in_vmem())
       product.into = tiles_.part_of_landing(step.m, step.n, step.y_dtype, group.ranks(), group.rank);
   }

@@ -167,7 +167,8 @@ class TileBuilder {
   [[nodiscard]] PartOfLanding part_of_landing(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype, size_t ranks,
                                               unsigned rank);
   /// Blocks of columns that chips of the group share, in the order in which they are sent, and this chip's behind them.
-  [[nodiscard]] std::vector<uint64_t> order_of_sends(uint64_t rows, uint64_t columns, const ChipGroup& group) const;
+  [[nodiscard]] std::vector<uint64_t> order_of_sends(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype,
+                                                     const ChipGroup& group) const;
   /// The x of all chips side by side, row chunk by row chunk. x may be a part of its landing. `place`: of the result,
   /// where it lands in memory.
   [[nodiscard]] Matrix gather(Matrix& x, const ChipGroup& group, const TensorPlace& place, const std::string& name);
@@ -231,7 +232,7 @@ class TileBuilder {
   struct Receiver {
     uint16_t chip;
     uint8_t semaphore;
-    double link_share;  ///< of what is sent, on the busiest link
+    const ChipGroup* group;  ///< all of which send each other as much
   };
   uint64_t send(const ColumnBlocks& from, const ColumnBlocks& to, uint64_t chunk, uint64_t count,
                 const Receiver& receiver);
@@ -242,10 +243,13 @@ class TileBuilder {
   void arrive(const ChipGroup& group, uint64_t posts, std::vector<command_graph::Landing> landings, uint16_t tag);
   [[nodiscard]] command_graph::Landing landing_of(const ColumnBlocks& at, uint64_t chunk, uint64_t block) const;
   [[nodiscard]] command_graph::Landing landing_of(const TensorPlace& at, const Span& rows, uint64_t bytes) const;
-  [[nodiscard]] std::vector<Span> pieces_of(uint64_t chunks, uint64_t count) const;
+  [[nodiscard]] std::vector<Span> pieces_of(const std::vector<Span>& chunks, uint64_t count, weft_vpu_dtype dtype,
+                                            const ChipGroup& group) const;
   [[nodiscard]] std::vector<unsigned> receivers_of(const ChipGroup& group) const;
   [[nodiscard]] unsigned hops(uint16_t from, uint16_t to) const;
   [[nodiscard]] double link_share(const ChipGroup& group) const;
+  /// Of the busiest link, where each chip of the group sends so many bytes to each other one. 0: it is not known.
+  [[nodiscard]] uint64_t link_cycles(uint64_t bytes, const ChipGroup& group) const;
   void vector_block(weft_vpu_op op, const ColumnBlocks& a, const ColumnBlocks* b, const ColumnBlocks& d, uint64_t chunk,
                     uint64_t block, uint16_t tag);
   void multiply(Matrix& x, uint64_t chunk, const Product& by, uint64_t block, Span group, Weights& weights,

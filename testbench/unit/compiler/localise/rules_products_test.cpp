@@ -57,6 +57,37 @@ size_t convolution(const Axes& x, const Axes& w, const Axes& result) {
       x, w, result);
 }
 
+/// Two products by constants whose rows and columns are in parts along the axes of a mesh, sums of parts in parts.
+/// The kinds of its collectives, and how many devices do each.
+std::vector<std::pair<std::string, int64_t>> two_layers(const TestMesh& mesh, int64_t width) {
+  ir::Module module;
+  const ValueId x = module.add_parameter("x", {ir::ElementType::kI32, {4, width}});
+  module.inputs = {x};
+  Builder b(module);
+  ValueId y = x;
+  for (const int64_t seed : {3, 5})
+    y = b.dot(y, b.constant(numbers({width, width}, seed)), {}, {}, {1}, {0}, ir::ElementType::kI32);
+  module.outputs.push_back({"y", y});
+  const auto devices = static_cast<int64_t>(mesh.devices());
+  WeightTiling weights{.summed = mesh.sizes[0], .kept = mesh.sizes[1], .scatter_unit = 2};
+  for (int64_t device = 0; device < devices; device++) {
+    weights.summed_place.push_back(device / mesh.sizes[1]);
+    weights.kept_place.push_back(device % mesh.sizes[1]);
+  }
+  const std::vector<ir::Tiling> whole{mesh.tiling({{}, {}})};
+  const auto local = localise::localise(module, whole, whole, mesh.devices(), weights, {true});
+  if (!local.ok()) FAIL(local.error().message);
+  const std::vector<ir::TensorPtr> given{numbers({4, width}, 7)};
+  const auto wanted = reference::evaluate(module, given);
+  if (!wanted.ok()) FAIL(wanted.error().message);
+  CHECK(run_local(local.value(), given, whole, local.value().outputs, mesh.devices())[0]->data ==
+        wanted.value()[0]->data);
+  std::vector<std::pair<std::string, int64_t>> found;
+  for (const auto& op : local.value().module.ops())
+    if (op.kind == ir::OpKind::kCollective) found.emplace_back(op.word("kind"), op.integer("group_size"));
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("rows by columns of a product take no collective") {
@@ -73,6 +104,18 @@ TEST_CASE("what is summed in parts is one sum over devices") {
 TEST_CASE("weights in parts by the axis of the rows are gathered, not the rows") {
   CHECK(product({{0, 1}, {}}, {{0, 1}, {}}, {{0, 1}, {}}) == 1);
   CHECK(product({{0}, {}}, {{}, {0}}, {{0}, {}}) == 1);
+}
+
+TEST_CASE("where rows and columns of weights are in parts, devices gather what they multiply a part of and no more") {
+  using Found = std::vector<std::pair<std::string, int64_t>>;
+  const auto expected = [](int64_t summed, int64_t kept) {
+    return Found{{"reduce_scatter", summed}, {"all_gather", kept}, {"reduce_scatter", summed}};
+  };
+  CHECK(two_layers({{2, 2}}, 24) == expected(2, 2));
+  CHECK(two_layers({{2, 4}}, 32) == expected(2, 4));
+  CHECK(two_layers({{3, 2}}, 24) == expected(3, 2));
+  // Sums that have no whole units stay whole.
+  CHECK(two_layers({{2, 2}}, 12) == Found{{"all_reduce", 2}, {"all_gather", 2}, {"all_reduce", 2}});
 }
 
 TEST_CASE("batches of products side by side take no collective") {

@@ -37,6 +37,15 @@ TEST_CASE("a tiling and its cuts are the same") {
   CHECK_FALSE(ir::guarded([&] { return shards_of(sum); }).ok());
 }
 
+TEST_CASE("parts within those of another cut") {
+  CHECK(finer(kBoth, kRows) == Cut{2, {0, 1, 0, 1}});
+  CHECK(finer(kBoth, kBoth) == Cut{1, {0, 0, 0, 0}});
+  CHECK_FALSE(finer(kBoth, kColumns));
+  CHECK_FALSE(finer(kRows, kBoth));
+  CHECK_FALSE(finer(kBoth, Cut{3, {0, 1, 2, 0}}));
+  CHECK_FALSE(finer(kBoth, Cut{}));
+}
+
 TEST_CASE("groups have each part along what is moved, in its order, and one part along what stays") {
   CHECK(groups_along({kRows}, {kColumns}, 4).devices == ir::Dims{0, 1, 2, 3});
   CHECK(groups_along({kColumns}, {kRows}, 4).devices == ir::Dims{0, 2, 1, 3});
