@@ -265,6 +265,62 @@ TEST_CASE("the checker is silent on products of i8 and what makes it of their su
   }
 }
 
+/// Rows of a table by indices that the vector unit clamps, and a product of them.
+compiler::Graph rows_network(uint64_t rows) {
+  compiler::Graph graph;
+  graph.name = "rows";
+  const auto tensor = [&](const char* name, uint64_t count, uint64_t columns, weft_vpu_dtype dtype) {
+    graph.tensors.push_back(
+        {name, {static_cast<int64_t>(count), static_cast<int64_t>(columns)}, count, columns, dtype, false});
+    return graph.tensors.size() - 1;
+  };
+  const size_t indices = tensor("indices", 1, rows, WEFT_VPU_DTYPE_I32),
+               table = tensor("table", 50, 20, WEFT_VPU_DTYPE_F32), low = tensor("low", 1, rows, WEFT_VPU_DTYPE_I32),
+               clamped = tensor("clamped", 1, rows, WEFT_VPU_DTYPE_I32),
+               taken = tensor("taken", rows, 20, WEFT_VPU_DTYPE_F32),
+               narrow = tensor("narrow", rows, 20, WEFT_VPU_DTYPE_BF16), y = tensor("y", rows, 33, WEFT_VPU_DTYPE_F32);
+  graph.nodes.emplace_back(
+      compiler::VectorNode{.name = "low", .op = WEFT_VPU_OP_MAX, .a = indices, .y = low, .b = int32_t{0}});
+  graph.nodes.emplace_back(
+      compiler::VectorNode{.name = "high", .op = WEFT_VPU_OP_MIN, .a = low, .y = clamped, .b = int32_t{49}});
+  graph.nodes.emplace_back(compiler::RowsNode{.name = "rows", .table = table, .indices = clamped, .y = taken});
+  graph.nodes.emplace_back(compiler::CopyNode{.name = "round", .a = taken, .y = narrow});
+  compiler::DenseNode node{.name = "product", .x = narrow, .y = y, .k = 20, .n = 33, .weights = {}, .bias = {}};
+  node.weights.resize(20 * 33);
+  graph.nodes.emplace_back(std::move(node));
+  graph.inputs = {indices, table}, graph.outputs = {y};
+  return graph;
+}
+
+TEST_CASE("the checker is silent on rows that are gathered and not without what a GATHER waits for") {
+  for (const uint64_t rows : {1u, 8u, 40u, 100u}) {
+    const auto program = compiler::lower(nano(), rows_network(rows));
+    if (!program.ok()) FAIL(program.error().message);
+    const auto kernel = compiler::tiles::compile_resident(nano(), program.value());
+    if (!kernel.ok()) FAIL(kernel.error().message);
+    for (const uint64_t order : {1u, 2u, 3u}) {
+      core::HazardChecker checker(nano());
+      checker.set_segments(all_segments());
+      REQUIRE(run_in_some_order(checker, kernel.value().queues, order).empty());
+      const auto hazards = checker.finish();
+      if (!hazards.empty()) FAIL_CHECK(hazards.front().text);
+    }
+    auto queues = kernel.value().queues;
+    unsigned waits = 0;
+    for (auto& command : queues[WEFT_QUEUE_DMA_IN])
+      for (const unsigned slot : {0u, 1u})
+        if (spec::decode_header(command).opcode == WEFT_OPCODE_GATHER && command.bytes[4 + slot] != 0xff) {
+          spec::store_le(command, 4 + slot, 1, 0xff), spec::store_le(command, 8 + 2 * slot, 2, 0);
+          waits++;
+        }
+    CHECK(waits >= 1);
+    core::HazardChecker checker(nano());
+    checker.set_segments(all_segments());
+    REQUIRE(run_in_some_order(checker, queues, 1).empty());
+    CHECK_FALSE(checker.finish().empty());
+  }
+}
+
 TEST_CASE("each wait that is taken out of a compiled product is a hazard") {
   const auto kernel =
       compiler::compile(nano(), compiler::gemm_program(nano(), WEFT_MXU_DTYPE_BF16, 40, 30, 40).value());
