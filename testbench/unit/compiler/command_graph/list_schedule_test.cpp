@@ -1,4 +1,4 @@
-// Where the list scheduler puts sums.
+// Where the list scheduler puts sums, and what others send.
 #include "host/compiler/command_graph/list_schedule.hpp"
 
 #include <algorithm>
@@ -56,6 +56,40 @@ uint32_t most_in_a_bank(const spec::Chip& chip, unsigned even, unsigned odd) {
   return most;
 }
 
+/// Words go to another chip, which sends as many; beside it loads that other commands read. How many of these commands
+/// come before what the other chip sends, if loads may fill `vmem_words` ahead of their use.
+size_t before_arrival(uint64_t link_cycles, uint64_t vmem_words) {
+  const auto& nano = *spec::find_chip("nano");
+  CommandGraph graph(nano);
+  graph.set_links({2, 10});
+  const BufferId x = graph.add_buffer(BufferSpace::kVmem, 8), y = graph.add_buffer(BufferSpace::kVmem, 8);
+  spec::DmaCommand copy;
+  copy.header.opcode = WEFT_OPCODE_COPY;
+  copy.size0 = 128, copy.size1 = copy.size2 = copy.size3 = 1;
+  auto to_other = copy, from_memory = copy;
+  from_memory.src_seg = 1;
+  graph.load(from_memory, x);
+  to_other.header.flags = WEFT_COMMAND_FLAG_REMOTE;
+  const uint32_t sent = graph.send(to_other, x, link_cycles);
+  const uint32_t arrived = graph.arrive({{}, {{y, 0, 8, 1, 8, 0}}});
+  graph.follow(sent, arrived);
+  for (int i = 0; i < 10; i++) {
+    const BufferId a = graph.add_buffer(BufferSpace::kVmem, 8);
+    graph.load(from_memory, a);
+    spec::VpuCommand twice;
+    twice.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+    twice.src_dtype = twice.dst_dtype = WEFT_VPU_DTYPE_F32;
+    twice.rows = 4, twice.cols = 8, twice.a_stride = twice.b_stride = twice.d_stride = 2;
+    twice.b_mode = WEFT_VPU_B_MODE_TENSOR;
+    graph.vector(twice, a, a, graph.add_buffer(BufferSpace::kVmem, 8));
+  }
+  std::vector<uint32_t> own(graph.commands().size());
+  std::iota(own.begin(), own.end(), 0u);
+  const auto order = list_schedule(graph, dependences(graph, own), {.window = 64, .vmem_words = vmem_words}).order;
+  REQUIRE(order.size() == own.size());
+  return static_cast<size_t>(std::ranges::find(order, arrived) - order.begin());
+}
+
 }  // namespace
 
 TEST_CASE("of several MXUs, sums that a product adds to have a bank of ACC to themselves") {
@@ -82,4 +116,13 @@ TEST_CASE("a vector command that reads VMEM takes longer for each MXU at work, o
   CHECK(vpu_cycles_beside(v5e, bf16, 4) < vpu_cycles_beside(v5e, c, 4));
   sums.src_space = WEFT_VPU_SPACE_ACC;
   CHECK(vpu_cycles_beside(v5e, sums, 4) == alone);
+}
+
+TEST_CASE("what others send comes when the busiest link has carried it") {
+  CHECK(before_arrival(1, 1024) < before_arrival(100'000, 1024));
+  CHECK(before_arrival(100'000, 1024) == 22);
+}
+
+TEST_CASE("loads go past their limit of VMEM rather than wait for what others send") {
+  CHECK(before_arrival(100'000, 0) == 22);
 }
