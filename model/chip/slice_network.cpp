@@ -16,7 +16,7 @@ constexpr uint8_t kDataClass = 0, kControlClass = 1;
 uint64_t room_for(const ici::Topology& topology, const ici::NetworkOptions& options) {
   unsigned farthest = 1;
   for (uint32_t chip = 0; chip < topology.chips(); chip++) farthest = std::max(farthest, topology.distance(0, chip));
-  const uint64_t round_trip = 2 * farthest * options.hop_latency;
+  const uint64_t round_trip = 2 * farthest * std::max(options.hop_latency, options.optical.latency);
   const auto on_wire =
       static_cast<uint64_t>(Uint128{options.link_bytes_per_second} * round_trip / kFemtosecondsPerSecond);
   return ici::kPorts * (on_wire + 2 * options.packet_payload_bytes);
@@ -363,7 +363,8 @@ void SliceNetwork::settle(uint32_t from, uint32_t to) {
 
 /// `across`: the chip that answers.
 void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back) {
-  const uint64_t way = std::max(1u, network_.topology().distance(across, to)) * options_.hop_latency;
+  const uint64_t way =
+      std::max(options_.hop_latency, options_.optical.way_time(network_.topology(), across, to, options_.hop_latency));
   const SliceOrder order{at_fs + way, to, 0, across, ++chips_[across]->returns};
   if (!is_own(to)) return given_returns_.push_back({order, back});
   arrivals_.note(to, order.time_fs, now_fs_);

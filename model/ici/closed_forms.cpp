@@ -26,7 +26,7 @@ std::array<double, kAxes> axis_shares(const Topology& topology, unsigned axes) {
 double all_gather_us(const Topology& topology, uint64_t bytes, unsigned axes, const LinkRate& rate, bool in_step) {
   const auto shares = axis_shares(topology, axes);
   const auto hops_us = [&](unsigned axis) {
-    return rate.hop_us * (topology.wraps(axis) ? topology.size(axis) / 2 : topology.size(axis) - 1);
+    return rate.hops_us(topology.wraps(axis) ? topology.size(axis) / 2 : topology.size(axis) - 1);
   };
   std::vector<unsigned> order;
   std::vector<double> block;
@@ -59,17 +59,17 @@ double all_to_all_us(const Topology& topology, uint64_t bytes, unsigned axis, co
   const double size = topology.size(axis);
   // parts of V / K^2 over the busiest link: K^2 / 8 of them on an even ring
   const double parts = topology.size(axis) % 2 == 0 ? size * size / 8 : (size * size - 1) / 8;
-  return transfer_us(static_cast<double>(bytes) / (size * size) * parts, rate) + rate.hop_us;
+  return transfer_us(static_cast<double>(bytes) / (size * size) * parts, rate) + rate.hops_us(1);
 }
 
 double broadcast_us(const Topology& topology, uint64_t bytes, unsigned axis, unsigned root, const LinkRate& rate) {
   const auto size = topology.size(axis);
   const auto hops = topology.wraps(axis) ? size / 2 : std::max(root, size - 1 - root);
-  return transfer_us(static_cast<double>(bytes), rate) + hops * rate.hop_us;
+  return transfer_us(static_cast<double>(bytes), rate) + rate.hops_us(hops);
 }
 
 double permute_us(uint64_t bytes, unsigned shift, const LinkRate& rate) {
-  return transfer_us(static_cast<double>(bytes) * shift, rate) + shift * rate.hop_us;
+  return transfer_us(static_cast<double>(bytes) * shift, rate) + rate.hops_us(shift);
 }
 
 }  // namespace weft::ici

@@ -3,14 +3,22 @@
 #include <array>
 #include <cstdint>
 
+#include "model/ici/optical_links.hpp"
+#include "model/ici/time.hpp"
 #include "model/ici/topology.hpp"
 
 namespace weft::ici {
 
-/// One way, on the wire, and a hop's latency.
+/// One way, on the wire, and a hop's latency; that of optical links where a slice is made of cubes.
 struct LinkRate {
   double bytes_per_second;
   double hop_us = 1;
+  OpticalLinks optical = {};
+
+  /// Of so many hops of an axis one after the other, of which the most that can be are optical.
+  [[nodiscard]] double hops_us(unsigned hops) const {
+    return hops * hop_us + optical.most_among(hops) * (microseconds(optical.latency) - hop_us);
+  }
 };
 
 /// What part of an array takes each of the axes of the mask `axes` first, so that all are busy for as long: in
@@ -31,7 +39,7 @@ double all_reduce_us(const Topology& topology, uint64_t bytes, unsigned axes, co
 /// V / (4 W) on an even ring, and the hop of what is sent last.
 double all_to_all_us(const Topology& topology, uint64_t bytes, unsigned axis, const LinkRate& rate);
 
-/// The root's array on each of its links, to the farthest chip.
+/// The root's array on each of its links, to the farthest chip; of a slice of cubes the worst root's.
 double broadcast_us(const Topology& topology, uint64_t bytes, unsigned axis, unsigned root, const LinkRate& rate);
 
 /// A ring on which every chip sends `bytes` to the one `shift` places on: each link carries so many of them. shift

@@ -39,10 +39,13 @@ void FlowNetwork::send(const Message& message, Femtoseconds at) {
   flow.message = message;
   flow.bytes = options_.framing ? Network::wire_bytes(message.bytes) : message.bytes;
   flow.links.clear();
+  flow.latency = 0;
   auto route = dimension_order(topology_, message.from, message.to, message.order, message.way);
   auto chip = message.from;
   for (auto port = route.port(); port != kPorts; port = route.port()) {
     flow.links.push_back(chip * kPorts + port);
+    flow.latency +=
+        options_.optical.is_optical(topology_, chip, port) ? options_.optical.latency : options_.hop_latency;
     chip = topology_.neighbor(chip, port);
     route.take(port);
   }
@@ -95,7 +98,7 @@ void FlowNetwork::drained(uint32_t index) {
     link.bytes += flow.bytes;
     touch(number);
   }
-  events_.add(now_ + flow.links.size() * options_.hop_latency, kDelivered, index, 0);
+  events_.add(now_ + flow.latency, kDelivered, index, 0);
   const auto list = list_of(flow.links.front(), flow.message);
   head_[list] = flow.next;
   if (flow.next != kNone) set_out(flow.next);

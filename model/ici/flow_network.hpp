@@ -8,6 +8,7 @@
 
 #include "model/ici/event_queue.hpp"
 #include "model/ici/network.hpp"
+#include "model/ici/optical_links.hpp"
 #include "model/ici/time.hpp"
 #include "model/ici/topology.hpp"
 
@@ -16,6 +17,7 @@ namespace weft::ici {
 struct FlowNetworkOptions {
   uint64_t link_bytes_per_second = 45'000'000'000;  ///< on the wire, one way
   Femtoseconds hop_latency = spec::kIciHopLatencyNs * kNanosecond;
+  OpticalLinks optical = {};  ///< hops that take longer
   bool framing = true;  ///< false: messages take the time of their payload alone, to be compared with closed forms
 };
 
@@ -56,6 +58,7 @@ class FlowNetwork {
   struct Flow {
     Message message;
     std::vector<uint32_t> links;  // of its way
+    Femtoseconds latency = 0;     // of them all
     uint64_t bytes = 0;           // on the wire
     double left = 0;              // bytes at `since`
     double rate = 0;              // bytes a femtosecond

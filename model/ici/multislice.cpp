@@ -44,9 +44,13 @@ class Multislice {
     const uint64_t rate = slice.generation->link_bytes_per_second;
     for (uint32_t number = 0; number < options.slices; number++) {
       slices_[number].hosts_done.resize(options.pieces);
-      slices_[number].links = make_slice_links(
-          topology_, {.link_bytes_per_second = rate, .framing = options.framing, .grain = options.grain},
-          [this, number](const Message& message, Femtoseconds at) { delivered(number, message, at); });
+      slices_[number].links =
+          make_slice_links(topology_,
+                           {.link_bytes_per_second = rate,
+                            .framing = options.framing,
+                            .grain = options.grain,
+                            .optical = options.optical},
+                           [this, number](const Message& message, Femtoseconds at) { delivered(number, message, at); });
     }
   }
 
@@ -208,7 +212,8 @@ MultisliceTimes run_multislice(const Slice& slice, const MultisliceOptions& opti
 
 double multislice_all_reduce_us(const Slice& slice, const MultisliceOptions& options) {
   const auto topology = slice.topology();
-  const LinkRate rate{static_cast<double>(slice.generation->link_bytes_per_second)};
+  const LinkRate rate{.bytes_per_second = static_cast<double>(slice.generation->link_bytes_per_second),
+                      .optical = options.optical};
   const double within = 2 * all_gather_us(topology, options.bytes, options.axes, rate, true);
   if (options.slices == 1) return within;
   const double shares = std::min<double>(options.chips_per_host, slice.chips()) * static_cast<double>(options.bytes) /

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/ici/dcn.hpp"
+#include "model/ici/optical_links.hpp"
 #include "model/ici/slice.hpp"
 
 namespace weft::ici {
@@ -19,6 +20,7 @@ struct MultisliceOptions {
   uint32_t chips_per_host = 0;         ///< >= 1
   uint64_t host_bytes_per_second = 0;  ///< of a host, each way, > 0
   Femtoseconds dcn_latency = spec::kDcnLatencyUs * kMicrosecond;
+  OpticalLinks optical = {};  ///< of each slice
 };
 
 /// Hosts that a slice's chips have.

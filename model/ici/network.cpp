@@ -30,9 +30,10 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       channel_free_(options.router.channel_delay != 0 ? links_.size() * kChannels : 0),
       tables_(topology_) {
   assert(options.datelines != Datelines::kAhead || !topology.twisted());
+  assert(!options.optical.any() || options.optical.latency >= options.hop_latency);
   assert(options.router.injection_queues <= RouterLimits::kMostInjectionQueues);
   // what a sender may have on its way and in the next router before the first credit is back
-  const auto round_trip = 2 * options.hop_latency;
+  const auto round_trip = 2 * longest_hop();
   const auto packet = wire_bytes(options.packet_payload_bytes);
   const auto bytes = options.buffer_packets != 0 ? static_cast<unsigned __int128>(options.buffer_packets) * packet
                                                  : static_cast<unsigned __int128>(options.link_bytes_per_second) *
@@ -46,6 +47,7 @@ Network::Network(const Topology& topology, const NetworkOptions& options)
       link.to = topology.neighbor(chip, port);
       link.alive = link.to != kNoChip;
       link.input = link.alive ? queue_index(link.to, opposite(port), 0) : 0;
+      link.optical = options.optical.is_optical(topology, chip, port);
       link.wraps = options.datelines != Datelines::kIgnored && topology.is_wrap_link(chip, port);
       link.credits.fill(buffer_bytes_);
       link.random = options.seed * 0x100000001b3ull + chip * kPorts + port;

@@ -16,6 +16,7 @@
 #include "model/ici/large_vector.hpp"
 #include "model/ici/link_state.hpp"
 #include "model/ici/link_view.hpp"
+#include "model/ici/optical_links.hpp"
 #include "model/ici/router_limits.hpp"
 #include "model/ici/routing.hpp"
 #include "model/ici/time.hpp"
@@ -28,6 +29,7 @@ namespace weft::ici {
 struct NetworkOptions {
   uint64_t link_bytes_per_second = 45'000'000'000;  ///< on the wire, one way
   Femtoseconds hop_latency = spec::kIciHopLatencyNs * kNanosecond;
+  OpticalLinks optical = {};                                     ///< hops that take longer
   double bit_error_rate = 0;                                     ///< of every link
   uint64_t seed = 1;                                             ///< each link draws from its own sequence
   uint64_t packet_payload_bytes = spec::kIciPacketPayloadBytes;  ///< largest, > 0, < 2^31
@@ -215,6 +217,7 @@ class Network {
     bool alive = false;
     bool wraps = false;
     bool retraining = false;
+    bool optical = false;
     Femtoseconds busy_until = 0;
     Femtoseconds retry_at = kNever;
     alignas(64) Arbiter arbiter;
@@ -246,6 +249,16 @@ class Network {
     return (chip_of_queue(queue) * kPorts + queue / kChannels % kInputs - kPorts) * kChannels + queue % kChannels;
   }
   /// The other end of the same link.
+  /// Of a link, and of its way back.
+  [[nodiscard]] Femtoseconds hop_time(const Link& link) const {
+    return link.optical ? options_.optical.latency : options_.hop_latency;
+  }
+  [[nodiscard]] Femtoseconds hop_time(uint32_t number) const {
+    return options_.optical.any() ? hop_time(links_[number]) : options_.hop_latency;
+  }
+  [[nodiscard]] Femtoseconds longest_hop() const {
+    return options_.optical.any() ? options_.optical.latency : options_.hop_latency;
+  }
   [[nodiscard]] uint32_t back(uint32_t link) const { return links_[link].to * kPorts + opposite(link % kPorts); }
 
   // messages and packets

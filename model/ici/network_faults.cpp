@@ -39,7 +39,7 @@ Femtoseconds Network::replay_time(Link& link, uint64_t wire_bytes, double hazard
   double left = static_cast<double>(wire_bytes) / kFrameBytes * hazard;
   while (link.until_error < left) {
     left -= link.until_error;
-    lost += frame_time_ + 2 * options_.hop_latency;
+    lost += frame_time_ + 2 * hop_time(link);
     link.counters.frame_errors++;
     draw_error(link);
   }
@@ -63,7 +63,7 @@ void Network::strike(uint32_t number, const LinkTrouble& trouble) {
       break;
     case LinkTrouble::Kind::kDark:
       end_goes_dark(number);
-      events_.add(now_ + options_.hop_latency, kFarDark, back(number), session);
+      events_.add(now_ + hop_time(number), kFarDark, back(number), session);
       events_.add(now_ + kGiveUp, kEndDown, number, session * 2);
       break;
     case LinkTrouble::Kind::kChipCut:
@@ -85,7 +85,7 @@ void Network::end_goes_down(uint32_t end, uint32_t session, bool comes_back) {
   if (links_[end].session != session) return;
   const bool lived = links_[end].alive;
   die(end, comes_back);
-  if (lived) events_.add(now_ + options_.hop_latency, kFarDown, back(end), session * 2 + (comes_back ? 1 : 0));
+  if (lived) events_.add(now_ + hop_time(end), kFarDown, back(end), session * 2 + (comes_back ? 1 : 0));
 }
 
 void Network::hear_far_down(uint32_t end, uint32_t session, bool comes_back) {
@@ -95,7 +95,7 @@ void Network::hear_far_down(uint32_t end, uint32_t session, bool comes_back) {
 /// An end comes up in a new session; the far end hears of it before anything that is sent in the session.
 void Network::end_comes_up(uint32_t end, uint32_t session) {
   if (!chip_alive_[end / kPorts]) return;
-  events_.add(now_ + options_.hop_latency, kFarUp, back(end), session);
+  events_.add(now_ + hop_time(end), kFarUp, back(end), session);
   rise(end, session);
 }
 
@@ -107,7 +107,7 @@ void Network::hear_far_up(uint32_t end, uint32_t session) {
   if (link.retraining) return rise(end, session);
   link.session = session;
   learn(end / kPorts, {name(end), session * 2 + 1}, kNone);
-  events_.add(now_ + options_.hop_latency, kFarDown, back(end), session * 2);
+  events_.add(now_ + hop_time(link), kFarDown, back(end), session * 2);
 }
 
 /// The chip loses all its links for good.

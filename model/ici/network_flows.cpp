@@ -19,8 +19,8 @@ void Network::open_books() {
   chips_.resize(topology_.chips());
   unsigned farthest = 1;
   for (uint32_t chip = 0; chip < topology_.chips(); chip++) farthest = std::max(farthest, topology_.distance(0, chip));
-  settle_time_ = 2 * farthest * options_.hop_latency;
-  give_up_time_ = topology_.chips() * options_.hop_latency;
+  settle_time_ = 2 * farthest * longest_hop();
+  give_up_time_ = topology_.chips() * longest_hop();
 
   std::vector<uint32_t> under_way;
   for (uint32_t index = 0; index < sendings_.size(); index++) {
@@ -276,7 +276,7 @@ void Network::acknowledge(uint32_t number) {
   const auto& receiver = receiver_flows_[number];
   auto& flow = flows_[number];
   flow.acknowledgements.push_back({receiver.incarnation, receiver.number, receiver.packet});
-  const auto way = topology_.distance(flow.ends.to, flow.ends.from) * options_.hop_latency;
+  const auto way = options_.optical.way_time(topology_, flow.ends.to, flow.ends.from, options_.hop_latency);
   events_.add(std::max(now_, receiver.last_byte) + way, kAcknowledged, number, 0);
 }
 

@@ -103,8 +103,8 @@ void Network::tell(const Packet& packet, uint32_t number, Femtoseconds replay) c
              .payload_bytes = packet.payload_bytes,
              .from = now_,
              .to = link.busy_until,
-             .first_byte = now_ + options_.hop_latency + replay,
-             .last_byte = link.busy_until + options_.hop_latency});
+             .first_byte = now_ + hop_time(link) + replay,
+             .last_byte = link.busy_until + hop_time(link)});
 }
 
 /// The head of a queue sets out by a free link that has room for it.
@@ -128,12 +128,11 @@ void Network::transmit(uint32_t number, const Waiting& what) {
   link.counters.replay += replay;
   packet_hops_++;
   if (observer_) tell(packet, number, replay);
-  if (arrivals_ != nullptr && link.to == packet.to)
-    arrivals_->note(packet.to, link.busy_until + options_.hop_latency, now_);
+  if (arrivals_ != nullptr && link.to == packet.to) arrivals_->note(packet.to, link.busy_until + hop_time(link), now_);
 
   if (packet.sent_on != kNone)
     return_credits(packet.sent_on, packet.channel, what.bytes,
-                   link.busy_until + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
+                   link.busy_until + hop_time(packet.sent_on) + packet.credit_delay_ns * kNanosecond);
   const auto port = number % kPorts;
   if (packet.by_tables) {
     packet.went_down |= tables(number / kPorts).is_down(number / kPorts, port);
@@ -151,7 +150,7 @@ void Network::transmit(uint32_t number, const Waiting& what) {
     packet.session = kNone;
     strike(number, trouble);
   }
-  events_.add_to_stream(now_ + options_.hop_latency + replay, kArrive, index, number);
+  events_.add_to_stream(now_ + hop_time(link) + replay, kArrive, index, number);
 
   follow(what.queue, limited_ ? occupy(number, what, link.busy_until) : now_);
 }
@@ -181,7 +180,7 @@ void Network::return_credits(uint32_t number, uint8_t channel, uint32_t bytes, F
 void Network::discard(uint32_t index) {
   const auto& packet = packets_[index];
   if (packet.sent_on != kNone)
-    return_credits(packet.sent_on, packet.channel, link_bytes(packet), now_ + options_.hop_latency);
+    return_credits(packet.sent_on, packet.channel, link_bytes(packet), now_ + hop_time(packet.sent_on));
   forget(index);
 }
 
@@ -201,7 +200,7 @@ void Network::arrive(uint32_t index, uint32_t number) {
   if (link.to == packet.to && !options_.router.ingress) {
     const auto last = now_ + packet.time;
     return_credits(number, packet.channel, link_bytes(packet),
-                   last + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
+                   last + hop_time(link) + packet.credit_delay_ns * kNanosecond);
     return finish(index, last);
   }
   if (packet.by_tables && packet.generation != chips_[link.to].view.generation()) return discard(index);

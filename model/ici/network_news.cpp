@@ -33,7 +33,7 @@ void Network::send_news(uint32_t end, const LinkNews& news) {
   const auto index = free_news_.back();
   free_news_.pop_back();
   news_[index] = {news, link.session};
-  events_.add(now_ + options_.hop_latency, kNews, back(end), index);
+  events_.add(now_ + hop_time(link), kNews, back(end), index);
 }
 
 void Network::hear_news(uint32_t end, uint32_t index) {

@@ -55,7 +55,7 @@ void Network::take_in(uint32_t number, const Waiting& what) {
   queue.head = packet.next;
   link.busy_until = now_ + packet.time;
   return_credits(packet.sent_on, packet.channel, what.bytes,
-                 link.busy_until + options_.hop_latency + packet.credit_delay_ns * kNanosecond);
+                 link.busy_until + hop_time(packet.sent_on) + packet.credit_delay_ns * kNanosecond);
   finish(what.packet, link.busy_until);
   follow(what.queue, occupy(number, what, link.busy_until));
 }

@@ -1,7 +1,10 @@
 #include "model/ici/slice.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 namespace weft::ici {
@@ -97,6 +100,17 @@ std::array<bool, kAxes> Slice::wrap() const {
 uint32_t Slice::cubes() const {
   if (generation->wrap != spec::WrapRule::kCubes || !is_cubes(size)) return 0;
   return chips() / (kCube * kCube * kCube);
+}
+
+std::variant<OpticalLinks, std::string> Slice::optical_links(double latency_us) const {
+  constexpr double kLeast = spec::kIciHopLatencyNs * 1e-3;
+  if (cubes() == 0)
+    return fmt::format(
+        "slice {} is not made of cubes of 4x4x4 chips, as those of v4 and v5p are: it has no optical links", name());
+  if (!(latency_us >= kLeast && latency_us <= kMostOpticalUs))
+    return fmt::format("{:g} us: an optical link takes {:g} us, as other links do, to {:g} us", latency_us, kLeast,
+                       kMostOpticalUs);
+  return OpticalLinks{kCube, static_cast<Femtoseconds>(std::llround(latency_us * static_cast<double>(kMicrosecond)))};
 }
 
 std::vector<uint32_t> Slice::chips_of_cube(uint32_t cube) const {

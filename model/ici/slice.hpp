@@ -6,10 +6,13 @@
 #include <variant>
 #include <vector>
 
+#include "model/ici/optical_links.hpp"
 #include "model/ici/topology.hpp"
 #include "weft/spec/ici.hpp"
 
 namespace weft::ici {
+
+inline constexpr double kMostOpticalUs = 1000;  ///< 200 km of fibre, one way
 
 /// A slice that its generation's rules allow.
 struct Slice {
@@ -24,6 +27,9 @@ struct Slice {
 
   /// Cubes of 4 x 4 x 4 chips, which optical switches join; 0: it is not made of them.
   [[nodiscard]] uint32_t cubes() const;
+  /// Its links between cubes, a hop of which takes `latency_us`; or an error: it is not made of cubes, or that is less
+  /// than another hop takes or more than kMostOpticalUs.
+  [[nodiscard]] std::variant<OpticalLinks, std::string> optical_links(double latency_us) const;
   /// The chips of a cube, < cubes(); cubes are counted as chips are, x first.
   [[nodiscard]] std::vector<uint32_t> chips_of_cube(uint32_t cube) const;
 };

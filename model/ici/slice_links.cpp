@@ -11,7 +11,9 @@ namespace {
 class PacketLinks : public SliceLinks {
  public:
   PacketLinks(const Topology& topology, const SliceLinksOptions& options, Handler delivered)
-      : network_(topology, {.link_bytes_per_second = options.link_bytes_per_second, .framing = options.framing}) {
+      : network_(topology, {.link_bytes_per_second = options.link_bytes_per_second,
+                            .optical = options.optical,
+                            .framing = options.framing}) {
     network_.on_delivery(
         [told = std::move(delivered)](const Message& message, Delivery, Femtoseconds at) { told(message, at); });
   }
@@ -30,7 +32,7 @@ class FlowLinks : public SliceLinks {
  public:
   FlowLinks(const Topology& topology, const SliceLinksOptions& options, Handler delivered)
       : rate_(options.link_bytes_per_second),
-        network_(topology, {.link_bytes_per_second = rate_, .framing = options.framing}) {
+        network_(topology, {.link_bytes_per_second = rate_, .optical = options.optical, .framing = options.framing}) {
     network_.on_delivery(std::move(delivered));
   }
   void send(const Message& message, Femtoseconds at) override { network_.send(message, at); }

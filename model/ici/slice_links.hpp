@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "model/ici/dcn.hpp"
+#include "model/ici/optical_links.hpp"
 #include "model/ici/time.hpp"
 #include "model/ici/topology.hpp"
 #include "model/ici/transport.hpp"
@@ -15,6 +16,7 @@ struct SliceLinksOptions {
   uint64_t link_bytes_per_second = 0;  ///< on the wire, one way, > 0
   bool framing = true;  ///< false: messages take the time of their payload alone, to be compared with closed forms
   Grain grain = Grain::kPackets;
+  OpticalLinks optical = {};
 };
 
 /// A `Network` or a `FlowNetwork` without faults. Nothing happens but in run_until. One thread.

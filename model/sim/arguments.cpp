@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "model/ici/slice.hpp"
 #include "model/sim/ending.hpp"
 #include "model/sim/simulated.hpp"
 
@@ -45,6 +46,13 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
          "with --processes or --mpi: write to this file (JSON) how many windows of simulated time there were, the "
          "processor time of all processes and of the busiest one in each, and the wall-clock time, in ns")
       ->envname("WEFT_METER");
+  auto* optical =
+      app.add_option(
+             "--optical-us", arguments.optical_us,
+             "with a slice of v4 or v5p that is made of cubes: microseconds of a hop by the optical switches between "
+             "cubes, 1 to 1000; default: 1, as of other hops")
+          ->check(CLI::Range(1.0, ici::kMostOpticalUs))
+          ->needs(slice);
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
                  "one for each, separated by commas; default: fast, or the recorded one");
@@ -122,7 +130,8 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
                      "record everything that passes between the chip and its hosts to this file, with --slice to a "
                      "file for each chip in this folder (%p: the process id)")
           ->excludes(map_doorbells)  // a replay's clients map nothing
-          ->excludes(timing_only);
+          ->excludes(timing_only)
+          ->excludes(optical);  // a recording does not tell it
   auto* replay = app.add_option("--replay", arguments.replay,
                                 "replay this recording, a file or a slice's folder, instead of serving, and compare")
                      ->excludes(record);

@@ -26,6 +26,7 @@ struct Arguments {
   unsigned functions = 1;
   unsigned processes = 1;  // that simulate the slice
   bool mpi = false;        // mpirun has started them
+  double optical_us = 0;   // latency of links between cubes; 0: that of others
   std::string meter;       // file for how they have spent their time
   std::string said;        // options that were given, one a line
   server::Permissions permissions;

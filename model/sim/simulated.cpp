@@ -90,6 +90,14 @@ Simulated find_simulated(const Arguments& arguments, std::string& error) {
       return out;
     }
   }
+  if (out.slice && arguments.optical_us != 0) {
+    const auto optical = out.slice->optical_links(arguments.optical_us);
+    if (const auto* message = std::get_if<std::string>(&optical)) {
+      error = "--optical-us: " + *message;
+      return out;
+    }
+    out.optical = std::get<ici::OpticalLinks>(optical);
+  }
   out.preset = spec::find_chip(chip);
   if (out.preset == nullptr) error = fmt::format("no chip '{}'; there are: {}", chip, chip_names());
   if (error.empty()) error = missing_manager(arguments.manager, firmware_image(arguments));
@@ -140,6 +148,7 @@ std::unique_ptr<chip::SliceNetwork> make_network(const Simulated& simulated, con
   if (!simulated.slice) return nullptr;
   ici::NetworkOptions options;
   options.link_bytes_per_second = simulated.slice->generation->link_bytes_per_second;
+  options.optical = simulated.optical;
   return std::make_unique<chip::SliceNetwork>(*simulated.slice, *simulated.preset, options, share);
 }
 

@@ -20,6 +20,7 @@ struct Simulated {
   std::optional<ici::Slice> slice;
   std::vector<core::CoreKind> kinds;         // of each chip
   std::shared_ptr<const rv32::Code> code{};  // of the firmware's image, for all chips; nullptr: each decodes its own
+  ici::OpticalLinks optical{};               // of the slice
 };
 
 /// The image of --image, or the one that is built in; nullptr: there is none.

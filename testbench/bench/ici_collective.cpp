@@ -2,7 +2,7 @@
 /// Programs with real data are compared with it: the faster of gathering in step and not. Beside it the closed form.
 ///
 ///   ici_collective all-gather|reduce-scatter|all-reduce [--slice NAME] [--bytes B] [--axis xyz] [--flows] [--no-framing]
-///                  [--write PREFIX] [--json]
+///                  [--optical-us L] [--write PREFIX] [--json]
 ///   ici_collective all-reduce --slices S [--host-gbps G] [--chips-per-host C] [--dcn-us L] [--pieces P] ...
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -86,8 +86,8 @@ std::string complete(Hosts& hosts, const Slice& slice) {
   return fmt::format("{}: the bandwidth of its hosts is not published, give --host-gbps", slice.generation->name);
 }
 
-int over_slices(const Slice& slice, const Hosts& hosts, const CollectiveOptions& options, Grain grain, bool framing,
-                bool json) {
+int over_slices(const Slice& slice, const Hosts& hosts, const OpticalLinks& optical, const CollectiveOptions& options,
+                Grain grain, bool framing, bool json) {
   const MultisliceOptions what{
       .slices = hosts.slices,
       .bytes = options.bytes,
@@ -97,7 +97,8 @@ int over_slices(const Slice& slice, const Hosts& hosts, const CollectiveOptions&
       .grain = grain,
       .chips_per_host = hosts.chips,
       .host_bytes_per_second = static_cast<uint64_t>(std::llround(hosts.gigabits * 1e9 / 8)),
-      .dcn_latency = static_cast<Femtoseconds>(std::llround(hosts.latency_us * static_cast<double>(kMicrosecond)))};
+      .dcn_latency = static_cast<Femtoseconds>(std::llround(hosts.latency_us * static_cast<double>(kMicrosecond))),
+      .optical = optical};
   const auto found = run_multislice(slice, what);
   const double exact = multislice_all_reduce_us(slice, what);
   if (json)
@@ -133,6 +134,7 @@ int main(int argc, char** argv) {
   std::string name = "v5e-16x16", axes = "xyz", kind = "all-reduce", prefix;
   uint64_t bytes = 1 << 20;
   bool flows = false, no_framing = false, json = false;
+  double optical_us = 0;
   Hosts hosts;
   const std::map<std::string, CollectiveKind> kinds{{"all-gather", CollectiveKind::kAllGather},
                                                     {"reduce-scatter", CollectiveKind::kReduceScatter},
@@ -152,6 +154,8 @@ int main(int argc, char** argv) {
   app.add_option("--dcn-us", hosts.latency_us, "microseconds from host to host")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  app.add_option("--optical-us", optical_us,
+                 "microseconds of a hop between cubes of 4x4x4 chips (v4, v5p), 1 to 1000; default: as other hops");
   app.add_option("--pieces", hosts.pieces, "that the array is cut into over several slices, to overlap")
       ->check(CLI::Range(1u, 4096u))
       ->capture_default_str();
@@ -165,6 +169,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   const Slice& slice = std::get<Slice>(parsed);
+  OpticalLinks optical;
+  if (app.count("--optical-us") != 0) {
+    const auto links = slice.optical_links(optical_us);
+    if (const auto* error = std::get_if<std::string>(&links)) {
+      fmt::print(stderr, "ici_collective: --optical-us: {}\n", *error);
+      return 2;
+    }
+    optical = std::get<OpticalLinks>(links);
+  }
   CollectiveOptions options{kinds.at(kind), bytes, 0};
   for (const char axis : axes) options.axes |= axis >= 'x' && axis <= 'z' ? 1u << (axis - 'x') : 0;
   const auto topology = slice.topology();
@@ -182,7 +195,7 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "ici_collective: {}\n", missing);
       return 2;
     }
-    return over_slices(slice, hosts, options, flows ? Grain::kFlows : Grain::kPackets, !no_framing, json);
+    return over_slices(slice, hosts, optical, options, flows ? Grain::kFlows : Grain::kPackets, !no_framing, json);
   }
   const uint64_t rate = slice.generation->link_bytes_per_second;
   double us = 0;
@@ -190,9 +203,12 @@ int main(int argc, char** argv) {
   for (const bool together : {true, false}) {
     options.in_step = together;
     const double found =
-        flows ? run<FlowNetwork>(slice.topology(),
-                                 FlowNetworkOptions{.link_bytes_per_second = rate, .framing = !no_framing}, options)
-              : run<Network>(slice.topology(), NetworkOptions{.link_bytes_per_second = rate, .framing = !no_framing},
+        flows ? run<FlowNetwork>(
+                    slice.topology(),
+                    FlowNetworkOptions{.link_bytes_per_second = rate, .optical = optical, .framing = !no_framing},
+                    options)
+              : run<Network>(slice.topology(),
+                             NetworkOptions{.link_bytes_per_second = rate, .optical = optical, .framing = !no_framing},
                              options);
     if (found == 0) return 1;
     if (us == 0 || found < us) us = found, in_step = together;
@@ -202,8 +218,9 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "ici_collective: {}\n", error);
       return 1;
     }
-  const double half = all_gather_us(slice.topology(), bytes, options.axes, {static_cast<double>(rate)});
-  const double in_step_half = all_gather_us(slice.topology(), bytes, options.axes, {static_cast<double>(rate)}, true);
+  const LinkRate links{.bytes_per_second = static_cast<double>(rate), .optical = optical};
+  const double half = all_gather_us(slice.topology(), bytes, options.axes, links);
+  const double in_step_half = all_gather_us(slice.topology(), bytes, options.axes, links, true);
   const double halves = options.kind == CollectiveKind::kAllReduce ? 2 : 1;
   const double exact = halves * half;
   if (json)

@@ -11,8 +11,8 @@ WRONG_INPUT = 2
 
 
 class Cubes(WeftTest):
-    def serve(self, name, folder, processes=1):
-        simulator = self.start("--slice", name, "--processes", processes, "--listen", self.path(folder), program=WEFT_SIM)
+    def serve(self, name, folder, processes=1, options=()):
+        simulator = self.start("--slice", name, "--processes", processes, "--listen", self.path(folder), *options, program=WEFT_SIM)
         self.addCleanup(simulator.communicate)
         self.addCleanup(simulator.kill)
         wait_for(lambda: os.path.exists(self.path(f"{folder}/chip3-function0.sock")), "sockets of the slice", 60)
@@ -46,6 +46,33 @@ class Cubes(WeftTest):
             self.assertEqual((after["device_cycles"], after["differing"]), (before["device_cycles"], 0))
             told.append((before["device_cycles"], code, [link["downs"] for link in links["links"]]))
         self.assertEqual(told[1], told[0])
+
+    def test_optical_links_take_their_time_by_any_number_of_processes(self):
+        collective = ("all-reduce", "--axis", "z", "--bytes", 8192)
+        cycles = {}
+        for us, processes in ((1, 1), (6, 1), (6, 2), (6, 3)):
+            folder = f"slice-{us}-{processes}"
+            self.serve("v4-4x4x8", folder, processes, ("--optical-us", us))
+            wait_for(lambda folder=folder: os.path.exists(self.path(f"{folder}/chip127-function0.sock")), "sockets of the slice", 60)
+            found = self.weft_json("collective", *collective, "--listen", folder)
+            self.assertEqual(found["differing"], 0)
+            cycles.setdefault(us, set()).add(found["device_cycles"])
+        self.assertEqual([len(found) for found in cycles.values()], [1, 1], cycles)
+        self.assertGreater(min(cycles[6]), min(cycles[1]) + 2 * 5 * 1050)  # a hop each way of 5 us more, at 1.05 GHz
+
+    def test_slices_and_latencies_of_which_there_are_no_optical_links(self):
+        for arguments, words in ((("--slice", "v5e-4x4", "--optical-us", 3), "slice v5e-4x4 is not made of cubes of 4x4x4 chips"),
+                                 (("--slice", "v4-4x4x4", "--optical-us", 0.5), "0.5 not in range 1"), (("--slice", "v4-4x4x4", "--optical-us", 1001), "1001 not in range"),
+                                 (("--chip", "nano", "--optical-us", 3), "--slice"), (("--slice", "v4-4x4x4", "--optical-us", 3, "--record", self.path("r")), "--record")):
+            code, _, err = self.run_weft(*arguments, "--listen", self.path("none"), program=WEFT_SIM)
+            self.assertNotEqual(code, 0)
+            self.assertIn(words, err)
+
+    def test_a_recorded_slice_keeps_its_cubes(self):
+        self.serve("v4-4x4x4", "recorded", options=("--record", self.path("r")))
+        code, out, err = self.run_weft("links", "recorded", "--replace-cube", 0)
+        self.assertEqual((code, out), (WRONG_INPUT, ""), err)
+        self.assertIn("the slice is being recorded", err)
 
     def test_what_has_no_such_cube_is_refused(self):
         self.serve("v4-4x4x4", "cube")
