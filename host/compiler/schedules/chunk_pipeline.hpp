@@ -8,9 +8,8 @@
 
 namespace weft::compiler {
 
-/// One chunk: its commands without waits and posts but those of remote stores at their receiver. All of its VMEM is
-/// that of slot chunk % kOutputSlots; loads and stores are at least one each. Without VPU commands stores wait for the
-/// loads.
+/// One chunk: its commands without waits and posts. All of its VMEM is that of slot chunk % kOutputSlots; loads and
+/// stores are at least one each. Without VPU commands stores wait for the loads.
 struct Chunk {
   std::vector<spec::DmaCommand> loads;
   std::vector<spec::VpuCommand> vector;
