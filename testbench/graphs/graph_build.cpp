@@ -126,7 +126,7 @@ class Building {
       case Kind::kChoose:
         return choose(x, step, draw);
       case Kind::kIntegers:
-        return integers(x, step);
+        return (step.choice >> 8) % 3 == 0 ? rows(x, step, draw) : integers(x, step);
     }
     return {};
   }
@@ -410,6 +410,17 @@ class Building {
     const char* direction = draw.one_of({"eq", "ne", "lt", "le", "gt", "ge"});
     const ValueId y = beside(x, step.other, draw);
     return builder_.select(builder_.compare(direction, x, y), step.choice % 2 != 0 ? x : y, builder_.like(x, 0.25));
+  }
+
+  /// Rows of a table by numbers that the network computes, beyond its ends too.
+  Made rows(ValueId x, const StepPlan& step, Draw& draw) {
+    Builder& b = builder_;
+    const auto all = static_cast<int64_t>(count(x)), taken = std::min<int64_t>(all, 40);
+    const auto width = static_cast<int64_t>(step.size), table = static_cast<int64_t>(draw.between(1, 60));
+    if (!fits({taken, width}) || !fits({table, width})) return {};
+    result_.smooth = false;
+    const ValueId numbered = b.slice_of(b.reshape(b.convert(b.times(x, 16), ElementType::kI32), {all}), 0, 0, taken);
+    return b.take(numbers(draw, {table, width}, 1), numbered, 0);
   }
 
   Made integers(ValueId x, const StepPlan& step) {
