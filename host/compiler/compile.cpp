@@ -1,73 +1,16 @@
-// Runs the schedulers over the steps and chains them.
+// The step of a product and its arguments.
 #include "host/compiler/compile.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "host/compiler/layout.hpp"
-#include "host/compiler/schedules/gemm_schedule.hpp"
-#include "host/compiler/schedules/vector_schedule.hpp"
 
 namespace weft::compiler {
 namespace {
 
-constexpr uint64_t kMaxStores = 65535;       // that the step after waits for: a semaphore's counts have 16 bits
 constexpr uint64_t kMaxOffset = 1ull << 40;  // a command's offsets have 40 bits
 
-uint64_t row_pitch(const DenseStep& s) { return std::max(s.x.pitch_bytes, s.y.pitch_bytes); }
-uint64_t row_pitch(const VectorStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const RearrangeStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const ReduceStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const PairProductStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const ConvolutionStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const WindowStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const CollectiveStep& s) { return s.y.pitch_bytes; }
-uint64_t row_pitch(const RowsStep& s) { return std::max(s.y.pitch_bytes, s.table.pitch_bytes); }
-
-Result<uint64_t> schedule(ProgramBuilder& b, const DenseStep& s, const StepChain& c) { return schedule_gemm(b, s, c); }
-
-/// These have their operands in VMEM (tiles/).
-Error resident_only(const std::string& name) {
-  return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: it is computed where all values fit VMEM, and they do not", name)};
-}
-Result<uint64_t> schedule(ProgramBuilder& b, const VectorStep& s, const StepChain& c) {
-  for (const auto dtype : {s.dtype, s.y_dtype})
-    if (dtype == WEFT_VPU_DTYPE_I32 || dtype == WEFT_VPU_DTYPE_I8) return resident_only(s.name);
-  return schedule_vector(b, s, c);
-}
-Result<uint64_t> schedule(ProgramBuilder&, const RearrangeStep& s, const StepChain&) { return resident_only(s.name); }
-Result<uint64_t> schedule(ProgramBuilder&, const ReduceStep& s, const StepChain&) { return resident_only(s.name); }
-Result<uint64_t> schedule(ProgramBuilder&, const PairProductStep& s, const StepChain&) { return resident_only(s.name); }
-Result<uint64_t> schedule(ProgramBuilder&, const ConvolutionStep& s, const StepChain&) { return resident_only(s.name); }
-Result<uint64_t> schedule(ProgramBuilder&, const WindowStep& s, const StepChain&) { return resident_only(s.name); }
-Result<uint64_t> schedule(ProgramBuilder&, const CollectiveStep& s, const StepChain&) { return resident_only(s.name); }
-Result<uint64_t> schedule(ProgramBuilder&, const RowsStep& s, const StepChain&) { return resident_only(s.name); }
-
 }  // namespace
-
-Result<Kernel> compile(const spec::Chip& chip, const Program& program) {
-  ProgramBuilder builder(chip);
-  uint64_t stores_before = 0;
-  for (size_t i = 0; i < program.steps.size(); i++) {
-    const auto& step = program.steps[i];
-    if (std::visit([](const auto& s) { return row_pitch(s); }, step) >= 1ull << 31)
-      return Error{WEFT_ERROR_UNSUPPORTED, "a row of 2 GiB or more does not fit a command's stride"};
-    const StepChain chain{stores_before, i + 1 < program.steps.size()};
-    const auto stores = std::visit([&](const auto& s) { return schedule(builder, s, chain); }, step);
-    if (!stores.ok()) return stores.error();
-    if (chain.announce && stores.value() > kMaxStores)
-      return Error{WEFT_ERROR_UNSUPPORTED,
-                   fmt::format("{}: {} stores, and a step that others follow may have {}",
-                               std::visit([](const auto& s) { return s.name; }, step), stores.value(), kMaxStores)};
-    stores_before = stores.value();
-  }
-  Kernel kernel = builder.kernel(program.name);
-  kernel.arguments = program.arguments;
-  kernel.constants = program.constants;
-  kernel.scratch_bytes = program.scratch_bytes;
-  return kernel;
-}
 
 Result<Program> gemm_program(const spec::Chip& chip, weft_mxu_dtype dtype, uint64_t m, uint64_t k, uint64_t n) {
   if (m == 0 || k == 0 || n == 0)

@@ -1,4 +1,4 @@
-/// From placed steps to an executable.
+/// What is compiled: the steps of a program, each in its place (tiles/resident_program.hpp makes a kernel of it).
 #pragma once
 #include <optional>
 #include <string>
@@ -38,9 +38,6 @@ struct Program {
   /// Below 48, that a program which stays in VMEM does not use.
   unsigned semaphores_left = 0;
 };
-
-/// Schedules all steps into one kernel. NO_DEVICE_MEMORY, UNSUPPORTED, INVALID_ARGUMENT; the message names the step.
-[[nodiscard]] Result<Kernel> compile(const spec::Chip& chip, const Program& program);
 
 /// The program of one product C = A B with all three as arguments, named A, B, C: bf16 x bf16 -> f32 or int8 x int8 ->
 /// i32. A: rows; B: weight_tiles; C: rows. INVALID_ARGUMENT if a dimension is 0 or a buffer exceeds 2^40 bytes.

@@ -1,7 +1,7 @@
 // ONNX models: any bytes give a graph or an error; a small graph is lowered and compiled, or refused.
-#include "host/compiler/compile.hpp"
 #include "host/compiler/import_graph.hpp"
 #include "host/compiler/lower.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "testbench/fuzz/fuzz_target.hpp"
 
 using namespace weft;
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const spec::Chip& chip = *spec::find_chip("nano");
   const auto program = compiler::lower(chip, graph.value());
   if (!program.ok()) return 0;
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   fuzz::require(kernel.ok() || !kernel.error().message.empty(), "a refusal to compile has a message");
   return 0;
 }

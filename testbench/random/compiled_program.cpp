@@ -234,13 +234,6 @@ Result<compiler::Program> steps_of(const Recipe& recipe) {
   return layers.take();
 }
 
-/// Whether it has a step that has its operands in VMEM.
-bool stays_in_vmem(const Recipe& recipe) {
-  return recipe.form != Recipe::Form::kLayers || std::ranges::any_of(recipe.layers, [](const LayerRecipe& layer) {
-           return layer.kind == Kind::kTranspose || layer.kind == Kind::kRowSums || layer.kind == Kind::kPairProduct;
-         });
-}
-
 /// An order that the semaphores allow: a core without time, which takes whatever can go. False: it hangs.
 bool order_commands(const compiler::Kernel& kernel, std::vector<QueuedCommand>& out) {
   const auto tag = std::ranges::find(spec::kHeaderFields, "tag", &spec::FieldInfo::name);
@@ -319,8 +312,7 @@ std::optional<Program> make_program(const Recipe& recipe, std::string& error) {
     error = steps.error().message;
     return std::nullopt;
   }
-  const auto kernel = stays_in_vmem(recipe) ? compiler::tiles::compile_fitting(*recipe.chip, steps.value())
-                                            : compiler::compile(*recipe.chip, steps.value());
+  const auto kernel = compiler::tiles::compile_fitting(*recipe.chip, steps.value());
   if (!kernel.ok()) {
     error = kernel.error().message;
     return std::nullopt;

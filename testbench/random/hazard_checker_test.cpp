@@ -156,19 +156,21 @@ TEST_CASE("the checker is silent on compiled products of several shapes and type
   struct Shape {
     uint64_t m, k, n;
   };
-  for (const auto& [m, k, n] :
-       {Shape{1, 1, 1}, Shape{8, 8, 8}, Shape{9, 17, 25}, Shape{64, 64, 64}, Shape{130, 40, 20}, Shape{20, 600, 70}}) {
+  for (const auto& [m, k, n] : {Shape{1, 1, 1}, Shape{8, 8, 8}, Shape{9, 17, 25}, Shape{64, 64, 64}, Shape{130, 40, 20},
+                                Shape{20, 600, 70}, Shape{60, 2000, 90}}) {
     for (const auto dtype : {WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8}) {
       const auto program = compiler::gemm_program(nano(), dtype, m, k, n);
       REQUIRE(program.ok());
-      const auto kernel = compiler::compile(nano(), program.value());
-      REQUIRE(kernel.ok());
-      INFO(m << " x " << k << " x " << n);
-      core::HazardChecker checker(nano());
-      checker.set_segments(all_segments());
-      REQUIRE(run_in_some_order(checker, kernel.value().queues, m).empty());
-      const auto hazards = checker.finish();
-      if (!hazards.empty()) FAIL_CHECK(hazards.front().text);
+      for (const auto& kernel : {compiler::tiles::compile_fitting(nano(), program.value()),
+                                 compiler::tiles::compile_spilled(nano(), program.value())}) {
+        REQUIRE(kernel.ok());
+        INFO(m << " x " << k << " x " << n);
+        core::HazardChecker checker(nano());
+        checker.set_segments(all_segments());
+        REQUIRE(run_in_some_order(checker, kernel.value().queues, m).empty());
+        const auto hazards = checker.finish();
+        if (!hazards.empty()) FAIL_CHECK(hazards.front().text);
+      }
     }
   }
 }
@@ -323,7 +325,7 @@ TEST_CASE("the checker is silent on rows that are gathered and not without what 
 
 TEST_CASE("each wait that is taken out of a compiled product is a hazard") {
   const auto kernel =
-      compiler::compile(nano(), compiler::gemm_program(nano(), WEFT_MXU_DTYPE_BF16, 40, 30, 40).value());
+      compiler::tiles::compile_spilled(nano(), compiler::gemm_program(nano(), WEFT_MXU_DTYPE_BF16, 40, 30, 40).value());
   REQUIRE(kernel.ok());
   for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
     for (size_t i = 0; i < kernel.value().queues[q].size(); i++) {

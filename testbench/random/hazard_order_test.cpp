@@ -121,7 +121,7 @@ std::vector<core::Hazard> hazards_in_some_order(const Queues& queues, uint64_t s
 }  // namespace
 
 TEST_CASE("the checker is silent on a product and a step on what it has stored, in any order") {
-  const Queues queues = queues_of(compiler::compile(nano(), product_then_difference()));
+  const Queues queues = queues_of(compiler::tiles::compile_resident(nano(), product_then_difference()));
   for (uint64_t seed = 1; seed <= 10; seed++) {
     INFO("seed " << seed);
     const auto hazards = hazards_in_some_order(queues, seed);
@@ -142,7 +142,7 @@ TEST_CASE("the checker is silent on the gradients and the update of a network") 
 
 TEST_CASE(
     "each wait that is taken out of a product and a step behind it is a hazard, and each that is short of a token") {
-  const Queues whole = queues_of(compiler::compile(nano(), product_then_difference()));
+  const Queues whole = queues_of(compiler::tiles::compile_resident(nano(), product_then_difference()));
   for (unsigned q = 0; q < WEFT_CORE_QUEUES; q++) {
     for (size_t i = 0; i < whole[q].size(); i++) {
       for (const unsigned slot : {0u, 1u}) {

@@ -97,8 +97,8 @@ class Gemm(BadInput):
         self.gemm(WRONG_INPUT, ["fp64", "bf16", "int8"], "--shape", "8x8x8", "--precision", "fp64")
 
     def test_hbm_too_small(self):
-        # nano has 64 MiB, of which the manager keeps 64 KiB: the commands of the first do not fit, B of the second does not.
-        self.gemm(NO_MEMORY, ["bytes of HBM", "67043328"], "--shape", "8192x1x8192")
+        # nano has 64 MiB, of which the manager keeps 64 KiB: C of the first does not fit, B of the second does not.
+        self.gemm(NO_MEMORY, ["bytes of HBM", "67043328"], "--shape", "4096x1x4096")
         self.gemm(NO_MEMORY, ["134217728 bytes of HBM", "67043328"], "--shape", "8x8192x8192")
 
     def test_output_that_cannot_be_written(self):

@@ -79,7 +79,8 @@ Error too_large(const CommandGraph& graph) {
 Result<Layout> lay_out(const CommandGraph& graph, const CommandGraph& ordered,
                        const std::vector<std::vector<uint32_t>>& before, const Attempt& attempt, Runs runs) {
   Layout layout;
-  ScheduleLimits limits{attempt.window, attempt.loads_ahead, graph.chip().vmem_words / 8 * attempt.vmem_parts};
+  ScheduleLimits limits{graph.keeps_order() ? 1 : attempt.window, attempt.loads_ahead,
+                        graph.chip().vmem_words / 8 * attempt.vmem_parts};
   limits.own_banks = attempt.own_banks;
   if (runs == Runs::kInTurns) limits.turn_commands = static_cast<uint32_t>(graph.commands().size());
   layout.schedule =
@@ -89,6 +90,9 @@ Result<Layout> lay_out(const CommandGraph& graph, const CommandGraph& ordered,
     return Error{WEFT_ERROR_INTERNAL, "blocks of sums wait for each other's places in ACC"};
   std::optional<VmemPlacement> vmem;
   if (runs == Runs::kInTurns) vmem = place_vmem(graph, order, kNeverShared);
+  if (graph.keeps_order())
+    for (const uint64_t rest : kRests)
+      if (!vmem) vmem = place_vmem(graph, order, rest, Fit::kNext);
   for (const uint64_t rest : kRests)
     if (!vmem) vmem = place_vmem(graph, order, rest);
   if (!vmem) return too_large(graph);

@@ -116,6 +116,8 @@ class CommandGraph {
   /// The buffer lies at `word`, an even one, and keeps its words from the first command to the last. Such buffers lie one
   /// behind the other from word 0 on.
   void fix(BufferId buffer, uint64_t word) { buffers_[index_of(buffer)].word = word; }
+  /// Each store right behind what it stores (early_stores.cpp): its buffer is free for others then.
+  void store_early();
   /// Commands have `to` in the place of `from`, a buffer of the same size.
   void replace(BufferId from, BufferId to) {
     for (GraphCommand& command : commands_)
@@ -144,10 +146,13 @@ class CommandGraph {
     return graph;
   }
 
+  /// Each queue runs its commands in the graph's order.
+  void keep_order() { keeps_order_ = true; }
   /// So many of the semaphores that no other chip posts are for others.
   void leave_semaphores(unsigned count) { semaphores_left_ = count; }
 
   [[nodiscard]] const spec::Chip& chip() const { return *chip_; }
+  [[nodiscard]] bool keeps_order() const { return keeps_order_; }
   [[nodiscard]] unsigned semaphores_left() const { return semaphores_left_; }
   [[nodiscard]] const std::vector<uint32_t>& fences() const { return fences_; }
   /// By command: what need() and follow() have told.
@@ -169,6 +174,7 @@ class CommandGraph {
   std::map<uint32_t, uint64_t> link_cycles_;  ///< by send
   LinkTimes links_;
   unsigned semaphores_left_ = 0;
+  bool keeps_order_ = false;
 };
 
 /// A COPY to another chip.

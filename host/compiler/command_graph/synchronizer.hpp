@@ -23,7 +23,7 @@ inline constexpr uint32_t kFarLoads = 24;
 inline constexpr unsigned kSignalCost = 1u << 30;  // of a wait that is one too many
 inline constexpr unsigned kLeastOwned = 4;         // semaphores of a queue's commands, if they need so many
 inline constexpr size_t kMaxMissing = 2048;
-inline constexpr size_t kMaxPosts = 65535;  // of a counter from which nothing is taken
+inline constexpr size_t kMaxTokens = 65535;  // of a semaphore
 
 inline bool retires_in_order(uint32_t queue) { return std::ranges::find(kOrdered, queue) != kOrdered.end(); }
 
@@ -381,6 +381,9 @@ class Synchronizer {
     return signal;
   }
 
+  /// Ordered queue and waiting queue -> commands that are waited for; each posts once, and each wait takes one.
+  using Posted = std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>>;
+
   std::optional<std::vector<SynchronizedCommand>> number() {
     std::vector<uint32_t> all;
     for (const uint32_t id : sequence_) {
@@ -403,12 +406,34 @@ class Synchronizer {
     for (const uint32_t id : all)
       for (const uint32_t q : kOrdered)
         if (nodes_[id].reached[q] != 0) posted[{q, nodes_[id].queue}].insert(nodes_[id].reached[q] - 1);
-    for (const auto& [queues, commands] : posted)
-      if (commands.size() > kMaxPosts) return std::nullopt;
+    if (!within_count(all, posted)) return std::nullopt;
     std::vector<SynchronizedCommand> result;
     for (const uint32_t id : all)
       result.push_back({nodes_[id].command, nodes_[id].queue, header_of(nodes_[id], posted), nodes_[id].turn});
     return result;
+  }
+
+  /// Whether no counter holds more tokens at a time than it can. When a command posts, those have been taken for sure that
+  /// were taken by commands which it knows to have retired.
+  [[nodiscard]] bool within_count(const std::vector<uint32_t>& all, const Posted& posted) const {
+    for (const auto& [queues, commands] : posted) {
+      if (commands.size() <= kMaxTokens) continue;
+      const auto [from, to] = queues;
+      std::vector<uint32_t> takers;  // indices in their queue, ascending
+      for (const uint32_t id : all)
+        if (nodes_[id].queue == to && nodes_[id].reached[from] != 0) takers.push_back(nodes_[id].index);
+      size_t posts = 0;
+      for (const uint32_t id : all) {
+        if (nodes_[id].queue != from || !commands.contains(nodes_[id].index)) continue;
+        const auto taken = std::ranges::lower_bound(takers, retired_for_sure(nodes_[id].at_start, to)) - takers.begin();
+        if (++posts > kMaxTokens + static_cast<size_t>(taken)) return false;
+      }
+    }
+    return true;
+  }
+  /// So many commands of the queue, from its first one on.
+  [[nodiscard]] static uint32_t retired_for_sure(const Knowledge& known, uint32_t queue) {
+    return known.missing[queue].empty() ? known.all[queue] : known.missing[queue].front();
   }
 
   void note_carried(const std::vector<uint32_t>& all) {
@@ -420,9 +445,6 @@ class Synchronizer {
         if (const uint32_t reached = nodes_[id].reached[q]; nodes_[id].turn == 1 && reached != 0 && reached <= begin[q])
           carried_[counter(q, nodes_[id].queue)]++;
   }
-
-  /// Ordered queue and waiting queue -> commands that are waited for; each posts once, and each wait takes one.
-  using Posted = std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>>;
 
   [[nodiscard]] spec::CommandHeader header_of(const Node& node, const Posted& posted) const {
     spec::CommandHeader header;

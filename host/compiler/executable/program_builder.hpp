@@ -1,4 +1,4 @@
-/// Collects the commands of the five queues, with their semaphores and the text of each tag.
+/// Collects the commands of the five queues, with the text of each tag.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,24 +12,6 @@
 #include "weft/spec/commands.hpp"
 
 namespace weft::compiler {
-
-/// The semaphores of a compiled program. Each is posted and waited for by in-order queues, so counts never mix up:
-/// MXU and VPU retire in order; loads and stores, which two channels may finish out of order, have one semaphore a
-/// slot.
-enum Semaphore : uint8_t {
-  kOperandsReady = 0,  ///< .. + 23, ring: the loads that MATMUL i was the first to need
-  kOperandRing = 24,   ///< length of that ring
-  kConsumed = 24,      ///< posted by MATMUL when it has retired, taken by loads
-  kAccFull = 25,       ///< a block's sums are complete, taken by EPILOGUE
-  kAccFree = 26,       ///< EPILOGUE has read a bank, taken by the block after the next
-  kOutputReady = 27,   ///< a VMEM output slot holds a result, taken by the store
-  kOutputFree = 28,    ///< .. + 3: the store has read its slot, taken by the next writer of the slot
-  kOutputSlots = 4,
-  kStepDone = 32,  ///< posted by every store of a step, taken by the first load of the next
-  /// .. + 3: the loads of a chunk that the VPU waits for, by VMEM slot. Not the MXU's: a MATMUL of a later step already
-  /// stands at the head of its queue and would take them.
-  kChunkReady = 33,
-};
 
 /// The commands of one kernel, queue by queue.
 class ProgramBuilder {

@@ -11,7 +11,7 @@
 #include "base/round_up.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/partition/value_views.hpp"
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 
 namespace weft::compiler {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "host/compiler/command_graph/unit_times.hpp"
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/window_images.hpp"
 
 namespace weft::compiler::tiles {

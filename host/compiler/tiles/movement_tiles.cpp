@@ -9,7 +9,7 @@
 #include <optional>
 #include <tuple>
 
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "host/compiler/command_graph/unit_times.hpp"
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {

@@ -8,7 +8,7 @@
 
 #include "base/round_up.hpp"
 #include "host/compiler/command_graph/unit_times.hpp"
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {

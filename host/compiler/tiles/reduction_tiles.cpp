@@ -2,7 +2,7 @@
 // and the smallest are the same in any order: of the blocks first, lane by lane, then of the lanes.
 #include <fmt/format.h>
 
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {

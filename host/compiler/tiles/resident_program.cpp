@@ -11,7 +11,9 @@
 #include "host/compiler/tiles/fused_epilogues.hpp"
 #include "host/compiler/tiles/looped_program.hpp"
 #include "host/compiler/tiles/spills.hpp"
+#include "host/compiler/tiles/step_places.hpp"
 #include "host/compiler/tiles/step_tiles.hpp"
+#include "host/compiler/tiles/streamed_product.hpp"
 #include "weft/spec/ici.hpp"
 
 namespace weft::compiler::tiles {
@@ -19,35 +21,19 @@ namespace {
 
 constexpr uint8_t kScratch = 2;
 constexpr double kMaxCommands = 100'000;
+constexpr double kTilesOfCommand = 32;                // of K, about the most
+constexpr double kMaxInOrder = 1'000'000;             // of products and elementwise steps, whose order is kept
+constexpr uint64_t kMaxPitch = (1ull << 31) - 1;      // a command's strides have 32 bits
 constexpr uint64_t kWorthSparing = 32'768;            // 2 MiB of commands: a loop costs some cycles a turn
 constexpr std::array<uint64_t, 3> kBudgets{5, 3, 0};  // eighths of VMEM that values may take, one after the other
 
-Error too_many(const Program& program, double commands) {
-  return {WEFT_ERROR_UNSUPPORTED, fmt::format("{}: {:.0f} commands or more, and at most {:.0f} are ordered",
-                                              program.name, commands, kMaxCommands)};
+Error too_many(const Program& program, double commands, double most) {
+  return {WEFT_ERROR_UNSUPPORTED,
+          fmt::format("{}: {:.0f} commands or more, and at most {:.0f} are ordered", program.name, commands, most)};
 }
 
-/// Values in scratch at the offsets `spilled` go through memory.
-Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, const std::set<uint64_t>& spilled) {
-  ProgramBuilder builder(chip);
-  CommandGraph graph(chip);
-  graph.leave_semaphores(program.semaphores_left);
-  graph.set_links({static_cast<double>(program.link_bytes_per_second) / static_cast<double>(chip.clock_hz),
-                   spec::kIciHopLatencyNs * (chip.clock_hz / 1'000'000) / 1000});
-  const bool one_product = program.steps.size() == 1 && std::holds_alternative<DenseStep>(program.steps.front());
-  StepTiles tiles(graph, builder, program.steps, spilled, one_product);
-  if (program.barrier) tiles.enter_slice(*program.barrier, program.lands_in_memory);
-  for (size_t i = 0; i < program.steps.size(); i++) {
-    tiles.add(program.steps[i], i + 1 == program.steps.size());
-    if (static_cast<double>(graph.commands().size()) > kMaxCommands) return too_many(program, kMaxCommands);
-  }
-  if (auto status = command_graph::assemble(graph, builder); !status.ok())
-    return Error{status.error().code, fmt::format("{}: {}", program.name, status.error().message)};
-  Kernel kernel = builder.kernel(program.name);
-  kernel.arguments = program.arguments;
-  kernel.constants = program.constants;
-  if (!spilled.empty() || program.lands_in_memory) kernel.scratch_bytes = program.scratch_bytes;
-  return kernel;
+bool is_one_product(const Program& program) {
+  return program.steps.size() == 1 && std::holds_alternative<DenseStep>(program.steps.front());
 }
 
 uint64_t rows_of(const DenseStep& step) { return step.m; }
@@ -59,10 +45,11 @@ uint64_t rows_of(const Other& step) {
   return step.rows;
 }
 
-/// Commands, about: row chunks times column blocks, of products times K tiles.
+/// Commands, about, of those that add to the same sums a few: row chunks times column blocks.
 double commands_of(const spec::Chip& chip, const Step& step) {
   const auto parts = [&](uint64_t size) { return static_cast<double>((size + chip.n - 1) / chip.n); };
-  if (const auto* dense = std::get_if<DenseStep>(&step)) return parts(dense->m) * parts(dense->n) * parts(dense->k);
+  if (const auto* dense = std::get_if<DenseStep>(&step))
+    return parts(dense->m) * parts(dense->n) * std::max(1.0, parts(dense->k) / kTilesOfCommand);
   const auto area = [&](const auto& s) { return parts(s.rows) * parts(s.cols); };
   if (const auto* vector = std::get_if<VectorStep>(&step)) return area(*vector);
   if (const auto* reduce = std::get_if<ReduceStep>(&step)) return area(*reduce);
@@ -90,14 +77,80 @@ bool fits(const spec::Chip& chip, const Step& step) {
       step);
 }
 
-/// Nothing, if the program may be laid out.
-Status check(const spec::Chip& chip, const Program& program) {
+/// Nothing, if the program's steps are of those that can be laid out.
+Status check_steps(const Program& program) {
   if (!std::ranges::all_of(program.steps, taken))
     return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: a step is not of those that stay in VMEM", program.name)};
-  double commands = 0;
-  for (const Step& step : program.steps) commands += commands_of(chip, step);
-  if (commands > kMaxCommands) return too_many(program, commands);
+  for (const Step& step : program.steps) {
+    Step copy = step;
+    std::vector<TensorPlace> places = operand_places(step);
+    if (const auto* y = result_of(copy)) places.push_back(*y);
+    for (const TensorPlace& place : places)
+      if (place.pitch_bytes > kMaxPitch)
+        return Error{WEFT_ERROR_UNSUPPORTED,
+                     fmt::format("{}: a row of 2 GiB or more does not fit a command's stride", program.name)};
+  }
   return Ok{};
+}
+
+/// Commands, about.
+double commands_of(const spec::Chip& chip, const Program& program, const Spills& spills) {
+  double commands = 0;
+  for (size_t i = 0; i < program.steps.size(); i++) {
+    const auto streamed = spills.products.find(i);
+    commands +=
+        streamed == spills.products.end() ? commands_of(chip, program.steps[i]) : streamed_commands(streamed->second);
+  }
+  return commands;
+}
+
+enum class Values : uint8_t { kInVmem, kWhereTheyFit };
+
+Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, Values values, const Spills& spills) {
+  const bool one_product = is_one_product(program);
+  const bool goes_in_order =
+      values == Values::kWhereTheyFit && std::ranges::all_of(program.steps, [](const Step& step) {
+        return std::holds_alternative<DenseStep>(step) || std::holds_alternative<VectorStep>(step);
+      });
+  const double most = goes_in_order ? kMaxInOrder : kMaxCommands;
+  if (const double commands = commands_of(chip, program, spills); commands > most)
+    return too_many(program, commands, most);
+  ProgramBuilder builder(chip);
+  CommandGraph graph(chip);
+  graph.leave_semaphores(program.semaphores_left);
+  graph.set_links({static_cast<double>(program.link_bytes_per_second) / static_cast<double>(chip.clock_hz),
+                   spec::kIciHopLatencyNs * (chip.clock_hz / 1'000'000) / 1000});
+  StepTiles tiles(graph, builder, program.steps, spills.values, one_product);
+  if (program.barrier) tiles.enter_slice(*program.barrier, program.lands_in_memory);
+  if (values == Values::kWhereTheyFit) tiles.limit_chunks(program.steps);
+  for (size_t i = 0; i < program.steps.size(); i++) {
+    if (const auto streamed = spills.products.find(i); streamed != spills.products.end()) {
+      const auto& step = std::get<DenseStep>(program.steps[i]);
+      stream_product(graph, builder, step, streamed->second);
+      tiles.stored(step.y);
+      tiles.begin_behind_product();
+    } else {
+      tiles.add(program.steps[i], i + 1 == program.steps.size());
+    }
+    if (static_cast<double>(graph.commands().size()) > most) return too_many(program, most, most);
+  }
+  if (values == Values::kWhereTheyFit) graph.store_early();
+  if (goes_in_order) graph.keep_order();
+  if (auto status = command_graph::assemble(graph, builder); !status.ok())
+    return Error{status.error().code, fmt::format("{}: {}", program.name, status.error().message)};
+  Kernel kernel = builder.kernel(program.name);
+  kernel.arguments = program.arguments;
+  kernel.constants = program.constants;
+  if (!spills.values.empty() || program.lands_in_memory) kernel.scratch_bytes = program.scratch_bytes;
+  return kernel;
+}
+
+/// Of a streamed product the EPILOGUE has bias and activation alone.
+bool streams_fused(const Program& program, const Spills& spills) {
+  return std::ranges::any_of(spills.products, [&](const auto& product) {
+    const auto& step = std::get<DenseStep>(program.steps[product.first]);
+    return step.residual || step.scales || step.y_dtype == WEFT_VPU_DTYPE_I8;
+  });
 }
 
 /// Commands that the kernel's loops spare.
@@ -119,20 +172,29 @@ Result<Kernel> compile_resident(const spec::Chip& chip, const Program& unfused) 
   for (const Step& step : program.steps)
     if (!fits(chip, step) && taken(step))
       return Error{WEFT_ERROR_NO_DEVICE_MEMORY, fmt::format("{}: a value is larger than VMEM", program.name)};
-  if (auto status = check(chip, program); !status.ok()) return status.error();
-  return lay_out(chip, program, {});
+  if (auto status = check_steps(program); !status.ok()) return status.error();
+  return lay_out(chip, program, Values::kInVmem, {});
 }
 
 Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& unfused) {
-  const Program program = with_fused_epilogues(unfused);
-  if (auto status = check(chip, program); !status.ok()) return status.error();
-  Result<Kernel> kernel = Error{WEFT_ERROR_NO_DEVICE_MEMORY, program.name + ": its values do not fit VMEM"};
-  for (const uint64_t eighths : kBudgets)
-    if (!kernel.ok() && kernel.error().code == WEFT_ERROR_NO_DEVICE_MEMORY) {
-      const auto spilled = choose_spills(chip, program, chip.vmem_bytes / 8 * eighths);
-      if (!spilled.empty()) kernel = lay_out(chip, program, spilled);
+  if (auto status = check_steps(unfused); !status.ok()) return status.error();
+  if (unfused.barrier)
+    return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
+                 fmt::format("{}: its values do not fit VMEM beside what chips send each other", unfused.name)};
+  const Program fused = with_fused_epilogues(unfused);
+  Result<Kernel> found = Error{WEFT_ERROR_NO_DEVICE_MEMORY, unfused.name + ": its values do not fit VMEM"};
+  for (const uint64_t eighths : kBudgets) {
+    const Program* program = &fused;
+    auto spills = choose_spills(chip, fused, eighths);
+    if (spills.ok() && streams_fused(fused, spills.value())) {
+      program = &unfused;
+      spills = choose_spills(chip, unfused, eighths);
     }
-  return kernel;
+    if (!spills.ok()) return spills.error();
+    found = lay_out(chip, *program, Values::kWhereTheyFit, spills.value());
+    if (found.ok() || found.error().code != WEFT_ERROR_NO_DEVICE_MEMORY) break;
+  }
+  return found;
 }
 
 Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program, Loops loops) {
@@ -141,11 +203,7 @@ Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program, L
         looped.ok() && (loops == Loops::kAlways || commands_spared(looped.value()) >= kWorthSparing))
       return looped;
   auto resident = compile_resident(chip, program);
-  if (resident.ok()) return resident;
-  auto stepwise = compile(chip, program);
-  if (stepwise.ok()) return stepwise;
-  if (auto spilled = compile_spilled(chip, program); spilled.ok()) return spilled;
-  return stepwise.error().code == WEFT_ERROR_UNSUPPORTED ? resident.error() : stepwise.error();
+  return resident.ok() ? std::move(resident) : compile_spilled(chip, program);
 }
 
 }  // namespace weft::compiler::tiles

@@ -4,19 +4,19 @@
 
 namespace weft::compiler::tiles {
 
-/// As compile(), for programs of one chip of the steps that tiles/ has. UNSUPPORTED: the program has other steps, or too
+/// A program of one chip as one kernel, of the steps that tiles/ has. UNSUPPORTED: the program has other steps, or too
 /// many commands. NO_DEVICE_MEMORY: its values do not fit VMEM.
 [[nodiscard]] Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program);
 
-/// The same with values that do not fit VMEM in scratch. NO_DEVICE_MEMORY: what a step needs at a time does not fit.
+/// The same where values do not fit VMEM: these are in scratch, and products whose weights do not fit are streamed.
+/// NO_DEVICE_MEMORY: what a step needs at a time does not fit.
 [[nodiscard]] Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& program);
 
 /// Whether equal layers become a loop of the control list: where it spares 32,768 commands or more (2 MiB), not at all, or
 /// wherever it can be.
 enum class Loops : uint8_t { kAuto, kNever, kAlways };
 
-/// In VMEM if its values fit, else step by step, else with some in scratch. The error is that of the way that comes
-/// nearest.
+/// In VMEM if its values fit, else with some in scratch and with streamed products.
 [[nodiscard]] Result<Kernel> compile_fitting(const spec::Chip& chip, const Program& program,
                                              Loops loops = Loops::kNever);
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/round_up.hpp"
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {

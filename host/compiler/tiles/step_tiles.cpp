@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "host/compiler/tiles/spills.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 
 namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint8_t kScratch = 2;
+constexpr uint64_t kChunkParts = 16;  // of VMEM, of which a chunk takes one: two operands, a result, and all that again
 
 }  // namespace
 
@@ -21,7 +22,7 @@ bool only_casts(const VectorStep& step) {
 }
 
 StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
-                     std::set<uint64_t> spilled, bool one_product)
+                     std::set<ValueKey> spilled, bool one_product)
     : spilled_(std::move(spilled)), tiles_(graph, program, one_product) {
   for (const auto& step : readers) {
     if (const auto* dense = std::get_if<DenseStep>(&step))
@@ -43,6 +44,27 @@ void StepTiles::add(const Step& step, bool last) {
 const Matrix* StepTiles::value(const TensorPlace& place) const {
   const auto found = values_.find(key_of(place));
   return found == values_.end() ? nullptr : &found->second;
+}
+
+void StepTiles::limit_chunks(std::span<const Step> steps) {
+  const spec::Chip& chip = tiles_.chip();
+  const auto limit = [&](uint64_t rows, uint64_t cols, weft_vpu_dtype dtype) {
+    const uint64_t words = (cols + chip.n - 1) / chip.n * row_words(dtype);
+    tiles_.limit_chunks(rows, std::max<uint64_t>(1, chip.vmem_words / kChunkParts / std::max<uint64_t>(1, words)));
+  };
+  for (const Step& step : steps) {
+    if (const auto* vector = std::get_if<VectorStep>(&step)) {
+      limit(vector->rows, vector->cols, vector->dtype);
+      limit(vector->rows, vector->cols, vector->y_dtype);
+    }
+    if (const auto* reduce = std::get_if<ReduceStep>(&step)) limit(reduce->rows, reduce->cols, reduce->dtype);
+  }
+}
+
+void StepTiles::stored(const TensorPlace& place) {
+  std::erase_if(values_, [&](const auto& value) {
+    return std::get<0>(value.first) == place.segment && std::get<1>(value.first) == place.offset_bytes;
+  });
 }
 
 Matrix& StepTiles::load_all(const TensorPlace& place, uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {
@@ -87,7 +109,7 @@ Matrix& StepTiles::factor(const PairProductStep& step) {
   return matrix(step.w, rows, step.n, step.w_dtype);
 }
 bool StepTiles::goes_through_memory(const TensorPlace& place) const {
-  return place.segment == kScratch && spilled_.contains(place.offset_bytes);
+  return spilled_.contains({place.segment, place.offset_bytes});
 }
 
 /// A residual whose rows do not lie as those of the sums: they are added behind the product.

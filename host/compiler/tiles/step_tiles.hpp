@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/compiler/compile.hpp"
+#include "host/compiler/tiles/spills.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 
 namespace weft::compiler::tiles {
@@ -15,10 +16,10 @@ namespace weft::compiler::tiles {
 /// One owner. Steps are those of taken().
 class StepTiles {
  public:
-  /// Values in scratch at the offsets `spilled` go through memory. `readers`: the steps that count as readers of a place,
+  /// The values `spilled` go through memory. `readers`: the steps that count as readers of a place,
   /// those that are added and perhaps others.
   StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<const Step> readers,
-            std::set<uint64_t> spilled = {}, bool one_product = false);
+            std::set<ValueKey> spilled = {}, bool one_product = false);
 
   /// `last`: no step follows.
   void add(const Step& step, bool last);
@@ -30,6 +31,10 @@ class StepTiles {
   /// A matrix that is there before the first step.
   void keep(const TensorPlace& place, Matrix value) { values_.insert_or_assign(key_of(place), std::move(value)); }
   void store(const Matrix& value, const TensorPlace& to, const std::string& name) { tiles_.store(value, to, name); }
+  /// Rows of what comes and goes in chunks can be long: chunks of them are as small as VMEM asks for.
+  void limit_chunks(std::span<const Step> steps);
+  /// What lies at the place has been stored there, by others: who reads it loads it.
+  void stored(const TensorPlace& place);
   /// Somebody behind the last step reads it too, as rows.
   void leaves(const TensorPlace& place) { readers_of_[key_of(place)]++; }
   /// A product was before the first step, whose work hides what the next one loads.
@@ -66,7 +71,7 @@ class StepTiles {
   [[nodiscard]] const CollectiveStep* only_collective_of(const TensorPlace& y) const;
   void add_step(const RowsStep& step, bool last);
 
-  const std::set<uint64_t> spilled_;
+  const std::set<ValueKey> spilled_;
   TileBuilder tiles_;
   std::map<Key, Matrix> values_;
   std::map<std::pair<uint8_t, uint64_t>, uint64_t> products_of_;  ///< of weights by their place

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/round_up.hpp"
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 
 namespace weft::compiler::tiles {
 namespace {
@@ -45,7 +45,13 @@ std::vector<Span> row_chunks(const spec::Chip& chip, uint64_t rows) {
 
 /// A product alone has no operator behind it that could begin with the first rows.
 std::vector<Span> TileBuilder::chunks_of(uint64_t rows) const {
-  return one_product_ && chip_.num_mxu == 1 ? cut_rows(chip_, rows) : row_chunks(chip_, rows);
+  auto chunks = one_product_ && chip_.num_mxu == 1 ? cut_rows(chip_, rows) : row_chunks(chip_, rows);
+  const auto limit = most_rows_.find(rows);
+  if (limit == most_rows_.end() || std::ranges::max(chunks, {}, &Span::count).count <= limit->second) return chunks;
+  chunks.clear();
+  for (uint64_t first = 0; first < rows; first += limit->second)
+    chunks.push_back({first, std::min(limit->second, rows - first)});
+  return chunks;
 }
 
 Matrix TileBuilder::new_matrix(uint64_t rows, uint64_t columns, weft_vpu_dtype dtype) {

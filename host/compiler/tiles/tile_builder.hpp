@@ -1,5 +1,6 @@
 /// L2: operators on matrices that stay in VMEM, as commands of L3.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -9,8 +10,8 @@
 
 #include "host/compiler/command_graph/command_graph.hpp"
 #include "host/compiler/executable/program_builder.hpp"
-#include "host/compiler/schedules/gemm_tiling.hpp"
 #include "host/compiler/step.hpp"
+#include "host/compiler/tiles/gemm_tiling.hpp"
 
 namespace weft::compiler::tiles {
 
@@ -118,6 +119,8 @@ class TileBuilder {
   TileBuilder(CommandGraph& graph, ProgramBuilder& program, bool one_product)
       : graph_(graph), program_(program), chip_(graph.chip()), one_product_(one_product) {}
 
+  [[nodiscard]] const spec::Chip& chip() const { return chip_; }
+
   /// How blocks of columns lie; behind each other only f32 and i32 do, and only where the vector unit takes rows in
   /// groups.
   enum class Blocks : uint8_t { kBeside, kBehind };
@@ -175,6 +178,11 @@ class TileBuilder {
   /// The sum of all chips' x in the order of ranks, f32: own columns of it, or all. `place`: of what comes from the others.
   [[nodiscard]] Matrix sums(Matrix& x, const ChipGroup& group, Exchange what, const TensorPlace& place,
                             const std::string& name);
+  /// Matrices of so many rows are cut into chunks of at most `most`.
+  void limit_chunks(uint64_t rows, uint64_t most) {
+    const auto limit = most_rows_.try_emplace(rows, most).first;
+    limit->second = std::min(limit->second, most);
+  }
   /// A product was before the first one, whose work hides what that one loads.
   void begin_behind_product() { begun_ = true; }
 
@@ -273,6 +281,7 @@ class TileBuilder {
   bool lands_in_memory_ = false;
   spec::BarrierCommand box_;                          ///< of the chips that run the program together
   std::optional<uint32_t> barrier_, sent_, arrived_;  ///< commands, the last of their kind
+  std::map<uint64_t, uint64_t> most_rows_;            ///< of a chunk, by the rows of a matrix
 };
 
 /// Row chunks of a matrix: the array is fed without a gap (N rows at least where there are so many), and there are as

@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 
 namespace weft::compiler::tiles {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "host/compiler/schedules/chunk_pipeline.hpp"
+#include "host/compiler/tiles/chunk_copies.hpp"
 #include "host/compiler/tiles/window_images.hpp"
 
 namespace weft::compiler::tiles {

@@ -19,10 +19,11 @@ std::vector<std::byte> bytes_of(const void* data, size_t size) {
   return {p, p + size};
 }
 
-enum class Way : uint8_t { kStepByStep, kInVmem };
+enum class Way : uint8_t { kStreamed, kFitting };
 
 Result<compiler::Kernel> compile(Way way, const spec::Chip& chip, const compiler::Program& program) {
-  return way == Way::kStepByStep ? compiler::compile(chip, program) : compiler::tiles::compile_fitting(chip, program);
+  return way == Way::kStreamed ? compiler::tiles::compile_spilled(chip, program)
+                               : compiler::tiles::compile_fitting(chip, program);
 }
 
 /// Compiles, runs and compares one bf16 product; the number of elements that differ.
@@ -54,7 +55,7 @@ int64_t check_bf16(Way way, const spec::Chip& chip, uint64_t m, uint64_t k, uint
 }
 
 int64_t check_bf16(const spec::Chip& chip, uint64_t m, uint64_t k, uint64_t n, uint64_t seed) {
-  return check_bf16(Way::kStepByStep, chip, m, k, n, seed) + check_bf16(Way::kInVmem, chip, m, k, n, seed);
+  return check_bf16(Way::kStreamed, chip, m, k, n, seed) + check_bf16(Way::kFitting, chip, m, k, n, seed);
 }
 
 spec::Chip with_vmem(const spec::Chip& chip, uint64_t words) {
@@ -101,7 +102,7 @@ TEST_CASE("a compiled int8 product equals golden, odd K included") {
     for (auto& v : b) v = static_cast<int8_t>(random());
     auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_INT8, m, k, n);
     REQUIRE(program.ok());
-    auto kernel = compile(i % 2 == 0 ? Way::kStepByStep : Way::kInVmem, chip, program.value());
+    auto kernel = compile(i % 2 == 0 ? Way::kStreamed : Way::kFitting, chip, program.value());
     REQUIRE(kernel.ok());
     const auto& arguments = program.value().arguments;
     test::ProgramExecutor executor(
@@ -155,7 +156,7 @@ TEST_CASE("a product that stands in its queue while an elementwise step loads do
   product.x = add.y, product.weights = {5, 0, 0}, product.y = {6, 0, y_pitch};
   program.steps = {add, product};
   program.scratch_bytes = rows * pitch;
-  const auto kernel = compiler::compile(chip, program);
+  const auto kernel = compiler::tiles::compile_spilled(chip, program);
   REQUIRE(kernel.ok());
   std::vector<uint16_t> sum(a.size());
   golden::elementwise_bf16(WEFT_VPU_OP_ADD, a, b, sum);
@@ -176,7 +177,7 @@ TEST_CASE("a product that stands in its queue while an elementwise step loads do
 TEST_CASE("a VMEM that cannot hold the smallest tiling is refused with both sizes") {
   const auto chip = with_vmem(*spec::find_chip("nano"), 128);
   auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_BF16, 64, 64, 64);
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   REQUIRE(!kernel.ok());
   CHECK(kernel.error().code == WEFT_ERROR_NO_DEVICE_MEMORY);
   CHECK(kernel.error().message.find("2048") != std::string::npos);

@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/lower.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/reference/graph_reference.hpp"
 #include "testbench/unit/compiler/program_executor.hpp"
 
@@ -22,7 +22,7 @@ void check_runs(const OnnxModel& model, uint64_t batch, uint64_t seed) {
   if (!graph.ok()) FAIL(graph.error().message);
   const auto program = compiler::lower(chip, graph.value());
   REQUIRE(program.ok());
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   if (!kernel.ok()) FAIL(kernel.error().message);
   std::mt19937_64 random(seed);
   std::vector<std::vector<float>> inputs;

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/executable/debug_section.hpp"
+#include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/formats/files.hpp"
 #include "host/tools/trace/trace_names.hpp"
 
@@ -20,7 +20,7 @@ std::vector<std::byte> executable(const std::string& name = "gemm") {
   auto program = compiler::gemm_program(chip, WEFT_MXU_DTYPE_BF16, 20, 30, 10);
   REQUIRE(program.ok());
   program.value().name = name;
-  const auto kernel = compiler::compile(chip, program.value());
+  const auto kernel = compiler::tiles::compile_fitting(chip, program.value());
   REQUIRE(kernel.ok());
   auto file = compiler::write_executable(chip, kernel.value());
   REQUIRE(file.ok());

@@ -1,15 +1,17 @@
 // Chooses the largest K chunk, and resident weights if they fit.
-#include "host/compiler/schedules/gemm_tiling.hpp"
+#include "host/compiler/tiles/gemm_tiling.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "host/compiler/executable/program_builder.hpp"
 #include "host/compiler/layout.hpp"
 
 namespace weft::compiler {
 namespace {
+
+constexpr uint64_t kAccBlocks = 4;    // of sums, of a bank
+constexpr uint64_t kOutputSlots = 4;  // results on their way to memory
 
 std::vector<Span> cut(uint64_t total, uint64_t size) {
   std::vector<Span> spans;
@@ -17,19 +19,11 @@ std::vector<Span> cut(uint64_t total, uint64_t size) {
   return spans;
 }
 
-/// Places x, weights, bias and output behind each other. Words used.
-uint64_t place(GemmTiling& plan) {
-  uint64_t next = 0;
-  const auto take = [&next](uint64_t words) {
-    const uint64_t base = next;
-    next += (words + 1) / 2 * 2;  // two-word rows need even addresses
-    return base;
-  };
-  plan.output_base = take(plan.output_slots * plan.output_slot_words);
-  plan.bias_base = take(plan.bias_slots * 2);
-  plan.x_base = take(plan.x_slots * plan.x_slot_words);
-  plan.weight_base = take(plan.weight_slots * plan.weight_slot_words);
-  return plan.words_used = next;
+/// VMEM words of all slots, of which each begins at an even one.
+uint64_t words_of(const GemmTiling& plan) {
+  const auto even = [](uint64_t words) { return (words + 1) / 2 * 2; };
+  return even(kOutputSlots * plan.output_slot_words) + even(plan.bias_slots * 2) +
+         even(plan.x_slots * plan.x_slot_words) + even(plan.weight_slots * plan.weight_slot_words);
 }
 
 /// Rows of the first chunk: every block of it brings weights along, so it must be computed no faster than HBM brings
@@ -41,7 +35,7 @@ uint64_t first_rows(const spec::Chip& chip, uint64_t tiles) {
 }
 
 /// Chooses K chunks and weight slots for the rows and stores that the caller has chosen. False: VMEM is too small.
-bool complete(const spec::Chip& chip, uint64_t rows, GemmTiling& plan) {
+bool complete(const spec::Chip& chip, uint64_t rows, uint64_t vmem_words, GemmTiling& plan) {
   plan.output_slot_words = (rows * plan.store_blocks * plan.output_row_words + 1) / 2 * 2;
   for (uint64_t chunk_tiles = plan.tiles;; chunk_tiles = (chunk_tiles + 1) / 2) {
     plan.k_chunks = cut(plan.tiles, chunk_tiles);
@@ -51,12 +45,12 @@ bool complete(const spec::Chip& chip, uint64_t rows, GemmTiling& plan) {
       plan.weights_resident = true;
       plan.weight_slots = plan.column_blocks;
       plan.weight_slot_words = plan.tiles * chip.n;
-      if (place(plan) <= chip.vmem_words) return true;
+      if ((plan.words_used = words_of(plan)) <= vmem_words) return true;
     }
     plan.weights_resident = false;
     plan.weight_slot_words = chunk_tiles * chip.n;
     for (plan.weight_slots = 4 * chip.num_mxu; plan.weight_slots >= 2; plan.weight_slots--)
-      if (place(plan) <= chip.vmem_words) return true;
+      if ((plan.words_used = words_of(plan)) <= vmem_words) return true;
     if (chunk_tiles == 1) return false;
   }
 }
@@ -97,7 +91,7 @@ std::vector<Span> cut_rows(const spec::Chip& chip, uint64_t total, uint64_t firs
   return chunks;
 }
 
-Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
+Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step, uint64_t vmem_words) {
   GemmTiling plan;
   plan.tile_k = tile_k(chip, step.dtype);
   plan.tiles = (step.k + plan.tile_k - 1) / plan.tile_k;
@@ -105,15 +99,13 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
   plan.row_chunks = cut_rows(chip, step.m, first_rows(chip, plan.tiles));
   uint64_t rows = 0;
   for (const auto& chunk : plan.row_chunks) rows = std::max(rows, chunk.count);
-  constexpr uint64_t kAccBlocks = 4;
   plan.acc_blocks = std::clamp<uint64_t>(chip.acc_bank_rows / rows, 1, kAccBlocks);
   plan.output_row_words = step.y_dtype == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
-  plan.output_slots = kOutputSlots;
   if (step.bias) {
-    plan.bias_resident = plan.column_blocks * 2 <= chip.vmem_words / 16;
+    plan.bias_resident = plan.column_blocks * 2 <= vmem_words / 16;
     plan.bias_slots = plan.bias_resident ? plan.column_blocks : 6 + 2 * plan.acc_blocks * chip.num_mxu;
   }
-  if (!complete(chip, rows, plan))
+  if (!complete(chip, rows, vmem_words, plan))
     return Error{
         WEFT_ERROR_NO_DEVICE_MEMORY,
         fmt::format("{}: the smallest tiling of {} x {} x {} needs {} bytes of VMEM, chip {} has {}", step.name, step.m,
@@ -123,7 +115,7 @@ Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step) {
   for (uint64_t blocks = most; blocks > 1; blocks /= 2) {
     GemmTiling wider = plan;
     wider.store_blocks = blocks;
-    if (complete(chip, rows, wider) && wider.k_chunks.size() == plan.k_chunks.size() &&
+    if (complete(chip, rows, vmem_words, wider) && wider.k_chunks.size() == plan.k_chunks.size() &&
         wider.weight_slots == plan.weight_slots && wider.weights_resident == plan.weights_resident)
       return wider;
   }

@@ -17,7 +17,7 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// The plan of one DenseStep. All addresses and sizes in VMEM words unless the name says otherwise.
+/// The plan of one DenseStep. Sizes in VMEM words unless the name says otherwise.
 ///
 /// Output blocks are (row chunk, column block), rows outermost; a block's sums stay in one ACC bank while K streams
 /// by. The first row chunk has N rows and the last about N, so that neither the first load nor the last store stands
@@ -36,19 +36,19 @@ struct GemmTiling {
   std::vector<Span> k_chunks;  ///< in tiles; one if all of K fits
   uint64_t x_row_stride =
       0;  ///< of a chunk of x in VMEM: banks - 1 (mod banks), so that x and weights never meet in a bank twice
-  uint64_t x_slots = 2, x_slot_words = 0, x_base = 0;
+  uint64_t x_slots = 2, x_slot_words = 0;
   bool weights_resident = false;  ///< all of W stays in VMEM; otherwise chunks stream through slots
-  uint64_t weight_slots = 0, weight_slot_words = 0, weight_base = 0;
+  uint64_t weight_slots = 0, weight_slot_words = 0;
   bool bias_resident = false;  ///< all bias rows loaded at once; otherwise a slot a block
-  uint64_t bias_slots = 0, bias_base = 0;
+  uint64_t bias_slots = 0;
   uint64_t acc_blocks = 1;    ///< blocks that one ACC bank holds at a time
   uint64_t store_blocks = 1;  ///< column blocks of a store, side by side in its slot
-  uint64_t output_row_words = 1, output_slots = 0, output_slot_words = 0, output_base = 0;
+  uint64_t output_row_words = 1, output_slot_words = 0;
   uint64_t words_used = 0;
 };
 
-/// NO_DEVICE_MEMORY if even the smallest plan does not fit VMEM; the message gives both sizes.
-[[nodiscard]] Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step);
+/// NO_DEVICE_MEMORY if even the smallest plan does not fit `vmem_words`; the message gives both sizes.
+[[nodiscard]] Result<GemmTiling> plan_gemm(const spec::Chip& chip, const DenseStep& step, uint64_t vmem_words);
 
 /// Column blocks of a store: as few as let two channels of DMA, each busy for HBM's write latency and the transfer, keep
 /// up with the blocks. `rows`: of a block, each of `row_words`.

@@ -1,5 +1,5 @@
 // What a product is cut into.
-#include "host/compiler/schedules/gemm_tiling.hpp"
+#include "host/compiler/tiles/gemm_tiling.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -18,7 +18,7 @@ DenseStep product(uint64_t m, uint64_t k, uint64_t n) {
 }
 
 GemmTiling tiling(const char* chip, const DenseStep& step) {
-  const auto plan = plan_gemm(*spec::find_chip(chip), step);
+  const auto plan = plan_gemm(*spec::find_chip(chip), step, spec::find_chip(chip)->vmem_words);
   REQUIRE(plan.ok());
   return plan.value();
 }
@@ -59,7 +59,7 @@ TEST_CASE("what is placed fits VMEM and ACC, on every chip and for every shape")
       for (const uint64_t k : {1, 100, 4096}) {
         for (const uint64_t n : {1, 130, 4096}) {
           INFO(chip.name << " " << m << "x" << k << "x" << n);
-          const auto found = plan_gemm(chip, product(m, k, n));
+          const auto found = plan_gemm(chip, product(m, k, n), chip.vmem_words);
           REQUIRE(found.ok());
           const GemmTiling& plan = found.value();
           REQUIRE(rows_of(plan) == m);
