@@ -93,7 +93,7 @@ uint32_t TraceWriter::queue_track(uint32_t function, uint32_t queue) {
 
 void TraceWriter::arrow(const char* phase, uint64_t id, uint32_t track, uint64_t cycle) {
   auto place = mark(track, cycle);
-  place.step = *phase == 's' ? 0 : *phase == 't' ? 1 : 2;
+  place.step = TracePlace::step_of(*phase);
   file_->event(
       place,
       fmt::format(R"({{"ph":"{}","pid":{},"tid":{},"id":{},"name":"completion","cat":"completion","ts":{:.4f}{}}})",

@@ -34,8 +34,7 @@ void LinkTrace::hop(const Hop& hop) {
   };
   const auto arrow = [&](const char* phase, uint32_t chip, uint32_t track, Femtoseconds time, const char* more) {
     const auto at = microseconds(time);
-    const uint32_t step = *phase == 's' ? 0 : *phase == 't' ? 1 : 2;
-    file_->event({at, TracePlace::kMark, chip, track, step},
+    file_->event({at, TracePlace::kMark, chip, track, TracePlace::step_of(*phase)},
                  fmt::format(kArrow, phase, chip, track, hop.packet, at, more));
   };
   const uint32_t out = kOutTrack + hop.port;

@@ -20,6 +20,9 @@ struct TracePlace {
   double length;  ///< us, of a span
   uint32_t process, track;
   uint32_t step = 0;  ///< of an arrow: 0 begins, 1 passes, 2 ends; at one time they stand in this order
+
+  /// By the phase of an arrow's event: s, t or f.
+  static constexpr uint32_t step_of(char phase) { return phase == 's' ? 0 : phase == 't' ? 1 : 2; }
 };
 
 /// Writes JSON events as they happen, in the array form, which viewers also read when its end is missing. When it ends
