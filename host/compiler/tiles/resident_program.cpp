@@ -192,7 +192,7 @@ Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& unfused) {
     }
     if (!spills.ok()) return spills.error();
     found = lay_out(chip, *program, Values::kWhereTheyFit, spills.value());
-    if (found.ok() || found.error().code != WEFT_ERROR_NO_DEVICE_MEMORY) break;
+    if (found.ok() || found.error().code == WEFT_ERROR_UNSUPPORTED) break;
   }
   return found;
 }
