@@ -62,7 +62,7 @@ class Parts(unittest.TestCase):
             return y[i, j] * 2, y.T @ y, jnp.sum(jnp.abs(y @ w.T), -1)
 
         draw = np.random.default_rng(1)
-        arguments = (draw.standard_normal((64, 32), np.float32), draw.standard_normal((32, 128), np.float32),
+        arguments = (*(np.asarray(jnp.asarray(draw.standard_normal(shape, np.float32)).astype(jnp.bfloat16), np.float32) for shape in ((64, 32), (32, 128))),
                      draw.integers(0, 64, 4096, np.int32), draw.integers(0, 128, 4096, np.int32))
         compiled = jax.jit(function).lower(*arguments).compile()
         told = compiled.cost_analysis()
