@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/graph.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler {
 

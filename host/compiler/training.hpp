@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler {
 

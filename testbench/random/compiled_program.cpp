@@ -8,8 +8,8 @@
 #include <bit>
 
 #include "base/round_up.hpp"
-#include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/compiler/training.hpp"
 #include "testbench/random/draw.hpp"

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/lower.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "model/core/command/command_text.hpp"
 #include "testbench/random/hazard_commands.hpp"

@@ -8,8 +8,8 @@
 #include <random>
 #include <span>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "model/golden/matmul.hpp"
 #include "testbench/unit/golden/random_values.hpp"

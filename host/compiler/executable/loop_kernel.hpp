@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/partition/loop_windows.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler {
 

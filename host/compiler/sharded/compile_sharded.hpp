@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/graph.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/sharded/sharded_module.hpp"
 
 namespace weft::compiler {

@@ -1,6 +1,6 @@
 /// Steps behind a product that its EPILOGUE does on the way from ACC.
 #pragma once
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler::tiles {
 

@@ -1,6 +1,6 @@
 /// Programs of equal layers, one behind the other, as a loop of the firmware's control list (docs/executable.md).
 #pragma once
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler::tiles {
 

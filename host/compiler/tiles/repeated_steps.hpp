@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/step_places.hpp"
 
 namespace weft::compiler::tiles {

@@ -1,6 +1,6 @@
 /// Programs whose values stay in VMEM from one step to the next, with weights loaded ahead of their use.
 #pragma once
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler::tiles {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/gemm_tiling.hpp"
 
 namespace weft::compiler::tiles {

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 namespace weft::compiler::tiles {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/spills.hpp"
 #include "host/compiler/tiles/tile_builder.hpp"
 

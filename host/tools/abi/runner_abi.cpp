@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/executable/executable_writer.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/runtime/abi_guard.hpp"
 #include "host/tools/abi/runner.hpp"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <random>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/commands/command.hpp"
 #include "host/tools/commands/failure.hpp"

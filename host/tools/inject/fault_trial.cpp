@@ -13,8 +13,8 @@
 #include <span>
 #include <thread>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/inject/fault_areas.hpp"
 #include "host/tools/inject/idle_time.hpp"

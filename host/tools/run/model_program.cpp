@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <map>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/executable/loop_kernel.hpp"
 #include "host/compiler/import_graph.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/partition/device_graph.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/run/sequence_programs.hpp"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/graph.hpp"
 #include "host/compiler/onnx/importer.hpp"
 #include "host/compiler/partition/partition.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/result.hpp"
 #include "host/compiler/sequence/sequence.hpp"
 #include "host/compiler/tiles/resident_program.hpp"

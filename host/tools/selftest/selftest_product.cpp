@@ -1,8 +1,8 @@
 // A product against the golden model, and once more after a reset.
 #include <fmt/format.h>
 
-#include "host/compiler/compile.hpp"
 #include "host/compiler/layout.hpp"
+#include "host/compiler/program.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/tools/live/reset_text.hpp"
 #include "host/tools/run/gemm_input.hpp"

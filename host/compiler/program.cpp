@@ -1,5 +1,5 @@
 // The step of a product and its arguments.
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Compiled products against golden, in random orders of execution.
-#include "host/compiler/compile.hpp"
+#include "host/compiler/program.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>
