@@ -1,11 +1,14 @@
 """Device cycles of a set of programs against committed baselines."""
 import json
 import subprocess
+import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
-KEYS = {"command", "chip", "slice", "cores", "shapes", "arguments"}
+ROOT = Path(__file__).resolve().parents[2]
+KEYS = {"command", "chip", "slice", "cores", "shapes", "arguments", "networks"}
 MEASURES = {"device": "first command accepted to last write visible", "launch": "doorbell to completion; of one chip only"}
 LIMIT_S = 300
 
@@ -19,10 +22,11 @@ class Program:
     name: str  # as a user would type it
     core: str
     command: tuple
+    network: str = ""  # arguments of host/examples/networks/make.py, whose model and inputs the command is given
 
 
 def read_programs(path):
-    """The programs of cycle_programs.toml, one for each shape, line of arguments and core. Raises CyclesError."""
+    """The programs of cycle_programs.toml, one for each shape, line of arguments, network and core. Raises CyclesError."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("program", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -36,7 +40,9 @@ def read_programs(path):
         more = [["--shape", shape] for shape in entry.get("shapes", [])] + [line.split() for line in entry.get("arguments", [])]
         for arguments in more or [[]]:
             words = [*entry["command"], *arguments, *where[0]]
-            programs += [Program(" ".join(words), core, (*words, "--core", core, "--json")) for core in entry["cores"]]
+            for network in entry.get("networks", [""]):
+                name = " ".join([*words[:2], network, *words[2:]] if network else words)
+                programs += [Program(name, core, (*words, "--core", core, "--json"), network) for core in entry["cores"]]
     if len({(program.name, program.core) for program in programs}) != len(programs):
         raise CyclesError(f"{path.name}: a program is there twice")
     if not programs:
@@ -80,9 +86,37 @@ def write_baselines(path, measured, compiler=""):
     path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
 
-def measure(program, build):
-    """{measure: cycles} of one run. Raises CyclesError."""
-    command = [str(build / "bin" / program.command[0]), *program.command[1:]]
+def make_network(network, folder):
+    """Arguments of `weft run` that give it the network: the model, and an array for each input. Raises CyclesError."""
+    name, *sizes = network.split()
+    command = [str(ROOT / ".venv" / "bin" / "python"), "-B", str(ROOT / "host" / "examples" / "networks" / "make.py"), name, str(folder), *sizes]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CyclesError(f"{network}: {error}") from None
+    if done.returncode:
+        raise CyclesError(f"{network}: make.py: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+    inputs = [f"{array.stem.removeprefix(f'{name}_')}={array}" for array in sorted(folder.glob(f"{name}_*.npy"))]
+    return [str(folder / f"{name}.onnx"), *(["--input", *inputs] if inputs else [])]
+
+
+def make_networks(programs, folder, pool):
+    """{network: arguments, or the CyclesError why there are none} of all that the programs name."""
+    def one(numbered):
+        number, network = numbered
+        try:
+            return network, make_network(network, folder / str(number))
+        except CyclesError as error:
+            return network, error
+
+    return dict(pool.map(one, enumerate(sorted({program.network for program in programs if program.network}))))
+
+
+def measure(program, build, network=()):
+    """{measure: cycles} of one run; network: of make_network(), or a CyclesError. Raises CyclesError."""
+    if isinstance(network, CyclesError):
+        raise CyclesError(f"{program.name} ({program.core}): {network}")
+    command = [str(build / "bin" / program.command[0]), *program.command[1:], *network]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -103,11 +137,12 @@ def measure_all(programs, build, jobs):
 
     def one(program):
         try:
-            return program, measure(program, build), None
+            return program, measure(program, build, networks.get(program.network, ())), None
         except CyclesError as error:
             return program, None, str(error)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        networks = make_networks(programs, Path(folder), pool)
         for program, cycles, problem in pool.map(one, programs):
             if problem:
                 problems.append(problem)

@@ -4,12 +4,13 @@ import random
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from buckets import alike, buckets  # noqa: E402
-from cycles import CyclesError, compare, read_baselines, read_compiler, read_programs, write_baselines  # noqa: E402
+from cycles import CyclesError, compare, make_networks, measure, read_baselines, read_compiler, read_programs, write_baselines  # noqa: E402
 from page import page  # noqa: E402
 from plan import LEVELS, Job, PlanError, read_plan  # noqa: E402
 from results import FAILED, PASSED, SKIPPED, Case, ResultsError, read_junit, write_junit  # noqa: E402
@@ -136,6 +137,19 @@ class Cycles(InFolder):
                          [("a", "b", "--n", "1", "--slice", "s-2x2", "--core", "fast", "--json"), ("a", "b", "--n", "2", "--m", "--slice", "s-2x2", "--core", "fast", "--json")])
         with self.assertRaises(CyclesError):
             read_programs(self.file(text + 'chip = "nano"\n'))
+
+    def test_a_program_runs_once_for_each_network_whose_model_and_inputs_it_is_given(self):
+        text = '[[program]]\ncommand = ["weft", "run", "--sharding", "batch=x"]\nslice = "s-2x2"\ncores = ["fast"]\nnetworks = ["mlp batch=8 layers=1 width=8", "none"]\n'
+        programs = read_programs(self.file(text))
+        self.assertEqual([(program.name, program.network) for program in programs],
+                         [(f"weft run {network} --sharding batch=x --slice s-2x2", network) for network in ("mlp batch=8 layers=1 width=8", "none")])
+        with ThreadPoolExecutor(2) as pool:
+            networks = make_networks(programs, self.folder, pool)
+        model, option, array = networks[programs[0].network]
+        self.assertEqual((Path(model).name, option, array), ("mlp.onnx", "--input", f"x={Path(model).parent / 'mlp_x.npy'}"))
+        self.assertTrue(Path(model).is_file() and Path(array.partition("=")[2]).is_file())
+        with self.assertRaisesRegex(CyclesError, "none: make.py: exit code 1"):
+            measure(programs[1], self.folder, networks["none"])
 
     def test_garbage_is_refused(self):
         for text in ("{", "[1]", '[{"program": "p"}]', '{"a": 1}', '[{"program":"p","core":"c","device":"x","launch":1}]'):
