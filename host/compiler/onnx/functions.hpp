@@ -17,7 +17,7 @@ enum class Tie : uint8_t { kFirst, kLast };
 
 /// Whether x is a table in memory, whose rows a device reads by indices of i32.
 [[nodiscard]] bool is_table(const Builder& b, ValueId x);
-/// Rows of x by their numbers. One that is none is moved into x, as a gather does it.
+/// Rows of x by their numbers. A number outside of x is clamped to its first or last row, as a gather does it.
 [[nodiscard]] ValueId take_rows(Builder& b, ValueId x, ValueId rows);
 
 /// Matrix product by NumPy's rules: leading dimensions are batches and broadcast. Sums have type `sums`.

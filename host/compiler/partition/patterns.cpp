@@ -210,7 +210,7 @@ bool takes_rows(const Module& module, const Op& op, const Places& places) {
   if (op.kind != OpKind::kGather || places.components.size() != 1) return false;
   const PlaceComponent& component = places.components[0];
   const auto& table = module.type(op.operands[0]);
-  // An input lies in rows of one length, whoever reads it.
+  // An input lies in rows of one length for all of its readers.
   const bool in_memory = module.op_of(op.operands[0]).kind == OpKind::kParameter ||
                          module.op_of(module.before_reshapes(op.operands[0])).kind == OpKind::kConstant;
   if (!in_memory || !component.computed || component.dimension != 0 || table.rank() < 2 || table.dims[0] > INT32_MAX ||

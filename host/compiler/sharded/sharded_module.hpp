@@ -22,7 +22,8 @@ struct ShardedModule {
 
 /// `batch` cuts the first dimension of the inputs that have as many rows as the first one, and of the outputs that have
 /// as many. `unit`: sums of parts lie in parts of so many columns, where there are as many, and outputs as their operators
-/// leave them; 0: sums are whole on each chip, and outputs but for their rows. INVALID_ARGUMENT: it does not come out even; errors of check_sharding and localise.
+/// leave them; 0: sums are whole on each chip, and outputs are cut by rows alone.
+/// INVALID_ARGUMENT: dimensions that the chips do not divide; errors of check_sharding and localise.
 [[nodiscard]] Result<ShardedModule> shard_module(const ir::Module& module, const SliceShape& slice,
                                                  const Sharding& sharding, int64_t unit);
 

@@ -1,6 +1,6 @@
 // Parts of matrices on their way between chips, row chunk by row chunk, from VMEM to VMEM. What comes from others has a
 // place that all chips agree on: landings lie at the beginning of VMEM, in the order in which the program has them, and
-// keep their words to its end, so that nobody asks whether there is room.
+// keep their words to its end, so that no sender has to wait for room.
 //
 // No run hangs: sends and arrivals of all chips stand in one order, that of landings and row chunks, and a chip's
 // queues keep it. Of the arrivals that chips wait for, the first one in this order waits for sends that wait for

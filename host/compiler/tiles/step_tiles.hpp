@@ -33,7 +33,7 @@ class StepTiles {
   void store(const Matrix& value, const TensorPlace& to, const std::string& name) { tiles_.store(value, to, name); }
   /// Rows of what comes and goes in chunks can be long: chunks of them are as small as VMEM asks for.
   void limit_chunks(std::span<const Step> steps);
-  /// What lies at the place has been stored there, by others: who reads it loads it.
+  /// Other chips have stored what lies at the place: steps that read it load it.
   void stored(const TensorPlace& place);
   /// Somebody behind the last step reads it too, as rows.
   void leaves(const TensorPlace& place) { readers_of_[key_of(place)]++; }
