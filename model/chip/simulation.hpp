@@ -130,7 +130,7 @@ class Simulation {
   /// Of a slice: until time stands as it did in another run, whatever number of processes had simulated that.
   void run_to(const Moment& stop);
 
-  /// Hears what passes between a chip that is simulated here and its hosts, from now on; nullptr: nobody. Not owned.
+  /// Hears what passes between a chip that is simulated here and its hosts, from now on; nullptr: no listener. Not owned.
   /// Time of a slice whose chips are listened to stands still only when no core is ahead of it.
   void set_boundary(Boundary* boundary, size_t chip = 0);
   /// Of the chip of a function; it counts functions from the chip's first one, function_in_chip().

@@ -30,7 +30,7 @@ struct ReplayResult {
 /// did, writes and interrupts are compared and go nowhere. `simulation` has the recorded preset and functions, and for
 /// Pace::kCycles the recorded core. Single-threaded; one run.
 ///
-/// Of a slice each chip has a Replayer: whoever owns them lets time go on (SliceReplayer).
+/// Each chip of a slice has a Replayer; their owner, a SliceReplayer, lets time go on.
 class Replayer final : public chip::Boundary {
  public:
   /// `chip`: of those that are simulated.

@@ -16,7 +16,7 @@ inline constexpr int kExitUsage = 2, kExitCannotStart = 3, kExitModelFailure = 4
 int complain(int code, const std::string& what);
 
 /// From now on a failed assertion of the RTL ends the process with kExitModelFailure. `finish`: ends a recording first;
-/// empty: there is none.
+/// empty if nothing is recorded.
 void end_on_model_failure(std::function<void(record::Ending)> finish);
 
 }  // namespace weft::sim

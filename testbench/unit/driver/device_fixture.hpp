@@ -83,7 +83,7 @@ struct Latch {
   }
 };
 
-/// Whoever finds that the device is lost is held up before it ends the first event.
+/// A thread that finds the device lost is held up before it ends the first event.
 class SlowToDisconnect : public MockTransport {
  public:
   explicit SlowToDisconnect(Latch& latch) : MockTransport(nano(), MockFaults{}), latch_(latch) {}
