@@ -9,6 +9,7 @@
 #include "model/golden/execute.hpp"
 #include "model/golden/lane_operations.hpp"
 #include "model/golden/matmul.hpp"
+#include "model/golden/rows.hpp"
 #include "model/golden/rows_fast.hpp"
 
 namespace weft::golden {
@@ -78,7 +79,7 @@ class Rows {
     switch (c_.dst_dtype) {
       case WEFT_VPU_DTYPE_BF16: {
         std::array<uint16_t, kMaxLanes> out{};
-        fast::to_bf16(d.data(), out.data(), count);
+        words_to_bf16(std::span<const uint32_t>(d).first(count), std::span(out).first(count));
         if (counts)
           for (size_t i = 0; i < count; i++) count_special(uint32_t{out[i]} << 16);
         core_.write_vmem(target, std::as_bytes(std::span(out).first(n_)));

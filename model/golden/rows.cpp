@@ -97,8 +97,13 @@ void epilogue_row_i32(std::span<const int32_t> a, std::span<const int32_t> bias,
 }
 
 void cast_f32_to_bf16(std::span<const float> a, std::span<uint16_t> d) {
+  words_to_bf16(std::span(reinterpret_cast<const uint32_t*>(a.data()), a.size()), d);
+}
+
+void words_to_bf16(std::span<const uint32_t> a, std::span<uint16_t> d) {
   assert(a.size() == d.size());
-  fast::to_bf16(reinterpret_cast<const uint32_t*>(a.data()), d.data(), d.size());
+  if (host_fma_is_exact()) return fast::to_bf16(a.data(), d.data(), d.size());
+  std::ranges::transform(a, d.begin(), f32_to_bf16);
 }
 
 void cast_bf16_to_f32(std::span<const uint16_t> a, std::span<float> d) {

@@ -25,6 +25,8 @@ void epilogue_row_i32(std::span<const int32_t> a, std::span<const int32_t> bias,
                       std::span<int32_t> d);
 
 void cast_f32_to_bf16(std::span<const float> a, std::span<uint16_t> d);
+/// The same of words that hold f32.
+void words_to_bf16(std::span<const uint32_t> a, std::span<uint16_t> d);
 void cast_bf16_to_f32(std::span<const uint16_t> a, std::span<float> d);
 void cast_i32_to_f32(std::span<const int32_t> a, std::span<float> d);
 void cast_f32_to_i32(std::span<const float> a, std::span<int32_t> d);

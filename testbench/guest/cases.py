@@ -11,12 +11,16 @@ FUNCTIONS = 8
 DIGITS = "/digits"  # in the guest
 ROOT = Path(__file__).resolve().parents[2]
 # Reports of these programs, but for what depends on the machine's speed or names where a device is.
-UNEQUAL = ("wall_seconds", "macs_per_second", "simulated_macs_per_second", "message", "interrupts")
+# From a descriptor's fetch to its validation pass 5,938 cycles in a function's first session and in each of a guest, 14,678 in later ones of this machine.
+UNEQUAL = ("wall_seconds", "macs_per_second", "simulated_macs_per_second", "message", "interrupts", "fetched_to_validated", "doorbell_to_completion")
+# Which command the second read of host memory serves follows from which queue's descriptors are fetched first, and so from how fast the caller rings
+# doorbells: which commands fail may differ, the trial's status, its recovery and what it found broken may not.
+UNORDERED = {"fault_host_memory": ("commands",)}
 SHAPES = (("gemm small", "64x64x64", "bf16"), ("gemm", "256x256x256", "bf16"), ("gemm int8", "96x200x72", "int8"))
 # One fault of each class that one function can have for itself. What ends the firmware or the chip ends it for all functions of a simulator:
 # no function's reset brings that back. Name, schedule, the status that the first caller sees who does not see OK.
 FAULTS = (("descriptor", 'kind = "host_read_flip"\nnth = 1\nvalue = 77', "BAD_DESCRIPTOR"),
-          ("doorbell", 'kind = "doorbell_value"\nqueue = 1\nnth = 4\nvalue = 100', "BAD_DOORBELL"),
+          ("doorbell", 'kind = "doorbell_value"\nqueue = 1\nvalue = 100\ncount = "for ever"', "BAD_DOORBELL"),
           ("host memory", 'kind = "host_read_error"\nnth = 2', "DMA_FAULT"),
           ("HBM", 'kind = "hbm_read_error"\nnth = 1', "DMA_FAULT"),
           ("completion", 'kind = "completion_lost"\nqueue = 1\nnth = 3', "TIMEOUT_WAIT"),
@@ -79,10 +83,10 @@ def reports(text):
     return value, text[end:].strip().splitlines()
 
 
-def comparable(value):
+def comparable(value, without=()):
     if isinstance(value, dict):
-        return {key: comparable(item) for key, item in value.items() if key not in UNEQUAL}
-    return [comparable(item) for item in value] if isinstance(value, list) else value
+        return {key: comparable(item, without) for key, item in value.items() if key not in UNEQUAL and key not in without}
+    return [comparable(item, without) for item in value] if isinstance(value, list) else value
 
 
 def differences(case, guest, outside):
@@ -92,8 +96,9 @@ def differences(case, guest, outside):
     inside, sums = reports(guest.out)
     expected, expected_sums = reports(outside.out)
     found = [] if sums == expected_sums else [f"{case}: {sums} in the guest, {expected_sums} outside"]
-    if comparable(inside) != comparable(expected):
-        found.append(f"{case}: {json.dumps(comparable(inside))[:600]} in the guest, {json.dumps(comparable(expected))[:600]} outside")
+    inside, expected = (comparable(report, UNORDERED.get(case, ())) for report in (inside, expected))
+    if inside != expected:
+        found.append(f"{case}: {json.dumps(inside)[:600]} in the guest, {json.dumps(expected)[:600]} outside")
     return found
 
 

@@ -72,6 +72,14 @@ class Results(unittest.TestCase):
         self.assertEqual(cases.differences("x", result(nested), result(nested.replace('"a"', '"b"'))), [])
         self.assertEqual(len(cases.differences("x", result(nested), result(nested.replace("OK", "NO")))), 1)
 
+    def test_of_a_fault_that_meets_whom_it_meets_the_commands_may_differ_and_nothing_else(self):
+        trial = json.dumps([{"status": "DMA_FAULT", "commands": [{"status": "OK"}]}])
+        other = trial.replace('"OK"', '"DMA_FAULT"')
+        self.assertEqual(cases.differences("fault_host_memory", result(trial), result(other)), [])
+        self.assertEqual(len(cases.differences("fault_HBM", result(trial), result(other))), 1)
+        self.assertEqual(len(cases.differences("fault_host_memory", result(trial), result(trial.replace('"DMA_FAULT"', '"OK"')))), 1)
+        self.assertTrue(set(cases.UNORDERED) <= {case.name for case in cases.compared()})
+
     def test_every_fault_has_a_file_and_a_class_of_its_own_name(self):
         self.assertEqual(len(cases.fault_files()), len(cases.FAULTS))
         self.assertEqual(len({case.name for case in cases.compared()}), len(list(cases.compared())))
