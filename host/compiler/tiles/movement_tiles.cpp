@@ -1,7 +1,8 @@
 // Elements that change their rows or lanes. Rows whose lanes stay where they are are copied. Runs of lanes that move
 // together within their row are rotated to their place, a command each. All else goes through TRANSPOSE: once, where
 // lanes become rows; twice, where lanes of one row become other lanes of one row, with the lanes put together as rows
-// in between. Of rotations and transposes the cheaper ones are taken.
+// in between. Lanes of a column whose rows lie in several row chunks are put together first. Of rotations and transposes
+// the cheapest are taken.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,7 +114,16 @@ class Mover {
     // Compared by what a row costs.
     const uint64_t transposed = once ? across : some;
     const uint64_t cost = once ? transpose_cycles(row.size(), across) : twice_cycles(runs, step, some);
-    if (rotate_cycles(rotation, along) * transposed <= cost * along) {
+    const std::vector<Run> apart = once ? std::vector<Run>{} : rows_apart(row);
+    const uint64_t gathered = apart.empty() ? 0 : columns_apart(r, end, row);
+    const uint64_t gather_cost = gather_cycles(apart, gathered);
+    const bool rotates = rotate_cycles(rotation, along) * transposed <= cost * along;
+    if (gathered != 0 && gather_cost * transposed < cost * gathered &&
+        (!rotates || gather_cost * along < rotate_cycles(rotation, along) * gathered)) {
+      transpose_gathered(r, gathered, apart);
+      return gathered;
+    }
+    if (rotates) {
       rotate(r, along, step, rotation);
       return along;
     }
@@ -201,6 +211,58 @@ class Mover {
       emit(WEFT_OPCODE_TRANSPOSE, source_of(begin, step), target_.lanes, columns, {buffer, 0, words_});
     }
     emit(WEFT_OPCODE_ELEMENTWISE, {buffer, skipped * words_, words_}, count, target_.lanes, target_of(r));
+  }
+
+  /// The same column of rows that lie in several row chunks or sources, or not equally far apart: the rows that can be
+  /// copied together. Empty: the lanes are not of the same column.
+  [[nodiscard]] std::vector<Run> rows_apart(const std::vector<Place>& row) const {
+    std::vector<Run> runs;
+    for (uint64_t lane = 0; lane < row.size(); lane++) {
+      if (row[lane].column != row[0].column) return {};
+      if (!runs.empty() && follows(runs.back(), row[lane]))
+        runs.back().count++;
+      else
+        runs.push_back({row[lane], lane, 1, 1});
+    }
+    return runs;
+  }
+  /// The run with one more row; the second one sets the step.
+  [[nodiscard]] bool follows(Run& run, const Place& place) const {
+    if (place.source != run.first.source || place.row < run.first.row) return false;
+    const uint64_t step = run.count == 1 ? place.row - run.first.row : run.step;
+    if (place.row != run.first.row + run.count * step || rows_in_chunk(run.first, step) <= run.count) return false;
+    run.step = step;
+    return true;
+  }
+  /// How many rows from r on are the columns behind the first one's.
+  [[nodiscard]] uint64_t columns_apart(uint64_t r, uint64_t end, const std::vector<Place>& row) const {
+    const uint64_t limit = std::min(end - r, n_ - row[0].column % n_);
+    for (uint64_t count = 1; count < limit; count++)
+      for (uint64_t lane = 0; lane < row.size(); lane++)
+        if (at(r + count, lane) != Place{row[lane].source, row[lane].row, row[lane].column + count}) return count;
+    return limit;
+  }
+  [[nodiscard]] uint64_t gather_cycles(const std::vector<Run>& apart, uint64_t count) const {
+    uint64_t cycles = transpose_cycles(target_.lanes, count) + groups(count) + kCommandCycles;
+    for (const Run& run : apart) cycles += groups(run.count) + kCommandCycles;
+    return cycles;
+  }
+
+  /// Rows of a block put together, and transposed. The columns before the first one come with it.
+  void transpose_gathered(uint64_t r, uint64_t count, const std::vector<Run>& apart) {
+    Place begin = apart[0].first;
+    const uint64_t skipped = begin.column % n_, columns = skipped + count;
+    const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, target_.lanes * words_);
+    for (const Run& run : apart) {
+      begin = run.first;
+      begin.column -= skipped;
+      emit(WEFT_OPCODE_ELEMENTWISE, source_of(begin, run.step), run.count, columns,
+           {together, run.lane * words_, words_});
+    }
+    if (skipped == 0) return emit(WEFT_OPCODE_TRANSPOSE, {together, 0, words_}, target_.lanes, count, target_of(r));
+    const BufferId turned = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, columns * words_);
+    emit(WEFT_OPCODE_TRANSPOSE, {together, 0, words_}, target_.lanes, columns, {turned, 0, words_});
+    emit(WEFT_OPCODE_ELEMENTWISE, {turned, skipped * words_, words_}, count, target_.lanes, target_of(r));
   }
 
   [[nodiscard]] std::vector<Turn> turns_of(const std::vector<Place>& row) const {

@@ -124,6 +124,34 @@ TEST_CASE("products of computed matrices, many at a time, with dimensions in any
         kBf16);
 }
 
+TEST_CASE("columns of rows in several row chunks become rows together") {
+  // Channels of an image, line by line, become pixels: the lines of a pixel lie in several row chunks.
+  constexpr size_t kChannels = 3, kLines = 40, kColumns = 13;
+  const auto& nano = *spec::find_chip("nano");
+  Graph graph;
+  graph.name = "pixels";
+  graph.tensors.push_back({"x", {kChannels * kLines, kColumns}, kChannels * kLines, kColumns, WEFT_VPU_DTYPE_F32});
+  graph.tensors.push_back({"y", {kLines * kColumns, kChannels}, kLines * kColumns, kChannels, WEFT_VPU_DTYPE_F32});
+  graph.inputs = {0}, graph.outputs = {1};
+  auto from = std::make_shared<std::vector<uint32_t>>();
+  for (size_t pixel = 0; pixel < kLines * kColumns; pixel++)
+    for (size_t channel = 0; channel < kChannels; channel++)
+      from->push_back(static_cast<uint32_t>(channel * kLines * kColumns + pixel));
+  graph.nodes.emplace_back(RearrangeNode{"move", {0}, 1, from});
+  REQUIRE(check_graph(graph).ok());
+  std::mt19937_64 random(1);
+  const auto x = draw(random, from->size());
+  std::vector<float> wanted;
+  for (const uint32_t i : *from) wanted.push_back(x[i]);
+  CHECK(differing(run(nano, graph, {x}, 1), wanted) == 0);
+  const auto program = lower(nano, graph);
+  REQUIRE(program.ok());
+  const auto kernel = tiles::compile_resident(nano, program.value());
+  REQUIRE(kernel.ok());
+  // Of each line two blocks of columns: some copies and a transposition, and not a few for each pixel.
+  CHECK(kernel.value().queues[WEFT_QUEUE_VPU].size() <= 2 * kLines * (kChannels + 3));
+}
+
 TEST_CASE("lanes that move together within their rows are rotated, a command for each run of them") {
   const auto commands = [](const std::string& text) {
     check(text, kExact);
