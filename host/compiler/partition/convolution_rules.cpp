@@ -246,15 +246,16 @@ void GraphBuilder::add_windows_product(const Op& op) {
     node.windows.taps = {1, 1}, node.windows.low = {0, 0}, node.windows.places = node.windows.size;
   }
   const ValueView source = view(op.operands[0], op.origin);
-  const bool integers = is_i32_result(op);
-  // As the model has it, x has lines as rows.
-  const bool lines = !spreads && !integers && !source.from &&
+  // As the model has it, x has lines as rows; of integers, where f32 sums them up exactly.
+  const bool lines = !spreads && !source.from &&
+                     (!is_i32_result(op) || node.windows.tap_count() * channels <= integer_terms(op)) &&
                      graph_.tensors[source.tensors[0]].columns == node.windows.size[1] &&
                      !graph_.tensors[source.tensors[0]].uniform && channels * high <= kLineChannels &&
                      node.windows.dilation[0] == 1 && node.windows.low[0] >= 0 && node.windows.low[1] >= 0;
+  const bool integers = !lines && is_i32_result(op);  // of i8
   if (lines) {
     node.order = ConvolutionNode::Order::kLines;
-    node.sources = {source.tensors[0]};
+    node.sources = {is_i32(source.tensors[0]) ? cast(op, source.tensors[0], WEFT_VPU_DTYPE_F32) : source.tensors[0]};
   } else if (integers) {
     // One source, whose channels fill whole pairs.
     const size_t pixels =
@@ -286,8 +287,10 @@ void GraphBuilder::add_windows_product(const Op& op) {
       new_tensor(op.origin, module_.type(op.results[0]).dims, module_.type(op.results[0]).count() / node.n, node.n);
   if (integers) graph_.tensors[node.y].dtype = WEFT_VPU_DTYPE_I32;
   producer_[node.y] = graph_.nodes.size();
-  set_channels_last(op, node.y);
+  size_t y = node.y;
   graph_.nodes.emplace_back(std::move(node));
+  if (lines && is_i32_result(op)) y = cast(op, y, WEFT_VPU_DTYPE_I32);
+  set_channels_last(op, y);
 }
 
 }  // namespace weft::compiler

@@ -266,7 +266,7 @@ TEST_CASE("conversions between integers of 8 bits and others") {
 
 TEST_CASE("a convolution of bytes is one of int8 tap by tap, padding is the zero point") {
   for (const char* chip : {"nano", "nano-4mxu"})
-    for (const int channels : {1, 3, 19})
+    for (const int channels : {11, 19})
       for (const auto& [taps, stride] : {std::pair{3, 1}, {3, 2}, {1, 1}}) {
         const int size = 6, pad = taps / 2, places = (size + 2 * pad - taps) / stride + 1;
         const std::string x = fmt::format("[2, {}, {}, {}]", channels, size, size);
@@ -282,6 +282,35 @@ TEST_CASE("a convolution of bytes is one of int8 tap by tap, padding is the zero
         check(text, {draw(19, static_cast<size_t>(2 * channels * size * size), 0, 255)}, chip);
         CHECK(count_int8(text, chip) != 0);
       }
+}
+
+TEST_CASE("a convolution of bytes of few channels is one by lines, in bf16, as long as its sums are exact") {
+  const auto convolution = [](int channels, int taps, int size, int outputs, uint64_t seed) {
+    const std::string x = fmt::format("[2, {}, {}, {}]", channels, size, size);
+    const std::string w = fmt::format("[{}, {}, {}, {}]", outputs, channels, taps, taps);
+    const int places = (size + 2 * (taps / 2) - taps) / 2 + 1;
+    // All of the largest size: a sum has as many bits as it can.
+    Numbers weights(static_cast<size_t>(outputs * channels * taps * taps), -128);
+    if (seed != 0) weights = draw(seed, weights.size(), -128, 127);
+    return parameter(0, "u8", x) + shifted(0, 1, x, 3) + constant(5, "i32", w, weights) +
+           fmt::format(
+               "%6 = convolution(%4, %5) {{element = i32, groups = 1, high = [{0}, {0}], lhs_dilation = [1, 1], low = "
+               "[{0}, {0}], rhs_dilation = [1, 1], strides = [2, 2]}} : i32[2, {1}, {2}, {2}]\n",
+               taps / 2, outputs, places) +
+           "return \"y\" = %6\n";
+  };
+  for (const char* chip : {"nano", "nano-4mxu"})
+    for (const auto& [channels, taps, size] : {std::tuple{1, 3, 9}, {3, 7, 14}, {1, 1, 5}, {3, 10, 11}})
+      for (const uint64_t seed : {0, 31}) {
+        const std::string text = convolution(channels, taps, size, 11, seed);
+        const auto elements = static_cast<size_t>(2 * channels * size * size);
+        check(text, {seed == 0 ? Numbers(elements, 255) : draw(32, elements, 0, 255)}, chip);
+        CHECK(count_int8(text, chip) == 0);
+      }
+  // 1 x 27 x 27 products of 252 x 128 are more than 2^24.
+  const std::string large = convolution(1, 27, 29, 2, 0);
+  check(large, {Numbers(2 * 29 * 29, 255)});
+  CHECK(count_int8(large, "nano") != 0);
 }
 
 TEST_CASE("depthwise convolutions and those by computed weights are exact") {
