@@ -144,6 +144,11 @@ def check_table(entries):
             sys.exit(f"prove.py: proofs.toml: two proofs are named {entry['name']}")
 
 
+def level(entry):
+    """Who runs it: scripts/test (always), CI behind it (gate), or the nightly regression."""
+    return "nightly" if entry.get("nightly") else "gate" if entry.get("gate") else "always"
+
+
 def table(results):
     """Rows of the printed table."""
     head = ["name", "property", "method", "depth", "solver", "covers", "seconds", "mutants killed"]
@@ -155,7 +160,7 @@ def table(results):
 def page_with_table(page, entries):
     """README.md with the table of all entries between its marks: what follows from proofs.toml alone."""
     lines = ["| proof | holds | method, depth | read by | solver | mutants |", "|---|---|---|---|---|---|"]
-    lines += [f"| `{e['name']}` | {e['statement']} | {e['method']}, {e['depth']}{', nightly' if e.get('nightly') else ''} | {model.READERS[e.get('reader', 'yosys')]} | "
+    lines += [f"| `{e['name']}` | {e['statement']} | {e['method']}, {e['depth']}{'' if level(e) == 'always' else f', {level(e)}'} | {model.READERS[e.get('reader', 'yosys')]} | "
               f"{e.get('solver', 'abc')} | {len(e['mutants'])} |" for e in entries]
     new, count = re.subn(r"(<!-- table -->\n).*?(<!-- end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], page,
                          flags=re.S)
@@ -180,7 +185,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=model.ROOT / "build", help="CMake build folder, default: build")
     parser.add_argument("--proofs", type=Path, default=model.HERE / "proofs.toml", help="default: proofs.toml of this folder")
-    parser.add_argument("--list", action="store_true", help="print name, always or nightly, number of mutants, and statement of each proof, with tabs between, and end")
+    parser.add_argument("--list", action="store_true", help="print name, always, gate or nightly, number of mutants, and statement of each proof, with tabs between, and end")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these proofs, not all")
     parser.add_argument("--mutants", choices=("all", "first"), default="all", help="refute all mutants of a proof, or the first alone; default: all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, - for standard output")
@@ -198,7 +203,7 @@ def main():
     entries = inherited(entries) if isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries) else entries
     check_table(entries)
     if arguments.list:
-        print("\n".join(f"{e['name']}\t{'nightly' if e.get('nightly') else 'always'}\t{len(e['mutants'])}\t{e['statement']}" for e in entries))
+        print("\n".join(f"{e['name']}\t{level(e)}\t{len(e['mutants'])}\t{e['statement']}" for e in entries))
         return 0
     page = arguments.table or arguments.check_table
     if page:
