@@ -56,23 +56,46 @@ TensorPtr as_tensor(const compiler::ir::TensorType& type, const std::vector<floa
   return tensor;
 }
 
-constexpr double kPlain = 1;
-constexpr double kNudged = 1 + 1.0 / 1024;  // a quarter of the step of bf16 below a power of two, half of it above
+enum class Operands : uint8_t { kPlain, kNudged };
 
-/// The module with what products read in f32 times a factor and rounded to bf16, as docs/numerics.md has it. Where terms
-/// cancel, as in a mean over a product's rows, that rounding can be all that is left.
-Module with_rounded_operands(const Module& module, double factor) {
+constexpr double kNudgeOfBf16 = 0x1p-10;   // a quarter of the step of bf16 below a power of two, half of it above
+constexpr double kNudgeOfParts = 0x1p-18;  // the same of two parts of bf16
+constexpr double kNudgeOfF32 = 0x1p-22;    // about the error of a function of the vector unit
+
+/// A value times 1 + `by` or 1 - `by`, element by element.
+ValueId jittered(compiler::ir::Builder& build, ValueId value, double by, uint64_t seed) {
+  random::Draw draw(seed);
+  auto factors = std::make_shared<Tensor>(build.type(value));
+  for (uint64_t i = 0; i < factors->type.count(); i++)
+    factors->as<float>()[i] = static_cast<float>(draw.once_in(2) ? 1 + by : 1 - by);
+  return build.times(value, build.constant(factors));
+}
+
+/// The module with what products of one pass read in f32 rounded to bf16, as docs/numerics.md has it; perhaps with a
+/// little more before that. Where terms cancel, as in a mean over a product's rows, rounding can be all that is left.
+/// Beside products of several passes, operators are as far off as the device's may be, instead.
+Module with_rounded_operands(const Module& module, Operands operands) {
   compiler::passes::Rewriter rewriter(module);
   compiler::ir::Builder build(rewriter.to());
+  const auto is_product = [](const compiler::ir::Op& op) {
+    return op.kind == compiler::ir::OpKind::kDotGeneral || op.kind == compiler::ir::OpKind::kConvolution;
+  };
+  const bool precise =
+      std::ranges::any_of(module.ops(), [](const auto& op) { return op.attributes.contains("precision"); });
+  uint64_t seed = 0;
   for (const auto& op : module.ops()) {
     auto mapped = rewriter.mapped(op);
-    const bool product = op.kind == compiler::ir::OpKind::kDotGeneral || op.kind == compiler::ir::OpKind::kConvolution;
-    if (product && !op.attributes.contains("precision"))
-      for (auto& operand : mapped.operands)
-        if (build.element(operand) == ElementType::kF32) {
-          if (factor != kPlain) operand = build.times(operand, factor);
-          operand = build.convert(build.convert(operand, ElementType::kBf16), ElementType::kF32);
-        }
+    const bool in_parts = op.attributes.contains("precision"), nudged = operands == Operands::kNudged;
+    for (auto& operand : mapped.operands) {
+      if (build.element(operand) != ElementType::kF32) continue;
+      if (is_product(op) && !in_parts) {
+        if (nudged) operand = build.times(operand, 1 + kNudgeOfBf16);
+        operand = build.convert(build.convert(operand, ElementType::kBf16), ElementType::kF32);
+      } else if (nudged && precise) {
+        const bool high = in_parts && op.word("precision") == "high";
+        operand = jittered(build, operand, high ? kNudgeOfParts : kNudgeOfF32, seed++);
+      }
+    }
     rewriter.add(op, std::move(mapped));
   }
   return rewriter.finish();
@@ -245,7 +268,7 @@ class Judging {
 
   std::string compare_with_reference(const Module& planned, const Module& module, const std::vector<TensorPtr>& inputs,
                                      const Environment& environment) {
-    const auto expected = compiler::reference::evaluate(with_rounded_operands(planned, kPlain), inputs);
+    const auto expected = compiler::reference::evaluate(with_rounded_operands(planned, Operands::kPlain), inputs);
     if (!expected.ok()) return "reference: " + expected.error().message;
     for (size_t o = 0; o < planned.outputs.size(); o++) {
       const Tensor &is = *environment.at(module.outputs[o].value), &should = *expected.value()[o];
@@ -268,7 +291,7 @@ class Judging {
   /// go to the other one, and an output in which almost everything cancels is made of that.
   static double moved_by_rounding(const Module& planned, const std::vector<TensorPtr>& inputs, size_t output,
                                   const Tensor& should) {
-    const auto moved = compiler::reference::evaluate(with_rounded_operands(planned, kNudged), inputs);
+    const auto moved = compiler::reference::evaluate(with_rounded_operands(planned, Operands::kNudged), inputs);
     return moved.ok() ? distance(*moved.value()[output], should).far : 0;
   }
 

@@ -86,6 +86,16 @@ TEST_CASE("an output in which almost everything cancels is as far from the refer
   CHECK(of.error > 0.05);
 }
 
+TEST_CASE(
+    "beside products of several passes an output in which almost everything cancels moves as its operators round") {
+  for (const auto& [chip, seed] : {std::pair("nano", 611299u), std::pair("nano-4mxu", 721142u)}) {
+    const Judgement of = judge(draw_plan(*spec::find_chip(chip), seed), core::CoreKind::kFast);
+    CHECK(of.wrong == "");
+    CHECK(of.referenced);
+    CHECK(of.error > 0.001);
+    CHECK(of.error < 0.01);
+  }
+}
 TEST_CASE("level ci has 2000 networks and nightly 20000") {
   for (const auto& [level, wanted] : {std::pair("ci", 2000u), std::pair("nightly", 20000u)}) {
     uint64_t graphs = 0;
