@@ -41,17 +41,6 @@ Bytes part_of(const Bytes& data, const CollectiveBlock& block) {
 
 void append(Bytes& to, const Bytes& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// Each element of int32 wraps, as in the VPU.
-void add_i32(Bytes& sum, const Bytes& more) {
-  for (size_t at = 0; at < sum.size(); at += 4) {
-    uint32_t a = 0, b = 0;
-    std::memcpy(&a, &sum[at], 4);
-    std::memcpy(&b, &more[at], 4);
-    a += b;
-    std::memcpy(&sum[at], &a, 4);
-  }
-}
-
 /// The sums of one group.
 class Reduction {
  public:
@@ -91,23 +80,33 @@ class Reduction {
     return sum;
   }
 
-  void add(Bytes& sum, const Bytes& more) const {
-    if (sum.empty())
-      sum = more;
-    else if (c_.dtype == WEFT_ARGUMENT_DTYPE_I32)
-      add_i32(sum, more);
-    else
-      golden::combine(
-          c_.dtype == WEFT_ARGUMENT_DTYPE_F32 ? WEFT_COMMAND_FLAG_REDUCE_F32 : WEFT_COMMAND_FLAG_REDUCE_BF16, sum,
-          more);
-  }
+  void add(Bytes& sum, const Bytes& more) const { sum.empty() ? void(sum = more) : add_elements(c_.dtype, sum, more); }
 
   const Collective& c_;
   const ChipData& inputs_;
   const CollectiveMesh& mesh_;
 };
 
+/// Each element of int32 wraps, as in the VPU.
+void add_i32(Bytes& sum, const Bytes& more) {
+  for (size_t at = 0; at < sum.size(); at += 4) {
+    uint32_t a = 0, b = 0;
+    std::memcpy(&a, &sum[at], 4);
+    std::memcpy(&b, &more[at], 4);
+    a += b;
+    std::memcpy(&sum[at], &a, 4);
+  }
+}
+
 }  // namespace
+
+void add_elements(weft_argument_dtype dtype, Bytes& sum, const Bytes& more) {
+  if (dtype == WEFT_ARGUMENT_DTYPE_I32)
+    add_i32(sum, more);
+  else
+    golden::combine(dtype == WEFT_ARGUMENT_DTYPE_F32 ? WEFT_COMMAND_FLAG_REDUCE_F32 : WEFT_COMMAND_FLAG_REDUCE_BF16,
+                    sum, more);
+}
 
 uint64_t collective_input_bytes(const SliceShape& slice, uint32_t chip, const Collective& c) {
   if (c.kind == CollectiveKind::kBarrier || !compiler::takes_part(c, chip)) return 0;

@@ -22,6 +22,9 @@ using ChipData = std::vector<std::vector<std::byte>>;  ///< by chip
 [[nodiscard]] ChipData collective_reference(const compiler::SliceShape& slice, const compiler::Collective& collective,
                                             const ChipData& inputs);
 
+/// sum + more, in each element of f32, bf16 or i32, by the golden model's arithmetic; both have as many bytes.
+void add_elements(weft_argument_dtype dtype, std::vector<std::byte>& sum, const std::vector<std::byte>& more);
+
 /// f32 and bf16: numbers from -2 to 2 of which most sums are rounded, so that another order of additions shows. i32 and
 /// i8: any bits.
 [[nodiscard]] std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, weft_argument_dtype dtype);

@@ -48,21 +48,6 @@ bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllReduce;
 }
 
-/// What the VPU adds. None: it cannot.
-std::optional<weft_vpu_dtype> sum_dtype(weft_argument_dtype dtype) {
-  switch (dtype) {
-    case WEFT_ARGUMENT_DTYPE_F32:
-      return WEFT_VPU_DTYPE_F32;
-    case WEFT_ARGUMENT_DTYPE_BF16:
-      return WEFT_VPU_DTYPE_BF16;
-    case WEFT_ARGUMENT_DTYPE_I32:
-      return WEFT_VPU_DTYPE_I32;
-    case WEFT_ARGUMENT_DTYPE_I8:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 Status check(const Collective& c, unsigned ranks) {
   const auto invalid = [](std::string text) { return Error{WEFT_ERROR_INVALID_ARGUMENT, std::move(text)}; };
   if (c.kind == CollectiveKind::kBarrier) return Ok{};

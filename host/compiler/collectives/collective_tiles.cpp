@@ -21,7 +21,7 @@ struct Tile {
 
 class TileScheduler {
  public:
-  TileScheduler(ProgramBuilder& program, weft_vpu_dtype dtype, unsigned gate, unsigned at_once)
+  TileScheduler(ProgramBuilder& program, weft_vpu_dtype dtype, std::optional<unsigned> gate, unsigned at_once)
       : program_(program),
         chip_(program.chip()),
         dtype_(dtype),
@@ -62,7 +62,7 @@ class TileScheduler {
       command.size0 = static_cast<uint32_t>(tile.bytes);
       if (i == 0 && index >= slots_)
         ProgramBuilder::wait(command.header, of_slot(kFree, index), tiles_[index - slots_].transfer->sinks.size());
-      if (i == 0 && index == 0) ProgramBuilder::wait(command.header, gate_, 1);
+      if (i == 0 && index == 0 && gate_) ProgramBuilder::wait(command.header, *gate_, 1);
       if (source.arrival != WEFT_NO_SEMAPHORE)
         ProgramBuilder::wait(command.header, source.arrival,
                              source.at_once == 0 ? 1
@@ -130,7 +130,7 @@ class TileScheduler {
   ProgramBuilder& program_;
   const spec::Chip& chip_;
   const weft_vpu_dtype dtype_;
-  const unsigned gate_;
+  const std::optional<unsigned> gate_;
   const size_t slots_;
   const uint64_t tile_bytes_;
   std::vector<Tile> tiles_;
@@ -144,8 +144,22 @@ uint64_t transfer_tile_bytes(const spec::Chip& chip) {
   return std::max(row_bytes, std::min(kMaxTileBytes, room) / row_bytes * row_bytes);
 }
 
+std::optional<weft_vpu_dtype> sum_dtype(weft_argument_dtype dtype) {
+  switch (dtype) {
+    case WEFT_ARGUMENT_DTYPE_F32:
+      return WEFT_VPU_DTYPE_F32;
+    case WEFT_ARGUMENT_DTYPE_BF16:
+      return WEFT_VPU_DTYPE_BF16;
+    case WEFT_ARGUMENT_DTYPE_I32:
+      return WEFT_VPU_DTYPE_I32;
+    case WEFT_ARGUMENT_DTYPE_I8:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 void schedule_transfers(ProgramBuilder& program, const std::vector<Transfer>& transfers, weft_vpu_dtype dtype,
-                        unsigned gate, unsigned at_once) {
+                        std::optional<unsigned> gate, unsigned at_once) {
   TileScheduler(program, dtype, gate, at_once).run(transfers);
 }
 

@@ -36,13 +36,16 @@ struct Transfer {
 };
 
 /// Adds the commands of all transfers, in their order, to `program`: each queue does them one after the other, and a
-/// tile is loaded while others are added and sent. Every load comes after `gate` has been posted. `dtype`: of
-/// additions, f32, bf16 or i32. `at_once`: tiles between their load and their last sink. Uses semaphores 0 to 23, three for
+/// tile is loaded while others are added and sent. Every load comes after `gate`, if there is one, has been posted.
+/// `dtype`: of additions, f32, bf16 or i32. `at_once`: tiles between their load and their last sink. Uses semaphores 0 to 23, three for
 /// each tile at once. UNSUPPORTED: more than 65535 tiles for one semaphore.
 void schedule_transfers(ProgramBuilder& program, const std::vector<Transfer>& transfers, weft_vpu_dtype dtype,
-                        unsigned gate, unsigned at_once);
+                        std::optional<unsigned> gate, unsigned at_once);
 
 inline constexpr unsigned kTilesAtOnce = 8, kTilesBesideProgram = 4;
+
+/// What the VPU adds. None: it cannot.
+[[nodiscard]] std::optional<weft_vpu_dtype> sum_dtype(weft_argument_dtype dtype);
 
 /// Bytes of a tile; both ends of a transfer cut it the same way.
 [[nodiscard]] uint64_t transfer_tile_bytes(const spec::Chip& chip);

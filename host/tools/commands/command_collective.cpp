@@ -16,6 +16,7 @@
 #include "host/runtime/slice_session.hpp"
 #include "host/tools/commands/command.hpp"
 #include "host/tools/commands/failure.hpp"
+#include "host/tools/commands/multislice_collective.hpp"
 #include "host/tools/commands/options.hpp"
 #include "host/tools/commands/slice_options.hpp"
 #include "host/tools/formats/files.hpp"
@@ -49,6 +50,7 @@ struct Arguments {
   unsigned root = 0, shift = 1;
   bool timing_only = false;
   bool json = false;
+  HostOptions hosts;
 };
 
 /// "0,1,4,5": chips of a group, by rank.
@@ -163,6 +165,14 @@ int collective(const Arguments& a) {
   c.algorithm = algorithm.value();
   if (c.kind == CollectiveKind::kBarrier) c.bytes = 0;
   if (c.kind == CollectiveKind::kPermute) c.shift = a.shift;
+  if (a.hosts.slices > 1)
+    return collective_over_slices({.slice = a.slice,
+                                   .core = a.core,
+                                   .axis = a.groups.empty() ? a.axis : "groups",
+                                   .dtype = a.dtype,
+                                   .seed = a.seed,
+                                   .json = a.json},
+                                  a.hosts, c);
   std::string name = a.slice.empty() ? "vfio-user:" + a.directory : fmt::format("sim:{}?core={}", a.slice, a.core);
   if (!a.trace.empty()) {
     if (auto status = check_regular(a.trace); !status.ok()) return fail(status.error());
@@ -240,6 +250,9 @@ void register_collective(CLI::App& app, Action& action) {
                  "has room for; fast cores only")
       ->excludes(directory);
   command->add_flag("--json", a->json, "print JSON");
+  add_host_options(*command, a->hosts);
+  for (const auto* one_slice : {"--listen", "--trace", "--timing-only"})
+    command->get_option("--slices")->excludes(command->get_option(one_slice));
   command->callback([=, &action] {
     if (slice->count() + directory->count() != 1)
       throw CLI::ValidationError("collective", "one of --slice and --listen is needed");

@@ -1,0 +1,334 @@
+// Three launches of all slices, and two crossings of their hosts' network between them.
+//
+//   slice, by ICI      reduce-scatter ──► copies to the host          sum of parts ──► copy to the host          all-gather
+//   hosts, by DCN                                         parts ──► copies to the chip             sums ──► copies to the chip
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/round_up.hpp"
+#include "host/compiler/collectives/collective_mesh.hpp"
+#include "host/compiler/collectives/sum_kernel.hpp"
+#include "host/runtime/multislice_session.hpp"
+#include "host/runtime/open_chips.hpp"
+
+namespace weft::runtime {
+namespace {
+
+using compiler::Collective;
+using compiler::CollectiveBlock;
+using compiler::CollectiveKind;
+
+constexpr uint64_t kFemtosecondsPerSecond = 1'000'000'000'000'000;
+constexpr uint64_t kRoom = 64;  // of arguments, whole pieces of so many bytes
+
+/// Memory of one chip, and its host's for it. `share`: what the chip has of its slice's sum. Parts of others lie in
+/// `arrived` one behind the other, each as long as this slice's own.
+struct OneChip {
+  uint64_t share_bytes = 0;
+  BufferHandle array, share, arrived, sums;
+  BufferHandle to_network, from_network;  // HOST
+  std::byte *sent = nullptr, *received = nullptr;
+  ProgramHandle reduce, sum, gather;
+};
+
+/// A command of a step.
+struct Submitted {
+  uint32_t slice = 0, chip = 0;
+  EventHandle event;
+};
+
+/// What goes over the network as soon as a command of the step has ended.
+struct Leaving {
+  HostMessage message;
+  uint64_t from_offset = 0, to_offset = 0;
+  size_t command = 0;
+};
+
+class HierarchicalAllReduce {
+ public:
+  HierarchicalAllReduce(MultisliceSession& session, HostNetwork& network, const Collective& collective)
+      : session_(session), network_(network), collective_(collective), chips_(session.count()) {}
+
+  Status prepare(const std::vector<std::vector<std::vector<std::byte>>>& inputs) {
+    if (collective_.kind != CollectiveKind::kAllReduce)
+      return Error{WEFT_ERROR_INVALID_ARGUMENT, "over several slices only an all-reduce is possible"};
+    if (inputs.size() != slices())
+      return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("inputs of {} slices for {}", inputs.size(), slices())};
+    for (uint32_t slice = 0; slice < slices(); slice++) {
+      if (inputs[slice].size() != session_.slice(slice).chips())
+        return on_slice(
+            slice, Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("inputs of {} chips for {}", inputs[slice].size(),
+                                                                  session_.slice(slice).chips())});
+      for (uint32_t chip = 0; chip < session_.slice(slice).chips(); chip++) {
+        chips_[slice].emplace_back();
+        if (!compiler::takes_part(collective_, chip)) continue;
+        if (inputs[slice][chip].size() != collective_.bytes)
+          return on_slice(slice, on_chip(chip, Error{WEFT_ERROR_INVALID_ARGUMENT,
+                                                     fmt::format("an input of {} bytes for {}",
+                                                                 inputs[slice][chip].size(), collective_.bytes)}));
+        if (auto status = prepare(slice, chip, inputs[slice][chip]); !status.ok())
+          return on_slice(slice, status.error());
+      }
+    }
+    return Ok{};
+  }
+
+  Result<HierarchicalResult> run() {
+    HierarchicalResult result;
+    HierarchicalTimes& times = result.times;
+    auto status = step(times.reduced, [this](uint32_t s, uint32_t c) { return reduce(s, c); });
+    if (status.ok()) times.parts = cross(times);
+    if (status.ok()) status = step(times.added, [this](uint32_t s, uint32_t c) { return add(s, c); });
+    if (status.ok()) times.sums = cross(times);
+    if (status.ok()) status = step(times.gathered, [this](uint32_t s, uint32_t c) { return gather(s, c); });
+    if (!status.ok()) return status.error();
+    for (uint32_t slice = 0; slice < slices(); slice++) {
+      result.outputs.emplace_back(chips_[slice].size());
+      for (uint32_t number = 0; number < chips_[slice].size(); number++) {
+        if (chips_[slice][number].array == nullptr) continue;
+        auto data = session_.slice(slice).read(number, chips_[slice][number].array, 0, collective_.bytes);
+        if (!data.ok()) return on_slice(slice, data.error());
+        result.outputs[slice][number] = std::move(data.value());
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] uint32_t slices() const { return session_.count(); }
+  [[nodiscard]] CollectiveBlock part(const OneChip& one, uint32_t owner) const {
+    return compiler::collective_block(one.share_bytes, slices(), owner);
+  }
+  /// Where the part of another slice lies among those that arrived.
+  [[nodiscard]] uint64_t arrived_offset(const OneChip& one, uint32_t owner, uint32_t from) const {
+    return (from < owner ? from : from - 1) * round_up(part(one, owner).bytes, kRoom);
+  }
+  /// Another slice, the next one first, so that each host receives from one at a time.
+  [[nodiscard]] uint32_t ahead(uint32_t slice, uint32_t by) const { return (slice + by) % slices(); }
+
+  Status prepare(uint32_t slice, uint32_t number, std::span<const std::byte> input) {
+    const ChipSet& set = session_.slice(slice);
+    OneChip& one = chips_[slice][number];
+    Collective within = collective_;
+    within.kind = CollectiveKind::kReduceScatter;
+    const auto reduce = compiler::compile_collective(set.chip(), set.shape(), number, within);
+    if (!reduce.ok()) return on_chip(number, reduce.error());
+    within.kind = CollectiveKind::kAllGather;
+    const auto gather = compiler::compile_collective(set.chip(), set.shape(), number, within);
+    if (!gather.ok()) return on_chip(number, gather.error());
+    const auto mesh = compiler::collective_mesh(set.shape(), within, number);
+    if (!mesh.ok()) return on_chip(number, mesh.error());
+    one.share_bytes = compiler::collective_block(collective_.bytes, mesh.value().ranks(), mesh.value().rank).bytes;
+    const uint64_t own = round_up(part(one, slice).bytes, kRoom);
+    const uint64_t room = round_up(one.share_bytes, kRoom) + kRoom;
+    const auto take = [&](BufferHandle& buffer, weft_memory memory, uint64_t bytes) -> Status {
+      auto made = set.buffer(number, memory, bytes);
+      if (!made.ok()) return made.error();
+      buffer = std::move(made.value());
+      return Ok{};
+    };
+    auto status = take(one.array, WEFT_MEMORY_HBM, round_up(collective_.bytes, kRoom) + kRoom);
+    if (status.ok()) status = take(one.share, WEFT_MEMORY_HBM, room);
+    if (status.ok()) status = take(one.sums, WEFT_MEMORY_HBM, room);
+    if (status.ok()) status = take(one.arrived, WEFT_MEMORY_HBM, own * slices() + kRoom);
+    if (status.ok()) status = take(one.to_network, WEFT_MEMORY_HOST, room);
+    if (status.ok()) status = take(one.from_network, WEFT_MEMORY_HOST, std::max(room, own * slices() + kRoom));
+    if (status.ok()) status = map(set, number, one.to_network, one.sent);
+    if (status.ok()) status = map(set, number, one.from_network, one.received);
+    if (status.ok()) status = load(set, number, reduce.value(), one.reduce);
+    if (status.ok()) status = load(set, number, gather.value(), one.gather);
+    if (status.ok() && slices() > 1 && part(one, slice).bytes != 0) {
+      const auto sum = compiler::compile_sum(set.chip(), collective_.dtype, part(one, slice).bytes, slices());
+      status = sum.ok() ? load(set, number, sum.value(), one.sum) : Status(on_chip(number, sum.error()));
+    }
+    if (status.ok()) status = set.write(number, one.array, 0, input);
+    return status;
+  }
+  static Status map(const ChipSet& set, uint32_t number, const BufferHandle& buffer, std::byte*& mapped) {
+    void* pointer = nullptr;
+    if (const auto status = weft_buffer_map(buffer.get(), &pointer); status != WEFT_ERROR_OK)
+      return set.error(number, status);
+    mapped = static_cast<std::byte*>(pointer);
+    return Ok{};
+  }
+  static Status load(const ChipSet& set, uint32_t number, const compiler::Kernel& kernel, ProgramHandle& program) {
+    auto loaded = set.load(number, kernel);
+    if (!loaded.ok()) return loaded.error();
+    program = std::move(loaded.value());
+    return Ok{};
+  }
+
+  /// Commands of all chips from now on, submitted while time is held everywhere. `until`: when the last one has ended.
+  template <typename Submit>
+  Status step(uint64_t& until, Submit submit) {
+    std::vector<uint64_t> began(slices());
+    std::optional<Error> failure;
+    uint32_t held = 0;
+    for (; held < slices() && !failure; held++)
+      if (auto status = hold(held, began[held]); !status.ok()) failure = on_slice(held, status.error());
+    for (uint32_t slice = 0; slice < slices() && !failure; slice++)
+      for (uint32_t number = 0; number < chips_[slice].size() && !failure; number++)
+        if (chips_[slice][number].array != nullptr)
+          if (auto status = submit(slice, number); !status.ok()) failure = on_slice(slice, status.error());
+    for (uint32_t slice = 0; slice < held; slice++)
+      if (auto status = session_.slice(slice).resume(); !status.ok() && !failure)
+        failure = on_slice(slice, status.error());
+    uint64_t end = now_;
+    for (const auto& [slice, chip, event] : submitted_) {
+      const auto status = weft_event_wait(event.get(), nullptr);
+      if (status != WEFT_ERROR_OK && !failure) failure = on_slice(slice, session_.slice(slice).error(chip, status));
+      end = std::max(end, time_of(slice, began[slice], event));
+    }
+    for (auto& leaving : leaving_)
+      leaving.message.at =
+          time_of(leaving.message.from_slice, began[leaving.message.from_slice], submitted_[leaving.command].event);
+    submitted_.clear();
+    if (failure) return *failure;
+    now_ = until = end;
+    return Ok{};
+  }
+  Status hold(uint32_t slice, uint64_t& began) {
+    if (auto status = session_.slice(slice).hold(); !status.ok()) return status;
+    if (const auto status = weft_device_cycle(session_.slice(slice).device(0), &began); status != WEFT_ERROR_OK)
+      return session_.slice(slice).error(0, status);
+    return Ok{};
+  }
+  /// When a command has ended, of a step that began now.
+  [[nodiscard]] uint64_t time_of(uint32_t slice, uint64_t began, const EventHandle& event) const {
+    weft_event_info info = WEFT_INIT(weft_event_info);
+    if (weft_event_query(event.get(), &info) != WEFT_ERROR_OK || info.end_cycle < began) return now_;  // it failed
+    const auto cycles = static_cast<unsigned __int128>(info.end_cycle - began);
+    return now_ + static_cast<uint64_t>(cycles * kFemtosecondsPerSecond / session_.slice(slice).chip().clock_hz);
+  }
+
+  /// What a step has made crosses the network, and lies in the other hosts' memory. Returns when all has arrived.
+  uint64_t cross(HierarchicalTimes& times) {
+    std::vector<HostMessage> messages;
+    for (const auto& leaving : leaving_) messages.push_back(leaving.message);
+    if (messages.empty()) return now_;
+    const auto arrivals = network_.arrivals(messages);
+    for (const auto& leaving : leaving_) {
+      const HostMessage& message = leaving.message;
+      std::memcpy(chips_[message.to_slice][message.chip].received + leaving.to_offset,
+                  chips_[message.from_slice][message.chip].sent + leaving.from_offset, message.bytes);
+    }
+    const uint64_t first = std::ranges::min_element(messages, {}, &HostMessage::at)->at;
+    now_ = std::max(now_, *std::ranges::max_element(arrivals));
+    times.network += now_ - first;
+    leaving_.clear();
+    return now_;
+  }
+
+  // --- Commands of one chip
+
+  Status launch(uint32_t slice, uint32_t number, const ProgramHandle& program,
+                std::span<const weft_argument> arguments) {
+    ChipSet& set = session_.slice(slice);
+    weft_kernel* kernel = nullptr;
+    if (const auto status = weft_program_get_kernel(program.get(), 0, &kernel); status != WEFT_ERROR_OK)
+      return set.error(number, status);
+    weft_event* event = nullptr;
+    const weft_command_options options = in_order();
+    if (const auto status = weft_launch(set.queue(number), kernel, arguments.data(),
+                                        static_cast<uint32_t>(arguments.size()), &options, &event);
+        status != WEFT_ERROR_OK)
+      return set.error(number, status);
+    submitted_.push_back({slice, number, EventHandle(event)});
+    return Ok{};
+  }
+  Status copy(uint32_t slice, uint32_t number, const BufferHandle& to, uint64_t to_offset, const BufferHandle& from,
+              uint64_t from_offset, uint64_t bytes) {
+    ChipSet& set = session_.slice(slice);
+    weft_event* event = nullptr;
+    const weft_command_options options = in_order();
+    if (const auto status =
+            weft_copy(set.queue(number), to.get(), to_offset, from.get(), from_offset, bytes, &options, &event);
+        status != WEFT_ERROR_OK)
+      return set.error(number, status);
+    submitted_.push_back({slice, number, EventHandle(event)});
+    return Ok{};
+  }
+  static weft_command_options in_order() {
+    weft_command_options options = WEFT_INIT(weft_command_options);
+    options.fence_before = 1;
+    return options;
+  }
+
+  /// The slice's sum, then the parts of other slices on their way to their owners.
+  Status reduce(uint32_t slice, uint32_t number) {
+    OneChip& one = chips_[slice][number];
+    const weft_argument arguments[] = {{one.array.get(), 0}, {one.share.get(), 0}};
+    auto status = launch(slice, number, one.reduce, arguments);
+    for (uint32_t by = 1; by < slices() && status.ok(); by++) {
+      const uint32_t owner = ahead(slice, by);
+      const auto [offset, bytes] = part(one, owner);
+      if (bytes == 0) continue;
+      status = copy(slice, number, one.to_network, offset, one.share, offset, bytes);
+      if (status.ok())
+        leaving_.push_back(
+            {{slice, owner, number, bytes}, offset, arrived_offset(one, owner, slice), submitted_.size() - 1});
+    }
+    return status;
+  }
+
+  /// The others' parts of what this slice owns come from the host; the sum goes to all of them.
+  Status add(uint32_t slice, uint32_t number) {
+    OneChip& one = chips_[slice][number];
+    const auto [offset, bytes] = part(one, slice);
+    if (one.sum == nullptr) return Ok{};
+    Status status = Ok{};
+    std::vector<weft_argument> arguments;
+    for (uint32_t from = 0; from < slices() && status.ok(); from++) {
+      const uint64_t at = arrived_offset(one, slice, from);
+      if (from == slice) {
+        arguments.push_back({one.share.get(), offset});
+      } else {
+        status = copy(slice, number, one.arrived, at, one.from_network, at, bytes);
+        arguments.push_back({one.arrived.get(), at});
+      }
+    }
+    arguments.push_back({one.sums.get(), offset});
+    if (status.ok()) status = launch(slice, number, one.sum, arguments);
+    if (status.ok()) status = copy(slice, number, one.to_network, offset, one.sums, offset, bytes);
+    for (uint32_t by = 1; by < slices() && status.ok(); by++)
+      leaving_.push_back({{slice, ahead(slice, by), number, bytes}, offset, offset, submitted_.size() - 1});
+    return status;
+  }
+
+  /// The others' sums come from the host; then the slice has the whole array.
+  Status gather(uint32_t slice, uint32_t number) {
+    OneChip& one = chips_[slice][number];
+    Status status = Ok{};
+    for (uint32_t by = 1; by < slices() && status.ok(); by++) {
+      const auto [offset, bytes] = part(one, ahead(slice, by));
+      if (bytes != 0) status = copy(slice, number, one.sums, offset, one.from_network, offset, bytes);
+    }
+    const weft_argument arguments[] = {{slices() == 1 ? one.share.get() : one.sums.get(), 0}, {one.array.get(), 0}};
+    return status.ok() ? launch(slice, number, one.gather, arguments) : status;
+  }
+
+  MultisliceSession& session_;
+  HostNetwork& network_;
+  const Collective& collective_;
+  std::vector<std::vector<OneChip>> chips_;  // by slice
+  std::vector<Submitted> submitted_;         // of the step
+  std::vector<Leaving> leaving_;
+  uint64_t now_ = 0;
+};
+
+}  // namespace
+
+Result<HierarchicalResult> run_hierarchical_all_reduce(MultisliceSession& session, HostNetwork& network,
+                                                       const Collective& collective,
+                                                       const std::vector<std::vector<std::vector<std::byte>>>& inputs) {
+  HierarchicalAllReduce job(session, network, collective);
+  if (auto status = job.prepare(inputs); !status.ok()) return status.error();
+  return job.run();
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,28 @@
+/// weft collective all-reduce --slices: the hierarchical all-reduce with real data, compared with the documented order.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "host/compiler/collectives/collective.hpp"
+#include "host/tools/run/simulated_hosts.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::tools {
+
+/// Adds --slices, --chips-per-host, --host-gbps and --dcn-us.
+void add_host_options(CLI::App& app, HostOptions& options);
+
+struct MultisliceArguments {
+  std::string slice, core, axis, dtype;  ///< as the command line says them
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+/// Starts a simulator for each slice, runs the all-reduce, compares and prints. The exit code.
+int collective_over_slices(const MultisliceArguments& arguments, const HostOptions& hosts,
+                           const compiler::Collective& collective);
+
+}  // namespace weft::tools
