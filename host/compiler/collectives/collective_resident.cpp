@@ -30,7 +30,7 @@ constexpr size_t kNone = ~size_t{0};
 /// Posted by the neighbours on axis a, 4 a higher.
 enum Arrival : uint8_t { kSumUp = 48, kSumDown = 49, kBlockUp = 50, kBlockDown = 51 };
 
-using Kind = CollectiveStep::Kind;
+using Kind = RankStep::Kind;
 
 class Resident {
  public:
@@ -44,7 +44,7 @@ class Resident {
         lanes_(mesh, c, resident_row_bytes(chip())) {}
 
   void run(uint64_t link_bytes_per_second) {
-    for (const CollectiveStep& step : collective_steps(mesh_, c_, lanes_, link_bytes_per_second)) take(step);
+    for (const RankStep& step : collective_steps(mesh_, c_, lanes_, link_bytes_per_second)) take(step);
     push();
     program_.note_vmem_words(lanes_.vmem_bytes() / chip().word_bytes);
   }
@@ -58,7 +58,7 @@ class Resident {
 
   [[nodiscard]] const spec::Chip& chip() const { return program_.chip(); }
 
-  void take(const CollectiveStep& step) {
+  void take(const RankStep& step) {
     switch (step.kind) {
       case Kind::kBegin: {
         Ready ready;
@@ -91,21 +91,21 @@ class Resident {
 
   // --- Places
 
-  [[nodiscard]] const CollectiveLane& lane(const CollectiveStep& step) const { return lanes_.lanes()[step.lane]; }
-  [[nodiscard]] unsigned axis(const CollectiveStep& step) const { return lane(step).axis[step.level]; }
-  [[nodiscard]] unsigned here(const CollectiveStep& step) const { return mesh_.coordinate(mesh_.rank, axis(step)); }
-  [[nodiscard]] unsigned next(const CollectiveStep& step, bool down) const {
+  [[nodiscard]] const CollectiveLane& lane(const RankStep& step) const { return lanes_.lanes()[step.lane]; }
+  [[nodiscard]] unsigned axis(const RankStep& step) const { return lane(step).axis[step.level]; }
+  [[nodiscard]] unsigned here(const RankStep& step) const { return mesh_.coordinate(mesh_.rank, axis(step)); }
+  [[nodiscard]] unsigned next(const RankStep& step, bool down) const {
     const unsigned ranks = mesh_.axes[axis(step)].ranks;
     return (here(step) + (down ? ranks - 1 : 1)) % ranks;
   }
-  [[nodiscard]] uint8_t semaphore(const CollectiveStep& step, Arrival arrival) const {
+  [[nodiscard]] uint8_t semaphore(const RankStep& step, Arrival arrival) const {
     return static_cast<uint8_t>(arrival + 4 * axis(step));
   }
-  [[nodiscard]] uint64_t own(const CollectiveStep& step) const {
+  [[nodiscard]] uint64_t own(const RankStep& step) const {
     return lane(step).own + step.tile.first * lane(step).pitch + step.tile.at;
   }
   /// At the rank at `at` of the axis, of sums for the step's owner.
-  [[nodiscard]] uint64_t sum_slot(const CollectiveStep& step, unsigned at, bool from_above) const {
+  [[nodiscard]] uint64_t sum_slot(const RankStep& step, unsigned at, bool from_above) const {
     const uint64_t first = lanes_.bucket(lane(step), step.level, step.owner);
     return lanes_.slot(lane(step), step.level, at, step.owner, from_above) +
            (step.tile.first - first) * lane(step).pitch + step.tile.at;
@@ -118,7 +118,7 @@ class Resident {
     uint64_t bytes = 0;
   };
 
-  [[nodiscard]] size_t load(const CollectiveStep& step) {
+  [[nodiscard]] size_t load(const RankStep& step) {
     const uint64_t first =
         c_.kind == CollectiveKind::kAllGather ? collective_block(c_.bytes, mesh_.ranks(), mesh_.rank).offset : 0;
     Load& load = loads_.emplace_back();
@@ -137,7 +137,7 @@ class Resident {
     return loads_.size() - 1;
   }
   /// This rank's part of a sum: loaded, or summed over the axes before by a command that the VPU has had already.
-  [[nodiscard]] size_t own_part(const CollectiveStep& step) { return step.level == 0 ? load(step) : kNone; }
+  [[nodiscard]] size_t own_part(const RankStep& step) { return step.level == 0 ? load(step) : kNone; }
 
   [[nodiscard]] spec::DmaCommand copy(const std::string& tag, const CollectiveStrip& strip) {
     spec::DmaCommand command;
@@ -151,7 +151,7 @@ class Resident {
 
   // --- Sums
 
-  void take_sum(const CollectiveStep& step) {
+  void take_sum(const RankStep& step) {
     size_t part = own_part(step), sum = kNone;
     if (step.from_below) {
       sum = add(step, own(step), sum_slot(step, here(step), false), own(step), kSumUp, part);
@@ -167,7 +167,7 @@ class Resident {
     store(step, ready);
   }
   /// Whole rows, what is behind a shorter piece's last byte too. Returns the command's number.
-  size_t add(const CollectiveStep& step, uint64_t to, uint64_t a, uint64_t b, Arrival arrival, size_t load) {
+  size_t add(const RankStep& step, uint64_t to, uint64_t a, uint64_t b, Arrival arrival, size_t load) {
     const unsigned words = dtype_ == WEFT_VPU_DTYPE_BF16 ? 1 : 2;
     const uint64_t row_bytes = uint64_t{words} * chip().word_bytes;
     const uint64_t bytes = step.tile.count > 1 ? step.tile.count * lane(step).pitch : step.tile.bytes;
@@ -188,7 +188,7 @@ class Resident {
     return adds_.size() - 1;
   }
   /// The last addition that the tile's pieces of a level before come from.
-  [[nodiscard]] size_t summed(const CollectiveStep& step) const {
+  [[nodiscard]] size_t summed(const RankStep& step) const {
     size_t last = kNone;
     for (const Summed& s : sums_)
       if (s.lane == step.lane && s.tile.first < step.tile.first + step.tile.count &&
@@ -201,15 +201,15 @@ class Resident {
   // --- What leaves
 
   /// Of the array that has been gathered so far, to the neighbours that it goes on to.
-  void set_out(const CollectiveStep& step, Ready& ready) {
+  void set_out(const RankStep& step, Ready& ready) {
     if (step.above > 0) send(step, own(step), own(step), kBlockUp, false, std::exchange(ready, {}));
     if (step.below > 0) send(step, own(step), own(step), kBlockDown, true, std::exchange(ready, {}));
   }
-  void send_sum(const CollectiveStep& step, uint64_t from, const Ready& ready) {
+  void send_sum(const RankStep& step, uint64_t from, const Ready& ready) {
     const uint64_t to = sum_slot(step, next(step, step.down), step.down);
     send(step, from, to, step.down ? kSumDown : kSumUp, step.down, ready);
   }
-  void send(const CollectiveStep& step, uint64_t from, uint64_t to, Arrival arrival, bool down, const Ready& ready) {
+  void send(const RankStep& step, uint64_t from, uint64_t to, Arrival arrival, bool down, const Ready& ready) {
     const auto pitch = static_cast<int64_t>(lane(step).pitch);
     CollectiveStrip strip{.bytes = step.tile.bytes, .count = {step.tile.count, 1}, .vmem_stride = {pitch, 0}};
     if (lane(step).length == lane(step).pitch) {
@@ -226,7 +226,7 @@ class Resident {
     command.header.post_count1 = 1;
     leave(command, ready);
   }
-  void store(const CollectiveStep& step, Ready& ready) {
+  void store(const RankStep& step, Ready& ready) {
     const uint64_t first =
         c_.kind == CollectiveKind::kReduceScatter ? collective_block(c_.bytes, mesh_.ranks(), mesh_.rank).offset : 0;
     for (const CollectiveStrip& strip : lanes_.strips(lane(step), step.tile, first)) {

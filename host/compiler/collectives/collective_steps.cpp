@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kOverheadNs = 150;  // of a rank, for a tile that it passes on
 
-using Kind = CollectiveStep::Kind;
+using Kind = RankStep::Kind;
 
 class Steps {
  public:
@@ -24,7 +24,7 @@ class Steps {
     }
   }
 
-  std::vector<CollectiveStep> run() {
+  std::vector<RankStep> run() {
     const auto levels = static_cast<unsigned>(mesh_.axes.size());
     for (lane_ = 0; lane_ < lanes_.lanes().size(); lane_++) {
       time_ = 0, phase_ = 0;
@@ -33,7 +33,7 @@ class Steps {
       if (c_.kind != CollectiveKind::kReduceScatter)
         for (level_ = levels; level_-- > 0;) gather(level_ + 1 == levels);
     }
-    std::ranges::sort(steps_, {}, &CollectiveStep::order);
+    std::ranges::sort(steps_, {}, &RankStep::order);
     return std::move(steps_);
   }
 
@@ -59,7 +59,7 @@ class Steps {
   [[nodiscard]] unsigned farthest() const { return ring() ? size() / 2 : size() - 1; }
   [[nodiscard]] uint64_t step_ns() const { return spec::kIciHopLatencyNs + kOverheadNs + bytes_ns_[axis()]; }
 
-  void plan(unsigned step, CollectiveStep what) {
+  void plan(unsigned step, RankStep what) {
     const auto tiles = lanes_.tiles(lane(), level_, what.owner);
     what.lane = lane_, what.level = level_;
     for (size_t i = 0; i < tiles.size(); i++) {
@@ -84,7 +84,7 @@ class Steps {
                     .owner = down(distance),
                     .down = true});
     }
-    CollectiveStep sum{.kind = Kind::kSum, .owner = here(), .last_sum = last};
+    RankStep sum{.kind = Kind::kSum, .owner = here(), .last_sum = last};
     sum.from_below = reach(here()).below > 0, sum.from_above = reach(here()).above > 0;
     const bool gathers = last && c_.kind == CollectiveKind::kAllReduce;
     if (gathers) sum.above = spread(here()).above, sum.below = spread(here()).below;
@@ -120,13 +120,13 @@ class Steps {
   std::vector<uint64_t> bytes_ns_;  ///< of an axis: a step's bytes on a link
   unsigned lane_ = 0, level_ = 0, phase_ = 0;
   uint64_t time_ = 0;
-  std::vector<CollectiveStep> steps_;
+  std::vector<RankStep> steps_;
 };
 
 }  // namespace
 
-std::vector<CollectiveStep> collective_steps(const CollectiveMesh& mesh, const Collective& collective,
-                                             const CollectiveLanes& lanes, uint64_t link_bytes_per_second) {
+std::vector<RankStep> collective_steps(const CollectiveMesh& mesh, const Collective& collective,
+                                       const CollectiveLanes& lanes, uint64_t link_bytes_per_second) {
   return Steps(mesh, collective, lanes, link_bytes_per_second).run();
 }
 

@@ -8,7 +8,7 @@
 namespace weft::compiler {
 
 /// One tile at one rank.
-struct CollectiveStep {
+struct RankStep {
   enum class Kind : uint8_t {
     kBegin,   ///< sums of a bucket set out here: this rank's part goes to the neighbour
     kPass,    ///< what has come, plus this rank's part, goes on
@@ -37,8 +37,7 @@ struct CollectiveStep {
 /// by the time at which it is due if nothing is late. A step along an axis lasts a hop and the bytes of its first
 /// bucket wherever a lane takes that axis, so what one rank sends along a link is what the next one waits for, in the
 /// same order.
-[[nodiscard]] std::vector<CollectiveStep> collective_steps(const CollectiveMesh& mesh, const Collective& collective,
-                                                           const CollectiveLanes& lanes,
-                                                           uint64_t link_bytes_per_second);
+[[nodiscard]] std::vector<RankStep> collective_steps(const CollectiveMesh& mesh, const Collective& collective,
+                                                     const CollectiveLanes& lanes, uint64_t link_bytes_per_second);
 
 }  // namespace weft::compiler
