@@ -29,10 +29,17 @@ def case_in(source, case):
 
 
 def programs_of(build):
-    """Source below testbench -> programs that are built from it, from ninja's file."""
+    """Source below testbench -> programs that are built from it, from ninja's file and from the units that hold several sources."""
     found = {}
     for match in re.finditer(r"^build (\S+)/CMakeFiles/(\w+)\.dir/(\S+)\.o:", (build / "build.ninja").read_text(), re.MULTILINE):
-        found.setdefault(f"{match.group(1)}/{match.group(3)}", set()).add(match.group(2))
+        folder, program, source = match.groups()
+        unit = build / folder / "CMakeFiles" / f"{program}.dir" / source
+        if source.startswith("Unity/"):
+            sources = [str(Path(path).relative_to(ROOT)) for path in re.findall(r'^#include "(/[^"]+)"$', unit.read_text(), re.MULTILINE)]
+        else:
+            sources = [f"{folder}/{source}"]
+        for source in sources:
+            found.setdefault(source, set()).add(program)
     return found
 
 
