@@ -7,19 +7,18 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 namespace weft::golden {
 namespace {
 
-constexpr uint64_t kPiece = 64, kRows = 64, kPage = kPiece * kRows;
+constexpr uint64_t kPiece = 16, kRows = 256, kPage = kPiece * kRows;
 
-bool is_zero(const std::byte* data, size_t bytes) {
+bool is_zero(const std::byte* data, uint64_t bytes) {
   if (bytes == kPiece) {
     std::array<uint64_t, kPiece / sizeof(uint64_t)> words;
-    std::memcpy(words.data(), data, bytes);
-    uint64_t any = 0;
-    for (const uint64_t word : words) any |= word;
-    return any == 0;
+    std::memcpy(words.data(), data, kPiece);
+    return (words[0] | words[1]) == 0;
   }
   return std::all_of(data, data + bytes, [](std::byte b) { return b == std::byte{0}; });
 }
@@ -34,11 +33,29 @@ Vmem::Vmem(uint64_t bytes, uint64_t row_bytes, VmemForm form)
   ::madvise(memory_.bytes().data(), bytes, MADV_NOHUGEPAGE);  // a refusal costs memory only
 }
 
-/// Blocks of 64 rows keep their place; in a block, bytes 64 i to 64 i + 63 of all rows are page i.
+/// Blocks of 256 rows keep their place; in a block, bytes 16 i to 16 i + 15 of all rows are page i.
 uint64_t Vmem::place(uint64_t at) const {
   const uint64_t block = at / (kRows << row_shift_) * (kRows << row_shift_);
   const uint64_t row = at >> row_shift_ & (kRows - 1), piece = (at & ((uint64_t{1} << row_shift_) - 1)) / kPiece;
   return block + piece * kPage + row * kPiece + at % kPiece;
+}
+
+/// Calls `visit` with the bytes before a piece, its place in memory_, and its bytes: a constant where the piece is whole.
+template <typename Visit>
+void Vmem::each_piece(uint64_t at, uint64_t bytes, Visit visit) const {
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t there = place(at + done);
+    const uint64_t part = std::min(kPiece - (at + done) % kPiece, bytes - done);
+    if (part != kPiece) {
+      visit(done, there, part);
+      done += part;
+      continue;
+    }
+    const uint64_t row = uint64_t{1} << row_shift_;
+    const uint64_t end = std::min(done + (row - ((at + done) & (row - 1))), bytes);
+    for (; done + kPiece <= end; done += kPiece, there += kPage)
+      visit(done, there, std::integral_constant<uint64_t, kPiece>{});
+  }
 }
 
 void Vmem::read(uint64_t at, std::span<std::byte> out) const {
@@ -47,18 +64,12 @@ void Vmem::read(uint64_t at, std::span<std::byte> out) const {
     std::memcpy(out.data(), from + at, out.size());
     return;
   }
-  for (size_t done = 0; done < out.size();) {
-    const size_t bytes = std::min<size_t>(kPiece - (at + done) % kPiece, out.size() - done);
-    const uint64_t there = place(at + done);
-    if (!pages_[there / kPage]) {
-      std::memset(out.data() + done, 0, bytes);
-    } else if (bytes == kPiece) {
-      std::memcpy(out.data() + done, from + there, kPiece);
-    } else {
+  each_piece(at, out.size(), [&](uint64_t done, uint64_t there, auto bytes) {
+    if (pages_[there / kPage])
       std::memcpy(out.data() + done, from + there, bytes);
-    }
-    done += bytes;
-  }
+    else
+      std::memset(out.data() + done, 0, bytes);
+  });
 }
 
 void Vmem::write(uint64_t at, std::span<const std::byte> data) {
@@ -67,20 +78,13 @@ void Vmem::write(uint64_t at, std::span<const std::byte> data) {
     std::memcpy(to + at, data.data(), data.size());
     return;
   }
-  for (size_t done = 0; done < data.size();) {
-    const size_t bytes = std::min<size_t>(kPiece - (at + done) % kPiece, data.size() - done);
-    const uint64_t there = place(at + done);
-    const std::byte* from = data.data() + done;
-    done += bytes;
+  each_piece(at, data.size(), [&](uint64_t done, uint64_t there, auto bytes) {
     if (!pages_[there / kPage]) {
-      if (is_zero(from, bytes)) continue;
+      if (is_zero(data.data() + done, bytes)) return;
       pages_[there / kPage] = true;
     }
-    if (bytes == kPiece)
-      std::memcpy(to + there, from, kPiece);
-    else
-      std::memcpy(to + there, from, bytes);
-  }
+    std::memcpy(to + there, data.data() + done, bytes);
+  });
 }
 
 }  // namespace weft::golden

@@ -16,7 +16,7 @@ enum class VmemForm : uint8_t {
 
 /// Zero after construction; costs host memory only where it was touched. One owner, one thread.
 ///
-/// Sparse: a page of the host holds the same 64 bytes of 64 rows of the VPU. Where tensors fill rows in part, the pages
+/// Sparse: a page of the host holds the same 16 bytes of 256 rows of the VPU. Where tensors fill rows in part, the pages
 /// of what lies behind them are never written with anything but zeros, and so are not touched.
 class Vmem {
  public:
@@ -44,6 +44,8 @@ class Vmem {
   [[nodiscard]] std::span<const std::byte> bytes_at(uint64_t at, uint64_t bytes) const {
     return memory_.bytes().subspan(at, bytes);
   }
+  template <typename Visit>
+  void each_piece(uint64_t at, uint64_t bytes, Visit visit) const;
   /// Where a byte lies in memory_.
   [[nodiscard]] uint64_t place(uint64_t at) const;
 
