@@ -98,7 +98,7 @@ def unequal(inside, expected, place="report"):
     if isinstance(inside, dict) and isinstance(expected, dict) and inside.keys() == expected.keys():
         return [sentence for key in inside for sentence in unequal(inside[key], expected[key], f"{place}.{key}")]
     if isinstance(inside, list) and isinstance(expected, list) and len(inside) == len(expected):
-        return [sentence for i, pair in enumerate(zip(inside, expected)) for sentence in unequal(*pair, f"{place}[{i}]")]
+        return [sentence for i, item in enumerate(inside) for sentence in unequal(item, expected[i], f"{place}[{i}]")]
     return [] if inside == expected else [f"{place}: {json.dumps(inside)[:200]} in the guest, {json.dumps(expected)[:200]} outside"]
 
 

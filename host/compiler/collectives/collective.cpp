@@ -84,6 +84,15 @@ uint64_t output_bytes(const Collective& c, uint64_t block, unsigned ranks) {
   return c.kind == CollectiveKind::kReduceScatter ? block : c.bytes;
 }
 
+/// A chip without links has no barrier: its command is illegal there, and there is nobody to wait for.
+void open_gate_alone(ProgramBuilder& program, bool waits) {
+  spec::NoneCommand open;
+  open.header.opcode = waits ? WEFT_OPCODE_SIGNAL : WEFT_OPCODE_WAIT;
+  open.header.tag = program.tag("no barrier");
+  if (waits) ProgramBuilder::post(open.header, kGate, 1);
+  program.push(WEFT_QUEUE_SYNC, spec::encode(open));
+}
+
 }  // namespace
 
 bool takes_part(const Collective& c, uint32_t chip) {
@@ -123,12 +132,16 @@ Result<Kernel> compile_collective(const spec::Chip& chip, const SliceShape& slic
     direct = {!paths.transfers.empty(), paths.direct_posts};
     schedule_transfers(program, paths.transfers, dtype, kGate, c.beside_program ? kTilesBesideProgram : kTilesAtOnce);
   }
-  auto barrier = collective_barrier(mesh.value());
-  barrier.header.opcode = WEFT_OPCODE_BARRIER;
-  barrier.signature = signature_of(c, mesh.value(), algorithm.value());
-  barrier.header.tag = program.tag("barrier");
-  if (direct.waits) ProgramBuilder::post(barrier.header, kGate, 1);
-  program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
+  if (slice.chips() == 1) {
+    open_gate_alone(program, direct.waits);
+  } else {
+    auto barrier = collective_barrier(mesh.value());
+    barrier.header.opcode = WEFT_OPCODE_BARRIER;
+    barrier.signature = signature_of(c, mesh.value(), algorithm.value());
+    barrier.header.tag = program.tag("barrier");
+    if (direct.waits) ProgramBuilder::post(barrier.header, kGate, 1);
+    program.push(WEFT_QUEUE_SYNC, spec::encode(barrier));
+  }
   wait_for_direct(program, direct.direct_posts);
 
   Kernel kernel = program.kernel("collective");
