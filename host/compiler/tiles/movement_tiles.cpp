@@ -1,8 +1,8 @@
 // Elements that change their rows or lanes. Rows whose lanes stay where they are are copied. Runs of lanes that move
 // together within their row are rotated to their place, a command each. All else goes through TRANSPOSE: once, where
 // lanes become rows; twice, where lanes of one row become other lanes of one row, with the lanes put together as rows
-// in between. Lanes of a column whose rows lie in several row chunks are put together first. Of rotations and transposes
-// the cheapest are taken.
+// in between. Lanes of columns whose rows lie in several row chunks or sources are put together first. Of rotations and
+// transposes the cheapest are taken.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ class Mover {
     const uint64_t transposed = once ? across : some;
     const uint64_t cost = once ? transpose_cycles(row.size(), across) : twice_cycles(runs, step, some);
     const std::vector<Run> apart = once ? std::vector<Run>{} : rows_apart(row);
-    const uint64_t gathered = apart.empty() ? 0 : columns_apart(r, end, row);
+    const uint64_t gathered = once ? 0 : columns_apart(r, end, row);
     const uint64_t gather_cost = gather_cycles(apart, gathered);
     const bool rotates = rotate_cycles(rotation, along) * transposed <= cost * along;
     if (gathered != 0 && gather_cost * transposed < cost * gathered &&
@@ -213,12 +213,11 @@ class Mover {
     emit(WEFT_OPCODE_ELEMENTWISE, {buffer, skipped * words_, words_}, count, target_.lanes, target_of(r));
   }
 
-  /// The same column of rows that lie in several row chunks or sources, or not equally far apart: the rows that can be
-  /// copied together. Empty: the lanes are not of the same column.
+  /// A column of each of several rows, in several row chunks or sources, or not equally far apart: the rows that can be
+  /// copied together, of which the column is the same.
   [[nodiscard]] std::vector<Run> rows_apart(const std::vector<Place>& row) const {
     std::vector<Run> runs;
     for (uint64_t lane = 0; lane < row.size(); lane++) {
-      if (row[lane].column != row[0].column) return {};
       if (!runs.empty() && follows(runs.back(), row[lane]))
         runs.back().count++;
       else
@@ -228,15 +227,16 @@ class Mover {
   }
   /// The run with one more row; the second one sets the step.
   [[nodiscard]] bool follows(Run& run, const Place& place) const {
-    if (place.source != run.first.source || place.row < run.first.row) return false;
+    if (place.source != run.first.source || place.column != run.first.column || place.row < run.first.row) return false;
     const uint64_t step = run.count == 1 ? place.row - run.first.row : run.step;
     if (place.row != run.first.row + run.count * step || rows_in_chunk(run.first, step) <= run.count) return false;
     run.step = step;
     return true;
   }
-  /// How many rows from r on are the columns behind the first one's.
+  /// How many rows from r on are the columns behind the first one's, in one block of each source.
   [[nodiscard]] uint64_t columns_apart(uint64_t r, uint64_t end, const std::vector<Place>& row) const {
-    const uint64_t limit = std::min(end - r, n_ - row[0].column % n_);
+    uint64_t limit = end - r;
+    for (const Place& place : row) limit = std::min(limit, n_ - place.column % n_);
     for (uint64_t count = 1; count < limit; count++)
       for (uint64_t lane = 0; lane < row.size(); lane++)
         if (at(r + count, lane) != Place{row[lane].source, row[lane].row, row[lane].column + count}) return count;
@@ -248,16 +248,24 @@ class Mover {
     return cycles;
   }
 
-  /// Rows of a block put together, and transposed. The columns before the first one come with it.
+  /// Rows of a block put together, and transposed. The columns before the first one come with it where all runs have as
+  /// many, else each run is rotated to the first lane.
   void transpose_gathered(uint64_t r, uint64_t count, const std::vector<Run>& apart) {
-    Place begin = apart[0].first;
-    const uint64_t skipped = begin.column % n_, columns = skipped + count;
+    const bool alike = std::ranges::all_of(
+        apart, [&](const Run& run) { return (run.first.column - apart[0].first.column) % n_ == 0; });
+    const uint64_t skipped = alike ? apart[0].first.column % n_ : 0, columns = skipped + count;
     const BufferId together = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, target_.lanes * words_);
     for (const Run& run : apart) {
-      begin = run.first;
-      begin.column -= skipped;
-      emit(WEFT_OPCODE_ELEMENTWISE, source_of(begin, run.step), run.count, columns,
-           {together, run.lane * words_, words_});
+      Place begin = run.first;
+      const uint64_t before = begin.column % n_;
+      begin.column -= before;
+      const Rows a = source_of(begin, run.step), d{together, run.lane * words_, words_};
+      auto c = command(WEFT_OPCODE_ELEMENTWISE, a, run.count, columns, d);
+      if (before != skipped) {
+        c.op = WEFT_VPU_OP_ROTATE;
+        c.scalar = static_cast<uint32_t>(before), c.scalar2 = static_cast<uint32_t>(columns << 16);
+      }
+      tiles_.graph_.vector(c, a.buffer, command_graph::kNoBuffer, d.buffer);
     }
     if (skipped == 0) return emit(WEFT_OPCODE_TRANSPOSE, {together, 0, words_}, target_.lanes, count, target_of(r));
     const BufferId turned = tiles_.graph_.add_buffer(command_graph::BufferSpace::kVmem, columns * words_);

@@ -152,6 +152,39 @@ TEST_CASE("columns of rows in several row chunks become rows together") {
   CHECK(kernel.value().queues[WEFT_QUEUE_VPU].size() <= 2 * kLines * (kChannels + 3));
 }
 
+TEST_CASE("columns of two sources that lie in other lanes of each become rows together") {
+  // Keys of a cache, a row for each head and token, and new ones, a row for each token with all heads: for each head
+  // they become a column for each token.
+  constexpr size_t kHeads = 2, kPast = 5, kNew = 7, kSize = 6, kTokens = kPast + kNew;
+  const auto& nano = *spec::find_chip("nano");
+  Graph graph;
+  graph.name = "keys";
+  graph.tensors.push_back({"past", {kHeads * kPast, kSize}, kHeads * kPast, kSize, WEFT_VPU_DTYPE_F32});
+  graph.tensors.push_back({"new", {kNew, kHeads * kSize}, kNew, kHeads * kSize, WEFT_VPU_DTYPE_F32});
+  graph.tensors.push_back({"y", {kHeads * kSize, kTokens}, kHeads * kSize, kTokens, WEFT_VPU_DTYPE_F32});
+  graph.inputs = {0, 1}, graph.outputs = {2};
+  auto from = std::make_shared<std::vector<uint32_t>>();
+  for (size_t head = 0; head < kHeads; head++)
+    for (size_t i = 0; i < kSize; i++)
+      for (size_t token = 0; token < kTokens; token++)
+        from->push_back(static_cast<uint32_t>(token < kPast ? (head * kPast + token) * kSize + i
+                                                            : kHeads * kPast * kSize +
+                                                                  (token - kPast) * kHeads * kSize + head * kSize + i));
+  graph.nodes.emplace_back(RearrangeNode{"move", {0, 1}, 2, from});
+  REQUIRE(check_graph(graph).ok());
+  std::mt19937_64 random(2);
+  const auto past = draw(random, kHeads * kPast * kSize), fresh = draw(random, kNew * kHeads * kSize);
+  std::vector<float> wanted;
+  for (const uint32_t i : *from) wanted.push_back(i < past.size() ? past[i] : fresh[i - past.size()]);
+  CHECK(differing(run(nano, graph, {past, fresh}, 2), wanted) == 0);
+  const auto program = lower(nano, graph);
+  REQUIRE(program.ok());
+  const auto kernel = tiles::compile_resident(nano, program.value());
+  REQUIRE(kernel.ok());
+  // Of three groups of rows two copies and a transposition for each block of tokens, and not one for each element.
+  CHECK(kernel.value().queues[WEFT_QUEUE_VPU].size() <= kHeads * kTokens);
+}
+
 TEST_CASE("lanes that move together within their rows are rotated, a command for each run of them") {
   const auto commands = [](const std::string& text) {
     check(text, kExact);
