@@ -84,7 +84,7 @@ uint64_t output_bytes(const Collective& c, uint64_t block, unsigned ranks) {
   return c.kind == CollectiveKind::kReduceScatter ? block : c.bytes;
 }
 
-/// A chip without links has no barrier: its command is illegal there, and there is nobody to wait for.
+/// A chip without links has no barrier: the command is illegal there, and no other chip has to be waited for.
 void open_gate_alone(ProgramBuilder& program, bool waits) {
   spec::NoneCommand open;
   open.header.opcode = waits ? WEFT_OPCODE_SIGNAL : WEFT_OPCODE_WAIT;

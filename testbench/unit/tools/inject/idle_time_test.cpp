@@ -41,8 +41,8 @@ pid_t child_works(std::chrono::nanoseconds of_processor) {
 }  // namespace
 
 TEST_CASE("a sleep is idle time, and work is not") {
-  tools::IdleTime idle;
   auto begin = Clock::now();
+  tools::IdleTime idle;
   std::this_thread::sleep_for(300ms);
   const auto slept = idle.elapsed();
   CHECK(slept > 100ms);
