@@ -73,9 +73,9 @@ class Results(unittest.TestCase):
         self.assertEqual(len(cases.differences("x", result(nested), result(nested.replace("OK", "NO")))), 1)
 
     def test_a_difference_names_its_place(self):
-        one, other = ({"checks": [{"text": f"generation {n} in {cycles} cycles"}]} for n, cycles in ((1, 5), (2, 6)))
+        one, other = ({"checks": [{"text": f"generation {n} in {n} cycles; {bits} bits"}]} for n, bits in ((1, 5), (2, 6)))
         self.assertEqual(cases.differences("x", result(json.dumps(one)), result(json.dumps(other))),
-                         ['x: report.checks[0].text: "generation in 5 cycles" in the guest, "generation in 6 cycles" outside'])
+                         ['x: report.checks[0].text: "reset; 5 bits" in the guest, "reset; 6 bits" outside'])
         self.assertEqual(cases.differences("x", result("[1, 2]"), result("[1]")), ["x: report: [1, 2] in the guest, [1] outside"])
 
     def test_of_a_fault_that_meets_whom_it_meets_the_commands_may_differ_and_nothing_else(self):
