@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 UNEQUAL = ("wall_seconds", "macs_per_second", "simulated_macs_per_second", "message", "interrupts", "fetched_to_validated", "doorbell_to_completion")
 # The kernel resets a function more often than a driver does; a reset took 21,168 cycles in a guest and 23,132 outside, or the same.
 RESETS = re.compile(r"\bgeneration [0-9]+ in [0-9]+ cycles")
-# What follows from how fast the caller rings doorbells. Which command the second read of host memory serves: which commands fail may differ. How many
-# doorbells are rung until the caller sees that its queue is halted: how often the fault acts may differ, and which later commands complete with the error.
+# Differed between runs, in a guest and outside: which commands the second read of host memory lets fail; how often a bad doorbell was rung before the
+# caller saw its queue halted, and so which later commands completed with the error. That the caller's speed decides it was not measured.
 UNORDERED = {"fault_host_memory": ("commands",), "fault_doorbell": ("acted", "completions")}
 SHAPES = (("gemm small", "64x64x64", "bf16"), ("gemm", "256x256x256", "bf16"), ("gemm int8", "96x200x72", "int8"))
 # One fault of each class that one function can have for itself. What ends the firmware or the chip ends it for all functions of a simulator:
