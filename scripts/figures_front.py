@@ -12,7 +12,7 @@ from figures_tools import ctest, folder, row
 from figures_trust import docs_outputs
 
 DEMO = ("weft", "weft-sim", "digits")  # scripts/demo builds these, in a fresh clone with
-DEMO_OPTIONS = ("-DWEFT_FEW_CORES=ON",)
+DEMO_OPTIONS = ("-DWEFT_FEW_CORES=ON", "-DWEFT_TESTS=OFF")
 STEP_LIMIT_S = 2 * 3600
 GOAL_FULL_MIN, GOAL_DEMO_MIN = 16, 8  # of CPU
 GOAL_DEMO_WALL_MIN, GOAL_TEST_WALL_MIN = 6, 16
