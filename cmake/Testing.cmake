@@ -4,7 +4,10 @@
 # The code of a test of software is not optimised: it computes little, and the optimiser would take half of its compilation. OPTIMISED (-O1)
 # are those that compute for seconds themselves, and every bench of a Verilated model, which computes what the RTL does.
 if(WEFT_TESTS)
-  find_package(Catch2 2 REQUIRED)
+  find_package(Catch2 2 QUIET)
+  if(NOT Catch2_FOUND)
+    message(FATAL_ERROR "the tests need Catch2 2, which is not installed: run scripts/packages, or configure with -DWEFT_TESTS=OFF")
+  endif()
   include(Catch)
   file(WRITE ${CMAKE_BINARY_DIR}/catch_main.cpp "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
   add_library(weft_catch_main STATIC ${CMAKE_BINARY_DIR}/catch_main.cpp)
