@@ -22,4 +22,11 @@ enum class Fit : uint8_t { kFirst, kNext };
 [[nodiscard]] std::optional<VmemPlacement> place_vmem(const CommandGraph& graph, const std::vector<uint32_t>& order,
                                                       uint64_t rest, Fit fit = Fit::kFirst);
 
+/// Where the commands in their own order need most of VMEM at a time: the first such command.
+struct VmemPeak {
+  uint32_t command = 0;
+  uint64_t words = 0;
+};
+[[nodiscard]] VmemPeak vmem_peak(const CommandGraph& graph);
+
 }  // namespace weft::compiler::command_graph

@@ -52,9 +52,7 @@ class Fusion {
   }
   [[nodiscard]] std::optional<size_t> product(const TensorPlace& place) const {
     const auto dense = maker<DenseStep>(place);
-    return dense && std::get<DenseStep>(steps_[*dense]).y_dtype == WEFT_VPU_DTYPE_I32 && taken(steps_[*dense])
-               ? dense
-               : std::nullopt;
+    return dense && std::get<DenseStep>(steps_[*dense]).y_dtype == WEFT_VPU_DTYPE_I32 ? dense : std::nullopt;
   }
 
   /// `step` takes the place of step i; it is what `from` were.
@@ -169,7 +167,7 @@ class Fusion {
   template <typename Kind>
   bool sum_of(size_t i, const VectorStep& step, const TensorPlace& sums, const TensorPlace& other) {
     const auto of = maker<Kind>(sums);
-    if (!of || !taken(steps_[*of])) return false;
+    if (!of) return false;
     Kind made = std::get<Kind>(steps_[*of]);
     if (made.y_dtype != WEFT_VPU_DTYPE_F32 || made.activation != WEFT_VPU_ACTIVATION_NONE || made.residual)
       return false;

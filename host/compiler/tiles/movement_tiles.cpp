@@ -17,7 +17,6 @@ namespace weft::compiler::tiles {
 
 namespace {
 
-constexpr size_t kMaxCommands = 100'000;
 /// What a command takes beside its rows, and beside its rows and columns: cycles, with that of fetching it.
 constexpr uint64_t kCommandCycles = 8, kTransposeCycles = 12;
 
@@ -67,7 +66,7 @@ class Mover {
         target_ = {&y, chunk, block, tiles_.lanes(y.columns, block)};
         const Span rows = y.row_chunks[chunk];
         for (uint64_t r = rows.first, end = rows.first + rows.count; r < end;) {
-          if (tiles_.graph_.commands().size() > kMaxCommands) return y;  // the caller refuses it
+          if (tiles_.graph_.commands().size() > kMostCommands) return y;  // the caller refuses it
           r += move(r, end);
         }
       }

@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
 #include "host/compiler/command_graph/assemble.hpp"
+#include "host/compiler/command_graph/vmem_placement.hpp"
 #include "host/compiler/tiles/fused_epilogues.hpp"
 #include "host/compiler/tiles/looped_program.hpp"
 #include "host/compiler/tiles/spills.hpp"
 #include "host/compiler/tiles/step_places.hpp"
+#include "host/compiler/tiles/step_text.hpp"
 #include "host/compiler/tiles/step_tiles.hpp"
 #include "host/compiler/tiles/streamed_product.hpp"
 #include "weft/spec/ici.hpp"
@@ -20,16 +23,19 @@ namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint8_t kScratch = 2;
-constexpr double kMaxCommands = 100'000;
 constexpr double kTilesOfCommand = 32;                // of K, about the most
 constexpr double kMaxInOrder = 1'000'000;             // of products and elementwise steps, whose order is kept
 constexpr uint64_t kMaxPitch = (1ull << 31) - 1;      // a command's strides have 32 bits
 constexpr uint64_t kWorthSparing = 32'768;            // 2 MiB of commands: a loop costs some cycles a turn
 constexpr std::array<uint64_t, 3> kBudgets{5, 3, 0};  // eighths of VMEM that values may take, one after the other
 
-Error too_many(const Program& program, double commands, double most) {
+/// `commands` of each step, of the last ones perhaps none.
+Error too_many(const Program& program, const std::vector<double>& commands, double most) {
+  const auto largest = std::ranges::max_element(commands);
   return {WEFT_ERROR_UNSUPPORTED,
-          fmt::format("{}: {:.0f} commands or more, and at most {:.0f} are ordered", program.name, commands, most)};
+          fmt::format("{}: {:.0f} commands or more, and at most {:.0f} are ordered; {:.0f} of them are of {}",
+                      program.name, std::accumulate(commands.begin(), commands.end(), 0.0), most, *largest,
+                      text_of(program, static_cast<size_t>(largest - commands.begin())))};
 }
 
 bool is_one_product(const Program& program) {
@@ -77,31 +83,40 @@ bool fits(const spec::Chip& chip, const Step& step) {
       step);
 }
 
-/// Nothing, if the program's steps are of those that can be laid out.
+/// Nothing, if the program's steps can be laid out.
 Status check_steps(const Program& program) {
-  if (!std::ranges::all_of(program.steps, taken))
-    return Error{WEFT_ERROR_UNSUPPORTED, fmt::format("{}: a step is not of those that stay in VMEM", program.name)};
-  for (const Step& step : program.steps) {
-    Step copy = step;
-    std::vector<TensorPlace> places = operand_places(step);
+  for (size_t i = 0; i < program.steps.size(); i++) {
+    Step copy = program.steps[i];
+    std::vector<TensorPlace> places = operand_places(copy);
     if (const auto* y = result_of(copy)) places.push_back(*y);
     for (const TensorPlace& place : places)
       if (place.pitch_bytes > kMaxPitch)
         return Error{WEFT_ERROR_UNSUPPORTED,
-                     fmt::format("{}: a row of 2 GiB or more does not fit a command's stride", program.name)};
+                     fmt::format("{}: {} has a row of {} bytes, and a command's stride is {} at most", program.name,
+                                 text_of(program, i), place.pitch_bytes, kMaxPitch)};
   }
   return Ok{};
 }
 
-/// Commands, about.
-double commands_of(const spec::Chip& chip, const Program& program, const Spills& spills) {
-  double commands = 0;
+/// Commands of each step, about.
+std::vector<double> commands_of(const spec::Chip& chip, const Program& program, const Spills& spills) {
+  std::vector<double> commands;
   for (size_t i = 0; i < program.steps.size(); i++) {
     const auto streamed = spills.products.find(i);
-    commands +=
-        streamed == spills.products.end() ? commands_of(chip, program.steps[i]) : streamed_commands(streamed->second);
+    commands.push_back(streamed == spills.products.end() ? commands_of(chip, program.steps[i])
+                                                         : streamed_commands(streamed->second));
   }
   return commands;
+}
+
+/// The error of a graph, with the step that it is about. `ends`: of each step, the commands up to its last one.
+Error named(const CommandGraph& graph, const Program& program, const std::vector<size_t>& ends, const Error& error) {
+  if (error.code != WEFT_ERROR_NO_DEVICE_MEMORY)
+    return {error.code, fmt::format("{}: {}", program.name, error.message)};
+  const auto [command, words] = command_graph::vmem_peak(graph);
+  const auto step = std::ranges::upper_bound(ends, size_t{command}) - ends.begin();
+  return {error.code, fmt::format("{}: {}; most of all, {} bytes, {}", program.name, error.message,
+                                  words * graph.chip().word_bytes, text_of(program, static_cast<size_t>(step)))};
 }
 
 enum class Values : uint8_t { kInVmem, kWhereTheyFit };
@@ -112,9 +127,12 @@ Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, Values va
       values == Values::kWhereTheyFit && std::ranges::all_of(program.steps, [](const Step& step) {
         return std::holds_alternative<DenseStep>(step) || std::holds_alternative<VectorStep>(step);
       });
-  const double most = goes_in_order ? kMaxInOrder : kMaxCommands;
-  if (const double commands = commands_of(chip, program, spills); commands > most)
+  const double most = goes_in_order ? kMaxInOrder : static_cast<double>(kMostCommands);
+  if (const auto commands = commands_of(chip, program, spills);
+      std::accumulate(commands.begin(), commands.end(), 0.0) > most)
     return too_many(program, commands, most);
+  std::vector<double> commands;  // by step
+  std::vector<size_t> ends;
   ProgramBuilder builder(chip);
   CommandGraph graph(chip);
   graph.leave_semaphores(program.semaphores_left);
@@ -132,12 +150,14 @@ Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, Values va
     } else {
       tiles.add(program.steps[i], i + 1 == program.steps.size());
     }
-    if (static_cast<double>(graph.commands().size()) > most) return too_many(program, most, most);
+    commands.push_back(static_cast<double>(graph.commands().size() - (ends.empty() ? 0 : ends.back())));
+    ends.push_back(graph.commands().size());
+    if (static_cast<double>(ends.back()) > most) return too_many(program, commands, most);
   }
   if (values == Values::kWhereTheyFit) graph.store_early();
   if (goes_in_order) graph.keep_order();
   if (auto status = command_graph::assemble(graph, builder); !status.ok())
-    return Error{status.error().code, fmt::format("{}: {}", program.name, status.error().message)};
+    return named(graph, program, ends, status.error());
   Kernel kernel = builder.kernel(program.name);
   kernel.arguments = program.arguments;
   kernel.constants = program.constants;
@@ -169,9 +189,11 @@ uint64_t commands_spared(const Kernel& kernel) {
 
 Result<Kernel> compile_resident(const spec::Chip& chip, const Program& unfused) {
   const Program program = with_fused_epilogues(unfused);
-  for (const Step& step : program.steps)
-    if (!fits(chip, step) && taken(step))
-      return Error{WEFT_ERROR_NO_DEVICE_MEMORY, fmt::format("{}: a value is larger than VMEM", program.name)};
+  for (size_t i = 0; i < program.steps.size(); i++)
+    if (!fits(chip, program.steps[i]))
+      return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
+                   fmt::format("{}: the result of {} is larger than VMEM, which is {} bytes", program.name,
+                               text_of(program, i), chip.vmem_bytes)};
   if (auto status = check_steps(program); !status.ok()) return status.error();
   return lay_out(chip, program, Values::kInVmem, {});
 }

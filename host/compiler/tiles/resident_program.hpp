@@ -4,8 +4,8 @@
 
 namespace weft::compiler::tiles {
 
-/// A program of one chip as one kernel, of the steps that tiles/ has. UNSUPPORTED: the program has other steps, or too
-/// many commands. NO_DEVICE_MEMORY: its values do not fit VMEM.
+/// A program of one chip as one kernel. UNSUPPORTED: too many commands, or a row that no stride reaches.
+/// NO_DEVICE_MEMORY: its values do not fit VMEM. Errors name the step that is most to blame.
 [[nodiscard]] Result<Kernel> compile_resident(const spec::Chip& chip, const Program& program);
 
 /// The same where values do not fit VMEM: these are in scratch, and products whose weights do not fit are streamed.

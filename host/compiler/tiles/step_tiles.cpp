@@ -34,11 +34,7 @@ StepTiles::StepTiles(CommandGraph& graph, ProgramBuilder& program, std::span<con
 }
 
 void StepTiles::add(const Step& step, bool last) {
-  std::visit(
-      [&](const auto& s) {
-        if constexpr (requires { add_step(s, last); }) add_step(s, last);
-      },
-      step);
+  std::visit([&](const auto& s) { add_step(s, last); }, step);
 }
 
 const Matrix* StepTiles::value(const TensorPlace& place) const {
@@ -246,14 +242,6 @@ void StepTiles::add_step(const VectorStep& step, bool) {
   if (step.b_mode == WEFT_VPU_B_MODE_TENSOR || step.b_mode == WEFT_VPU_B_MODE_ROW)
     by.b = &matrix(step.b, step.b_mode == WEFT_VPU_B_MODE_ROW ? 1 : step.rows, step.cols, step.dtype);
   finish(step.y, tiles_.elementwise(a, by), step.name);
-}
-
-bool taken(const Step& step) {
-  return std::holds_alternative<DenseStep>(step) || std::holds_alternative<VectorStep>(step) ||
-         std::holds_alternative<RearrangeStep>(step) || std::holds_alternative<ReduceStep>(step) ||
-         std::holds_alternative<CollectiveStep>(step) || std::holds_alternative<PairProductStep>(step) ||
-         std::holds_alternative<ConvolutionStep>(step) || std::holds_alternative<WindowStep>(step) ||
-         std::holds_alternative<RowsStep>(step);
 }
 
 }  // namespace weft::compiler::tiles

@@ -13,7 +13,7 @@
 
 namespace weft::compiler::tiles {
 
-/// One owner. Steps are those of taken().
+/// One owner.
 class StepTiles {
  public:
   /// The values `spilled` go through memory. `readers`: the steps that count as readers of a place,
@@ -83,8 +83,5 @@ class StepTiles {
 
 /// A multiplication by one whose result has another type is a cast.
 [[nodiscard]] bool only_casts(const VectorStep& step);
-
-/// Its results stay in VMEM.
-[[nodiscard]] bool taken(const Step& step);
 
 }  // namespace weft::compiler::tiles

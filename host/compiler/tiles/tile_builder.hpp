@@ -18,6 +18,8 @@ namespace weft::compiler::tiles {
 using command_graph::BufferId;
 using command_graph::CommandGraph;
 
+constexpr uint64_t kMostCommands = 100'000;  // of a program whose commands are ordered
+
 /// A matrix in VMEM: row chunks, each a buffer of rows `row_words` apart; a row is blocks of N columns `block_words`
 /// apart, of two words each for f32 and i32: beside each other, or all rows of a block behind all rows of the one before. What lies in memory is loaded when an operator reads it first, piece by piece.
 struct Matrix {

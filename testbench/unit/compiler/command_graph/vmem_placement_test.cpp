@@ -84,3 +84,20 @@ TEST_CASE("what needs more words at a time than there are has no place") {
   const Rounds of = rounds(chip);
   for (const Fit fit : {Fit::kFirst, Fit::kNext}) CHECK(!place_vmem(of.graph, of.order, 0, fit));
 }
+
+TEST_CASE("the command at which most words are live is the first that needs all of them") {
+  const spec::Chip& chip = *spec::find_chip("nano");
+  Rounds of = rounds(chip);
+  CHECK(vmem_peak(of.graph).command == 1);  // the first round's operation: its operand and its result
+  CHECK(vmem_peak(of.graph).words == 2 * kWords);
+  // Another operation behind all rounds, on what the third one loaded and a result of twice the size.
+  spec::VpuCommand square;
+  square.header.opcode = WEFT_OPCODE_ELEMENTWISE;
+  square.src_dtype = square.dst_dtype = WEFT_VPU_DTYPE_BF16;
+  square.rows = kWords, square.cols = static_cast<uint16_t>(chip.n);
+  square.a_stride = square.b_stride = square.d_stride = 1;
+  const BufferId large = of.graph.add_buffer(BufferSpace::kVmem, 4 * kWords);
+  of.graph.vector(square, of.loaded[2], of.loaded[2], large);
+  CHECK(vmem_peak(of.graph).command == 3 * kRounds);
+  CHECK(vmem_peak(of.graph).words == 5 * kWords);
+}

@@ -190,17 +190,72 @@ TEST_CASE("weights that few rows are multiplied by come in few loads") {
   CHECK(loads(1) + 6 <= loads(128));  // of the second and third layer one each, not one for each block of columns
 }
 
-TEST_CASE("what does not fit VMEM, and more commands than are ordered, are refused before anything is laid out") {
+TEST_CASE("what does not fit VMEM and more commands than are ordered are refused with the step that is to blame") {
   const auto& chip = *spec::find_chip("nano");
-  for (const uint64_t rows : {uint64_t{100'000}, uint64_t{1} << 30}) {
-    Program program;
-    program.name = "large";
+  Program program;
+  program.name = "large";
+  const auto dense = [](const char* name, uint64_t rows, TensorPlace y) {
     DenseStep step;
-    step.m = rows, step.k = 8, step.n = 8;
-    step.y = {rows == 100'000 ? uint8_t{2} : uint8_t{4}, 0, 64};
-    program.steps.emplace_back(step);
+    step.name = name, step.m = rows, step.k = 8, step.n = 8, step.y = y;
+    return step;
+  };
+  const auto refused = [&](weft_error code, const std::string& why) {
     const auto kernel = tiles::compile_resident(chip, program);
     REQUIRE(!kernel.ok());
-    CHECK(kernel.error().code == (rows == 100'000 ? WEFT_ERROR_NO_DEVICE_MEMORY : WEFT_ERROR_UNSUPPORTED));
-  }
+    CHECK(kernel.error().code == code);
+    CHECK(kernel.error().message == why);
+  };
+  program.steps = {dense("first", 8, {2, 0, 64}), dense("second", 100'000, {2, 512, 64})};
+  refused(WEFT_ERROR_NO_DEVICE_MEMORY,
+          "large: the result of step 2 of 2, a product by constants ('second') is larger than VMEM, which is 262144 "
+          "bytes");
+  program.steps = {dense("first", 8, {2, 0, 64}), dense("second", uint64_t{1} << 30, {4, 0, 64})};
+  refused(WEFT_ERROR_UNSUPPORTED,
+          "large: 134217729 commands or more, and at most 100000 are ordered; 134217728 of them are of step 2 of 2, a "
+          "product by constants ('second')");
+  program.steps = {dense("first", 8, {4, 0, uint64_t{1} << 31}), dense("second", 8, {5, 0, 64})};
+  refused(WEFT_ERROR_UNSUPPORTED,
+          "large: step 1 of 2, a product by constants ('first') has a row of 2147483648 bytes, and a command's stride "
+          "is 2147483647 at most");
+}
+
+TEST_CASE("more commands than were thought of and values that do not fit together are refused with their step") {
+  const auto& chip = *spec::find_chip("nano");
+  // Each element is moved alone, from a place that has nothing to do with its neighbours'.
+  constexpr uint64_t kRows = 400, kColumns = 300;
+  auto from = std::make_shared<std::vector<uint32_t>>(kRows * kColumns);
+  std::iota(from->begin(), from->end(), 0u);
+  std::ranges::shuffle(*from, std::mt19937(1));
+  const auto turned = std::make_shared<const std::vector<uint32_t>>(std::vector<uint32_t>{7, 6, 5, 4, 3, 2, 1, 0});
+  Program program;
+  program.name = "large";
+  program.steps = {RearrangeStep{"turn", 1, 8, {{{3, 0, 1200}, 1, 8}}, turned, {5, 0, 32}},
+                   RearrangeStep{"shuffle", kRows, kColumns, {{{3, 0, 1200}, kRows, kColumns}}, from, {4, 0, 1200}}};
+  auto kernel = tiles::compile_resident(chip, program);
+  REQUIRE(!kernel.ok());
+  CHECK(kernel.error().code == WEFT_ERROR_UNSUPPORTED);
+  const std::string wanted = "of them are of step 2 of 2, a movement of elements ('shuffle')";
+  CHECK(kernel.error().message.ends_with(wanted));
+  CHECK(kernel.error().message.starts_with("large: 10"));  // it ends soon behind the 100000th
+  // Three values of 100 KiB at a time, in VMEM of 256.
+  const auto sum = [](const char* name, TensorPlace a, TensorPlace b, TensorPlace y) {
+    return VectorStep{.name = name,
+                      .rows = 1600,
+                      .cols = 16,
+                      .dtype = WEFT_VPU_DTYPE_F32,
+                      .a = a,
+                      .b = b,
+                      .y = y,
+                      .y_dtype = WEFT_VPU_DTYPE_F32};
+  };
+  const TensorPlace x{2, 0, 64}, y{2, 102400, 64}, z{2, 204800, 64}, w{2, 307200, 64};
+  program.steps = {sum("x", {3, 0, 64}, {3, 0, 64}, x), sum("y", x, x, y), sum("z", x, y, z), sum("w", x, y, w),
+                   sum("last", z, w, {4, 0, 64})};
+  kernel = tiles::compile_resident(chip, program);
+  REQUIRE(!kernel.ok());
+  CHECK(kernel.error().code == WEFT_ERROR_NO_DEVICE_MEMORY);
+  CHECK(
+      kernel.error().message ==
+      "large: its values need more than the 262144 bytes of VMEM at a time; most of all, 307712 bytes, step 4 of 5, a "
+      "vector operation add ('w')");
 }
