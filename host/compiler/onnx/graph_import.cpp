@@ -18,15 +18,6 @@ constexpr uint64_t kKeptBytes = 1 << 12;  // of a value that is known: larger on
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
-std::string declared_dims(const ::onnx::TensorShapeProto& shape) {
-  std::vector<std::string> words;
-  for (const auto& dim : shape.dim())
-    words.push_back(dim.has_dim_value()       ? std::to_string(dim.dim_value())
-                    : dim.dim_param().empty() ? "?"
-                                              : printable(dim.dim_param()));
-  return fmt::format("[{}]", fmt::join(words, ", "));
-}
-
 /// Begins the message of what goes wrong in `f`.
 template <typename F>
 void within(const std::string& where, F f) {
@@ -61,6 +52,20 @@ void replace_in(::onnx::GraphProto& graph, const ::onnx::NodeProto& caller) {
       }
   }
   return copy;
+}
+
+/// The attributes of a function that have defaults: field 11, attribute_proto, which ONNX before 1.13 did not know.
+std::vector<::onnx::AttributeProto> defaults_of(const ::onnx::FunctionProto& function) {
+  constexpr int kAttributeProto = 11;
+  std::vector<::onnx::AttributeProto> defaults;
+  for (int i = 0; i < function.unknown_fields().field_count(); i++) {
+    const auto& field = function.unknown_fields().field(i);
+    if (field.number() != kAttributeProto || field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      continue;
+    if (!defaults.emplace_back().ParseFromString(field.length_delimited()))
+      invalid("function '{}': attribute_proto is none", printable(function.name()));
+  }
+  return defaults;
 }
 
 }  // namespace
@@ -130,25 +135,32 @@ void GraphImport::add_input(const ::onnx::ValueInfoProto& input) {
                 data_type_name(type.elem_type()));
   const auto given = binding_.shapes.find(input.name());
   ir::TensorType shape{*element, {}};
-  if (!type.has_shape() && given == binding_.shapes.end()) unsupported("the input has no shape: give its array");
+  if (!type.has_shape() && given == binding_.shapes.end())
+    unsupported("the input has no shape: give its array, or --bind {}=SIZExSIZE", printable(input.name()));
   if (!type.has_shape()) shape.dims = given->second;
   const bool bound =
       given != binding_.shapes.end() && static_cast<int>(given->second.size()) == type.shape().dim_size();
   for (int i = 0; i < type.shape().dim_size(); i++) {
     const auto& dim = type.shape().dim(i);
-    const auto symbol = binding_.symbols.find(dim.dim_param());
-    if (dim.has_dim_value()) {
-      if (dim.dim_value() < 0) invalid("dimension {} is {}", i, dim.dim_value());
+    const bool named = !dim.dim_param().empty(), alone = !named && type.shape().dim_size() == 1;
+    const auto symbol = binding_.symbols.find(alone ? input.name() : dim.dim_param());
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {  // some exporters write -1 for a size that is not known
       shape.dims.push_back(dim.dim_value());
     } else if (bound) {
       shape.dims.push_back(given->second[static_cast<size_t>(i)]);
-    } else if (symbol != binding_.symbols.end() && !dim.dim_param().empty()) {
+    } else if (symbol != binding_.symbols.end() && (named || alone)) {
       shape.dims.push_back(symbol->second);
     } else if (i == 0 && binding_.first > 0) {
       shape.dims.push_back(binding_.first);
+    } else if (named) {
+      invalid("dimension {0} '{1}' is symbolic: give --bind {1}=SIZE", i, printable(dim.dim_param()));
     } else {
-      invalid("dimension {} '{}' is symbolic: give --bind {}=SIZE", i, printable(dim.dim_param()),
-              dim.dim_param().empty() ? "NAME" : printable(dim.dim_param()));
+      invalid(
+          "dimension {} has no size and no name: give the shape, --bind {}={}", i, printable(input.name()),
+          alone ? "SIZE"
+                : fmt::format(
+                      "{}",
+                      fmt::join(std::vector<const char*>(static_cast<size_t>(type.shape().dim_size()), "SIZE"), "x")));
     }
   }
   give(input.name(), imported_.module.add_parameter(input.name(), shape));
@@ -169,7 +181,7 @@ void GraphImport::add_initializers(const ::onnx::GraphProto& graph, ::onnx::Grap
 }
 
 void GraphImport::add_nodes(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes, const Opsets& opsets) {
-  std::map<std::string, int> later, names;
+  std::map<std::string, int> later;
   for (int i = nodes.size(); i-- > 0;)
     for (const auto& output : nodes.Get(i).output()) later[output] = i;
   for (int i = 0; i < nodes.size(); i++) {
@@ -188,8 +200,6 @@ void GraphImport::add_nodes(const google::protobuf::RepeatedPtrField<::onnx::Nod
       builder_.origin = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
       add_node(node, opsets);
       builder_.origin = around;
-      const auto [first, unique] = names.emplace(node.name(), i);
-      if (!unique && !node.name().empty()) invalid("node {} has this name already", first->second);
     });
   }
 }
@@ -237,8 +247,13 @@ void GraphImport::call(const ::onnx::FunctionProto& function, const ::onnx::Node
   Opsets opsets;
   for (const auto& import : function.opset_import())
     opsets[is_onnx_domain(import.domain()) ? "" : import.domain()] = import.version();
+  ::onnx::NodeProto caller = node;
+  for (const auto& otherwise : defaults_of(function)) {
+    const auto given = [&](const ::onnx::AttributeProto& a) { return a.name() == otherwise.name(); };
+    if (std::none_of(node.attribute().begin(), node.attribute().end(), given)) *caller.add_attribute() = otherwise;
+  }
   ::onnx::GraphProto body;
-  for (const auto& inner : function.node()) *body.add_node() = with_attributes(inner, node);
+  for (const auto& inner : function.node()) *body.add_node() = with_attributes(inner, caller);
   Scope scope;  // a function sees nothing around it
   for (int i = 0; i < node.input_size(); i++)
     if (!node.input(i).empty()) scope.values[function.input(i)] = find(node.input(i));
@@ -355,15 +370,6 @@ void GraphImport::check_declared(const ::onnx::ValueInfoProto& declared, const c
     invalid("{} is declared as {}, its node computes {}", name,
             declared.type().has_tensor_type() ? data_type_name(type.elem_type()) : "no tensor",
             data_type_name(data_type_of(computed.element)));
-  if (!type.has_shape()) return;
-  bool fits = static_cast<size_t>(type.shape().dim_size()) == computed.rank();
-  for (size_t i = 0; fits && i < computed.rank(); i++) {
-    const auto& dim = type.shape().dim(static_cast<int>(i));
-    fits = !dim.has_dim_value() || dim.dim_value() == computed.dims[i];
-  }
-  if (!fits)
-    invalid("{} is declared as {}, its node computes {}", name, declared_dims(type.shape()),
-            ir::dims_text(computed.dims));
 }
 
 }  // namespace weft::compiler::frontend

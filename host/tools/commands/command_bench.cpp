@@ -119,7 +119,8 @@ void register_bench(CLI::App& app, Action& action) {
   auto* batches =
       command->add_option("--batch", options->batches, "sizes of a symbolic first dimension, commas between")
           ->capture_default_str();
-  command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
+  command->add_option("--bind", options->binds,
+                      "NAME=SIZE of a symbolic dimension, or INPUT=SIZExSIZE, the shape of an input");
   add_precision_option(*command, options->precision);
   command->add_option("--seed", options->seed, "seed of the inputs")->capture_default_str();
   command->add_option("--picture", options->picture, "draw throughput and latency over the batch to this .svg file");

@@ -121,7 +121,8 @@ void register_plan(CLI::App& app, Action& action) {
   auto* batch = command->add_option("--batch", options->batch, "value of a symbolic first dimension")
                     ->capture_default_str()
                     ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31));
-  command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension");
+  command->add_option("--bind", options->binds,
+                      "NAME=SIZE of a symbolic dimension, or INPUT=SIZExSIZE, the shape of an input");
   add_precision_option(*command, options->precision);
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options, batch, &action] {

@@ -256,7 +256,9 @@ void register_run(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   command->add_option("MODEL", options->model, "ONNX or .weft file")->required();
   command->add_option("--input", options->inputs, "NAME=FILE.npy; once for each input");
-  command->add_option("--bind", options->binds, "NAME=SIZE of a symbolic dimension that no array tells");
+  command->add_option(
+      "--bind", options->binds,
+      "NAME=SIZE of a symbolic dimension that no array tells, or INPUT=SIZExSIZE, the shape of an input");
   add_precision_option(*command, options->precision);
   command->add_option("--device", options->device, "chip, or none: the host computes all of the model, in float32")
       ->capture_default_str()

@@ -83,12 +83,22 @@ Result<compiler::frontend::Binding> binding_of(const std::map<std::string, NpyAr
   }
   for (const auto& text : binds) {
     const size_t equal = text.rfind('=');
-    int64_t size = 0;
-    const char* end = text.data() + text.size();
-    if (equal == std::string::npos || equal == 0 || std::from_chars(text.data() + equal + 1, end, size).ptr != end ||
-        size < 0 || size > INT32_MAX)
-      return invalid(fmt::format("--bind '{}' is not NAME=SIZE", text));
-    binding.symbols[text.substr(0, equal)] = size;
+    const char *at = text.data() + equal + 1, *const end = text.data() + text.size();
+    compiler::ir::Dims sizes;
+    while (equal != std::string::npos && equal != 0) {
+      const auto [stop, error] = std::from_chars(at, end, sizes.emplace_back());
+      if (error != std::errc{} || sizes.back() < 0 || sizes.back() > INT32_MAX || (stop != end && *stop != 'x')) {
+        sizes.clear();
+        break;
+      }
+      if (stop == end) break;
+      at = stop + 1;
+    }
+    if (sizes.empty()) return invalid(fmt::format("--bind '{}' is neither NAME=SIZE nor INPUT=SIZExSIZE", text));
+    if (sizes.size() == 1)
+      binding.symbols[text.substr(0, equal)] = sizes[0];
+    else
+      binding.shapes[text.substr(0, equal)] = sizes;
   }
   return binding;
 }

@@ -25,7 +25,7 @@ namespace weft::tools {
                                  const std::vector<std::string>& names);
 
 /// Shapes and values of the arrays, for a model with symbolic dimensions or shapes that values decide; `binds`:
-/// NAME=SIZE of dimensions; `first`: any other symbolic first dimension. INVALID_ARGUMENT: no such word, or no size.
+/// NAME=SIZE of dimensions, INPUT=SIZExSIZE of inputs; `first`: any other symbolic first dimension. INVALID_ARGUMENT: no such word, or no size.
 [[nodiscard]] Result<compiler::frontend::Binding> binding_of(
     const std::map<std::string, NpyArray>& arrays, const std::vector<std::string>& binds, int64_t first,
     compiler::frontend::Precision precision = compiler::frontend::Precision::kBf16);

@@ -57,7 +57,7 @@ TEST_CASE("a name that is given twice is refused with both places") {
   CHECK(refusal(base().input("", {2, 3})) == "input '': the name is empty");
   auto nodes = base();
   nodes.node("Relu", {"y"}, "z").last().set_name("y_node");
-  CHECK(refusal(nodes) == "node 1 'y_node' (Relu): node 0 has this name already");
+  CHECK(nodes.import().ok());  // names of nodes are for people, and onnxruntime takes them twice
 }
 
 TEST_CASE("nodes that do not stand in the order in which they compute, and cycles, are refused") {
@@ -131,19 +131,21 @@ TEST_CASE("input shapes that are no shapes are refused") {
     shape.mutable_dim(0)->set_dim_value(first), shape.mutable_dim(1)->set_dim_value(second);
     return model;
   };
-  CHECK(refusal(with(-1, 3), 4).find("input 'x': dimension 0 is -1") != std::string::npos);
+  const std::string no_size = "input 'x': dimension 0 has no size and no name: give the shape, --bind x=SIZExSIZE";
+  CHECK(refusal(with(-1, 3), 0) == no_size);
+  CHECK(with(-1, 3).import(4).ok());
   CHECK(refusal(with(2, 0), 4) == "input 'x' is f32[2, 0]; the device takes f32 that is not empty");
   CHECK(refusal(with(1ll << 40, 3)).find("too large") != std::string::npos);
   auto none = with(2, 3), unnamed = with(2, 3), other = with(2, 3);
   none.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-  CHECK(refusal(none, 4) == "input 'x': the input has no shape: give its array");
+  CHECK(refusal(none, 4) == "input 'x': the input has no shape: give its array, or --bind x=SIZExSIZE");
   unnamed.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->Clear();
-  CHECK(refusal(unnamed, 4) == "input 'x': dimension 1 '' is symbolic: give --bind NAME=SIZE");
+  CHECK(refusal(unnamed, 4) == "input 'x': dimension 1 has no size and no name: give the shape, --bind x=SIZExSIZE");
   other.graph().mutable_input(0)->mutable_type()->mutable_sequence_type();
   CHECK(refusal(other).find("it is no tensor") != std::string::npos);
 }
 
-TEST_CASE("what the model declares of a value is what its node computes, or the model is refused") {
+TEST_CASE("what the model declares of a value has its element type, or the model is refused") {
   const auto declared = [](std::vector<int64_t> dims, int32_t type) {
     Model model;
     model.input("x", {2, 3}).node("Relu", {"x"}, "y").output("y");
@@ -153,9 +155,12 @@ TEST_CASE("what the model declares of a value is what its node computes, or the 
     return model;
   };
   CHECK(declared({2, 3}, onnx::TensorProto::FLOAT).import().ok());
-  CHECK(refusal(declared({2, 4}, onnx::TensorProto::FLOAT)) ==
-        "output 'y' is declared as [2, 4], its node computes [2, 3]");
-  CHECK(refusal(declared({6}, onnx::TensorProto::FLOAT)).find("declared as [6]") != std::string::npos);
+  // Exporters leave shapes that were true before the network was changed: as in onnxruntime, what is computed counts.
+  for (const auto& dims : {std::vector<int64_t>{2, 4}, {6}}) {
+    const auto graph = declared(dims, onnx::TensorProto::FLOAT).import();
+    REQUIRE(graph.ok());
+    CHECK(graph.value().tensors[graph.value().outputs.at(0)].dims == std::vector<int64_t>{2, 3});
+  }
   CHECK(refusal(declared({2, 3}, onnx::TensorProto::INT64)).find("declared as INT64, its node computes FLOAT") !=
         std::string::npos);
 }

@@ -126,6 +126,13 @@ TEST_CASE("a function's nodes see its inputs and its caller's attributes") {
   auto* slope = call->add_attribute();
   slope->set_name("slope"), slope->set_type(onnx::AttributeProto::FLOAT), slope->set_f(0.5f);
   CHECK(run(model, "", {-4, 3}) == std::vector<float>{-2, 3});
+  // What the caller does not give has the function's own default.
+  auto otherwise = *slope;
+  otherwise.set_f(0.25f);
+  function->mutable_unknown_fields()->AddLengthDelimited(11, otherwise.SerializeAsString());  // attribute_proto
+  CHECK(run(model, "", {-4, 3}) == std::vector<float>{-2, 3});
+  call->clear_attribute();
+  CHECK(run(model, "", {-4, 3}) == std::vector<float>{-1, 3});
   // A function that calls itself has no end.
   inner->set_op_type("Leaky"), inner->set_domain("mine");
   const auto imported = import_proto(model);
