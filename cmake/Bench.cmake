@@ -11,7 +11,8 @@ function(weft_bench_model target)
 endfunction()
 
 # weft_bench(NAME SOURCES .. LIBS .. [XSAFETY <Catch filter>] [ECC_MEMORY]): a test program of a block, label rtl. All of it (or what the
-# filter names) runs again from other initial values, label xsafety: results must not depend on them.
+# filter names) runs again from other initial values, label xsafety: results must not depend on them. Seed 1 is enough for a developer;
+# the others have label gate too (docs/decisions/tests-of-the-gate.md).
 # ECC_MEMORY: not so for a block whose memory, unless written, holds no codeword; the whole core's test covers it.
 function(weft_bench name)
   cmake_parse_arguments(B "ECC_MEMORY" "XSAFETY" "SOURCES;LIBS" ${ARGN})
@@ -23,8 +24,12 @@ function(weft_bench name)
     return()
   endif()
   foreach(seed 1 2 3)
+    set(labels rtl xsafety)
+    if(seed GREATER 1)
+      list(APPEND labels gate)
+    endif()
     add_test(NAME "${name}: the same results from initial values of seed ${seed}" COMMAND ${name} ${B_XSAFETY})
-    set_tests_properties("${name}: the same results from initial values of seed ${seed}" PROPERTIES LABELS "rtl;xsafety"
+    set_tests_properties("${name}: the same results from initial values of seed ${seed}" PROPERTIES LABELS "${labels}"
       ENVIRONMENT "WEFT_INITIAL_SEED=${seed}" TIMEOUT 300)
   endforeach()
 endfunction()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the formal proofs of proofs.toml, and shows that each of them can fail.
 
-usage: prove.py [--build FOLDER] [--only NAME ...] [--mutants all|first] [--json FILE] [--junit FILE] [--jobs N] [--keep FOLDER]
+usage: prove.py [--build FOLDER] [--only NAME ...] [--mutants all|first|none] [--no-proof] [--json FILE] [--junit FILE] [--jobs N] [--keep FOLDER]
        prove.py --list | --table README.md | --check-table README.md
 
 A proof holds if its assertions hold (method), every cover statement is reached, and each of its mutants, which are
-textual changes of the RTL, is refuted by a counterexample from reset. FOLDER is a CMake build folder: it holds the
+textual changes of the RTL, is refuted by a counterexample from reset. A mutant that is not asked for must still find its text. FOLDER is a CMake build folder: it holds the
 packages that are generated from spec/. Seconds are wall clock, of all tools together.
 Exit code 0: all hold; 1: one does not; 2: one could not be run."""
 import argparse
@@ -41,6 +41,7 @@ class Result:
     covers_reached: int = 0
     mutants: int = 0
     mutants_killed: int = 0
+    proof_asked: bool = True
     proof_seconds: float = 0.0
     mutant_seconds: float = 0.0
     ran: bool = True
@@ -49,7 +50,9 @@ class Result:
 
     @property
     def good(self):
-        return self.ran and self.holds and self.covers_reached == self.covers > 0 and self.mutants_killed == self.mutants > 0
+        proved = self.holds and self.covers_reached == self.covers > 0
+        asked = self.proof_asked or self.mutants > 0
+        return self.ran and asked and (proved or not self.proof_asked) and self.mutants_killed == self.mutants
 
 
 def cases(entry):
@@ -74,19 +77,22 @@ def inherited(entries):
 def prove(entry, build, folder):
     """One entry of the table: proof, covers, mutants."""
     result = Result(entry["name"], entry["statement"], entry["method"], entry["depth"],
-                    model.READERS[entry.get("reader", "yosys")], entry.get("solver", "abc"), mutants=len(entry["mutants"]))
+                    model.READERS[entry.get("reader", "yosys")], entry.get("solver", "abc"), mutants=len(entry["mutants"]),
+                    proof_asked=entry.get("proof_asked", True))
     limit = entry.get("timeout", model.TIMEOUT)
     clock = model.Clock(limit)
     try:
-        for case in cases(entry):
+        for mutant in entry.get("mutants_left_out", []):
+            model.changed(entry, build, mutant)
+        for case in cases(entry) if result.proof_asked else []:
             engine = engines.engine(case)
             made = model.make(case, build, folder / f"proof{case.get('case', '')}", clock)
             failed = engine.holds(made, clock)
             result.message = result.message or failed or ""
             covers, reached = engine.covers(made, case.get("cover_depth", case["depth"]), clock)
             result.covers, result.covers_reached = result.covers + covers, result.covers_reached + reached
-        result.holds = not result.message
-        if result.covers_reached < result.covers or result.covers == 0:
+        result.holds = result.proof_asked and not result.message
+        if result.proof_asked and (result.covers_reached < result.covers or result.covers == 0):
             result.message += f" {result.covers_reached} of {result.covers} covers reached"
         result.proof_seconds = clock.seconds
         clock = model.Clock(limit)
@@ -187,7 +193,8 @@ def main():
     parser.add_argument("--proofs", type=Path, default=model.HERE / "proofs.toml", help="default: proofs.toml of this folder")
     parser.add_argument("--list", action="store_true", help="print name, always, gate or nightly, number of mutants, and statement of each proof, with tabs between, and end")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these proofs, not all")
-    parser.add_argument("--mutants", choices=("all", "first"), default="all", help="refute all mutants of a proof, or the first alone; default: all")
+    parser.add_argument("--mutants", choices=("all", "first", "none"), default="all", help="refute all mutants of a proof, the first alone, or none; default: all")
+    parser.add_argument("--no-proof", action="store_true", help="refute mutants alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, - for standard output")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML")
     parser.add_argument("--table", type=Path, metavar="PAGE", help="write the table of proofs between the page's marks and end")
@@ -219,14 +226,19 @@ def main():
         if unknown:
             sys.exit(f"prove.py: no proof named {', '.join(sorted(unknown))}; --list prints them")
         entries = [entry for entry in entries if entry["name"] in arguments.only]
-    if arguments.mutants == "first":
-        entries = [entry | {"mutants": entry["mutants"][:1]} for entry in entries]
+    count = {"all": None, "first": 1, "none": 0}[arguments.mutants]
+    if count is not None:
+        entries = [entry | {"mutants": entry["mutants"][:count], "mutants_left_out": entry["mutants"][count:]} for entry in entries]
+    if arguments.no_proof:
+        if arguments.mutants == "none":
+            sys.exit("prove.py: --no-proof with --mutants none asks for nothing")
+        entries = [entry | {"proof_asked": False} for entry in entries]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(arguments.keep or scratch).resolve()
 
         def tell(entry):
             result = prove(entry, arguments.build.resolve(), folder / entry["name"])
-            state = "holds" if result.good else "FAILS" if result.ran else "ERROR"
+            state = ("holds" if result.proof_asked else "refutes") if result.good else "FAILS" if result.ran else "ERROR"
             print(f"{state}  {result.name}: {result.statement}  [{result.method} {result.depth}, {result.solver}, "
                   f"{result.proof_seconds:.1f} s, covers {result.covers_reached}/{result.covers}, "
                   f"mutants {result.mutants_killed}/{result.mutants} in {result.mutant_seconds:.1f} s] {result.message}",
@@ -245,7 +257,7 @@ def main():
         widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
         for row in [head, *rows]:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-        print(f"{sum(r.good for r in results)} of {len(results)} proofs hold, "
+        print(f"{sum(r.holds for r in results)} of {sum(r.proof_asked for r in results)} proofs hold, "
               f"{sum(r.mutants_killed for r in results)} of {sum(r.mutants for r in results)} mutants killed, "
               f"{sum(r.proof_seconds + r.mutant_seconds for r in results):.0f} s")
     return 0 if all(r.good for r in results) else 1 if all(r.ran for r in results) else 2

@@ -371,8 +371,8 @@ TEST_CASE("a turn costs at most 2000 cycles beside its block also if that is sho
       for (const Turn turn : {Turn::kLoop, Turn::kWhile}) {
         for (const bool bind : {false, true}) {
           const uint64_t few = cycles_of(device, block, turn, 10, bind),
-                         many = cycles_of(device, block, turn, 60, bind);
-          const uint64_t each = (many - few) / 50;
+                         many = cycles_of(device, block, turn, 30, bind);
+          const uint64_t each = (many - few) / 20;
           std::printf("  %s, %s%s of a block of %llu cycles: %llu more a turn\n", core.c_str(),
                       turn == Turn::kLoop ? "loop" : "while", bind ? " with a bind" : "",
                       static_cast<unsigned long long>(alone), static_cast<unsigned long long>(each - alone));

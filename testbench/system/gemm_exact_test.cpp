@@ -50,35 +50,23 @@ std::vector<test::ProductRun> repeated_runs(const char* core, const test::Produc
   return runs;
 }
 
-/// Compares what `value` takes of each run with the first run's, on both cores and types, and prints the line that
-/// scripts/figures reads.
-template <typename Value>
-void check_repetitions(const char* name, int per_session, const Value& value) {
-  const uint64_t seed = test::printed_seed(4);
+/// Repetitions that were compared with the first run, and those that are equal to it.
+struct Repetitions {
   unsigned compared = 0, equal = 0;
-  for (const char* core : {"rtl", "fast"})
-    for (const auto dtype : {WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8}) {
-      const auto product = test::make_product({dtype, 61, 143, 37}, Values::kFinite, seed);
-      const auto runs = repeated_runs(core, product, per_session);
-      for (size_t i = 1; i < runs.size(); i++) {
-        INFO(product.name() << ", " << core << " core, run " << i << " against run 0");
-        CHECK(value(runs[i]) == value(runs[0]));
-        CHECK(runs[i].c == runs[0].c);
-        compared++;
-        equal += value(runs[i]) == value(runs[0]);
-      }
-    }
-  std::printf("%s: %u repetitions, %u equal\n", name, compared, equal);
-}
+  void add(bool same) {
+    compared++;
+    equal += same;
+  }
+};
 
 }  // namespace
 
 TEST_CASE("100 products of random shape on four MXUs of nano's size equal the golden model", "[nano-4mxu]") {
-  check_against_golden("nano-4mxu", test::random_products(100, 300, test::printed_seed(2)));
+  check_against_golden("nano-4mxu", test::random_products(100, 300, test::printed_seed(2), test::Sizes::kMostSmall));
 }
 
 TEST_CASE("300 products of random shape on nano's RTL equal the golden model", "[nano]") {
-  check_against_golden("nano", test::random_products(300, 300, test::printed_seed(1)));
+  check_against_golden("nano", test::random_products(300, 300, test::printed_seed(1), test::Sizes::kMostSmall));
 }
 
 TEST_CASE("20 products of random shape on v5e-1mxu's RTL equal the golden model", "[v5e]") {
@@ -115,10 +103,24 @@ TEST_CASE("the size of the array changes no bit", "[size]") {
               static_cast<unsigned long long>(differing));
 }
 
-TEST_CASE("a product takes the same device cycles each time, in one session and in another", "[determinism]") {
-  check_repetitions("determinism", 10, [](const test::ProductRun& run) { return run.cycles(); });
-}
-
-TEST_CASE("each step of a launch takes the same cycles each time, in one session and in another", "[steps]") {
-  check_repetitions("launch_steps", 10, [](const test::ProductRun& run) { return steps(run.launch); });
+TEST_CASE("a product and each step of its launch take the same device cycles each time in one session and in another",
+          "[determinism][steps]") {
+  const uint64_t seed = test::printed_seed(4);
+  Repetitions cycles, launch_steps;
+  for (const char* core : {"rtl", "fast"})
+    for (const auto dtype : {WEFT_MXU_DTYPE_BF16, WEFT_MXU_DTYPE_INT8}) {
+      const auto product = test::make_product({dtype, 61, 143, 37}, Values::kFinite, seed);
+      const auto runs = repeated_runs(core, product, 10);
+      for (size_t i = 1; i < runs.size(); i++) {
+        INFO(product.name() << ", " << core << " core, run " << i << " against run 0");
+        CHECK(runs[i].cycles() == runs[0].cycles());
+        CHECK(steps(runs[i].launch) == steps(runs[0].launch));
+        CHECK(runs[i].c == runs[0].c);
+        cycles.add(runs[i].cycles() == runs[0].cycles());
+        launch_steps.add(steps(runs[i].launch) == steps(runs[0].launch));
+      }
+    }
+  // scripts/figures reads these lines
+  std::printf("determinism: %u repetitions, %u equal\n", cycles.compared, cycles.equal);
+  std::printf("launch_steps: %u repetitions, %u equal\n", launch_steps.compared, launch_steps.equal);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <random>
 #include <span>
@@ -54,12 +55,18 @@ Product make_product(const Shape& shape, Values values, uint64_t seed) {
   return product;
 }
 
-std::vector<Product> random_products(size_t count, uint64_t largest, uint64_t seed) {
+std::vector<Product> random_products(size_t count, uint64_t largest, uint64_t seed, Sizes sizes) {
   std::mt19937_64 random(seed);
   std::vector<Product> products;
   for (size_t i = 0; i < count; i++) {
-    const Shape shape{i % 2 == 0 ? WEFT_MXU_DTYPE_BF16 : WEFT_MXU_DTYPE_INT8, 1 + random() % largest,
-                      1 + random() % largest, 1 + random() % largest};
+    // Every fifth is drawn evenly: so these are of both types, with special values and without.
+    const bool even = sizes == Sizes::kEven || i % 5 == 0;
+    const auto size = [&] {
+      const uint64_t limit = even ? largest : std::min(largest, uint64_t{2} << random() % std::bit_width(largest));
+      return 1 + random() % limit;
+    };
+    const uint64_t m = size(), k = size(), n = size();
+    const Shape shape{i % 2 == 0 ? WEFT_MXU_DTYPE_BF16 : WEFT_MXU_DTYPE_INT8, m, k, n};
     products.push_back(make_product(shape, i % 3 == 0 ? Values::kSpecial : Values::kFinite, seed * 1000 + i));
   }
   return products;

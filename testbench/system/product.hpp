@@ -33,8 +33,16 @@ struct Product {
 
 [[nodiscard]] Product make_product(const Shape& shape, Values values, uint64_t seed);
 
+/// How M, K and N are drawn.
+enum class Sizes {
+  kEven,       ///< each size from 1 to the largest is as likely as another
+  kMostSmall,  ///< in four products of five, each size lies below a power of two that is drawn first: few elements, many
+               ///< edges of tiles
+};
+
 /// Shapes with M, K and N from 1 to `largest`, bf16 and int8 in turn, special values in one of three.
-[[nodiscard]] std::vector<Product> random_products(size_t count, uint64_t largest, uint64_t seed);
+[[nodiscard]] std::vector<Product> random_products(size_t count, uint64_t largest, uint64_t seed,
+                                                   Sizes sizes = Sizes::kEven);
 
 struct ProductRun {
   std::vector<uint32_t> c;  ///< bits of C, row-major
