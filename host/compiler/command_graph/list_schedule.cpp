@@ -88,18 +88,20 @@ class ListScheduler {
     opened_.resize(graph.buffers().size()), adds_.resize(graph.buffers().size());
     mxu_free_.resize(chip_.num_mxu), held_.resize(chip_.num_mxu);
     result_.mxu.resize(n), result_.acc_bases.resize(graph.buffers().size());
+    waiting_for_place_.resize(graph.buffers().size());
     for (uint32_t i = 0; i < n; i++) {
       missing_[i] = before[i].size();
       for (const uint32_t p : before[i]) after_[p].push_back(i);
       auto& queue = waiting_[graph.commands()[i].queue];
       place_[i] = static_cast<uint32_t>(queue.size());
       queue.push_back(i);
-      if (missing_[i] == 0) ready_[graph.commands()[i].queue].insert(i);
       for_each_buffer(i, [&](BufferId b) { users_[index_of(b)]++; });
       if (const auto* mxu = std::get_if<spec::MxuCommand>(&graph.commands()[i].body))
         if (mxu->m >= chip_.n && (mxu->seed == WEFT_MXU_SEED_KEEP || mxu->k > chip_.n))
           adds_[index_of(graph.commands()[i].d)] = 1;
     }
+    for (uint32_t i = 0; i < n; i++)
+      if (missing_[i] == 0) make_ready(i);
   }
 
   Schedule run() {
@@ -125,6 +127,8 @@ class ListScheduler {
     uint32_t command;
     uint64_t start;
     std::optional<size_t> acc;  ///< place that it opens
+    /// What has begun goes on before a new block begins.
+    [[nodiscard]] std::pair<uint64_t, bool> key() const { return {start, acc.has_value()}; }
   };
 
   template <typename F>
@@ -136,25 +140,76 @@ class ListScheduler {
     if (c.kept != kNoBuffer && c.kept != c.b && c.kept != c.d) f(c.kept);
   }
 
+  /// It waits for no other command; perhaps a product waits for a place in ACC.
+  void make_ready(uint32_t command) {
+    const GraphCommand& c = graph_.commands()[command];
+    if (c.queue != WEFT_QUEUE_MXU || opened_[index_of(c.d)] != 0) return void(ready_[c.queue].insert(command));
+    without_place_[alone(c) ? 1 : 0].insert(command);
+    waiting_for_place_[index_of(c.d)].push_back(command);
+  }
+
+  /// The sums have their place now, and so have all products that add to them.
+  void open_sums(BufferId sums, size_t place) {
+    acc_place_[index_of(sums)] = place;
+    acc_.take(place);
+    result_.acc_bases[index_of(sums)] = acc_[place].row;
+    for (const uint32_t command : std::exchange(waiting_for_place_[index_of(sums)], {})) {
+      without_place_[alone(graph_.commands()[command]) ? 1 : 0].erase(command);
+      ready_[WEFT_QUEUE_MXU].insert(command);
+    }
+  }
+
   /// The first command of all queues by its start; loads beyond the limits only if `forced`.
   std::optional<Choice> choose(bool forced) {
     std::optional<Choice> best;
     for (size_t q = 0; q < waiting_.size(); q++) {
       if (q == WEFT_QUEUE_DMA_IN && !forced && loads_ahead_ >= limits_.loads_ahead) continue;
-      const uint64_t earliest = earliest_start(q);
-      for (const uint32_t command : ready_[q]) {
-        const uint32_t behind = place_[command] - oldest_[q];
-        if (behind >= (forced && q == WEFT_QUEUE_DMA_IN ? 1 : limits_.window)) break;
-        if (command / limits_.turn_commands != waiting_[q][oldest_[q]] / limits_.turn_commands) break;
-        const auto choice = start_of(command, behind == 0, forced);
-        if (!choice) continue;
-        // What has begun goes on before a new block begins.
-        if (!best || std::pair(choice->start, choice->acc.has_value()) < std::pair(best->start, best->acc.has_value()))
-          best = choice;
-        if (choice->start == earliest && !choice->acc) break;  // none behind it is better
-      }
+      const auto choice = choose_of(q, forced);
+      if (choice && (!best || choice->key() < best->key())) best = choice;
     }
     return best;
+  }
+
+  /// Of those that are as good as each other the first one in the graph's order.
+  [[nodiscard]] std::optional<Choice> choose_of(size_t queue, bool forced) const {
+    std::optional<Choice> best;
+    const auto better = [&](const Choice& choice) {
+      if (!best || std::pair(choice.key(), choice.command) < std::pair(best->key(), best->command)) best = choice;
+    };
+    const uint64_t earliest = earliest_start(queue);
+    for (const uint32_t command : ready_[queue]) {
+      if (is_beyond(command, forced && queue == WEFT_QUEUE_DMA_IN ? 1 : limits_.window)) break;
+      const auto choice = start_of(command, forced);
+      if (!choice) continue;
+      better(*choice);
+      if (choice->start == earliest) return best;  // none behind it is better
+    }
+    if (queue == WEFT_QUEUE_MXU)
+      for (const bool alone : {false, true}) choose_without_place(alone, earliest, better);
+    return best;
+  }
+
+  /// Of products whose sums have no place yet.
+  template <typename Better>
+  void choose_without_place(bool alone, uint64_t earliest, Better better) const {
+    if (without_place_[alone ? 1 : 0].empty()) return;
+    const auto place = acc_.best(mxu_free_, alone);
+    if (!place) return;
+    // The last place is for the oldest product: those behind it might wait for what it computes.
+    const uint32_t window = acc_.free_places(alone) < 2 ? 1 : limits_.window;
+    for (const uint32_t command : without_place_[alone ? 1 : 0]) {
+      if (is_beyond(command, window)) return;
+      const uint64_t start = mxu_start(std::max(ready_at_[command], acc_[*place].free_at), acc_[*place].mxu);
+      better(Choice{command, start, place});
+      if (start == earliest) return;
+    }
+  }
+
+  /// Whether it stands too far behind the oldest command of its queue.
+  [[nodiscard]] bool is_beyond(uint32_t command, uint32_t window) const {
+    const auto queue = graph_.commands()[command].queue;
+    return place_[command] - oldest_[queue] >= window ||
+           command / limits_.turn_commands != waiting_[queue][oldest_[queue]] / limits_.turn_commands;
   }
 
   /// No command of the queue starts before.
@@ -168,25 +223,18 @@ class ListScheduler {
     return earliest;
   }
 
-  std::optional<Choice> start_of(uint32_t command, bool oldest, bool forced) {
+  /// Of a product, whose sums have their place.
+  [[nodiscard]] std::optional<Choice> start_of(uint32_t command, bool forced) const {
     const GraphCommand& c = graph_.commands()[command];
-    uint64_t at = ready_at_[command];
+    const uint64_t at = ready_at_[command];
     if (c.queue == WEFT_QUEUE_VPU) return Choice{command, std::max(at, vpu_free_), {}};
     if (c.queue == WEFT_QUEUE_DMA_OUT) return Choice{command, std::max(at, dma_out_free_), {}};
     if (c.queue == WEFT_QUEUE_SYNC) return Choice{command, std::max(at, sync_free_), {}};
-    if (c.queue == WEFT_QUEUE_DMA_IN) {
-      const bool fits =
-          opened_[index_of(c.d)] != 0 || live_words_ + graph_.buffers()[index_of(c.d)].size <= limits_.vmem_words;
-      if (!forced && (!fits || loads_ahead_ >= limits_.loads_ahead)) return std::nullopt;
-      if (forced && !oldest) return std::nullopt;
-      return Choice{command, std::max(at, dma_in_free_), {}};
-    }
-    if (opened_[index_of(c.d)] != 0) return Choice{command, mxu_start(at, acc_[acc_place_[index_of(c.d)]].mxu), {}};
-    // The last place is for the oldest product: those behind it might wait for what it computes.
-    if (!oldest && acc_.free_places(alone(c)) < 2) return std::nullopt;
-    const auto place = acc_.best(mxu_free_, alone(c));
-    if (!place) return std::nullopt;
-    return Choice{command, mxu_start(std::max(at, acc_[*place].free_at), acc_[*place].mxu), place};
+    if (c.queue == WEFT_QUEUE_MXU) return Choice{command, mxu_start(at, acc_[acc_place_[index_of(c.d)]].mxu), {}};
+    const bool fits =
+        opened_[index_of(c.d)] != 0 || live_words_ + graph_.buffers()[index_of(c.d)].size <= limits_.vmem_words;
+    if (!forced && !fits) return std::nullopt;
+    return Choice{command, std::max(at, dma_in_free_), {}};
   }
 
   /// Of several MXUs, sums that a product adds to.
@@ -202,18 +250,14 @@ class ListScheduler {
   void take(const Choice& choice) {
     const uint32_t command = choice.command;
     const GraphCommand& c = graph_.commands()[command];
-    if (choice.acc) {
-      acc_place_[index_of(c.d)] = *choice.acc;
-      acc_.take(*choice.acc);
-      result_.acc_bases[index_of(c.d)] = acc_[*choice.acc].row;
-    }
+    if (choice.acc) open_sums(c.d, *choice.acc);
     const uint64_t end = run_on_unit(command, choice.start);
     for_each_buffer(command, [&](BufferId b) { use(b, end); });
     for (const uint32_t p : before_[command])
       if (graph_.commands()[p].queue == WEFT_QUEUE_DMA_IN && std::exchange(loads_used_[p], uint8_t{1}) == 0)
         loads_ahead_--;
     for (const uint32_t next : after_[command]) {
-      if (--missing_[next] == 0) ready_[graph_.commands()[next].queue].insert(next);
+      if (--missing_[next] == 0) make_ready(next);
       const GraphCommand& n = graph_.commands()[next];
       const bool follows =
           n.queue == c.queue && (c.queue == WEFT_QUEUE_MXU || c.queue == WEFT_QUEUE_VPU);  // needs no semaphore
@@ -289,9 +333,12 @@ class ListScheduler {
   const spec::Chip& chip_;
   std::array<std::vector<uint32_t>, WEFT_CORE_QUEUES> waiting_;  ///< in the graph's order, from oldest_ on
   std::array<uint32_t, WEFT_CORE_QUEUES> oldest_{};
-  std::array<std::set<uint32_t>, WEFT_CORE_QUEUES> ready_;  ///< that wait for no other command
-  std::vector<uint32_t> place_;                             ///< by command: in its queue
-  std::vector<uint8_t> taken_;                              ///< 1: yes
+  /// That wait for no other command, but for products whose sums have no place in ACC.
+  std::array<std::set<uint32_t>, WEFT_CORE_QUEUES> ready_;
+  std::array<std::set<uint32_t>, 2> without_place_;       ///< these: those that go into any bank, and alone() ones
+  std::vector<std::vector<uint32_t>> waiting_for_place_;  ///< the same by buffer of ACC
+  std::vector<uint32_t> place_;                           ///< by command: in its queue
+  std::vector<uint8_t> taken_;                            ///< 1: yes
   std::vector<size_t> missing_;
   std::vector<uint64_t> ready_at_;
   std::vector<std::vector<uint32_t>> after_;
