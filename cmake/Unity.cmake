@@ -1,20 +1,16 @@
 # Unity builds (docs/decisions/unity-builds.md): sources of a target are compiled several at once, so that what they include is read once. Which
-# ones, unity_groups.py says when CMake runs: sources whose own names do not meet. A target with UNITY_BUILD of its own, a source with
+# ones, unity_groups.py says when CMake runs: sources whose own names do not meet. A target with UNITY_BUILD of its own (ON or OFF), a source with
 # options of its own and what is generated are left as they are. The presets asan and coverage compile each source alone.
 option(WEFT_UNITY "compile sources of a target several at once" ON)
 set(WEFT_UNITY_SIZE 6)  # an edit compiles the others of its group too
 
-# weft_unity(FOLDER ..): for the targets of these folders; to be called when all are there.
-function(weft_unity)
+# weft_unity_all(): to be called when all targets are there.
+function(weft_unity_all)
   if(NOT WEFT_UNITY)
     return()
   endif()
   set(lines "")
-  set(targets)
-  foreach(folder ${ARGN})
-    weft_targets(found ${CMAKE_SOURCE_DIR}/${folder})
-    list(APPEND targets ${found})
-  endforeach()
+  weft_targets(targets ${CMAKE_SOURCE_DIR})
   foreach(target ${targets})
     weft_unity_sources(sources ${target})
     list(LENGTH sources count)
@@ -46,7 +42,7 @@ function(weft_unity_sources result target)
   get_target_property(type ${target} TYPE)
   get_target_property(libraries ${target} LINK_LIBRARIES)
   get_target_property(unity ${target} UNITY_BUILD)
-  if(type MATCHES "EXECUTABLE|LIBRARY$" AND "weft_options" IN_LIST libraries AND NOT unity AND NOT target MATCHES "^weft_headers_")
+  if(type MATCHES "EXECUTABLE|LIBRARY$" AND "weft_options" IN_LIST libraries AND unity MATCHES "NOTFOUND$" AND NOT target MATCHES "^weft_headers_")
     get_target_property(sources ${target} SOURCES)
     get_target_property(folder ${target} SOURCE_DIR)
     list(FILTER sources INCLUDE REGEX "\\.cpp$")
