@@ -19,10 +19,11 @@ REFUSED = 2  # exit code: wrong input, or not supported
 PATIENCE_S = 60
 # What a refusal names: a node with its operator, a tensor, or what the whole model is.
 PLACES = re.compile(r"node \d+ '[^']*' \([^)]*\)|(input|output|initializer|value_info|tensor) '|^the model |^not an ONNX model|initializer: |argument name '")
-# The checker wants the first three for a reader; no result depends on them, and onnxruntime does without. The last is a
-# version of the format that onnx 1.18 does not know: onnxruntime says whether it exists.
+# The checker wants the first three for a reader; no result depends on them, and onnxruntime does without. The fourth is a
+# version of the format that onnx 1.18 does not know: onnxruntime says whether it exists. The last are shapes that are declared,
+# of -1 or of what the network was before it was changed: onnxruntime says whether it runs with those that it computes.
 DESCRIPTIVE = re.compile(r"Field 'name' of 'graph' is required to be non-empty|Field 'shape' of 'type' is required but missing|"
-                         r"Field 'type' of 'value_info' is required but missing|Your model ir_version \d+ is higher than the checker's")
+                         r"Field 'type' of 'value_info' is required but missing|Your model ir_version \d+ is higher than the checker's|.*\[ShapeInferenceError\]")
 NO_DEVICE = "--verify compares device programs, and the model has none"  # all of it is the host's
 HUGE = 2.0 ** 100  # beyond it, and where numbers are not finite, the bound of an error means nothing
 onnxruntime.set_default_logger_severity(4)

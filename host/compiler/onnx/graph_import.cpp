@@ -18,6 +18,15 @@ constexpr uint64_t kKeptBytes = 1 << 12;  // of a value that is known: larger on
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
+std::string declared_dims(const ::onnx::TensorShapeProto& shape) {
+  std::vector<std::string> words;
+  for (const auto& dim : shape.dim())
+    words.push_back(dim.has_dim_value()       ? std::to_string(dim.dim_value())
+                    : dim.dim_param().empty() ? "?"
+                                              : printable(dim.dim_param()));
+  return fmt::format("[{}]", fmt::join(words, ", "));
+}
+
 /// Begins the message of what goes wrong in `f`.
 template <typename F>
 void within(const std::string& where, F f) {
@@ -363,6 +372,7 @@ ir::TensorPtr GraphImport::known(ir::ValueId value) {
 void GraphImport::check_declared(const ::onnx::ValueInfoProto& declared, const char* kind) const {
   const auto* value = scope_->find(declared.name());
   if (value == nullptr || !declared.has_type()) return;
+  const bool is_input = std::string_view(kind) == "input";  // and an initializer
   const auto name = fmt::format("{} '{}'", kind, printable(declared.name()));
   const auto& computed = builder_.type(*value);
   const auto& type = declared.type().tensor_type();
@@ -370,6 +380,16 @@ void GraphImport::check_declared(const ::onnx::ValueInfoProto& declared, const c
     invalid("{} is declared as {}, its node computes {}", name,
             declared.type().has_tensor_type() ? data_type_name(type.elem_type()) : "no tensor",
             data_type_name(data_type_of(computed.element)));
+  // Shapes of what nodes compute may be those of another version of the network: what is computed counts.
+  if (!type.has_shape() || !is_input) return;
+  bool fits = static_cast<size_t>(type.shape().dim_size()) == computed.rank();
+  for (size_t i = 0; fits && i < computed.rank(); i++) {
+    const auto& dim = type.shape().dim(static_cast<int>(i));
+    fits = !dim.has_dim_value() || dim.dim_value() < 0 || dim.dim_value() == computed.dims[i];
+  }
+  if (!fits)
+    invalid("{} is declared as {}, its initializer is {}", name, declared_dims(type.shape()),
+            ir::dims_text(computed.dims));
 }
 
 }  // namespace weft::compiler::frontend

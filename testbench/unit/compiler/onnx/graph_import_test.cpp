@@ -161,6 +161,9 @@ TEST_CASE("what the model declares of a value has its element type, or the model
     REQUIRE(graph.ok());
     CHECK(graph.value().tensors[graph.value().outputs.at(0)].dims == std::vector<int64_t>{2, 3});
   }
+  auto initializer = declared({2, 3}, onnx::TensorProto::FLOAT);
+  initializer.weights("w", {3, 3}, 1).input("w", {3, 4});
+  CHECK(refusal(initializer) == "input 'w' is declared as [3, 4], its initializer is [3, 3]");
   CHECK(refusal(declared({2, 3}, onnx::TensorProto::INT64)).find("declared as INT64, its node computes FLOAT") !=
         std::string::npos);
 }
