@@ -55,12 +55,13 @@ bool all_ones(const Dims& dims) {
   return std::ranges::all_of(dims, [](int64_t d) { return d == 1; });
 }
 
-/// A transposed convolution in which each result is of one pixel: as many taps as the pixels are apart.
+/// A transposed convolution in which all results of a pixel's place are of the same pixels.
 bool is_spread(const Module& module, const Op& op) {
-  const auto &x = module.type(op.operands[0]), &w = module.type(op.operands[1]), &y = module.type(op.results[0]);
-  for (size_t d = 2; d < x.rank(); d++) {
+  const auto &w = module.type(op.operands[1]), &y = module.type(op.results[0]);
+  for (size_t d = 2; d < w.rank(); d++) {
     const int64_t apart = op.list("lhs_dilation")[d - 2];
-    if (w.dims[d] != apart || op.list("low")[d - 2] != apart - 1 || y.dims[d] != apart * x.dims[d]) return false;
+    const int64_t low = op.list("low")[d - 2];
+    if (w.dims[d] % apart != 0 || low < 0 || low % apart != apart - 1 || y.dims[d] % apart != 0) return false;
   }
   return all_ones(op.list("strides")) && all_ones(op.list("rhs_dilation"));
 }
@@ -241,10 +242,14 @@ void GraphBuilder::add_windows_product(const Op& op) {
   const auto channels = static_cast<uint64_t>(x.dims[1]);
   const auto [high, wide] = node.windows.taps;
   const bool spreads = !all_ones(op.list("lhs_dilation"));
-  if (spreads) {
-    node.spread = node.windows.taps;
-    node.windows.taps = {1, 1}, node.windows.low = {0, 0}, node.windows.places = node.windows.size;
-  }
+  if (spreads)
+    for (size_t d = 2; d < x.rank(); d++) {
+      const size_t to = d + 2 - x.rank();
+      const auto apart = static_cast<uint64_t>(op.list("lhs_dilation")[d - 2]);
+      node.spread[to] = apart;
+      node.windows.taps[to] /= apart, node.windows.places[to] /= apart;
+      node.windows.low[to] /= static_cast<int64_t>(apart);  // of what is apart - 1 more than a multiple
+    }
   const ValueView source = view(op.operands[0], op.origin);
   // As the model has it, x has lines as rows; of integers, where f32 sums them up exactly.
   const bool lines = !spreads && !source.from &&
@@ -276,8 +281,10 @@ void GraphBuilder::add_windows_product(const Op& op) {
     for (uint64_t c = 0; c < channels; c++)
       for (uint64_t ky = 0; ky < high; ky++)
         for (uint64_t kx = 0; kx < wide; kx++) {
-          // The last tap of a transposed convolution is that of residue 0.
-          const uint64_t tap = spreads ? (high - 1 - ky) * wide + wide - 1 - kx : ky * wide + kx;
+          const auto [sy, sx] = node.spread;
+          // Of a transposed convolution the last one of `spread` taps is that of residue 0.
+          const uint64_t residue = (sy - 1 - ky % sy) * sx + sx - 1 - kx % sx;
+          const uint64_t tap = residue * (high / sy) * (wide / sx) + ky / sy * (wide / sx) + kx / sx;
           const uint64_t k = lines ? (ky * channels + c) * wide + kx : tap * channels + c;
           node.weights[k * node.n + o] = values[((o * channels + c) * high + ky) * wide + kx];
           if (!node.integer_bias.empty())

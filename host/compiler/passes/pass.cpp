@@ -10,6 +10,7 @@ namespace weft::compiler::passes {
 std::span<const Pass> all() {
   static constexpr std::array kPasses{Pass{"simplify", simplify},
                                       Pass{"integer_products", integer_products},
+                                      Pass{"plain_convolutions", plain_convolutions},
                                       Pass{"split_products", split_products},
                                       Pass{"fold", fold},
                                       Pass{"loop_constants", loop_constants},

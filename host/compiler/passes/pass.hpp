@@ -10,6 +10,9 @@ namespace weft::compiler::passes {
 
 /// integer_products.cpp: products of dequantised values become scaled products of integers.
 [[nodiscard]] ir::Module integer_products(const ir::Module& module);
+/// plain_convolutions.cpp: convolutions in groups, of three dimensions, or transposed with windows that overlap become
+/// ones of one group and at most two dimensions, with zeros among their weights.
+[[nodiscard]] ir::Module plain_convolutions(const ir::Module& module);
 /// split_products.cpp: products of f32 that ask for more than one pass of bf16 become sums of products of bf16 parts.
 [[nodiscard]] ir::Module split_products(const ir::Module& module);
 /// fold.cpp: operators on constants become constants, unless their results are large and easily made again.
