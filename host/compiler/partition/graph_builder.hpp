@@ -1,5 +1,6 @@
 /// Turns operators of L1 into nodes of a Graph; private to partition/.
 #pragma once
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -124,6 +125,7 @@ class GraphBuilder {
   [[nodiscard]] uint64_t integer_terms(const ir::Op& op) const;
   void add_product(const ir::Op& op);
   void join_factors();
+  void add_single_terms(const ir::Op& op, const ValueView& x, const ValueView& w, const std::array<uint64_t, 3>& sizes);
   void add_quotient(const ir::Op& op, size_t x, size_t w, uint64_t batch);
   void add_convolution(const ir::Op& op);
 

@@ -43,8 +43,9 @@ uint64_t product_of(const Dims& sizes, const Dims& dims) {
   return count;
 }
 
-constexpr uint64_t kManyRows = 512;    // of the second operand, for which sums are products too
-constexpr uint64_t kFewerColumns = 4;  // of the result, by so much, than of the first operand
+constexpr uint64_t kManyRows = 512;                       // of the second operand, for which sums are products too
+constexpr uint64_t kFewerColumns = 4;                     // of the result, by so much, than of the first operand
+constexpr uint64_t kManyProducts = 16, kFewElements = 8;  // of the result of each
 
 bool is_zero(const decltype(VectorNode::b)& operand) {
   const auto* number = std::get_if<float>(&operand);
@@ -185,6 +186,10 @@ void GraphBuilder::add_product(const Op& op) {
       const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
       return add_quotient(op, x, w, batch);
     }
+  if (k == 1 && batch >= kManyProducts && left.free * right.free <= kFewElements) {
+    const ValueView x = ordered(op.operands[0], a.dims, left.dims), w = ordered(op.operands[1], b.dims, right.dims);
+    return add_single_terms(op, x, w, {batch, left.free, right.free});
+  }
   if (batch == 1 && is_constant(op.operands[1])) {
     auto values = constant_values(module_, op.operands[1]);
     DenseNode dense;
@@ -207,6 +212,31 @@ void GraphBuilder::add_product(const Op& op) {
   const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
   const size_t y = new_tensor(op.origin, module_.type(op.results[0]).dims, batch * left.free, right.free);
   graph_.nodes.emplace_back(PairProductNode{op.origin, x, w, y, batch});
+  views_[op.results[0]] = {{y}, nullptr};
+}
+
+/// Many products of one term each, of few elements, as one multiplication of the vector unit: three commands for each
+/// product would take far longer. Its FMA with 0 is the MXU's first step, bit by bit.
+void GraphBuilder::add_single_terms(const Op& op, const ValueView& x, const ValueView& w,
+                                    const std::array<uint64_t, 3>& sizes) {
+  const auto [batch, rows, columns] = sizes;
+  const uint64_t count = batch * rows * columns;
+  // In the columns that the readers ask for, if each product is in one row.
+  const auto wanted = wanted_.find(op.results[0]);
+  const bool fits = wanted != wanted_.end() && count % wanted->second == 0 && wanted->second % (rows * columns) == 0;
+  const uint64_t width = fits ? wanted->second : rows * columns;
+  std::vector<uint32_t> left, right;
+  for (uint32_t i = 0; i < count; i++) {
+    left.push_back(i / static_cast<uint32_t>(columns));
+    right.push_back(i / static_cast<uint32_t>(rows * columns) * static_cast<uint32_t>(columns) +
+                    i % static_cast<uint32_t>(columns));
+  }
+  const auto rounded = [&](const ValueView& view, std::vector<uint32_t> pick) {
+    return widened(
+        op, cast(op, tensor_of(op.origin, picked(graph_, view, std::move(pick)), count, width), WEFT_VPU_DTYPE_BF16));
+  };
+  const size_t a = rounded(x, std::move(left)), b = rounded(w, std::move(right));
+  const size_t y = emit(op, WEFT_VPU_OP_FMA, a, b, 0.0f);
   views_[op.results[0]] = {{y}, nullptr};
 }
 

@@ -1,8 +1,11 @@
 // What joins a product, or is done in another place because of one.
 #include <fmt/format.h>
 
+#include <bit>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <string>
+#include <tuple>
 
 #include "testbench/unit/compiler/partition/operator_check.hpp"
 
@@ -112,4 +115,60 @@ TEST_CASE("a scaled softmax is scaled once, and a GELU is four operations") {
       returned(13);
   CHECK(nodes(behind) == 4);
   check(behind, kBf16);
+}
+
+TEST_CASE("many products of one term are one multiplication with the bits of products") {
+  const auto text = [](int batch, int rows, int columns) {
+    return parameter(0, fmt::format("[{}, {}, 1]", batch, rows)) +
+           parameter(1, fmt::format("[{}, 1, {}]", batch, columns)) +
+           fmt::format(
+               "%2 = dot_general(%0, %1) {{lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]}} "
+               ": f32[{}, {}, {}]\n",
+               batch, rows, columns) +
+           returned(2);
+  };
+  for (const auto& [batch, rows, columns, products] :
+       {std::tuple(2000, 1, 1, 0), std::tuple(16, 2, 4, 0), std::tuple(37, 8, 1, 0), std::tuple(37, 1, 5, 0),
+        std::tuple(15, 1, 1, 1), std::tuple(16, 3, 3, 1)}) {
+    INFO(batch << " products of " << rows << " x " << columns);
+    const auto module = ir::parse(text(batch, rows, columns));
+    if (!module.ok()) FAIL(module.error().message);
+    const auto graph = whole_device_graph(module.value());
+    if (!graph.ok()) FAIL(graph.error().message);
+    CHECK(std::ranges::count_if(graph.value().nodes,
+                                [](const Node& n) { return std::holds_alternative<PairProductNode>(n); }) == products);
+    check(text(batch, rows, columns), kBf16);
+    // Each result is the product of its own operands alone, in the arithmetic of a graph of one product, whatever they are.
+    std::vector<std::vector<float>> values{std::vector<float>(batch * rows), std::vector<float>(batch * columns)};
+    constexpr uint32_t kSpecial[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0x00000001,
+                                     0x00800000, 0x7f7fffff, 0x1f800000, 0x3f812345, 0xbf800000};
+    uint32_t next = 0;
+    for (auto& operand : values)
+      for (float& v : operand) {
+        v = std::bit_cast<float>(next % 3 == 0 ? kSpecial[next / 3 % std::size(kSpecial)] : 0x3f000000 + 77777 * next);
+        next += 7;
+      }
+    const auto together = tools::evaluate_golden(graph.value(), values);
+    REQUIRE(together.size() == 1);
+    REQUIRE(together[0].size() == static_cast<size_t>(batch * rows * columns));
+    Graph one;
+    one.name = "one";
+    one.tensors = {{"x", {rows, 1}, static_cast<uint64_t>(rows), 1},
+                   {"w", {1, columns}, 1, static_cast<uint64_t>(columns)},
+                   {"y", {rows, columns}, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns)}};
+    one.tensors[2].dtype = WEFT_VPU_DTYPE_F32;
+    one.nodes.emplace_back(PairProductNode{"product", 0, 1, 2, 1});
+    one.inputs = {0, 1}, one.outputs = {2};
+    size_t differ = 0;
+    for (int b = 0; b < batch; b++) {
+      const auto piece = [&](size_t operand, int size) {
+        const auto first = values[operand].begin() + b * size;
+        return std::vector<float>(first, first + size);
+      };
+      const auto alone = tools::evaluate_golden(one, {piece(0, rows), piece(1, columns)});
+      differ += std::memcmp(alone[0].data(), &together[0][static_cast<size_t>(b * rows * columns)],
+                            alone[0].size() * sizeof(float)) != 0;
+    }
+    CHECK(differ == 0);
+  }
 }
