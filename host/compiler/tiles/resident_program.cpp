@@ -23,11 +23,17 @@ namespace weft::compiler::tiles {
 namespace {
 
 constexpr uint8_t kScratch = 2;
-constexpr double kTilesOfCommand = 32;                // of K, about the most
-constexpr double kMaxInOrder = 1'000'000;             // of products and elementwise steps, whose order is kept
-constexpr uint64_t kMaxPitch = (1ull << 31) - 1;      // a command's strides have 32 bits
-constexpr uint64_t kWorthSparing = 32'768;            // 2 MiB of commands: a loop costs some cycles a turn
-constexpr std::array<uint64_t, 3> kBudgets{5, 3, 0};  // eighths of VMEM that values may take, one after the other
+constexpr double kTilesOfCommand = 32;            // of K, about the most
+constexpr double kMaxInOrder = 1'000'000;         // of products and elementwise steps, whose order is kept
+constexpr uint64_t kMaxPitch = (1ull << 31) - 1;  // a command's strides have 32 bits
+constexpr uint64_t kWorthSparing = 32'768;        // 2 MiB of commands: a loop costs some cycles a turn
+
+/// What may stay in VMEM of a program that does not fit: eighths of it for values, and weights that several products have.
+struct Budget {
+  uint64_t eighths;
+  bool weights_stay;
+};
+constexpr std::array<Budget, 4> kBudgets{{{5, true}, {3, true}, {0, true}, {0, false}}};  // one after the other
 
 /// `commands` of each step, of the last ones perhaps none.
 Error too_many(const Program& program, const std::vector<double>& commands, double most) {
@@ -121,7 +127,8 @@ Error named(const CommandGraph& graph, const Program& program, const std::vector
 
 enum class Values : uint8_t { kInVmem, kWhereTheyFit };
 
-Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, Values values, const Spills& spills) {
+Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, Values values, const Spills& spills,
+                       bool weights_stay = true) {
   const bool one_product = is_one_product(program);
   const bool goes_in_order =
       values == Values::kWhereTheyFit && std::ranges::all_of(program.steps, [](const Step& step) {
@@ -141,6 +148,7 @@ Result<Kernel> lay_out(const spec::Chip& chip, const Program& program, Values va
   StepTiles tiles(graph, builder, program.steps, spills.values, one_product);
   if (program.barrier) tiles.enter_slice(*program.barrier, program.lands_in_memory);
   if (values == Values::kWhereTheyFit) tiles.limit_chunks(program.steps);
+  if (!weights_stay) tiles.let_weights_go();
   for (size_t i = 0; i < program.steps.size(); i++) {
     if (const auto streamed = spills.products.find(i); streamed != spills.products.end()) {
       const auto& step = std::get<DenseStep>(program.steps[i]);
@@ -205,7 +213,7 @@ Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& unfused) {
                  fmt::format("{}: its values do not fit VMEM beside what chips send each other", unfused.name)};
   const Program fused = with_fused_epilogues(unfused);
   Result<Kernel> found = Error{WEFT_ERROR_NO_DEVICE_MEMORY, unfused.name + ": its values do not fit VMEM"};
-  for (const uint64_t eighths : kBudgets) {
+  for (const auto& [eighths, weights_stay] : kBudgets) {
     const Program* program = &fused;
     auto spills = choose_spills(chip, fused, eighths);
     if (spills.ok() && streams_fused(fused, spills.value())) {
@@ -213,7 +221,7 @@ Result<Kernel> compile_spilled(const spec::Chip& chip, const Program& unfused) {
       spills = choose_spills(chip, unfused, eighths);
     }
     if (!spills.ok()) return spills.error();
-    found = lay_out(chip, *program, Values::kWhereTheyFit, spills.value());
+    found = lay_out(chip, *program, Values::kWhereTheyFit, spills.value(), weights_stay);
     if (found.ok() || found.error().code == WEFT_ERROR_UNSUPPORTED) break;
   }
   return found;

@@ -33,6 +33,8 @@ class StepTiles {
   void store(const Matrix& value, const TensorPlace& to, const std::string& name) { tiles_.store(value, to, name); }
   /// Rows of what comes and goes in chunks can be long: chunks of them are as small as VMEM asks for.
   void limit_chunks(std::span<const Step> steps);
+  /// Weights that several products have come anew for each.
+  void let_weights_go() { products_of_.clear(); }
   /// Other chips have stored what lies at the place: steps that read it load it.
   void stored(const TensorPlace& place);
   /// Somebody behind the last step reads it too, as rows.

@@ -2,6 +2,7 @@
 // execution.
 #include "host/compiler/tiles/resident_program.hpp"
 
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -258,4 +259,27 @@ TEST_CASE("more commands than were thought of and values that do not fit togethe
       kernel.error().message ==
       "large: its values need more than the 262144 bytes of VMEM at a time; most of all, 307712 bytes, step 4 of 5, a "
       "vector operation add ('w')");
+}
+
+TEST_CASE("weights that several products have come anew where they do not fit beside each other") {
+  const auto& chip = *spec::find_chip("nano");
+  constexpr uint64_t kWidth = 255;  // two matrices of weights are all of VMEM
+  Graph graph;
+  graph.name = "weights";
+  std::mt19937_64 random(1);
+  std::array<std::vector<float>, 3> weights;
+  for (auto& values : weights)
+    for (uint64_t i = 0; i < kWidth * kWidth; i++) values.push_back(static_cast<float>(random() % 512) / 1024.0f);
+  for (uint64_t i = 0; i < 7; i++)
+    graph.tensors.push_back({"t" + std::to_string(i), {1, static_cast<int64_t>(kWidth)}, 1, kWidth});
+  for (uint64_t i = 0; i < 6; i++)
+    graph.nodes.emplace_back(
+        DenseNode{"layer" + std::to_string(i), i, i + 1, kWidth, kWidth, weights[i % 3], {}, false});
+  graph.inputs = {0}, graph.outputs = {6};
+  const auto program = lower(chip, graph);
+  REQUIRE(program.ok());
+  CHECK(!tiles::compile_resident(chip, program.value()).ok());
+  const auto kernel = tiles::compile_spilled(chip, program.value());
+  if (!kernel.ok()) FAIL(kernel.error().message);
+  CHECK(differing(chip, graph, kernel.value(), 1) == 0);
 }
