@@ -3,17 +3,18 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "host/compiler/command_graph/knowledge.hpp"
 #include "host/compiler/command_graph/synchronization.hpp"
 
 namespace weft::compiler::command_graph {
 
 inline constexpr uint32_t kNobody = UINT32_MAX;
-inline constexpr uint32_t kQueues = WEFT_CORE_QUEUES;
 /// Queues that retire in order; each has a counter for each other queue.
 inline constexpr std::array<uint32_t, 3> kOrdered{WEFT_QUEUE_MXU, WEFT_QUEUE_VPU, WEFT_QUEUE_SYNC};
 inline constexpr uint32_t kCounters = 12;
@@ -22,7 +23,6 @@ static_assert(kFirstGateSemaphore + kGateSemaphores == kOwned);
 inline constexpr uint32_t kFarLoads = 24;
 inline constexpr unsigned kSignalCost = 1u << 30;  // of a wait that is one too many
 inline constexpr unsigned kLeastOwned = 4;         // semaphores of a queue's commands, if they need so many
-inline constexpr size_t kMaxMissing = 2048;
 inline constexpr size_t kMaxTokens = 65535;  // of a semaphore
 
 inline bool retires_in_order(uint32_t queue) { return std::ranges::find(kOrdered, queue) != kOrdered.end(); }
@@ -32,44 +32,6 @@ inline uint8_t counter(uint32_t from, uint32_t to) {
   const auto row = static_cast<uint32_t>(std::ranges::find(kOrdered, from) - kOrdered.begin());
   return static_cast<uint8_t>(kOwned + row * (kQueues - 1) + (to > from ? to - 1 : to));
 }
-
-/// Which commands have retired for certain, by queue: the first `all` of it but some.
-struct Knowledge {
-  std::array<uint32_t, kQueues> all{};
-  std::array<std::vector<uint32_t>, kQueues> missing;  ///< ascending; of DMA queues
-
-  [[nodiscard]] bool has(uint32_t queue, uint32_t index) const {
-    return index < all[queue] && !std::ranges::binary_search(missing[queue], index);
-  }
-  void add(uint32_t queue, uint32_t index) {
-    if (const auto at = std::ranges::lower_bound(missing[queue], index); at != missing[queue].end() && *at == index)
-      missing[queue].erase(at);
-    for (; all[queue] <= index; all[queue]++)
-      if (all[queue] != index) missing[queue].push_back(all[queue]);
-    forget(queue);
-  }
-  void add_all(uint32_t queue, uint32_t count) { all[queue] = std::max(all[queue], count); }
-  void merge(const Knowledge& other) {
-    for (uint32_t q = 0; q < kQueues; q++) {
-      std::vector<uint32_t> both;
-      for (const uint32_t i : missing[q])
-        if (!other.has(q, i)) both.push_back(i);
-      for (const uint32_t i : other.missing[q])
-        if (i >= all[q]) both.push_back(i);
-      missing[q] = std::move(both);
-      add_all(q, other.all[q]);
-      forget(q);
-    }
-  }
-
- private:
-  /// Costs a wait more and breaks nothing.
-  void forget(uint32_t queue) {
-    if (missing[queue].size() <= kMaxMissing) return;
-    all[queue] = missing[queue].front();
-    missing[queue].clear();
-  }
-};
 
 /// A command or a SIGNAL, and what it waits for.
 struct Node {
@@ -384,7 +346,8 @@ class Synchronizer {
   /// Ordered queue and waiting queue -> commands that are waited for; each posts once, and each wait takes one.
   using Posted = std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>>;
 
-  std::optional<std::vector<SynchronizedCommand>> number() {
+  /// All nodes in one order, with what they wait for by queue.
+  std::vector<uint32_t> numbered() {
     std::vector<uint32_t> all;
     for (const uint32_t id : sequence_) {
       if (const auto front = in_front_.find(id); front != in_front_.end())
@@ -396,11 +359,39 @@ class Synchronizer {
     uint32_t signals = 0;
     for (const uint32_t id : all)
       if (nodes_[id].queue == WEFT_QUEUE_SYNC) nodes_[id].index = signals++;
-    for (const uint32_t id : all)
-      for (const uint32_t signal : nodes_[id].signals)
-        if (nodes_[id].queue != WEFT_QUEUE_SYNC)
-          nodes_[id].reached[WEFT_QUEUE_SYNC] = std::max(nodes_[id].reached[WEFT_QUEUE_SYNC], nodes_[signal].index + 1);
+    for (const uint32_t id : all) {
+      if (nodes_[id].queue == WEFT_QUEUE_SYNC) continue;
+      uint32_t& reached = nodes_[id].reached[WEFT_QUEUE_SYNC];
+      reached = 0;
+      for (const uint32_t signal : nodes_[id].signals) reached = std::max(reached, nodes_[signal].index + 1);
+    }
     drop_known(all);
+    return all;
+  }
+
+  /// A SIGNAL posts for two queues; another one right behind it for two more. True: there are such.
+  bool relieve_signals(const std::vector<uint32_t>& all) {
+    std::vector<uint32_t> signals;
+    for (const uint32_t id : all)
+      if (nodes_[id].queue == WEFT_QUEUE_SYNC) signals.push_back(id);
+    std::map<uint32_t, std::map<uint32_t, uint32_t>> waiters;  // SIGNAL -> queue -> the node that waits for it
+    for (const uint32_t id : all)
+      if (const uint32_t reached = nodes_[id].reached[WEFT_QUEUE_SYNC]; reached != 0)
+        waiters[signals[reached - 1]][nodes_[id].queue] = id;
+    bool any = false;
+    for (const auto& [signal, by_queue] : waiters) {
+      if (by_queue.size() <= 2) continue;
+      any = true;
+      const uint32_t second = signal_behind(signal);
+      for (auto waiter = std::next(by_queue.begin(), 2); waiter != by_queue.end(); waiter++)
+        nodes_[waiter->second].signals.push_back(second);
+    }
+    return any;
+  }
+
+  std::optional<std::vector<SynchronizedCommand>> number() {
+    std::vector<uint32_t> all = numbered();
+    if (relieve_signals(all)) all = numbered();
     note_carried(all);
     Posted posted;
     for (const uint32_t id : all)

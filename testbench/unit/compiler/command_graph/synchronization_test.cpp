@@ -14,7 +14,10 @@ namespace {
 /// Commands in an order of all queues, and before which others each runs.
 class Commands {
  public:
-  Commands() : graph_(*spec::find_chip("nano")), buffer_(graph_.add_buffer(BufferSpace::kVmem, 1)) {}
+  Commands()
+      : graph_(*spec::find_chip("nano")),
+        buffer_(graph_.add_buffer(BufferSpace::kVmem, 1)),
+        sums_(graph_.add_buffer(BufferSpace::kAcc, 1)) {}
 
   uint32_t load(std::vector<uint32_t> before = {}) {
     graph_.load({}, buffer_);
@@ -22,6 +25,10 @@ class Commands {
   }
   uint32_t vector(std::vector<uint32_t> before) {
     graph_.vector({}, buffer_, kNoBuffer, buffer_);
+    return add(std::move(before));
+  }
+  uint32_t product(std::vector<uint32_t> before) {
+    graph_.product({}, buffer_, buffer_, sums_);
     return add(std::move(before));
   }
   uint32_t store(std::vector<uint32_t> before) {
@@ -37,7 +44,7 @@ class Commands {
     return static_cast<uint32_t>(before_.size() - 1);
   }
   CommandGraph graph_;
-  BufferId buffer_;
+  BufferId buffer_, sums_;
   std::vector<std::vector<uint32_t>> before_;
 };
 
@@ -134,6 +141,20 @@ TEST_CASE("a load that its queue has waited for and forgotten needs no counter o
   c.vector({load});
   // A store that waits for a vector command: its counter is the one that a wait for the own queue would take.
   c.store({c.vector({})});
+  check(c);
+}
+
+TEST_CASE("a load of long before is told to more queues than a signal posts for") {
+  Commands c;
+  std::vector<uint32_t> early;
+  for (int i = 0; i < 3; i++) early.push_back(c.load());
+  for (int i = 0; i < 30; i++) c.vector({c.load()});
+  for (const uint32_t load : early) {  // to two, three and four queues
+    c.vector({load});
+    c.store({load});
+    if (load >= early[1]) c.product({load});
+    if (load >= early[2]) c.load({load});
+  }
   check(c);
 }
 
