@@ -45,7 +45,7 @@ uint64_t product_of(const Dims& sizes, const Dims& dims) {
 
 constexpr uint64_t kManyRows = 512;                       // of the second operand, for which sums are products too
 constexpr uint64_t kFewerColumns = 4;                     // of the result, by so much, than of the first operand
-constexpr uint64_t kManyProducts = 16, kFewElements = 8;  // of the result of each
+constexpr uint64_t kManyProducts = 64, kFewElements = 8;  // of the result of each
 
 bool is_zero(const decltype(VectorNode::b)& operand) {
   const auto* number = std::get_if<float>(&operand);

@@ -128,8 +128,8 @@ TEST_CASE("many products of one term are one multiplication with the bits of pro
            returned(2);
   };
   for (const auto& [batch, rows, columns, products] :
-       {std::tuple(2000, 1, 1, 0), std::tuple(16, 2, 4, 0), std::tuple(37, 8, 1, 0), std::tuple(37, 1, 5, 0),
-        std::tuple(15, 1, 1, 1), std::tuple(16, 3, 3, 1)}) {
+       {std::tuple(2000, 1, 1, 0), std::tuple(64, 2, 4, 0), std::tuple(77, 8, 1, 0), std::tuple(77, 1, 5, 0),
+        std::tuple(63, 1, 1, 1), std::tuple(64, 3, 3, 1)}) {
     INFO(batch << " products of " << rows << " x " << columns);
     const auto module = ir::parse(text(batch, rows, columns));
     if (!module.ok()) FAIL(module.error().message);
