@@ -23,7 +23,7 @@ static_assert(kFirstGateSemaphore + kGateSemaphores == kOwned);
 inline constexpr uint32_t kFarLoads = 24;
 inline constexpr unsigned kSignalCost = 1u << 30;  // of a wait that is one too many
 inline constexpr unsigned kLeastOwned = 4;         // semaphores of a queue's commands, if they need so many
-inline constexpr size_t kMaxTokens = 65535;  // of a semaphore
+inline constexpr size_t kMaxTokens = 65535;        // of a semaphore
 
 inline bool retires_in_order(uint32_t queue) { return std::ranges::find(kOrdered, queue) != kOrdered.end(); }
 
