@@ -67,14 +67,22 @@ struct Life {
   uint64_t done = 0;
 };
 
-/// Owns model and memory. Not thread safe. `cycle()` is the number of ticks since reset was released.
+/// The Verilated model. Making one of a preset with 128 MiB of VMEM writes all of that, so a test with many benches, one
+/// after the other, makes one model: VMEM and the segment table then hold what the bench before has left.
+struct DmaModel {
+  std::unique_ptr<VerilatedContext> context = make_context();  // outlives the model
+  std::unique_ptr<WEFT_MODEL> top = std::make_unique<WEFT_MODEL>(context.get());
+  Waves<WEFT_MODEL> waves{*context, *top};
+  uint64_t cycle = 0;  ///< ticks of all benches
+};
+
+/// Owns memory, and the model with others. Not thread safe. `cycle()` is the number of ticks since reset was released.
 class DmaBench {
  public:
-  explicit DmaBench(MemoryTiming timing, unsigned seed = 1) : memory(timing, seed), random_(seed) {
-    context_ = make_context();
-    model = std::make_unique<WEFT_MODEL>(context_.get());
-    waves_.emplace(*context_, *model);
-    vmem_banks_.emplace(*context_, "TOP.dma_bench.u_vmem.u_storage", kWordBytes);
+  explicit DmaBench(MemoryTiming timing, unsigned seed = 1,
+                    std::shared_ptr<DmaModel> shared = std::make_shared<DmaModel>())
+      : memory(timing, seed), shared_(std::move(shared)), model(shared_->top.get()), random_(seed) {
+    vmem_banks_.emplace(*shared_->context, "TOP.dma_bench.u_vmem.u_storage", kWordBytes);
     reset();
   }
 
@@ -152,10 +160,10 @@ class DmaBench {
   MemoryModel memory;
 
  private:
-  std::unique_ptr<VerilatedContext> context_;  // outlives the model
+  std::shared_ptr<DmaModel> shared_;
 
  public:
-  std::unique_ptr<WEFT_MODEL> model;
+  WEFT_MODEL* const model;
   std::vector<Life> retired;
   std::vector<Fault> faults;
   std::deque<Life> flying[4];
@@ -181,7 +189,6 @@ class DmaBench {
   unsigned ici_refuse_percent_ = 0;
   unsigned interference_percent_ = 0, scratch_words_ = 1;
   unsigned granted_ = 0;  // VMEM's grants of the cycle before
-  std::optional<Waves<WEFT_MODEL>> waves_;
   std::optional<core::VmemBanks> vmem_banks_;
   uint64_t cycle_ = 0;
 };
@@ -276,10 +283,10 @@ inline void DmaBench::tick() {
   }
   if (ack) memory.take_write_answer();
   granted_ = m.vmem_grant_o;
-  waves_->before_edge(cycle_);
+  shared_->waves.before_edge(shared_->cycle);
   m.clk_i = 1;
   m.eval();
-  waves_->after_edge(cycle_);
+  shared_->waves.after_edge(shared_->cycle++);
   cycle_++;
 }
 

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <memory>
 
 #include "testbench/rtl/dma/dma_difference.hpp"
 #include "testbench/rtl/dma/dma_indexed_reference.hpp"
@@ -186,10 +187,11 @@ TEST_CASE("gathers and scatters that are damaged are refused with the fault of a
 }
 
 TEST_CASE("a table ends with the segment's last byte, and one row more is refused, for the largest strides too") {
+  const auto model = std::make_shared<DmaModel>();
   for (const bool out : {false, true})
     for (const uint32_t rows : {1u, 2u, 65536u, 65537u, 0x7fffffffu}) {
       std::mt19937 random(1);
-      DmaBench bench({.latency_cycles = 3});
+      DmaBench bench({.latency_cycles = 3}, 1, model);
       prepare(bench, random);
       const int32_t stride = 0x7ffffff0;
       const uint64_t limit = static_cast<uint64_t>(stride) * (rows - 1) + 16;
@@ -214,13 +216,14 @@ TEST_CASE("a table ends with the segment's last byte, and one row more is refuse
 }
 
 TEST_CASE("an index that is no row stops its command behind the rows before it, and the other channel goes on") {
+  const auto model = std::make_shared<DmaModel>();
   const unsigned seed = 23;
   fmt::print("seed {}\n", seed);
   std::mt19937 random(seed);
   for (unsigned n = 0; n < 60; n++) {
     const bool out = n % 2 != 0;
-    DmaBench bench({.latency_cycles = 1 + static_cast<unsigned>(random() % 50), .refuse_percent = n % 3 * 30},
-                   seed + n);
+    DmaBench bench({.latency_cycles = 1 + static_cast<unsigned>(random() % 50), .refuse_percent = n % 3 * 30}, seed + n,
+                   model);
     prepare(bench, random);
     bench.set_interference(n % 4 * 30, kScratchWords);
     const unsigned count = 1 + random() % 40, bad = random() % count;
@@ -261,12 +264,13 @@ TEST_CASE("an index that is no row stops its command behind the rows before it, 
 }
 
 TEST_CASE("a bus error of a row reports the row's address") {
+  const auto model = std::make_shared<DmaModel>();
   const unsigned seed = 29;
   fmt::print("seed {}\n", seed);
   std::mt19937 random(seed);
   for (unsigned n = 0; n < 40; n++) {
     const bool out = n % 2 != 0;
-    DmaBench bench({.latency_cycles = 10, .refuse_percent = n % 3 * 30}, seed + n);
+    DmaBench bench({.latency_cycles = 10, .refuse_percent = n % 3 * 30}, seed + n, model);
     prepare(bench, random);
     spec::IndexedCommand c = command(out, 12, 3 * kWordBytes, 10);
     std::vector<int32_t> indices(12);
@@ -286,6 +290,7 @@ TEST_CASE("a bus error of a row reports the row's address") {
 }
 
 TEST_CASE("one indexed command's cycles are those of the formulas in rtl/dma/README.md") {
+  const auto model = std::make_shared<DmaModel>();
   for (unsigned rows : {1u, 3u, kWordBytes / 4, kWordBytes / 4 + 1, 60u})
     for (unsigned latency : {1u, 10u, 200u}) {
       INFO("rows " << rows << " latency " << latency);
@@ -293,7 +298,7 @@ TEST_CASE("one indexed command's cycles are those of the formulas in rtl/dma/REA
       for (unsigned i = 0; i < rows; i++) indices[i] = static_cast<int32_t>(i * 7 % 16);
       for (const bool out : {false, true}) {
         std::mt19937 random(1);
-        DmaBench bench({.latency_cycles = latency});
+        DmaBench bench({.latency_cycles = latency}, 1, model);
         prepare(bench, random);
         write_indices(bench, kIndexAt, indices);
         issue(bench, out, command(out, rows, kWordBytes, 16));
@@ -309,7 +314,7 @@ TEST_CASE("one indexed command's cycles are those of the formulas in rtl/dma/REA
       // Skipped rows cost their beats of zeros, or a cycle each.
       for (const bool out : {false, true}) {
         std::mt19937 random(1);
-        DmaBench bench({.latency_cycles = latency});
+        DmaBench bench({.latency_cycles = latency}, 1, model);
         prepare(bench, random);
         write_indices(bench, kIndexAt, std::vector<int32_t>(rows, -1));
         issue(bench, out, command(out, rows, kWordBytes, 16));
@@ -322,13 +327,14 @@ TEST_CASE("one indexed command's cycles are those of the formulas in rtl/dma/REA
 }
 
 TEST_CASE("rows of 512 bytes and more move at the memory's rate") {
+  const auto model = std::make_shared<DmaModel>();
   const bool out = GENERATE(false, true);
   const double memory = static_cast<double>(kChip.hbm_bytes_per_second) / static_cast<double>(kChip.clock_hz);
   for (const uint32_t bytes : {64u, 128u, 256u, 512u, 1024u, 2048u, 4096u})
     for (const unsigned latency : {20u, 600u}) {
       const unsigned count = std::max(64u, 1u << 17 >> std::bit_width(bytes)), commands = 40;
       std::mt19937 random(bytes);
-      DmaBench bench({.latency_cycles = latency, .bytes_per_cycle = memory});
+      DmaBench bench({.latency_cycles = latency, .bytes_per_cycle = memory}, 1, model);
       auto& hbm = bench.memory.space(WEFT_ADDRESS_SPACE_HBM);
       hbm = {.base = 0, .bytes = std::vector<uint8_t>(1 << 22)};
       bench.set_segment(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <memory>
 
 #include "testbench/rtl/dma/dma_reference.hpp"
 
@@ -35,12 +36,13 @@ double hbm_bytes_per_cycle() {
 }  // namespace
 
 TEST_CASE("one command's cycles are those of the formulas in rtl/dma/README.md") {
+  const auto model = std::make_shared<DmaModel>();
   for (unsigned beats : {1u, 2u, 7u, 40u})
     for (unsigned latency : {0u, 1u, 10u, 600u}) {
       INFO("beats " << beats << " latency " << latency);
       const uint64_t answer = latency ? latency : 1;  // an answer cannot come in the cycle of its request
       {
-        DmaBench bench({.latency_cycles = latency});
+        DmaBench bench({.latency_cycles = latency}, 1, model);
         prepare(bench);
         bench.issue_in(command(false, WEFT_OPCODE_COPY, beats * kBeatBytes));
         REQUIRE(bench.run(10000));
@@ -50,14 +52,14 @@ TEST_CASE("one command's cycles are those of the formulas in rtl/dma/README.md")
         CHECK(bench.retired.at(0).done == *bench.last_answer + 2);
       }
       {
-        DmaBench bench({.latency_cycles = latency});
+        DmaBench bench({.latency_cycles = latency}, 1, model);
         prepare(bench);
         bench.issue_in(command(false, WEFT_OPCODE_FILL, beats * kBeatBytes));
         REQUIRE(bench.run(10000));
         CHECK(bench.retired.at(0).done == bench.retired.at(0).taken + 8 + beats - 1);
       }
       for (uint8_t opcode : {WEFT_OPCODE_COPY, WEFT_OPCODE_FILL}) {
-        DmaBench bench({.latency_cycles = latency});
+        DmaBench bench({.latency_cycles = latency}, 1, model);
         prepare(bench);
         bench.issue_out(command(true, opcode, beats * kBeatBytes));
         REQUIRE(bench.run(10000));

@@ -194,6 +194,7 @@ std::string describe(const spec::VpuCommand& c) {
 
 /// The first byte that differs, with its command, row and lane where the address tells them.
 std::string first_difference(const Vmem& rtl, const Vmem& want, const std::vector<spec::VpuCommand>& commands) {
+  if (rtl == want) return {};
   for (size_t i = 0; i < want.size(); i++) {
     if (rtl[i] == want[i]) continue;
     const size_t word = i / kWordBytes;
