@@ -141,6 +141,29 @@ std::optional<size_t> GraphBuilder::pixel_tensor(ir::ValueId value, const std::v
   return found->second.tensors[0];
 }
 
+/// Whether each pixel of the value lies in one row of each tensor that it is of, pixels in their order: channels that are
+/// concatenated, some of all channels, or channels in another order.
+bool GraphBuilder::lies_in_pixels(ir::ValueId value, const std::vector<uint32_t>& order) const {
+  const auto found = views_.find(value);
+  if (found == views_.end() || !found->second.from) return false;
+  const auto channels = static_cast<uint64_t>(module_.type(value).dims[1]), pixels = order.size() / channels;
+  std::vector<uint64_t> begins;
+  uint64_t next = 0;
+  for (const size_t t : found->second.tensors) {
+    const Tensor& tensor = graph_.tensors[t];
+    if (tensor.uniform || tensor.rows != pixels) return false;
+    begins.push_back(next);
+    next += tensor.rows * tensor.columns;
+  }
+  for (uint64_t i = 0; i < order.size(); i++) {
+    const uint64_t element = (*found->second.from)[order[i]];
+    const auto source = static_cast<size_t>(std::ranges::upper_bound(begins, element) - begins.begin()) - 1;
+    if ((element - begins[source]) / graph_.tensors[found->second.tensors[source]].columns != i / channels)
+      return false;
+  }
+  return true;
+}
+
 /// Where an operand lies as pixels with its channels last, the others come to lie so too: they are what is repeated.
 bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
   const auto& out = module_.type(op.results[0]);
@@ -150,7 +173,13 @@ bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
   const auto order = permuted(out.dims, channels_last(out.rank()));  // pixel by pixel: which element
   for (const auto value : op.operands)
     if (!aligned.from && !is_constant(value) && pixel_tensor(value, order)) aligned.from = views_.at(value).from;
-  if (!aligned.from) return false;
+  if (!aligned.from) {
+    const auto in_pixels = [&](ir::ValueId value) { return !is_constant(value) && lies_in_pixels(value, order); };
+    if (std::ranges::none_of(op.operands, in_pixels)) return false;
+    auto from = std::make_shared<std::vector<uint32_t>>(count);
+    for (uint32_t i = 0; i < count; i++) (*from)[order[i]] = i;
+    aligned.from = std::move(from);
+  }
   aligned.rows = count / channels, aligned.columns = channels;
   for (const auto value : op.operands) {
     if (!is_constant(value)) {

@@ -151,6 +151,7 @@ class GraphBuilder {
 
   // convolution_rules.cpp
   [[nodiscard]] std::optional<size_t> pixel_tensor(ir::ValueId value, const std::vector<uint32_t>& order) const;
+  [[nodiscard]] bool lies_in_pixels(ir::ValueId value, const std::vector<uint32_t>& order) const;
   [[nodiscard]] bool align_as_pixels(const ir::Op& op, Aligned& aligned);
   [[nodiscard]] bool add_whole_images(const ir::Op& op);
   void add_windows_product(const ir::Op& op);

@@ -352,6 +352,37 @@ TEST_CASE(
         kBf16);
 }
 
+TEST_CASE("what is computed of concatenated channels or of some lies in rows of pixels too") {
+  const auto convolved = [](int x, int w, const char* w_dims, uint64_t count, const char* type) {
+    return constant(w, w_dims, count, static_cast<uint64_t>(w)) +
+           fmt::format(
+               "%{} = convolution(%{}, %{}) {{groups = 1, high = [1, 1], lhs_dilation = [1, 1], low = [1, 1], "
+               "rhs_dilation = [1, 1], strides = [1, 1]}} : f32{}\n",
+               w + 1, x, w, type);
+  };
+  const std::string two = parameter(0, "[2, 3, 6, 7]") + convolved(0, 1, "[5, 3, 3, 3]", 135, "[2, 5, 6, 7]") +
+                          convolved(0, 3, "[6, 3, 3, 3]", 162, "[2, 6, 6, 7]") +
+                          "%5 = concatenate(%2, %4) {dimension = 1} : f32[2, 11, 6, 7]\n";
+  const std::string scaled = constant(6, "[11]", 11, 6) +
+                             "%7 = broadcast_in_dim(%6) {dimensions = [1], dims = [2, 11, 6, 7]} : f32[2, 11, 6, 7]\n"
+                             "%8 = multiply(%5, %7) : f32[2, 11, 6, 7]\n";
+  const std::string some =
+      "%6 = slice(%5) {limit = [2, 9, 6, 7], start = [0, 3, 0, 0], stride = [1, 1, 1, 1]} : f32[2, 6, 6, 7]\n"
+      "%7 = tanh(%6) : f32[2, 6, 6, 7]\n%8 = multiply(%7, %4) : f32[2, 6, 6, 7]\n";
+  for (const auto& text : {two + scaled + convolved(8, 9, "[4, 11, 3, 3]", 396, "[2, 4, 6, 7]") + returned(10),
+                           two + some + convolved(8, 9, "[4, 6, 3, 3]", 216, "[2, 4, 6, 7]") + returned(10)}) {
+    check(text, kBf16);
+    const auto graph = whole_device_graph(ir::parse(text).value());
+    REQUIRE(graph.ok());
+    const auto program = lower(*spec::find_chip("nano"), graph.value());
+    REQUIRE(program.ok());
+    const auto kernel = tiles::compile_resident(*spec::find_chip("nano"), program.value());
+    REQUIRE(kernel.ok());
+    // As lines of a channel each, as the model has them, pixels would turn twice: 584 commands and more.
+    CHECK(kernel.value().queues[WEFT_QUEUE_VPU].size() <= 450);
+  }
+}
+
 TEST_CASE("largest and sums under windows") {
   for (const char* kind : {"maximum", "add"}) {
     check(parameter(0, "[2, 5, 8, 9]") +
